@@ -63,7 +63,7 @@ struct lengths {
  */
 int lengths_parse(const char *option, const char *text, struct lengths *out, struct err *e);
 int64_t lengths_draw(const struct lengths *l, struct pcg64 *rng); /* min to max */
-/* Likewise a law of times, and a draw of it in seconds; a constant draws nothing. */
+/* The same for a law of times in seconds. Drawing from a constant does not use the generator. */
 int lengths_parse_time(const char *option, const char *text, struct lengths *out, struct err *e);
 double lengths_draw_s(const struct lengths *l, struct pcg64 *rng);
 void lengths_release(struct lengths *l);

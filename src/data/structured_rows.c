@@ -138,7 +138,7 @@ static int read_row(const struct hf_row *r, struct arena *a, struct structured_r
 	int rc = hf_text(r, "schema", a, &out->schema, e);
 
 	if (rc == 0 && json_parse(&scratch, out->schema, &schema, &why) < 0)
-		rc = hf_refuse(r, e, "\"schema\" is no JSON: %s", why.text);
+		rc = hf_refuse(r, e, "\"schema\" is not valid JSON: %s", why.text);
 	else if (rc == 0)
 		is_left_out = structured_is_unsupported(schema);
 	arena_release(&scratch);

@@ -27,7 +27,7 @@ struct structured_rows {
 	struct arena arena;
 };
 
-/* ERR_RUN: no row is left; ERR_PARSE: a row without these columns, a schema that is no JSON. */
+/* ERR_RUN: no row is left; ERR_PARSE: a row without these columns, or a schema that is not JSON. */
 int structured_rows_read(const struct dataset_opts *o, const struct dataset_env *env,
 			 struct workload *w, struct structured_rows *out, struct err *e);
 void structured_rows_release(struct structured_rows *r);

@@ -450,7 +450,7 @@ static int read_with_sessions(const char *path, struct str content,
 
 	if (rc < 0)
 		return err_wrap(e, "%s", path);
-	/* Of texts the place is told from the beginning of what follows the sessions. */
+	/* Offsets of texts count from the first byte after the sessions. */
 	content.p += bytes;
 	content.n -= bytes;
 	if (made.n_turns > h->n || h->n * record_bytes(h->layout) > content.n)

@@ -301,7 +301,7 @@ static void say(const struct bench *b, struct buf *text)
 	buf_release(text);
 }
 
-/* What the verb reports beside the run of bench serve. */
+/* What the verb reports in addition to what bench serve reports. */
 static void tell_turns(struct bench *b, const struct point *point)
 {
 	struct multi_turn_outcome turns;

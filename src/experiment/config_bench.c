@@ -54,7 +54,7 @@ const struct opt_set *config_bench_set(enum experiment_mode mode)
 	return sets[mode];
 }
 
-/* Multi-turn has options of bench serve beside its own. */
+/* Multi-turn takes options of bench serve in addition to its own. */
 static bool has_row(enum experiment_mode mode, const char *name)
 {
 	return config_row(config_bench_set(mode), str_of(name)) ||

@@ -65,8 +65,8 @@ static const struct opt rows[] = {
 	  .min = -INFINITY, .max = LENGTH_TOKENS_MAX, .words = "max-tokens",
 	  .help = "max_tokens of every request, with the same meaning of 0 and negative values"),
 	M(request_rate, "request-rate", .group = ORDER, .arg = "RATE", .min = 0, .max = INFINITY,
-	  .help = "pause after each answer: exponential, with a mean of 1/RATE seconds for each client; "
-		  "0 is no pause"),
+	  .help = "each client pauses after each answer, for a random time with an exponential law and "
+		  "a mean of 1/RATE seconds; 0: no pause"),
 	M(max_retries, "max-retries", .group = ORDER, .arg = "N", .min = 0, .max = RETRIES_MAX,
 	  .help = "attempts after a failed one, 1 s, 2 s, 4 s later; $" RETRIES_VARIABLE
 		  " or 0 unless given"),

@@ -702,8 +702,8 @@ static const struct opt rows[] = {
 		  "exponential:MEAN[,MIN,MAX], histogram:FILE"),
 	S(tool_time, "tool-time", .group = SESSIONS, .flags = OPT_OURS, .arg = "SECONDS|LAW",
 	  .check = serve_check_time, .words = "tool-latency tool-delay",
-	  .help = "likewise the pauses in which an agent's tools run, which --think-time leaves as "
-		  "they are"),
+	  .help = "the same for the pauses in which an agent's tools run; --think-time does not "
+		  "change these"),
 	S(session_header, "session-header", .group = SESSIONS, .flags = OPT_OURS, .arg = "NAME",
 	  .help = "header that tells the server the conversation's id; an empty NAME sends none"),
 	S(session_affinity, "session-affinity", .group = SESSIONS, .flags = OPT_OURS,

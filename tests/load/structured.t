@@ -245,7 +245,7 @@ my $kept = serve($sim, '--dataset-name', 'structured', @bench, '--num-prompts', 
 is($kept->{own}{correctness}{constrained_correct_rate}, 100, 'xgrammar_bench: a server that keeps to them')
 	or diag($kept->{err});
 for my $case ([[$rows->('none', @$tall), @chat], qr/none: no row is left; 14 have schemas that/],
-	[[$rows->('bad', 'no JSON'), @chat], qr/train\.jsonl:1: "schema" is no JSON/],
+	[[$rows->('bad', 'no JSON'), @chat], qr/train\.jsonl:1: "schema" is not valid JSON/],
 	[['--dataset-path', "$dir/bench"],
 		qr/--dataset-path \S+: only --structured-dataset xgrammar_bench reads/]) {
 	my ($status, $out, $err) = profllm(@serve, '--dry-run', @{ $case->[0] });

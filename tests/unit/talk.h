@@ -102,20 +102,20 @@ static void *talk_open(const struct transport_opts *o, struct err *e)
 static void talk_start(void *self, struct exchange *x)
 {
 	unsigned n = talk_server.n++;
-	int64_t now = clock_mono_ns();
 
 	(void)self;
 	assert_true(n < TALK_MAX);
 	talk_server.request[n] = mem_copy(x->request.p, x->request.n);
 	talk_server.last[n] = last_content(talk_server.request[n]);
-	talk_server.at_ns[n] = now;
-	talk_server.open[talk_server.n_open].x = x;
-	talk_server.open[talk_server.n_open].n = n;
-	talk_server.open[talk_server.n_open++].at_ns =
-		now + talk_server.answer(n, talk_server.last[n]).delay_ns;
 	x->attempts = 1;
 	x->sink->on_send(x, clock_real_ns());
 	x->sink->on_sent(x, clock_real_ns());
+	/* A server reads what was sent: its delay begins no earlier than the stamp. */
+	talk_server.at_ns[n] = clock_mono_ns();
+	talk_server.open[talk_server.n_open].x = x;
+	talk_server.open[talk_server.n_open].n = n;
+	talk_server.open[talk_server.n_open++].at_ns =
+		talk_server.at_ns[n] + talk_server.answer(n, talk_server.last[n]).delay_ns;
 }
 
 static void talk_reply(struct exchange *x, unsigned n)
