@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "analyse/parts.h"
+#include "schema/schema.h"
 
 #define NAMED_MAX 4 /* metrics that get a note each */
 
@@ -27,36 +28,6 @@ int verdicts_read(const struct json_value *body, bool *is_everything, struct err
 
 /* ---- which metric a column is of ---- */
 
-static bool is_statistic(struct str word)
-{
-	static const char *const name[] = { "mean", "median", "std", "min", "max" };
-
-	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
-		if (str_is(word, name[i]))
-			return true;
-	return word.n > 1 && word.p[0] == 'p' && word.p[1] >= '0' && word.p[1] <= '9';
-}
-
-/*
- * Whether a column is of the metric that a verdict names: "steady_state.p99_ttft_ms" and
- * "p99_ttft_answer_ms" are of "ttft", "counted_output_throughput" is not of "output_throughput".
- */
-static bool is_of(struct str column, struct str metric)
-{
-	static const struct str steady = { "steady_state.", 13 };
-	struct str rest = column, word;
-
-	if (str_starts(rest, steady))
-		rest = (struct str){ rest.p + steady.n, rest.n - steady.n };
-	column = rest;
-	word = str_cut(&rest, '_');
-	if (!is_statistic(word))
-		rest = column;
-	if (str_is(rest, "output_tokens_per_s")) /* the most in any second */
-		rest = STR("output_throughput");
-	return str_starts(rest, metric) && (rest.n == metric.n || rest.p[metric.n] == '_');
-}
-
 /* Whether a list such as "ttft,itl" names the column's metric. */
 static bool is_listed(struct value list, struct str column)
 {
@@ -65,7 +36,7 @@ static bool is_listed(struct value list, struct str column)
 	while (rest.n) {
 		struct str metric = str_cut(&rest, ',');
 
-		if (metric.n && is_of(column, metric))
+		if (metric.n && schema_is_of(column, metric))
 			return true;
 	}
 	return false;

@@ -18,8 +18,8 @@
 
 struct compare_args {
 	struct opt_list files;
-	const char *metrics, *ignore, *by;
-	bool all, across_models, assume_independent;
+	const char *metrics, *metric, *ignore, *by;
+	bool all, across_models, assume_independent, include_invalid;
 	double alpha, min_effect;
 	const char *format, *output;
 	bool scaling;
@@ -45,20 +45,25 @@ static const struct opt rows[] = {
 	    .help = "Results, folders of results or of sweeps; the first is the baseline."),
 	ROW(metrics, "metrics", .group = WHAT, .arg = "NAMES",
 	    .help = "Comma list of result keys in place of the usual ones."),
+	ROW(metric, "metric", .group = WHAT, .arg = "NAME",
+	    .help = "primary metric, judged without adjustment for the others; default: the first of "
+		    "--metrics"),
 	ROW(all, "all", .group = WHAT, .help = "Every number that has a better direction."),
 	ROW(ignore, "ignore", .group = WHAT, .arg = "NAMES",
-	    .help = "Comma list of parameters that do not tell points apart."),
+	    .help = "Comma list of parameters that do not tell configurations apart."),
 	ROW(by, "by", .group = WHAT, .arg = "NAME",
 	    .help = "Split what is given by the values of this parameter (experiment, model, "
 		    "max_num_seqs ...) and compare these; the first is the baseline."),
 	ROW(across_models, "across-models", .group = WHAT,
 	    .help = "Compare results of different models."),
 	ROW(assume_independent, "assume-independent", .group = WHAT,
-	    .help = "Count repeats of one server session as independent values."),
-	ROW(alpha, "alpha", .group = WHAT, .min = 1e-6, .max = 0.5,
-	    .help = "Share of false findings that is accepted, over everything shown."),
+	    .help = "Count every run as a server session of its own."),
+	ROW(include_invalid, "include-invalid", .group = WHAT,
+	    .help = "count metrics that are INVALID in a run like all others"),
+	ROW(alpha, "alpha", .group = WHAT, .min = 1e-6, .max = 0.49,
+	    .help = "Share of false findings that is accepted; intervals are of 1 - alpha."),
 	ROW(min_effect, "min-effect", .group = WHAT, .arg = "PERCENT", .min = -1, .max = 1000,
-	    .help = "Changes below this many per cent are none; -1: 3, and 5 for p99 and beyond."),
+	    .help = "least change worth naming, above 0; -1: 3, and 5 for p99 and beyond"),
 	ROW(format, "format", .group = OUTPUT, .choices = formats,
 	    .words = "json html csv markdown",
 	    .help = "How to write it; default: by the suffix of --output, else text."),
@@ -255,21 +260,35 @@ static int check_gates(const struct compare_args *o, const struct comparison *c,
 	return status;
 }
 
+/* Without gates, sides that cannot be compared are a mistake; a gate says that it cannot judge. */
+static int judge(const struct compare_args *o, struct comparison *c, struct err *e)
+{
+	const char *why;
+
+	if (compare_judge(c, e) < 0)
+		return -1;
+	why = compare_refusal(c);
+	return why && !o->fail_if.n ? err_set(e, ERR_USAGE, "%s", why) : 0;
+}
+
 /* The exit status; -1 with e. */
 static int changes(const struct compare_args *o, struct cli *cli)
 {
 	struct compare_gate *gate = arena_alloc(&cli->arena, (o->fail_if.n + 1) * sizeof(*gate));
 	const char **also = arena_alloc(&cli->arena, (o->fail_if.n + 2) * sizeof(*also));
 	struct compare_opts opts = {
-		.alpha = o->alpha, .level = 0.95, .metrics = o->metrics, .is_all = o->all,
+		.alpha = o->alpha, .metrics = o->metrics, .primary = o->metric, .is_all = o->all,
 		.min_effect = o->min_effect < 0 ? -1 : o->min_effect / 100, .ignore = o->ignore,
 		.is_any_model = o->across_models || o->by, .by = o->by,
-		.is_each_run = o->assume_independent,
+		.is_each_run = o->assume_independent, .is_invalid_counted = o->include_invalid,
 		.also = also,
 	};
 	struct comparison c = { 0 };
 	int rc = 0;
 
+	if (o->min_effect <= 0 && o->min_effect > -1)
+		return err_set(&cli->err, ERR_USAGE, "--min-effect %g: must be greater than 0 (per cent), "
+			       "or -1 for the usual ones", o->min_effect);
 	if (o->files.n < (o->scaling || o->by ? 1 : 2))
 		return err_set(&cli->err, ERR_USAGE, "a baseline and at least one other result are "
 			       "needed; %zu given (--by NAME splits one)", o->files.n);
@@ -278,10 +297,12 @@ static int changes(const struct compare_args *o, struct cli *cli)
 		also[opts.n_also++] = gate[i].key;
 	}
 	if (rc == 0)
-		rc = compare_build(&c, &opts, o->files.v, o->files.n, &cli->arena, &cli->err);
+		rc = compare_load(&c, &opts, o->files.v, o->files.n, &cli->arena, &cli->err);
+	if (rc == 0 && !o->scaling)
+		rc = judge(o, &c, &cli->err);
 	if (rc == 0)
 		rc = show(o, &c, &cli->err);
-	if (rc == 0)
+	if (rc == 0 && !o->scaling)
 		rc = check_gates(o, &c, gate);
 	compare_release(&c);
 	return rc;

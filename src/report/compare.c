@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.c - see compare.h: metrics, values, tests, verdicts. */
+/* compare.c - see compare.h: what is loaded, which metrics are compared, and why nothing could be. */
 #include "report/compare.h"
 
 #include <math.h>
@@ -7,46 +7,23 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "json/write.h"
 #include "report/frame.h"
-#include "stats/judge.h"
 #include "stats/stats.h"
+
+void compare_note(struct comparison *c, const char *fmt, ...)
+{
+	char line[1024];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(line, sizeof(line), fmt, args);
+	va_end(args);
+	buf_printf(&c->notes, "%s\n", line);
+}
 
 bool compare_number(const struct json_value *record, const char *key, double *out)
 {
 	return frame_number(frame_value(record, str_of(key)), out) && isfinite(*out);
-}
-
-const struct compare_cell *compare_cell(const struct comparison *c, size_t point, size_t metric,
-					size_t side)
-{
-	return &c->point[point].cell[metric * c->n_sides + side];
-}
-
-static struct compare_cell *cell_of(const struct comparison *c, size_t point, size_t metric,
-				    size_t side)
-{
-	return &c->point[point].cell[metric * c->n_sides + side];
-}
-
-static const struct { const char *key, *name; } verdicts[] = {
-	[COMPARE_MISSING] = { "missing", "not measured on both sides" },
-	[COMPARE_NOT_ENOUGH] = { "not_enough_data", "not enough data" },
-	[COMPARE_NO_EVIDENCE] = { "no_evidence", "no evidence of change" },
-	[COMPARE_REGRESSION] = { "regression", "regression" },
-	[COMPARE_IMPROVEMENT] = { "improvement", "improvement" },
-	[COMPARE_CHANGED] = { "changed", "changed" },
-	[COMPARE_VOID] = { "void", "better, but see notes" },
-};
-
-const char *compare_verdict_name(enum compare_verdict v)
-{
-	return verdicts[v].name;
-}
-
-const char *compare_verdict_key(enum compare_verdict v)
-{
-	return verdicts[v].key;
 }
 
 /* ---- metrics ---- */
@@ -81,15 +58,25 @@ static bool is_ever_more(const struct comparison *c, const char *key)
 	return false;
 }
 
+static struct matched_metric metric_of(const struct comparison *c, const char *key)
+{
+	static const int better[] = { [SCHEMA_NONE] = 0, [SCHEMA_HIGHER] = 1, [SCHEMA_LOWER] = -1 };
+	const struct schema_field *f = schema_field_find(key);
+	struct matched_metric m =
+		matched_metric_of(key, f ? f->unit : "", better[compare_better(key)]);
+
+	if (c->o->min_effect > 0)
+		m.effect_min = c->o->min_effect;
+	return m;
+}
+
 static void add_metric(struct comparison *c, const char *key, size_t *cap)
 {
-	const struct schema_field *f = schema_field_find(key);
-
 	for (size_t i = 0; i < c->n_metrics; i++)
-		if (strcmp(c->metric[i].key, key) == 0)
+		if (strcmp(c->metric[i].name, key) == 0)
 			return;
 	if (c->n_metrics == *cap) {
-		struct compare_metric *more;
+		struct matched_metric *more;
 
 		*cap = *cap ? 2 * *cap : 32;
 		more = arena_alloc(c->a, *cap * sizeof(*more));
@@ -97,9 +84,7 @@ static void add_metric(struct comparison *c, const char *key, size_t *cap)
 			memcpy(more, c->metric, c->n_metrics * sizeof(*more));
 		c->metric = more;
 	}
-	c->metric[c->n_metrics++] = (struct compare_metric){
-		.key = key, .unit = f ? f->unit : "", .better = compare_better(key),
-		.min_effect = c->o->min_effect < 0 ? judge_effect_min(key) : c->o->min_effect };
+	c->metric[c->n_metrics++] = metric_of(c, key);
 }
 
 static int named_metric(struct comparison *c, const char *option, const char *key, size_t *cap,
@@ -123,6 +108,8 @@ static int named_metrics(struct comparison *c, size_t *cap, struct err *e)
 		if (*key && named_metric(c, "--metrics", key, cap, e) < 0)
 			return -1;
 	}
+	if (c->o->primary && named_metric(c, "--metric", c->o->primary, cap, e) < 0)
+		return -1;
 	for (size_t i = 0; i < c->o->n_also; i++)
 		if (named_metric(c, "--fail-if", c->o->also[i], cap, e) < 0)
 			return -1;
@@ -167,171 +154,7 @@ static int choose_metrics(struct comparison *c, struct err *e)
 	return 0;
 }
 
-/* ---- values ---- */
-
-static double median_of(const double *x, size_t n)
-{
-	double *sorted = stats_sorted(x, n), median = stats_median(sorted, n);
-
-	free(sorted);
-	return n ? median : NAN;
-}
-
-static const struct compare_cell nothing = {
-	.median = NAN, .delta = NAN, .p = NAN, .p_ranks = NAN, .q = NAN, .superiority = NAN,
-	.cv = NAN, .interval = { NAN, NAN },
-};
-
-/* Runs of one session become their mean: first comes first. */
-static void tested_values(struct comparison *c, struct compare_cell *cell, const unsigned *session)
-{
-	unsigned *seen = arena_alloc(c->a, cell->n_runs * sizeof(*seen));
-
-	cell->value = arena_alloc(c->a, cell->n_runs * sizeof(*cell->value));
-	for (size_t i = 0; i < cell->n_runs; i++) {
-		double sum = 0, count = 0;
-		bool is_old = false;
-
-		for (size_t k = 0; session[i] && !c->o->is_each_run && k < cell->n; k++)
-			is_old |= seen[k] == session[i];
-		if (is_old)
-			continue;
-		for (size_t k = i; k < cell->n_runs; k++)
-			if (k == i ||
-			    (session[i] && !c->o->is_each_run && session[k] == session[i])) {
-				sum += cell->run_value[k];
-				count++;
-			}
-		seen[cell->n] = session[i];
-		cell->value[cell->n++] = sum / count;
-	}
-}
-
-static void fill_cell(struct comparison *c, size_t point, size_t metric, size_t side)
-{
-	struct compare_cell *cell = cell_of(c, point, metric, side);
-	const struct compare_side *s = &c->side[side];
-	size_t n = s->first[point + 1] - s->first[point];
-	unsigned *session = arena_alloc(c->a, (n + 1) * sizeof(*session));
-
-	*cell = nothing;
-	cell->run_value = arena_alloc(c->a, (n + 1) * sizeof(*cell->run_value));
-	for (size_t i = s->first[point]; i < s->first[point + 1]; i++)
-		if (compare_number(s->run[i].record, c->metric[metric].key,
-				   &cell->run_value[cell->n_runs]))
-			session[cell->n_runs++] = s->run[i].session;
-	if (!cell->n_runs)
-		return;
-	cell->median = median_of(cell->run_value, cell->n_runs);
-	tested_values(c, cell, session);
-}
-
-/* ---- tests ---- */
-
-static void test(const struct compare_opts *o, const struct compare_metric *metric,
-		 const struct compare_cell *base, struct compare_cell *cell)
-{
-	struct contrast d = contrast_test(base->value, base->n, base->median, cell->value, cell->n,
-					  cell->median, o->level);
-
-	cell->delta = d.delta;
-	cell->interval = d.interval;
-	cell->p = d.p;
-	cell->p_ranks = d.p_ranks;
-	cell->superiority = d.superiority;
-	cell->cv = d.cv;
-	if (isfinite(cell->cv))
-		cell->repeats_needed =
-			compare_repeats_needed(cell->cv, metric->min_effect, o->alpha, JUDGE_POWER);
-}
-
-static void adjust(struct comparison *c)
-{
-	size_t all = c->n_points * c->n_metrics * c->n_sides, n = 0;
-	double *p = mem_array(all + 1, sizeof(*p));
-	struct compare_cell **cell = mem_array(all + 1, sizeof(struct compare_cell *));
-
-	for (size_t i = 0; i < c->n_points; i++)
-		for (size_t m = 0; m < c->n_metrics; m++)
-			for (size_t s = 1; s < c->n_sides; s++) {
-				struct compare_cell *one = cell_of(c, i, m, s);
-
-				if (!judge_is_enough(cell_of(c, i, m, 0)->n, one->n))
-					continue;
-				p[n] = one->p;
-				cell[n++] = one;
-			}
-	compare_adjust(p, n);
-	for (size_t i = 0; i < n; i++)
-		cell[i]->q = p[i];
-	free(p);
-	free(cell);
-}
-
-static enum compare_verdict judge(const struct compare_opts *o, const struct compare_metric *metric,
-				  const struct compare_cell *base, const struct compare_cell *cell,
-				  bool is_guarded)
-{
-	static const enum compare_verdict verdict[] = {
-		[JUDGED_MISSING] = COMPARE_MISSING, [JUDGED_NOT_ENOUGH] = COMPARE_NOT_ENOUGH,
-		[JUDGED_NO_EVIDENCE] = COMPARE_NO_EVIDENCE, [JUDGED_WORSE] = COMPARE_REGRESSION,
-		[JUDGED_BETTER] = COMPARE_IMPROVEMENT, [JUDGED_CHANGED] = COMPARE_CHANGED,
-	};
-	static const int better[] = { [SCHEMA_NONE] = 0, [SCHEMA_HIGHER] = 1, [SCHEMA_LOWER] = -1 };
-	const struct contrast d = { .delta = cell->delta };
-	enum judged j = judge_change(&d, cell->q, base->median, cell->median, base->n, cell->n,
-				     better[metric->better], metric->min_effect, o->alpha);
-
-	return j == JUDGED_BETTER && is_guarded ? COMPARE_VOID : verdict[j];
-}
-
-void compare_values(const struct compare_opts *o, const struct compare_metric *metric, double *a,
-		    size_t n, double *b, size_t m, struct compare_cell *out)
-{
-	struct compare_cell base = nothing;
-
-	*out = nothing;
-	base.n = base.n_runs = n;
-	base.value = base.run_value = a;
-	base.median = median_of(a, n);
-	out->n = out->n_runs = m;
-	out->value = out->run_value = b;
-	out->median = median_of(b, m);
-	test(o, metric, &base, out);
-	if (judge_is_enough(n, m))
-		out->q = out->p;
-	out->verdict = judge(o, metric, &base, out, false);
-}
-
 /* ---- everything ---- */
-
-static void write_runs(const struct compare_side *s, struct buf *out)
-{
-	struct json_writer w = json_writer(out);
-
-	json_begin_array(&w);
-	for (size_t i = 0; i < s->n; i++)
-		json_put_value(&w, s->run[i].record);
-	json_end_array(&w);
-}
-
-/* Copies of a file are the same runs too. */
-static void find_same(struct comparison *c)
-{
-	struct buf base = { 0 }, one = { 0 };
-
-	write_runs(&c->side[0], &base);
-	for (size_t s = 1; s < c->n_sides; s++) {
-		buf_reset(&one);
-		if (c->side[s].n != c->side[0].n)
-			continue;
-		write_runs(&c->side[s], &one);
-		c->side[s].is_baseline_again = !base.is_over && !one.is_over &&
-					       str_eq(buf_str(&base), buf_str(&one));
-	}
-	buf_release(&base);
-	buf_release(&one);
-}
 
 static int check_models(const struct comparison *c, struct err *e)
 {
@@ -356,29 +179,8 @@ static int check_models(const struct comparison *c, struct err *e)
 	return 0;
 }
 
-static void fill_points(struct comparison *c)
-{
-	for (size_t p = 0; p < c->n_points; p++) {
-		struct compare_point *point = &c->point[p];
-
-		point->cell = arena_alloc(c->a, c->n_metrics * c->n_sides * sizeof(*point->cell));
-		point->guard = arena_alloc(c->a, c->n_sides * sizeof(*point->guard));
-		point->failures = arena_alloc(c->a, c->n_sides * sizeof(*point->failures));
-		for (size_t s = 1; s < c->n_sides; s++)
-			compare_guard(c, p, s);
-		for (size_t m = 0; m < c->n_metrics; m++)
-			for (size_t s = 0; s < c->n_sides; s++) {
-				struct compare_cell *cell = cell_of(c, p, m, s);
-
-				fill_cell(c, p, m, s);
-				if (s)
-					test(c->o, &c->metric[m], cell_of(c, p, m, 0), cell);
-			}
-	}
-}
-
-int compare_build(struct comparison *c, const struct compare_opts *o, const char *const *path,
-		  size_t n, struct arena *a, struct err *e)
+int compare_load(struct comparison *c, const struct compare_opts *o, const char *const *path,
+		 size_t n, struct arena *a, struct err *e)
 {
 	*c = (struct comparison){ .o = o, .a = a };
 	if (n > COMPARE_SIDES_MAX)
@@ -392,24 +194,179 @@ int compare_build(struct comparison *c, const struct compare_opts *o, const char
 		return -1;
 	if (check_models(c, e) < 0 || choose_metrics(c, e) < 0)
 		return -1;
-	find_same(c);
-	compare_pair(c);
-	fill_points(c);
-	adjust(c);
-	for (size_t p = 0; p < c->n_points; p++)
-		for (size_t m = 0; m < c->n_metrics; m++)
-			for (size_t s = 1; s < c->n_sides; s++) {
-				struct compare_cell *cell = cell_of(c, p, m, s);
-				const struct compare_point *point = &c->point[p];
+	compare_params(c);
+	return 0;
+}
 
-				cell->verdict = judge(c->o, &c->metric[m], cell_of(c, p, m, 0),
-						      cell, point->failures[s] || point->guard[s]);
-			}
-	compare_notes(c);
+/* The place of the metric that is judged without adjustment; n_metrics: none. */
+static size_t primary_of(const struct comparison *c)
+{
+	size_t i = 0;
+
+	if (!c->o->primary)
+		return c->o->metrics ? 0 : c->n_metrics;
+	while (strcmp(c->metric[i].name, c->o->primary) != 0)
+		i++;
+	return i;
+}
+
+/* What only a user can know. */
+static void note_unknown_sessions(struct comparison *c)
+{
+	for (size_t i = 0; i < c->out.n_pairs; i++) {
+		const struct matched_pair *pair = &c->out.pair[i];
+		bool is_wanted = false;
+
+		for (size_t m = 0; m < c->n_metrics; m++)
+			is_wanted |= pair->row[m].why == MATCHED_WHY_DESIGN;
+		if (is_wanted && (pair->sessions_unknown[0] || pair->sessions_unknown[1])) {
+			compare_note(c, "where every run had a freshly started server, "
+				     "--assume-independent counts each as a session of its own; "
+				     "profllm run and bench sweep serve write down which server served");
+			return;
+		}
+	}
+}
+
+int compare_judge(struct comparison *c, struct err *e)
+{
+	const char **name = arena_alloc(c->a, c->n_sides * sizeof(*name));
+
+	if (c->n_sides < 2)
+		return err_set(e, ERR_USAGE, "%s alone: a comparison needs a baseline and another side",
+			       c->side[0].name);
+	for (size_t s = 0; s < c->n_sides; s++) {
+		name[s] = c->side[s].name;
+		compare_note_server(c, &c->side[s]);
+	}
+	compare_runs(c);
+	c->spec = (struct matched_spec){
+		.run = c->run, .n_runs = c->spec.n_runs, .metric = c->metric,
+		.n_metrics = c->n_metrics, .side = name, .n_sides = c->n_sides,
+		.primary = primary_of(c), .alpha = c->o->alpha,
+		.is_invalid_counted = c->o->is_invalid_counted };
+	matched_compare(&c->spec, c->a, &c->out);
+	note_unknown_sessions(c);
 	return 0;
 }
 
 void compare_release(struct comparison *c)
 {
 	buf_release(&c->notes);
+}
+
+/* ---- nothing to compare ---- */
+
+static bool has_value(const struct compare_side *s, size_t param, const char *value)
+{
+	for (size_t i = 0; i < s->n; i++)
+		if (s->run[i].param[param] && strcmp(s->run[i].param[param], value) == 0)
+			return true;
+	return false;
+}
+
+/* Whether the sides have the parameter and not one value of it in common. */
+static bool is_apart(const struct comparison *c, size_t param, const struct compare_side *other)
+{
+	bool is_any = false;
+
+	for (size_t i = 0; i < c->side[0].n; i++) {
+		const char *value = c->side[0].run[i].param[param];
+
+		if (value && has_value(other, param, value))
+			return false;
+		is_any |= value != NULL;
+	}
+	return is_any;
+}
+
+/* "no configuration in common" with the parameters that are to blame, and what can be done. */
+static const char *unmatched(const struct comparison *c, const struct matched_pair *pair)
+{
+	const struct compare_side *other = &c->side[pair->side];
+	const char *which = "", *names = "";
+
+	for (size_t p = 0; p < c->n_params; p++) {
+		const char *a = c->side[0].run[0].param[p], *b = other->run[0].param[p];
+
+		if (c->param[p].kind != COMPARE_WITHIN || !is_apart(c, p, other))
+			continue;
+		which = arena_printf(c->a, "%s%s%s (%s against %s)", which, *which ? ", " : "",
+				     c->param[p].key, a ? a : "none", b ? b : "none");
+		names = arena_printf(c->a, "%s%s%s", names, *names ? "," : "", c->param[p].key);
+	}
+	if (!*which)
+		return pair->reason;
+	return arena_printf(c->a, "%s: they differ in %s; --ignore %s compares them all the same",
+			    pair->reason, which, names);
+}
+
+const char *compare_refusal(const struct comparison *c)
+{
+	const struct matched_pair *pair = c->out.pair;
+
+	for (size_t i = 0; i < c->out.n_pairs; i++)
+		if (!pair[i].refusal)
+			return NULL;
+	return pair->refusal == MATCHED_REFUSED_UNMATCHED ? unmatched(c, pair) : pair->reason;
+}
+
+/* ---- values of a side ---- */
+
+/* Sums of one session's runs in one configuration. */
+struct part { const char *config, *session; double sum; size_t n; };
+
+/* The part of a run; a new one, if there is none. */
+static struct part *part_of(struct part *part, size_t *n, const struct matched_run *run)
+{
+	for (size_t i = 0; i < *n; i++)
+		if (strcmp(part[i].config, run->config) == 0 &&
+		    (part[i].session == run->session ||
+		     (run->session && part[i].session &&
+		      strcmp(part[i].session, run->session) == 0)))
+			return &part[i];
+	part[*n] = (struct part){ .config = run->config, .session = run->session };
+	return &part[(*n)++];
+}
+
+static double median_of(const double *x, size_t n)
+{
+	double *sorted = stats_sorted(x, n), median = stats_median(sorted, n);
+
+	free(sorted);
+	return median;
+}
+
+size_t compare_values(const struct comparison *c, size_t metric, size_t side, struct arena *a,
+		      struct compare_values **out)
+{
+	struct part *part = arena_alloc(a, (c->side[side].n + 1) * sizeof(*part));
+	size_t parts = 0, n = 0;
+
+	for (size_t i = 0; i < c->spec.n_runs; i++) {
+		const struct matched_run *run = &c->run[i];
+		struct part *one;
+
+		if (run->side != side || isnan(run->value[metric]) ||
+		    (run->state[metric] == MATCHED_INVALID && !c->o->is_invalid_counted))
+			continue;
+		one = part_of(part, &parts, run);
+		one->sum += run->value[metric];
+		one->n++;
+	}
+	*out = arena_alloc(a, (parts + 1) * sizeof(**out));
+	for (size_t i = 0; i < parts; i++) {
+		size_t at = 0;
+
+		while (at < n && strcmp((*out)[at].config, part[i].config) != 0)
+			at++;
+		if (at == n)
+			(*out)[n++] = (struct compare_values){
+				.config = part[i].config,
+				.value = arena_alloc(a, (parts - i) * sizeof(double)) };
+		(*out)[at].value[(*out)[at].n++] = part[i].sum / (double)part[i].n;
+	}
+	for (size_t i = 0; i < n; i++)
+		(*out)[i].median = median_of((*out)[i].value, (*out)[i].n);
+	return n;
 }

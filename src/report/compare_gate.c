@@ -4,6 +4,8 @@
 #include <string.h>
 
 #include "report/compare.h"
+#include "stats/compare.h"
+#include "stats/judge.h"
 
 int compare_gate_parse(struct compare_gate *g, const char *text, struct arena *a, struct err *e)
 {
@@ -43,122 +45,190 @@ static bool is_beyond(const struct compare_gate *g, double v)
 	}
 }
 
-/* A change of a value that was 0 is no share of it. */
-static double tested(const struct compare_gate *g, const struct compare_cell *base,
-		     const struct compare_cell *cell)
-{
-	if (!g->is_relative)
-		return cell->median;
-	if (isnan(cell->delta) && base->n && cell->n)
-		return cell->median > 0 ? INFINITY : cell->median < 0 ? -INFINITY : 0;
-	return cell->delta;
-}
-
-static bool has_evidence(const struct comparison *c, const struct compare_gate *g,
-			 const struct compare_cell *cell)
-{
-	struct interval i;
-
-	if (g->is_relative)
-		return cell->q <= c->o->alpha;
-	i = student_interval(cell->value, cell->n, c->o->level);
-	return is_beyond(g, i.low) && is_beyond(g, i.high);
-}
-
-static bool is_enough(const struct compare_gate *g, const struct compare_cell *base,
-		      const struct compare_cell *cell)
-{
-	return cell->n >= COMPARE_REPEATS_MIN &&
-	       (!g->is_relative || base->n >= COMPARE_REPEATS_MIN);
-}
-
-static void say(const struct comparison *c, const struct compare_gate *g, size_t point,
-		size_t side, const char *what, struct buf *out)
+static void say(const struct comparison *c, const struct compare_gate *g, size_t side,
+		const char *config, const char *what, struct buf *out)
 {
 	buf_printf(out, "--fail-if '%s' %s: %s%s%s\n", g->text, what, c->side[side].name,
-		   *c->point[point].name ? " at " : "", c->point[point].name);
+		   config ? " at " : "", config ? config : "");
 }
 
-static enum compare_gate_outcome check_one(const struct comparison *c,
-					   const struct compare_gate *g, size_t point,
-					   size_t metric, size_t side, bool is_any, struct buf *out)
+static enum compare_gate_outcome worse(enum compare_gate_outcome x, enum compare_gate_outcome y)
 {
-	const struct compare_cell *base = compare_cell(c, point, metric, 0);
-	const struct compare_cell *cell = compare_cell(c, point, metric, side);
-	double v = tested(g, base, cell);
-	char what[512];
+	return x == GATE_HOLDS || y == GATE_HOLDS_NOT ? x : y;
+}
 
-	if (!cell->n && base->n) {
-		say(c, g, point, side, "cannot be judged, only the baseline has it", out);
+/* ---- a change ---- */
+
+static const char *change_text(const struct matched_estimate *is, struct arena *a)
+{
+	return arena_printf(a, "holds (%+.1f%%: %.6g, then %.6g)", (is->ratio - 1) * 100, is->value[0],
+			    is->value[1]);
+}
+
+/* Why a change cannot be judged; NULL: it can. */
+static const char *unjudged(const struct matched_pair *pair, const struct matched_row *row,
+			    bool is_any)
+{
+	if (pair->refusal)
+		return pair->reason;
+	switch (row->why) {
+	case MATCHED_WHY_NONE:
+	case MATCHED_WHY_WIDE:
+	case MATCHED_WHY_CHANCE:
+		return NULL;
+	case MATCHED_WHY_DESIGN:
+		return is_any ? NULL : row->reason;
+	default:
+		return row->reason;
+	}
+}
+
+/* Configurations that have evidence of their own. Whether it holds in one. */
+static bool holds_somewhere(const struct comparison *c, const struct compare_gate *g,
+			    const struct matched_pair *pair, const struct matched_row *row,
+			    bool is_any, struct buf *out, struct arena *a)
+{
+	bool is_found = false;
+
+	for (size_t i = 0; i < row->n_configs; i++) {
+		const struct matched_config *one = &row->config[i];
+
+		if (one->apart || (!one->evident && !is_any) || !is_beyond(g, one->is.ratio - 1))
+			continue;
+		say(c, g, pair->side, row->n_configs > 1 ? one->name : NULL, change_text(&one->is, a),
+		    out);
+		is_found = true;
+	}
+	return is_found;
+}
+
+static enum compare_gate_outcome check_change(const struct comparison *c,
+					      const struct compare_gate *g,
+					      const struct matched_pair *pair, size_t metric,
+					      bool is_any, struct buf *out, struct arena *a)
+{
+	const struct matched_row *row = &pair->row[metric];
+	const char *why = unjudged(pair, row, is_any);
+	enum compare_gate_outcome outcome = GATE_HOLDS_NOT;
+
+	if (why) {
+		say(c, g, pair->side, NULL, arena_printf(a, "cannot be judged, %s", why), out);
 		return GATE_UNKNOWN;
 	}
-	if (!cell->n || (g->is_relative && !base->n))
+	if (is_beyond(g, row->is.ratio - 1) && (is_any || row->q <= c->o->alpha)) {
+		say(c, g, pair->side, NULL, change_text(&row->is, a), out);
+		return GATE_HOLDS;
+	}
+	if (holds_somewhere(c, g, pair, row, is_any, out, a))
+		return GATE_HOLDS;
+	for (size_t i = 0; i < pair->n_alone[0]; i++) {
+		say(c, g, pair->side, pair->alone[0][i].config,
+		    "cannot be judged, only the baseline has it", out);
+		outcome = GATE_UNKNOWN;
+	}
+	return outcome;
+}
+
+/* ---- a value ---- */
+
+static enum compare_gate_outcome check_value(const struct comparison *c,
+					     const struct compare_gate *g,
+					     const struct compare_values *v, size_t side,
+					     const char *config, bool is_any, struct buf *out,
+					     struct arena *a)
+{
+	struct interval i = student_interval(v->value, v->n, 1 - c->o->alpha);
+
+	if (!is_any && v->n < COMPARE_REPEATS_MIN) {
+		say(c, g, side, config, arena_printf(a, "cannot be judged, not enough data (%zu server "
+						     "sessions, %d needed)", v->n,
+						     COMPARE_REPEATS_MIN), out);
+		return GATE_UNKNOWN;
+	}
+	if (!is_beyond(g, v->median) || (!is_any && !(is_beyond(g, i.low) && is_beyond(g, i.high))))
 		return GATE_HOLDS_NOT;
-	if (g->is_relative && c->side[side].is_baseline_again) {
-		say(c, g, point, side, "cannot be judged, both sides are the same runs", out);
-		return GATE_UNKNOWN;
-	}
-	if (!is_any && !is_enough(g, base, cell)) {
-		snprintf(what, sizeof(what), "cannot be judged, not enough data (%zu against %zu values, "
-			 "%d needed)", base->n, cell->n, COMPARE_REPEATS_MIN);
-		say(c, g, point, side, what, out);
-		return GATE_UNKNOWN;
-	}
-	if (!is_beyond(g, v) || (!is_any && !has_evidence(c, g, cell))) {
-		if (!g->is_relative || !c->point[point].guard[side])
-			return GATE_HOLDS_NOT;
-		snprintf(what, sizeof(what), "cannot be judged, %s", c->point[point].guard[side]);
-		say(c, g, point, side, what, out);
-		return GATE_UNKNOWN;
-	}
-	if (g->is_relative)
-		snprintf(what, sizeof(what), "holds (%+.1f%%: %.6g, then %.6g)", v * 100, base->median,
-			 cell->median);
-	else
-		snprintf(what, sizeof(what), "holds (%.6g)", cell->median);
-	say(c, g, point, side, what, out);
+	say(c, g, side, config, arena_printf(a, "holds (%.6g)", v->median), out);
 	return GATE_HOLDS;
 }
 
-bool compare_gate_failures(const struct comparison *c, struct buf *out)
+static enum compare_gate_outcome check_values(const struct comparison *c,
+					      const struct compare_gate *g, size_t metric,
+					      size_t side, bool is_any, struct buf *out,
+					      struct arena *a)
 {
-	bool is_any = false;
+	enum compare_gate_outcome worst = GATE_HOLDS_NOT;
+	struct compare_values *v;
+	size_t n = compare_values(c, metric, side, a, &v);
 
-	for (size_t p = 0; p < c->n_points; p++)
-		for (size_t s = 1; s < c->n_sides; s++) {
-			const struct compare_point *point = &c->point[p];
-
-			if (!point->failures[s])
-				continue;
-			is_any = true;
-			buf_printf(out, "%s: %s%s%s\n", point->failures[s], c->side[s].name,
-				   *point->name ? " at " : "", point->name);
-		}
-	return is_any;
+	if (!n) {
+		say(c, g, side, NULL, "cannot be judged, no run that counts has it", out);
+		return GATE_UNKNOWN;
+	}
+	for (size_t i = 0; i < n; i++)
+		worst = worse(worst, check_value(c, g, &v[i], side, n > 1 ? v[i].config : NULL,
+						 is_any, out, a));
+	return worst;
 }
+
+/* ---- all of it ---- */
 
 enum compare_gate_outcome compare_gate_check(const struct comparison *c,
 					     const struct compare_gate *g, bool is_any,
 					     struct buf *out)
 {
 	enum compare_gate_outcome worst = GATE_HOLDS_NOT;
-	bool is_measured = false;
+	struct arena a = { 0 };
 	size_t metric = 0;
 
-	while (strcmp(c->metric[metric].key, g->key) != 0)
+	while (strcmp(c->metric[metric].name, g->key) != 0)
 		metric++;
-	for (size_t p = 0; p < c->n_points; p++)
-		for (size_t s = 1; s < c->n_sides; s++) {
-			enum compare_gate_outcome one = check_one(c, g, p, metric, s, is_any, out);
-			const struct compare_cell *cell = compare_cell(c, p, metric, s);
+	for (size_t i = 0; i < c->out.n_pairs; i++) {
+		const struct matched_pair *pair = &c->out.pair[i];
 
-			is_measured |= cell->n &&
-				       (!g->is_relative || compare_cell(c, p, metric, 0)->n);
-			if (one == GATE_HOLDS || (one == GATE_UNKNOWN && worst == GATE_HOLDS_NOT))
-				worst = one;
+		worst = worse(worst, g->is_relative ?
+			      check_change(c, g, pair, metric, is_any, out, &a) :
+			      check_values(c, g, metric, pair->side, is_any, out, &a));
+	}
+	arena_release(&a);
+	return worst;
+}
+
+/* The share of failed requests of a side in one configuration; NAN: not known. */
+static double failed_share(const struct comparison *c, size_t side, const char *config)
+{
+	double failed = 0, all = 0;
+
+	for (size_t i = 0; i < c->spec.n_runs; i++) {
+		const struct matched_run *run = &c->run[i];
+
+		if (run->side != side || strcmp(run->config, config) != 0 ||
+		    isnan(run->work.failed) || isnan(run->work.completed))
+			continue;
+		failed += run->work.failed;
+		all += run->work.failed + run->work.completed;
+	}
+	return all > 0 ? failed / all : NAN;
+}
+
+bool compare_gate_failures(const struct comparison *c, struct buf *out)
+{
+	bool is_any = false;
+
+	for (size_t i = 0; i < c->out.n_pairs; i++) {
+		const struct matched_pair *pair = &c->out.pair[i];
+
+		for (size_t k = 0; k < pair->n_configs; k++) {
+			double before = failed_share(c, 0, pair->config[k]);
+			double now = failed_share(c, pair->side, pair->config[k]);
+
+			if (!(now - before > JUDGE_FAILED_SHARE))
+				continue;
+			is_any = true;
+			buf_printf(out, "failed requests rose from %.1f %% to %.1f %%: %s%s%s\n",
+				   before * 100, now * 100, c->side[pair->side].name,
+				   pair->n_configs > 1 ? " at " : "",
+				   pair->n_configs > 1 ? pair->config[k] : "");
 		}
-	if (is_measured)
-		return worst;
-	buf_printf(out, "--fail-if '%s' cannot be judged: no point has it on both sides\n", g->text);
-	return GATE_UNKNOWN;
+	}
+	return is_any;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare_html.c - a comparison as one page: the tables of compare_show.c, and for every point a
+ * compare_html.c - a comparison as one page: the tables of compare_show.c, and for every side a
  * drawing of the changes with their intervals. No script, no font, nothing from elsewhere.
  */
 #include <math.h>
-#include <string.h>
+#include <stdint.h>
 
 #include "report/compare.h"
 #include "report/grid.h"
@@ -28,66 +28,80 @@ static const char style[] =
 	"svg .good{fill:#15803d;stroke:#15803d}svg .bad{fill:#c2410c;stroke:#c2410c}"
 	"svg .fair{fill:#a16207;stroke:#a16207}svg .faint{fill:#64748b;stroke:#64748b}";
 
-static const char *class_of(enum compare_verdict v)
+static const char *class_of(const struct matched_row *row)
 {
-	return v == COMPARE_REGRESSION ? "bad" : v == COMPARE_IMPROVEMENT ? "good" :
-	       v == COMPARE_VOID || v == COMPARE_CHANGED ? "fair" : "faint";
+	switch (row->verdict) {
+	case MATCHED_WORSE:
+	case MATCHED_WORSE_SMALL:
+		return "bad";
+	case MATCHED_BETTER:
+	case MATCHED_BETTER_SMALL:
+		return "good";
+	case MATCHED_CHANGED:
+	case MATCHED_CHANGED_SMALL:
+	case MATCHED_MIXED:
+		return "fair";
+	default:
+		return "faint";
+	}
 }
 
-/* The largest change or end of an interval, so that everything fits; at least 10 %. */
-static double reach(const struct comparison *c, size_t point)
+static bool is_drawn(const struct matched_row *row)
 {
-	double most = 0.1;
-
-	for (size_t m = 0; m < c->n_metrics; m++)
-		for (size_t s = 1; s < c->n_sides; s++) {
-			const struct compare_cell *cell = compare_cell(c, point, m, s);
-			double v[] = { cell->delta, cell->interval.low, cell->interval.high };
-
-			for (size_t i = 0; i < 3; i++)
-				if (isfinite(v[i]) && fabs(v[i]) > most)
-					most = fabs(v[i]);
-		}
-	return fmin(most, 1);
+	return row->verdict != MATCHED_NOT_COMPARABLE && isfinite(row->is.ratio);
 }
 
-static double place(double v, double most)
+/* A round number beyond the largest change and end of an interval, so that everything fits. */
+static double reach(const struct comparison *c, const struct matched_pair *pair)
 {
-	return LABEL_PX + PLOT_PX / 2.0 * (1 + fmax(-1, fmin(1, v / most)));
+	static const double round[] = { 0.02, 0.04, 0.1, 0.2, 0.4, 1 };
+	double most = 0;
+	size_t i = 0;
+
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		const struct matched_estimate *is = &pair->row[m].is;
+		double v[] = { is->ratio, is->interval.low, is->interval.high };
+
+		for (size_t k = 0; is_drawn(&pair->row[m]) && k < 3; k++)
+			if (isfinite(v[k]))
+				most = fmax(most, fabs(v[k] - 1));
+	}
+	while (round[i] < most && i + 1 < sizeof(round) / sizeof(*round))
+		i++;
+	return round[i];
 }
 
-static void draw_row(const struct comparison *c, size_t point, size_t m, size_t s, double most,
-		     size_t row, struct buf *out)
+static double place(double change, double most)
 {
-	const struct compare_cell *cell = compare_cell(c, point, m, s);
+	return LABEL_PX + PLOT_PX / 2.0 * (1 + fmax(-1, fmin(1, change / most)));
+}
+
+static void draw_row(const struct matched_row *r, double most, size_t row, struct buf *out)
+{
+	const struct matched_estimate *is = &r->is;
 	size_t y = row * ROW_PX + ROW_PX;
-	const char *class = class_of(cell->verdict);
+	const char *class = class_of(r);
 
 	buf_printf(out, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", LABEL_PX - 8, y + 4);
-	html_escape(out, c->metric[m].key);
-	if (c->n_sides > 2) {
-		buf_add_text(out, ", ");
-		html_escape(out, c->side[s].name);
-	}
+	html_escape(out, r->metric->name);
 	buf_add_text(out, "</text>");
-	if (isfinite(cell->interval.low) && isfinite(cell->interval.high))
+	if (isfinite(is->interval.low) && isfinite(is->interval.high))
 		buf_printf(out, "<line class=\"%s\" stroke-width=\"2\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%zu\" "
-			   "y2=\"%zu\"/>", class, place(cell->interval.low, most),
-			   place(cell->interval.high, most), y, y);
+			   "y2=\"%zu\"/>", class, place(is->interval.low - 1, most),
+			   place(is->interval.high - 1, most), y, y);
 	buf_printf(out, "<circle class=\"%s\" r=\"4\" cx=\"%.1f\" cy=\"%zu\"/>\n", class,
-		   place(cell->delta, most), y);
+		   place(is->ratio - 1, most), y);
 }
 
-static void draw(const struct comparison *c, size_t point, struct buf *out)
+static void draw(const struct comparison *c, const struct matched_pair *pair, struct buf *out)
 {
-	double most = reach(c, point), mark[] = { -most, -most / 2, 0, most / 2, most };
+	double most = reach(c, pair), mark[] = { -most, -most / 2, 0, most / 2, most };
 	size_t rows = 0, height;
 	struct buf body = { 0 };
 
 	for (size_t m = 0; m < c->n_metrics; m++)
-		for (size_t s = 1; s < c->n_sides; s++)
-			if (isfinite(compare_cell(c, point, m, s)->delta))
-				draw_row(c, point, m, s, most, rows++, &body);
+		if (is_drawn(&pair->row[m]))
+			draw_row(&pair->row[m], most, rows++, &body);
 	height = rows * ROW_PX + 2 * ROW_PX;
 	if (rows) {
 		buf_printf(out, "<svg role=\"img\" aria-label=\"changes with their intervals\" "
@@ -104,10 +118,51 @@ static void draw(const struct comparison *c, size_t point, struct buf *out)
 	buf_release(&body);
 }
 
+static void add_head(const char *level, const char *text, struct buf *out)
+{
+	buf_printf(out, "<%s>", level);
+	html_escape(out, text);
+	buf_printf(out, "</%s>\n", level);
+}
+
+/* A metric's table by configuration, folded. */
+static void add_configs(const struct comparison *c, const struct matched_pair *pair,
+			const struct matched_row *row, struct buf *out, struct arena *a)
+{
+	struct grid g;
+
+	if (row->n_configs < 2)
+		return;
+	buf_add_text(out, "<details>");
+	add_head("summary", arena_printf(a, "%s by configuration (%zu)", row->metric->name,
+					 row->n_configs), out);
+	compare_configs_grid(c, pair, row, SIZE_MAX, &g, a);
+	grid_html(&g, out);
+	if (row->n_loads > 1 && row->n_loads < row->n_configs) {
+		compare_loads_grid(c, row, &g, a);
+		grid_html(&g, out);
+	}
+	buf_add_text(out, "</details>\n");
+}
+
+static void add_notes(const char *lines, struct buf *out, struct arena *a)
+{
+	struct str rest = str_of(lines);
+
+	if (!rest.n)
+		return;
+	buf_add_text(out, "<ul>\n");
+	while (rest.n) {
+		buf_add_text(out, "<li>");
+		html_escape(out, arena_text(a, str_cut(&rest, '\n')));
+		buf_add_text(out, "</li>\n");
+	}
+	buf_add_text(out, "</ul>\n");
+}
+
 void compare_html(const struct comparison *c, struct buf *out)
 {
 	struct arena a = { 0 };
-	struct str rest = buf_str(&c->notes);
 	struct grid g;
 
 	buf_printf(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
@@ -116,22 +171,21 @@ void compare_html(const struct comparison *c, struct buf *out)
 		   style);
 	compare_sides_grid(c, &g, &a);
 	grid_html(&g, out);
-	for (size_t p = 0; p < c->n_points; p++) {
-		if (!compare_is_paired(c, p))
-			continue;
-		buf_add_text(out, "<h2>");
-		html_escape(out, *c->point[p].name ? c->point[p].name : "Metrics");
-		buf_add_text(out, "</h2>\n");
-		draw(c, p, out);
-		compare_point_grid(c, p, &g, &a);
-		grid_html(&g, out);
+	for (size_t i = 0; i < c->out.n_pairs; i++) {
+		const struct matched_pair *pair = &c->out.pair[i];
+
+		add_head("h2", arena_printf(&a, "%s against %s", c->side[pair->side].name,
+					    c->side[0].name), out);
+		if (!pair->refusal) {
+			compare_summary_grid(c, pair, &g, &a);
+			grid_html(&g, out);
+			draw(c, pair, out);
+		}
+		add_notes(compare_remarks(c, pair, &a), out, &a);
+		for (size_t m = 0; !pair->refusal && m < c->n_metrics; m++)
+			add_configs(c, pair, &pair->row[m], out, &a);
 	}
-	buf_add_text(out, rest.n ? "<h2>Notes</h2>\n<ul>\n" : "");
-	while (rest.n) {
-		buf_add_text(out, "<li>");
-		html_escape(out, arena_text(&a, str_cut(&rest, '\n')));
-		buf_add_text(out, "</li>\n");
-	}
-	buf_add_text(out, c->notes.len ? "</ul>\n</body></html>\n" : "</body></html>\n");
+	add_notes(c->notes.len ? c->notes.data : "", out, &a);
+	buf_add_text(out, "</body></html>\n");
 	arena_release(&a);
 }

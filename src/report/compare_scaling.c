@@ -164,13 +164,12 @@ size_t compare_scaling(const struct comparison *c, const char *metric, bool is_m
 
 int compare_two(const char *a, const char *b, struct buf *out, struct err *e)
 {
-	static const struct compare_opts opts = { .alpha = 0.05, .level = 0.95, .min_effect = -1,
-						  .is_all = true, .is_any_model = true };
+	static const struct compare_opts opts = { .alpha = 0.05, .min_effect = -1, .is_all = true, .is_any_model = true };
 	const char *const path[] = { a, b };
 	struct arena arena = { 0 };
 	struct comparison c;
 	struct grid g;
-	int rc = compare_build(&c, &opts, path, 2, &arena, e);
+	int rc = compare_load(&c, &opts, path, 2, &arena, e);
 
 	grid_begin(&g, &arena);
 	grid_add(&g, "metric");
@@ -181,10 +180,10 @@ int compare_two(const char *a, const char *b, struct buf *out, struct err *e)
 	for (size_t m = 0; rc == 0 && m < c.n_metrics; m++) {
 		double x, y;
 
-		if (!compare_number(c.side[0].run[0].record, c.metric[m].key, &x) ||
-		    !compare_number(c.side[1].run[0].record, c.metric[m].key, &y))
+		if (!compare_number(c.side[0].run[0].record, c.metric[m].name, &x) ||
+		    !compare_number(c.side[1].run[0].record, c.metric[m].name, &y))
 			continue;
-		grid_add(&g, c.metric[m].key);
+		grid_add(&g, c.metric[m].name);
 		grid_add(&g, compare_value(x, &arena));
 		grid_add(&g, compare_value(y, &arena));
 		grid_add(&g, fabs(x) > 0 ? compare_percent((y - x) / fabs(x), &arena) : "");

@@ -120,14 +120,20 @@ static struct json_value ours(const struct json_value *v, const struct json_valu
 {
 	const struct json_value *had = json_get(results, "profllm"), *config = json_get(v, "config");
 	const struct json_value *verdict = json_get(json_get(v, "trust"), "verdict");
+	const struct json_value *verdicts = json_get(json_get(v, "trust"), "verdicts");
+	const struct json_value *id = json_get(v, "run_id");
 	const struct json_value *options = json_get(config, "benchmark");
-	struct json_value out = object_of(size_of(had) + 4, a);
+	struct json_value out = object_of(size_of(had) + 6, a);
 	struct str logs = logs_of(config, a);
 
 	for (size_t i = 0; i < size_of(had); i++)
 		put(&out, had->key[i], had->item[i]);
 	if (verdict)
 		put(&out, STR("verdict"), *verdict);
+	if (size_of(verdicts) && !json_get(had, "verdicts"))
+		put(&out, STR("verdicts"), *verdicts);
+	if (id && id->kind == JSON_STRING)
+		put(&out, STR("run_id"), *id);
 	if (options && options->kind == JSON_OBJECT)
 		put(&out, STR("options"), *options);
 	if (json_bool(json_get(json_get(v, "profiling"), "enabled"), false))
@@ -137,6 +143,7 @@ static struct json_value ours(const struct json_value *v, const struct json_valu
 	return out;
 }
 
+/* Those that were given; documents of other programs have the server's parameters alone. */
 static const struct json_value *arguments(const struct json_value *config)
 {
 	const struct json_value *list = json_get(config, "servers");
@@ -144,7 +151,7 @@ static const struct json_value *arguments(const struct json_value *config)
 	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
 		if (is_true(json_get(&list->item[i], "is_serving")))
 			return json_get(&list->item[i], "arguments");
-	return NULL;
+	return list ? NULL : json_get(config, "server");
 }
 
 static void put_arguments(struct json_value *row, const struct json_value *args)

@@ -9,7 +9,10 @@
  * the names listed under that word, [] any element of a list.
  */
 #pragma once
+#include <stdbool.h>
 #include <stddef.h>
+
+#include "base/str.h"
 
 enum schema_better { SCHEMA_NONE, SCHEMA_HIGHER, SCHEMA_LOWER };
 
@@ -36,3 +39,10 @@ extern const size_t schema_name_count;
  * also "profllm.reasons[].code") or as the table does; NULL when there is none.
  */
 const struct schema_field *schema_field_find(const char *key);
+
+/*
+ * Whether a number is of the metric that a verdict names (profllm.verdicts, trust.invalid):
+ * "steady_state.p99_ttft_ms" and "p99_ttft_answer_ms" are of "ttft", "counted_output_throughput" is
+ * not of "output_throughput".
+ */
+bool schema_is_of(struct str key, struct str metric);
