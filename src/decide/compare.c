@@ -213,8 +213,8 @@ static const char *without_values(const struct pairing *p, const struct matched_
 			continue;
 		*why = row->invalid[k] ? MATCHED_WHY_INVALID : MATCHED_WHY_MISSING;
 		return row->invalid[k] ?
-			arena_printf(p->a, "all %zu runs of %s that have it are INVALID for it",
-				     row->invalid[k], side) :
+			arena_printf(p->a, "it is INVALID in every run of %s that has it (%zu)",
+				     side, row->invalid[k]) :
 			arena_printf(p->a, "%s has no value of it", side);
 	}
 	*why = MATCHED_WHY_UNMATCHED;

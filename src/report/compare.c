@@ -228,6 +228,38 @@ static void note_unknown_sessions(struct comparison *c)
 	}
 }
 
+/* Whether a parameter says no more than an earlier one, as model and model_id do. */
+static bool is_repeated(const struct comparison *c, size_t param)
+{
+	for (size_t p = 0; p < param; p++) {
+		bool is_equal = c->param[p].kind == COMPARE_BETWEEN;
+
+		for (size_t s = 0; is_equal && s < c->n_sides; s++) {
+			const char *a = c->side[s].run[0].param[p], *b = c->side[s].run[0].param[param];
+
+			is_equal = a == b || (a && b && strcmp(a, b) == 0);
+		}
+		if (is_equal)
+			return true;
+	}
+	return false;
+}
+
+/* A change of several settings at once is not the effect of one of them, or of the code alone. */
+static void note_confounded(struct comparison *c)
+{
+	struct buf names = { 0 };
+	size_t n = 0;
+
+	for (size_t p = 0; p < c->n_params; p++)
+		if (c->param[p].kind == COMPARE_BETWEEN && !is_repeated(c, p))
+			buf_printf(&names, "%s%s", n++ ? ", " : "", c->param[p].key);
+	if (n > 1)
+		compare_note(c, "the sides differ in %zu parameters (%s), so a change cannot be traced to "
+			     "one of them", n, names.data);
+	buf_release(&names);
+}
+
 int compare_judge(struct comparison *c, struct err *e)
 {
 	const char **name = arena_alloc(c->a, c->n_sides * sizeof(*name));
@@ -246,6 +278,7 @@ int compare_judge(struct comparison *c, struct err *e)
 		.primary = primary_of(c), .alpha = c->o->alpha,
 		.is_invalid_counted = c->o->is_invalid_counted };
 	matched_compare(&c->spec, c->a, &c->out);
+	note_confounded(c);
 	note_unknown_sessions(c);
 	return 0;
 }

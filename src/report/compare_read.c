@@ -108,9 +108,9 @@ static void add_run(struct comparison *c, struct compare_side *s, const struct j
 					       .session = session };
 }
 
-static struct str logs_of(const struct json_value *record)
+static struct str server_of(const struct json_value *record)
 {
-	return json_text(frame_value(record, STR("profllm.logs")), (struct str){ 0 });
+	return json_text(frame_value(record, STR("profllm.server_key")), (struct str){ 0 });
 }
 
 static bool is_same_folder(const char *a, const char *b)
@@ -122,19 +122,19 @@ static bool is_same_folder(const char *a, const char *b)
 }
 
 /*
- * Documents of profllm run name the logs of their servers: a start has logs of its own, and who
+ * Documents tell their servers apart (document_row.h): a start has logs of its own, and a run that
  * reuses a server names those of its start. 0: no such document.
  */
-static unsigned session_of_logs(struct compare_side *s, const struct json_value *record,
+static unsigned session_of_document(struct compare_side *s, const struct json_value *record,
 				const char *path)
 {
-	struct str logs = logs_of(record);
+	struct str server = server_of(record);
 
-	if (!logs.n)
+	if (!server.n)
 		return 0;
 	for (size_t i = 0; i < s->n; i++)
 		if (is_same_folder(s->run[i].path, path) &&
-		    str_eq(logs_of(s->run[i].record), logs))
+		    str_eq(server_of(s->run[i].record), server))
 			return s->run[i].session;
 	return ++s->sessions;
 }
@@ -157,7 +157,7 @@ static int add_file(struct comparison *c, struct compare_side *s, const char *pa
 			continue;
 		}
 		add_run(c, s, f.row[i], path,
-			session ? session : session_of_logs(s, f.row[i], path));
+			session ? session : session_of_document(s, f.row[i], path));
 		n++;
 	}
 	return n;

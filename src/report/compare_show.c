@@ -9,7 +9,7 @@
 
 #define HEAD_CHARS_MAX 24 /* longer names would make tables wider than screens */
 #define DIGITS_MAX 1e12   /* and so would all digits of larger numbers */
-#define CONFIGS_SHOWN 12  /* of each metric, where a page or a file would show all */
+#define CONFIGS_SHOWN 12  /* of a metric, where a page or a file would show all */
 
 const char *compare_value(double v, struct arena *a)
 {
@@ -152,7 +152,7 @@ void compare_summary_grid(const struct comparison *c, const struct matched_pair 
 		grid_add(g, compare_value(row->is.value[1], a));
 		grid_add_toned(g, is_answer ? compare_percent(row->is.ratio - 1, a) : "", tone);
 		grid_add(g, interval_text(row->is.interval, a));
-		grid_add(g, two_counts(row->up, row->down, a));
+		grid_add(g, is_answer ? two_counts(row->up, row->down, a) : "");
 		grid_add(g, two_counts(row->sessions[0], row->sessions[1], a));
 		if (is_any_need)
 			grid_add(g, need_text(row, a));
@@ -340,25 +340,51 @@ static void add_lines(const struct form *f, const char *lines, struct buf *out)
 	}
 }
 
+/*
+ * With many configurations, tables of all metrics would hide the answer: then those of the primary
+ * metric (else the first), and of metrics whose effects differ.
+ */
+static bool has_table(const struct matched_pair *pair, size_t m, bool is_first)
+{
+	const struct matched_row *row = &pair->row[m];
+
+	return row->n_configs > 1 && (row->n_configs <= CONFIGS_SHOWN || row->is_primary ||
+				      row->do_effects_differ || is_first);
+}
+
 static void add_tables(const struct form *f, const struct comparison *c,
 		       const struct matched_pair *pair, const struct matched_row *row,
 		       struct buf *out, struct arena *a)
 {
 	struct grid g;
 
-	if (row->n_configs < 2)
-		return;
 	buf_printf(out, "\n%s%s by configuration%s", f->metric, row->metric->name, f->after);
 	compare_configs_grid(c, pair, row, CONFIGS_SHOWN, &g, a);
 	f->grid(f, &g, out);
 	if (row->n_configs > CONFIGS_SHOWN)
-		buf_printf(out, "%s%zu more: --format html, csv or json shows all\n", f->above,
-			   row->n_configs - CONFIGS_SHOWN);
+		buf_printf(out, "%sand %zu more\n", f->above, row->n_configs - CONFIGS_SHOWN);
 	if (row->n_loads < 2 || row->n_loads == row->n_configs)
 		return;
 	buf_printf(out, "\n%s%s by load%s", f->metric, row->metric->name, f->after);
 	compare_loads_grid(c, row, &g, a);
 	f->grid(f, &g, out);
+}
+
+static void add_metrics(const struct form *f, const struct comparison *c,
+			const struct matched_pair *pair, struct buf *out, struct arena *a)
+{
+	bool is_first = c->spec.primary == c->n_metrics, is_cut = false;
+
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		if (has_table(pair, m, is_first)) {
+			add_tables(f, c, pair, &pair->row[m], out, a);
+			is_first = false;
+		}
+		is_cut |= pair->row[m].n_configs > CONFIGS_SHOWN;
+	}
+	if (is_cut)
+		buf_printf(out, "\n%s--format html, csv or json shows every configuration of every "
+			   "metric\n", f->line);
 }
 
 static void add_all(const struct form *f, const struct comparison *c, struct buf *out)
@@ -378,9 +404,8 @@ static void add_all(const struct form *f, const struct comparison *c, struct buf
 		if (!pair->refusal) {
 			compare_summary_grid(c, pair, &g, &a);
 			f->grid(f, &g, out);
+			add_metrics(f, c, pair, out, &a);
 		}
-		for (size_t m = 0; !pair->refusal && m < c->n_metrics; m++)
-			add_tables(f, c, pair, &pair->row[m], out, &a);
 		buf_add_char(out, '\n');
 		add_lines(f, compare_remarks(c, pair, &a), out);
 		if (i + 1 == c->out.n_pairs && c->notes.len)

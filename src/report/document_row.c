@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "json/write.h"
 #include "report/frame.h"
 
 /* Names that the document has and result files have otherwise. */
@@ -97,9 +98,46 @@ static void put_results(struct json_value *row, const struct json_value *results
 	}
 }
 
-/* Of all servers that were started for it, or for another member of its suite; empty: none. */
-static struct str logs_of(const struct json_value *config, struct arena *a)
+/* Those that were given; documents of other programs have the server's parameters alone. */
+static const struct json_value *arguments(const struct json_value *config)
 {
+	const struct json_value *list = json_get(config, "servers");
+
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
+		if (is_true(json_get(&list->item[i], "is_serving")))
+			return json_get(&list->item[i], "arguments");
+	return list ? NULL : json_get(config, "server");
+}
+
+/*
+ * What tells servers apart where no log does: the engine's commit and release, the address and the
+ * arguments. Equal ones may still have been several servers, so nothing counts as more than it is.
+ */
+static void put_identity(struct buf *out, const struct json_value *v, const struct json_value *args)
+{
+	const struct json_value *servers = json_get(json_get(v, "config"), "servers");
+	const struct json_value *part[] = {
+		json_get(json_get(v, "provenance"), "engine_commit"),
+		json_get(json_get(json_get(v, "environment"), "server"), "version"), args,
+	};
+	struct json_writer w = json_writer(out);
+
+	json_begin_array(&w);
+	for (size_t i = 0; i < COUNT(part); i++)
+		if (part[i])
+			json_put_value(&w, part[i]);
+	for (size_t i = 0; servers && servers->kind == JSON_ARRAY && i < servers->count; i++)
+		json_put_str(&w, json_text(json_get(&servers->item[i], "url"), STR("")));
+	json_end_array(&w);
+}
+
+/*
+ * Equal in documents whose servers are the same: the logs of all that were started for it, or for
+ * another member of its suite, else put_identity; empty: nothing is known of its server.
+ */
+static struct str server_of(const struct json_value *v, struct arena *a)
+{
+	const struct json_value *config = json_get(v, "config"), *args = arguments(config);
 	const struct json_value *list = json_get(config, "servers");
 	struct buf text = { 0 };
 	struct str out;
@@ -110,6 +148,8 @@ static struct str logs_of(const struct json_value *config, struct arena *a)
 		if (log.n)
 			buf_printf(&text, "%.*s\n", (int)log.n, log.p);
 	}
+	if (!text.len && size_of(args))
+		put_identity(&text, v, args);
 	out = arena_str(a, buf_str(&text));
 	buf_release(&text);
 	return out;
@@ -124,7 +164,7 @@ static struct json_value ours(const struct json_value *v, const struct json_valu
 	const struct json_value *id = json_get(v, "run_id");
 	const struct json_value *options = json_get(config, "benchmark");
 	struct json_value out = object_of(size_of(had) + 6, a);
-	struct str logs = logs_of(config, a);
+	struct str server = server_of(v, a);
 
 	for (size_t i = 0; i < size_of(had); i++)
 		put(&out, had->key[i], had->item[i]);
@@ -138,20 +178,9 @@ static struct json_value ours(const struct json_value *v, const struct json_valu
 		put(&out, STR("options"), *options);
 	if (json_bool(json_get(json_get(v, "profiling"), "enabled"), false))
 		put(&out, STR("profiled"), (struct json_value){ .kind = JSON_TRUE });
-	if (logs.n)
-		put(&out, STR("logs"), (struct json_value){ .kind = JSON_STRING, .text = logs });
+	if (server.n)
+		put(&out, STR("server_key"), (struct json_value){ .kind = JSON_STRING, .text = server });
 	return out;
-}
-
-/* Those that were given; documents of other programs have the server's parameters alone. */
-static const struct json_value *arguments(const struct json_value *config)
-{
-	const struct json_value *list = json_get(config, "servers");
-
-	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
-		if (is_true(json_get(&list->item[i], "is_serving")))
-			return json_get(&list->item[i], "arguments");
-	return list ? NULL : json_get(config, "server");
 }
 
 static void put_arguments(struct json_value *row, const struct json_value *args)

@@ -8,6 +8,9 @@
  * parameters, as in a sweep's records; so is the name, without what a matrix has put into it (its
  * values are parameters already). An experiment tagged decode_only has no times to the first
  * token: its prompts were never computed.
+ *
+ * Also in profllm: run_id, the verdicts of trust, and server_key, a text that is equal in documents
+ * measured on one server: by the logs of its start, else by commit, release, address and arguments.
  */
 #pragma once
 #include <stdbool.h>
