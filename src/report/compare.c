@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.c - see compare.h: what is loaded, which metrics are compared, and why nothing could be. */
+/* compare.c - see compare.h: what is loaded, which metrics are compared, why nothing could be. */
 #include "report/compare.h"
 
 #include <math.h>
@@ -235,9 +235,10 @@ static bool is_repeated(const struct comparison *c, size_t param)
 		bool is_equal = c->param[p].kind == COMPARE_BETWEEN;
 
 		for (size_t s = 0; is_equal && s < c->n_sides; s++) {
-			const char *a = c->side[s].run[0].param[p], *b = c->side[s].run[0].param[param];
+			const char **text = c->side[s].run[0].param;
 
-			is_equal = a == b || (a && b && strcmp(a, b) == 0);
+			is_equal = text[p] == text[param] ||
+				   (text[p] && text[param] && strcmp(text[p], text[param]) == 0);
 		}
 		if (is_equal)
 			return true;

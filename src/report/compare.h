@@ -30,7 +30,7 @@ struct compare_opts {
 	double alpha;            /* of q and p: 0.05 */
 	double min_effect;       /* a share above 0; below 0: 0.03, and 0.05 for a p99 and beyond */
 	const char *metrics;     /* comma list in place of the usual ones; NULL: the usual ones */
-	const char *primary;     /* judged without adjustment; NULL: the first of metrics, or none */
+	const char *primary;     /* judged without adjustment; NULL: metrics' first, or none */
 	bool is_all;             /* every metric that has a better direction */
 	const char *const *also; /* metrics to add in any case: those of gates */
 	size_t n_also;
@@ -136,7 +136,7 @@ enum compare_gate_outcome { GATE_HOLDS_NOT, GATE_HOLDS, GATE_UNKNOWN };
 enum compare_gate_outcome compare_gate_check(const struct comparison *c,
 					     const struct compare_gate *g, bool is_any,
 					     struct buf *out);
-/* Whether more requests failed than at the baseline, with a line for each configuration and side. */
+/* Whether more requests failed than at the baseline, with a line for each configuration. */
 bool compare_gate_failures(const struct comparison *c, struct buf *out);
 
 /* A metric's values on one side in one configuration: the mean of each session's runs. */

@@ -95,8 +95,8 @@ static bool holds_somewhere(const struct comparison *c, const struct compare_gat
 
 		if (one->apart || (!one->evident && !is_any) || !is_beyond(g, one->is.ratio - 1))
 			continue;
-		say(c, g, pair->side, row->n_configs > 1 ? one->name : NULL, change_text(&one->is, a),
-		    out);
+		say(c, g, pair->side, row->n_configs > 1 ? one->name : NULL,
+		    change_text(&one->is, a), out);
 		is_found = true;
 	}
 	return is_found;

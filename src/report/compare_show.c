@@ -117,7 +117,8 @@ static const char *need_text(const struct matched_row *row, struct arena *a)
 
 	if (row->verdict != MATCHED_NOT_ENOUGH || (!n->sessions && !n->clusters))
 		return "";
-	return n->sessions ? arena_printf(a, "%zu sessions", n->sessions) :
+	return n->sessions ? arena_printf(a, "%s%zu sessions", n->from == MATCHED_FROM_RUNS ?
+					  "at least " : "", n->sessions) :
 		arena_printf(a, "%zu configurations", n->clusters);
 }
 

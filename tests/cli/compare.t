@@ -26,17 +26,27 @@ sub result {
 	};
 }
 
+# A sweep's folder whose runs had a server each, as --restart run leaves it.
+sub runs {
+	my ($dir, @runs) = @_;
+
+	mkdir $dir;
+	$runs[$_]{profllm}{start_ns} = 1767225700000000000 + $_ * 1000000000 for 0 .. $#runs;
+	spew("$dir/summary.json", $json->encode(\@runs));
+	spew("$dir/servers.json",
+		$json->encode([map { { start_ns => $_->{profllm}{start_ns} - 1000 } } @runs]));
+}
+
 sub side {
 	my ($dir, $value, $runs, %more) = @_;
 
-	mkdir $dir;
-	spew("$dir/run$_.json", $json->encode(result($value, $_, %more))) for 0 .. $runs - 1;
+	runs($dir, map { result($value, $_, %more) } 0 .. $runs - 1);
 }
 
 side('base', 1000, 5);
 side('same', 1001, 5);
 side('slow', 900, 5, max_num_seqs => 16);
-side('few', 900, 3);
+side('few', 900, 1);
 side('other', 900, 2, model_id => 'n');
 spew('none.json', '{"a": 1}');
 spew('broken.json', '{"a": ');
@@ -60,29 +70,117 @@ is_golden(status_is('too few runs', 0, undef, qw(base few --metrics output_throu
 
 my $r = status_is('JSON', 0, undef, qw(base slow --format json));
 my $c = eval { $json->decode($r->{out}) };
-is(scalar @{$c->{points}}, 1, 'JSON: one point');
-my ($tput) = grep { $_->{metric} eq 'output_throughput' } @{$c->{points}[0]{metrics}};
-is($tput->{verdict}, 'regression', 'JSON: verdict');
-ok(abs($tput->{delta} + 0.1) < 1e-9, 'JSON: change');
-ok($tput->{p_mann_whitney} > 0.007 && $tput->{p_mann_whitney} < 0.009, 'JSON: 2 of 252');
-ok($tput->{delta_low} < -0.1 && -0.1 < $tput->{delta_high}, 'JSON: interval holds the change');
+is(scalar @{$c->{comparisons}}, 1, 'JSON: one comparison');
+is($c->{comparisons}[0]{matched}, 1, 'JSON: one configuration');
+my ($tput) = grep { $_->{metric} eq 'output_throughput' } @{$c->{comparisons}[0]{metrics}};
+is($tput->{verdict}, 'worse', 'JSON: verdict');
+ok(abs($tput->{effect} + 0.1) < 1e-9, 'JSON: change');
+is_deeply($tput->{sessions}, [5, 5], 'JSON: sessions');
+ok($tput->{interval}[0] < -0.1 && -0.1 < $tput->{interval}[1], 'JSON: interval holds the change');
 is_deeply($c->{sides}[1]{parameters}, { max_num_seqs => '16' }, 'JSON: what differs, nothing else');
 
 $r = status_is('CSV', 0, undef, qw(base slow --format csv --metrics output_throughput));
 is(scalar(split /\n/, $r->{out}), 2, 'CSV: heads and a row');
-like($r->{out}, qr/^,output_throughput,tokens\/s,base,slow,1000\.0,900\.0,-0\.\d+,.*,5,5,regression$/m,
+like($r->{out}, qr/^output_throughput,tokens\/s,base,slow,,999\.9\d*,899\.9\d*,-0\.\d+,.*,1,5,5,5,5,worse$/m,
 	'CSV: the row');
 
 $r = status_is('HTML', 0, undef, qw(base slow --output page.html));
 is($r->{out}, '', 'HTML: nothing on stdout');
 my $page = slurp('page.html');
-like($page, qr/^<!doctype html>.*<svg.*regression.*<\/html>\n\z/s, 'HTML: a page with a drawing');
+like($page, qr/^<!doctype html>.*worse by at least 3 %.*<svg.*<\/html>\n\z/s, 'HTML: a page with a drawing');
 unlike($page, qr/(src|href|url)\s*[=(]|https?:|\@import|<script/i, 'HTML: nothing from elsewhere');
+
+# ---- many configurations, one run each ----
+
+# 12 servers of 8 loads: factors of 96 between configurations, 1 % of noise.
+sub grid {
+	my ($dir, $change, $seed) = @_;
+	my $noise = sub { $seed = ($seed * 16807) % 2147483647; return $seed / 2147483647 - 0.5 };
+
+	mkdir $dir;
+	for my $i (0 .. 95) {
+		my $value = 100 * (1 + $i % 8) * (1 + int($i / 8)) * (1 + $change)
+			* (1 + 0.035 * $noise->());
+
+		spew("$dir/$i.json", $json->encode(result($value, 2, max_concurrency => 2 ** ($i % 8),
+			tensor_parallel_size => 1 + int($i / 8), version => $dir)));
+	}
+}
+
+grid('v1', 0, 11);
+grid('v2', 0.075, 12);
+grid('v3', 0, 13);
+my @tput = qw(--metrics output_throughput);
+$r = status_is('96 of 96', 0, undef, qw(v1 v2), @tput);
+like($r->{out}, qr/^output_throughput .* 96 : 0 +96 : 96 +better by at least 3 %$/m, '96 of 96: better');
+like($r->{out}, qr/^note: output_throughput: better .*higher in 96 of 96 configurations/m,
+	'96 of 96: in a sentence');
+like($r->{out}, qr/^and 84 more\n.*^max_concurrency=128 .* 12\n/ms, '96 of 96: by configuration and load');
+like(status_is('96, swapped', 0, undef, qw(v2 v1), @tput)->{out},
+	qr/ worse by at least 3 %$/m, '96, swapped: worse');
+like(status_is('96, no change', 0, undef, qw(v1 v3), @tput)->{out},
+	qr/^output_throughput .* no change above 3 %$/m, '96, no change: none above 3 %');
+is(scalar(split /\n/, status_is('96 as CSV', 0, undef, qw(v1 v2 --format csv), @tput)->{out}), 98,
+	'96 as CSV: heads, all, and each');
+unlink 'v2/95.json';
+like(status_is('95 of 96', 0, undef, qw(v1 v2), @tput)->{out},
+	qr/^note: 1 configuration of v1 without a counterpart in v2: max_concurrency=128 tensor\S+=12$/m,
+	'95 of 96: the other one is listed');
+
+# ---- nothing to conclude from ----
+
+mkdir 'loose';
+spew("loose/$_.json", $json->encode(result(900, $_))) for 0 .. 4;
+$r = status_is('loose files', 0, undef, 'base', 'loose', @tput);
+like($r->{out}, qr/ not enough data$/m, 'loose files: may be of one server');
+like($r->{out}, qr/^note: .* --assume-independent counts each/m, 'loose files: what the user may know');
+like(status_is('loose files, many servers', 0, undef, qw(base loose --assume-independent), @tput)->{out},
+	qr/ worse by at least 3 %$/m, 'loose files, many servers: worse');
+like(status_is('one run a side', 0, undef, 'loose/0.json', 'few', @tput)->{out},
+	qr/not enough data.* would do if sessions scatter by 2\.5 %/, 'one run a side: how many would do');
+
+my $same = qr/^profllm bench compare: \S+ and \S+ are the same runs$/m;
+status_is('a file with itself', 2, $same, 'loose/0.json', 'loose/0.json');
+status_is('a folder with itself', 2, $same, 'base', 'base');
+status_is('a part of it', 2, qr/every run of 0\.json is also a run of loose/, 'loose', 'loose/0.json');
+side('busier', 1000, 5, max_concurrency => 16);
+status_is('another load', 2,
+	qr/ \(1 against 1\): they differ in max_concurrency \(8 against 16\); --ignore max_\w+ compares/,
+	'base', 'busier');
+status_is('another load on purpose', 0, undef, qw(base busier --ignore max_concurrency));
+runs('doubted', map { result(900, $_, profllm => { verdict => 'INVALID' }) } 0 .. 4);
+status_is('all INVALID', 2, qr/every run of doubted that could be compared is INVALID/, 'base', 'doubted');
+like(status_is('INVALID ones too', 0, undef, qw(base doubted --include-invalid), @tput)->{out},
+	qr/ worse by at least 3 %$/m, 'INVALID ones too');
+runs('partly', map { result(900, $_, profllm => { verdict => 'INVALID',
+	verdicts => { ttft => 'INVALID', output_throughput => 'VALID' } }) } 0 .. 4);
+$r = status_is('INVALID for a metric', 0, undef, qw(base partly --metrics),
+	'output_throughput,p99_ttft_ms');
+like($r->{out}, qr/^output_throughput .* worse by at least 3 %$/m, 'INVALID for a metric: not for another');
+like($r->{out}, qr/^note: .*\(p99_ttft_ms\): it is INVALID in every run of partly/m,
+	'INVALID for a metric: which');
+
+# Half of the requests fail and the others are faster; or they are shorter.
+side('shedding', 1700, 5, completed => 50, failed => 50, total_input_tokens => 500,
+	total_output_tokens => 1000);
+side('shorter', 1700, 5, total_output_tokens => 500);
+for my $other (['shedding', 'failed requests: 0\.00 % against 50\.00 %', 'failed requests: 50\.00 %'],
+	['shorter', 'different work: 20\.0 against 5\.0 output tokens', 'different work: 5\.0 against 20\.0']) {
+	my ($name, $there, $back) = @$other;
+
+	for my $way (['base', $name, $there], [$name, 'base', $back]) {
+		my $out = status_is("$way->[0], then $way->[1]", 0, undef, @$way[0, 1], @tput)->{out};
+
+		like($out, qr/^output_throughput +[\d.]+ +[\d.]+ +5 : 5 +not comparable$/m,
+			"$way->[0], then $way->[1]: no change is shown");
+		like($out, qr/$way->[2]/, "$way->[0], then $way->[1]: why");
+	}
+}
 
 # ---- gates ----
 
 status_is('a gate that holds', 3,
-	qr/^--fail-if 'output_throughput<-5%' holds \(-10\.0%: 1000, then 900\): slow$/m,
+	qr/^--fail-if 'output_throughput<-5%' holds \(-10\.0%: 999\.996, then 899\.996\): slow$/m,
 	'--fail-if', 'output_throughput<-5%', 'base', 'slow');
 status_is('one that does not', 0, qr/^\z/, 'base', 'slow', '--fail-if', 'output_throughput<-15%');
 status_is('the second of two', 3, qr/p99_ttft_ms>\+5%' holds/, '--fail-if=output_throughput<-15%',
@@ -93,44 +191,38 @@ status_is('no evidence', 0, qr/^\z/, 'base', 'same', '--fail-if', 'output_throug
 status_is('none wanted', 3, qr/holds/, 'base', 'same', '--fail-if', 'output_throughput>+0.01%',
 	'--fail-if-any');
 my @gate = ('--fail-if', 'p99_ttft_ms>+5%');
-status_is('too few to judge', 3, qr/cannot be judged, not enough data \(5 against 3 values, 4 needed\)/,
-	'base', 'few', '--fail-if', 'output_throughput<-5%');
-status_is('too few, allowed', 0, qr/cannot be judged/, 'base', 'few', '--allow-unjudged', '--fail-if',
-	'output_throughput<-5%');
-my $same = qr/^--fail-if 'p99_ttft_ms>\+5%' cannot be judged, both sides are the same runs: \S+$/m;
-status_is('a file with itself', 3, $same, 'base/run0.json', 'base/run0.json', @gate);
-status_is('a folder with itself', 3, $same, 'base', 'base', @gate);
+my $few = qr/cannot be judged, 5 and 1 server sessions over 1 configuration give no interval: few/;
+status_is('too few to judge', 3, $few, 'base', 'few', @gate);
+status_is('too few, allowed', 0, $few, 'base', 'few', '--allow-unjudged', @gate);
+$same = qr/^--fail-if 'p99_ttft_ms>\+5%' cannot be judged, \S+ and \S+ are the same runs: \S+$/m;
+status_is('a file with itself, gated', 3, $same, 'loose/0.json', 'loose/0.json', @gate);
+status_is('a folder with itself, gated', 3, $same, 'base', 'base', @gate);
 status_is('the same, allowed', 0, $same, 'base', 'base', '--allow-unjudged', @gate);
-like(status_is('the same without a gate', 0, undef, 'base', 'base')->{out},
-	qr/: the same runs as the baseline$/m, 'the same without a gate: a note says so');
 status_is('the same, by value', 0, qr/^\z/, 'base', 'base', '--fail-if', 'p99_ttft_ms>500');
 
-# Half of the requests fail and the others are faster.
-side('shedding', 1700, 5, completed => 50, failed => 50, total_input_tokens => 500,
-	total_output_tokens => 1000);
-side('shorter', 1700, 5, total_output_tokens => 500);
 my $risen = qr/^failed requests rose from 0\.0 % to 50\.0 %: shedding$/m;
 status_is('failures of a faster side', 3, $risen, 'base', 'shedding', @gate);
 status_is('failures, medians alone', 3, $risen, 'base', 'shedding', '--fail-if-any', @gate);
 status_is('failures, unjudged allowed', 3, $risen, 'base', 'shedding', '--allow-unjudged', @gate);
-status_is('failures, allowed', 0, qr/^\z/, 'base', 'shedding', '--allow-failures', @gate);
+status_is('failures, allowed', 0, qr/cannot be judged/, 'base', 'shedding', '--allow-failures',
+	'--allow-unjudged', @gate);
 status_is('failures without a gate', 0, qr/^\z/, 'base', 'shedding');
-status_is('other work', 3, qr/cannot be judged, other work was done: output tokens .*: shorter$/m,
-	'base', 'shorter', @gate);
-status_is('other work, allowed', 0, qr/cannot be judged/, 'base', 'shorter', '--allow-unjudged', @gate);
-status_is('other work, but slower', 3, qr/p99_ttft_ms>\+5%' holds/, 'shorter', 'base', @gate);
-status_is('other work, by value', 0, qr/^\z/, 'base', 'shorter', '--fail-if', 'p99_ttft_ms>500');
+my $work = qr/cannot be judged, different work: .* output tokens per request: \w+$/m;
+status_is('different work', 3, $work, 'base', 'shorter', @gate);
+status_is('different work, allowed', 0, $work, 'base', 'shorter', '--allow-unjudged', @gate);
+status_is('different work, but slower', 3, $work, 'shorter', 'base', @gate);
+status_is('different work, by value', 0, qr/^\z/, 'base', 'shorter', '--fail-if', 'p99_ttft_ms>500');
 
-side('two', 1000, 5);
-spew("two/more$_.json", $json->encode(result(900, $_, max_concurrency => 16))) for 0 .. 4;
+runs('two', (map { result(1000, $_) } 0 .. 4), map { result(900, $_, max_concurrency => 16) } 0 .. 4);
 side('one', 1001, 5);
-status_is('a point that was not measured', 3,
+status_is('a configuration that was not measured', 3,
 	qr/cannot be judged, only the baseline has it: one at max_concurrency=16$/m, 'two', 'one', @gate);
 
 side('broken', 1e308, 5);
 my $wide = status_is('numbers of a broken file', 0, undef, 'base', 'broken')->{out};
-like($wide, qr/^output_throughput +1000\.0 +1e\+308 /m, 'numbers of a broken file: short');
-is(scalar(grep { length > 140 } split /\n/, $wide), 0, 'numbers of a broken file: no line is wider than 140');
+like($wide, qr/^output_throughput +1000\.00 +9\.99996e\+307 /m, 'numbers of a broken file: short');
+is(scalar(grep { !/^note/ && length > 160 } split /\n/, $wide), 0,
+	'numbers of a broken file: no line of a table is wider than 160');
 
 # ---- mistakes ----
 
@@ -139,6 +231,9 @@ is_golden(run(args => [qw(bench markdown --help)])->{out}, 'help-markdown.txt');
 
 status_is('nothing named', 2, qr/no result is named/);
 status_is('a baseline alone', 2, qr/at least one other result/, 'base');
+status_is('no least change', 2, qr/--min-effect 0: must be greater than 0/, qw(base slow --min-effect 0));
+status_is('no such metric', 2, qr/--metric: no run has a number called 'p99_nothing'/, 'base', 'slow',
+	'--metric', 'p99_nothing');
 status_is('not there', 1, qr/absent\.json does not exist/, 'base', 'absent.json');
 status_is('no result', 1, qr/none\.json holds no result/, 'base', 'none.json');
 status_is('not JSON', 1, qr/broken\.json/, 'base', 'broken.json');
@@ -241,7 +336,8 @@ for my $i (0, 1) {
 	is($r->{status}, 0, 'a run to compare') or diag($r->{err});
 }
 $r = status_is('our own results', 0, undef, 'ours/r0.json', 'ours/r1.json');
-like($r->{out}, qr/1 point, \d+ metrics: not enough data \d+/, 'our own results: pair as one point');
+like($r->{out}, qr/^1 configuration matched, \d+ metrics: not enough data \d+/m,
+	'our own results: one configuration');
 $r = run(args => [qw(bench markdown -r ours)]);
 is($r->{status}, 0, 'our own results need no .commands');
 like(slurp('ours/benchmark_results.md'), qr/^\| r0 +\| sim .*\n\| r1 +\| sim /m, 'they are in the table');
@@ -249,7 +345,8 @@ like(slurp('ours/benchmark_results.md'), qr/^\| r0 +\| sim .*\n\| r1 +\| sim /m,
 # ---- what the servers were started with ----
 
 for my $seqs (4, 32) {
-	my @runs = map { result(1000, $_, profllm => { start_ns => 1767225700000000000 + $_ }) } 0 .. 1;
+	my @runs = map { result(1000 + $seqs, $_,
+		profllm => { start_ns => 1767225700000000000 + $_ }) } 0 .. 1;
 
 	mkdir "served$seqs";
 	spew("served$seqs/summary.json", $json->encode(\@runs));

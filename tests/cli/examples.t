@@ -183,7 +183,7 @@ is($documents{'decode-only'}[0]{config}{tags}{decode_only}, 'true', 'decode-only
 faster('decode-only', sub {
 	return [number($documents{'decode-only'}[0], 'median_ttft_ms'), 150, 'prompts are not computed'];
 });
-my $decode = run(args => [qw(bench compare decode-only.json decode-only.json)]);
+my $decode = run(args => [qw(bench serve --compare decode-only.json decode-only.json)]);
 unlike($decode->{out}, qr/ttft/, 'decode-only: no time to the first token in comparisons');
 like($decode->{out}, qr/tpot/, 'decode-only: but others');
 

@@ -76,7 +76,7 @@ works('serve, refused', qw(bench serve), @load, '--port', $bad->{port},
 		status => 1 });
 works('serve, points', @serve, qw(--sweep-request-rate 50,inf --save-result --result-dir points));
 works('score', qw(bench score a.rec.1 --save-result --result-filename scored.json));
-works('compare', qw(bench compare one/a.json other/a.json --format json --output compare.json));
+works('compare', qw(bench compare one/a.json other/a.json --ignore max_concurrency --format json --output compare.json));
 works('markdown', qw(bench markdown --result one));
 spew('serve-params.json', '[{"max_num_seqs": 8}]');
 spew('bench-params.json',
@@ -146,7 +146,7 @@ for my $row (['bench serve', '--help=json'], ['run', '--help=json'], ['sim', '--
 	['run', '--print-schema'],
 	['run', '--config', 'experiment.yaml', '--plan', '-'], ['args list', '--json'],
 	['args show', '--json', 'tensor-parallel-size'], ['tokenizer show', '--tokenizer', 'sim', '--json'],
-	['bench compare', 'one/a.json', 'other/a.json', '--format', 'json'],
+	['bench compare', 'one/a.json', 'other/a.json', qw(--ignore max_concurrency --format json)],
 	['bench compare', 'one/a.json', 'refused.json', '--format', 'json']) {
 	my ($verb, @args) = @$row;
 
@@ -215,7 +215,7 @@ my @verbs = (['--help'], ['--version'], ['bench', '--help'], [qw(bench serve --h
 	[qw(bench serve --show-config)], [qw(bench serve --fix help)], [qw(bench serve --load-pattern help)],
 	[@tiny], [@tiny, '--dry-run'], [@tiny, qw(--dry-run --dump-workload -)],
 	[@tiny, qw(--sweep-request-rate 50,60)],
-	[qw(bench score a.rec.1)], [qw(bench compare one/a.json other/a.json)],
+	[qw(bench score a.rec.1)], [qw(bench compare one/a.json other/a.json --ignore max_concurrency)],
 	[qw(bench serve --compare one/a.json other/a.json)], [qw(bench markdown --result one)],
 	[sweep_args('dry'), '--dry-run'], [qw(bench sweep plot results/swept --dry-run)],
 	(map { ['bench', $_, engine('--dry-run')] } qw(throughput latency startup)),

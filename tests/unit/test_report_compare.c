@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_report_compare.c - verdicts on made-up pairs, points and parameters, sessions, gates,
- * guards, scaling, tables of texts.
+ * test_report_compare.c - files as sides: what is concluded from them, which parameters define
+ * sides and configurations, sessions, INVALID metrics, gates, scaling, tables of texts.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -20,101 +20,9 @@
 #include "report/grid.h"
 #include "scratch.h"
 
-static const struct compare_opts usual = { .alpha = 0.05, .level = 0.95, .min_effect = -1 };
-
-/* ---- how often verdicts are right ---- */
-
-#define TRIALS 600
-
-static double uniform(uint64_t *state)
-{
-	*state = *state * 6364136223846793005u + 1442695040888963407u;
-	return ((double)(*state >> 11) + 0.5) * 0x1p-53;
-}
-
-static double normal(uint64_t *state)
-{
-	double u = uniform(state);
-
-	return sqrt(-2 * log(u)) * cos(2 * M_PI * uniform(state));
-}
-
-/* 2 % within a server session, 1.5 % between sessions, a session for each run. */
-static void draw(uint64_t *state, double base, size_t n, double *out)
-{
-	for (size_t i = 0; i < n; i++)
-		out[i] = base * exp(0.015 * normal(state) + 0.02 * normal(state));
-}
-
-static unsigned count(enum compare_verdict v, size_t n, double change)
-{
-	static const struct compare_metric metric = { "output_throughput", "tokens/s",
-						      SCHEMA_HIGHER, 0.03 };
-	uint64_t state = 1;
-	unsigned found = 0;
-
-	for (int i = 0; i < TRIALS; i++) {
-		double a[10], b[10];
-		struct compare_cell cell;
-
-		draw(&state, 1000, n, a);
-		draw(&state, 1000 * (1 + change), n, b);
-		compare_values(&usual, &metric, a, n, b, n, &cell);
-		found += cell.verdict == v;
-	}
-	return found;
-}
-
-/*
- * Bounds that a rate of 5 %, or of 70 %, passes with a chance below one in 10,000: four standard
- * deviations of the binomial distribution.
- */
-static void rates(void **state)
-{
-	double slack = 4 * sqrt(TRIALS * 0.05 * 0.95), slack70 = 4 * sqrt(TRIALS * 0.7 * 0.3);
-
-	(void)state;
-	assert_true(count(COMPARE_REGRESSION, 5, 0) + count(COMPARE_IMPROVEMENT, 5, 0) <
-		    TRIALS * 0.05 + slack);
-	assert_true(count(COMPARE_IMPROVEMENT, 5, 0.05) > TRIALS * 0.7 - slack70);
-	assert_true(count(COMPARE_REGRESSION, 5, -0.05) > TRIALS * 0.7 - slack70);
-	assert_int_equal(count(COMPARE_NOT_ENOUGH, 3, 0.05), TRIALS);
-	assert_int_equal(count(COMPARE_NOT_ENOUGH, 3, 0), TRIALS);
-	assert_int_equal(count(COMPARE_NOT_ENOUGH, 4, 0.05), 0);
-}
-
-static void verdicts(void **state)
-{
-	double low[] = { 100, 101, 99, 100, 100.5 }, high[] = { 110, 111, 109, 110, 110.5 };
-	double close[] = { 102, 103, 101, 102, 102.5 }, zero[] = { 0, 0, 0, 0, 0 };
-	struct compare_metric m = { "x", "", SCHEMA_LOWER, 0.03 };
-	struct compare_cell cell;
-
-	(void)state;
-	compare_values(&usual, &m, low, 5, high, 5, &cell);
-	assert_int_equal(cell.verdict, COMPARE_REGRESSION);
-	assert_true(fabs(cell.delta - 0.1) < 1e-12);
-	assert_true(cell.interval.low > 0.08 && cell.interval.high < 0.12);
-	m.better = SCHEMA_HIGHER;
-	compare_values(&usual, &m, low, 5, high, 5, &cell);
-	assert_int_equal(cell.verdict, COMPARE_IMPROVEMENT);
-	m.better = SCHEMA_NONE;
-	compare_values(&usual, &m, low, 5, high, 5, &cell);
-	assert_int_equal(cell.verdict, COMPARE_CHANGED);
-	/* Certain, but smaller than what is worth naming. */
-	m.better = SCHEMA_LOWER;
-	compare_values(&usual, &m, low, 5, close, 5, &cell);
-	assert_true(cell.p < 0.05);
-	assert_int_equal(cell.verdict, COMPARE_NO_EVIDENCE);
-	/* No share of 0, but a change all the same. */
-	compare_values(&usual, &m, zero, 5, low, 5, &cell);
-	assert_true(isnan(cell.delta));
-	assert_int_equal(cell.verdict, COMPARE_REGRESSION);
-	compare_values(&usual, &m, zero, 5, zero, 5, &cell);
-	assert_int_equal(cell.verdict, COMPARE_NO_EVIDENCE);
-	compare_values(&usual, &m, low, 0, low, 5, &cell);
-	assert_int_equal(cell.verdict, COMPARE_MISSING);
-}
+static const struct compare_opts usual = { .alpha = 0.05, .min_effect = -1 };
+/* The loose files of these tests came from servers of their own. */
+static const struct compare_opts each = { .alpha = 0.05, .min_effect = -1, .is_each_run = true };
 
 /* ---- files ---- */
 
@@ -133,12 +41,19 @@ static void put(struct made *m, const char *path, const char *text)
 }
 
 /* A result with a throughput and the members in more ("" or ", ..."). */
+static const char *result_of(struct made *m, double throughput, int failed, int tokens,
+			     const char *more)
+{
+	return arena_printf(&m->a, "{\"model_id\": \"m\", \"request_rate\": \"inf\", "
+			    "\"completed\": %d, \"failed\": %d, \"total_output_tokens\": %d, "
+			    "\"request_throughput\": %.6f, \"output_throughput\": %.6f%s}",
+			    100 - failed, failed, tokens * (100 - failed), throughput / 10,
+			    throughput, more);
+}
+
 static const char *result(struct made *m, double throughput, const char *more)
 {
-	return arena_printf(&m->a, "{\"model_id\": \"m\", \"request_rate\": \"inf\", \"completed\": 100, "
-			    "\"failed\": 0, \"total_output_tokens\": 1000, "
-			    "\"request_throughput\": %.6f, \"output_throughput\": %.6f%s}",
-			    throughput / 10, throughput, more);
+	return result_of(m, throughput, 0, 10, more);
 }
 
 static void put_runs(struct made *m, const char *folder, const double *v, size_t n,
@@ -154,22 +69,102 @@ static int build(struct made *m, struct comparison *c, const struct compare_opts
 	const char *path[] = { arena_printf(&m->a, "%s/%s", dir, x),
 			       arena_printf(&m->a, "%s/%s", dir, y) };
 
-	return compare_build(c, o, path, 2, &m->a, e);
+	if (compare_load(c, o, path, 2, &m->a, e) < 0)
+		return -1;
+	return compare_judge(c, e);
 }
 
 static const double five[] = { 1000, 1010, 990, 1005, 995 };
 static const double less[] = { 900, 909, 891, 904, 896 };
 
-static size_t metric_at(const struct comparison *c, const char *key)
+static const struct matched_row *row_of(const struct comparison *c, const char *key)
 {
 	for (size_t i = 0; i < c->n_metrics; i++)
-		if (strcmp(c->metric[i].key, key) == 0)
-			return i;
+		if (strcmp(c->metric[i].name, key) == 0)
+			return &c->out.pair[0].row[i];
 	fail_msg("no metric %s", key);
-	return 0;
+	return NULL;
 }
 
-static void points(void **state)
+static const struct matched_row *throughput(const struct comparison *c)
+{
+	assert_null(compare_refusal(c));
+	return row_of(c, "output_throughput");
+}
+
+static const char *remarks(struct made *m, const struct comparison *c)
+{
+	return compare_remarks(c, &c->out.pair[0], &m->a);
+}
+
+/* ---- many configurations ---- */
+
+static double uniform(uint64_t *state)
+{
+	*state = *state * 6364136223846793005u + 1442695040888963407u;
+	return ((double)(*state >> 11) + 0.5) * 0x1p-53;
+}
+
+static double normal(uint64_t *state)
+{
+	double u = uniform(state);
+
+	return sqrt(-2 * log(u)) * cos(2 * M_PI * uniform(state));
+}
+
+/* 12 servers of 8 loads, one run each; the configurations differ by factors, runs by 1 %. */
+static void put_grid(struct made *m, const char *folder, double change, uint64_t seed)
+{
+	for (int i = 0; i < 96; i++) {
+		const char *more = arena_printf(&m->a, ", \"max_concurrency\": %d, "
+						"\"tensor_parallel_size\": %d, \"version\": \"%s\"",
+						1 << i % 8, 1 + i / 8, folder);
+
+		put(m, arena_printf(&m->a, "%s/%02d.json", folder, i),
+		    result(m, 200.0 * (1 + i % 8) * (1 + i / 8) * (1 + change) *
+				      exp(0.01 * normal(&seed)), more));
+	}
+}
+
+static void grid_of_configurations(void **state)
+{
+	struct made m = { 0 };
+	struct comparison c;
+	struct err e = { 0 };
+
+	(void)state;
+	put_grid(&m, "old", 0, 1);
+	put_grid(&m, "faster", 0.075, 2);
+	put_grid(&m, "alike", 0, 3);
+	assert_int_equal(build(&m, &c, &usual, "old", "faster", &e), 0);
+	assert_int_equal(c.out.pair[0].n_configs, 96);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_BETTER);
+	assert_int_equal(throughput(&c)->up, 96);
+	assert_true(throughput(&c)->is.interval.low < 1.075 &&
+		    throughput(&c)->is.interval.high > 1.075);
+	assert_int_equal(throughput(&c)->n_loads, 8);
+	compare_release(&c);
+	assert_int_equal(build(&m, &c, &usual, "faster", "old", &e), 0);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
+	compare_release(&c);
+	assert_int_equal(build(&m, &c, &usual, "old", "alike", &e), 0);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_NO_CHANGE);
+	compare_release(&c);
+	arena_release(&m.a);
+}
+
+/* ---- parameters ---- */
+
+static enum compare_param_kind kind_of(const struct comparison *c, const char *key)
+{
+	for (size_t p = 0; p < c->n_params; p++)
+		if (strcmp(c->param[p].key, key) == 0)
+			return c->param[p].kind;
+	fail_msg("no parameter %s", key);
+	return COMPARE_SAME;
+}
+
+static void parameters(void **state)
 {
 	struct made m = { 0 };
 	struct comparison c;
@@ -178,38 +173,70 @@ static void points(void **state)
 	(void)state;
 	for (int level = 16; level >= 4; level /= 2) {
 		const char *more = arena_printf(&m.a, ", \"max_concurrency\": %d", level);
-		const char *b = arena_printf(&m.a, "%s, \"max-num-seqs\": 64, \"seed\": 1", more);
+		const char *b = arena_printf(&m.a, "%s, \"max-num-seqs\": 64, \"block_size\": 8, \"seed\": 1",
+					     more);
 
-		for (size_t i = 0; i < 5; i++) {
+		for (size_t i = 0; i < 2; i++) {
 			put(&m, arena_printf(&m.a, "pa/l%d_%zu.json", level, i), result(&m, five[i], more));
 			put(&m, arena_printf(&m.a, "pb/l%d_%zu.json", level, i), result(&m, less[i], b));
 		}
 	}
-	assert_int_equal(build(&m, &c, &usual, "pa", "pb", &e), 0);
-	assert_int_equal(c.n_points, 3);
-	assert_string_equal(c.point[0].name, "max_concurrency=4");
-	assert_string_equal(c.point[2].name, "max_concurrency=16");
-	for (size_t p = 0; p < c.n_points; p++) {
-		const struct compare_cell *cell =
-			compare_cell(&c, p, metric_at(&c, "output_throughput"), 1);
-
-		assert_int_equal(cell->n_runs, 5);
-		assert_int_equal(cell->verdict, COMPARE_REGRESSION);
-	}
-	for (size_t p = 0; p < c.n_params; p++)
-		if (strcmp(c.param[p].key, "max_num_seqs") == 0)
-			assert_int_equal(c.param[p].kind, COMPARE_BETWEEN);
-		else if (strcmp(c.param[p].key, "model_id") == 0)
-			assert_int_equal(c.param[p].kind, COMPARE_SAME);
+	put(&m, "pb/more.json", result(&m, 1000, ", \"max_concurrency\": 1, \"max-num-seqs\": 64, "
+				       "\"block_size\": 8"));
+	assert_int_equal(build(&m, &c, &each, "pa", "pb", &e), 0);
+	assert_int_equal(kind_of(&c, "max_num_seqs"), COMPARE_BETWEEN);
+	assert_int_equal(kind_of(&c, "max_concurrency"), COMPARE_WITHIN);
+	assert_int_equal(kind_of(&c, "model_id"), COMPARE_SAME);
+	assert_int_equal(c.out.pair[0].n_configs, 3);
+	assert_string_equal(c.out.pair[0].config[0], "max_concurrency=16");
+	assert_int_equal(c.out.pair[0].n_alone[1], 1);
+	assert_string_equal(c.out.pair[0].alone[1][0].config, "max_concurrency=1");
+	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
+	/* The code is not to blame for what was configured otherwise. */
+	assert_non_null(strstr(c.notes.data, "2 parameters (max_num_seqs, block_size)"));
 	compare_release(&c);
 	arena_release(&m.a);
 }
+
+/* The work is never what defines a side, unless that was asked for. */
+static void workload(void **state)
+{
+	struct made m = { 0 };
+	struct compare_opts ignoring = each;
+	struct comparison c;
+	struct err e = { 0 };
+
+	(void)state;
+	put_runs(&m, "w/a", five, 5, ", \"max_concurrency\": 8");
+	put_runs(&m, "w/b", less, 5, ", \"max_concurrency\": 16");
+	put_runs(&m, "wc", less, 5, "");
+	assert_int_equal(build(&m, &c, &each, "w/a", "w/b", &e), 0);
+	assert_int_equal(c.out.pair[0].refusal, MATCHED_REFUSED_UNMATCHED);
+	assert_non_null(strstr(compare_refusal(&c), "max_concurrency (8 against 16); --ignore "
+			       "max_concurrency compares"));
+	compare_release(&c);
+	ignoring.ignore = "max_concurrency";
+	assert_int_equal(build(&m, &c, &ignoring, "w/a", "w/b", &e), 0);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
+	compare_release(&c);
+	/* What a result does not say cannot speak against a match. */
+	assert_int_equal(build(&m, &c, &each, "w/a", "wc", &e), 0);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
+	compare_release(&c);
+	ignoring = each;
+	ignoring.by = "max_concurrency";
+	assert_int_equal(build(&m, &c, &ignoring, "w/a", "w/b", &e), 0);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
+	compare_release(&c);
+	arena_release(&m.a);
+}
+
+/* ---- sessions ---- */
 
 /* Every summary.json is one session unless servers.json tells more. */
 static void sessions(void **state)
 {
 	struct made m = { 0 };
-	struct compare_opts each = usual;
 	struct comparison c;
 	struct err e = { 0 };
 	struct buf a = { 0 }, b = { 0 }, starts = { 0 };
@@ -230,24 +257,22 @@ static void sessions(void **state)
 	put(&m, "sa/SERVE--x=1/summary.json", a.data);
 	put(&m, "sb/SERVE--x=1/summary.json", b.data);
 	assert_int_equal(build(&m, &c, &usual, "sa", "sb", &e), 0);
-	assert_int_equal(compare_cell(&c, 0, 0, 1)->n_runs, 5);
-	assert_int_equal(compare_cell(&c, 0, 0, 1)->n, 1);
-	assert_int_equal(compare_cell(&c, 0, 0, 1)->verdict, COMPARE_NOT_ENOUGH);
-	assert_non_null(strstr(c.notes.data, "--restart run"));
+	assert_int_equal(throughput(&c)->runs[0], 5);
+	assert_int_equal(throughput(&c)->sessions[0], 1);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_NOT_ENOUGH);
+	assert_non_null(strstr(remarks(&m, &c), "count once (5 runs, 1 session)"));
 	compare_release(&c);
 
-	each.is_each_run = true;
 	assert_int_equal(build(&m, &c, &each, "sa", "sb", &e), 0);
-	assert_int_equal(compare_cell(&c, 0, 0, 1)->n, 5);
-	assert_int_equal(compare_cell(&c, 0, 0, 1)->verdict, COMPARE_REGRESSION);
+	assert_int_equal(throughput(&c)->sessions[0], 5);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
 	compare_release(&c);
 
 	put(&m, "sa/servers.json", starts.data);
 	put(&m, "sb/servers.json", starts.data);
 	assert_int_equal(build(&m, &c, &usual, "sa", "sb", &e), 0);
-	assert_int_equal(compare_cell(&c, 0, 0, 1)->n, 5);
-	assert_int_equal(compare_cell(&c, 0, 0, 1)->verdict, COMPARE_REGRESSION);
-	assert_null(c.notes.data ? strstr(c.notes.data, "--restart run") : NULL);
+	assert_int_equal(throughput(&c)->sessions[0], 5);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
 	compare_release(&c);
 	buf_release(&a);
 	buf_release(&b);
@@ -255,7 +280,63 @@ static void sessions(void **state)
 	arena_release(&m.a);
 }
 
-static void guards(void **state)
+/* ---- documents of nightly runs ---- */
+
+/* A commit's run; from commit 8 on the server is configured otherwise, and slower. */
+static void put_document(struct made *m, const char *folder, int commit, int run, uint64_t *seed)
+{
+	bool is_late = commit >= 8;
+	double v = (is_late ? 600 : 1000) * exp(0.005 * normal(seed));
+
+	put(m, arena_printf(&m->a, "%s/%02d_%d.json", folder, commit, run),
+	    arena_printf(&m->a, "{\"schema_version\": 1, \"run_id\": \"exp_%d_%d\", \"status\": "
+			 "\"completed\", \"config\": {\"name\": \"nightly\", \"server\": {\"model\": \"m\", "
+			 "\"max_num_seqs\": %d, \"kv_cache_dtype\": \"%s\"}, \"benchmark\": "
+			 "{\"request_rate\": 8}}, \"results\": {\"completed_requests\": 100, "
+			 "\"failed_requests\": 0, \"output_throughput\": %.6f}, \"provenance\": "
+			 "{\"engine_commit\": \"c%d\"}}", commit, run, is_late ? 16 : 256,
+			 is_late ? "auto" : "fp8", v, commit));
+}
+
+/* 36 documents: what was configured is matched or shown as what differs. */
+static void documents(void **state)
+{
+	struct made m = { 0 };
+	struct comparison c;
+	struct err e = { 0 };
+	uint64_t seed = 5;
+
+	(void)state;
+	for (int commit = 0; commit < 12; commit++)
+		for (int run = 0; run < 3; run++) {
+			put_document(&m, commit < 8 ? "da" : "db", commit, run, &seed);
+			put_document(&m, commit < 10 ? "dc" : "dd", commit, run, &seed);
+		}
+	assert_int_equal(build(&m, &c, &usual, "da", "db", &e), 0);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
+	assert_int_equal(throughput(&c)->sessions[0], 8);
+	assert_int_equal(throughput(&c)->sessions[1], 4);
+	assert_int_equal(kind_of(&c, "max_num_seqs"), COMPARE_BETWEEN);
+	assert_non_null(strstr(c.notes.data, "(max_num_seqs, kv_cache_dtype)"));
+	compare_release(&c);
+	assert_int_equal(build(&m, &c, &usual, "dc", "dd", &e), 0);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_NO_CHANGE);
+	assert_int_equal(c.out.pair[0].n_alone[0], 1);
+	assert_int_equal(c.out.pair[0].alone[0][0].runs, 24);
+	compare_release(&c);
+	/* The same runs under another name, and with one of them. */
+	assert_int_equal(build(&m, &c, &usual, "da", "da", &e), 0);
+	assert_int_equal(c.out.pair[0].refusal, MATCHED_REFUSED_SAME);
+	compare_release(&c);
+	assert_int_equal(build(&m, &c, &usual, "da", "da/00_0.json", &e), 0);
+	assert_int_equal(c.out.pair[0].refusal, MATCHED_REFUSED_SAME);
+	compare_release(&c);
+	arena_release(&m.a);
+}
+
+/* ---- what speaks against an answer ---- */
+
+static void other_work(void **state)
 {
 	struct made m = { 0 };
 	struct comparison c;
@@ -263,26 +344,74 @@ static void guards(void **state)
 
 	(void)state;
 	for (size_t i = 0; i < 5; i++) {
-		const char *text = result(&m, less[i], ""), *failed = strstr(text, "\"failed\": 0");
-
-		put(&m, arena_printf(&m.a, "ga/%zu.json", i), text);
-		put(&m, arena_printf(&m.a, "gb/%zu.json", i),
-		    arena_printf(&m.a, "%.*s\"failed\": 9%s", (int)(failed - text), text, failed + 11) );
+		put(&m, arena_printf(&m.a, "ga/%zu.json", i), result(&m, less[i], ""));
+		put(&m, arena_printf(&m.a, "gb/%zu.json", i), result_of(&m, five[i], 9, 10, ""));
+		put(&m, arena_printf(&m.a, "gc/%zu.json", i), result_of(&m, five[i], 0, 5, ""));
 	}
-	assert_int_equal(build(&m, &c, &usual, "ga", "gb", &e), 0);
-	assert_int_equal(compare_cell(&c, 0, 0, 1)->verdict, COMPARE_NO_EVIDENCE);
-	assert_non_null(strstr(c.notes.data, "failed requests rose from 0.0 % to 8.3 %"));
+	for (int i = 0; i < 4; i++) {
+		const char *other = i < 2 ? "gb" : "gc";
+
+		assert_int_equal(build(&m, &c, &each, i % 2 ? other : "ga", i % 2 ? "ga" : other, &e), 0);
+		assert_int_equal(throughput(&c)->verdict, MATCHED_NOT_COMPARABLE);
+		assert_true(isnan(throughput(&c)->is.p) && isnan(throughput(&c)->is.interval.low));
+		assert_non_null(strstr(remarks(&m, &c), i < 2 ? "failed requests: " :
+				       "output tokens per request"));
+		compare_release(&c);
+	}
+	arena_release(&m.a);
+}
+
+/* INVALID belongs to a metric; a result that says it of itself alone says it of all. */
+static void invalid(void **state)
+{
+	struct made m = { 0 };
+	struct compare_opts all = each;
+	struct comparison c;
+	struct err e = { 0 };
+
+	(void)state;
+	put_runs(&m, "ia", five, 5, ", \"median_itl_ms\": 5");
+	put_runs(&m, "ib", less, 5, ", \"median_itl_ms\": 9, \"profllm\": {\"verdict\": \"INVALID\", "
+		 "\"verdicts\": {\"itl\": \"INVALID\", \"output_throughput\": \"DEGRADED\"}}");
+	put_runs(&m, "ic", less, 5, ", \"profllm\": {\"verdict\": \"INVALID\"}");
+	assert_int_equal(build(&m, &c, &each, "ia", "ib", &e), 0);
+	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
+	assert_int_equal(throughput(&c)->degraded[1], 5);
+	assert_int_equal(row_of(&c, "median_itl_ms")->why, MATCHED_WHY_INVALID);
 	compare_release(&c);
-	for (size_t i = 0; i < 5; i++) {
-		const char *text = result(&m, five[i], ", \"profllm\": {\"verdict\": \"INVALID\"}");
-		const char *failed = strstr(text, "\"failed\": 0");
+	all.is_invalid_counted = true;
+	assert_int_equal(build(&m, &c, &all, "ia", "ib", &e), 0);
+	assert_int_equal(row_of(&c, "median_itl_ms")->verdict, MATCHED_WORSE);
+	compare_release(&c);
+	assert_int_equal(build(&m, &c, &each, "ia", "ic", &e), 0);
+	assert_int_equal(c.out.pair[0].refusal, MATCHED_REFUSED_INVALID);
+	assert_non_null(strstr(compare_refusal(&c), "INVALID"));
+	compare_release(&c);
+	arena_release(&m.a);
+}
 
-		put(&m, arena_printf(&m.a, "gb/%zu.json", i),
-		    arena_printf(&m.a, "%.*s\"failed\": 9%s", (int)(failed - text), text, failed + 11));
-	}
-	assert_int_equal(build(&m, &c, &usual, "ga", "gb", &e), 0);
-	assert_int_equal(compare_cell(&c, 0, 0, 1)->verdict, COMPARE_VOID);
-	assert_non_null(strstr(c.notes.data, "gb: 5 of 5 runs judged themselves INVALID: 0.json, 1.json"));
+static void primary(void **state)
+{
+	struct made m = { 0 };
+	struct compare_opts named = each;
+	struct comparison c;
+	struct err e = { 0 };
+
+	(void)state;
+	put_runs(&m, "ya", five, 5, "");
+	put_runs(&m, "yb", less, 5, "");
+	assert_int_equal(build(&m, &c, &each, "ya", "yb", &e), 0);
+	assert_false(row_of(&c, "output_throughput")->is_primary);
+	compare_release(&c);
+	named.primary = "output_throughput";
+	assert_int_equal(build(&m, &c, &named, "ya", "yb", &e), 0);
+	assert_true(row_of(&c, "output_throughput")->is_primary);
+	assert_false(row_of(&c, "request_throughput")->is_primary);
+	compare_release(&c);
+	named = each;
+	named.metrics = "output_throughput,request_throughput";
+	assert_int_equal(build(&m, &c, &named, "ya", "yb", &e), 0);
+	assert_true(row_of(&c, "output_throughput")->is_primary);
 	compare_release(&c);
 	arena_release(&m.a);
 }
@@ -335,8 +464,7 @@ static void gates(void **state)
 	(void)state;
 	put_runs(&m, "fa", five, 5, "");
 	put_runs(&m, "fb", less, 5, "");
-	put_runs(&m, "fc", less, 3, "");
-	assert_int_equal(build(&m, &c, &usual, "fa", "fb", &e), 0);
+	assert_int_equal(build(&m, &c, &each, "fa", "fb", &e), 0);
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
 		struct compare_gate g;
 
@@ -346,7 +474,7 @@ static void gates(void **state)
 		assert_int_equal(out.len > 0, rows[i].want == GATE_HOLDS);
 	}
 	compare_release(&c);
-	assert_int_equal(build(&m, &c, &usual, "fa", "fc", &e), 0);
+	assert_int_equal(build(&m, &c, &usual, "fa", "fb", &e), 0);
 	for (size_t i = 0; i < 2; i++) {
 		struct compare_gate g;
 
@@ -354,7 +482,7 @@ static void gates(void **state)
 		assert_int_equal(compare_gate_check(&c, &g, i == 1, &out),
 				 i ? GATE_HOLDS : GATE_UNKNOWN);
 	}
-	assert_non_null(strstr(out.data, "not enough data"));
+	assert_non_null(strstr(out.data, "cannot be judged, 1 and 1 server sessions"));
 	compare_release(&c);
 	buf_release(&out);
 	arena_release(&m.a);
@@ -459,10 +587,14 @@ static void grids(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(rates), cmocka_unit_test(verdicts),
-		cmocka_unit_test(points),
+		cmocka_unit_test(grid_of_configurations),
+		cmocka_unit_test(parameters),
+		cmocka_unit_test(workload),
 		cmocka_unit_test(sessions),
-		cmocka_unit_test(guards),
+		cmocka_unit_test(documents),
+		cmocka_unit_test(other_work),
+		cmocka_unit_test(invalid),
+		cmocka_unit_test(primary),
 		cmocka_unit_test(gate_texts),
 		cmocka_unit_test(gates),
 		cmocka_unit_test(scaling),

@@ -26,21 +26,25 @@
 	"null, \"latency\": {\"avg_latency\": 2.5}}}"
 #define FAILED "{" HEAD ", \"config\": {\"name\": \"x\"}, \"results\": null}"
 
+/* Without a log, what is known of a server stands for it. */
+#define KEY "\"server_key\": \"[{\\\"port\\\": 9, \\\"max_num_seqs\\\": 4, \\\"request_rate\\\": 7, " \
+	"\\\"quantization\\\": null}, \\\"\\\", \\\"\\\"]\""
+
 static void rows(void **state)
 {
 	static const struct { const char *document, *row; } table[] = {
 		{ SERVE("a", "null", "false"),
 		  "{\"request_rate\": \"inf\", \"completed\": 3, \"failed\": 1, \"mean_ttft_ms\": 5, "
 		  "\"max_num_seqs\": 4, \"experiment\": \"a\", \"profllm\": {\"start_ns\": 1, "
-		  "\"verdict\": \"VALID\", \"options\": {\"random_input_len\": 8}}}" },
+		  "\"verdict\": \"VALID\", \"options\": {\"random_input_len\": 8}, " KEY "}}" },
 		{ SERVE("max_num_seqs=4-b=5", "{\"decode_only\": \"true\"}", "true"),
 		  "{\"request_rate\": \"inf\", \"completed\": 3, \"failed\": 1, \"max_num_seqs\": 4, "
 		  "\"profllm\": {\"start_ns\": 1, \"verdict\": \"VALID\", \"options\": "
-		  "{\"random_input_len\": 8}, \"profiled\": true}}" },
+		  "{\"random_input_len\": 8}, \"profiled\": true, " KEY "}}" },
 		{ SERVE("cold-one-max_num_seqs=4", "{}", "false"),
 		  "{\"request_rate\": \"inf\", \"completed\": 3, \"failed\": 1, \"mean_ttft_ms\": 5, "
 		  "\"max_num_seqs\": 4, \"experiment\": \"cold-one\", \"profllm\": {\"start_ns\": 1, "
-		  "\"verdict\": \"VALID\", \"options\": {\"random_input_len\": 8}}}" },
+		  "\"verdict\": \"VALID\", \"options\": {\"random_input_len\": 8}, " KEY "}}" },
 		{ LATENCY, "{\"avg_latency\": 2.5, \"experiment\": \"x\", \"profllm\": {}}" },
 		{ FAILED, NULL },
 	};
