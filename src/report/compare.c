@@ -228,37 +228,38 @@ static void note_unknown_sessions(struct comparison *c)
 	}
 }
 
-/* Whether a parameter says no more than an earlier one, as model and model_id do. */
-static bool is_repeated(const struct comparison *c, size_t param)
+/* Whether two sides differ in a parameter that defines them. */
+static bool is_different(const struct comparison *c, size_t param, size_t side)
 {
-	for (size_t p = 0; p < param; p++) {
-		bool is_equal = c->param[p].kind == COMPARE_BETWEEN;
+	const char *a = c->side[0].run[0].param[param], *b = c->side[side].run[0].param[param];
 
-		for (size_t s = 0; is_equal && s < c->n_sides; s++) {
-			const char **text = c->side[s].run[0].param;
+	return c->param[param].kind == COMPARE_BETWEEN && a != b && !(a && b && strcmp(a, b) == 0);
+}
 
-			is_equal = text[p] == text[param] ||
-				   (text[p] && text[param] && strcmp(text[p], text[param]) == 0);
-		}
-		if (is_equal)
+/* Whether a parameter says no more than an earlier one, as model and model_id do. */
+static bool is_repeated(const struct comparison *c, size_t param, size_t side)
+{
+	const char **a = c->side[0].run[0].param, **b = c->side[side].run[0].param;
+
+	for (size_t p = 0; p < param; p++)
+		if (is_different(c, p, side) && a[p] && a[param] && strcmp(a[p], a[param]) == 0 &&
+		    b[p] && b[param] && strcmp(b[p], b[param]) == 0)
 			return true;
-	}
 	return false;
 }
 
-/* A change of several settings at once is not the effect of one of them, or of the code alone. */
-static void note_confounded(struct comparison *c)
+const char *compare_confounded(const struct comparison *c, size_t side, struct arena *a)
 {
-	struct buf names = { 0 };
+	const char *names = "";
 	size_t n = 0;
 
 	for (size_t p = 0; p < c->n_params; p++)
-		if (c->param[p].kind == COMPARE_BETWEEN && !is_repeated(c, p))
-			buf_printf(&names, "%s%s", n++ ? ", " : "", c->param[p].key);
-	if (n > 1)
-		compare_note(c, "the sides differ in %zu parameters (%s), so a change cannot be traced to "
-			     "one of them", n, names.data);
-	buf_release(&names);
+		if (is_different(c, p, side) && !is_repeated(c, p, side) &&
+		    strcmp(c->param[p].key, "experiment") != 0)
+			names = arena_printf(a, "%s%s%s", names, n++ ? ", " : "", c->param[p].key);
+	return n < 2 ? NULL :
+		arena_printf(a, "%s and %s differ in %zu parameters (%s), so a change cannot be traced "
+			     "to one of them", c->side[0].name, c->side[side].name, n, names);
 }
 
 int compare_judge(struct comparison *c, struct err *e)
@@ -279,7 +280,6 @@ int compare_judge(struct comparison *c, struct err *e)
 		.primary = primary_of(c), .alpha = c->o->alpha,
 		.is_invalid_counted = c->o->is_invalid_counted };
 	matched_compare(&c->spec, c->a, &c->out);
-	note_confounded(c);
 	note_unknown_sessions(c);
 	return 0;
 }
@@ -314,6 +314,11 @@ static bool is_apart(const struct comparison *c, size_t param, const struct comp
 	return is_any;
 }
 
+static const char *value_text(const char *value)
+{
+	return value && strcmp(value, "None") != 0 ? value : "none";
+}
+
 /* "no configuration in common" with the parameters that are to blame, and what can be done. */
 static const char *unmatched(const struct comparison *c, const struct matched_pair *pair)
 {
@@ -326,7 +331,7 @@ static const char *unmatched(const struct comparison *c, const struct matched_pa
 		if (c->param[p].kind != COMPARE_WITHIN || !is_apart(c, p, other))
 			continue;
 		which = arena_printf(c->a, "%s%s%s (%s against %s)", which, *which ? ", " : "",
-				     c->param[p].key, a ? a : "none", b ? b : "none");
+				     c->param[p].key, value_text(a), value_text(b));
 		names = arena_printf(c->a, "%s%s%s", names, *names ? "," : "", c->param[p].key);
 	}
 	if (!*which)

@@ -168,6 +168,11 @@ bool compare_number(const struct json_value *record, const char *key, double *ou
  * arguments that are no parameters of the runs anyway and not its address.
  */
 void compare_note_server(struct comparison *c, const struct compare_side *side);
+/*
+ * A sentence where a side differs from the baseline in several parameters: its change is not the
+ * effect of one of them, or of the code alone. NULL: it does not.
+ */
+const char *compare_confounded(const struct comparison *c, size_t side, struct arena *a);
 __attribute__((format(printf, 2, 3)))
 void compare_note(struct comparison *c, const char *fmt, ...);
 

@@ -264,14 +264,16 @@ static void add_reason(const struct comparison *c, const struct matched_pair *pa
 const char *compare_remarks(const struct comparison *c, const struct matched_pair *pair,
 			    struct arena *a)
 {
+	const char *confounded = compare_confounded(c, pair->side, a), *text;
 	struct buf out = { 0 };
-	const char *text;
 
 	for (size_t m = 0; !pair->refusal && m < c->n_metrics; m++)
 		if (is_shown(&pair->row[m]) && needs_sentence(&pair->row[m]))
 			buf_printf(&out, "%s\n", matched_sentence(&c->out, pair, &pair->row[m], a));
 	for (size_t m = 0; !pair->refusal && m < c->n_metrics; m++)
 		add_reason(c, pair, m, &out, a);
+	if (confounded && !pair->refusal)
+		buf_printf(&out, "%s\n", confounded);
 	buf_add_text(&out, matched_notes(&c->out, pair, a));
 	text = arena_text(a, buf_str(&out));
 	buf_release(&out);

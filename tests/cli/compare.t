@@ -165,7 +165,7 @@ side('shedding', 1700, 5, completed => 50, failed => 50, total_input_tokens => 5
 	total_output_tokens => 1000);
 side('shorter', 1700, 5, total_output_tokens => 500);
 for my $other (['shedding', 'failed requests: 0\.00 % against 50\.00 %', 'failed requests: 50\.00 %'],
-	['shorter', 'different work: 20\.0 against 5\.0 output tokens', 'different work: 5\.0 against 20\.0']) {
+	['shorter', 'different work: 20\.0 against 5\.0 output', 'different work: 5\.0 against 20\.0']) {
 	my ($name, $there, $back) = @$other;
 
 	for my $way (['base', $name, $there], [$name, 'base', $back]) {

@@ -204,7 +204,7 @@ is_deeply(\%items, { 'text' => 0, 'one-small' => 1, 'two-large' => 2 }, 'multimo
 
 # One file, split by what was varied in it.
 my $by = run(args => [qw(bench compare memory.json --by experiment --metrics output_throughput)]);
-like($by->{out}, qr/^baseline \(baseline\) .*\n(.*\n)*output_throughput .* kv-cache-fp8 /m,
+like($by->{out}, qr/^baseline \(baseline\) .*\n(.*\n)*kv-cache-fp8 against baseline\n.*\noutput_throughput /m,
 	'bench compare --by: experiments of one file');
 my $alike = run(args => [qw(bench compare memory.json --by max_model_len)]);
 is($alike->{status}, 1, 'bench compare --by: nothing differs');

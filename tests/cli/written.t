@@ -76,7 +76,8 @@ works('serve, refused', qw(bench serve), @load, '--port', $bad->{port},
 		status => 1 });
 works('serve, points', @serve, qw(--sweep-request-rate 50,inf --save-result --result-dir points));
 works('score', qw(bench score a.rec.1 --save-result --result-filename scored.json));
-works('compare', qw(bench compare one/a.json other/a.json --ignore max_concurrency --format json --output compare.json));
+works('compare', qw(bench compare one/a.json other/a.json --ignore max_concurrency
+	--format json --output compare.json));
 works('markdown', qw(bench markdown --result one));
 spew('serve-params.json', '[{"max_num_seqs": 8}]');
 spew('bench-params.json',

@@ -193,7 +193,7 @@ static void parameters(void **state)
 	assert_string_equal(c.out.pair[0].alone[1][0].config, "max_concurrency=1");
 	assert_int_equal(throughput(&c)->verdict, MATCHED_WORSE);
 	/* The code is not to blame for what was configured otherwise. */
-	assert_non_null(strstr(c.notes.data, "2 parameters (max_num_seqs, block_size)"));
+	assert_non_null(strstr(remarks(&m, &c), "2 parameters (max_num_seqs, block_size)"));
 	compare_release(&c);
 	arena_release(&m.a);
 }
@@ -317,7 +317,7 @@ static void documents(void **state)
 	assert_int_equal(throughput(&c)->sessions[0], 8);
 	assert_int_equal(throughput(&c)->sessions[1], 4);
 	assert_int_equal(kind_of(&c, "max_num_seqs"), COMPARE_BETWEEN);
-	assert_non_null(strstr(c.notes.data, "(max_num_seqs, kv_cache_dtype)"));
+	assert_non_null(strstr(remarks(&m, &c), "(max_num_seqs, kv_cache_dtype)"));
 	compare_release(&c);
 	assert_int_equal(build(&m, &c, &usual, "dc", "dd", &e), 0);
 	assert_int_equal(throughput(&c)->verdict, MATCHED_NO_CHANGE);
