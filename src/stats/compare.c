@@ -300,61 +300,6 @@ struct mann_whitney mann_whitney_test(const double *a, size_t n, const double *b
 	return r;
 }
 
-/*
- * The largest rank k (from 1) for which the chance of fewer than k pairs with a < b is at most
- * tail, without equal values; 0: none.
- */
-static size_t shift_rank(size_t n, size_t m, double tail)
-{
-	size_t all = n + m, width, k = 0;
-	double below = 0, count = 0, *ways;
-	unsigned *rank;
-
-	if (all > COMPARE_EXACT_VALUES) {
-		double pairs = (double)n * (double)m, z = interval_z(1 - 2 * tail);
-		double low = pairs / 2 - z * sqrt(pairs * (double)(all + 1) / 12);
-
-		return low < 1 ? 0 : (size_t)low;
-	}
-	rank = mem_array(all, sizeof(*rank));
-	for (size_t i = 0; i < all; i++)
-		rank[i] = (unsigned)(i + 1);
-	ways = count_sums(rank, all, m, &width);
-	for (size_t s = 0; s < width; s++)
-		count += ways[s];
-	for (size_t s = m * (m + 1) / 2; s < width; s++, k++) {
-		below += ways[s];
-		if (below > tail * count)
-			break;
-	}
-	free(rank);
-	free(ways);
-	return k;
-}
-
-struct shift hodges_lehmann(const double *a, size_t n, const double *b, size_t m, double level)
-{
-	struct shift r = { NAN, { -INFINITY, INFINITY } };
-	size_t pairs = n * m, k;
-	double *d;
-
-	assert(level > 0 && level < 1);
-	if (!pairs)
-		return r;
-	assert(pairs / n == m);
-	d = mem_array(pairs, sizeof(*d));
-	for (size_t i = 0; i < n; i++)
-		for (size_t j = 0; j < m; j++)
-			d[i * m + j] = b[j] - a[i];
-	stats_sort(d, pairs);
-	r.shift = stats_median(d, pairs);
-	k = shift_rank(n, m, (1 - level) / 2);
-	if (k > 0)
-		r.interval = (struct interval){ d[k - 1], d[pairs - k] };
-	free(d);
-	return r;
-}
-
 /* ---- several tests, and how many repeats ---- */
 
 static int by_pointed(const void *x, const void *y)

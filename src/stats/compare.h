@@ -11,7 +11,7 @@
  * caller must say so instead of a verdict.
  *
  * Not here: uncertainty of one run's own numbers (stats/interval.h), what a metric's better
- * direction is (schema/), the wording of verdicts (report/compare.h).
+ * direction is (schema/), the wording of verdicts (decide/compare.h).
  */
 #pragma once
 #include <stdbool.h>
@@ -71,17 +71,6 @@ struct mann_whitney {
 	bool is_exact;
 };
 struct mann_whitney mann_whitney_test(const double *a, size_t n, const double *b, size_t m);
-
-/*
- * Hodges and Lehmann's shift (1963): the median of all b - a. The interval is Moses's: order
- * statistics of those differences whose ranks follow from Mann and Whitney's distribution
- * without equal values, so it covers at least `level`; infinite when the samples are too small.
- */
-struct shift {
-	double shift;
-	struct interval interval;
-};
-struct shift hodges_lehmann(const double *a, size_t n, const double *b, size_t m, double level);
 
 /*
  * Benjamini and Hochberg (1995): replaces n p-values by those at which each would just be

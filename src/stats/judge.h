@@ -5,8 +5,8 @@
  * A change is called one when Benjamini and Hochberg's q over everything shown together is at
  * most alpha and the change of the medians is at least the metric's least one; with fewer than
  * COMPARE_REPEATS_MIN values on a side it is not enough data. Which values are independent, what
- * guards speak against a gain, and words are the caller's. `bench compare`, the dashboard's
- * comparisons and its regression reports all judge by this.
+ * guards speak against a gain, and words are the caller's. The dashboard's comparisons and its
+ * regression reports judge by this; `bench compare` by decide/compare.h.
  */
 #pragma once
 #include <stdbool.h>

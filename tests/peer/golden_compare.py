@@ -56,37 +56,6 @@ def whitney(a, b):
     return u, min(1, 2 * min(low, high) / ways)
 
 
-def partitions(n, m):
-    """How many deals have u = 0, 1...: the classical recurrence."""
-    counts = {}
-
-    def f(n, m, u):
-        if u < 0:
-            return 0
-        if n == 0 or m == 0:
-            return 1 if u == 0 else 0
-        if (n, m, u) not in counts:
-            counts[n, m, u] = f(n - 1, m, u - m) + f(n, m - 1, u)
-        return counts[n, m, u]
-
-    return [f(n, m, u) for u in range(n * m + 1)]
-
-
-def shift(a, b):
-    n, m = len(a), len(b)
-    d = sorted(y - x for x in a for y in b)
-    tail = (1 - LEVEL) / 2
-    if n + m > 60:
-        k = max(0, math.floor(n * m / 2 - stats.norm.ppf(1 - tail) *
-                              math.sqrt(n * m * (n + m + 1) / 12)))
-    else:
-        chance = np.cumsum(partitions(n, m)) / math.comb(n + m, n)
-        k = int(np.searchsorted(chance, tail, side="right"))
-    if k == 0:
-        return float(np.median(d)), -math.inf, math.inf
-    return float(np.median(d)), d[k - 1], d[len(d) - k]
-
-
 def row(a, b):
     w = stats.ttest_ind(b, a, equal_var=False)
     i = w.confidence_interval(LEVEL)
@@ -94,11 +63,10 @@ def row(a, b):
     li = l.confidence_interval(LEVEL)
     ratio = math.exp(np.mean(np.log(b)) - np.mean(np.log(a)))
     u, p = whitney(a, b)
-    s, low, high = shift(a, b)
     one = stats.ttest_1samp(a, 0).confidence_interval(LEVEL)
     values = [np.mean(b) - np.mean(a), w.statistic, w.df, w.pvalue, i.low, i.high, ratio, l.pvalue,
-              math.exp(li.low), math.exp(li.high), u, p, s, low, high,
-              one.low, one.high]
+              math.exp(li.low), math.exp(li.high), u, p, one.low,
+              one.high]
     print(f"\t{{ {len(a)}, {len(b)},")
     for x in (a, b):
         print("\t  { " + ",\n\t    ".join(", ".join(map(c, x[i:i + 8])) for i in range(0, len(x), 8)) + " },")
@@ -125,8 +93,7 @@ static const struct {{ double t, df, cdf; }} student_golden[] = {{""")
             print(f"\t{{ {c(p)}, {c(df)}, {c(stats.t.ppf(p, df))} }},")
     print("};\n\nenum { GOLDEN_DIFFERENCE, GOLDEN_T, GOLDEN_DF, GOLDEN_P, GOLDEN_LOW, GOLDEN_HIGH,\n"
           "\tGOLDEN_RATIO, GOLDEN_RATIO_P, GOLDEN_RATIO_LOW, GOLDEN_RATIO_HIGH, GOLDEN_U,\n"
-          "\tGOLDEN_RANKS_P, GOLDEN_SHIFT, GOLDEN_SHIFT_LOW, GOLDEN_SHIFT_HIGH,\n"
-          "\tGOLDEN_ONE_LOW, GOLDEN_ONE_HIGH, GOLDEN_VALUES };\n")
+          "\tGOLDEN_RANKS_P, GOLDEN_ONE_LOW, GOLDEN_ONE_HIGH, GOLDEN_VALUES };\n")
     print("static const struct {\n\tsize_t n, m;\n\tdouble a[100], b[100], want[GOLDEN_VALUES];\n"
           "} pair_golden[] = {")
     for a, b in samples():

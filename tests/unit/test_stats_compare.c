@@ -62,7 +62,6 @@ static void pairs(void **state)
 		struct welch t = welch_test(a, n, b, m, 0.95);
 		struct ratio r = ratio_test(a, n, b, m, 0.95);
 		struct mann_whitney u = mann_whitney_test(a, n, b, m);
-		struct shift s = hodges_lehmann(a, n, b, m, 0.95);
 		struct interval one = student_interval(a, n, 0.95);
 
 		close_to("difference", i, t.difference, w[GOLDEN_DIFFERENCE], 1e-9);
@@ -77,9 +76,6 @@ static void pairs(void **state)
 		close_to("ratio's high", i, r.interval.high, w[GOLDEN_RATIO_HIGH], 1e-9);
 		close_to("u", i, u.u, w[GOLDEN_U], 1e-12);
 		close_to("rank p", i, u.p, w[GOLDEN_RANKS_P], 1e-9);
-		close_to("shift", i, s.shift, w[GOLDEN_SHIFT], 1e-9);
-		close_to("shift's low", i, s.interval.low, w[GOLDEN_SHIFT_LOW], 1e-9);
-		close_to("shift's high", i, s.interval.high, w[GOLDEN_SHIFT_HIGH], 1e-9);
 		close_to("one sample's low", i, one.low, w[GOLDEN_ONE_LOW], 1e-9);
 		close_to("one sample's high", i, one.high, w[GOLDEN_ONE_HIGH], 1e-9);
 		assert_int_equal(u.is_exact, n + m <= COMPARE_EXACT_VALUES);
@@ -95,8 +91,6 @@ static void smallest_p(void **state)
 	close_to("3 against 3", 0, mann_whitney_test(low, 3, high, 3).p, 0.1, 1e-12);
 	close_to("4 against 4", 0, mann_whitney_test(low, 4, high, 4).p, 2 / 70.0, 1e-12);
 	close_to("5 against 5", 0, mann_whitney_test(low, 5, high, 5).p, 2 / 252.0, 1e-12);
-	assert_true(isinf(hodges_lehmann(low, 3, high, 3, 0.95).interval.low));
-	assert_true(isfinite(hodges_lehmann(low, 4, high, 4, 0.95).interval.low));
 }
 
 static void corners(void **state)
@@ -117,7 +111,6 @@ static void corners(void **state)
 	assert_true(isnan(mann_whitney_test(NULL, 0, same, 4).p));
 	assert_true(mann_whitney_test(same, 4, same, 4).p == 1);
 	assert_true(mann_whitney_test(same, 4, same, 4).superiority == 0.5);
-	assert_true(isnan(hodges_lehmann(NULL, 0, same, 4, 0.95).shift));
 }
 
 static void adjust(void **state)
