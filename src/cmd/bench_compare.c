@@ -298,11 +298,11 @@ static int changes(const struct compare_args *o, struct cli *cli)
 	}
 	if (rc == 0)
 		rc = compare_load(&c, &opts, o->files.v, o->files.n, &cli->arena, &cli->err);
-	if (rc == 0 && !o->scaling)
+	if (rc == 0 && (!o->scaling || o->fail_if.n))
 		rc = judge(o, &c, &cli->err);
 	if (rc == 0)
 		rc = show(o, &c, &cli->err);
-	if (rc == 0 && !o->scaling)
+	if (rc == 0 && o->fail_if.n)
 		rc = check_gates(o, &c, gate);
 	compare_release(&c);
 	return rc;

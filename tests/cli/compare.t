@@ -251,6 +251,8 @@ side('tp4', 3200, 1, tensor_parallel_size => 4);
 like(status_is('scaling', 0, undef, qw(tp1 tp4 --scaling))->{out}, qr/4 +3187\.\d +796\.\d+ +3\.200 +80\.0%/,
 	'scaling: speed-up and efficiency per GPU');
 
+status_is('scaling with a gate', 3, qr/cannot be judged/, qw(tp1 tp4 --scaling), @gate);
+
 # ---- the dashboard's tables ----
 
 sub dashboard {
