@@ -17,7 +17,7 @@
 #define BRACKET_RATIO 1.2
 #define SATURATE_REQUESTS 200
 /* Levels that bracket: seconds, requests, end-to-end times without load. */
-#define SHORT_S 10.0
+#define SHORT_PART 6.0         /* of the shortest measuring level */
 #define SHORT_E2E 8.0
 #define SHORT_REQUESTS 100.0
 #define LONG_REQUESTS 400.0
@@ -156,8 +156,9 @@ static double rounded(const struct capacity_search *s, double load)
 static void ask_short(struct capacity_search *s, double load, bool is_full)
 {
 	double rate = capacity_rate_of(s, load);
-	double first = fmax(fmax(SHORT_S, SHORT_E2E * s->e2e_s), SHORT_REQUESTS / rate);
+	double first = fmax(s->o.level_s / SHORT_PART, SHORT_E2E * s->e2e_s);
 
+	first = fmax(first, SHORT_REQUESTS / rate);
 	s->step = (struct capacity_step){
 		.ask = CAPACITY_LEVEL, .load = load, .look_s = first, .is_bracketing = true,
 		.hold_s = fmax(LONG_TIMES * first, LONG_REQUESTS / rate), .warmup_s = WARMUP_S,
@@ -326,10 +327,15 @@ struct capacity_search *capacity_new(const struct capacity_opts *o)
 
 		assert(l->is_mean ? l->value > 0 : l->quantile > 0 && l->quantile < 1);
 	}
+	assert(o->failed_share >= 0 && o->failed_share < 1);
 	assert(o->precision > 0 && o->precision < 1 && o->budget_s > 0);
 	assert(o->load_min >= 0 && o->load_max >= 0 && o->load_max <= CAPACITY_LOAD_MAX);
 	assert(!(o->load_max > 0) || o->load_min < o->load_max);
 	s->o = *o;
+	if (!(s->o.level_s > 0))
+		s->o.level_s = CAPACITY_LEVEL_S;
+	if (!(s->o.failed_share > 0))
+		s->o.failed_share = CAPACITY_FAILED_SHARE;
 	s->step = (struct capacity_step){ .ask = CAPACITY_PROBE };
 	s->point = mem_array(CAPACITY_LEVELS_MAX, sizeof(*s->point));
 	s->chosen = mem_array(CAPACITY_LEVELS_MAX, sizeof(*s->chosen));
