@@ -161,23 +161,29 @@ static int read_options(struct cli *cli, const struct serve_opts *o, struct find
 	return slo_parse("--slo", o->slo, &cli->arena, &out->slo, e);
 }
 
-static void tell_begin(const struct find_opts *o)
+/* Options are right, and the first request is about to be sent. */
+static void on_begun(void *self, const struct find *f)
 {
+	const struct find_opts *o = f->opts;
 	struct buf out = { 0 };
 
+	(void)self;
+	if (f->step.ask != CAPACITY_PROBE)
+		return;
 	buf_printf(&out, "Searching for the largest %s with ",
 		   o->load == CAPACITY_RATE ? "request rate" : "number of requests at once");
 	for (size_t j = 0; j < o->slo.n; j++)
 		buf_printf(&out, "%s%s", j ? ", " : "", o->slo.limit[j].text);
 	buf_printf(&out, " and at most %g %% failed requests.", 100 * CAPACITY_FAILED_SHARE);
 	cli_line(out.data);
+	fflush(stdout);
 	buf_release(&out);
 }
 
 static int search(struct cli *cli, const struct serve_opts *o, struct find_opts *find)
 {
 	struct talk t = { .has_cost = false };
-	struct find_hooks hooks = { .self = &t, .warn = on_warn, .ended = on_ended,
+	struct find_hooks hooks = { .self = &t, .warn = on_warn, .begun = on_begun, .ended = on_ended,
 				    .progress = on_progress, .cancel = cli_is_interrupted() };
 	struct buf out = { 0 };
 	struct err unsaved = { 0 };
@@ -185,8 +191,6 @@ static int search(struct cli *cli, const struct serve_opts *o, struct find_opts 
 	int rc, status;
 
 	progress_init(&t.progress, o->disable_tqdm ? PROGRESS_NONE : PROGRESS_AUTO);
-	tell_begin(find);
-	fflush(stdout);
 	cli_catch_signals();
 	rc = find_run(find, &hooks, &f, &cli->err);
 	progress_clear(&t.progress);
