@@ -275,12 +275,13 @@ static void next_short(struct capacity_search *s)
 		ask_end(s);
 }
 
-static void begin_bracketing(struct capacity_search *s)
+/* saturated: requests/s, or at once, that saturate the server; 0: unknown. */
+static void begin_bracketing(struct capacity_search *s, double saturated)
 {
 	double top = is_whole(s) ? TOP_AT_ONCE : TOP_SHARE;
 
 	s->is_bracketing = true;
-	s->high = s->o.has_saturation ? top * s->per_s : 1;
+	s->high = s->o.has_saturation ? top * saturated : 1;
 	if (s->o.load_max > 0)
 		s->high = fmin(s->high, s->o.load_max);
 	s->low = s->high / BOTTOM_SHARE;
@@ -390,7 +391,7 @@ void capacity_tell_unloaded(struct capacity_search *s, const struct level *l)
 		s->step = (struct capacity_step){ .ask = CAPACITY_SATURATE,
 						  .requests = SATURATE_REQUESTS };
 	} else {
-		begin_bracketing(s);
+		begin_bracketing(s, 0);
 	}
 }
 
@@ -399,9 +400,8 @@ void capacity_tell_saturation(struct capacity_search *s, const struct capacity_s
 	assert(s->step.ask == CAPACITY_SATURATE);
 	assert(m->per_s > 0 && (!is_whole(s) || m->at_once >= 1));
 	spend(s, m->requests, m->spent_s);
-	s->per_s = is_whole(s) ? m->at_once : m->per_s;
-	begin_bracketing(s);
 	s->per_s = m->per_s;
+	begin_bracketing(s, is_whole(s) ? m->at_once : m->per_s);
 }
 
 enum capacity_look capacity_look(struct capacity_search *s, const struct level *l, double at_s,

@@ -13,6 +13,7 @@ use Test::More;
 my @model = @{ $tiny{model} };
 my @lengths = qw(--random-input-len 8 --random-output-len 6 --ignore-eos --temperature 0);
 my @fast = qw(--level-seconds 3 --precision 20 --disable-tqdm);
+my $limits = 'p90_ttft_ms<20,mean_e2el_ms<=400';
 
 # One request at a time, each for five steps of 1 ms: a queue of Poisson arrivals and one server.
 my @queue = qw(--max-num-seqs 1 --prefill-base-us 0 --prefill-us-per-token 0 --decode-base-us 1000
@@ -50,8 +51,8 @@ sub find {
 # ---- a rate that can be computed ----
 
 my $sim = start_sim(@queue);
-my $run = find($sim->{url}, @fast, qw(--find-max-rate --slo p90_ttft_ms<20,mean_e2el_ms<=400
-	--budget 40 --output-json rate.json));
+my $run = find($sim->{url}, @fast, '--find-max-rate', '--slo', $limits, qw(--budget 40
+	--output-json rate.json));
 check_run('a rate', $run, { status => 0, out => [
 	'Searching for the largest request rate with p90_ttft_ms<20, mean_e2el_ms<=400 and at most 1 % ' .
 	'failed requests.', 'Without load: mean E2EL *', 'Saturated: * requests/s with * requests at once.',
@@ -90,7 +91,7 @@ check_run('too few requests', find($sim->{url}, @at, 10, '--request-rate', 40), 
 
 my $cut = begin(args => ['bench', 'serve', '--base-url', $sim->{url}, @model, @lengths,
 	qw(--disable-tqdm --find-max-rate --slo p90_ttft_ms<20 --output-json cut.json)], seconds => 120);
-wait_for('the first levels', sub { slurp($cut->{out_path}) =~ /^Saturated/m });
+wait_for('the first levels', sub { (slurp($cut->{out_path}) // '') =~ /^Saturated/m });
 kill 'INT', $cut->{pid};
 check_run('interrupted', finish($cut), { status => 130, out => ['No capacity yet*'] });
 is(json_of(slurp('cut.json'))->{capacity}{outcome}, 'stopped', 'also in the file');

@@ -29,7 +29,7 @@ spew('sla.json', '[{"p99_ttft_ms": "<=20000"}]');
 
 # ---- four at once are answered, by every recipe ----
 
-for my $recipe (qw(fitted bisect interpolate)) {
+for my $recipe (qw(bisect interpolate)) {
 	my $r = search($recipe, 40, '', @concurrency, '--sla-search', $recipe);
 	check_run("$recipe: a level with failures does not pass", $r, { status => 0, out => [
 		'SLA criteria: p99_ttft_ms<=20000.00, failed<=1.00 %',

@@ -35,7 +35,7 @@ spew('tpot.json', '[{"median_tpot_ms": "<=33"}]');
 spew('two.json', '[{"median_tpot_ms": "<=33", "request_throughput": ">0.01"}, {"p99_ttft_ms": "<0.0001"},' .
 	'{"median_tpot_ms": "<45"}]');
 spew('ttft.json', '[{"profllm.connect_ms.p99": "<60000", "p99_ttft_ms": "<=60000"}]');
-my @concurrency = ('--sla-variable', 'max_concurrency');
+my @concurrency = ('--sla-variable', 'max_concurrency', '--sla-search', 'interpolate');
 
 # ---- an answer that can be computed ----
 
