@@ -70,7 +70,8 @@ static char *path_of(const struct serve_opts *o, const struct find *f)
 		if (*c == '/')
 			*c = '-';
 	buf_printf(&name, "capacity-%s-%s.json", model, report_date(date, clock_real_ns()));
-	path = report_path(&none, o->result_dir, o->result_filename ? o->result_filename : name.data);
+	path = report_path(&none, o->result_dir,
+			   o->result_filename ? o->result_filename : name.data);
 	buf_release(&name);
 	free(model);
 	return path;
@@ -183,8 +184,9 @@ static void on_begun(void *self, const struct find *f)
 static int search(struct cli *cli, const struct serve_opts *o, struct find_opts *find)
 {
 	struct talk t = { .has_cost = false };
-	struct find_hooks hooks = { .self = &t, .warn = on_warn, .begun = on_begun, .ended = on_ended,
-				    .progress = on_progress, .cancel = cli_is_interrupted() };
+	struct find_hooks hooks = { .self = &t, .warn = on_warn, .begun = on_begun,
+				    .ended = on_ended, .progress = on_progress,
+				    .cancel = cli_is_interrupted() };
 	struct buf out = { 0 };
 	struct err unsaved = { 0 };
 	struct find f;

@@ -102,7 +102,8 @@ void find_level_of(const struct slo *slo, const struct point *p, const struct me
 									     : row->admitted_ns),
 			.end_s = seconds(row->end_ns, rec->start_ns), .e2el_s = m->latency[k],
 			.ttft_s = row->state == REQ_DONE ? m->ttft[k] : NAN,
-			.tokens = (double)m->output_len[k], .is_failed = row->state == REQ_FAILED });
+			.tokens = (double)m->output_len[k],
+			.is_failed = row->state == REQ_FAILED });
 	}
 	view_take(&v, slo, warmup_s, sent_s, out);
 }
@@ -358,8 +359,9 @@ static int give_run(const struct find *f, struct words *w, const struct load *l,
 {
 	int64_t seed = (f->seed + (int64_t)f->runs) % ((int64_t)UINT32_MAX + 1);
 	struct arena *a = &w->arena;
+	const char *rate = isinf(l->rate) ? "inf" : arena_printf(a, "%.17g", l->rate);
 
-	if (give(w, "request-rate", isinf(l->rate) ? "inf" : arena_printf(a, "%.17g", l->rate), e) < 0 ||
+	if (give(w, "request-rate", rate, e) < 0 ||
 	    give(w, "num-prompts", arena_printf(a, "%.0f", fmin(l->prompts, REQUESTS_MAX)), e) < 0 ||
 	    give(w, "seed", arena_printf(a, "%lld", (long long)seed), e) < 0)
 		return -1;
@@ -517,7 +519,8 @@ static int saturate(struct find *f, const struct find_hooks *hooks, struct err *
 		if (r.per_s > 0)
 			m->per_s = r.per_s;
 		m->at_once = now.cap ? now.cap : isnan(r.running) ? now.prompts : r.running;
-		if (rc == 0 && !f->is_interrupted && !goes_on && r.failed > REFUSED_SHARE * r.attempted)
+		if (rc == 0 && !f->is_interrupted && !goes_on &&
+		    r.failed > REFUSED_SHARE * r.attempted)
 			rc = err_set(e, ERR_RUN, "requests fail even one at a time: %s",
 				     r.failure ? r.failure : "some of them did");
 		run_release(&r);

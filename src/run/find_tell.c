@@ -356,7 +356,7 @@ static double curve_load(const struct capacity_answer *a, size_t i)
 	return a->load * exp(CURVE_REACH * (2.0 * (double)i / (CURVE_POINTS - 1) - 1));
 }
 
-/* Per limit, that on failures last: the expected share of slow requests, of a mean value / limit. */
+/* Per limit, that on failures last: expected share of slow requests, of a mean value / limit. */
 static void put_curve(const struct find *f, const struct capacity_answer *a, struct json_writer *w)
 {
 	json_key(w, "curve");
@@ -423,8 +423,8 @@ int find_draw(const struct find *f, const char *stem, struct err *e)
 		{ .at = a.low, .is_vertical = true }, { .at = a.high, .is_vertical = true },
 	};
 	struct figure_panel panel = { .curve = curve, .n_curves = 2, .limit = line, .n_limits = 4 };
-	struct figure fig = { .x_label = find_unit(f->opts->load), .panel = &panel, .rows = 1, .cols = 1,
-			      .y_label = is_mean ? "mean / limit" : "slow requests (%)",
+	struct figure fig = { .x_label = find_unit(f->opts->load), .panel = &panel, .rows = 1,
+			      .cols = 1, .y_label = is_mean ? "mean / limit" : "slow requests (%)",
 			      .title = "Capacity within limits" };
 	int rc;
 

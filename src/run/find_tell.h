@@ -12,7 +12,8 @@ void find_tell_cost(const struct find *f, struct buf *out);
 /* The answer, some lines with a newline each, also of a search that was interrupted. */
 void find_tell_answer(const struct find *f, struct buf *out);
 /*
- * Whether there is a capacity: a load with an interval. Otherwise the answer says why there is none.
+ * Whether there is a capacity: a load with an interval. Otherwise the answer says why there is
+ * none.
  */
 bool find_has_answer(const struct find *f);
 /* Members of an object: the answer, its limits, points and curve. */

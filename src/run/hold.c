@@ -90,10 +90,10 @@ enum holds hold_tell(const struct slo *slo, const struct serve_opts *o, const st
 	const struct trust_reason *spoilt = spoiling(slo, &scored->trust);
 	struct buf limits = { 0 };
 	struct level l = { .load = o->request_rate };
+	bool is_closed = isinf(o->request_rate) || p->plan.n != p->plan.n_roots;
 	enum holds all;
 
-	find_level_of(slo, p, &scored->metrics,
-		      isinf(o->request_rate) || p->plan.n != p->plan.n_roots, WARMUP_S, INFINITY, &l);
+	find_level_of(slo, p, &scored->metrics, is_closed, WARMUP_S, INFINITY, &l);
 	all = l.attempted ? tell_limits(slo, o, &l, &limits) : HOLDS_OPEN;
 	if (spoilt) {
 		buf_reset(&limits);

@@ -107,7 +107,8 @@ static int parse_one(const char *option, struct str one, struct arena *a, struct
 		return err_set(e, ERR_USAGE, "%s: '%.*s' in '%.*s' is not a number; the limit is in "
 			       "milliseconds and has no unit", option, (int)number.n, number.p,
 			       (int)one.n, one.p);
-	return add(option, arena_text(a, str_trim((struct str){ one.p, at })), op, value, a, out, e);
+	one.n = at;
+	return add(option, arena_text(a, str_trim(one)), op, value, a, out, e);
 }
 
 int slo_parse(const char *option, const char *text, struct arena *a, struct slo *out,

@@ -152,7 +152,8 @@ static int one_level(struct hunt *h, int64_t level, struct err *e)
 
 	if (level != h->search.o.max || h->kind != SEARCH_BISECT)
 		sweep_line(h->s, "Testing %s: %lld req/s", h->variable, (long long)level);
-	rc = sweep_level(h->s, h->serve, params_with_int(h->bench, h->variable, level, &h->s->arena),
+	rc = sweep_level(h->s, h->serve,
+			 params_with_int(h->bench, h->variable, level, &h->s->arena),
 			 level_folder(h, level), &runs, e);
 	if (rc < 0 || runs.n == 0)
 		return rc;

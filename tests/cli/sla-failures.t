@@ -48,7 +48,7 @@ for my $recipe (qw(bisect interpolate)) {
 	ok(@{$c->{levels}} < 25, "$recipe: after " . @{$c->{levels}} . ' levels');
 }
 
-my $rate = search('rate', 20, '--ms 5');
+my $rate = search('rate', 20, '--ms 5', '--sla-search', 'bisect');
 check_run('as a rate', $rate, { status => 0, out => ['Maximum request_rate for SLA: * req/s.'] });
 my $found = capacity('rate');
 ok($found->{capacity} >= 1 && $found->{capacity} < 800, "is what four can carry: $found->{capacity}");

@@ -172,7 +172,8 @@ static const struct sla both = { two, 2 };
 /* Verdicts come from the means over the runs. */
 static void test_judge(void **state)
 {
-	static const double passes[] = { 95, 30, 104, 30, 99, 31 }, fails[] = { 95, 30, 110, 30, 99, 31 };
+	static const double passes[] = { 95, 30, 104, 30, 99, 31 };
+	static const double fails[] = { 95, 30, 110, 30, 99, 31 };
 	struct search_verdict v = search_judge(&both, passes, 3);
 
 	(void)state;
