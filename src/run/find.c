@@ -478,12 +478,18 @@ static int unloaded(struct find *f, const struct find_hooks *hooks, struct err *
 	return rc;
 }
 
+/* Failures beyond it say that the server refuses what saturates it. */
+static double refused_share(const struct find *f)
+{
+	return fmax(REFUSED_SHARE, f->opts->failed_share);
+}
+
 /* What to send next so that the server is saturated and refuses nothing; false: this is it. */
 static bool next_saturation(const struct run *r, struct load *l, double last_per_s)
 {
 	double n = l->prompts;
 
-	if (r->failed > REFUSED_SHARE * r->attempted) {
+	if (r->failed > refused_share(r->f) * r->attempted) {
 		if (l->cap == 1)
 			return false;
 		l->cap = (uint32_t)fmax(1, floor((l->cap ? l->cap : n) / 2));
@@ -520,7 +526,7 @@ static int saturate(struct find *f, const struct find_hooks *hooks, struct err *
 			m->per_s = r.per_s;
 		m->at_once = now.cap ? now.cap : isnan(r.running) ? now.prompts : r.running;
 		if (rc == 0 && !f->is_interrupted && !goes_on &&
-		    r.failed > REFUSED_SHARE * r.attempted)
+		    r.failed > refused_share(f) * r.attempted)
 			rc = err_set(e, ERR_RUN, "requests fail even one at a time: %s",
 				     r.failure ? r.failure : "some of them did");
 		run_release(&r);
