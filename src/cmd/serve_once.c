@@ -12,6 +12,7 @@
 #include "cmd/progress.h"
 #include "cmd/target.h"
 #include "run/dump.h"
+#include "run/hold.h"
 #include "run/load_plot.h"
 #include "run/point.h"
 #include "run/presets.h"
@@ -30,6 +31,8 @@ struct talk {
 	struct repeat runs;
 	struct target target; /* the result's file, which plots are named after */
 	struct err err; /* of storing what was measured */
+	struct slo slo; /* --slo; n 0: no limits */
+	bool is_not_held; /* a run that does not hold them, or cannot be judged */
 	struct serve_outcome *outcome;
 };
 
@@ -248,6 +251,11 @@ static void on_measured(void *self, struct point *point)
 	free(charts);
 	cli_out(buf_str(&text));
 	fflush(stdout);
+	buf_reset(&text);
+	if (talk->slo.n && hold_tell(&talk->slo, talk->opts, point, scored, &text) != HOLDS_PASSES)
+		talk->is_not_held = true;
+	cli_out(buf_str(&text));
+	fflush(stdout);
 	buf_release(&text);
 	if (point->failure && !point->is_interrupted) {
 		err_set(&e, ERR_RUN, "%s (%s; %u failed)", point->failure,
@@ -302,6 +310,7 @@ static int finish(struct talk *talk)
 	struct repeat_run *saved = repeat_median(&talk->runs);
 	struct buf table = { 0 }, json = { 0 };
 	struct err e = { 0 };
+	int status;
 
 	if (talk->runs.n > 1) {
 		repeat_table(&talk->runs, &table);
@@ -327,7 +336,10 @@ static int finish(struct talk *talk)
 	add_error(&talk->err, &e);
 	buf_release(&table);
 	buf_release(&json);
-	return talk->err.code ? 1 : status_of(o, &talk->runs);
+	if (talk->err.code)
+		return 1;
+	status = status_of(o, &talk->runs);
+	return status == 0 && talk->is_not_held ? EXIT_STRICT : status;
 }
 
 static int write_dump(const struct serve_opts *o, const struct point *p, struct err *e)
@@ -372,10 +384,10 @@ static void plot_load(struct talk *talk, const struct point *point)
 	buf_release(&note);
 }
 
-static int run(const struct serve_opts *o, const struct serve_derived *d,
+static int run(const struct serve_opts *o, const struct serve_derived *d, const struct slo *slo,
 	       struct serve_outcome *outcome, struct err *e)
 {
-	struct talk talk = { .opts = o, .derived = d, .outcome = outcome };
+	struct talk talk = { .opts = o, .derived = d, .outcome = outcome, .slo = *slo };
 	struct run_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
 				   .progress = on_progress, .bytes = on_bytes,
 				   .measured = on_measured, .cancel = cli_is_interrupted() };
@@ -426,6 +438,7 @@ static void print_pattern(const struct serve_opts *o, const struct opt_result *g
 int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *out)
 {
 	struct serve_derived derived = { 0 };
+	struct slo slo = { .n = 0 };
 	int status, rc = -1;
 
 	if (serve_presets(opts, &cli->result, &cli->arena, &cli->err) < 0)
@@ -436,10 +449,12 @@ int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *o
 	print_pattern(opts, &cli->result);
 	if (opts->trace)
 		trace_enable(opts->trace); /* its row refused unknown names */
+	if (opts->slo && slo_parse("--slo", opts->slo, &cli->arena, &slo, &cli->err) < 0)
+		goto done;
 	if (serve_opts_check(opts, &cli->result, &cli->arena, &derived, &cli->err) == 0) {
 		cli_flush_notes(cli);
 		if (check_outputs(opts, &derived, &cli->err) == 0)
-			rc = run(opts, &derived, out, &cli->err);
+			rc = run(opts, &derived, &slo, out, &cli->err);
 	}
 done:
 	status = cli_end(cli);

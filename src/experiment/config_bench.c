@@ -24,6 +24,12 @@ static const struct { const char *name, *where; } elsewhere[] = {
 	{ "server_cmd", "server.command starts the server" },
 	{ "dry_run", "profllm run has --dry-run" },
 	{ "compare", "profllm bench compare compares documents" },
+	{ "find_max_rate", "bench serve and bench sweep serve_sla search for the largest load" },
+	{ "find_max_concurrency", "bench serve and bench sweep serve_sla search for the largest load" },
+	{ "slo", "bench serve --slo says whether a load holds" },
+	{ "precision", "bench serve and bench sweep serve_sla search for the largest load" },
+	{ "budget", "bench serve and bench sweep serve_sla search for the largest load" },
+	{ "level_seconds", "bench serve and bench sweep serve_sla search for the largest load" },
 	{ "sweep_max_concurrency", "matrix: {benchmark.max_concurrency: [...]} is a suite of them" },
 	{ "sweep_request_rate", "matrix: {benchmark.request_rate: [...]} is a suite of them" },
 	{ "sweep_num_prompts_factor", "it is for --sweep-max-concurrency; a list of experiments says "

@@ -106,6 +106,9 @@ struct serve_opts {
 	const char *sweep_max_concurrency, *sweep_request_rate; /* comma lists; NULL: one point */
 	struct opt_int sweep_num_prompts_factor;
 	const char *sweep_summary_percentiles; /* comma list; NULL: none */
+	bool find_max_rate, find_max_concurrency;
+	const char *slo;                    /* as run/slo.h reads it; NULL: none */
+	double precision, budget, level_seconds; /* of a search: percent, seconds */
 	struct opt_int multi_turn_concurrency; /* becomes max_concurrency */
 	struct opt_list compare;            /* two result files; empty: none */
 	bool reset_prefix_cache;
