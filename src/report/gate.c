@@ -415,7 +415,7 @@ void gate_markdown(const struct gate_log *log, const char *title, struct buf *ou
 	buf_printf(out, "### %s %s\n\n", gate_is_failed(log) ? "\xe2\x9d\x8c" : "\xe2\x9c\x85", title);
 	buf_printf(out, "%s\n\n", sum.data);
 	grid_begin(&g, &a);
-	grid_add(&g, "Fails if");
+	grid_add(&g, "Condition");
 	if (has_where)
 		grid_add(&g, "Run");
 	grid_add(&g, "Outcome");

@@ -252,7 +252,7 @@ static void written(void **state)
 	buf_reset(&out);
 	gate_markdown(&log, "bench serve", &out);
 	assert_non_null(strstr(out.data, "bench serve\n\npassed: 3 checks of 2 conditions, 1 could not be "
-					 "judged\n\n| Fails if"));
+					 "judged\n\n| Condition"));
 	assert_non_null(strstr(out.data, "| c\\|d "));
 	buf_reset(&out);
 	log.n = 1;
