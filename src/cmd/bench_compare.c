@@ -75,7 +75,7 @@ static const struct opt rows[] = {
 		    "is judged by itself, on values alone."),
 	ROW(fail_if_any, "fail-if-any", .group = GATES,
 	    .help = "Conditions need no evidence: medians decide."),
-	GATE_ROWS(struct compare_args, gate, GATES),
+	GATE_ROWS(struct compare_args, gate, GATES, 0),
 	ROW(allow_failures, "allow-failures", .group = GATES,
 	    .help = "More failed requests than at the baseline do not fail the gate."),
 	ROW(tables, "tables", .group = TABLES,

@@ -52,7 +52,7 @@ static const struct opt rows[] = {
 	R(check, "check", .group = WHAT,
 	  .help = "see whether it would work, with a short load, and keep nothing"),
 	R(strict, "strict", .group = WHAT, .help = "exit 3 when a verdict is not VALID"),
-	GATE_ROWS(struct run_opts, gate, WHAT),
+	GATE_ROWS(struct run_opts, gate, WHAT, 0),
 	R(upload, "upload", .group = WHAT, .arg = "URL",
 	  .words = "server url",
 	  .help = "send documents and the profiler's traces of their runs to a dashboard "

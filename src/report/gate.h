@@ -103,11 +103,11 @@ struct gate_opts {
 	    .flags = OPT_OURS | OPT_MANY | OPT_EACH, .words = "threshold thresholds gate",      \
 	    .help = "exit with 3 when the result meets this condition, such as "               \
 		    "'p99_ttft_ms>200' or 'output_throughput<1000'; may be repeated")
-#define GATE_ROWS(type, m, heading)                                                             \
-	OPT(type, m.allow_unjudged, "allow-unjudged", .group = (heading), .flags = OPT_OURS,    \
+#define GATE_ROWS(type, m, heading, f)                                                          \
+	OPT(type, m.allow_unjudged, "allow-unjudged", .group = (heading), .flags = (f),         \
 	    .help = "a condition that cannot be judged does not fail the gate"),               \
-	OPT(type, m.junit, "junit", .group = (heading), .flags = OPT_OURS, .arg = "FILE",       \
+	OPT(type, m.junit, "junit", .group = (heading), .flags = (f), .arg = "FILE",            \
 	    .words = "xml", .help = "write the conditions and their outcomes as JUnit XML"),    \
-	OPT(type, m.summary, "summary", .group = (heading), .flags = OPT_OURS, .arg = "FILE",   \
+	OPT(type, m.summary, "summary", .group = (heading), .flags = (f), .arg = "FILE",        \
 	    .words = "step-summary", .help = "write the conditions and their outcomes as "      \
 					     "Markdown")
