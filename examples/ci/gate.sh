@@ -34,7 +34,8 @@ if [ -e "$baseline" ]; then
 		--junit "${result%.json}.xml" --summary "${result%.json}.md" || status=$?
 	[ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "${result%.json}.md" >>"$GITHUB_STEP_SUMMARY"
 else
-	echo "NOT JUDGED: no baseline at $baseline; copy the result of a release that is known to be good there" >&2
+	echo "NOT JUDGED: no baseline at $baseline;" \
+		"copy the result of a release that is known to be good there" >&2
 	status=3
 fi
 exit "$status"

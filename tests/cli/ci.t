@@ -69,12 +69,15 @@ my ($measure) = $github =~ /run: (.*gate\.sh.*)/;
 my ($keep) = $github =~ /run: (cp .*)/;
 ok($measure && $keep, 'GitHub Actions: its steps are found') or die("no steps\n");
 my $first = step($measure, ENGINE_COMMIT => 'c0ffee');
-is($first->{status}, 3, 'GitHub Actions: nothing to compare with is no pass') or diag($first->{err}, $first->{out});
-like($first->{err}, qr/^NOT JUDGED: no baseline at .*; copy the result of a release/m, 'and it says what to do');
+is($first->{status}, 3, 'GitHub Actions: nothing to compare with is no pass') or diag($first->{err},
+	$first->{out});
+like($first->{err}, qr/^NOT JUDGED: no baseline at .*; copy the result of a release/m,
+	'and it says what to do');
 like($github, qr/if: .*inputs\.new_baseline.*\n +run: cp /, 'only a person replaces the baseline');
 unlike($github, qr/refs\/heads\/main/, 'a green build does not');
 like(slurp("$ci/suite.yaml"), qr/^restart: always$/m, 'each run has a server of its own');
-my %started = map { $_ => 1 } map { $_->{config}{servers}[0]{log} } @{json_of(slurp('results.json'))->{experiments}};
+my %started = map { $_->{config}{servers}[0]{log} => 1 }
+	@{json_of(slurp('results.json'))->{experiments}};
 is(scalar(keys %started), 5, 'five runs on five servers');
 is(sent(), 5, 'all documents are sent, with the token');
 is(json_of(slurp('results.json'))->{experiments}[0]{provenance}{engine_commit}, 'c0ffee', 'of that commit');
@@ -116,8 +119,10 @@ is($night->{status}, 0, 'cron: the line ends well, or cron would say so twice');
 like($night->{err}, qr/^profllm: exit status 3, see nights\/[\d-]+\/log$/m, 'cron: a regression is mailed')
 	or diag($night->{err}, $night->{out});
 my ($log) = glob('nights/*/log');
-like(slurp($log), qr/^FAILED: output_throughput fell by [\d.]+ % \(limit 5 %\)/m, 'its log names the condition');
-like(slurp((glob 'nights/*/results.xml')[0]), qr/<failure message="output_throughput fell by/, 'JUnit XML too');
+like(slurp($log), qr/^FAILED: output_throughput fell by [\d.]+ % \(limit 5 %\)/m,
+	'its log names the condition');
+like(slurp((glob 'nights/*/results.xml')[0]), qr/<failure message="output_throughput fell by/,
+	'JUnit XML too');
 like(slurp('summary'), qr/^failed: \d of 3 conditions$/m, 'GitHub would show the summary');
 like(slurp($log), qr/^output_throughput .*regression/m, 'its log has the comparison');
 is(sent(), 10, 'its documents are sent all the same');

@@ -82,21 +82,31 @@ unlike($page, qr/(src|href|url)\s*[=(]|https?:|\@import|<script/i, 'HTML: nothin
 # ---- gates ----
 
 status_is('a condition that is met', 3,
-	qr/^FAILED: output_throughput fell by 10 % \(limit 5 %\): 1000 tokens\/s, then 900 tokens\/s\nfailed: 1 of 1 condition\n\z/,
+	qr{^FAILED: output_throughput fell by 10 % \(limit 5 %\): 1000 tokens/s, then 900 tokens/s
+failed: 1 of 1 condition\n\z},
 	'--fail-if', 'output_throughput<-5%', 'base', 'slow');
-status_is('one that is not', 0, qr/^passed: 1 condition\n\z/, 'base', 'slow', '--fail-if', 'output_throughput<-15%');
-status_is('the second of two', 3, qr/^FAILED: p99_ttft_ms rose by 11\.\d+ % \(limit 5 %\).*\nfailed: 1 of 2 conditions$/m,
+status_is('one that is not', 0, qr/^passed: 1 condition\n\z/, 'base', 'slow', '--fail-if',
+	'output_throughput<-15%');
+status_is('the second of two', 3,
+	qr/^FAILED: p99_ttft_ms rose by 11\.\d+ % \(limit 5 %\).*\nfailed: 1 of 2 conditions$/m,
 	'--fail-if=output_throughput<-15%',
 	'--fail-if', 'p99_ttft_ms>+5%', 'base', 'slow');
-status_is('a limit on the value', 3, qr/^FAILED: output_throughput is 900 tokens\/s \(limit 950 tokens\/s\)$/m, 'base', 'slow', '--fail-if',
+status_is('a limit on the value', 3,
+	qr/^FAILED: output_throughput is 900 tokens\/s \(limit 950 tokens\/s\)$/m, 'base', 'slow',
+	'--fail-if',
 	'output_throughput<950');
-status_is('no evidence', 0, qr/^passed: 1 condition\n\z/, 'base', 'same', '--fail-if', 'output_throughput>+0.01%');
-status_is('none wanted', 3, qr/^FAILED: output_throughput rose by/m, 'base', 'same', '--fail-if', 'output_throughput>+0.01%',
+status_is('no evidence', 0, qr/^passed: 1 condition\n\z/, 'base', 'same', '--fail-if',
+	'output_throughput>+0.01%');
+status_is('none wanted', 3, qr/^FAILED: output_throughput rose by/m, 'base', 'same', '--fail-if',
+	'output_throughput>+0.01%',
 	'--fail-if-any');
 my @gate = ('--fail-if', 'p99_ttft_ms>+5%');
-status_is('too few to judge', 3, qr/^NOT JUDGED: output_throughput<-5%: not enough data \(5 against 3 values, 4 needed\)\nfailed: 1 condition could not be judged/,
+status_is('too few to judge', 3,
+	qr/^NOT JUDGED: output_throughput<-5%: not enough data \(5 against 3 values, 4 needed\)
+failed: 1 condition could not be judged/,
 	'base', 'few', '--fail-if', 'output_throughput<-5%');
-status_is('too few, allowed', 0, qr/^passed: 0 conditions, 1 could not be judged$/m, 'base', 'few', '--allow-unjudged', '--fail-if',
+status_is('too few, allowed', 0, qr/^passed: 0 conditions, 1 could not be judged$/m, 'base', 'few',
+	'--allow-unjudged', '--fail-if',
 	'output_throughput<-5%');
 my $same = qr/^NOT JUDGED: p99_ttft_ms>\+5%: both sides are the same runs$/m;
 status_is('a file with itself', 3, $same, 'base/run0.json', 'base/run0.json', @gate);
@@ -104,7 +114,8 @@ status_is('a folder with itself', 3, $same, 'base', 'base', @gate);
 status_is('the same, allowed', 0, $same, 'base', 'base', '--allow-unjudged', @gate);
 like(status_is('the same without a gate', 0, undef, 'base', 'base')->{out},
 	qr/: the same runs as the baseline$/m, 'the same without a gate: a note says so');
-status_is('the same, by value', 0, qr/^passed: 1 condition\n\z/, 'base', 'base', '--fail-if', 'p99_ttft_ms>500');
+status_is('the same, by value', 0, qr/^passed: 1 condition\n\z/, 'base', 'base', '--fail-if',
+	'p99_ttft_ms>500');
 
 # Half of the requests fail and the others are faster.
 side('shedding', 1700, 5, completed => 50, failed => 50, total_input_tokens => 500,
@@ -114,19 +125,22 @@ my $risen = qr/^FAILED: failed requests rose from 0\.0 % to 50\.0 %$/m;
 status_is('failures of a faster side', 3, $risen, 'base', 'shedding', @gate);
 status_is('failures, medians alone', 3, $risen, 'base', 'shedding', '--fail-if-any', @gate);
 status_is('failures, unjudged allowed', 3, $risen, 'base', 'shedding', '--allow-unjudged', @gate);
-status_is('failures, allowed', 0, qr/^passed: 1 condition\n\z/, 'base', 'shedding', '--allow-failures', @gate);
+status_is('failures, allowed', 0, qr/^passed: 1 condition\n\z/, 'base', 'shedding', '--allow-failures',
+	@gate);
 status_is('failures without a gate', 0, qr/^\z/, 'base', 'shedding');
 status_is('other work', 3, qr/^NOT JUDGED: p99_ttft_ms>\+5%: other work was done: output tokens /m,
 	'base', 'shorter', @gate);
 status_is('other work, allowed', 0, qr/could not be judged/, 'base', 'shorter', '--allow-unjudged', @gate);
 status_is('other work, but slower', 3, qr/^FAILED: p99_ttft_ms rose by/, 'shorter', 'base', @gate);
-status_is('other work, by value', 0, qr/^passed: 1 condition\n\z/, 'base', 'shorter', '--fail-if', 'p99_ttft_ms>500');
+status_is('other work, by value', 0, qr/^passed: 1 condition\n\z/, 'base', 'shorter', '--fail-if',
+	'p99_ttft_ms>500');
 
 side('two', 1000, 5);
 spew("two/more$_.json", $json->encode(result(900, $_, max_concurrency => 16))) for 0 .. 4;
 side('one', 1001, 5);
 status_is('a point that was not measured', 3,
-	qr/^NOT JUDGED: p99_ttft_ms>\+5% in one at max_concurrency=16: only the baseline has it$/m, 'two', 'one', @gate);
+	qr/^NOT JUDGED: p99_ttft_ms>\+5% in one at max_concurrency=16: only the baseline has it$/m, 'two',
+		'one', @gate);
 
 side('broken', 1e308, 5);
 my $wide = status_is('numbers of a broken file', 0, undef, 'base', 'broken')->{out};
@@ -138,9 +152,11 @@ is(scalar(grep { length > 140 } split /\n/, $wide), 0, 'numbers of a broken file
 my @limit = ('--fail-if', 'output_throughput<950');
 status_is('one run that passes', 0, qr/^passed: 1 condition\n\z/, 'base/run0.json', @limit);
 status_is('one run that is slower', 3,
-	qr/^FAILED: output_throughput is 896\.4 tokens\/s \(limit 950 tokens\/s\)\nfailed: 1 of 1 condition\n\z/,
+	qr{^FAILED: output_throughput is 896\.4 tokens/s \(limit 950 tokens/s\)
+failed: 1 of 1 condition\n\z},
 	'slow/run0.json', @limit);
-status_is('a folder, run by run', 3, qr/^(FAILED: .* in slow\/run\d\.json\n){5}failed: 5 of 5 checks of 1 condition$/m,
+status_is('a folder, run by run', 3,
+	qr/^(FAILED: .* in slow\/run\d\.json\n){5}failed: 5 of 5 checks of 1 condition$/m,
 	'slow', @limit);
 status_is('failed requests', 3, qr/^FAILED: 50 % of the requests failed \(limit 1 %/m, 'shedding/run0.json',
 	@limit);
@@ -148,7 +164,8 @@ status_is('failed requests, on purpose', 0, qr/^passed: 2 conditions$/m, 'sheddi
 	'--fail-if', 'failed>60');
 status_is('a change of one', 2, qr/--fail-if 'output_throughput<-5%': a change needs a baseline/, 'base',
 	'--fail-if', 'output_throughput<-5%');
-status_is('what it does not have', 3, qr/^NOT JUDGED: p95_ttft_ms>1: the result has no value of p95_ttft_ms$/m,
+status_is('what it does not have', 3,
+	qr/^NOT JUDGED: p95_ttft_ms>1: the result has no value of p95_ttft_ms$/m,
 	'base/run0.json', '--fail-if', 'p95_ttft_ms>1');
 status_is('a table of one', 2, qr/--format: base has nothing to be compared with/, 'base', @limit,
 	'--format', 'json');
@@ -169,7 +186,8 @@ like(slurp('j.xml'), qr/^<testsuite name="bench compare" tests="2" failures="1" 
 	'JUnit: the counts');
 like(slurp('j.xml'), qr/name="output_throughput&lt;950">\s+<failure message="output_throughput is 896/,
 	'JUnit: a failed condition');
-like(slurp('s.md'), qr/^failed: 1 of 2 conditions\n\n\| Condition .*\n.*\n\| `output_throughput<950` \| failed /m,
+like(slurp('s.md'),
+	qr/^failed: 1 of 2 conditions\n\n\| Condition .*\n.*\n\| `output_throughput<950` \| failed /m,
 	'the summary');
 status_is('a file without conditions', 2, qr/--junit: there is no condition to report on; add --fail-if/,
 	'base', 'slow', '--junit', 'none.xml');
