@@ -30,6 +30,10 @@ static const struct { const char *name, *where; } elsewhere[] = {
 	{ "precision", "bench serve and bench sweep serve_sla search for the largest load" },
 	{ "budget", "bench serve and bench sweep serve_sla search for the largest load" },
 	{ "level_seconds", "bench serve and bench sweep serve_sla search for the largest load" },
+	{ "fail_if", "require, at the top of the file, is a list of such conditions" },
+	{ "allow_unjudged", "profllm run has --allow-unjudged" },
+	{ "junit", "profllm run has --junit" },
+	{ "summary", "profllm run has --summary" },
 	{ "sweep_max_concurrency", "matrix: {benchmark.max_concurrency: [...]} is a suite of them" },
 	{ "sweep_request_rate", "matrix: {benchmark.request_rate: [...]} is a suite of them" },
 	{ "sweep_num_prompts_factor", "it is for --sweep-max-concurrency; a list of experiments says "

@@ -195,7 +195,8 @@ static void on_warn(void *self, const char *text)
 static const char *const refused[] = {
 	"base-urls", "host", "port", "duration", "num-runs", "sweep-max-concurrency",
 	"sweep-request-rate", "multi-turn", "save-result", "append-result", "record", "dry-run",
-	"dump-workload", "plot-timeline", "plot-dataset-stats", "plot-load-pattern", "compare", NULL
+	"dump-workload", "plot-timeline", "plot-dataset-stats", "plot-load-pattern", "compare",
+	"fail-if", "junit", "summary", NULL
 };
 
 struct words { struct serve_opts o; struct opt_result given; struct arena arena; };

@@ -25,6 +25,7 @@
 #include "endpoint/endpoint.h"
 #include "opt/opt.h"
 #include "plan/plan.h"
+#include "report/gate.h"
 #include "telemetry/system.h"
 #include "token/chat.h"
 
@@ -90,6 +91,7 @@ struct serve_opts {
 	const char *dump_workload;          /* FILE */
 	bool dry_run;
 	bool strict;                        /* exit 3 when the verdict is not VALID */
+	struct gate_opts gate;              /* --fail-if and what belongs to it */
 	const char *progress;               /* "auto", "bar", "lines", "none" */
 	struct opt_list omit_body_keys;     /* raw; see derived */
 	const char *backend_file;           /* NULL: --backend */

@@ -671,6 +671,8 @@ static const struct opt rows[] = {
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
 	  .words = "fail-on-invalid",
 	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
+	GATE_ROW_FAIL_IF(struct serve_opts, gate, OURS),
+	GATE_ROWS(struct serve_opts, gate, OURS, OPT_OURS),
 	S(progress, "progress", .group = OURS, .flags = OPT_OURS, .arg = "FORM",
 	  .choices = progress_forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),

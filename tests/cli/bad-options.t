@@ -292,6 +292,12 @@ my @rows = (
 	['score', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
 	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100",
 		qw(--metric-percentiles 101)],
+	['serve', 2, "--fail-if: 'p99_ttft_ms>' has no number after >; expected one such as 200, or +5% "
+		. 'for a change',
+		'--fail-if', 'p99_ttft_ms>'],
+	(map { ['serve', 2, "--$_: there is no condition to report on; add --fail-if CONDITION",
+		"--$_", 'x'] }
+		qw(junit summary)),
 	['score', 2, "--goodput: 'itl:5' is not ttft, tpot, e2el or session_duration, a colon and a " .
 		'number of milliseconds', qw(--goodput itl:5)],
 	# simulator

@@ -931,6 +931,11 @@ export interface ExperimentDocument {
 		reason: string;
 		log_tail: string | null;
 	} | null;
+	requirements?: {
+		condition: string;
+		outcome: 'passed' | 'failed' | 'unjudged';
+		text: string;
+	}[];
 	warnings: string[];
 	files: {
 		folder: string | null;
