@@ -201,7 +201,7 @@ static void add_key(struct buf *b, struct value v)
 	}
 }
 
-static const char *text_of(struct arena *a, struct value v)
+const char *parts_cell_text(struct arena *a, struct value v)
 {
 	switch (v.kind) {
 	case VALUE_BOOL:
@@ -234,7 +234,7 @@ static void name_part(struct buf *b, struct arena *a, struct str column, struct 
 		buf_add_str(b, word);
 		buf_add_char(b, '=');
 	}
-	buf_add_text(b, text_of(a, v));
+	buf_add_text(b, parts_cell_text(a, v));
 }
 
 /* Key k tells series apart: two have different values there, or (is_strict) one has none. */
@@ -271,7 +271,7 @@ static void make_name(struct arena *a, const struct series_list *l, struct serie
 			name_part(&name, a, l->key[k], v, ", ");
 		if (!parts_is_missing(v))
 			buf_printf(&id, "%s%.*s=%s", id.len ? " " : "", (int)l->key[k].n,
-				   l->key[k].p, text_of(a, v));
+				   l->key[k].p, parts_cell_text(a, v));
 	}
 	s->name = arena_text(a, name.len ? buf_str(&name) : STR("all runs"));
 	s->id = arena_text(a, id.len ? buf_str(&id) : STR("all"));
