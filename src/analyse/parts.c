@@ -289,7 +289,7 @@ static bool has_same_names(const struct series_list *l)
 }
 
 /* As short as tells them apart: a run of another kind, without most keys, lengthens no name. */
-static void make_names(struct arena *a, struct series_list *l)
+void parts_name_series(struct arena *a, struct series_list *l)
 {
 	bool *in_name = arena_alloc(a, l->n_keys + 1);
 
@@ -370,7 +370,7 @@ void parts_series(struct arena *a, const struct rows *rows, const struct str *ke
 	if (out->n)
 		qsort(out->series, out->n, sizeof(*out->series), by_size);
 	out->shown = out->n < ANALYSE_SERIES_MAX ? out->n : ANALYSE_SERIES_MAX;
-	make_names(a, out);
+	parts_name_series(a, out);
 }
 
 void parts_put_series(struct json_writer *w, const struct series_list *l, size_t i)

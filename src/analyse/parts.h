@@ -79,6 +79,8 @@ struct series_list {
 /* Rows for which keep[i] is false are left out; keep NULL: all are in. */
 void parts_series(struct arena *a, const struct rows *rows, const struct str *key, size_t n_keys,
 		  const bool *keep, struct series_list *out);
+/* Names and ids anew, from l->rows. */
+void parts_name_series(struct arena *a, struct series_list *l);
 /* "key": {COL: cell}, "name": text */
 void parts_put_series(struct json_writer *w, const struct series_list *l, size_t i);
 

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base/map.h"
+#include "base/digest.h"
 #include "engine/args.h"
 
 #define SCAN_COLUMNS 16 /* looked at together */
@@ -75,7 +75,7 @@ enum series_role series_role(struct str column)
 		return SERIES_KEY;
 	c = column_name(column);
 	if (c.is_outcome || str_is(c.group, "run") || str_is(c.group, "resources") ||
-	    str_is(column, "provenance.engine_commit") || str_is(column, "provenance.session"))
+	    str_is(column, "benchmark.model") || str_is(column, "provenance.engine_commit") || str_is(column, "provenance.session"))
 		return SERIES_ASIDE;
 	if (str_is(c.group, "environment") || str_is(c.group, "hardware") ||
 	    str_is(c.group, "provenance") || str_is(c.group, "tags"))
@@ -87,33 +87,46 @@ enum series_role series_role(struct str column)
 
 /* What `bench serve` does without the option; tests/unit/test_cmd_series.c holds it to that. */
 static const struct { const char *name, *value; } option_default[] = {
-	{ "asr_max_audio_len_sec", "inf" }, { "backend", "openai" }, { "bad_tool_calls", "replace" },
-	{ "balance", "round-robin" }, { "blazedit_max_distance", "1" }, { "burstiness", "1" },
-	{ "connect_timeout", "130" }, { "constraint_form", "auto" }, { "custom_output_len", "256" },
-	{ "dataset_name", "random" }, { "endpoint", "/v1/completions" }, { "http_version", "1.1" },
+	{ "asr_max_audio_len_sec", "inf" }, { "asr_min_audio_len_sec", "0" },
+	{ "backend", "openai" }, { "bad_tool_calls", "replace" }, { "balance", "round-robin" },
+	{ "blazedit_max_distance", "1" }, { "blazedit_min_distance", "0" }, { "burstiness", "1" },
+	{ "connect_timeout", "130" }, { "constraint_form", "auto" },
+	{ "custom_output_len", "256" }, { "dataset_name", "random" },
+	{ "endpoint", "/v1/completions" }, { "http_version", "1.1" },
 	{ "lora_assignment", "random" }, { "metrics_interval", "1" },
-	{ "multi_turn_num_turns", "3" }, { "num_prompts", "1000" }, { "num_runs", "1" },
-	{ "on_turn_failure", "drop" }, { "prefix_repetition_num_prefixes", "10" },
-	{ "prefix_repetition_output_len", "128" }, { "prefix_repetition_prefix_len", "256" },
-	{ "prefix_repetition_suffix_len", "256" }, { "profile_duration", "5" },
-	{ "prompt_salt", "none" }, { "random_batch_size", "1" }, { "random_input_len", "1024" },
-	{ "random_mm_base_items_per_request", "1" }, { "random_output_len", "128" },
-	{ "random_range_ratio", "0.0" }, { "repeat_count", "1" }, { "request_rate", "inf" },
-	{ "request_timeout", "21600" }, { "session_affinity", "url" },
+	{ "multi_turn_delay_ms", "0" }, { "multi_turn_max_turns", "0" },
+	{ "multi_turn_min_turns", "0" }, { "multi_turn_num_turns", "3" },
+	{ "multi_turn_prefix_conversation_ratio", "0" },
+	{ "multi_turn_prefix_global_ratio", "0" }, { "multi_turn_session_prefix_len", "0" },
+	{ "multi_turn_system_len", "0" }, { "num_prompts", "1000" }, { "num_runs", "1" },
+	{ "num_warmups", "0" }, { "on_turn_failure", "drop" }, { "per_turn_input_len", "0" },
+	{ "prefix_repetition_num_prefixes", "10" }, { "prefix_repetition_output_len", "128" },
+	{ "prefix_repetition_prefix_len", "256" }, { "prefix_repetition_suffix_len", "256" },
+	{ "probe_request_rate", "0" }, { "profile_duration", "5" }, { "prompt_salt", "none" },
+	{ "random_batch_size", "1" }, { "random_cache_hit_fraction", "0" },
+	{ "random_cache_ratio", "0" }, { "random_input_len", "1024" },
+	{ "random_mm_base_items_per_request", "1" },
+	{ "random_mm_bucket_config", "{(256, 256, 1): 0.5, (720, 1280, 1): 0.5, (720, 1280, 16): 0.0}" },
+	{ "random_mm_num_mm_items_range_ratio", "0" }, { "random_output_len", "128" },
+	{ "random_prefix_len", "0" }, { "random_range_ratio", "0.0" }, { "repeat_count", "1" },
+	{ "request_cancellation_delay", "0" }, { "request_cancellation_rate", "0" },
+	{ "request_rate", "inf" }, { "request_timeout", "21600" }, { "session_affinity", "url" },
 	{ "session_header", "X-Session-ID" }, { "sonnet_input_len", "550" },
 	{ "sonnet_output_len", "150" }, { "sonnet_prefix_len", "200" },
 	{ "spec_bench_output_len", "256" }, { "speed_bench_dataset_subset", "qualitative" },
-	{ "speed_bench_output_len", "4096" }, { "speedup", "1" }, { "structured_dataset", "json" },
-	{ "structured_output_len", "128" }, { "structured_output_ratio", "1" },
-	{ "system_interval", "1" }, { "system_metrics", "off" }, { "threads", "1" },
-	{ "timed_trace_chunk_hash_size", "16" }, { "timed_trace_label_hash_ids", "hash_ids" },
+	{ "speed_bench_output_len", "4096" }, { "speedup", "1" },
+	{ "structured_dataset", "json" }, { "structured_output_len", "128" },
+	{ "structured_output_ratio", "1" }, { "system_interval", "1" },
+	{ "system_metrics", "off" }, { "threads", "1" }, { "timed_trace_chunk_hash_size", "16" },
+	{ "timed_trace_label_hash_ids", "hash_ids" },
 	{ "timed_trace_label_input_length", "input_length" },
 	{ "timed_trace_label_output_length", "output_length" },
 	{ "timed_trace_label_timestamp", "timestamp" }, { "timed_trace_sec_multiplier", "1" },
-	{ "timestamps", "kernel" }, { "tokenizer_mode", "auto" }, { "tool_result_words", "128" },
-	{ "trace_format", "auto" }, { "trace_message_mode", "history" }, { "trace_origin", "first" },
-	{ "trace_output_len", "256" }, { "trace_salt", "fixed" }, { "trace_time_unit", "auto" },
-	{ "transport", "auto" }, { "warm_connections", "auto" }, { "warmup_pass", "none" },
+	{ "timestamps", "kernel" }, { "tokenizer_mode", "auto" }, { "tool_result_words", "32" },
+	{ "trace_format", "auto" }, { "trace_message_mode", "history" },
+	{ "trace_origin", "first" }, { "trace_output_len", "256" }, { "trace_salt", "fixed" },
+	{ "trace_time_unit", "auto" }, { "transport", "auto" }, { "warm_connections", "auto" },
+	{ "warmup_pass", "none" },
 };
 
 const char *series_option_default(struct str name)
@@ -207,6 +220,12 @@ static int by_rank(const void *x, const void *y)
 	return order ? order : by_text(*a, *b);
 }
 
+/* A series is called by these, also where all have the same. */
+static bool is_told(struct str column)
+{
+	return str_is(column, "server.model") || str_is(column, "hardware.gpu");
+}
+
 /* Columns of the role or below it that can differ at all. */
 static struct str *columns_of(const struct analyse_request *r, enum series_role most, size_t *n)
 {
@@ -218,7 +237,7 @@ static struct str *columns_of(const struct analyse_request *r, enum series_role 
 	for (size_t i = 0; i < n_all; i++)
 		rows = all[i].present > rows ? all[i].present : rows;
 	for (size_t i = 0; i < n_all; i++)
-		if ((all[i].distinct > 1 || all[i].present < rows) &&
+		if ((all[i].distinct > 1 || all[i].present < rows || is_told(all[i].name)) &&
 		    series_role(all[i].name) <= most)
 			out[(*n)++] = all[i].name;
 	if (*n)
@@ -226,7 +245,7 @@ static struct str *columns_of(const struct analyse_request *r, enum series_role 
 	return out;
 }
 
-static bool same_key(struct value a, struct value b)
+bool series_same_value(struct value a, struct value b)
 {
 	return parts_is_missing(a) ? parts_is_missing(b) : value_same(a, b);
 }
@@ -234,7 +253,7 @@ static bool same_key(struct value a, struct value b)
 static bool varies(struct str column, const struct value *v, const struct value *version, size_t n)
 {
 	for (size_t i = 1; i < n; i++)
-		if (!same_key(series_value(column, v[0], version[0]),
+		if (!series_same_value(series_value(column, v[0], version[0]),
 			      series_value(column, v[i], version[i])))
 			return true;
 	return false;
@@ -255,7 +274,8 @@ static int scan(const struct analyse_request *r, const struct filter *f, const s
 	looked_at[n] = STR("environment.server.version");
 	rc = index_select(r->view, f, 0, looked_at, n + 1, &arena, &id, &rows, &value, e);
 	for (size_t c = 0; rc == 0 && c < n; c++)
-		if (varies(column[c], value + c * rows, value + n * rows, rows))
+		if (is_told(column[c]) ||
+		    varies(column[c], value + c * rows, value + n * rows, rows))
 			out->column[out->n++] = column[c];
 	arena_release(&arena);
 	return rc;
@@ -281,16 +301,6 @@ int series_key(const struct analyse_request *r, struct series_key *out, struct e
 	return 0;
 }
 
-void series_normalise(const struct series_key *key, struct rows *rows, size_t version)
-{
-	for (size_t k = 0; k < key->n && !key->is_chosen; k++)
-		for (size_t i = 0; i < rows->n; i++) {
-			struct value *v = &rows->value[k * rows->n + i];
-
-			*v = series_value(key->column[k], *v, rows->value[version * rows->n + i]);
-		}
-}
-
 /* ---- ids ---- */
 
 static int by_column(const void *x, const void *y)
@@ -307,7 +317,7 @@ static char *id_of(const struct analyse_request *r, int64_t run)
 	struct buf text = { 0 };
 	struct row row;
 	unsigned flags;
-	char *id;
+	char name[DIGEST_HEX];
 
 	if (!index_row(r->view, run, r->arena, &row, &flags))
 		return arena_printf(r->arena, "run-%lld", (long long)run);
@@ -324,16 +334,56 @@ static char *id_of(const struct analyse_request *r, int64_t run)
 		buf_add_str(&text, c->column);
 		buf_printf(&text, "=%s\n", parts_cell_text(r->arena, v));
 	}
-	id = arena_printf(r->arena, "series-%016llx", (unsigned long long)map_hash(buf_str(&text)));
+	digest_hex(DIGEST_SHA256, buf_str(&text), name);
 	buf_release(&text);
-	return id;
+	return arena_printf(r->arena, "series-%.16s", name);
 }
 
-void series_identify(const struct analyse_request *r, const struct series_key *key,
-		     struct series_list *l)
+/* ---- series ---- */
+
+void series_make(const struct analyse_request *r, const struct series_key *key,
+		 const struct rows *rows, size_t version, const bool *keep, struct keyed *out)
 {
-	for (size_t i = 0; i < l->shown && !key->is_chosen; i++)
-		l->series[i].id = id_of(r, l->rows->id[l->series[i].row]);
+	size_t n = rows->n;
+
+	out->rows = *rows;
+	out->rows.value = arena_alloc(r->arena, (key->n * n + 1) * sizeof(*rows->value));
+	for (size_t k = 0; k < key->n; k++)
+		for (size_t i = 0; i < n; i++) {
+			struct value v = rows->value[k * n + i];
+
+			out->rows.value[k * n + i] = key->is_chosen ? v :
+				series_value(key->column[k], v, rows->value[version * n + i]);
+		}
+	parts_series(r->arena, &out->rows, key->column, key->n, keep, &out->list);
+	out->list.rows = rows;
+	parts_name_series(r->arena, &out->list);
+	for (size_t i = 0; i < out->list.shown && !key->is_chosen; i++)
+		out->list.series[i].id = id_of(r, rows->id[out->list.series[i].row]);
+}
+
+bool series_is_same(const struct keyed *k, size_t row, size_t other)
+{
+	const struct rows *rows = &k->rows;
+
+	for (size_t i = 0; i < k->list.n_keys; i++)
+		if (!series_same_value(rows->value[i * rows->n + row], rows->value[i * rows->n + other]))
+			return false;
+	return true;
+}
+
+/* ---- in words ---- */
+
+const char *series_text(struct arena *a, struct str column, struct value v, struct value version)
+{
+	struct str name = column, group = str_cut(&name, '.');
+	const char *usual;
+
+	if (!parts_is_missing(v))
+		return parts_cell_text(a, v);
+	usual = str_is(group, "benchmark") ? series_option_default(name)
+					   : engine_default(name, version);
+	return usual ? arena_printf(a, "%s (default)", usual) : "none";
 }
 
 /* ---- what changed beside the metric ---- */
@@ -343,7 +393,7 @@ static bool only_value(const struct page_row *row, size_t n, size_t column, stru
 {
 	*out = n ? row[0].value[column] : (struct value){ .kind = VALUE_ABSENT };
 	for (size_t i = 1; i < n; i++)
-		if (!same_key(row[i].value[column], *out))
+		if (!series_same_value(row[i].value[column], *out))
 			return false;
 	return n > 0;
 }
@@ -374,7 +424,7 @@ struct series_change *series_changes(const struct analyse_request *r, const int6
 
 		x->column = column[c];
 		if (only_value(row[0], rows[0], c, &x->before) &&
-		    only_value(row[1], rows[1], c, &x->after) && !same_key(x->before, x->after) &&
+		    only_value(row[1], rows[1], c, &x->after) && !series_same_value(x->before, x->after) &&
 		    (may_be_missing(column[c]) ||
 		     (!parts_is_missing(x->before) && !parts_is_missing(x->after))))
 			(*n)++;

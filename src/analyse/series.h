@@ -37,11 +37,22 @@ struct series_key {
  * hardware first.
  */
 int series_key(const struct analyse_request *r, struct series_key *out, struct err *e);
-/* The key's columns are the first of rows; version is that of environment.server.version. */
-void series_normalise(const struct series_key *key, struct rows *rows, size_t version);
-/* Ids of series that say all of their key, also what all runs shown have in common. */
-void series_identify(const struct analyse_request *r, const struct series_key *key,
-		     struct series_list *l);
+
+/* Runs by their keys; the names that people see and the list's rows have values as they are. */
+struct keyed {
+	struct rows rows;    /* ids, and values of the key alone, as keys have them */
+	struct series_list list;
+};
+/*
+ * The key's columns are the first of rows, version is that of environment.server.version. Ids of
+ * series say all of their key, also what all runs shown have in common.
+ */
+void series_make(const struct analyse_request *r, const struct series_key *key,
+		 const struct rows *rows, size_t version, const bool *keep, struct keyed *out);
+bool series_same_value(struct value a, struct value b); /* null and absent are the same */
+bool series_is_same(const struct keyed *k, size_t row, size_t other);
+/* A value of a key for people: "256 (default)" of a known default that is not there, "none". */
+const char *series_text(struct arena *a, struct str column, struct value v, struct value version);
 
 /* ---- what changed beside the metric ---- */
 
