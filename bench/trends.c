@@ -9,10 +9,11 @@
  * false, and with one those beyond two commits. Each row is a share of seeded trials, so it is
  * the same on every machine.
  *
- * Then a look every night, with what the dashboard uses: the last NIGHTS_WINDOW nights since the last
- * alarm, p < 1e-5, at least 3 %. Of 50 noisy series of a year, where nothing changes, the alarms are
- * counted; of series that step by 5 % at night STEP_NIGHT, those that are found within two weeks. A
- * night is the mean of three runs of one session; 2 % of the nights are slower, by 15 % on average.
+ * Then a look every night, with what the dashboard uses: the last NIGHTS_WINDOW nights since the
+ * last alarm, p < 1e-5, at least 3 %. Of 50 noisy series of a year, where nothing changes, the
+ * alarms are counted; of series that step by 5 % at night STEP_NIGHT, those that are found within
+ * two weeks. A night is the mean of three runs of one session; 2 % of the nights are slower, by
+ * 15 % on average.
  */
 #include <math.h>
 #include <stdlib.h>

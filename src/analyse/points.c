@@ -132,9 +132,9 @@ void points_choose(const struct rows *rows, const bool *keep, struct arena *a,
 	for (enum axis axis = AXIS_COMMIT; axis <= AXIS_VERSION; axis++) {
 		bool is_rare = axis == AXIS_VERSION && of[axis].distinct * POINT_DAYS_A_VERSION <
 						       of[AXIS_DAY].distinct;
+		bool is_usual = of[axis].distinct > 1 && 2 * of[axis].runs > of[AXIS_DAY].runs;
 
-		if (!is_rare && (of[axis].distinct >= ENOUGH ||
-				 (of[axis].distinct > 1 && 2 * of[axis].runs > of[AXIS_DAY].runs))) {
+		if (!is_rare && (is_usual || of[axis].distinct >= ENOUGH)) {
 			c->axis = axis;
 			return;
 		}

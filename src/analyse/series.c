@@ -75,7 +75,8 @@ enum series_role series_role(struct str column)
 		return SERIES_KEY;
 	c = column_name(column);
 	if (c.is_outcome || str_is(c.group, "run") || str_is(c.group, "resources") ||
-	    str_is(column, "benchmark.model") || str_is(column, "provenance.engine_commit") || str_is(column, "provenance.session"))
+	    str_is(column, "benchmark.model") ||
+	    str_is(column, "provenance.engine_commit") || str_is(column, "provenance.session"))
 		return SERIES_ASIDE;
 	if (str_is(c.group, "environment") || str_is(c.group, "hardware") ||
 	    str_is(c.group, "provenance") || str_is(c.group, "tags"))
@@ -367,7 +368,8 @@ bool series_is_same(const struct keyed *k, size_t row, size_t other)
 	const struct rows *rows = &k->rows;
 
 	for (size_t i = 0; i < k->list.n_keys; i++)
-		if (!series_same_value(rows->value[i * rows->n + row], rows->value[i * rows->n + other]))
+		if (!series_same_value(rows->value[i * rows->n + row],
+				       rows->value[i * rows->n + other]))
 			return false;
 	return true;
 }
@@ -424,7 +426,8 @@ struct series_change *series_changes(const struct analyse_request *r, const int6
 
 		x->column = column[c];
 		if (only_value(row[0], rows[0], c, &x->before) &&
-		    only_value(row[1], rows[1], c, &x->after) && !series_same_value(x->before, x->after) &&
+		    only_value(row[1], rows[1], c, &x->after) &&
+		    !series_same_value(x->before, x->after) &&
 		    (may_be_missing(column[c]) ||
 		     (!parts_is_missing(x->before) && !parts_is_missing(x->after))))
 			(*n)++;

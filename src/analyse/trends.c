@@ -286,7 +286,8 @@ static void put_sides(const struct trends *t, struct json_writer *w, const struc
 		      size_t at)
 {
 	size_t middle = d->change[at].index, n;
-	const int64_t *id = ids_of(t, d, level_from(d, at), middle, true, ANALYSE_IDS_SHOWN_MAX, &n);
+	const int64_t *id = ids_of(t, d, level_from(d, at), middle, true, ANALYSE_IDS_SHOWN_MAX,
+				   &n);
 
 	put_ids(w, "before_ids", id, n);
 	id = ids_of(t, d, middle, level_to(d, at), false, ANALYSE_IDS_SHOWN_MAX, &n);
@@ -294,7 +295,8 @@ static void put_sides(const struct trends *t, struct json_writer *w, const struc
 }
 
 /* What happened there, in words, and how to decide it. */
-static void put_step(const struct trends *t, struct json_writer *w, const struct drawn *d, size_t at)
+static void put_step(const struct trends *t, struct json_writer *w, const struct drawn *d,
+		     size_t at)
 {
 	const struct change_point *c = &d->change[at];
 	size_t from = level_from(d, at), to = level_to(d, at), n[2];

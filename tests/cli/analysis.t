@@ -24,11 +24,6 @@ sub question {
 
 sub near { my ($a, $b) = @_; return defined $a && abs($a - $b) <= 1e-9 * abs $b }
 
-sub median {
-	my @x = sort { $a <=> $b } @_;
-	return ($x[$#x / 2] + $x[@x / 2]) / 2;
-}
-
 sub mean_log {
 	my $sum = 0;
 	$sum += log for @_;
@@ -68,7 +63,8 @@ for my $s (@{$trends->{series}}) {
 	my @point = @{$s->{points}};
 
 	is(scalar @point, COMMITS, "$s->{name}: a point a commit");
-	is(scalar(grep { near($point[$_]{value}, mean_log(@{$value{$s->{name}}[$_]})) } 0 .. $#point), COMMITS,
+	is(scalar(grep { near($point[$_]{value}, mean_log(@{$value{$s->{name}}[$_]})) } 0 .. $#point),
+		COMMITS,
 		'... whose value is the geometric mean of its runs');
 	is_deeply([map { [@{$_}{qw(index commit verdict)}] } @{$s->{changes}}],
 		[[STEP, sprintf('c%07d', STEP), 'worse']], '... and one change, at the step');

@@ -47,9 +47,10 @@ is(run(args => ['ingest', @store, map { "$_.jsonl" } qw(slow seqs doubt few)])->
 
 my $r = trends(only('slow'), '--last', NIGHTS - STEP);
 is($r->{status}, 3, 'a step of 10 %: status 3') or diag($r->{err});
-like($r->{out}, qr/^slow: $metric fell by 10\.?\d* %, from 100\.?\d* to 90\.?\d* tokens\/s, at commit c0000020; /m,
+like($r->{out},
+	qr/^slow: $metric fell by 10 %, from 100 to 90 tokens\/s, at commit c0000020; changed there: /m,
 	'... is named with its commit');
-like($r->{out}, qr/^  decide it: profllm bench ab --base-url URL_OF_c0000019 --base-url URL_OF_c0000020 .*--request-rate 4\b/m,
+like($r->{out}, qr/^  decide it: profllm bench ab --base-url URL_OF_c0000019 --base-url URL_OF_c0000020 /m,
 	'... with the command that decides it');
 $r = trends(only('slow'));
 is($r->{status}, 0, 'old by the last night: status 0') or diag($r->{out});
@@ -65,7 +66,8 @@ like($r->{out}, qr/$metric is INVALID in 10 runs and left out/, '... and are cou
 
 $r = trends(only('few'));
 is($r->{status}, 3, 'what cannot be judged fails');
-like($r->{out}, qr/not judged: there are too few points to judge: 4 in the longest series/, '... and says why');
+like($r->{out}, qr/not judged: there are too few points to judge: 4 in the longest series/,
+	'... and says why');
 is(trends(only('few'), '--allow-unjudged')->{status}, 0, '... unless that is allowed');
 is(trends(only('slow'), '--last', NIGHTS - STEP, '--min-effect', 20)->{status}, 0, 'a larger least effect');
 

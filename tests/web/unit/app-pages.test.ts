@@ -12,7 +12,9 @@ import {
 } from '../../../web/src/app/pages/upload/files';
 import { isTrace, namedTraces, runsOf, valuesOf } from '../../../web/src/app/pages/upload/traces';
 import { linesOf, sampleOf, secondsText } from '../../../web/src/app/pages/launch/types';
-import { changesOf, commitsOf, markPlace, shortCommit, sidesOf } from '../../../web/src/app/pages/trends/model';
+import {
+	changesOf, commitsOf, markPlace, shortCommit, sidesOf,
+} from '../../../web/src/app/pages/trends/model';
 import { asked, LIMITS_MAX, limitsCodec, USUAL } from '../../../web/src/app/pages/capacity/slo';
 import { bytesText } from '../../../web/src/app/common/traces';
 import { at, scaleOf } from '../../../web/src/app/common/scale';

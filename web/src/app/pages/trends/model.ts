@@ -43,7 +43,10 @@ export function placeOf(p: Pick<TrendPoint, 'at' | 'commit'>): string {
 /** The runs on both sides of a change, as the page Compare's groups. */
 export const sidesOf = (c: TrendChange): string =>
 	JSON.stringify([
-		{ name: c.commit_before ? `until ${shortCommit(c.commit_before)}` : 'before', ids: c.before_ids },
+		{
+			name: c.commit_before ? `until ${shortCommit(c.commit_before)}` : 'before',
+			ids: c.before_ids,
+		},
 		{ name: c.commit ? `from ${shortCommit(c.commit)}` : 'after', ids: c.after_ids },
 	]);
 
@@ -61,7 +64,12 @@ export function linesOf(answer: Trends, flipped: string[]): LineSeries[] {
 		name: s.name || 'All runs',
 		isShown: isSeen(i, s.name, flipped, SHOWN_AT_FIRST),
 		points: s.points.map((p) => ({
-			x: axis === 'commit' ? (p.commit ?? '') : axis === 'version' ? (p.version ?? '') : (p.at ?? 0),
+			x:
+				axis === 'commit'
+					? (p.commit ?? '')
+					: axis === 'version'
+						? (p.version ?? '')
+						: (p.at ?? 0),
 			value: p.value,
 			low: p.low,
 			high: p.high,
