@@ -71,8 +71,8 @@ static const struct opt_set set = {
 		  "  profllm trends --metric output_throughput --metric p99_ttft_ms\n"
 		  "  profllm trends --store sqlite:runs.db --metric median_tpot_ms --worse --last 3 \\\n"
 		  "      --webhook https://hooks.example.org/T123\n"
-		  "Exit status: 0 nothing changed; 1 the store or the webhook failed; 2 wrong options; 3 "
-		  "something changed, or cannot be judged.",
+		  "Exit status: 0 nothing changed; 1 the store or the webhook failed; 2 wrong options;\n"
+		  "3 something changed, or cannot be judged.",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
@@ -251,6 +251,18 @@ static void tell(struct found *f, const char *metric, const struct json_value *a
 		       "no change is news; the dashboard's page Trends shows older ones");
 }
 
+/* The path of a webhook is often its secret, and cron mails what is printed. */
+static void hide_address(const struct found *f, struct err *e)
+{
+	const char *why = arena_text(f->a, str_of(e->text));
+	size_t n = strlen(f->o->webhook);
+
+	if (strncmp(why, f->o->webhook, n) == 0)
+		why += n + strspn(why + n, ": ");
+	err_set(e, e->code, "--webhook: %s; the changes above were not delivered",
+		strstr(why, f->o->webhook) ? "no answer" : why);
+}
+
 static int post(const struct found *f, struct err *e)
 {
 	struct fetch_opts how = { .timeout_ms = WEBHOOK_TIMEOUT_MS,
@@ -270,7 +282,7 @@ static int post(const struct found *f, struct err *e)
 	bytes = buf_str(&body);
 	rc = fetch(f->o->webhook, &bytes, &how, &reply, e);
 	if (rc < 0)
-		err_wrap(e, "--webhook");
+		hide_address(f, e);
 	else if (reply.status < 200 || reply.status > 299)
 		rc = err_set(e, ERR_RUN, "--webhook: expected status 200 to 299, got %ld; the changes "
 			     "above were not delivered", reply.status);

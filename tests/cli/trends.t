@@ -107,8 +107,10 @@ check_run('a webhook that fails', $r, { status => 1,
 	err => 'profllm trends: --webhook: expected status 200 to 299, got 500; the changes above '
 		. 'were not delivered' });
 close $listener;
-$r = trends(only('slow'), '--last', NIGHTS - STEP, '--webhook', $hook);
+$r = trends(only('slow'), '--last', NIGHTS - STEP, '--webhook', "$hook/T0/secret");
 is($r->{status}, 1, 'nobody there');
+like($r->{err}, qr/^profllm trends: --webhook: .*the changes above were not delivered$/m, '... in a sentence');
+unlike($r->{err}, qr/secret/, '... without the path, which is a secret');
 is(trends(only('seqs'), '--webhook', $hook)->{status}, 0, 'nothing to tell: nobody is asked');
 
 # ---- wrong options ----
