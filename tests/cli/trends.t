@@ -109,7 +109,8 @@ check_run('a webhook that fails', $r, { status => 1,
 close $listener;
 $r = trends(only('slow'), '--last', NIGHTS - STEP, '--webhook', "$hook/T0/secret");
 is($r->{status}, 1, 'nobody there');
-like($r->{err}, qr/^profllm trends: --webhook: .*the changes above were not delivered$/m, '... in a sentence');
+like($r->{err}, qr/^profllm trends: --webhook: .*the changes above were not delivered$/m,
+	'... in a sentence');
 unlike($r->{err}, qr/secret/, '... without the path, which is a secret');
 is(trends(only('seqs'), '--webhook', $hook)->{status}, 0, 'nothing to tell: nobody is asked');
 
