@@ -37,7 +37,7 @@ struct job {
 struct batcher {
 	const struct engine *e;
 	struct pcg64 rng;
-	struct pcg64 *load;     /* of arrivals and lengths, so that two runs have the same; NULL: rng */
+	struct pcg64 *load;     /* of arrivals and lengths, for two runs alike; NULL: rng */
 	double now, next_due;
 	double rate;            /* open loop */
 	uint32_t slots;         /* closed loop: requests at once */

@@ -507,7 +507,8 @@ static int save(const struct talk *t, const struct ab *ab, struct err *e)
 
 static bool is_incomparable(enum paired_verdict verdict)
 {
-	return verdict == PAIRED_FAILED || verdict == PAIRED_OTHER_WORK || verdict == PAIRED_NO_VALUES;
+	return verdict == PAIRED_FAILED || verdict == PAIRED_OTHER_WORK ||
+	       verdict == PAIRED_NO_VALUES;
 }
 
 /* --fail-if worse, of one metric; false: it fails. */

@@ -114,7 +114,8 @@ static void cut(const double *in_time, size_t n, double above, struct percentile
 	}
 }
 
-struct interval percentile_ranks(const double *sorted, size_t n, double p, double phi, double level)
+struct interval percentile_ranks(const double *sorted, size_t n, double p, double phi,
+				 double level)
 {
 	struct interval out = { -INFINITY, INFINITY };
 	double tail = tail_of(level, phi), independent = (double)n / phi, q = p / 100;

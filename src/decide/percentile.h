@@ -51,7 +51,8 @@ size_t percentile_needed(enum percentile_need need, double p, double phi, double
  * The interval of percentile p, 0 < p < 100, of n >= 1 ascending values as if there were n / phi of
  * them, phi >= 1; its ends are two of the values, infinite where there are too few.
  */
-struct interval percentile_ranks(const double *sorted, size_t n, double p, double phi, double level);
+struct interval percentile_ranks(const double *sorted, size_t n, double p, double phi,
+				 double level);
 
 enum {
 	PERCENTILE_FEW = 1 << 0,     /* fewer requests than PERCENTILE_UNMARKED needs */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds.c - how far the percentiles of a run can be trusted: rows and JSON (decide/percentile.h). */
+/* bounds.c - how far percentiles can be trusted (decide/percentile.h): rows and JSON. */
 #include <math.h>
 
 #include "report/lines.h"
@@ -78,7 +78,8 @@ void ours_bounds(struct json_writer *w, const struct metrics *m)
 			if (!p->n)
 				continue;
 			snprintf(key, sizeof(key), "p%s_%s_ms",
-				 metrics_percentile_name(name, m->opts.percentile[k]), metric_block_key(b));
+				 metrics_percentile_name(name, m->opts.percentile[k]),
+				 metric_block_key(b));
 			json_begin_object(w);
 			put_text(w, "metric", key);
 			put_int(w, "n", (int64_t)p->n);

@@ -430,7 +430,8 @@ static int run_served(struct ab *ab, const struct words *w, const struct ab_hook
 		return run_pairs(ab, w, hooks, e);
 	if (ab_servers_init(&ab->servers, &ab->opts->serve, &say, e) == 0) {
 		for (unsigned side = 0; side < 2; side++)
-			ab->url[side] = ab->started_url[side] = mem_text(ab->servers.where[side].url);
+			ab->url[side] = ab->started_url[side] =
+				mem_text(ab->servers.where[side].url);
 		if (check_options(ab, e) == 0 && ab_servers_start(&ab->servers, e) == 0)
 			rc = run_pairs(ab, w, hooks, e);
 	}
