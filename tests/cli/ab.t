@@ -143,7 +143,8 @@ is(run(args => ['bench', 'serve', '--base-url', "http://127.0.0.1:$_", @model, '
 	'--ready-check-timeout-sec', 0])->{status}, 1, "nothing is left on port $_") for $one, $two;
 
 $begun = begin(args => ['bench', 'ab', '--serve-cmd', command($one, '--itl-ms 20'), '--serve-cmd',
-	command($two, '--itl-ms 20'), @model, @lengths, @quick, '--until-decided', '--min-effect', '0.01'],
+	command($two, '--itl-ms 20'), @model, @lengths,
+	qw(--request-rate 80 --block-seconds 0.5 --metric p99_ttft_ms --min-effect 0.01 --until-decided)],
 	seconds => 240);
 $deadline = time + 150;
 until ((slurp($begun->{out_path}) // '') =~ /^Pair 1 /m || has_exited($begun->{pid}) ||
@@ -156,7 +157,7 @@ sub command_of {
 	local $/;
 	return <$f> // '';
 }
-my ($victim) = grep { command_of($_) =~ /^[^\0]*profllm\0sim\0--port\0$two\0/ }
+my ($victim) = grep { command_of($_) =~ /^[^\x00]*profllm\x{0}sim\x{0}--port\x{0}$two\x{0}/ }
 	map { m{(\d+)} } glob '/proc/[0-9]*';
 ok($victim, 'a server that dies: it was found');
 kill $victim ? ('KILL', $victim) : ('INT', $begun->{pid});
