@@ -421,6 +421,16 @@ export interface ExperimentDocument {
 				code?: string;
 				text?: string;
 			}[];
+			percentiles?: {
+				metric?: string;
+				n?: number;
+				low_ms?: number | null;
+				high_ms?: number | null;
+				n_needed?: number;
+				dispersion?: number | null;
+				correlation?: number | null;
+				marks?: (string | null)[];
+			}[];
 			e2el_from_due_ms?: {
 				n?: number;
 				mean?: number | null;
