@@ -369,6 +369,18 @@ static int note_mixtures(struct comparison *c, struct err *e)
 	return 0;
 }
 
+/* What was left out, and whether it would have led; what is DEGRADED is told of each comparison. */
+static void note_left_out(struct comparison *c)
+{
+	struct counting *left_out = arena_alloc(c->r->arena, (c->n_metrics + 1) * sizeof(*left_out));
+
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		left_out[m] = c->counting[m];
+		left_out[m].degraded = 0;
+	}
+	counting_notes(left_out, c->n_metrics, &c->notes);
+}
+
 /* ---- everything ---- */
 
 static void put_groups(const struct comparison *c, struct json_writer *w)
@@ -421,7 +433,7 @@ int analyse_compare(const struct analyse_request *r, struct json_writer *w, stru
 	if (put_comparisons(&c, w, e) < 0)
 		return -1;
 	counting_put(w, c.counting, c.n_metrics);
-	counting_notes(c.counting, c.n_metrics, &c.notes);
+	note_left_out(&c);
 	note_loads(&c);
 	if (note_mixtures(&c, e) < 0)
 		return -1;

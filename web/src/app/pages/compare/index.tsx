@@ -3,6 +3,7 @@
 // that both have.
 import { useMemo, type ReactNode } from 'react';
 import type { Compare as Answer, CompareGroup } from '../../../lib/api';
+import { ApiError } from '../../api';
 import { useColumns, type Columns } from '../../common/columns';
 import { Pick } from '../../common/pick';
 import { useRead } from '../../common/routes';
@@ -172,9 +173,11 @@ function Refused({ error, groups, columns }: {
 }): ReactNode {
 	const answer = useRead('POST /api/data/compare', { groups, metrics: [] });
 	const [ignore, setIgnore] = useUrlState('ignore', ignored);
+	const isGroups = error instanceof ApiError && error.pointer === '/groups';
 	return (
 		<>
-			<Failure error={error} />
+			{isGroups ? <Empty title="These groups cannot be compared" icon="compare">
+				<p>{error.message.replace(/^\/groups: /, '')}.</p></Empty> : <Failure error={error} />}
 			{ignore.length > 0 && (
 				<button type="button" className="small" onClick={() => setIgnore([])}>Match by all columns again</button>
 			)}
