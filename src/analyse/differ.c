@@ -5,7 +5,7 @@
 static bool is_parameter(struct str column)
 {
 	static const char *const aside[] = {
-		"run_id", "repeat", "config_hash", "warnings",
+		"run_id", "repeat", "config_hash", "warnings", "provenance.session",
 	};
 
 	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++)

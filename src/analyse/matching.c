@@ -158,18 +158,17 @@ static int by_rank(const void *x, const void *y)
 	return order ? order : (a->n > b->n) - (a->n < b->n);
 }
 
-static int find_keys(struct matching *m, const struct str *column, size_t n, struct arena *scratch,
-		     struct err *e)
+static int find_keys(struct matching *m, const struct str *column, size_t n, struct err *e)
 {
-	struct value *release = arena_alloc(scratch, (m->total + 1) * sizeof(*release));
 	size_t room = 0;
 
-	if (read_column(m, version, NULL, scratch, release, e) < 0)
+	m->release = arena_alloc(m->r->arena, (m->total + 1) * sizeof(*m->release));
+	if (read_column(m, version, NULL, m->r->arena, m->release, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++) {
 		struct arena own = { 0 };
 		struct value *v = arena_alloc(&own, (m->total + 1) * sizeof(*v));
-		int rc = read_column(m, column[i], release, &own, v, e);
+		int rc = read_column(m, column[i], m->release, &own, v, e);
 		enum differs how = rc < 0 ? DIFFERS_NOT : differs(m, v);
 
 		if (how == DIFFERS_BETWEEN)
@@ -198,9 +197,7 @@ static int find_keys(struct matching *m, const struct str *column, size_t n, str
 int matching_find(struct matching *m, struct err *e)
 {
 	size_t n_all, n;
-	struct arena scratch = { 0 };
 	struct str *column;
-	int rc;
 
 	index_columns(m->r->view, &n_all);
 	column = arena_alloc(m->r->arena, (n_all + 1) * sizeof(*column));
@@ -210,26 +207,13 @@ int matching_find(struct matching *m, struct err *e)
 		return -1;
 	if (n)
 		qsort(column, n, sizeof(*column), by_rank);
-	rc = find_keys(m, column, n, &scratch, e);
-	arena_release(&scratch);
+	if (find_keys(m, column, n, e) < 0)
+		return -1;
 	drop_counts(m);
-	return rc;
+	return 0;
 }
 
 /* ---- names ---- */
-
-/* One copy of each text, so that as many runs as there may be need little memory. */
-static const char *keep(struct arena *a, struct map *texts, struct str text)
-{
-	uint64_t at;
-	char *copy;
-
-	if (map_get(texts, text, &at))
-		return (const char *)(uintptr_t)at;
-	copy = arena_text(a, text);
-	map_put(texts, (struct str){ copy, text.n }, (uint64_t)(uintptr_t)copy);
-	return copy;
-}
 
 /* "max_num_seqs", or the whole name where another column of the key ends with the same word. */
 static struct str short_name(const struct matching *m, size_t k)
@@ -242,44 +226,65 @@ static struct str short_name(const struct matching *m, size_t k)
 	return word;
 }
 
-static void add_part(struct buf *b, struct arena *a, struct str name, struct value v)
+/* The names of one kind, each made of the first run that has those values. */
+struct names {
+	const struct matching *m;
+	const struct str *word;
+	bool is_load;
+	struct map texts;
+	struct buf key, name;
+};
+
+/* NULL: no column of the key belongs to it. */
+static const char *name_of(struct names *n, size_t run)
 {
-	if (b->len)
-		buf_add_text(b, ", ");
-	buf_add_str(b, name);
-	buf_add_char(b, '=');
-	buf_add_text(b, parts_cell_text(a, v));
+	const struct matching *m = n->m;
+	struct arena scratch = { 0 };
+	size_t parts = 0;
+	uint64_t at;
+
+	buf_reset(&n->key);
+	buf_reset(&n->name);
+	for (size_t k = 0; k < m->n_keys; k++) {
+		struct value v = m->value[k * m->total + run];
+
+		if (n->is_load && !str_starts(m->key[k], STR("benchmark.")))
+			continue;
+		buf_printf(&n->key, "%d %s\n", v.kind, parts_cell_text(&scratch, v));
+		buf_add_text(&n->name, parts++ ? ", " : "");
+		buf_add_str(&n->name, n->word[k]);
+		buf_printf(&n->name, "=%s", series_text(&scratch, m->key[k], v, m->release[run]));
+	}
+	arena_release(&scratch);
+	if (!parts)
+		return n->is_load ? NULL : "all runs";
+	if (!map_get(&n->texts, buf_str(&n->key), &at)) {
+		at = (uint64_t)(uintptr_t)arena_text(m->r->arena, buf_str(&n->name));
+		map_put(&n->texts, arena_str(m->r->arena, buf_str(&n->key)), at);
+	}
+	return (const char *)(uintptr_t)at;
+}
+
+static void release_names(struct names *n)
+{
+	map_release(&n->texts);
+	buf_release(&n->key);
+	buf_release(&n->name);
 }
 
 void matching_name(const struct matching *m, struct matched_run *run)
 {
-	struct str *name = arena_alloc(m->r->arena, (m->n_keys + 1) * sizeof(*name));
-	struct map texts = { 0 };
-	struct buf config = { 0 }, load = { 0 };
+	struct str *word = arena_alloc(m->r->arena, (m->n_keys + 1) * sizeof(*word));
+	struct names config = { .m = m, .word = word }, load = { .m = m, .word = word, .is_load = true };
 
 	for (size_t k = 0; k < m->n_keys; k++)
-		name[k] = short_name(m, k);
+		word[k] = short_name(m, k);
 	for (size_t i = 0; i < m->total; i++) {
-		struct arena scratch = { 0 };
-
-		buf_reset(&config);
-		buf_reset(&load);
-		for (size_t k = 0; k < m->n_keys; k++) {
-			struct value v = m->value[k * m->total + i];
-
-			add_part(&config, &scratch, name[k], v);
-			if (str_starts(m->key[k], STR("benchmark.")))
-				add_part(&load, &scratch, name[k], v);
-		}
-		if (!config.len)
-			buf_add_text(&config, "all runs");
-		run[i].config = keep(m->r->arena, &texts, buf_str(&config));
-		run[i].load = load.len ? keep(m->r->arena, &texts, buf_str(&load)) : NULL;
-		arena_release(&scratch);
+		run[i].config = name_of(&config, i);
+		run[i].load = name_of(&load, i);
 	}
-	map_release(&texts);
-	buf_release(&config);
-	buf_release(&load);
+	release_names(&config);
+	release_names(&load);
 }
 
 /* ---- what stands in the way ---- */

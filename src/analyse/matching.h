@@ -26,6 +26,7 @@ struct matching {
 	struct str *apart;         /* columns that define the groups */
 	size_t n_apart;
 	struct value *value;       /* of run i in key k: [k * total + i]; groups one behind the other */
+	struct value *release;     /* of run i: which defaults its server has */
 };
 
 int matching_find(struct matching *m, struct err *e);

@@ -14,7 +14,7 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { useApply } from '../../query';
 import { count } from '../../show';
 import { useFilter, usePageTarget, useSelection, useShown } from '../../state';
-import { asked, isEverything } from '../../filter';
+import { isEverything, whole } from '../../filter';
 import { flagCodec, listCodec, numberCodec, textCodec, useUrlState } from '../../url';
 import { GROUPS_MAX, keptCodec, ofChosen, ofKept, ofRuns, ofValues, type Kept } from './groups';
 import { ComparisonCard } from './comparison';
@@ -41,7 +41,7 @@ function useGroups(columns: Columns): Groups {
 	const isChosen = ids.length > 1 && kept.length === 0;
 	const apart = useRead('POST /api/data/compare', { groups: ofRuns(ids), metrics: [] }, isChosen);
 	const isFacet = !isChosen && kept.length < 2 && split !== '';
-	const facet = useApply({ filter: asked(filter), shown, limit: 1, columns: [], facets: [split],
+	const facet = useApply({ filter: whole(filter), shown, limit: 1, columns: [], facets: [split],
 		facet_values: GROUPS_MAX }, isFacet);
 	return useMemo(() => {
 		const usual = columns.groups.map((c) => c.column);
@@ -183,8 +183,11 @@ function Refused({ error, groups, columns }: {
 			)}
 			{answer.data && (
 				<>
-					<MatchedColumns list={answer.data.matched_by.filter((c) => !ignore.includes(c))} columns={columns}
-						onLeave={(column) => setIgnore([...ignore, column])} />
+					<div className="scope" role="group" aria-label="Configurations">
+						<span className="dim">Configurations are told apart by</span>
+						<MatchedColumns list={answer.data.matched_by.filter((c) => !ignore.includes(c))}
+							columns={columns} onLeave={(column) => setIgnore([...ignore, column])} />
+					</div>
 					<Parameters answer={answer.data} columns={columns} />
 				</>
 			)}

@@ -54,7 +54,7 @@ export function Headline({ answer, columns, primary, onPrimary }: HeadlineProps)
 		<section className="card headline" aria-label="Main figure">
 			<div className="card-head">
 				<Pick label="Primary metric" value={primary} onPick={onPrimary} columns={columns} options={options}
-					none="none: all are adjusted for their number" />
+					none="none (all are adjusted)" />
 				<span className="dim">{columns.measure(m.metric).label} against {answer.comparisons[0].baseline}</span>
 			</div>
 			<div className="headline-row">
