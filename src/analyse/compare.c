@@ -372,7 +372,8 @@ static int note_mixtures(struct comparison *c, struct err *e)
 /* What was left out, and whether it would have led; what is DEGRADED is told of each comparison. */
 static void note_left_out(struct comparison *c)
 {
-	struct counting *left_out = arena_alloc(c->r->arena, (c->n_metrics + 1) * sizeof(*left_out));
+	struct counting *left_out = arena_alloc(c->r->arena,
+						(c->n_metrics + 1) * sizeof(*left_out));
 
 	for (size_t m = 0; m < c->n_metrics; m++) {
 		left_out[m] = c->counting[m];

@@ -35,7 +35,8 @@ static int find_candidates(const struct matching *m, struct str *out, size_t *n,
 			column[n_columns++] = all[i].name;
 	counts = arena_alloc(m->r->arena, (n_columns * m->n_sides + 1) * sizeof(*counts));
 	for (size_t s = 0; s < m->n_sides; s++)
-		if (side_counts(m->r, &m->side[s], column, n_columns, counts + s * n_columns, e) < 0)
+		if (side_counts(m->r, &m->side[s], column, n_columns, counts + s * n_columns,
+				e) < 0)
 			return -1;
 	*n = 0;
 	for (size_t i = 0; i < n_columns; i++) {
@@ -45,8 +46,9 @@ static int find_candidates(const struct matching *m, struct str *out, size_t *n,
 		for (size_t s = 0; s < m->n_sides; s++) {
 			const struct value_counts *c = &counts[s * n_columns + i];
 
-			differs |= c->distinct > 1 || (first && first->n && c->n &&
-						       !value_same(first->of[0].value, c->of[0].value));
+			differs |= c->distinct > 1 ||
+				   (first && c->n &&
+				    !value_same(first->of[0].value, c->of[0].value));
 			first = !first && c->n ? c : first;
 		}
 		if (differs)
@@ -158,6 +160,27 @@ static int by_rank(const void *x, const void *y)
 	return order ? order : (a->n > b->n) - (a->n < b->n);
 }
 
+static int add_key(struct matching *m, struct str column, const struct value *v, size_t *room,
+		   struct err *e)
+{
+	if ((m->n_keys + 1) * m->total > ANALYSE_CELLS_MAX)
+		return parts_refuse(e, "/groups", "configurations of %zu runs differ in more than %zu "
+				    "columns (ANALYSE_CELLS_MAX): narrow the filters", m->total,
+				    m->n_keys);
+	if (m->n_keys == *room) {
+		struct value *more;
+
+		*room = *room ? 2 * *room : 8;
+		more = arena_alloc(m->r->arena, (*room * m->total + 1) * sizeof(*more));
+		if (m->n_keys)
+			memcpy(more, m->value, m->n_keys * m->total * sizeof(*more));
+		m->value = more;
+	}
+	memcpy(m->value + m->n_keys * m->total, v, m->total * sizeof(*v));
+	m->key[m->n_keys++] = column;
+	return 0;
+}
+
 static int find_keys(struct matching *m, const struct str *column, size_t n, struct err *e)
 {
 	size_t room = 0;
@@ -173,20 +196,8 @@ static int find_keys(struct matching *m, const struct str *column, size_t n, str
 
 		if (how == DIFFERS_BETWEEN)
 			m->apart[m->n_apart++] = column[i];
-		if (how == DIFFERS_WITHIN && !is_known(m, column[i], v)) {
-			if (m->n_keys == room) {
-				struct value *more;
-
-				room = room ? 2 * room : 8;
-				more = arena_alloc(m->r->arena, (room * m->total + 1) * sizeof(*more));
-				if (m->n_keys)
-					memcpy(more, m->value,
-					       m->n_keys * m->total * sizeof(*more));
-				m->value = more;
-			}
-			memcpy(m->value + m->n_keys * m->total, v, m->total * sizeof(*v));
-			m->key[m->n_keys++] = column[i];
-		}
+		if (how == DIFFERS_WITHIN && !is_known(m, column[i], v))
+			rc = add_key(m, column[i], v, &room, e);
 		arena_release(&own);
 		if (rc < 0)
 			return -1;
@@ -275,7 +286,8 @@ static void release_names(struct names *n)
 void matching_name(const struct matching *m, struct matched_run *run)
 {
 	struct str *word = arena_alloc(m->r->arena, (m->n_keys + 1) * sizeof(*word));
-	struct names config = { .m = m, .word = word }, load = { .m = m, .word = word, .is_load = true };
+	struct names config = { .m = m, .word = word };
+	struct names load = { .m = m, .word = word, .is_load = true };
 
 	for (size_t k = 0; k < m->n_keys; k++)
 		word[k] = short_name(m, k);
@@ -289,10 +301,11 @@ void matching_name(const struct matching *m, struct matched_run *run)
 
 /* ---- what stands in the way ---- */
 
-static bool have_common(const struct matching *m, size_t k, size_t from_a, size_t n_a, size_t from_b,
-			size_t n_b)
+/* Whether two groups have a value of key k in common; first: where each begins. */
+static bool have_common(const struct matching *m, size_t k, const size_t *first, size_t a, size_t b)
 {
 	const struct value *v = m->value + k * m->total;
+	size_t from_a = first[a], n_a = m->side[a].n, from_b = first[b], n_b = m->side[b].n;
 	struct arena scratch = { 0 };
 	struct map seen = { 0 };
 	bool is_common = false;
@@ -317,7 +330,7 @@ const char *matching_obstacles(const struct matching *m, size_t a, size_t b)
 	for (size_t s = 0; s < m->n_sides; s++)
 		first[s + 1] = first[s] + m->side[s].n;
 	for (size_t k = 0; k < m->n_keys; k++) {
-		if (have_common(m, k, first[a], m->side[a].n, first[b], m->side[b].n))
+		if (have_common(m, k, first, a, b))
 			continue;
 		if (n < OBSTACLES_NAMED_MAX) {
 			buf_add_text(&out, n ? ", " : ": ");

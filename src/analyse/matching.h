@@ -21,11 +21,11 @@ struct matching {
 	size_t total;              /* runs of all groups */
 
 	/* filled by matching_find */
-	struct str *key;           /* columns in which configurations differ, model and hardware first */
+	struct str *key;           /* in which configurations differ, model and hardware first */
 	size_t n_keys;
 	struct str *apart;         /* columns that define the groups */
 	size_t n_apart;
-	struct value *value;       /* of run i in key k: [k * total + i]; groups one behind the other */
+	struct value *value;       /* of run i in key k: [k * total + i]; group after group */
 	struct value *release;     /* of run i: which defaults its server has */
 };
 
@@ -33,7 +33,7 @@ int matching_find(struct matching *m, struct err *e);
 /* Fills config and load of the runs, in the same order. */
 void matching_name(const struct matching *m, struct matched_run *run);
 /*
- * The columns of the key that have no value in common in two groups, as ": model, dtype"; NULL: there
- * is no such column.
+ * The columns of the key that have no value in common in two groups, as ": model, dtype"; NULL:
+ * there is no such column.
  */
 const char *matching_obstacles(const struct matching *m, size_t a, size_t b);

@@ -95,8 +95,8 @@ static void put_serving(struct reading *r, const struct json_value *server)
 }
 
 /*
- * Which runs shared the starts of their servers: whom these were started for. Unknown, unless that is
- * told of all of them.
+ * Which runs shared the starts of their servers: whom these were started for. Unknown, unless that
+ * is told of all of them.
  */
 static void put_session(struct reading *r, const struct json_value *list)
 {

@@ -121,7 +121,8 @@ my $of_version = sub {
 	return { schema_version => 1, run_id => "$version-$size-$rate", timestamp => '2026-05-01T00:00:00Z',
 		status => 'completed', config => { mode => 'serve', server => { model => 'swept',
 			max_num_seqs => $size }, benchmark => { request_rate => $rate }, servers => [{ role =>
-			'serve', is_serving => JSON::PP::true, arguments => {}, started_by => "$version-$size" }] },
+			'serve', is_serving => JSON::PP::true, arguments => {},
+			started_by => "$version-$size" }] },
 		environment => { server => { version => $version } }, results => { completed_requests => 100,
 			failed_requests => 0, total_output_tokens => 12_800, $metric => $own * $factor } };
 };

@@ -64,7 +64,8 @@ static void put_grid(struct rig *r, const struct grid *g)
 	for (int side = 0; side < 2; side++)
 		for (size_t s = 0; s < g->servers; s++)
 			for (size_t k = 0; k < g->repeats; k++) {
-				double own = g->session * rig_normal(r) + (side ? log1p(g->change) : 0);
+				double own = g->session * rig_normal(r) +
+					     (side ? log1p(g->change) : 0);
 				const char *id = arena_printf(&r->arena, "%d-%zu-%zu", side, s, k);
 
 				for (size_t l = 0; l < g->loads; l++) {
@@ -446,8 +447,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(faster), cmocka_unit_test(same), cmocka_unit_test(sessions),
-		cmocka_unit_test(parameters), cmocka_unit_test(both_ways), cmocka_unit_test(matching),
-		cmocka_unit_test(not_comparable), cmocka_unit_test(only_valid),
+		cmocka_unit_test(parameters), cmocka_unit_test(both_ways),
+		cmocka_unit_test(matching), cmocka_unit_test(not_comparable),
+		cmocka_unit_test(only_valid),
 		cmocka_unit_test(unanswerable), cmocka_unit_test(refusals),
 	};
 

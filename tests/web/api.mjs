@@ -239,7 +239,8 @@ async function analysis(ids) {
 
 	await ask('POST', '/api/data/compare', { groups: [{ name: 'one', filter: size(1) },
 		{ name: 'two', filter: size(2) }] });
-	await ask('POST', '/api/data/compare', { groups: [{ ids: [ids.first] }, { ids: [ids.first + 1, ids.first + 2] }],
+	await ask('POST', '/api/data/compare', {
+		groups: [{ ids: [ids.first] }, { ids: [ids.first + 1, ids.first + 2] }],
 		metrics: ['median_ttft_ms', 'request_throughput'], baseline: 0, level: 0.9,
 		primary: 'median_ttft_ms', ignore: ['benchmark.request_rate'], comparable_only: true });
 	const trends = await ask('POST', '/api/analysis/trends', { filter, metric, axis: 'time' });

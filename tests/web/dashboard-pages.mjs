@@ -250,7 +250,9 @@ async function compares(page, url) {
 	await page.goto(`${url}/compare`);
 	await page.click('.state.empty a:has-text("tensor_parallel_size")');
 	await page.waitForSelector('.headline .big-number');
-	const names = await page.$$eval('.pick:has-text("Baseline") option', (l) => l.map((o) => o.textContent));
+	const names = await page.$$eval('.pick:has-text("Baseline") option', (l) =>
+		l.map((o) => o.textContent),
+	);
 	const groups = names.map((name) => ({
 		name,
 		filter: { column: 'server.tensor_parallel_size', in: [Number(name)] },
@@ -272,7 +274,8 @@ async function compares(page, url) {
 	const [first] = answer.comparisons;
 	equal(
 		await page.$$eval(
-			`section[aria-label="${first.side} against ${first.baseline}"] .twin:first-of-type tbody tr`,
+			`section[aria-label="${first.side} against ${first.baseline}"] .twin:first-of-type ` +
+				'tbody tr',
 			(l) => l.map((tr) => tr.children[0].textContent),
 		),
 		main(answer)[0].configurations.map((c) => c.configuration),
@@ -290,7 +293,11 @@ async function compares(page, url) {
 	await page.selectOption('.pick:has-text("Baseline") select', { value: '1' });
 	await page.waitForURL(/base=1/);
 	const other = await ask(url, '/api/data/compare', question(groups, { baseline: 1 }));
-	await becomes(() => shownEffects(page), main(other).map((m) => m.effect), 'the baseline can be another');
+	await becomes(
+		() => shownEffects(page),
+		main(other).map((m) => m.effect),
+		'the baseline can be another',
+	);
 	await page.selectOption('.pick:has-text("Primary metric") select', 'median_ttft_ms');
 	await page.waitForURL(/m=median_ttft_ms/);
 	const more = { baseline: 1, primary: 'median_ttft_ms' };
@@ -307,8 +314,8 @@ async function compares(page, url) {
 	);
 	const same = JSON.stringify([{ name: 'X', ids: [1, 2] }, { name: 'Y', ids: [1, 2] }]);
 	await page.goto(`${url}/compare?groups=${encodeURIComponent(same)}`);
-	await becomes(async () => (await page.textContent('main')).includes('X and Y are the same runs'), true,
-		'the same runs on both sides: one sentence');
+	const said = async () => (await page.textContent('main')).includes('X and Y are the same runs');
+	await becomes(said, true, 'the same runs on both sides: one sentence');
 }
 
 async function charts(page, url) {

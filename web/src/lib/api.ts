@@ -509,7 +509,8 @@ export interface Comparison {
 }
 
 export interface CompareAlone { configuration: string; runs: number }
-export type CompareVerdict = 'better' | 'worse' | 'better_small' | 'worse_small' | 'changed' | 'changed_small' | 'no_change' | 'mixed' | 'not_enough_data' | 'not_comparable';
+export type CompareVerdict = CompareChange | 'no_change' | 'mixed' | 'not_enough_data' | 'not_comparable';
+export type CompareChange = 'better' | 'worse' | 'better_small' | 'worse_small' | 'changed' | 'changed_small';
 
 export interface CompareMetric {
 	metric: string; unit: string | null;

@@ -9,8 +9,10 @@ export function toneOf(verdict: string): Tone {
 	return verdict.startsWith('better') ? 'good' : verdict.startsWith('worse') ? 'bad' : 'plain';
 }
 
+type Counts = Pick<CompareMetric, 'higher' | 'lower' | 'equal' | 'n_configurations'>;
+
 /** In how many configurations the figure rose and fell. */
-export function countsText(m: Pick<CompareMetric, 'higher' | 'lower' | 'equal' | 'n_configurations'>): string {
+export function countsText(m: Counts): string {
 	if (!m.n_configurations)
 		return '';
 	const most = m.higher >= m.lower ? m.higher : m.lower;
