@@ -133,6 +133,7 @@ struct outcome_server {
 	size_t n_gpus;
 	double startup_s;              /* NAN: not started by us, or not for this experiment */
 	bool is_reused;                /* the experiment before has started it */
+	const char *started_by;        /* run_id of the one that did; NULL: not started by us */
 	struct str capacity;           /* JSON of run/capacity.h; empty: not told */
 	struct str reported;           /* JSON of run/engine_report.h; empty: not asked */
 	const char *image_digest;      /* of its container: "NAME@sha256:..."; NULL: none, not known */

@@ -59,6 +59,7 @@ export interface ExperimentDocument {
 			}[];
 			startup_s: number | null;
 			reused: boolean;
+			started_by?: string | null;
 			capacity: {
 				[key: string]: unknown;
 			} | null;
