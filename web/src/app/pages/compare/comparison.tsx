@@ -32,7 +32,7 @@ function Configurations({ c, m, columns }: { c: Comparison; m: CompareMetric; co
 	const total = m.n_configurations + (m.verdict === 'not_comparable' ? 0 : m.not_comparable);
 	const shown = m.configurations.length < total ? ` (${m.configurations.length} of ${total})` : '';
 	return (
-		<Twin title={`${columns.measure(m.metric).label} by configuration${shown}`}
+		<Twin title={`${columns.measure(m.metric).label} by configuration: ${c.side}${shown}`}
 			isOpen={m.configurations.length <= OPEN_UP_TO}
 			heads={[{ text: 'Configuration' }, { text: c.baseline, isNumber: true }, { text: c.side, isNumber: true },
 				{ text: 'Change', isNumber: true }, { text: 'Interval' }, { text: 'Runs', isNumber: true }]}
@@ -40,11 +40,13 @@ function Configurations({ c, m, columns }: { c: Comparison; m: CompareMetric; co
 	);
 }
 
-function Alone({ list, n, name }: { list: CompareAlone[]; n: number; name: string }): ReactNode {
+interface AloneProps { list: CompareAlone[]; n: number; name: string; other: string }
+
+function Alone({ list, n, name, other }: AloneProps): ReactNode {
 	if (!n)
 		return null;
 	return (
-		<Twin title={`${count(n, 'configuration')} of ${name} without a counterpart`}
+		<Twin title={`${count(n, 'configuration')} of ${name} without a counterpart in ${other}`}
 			heads={[{ text: 'Configuration' }, { text: 'Runs', isNumber: true }]}
 			rows={list.map((o) => [o.configuration, o.runs])} />
 	);
@@ -77,8 +79,8 @@ export function ComparisonCard({ c, columns, primary }: {
 					onChoose={setWanted} />
 			)}
 			{chosen && chosen.configurations.length > 0 && <Configurations c={c} m={chosen} columns={columns} />}
-			<Alone list={c.only_baseline} n={c.alone[0]} name={c.baseline} />
-			<Alone list={c.only_side} n={c.alone[1]} name={c.side} />
+			<Alone list={c.only_baseline} n={c.alone[0]} name={c.baseline} other={c.side} />
+			<Alone list={c.only_side} n={c.alone[1]} name={c.side} other={c.baseline} />
 			{c.notes.length > 0 && (
 				<ul className="notes">{c.notes.map((n) => <li key={n}><Icon name="warning" />{n}</li>)}</ul>
 			)}
