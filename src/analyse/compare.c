@@ -1,25 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * compare.c - groups of runs against a baseline: parameters that differ, and for each metric the
- * change with an interval and a verdict, by the policy of `bench compare` (stats/judge.h).
+ * compare.c - groups of runs against a baseline: parameters that differ, and for each metric what
+ * decide/compare.h finds over the configurations that both have (matching.h).
  *
- * effect is the change of the median, interval that of the geometric mean (Welch on logarithms;
- * of the mean where a value is not above 0), p_adjusted Benjamini and Hochberg's over every cell
- * with enough values, needed how many runs a side would show the least change worth naming at
- * this scatter.
+ * A run that failed has no value of a metric, and one in which it is INVALID does not count for it
+ * (counted.h); its requests count for the guards. Runs of one server session (provenance.session)
+ * are one sample.
  */
 #include <math.h>
 
 #include "analyse/differ.h"
-#include "analyse/guard.h"
-#include "analyse/sides.h"
-#include "base/map.h"
-#include "stats/compare.h"
+#include "analyse/matching.h"
 #include "stats/judge.h"
-#include "stats/stats.h"
 
-#define COMPARE_METRICS_MAX 64
 #define COMPARE_RUNS_MAX (ANALYSE_CELLS_MAX / 48) /* of all groups together */
+#define COMPARE_LISTED_MAX 6000 /* configurations of all metrics and groups together */
+#define COMPARE_COLUMNS_NAMED 6 /* in a note */
 
 static const char *const usual[] = {
 	"request_throughput", "request_goodput", "output_throughput", "total_token_throughput",
@@ -29,29 +25,22 @@ static const char *const usual[] = {
 	"system.j_per_token", "system.peak_gpu_memory_gb", "system.avg_gpu_utilization", NULL,
 };
 
-/* One metric of one side. */
-struct measure {
-	double *value;            /* tested: runs, or means of suites */
-	size_t n, n_runs;
-	double mean, median, std, min, max; /* of the runs; NAN without */
-	struct contrast change;   /* against the baseline */
-	double q;
-	enum judged verdict;
-};
-
 struct comparison {
 	const struct analyse_request *r;
 	struct side side[SIDES_MAX];
-	size_t n_sides, baseline;
+	size_t n_sides, baseline, total;
+	size_t first[SIDES_MAX + 1];     /* where a side's runs begin */
 	double level;
-	bool is_by_suite;
-	struct value *suite[SIDES_MAX];
+	bool is_comparable_only;
 	struct verdicts verdicts[SIDES_MAX];
-	const char *guard[SIDES_MAX];
+	struct matching matching;
+	struct str primary;              /* empty: none */
 	struct str *metric;
-	struct counting *counting;   /* of each metric */
-	size_t n_metrics;
-	struct measure *cell;        /* [metric * n_sides + side] */
+	struct counting *counting;       /* of each metric */
+	size_t n_metrics, room;          /* room: values of a run */
+	double *value;                   /* of run i: [i * room + metric] */
+	unsigned char *state;            /* likewise, enum matched_state */
+	struct matched_run *run;
 	struct notes notes;
 };
 
@@ -85,296 +74,312 @@ static int read_groups(struct comparison *c, struct err *e)
 	return 0;
 }
 
+static int read_bool(const struct json_value *body, const char *key, bool *out, struct err *e)
+{
+	const struct json_value *v = json_get(body, key);
+
+	*out = json_bool(v, false);
+	if (!v || v->kind == JSON_NULL || v->kind == JSON_TRUE || v->kind == JSON_FALSE)
+		return 0;
+	return err_set(e, ERR_USAGE, "/%s: true or false was expected", key);
+}
+
 static int read_options(struct comparison *c, struct err *e)
 {
-	const struct json_value *by = json_get(c->r->body, "by");
+	struct str *ignore;
 
 	if (read_groups(c, e) < 0 ||
 	    parts_whole(c->r->body, "", "baseline", 0, 0, c->n_sides - 1, &c->baseline, e) < 0 ||
-	    parts_number(c->r->body, "", "level", JUDGE_LEVEL, 0.5, 0.9999, &c->level, e) < 0)
+	    parts_number(c->r->body, "", "level", JUDGE_LEVEL, 0.5001, 0.9999, &c->level, e) < 0 ||
+	    read_bool(c->r->body, "comparable_only", &c->is_comparable_only, e) < 0 ||
+	    parts_columns(c->r, "ignore", &ignore, &c->matching.n_ignore, e) < 0)
 		return -1;
-	if (by && by->kind != JSON_NULL && !str_is(json_text(by, STR("")), "run") &&
-	    !str_is(json_text(by, STR("")), "suite"))
-		return parts_refuse(e, "/by", "run or suite was expected");
-	c->is_by_suite = str_is(json_text(by, STR("run")), "suite");
+	c->matching.ignore = ignore;
+	for (size_t s = 0; s < c->n_sides; s++)
+		c->first[s + 1] = c->first[s] + c->side[s].n;
+	c->total = c->first[c->n_sides];
 	return 0;
 }
 
-/* ---- values ---- */
-
-/* Runs of one suite become their mean; runs of none stay alone. */
-static void tested_values(struct comparison *c, size_t side, struct measure *cell,
-			  const double *x, const size_t *row)
-{
-	struct value *suite = c->suite[side];
-	struct map seen = { 0 };
-	double *count = arena_alloc(c->r->arena, (cell->n_runs + 1) * sizeof(*count));
-
-	cell->value = arena_alloc(c->r->arena, (cell->n_runs + 1) * sizeof(*cell->value));
-	for (size_t i = 0; i < cell->n_runs; i++) {
-		struct value name = c->is_by_suite ? suite[row[i]] : (struct value){ 0 };
-		uint64_t k;
-
-		if (name.kind != VALUE_TEXT || !map_get(&seen, name.text, &k)) {
-			k = cell->n++;
-			if (name.kind == VALUE_TEXT)
-				map_put(&seen, name.text, k);
-		}
-		cell->value[k] += x[i];
-		count[k]++;
-	}
-	for (size_t k = 0; k < cell->n; k++)
-		cell->value[k] /= count[k];
-	map_release(&seen);
-}
-
-static int fill_cell(struct comparison *c, size_t metric, size_t side, struct err *e)
-{
-	struct measure *cell = &c->cell[metric * c->n_sides + side];
-	const struct side *s = &c->side[side];
-	double *x = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*x));
-	size_t *row = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*row));
-	struct value *value;
-
-	*cell = (struct measure){ .mean = NAN, .median = NAN, .std = NAN, .min = NAN, .max = NAN,
-			       .q = NAN };
-	if (side_column(c->r, s, c->metric[metric], &value, e) < 0)
-		return -1;
-	for (size_t i = 0; i < s->n; i++) {
-		double v;
-
-		if (!parts_is_number(value[i], &v))
-			v = NAN;
-		if (counting_see(&c->counting[metric], &c->verdicts[side], i, v) != COUNTS)
-			continue;
-		x[cell->n_runs] = v;
-		row[cell->n_runs++] = i;
-	}
-	if (!cell->n_runs)
-		return 0;
-	tested_values(c, side, cell, x, row);
-	cell->mean = stats_mean(x, cell->n_runs);
-	cell->std = stats_std(x, cell->n_runs);
-	cell->median = parts_median(x, cell->n_runs);
-	cell->min = x[0];
-	cell->max = x[cell->n_runs - 1];
-	return 0;
-}
-
-/* Metrics that no one asked for by name are left out where only one side has them, or all are 0. */
-static bool is_telling(const struct comparison *c, size_t metric)
-{
-	bool is_any = false;
-
-	for (size_t s = 0; s < c->n_sides; s++) {
-		const struct measure *cell = &c->cell[metric * c->n_sides + s];
-
-		if (!cell->n_runs && c->side[s].n)
-			return false;
-		is_any |= cell->n_runs && (fabs(cell->min) > 0 || fabs(cell->max) > 0);
-	}
-	return is_any;
-}
-
-static int fill_metrics(struct comparison *c, struct err *e)
+static int read_metrics(struct comparison *c, bool *is_asked, struct err *e)
 {
 	const struct json_value *asked = json_get(c->r->body, "metrics");
-	bool is_asked = asked && asked->kind != JSON_NULL;
-	size_t n = 0;
+	const struct json_value *primary = json_get(c->r->body, "primary");
 
-	if (is_asked) {
+	*is_asked = asked && asked->kind != JSON_NULL;
+	if (*is_asked) {
 		if (parts_columns(c->r, "metrics", &c->metric, &c->n_metrics, e) < 0)
 			return -1;
 	} else {
 		c->metric = parts_present(c->r, usual, &c->n_metrics);
 	}
-	c->cell = arena_alloc(c->r->arena, (c->n_metrics + 1) * c->n_sides * sizeof(*c->cell));
-	c->counting = arena_alloc(c->r->arena, (c->n_metrics + 1) * sizeof(*c->counting));
-	for (size_t m = 0; m < c->n_metrics; m++) {
-		c->metric[n] = c->metric[m];
-		c->counting[n] = counting_of(c->metric[m]);
-		for (size_t s = 0; s < c->n_sides; s++)
-			if (fill_cell(c, n, s, e) < 0)
-				return -1;
-		n += is_asked || is_telling(c, n);
-	}
-	c->n_metrics = n;
+	if (!primary || primary->kind == JSON_NULL)
+		return 0;
+	if (parts_column(c->r, "primary", &c->primary, e) < 0)
+		return -1;
+	for (size_t m = 0; m < c->n_metrics; m++)
+		if (str_eq(c->metric[m], c->primary))
+			return 0;
+	if (*is_asked)
+		return parts_refuse(e, "/primary", "one of the metrics was expected");
+	c->metric[c->n_metrics++] = c->primary; /* parts_present leaves room for one */
 	return 0;
 }
 
-/* ---- verdicts ---- */
+/* ---- runs ---- */
 
-static void test_cells(struct comparison *c)
+static int fill_work(struct comparison *c, struct err *e)
 {
-	double *p = arena_alloc(c->r->arena, (c->n_metrics * c->n_sides + 1) * sizeof(*p));
-	struct measure **tested = arena_alloc(c->r->arena, (c->n_metrics * c->n_sides + 1) *
-					   sizeof(struct measure *));
+	static const char *const column[] = {
+		"failed", "completed", "total_input_tokens", "total_output_tokens",
+		"request_goodput", "request_throughput",
+	};
+
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t k = 0; k < sizeof(column) / sizeof(*column); k++) {
+			struct value *v;
+
+			if (side_column(c->r, &c->side[s], str_of(column[k]), &v, e) < 0)
+				return -1;
+			for (size_t i = 0; i < c->side[s].n; i++) {
+				struct matched_work *w = &c->run[c->first[s] + i].work;
+				double *out[] = { &w->failed, &w->completed, &w->input_tokens,
+						  &w->output_tokens, &w->goodput, &w->throughput };
+
+				if (!parts_is_number(v[i], out[k]))
+					*out[k] = NAN;
+			}
+		}
+	return 0;
+}
+
+static int fill_runs(struct comparison *c, struct err *e)
+{
+	c->run = arena_alloc(c->r->arena, (c->total + 1) * sizeof(*c->run));
+	for (size_t s = 0; s < c->n_sides; s++) {
+		struct value *id, *session;
+
+		if (side_column(c->r, &c->side[s], STR("run_id"), &id, e) < 0 ||
+		    side_column(c->r, &c->side[s], STR("provenance.session"), &session, e) < 0 ||
+		    side_verdicts(c->r, &c->side[s], &c->verdicts[s], e) < 0)
+			return -1;
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			struct matched_run *run = &c->run[c->first[s] + i];
+
+			/* The baseline is the engine's first side. */
+			run->side = s == c->baseline ? 0 : s < c->baseline ? s + 1 : s;
+			run->id = id[i].kind == VALUE_TEXT ? arena_text(c->r->arena, id[i].text) :
+				arena_printf(c->r->arena, "%lld", (long long)c->side[s].id[i]);
+			if (session[i].kind == VALUE_TEXT && session[i].text.n)
+				run->session = arena_text(c->r->arena, session[i].text);
+		}
+	}
+	return fill_work(c, e);
+}
+
+/* ---- values ---- */
+
+static unsigned char state_of(const struct counting *c, const struct verdicts *j, size_t run,
+			      enum counts counts)
+{
+	return counts == COUNTS_INVALID ? MATCHED_INVALID :
+	       counting_is_degraded(c, j, run) ? MATCHED_DEGRADED : MATCHED_COUNTS;
+}
+
+/* One metric of all runs; is_telling: every side has it, and it is not 0 everywhere. */
+static int fill_metric(struct comparison *c, size_t m, struct str column, bool *is_telling,
+		       struct err *e)
+{
+	struct counting *counting = &c->counting[m];
+	bool is_any = false, is_everywhere = true;
+
+	*counting = counting_of(column);
+	c->metric[m] = column;
+	for (size_t s = 0; s < c->n_sides; s++) {
+		struct value *value;
+		size_t n = 0;
+
+		if (side_column(c->r, &c->side[s], column, &value, e) < 0)
+			return -1;
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			size_t at = (c->first[s] + i) * c->room + m;
+			enum counts counts;
+			double v;
+
+			if (!parts_is_number(value[i], &v))
+				v = NAN;
+			counts = counting_see(counting, &c->verdicts[s], i, v);
+			c->value[at] = counts == COUNTS || counts == COUNTS_INVALID ? v : NAN;
+			c->state[at] = state_of(counting, &c->verdicts[s], i, counts);
+			n += isnan(c->value[at]) ? 0 : 1;
+			is_any |= fabs(c->value[at]) > 0;
+		}
+		is_everywhere &= n || !c->side[s].n;
+	}
+	*is_telling = is_any && is_everywhere;
+	return 0;
+}
+
+static int fill_metrics(struct comparison *c, struct err *e)
+{
+	bool is_asked;
 	size_t n = 0;
 
-	for (size_t m = 0; m < c->n_metrics; m++)
-		for (size_t s = 0; s < c->n_sides; s++) {
-			struct measure *a = &c->cell[m * c->n_sides + c->baseline];
-			struct measure *b = &c->cell[m * c->n_sides + s];
+	if (read_metrics(c, &is_asked, e) < 0)
+		return -1;
+	c->room = c->n_metrics;
+	c->value = arena_alloc(c->r->arena, (c->total * c->room + 1) * sizeof(*c->value));
+	c->state = arena_alloc(c->r->arena, c->total * c->room + 1);
+	c->counting = arena_alloc(c->r->arena, (c->n_metrics + 1) * sizeof(*c->counting));
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		struct str column = c->metric[m];
+		bool is_telling;
 
-			if (s == c->baseline)
-				continue;
-			b->change = contrast_test(a->value, a->n, a->median, b->value, b->n,
-						  b->median, c->level);
-			if (!judge_is_enough(a->n, b->n))
-				continue;
-			p[n] = b->change.p;
-			tested[n++] = b;
-		}
-	compare_adjust(p, n);
-	for (size_t i = 0; i < n; i++)
-		tested[i]->q = p[i];
+		if (fill_metric(c, n, column, &is_telling, e) < 0)
+			return -1;
+		n += is_asked || is_telling || str_eq(column, c->primary);
+	}
+	c->n_metrics = n;
+	for (size_t i = 0; i < c->total; i++) {
+		c->run[i].value = c->value + i * c->room;
+		c->run[i].state = c->state + i * c->room;
+	}
+	return 0;
 }
 
-static const char *const verdict_names[] = {
-	[JUDGED_MISSING] = "missing", [JUDGED_NOT_ENOUGH] = "not enough data",
-	[JUDGED_NO_EVIDENCE] = "no evidence", [JUDGED_WORSE] = "worse", [JUDGED_BETTER] = "better",
-	[JUDGED_CHANGED] = "changed",
-};
+/* ---- the comparison ---- */
 
-static void put_delta(struct comparison *c, struct json_writer *w, size_t metric, size_t side)
+static void make_spec(struct comparison *c, struct matched_spec *out)
 {
-	const struct measure *a = &c->cell[metric * c->n_sides + c->baseline];
-	const struct measure *b = &c->cell[metric * c->n_sides + side];
-	double least = judge_effect_min(arena_text(c->r->arena, c->metric[metric]));
-	enum judged v = judge_change(&b->change, b->q, a->median, b->median, a->n, b->n,
-				     column_better(c->metric[metric]), least, JUDGE_ALPHA);
-	bool is_void = v == JUDGED_BETTER && c->guard[side];
-	bool is_enough = judge_is_enough(a->n, b->n);
-	size_t needed = 0;
+	struct matched_metric *metric = arena_alloc(c->r->arena, (c->n_metrics + 1) *
+						    sizeof(*metric));
+	const char **name = arena_alloc(c->r->arena, c->n_sides * sizeof(*name));
+	size_t cells = (c->n_sides - 1) * c->n_metrics;
 
-	if (isfinite(b->change.cv) && (v == JUDGED_NOT_ENOUGH || v == JUDGED_NO_EVIDENCE))
-		needed = compare_repeats_needed(b->change.cv, least, JUDGE_ALPHA, JUDGE_POWER);
-	json_begin_object(w);
-	parts_put_count(w, "group", side);
-	parts_put_number(w, "effect", b->change.delta);
-	parts_put_interval(w, "interval", b->change.interval.low, b->change.interval.high);
-	parts_put_number(w, "p", is_enough ? b->change.p : NAN);
-	parts_put_number(w, "p_adjusted", b->q);
-	parts_put_number(w, "p_ranks", is_enough ? b->change.p_ranks : NAN);
-	parts_put_text(w, "method", b->change.is_ratio ? "Welch's test on logarithms"
-						       : "Welch's test");
-	parts_put_text(w, "verdict", verdict_names[is_void ? JUDGED_NO_EVIDENCE : v]);
-	parts_put_text(w, "guard", is_void ? c->guard[side] : NULL);
-	parts_put_number(w, "needed", needed ? (double)needed : NAN);
-	json_end_object(w);
+	*out = (struct matched_spec){
+		.run = c->run, .n_runs = c->total, .metric = metric, .n_metrics = c->n_metrics,
+		.side = name, .n_sides = c->n_sides, .primary = c->n_metrics,
+		.alpha = 1 - c->level, .is_comparable_only = c->is_comparable_only,
+		.listed_max = COMPARE_LISTED_MAX / cells,
+	};
+	name[0] = c->side[c->baseline].name;
+	for (size_t s = 0; s < c->n_sides; s++)
+		if (s != c->baseline)
+			name[s < c->baseline ? s + 1 : s] = c->side[s].name;
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		const char *unit = column_unit(c->metric[m]);
+
+		metric[m] = matched_metric_of(arena_text(c->r->arena, c->metric[m]),
+					      *unit ? unit : NULL, column_better(c->metric[m]));
+		if (c->primary.n && str_eq(c->metric[m], c->primary))
+			out->primary = m;
+	}
 }
 
-static void put_metric(struct comparison *c, struct json_writer *w, size_t m)
+/* The group that the engine knows as this side. */
+static size_t group_of(const struct comparison *c, size_t side)
 {
-	json_begin_object(w);
-	json_key(w, "column");
-	json_put_str(w, c->metric[m]);
-	parts_put_kind(w, c->metric[m]);
-	json_key(w, "groups");
+	return side > c->baseline ? side : side - 1;
+}
+
+/* Nothing could be compared: why not, of the first of them. */
+static int refuse(const struct comparison *c, const struct matched_pair *pair, struct err *e)
+{
+	size_t group = group_of(c, pair->side);
+	const char *columns = NULL;
+
+	if (pair->refusal == MATCHED_REFUSED_UNMATCHED)
+		columns = matching_obstacles(&c->matching, c->baseline, group);
+	return parts_refuse(e, "/groups", "%s%s%s", pair->reason,
+			    columns ? "; no value is on both sides of" : "", columns ? columns : "");
+}
+
+/*
+ * Puts "comparisons", one for each group but the baseline. Nothing is refused where only some of
+ * them cannot be compared.
+ */
+static int put_comparisons(struct comparison *c, struct json_writer *w, struct err *e)
+{
+	struct matched_spec spec;
+	struct matched m = { .n_pairs = 0 };
+	size_t refused = 0;
+
+	if (c->n_sides > 1 && c->n_metrics) {
+		make_spec(c, &spec);
+		matched_compare(&spec, c->r->arena, &m);
+	}
+	for (size_t i = 0; i < m.n_pairs; i++)
+		refused += m.pair[i].refusal != MATCHED_ACCEPTED;
+	if (refused && refused == m.n_pairs)
+		return refuse(c, &m.pair[0], e);
+	json_key(w, "comparisons");
 	json_begin_array(w);
-	for (size_t s = 0; s < c->n_sides; s++) {
-		const struct measure *cell = &c->cell[m * c->n_sides + s];
-
+	for (size_t i = 0; i < m.n_pairs; i++) {
 		json_begin_object(w);
-		parts_put_count(w, "n", cell->n_runs);
-		parts_put_number(w, "mean", cell->mean);
-		parts_put_number(w, "median", cell->median);
-		parts_put_number(w, "std", cell->std);
-		parts_put_number(w, "min", cell->min);
-		parts_put_number(w, "max", cell->max);
+		parts_put_count(w, "group", group_of(c, m.pair[i].side));
+		matched_put(w, &m, &m.pair[i], c->r->arena);
 		json_end_object(w);
 	}
 	json_end_array(w);
-	json_key(w, "deltas");
-	json_begin_array(w);
-	for (size_t s = 0; s < c->n_sides; s++)
-		if (s != c->baseline)
-			put_delta(c, w, m, s);
-	json_end_array(w);
-	json_end_object(w);
+	return 0;
 }
 
-/* ---- guards, notes ---- */
+/* ---- notes ---- */
 
-static int fill_guards(struct comparison *c, struct err *e)
+/* A load that differs between groups is what differs between their figures. */
+static void note_loads(struct comparison *c)
 {
-	struct work work[SIDES_MAX];
+	struct buf names = { 0 };
+	size_t n = 0;
 
-	for (size_t s = 0; s < c->n_sides; s++) {
-		const struct value *value[GUARD_COLUMNS];
-
-		for (size_t i = 0; i < GUARD_COLUMNS; i++) {
-			struct value *v;
-
-			if (side_column(c->r, &c->side[s], guard_columns[i], &v, e) < 0)
-				return -1;
-			value[i] = v;
-		}
-		work[s] = work_of(value, NULL, c->side[s].n);
-		if (side_column(c->r, &c->side[s], STR("suite"), &c->suite[s], e) < 0 ||
-		    side_verdicts(c->r, &c->side[s], &c->verdicts[s], e) < 0)
-			return -1;
-	}
-	for (size_t s = 0; s < c->n_sides; s++) {
-		if (s == c->baseline)
+	for (size_t i = 0; i < c->matching.n_apart; i++) {
+		if (!str_starts(c->matching.apart[i], STR("benchmark.")))
 			continue;
-		c->guard[s] = guard_against(c->r->arena, &work[c->baseline], &work[s]);
-		if (c->guard[s])
-			parts_note(&c->notes, "%s: %s", c->side[s].name, c->guard[s]);
-	}
-	return 0;
-}
-
-static size_t count_text(const struct value *v, size_t n, const char *text)
-{
-	size_t count = 0;
-
-	for (size_t i = 0; i < n; i++)
-		count += v[i].kind == VALUE_TEXT && str_is(v[i].text, text);
-	return count;
-}
-
-static int note_sides(struct comparison *c, struct err *e)
-{
-	for (size_t s = 0; s < c->n_sides; s++) {
-		const struct side *side = &c->side[s];
-		struct value *verdict, *source;
-		size_t bad, loose;
-
-		if (side_column(c->r, side, STR("verdict"), &verdict, e) < 0 ||
-		    side_column(c->r, side, STR("source"), &source, e) < 0)
-			return -1;
-		bad = count_text(verdict, side->n, "INVALID");
-		if (bad)
-			parts_note(&c->notes, "%s: %zu of %zu runs judged themselves INVALID",
-				   side->name, bad, side->n);
-		loose = side->n - count_text(source, side->n, "profllm");
-		if (loose > 1 && !c->is_by_suite)
-			parts_note(&c->notes, "%s: nothing tells which of %zu runs shared a server's "
-				   "life; they count as independent, and repeats within one are not "
-				   "(about 40 %% false alarms)", side->name, loose);
-	}
-	return 0;
-}
-
-static void note_overlap(struct comparison *c)
-{
-	for (size_t s = 0; s < c->n_sides; s++)
-		for (size_t t = s + 1; t < c->n_sides; t++) {
-			const struct side *a = &c->side[s], *b = &c->side[t];
-			size_t both = 0;
-
-			for (size_t i = 0, k = 0; i < a->n && k < b->n;) {
-				both += a->id[i] == b->id[k];
-				if (a->id[i] <= b->id[k])
-					i++;
-				else
-					k++;
-			}
-			if (both)
-				parts_note(&c->notes, "%zu of the runs are in %s and in %s", both, a->name,
-					   b->name);
+		if (n++ < COMPARE_COLUMNS_NAMED) {
+			buf_add_text(&names, n > 1 ? ", " : "");
+			buf_add_str(&names, c->matching.apart[i]);
 		}
+	}
+	if (n)
+		parts_note(&c->notes, "the groups had different loads (%s%s): what differs may be due to "
+			   "those", names.data, n > COMPARE_COLUMNS_NAMED ? ", ..." : "");
+	buf_release(&names);
+}
+
+/* What is no configuration and yet makes figures differ: it adds to the scatter. */
+static int note_mixtures(struct comparison *c, struct err *e)
+{
+	static const char *const column[] = {
+		"environment.server.version", "provenance.engine_commit", "environment.profllm",
+	};
+	const size_t n = sizeof(column) / sizeof(*column);
+	struct value_counts counts[sizeof(column) / sizeof(*column)];
+	struct str names[sizeof(column) / sizeof(*column)];
+
+	for (size_t k = 0; k < n; k++)
+		names[k] = str_of(column[k]);
+	for (size_t s = 0; s < c->n_sides; s++) {
+		if (side_counts(c->r, &c->side[s], names, n, counts, e) < 0)
+			return -1;
+		for (size_t k = 0; k < n; k++)
+			if (counts[k].distinct > 1)
+				parts_note(&c->notes, "%s mixes runs of %zu values of %s",
+					   c->side[s].name, counts[k].distinct, column[k]);
+	}
+	return 0;
+}
+
+/* What was left out, and whether it would have led; what is DEGRADED is told of each comparison. */
+static void note_left_out(struct comparison *c)
+{
+	struct counting *left_out = arena_alloc(c->r->arena,
+						(c->n_metrics + 1) * sizeof(*left_out));
+
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		left_out[m] = c->counting[m];
+		left_out[m].degraded = 0;
+	}
+	counting_notes(left_out, c->n_metrics, &c->notes);
 }
 
 /* ---- everything ---- */
@@ -399,25 +404,40 @@ static void put_groups(const struct comparison *c, struct json_writer *w)
 	json_end_array(w);
 }
 
+static void put_columns(struct json_writer *w, const char *key, const struct str *column, size_t n)
+{
+	json_key(w, key);
+	json_begin_array(w);
+	for (size_t i = 0; i < n; i++)
+		json_put_str(w, column[i]);
+	json_end_array(w);
+}
+
 int analyse_compare(const struct analyse_request *r, struct json_writer *w, struct err *e)
 {
 	struct comparison c = { .r = r, .notes.arena = r->arena };
 
-	if (read_options(&c, e) < 0 || fill_guards(&c, e) < 0 || fill_metrics(&c, e) < 0 ||
-	    note_sides(&c, e) < 0)
+	if (read_options(&c, e) < 0 || fill_runs(&c, e) < 0 || fill_metrics(&c, e) < 0)
 		return -1;
-	test_cells(&c);
-	counting_notes(c.counting, c.n_metrics, &c.notes);
-	note_overlap(&c);
+	c.matching.r = r;
+	c.matching.side = c.side;
+	c.matching.n_sides = c.n_sides;
+	c.matching.total = c.total;
+	if (matching_find(&c.matching, e) < 0)
+		return -1;
+	matching_name(&c.matching, c.run);
 	put_groups(&c, w);
-	if (differ_put(r, c.side, c.n_sides, &c.notes, w, e) < 0)
+	if (differ_put(r, c.side, c.n_sides, w, e) < 0)
 		return -1;
-	json_key(w, "metrics");
-	json_begin_array(w);
-	for (size_t m = 0; m < c.n_metrics; m++)
-		put_metric(&c, w, m);
-	json_end_array(w);
+	put_columns(w, "matched_by", c.matching.key, c.matching.n_keys);
+	put_columns(w, "groups_by", c.matching.apart, c.matching.n_apart);
+	if (put_comparisons(&c, w, e) < 0)
+		return -1;
 	counting_put(w, c.counting, c.n_metrics);
+	note_left_out(&c);
+	note_loads(&c);
+	if (note_mixtures(&c, e) < 0)
+		return -1;
 	parts_put_notes(w, &c.notes);
 	return 0;
 }

@@ -5,7 +5,7 @@
 static bool is_parameter(struct str column)
 {
 	static const char *const aside[] = {
-		"run_id", "repeat", "config_hash", "warnings",
+		"run_id", "repeat", "config_hash", "warnings", "provenance.session",
 	};
 
 	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++)
@@ -74,20 +74,8 @@ static void put_parameter(struct json_writer *w, struct str column,
 	json_end_object(w);
 }
 
-/* What makes values of one side differ for a good reason, so that they should not be mixed. */
-static void note_mixed(struct notes *notes, const struct side *side, size_t n_sides,
-		       struct str column, const struct value_counts *counts, size_t step)
-{
-	for (size_t s = 0; s < n_sides; s++) {
-		if (!str_starts(column, STR("benchmark.")) || counts[s * step].distinct < 2)
-			continue;
-		parts_note(notes, "%s mixes runs of %zu values of %.*s, which widens every interval",
-			   side[s].name, counts[s * step].distinct, (int)column.n, column.p);
-	}
-}
-
 int differ_put(const struct analyse_request *r, const struct side *side, size_t n_sides,
-	       struct notes *notes, struct json_writer *w, struct err *e)
+	       struct json_writer *w, struct err *e)
 {
 	size_t n_all, n = 0;
 	const struct column_info *all = index_columns(r->view, &n_all);
@@ -109,7 +97,6 @@ int differ_put(const struct analyse_request *r, const struct side *side, size_t 
 				continue;
 			put_parameter(w, column[i], counts + i, n, n_sides,
 				      kind == DIFFERS_BETWEEN);
-			note_mixed(notes, side, n_sides, column[i], counts + i, n);
 		}
 	json_end_array(w);
 	return 0;

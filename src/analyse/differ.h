@@ -9,6 +9,6 @@
 #pragma once
 #include "analyse/sides.h"
 
-/* Puts "parameters"; notes say where a group mixes runs of different loads. */
+/* Puts "parameters". */
 int differ_put(const struct analyse_request *r, const struct side *side, size_t n_sides,
-	       struct notes *notes, struct json_writer *w, struct err *e);
+	       struct json_writer *w, struct err *e);

@@ -102,6 +102,8 @@ struct matched_spec {
 	double alpha;                /* 0.05: intervals of 95 %, and of 90 % for "no change" */
 	bool is_invalid_counted;     /* INVALID runs count like any other */
 	bool is_comparable_only;     /* configurations that fail a guard never void the rest */
+	size_t listed_max;           /* configurations that matched_put lists of each metric and of
+				      * one side alone, the extreme ones; below 2: all */
 };
 
 /* ---- what comes out ---- */

@@ -353,7 +353,15 @@ static void put_config(struct json_writer *w, const struct matched_config *c)
 	json_end_object(w);
 }
 
-static void put_lists(struct json_writer *w, const struct matched_row *row)
+/* Of too many only the first and the last are listed: those that changed most. */
+static bool is_listed(const struct matched *m, size_t i, size_t n)
+{
+	size_t most = m->spec->listed_max;
+
+	return most < 2 || n <= most || i < most / 2 || i >= n - (most - most / 2);
+}
+
+static void put_lists(struct json_writer *w, const struct matched *m, const struct matched_row *row)
 {
 	json_key(w, "loads");
 	json_begin_array(w);
@@ -369,7 +377,8 @@ static void put_lists(struct json_writer *w, const struct matched_row *row)
 	json_key(w, "configurations");
 	json_begin_array(w);
 	for (size_t i = 0; i < row->n_configs; i++)
-		put_config(w, &row->config[i]);
+		if (is_listed(m, i, row->n_configs))
+			put_config(w, &row->config[i]);
 	json_end_array(w);
 }
 
@@ -408,16 +417,18 @@ static void put_row(struct json_writer *w, const struct matched *m,
 	put_two(w, "missing", row->missing);
 	put_count(w, "not_comparable", row->apart);
 	put_count(w, "unpaired", row->unpaired);
-	put_lists(w, row);
+	put_lists(w, m, row);
 	json_end_object(w);
 }
 
-static void put_alone(struct json_writer *w, const char *key, const struct matched_alone *alone,
-		      size_t n)
+static void put_alone(struct json_writer *w, const struct matched *m, const char *key,
+		      const struct matched_alone *alone, size_t n)
 {
 	json_key(w, key);
 	json_begin_array(w);
 	for (size_t i = 0; i < n; i++) {
+		if (!is_listed(m, i, n))
+			continue;
 		json_begin_object(w);
 		put_text(w, "configuration", alone[i].config);
 		put_count(w, "runs", alone[i].runs);
@@ -445,8 +456,9 @@ void matched_put(struct json_writer *w, const struct matched *m, const struct ma
 	put_count(w, "runs_on_both_sides", pair->shared);
 	put_two(w, "sessions_unknown", pair->sessions_unknown);
 	put_count(w, "matched", pair->n_configs);
-	put_alone(w, "only_baseline", pair->alone[0], pair->n_alone[0]);
-	put_alone(w, "only_side", pair->alone[1], pair->n_alone[1]);
+	put_two(w, "alone", pair->n_alone);
+	put_alone(w, m, "only_baseline", pair->alone[0], pair->n_alone[0]);
+	put_alone(w, m, "only_side", pair->alone[1], pair->n_alone[1]);
 	json_key(w, "metrics");
 	json_begin_array(w);
 	for (size_t i = 0; !pair->refusal && i < m->spec->n_metrics; i++)

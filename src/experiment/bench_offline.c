@@ -96,8 +96,10 @@ static void keep_log(struct bench *b, struct offline_opts *o)
 		if (!b->is_tracing)
 			unlink(o->worker_log); /* of an earlier run */
 	}
-	if (b->run->x->serving < held->n)
+	if (b->run->x->serving < held->n) {
 		held->server[b->run->x->serving].log = o->worker_log;
+		held->server[b->run->x->serving].started_by = b->run->out->run_id;
+	}
 	if (b->run->hooks->log_fd > 0)
 		o->show_log = true;
 }

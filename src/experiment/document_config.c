@@ -141,6 +141,8 @@ static void put_outcome(struct document *d, const struct outcome_server *o)
 	document_put_number(d, o ? o->startup_s : NAN);
 	json_key(&d->w, "reused");
 	json_put_bool(&d->w, o && o->is_reused);
+	json_key(&d->w, "started_by");
+	document_put_text(d, o ? o->started_by : NULL);
 	json_key(&d->w, "capacity");
 	if (o && o->capacity.n && json_parse(&d->arena, o->capacity, &capacity, NULL) < 0)
 		capacity = NULL;

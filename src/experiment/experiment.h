@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "json/read.h"
+#include "report/gate.h"
 #include "run/multi_turn.h"
 #include "run/serve_opts.h"
 #include "run/server.h"
@@ -111,6 +112,8 @@ struct experiment {
 	const struct json_value *benchmark;  /* every option of the mode, defaults included */
 	const struct json_value *provenance; /* object or NULL: engine_commit, ... */
 	const struct json_value *tags;       /* object or NULL */
+	const struct gate *require;          /* the opposites of what must hold */
+	size_t n_require;
 	const struct json_value *given;      /* the configuration as written, all merged */
 	uint64_t hash;                 /* of all that is configured: --resume keeps equal ones */
 };
@@ -130,6 +133,7 @@ struct outcome_server {
 	size_t n_gpus;
 	double startup_s;              /* NAN: not started by us, or not for this experiment */
 	bool is_reused;                /* the experiment before has started it */
+	const char *started_by;        /* run_id of the one that did; NULL: not started by us */
 	struct str capacity;           /* JSON of run/capacity.h; empty: not told */
 	struct str reported;           /* JSON of run/engine_report.h; empty: not asked */
 	const char *image_digest;      /* of its container: "NAME@sha256:..."; NULL: none, not known */

@@ -34,6 +34,7 @@ struct held_server {
 	bool is_container;
 	double grace_s;
 	const char *name, *log;     /* log NULL: attached */
+	const char *started_by;     /* run_id of the experiment that did; NULL: attached */
 	char *const *argv, *const *env; /* of the command; argv NULL: attached */
 	const char *version;        /* NULL: not told */
 	struct capacity capacity;

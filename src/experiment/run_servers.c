@@ -364,6 +364,7 @@ static int start_one(struct run *r, size_t i)
 	r->stage = AT_START;
 	h->grace_s = s->grace_s;
 	h->log = run_path(r, arena_printf(&r->held->arena, "%s.log", s->name));
+	h->started_by = arena_text(&r->held->arena, str_of(r->out->run_id));
 	unlink(h->log); /* of an earlier run */
 	if (make_words(r, i, &e) < 0) {
 		if (e.code == ERR_CANCELLED)
@@ -553,6 +554,7 @@ static void tell_one(struct run *r, size_t i, struct outcome_server *out)
 	out->version = copy_text(a, h->version);
 	out->reported = arena_str(a, h->reported);
 	out->log = copy_text(a, h->log);
+	out->started_by = copy_text(a, h->started_by);
 	out->image_digest = h->is_container ? copy_text(a, h->container.digest) : NULL;
 	if (h->argv)
 		out->argv = copy_list(a, h->argv);

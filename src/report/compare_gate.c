@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_gate.c - conditions that end a CI job: '--fail-if p99_ttft_ms>+5%'. */
+/* compare_gate.c - conditions (report/gate.h) on a comparison, and on the runs of one operand. */
 #include <math.h>
 #include <string.h>
 
@@ -7,62 +7,24 @@
 #include "stats/compare.h"
 #include "stats/judge.h"
 
-int compare_gate_parse(struct compare_gate *g, const char *text, struct arena *a, struct err *e)
+/* "slow at max_concurrency=8"; "" where there is one further side and one configuration (NULL). */
+static const char *where(const struct comparison *c, size_t side, const char *config,
+			 struct arena *a)
 {
-	size_t key_n = strcspn(text, "<>"), op_n;
-	struct str key = str_trim((struct str){ text, key_n }), limit;
-	bool is_above = text[key_n] == '>', has_equal;
-
-	if (!text[key_n] || !key.n)
-		return err_set(e, ERR_USAGE, "--fail-if: '%s' is not a metric, one of > < >= <= and a "
-			       "number, such as 'p99_ttft_ms>+5%%'", text);
-	has_equal = text[key_n + 1] == '=';
-	op_n = has_equal ? 2 : 1;
-	limit = str_trim(str_of(text + key_n + op_n));
-	*g = (struct compare_gate){ .text = text, .key = arena_text(a, key) };
-	g->op = is_above ? (has_equal ? GATE_AT_LEAST : GATE_ABOVE)
-			 : (has_equal ? GATE_AT_MOST : GATE_BELOW);
-	g->is_relative = limit.n && limit.p[limit.n - 1] == '%';
-	limit.n -= g->is_relative;
-	if (!str_to_f64(str_trim(limit), &g->limit) || !isfinite(g->limit))
-		return err_set(e, ERR_USAGE, "--fail-if: '%s' ends with no number (5, +5%%)", text);
-	if (g->is_relative)
-		g->limit /= 100;
-	return 0;
-}
-
-static bool is_beyond(const struct compare_gate *g, double v)
-{
-	switch (g->op) {
-	case GATE_ABOVE:
-		return v > g->limit;
-	case GATE_BELOW:
-		return v < g->limit;
-	case GATE_AT_LEAST:
-		return v >= g->limit;
-	default:
-		return v <= g->limit;
-	}
-}
-
-static void say(const struct comparison *c, const struct compare_gate *g, size_t side,
-		const char *config, const char *what, struct buf *out)
-{
-	buf_printf(out, "--fail-if '%s' %s: %s%s%s\n", g->text, what, c->side[side].name,
-		   config ? " at " : "", config ? config : "");
-}
-
-static enum compare_gate_outcome worse(enum compare_gate_outcome x, enum compare_gate_outcome y)
-{
-	return x == GATE_HOLDS || y == GATE_HOLDS_NOT ? x : y;
+	if (!config)
+		return c->n_sides > 2 ? c->side[side].name : "";
+	return arena_printf(a, "%s at %s", c->side[side].name, config);
 }
 
 /* ---- a change ---- */
 
-static const char *change_text(const struct matched_estimate *is, struct arena *a)
+static void add_change(const struct gate *g, const struct matched_estimate *is, const char *at,
+		       enum gate_outcome outcome, struct gate_log *log)
 {
-	return arena_printf(a, "holds (%+.1f%%: %.6g, then %.6g)", (is->ratio - 1) * 100, is->value[0],
-			    is->value[1]);
+	gate_log_add(log, g->text, at, outcome, "%s: %s, then %s",
+		     gate_change(g, is->ratio - 1, log->a),
+		     gate_value(g->key, is->value[0], NAN, log->a),
+		     gate_value(g->key, is->value[1], NAN, log->a));
 }
 
 /* Why a change cannot be judged; NULL: it can. */
@@ -83,115 +45,82 @@ static const char *unjudged(const struct matched_pair *pair, const struct matche
 	}
 }
 
-/* Configurations that have evidence of their own. Whether it holds in one. */
-static bool holds_somewhere(const struct comparison *c, const struct compare_gate *g,
-			    const struct matched_pair *pair, const struct matched_row *row,
-			    bool is_any, struct buf *out, struct arena *a)
-{
-	bool is_found = false;
-
-	for (size_t i = 0; i < row->n_configs; i++) {
-		const struct matched_config *one = &row->config[i];
-
-		if (one->apart || (!one->evident && !is_any) || !is_beyond(g, one->is.ratio - 1))
-			continue;
-		say(c, g, pair->side, row->n_configs > 1 ? one->name : NULL,
-		    change_text(&one->is, a), out);
-		is_found = true;
-	}
-	return is_found;
-}
-
-static enum compare_gate_outcome check_change(const struct comparison *c,
-					      const struct compare_gate *g,
-					      const struct matched_pair *pair, size_t metric,
-					      bool is_any, struct buf *out, struct arena *a)
+static void check_change(const struct comparison *c, const struct gate *g,
+			 const struct matched_pair *pair, size_t metric, bool is_any,
+			 struct gate_log *log)
 {
 	const struct matched_row *row = &pair->row[metric];
-	const char *why = unjudged(pair, row, is_any);
-	enum compare_gate_outcome outcome = GATE_HOLDS_NOT;
+	const char *why = unjudged(pair, row, is_any), *at = where(c, pair->side, NULL, log->a);
+	bool is_failed;
 
 	if (why) {
-		say(c, g, pair->side, NULL, arena_printf(a, "cannot be judged, %s", why), out);
-		return GATE_UNKNOWN;
+		gate_log_add(log, g->text, at, GATE_UNJUDGED, "%s", why);
+		return;
 	}
-	if (is_beyond(g, row->is.ratio - 1) && (is_any || row->q <= c->o->alpha)) {
-		say(c, g, pair->side, NULL, change_text(&row->is, a), out);
-		return GATE_HOLDS;
+	is_failed = gate_is_beyond(g, row->is.ratio - 1) && (is_any || row->q <= c->o->alpha);
+	add_change(g, &row->is, at, is_failed ? GATE_FAILED : GATE_PASSED, log);
+	/* What all of them hide: configurations with evidence of their own. */
+	for (size_t i = 0; !is_failed && row->n_configs > 1 && i < row->n_configs; i++) {
+		const struct matched_config *one = &row->config[i];
+
+		if (!one->apart && (one->evident || is_any) && gate_is_beyond(g, one->is.ratio - 1))
+			add_change(g, &one->is, where(c, pair->side, one->name, log->a), GATE_FAILED,
+				   log);
 	}
-	if (holds_somewhere(c, g, pair, row, is_any, out, a))
-		return GATE_HOLDS;
-	for (size_t i = 0; i < pair->n_alone[0]; i++) {
-		say(c, g, pair->side, pair->alone[0][i].config,
-		    "cannot be judged, only the baseline has it", out);
-		outcome = GATE_UNKNOWN;
-	}
-	return outcome;
+	for (size_t i = 0; i < pair->n_alone[0]; i++)
+		gate_log_add(log, g->text, where(c, pair->side, pair->alone[0][i].config, log->a),
+			     GATE_UNJUDGED, "only the baseline has it");
 }
 
 /* ---- a value ---- */
 
-static enum compare_gate_outcome check_value(const struct comparison *c,
-					     const struct compare_gate *g,
-					     const struct compare_values *v, size_t side,
-					     const char *config, bool is_any, struct buf *out,
-					     struct arena *a)
+static void check_value(const struct comparison *c, const struct gate *g,
+			const struct compare_values *v, const char *at, bool is_any,
+			struct gate_log *log)
 {
 	struct interval i = student_interval(v->value, v->n, 1 - c->o->alpha);
+	bool is_failed = gate_is_beyond(g, v->median) &&
+			 (is_any || (gate_is_beyond(g, i.low) && gate_is_beyond(g, i.high)));
 
-	if (!is_any && v->n < COMPARE_REPEATS_MIN) {
-		say(c, g, side, config, arena_printf(a, "cannot be judged, not enough data (%zu server "
-						     "sessions, %d needed)", v->n,
-						     COMPARE_REPEATS_MIN), out);
-		return GATE_UNKNOWN;
-	}
-	if (!is_beyond(g, v->median) || (!is_any && !(is_beyond(g, i.low) && is_beyond(g, i.high))))
-		return GATE_HOLDS_NOT;
-	say(c, g, side, config, arena_printf(a, "holds (%.6g)", v->median), out);
-	return GATE_HOLDS;
+	if (!is_any && v->n < COMPARE_REPEATS_MIN)
+		gate_log_add(log, g->text, at, GATE_UNJUDGED, "not enough data (%zu server session%s, "
+			     "%d needed)", v->n, v->n == 1 ? "" : "s", COMPARE_REPEATS_MIN);
+	else
+		gate_log_add(log, g->text, at, is_failed ? GATE_FAILED : GATE_PASSED,
+			     "%s is %s (limit %s)", g->key,
+			     gate_value(g->key, v->median, g->limit, log->a),
+			     gate_value(g->key, g->limit, NAN, log->a));
 }
 
-static enum compare_gate_outcome check_values(const struct comparison *c,
-					      const struct compare_gate *g, size_t metric,
-					      size_t side, bool is_any, struct buf *out,
-					      struct arena *a)
+static void check_values(const struct comparison *c, const struct gate *g, size_t metric,
+			 size_t side, bool is_any, struct gate_log *log)
 {
-	enum compare_gate_outcome worst = GATE_HOLDS_NOT;
 	struct compare_values *v;
-	size_t n = compare_values(c, metric, side, a, &v);
+	size_t n = compare_values(c, metric, side, log->a, &v);
 
-	if (!n) {
-		say(c, g, side, NULL, "cannot be judged, no run that counts has it", out);
-		return GATE_UNKNOWN;
-	}
+	if (!n)
+		gate_log_add(log, g->text, where(c, side, NULL, log->a), GATE_UNJUDGED,
+			     "no run that counts has it");
 	for (size_t i = 0; i < n; i++)
-		worst = worse(worst, check_value(c, g, &v[i], side, n > 1 ? v[i].config : NULL,
-						 is_any, out, a));
-	return worst;
+		check_value(c, g, &v[i], where(c, side, n > 1 ? v[i].config : NULL, log->a), is_any,
+			    log);
 }
 
-/* ---- all of it ---- */
-
-enum compare_gate_outcome compare_gate_check(const struct comparison *c,
-					     const struct compare_gate *g, bool is_any,
-					     struct buf *out)
+void compare_gate_check(const struct comparison *c, const struct gate *g, bool is_any,
+			struct gate_log *log)
 {
-	enum compare_gate_outcome worst = GATE_HOLDS_NOT;
-	struct arena a = { 0 };
 	size_t metric = 0;
 
 	while (strcmp(c->metric[metric].name, g->key) != 0)
 		metric++;
-	for (size_t i = 0; i < c->out.n_pairs; i++) {
-		const struct matched_pair *pair = &c->out.pair[i];
-
-		worst = worse(worst, g->is_relative ?
-			      check_change(c, g, pair, metric, is_any, out, &a) :
-			      check_values(c, g, metric, pair->side, is_any, out, &a));
-	}
-	arena_release(&a);
-	return worst;
+	for (size_t i = 0; i < c->out.n_pairs; i++)
+		if (g->is_relative)
+			check_change(c, g, &c->out.pair[i], metric, is_any, log);
+		else
+			check_values(c, g, metric, c->out.pair[i].side, is_any, log);
 }
+
+/* ---- failed requests ---- */
 
 /* The share of failed requests of a side in one configuration; NAN: not known. */
 static double failed_share(const struct comparison *c, size_t side, const char *config)
@@ -210,25 +139,67 @@ static double failed_share(const struct comparison *c, size_t side, const char *
 	return all > 0 ? failed / all : NAN;
 }
 
-bool compare_gate_failures(const struct comparison *c, struct buf *out)
+void compare_gate_failures(const struct comparison *c, struct gate_log *log)
 {
-	bool is_any = false;
-
 	for (size_t i = 0; i < c->out.n_pairs; i++) {
 		const struct matched_pair *pair = &c->out.pair[i];
 
 		for (size_t k = 0; k < pair->n_configs; k++) {
-			double before = failed_share(c, 0, pair->config[k]);
-			double now = failed_share(c, pair->side, pair->config[k]);
+			const char *config = pair->config[k];
+			double before = failed_share(c, 0, config);
+			double now = failed_share(c, pair->side, config);
 
-			if (!(now - before > JUDGE_FAILED_SHARE))
-				continue;
-			is_any = true;
-			buf_printf(out, "failed requests rose from %.1f %% to %.1f %%: %s%s%s\n",
-				   before * 100, now * 100, c->side[pair->side].name,
-				   pair->n_configs > 1 ? " at " : "",
-				   pair->n_configs > 1 ? pair->config[k] : "");
+			if (now - before > JUDGE_FAILED_SHARE)
+				gate_log_add(log, "failed requests",
+					     where(c, pair->side, pair->n_configs > 1 ? config : NULL,
+						   log->a), GATE_FAILED,
+					     "failed requests rose from %.1f %% to %.1f %%",
+					     before * 100, now * 100);
 		}
 	}
-	return is_any;
+}
+
+/* ---- the runs of one operand ---- */
+
+/* "crowd (run 3 of results.json)"; a file's name where it holds one run; "" for the only run. */
+static const char *run_name(const struct compare_side *s, size_t i, struct arena *a)
+{
+	const char *path = s->run[i].path;
+	struct str name = json_text(json_get(s->run[i].record, "experiment"), STR(""));
+	size_t first = i, end = i + 1;
+
+	while (first && s->run[first - 1].path == path)
+		first--;
+	while (end < s->n && s->run[end].path == path)
+		end++;
+	if (s->n == 1)
+		return "";
+	if (end - first == 1)
+		return path;
+	path = arena_printf(a, "run %zu of %s", i - first + 1, path);
+	return name.n ? arena_printf(a, "%.*s (%s)", (int)name.n, name.p, path) : path;
+}
+
+int compare_gate_runs(const char *path, const struct gate *gate, size_t n, struct gate_log *log,
+		      struct buf *notes, struct err *e)
+{
+	static const struct compare_opts none;
+	struct comparison c = { .o = &none, .a = log->a };
+	const struct compare_side *s;
+
+	for (size_t i = 0; i < n; i++)
+		if (gate[i].is_relative)
+			return err_set(e, ERR_USAGE, "--fail-if '%s': a change needs a baseline, which is "
+				       "the first of at least two operands", gate[i].text);
+	c.side = arena_alloc(c.a, sizeof(*c.side));
+	if (compare_read(&c, path, e) < 0) {
+		compare_release(&c);
+		return -1;
+	}
+	s = &c.side[0];
+	for (size_t i = 0; i < s->n; i++)
+		gate_judge(gate, n, s->run[i].record, run_name(s, i, log->a), log);
+	buf_add_str(notes, buf_str(&c.notes));
+	compare_release(&c);
+	return 0;
 }

@@ -94,6 +94,31 @@ static void put_serving(struct reading *r, const struct json_value *server)
 		       json_get(capacity, "max_concurrency"));
 }
 
+/*
+ * Which runs shared the starts of their servers: whom these were started for. Unknown, unless that
+ * is told of all of them.
+ */
+static void put_session(struct reading *r, const struct json_value *list)
+{
+	struct buf text = { 0 };
+	struct str last = { 0 };
+	bool is_known = size_of(list) > 0;
+
+	for (size_t i = 0; i < size_of(list); i++) {
+		struct str by = json_text(json_get(&list->item[i], "started_by"), STR(""));
+
+		is_known &= by.n > 0;
+		if (str_eq(by, last))
+			continue;
+		buf_add_text(&text, text.len ? "," : "");
+		buf_add_str(&text, by);
+		last = by;
+	}
+	if (is_known)
+		cells_put_text(r->cells, "provenance.session", buf_str(&text));
+	buf_release(&text);
+}
+
 static struct str servers_column(const char *prefix, char out[NAME_BYTES])
 {
 	snprintf(out, NAME_BYTES, "%.100s.servers", prefix);
@@ -141,6 +166,7 @@ static void put_config(struct reading *r, const struct json_value *config)
 		put_renamed(r, top, COUNT(top), config->key[i], &config->item[i]);
 	cells_put_members(r->cells, "server", json_get(config, "server"));
 	put_servers(r, json_get(config, "servers"));
+	put_session(r, json_get(config, "servers"));
 	put_options(r, json_get(config, "benchmark"));
 	cells_put_members(r->cells, "resources", json_get(config, "resources"));
 	cells_put_members(r->cells, "tags", json_get(config, "tags"));

@@ -118,7 +118,7 @@ static bool names_columns(struct str key, bool is_scaling)
 {
 	static const char *const names[] = {
 		"metric", "metrics", "series", "parameters", "configuration", "x", "y", "color", "group",
-		"columns", "column", "guards",
+		"columns", "column", "guards", "primary", "ignore",
 	};
 
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)

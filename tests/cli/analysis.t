@@ -24,9 +24,10 @@ sub question {
 
 sub near { my ($a, $b) = @_; return defined $a && abs($a - $b) <= 1e-9 * abs $b }
 
-sub median {
-	my @x = sort { $a <=> $b } @_;
-	return ($x[$#x / 2] + $x[@x / 2]) / 2;
+sub mean_log {
+	my $sum = 0;
+	$sum += log for @_;
+	return exp($sum / @_);
 }
 
 is_deeply(question('analysis/trends', { metric => $metric })->{series}, [], 'a store without runs');
@@ -62,8 +63,9 @@ for my $s (@{$trends->{series}}) {
 	my @point = @{$s->{points}};
 
 	is(scalar @point, COMMITS, "$s->{name}: a point a commit");
-	is(scalar(grep { near($point[$_]{value}, median(@{$value{$s->{name}}[$_]})) } 0 .. $#point), COMMITS,
-		'... whose value is the median of its runs');
+	is(scalar(grep { near($point[$_]{value}, mean_log(@{$value{$s->{name}}[$_]})) } 0 .. $#point),
+		COMMITS,
+		'... whose value is the geometric mean of its runs');
 	is_deeply([map { [@{$_}{qw(index commit verdict)}] } @{$s->{changes}}],
 		[[STEP, sprintf('c%07d', STEP), 'worse']], '... and one change, at the step');
 	ok(near($s->{changes}[0]{effect}, -0.1), '... of a tenth');
@@ -100,16 +102,57 @@ my $compared = question('data/compare', { groups => [map { { name => "on $_", fi
 	'A', 'B'], metrics => [$metric] });
 is_deeply([map { $_->{column} } @{$compared->{parameters}}], ['tags.machine', 'provenance.engine_commit'],
 	'what differs between groups comes before what differs within them');
-my $delta = $compared->{metrics}[0]{deltas}[0];
-is($delta->{verdict}, 'better', 'three times as fast');
-ok($delta->{interval}[0] < 2 && $delta->{interval}[1] > 2, '... within the interval');
-$compared = question('data/compare', { groups => [{ ids => ['A-0-0', 'A-0-1', 'A-0-2'] },
-	{ ids => ['B-0-0', 'B-0-1', 'B-0-2'] }], metrics => [$metric] });
-is($compared->{metrics}[0]{deltas}[0]{verdict}, 'not enough data', 'three runs a side say nothing');
-is($compared->{metrics}[0]{deltas}[0]{p_adjusted}, undef, '... and have no p');
+my $one = $compared->{comparisons}[0]{metrics}[0];
+is_deeply([$compared->{comparisons}[0]{matched}, $one->{verdict}], [1, 'not_enough_data'],
+	'one configuration, of which nobody knows which runs shared a server');
+ok(abs($one->{effect} - 2) < 0.1, '... three times as fast');
+is_deeply([$one->{interval}, $one->{p}], [undef, undef], '... without an interval and a p');
+like($one->{sentence}, qr/server sessions a side would do/, '... and what would do');
 my $impact = question('analysis/impact', { metric => $metric });
 is($impact->{parameters}[0]{column}, 'tags.machine', 'the machine matters');
 ok($impact->{parameters}[0]{share} > 0.95, '... most of all');
+
+# A sweep of two versions: 24 servers of four loads, 7.5 % faster, configurations far apart.
+srand 5;
+my $of_version = sub {
+	my ($version, $factor, $size, $rate) = @_;
+	my $own = 100 * $size ** 0.7 * $rate * (0.995 + 0.01 * rand);
+
+	return { schema_version => 1, run_id => "$version-$size-$rate", timestamp => '2026-05-01T00:00:00Z',
+		status => 'completed', config => { mode => 'serve', server => { model => 'swept',
+			max_num_seqs => $size }, benchmark => { request_rate => $rate }, servers => [{ role =>
+			'serve', is_serving => JSON::PP::true, arguments => {},
+			started_by => "$version-$size" }] },
+		environment => { server => { version => $version } }, results => { completed_requests => 100,
+			failed_requests => 0, total_output_tokens => 12_800, $metric => $own * $factor } };
+};
+my @swept = map { my $size = $_; map { my $rate = $_; map { $of_version->($_->[0], $_->[1], $size, $rate) }
+	['0.12.0', 1], ['0.13.0', 1.075] } 1, 2, 4, 8 } 1 .. 24;
+is(ask($d, POST => '/api/upload/raw', join "\n", map { json_text($_) } @swept)->{status}, 201, 'a sweep');
+sub of_version {
+	my ($version) = @_;
+	return { name => $version, filter => { and => [{ column => 'server.model', in => ['swept'] },
+		{ column => 'environment.server.version', in => [$version] }] } };
+}
+$compared = question('data/compare', { groups => [of_version('0.12.0'), of_version('0.13.0')],
+	metrics => [$metric] });
+is_deeply($compared->{matched_by}, ['server.max_num_seqs', 'benchmark.request_rate'],
+	'what tells configurations apart');
+$one = $compared->{comparisons}[0]{metrics}[0];
+is_deeply([@$one{qw(verdict higher lower n_configurations n_clusters)}], ['better', 96, 0, 96, 24],
+	'96 of 96 configurations, 24 servers: better');
+ok($one->{interval}[0] > 0.07 && $one->{interval}[1] < 0.08, '... by 7.5 %');
+for (
+	[[of_version('0.12.0'), of_version('0.12.0')], 'are the same runs'],
+	[[of_version('0.12.0'), { %{of_version('0.13.0')}, name => 'none', filter => { column =>
+		'server.model', in => ['nobody'] } }], 'none has no run'],
+	[[of_version('0.12.0'), { name => 'on A', filter => machine('A') }], 'no configuration in common'],
+) {
+	my $r = ask($d, POST => '/api/data/compare', json_text({ groups => $_->[0] }));
+
+	is($r->{status}, 400, "$_->[1]: refused");
+	like($r->{json}{detail}, qr/$_->[1]/, '... with that sentence');
+}
 
 # ---- capacity ----
 

@@ -594,6 +594,8 @@ for (
 	['POST', '/api/analysis/regression', { baseline => { last => 1 } }, 400, '/metric',
 		'such as request'],
 	['POST', '/api/data/compare', { ids => [1], groups => [] }, 400, '/ids', 'either groups or ids'],
+	['POST', '/api/data/compare', { ids => [1, 2], ignore => ['server.modle'] }, 400, '/ignore/0',
+		'did you mean "server.model"?'],
 	['POST', '/api/data/compare', { ids => [] }, 400, '/ids', 'a list of runs'],
 	['POST', '/api/filters/presets', { name => 'x', body => {}, filters => {} }, 400, '/filters',
 		'either body or filters'],

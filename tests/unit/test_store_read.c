@@ -70,10 +70,13 @@ static void check(const struct read_run *run, const char *const *want)
 	"\"mode\": \"serve\", \"repeat\": 2, \"hash\": \"abc\", \"server\": {\"model\": \"m\", " \
 	"\"tensor_parallel_size\": 2, \"enforce_eager\": null, \"hf_overrides\": {}," \
 	"\"compilation_config\": {\"mode\": 3}}, \"servers\": [{\"name\": \"d\", \"role\": \"decode\"," \
-	"\"is_serving\": true, \"arguments\": {\"max_num_seqs\": 8}, \"gpus\": [{\"index\": 0}]," \
-	"\"startup_s\": 4.5}, {\"role\": \"prefill\", \"arguments\": {\"max_num_seqs\": 4}, " \
+	"\"started_by\": \"exp_0\", \"is_serving\": true, \"arguments\": {\"max_num_seqs\": 8}," \
+	"\"gpus\": [{\"index\": 0}]," \
+	"\"startup_s\": 4.5}, {\"role\": \"prefill\", \"started_by\": \"exp_0\"," \
+	"\"arguments\": {\"max_num_seqs\": 4}, " \
 	"\"env\": {\"A\": \"1\"}, \"gpus\": [{\"index\": 1}, {\"index\": 2}]}, {\"role\": \"system\", " \
-	"\"arguments\": {\"x\": 1}}], \"benchmark\": {\"request_rate\": \"inf\", \"num_prompts\": 40}," \
+	"\"started_by\": \"exp_1\", \"arguments\": {\"x\": 1}}]," \
+	"\"benchmark\": {\"request_rate\": \"inf\", \"num_prompts\": 40}," \
 	"\"tags\": {\"team\": \"blue\"}}, \"results\": {\"completed_requests\": 39, " \
 	"\"failed_requests\": 1, \"median_ttft_ms\": 12.5, \"p99_itl_ms\": NaN," \
 	"\"profllm\": {\"cached_share\": 0.25, \"e2el_from_due_ms\": {\"n\": 4, \"p99\": 8}}}," \
@@ -104,7 +107,8 @@ static const struct {
 	    "server.max_num_seqs=absent", "decode.max_num_seqs=8.0", "prefill.max_num_seqs=4.0",
 	    "prefill.env.A='1'", "prefill.servers=1.0", "role_system.x=1.0",
 	    "benchmark.request_rate=inf", "benchmark.num_prompts=40.0", "tags.team='blue'",
-	    "provenance.engine_commit='c0ffee'", "environment.python.packages.vllm='0.11'" } },
+	    "provenance.engine_commit='c0ffee'", "provenance.session='exp_0,exp_1'",
+	    "environment.python.packages.vllm='0.11'" } },
 	{ "its measurements", "", DOCUMENT, "profllm", 1,
 	  { "completed=39.0", "failed=1.0", "median_ttft_ms=12.5", "p50_ttft_ms=12.5",
 	    "p99_itl_ms=absent", "cached_share=0.25", "p99_e2el_from_due_ms=8.0",

@@ -232,15 +232,17 @@ async function runs(ids) {
 	await ask('DELETE', `/api/traces/${rest.items[0].id}`);
 }
 
-async function analysis() {
+async function analysis(ids) {
 	const filter = { column: 'server.model', in: ['m'] };
 	const size = (n) => ({ and: [filter, { column: 'server.tensor_parallel_size', in: [n] }] });
 	const metric = 'median_ttft_ms';
 
 	await ask('POST', '/api/data/compare', { groups: [{ name: 'one', filter: size(1) },
 		{ name: 'two', filter: size(2) }] });
-	await ask('POST', '/api/data/compare', { groups: [{ ids: [1] }, { ids: [2, 3] }],
-		metrics: ['median_ttft_ms', 'request_throughput'], baseline: 0, level: 0.9, by: 'run' });
+	await ask('POST', '/api/data/compare', {
+		groups: [{ ids: [ids.first] }, { ids: [ids.first + 1, ids.first + 2] }],
+		metrics: ['median_ttft_ms', 'request_throughput'], baseline: 0, level: 0.9,
+		primary: 'median_ttft_ms', ignore: ['benchmark.request_rate'], comparable_only: true });
 	const trends = await ask('POST', '/api/analysis/trends', { filter, metric, axis: 'time' });
 	const by_commit = await ask('POST', '/api/analysis/trends', { metric, series: ['server.model'] });
 	ok(trends.series.length > 0 && by_commit.series.some((s) => s.changes.length > 0),
@@ -308,7 +310,7 @@ await main(async () => {
 		await server();
 		await filters(ids);
 		await runs(ids);
-		await analysis();
+		await analysis(ids);
 		await jobs(ids);
 		await wrong();
 		const all = Object.entries(api.paths).flatMap(([path, operations]) => Object.keys(operations)

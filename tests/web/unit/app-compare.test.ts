@@ -2,7 +2,8 @@
 import {
 	GROUPS_MAX, keptCodec, ofChosen, ofKept, ofRuns, ofValues,
 } from '../../../web/src/app/pages/compare/groups';
-import { headlineOf, toneOf, verdictText } from '../../../web/src/app/pages/compare/words';
+import { countsText, headlineOf, toneOf } from '../../../web/src/app/pages/compare/words';
+import { sizeText } from '../../../web/src/app/pages/compare/metrics';
 import { intervalText, percent, reachOf } from '../../../web/src/app/common/interval';
 import { EVERYTHING } from '../../../web/src/app/filter';
 import type { CompareMetric, CompareParameter } from '../../../web/src/lib/api';
@@ -24,23 +25,25 @@ it('gives all bars of a list one reach, whatever one of them does', () => {
 	expect(reachOf([{ effect: 50, interval: null }])).toBe(2);
 });
 
-it('says the verdict in words', () => {
-	const say = (verdict: string, needed: number | null = null): string =>
-		verdictText({ verdict: verdict as 'better', needed });
-	expect(say('better')).toBe('better');
-	expect(say('no evidence')).toBe('no evidence of a difference');
-	expect(say('not enough data')).toBe('not enough data');
-	expect(say('not enough data', 5)).toBe('not enough data: needs 5 repeats a side');
-	expect([toneOf('better'), toneOf('worse'), toneOf('changed')]).toEqual(['good', 'bad', 'plain']);
+it('shows the side of a verdict and counts configurations', () => {
+	expect(['better', 'better_small', 'worse', 'worse_small'].map(toneOf))
+		.toEqual(['good', 'good', 'bad', 'bad']);
+	expect(['not_comparable', 'changed', 'no_change'].map(toneOf)).toEqual(['plain', 'plain', 'plain']);
+	const say = (higher: number, lower: number, equal = 0): string =>
+		countsText({ higher, lower, equal, n_configurations: higher + lower + equal });
+	expect(say(96, 0)).toBe('higher in 96 of 96 configurations');
+	expect(say(1, 3)).toBe('lower in 3 of 4 configurations');
+	expect(say(0, 0, 1)).toBe('equal in 1 configuration');
+	expect(say(0, 0)).toBe('');
+	expect([sizeText(0.0002), sizeText(0.764)]).toEqual(['p < 0.001', 'p = 0.764']);
 });
 
 it('leads with what was asked for, else with a throughput', () => {
-	const metric = (column: string): CompareMetric =>
-		({ column, unit: null, better: null, groups: [], deltas: [] });
+	const metric = (name: string): CompareMetric => ({ metric: name }) as CompareMetric;
 	const all = ['median_ttft_ms', 'x', 'output_throughput'].map(metric);
-	expect(headlineOf(all, 'x')?.column).toBe('x');
-	expect(headlineOf(all, '')?.column).toBe('output_throughput');
-	expect(headlineOf([metric('z')], '')?.column).toBe('z');
+	expect(headlineOf(all, 'x')?.metric).toBe('x');
+	expect(headlineOf(all, '')?.metric).toBe('output_throughput');
+	expect(headlineOf([metric('z')], '')?.metric).toBe('z');
 	expect(headlineOf([], '')).toBeUndefined();
 });
 

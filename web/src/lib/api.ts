@@ -206,10 +206,13 @@ export type JobState = 'waiting' | 'running' | 'done' | 'failed' | 'cancelled';
 export interface CompareRequest {
 	groups?: CompareGroup[];
 	ids?: (number | string)[]; // instead of groups: each run is a group of its own
-	metrics?: string[] | null;
+	metrics?: string[] | null; // an empty list: parameters alone
+	/** the metric that is judged without adjustment for the others; null: none */
+	primary?: string | null;
 	baseline?: number; // which group the others are measured against; 0
 	level?: number; // of the intervals; 0.95
-	by?: 'run' | 'suite'; // what counts as one measurement
+	ignore?: string[]; // columns that are no part of a configuration
+	comparable_only?: boolean; // a verdict over the comparable configurations, however many are not
 	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
@@ -218,10 +221,11 @@ export interface CompareGroup { name?: string; ids?: number[]; filter?: Filter |
 export interface TrendsRequest {
 	filter?: Filter | null; metric: string;
 	series?: string[] | null; // columns that tell series apart
-	axis?: 'commit' | 'day' | 'time';
-	level?: number; // 0.001
+	axis?: 'commit' | 'version' | 'day' | 'time' | null; // default: by the data
+	level?: number; // 0.00001
 	effect?: number; // 0.03
-	window?: number; // 300
+	window?: number; // 90
+	news?: number; // points; is_new tells changes that were not there before them
 	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
@@ -408,11 +412,19 @@ export interface Jobs extends Answer { total: number; items: JobHead[]; next: nu
 export interface Compare extends Answer {
 	groups: CompareSide[];
 	parameters: CompareParameter[]; // those that differ
-	metrics: CompareMetric[]; trust: MetricTrust[]; notes: string[];
+	matched_by: string[]; // columns that tell configurations apart
+	groups_by: string[]; // configured columns with one value in each group, not the same in all
+	/** of each group but the baseline; empty for a single group or without metrics */
+	comparisons: Comparison[];
+	trust: MetricTrust[]; notes: string[];
 }
 
 export interface Trends extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null; axis: string;
+	order: string; // what a point is, and what orders them
+	level: number; effect: number;
+	reason: string | null; // why no change is told
+	is_judged: boolean; // a series has points enough
 	series: TrendSeries[];
 	left_out: number; // runs
 	trust: MetricTrust[]; notes: string[];
@@ -483,26 +495,76 @@ export interface CompareParameter {
 
 export interface CompareValue { value: Cell; count: number }
 
+export interface Comparison {
+	group: number; baseline: string; side: string; level: number;
+	refused: 'empty' | 'same_runs' | 'unmatched' | 'invalid' | null;
+	reason: string | null; // of a refusal, a sentence
+	runs: number[]; // of the baseline, of the group
+	runs_on_both_sides: number; // left out
+	sessions_unknown: number[]; // runs of which nobody knows which shared a server
+	matched: number; // configurations of both sides
+	alone: number[]; // configurations of one side alone
+	only_baseline: CompareAlone[]; only_side: CompareAlone[]; metrics: CompareMetric[];
+	notes: string[];
+}
+
+export interface CompareAlone { configuration: string; runs: number }
+export type CompareVerdict = CompareChange | 'no_change' | 'mixed' | 'not_enough_data' | 'not_comparable';
+export type CompareChange = 'better' | 'worse' | 'better_small' | 'worse_small' | 'changed' | 'changed_small';
+
 export interface CompareMetric {
-	column: string; unit: string | null; better: 'higher' | 'lower' | null; groups: CompareFigures[];
-	deltas: CompareDelta[];
+	metric: string; unit: string | null;
+	better: number; // 1 larger, -1 smaller, 0 neither
+	effect_min: number; // the least change worth naming, as a share
+	is_primary: boolean; verdict: CompareVerdict;
+	words: string; // the verdict for people
+	reason: string | null; // why there is no answer
+	sentence: string; // change, interval, counts, verdict and what would do
+	baseline: number | null; // geometric mean over configurations
+	value: number | null; // likewise of the group
+	effect: number | null; // value / baseline - 1
+	interval: number[] | null; // of effect
+	interval_narrow: number[] | null; // at twice the error, for no change
+	p: number | null; df: number | null;
+	rule: 'sessions' | 'configurations' | null; // what the interval rests on
+	n_configurations: number;
+	n_clusters: number; // configurations that shared a server count once
+	scatter: number | null; // standard deviation of a logarithm
+	q: number | null; // p for many metrics
+	is_beyond_effect_min: boolean; // all of the interval is
+	higher: number; // configurations
+	lower: number; equal: number; p_sign: number | null; p_ranks: number | null;
+	do_ranks_disagree: boolean;
+	spread: number | null; // standard deviation between configurations
+	p_differ: number | null; // that configurations differ in the effect
+	do_effects_differ: boolean;
+	sessions_needed: number | null; // of each configuration and side
+	configurations_needed: number | null; runs: number[]; sessions: number[];
+	invalid: number[]; // runs left out
+	degraded: number[]; missing: number[];
+	not_comparable: number; // configurations
+	unpaired: number; // matched configurations without a value on one side
+	loads: CompareLoad[];
+	/** worst change first, those not comparable last; of very many the first and the last */
+	configurations: CompareConfiguration[];
 }
 
-export interface CompareFigures {
-	n: number; mean: number | null; median: number | null; std: number | null; min: number | null;
-	max: number | null;
+export interface CompareConfiguration {
+	configuration: string; baseline: number | null; value: number | null; effect: number | null;
+	interval: number[] | null; interval_narrow: number[] | null; p: number | null; df: number | null;
+	rule: 'sessions' | 'configurations' | null; n_configurations: number; n_clusters: number;
+	scatter: number | null;
+	evident: number; // 1 larger, -1 smaller by its own sessions, 0 not known
+	not_comparable: string | null; // why
+	runs: number[];
+	sessions: number[][]; // means of sessions, of each side
 }
 
-export interface CompareDelta {
-	group: number;
-	effect: number | null; // of the medians, as a share
-	interval: number[] | null; p: number | null;
-	p_adjusted: number | null; // for many metrics
-	p_ranks: number | null; // of a test on ranks
-	method: string | null;
-	verdict: 'better' | 'worse' | 'changed' | 'no evidence' | 'not enough data' | 'missing';
-	guard: string | null; // why better does not count
-	needed: number | null; // repeats
+export interface CompareLoad {
+	load: string; baseline: number | null; value: number | null; effect: number | null;
+	interval: number[] | null; interval_narrow: number[] | null; p: number | null; df: number | null;
+	rule: 'sessions' | 'configurations' | null; n_configurations: number; n_clusters: number;
+	scatter: number | null; evident: number;
 }
 
 export interface MetricTrust {
@@ -514,20 +576,40 @@ export interface MetricTrust {
 }
 
 export interface TrendSeries {
-	id: string; key: Record<string, Cell>; name: string; points: TrendPoint[]; changes: TrendChange[];
+	id: string; key: Record<string, Cell>; name: string;
+	begins: TrendBegin | null; // the series that it takes the place of
+	points: TrendPoint[]; changes: TrendChange[];
 }
 
 export interface TrendPoint {
-	at: number | null; commit: string | null; ids: number[]; n: number; value: number;
+	at: number | null; commit: string | null; version: string | null; ids: number[]; n: number;
+	sessions: number;
+	value: number; // mean over server sessions, of logarithms
 	low: number | null; high: number | null;
 }
 
 export interface TrendChange {
-	index: number; at: number | null; commit: string | null; before: number; after: number;
-	effect: number | null; p: number | null; is_marked: boolean;
+	index: number; at: number | null; commit: string | null;
+	commit_before: string | null; // of the point before
+	version: string | null; is_new: boolean; before: number; after: number; effect: number | null;
+	p: number | null; is_marked: boolean;
 	mark: TrendMark | null; // also one that was set before marks named a metric: it marks nothing
 	verdict: 'better' | 'worse' | 'changed';
 	guard: string | null; // why better does not count
+	also: TrendAlso[]; // what else changed there
+	text: string; // a sentence
+	command: string | null; // the live A/B that decides it
+	before_ids: number[]; // runs since the change before, the latest first
+	after_ids: number[]; // runs until the next change
+}
+
+export interface TrendAlso { column: string; before: Cell; after: Cell }
+
+export interface TrendBegin {
+	series: string; at: number | null; commit: string | null; before: number; after: number;
+	effect: number | null; // of the step, which is not tested
+	changes: TrendAlso[]; // of what was configured
+	text: string;
 }
 
 export interface TrendMark {

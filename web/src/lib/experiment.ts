@@ -59,6 +59,7 @@ export interface ExperimentDocument {
 			}[];
 			startup_s: number | null;
 			reused: boolean;
+			started_by?: string | null;
 			capacity: {
 				[key: string]: unknown;
 			} | null;
@@ -420,6 +421,16 @@ export interface ExperimentDocument {
 			notes?: {
 				code?: string;
 				text?: string;
+			}[];
+			percentiles?: {
+				metric?: string;
+				n?: number;
+				low_ms?: number | null;
+				high_ms?: number | null;
+				n_needed?: number;
+				dispersion?: number | null;
+				correlation?: number | null;
+				marks?: (string | null)[];
 			}[];
 			e2el_from_due_ms?: {
 				n?: number;
@@ -931,6 +942,11 @@ export interface ExperimentDocument {
 		reason: string;
 		log_tail: string | null;
 	} | null;
+	requirements?: {
+		condition: string;
+		outcome: 'passed' | 'failed' | 'unjudged';
+		text: string;
+	}[];
 	warnings: string[];
 	files: {
 		folder: string | null;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// compare: what differs between groups of runs, and whether the figures do.
+// compare: what differs between groups of runs, and whether the figures do, over the configurations
+// that both have.
 import { useMemo, type ReactNode } from 'react';
 import type { Compare as Answer, CompareGroup } from '../../../lib/api';
+import { ApiError } from '../../api';
 import { useColumns, type Columns } from '../../common/columns';
 import { Pick } from '../../common/pick';
 import { useRead } from '../../common/routes';
@@ -12,15 +14,18 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { useApply } from '../../query';
 import { count } from '../../show';
 import { useFilter, usePageTarget, useSelection, useShown } from '../../state';
-import { asked, isEverything } from '../../filter';
-import { numberCodec, textCodec, useUrlState } from '../../url';
+import { isEverything, whole } from '../../filter';
+import { flagCodec, listCodec, numberCodec, textCodec, useUrlState } from '../../url';
 import { GROUPS_MAX, keptCodec, ofChosen, ofKept, ofRuns, ofValues, type Kept } from './groups';
-import { Headline, Metrics } from './metrics';
+import { ComparisonCard } from './comparison';
+import { Headline, usePrimary } from './metrics';
 import { Parameters } from './parameters';
 import '../../common/pages.css';
 
 const text = textCodec('');
 const first = numberCodec(0);
+const ignored = listCodec();
+const off = flagCodec();
 
 interface Groups {
 	groups: CompareGroup[]; splits: string[]; isWaiting: boolean; note: string | null; error: unknown;
@@ -36,7 +41,7 @@ function useGroups(columns: Columns): Groups {
 	const isChosen = ids.length > 1 && kept.length === 0;
 	const apart = useRead('POST /api/data/compare', { groups: ofRuns(ids), metrics: [] }, isChosen);
 	const isFacet = !isChosen && kept.length < 2 && split !== '';
-	const facet = useApply({ filter: asked(filter), shown, limit: 1, columns: [], facets: [split],
+	const facet = useApply({ filter: whole(filter), shown, limit: 1, columns: [], facets: [split],
 		facet_values: GROUPS_MAX }, isFacet);
 	return useMemo(() => {
 		const usual = columns.groups.map((c) => c.column);
@@ -75,7 +80,7 @@ function Tools({ columns, g }: { columns: Columns; g: Groups }): ReactNode {
 			)}
 			{g.groups.length > 1 && (
 				<label className="pick">
-					<span>Against</span>
+					<span>Baseline</span>
 					<select value={base} onChange={(e) => setBase(Number(e.target.value))}>
 						{g.groups.map((group, i) => <option key={i} value={i}>{group.name}</option>)}
 					</select>
@@ -108,15 +113,84 @@ function Tools({ columns, g }: { columns: Columns; g: Groups }): ReactNode {
 	);
 }
 
+function MatchedColumns({ list, columns, onLeave }: {
+	list: string[]; columns: Columns; onLeave: (column: string) => void;
+}): ReactNode {
+	return list.map((column) => (
+		<button key={column} type="button" className="small chosen" title={`${column}: click leaves it out`}
+			onClick={() => onLeave(column)}>
+			<span>{columns.measure(column).label}</span><Icon name="cross" /></button>
+	));
+}
+
+/** What tells configurations apart; a click leaves a column out of that. */
+function MatchedBy({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
+	const [ignore, setIgnore] = useUrlState('ignore', ignored);
+	const [isOnly, setOnly] = useUrlState('comparable', off);
+	const isDoubtful = answer.comparisons.some((c) => c.metrics.some((m) => m.not_comparable > 0));
+	if (!answer.comparisons.length)
+		return null;
+	return (
+		<div className="scope" role="group" aria-label="Configurations">
+			<span className="dim">Configurations are told apart by</span>
+			{answer.matched_by.length === 0 && <span>nothing: all runs of a group are repeats</span>}
+			<MatchedColumns list={answer.matched_by} columns={columns}
+				onLeave={(column) => setIgnore([...ignore, column])} />
+			{ignore.map((column) => (
+				<button key={column} type="button" className="small" title={`${column}: click takes it in again`}
+					onClick={() => setIgnore(ignore.filter((c) => c !== column))}>
+					not {columns.measure(column).label}</button>
+			))}
+			{(isDoubtful || isOnly) && (
+				<button type="button" className="small" aria-pressed={isOnly} onClick={() => setOnly(!isOnly)}
+					title="A verdict over the configurations in which both sides did the same work">
+					Only comparable ones</button>
+			)}
+		</div>
+	);
+}
+
 function Result({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
+	const [primary, setPrimary] = usePrimary();
 	return (
 		<>
-			<Headline answer={answer} columns={columns} />
+			<Headline answer={answer} columns={columns} primary={primary} onPrimary={setPrimary} />
 			{answer.notes.length > 0 && (
 				<ul className="notes">{answer.notes.map((n) => <li key={n}><Icon name="warning" />{n}</li>)}</ul>
 			)}
+			<MatchedBy answer={answer} columns={columns} />
+			{answer.comparisons.map((c) => (
+				<ComparisonCard key={c.group} c={c} columns={columns} primary={primary} />
+			))}
 			<Parameters answer={answer} columns={columns} />
-			<Metrics answer={answer} columns={columns} />
+		</>
+	);
+}
+
+/** Nothing can be compared: why not, and in what the groups differ. */
+function Refused({ error, groups, columns }: {
+	error: unknown; groups: CompareGroup[]; columns: Columns;
+}): ReactNode {
+	const answer = useRead('POST /api/data/compare', { groups, metrics: [] });
+	const [ignore, setIgnore] = useUrlState('ignore', ignored);
+	const isGroups = error instanceof ApiError && error.pointer === '/groups';
+	return (
+		<>
+			{isGroups ? <Empty title="These groups cannot be compared" icon="compare">
+				<p>{error.message.replace(/^\/groups: /, '')}.</p></Empty> : <Failure error={error} />}
+			{ignore.length > 0 && (
+				<button type="button" className="small" onClick={() => setIgnore([])}>Match by all columns again</button>
+			)}
+			{answer.data && (
+				<>
+					<div className="scope" role="group" aria-label="Configurations">
+						<span className="dim">Configurations are told apart by</span>
+						<MatchedColumns list={answer.data.matched_by.filter((c) => !ignore.includes(c))}
+							columns={columns} onLeave={(column) => setIgnore([...ignore, column])} />
+					</div>
+					<Parameters answer={answer.data} columns={columns} />
+				</>
+			)}
 		</>
 	);
 }
@@ -142,8 +216,11 @@ export default function Compare(): ReactNode {
 	const { ids } = useSelection();
 	const isEnough = g.groups.length > 1;
 	const baseline = Math.min(Math.max(0, base), g.groups.length - 1);
-	const answer = useRead('POST /api/data/compare',
-		{ groups: g.groups, metrics: null, baseline: Math.max(0, baseline) }, isEnough && !g.isWaiting);
+	const [primary] = usePrimary();
+	const [ignore] = useUrlState('ignore', ignored);
+	const [isOnly] = useUrlState('comparable', off);
+	const answer = useRead('POST /api/data/compare', { groups: g.groups, metrics: null, primary: primary || null,
+		baseline: Math.max(0, baseline), ignore, comparable_only: isOnly }, isEnough && !g.isWaiting);
 	return (
 		<div className="page">
 			<div className="page-head"><h1>Compare</h1>
@@ -158,7 +235,7 @@ export default function Compare(): ReactNode {
 				: g.error ? <Failure error={g.error} />
 				: g.isWaiting || !columns.isReady ? <Loading />
 					: !isEnough ? <section className="card"><Start columns={columns} /></section>
-						: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
+						: answer.isError ? <Refused error={answer.error} groups={g.groups} columns={columns} />
 							: answer.data ? <Result answer={answer.data} columns={columns} /> : <Loading />}
 		</div>
 	);

@@ -1,32 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
-// words.ts: verdicts as sentences.
-import type { CompareDelta, CompareMetric } from '../../../lib/api';
+// words.ts: what a verdict looks like, and which metric leads. Its words are the API's.
+import type { CompareMetric } from '../../../lib/api';
 import { count } from '../../show';
 
-export type Verdict = CompareDelta['verdict'];
 export type Tone = 'good' | 'bad' | 'plain';
 
 export function toneOf(verdict: string): Tone {
-	return verdict === 'better' ? 'good' : verdict === 'worse' ? 'bad' : 'plain';
+	return verdict.startsWith('better') ? 'good' : verdict.startsWith('worse') ? 'bad' : 'plain';
 }
 
-export function verdictText(d: Pick<CompareDelta, 'verdict' | 'needed'>): string {
-	switch (d.verdict as string) {
-		case 'better':
-			return 'better';
-		case 'worse':
-			return 'worse';
-		case 'changed':
-			return 'changed';
-		case 'missing':
-			return 'missing';
-		case 'not enough data':
-			return d.needed
-				? `not enough data: needs ${count(d.needed, 'repeat')} a side`
-				: 'not enough data';
-		default:
-			return 'no evidence of a difference';
-	}
+type Counts = Pick<CompareMetric, 'higher' | 'lower' | 'equal' | 'n_configurations'>;
+
+/** In how many configurations the figure rose and fell. */
+export function countsText(m: Counts): string {
+	if (!m.n_configurations)
+		return '';
+	const most = m.higher >= m.lower ? m.higher : m.lower;
+	const all = count(m.n_configurations, 'configuration');
+	return m.equal === m.n_configurations ? `equal in ${all}`
+		: `${m.higher >= m.lower ? 'higher' : 'lower'} in ${most} of ${all}`;
 }
 
 /** What leads the page: the metric asked for, or the first with something to say. */
@@ -38,8 +30,8 @@ export function headlineOf(metrics: CompareMetric[], wanted: string): CompareMet
 		'median_ttft_ms',
 	];
 	return (
-		metrics.find((m) => m.column === wanted) ??
-		usual.map((name) => metrics.find((m) => m.column === name)).find((m) => m !== undefined) ??
+		metrics.find((m) => m.metric === wanted) ??
+		usual.map((name) => metrics.find((m) => m.metric === name)).find((m) => m !== undefined) ??
 		metrics[0]
 	);
 }
