@@ -118,10 +118,10 @@ size_t compare_scaling(const struct comparison *c, const char *metric, bool is_m
 /*
  * One condition (report/gate.h) for every further side, a case each: over all configurations, one
  * more for each configuration that fails with evidence of its own, and one for each that only the
- * baseline has. Unless is_any, a condition fails only with evidence: for a change q <= alpha, for a
- * value an interval of the mean over sessions that lies beyond the limit. It cannot be judged without
- * enough sessions, and a change neither where the comparison was refused nor where the sides are not
- * comparable.
+ * baseline has. Unless is_any, a condition fails only with evidence: for a change q <= alpha, for
+ * a value an interval of the mean over sessions that lies beyond the limit. It cannot be judged
+ * without enough sessions, and a change neither where the comparison was refused nor where the
+ * sides are not comparable.
  */
 void compare_gate_check(const struct comparison *c, const struct gate *g, bool is_any,
 			struct gate_log *log);

@@ -64,8 +64,8 @@ static void check_change(const struct comparison *c, const struct gate *g,
 		const struct matched_config *one = &row->config[i];
 
 		if (!one->apart && (one->evident || is_any) && gate_is_beyond(g, one->is.ratio - 1))
-			add_change(g, &one->is, where(c, pair->side, one->name, log->a), GATE_FAILED,
-				   log);
+			add_change(g, &one->is, where(c, pair->side, one->name, log->a),
+				   GATE_FAILED, log);
 	}
 	for (size_t i = 0; i < pair->n_alone[0]; i++)
 		gate_log_add(log, g->text, where(c, pair->side, pair->alone[0][i].config, log->a),
@@ -146,13 +146,13 @@ void compare_gate_failures(const struct comparison *c, struct gate_log *log)
 
 		for (size_t k = 0; k < pair->n_configs; k++) {
 			const char *config = pair->config[k];
+			const char *shown = pair->n_configs > 1 ? config : NULL;
 			double before = failed_share(c, 0, config);
 			double now = failed_share(c, pair->side, config);
 
 			if (now - before > JUDGE_FAILED_SHARE)
 				gate_log_add(log, "failed requests",
-					     where(c, pair->side, pair->n_configs > 1 ? config : NULL,
-						   log->a), GATE_FAILED,
+					     where(c, pair->side, shown, log->a), GATE_FAILED,
 					     "failed requests rose from %.1f %% to %.1f %%",
 					     before * 100, now * 100);
 		}

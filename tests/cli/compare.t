@@ -226,8 +226,8 @@ status_is('different work, by value', 0, qr/^passed: 1 condition\n\z/, 'base', '
 runs('two', (map { result(1000, $_) } 0 .. 4), map { result(900, $_, max_concurrency => 16) } 0 .. 4);
 side('one', 1001, 5);
 status_is('a configuration that was not measured', 3,
-	qr/^NOT JUDGED: p99_ttft_ms>\+5% in one at max_concurrency=16: only the baseline has it$/m, 'two', 'one',
-	@gate);
+	qr/^NOT JUDGED: p99_ttft_ms>\+5% in one at max_concurrency=16: only the baseline has it$/m,
+	'two', 'one', @gate);
 
 side('broken', 1e308, 5);
 my $wide = status_is('numbers of a broken file', 0, undef, 'base', 'broken')->{out};
