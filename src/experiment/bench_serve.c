@@ -184,6 +184,9 @@ static int try_options(struct bench *b, const char *url, bool has_latencies, str
 		o->percentile_metrics = with_items("ttft,tpot,itl,e2el", o->percentile_metrics,
 						   &b->arena);
 	o->save_result = true; /* in the document, --metadata and all */
+	if (r->x->is_one_of_many && (is_attached(r) || r->has_full_caches) &&
+	    serve_is_salt_free(o, &given))
+		o->prompt_salt = salt_kind_name(SALT_FRESH);
 	serve_opts_fill(o, &b->arena);
 	set_outputs(r, o, &b->arena);
 	set_telemetry(r, o, &b->arena);

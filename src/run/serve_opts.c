@@ -621,6 +621,11 @@ static int check_ours(const struct check *c)
 
 /* ---- entry points ---- */
 
+bool serve_is_salt_free(const struct serve_opts *o, const struct opt_result *given)
+{
+	return !opt_given(&serve_opt_set, given, "prompt-salt") && !o->reset_prefix_cache;
+}
+
 void serve_opts_fill(struct serve_opts *o, struct arena *a)
 {
 	uint32_t random;

@@ -100,7 +100,7 @@ struct serve_opts {
 	struct opt_real max_error_rate;     /* 0..1 */
 	double request_cancellation_rate;   /* percent */
 	double request_cancellation_delay;  /* seconds after sent */
-	const char *prompt_salt;            /* "none", "run", "request" */
+	const char *prompt_salt;            /* as salt_parse reads it */
 	const char *priority_classes;       /* as data/priority.h reads them; NULL: none */
 	int64_t num_runs;
 	const char *sweep_max_concurrency, *sweep_request_rate; /* comma lists; NULL: one point */
@@ -240,6 +240,9 @@ struct serve_derived {
 	struct chat_wrap chat;       /* --chat-prefix, --chat-suffix; CHAT_NONE without them */
 	unsigned compat, fixes;      /* enum serve_compat, enum serve_fix bits */
 };
+
+/* Whether the user said nothing about caches: prompts of later points may be made new (run/salt.h). */
+bool serve_is_salt_free(const struct serve_opts *o, const struct opt_result *given);
 
 /* Values that are new in every process (the request id prefix). Before printing the namespace. */
 void serve_opts_fill(struct serve_opts *o, struct arena *a);

@@ -580,7 +580,8 @@ static const struct opt rows[] = {
 	  .check = check_salt,
 	  .help = "put a few random tokens before every prompt, new ones each time, so that no prefix "
 		  "cache of an earlier run helps: none, run (the same for the whole run), request "
-		  "(others for each request); run:TEXT and request:TEXT repeat those of TEXT"),
+		  "(others for each request), fresh (like run, but prompts of a given length keep it; "
+		  "the default of sweeps, --num-runs and suites); run:TEXT repeats that of TEXT"),
 	S(num_runs, "num-runs", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
 	  .max = 1000, .words = "repeat repeats runs iterations",
 	  .help = "measure so many times and report mean, spread and variation"),
