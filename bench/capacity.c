@@ -145,29 +145,15 @@ static int by_value(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-/* All prompts at once; throughput over the middle half of completions. */
+/* All prompts at once. */
 static struct capacity_saturation run_saturation(struct bed *w, const struct subject *e,
 						 uint64_t least)
 {
 	struct capacity_saturation m = { .at_once = e->e.max_seqs };
-	struct engine willing = e->e;
-	double *end;
-	size_t n;
 
-	willing.refuse_at = 0;
 	m.requests = 5 * (uint64_t)e->e.max_seqs > least ? 5 * (uint64_t)e->e.max_seqs : least;
-	batcher_begin(&w->sim, &willing, 1, (uint32_t)m.requests);
-	batcher_arrivals(&w->sim, 0);
-	w->sim.is_closed = true;
-	batcher_live(&w->sim, INFINITY);
-	n = w->sim.n;
-	end = mem_array(n, sizeof(*end));
-	for (size_t i = 0; i < n; i++)
-		end[i] = w->sim.job[i].end;
-	qsort(end, n, sizeof(*end), by_value);
-	m.per_s = (double)(n / 2) / (end[n * 3 / 4] - end[n / 4]);
+	m.per_s = batcher_saturation(&w->sim, &e->e, (uint32_t)m.requests);
 	m.spent_s = w->sim.now;
-	free(end);
 	return m;
 }
 
@@ -366,21 +352,12 @@ static bool find_truth(struct bed *w, struct subject *e)
 
 static bool draw(struct bed *w, struct pcg64 *g, enum kind kind, struct subject *e)
 {
-	static const uint32_t budgets[] = { 512, 2048, 8192 };
 	struct level l = { 0 };
 	double ttft[400], tpot[400];
 	size_t n = 400, first = 0;
 
-	*e = (struct subject){ .kind = kind, .e.budget = budgets[pcg64_bounded(g, 0, 2)] };
-	e->e.max_seqs = (uint32_t)round(batcher_log_uniform(g, 8, 256));
-	e->e.t0 = batcher_uniform(g, 0.003, 0.015);
-	e->e.a = 1 / batcher_log_uniform(g, 10e3, 100e3);
-	e->e.b = batcher_log_uniform(g, 1e-5, 1e-4);
-	e->e.c = batcher_log_uniform(g, 1e-8, 1e-7);
-	e->e.prompt = batcher_log_uniform(g, 64, 2048);
-	e->e.prompt_sd = pcg64_bounded(g, 0, 1) ? batcher_uniform(g, 0.3, 0.8) : 0;
-	e->e.output = batcher_log_uniform(g, 16, 256);
-	e->e.is_output_fixed = pcg64_bounded(g, 0, 1);
+	*e = (struct subject){ .kind = kind };
+	batcher_draw(g, &e->e);
 	if (kind == CLOSED_LOOP) /* equal requests in a closed loop march in step for ever */
 		e->e.is_output_fixed &= e->e.prompt_sd > 0;
 	if (kind == REFUSING)

@@ -14,7 +14,6 @@
 #include "decide/percentile.h"
 #include "kit/kit.h"
 #include "rng/pcg64.h"
-#include "stats/interval.h"
 #include "stats/stats.h"
 
 #define TRIALS 1500
@@ -71,7 +70,7 @@ static void measure(struct bench *b, const struct scene *s, unsigned trials)
 			x[i] = s->r * x[i - 1] + sqrt(1 - s->r * s->r) * normal(&rng);
 		sorted = stats_sorted(x, s->n);
 		p = percentile_bounds(x, sorted, s->n, 99, 0.95);
-		ranks = interval_percentile(sorted, s->n, 99, 0.95);
+		ranks = percentile_ranks(sorted, s->n, 99, 1, 0.95);
 		covered += holds(p.low, p.high);
 		plain += holds(ranks.low, ranks.high);
 		open += !!(p.marks & PERCENTILE_OPEN);

@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "decide/percentile.h"
 #include "kit/kit.h"
-#include "stats/interval.h"
 #include "stats/stats.h"
 #include "telemetry/system.h"
 
@@ -265,8 +265,11 @@ static void add_figures(struct bench *b, const struct scene *s, struct turns *t,
 static void add_pooled(struct bench *b, const struct scene *s, struct pool *pool)
 {
 	double middle = median(pool->shift, pool->n);
-	struct interval i = interval_percentile(pool->shift, pool->n, 50, LEVEL);
+	struct interval i;
 
+	if (!pool->n)
+		return;
+	i = percentile_ranks(pool->shift, pool->n, 50, 1, LEVEL);
 	if (isinf(i.low) || isinf(i.high))
 		return;
 	bench_add(b, "us", i.low, "%s: shift of p99, all pairs, 95 %%", s->name);

@@ -62,6 +62,7 @@ static const struct command commands[] = {
 	{ "dashboard", "the results store as pages and as an API", cmd_dashboard },
 	{ "ingest", "results into the store, or to a dashboard", cmd_ingest },
 	{ "export", "runs of the store as CSV or JSON lines", cmd_export },
+	{ "trends", "whether a metric of the store changed lately, for cron and CI", cmd_trends },
 	{ "backup", "a store as one file", cmd_backup },
 	{ "restore", "a store from a backup", cmd_restore },
 	{ "store check", "check that a store is whole", cmd_store_check },

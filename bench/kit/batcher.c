@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "stats/stats.h"
 
 #define NOISE 0.02
 
@@ -36,6 +37,32 @@ static double quick_normal(struct pcg64 *g)
 	return (sum / 65536 - 2) * 1.7320508;
 }
 
+void batcher_draw(struct pcg64 *g, struct engine *e)
+{
+	static const uint32_t budgets[] = { 512, 2048, 8192 };
+
+	*e = (struct engine){ .budget = budgets[pcg64_bounded(g, 0, 2)] };
+	e->max_seqs = (uint32_t)round(batcher_log_uniform(g, 8, 256));
+	e->t0 = batcher_uniform(g, 0.003, 0.015);
+	e->a = 1 / batcher_log_uniform(g, 10e3, 100e3);
+	e->b = batcher_log_uniform(g, 1e-5, 1e-4);
+	e->c = batcher_log_uniform(g, 1e-8, 1e-7);
+	e->prompt = batcher_log_uniform(g, 64, 2048);
+	e->prompt_sd = pcg64_bounded(g, 0, 1) ? batcher_uniform(g, 0.3, 0.8) : 0;
+	e->output = batcher_log_uniform(g, 16, 256);
+	e->is_output_fixed = pcg64_bounded(g, 0, 1);
+}
+
+static struct pcg64 *load_rng(struct batcher *s)
+{
+	return s->load ? s->load : &s->rng;
+}
+
+static double gap(struct batcher *s)
+{
+	return -log(1 - pcg64_double(load_rng(s))) / s->rate;
+}
+
 void batcher_begin(struct batcher *s, const struct engine *e, double rate, uint32_t slots)
 {
 	assert(e->max_seqs <= BATCHER_SEQS_MAX && (slots || rate > 0));
@@ -50,7 +77,7 @@ void batcher_begin(struct batcher *s, const struct engine *e, double rate, uint3
 	s->step = 0;
 	s->cached = 0;
 	memset(s->bucket, 0xff, sizeof(s->bucket));
-	s->next_due = slots ? INFINITY : -log(1 - pcg64_double(&s->rng)) / rate;
+	s->next_due = slots ? INFINITY : gap(s);
 }
 
 static void arrive(struct batcher *s, double due)
@@ -64,9 +91,9 @@ static void arrive(struct batcher *s, double due)
 		s->job = mem_grow(s->job, s->room, sizeof(*s->job));
 	}
 	if (e->prompt_sd > 0)
-		prompt *= exp(e->prompt_sd * (batcher_normal(&s->rng) - e->prompt_sd / 2));
+		prompt *= exp(e->prompt_sd * (batcher_normal(load_rng(s)) - e->prompt_sd / 2));
 	if (!e->is_output_fixed)
-		output *= -log(1 - pcg64_double(&s->rng));
+		output *= -log(1 - pcg64_double(load_rng(s)));
 	j = &s->job[s->n++];
 	*j = (struct job){ .due = due, .first = INFINITY, .end = INFINITY };
 	j->prompt = (uint32_t)fmax(1, fmin(BATCHER_PROMPT_MAX, round(prompt)));
@@ -85,7 +112,7 @@ void batcher_arrivals(struct batcher *s, double until)
 		arrive(s, s->now);
 	while (!s->is_closed && s->next_due <= until) {
 		arrive(s, s->next_due);
-		s->next_due += -log(1 - pcg64_double(&s->rng)) / s->rate;
+		s->next_due += gap(s);
 	}
 }
 
@@ -192,6 +219,26 @@ void batcher_live(struct batcher *s, double until)
 			s->now = s->next_due;
 		}
 	}
+}
+
+double batcher_saturation(struct batcher *s, const struct engine *e, uint32_t n)
+{
+	double *end = mem_array(n, sizeof(*end)), per_s;
+	struct engine willing = *e;
+
+	assert(n >= 4);
+	willing.refuse_at = 0;
+	batcher_begin(s, &willing, 1, n);
+	batcher_arrivals(s, 0);
+	s->is_closed = true;
+	batcher_live(s, INFINITY);
+	for (uint32_t i = 0; i < n; i++)
+		end[i] = s->job[i].end;
+	stats_sort(end, n);
+	per_s = (double)(n / 2) / (end[n * 3 / 4] - end[n / 4]);
+	free(end);
+	s->e = NULL;
+	return per_s;
 }
 
 double batcher_tpot(const struct job *j)

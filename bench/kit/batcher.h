@@ -37,6 +37,7 @@ struct job {
 struct batcher {
 	const struct engine *e;
 	struct pcg64 rng;
+	struct pcg64 *load;     /* of arrivals and lengths, for two runs alike; NULL: rng */
 	double now, next_due;
 	double rate;            /* open loop */
 	uint32_t slots;         /* closed loop: requests at once */
@@ -56,6 +57,13 @@ double batcher_normal(struct pcg64 *g);
 double batcher_uniform(struct pcg64 *g, double low, double high);
 double batcher_log_uniform(struct pcg64 *g, double low, double high);
 
+/* An engine with the loads it gets: the ranges are those of GPUs and models in use. */
+void batcher_draw(struct pcg64 *g, struct engine *e);
+/*
+ * Requests/s when n requests are there at once, over the middle half of completions. What an engine
+ * refuses is not refused here. Empties the model, and leaves the clock where the last one ended.
+ */
+double batcher_saturation(struct batcher *s, const struct engine *e, uint32_t n);
 /*
  * Empties the model, whose rng has been seeded and whose jobs are kept as memory. Poisson arrivals
  * of `rate`, or with slots > 0 a closed loop of so many requests.

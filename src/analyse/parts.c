@@ -201,7 +201,7 @@ static void add_key(struct buf *b, struct value v)
 	}
 }
 
-static const char *text_of(struct arena *a, struct value v)
+const char *parts_cell_text(struct arena *a, struct value v)
 {
 	switch (v.kind) {
 	case VALUE_BOOL:
@@ -234,7 +234,7 @@ static void name_part(struct buf *b, struct arena *a, struct str column, struct 
 		buf_add_str(b, word);
 		buf_add_char(b, '=');
 	}
-	buf_add_text(b, text_of(a, v));
+	buf_add_text(b, parts_cell_text(a, v));
 }
 
 /* Key k tells series apart: two have different values there, or (is_strict) one has none. */
@@ -271,7 +271,7 @@ static void make_name(struct arena *a, const struct series_list *l, struct serie
 			name_part(&name, a, l->key[k], v, ", ");
 		if (!parts_is_missing(v))
 			buf_printf(&id, "%s%.*s=%s", id.len ? " " : "", (int)l->key[k].n,
-				   l->key[k].p, text_of(a, v));
+				   l->key[k].p, parts_cell_text(a, v));
 	}
 	s->name = arena_text(a, name.len ? buf_str(&name) : STR("all runs"));
 	s->id = arena_text(a, id.len ? buf_str(&id) : STR("all"));
@@ -289,7 +289,7 @@ static bool has_same_names(const struct series_list *l)
 }
 
 /* As short as tells them apart: a run of another kind, without most keys, lengthens no name. */
-static void make_names(struct arena *a, struct series_list *l)
+void parts_name_series(struct arena *a, struct series_list *l)
 {
 	bool *in_name = arena_alloc(a, l->n_keys + 1);
 
@@ -370,7 +370,7 @@ void parts_series(struct arena *a, const struct rows *rows, const struct str *ke
 	if (out->n)
 		qsort(out->series, out->n, sizeof(*out->series), by_size);
 	out->shown = out->n < ANALYSE_SERIES_MAX ? out->n : ANALYSE_SERIES_MAX;
-	make_names(a, out);
+	parts_name_series(a, out);
 }
 
 void parts_put_series(struct json_writer *w, const struct series_list *l, size_t i)

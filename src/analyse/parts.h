@@ -79,6 +79,8 @@ struct series_list {
 /* Rows for which keep[i] is false are left out; keep NULL: all are in. */
 void parts_series(struct arena *a, const struct rows *rows, const struct str *key, size_t n_keys,
 		  const bool *keep, struct series_list *out);
+/* Names and ids anew, from l->rows. */
+void parts_name_series(struct arena *a, struct series_list *l);
 /* "key": {COL: cell}, "name": text */
 void parts_put_series(struct json_writer *w, const struct series_list *l, size_t i);
 
@@ -88,6 +90,7 @@ void parts_put_double(struct json_writer *w, double v); /* null for NAN; "inf" *
 void parts_put_number(struct json_writer *w, const char *key, double v); /* null for NAN */
 void parts_put_cell(struct json_writer *w, struct value v);
 void parts_put_value(struct json_writer *w, const char *key, struct value v);
+const char *parts_cell_text(struct arena *a, struct value v); /* for people; "none" */
 void parts_put_text(struct json_writer *w, const char *key, const char *text);
 void parts_put_count(struct json_writer *w, const char *key, size_t n);
 void parts_put_interval(struct json_writer *w, const char *key, double low, double high);

@@ -16,6 +16,7 @@
 
 #include "analyse/guard.h"
 #include "analyse/points.h"
+#include "analyse/series.h"
 #include "analyse/sides.h"
 #include "stats/compare.h"
 #include "stats/judge.h"
@@ -40,8 +41,10 @@ struct item {
 
 struct regression {
 	const struct analyse_request *r;
-	struct str *metric, *guard, *key, commit;
-	size_t n_metrics, n_guards, n_keys;
+	struct str *metric, *guard, commit;
+	size_t n_metrics, n_guards;
+	struct series_key key;
+	struct keyed keyed;
 	enum mode mode;
 	struct side baseline;
 	double effect, p;          /* effect NAN: the metric's own */
@@ -134,21 +137,14 @@ static void add_columns(struct regression *g, const struct str *from, size_t n)
 
 static int read_request(struct regression *g, struct err *e)
 {
-	const struct json_value *series = json_get(g->r->body, "series");
-	static const struct str place[] = { { "timestamp", 9 }, { "provenance.engine_commit", 24 } };
-
 	if (read_metrics(g, e) < 0 || read_policy(g, e) < 0 || read_baseline(g, e) < 0 ||
-	    points_axis(g->r, &g->place.axis, e) < 0 ||
-	    parts_columns(g->r, "series", &g->key, &g->n_keys, e) < 0)
+	    points_axis(g->r, &g->place.axis, e) < 0 || series_key(g->r, &g->key, e) < 0)
 		return -1;
-	if (!series || series->kind == JSON_NULL)
-		g->key = parts_present(g->r, parts_series_default, &g->n_keys);
-	g->column = arena_alloc(g->r->arena, (g->n_keys + 2 + GUARD_COLUMNS + g->n_guards +
-					      g->n_metrics) * sizeof(*g->column));
-	add_columns(g, g->key, g->n_keys);
-	g->place.timestamp = g->n_columns;
-	g->place.commit = g->n_columns + 1;
-	add_columns(g, place, 2);
+	g->column = arena_alloc(g->r->arena, (g->key.n + POINT_COLUMNS + GUARD_COLUMNS +
+					      g->n_guards + g->n_metrics) * sizeof(*g->column));
+	add_columns(g, g->key.column, g->key.n);
+	g->place.first = g->n_columns;
+	add_columns(g, points_columns, POINT_COLUMNS);
 	g->first_guard = g->n_columns;
 	add_columns(g, guard_columns, GUARD_COLUMNS);
 	g->first_own = g->n_columns;
@@ -523,6 +519,9 @@ static void judge_all(struct regression *g, struct json_writer *w, const struct 
 	if (l->n > l->shown)
 		parts_note(&g->notes, "%zu series; the %zu with the most runs were looked at", l->n,
 			   l->shown);
+	if (!g->n_items)
+		parts_note(&g->notes, !g->rows.n ? "no run matches the filter" :
+			   "none of the %zu runs has a metric that was asked for", g->rows.n);
 	counting_put(w, g->counting, g->n_metrics);
 	counting_notes(g->counting, g->n_metrics, &g->notes);
 	parts_put_notes(w, &g->notes);
@@ -531,12 +530,13 @@ static void judge_all(struct regression *g, struct json_writer *w, const struct 
 int analyse_regression(const struct analyse_request *r, struct json_writer *w, struct err *e)
 {
 	struct regression g = { .r = r, .notes.arena = r->arena };
-	struct series_list l;
 	bool *keep;
 
 	if (read_request(&g, e) < 0 || load(&g, &keep, e) < 0)
 		return -1;
-	parts_series(r->arena, &g.rows, g.key, g.n_keys, keep, &l);
-	judge_all(&g, w, &l);
+	g.place.metric = g.first_metric;
+	points_choose(&g.rows, keep, r->arena, &g.place);
+	series_make(r, &g.key, &g.rows, g.place.first + POINT_VERSION, keep, &g.keyed);
+	judge_all(&g, w, &g.keyed.list);
 	return 0;
 }

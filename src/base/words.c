@@ -90,3 +90,24 @@ void words_add(struct words *w, char *word)
 	w->v[w->n++] = word;
 	w->v[w->n] = NULL;
 }
+
+void words_quote(struct buf *out, struct str word)
+{
+	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+				    "@%+=:,./-_";
+	bool is_plain = word.n > 0;
+
+	for (size_t i = 0; i < word.n; i++)
+		is_plain = is_plain && word.p[i] && strchr(plain, word.p[i]);
+	if (is_plain) {
+		buf_add_str(out, word);
+		return;
+	}
+	buf_add_char(out, '\'');
+	for (size_t i = 0; i < word.n; i++)
+		if (word.p[i] == '\'')
+			buf_add_text(out, "'\\''");
+		else if (word.p[i])
+			buf_add_char(out, word.p[i]);
+	buf_add_char(out, '\'');
+}

@@ -19,6 +19,10 @@
  */
 int words_split(struct str text, struct arena *a, char ***argv, size_t *n, struct err *e);
 
+struct buf;
+/* A word as a POSIX shell reads it back, in quotes where it needs them; zero bytes are left out. */
+void words_quote(struct buf *out, struct str word);
+
 /* Of a list that ends with NULL; NULL: none. */
 static inline size_t words_count(char *const *list)
 {

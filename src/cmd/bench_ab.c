@@ -8,29 +8,45 @@
 #include "base/file.h"
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/target.h"
 #include "json/write.h"
 #include "run/ab.h"
 
+#define EXIT_GATE 3
 #define EXIT_INTERRUPTED 130
 #define MINUTES_DEFAULT 20
 #define PAIRS_DEFAULT 1000
+#define READY_DEFAULT_S 1800 /* compilation and a large model from a cold disk */
+#define GRACE_DEFAULT_S 30
 
 struct bench_ab_opts {
-	struct opt_list base_url, metric;
+	struct opt_list base_url, serve_cmd, metric;
 	double min_effect;            /* per cent */
 	double max_minutes, block;
 	int64_t max_pairs;
-	bool until_decided;
-	const char *output_json;
+	bool until_decided, allow_unjudged;
+	double server_ready_timeout, server_grace;
+	const char *server_logs, *fail_if, *output_json;
 };
+
+static const char *const gates[] = { "worse", NULL };
 
 #define A(member, flag, ...) OPT(struct bench_ab_opts, member, flag, __VA_ARGS__)
 static const struct opt rows[] = {
 	A(base_url, "base-url", .flags = OPT_EACH, .arg = "URL",
 	  .help = "a server, given twice: first A, the baseline, then B"),
+	A(serve_cmd, "serve-cmd", .flags = OPT_EACH, .arg = "COMMAND",
+	  .help = "in place of --base-url, given twice: how A and B are started, such as 'vllm serve "
+		  "MODEL --port 8001'; both run at once, on ports of their own"),
+	A(server_ready_timeout, "server-ready-timeout", .arg = "SECONDS", .min = 1, .max = 1e6,
+	  .help = "how long a server that is started may take until it answers"),
+	A(server_grace, "server-grace", .arg = "SECONDS", .min = 0, .max = 1e6,
+	  .help = "how long a server may take to end when asked, before it is killed"),
+	A(server_logs, "server-logs", .arg = "DIR",
+	  .help = "keep the logs of servers that are started there, as a.log and b.log"),
 	A(metric, "metric", .flags = OPT_EACH, .arg = "NAME",
 	  .help = "metric that decides, such as mean_tpot_ms, p99_ttft_ms or output_throughput; "
 		  "several share the error rate, and all must be decided (default: mean_e2el_ms)"),
@@ -44,13 +60,19 @@ static const struct opt rows[] = {
 	A(block, "block-seconds", .arg = "SECONDS", .max = 86400,
 	  .help = "length of a block; 0: the longest of 10 s, 10 end-to-end times and the time for "
 		  "100 requests"),
+	A(fail_if, "fail-if", .choices = gates,
+	  .help = "exit with 3 when a metric that decides is worse, unless it is certain that the "
+		  "change is below the minimum effect, and when that cannot be judged"),
+	A(allow_unjudged, "allow-unjudged",
+	  .help = "an answer that is undecided or not comparable does not fail --fail-if"),
 	A(output_json, "output-json", .arg = "FILE",
 	  .help = "write the result and the values of every pair as JSON"),
 };
 
 static const struct bench_ab_opts defaults = {
 	.min_effect = 100 * PAIRED_EFFECT_MIN, .max_minutes = MINUTES_DEFAULT,
-	.max_pairs = PAIRS_DEFAULT,
+	.max_pairs = PAIRS_DEFAULT, .server_ready_timeout = READY_DEFAULT_S,
+	.server_grace = GRACE_DEFAULT_S,
 };
 
 static const struct opt_foreign serve_options = {
@@ -59,12 +81,15 @@ static const struct opt_foreign serve_options = {
 
 static const struct opt_set set = {
 	.command = "bench ab",
-	.summary = "Compares two running servers under the same load in turn, and stops when it is "
-		   "decided which is better.",
+	.summary = "Compares two servers under the same load in turn, and stops when it is decided "
+		   "which is better.",
 	.usage = "--base-url A --base-url B [options] [options of bench serve]",
 	.epilog = "Example:\n"
 		  "  profllm bench ab --base-url http://one:8000 --base-url http://two:8000 \\\n"
 		  "      --model MODEL --random-input-len 512 --random-output-len 128 --request-rate 10\n"
+		  "  profllm bench ab --serve-cmd 'vllm serve MODEL --port 8001' \\\n"
+		  "      --serve-cmd 'vllm serve MODEL --port 8002 --max-num-seqs 64' \\\n"
+		  "      --random-input-len 512 --random-output-len 128 --request-rate 10 --fail-if worse\n"
 		  "The load is described by the options of `profllm bench serve`.",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows), .defaults = &defaults,
 	.bytes = sizeof(defaults), .foreign = &serve_options,
@@ -109,17 +134,40 @@ static int add_metric(struct talk *t, const char *name, bool is_judged, struct e
 	return 0;
 }
 
+static int prepare_servers(struct talk *t, struct err *e)
+{
+	const struct bench_ab_opts *o = t->o;
+	const struct opt_list *given = o->serve_cmd.n ? &o->serve_cmd : &o->base_url;
+	bool is_ours = o->serve_cmd.n > 0;
+
+	if (is_ours && o->base_url.n)
+		return err_set(e, ERR_USAGE, "--serve-cmd starts servers and --base-url names running "
+			       "ones; give one of the two, twice");
+	if (given->n != 2)
+		return err_set(e, ERR_USAGE, "%s: expected two servers, got %zu; give the baseline's %s "
+			       "first, then %s again with the other one", is_ours ? "--serve-cmd" : "--base-url",
+			       given->n, is_ours ? "command" : "URL",
+			       is_ours ? "--serve-cmd" : "--base-url");
+	if (!is_ours && strcmp(given->v[0], given->v[1]) == 0)
+		return err_set(e, ERR_USAGE, "--base-url: both servers are %s; a server cannot be "
+			       "compared with itself", given->v[0]);
+	for (unsigned side = 0; side < 2; side++)
+		*(is_ours ? &t->run.serve.cmd[side] : &t->run.url[side]) = given->v[side];
+	t->run.serve.ready_timeout_s = o->server_ready_timeout;
+	t->run.serve.grace_s = o->server_grace;
+	t->run.serve.log_dir = o->server_logs;
+	return 0;
+}
+
 static int prepare(struct talk *t, const struct opt_rest *rest, struct err *e)
 {
 	const struct bench_ab_opts *o = t->o;
 
-	if (o->base_url.n != 2)
-		return err_set(e, ERR_USAGE, "--base-url: expected two servers, got %zu; give the "
-			       "baseline's URL first, then --base-url again with the other one",
-			       o->base_url.n);
-	if (strcmp(o->base_url.v[0], o->base_url.v[1]) == 0)
-		return err_set(e, ERR_USAGE, "--base-url: both servers are %s; a server cannot be "
-			       "compared with itself", o->base_url.v[0]);
+	if (prepare_servers(t, e) < 0)
+		return -1;
+	if (o->allow_unjudged && !o->fail_if)
+		return err_set(e, ERR_USAGE, "--allow-unjudged says what --fail-if lets pass; give "
+			       "--fail-if, too");
 	for (size_t i = 0; i < o->metric.n; i++)
 		if (add_metric(t, o->metric.v[i], true, e) < 0)
 			return -1;
@@ -130,8 +178,6 @@ static int prepare(struct talk *t, const struct opt_rest *rest, struct err *e)
 			return -1;
 	t->run.argc = (int)rest->n;
 	t->run.argv = rest->v;
-	t->run.url[0] = o->base_url.v[0];
-	t->run.url[1] = o->base_url.v[1];
 	t->run.metric = t->metric;
 	t->run.block_s = o->block;
 	t->run.paired.alpha = PAIRED_ALPHA;
@@ -207,6 +253,13 @@ static void on_pair(void *self, const struct ab *ab)
 	buf_release(&out);
 }
 
+static void on_line(void *self, const char *text)
+{
+	(void)self;
+	cli_line(text);
+	fflush(stdout);
+}
+
 static void on_warn(void *self, const char *text)
 {
 	(void)self;
@@ -227,6 +280,11 @@ static const char *const why_names[] = {
 	[PAIRED_STOP_FAILING] = "failing", [PAIRED_STOP_MISSING] = "no values",
 	[PAIRED_STOP_TIME] = "time limit", [PAIRED_STOP_PAIRS] = "pair limit",
 };
+
+static const char *why_name(const struct ab *ab)
+{
+	return ab->why == PAIRED_GO_ON && !ab->is_interrupted ? "error" : why_names[ab->why];
+}
 
 static void add_verdict(const struct talk *t, const struct ab *ab, const char *name,
 			const struct paired_result *r, struct buf *out)
@@ -341,7 +399,7 @@ static void tell(const struct talk *t, const struct ab *ab)
 	buf_printf(&out, "%u pair%s in %s, ended by: %s.\n", ab->paired.pairs,
 		   ab->paired.pairs == 1 ? "" : "s",
 		   fmt_rough_time(time, ab->paired.seconds_warm + ab->paired.seconds),
-		   why_names[ab->why]);
+		   why_name(ab));
 	if (ab->paired.pairs)
 		tell_table(t, ab, &out);
 	cli_out(buf_str(&out));
@@ -395,6 +453,19 @@ static void put_pair(struct json_writer *w, const struct talk *t, const struct a
 	json_end_object(w);
 }
 
+/* Without secrets; null when the server was running already. */
+static void put_command(struct json_writer *w, const char *key, const char *command)
+{
+	struct buf room = { 0 };
+
+	json_key(w, key);
+	if (command)
+		json_put_str(w, redact(str_of(command), &room));
+	else
+		json_put_text(w, NULL);
+	buf_release(&room);
+}
+
 static int save(const struct talk *t, const struct ab *ab, struct err *e)
 {
 	struct buf json = { 0 };
@@ -404,15 +475,17 @@ static int save(const struct talk *t, const struct ab *ab, struct err *e)
 	w.indent = 2;
 	json_begin_object(&w);
 	json_key(&w, "command"), json_put_text(&w, "bench ab");
-	json_key(&w, "A"), json_put_text(&w, t->run.url[0]);
-	json_key(&w, "B"), json_put_text(&w, t->run.url[1]);
+	json_key(&w, "A"), json_put_text(&w, ab->url[0]);
+	json_key(&w, "B"), json_put_text(&w, ab->url[1]);
+	for (unsigned side = 0; side < 2; side++)
+		put_command(&w, side ? "B_command" : "A_command", t->run.serve.cmd[side]);
 	json_key(&w, "seed"), json_put_int(&w, ab->seed);
 	json_key(&w, "salt_key"), json_put_text(&w, *ab->salt_key ? ab->salt_key : NULL);
 	json_key(&w, "min_effect"), json_put_f64(&w, t->o->min_effect / 100);
 	json_key(&w, "block_s"), json_put_f64(&w, ab->block.length_s);
 	json_key(&w, "block_requests"), json_put_int(&w, ab->requests);
 	json_key(&w, "block_requests_not_counted"), json_put_int(&w, ab->skipped);
-	json_key(&w, "ended_by"), json_put_text(&w, why_names[ab->why]);
+	json_key(&w, "ended_by"), json_put_text(&w, why_name(ab));
 	json_key(&w, "seconds");
 	json_put_f64(&w, ab->paired.seconds_warm + ab->paired.seconds);
 	json_key(&w, "metrics");
@@ -432,28 +505,65 @@ static int save(const struct talk *t, const struct ab *ab, struct err *e)
 	return rc < 0 ? err_wrap(e, "--output-json") : 0;
 }
 
-/* 1: no answer can be given. */
+static bool is_incomparable(enum paired_verdict verdict)
+{
+	return verdict == PAIRED_FAILED || verdict == PAIRED_OTHER_WORK ||
+	       verdict == PAIRED_NO_VALUES;
+}
+
+/* --fail-if worse, of one metric; false: it fails. */
+static bool gate_passes(const struct talk *t, const char *name, const struct paired_result *r)
+{
+	struct buf out = { 0 };
+	bool passes = true;
+
+	if (r->verdict == PAIRED_WORSE && !r->is_below) {
+		passes = false;
+		buf_printf(&out, "FAILED: %s is worse by %.1f %%.", name, 100 * fabs(r->change));
+	} else if (r->verdict == PAIRED_UNDECIDED || r->verdict == PAIRED_MOVED ||
+		   is_incomparable(r->verdict)) {
+		passes = t->o->allow_unjudged;
+		buf_printf(&out, "%s: whether %s is worse cannot be judged (%s)%s.",
+			   passes ? "passed" : "FAILED", name, verdict_names[r->verdict],
+			   passes ? ", which --allow-unjudged lets pass" : "");
+	} else if (r->verdict == PAIRED_WORSE) {
+		buf_printf(&out, "passed: %s is worse by less than the minimum effect of %g %%.", name,
+			   t->o->min_effect);
+	} else {
+		buf_printf(&out, "passed: %s is not worse.", name);
+	}
+	cli_line(out.data);
+	buf_release(&out);
+	return passes;
+}
+
+/* 1: no answer can be given; with --fail-if that is its affair. */
 static int status_of(const struct talk *t, const struct ab *ab)
 {
+	int status = 0;
+
 	if (ab->is_interrupted)
 		return EXIT_INTERRUPTED;
 	for (size_t i = 0; i < t->run.paired.n_metrics; i++) {
 		struct paired_result r;
 
+		if (!t->run.paired.metric[i].is_judged)
+			continue;
 		paired_result(&ab->paired, i, &r);
-		if (t->run.paired.metric[i].is_judged && (r.verdict == PAIRED_FAILED ||
-		    r.verdict == PAIRED_OTHER_WORK || r.verdict == PAIRED_NO_VALUES))
-			return 1;
+		if (t->o->fail_if && !gate_passes(t, t->metric[i].name, &r))
+			status = EXIT_GATE;
+		else if (status == 0 && is_incomparable(r.verdict) && !t->o->fail_if)
+			status = 1;
 	}
-	return 0;
+	return status;
 }
 
 int cmd_bench_ab(int argc, char **argv)
 {
 	struct bench_ab_opts opts;
 	struct talk talk = { .o = &opts };
-	struct ab_hooks hooks = { .self = &talk, .warn = on_warn, .paired = on_pair,
-				  .cancel = cli_is_interrupted() };
+	struct ab_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
+				  .paired = on_pair, .cancel = cli_is_interrupted() };
 	struct ab ab = { 0 };
 	struct cli cli;
 	int status = cli_begin(&cli, &set, argc, argv, &opts), rc = 0, end;
@@ -466,7 +576,7 @@ int cmd_bench_ab(int argc, char **argv)
 		rc = ab_run(&talk.run, &hooks, &ab, &cli.err);
 		if (ab.n_pairs) {
 			tell(&talk, &ab);
-			status = status_of(&talk, &ab);
+			status = rc < 0 ? 0 : status_of(&talk, &ab);
 			if (opts.output_json) {
 				struct err unsaved = { 0 };
 

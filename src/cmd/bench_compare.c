@@ -11,10 +11,9 @@
 #include "base/mem.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/gates.h"
 #include "report/compare.h"
 #include "report/compare_tables.h"
-
-#define EXIT_GATE 3
 
 struct compare_args {
 	struct opt_list files;
@@ -24,8 +23,8 @@ struct compare_args {
 	const char *format, *output;
 	bool scaling;
 	const char *scaling_metric;
-	struct opt_list fail_if;
-	bool fail_if_any, allow_unjudged, allow_failures;
+	struct gate_opts gate;
+	bool fail_if_any, allow_failures;
 	bool tables, debug;
 	enum opt_tri plot;
 	const char *xaxis, *latency, *csv_out_dir, *excel_out, *html_out_dir;
@@ -69,14 +68,14 @@ static const struct opt rows[] = {
 	    .help = "Speed-up and efficiency per GPU against the smallest size instead."),
 	ROW(scaling_metric, "scaling-metric", .group = OUTPUT, .arg = "NAME",
 	    .help = "The rate that --scaling looks at."),
-	ROW(fail_if, "fail-if", .group = GATES, .arg = "CONDITION", .flags = OPT_MANY,
+	ROW(gate.fail_if, "fail-if", .group = GATES, .arg = "CONDITION", .flags = OPT_MANY,
 	    .words = "threshold thresholds gate",
-	    .help = "Exit with 3 when it holds with evidence: 'p99_ttft_ms>+5%' is a change, "
-		    "'p99_ttft_ms>500' a value; may be given again."),
+	    .help = "Exit with 3 when it is met with evidence: 'p99_ttft_ms>+5%' is a change, "
+		    "'p99_ttft_ms>500' a value; may be repeated. With one operand each of its runs "
+		    "is judged by itself, on values alone."),
 	ROW(fail_if_any, "fail-if-any", .group = GATES,
 	    .help = "Conditions need no evidence: medians decide."),
-	ROW(allow_unjudged, "allow-unjudged", .group = GATES,
-	    .help = "A condition that cannot be judged does not fail the gate."),
+	GATE_ROWS(struct compare_args, gate, GATES, 0),
 	ROW(allow_failures, "allow-failures", .group = GATES,
 	    .help = "More failed requests than at the baseline do not fail the gate."),
 	ROW(tables, "tables", .group = TABLES,
@@ -109,11 +108,12 @@ static const struct compare_args defaults = {
 static const struct opt_set set = {
 	.command = "bench compare",
 	.summary = "Compares results, folders of results or sweeps with the first of them.",
-	.usage = "BASELINE FILE... [options]",
+	.usage = "[BASELINE] FILE... [options]",
 	.epilog = "Examples:\n"
 		  "  profllm bench compare before/ after/\n"
 		  "  profllm bench compare main.json branch.json --format markdown\n"
 		  "  profllm bench compare base/ new/ --fail-if 'p99_ttft_ms>+5%'\n"
+		  "  profllm bench compare new.json --fail-if 'p99_ttft_ms>200'\n"
 		  "  profllm bench compare suite.json --by experiment\n"
 		  "  profllm bench compare -f a/benchmark_results.json -f b/benchmark_results.json",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
@@ -233,57 +233,65 @@ static int show(const struct compare_args *o, const struct comparison *c, struct
 
 /* ---- the two views ---- */
 
-/* The exit status. What holds is said on stderr, where it does not disturb JSON on stdout. */
-static int check_gates(const struct compare_args *o, const struct comparison *c,
-		       const struct compare_gate *gate)
+/* One operand: nothing is compared, its runs are judged. The exit status; -1 with e. */
+static int judge_runs(const struct compare_args *o, struct gates *g, struct err *e)
 {
-	struct buf lines = { 0 };
-	int status = 0;
+	struct buf notes = { 0 };
+	int rc;
 
-	for (size_t i = 0; i < o->fail_if.n; i++) {
-		enum compare_gate_outcome out =
-			compare_gate_check(c, &gate[i], o->fail_if_any, &lines);
-
-		if (out == GATE_HOLDS || (out == GATE_UNKNOWN && !o->allow_unjudged))
-			status = EXIT_GATE;
-	}
-	if (o->fail_if.n && !o->allow_failures && compare_gate_failures(c, &lines))
-		status = EXIT_GATE;
-	if (lines.len)
-		fputs(lines.data, stderr);
-	buf_release(&lines);
-	return status;
+	if (o->format || o->output || o->fail_if_any)
+		return err_set(e, ERR_USAGE, "--%s: %s has nothing to be compared with; name a baseline "
+			       "before it", o->format ? "format" : o->output ? "output" : "fail-if-any",
+			       o->files.v[0]);
+	rc = compare_gate_runs(o->files.v[0], g->gate, g->n, &g->log, &notes, e);
+	if (notes.len)
+		fputs(notes.data, stderr);
+	buf_release(&notes);
+	return rc < 0 ? -1 : gates_end(g, "bench compare", e);
 }
 
 /* The exit status; -1 with e. */
-static int changes(const struct compare_args *o, struct cli *cli)
+static int changes(const struct compare_args *o, struct gates *g, struct cli *cli)
 {
-	struct compare_gate *gate = arena_alloc(&cli->arena, (o->fail_if.n + 1) * sizeof(*gate));
-	const char **also = arena_alloc(&cli->arena, (o->fail_if.n + 2) * sizeof(*also));
+	const char **also = arena_alloc(&cli->arena, (g->n + 1) * sizeof(*also));
 	struct compare_opts opts = {
 		.alpha = o->alpha, .level = 0.95, .metrics = o->metrics, .is_all = o->all,
 		.min_effect = o->min_effect < 0 ? -1 : o->min_effect / 100, .ignore = o->ignore,
 		.is_any_model = o->across_models || o->by, .by = o->by,
 		.is_each_run = o->assume_independent,
-		.also = also,
+		.also = also, .n_also = g->n,
 	};
 	struct comparison c = { 0 };
-	int rc = 0;
+	int rc;
 
-	if (o->files.n < (o->scaling || o->by ? 1 : 2))
-		return err_set(&cli->err, ERR_USAGE, "a baseline and at least one other result are "
-			       "needed; %zu given (--by NAME splits one)", o->files.n);
-	for (size_t i = 0; rc == 0 && i < o->fail_if.n; i++) {
-		rc = compare_gate_parse(&gate[i], o->fail_if.v[i], &cli->arena, &cli->err);
-		also[opts.n_also++] = gate[i].key;
-	}
-	if (rc == 0)
-		rc = compare_build(&c, &opts, o->files.v, o->files.n, &cli->arena, &cli->err);
+	for (size_t i = 0; i < g->n; i++)
+		also[i] = g->gate[i].key;
+	rc = compare_build(&c, &opts, o->files.v, o->files.n, &cli->arena, &cli->err);
 	if (rc == 0)
 		rc = show(o, &c, &cli->err);
-	if (rc == 0)
-		rc = check_gates(o, &c, gate);
+	if (rc == 0 && g->n) {
+		for (size_t i = 0; i < g->n; i++)
+			compare_gate_check(&c, &g->gate[i], o->fail_if_any, &g->log);
+		if (!o->allow_failures)
+			compare_gate_failures(&c, &g->log);
+		rc = gates_end(g, "bench compare", &cli->err);
+	}
 	compare_release(&c);
+	return rc;
+}
+
+static int compare(const struct compare_args *o, struct cli *cli)
+{
+	struct gates g;
+	int rc;
+
+	if (gates_begin(&g, &o->gate, &cli->arena, &cli->err) < 0)
+		return -1;
+	if (o->files.n > 1 || o->scaling || o->by)
+		return changes(o, &g, cli);
+	rc = g.n ? judge_runs(o, &g, &cli->err) :
+	     err_set(&cli->err, ERR_USAGE, "a baseline and at least one other result are needed; "
+		     "%zu given (--by NAME splits one, --fail-if CONDITION judges one)", o->files.n);
 	return rc;
 }
 
@@ -304,7 +312,7 @@ static int tables(const struct compare_args *o, struct cli *cli)
 	struct buf text = { 0 };
 	int rc;
 
-	if (o->fail_if.n)
+	if (o->gate.fail_if.n)
 		return err_set(&cli->err, ERR_USAGE, "--fail-if judges changes and has no meaning with "
 			       "--tables");
 	rc = tables_compare(&opts, o->files.v, o->files.n, &cli->arena, &text, &cli->err);
@@ -334,7 +342,7 @@ int cmd_bench_compare(int argc, char **argv)
 				   o.excel_out) :
 	     o.files.n == 0 ? err_set(&cli.err, ERR_USAGE, "no result is named; a baseline and others "
 				      "are expected") :
-	     (o.tables || is_tables) && !o.scaling ? tables(&o, &cli) : changes(&o, &cli);
+	     (o.tables || is_tables) && !o.scaling ? tables(&o, &cli) : compare(&o, &cli);
 	status = cli_end(&cli);
 	free(all);
 	return rc > 0 ? rc : status;

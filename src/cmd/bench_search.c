@@ -9,7 +9,6 @@
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/sweep_talk.h"
-#include "run/search.h"
 #include "run/sweep_search.h"
 
 #define GROUP_WORKLOAD "workload"
@@ -62,19 +61,21 @@ static const struct opt sla_rows[] = {
 	OPT(struct sweep_opts, sla_variable, "sla-variable", .choices = sla_variables,
 	    .group = GROUP_SLA, .help = "what is varied; of conversations, request_rate is how many "
 		    "begin per second, and max_sessions how many are under way at once"),
-	OPT(struct sweep_opts, sla_search, "sla-search", .choices = search_kinds,
+	OPT(struct sweep_opts, sla_search, "sla-search", .choices = sla_searches,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
-	    .help = "how the largest level is looked for: ours, or one of upstream's two ways, "
-		    "which make every run of every level"),
+	    .help = "how the largest level is found: capacity (the default) counts slow requests at "
+		    "loads around it and gives an interval; bisect and interpolate are upstream's, "
+		    "and the default for conversations and other limits"),
+	OPT(struct sweep_opts, base_url, "base-url", .arg = "URL", .flags = OPT_OURS,
+	    .group = GROUP_SLA_OURS, .help = "search on the server that runs there; none is started"),
+	FIND_ROWS(struct sweep_opts, GROUP_SLA_OURS),
 	OPT(struct sweep_opts, sla_max, "sla-max", .arg = "N", .min = 2, .max = 1e9,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "the level that stands for infinite load, which is measured first"),
-	OPT(struct sweep_opts, sla_confidence, "sla-confidence", .arg = "P", .min = 0.5,
-	    .max = 0.9999, .flags = OPT_OURS, .group = GROUP_SLA_OURS,
-	    .help = "of the interval, and of a verdict before a level's other runs are saved"),
 	OPT(struct sweep_opts, sla_tolerance, "sla-tolerance", .arg = "SHARE", .min = 0, .max = 0.5,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
-	    .help = "how near is near enough, as a share of the level; 0: the exact one"),
+	    .help = "of bisect and interpolate: how near is near enough, as a share of the level; 0: the "
+		    "exact one"),
 	OPT(struct sweep_opts, sla_max_failed, "sla-max-failed", .arg = "PERCENT", .min = 0,
 	    .max = 100, .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "a level at which more of the requests fail does not pass, whatever its limits"),

@@ -10,6 +10,7 @@
 
 #include "base/mem.h"
 #include "cmd/cmd.h"
+#include "cmd/serve_find.h"
 #include "cmd/serve_once.h"
 #include "cmd/serve_points.h"
 #include "report/compare.h"
@@ -71,6 +72,8 @@ static int serve(int argc, char **argv, struct err *e)
 		status = cli_end(&cli);
 	else if (opts.compare.is_set)
 		status = compare(&cli, &opts);
+	else if (serve_find_is_wanted(&opts))
+		status = serve_find(&cli, &opts, argc, argv);
 	else if (serve_points_are_wanted(&opts))
 		status = serve_points(&cli, &opts, argc, argv);
 	else

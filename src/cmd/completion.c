@@ -56,7 +56,8 @@ int cmd_completion(int argc, char **argv)
 		cmd_dataset_show_options(), cmd_dataset_compile_options(),
 		cmd_dataset_slices_options(), cmd_dataset_convert_options(),
 		cmd_dashboard_options(), cmd_ingest_options(),
-		cmd_export_options(), cmd_backup_options(), cmd_restore_options(),
+		cmd_export_options(), cmd_trends_options(),
+		cmd_backup_options(), cmd_restore_options(),
 		cmd_store_check_options(), cmd_store_archive_options(), cmd_store_remove_options(),
 		cmd_store_retain_options(), cmd_store_convert_options(), &set,
 	};

@@ -53,6 +53,7 @@ static const struct opt rows[] = {
 	R(check, "check", .group = WHAT,
 	  .help = "see whether it would work, with a short load, and keep nothing"),
 	R(strict, "strict", .group = WHAT, .help = "exit 3 when a verdict is not VALID"),
+	GATE_ROWS(struct run_opts, gate, WHAT, 0),
 	R(upload, "upload", .group = WHAT, .arg = "URL",
 	  .words = "server url",
 	  .help = "send documents and the profiler's traces of their runs to a dashboard "
@@ -327,6 +328,19 @@ static int status_of(struct command_run *c, const struct suite_tally *t, struct 
 	return c->o.strict && t->doubtful ? EXIT_STRICT : 0;
 }
 
+/* How the runs ended comes before what their results are. */
+static int with_gate(struct command_run *c, struct gates *g, int status, struct err *e)
+{
+	struct err own = { 0 };
+	int rc = run_gate(c, g, &own);
+
+	if (rc < 0 && status < 0)
+		cli_warn(own.text);
+	else if (rc < 0)
+		*e = own;
+	return status || rc == 0 ? status : rc;
+}
+
 static char *const *child_words(struct command_run *c)
 {
 	char **words = arena_alloc(&c->arena, 7 * sizeof(*words));
@@ -352,10 +366,12 @@ static int run(struct command_run *c, struct err *e)
 	struct suite_tally tally = { 0 };
 	struct err unsent = { 0 };
 	struct run_events *events;
+	struct gates gates;
 	bool has_run;
 	int status = -1;
 
-	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0)
+	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0 ||
+	    run_gate_check(c, &gates, e) < 0)
 		return -1;
 	status = look_ahead(c, false);
 	if (status != 0)
@@ -373,6 +389,7 @@ static int run(struct command_run *c, struct err *e)
 		if (!c->o.member)
 			say_end(c, &tally);
 		status = status_of(c, &tally, e);
+		status = c->o.member ? status : with_gate(c, &gates, status, e);
 	}
 	run_talk_clear(&c->talk);
 	/* What has not run may find another run's document at its place; members' parents send. */

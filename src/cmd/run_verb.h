@@ -4,12 +4,14 @@
  *
  *   run.c       options, what comes before a run, the run, exit status
  *   run_show.c  what is only shown: the plan, checks, the configuration
+ *   run_gate.c  conditions of `require` at the end
  *   run_send.c  documents, and the traces they name, to a dashboard
  *   run_talk.c  what is shown while it runs
  *   run_events.c  what other programs are told while it runs
  */
 #pragma once
 #include "cmd/cli.h"
+#include "cmd/gates.h"
 #include "cmd/run_talk.h"
 #include "engine/extra.h"
 #include "experiment/config.h"
@@ -24,6 +26,7 @@ struct run_opts {
 	bool is_resumed, dry_run, check, strict, show_log, upload_spool, no_upload_traces;
 	bool print_config, print_schema, print_keys, is_bounded;
 	const char *plan;
+	struct gate_opts gate;
 	struct opt_int jobs;
 	const char *upload, *token_file, *progress, *member, *args_file, *events;
 };
@@ -52,6 +55,13 @@ int run_plan(struct command_run *c, struct err *e);
 int run_check(struct command_run *c);
 /* --print-config. */
 void run_print_config(struct command_run *c);
+
+/* ---- run_gate.c ---- */
+
+/* Before anything is run: whether --junit and --summary can be written, and of what. */
+int run_gate_check(struct command_run *c, struct gates *g, struct err *e);
+/* Every chosen member's document by its conditions: 0, GATE_EXIT, or -1 with e. */
+int run_gate(struct command_run *c, struct gates *g, struct err *e);
 
 /* ---- run_send.c ---- */
 

@@ -7,11 +7,13 @@
 #include "base/mem.h"
 #include "base/trace.h"
 #include "cmd/charts.h"
+#include "cmd/gates.h"
 #include "cmd/live.h"
 #include "cmd/plots.h"
 #include "cmd/progress.h"
 #include "cmd/target.h"
 #include "run/dump.h"
+#include "run/hold.h"
 #include "run/load_plot.h"
 #include "run/point.h"
 #include "run/presets.h"
@@ -30,7 +32,10 @@ struct talk {
 	struct repeat runs;
 	struct target target; /* the result's file, which plots are named after */
 	struct err err; /* of storing what was measured */
+	struct slo slo; /* --slo; n 0: no limits */
+	bool is_not_held; /* a run that does not hold them, or cannot be judged */
 	struct serve_outcome *outcome;
+	struct gates *gates;
 };
 
 static void on_line(void *self, const char *text)
@@ -248,6 +253,11 @@ static void on_measured(void *self, struct point *point)
 	free(charts);
 	cli_out(buf_str(&text));
 	fflush(stdout);
+	buf_reset(&text);
+	if (talk->slo.n && hold_tell(&talk->slo, talk->opts, point, scored, &text) != HOLDS_PASSES)
+		talk->is_not_held = true;
+	cli_out(buf_str(&text));
+	fflush(stdout);
 	buf_release(&text);
 	if (point->failure && !point->is_interrupted) {
 		err_set(&e, ERR_RUN, "%s (%s; %u failed)", point->failure,
@@ -295,6 +305,25 @@ static void count_asked(const struct report *r, struct serve_outcome *out)
 	}
 }
 
+/* Conditions are held against the result that would be saved. The status of a failed run wins. */
+static int judge(struct talk *talk, const struct scored *scored, int status)
+{
+	struct buf json = { 0 };
+	struct err e = { 0 };
+	int rc;
+
+	if (!talk->gates->n)
+		return status;
+	rc = report_result_json(&scored->report, &json, &e);
+	if (rc == 0)
+		rc = gates_judge_json(talk->gates, buf_str(&json), "", &e);
+	if (rc == 0)
+		rc = gates_end(talk->gates, "bench serve", &e);
+	add_error(&talk->err, &e);
+	buf_release(&json);
+	return rc < 0 ? 1 : status ? status : rc;
+}
+
 /* All runs are over: of several, the one in the middle is saved, with the values of all. */
 static int finish(struct talk *talk)
 {
@@ -302,6 +331,7 @@ static int finish(struct talk *talk)
 	struct repeat_run *saved = repeat_median(&talk->runs);
 	struct buf table = { 0 }, json = { 0 };
 	struct err e = { 0 };
+	int status;
 
 	if (talk->runs.n > 1) {
 		repeat_table(&talk->runs, &table);
@@ -327,7 +357,8 @@ static int finish(struct talk *talk)
 	add_error(&talk->err, &e);
 	buf_release(&table);
 	buf_release(&json);
-	return talk->err.code ? 1 : status_of(o, &talk->runs);
+	status = talk->err.code ? 1 : status_of(o, &talk->runs);
+	return judge(talk, &saved->scored, status == 0 && talk->is_not_held ? EXIT_STRICT : status);
 }
 
 static int write_dump(const struct serve_opts *o, const struct point *p, struct err *e)
@@ -372,10 +403,21 @@ static void plot_load(struct talk *talk, const struct point *point)
 	buf_release(&note);
 }
 
-static int run(const struct serve_opts *o, const struct serve_derived *d,
-	       struct serve_outcome *outcome, struct err *e)
+/* Nothing was measured: whoever waits for the files learns why. */
+static void judge_none(struct gates *g, const struct err *why)
 {
-	struct talk talk = { .opts = o, .derived = d, .outcome = outcome };
+	struct err e = { 0 };
+
+	gate_judge_none(g->gate, g->n, why->text, "", &g->log);
+	if (gates_end(g, "bench serve", &e) < 0)
+		cli_warn(e.text);
+}
+
+static int run(const struct serve_opts *o, const struct serve_derived *d, const struct slo *slo,
+	       struct gates *gates, struct serve_outcome *outcome, struct err *e)
+{
+	struct talk talk = { .opts = o, .derived = d, .outcome = outcome, .slo = *slo,
+			     .gates = gates };
 	struct run_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
 				   .progress = on_progress, .bytes = on_bytes,
 				   .measured = on_measured, .cancel = cli_is_interrupted() };
@@ -403,6 +445,8 @@ static int run(const struct serve_opts *o, const struct serve_derived *d,
 		plot_load(&talk, &point);
 	if (talk.runs.n) /* also when a later run failed */
 		status = finish(&talk);
+	else if (rc < 0)
+		judge_none(gates, e);
 	add_error(e, &talk.err);
 	add_error(e, &undumped);
 	target_release(&talk.target);
@@ -423,9 +467,63 @@ static void print_pattern(const struct serve_opts *o, const struct opt_result *g
 	buf_release(&flags);
 }
 
+/* "p95_ttft_ms" of a top-level key: the percentile's number, what is between, and "_ms". */
+static bool is_block_key(const char *key, struct str *statistic, struct str *metric)
+{
+	struct str rest = str_of(key);
+
+	*statistic = str_cut(&rest, '_');
+	*metric = rest;
+	if (!str_ends(rest, STR("_ms")) || memchr(rest.p, '.', rest.n))
+		return false;
+	metric->n -= strlen("_ms");
+	return statistic->n > 1 && *statistic->p == 'p' &&
+	       statistic->p[1] >= '0' && statistic->p[1] <= '9';
+}
+
+/* Before an hour of load: whether the result will have what the conditions are on. */
+static int check_gates(const struct gates *g, const struct serve_derived *d, struct err *e)
+{
+	static const struct { const char *name; unsigned bit; } blocks[] = {
+		{ "ttft", SERVE_TTFT }, { "tpot", SERVE_TPOT }, { "itl", SERVE_ITL },
+		{ "e2el", SERVE_E2EL },
+	};
+
+	for (size_t i = 0; i < g->n; i++) {
+		const struct gate *one = &g->gate[i];
+		struct str statistic, metric;
+		bool is_there = false;
+		double v = -1;
+
+		if (one->is_relative)
+			return err_set(e, ERR_USAGE, "--fail-if '%s': a change needs a baseline; bench "
+				       "compare BASELINE FILE --fail-if judges changes", one->text);
+		if (gate_check_key(one->key, e) < 0)
+			return err_wrap(e, "--fail-if '%s'", one->text);
+		if (strcmp(one->key, "request_goodput") == 0 && !d->n_goodput)
+			return err_set(e, ERR_USAGE, "--fail-if '%s': goodput is computed with --goodput "
+				       "alone; add --goodput with its limits", one->text);
+		if (!is_block_key(one->key, &statistic, &metric))
+			continue;
+		for (size_t k = 0; k < sizeof(blocks) / sizeof(*blocks); k++)
+			if (str_is(metric, blocks[k].name) && !(d->metrics & blocks[k].bit))
+				return err_set(e, ERR_USAGE, "--fail-if '%s': %s is not computed; add it to "
+					       "--percentile-metrics", one->text, blocks[k].name);
+		str_to_f64((struct str){ statistic.p + 1, statistic.n - 1 }, &v);
+		for (size_t k = 0; k < d->n_percentiles; k++)
+			is_there |= !(d->percentile[k] < v) && !(d->percentile[k] > v);
+		if (!is_there)
+			return err_set(e, ERR_USAGE, "--fail-if '%s': this percentile is not computed; "
+				       "add %g to --metric-percentiles", one->text, v);
+	}
+	return 0;
+}
+
 int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *out)
 {
 	struct serve_derived derived = { 0 };
+	struct slo slo = { .n = 0 };
+	struct gates gates;
 	int status, rc = -1;
 
 	if (serve_presets(opts, &cli->result, &cli->arena, &cli->err) < 0)
@@ -436,10 +534,14 @@ int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *o
 	print_pattern(opts, &cli->result);
 	if (opts->trace)
 		trace_enable(opts->trace); /* its row refused unknown names */
-	if (serve_opts_check(opts, &cli->result, &cli->arena, &derived, &cli->err) == 0) {
+	if (opts->slo && slo_parse("--slo", opts->slo, &cli->arena, &slo, &cli->err) < 0)
+		goto done;
+	if (serve_opts_check(opts, &cli->result, &cli->arena, &derived, &cli->err) == 0 &&
+	    gates_begin(&gates, &opts->gate, &cli->arena, &cli->err) == 0 &&
+	    check_gates(&gates, &derived, &cli->err) == 0) {
 		cli_flush_notes(cli);
 		if (check_outputs(opts, &derived, &cli->err) == 0)
-			rc = run(opts, &derived, out, &cli->err);
+			rc = run(opts, &derived, &slo, &gates, out, &cli->err);
 	}
 done:
 	status = cli_end(cli);

@@ -158,6 +158,10 @@ static int give_point(const struct points *p, size_t i, struct cli *cli, struct 
 		give(&g, "record", named(p, o->record_path, i));
 	if (o->output_json)
 		give(&g, "output-json", named(p, o->output_json, i));
+	if (o->gate.junit)
+		give(&g, "junit", named(p, o->gate.junit, i));
+	if (o->gate.summary)
+		give(&g, "summary", named(p, o->gate.summary, i));
 	if (o->dump_workload && strcmp(o->dump_workload, "-") != 0)
 		give(&g, "dump-workload", named(p, o->dump_workload, i));
 	return g.rc;

@@ -17,7 +17,7 @@
 #define BRACKET_RATIO 1.2
 #define SATURATE_REQUESTS 200
 /* Levels that bracket: seconds, requests, end-to-end times without load. */
-#define SHORT_S 10.0
+#define SHORT_PART 6.0         /* of the shortest measuring level */
 #define SHORT_E2E 8.0
 #define SHORT_REQUESTS 100.0
 #define LONG_REQUESTS 400.0
@@ -156,8 +156,9 @@ static double rounded(const struct capacity_search *s, double load)
 static void ask_short(struct capacity_search *s, double load, bool is_full)
 {
 	double rate = capacity_rate_of(s, load);
-	double first = fmax(fmax(SHORT_S, SHORT_E2E * s->e2e_s), SHORT_REQUESTS / rate);
+	double first = fmax(s->o.level_s / SHORT_PART, SHORT_E2E * s->e2e_s);
 
+	first = fmax(first, SHORT_REQUESTS / rate);
 	s->step = (struct capacity_step){
 		.ask = CAPACITY_LEVEL, .load = load, .look_s = first, .is_bracketing = true,
 		.hold_s = fmax(LONG_TIMES * first, LONG_REQUESTS / rate), .warmup_s = WARMUP_S,
@@ -274,12 +275,13 @@ static void next_short(struct capacity_search *s)
 		ask_end(s);
 }
 
-static void begin_bracketing(struct capacity_search *s)
+/* saturated: requests/s, or at once, that saturate the server; 0: unknown. */
+static void begin_bracketing(struct capacity_search *s, double saturated)
 {
 	double top = is_whole(s) ? TOP_AT_ONCE : TOP_SHARE;
 
 	s->is_bracketing = true;
-	s->high = s->o.has_saturation ? top * s->per_s : 1;
+	s->high = s->o.has_saturation ? top * saturated : 1;
 	if (s->o.load_max > 0)
 		s->high = fmin(s->high, s->o.load_max);
 	s->low = s->high / BOTTOM_SHARE;
@@ -326,10 +328,15 @@ struct capacity_search *capacity_new(const struct capacity_opts *o)
 
 		assert(l->is_mean ? l->value > 0 : l->quantile > 0 && l->quantile < 1);
 	}
+	assert(o->failed_share >= 0 && o->failed_share < 1);
 	assert(o->precision > 0 && o->precision < 1 && o->budget_s > 0);
 	assert(o->load_min >= 0 && o->load_max >= 0 && o->load_max <= CAPACITY_LOAD_MAX);
 	assert(!(o->load_max > 0) || o->load_min < o->load_max);
 	s->o = *o;
+	if (!(s->o.level_s > 0))
+		s->o.level_s = CAPACITY_LEVEL_S;
+	if (!(s->o.failed_share > 0))
+		s->o.failed_share = CAPACITY_FAILED_SHARE;
 	s->step = (struct capacity_step){ .ask = CAPACITY_PROBE };
 	s->point = mem_array(CAPACITY_LEVELS_MAX, sizeof(*s->point));
 	s->chosen = mem_array(CAPACITY_LEVELS_MAX, sizeof(*s->chosen));
@@ -384,7 +391,7 @@ void capacity_tell_unloaded(struct capacity_search *s, const struct level *l)
 		s->step = (struct capacity_step){ .ask = CAPACITY_SATURATE,
 						  .requests = SATURATE_REQUESTS };
 	} else {
-		begin_bracketing(s);
+		begin_bracketing(s, 0);
 	}
 }
 
@@ -393,9 +400,8 @@ void capacity_tell_saturation(struct capacity_search *s, const struct capacity_s
 	assert(s->step.ask == CAPACITY_SATURATE);
 	assert(m->per_s > 0 && (!is_whole(s) || m->at_once >= 1));
 	spend(s, m->requests, m->spent_s);
-	s->per_s = is_whole(s) ? m->at_once : m->per_s;
-	begin_bracketing(s);
 	s->per_s = m->per_s;
+	begin_bracketing(s, is_whole(s) ? m->at_once : m->per_s);
 }
 
 enum capacity_look capacity_look(struct capacity_search *s, const struct level *l, double at_s,

@@ -19,7 +19,7 @@
  * ten slow ones, and these come in clumps. Capacity is of the server session that was measured.
  *
  * Failed requests break every limit, and there is always a limit on them (limits:
- * CAPACITY_FAILED_SHARE of all requests), whose index is that after the caller's last one. An
+ * failed_share of all requests), whose index is that after the caller's last one. An
  * open loop whose rate is not carried while no limit is broken (no limit on TTFT) is bound by
  * saturation: index after that. The server has to be idle when a level begins.
  *
@@ -41,6 +41,7 @@
 #define CAPACITY_PRECISION 0.03
 #define CAPACITY_BUDGET_S 1200.0
 #define CAPACITY_LOAD_MAX 1e7
+#define CAPACITY_LEVEL_S 60.0
 
 enum capacity_load { CAPACITY_RATE, CAPACITY_CONCURRENCY };
 
@@ -58,6 +59,12 @@ struct capacity_opts {
 	double precision;      /* half width of the interval as a share of the load; 0 < p < 1 */
 	double budget_s;       /* above 0; INFINITY: none */
 	double load_min, load_max; /* the caller's; 0: the search finds its own */
+	/*
+	 * Shortest measuring level, 0: CAPACITY_LEVEL_S; a bracketing one is a sixth of that. Less
+	 * is right only for servers whose busy spells are as much shorter.
+	 */
+	double level_s;
+	double failed_share;       /* allowed, below 1; 0: CAPACITY_FAILED_SHARE */
 	bool has_saturation;
 };
 

@@ -8,8 +8,7 @@
 #include "stats/compare.h"
 
 /* Levels that measure. */
-#define HOLD_MIN_S 60.0
-#define HOLD_MAX_S 180.0
+#define HOLD_MAX 3.0           /* times the shortest one */
 #define HOLD_E2E 30.0
 #define HOLD_REQUESTS 1000.0
 #define LEAST_E2E 8.0
@@ -37,7 +36,7 @@ struct capacity_limit capacity_limit_of(const struct capacity_search *s, size_t 
 	assert(j < capacity_limits(s));
 	if (j < s->o.limits)
 		return s->o.limit[j];
-	return (struct capacity_limit){ .quantile = 1 - CAPACITY_FAILED_SHARE };
+	return (struct capacity_limit){ .quantile = 1 - s->o.failed_share };
 }
 
 /* Requests/s that a load is expected to finish. */
@@ -52,9 +51,9 @@ double capacity_rate_of(const struct capacity_search *s, double load)
 
 double capacity_hold_of(const struct capacity_search *s, double load)
 {
-	double hold = fmax(HOLD_MIN_S, HOLD_E2E * s->e2e_s);
+	double hold = fmax(s->o.level_s, HOLD_E2E * s->e2e_s);
 
-	hold = fmin(HOLD_MAX_S, fmax(hold, HOLD_REQUESTS / capacity_rate_of(s, load)));
+	hold = fmin(HOLD_MAX * s->o.level_s, fmax(hold, HOLD_REQUESTS / capacity_rate_of(s, load)));
 	return fmax(hold, LEAST_E2E * s->e2e_s); /* servers that take minutes for one answer */
 }
 

@@ -37,23 +37,24 @@ static void take_batch(struct level_batch *b, const struct level_request *r, siz
 		       size_t limits)
 {
 	double sum[LEVEL_LIMITS_MAX] = { 0 };
-	size_t values = 0;
+	size_t values[LEVEL_LIMITS_MAX] = { 0 };
 
 	for (size_t i = 0; i < n; i++) {
 		bool has_value = r[i].value && !r[i].is_failed && isfinite(r[i].end_s);
 
-		values += has_value;
 		for (size_t j = 0; j < limits; j++) {
 			bool is_slow = r[i].is_failed || (r[i].slow >> j & 1);
 
 			b->n[j] += is_slow || !(r[i].open >> j & 1);
 			b->slow[j] += is_slow;
-			if (has_value)
+			if (has_value && !isnan(r[i].value[j])) {
 				sum[j] += r[i].value[j];
+				values[j]++;
+			}
 		}
 	}
 	for (size_t j = 0; j < limits; j++)
-		b->mean[j] = values ? sum[j] / (double)values : NAN;
+		b->mean[j] = values[j] ? sum[j] / (double)values[j] : NAN;
 }
 
 /* Mean TTFT of blocks of equal count; a block without any gives none at all. */

@@ -29,7 +29,8 @@ struct level_request {
 	uint32_t slow;       /* bit j: breaks limit j */
 	uint32_t open;       /* bit j: unfinished, and not known yet whether it breaks limit j */
 	bool is_failed;      /* an error or a timeout: breaks every limit */
-	const double *value; /* one per limit, of those on means; NULL: there is no such limit */
+	/* One per limit, of those on means (NAN: it has none); NULL: there is no such limit. */
+	const double *value;
 };
 
 /* A twentieth of the requests in order of their due times. */

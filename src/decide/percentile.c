@@ -114,25 +114,30 @@ static void cut(const double *in_time, size_t n, double above, struct percentile
 	}
 }
 
-/* The ends: ranks of n / phi values, from each end, times phi. */
-static void bound(struct percentile *out, const double *sorted, double q, double level)
+struct interval percentile_ranks(const double *sorted, size_t n, double p, double phi,
+				 double level)
 {
-	double tail = tail_of(level, out->phi), independent = (double)out->n / out->phi;
-	size_t from_below = lower_rank(independent, q, tail);
-	size_t from_above = lower_rank(independent, 1 - q, tail);
+	struct interval out = { -INFINITY, INFINITY };
+	double tail = tail_of(level, phi), independent = (double)n / phi, q = p / 100;
+	size_t from_below, from_above;
 
+	assert(n >= 1 && q > 0 && q < 1);
+	from_below = lower_rank(independent, q, tail);
+	from_above = lower_rank(independent, 1 - q, tail);
 	/* Fewer ranks inwards is the wider interval, hence rounded down. */
 	if (from_below)
-		out->low = sorted[(size_t)((double)from_below * out->phi) - 1];
+		out.low = sorted[(size_t)((double)from_below * phi) - 1];
 	if (from_above)
-		out->high = sorted[out->n - 1 - (size_t)((double)(from_above - 1) * out->phi)];
+		out.high = sorted[n - 1 - (size_t)((double)(from_above - 1) * phi)];
+	return out;
 }
 
 struct percentile percentile_bounds(const double *in_time, const double *sorted, size_t n, double p,
 				    double level)
 {
-	struct percentile out = { .low = -INFINITY, .high = INFINITY, .n = n, .phi = 1 };
+	struct percentile out = { .n = n, .phi = 1 };
 	struct percentile_batches b;
+	struct interval ends;
 
 	assert(n >= 1 && p > 0 && p < 100);
 	out.value = stats_percentile(sorted, n, p);
@@ -141,7 +146,9 @@ struct percentile percentile_bounds(const double *in_time, const double *sorted,
 		out.phi = percentile_dispersion(&b);
 		out.correlation = percentile_correlation(&b);
 	}
-	bound(&out, sorted, p / 100, level);
+	ends = percentile_ranks(sorted, n, p, out.phi, level);
+	out.low = ends.low;
+	out.high = ends.high;
 	out.needed = percentile_needed(PERCENTILE_INTERVAL, p, out.phi, level);
 	out.unmarked = percentile_needed(PERCENTILE_UNMARKED, p, out.phi, level);
 	if (n < out.unmarked)

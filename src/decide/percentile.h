@@ -7,7 +7,7 @@
  * variance of the number of values above the sample's own percentile in 20 batches of equal count
  * in time order, over what independent values would have, at least 1. With phi above 1 the tails
  * are those of Student's t with 19 degrees of freedom in place of the normal law's, because phi is
- * an estimate from 20 batches. With phi = 1 the interval is stats/interval.h's.
+ * an estimate from 20 batches. With phi = 1 the interval is the exact one of order statistics.
  *
  * Twenty batches are too few when what clumps the requests lasts longer than a batch: neighbouring
  * batches then resemble each other, and the interval is still too narrow (PERCENTILE_CLUMPED).
@@ -17,6 +17,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "stats/interval.h"
+
+#define PERCENTILE_LEVEL 0.95         /* of the intervals that are reported */
 #define PERCENTILE_BATCHES 20
 #define PERCENTILE_BEYOND 10          /* independent values beyond it that are asked for */
 #define PERCENTILE_CORRELATION 0.3    /* of the batches' counts: above, the interval is marked */
@@ -43,6 +46,13 @@ enum percentile_need {
 size_t percentile_needed(enum percentile_need need, double p, double phi, double level);
 
 /* ---- one percentile ---- */
+
+/*
+ * The interval of percentile p, 0 < p < 100, of n >= 1 ascending values as if there were n / phi of
+ * them, phi >= 1; its ends are two of the values, infinite where there are too few.
+ */
+struct interval percentile_ranks(const double *sorted, size_t n, double p, double phi,
+				 double level);
 
 enum {
 	PERCENTILE_FEW = 1 << 0,     /* fewer requests than PERCENTILE_UNMARKED needs */

@@ -7,13 +7,14 @@
 #include "base/limits.h"
 #include "experiment/config_parts.h"
 #include "json/write.h"
+#include "report/compare.h"
 
 #define EXPERIMENT_GPUS_MAX 1024 /* of one experiment; as for server.gpus */
 
 /* Keys of a suite are read by suite.h. */
 static const char *const sections[] = {
 	"name", "suite", "tags", "server", "servers", "benchmark", "profiling", "resources",
-	"telemetry", "output", "provenance", "include", "matrix",
+	"telemetry", "output", "provenance", "require", "include", "matrix",
 	"matrix_exclude", "experiments", "import", "repeat", "shuffle", "restart", "jobs",
 	"stop_on_error",
 };
@@ -243,6 +244,55 @@ static void read_output(struct config_reader *r, const struct json_value *tree)
 	};
 }
 
+/* ---- require ---- */
+
+/* Conditions that must hold: what fails is the opposite. */
+static int read_condition(const struct config_reader *r, struct str text, struct gate *out,
+			  struct err *e)
+{
+	static const enum gate_op opposite[] = {
+		[GATE_ABOVE] = GATE_AT_MOST, [GATE_AT_MOST] = GATE_ABOVE,
+		[GATE_BELOW] = GATE_AT_LEAST, [GATE_AT_LEAST] = GATE_BELOW,
+	};
+
+	if (gate_parse(out, text, r->a, e) < 0)
+		return -1;
+	out->op = opposite[out->op];
+	if (out->is_relative)
+		return err_set(e, ERR_USAGE, "'%s': a change needs a baseline; profllm bench compare "
+			       "BASELINE FILE --fail-if judges changes", out->text);
+	if (!mode_is_served(r->x->mode) && compare_is_metric(out->key))
+		return 0;
+	return gate_check_key(out->key, e) < 0 ? err_wrap(e, "'%s'", out->text) : 0;
+}
+
+static void read_require(struct config_reader *r, const struct json_value *tree)
+{
+	const struct json_value *v = config_get(tree, "require");
+	struct gate *gate;
+
+	if (v && (v->kind != JSON_ARRAY || v->count > GATE_CONDITIONS_MAX))
+		config_complain(r->c, r->f, v, "require", "expected a list of at most %d conditions such "
+				"as \"p99_ttft_ms<=200\", got %s", GATE_CONDITIONS_MAX,
+				v->kind == JSON_ARRAY ? "a longer one" : config_got(v, r->a));
+	if (!v || v->kind != JSON_ARRAY || v->count > GATE_CONDITIONS_MAX)
+		return;
+	gate = arena_alloc(r->a, (v->count + 1) * sizeof(*gate));
+	for (size_t i = 0; i < v->count; i++) {
+		const char *path = arena_printf(r->a, "require.%zu", i);
+		const struct json_value *one = &v->item[i];
+		struct err e = { 0 };
+
+		if (one->kind != JSON_STRING)
+			config_complain(r->c, r->f, one, path, "expected a condition such as "
+					"\"p99_ttft_ms<=200\", got %s", config_got(one, r->a));
+		else if (read_condition(r, one->text, &gate[i], &e) < 0)
+			config_complain(r->c, r->f, one, path, "%s", e.text);
+	}
+	r->x->require = gate;
+	r->x->n_require = v->count;
+}
+
 /* ---- what follows from all ---- */
 
 /* A server that GPUs are counted out for gets them, whatever its sizes say. */
@@ -367,6 +417,7 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 	read_telemetry(&r, tree);
 	config_servers(&r, tree);
 	config_bench(&r, tree);
+	read_require(&r, tree);
 	settle_gpus(&r, tree);
 	if (f->n_errors == before)
 		config_rules(&r, tree);

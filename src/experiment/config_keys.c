@@ -18,6 +18,9 @@ static const struct key top[] = {
 	{ "telemetry", "object", "What is watched while load runs" },
 	{ "output", "object", "What is kept, and where it goes" },
 	{ "provenance", "object", "What the document says of the engine's origin: engine_commit, ..." },
+	{ "require", "list of texts",
+	  "Conditions that the results of each run must meet, such as p99_ttft_ms<=200; one that is not "
+	  "met, or cannot be judged, makes the exit status 3" },
 	{ "matrix", "object or list of objects",
 	  "A suite: dotted key to list of values; every combination is an experiment" },
 	{ "experiments", "list of objects", "A suite: each laid over the rest; each has a name" },

@@ -192,6 +192,31 @@ static void put_files(struct document *d)
 	json_end_object(&d->w);
 }
 
+/* As they came out when the document was written. */
+static void put_requirements(struct document *d)
+{
+	const struct experiment *x = d->x;
+	struct gate_log log = { .a = &d->arena };
+
+	if (d->result)
+		gate_judge(x->require, x->n_require, d->result, "", &log);
+	else
+		gate_judge_none(x->require, x->n_require, d->o->reason ? d->o->reason : "it failed", "",
+				&log);
+	json_begin_array(&d->w);
+	for (size_t i = 0; i < log.n; i++) {
+		json_begin_object(&d->w);
+		json_key(&d->w, "condition");
+		document_put_text(d, log.item[i].condition);
+		json_key(&d->w, "outcome");
+		json_put_text(&d->w, gate_outcome_name(log.item[i].outcome));
+		json_key(&d->w, "text");
+		document_put_text(d, log.item[i].text);
+		json_end_object(&d->w);
+	}
+	json_end_array(&d->w);
+}
+
 static void put_end(struct document *d)
 {
 	const struct outcome *o = d->o;
@@ -200,6 +225,10 @@ static void put_end(struct document *d)
 	json_put_text(&d->w, outcome_status_name(o->status));
 	json_key(&d->w, "error");
 	put_error(d);
+	if (d->x->n_require) {
+		json_key(&d->w, "requirements");
+		put_requirements(d);
+	}
 	json_key(&d->w, "warnings");
 	json_begin_array(&d->w);
 	for (size_t i = 0; i < o->n_warnings; i++)

@@ -21,6 +21,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "json/read.h"
+#include "report/gate.h"
 #include "run/multi_turn.h"
 #include "run/serve_opts.h"
 #include "run/server.h"
@@ -112,6 +113,8 @@ struct experiment {
 	const struct json_value *benchmark;  /* every option of the mode, defaults included */
 	const struct json_value *provenance; /* object or NULL: engine_commit, ... */
 	const struct json_value *tags;       /* object or NULL */
+	const struct gate *require;          /* the opposites of what must hold */
+	size_t n_require;
 	const struct json_value *given;      /* the configuration as written, all merged */
 	uint64_t hash;                 /* of all that is configured: --resume keeps equal ones */
 };

@@ -5,29 +5,9 @@
 #include <string.h>
 
 #include "base/redact.h"
+#include "base/words.h"
 #include "json/write.h"
 #include "opt/opt.h"
-
-void shell_word(struct buf *out, struct str word)
-{
-	static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-				    "@%+=:,./-_";
-	bool is_plain = word.n > 0;
-
-	for (size_t i = 0; i < word.n; i++)
-		is_plain = is_plain && word.p[i] && strchr(plain, word.p[i]);
-	if (is_plain) {
-		buf_add_str(out, word);
-		return;
-	}
-	buf_add_char(out, '\'');
-	for (size_t i = 0; i < word.n; i++)
-		if (word.p[i] == '\'')
-			buf_add_text(out, "'\\''");
-		else
-			buf_add_char(out, word.p[i]);
-	buf_add_char(out, '\'');
-}
 
 void shell_words(struct buf *out, char *const *argv)
 {
@@ -36,7 +16,7 @@ void shell_words(struct buf *out, char *const *argv)
 
 	for (size_t i = 0; shown[i]; i++) {
 		buf_add_text(out, i ? " " : "");
-		shell_word(out, str_of(shown[i]));
+		words_quote(out, str_of(shown[i]));
 	}
 	arena_release(&arena);
 }
@@ -50,7 +30,7 @@ void shell_env(struct buf *out, char *const *env)
 		buf_add_text(out, i ? " " : "");
 		buf_add_str(out, name);
 		buf_add_char(out, '=');
-		shell_word(out, value);
+		words_quote(out, value);
 		buf_release(&room);
 	}
 }
@@ -68,7 +48,7 @@ static void add_value(struct buf *out, const struct json_value *v)
 	else
 		json_put_value(&w, v);
 	buf_add_char(out, ' ');
-	shell_word(out, buf_str(&text));
+	words_quote(out, buf_str(&text));
 	buf_release(&text);
 }
 
@@ -135,7 +115,7 @@ void shell_benchmark(struct buf *out, const struct experiment *x, const char *ur
 	}
 	if (url) {
 		buf_add_text(out, has_turns ? " --url " : " --base-url ");
-		shell_word(out, str_of(url));
+		words_quote(out, str_of(url));
 	}
 	if (has_turns)
 		add_given(out, &multi_turn_opt_set, &x->turns_given, x->benchmark);

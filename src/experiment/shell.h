@@ -7,7 +7,6 @@
 #include "base/buf.h"
 #include "experiment/experiment.h"
 
-void shell_word(struct buf *out, struct str word);
 /* Words with blanks between; the value of an option whose name says that it is secret is hidden. */
 void shell_words(struct buf *out, char *const *argv);
 /* NAME=VALUE lines likewise. Nothing for NULL. */

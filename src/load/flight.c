@@ -101,7 +101,7 @@ static void on_send(struct exchange *x, int64_t now_ns)
 	if (of(x)->worker->driver->opts->is_user_stamps && x->connect_ns)
 		now_ns = x->connect_ns; /* upstream's clock starts before connecting */
 	if (row->sent_ns == 0)
-		row->sent_ns = now_ns; /* a retry keeps the first */
+		record_set_stamp(&row->sent_ns, now_ns); /* a retry keeps the first */
 	of(x)->last_ns = row->sent_ns;
 	if (of(x)->gives_up)
 		give_up_later(of(x));
@@ -244,7 +244,7 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 	if (at < f->last_ns) /* the clocks of two cores, or a step */
 		at = f->last_ns;
 	if (!row->first_event_ns) {
-		row->first_event_ns = at;
+		record_set_stamp(&row->first_event_ns, at);
 		row->user_first_event_ns = user_ns;
 		row->flags |= d->bits & DECODED_ROLE_ONLY ? ROW_ROLE_FIRST : 0;
 	}

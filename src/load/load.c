@@ -235,7 +235,8 @@ static void check_stop(struct worker *w)
 	struct driver *d = w->driver;
 	const struct load_opts *o = d->opts;
 
-	if (d->cancel && atomic_load_explicit(d->cancel, memory_order_relaxed))
+	if ((d->cancel && atomic_load_explicit(d->cancel, memory_order_relaxed)) ||
+	    (o->abandon && atomic_load_explicit(o->abandon, memory_order_relaxed)))
 		stop(d, LOAD_CANCELLED);
 	if (o->deadline_ns && clock_mono_ns() - d->start_mono_ns > o->deadline_ns)
 		stop(d, LOAD_DEADLINE);

@@ -99,6 +99,7 @@ struct load_opts {
 	 */
 	int64_t admission_ns;
 	const atomic_bool *close;
+	const atomic_bool *abandon; /* set: as cancel; may be NULL */
 	uint32_t failures_max;      /* stop and cancel once so many failed; 0: no limit */
 	bool is_failure_share_limited;
 	double failure_share_max;   /* likewise, of at least FAILURE_SHARE_ENDED that ended */

@@ -7,6 +7,8 @@
  */
 #include "metrics/metrics.h"
 
+#include <stdlib.h>
+
 #include "base/mem.h"
 #include "metrics/parts.h"
 #include "stats/stats.h"
@@ -282,6 +284,57 @@ static bool is_defined(const struct metrics_opts *o, enum metric_block block)
 	}
 }
 
+struct begun { double start_time; uint32_t element; };
+
+static int by_start(const void *a, const void *b)
+{
+	const struct begun *x = a, *y = b;
+	int by_time = (x->start_time > y->start_time) - (x->start_time < y->start_time);
+
+	return by_time ? by_time : (x->element > y->element) - (x->element < y->element);
+}
+
+/* The elements by their start, NULL: they are in that order. For free(). */
+static uint32_t *time_order(const struct metrics *m)
+{
+	struct begun *begun;
+	uint32_t *order, i = 1;
+
+	while (i < m->n && m->start_time[i - 1] <= m->start_time[i])
+		i++;
+	if (i >= m->n)
+		return NULL;
+	begun = mem_array(m->n, sizeof(*begun));
+	order = mem_array(m->n, sizeof(*order));
+	for (i = 0; i < m->n; i++)
+		begun[i] = (struct begun){ m->start_time[i], i };
+	qsort(begun, m->n, sizeof(*begun), by_start);
+	for (i = 0; i < m->n; i++)
+		order[i] = begun[i].element;
+	free(begun);
+	return order;
+}
+
+/* How far a block's percentiles can be trusted; 0 and 100 have no interval. */
+static struct percentile *bounds_of(const struct metrics *m, const struct record *r,
+				    enum metric_block b, const double *sorted)
+{
+	struct percentile *out = mem_array(m->opts.n_percentiles, sizeof(*out));
+	uint32_t *order = time_order(m);
+	size_t n;
+	double *in_time = block_values(m, r, order, m->n, b, &n);
+
+	for (size_t k = 0; k < m->opts.n_percentiles; k++) {
+		double p = m->opts.percentile[k];
+
+		if (p > 0 && p < 100)
+			out[k] = percentile_bounds(in_time, sorted, n, p, PERCENTILE_LEVEL);
+	}
+	free(order);
+	free(in_time);
+	return out;
+}
+
 void metrics_summarize(const struct metrics *m, const struct record *r, const uint32_t *element,
 		       uint32_t n, enum metric_block b, struct metrics_summary *s)
 {
@@ -295,6 +348,7 @@ void metrics_summarize(const struct metrics *m, const struct record *r, const ui
 	s->percentile_ms = mem_array(m->opts.n_percentiles, sizeof(*s->percentile_ms));
 	for (size_t k = 0; k < m->opts.n_percentiles; k++)
 		s->percentile_ms[k] = stats_percentile(v, s->n, m->opts.percentile[k]) * MS;
+	s->bounds = !element && s->is_reported && s->n ? bounds_of(m, r, b, v) : NULL;
 	free(v);
 }
 
@@ -334,7 +388,7 @@ void metrics_release(struct metrics *m)
 	if (!m)
 		return;
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-		free(m->block[b].percentile_ms);
+		free(m->block[b].percentile_ms), free(m->block[b].bounds);
 	free(m->row);
 	free(m->input_len);
 	free(m->output_len);

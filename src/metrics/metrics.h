@@ -27,6 +27,7 @@
 #include "base/fmt.h"
 #include "base/limits.h"
 #include "base/str.h"
+#include "decide/percentile.h"
 #include "metrics/system.h"
 #include "record/record.h"
 
@@ -84,6 +85,7 @@ struct metrics_summary {
 	size_t n;
 	double mean_ms, median_ms, std_ms;
 	double *percentile_ms;         /* one per percentile asked for */
+	struct percentile *bounds;     /* of each, in s; NULL: not reported, or of a part */
 };
 
 /* Requests beside the load, one at a time. Told when one succeeded. */

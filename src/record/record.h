@@ -267,6 +267,18 @@ void record_finish(struct request_row *row, enum request_state state);
 
 /* ---- reading ---- */
 
+/*
+ * sent_ns and first_event_ns of a row may be read from any thread while it runs: 0, or the stamp.
+ */
+static inline int64_t record_stamp(const int64_t *stamp)
+{
+	return __atomic_load_n(stamp, __ATOMIC_RELAXED);
+}
+static inline void record_set_stamp(int64_t *stamp, int64_t ns)
+{
+	__atomic_store_n(stamp, ns, __ATOMIC_RELAXED);
+}
+
 /* The row has ended and may be read from any thread: this pairs with record_finish. */
 static inline bool record_is_published(const struct request_row *row)
 {

@@ -29,6 +29,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "json/read.h"
+#include "report/gate.h"
 #include "schema/schema.h"
 #include "stats/compare.h"
 
@@ -161,30 +162,22 @@ size_t compare_scaling(const struct comparison *c, const char *metric, bool is_m
 
 /* ---- gates ---- */
 
-/* 'p99_ttft_ms>+5%' (change against the baseline) or 'p99_ttft_ms>500' (the value itself). */
-struct compare_gate {
-	const char *text, *key;
-	enum { GATE_ABOVE, GATE_BELOW, GATE_AT_LEAST, GATE_AT_MOST } op;
-	double limit;            /* a share when is_relative */
-	bool is_relative;
-};
-
-int compare_gate_parse(struct compare_gate *g, const char *text, struct arena *a, struct err *e);
-
-enum compare_gate_outcome { GATE_HOLDS_NOT, GATE_HOLDS, GATE_UNKNOWN };
-
 /*
- * Whether the condition holds at any point of any further side, with a line for each that holds
- * or cannot be judged. Unless is_any, a condition holds only with evidence: for a change
- * q <= alpha, for a value an interval of the mean that lies beyond the limit. It cannot be judged
- * without enough values, and a change neither between the same runs nor where a guard speaks
- * against the comparison.
+ * One condition (report/gate.h) at every point of every further side, a case each. Unless is_any, a
+ * condition fails only with evidence: for a change q <= alpha, for a value an interval of the mean
+ * that lies beyond the limit. It cannot be judged without enough values, and a change neither
+ * between the same runs nor where a guard speaks against the comparison.
  */
-enum compare_gate_outcome compare_gate_check(const struct comparison *c,
-					     const struct compare_gate *g, bool is_any,
-					     struct buf *out);
-/* Whether more requests failed than at the baseline, with a line for each point and side. */
-bool compare_gate_failures(const struct comparison *c, struct buf *out);
+void compare_gate_check(const struct comparison *c, const struct gate *g, bool is_any,
+			struct gate_log *log);
+/* A case for each point and side at which more requests failed than at the baseline. */
+void compare_gate_failures(const struct comparison *c, struct gate_log *log);
+/*
+ * One operand: every run in it is judged by itself (gate_judge). Notes on files that were left out
+ * are lines. Errors as of compare_build; ERR_USAGE for a condition on a change.
+ */
+int compare_gate_runs(const char *path, const struct gate *gate, size_t n, struct gate_log *log,
+		      struct buf *notes, struct err *e);
 
 /*
  * The short table of two result files (`bench serve --compare A B`): every common metric, both

@@ -121,8 +121,9 @@ static struct json_value ours(const struct json_value *v, const struct json_valu
 	const struct json_value *had = json_get(results, "profllm"), *config = json_get(v, "config");
 	const struct json_value *verdict = json_get(json_get(v, "trust"), "verdict");
 	const struct json_value *verdicts = json_get(json_get(v, "trust"), "verdicts");
+	const struct json_value *reasons = json_get(json_get(v, "trust"), "reasons");
 	const struct json_value *options = json_get(config, "benchmark");
-	struct json_value out = object_of(size_of(had) + 5, a);
+	struct json_value out = object_of(size_of(had) + 6, a);
 	struct str logs = logs_of(config, a);
 
 	for (size_t i = 0; i < size_of(had); i++)
@@ -131,6 +132,8 @@ static struct json_value ours(const struct json_value *v, const struct json_valu
 		put(&out, STR("verdict"), *verdict);
 	if (verdicts)
 		put(&out, STR("verdicts"), *verdicts);
+	if (reasons)
+		put(&out, STR("reasons"), *reasons);
 	if (options && options->kind == JSON_OBJECT)
 		put(&out, STR("options"), *options);
 	if (json_bool(json_get(json_get(v, "profiling"), "enabled"), false))

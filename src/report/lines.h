@@ -21,8 +21,11 @@ void line_add_safe(struct buf *out, struct str text);
 void report_probe_rows(const struct metrics *m, struct buf *out);
 /* Upstream's block about the engine: diffusion, else speculative decoding. */
 void report_engine_rows(const struct metrics *m, struct buf *out);
+/* As upstream names it: "TTFT", "E2EL". */
+const char *report_block_name(enum metric_block b);
 /* Ours. */
 void report_server_rows(const struct metrics *m, struct buf *out);
+void report_bounds_rows(const struct metrics *m, struct buf *out);
 void report_session_rows(const struct metrics *m, struct buf *out);
 void report_steady_rows(const struct metrics *m, struct buf *out);
 

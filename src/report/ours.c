@@ -262,6 +262,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 	put_failures(&w, r->metrics);
 	put_real(&w, "input_throughput", r->metrics->input_throughput);
 	put_cached(&w, r->metrics);
+	ours_bounds(&w, r->metrics);
 	ours_server(&w, r->metrics);
 	if (r->metrics->system.is_told) {
 		json_key(&w, "system");

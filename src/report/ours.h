@@ -6,4 +6,5 @@
 
 /* Key and value; nothing when the run has nothing of it. */
 void ours_server(struct json_writer *w, const struct metrics *m);
+void ours_bounds(struct json_writer *w, const struct metrics *m);
 void ours_steady(struct json_writer *w, const struct metrics *m);

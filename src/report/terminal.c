@@ -24,6 +24,11 @@ static const struct { const char *heading, *name; } blocks[BLOCK_COUNT] = {
 				    "E2EL incl. Client Queue" },
 };
 
+const char *report_block_name(enum metric_block b)
+{
+	return blocks[b].name;
+}
+
 /* ---- upstream's part ---- */
 
 static void failed_requests(const struct report *r, struct buf *out)
@@ -278,6 +283,7 @@ static void ours(const struct report *r, struct buf *out)
 	report_steady_rows(m, out);
 	report_classes(m, out);
 	line_heading(out, '-', "Measurement Quality");
+	report_bounds_rows(m, out);
 	line_text(out, "Time stamps:", m->opts.is_user_stamps ? "user"
 		 : m->client.n_user_stamped == 0 ? "kernel"
 		 : m->client.n_user_stamped < m->n ? "mixed" : "user");

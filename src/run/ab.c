@@ -78,6 +78,7 @@ struct block {
 	struct paired_pair *pair;
 	double e2el_s, rate;          /* of what was counted */
 	bool is_interrupted;
+	atomic_bool stop;             /* Ctrl-C, or a server that we started is gone */
 	char *failure;
 };
 
@@ -189,13 +190,26 @@ static void on_warn(void *self, const char *text)
 		b->hooks->warn(b->hooks->self, text);
 }
 
+/* A few times a second while load runs. */
+static void on_progress(void *self, enum point_stage stage, uint64_t done, uint64_t total,
+			const struct load_progress *load)
+{
+	struct block *b = self;
+
+	(void)stage, (void)done, (void)total, (void)load;
+	if ((b->hooks->cancel && atomic_load(b->hooks->cancel)) ||
+	    !ab_servers_are_alive(&b->ab->servers))
+		atomic_store(&b->stop, true);
+}
+
 /* ---- the options of a block ---- */
 
 /* bench serve's options that say something else than a pair of blocks. */
 static const char *const refused[] = {
 	"base-urls", "host", "port", "duration", "num-runs", "sweep-max-concurrency",
 	"sweep-request-rate", "multi-turn", "save-result", "append-result", "record", "dry-run",
-	"dump-workload", "plot-timeline", "plot-dataset-stats", "plot-load-pattern", "compare", NULL
+	"dump-workload", "plot-timeline", "plot-dataset-stats", "plot-load-pattern", "compare",
+	"fail-if", "junit", "summary", NULL
 };
 
 struct words { struct serve_opts o; struct opt_result given; struct arena arena; };
@@ -229,7 +243,7 @@ static int give_block(const struct ab *ab, struct words *w, unsigned side, struc
 {
 	int64_t seed = (ab->seed + (int64_t)ab->n_pairs) % ((int64_t)UINT32_MAX + 1);
 
-	if (give(w, "base-url", ab->opts->url[side], e) < 0 ||
+	if (give(w, "base-url", ab->url[side], e) < 0 ||
 	    give(w, "seed", arena_printf(&w->arena, "%lld", (long long)seed), e) < 0 ||
 	    give(w, "num-prompts", arena_printf(&w->arena, "%u", ab->requests), e) < 0)
 		return -1;
@@ -240,35 +254,59 @@ static int give_block(const struct ab *ab, struct words *w, unsigned side, struc
 						   ab->n_pairs), e);
 }
 
+static int block_options(const struct ab *ab, unsigned side, struct words *w,
+			 struct serve_derived *derived, struct err *e)
+{
+	if (read_words(ab->opts, w, e) < 0 || give_block(ab, w, side, e) < 0)
+		return -1;
+	serve_opts_fill(&w->o, &w->arena);
+	return serve_opts_check(&w->o, &w->given, &w->arena, derived, e);
+}
+
+/* Before servers are started: what a block would refuse only then. */
+static int check_options(const struct ab *ab, struct err *e)
+{
+	struct serve_derived derived = { 0 };
+	struct words w;
+	int rc = block_options(ab, PAIRED_A, &w, &derived, e);
+
+	words_release(&w);
+	return rc;
+}
+
 static int run_block(struct ab *ab, const struct ab_hooks *hooks, unsigned side,
 		     struct block *b, struct err *e)
 {
+	bool is_ours = ab->servers.server[side];
 	struct serve_derived derived = { 0 };
 	struct point point = { 0 };
+	struct err died = { 0 };
 	struct words w;
 	const struct run_hooks run = {
-		.self = b, .warn = on_warn, .measured = on_measured, .cancel = hooks->cancel,
-		.is_server_up = ab->n_pairs > 0,
+		.self = b, .warn = on_warn, .measured = on_measured,
+		.progress = is_ours ? on_progress : NULL,
+		.cancel = is_ours ? &b->stop : hooks->cancel,
+		.is_server_up = is_ours || ab->n_pairs > 0,
 	};
 	struct paired_pair *pair = b->pair;
-	int rc = -1;
+	int rc;
 
 	*b = (struct block){ .ab = ab, .hooks = hooks, .opts = &w.o, .derived = &derived,
 			     .skipped = ab->skipped, .side = side, .pair = pair };
-	if (read_words(ab->opts, &w, e) < 0 || give_block(ab, &w, side, e) < 0)
-		goto done;
-	serve_opts_fill(&w.o, &w.arena);
-	if (serve_opts_check(&w.o, &w.given, &w.arena, &derived, e) < 0)
-		goto done;
-	rc = run_point(&w.o, &derived, &run, &point, e);
+	rc = block_options(ab, side, &w, &derived, e);
+	if (rc == 0)
+		rc = run_point(&w.o, &derived, &run, &point, e);
+	if (is_ours && ab_servers_check(&ab->servers, rc < 0 || pair->failed[side], &died) < 0) {
+		*e = died;
+		rc = -1;
+	}
 	if (rc == 0 && point.workload.sessions)
 		rc = err_set(e, ERR_USAGE, "bench ab: the %s dataset has conversations, whose turns "
 			     "cannot be paired; use a dataset of single requests",
 			     point.workload.dataset);
 	if (rc == 0 && b->failure && !b->is_interrupted)
 		rc = err_set(e, ERR_RUN, "%s: %s (no request of a block succeeded)",
-			     ab->opts->url[side], b->failure);
-done:
+			     ab->url[side], b->failure);
 	free(b->failure);
 	point_release(&point);
 	words_release(&w);
@@ -364,6 +402,47 @@ static int run_pair(struct ab *ab, const struct ab_hooks *hooks, struct err *e)
 	return 0;
 }
 
+/* The first pair and all that follow it. */
+static int run_pairs(struct ab *ab, const struct words *w, const struct ab_hooks *hooks,
+		     struct err *e)
+{
+	int rc;
+
+	do {
+		rc = run_pair(ab, hooks, e);
+		if (rc == 0 && ab->n_pairs == 1)
+			plan_blocks(ab, w);
+		if (rc == 0 && !ab->is_interrupted && hooks->paired)
+			hooks->paired(hooks->self, ab);
+	} while (rc == 0 && !ab->is_interrupted && ab->why == PAIRED_GO_ON);
+	return rc;
+}
+
+/* Its own servers around it, if there are any. */
+static int run_served(struct ab *ab, const struct words *w, const struct ab_hooks *hooks,
+		      struct err *e)
+{
+	const struct server_hooks say = { .self = hooks->self, .line = hooks->line,
+					  .warn = hooks->warn, .cancel = hooks->cancel };
+	struct err left = { 0 };
+	int rc = -1;
+
+	if (!ab->opts->serve.cmd[0])
+		return run_pairs(ab, w, hooks, e);
+	if (ab_servers_init(&ab->servers, &ab->opts->serve, &say, e) == 0) {
+		for (unsigned side = 0; side < 2; side++)
+			ab->url[side] = ab->started_url[side] =
+				mem_text(ab->servers.where[side].url);
+		if (check_options(ab, e) == 0 && ab_servers_start(&ab->servers, e) == 0)
+			rc = run_pairs(ab, w, hooks, e);
+	}
+	if (ab_servers_stop(&ab->servers, &left) < 0 && rc == 0) {
+		*e = left;
+		rc = -1;
+	}
+	return rc;
+}
+
 int ab_run(const struct ab_opts *opts, const struct ab_hooks *hooks, struct ab *out,
 	   struct err *e)
 {
@@ -371,7 +450,7 @@ int ab_run(const struct ab_opts *opts, const struct ab_hooks *hooks, struct ab *
 	struct words w;
 	int rc = -1;
 
-	*out = (struct ab){ .opts = opts };
+	*out = (struct ab){ .opts = opts, .url = { opts->url[0], opts->url[1] } };
 	if (read_words(opts, &w, e) < 0)
 		goto done;
 	out->seed = w.o.seed;
@@ -379,13 +458,7 @@ int ab_run(const struct ab_opts *opts, const struct ab_hooks *hooks, struct ab *
 	paired_init(&out->paired, &paired);
 	if (choose_salt(out, &w, e) < 0 || plan_first(out, &w, e) < 0)
 		goto done;
-	do {
-		rc = run_pair(out, hooks, e);
-		if (rc == 0 && out->n_pairs == 1)
-			plan_blocks(out, &w);
-		if (rc == 0 && !out->is_interrupted && hooks->paired)
-			hooks->paired(hooks->self, out);
-	} while (rc == 0 && !out->is_interrupted && out->why == PAIRED_GO_ON);
+	rc = run_served(out, &w, hooks, e);
 	if (rc < 0 && e->code == ERR_CANCELLED) {
 		*e = (struct err){ 0 };
 		out->is_interrupted = true;
@@ -398,6 +471,8 @@ done:
 
 void ab_release(struct ab *ab)
 {
+	free(ab->started_url[0]);
+	free(ab->started_url[1]);
 	free(ab->pair);
 	*ab = (struct ab){ 0 };
 }

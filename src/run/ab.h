@@ -26,6 +26,7 @@
 #pragma once
 #include "decide/paired.h"
 #include "metrics/metrics.h"
+#include "run/ab_servers.h"
 #include "run/point.h"
 
 struct ab_metric {
@@ -41,7 +42,8 @@ int ab_metric_parse(const char *name, struct ab_metric *out, struct err *e);
 struct ab_opts {
 	int argc;                     /* options of bench serve, without URL */
 	char **argv;
-	const char *url[2];
+	const char *url[2];           /* both, or serve.cmd */
+	struct ab_serve serve;
 	const struct ab_metric *metric; /* as many as paired.metric has */
 	struct paired_opts paired;    /* its seed is set from --seed */
 	double block_s;               /* 0: paired_block */
@@ -66,11 +68,15 @@ struct ab {
 	struct ab_pair *pair;         /* heap; [0] is the one that was thrown away */
 	size_t n_pairs;
 	char invalid[320];            /* why a metric had no value last; empty: none */
+	const char *url[2];           /* NULL until known */
+	struct ab_servers servers;
+	char *started_url[2];         /* heap: url of servers that were started */
 	bool is_interrupted;
 };
 
 struct ab_hooks {
 	void *self;
+	void (*line)(void *self, const char *text); /* about the start of servers */
 	void (*warn)(void *self, const char *text);
 	/* After each pair, the first among them. */
 	void (*paired)(void *self, const struct ab *ab);

@@ -4,13 +4,9 @@
 
 #include <math.h>
 
-#define SLOPE_MIN 0.5 /* flatter curves would make it leap */
-#define SLOPE_MAX 20.0
-
-void hover_init(struct hover *h, double capacity, double slope, int64_t max)
+void hover_init(struct hover *h, double capacity, int64_t max)
 {
 	*h = (struct hover){ .capacity = fmax(capacity, 1), .max = max };
-	h->slope = isnan(slope) ? 1 : fmin(fmax(slope, SLOPE_MIN), SLOPE_MAX);
 }
 
 int64_t hover_level(const struct hover *h)
@@ -22,7 +18,7 @@ int64_t hover_level(const struct hover *h)
 
 void hover_tell(struct hover *h, double gap, bool passes)
 {
-	double move = fmin(fmax(HOVER_STEP * fabs(gap) / h->slope, HOVER_MOVE_MIN), HOVER_MOVE_MAX);
+	double move = fmin(fmax(HOVER_STEP * fabs(gap), HOVER_MOVE_MIN), HOVER_MOVE_MAX);
 
 	h->capacity *= exp(passes ? move : -move);
 	h->capacity = fmin(fmax(h->capacity, 0.5), (double)h->max);

@@ -4,8 +4,8 @@
  * short windows, and what the capacity seems to be meanwhile. Pure.
  *
  * Stochastic approximation (Robbins and Monro 1951) with a constant step, so that it follows a
- * capacity that drifts: after each window the estimate moves by a share (HOVER_STEP) of what the
- * fitted curve's slope says its gap (run/sla.h) is worth, never by more than HOVER_MOVE_MAX. It
+ * capacity that drifts: after each window the estimate moves by a share (HOVER_STEP) of its gap
+ * (run/sla.h), as if gaps grew in proportion to the load, never by more than HOVER_MOVE_MAX. It
  * always moves up after a window that passed and down after one that failed.
  */
 #pragma once
@@ -18,12 +18,10 @@
 
 struct hover {
 	double capacity; /* the estimate, a level */
-	double slope;    /* growth of the gap with ln(level) at the boundary */
 	int64_t max;
 };
 
-/* slope: as the search's curve has it; NAN: not known. */
-void hover_init(struct hover *h, double capacity, double slope, int64_t max);
+void hover_init(struct hover *h, double capacity, int64_t max);
 /* The level of the next window. */
 int64_t hover_level(const struct hover *h);
 void hover_tell(struct hover *h, double gap, bool passes);

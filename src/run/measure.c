@@ -102,6 +102,8 @@ static void limit_load(const struct stage *s, struct load_opts *opts)
 	const struct serve_opts *o = s->opts;
 
 	opts->admission_ns = s->derived->duration_ns;
+	opts->close = s->hooks->close;
+	opts->abandon = s->hooks->abandon;
 	opts->deadline_ns = s->derived->deadline_ns;
 	opts->failures_max = o->max_errors.is_set && o->max_errors.v < UINT32_MAX ?
 			     (uint32_t)o->max_errors.v : 0;
@@ -143,7 +145,8 @@ static void sample(const struct beside *b)
 {
 	const struct run_hooks *hooks = b->stage->hooks;
 	const struct plan *plan = &b->stage->point->plan;
-	struct run_sample now = { .record = &b->stage->point->record, .n_rows = plan->n };
+	struct run_sample now = { .record = &b->stage->point->record, .plan = plan,
+				  .n_rows = plan->n };
 
 	if (!hooks->sample)
 		return;

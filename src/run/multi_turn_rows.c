@@ -301,6 +301,7 @@ static const char *const passed[] = {
 	"report-cached-tokens", "metrics-interval", "metrics-url", "system-metrics",
 	"system-interval", "system-gpus", "system-pid", "plot-timeline", "plot-turns",
 	"timeline-itl-thresholds", "charts", "live", "strict", "dry-run", "dump-workload", "trace",
+	"fail-if", "allow-unjudged", "junit", "summary",
 };
 
 /* Whether typed, after "no-" too, is that option; "_" and "-" are the same. */

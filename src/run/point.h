@@ -35,6 +35,7 @@ struct point_early;
 /* What a main run that goes on may be asked, on the thread that started it. */
 struct run_sample {
 	const struct record *record; /* rows that are published may be read: record_is_published */
+	const struct plan *plan;
 	uint32_t n_rows;             /* of the main run, in the order of the plan */
 	uint32_t n_begun;            /* rows behind these have not begun */
 	struct load_totals load;
@@ -61,6 +62,8 @@ struct run_hooks {
 	 */
 	void (*measured)(void *self, struct point *p);
 	const atomic_bool *cancel;         /* set: stop load, keep what was measured */
+	/* Of a main run; may be NULL. Set: send no more; cancel what is in flight as well. */
+	const atomic_bool *close, *abandon;
 	const struct point_env *env;       /* NULL: this process's */
 	const struct transport *transport; /* NULL: native; tests use the null one */
 	bool is_server_up; /* known to answer: a refusal is not waited for to end */

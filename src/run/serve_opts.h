@@ -25,6 +25,7 @@
 #include "endpoint/endpoint.h"
 #include "opt/opt.h"
 #include "plan/plan.h"
+#include "report/gate.h"
 #include "telemetry/system.h"
 #include "token/chat.h"
 
@@ -90,6 +91,7 @@ struct serve_opts {
 	const char *dump_workload;          /* FILE */
 	bool dry_run;
 	bool strict;                        /* exit 3 when the verdict is not VALID */
+	struct gate_opts gate;              /* --fail-if and what belongs to it */
 	const char *progress;               /* "auto", "bar", "lines", "none" */
 	struct opt_list omit_body_keys;     /* raw; see derived */
 	const char *backend_file;           /* NULL: --backend */
@@ -106,6 +108,9 @@ struct serve_opts {
 	const char *sweep_max_concurrency, *sweep_request_rate; /* comma lists; NULL: one point */
 	struct opt_int sweep_num_prompts_factor;
 	const char *sweep_summary_percentiles; /* comma list; NULL: none */
+	bool find_max_rate, find_max_concurrency;
+	const char *slo;                    /* as run/slo.h reads it; NULL: none */
+	double precision, budget, level_seconds; /* of a search: percent, seconds */
 	struct opt_int multi_turn_concurrency; /* becomes max_concurrency */
 	struct opt_list compare;            /* two result files; empty: none */
 	bool reset_prefix_cache;

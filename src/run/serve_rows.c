@@ -12,6 +12,7 @@
 #include "base/limits.h"
 #include "base/trace.h"
 #include "data/priority.h"
+#include "run/find_rows.h"
 #include "run/history.h"
 #include "run/reuse.h"
 #include "run/salt.h"
@@ -30,6 +31,7 @@
 #define OUTPUT "Output"
 #define PLOTS "Plots"
 #define POINTS "Several runs"
+#define FIND "Largest load"
 #define SESSIONS "Conversations"
 #define OURS "ProfLLM"
 
@@ -142,7 +144,7 @@ static int check_warm_connections(const struct opt *o, const void *field, struct
 }
 
 static const char *const groups[] = {
-	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES,
+	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, FIND, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES,
 	TRACES, HUB, METRICS, OUTPUT, OURS, "General", PLOTS, NULL,
 };
 
@@ -596,6 +598,7 @@ static const struct opt rows[] = {
 	S(sweep_summary_percentiles, "sweep-summary-percentiles", .group = POINTS,
 	  .flags = OPT_OURS, .arg = "LIST",
 	  .help = "further percentiles for the table; they are computed, too"),
+	SERVE_ROWS_FIND(FIND),
 	S(compare, "compare", .group = POINTS, .flags = OPT_OURS | OPT_MANY, .arg = "FILE",
 	  .help = "measure nothing: print how the second of two result files differs from the "
 		  "first; bench compare does more"),
@@ -669,6 +672,8 @@ static const struct opt rows[] = {
 	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
 	  .words = "fail-on-invalid",
 	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
+	GATE_ROW_FAIL_IF(struct serve_opts, gate, OURS),
+	GATE_ROWS(struct serve_opts, gate, OURS, OPT_OURS),
 	S(progress, "progress", .group = OURS, .flags = OPT_OURS, .arg = "FORM",
 	  .choices = progress_forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
@@ -772,7 +777,8 @@ static const struct serve_opts defaults = {
 	.system_metrics = "off", .system_interval = 1,
 	.threads = 1, .warm_connections = "auto", .timestamps = "kernel",
 	.request_timeout = 21600, .connect_timeout = 130,
-	.progress = "auto",
+	.progress = "auto", .precision = FIND_PRECISION_PERCENT, .budget = CAPACITY_BUDGET_S,
+	.level_seconds = CAPACITY_LEVEL_S,
 	.on_turn_failure = "drop", .session_header = "X-Session-ID", .session_affinity = "url",
 	.bad_tool_calls = "replace", .tool_result_words = TOOL_RESULT_WORDS,
 };

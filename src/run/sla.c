@@ -4,14 +4,12 @@
 
 #include <assert.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "opt/opt.h"
 #include "report/frame.h"
+#include "report/gate.h"
+#include "report/verdict.h"
 #include "run/params.h"
-#include "schema/schema.h"
 
 /* Longer ones first: "<" would match "<=" too. */
 static const struct { const char *text; enum sla_op op; } ops[] = {
@@ -31,33 +29,6 @@ static const char *op_text(enum sla_op op)
 }
 
 /* ---- reading ---- */
-
-static int unknown_key(const char *key, struct err *e)
-{
-	const char **names = mem_array(schema_field_count, sizeof(*names));
-	const char *near;
-
-	for (size_t i = 0; i < schema_field_count; i++)
-		names[i] = schema_fields[i].key;
-	near = opt_nearest(str_of(key), names, schema_field_count);
-	free(names);
-	return err_set(e, ERR_USAGE, "--sla-params: a result has no key '%s'%s%s%s", key,
-		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
-}
-
-/* Before anything is run: a result has such a key, and it can be a number. */
-static int check_key(const char *key, struct err *e)
-{
-	const struct schema_field *field = schema_field_find(key);
-
-	if (!field)
-		return unknown_key(key, e);
-	if (!str_starts(str_of(field->type), STR("int")) &&
-	    !str_starts(str_of(field->type), STR("float")))
-		return err_set(e, ERR_USAGE, "--sla-params: '%s' is no number in a result but %s", key,
-			       field->type);
-	return 0;
-}
 
 static int parse_limit(struct str key, const struct json_value *v, bool is_checked,
 		       struct arena *a, struct sla_limit *out, struct err *e)
@@ -85,7 +56,9 @@ static int parse_limit(struct str key, const struct json_value *v, bool is_check
 	if (!frame_float(text, &out->limit) || isnan(out->limit))
 		return err_set(e, ERR_USAGE, "--sla-params: the limit of '%s' is '%.*s', a number is "
 			       "expected after '%s'", out->key, (int)text.n, text.p, ops[i].text);
-	return is_checked ? check_key(out->key, e) : 0;
+	if (is_checked && gate_check_key(out->key, e) < 0)
+		return err_wrap(e, "--sla-params");
+	return 0;
 }
 
 int sla_parse(struct str text, bool is_checked, struct arena *a, struct slas *out, struct err *e)
@@ -275,19 +248,6 @@ static double failed_share(const struct json_value *record)
 	return completed + failed > 0 ? failed / (completed + failed) : 0;
 }
 
-/* How long a session takes is made of its requests' E2EL. */
-static bool has_limit_on(const struct sla *sla, struct str metric)
-{
-	bool is_e2el = str_is(metric, "e2el");
-
-	for (size_t k = 0; k < sla->n; k++)
-		if (memmem(sla->limit[k].key, strlen(sla->limit[k].key), metric.p, metric.n) ||
-		    (is_e2el && (str_starts(str_of(sla->limit[k].key), STR("sessions.duration_s")) ||
-				 str_starts(str_of(sla->limit[k].key), STR("sessions.serving_s")))))
-			return true;
-	return false;
-}
-
 /*
  * Whether a reason to call a run INVALID says that these limits cannot be judged: it spoils a
  * metric that has a limit. Results without that list are those of earlier versions.
@@ -296,17 +256,14 @@ static bool is_spoiled(const struct json_value *reason, const struct json_value 
 		       const struct sla *sla)
 {
 	struct str code = json_text(json_get(reason, "code"), STR(""));
-	const struct json_value *spoils = json_get(reason, "spoils");
 
 	if (str_is(code, "failures") || str_is(code, "no_success"))
 		for (size_t k = 0; k < sla->n; k++)
 			if (sla->limit[k].is_failures &&
 			    !sla_holds(&sla->limit[k], failed_share(record)))
 				return false;
-	if (!spoils || spoils->kind != JSON_ARRAY)
-		return true;
-	for (size_t i = 0; i < spoils->count; i++)
-		if (has_limit_on(sla, json_text(&spoils->item[i], STR("-"))))
+	for (size_t k = 0; k < sla->n; k++)
+		if (verdict_spoils(reason, sla->limit[k].key))
 			return true;
 	return false;
 }
@@ -318,8 +275,7 @@ bool sla_is_measured(const struct json_value *record, const struct sla *sla, str
 	for (size_t i = 0; reasons && reasons->kind == JSON_ARRAY && i < reasons->count; i++) {
 		const struct json_value *r = &reasons->item[i];
 
-		if (!str_is(json_text(json_get(r, "level"), STR("")), "INVALID") ||
-		    !is_spoiled(r, record, sla))
+		if (!is_spoiled(r, record, sla))
 			continue;
 		*why = json_text(json_get(r, "text"), STR(""));
 		return false;

@@ -164,12 +164,6 @@ static void put_outcome(struct json_writer *w, const struct hunt *h, const struc
 	json_key(w, "outcome");
 	json_put_text(w, search_ends[o->end]);
 	put_level(w, "capacity", o->passing);
-	json_key(w, "interval");
-	json_begin_array(w);
-	json_put_f64(w, o->low);
-	json_put_f64(w, fmin(o->high, (double)h->search.o.max));
-	json_end_array(w);
-	put_number(w, "confidence", h->settle.confidence);
 	put_level(w, "first_failing", o->failing);
 	json_key(w, "is_monotone");
 	json_put_bool(w, o->is_monotone);
@@ -184,13 +178,28 @@ static void put_outcome(struct json_writer *w, const struct hunt *h, const struc
 	buf_release(&text);
 }
 
+int hunt_add(struct hunt *h, const struct json_value *outcome, struct err *e)
+{
+	struct sweep *s = h->s;
+	struct json_value *list = arena_alloc(&s->arena, sizeof(*list));
+
+	sweep_records_add(s, &h->report->outcomes, outcome);
+	list->kind = JSON_ARRAY;
+	list->count = h->report->outcomes.n;
+	list->item = arena_alloc(&s->arena, list->count * sizeof(*list->item));
+	for (size_t i = 0; i < list->count; i++)
+		list->item[i] = *h->report->outcomes.v[i];
+	if (file_mkdirs(s->folder, e) < 0)
+		return -1;
+	return sweep_save(sweep_path(s, s->folder, "capacity.json"), list, e);
+}
+
 int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e)
 {
 	struct sweep *s = h->s;
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
 	struct json_value *element;
-	int rc;
 
 	put_outcome(&w, h, o);
 	if (json_parse(&s->arena, arena_str(&s->arena, buf_str(&text)), &element, e) < 0) {
@@ -198,15 +207,7 @@ int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e)
 		return -1;
 	}
 	buf_release(&text);
-	sweep_records_add(s, &h->report->outcomes, element);
-	element = arena_alloc(&s->arena, sizeof(*element));
-	element->kind = JSON_ARRAY;
-	element->count = h->report->outcomes.n;
-	element->item = arena_alloc(&s->arena, element->count * sizeof(*element->item));
-	for (size_t i = 0; i < element->count; i++)
-		element->item[i] = *h->report->outcomes.v[i];
-	rc = file_mkdirs(s->folder, e);
-	return rc < 0 ? -1 : sweep_save(sweep_path(s, s->folder, "capacity.json"), element, e);
+	return hunt_add(h, element, e);
 }
 
 /* ---- --hover ---- */
@@ -337,24 +338,21 @@ static int window(struct hunt *h, struct hover *hover, unsigned number, struct e
 	}
 	if (hunt_values(h, &runs, value, e) < 0)
 		return -1;
-	v = settle_verdict(&h->settle, &h->sla, value, 1);
+	v = search_judge(&h->sla, value, 1);
 	hover_tell(hover, v.gap, v.passes);
 	return tell_window(h, hover, level, value, &v, e) < 0 ? -1 : 1;
 }
 
-int hunt_hover(struct hunt *h, const struct search_outcome *o, struct err *e)
+int hunt_hover(struct hunt *h, double capacity, struct err *e)
 {
 	int64_t end_ns = clock_mono_ns() + (int64_t)(h->s->o->hover * 1e9);
-	double edge = isinf(o->high) ? (double)o->passing : (o->low + o->high) / 2;
-	double ratio = 1.1, slope = (search_gap_at(&h->search, edge * ratio) -
-				     search_gap_at(&h->search, edge / ratio)) / (2 * log(ratio));
 	char **whole = h->s->bench_cmd;
 	struct hover hover;
 	unsigned number = 0;
 	int rc = 1;
 
 	h->s->bench_cmd = without_num_prompts(h->s);
-	hover_init(&hover, (double)o->passing, slope, h->search.o.max);
+	hover_init(&hover, capacity, h->s->o->sla_max);
 	while (file_exists(hover_path(h, arena_printf(&h->s->arena, "hover/window=%u", number))))
 		number++;
 	while (rc > 0 && clock_mono_ns() < end_ns)

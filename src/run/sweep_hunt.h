@@ -14,22 +14,15 @@ struct hunt_level {
 /* The elements of capacity.json so far. */
 struct hunt_report { struct sweep_records outcomes; };
 
-/* Levels of a pair that earlier questions asked for, ascending, with the most runs of one. */
-struct hunt_known {
-	struct { int64_t level; unsigned runs; } of[SEARCH_LEVELS_MAX];
-	size_t n;
-};
-
 struct hunt {
 	struct sweep *s;
 	const struct json_value *serve, *bench;
 	const struct sla *asked;      /* as the user wrote it: names files */
 	struct sla sla;               /* and the limit on failures, the last one */
 	const char *variable;
-	enum search_kind kind;
+	enum search_kind kind;        /* where it is one of upstream's */
 	char *folder;                 /* of the pair; levels lie in it */
 	struct search search;
-	struct settle settle;
 	struct sweep_records records; /* of all levels, in the order of asking */
 	struct hunt_level level[SEARCH_LEVELS_MAX];
 	size_t n_levels;
@@ -39,8 +32,6 @@ struct hunt {
 	/* The server's KV cache; NAN: not told. */
 	double kv_tokens, kv_requests, kv_request_tokens;
 	struct hunt_report *report;
-	struct hunt_known *known;
-	unsigned known_runs;          /* of the level that is looked at */
 };
 
 /* What a level counts, for people. */
@@ -51,5 +42,11 @@ int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value,
 void hunt_read_capacity(struct hunt *h, const struct json_value *record);
 /* Adds the outcome to capacity.json. */
 int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e);
+/* The same of an element that is there already. */
+int hunt_add(struct hunt *h, const struct json_value *element, struct err *e);
+/* Where the search's own file lies. */
+char *hunt_path(struct hunt *h, const char *ending);
 /* --hover: windows at the boundary, for as long as asked. */
-int hunt_hover(struct hunt *h, const struct search_outcome *o, struct err *e);
+int hunt_hover(struct hunt *h, double capacity, struct err *e);
+/* The whole search by the capacity procedure (sweep_capacity.c). -1: the sweep must end. */
+int hunt_capacity(struct hunt *h, struct err *e);

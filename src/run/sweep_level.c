@@ -12,7 +12,7 @@
 
 #define WARMUP (-1) /* its run number */
 
-struct level {
+struct level_runs {
 	struct sweep *s;
 	const struct json_value *serve, *bench;
 	const char *folder;
@@ -21,7 +21,7 @@ struct level {
 };
 
 /* The file of a run, or (ending ".failure") of its failure. */
-static char *run_path(const struct level *l, int number, const char *ending)
+static char *run_path(const struct level_runs *l, int number, const char *ending)
 {
 	struct sweep *s = l->s;
 
@@ -30,7 +30,7 @@ static char *run_path(const struct level *l, int number, const char *ending)
 			  arena_printf(&s->arena, "run=%d%s.json", number, ending));
 }
 
-static unsigned lacking(const struct level *l)
+static unsigned lacking(const struct level_runs *l)
 {
 	unsigned n = 0;
 
@@ -41,7 +41,7 @@ static unsigned lacking(const struct level *l)
 
 unsigned sweep_runs_lacking(struct sweep *s, const char *folder)
 {
-	const struct level l = { .s = s, .folder = folder, .runs = (unsigned)s->o->num_runs };
+	const struct level_runs l = { .s = s, .folder = folder, .runs = (unsigned)s->o->num_runs };
 
 	return lacking(&l);
 }
@@ -66,7 +66,7 @@ static bool keeps_caches(struct sweep *s, char *const *argv)
 }
 
 /* The bench command with its overrides and what makes it save where we look. */
-static char **command(const struct level *l, const struct json_value *bench, const char *path)
+static char **command(const struct level_runs *l, const struct json_value *bench, const char *path)
 {
 	struct sweep *s = l->s;
 	char **base = params_apply(bench, s->bench_cmd, &s->arena), **argv;
@@ -89,7 +89,7 @@ static char **command(const struct level *l, const struct json_value *bench, con
 	return argv;
 }
 
-static void show_progress(const struct level *l, int number)
+static void show_progress(const struct level_runs *l, int number)
 {
 	struct sweep *s = l->s;
 
@@ -101,7 +101,7 @@ static void show_progress(const struct level *l, int number)
 }
 
 /* What is left of a run that failed must not pass for a result. */
-static int failed(const struct level *l, const struct sweep_run *run, const char *type,
+static int failed(const struct level_runs *l, const struct sweep_run *run, const char *type,
 		  const struct err *why, const struct err *said, struct err *e)
 {
 	const struct sweep_failure f = { .type = type, .text = why->text, .why = said->text,
@@ -118,7 +118,7 @@ static int failed(const struct level *l, const struct sweep_run *run, const char
 }
 
 /* A run whose report nobody sees must not hide what it thinks of itself. */
-static void warn_verdict(const struct level *l, const struct sweep_run *run,
+static void warn_verdict(const struct level_runs *l, const struct sweep_run *run,
 			 const struct json_value *record)
 {
 	const struct json_value *ours = json_get(record, "profllm");
@@ -134,7 +134,7 @@ static void warn_verdict(const struct level *l, const struct sweep_run *run,
 }
 
 /* Runs the command and takes up what it saved. *record stays NULL when that failed. */
-static int execute(struct level *l, const struct sweep_run *run, char *const *argv,
+static int execute(struct level_runs *l, const struct sweep_run *run, char *const *argv,
 		   const struct json_value **record, struct err *e)
 {
 	struct sweep *s = l->s;
@@ -184,7 +184,7 @@ static void show_begin(struct sweep *s, const struct sweep_run *run, char *const
 }
 
 /* One run: its record if it is there or could be made. */
-static int one(struct level *l, const struct json_value *bench, int number,
+static int one(struct level_runs *l, const struct json_value *bench, int number,
 	       const struct json_value **record, struct err *e)
 {
 	struct sweep *s = l->s;
@@ -223,7 +223,7 @@ static int one(struct level *l, const struct json_value *bench, int number,
 }
 
 /* summary.json also has the runs that are there and were not asked for: from the next one on. */
-static int summary(const struct level *l, const struct json_value *bench,
+static int summary(const struct level_runs *l, const struct json_value *bench,
 		   const struct sweep_records *used, unsigned next, struct err *e)
 {
 	struct sweep_records all = { 0 };
@@ -245,7 +245,7 @@ int sweep_level_until(struct sweep *s, const struct json_value *serve,
 		      sweep_enough *is_enough, void *self, struct sweep_records *out,
 		      struct err *e)
 {
-	struct level l = { .s = s, .serve = serve, .bench = bench, .folder = folder,
+	struct level_runs l = { .s = s, .serve = serve, .bench = bench, .folder = folder,
 			   .runs = (unsigned)s->o->num_runs };
 	const struct json_value *record;
 	int64_t warmup = s->o->warmup_num_prompts;

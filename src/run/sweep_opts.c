@@ -7,6 +7,7 @@
 #include "base/limits.h"
 
 const char *const sweep_restarts[] = { "never", "point", "run", NULL };
+const char *const sla_searches[] = { "capacity", "bisect", "interpolate", NULL };
 
 enum sweep_restart sweep_opts_restart(const struct sweep_opts *o)
 {
@@ -79,7 +80,7 @@ static bool has_row(const struct opt_set *set, const char *name)
 
 static int check_required(const struct opt_set *set, const struct sweep_opts *o, struct err *e)
 {
-	bool lacks_serve = has_row(set, "serve-cmd") && !o->serve_cmd;
+	bool lacks_serve = has_row(set, "serve-cmd") && !o->serve_cmd && !o->base_url;
 	bool lacks_bench = has_row(set, "bench-cmd") && !o->bench_cmd;
 
 	if (!lacks_serve && !lacks_bench)
@@ -107,6 +108,10 @@ int sweep_opts_check(const struct opt_set *set, struct sweep_opts *o, struct err
 {
 	if (check_required(set, o, e) < 0 || check_resume(o, e) < 0)
 		return -1;
+	if (o->base_url && (o->serve_cmd || o->serve_params))
+		return err_set(e, ERR_USAGE, "--base-url names a server that runs already; remove %s, "
+			       "which is about one that is started",
+			       o->serve_cmd ? "--serve-cmd" : "--serve-params");
 	if (o->num_runs < 1)
 		return err_set(e, ERR_USAGE, "--num-runs: expected at least 1, got %lld",
 			       (long long)o->num_runs);

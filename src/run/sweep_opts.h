@@ -13,6 +13,7 @@
 
 #include "base/err.h"
 #include "opt/opt.h"
+#include "run/find_rows.h"
 #include "run/sla.h"
 
 struct sweep_opts {
@@ -42,16 +43,19 @@ struct sweep_opts {
 	int64_t workload_iters;
 	bool workload_serial_unthrottled;
 	/* serve_sla */
-	const char *sla_params, *sla_variable, *sla_search;
+	const char *sla_params, *sla_variable, *sla_search; /* search NULL: ours where it can */
 	int64_t sla_max;
-	double sla_confidence, sla_tolerance;
+	double sla_tolerance;
 	double sla_max_failed;             /* percent of a level's requests */
 	double hover, hover_window;        /* seconds; hover 0: none */
+	const char *base_url;              /* a server that runs; NULL: --serve-cmd */
+	double precision, budget, level_seconds; /* of --sla-search capacity: percent, seconds */
 };
 
 enum sweep_restart { SWEEP_RESTART_NEVER, SWEEP_RESTART_POINT, SWEEP_RESTART_RUN };
 enum sweep_restart sweep_opts_restart(const struct sweep_opts *o);
 extern const char *const sweep_restarts[];
+extern const char *const sla_searches[]; /* "capacity", then upstream's (run/search.h) */
 
 /* The defaults of every verb; startup's differ in num_runs alone. */
 #define SWEEP_DEFAULTS SWEEP_DEFAULTS_BUT_RUNS, .num_runs = 3
@@ -59,8 +63,9 @@ extern const char *const sweep_restarts[];
 	.startup_cmd = "vllm bench startup", .server_ready_timeout = 300, .link_vars = "",   \
 	.output_dir = "results", .restart = "never", .server_grace = 30,                     \
 	.workload_var = "request_rate", .workload_iters = 10, .sla_variable = "request_rate", \
-	.sla_search = "fitted", .sla_confidence = 0.95, .hover_window = 10,                       \
-	.sla_max_failed = SLA_MAX_FAILED_PERCENT
+	.hover_window = 10, .sla_max_failed = SLA_MAX_FAILED_PERCENT,                        \
+	.precision = FIND_PRECISION_PERCENT, .budget = CAPACITY_BUDGET_S,                    \
+	.level_seconds = CAPACITY_LEVEL_S
 
 #define SWEEP_GROUP "sweep"
 #define SWEEP_GROUP_OURS "sweep, ours"

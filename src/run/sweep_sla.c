@@ -8,21 +8,13 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "report/frame.h"
+#include "run/slo.h"
 #include "run/sweep_hunt.h"
 
 static char *level_folder(struct hunt *h, int64_t level)
 {
 	return sweep_path(h->s, h->folder, arena_printf(&h->s->arena, "%s=%lld", h->variable,
 							(long long)level));
-}
-
-static enum search_kind kind_of(const struct sweep_opts *o)
-{
-	int kind = 0;
-
-	while (strcmp(search_kinds[kind], o->sla_search) != 0)
-		kind++;
-	return (enum search_kind)kind;
 }
 
 /* Upstream's lines say req/s of either variable; ours do not. */
@@ -55,21 +47,6 @@ static struct sweep_records measured_of(struct hunt *h, const struct sweep_recor
 		if (sla_is_measured(runs->v[i], &h->sla, &why))
 			sweep_records_add(h->s, &out, runs->v[i]);
 	return out;
-}
-
-/* Whether more runs of a level would tell more than they cost. */
-static bool is_enough(void *self, const struct sweep_records *so_far)
-{
-	struct hunt *h = self;
-	const struct sweep_records runs = measured_of(h, so_far);
-	double *value = mem_array(runs.n * h->sla.n + 1, sizeof(*value));
-	struct err e = { 0 };
-	/* A result without the key: whoever reads it next says so. */
-	bool is = hunt_values(h, &runs, value, &e) < 0 ||
-		  (runs.n && settle_is_settled(&h->settle, &h->sla, value, (unsigned)runs.n));
-
-	free(value);
-	return is;
 }
 
 static void print_verdict(struct hunt *h, const double *mean, const struct search_verdict *v)
@@ -109,8 +86,6 @@ static int look_around(struct hunt *h, const struct sweep_records *runs,
 		return -1;
 	h->has_sessions = frame_value(runs->v[0], STR("sessions")) != NULL;
 	hunt_read_capacity(h, runs->v[0]);
-	if (strcmp(h->variable, "max_concurrency") == 0 && h->kv_requests >= 1)
-		h->search.o.hint = h->kv_requests;
 	if (h->kind == SEARCH_BISECT)
 		sweep_line(h->s, "Initial %s to search: %.0f req/s.", h->variable,
 			   ceil(v->estimate));
@@ -120,7 +95,7 @@ static int look_around(struct hunt *h, const struct sweep_records *runs,
 /* Upstream's first recipe says so when doubling ends and halving begins. */
 static void print_range(struct hunt *h, int64_t level, bool passes)
 {
-	struct search_outcome o = search_outcome(&h->search, h->settle.confidence);
+	struct search_outcome o = search_outcome(&h->search);
 	bool is_doubling = level < h->search.o.max && !h->has_range;
 
 	if (h->kind != SEARCH_BISECT || !is_doubling || (passes && level * 2 < h->search.o.max))
@@ -159,23 +134,14 @@ static int tell(struct hunt *h, int64_t level, const struct sweep_records *all, 
 	if (hunt_values(h, runs, value, e) < 0)
 		return -1;
 	keep(h, level, runs, value);
-	v = settle_verdict(&h->settle, &h->sla, value, (unsigned)runs->n);
+	v = search_judge(&h->sla, value, (unsigned)runs->n);
 	if (is_infinite && look_around(h, runs, &v, e) < 0)
 		return -1;
 	if (!is_infinite || h->kind != SEARCH_BISECT)
 		print_verdict(h, h->level[h->n_levels - 1].mean, &v);
-	settle_learn(&h->settle, &h->sla, value, (unsigned)runs->n);
 	search_tell(&h->search, level, &v);
 	print_range(h, level, v.passes);
 	return 1;
-}
-
-static int runs_of(struct hunt *h, int64_t level, sweep_enough *enough, struct sweep_records *out,
-		   struct err *e)
-{
-	return sweep_level_until(h->s, h->serve, params_with_int(h->bench, h->variable, level,
-								 &h->s->arena),
-				 level_folder(h, level), enough, h, out, e);
 }
 
 /* 1: told; 0: nothing could be measured; -1: the experiment must end. */
@@ -186,7 +152,9 @@ static int one_level(struct hunt *h, int64_t level, struct err *e)
 
 	if (level != h->search.o.max || h->kind != SEARCH_BISECT)
 		sweep_line(h->s, "Testing %s: %lld req/s", h->variable, (long long)level);
-	rc = runs_of(h, level, h->kind == SEARCH_FITTED ? is_enough : NULL, &runs, e);
+	rc = sweep_level(h->s, h->serve,
+			 params_with_int(h->bench, h->variable, level, &h->s->arena),
+			 level_folder(h, level), &runs, e);
 	if (rc < 0 || runs.n == 0)
 		return rc;
 	rc = tell(h, level, &runs, e);
@@ -194,76 +162,31 @@ static int one_level(struct hunt *h, int64_t level, struct err *e)
 	return rc;
 }
 
-static bool is_all_known(void *self, const struct sweep_records *so_far)
-{
-	struct hunt *h = self;
-
-	return so_far->n >= h->known_runs || is_enough(self, so_far);
-}
-
-/*
- * What earlier questions of this pair measured says something about this one too, wherever its
- * verdict is settled by the runs that they made.
- */
-static int use_known(struct hunt *h, struct err *e)
-{
-	for (size_t i = 0; i < h->known->n; i++) {
-		int64_t level = h->known->of[i].level;
-		struct sweep_records runs;
-
-		if (level == h->search.o.max)
-			continue;
-		h->known_runs = h->known->of[i].runs;
-		if (runs_of(h, level, is_all_known, &runs, e) < 0)
-			return -1;
-		if (runs.n && is_enough(h, &runs) && tell(h, level, &runs, e) < 0)
-			return -1;
-	}
-	return 0;
-}
-
-/* Half of the room: the search that is told them all must be able to go on. */
-static void remember(struct hunt *h)
-{
-	struct hunt_known *k = h->known;
-
-	for (size_t i = 0; i < h->search.n; i++) {
-		const struct search_point *p = &h->search.point[i];
-		size_t at = 0;
-
-		while (at < k->n && k->of[at].level < p->level)
-			at++;
-		if (at < k->n && k->of[at].level == p->level) {
-			if (k->of[at].runs < p->v.runs)
-				k->of[at].runs = p->v.runs;
-		} else if (k->n < SEARCH_LEVELS_MAX / 2) {
-			memmove(&k->of[at + 1], &k->of[at], (k->n - at) * sizeof(k->of[0]));
-			k->of[at].level = p->level;
-			k->of[at].runs = p->v.runs;
-			k->n++;
-		}
-	}
-}
-
 /* ---- one search ---- */
+
+char *hunt_path(struct hunt *h, const char *ending)
+{
+	struct buf name = { 0 };
+	const char *file;
+
+	buf_add_text(&name, "SLA--");
+	sla_text(h->asked, "-", &name);
+	file = params_file_name_ending(buf_str(&name), ending, &h->s->arena);
+	buf_release(&name);
+	return sweep_path(h->s, h->folder, file);
+}
 
 static int save_records(struct hunt *h, struct err *e)
 {
 	struct json_value *list = arena_alloc(&h->s->arena, sizeof(*list));
-	struct buf name = { 0 };
-	const char *file;
 
 	*list = (struct json_value){ .kind = JSON_ARRAY, .count = h->records.n };
 	list->item = arena_alloc(&h->s->arena, (h->records.n + 1) * sizeof(*list->item));
 	for (size_t i = 0; i < h->records.n; i++)
 		list->item[i] = *h->records.v[i];
-	buf_add_text(&name, "SLA--");
-	sla_text(h->asked, "-", &name);
-	file = params_file_name_ending(buf_str(&name), ".json", &h->s->arena);
-	buf_release(&name);
 	if (file_mkdirs(h->folder, e) < 0)
 		return -1;
-	return sweep_save(sweep_path(h->s, h->folder, file), list, e);
+	return sweep_save(hunt_path(h, ".json"), list, e);
 }
 
 static void print_outcome(struct hunt *h, const struct search_outcome *o)
@@ -284,11 +207,6 @@ static void print_outcome(struct hunt *h, const struct search_outcome *o)
 		sweep_line(s, "Every level meets the SLA, even %lld %s: its limits do not bind "
 			   "with the %.0f requests of a run.", (long long)o->passing, unit,
 			   h->requests);
-	if (o->end == SEARCH_FOUND)
-		sweep_line(s, "Capacity: %lld %s, %g %% interval [%.2f, %.2f]%s.",
-			   (long long)o->passing, unit, 100 * h->settle.confidence, o->low,
-			   o->high, s->o->num_runs > 1 ? "" : ", in which one run a level tells "
-			   "nothing of how much runs differ");
 	sweep_line(s, "Search: %u levels, %u runs (%u made now).", o->levels, o->runs,
 		   s->n_runs - h->runs_before);
 	if (!o->is_monotone)
@@ -312,26 +230,20 @@ static int hunt_one(struct hunt *h, struct err *e)
 
 	search_init(&h->search, &(struct search_opts){ .kind = h->kind, .max = s->o->sla_max,
 						       .tolerance = s->o->sla_tolerance });
-	h->settle = (struct settle){ .confidence = s->o->sla_confidence };
 	sla_text(&h->sla, ", ", &text);
 	sweep_line(s, "[SLA START]");
 	sweep_line(s, "SLA criteria: %s", text.data);
 	buf_release(&text);
-	while (rc > 0 && search_next(&h->search, &level)) {
+	while (rc > 0 && search_next(&h->search, &level))
 		rc = one_level(h, level, e);
-		if (rc > 0 && h->n_levels == 1 && h->kind == SEARCH_FITTED &&
-		    use_known(h, e) < 0)
-			rc = -1;
-	}
 	if (rc < 0)
 		return -1;
-	remember(h);
 	if (s->o->dry_run) {
 		sweep_line(s, "Omitting SLA search.");
 		sweep_line(s, "[SLA END]");
 		return 0;
 	}
-	o = search_outcome(&h->search, h->settle.confidence);
+	o = search_outcome(&h->search);
 	print_outcome(h, &o);
 	if (rc > 0 && save_records(h, e) < 0)
 		return -1;
@@ -340,40 +252,88 @@ static int hunt_one(struct hunt *h, struct err *e)
 	if (hunt_report(h, &o, e) < 0)
 		return -1;
 	if (s->o->hover > 0 && o.end == SEARCH_FOUND)
-		return hunt_hover(h, &o, e);
+		return hunt_hover(h, (double)o.passing, e);
 	if (s->o->hover > 0)
 		sweep_warn(s, "--hover: there is no boundary to stay at");
 	return 0;
 }
 
+/* -1 with e: why the limits or the benchmark are none for the capacity procedure. */
+static int check_capacity(struct sweep *s, const struct slas *slas, bool is_checked, struct err *e)
+{
+	struct slo slo;
+
+	if (!is_checked)
+		return err_set(e, ERR_USAGE, "--sla-search capacity needs a --bench-cmd that runs inside "
+			       "this program: '... bench serve' without --exec-bench");
+	if (strcmp(s->o->sla_variable, "max_sessions") == 0)
+		return err_set(e, ERR_USAGE, "--sla-search capacity counts single requests, and "
+			       "--sla-variable max_sessions is about conversations");
+	for (char **w = s->bench_cmd; *w; w++)
+		if (str_starts(str_of(*w), STR("--multi-turn")) ||
+		    str_starts(str_of(*w), STR("--multi_turn")))
+			return err_set(e, ERR_USAGE, "--sla-search capacity counts single requests, and "
+				       "--bench-cmd has conversations (%s)", *w);
+	for (size_t i = 0; i < slas->n; i++)
+		if (slo_of_sla("--sla-params", &slas->item[i], &s->arena, &slo, e) < 0)
+			return -1;
+	if (s->o->sla_max_failed <= 0 || s->o->sla_max_failed >= 100)
+		return err_set(e, ERR_USAGE, "--sla-max-failed %g: --sla-search capacity needs a share "
+			       "between 0 and 100 %%", s->o->sla_max_failed);
+	return 0;
+}
+
+struct way { bool is_ours; enum search_kind kind; };
+
+/* Without --sla-search ours, where it can answer the question. */
+static int choose_search(struct sweep *s, const struct slas *slas, bool is_checked,
+			 struct way *out, struct err *e)
+{
+	const char *name = s->o->sla_search;
+
+	out->is_ours = !name || strcmp(name, sla_searches[0]) == 0;
+	out->kind = name && strcmp(name, search_kinds[SEARCH_BISECT]) == 0 ? SEARCH_BISECT
+									  : SEARCH_INTERPOLATE;
+	if (out->is_ours && check_capacity(s, slas, is_checked, e) < 0) {
+		if (name || s->o->base_url || e->code != ERR_USAGE)
+			return -1;
+		sweep_warn(s, "%s; --sla-search interpolate is used, which gives no interval", e->text);
+		*e = (struct err){ 0 };
+		out->is_ours = false;
+	}
+	if (!out->is_ours && s->o->base_url)
+		return err_set(e, ERR_USAGE, "--base-url: --sla-search %s empties the server's caches "
+			       "between runs, so it needs a server of its own: --serve-cmd", name);
+	return 0;
+}
+
 static int hunt_pair(struct sweep *s, const struct json_value *serve,
 		     const struct json_value *bench, const struct slas *slas,
-		     struct hunt_report *report, struct err *e)
+		     const struct way *way, struct hunt_report *report, struct err *e)
 {
 	struct hunt *h = mem_alloc(sizeof(*h));
-	struct hunt_known known = { .n = 0 };
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < slas->n; i++) {
 		*h = (struct hunt){
 			.s = s, .serve = serve, .bench = bench, .asked = &slas->item[i],
 			.sla = sla_with_failures(&slas->item[i], s->o->sla_max_failed, &s->arena),
-			.variable = s->o->sla_variable, .kind = kind_of(s->o), .report = report,
-			.known = &known,
+			.variable = s->o->sla_variable, .kind = way->kind, .report = report,
 			.folder = sweep_folder(s, serve, bench, NULL), .runs_before = s->n_runs,
 			.kv_tokens = NAN, .kv_requests = NAN, .kv_request_tokens = NAN,
 		};
-		if (i == 0)
+		if (i == 0 && !way->is_ours)
 			rc = sweep_begin_for(s, serve, level_folder(h, s->o->sla_max), e);
 		s->progress.point++;
 		if (rc == 0)
-			rc = hunt_one(h, e);
+			rc = way->is_ours ? hunt_capacity(h, e) : hunt_one(h, e);
 	}
 	free(h);
 	return rc;
 }
 
-static int hunt_all(struct sweep *s, const struct slas *slas, struct err *e)
+static int hunt_all(struct sweep *s, const struct slas *slas, const struct way *way,
+		    struct err *e)
 {
 	struct hunt_report report = { 0 };
 
@@ -381,13 +341,13 @@ static int hunt_all(struct sweep *s, const struct slas *slas, struct err *e)
 	for (size_t i = 0; i < s->serve.n; i++) {
 		for (size_t k = 0; k < s->bench.n; k++)
 			if (sweep_is_linked(s, &s->serve.item[i], &s->bench.item[k]) &&
-			    hunt_pair(s, &s->serve.item[i], &s->bench.item[k], slas, &report,
-				      e) < 0)
+			    hunt_pair(s, &s->serve.item[i], &s->bench.item[k], slas, way,
+				      &report, e) < 0)
 				return -1;
 		if (sweep_server_end(s, e) < 0)
 			return -1;
 	}
-	if (!s->o->dry_run)
+	if (!s->o->dry_run && !way->is_ours)
 		sweep_chart(s, slas);
 	return 0;
 }
@@ -398,6 +358,7 @@ int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struc
 	struct slas slas;
 	/* Keys are known only of results of ours and of upstream's client, which are the same. */
 	bool is_checked;
+	struct way way;
 	int status = -1;
 
 	if (!o->sla_params)
@@ -407,7 +368,9 @@ int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struc
 	is_checked = !o->exec_bench && hooks->knows && hooks->knows(hooks->self, s.bench_cmd);
 	if (sla_read(o->sla_params, is_checked, &s.arena, &slas, e) < 0)
 		goto done;
-	for (size_t i = 0; is_checked && i < s.bench.n; i++)
+	if (choose_search(&s, &slas, is_checked, &way, e) < 0)
+		goto done;
+	for (size_t i = 0; is_checked && !way.is_ours && i < s.bench.n; i++)
 		if (sla_check_percentiles(&slas, params_apply(&s.bench.item[i], s.bench_cmd,
 							      &s.arena), e) < 0)
 			goto done;
@@ -423,7 +386,7 @@ int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struc
 			"this program: '... bench serve' without --exec-bench");
 		goto done;
 	}
-	status = sweep_finish(&s, hunt_all(&s, &slas, e), e);
+	status = sweep_finish(&s, hunt_all(&s, &slas, &way, e), e);
 done:
 	sweep_release(&s);
 	return status;

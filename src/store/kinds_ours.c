@@ -283,6 +283,7 @@ void put_options(struct reading *r, const struct json_value *options)
 {
 	static const char *const aside[] = {
 		"request_id_prefix", "metadata", "result_filename", "result_dir", "output_json",
+		"fail_if", "allow_unjudged", "junit", "summary",
 	};
 
 	for (size_t i = 0; options && options->kind == JSON_OBJECT && i < options->count; i++) {

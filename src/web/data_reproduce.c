@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data_reproduce.c - see data_run.h: a run's parameters as command lines. */
-#include <ctype.h>
-
+#include "base/words.h"
 #include "engine/args.h"
 #include "web/data_put.h"
 #include "web/data_run.h"
@@ -10,29 +9,11 @@
 
 /* ---- a shell's words ---- */
 
-static bool is_plain(struct str s)
-{
-	for (size_t i = 0; i < s.n; i++)
-		if (!isalnum((unsigned char)s.p[i]) && !strchr("_-./:=,+%@", s.p[i]))
-			return false;
-	return s.n > 0;
-}
-
 static void add_word(struct buf *line, struct str word)
 {
 	if (line->len)
 		buf_add_char(line, ' ');
-	if (is_plain(word)) {
-		buf_add_str(line, word);
-		return;
-	}
-	buf_add_char(line, '\'');
-	for (size_t i = 0; i < word.n; i++)
-		if (word.p[i] == '\'')
-			buf_add_text(line, "'\\''");
-		else if (word.p[i])
-			buf_add_char(line, word.p[i]);
-	buf_add_char(line, '\'');
+	words_quote(line, word);
 }
 
 static void add_words(struct buf *line, const char *words)

@@ -88,8 +88,10 @@ is($doc->{pairs}[1]{A}{requests}, $doc->{block_requests} - $doc->{block_requests
 my $begun = begin(args => ['bench', 'ab', '--base-url', $quick->{url}, '--base-url', $same->{url}, @model,
 	@lengths, @quick, '--until-decided', '--output-json', 'cut.json'], seconds => 240);
 my $deadline = time + 150;
-select(undef, undef, undef, 0.05)
-	until (slurp($begun->{out_path}) // '') =~ /^Pair 1 /m || has_exited($begun->{pid}) || time > $deadline;
+until ((slurp($begun->{out_path}) // '') =~ /^Pair 1 /m || has_exited($begun->{pid}) ||
+	time > $deadline) {
+	select(undef, undef, undef, 0.05);
+}
 kill 'INT', $begun->{pid};
 $run = finish($begun);
 check_run('interrupted', $run, { status => 130, out => ['Undecided: mean_e2el_ms *',
@@ -117,7 +119,76 @@ my $port = free_port();
 $run = ab(["http://127.0.0.1:$port", $quick->{url}], @quick);
 check_run('no server', $run, { status => 1, err => "*127.0.0.1:$port*" });
 
+# ---- servers that are started ----
+
+sub served {
+	my ($commands, @more) = @_;
+	return run(args => ['bench', 'ab', (map { ('--serve-cmd', $_) } @$commands), @model, @lengths,
+		@more], seconds => 400);
+}
+sub command { my ($port, @more) = @_; return "$program sim --port $port --ttft-ms 20 @more" }
+my ($one, $two) = (free_port(), free_port());
+
+mkdir 'logs';
+$run = served([command($one, '--itl-ms 20'), command($two, '--itl-ms 24 --seed 2')],
+	qw(--request-rate 40 --block-seconds 1 --metric mean_tpot_ms --max-pairs 60 --fail-if worse
+	--server-logs logs --output-json served.json));
+check_run('servers of our own', $run, { status => 3, out => ['Starting server A.',
+	"Server A answers at http://localhost:$one after *", "Server B answers at *:$two after *",
+	'B is worse: mean_tpot_ms *', 'FAILED: mean_tpot_ms is worse by * %.'] });
+ok(-e 'logs/a.log' && -e 'logs/b.log', 'servers of our own: their logs are kept');
+$doc = json_of(slurp('served.json'));
+like($doc->{B_command}, qr/--itl-ms 24/, 'servers of our own: the document names the command');
+is(run(args => ['bench', 'serve', '--base-url', "http://127.0.0.1:$_", @model, '--num-prompts', 1,
+	'--ready-check-timeout-sec', 0])->{status}, 1, "nothing is left on port $_") for $one, $two;
+
+$begun = begin(args => ['bench', 'ab', '--serve-cmd', command($one, '--itl-ms 20'), '--serve-cmd',
+	command($two, '--itl-ms 20'), @model, @lengths,
+	qw(--request-rate 80 --block-seconds 0.5 --metric p99_ttft_ms --min-effect 0.01 --until-decided)],
+	seconds => 240);
+$deadline = time + 150;
+until ((slurp($begun->{out_path}) // '') =~ /^Pair 1 /m || has_exited($begun->{pid}) ||
+	time > $deadline) {
+	select(undef, undef, undef, 0.05);
+}
+# The files of /proc have no size. The keeper's command names the server's, too, behind its own.
+sub command_of {
+	open my $f, '<', "/proc/$_[0]/cmdline" or return '';
+	local $/;
+	return <$f> // '';
+}
+my ($victim) = grep { command_of($_) =~ /^[^\x00]*profllm\x{0}sim\x{0}--port\x{0}$two\x{0}/ }
+	map { m{(\d+)} } glob '/proc/[0-9]*';
+ok($victim, 'a server that dies: it was found');
+kill $victim ? ('KILL', $victim) : ('INT', $begun->{pid});
+$run = finish($begun);
+check_run('a server that dies', $run, { status => 1, err => '*server B (*): Server process * -9 *' });
+
+# ---- a gate that passes, and one that cannot judge ----
+
+$run = ab([$slow->{url}, $quick->{url}], @steady, qw(--metric mean_tpot_ms --max-pairs 40 --fail-if worse));
+check_run('better', $run, { status => 0, out => ['B is better: *', 'passed: mean_tpot_ms is not worse.'] });
+my @short = (@quick, qw(--max-pairs 1 --fail-if worse));
+check_run('undecided', ab([$quick->{url}, $same->{url}], @short), { status => 3,
+	out => ['FAILED: whether mean_e2el_ms is worse cannot be judged (undecided).'] });
+check_run('undecided, allowed', ab([$quick->{url}, $same->{url}], @short, '--allow-unjudged'), {
+	status => 0, out => ['passed: whether mean_e2el_ms is worse cannot be judged (undecided), *'] });
+
 # ---- mistakes ----
+
+for (
+	['one port', [command($one), command($one)], '*both servers would listen on port*'],
+	['one command', [command($one)], '*--serve-cmd: expected two servers, got 1*'],
+	['no command', [command($one), ''], '*--serve-cmd of server B: the command is empty*'],
+) {
+	my ($name, $commands, $err) = @$_;
+
+	check_run($name, served($commands, @quick), { status => 2, err => $err });
+}
+check_run('URLs and commands', served([command($one), command($two)], @quick, '--base-url',
+	$quick->{url}), { status => 2, err => '*give one of the two, twice*' });
+check_run('a value of bench serve, before servers start', served([command($one), command($two)], @quick,
+	'--burstiness', '-1'), { status => 2, err => '*--burstiness*' });
 
 for (
 	['one server', [$quick->{url}], [@quick], '*--base-url: expected two servers, got 1*'],

@@ -24,9 +24,10 @@ sub question {
 
 sub near { my ($a, $b) = @_; return defined $a && abs($a - $b) <= 1e-9 * abs $b }
 
-sub median {
-	my @x = sort { $a <=> $b } @_;
-	return ($x[$#x / 2] + $x[@x / 2]) / 2;
+sub mean_log {
+	my $sum = 0;
+	$sum += log for @_;
+	return exp($sum / @_);
 }
 
 is_deeply(question('analysis/trends', { metric => $metric })->{series}, [], 'a store without runs');
@@ -62,8 +63,9 @@ for my $s (@{$trends->{series}}) {
 	my @point = @{$s->{points}};
 
 	is(scalar @point, COMMITS, "$s->{name}: a point a commit");
-	is(scalar(grep { near($point[$_]{value}, median(@{$value{$s->{name}}[$_]})) } 0 .. $#point), COMMITS,
-		'... whose value is the median of its runs');
+	is(scalar(grep { near($point[$_]{value}, mean_log(@{$value{$s->{name}}[$_]})) } 0 .. $#point),
+		COMMITS,
+		'... whose value is the geometric mean of its runs');
 	is_deeply([map { [@{$_}{qw(index commit verdict)}] } @{$s->{changes}}],
 		[[STEP, sprintf('c%07d', STEP), 'worse']], '... and one change, at the step');
 	ok(near($s->{changes}[0]{effect}, -0.1), '... of a tenth');

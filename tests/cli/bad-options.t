@@ -280,7 +280,7 @@ my @rows = (
 		['--rate', 'request-rate', 5], ['--rps', 'request-rate', 5], ['--qps', 'request-rate', 5],
 		['--api-key', 'header', 'k'], ['--json', 'output-json', 'f'], ['--url', 'base-url', 'u'],
 		['--output', 'output-json', 'f'], ['--timeout', 'request-timeout', 5],
-		['--warmup', 'num-warmups', 1], ['--slo', 'goodput', 'x'], ['--quiet', 'disable-tqdm'],
+		['--warmup', 'num-warmups', 1], ['--quiet', 'disable-tqdm'],
 		['--dry', 'dry-run'], ['--load-pat', 'load-pattern', 'x'], ['-c', 'max-concurrency', 4],
 		['-n', 'num-prompts', 4], ['-d', 'duration', 4], ['-c8', 'max-concurrency']),
 	['serve', 2, 'ambiguous option --num: it could be --num-prompts, --num-warmups', qw(--num 3)],
@@ -292,6 +292,12 @@ my @rows = (
 	['score', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
 	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100",
 		qw(--metric-percentiles 101)],
+	['serve', 2, "--fail-if: 'p99_ttft_ms>' has no number after >; expected one such as 200, or +5% "
+		. 'for a change',
+		'--fail-if', 'p99_ttft_ms>'],
+	(map { ['serve', 2, "--$_: there is no condition to report on; add --fail-if CONDITION",
+		"--$_", 'x'] }
+		qw(junit summary)),
 	['score', 2, "--goodput: 'itl:5' is not ttft, tpot, e2el or session_duration, a colon and a " .
 		'number of milliseconds', qw(--goodput itl:5)],
 	# simulator

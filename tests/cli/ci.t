@@ -69,8 +69,16 @@ my ($measure) = $github =~ /run: (.*gate\.sh.*)/;
 my ($keep) = $github =~ /run: (cp .*)/;
 ok($measure && $keep, 'GitHub Actions: its steps are found') or die("no steps\n");
 my $first = step($measure, ENGINE_COMMIT => 'c0ffee');
-is($first->{status}, 0, 'GitHub Actions: the first time') or diag($first->{err}, $first->{out});
-like($first->{out}, qr/^no baseline at /m, 'with nothing to compare with');
+is($first->{status}, 3, 'GitHub Actions: nothing to compare with is no pass') or diag($first->{err},
+	$first->{out});
+like($first->{err}, qr/^NOT JUDGED: no baseline at .*; copy the result of a release/m,
+	'and it says what to do');
+like($github, qr/if: .*inputs\.new_baseline.*\n +run: cp /, 'only a person replaces the baseline');
+unlike($github, qr/refs\/heads\/main/, 'a green build does not');
+like(slurp("$ci/suite.yaml"), qr/^restart: always$/m, 'each run has a server of its own');
+my %started = map { $_->{config}{servers}[0]{log} => 1 }
+	@{json_of(slurp('results.json'))->{experiments}};
+is(scalar(keys %started), 5, 'five runs on five servers');
 is(sent(), 5, 'all documents are sent, with the token');
 is(json_of(slurp('results.json'))->{experiments}[0]{provenance}{engine_commit}, 'c0ffee', 'of that commit');
 is(step($keep)->{status}, 0, 'the baseline is kept');
@@ -105,15 +113,25 @@ is(json_of(slurp('results.json'))->{experiments}[0]{provenance}{build}, '7', 'it
 my ($line) = slurp("$ci/crontab") =~ /^0 3 \* \* \* (.*)$/m;
 $line =~ s/\\%/%/g; # as cron reads it
 $line =~ s,/opt/profllm,$scratch,g;
-my $night = step($line, SLOWER => 'server.gpu=l4-24gb', TRIGGER => 'nightly');
+my $night = step($line, SLOWER => 'server.gpu=l4-24gb', TRIGGER => 'nightly',
+	GITHUB_STEP_SUMMARY => "$scratch/summary");
 is($night->{status}, 0, 'cron: the line ends well, or cron would say so twice');
 like($night->{err}, qr/^profllm: exit status 3, see nights\/[\d-]+\/log$/m, 'cron: a regression is mailed')
 	or diag($night->{err}, $night->{out});
 my ($log) = glob('nights/*/log');
+like(slurp($log), qr/^FAILED: output_throughput fell by [\d.]+ % \(limit 5 %\)/m,
+	'its log names the condition');
+like(slurp((glob 'nights/*/results.xml')[0]), qr/<failure message="output_throughput fell by/,
+	'JUnit XML too');
+like(slurp('summary'), qr/^failed: \d of 3 conditions$/m, 'GitHub would show the summary');
 like(slurp($log), qr/^output_throughput .*regression/m, 'its log has the comparison');
 is(sent(), 10, 'its documents are sent all the same');
 
 # ---- what cannot be measured is neither ----
+
+my $usage = run(command => ["$ci/gate.sh", 'suite.yaml']);
+is($usage->{status}, 2, 'gate.sh without its operands');
+like($usage->{err}, qr/^usage: gate\.sh SUITE BASELINE RESULT/, 'gate.sh says how it is used');
 
 my $broken = step($measure, SLOWER => 'server.model=meta-llama/Llama-3.1-70B-Instruct server.gpu=l4-24gb');
 is($broken->{status}, 1, 'a server that does not start: 1, not 3');

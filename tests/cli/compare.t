@@ -81,56 +81,117 @@ unlike($page, qr/(src|href|url)\s*[=(]|https?:|\@import|<script/i, 'HTML: nothin
 
 # ---- gates ----
 
-status_is('a gate that holds', 3,
-	qr/^--fail-if 'output_throughput<-5%' holds \(-10\.0%: 1000, then 900\): slow$/m,
+status_is('a condition that is met', 3,
+	qr{^FAILED: output_throughput fell by 10 % \(limit 5 %\): 1000 tokens/s, then 900 tokens/s
+failed: 1 of 1 condition\n\z},
 	'--fail-if', 'output_throughput<-5%', 'base', 'slow');
-status_is('one that does not', 0, qr/^\z/, 'base', 'slow', '--fail-if', 'output_throughput<-15%');
-status_is('the second of two', 3, qr/p99_ttft_ms>\+5%' holds/, '--fail-if=output_throughput<-15%',
+status_is('one that is not', 0, qr/^passed: 1 condition\n\z/, 'base', 'slow', '--fail-if',
+	'output_throughput<-15%');
+status_is('the second of two', 3,
+	qr/^FAILED: p99_ttft_ms rose by 11\.\d+ % \(limit 5 %\).*\nfailed: 1 of 2 conditions$/m,
+	'--fail-if=output_throughput<-15%',
 	'--fail-if', 'p99_ttft_ms>+5%', 'base', 'slow');
-status_is('a limit on the value', 3, qr/holds \(900\)/, 'base', 'slow', '--fail-if',
+status_is('a limit on the value', 3,
+	qr/^FAILED: output_throughput is 900 tokens\/s \(limit 950 tokens\/s\)$/m, 'base', 'slow',
+	'--fail-if',
 	'output_throughput<950');
-status_is('no evidence', 0, qr/^\z/, 'base', 'same', '--fail-if', 'output_throughput>+0.01%');
-status_is('none wanted', 3, qr/holds/, 'base', 'same', '--fail-if', 'output_throughput>+0.01%',
+status_is('no evidence', 0, qr/^passed: 1 condition\n\z/, 'base', 'same', '--fail-if',
+	'output_throughput>+0.01%');
+status_is('none wanted', 3, qr/^FAILED: output_throughput rose by/m, 'base', 'same', '--fail-if',
+	'output_throughput>+0.01%',
 	'--fail-if-any');
 my @gate = ('--fail-if', 'p99_ttft_ms>+5%');
-status_is('too few to judge', 3, qr/cannot be judged, not enough data \(5 against 3 values, 4 needed\)/,
+status_is('too few to judge', 3,
+	qr/^NOT JUDGED: output_throughput<-5%: not enough data \(5 against 3 values, 4 needed\)
+failed: 1 condition could not be judged/,
 	'base', 'few', '--fail-if', 'output_throughput<-5%');
-status_is('too few, allowed', 0, qr/cannot be judged/, 'base', 'few', '--allow-unjudged', '--fail-if',
+status_is('too few, allowed', 0, qr/^passed: 0 conditions, 1 could not be judged$/m, 'base', 'few',
+	'--allow-unjudged', '--fail-if',
 	'output_throughput<-5%');
-my $same = qr/^--fail-if 'p99_ttft_ms>\+5%' cannot be judged, both sides are the same runs: \S+$/m;
+my $same = qr/^NOT JUDGED: p99_ttft_ms>\+5%: both sides are the same runs$/m;
 status_is('a file with itself', 3, $same, 'base/run0.json', 'base/run0.json', @gate);
 status_is('a folder with itself', 3, $same, 'base', 'base', @gate);
 status_is('the same, allowed', 0, $same, 'base', 'base', '--allow-unjudged', @gate);
 like(status_is('the same without a gate', 0, undef, 'base', 'base')->{out},
 	qr/: the same runs as the baseline$/m, 'the same without a gate: a note says so');
-status_is('the same, by value', 0, qr/^\z/, 'base', 'base', '--fail-if', 'p99_ttft_ms>500');
+status_is('the same, by value', 0, qr/^passed: 1 condition\n\z/, 'base', 'base', '--fail-if',
+	'p99_ttft_ms>500');
 
 # Half of the requests fail and the others are faster.
 side('shedding', 1700, 5, completed => 50, failed => 50, total_input_tokens => 500,
 	total_output_tokens => 1000);
 side('shorter', 1700, 5, total_output_tokens => 500);
-my $risen = qr/^failed requests rose from 0\.0 % to 50\.0 %: shedding$/m;
+my $risen = qr/^FAILED: failed requests rose from 0\.0 % to 50\.0 %$/m;
 status_is('failures of a faster side', 3, $risen, 'base', 'shedding', @gate);
 status_is('failures, medians alone', 3, $risen, 'base', 'shedding', '--fail-if-any', @gate);
 status_is('failures, unjudged allowed', 3, $risen, 'base', 'shedding', '--allow-unjudged', @gate);
-status_is('failures, allowed', 0, qr/^\z/, 'base', 'shedding', '--allow-failures', @gate);
+status_is('failures, allowed', 0, qr/^passed: 1 condition\n\z/, 'base', 'shedding', '--allow-failures',
+	@gate);
 status_is('failures without a gate', 0, qr/^\z/, 'base', 'shedding');
-status_is('other work', 3, qr/cannot be judged, other work was done: output tokens .*: shorter$/m,
+status_is('other work', 3, qr/^NOT JUDGED: p99_ttft_ms>\+5%: other work was done: output tokens /m,
 	'base', 'shorter', @gate);
-status_is('other work, allowed', 0, qr/cannot be judged/, 'base', 'shorter', '--allow-unjudged', @gate);
-status_is('other work, but slower', 3, qr/p99_ttft_ms>\+5%' holds/, 'shorter', 'base', @gate);
-status_is('other work, by value', 0, qr/^\z/, 'base', 'shorter', '--fail-if', 'p99_ttft_ms>500');
+status_is('other work, allowed', 0, qr/could not be judged/, 'base', 'shorter', '--allow-unjudged', @gate);
+status_is('other work, but slower', 3, qr/^FAILED: p99_ttft_ms rose by/, 'shorter', 'base', @gate);
+status_is('other work, by value', 0, qr/^passed: 1 condition\n\z/, 'base', 'shorter', '--fail-if',
+	'p99_ttft_ms>500');
 
 side('two', 1000, 5);
 spew("two/more$_.json", $json->encode(result(900, $_, max_concurrency => 16))) for 0 .. 4;
 side('one', 1001, 5);
 status_is('a point that was not measured', 3,
-	qr/cannot be judged, only the baseline has it: one at max_concurrency=16$/m, 'two', 'one', @gate);
+	qr/^NOT JUDGED: p99_ttft_ms>\+5% in one at max_concurrency=16: only the baseline has it$/m, 'two',
+		'one', @gate);
 
 side('broken', 1e308, 5);
 my $wide = status_is('numbers of a broken file', 0, undef, 'base', 'broken')->{out};
 like($wide, qr/^output_throughput +1000\.0 +1e\+308 /m, 'numbers of a broken file: short');
 is(scalar(grep { length > 140 } split /\n/, $wide), 0, 'numbers of a broken file: no line is wider than 140');
+
+# ---- gates on one operand ----
+
+my @limit = ('--fail-if', 'output_throughput<950');
+status_is('one run that passes', 0, qr/^passed: 1 condition\n\z/, 'base/run0.json', @limit);
+status_is('one run that is slower', 3,
+	qr{^FAILED: output_throughput is 896\.4 tokens/s \(limit 950 tokens/s\)
+failed: 1 of 1 condition\n\z},
+	'slow/run0.json', @limit);
+status_is('a folder, run by run', 3,
+	qr/^(FAILED: .* in slow\/run\d\.json\n){5}failed: 5 of 5 checks of 1 condition$/m,
+	'slow', @limit);
+status_is('failed requests', 3, qr/^FAILED: 50 % of the requests failed \(limit 1 %/m, 'shedding/run0.json',
+	@limit);
+status_is('failed requests, on purpose', 0, qr/^passed: 2 conditions$/m, 'shedding/run0.json', @limit,
+	'--fail-if', 'failed>60');
+status_is('a change of one', 2, qr/--fail-if 'output_throughput<-5%': a change needs a baseline/, 'base',
+	'--fail-if', 'output_throughput<-5%');
+status_is('what it does not have', 3,
+	qr/^NOT JUDGED: p95_ttft_ms>1: the result has no value of p95_ttft_ms$/m,
+	'base/run0.json', '--fail-if', 'p95_ttft_ms>1');
+status_is('a table of one', 2, qr/--format: base has nothing to be compared with/, 'base', @limit,
+	'--format', 'json');
+my $reason = { level => 'INVALID', code => 'shared_reads', spoils => ['itl', 'tpot'], text => 'Late reads.' };
+side('invalid', 1000, 1, profllm => { verdict => 'INVALID', reasons => [$reason] });
+for my $limit (1, 1000) { # on either side of the value
+	status_is("INVALID with the limit $limit", 3,
+		qr/^NOT JUDGED: p99_tpot_ms>$limit: p99_tpot_ms is INVALID in this run: Late reads\.$/m,
+		'invalid', '--fail-if', "p99_tpot_ms>$limit");
+}
+status_is('INVALID, allowed', 0, qr/could not be judged$/m, 'invalid', '--allow-unjudged', '--fail-if',
+	'p99_tpot_ms>1');
+status_is('what is valid in it', 0, qr/^passed: 1 condition$/m, 'invalid', @limit);
+
+status_is('files for CI', 3, undef, 'slow/run0.json', @limit, '--fail-if', 'p99_ttft_ms>500', '--junit',
+	'j.xml', '--summary', 's.md');
+like(slurp('j.xml'), qr/^<testsuite name="bench compare" tests="2" failures="1" errors="0" skipped="0">$/m,
+	'JUnit: the counts');
+like(slurp('j.xml'), qr/name="output_throughput&lt;950">\s+<failure message="output_throughput is 896/,
+	'JUnit: a failed condition');
+like(slurp('s.md'),
+	qr/^failed: 1 of 2 conditions\n\n\| Condition .*\n.*\n\| `output_throughput<950` \| failed /m,
+	'the summary');
+status_is('a file without conditions', 2, qr/--junit: there is no condition to report on; add --fail-if/,
+	'base', 'slow', '--junit', 'none.xml');
+ok(!-e 'none.xml', 'is not written');
 
 # ---- mistakes ----
 
@@ -144,7 +205,7 @@ status_is('no result', 1, qr/none\.json holds no result/, 'base', 'none.json');
 status_is('not JSON', 1, qr/broken\.json/, 'base', 'broken.json');
 status_is('models', 1, qr/is of model 'm'.*of 'n'; --across-models/, 'base', 'other');
 status_is('models on purpose', 0, undef, 'base', 'other', '--across-models');
-status_is('a gate without number', 2, qr/--fail-if: 'x>' ends with no number/, 'base', 'slow',
+status_is('a gate without number', 2, qr/--fail-if: 'x>' has no number after >/, 'base', 'slow',
 	'--fail-if', 'x>');
 status_is('a gate on nothing', 2, qr/--fail-if: no run has a number called 'p99_nothing'/, 'base',
 	'slow', '--fail-if', 'p99_nothing>1');

@@ -283,7 +283,7 @@ my %harmless = map { $_ => 1 } qw(
 	timed_trace_label_timestamp timed_trace_label_input_length timed_trace_label_output_length
 	timed_trace_label_hash_ids random_mm_bucket_config percentile_metrics metric_percentiles
 	request_id_prefix served_model_name timeline_itl_thresholds chat_prefix chat_suffix cacert
-	random_input_len_dist random_output_len_dist backend_file prompt_salt client_cert client_key proxy
+	random_input_len_dist random_output_len_dist slo backend_file prompt_salt client_cert client_key proxy
 	metrics_url load_pattern compat trace header metadata goodput lora_modules omit_body_keys fix
 	warm_connections lora_path random_mm_limit_mm_per_prompt chat_template_kwargs extra_body mix
 	json_schema_path priority_classes multi_turn_turns_dist multi_turn_delay_dist session_header

@@ -35,7 +35,8 @@ spew('tpot.json', '[{"median_tpot_ms": "<=33"}]');
 spew('two.json', '[{"median_tpot_ms": "<=33", "request_throughput": ">0.01"}, {"p99_ttft_ms": "<0.0001"},' .
 	'{"median_tpot_ms": "<45"}]');
 spew('ttft.json', '[{"profllm.connect_ms.p99": "<60000", "p99_ttft_ms": "<=60000"}]');
-my @concurrency = ('--sla-variable', 'max_concurrency');
+my @bisect = qw(--sla-search bisect --num-runs 1);
+my @concurrency = ('--sla-variable', 'max_concurrency', '--sla-search', 'interpolate');
 
 # ---- an answer that can be computed ----
 
@@ -44,21 +45,18 @@ check_run('the largest level is found', $one, { status => 0, out => ['[SLA START
 	'SLA criteria: median_tpot_ms<=33.00, failed<=1.00 %', 'Testing max_concurrency: 65536 req/s',
 	'Validating SLA: median_tpot_ms = *<=33.00 | FAILED', 'SLA criteria are met. (margin=-*)',
 	'SLA criteria are not met. (margin=*)', 'Maximum max_concurrency for SLA: * req/s.',
-	'Capacity: * at once, 95 % interval *', '[SLA END]', 'Experiment has been saved at: results/one'],
+	'[SLA END]', 'Experiment has been saved at: results/one'],
 	exists => ['results/one/SLA--median_tpot_ms<=33.00.json', 'results/one/summary.csv',
 	'results/one/max_concurrency=65536/run=0.json'] });
 my ($found) = capacity('one');
 ok(abs($found->{capacity} - 4) <= 1, "it is 4, give or take one: $found->{capacity}");
 is($found->{outcome}, 'found', 'and said to be found');
 is($found->{first_failing}, $found->{capacity} + 1, 'the next one fails');
-ok($found->{interval}[0] <= $found->{capacity} && $found->{interval}[1] >= $found->{first_failing},
-	'the interval holds both');
 ok($found->{constraints}[0]{binds}, 'the limit that binds is named');
 ok($found->{kv_cache}{tokens} > 900 && $found->{kv_cache}{tokens} <= 1000, 'the KV cache is known');
 ok(abs($found->{kv_cache}{requests} * 14 / $found->{kv_cache}{tokens} - 1) < 0.2, 'in requests too');
 my @runs = files('results/one', qr/^run=\d+\.json$/);
 is(scalar @runs, $found->{runs}, 'the runs that were made are counted');
-ok(@runs < 3 * @{$found->{levels}}, 'far from the limit one run is enough');
 is(scalar @{json_of(slurp('results/one/SLA--median_tpot_ms<=33.00.json'))}, scalar @runs,
 	'and all of them are in the file of the search');
 SKIP: {
@@ -80,8 +78,7 @@ check_run('two SLAs, by the verb\'s old name', $two, { status => 0, out => ['Fou
 	'SLA criteria: median_tpot_ms<=33.00, request_throughput>0.01, failed<=1.00 %',
 	'No max_concurrency meets the SLA: even 1 at once does not.'] });
 my ($first, $second, $third) = capacity('one');
-is($first->{capacity}, $found->{capacity}, 'the first has the runs of the search before');
-is($first->{runs}, $found->{runs}, 'all of them');
+ok(abs($first->{capacity} - $found->{capacity}) <= 1, 'the first finds what the search before did');
 is($second->{outcome}, 'none_passes', 'none passes the second');
 is($second->{capacity}, undef, 'so there is no capacity');
 is($second->{first_failing}, 1, 'even one fails');
@@ -102,14 +99,14 @@ ok(abs((capacity('one'))[0]{capacity} - $found->{capacity}) <= 1, 'finds the sam
 
 # ---- ends that are no answer ----
 
-my $all = sweep('serve_sla', $oracle, '--sla-params', 'ttft.json', '-e', 'all');
+my $all = sweep('serve_sla', $oracle, '--sla-params', 'ttft.json', '-e', 'all', @bisect);
 check_run('all pass', $all, { status => 0, out => ['Maximum request_rate for SLA: 65536 req/s.',
 	'Every level meets the SLA, even 65536 req/s: its limits do not bind with the 12 requests of a ' .
 	'run.'] });
 is((capacity('all'))[0]{outcome}, 'all_pass', 'said in the file');
-is(scalar(my @made = files('results/all', qr/^run=/)), 1, 'after one run');
+is(scalar(my @made = files('results/all', qr/^run=/)), 1, 'after one level');
 spew('e2el.json', '[{"p99_e2el_ms": "<=0.01"}, {"p99_e2el_ms": "<=60000"}]');
-my $none = sweep('serve_sla', $oracle, '--sla-params', 'e2el.json', '-e', 'none');
+my $none = sweep('serve_sla', $oracle, '--sla-params', 'e2el.json', '-e', 'none', @bisect);
 check_run('a limit below everything', $none, { status => 0, out => ['No request_rate meets the SLA: *'] });
 my @lines_of = slurp('results/none/BENCH.gp') =~ /^set label '(p99_e2el_ms[^']*)' at graph/mg;
 is("@lines_of", 'p99_e2el_ms<=0.01', 'is a line of the figure; one far above what was measured is not');

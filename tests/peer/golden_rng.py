@@ -5,6 +5,7 @@
     python3 -m venv /tmp/golden && /tmp/golden/bin/pip install numpy pandas
     /tmp/golden/bin/python tests/peer/golden_rng.py rng   >tests/unit/rng_golden.h
     /tmp/golden/bin/python tests/peer/golden_rng.py stats >tests/unit/stats_golden.h
+    /tmp/golden/bin/python tests/peer/golden_rng.py ranks >tests/unit/ranks_golden.h
     /tmp/golden/bin/python tests/peer/golden_rng.py plan  >tests/unit/plan_golden.h
 
 Nothing at build or test time needs it. Each rng row is one function run from one
@@ -311,8 +312,7 @@ def stats_table():
             h = digest(np.percentile(x, p) for p in PERCENTILES)
             print(f"\t{{ {kind}, {n}, {float(np.mean(x)).hex()}, {float(np.std(x)).hex()},\n"
                   f"\t  {float(np.median(x)).hex()}, 0x{h:x}u }},")
-    print("};\n")
-    interval_table()
+    print("};")
 
 
 def rank(n, p, level):
@@ -326,8 +326,9 @@ def rank(n, p, level):
         r += 1
 
 
-def interval_table():
-    print("/* Ranks (from 1, 0 is none) of the percentile interval, by exact fractions. */")
+def ranks_table():
+    head("Ranks (from 1, 0 is none) of the percentile interval, by exact fractions.")
+    print("#include <stddef.h>\n")
     print("static const struct rank_golden {")
     print("\tsize_t n;\n\tdouble p, level;\n\tsize_t low, high;\n} rank_golden[] = {")
     for n in [1, 5, 10, 59, 100, 299, 1000]:
@@ -407,7 +408,7 @@ def plan_table():
 
 
 def main():
-    tables = {"rng": rng_table, "stats": stats_table, "plan": plan_table}
+    tables = {"rng": rng_table, "stats": stats_table, "ranks": ranks_table, "plan": plan_table}
     if len(sys.argv) != 2 or sys.argv[1] not in tables:
         sys.exit(f"usage: golden_rng.py {'|'.join(tables)}")
     tables[sys.argv[1]]()

@@ -65,13 +65,3 @@ static inline double system_estimate(const struct system *s)
 {
 	return s->how == SYSTEM_QUEUE ? s->scale : s->scale * 2.5;
 }
-
-static inline struct system system_drawn(uint64_t seed, double noise)
-{
-	uint64_t at = seed * 5000011u + 12345;
-	struct system s = { .how = (unsigned)(seed % SYSTEM_COUNT), .noise = noise, .seed = seed };
-
-	s.base = 5 + 85 * system_uniform(at);
-	s.scale = exp(log(4) + (log(1200) - log(4)) * system_uniform(at + 1));
-	return s;
-}

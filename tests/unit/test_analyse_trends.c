@@ -57,13 +57,13 @@ static void steps(void **state)
 	assert_int_equal(rig_count(v, "series"), 2);
 	rig_near(v, "left_out", 2);
 	rig_same(v, "series/0/name", "H100");
-	rig_same(v, "series/0/id", "server.model=m hardware.gpu=H100");
+	assert_false(str_eq(rig_at(v, "series/0/id")->text, rig_at(v, "series/1/id")->text));
 	rig_same(v, "series/0/key/hardware.gpu", "H100");
 	assert_int_equal(rig_count(v, "series/0/points"), 30);
 	rig_same(v, "series/0/points/4/commit", "c000004");
 	rig_near(v, "series/0/points/4/at", 1e9 + 4 * DAY);
 	rig_near(v, "series/0/points/4/n", 3);
-	rig_near(v, "series/0/points/4/value", 99.8);
+	rig_near(v, "series/0/points/4/value", 99.8 * cbrt(0.99 * 1.01));
 	rig_near(v, "series/0/points/4/low", 99.8 * 0.99);
 	rig_near(v, "series/0/points/4/high", 99.8 * 1.01);
 	assert_int_equal(rig_count(v, "series/0/points/4/ids"), 3);
@@ -82,7 +82,7 @@ static void steps(void **state)
 		    "\"series\": [], \"filter\": {\"column\": \"hardware.gpu\", \"in\": [\"B200\"]}}");
 	assert_int_equal(rig_count(v, "series"), 1);
 	rig_same(v, "series/0/name", "all runs");
-	rig_near(v, "series/0/changes/0/before", 200 * 1.0);
+	rig_near(v, "series/0/changes/0/before", 200 * cbrt(0.99 * 1.01));
 	rig_near(v, "left_out", 0);
 	/* Run by run. */
 	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\", \"axis\": \"time\", "
@@ -91,14 +91,19 @@ static void steps(void **state)
 	rig_end(&r);
 }
 
-#define SERIES "server.model=m hardware.gpu=H100"
-
-static void set_marks(struct rig *r, const char *text)
+/* SERIES in the text stands for the id. */
+static void set_marks(struct rig *r, const char *id, const char *text)
 {
+	struct buf all = { 0 };
 	struct err e = { 0 };
+	const char *at;
 
-	if (json_parse(&r->arena, str_of(text), &r->marks, &e) < 0)
+	for (; (at = strstr(text, "SERIES")); text = at + strlen("SERIES"))
+		buf_printf(&all, "%.*s%s", (int)(at - text), text, id);
+	buf_add_text(&all, text);
+	if (json_parse(&r->arena, arena_str(&r->arena, buf_str(&all)), &r->marks, &e) < 0)
 		fail_msg("%s", e.text);
+	buf_release(&all);
 }
 
 static bool is_marked(const struct json_value *v)
@@ -110,14 +115,17 @@ static bool is_marked(const struct json_value *v)
 static void marks(void **state)
 {
 	struct json_value *v;
+	const char *id;
 	struct rig r;
 
 	(void)state;
 	rig_begin(&r);
 	for (int i = 0; i < 20; i++)
 		put_commit(&r, "H100", i, (i < 8 ? 100 : 80) * (i % 2 ? 1.002 : 0.998), 0.01);
-	set_marks(&r, "[{\"id\": 3, \"series\": \"other\", \"metric\": \"output_throughput\", \"at\": "
-		  "\"c000008\", \"kind\": \"seen\"}, {\"id\": 4, \"series\": \"" SERIES "\", "
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
+	id = arena_text(&r.arena, rig_at(v, "series/0/id")->text);
+	set_marks(&r, id, "[{\"id\": 3, \"series\": \"other\", \"metric\": \"output_throughput\", \"at\": "
+		  "\"c000008\", \"kind\": \"seen\"}, {\"id\": 4, \"series\": \"SERIES\", "
 		  "\"metric\": \"output_throughput\", \"at\": \"c000008\", \"kind\": \"expected\", "
 		  "\"text\": \"new kernel\", \"who\": \"ann\"}]");
 	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
@@ -130,17 +138,17 @@ static void marks(void **state)
 	assert_false(is_marked(v));
 	assert_int_equal(rig_at(v, "series/0/changes/0/mark")->kind, JSON_NULL);
 	/* by time in place of the commit */
-	set_marks(&r, "[{\"id\": 5, \"series\": \"" SERIES "\", \"metric\": \"output_throughput\", "
+	set_marks(&r, id, "[{\"id\": 5, \"series\": \"SERIES\", \"metric\": \"output_throughput\", "
 		  "\"at\": \"1000691200\"}]");
 	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
 	rig_near(v, "series/0/changes/0/mark/id", 5);
 	/* of before marks named a metric: it is shown, and judges nothing */
-	set_marks(&r, "[{\"id\": 6, \"series\": \"" SERIES "\", \"metric\": null, "
+	set_marks(&r, id, "[{\"id\": 6, \"series\": \"SERIES\", \"metric\": null, "
 		  "\"at\": \"c000008\"}]");
 	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
 	rig_near(v, "series/0/changes/0/mark/id", 6);
 	assert_false(is_marked(v));
-	set_marks(&r, "[{\"id\": 7, \"series\": \"m\", \"metric\": \"output_throughput\", "
+	set_marks(&r, id, "[{\"id\": 7, \"series\": \"m\", \"metric\": \"output_throughput\", "
 		  "\"at\": \"c000008\"}]");
 	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\"}");
 	rig_same(v, "series/0/name", "m");
@@ -455,7 +463,7 @@ static void by_commit(void **state)
 	v = rig_ask(&r, analyse_regression, "{\"metric\": \"output_throughput\"}");
 	rig_near(v, "items/0/n/0", 24);
 	rig_near(v, "items/0/n/1", 12);
-	rig_same(v, "items/0/series", "server.model=m hardware.gpu=H100");
+	rig_same(v, "items/0/key/server.model", "m");
 	v = rig_ask(&r, analyse_regression, "{\"metric\": \"output_throughput\", "
 		    "\"baseline\": {\"last\": 3}}");
 	rig_same(v, "items/0/verdict", "regression");
@@ -492,12 +500,230 @@ static void by_commit(void **state)
 	rig_end(&r);
 }
 
+/* ---- what is accused ---- */
+
+struct night {
+	int night;
+	double v;
+	double max_num_seqs, cost_us;  /* 0: not given */
+	const char *kernel, *version, *commit;
+	const char *verdict;
+};
+
+/* A run with 1 % of scatter, as far as its night says. */
+static void put_night(struct rig *r, struct night n)
+{
+	rig_text(r, "mode", "serve");
+	rig_text(r, "server.model", "m");
+	rig_text(r, "environment.server.kind", "vllm");
+	rig_number(r, "timestamp", 1e9 + n.night * DAY);
+	rig_number(r, "server.port", 8000 + n.night);
+	rig_number(r, "benchmark.seed", n.night);
+	rig_number(r, "benchmark.random_input_len", 512);
+	rig_number(r, "output_throughput", n.v * exp(0.01 * rig_normal(r)));
+	if (n.max_num_seqs > 0)
+		rig_number(r, "server.max_num_seqs", n.max_num_seqs);
+	if (n.cost_us > 0)
+		rig_number(r, "server.decode_base_us", n.cost_us);
+	if (n.kernel)
+		rig_text(r, "hardware.os.kernel", n.kernel);
+	if (n.version)
+		rig_text(r, "environment.server.version", n.version);
+	if (n.commit)
+		rig_text(r, "provenance.engine_commit", n.commit);
+	if (n.verdict)
+		rig_text(r, "verdict", n.verdict);
+	rig_run(r, 0);
+}
+
+#define ASK "{\"metric\": \"output_throughput\"}"
+
+static const char *text_at(const struct json_value *v, const char *path)
+{
+	const struct json_value *at = rig_at(v, path);
+
+	if (!at || at->kind != JSON_STRING)
+		fail_msg("%s is no text", path);
+	return at->text.p;
+}
+
+/* A configuration that changed begins a series, and no commit is accused of its step. */
+static void configured(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 40; i++)
+		put_night(&r, (struct night){ .night = i, .v = i < 20 ? 100 : 40,
+				.max_num_seqs = i < 20 ? 256 : 16,
+				.commit = arena_printf(&r.arena, "c%06d", i) });
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_int_equal(rig_count(v, "series"), 2);
+	for (int i = 0; i < 2; i++)
+		assert_int_equal(rig_count(v, arena_printf(&r.arena, "series/%d/changes", i)), 0);
+	assert_int_equal(rig_at(v, "series/0/begins")->kind, JSON_NULL);
+	assert_string_equal(text_at(v, "series/1/begins/text"), "a new series begins at commit "
+			    "c000020: server.max_num_seqs 256 -> 16");
+	assert_true(fabs(rig_real(v, "series/1/begins/effect") + 0.6) < 0.02);
+	assert_non_null(strstr(text_at(v, "reason"), "nothing changed by 3 % or more"));
+	rig_end(&r);
+}
+
+/* Whoever writes down a default, or measures elsewhere, goes on with the same series. */
+static void same_series(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 20; i++) {
+		if (i >= 10) {
+			rig_number(&r, "server.tensor_parallel_size", 1);
+			rig_number(&r, "benchmark.burstiness", 1);
+			rig_put(&r, "benchmark.insecure", (struct value){ .kind = VALUE_BOOL });
+		}
+		rig_text(&r, "benchmark.dataset_path", i < 10 ? "/a/chats.json" : "/b/chats.json");
+		put_night(&r, (struct night){ .night = i, .v = 100, .version = "0.12.0" });
+	}
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_int_equal(rig_count(v, "series"), 1);
+	rig_same(v, "axis", "day");
+	rig_end(&r);
+}
+
+/* The simulator's costs are its code: a change of them is found, not set apart. */
+static void code_under_test(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 20; i++)
+		put_night(&r, (struct night){ .night = i, .v = i < 12 ? 100 : 80,
+				.cost_us = i < 12 ? 6000 : 7500,
+				.commit = arena_printf(&r.arena, "c%06d", i) });
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_int_equal(rig_count(v, "series"), 1);
+	rig_near(v, "series/0/changes/0/index", 12);
+	rig_same(v, "series/0/changes/0/commit", "c000012");
+	rig_same(v, "series/0/changes/0/also/0/column", "server.decode_base_us");
+	rig_end(&r);
+}
+
+/* A step of 10 % at a commit is found and named, after what else changed there. */
+static void named(void **state)
+{
+	struct json_value *v;
+	const char *text;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 60; i++)
+		put_night(&r, (struct night){ .night = i, .v = i < 40 ? 100 : 90,
+				.kernel = i < 40 ? "6.1" : "6.2",
+				.commit = arena_printf(&r.arena, "c%06d", i) });
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_int_equal(rig_count(v, "series/0/changes"), 1);
+	rig_near(v, "series/0/changes/0/index", 40);
+	rig_same(v, "series/0/changes/0/commit_before", "c000039");
+	text = text_at(v, "series/0/changes/0/text");
+	assert_non_null(strstr(text, "output_throughput fell by "));
+	assert_non_null(strstr(text, "at commit c000040; changed there: hardware.os.kernel 6.1 -> 6.2, "
+			       "commit c000039 -> c000040"));
+	assert_string_equal(text_at(v, "series/0/changes/0/command"), "profllm bench ab --base-url "
+			    "URL_OF_c000039 --base-url URL_OF_c000040 --metric output_throughput "
+			    "--model m --random-input-len 512");
+	/* both sides of the point, not its own runs */
+	assert_int_equal(rig_count(v, "series/0/changes/0/before_ids"), 40);
+	assert_int_equal(rig_count(v, "series/0/changes/0/after_ids"), 20);
+	assert_true(rig_real(v, "series/0/changes/0/before_ids/0") <= 40);
+	assert_true(rig_real(v, "series/0/changes/0/after_ids/0") > 40);
+	/* news of the last 30 nights, not of the last ten */
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\", \"news\": 20}");
+	assert_true(json_bool(rig_at(v, "series/0/changes/0/is_new"), false));
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\", \"news\": 10}");
+	assert_false(json_bool(rig_at(v, "series/0/changes/0/is_new"), true));
+	rig_end(&r);
+}
+
+/* Nights that are INVALID change nothing. */
+static void invalid_nights(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 40; i++)
+		put_night(&r, (struct night){ .night = i, .v = i >= 20 && i < 26 ? 50 : 100,
+				.verdict = i >= 20 && i < 26 ? "INVALID" : "VALID" });
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_int_equal(rig_count(v, "series/0/points"), 34);
+	assert_int_equal(rig_count(v, "series/0/changes"), 0);
+	rig_near(v, "trust/0/invalid", 6);
+	rig_end(&r);
+	rig_begin(&r);
+	for (int i = 0; i < 9; i++)
+		put_night(&r, (struct night){ .night = i, .v = 100, .verdict = "INVALID" });
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_string_equal(text_at(v, "reason"), "no run counts for output_throughput: 0 failed, in 9 "
+			    "it is INVALID, and 0 have none");
+	assert_false(json_bool(rig_at(v, "is_judged"), true));
+	rig_end(&r);
+}
+
+/* Versions in the order of their numbers, where most nights have their own; else days. */
+static void axes(void **state)
+{
+	static const char *const version[] = {
+		"0.10.0", "0.9.2", "0.11.0rc1", "0.11.0", "0.9.10", "0.12.0.dev3+gabc", "0.12.0",
+	};
+	static const char *const want[] = {
+		"0.9.2", "0.9.10", "0.10.0", "0.11.0rc1", "0.11.0", "0.12.0.dev3+gabc", "0.12.0",
+	};
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 7; i++)
+		put_night(&r, (struct night){ .night = i, .v = 100, .version = version[i] });
+	v = rig_ask(&r, analyse_trends, ASK);
+	rig_same(v, "axis", "version");
+	assert_non_null(strstr(text_at(v, "order"), "in the order of version numbers"));
+	for (int i = 0; i < 7; i++)
+		rig_same(v, arena_printf(&r.arena, "series/0/points/%d/version", i), want[i]);
+	for (int i = 7; i < 60; i++)
+		put_night(&r, (struct night){ .night = i, .v = 100, .version = "0.12.0" });
+	v = rig_ask(&r, analyse_trends, ASK);
+	rig_same(v, "axis", "day");
+	assert_int_equal(rig_count(v, "series/0/points"), 60);
+	v = rig_ask(&r, analyse_trends, "{\"metric\": \"output_throughput\", \"axis\": \"commit\"}");
+	assert_non_null(strstr(text_at(v, "reason"), "axis day needs no commit"));
+	rig_end(&r);
+	rig_begin(&r);
+	for (int i = 0; i < 4; i++)
+		put_night(&r, (struct night){ .night = i, .v = 100 });
+	v = rig_ask(&r, analyse_trends, ASK);
+	assert_string_equal(text_at(v, "reason"), "there are too few points to judge: 4 in the longest "
+			    "series, and a change needs 6, 3 on each side");
+	rig_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(steps), cmocka_unit_test(marks), cmocka_unit_test(failed_runs),
 		cmocka_unit_test(failed_beside), cmocka_unit_test(invalid_metrics),
 		cmocka_unit_test(which_columns), cmocka_unit_test(corners),
+		cmocka_unit_test(configured), cmocka_unit_test(same_series),
+		cmocka_unit_test(code_under_test), cmocka_unit_test(named),
+		cmocka_unit_test(invalid_nights), cmocka_unit_test(axes),
 		cmocka_unit_test(against), cmocka_unit_test(guards), cmocka_unit_test(by_commit),
 	};
 

@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "decide/percentile.h"
+#include "ranks_golden.h"
 #include "rng/pcg64.h"
-#include "stats/interval.h"
 #include "stats/stats.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -123,8 +123,38 @@ static void exact_ends(void **state)
 	}
 }
 
-/* The same ends as stats/interval.h where nothing is clumped, for large samples too. */
-static void agrees_with_interval(void **state)
+/* With values 1..n the interval's ends are its ranks; exact fractions have them. */
+static void golden_ranks(void **state)
+{
+	double *x = ramp(1000);
+
+	(void)state;
+	for (size_t k = 0; k < COUNT(rank_golden); k++) {
+		const struct rank_golden *want = &rank_golden[k];
+		struct interval got = percentile_ranks(x, want->n, want->p, 1, want->level);
+
+		assert_true(got.low == (want->low ? (double)want->low : (double)-INFINITY));
+		assert_true(got.high == (want->high ? (double)want->high : (double)INFINITY));
+	}
+	free(x);
+}
+
+/* Many values: the ranks are those of the normal approximation, and it is quick. */
+static void many(void **state)
+{
+	const size_t n = 2000000;
+	double *x = ramp(n);
+	struct interval i = percentile_ranks(x, n, 99, 1, 0.95);
+
+	(void)state;
+	near(i.low, 1980000 - 1.96 * sqrt(19800), 2);
+	near(i.high, 1980000 + 1.96 * sqrt(19800), 2);
+	near(percentile_ranks(x, n, 50, 1, 0.95).low, 1000000 - 1.96 * sqrt(500000), 2);
+	free(x);
+}
+
+/* The exact ranks where nothing is clumped, for large samples too. */
+static void agrees_with_ranks(void **state)
 {
 	static const size_t count[] = { 367, 368, 5000, 300000 };
 
@@ -133,7 +163,7 @@ static void agrees_with_interval(void **state)
 		size_t n = count[i];
 		double *sorted = ramp(n), *x = dealt(sorted, n);
 		struct percentile got = percentile_bounds(x, sorted, n, 99, 0.95);
-		struct interval want = interval_percentile(sorted, n, 99, 0.95);
+		struct interval want = percentile_ranks(sorted, n, 99, 1, 0.95);
 
 		assert_true(got.low == want.low);
 		assert_true(got.high == want.high);
@@ -229,7 +259,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(needed),
 		cmocka_unit_test(exact_ends),
-		cmocka_unit_test(agrees_with_interval),
+		cmocka_unit_test(golden_ranks),
+		cmocka_unit_test(many),
+		cmocka_unit_test(agrees_with_ranks),
 		cmocka_unit_test(batches_by_hand),
 		cmocka_unit_test(clumps_widen),
 		cmocka_unit_test(long_clumps_are_marked),

@@ -359,7 +359,7 @@ static void quoting(void **state)
 		char **back;
 		size_t n;
 
-		shell_word(&text, str_of(word[i]));
+		words_quote(&text, str_of(word[i]));
 		buf_add_text(&text, " end");
 		if (words_split(buf_str(&text), &a, &back, &n, &e) < 0)
 			fail_msg("%s: %s", text.data, e.text);

@@ -240,7 +240,7 @@ static void test_hover(void **state)
 		struct hover h;
 		double sum = 0;
 
-		hover_init(&h, s.scale, i % 2 ? 1 : NAN, 65536);
+		hover_init(&h, s.scale, 65536);
 		for (unsigned k = 0; k < 120; k++) {
 			double capacity = k < 60 ? s.scale : 0.7 * s.scale;
 			struct system now = s;
@@ -261,7 +261,7 @@ static void test_hover_moves(void **state)
 	struct hover h;
 
 	(void)state;
-	hover_init(&h, 10, 2, 12);
+	hover_init(&h, 10, 12);
 	hover_tell(&h, -0.5, true);
 	assert_true(h.capacity > 10);
 	hover_tell(&h, -5, true);
@@ -270,7 +270,7 @@ static void test_hover_moves(void **state)
 	for (int i = 0; i < 100; i++)
 		hover_tell(&h, 5, false);
 	assert_int_equal(hover_level(&h), 1);
-	hover_init(&h, 10, 2, 100);
+	hover_init(&h, 10, 100);
 	hover_tell(&h, 0, false); /* a strict limit met exactly */
 	assert_true(h.capacity < 10);
 }

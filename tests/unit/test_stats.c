@@ -216,55 +216,6 @@ static void test_z(void **state)
 		assert_true(fabs(interval_z(row[i].level) - row[i].z) < 1e-9);
 }
 
-static void test_interval_mean(void **state)
-{
-	/* 1..10: mean 5.5, unbiased sd 3.0276503540974917. */
-	struct interval i = interval_mean(5.5, 2.8722813232690143, 10, 0.95);
-
-	(void)state;
-	assert_true(fabs(i.low - (5.5 - 1.876515)) < 1e-5);
-	assert_true(fabs(i.high - (5.5 + 1.876515)) < 1e-5);
-	i = interval_mean(5.5, 0, 1, 0.95);
-	assert_true(isinf(i.low) && isinf(i.high));
-}
-
-/* With values 1..n the interval's ends are its ranks. */
-static void test_interval_percentile(void **state)
-{
-	double x[1000];
-
-	(void)state;
-	for (size_t i = 0; i < COUNT(x); i++)
-		x[i] = (double)(i + 1);
-	for (size_t k = 0; k < COUNT(rank_golden); k++) {
-		const struct rank_golden *want = &rank_golden[k];
-		struct interval got = interval_percentile(x, want->n, want->p, want->level);
-
-		assert_true(got.low == (want->low ? (double)want->low : (double)-INFINITY));
-		assert_true(got.high == (want->high ? (double)want->high : (double)INFINITY));
-	}
-	assert_true(isinf(interval_percentile(x, 0, 50, 0.95).low));
-	assert_true(isinf(interval_percentile(x, 1000, 100, 0.95).high));
-}
-
-/* Many values: the ranks are those of the normal approximation, and it is quick. */
-static void test_interval_large(void **state)
-{
-	const size_t n = 2000000;
-	double *x = mem_array(n, sizeof(*x));
-	struct interval i;
-
-	(void)state;
-	for (size_t k = 0; k < n; k++)
-		x[k] = (double)(k + 1);
-	i = interval_percentile(x, n, 99, 0.95);
-	assert_true(fabs(i.low - (1980000 - 1.96 * sqrt(19800))) < 2);
-	assert_true(fabs(i.high - (1980000 + 1.96 * sqrt(19800))) < 2);
-	i = interval_percentile(x, n, 50, 0.95);
-	assert_true(fabs(i.low - (1000000 - 1.96 * sqrt(500000))) < 2);
-	free(x);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -275,9 +226,6 @@ int main(void)
 		cmocka_unit_test(test_hist_percentiles),
 		cmocka_unit_test(test_hist_edges),
 		cmocka_unit_test(test_z),
-		cmocka_unit_test(test_interval_mean),
-		cmocka_unit_test(test_interval_percentile),
-		cmocka_unit_test(test_interval_large),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

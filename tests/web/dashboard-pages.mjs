@@ -461,7 +461,12 @@ async function trends(page, url) {
 	);
 	await page.click('section[aria-label=Changes] td a');
 	await page.waitForURL(/\/compare\?/);
-	ok(page.url().includes('sel='), 'a change leads to its runs');
+	const groups = JSON.parse(new URL(page.url()).searchParams.get('groups'));
+	equal(
+		groups.map((g) => g.ids),
+		[changes[0].before_ids, changes[0].after_ids],
+		'a change leads to the runs on both sides of it',
+	);
 }
 
 async function analyses(page, url) {

@@ -12,7 +12,9 @@ import {
 } from '../../../web/src/app/pages/upload/files';
 import { isTrace, namedTraces, runsOf, valuesOf } from '../../../web/src/app/pages/upload/traces';
 import { linesOf, sampleOf, secondsText } from '../../../web/src/app/pages/launch/types';
-import { changesOf, commitsOf, markPlace, shortCommit } from '../../../web/src/app/pages/trends/model';
+import {
+	changesOf, commitsOf, markPlace, shortCommit, sidesOf,
+} from '../../../web/src/app/pages/trends/model';
 import { asked, LIMITS_MAX, limitsCodec, USUAL } from '../../../web/src/app/pages/capacity/slo';
 import { bytesText } from '../../../web/src/app/common/traces';
 import { at, scaleOf } from '../../../web/src/app/common/scale';
@@ -175,6 +177,14 @@ const change = (index: number, effect: number, is_marked: boolean): TrendChange 
 	index,
 	at: 1,
 	commit: null,
+	commit_before: null,
+	version: null,
+	is_new: false,
+	also: [],
+	text: '',
+	command: null,
+	before_ids: [1, 2],
+	after_ids: [3],
 	before: 1,
 	after: 2,
 	effect,
@@ -188,12 +198,15 @@ const series = (name: string, commits: [string, number][], changes: TrendChange[
 	id: name,
 	key: {},
 	name,
+	begins: null,
 	changes,
 	points: commits.map(([commit, time]) => ({
 		at: time,
 		commit,
+		version: null,
 		ids: [1],
 		n: 1,
+		sessions: 1,
 		value: 1,
 		low: null,
 		high: null,
@@ -220,6 +233,10 @@ it('puts commits of all series in the order of time, and open changes first', ()
 	expect(commitsOf([a, b])).toEqual(['y', 'x', 'z']);
 	expect(changesOf([a, b]).map((c) => c.change.effect)).toEqual([0.3, -0.05, 0.1]);
 	expect(markPlace(change(0, 1, false))).toBe('1');
+	expect(JSON.parse(sidesOf(change(0, 1, false)))).toEqual([
+		{ name: 'before', ids: [1, 2] },
+		{ name: 'after', ids: [3] },
+	]);
 	expect(shortCommit('0123456789abcdef')).toBe('01234567');
 	expect(shortCommit('v1.2.3')).toBe('v1.2.3');
 });

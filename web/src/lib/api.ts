@@ -218,10 +218,11 @@ export interface CompareGroup { name?: string; ids?: number[]; filter?: Filter |
 export interface TrendsRequest {
 	filter?: Filter | null; metric: string;
 	series?: string[] | null; // columns that tell series apart
-	axis?: 'commit' | 'day' | 'time';
-	level?: number; // 0.001
+	axis?: 'commit' | 'version' | 'day' | 'time' | null; // default: by the data
+	level?: number; // 0.00001
 	effect?: number; // 0.03
-	window?: number; // 300
+	window?: number; // 90
+	news?: number; // points; is_new tells changes that were not there before them
 	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
@@ -413,6 +414,10 @@ export interface Compare extends Answer {
 
 export interface Trends extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null; axis: string;
+	order: string; // what a point is, and what orders them
+	level: number; effect: number;
+	reason: string | null; // why no change is told
+	is_judged: boolean; // a series has points enough
 	series: TrendSeries[];
 	left_out: number; // runs
 	trust: MetricTrust[]; notes: string[];
@@ -514,20 +519,40 @@ export interface MetricTrust {
 }
 
 export interface TrendSeries {
-	id: string; key: Record<string, Cell>; name: string; points: TrendPoint[]; changes: TrendChange[];
+	id: string; key: Record<string, Cell>; name: string;
+	begins: TrendBegin | null; // the series that it takes the place of
+	points: TrendPoint[]; changes: TrendChange[];
 }
 
 export interface TrendPoint {
-	at: number | null; commit: string | null; ids: number[]; n: number; value: number;
+	at: number | null; commit: string | null; version: string | null; ids: number[]; n: number;
+	sessions: number;
+	value: number; // mean over server sessions, of logarithms
 	low: number | null; high: number | null;
 }
 
 export interface TrendChange {
-	index: number; at: number | null; commit: string | null; before: number; after: number;
-	effect: number | null; p: number | null; is_marked: boolean;
+	index: number; at: number | null; commit: string | null;
+	commit_before: string | null; // of the point before
+	version: string | null; is_new: boolean; before: number; after: number; effect: number | null;
+	p: number | null; is_marked: boolean;
 	mark: TrendMark | null; // also one that was set before marks named a metric: it marks nothing
 	verdict: 'better' | 'worse' | 'changed';
 	guard: string | null; // why better does not count
+	also: TrendAlso[]; // what else changed there
+	text: string; // a sentence
+	command: string | null; // the live A/B that decides it
+	before_ids: number[]; // runs since the change before, the latest first
+	after_ids: number[]; // runs until the next change
+}
+
+export interface TrendAlso { column: string; before: Cell; after: Cell }
+
+export interface TrendBegin {
+	series: string; at: number | null; commit: string | null; before: number; after: number;
+	effect: number | null; // of the step, which is not tested
+	changes: TrendAlso[]; // of what was configured
+	text: string;
 }
 
 export interface TrendMark {

@@ -421,6 +421,16 @@ export interface ExperimentDocument {
 				code?: string;
 				text?: string;
 			}[];
+			percentiles?: {
+				metric?: string;
+				n?: number;
+				low_ms?: number | null;
+				high_ms?: number | null;
+				n_needed?: number;
+				dispersion?: number | null;
+				correlation?: number | null;
+				marks?: (string | null)[];
+			}[];
 			e2el_from_due_ms?: {
 				n?: number;
 				mean?: number | null;
@@ -931,6 +941,11 @@ export interface ExperimentDocument {
 		reason: string;
 		log_tail: string | null;
 	} | null;
+	requirements?: {
+		condition: string;
+		outcome: 'passed' | 'failed' | 'unjudged';
+		text: string;
+	}[];
 	warnings: string[];
 	files: {
 		folder: string | null;

@@ -11,9 +11,9 @@ import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { toast, toastError } from '../../parts/toast';
 import { refresh, useCanChange } from '../../query';
-import { columnLabel, measured } from '../../show';
+import { columnLabel, measured, showValue } from '../../show';
 import { usePageTarget } from '../../state';
-import { changesOf, markPlace, placeOf, type Change } from './model';
+import { changesOf, markPlace, placeOf, sidesOf, type Change } from './model';
 
 type Kind = 'expected' | 'seen';
 const WORDS: Record<string, string> = { better: 'better', worse: 'worse', changed: 'changed' };
@@ -86,9 +86,23 @@ function Judged({ c, isReadOnly, onMark }: {
 	);
 }
 
-interface ChangesProps { metric: string; series: TrendSeries[]; unit: string | null }
+/** What else changed there, before anybody blames the commit, and what would decide it. */
+function There({ change }: { change: Change['change'] }): ReactNode {
+	return (
+		<>
+			{change.also.map((a) => <span key={a.column} className="dim small-text"><br />
+				{columnLabel(a.column)} {showValue(a.column, a.before)} → {showValue(a.column, a.after)}</span>)}
+			{change.command !== null && <details className="small-text"><summary>Decide it</summary>
+				<code>{change.command}</code></details>}
+		</>
+	);
+}
 
-export function Changes({ metric, series, unit }: ChangesProps): ReactNode {
+interface ChangesProps {
+	metric: string; series: TrendSeries[]; unit: string | null; reason: string | null;
+}
+
+export function Changes({ metric, series, unit, reason }: ChangesProps): ReactNode {
 	const [marking, setMarking] = useState<{ c: Change; kind: Kind } | null>(null);
 	const isReadOnly = !useCanChange();
 	const target = usePageTarget();
@@ -99,8 +113,11 @@ export function Changes({ metric, series, unit }: ChangesProps): ReactNode {
 				<p className="big-number" data-changes={open}>{open}
 					<span className="unit">{open === 1 ? 'change nobody has judged' : 'changes nobody has judged'}</span></p>
 			</div>
-			{!list.length ? <p className="dim">No series has changed more than its noise and the least effect
-				allow to tell.</p> : (
+			{series.filter((s) => s.begins !== null).map((s) => (
+				<p key={s.id} className="dim">{s.name || 'All runs'}: {s.begins?.text}, a step of
+					{' '}{percent(s.begins?.effect ?? null)} that is not tested.</p>
+			))}
+			{!list.length ? <p className="dim">No change is told: {reason}.</p> : (
 				<div className="scroll-x" tabIndex={0} role="region" aria-label="List of changes">
 					<table className="plain-table">
 						<thead><tr><th scope="col">Series</th><th scope="col">At</th>
@@ -108,13 +125,14 @@ export function Changes({ metric, series, unit }: ChangesProps): ReactNode {
 							<th scope="col" className="num">Change</th><th scope="col">Verdict</th>
 							<th scope="col" className="num">p</th><th scope="col">Judged</th></tr></thead>
 						<tbody>{list.map((c) => {
-							const { change } = c, ids = c.series.points[change.index]?.ids ?? [];
+							const { change } = c;
 							const tone = change.verdict === 'better' ? 'good' : change.verdict === 'worse' ? 'bad' : '';
 							return (
 								<tr key={`${c.series.id} ${change.index}`}>
 									<th scope="row">{c.series.name || 'All runs'}</th>
-									<td>{ids.length ? <Link to={target('/compare', { sel: ids.slice(0, 50).join(',') })}
-										title="Its runs side by side">{placeOf(change)}</Link> : placeOf(change)}</td>
+									<td><Link to={target('/compare', { groups: sidesOf(change) })}
+										title="The runs before it against those after it">{placeOf(change)}</Link>
+									<There change={change} /></td>
 									<td className="num"><Num v={change.before} unit={unit} /></td>
 									<td className="num"><Num v={change.after} unit={unit} /></td>
 									<td className={`num ${tone ? `${tone}-text` : ''}`} data-value={change.effect ?? ''}>

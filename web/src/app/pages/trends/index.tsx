@@ -22,20 +22,22 @@ import { count, when } from '../../show';
 import { useFilter, usePageTarget } from '../../state';
 import { choiceCodec, listCodec, navigate, textCodec, useUrlState } from '../../url';
 import { Changes } from './changes';
-import { commitsOf, linesOf, placeOf, shortCommit } from './model';
+import { commitsOf, linesOf, placeOf, shortCommit, versionsOf } from './model';
 import '../../common/pages.css';
 
-type AxisName = 'commit' | 'time';
+type AxisName = 'commit' | 'version' | 'day' | 'time';
 const text = textCodec('');
-const axisCodec = choiceCodec<AxisName | 'auto'>(['commit', 'time', 'auto'], 'auto');
+const axisCodec = choiceCodec<AxisName | 'auto'>(['commit', 'version', 'day', 'time', 'auto'],
+	'auto');
 const seriesCodec = listCodec(['auto']);
-const AXES: [AxisName, string][] = [['commit', 'Commits'], ['time', 'Time']];
-const HEIGHT = 400, COMMITS = 'provenance.engine_commit';
+const AXES: [AxisName, string][] = [['commit', 'Commits'], ['version', 'Versions'], ['day', 'Days'],
+	['time', 'Runs']];
+const HEIGHT = 400;
 
 function Table({ answer }: { answer: Answer }): ReactNode {
 	const target = usePageTarget();
 	return <Twin title="As a table" heads={[{ text: 'Series' }, { text: 'At' }, { text: 'Time' },
-		{ text: 'Median', isNumber: true }, { text: 'Least', isNumber: true },
+		{ text: 'Mean', isNumber: true }, { text: 'Least', isNumber: true },
 		{ text: 'Most', isNumber: true }, { text: 'Runs' }]}
 	rows={answer.series.flatMap((s) => s.points.map((p) => [s.name || 'All runs', placeOf(p),
 		p.at === null ? '' : when(p.at), <Num key="v" v={p.value} />, <Num key="l" v={p.low} />,
@@ -48,14 +50,15 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 	const target = usePageTarget();
 	const series = useMemo(() => linesOf(answer, flipped), [answer, flipped]);
 	const measure = useMemo(() => columns.measure(answer.metric), [columns, answer.metric]);
-	const isCommit = answer.axis === 'commit';
+	const isCommit = answer.axis === 'commit', isNamed = isCommit || answer.axis === 'version';
 	const make = useCallback((ink: Ink) => linesOption({
 		series: series.map((s) => (isCommit ? { ...s, points: s.points.map((p) =>
 			({ ...p, x: shortCommit(String(p.x)) })) } : s)),
 		y: measure, foot: 'Click opens the runs.',
-		x: { name: isCommit ? 'Commit of the engine' : 'Time', kind: isCommit ? 'category' : 'time',
-			categories: commitsOf(answer.series).map(shortCommit) },
-	}, ink), [series, measure, isCommit, answer]);
+		x: { name: isCommit ? 'Commit of the engine' : isNamed ? 'Version of the engine' : 'Time',
+			kind: isNamed ? 'category' : 'time',
+			categories: isCommit ? commitsOf(answer.series).map(shortCommit) : versionsOf(answer.series) },
+	}, ink), [series, measure, isCommit, isNamed, answer]);
 	const click = (c: Click): void => {
 		const hit = hitOf(series, c.seriesId, c.dataIndex);
 		const at = hit ? series.indexOf(hit.series) : -1;
@@ -68,7 +71,7 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 	const points = answer.series.reduce((n, s) => n + s.points.length, 0);
 	return (
 		<>
-			<Chart label={`${measure.label} over ${isCommit ? 'commits' : 'time'}: `
+			<Chart label={`${measure.label} over ${isCommit ? 'commits' : isNamed ? 'versions' : 'time'}: `
 				+ `${count(points, 'point')} in ${count(answer.series.length, 'series', 'series')}`}
 			height={HEIGHT} make={make} onClick={click} />
 			<Legend label="Series" hasForms entries={series.map((s, i) => ({ id: s.id, name: s.name,
@@ -88,9 +91,9 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const [by, setBy] = useUrlState('series', seriesCodec);
 	const metric = chosen || firstOf(columns, [...RATE_COLUMNS, ...LATENCY_COLUMNS])
 		|| columns.numbers[0]?.column || '';
-	const on: AxisName = axis !== 'auto' ? axis : columns.of(COMMITS) ? 'commit' : 'time';
-	const answer = useRead('POST /api/analysis/trends', { filter: asked(filter), metric, axis: on,
-		series: by[0] === 'auto' ? null : by.filter((c) => c !== '') }, metric !== '');
+	const answer = useRead('POST /api/analysis/trends', { filter: asked(filter), metric,
+		axis: axis === 'auto' ? null : axis, series: by[0] === 'auto' ? null : by.filter((c) => c !== '') }, metric !== '');
+	const on = axis === 'auto' ? answer.data?.axis : axis;
 	const named = answer.data && by[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {}) : by;
 	const told = named.filter((c) => c !== '' && (columns.of(c)?.distinct ?? 2) > 1);
 	const isEmpty = answer.data && answer.data.series.every((s) => !s.points.length);
@@ -115,15 +118,15 @@ function View({ columns }: { columns: Columns }): ReactNode {
 				{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: !answer.data ? <Loading />
 						: isEmpty ? (
-							<Empty title={on === 'commit' ? 'No run tells the commit of its engine' : 'No run has this'}>
-								<p>{on === 'commit' ? 'Choose time as the axis, or give runs their provenance.'
-									: 'Choose another figure or a wider filter.'}</p>
+							<Empty title="Nothing to draw">
+								<p>No trend is drawn: {answer.data.reason}.</p>
 							</Empty>
 						) : <Drawing answer={answer.data} columns={columns} />}
+				{answer.data && <p className="dim small-text">{answer.data.order}</p>}
 				<Notes notes={answer.data?.notes} />
 			</section>
 			{answer.data && !isEmpty && <Changes metric={answer.data.metric}
-				series={answer.data.series} unit={answer.data.unit} />}
+				series={answer.data.series} unit={answer.data.unit} reason={answer.data.reason} />}
 		</>
 	);
 }

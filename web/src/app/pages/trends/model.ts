@@ -10,6 +10,21 @@ export const SHOWN_AT_FIRST = 4;
 export const shortCommit = (commit: string): string =>
 	/^[0-9a-f]{12,}$/i.test(commit) ? commit.slice(0, 8) : commit;
 
+/** All versions of all series, in the order that each series has them in. */
+export function versionsOf(series: TrendSeries[]): string[] {
+	const out: string[] = [];
+	for (const s of series) {
+		let at = 0;
+		for (const { version } of s.points) {
+			if (version === null) continue;
+			const old = out.indexOf(version);
+			if (old < 0) out.splice(at, 0, version);
+			at = (old < 0 ? at : old) + 1;
+		}
+	}
+	return out;
+}
+
 /** All commits of all series, in the order of their times. */
 export function commitsOf(series: TrendSeries[]): string[] {
 	const at = new Map<string, number>();
@@ -25,6 +40,16 @@ export function placeOf(p: Pick<TrendPoint, 'at' | 'commit'>): string {
 	return p.at === null ? '–' : when(p.at);
 }
 
+/** The runs on both sides of a change, as the page Compare's groups. */
+export const sidesOf = (c: TrendChange): string =>
+	JSON.stringify([
+		{
+			name: c.commit_before ? `until ${shortCommit(c.commit_before)}` : 'before',
+			ids: c.before_ids,
+		},
+		{ name: c.commit ? `from ${shortCommit(c.commit)}` : 'after', ids: c.after_ids },
+	]);
+
 /** What a mark is kept under: the change's commit, else its time. */
 export const markPlace = (c: TrendChange): string => c.commit ?? String(c.at);
 
@@ -33,13 +58,18 @@ const toneOf = (c: TrendChange): 'good' | 'bad' | 'plain' =>
 
 /** The address tells a series by its place in the answer's order of names, short and readable. */
 export function linesOf(answer: Trends, flipped: string[]): LineSeries[] {
-	const isCommit = answer.axis === 'commit';
+	const { axis } = answer;
 	return answer.series.map((s, i) => ({
 		id: s.id,
 		name: s.name || 'All runs',
 		isShown: isSeen(i, s.name, flipped, SHOWN_AT_FIRST),
 		points: s.points.map((p) => ({
-			x: isCommit ? (p.commit ?? '') : (p.at ?? 0),
+			x:
+				axis === 'commit'
+					? (p.commit ?? '')
+					: axis === 'version'
+						? (p.version ?? '')
+						: (p.at ?? 0),
 			value: p.value,
 			low: p.low,
 			high: p.high,

@@ -1,0 +1,437 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gate.c - see gate.h. */
+#include "report/gate.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/fmt.h"
+#include "base/mem.h"
+#include "report/frame.h"
+#include "report/grid.h"
+#include "report/verdict.h"
+#include "schema/schema.h"
+
+#define DIGITS 4             /* of a value, where these tell it from the limit */
+#define DIGITS_MAX 12
+#define SENTENCE_BYTES 1024
+
+/* ---- reading ---- */
+
+static const char *unit_of(const char *key)
+{
+	const struct schema_field *field = schema_field_find(key);
+
+	return field ? field->unit : "";
+}
+
+/* What is written after the number, and what the number is multiplied by. */
+static int read_unit(struct gate *g, struct str unit, struct err *e)
+{
+	static const struct { const char *given, *unit; double factor; } also[] = {
+		{ "tok/s", "tokens/s", 1 }, { "req/s", "requests/s", 1 }, { "s", "ms", 1000 },
+	};
+	const char *own = unit_of(g->key);
+
+	if (!unit.n || str_is(unit, own))
+		return 0;
+	if (str_is(unit, "%")) {
+		g->is_relative = true;
+		g->limit /= 100;
+		return 0;
+	}
+	for (size_t i = 0; i < sizeof(also) / sizeof(*also); i++)
+		if (str_is(unit, also[i].given) && strcmp(own, also[i].unit) == 0) {
+			g->limit *= also[i].factor;
+			return 0;
+		}
+	return err_set(e, ERR_USAGE, "'%s': '%.*s' after the number is not the unit of %s%s%s", g->text,
+		       (int)unit.n, unit.p, g->key, *own ? ", which is " : "; write the number alone",
+		       own);
+}
+
+int gate_parse(struct gate *g, struct str text, struct arena *a, struct err *e)
+{
+	const char *own = arena_text(a, text);
+	size_t key_n = strcspn(own, "<>");
+	struct str key = str_trim((struct str){ own, key_n });
+	bool is_above = own[key_n] == '>', has_equal;
+	const char *limit;
+	char *end;
+
+	if (!own[key_n] || !key.n)
+		return err_set(e, ERR_USAGE, "'%s' is not a metric, one of > < >= <= and a number, such "
+			       "as 'p99_ttft_ms>200' or 'p99_ttft_ms>+5%%'", own);
+	has_equal = own[key_n + 1] == '=';
+	limit = own + key_n + 1 + has_equal;
+	*g = (struct gate){ .text = own, .key = arena_text(a, key) };
+	g->op = is_above ? (has_equal ? GATE_AT_LEAST : GATE_ABOVE)
+			 : (has_equal ? GATE_AT_MOST : GATE_BELOW);
+	g->limit = str_strtod(limit, &end);
+	if (end == limit || !isfinite(g->limit))
+		return err_set(e, ERR_USAGE, "'%s' has no number after %.*s; expected one such as 200, or "
+			       "+5%% for a change", own, has_equal ? 2 : 1, own + key_n);
+	return read_unit(g, str_trim(str_of(end)), e);
+}
+
+int gate_check_key(const char *key, struct err *e)
+{
+	const struct schema_field *field = schema_field_find(key);
+	const char **names;
+	const char *near;
+
+	if (field && (str_starts(str_of(field->type), STR("int")) ||
+		      str_starts(str_of(field->type), STR("float"))))
+		return 0;
+	if (field)
+		return err_set(e, ERR_USAGE, "'%s' is not a number in a result but %s", key,
+			       field->type);
+	names = mem_array(schema_field_count, sizeof(*names));
+	for (size_t i = 0; i < schema_field_count; i++)
+		names[i] = schema_fields[i].key;
+	near = opt_nearest(str_of(key), names, schema_field_count);
+	free(names);
+	return err_set(e, ERR_USAGE, "a result has no key '%s'%s%s%s", key,
+		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+}
+
+bool gate_is_beyond(const struct gate *g, double v)
+{
+	switch (g->op) {
+	case GATE_ABOVE:
+		return v > g->limit;
+	case GATE_BELOW:
+		return v < g->limit;
+	case GATE_AT_LEAST:
+		return v >= g->limit;
+	default:
+		return v <= g->limit;
+	}
+}
+
+/* ---- words ---- */
+
+const char *gate_outcome_name(enum gate_outcome outcome)
+{
+	static const char *const names[] = { "passed", "failed", "unjudged" };
+
+	return names[outcome];
+}
+
+/* Without an exponent for anything a result has; more digits while it reads like other. */
+static const char *number_text(double v, double other, struct arena *a)
+{
+	double size = fabs(v) >= 1 && isfinite(v) ? floor(log10(fabs(v))) + 1 : 1;
+	int digits = size > DIGITS ? (int)fmin(size, DIGITS_MAX) : DIGITS;
+	const char *text = arena_printf(a, "%.*g", digits, v);
+
+	while (v < other || v > other) {
+		if (digits >= DIGITS_MAX || strcmp(text, arena_printf(a, "%.10g", other)) != 0)
+			break;
+		text = arena_printf(a, "%.*g", ++digits, v);
+	}
+	return text;
+}
+
+const char *gate_value(const char *key, double v, double limit, struct arena *a)
+{
+	const char *unit = unit_of(key);
+
+	return arena_printf(a, "%s%s%s", number_text(v, limit, a), *unit ? " " : "", unit);
+}
+
+const char *gate_change(const struct gate *g, double delta, struct arena *a)
+{
+	bool is_fall = g->op == GATE_BELOW || g->op == GATE_AT_MOST;
+	double v = 100 * delta, limit = 100 * g->limit;
+	const char *verb = v < 0 ? "fell" : "rose";
+
+	if (isinf(v))
+		return arena_printf(a, "%s %s from 0 (limit %+.10g %%)", g->key, verb, limit);
+	if (is_fall ? v <= 0 && limit <= 0 : v >= 0 && limit >= 0)
+		return arena_printf(a, "%s %s by %s %% (limit %.10g %%)", g->key,
+				    v < 0 || v > 0 ? verb : "changed",
+				    number_text(fabs(v), fabs(limit), a), fabs(limit));
+	return arena_printf(a, "%s changed by %+.4g %% (limit %+.10g %%)", g->key, v, limit);
+}
+
+/* ---- cases ---- */
+
+void gate_log_add(struct gate_log *log, const char *condition, const char *where,
+		  enum gate_outcome outcome, const char *fmt, ...)
+{
+	char text[SENTENCE_BYTES];
+	va_list ap;
+
+	if (log->n == log->cap) {
+		size_t cap = log->cap ? 2 * log->cap : 16;
+		struct gate_case *item = arena_alloc(log->a, cap * sizeof(*item));
+
+		if (log->n)
+			memcpy(item, log->item, log->n * sizeof(*item));
+		log->item = item;
+		log->cap = cap;
+	}
+	va_start(ap, fmt);
+	fmt_vtext(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	log->item[log->n++] = (struct gate_case){
+		.condition = condition, .where = where, .outcome = outcome,
+		.text = arena_text(log->a, str_of(text)),
+	};
+}
+
+/* The reason that makes this key INVALID in the result; false: none. */
+static bool is_invalid(const struct json_value *record, const char *key, struct str *why)
+{
+	const struct json_value *ours = json_get(record, "profllm");
+	const struct json_value *reasons = json_get(ours, "reasons");
+
+	for (size_t i = 0; reasons && reasons->kind == JSON_ARRAY && i < reasons->count; i++)
+		if (verdict_spoils(&reasons->item[i], key)) {
+			*why = json_text(json_get(&reasons->item[i], "text"), STR(""));
+			return true;
+		}
+	*why = STR("The verdict on the measurement is INVALID.");
+	return !reasons && str_is(json_text(json_get(ours, "verdict"), STR("")), "INVALID");
+}
+
+static void judge_one(const struct gate *g, const struct json_value *record, const char *where,
+		      struct gate_log *log)
+{
+	struct str why;
+	double v = NAN;
+
+	if (g->is_relative)
+		gate_log_add(log, g->text, where, GATE_UNJUDGED, "it is on a change, and there is no "
+			     "baseline");
+	else if (!frame_number(frame_value(record, str_of(g->key)), &v) || isnan(v))
+		gate_log_add(log, g->text, where, GATE_UNJUDGED, "the result has no value of %s",
+			     g->key);
+	else if (is_invalid(record, g->key, &why))
+		gate_log_add(log, g->text, where, GATE_UNJUDGED, "%s is INVALID in this run: %.*s",
+			     g->key, (int)why.n, why.p);
+	else
+		gate_log_add(log, g->text, where, gate_is_beyond(g, v) ? GATE_FAILED : GATE_PASSED,
+			     "%s is %s (limit %s)", g->key, gate_value(g->key, v, g->limit, log->a),
+			     gate_value(g->key, g->limit, NAN, log->a));
+}
+
+/* True for a condition that says itself how many requests may fail. */
+static bool is_on_failures(const struct gate *g)
+{
+	return strcmp(g->key, "failed") == 0;
+}
+
+static void judge_failures(const struct json_value *record, const char *where,
+			   struct gate_log *log)
+{
+	double failed = 0, completed = 0, percent;
+
+	frame_number(frame_value(record, STR("completed")), &completed);
+	if (!frame_number(frame_value(record, STR("failed")), &failed) || !(failed > 0))
+		return;
+	percent = 100 * failed / (failed + completed);
+	if (percent > GATE_FAILED_PERCENT_MAX)
+		gate_log_add(log, "failed requests", where, GATE_FAILED, "%s %% of the requests failed "
+			     "(limit %g %%, or a condition on failed)",
+			     number_text(percent, GATE_FAILED_PERCENT_MAX, log->a),
+			     GATE_FAILED_PERCENT_MAX);
+}
+
+void gate_judge(const struct gate *gate, size_t n, const struct json_value *record,
+		const char *where, struct gate_log *log)
+{
+	bool is_on_any = false;
+
+	for (size_t i = 0; i < n; i++) {
+		judge_one(&gate[i], record, where, log);
+		is_on_any |= is_on_failures(&gate[i]);
+	}
+	if (n && !is_on_any)
+		judge_failures(record, where, log);
+}
+
+void gate_judge_none(const struct gate *gate, size_t n, const char *reason, const char *where,
+		     struct gate_log *log)
+{
+	for (size_t i = 0; i < n; i++)
+		gate_log_add(log, gate[i].text, where, GATE_UNJUDGED, "there is no result: %s", reason);
+}
+
+static size_t count(const struct gate_log *log, enum gate_outcome outcome)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < log->n; i++)
+		n += log->item[i].outcome == outcome;
+	return n;
+}
+
+bool gate_is_failed(const struct gate_log *log)
+{
+	return count(log, GATE_FAILED) ||
+	       (!log->is_unjudged_allowed && count(log, GATE_UNJUDGED));
+}
+
+/* ---- for people ---- */
+
+/* How many different conditions there are; each is among the first cases. */
+static size_t count_conditions(const struct gate_log *log)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < log->n; i++) {
+		size_t k = 0;
+
+		while (strcmp(log->item[k].condition, log->item[i].condition) != 0)
+			k++;
+		n += k == i;
+	}
+	return n;
+}
+
+/* "1 condition", "30 checks of 3 conditions". */
+static void add_count(const struct gate_log *log, size_t n, struct buf *out)
+{
+	size_t conditions = count_conditions(log);
+
+	if (log->n > conditions)
+		buf_printf(out, "%zu check%s of ", n, n == 1 ? "" : "s");
+	else
+		conditions = n;
+	buf_printf(out, "%zu condition%s", conditions, conditions == 1 ? "" : "s");
+}
+
+/* "passed: 3 conditions"; "failed: 1 of 3 conditions, 1 could not be judged". */
+static void add_sum(const struct gate_log *log, struct buf *out)
+{
+	size_t failed = count(log, GATE_FAILED), unjudged = count(log, GATE_UNJUDGED);
+
+	buf_add_text(out, gate_is_failed(log) ? "failed: " : "passed: ");
+	if (failed)
+		buf_printf(out, "%zu of ", failed);
+	if (failed || !gate_is_failed(log)) {
+		add_count(log, failed ? log->n : count(log, GATE_PASSED), out);
+		if (unjudged)
+			buf_printf(out, ", %zu could not be judged", unjudged);
+	} else {
+		add_count(log, unjudged, out);
+		buf_add_text(out, " could not be judged");
+	}
+	if (unjudged && !log->is_unjudged_allowed)
+		buf_add_text(out, " (--allow-unjudged accepts that)");
+}
+
+void gate_lines(const struct gate_log *log, struct buf *out)
+{
+	for (size_t i = 0; i < log->n; i++) {
+		const struct gate_case *c = &log->item[i];
+		const char *in = *c->where ? " in " : "";
+
+		if (c->outcome == GATE_FAILED)
+			buf_printf(out, "FAILED: %s%s%s\n", c->text, in, c->where);
+		else if (c->outcome == GATE_UNJUDGED)
+			buf_printf(out, "NOT JUDGED: %s%s%s: %s\n", c->condition, in, c->where,
+				   c->text);
+	}
+	if (!log->n)
+		return;
+	add_sum(log, out);
+	buf_add_char(out, '\n');
+}
+
+/* ---- for programs ---- */
+
+/* XML 1.0 cannot spell most control characters: they become blanks. */
+static void add_xml(struct buf *out, const char *text)
+{
+	char *own = mem_text(text);
+
+	for (char *c = own; *c; c++)
+		if ((unsigned char)*c < ' ' && *c != '\n' && *c != '\t')
+			*c = ' ';
+	html_escape(out, own);
+	free(own);
+}
+
+static void add_attribute(struct buf *out, const char *name, const char *text)
+{
+	buf_printf(out, " %s=\"", name);
+	add_xml(out, text);
+	buf_add_char(out, '"');
+}
+
+static void add_case(const struct gate_log *log, const struct gate_case *c, const char *title,
+		     struct buf *out)
+{
+	const char *element = c->outcome == GATE_FAILED ? "failure" :
+			      log->is_unjudged_allowed ? "skipped" : "error";
+	struct buf name = { 0 };
+
+	buf_printf(&name, "%s%s%s", c->condition, *c->where ? " in " : "", c->where);
+	buf_add_text(out, "  <testcase");
+	add_attribute(out, "classname", title);
+	add_attribute(out, "name", name.data);
+	buf_release(&name);
+	if (c->outcome == GATE_PASSED) {
+		buf_add_text(out, ">\n    <system-out>");
+		add_xml(out, c->text);
+		buf_add_text(out, "</system-out>\n  </testcase>\n");
+		return;
+	}
+	buf_printf(out, ">\n    <%s", element);
+	add_attribute(out, "message", c->text);
+	buf_add_text(out, "/>\n  </testcase>\n");
+}
+
+void gate_junit(const struct gate_log *log, const char *title, struct buf *out)
+{
+	size_t unjudged = count(log, GATE_UNJUDGED);
+
+	buf_add_text(out, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuite");
+	add_attribute(out, "name", title);
+	buf_printf(out, " tests=\"%zu\" failures=\"%zu\" errors=\"%zu\" skipped=\"%zu\">\n", log->n,
+		   count(log, GATE_FAILED), log->is_unjudged_allowed ? 0 : unjudged,
+		   log->is_unjudged_allowed ? unjudged : 0);
+	for (size_t i = 0; i < log->n; i++)
+		add_case(log, &log->item[i], title, out);
+	buf_add_text(out, "</testsuite>\n");
+}
+
+void gate_markdown(const struct gate_log *log, const char *title, struct buf *out)
+{
+	bool has_where = false;
+	struct arena a = { 0 };
+	struct buf sum = { 0 };
+	struct grid g;
+
+	for (size_t i = 0; i < log->n; i++)
+		has_where |= *log->item[i].where;
+	add_sum(log, &sum);
+	buf_printf(out, "### %s %s\n\n", gate_is_failed(log) ? "\xe2\x9d\x8c" : "\xe2\x9c\x85", title);
+	buf_printf(out, "%s\n\n", sum.data);
+	grid_begin(&g, &a);
+	grid_add(&g, "Condition");
+	if (has_where)
+		grid_add(&g, "Run");
+	grid_add(&g, "Outcome");
+	grid_add(&g, "Reason");
+	grid_end_heads(&g);
+	for (size_t i = 0; i < log->n; i++) {
+		const struct gate_case *c = &log->item[i];
+
+		grid_add(&g, arena_printf(&a, "`%s`", c->condition));
+		if (has_where)
+			grid_add(&g, c->where);
+		grid_add(&g, gate_outcome_name(c->outcome));
+		grid_add(&g, c->text);
+	}
+	grid_markdown(&g, out);
+	buf_add_char(out, '\n');
+	buf_release(&sum);
+	arena_release(&a);
+}
