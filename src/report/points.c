@@ -8,6 +8,8 @@
 #include "base/fmt.h"
 #include "report/frame.h"
 
+#define WHOLE_MAX 1e15 /* below it a whole number has no exponent */
+
 static double number(const struct points_line *line, const char *key)
 {
 	double v;
@@ -31,6 +33,8 @@ static const char *number_text(double v, int digits, struct arena *a)
 
 	if (isnan(v))
 		return "";
+	if (digits < 0 && v == floor(v) && fabs(v) < WHOLE_MAX)
+		return arena_printf(a, "%.0f", v);
 	return digits < 0 ? arena_text(a, str_of(fmt_f64(text, v)))
 			  : arena_printf(a, "%.*f", digits, v);
 }

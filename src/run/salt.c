@@ -250,7 +250,7 @@ static uint32_t shorten(const struct salt *s, struct str *text, uint32_t n)
 		from++;
 	low = from;
 	all = tokenizer_count(s->tokenizer, (struct str){ text->p + from, text->n - from }, false);
-	if (all == SIZE_MAX || all <= n)
+	if (all == SIZE_MAX || all <= 2 * (size_t)n) /* little more would be left than a salt */
 		return 0;
 	while (low < high) { /* the longest end of the text that has n tokens less */
 		size_t middle = low + (high - low + 1) / 2, end = middle;
