@@ -36,7 +36,7 @@ static const struct kind { const char *name, *x, *y; bool has_frontier; } known[
 static const char *const kinds[] = { "latency", "pareto", "per-gpu", NULL };
 
 static const struct opt rows[] = {
-	R(result, "RESULT", .flags = OPT_POSITIONAL | OPT_MANY,
+	R(result, "RESULT", .flags = OPT_POSITIONAL,
 	  .help = "result of a benchmark, document of an experiment or a suite, folder of results or "
 		  "of sweeps"),
 	R(store, "store", .group = WHAT, .arg = "URL", .words = "db database",
@@ -53,7 +53,7 @@ static const struct opt rows[] = {
 	  .help = "metric of the y axis; default: by --kind, p99_ttft_ms"),
 	R(by, "by", .group = WHAT, .arg = "KEYS", .words = "curve-by",
 	  .help = "comma list: a curve for each combination of these; default: every parameter that "
-		  "differs; of a store model and name"),
+		  "differs"),
 	R(include_invalid, "include-invalid", .group = WHAT,
 	  .help = "also draw runs in which one of the two metrics is INVALID"),
 	R(xscale, "xscale", .group = HOW, .choices = figure_scale_names, .help = "scale of the x axis"),
@@ -201,8 +201,8 @@ static int plot(const struct plot_results_opts *o, struct arena *a, struct err *
 	p = (struct result_plot){
 		.var_x = o->x ? o->x : kind->x, .var_y = o->y ? o->y : kind->y,
 		.has_frontier = kind->has_frontier, .has_invalid = o->include_invalid,
-		.is_chosen = o->by || o->store,
-		.curve_by = frame_keys(o->by ? o->by : "server.model,name", a),
+		.is_chosen = o->by != NULL,
+		.curve_by = frame_keys(o->by, a),
 	};
 	if (gnuplot_formats("--format", o->format, &formats, e) < 0 ||
 	    read_all(o, &frame, a, e) < 0)

@@ -45,17 +45,36 @@ static int metric_of(struct str key)
 	return -1;
 }
 
+/* A run of a store lists its metrics by verdict. */
+static bool is_in_list(const struct json_value *record, const char *column, const char *metric)
+{
+	struct str rest = json_text(frame_value(record, str_of(column)), STR(""));
+
+	while (rest.n)
+		if (str_is(str_trim(str_cut(&rest, ',')), metric))
+			return true;
+	return false;
+}
+
 enum trust_verdict judged_metric(const struct json_value *record, struct str key)
 {
 	const struct json_value *verdicts = frame_value(record, STR("profllm.verdicts"));
 	enum trust_verdict out = TRUST_VALID;
 	int metric = metric_of(key);
+	const char *name;
 
 	if (metric >= 0 && read_verdict(json_get(verdicts, trust_metric_key((enum trust_metric)metric)),
 					&out))
 		return out;
-	read_verdict(frame_value(record, STR("profllm.verdict")), &out);
-	return out;
+	if (read_verdict(frame_value(record, STR("profllm.verdict")), &out))
+		return out;
+	read_verdict(frame_value(record, STR("verdict")), &out);
+	if (metric < 0 || (!frame_value(record, STR("trust.invalid")) &&
+			   !frame_value(record, STR("trust.degraded"))))
+		return out;
+	name = trust_metric_key((enum trust_metric)metric);
+	return is_in_list(record, "trust.invalid", name) ? TRUST_INVALID :
+	       is_in_list(record, "trust.degraded", name) ? TRUST_DEGRADED : TRUST_VALID;
 }
 
 void judged_text(const struct json_value *record, struct buf *out)

@@ -42,7 +42,8 @@ static bool is_no_parameter(struct str key)
 		"run_number", "request_rate", "max_concurrency", "num_prompts", "date", "tokenizer_id",
 		"endpoint_type", "run_id", "timestamp", "name", "repeat", "seed", "_benchmark_name",
 		"result_dir", "result_filename", "record", "output_json", "request_id_prefix",
-		"prompt_salt", "metric_percentiles", "system_gpus", "system_pid",
+		"prompt_salt", "metric_percentiles", "system_gpus", "system_pid", "host", "port",
+		"base_url", "env", "servers",
 	};
 
 	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
@@ -66,6 +67,15 @@ static bool differs(const struct frame *f, struct str key)
 	buf_release(&first);
 	buf_release(&other);
 	return is_other;
+}
+
+/* "profllm.options.random_input_len": the last word. */
+static struct str short_name(struct str key)
+{
+	for (size_t i = key.n; i > 0; i--)
+		if (key.p[i - 1] == '.')
+			return (struct str){ key.p + i, key.n - i };
+	return key;
 }
 
 static bool is_wanted(const struct frame *f, struct str key)
@@ -93,14 +103,19 @@ static struct frame_keys parameters(const struct frame *f, struct arena *a)
 	static const char *const named[] = { "model_id", "backend", "label" };
 	struct frame_columns all = frame_columns(f, a);
 	struct frame_keys keys = { .name = arena_alloc(a, PARAMETERS_MAX * sizeof(*keys.name)) };
+	bool is_store = frame_has_column(f, STR("benchmark.num_prompts"));
 
 	for (size_t i = 0; i < all.n && keys.n < PARAMETERS_MAX; i++) {
 		const char *name = arena_text(a, all.name[i]);
 		bool is_result = schema_field_find(name) != NULL || str_is(all.name[i], "profllm");
 
+		if (is_store) /* what was configured, of the many columns that a run has there */
+			is_result = !str_starts(all.name[i], STR("benchmark.")) &&
+				    !str_starts(all.name[i], STR("server."));
 		for (size_t k = 0; k < sizeof(named) / sizeof(*named); k++)
 			is_result &= strcmp(name, named[k]) != 0;
-		if (!is_result && !is_no_parameter(all.name[i]) && is_wanted(f, all.name[i]))
+		if (!is_result && !is_no_parameter(short_name(all.name[i])) &&
+		    is_wanted(f, all.name[i]))
 			keys.name[keys.n++] = all.name[i];
 	}
 	for (size_t r = 0; r < f->n; r++) {
@@ -117,15 +132,6 @@ static struct frame_keys parameters(const struct frame *f, struct arena *a)
 		}
 	}
 	return keys;
-}
-
-/* "profllm.options.random_input_len": the last word. */
-static struct str short_name(struct str key)
-{
-	for (size_t i = key.n; i > 0; i--)
-		if (key.p[i - 1] == '.')
-			return (struct str){ key.p + i, key.n - i };
-	return key;
 }
 
 /* "max_num_seqs=8, tp=2", or the value alone where one key makes all curves. */
@@ -155,11 +161,16 @@ static const char *curve_name(const struct json_value *record, const struct fram
 
 /* ---- points ---- */
 
-static double load_of(const struct json_value *record, struct str key)
+/* name: of the load, which a store calls "benchmark.NAME". */
+static double load_of(const struct json_value *record, const char *name)
 {
+	char key[64];
 	double v;
 
-	return frame_number(frame_value(record, key), &v) && !isnan(v) ? v : INFINITY;
+	if (frame_number(frame_value(record, str_of(name)), &v))
+		return isnan(v) ? INFINITY : v;
+	snprintf(key, sizeof(key), "benchmark.%s", name);
+	return frame_number(frame_value(record, str_of(key)), &v) && !isnan(v) ? v : INFINITY;
 }
 
 static void add_point(struct points *p, struct map *places, struct map *curves,
@@ -208,8 +219,8 @@ static void collect(const struct frame *f, const struct result_plot *p,
 	out->v = arena_alloc(out->a, (f->n + 1) * sizeof(*out->v));
 	for (size_t i = 0; i < f->n; i++) {
 		const struct json_value *r = f->row[i];
-		struct point one = { .rate = load_of(r, STR("request_rate")),
-				     .concurrency = load_of(r, STR("max_concurrency")) };
+		struct point one = { .rate = load_of(r, "request_rate"),
+				     .concurrency = load_of(r, "max_concurrency") };
 		enum trust_verdict x = judged_metric(r, str_of(p->var_x));
 		enum trust_verdict y = judged_metric(r, str_of(p->var_y));
 		enum trust_verdict worst = x > y ? x : y;
@@ -239,16 +250,16 @@ static void collect(const struct frame *f, const struct result_plot *p,
 
 /* ---- the figure ---- */
 
-/* "16", "4/s", "4/s, 16", "all at once": the load of a point. */
+/* "c=16", "4/s", "4/s, c=16", "all at once": the load of a point. */
 static const char *load_text(const struct point *p, struct arena *a)
 {
 	if (isinf(p->rate) && isinf(p->concurrency))
 		return "all at once";
 	if (isinf(p->rate))
-		return arena_printf(a, "%.6g", p->concurrency);
+		return arena_printf(a, "c=%.6g", p->concurrency);
 	if (isinf(p->concurrency))
 		return arena_printf(a, "%.6g/s", p->rate);
-	return arena_printf(a, "%.6g/s, %.6g", p->rate, p->concurrency);
+	return arena_printf(a, "%.6g/s, c=%.6g", p->rate, p->concurrency);
 }
 
 static struct figure_curve *make_curves(const struct points *all, bool is_points, struct arena *a)
