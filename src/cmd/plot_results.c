@@ -11,13 +11,15 @@
 #include "cmd/cmd.h"
 #include "cmd/export.h"
 #include "cmd/plot_look.h"
+#include "report/derived.h"
 #include "report/result_plot.h"
 #include "run/gnuplot.h"
+#include "run/gpu_price.h"
 
 struct plot_results_opts {
 	struct opt_list result;
 	const char *store, *kind, *x, *y, *by, *output, *format;
-	const char *xscale, *yscale;
+	const char *xscale, *yscale, *gpus, *gpu_price;
 	struct opt_json filter;
 	bool include_invalid;
 	int64_t dpi;
@@ -54,6 +56,7 @@ static const struct opt rows[] = {
 	R(by, "by", .group = WHAT, .arg = "KEYS", .words = "curve-by",
 	  .help = "comma list: a curve for each combination of these; default: every parameter that "
 		  "differs"),
+	GPU_PRICE_ROWS(struct plot_results_opts, WHAT, 0),
 	R(include_invalid, "include-invalid", .group = WHAT,
 	  .help = "also draw runs in which one of the two metrics is INVALID"),
 	R(xscale, "xscale", .group = HOW, .choices = figure_scale_names, .help = "scale of the x axis"),
@@ -116,6 +119,21 @@ static int read_all(const struct plot_results_opts *o, struct frame *f, struct a
 	for (size_t i = 0; i < o->result.n; i++)
 		if (frame_read_results(f, o->result.v[i], a, e) < 0)
 			return -1;
+	return 0;
+}
+
+/* What follows from the GPUs, with what the command line says of them. */
+static int add_derived(const struct plot_results_opts *o, struct frame *f, struct arena *a,
+		       struct err *e)
+{
+	struct derived_gpus told = { 0 };
+	uint32_t count;
+
+	if (gpu_price_read(o->gpus, o->gpu_price, &count, &told.price_per_hour, e) < 0)
+		return -1;
+	told.count = count;
+	for (size_t i = 0; i < f->n; i++)
+		f->row[i] = derived_record(f->row[i], &told, a);
 	return 0;
 }
 
@@ -205,7 +223,7 @@ static int plot(const struct plot_results_opts *o, struct arena *a, struct err *
 		.curve_by = frame_keys(o->by, a),
 	};
 	if (gnuplot_formats("--format", o->format, &formats, e) < 0 ||
-	    read_all(o, &frame, a, e) < 0)
+	    read_all(o, &frame, a, e) < 0 || add_derived(o, &frame, a, e) < 0)
 		return -1;
 	rc = result_plot_figure(&frame, &p, &figure, &told, a, e);
 	if (rc < 0)

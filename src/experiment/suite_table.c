@@ -23,6 +23,8 @@ static const struct points_column shown[] = {
 	{ "Req/s", "requests_per_second" }, { "Tok/s", "profllm.output_tokens_per_second" },
 	{ "P50 TTFT(ms)", "median_ttft_ms" }, { "P99 TTFT(ms)", "p99_ttft_ms" },
 	{ "P50 TPOT(ms)", "median_tpot_ms" }, { "P99 TPOT(ms)", "p99_tpot_ms" },
+	{ "Tok/s/GPU", "profllm.derived.output_throughput_per_gpu" },
+	{ "Cost/1M tok", "profllm.derived.cost_per_million_output_tokens" },
 	{ "Latency(s)", "avg_latency" }, { "Startup(s)", "avg_cold_startup_time" },
 };
 static const struct points_column written[] = {
@@ -35,6 +37,11 @@ static const struct points_column written[] = {
 	{ "p99_ttft_ms", "p99_ttft_ms" }, { "median_tpot_ms", "median_tpot_ms" },
 	{ "p90_tpot_ms", "p90_tpot_ms" }, { "p99_tpot_ms", "p99_tpot_ms" },
 	{ "median_e2el_ms", "median_e2el_ms" }, { "p99_e2el_ms", "p99_e2el_ms" },
+	{ "output_throughput_per_gpu", "profllm.derived.output_throughput_per_gpu" },
+	{ "output_throughput_per_user", "profllm.derived.output_throughput_per_user" },
+	{ "output_tokens_per_s_per_kw", "profllm.derived.output_tokens_per_s_per_kw" },
+	{ "cost_per_million_output_tokens", "profllm.derived.cost_per_million_output_tokens" },
+	{ "cost_per_million_tokens", "profllm.derived.cost_per_million_tokens" },
 	{ "avg_latency", "avg_latency" }, { "avg_cold_startup_time", "avg_cold_startup_time" },
 };
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))

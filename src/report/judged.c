@@ -24,14 +24,16 @@ static bool read_verdict(const struct json_value *v, enum trust_verdict *out)
 static int metric_of(struct str key)
 {
 	static const struct { const char *key; enum trust_metric metric; } derived[] = {
-		{ "output_throughput_per_gpu", TRUST_OUTPUT }, { "tokens_per_gpu", TRUST_OUTPUT },
-		{ "tokens_per_user", TRUST_OUTPUT }, { "output_tokens_per_s_per_kw", TRUST_OUTPUT },
+		{ "output_throughput_per_gpu", TRUST_OUTPUT },
+		{ "output_tokens_per_s_per_kw", TRUST_OUTPUT },
 		{ "output_throughput_per_user", TRUST_TPOT },
 		{ "total_token_throughput_per_gpu", TRUST_TOTAL },
 		{ "cost_per_million_output_tokens", TRUST_OUTPUT },
 		{ "cost_per_million_tokens", TRUST_TOTAL },
 	};
 
+	if (str_starts(key, STR("derived.")))
+		key = (struct str){ key.p + strlen("derived."), key.n - strlen("derived.") };
 	for (size_t i = 0; i < sizeof(derived) / sizeof(*derived); i++)
 		if (str_is(key, derived[i].key))
 			return (int)derived[i].metric;

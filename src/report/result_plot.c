@@ -161,6 +161,28 @@ static const char *curve_name(const struct json_value *record, const struct fram
 
 /* ---- points ---- */
 
+/* A metric by its key, also without what stands before it in a result. */
+static const struct json_value *metric_value(const struct json_value *record, const char *name)
+{
+	static const char *const before[] = { "", "derived.", "profllm." };
+	const struct json_value *v = NULL;
+	char key[128];
+
+	for (size_t i = 0; !v && i < sizeof(before) / sizeof(*before); i++) {
+		snprintf(key, sizeof(key), "%s%s", before[i], name);
+		v = frame_value(record, str_of(key));
+	}
+	return v;
+}
+
+static bool has_metric(const struct frame *f, const char *name)
+{
+	for (size_t i = 0; i < f->n; i++)
+		if (metric_value(f->row[i], name))
+			return true;
+	return false;
+}
+
 /* name: of the load, which a store calls "benchmark.NAME". */
 static double load_of(const struct json_value *record, const char *name)
 {
@@ -226,8 +248,8 @@ static void collect(const struct frame *f, const struct result_plot *p,
 		enum trust_verdict worst = x > y ? x : y;
 
 		told->n++;
-		if (!frame_number(frame_value(r, str_of(p->var_x)), &one.x) || !isfinite(one.x) ||
-		    !frame_number(frame_value(r, str_of(p->var_y)), &one.y) || !isfinite(one.y)) {
+		if (!frame_number(metric_value(r, p->var_x), &one.x) || !isfinite(one.x) ||
+		    !frame_number(metric_value(r, p->var_y), &one.y) || !isfinite(one.y)) {
 			told->n_incomplete++;
 			continue;
 		}
@@ -290,10 +312,23 @@ static struct figure_curve *make_curves(const struct points *all, bool is_points
 	return curve;
 }
 
+static const struct schema_field *field_of(const char *key)
+{
+	static const char *const before[] = { "", "profllm.derived.", "profllm." };
+	const struct schema_field *field = NULL;
+	char path[128];
+
+	for (size_t i = 0; !field && i < sizeof(before) / sizeof(*before); i++) {
+		snprintf(path, sizeof(path), "%s%s", before[i], key);
+		field = schema_field_find(path);
+	}
+	return field;
+}
+
 /* Less is better where the schema says so, more where it says nothing of a metric. */
 static double sign_of(const char *key)
 {
-	const struct schema_field *field = schema_field_find(key);
+	const struct schema_field *field = field_of(key);
 
 	return field && field->better == SCHEMA_LOWER ? -1 : 1;
 }
@@ -342,10 +377,16 @@ static struct figure_curve frontier(const struct points *all, const struct resul
 
 static const char *axis_label(const char *key, struct arena *a)
 {
+	const struct schema_field *field = field_of(key);
 	struct buf text = { 0 };
 	const char *out;
 
-	figure_axis_label(&text, key);
+	if (str_starts(str_of(key), STR("cost_per_")))
+		buf_printf(&text, "%s (currency of the prices)", key);
+	else if (field && *field->unit)
+		buf_printf(&text, "%s (%s)", key, field->unit);
+	else
+		buf_add_text(&text, key);
 	out = arena_text(a, buf_str(&text));
 	buf_release(&text);
 	return out;
@@ -365,8 +406,13 @@ static int no_metric(const struct frame *f, const char *key, struct arena *a, st
 			buf_printf(&names, "%s%.*s", n++ ? ", " : "", (int)all.name[i].n,
 				   all.name[i].p);
 	}
-	err_set(e, ERR_RUN, "no result has the metric %s%s%s", key, n ? "; there are " : "",
-		n ? names.data : "");
+	if (strstr(key, "_per_gpu") || strstr(key, "cost_per_"))
+		err_set(e, ERR_RUN, "no result has %s: how many GPUs served is not known%s; --gpus%s",
+			key, *key == 'c' ? ", or what they cost" : "",
+			*key == 'c' ? " and --gpu-price say it" : " says it");
+	else
+		err_set(e, ERR_RUN, "no result has the metric %s%s%s", key, n ? "; there are " : "",
+			n ? names.data : "");
 	buf_release(&names);
 	return -1;
 }
@@ -381,9 +427,9 @@ int result_plot_figure(const struct frame *f, const struct result_plot *p, struc
 	size_t n;
 
 	*told = (struct result_plot_told){ 0 };
-	if (!frame_has_column(f, str_of(p->var_x)))
+	if (!has_metric(f, p->var_x))
 		return no_metric(f, p->var_x, a, e);
-	if (!frame_has_column(f, str_of(p->var_y)))
+	if (!has_metric(f, p->var_y))
 		return no_metric(f, p->var_y, a, e);
 	collect(f, p, &keys, &all, told);
 	told->n_points = all.n;

@@ -102,6 +102,7 @@ struct serve_opts {
 	struct opt_real max_error_rate;     /* 0..1 */
 	double request_cancellation_rate;   /* percent */
 	double request_cancellation_delay;  /* seconds after sent */
+	const char *gpus, *gpu_price;       /* as gpu_price_read reads them; NULL: not known */
 	const char *prompt_salt;            /* as salt_parse reads it */
 	const char *priority_classes;       /* as data/priority.h reads them; NULL: none */
 	int64_t num_runs;
@@ -226,6 +227,8 @@ struct serve_derived {
 	enum plan_ramp_up ramp_up;
 	enum plan_lora lora;
 	unsigned threads;
+	uint32_t gpus;               /* that serve; 0: not known */
+	double gpu_price;            /* of one, per hour; 0: not known */
 	unsigned warm_connections;   /* SERVE_WARM_AUTO: the run decides */
 	bool is_user_stamps;
 	double timeline_ms[2];       /* --timeline-itl-thresholds; set with --plot-timeline */
