@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cmd/export.h - runs of a store for other verbs, as `profllm export --format jsonl` writes them. */
+/* cmd/export.h - runs of a store for other verbs: what `profllm export --format jsonl` writes. */
 #pragma once
 #include "base/arena.h"
 #include "base/buf.h"

@@ -19,7 +19,7 @@ static int read_limits(const char *option, const char *text, enum figure_scale s
 	*out = (struct figure_limits){ NAN, NAN };
 	is_good = strchr(text, ':') && (!low.n || str_to_f64(str_trim(low), &out->low)) &&
 		  (!rest.n || str_to_f64(str_trim(rest), &out->high)) && (low.n || rest.n) &&
-		  (isnan(out->low) || isfinite(out->low)) && (isnan(out->high) || isfinite(out->high));
+		  !isinf(out->low) && !isinf(out->high);
 	if (!is_good)
 		return err_set(e, ERR_USAGE, "%s: expected LOW:HIGH, such as 0:200 or :200, got '%.60s'",
 			       option, text);

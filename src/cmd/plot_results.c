@@ -192,7 +192,7 @@ static int draw(const struct plot_results_opts *o, struct figure *f, unsigned fo
 	int rc = 0;
 
 	if (slash)
-		rc = file_mkdirs(arena_text(a, (struct str){ stem, (size_t)(slash - stem) + 1 }), e);
+		rc = file_mkdirs(arena_printf(a, "%.*s", (int)(slash - stem) + 1, stem), e);
 	if (rc == 0)
 		rc = gnuplot_figure(f, stem, formats, cli_columns(40, 160, 100), &screen, e);
 	if (screen.len)

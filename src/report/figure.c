@@ -164,7 +164,7 @@ static void add_room(struct figure_range *r, enum figure_scale scale, double par
 	r->high = figure_unplace(scale, high + (high - low) * part);
 }
 
-/* A limit that leaves nothing of what the points reach stands alone: gnuplot takes no empty axis. */
+/* A limit beyond what the points reach still leaves an axis: gnuplot takes no empty one. */
 static void set_limits(struct figure_range *r, const struct figure_limits *limits)
 {
 	if (limits->low == 0 && limits->high == 0)

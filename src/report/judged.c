@@ -63,18 +63,16 @@ enum trust_verdict judged_metric(const struct json_value *record, struct str key
 	const struct json_value *verdicts = frame_value(record, STR("profllm.verdicts"));
 	enum trust_verdict out = TRUST_VALID;
 	int metric = metric_of(key);
-	const char *name;
+	const char *name = metric < 0 ? NULL : trust_metric_key((enum trust_metric)metric);
 
-	if (metric >= 0 && read_verdict(json_get(verdicts, trust_metric_key((enum trust_metric)metric)),
-					&out))
+	if (name && read_verdict(json_get(verdicts, name), &out))
 		return out;
 	if (read_verdict(frame_value(record, STR("profllm.verdict")), &out))
 		return out;
 	read_verdict(frame_value(record, STR("verdict")), &out);
-	if (metric < 0 || (!frame_value(record, STR("trust.invalid")) &&
+	if (!name || (!frame_value(record, STR("trust.invalid")) &&
 			   !frame_value(record, STR("trust.degraded"))))
 		return out;
-	name = trust_metric_key((enum trust_metric)metric);
 	return is_in_list(record, "trust.invalid", name) ? TRUST_INVALID :
 	       is_in_list(record, "trust.degraded", name) ? TRUST_DEGRADED : TRUST_VALID;
 }
@@ -89,8 +87,7 @@ void judged_text(const struct json_value *record, struct buf *out)
 		return;
 	buf_add_text(out, trust_name(whole));
 	for (int k = 0; whole != TRUST_VALID && k < TRUST_METRIC_COUNT; k++)
-		n += read_verdict(json_get(verdicts, trust_metric_key((enum trust_metric)k)), &one) &&
-		     one == whole;
+		n += read_verdict(json_get(verdicts, trust_metric_key(k)), &one) && one == whole;
 	for (int k = 0, named = 0; n && n < TRUST_METRIC_COUNT && k < TRUST_METRIC_COUNT &&
 	     named <= NAMED_MAX; k++) {
 		const char *name = trust_metric_key((enum trust_metric)k);

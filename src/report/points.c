@@ -14,9 +14,9 @@ static double number(const struct points_line *line, const char *key)
 {
 	double v;
 
-	if (!line->record || !frame_number(frame_value(line->record, str_of(key)), &v) || !isfinite(v))
+	if (!line->record || !frame_number(frame_value(line->record, str_of(key)), &v))
 		return NAN;
-	return v;
+	return isfinite(v) ? v : NAN;
 }
 
 static bool is_known(const struct points_table *p, const char *key)
@@ -68,9 +68,12 @@ void points_grid(const struct points_table *p, int digits, struct arena *a, stru
 		grid_add(out, line->name);
 		for (size_t k = 0; k < p->n_params; k++)
 			grid_add(out, line->value[k]);
-		for (size_t k = 0; k < p->n_columns; k++)
+		for (size_t k = 0; k < p->n_columns; k++) {
+			double v = number(line, p->column[k].key);
+
 			if (is_known(p, p->column[k].key))
-				grid_add(out, number_text(number(line, p->column[k].key), digits, a));
+				grid_add(out, number_text(v, digits, a));
+		}
 		add_verdict(line, a, out);
 	}
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/points.h - the results of several runs next to each other: a line for each point of a sweep
- * or member of a suite, and which of them is the best.
+ * report/points.h - the results of several runs next to each other: a line for each point of a
+ * sweep or member of a suite, and which of them is the best.
  *
  * Everything is borrowed. A number that the record lacks is an empty cell.
  */
@@ -11,7 +11,7 @@
 
 struct points_line {
 	const char *name;
-	const char *const *value;         /* of its parameters, in the order of points_table.param */
+	const char *const *value;         /* of its parameters, in the table's order */
 	const struct json_value *record;  /* NULL: no result */
 	const char *state;                /* in place of the verdict, where there is no result */
 };

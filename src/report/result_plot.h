@@ -5,8 +5,8 @@
  * in both.
  *
  * Runs of one configuration at one load (request_rate and max_concurrency) are one point, their
- * mean; the points of a curve are connected in the order of their load, so a server beyond its limit
- * shows as a curve that turns back. Runs in which a drawn metric is INVALID are left out.
+ * mean; the points of a curve are connected in the order of their load, so a server beyond its
+ * limit shows as a curve that turns back. Runs in which a drawn metric is INVALID are left out.
  */
 #pragma once
 #include "report/figure.h"
@@ -23,7 +23,8 @@ struct result_plot {
 
 /* What became of the records, for telling. */
 struct result_plot_told {
-	size_t n, n_incomplete, n_invalid, n_degraded; /* runs; incomplete: without one of the metrics */
+	size_t n, n_invalid, n_degraded; /* runs */
+	size_t n_incomplete;             /* runs without one of the metrics */
 	size_t n_points, n_frontier;
 };
 

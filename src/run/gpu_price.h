@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/gpu_price.h - how many GPUs serve, and what one of them costs an hour: --gpus and --gpu-price.
+ * run/gpu_price.h - how many GPUs serve, and what one of them costs an hour.
  *
  * A table of prices is a text file with a line for each kind of GPU, "NAME = PRICE"; blank lines and
  * what follows # are skipped. A NAME counts for every GPU whose name contains it, whatever the
@@ -15,8 +15,8 @@
 
 /*
  * gpus: "4", "4xH100", "H100" (one); NULL or "": unknown. price: a number, or the path of a table,
- * which needs the GPU's name; NULL: unknown. *count and *price_per_hour (of one GPU) are 0 where they
- * are unknown. ERR_USAGE names option, value and what was expected; ERR_IO the table.
+ * which needs the GPU's name; NULL: unknown. *count and *price_per_hour (of one GPU) are 0 where
+ * they are unknown. ERR_USAGE names option, value and what was expected; ERR_IO the table.
  */
 int gpu_price_read(const char *gpus, const char *price, uint32_t *count, double *price_per_hour,
 		   struct err *e);

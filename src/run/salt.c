@@ -254,11 +254,12 @@ static uint32_t shorten(const struct salt *s, struct str *text, uint32_t n)
 		return 0;
 	while (low < high) { /* the longest end of the text that has n tokens less */
 		size_t middle = low + (high - low + 1) / 2, end = middle;
+		struct str left;
 
 		while (end > low && end < text->n && ((unsigned char)text->p[end] & 0xc0) == 0x80)
 			end--;
-		if (tokenizer_count(s->tokenizer, (struct str){ text->p + from, end - from }, false) >
-		    all - n)
+		left = (struct str){ text->p + from, end - from };
+		if (tokenizer_count(s->tokenizer, left, false) > all - n)
 			high = middle - 1;
 		else
 			low = middle;

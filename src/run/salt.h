@@ -34,7 +34,7 @@ struct salt {
 	uint32_t id_low, id_high; /* ids are drawn from these: all spelled with as many digits */
 	const struct tokenizer *tokenizer;
 	int words;                /* SALT_WORDS, or SALT_FRESH_WORDS */
-	bool keeps_length;        /* as many tokens as before, where a prompt is longer than its salt */
+	bool keeps_length;        /* as many tokens as before, where a prompt is long enough */
 	const char *option;       /* named in errors; --prompt-salt after salt_init */
 };
 

@@ -249,7 +249,7 @@ struct serve_derived {
 	unsigned compat, fixes;      /* enum serve_compat, enum serve_fix bits */
 };
 
-/* Whether the user said nothing about caches: prompts of later points may be made new (run/salt.h). */
+/* Whether the user said nothing about caches: prompts of later points may be made new. */
 bool serve_is_salt_free(const struct serve_opts *o, const struct opt_result *given);
 
 /* Values that are new in every process (the request id prefix). Before printing the namespace. */

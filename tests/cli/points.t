@@ -34,7 +34,8 @@ for my $cap (1, 2) {
 	ok(-s "run-concurrency$cap.rec", "cap $cap: its record");
 	is_deeply([@{ $row{"concurrency=$cap"} }[0 .. 2, 5 .. 14]], [map { sprintf '%.2f', $result->{$_} }
 		qw(request_throughput output_throughput total_token_throughput median_ttft_ms median_tpot_ms
-		p90_ttft_ms p90_tpot_ms p95_ttft_ms p95_tpot_ms p99.9_ttft_ms p99.9_tpot_ms p99_ttft_ms p99_tpot_ms)],
+		p90_ttft_ms p90_tpot_ms p95_ttft_ms p95_tpot_ms p99.9_ttft_ms p99.9_tpot_ms p99_ttft_ms
+		p99_tpot_ms)],
 		"cap $cap: its row");
 }
 
@@ -56,7 +57,8 @@ $sim = start_sim('--ttft-ms', '2', '--itl-ms', '1', '--fault', 'status=503:0.8')
 $run = run(args => ['bench', 'serve', '--base-url', $sim->{url}, @{ $tiny{model} }, @{ $tiny{load} },
 	'--num-prompts', '60', '--progress', 'none', '--sweep-max-concurrency', '1,2']);
 check_run('most fail', $run, { status => 0, out => ['concurrency=1 *INVALID*', 'concurrency=2 *INVALID*',
-	'No best throughput: request_throughput is INVALID in all 2 results'], not_out => ['Best throughput*'] });
+	'No best throughput: request_throughput is INVALID in all 2 results'],
+	not_out => ['Best throughput*'] });
 
 for (
 	[['--sweep-max-concurrency', '1,x'], "*--sweep-max-concurrency: 'x' is not a whole number above 0"],

@@ -88,10 +88,12 @@ for my $kind ('run', 'request', 'request:mine') {
 
 		is($status, 0, "points $points") or diag($err);
 		is(scalar @sent, 24, "points $points: all were sent");
-		is(scalar(grep { $_->{prompt_tokens} != 400 } @sent), 0, "points $points: of the length asked for")
-			or diag(join ' ', map { $_->{prompt_tokens} } @sent);
+		is(scalar(grep { $_->{prompt_tokens} != 400 } @sent), 0,
+			"points $points: of the length asked for") or
+			diag(join ' ', map { $_->{prompt_tokens} } @sent);
 		push @cached, [map { $_->{cached_tokens} // 0 } @sent];
-		is(scalar(my @salts = $out =~ /^Prompt salt: +fresh:\w{16}/mg), 3, "points $points: each with its own salt");
+		is(scalar(my @salts = $out =~ /^Prompt salt: +fresh:\w{16}/mg), 3,
+			"points $points: each with its own salt");
 	}
 	is_deeply($cached[0], $cached[1], 'the order of the points changes nothing');
 	is_deeply($cached[0], [(0) x 24], 'no prompt was cached');
@@ -101,7 +103,8 @@ for my $kind ('run', 'request', 'request:mine') {
 	profllm(qw(bench serve --model sim --tokenizer sim --base-url), $sim->{url}, @long,
 		'--sweep-max-concurrency', '1,4', qw(--prompt-salt none));
 	my @sent = grep { $_->{status} == 200 } truth_of($sim);
-	is(scalar(grep { ($_->{cached_tokens} // 0) > 300 } @sent), 8, 'none: the second point finds the first');
+	is(scalar(grep { ($_->{cached_tokens} // 0) > 300 } @sent), 8,
+		'none: the second point finds the first');
 
 	$sim = sim(qw(--num-gpu-blocks 100000));
 	my $run = serve($sim, @long, '--num-runs', '3');
