@@ -44,6 +44,8 @@ static const struct command commands[] = {
 	{ "bench ab", "which of two running servers is better, both under the same load in turn",
 	  cmd_bench_ab },
 	{ "bench compare", "what changed between results, folders or sweeps", cmd_bench_compare },
+	{ "bench plot", "draw any results: latency over throughput, the Pareto frontier",
+	  cmd_bench_plot_results },
 	{ "bench markdown", "a folder of results as tables", cmd_bench_markdown },
 	{ "bench sweep serve", "measure every combination of a server's and a client's options",
 	  cmd_bench_sweep_serve },

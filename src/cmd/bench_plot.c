@@ -10,6 +10,7 @@
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/plot_gpus.h"
+#include "cmd/plot_look.h"
 #include "json/python.h"
 #include "report/sweep_pareto.h"
 #include "report/sweep_plot.h"
@@ -23,6 +24,7 @@ struct plot_opts {
 	bool no_error_bars, dry_run;
 	double fig_height;
 	int64_t fig_dpi;
+	struct plot_look look;
 };
 
 #define DIRECTORY "EXPERIMENT_DIR"
@@ -66,6 +68,7 @@ static const struct opt plot_rows[] = {
 	  .help = "Height of each panel in inches."),
 	P(fig_dpi, "fig-dpi", .group = HOW, .arg = "DPI", .min = 20, .max = 1200,
 	  .help = "Dots per inch of a PNG."),
+	PLOT_LOOK_ROWS(struct plot_opts, HOW, OPT_OURS),
 	P(format, "format", .group = HOW, .flags = OPT_OURS, .arg = "LIST", .help = FORMAT_HELP),
 	P(dry_run, "dry-run", .group = HOW, .help = "Tells what would be drawn, and draws nothing."),
 };
@@ -96,6 +99,7 @@ struct pareto_opts {
 	struct opt_list dir;
 	const char *user_count_var, *gpu_count_var, *label_by, *format;
 	bool dry_run, strict, average_runs;
+	struct plot_look look;
 };
 
 #define R(member, name, ...) OPT(struct pareto_opts, member, name, __VA_ARGS__)
@@ -115,6 +119,7 @@ static const struct opt pareto_rows[] = {
 		  "beats in the other."),
 	R(average_runs, "average-runs", .flags = OPT_OURS,
 	  .help = "One point for all runs of the same parameters, their mean."),
+	PLOT_LOOK_ROWS(struct pareto_opts, NULL, OPT_OURS),
 	R(format, "format", .flags = OPT_OURS, .arg = "LIST", .help = FORMAT_HELP),
 	R(dry_run, "dry-run", .help = "Tells what would be drawn, and draws nothing."),
 };
@@ -360,6 +365,8 @@ static int plot_group(const struct plot_opts *o, const struct job *job, struct s
 	if (rc == 0 && !o->dry_run) {
 		p->title = group_title(fig_by, g, a);
 		rc = sweep_plot_figure(&g->frame, p, &figure, a, e);
+		if (rc > 0 && plot_look_apply(&o->look, &figure, e) < 0)
+			rc = -1;
 		if (rc > 0)
 			rc = draw(&figure, stem, job->formats, e);
 		else if (rc == 0)
@@ -449,7 +456,8 @@ static int draw_pareto(const struct pareto_opts *o, const struct sweep_pareto *p
 		say_text("No data points available after filtering; skipping.");
 	if (!o->dry_run && usable) {
 		sweep_pareto_figure(p, how, &figure, a);
-		if (save_csv(p, stem, e) < 0 || draw(&figure, stem, formats, e) < 0)
+		if (plot_look_apply(&o->look, &figure, e) < 0 || save_csv(p, stem, e) < 0 ||
+		    draw(&figure, stem, formats, e) < 0)
 			return -1;
 		buf_printf(&line, "Plotted %zu points; Pareto frontier size: %zu.", usable,
 			   p->n_frontier);

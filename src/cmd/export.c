@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
+#include "cmd/export.h"
 #include "web/route.h"
 
 #define PIECE_BYTES 65536
@@ -183,7 +184,18 @@ static void name_option(struct arena *a, struct err *e)
 	}
 }
 
-static int export(const struct export_opts *o, struct arena *a, struct err *e)
+static int pull_text(struct web_answer *answer, struct buf *out, struct err *e)
+{
+	char piece[PIECE_BYTES];
+	long n;
+
+	while ((n = answer->pull(answer->self, piece, sizeof(piece))) > 0)
+		buf_add(out, piece, (size_t)n);
+	return n == 0 ? 0 : err_set(e, ERR_RUN, "a page of runs does not fit into memory");
+}
+
+/* To --output, or to text where that is given. */
+static int export(const struct export_opts *o, struct buf *text, struct arena *a, struct err *e)
 {
 	struct store_opts how = { .url = o->store, .is_read_only = true };
 	struct web_request request = { .arena = a, .method = "POST", .who = STR("export") };
@@ -199,7 +211,7 @@ static int export(const struct export_opts *o, struct arena *a, struct err *e)
 	request.store = store;
 	request.view = index_view(store_index(store));
 	if (export_routes.route->handle(&request, &answer, e) == 0) {
-		rc = write_out(o, &answer, e);
+		rc = text ? pull_text(&answer, text, e) : write_out(o, &answer, e);
 		answer.pull_end(answer.self);
 	} else {
 		name_option(a, e);
@@ -208,6 +220,17 @@ static int export(const struct export_opts *o, struct arena *a, struct err *e)
 	index_view_release(request.view);
 	store_close(store);
 	return rc;
+}
+
+int export_jsonl(const char *store, const char *filter, struct buf *out, struct arena *a,
+		 struct err *e)
+{
+	struct export_opts o = defaults;
+
+	o.store = store;
+	o.format = "jsonl";
+	o.filter.text = filter;
+	return export(&o, out, a, e);
 }
 
 int cmd_export(int argc, char **argv)
@@ -219,6 +242,6 @@ int cmd_export(int argc, char **argv)
 	if (status != CLI_CONTINUE)
 		return status;
 	cli_catch_signals();
-	export(&o, &cli.arena, &cli.err);
+	export(&o, NULL, &cli.arena, &cli.err);
 	return cli_end(&cli);
 }

@@ -13,6 +13,7 @@
 #include "cmd/run_verb.h"
 #include "cmd/target.h"
 #include "experiment/document.h"
+#include "experiment/suite_table.h"
 
 #define EXIT_STRICT 3
 
@@ -263,6 +264,25 @@ static void say_reason(const char *reason)
 	buf_release(&room);
 }
 
+/* The table of a suite, its CSV, and what to do next. */
+static void say_table(const struct suite *s, const struct suite_tally *t)
+{
+	char *path = suite_csv_path(s);
+	struct suite_table table;
+	struct err e = { 0 };
+
+	suite_table(s, t, &table);
+	cli_out(buf_str(&table.text));
+	printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
+	if (path && file_write_atomic(path, buf_str(&table.csv), &e) == 0)
+		printf("Table: %s\n", path);
+	else if (path)
+		cli_warn(e.text);
+	cli_out(buf_str(&table.next));
+	suite_table_release(&table);
+	free(path);
+}
+
 static void say_end(const struct command_run *c, const struct suite_tally *t)
 {
 	const struct suite *s = &c->suite;
@@ -282,8 +302,13 @@ static void say_end(const struct command_run *c, const struct suite_tally *t)
 			printf(", %zu kept", t->kept);
 		printf(t->left ? ", %zu not run\n" : "\n", t->left);
 	}
-	printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
-	printf("Next: profllm bench compare EARLIER.json %s\n", s->output);
+	if (s->is_single) {
+		printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
+		if (!o || o->status != OUTCOME_FAILED)
+			printf("Next: profllm bench compare EARLIER.json %s\n", s->output);
+	} else {
+		say_table(s, t);
+	}
 	fflush(stdout);
 }
 

@@ -9,13 +9,12 @@
 #include "base/limits.h"
 #include "cmd/serve_once.h"
 #include "json/read.h"
+#include "report/points.h"
+#include "run/salt.h"
 
 #define RULE_COLUMNS 70
-#define NAME_COLUMNS 20
-#define COLUMNS_MAX 64 /* of the table: nine, and two for each further percentile */
-#define PERCENTILES_MAX ((COLUMNS_MAX - 9) / 2)
-
-struct point_column { const char *title, *key; int width; };
+#define COLUMNS_MAX 64 /* of the table: eleven, and two for each further percentile */
+#define PERCENTILES_MAX ((COLUMNS_MAX - 11) / 2)
 
 struct points {
 	struct arena *arena;
@@ -25,7 +24,7 @@ struct points {
 	size_t n, done;
 	const char *percentile[PERCENTILES_MAX]; /* of --sweep-summary-percentiles */
 	size_t percentiles;
-	struct point_column column[COLUMNS_MAX];
+	struct points_column column[COLUMNS_MAX];
 	size_t columns;
 };
 
@@ -137,8 +136,10 @@ static int give_point(const struct points *p, size_t i, struct cli *cli, struct 
 	struct buf list = { 0 };
 
 	give(&g, p->is_rate ? "request-rate" : "max-concurrency", value_text(p, i));
-	/* Salts of one key are the same: each point needs a key of its own. */
-	if (strchr(o->prompt_salt, ':'))
+	/* An earlier point's prompts may be in the cache. Salts of one key are the same. */
+	if (serve_is_salt_free(o, &cli->result))
+		give(&g, "prompt-salt", salt_kind_name(SALT_FRESH));
+	else if (strchr(o->prompt_salt, ':'))
 		give(&g, "prompt-salt", arena_printf(p->arena, "%s-%s", o->prompt_salt,
 						     value_text(p, i)));
 	if (!p->is_rate && o->sweep_num_prompts_factor.is_set)
@@ -146,6 +147,7 @@ static int give_point(const struct points *p, size_t i, struct cli *cli, struct 
 						     (double)o->sweep_num_prompts_factor.v));
 	buf_add_text(&list, o->metric_percentiles);
 	add_percentile(&list, "90");
+	add_percentile(&list, "99");
 	for (size_t k = 0; k < p->percentiles; k++)
 		add_percentile(&list, p->percentile[k]);
 	give(&g, "metric-percentiles", arena_text(p->arena, buf_str(&list)));
@@ -203,100 +205,72 @@ static int measure(struct points *p, size_t i, int argc, char **argv)
 
 /* ---- the table ---- */
 
-static void add_column(struct points *p, const char *title, const char *key, int width)
+static void add_column(struct points *p, const char *title, const char *key)
 {
-	int n = (int)strlen(title);
+	p->column[p->columns++] = (struct points_column){ title, key };
+}
 
-	p->column[p->columns++] = (struct point_column){ title, key, n > width ? n : width };
+static void add_percentile_columns(struct points *p, const char *name)
+{
+	add_column(p, arena_printf(p->arena, "P%s TTFT(ms)", name),
+		   arena_printf(p->arena, "p%s_ttft_ms", name));
+	add_column(p, arena_printf(p->arena, "P%s TPOT(ms)", name),
+		   arena_printf(p->arena, "p%s_tpot_ms", name));
 }
 
 static void make_columns(struct points *p)
 {
-	add_column(p, "Req/s", "request_throughput", 10);
-	add_column(p, "Tok/s", "output_throughput", 10);
-	add_column(p, "Total tok/s", "total_token_throughput", 12);
-	add_column(p, "SS req/s", "profllm.steady_state.request_throughput", 10);
-	add_column(p, "SS out tok/s", "profllm.steady_state.output_throughput", 12);
-	add_column(p, "P50 TTFT(ms)", "median_ttft_ms", 12);
-	add_column(p, "P50 TPOT(ms)", "median_tpot_ms", 12);
-	add_column(p, "P90 TTFT(ms)", "p90_ttft_ms", 12);
-	add_column(p, "P90 TPOT(ms)", "p90_tpot_ms", 12);
-	for (size_t i = 0; i < p->percentiles; i++) {
-		const char *name = p->percentile[i];
-
-		if (strcmp(name, "50") == 0 || strcmp(name, "90") == 0)
-			continue;
-		add_column(p, arena_printf(p->arena, "P%s TTFT(ms)", name),
-			   arena_printf(p->arena, "p%s_ttft_ms", name), 12);
-		add_column(p, arena_printf(p->arena, "P%s TPOT(ms)", name),
-			   arena_printf(p->arena, "p%s_tpot_ms", name), 12);
-	}
+	add_column(p, "Req/s", "request_throughput");
+	add_column(p, "Tok/s", "output_throughput");
+	add_column(p, "Total tok/s", "total_token_throughput");
+	add_column(p, "SS req/s", "profllm.steady_state.request_throughput");
+	add_column(p, "SS out tok/s", "profllm.steady_state.output_throughput");
+	add_column(p, "P50 TTFT(ms)", "median_ttft_ms");
+	add_column(p, "P50 TPOT(ms)", "median_tpot_ms");
+	add_percentile_columns(p, "90");
+	for (size_t i = 0; i < p->percentiles; i++)
+		if (strcmp(p->percentile[i], "50") != 0 && strcmp(p->percentile[i], "90") != 0 &&
+		    strcmp(p->percentile[i], "99") != 0)
+			add_percentile_columns(p, p->percentile[i]);
+	add_percentile_columns(p, "99");
 }
 
-/* A key of the result, or a path below profllm. NAN: it is not there. */
-static double number(const struct json_value *result, const char *path)
+static size_t first_line(struct str text)
 {
-	struct str rest = str_of(path);
-
-	if (json_get(result, path))
-		return json_real(json_get(result, path), NAN);
-	while (rest.n) {
-		struct str name = str_cut(&rest, '.');
-		char key[64];
-
-		snprintf(key, sizeof(key), "%.*s", (int)name.n, name.p);
-		result = json_get(result, key);
-	}
-	return json_real(result, NAN);
+	return str_cut(&text, '\n').n;
 }
 
 static void print_table(struct points *p)
 {
-	size_t width = NAME_COLUMNS, best = SIZE_MAX;
-	struct buf out = { 0 };
-	double most = -1;
+	struct points_line *line = arena_alloc(p->arena, (p->done + 1) * sizeof(*line));
+	struct points_table table = {
+		.name_title = p->is_rate ? "Request Rate" : "Max Concurrency",
+		.column = p->column, .n_columns = p->columns, .line = line, .n = p->done,
+	};
+	struct buf out = { 0 }, best = { 0 };
+	struct points_best first;
+	struct json_value *result;
+	struct grid grid;
+	struct err ignored;
 
-	for (size_t i = 0; i < p->columns; i++)
-		width += (size_t)p->column[i].width + 1;
-	print_rule('=', width, " Sweep Summary ");
-	buf_printf(&out, "%-*s", NAME_COLUMNS, p->is_rate ? "Request Rate" : "Max Concurrency");
-	for (size_t i = 0; i < p->columns; i++)
-		buf_printf(&out, " %*s", p->column[i].width, p->column[i].title);
-	buf_add_char(&out, '\n');
-	for (size_t i = 0; i <= p->columns; i++) {
-		if (i)
-			buf_add_char(&out, ' ');
-		for (int k = i ? p->column[i - 1].width : NAME_COLUMNS; k; k--)
-			buf_add_char(&out, '-');
-	}
-	buf_add_char(&out, '\n');
 	for (size_t i = 0; i < p->done; i++) {
-		struct json_value *result = NULL;
-		struct err ignored;
-
-		if (p->result[i].len)
-			json_parse(p->arena, buf_str(&p->result[i]), &result, &ignored);
-		buf_printf(&out, "%-*s", NAME_COLUMNS,
-			   arena_printf(p->arena, "%s=%s", p->is_rate ? "rate" : "concurrency",
-					value_text(p, i)));
-		for (size_t k = 0; k < p->columns; k++) {
-			double v = number(result, p->column[k].key);
-
-			buf_printf(&out, " %*s", p->column[k].width,
-				   isnan(v) ? "-" : arena_printf(p->arena, "%.2f", v));
-			if (k == 0 && v >= most) {
-				most = v;
-				best = i;
-			}
-		}
-		buf_add_char(&out, '\n');
+		line[i] = (struct points_line){ .state = "failed" };
+		line[i].name = arena_printf(p->arena, "%s=%s", p->is_rate ? "rate" : "concurrency",
+					    value_text(p, i));
+		if (p->result[i].len &&
+		    json_parse(p->arena, buf_str(&p->result[i]), &result, &ignored) == 0)
+			line[i].record = result;
 	}
+	points_grid(&table, 2, p->arena, &grid);
+	grid_text(&grid, false, &out);
+	print_rule('=', first_line(buf_str(&out)), " Sweep Summary ");
 	cli_out(buf_str(&out));
+	print_rule('=', first_line(buf_str(&out)), "");
+	first = points_best(&table, "request_throughput");
+	points_say_best(&table, &first, "request_throughput", "throughput", "req/s", &best);
+	cli_out(buf_str(&best));
 	buf_release(&out);
-	print_rule('=', width, "");
-	if (best != SIZE_MAX)
-		printf("Best throughput: %.2f req/s at %s=%s\n", most,
-		       p->is_rate ? "rate" : "concurrency", value_text(p, best));
+	buf_release(&best);
 }
 
 static int check(const struct serve_opts *o, struct err *e)

@@ -99,6 +99,17 @@ static struct opt_list own_gpus(const struct run *r, struct arena *a)
 	return (struct opt_list){ .v = v, .n = n, .is_set = n > 0 };
 }
 
+/* "4xNAME": how many were allocated, and of which kind. NULL: none. */
+static const char *own_gpu_names(const struct run *r, struct arena *a)
+{
+	const struct allocation *got = &r->held->allocation;
+
+	for (size_t i = 0; i < got->n_servers; i++)
+		if (got->server[i].n_gpus)
+			return arena_printf(a, "%zux%s", got->n_gpus, got->server[i].gpu[0].name);
+	return NULL;
+}
+
 static bool is_attached(const struct run *r)
 {
 	for (size_t i = 0; i < r->x->n_servers; i++)
@@ -184,6 +195,11 @@ static int try_options(struct bench *b, const char *url, bool has_latencies, str
 		o->percentile_metrics = with_items("ttft,tpot,itl,e2el", o->percentile_metrics,
 						   &b->arena);
 	o->save_result = true; /* in the document, --metadata and all */
+	if (r->x->is_one_of_many && (is_attached(r) || r->has_full_caches) &&
+	    serve_is_salt_free(o, &given))
+		o->prompt_salt = salt_kind_name(SALT_FRESH);
+	if (!o->gpus)
+		o->gpus = own_gpu_names(r, &b->arena);
 	serve_opts_fill(o, &b->arena);
 	set_outputs(r, o, &b->arena);
 	set_telemetry(r, o, &b->arena);

@@ -97,6 +97,7 @@ struct experiment_output {
 struct experiment {
 	const char *name, *suite;      /* suite NULL: none */
 	unsigned repeat, repeats;      /* from 1 */
+	bool is_one_of_many;           /* others of its suite may have used the same server */
 	enum experiment_mode mode;
 	struct experiment_server *server;
 	size_t n_servers, serving;     /* index of the one that load goes to */

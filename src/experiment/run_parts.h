@@ -76,6 +76,7 @@ struct run {
 	struct trace_place traces;
 	bool is_profiled;           /* the profiler was started, as far as it is known */
 	bool needs_empty_caches;    /* of servers that are reused */
+	bool has_full_caches;       /* a server that is reused did not empty its own */
 };
 
 void run_line(const struct run *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));

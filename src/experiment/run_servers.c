@@ -481,6 +481,7 @@ int servers_reuse(struct run *r)
 		run_warn(r, e.text);
 		if (r->needs_empty_caches)
 			return -1;
+		r->has_full_caches = true;
 	}
 	return 0;
 }

@@ -313,6 +313,7 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 			*m = first;
 			m->x.repeat = set->is_member ? set->repeat : r;
 			m->x.repeats = set->repeats;
+			m->x.is_one_of_many = set->is_member || s->n > 1;
 			m->label = set->is_member || set->repeats == 1 ? m->x.name
 				   : arena_printf(&s->arena, "%s-r%u", m->x.name, r);
 		}

@@ -59,7 +59,7 @@ static const struct { const char *group, *path; } measured[] = {
 	{ "steady_state", "profllm.steady_state." }, { "system", "profllm.system." },
 	{ "trust", "profllm." }, { "client", "profllm." }, { "sessions", "sessions." },
 	{ "correctness", "profllm.correctness." }, { "priority", "profllm.priorities[]." },
-	{ "prefix_cache", "profllm." },
+	{ "prefix_cache", "profllm." }, { "derived", "profllm.derived." },
 };
 
 static bool is_percentile(struct str word)

@@ -132,8 +132,8 @@ static void put_identity(struct buf *out, const struct json_value *v, const stru
 }
 
 /*
- * Equal in documents whose servers are the same: the logs of all that were started for it, or for
- * another member of its suite, else put_identity; empty: nothing is known of its server.
+ * Equal in documents whose servers are the same: the runs that started them, in documents of
+ * earlier releases their logs, else put_identity; empty: nothing is known of its server.
  */
 static struct str server_of(const struct json_value *v, struct arena *a)
 {
@@ -144,9 +144,10 @@ static struct str server_of(const struct json_value *v, struct arena *a)
 
 	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++) {
 		struct str log = json_text(json_get(&list->item[i], "log"), STR(""));
+		struct str by = json_text(json_get(&list->item[i], "started_by"), log);
 
-		if (log.n)
-			buf_printf(&text, "%.*s\n", (int)log.n, log.p);
+		if (by.n)
+			buf_printf(&text, "%.*s\n", (int)by.n, by.p);
 	}
 	if (!text.len && size_of(args))
 		put_identity(&text, v, args);

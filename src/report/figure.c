@@ -164,6 +164,21 @@ static void add_room(struct figure_range *r, enum figure_scale scale, double par
 	r->high = figure_unplace(scale, high + (high - low) * part);
 }
 
+/* A limit beyond what the points reach still leaves an axis: gnuplot takes no empty one. */
+static void set_limits(struct figure_range *r, const struct figure_limits *limits)
+{
+	if (limits->low == 0 && limits->high == 0)
+		return;
+	if (!isnan(limits->low))
+		r->low = limits->low;
+	if (!isnan(limits->high))
+		r->high = limits->high;
+	if (r->low >= r->high && isnan(limits->high))
+		r->high = r->low + fmax(fabs(r->low), 1);
+	else if (r->low >= r->high)
+		r->low = r->high - fmax(fabs(r->high), 1) / 2;
+}
+
 static void find_ranges(const struct figure *f, struct figure_layout *l)
 {
 	l->x = l->y = (struct figure_range){ INFINITY, -INFINITY };
@@ -183,6 +198,8 @@ static void find_ranges(const struct figure *f, struct figure_layout *l)
 		add_room(&l->x, f->x_scale, 0.15);
 		add_room(&l->y, f->y_scale, 0.05);
 	}
+	set_limits(&l->x, &f->x_limits);
+	set_limits(&l->y, &f->y_limits);
 }
 
 /* ---- sizes ---- */
@@ -276,7 +293,8 @@ struct figure_layout figure_layout(const struct figure *f)
 	l.panel_height = f->panel_height_in > 0 ? f->panel_height_in : FIGURE_HEIGHT_IN;
 	l.panel_height -= l.bottom;
 	l.panel_height = l.panel_height > 0.5 ? l.panel_height : 0.5;
-	l.panel_width = (l.panel_height + l.bottom) * 4 / 3 - l.left;
+	l.panel_width = (f->panel_width_in > 0 ? f->panel_width_in
+					       : (l.panel_height + l.bottom) * 4 / 3) - l.left;
 	l.panel_width = l.panel_width > 0.5 ? l.panel_width : 0.5;
 	l.gap_y = 0.2 + (double)title_lines * FIGURE_LINE_IN(FIGURE_FONT_PT);
 	l.height = l.bottom + (double)f->rows * (l.panel_height + l.gap_y) +

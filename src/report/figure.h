@@ -52,6 +52,9 @@ struct figure_panel {
 	size_t n_limits;
 };
 
+/* What an axis shows: NAN is as far as the points reach; 0 0 is NAN NAN. */
+struct figure_limits { double low, high; };
+
 struct figure {
 	const char *title;         /* over all panels; NULL: none */
 	const char *x_label, *y_label;
@@ -59,7 +62,10 @@ struct figure {
 	enum figure_scale x_scale, y_scale;
 	const struct figure_panel *panel; /* rows * cols, row by row */
 	size_t rows, cols;         /* 1 and more */
-	double panel_height_in;    /* inches; panels are 4:3; 0: FIGURE_HEIGHT_IN */
+	double panel_height_in;    /* inches; 0: FIGURE_HEIGHT_IN */
+	double panel_width_in;     /* likewise; 0: 4:3 */
+	struct figure_limits x_limits, y_limits;
+	enum figure_style style;   /* of curves that are FIGURE_LINE_POINTS */
 	unsigned dpi;              /* of a PNG; 0: FIGURE_DPI */
 };
 

@@ -78,6 +78,11 @@ static bool is_shown(const struct figure *f, const struct figure_curve *c, size_
 	return figure_fits(f->x_scale, c->x[i]) && figure_fits(f->y_scale, c->y[i]);
 }
 
+static bool is_within(const struct figure_range *r, double v)
+{
+	return v >= r->low && v <= r->high;
+}
+
 /* What a panel's points, lines and labels take, in a list that grows. */
 struct taken { struct box *box; size_t n, cap; };
 
@@ -171,7 +176,9 @@ size_t figure_labels(const struct figure_panel *p, const struct figure *f,
 
 	for (size_t k = 0; k < p->n_curves; k++)
 		for (size_t i = 0; p->curve[k].label && i < p->curve[k].n; i++) {
-			if (!p->curve[k].label[i] || !is_shown(f, &p->curve[k], i))
+			if (!p->curve[k].label[i] || !is_shown(f, &p->curve[k], i) ||
+			    !is_within(&l->x, p->curve[k].x[i]) ||
+			    !is_within(&l->y, p->curve[k].y[i]))
 				continue;
 			if (n == cap)
 				spot = mem_grow(spot, cap = cap ? cap * 2 : 64, sizeof(*spot));

@@ -90,10 +90,11 @@ static void add_style(const struct script *s, const struct figure_curve *c)
 	static const int marker[MARKERS] = { 7, 5, 9, 13, 11, 15 };
 	const struct figure_look *look = &c->look;
 	unsigned mark = s->has_dashes ? look->dash : look->color;
-	bool has_line = c->style != FIGURE_POINTS;
-	bool has_points = c->style == FIGURE_POINTS || c->style == FIGURE_LINE_POINTS;
+	enum figure_style how = c->style == FIGURE_LINE_POINTS ? s->f->style : c->style;
+	bool has_line = how != FIGURE_POINTS;
+	bool has_points = how == FIGURE_POINTS || how == FIGURE_LINE_POINTS;
 
-	buf_printf(s->out, " with %s lc rgb ", style[c->style]);
+	buf_printf(s->out, " with %s lc rgb ", style[how]);
 	add_color(s, look);
 	if (has_line)
 		buf_printf(s->out, " lw %.1f dt %s", 1.8 + 1.4 * look->width, dash[look->dash % DASHES]);

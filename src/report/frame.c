@@ -80,6 +80,12 @@ static int add_lines(struct frame *f, struct str text, const char *path, struct 
 	return 0;
 }
 
+int frame_read_lines(struct frame *f, struct str text, const char *what, struct arena *a,
+		     struct err *e)
+{
+	return add_lines(f, text, what, a, e);
+}
+
 int frame_read_file(struct frame *f, const char *path, struct arena *a, struct err *e)
 {
 	struct buf text = { 0 };
@@ -173,6 +179,75 @@ int frame_read_sweep(struct frame *f, const char *dir, struct arena *a, struct e
 	if (rc >= 0 && f->n == before)
 		rc = err_set(e, ERR_RUN, "Did not find any parameter sweep results under %s", dir);
 	return rc < 0 ? -1 : 0;
+}
+
+/* Another result's file, such as a record of servers, has neither. */
+static bool is_result(const struct json_value *v)
+{
+	static const char *const sign[] = {
+		"request_throughput", "output_throughput", "requests_per_second", "avg_latency",
+		"input_sequence_throughput", "elapsed_time", "mean_ttft_ms",
+	};
+
+	for (size_t i = 0; i < sizeof(sign) / sizeof(*sign); i++)
+		if (json_get(v, sign[i]))
+			return true;
+	return false;
+}
+
+static void drop_others(struct frame *f, size_t from)
+{
+	size_t n = from;
+
+	for (size_t i = from; i < f->n; i++)
+		if (is_result(f->row[i]))
+			f->row[n++] = f->row[i];
+	f->n = n;
+}
+
+/* Files that are no JSON, or of other things, are passed over. */
+static int read_loose(struct frame *f, const char *dir, struct arena *a, struct err *e)
+{
+	struct dirent **entry;
+	int n = scandir(dir, &entry, NULL, alphasort), rc = 0;
+
+	for (int i = 0; i < n; i++) {
+		struct err why = { 0 };
+		char *path = file_join(dir, entry[i]->d_name);
+
+		if (rc == 0 && entry[i]->d_name[0] != '.' &&
+		    str_ends(str_of(path), STR(".json")) && !file_is_dir(path) &&
+		    frame_read_file(f, path, a, &why) < 0 && why.code != ERR_PARSE) {
+			*e = why;
+			rc = -1;
+		}
+		free(path);
+		free(entry[i]);
+	}
+	if (n >= 0)
+		free(entry);
+	return rc;
+}
+
+int frame_read_results(struct frame *f, const char *path, struct arena *a, struct err *e)
+{
+	size_t before = f->n;
+	struct err none = { 0 };
+
+	if (!file_exists(path))
+		return err_set(e, ERR_RUN, "%s does not exist; a result, a folder of results, a suite's "
+			       "document or the folder of a sweep is expected", path);
+	if (!file_is_dir(path)) {
+		if (frame_read_file(f, path, a, e) < 0)
+			return -1;
+	} else if (frame_read_sweep(f, path, a, &none) < 0) {
+		f->n = before;
+		if (read_loose(f, path, a, e) < 0)
+			return -1;
+	}
+	drop_others(f, before);
+	return f->n > before ? 0 : err_set(e, ERR_RUN, "%s holds no result of a benchmark "
+					   "(--save-result writes one)", path);
 }
 
 /* ---- values ---- */

@@ -37,6 +37,15 @@ int frame_read_file(struct frame *f, const char *path, struct arena *a, struct e
  */
 int frame_read_sweep(struct frame *f, const char *dir, struct arena *a, struct err *e);
 
+/*
+ * Results of any kind: a file (as frame_read_file, records that are no result left out), or a
+ * folder: every summary.json below it, else the results among its own *.json files. ERR_RUN: none.
+ */
+int frame_read_results(struct frame *f, const char *path, struct arena *a, struct err *e);
+/* A line of JSON for each record, as `profllm export` writes them. what names the source. */
+int frame_read_lines(struct frame *f, struct str text, const char *what, struct arena *a,
+		     struct err *e);
+
 /* ---- values ---- */
 
 /*

@@ -26,7 +26,8 @@ struct scalar { const char *key; enum scalar_kind kind; size_t offset; };
 
 static const struct scalar facts_rows[] = {
 	F(backend), F(label), F(model_id), F(tokenizer_id), F(num_prompts), F(request_rate),
-	F(burstiness), F(max_concurrency), F(ramp_strategy), F(ramp_start_rps), F(ramp_end_rps),
+	F(burstiness), F(max_concurrency), F(gpus), F(gpu_price),
+	F(ramp_strategy), F(ramp_start_rps), F(ramp_end_rps),
 	F(is_detailed), F(is_detail_strict), F(is_v011), F(has_plot_tip), F(version), F(build),
 	F(transport), F(http_version),
 	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),

@@ -4,6 +4,7 @@
  * schema/result.json.
  */
 #include "report/ours.h"
+#include "report/derived.h"
 
 #include "report/classes.h"
 #include "report/put.h"
@@ -268,6 +269,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 		json_key(&w, "system");
 		report_system_json(&r->metrics->system, &w);
 	}
+	derived_put(r, &w);
 	ours_steady(&w, r->metrics);
 	if (r->metrics->class) {
 		json_key(&w, "priorities");

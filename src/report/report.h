@@ -45,7 +45,7 @@ struct report_load {
 	double time_limit_s;             /* --duration; 0: none */
 	double used_up_s;                /* when the last planned request left, if early; else 0 */
 	const char *urls;                /* several base URLs, one a line; NULL: one */
-	const char *prompt_salt;         /* "run", "request"; NULL: none */
+	const char *prompt_salt;         /* "run", "request", "fresh"; NULL: none */
 	const char *prompt_salt_key;     /* what salts are drawn from; NULL: none */
 	bool is_profile_asked, is_profiled;
 	struct report_reuse reuse;
@@ -63,6 +63,8 @@ struct report_facts {
 	int64_t num_prompts;             /* as the option says */
 	double request_rate, burstiness; /* may be INFINITY */
 	int64_t max_concurrency;         /* 0: null */
+	uint32_t gpus;                   /* that serve; 0: not known */
+	double gpu_price;                /* of one, per hour; 0: not known */
 	const char *ramp_strategy;       /* NULL: no ramp-up */
 	int64_t ramp_start_rps, ramp_end_rps;
 	struct report_ramp *ramp;

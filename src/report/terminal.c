@@ -6,6 +6,7 @@
  * match labels up to the colon, so none is ever reworded.
  */
 #include "report/classes.h"
+#include "report/derived.h"
 #include "report/release.h"
 #include "report/lines.h"
 #include "report/system.h"
@@ -263,6 +264,7 @@ static void outcome(const struct report *r, struct buf *out)
 	if (r->metrics->cancelled)
 		line_int(out, "Cancelled requests:", r->metrics->cancelled);
 	report_load_rows(r, out);
+	derived_rows(r, out);
 }
 
 static void verdict(const struct report *r, struct buf *out)

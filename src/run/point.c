@@ -306,7 +306,7 @@ static int prepare_point(struct stage *s, struct err *e)
 		    "model/API specific. For the old behavior, include --temperature=0.");
 	if (s->early && !s->point->workload.n)
 		return 0; /* the stand-in gave none */
-	return stage_salt(s, e) < 0 || stage_make_plan(s, e) < 0 ? -1 : 0;
+	return stage_salt(s, dataset, e) < 0 || stage_make_plan(s, e) < 0 ? -1 : 0;
 }
 
 static int choose_travel(struct stage *s, const struct point_env *env, struct err *e)

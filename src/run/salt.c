@@ -18,7 +18,7 @@
 struct drawn { char text[SALT_WORDS * (LETTERS + 1) + 1]; char ids[SALT_WORDS * 12 + 1]; };
 
 static const char *const kinds[] = { [SALT_NONE] = "none", [SALT_RUN] = "run",
-				     [SALT_REQUEST] = "request" };
+				     [SALT_REQUEST] = "request", [SALT_FRESH] = "fresh" };
 
 const char *salt_kind_name(enum salt_kind kind)
 {
@@ -37,8 +37,8 @@ int salt_parse(const char *text, enum salt_kind *kind, const char **key, struct 
 							    rest.n > SALT_KEY_BYTES)))
 			return 0;
 	}
-	return err_set(e, ERR_USAGE, "--prompt-salt: expected none, run, request, run:TEXT or "
-		       "request:TEXT (TEXT of at most %d bytes), got '%.100s'", SALT_KEY_BYTES, text);
+	return err_set(e, ERR_USAGE, "--prompt-salt: expected none, run, request or fresh, the last "
+		       "three also with :TEXT (of at most %d bytes), got '%.100s'", SALT_KEY_BYTES, text);
 }
 
 void salt_draw_key(char key[SALT_KEY_BYTES + 1])
@@ -56,7 +56,8 @@ void salt_init(struct salt *s, enum salt_kind kind, const char *key, const struc
 	uint64_t vocab = t ? tokenizer_vocab_size(t) : 0, low = 1;
 
 	assert(kind != SALT_NONE && strlen(key) <= SALT_KEY_BYTES);
-	*s = (struct salt){ .kind = kind, .key = key, .tokenizer = t, .option = "--prompt-salt" };
+	*s = (struct salt){ .kind = kind, .key = key, .tokenizer = t, .option = "--prompt-salt",
+			    .words = kind == SALT_FRESH ? SALT_FRESH_WORDS : SALT_WORDS };
 	/* Of all numbers of digits the one that most ids have. */
 	for (uint64_t p = 1; p < vocab; p *= 10) {
 		uint64_t high = p * 10 < vocab ? p * 10 : vocab;
@@ -90,14 +91,14 @@ static void draw(const struct salt *s, uint32_t round, uint32_t entry, struct dr
 
 	snprintf(purpose, sizeof(purpose), "prompt-salt %s", s->key);
 	g = rng_fork(place, purpose);
-	for (int i = 0; i < SALT_WORDS; i++) {
+	for (int i = 0; i < s->words; i++) {
 		for (int k = 0; k < LETTERS; k++)
 			*p++ = (char)('a' + pcg64_bounded(&g, 0, 25));
 		*p++ = ' ';
 	}
 	*p = 0;
 	out->ids[0] = 0;
-	for (int i = 0; i < SALT_WORDS && s->id_high; i++)
+	for (int i = 0; i < s->words && s->id_high; i++)
 		n += snprintf(out->ids + n, sizeof(out->ids) - (size_t)n, "%u, ", draw_id(s, &g));
 }
 
@@ -191,44 +192,140 @@ static uint32_t added(const struct salt *s, const char *salt, struct str text)
 	without = tokenizer_count(s->tokenizer, text, false);
 	buf_release(&b);
 	return with == SIZE_MAX || without == SIZE_MAX || with < without
-	       ? SALT_WORDS : (uint32_t)(with - without);
+	       ? (uint32_t)s->words : (uint32_t)(with - without);
 }
 
-static int salt_sample(const struct salt *s, struct workload *w, uint32_t i, struct err *e)
+/* Where a sample's salt goes: in which of its texts, at what offset. */
+struct place { struct str *text; size_t at; bool is_ids; };
+
+static int find_place(const struct salt *s, struct workload *w, uint32_t i, struct place *out,
+		      struct err *e)
 {
 	struct sample *one = &w->v[i];
-	struct drawn salt;
-	size_t at;
 
-	draw(s, 0, i, &salt);
+	*out = (struct place){ .text = one->messages.n ? &one->messages : &one->prompt };
 	if (one->file.n)
 		return err_set(e, ERR_RUN, "%s cannot be used with dataset %s: request %u is a "
 			       "file", s->option, w->dataset, i);
 	if (one->messages.n) {
-		struct str text;
-
-		at = first_text(one->messages);
-		if (at == SIZE_MAX)
+		out->at = first_text(one->messages);
+		if (out->at == SIZE_MAX)
 			return err_set(e, ERR_RUN, "%s cannot be used with dataset %s: request %u is a "
 				       "chat without text", s->option, w->dataset, i);
-		text = (struct str){ one->messages.p + at, one->messages.n - at };
-		text.n = (size_t)((const char *)memchr(text.p, '"', text.n) - text.p);
-		one->prompt_len += added(s, salt.text, text);
-		return insert(w, &one->messages, at, salt.text, e);
+		return 0;
 	}
-	if (one->kind == PROMPT_TEXT) {
-		one->prompt_len += added(s, salt.text, one->prompt);
-		return insert(w, &one->prompt, 0, salt.text, e);
-	}
-	at = first_id(one->prompt);
-	if (at == SIZE_MAX)
+	if (one->kind == PROMPT_TEXT)
+		return 0;
+	out->is_ids = true;
+	out->at = first_id(one->prompt);
+	if (out->at == SIZE_MAX)
 		return err_set(e, ERR_RUN, "%s cannot be used with dataset %s: request %u is no text, "
 			       "list of token ids or chat", s->option, w->dataset, i);
 	if (!s->id_high)
 		return err_set(e, ERR_RUN, "%s needs a tokenizer for prompts of token ids",
 			       s->option);
-	one->prompt_len += SALT_WORDS;
-	return insert(w, &one->prompt, at, salt.ids, e);
+	return 0;
+}
+
+int salt_check(const struct salt *s, const struct workload *w, struct err *e)
+{
+	struct place place;
+
+	for (uint32_t i = 0; i < w->n; i++)
+		if (find_place(s, (struct workload *)w, i, &place, e) < 0)
+			return -1;
+	return 0;
+}
+
+/*
+ * Takes the last n tokens off a text: what prompts have in common at their beginning stays. How
+ * many it were; 0 where it has no more than those.
+ */
+static uint32_t shorten(const struct salt *s, struct str *text, uint32_t n)
+{
+	size_t from = text->n > COUNTED_BYTES ? text->n - COUNTED_BYTES : 0, low, high = text->n;
+	size_t all, kept;
+
+	while (from < text->n && ((unsigned char)text->p[from] & 0xc0) == 0x80)
+		from++;
+	low = from;
+	all = tokenizer_count(s->tokenizer, (struct str){ text->p + from, text->n - from }, false);
+	if (all == SIZE_MAX || all <= 2 * (size_t)n) /* little more would be left than a salt */
+		return 0;
+	while (low < high) { /* the longest end of the text that has n tokens less */
+		size_t middle = low + (high - low + 1) / 2, end = middle;
+		struct str left;
+
+		while (end > low && end < text->n && ((unsigned char)text->p[end] & 0xc0) == 0x80)
+			end--;
+		left = (struct str){ text->p + from, end - from };
+		if (tokenizer_count(s->tokenizer, left, false) > all - n)
+			high = middle - 1;
+		else
+			low = middle;
+	}
+	while (low > from && low < text->n && ((unsigned char)text->p[low] & 0xc0) == 0x80)
+		low--;
+	kept = tokenizer_count(s->tokenizer, (struct str){ text->p + from, low - from }, false);
+	if (low == from || kept == SIZE_MAX || kept > all)
+		return 0;
+	text->n = low;
+	return (uint32_t)(all - kept);
+}
+
+/* Likewise as many ids as a salt has, of a list "[1, 2, 3]"; the bracket stays. */
+static int shorten_ids(const struct salt *s, struct workload *w, struct str *json, struct err *e)
+{
+	size_t end = json->n;
+	int n = 0;
+	struct buf b = { 0 };
+	struct str shorter;
+	int rc;
+
+	for (size_t i = json->n; i > 0 && n < s->words; i--)
+		if (json->p[i - 1] == ',') {
+			end = i - 1;
+			n++;
+		}
+	if (n < s->words)
+		return 0;
+	buf_add(&b, json->p, end);
+	buf_add_char(&b, ']');
+	shorter = buf_str(&b);
+	rc = workload_keep(w, &shorter, e);
+	if (rc == 0)
+		*json = shorter;
+	buf_release(&b);
+	return rc < 0 ? -1 : n;
+}
+
+static int salt_sample(const struct salt *s, struct workload *w, uint32_t i, struct err *e)
+{
+	struct sample *one = &w->v[i];
+	struct place place;
+	struct drawn salt;
+	struct str text;
+	uint32_t n;
+
+	draw(s, 0, i, &salt);
+	if (find_place(s, w, i, &place, e) < 0)
+		return -1;
+	if (place.is_ids) {
+		int taken = s->keeps_length ? shorten_ids(s, w, place.text, e) : 0;
+
+		if (taken < 0)
+			return -1;
+		one->prompt_len += (uint32_t)(s->words - taken);
+		return insert(w, place.text, place.at, salt.ids, e);
+	}
+	text = (struct str){ place.text->p + place.at, place.text->n - place.at };
+	if (one->messages.n)
+		text.n = (size_t)((const char *)memchr(text.p, '"', text.n) - text.p);
+	n = added(s, salt.text, text);
+	if (s->keeps_length && s->tokenizer && !one->messages.n)
+		one->prompt_len -= shorten(s, place.text, n);
+	one->prompt_len += n;
+	return insert(w, place.text, place.at, salt.text, e);
 }
 
 int salt_workload(const struct salt *s, struct workload *w, struct err *e)
@@ -250,7 +347,7 @@ void salt_again(const struct salt *s, uint32_t sample, uint32_t round, uint32_t 
 	const char *from, *to;
 	char *at;
 
-	if (s->kind == SALT_NONE || (s->kind == SALT_RUN && round == 0))
+	if (s->kind == SALT_NONE || (s->kind != SALT_REQUEST && round == 0))
 		return;
 	draw(s, 0, sample, &old);
 	draw(s, round, entry, &new);

@@ -7,6 +7,11 @@
  * at the beginning of their first text. All salts of a run have the same number of bytes, so
  * that a plan that sends a sample again can put another salt in the first one's place.
  *
+ * SALT_FRESH is for points of a sweep, repeats and members of a suite: like SALT_RUN, but texts and
+ * lists of a length that was asked for keep it (their last tokens give way), and a workload whose
+ * prompts cannot carry a salt goes without. One salt for the whole point leaves what its prompts
+ * have in common, so conversations and prefix datasets hit the cache within a point as before.
+ *
  * Salts are drawn from a key: the text after the colon of the option, else a random one, so that
  * the same command sends other prompts each time. The result has the key, which repeats the run.
  */
@@ -16,29 +21,34 @@
 #include "token/tokenizer.h"
 
 #define SALT_WORDS 8
+#define SALT_FRESH_WORDS 4    /* fewer tokens than a block of a KV cache, so that none is shared */
 #define SALT_KEY_BYTES 64     /* the longest key */
 #define SALT_READY UINT32_MAX /* the rounds of what is sent before the first run */
 #define SALT_WARMUP (UINT32_MAX - 1)
 
-enum salt_kind { SALT_NONE, SALT_RUN, SALT_REQUEST };
+enum salt_kind { SALT_NONE, SALT_RUN, SALT_REQUEST, SALT_FRESH };
 
 struct salt {
 	enum salt_kind kind;
 	const char *key;          /* the caller's */
 	uint32_t id_low, id_high; /* ids are drawn from these: all spelled with as many digits */
 	const struct tokenizer *tokenizer;
+	int words;                /* SALT_WORDS, or SALT_FRESH_WORDS */
+	bool keeps_length;        /* as many tokens as before, where a prompt is long enough */
 	const char *option;       /* named in errors; --prompt-salt after salt_init */
 };
 
 /*
- * The option's value: "none", "run", "request", "run:KEY", "request:KEY". key: what follows the
- * colon, NULL: none. ERR_USAGE names what was expected.
+ * The option's value: "none", "run", "request", "fresh", or one of the last three with ":KEY". key:
+ * what follows the colon, NULL: none. ERR_USAGE names what was expected.
  */
 int salt_parse(const char *text, enum salt_kind *kind, const char **key, struct err *e);
 const char *salt_kind_name(enum salt_kind kind);
 /* A new key: random. */
 void salt_draw_key(char key[SALT_KEY_BYTES + 1]);
 void salt_init(struct salt *s, enum salt_kind kind, const char *key, const struct tokenizer *t);
+/* Whether every prompt of w can have one; else -1 with salt_workload's ERR_RUN. */
+int salt_check(const struct salt *s, const struct workload *w, struct err *e);
 /*
  * Puts the salts of a whole workload in, and corrects prompt_len by counting. ERR_RUN names
  * the dataset and the request that has no text to salt; ERR_IO as workload_keep.

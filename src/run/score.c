@@ -195,6 +195,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.tokenizer_id = p->tokenizer_id, .num_prompts = o->num_prompts,
 		.request_rate = o->request_rate, .burstiness = o->burstiness,
 		.max_concurrency = d->max_concurrency,
+		.gpus = d->gpus, .gpu_price = d->gpu_price,
 		.n_metadata = d->n_metadata,
 		.is_detailed = o->save_detailed, .is_detail_strict = d->compat & COMPAT_DETAIL,
 		.is_v011 = d->compat & COMPAT_V011,

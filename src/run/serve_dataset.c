@@ -11,6 +11,7 @@
 #include "base/limits.h"
 #include "data/dataset.h"
 #include "data/range_ratio.h"
+#include "run/salt.h"
 #include "run/serve_check.h"
 
 static bool reads(const struct dataset *d, const char *option)
@@ -177,7 +178,7 @@ static int check_multi_turn(const struct check *c, const struct dataset *d)
 /* What a prefix cache is meant to find again must be sent again as it was. */
 static int check_reuse(const struct check *c)
 {
-	const struct serve_opts *o = c->o;
+	struct serve_opts *o = c->o;
 	bool is_warm = o->data.warmup_pass && strcmp(o->data.warmup_pass, "same") == 0;
 
 	if ((o->data.repeat_count > 1 || is_warm) && str_starts(str_of(o->prompt_salt), STR("request")))
@@ -189,6 +190,9 @@ static int check_reuse(const struct check *c)
 	if (is_warm && o->num_runs > 1 && str_starts(str_of(o->prompt_salt), STR("run")))
 		serve_warn(c, "--warmup-pass same warms up the first run alone: --prompt-salt run gives "
 			   "each later one other prompts");
+	/* Later runs would be measured on the prompts of the first; a warm cache was asked for. */
+	if (o->num_runs > 1 && !is_warm && serve_is_salt_free(o, c->result))
+		o->prompt_salt = salt_kind_name(SALT_FRESH);
 	return 0;
 }
 

@@ -6,6 +6,7 @@
  * several mistakes is refused for the same one. What one option alone cannot be
  * is in its row. What upstream would ignore silently becomes a line in the notes.
  */
+#include "run/gpu_price.h"
 #include "run/serve_opts.h"
 
 #include <arpa/inet.h>
@@ -621,6 +622,11 @@ static int check_ours(const struct check *c)
 
 /* ---- entry points ---- */
 
+bool serve_is_salt_free(const struct serve_opts *o, const struct opt_result *given)
+{
+	return !opt_given(&serve_opt_set, given, "prompt-salt") && !o->reset_prefix_cache;
+}
+
 void serve_opts_fill(struct serve_opts *o, struct arena *a)
 {
 	uint32_t random;
@@ -670,6 +676,8 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 		return -1;
 	check_model(&c);
 	serve_find_backend(&c);
+	if (gpu_price_read(o->gpus, o->gpu_price, &out->gpus, &out->gpu_price, e) < 0)
+		return -1;
 	if (serve_check_dataset(&c) < 0 || serve_check_range_ratio(&c) < 0 ||
 	    check_goodput(&c) < 0 || serve_check_backend(&c) < 0 ||
 	    serve_check_compat(&c) < 0 || check_body(&c) < 0)

@@ -102,7 +102,8 @@ struct serve_opts {
 	struct opt_real max_error_rate;     /* 0..1 */
 	double request_cancellation_rate;   /* percent */
 	double request_cancellation_delay;  /* seconds after sent */
-	const char *prompt_salt;            /* "none", "run", "request" */
+	const char *gpus, *gpu_price;       /* as gpu_price_read reads them; NULL: not known */
+	const char *prompt_salt;            /* as salt_parse reads it */
 	const char *priority_classes;       /* as data/priority.h reads them; NULL: none */
 	int64_t num_runs;
 	const char *sweep_max_concurrency, *sweep_request_rate; /* comma lists; NULL: one point */
@@ -226,6 +227,8 @@ struct serve_derived {
 	enum plan_ramp_up ramp_up;
 	enum plan_lora lora;
 	unsigned threads;
+	uint32_t gpus;               /* that serve; 0: not known */
+	double gpu_price;            /* of one, per hour; 0: not known */
 	unsigned warm_connections;   /* SERVE_WARM_AUTO: the run decides */
 	bool is_user_stamps;
 	double timeline_ms[2];       /* --timeline-itl-thresholds; set with --plot-timeline */
@@ -245,6 +248,9 @@ struct serve_derived {
 	struct chat_wrap chat;       /* --chat-prefix, --chat-suffix; CHAT_NONE without them */
 	unsigned compat, fixes;      /* enum serve_compat, enum serve_fix bits */
 };
+
+/* Whether the user said nothing about caches: prompts of later points may be made new. */
+bool serve_is_salt_free(const struct serve_opts *o, const struct opt_result *given);
 
 /* Values that are new in every process (the request id prefix). Before printing the namespace. */
 void serve_opts_fill(struct serve_opts *o, struct arena *a);

@@ -15,6 +15,7 @@
 #include "run/find_rows.h"
 #include "run/history.h"
 #include "run/reuse.h"
+#include "run/gpu_price.h"
 #include "run/salt.h"
 
 #define DATASET "Dataset"
@@ -580,15 +581,14 @@ static const struct opt rows[] = {
 	  .help = "how long after sending it does so"),
 	S(prompt_salt, "prompt-salt", .group = TRAFFIC, .flags = OPT_OURS, .arg = "WHAT",
 	  .check = check_salt,
-	  .help = "put a few random tokens before every prompt, new ones each time, so that no prefix "
-		  "cache of an earlier run helps: none, run (the same for the whole run), request "
-		  "(others for each request); run:TEXT and request:TEXT repeat those of TEXT"),
+	  .help = "put a few random tokens before every prompt, new ones each time: none, run (the same "
+		  "for the whole run), request (others for each), fresh (like run, and lengths are kept; "
+		  "default of sweeps, --num-runs and suites); run:TEXT repeats those of TEXT"),
 	S(num_runs, "num-runs", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
 	  .max = 1000, .words = "repeat repeats runs iterations",
 	  .help = "measure so many times and report mean, spread and variation"),
 	S(sweep_max_concurrency, "sweep-max-concurrency", .group = POINTS, .flags = OPT_OURS,
-	  .arg = "LIST", .help = "measure once for each of these caps, 1,8,64 say, and end with a "
-				 "table"),
+	  .arg = "LIST", .help = "measure once for each of these caps, 1,8,64 say: a table"),
 	S(sweep_request_rate, "sweep-request-rate", .group = POINTS, .flags = OPT_OURS,
 	  .arg = "LIST", .help = "measure once for each of these rates, 1,10,inf say"),
 	S(sweep_num_prompts_factor, "sweep-num-prompts-factor", .group = POINTS,
@@ -608,8 +608,7 @@ static const struct opt rows[] = {
 	  .help = "of --max-concurrency: the steady state lasts while so many requests are in flight"),
 	S(steady_state_min_window, "steady-state-min-window", .group = METRICS, .flags = OPT_OURS,
 	  .arg = "SECONDS", .max = 1e7,
-	  .help = "shortest steady state without a warning; without it 10 s or a tenth of the run, "
-		  "whichever is longer"),
+	  .help = "shortest steady state without a warning; default: 10 s or a tenth of the run"),
 	S(no_steady_state, "no-steady-state", .group = METRICS, .flags = OPT_OURS,
 	  .help = "do not look for a steady state"),
 	S(report_cached_tokens, "report-cached-tokens", .group = METRICS, .flags = OPT_OURS,
@@ -643,6 +642,7 @@ static const struct opt rows[] = {
 	  .help = "how often the server's /metrics are read while load runs; 0: only before and after"),
 	S(metrics_url, "metrics-url", .group = METRICS, .flags = OPT_OURS, .arg = "URL",
 	  .help = "where they are, when not at /metrics of the server; several with commas between"),
+	GPU_PRICE_ROWS(struct serve_opts, METRICS, OPT_OURS),
 	S(system_metrics, "system-metrics", .group = METRICS, .flags = OPT_OURS, .arg = "LIST",
 	  .help = "watch the machine while load runs: off, all, or a comma list of gpu, host, "
 		  "process (the server's)"),

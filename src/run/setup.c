@@ -231,9 +231,11 @@ int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e)
 	return 0;
 }
 
-int stage_salt(struct stage *s, struct err *e)
+int stage_salt(struct stage *s, const struct dataset *d, struct err *e)
 {
 	struct point *p = s->point;
+	struct buf text = { 0 };
+	struct err why = { 0 };
 	const char *key;
 
 	if (salt_parse(s->opts->prompt_salt, &p->salt, &key, e) < 0)
@@ -245,6 +247,16 @@ int stage_salt(struct stage *s, struct err *e)
 	else
 		salt_draw_key(p->salt_key);
 	salt_init(&s->salt, p->salt, p->salt_key, p->tokenizer);
+	s->salt.keeps_length = p->salt == SALT_FRESH && d->is_rewritten_by_server;
+	if (p->salt == SALT_FRESH && salt_check(&s->salt, &p->workload, &why) < 0) {
+		p->salt = SALT_NONE;
+		s->salt = (struct salt){ 0 };
+		buf_printf(&text, "the prompts are the same at every point, and the server may have "
+			   "cached them: %s", why.text);
+		stage_warn(s, text.data);
+		buf_release(&text);
+		return 0;
+	}
 	return salt_workload(&s->salt, &s->point->workload, e);
 }
 

@@ -71,7 +71,7 @@ int stage_check_dataset(const struct dataset *d, const struct dataset_opts *data
 int stage_build_dataset(struct stage *s, const struct dataset *d, struct err *e);
 void stage_align(struct stage *s, const struct dataset *d);
 /* --prompt-salt. */
-int stage_salt(struct stage *s, struct err *e);
+int stage_salt(struct stage *s, const struct dataset *d, struct err *e);
 int stage_make_plan(struct stage *s, struct err *e);
 void stage_say_traffic(const struct stage *s);
 int stage_check_files(struct stage *s, struct err *e);

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "run/salt.h"
 #include "run/sweep_parts.h"
 
 #define WARMUP (-1) /* its run number */
@@ -45,6 +46,25 @@ unsigned sweep_runs_lacking(struct sweep *s, const char *folder)
 	return lacking(&l);
 }
 
+/*
+ * Whether runs would find each other's prompts in the server's cache, and our own benchmark may
+ * send others: nobody knows what an --after-bench-cmd does with the cache.
+ */
+static bool keeps_caches(struct sweep *s, char *const *argv)
+{
+	if (!s->after_cmd || s->o->exec_bench || sweep_opts_restart(s->o) == SWEEP_RESTART_RUN ||
+	    !s->hooks->knows || !s->hooks->knows(s->hooks->self, argv))
+		return false;
+	for (; *argv; argv++) {
+		struct str word = str_of(*argv);
+
+		if (str_is(str_cut(&word, '='), "--prompt-salt") ||
+		    str_is(str_of(*argv), "--reset-prefix-cache"))
+			return false;
+	}
+	return true;
+}
+
 /* The bench command with its overrides and what makes it save where we look. */
 static char **command(const struct level_runs *l, const struct json_value *bench, const char *path)
 {
@@ -54,12 +74,17 @@ static char **command(const struct level_runs *l, const struct json_value *bench
 			 (char *)"--save-result", (char *)"--result-dir", (char *)l->folder,
 			 (char *)"--result-filename", strrchr(path, '/') ?
 			 strrchr(path, '/') + 1 : (char *)path, NULL };
+	char *fresh[] = { (char *)"--prompt-salt", (char *)salt_kind_name(SALT_FRESH) };
 	size_t n = 0;
 
 	while (base[n])
 		n++;
-	argv = arena_alloc(&s->arena, n * sizeof(*argv) + sizeof(more));
+	argv = arena_alloc(&s->arena, n * sizeof(*argv) + sizeof(fresh) + sizeof(more));
 	memcpy(argv, base, n * sizeof(*argv));
+	if (keeps_caches(s, base)) {
+		memcpy(argv + n, fresh, sizeof(fresh));
+		n += sizeof(fresh) / sizeof(*fresh);
+	}
 	memcpy(argv + n, more, sizeof(more));
 	return argv;
 }

@@ -7,8 +7,13 @@
 
 #include "base/limits.h"
 #include "base/map.h"
+#include "base/redact.h"
+#include "report/frame.h"
+#include "report/points.h"
 #include "rng/pyrandom.h"
 #include "run/sweep_parts.h"
+
+#define SHOWN_PARAMS_MAX 16 /* in the table's names of points */
 
 struct point {
 	size_t serve, bench; /* which of the combinations */
@@ -17,24 +22,24 @@ struct point {
 	struct sweep_records records;
 };
 
-struct grid {
+struct layout {
 	struct sweep *s;
 	struct point *point;
 	size_t *order; /* in which they are run */
 	size_t n;
 };
 
-static const struct json_value *serve_of(const struct grid *g, const struct point *p)
+static const struct json_value *serve_of(const struct layout *g, const struct point *p)
 {
 	return &g->s->serve.item[p->serve];
 }
 
-static const struct json_value *bench_of(const struct grid *g, const struct point *p)
+static const struct json_value *bench_of(const struct layout *g, const struct point *p)
 {
 	return &g->s->bench.item[p->bench];
 }
 
-static int refuse_collision(const struct grid *g, const struct point *x, const struct point *y,
+static int refuse_collision(const struct layout *g, const struct point *x, const struct point *y,
 			    struct err *e)
 {
 	struct sweep *s = g->s;
@@ -48,7 +53,7 @@ static int refuse_collision(const struct grid *g, const struct point *x, const s
 		       sweep_comb_text(s, bench_of(g, y)), y->folder);
 }
 
-static int add_point(struct grid *g, struct map *folders, size_t serve, size_t bench,
+static int add_point(struct layout *g, struct map *folders, size_t serve, size_t bench,
 		     struct err *e)
 {
 	struct sweep *s = g->s;
@@ -72,7 +77,7 @@ static int add_point(struct grid *g, struct map *folders, size_t serve, size_t b
 	return 0;
 }
 
-static int lay_out(struct grid *g, struct err *e)
+static int lay_out(struct layout *g, struct err *e)
 {
 	struct sweep *s = g->s;
 	size_t cap = s->serve.n * s->bench.n;
@@ -94,7 +99,7 @@ static int lay_out(struct grid *g, struct err *e)
 }
 
 /* Points of one server stay together, unless every point has a server of its own. */
-static void shuffle(struct grid *g)
+static void shuffle(struct layout *g)
 {
 	struct sweep *s = g->s;
 	struct pyrandom rng;
@@ -120,7 +125,7 @@ static void shuffle(struct grid *g)
 }
 
 /* Whether one of the points that follow each other with this server has something to run. */
-static bool needs_server(const struct grid *g, size_t at)
+static bool needs_server(const struct layout *g, size_t at)
 {
 	size_t serve = g->point[g->order[at]].serve;
 
@@ -130,7 +135,7 @@ static bool needs_server(const struct grid *g, size_t at)
 	return false;
 }
 
-static int run_point(struct grid *g, size_t at, struct err *e)
+static int run_point(struct layout *g, size_t at, struct err *e)
 {
 	struct sweep *s = g->s;
 	struct point *p = &g->point[g->order[at]];
@@ -150,7 +155,7 @@ static int run_point(struct grid *g, size_t at, struct err *e)
 
 static int run_all(struct sweep *s, struct err *e)
 {
-	struct grid g = { .s = s };
+	struct layout g = { .s = s };
 	int rc = lay_out(&g, e);
 
 	if (rc < 0)
@@ -167,6 +172,97 @@ static int run_all(struct sweep *s, struct err *e)
 	return rc;
 }
 
+/* ---- the table ---- */
+
+/* Whether a parameter of some combination has not the same value in all records. */
+static bool varies(const struct sweep *s, struct str key)
+{
+	const struct json_value *first = frame_value(s->records.v[0], key);
+
+	for (size_t i = 1; i < s->records.n; i++) {
+		const struct json_value *v = frame_value(s->records.v[i], key);
+
+		if ((v == NULL) != (first == NULL) || (v && !params_equal(v, first)))
+			return true;
+	}
+	return false;
+}
+
+static void add_varying(const struct sweep *s, const struct params *p, struct frame_keys *out)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->item[i].count; k++) {
+			struct str key = p->item[i].key[k];
+			bool is_known = key.n && key.p[0] == '_'; /* names of combinations */
+
+			for (size_t j = 0; j < out->n; j++)
+				is_known |= str_eq(out->name[j], key);
+			if (!is_known && out->n < SHOWN_PARAMS_MAX && varies(s, key))
+				out->name[out->n++] = key;
+		}
+}
+
+/* "max_num_seqs=8 request_rate=4 run=0" */
+static const char *point_name(struct sweep *s, const struct json_value *record,
+			      const struct frame_keys *keys)
+{
+	struct buf text = { 0 };
+	const char *name;
+
+	for (size_t k = 0; k < keys->n; k++) {
+		const struct json_value *v = frame_value(record, keys->name[k]);
+
+		if (!v)
+			continue;
+		buf_printf(&text, "%s%.*s=", text.len ? " " : "", (int)keys->name[k].n,
+			   keys->name[k].p);
+		frame_text(&text, v, FRAME_OBJECT);
+	}
+	if (s->o->num_runs > 1 || !text.len)
+		buf_printf(&text, "%srun=%lld", text.len ? " " : "",
+			   (long long)json_int(json_get(record, "run_number"), 0));
+	redact_tail(&text, 0, REDACT_SETTINGS);
+	name = arena_text(&s->arena, buf_str(&text));
+	buf_release(&text);
+	return name;
+}
+
+static void show_table(struct sweep *s)
+{
+	static const struct points_column column[] = {
+		{ "Req/s", "request_throughput" }, { "Tok/s", "output_throughput" },
+		{ "P50 TTFT(ms)", "median_ttft_ms" }, { "P99 TTFT(ms)", "p99_ttft_ms" },
+		{ "P50 TPOT(ms)", "median_tpot_ms" }, { "P99 TPOT(ms)", "p99_tpot_ms" },
+	};
+	struct points_line *line = arena_alloc(&s->arena, (s->records.n + 1) * sizeof(*line));
+	struct points_table table = {
+		.name_title = "Point", .column = column,
+		.n_columns = sizeof(column) / sizeof(*column), .line = line, .n = s->records.n,
+	};
+	struct str names[SHOWN_PARAMS_MAX], rest;
+	struct frame_keys keys = { .name = names };
+	struct points_best best;
+	struct buf text = { 0 };
+	struct grid grid;
+
+	add_varying(s, &s->serve, &keys);
+	add_varying(s, &s->bench, &keys);
+	for (size_t i = 0; i < s->records.n; i++)
+		line[i] = (struct points_line){ .name = point_name(s, s->records.v[i], &keys),
+						.record = s->records.v[i] };
+	points_grid(&table, 2, &s->arena, &grid);
+	grid_text(&grid, false, &text);
+	best = points_best(&table, "output_throughput");
+	points_say_best(&table, &best, "output_throughput", "output throughput", "tok/s", &text);
+	rest = buf_str(&text);
+	while (rest.n) {
+		struct str row = str_cut(&rest, '\n');
+
+		sweep_line(s, "%.*s", (int)row.n, row.p);
+	}
+	buf_release(&text);
+}
+
 int sweep_serve(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e)
 {
 	struct sweep s;
@@ -174,6 +270,8 @@ int sweep_serve(const struct sweep_opts *o, const struct sweep_hooks *hooks, str
 
 	if (rc == 0)
 		rc = sweep_finish(&s, run_all(&s, e), e);
+	if (rc >= 0 && s.records.n)
+		show_table(&s);
 	sweep_release(&s);
 	return rc;
 }

@@ -308,6 +308,8 @@ static bool put_own_object(struct reading *r, struct str key, const struct json_
 		cells_put_members(r->cells, "system.server", v);
 	else if (str_is(key, "steady_state"))
 		put_steady(r, v);
+	else if (str_is(key, "derived"))
+		cells_put_members(r->cells, "derived", v);
 	else if (str_is(key, "failures"))
 		put_failures(r, v);
 	else if (str_is(key, "tags"))

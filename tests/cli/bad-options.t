@@ -253,9 +253,21 @@ my @rows = (
 	['serve', 1, '--dump-workload: cannot write file/x: Not a directory', qw(--dump-workload file/x)],
 	['serve', 2, "--trace: unknown category 'nope'; there are *, all", qw(--trace nope)],
 	['serve', 2, "--fix: unknown name 'nope'; --fix help lists the names", qw(--fix nope)],
-	['serve', 2, "--prompt-salt: expected none, run, request, run:TEXT or request:TEXT "
-		. "(TEXT of at most 64 bytes), got 'runs'",
+	['serve', 2, "--prompt-salt: expected none, run, request or fresh, the last three also with "
+		. ":TEXT (of at most 64 bytes), got 'runs'",
 		qw(--prompt-salt runs)],
+	['serve', 2, "--gpus: expected a number from 1 to 1000000, also with a name (4xH100), "
+		. "got '0xH100'",
+		qw(--gpus 0xH100)],
+	['serve', 2, "--gpu-price: expected a price above 0, or a file, got '-1'", '--gpu-price=-1'],
+	["serve", 1, "--gpu-price: cannot open none.txt: No such file or directory",
+		qw(--gpu-price none.txt)],
+	['serve', 2, "--gpu-price: a file of prices needs the GPU's name: --gpus 4xH100, say",
+		'--gpu-price', spew('prices.txt', "H100 = 3\nL4 = x\n")],
+	['serve', 2, 'prices.txt:2: expected NAME = PRICE with a price above 0',
+		qw(--gpus H100 --gpu-price prices.txt)],
+	['serve', 2, "--gpu-price: other.txt has no line for 'A100'; add one, or give the price itself",
+		qw(--gpus 4xA100), '--gpu-price', spew('other.txt', "# mine\nH100 = 3 # each\n")],
 	['serve', 2, "--compat: unknown name 'nope'; --compat help lists the names", qw(--compat nope)],
 	['serve', 2, "--load-pattern: unknown name 'stead'; did you mean steady?; --load-pattern "
 		. 'help lists the names', qw(--load-pattern stead)],
@@ -344,7 +356,7 @@ for my $row (
 	["unknown command 'serve'; did you mean 'bench serve'?", 'serve'],
 	["unknown command 'bench server'; did you mean 'bench serve'?", qw(bench server --model m)],
 	["unknown command 'benchserve'; did you mean 'bench serve'?", 'benchserve'],
-	["unknown command 'bench plot'; did you mean 'bench sweep plot'?", qw(bench plot)],
+	["unknown command 'bench plots'; did you mean 'bench plot'?", qw(bench plots)],
 	["unknown command 'bench thruput'; did you mean 'bench throughput'?", qw(bench thruput)],
 	["unknown command 'compare'; did you mean 'bench compare'?", qw(compare a.json b.json)],
 	["unknown command 'bench frob'; profllm --help lists the commands", qw(bench frob)],

@@ -86,6 +86,19 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 		'each with its own values');
 	is_deeply([map { $_->{suite} } @{$d->{experiments}}], [('grid') x 6], 'all of the suite');
 	is_deeply($d->{lacking}, [], 'none lacks');
+	# The suite ends with a line for each, a file of the same, and one hint.
+	my ($end) = $run->{out} =~ /^(Experiment .*)\z/ms;
+	is_deeply([sort map { /^(\S+-max_num_seqs=\d)  / ? $1 : () } split /\n/, $end], [sort @grid],
+		'a line for each');
+	like($end, qr/^Experiment +num_prompts +Req\/s .* P99 TTFT.* P99 TPOT.* Verdict$/m,
+		'with what differs and is not in the names');
+	like($end, qr/^(?:Best|No best) output throughput/m, 'and which is the best');
+	like($end, qr/^Table: grid\.csv$/m, 'the table is a file');
+	like($end, qr/^Next: (?:profllm bench plot grid\.json|quote none of these .*)\n\z/m, 'one hint');
+	my ($head, @rows) = split /\n/, slurp('grid.csv');
+	like($head, qr/^experiment,num_prompts,random_output_len,max_num_seqs,|^experiment,.*max_num_seqs/,
+		'all that differs, and the metrics');
+	is(scalar @rows, 6, 'a row for each');
 	is(count_lines($run, qr/^Starting server /), 2, 'one server for those that need the same');
 	is(count_lines($run, qr/^Resetting caches /), 4, 'whose caches are emptied in between');
 	is($d->{plan}{restart}, 'on-repeat', 'without being asked');

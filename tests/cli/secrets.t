@@ -176,7 +176,7 @@ for my $how (['--dry-run'], ['--show-config'], ['--dump-workload', '-', '--dry-r
 }
 is_status('bench score', 0, args => ['bench', 'score', 'first.rec']);
 is_status('bench compare', 0, args => [qw(bench compare first.json second.json --output c.html)]);
-keep('bench plot', args => [qw(bench plot first.rec -o plots)]);
+keep('bench plot', args => [qw(bench plot first.json -o plots)]);
 
 # ---- mistakes, with the secret in the value that is refused ----
 

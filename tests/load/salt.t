@@ -75,6 +75,64 @@ for my $kind ('run', 'request', 'request:mine') {
 		"$kind: only repeated warm-ups of a run find a cached prompt");
 }
 
+# Points of a sweep and repeats are fresh without being asked: whatever their order, no request finds
+# an earlier point's prompt in the cache, and prompts keep the length that was asked for.
+{
+	my @cached;
+
+	for my $points ('1,4,16', '16,4,1') {
+		my $sim = sim(qw(--num-gpu-blocks 100000));
+		my ($status, $out, $err) = profllm(qw(bench serve --model sim --tokenizer sim --base-url),
+			$sim->{url}, @long, '--sweep-max-concurrency', $points);
+		my @sent = grep { $_->{status} == 200 } truth_of($sim);
+
+		is($status, 0, "points $points") or diag($err);
+		is(scalar @sent, 24, "points $points: all were sent");
+		is(scalar(grep { $_->{prompt_tokens} != 400 } @sent), 0,
+			"points $points: of the length asked for") or
+			diag(join ' ', map { $_->{prompt_tokens} } @sent);
+		push @cached, [map { $_->{cached_tokens} // 0 } @sent];
+		is(scalar(my @salts = $out =~ /^Prompt salt: +fresh:\w{16}/mg), 3,
+			"points $points: each with its own salt");
+	}
+	is_deeply($cached[0], $cached[1], 'the order of the points changes nothing');
+	is_deeply($cached[0], [(0) x 24], 'no prompt was cached');
+
+	# The cache is what is asked about: the user says so.
+	my $sim = sim(qw(--num-gpu-blocks 100000));
+	profllm(qw(bench serve --model sim --tokenizer sim --base-url), $sim->{url}, @long,
+		'--sweep-max-concurrency', '1,4', qw(--prompt-salt none));
+	my @sent = grep { $_->{status} == 200 } truth_of($sim);
+	is(scalar(grep { ($_->{cached_tokens} // 0) > 300 } @sent), 8,
+		'none: the second point finds the first');
+
+	$sim = sim(qw(--num-gpu-blocks 100000));
+	my $run = serve($sim, @long, '--num-runs', '3');
+	@sent = grep { $_->{status} == 200 } truth_of($sim);
+	is(scalar @sent, 24, 'three runs');
+	is_deeply([map { $_->{cached_tokens} // 0 } @sent], [(0) x 24], 'runs: no prompt was cached');
+
+	# What prompts of one point share is still shared: conversations and prefixes keep their hits.
+	$sim = sim(qw(--num-gpu-blocks 100000));
+	my @prefix = (qw(bench serve --model sim --tokenizer sim --base-url), $sim->{url}, qw(
+		--dataset-name prefix_repetition --prefix-repetition-prefix-len 320
+		--prefix-repetition-suffix-len 32 --prefix-repetition-num-prefixes 2
+		--prefix-repetition-output-len 2 --num-prompts 8), '--sweep-max-concurrency', '1,2');
+	my ($status, undef, $err) = profllm(@prefix);
+	@sent = grep { $_->{status} == 200 } truth_of($sim);
+	is($status, 0, 'prefixes') or diag($err);
+	for my $point (0, 1) {
+		my @here = @sent[8 * $point .. 8 * $point + 7];
+		my @hits = grep { ($_->{cached_tokens} // 0) >= 256 } @here;
+
+		cmp_ok(scalar @hits, '>=', 5, "prefixes, point $point: shared within the point");
+		is(scalar(grep { ($_->{cached_tokens} // 0) > 330 } @here), 0,
+			"prefixes, point $point: nothing more than the prefix");
+		cmp_ok(scalar(grep { !$_->{cached_tokens} } @here), '>=', 2,
+			"prefixes, point $point: each was new once");
+	}
+}
+
 # Prompts that are used again have others each time.
 {
 	my $sim = sim('--ttft-ms', '1', '--itl-ms', '1');

@@ -18,7 +18,7 @@
 #include "report/report.h"
 #include "schema/schema.h"
 
-#define FIELDS_MAX 400
+#define FIELDS_MAX 768
 
 static const double percentiles[] = { 50, 99, 99.9 };
 static struct report_ramp ramp[] = { { 1, "2023-11-14T22:13:20" } };

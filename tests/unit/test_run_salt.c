@@ -185,6 +185,43 @@ static void others_are_refused(void **state)
 	}
 }
 
+/* A prompt of a length that was asked for keeps it, and what prompts share at their beginning. */
+static void fresh_ones_keep_their_length(void **state)
+{
+	static const char shared[] = "the same words at the beginning of all of these prompts ";
+	struct buf text[3] = { { 0 } };
+	uint32_t before[3];
+	struct bench b;
+
+	(void)state;
+	bench_init(&b, SALT_FRESH, "k");
+	b.salt.keeps_length = true;
+	for (int i = 0; i < 3; i++) {
+		buf_add_text(&text[i], shared);
+		for (int k = 0; k < 400 * i + 40; k++)
+			buf_printf(&text[i], "w%d\xc3\xa4 ", k * (i + 7));
+		before[i] = add(&b, PROMPT_TEXT, buf_str(&text[i]))->prompt_len;
+	}
+	add(&b, PROMPT_TEXT, STR("short"));
+	add(&b, PROMPT_JSON, STR("[1, 2, 3, 4, 5, 6]"))->prompt_len = 6;
+	assert_int_equal(salt_workload(&b.salt, &b.w, &b.e), 0);
+	for (int i = 0; i < 3; i++) {
+		struct str p = b.w.v[i].prompt;
+
+		assert_int_equal(b.w.v[i].prompt_len, before[i]);
+		assert_int_equal(tokenizer_count(b.tokenizer, p, false), before[i]);
+		assert_memory_equal(p.p, b.w.v[0].prompt.p, SALT_FRESH_WORDS * 4 + strlen(shared));
+	}
+	/* What is shorter than a salt grows. */
+	assert_int_equal(b.w.v[3].prompt_len, tokenizer_count(b.tokenizer, b.w.v[3].prompt, false));
+	assert_non_null(memmem(b.w.v[3].prompt.p, b.w.v[3].prompt.n, "short", 5));
+	assert_int_equal(b.w.v[4].prompt_len, 6);
+	assert_true(str_ends(b.w.v[4].prompt, STR(", 1, 2]")));
+	for (int i = 0; i < 3; i++)
+		buf_release(&text[i]);
+	bench_release(&b);
+}
+
 /* Sent again, a sample has the salt of that entry or of that round: other bytes, as many. */
 static void repeats_have_their_own(void **state)
 {
@@ -231,7 +268,7 @@ static void values_are_read(void **state)
 {
 	static const struct { const char *text; enum salt_kind kind; const char *key; } good[] = {
 		{ "none", SALT_NONE, NULL }, { "run", SALT_RUN, NULL }, { "request", SALT_REQUEST, NULL },
-		{ "run:x", SALT_RUN, "x" }, { "request:a:b c", SALT_REQUEST, "a:b c" },
+		{ "run:x", SALT_RUN, "x" }, { "fresh", SALT_FRESH, NULL }, { "request:a:b c", SALT_REQUEST, "a:b c" },
 	};
 	static const char *const bad[] = {
 		"", "runs", "None", "none:x", "run:", ":x",
@@ -253,7 +290,7 @@ static void values_are_read(void **state)
 	for (size_t i = 0; i < sizeof(bad) / sizeof(*bad); i++) {
 		assert_int_equal(salt_parse(bad[i], &kind, &key, &e), -1);
 		assert_int_equal(e.code, ERR_USAGE);
-		assert_non_null(strstr(e.text, "--prompt-salt: expected none, run, request, run:TEXT"));
+		assert_non_null(strstr(e.text, "--prompt-salt: expected none, run, request or fresh"));
 	}
 	salt_draw_key(a);
 	salt_draw_key(b);
@@ -269,6 +306,7 @@ int main(void)
 		cmocka_unit_test(lists_of_ids_grow),
 		cmocka_unit_test(chats_begin_with_it),
 		cmocka_unit_test(others_are_refused),
+		cmocka_unit_test(fresh_ones_keep_their_length),
 		cmocka_unit_test(repeats_have_their_own),
 	};
 

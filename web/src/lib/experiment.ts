@@ -576,6 +576,16 @@ export interface ExperimentDocument {
 					generation_tokens?: number | null;
 				}[];
 			};
+			derived?: {
+				gpu_count?: number;
+				output_throughput_per_gpu?: number | null;
+				total_token_throughput_per_gpu?: number | null;
+				output_throughput_per_user?: number | null;
+				output_tokens_per_s_per_kw?: number | null;
+				gpu_price_per_hour?: number | null;
+				cost_per_million_output_tokens?: number | null;
+				cost_per_million_tokens?: number | null;
+			};
 			steady_state?: {
 				window?: {
 					start_s?: number | null;
