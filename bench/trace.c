@@ -3,11 +3,15 @@
  * trace.c - a trace of 100,000 requests: how long it takes until it can be sent, what that needs
  * of memory, and how late requests leave at the trace's own pace and at ten times that.
  *
+ *   machine     no program at all: a thread that sleeps until 150 us before each arrival, then
+ *               polls, as the loop does; nothing that runs on this machine is on time more often
  *   load        from the file to prompts of token ids, in a process that has done nothing yet
  *   null        answers in memory: what the driver alone is late
  *   server      HTTP to a server of canned answers of one event
  */
 #include <math.h>
+#include <sys/prctl.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -30,6 +34,7 @@
 #define LAG_P99_US_MAX 100
 #define LOAD_S_MAX 10
 #define WARM_CONNECTIONS 200
+#define POLLED_NS 150000      /* as SPIN_NS of net/loop.c */
 
 struct scene {
 	const char *name;
@@ -134,6 +139,34 @@ static int measure_load(struct bench *b, const struct replay *r, struct err *e)
 	return rc;
 }
 
+/* ---- the machine ---- */
+
+/* Arrivals of a Poisson process, as many as the trace has. */
+static void measure_machine(struct bench *b, uint32_t n)
+{
+	double *late_us = mem_array(n, sizeof(*late_us));
+	int64_t due_ns = clock_mono_ns() + 1000000, at_ns, now;
+	struct timespec at;
+	struct pcg64 g;
+
+	pcg64_seed(&g, 2);
+	prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);
+	for (uint32_t i = 0; i < n; i++) {
+		due_ns -= (int64_t)(log(1 - pcg64_double(&g)) / PER_SECOND * 1e9);
+		at_ns = due_ns - POLLED_NS;
+		at = (struct timespec){ at_ns / 1000000000, at_ns % 1000000000 };
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &at, NULL);
+		do
+			now = clock_mono_ns();
+		while (now < due_ns);
+		late_us[i] = (double)(now - due_ns) / 1e3;
+	}
+	stats_sort(late_us, n);
+	bench_add(b, "us", stats_percentile(late_us, n, 99), "machine, 1x: late, p99");
+	bench_add(b, "us", late_us[n - 1], "machine, 1x: late, max");
+	free(late_us);
+}
+
 /* ---- sending ---- */
 
 static int plan_times(struct client *c, struct err *e)
@@ -232,6 +265,8 @@ int main(int argc, char **argv)
 		rc = begin(&r, b.is_quick ? QUICK_REQUESTS : REQUESTS, &e);
 	if (rc == 0)
 		rc = measure_load(&b, &r, &e);
+	if (rc == 0)
+		measure_machine(&b, b.is_quick ? QUICK_REQUESTS : REQUESTS);
 	for (size_t i = 0; rc == 0 && i < sizeof(scenes) / sizeof(*scenes); i++)
 		rc = run_scene(&b, &r, &scenes[i], &e);
 	end(&r);

@@ -6,19 +6,15 @@
  * It proves the transport boundary and measures what the driver itself costs.
  * The events satisfy both the completions and the chat decoder.
  */
-#include <pthread.h>
-#include <time.h>
-
 #include "base/clock.h"
 #include "base/mem.h"
 #include "load/transport.h"
+#include "net/loop.h"
 
 struct null_client {
 	struct exchange **queue;
 	size_t n, cap;
-	pthread_mutex_t lock; /* guards is_woken alone */
-	pthread_cond_t woken;
-	bool is_woken;
+	struct loop *loop; /* waits and is woken as the native transport's; watches nothing */
 };
 
 static const char answer[] =
@@ -32,37 +28,19 @@ static const char answer[] =
 static void *null_open(const struct transport_opts *o, struct err *e)
 {
 	struct null_client *c = mem_alloc(sizeof(*c));
-	pthread_condattr_t attr;
 
 	(void)o;
-	(void)e;
-	pthread_mutex_init(&c->lock, NULL);
-	pthread_condattr_init(&attr);
-	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
-	pthread_cond_init(&c->woken, &attr);
-	pthread_condattr_destroy(&attr);
+	c->loop = loop_new(e);
+	if (!c->loop) {
+		free(c);
+		return NULL;
+	}
 	return c;
 }
 
 static void null_wake(void *self)
 {
-	struct null_client *c = self;
-
-	pthread_mutex_lock(&c->lock);
-	c->is_woken = true;
-	pthread_cond_signal(&c->woken);
-	pthread_mutex_unlock(&c->lock);
-}
-
-static void sleep_until(struct null_client *c, int64_t until_ns)
-{
-	struct timespec at = { until_ns / 1000000000, until_ns % 1000000000 };
-
-	pthread_mutex_lock(&c->lock);
-	while (!c->is_woken && pthread_cond_timedwait(&c->woken, &c->lock, &at) == 0)
-		;
-	c->is_woken = false;
-	pthread_mutex_unlock(&c->lock);
+	loop_wake(((struct null_client *)self)->loop);
 }
 
 static void null_start(void *self, struct exchange *x)
@@ -121,7 +99,6 @@ static void null_poll(void *self, int64_t until_mono_ns, bool is_exact,
 	struct null_client *c = self;
 	size_t n = c->n;
 
-	(void)is_exact;
 	for (size_t i = 0; i < n; i++)
 		respond(c->queue[i]);
 	/* Answers may have started more exchanges behind the ones just served. */
@@ -130,15 +107,15 @@ static void null_poll(void *self, int64_t until_mono_ns, bool is_exact,
 		memmove(c->queue, c->queue + n, c->n * sizeof(struct exchange *));
 	stats->reads += n;
 	if (n == 0 && c->n == 0)
-		sleep_until(c, until_mono_ns);
+		loop_poll(c->loop, until_mono_ns, is_exact);
+	stats->spun_ns = loop_spun_ns(c->loop);
 }
 
 static void null_close(void *self)
 {
 	struct null_client *c = self;
 
-	pthread_cond_destroy(&c->woken);
-	pthread_mutex_destroy(&c->lock);
+	loop_free(c->loop);
 	free(c->queue);
 	free(c);
 }
