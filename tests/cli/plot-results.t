@@ -18,7 +18,8 @@ sub result {
 
 	return spew($name, $json->encode({ request_rate => 'inf', max_concurrency => undef,
 		median_tpot_ms => 10, %r, profllm => { verdict => $verdict,
-		verdicts => { map { $_ => $verdict } qw(output_throughput ttft total_token_throughput) } } }));
+		verdicts => { map { $_ => $verdict }
+			qw(output_throughput ttft total_token_throughput) } } }));
 }
 
 # The table's curves: title => [[x, y], ...], in the order of their points.
@@ -96,11 +97,10 @@ like($script, qr/set xlabel 'tokens'.*set ylabel 'delay'/s, 'the axes');
 like($script, qr/with steps/, 'the style');
 for (['--xlim', '5:1', '--xlim: the first number must be below the second, got *5:1*'],
 	['--ylim', 'x', '--ylim: expected LOW:HIGH, such as 0:200 or :200, got *x*'],
-	['--ylim', '0:1', '--ylim: numbers on a logarithmic axis must be above 0, got *0:1*', qw(--yscale log)],
-	['--gpus', 'x', '*']) {
+	['--ylim', '0:1', '--ylim: numbers on a logarithmic axis must be above 0, got *0:1*',
+		qw(--yscale log)]) {
 	my ($option, $value, $says, @more) = @$_;
 
-	next if $says eq '*';
 	check_run("$option $value", plot('curve', $option, $value, @more), { status => 2, err => "*$says" });
 }
 check_run('nothing', plot(), { status => 2, err => '*RESULT: expected a result, a folder or --store' });
@@ -114,19 +114,20 @@ check_run('all INVALID', plot('curve/wrong.json'), { status => 1,
 # A store gives what its files give.
 my $sim = start_sim('--ttft-ms', '2', '--itl-ms', '1');
 for my $len (2, 4) {
-	run(args => ['bench', 'serve', '--base-url', $sim->{url}, @{ $tiny{model} }, @{ $tiny{load} }, '--progress',
-		'none', '--random-output-len', $len, '--gpus', '2', '--sweep-max-concurrency', '1,2',
-		'--save-result', '--result-dir', 'real', '--result-filename', "$len.json"]);
+	run(args => [qw(bench serve --base-url), $sim->{url}, @{ $tiny{model} }, @{ $tiny{load} },
+		qw(--progress none --gpus 2 --sweep-max-concurrency 1,2 --random-output-len), $len,
+		qw(--save-result --result-dir real --result-filename), "$len.json"]);
 }
 is_deeply([sort keys %{json_of(slurp('real/2-concurrency1.json'))->{profllm}{derived}}],
 	[qw(gpu_count output_throughput_per_gpu output_throughput_per_user total_token_throughput_per_gpu)],
 	'what is not known is absent');
 check_run('ingest', run(args => [qw(ingest --store sqlite:runs.db real)]), { status => 0 });
 for my $kind (qw(latency per-gpu)) {
-	check_run("$kind: files", plot('real', '--include-invalid', '--kind', $kind, '--output', "files-$kind"),
+	check_run("$kind: files",
+		plot('real', '--include-invalid', '--kind', $kind, '--output', "files-$kind"),
 		{ status => 0, out => ['Points: 4, of 4 results*'] });
-	check_run("$kind: a store", plot(qw(--store sqlite:runs.db --include-invalid --kind), $kind, '--output',
-		"store-$kind"), { status => 0, out => ['Points: 4, of 4 results*'] });
+	check_run("$kind: a store", plot(qw(--store sqlite:runs.db --include-invalid --kind), $kind,
+		'--output', "store-$kind"), { status => 0, out => ['Points: 4, of 4 results*'] });
 	is_deeply([sort map { @$_ } map { @$_ } values %{curves("store-$kind.dat")}],
 		[sort map { @$_ } map { @$_ } values %{curves("files-$kind.dat")}], "$kind: the same points");
 }
