@@ -31,6 +31,8 @@ static const char *const aside_setting[] = {
 	"compat", "compare", "ready_check_timeout_sec", "system_pid", "system_gpus", "worker_log",
 	"show_log", "verbose", "root_path", "download_dir", "cacert", "client_cert", "client_key",
 	"ssl_certfile", "ssl_keyfile", "ssl_ca_certs", "port_file", "keep_alive_ms", "trace", "servers",
+	"find_max_rate", "find_max_concurrency", "slo", "precision", "budget", "level_seconds",
+	"fail_if", "junit", "summary", "allow_unjudged",
 };
 static const char *const aside_beginning[] = { "plot_", "timeline_", "sweep_", "steady_state_" };
 

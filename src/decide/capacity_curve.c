@@ -316,6 +316,29 @@ static void forecast(const struct capacity_search *s, struct capacity_answer *a)
 	a->seconds_more = a->requests_more / rate;
 }
 
+/*
+ * The limit to name. Failed requests count as slow under every limit, so their curves differ by
+ * chance alone where nothing but failures breaks a limit; then it is the failures that bind.
+ */
+static size_t binding_of(const struct capacity_search *s)
+{
+	size_t failed = s->o.limits, broken = 0;
+	double share;
+
+	if (s->binding >= failed || s->o.limit[s->binding].is_mean || !s->has_fit[failed])
+		return s->binding;
+	share = 1 - s->o.limit[s->binding].quantile;
+	for (size_t i = s->first; i < s->points; i++) {
+		const struct fit_level *all = &s->point[i].limit[s->binding];
+		const struct fit_level *fail = &s->point[i].limit[failed];
+
+		if (all->slow - fail->slow > share * (all->n - fail->slow))
+			return s->binding;
+		broken += all->slow > share * all->n;
+	}
+	return broken ? failed : s->binding;
+}
+
 struct capacity_answer capacity_answer(const struct capacity_search *s)
 {
 	struct capacity_answer a = {
@@ -338,7 +361,7 @@ struct capacity_answer capacity_answer(const struct capacity_search *s)
 		a.high = exp(f.high);
 		a.half_width = half_width(f);
 		a.is_precise = capacity_is_precise(s, f);
-		a.binding = s->binding;
+		a.binding = binding_of(s);
 		a.slope = f.slope;
 		a.slow_factor = pow(MORE_LOAD, f.slope);
 		a.levels_near = (unsigned)f.levels;

@@ -135,6 +135,8 @@ my @rows = (
 		. 'completions (usually --endpoint /v1/completions), got *', qw(--endpoint /v1/nope)],
 	['serve', 2, '--endpoint: the OpenAI Chat Completions API of --backend openai-chat needs a URL that '
 		. 'ends with chat/completions (usually *', @chat, qw(--endpoint /v1/completions)],
+	['serve', 2, "--slo: 'p99_ttft_ms' is not a limit; expected a metric, < or <=, and a number of "
+		. 'milliseconds, such as p99_ttft_ms<200', qw(--slo p99_ttft_ms)],
 	['serve', 2, "--header: expected KEY=VALUE, got 'X'", qw(--header X)],
 	['serve', 2, "--header: expected KEY=VALUE, got 'Authorization...'", qw(--header Authorization:x)],
 	['serve', 2, "--header: 'a b' is not a valid header name", '--header', 'a b=1'],

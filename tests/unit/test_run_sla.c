@@ -32,7 +32,7 @@ static const struct read_row { const char *file, *text, *want; enum err_code cod
 	{ "[{\"p99_ttft_ms\": \"<=nan\"}]", NULL, "'nan', a number is expected", ERR_USAGE },
 	{ "[{\"p99_tttf_ms\": \"<=5\"}]", NULL, "no key 'p99_tttf_ms'", ERR_USAGE },
 	{ "[{\"request_throughpt\": \">5\"}]", NULL, "did you mean 'request_throughput'?", ERR_USAGE },
-	{ "[{\"model_id\": \"<=5\"}]", NULL, "'model_id' is no number", ERR_USAGE },
+	{ "[{\"model_id\": \"<=5\"}]", NULL, "'model_id' is not a number", ERR_USAGE },
 	{ "{\"p99_ttft_ms\": \"<=5\"}", NULL, "should be a list of dictionaries", ERR_USAGE },
 	{ "[]", NULL, "the list is empty", ERR_USAGE },
 	{ "[[1]]", NULL, "element 0 must be an object", ERR_USAGE },
