@@ -8,8 +8,9 @@
  * token budget for chunked prefill, at most max_seqs admitted; a step takes t0 + a * prefilled
  * tokens + b * sequences + c * tokens in the cache, with 2 % noise. Engines are drawn at random
  * from a seed, so every figure is the same on every machine. True capacity: TRUTH_LEVELS long
- * levels around it and a quadratic through the logits of their slow shares. Steep: the slow odds
- * grow by a power of 8 or more with the load.
+ * levels around it and a quadratic through the logits of their slow shares; of a closed loop the
+ * largest number of requests at once that holds. Steep: the slow odds grow by a power of 8 or
+ * more with the load.
  *
  *   --engines N   steep and flat ones together (200)     --budget SECONDS  of modelled time (3600)
  *   --seed N      other engines (1)                      --threads N       1 or 2 (2)
@@ -313,6 +314,26 @@ static size_t spread(struct bed *w, const struct subject *e, double middle, doub
 	return TRUTH_LEVELS;
 }
 
+static bool holds(struct bed *w, const struct subject *e, double load)
+{
+	struct truth t;
+
+	truth_level(w, e, load, TRUTH_REQUESTS, &t);
+	return t.y[0] <= 0 && t.y[1] <= 0;
+}
+
+/* The largest number of requests at once that holds; the curve between whole numbers is none. */
+static double whole_truth(struct bed *w, const struct subject *e)
+{
+	double load = fmax(1, round(e->true_capacity));
+
+	while (load < 4.0 * e->e.max_seqs && holds(w, e, load))
+		load++;
+	while (load > 0 && !holds(w, e, load))
+		load--;
+	return load;
+}
+
 /* False: it has none that a search could find, so that it is no engine for this purpose. */
 static bool find_truth(struct bed *w, struct subject *e)
 {
@@ -342,6 +363,8 @@ static bool find_truth(struct bed *w, struct subject *e)
 	}
 	crossing(t, TRUTH_LEVELS, middle, 3, &e->true_slope);
 	e->true_capacity = exp(middle);
+	if (e->kind == CLOSED_LOOP)
+		e->true_capacity = whole_truth(w, e);
 	for (int i = 4; i < 8; i += 2) { /* limits that are broken below hold again: no capacity */
 		truth_level(w, e, e->true_capacity * i / 8, TRUTH_SEEK, t);
 		if (t->y[0] > 0 || t->y[1] > 0)
@@ -489,8 +512,6 @@ static bool is_covered(const struct trial *t, const struct result *r)
 {
 	double truth = t->e.true_capacity;
 
-	if (t->e.kind == CLOSED_LOOP)
-		truth = floor(truth);
 	return r->has_interval && truth >= r->low && truth <= r->high;
 }
 

@@ -22,6 +22,7 @@
 #define FORECAST_LEVELS 20
 #define FORECAST_WASTE 1.2     /* levels lie beside the crossing */
 #define MORE_LOAD 1.05
+#define SURELY 3.0             /* standard deviations */
 
 /* ---- limits and levels ---- */
 
@@ -316,6 +317,22 @@ static void forecast(const struct capacity_search *s, struct capacity_answer *a)
 	a->seconds_more = a->requests_more / rate;
 }
 
+/* A level of that load has so many slow requests that chance does not explain them. */
+static bool is_surely_broken(const struct capacity_search *s, double load)
+{
+	for (size_t i = s->first; i < s->points; i++)
+		for (size_t j = 0; s->point[i].load == load && j < capacity_limits(s); j++) {
+			struct capacity_limit limit = capacity_limit_of(s, j);
+			const struct fit_level *l = &s->point[i].limit[j];
+			double share = 1 - limit.quantile;
+
+			if (!limit.is_mean && l->slow - share * l->n >
+			    SURELY * sqrt(l->phi * share * (1 - share) * l->n))
+				return true;
+		}
+	return false;
+}
+
 /*
  * The limit to name. Failed requests count as slow under every limit, so their curves differ by
  * chance alone where nothing but failures breaks a limit; then it is the failures that bind.
@@ -368,7 +385,7 @@ struct capacity_answer capacity_answer(const struct capacity_search *s)
 		if (s->o.load == CAPACITY_CONCURRENCY) { /* the largest whole loads that hold */
 			a.load = floor(a.load);
 			a.low = floor(a.low);
-			a.high = floor(a.high);
+			a.high = is_surely_broken(s, ceil(a.high)) ? floor(a.high) : ceil(a.high);
 		}
 		a.safe = a.low;
 	}

@@ -10,6 +10,7 @@
 #include "base/mem.h"
 #include "run/presets.h"
 #include "run/score.h"
+#include "run/stage.h"
 
 /* More prompts than are needed on average, so that admission is what ends a level. */
 #define SPARE_DEVIATIONS 4
@@ -656,12 +657,20 @@ static int take_step(struct find *f, const struct find_hooks *hooks, struct err 
 	}
 }
 
+double find_load_max(const struct find_opts *o)
+{
+	double files = o->load == CAPACITY_CONCURRENCY ?
+		       fmin((double)stage_connections_max(true), CAPACITY_LOAD_MAX) : 0;
+
+	return o->load_max > 0 && files > 0 ? fmin(o->load_max, files) : fmax(o->load_max, files);
+}
+
 int find_run(const struct find_opts *o, const struct find_hooks *hooks, struct find *out,
 	     struct err *e)
 {
 	struct capacity_opts c = { .load = o->load, .precision = o->precision,
 				   .budget_s = o->budget_s, .level_s = o->level_s,
-				   .load_min = o->load_min, .load_max = o->load_max,
+				   .load_min = o->load_min, .load_max = find_load_max(o),
 				   .failed_share = o->failed_share,
 				   .has_saturation = true };
 	int rc;

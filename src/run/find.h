@@ -46,6 +46,10 @@ struct find_hooks {
 	const atomic_bool *cancel;
 };
 
+/* The largest load that is asked for: the caller's, and as many connections as may be open;
+ * 0: any. */
+double find_load_max(const struct find_opts *o);
+
 struct find {
 	const struct find_opts *opts;
 	struct capacity_search *search; /* never NULL after find_run */

@@ -216,8 +216,11 @@ static void tell_none(const struct find *f, const struct capacity_answer *a, str
 			   load_text(load, a->failing), unit);
 		break;
 	case CAPACITY_ALL_PASS:
-		buf_printf(out, "Every load meets the limits, even %s %s: they do not bind.\n",
-			   load_text(load, a->passing), unit);
+		buf_printf(out, "Every load meets the limits, even %s %s: they do not bind.%s\n",
+			   load_text(load, a->passing), unit,
+			   f->opts->load == CAPACITY_CONCURRENCY &&
+			   a->passing >= find_load_max(f->opts) ?
+			   " This process may not open more connections (ulimit -n)." : "");
 		break;
 	case CAPACITY_UNREACHABLE:
 		break;

@@ -47,21 +47,28 @@ static size_t open_at_once(const struct stage *s)
 	return n;
 }
 
+size_t stage_connections_max(bool is_process_watched)
+{
+	size_t spare = FILES_SPARE + (is_process_watched ? SYSTEM_PROCESSES_MAX : 0);
+	size_t limit = sock_raise_nofile();
+
+	return limit > spare ? limit - spare : 0;
+}
+
 /* One descriptor per request that can be open at once. */
 int stage_check_files(struct stage *s, struct err *e)
 {
-	size_t limit = sock_raise_nofile(), open = open_at_once(s), spare = FILES_SPARE;
+	size_t open = open_at_once(s);
 	const uint32_t cap = s->derived->max_concurrency;
 	struct buf text = { 0 };
 
 	if (cap && cap < open)
 		open = cap;
-	if (s->derived->system.process)
-		spare += SYSTEM_PROCESSES_MAX;
-	if (open + spare <= limit)
+	if (open <= stage_connections_max(s->derived->system.process))
 		return 0;
 	buf_printf(&text, "up to %zu connections may be open at once, but this process may open only "
-		   "%zu files (ulimit -n); raise the limit or lower --max-concurrency", open, limit);
+		   "%zu files (ulimit -n); raise the limit or lower --max-concurrency", open,
+		   sock_raise_nofile());
 	if (cap || is_all_at_once(&s->point->plan)) {
 		err_set(e, ERR_RUN, "%s", text.data);
 		buf_release(&text);

@@ -74,6 +74,8 @@ void stage_align(struct stage *s, const struct dataset *d);
 int stage_salt(struct stage *s, const struct dataset *d, struct err *e);
 int stage_make_plan(struct stage *s, struct err *e);
 void stage_say_traffic(const struct stage *s);
+/* How many connections this process may have open beside its other files. */
+size_t stage_connections_max(bool is_process_watched);
 int stage_check_files(struct stage *s, struct err *e);
 int stage_make_record(struct stage *s, struct err *e);
 int stage_ready_check(struct stage *s, struct err *e);

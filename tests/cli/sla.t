@@ -139,18 +139,21 @@ for (['the variable is overridden', 1, '*You should not override `request_rate` 
 	['a key', 2, "*--sla-params: a result has no key 'p99_tft_ms'*", '--sla-params', 'key.json'],
 	['a percentile nobody computes', 2, "*--sla-params: 'p99.9_ttft_ms' is not computed by " .
 	'--bench-cmd, whose --metric-percentiles is 50,95; add 99.9 to it', '--sla-params', 'p999.json',
-	'--bench-params', 'p95.json'],
+	qw(--sla-search bisect --bench-params p95.json)],
 	['hovering with a foreign client', 2, '*--hover needs a --bench-cmd with --duration*', '--sla-params',
-	'tpot.json', '--hover', 5, '--exec-bench']) {
+	'tpot.json', qw(--hover 5 --exec-bench)]) {
 	my ($name, $status, $err, @args) = @$_;
 	check_run("refused: $name", sweep('serve_sla', $engine, '-e', 'no', @args),
 		{ status => $status, err => $err, not_out => ['[BEGIN SERVER]'], gone => ['results/no'] });
 }
 check_run('limits on the command line', sweep('serve_sla', $engine, '--sla-params',
-	'[{"p99_ttft_ms": "<=5"}]', '--dry-run', '-e', 'dry'), { status => 0, out => ['Testing *'] });
-check_run('a dry run', sweep('serve_sla', $engine, '--sla-params', 'tpot.json', '--dry-run', '-e', 'dry'),
-	{ status => 0, out => ['[BEGIN SERVER]', 'Testing request_rate: 65536 req/s', 'Omitting SLA search.',
-	'[SLA END]', 'Experiment will be saved at: results/dry'], gone => ['results/dry'] });
+	'[{"p99_ttft_ms": "<=5"}]', qw(--sla-search bisect --dry-run -e dry)),
+	{ status => 0, out => ['Output file: results/dry/request_rate=65536/run=0.json'] });
+check_run('a dry run', sweep('serve_sla', $engine,
+	qw(--sla-params tpot.json --sla-search bisect --dry-run -e dry)),
+	{ status => 0, out => ['[BEGIN SERVER]', 'Output file: results/dry/request_rate=65536/run=0.json',
+	'Omitting SLA search.', '[SLA END]', 'Experiment will be saved at: results/dry'],
+	gone => ['results/dry'] });
 
 # ---- interrupted ----
 

@@ -87,7 +87,8 @@ my @sweep = sweep_args('swept', serve_params => 'serve-params.json', bench_param
 	num_runs => 1, bench => [qw(--num-prompts 4)]);
 run(args => [@sweep, qw(--warmup-num-prompts 1)], seconds => 120);
 run(args => [sweep_args('limited', verb => 'serve_sla', bench => [qw(--num-prompts 4)]),
-	qw(--sla-params limits.json --sla-variable max_concurrency --num-runs 1)], seconds => 120);
+	qw(--sla-params limits.json --sla-variable max_concurrency --budget 9 --level-seconds 1)],
+	seconds => 120);
 for my $verb (qw(throughput latency startup mm-processor)) {
 	my @more = $verb eq 'mm-processor' ? qw(--num-prompts 2) : $verb eq 'startup'
 		? qw(--num-iters-cold 1 --num-iters-warm 1) : qw(--input-len 8 --output-len 4);
@@ -148,7 +149,7 @@ for my $row (['bench serve', '--help=json'], ['run', '--help=json'], ['sim', '--
 	['run', '--config', 'experiment.yaml', '--plan', '-'], ['args list', '--json'],
 	['args show', '--json', 'tensor-parallel-size'], ['tokenizer show', '--tokenizer', 'sim', '--json'],
 	['bench compare', 'one/a.json', 'other/a.json', qw(--ignore max_concurrency --format json)],
-	['bench compare', 'one/a.json', 'refused.json', '--format', 'json']) {
+	['bench compare', 'one/a.json', 'refused.json', qw(--include-invalid --format json)]) {
 	my ($verb, @args) = @$row;
 
 	is_strict(run(args => [split(/ /, $verb), @args])->{out}, "$verb @args");
