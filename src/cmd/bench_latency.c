@@ -23,7 +23,7 @@ static int run(struct offline_talk *t, const struct latency_opts *o, struct err 
 {
 	struct buf plan = { 0 };
 
-	if (latency_check(o, &t->engine, offline_note(t), e) < 0 || gates(t, o, e) < 0)
+	if (gates(t, o, e) < 0 || latency_check(o, &t->engine, offline_note(t), e) < 0)
 		return -1;
 	offline_notes(t);
 	if (o->common.dry_run) {

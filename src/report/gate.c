@@ -273,7 +273,7 @@ static void judge_one(const struct gate *g, const struct json_value *record, con
 /* True for a condition that says itself how many requests may fail. */
 static bool is_on_failures(const struct gate *g)
 {
-	return strcmp(g->key, "failed") == 0;
+	return strcmp(g->key, "failed") == 0 || strcmp(g->key, "profllm.failed") == 0;
 }
 
 static void judge_failures(const struct json_value *record, const char *where,
@@ -282,7 +282,9 @@ static void judge_failures(const struct json_value *record, const char *where,
 	double failed = 0, completed = 0, percent;
 
 	frame_number(frame_value(record, STR("completed")), &completed);
-	if (!frame_number(frame_value(record, STR("failed")), &failed) || !(failed > 0))
+	if (!frame_number(frame_value(record, STR("failed")), &failed))
+		frame_number(frame_value(record, STR("profllm.failed")), &failed); /* pooling */
+	if (!(failed > 0))
 		return;
 	percent = 100 * failed / (failed + completed);
 	if (percent > GATE_FAILED_PERCENT_MAX)

@@ -7,6 +7,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
+use Ports;
 use Socket;
 use Test::More;
 
@@ -77,47 +78,53 @@ serve('a file and no condition', $port, 2, qr/--summary: there is no condition t
 serve('a folder that is not there', $port, 1, qr/--junit/, @limit, '--junit', 'absent/x.xml');
 
 serve('what was refused, with the options that it needs', $port, 0, qr/^passed: 4 conditions$/m,
-	qw(--metric-percentiles 95 --percentile-metrics ttft,e2el --goodput e2el:5000),
+	'--percentile-metrics', 'ttft,e2el', qw(--metric-percentiles 95 --goodput e2el:5000),
 	map { ('--fail-if', $_) } 'p95_ttft_ms>5000', 'mean_e2el_ms>5000', 'request_goodput<0.01',
 	'p95_e2el_ms>10s');
 
 # ---- several loads: conditions hold at each ----
 
-my @levels = qw(--num-prompts 4 --sweep-max-concurrency 1,2);
-my $swept = serve('two loads that pass', $port, 0, qr/(^passed: 2 conditions$.*){2}/ms, @levels, @limit,
+my @levels = ('--num-prompts', 4, '--sweep-max-concurrency', '1,2');
+my $swept = serve('two loads that pass', $port, 0, qr/(?:^passed: 2 conditions\n[^^]*){2}/m, @levels, @limit,
 	'--junit', 'level.xml');
 ok(-e "level-concurrency$_.xml", "two loads: a file for $_") for 1, 2;
-$swept = serve('two loads that fail', $slow, 3, qr/(^failed: 1 of 2 conditions$.*){2}/ms, @levels, @limit);
+$swept = serve('two loads that fail', $slow, 3, qr/(?:^failed: 1 of 2 conditions\n[^^]*){2}/m, @levels, @limit);
 like($swept->{out}, qr/Sweep Summary/, 'two loads: both are measured');
 
-my $words = "$program bench serve @load --num-prompts 4 --port %d";
-for (['passes', $port, 0, qr/^passed: 2 checks of 1 condition$/m],
-	['fails', $slow, 3, qr/^(FAILED: median_ttft_ms is 2.* in run \d of .*\n){2}failed: 2 of 2 checks/m]) {
-	my ($what, $to, $want, $said) = @$_;
+spew('levels.json', '[{"max_concurrency": 1}, {"max_concurrency": 2}]');
+my $own = free_port();
+my @sweep = ('bench', 'sweep', 'serve', qw(--bench-params levels.json --num-runs 1 -o sweeps));
+my $bench = "$program bench serve @{$tiny{model}} --num-prompts 4 --random-input-len 16 --random-output-len 4"
+	. " --disable-tqdm --port $own";
+for (['passes', 20, 0, qr/^passed: 2 checks of 1 condition$/m],
+	['fails', 2000, 3, qr/^(?:FAILED: median_ttft_ms is 2.* in sweeps\/fails\/.*\n){2}failed: 2 of 2 checks/m]) {
+	my ($what, $ttft, $want, $said) = @$_;
+	my $swept = run(args => [@sweep, '-e', $what, '--bench-cmd', $bench,
+		'--serve-cmd', "$program sim --port $own --ttft-ms $ttft --itl-ms 1"], seconds => 120);
 
-	spew('levels.json', '[{"max_concurrency": 1}, {"max_concurrency": 2}]');
-	my $sweep = run(args => ['bench', 'sweep', 'serve', '--bench-cmd', sprintf($words, $to),
-		'--server-ready-timeout', 0, qw(--bench-params levels.json --num-runs 1 -o sweeps -e), $what],
-		seconds => 120);
-	is($sweep->{status}, 0, "a sweep that $what: it is measured") or diag($sweep->{err}, $sweep->{out});
+	is($swept->{status}, 0, "a sweep that $what: it is measured") or diag($swept->{err}, $swept->{out});
 	my $judged = run(args => ['bench', 'compare', "sweeps/$what", '--fail-if', $limit[1]]);
 	is($judged->{status}, $want, "a sweep that $what: exit $want") or diag($judged->{err});
 	like($judged->{err}, $said, "a sweep that $what: says why");
 }
+my $lost = run(args => [@sweep, '--serve-cmd', 'true', '--bench-cmd', "$bench --fail-if 'median_ttft_ms>1'"]);
+is($lost->{status}, 2, 'a sweep whose runs have conditions: exit 2');
+like($lost->{err}, qr/^\S+ bench sweep serve: --bench-cmd: .* would be lost to the sweep; remove it, /m,
+	'a sweep whose runs have conditions: says why');
+
+serve('a search', $port, 2, qr/--fail-if has no meaning in a search for the largest load/, @limit,
+	qw(--find-max-rate --slo p99_ttft_ms<200));
 
 # ---- conversations ----
 
-spew('talks.json', '{"filetype": "generate_conversations", "num_conversations": 4, "text_files": [],
-	"prompt_input": {"num_turns": {"distribution": "constant", "value": 4},
-	"common_prefix_num_tokens": {"distribution": "constant", "value": 4},
-	"prefix_num_tokens": {"distribution": "constant", "value": 8},
-	"num_tokens": {"distribution": "constant", "value": 8}},
-	"prompt_output": {"num_tokens": {"distribution": "constant", "value": 4}}}');
+spew('talks.json', '[' . join(', ', map { qq({"id": "t$_", "messages": [
+	{"role": "user", "content": "first"}, {"role": "assistant", "content": "one"},
+	{"role": "user", "content": "second"}, {"role": "assistant", "content": "two"}]}) } 1 .. 2) . ']');
 for (['pass', $port, 0, qr/^passed: 2 conditions$/m],
 	['fail', $slow, 3, qr/^FAILED: median_ttft_ms is 2.*\nfailed: 1 of 2 conditions$/m]) {
 	my ($what, $to, $want, $said) = @$_;
 	my $talk = run(args => ['bench', 'multi-turn', @{$tiny{model}}, '--input-file', 'talks.json',
-		'--url', "http://127.0.0.1:$to", qw(--num-clients 4 --progress none), @limit,
+		'--url', "http://127.0.0.1:$to", qw(--num-clients 2 --no-early-stop --progress none), @limit,
 		'--junit', "talk-$what.xml"], seconds => 120);
 
 	is($talk->{status}, $want, "conversations that $what: exit $want") or diag($talk->{err}, $talk->{out});
@@ -214,7 +221,7 @@ $r = run(args => [@run, '--set', 'benchmark.metric_percentiles=99.9', 'benchmark
 	'require=["p99.9_ttft_ms<5000", "p90_e2el_ms<5000", "mean_e2el_ms<5000", "request_goodput>0.01"]']);
 is($r->{status}, 0, 'run: metrics that a document always has, and those asked for') or diag($r->{err});
 like($r->{err}, qr/^passed: 4 conditions$/m, 'run: all of them are judged');
-my @quick = ('--set', 'benchmark={mode: latency, num_iters: 1, num_iters_warmup: 0, batch_size: 1, output_len: 4}');
+my @quick = ('--set', 'server={model: sim, command: sim}', 'benchmark={mode: latency, num_iters: 1, num_iters_warmup: 0, batch_size: 1, output_len: 4}');
 for (['avg_latency<3000', 0, qr/^passed: 1 condition$/m],
 	['percentiles.99<=0', 3, qr/^FAILED: percentiles\.99 is [\d.e-]+ s \(limit 0 s\)$/m],
 	['p99_ttft_ms<1', 2, qr/a result of mode latency has no number 'p99_ttft_ms'/]) {
