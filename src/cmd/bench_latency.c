@@ -5,11 +5,25 @@
 #include "cmd/target.h"
 #include "run/latency.h"
 
+static int gates(struct offline_talk *t, const struct latency_opts *o, struct err *e)
+{
+	struct buf example = { 0 };
+	int rc;
+
+	if (o->profile && o->gate.fail_if.n)
+		return err_set(e, ERR_USAGE, "--fail-if cannot be used with --profile, which measures "
+			       "nothing; leave out one of them");
+	latency_example(o, &example);
+	rc = offline_gates(t, &o->gate, buf_str(&example), e);
+	buf_release(&example);
+	return rc;
+}
+
 static int run(struct offline_talk *t, const struct latency_opts *o, struct err *e)
 {
 	struct buf plan = { 0 };
 
-	if (latency_check(o, &t->engine, offline_note(t), e) < 0)
+	if (gates(t, o, e) < 0 || latency_check(o, &t->engine, offline_note(t), e) < 0)
 		return -1;
 	offline_notes(t);
 	if (o->common.dry_run) {

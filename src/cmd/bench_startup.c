@@ -50,12 +50,43 @@ static void show_plan(struct offline_talk *talk, const struct startup_opts *o)
 	buf_release(&text);
 }
 
+static int gates(struct offline_talk *talk, const struct startup_opts *o)
+{
+	struct buf example = { 0 };
+	int rc;
+
+	startup_example(o, &example);
+	rc = offline_gates(talk, &o->gate, buf_str(&example), &talk->cli.err);
+	buf_release(&example);
+	return rc;
+}
+
+/* Printed, judged, and written. */
+static void keep(struct offline_talk *talk, const struct startup_opts *o,
+		 const struct startup_result *r)
+{
+	struct err unsaved = { 0 };
+	struct buf json = { 0 };
+
+	print_results(o, r);
+	if (!r->is_started)
+		return;
+	startup_result_json(o, &talk->engine, r, &json);
+	talk->hooks.result(talk, buf_str(&json));
+	buf_release(&json);
+	if (startup_save(o, &talk->engine, r, &unsaved) == 0)
+		return;
+	if (r->runs.is_interrupted)
+		err_wrap(&talk->cli.err, "%s", unsaved.text);
+	else
+		talk->cli.err = unsaved;
+}
+
 int cmd_bench_startup(int argc, char **argv)
 {
 	struct startup_opts opts;
 	struct startup_result result = { 0 };
 	struct offline_talk talk;
-	struct err unsaved = { 0 };
 	int status = offline_begin(&talk, &startup_opt_set, &startup_verb, argc, argv, &opts);
 
 	if (status != CLI_CONTINUE)
@@ -64,6 +95,8 @@ int cmd_bench_startup(int argc, char **argv)
 	startup_defaults(&opts, &talk.cli.result, &talk.engine);
 	note_uncounted(&talk, &opts);
 	offline_notes(&talk);
+	if (gates(&talk, &opts) < 0)
+		return offline_end(&talk);
 	if (opts.common.dry_run) {
 		show_plan(&talk, &opts);
 		return offline_end(&talk);
@@ -71,16 +104,8 @@ int cmd_bench_startup(int argc, char **argv)
 	if (opts.output_json && target_check("--output-json", opts.output_json, &talk.cli.err) < 0)
 		return offline_end(&talk);
 	if (startup_run(&opts, &talk.engine, &talk.hooks, &result, &talk.cli.err) == 0 ||
-	    result.runs.is_interrupted) {
-		print_results(&opts, &result);
-		if (result.is_started &&
-		    startup_save(&opts, &talk.engine, &result, &unsaved) < 0) {
-			if (result.runs.is_interrupted)
-				err_wrap(&talk.cli.err, "%s", unsaved.text);
-			else
-				talk.cli.err = unsaved;
-		}
-	}
+	    result.runs.is_interrupted)
+		keep(&talk, &opts, &result);
 	startup_result_release(&result);
 	return offline_end(&talk);
 }

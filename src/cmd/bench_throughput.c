@@ -8,8 +8,15 @@
 static int run(struct offline_talk *t, struct throughput_opts *o, struct err *e)
 {
 	struct throughput_plan plan;
+	struct buf example = { 0 };
+	int rc;
 
 	if (throughput_check(o, &t->cli.result, &t->engine, &plan, offline_note(t), e) < 0)
+		return -1;
+	throughput_example(o, &example);
+	rc = offline_gates(t, &o->gate, buf_str(&example), e);
+	buf_release(&example);
+	if (rc < 0)
 		return -1;
 	offline_notes(t);
 	if (o->dump_workload && target_check("--dump-workload", o->dump_workload, e) < 0)

@@ -145,6 +145,50 @@ static void on_warn(void *self, const char *text)
 	cli_warn(text);
 }
 
+/* ---- gates ---- */
+
+static void on_result(void *self, struct str json)
+{
+	struct offline_talk *t = self;
+
+	if (gates_judge_json(&t->gates, json, "", &t->ungated) < 0)
+		cli_warn(t->ungated.text);
+}
+
+int offline_gates(struct offline_talk *t, const struct gate_opts *o, struct str example,
+		  struct err *e)
+{
+	struct json_value *like;
+
+	if (json_parse(&t->cli.arena, example, &like, e) < 0 ||
+	    gates_begin(&t->gates, o, &t->cli.arena, e) < 0)
+		return -1;
+	for (size_t i = 0; i < t->gates.n; i++)
+		if (gate_check_like(&t->gates.gate[i], like, t->set.command, e) < 0)
+			return err_wrap(e, "--fail-if");
+	return 0;
+}
+
+/* 0, GATE_EXIT, or 1: a file could not be written. */
+static int end_gates(struct offline_talk *t)
+{
+	struct gates *g = &t->gates;
+	struct err *e = &t->cli.err, unsaved = { 0 };
+	int rc;
+
+	if (!g->n || t->opts->dry_run || e->code == ERR_USAGE)
+		return 0;
+	clear(t);
+	if (!g->log.n)
+		gate_judge_none(g->gate, g->n, e->code ? e->text : "nothing was measured", "", &g->log);
+	rc = gates_end(g, t->set.command, &unsaved);
+	if (rc < 0 && e->code)
+		cli_warn(unsaved.text);
+	else if (rc < 0)
+		*e = unsaved;
+	return rc < 0 ? 1 : rc;
+}
+
 /* ---- beginning and end ---- */
 
 static bool is_utf8(void)
@@ -167,7 +211,7 @@ static void begin_progress(struct offline_talk *t)
 	t->is_utf8 = is_utf8();
 	t->hooks = (struct offline_hooks){
 		.self = t, .line = on_line, .warn = on_warn, .progress = on_progress,
-		.cancel = cli_is_interrupted(),
+		.result = on_result, .cancel = cli_is_interrupted(),
 	};
 }
 
@@ -275,5 +319,7 @@ void offline_show_plan(struct offline_talk *t)
 
 int offline_end(struct offline_talk *t)
 {
-	return end(t);
+	int gate = end_gates(t), status = end(t);
+
+	return status ? status : gate;
 }

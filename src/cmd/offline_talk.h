@@ -17,6 +17,7 @@
  */
 #pragma once
 #include "cmd/cli.h"
+#include "cmd/gates.h"
 #include "run/offline.h"
 #include "run/offline_opts.h"
 
@@ -28,6 +29,8 @@ struct offline_talk {
 	const struct offline_opts *opts;
 	struct offline_engine engine; /* after offline_begin */
 	struct offline_hooks hooks;   /* for offline_start and the verbs' run functions */
+	struct gates gates;           /* n 0: none */
+	struct err ungated;           /* of judging */
 	/* the bar */
 	bool is_bar, is_off, is_utf8, is_drawn, is_ended;
 	char what[64];
@@ -53,5 +56,14 @@ void offline_notes(struct offline_talk *t);
  * adds its own lines after it.
  */
 void offline_show_plan(struct offline_talk *t);
-/* Ends a bar, prints the error if there is one, frees, and returns the exit status. */
+/*
+ * Reads --fail-if; example: a result as the options give it, as JSON. ERR_USAGE: it has no such
+ * number. Then hooks.result judges, and offline_end writes what came of it.
+ */
+int offline_gates(struct offline_talk *t, const struct gate_opts *o, struct str example,
+		  struct err *e);
+/*
+ * Ends a bar, prints conditions that did not pass and the error if there is one, frees, and returns
+ * the exit status. That of a run that failed takes precedence over a gate's.
+ */
 int offline_end(struct offline_talk *t);

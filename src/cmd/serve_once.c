@@ -20,6 +20,7 @@
 #include "run/pytorch.h"
 #include "run/repeat.h"
 #include "run/score.h"
+#include "run/serve_gate.h"
 
 #define EXIT_STRICT 3
 #define EXIT_INTERRUPTED 130
@@ -467,55 +468,13 @@ static void print_pattern(const struct serve_opts *o, const struct opt_result *g
 	buf_release(&flags);
 }
 
-/* "p95_ttft_ms" of a top-level key: the percentile's number, what is between, and "_ms". */
-static bool is_block_key(const char *key, struct str *statistic, struct str *metric)
+/* Before an hour of load. */
+static int check_gates(const struct gates *g, const struct serve_opts *o,
+		       const struct serve_derived *d, struct err *e)
 {
-	struct str rest = str_of(key);
-
-	*statistic = str_cut(&rest, '_');
-	*metric = rest;
-	if (!str_ends(rest, STR("_ms")) || memchr(rest.p, '.', rest.n))
-		return false;
-	metric->n -= strlen("_ms");
-	return statistic->n > 1 && *statistic->p == 'p' &&
-	       statistic->p[1] >= '0' && statistic->p[1] <= '9';
-}
-
-/* Before an hour of load: whether the result will have what the conditions are on. */
-static int check_gates(const struct gates *g, const struct serve_derived *d, struct err *e)
-{
-	static const struct { const char *name; unsigned bit; } blocks[] = {
-		{ "ttft", SERVE_TTFT }, { "tpot", SERVE_TPOT }, { "itl", SERVE_ITL },
-		{ "e2el", SERVE_E2EL },
-	};
-
-	for (size_t i = 0; i < g->n; i++) {
-		const struct gate *one = &g->gate[i];
-		struct str statistic, metric;
-		bool is_there = false;
-		double v = -1;
-
-		if (one->is_relative)
-			return err_set(e, ERR_USAGE, "--fail-if '%s': a change needs a baseline; bench "
-				       "compare BASELINE FILE --fail-if judges changes", one->text);
-		if (gate_check_key(one->key, e) < 0)
-			return err_wrap(e, "--fail-if '%s'", one->text);
-		if (strcmp(one->key, "request_goodput") == 0 && !d->n_goodput)
-			return err_set(e, ERR_USAGE, "--fail-if '%s': goodput is computed with --goodput "
-				       "alone; add --goodput with its limits", one->text);
-		if (!is_block_key(one->key, &statistic, &metric))
-			continue;
-		for (size_t k = 0; k < sizeof(blocks) / sizeof(*blocks); k++)
-			if (str_is(metric, blocks[k].name) && !(d->metrics & blocks[k].bit))
-				return err_set(e, ERR_USAGE, "--fail-if '%s': %s is not computed; add it to "
-					       "--percentile-metrics", one->text, blocks[k].name);
-		str_to_f64((struct str){ statistic.p + 1, statistic.n - 1 }, &v);
-		for (size_t k = 0; k < d->n_percentiles; k++)
-			is_there |= !(d->percentile[k] < v) && !(d->percentile[k] > v);
-		if (!is_there)
-			return err_set(e, ERR_USAGE, "--fail-if '%s': this percentile is not computed; "
-				       "add %g to --metric-percentiles", one->text, v);
-	}
+	for (size_t i = 0; i < g->n; i++)
+		if (serve_gate_check(&g->gate[i], o, d, false, e) < 0)
+			return err_wrap(e, "--fail-if");
 	return 0;
 }
 
@@ -538,7 +497,7 @@ int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *o
 		goto done;
 	if (serve_opts_check(opts, &cli->result, &cli->arena, &derived, &cli->err) == 0 &&
 	    gates_begin(&gates, &opts->gate, &cli->arena, &cli->err) == 0 &&
-	    check_gates(&gates, &derived, &cli->err) == 0) {
+	    check_gates(&gates, opts, &derived, &cli->err) == 0) {
 		cli_flush_notes(cli);
 		if (check_outputs(opts, &derived, &cli->err) == 0)
 			rc = run(opts, &derived, &slo, &gates, out, &cli->err);

@@ -13,6 +13,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "experiment/document.h"
 #include "experiment/run_parts.h"
 #include "run/early.h"
 #include "run/repeat.h"
@@ -190,7 +191,7 @@ static int try_options(struct bench *b, const char *url, bool has_latencies, str
 	if (r->hooks->early && r->hooks->early->is_whole)
 		o->request_id_prefix = r->hooks->early->request_id_prefix;
 	o->base_url = url;
-	o->metric_percentiles = with_items("50,90,95,99", o->metric_percentiles, &b->arena);
+	o->metric_percentiles = with_items(DOCUMENT_PERCENTILES, o->metric_percentiles, &b->arena);
 	if (has_latencies)
 		o->percentile_metrics = with_items("ttft,tpot,itl,e2el", o->percentile_metrics,
 						   &b->arena);

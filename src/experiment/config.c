@@ -8,6 +8,7 @@
 #include "experiment/config_parts.h"
 #include "json/write.h"
 #include "report/compare.h"
+#include "run/serve_gate.h"
 
 #define EXPERIMENT_GPUS_MAX 1024 /* of one experiment; as for server.gpus */
 
@@ -254,16 +255,18 @@ static int read_condition(const struct config_reader *r, struct str text, struct
 		[GATE_ABOVE] = GATE_AT_MOST, [GATE_AT_MOST] = GATE_ABOVE,
 		[GATE_BELOW] = GATE_AT_LEAST, [GATE_AT_LEAST] = GATE_BELOW,
 	};
+	const char *mode = arena_printf(r->a, "mode %s", experiment_mode_name(r->x->mode));
 
 	if (gate_parse(out, text, r->a, e) < 0)
 		return -1;
 	out->op = opposite[out->op];
-	if (out->is_relative)
-		return err_set(e, ERR_USAGE, "'%s': a change needs a baseline; profllm bench compare "
-			       "BASELINE FILE --fail-if judges changes", out->text);
-	if (!mode_is_served(r->x->mode) && compare_is_metric(out->key))
+	if (r->derived)
+		return serve_gate_check(out, r->asked, r->derived, true, e);
+	if (r->example)
+		return gate_check_like(out, r->example, mode, e);
+	if (!out->is_relative && !mode_is_served(r->x->mode) && compare_is_metric(out->key))
 		return 0;
-	return gate_check_key(out->key, e) < 0 ? err_wrap(e, "'%s'", out->text) : 0;
+	return gate_check_alone(out, e);
 }
 
 static void read_require(struct config_reader *r, const struct json_value *tree)
@@ -400,7 +403,8 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 		      struct config_findings *f)
 {
 	static const struct config_know nothing;
-	struct config_reader r = { c, know ? know : &nothing, a, f, out };
+	struct config_reader r = { .c = c, .know = know ? know : &nothing, .a = a, .f = f,
+				   .x = out };
 	size_t before = f->n_errors;
 	const char *name;
 

@@ -6,6 +6,7 @@
 #include "base/words.h"
 #include "engine/args.h"
 #include "experiment/config_parts.h"
+#include "experiment/document.h"
 #include "run/latency.h"
 #include "run/multi_turn.h"
 #include "run/prefix_bench.h"
@@ -229,21 +230,36 @@ struct config_place config_place_of(const struct json_value *bench, const char *
 	return at;
 }
 
-/* What upstream says only once the run has begun is said here, on a copy. */
-static void check_serve(struct config_reader *r, const struct json_value *bench)
+/* The options as they will be in force, but for the address: what a document has is added. */
+static struct serve_opts *copy_serve(const struct config_reader *r)
 {
-	struct serve_opts copy = r->x->serve;
-	struct opt_result given = r->x->serve_given;
-	struct serve_derived derived;
-	struct err e = { 0 };
+	struct serve_opts *copy = arena_alloc(r->a, sizeof(*copy));
 
-	serve_opts_fill(&copy, r->a);
-	if (serve_opts_check(&copy, &given, r->a, &derived, &e) < 0) {
-		struct config_place at = config_place_of(bench, e.text, NULL, r->a);
+	*copy = r->x->serve;
+	copy->metric_percentiles = arena_printf(r->a, "%s,%s", DOCUMENT_PERCENTILES,
+						copy->metric_percentiles);
+	return copy;
+}
+
+/* What upstream says only once the run has begun is said here, on a copy. */
+static void check_serve(struct config_reader *r, const struct json_value *bench,
+			struct serve_opts *copy, struct opt_result *given, struct err *e)
+{
+	struct serve_derived *derived = arena_alloc(r->a, sizeof(*derived));
+
+	if (!e->code)
+		serve_opts_fill(copy, r->a);
+	if (e->code || serve_opts_check(copy, given, r->a, derived, e) < 0) {
+		struct config_place at = config_place_of(bench, e->text, NULL, r->a);
 
 		config_complain(r->c, r->f, at.v, at.path, "%s", at.text);
+	} else {
+		if (!derived->is_pooling)
+			derived->metrics |= SERVE_TTFT | SERVE_TPOT | SERVE_ITL | SERVE_E2EL;
+		r->asked = copy;
+		r->derived = derived;
 	}
-	buf_release(&given.notes);
+	buf_release(&given->notes);
 }
 
 static void take_serve_outputs(struct experiment *x)
@@ -261,12 +277,15 @@ static void read_serve(struct config_reader *r, const struct json_value *bench,
 {
 	struct experiment *x = r->x;
 	size_t before = r->f->n_errors;
+	struct opt_result given;
+	struct err e = { 0 };
 
 	config_section(r, bench, "benchmark", &serve_opt_set, &x->serve, &x->serve_given, others);
 	take_from_server(r);
 	take_serve_outputs(x);
+	given = x->serve_given;
 	if (r->f->n_errors == before)
-		check_serve(r, bench);
+		check_serve(r, bench, copy_serve(r), &given, &e);
 }
 
 /* ---- multi-turn ---- */
@@ -299,21 +318,14 @@ static void refuse_unpassed(struct config_reader *r, const struct json_value *se
 
 static void check_turns(struct config_reader *r, const struct json_value *bench)
 {
-	struct serve_opts copy = r->x->serve;
+	struct serve_opts *copy = copy_serve(r);
 	struct opt_result given = r->x->serve_given;
 	struct multi_turn m = { 0 };
-	struct serve_derived derived;
 	struct err e = { 0 };
 
-	if (multi_turn_opts_check(&r->x->turns, r->a, &m, &e) < 0 ||
-	    multi_turn_over_serve(&m, &copy, &given, r->a, &e) < 0 ||
-	    (serve_opts_fill(&copy, r->a),
-	     serve_opts_check(&copy, &given, r->a, &derived, &e) < 0)) {
-		struct config_place at = config_place_of(bench, e.text, NULL, r->a);
-
-		config_complain(r->c, r->f, at.v, at.path, "%s", at.text);
-	}
-	buf_release(&given.notes);
+	if (multi_turn_opts_check(&r->x->turns, r->a, &m, &e) == 0)
+		multi_turn_over_serve(&m, copy, &given, r->a, &e);
+	check_serve(r, bench, copy, &given, &e);
 }
 
 static void read_turns(struct config_reader *r, const struct json_value *bench,
@@ -406,6 +418,22 @@ static void add_engine(struct config_reader *r, struct words *w, const struct js
 		words_add(w, words[i]);
 }
 
+/* What require is checked against. Modes without one have their metrics' names checked alone. */
+static void keep_example(struct config_reader *r, const void *values)
+{
+	struct buf json = { 0 };
+
+	if (r->x->mode == MODE_THROUGHPUT)
+		throughput_example(values, &json);
+	else if (r->x->mode == MODE_LATENCY)
+		latency_example(values, &json);
+	else if (r->x->mode == MODE_STARTUP)
+		startup_example(values, &json);
+	if (json.len)
+		r->example = config_tree_of(buf_str(&json), r->a);
+	buf_release(&json);
+}
+
 static void read_offline(struct config_reader *r, const struct json_value *tree,
 			 const struct json_value *bench, const char *const *others)
 {
@@ -433,6 +461,7 @@ static void read_offline(struct config_reader *r, const struct json_value *tree,
 	r->x->offline_argv = w.v;
 	if (is_sim)
 		opt_give(set, values, &given, "backend", STR("sim"), r->a, &(struct err){ 0 });
+	keep_example(r, values);
 	opt_json(set, values, &json);
 	r->x->benchmark = config_tree_of(buf_str(&json), r->a);
 	buf_release(&json);

@@ -22,6 +22,10 @@ struct config_reader {
 	struct arena *a;
 	struct config_findings *f;
 	struct experiment *x;
+	/* What require is checked against; NULL: not known (a mistake, or another mode). */
+	const struct serve_opts *asked;       /* served modes, with what a document always has */
+	const struct serve_derived *derived;
+	const struct json_value *example;     /* others: a result of made-up values */
 };
 
 /* "a list", "the text 'x'", "true", "the number 3": what a message says was found. */

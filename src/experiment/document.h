@@ -17,6 +17,7 @@
 #include "experiment/experiment.h"
 
 #define DOCUMENT_SCHEMA_VERSION 1
+#define DOCUMENT_PERCENTILES "50,90,95,99" /* of TTFT, TPOT, ITL and E2EL: always there */
 
 /* One experiment: one JSON object, indented, with a newline at its end. */
 void document_write(const struct experiment *x, const struct outcome *o, struct buf *out);

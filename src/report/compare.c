@@ -61,9 +61,8 @@ static bool is_ever_more(const struct comparison *c, const char *key)
 static struct matched_metric metric_of(const struct comparison *c, const char *key)
 {
 	static const int better[] = { [SCHEMA_NONE] = 0, [SCHEMA_HIGHER] = 1, [SCHEMA_LOWER] = -1 };
-	const struct schema_field *f = schema_field_find(key);
 	struct matched_metric m =
-		matched_metric_of(key, f ? f->unit : "", better[compare_better(key)]);
+		matched_metric_of(key, compare_unit(key), better[compare_better(key)]);
 
 	if (c->o->min_effect > 0)
 		m.effect_min = c->o->min_effect;

@@ -155,6 +155,7 @@ int compare_two(const char *a, const char *b, struct buf *out, struct err *e);
 int compare_read(struct comparison *c, const char *path, struct err *e);
 void compare_params(struct comparison *c); /* parameters of all runs, and of which kind they are */
 void compare_runs(struct comparison *c);   /* c->run */
+const char *compare_unit(const char *key); /* "ms"; "": none, or not known */
 bool compare_is_metric(const char *key);   /* a number about a run, not a parameter of it */
 enum schema_better compare_better(const char *key);
 bool compare_number(const struct json_value *record, const char *key, double *out);

@@ -16,6 +16,26 @@ static const char *where(const struct comparison *c, size_t side, const char *co
 	return arena_printf(a, "%s at %s", c->side[side].name, config);
 }
 
+/* Why no run of a side counts in a configuration (NULL: in any); NULL: one does. */
+static const char *left_out(const struct comparison *c, size_t side, size_t metric,
+			    const char *config, struct arena *a)
+{
+	bool is_invalid = false;
+
+	for (size_t i = 0; i < c->spec.n_runs; i++) {
+		const struct matched_run *run = &c->run[i];
+
+		if (run->side != side || (config && strcmp(run->config, config) != 0) ||
+		    isnan(run->value[metric]))
+			continue;
+		if (run->state[metric] != MATCHED_INVALID || c->o->is_invalid_counted)
+			return NULL;
+		is_invalid = true;
+	}
+	return arena_printf(a, is_invalid ? "it is INVALID in every run of %s that has it"
+					  : "%s has no value of it", c->side[side].name);
+}
+
 /* ---- a change ---- */
 
 static void add_change(const struct gate *g, const struct matched_estimate *is, const char *at,
@@ -67,6 +87,16 @@ static void check_change(const struct comparison *c, const struct gate *g,
 			add_change(g, &one->is, where(c, pair->side, one->name, log->a),
 				   GATE_FAILED, log);
 	}
+	/* What the estimate is without, a gate must not pass over. */
+	for (size_t i = 0; i < pair->n_configs; i++) {
+		const char *config = pair->config[i];
+
+		why = left_out(c, 0, metric, config, log->a);
+		why = why ? why : left_out(c, pair->side, metric, config, log->a);
+		if (why)
+			gate_log_add(log, g->text, where(c, pair->side, config, log->a),
+				     GATE_UNJUDGED, "%s", why);
+	}
 	for (size_t i = 0; i < pair->n_alone[0]; i++)
 		gate_log_add(log, g->text, where(c, pair->side, pair->alone[0][i].config, log->a),
 			     GATE_UNJUDGED, "only the baseline has it");
@@ -92,18 +122,31 @@ static void check_value(const struct comparison *c, const struct gate *g,
 			     gate_value(g->key, g->limit, NAN, log->a));
 }
 
-static void check_values(const struct comparison *c, const struct gate *g, size_t metric,
-			 size_t side, bool is_any, struct gate_log *log)
+static void check_values(const struct comparison *c, const struct gate *g,
+			 const struct matched_pair *pair, size_t metric, bool is_any,
+			 struct gate_log *log)
 {
+	const size_t side = pair->side, n_configs = pair->n_configs + pair->n_alone[1];
 	struct compare_values *v;
 	size_t n = compare_values(c, metric, side, log->a, &v);
 
-	if (!n)
-		gate_log_add(log, g->text, where(c, side, NULL, log->a), GATE_UNJUDGED,
-			     "no run that counts has it");
+	if (!n) {
+		gate_log_add(log, g->text, where(c, side, NULL, log->a), GATE_UNJUDGED, "%s",
+			     left_out(c, side, metric, NULL, log->a));
+		return;
+	}
 	for (size_t i = 0; i < n; i++)
-		check_value(c, g, &v[i], where(c, side, n > 1 ? v[i].config : NULL, log->a), is_any,
-			    log);
+		check_value(c, g, &v[i], where(c, side, n > 1 || n_configs > 1 ? v[i].config : NULL,
+					       log->a), is_any, log);
+	for (size_t i = 0; i < n_configs; i++) {
+		const char *config = i < pair->n_configs ? pair->config[i]
+				     : pair->alone[1][i - pair->n_configs].config;
+		const char *why = left_out(c, side, metric, config, log->a);
+
+		if (why)
+			gate_log_add(log, g->text, where(c, side, config, log->a), GATE_UNJUDGED,
+				     "%s", why);
+	}
 }
 
 void compare_gate_check(const struct comparison *c, const struct gate *g, bool is_any,
@@ -117,7 +160,7 @@ void compare_gate_check(const struct comparison *c, const struct gate *g, bool i
 		if (g->is_relative)
 			check_change(c, g, &c->out.pair[i], metric, is_any, log);
 		else
-			check_values(c, g, metric, c->out.pair[i].side, is_any, log);
+			check_values(c, g, &c->out.pair[i], metric, is_any, log);
 }
 
 /* ---- failed requests ---- */

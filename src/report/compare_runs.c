@@ -79,6 +79,24 @@ enum schema_better compare_better(const char *key)
 									   : SCHEMA_NONE;
 }
 
+const char *compare_unit(const char *key)
+{
+	static const struct { const char *end, *unit; } ends[] = {
+		{ "requests_per_second", "requests/s" }, { "tokens_per_second", "tokens/s" },
+		{ "_time", "s" }, { "_latency", "s" }, { "_s", "s" }, { "_ms", "ms" },
+	};
+	const struct schema_field *f = schema_field_find(key);
+
+	if (f)
+		return f->unit;
+	if (strncmp(key, "percentiles.", 12) == 0 || strstr(key, "_percentiles."))
+		return "s";
+	for (size_t i = 0; i < sizeof(ends) / sizeof(*ends); i++)
+		if (str_ends(str_of(key), str_of(ends[i].end)))
+			return ends[i].unit;
+	return "";
+}
+
 /* What the work and its rate are: always part of the configuration, never what defines a side. */
 static bool is_workload(const char *key)
 {

@@ -10,6 +10,7 @@
 
 #include "base/fmt.h"
 #include "base/mem.h"
+#include "report/compare.h"
 #include "report/frame.h"
 #include "report/grid.h"
 #include "report/verdict.h"
@@ -21,20 +22,14 @@
 
 /* ---- reading ---- */
 
-static const char *unit_of(const char *key)
-{
-	const struct schema_field *field = schema_field_find(key);
-
-	return field ? field->unit : "";
-}
-
 /* What is written after the number, and what the number is multiplied by. */
 static int read_unit(struct gate *g, struct str unit, struct err *e)
 {
 	static const struct { const char *given, *unit; double factor; } also[] = {
 		{ "tok/s", "tokens/s", 1 }, { "req/s", "requests/s", 1 }, { "s", "ms", 1000 },
+		{ "ms", "s", 0.001 },
 	};
-	const char *own = unit_of(g->key);
+	const char *own = compare_unit(g->key);
 
 	if (!unit.n || str_is(unit, own))
 		return 0;
@@ -98,6 +93,61 @@ int gate_check_key(const char *key, struct err *e)
 		       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
 }
 
+static int check_value(const struct gate *g, struct err *e)
+{
+	return g->is_relative ? err_set(e, ERR_USAGE, "'%s': a change needs a baseline; profllm bench "
+					"compare BASELINE FILE --fail-if judges changes", g->text) : 0;
+}
+
+int gate_check_alone(const struct gate *g, struct err *e)
+{
+	if (check_value(g, e) < 0)
+		return -1;
+	return gate_check_key(g->key, e) < 0 ? err_wrap(e, "'%s'", g->text) : 0;
+}
+
+/* Dotted keys of all numbers below v, into names. */
+static void number_keys(const struct json_value *v, const char *before, const char ***names,
+			size_t *n, struct arena *a)
+{
+	for (size_t i = 0; i < v->count; i++) {
+		const char *key = arena_printf(a, "%s%.*s", before, (int)v->key[i].n, v->key[i].p);
+
+		if (v->item[i].kind == JSON_OBJECT) {
+			number_keys(&v->item[i], arena_printf(a, "%s.", key), names, n, a);
+			continue;
+		}
+		if (v->item[i].kind != JSON_INT && v->item[i].kind != JSON_REAL)
+			continue;
+		*names = mem_grow(*names, *n + 1, sizeof(**names));
+		(*names)[(*n)++] = key;
+	}
+}
+
+int gate_check_like(const struct gate *g, const struct json_value *example, const char *verb,
+		    struct err *e)
+{
+	const char **names = NULL, *near;
+	struct arena a = { 0 };
+	bool is_there = false;
+	size_t n = 0;
+
+	assert(example->kind == JSON_OBJECT);
+	if (check_value(g, e) < 0)
+		return -1;
+	number_keys(example, "", &names, &n, &a);
+	for (size_t i = 0; i < n; i++)
+		is_there |= strcmp(names[i], g->key) == 0;
+	near = is_there ? NULL : opt_nearest(str_of(g->key), names, n);
+	if (!is_there)
+		err_set(e, ERR_USAGE, "'%s': a result of %s has no number '%s'; %s%s%s", g->text, verb,
+			g->key, near ? "did you mean '" : "expected one such as ", near ? near :
+			names[0], near ? "'?" : "");
+	free(names);
+	arena_release(&a);
+	return is_there ? 0 : -1;
+}
+
 bool gate_is_beyond(const struct gate *g, double v)
 {
 	switch (g->op) {
@@ -138,7 +188,7 @@ static const char *number_text(double v, double other, struct arena *a)
 
 const char *gate_value(const char *key, double v, double limit, struct arena *a)
 {
-	const char *unit = unit_of(key);
+	const char *unit = compare_unit(key);
 
 	return arena_printf(a, "%s%s%s", number_text(v, limit, a), *unit ? " " : "", unit);
 }
@@ -223,7 +273,7 @@ static void judge_one(const struct gate *g, const struct json_value *record, con
 /* True for a condition that says itself how many requests may fail. */
 static bool is_on_failures(const struct gate *g)
 {
-	return strcmp(g->key, "failed") == 0;
+	return strcmp(g->key, "failed") == 0 || strcmp(g->key, "profllm.failed") == 0;
 }
 
 static void judge_failures(const struct json_value *record, const char *where,
@@ -232,7 +282,9 @@ static void judge_failures(const struct json_value *record, const char *where,
 	double failed = 0, completed = 0, percent;
 
 	frame_number(frame_value(record, STR("completed")), &completed);
-	if (!frame_number(frame_value(record, STR("failed")), &failed) || !(failed > 0))
+	if (!frame_number(frame_value(record, STR("failed")), &failed))
+		frame_number(frame_value(record, STR("profllm.failed")), &failed); /* pooling */
+	if (!(failed > 0))
 		return;
 	percent = 100 * failed / (failed + completed);
 	if (percent > GATE_FAILED_PERCENT_MAX)

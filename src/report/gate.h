@@ -43,6 +43,14 @@ struct gate {
 int gate_parse(struct gate *g, struct str text, struct arena *a, struct err *e);
 /* ERR_USAGE: no result has such a number; with the nearest name. */
 int gate_check_key(const char *key, struct err *e);
+/*
+ * A condition on one result, without a baseline. ERR_USAGE: it is on a change, or on what is no
+ * number there; a sentence that begins with the condition in quotes.
+ */
+int gate_check_alone(const struct gate *g, struct err *e);
+/* Likewise, of results with the keys of this one. verb: "bench latency". */
+int gate_check_like(const struct gate *g, const struct json_value *example, const char *verb,
+		    struct err *e);
 bool gate_is_beyond(const struct gate *g, double v);
 
 /* ---- what came of them ---- */
@@ -98,11 +106,11 @@ struct gate_opts {
 	const char *junit, *summary; /* FILE; NULL: none */
 };
 
-#define GATE_ROW_FAIL_IF(type, m, heading)                                                      \
+#define GATE_ROW_FAIL_IF(type, m, heading, example)                                             \
 	OPT(type, m.fail_if, "fail-if", .group = (heading), .arg = "CONDITION",                \
 	    .flags = OPT_OURS | OPT_MANY | OPT_EACH, .words = "threshold thresholds gate",      \
-	    .help = "exit with 3 when the result meets this condition, such as "               \
-		    "'p99_ttft_ms>200' or 'output_throughput<1000'; may be repeated")
+	    .help = "exit with 3 when the result meets this condition, such as '" example      \
+		    "'; may be repeated")
 #define GATE_ROWS(type, m, heading, f)                                                          \
 	OPT(type, m.allow_unjudged, "allow-unjudged", .group = (heading), .flags = (f),         \
 	    .help = "a condition that cannot be judged does not fail the gate"),               \

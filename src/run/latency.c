@@ -298,13 +298,12 @@ static int save_pytorch(const struct latency *l, const struct latency_facts *fac
 	return rc;
 }
 
-static int save(const struct latency *l, const struct latency_facts *facts,
-		const struct offline_told *told, struct err *e)
+static void put_result(const struct latency *l, const struct latency_facts *facts,
+		       const struct offline_told *told, struct buf *text)
 {
-	struct buf ours = { 0 }, text = { 0 };
+	struct buf ours = { 0 };
 	struct json_writer w = json_writer(&ours);
 	struct latency_config config = { .model = l->engine->model, .seed = l->engine->seed };
-	int rc;
 
 	json_begin_object(&w);
 	offline_told(&w, told);
@@ -315,11 +314,36 @@ static int save(const struct latency *l, const struct latency_facts *facts,
 	offline_told_args(&w, l->engine);
 	json_end_object(&w);
 	config.ours = buf_str(&ours);
-	latency_json(&l->runs, facts, &config, &text);
-	rc = report_save(l->o->output_json, buf_str(&text), false, e);
+	latency_json(&l->runs, facts, &config, text);
 	buf_release(&ours);
-	buf_release(&text);
-	return rc < 0 ? err_wrap(e, "--output-json") : save_pytorch(l, facts, e);
+}
+
+void latency_example(const struct latency_opts *o, struct buf *out)
+{
+	const double s[LATENCY_JUDGE_MIN] = { 1, 1, 1, 1, 1, 1 };
+	const size_t n = o->num_iters < 1 ? 1 :
+			 o->num_iters > LATENCY_JUDGE_MIN ? LATENCY_JUDGE_MIN : (size_t)o->num_iters;
+	struct latency_runs runs = {
+		.latency_s = s, .n = n, .wanted = n, .batch_size = 1, .input_len = 1,
+		.output_len = 1, .sequences = 1,
+	};
+	struct buf ours = { 0 };
+	struct latency_config config = { .model = "" };
+	struct latency_facts facts;
+
+	offline_told_example("latency", &ours);
+	config.ours = buf_str(&ours);
+	latency_facts(&runs, &facts);
+	latency_json(&runs, &facts, &config, out);
+	buf_release(&ours);
+}
+
+static int save(const struct latency *l, const struct latency_facts *facts, struct str json,
+		struct err *e)
+{
+	if (report_save(l->o->output_json, json, false, e) < 0)
+		return err_wrap(e, "--output-json");
+	return save_pytorch(l, facts, e);
 }
 
 /* Of what was measured, however the run ended. */
@@ -331,6 +355,7 @@ static int report(struct latency *l, struct err *e)
 	};
 	struct latency_facts facts;
 	struct buf text = { 0 };
+	int rc;
 
 	latency_facts(&l->runs, &facts);
 	latency_terminal(&facts, &text);
@@ -338,8 +363,12 @@ static int report(struct latency *l, struct err *e)
 	buf_add_char(&text, '\n');
 	latency_terminal_ours(&l->runs, &facts, &text);
 	offline_say(l->hooks, &text);
+	put_result(l, &facts, &told, &text);
+	if (l->hooks->result)
+		l->hooks->result(l->hooks->self, buf_str(&text));
+	rc = l->o->output_json ? save(l, &facts, buf_str(&text), e) : 0;
 	buf_release(&text);
-	return l->o->output_json ? save(l, &facts, &told, e) : 0;
+	return rc;
 }
 
 static int run_all(struct latency *l, struct err *e)

@@ -10,6 +10,7 @@
  */
 #pragma once
 #include "data/workload.h"
+#include "report/gate.h"
 #include "run/offline.h"
 #include "run/offline_opts.h"
 
@@ -22,6 +23,7 @@ struct latency_opts {
 	bool profile;
 	const char *output_json;     /* NULL: no file */
 	bool disable_detokenize;
+	struct gate_opts gate;
 };
 extern const struct opt_set latency_opt_set;
 extern const struct offline_verb latency_verb;
@@ -35,6 +37,8 @@ int latency_prompts(const struct latency_opts *o, int64_t seed, int64_t vocabula
 /* What would be run, lines for --dry-run. */
 void latency_plan(const struct latency_opts *o, const struct offline_engine *engine,
 		  struct buf *out);
+/* A result as these options give it, of made-up values: which keys it has. */
+void latency_example(const struct latency_opts *o, struct buf *out);
 /*
  * Runs it, says it through hooks->line, and writes --output-json. When cancelled, what was
  * measured is reported before ERR_CANCELLED is returned.

@@ -33,6 +33,8 @@ static const struct opt rows[] = {
 	L(disable_detokenize, "disable-detokenize", .group = RUN,
 	  .help = "answers stay token ids: turning them into text is not in the latency"),
 	OFFLINE_ROWS(offline_backends, OPT_OURS),
+	GATE_ROW_FAIL_IF(struct latency_opts, gate, OFFLINE_GROUP_OURS, "avg_latency>2"),
+	GATE_ROWS(struct latency_opts, gate, OFFLINE_GROUP_OURS, OPT_OURS),
 };
 
 static const struct latency_opts defaults = {

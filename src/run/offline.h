@@ -34,6 +34,8 @@ struct offline_hooks {
 	void (*warn)(void *self, const char *text);
 	/* what: "Loading the engine", "Warmup iterations", ...; total 0: unknown. */
 	void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
+	/* What --output-json would hold, of what was measured; latency and throughput. */
+	void (*result)(void *self, struct str json);
 	const atomic_bool *cancel; /* set: calls end with ERR_CANCELLED */
 };
 

@@ -166,6 +166,20 @@ void offline_told_args(struct json_writer *w, const struct offline_engine *engin
 	json_end_array(w);
 }
 
+void offline_told_example(const char *command, struct buf *out)
+{
+	const struct offline_loaded loaded = {
+		.spawn_s = 1, .load_s = 1, .ready_s = 1, .compilation_s = 1,
+		.encoder_compilation_s = 1,
+	};
+	const struct offline_told told = { .command = command, .loaded = &loaded };
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	offline_told(&w, &told);
+	json_end_object(&w);
+}
+
 void offline_say(const struct offline_hooks *hooks, struct buf *text)
 {
 	struct str rest = buf_str(text);

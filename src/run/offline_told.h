@@ -25,5 +25,7 @@ void offline_told(struct json_writer *w, const struct offline_told *t);
 void offline_told_line(struct buf *out, const struct offline_told *t);
 /* The member "engine_args": the engine's arguments, secrets redacted. */
 void offline_told_args(struct json_writer *w, const struct offline_engine *engine);
+/* The same object of a made-up engine: which keys there are. */
+void offline_told_example(const char *command, struct buf *out);
 /* Hands text to hooks->line, line by line, and empties it. */
 void offline_say(const struct offline_hooks *hooks, struct buf *text);

@@ -412,6 +412,14 @@ static const struct { const char *name; enum serve_metric bit; } metric_names[] 
 };
 #define METRIC_NAMES (sizeof(metric_names) / sizeof(*metric_names))
 
+unsigned serve_metric_bit(struct str name)
+{
+	for (size_t i = 0; i < METRIC_NAMES; i++)
+		if (str_is(name, metric_names[i].name))
+			return metric_names[i].bit;
+	return 0;
+}
+
 static int unknown_metric(const struct check *c, struct str name)
 {
 	const char *names[METRIC_NAMES], *near;
@@ -454,13 +462,10 @@ static int select_metrics(const struct check *c)
 	c->d->metrics = 0;
 	while (rest.n) {
 		struct str name = str_trim(str_cut(&rest, ','));
-		size_t i = 0;
+		unsigned bit = serve_metric_bit(name);
 
-		while (i < METRIC_NAMES && !str_is(name, metric_names[i].name))
-			i++;
-		if (i < METRIC_NAMES)
-			c->d->metrics |= metric_names[i].bit;
-		else if (name.n)
+		c->d->metrics |= bit;
+		if (name.n && !bit)
 			return unknown_metric(c, name);
 	}
 	if (is_chosen)

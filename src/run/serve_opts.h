@@ -166,6 +166,8 @@ enum serve_metric {
 	SERVE_TTFT = 1, SERVE_TPOT = 2, SERVE_ITL = 4, SERVE_E2EL = 8,
 	SERVE_QUEUE_TIME = 16, SERVE_E2EL_WITH_QUEUE = 32,
 };
+/* "ttft" as --percentile-metrics has it; 0: there is no such metric. */
+unsigned serve_metric_bit(struct str name);
 
 /* --compat: what is not the default but upstream does, or has done. */
 enum serve_compat {

@@ -8,6 +8,7 @@
  * the kernel's page cache stays there, unless --drop-page-cache gives the model's files back.
  */
 #pragma once
+#include "report/gate.h"
 #include "report/startup.h"
 #include "run/offline.h"
 #include "run/offline_opts.h"
@@ -17,6 +18,7 @@ struct startup_opts {
 	int64_t num_iters_cold, num_iters_warmup, num_iters_warm;
 	const char *output_json;     /* NULL: none */
 	bool drop_page_cache;
+	struct gate_opts gate;
 };
 extern const struct opt_set startup_opt_set;
 extern const struct offline_verb startup_verb;
@@ -41,6 +43,11 @@ int startup_run(const struct startup_opts *o, const struct offline_engine *engin
 		const struct offline_hooks *hooks, struct startup_result *out, struct err *e);
 void startup_result_release(struct startup_result *r);
 
+/* A result as these options give it, of made-up values: which keys it has. */
+void startup_example(const struct startup_opts *o, struct buf *out);
+/* What --output-json holds. */
+void startup_result_json(const struct startup_opts *o, const struct offline_engine *engine,
+			 const struct startup_result *r, struct buf *out);
 /* The files: --output-json and, where they are wanted, PyTorch's, one for each metric. */
 int startup_save(const struct startup_opts *o, const struct offline_engine *engine,
 		 const struct startup_result *r, struct err *e);

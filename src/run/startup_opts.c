@@ -19,6 +19,8 @@ static const struct opt rows[] = {
 	    .flags = OPT_OURS,
 	    .help = "before each cold start, take the model's files out of the kernel's page cache"),
 	OFFLINE_ROWS(offline_backends, OPT_OURS),
+	GATE_ROW_FAIL_IF(struct startup_opts, gate, OFFLINE_GROUP_OURS, "avg_cold_startup_time>60"),
+	GATE_ROWS(struct startup_opts, gate, OFFLINE_GROUP_OURS, OPT_OURS),
 };
 
 static const struct startup_opts defaults = {

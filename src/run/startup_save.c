@@ -51,18 +51,45 @@ static int save_metrics(const struct startup_opts *o, const struct offline_engin
 	return rc;
 }
 
+void startup_result_json(const struct startup_opts *o, const struct offline_engine *engine,
+			 const struct startup_result *r, struct buf *out)
+{
+	struct buf ours = { 0 };
+
+	put_ours(o, engine, r, &ours);
+	startup_json(&r->runs, buf_str(&ours), out);
+	buf_release(&ours);
+}
+
+void startup_example(const struct startup_opts *o, struct buf *out)
+{
+	struct startup_iteration one = {
+		.startup_s = 1, .compilation_s = 1, .encoder_compilation_s = 1, .spawn_s = 1,
+		.ready_s = 1, .dropped_bytes = -1, .left_bytes = -1,
+	};
+	const int64_t n[] = { o->num_iters_cold, o->num_iters_warmup, o->num_iters_warm };
+	struct startup_runs runs = { 0 };
+	struct buf ours = { 0 };
+
+	for (size_t i = 0; i < STARTUP_SIDES; i++) {
+		runs.side[i].v = &one;
+		runs.side[i].n = runs.side[i].wanted = n[i] > 0;
+	}
+	offline_told_example("startup", &ours);
+	startup_json(&runs, buf_str(&ours), out);
+	buf_release(&ours);
+}
+
 int startup_save(const struct startup_opts *o, const struct offline_engine *engine,
 		 const struct startup_result *r, struct err *e)
 {
-	struct buf ours = { 0 }, json = { 0 };
+	struct buf json = { 0 };
 	int rc;
 
 	if (!o->output_json)
 		return 0;
-	put_ours(o, engine, r, &ours);
-	startup_json(&r->runs, buf_str(&ours), &json);
+	startup_result_json(o, engine, r, &json);
 	rc = report_save(o->output_json, buf_str(&json), false, e);
-	buf_release(&ours);
 	buf_release(&json);
 	return rc < 0 ? -1 : save_metrics(o, engine, r, e);
 }

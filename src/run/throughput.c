@@ -332,13 +332,12 @@ static void put_requests(struct json_writer *w, const struct job *s)
 	json_end_array(w);
 }
 
-static int save(const struct job *s, const struct throughput_facts *facts,
-		const struct offline_told *told, struct err *e)
+static void put_result(const struct job *s, const struct throughput_facts *facts,
+		       const struct offline_told *told, struct buf *text)
 {
-	struct buf ours = { 0 }, text = { 0 };
+	struct buf ours = { 0 };
 	struct json_writer w = json_writer(&ours);
 	struct throughput_config config = { .model = s->engine->model };
-	int rc;
 
 	json_begin_object(&w);
 	offline_told(&w, told);
@@ -346,11 +345,36 @@ static int save(const struct job *s, const struct throughput_facts *facts,
 	put_requests(&w, s);
 	json_end_object(&w);
 	config.ours = buf_str(&ours);
-	throughput_json(&s->runs, facts, &config, &text);
-	rc = report_save(s->o->output_json, buf_str(&text), false, e);
+	throughput_json(&s->runs, facts, &config, text);
 	buf_release(&ours);
-	buf_release(&text);
-	return rc < 0 ? err_wrap(e, "--output-json") : save_pytorch(s, facts, e);
+}
+
+void throughput_example(const struct throughput_opts *o, struct buf *out)
+{
+	const double s[] = { 1, 1 };
+	struct throughput_runs runs = {
+		.elapsed_s = s, .n_runs = o->num_runs > 1 ? 2 : 1, .n = 1, .finished = 1,
+		.sequences = 1, .has_counts = true, .prompt_tokens = 1, .output_tokens = 1,
+		.requested_prompt_tokens = 1, .requested_output_tokens = 1, .e2el_s = s,
+		.n_e2el = 1, .backend = "",
+	};
+	struct buf ours = { 0 };
+	struct throughput_config config = { .model = "" };
+	struct throughput_facts facts;
+
+	offline_told_example("throughput", &ours);
+	config.ours = buf_str(&ours);
+	throughput_facts(&runs, &facts);
+	throughput_json(&runs, &facts, &config, out);
+	buf_release(&ours);
+}
+
+static int save(const struct job *s, const struct throughput_facts *facts, struct str json,
+		struct err *e)
+{
+	if (report_save(s->o->output_json, json, false, e) < 0)
+		return err_wrap(e, "--output-json");
+	return save_pytorch(s, facts, e);
 }
 
 static int report(struct job *s, struct err *e)
@@ -361,6 +385,7 @@ static int report(struct job *s, struct err *e)
 	};
 	struct throughput_facts facts;
 	struct buf text = { 0 };
+	int rc;
 
 	reuse_told(&s->requests.w, &s->o->data.set, &s->reuse);
 	throughput_facts(&s->runs, &facts);
@@ -370,8 +395,12 @@ static int report(struct job *s, struct err *e)
 	throughput_terminal_ours(&s->runs, &facts, &text);
 	report_reuse_rows(&s->reuse, &text);
 	offline_say(s->hooks, &text);
+	put_result(s, &facts, &told, &text);
+	if (s->hooks->result)
+		s->hooks->result(s->hooks->self, buf_str(&text));
+	rc = s->o->output_json ? save(s, &facts, buf_str(&text), e) : 0;
 	buf_release(&text);
-	return s->o->output_json ? save(s, &facts, &told, e) : 0;
+	return rc;
 }
 
 static int run_all(struct job *s, struct err *e)

@@ -9,6 +9,7 @@
  * force.
  */
 #pragma once
+#include "report/gate.h"
 #include "run/offline_data.h"
 #include "run/offline_opts.h"
 
@@ -30,6 +31,7 @@ struct throughput_opts {
 	int64_t num_runs;
 	const char *dump_workload;   /* NULL: no file */
 	const char *chat_prefix, *chat_suffix; /* as typed; NULL: not given */
+	struct gate_opts gate;
 };
 extern const struct opt_set throughput_opt_set;
 extern const struct offline_verb throughput_verb;
@@ -59,6 +61,8 @@ struct throughput_plan {
 int throughput_check(struct throughput_opts *o, const struct opt_result *given,
 		     const struct offline_engine *engine, struct throughput_plan *out,
 		     struct buf *notes, struct err *e);
+/* A result as these options give it, of made-up values: which keys it has. */
+void throughput_example(const struct throughput_opts *o, struct buf *out);
 /*
  * Runs it, says it through hooks->line, and writes --output-json. With --dry-run the requests are
  * drawn and described, and nothing is started.

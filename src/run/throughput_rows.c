@@ -123,6 +123,8 @@ static const struct opt rows[] = {
 	T(dump_workload, "dump-workload", .group = RUN, .flags = OPT_OURS, .arg = "FILE",
 	  .help = "write the requests to a file, one JSON object a line"),
 	OFFLINE_ROWS(offline_backends, 0),
+	GATE_ROW_FAIL_IF(struct throughput_opts, gate, OFFLINE_GROUP_OURS, "tokens_per_second<1000"),
+	GATE_ROWS(struct throughput_opts, gate, OFFLINE_GROUP_OURS, OPT_OURS),
 };
 
 static const struct throughput_opts defaults = {

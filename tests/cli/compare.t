@@ -229,6 +229,44 @@ status_is('a configuration that was not measured', 3,
 	qr/^NOT JUDGED: p99_ttft_ms>\+5% in one at max_concurrency=16: only the baseline has it$/m,
 	'two', 'one', @gate);
 
+# ---- gates on runs that are INVALID ----
+
+sub doubted {
+	my (@spoils) = @_;
+	my $reason = { level => 'INVALID', code => 'shared_reads', text => 'Late reads.', spoils => \@spoils };
+
+	return { verdict => 'INVALID', reasons => [$reason], verdicts => { map { $_ => 'INVALID' } @spoils } };
+}
+my @latencies = qw(ttft tpot itl e2el);
+runs('late', map { result(1000, $_, profllm => doubted(@latencies)) } 0 .. 4);
+runs('half', (map { result(1001, $_) } 0 .. 4),
+	map { result(400, $_, max_concurrency => 16, profllm => doubted(@latencies)) } 0 .. 4);
+my $late = qr/NOT JUDGED: p99_ttft_ms>\+5%: it is INVALID in every run of late/;
+for my $sides (['base', 'late'], ['late', 'base']) {
+	status_is("INVALID: @$sides", 3, qr/^$late.*\nfailed: 1 condition could not be judged/, @$sides, @gate);
+	status_is("INVALID: @$sides, allowed", 0, qr/^$late.*\npassed: 0 conditions, 1 could not be judged$/m,
+		@$sides, '--allow-unjudged', @gate);
+}
+status_is('INVALID, and estimates decide', 3, qr/^$late/, 'base', 'late', '--fail-if-any', @gate);
+status_is('INVALID, by value', 3,
+	qr/^NOT JUDGED: p99_ttft_ms>500: it is INVALID in every run of late that has it$/m,
+	'base', 'late', '--fail-if', 'p99_ttft_ms>500');
+status_is('INVALID, counted on purpose', 0, qr/^passed: 1 condition$/m, 'base', 'late',
+	'--include-invalid', @gate);
+status_is('INVALID, but not this metric', 0, qr/^passed: 1 condition$/m, 'base', 'late', '--fail-if',
+	'output_throughput<-5%');
+status_is('one of two further sides is INVALID', 3,
+	qr/^FAILED: p99_ttft_ms rose by .* in slow
+NOT JUDGED: p99_ttft_ms>\+5% in late: .*
+failed: 1 of 2 checks of 1 condition, 1 could not be judged/m, 'base', 'slow', 'late', @gate);
+# The other configuration passes and must not speak for this one, which is 2.3 times as slow.
+my $hidden = qr/^NOT JUDGED: p99_ttft_ms>\S+ in half at max_concurrency=16: it is INVALID in every run of half/m;
+status_is('INVALID in one configuration', 3, $hidden, 'two', 'half', @gate);
+status_is('INVALID in one, by value', 3, $hidden, 'two', 'half', '--fail-if', 'p99_ttft_ms>120');
+status_is('INVALID in one, allowed', 0, $hidden, 'two', 'half', '--allow-unjudged', @gate);
+status_is('INVALID in one, counted', 3, qr/^FAILED: p99_ttft_ms rose by/, 'two', 'half',
+	'--include-invalid', @gate);
+
 side('broken', 1e308, 5);
 my $wide = status_is('numbers of a broken file', 0, undef, 'base', 'broken')->{out};
 like($wide, qr/^output_throughput +1000\.00 +9\.99996e\+307 /m, 'numbers of a broken file: short');
