@@ -190,11 +190,6 @@ static void on_warn(void *self, const char *text)
 		b->hooks->warn(b->hooks->self, text);
 }
 
-static bool is_cancelled(const struct ab_hooks *hooks)
-{
-	return hooks->cancel && atomic_load(hooks->cancel);
-}
-
 /* A few times a second while load runs. */
 static void on_progress(void *self, enum point_stage stage, uint64_t done, uint64_t total,
 			const struct load_progress *load)
@@ -202,7 +197,8 @@ static void on_progress(void *self, enum point_stage stage, uint64_t done, uint6
 	struct block *b = self;
 
 	(void)stage, (void)done, (void)total, (void)load;
-	if (is_cancelled(b->hooks) || !ab_servers_are_alive(&b->ab->servers))
+	if ((b->hooks->cancel && atomic_load(b->hooks->cancel)) ||
+	    !ab_servers_are_alive(&b->ab->servers))
 		atomic_store(&b->stop, true);
 }
 
@@ -301,9 +297,7 @@ static int run_block(struct ab *ab, const struct ab_hooks *hooks, unsigned side,
 	int rc;
 
 	*b = (struct block){ .ab = ab, .hooks = hooks, .opts = &w.o, .derived = &derived,
-			     .skipped = ab->skipped, .side = side, .pair = pair,
-			     /* A short block has no progress in which to ask. */
-			     .stop = is_cancelled(hooks) };
+			     .skipped = ab->skipped, .side = side, .pair = pair };
 	rc = block_options(ab, side, &w, &derived, e);
 	if (rc == 0)
 		rc = run_point(&w.o, &derived, &run, &point, e);

@@ -155,7 +155,7 @@ sub is_free {
 }
 is_free('servers of our own');
 
-# Blocks of a few milliseconds: the signal comes between what looks for it while load runs.
+# Blocks of a few milliseconds: shorter than the progress in which a signal is seen.
 for my $signal (qw(INT TERM)) {
 	my $begun = begun('Pair 1 ', qw(--max-concurrency 20 --num-prompts 20 --until-decided --fail-if worse
 		--output-json cut.json));
