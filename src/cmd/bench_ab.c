@@ -60,7 +60,7 @@ static const struct opt rows[] = {
 	A(block, "block-seconds", .arg = "SECONDS", .max = 86400,
 	  .help = "length of a block; 0: the longest of 10 s, 10 end-to-end times and the time for "
 		  "100 requests"),
-	A(fail_if, "fail-if", .choices = gates,
+	A(fail_if, "fail-if", .arg = "VERDICT", .choices = gates,
 	  .help = "exit with 3 when a metric that decides is worse, unless it is certain that the "
 		  "change is below the minimum effect, and when that cannot be judged"),
 	A(allow_unjudged, "allow-unjudged",
@@ -134,7 +134,21 @@ static int add_metric(struct talk *t, const char *name, bool is_judged, struct e
 	return 0;
 }
 
-static int prepare_servers(struct talk *t, struct err *e)
+/* But for slashes at the end. */
+static bool is_one_server(const char *a, const char *b)
+{
+	size_t n = strlen(a), m = strlen(b);
+
+	while (n && a[n - 1] == '/')
+		n--;
+	while (m && b[m - 1] == '/')
+		m--;
+	return n == m && memcmp(a, b, n) == 0;
+}
+
+static const char *const of_ours[] = { "server-ready-timeout", "server-grace", "server-logs" };
+
+static int prepare_servers(struct talk *t, const struct opt_result *words, struct err *e)
 {
 	const struct bench_ab_opts *o = t->o;
 	const struct opt_list *given = o->serve_cmd.n ? &o->serve_cmd : &o->base_url;
@@ -148,9 +162,13 @@ static int prepare_servers(struct talk *t, struct err *e)
 			       "first, then %s again with the other one", is_ours ? "--serve-cmd" : "--base-url",
 			       given->n, is_ours ? "command" : "URL",
 			       is_ours ? "--serve-cmd" : "--base-url");
-	if (!is_ours && strcmp(given->v[0], given->v[1]) == 0)
+	if (!is_ours && is_one_server(given->v[0], given->v[1]))
 		return err_set(e, ERR_USAGE, "--base-url: both servers are %s; a server cannot be "
 			       "compared with itself", given->v[0]);
+	for (size_t i = 0; !is_ours && i < sizeof(of_ours) / sizeof(*of_ours); i++)
+		if (opt_given(&set, words, of_ours[i]))
+			return err_set(e, ERR_USAGE, "--%s is about servers that are started; give "
+				       "--serve-cmd twice, or remove it", of_ours[i]);
 	for (unsigned side = 0; side < 2; side++)
 		*(is_ours ? &t->run.serve.cmd[side] : &t->run.url[side]) = given->v[side];
 	t->run.serve.ready_timeout_s = o->server_ready_timeout;
@@ -159,12 +177,15 @@ static int prepare_servers(struct talk *t, struct err *e)
 	return 0;
 }
 
-static int prepare(struct talk *t, const struct opt_rest *rest, struct err *e)
+static int prepare(struct talk *t, const struct opt_result *words, struct err *e)
 {
 	const struct bench_ab_opts *o = t->o;
 
-	if (prepare_servers(t, e) < 0)
+	if (prepare_servers(t, words, e) < 0)
 		return -1;
+	if (o->until_decided && opt_given(&set, words, "max-minutes"))
+		return err_set(e, ERR_USAGE, "--until-decided means no time limit, and --max-minutes is "
+			       "one; remove one of the two");
 	if (o->allow_unjudged && !o->fail_if)
 		return err_set(e, ERR_USAGE, "--allow-unjudged says what --fail-if lets pass; give "
 			       "--fail-if, too");
@@ -176,8 +197,8 @@ static int prepare(struct talk *t, const struct opt_rest *rest, struct err *e)
 	for (size_t i = 0; i < SHOWN; i++)
 		if (add_metric(t, shown[i], false, e) < 0)
 			return -1;
-	t->run.argc = (int)rest->n;
-	t->run.argv = rest->v;
+	t->run.argc = (int)words->rest.n;
+	t->run.argv = words->rest.v;
 	t->run.metric = t->metric;
 	t->run.block_s = o->block;
 	t->run.paired.alpha = PAIRED_ALPHA;
@@ -326,6 +347,11 @@ static void add_verdict(const struct talk *t, const struct ab *ab, const char *n
 		buf_printf(out, "%s has no value. %s", name, ab->invalid);
 		break;
 	default:
+		if (!r->pairs) {
+			buf_printf(out, "Undecided: the run ended before the first pair that counts, so "
+				   "nothing is known about %s.", name);
+			break;
+		}
 		buf_printf(out, "Undecided: %s changes by %+.1f %% so far (", name, 100 * r->change);
 		add_interval(out, r);
 		buf_add_text(out, ")");
@@ -570,7 +596,7 @@ int cmd_bench_ab(int argc, char **argv)
 
 	if (status != CLI_CONTINUE)
 		return status;
-	if (prepare(&talk, &cli.result.rest, &cli.err) == 0) {
+	if (prepare(&talk, &cli.result, &cli.err) == 0) {
 		cli_flush_notes(&cli);
 		cli_catch_signals();
 		rc = ab_run(&talk.run, &hooks, &ab, &cli.err);
@@ -583,8 +609,8 @@ int cmd_bench_ab(int argc, char **argv)
 				if (save(&talk, &ab, &unsaved) < 0 && rc == 0)
 					cli.err = unsaved;
 			}
-		} else {
-			status = ab.is_interrupted ? EXIT_INTERRUPTED : 0;
+		} else if (ab.is_interrupted) {
+			err_set(&cli.err, ERR_CANCELLED, "interrupted before a pair was measured");
 		}
 		ab_release(&ab);
 	}

@@ -326,7 +326,8 @@ void paired_result(const struct paired *p, size_t metric, struct paired_result *
 	const struct paired_interval *x;
 
 	assert(metric < p->opts.n_metrics);
-	*out = (struct paired_result){ .verdict = PAIRED_NO_VALUES, .change = NAN, .low = -INFINITY,
+	*out = (struct paired_result){ .verdict = t->missing ? PAIRED_NO_VALUES : PAIRED_UNDECIDED,
+				       .change = NAN, .low = -INFINITY,
 				       .high = INFINITY, .level = 1 - alpha, .sd = NAN,
 				       .pairs = t->n, .missing = t->missing, .joined = 1,
 				       .correlation = track_correlation(t), .check_e = 1 };

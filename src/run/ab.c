@@ -209,7 +209,8 @@ static const char *const refused[] = {
 	"base-urls", "host", "port", "duration", "num-runs", "sweep-max-concurrency",
 	"sweep-request-rate", "multi-turn", "save-result", "append-result", "record", "dry-run",
 	"dump-workload", "plot-timeline", "plot-dataset-stats", "plot-load-pattern", "compare",
-	"fail-if", "junit", "summary", NULL
+	"fail-if", "junit", "summary", "strict", "slo", "find-max-rate", "find-max-concurrency",
+	"precision", "budget", "level-seconds", NULL
 };
 
 struct words { struct serve_opts o; struct opt_result given; struct arena arena; };
@@ -263,14 +264,18 @@ static int block_options(const struct ab *ab, unsigned side, struct words *w,
 	return serve_opts_check(&w->o, &w->given, &w->arena, derived, e);
 }
 
-/* Before servers are started: what a block would refuse only then. */
+/* Before servers are started or asked: what a block would refuse only then. */
 static int check_options(const struct ab *ab, struct err *e)
 {
-	struct serve_derived derived = { 0 };
-	struct words w;
-	int rc = block_options(ab, PAIRED_A, &w, &derived, e);
+	int rc = 0;
 
-	words_release(&w);
+	for (unsigned side = 0; side < 2 && rc == 0; side++) {
+		struct serve_derived derived = { 0 };
+		struct words w;
+
+		rc = block_options(ab, side, &w, &derived, e);
+		words_release(&w);
+	}
 	return rc;
 }
 
@@ -331,10 +336,14 @@ static int plan_first(struct ab *ab, const struct words *w, struct err *e)
 	ab->requests = is_closed ? (uint32_t)fmin(REQUESTS_MAX, FIRST_ROUNDS *
 						  (double)o->max_concurrency.v)
 				 : (uint32_t)fmin(REQUESTS_MAX, ceil(length_s * ab->rate));
-	if (opt_given(&serve_opt_set, &w->given, "num-prompts"))
-		ab->requests = (uint32_t)fmax(1, (double)o->num_prompts);
-	else if (ab->requests < REQUESTS_MIN)
+	if (opt_given(&serve_opt_set, &w->given, "num-prompts")) {
+		if (o->num_prompts < 1)
+			return err_set(e, ERR_USAGE, "--num-prompts: expected at least 1, got %lld",
+				       (long long)o->num_prompts);
+		ab->requests = (uint32_t)fmin(REQUESTS_MAX, (double)o->num_prompts);
+	} else if (ab->requests < REQUESTS_MIN) {
 		ab->requests = REQUESTS_MIN;
+	}
 	return 0;
 }
 
@@ -428,7 +437,7 @@ static int run_served(struct ab *ab, const struct words *w, const struct ab_hook
 	int rc = -1;
 
 	if (!ab->opts->serve.cmd[0])
-		return run_pairs(ab, w, hooks, e);
+		return check_options(ab, e) < 0 ? -1 : run_pairs(ab, w, hooks, e);
 	if (ab_servers_init(&ab->servers, &ab->opts->serve, &say, e) == 0) {
 		for (unsigned side = 0; side < 2; side++)
 			ab->url[side] = ab->started_url[side] =

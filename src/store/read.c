@@ -303,6 +303,10 @@ static int no_kind(const struct json_value *v, struct err *e)
 {
 	if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
 		return err_set(e, ERR_PARSE, "expected an object with a result, got another value");
+	if (str_is(json_text(json_get(v, "command"), STR("")), "bench ab"))
+		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is the answer of bench ab, which "
+			       "compares two servers and holds no run of either. Measure each server "
+			       "with `profllm bench serve --save-result`, and ingest those two files");
 	return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": expected a document of profllm run, or "
 		       "what bench serve, throughput, latency, startup, mm-processor or a sweep "
 		       "writes");

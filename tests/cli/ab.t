@@ -1,8 +1,9 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # bench ab: two simulators under the same load in turn. What is asserted holds on a busy machine: a
-# server whose steps are 10 % slower is never called better nor unchanged, equal ones never
-# different, and whatever decides did so on equal work.
+# server whose steps are a quarter quicker is never called worse nor unchanged, equal ones never
+# different, and whatever decides did so on equal work. How small a difference is found, and how
+# often wrongly, is shown by bench/ab and tests/unit/test_decide_paired.c.
 use strict;
 use warnings;
 use FindBin;
@@ -12,7 +13,7 @@ use Test::More;
 
 my @model = @{ $tiny{model} };
 my @lengths = qw(--random-input-len 16 --random-output-len 9 --temperature 0);
-my @steady = qw(--request-rate 20 --block-seconds 2 --min-effect 5); # long gaps: noise is a small share
+my @steady = qw(--request-rate 25 --block-seconds 1); # and long gaps: noise is a small share
 my @quick = qw(--request-rate 80 --block-seconds 0.5 --min-effect 5);
 
 # The metric of a document by its name.
@@ -24,24 +25,26 @@ sub ab {
 		@more], seconds => 400);
 }
 
-# ---- a slower server ----
+# ---- a quicker server, and a gate that passes ----
 
-my $quick = start_sim(qw(--ttft-ms 50 --itl-ms 100 --requests a.jsonl));
-my $slow = start_sim(qw(--ttft-ms 50 --itl-ms 110 --requests b.jsonl));
+my $slow = start_sim(qw(--ttft-ms 30 --itl-ms 40 --requests a.jsonl));
+my $quick = start_sim(qw(--ttft-ms 30 --itl-ms 30 --requests b.jsonl));
 
-my $run = ab([$quick->{url}, $slow->{url}], @steady, qw(--metric mean_tpot_ms --max-pairs 40
-	--output-json slow.json));
-check_run('slower', $run, { status => 0, out => ['Pair 0 warmed the servers up and is not counted *',
-	'Pair 1 (* first): mean_tpot_ms A *, B *', 'B is worse: mean_tpot_ms changes by +* %)*',
-	'mean_ttft_ms *'] });
-my $doc = json_of(slurp('slow.json'));
+my $run = ab([$slow->{url}, $quick->{url}], @steady, qw(--metric mean_tpot_ms --max-pairs 40
+	--fail-if worse --output-json quicker.json));
+check_run('quicker', $run, { status => 0, out => ['Pair 0 warmed the servers up and is not counted *',
+	'Pair 1 (* first): mean_tpot_ms A *, B *', 'B is better: mean_tpot_ms changes by -* %)*',
+	'mean_ttft_ms *', 'passed: mean_tpot_ms is not worse.'] });
+my $doc = json_of(slurp('quicker.json'));
 my $tpot = metric($doc, 'mean_tpot_ms');
-is($tpot->{verdict}, 'worse', 'slower: the verdict');
-ok($tpot->{low} > 0 && $tpot->{low} <= $tpot->{change} && $tpot->{change} <= $tpot->{high},
-	"slower: $tpot->{change} lies in its interval, above 0");
-is($doc->{ended_by}, 'decided', 'slower: it stopped by itself');
-is($tpot->{pairs}, @{ $doc->{pairs} } - 1, 'slower: all pairs count but the first');
-ok(!metric($doc, 'mean_ttft_ms')->{decides}, 'slower: another metric is shown and does not decide');
+is($tpot->{verdict}, 'better', 'quicker: the verdict');
+ok($tpot->{low} <= $tpot->{change} && $tpot->{change} <= $tpot->{high} && $tpot->{high} < 0,
+	"quicker: $tpot->{change} lies in its interval, below 0");
+is($doc->{ended_by}, 'decided', 'quicker: it stopped by itself');
+is($tpot->{pairs}, @{ $doc->{pairs} } - 1, 'quicker: all pairs count but the first');
+ok(!metric($doc, 'mean_ttft_ms')->{decides}, 'quicker: another metric is shown and does not decide');
+check_run('its document is no run', run(args => [qw(ingest --store sqlite:ab.db quicker.json)]), {
+	status => 1, out => ['invalid *quicker.json: * this is the answer of bench ab, *'] });
 
 # ---- the same work on both sides, other work in each pair ----
 
@@ -63,7 +66,7 @@ ok(keys %salt == $pairs || keys %salt == $pairs + 1,
 
 # ---- equal servers ----
 
-my $same = start_sim(qw(--ttft-ms 50 --itl-ms 100 --seed 2));
+my $same = start_sim(qw(--ttft-ms 30 --itl-ms 30 --seed 2));
 $run = ab([$quick->{url}, $same->{url}], @steady, qw(--metric mean_tpot_ms --min-effect 20
 	--max-pairs 40 --output-json same.json));
 check_run('equal', $run, { status => 0, out => ['No change above 20 %: mean_tpot_ms *'] });
@@ -83,20 +86,11 @@ is($doc->{pairs}[1]{A}{requests}, $doc->{pairs}[2]{B}{requests}, 'closed loop: a
 is($doc->{pairs}[1]{A}{requests}, $doc->{block_requests} - $doc->{block_requests_not_counted},
 	'closed loop: the first requests are not counted');
 
-# ---- Ctrl-C ----
+# ---- limits that end it early ----
 
-my $begun = begin(args => ['bench', 'ab', '--base-url', $quick->{url}, '--base-url', $same->{url}, @model,
-	@lengths, @quick, '--until-decided', '--output-json', 'cut.json'], seconds => 240);
-my $deadline = time + 150;
-until ((slurp($begun->{out_path}) // '') =~ /^Pair 1 /m || has_exited($begun->{pid}) ||
-	time > $deadline) {
-	select(undef, undef, undef, 0.05);
-}
-kill 'INT', $begun->{pid};
-$run = finish($begun);
-check_run('interrupted', $run, { status => 130, out => ['Undecided: mean_e2el_ms *',
-	'*ended by: interrupted.'] });
-is(json_of(slurp('cut.json'))->{ended_by}, 'interrupted', 'interrupted: the document says so');
+$run = ab([$quick->{url}, $same->{url}], @quick, qw(--max-minutes 0.001));
+check_run('no time for a pair', $run, { status => 0, out => ['Undecided: the run ended before the first '
+	. 'pair that counts, *', '0 pairs in *, ended by: time limit.'] });
 
 # ---- what cannot be compared ----
 
@@ -126,31 +120,63 @@ sub served {
 	return run(args => ['bench', 'ab', (map { ('--serve-cmd', $_) } @$commands), @model, @lengths,
 		@more], seconds => 400);
 }
-sub command { my ($port, @more) = @_; return "$program sim --port $port --ttft-ms 20 @more" }
+sub command { my ($port, @more) = @_; return "$program sim --port $port --ttft-ms 10 @more" }
 my ($one, $two) = (free_port(), free_port());
 
 mkdir 'logs';
-$run = served([command($one, '--itl-ms 20'), command($two, '--itl-ms 24 --seed 2')],
-	qw(--request-rate 40 --block-seconds 1 --metric mean_tpot_ms --max-pairs 60 --fail-if worse
-	--server-logs logs --output-json served.json));
+$run = served([command($one, '--itl-ms 30'), command($two, '--itl-ms 40 --seed 2')], @steady,
+	qw(--metric mean_tpot_ms --max-pairs 40 --fail-if worse --server-logs logs
+	--output-json served.json));
 check_run('servers of our own', $run, { status => 3, out => ['Starting server A.',
 	"Server A answers at http://localhost:$one after *", "Server B answers at *:$two after *",
 	'B is worse: mean_tpot_ms *', 'FAILED: mean_tpot_ms is worse by * %.'] });
 ok(-e 'logs/a.log' && -e 'logs/b.log', 'servers of our own: their logs are kept');
 $doc = json_of(slurp('served.json'));
-like($doc->{B_command}, qr/--itl-ms 24/, 'servers of our own: the document names the command');
-is(run(args => ['bench', 'serve', '--base-url', "http://127.0.0.1:$_", @model, '--num-prompts', 1,
-	'--ready-check-timeout-sec', 0])->{status}, 1, "nothing is left on port $_") for $one, $two;
+like($doc->{B_command}, qr/--itl-ms 40/, 'servers of our own: the document names the command');
+# begun(pattern, arguments...): servers of our own, up to a line on standard output.
+sub begun {
+	my ($line, @args) = @_;
+	my $begun = begin(args => ['bench', 'ab', (map { ('--serve-cmd', command($_, '--itl-ms 1')) } $one,
+		$two), @model, @lengths, qw(--metric p99_ttft_ms --min-effect 0.01), @args], seconds => 240);
+	my $deadline = time + 150;
 
-$begun = begin(args => ['bench', 'ab', '--serve-cmd', command($one, '--itl-ms 20'), '--serve-cmd',
-	command($two, '--itl-ms 20'), @model, @lengths,
-	qw(--request-rate 80 --block-seconds 0.5 --metric p99_ttft_ms --min-effect 0.01 --until-decided)],
-	seconds => 240);
-$deadline = time + 150;
-until ((slurp($begun->{out_path}) // '') =~ /^Pair 1 /m || has_exited($begun->{pid}) ||
-	time > $deadline) {
-	select(undef, undef, undef, 0.05);
+	until ((slurp($begun->{out_path}) // '') =~ /^$line/m || has_exited($begun->{pid}) ||
+		time > $deadline) {
+		select(undef, undef, undef, 0.02);
+	}
+	return $begun;
 }
+sub is_free {
+	my ($name) = @_;
+
+	is(run(args => ['bench', 'serve', '--base-url', "http://127.0.0.1:$_", @model,
+		qw(--num-prompts 1 --ready-check-timeout-sec 0)])->{status}, 1,
+		"$name: nothing is left on port $_") for $one, $two;
+}
+is_free('servers of our own');
+
+# Blocks of a few milliseconds: shorter than the progress in which a signal is seen.
+for my $signal (qw(INT TERM)) {
+	my $begun = begun('Pair 1 ', qw(--max-concurrency 20 --num-prompts 20 --until-decided --fail-if worse
+		--output-json cut.json));
+
+	kill $signal, $begun->{pid};
+	$run = finish($begun);
+	check_run("SIG$signal", $run, { status => 130, out => ['Undecided: p99_ttft_ms *',
+		'*ended by: interrupted.'], not_out => ['FAILED*', 'passed*'] });
+	$doc = json_of(slurp('cut.json'));
+	is($doc->{ended_by}, 'interrupted', "SIG$signal: the document says so");
+	cmp_ok(@{ $doc->{pairs} }, '>', 1, "SIG$signal: what was measured is kept");
+	is_free("SIG$signal");
+	unlink 'cut.json';
+}
+my $begun = begun('Starting server B', qw(--request-rate 20 --num-prompts 100000));
+kill 'INT', $begun->{pid};
+check_run('Ctrl-C before a pair', finish($begun), { status => 130,
+	err => 'profllm bench ab: interrupted before a pair was measured' });
+is_free('Ctrl-C before a pair');
+
+$begun = begun('Pair 1 ', qw(--request-rate 80 --block-seconds 0.5 --until-decided));
 # The files of /proc have no size. The keeper's command names the server's, too, behind its own.
 sub command_of {
 	open my $f, '<', "/proc/$_[0]/cmdline" or return '';
@@ -164,10 +190,8 @@ kill $victim ? ('KILL', $victim) : ('INT', $begun->{pid});
 $run = finish($begun);
 check_run('a server that dies', $run, { status => 1, err => '*server B (*): Server process * -9 *' });
 
-# ---- a gate that passes, and one that cannot judge ----
+# ---- a gate that cannot judge ----
 
-$run = ab([$slow->{url}, $quick->{url}], @steady, qw(--metric mean_tpot_ms --max-pairs 40 --fail-if worse));
-check_run('better', $run, { status => 0, out => ['B is better: *', 'passed: mean_tpot_ms is not worse.'] });
 my @short = (@quick, qw(--max-pairs 1 --fail-if worse));
 check_run('undecided', ab([$quick->{url}, $same->{url}], @short), { status => 3,
 	out => ['FAILED: whether mean_e2el_ms is worse cannot be judged (undecided).'] });
@@ -193,6 +217,18 @@ check_run('a value of bench serve, before servers start', served([command($one),
 for (
 	['one server', [$quick->{url}], [@quick], '*--base-url: expected two servers, got 1*'],
 	['the same server', [($quick->{url}) x 2], [@quick], '*a server cannot be compared with itself'],
+	['the same server, spelled otherwise', [$quick->{url}, "$quick->{url}/"], [@quick],
+		'*a server cannot be compared with itself'],
+	(map { ["no URL of $_->[0]", $_->[1], [@quick], "*--base-url: 'nope' has no scheme; *"] }
+		['A', ['nope', $quick->{url}]], ['B', [$quick->{url}, 'nope']]),
+	['no limit and a limit', [$quick->{url}, $same->{url}], [@quick, qw(--until-decided --max-minutes 5)],
+		'*--until-decided means no time limit, and --max-minutes is one; *'],
+	['logs of servers that run', [$quick->{url}, $same->{url}], [@quick, qw(--server-logs logs)],
+		'*--server-logs is about servers that are started; *'],
+	['no prompts', [$quick->{url}, $same->{url}], [@quick, qw(--num-prompts 0)],
+		'*--num-prompts: expected at least 1, got 0'],
+	['a search', [$quick->{url}, $same->{url}], [@quick, '--find-max-rate'],
+		'*--find-max-rate has no meaning in bench ab*'],
 	['no such metric', [$quick->{url}, $same->{url}], [@quick, '--metric', 'speed'],
 		'*--metric speed: expected output_throughput*'],
 	['a metric twice', [$quick->{url}, $same->{url}], [@quick, ('--metric', 'mean_tpot_ms') x 2],

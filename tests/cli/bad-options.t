@@ -17,6 +17,8 @@ use Test::More;
 my %verb = (
 	'bench serve' => [qw(bench serve --dry-run --tokenizer sim --model sim --num-prompts 1)],
 	'bench score' => [qw(bench score no.rec)],
+	'bench ab'    => [qw(bench ab --base-url http://127.0.0.1:1 --base-url http://127.0.0.1:2
+		--tokenizer sim --model sim --request-rate 1)],
 	'bench sweep serve'   => [qw(bench sweep serve --dry-run --serve-cmd vllm --bench-cmd vllm)],
 	'bench sweep startup' => [qw(bench sweep startup --dry-run)],
 	'sim'         => [qw(sim --port 0)],
@@ -314,6 +316,21 @@ my @rows = (
 		qw(junit summary)),
 	['score', 2, "--goodput: 'itl:5' is not ttft, tpot, e2el or session_duration, a colon and a " .
 		'number of milliseconds', qw(--goodput itl:5)],
+	# bench ab
+	['ab', 2, '--base-url: expected two servers, got 1; *', qw(--base-url http://127.0.0.1:3)],
+	['ab', 2, '--serve-cmd starts servers and --base-url names running ones; *', '--serve-cmd', 'a b'],
+	(map { ['ab', 2, "--metric $_: expected output_throughput, request_throughput, or *", '--metric', $_] }
+		qw(ttft p100_ttft_ms p_ttft_ms max_ttft_ms mean_ttft), ''),
+	['ab', 2, '--server-logs is about servers that are started; *', qw(--server-logs x)],
+	['ab', 1, '--output-json: cannot write file/x: Not a directory', qw(--output-json file/x)],
+	['ab', 2, '--allow-unjudged says what --fail-if lets pass; give --fail-if, too',
+		'--allow-unjudged'],
+	['ab', 2, '--until-decided means no time limit, and --max-minutes is one; remove one of the two',
+		qw(--until-decided --max-minutes 5)],
+	(map { ['ab', 2, "--$_ has no meaning in bench ab, *; remove it", "--$_=1"] }
+		qw(duration num-runs slo precision budget level-seconds)),
+	(map { ['ab', 2, "--$_ has no meaning in bench ab, *; remove it", "--$_"] }
+		qw(find-max-rate find-max-concurrency strict save-result dry-run)),
 	# simulator
 	['sim', 2, "*--ttft-ms*'fast'*", qw(--ttft-ms fast)],
 	['sim', 2, "*--itl-ms*'uniform:5'*", qw(--itl-ms uniform:5)],

@@ -523,6 +523,8 @@ static const struct {
 	{ "an empty list", STR("[]"), "the list is empty", { 0 } },
 	{ "a list of lists", STR("[[1]]"), "run 1: expected an object", { 0 } },
 	{ "an object of nothing", STR("{}"), "no result that is known", { 0 } },
+	{ "an answer of bench ab", STR("{\"command\": \"bench ab\", \"A\": \"http://a\"}"),
+	  "holds no run of either. Measure each server with", { 0 } },
 	{ "another file", STR("{\"name\": \"package\", \"version\": \"1\"}"),
 	  "no result that is known", { 0 } },
 	{ "one run of two", STR("[{\"request_throughput\": 1}, {\"a\": 1}]"), "run 2: no result", { 0 } },
