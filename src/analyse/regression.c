@@ -245,7 +245,7 @@ static bool is_commit(const struct regression *g, struct str commit)
 	return commit.n && str_starts(commit, g->commit);
 }
 
-/* Points in order: which are baseline, and which candidates. Returns how many of these there are. */
+/* Points in order: which are baseline, and which candidates, of which the number is returned. */
 static size_t part_points(const struct regression *g, const struct point *p, size_t n,
 			  enum part *part)
 {

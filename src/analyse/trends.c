@@ -6,7 +6,8 @@
  * A look every night repeats the test, so the p of a change is small: on 50 noisy series 1e-5 gives
  * about 11 false alarms a year (bench/trends.c), the usual 1e-3 gives 56. The least effect is that
  * of verdicts (decide/compare.h): 3 %, 5 % for a p99 and beyond. A gain that a guard of comparisons
- * speaks against is only a change. Runs that failed are no points, but failed requests to the guard.
+ * speaks against is only a change. Runs that failed are no points; to guards they are failed
+ * requests.
  *
  * A series that begins where another one has ended, because what was configured changed, says so;
  * the step between the two is shown and not tested.

@@ -352,9 +352,9 @@ static size_t trials_worse(const char *request, size_t trials, size_t series, do
 }
 
 /*
- * Without a difference 2.5 % are called worse at the usual p, whatever sessions share, and none at a
- * small one; 10 % slower is nearly always found. The limits are those that a coin of the stated share
- * exceeds in one of 1,000 cases. Runs without their sessions, one by one, are beyond them.
+ * Without a difference 2.5 % are called worse at the usual p, whatever sessions share, and none at
+ * a small one; 10 % slower is nearly always found. The limits are those that a coin of the stated
+ * share exceeds in one of 1,000 cases. Runs without their sessions, one by one, are beyond them.
  */
 static void right_of_one(void **state)
 {

@@ -284,15 +284,16 @@ static void outliers(void **state)
 	rig_free(r);
 }
 
-/* The fewest sessions a side that show 3 % with a power of 0.8, found by trying one after another. */
+/* The fewest sessions a side that show 3 % with a power of 0.8, by trying one after another. */
 static size_t fewest(double sd)
 {
-	size_t n = 2;
+	for (size_t n = 2;; n++) {
+		double df = 2.0 * (double)n - 2;
 
-	while ((student_quantile(0.975, 2.0 * (double)n - 2) +
-		student_quantile(0.8, 2.0 * (double)n - 2)) * sd * sqrt(2 / (double)n) > log1p(0.03))
-		n++;
-	return n;
+		if ((student_quantile(0.975, df) + student_quantile(0.8, df)) * sd *
+		    sqrt(2 / (double)n) <= log1p(0.03))
+			return n;
+	}
 }
 
 static void one_repeat(void **state)
