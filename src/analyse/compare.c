@@ -11,7 +11,6 @@
 
 #include "analyse/differ.h"
 #include "analyse/matching.h"
-#include "stats/judge.h"
 
 #define COMPARE_RUNS_MAX (ANALYSE_CELLS_MAX / 48) /* of all groups together */
 #define COMPARE_LISTED_MAX 6000 /* configurations of all metrics and groups together */
@@ -90,7 +89,7 @@ static int read_options(struct comparison *c, struct err *e)
 
 	if (read_groups(c, e) < 0 ||
 	    parts_whole(c->r->body, "", "baseline", 0, 0, c->n_sides - 1, &c->baseline, e) < 0 ||
-	    parts_number(c->r->body, "", "level", JUDGE_LEVEL, 0.5001, 0.9999, &c->level, e) < 0 ||
+	    parts_number(c->r->body, "", "level", 1 - MATCHED_ALPHA, 0.5001, 0.9999, &c->level, e) < 0 ||
 	    read_bool(c->r->body, "comparable_only", &c->is_comparable_only, e) < 0 ||
 	    parts_columns(c->r, "ignore", &ignore, &c->matching.n_ignore, e) < 0)
 		return -1;
@@ -130,26 +129,19 @@ static int read_metrics(struct comparison *c, bool *is_asked, struct err *e)
 
 static int fill_work(struct comparison *c, struct err *e)
 {
-	static const char *const column[] = {
-		"failed", "completed", "total_input_tokens", "total_output_tokens",
-		"request_goodput", "request_throughput",
-	};
+	for (size_t s = 0; s < c->n_sides; s++) {
+		const struct value *value[WORK_COLUMNS];
 
-	for (size_t s = 0; s < c->n_sides; s++)
-		for (size_t k = 0; k < sizeof(column) / sizeof(*column); k++) {
+		for (size_t k = 0; k < WORK_COLUMNS; k++) {
 			struct value *v;
 
-			if (side_column(c->r, &c->side[s], str_of(column[k]), &v, e) < 0)
+			if (side_column(c->r, &c->side[s], work_columns[k], &v, e) < 0)
 				return -1;
-			for (size_t i = 0; i < c->side[s].n; i++) {
-				struct matched_work *w = &c->run[c->first[s] + i].work;
-				double *out[] = { &w->failed, &w->completed, &w->input_tokens,
-						  &w->output_tokens, &w->goodput, &w->throughput };
-
-				if (!parts_is_number(v[i], out[k]))
-					*out[k] = NAN;
-			}
+			value[k] = v;
 		}
+		for (size_t i = 0; i < c->side[s].n; i++)
+			c->run[c->first[s] + i].work = work_at(value, i);
+	}
 	return 0;
 }
 

@@ -19,9 +19,9 @@
 #include "base/mem.h"
 #include "stats/association.h"
 #include "stats/compare.h"
-#include "stats/judge.h"
 #include "stats/stats.h"
 
+#define ALPHA 0.05
 #define LEVELS_MAX 24
 #define RANGES 8
 #define PARAMETERS_MAX 2000 /* that vary and are looked at */
@@ -470,7 +470,7 @@ static void put_parameter(const struct impact *m, struct json_writer *w, size_t 
 	parts_put_number(w, "effect", effect_of(q));
 	together = put_confounded(m, w, at);
 	parts_put_text(w, "note", isnan(q->o.p) ? "too few runs of each value to tell" :
-		       !(q->q <= JUDGE_ALPHA) ? "no evidence that it matters" :
+		       !(q->q <= ALPHA) ? "no evidence that it matters" :
 		       together ? "moves together with others: which of them it is cannot be told "
 				  "from these runs" : NULL);
 	json_end_object(w);

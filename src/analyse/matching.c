@@ -2,6 +2,7 @@
 /* matching.c - see matching.h. */
 #include "analyse/matching.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "analyse/series.h"
@@ -17,6 +18,23 @@ static bool is_one_of(struct str column, const struct str *list, size_t n)
 		if (str_eq(column, list[i]))
 			return true;
 	return false;
+}
+
+/* ---- work ---- */
+
+const struct str work_columns[WORK_COLUMNS] = {
+	{ "failed", 6 }, { "completed", 9 }, { "total_input_tokens", 18 },
+	{ "total_output_tokens", 19 }, { "request_goodput", 15 }, { "request_throughput", 18 },
+};
+
+struct matched_work work_at(const struct value *const value[WORK_COLUMNS], size_t row)
+{
+	double v[WORK_COLUMNS];
+
+	for (size_t c = 0; c < WORK_COLUMNS; c++)
+		if (!parts_is_number(value[c][row], &v[c]))
+			v[c] = NAN;
+	return (struct matched_work){ v[0], v[1], v[2], v[3], v[4], v[5] };
 }
 
 /* ---- columns ---- */

@@ -12,6 +12,12 @@
 #include "analyse/sides.h"
 #include "decide/compare.h"
 
+/* What the work of a run is read from. */
+#define WORK_COLUMNS 6
+extern const struct str work_columns[WORK_COLUMNS];
+/* value[c] is of work_columns[c]. */
+struct matched_work work_at(const struct value *const value[WORK_COLUMNS], size_t row);
+
 struct matching {
 	const struct analyse_request *r;
 	const struct side *side;   /* the groups */

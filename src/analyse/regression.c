@@ -1,43 +1,44 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * regression.c - did it get worse: runs against a baseline, series by series, with a verdict by
- * policy.
+ * regression.c - did it get worse: runs against a baseline, series by series, as decide/compare.h
+ * judges it.
  *
  * The baseline is what the request names: {"ids": [...]} or {"filter": F} (any runs; those are no
  * candidates then), {"commit": C} (candidates are runs of commits first measured after it), or
  * {"last": n} (candidates are the last n points of each series, the baseline up to
- * BASELINE_POINTS before them). A regression needs evidence (q of Benjamini and Hochberg over
- * everything shown at most policy.p), size (the medians differ by at least policy.effect) and
- * enough data (stats/judge.h, and policy.points_after commits or runs). A gain is none when a guard
- * speaks against it (guard.h, and any of policy.guards that is worse by more than 5 %). Runs that
- * failed have no part in medians; to the guard they are requests that failed.
+ * BASELINE_POINTS before them).
+ *
+ * Each metric of a series is one comparison of one configuration, adjusted together with all the
+ * others that are shown; policy.effect is its least change worth naming, policy.p its alpha. The
+ * unit is the server session (provenance.session). Where a run does not name its session, that is
+ * all runs of its point (points.h: a commit, a version, a day, or itself): points of a series are
+ * different starts of the code under test. Runs that failed have no value, and are failed requests
+ * to the guards; INVALID ones are counted and out.
+ *
+ * Two rules are added: a verdict needs policy.points_after points (runs, against named runs), and a
+ * gain is not comparable when a metric of policy.guards is worse by more than MATCHED_WORK_CHANGE.
  */
 #include <math.h>
 
-#include "analyse/guard.h"
+#include "analyse/matching.h"
 #include "analyse/points.h"
 #include "analyse/series.h"
-#include "analyse/sides.h"
-#include "stats/compare.h"
-#include "stats/judge.h"
 
 #define METRICS_MAX 16
 #define GUARDS_MAX 16
 #define BASELINE_POINTS 20
+#define LAST_POINTS 4          /* candidates, where the request names no baseline */
 #define COMMIT_BYTES_MIN 7
+#define EFFECT_LEAST 1e-9      /* stands for a policy.effect of 0 */
+#define REGRESSION_RUNS_MAX (ANALYSE_CELLS_MAX / 8) /* of all series and metrics together */
 
 enum mode { BY_RUNS, BY_COMMIT, BY_LAST };
 
 /* What a row is to its series. */
-enum part { PART_NONE, PART_BASELINE, PART_CANDIDATE };
+enum part { PART_BASELINE, PART_CANDIDATE, PART_NONE };
 
-struct item {
-	size_t series, metric;
-	size_t n[2], points;       /* runs of both sides; points of the candidates */
-	double median[2];
-	struct contrast change;
-	double q;
-};
+/* One metric of one series. */
+struct item { size_t series, metric, n[2], points; }; /* runs that count; the candidates' points */
 
 struct regression {
 	const struct analyse_request *r;
@@ -49,15 +50,20 @@ struct regression {
 	struct side baseline;
 	double effect, p;          /* effect NAN: the metric's own */
 	size_t last, points_after;
-	size_t first_guard, first_own, first_metric; /* columns: keys, time, commit, guards ... */
+	size_t first_work, first_own, first_metric; /* columns: keys, points, work, guards ... */
 	struct str *column;
 	size_t n_columns;
 	struct rows rows;
-	bool *is_baseline;         /* rows, when by runs */
+	bool *is_baseline;         /* of each row, when by runs */
 	struct point_columns place;
+	enum counts *counts;       /* of each row, for the metric at hand */
+	size_t *at;                /* likewise: its point, SIZE_MAX: it has none */
+	bool *is_nameless;         /* of each row that was used: it names no session */
 	struct item *item;
-	size_t n_items;
-	struct counting counting[METRICS_MAX];
+	struct matched_spec *spec; /* of each item */
+	struct matched *out;       /* likewise */
+	size_t n_items, n_runs;
+	struct counting counting[METRICS_MAX], guarding[GUARDS_MAX];
 	struct notes notes;
 };
 
@@ -71,7 +77,7 @@ static int read_policy(struct regression *g, struct err *e)
 	if (policy && policy->kind != JSON_OBJECT && policy->kind != JSON_NULL)
 		return parts_refuse(e, "/policy", "an object was expected");
 	if (parts_number(policy, "/policy", "effect", NAN, 0, 10, &g->effect, e) < 0 ||
-	    parts_number(policy, "/policy", "p", JUDGE_ALPHA, 1e-9, 0.5, &g->p, e) < 0 ||
+	    parts_number(policy, "/policy", "p", MATCHED_ALPHA, 1e-9, 0.49, &g->p, e) < 0 ||
 	    parts_whole(policy, "/policy", "points_after", 3, 1, 1000, &g->points_after, e) < 0)
 		return -1;
 	if (!guards || guards->kind == JSON_NULL)
@@ -96,7 +102,7 @@ static int read_baseline(struct regression *g, struct err *e)
 	const struct json_value *b = json_get(g->r->body, "baseline"), *commit;
 
 	g->mode = BY_LAST;
-	g->last = g->points_after > COMPARE_REPEATS_MIN ? g->points_after : COMPARE_REPEATS_MIN;
+	g->last = g->points_after > LAST_POINTS ? g->points_after : LAST_POINTS;
 	if (!b || b->kind == JSON_NULL)
 		return 0;
 	commit = json_get(b, "commit");
@@ -140,13 +146,13 @@ static int read_request(struct regression *g, struct err *e)
 	if (read_metrics(g, e) < 0 || read_policy(g, e) < 0 || read_baseline(g, e) < 0 ||
 	    points_axis(g->r, &g->place.axis, e) < 0 || series_key(g->r, &g->key, e) < 0)
 		return -1;
-	g->column = arena_alloc(g->r->arena, (g->key.n + POINT_COLUMNS + GUARD_COLUMNS +
+	g->column = arena_alloc(g->r->arena, (g->key.n + POINT_COLUMNS + WORK_COLUMNS +
 					      g->n_guards + g->n_metrics) * sizeof(*g->column));
 	add_columns(g, g->key.column, g->key.n);
 	g->place.first = g->n_columns;
 	add_columns(g, points_columns, POINT_COLUMNS);
-	g->first_guard = g->n_columns;
-	add_columns(g, guard_columns, GUARD_COLUMNS);
+	g->first_work = g->n_columns;
+	add_columns(g, work_columns, WORK_COLUMNS);
 	g->first_own = g->n_columns;
 	add_columns(g, g->guard, g->n_guards);
 	g->first_metric = g->n_columns;
@@ -239,7 +245,7 @@ static bool is_commit(const struct regression *g, struct str commit)
 	return commit.n && str_starts(commit, g->commit);
 }
 
-/* Points in order: which are baseline, and which candidates. */
+/* Points in order: which are baseline, and which candidates, of which the number is returned. */
 static size_t part_points(const struct regression *g, const struct point *p, size_t n,
 			  enum part *part)
 {
@@ -265,256 +271,291 @@ static size_t part_points(const struct regression *g, const struct point *p, siz
 	return candidates;
 }
 
-/* Rows of both sides of a series. */
-struct sides {
-	size_t *member[2], n[2];   /* that count for the metric */
-	size_t *all[2], n_all[2];  /* and those that failed, for the guard */
-	size_t points;             /* of the candidates */
-};
-
-static void add_row(struct sides *s, bool is_candidate, size_t row, bool is_counted)
-{
-	s->all[is_candidate][s->n_all[is_candidate]++] = row;
-	if (is_counted)
-		s->member[is_candidate][s->n[is_candidate]++] = row;
-}
-
-static void sides_by_runs(const struct regression *g, const struct series *s,
-			  const enum counts *counts, struct sides *out)
-{
-	for (size_t i = 0; i < s->n; i++) {
-		size_t row = s->member[i];
-
-		if (counts[i] == COUNTS || counts[i] == COUNTS_FAILED)
-			add_row(out, !g->is_baseline[row], row, counts[i] == COUNTS);
-	}
-	out->points = out->n[1];
-}
-
-static void sides_by_points(const struct regression *g, const struct series *s,
-			    const enum counts *counts, struct sides *out)
+/* The series' points of a metric; which of its rows count, and at which point they stand. */
+static struct point *place_rows(struct regression *g, const struct series *s, size_t metric,
+				size_t *n)
 {
 	struct arena *a = g->r->arena;
 	struct series has = { .member = arena_alloc(a, (s->n + 1) * sizeof(size_t)) };
 	struct point *p;
-	enum part *part;
-	size_t n;
-
-	for (size_t i = 0; i < s->n; i++)
-		if (counts[i] == COUNTS && points_has(&g->rows, &g->place, s->member[i]))
-			has.member[has.n++] = s->member[i];
-	p = points_of(a, &g->rows, &g->place, &has, &n);
-	part = arena_alloc(a, (n + 1) * sizeof(*part));
-	out->points = part_points(g, p, n, part);
-	for (size_t i = 0; i < n; i++)
-		for (size_t k = 0; part[i] != PART_NONE && k < p[i].n; k++)
-			add_row(out, part[i] == PART_CANDIDATE, p[i].member[k], true);
-	for (size_t i = 0; i < s->n; i++) {
-		size_t at = counts[i] != COUNTS_FAILED ? SIZE_MAX :
-			    points_place(&g->rows, &g->place, s->member[i], p, n);
-
-		if (at != SIZE_MAX && part[at] != PART_NONE)
-			add_row(out, part[at] == PART_CANDIDATE, s->member[i], false);
-	}
-}
-
-static struct sides sides_of(struct regression *g, const struct series *s, size_t metric)
-{
-	struct arena *a = g->r->arena;
-	enum counts *counts = arena_alloc(a, (s->n + 1) * sizeof(*counts));
-	struct sides out = { 0 };
 
 	g->place.metric = g->first_metric + metric;
-	for (int i = 0; i < 2; i++) {
-		out.member[i] = arena_alloc(a, (s->n + 1) * sizeof(size_t));
-		out.all[i] = arena_alloc(a, (s->n + 1) * sizeof(size_t));
+	for (size_t i = 0; i < s->n; i++) {
+		size_t row = s->member[i];
+
+		g->at[row] = SIZE_MAX;
+		g->counts[row] = counting_see(&g->counting[metric], &g->rows.verdicts, row,
+					      parts_number_at(&g->rows, g->place.metric, row));
+		if (g->counts[row] == COUNTS && points_has(&g->rows, &g->place, row))
+			has.member[has.n++] = row;
 	}
-	for (size_t i = 0; i < s->n; i++)
-		counts[i] = counting_see(&g->counting[metric], &g->rows.verdicts, s->member[i],
-					 parts_number_at(&g->rows, g->place.metric, s->member[i]));
+	p = points_of(a, &g->rows, &g->place, &has, n);
+	for (size_t i = 0; i < *n; i++)
+		for (size_t k = 0; k < p[i].n; k++)
+			g->at[p[i].member[k]] = i;
+	for (size_t i = 0; i < s->n; i++) {
+		size_t row = s->member[i];
+
+		if (g->counts[row] == COUNTS_FAILED || g->counts[row] == COUNTS_INVALID)
+			g->at[row] = points_place(&g->rows, &g->place, row, p, *n);
+	}
+	return p;
+}
+
+static enum part part_of(const struct regression *g, const enum part *of_point, size_t row)
+{
+	if (g->counts[row] == COUNTS_MISSING)
+		return PART_NONE;
 	if (g->mode == BY_RUNS)
-		sides_by_runs(g, s, counts, &out);
-	else
-		sides_by_points(g, s, counts, &out);
-	return out;
+		return g->is_baseline[row] ? PART_BASELINE : PART_CANDIDATE;
+	return g->at[row] == SIZE_MAX ? PART_NONE : of_point[g->at[row]];
 }
 
-/* The values of those rows that count for the column. */
-static double *values_of(const struct regression *g, size_t column, const size_t *member, size_t n,
-			 size_t *count)
+/* ---- runs for the engine ---- */
+
+static const char *session_of(struct regression *g, size_t row)
 {
-	const struct counting c = counting_of(g->column[column]);
-	double *x = arena_alloc(g->r->arena, (n + 1) * sizeof(*x));
+	struct value v = g->rows.value[(g->place.first + POINT_SESSION) * g->rows.n + row];
 
-	*count = 0;
-	for (size_t i = 0; i < n; i++) {
-		double v = parts_number_at(&g->rows, column, member[i]);
-
-		if (counts_for(&c, &g->rows.verdicts, member[i], v) == COUNTS)
-			x[(*count)++] = v;
-	}
-	return x;
+	if (v.kind == VALUE_TEXT && v.text.n)
+		return arena_text(g->r->arena, v.text);
+	g->is_nameless[row] = true;
+	return g->at[row] == SIZE_MAX ? NULL :
+		arena_printf(g->r->arena, "\npoint %zu", g->at[row]); /* nobody's name */
 }
 
-static const char *guard_of(const struct regression *g, const struct sides *s)
+static struct matched_run run_of(struct regression *g, const struct item *t, size_t row,
+				 enum part part)
 {
-	const struct value *value[GUARD_COLUMNS];
-	struct work work[2];
-	const char *text;
+	const struct value *work[WORK_COLUMNS];
+	size_t values = 1 + g->n_guards;
+	double *value = arena_alloc(g->r->arena, values * sizeof(*value));
+	unsigned char *state = arena_alloc(g->r->arena, values);
+	enum counts counts = g->counts[row];
 
-	for (size_t i = 0; i < GUARD_COLUMNS; i++)
-		value[i] = g->rows.value + (g->first_guard + i) * g->rows.n;
-	for (int i = 0; i < 2; i++)
-		work[i] = work_of(value, s->all[i], s->n_all[i]);
-	text = guard_against(g->r->arena, &work[0], &work[1]);
-	for (size_t k = 0; !text && k < g->n_guards; k++) {
-		double median[2];
+	for (size_t c = 0; c < WORK_COLUMNS; c++)
+		work[c] = g->rows.value + (g->first_work + c) * g->rows.n;
+	value[0] = counts == COUNTS_FAILED ? NAN :
+		   parts_number_at(&g->rows, g->first_metric + t->metric, row);
+	for (size_t k = 0; k < g->n_guards; k++) {
+		double v = parts_number_at(&g->rows, g->first_own + k, row);
 
-		for (int i = 0; i < 2; i++) {
-			size_t count;
-			double *x = values_of(g, g->first_own + k, s->member[i], s->n[i], &count);
-
-			median[i] = parts_median(x, count);
-		}
-		if (column_better(g->guard[k]) * (median[1] - median[0]) <
-		    -JUDGE_GUARD_CHANGE * fabs(median[0]))
-			text = arena_printf(g->r->arena, "%.*s got worse, from %.6g to %.6g",
-					    (int)g->guard[k].n, g->guard[k].p, median[0],
-					    median[1]);
+		value[1 + k] = counts == COUNTS && counts_for(&g->guarding[k], &g->rows.verdicts,
+							      row, v) == COUNTS ? v : NAN;
 	}
-	return text;
+	memset(state, counts == COUNTS_INVALID ? MATCHED_INVALID : MATCHED_COUNTS, values);
+	return (struct matched_run){
+		.side = part == PART_CANDIDATE, .config = g->keyed.list.series[t->series].name,
+		.session = counts == COUNTS ? session_of(g, row) : NULL, .value = value,
+		.state = state, .work = work_at(work, row) };
+}
+
+/* The metric that is judged, then those of policy.guards. */
+static const struct matched_metric *metrics_of(const struct regression *g, size_t metric)
+{
+	struct arena *a = g->r->arena;
+	struct matched_metric *of = arena_alloc(a, (1 + g->n_guards) * sizeof(*of));
+
+	for (size_t k = 0; k <= g->n_guards; k++) {
+		struct str column = k ? g->guard[k - 1] : g->metric[metric];
+		const char *unit = column_unit(column);
+
+		of[k] = matched_metric_of(arena_text(a, column), *unit ? unit : NULL,
+					  column_better(column));
+	}
+	if (!isnan(g->effect))
+		of[0].effect_min = fmax(g->effect, EFFECT_LEAST);
+	return of;
+}
+
+/* Items of too few points are adjusted apart, so that they move no other verdict. */
+static int fill_item(struct regression *g, const struct matched_metric *of, struct item *t,
+		     struct matched_spec *spec, struct err *e)
+{
+	static const char *const side[] = { "the baseline", "the candidate" };
+	const struct series *s = &g->keyed.list.series[t->series];
+	struct matched_run *run;
+	size_t n_points, n = 0;
+	struct point *p = place_rows(g, s, t->metric, &n_points);
+	enum part *part = arena_alloc(g->r->arena, (n_points + 1) * sizeof(*part));
+
+	t->points = part_points(g, p, n_points, part);
+	for (size_t i = 0; i < s->n; i++)
+		n += part_of(g, part, s->member[i]) != PART_NONE;
+	g->n_runs += n;
+	if (g->n_runs > REGRESSION_RUNS_MAX)
+		return parts_refuse(e, "/baseline", "more than %d runs of all series and metrics are too "
+				    "many at once: narrow the filter, or ask for fewer metrics",
+				    REGRESSION_RUNS_MAX);
+	run = arena_alloc(g->r->arena, (n + 1) * sizeof(*run));
+	n = 0;
+	for (size_t i = 0; i < s->n; i++) {
+		size_t row = s->member[i];
+		enum part is = part_of(g, part, row);
+
+		if (is == PART_NONE)
+			continue;
+		t->n[is] += g->counts[row] == COUNTS;
+		run[n++] = run_of(g, t, row, is);
+	}
+	if (g->mode == BY_RUNS)
+		t->points = t->n[1];
+	*spec = (struct matched_spec){
+		.run = run, .n_runs = n, .metric = of, .n_metrics = 1 + g->n_guards, .side = side,
+		.n_sides = 2, .alpha = g->p,
+		.primary = t->points >= g->points_after ? 0 : 1 + g->n_guards };
+	return 0;
 }
 
 /* ---- judging ---- */
 
-static const char *test_item(struct regression *g, const struct series_list *l, struct item *t)
+/* No number that looks like an answer. */
+static void withhold(struct matched_row *row, enum matched_verdict verdict, enum matched_why why,
+		     const char *reason)
 {
-	struct sides s = sides_of(g, &l->series[t->series], t->metric);
-	double *x[2];
-	size_t count;
+	row->verdict = verdict;
+	row->why = why;
+	row->reason = reason;
+	row->is.interval = (struct interval){ NAN, NAN };
+	row->q = NAN;
+}
 
-	t->points = s.points;
-	for (int i = 0; i < 2; i++) {
-		t->n[i] = s.n[i];
-		x[i] = values_of(g, g->first_metric + t->metric, s.member[i], s.n[i], &count);
-		t->median[i] = parts_median(x[i], t->n[i]);
+/* What of policy.guards got worse, in words; NULL: nothing. */
+static const char *worse_guard(const struct regression *g, const struct matched_row *guard)
+{
+	for (size_t k = 0; k < g->n_guards; k++) {
+		const double *v = guard[k].is.value;
+
+		if (guard[k].metric->better * (v[1] - v[0]) < -MATCHED_WORK_CHANGE * fabs(v[0]))
+			return arena_printf(g->r->arena, "%s got worse, from %.6g to %.6g",
+					    guard[k].metric->name, v[0], v[1]);
 	}
-	t->change = contrast_test(x[0], t->n[0], t->median[0], x[1], t->n[1], t->median[1],
-				  JUDGE_LEVEL);
-	t->q = NAN;
-	return guard_of(g, &s);
+	return NULL;
 }
 
-static bool is_enough(const struct regression *g, const struct item *t)
+/* What the policy adds to the engine's verdict. */
+static void apply_policy(const struct regression *g, const struct item *t, const struct matched *m)
 {
-	return judge_is_enough(t->n[0], t->n[1]) && t->points >= g->points_after;
+	const struct matched_pair *pair = &m->pair[0];
+	struct matched_row *row = &pair->row[0];
+	const char *worse;
+
+	if (pair->refusal) {
+		*row = (struct matched_row){ .metric = &m->spec->metric[0],
+					     .is = { .value = { NAN, NAN }, .ratio = NAN } };
+		withhold(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_MISSING, pair->reason);
+		return;
+	}
+	worse = worse_guard(g, &pair->row[1]);
+	if (row->why != MATCHED_WHY_NONE)
+		return;
+	if (t->points < g->points_after)
+		withhold(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_POLICY,
+			 arena_printf(g->r->arena, "%zu points after the baseline, and the policy asks "
+				      "for %zu", t->points, g->points_after));
+	else if ((row->verdict == MATCHED_BETTER || row->verdict == MATCHED_BETTER_SMALL) && worse)
+		withhold(row, MATCHED_NOT_COMPARABLE, MATCHED_WHY_GUARD, worse);
 }
 
-static void adjust(struct regression *g)
+static void put_two(struct json_writer *w, const char *key, const size_t n[2])
 {
-	double *p = arena_alloc(g->r->arena, (g->n_items + 1) * sizeof(*p));
-	size_t n = 0;
-
-	for (size_t i = 0; i < g->n_items; i++)
-		if (is_enough(g, &g->item[i]))
-			p[n++] = g->item[i].change.p;
-	compare_adjust(p, n);
-	n = 0;
-	for (size_t i = 0; i < g->n_items; i++)
-		if (is_enough(g, &g->item[i]))
-			g->item[i].q = p[n++];
+	json_key(w, key);
+	json_begin_array(w);
+	for (size_t i = 0; i < 2; i++)
+		json_put_int(w, (int64_t)n[i]);
+	json_end_array(w);
 }
 
-static const char *reason_of(const struct regression *g, const struct item *t, enum judged v,
-			     double effect, const char *guard)
+static void put_item(const struct regression *g, struct json_writer *w, size_t i)
 {
-	struct arena *a = g->r->arena;
-
-	if (!t->n[0] || !t->n[1])
-		return !t->n[1] ? "no runs to judge in this series" : "no baseline in this series";
-	if (!judge_is_enough(t->n[0], t->n[1]))
-		return arena_printf(a, "%zu runs against %zu; at least %d a side are needed", t->n[1],
-				    t->n[0], COMPARE_REPEATS_MIN);
-	if (!is_enough(g, t))
-		return arena_printf(a, "%zu points after the baseline; the policy asks for %zu",
-				    t->points, g->points_after);
-	if (v == JUDGED_BETTER && guard)
-		return arena_printf(a, "better, but %s", guard);
-	if (v != JUDGED_NO_EVIDENCE)
-		return arena_printf(a, "q = %.2g, and a change of at least %.3g %%", t->q, effect * 100);
-	if (t->q <= g->p)
-		return arena_printf(a, "the change is below %.3g %%", effect * 100);
-	return arena_printf(a, "q = %.2g is above %.3g", t->q, g->p);
-}
-
-static void put_item(const struct regression *g, struct json_writer *w, const struct series_list *l,
-		     const struct item *t, const char *guard)
-{
-	static const char *const names[] = {
-		[JUDGED_MISSING] = "not enough data", [JUDGED_NOT_ENOUGH] = "not enough data",
-		[JUDGED_NO_EVIDENCE] = "no evidence of change", [JUDGED_WORSE] = "regression",
-		[JUDGED_BETTER] = "improvement", [JUDGED_CHANGED] = "changed",
-	};
+	const struct item *t = &g->item[i];
+	const struct matched_pair *pair = &g->out[i].pair[0];
+	const struct matched_row *row = &pair->row[0];
+	const struct series_list *l = &g->keyed.list;
 	struct str metric = g->metric[t->metric];
-	double effect = isnan(g->effect) ? judge_effect_min(arena_text(g->r->arena, metric))
-					 : g->effect;
-	enum judged v = judge_change(&t->change, t->q, t->median[0], t->median[1], t->n[0], t->n[1],
-				     column_better(metric), effect, g->p);
-	bool is_void = v == JUDGED_BETTER && guard;
 
-	if (v > JUDGED_NOT_ENOUGH && !is_enough(g, t))
-		v = JUDGED_NOT_ENOUGH;
 	json_begin_object(w);
 	parts_put_text(w, "series", l->series[t->series].id);
 	parts_put_series(w, l, t->series);
 	json_key(w, "metric");
 	json_put_str(w, metric);
 	parts_put_kind(w, metric);
-	parts_put_text(w, "verdict", names[is_void ? JUDGED_NO_EVIDENCE : v]);
-	parts_put_number(w, "before", t->median[0]);
-	parts_put_number(w, "after", t->median[1]);
-	parts_put_number(w, "effect", t->change.delta);
-	parts_put_interval(w, "interval", t->change.interval.low, t->change.interval.high);
-	parts_put_number(w, "p", t->q);
-	json_key(w, "n");
-	json_begin_array(w);
-	json_put_int(w, (int64_t)t->n[0]);
-	json_put_int(w, (int64_t)t->n[1]);
-	json_end_array(w);
+	parts_put_text(w, "verdict", matched_verdict_key(row->verdict));
+	parts_put_text(w, "words", matched_verdict_words(row, g->r->arena));
+	parts_put_number(w, "before", row->is.value[0]);
+	parts_put_number(w, "after", row->is.value[1]);
+	parts_put_number(w, "effect", row->is.ratio - 1);
+	parts_put_interval(w, "interval", row->is.interval.low - 1, row->is.interval.high - 1);
+	parts_put_number(w, "p", row->q);
+	put_two(w, "n", t->n);
+	put_two(w, "sessions", row->sessions);
+	parts_put_number(w, "sessions_needed", row->need.sessions ? (double)row->need.sessions : NAN);
 	json_key(w, "guard");
-	if (guard) {
+	if (row->why == MATCHED_WHY_GUARD) {
 		json_begin_object(w);
-		parts_put_text(w, "text", guard);
+		parts_put_text(w, "text", row->reason);
 		json_end_object(w);
 	} else {
 		json_put_null(w);
 	}
-	parts_put_text(w, "reason", reason_of(g, t, v, effect, guard));
+	parts_put_text(w, "reason", row->reason);
+	parts_put_text(w, "sentence", matched_sentence(&g->out[i], pair, row, g->r->arena));
 	json_end_object(w);
 }
 
-static void judge_all(struct regression *g, struct json_writer *w, const struct series_list *l)
+static int judge_all(struct regression *g, struct err *e)
 {
-	const char **guard = arena_alloc(g->r->arena, (l->shown * g->n_metrics + 1) *
-					 sizeof(const char *));
+	struct arena *a = g->r->arena;
+	size_t shown = g->keyed.list.shown, cells = shown * g->n_metrics;
 
-	g->item = arena_alloc(g->r->arena, (l->shown * g->n_metrics + 1) * sizeof(*g->item));
+	g->counts = arena_alloc(a, (g->rows.n + 1) * sizeof(*g->counts));
+	g->at = arena_alloc(a, (g->rows.n + 1) * sizeof(*g->at));
+	g->is_nameless = arena_alloc(a, g->rows.n + 1);
+	g->item = arena_alloc(a, (cells + 1) * sizeof(*g->item));
+	g->spec = arena_alloc(a, (cells + 1) * sizeof(*g->spec));
+	g->out = arena_alloc(a, (cells + 1) * sizeof(*g->out));
+	for (size_t k = 0; k < g->n_guards; k++)
+		g->guarding[k] = counting_of(g->guard[k]);
 	for (size_t m = 0; m < g->n_metrics; m++)
 		g->counting[m] = counting_of(g->metric[m]);
-	for (size_t s = 0; s < l->shown; s++)
+	for (size_t s = 0; s < shown; s++)
 		for (size_t m = 0; m < g->n_metrics; m++) {
 			struct item *t = &g->item[g->n_items];
 
 			*t = (struct item){ .series = s, .metric = m };
-			guard[g->n_items] = test_item(g, l, t);
+			if (fill_item(g, metrics_of(g, m), t, &g->spec[g->n_items], e) < 0)
+				return -1;
 			/* a series that has this metric nowhere says nothing */
 			g->n_items += t->n[0] || t->n[1];
 		}
-	adjust(g);
+	matched_compare_all(g->spec, g->n_items, a, g->out);
+	for (size_t i = 0; i < g->n_items; i++)
+		apply_policy(g, &g->item[i], &g->out[i]);
+	return 0;
+}
+
+static void note_sessions(struct regression *g)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < g->rows.n; i++)
+		n += g->is_nameless[i];
+	if (n)
+		parts_note(&g->notes, "%zu run%s not name the start of the server (provenance.session): %s",
+			   n, n == 1 ? " does" : "s do", g->place.axis == AXIS_TIME ?
+			   "each counts as a server session of its own" :
+			   arena_printf(g->r->arena, "those of one %s count as one server session",
+					points_axis_name(g->place.axis)));
+}
+
+static void put_all(struct regression *g, struct json_writer *w)
+{
+	const struct series_list *l = &g->keyed.list;
+
 	json_key(w, "items");
 	json_begin_array(w);
 	for (size_t i = 0; i < g->n_items; i++)
-		put_item(g, w, l, &g->item[i], guard[i]);
+		put_item(g, w, i);
 	json_end_array(w);
 	if (l->n > l->shown)
 		parts_note(&g->notes, "%zu series; the %zu with the most runs were looked at", l->n,
@@ -522,6 +563,7 @@ static void judge_all(struct regression *g, struct json_writer *w, const struct 
 	if (!g->n_items)
 		parts_note(&g->notes, !g->rows.n ? "no run matches the filter" :
 			   "none of the %zu runs has a metric that was asked for", g->rows.n);
+	note_sessions(g);
 	counting_put(w, g->counting, g->n_metrics);
 	counting_notes(g->counting, g->n_metrics, &g->notes);
 	parts_put_notes(w, &g->notes);
@@ -537,6 +579,8 @@ int analyse_regression(const struct analyse_request *r, struct json_writer *w, s
 	g.place.metric = g.first_metric;
 	points_choose(&g.rows, keep, r->arena, &g.place);
 	series_make(r, &g.key, &g.rows, g.place.first + POINT_VERSION, keep, &g.keyed);
-	judge_all(&g, w, &g.keyed.list);
+	if (judge_all(&g, e) < 0)
+		return -1;
+	put_all(&g, w);
 	return 0;
 }

@@ -5,18 +5,18 @@
  *
  * A look every night repeats the test, so the p of a change is small: on 50 noisy series 1e-5 gives
  * about 11 false alarms a year (bench/trends.c), the usual 1e-3 gives 56. The least effect is that
- * of verdicts (stats/judge.h): 3 %, 5 % for a p99 and beyond. A gain that a guard speaks against
- * (guard.h) is only a change. Runs that failed are no points, but failed requests to the guard.
+ * of verdicts (decide/compare.h): 3 %, 5 % for a p99 and beyond. A gain that a guard of comparisons
+ * speaks against is only a change. Runs that failed are no points; to guards they are failed
+ * requests.
  *
  * A series that begins where another one has ended, because what was configured changed, says so;
  * the step between the two is shown and not tested.
  */
 #include <math.h>
 
-#include "analyse/guard.h"
+#include "analyse/matching.h"
 #include "analyse/step.h"
 #include "stats/edivisive.h"
-#include "stats/judge.h"
 
 #define TRENDS_POINTS_MAX 5000 /* of one series; the latest ones */
 #define TRENDS_P 1e-5
@@ -41,7 +41,7 @@ struct trends {
 	struct str metric;
 	struct series_key key;
 	struct point_columns columns;
-	size_t first_guard; /* columns: keys of series, metric, points, guards */
+	size_t first_work; /* columns: keys of series, metric, points, work */
 	struct edivisive_opts opts;
 	size_t news;               /* points; a change is new if it was not there before them */
 	struct rows rows;
@@ -55,13 +55,15 @@ struct trends {
 static int read_options(struct trends *t, struct err *e)
 {
 	const struct json_value *body = t->r->body;
+	struct matched_metric usual;
 
 	t->opts.segment_min = EDIVISIVE_SEGMENT_MIN;
-	if (parts_column(t->r, "metric", &t->metric, e) < 0 ||
-	    points_axis(t->r, &t->columns.axis, e) < 0 ||
+	if (parts_column(t->r, "metric", &t->metric, e) < 0)
+		return -1;
+	usual = matched_metric_of(arena_text(t->r->arena, t->metric), NULL, 0);
+	if (points_axis(t->r, &t->columns.axis, e) < 0 ||
 	    parts_number(body, "", "level", TRENDS_P, 1e-12, 0.1, &t->opts.p, e) < 0 ||
-	    parts_number(body, "", "effect", judge_effect_min(arena_text(t->r->arena, t->metric)), 0,
-			 10, &t->opts.effect_min, e) < 0 ||
+	    parts_number(body, "", "effect", usual.effect_min, 0, 10, &t->opts.effect_min, e) < 0 ||
 	    parts_whole(body, "", "window", TRENDS_WINDOW, 2 * EDIVISIVE_SEGMENT_MIN,
 			EDIVISIVE_WINDOW_MAX, &t->opts.window, e) < 0 ||
 	    parts_whole(body, "", "news", 0, 0, TRENDS_POINTS_MAX, &t->news, e) < 0)
@@ -213,27 +215,31 @@ static void put_points(const struct trends *t, struct json_writer *w, const stru
 /* ---- changes ---- */
 
 /* The work of the points from one to another, with the failed runs that stand among them. */
-static struct work work_of_points(const struct trends *t, const struct drawn *d, size_t from,
-				  size_t to)
+static struct matched_work *work_of_points(const struct trends *t, const struct drawn *d,
+					   size_t from, size_t to, size_t *n)
 {
-	const struct value *value[GUARD_COLUMNS];
-	size_t most = d->s->n + t->counting.failed, count = 0;
-	size_t *member = arena_alloc(t->r->arena, (most + 1) * sizeof(*member));
+	const struct value *value[WORK_COLUMNS];
+	struct matched_work *out;
+	size_t most = t->counting.failed;
 
-	for (size_t c = 0; c < GUARD_COLUMNS; c++)
-		value[c] = t->rows.value + (t->first_guard + c) * t->rows.n;
+	for (size_t i = from; i < to; i++)
+		most += d->p[i].n;
+	out = arena_alloc(t->r->arena, (most + 1) * sizeof(*out));
+	*n = 0;
+	for (size_t c = 0; c < WORK_COLUMNS; c++)
+		value[c] = t->rows.value + (t->first_work + c) * t->rows.n;
 	for (size_t i = from; i < to; i++)
 		for (size_t k = 0; k < d->p[i].n; k++)
-			member[count++] = d->p[i].member[k];
+			out[(*n)++] = work_at(value, d->p[i].member[k]);
 	for (size_t row = 0; row < t->rows.n; row++) {
 		size_t place = SIZE_MAX;
 
 		if (t->counts[row] == COUNTS_FAILED && series_is_same(&t->keyed, row, d->s->row))
 			place = points_place(&t->rows, &t->columns, row, d->p, d->n);
 		if (place >= from && place < to)
-			member[count++] = row;
+			out[(*n)++] = work_at(value, row);
 	}
-	return work_of(value, member, count);
+	return out;
 }
 
 /* The level that ends, or begins, with a change: from one change to the next. */
@@ -250,11 +256,12 @@ static size_t level_to(const struct drawn *d, size_t at)
 /* NULL: nothing speaks against what changed there. */
 static const char *guard_of(const struct trends *t, const struct drawn *d, size_t at)
 {
-	size_t middle = d->change[at].index;
-	struct work before = work_of_points(t, d, level_from(d, at), middle);
-	struct work after = work_of_points(t, d, middle, level_to(d, at));
+	size_t middle = d->change[at].index, n[2];
+	const struct matched_work *before, *after;
 
-	return guard_against(t->r->arena, &before, &after);
+	before = work_of_points(t, d, level_from(d, at), middle, &n[0]);
+	after = work_of_points(t, d, middle, level_to(d, at), &n[1]);
+	return matched_guard_gain(before, n[0], after, n[1], t->r->arena);
 }
 
 /* The runs of some points, at most so many: the ones next to a change first. */
@@ -573,18 +580,18 @@ static void put_all(struct trends *t, struct json_writer *w, size_t missing)
 static int load(struct trends *t, struct err *e)
 {
 	size_t n = t->key.n;
-	struct str *all = arena_alloc(t->r->arena, (n + 1 + POINT_COLUMNS + GUARD_COLUMNS) *
+	struct str *all = arena_alloc(t->r->arena, (n + 1 + POINT_COLUMNS + WORK_COLUMNS) *
 				      sizeof(*all));
 
 	t->columns.metric = n;
 	t->columns.first = n + 1;
-	t->first_guard = n + 1 + POINT_COLUMNS;
+	t->first_work = n + 1 + POINT_COLUMNS;
 	if (n)
 		memcpy(all, t->key.column, n * sizeof(*all));
 	all[n] = t->metric;
 	memcpy(all + n + 1, points_columns, sizeof(points_columns));
-	memcpy(all + t->first_guard, guard_columns, GUARD_COLUMNS * sizeof(*all));
-	return parts_select(t->r, all, t->first_guard + GUARD_COLUMNS, &t->rows, e);
+	memcpy(all + t->first_work, work_columns, WORK_COLUMNS * sizeof(*all));
+	return parts_select(t->r, all, t->first_work + WORK_COLUMNS, &t->rows, e);
 }
 
 int analyse_trends(const struct analyse_request *r, struct json_writer *w, struct err *e)

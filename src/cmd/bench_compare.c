@@ -105,7 +105,7 @@ static const struct opt rows[] = {
 	    .help = "Where perf_comparison.html and its parts go; default: the current folder."),
 };
 static const struct compare_args defaults = {
-	.alpha = 0.05, .min_effect = -1, .scaling_metric = "output_throughput",
+	.alpha = MATCHED_ALPHA, .min_effect = -1, .scaling_metric = "output_throughput",
 	.xaxis = "# of max concurrency.", .latency = "p99", .ttft_max_ms = 3000, .tpot_max_ms = 100,
 	.ttft_slack_pct = 5, .tpot_slack_pct = 5, .csv_out_dir = "", .html_out_dir = "",
 };

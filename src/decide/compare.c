@@ -11,13 +11,26 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/str.h"
 #include "decide/compare_internal.h"
 #include "stats/compare.h"
-#include "stats/judge.h"
 #include "stats/signed.h"
+
+/* The percentile a name is about: p99.9_itl_ms, percentiles.99; 0: none. */
+static double percentile_of(const char *metric)
+{
+	static const char nested[] = "percentiles.";
+	const char *digits = strncmp(metric, nested, sizeof(nested) - 1) == 0 ?
+				     metric + sizeof(nested) - 1 :
+			     *metric == 'p' ? metric + 1 : "";
+	double p = 0;
+
+	return str_to_f64((struct str){ digits, strspn(digits, "0123456789.") }, &p) ? p : 0;
+}
 
 struct matched_metric matched_metric_of(const char *name, const char *unit, int better)
 {
+	double d = percentile_of(name) >= 99 ? MATCHED_EFFECT_MIN_TAIL : MATCHED_EFFECT_MIN;
 	unsigned guards = MATCHED_GUARD_ALL;
 
 	/* What a guard is about cannot be spoilt by it. */
@@ -26,7 +39,7 @@ struct matched_metric matched_metric_of(const char *name, const char *unit, int 
 	if (strcmp(name, "failed") == 0)
 		guards &= ~(unsigned)MATCHED_GUARD_FAILED;
 	return (struct matched_metric){ .name = name, .unit = unit, .better = better,
-					.effect_min = judge_effect_min(name), .guards = guards };
+					.effect_min = d, .guards = guards };
 }
 
 /* ---- the table of configurations ---- */
@@ -378,27 +391,39 @@ static void judge(const struct matched_pair *pair, struct matched_row *row, doub
 			  arena_printf(a, "%ss scatter too much for so few", unit));
 }
 
-/* Benjamini and Hochberg over the primary metric's rows, and over all others. */
-static void adjust(struct matched *m)
+/* Adds the rows that have a p, of primary metrics or of all others. Returns how many there are. */
+static size_t add_rows(const struct matched *m, bool is_primary, struct matched_row **row, size_t n)
 {
-	size_t all = m->n_pairs * m->spec->n_metrics;
-	double *p = mem_array(all + 1, sizeof(*p));
-	struct matched_row **row = mem_array(all + 1, sizeof(*row));
+	for (size_t i = 0; i < m->n_pairs; i++)
+		for (size_t k = 0; !m->pair[i].refusal && k < m->spec->n_metrics; k++) {
+			struct matched_row *one = &m->pair[i].row[k];
 
-	for (int is_primary = 0; is_primary < 2; is_primary++) {
-		size_t n = 0;
-
-		for (size_t i = 0; i < m->n_pairs; i++)
-			for (size_t k = 0; !m->pair[i].refusal && k < m->spec->n_metrics; k++) {
-				struct matched_row *one = &m->pair[i].row[k];
-
-				if (one->is_primary != (bool)is_primary || isnan(one->is.p))
-					continue;
-				p[n] = one->is.p;
+			if (one->is_primary == is_primary && !isnan(one->is.p))
 				row[n++] = one;
-			}
-		compare_adjust(p, n);
+		}
+	return n;
+}
+
+/* Benjamini and Hochberg over the primary metrics' rows, and over all others. */
+static void adjust(const struct matched *m, size_t n)
+{
+	size_t all = 0;
+	struct matched_row **row;
+	double *p;
+
+	for (size_t i = 0; i < n; i++)
+		all += m[i].n_pairs * m[i].spec->n_metrics;
+	p = mem_array(all + 1, sizeof(*p));
+	row = mem_array(all + 1, sizeof(*row));
+	for (int is_primary = 0; is_primary < 2; is_primary++) {
+		size_t count = 0;
+
 		for (size_t i = 0; i < n; i++)
+			count = add_rows(&m[i], is_primary, row, count);
+		for (size_t i = 0; i < count; i++)
+			p[i] = row[i]->is.p;
+		compare_adjust(p, count);
+		for (size_t i = 0; i < count; i++)
 			row[i]->q = p[i];
 	}
 	free(p);
@@ -464,7 +489,7 @@ static void compare_pair(const struct matched_spec *spec, struct arena *a, size_
 				    out->row[0].runs[0] ? name[1] : name[0]));
 }
 
-void matched_compare(const struct matched_spec *spec, struct arena *a, struct matched *out)
+static void compare_pairs(const struct matched_spec *spec, struct arena *a, struct matched *out)
 {
 	assert(spec->n_sides >= 2 && spec->alpha > 0 && spec->alpha < 0.5);
 	for (size_t m = 0; m < spec->n_metrics; m++)
@@ -473,8 +498,24 @@ void matched_compare(const struct matched_spec *spec, struct arena *a, struct ma
 	out->pair = arena_alloc(a, out->n_pairs * sizeof(*out->pair));
 	for (size_t i = 0; i < out->n_pairs; i++)
 		compare_pair(spec, a, i + 1, &out->pair[i]);
-	adjust(out);
-	for (size_t i = 0; i < out->n_pairs; i++)
-		for (size_t m = 0; !out->pair[i].refusal && m < spec->n_metrics; m++)
-			judge(&out->pair[i], &out->pair[i].row[m], spec->alpha, a);
+}
+
+void matched_compare_all(const struct matched_spec *spec, size_t n, struct arena *a,
+			 struct matched *out)
+{
+	for (size_t c = 0; c < n; c++)
+		compare_pairs(&spec[c], a, &out[c]);
+	adjust(out, n);
+	for (size_t c = 0; c < n; c++)
+		for (size_t i = 0; i < out[c].n_pairs; i++) {
+			struct matched_pair *pair = &out[c].pair[i];
+
+			for (size_t m = 0; !pair->refusal && m < spec[c].n_metrics; m++)
+				judge(pair, &pair->row[m], spec[c].alpha, a);
+		}
+}
+
+void matched_compare(const struct matched_spec *spec, struct arena *a, struct matched *out)
+{
+	matched_compare_all(spec, 1, a, out);
 }

@@ -21,7 +21,8 @@
  *               (ii) clusters: else, with three clusters or more, Student's t over their d
  *               (iii) none: else. The design chooses, before any value is seen
  *   verdict     see enum matched_verdict; one primary metric is judged by its p, all others by
- *               Benjamini and Hochberg's q
+ *               Benjamini and Hochberg's q; where sides or comparisons are several, primary ones
+ *               are adjusted among themselves
  *
  * A session that is not known (NULL) is one session per configuration and side, shared with no
  * other configuration: right for a restart at every point, too hopeful for loads of one server. The
@@ -43,8 +44,14 @@
 #include "json/write.h"
 #include "stats/interval.h"
 
+#define MATCHED_ALPHA 0.05           /* the usual one */
+#define MATCHED_EFFECT_MIN 0.03      /* D */
+#define MATCHED_EFFECT_MIN_TAIL 0.05 /* D of percentiles from 99 on */
+#define MATCHED_FAILED_SHARE 0.001   /* the guard of failed requests */
+#define MATCHED_WORK_CHANGE 0.05     /* the guards of tokens per request and of goodput */
 #define MATCHED_CLUSTERS_MIN 3       /* for rule (ii) */
 #define MATCHED_SESSIONS_MIN 2       /* of each configuration and side, for rule (i) */
+#define MATCHED_SESSIONS_MAX 1000    /* more would not do */
 #define MATCHED_RANKS_MIN 8          /* clusters, for Wilcoxon's test as a check on outliers */
 #define MATCHED_DIFFER_ALPHA 0.01    /* Cochran's Q: from here on effects are said to differ */
 #define MATCHED_APART_SHARE_MAX 0.1  /* of the configurations not comparable: no verdict beyond */
@@ -160,6 +167,7 @@ enum matched_why {               /* why there is no answer */
 	MATCHED_WHY_CHANCE,          /* p <= alpha, but not among so many metrics */
 	MATCHED_WHY_NOT_POSITIVE,    /* values at or below 0 */
 	MATCHED_WHY_GUARD,           /* other work, failures */
+	MATCHED_WHY_POLICY,          /* set by the caller, who asks for more than an interval */
 };
 
 /* How much more would do: to show D with a power of 0.8, or to settle what is there now. */
@@ -180,7 +188,7 @@ struct matched_row {
 	enum matched_why why;
 	const char *reason;          /* part of a sentence about why; NULL: MATCHED_WHY_NONE */
 	struct matched_estimate is;  /* over comparable configurations, or without any over all */
-	double q;                    /* p after adjustment; with two sides, the primary's is p */
+	double q;                    /* p after adjustment; the primary's is p if there is one */
 	bool is_primary;
 	bool is_beyond_d;            /* the whole interval: better or worse by at least D */
 	size_t up, down, equal;      /* configurations by the sign of d */
@@ -242,6 +250,16 @@ struct matched {
  * n_sides, that values are there, that alpha lies between 0 and 0.5 and each D is above 0.
  */
 void matched_compare(const struct matched_spec *spec, struct arena *a, struct matched *out);
+
+/* n comparisons, out[i] of spec[i], whose metrics are adjusted together. */
+void matched_compare_all(const struct matched_spec *spec, size_t n, struct arena *a,
+			 struct matched *out);
+/*
+ * What speaks against calling b's runs, of which there are m, a gain over a's n, by the guards
+ * above; NULL: nothing.
+ */
+const char *matched_guard_gain(const struct matched_work *a, size_t n,
+			       const struct matched_work *b, size_t m, struct arena *arena);
 
 /* ---- words, the same for every output ---- */
 

@@ -19,9 +19,9 @@
 #include "decide/compare_internal.h"
 #include "stats/association.h"
 #include "stats/compare.h"
-#include "stats/judge.h"
 
 #define SE_LEAST 1e-12 /* of a logarithm: rounding, not scatter */
+#define POWER 0.8      /* of the number of sessions that would do */
 
 void matched_estimator_release(struct estimator *by)
 {
@@ -384,7 +384,7 @@ static bool would_show(const struct question *q, size_t r)
 {
 	double se = q->sd * sqrt(q->per / (double)r), df = q->each * (double)r - q->lost;
 
-	return (student_quantile(1 - q->alpha / 2, df) + student_quantile(JUDGE_POWER, df)) * se <=
+	return (student_quantile(1 - q->alpha / 2, df) + student_quantile(POWER, df)) * se <=
 	       q->effect;
 }
 
@@ -397,13 +397,13 @@ static bool would_settle(const struct question *q, size_t r)
 	       (q->now < q->effect && student_cdf((q->now - q->effect) / se, df) < q->alpha);
 }
 
-/* More never do less: by doubling steps, then halving. 0: more than COMPARE_REPEATS_MAX. */
+/* More never do less: by doubling steps, then halving. 0: more than MATCHED_SESSIONS_MAX. */
 static size_t smallest(const struct question *q, bool (*would)(const struct question *, size_t),
 		       size_t from)
 {
 	size_t least = from, most = from, step = 1;
 
-	while (most <= COMPARE_REPEATS_MAX && !would(q, most)) {
+	while (most <= MATCHED_SESSIONS_MAX && !would(q, most)) {
 		least = most + 1;
 		most += step;
 		step *= 2;
@@ -411,20 +411,20 @@ static size_t smallest(const struct question *q, bool (*would)(const struct ques
 	while (least < most) {
 		size_t r = least + (most - least) / 2;
 
-		if (r > COMPARE_REPEATS_MAX || would(q, r))
+		if (r > MATCHED_SESSIONS_MAX || would(q, r))
 			most = r;
 		else
 			least = r + 1;
 	}
-	return least > COMPARE_REPEATS_MAX ? 0 : least;
+	return least > MATCHED_SESSIONS_MAX ? 0 : least;
 }
 
 /* Enough to show D; where so many are there already, enough to settle what they show. */
 static size_t answer(const struct question *q, size_t least, size_t present)
 {
 	/* Without regard to degrees of freedom, which only asks for less. */
-	double z = (interval_z(1 - q->alpha) + interval_z(2 * JUDGE_POWER - 1)) * q->sd / q->effect;
-	double begin = fmin(floor(z * z * q->per), COMPARE_REPEATS_MAX + 1);
+	double z = (interval_z(1 - q->alpha) + interval_z(2 * POWER - 1)) * q->sd / q->effect;
+	double begin = fmin(floor(z * z * q->per), MATCHED_SESSIONS_MAX + 1);
 	size_t r = smallest(q, would_show, begin > (double)least ? (size_t)begin : least);
 
 	return !r || r > present ? r : smallest(q, would_settle, present + 1);

@@ -9,7 +9,6 @@
 
 #include "base/mem.h"
 #include "decide/compare_internal.h"
-#include "stats/judge.h"
 
 #define NO_DIFFERENCE 1e-12 /* of logarithms: what rounding leaves of equal values */
 
@@ -194,8 +193,8 @@ static void figures_of(const struct sums *s, double figure[PAIR_GUARDS])
 static double guard_distance(unsigned guard, double a, double b)
 {
 	if (guard == 0)
-		return (b - a) / JUDGE_FAILED_SHARE;
-	return a <= 0 && b <= 0 ? 0 : log(b / a) / log1p(JUDGE_GUARD_CHANGE);
+		return (b - a) / MATCHED_FAILED_SHARE;
+	return a <= 0 && b <= 0 ? 0 : log(b / a) / log1p(MATCHED_WORK_CHANGE);
 }
 
 static const char *guard_text(struct arena *a, unsigned guard, const double *x, const double *y)
@@ -253,16 +252,22 @@ static void add_good(struct good *g, const struct sums s[2])
 	g->n++;
 }
 
-/* The smaller share against the larger one, whichever side has it. */
-static void judge_good(struct pairing *p, const struct good *g)
+/* The smaller share against the larger one, whichever side has it: 1 if that is B, -1, 0 alike. */
+static int way_of(const struct good *g)
 {
-	double a = g->share[0], b = g->share[1], n = (double)g->n;
+	double a = g->share[0], b = g->share[1];
 
-	if (!g->n || !(fabs(b - a) > JUDGE_GUARD_CHANGE * fmax(a, b)))
-		return;
-	p->out->good = b > a ? 1 : -1;
-	p->out->good_text = arena_printf(p->a, "requests within the goodput limits: %.1f %% against "
-					 "%.1f %%", a / n * 100, b / n * 100);
+	if (!g->n || !(fabs(b - a) > MATCHED_WORK_CHANGE * fmax(a, b)))
+		return 0;
+	return b > a ? 1 : -1;
+}
+
+static const char *good_text(struct arena *a, const struct good *g)
+{
+	double n = (double)g->n;
+
+	return arena_printf(a, "requests within the goodput limits: %.1f %% against %.1f %%",
+			    g->share[0] / n * 100, g->share[1] / n * 100);
 }
 
 static void check_guards(struct pairing *p)
@@ -285,7 +290,29 @@ static void check_guards(struct pairing *p)
 	for (unsigned g = 0; g < PAIR_GUARDS; g++)
 		if (known[g] && fabs(total[g] / (double)known[g]) > 1)
 			p->guard_all |= 1u << g;
-	judge_good(p, &good);
+	p->out->good = way_of(&good);
+	if (p->out->good)
+		p->out->good_text = good_text(p->a, &good);
+}
+
+const char *matched_guard_gain(const struct matched_work *a, size_t n,
+			       const struct matched_work *b, size_t m, struct arena *arena)
+{
+	struct sums s[2] = { { .failed = 0 }, { .failed = 0 } };
+	struct good good = { .n = 0 };
+	double x[PAIR_GUARDS], y[PAIR_GUARDS];
+
+	for (size_t i = 0; i < n; i++)
+		add_work(&s[0], &a[i]);
+	for (size_t i = 0; i < m; i++)
+		add_work(&s[1], &b[i]);
+	figures_of(&s[0], x);
+	figures_of(&s[1], y);
+	for (unsigned g = 0; g < PAIR_GUARDS; g++)
+		if (fabs(guard_distance(g, x[g], y[g])) > 1)
+			return guard_text(arena, g, x, y);
+	add_good(&good, s);
+	return way_of(&good) < 0 ? good_text(arena, &good) : NULL;
 }
 
 void matched_prepare(struct pairing *p)

@@ -5,7 +5,8 @@
 
 #include "report/compare.h"
 #include "stats/compare.h"
-#include "stats/judge.h"
+
+#define SESSIONS_MIN 4 /* for a limit on a value */
 
 /* "slow at max_concurrency=8"; "" where there is one further side and one configuration (NULL). */
 static const char *where(const struct comparison *c, size_t side, const char *config,
@@ -112,9 +113,9 @@ static void check_value(const struct comparison *c, const struct gate *g,
 	bool is_failed = gate_is_beyond(g, v->median) &&
 			 (is_any || (gate_is_beyond(g, i.low) && gate_is_beyond(g, i.high)));
 
-	if (!is_any && v->n < COMPARE_REPEATS_MIN)
+	if (!is_any && v->n < SESSIONS_MIN)
 		gate_log_add(log, g->text, at, GATE_UNJUDGED, "not enough data (%zu server session%s, "
-			     "%d needed)", v->n, v->n == 1 ? "" : "s", COMPARE_REPEATS_MIN);
+			     "%d needed)", v->n, v->n == 1 ? "" : "s", SESSIONS_MIN);
 	else
 		gate_log_add(log, g->text, at, is_failed ? GATE_FAILED : GATE_PASSED,
 			     "%s is %s (limit %s)", g->key,
@@ -193,7 +194,7 @@ void compare_gate_failures(const struct comparison *c, struct gate_log *log)
 			double before = failed_share(c, 0, config);
 			double now = failed_share(c, pair->side, config);
 
-			if (now - before > JUDGE_FAILED_SHARE)
+			if (now - before > MATCHED_FAILED_SHARE)
 				gate_log_add(log, "failed requests",
 					     where(c, pair->side, shown, log->a), GATE_FAILED,
 					     "failed requests rose from %.1f %% to %.1f %%",

@@ -164,7 +164,7 @@ size_t compare_scaling(const struct comparison *c, const char *metric, bool is_m
 
 int compare_two(const char *a, const char *b, struct buf *out, struct err *e)
 {
-	static const struct compare_opts opts = { .alpha = 0.05, .min_effect = -1,
+	static const struct compare_opts opts = { .alpha = MATCHED_ALPHA, .min_effect = -1,
 						  .is_all = true, .is_any_model = true };
 	const char *const path[] = { a, b };
 	struct arena arena = { 0 };

@@ -91,7 +91,7 @@ double student_quantile(double p, double df)
 	return p < 0.5 ? -(low + high) / 2 : (low + high) / 2;
 }
 
-/* ---- Welch ---- */
+/* ---- one sample ---- */
 
 /* The variance of the sample's mean. */
 static double mean_variance(const double *x, size_t n)
@@ -99,38 +99,6 @@ static double mean_variance(const double *x, size_t n)
 	double std = stats_std(x, n); /* divides by n; the unbiased one by n - 1 */
 
 	return std * std / (double)(n - 1);
-}
-
-struct welch welch_test(const double *a, size_t n, const double *b, size_t m, double level)
-{
-	struct welch w = { NAN, NAN, NAN, NAN, { NAN, NAN } };
-	double va, vb, se, half;
-
-	assert(level > 0 && level < 1);
-	if (!n || !m)
-		return w;
-	w.difference = stats_mean(b, m) - stats_mean(a, n);
-	if (n < 2 || m < 2)
-		return w;
-	va = mean_variance(a, n);
-	vb = mean_variance(b, m);
-	se = sqrt(va + vb);
-	if (se <= 0) {
-		bool is_same = fabs(w.difference) <= 0;
-
-		w.df = (double)(n + m - 2);
-		w.t = is_same ? 0 : copysign(INFINITY, w.difference);
-		w.p = is_same ? 1 : 0;
-		w.interval = (struct interval){ w.difference, w.difference };
-		return w;
-	}
-	va /= va + vb; /* as shares, so that neither very large nor very small values lose the df */
-	w.df = 1 / (va * va / (double)(n - 1) + (1 - va) * (1 - va) / (double)(m - 1));
-	w.t = w.difference / se;
-	w.p = fmin(1, 2 * student_tail(fabs(w.t), w.df));
-	half = student_quantile(0.5 + level / 2, w.df) * se;
-	w.interval = (struct interval){ w.difference - half, w.difference + half };
-	return w;
 }
 
 struct interval student_interval(const double *x, size_t n, double level)
@@ -143,39 +111,6 @@ struct interval student_interval(const double *x, size_t n, double level)
 	mean = stats_mean(x, n);
 	half = student_quantile(0.5 + level / 2, (double)(n - 1)) * sqrt(mean_variance(x, n));
 	return (struct interval){ mean - half, mean + half };
-}
-
-/* NULL when a value has no logarithm. */
-static double *logs(const double *x, size_t n)
-{
-	double *out = mem_array(n, sizeof(*out));
-
-	for (size_t i = 0; i < n; i++) {
-		if (!(x[i] > 0)) {
-			free(out);
-			return NULL;
-		}
-		out[i] = log(x[i]);
-	}
-	return out;
-}
-
-struct ratio ratio_test(const double *a, size_t n, const double *b, size_t m, double level)
-{
-	struct ratio r = { NAN, NAN, NAN, { NAN, NAN } };
-	double *la = logs(a, n), *lb = logs(b, m);
-
-	if (la && lb) {
-		struct welch w = welch_test(la, n, lb, m, level);
-
-		r.ratio = exp(w.difference);
-		r.df = w.df;
-		r.p = w.p;
-		r.interval = (struct interval){ exp(w.interval.low), exp(w.interval.high) };
-	}
-	free(la);
-	free(lb);
-	return r;
 }
 
 /* ---- Mann and Whitney ---- */
@@ -271,7 +206,7 @@ static double normal_p(double u, double n, double m, double ties)
 
 struct mann_whitney mann_whitney_test(const double *a, size_t n, const double *b, size_t m)
 {
-	struct mann_whitney r = { NAN, NAN, NAN, false };
+	struct mann_whitney r = { NAN, NAN, false };
 	size_t all = n + m, sum2 = 0;
 	double *pool, ties;
 	unsigned *rank2;
@@ -291,7 +226,6 @@ struct mann_whitney mann_whitney_test(const double *a, size_t n, const double *b
 	}
 	/* The rank sum of b exceeds u by what b has against itself. */
 	r.u = (double)sum2 / 2 - (double)m * (double)(m + 1) / 2;
-	r.superiority = r.u / ((double)n * (double)m);
 	r.is_exact = all <= COMPARE_EXACT_VALUES;
 	r.p = r.is_exact ? exact_p(rank2, all, m, sum2)
 			 : normal_p(r.u, (double)n, (double)m, ties);
@@ -300,7 +234,7 @@ struct mann_whitney mann_whitney_test(const double *a, size_t n, const double *b
 	return r;
 }
 
-/* ---- several tests, and how many repeats ---- */
+/* ---- several tests ---- */
 
 static int by_pointed(const void *x, const void *y)
 {
@@ -321,31 +255,4 @@ void compare_adjust(double *p, size_t n)
 		*sorted[i] = least;
 	}
 	free(sorted);
-}
-
-/* The least change that r repeats a side show. */
-static double reach_of(size_t r, double cv, double alpha, double power)
-{
-	double df = 2.0 * (double)r - 2;
-
-	return (student_quantile(1 - alpha / 2, df) + student_quantile(power, df)) * cv *
-	       sqrt(2 / (double)r);
-}
-
-/* More repeats show less: quantiles from one half on fall with the degrees of freedom. */
-size_t compare_repeats_needed(double cv, double effect, double alpha, double power)
-{
-	double change = fabs(log1p(effect));
-	size_t least = COMPARE_REPEATS_MIN, most = COMPARE_REPEATS_MAX + 1;
-
-	assert(cv >= 0 && effect > -1 && alpha > 0 && alpha < 1 && power >= 0.5 && power < 1);
-	while (least < most) {
-		size_t r = least + (most - least) / 2;
-
-		if (reach_of(r, cv, alpha, power) <= change)
-			most = r;
-		else
-			least = r + 1;
-	}
-	return least > COMPARE_REPEATS_MAX ? 0 : least;
 }

@@ -90,12 +90,12 @@ is(scalar @{question('analysis/trends', { %$asked, effect => 0.2 })->{series}[0]
 
 my $judged = question('analysis/regression', { metrics => [$metric, 'median_ttft_ms'],
 	series => ['tags.machine'], baseline => { last => COMMITS - STEP } });
-is_deeply([map { $_->{verdict} } @{$judged->{items}}], [('regression') x 4], 'both metrics are worse');
+is_deeply([map { $_->{verdict} } @{$judged->{items}}], [('worse') x 4], 'both metrics are worse');
 ok(near($judged->{items}[0]{effect}, -0.1), '... by a tenth');
 $judged = question('analysis/regression', { metric => $metric, series => ['tags.machine'],
 	baseline => { last => 4 }, filter => { column => 'provenance.engine_commit',
 		in => [map { sprintf 'c%07d', $_ } 0 .. STEP - 1] } });
-is_deeply([map { $_->{verdict} } @{$judged->{items}}], [('no evidence of change') x 2], 'before: no change');
+is_deeply([map { $_->{verdict} } @{$judged->{items}}], [('no_change') x 2], 'before: no change');
 
 sub machine { return { column => 'tags.machine', in => [$_[0]] } }
 my $compared = question('data/compare', { groups => [map { { name => "on $_", filter => machine($_) } }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_stats_association.c - analysis of variance, Cramer's V, and the verdict's policy. */
+/* test_stats_association.c - analysis of variance and Cramer's V. */
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,6 @@
 
 #include "stats/association.h"
 #include "stats/compare.h"
-#include "stats/judge.h"
 
 static void near(double got, double want, double off)
 {
@@ -105,66 +104,11 @@ static void cramer(void **state)
 	near(cramers_v(a, 2, b, 2, 120), v, 1e-12);
 }
 
-static void verdicts(void **state)
-{
-	static const struct {
-		double delta, q, a, b;
-		size_t n, m;
-		int better;
-		enum judged want;
-	} row[] = {
-		{ 0.10, 0.01, 100, 110, 4, 4, 1, JUDGED_BETTER },
-		{ 0.10, 0.01, 100, 110, 4, 4, -1, JUDGED_WORSE },
-		{ -0.10, 0.01, 100, 90, 4, 4, -1, JUDGED_BETTER },
-		{ -0.10, 0.01, 100, 90, 9, 4, 1, JUDGED_WORSE },
-		{ 0.10, 0.01, 100, 110, 4, 4, 0, JUDGED_CHANGED },
-		{ 0.10, 0.06, 100, 110, 4, 4, 1, JUDGED_NO_EVIDENCE },
-		{ 0.10, NAN, 100, 110, 4, 4, 1, JUDGED_NO_EVIDENCE },
-		{ 0.02, 0.001, 100, 102, 9, 9, 1, JUDGED_NO_EVIDENCE },
-		{ 0.10, 0.01, 100, 110, 3, 9, 1, JUDGED_NOT_ENOUGH },
-		{ 0.10, 0.01, 100, 110, 9, 3, 1, JUDGED_NOT_ENOUGH },
-		{ 0.10, 0.01, 100, 110, 0, 9, 1, JUDGED_MISSING },
-		{ NAN, 0.01, 0, 5, 9, 9, 1, JUDGED_BETTER },
-	};
-
-	(void)state;
-	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
-		struct contrast c = { .delta = row[i].delta };
-
-		assert_int_equal(judge_change(&c, row[i].q, row[i].a, row[i].b, row[i].n, row[i].m,
-					      row[i].better, 0.03, 0.05), row[i].want);
-	}
-	assert_true(judge_effect_min("p99_ttft_ms") == JUDGE_EFFECT_MIN_TAIL);
-	assert_true(judge_effect_min("p99.9_itl_ms") == JUDGE_EFFECT_MIN_TAIL);
-	assert_true(judge_effect_min("percentiles.99") == JUDGE_EFFECT_MIN_TAIL);
-	assert_true(judge_effect_min("p95_ttft_ms") == JUDGE_EFFECT_MIN);
-	assert_true(judge_effect_min("power_w") == JUDGE_EFFECT_MIN);
-}
-
-static void contrasts(void **state)
-{
-	static const double a[] = { 100, 102, 98, 101 }, b[] = { 110, 112, 108, 111 };
-	struct contrast c = contrast_test(a, 4, 100.5, b, 4, 110.5, 0.95);
-	struct ratio r = ratio_test(a, 4, b, 4, 0.95);
-
-	(void)state;
-	near(c.delta, 10 / 100.5, 1e-12);
-	assert_true(c.is_ratio);
-	near(c.p, r.p, 0);
-	near(c.interval.low, r.interval.low - 1, 0);
-	near(c.superiority, 1, 0);
-	near(c.p_ranks, 2 / 70.0, 1e-12);
-	c = contrast_test(a, 0, NAN, b, 4, 110.5, 0.95);
-	assert_true(isnan(c.delta) && isnan(c.p) && isnan(c.cv));
-	c = contrast_test((double[]){ 0, 1, 2, 3 }, 4, 1.5, b, 4, 110.5, 0.95);
-	assert_true(!c.is_ratio && c.p < 0.001 && c.interval.low > 50);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(f), cmocka_unit_test(one_way), cmocka_unit_test(share_of_nothing),
-		cmocka_unit_test(cramer), cmocka_unit_test(verdicts), cmocka_unit_test(contrasts),
+		cmocka_unit_test(cramer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

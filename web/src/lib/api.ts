@@ -618,10 +618,19 @@ export interface TrendMark {
 
 export interface RegressionItem {
 	series: string; key: Record<string, Cell>; name: string; metric: string; unit: string | null;
-	better: 'higher' | 'lower' | null;
-	verdict: 'regression' | 'improvement' | 'changed' | 'no evidence of change' | 'not enough data';
-	before: number | null; after: number | null; effect: number | null; interval: number[] | null;
-	p: number | null; n: number[]; guard: RegressionGuard | null; reason: string | null;
+	better: 'higher' | 'lower' | null; verdict: CompareVerdict;
+	words: string; // the verdict for people
+	before: number | null; // geometric mean over server sessions
+	after: number | null; // likewise
+	effect: number | null; // after / before - 1
+	interval: number[] | null; // of effect, at 1 - policy.p
+	p: number | null; // adjusted for all items
+	n: number[]; // runs of both sides
+	sessions: number[]; // server sessions behind them
+	sessions_needed: number | null; // a side, that would do
+	guard: RegressionGuard | null; // why it is not comparable
+	reason: string | null; // why there is no answer
+	sentence: string; // change, interval, verdict and what would do
 }
 
 export interface RegressionGuard { text: string }
