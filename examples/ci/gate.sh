@@ -5,6 +5,8 @@
 # What the pipelines beside this file run. Exit status: 0 as good as the baseline; 3 slower with evidence,
 # more failed requests, or not judgeable (no baseline, another workload, too few runs: the log gives the
 # reason); 1 it could not be measured. Words after the three are given to `profllm run` (--set ...).
+# Everything is measured anew at each call: --resume would keep the runs that an earlier build left in this
+# folder, and judge those. Give it as a word only to go on with an interrupted run of the same build.
 #
 # BASELINE is the result of one release that a person chose. Do not replace it after each green build:
 # a build that is 3 % slower passes a limit of 5 %, and so does the next one, and ten of them together are
@@ -23,16 +25,18 @@ suite=$1 baseline=$2 result=$3
 shift 3
 : "${PROFLLM:=profllm}"
 status=0
+junit=${result%.json}.xml summary=${result%.json}.md
+rm -f "$junit" "$summary"
 
-"$PROFLLM" run --config "$suite" --output "$result" --resume "$@" \
+"$PROFLLM" run --config "$suite" --output "$result" "$@" \
 	${PROFLLM_UPLOAD_URL:+--upload "$PROFLLM_UPLOAD_URL"} \
 	${PROFLLM_TOKEN_FILE:+--token-file "$PROFLLM_TOKEN_FILE"} || exit 1
 
 if [ -e "$baseline" ]; then
 	"$PROFLLM" bench compare "$baseline" "$result" --fail-if 'output_throughput<-5%' \
 		--fail-if 'median_tpot_ms>+5%' --fail-if 'p99_ttft_ms>+10%' \
-		--junit "${result%.json}.xml" --summary "${result%.json}.md" || status=$?
-	[ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "${result%.json}.md" >>"$GITHUB_STEP_SUMMARY"
+		--junit "$junit" --summary "$summary" || status=$?
+	[ -z "${GITHUB_STEP_SUMMARY:-}" ] || cat "$summary" >>"$GITHUB_STEP_SUMMARY"
 else
 	echo "NOT JUDGED: no baseline at $baseline;" \
 		"copy the result of a release that is known to be good there" >&2
