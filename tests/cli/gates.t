@@ -57,6 +57,7 @@ my @refused = (
 		qr/a result has no key 'output_troughput'; did you mean 'output_throughput'\?/],
 	['backend>3', qr/'backend' is not a number/],
 	['p99_ttft_ms>', qr/has no number after >/],
+	['p99_ttft_ms', qr/such as 'p99_ttft_ms>200' or .*; in a shell it needs quotes$/m],
 	['p99_ttft_ms>3 tokens/s', qr/is not the unit of p99_ttft_ms, which is ms/],
 	['p99_ttft_ms>+5%', qr/a change needs a baseline/],
 	['mean_e2el_ms>3', qr/e2el is not computed; add it to --percentile-metrics$/m],
@@ -212,15 +213,17 @@ for ([q(require=["p99_tttft_ms<2"]), qr/require\.0: 'p99_tttft_ms<2': a result h
 		qr/this percentile is not computed; add 99\.9 to benchmark\.metric_percentiles$/m],
 	[q(require=["p99_client_queue_time_ms<9"]),
 		qr/client_queue_time is not computed; add it to benchmark\.percentile_metrics$/m],
-	[q(require=["request_goodput>1"]), qr/add them with benchmark\.goodput$/m]) {
+	[q(require=["request_goodput>1"]), qr/add them with benchmark\.goodput$/m],
+	['tags={decode_only: "true"}', qr/'median_ttft_ms<=1000': an experiment tagged decode_only has no times/]) {
 	$r = run(args => [@run, '--set', $_->[0]]);
 	is($r->{status}, 2, "run: $_->[0]");
 	like($r->{err}, $_->[1], "run: $_->[0] is refused");
 }
 $r = run(args => [@run, '--set', 'benchmark.metric_percentiles=99.9', 'benchmark.goodput=["ttft:5000"]',
-	'require=["p99.9_ttft_ms<5000", "p90_e2el_ms<5000", "mean_e2el_ms<5000", "request_goodput>0.01"]']);
+	'require=["p99.9_ttft_ms<5000", "p90_e2el_ms<5000", "mean_e2el_ms<5000", "request_goodput>0.01", '
+		. '"profllm.system.host.cpus>0"]']);
 is($r->{status}, 0, 'run: metrics that a document always has, and those asked for') or diag($r->{err});
-like($r->{err}, qr/^passed: 4 conditions$/m, 'run: all of them are judged');
+like($r->{err}, qr/^passed: 5 conditions$/m, 'run: all of them are judged');
 my @quick = ('--set', 'server={model: sim, command: sim}', 'benchmark={mode: latency, num_iters: 1, num_iters_warmup: 0, batch_size: 1, output_len: 4}');
 for (['avg_latency<3000', 0, qr/^passed: 1 condition$/m],
 	['percentiles.99<=0', 3, qr/^FAILED: percentiles\.99 is [\d.e-]+ s \(limit 0 s\)$/m],
