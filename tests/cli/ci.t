@@ -103,7 +103,8 @@ for my $try (1 .. 3) {
 }
 is($same->{status}, 0, 'Buildkite: a build as good as the baseline passes')
 	or diag($same->{err}, $same->{out});
-like($same->{out}, qr/^output_throughput +[\d.]+ +[\d.]+ .* 5 : 5 /m, 'it was compared, five servers against five');
+like($same->{out}, qr/^output_throughput +[\d.]+ +[\d.]+ .* 5 : 5 /m,
+	'it was compared, five servers against five');
 like($same->{out}, qr/^Suite: 5 completed, 0 partial, 0 failed$/m,
 	'it was measured, and not taken from what the build before has left in the folder');
 is(sent(), 5, 'without an address nothing is sent');

@@ -509,7 +509,7 @@ static const struct param bench_params[] = {
 	  "200", "expected a number from 0 to 100, got '200'",
 	  "" },
 	{ "prompt_salt", "run", "\"run\"",
-	  "pepper", "expected none, run, request, run:TEXT or request:TEXT (TEXT of at most 64 bytes), "
+	  "pepper", "expected none, run, request or fresh, the last three also with :TEXT (of at most 64 bytes), "
 	  "got 'pepper'",
 	  "" },
 	{ "reset_prefix_cache", "true", "true", "[1]", "expected true or false, got a list", "" },
