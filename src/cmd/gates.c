@@ -3,6 +3,7 @@
 #include "cmd/gates.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "cmd/target.h"
@@ -29,8 +30,11 @@ int gates_begin(struct gates *g, const struct gate_opts *o, struct arena *a, str
 		return err_set(e, ERR_USAGE, "--fail-if: %zu conditions, more than %d", n,
 			       GATE_CONDITIONS_MAX);
 	for (size_t i = 0; i < n; i++)
-		if (gate_parse(&gate[i], str_of(o->fail_if.v[i]), a, e) < 0)
+		if (gate_parse(&gate[i], str_of(o->fail_if.v[i]), a, e) < 0) {
+			if (!strpbrk(o->fail_if.v[i], "<>"))
+				err_add(e, "; in a shell it needs quotes");
 			return err_wrap(e, "--fail-if");
+		}
 	return gates_begin_with(g, o, gate, n, "add --fail-if CONDITION", a, e);
 }
 

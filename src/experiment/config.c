@@ -260,6 +260,10 @@ static int read_condition(const struct config_reader *r, struct str text, struct
 	if (gate_parse(out, text, r->a, e) < 0)
 		return -1;
 	out->op = opposite[out->op];
+	if (strstr(out->key, "ttft") &&
+	    str_is(json_text(json_get(r->x->tags, "decode_only"), STR("")), "true"))
+		return err_set(e, ERR_USAGE, "'%s': an experiment tagged decode_only has no times to "
+			       "the first token; remove the condition or the tag", out->text);
 	if (r->derived)
 		return serve_gate_check(out, r->asked, r->derived, true, e);
 	if (r->example)

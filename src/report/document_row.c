@@ -165,7 +165,8 @@ static struct json_value ours(const struct json_value *v, const struct json_valu
 	const struct json_value *reasons = json_get(json_get(v, "trust"), "reasons");
 	const struct json_value *id = json_get(v, "run_id");
 	const struct json_value *options = json_get(config, "benchmark");
-	struct json_value out = object_of(size_of(had) + 7, a);
+	const struct json_value *system = json_get(v, "system");
+	struct json_value out = object_of(size_of(had) + 8, a);
 	struct str server = server_of(v, a);
 
 	for (size_t i = 0; i < size_of(had); i++)
@@ -182,6 +183,8 @@ static struct json_value ours(const struct json_value *v, const struct json_valu
 		put(&out, STR("options"), *options);
 	if (json_bool(json_get(json_get(v, "profiling"), "enabled"), false))
 		put(&out, STR("profiled"), (struct json_value){ .kind = JSON_TRUE });
+	if (size_of(system) && !json_get(had, "system"))
+		put(&out, STR("system"), *system);
 	if (server.n)
 		put(&out, STR("server_key"), (struct json_value){ .kind = JSON_STRING, .text = server });
 	return out;

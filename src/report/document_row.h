@@ -9,8 +9,9 @@
  * values are parameters already). An experiment tagged decode_only has no times to the first
  * token: its prompts were never computed.
  *
- * Also in profllm: run_id, the verdicts of trust, and server_key, a text that is equal in documents
- * measured on one server: by the logs of its start, else by commit, release, address and arguments.
+ * Also in profllm: run_id, the verdicts of trust, system, and server_key, a text that is equal in
+ * documents measured on one server: by the logs of its start, else by commit, release, address and
+ * arguments.
  */
 #pragma once
 #include <stdbool.h>

@@ -322,7 +322,8 @@ void latency_example(const struct latency_opts *o, struct buf *out)
 {
 	const double s[LATENCY_JUDGE_MIN] = { 1, 1, 1, 1, 1, 1 };
 	const size_t n = o->num_iters < 1 ? 1 :
-			 o->num_iters > LATENCY_JUDGE_MIN ? LATENCY_JUDGE_MIN : (size_t)o->num_iters;
+			 o->num_iters > LATENCY_JUDGE_MIN ? LATENCY_JUDGE_MIN
+							  : (size_t)o->num_iters;
 	struct latency_runs runs = {
 		.latency_s = s, .n = n, .wanted = n, .batch_size = 1, .input_len = 1,
 		.output_len = 1, .sequences = 1,

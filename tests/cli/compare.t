@@ -233,9 +233,11 @@ status_is('a configuration that was not measured', 3,
 
 sub doubted {
 	my (@spoils) = @_;
-	my $reason = { level => 'INVALID', code => 'shared_reads', text => 'Late reads.', spoils => \@spoils };
+	my $reason = { level => 'INVALID', code => 'shared_reads', text => 'Late reads.',
+		spoils => \@spoils };
 
-	return { verdict => 'INVALID', reasons => [$reason], verdicts => { map { $_ => 'INVALID' } @spoils } };
+	return { verdict => 'INVALID', reasons => [$reason],
+		verdicts => { map { $_ => 'INVALID' } @spoils } };
 }
 my @latencies = qw(ttft tpot itl e2el);
 runs('late', map { result(1000, $_, profllm => doubted(@latencies)) } 0 .. 4);
@@ -243,7 +245,8 @@ runs('half', (map { result(1001, $_) } 0 .. 4),
 	map { result(400, $_, max_concurrency => 16, profllm => doubted(@latencies)) } 0 .. 4);
 my $late = qr/NOT JUDGED: p99_ttft_ms>\+5%: it is INVALID in every run of late/;
 for my $sides (['base', 'late'], ['late', 'base']) {
-	status_is("INVALID: @$sides", 3, qr/^$late.*\nfailed: 1 condition could not be judged/, @$sides, @gate);
+	status_is("INVALID: @$sides", 3, qr/^$late.*\nfailed: 1 condition could not be judged/, @$sides,
+		@gate);
 	status_is("INVALID: @$sides, allowed", 0, qr/^$late.*\npassed: 0 conditions, 1 could not be judged$/m,
 		@$sides, '--allow-unjudged', @gate);
 }
@@ -260,7 +263,7 @@ status_is('one of two further sides is INVALID', 3,
 NOT JUDGED: p99_ttft_ms>\+5% in late: .*
 failed: 1 of 2 checks of 1 condition, 1 could not be judged/m, 'base', 'slow', 'late', @gate);
 # The other configuration passes and must not speak for this one, which is 2.3 times as slow.
-my $hidden = qr/^NOT JUDGED: p99_ttft_ms>\S+ in half at max_concurrency=16: it is INVALID in every run of half/m;
+my $hidden = qr/^NOT JUDGED: p99_ttft_ms>\S+ in half at max_concurrency=16: it is INVALID in every run/m;
 status_is('INVALID in one configuration', 3, $hidden, 'two', 'half', @gate);
 status_is('INVALID in one, by value', 3, $hidden, 'two', 'half', '--fail-if', 'p99_ttft_ms>120');
 status_is('INVALID in one, allowed', 0, $hidden, 'two', 'half', '--allow-unjudged', @gate);

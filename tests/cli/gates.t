@@ -57,6 +57,7 @@ my @refused = (
 		qr/a result has no key 'output_troughput'; did you mean 'output_throughput'\?/],
 	['backend>3', qr/'backend' is not a number/],
 	['p99_ttft_ms>', qr/has no number after >/],
+	['p99_ttft_ms', qr/such as 'p99_ttft_ms>200' or .*; in a shell it needs quotes$/m],
 	['p99_ttft_ms>3 tokens/s', qr/is not the unit of p99_ttft_ms, which is ms/],
 	['p99_ttft_ms>+5%', qr/a change needs a baseline/],
 	['mean_e2el_ms>3', qr/e2el is not computed; add it to --percentile-metrics$/m],
@@ -68,8 +69,8 @@ my @refused = (
 );
 for (@refused) {
 	my ($condition, $why, @more) = @$_;
-	my $said = serve("refused: $condition", $port, 2, $why, '--fail-if', $condition, '--junit', 'refused.xml',
-		@more);
+	my $said = serve("refused: $condition", $port, 2, $why, '--fail-if', $condition, '--junit',
+		'refused.xml', @more);
 	is($said->{out}, '', "refused: $condition: before any load");
 }
 ok(!-e 'refused.xml', 'and no file is written');
@@ -88,7 +89,8 @@ my @levels = ('--num-prompts', 4, '--sweep-max-concurrency', '1,2');
 my $swept = serve('two loads that pass', $port, 0, qr/(?:^passed: 2 conditions\n[^^]*){2}/m, @levels, @limit,
 	'--junit', 'level.xml');
 ok(-e "level-concurrency$_.xml", "two loads: a file for $_") for 1, 2;
-$swept = serve('two loads that fail', $slow, 3, qr/(?:^failed: 1 of 2 conditions\n[^^]*){2}/m, @levels, @limit);
+$swept = serve('two loads that fail', $slow, 3, qr/(?:^failed: 1 of 2 conditions\n[^^]*){2}/m, @levels,
+	@limit);
 like($swept->{out}, qr/Sweep Summary/, 'two loads: both are measured');
 
 spew('levels.json', '[{"max_concurrency": 1}, {"max_concurrency": 2}]');
@@ -97,7 +99,8 @@ my @sweep = ('bench', 'sweep', 'serve', qw(--bench-params levels.json --num-runs
 my $bench = "$program bench serve @{$tiny{model}} --num-prompts 4 --random-input-len 16 --random-output-len 4"
 	. " --disable-tqdm --port $own";
 for (['passes', 20, 0, qr/^passed: 2 checks of 1 condition$/m],
-	['fails', 2000, 3, qr/^(?:FAILED: median_ttft_ms is 2.* in sweeps\/fails\/.*\n){2}failed: 2 of 2 checks/m]) {
+	['fails', 2000, 3,
+		qr/^(?:FAILED: median_ttft_ms is 2.* in sweeps\/fails\/.*\n){2}failed: 2 of 2 checks/m]) {
 	my ($what, $ttft, $want, $said) = @$_;
 	my $swept = run(args => [@sweep, '-e', $what, '--bench-cmd', $bench,
 		'--serve-cmd', "$program sim --port $own --ttft-ms $ttft --itl-ms 1"], seconds => 120);
@@ -127,7 +130,8 @@ for (['pass', $port, 0, qr/^passed: 2 conditions$/m],
 		'--url', "http://127.0.0.1:$to", qw(--num-clients 2 --no-early-stop --progress none), @limit,
 		'--junit', "talk-$what.xml"], seconds => 120);
 
-	is($talk->{status}, $want, "conversations that $what: exit $want") or diag($talk->{err}, $talk->{out});
+	is($talk->{status}, $want, "conversations that $what: exit $want")
+		or diag($talk->{err}, $talk->{out});
 	like($talk->{err}, $said, "conversations that $what: says why");
 }
 like(slurp('talk-fail.xml'), qr/tests="2" failures="1"/, 'conversations: JUnit');
@@ -136,12 +140,12 @@ like(slurp('talk-fail.xml'), qr/tests="2" failures="1"/, 'conversations: JUnit')
 
 my @engine = qw(--backend sim --model sim --progress none);
 my %engine = (
-	latency => ['avg_latency', 's', qw(--num-iters 2 --num-iters-warmup 0 --batch-size 1 --output-len 4)],
-	throughput => ['elapsed_time', 's', qw(--num-prompts 4 --input-len 8 --output-len 4)],
-	startup => ['avg_cold_startup_time', 's', qw(--num-iters-cold 1 --num-iters-warmup 0 --num-iters-warm 0)],
+	latency => ['avg_latency', qw(--num-iters 2 --num-iters-warmup 0 --batch-size 1 --output-len 4)],
+	throughput => ['elapsed_time', qw(--num-prompts 4 --input-len 8 --output-len 4)],
+	startup => ['avg_cold_startup_time', qw(--num-iters-cold 1 --num-iters-warmup 0 --num-iters-warm 0)],
 );
 for my $verb (sort keys %engine) {
-	my ($key, $unit, @args) = @{$engine{$verb}};
+	my ($key, @args) = @{$engine{$verb}};
 	my $try = sub {
 		my ($what, $want, $message, @more) = @_;
 		my $r = run(args => ['bench', $verb, @engine, @args, @more], seconds => 120);
@@ -155,7 +159,8 @@ for my $verb (sort keys %engine) {
 		'--junit', "$verb.xml");
 	like(slurp("$verb.xml"), qr/<testsuite name="bench $verb" tests="2" failures="0" errors="0"/,
 		"$verb: JUnit");
-	my $r = $try->('fails', 3, qr/^FAILED: $key is [\d.e-]+ s \(limit 3000 s\)\nfailed: 1 of 1 condition$/m,
+	my $r = $try->('fails', 3,
+		qr/^FAILED: $key is [\d.e-]+ s \(limit 3000 s\)\nfailed: 1 of 1 condition$/m,
 		'--fail-if', "$key<3000", '--output-json', "$verb.json", '--summary', "$verb.md");
 	ok(json_of(slurp("$verb.json"))->{$key} > 0, "$verb: the result is kept");
 	like(slurp("$verb.md"), qr/^\| `$key<3000` \| failed /m, "$verb: the summary");
@@ -212,16 +217,20 @@ for ([q(require=["p99_tttft_ms<2"]), qr/require\.0: 'p99_tttft_ms<2': a result h
 		qr/this percentile is not computed; add 99\.9 to benchmark\.metric_percentiles$/m],
 	[q(require=["p99_client_queue_time_ms<9"]),
 		qr/client_queue_time is not computed; add it to benchmark\.percentile_metrics$/m],
-	[q(require=["request_goodput>1"]), qr/add them with benchmark\.goodput$/m]) {
+	[q(require=["request_goodput>1"]), qr/add them with benchmark\.goodput$/m],
+	['tags={decode_only: "true"}',
+		qr/'median_ttft_ms<=1000': an experiment tagged decode_only has no times/]) {
 	$r = run(args => [@run, '--set', $_->[0]]);
 	is($r->{status}, 2, "run: $_->[0]");
 	like($r->{err}, $_->[1], "run: $_->[0] is refused");
 }
 $r = run(args => [@run, '--set', 'benchmark.metric_percentiles=99.9', 'benchmark.goodput=["ttft:5000"]',
-	'require=["p99.9_ttft_ms<5000", "p90_e2el_ms<5000", "mean_e2el_ms<5000", "request_goodput>0.01"]']);
+	'require=["p99.9_ttft_ms<5000", "p90_e2el_ms<5000", "mean_e2el_ms<5000", "request_goodput>0.01", '
+		. '"profllm.system.host.cpus>0"]']);
 is($r->{status}, 0, 'run: metrics that a document always has, and those asked for') or diag($r->{err});
-like($r->{err}, qr/^passed: 4 conditions$/m, 'run: all of them are judged');
-my @quick = ('--set', 'server={model: sim, command: sim}', 'benchmark={mode: latency, num_iters: 1, num_iters_warmup: 0, batch_size: 1, output_len: 4}');
+like($r->{err}, qr/^passed: 5 conditions$/m, 'run: all of them are judged');
+my @quick = ('--set', 'server={model: sim, command: sim}',
+	'benchmark={mode: latency, num_iters: 1, num_iters_warmup: 0, batch_size: 1, output_len: 4}');
 for (['avg_latency<3000', 0, qr/^passed: 1 condition$/m],
 	['percentiles.99<=0', 3, qr/^FAILED: percentiles\.99 is [\d.e-]+ s \(limit 0 s\)$/m],
 	['p99_ttft_ms<1', 2, qr/a result of mode latency has no number 'p99_ttft_ms'/]) {
