@@ -239,10 +239,30 @@ static void tell_first(const struct ab *ab, struct buf *out)
 		   ab->block.length_s, ab->skipped);
 }
 
+/* One metric of the last pair, and what is known by now. */
+static void add_so_far(const struct ab *ab, size_t i, struct buf *out)
+{
+	const struct paired_pair *last = &ab->pair[ab->n_pairs - 1].measured;
+	struct paired_result r;
+
+	paired_result(&ab->paired, i, &r);
+	buf_printf(out, "%s ", ab->opts->metric[i].name);
+	if (isnan(last->value[0][i]) || isnan(last->value[1][i])) {
+		buf_add_text(out, "has no value");
+		return;
+	}
+	buf_printf(out, "A %.4g, B %.4g, change so far %+.1f %% (", last->value[0][i],
+		   last->value[1][i], 100 * r.change);
+	add_interval(out, &r);
+	if (ab->why == PAIRED_GO_ON && r.verdict == PAIRED_UNDECIDED && r.pairs_needed > r.pairs)
+		buf_printf(out, "; about %zu pairs needed", r.pairs_needed);
+	buf_add_char(out, ')');
+}
+
 static void on_pair(void *self, const struct ab *ab)
 {
 	const struct paired_opts *o = &ab->opts->paired;
-	const struct ab_pair *pair = &ab->pair[ab->n_pairs - 1];
+	const char *between = ": ";
 	struct buf out = { 0 };
 
 	(void)self;
@@ -250,24 +270,13 @@ static void on_pair(void *self, const struct ab *ab)
 		tell_first(ab, &out);
 	else
 		buf_printf(&out, "Pair %zu (%s first)", ab->n_pairs - 1,
-			   pair->first == PAIRED_A ? "A" : "B");
+			   ab->pair[ab->n_pairs - 1].first == PAIRED_A ? "A" : "B");
 	for (size_t i = 0; i < o->n_metrics && ab->n_pairs > 1; i++) {
-		struct paired_result r;
-
 		if (!o->metric[i].is_judged)
 			continue;
-		paired_result(&ab->paired, i, &r);
-		buf_printf(&out, ": %s ", ab->opts->metric[i].name);
-		if (isnan(pair->measured.value[0][i]) || isnan(pair->measured.value[1][i])) {
-			buf_add_text(&out, "has no value");
-			continue;
-		}
-		buf_printf(&out, "A %.4g, B %.4g; B %+.1f %% so far, ",
-			   pair->measured.value[0][i], pair->measured.value[1][i], 100 * r.change);
-		add_interval(&out, &r);
-		if (ab->why == PAIRED_GO_ON && r.verdict == PAIRED_UNDECIDED &&
-		    r.pairs_needed > r.pairs)
-			buf_printf(&out, ", about %zu pairs in all", r.pairs_needed);
+		buf_add_text(&out, between);
+		add_so_far(ab, i, &out);
+		between = "; ";
 	}
 	cli_line(out.data);
 	fflush(stdout);
@@ -296,15 +305,23 @@ static const char *const verdict_names[] = {
 	[PAIRED_OTHER_WORK] = "not comparable", [PAIRED_NO_VALUES] = "no values",
 };
 
-static const char *const why_names[] = {
-	[PAIRED_GO_ON] = "interrupted", [PAIRED_STOP_SETTLED] = "decided",
-	[PAIRED_STOP_FAILING] = "failing", [PAIRED_STOP_MISSING] = "no values",
-	[PAIRED_STOP_TIME] = "time limit", [PAIRED_STOP_PAIRS] = "pair limit",
+struct ending { const char *name, *because; };
+
+static const struct ending endings[] = {
+	[PAIRED_GO_ON] = { "interrupted", "it was interrupted" },
+	[PAIRED_STOP_SETTLED] = { "decided", "the question is settled" },
+	[PAIRED_STOP_FAILING] = { "failing", "too many requests failed" },
+	[PAIRED_STOP_MISSING] = { "no values", "a metric that decides has no value" },
+	[PAIRED_STOP_TIME] = { "time limit", "another pair would have passed the time limit "
+			       "(--max-minutes)" },
+	[PAIRED_STOP_PAIRS] = { "pair limit", "the limit of pairs was reached (--max-pairs)" },
 };
 
-static const char *why_name(const struct ab *ab)
+static const struct ending *ending_of(const struct ab *ab)
 {
-	return ab->why == PAIRED_GO_ON && !ab->is_interrupted ? "error" : why_names[ab->why];
+	static const struct ending error = { "error", "of an error" };
+
+	return ab->why == PAIRED_GO_ON && !ab->is_interrupted ? &error : &endings[ab->why];
 }
 
 static void add_verdict(const struct talk *t, const struct ab *ab, const char *name,
@@ -369,8 +386,8 @@ static void add_check(const struct paired_result *r, struct buf *out)
 
 	if (r->pairs < 2)
 		return;
-	buf_printf(out, "A check that relies only on the random order %s (evidence %.3g, %.0f "
-		   "needed).\n", r->is_confirmed ? "also finds a difference" :
+	buf_printf(out, "A second check, which supposes nothing but the random order of the blocks, %s "
+		   "(its evidence is %.3g; it needs %.0f).\n", r->is_confirmed ? "also finds a difference" :
 		   differs ? "needs more pairs to confirm this" : "finds no difference",
 		   r->check_e, 1 / (1 - r->level));
 }
@@ -402,12 +419,25 @@ static void tell_table(const struct talk *t, const struct ab *ab, struct buf *ou
 	}
 }
 
+static void add_side(const struct talk *t, const struct ab *ab, unsigned side, const char *name,
+		     struct buf *out)
+{
+	const char *command = t->run.serve.cmd[side];
+	struct buf room = { 0 };
+	struct str what = redact(str_of(command ? command : ab->url[side]), &room);
+
+	buf_printf(out, "%s%s: %.*s\n", side == PAIRED_A ? "\n" : "", name, (int)what.n, what.p);
+	buf_release(&room);
+}
+
 static void tell(const struct talk *t, const struct ab *ab)
 {
 	const struct paired_opts *o = &t->run.paired;
 	struct buf out = { 0 };
 	char time[FMT_F64_BYTES];
 
+	add_side(t, ab, PAIRED_A, "A, the baseline", &out);
+	add_side(t, ab, PAIRED_B, "B", &out);
 	for (size_t i = 0; i < o->n_metrics; i++) {
 		struct paired_result r;
 
@@ -422,10 +452,10 @@ static void tell(const struct talk *t, const struct ab *ab)
 				   r.joined);
 		add_check(&r, &out);
 	}
-	buf_printf(&out, "%u pair%s in %s, ended by: %s.\n", ab->paired.pairs,
+	buf_printf(&out, "%u pair%s in %s. The run ended because %s.\n", ab->paired.pairs,
 		   ab->paired.pairs == 1 ? "" : "s",
 		   fmt_rough_time(time, ab->paired.seconds_warm + ab->paired.seconds),
-		   why_name(ab));
+		   ending_of(ab)->because);
 	if (ab->paired.pairs)
 		tell_table(t, ab, &out);
 	cli_out(buf_str(&out));
@@ -511,7 +541,7 @@ static int save(const struct talk *t, const struct ab *ab, struct err *e)
 	json_key(&w, "block_s"), json_put_f64(&w, ab->block.length_s);
 	json_key(&w, "block_requests"), json_put_int(&w, ab->requests);
 	json_key(&w, "block_requests_not_counted"), json_put_int(&w, ab->skipped);
-	json_key(&w, "ended_by"), json_put_text(&w, why_name(ab));
+	json_key(&w, "ended_by"), json_put_text(&w, ending_of(ab)->name);
 	json_key(&w, "seconds");
 	json_put_f64(&w, ab->paired.seconds_warm + ab->paired.seconds);
 	json_key(&w, "metrics");

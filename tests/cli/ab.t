@@ -34,7 +34,8 @@ my $run = ab([$slow->{url}, $quick->{url}], @steady, qw(--metric mean_tpot_ms --
 	--fail-if worse --output-json quicker.json));
 check_run('quicker', $run, { status => 0, out => ['Pair 0 warmed the servers up and is not counted *',
 	'Pair 1 (* first): mean_tpot_ms A *, B *', 'B is better: mean_tpot_ms changes by -* %)*',
-	'mean_ttft_ms *', 'passed: mean_tpot_ms is not worse.'] });
+	"A, the baseline: $slow->{url}", "B: $quick->{url}", 'mean_ttft_ms *',
+	'passed: mean_tpot_ms is not worse.'] });
 my $doc = json_of(slurp('quicker.json'));
 my $tpot = metric($doc, 'mean_tpot_ms');
 is($tpot->{verdict}, 'better', 'quicker: the verdict');
@@ -79,7 +80,8 @@ ok($tpot->{is_below_min_effect}, 'equal: within the minimum effect');
 $run = ab([$quick->{url}, $same->{url}], qw(--max-concurrency 4 --block-seconds 0.5 --max-pairs 2
 	--metric output_throughput --metric p99_ttft_ms --output-json closed.json));
 check_run('closed loop', $run, { status => 0, out => ['Undecided: output_throughput *',
-	'Undecided: p99_ttft_ms *', '2 pairs in *, ended by: pair limit.'] });
+	'Undecided: p99_ttft_ms *', '2 pairs in *. The run ended because the limit of pairs '
+	. 'was reached (--max-pairs).'] });
 $doc = json_of(slurp('closed.json'));
 is(metric($doc, 'output_throughput')->{level}, 0.975, 'closed loop: two metrics share the error rate');
 is($doc->{pairs}[1]{A}{requests}, $doc->{pairs}[2]{B}{requests}, 'closed loop: as many requests');
@@ -90,14 +92,15 @@ is($doc->{pairs}[1]{A}{requests}, $doc->{block_requests} - $doc->{block_requests
 
 $run = ab([$quick->{url}, $same->{url}], @quick, qw(--max-minutes 0.001));
 check_run('no time for a pair', $run, { status => 0, out => ['Undecided: the run ended before the first '
-	. 'pair that counts, *', '0 pairs in *, ended by: time limit.'] });
+	. 'pair that counts, *', '0 pairs in *. The run ended because another pair would have '
+	. 'passed the time limit (--max-minutes).'] });
 
 # ---- what cannot be compared ----
 
 my $failing = start_sim(qw(--ttft-ms 5 --itl-ms 1 --fault status=503:0.5));
 $run = ab([$quick->{url}, $failing->{url}], @quick);
 check_run('failures', $run, { status => 1, out => ['Not comparable: 0 of * requests failed on A, '
-	. '* of * on B.', '*ended by: failing.'] });
+	. '* of * on B.', '*The run ended because too many requests failed.'] });
 
 my $short = start_sim(qw(--ttft-ms 5 --itl-ms 5 --output-len 6));
 $run = ab([$quick->{url}, $short->{url}], @quick, qw(--max-pairs 1
@@ -163,7 +166,7 @@ for my $signal (qw(INT TERM)) {
 	kill $signal, $begun->{pid};
 	$run = finish($begun);
 	check_run("SIG$signal", $run, { status => 130, out => ['Undecided: p99_ttft_ms *',
-		'*ended by: interrupted.'], not_out => ['FAILED*', 'passed*'] });
+		'*The run ended because it was interrupted.'], not_out => ['FAILED*', 'passed*'] });
 	$doc = json_of(slurp('cut.json'));
 	is($doc->{ended_by}, 'interrupted', "SIG$signal: the document says so");
 	cmp_ok(@{ $doc->{pairs} }, '>', 1, "SIG$signal: what was measured is kept");

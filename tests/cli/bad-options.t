@@ -319,8 +319,8 @@ my @rows = (
 	# bench ab
 	['ab', 2, '--base-url: expected two servers, got 1; *', qw(--base-url http://127.0.0.1:3)],
 	['ab', 2, '--serve-cmd starts servers and --base-url names running ones; *', '--serve-cmd', 'a b'],
-	(map { ['ab', 2, "--metric $_: expected output_throughput, request_throughput, or *", '--metric', $_] }
-		qw(ttft p100_ttft_ms p_ttft_ms max_ttft_ms mean_ttft), ''),
+	(map { ['ab', 2, "--metric $_: expected output_throughput, request_throughput, or *", '--metric',
+		$_] } qw(ttft p100_ttft_ms p_ttft_ms max_ttft_ms mean_ttft), ''),
 	['ab', 2, '--server-logs is about servers that are started; *', qw(--server-logs x)],
 	['ab', 1, '--output-json: cannot write file/x: Not a directory', qw(--output-json file/x)],
 	['ab', 2, '--allow-unjudged says what --fail-if lets pass; give --fail-if, too',
