@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "report/compare.h"
+#include "schema/schema.h"
 #include "stats/compare.h"
 
 #define SESSIONS_MIN 4 /* for a limit on a value */
@@ -224,12 +225,26 @@ static const char *run_name(const struct compare_side *s, size_t i, struct arena
 	return name.n ? arena_printf(a, "%.*s (%s)", (int)name.n, name.p, path) : path;
 }
 
+/* A mistyped key, which --allow-unjudged would let pass for ever. */
+static int check_key(const struct gate *g, const struct compare_side *s, struct err *e)
+{
+	double v;
+
+	if (schema_field_find(g->key))
+		return 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (compare_number(s->run[i].record, g->key, &v))
+			return 0;
+	return s->n ? gate_check_like(g, s->run[0].record, s->path, e) : 0;
+}
+
 int compare_gate_runs(const char *path, const struct gate *gate, size_t n, struct gate_log *log,
 		      struct buf *notes, struct err *e)
 {
 	static const struct compare_opts none;
 	struct comparison c = { .o = &none, .a = log->a };
 	const struct compare_side *s;
+	int rc = 0;
 
 	for (size_t i = 0; i < n; i++)
 		if (gate[i].is_relative)
@@ -241,9 +256,12 @@ int compare_gate_runs(const char *path, const struct gate *gate, size_t n, struc
 		return -1;
 	}
 	s = &c.side[0];
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < n && rc == 0; i++)
+		if ((rc = check_key(&gate[i], s, e)) < 0)
+			err_wrap(e, "--fail-if");
+	for (size_t i = 0; i < s->n && rc == 0; i++)
 		gate_judge(gate, n, s->run[i].record, run_name(s, i, log->a), log);
 	buf_add_str(notes, buf_str(&c.notes));
 	compare_release(&c);
-	return 0;
+	return rc;
 }

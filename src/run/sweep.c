@@ -228,17 +228,13 @@ static int read_params(struct sweep *s, const char *option, const char *path, st
 	return 0;
 }
 
-/* Its exit status 3 would be a failed run, and what was measured would be put aside. */
-static int refuse_gates(const struct sweep *s, struct err *e)
+int sweep_refuse_gates(const char *option, char *const *argv, struct err *e)
 {
-	bool is_ours = s->bench_cmd && s->hooks->knows &&
-		       s->hooks->knows(s->hooks->self, s->bench_cmd);
-
-	for (char **w = s->bench_cmd; is_ours && *w; w++)
-		if (strcmp(*w, "--fail-if") == 0 || str_starts(str_of(*w), STR("--fail-if=")))
-			return err_set(e, ERR_USAGE, "--bench-cmd: a run that fails --fail-if would be "
-				       "lost to the sweep; remove it, and judge the sweep's folder with "
-				       "profllm bench compare FOLDER --fail-if CONDITION");
+	for (; argv && *argv; argv++)
+		if (strcmp(*argv, "--fail-if") == 0 || str_starts(str_of(*argv), STR("--fail-if=")))
+			return err_set(e, ERR_USAGE, "%s: a run that fails --fail-if would be lost to "
+				       "the sweep; remove it, and judge the sweep's folder with profllm "
+				       "bench compare FOLDER --fail-if CONDITION", option);
 	return 0;
 }
 
@@ -250,7 +246,8 @@ int sweep_begin(struct sweep *s, const struct sweep_opts *o, const struct sweep_
 
 	*s = (struct sweep){ .o = o, .hooks = hooks, .progress.left_s = NAN };
 	if (split(s, "--serve-cmd", o->serve_cmd, &s->serve_cmd, e) < 0 ||
-	    split(s, "--bench-cmd", o->bench_cmd, &s->bench_cmd, e) < 0 || refuse_gates(s, e) < 0 ||
+	    split(s, "--bench-cmd", o->bench_cmd, &s->bench_cmd, e) < 0 ||
+	    sweep_refuse_gates("--bench-cmd", s->bench_cmd, e) < 0 ||
 	    split(s, "--after-bench-cmd", o->after_bench_cmd, &s->after_cmd, e) < 0 ||
 	    read_params(s, "--serve-params", o->serve_params, &s->serve, e) < 0 ||
 	    read_params(s, option, second, &s->bench, e) < 0 || parse_links(s, e) < 0 ||

@@ -31,6 +31,8 @@ void sweep_records_add(struct sweep *s, struct sweep_records *r, const struct js
  * sweep_leave or the end of the process. -1 when another sweep has it.
  */
 int sweep_enter(struct sweep *s, struct err *e);
+/* ERR_USAGE: the command has --fail-if, whose exit status 3 would count as a failed run. */
+int sweep_refuse_gates(const char *option, char *const *argv, struct err *e);
 void sweep_leave(struct sweep *s);
 
 /* What a failure file says. */

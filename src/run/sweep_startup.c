@@ -271,6 +271,8 @@ int sweep_startup(const struct sweep_opts *o, const struct sweep_hooks *hooks, s
 			err_wrap(e, "--startup-cmd");
 		else if (!*base)
 			rc = err_set(e, ERR_USAGE, "--startup-cmd: the command is empty");
+		else
+			rc = sweep_refuse_gates("--startup-cmd", base, e);
 	}
 	if (rc == 0 && (filter(&s, &s.serve, *base, e) < 0 || filter(&s, &s.bench, *base, e) < 0))
 		rc = -1;

@@ -308,6 +308,7 @@ my @rows = (
 	['score', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
 	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100",
 		qw(--metric-percentiles 101)],
+	['serve', 2, "--slo: 'nope' is not a limit; expected a metric, *", qw(--slo nope)],
 	['serve', 2, "--fail-if: 'p99_ttft_ms>' has no number after >; expected one such as 200, or +5% "
 		. 'for a change',
 		'--fail-if', 'p99_ttft_ms>'],

@@ -298,6 +298,9 @@ status_is('a change of one', 2, qr/--fail-if 'output_throughput<-5%': a change n
 status_is('what it does not have', 3,
 	qr/^NOT JUDGED: p95_ttft_ms>1: the result has no value of p95_ttft_ms$/m,
 	'loose/5.json', '--fail-if', 'p95_ttft_ms>1');
+status_is('a key that nobody has', 2,
+	qr/--fail-if: 'p99_tftt_ms>1': a result of loose\/5\.json has no number 'p99_tftt_ms'; did you mean /,
+	'loose/5.json', '--allow-unjudged', '--fail-if', 'p99_tftt_ms>1');
 status_is('a table of one', 2, qr/--format: base has nothing to be compared with/, 'base', @limit,
 	'--format', 'json');
 my $reason = { level => 'INVALID', code => 'shared_reads', spoils => ['itl', 'tpot'], text => 'Late reads.' };

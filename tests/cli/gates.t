@@ -115,6 +115,11 @@ is($lost->{status}, 2, 'a sweep whose runs have conditions: exit 2');
 like($lost->{err}, qr/^\S+ bench sweep serve: --bench-cmd: .* would be lost to the sweep; remove it, /m,
 	'a sweep whose runs have conditions: says why');
 
+$lost = run(args => ['bench', 'sweep', 'startup', '--startup-cmd',
+	"$program bench startup --fail-if='avg_cold_startup_time>1'", qw(-o sweeps -e startup)]);
+is($lost->{status}, 2, 'a sweep of starts with conditions: exit 2');
+like($lost->{err}, qr/--startup-cmd: a run that fails --fail-if would be lost/,
+	'a sweep of starts with conditions: says why');
 serve('a search', $port, 2, qr/--fail-if has no meaning in a search for the largest load/, @limit,
 	qw(--find-max-rate --slo p99_ttft_ms<200));
 

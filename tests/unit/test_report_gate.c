@@ -31,6 +31,9 @@ static void texts(void **state)
 		{ "output_throughput<1000 tok/s", "output_throughput", GATE_BELOW, false, 1000 },
 		{ "output_throughput<1000 tokens/s", "output_throughput", GATE_BELOW, false, 1000 },
 		{ "p99_e2el_ms>=2s", "p99_e2el_ms", GATE_AT_LEAST, false, 2000 },
+		{ "avg_latency>1500 ms", "avg_latency", GATE_ABOVE, false, 1.5 },
+		{ "percentiles.99<2 s", "percentiles.99", GATE_BELOW, false, 2 },
+		{ "tokens_per_second<9 tok/s", "tokens_per_second", GATE_BELOW, false, 9 },
 		{ "p99_e2el_ms>=2000ms", "p99_e2el_ms", GATE_AT_LEAST, false, 2000 },
 	};
 	static const struct { const char *text, *want; } bad[] = {
@@ -84,6 +87,37 @@ static void keys(void **state)
 				    "'output_throughput'?");
 	assert_int_equal(gate_check_key("backend", &e), -1);
 	assert_non_null(strstr(e.text, "'backend' is not a number in a result but text"));
+}
+
+static void like(void **state)
+{
+	static const struct { const char *condition, *want; } rows[] = {
+		{ "avg_latency>1", NULL },
+		{ "percentiles.99>1", NULL },
+		{ "percentiles.95>1", "'percentiles.95>1': a result of bench x has no number "
+				      "'percentiles.95'; did you mean 'percentiles.99'?" },
+		{ "p99_ttft_ms>1", "'p99_ttft_ms>1': a result of bench x has no number 'p99_ttft_ms'; "
+				   "expected one such as avg_latency" },
+		{ "percentiles>1", "has no number 'percentiles'" },
+		{ "model>1", "has no number 'model'" },
+		{ "avg_latency>5%", "a change needs a baseline" },
+	};
+	struct arena a = { 0 };
+	struct json_value *example;
+
+	(void)state;
+	assert_int_equal(json_parse(&a, STR("{\"model\": \"m\", \"avg_latency\": 1.5, \"latencies\": [1], "
+					    "\"percentiles\": {\"99\": 2}}"), &example, NULL), 0);
+	for (size_t i = 0; i < ROWS(rows); i++) {
+		struct err e = { 0 };
+		struct gate g;
+
+		assert_int_equal(gate_parse(&g, str_of(rows[i].condition), &a, &e), 0);
+		assert_int_equal(gate_check_like(&g, example, "bench x", &e), rows[i].want ? -1 : 0);
+		if (rows[i].want && !strstr(e.text, rows[i].want))
+			fail_msg("%s: %s", rows[i].condition, e.text);
+	}
+	arena_release(&a);
 }
 
 /* ---- judging ---- */
@@ -273,7 +307,8 @@ static void written(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(texts), cmocka_unit_test(keys), cmocka_unit_test(judged),
+		cmocka_unit_test(texts), cmocka_unit_test(keys), cmocka_unit_test(like),
+		cmocka_unit_test(judged),
 		cmocka_unit_test(failures), cmocka_unit_test(changes), cmocka_unit_test(written),
 	};
 
