@@ -213,7 +213,9 @@ static int prepare(struct talk *t, const struct opt_result *words, struct err *e
 
 static void add_range(struct buf *out, const struct paired_result *r)
 {
-	if (r->high > CHANGE_SHOWN_MAX)
+	if (r->low > CHANGE_SHOWN_MAX)
+		buf_printf(out, "above +%d %%", 100 * CHANGE_SHOWN_MAX);
+	else if (r->high > CHANGE_SHOWN_MAX)
 		buf_printf(out, "%+.1f to above +%d %%", 100 * r->low, 100 * CHANGE_SHOWN_MAX);
 	else
 		buf_printf(out, "%+.1f to %+.1f %%", 100 * r->low, 100 * r->high);
