@@ -4,7 +4,7 @@
  * (series.h), and where its level changed (stats/edivisive.h).
  *
  * A look every night repeats the test, so the p of a change is small: on 50 noisy series 1e-5 gives
- * about 11 false alarms a year (bench/trends.c), the usual 1e-3 gives 56. The least effect is that
+ * 13.5 false alarms a year (bench/trends.c), the usual 1e-3 gives 56. The least effect is that
  * of verdicts (decide/compare.h): 3 %, 5 % for a p99 and beyond. A gain that a guard of comparisons
  * speaks against is only a change. Runs that failed are no points; to guards they are failed
  * requests.
