@@ -55,12 +55,12 @@ static void tell_limit(const struct find *f, const struct capacity_point *p, siz
 
 	if (j < slo->n && slo->limit[j].is_mean) {
 		if (l->se > 0)
-			buf_printf(out, "%s: %.4g ms", limit_text(f, j),
+			buf_printf(out, "%s: %.4g ms; ", limit_text(f, j),
 				   exp(l->y) * slo->limit[j].limit_s * 1000);
 	} else if (l->n > 0) {
 		double allowed = j < slo->n ? 1 - slo->limit[j].quantile : failed_share(f);
 
-		buf_printf(out, "%s: %.2f %% slow, %.3g %% allowed", limit_text(f, j),
+		buf_printf(out, "%s: %.2f %% slow, %.3g %% allowed; ", limit_text(f, j),
 			   100 * l->slow / l->n, 100 * allowed);
 	}
 }
@@ -82,10 +82,8 @@ static void tell_level(const struct find *f, struct buf *out)
 	buf_printf(out, "%s %zu: %s %s, %llu requests in %s; ", p->is_bracketing ? "Bracket" : "Level",
 		   n, load_text(load, p->load), find_unit(f->opts->load),
 		   (unsigned long long)f->level.requests, fmt_rough_time(time, p->spent_s));
-	for (size_t j = 0; j < f->opts->slo.n; j++) {
+	for (size_t j = 0; j < f->opts->slo.n; j++)
 		tell_limit(f, p, j, out);
-		buf_add_text(out, "; ");
-	}
 	if (p->failed)
 		buf_printf(out, "%llu failed; ", (unsigned long long)p->failed);
 	if (!p->is_carried)
