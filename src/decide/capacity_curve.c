@@ -232,11 +232,58 @@ static double half_width(struct fit f)
 	return (exp(f.high - f.at) - exp(f.low - f.at)) / 2;
 }
 
+/* +1: chance does not explain that so many of a level's requests are slow; -1: that so few are. */
+static int is_sure(const struct capacity_search *s, const struct capacity_point *p)
+{
+	int all = -1;
+
+	for (size_t j = 0; j < capacity_limits(s); j++) {
+		struct capacity_limit limit = capacity_limit_of(s, j);
+		const struct fit_level *l = &p->limit[j];
+		double share = 1 - limit.quantile, more = l->slow - share * l->n;
+		double chance = SURELY * sqrt(l->phi * share * (1 - share) * l->n);
+
+		if (!limit.is_mean && more > chance)
+			return 1;
+		if (limit.is_mean || more > -chance)
+			all = 0;
+	}
+	return all;
+}
+
+/*
+ * The largest whole load that holds: what the curve says, rounded outwards, unless a level of a
+ * neighbouring load says more.
+ */
+static void make_whole(const struct capacity_search *s, struct capacity_answer *a)
+{
+	double holds = 0, breaks = INFINITY;
+
+	for (size_t i = s->first; i < s->points; i++) {
+		int sure = is_sure(s, &s->point[i]);
+
+		if (sure < 0)
+			holds = fmax(holds, s->point[i].load);
+		if (sure > 0)
+			breaks = fmin(breaks, s->point[i].load);
+	}
+	a->low = floor(a->low);
+	a->high = ceil(a->high);
+	if (holds < breaks) {
+		a->low = fmax(a->low, holds);
+		a->high = fmax(a->low, fmin(a->high, breaks - 1));
+	}
+	a->load = fmax(a->low, fmin(a->high, floor(a->load)));
+}
+
 bool capacity_is_precise(const struct capacity_search *s, struct fit f)
 {
-	bool is_one = s->o.load == CAPACITY_CONCURRENCY && floor(exp(f.low)) >= floor(exp(f.high));
+	struct capacity_answer a = { .load = exp(f.at), .low = exp(f.low), .high = exp(f.high) };
 
-	return f.levels >= PRECISE_LEVELS && (is_one || half_width(f) <= s->o.precision);
+	if (s->o.load == CAPACITY_CONCURRENCY)
+		make_whole(s, &a);
+	return f.levels >= PRECISE_LEVELS &&
+	       (a.low >= a.high || half_width(f) <= s->o.precision);
 }
 
 /* ---- answers ---- */
@@ -317,22 +364,6 @@ static void forecast(const struct capacity_search *s, struct capacity_answer *a)
 	a->seconds_more = a->requests_more / rate;
 }
 
-/* A level of that load has so many slow requests that chance does not explain them. */
-static bool is_surely_broken(const struct capacity_search *s, double load)
-{
-	for (size_t i = s->first; i < s->points; i++)
-		for (size_t j = 0; s->point[i].load == load && j < capacity_limits(s); j++) {
-			struct capacity_limit limit = capacity_limit_of(s, j);
-			const struct fit_level *l = &s->point[i].limit[j];
-			double share = 1 - limit.quantile;
-
-			if (!limit.is_mean && l->slow - share * l->n >
-			    SURELY * sqrt(l->phi * share * (1 - share) * l->n))
-				return true;
-		}
-	return false;
-}
-
 /*
  * The limit to name. Failed requests count as slow under every limit, so their curves differ by
  * chance alone where nothing but failures breaks a limit; then it is the failures that bind.
@@ -382,10 +413,9 @@ struct capacity_answer capacity_answer(const struct capacity_search *s)
 		a.slope = f.slope;
 		a.slow_factor = pow(MORE_LOAD, f.slope);
 		a.levels_near = (unsigned)f.levels;
-		if (s->o.load == CAPACITY_CONCURRENCY) { /* the largest whole loads that hold */
-			a.load = floor(a.load);
-			a.low = floor(a.low);
-			a.high = is_surely_broken(s, ceil(a.high)) ? floor(a.high) : ceil(a.high);
+		if (s->o.load == CAPACITY_CONCURRENCY) {
+			make_whole(s, &a);
+			a.half_width = (a.high - a.low) / (2 * fmax(1, a.load));
 		}
 		a.safe = a.low;
 	}

@@ -177,9 +177,9 @@ struct level_mean level_mean(const struct level *l, size_t limit)
 
 bool holds_carried(const struct level *l)
 {
-	double done = (double)l->done_late;
+	double done = (double)l->done_late, due = (double)l->due_late;
 
-	return done + CARRIED_Z * sqrt(done) >= CARRIED_SHARE * (double)l->due_late;
+	return done + CARRIED_Z * sqrt(due) >= CARRIED_SHARE * due;
 }
 
 double holds_tau(const double *x, size_t n)

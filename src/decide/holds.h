@@ -88,8 +88,8 @@ struct level_mean level_mean(const struct level *l, size_t limit);
 /* ---- tests of a level ---- */
 
 /*
- * False: the offered rate was not carried, completions + 2.33 sqrt(completions) < 0.95 of the
- * arrivals of the second half. Sees nothing below 1.1 times saturation. Open loops only.
+ * False: the offered rate was not carried, completions + 2.33 sqrt(arrivals) < 0.95 of the
+ * arrivals, of the second half. Sees nothing below 1.1 times saturation. Open loops only.
  */
 bool holds_carried(const struct level *l);
 /* Kendall's tau-a of n >= 2 values against their order; -1 to 1. */
