@@ -30,6 +30,7 @@ sub late {
 		$wait += $service_s + log(1 - rand) / $rate;
 		$wait = 0 if $wait < 0;
 	}
+	srand; # free ports are drawn, too
 	return $late / $n;
 }
 
