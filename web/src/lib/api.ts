@@ -501,7 +501,7 @@ export interface Comparison {
 	reason: string | null; // of a refusal, a sentence
 	runs: number[]; // of the baseline, of the group
 	runs_on_both_sides: number; // left out
-	sessions_unknown: number[]; // runs of which nobody knows which shared a server
+	sessions_unknown: number[]; // runs whose server session is not known
 	matched: number; // configurations of both sides
 	alone: number[]; // configurations of one side alone
 	only_baseline: CompareAlone[]; only_side: CompareAlone[]; metrics: CompareMetric[];
@@ -518,7 +518,7 @@ export interface CompareMetric {
 	effect_min: number; // the least change worth naming, as a share
 	is_primary: boolean; verdict: CompareVerdict;
 	words: string; // the verdict for people
-	reason: string | null; // why there is no answer
+	reason: string | null; // why there is no verdict
 	sentence: string; // change, interval, counts, verdict and what would do
 	baseline: number | null; // geometric mean over configurations
 	value: number | null; // likewise of the group
@@ -629,7 +629,7 @@ export interface RegressionItem {
 	sessions: number[]; // server sessions behind them
 	sessions_needed: number | null; // a side, that would do
 	guard: RegressionGuard | null; // why it is not comparable
-	reason: string | null; // why there is no answer
+	reason: string | null; // why there is no verdict
 	sentence: string; // change, interval, verdict and what would do
 }
 
