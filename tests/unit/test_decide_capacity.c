@@ -178,6 +178,9 @@ static void overload(void **state)
 	assert_true(holds_ttft_grows(&l));
 	assert_false(holds_carried(&l));
 	free(q);
+	/* Three that have not ended say nothing, fifty do. */
+	assert_true(holds_carried(&(struct level){ .due_late = 3, .done_late = 0 }));
+	assert_false(holds_carried(&(struct level){ .due_late = 50, .done_late = 0 }));
 }
 
 static void tau(void **state)
