@@ -393,8 +393,7 @@ static int by_gpus(const void *x, const void *y)
 
 static void put_range(struct json_writer *w, const char *key, double value, double low, double high)
 {
-	json_key(w, key);
-	json_begin_object(w);
+	json_member_object(w, key);
 	parts_put_number(w, "value", value);
 	parts_put_number(w, "low", low);
 	parts_put_number(w, "high", high);
@@ -453,8 +452,7 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	if (l.shown)
 		qsort(a, l.shown, sizeof(*a), by_gpus);
 	parts_put_number(w, "rate", c.rate);
-	json_key(w, "configurations");
-	json_begin_array(w);
+	json_member_array(w, "configurations");
 	for (size_t i = 0; i < l.shown; i++)
 		put_row(&c, w, &l, &a[i]);
 	json_end_array(w);

@@ -25,10 +25,8 @@ static size_t stride_of(size_t n, size_t most)
 
 static void put_axis(struct json_writer *w, const char *key, struct str column)
 {
-	json_key(w, key);
-	json_begin_object(w);
-	json_key(w, "column");
-	json_put_str(w, column);
+	json_member_object(w, key);
+	json_member_str(w, "column", column);
 	parts_put_kind(w, column);
 	json_end_object(w);
 }
@@ -92,13 +90,11 @@ static void put_totals(struct json_writer *w, const struct cloud *c, size_t show
 
 static void put_xy(struct json_writer *w, const struct cloud *c, size_t row)
 {
-	json_key(w, "id");
-	json_put_int(w, c->rows.id[row]);
+	json_member_int(w, "id", c->rows.id[row]);
 	parts_put_number(w, "x", parts_number_at(&c->rows, c->n_front, row));
 	parts_put_number(w, "y", parts_number_at(&c->rows, c->n_front + 1, row));
-	json_key(w, "is_degraded");
-	json_put_bool(w, counting_is_degraded(&c->axis[0], &c->rows.verdicts, row) ||
-		      counting_is_degraded(&c->axis[1], &c->rows.verdicts, row));
+	json_member_bool(w, "is_degraded", counting_is_degraded(&c->axis[0], &c->rows.verdicts,
+			 row) || counting_is_degraded(&c->axis[1], &c->rows.verdicts, row));
 }
 
 int analyse_resources(const struct analyse_request *r, struct json_writer *w, struct err *e)
@@ -110,15 +106,13 @@ int analyse_resources(const struct analyse_request *r, struct json_writer *w, st
 	if (parts_columns(r, "color", &front, &n, e) < 0 || read_cloud(r, front, n, &c, e) < 0)
 		return -1;
 	stride = stride_of(c.n, POINTS_SHOWN);
-	json_key(w, "points");
-	json_begin_array(w);
+	json_member_array(w, "points");
 	for (size_t i = 0; i < c.rows.n; i++) {
 		if (!c.keep[i] || seen++ % stride)
 			continue;
 		json_begin_object(w);
 		put_xy(w, &c, i);
-		json_key(w, "values");
-		json_begin_object(w);
+		json_member_object(w, "values");
 		for (size_t k = 0; k < n; k++) {
 			struct value v = c.rows.value[k * c.rows.n + i];
 
@@ -198,15 +192,13 @@ static size_t put_frontier(const struct analyse_request *r, struct json_writer *
 	const bool *is_frontier = frontier_of(r, c, s, f);
 	size_t shown = 0;
 
-	json_key(w, "points");
-	json_begin_array(w);
+	json_member_array(w, "points");
 	for (size_t i = 0; i < s->n; i++) {
 		if (!is_frontier[i] && i % f.stride)
 			continue;
 		json_begin_object(w);
 		put_xy(w, c, s->member[i]);
-		json_key(w, "is_frontier");
-		json_put_bool(w, is_frontier[i]);
+		json_member_bool(w, "is_frontier", is_frontier[i]);
 		json_end_object(w);
 		shown++;
 	}
@@ -232,8 +224,7 @@ int analyse_pareto(const struct analyse_request *r, struct json_writer *w, struc
 	if (leading)
 		parts_note(&c.notes, "%zu of the runs left out would be on the frontier of %s group",
 			   leading, leading == 1 ? "its" : "their");
-	json_key(w, "groups");
-	json_begin_array(w);
+	json_member_array(w, "groups");
 	for (size_t i = 0; i < l.shown; i++) {
 		json_begin_object(w);
 		parts_put_series(w, &l, i);
@@ -243,8 +234,7 @@ int analyse_pareto(const struct analyse_request *r, struct json_writer *w, struc
 	}
 	json_end_array(w);
 	parts_put_count(w, "groups_left_out", l.n - l.shown);
-	json_key(w, "better");
-	json_begin_object(w);
+	json_member_object(w, "better");
 	parts_put_text(w, "x", f.sign_x > 0 ? "higher" : "lower");
 	parts_put_text(w, "y", f.sign_y > 0 ? "higher" : "lower");
 	json_end_object(w);
@@ -274,20 +264,16 @@ static void put_distribution(const struct analyse_request *r, struct json_writer
 	stats_sort(x, s->n);
 	parts_put_count(w, "n", s->n);
 	parts_put_number(w, "mean", stats_mean(x, s->n));
-	json_key(w, "quantiles");
-	json_begin_array(w);
+	json_member_array(w, "quantiles");
 	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++)
 		parts_put_double(w, stats_percentile(x, s->n, at[i]));
 	json_end_array(w);
-	json_key(w, "histogram");
-	json_begin_object(w);
-	json_key(w, "edges");
-	json_begin_array(w);
+	json_member_object(w, "histogram");
+	json_member_array(w, "edges");
 	for (int i = 0; i <= BINS; i++)
 		parts_put_double(w, b.from + b.width * i);
 	json_end_array(w);
-	json_key(w, "counts");
-	json_begin_array(w);
+	json_member_array(w, "counts");
 	for (int i = 0; i < BINS; i++)
 		json_put_int(w, (int64_t)count[i]);
 	json_end_array(w);
@@ -329,11 +315,9 @@ int analyse_distribution(const struct analyse_request *r, struct json_writer *w,
 	}
 	b.width = most / BINS - b.from / BINS; /* no overflow, whatever the range */
 	parts_series(r->arena, &rows, group, n, keep, &l);
-	json_key(w, "metric");
-	json_put_str(w, metric);
+	json_member_str(w, "metric", metric);
 	parts_put_kind(w, metric);
-	json_key(w, "groups");
-	json_begin_array(w);
+	json_member_array(w, "groups");
 	for (size_t i = 0; i < l.shown; i++) {
 		json_begin_object(w);
 		parts_put_series(w, &l, i);
@@ -379,14 +363,12 @@ static void put_parallel_axis(const struct analyse_request *r, struct json_write
 	}
 	is_number &= count > 0;
 	json_begin_object(w);
-	json_key(w, "column");
-	json_put_str(w, name);
+	json_member_str(w, "column", name);
 	parts_put_kind(w, name);
 	parts_put_text(w, "kind", is_number ? "number" : "text");
 	parts_put_number(w, "min", is_number ? low : NAN);
 	parts_put_number(w, "max", is_number ? high : NAN);
-	json_key(w, "values");
-	json_begin_array(w);
+	json_member_array(w, "values");
 	if (!is_number && count)
 		qsort(sorted, count, sizeof(*sorted), by_value);
 	for (size_t i = 0; !is_number && i < count && distinct < AXIS_VALUES_MAX; i++)
@@ -447,20 +429,16 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
 	for (size_t c = 0; c < n; c++)
 		axis[c] = counting_of(column[c]);
 	left_out = drop_uncounted(r, &rows, axis, n);
-	json_key(w, "axes");
-	json_begin_array(w);
+	json_member_array(w, "axes");
 	for (size_t c = 0; c < n; c++)
 		put_parallel_axis(r, w, column[c], rows.value + c * rows.n, rows.n);
 	json_end_array(w);
 	stride = stride_of(rows.n, limit);
-	json_key(w, "lines");
-	json_begin_array(w);
+	json_member_array(w, "lines");
 	for (size_t i = 0; i < rows.n; i += stride) {
 		json_begin_object(w);
-		json_key(w, "id");
-		json_put_int(w, rows.id[i]);
-		json_key(w, "values");
-		json_begin_array(w);
+		json_member_int(w, "id", rows.id[i]);
+		json_member_array(w, "values");
 		for (size_t c = 0; c < n; c++)
 			parts_put_cell(w, rows.value[c * rows.n + i]);
 		json_end_array(w);

@@ -304,8 +304,7 @@ static int put_comparisons(struct comparison *c, struct json_writer *w, struct e
 		refused += m.pair[i].refusal != MATCHED_ACCEPTED;
 	if (refused && refused == m.n_pairs)
 		return refuse(c, &m.pair[0], e);
-	json_key(w, "comparisons");
-	json_begin_array(w);
+	json_member_array(w, "comparisons");
 	for (size_t i = 0; i < m.n_pairs; i++) {
 		json_begin_object(w);
 		parts_put_count(w, "group", group_of(c, m.pair[i].side));
@@ -378,16 +377,14 @@ static void note_left_out(struct comparison *c)
 
 static void put_groups(const struct comparison *c, struct json_writer *w)
 {
-	json_key(w, "groups");
-	json_begin_array(w);
+	json_member_array(w, "groups");
 	for (size_t s = 0; s < c->n_sides; s++) {
 		const struct side *side = &c->side[s];
 
 		json_begin_object(w);
 		parts_put_text(w, "name", side->name);
 		parts_put_count(w, "n", side->n);
-		json_key(w, "ids");
-		json_begin_array(w);
+		json_member_array(w, "ids");
 		for (size_t i = 0; i < side->n && i < ANALYSE_IDS_SHOWN_MAX; i++)
 			json_put_int(w, side->id[i]);
 		json_end_array(w);
@@ -398,8 +395,7 @@ static void put_groups(const struct comparison *c, struct json_writer *w)
 
 static void put_columns(struct json_writer *w, const char *key, const struct str *column, size_t n)
 {
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (size_t i = 0; i < n; i++)
 		json_put_str(w, column[i]);
 	json_end_array(w);

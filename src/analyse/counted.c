@@ -162,18 +162,15 @@ void counting_notes(const struct counting *c, size_t n, struct notes *notes)
 
 void counting_put(struct json_writer *w, const struct counting *c, size_t n)
 {
-	json_key(w, "trust");
-	json_begin_array(w);
+	json_member_array(w, "trust");
 	for (size_t i = 0; i < n; i++) {
 		if (!c[i].failed && !c[i].invalid && !c[i].degraded)
 			continue;
 		json_begin_object(w);
-		json_key(w, "column");
-		json_put_str(w, c[i].metric);
+		json_member_str(w, "column", c[i].metric);
 		parts_put_count(w, "failed", c[i].failed);
 		parts_put_count(w, "invalid", c[i].invalid);
-		json_key(w, "would_lead");
-		json_put_bool(w, would_lead(&c[i]));
+		json_member_bool(w, "would_lead", would_lead(&c[i]));
 		parts_put_count(w, "degraded", c[i].degraded);
 		json_end_object(w);
 	}

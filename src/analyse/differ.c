@@ -53,13 +53,10 @@ static void put_parameter(struct json_writer *w, struct str column,
 			  bool is_between)
 {
 	json_begin_object(w);
-	json_key(w, "column");
-	json_put_str(w, column);
-	json_key(w, "group");
-	json_put_str(w, column_name(column).group);
+	json_member_str(w, "column", column);
+	json_member_str(w, "group", column_name(column).group);
 	parts_put_text(w, "differs", is_between ? "between" : "within");
-	json_key(w, "values");
-	json_begin_array(w);
+	json_member_array(w, "values");
 	for (size_t s = 0; s < n_sides; s++) {
 		json_begin_array(w);
 		for (size_t i = 0; i < counts[s * step].n; i++) {
@@ -89,8 +86,7 @@ int differ_put(const struct analyse_request *r, const struct side *side, size_t 
 	for (size_t s = 0; s < n_sides; s++)
 		if (side_counts(r, &side[s], column, n, counts + s * n, e) < 0)
 			return -1;
-	json_key(w, "parameters");
-	json_begin_array(w);
+	json_member_array(w, "parameters");
 	for (enum differs kind = DIFFERS_BETWEEN; kind > DIFFERS_NOT; kind--)
 		for (size_t i = 0; i < n; i++) {
 			if (differs(counts + i, n, n_sides, side) != kind)

@@ -408,8 +408,7 @@ static void judge_all(struct impact *m)
 
 static void put_levels(struct json_writer *w, const struct parameter *q)
 {
-	json_key(w, "levels");
-	json_begin_array(w);
+	json_member_array(w, "levels");
 	for (size_t l = 0; l < q->n_levels; l++) {
 		const struct level *one = &q->level[l];
 
@@ -439,14 +438,12 @@ static size_t put_confounded(const struct impact *m, struct json_writer *w, size
 {
 	size_t n = 0;
 
-	json_key(w, "confounded_with");
-	json_begin_array(w);
+	json_member_array(w, "confounded_with");
 	for (size_t i = 0; i < m->shown; i++) {
 		if (!(m->together[at * m->shown + i] >= TOGETHER))
 			continue;
 		json_begin_object(w);
-		json_key(w, "column");
-		json_put_str(w, m->of[i].column);
+		json_member_str(w, "column", m->of[i].column);
 		parts_put_number(w, "strength", m->together[at * m->shown + i]);
 		json_end_object(w);
 		n++;
@@ -461,8 +458,7 @@ static void put_parameter(const struct impact *m, struct json_writer *w, size_t 
 	size_t together;
 
 	json_begin_object(w);
-	json_key(w, "column");
-	json_put_str(w, q->column);
+	json_member_str(w, "column", q->column);
 	parts_put_number(w, "share", q->o.share);
 	parts_put_number(w, "p", q->o.p);
 	parts_put_number(w, "p_adjusted", q->q);
@@ -478,12 +474,10 @@ static void put_parameter(const struct impact *m, struct json_writer *w, size_t 
 
 static void put_all(struct impact *m, struct json_writer *w)
 {
-	json_key(w, "metric");
-	json_put_str(w, m->metric);
+	json_member_str(w, "metric", m->metric);
 	parts_put_kind(w, m->metric);
 	parts_put_count(w, "n", m->n);
-	json_key(w, "parameters");
-	json_begin_array(w);
+	json_member_array(w, "parameters");
 	for (size_t i = 0; i < m->shown; i++)
 		put_parameter(m, w, i);
 	json_end_array(w);

@@ -377,8 +377,7 @@ void parts_put_series(struct json_writer *w, const struct series_list *l, size_t
 {
 	const struct rows *rows = l->rows;
 
-	json_key(w, "key");
-	json_begin_object(w);
+	json_member_object(w, "key");
 	for (size_t k = 0; k < l->n_keys; k++) {
 		struct value v = rows->value[k * rows->n + l->series[i].row];
 
@@ -431,14 +430,12 @@ void parts_put_value(struct json_writer *w, const char *key, struct value v)
 
 void parts_put_text(struct json_writer *w, const char *key, const char *text)
 {
-	json_key(w, key);
-	json_put_text(w, text);
+	json_member_text(w, key, text);
 }
 
 void parts_put_count(struct json_writer *w, const char *key, size_t n)
 {
-	json_key(w, key);
-	json_put_int(w, (int64_t)n);
+	json_member_int(w, key, (int64_t)n);
 }
 
 void parts_put_interval(struct json_writer *w, const char *key, double low, double high)
@@ -464,8 +461,7 @@ void parts_put_kind(struct json_writer *w, struct str column)
 
 void parts_put_ids(struct json_writer *w, const struct rows *rows, const size_t *member, size_t n)
 {
-	json_key(w, "ids");
-	json_begin_array(w);
+	json_member_array(w, "ids");
 	for (size_t i = 0; i < n && i < ANALYSE_IDS_SHOWN_MAX; i++)
 		json_put_int(w, rows->id[member[i]]);
 	json_end_array(w);
@@ -486,8 +482,7 @@ void parts_note(struct notes *n, const char *fmt, ...)
 
 void parts_put_notes(struct json_writer *w, const struct notes *n)
 {
-	json_key(w, "notes");
-	json_begin_array(w);
+	json_member_array(w, "notes");
 	for (size_t i = 0; i < n->n; i++)
 		json_put_text(w, n->text[i]);
 	json_end_array(w);

@@ -459,8 +459,7 @@ static void apply_policy(const struct regression *g, const struct item *t, const
 
 static void put_two(struct json_writer *w, const char *key, const size_t n[2])
 {
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (size_t i = 0; i < 2; i++)
 		json_put_int(w, (int64_t)n[i]);
 	json_end_array(w);
@@ -477,8 +476,7 @@ static void put_item(const struct regression *g, struct json_writer *w, size_t i
 	json_begin_object(w);
 	parts_put_text(w, "series", l->series[t->series].id);
 	parts_put_series(w, l, t->series);
-	json_key(w, "metric");
-	json_put_str(w, metric);
+	json_member_str(w, "metric", metric);
 	parts_put_kind(w, metric);
 	parts_put_text(w, "verdict", matched_verdict_key(row->verdict));
 	parts_put_text(w, "words", matched_verdict_words(row, g->r->arena));
@@ -552,8 +550,7 @@ static void put_all(struct regression *g, struct json_writer *w)
 {
 	const struct series_list *l = &g->keyed.list;
 
-	json_key(w, "items");
-	json_begin_array(w);
+	json_member_array(w, "items");
 	for (size_t i = 0; i < g->n_items; i++)
 		put_item(g, w, i);
 	json_end_array(w);

@@ -34,8 +34,7 @@ static void put_points(struct json_writer *w, const struct sized *x, size_t n, i
 {
 	double first = NAN, smallest = NAN;
 
-	json_key(w, "points");
-	json_begin_array(w);
+	json_member_array(w, "points");
 	for (size_t i = 0, to; i < n; i = to) {
 		double median, speedup;
 		size_t count;
@@ -144,13 +143,10 @@ int analyse_scaling(const struct analyse_request *r, struct json_writer *w, stru
 			  counting_see(&counting, &s.rows.verdicts, i,
 				       parts_number_at(&s.rows, s.n_keys + 1, i)) == COUNTS;
 	parts_series(r->arena, &s.rows, s.key, s.n_keys, keep, &l);
-	json_key(w, "metric");
-	json_put_str(w, s.metric);
+	json_member_str(w, "metric", s.metric);
 	parts_put_kind(w, s.metric);
-	json_key(w, "by");
-	json_put_str(w, s.by);
-	json_key(w, "series");
-	json_begin_array(w);
+	json_member_str(w, "by", s.by);
+	json_member_array(w, "series");
 	for (size_t i = 0; i < l.shown; i++)
 		shown += put_series(&s, w, &l, i);
 	json_end_array(w);

@@ -37,12 +37,10 @@ const char *step_place(struct arena *a, enum axis axis, const struct point *p)
 
 void step_put_also(struct json_writer *w, const struct series_change *also, size_t n)
 {
-	json_key(w, "also");
-	json_begin_array(w);
+	json_member_array(w, "also");
 	for (size_t i = 0; i < n; i++) {
 		json_begin_object(w);
-		json_key(w, "column");
-		json_put_str(w, also[i].column);
+		json_member_str(w, "column", also[i].column);
 		parts_put_value(w, "before", also[i].before);
 		parts_put_value(w, "after", also[i].after);
 		json_end_object(w);

@@ -165,8 +165,7 @@ static void put_mark(const struct trends *t, struct json_writer *w, const struct
 	bool is_judged;
 	const struct json_value *m = mark_of(t, s, p, &is_judged);
 
-	json_key(w, "is_marked");
-	json_put_bool(w, is_judged);
+	json_member_bool(w, "is_marked", is_judged);
 	json_key(w, "mark");
 	if (!m) {
 		json_put_null(w);
@@ -174,10 +173,8 @@ static void put_mark(const struct trends *t, struct json_writer *w, const struct
 	}
 	json_begin_object(w);
 	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
-		if (json_get(m, keys[i])) {
-			json_key(w, keys[i]);
-			json_put_value(w, json_get(m, keys[i]));
-		}
+		if (json_get(m, keys[i]))
+			json_member_value(w, keys[i], json_get(m, keys[i]));
 	json_end_object(w);
 }
 
@@ -192,8 +189,7 @@ static void put_name(struct json_writer *w, const char *key, struct str name)
 
 static void put_points(const struct trends *t, struct json_writer *w, const struct drawn *d)
 {
-	json_key(w, "points");
-	json_begin_array(w);
+	json_member_array(w, "points");
 	for (size_t i = 0; i < d->n; i++) {
 		const struct point *p = &d->p[i];
 
@@ -282,8 +278,7 @@ static int64_t *ids_of(const struct trends *t, const struct drawn *d, size_t fro
 
 static void put_ids(struct json_writer *w, const char *key, const int64_t *id, size_t n)
 {
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (size_t i = 0; i < n; i++)
 		json_put_int(w, id[i]);
 	json_end_array(w);
@@ -341,8 +336,7 @@ static void put_change(const struct trends *t, struct json_writer *w, const stru
 	parts_put_number(w, "after", c->after);
 	parts_put_number(w, "effect", c->effect);
 	parts_put_number(w, "p", c->p);
-	json_key(w, "is_new");
-	json_put_bool(w, d->is_new[i]);
+	json_member_bool(w, "is_new", d->is_new[i]);
 	put_mark(t, w, d->s, at);
 	parts_put_text(w, "verdict", !better || guard ? "changed" : is_gain ? "better" : "worse");
 	parts_put_text(w, "guard", guard);
@@ -408,8 +402,7 @@ static void put_key_changes(const struct trends *t, struct json_writer *w, size_
 	const struct rows *rows = &t->rows, *keys = &t->keyed.rows;
 	const struct value *version = rows->value + (t->columns.first + POINT_VERSION) * rows->n;
 
-	json_key(w, "changes");
-	json_begin_array(w);
+	json_member_array(w, "changes");
 	for (size_t k = 0; k < t->key.n; k++) {
 		struct value a = rows->value[k * rows->n + before];
 		struct value b = rows->value[k * rows->n + after];
@@ -419,8 +412,7 @@ static void put_key_changes(const struct trends *t, struct json_writer *w, size_
 				      keys->value[k * rows->n + after]))
 			continue;
 		json_begin_object(w);
-		json_key(w, "column");
-		json_put_str(w, column);
+		json_member_str(w, "column", column);
 		parts_put_value(w, "before", a);
 		parts_put_value(w, "after", b);
 		json_end_object(w);
@@ -472,8 +464,7 @@ static void put_series(const struct trends *t, struct json_writer *w, size_t i)
 	parts_put_series(w, &t->keyed.list, i);
 	put_begin(t, w, d);
 	put_points(t, w, d);
-	json_key(w, "changes");
-	json_begin_array(w);
+	json_member_array(w, "changes");
 	for (size_t k = 0; k < d->n_changes; k++)
 		put_change(t, w, d, k);
 	json_end_array(w);
@@ -538,8 +529,7 @@ static void put_reason(const struct trends *t, struct json_writer *w)
 	const char *why = why_none(t, &is_judged);
 
 	parts_put_text(w, "reason", why);
-	json_key(w, "is_judged");
-	json_put_bool(w, is_judged);
+	json_member_bool(w, "is_judged", is_judged);
 }
 
 static void put_all(struct trends *t, struct json_writer *w, size_t missing)
@@ -547,16 +537,14 @@ static void put_all(struct trends *t, struct json_writer *w, size_t missing)
 	const struct series_list *l = &t->keyed.list;
 	size_t shown = 0;
 
-	json_key(w, "metric");
-	json_put_str(w, t->metric);
+	json_member_str(w, "metric", t->metric);
 	parts_put_kind(w, t->metric);
 	parts_put_text(w, "axis", points_axis_name(t->columns.axis));
 	parts_put_text(w, "order", points_order(t->columns.axis));
 	parts_put_number(w, "level", t->opts.p);
 	parts_put_number(w, "effect", t->opts.effect_min);
 	put_reason(t, w);
-	json_key(w, "series");
-	json_begin_array(w);
+	json_member_array(w, "series");
 	for (size_t i = 0; i < l->shown; i++) {
 		put_series(t, w, i);
 		for (size_t k = 0; k < t->drawn[i].n; k++)

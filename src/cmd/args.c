@@ -149,28 +149,17 @@ static void show_one(const struct engine_arg *arg, unsigned version, struct buf 
 
 static void put_text(struct json_writer *w, const char *key, const char *text)
 {
-	json_key(w, key);
-	json_put_text(w, text && *text ? text : NULL);
+	json_member_text(w, key, text && *text ? text : NULL);
 }
 
 static void put_words(struct json_writer *w, const char *key, const char *words)
 {
 	struct str rest = str_of(words);
 
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	while (rest.n)
 		json_put_str(w, str_cut(&rest, ' '));
 	json_end_array(w);
-}
-
-static void put_bound(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	if (isfinite(v))
-		json_put_f64(w, v);
-	else
-		json_put_null(w);
 }
 
 static void put_version(struct json_writer *w, const char *key, unsigned version)
@@ -183,13 +172,11 @@ static void put_version(struct json_writer *w, const char *key, unsigned version
 
 static void put_earlier(struct json_writer *w, const struct engine_earlier *before)
 {
-	json_key(w, "earlier");
-	json_begin_array(w);
+	json_member_array(w, "earlier");
 	for (; before && before->until; before++) {
 		json_begin_object(w);
 		put_version(w, "until", before->until);
-		json_key(w, "default");
-		json_put_text(w, before->initial);
+		json_member_text(w, "default", before->initial);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -202,20 +189,16 @@ static void put_one(struct json_writer *w, const struct engine_arg *arg, unsigne
 	put_words(w, "also", arg->also);
 	put_text(w, "group", arg->group);
 	put_text(w, "kind", engine_kind_name(arg->kind));
-	json_key(w, "default");
-	json_put_text(w, engine_arg_initial(arg, version));
+	json_member_text(w, "default", engine_arg_initial(arg, version));
 	put_earlier(w, arg->earlier);
-	json_key(w, "decided_at_start");
-	json_put_bool(w, arg->flags & ENGINE_DECIDED);
+	json_member_bool(w, "decided_at_start", arg->flags & ENGINE_DECIDED);
 	put_words(w, "choices", arg->choices);
-	put_bound(w, "min", arg->min);
-	json_key(w, "min_is_exclusive");
-	json_put_bool(w, arg->flags & ENGINE_ABOVE);
-	put_bound(w, "max", arg->max);
+	json_member_f64(w, "min", arg->min);
+	json_member_bool(w, "min_is_exclusive", arg->flags & ENGINE_ABOVE);
+	json_member_f64(w, "max", arg->max);
 	put_version(w, "since", arg->since);
 	put_version(w, "until", arg->until);
-	json_key(w, "deprecated");
-	json_put_bool(w, arg->flags & ENGINE_DEPRECATED);
+	json_member_bool(w, "deprecated", arg->flags & ENGINE_DEPRECATED);
 	put_text(w, "successor", arg->successor);
 	put_text(w, "about", arg->about);
 	json_end_object(w);

@@ -496,16 +496,12 @@ static void put_pair(struct json_writer *w, const struct talk *t, const struct a
 	json_key(w, "first"), json_put_text(w, pair->first == PAIRED_A ? "A" : "B");
 	json_key(w, "seconds"), json_put_f64(w, pair->measured.seconds);
 	for (unsigned side = 0; side < 2; side++) {
-		json_key(w, side ? "B" : "A");
-		json_begin_object(w);
+		json_member_object(w, side ? "B" : "A");
 		json_key(w, "requests"), json_put_int(w, (int64_t)pair->measured.requests[side]);
 		json_key(w, "failed"), json_put_int(w, (int64_t)pair->measured.failed[side]);
-		json_key(w, "output_tokens");
-		json_put_int(w, (int64_t)pair->measured.output_tokens[side]);
-		for (size_t i = 0; i < t->run.paired.n_metrics; i++) {
-			json_key(w, t->metric[i].name);
-			json_put_f64(w, pair->measured.value[side][i]);
-		}
+		json_member_int(w, "output_tokens", (int64_t)pair->measured.output_tokens[side]);
+		for (size_t i = 0; i < t->run.paired.n_metrics; i++)
+			json_member_f64(w, t->metric[i].name, pair->measured.value[side][i]);
 		json_end_object(w);
 	}
 	json_end_object(w);
@@ -544,10 +540,8 @@ static int save(const struct talk *t, const struct ab *ab, struct err *e)
 	json_key(&w, "block_requests"), json_put_int(&w, ab->requests);
 	json_key(&w, "block_requests_not_counted"), json_put_int(&w, ab->skipped);
 	json_key(&w, "ended_by"), json_put_text(&w, ending_of(ab)->name);
-	json_key(&w, "seconds");
-	json_put_f64(&w, ab->paired.seconds_warm + ab->paired.seconds);
-	json_key(&w, "metrics");
-	json_begin_array(&w);
+	json_member_f64(&w, "seconds", ab->paired.seconds_warm + ab->paired.seconds);
+	json_member_array(&w, "metrics");
 	for (size_t i = 0; i < t->run.paired.n_metrics; i++)
 		put_metric(&w, t, ab, i);
 	json_end_array(&w);

@@ -204,12 +204,9 @@ static int tell(const struct online *o, struct prioritization_facts *f, struct e
 	int rc;
 
 	json_begin_object(&w);
-	json_key(&w, "command");
-	json_put_text(&w, "prioritization");
-	json_key(&w, "method");
-	json_put_text(&w, "server");
-	json_key(&w, "dataset");
-	json_put_text(&w, o->own[OWN_DATASET]);
+	json_member_text(&w, "command", "prioritization");
+	json_member_text(&w, "method", "server");
+	json_member_text(&w, "dataset", o->own[OWN_DATASET]);
 	json_end_object(&w);
 	f->ours = buf_str(&ours);
 	rc = prioritization_report(f, o->own[OWN_OUTPUT], &hooks, e);

@@ -194,24 +194,15 @@ static void put_lengths(struct json_writer *w, const struct lengths *l)
 	size_t bins;
 
 	count_bins(l, &bins, &width, count);
-	json_key(w, l->name);
-	json_begin_object(w);
-	json_key(w, "min");
-	json_put_f64(w, l->v[0]);
-	json_key(w, "mean");
-	json_put_f64(w, stats_mean(l->v, l->n));
-	json_key(w, "median");
-	json_put_f64(w, stats_percentile(l->v, l->n, 50));
-	json_key(w, "p99");
-	json_put_f64(w, stats_percentile(l->v, l->n, 99));
-	json_key(w, "max");
-	json_put_f64(w, l->v[l->n - 1]);
-	json_key(w, "bin_from");
-	json_put_f64(w, l->v[0]);
-	json_key(w, "bin_width");
-	json_put_f64(w, width);
-	json_key(w, "bin_count");
-	json_begin_array(w);
+	json_member_object(w, l->name);
+	json_member_f64(w, "min", l->v[0]);
+	json_member_f64(w, "mean", stats_mean(l->v, l->n));
+	json_member_f64(w, "median", stats_percentile(l->v, l->n, 50));
+	json_member_f64(w, "p99", stats_percentile(l->v, l->n, 99));
+	json_member_f64(w, "max", l->v[l->n - 1]);
+	json_member_f64(w, "bin_from", l->v[0]);
+	json_member_f64(w, "bin_width", width);
+	json_member_array(w, "bin_count");
 	for (size_t i = 0; i < bins; i++)
 		json_put_int(w, (int64_t)count[i]);
 	json_end_array(w);
@@ -292,15 +283,12 @@ static void show_json(const struct point *p, const struct lengths l[2], size_t e
 	struct str rest;
 
 	json_begin_object(&w);
-	json_key(&w, "dataset");
-	json_put_text(&w, p->workload.dataset);
-	json_key(&w, "requests");
-	json_put_int(&w, (int64_t)p->workload.n);
+	json_member_text(&w, "dataset", p->workload.dataset);
+	json_member_int(&w, "requests", (int64_t)p->workload.n);
 	put_lengths(&w, &l[0]);
 	if (l[1].n)
 		put_lengths(&w, &l[1]);
-	json_key(&w, "examples");
-	json_begin_array(&w);
+	json_member_array(&w, "examples");
 	first.n = (uint32_t)examples;
 	dump_workload(&p->workload, &first, "", &lines);
 	for (rest = buf_str(&lines); rest.n;)
@@ -343,10 +331,8 @@ static void describe(const struct serve_opts *o, const struct point *p, struct b
 	struct json_writer w = json_writer(out);
 
 	json_begin_object(&w);
-	json_key(&w, "profllm");
-	json_put_text(&w, PROFLLM_VERSION);
-	json_key(&w, "dataset");
-	json_put_text(&w, p->workload.dataset);
+	json_member_text(&w, "profllm", PROFLLM_VERSION);
+	json_member_text(&w, "dataset", p->workload.dataset);
 	json_key(&w, "dataset_path");
 	if (o->data.path)
 		json_put_text(&w, o->data.path);
@@ -357,12 +343,10 @@ static void describe(const struct serve_opts *o, const struct point *p, struct b
 		json_put_text(&w, p->tokenizer_id);
 	else
 		json_put_null(&w);
-	json_key(&w, "seed");
-	json_put_int(&w, o->seed);
-	json_key(&w, "ignore_eos");
-	json_put_bool(&w, o->ignore_eos || p->workload.is_eos_ignored);
-	json_key(&w, "self_timed");
-	json_put_bool(&w, o->self_timed == OPT_TRI_YES || p->workload.is_self_timed);
+	json_member_int(&w, "seed", o->seed);
+	json_member_bool(&w, "ignore_eos", o->ignore_eos || p->workload.is_eos_ignored);
+	json_member_bool(&w, "self_timed", o->self_timed == OPT_TRI_YES ||
+			 p->workload.is_self_timed);
 	json_end_object(&w);
 }
 

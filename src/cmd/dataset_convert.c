@@ -79,10 +79,8 @@ static int check(const struct convert_opts *o, struct err *e)
 static void put_conversation(struct json_writer *w, const struct conversations *c, size_t i)
 {
 	json_begin_object(w);
-	json_key(w, "id");
-	json_put_str(w, c->v[i].id);
-	json_key(w, "messages");
-	json_begin_array(w);
+	json_member_str(w, "id", c->v[i].id);
+	json_member_array(w, "messages");
 	for (size_t k = 0; k < c->v[i].n; k++)
 		conversation_put_message(w, &c->message[c->v[i].first + k]);
 	json_end_array(w);

@@ -72,8 +72,7 @@ static void put_columns(struct json_writer *w, const char *list)
 {
 	struct str rest = str_of(list);
 
-	json_key(w, "columns");
-	json_begin_array(w);
+	json_member_array(w, "columns");
 	while (rest.n)
 		json_put_str(w, str_trim(str_cut(&rest, ',')));
 	json_end_array(w);
@@ -83,8 +82,7 @@ static void put_sort(struct json_writer *w, const char *list)
 {
 	struct str rest = str_of(list);
 
-	json_key(w, "sort");
-	json_begin_array(w);
+	json_member_array(w, "sort");
 	while (rest.n) {
 		struct str name = str_trim(str_cut(&rest, ','));
 		bool is_descending = str_starts(name, STR("-"));
@@ -92,10 +90,8 @@ static void put_sort(struct json_writer *w, const char *list)
 		if (is_descending)
 			name = (struct str){ name.p + 1, name.n - 1 };
 		json_begin_object(w);
-		json_key(w, "column");
-		json_put_str(w, name);
-		json_key(w, "descending");
-		json_put_bool(w, is_descending);
+		json_member_str(w, "column", name);
+		json_member_bool(w, "descending", is_descending);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -108,22 +104,16 @@ static struct json_value *question(const struct export_opts *o, struct arena *a,
 	struct json_value *v = NULL;
 
 	json_begin_object(&w);
-	json_key(&w, "format");
-	json_put_text(&w, o->format);
-	json_key(&w, "shown");
-	json_put_text(&w, o->shown);
-	if (o->filter.text) {
-		json_key(&w, "filter");
-		json_put_foreign(&w, str_of(o->filter.text));
-	}
+	json_member_text(&w, "format", o->format);
+	json_member_text(&w, "shown", o->shown);
+	if (o->filter.text)
+		json_member_foreign(&w, "filter", str_of(o->filter.text));
 	if (o->columns)
 		put_columns(&w, o->columns);
 	if (o->sort)
 		put_sort(&w, o->sort);
-	if (o->limit.is_set) {
-		json_key(&w, "limit");
-		json_put_int(&w, o->limit.v);
-	}
+	if (o->limit.is_set)
+		json_member_int(&w, "limit", o->limit.v);
 	json_end_object(&w);
 	if (json_parse(a, arena_str(a, buf_str(&text)), &v, e) < 0)
 		v = NULL;

@@ -102,16 +102,12 @@ static void put_json(struct buf *out, const char *path, const struct ingest_run 
 	struct json_writer w = json_writer(out);
 
 	json_begin_object(&w);
-	json_key(&w, "file");
-	json_put_text(&w, path);
-	json_key(&w, "outcome");
-	json_put_text(&w, outcome_name(outcome_of(run, n)));
-	json_key(&w, "runs");
-	json_begin_array(&w);
+	json_member_text(&w, "file", path);
+	json_member_text(&w, "outcome", outcome_name(outcome_of(run, n)));
+	json_member_array(&w, "runs");
 	for (size_t i = 0; i < n; i++) {
 		json_begin_object(&w);
-		json_key(&w, "outcome");
-		json_put_text(&w, outcome_name(run[i].outcome));
+		json_member_text(&w, "outcome", outcome_name(run[i].outcome));
 		json_key(&w, "id");
 		if (run[i].id)
 			json_put_int(&w, run[i].id);
@@ -122,17 +118,13 @@ static void put_json(struct buf *out, const char *path, const struct ingest_run 
 			json_put_str(&w, run[i].run_id);
 		else
 			json_put_null(&w);
-		json_key(&w, "traces");
-		json_put_int(&w, (int64_t)run[i].traces);
-		if (run[i].reason.n) {
-			json_key(&w, "reason");
-			json_put_str(&w, run[i].reason);
-		}
+		json_member_int(&w, "traces", (int64_t)run[i].traces);
+		if (run[i].reason.n)
+			json_member_str(&w, "reason", run[i].reason);
 		json_end_object(&w);
 	}
 	json_end_array(&w);
-	json_key(&w, "notes");
-	json_begin_array(&w);
+	json_member_array(&w, "notes");
 	for (size_t i = 0; i < n_notes; i++)
 		json_put_str(&w, note[i]);
 	json_end_array(&w);
@@ -279,12 +271,9 @@ static void tell_all(struct ingest *g)
 	bar_clear(g);
 	if (g->o->is_json) {
 		json_begin_object(&w);
-		json_key(&w, "files");
-		json_put_int(&w, (int64_t)g->files);
-		for (int k = 0; k < INGEST_OUTCOMES; k++) {
-			json_key(&w, outcome_name(k));
-			json_put_int(&w, (int64_t)g->files_of[k]);
-		}
+		json_member_int(&w, "files", (int64_t)g->files);
+		for (int k = 0; k < INGEST_OUTCOMES; k++)
+			json_member_int(&w, outcome_name(k), (int64_t)g->files_of[k]);
 		json_end_object(&w);
 	} else {
 		buf_printf(&text, "%zu %s", g->files, g->files == 1 ? "file" : "files");

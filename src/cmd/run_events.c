@@ -29,10 +29,8 @@ static struct json_writer begin(struct buf *line, const char *event)
 	struct json_writer j = json_writer(line);
 
 	json_begin_object(&j);
-	json_key(&j, "event");
-	json_put_text(&j, event);
-	json_key(&j, "at");
-	json_put_f64(&j, (double)(clock_real_ns() / 1000000) / 1000);
+	json_member_text(&j, "event", event);
+	json_member_f64(&j, "at", (double)(clock_real_ns() / 1000000) / 1000);
 	return j;
 }
 
@@ -50,17 +48,7 @@ static void end(struct run_events *r, struct buf *line, struct json_writer *j)
 
 static void put_count(struct json_writer *j, const char *key, uint64_t n)
 {
-	json_key(j, key);
-	json_put_int(j, (int64_t)n);
-}
-
-static void put_real(struct json_writer *j, const char *key, double v)
-{
-	json_key(j, key);
-	if (isfinite(v))
-		json_put_f64(j, v);
-	else
-		json_put_null(j);
+	json_member_int(j, key, (int64_t)n);
 }
 
 static void on_line(void *self, const char *text)
@@ -69,8 +57,7 @@ static void on_line(void *self, const char *text)
 	struct buf line = { 0 };
 	struct json_writer j = begin(&line, "progress");
 
-	json_key(&j, "line");
-	json_put_text(&j, text);
+	json_member_text(&j, "line", text);
 	end(r, &line, &j);
 	r->inner.run.line(r->inner.run.self, text);
 }
@@ -101,8 +88,7 @@ static void on_progress(void *self, const char *what, uint64_t done, uint64_t to
 
 		snprintf(r->what, sizeof(r->what), "%s", what);
 		r->progress_ns = now;
-		json_key(&j, "what");
-		json_put_text(&j, what);
+		json_member_text(&j, "what", what);
 		put_count(&j, "done", done);
 		put_count(&j, "total", total);
 		end(r, &line, &j);
@@ -127,16 +113,16 @@ static void on_sample(void *self, const struct run_sample *now)
 	put_count(&j, "done", now->load.done);
 	put_count(&j, "failed", now->load.failed);
 	put_count(&j, "tokens", now->load.tokens);
-	put_real(&j, "running", now->server.running);
-	put_real(&j, "waiting", now->server.waiting);
-	put_real(&j, "kv_cache_usage", now->server.kv_usage);
-	put_real(&j, "gpu_utilization_percent", m->gpu_utilization);
-	put_real(&j, "gpu_memory_bytes", m->gpu_memory);
-	put_real(&j, "gpu_power_w", m->gpu_power);
-	put_real(&j, "host_cpus_busy", m->host_cpus_busy);
-	put_real(&j, "host_memory_bytes", m->host_memory);
-	put_real(&j, "process_cpus_busy", m->process_cpus_busy);
-	put_real(&j, "process_rss_bytes", m->process_rss);
+	json_member_f64(&j, "running", now->server.running);
+	json_member_f64(&j, "waiting", now->server.waiting);
+	json_member_f64(&j, "kv_cache_usage", now->server.kv_usage);
+	json_member_f64(&j, "gpu_utilization_percent", m->gpu_utilization);
+	json_member_f64(&j, "gpu_memory_bytes", m->gpu_memory);
+	json_member_f64(&j, "gpu_power_w", m->gpu_power);
+	json_member_f64(&j, "host_cpus_busy", m->host_cpus_busy);
+	json_member_f64(&j, "host_memory_bytes", m->host_memory);
+	json_member_f64(&j, "process_cpus_busy", m->process_cpus_busy);
+	json_member_f64(&j, "process_rss_bytes", m->process_rss);
 	end(r, &line, &j);
 }
 
@@ -146,12 +132,10 @@ static void on_member(void *self, const struct suite_now *now)
 	struct buf line = { 0 };
 	struct json_writer j = begin(&line, "progress");
 
-	json_key(&j, "member");
-	json_put_text(&j, now->member->label);
+	json_member_text(&j, "member", now->member->label);
 	put_count(&j, "number", now->at);
 	put_count(&j, "of", now->n);
-	json_key(&j, "status");
-	json_put_text(&j, now->has_ended ? outcome_status_name(now->status) : NULL);
+	json_member_text(&j, "status", now->has_ended ? outcome_status_name(now->status) : NULL);
 	end(r, &line, &j);
 	r->inner.member(r->inner.self, now);
 }

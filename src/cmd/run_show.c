@@ -67,17 +67,14 @@ int run_check(struct command_run *c)
 static void print_member(struct json_writer *w, const struct suite_member *m)
 {
 	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, m->label);
-	json_key(w, "given");
-	json_put_value(w, m->config);
+	json_member_text(w, "name", m->label);
+	json_member_value(w, "given", m->config);
 	json_key(w, "benchmark");
 	if (m->x.benchmark)
 		json_put_value(w, m->x.benchmark);
 	else
 		json_put_null(w);
-	json_key(w, "servers");
-	json_begin_object(w);
+	json_member_object(w, "servers");
 	for (size_t i = 0; i < m->x.n_servers; i++) {
 		json_key(w, m->x.server[i].name);
 		if (m->x.server[i].values)

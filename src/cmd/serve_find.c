@@ -90,8 +90,7 @@ static void put_document(const struct serve_opts *o, const struct find *f, struc
 	json_key(&w, "model_id"), json_put_text(&w, f->model);
 	json_key(&w, "seed"), json_put_int(&w, f->seed);
 	json_key(&w, "salt_key"), json_put_text(&w, *f->salt_key ? f->salt_key : NULL);
-	json_key(&w, "capacity");
-	json_begin_object(&w);
+	json_member_object(&w, "capacity");
 	find_put(f, &w);
 	json_end_object(&w);
 	json_end_object(&w);

@@ -97,10 +97,8 @@ static int read_which(const struct keep_opts *o, struct store *s, struct arena *
 		buf_add_text(&text, o->filter.text);
 	} else {
 		json_begin_object(&w);
-		json_key(&w, "column");
-		json_put_text(&w, "run_id");
-		json_key(&w, "in");
-		json_begin_array(&w);
+		json_member_text(&w, "column", "run_id");
+		json_member_array(&w, "in");
 		for (size_t i = 0; i < o->runs.n; i++)
 			json_put_text(&w, o->runs.v[i]);
 		json_end_array(&w);

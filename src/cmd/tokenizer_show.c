@@ -221,8 +221,7 @@ static void write_page(const struct facts *f, struct buf *out)
 
 static void put_ids(struct json_writer *w, const char *key, const struct ids *ids)
 {
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (size_t i = 0; i < ids->count; i++)
 		json_put_int(w, ids->id[i]);
 	json_end_array(w);
@@ -230,32 +229,23 @@ static void put_ids(struct json_writer *w, const char *key, const struct ids *id
 
 static void put_stage(struct json_writer *w, const char *key, struct str text)
 {
-	json_key(w, key);
-	json_put_foreign(w, text.n ? text : STR("null"));
+	json_member_foreign(w, key, text.n ? text : STR("null"));
 }
 
 static void put_model(struct json_writer *w, const struct facts *f)
 {
 	const struct model *m = f->m;
 
-	json_key(w, "path");
-	json_put_text(w, f->path);
-	json_key(w, "format");
-	json_put_text(w, m->format);
-	json_key(w, "model");
-	json_put_text(w, kind_name[m->kind]);
-	json_key(w, "is_byte_level");
-	json_put_bool(w, m->is_byte_level);
-	json_key(w, "merges");
-	json_put_int(w, (int64_t)m->bpe.count);
-	json_key(w, "added_tokens");
-	json_put_int(w, (int64_t)f->added);
-	json_key(w, "special_tokens");
-	json_put_int(w, (int64_t)f->special);
+	json_member_text(w, "path", f->path);
+	json_member_text(w, "format", m->format);
+	json_member_text(w, "model", kind_name[m->kind]);
+	json_member_bool(w, "is_byte_level", m->is_byte_level);
+	json_member_int(w, "merges", (int64_t)m->bpe.count);
+	json_member_int(w, "added_tokens", (int64_t)f->added);
+	json_member_int(w, "special_tokens", (int64_t)f->special);
 	put_stage(w, "normalizer", m->stage_text.normalizer);
 	put_stage(w, "pre_tokenizer", m->stage_text.pre_tokenizer);
-	json_key(w, "scanners");
-	json_begin_array(w);
+	json_member_array(w, "scanners");
 	for (size_t i = 0; i < m->pretok.count; i++)
 		if (m->pretok.stage[i].kind == PRETOK_SCAN)
 			json_put_text(w, m->pretok.stage[i].scanner->name);
@@ -271,12 +261,9 @@ static void put_model(struct json_writer *w, const struct facts *f)
 		else
 			json_put_null(w);
 	}
-	json_key(w, "compiled_path");
-	json_put_text(w, f->compiled.len ? f->compiled.data : NULL);
-	json_key(w, "compiled_bytes");
-	json_put_int(w, (int64_t)f->compiled_bytes);
-	json_key(w, "is_compiled_in_use");
-	json_put_bool(w, m->mapping.n > 0);
+	json_member_text(w, "compiled_path", f->compiled.len ? f->compiled.data : NULL);
+	json_member_int(w, "compiled_bytes", (int64_t)f->compiled_bytes);
+	json_member_bool(w, "is_compiled_in_use", m->mapping.n > 0);
 }
 
 static void write_json(const struct facts *f, struct buf *out)
@@ -285,16 +272,11 @@ static void write_json(const struct facts *f, struct buf *out)
 
 	w.indent = 2;
 	json_begin_object(&w);
-	json_key(&w, "name");
-	json_put_text(&w, tokenizer_name(f->t));
-	json_key(&w, "vocab_size");
-	json_put_int(&w, (int64_t)tokenizer_vocab_size(f->t));
-	json_key(&w, "id_limit");
-	json_put_int(&w, (int64_t)tokenizer_id_limit(f->t));
-	json_key(&w, "has_chat_template");
-	json_put_bool(&w, tokenizer_has_chat_template(f->t));
-	json_key(&w, "load_ms");
-	json_put_f64(&w, (double)f->load_ns / 1e6);
+	json_member_text(&w, "name", tokenizer_name(f->t));
+	json_member_int(&w, "vocab_size", (int64_t)tokenizer_vocab_size(f->t));
+	json_member_int(&w, "id_limit", (int64_t)tokenizer_id_limit(f->t));
+	json_member_bool(&w, "has_chat_template", tokenizer_has_chat_template(f->t));
+	json_member_f64(&w, "load_ms", (double)f->load_ns / 1e6);
 	if (f->m)
 		put_model(&w, f);
 	json_end_object(&w);

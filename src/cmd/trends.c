@@ -103,25 +103,16 @@ static struct json_value *question(const struct trends_opts *o, const char *metr
 	struct str rest = str_of(o->series ? o->series : "");
 
 	json_begin_object(&w);
-	json_key(&w, "metric");
-	json_put_text(&w, metric);
-	json_key(&w, "news");
-	json_put_int(&w, o->last);
-	if (strcmp(o->axis, "auto") != 0) {
-		json_key(&w, "axis");
-		json_put_text(&w, o->axis);
-	}
-	if (o->effect.is_set) {
-		json_key(&w, "effect");
-		json_put_f64(&w, o->effect.v / 100);
-	}
-	if (o->filter.text) {
-		json_key(&w, "filter");
-		json_put_foreign(&w, str_of(o->filter.text));
-	}
+	json_member_text(&w, "metric", metric);
+	json_member_int(&w, "news", o->last);
+	if (strcmp(o->axis, "auto") != 0)
+		json_member_text(&w, "axis", o->axis);
+	if (o->effect.is_set)
+		json_member_f64(&w, "effect", o->effect.v / 100);
+	if (o->filter.text)
+		json_member_foreign(&w, "filter", str_of(o->filter.text));
 	if (o->series) {
-		json_key(&w, "series");
-		json_begin_array(&w);
+		json_member_array(&w, "series");
 		while (rest.n)
 			json_put_str(&w, str_trim(str_cut(&rest, ',')));
 		json_end_array(&w);
@@ -274,10 +265,8 @@ static int post(const struct found *f, struct err *e)
 	int rc;
 
 	json_begin_object(&w);
-	json_key(&w, "text");
-	json_put_str(&w, buf_str(&f->text));
-	json_key(&w, "changes");
-	json_put_foreign(&w, buf_str(&f->list));
+	json_member_str(&w, "text", buf_str(&f->text));
+	json_member_foreign(&w, "changes", buf_str(&f->list));
 	json_end_object(&w);
 	bytes = buf_str(&body);
 	rc = fetch(f->o->webhook, &bytes, &how, &reply, e);

@@ -27,8 +27,7 @@ const char *speaker_name(enum speaker role)
 void conversation_put_message(struct json_writer *w, const struct message *m)
 {
 	json_begin_object(w);
-	json_key(w, "role");
-	json_put_text(w, speaker_name(m->role));
+	json_member_text(w, "role", speaker_name(m->role));
 	json_key(w, "content");
 	if (m->parts.n)
 		json_put_raw(w, m->parts);

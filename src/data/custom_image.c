@@ -142,12 +142,9 @@ static int put_image(const struct image_rows *s, struct json_slice ref, struct j
 		rc = json_parse(&a, object.raw, &rest, e);
 	if (rc == 0) {
 		json_begin_object(w);
-		json_key(w, "type");
-		json_put_text(w, "image_url");
-		json_key(w, "image_url");
-		json_begin_object(w);
-		json_key(w, "url");
-		json_put_str(w, buf_str(&url));
+		json_member_text(w, "type", "image_url");
+		json_member_object(w, "image_url");
+		json_member_str(w, "url", buf_str(&url));
 		for (size_t k = 0; rest && k < rest->count; k++) {
 			if (str_is(rest->key[k], "url"))
 				continue;

@@ -61,10 +61,8 @@ static int put_message(const struct hf_row *r, const char *role, const char *col
 	if (hf_text(r, column, a, &content, e) < 0)
 		return -1;
 	json_begin_object(w);
-	json_key(w, "role");
-	json_put_text(w, role);
-	json_key(w, "content");
-	json_put_str(w, content);
+	json_member_text(w, "role", role);
+	json_member_str(w, "content", content);
 	json_end_object(w);
 	return 0;
 }

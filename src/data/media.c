@@ -126,12 +126,9 @@ int media_inline_url(struct str ref, const atomic_bool *cancel, struct buf *url,
 void media_put_url(struct json_writer *w, const char *kind, struct str url)
 {
 	json_begin_object(w);
-	json_key(w, "type");
-	json_put_text(w, kind);
-	json_key(w, kind);
-	json_begin_object(w);
-	json_key(w, "url");
-	json_put_str(w, url);
+	json_member_text(w, "type", kind);
+	json_member_object(w, kind);
+	json_member_str(w, "url", url);
 	json_end_object(w);
 	json_end_object(w);
 }
@@ -139,10 +136,8 @@ void media_put_url(struct json_writer *w, const char *kind, struct str url)
 void media_put_text(struct json_writer *w, struct str text)
 {
 	json_begin_object(w);
-	json_key(w, "type");
-	json_put_text(w, "text");
-	json_key(w, "text");
-	json_put_str(w, text);
+	json_member_text(w, "type", "text");
+	json_member_str(w, "text", text);
 	json_end_object(w);
 }
 
@@ -157,14 +152,10 @@ int media_put_audio(struct json_writer *w, const struct audio *a, struct err *e)
 	base64_encode(buf_str(&wav), &data);
 	buf_release(&wav);
 	json_begin_object(w);
-	json_key(w, "type");
-	json_put_text(w, "input_audio");
-	json_key(w, "input_audio");
-	json_begin_object(w);
-	json_key(w, "data");
-	json_put_str(w, buf_str(&data));
-	json_key(w, "format");
-	json_put_text(w, "wav");
+	json_member_text(w, "type", "input_audio");
+	json_member_object(w, "input_audio");
+	json_member_str(w, "data", buf_str(&data));
+	json_member_text(w, "format", "wav");
 	json_end_object(w);
 	json_end_object(w);
 	buf_release(&data);
@@ -177,15 +168,11 @@ void media_chat(struct str text, struct str parts, struct buf *messages)
 
 	json_begin_array(&w);
 	json_begin_object(&w);
-	json_key(&w, "role");
-	json_put_text(&w, "user");
-	json_key(&w, "content");
-	json_begin_array(&w);
+	json_member_text(&w, "role", "user");
+	json_member_array(&w, "content");
 	json_begin_object(&w); /* upstream's order of keys, which is another elsewhere */
-	json_key(&w, "text");
-	json_put_str(&w, text);
-	json_key(&w, "type");
-	json_put_text(&w, "text");
+	json_member_str(&w, "text", text);
+	json_member_text(&w, "type", "text");
 	json_end_object(&w);
 	if (parts.n > 2) /* more than "[]" */
 		json_put_raw(&w, (struct str){ parts.p + 1, parts.n - 2 });

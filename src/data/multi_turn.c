@@ -109,10 +109,8 @@ static void put_parts(struct conversations *c, struct message *m, struct buf *js
 	buf_reset(json);
 	json_begin_array(&w);
 	json_begin_object(&w);
-	json_key(&w, "type");
-	json_put_text(&w, "text");
-	json_key(&w, "text");
-	json_put_str(&w, m->text);
+	json_member_text(&w, "type", "text");
+	json_member_str(&w, "text", m->text);
 	json_end_object(&w);
 	json_end_array(&w);
 	m->parts = arena_str(&c->arena, buf_str(json));

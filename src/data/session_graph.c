@@ -153,10 +153,8 @@ void graph_message(struct graph *g, struct node *n, struct str role, struct str 
 	buf_reset(&g->json);
 	json_begin_array(&w);
 	json_begin_object(&w);
-	json_key(&w, "role");
-	json_put_str(&w, role);
-	json_key(&w, "content");
-	json_put_str(&w, text);
+	json_member_str(&w, "role", role);
+	json_member_str(&w, "content", text);
 	json_end_object(&w);
 	json_end_array(&w);
 	n->messages = arena_str(&g->arena, buf_str(&g->json));

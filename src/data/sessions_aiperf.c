@@ -165,8 +165,7 @@ int session_extra(const struct session_reading *r, struct node *n, struct json_s
 			continue;
 		if (v.kind != (i ? JSON_ARRAY : JSON_STRING))
 			rc = err_set(e, ERR_RUN, "\"%s\" must be a %s", key[i], i ? "list" : "text");
-		json_key(&w, key[i]);
-		json_put_raw(&w, i ? v.raw : (struct str){ v.raw.p - 1, v.raw.n + 2 });
+		json_member_raw(&w, key[i], i ? v.raw : (struct str){ v.raw.p - 1, v.raw.n + 2 });
 	}
 	json_end_object(&w);
 	if (rc == 0 && out.len > 2)

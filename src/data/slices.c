@@ -59,10 +59,8 @@ static bool make_line(void *self, size_t i, unsigned worker)
 	buf_reset(&s->line[i]);
 	w.is_raw_utf8 = true;
 	json_begin_object(&w);
-	json_key(&w, "prompt");
-	json_put_str(&w, buf_str(&text));
-	json_key(&w, "output_tokens");
-	json_put_int(&w, s->length->output[index]);
+	json_member_str(&w, "prompt", buf_str(&text));
+	json_member_int(&w, "output_tokens", s->length->output[index]);
 	json_end_object(&w);
 	buf_add_char(&s->line[i], '\n');
 	buf_release(&text);

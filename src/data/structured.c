@@ -115,10 +115,8 @@ static void put_new_property(struct structured *s, struct json_writer *w)
 	add_uuid(&s->names, &name);
 	json_key_str(w, buf_str(&name));
 	json_begin_object(w);
-	json_key(w, "type");
-	json_put_text(w, "string");
-	json_key(w, "description");
-	json_put_text(w, "An unique optional field to avoid cached schemas");
+	json_member_text(w, "type", "string");
+	json_member_text(w, "description", "An unique optional field to avoid cached schemas");
 	json_end_object(w);
 	buf_release(&name);
 }
@@ -141,8 +139,7 @@ static void put_unique(struct structured *s, struct json_writer *w)
 			continue;
 		}
 		has_properties = true;
-		json_key(w, "properties");
-		json_begin_object(w);
+		json_member_object(w, "properties");
 		for (size_t k = 0; is_it && k < s->schema->item[i].count; k++) {
 			json_key_str(w, s->schema->item[i].key[k]);
 			json_put_value(w, &s->schema->item[i].item[k]);
@@ -177,16 +174,11 @@ static void put_member(struct json_writer *w, const char *key, const char *kind,
 
 static void put_response_format(struct json_writer *w, struct str schema)
 {
-	json_key(w, "response_format");
-	json_begin_object(w);
-	json_key(w, "type");
-	json_put_text(w, "json_schema");
-	json_key(w, "json_schema");
-	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, "answer");
-	json_key(w, "schema");
-	json_put_raw(w, schema);
+	json_member_object(w, "response_format");
+	json_member_text(w, "type", "json_schema");
+	json_member_object(w, "json_schema");
+	json_member_text(w, "name", "answer");
+	json_member_raw(w, "schema", schema);
 	json_end_object(w);
 	json_end_object(w);
 }
@@ -201,8 +193,7 @@ static struct str overrides(const struct structured *s, struct arena *a, const c
 
 	json_begin_object(&w);
 	if (s->form == FORM_NEW) {
-		json_key(&w, "structured_outputs");
-		json_begin_object(&w);
+		json_member_object(&w, "structured_outputs");
 		put_member(&w, kind, kind, value);
 		json_end_object(&w);
 	} else if (s->form == FORM_GUIDED) {

@@ -136,14 +136,10 @@ void trace_content_overrides(const struct trace_row *row, bool is_min, int64_t o
 	struct json_writer w = json_writer(out);
 
 	json_begin_object(&w);
-	if (is_min) {
-		json_key(&w, "min_tokens");
-		json_put_int(&w, output);
-	}
-	if (row->tools.raw.p) {
-		json_key(&w, "tools");
-		json_put_foreign(&w, row->tools.raw);
-	}
+	if (is_min)
+		json_member_int(&w, "min_tokens", output);
+	if (row->tools.raw.p)
+		json_member_foreign(&w, "tools", row->tools.raw);
 	if (row->extra.raw.p)
 		put_members(&w, row->extra, none);
 	if (row->payload.raw.p)

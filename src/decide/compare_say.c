@@ -256,28 +256,9 @@ const char *matched_notes(const struct matched *m, const struct matched_pair *pa
 
 /* ---- JSON ---- */
 
-static void put_number(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	json_put_f64(w, v); /* null where it is not finite */
-}
-
 static void put_count(struct json_writer *w, const char *key, size_t n)
 {
-	json_key(w, key);
-	json_put_int(w, (int64_t)n);
-}
-
-static void put_text(struct json_writer *w, const char *key, const char *text)
-{
-	json_key(w, key);
-	json_put_text(w, text);
-}
-
-static void put_bool(struct json_writer *w, const char *key, bool v)
-{
-	json_key(w, key);
-	json_put_bool(w, v);
+	json_member_int(w, key, (int64_t)n);
 }
 
 /* null where there is none, or too few to count. */
@@ -292,8 +273,7 @@ static void put_need(struct json_writer *w, const char *key, size_t n)
 
 static void put_two(struct json_writer *w, const char *key, const size_t n[2])
 {
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (unsigned k = 0; k < 2; k++)
 		json_put_int(w, (int64_t)n[k]);
 	json_end_array(w);
@@ -319,30 +299,28 @@ static void put_estimate(struct json_writer *w, const struct matched_estimate *i
 					    [MATCHED_BY_CLUSTERS] = "configurations",
 					    [MATCHED_BY_NOTHING] = NULL };
 
-	put_number(w, "baseline", is->value[0]);
-	put_number(w, "value", is->value[1]);
-	put_number(w, "effect", is->ratio - 1);
+	json_member_f64(w, "baseline", is->value[0]);
+	json_member_f64(w, "value", is->value[1]);
+	json_member_f64(w, "effect", is->ratio - 1);
 	put_interval(w, "interval", is->interval);
 	put_interval(w, "interval_narrow", is->narrow);
-	put_number(w, "p", is->p);
-	put_number(w, "df", is->df);
-	put_text(w, "rule", rule[is->rule]);
+	json_member_f64(w, "p", is->p);
+	json_member_f64(w, "df", is->df);
+	json_member_text(w, "rule", rule[is->rule]);
 	put_count(w, "n_configurations", is->configs);
 	put_count(w, "n_clusters", is->clusters);
-	put_number(w, "scatter", is->scatter);
+	json_member_f64(w, "scatter", is->scatter);
 }
 
 static void put_config(struct json_writer *w, const struct matched_config *c)
 {
 	json_begin_object(w);
-	put_text(w, "configuration", c->name);
+	json_member_text(w, "configuration", c->name);
 	put_estimate(w, &c->is);
-	json_key(w, "evident");
-	json_put_int(w, c->evident);
-	put_text(w, "not_comparable", c->apart);
+	json_member_int(w, "evident", c->evident);
+	json_member_text(w, "not_comparable", c->apart);
 	put_two(w, "runs", c->runs);
-	json_key(w, "sessions");
-	json_begin_array(w);
+	json_member_array(w, "sessions");
 	for (unsigned k = 0; k < 2; k++) {
 		json_begin_array(w);
 		for (size_t i = 0; i < c->sessions[k]; i++)
@@ -363,19 +341,16 @@ static bool is_listed(const struct matched *m, size_t i, size_t n)
 
 static void put_lists(struct json_writer *w, const struct matched *m, const struct matched_row *row)
 {
-	json_key(w, "loads");
-	json_begin_array(w);
+	json_member_array(w, "loads");
 	for (size_t i = 0; i < row->n_loads; i++) {
 		json_begin_object(w);
-		put_text(w, "load", row->load[i].name);
+		json_member_text(w, "load", row->load[i].name);
 		put_estimate(w, &row->load[i].is);
-		json_key(w, "evident");
-		json_put_int(w, row->load[i].evident);
+		json_member_int(w, "evident", row->load[i].evident);
 		json_end_object(w);
 	}
 	json_end_array(w);
-	json_key(w, "configurations");
-	json_begin_array(w);
+	json_member_array(w, "configurations");
 	for (size_t i = 0; i < row->n_configs; i++)
 		if (is_listed(m, i, row->n_configs))
 			put_config(w, &row->config[i]);
@@ -386,28 +361,27 @@ static void put_row(struct json_writer *w, const struct matched *m,
 		    const struct matched_pair *pair, const struct matched_row *row, struct arena *a)
 {
 	json_begin_object(w);
-	put_text(w, "metric", row->metric->name);
-	put_text(w, "unit", row->metric->unit);
-	json_key(w, "better");
-	json_put_int(w, row->metric->better);
-	put_number(w, "effect_min", row->metric->effect_min);
-	put_bool(w, "is_primary", row->is_primary);
-	put_text(w, "verdict", matched_verdict_key(row->verdict));
-	put_text(w, "words", matched_verdict_words(row, a));
-	put_text(w, "reason", row->reason);
-	put_text(w, "sentence", matched_sentence(m, pair, row, a));
+	json_member_text(w, "metric", row->metric->name);
+	json_member_text(w, "unit", row->metric->unit);
+	json_member_int(w, "better", row->metric->better);
+	json_member_f64(w, "effect_min", row->metric->effect_min);
+	json_member_bool(w, "is_primary", row->is_primary);
+	json_member_text(w, "verdict", matched_verdict_key(row->verdict));
+	json_member_text(w, "words", matched_verdict_words(row, a));
+	json_member_text(w, "reason", row->reason);
+	json_member_text(w, "sentence", matched_sentence(m, pair, row, a));
 	put_estimate(w, &row->is);
-	put_number(w, "q", row->q);
-	put_bool(w, "is_beyond_effect_min", row->is_beyond_d);
+	json_member_f64(w, "q", row->q);
+	json_member_bool(w, "is_beyond_effect_min", row->is_beyond_d);
 	put_count(w, "higher", row->up);
 	put_count(w, "lower", row->down);
 	put_count(w, "equal", row->equal);
-	put_number(w, "p_sign", row->p_sign);
-	put_number(w, "p_ranks", row->p_ranks);
-	put_bool(w, "do_ranks_disagree", row->do_ranks_disagree);
-	put_number(w, "spread", row->spread);
-	put_number(w, "p_differ", row->p_differ);
-	put_bool(w, "do_effects_differ", row->do_effects_differ);
+	json_member_f64(w, "p_sign", row->p_sign);
+	json_member_f64(w, "p_ranks", row->p_ranks);
+	json_member_bool(w, "do_ranks_disagree", row->do_ranks_disagree);
+	json_member_f64(w, "spread", row->spread);
+	json_member_f64(w, "p_differ", row->p_differ);
+	json_member_bool(w, "do_effects_differ", row->do_effects_differ);
 	put_need(w, "sessions_needed", row->need.sessions);
 	put_need(w, "configurations_needed", row->need.clusters);
 	put_two(w, "runs", row->runs);
@@ -424,13 +398,12 @@ static void put_row(struct json_writer *w, const struct matched *m,
 static void put_alone(struct json_writer *w, const struct matched *m, const char *key,
 		      const struct matched_alone *alone, size_t n)
 {
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (size_t i = 0; i < n; i++) {
 		if (!is_listed(m, i, n))
 			continue;
 		json_begin_object(w);
-		put_text(w, "configuration", alone[i].config);
+		json_member_text(w, "configuration", alone[i].config);
 		put_count(w, "runs", alone[i].runs);
 		json_end_object(w);
 	}
@@ -447,11 +420,11 @@ void matched_put(struct json_writer *w, const struct matched *m, const struct ma
 	};
 	struct str rest = str_of(matched_notes(m, pair, a));
 
-	put_text(w, "baseline", m->spec->side[0]);
-	put_text(w, "side", m->spec->side[pair->side]);
-	put_number(w, "level", 1 - m->spec->alpha);
-	put_text(w, "refused", refusal[pair->refusal]);
-	put_text(w, "reason", pair->reason);
+	json_member_text(w, "baseline", m->spec->side[0]);
+	json_member_text(w, "side", m->spec->side[pair->side]);
+	json_member_f64(w, "level", 1 - m->spec->alpha);
+	json_member_text(w, "refused", refusal[pair->refusal]);
+	json_member_text(w, "reason", pair->reason);
 	put_two(w, "runs", pair->runs);
 	put_count(w, "runs_on_both_sides", pair->shared);
 	put_two(w, "sessions_unknown", pair->sessions_unknown);
@@ -459,13 +432,11 @@ void matched_put(struct json_writer *w, const struct matched *m, const struct ma
 	put_two(w, "alone", pair->n_alone);
 	put_alone(w, m, "only_baseline", pair->alone[0], pair->n_alone[0]);
 	put_alone(w, m, "only_side", pair->alone[1], pair->n_alone[1]);
-	json_key(w, "metrics");
-	json_begin_array(w);
+	json_member_array(w, "metrics");
 	for (size_t i = 0; !pair->refusal && i < m->spec->n_metrics; i++)
 		put_row(w, m, pair, &pair->row[i], a);
 	json_end_array(w);
-	json_key(w, "notes");
-	json_begin_array(w);
+	json_member_array(w, "notes");
 	while (rest.n)
 		json_put_str(w, str_cut(&rest, '\n'));
 	json_end_array(w);

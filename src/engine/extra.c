@@ -147,8 +147,7 @@ static void put_words(struct json_writer *w, const char *key, const char *words)
 
 	if (!rest.n)
 		return;
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	while (rest.n)
 		json_put_str(w, str_cut(&rest, ' '));
 	json_end_array(w);
@@ -157,38 +156,26 @@ static void put_words(struct json_writer *w, const char *key, const char *words)
 static void put_one(struct json_writer *w, const struct engine_arg *arg)
 {
 	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, arg->name);
+	json_member_text(w, "name", arg->name);
 	put_words(w, "also", arg->also);
-	json_key(w, "group");
-	json_put_text(w, arg->group);
-	json_key(w, "kind");
-	json_put_text(w, kind_names[arg->kind]);
-	if (arg->initial) {
-		json_key(w, "default");
-		json_put_text(w, arg->initial);
-	}
+	json_member_text(w, "group", arg->group);
+	json_member_text(w, "kind", kind_names[arg->kind]);
+	if (arg->initial)
+		json_member_text(w, "default", arg->initial);
 	put_words(w, "choices", arg->choices);
-	if (arg->flags & ENGINE_OPTIONAL) {
-		json_key(w, "optional");
-		json_put_bool(w, true);
-	}
-	if (arg->flags & ENGINE_NONE) {
-		json_key(w, "none");
-		json_put_bool(w, true);
-	}
-	json_key(w, "about");
-	json_put_text(w, arg->about);
+	if (arg->flags & ENGINE_OPTIONAL)
+		json_member_bool(w, "optional", true);
+	if (arg->flags & ENGINE_NONE)
+		json_member_bool(w, "none", true);
+	json_member_text(w, "about", arg->about);
 	json_end_object(w);
 }
 
 void engine_extra_write(const struct engine_extra *x, struct json_writer *w)
 {
 	json_begin_object(w);
-	json_key(w, "version");
-	json_put_text(w, x->version);
-	json_key(w, "arguments");
-	json_begin_array(w);
+	json_member_text(w, "version", x->version);
+	json_member_array(w, "arguments");
 	for (size_t i = 0; i < x->n; i++)
 		put_one(w, &x->arg[i]);
 	json_end_array(w);

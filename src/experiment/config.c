@@ -333,8 +333,7 @@ static void settle_gpus(struct config_reader *r, const struct json_value *tree)
 
 static void add_words(struct json_writer *w, const char *key, char *const *words)
 {
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (size_t i = 0; words && words[i]; i++)
 		json_put_text(w, words[i]);
 	json_end_array(w);
@@ -346,18 +345,12 @@ static void add_server(struct json_writer *w, const struct experiment_server *s)
 	add_words(w, "command", s->command);
 	add_words(w, "env", s->env);
 	add_words(w, "extra_args", s->extra_args);
-	json_key(w, "url");
-	json_put_text(w, s->url);
-	json_key(w, "role");
-	json_put_text(w, server_role_name(s->role));
-	json_key(w, "gpus");
-	json_put_int(w, s->gpus);
-	json_key(w, "args");
-	json_put_value(w, s->args);
-	if (s->container) {
-		json_key(w, "container");
-		json_put_value(w, s->container);
-	}
+	json_member_text(w, "url", s->url);
+	json_member_text(w, "role", server_role_name(s->role));
+	json_member_int(w, "gpus", s->gpus);
+	json_member_value(w, "args", s->args);
+	if (s->container)
+		json_member_value(w, "container", s->container);
 	json_end_object(w);
 }
 
@@ -373,15 +366,12 @@ static uint64_t hash_of(const struct experiment *x)
 	uint64_t hash = 0;
 
 	json_begin_object(&w);
-	json_key(&w, "servers");
-	json_begin_array(&w);
+	json_member_array(&w, "servers");
 	for (size_t i = 0; i < x->n_servers; i++)
 		add_server(&w, &x->server[i]);
 	json_end_array(&w);
-	json_key(&w, "benchmark");
-	json_put_value(&w, x->benchmark);
-	json_key(&w, "profiling");
-	json_begin_array(&w);
+	json_member_value(&w, "benchmark", x->benchmark);
+	json_member_array(&w, "profiling");
 	json_put_bool(&w, x->profiling.is_enabled);
 	json_put_text(&w, x->profiling.tool);
 	json_put_f64(&w, x->profiling.delay_s);
@@ -389,10 +379,8 @@ static uint64_t hash_of(const struct experiment *x)
 	json_end_array(&w);
 	add_words(&w, "offline", x->offline_argv);
 	opt_json_hidden(&serve_opt_set, &x->serve, &hidden);
-	if (mode_is_served(x->mode) && hidden.len) {
-		json_key(&w, "hidden");
-		json_put_str(&w, buf_str(&hidden));
-	}
+	if (mode_is_served(x->mode) && hidden.len)
+		json_member_str(&w, "hidden", buf_str(&hidden));
 	buf_release(&hidden);
 	json_end_object(&w);
 	digest(DIGEST_SHA256, STR("profllm experiment"), buf_str(&text), out);

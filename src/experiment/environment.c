@@ -24,8 +24,7 @@ extern char **environ;
 
 static void put_text(struct json_writer *w, const char *key, const char *text)
 {
-	json_key(w, key);
-	json_put_text(w, text && *text ? text : NULL);
+	json_member_text(w, key, text && *text ? text : NULL);
 }
 
 /* ---- libraries ---- */
@@ -61,8 +60,7 @@ static void put_libraries(struct json_writer *w)
 	struct found found = { 0 };
 
 	dl_iterate_phdr(look_at_library, &found);
-	json_key(w, "libraries");
-	json_begin_object(w);
+	json_member_object(w, "libraries");
 	for (size_t i = 0; i < LIBRARIES; i++)
 		if (*found.version[i])
 			put_text(w, libraries[i], found.version[i]);
@@ -132,8 +130,7 @@ static void put_python(struct json_writer *w, const struct interpreter *py)
 	}
 	json_begin_object(w);
 	put_text(w, "version", py->version);
-	json_key(w, "packages");
-	json_put_value(w, py->packages);
+	json_member_value(w, "packages", py->packages);
 	json_end_object(w);
 }
 
@@ -152,16 +149,14 @@ void environment_json(const struct environment_opts *o, struct buf *out)
 	put_text(&w, "profllm", PROFLLM_VERSION);
 	put_text(&w, "build", COMPILER);
 	put_libraries(&w);
-	json_key(&w, "server");
-	json_begin_object(&w);
+	json_member_object(&w, "server");
 	put_text(&w, "kind", o->server_kind);
 	put_text(&w, "version", o->server_version);
 	json_end_object(&w);
 	put_python(&w, &py);
 	put_cuda(&w, &py, n ? &g[0] : NULL);
 	put_text(&w, "driver", n ? g[0].driver : "");
-	json_key(&w, "variables");
-	json_begin_object(&w);
+	json_member_object(&w, "variables");
 	put_lines(&w, environ, o->env);
 	put_lines(&w, o->env, NULL);
 	json_end_object(&w);

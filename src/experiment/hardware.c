@@ -53,17 +53,12 @@ bool hardware_number(const struct hardware *h, int64_t *out, const char *path)
 
 void hardware_put_word(struct json_writer *w, const char *key, const char *word)
 {
-	json_key(w, key);
-	json_put_text(w, word && *word ? word : NULL);
+	json_member_text(w, key, word && *word ? word : NULL);
 }
 
 void hardware_put_number(struct json_writer *w, const char *key, double v)
 {
-	json_key(w, key);
-	if (isfinite(v))
-		json_put_f64(w, v);
-	else
-		json_put_null(w);
+	json_member_f64(w, key, v);
 }
 
 void hardware_put_count(struct json_writer *w, const char *key, int64_t v)
@@ -83,8 +78,7 @@ static void put_links(struct json_writer *w, const struct gpu_set *set, const st
 	static const char *const names[] = { "unknown", "system", "node", "bridge", "switch",
 					     "nvlink" };
 
-	json_key(w, "links");
-	json_begin_array(w);
+	json_member_array(w, "links");
 	for (size_t k = 0; k < n && g[i].part < 0; k++)
 		if (g[k].part < 0)
 			json_put_text(w, k == i ? "self" : names[gpu_link(set, i, k)]);
@@ -98,12 +92,10 @@ static void put_gpu(struct json_writer *w, const struct gpu *g)
 	if (g->capability_major >= 0)
 		snprintf(capability, sizeof(capability), "%d.%d", g->capability_major,
 			 g->capability_minor);
-	json_key(w, "index");
-	json_put_int(w, g->index);
+	json_member_int(w, "index", g->index);
 	hardware_put_word(w, "name", g->name);
 	hardware_put_word(w, "uuid", g->uuid);
-	json_key(w, "vendor");
-	json_put_text(w, g->maker == GPU_AMD ? "amd" : "nvidia");
+	json_member_text(w, "vendor", g->maker == GPU_AMD ? "amd" : "nvidia");
 	hardware_put_number(w, "memory_bytes", g->memory_bytes);
 	hardware_put_word(w, "driver", g->driver);
 	hardware_put_word(w, "cuda", g->cuda);
@@ -122,8 +114,7 @@ static void put_gpus(struct json_writer *w)
 	size_t n;
 	const struct gpu *g = gpu_list(set, &n);
 
-	json_key(w, "gpus");
-	json_begin_array(w);
+	json_member_array(w, "gpus");
 	for (size_t i = 0; i < n; i++) {
 		json_begin_object(w);
 		put_gpu(w, &g[i]);
@@ -168,8 +159,7 @@ static void put_os(const struct hardware *h, struct json_writer *w)
 
 	hardware_word(h, kernel, "/proc/sys/kernel/osrelease");
 	snprintf(libc, sizeof(libc), "glibc %s", gnu_get_libc_version());
-	json_key(w, "os");
-	json_begin_object(w);
+	json_member_object(w, "os");
 	hardware_put_word(w, "kernel", kernel);
 	put_distribution(h, w);
 	hardware_put_word(w, "libc", libc);

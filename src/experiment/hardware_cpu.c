@@ -171,15 +171,13 @@ static void put_nodes(const struct hardware *h, struct json_writer *w)
 
 	hardware_word(h, online, NODE "/online");
 	list = str_of(online);
-	json_key(w, "numa_nodes");
-	json_begin_array(w);
+	json_member_array(w, "numa_nodes");
 	for (size_t i = 0; i < HARDWARE_CPUS_MAX && next_of_list(&list, &node, &last); i++) {
 		snprintf(path, sizeof(path), NODE "/node%d/cpulist", (int)node);
 		hardware_word(h, cpus, path);
 		hardware_read(h, &text, NODE "/node%d/meminfo", (int)node);
 		json_begin_object(w);
-		json_key(w, "node");
-		json_put_int(w, node);
+		json_member_int(w, "node", node);
 		hardware_put_word(w, "cpus", cpus);
 		hardware_put_count(w, "memory_bytes", kilobytes(buf_str(&text), "MemTotal:"));
 		json_end_object(w);
@@ -196,8 +194,7 @@ void hardware_put_cpu(const struct hardware *h, struct json_writer *w)
 
 	read_cpuinfo(h, &cpus);
 	look_at_threads(h, &cpus);
-	json_key(w, "cpu");
-	json_begin_object(w);
+	json_member_object(w, "cpu");
 	hardware_put_word(w, "model", cpus.model);
 	hardware_put_word(w, "architecture", uname(&name) == 0 ? name.machine : "");
 	hardware_put_count(w, "sockets", cpus.sockets);
@@ -236,8 +233,7 @@ void hardware_put_memory(const struct hardware *h, struct json_writer *w)
 
 	hardware_read(h, &text, "/proc/meminfo");
 	total = kilobytes(buf_str(&text), "MemTotal:");
-	json_key(w, "memory");
-	json_begin_object(w);
+	json_member_object(w, "memory");
 	hardware_put_count(w, "total_bytes", total);
 	hardware_put_count(w, "limit_bytes", total >= 0 && limit > total ? -1 : limit);
 	hardware_put_count(w, "swap_bytes", kilobytes(buf_str(&text), "SwapTotal:"));

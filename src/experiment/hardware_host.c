@@ -56,8 +56,7 @@ static void put_card(const struct hardware *h, const char *name, struct json_wri
 	int64_t speed;
 
 	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, name);
+	json_member_text(w, "name", name);
 	snprintf(path, sizeof(path), "/sys/class/net/%s/speed", name);
 	hardware_put_count(w, "speed_mbit", hardware_number(h, &speed, path) ? speed : -1);
 	snprintf(path, sizeof(path), "/sys/class/net/%s/device/driver", name);
@@ -65,8 +64,7 @@ static void put_card(const struct hardware *h, const char *name, struct json_wri
 	hardware_put_word(w, "driver", driver);
 	snprintf(path, sizeof(path), "/sys/class/net/%s/operstate", name);
 	hardware_word(h, state, path);
-	json_key(w, "is_up");
-	json_put_bool(w, strcmp(state, "up") == 0);
+	json_member_bool(w, "is_up", strcmp(state, "up") == 0);
 	json_end_object(w);
 }
 
@@ -76,8 +74,7 @@ static void put_rdma(const struct hardware *h, struct json_writer *w)
 	struct dirent **names = NULL;
 	size_t n = names_in(h, "/sys/class/infiniband", &names);
 
-	json_key(w, "rdma");
-	json_begin_array(w);
+	json_member_array(w, "rdma");
 	for (size_t i = 0; i < n && i < HARDWARE_CARDS_MAX; i++) {
 		char path[400], rate[HARDWARE_WORD_BYTES];
 		struct buf text = { 0 };
@@ -99,8 +96,7 @@ void hardware_put_network(const struct hardware *h, struct json_writer *w)
 	struct dirent **names = NULL;
 	size_t n = names_in(h, "/sys/class/net", &names);
 
-	json_key(w, "network");
-	json_begin_array(w);
+	json_member_array(w, "network");
 	for (size_t i = 0; i < n && i < HARDWARE_CARDS_MAX; i++)
 		if (strcmp(names[i]->d_name, "lo") != 0)
 			put_card(h, names[i]->d_name, w);

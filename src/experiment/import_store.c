@@ -26,8 +26,7 @@ static void add_gpus(const struct outcome *o, const struct experiment *x, struct
 
 static void put_command(struct json_writer *w, const char *key, const struct buf *text)
 {
-	json_key(w, key);
-	json_put_str(w, buf_str(text));
+	json_member_str(w, key, buf_str(text));
 }
 
 static void put_commands(const struct experiment *x, const struct outcome *o, bool is_probe,
@@ -51,10 +50,8 @@ static void put_commands(const struct experiment *x, const struct outcome *o, bo
 		put_command(&w, key, &client);
 	}
 	put_command(&w, "gpu_type", &gpus);
-	if (is_probe) {
-		json_key(&w, "adaptive_search");
-		json_put_bool(&w, true);
-	}
+	if (is_probe)
+		json_member_bool(&w, "adaptive_search", true);
 	json_end_object(&w);
 	buf_add_char(out, '\n');
 	buf_release(&server);

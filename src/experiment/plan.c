@@ -37,8 +37,7 @@ static void put_seconds(struct json_writer *w, const char *key, double s)
 
 static void put_buf(struct json_writer *w, const char *key, struct buf *text)
 {
-	json_key(w, key);
-	json_put_str(w, buf_str(text));
+	json_member_str(w, key, buf_str(text));
 	buf_release(text);
 }
 
@@ -115,20 +114,14 @@ static void put_server(struct planner *p, const struct experiment *x, size_t i,
 	struct err e;
 
 	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, s->name);
-	json_key(w, "role");
-	json_put_text(w, server_role_name(s->role));
-	json_key(w, "url");
-	json_put_text(w, command_url(&at[i], &p->arena));
-	json_key(w, "gpus");
-	json_put_int(w, s->url ? 0 : s->gpus);
+	json_member_text(w, "name", s->name);
+	json_member_text(w, "role", server_role_name(s->role));
+	json_member_text(w, "url", command_url(&at[i], &p->arena));
+	json_member_int(w, "gpus", s->url ? 0 : s->gpus);
 	if (s->url) {
-		json_key(w, "command");
-		json_put_null(w);
+		json_member_null(w, "command");
 	} else if (words_of(p, x, i, at, &argv, &lines, &e) < 0) {
-		json_key(w, "error");
-		json_put_text(w, e.text);
+		json_member_text(w, "error", e.text);
 	} else {
 		shell_env(&env, lines);
 		shell_words(&command, argv);
@@ -166,22 +159,19 @@ static void put_gpus(struct planner *p, const struct experiment_resources *r,
 		json_end_array(w);
 		break;
 	}
-	json_key(w, "n_gpus");
-	json_put_int(w, r->want == GPUS_COUNT ? r->count : r->want == GPUS_NONE ? 0
-							  : servers_gpus(x));
+	json_member_int(w, "n_gpus", r->want == GPUS_COUNT ? r->count : r->want == GPUS_NONE ? 0 :
+			servers_gpus(x));
 }
 
 static void put_time(struct planner *p, const struct plan_time *t)
 {
 	struct json_writer *w = &p->w;
 
-	json_key(w, "time");
-	json_begin_object(w);
+	json_member_object(w, "time");
 	put_seconds(w, "start_s", t->start_s);
 	put_seconds(w, "load_s", t->load_s);
 	put_seconds(w, "total_s", t->total_s);
-	json_key(w, "basis");
-	json_put_text(w, t->basis);
+	json_member_text(w, "basis", t->basis);
 	json_end_object(w);
 }
 
@@ -197,32 +187,24 @@ static void put_member(struct planner *p, size_t place, bool is_kept)
 	struct buf command = { 0 };
 
 	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, m->label);
-	json_key(w, "mode");
-	json_put_text(w, experiment_mode_name(x->mode));
-	json_key(w, "document");
-	json_put_text(w, m->path);
-	json_key(w, "is_kept");
-	json_put_bool(w, is_kept);
-	json_key(w, "servers_of");
-	json_put_text(w, is_reusing ? p->before->label : NULL);
+	json_member_text(w, "name", m->label);
+	json_member_text(w, "mode", experiment_mode_name(x->mode));
+	json_member_text(w, "document", m->path);
+	json_member_bool(w, "is_kept", is_kept);
+	json_member_text(w, "servers_of", is_reusing ? p->before->label : NULL);
 	put_gpus(p, &x->resources, x);
-	json_key(w, "ports");
-	json_begin_array(w);
+	json_member_array(w, "ports");
 	json_put_int(w, x->resources.port_first);
 	json_put_int(w, x->resources.port_last);
 	json_end_array(w);
-	json_key(w, "servers");
-	json_begin_array(w);
+	json_member_array(w, "servers");
 	for (size_t i = 0; i < x->n_servers && mode_is_served(x->mode); i++)
 		put_server(p, x, i, at);
 	json_end_array(w);
 	shell_benchmark(&command, x, mode_is_served(x->mode) && x->n_servers ?
 				     command_url(&at[x->serving], &p->arena) : NULL);
 	put_buf(w, "benchmark", &command);
-	json_key(w, "profiling");
-	json_put_text(w, x->profiling.is_enabled ? x->profiling.tool : NULL);
+	json_member_text(w, "profiling", x->profiling.is_enabled ? x->profiling.tool : NULL);
 	put_time(p, &t);
 	json_end_object(w);
 	if (!is_kept) {
@@ -246,33 +228,26 @@ void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct b
 
 	w->indent = 2;
 	json_begin_object(w);
-	json_key(w, "suite");
-	json_put_text(w, s->name);
-	json_key(w, "output");
-	json_put_text(w, s->output);
-	json_key(w, "jobs");
-	json_put_int(w, s->jobs);
-	json_key(w, "restart");
-	json_put_text(w, suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS : s->restart));
+	json_member_text(w, "suite", s->name);
+	json_member_text(w, "output", s->output);
+	json_member_int(w, "jobs", s->jobs);
+	json_member_text(w, "restart", suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS :
+			 s->restart));
 	json_key(w, "shuffle_seed");
 	if (s->is_shuffled)
 		json_put_int(w, (int64_t)s->seed);
 	else
 		json_put_null(w);
-	json_key(w, "experiments");
-	json_begin_array(w);
+	json_member_array(w, "experiments");
 	for (size_t i = 0; i < s->n; i++)
 		if (s->member[s->order[i]].is_chosen)
 			put_member(&p, s->order[i],
 				   o->is_resumed && suite_is_done(&s->member[s->order[i]]));
 	json_end_array(w);
 	put_seconds(w, "total_s", p.total_s / (s->jobs > 1 ? s->jobs : 1));
-	json_key(w, "n_run");
-	json_put_int(w, (int64_t)p.n_run);
-	json_key(w, "n_unknown");
-	json_put_int(w, (int64_t)p.n_unknown);
-	json_key(w, "n_starts");
-	json_put_int(w, (int64_t)p.n_starts);
+	json_member_int(w, "n_run", (int64_t)p.n_run);
+	json_member_int(w, "n_unknown", (int64_t)p.n_unknown);
+	json_member_int(w, "n_starts", (int64_t)p.n_starts);
 	json_end_object(w);
 	buf_add_char(out, '\n');
 	redact_tail(out, from, REDACT_SETTINGS);

@@ -176,12 +176,9 @@ static const char *config_text(const struct experiment *x, const char *dir, stru
 	const char *text;
 
 	json_begin_object(&w);
-	json_key(&w, "profiler");
-	json_put_text(&w, is_nsys(x) ? "cuda" : "torch");
-	if (!is_nsys(x)) {
-		json_key(&w, "torch_profiler_dir");
-		json_put_text(&w, dir);
-	}
+	json_member_text(&w, "profiler", is_nsys(x) ? "cuda" : "torch");
+	if (!is_nsys(x))
+		json_member_text(&w, "torch_profiler_dir", dir);
 	json_end_object(&w);
 	text = arena_text(a, buf_str(&out));
 	buf_release(&out);

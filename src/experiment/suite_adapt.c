@@ -227,14 +227,10 @@ static int write_summary(const struct suite_sitting *t, const struct suite_membe
 
 	w.indent = 2;
 	json_begin_object(&w);
-	json_key(&w, "test_name");
-	json_put_text(&w, m->test->test);
-	json_key(&w, "qps");
-	json_put_text(&w, m->test->qps);
-	json_key(&w, "sla_ttft_ms");
-	json_put_f64(&w, a->o->sla_ttft_ms);
-	json_key(&w, "sla_tpot_ms");
-	json_put_f64(&w, a->o->sla_tpot_ms);
+	json_member_text(&w, "test_name", m->test->test);
+	json_member_text(&w, "qps", m->test->qps);
+	json_member_f64(&w, "sla_ttft_ms", a->o->sla_ttft_ms);
+	json_member_f64(&w, "sla_tpot_ms", a->o->sla_tpot_ms);
 	put_level(&w, "static_last_pass", a->static_last_pass);
 	put_level(&w, "static_first_fail", a->static_first_fail);
 	put_level(&w, "final_last_pass", a->last_pass);

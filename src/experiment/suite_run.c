@@ -154,23 +154,18 @@ static void put_plan(const struct suite_sitting *t, struct json_writer *w)
 {
 	const struct suite *s = t->s;
 
-	json_key(w, "plan");
-	json_begin_object(w);
-	json_key(w, "members");
-	json_put_int(w, (int64_t)s->n);
-	json_key(w, "repeats");
-	json_put_int(w, s->n ? (int64_t)s->member[0].x.repeats : 0);
+	json_member_object(w, "plan");
+	json_member_int(w, "members", (int64_t)s->n);
+	json_member_int(w, "repeats", s->n ? (int64_t)s->member[0].x.repeats : 0);
 	json_key(w, "shuffle_seed");
 	if (s->is_shuffled)
 		json_put_int(w, (int64_t)s->seed);
 	else
 		json_put_null(w);
-	json_key(w, "restart");
-	json_put_text(w, suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS : s->restart));
-	json_key(w, "jobs");
-	json_put_int(w, s->jobs);
-	json_key(w, "order");
-	json_begin_array(w);
+	json_member_text(w, "restart", suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS :
+			 s->restart));
+	json_member_int(w, "jobs", s->jobs);
+	json_member_array(w, "order");
 	for (size_t i = 0; i < s->n; i++)
 		json_put_text(w, s->member[s->order[i]].label);
 	json_end_array(w);
@@ -184,8 +179,7 @@ static int put_documents(const struct suite_sitting *t, int fd, struct json_writ
 	size_t n = t->s->n + t->n_probe;
 	int rc = 0;
 
-	json_key(w, "experiments");
-	json_begin_array(w);
+	json_member_array(w, "experiments");
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		const char *path = i < t->s->n ? t->s->member[i].path : t->probe[i - t->s->n]->path;
 		struct buf text = { .limit = DOCUMENT_BYTES_MAX };
@@ -217,14 +211,11 @@ static int write_suite(struct suite_sitting *t, struct err *e)
 
 	if (rc == 0) {
 		json_begin_object(&w);
-		json_key(&w, "schema_version");
-		json_put_int(&w, DOCUMENT_SCHEMA_VERSION);
-		json_key(&w, "suite");
-		json_put_text(&w, s->name);
+		json_member_int(&w, "schema_version", DOCUMENT_SCHEMA_VERSION);
+		json_member_text(&w, "suite", s->name);
 		put_plan(t, &w);
 		rc = put_documents(t, swap.fd, &w, has_document);
-		json_key(&w, "lacking");
-		json_begin_array(&w);
+		json_member_array(&w, "lacking");
 		for (size_t i = 0; i < s->n; i++)
 			if (!has_document[i])
 				json_put_text(&w, s->member[i].label);

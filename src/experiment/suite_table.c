@@ -179,8 +179,7 @@ static const struct json_value *reduced(const struct json_value *row, struct are
 			json_key_str(&w, row->key[i]);
 			json_put_value(&w, &row->item[i]);
 		}
-	json_key(&w, "profllm");
-	json_begin_object(&w);
+	json_member_object(&w, "profllm");
 	for (size_t i = 0; ours && i < ours->count; i++)
 		if (ours->item[i].kind != JSON_ARRAY) {
 			json_key_str(&w, ours->key[i]);

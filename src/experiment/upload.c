@@ -208,16 +208,12 @@ static void put_traces(struct json_writer *w, const struct upload_opts *o)
 {
 	if (!o->n_traces)
 		return;
-	json_key(w, "traces");
-	json_begin_array(w);
+	json_member_array(w, "traces");
 	for (size_t i = 0; i < o->n_traces; i++) {
 		json_begin_object(w);
-		json_key(w, "path");
-		json_put_text(w, o->trace[i].path);
-		json_key(w, "bytes");
-		json_put_int(w, (int64_t)o->trace[i].bytes);
-		json_key(w, "changed_ns");
-		json_put_int(w, o->trace[i].changed_ns);
+		json_member_text(w, "path", o->trace[i].path);
+		json_member_int(w, "bytes", (int64_t)o->trace[i].bytes);
+		json_member_int(w, "changed_ns", o->trace[i].changed_ns);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -234,12 +230,10 @@ static int spool(const struct upload_opts *o, struct str document, struct err *e
 	text.limit = UPLOAD_BYTES_MAX;
 	spool_folder(o, &folder);
 	json_begin_object(&w);
-	json_key(&w, "url");
-	json_put_text(&w, url);
+	json_member_text(&w, "url", url);
 	json_key(&w, "token_file");
 	json_put_text(&w, token); /* whole: it is sent from another folder */
-	json_key(&w, "document");
-	json_put_raw(&w, document);
+	json_member_raw(&w, "document", document);
 	put_traces(&w, o);
 	json_end_object(&w);
 	digest_hex(DIGEST_SHA256, buf_str(&text), name);

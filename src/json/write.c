@@ -308,3 +308,104 @@ void json_quote(struct buf *out, struct str text, bool is_raw_utf8)
 	buf_add(out, plain, (size_t)(p - plain));
 	buf_add_char(out, '"');
 }
+
+void json_member_null(struct json_writer *w, const char *key)
+{
+	json_key(w, key);
+	json_put_null(w);
+}
+
+void json_member_bool(struct json_writer *w, const char *key, bool v)
+{
+	json_key(w, key);
+	json_put_bool(w, v);
+}
+
+void json_member_int(struct json_writer *w, const char *key, int64_t v)
+{
+	json_key(w, key);
+	json_put_int(w, v);
+}
+
+void json_member_f64(struct json_writer *w, const char *key, double v)
+{
+	json_key(w, key);
+	json_put_f64(w, v);
+}
+
+void json_member_f64s(struct json_writer *w, const char *key, const double *v, size_t n)
+{
+	json_member_array(w, key);
+	for (size_t i = 0; i < n; i++)
+		json_put_f64(w, v[i]);
+	json_end_array(w);
+}
+
+void json_member_setting(struct json_writer *w, const char *key, double v)
+{
+	json_key(w, key);
+	json_put_setting(w, v);
+}
+
+void json_member_str(struct json_writer *w, const char *key, struct str text)
+{
+	json_key(w, key);
+	json_put_str(w, text);
+}
+
+void json_member_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_key(w, key);
+	json_put_text(w, text);
+}
+
+void json_member_texts(struct json_writer *w, const char *key, const char *const *v)
+{
+	json_member_array(w, key);
+	for (; v && *v; v++)
+		json_put_text(w, *v);
+	json_end_array(w);
+}
+
+void json_member_raw(struct json_writer *w, const char *key, struct str json)
+{
+	json_key(w, key);
+	json_put_raw(w, json);
+}
+
+void json_member_foreign(struct json_writer *w, const char *key, struct str json)
+{
+	json_key(w, key);
+	json_put_foreign(w, json);
+}
+
+void json_member_value(struct json_writer *w, const char *key, const struct json_value *v)
+{
+	json_key(w, key);
+	json_put_value(w, v);
+}
+
+void json_member_object(struct json_writer *w, const char *key)
+{
+	json_key(w, key);
+	json_begin_object(w);
+}
+
+void json_member_array(struct json_writer *w, const char *key)
+{
+	json_key(w, key);
+	json_begin_array(w);
+}
+
+void json_put_members(struct json_writer *w, struct str object)
+{
+	struct json_value *v;
+	struct arena a = { 0 };
+
+	if (json_parse(&a, object, &v, NULL) == 0 && v->kind == JSON_OBJECT)
+		for (size_t i = 0; i < v->count; i++) {
+			json_key_str(w, v->key[i]);
+			json_put_value(w, &v->item[i]);
+		}
+	arena_release(&a);
+}

@@ -49,5 +49,24 @@ void json_put_raw(struct json_writer *w, struct str json);  /* one value already
 void json_put_foreign(struct json_writer *w, struct str json);
 void json_put_value(struct json_writer *w, const struct json_value *v);
 
+/* Members: a key with what the json_put_ function of the same name writes. */
+void json_member_null(struct json_writer *w, const char *key);
+void json_member_bool(struct json_writer *w, const char *key, bool v);
+void json_member_int(struct json_writer *w, const char *key, int64_t v);
+void json_member_f64(struct json_writer *w, const char *key, double v);
+void json_member_f64s(struct json_writer *w, const char *key, const double *v, size_t n);
+void json_member_setting(struct json_writer *w, const char *key, double v);
+void json_member_str(struct json_writer *w, const char *key, struct str text);
+void json_member_text(struct json_writer *w, const char *key, const char *text);
+void json_member_texts(struct json_writer *w, const char *key, const char *const *v);
+void json_member_raw(struct json_writer *w, const char *key, struct str json);
+void json_member_foreign(struct json_writer *w, const char *key, struct str json);
+void json_member_value(struct json_writer *w, const char *key, const struct json_value *v);
+/* A member that is an object or a list; its end is json_end_object or json_end_array. */
+void json_member_object(struct json_writer *w, const char *key);
+void json_member_array(struct json_writer *w, const char *key);
+/* All members of an object that is written as JSON already; nothing for any other text. */
+void json_put_members(struct json_writer *w, struct str object);
+
 /* Only the quoted, escaped string. */
 void json_quote(struct buf *out, struct str text, bool is_raw_utf8);

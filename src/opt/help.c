@@ -305,8 +305,7 @@ static void put_texts(struct json_writer *w, const char *key, const char *const 
 {
 	if (!v)
 		return;
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (; *v; v++)
 		json_put_text(w, *v);
 	json_end_array(w);
@@ -320,8 +319,7 @@ static void put_flags(struct json_writer *w, const struct opt *o)
 		{ OPT_MIN_EXCLUSIVE, "min_exclusive" }, { OPT_POSITIONAL, "positional" },
 	};
 
-	json_key(w, "flags");
-	json_begin_array(w);
+	json_member_array(w, "flags");
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (o->flags & names[i].bit)
 			json_put_text(w, names[i].name);
@@ -332,8 +330,7 @@ static void put_spellings(struct json_writer *w, const struct opt *o)
 {
 	char text[112];
 
-	json_key(w, "spellings");
-	json_begin_array(w);
+	json_member_array(w, "spellings");
 	if (!(o->flags & OPT_POSITIONAL)) {
 		snprintf(text, sizeof(text), "-%c", o->letter);
 		if (o->letter)
@@ -353,17 +350,13 @@ static void put_option(struct json_writer *w, const struct opt_set *set, const s
 	char arg[96];
 
 	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, o->name);
+	json_member_text(w, "name", o->name);
 	put_spellings(w, o);
-	json_key(w, "kind");
-	json_put_text(w, kind_name(o->kind));
-	json_key(w, "group");
-	json_put_text(w, group_of(o));
-	json_key(w, "arg");
-	json_put_text(w, o->kind == OPT_FLAG || o->kind == OPT_TRI ? NULL : opt_arg(o, arg));
-	json_key(w, "help");
-	json_put_text(w, o->help);
+	json_member_text(w, "kind", kind_name(o->kind));
+	json_member_text(w, "group", group_of(o));
+	json_member_text(w, "arg", o->kind == OPT_FLAG || o->kind == OPT_TRI ? NULL : opt_arg(o,
+			 arg));
+	json_member_text(w, "help", o->help);
 	json_key(w, "default");
 	if (is_builtin)
 		json_put_null(w);
@@ -372,20 +365,14 @@ static void put_option(struct json_writer *w, const struct opt_set *set, const s
 	put_texts(w, "choices", o->choices);
 	if (opt_has_range(o)) {
 		/* An open end is left out: JSON has no infinity. */
-		if (!isinf(o->min)) {
-			json_key(w, "min");
-			json_put_f64(w, o->min);
-		}
-		if (!isinf(o->max)) {
-			json_key(w, "max");
-			json_put_f64(w, o->max);
-		}
+		if (!isinf(o->min))
+			json_member_f64(w, "min", o->min);
+		if (!isinf(o->max))
+			json_member_f64(w, "max", o->max);
 	}
 	put_flags(w, o);
-	if (o->note) {
-		json_key(w, "note");
-		json_put_text(w, o->note);
-	}
+	if (o->note)
+		json_member_text(w, "note", o->note);
 	json_end_object(w);
 }
 
@@ -395,12 +382,9 @@ static void show_json(const struct opt_page *p)
 
 	w.indent = 1;
 	json_begin_object(&w);
-	json_key(&w, "command");
-	json_put_text(&w, p->set->command);
-	json_key(&w, "summary");
-	json_put_text(&w, p->set->summary);
-	json_key(&w, "options");
-	json_begin_array(&w);
+	json_member_text(&w, "command", p->set->command);
+	json_member_text(&w, "summary", p->set->summary);
+	json_member_array(&w, "options");
 	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++)
 		if (is_shown(opt_row_at(p->set, i)))
 			put_option(&w, p->set, opt_row_at(p->set, i));

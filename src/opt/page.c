@@ -183,8 +183,7 @@ size_t opt_page_foreign_named(struct opt_page *p, const char *part)
 
 static void put_words(struct json_writer *w, const char *key, struct str rest)
 {
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	while (rest.n)
 		json_put_str(w, str_cut(&rest, ' '));
 	json_end_array(w);
@@ -202,21 +201,15 @@ void opt_page_foreign_json(const struct opt_page *p, struct json_writer *w)
 		if (row.is_switch)
 			buf_printf(&text, " --no-%s", row.name);
 		json_begin_object(w);
-		json_key(w, "name");
-		json_put_text(w, row.name);
+		json_member_text(w, "name", row.name);
 		put_words(w, "spellings", buf_str(&text));
-		json_key(w, "kind");
-		json_put_text(w, row.kind);
-		json_key(w, "group");
-		json_put_text(w, row.group);
-		json_key(w, "help");
-		json_put_text(w, row.help);
-		json_key(w, "default");
-		json_put_text(w, *row.initial ? row.initial : NULL);
+		json_member_text(w, "kind", row.kind);
+		json_member_text(w, "group", row.group);
+		json_member_text(w, "help", row.help);
+		json_member_text(w, "default", *row.initial ? row.initial : NULL);
 		if (*row.choices)
 			put_words(w, "choices", str_of(row.choices));
-		json_key(w, "flags");
-		json_begin_array(w);
+		json_member_array(w, "flags");
 		json_put_text(w, "engine");
 		json_end_array(w);
 		json_end_object(w);

@@ -4,7 +4,7 @@
 
 #include "report/lines.h"
 #include "report/ours.h"
-#include "report/put.h"
+#include "json/write.h"
 
 #define LABEL_BYTES 80
 #define MS 1000 /* bounds are seconds, as the record's arrays are */
@@ -58,8 +58,7 @@ static void put_marks(struct json_writer *w, unsigned marks)
 {
 	static const char *const names[] = { "few", "clumped", "open" }; /* by their bits */
 
-	json_key(w, "marks");
-	json_begin_array(w);
+	json_member_array(w, "marks");
 	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (marks & 1u << i)
 			json_put_text(w, names[i]);
@@ -68,8 +67,7 @@ static void put_marks(struct json_writer *w, unsigned marks)
 
 void ours_bounds(struct json_writer *w, const struct metrics *m)
 {
-	json_key(w, "percentiles");
-	json_begin_array(w);
+	json_member_array(w, "percentiles");
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
 		for (size_t k = 0; m->block[b].bounds && k < m->opts.n_percentiles; k++) {
 			const struct percentile *p = &m->block[b].bounds[k];
@@ -81,13 +79,13 @@ void ours_bounds(struct json_writer *w, const struct metrics *m)
 				 metrics_percentile_name(name, m->opts.percentile[k]),
 				 metric_block_key(b));
 			json_begin_object(w);
-			put_text(w, "metric", key);
-			put_int(w, "n", (int64_t)p->n);
+			json_member_text(w, "metric", key);
+			json_member_int(w, "n", (int64_t)p->n);
 			put_end(w, "low_ms", p->low);
 			put_end(w, "high_ms", p->high);
-			put_int(w, "n_needed", (int64_t)p->needed);
-			put_real(w, "dispersion", p->phi);
-			put_real(w, "correlation", p->correlation);
+			json_member_int(w, "n_needed", (int64_t)p->needed);
+			json_member_f64(w, "dispersion", p->phi);
+			json_member_f64(w, "correlation", p->correlation);
 			put_marks(w, p->marks);
 			json_end_object(w);
 		}

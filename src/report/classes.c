@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "report/lines.h"
-#include "report/put.h"
+#include "json/write.h"
 
 static void spread_row(struct buf *out, int64_t priority, const char *name,
 		       const struct metrics_spread *s)
@@ -55,11 +55,11 @@ static void put_spread(struct json_writer *w, const char *key, const struct metr
 		return;
 	}
 	json_begin_object(w);
-	put_int(w, "n", (int64_t)s->n);
-	put_real(w, "mean", s->mean_ms);
-	put_real(w, "p50", s->p50_ms);
-	put_real(w, "p99", s->p99_ms);
-	put_real(w, "max", s->max_ms);
+	json_member_int(w, "n", (int64_t)s->n);
+	json_member_f64(w, "mean", s->mean_ms);
+	json_member_f64(w, "p50", s->p50_ms);
+	json_member_f64(w, "p99", s->p99_ms);
+	json_member_f64(w, "max", s->max_ms);
 	json_end_object(w);
 }
 
@@ -70,10 +70,10 @@ void report_classes_json(const struct metrics_class *class, size_t n, struct jso
 		const struct metrics_class *c = &class[i];
 
 		json_begin_object(w);
-		put_int(w, "priority", c->priority);
-		put_int(w, "requests", c->requests);
-		put_int(w, "completed", c->completed);
-		put_int(w, "failed", c->failed);
+		json_member_int(w, "priority", c->priority);
+		json_member_int(w, "requests", c->requests);
+		json_member_int(w, "completed", c->completed);
+		json_member_int(w, "failed", c->failed);
 		put_spread(w, "ttft_ms", &c->ttft);
 		put_spread(w, "tpot_ms", &c->tpot);
 		put_spread(w, "e2el_ms", &c->e2el);

@@ -15,23 +15,16 @@ static void put_hist(struct json_writer *w, const struct metrics *m, enum length
 
 	lengths_count(m, panel, &h);
 	json_begin_object(w);
-	json_key(w, "title");
-	json_put_text(w, lengths_words[panel].title);
-	json_key(w, "label");
-	json_put_text(w, lengths_words[panel].label);
-	json_key(w, "min");
-	json_put_int(w, h.min);
-	json_key(w, "max");
-	json_put_int(w, h.max);
-	json_key(w, "mean");
-	json_put_f64(w, h.mean);
-	json_key(w, "edges");
-	json_begin_array(w);
+	json_member_text(w, "title", lengths_words[panel].title);
+	json_member_text(w, "label", lengths_words[panel].label);
+	json_member_int(w, "min", h.min);
+	json_member_int(w, "max", h.max);
+	json_member_f64(w, "mean", h.mean);
+	json_member_array(w, "edges");
 	for (int k = 0; k <= LENGTHS_BINS; k++)
 		json_put_f64(w, h.edge[k]);
 	json_end_array(w);
-	json_key(w, "counts");
-	json_begin_array(w);
+	json_member_array(w, "counts");
 	for (int k = 0; k < LENGTHS_BINS; k++)
 		json_put_int(w, h.count[k]);
 	json_end_array(w);
@@ -45,20 +38,13 @@ static void write_meta(const struct report *r, struct html *h)
 	struct json_writer w = json_writer(&json);
 
 	json_begin_object(&w);
-	json_key(&w, "format");
-	json_put_int(&w, 1);
-	json_key(&w, "n");
-	json_put_int(&w, r->metrics->n);
-	json_key(&w, "date");
-	json_put_text(&w, f->date);
-	json_key(&w, "model");
-	json_put_text(&w, f->model_id);
-	json_key(&w, "backend");
-	json_put_text(&w, f->backend);
-	json_key(&w, "dataset");
-	json_put_text(&w, f->dataset);
-	json_key(&w, "histograms");
-	json_begin_array(&w);
+	json_member_int(&w, "format", 1);
+	json_member_int(&w, "n", r->metrics->n);
+	json_member_text(&w, "date", f->date);
+	json_member_text(&w, "model", f->model_id);
+	json_member_text(&w, "backend", f->backend);
+	json_member_text(&w, "dataset", f->dataset);
+	json_member_array(&w, "histograms");
 	for (enum lengths_panel panel = 0; panel < LENGTHS_PANELS; panel++)
 		put_hist(&w, r->metrics, panel);
 	json_end_array(&w);

@@ -6,7 +6,7 @@
 
 #include "report/frame.h"
 #include "report/lines.h"
-#include "report/put.h"
+#include "json/write.h"
 
 struct input {
 	double output, total, tpot_ms, per_w; /* tokens/s, ms, tokens/s/W */
@@ -61,13 +61,12 @@ static void put(const struct input *in, struct json_writer *w)
 		n += is_known(out[i].value);
 	if (!n)
 		return;
-	json_key(w, "derived");
-	json_begin_object(w);
+	json_member_object(w, "derived");
 	for (size_t i = 0; i < OUTPUTS; i++)
 		if (is_known(out[i].value) && i == 0)
-			put_int(w, out[i].key, (int64_t)out[i].value);
+			json_member_int(w, out[i].key, (int64_t)out[i].value);
 		else if (is_known(out[i].value))
-			put_real(w, out[i].key, out[i].value);
+			json_member_f64(w, out[i].key, out[i].value);
 	json_end_object(w);
 }
 

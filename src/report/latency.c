@@ -8,7 +8,7 @@
 
 #include "base/fmt.h"
 #include "base/mem.h"
-#include "report/put.h"
+#include "json/write.h"
 #include "report/verdict.h"
 #include "stats/compare.h"
 #include "stats/stats.h"
@@ -234,22 +234,22 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 static void put_spread(struct json_writer *w, const struct latency_runs *r,
 		       const struct latency_facts *f)
 {
-	put_real(w, "std_latency", f->std_s);
-	put_real(w, "median_latency", f->median_s);
-	put_real(w, "min_latency", f->min_s);
-	put_real(w, "max_latency", f->max_s);
+	json_member_f64(w, "std_latency", f->std_s);
+	json_member_f64(w, "median_latency", f->median_s);
+	json_member_f64(w, "min_latency", f->min_s);
+	json_member_f64(w, "max_latency", f->max_s);
 	if (r->n > 1) {
 		double ends[] = { f->mean_95.low, f->mean_95.high };
 
-		put_reals(w, "mean_latency_interval_95", ends, 2);
+		json_member_f64s(w, "mean_latency_interval_95", ends, 2);
 	}
 	if (r->n >= LATENCY_JUDGE_MIN) {
-		put_real(w, "first_third_latency", f->first_third_s);
-		put_real(w, "last_third_latency", f->last_third_s);
-		put_real(w, "drift_share", f->drift);
+		json_member_f64(w, "first_third_latency", f->first_third_s);
+		json_member_f64(w, "last_third_latency", f->last_third_s);
+		json_member_f64(w, "drift_share", f->drift);
 	}
-	put_int(w, "outliers", (int64_t)f->outliers);
-	put_real(w, "outside_clock_s", r->outside_s);
+	json_member_int(w, "outliers", (int64_t)f->outliers);
+	json_member_f64(w, "outside_clock_s", r->outside_s);
 }
 
 static void put_ours(struct json_writer *w, const struct latency_runs *r,
@@ -257,25 +257,24 @@ static void put_ours(struct json_writer *w, const struct latency_runs *r,
 {
 	struct trust t = verdict(r, f);
 
-	json_key(w, "profllm");
-	json_begin_object(w);
-	put_members(w, config->ours);
-	put_int(w, "seed", config->seed);
-	put_int(w, "batch_size", r->batch_size);
-	put_int(w, "input_len", r->input_len);
-	put_int(w, "output_len", r->output_len);
-	put_int(w, "n", r->sequences);
-	put_bool(w, "is_beam_search", r->is_beam);
-	put_int(w, "iterations", (int64_t)r->n);
-	put_int(w, "iterations_wanted", (int64_t)r->wanted);
-	put_reals(w, "warmup_latencies", r->warmup_s, r->n_warmup);
+	json_member_object(w, "profllm");
+	json_put_members(w, config->ours);
+	json_member_int(w, "seed", config->seed);
+	json_member_int(w, "batch_size", r->batch_size);
+	json_member_int(w, "input_len", r->input_len);
+	json_member_int(w, "output_len", r->output_len);
+	json_member_int(w, "n", r->sequences);
+	json_member_bool(w, "is_beam_search", r->is_beam);
+	json_member_int(w, "iterations", (int64_t)r->n);
+	json_member_int(w, "iterations_wanted", (int64_t)r->wanted);
+	json_member_f64s(w, "warmup_latencies", r->warmup_s, r->n_warmup);
 	put_spread(w, r, f);
-	put_bool(w, "are_tokens_counted", r->has_counts);
-	put_real(w, "prompt_tokens_per_iteration", f->prompt_tokens);
-	put_real(w, "output_tokens_per_iteration", f->output_tokens);
-	put_real(w, "output_throughput", f->output_tokens_per_s);
-	put_real(w, "total_token_throughput", f->total_tokens_per_s);
-	put_real(w, "latency_per_output_token", f->s_per_token);
+	json_member_bool(w, "are_tokens_counted", r->has_counts);
+	json_member_f64(w, "prompt_tokens_per_iteration", f->prompt_tokens);
+	json_member_f64(w, "output_tokens_per_iteration", f->output_tokens);
+	json_member_f64(w, "output_throughput", f->output_tokens_per_s);
+	json_member_f64(w, "total_token_throughput", f->total_tokens_per_s);
+	json_member_f64(w, "latency_per_output_token", f->s_per_token);
 	verdict_put(w, &t);
 	json_end_object(w);
 }
@@ -284,11 +283,10 @@ static void put_percentiles(struct json_writer *w, const struct latency_facts *f
 {
 	char key[8];
 
-	json_key(w, "percentiles");
-	json_begin_object(w);
+	json_member_object(w, "percentiles");
 	for (int i = 0; i < LATENCY_PERCENTILES; i++) {
 		snprintf(key, sizeof(key), "%d", percentages[i]);
-		put_real(w, key, f->percentile_s[i]);
+		json_member_f64(w, key, f->percentile_s[i]);
 	}
 	json_end_object(w);
 }
@@ -308,7 +306,7 @@ void latency_extra(const struct latency_facts *f, struct buf *out)
 	struct json_writer w = json_writer(out);
 
 	json_begin_object(&w);
-	put_real(&w, "avg_latency", f->mean_s);
+	json_member_f64(&w, "avg_latency", f->mean_s);
 	put_percentiles(&w, f);
 	json_end_object(&w);
 }
@@ -320,9 +318,9 @@ void latency_json(const struct latency_runs *r, const struct latency_facts *f,
 
 	w.indent = 4;
 	json_begin_object(&w);
-	put_text(&w, "model_id", config->model);
-	put_real(&w, "avg_latency", f->mean_s);
-	put_reals(&w, "latencies", r->latency_s, r->n);
+	json_member_text(&w, "model_id", config->model);
+	json_member_f64(&w, "avg_latency", f->mean_s);
+	json_member_f64s(&w, "latencies", r->latency_s, r->n);
 	put_percentiles(&w, f);
 	put_ours(&w, r, f, config);
 	json_end_object(&w);

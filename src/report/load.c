@@ -3,7 +3,7 @@
 #include "report/report.h"
 
 #include "report/lines.h"
-#include "report/put.h"
+#include "json/write.h"
 
 static void row_positive(struct buf *out, const char *label, double v)
 {
@@ -110,9 +110,8 @@ static void put_replay(struct json_writer *w, const struct report *r)
 	const struct report_load *l = &r->facts->load;
 	const struct metrics_schedule *s = &r->metrics->client.schedule;
 
-	json_key(w, "trace");
-	json_begin_object(w);
-	put_text(w, "format", l->trace_format);
+	json_member_object(w, "trace");
+	json_member_text(w, "format", l->trace_format);
 	put_known(w, "speedup", l->speedup);
 	put_known(w, "planned_span_s", s->planned_span_s);
 	put_known(w, "sent_span_s", s->sent_span_s);
@@ -129,8 +128,7 @@ static void put_urls(struct json_writer *w, const struct report *r)
 
 	if (!r->facts->load.urls)
 		return;
-	json_key(w, "endpoints");
-	json_begin_array(w);
+	json_member_array(w, "endpoints");
 	for (size_t i = 0; rest.n; i++) {
 		struct str url = str_cut(&rest, '\n');
 		struct metrics_url u = { 0 };
@@ -138,11 +136,10 @@ static void put_urls(struct json_writer *w, const struct report *r)
 		if (i < r->metrics->n_urls)
 			u = r->metrics->url[i];
 		json_begin_object(w);
-		json_key(w, "url");
-		json_put_str(w, url);
-		put_int(w, "requests", u.requests);
-		put_int(w, "completed", u.completed);
-		put_int(w, "failed", u.failed);
+		json_member_str(w, "url", url);
+		json_member_int(w, "requests", u.requests);
+		json_member_int(w, "completed", u.completed);
+		json_member_int(w, "failed", u.failed);
 		put_set(w, "mean_ttft_ms", u.mean_ttft_ms);
 		json_end_object(w);
 	}
@@ -153,22 +150,18 @@ void report_load_json(const struct report *r, struct json_writer *w)
 {
 	const struct report_load *l = &r->facts->load;
 
-	put_int(w, "given_up", r->metrics->given_up);
-	put_text(w, "aborted", l->aborted);
+	json_member_int(w, "given_up", r->metrics->given_up);
+	json_member_text(w, "aborted", l->aborted);
 	put_set(w, "time_limit_s", l->time_limit_s);
 	put_set(w, "used_up_s", l->used_up_s);
-	put_text(w, "prompt_salt", l->prompt_salt);
-	put_text(w, "prompt_salt_key", l->prompt_salt_key);
+	json_member_text(w, "prompt_salt", l->prompt_salt);
+	json_member_text(w, "prompt_salt_key", l->prompt_salt_key);
 	report_reuse_json(&l->reuse, w);
 	put_urls(w, r);
 	if (l->is_replay)
 		put_replay(w, r);
-	if (l->is_profile_asked) {
-		json_key(w, "profiled");
-		json_put_bool(w, l->is_profiled);
-	}
-	if (l->runs.n) {
-		json_key(w, "runs");
-		json_put_raw(w, l->runs);
-	}
+	if (l->is_profile_asked)
+		json_member_bool(w, "profiled", l->is_profiled);
+	if (l->runs.n)
+		json_member_raw(w, "runs", l->runs);
 }

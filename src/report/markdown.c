@@ -248,8 +248,7 @@ static void write_columns(struct json_writer *w, const struct frame *f, enum mar
 
 		if (!s.is_there)
 			continue;
-		json_key(w, name);
-		json_begin_object(w);
+		json_member_object(w, name);
 		for (size_t i = 0; i < f->n; i++) {
 			char row[24];
 

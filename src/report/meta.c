@@ -108,11 +108,9 @@ static void read_scalars(const struct json_value *from, void *to, const struct s
 static void write_facts(struct json_writer *w, const struct report_facts *f)
 {
 	json_begin_object(w);
-	json_key(w, "date");
-	json_put_text(w, f->date);
+	json_member_text(w, "date", f->date);
 	write_scalars(w, f, facts_rows, COUNT(facts_rows));
-	json_key(w, "metadata");
-	json_begin_array(w);
+	json_member_array(w, "metadata");
 	for (size_t i = 0; i < f->n_metadata; i++) {
 		json_begin_array(w);
 		json_put_text(w, f->metadata[i].key);
@@ -120,8 +118,7 @@ static void write_facts(struct json_writer *w, const struct report_facts *f)
 		json_end_array(w);
 	}
 	json_end_array(w);
-	json_key(w, "ramp");
-	json_begin_array(w);
+	json_member_array(w, "ramp");
 	for (size_t i = 0; i < f->n_ramp; i++) {
 		json_begin_array(w);
 		json_put_int(w, f->ramp[i].rps);
@@ -136,19 +133,16 @@ static void write_opts(struct json_writer *w, const struct metrics_opts *o)
 {
 	json_begin_object(w);
 	write_scalars(w, o, opts_rows, COUNT(opts_rows));
-	json_key(w, "percentiles");
-	json_begin_array(w);
+	json_member_array(w, "percentiles");
 	for (size_t i = 0; i < o->n_percentiles; i++)
 		json_put_f64(w, o->percentile[i]);
 	json_end_array(w);
-	json_key(w, "blocks");
-	json_begin_array(w);
+	json_member_array(w, "blocks");
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
 		if (o->selected & BLOCK_BIT(b))
 			json_put_text(w, metric_block_key(b));
 	json_end_array(w);
-	json_key(w, "goodput");
-	json_begin_array(w);
+	json_member_array(w, "goodput");
 	for (size_t i = 0; i < o->n_goodput; i++) {
 		json_begin_array(w);
 		json_put_text(w, metric_block_key(o->goodput[i].block));
@@ -168,8 +162,7 @@ void report_meta_write(const struct report_meta *m, struct buf *out)
 	write_facts(&w, &m->facts);
 	json_key(&w, "metrics");
 	write_opts(&w, &m->opts);
-	json_key(&w, "trust");
-	json_begin_object(&w);
+	json_member_object(&w, "trust");
 	write_scalars(&w, &m->trust, trust_rows, COUNT(trust_rows));
 	json_end_object(&w);
 	json_key(&w, "options");

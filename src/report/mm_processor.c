@@ -12,7 +12,7 @@
 #include "json/python.h"
 #include "opt/opt.h"
 #include "report/grid.h"
-#include "report/put.h"
+#include "json/write.h"
 #include "stats/stats.h"
 
 const char mm_no_stages[] =
@@ -322,27 +322,24 @@ void mm_terminal(const struct mm_facts *f, const struct mm_percentiles *p, struc
 static void put_stages(struct json_writer *w, const struct mm_stages *stages,
 		       const struct mm_percentiles *p, struct arena *a)
 {
-	json_key(w, "mm_processor_stats");
-	json_begin_object(w);
+	json_member_object(w, "mm_processor_stats");
 	for (size_t i = 0; i < stages->n; i++) {
 		const struct mm_spread *s = &stages->v[i].spread;
 
-		json_key(w, stages->v[i].name);
-		json_begin_object(w);
-		put_real(w, "mean", s->mean);
-		put_real(w, "median", s->median);
-		put_real(w, "std", s->std);
+		json_member_object(w, stages->v[i].name);
+		json_member_f64(w, "mean", s->mean);
+		json_member_f64(w, "median", s->median);
+		json_member_f64(w, "std", s->std);
 		for (size_t k = 0; k < p->n; k++)
 			if (!is_repeated(p, k))
-				put_real(w, percent_name('p', p->v[k], a), s->percentile[k]);
+				json_member_f64(w, percent_name('p', p->v[k], a), s->percentile[k]);
 		json_end_object(w);
 	}
 	json_end_object(w);
-	json_key(w, "encoder_summary");
-	json_begin_object(w);
+	json_member_object(w, "encoder_summary");
 	if (stages->has_encoder) {
-		put_int(w, "total_encoder_calls", stages->encoder_calls);
-		put_int(w, "num_requests_with_encoder_calls", (int64_t)stages->encoder_requests);
+		json_member_int(w, "total_encoder_calls", stages->encoder_calls);
+		json_member_int(w, "num_requests_with_encoder_calls", (int64_t)stages->encoder_requests);
 	}
 	json_end_object(w);
 }
@@ -350,11 +347,10 @@ static void put_stages(struct json_writer *w, const struct mm_stages *stages,
 static void put_e2el(struct json_writer *w, const struct mm_spread *s,
 		     const struct mm_percentiles *p)
 {
-	put_real(w, "mean_e2el_ms", s->mean);
-	put_real(w, "median_e2el_ms", s->median);
-	put_real(w, "std_e2el_ms", s->std);
-	json_key(w, "percentiles_e2el_ms");
-	json_begin_array(w);
+	json_member_f64(w, "mean_e2el_ms", s->mean);
+	json_member_f64(w, "median_e2el_ms", s->median);
+	json_member_f64(w, "std_e2el_ms", s->std);
+	json_member_array(w, "percentiles_e2el_ms");
 	for (size_t k = 0; k < p->n; k++) {
 		json_begin_array(w);
 		json_put_f64(w, p->v[k]);
@@ -372,21 +368,19 @@ void mm_json(const struct mm_run *run, const struct mm_facts *f, const struct mm
 
 	w.indent = 2;
 	json_begin_object(&w);
-	put_int(&w, "completed", (int64_t)run->completed);
-	put_int(&w, "failed", (int64_t)run->failed);
+	json_member_int(&w, "completed", (int64_t)run->completed);
+	json_member_int(&w, "failed", (int64_t)run->failed);
 	put_e2el(&w, &f->e2el_ms, p);
 	put_stages(&w, &f->stages, p, &a);
-	json_key(&w, "config");
-	json_begin_object(&w);
-	put_text(&w, "model", config->model);
-	put_int(&w, "num_prompts", config->num_prompts);
-	put_int(&w, "input_len", config->input_len);
-	put_int(&w, "output_len", config->output_len);
+	json_member_object(&w, "config");
+	json_member_text(&w, "model", config->model);
+	json_member_int(&w, "num_prompts", config->num_prompts);
+	json_member_int(&w, "input_len", config->input_len);
+	json_member_int(&w, "output_len", config->output_len);
 	json_end_object(&w);
-	put_text(&w, "timestamp", config->timestamp);
-	json_key(&w, "profllm");
-	json_begin_object(&w);
-	put_members(&w, config->ours);
+	json_member_text(&w, "timestamp", config->timestamp);
+	json_member_object(&w, "profllm");
+	json_put_members(&w, config->ours);
 	json_end_object(&w);
 	json_end_object(&w);
 	arena_release(&a);

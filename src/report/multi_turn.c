@@ -394,8 +394,7 @@ static void put_known(struct json_writer *w, const char *key, int64_t v)
 {
 	if (v == TURN_UNKNOWN)
 		return;
-	json_key(w, key);
-	json_put_int(w, v);
+	json_member_int(w, key, v);
 }
 
 void multi_turn_json(const struct multi_turn_report *r, struct buf *out)
@@ -415,10 +414,8 @@ void multi_turn_json(const struct multi_turn_report *r, struct buf *out)
 			else
 				json_put_f64(&w, value_of(&columns[c], s));
 		}
-		json_key(&w, "conversation_id");
-		json_put_str(&w, s->conversation_id);
-		json_key(&w, "client_id");
-		json_put_int(&w, s->client_id);
+		json_member_str(&w, "conversation_id", s->conversation_id);
+		json_member_int(&w, "client_id", s->client_id);
 		put_known(&w, "server_prompt_tokens", s->server_prompt_tokens);
 		put_known(&w, "server_cached_tokens", s->server_cached_tokens);
 		put_known(&w, "server_output_tokens", s->server_output_tokens);

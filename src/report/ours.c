@@ -7,7 +7,7 @@
 #include "report/derived.h"
 
 #include "report/classes.h"
-#include "report/put.h"
+#include "json/write.h"
 #include "report/system.h"
 #include "report/verdict.h"
 
@@ -22,17 +22,17 @@ static void put_spread(struct json_writer *w, const char *key, const struct metr
 		return;
 	}
 	json_begin_object(w);
-	put_int(w, "n", (int64_t)s->n);
-	put_real(w, "mean", s->mean_ms);
-	put_real(w, "p50", s->p50_ms);
-	put_real(w, "p99", s->p99_ms);
-	put_real(w, "max", s->max_ms);
+	json_member_int(w, "n", (int64_t)s->n);
+	json_member_f64(w, "mean", s->mean_ms);
+	json_member_f64(w, "p50", s->p50_ms);
+	json_member_f64(w, "p99", s->p99_ms);
+	json_member_f64(w, "max", s->max_ms);
 	json_end_object(w);
 }
 
 static void put_share(struct json_writer *w, const char *key, uint64_t part, uint64_t whole)
 {
-	put_real(w, key, whole ? (double)part / (double)whole : 0);
+	json_member_f64(w, key, whole ? (double)part / (double)whole : 0);
 }
 
 /* Facts about the answers that upstream's keys do not report. */
@@ -40,21 +40,20 @@ static void put_answers(struct json_writer *w, const struct metrics *m)
 {
 	const struct metrics_client *c = &m->client;
 
-	put_int(w, "requests_usage_ignored", c->n_usage_ignored);
-	put_int(w, "requests_usage_refused", c->n_usage_refused);
-	put_int(w, "requests_count_short", c->n_count_short);
-	put_int(w, "requests_longer_than_asked", c->n_longer_than_asked);
-	put_int(w, "requests_shorter_than_asked", c->n_shorter_than_asked);
-	put_int(w, "requests_role_first", c->n_role_first);
-	put_int(w, "best_output_tokens", c->best_output);
-	put_int(w, "best_input_tokens", c->best_input);
-	put_real(w, "best_output_throughput",
+	json_member_int(w, "requests_usage_ignored", c->n_usage_ignored);
+	json_member_int(w, "requests_usage_refused", c->n_usage_refused);
+	json_member_int(w, "requests_count_short", c->n_count_short);
+	json_member_int(w, "requests_longer_than_asked", c->n_longer_than_asked);
+	json_member_int(w, "requests_shorter_than_asked", c->n_shorter_than_asked);
+	json_member_int(w, "requests_role_first", c->n_role_first);
+	json_member_int(w, "best_output_tokens", c->best_output);
+	json_member_int(w, "best_input_tokens", c->best_input);
+	json_member_f64(w, "best_output_throughput",
 		 m->duration_s > 0 ? (double)c->best_output / m->duration_s : 0);
 	put_spread(w, "best_tpot_ms", &c->best_tpot);
-	json_key(w, "finish_reasons");
-	json_begin_object(w);
+	json_member_object(w, "finish_reasons");
 	for (enum finish_reason k = 0; k < FINISH_COUNT; k++)
-		put_int(w, finish_name(k), c->finishes[k]);
+		json_member_int(w, finish_name(k), c->finishes[k]);
 	json_end_object(w);
 }
 
@@ -70,23 +69,23 @@ static void put_client(struct json_writer *w, const struct metrics *m)
 	put_spread(w, "ttft_answer_ms", &c->ttft_answer);
 	put_spread(w, "ttft_content_ms", &c->ttft_content);
 	put_spread(w, "ttft_with_connect_ms", &c->ttft_connect);
-	put_int(w, "new_connections", c->n_new_connections);
-	put_int(w, "retries", (int64_t)c->retries);
-	put_int(w, "token_events", (int64_t)c->n_events);
+	json_member_int(w, "new_connections", c->n_new_connections);
+	json_member_int(w, "retries", (int64_t)c->retries);
+	json_member_int(w, "token_events", (int64_t)c->n_events);
 	put_share(w, "shared_read_share", c->n_shared, c->n_events_with_text);
 	put_share(w, "late_shared_read_share", c->n_shared_late, c->n_events_with_text);
 	put_share(w, "not_one_token_share", c->n_not_one_token, c->n_events);
 	put_share(w, "tokens_per_event", c->n_tokens_with_usage, c->n_events_with_usage);
 	put_share(w, "usage_differs_share", c->n_count_unlike_usage, c->n_usage);
-	put_int(w, "requests_with_usage", c->n_usage);
-	put_int(w, "requests_counted", c->n_counted);
-	put_int(w, "requests_count_unknown", c->n_count_unknown);
+	json_member_int(w, "requests_with_usage", c->n_usage);
+	json_member_int(w, "requests_counted", c->n_counted);
+	json_member_int(w, "requests_count_unknown", c->n_count_unknown);
 	put_answers(w, m);
 }
 
 static void put_cached(struct json_writer *w, const struct metrics *m)
 {
-	put_int(w, "cached_tokens", m->total_cached);
+	json_member_int(w, "cached_tokens", m->total_cached);
 	put_share(w, "cached_share", (uint64_t)m->total_cached, (uint64_t)m->total_input);
 }
 
@@ -108,44 +107,40 @@ static void put_correctness(struct json_writer *w, const struct metrics_correctn
 		return;
 	}
 	json_begin_object(w);
-	put_int(w, "requests", c->n);
-	put_int(w, "constrained", c->constrained);
-	put_int(w, "scored", c->constrained_scored);
-	put_int(w, "correct", c->constrained_correct);
+	json_member_int(w, "requests", c->n);
+	json_member_int(w, "constrained", c->constrained);
+	json_member_int(w, "scored", c->constrained_scored);
+	json_member_int(w, "correct", c->constrained_correct);
 	put_rate(w, "constrained_correct_rate", c->constrained_correct, c->constrained_scored);
 	put_rate(w, "unconstrained_correct_rate", c->free_correct, c->free_scored);
 	put_rate(w, "correct_rate_upstream", c->upstream_correct, c->upstream_scored);
-	json_key(w, "wrong");
-	json_begin_object(w);
+	json_member_object(w, "wrong");
 	for (enum row_wrong k = WRONG_NONE + 1; k < WRONG_COUNT; k++)
-		put_int(w, wrong_name(k), c->wrong[k]);
+		json_member_int(w, wrong_name(k), c->wrong[k]);
 	json_end_object(w);
 	json_end_object(w);
 }
 
 static void put_failures(struct json_writer *w, const struct metrics *m)
 {
-	json_key(w, "failures");
-	json_begin_array(w);
+	json_member_array(w, "failures");
 	for (int k = 0; k < FAIL_COUNT; k++) {
 		const struct metrics_failures *f = &m->failures[k];
 
 		if (f->count == 0)
 			continue;
 		json_begin_object(w);
-		put_text(w, "category", fail_name((enum fail_category)k));
-		put_int(w, "count", f->count);
-		json_key(w, "examples");
-		json_begin_array(w);
+		json_member_text(w, "category", fail_name((enum fail_category)k));
+		json_member_int(w, "count", f->count);
+		json_member_array(w, "examples");
 		for (uint32_t i = 0; i < f->n_examples; i++) {
 			json_begin_object(w);
-			put_int(w, "count", f->example[i].count);
-			json_key(w, "text");
-			json_put_str(w, f->example[i].text);
+			json_member_int(w, "count", f->example[i].count);
+			json_member_str(w, "text", f->example[i].text);
 			json_end_object(w);
 		}
 		json_end_array(w);
-		put_int(w, "other_texts", f->n_others);
+		json_member_int(w, "other_texts", f->n_others);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -164,13 +159,11 @@ static void put_turns(struct json_writer *w, const struct report *r)
 {
 	const struct metrics *m = r->metrics;
 
-	json_key(w, "session");
-	json_begin_array(w);
+	json_member_array(w, "session");
 	for (uint32_t i = 0; i < m->n; i++)
 		json_put_int(w, r->record->row[m->row[i]].session);
 	json_end_array(w);
-	json_key(w, "turn");
-	json_begin_array(w);
+	json_member_array(w, "turn");
 	for (uint32_t i = 0; i < m->n; i++)
 		json_put_int(w, r->record->row[m->row[i]].turn);
 	json_end_array(w);
@@ -182,13 +175,11 @@ static void put_requests(struct json_writer *w, const struct report *r)
 	const struct request_row *rows = r->record->row;
 	char id[512];
 
-	json_key(w, "requests");
-	json_begin_object(w);
+	json_member_object(w, "requests");
 	if (m->sessions.n) {
 		put_turns(w, r);
 	} else if (r->facts->request_id_prefix) {
-		json_key(w, "request_id");
-		json_begin_array(w);
+		json_member_array(w, "request_id");
 		for (uint32_t i = 0; i < m->n; i++) {
 			/* The entry's number, also of one that repeats a sample. */
 			snprintf(id, sizeof(id), "%s%u", r->facts->request_id_prefix,
@@ -206,13 +197,11 @@ static void put_requests(struct json_writer *w, const struct report *r)
 	DETAIL_NS(X)
 	DETAIL_INT(X)
 #undef X
-	json_key(w, "due_s");
-	json_begin_array(w);
+	json_member_array(w, "due_s");
 	for (uint32_t i = 0; i < m->n; i++)
 		json_put_f64(w, rows[m->row[i]].due_s);
 	json_end_array(w);
-	json_key(w, "failure");
-	json_begin_array(w);
+	json_member_array(w, "failure");
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct request_row *row = &rows[m->row[i]];
 
@@ -228,26 +217,26 @@ static void put_run(struct json_writer *w, const struct report *r)
 	const struct report_facts *f = r->facts;
 	const struct metrics *m = r->metrics;
 
-	put_int(w, "schema_version", SCHEMA_VERSION);
-	put_text(w, "version", f->version);
-	put_text(w, "build", f->build);
-	put_text(w, "transport", f->transport);
-	put_text(w, "http_version", f->http_version);
-	put_text(w, "dataset", f->dataset);
-	put_text(w, "chat_template", f->chat_template);
-	put_text(w, "workload_hash", f->workload_hash);
-	put_text(w, "stamp_source", m->opts.is_user_stamps ? "user" : "kernel");
-	put_int(w, "requests_user_stamped", m->client.n_user_stamped);
-	put_int(w, "threads", f->threads);
-	put_int(w, "warm_connections", f->warm_connections);
-	put_int(w, "hosts", m->opts.n_hosts ? m->opts.n_hosts : 1);
-	put_int(w, "start_ns", r->record->start_ns);
-	put_int(w, "stop_ns", r->record->stop_ns);
-	put_bool(w, "interrupted", r->record->is_interrupted);
-	put_int(w, "cancelled", m->cancelled);
+	json_member_int(w, "schema_version", SCHEMA_VERSION);
+	json_member_text(w, "version", f->version);
+	json_member_text(w, "build", f->build);
+	json_member_text(w, "transport", f->transport);
+	json_member_text(w, "http_version", f->http_version);
+	json_member_text(w, "dataset", f->dataset);
+	json_member_text(w, "chat_template", f->chat_template);
+	json_member_text(w, "workload_hash", f->workload_hash);
+	json_member_text(w, "stamp_source", m->opts.is_user_stamps ? "user" : "kernel");
+	json_member_int(w, "requests_user_stamped", m->client.n_user_stamped);
+	json_member_int(w, "threads", f->threads);
+	json_member_int(w, "warm_connections", f->warm_connections);
+	json_member_int(w, "hosts", m->opts.n_hosts ? m->opts.n_hosts : 1);
+	json_member_int(w, "start_ns", r->record->start_ns);
+	json_member_int(w, "stop_ns", r->record->stop_ns);
+	json_member_bool(w, "interrupted", r->record->is_interrupted);
+	json_member_int(w, "cancelled", m->cancelled);
 	report_load_json(r, w);
 	if (m->opts.is_pooling)
-		put_int(w, "failed", m->failed); /* upstream's pooling block has no such key */
+		json_member_int(w, "failed", m->failed); /* upstream's pooling block has no such key */
 }
 
 void report_ours_json(const struct report *r, struct buf *out)
@@ -261,7 +250,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 	put_client(&w, r->metrics);
 	put_correctness(&w, &r->metrics->correctness);
 	put_failures(&w, r->metrics);
-	put_real(&w, "input_throughput", r->metrics->input_throughput);
+	json_member_f64(&w, "input_throughput", r->metrics->input_throughput);
 	put_cached(&w, r->metrics);
 	ours_bounds(&w, r->metrics);
 	ours_server(&w, r->metrics);

@@ -2,7 +2,7 @@
 /* ours_server.c - profllm.server and profllm.steady_state of a result. */
 #include "report/ours.h"
 
-#include "report/put.h"
+#include "json/write.h"
 
 static void put_str(struct json_writer *w, const char *key, struct str text)
 {
@@ -23,11 +23,11 @@ static void put_gauge(struct json_writer *w, const char *key, const struct metri
 		return;
 	}
 	json_begin_object(w);
-	put_int(w, "n", (int64_t)g->n);
-	put_real(w, "min", g->min);
-	put_real(w, "mean", g->mean);
-	put_real(w, "max", g->max);
-	put_real(w, "last", g->last);
+	json_member_int(w, "n", (int64_t)g->n);
+	json_member_f64(w, "min", g->min);
+	json_member_f64(w, "mean", g->mean);
+	json_member_f64(w, "max", g->max);
+	json_member_f64(w, "last", g->last);
 	json_end_object(w);
 }
 
@@ -42,8 +42,8 @@ static void put_growth(struct json_writer *w, const char *key, const struct metr
 
 static void put_server(struct json_writer *w, const struct metrics_server *s)
 {
-	put_int(w, "scrapes", s->scrapes);
-	put_int(w, "failed_scrapes", s->failed_scrapes);
+	json_member_int(w, "scrapes", s->scrapes);
+	json_member_int(w, "failed_scrapes", s->failed_scrapes);
 	put_gauge(w, "running", &s->running);
 	put_gauge(w, "waiting", &s->waiting);
 	put_gauge(w, "kv_usage", &s->kv_usage);
@@ -61,13 +61,11 @@ static void put_server(struct json_writer *w, const struct metrics_server *s)
 
 void ours_server(struct json_writer *w, const struct metrics *m)
 {
-	json_key(w, "server");
-	json_begin_object(w);
+	json_member_object(w, "server");
 	put_str(w, "not_read", m->server_note);
 	put_server(w, &m->servers);
 	if (m->n_servers > 1) {
-		json_key(w, "each");
-		json_begin_array(w);
+		json_member_array(w, "each");
 		for (size_t i = 0; i < m->n_servers; i++) {
 			json_begin_object(w);
 			put_str(w, "url", m->server[i].url);
@@ -100,18 +98,17 @@ static void put_window(struct json_writer *w, const struct metrics *m)
 	const struct metrics_steady *s = &m->steady;
 	struct buf warning = { 0 };
 
-	json_key(w, "window");
-	json_begin_object(w);
+	json_member_object(w, "window");
 	put_bound(w, "start_s", s->is_reached, since_first(s, s->start_ns));
 	put_bound(w, "end_s", s->is_reached, since_first(s, s->end_ns));
 	put_bound(w, "duration_s", s->is_reached, s->duration_s);
-	put_int(w, "target_concurrency", m->opts.max_concurrency);
-	put_real(w, "threshold", m->opts.steady_threshold);
-	put_int(w, "threshold_abs", s->threshold_requests);
-	put_int(w, "observed_peak", s->observed_peak);
-	put_int(w, "requests_started_in_window", s->started);
-	put_int(w, "requests_completed_in_window", s->completed);
-	put_int(w, "requests_total", s->total);
+	json_member_int(w, "target_concurrency", m->opts.max_concurrency);
+	json_member_f64(w, "threshold", m->opts.steady_threshold);
+	json_member_int(w, "threshold_abs", s->threshold_requests);
+	json_member_int(w, "observed_peak", s->observed_peak);
+	json_member_int(w, "requests_started_in_window", s->started);
+	json_member_int(w, "requests_completed_in_window", s->completed);
+	json_member_int(w, "requests_total", s->total);
 	report_steady_warning(m, &warning);
 	put_str(w, "warning", buf_str(&warning));
 	buf_release(&warning);
@@ -122,14 +119,13 @@ static void put_steady_numbers(struct json_writer *w, const struct metrics *m)
 {
 	const struct metrics_steady *s = &m->steady;
 
-	put_real(w, "request_throughput", s->request_throughput);
-	put_real(w, "input_throughput", s->input_throughput);
-	put_real(w, "output_throughput", s->output_throughput);
-	put_real(w, "total_token_throughput", s->total_token_throughput);
-	put_real(w, "mean_ttft_ms", s->mean_ttft_ms);
-	put_real(w, "median_ttft_ms", s->median_ttft_ms);
-	json_key(w, "percentiles_ttft_ms");
-	json_begin_array(w);
+	json_member_f64(w, "request_throughput", s->request_throughput);
+	json_member_f64(w, "input_throughput", s->input_throughput);
+	json_member_f64(w, "output_throughput", s->output_throughput);
+	json_member_f64(w, "total_token_throughput", s->total_token_throughput);
+	json_member_f64(w, "mean_ttft_ms", s->mean_ttft_ms);
+	json_member_f64(w, "median_ttft_ms", s->median_ttft_ms);
+	json_member_array(w, "percentiles_ttft_ms");
 	for (size_t k = 0; k < m->opts.n_percentiles; k++) {
 		json_begin_array(w);
 		json_put_f64(w, m->opts.percentile[k]);
@@ -137,18 +133,17 @@ static void put_steady_numbers(struct json_writer *w, const struct metrics *m)
 		json_end_array(w);
 	}
 	json_end_array(w);
-	put_real(w, "mean_tpot_ms", s->mean_tpot_ms);
-	put_real(w, "median_tpot_ms", s->median_tpot_ms);
-	put_real(w, "p90_tpot_ms", s->p90_tpot_ms);
-	put_real(w, "p99_tpot_ms", s->p99_tpot_ms);
+	json_member_f64(w, "mean_tpot_ms", s->mean_tpot_ms);
+	json_member_f64(w, "median_tpot_ms", s->median_tpot_ms);
+	json_member_f64(w, "p90_tpot_ms", s->p90_tpot_ms);
+	json_member_f64(w, "p99_tpot_ms", s->p99_tpot_ms);
 }
 
 void ours_steady(struct json_writer *w, const struct metrics *m)
 {
 	if (!m->steady.is_wanted)
 		return;
-	json_key(w, "steady_state");
-	json_begin_object(w);
+	json_member_object(w, "steady_state");
 	put_window(w, m);
 	if (m->steady.is_reached)
 		put_steady_numbers(w, m);

@@ -7,7 +7,7 @@
 
 #include "report/classes.h"
 #include "report/lines.h"
-#include "report/put.h"
+#include "json/write.h"
 
 static double per_second(const struct prioritization_run *r, double amount)
 {
@@ -88,9 +88,9 @@ void prioritization_terminal(const struct prioritization_facts *f, struct buf *o
 static void put_run(struct json_writer *w, const struct prioritization_run *r)
 {
 	if (r->has_counts) {
-		put_int(w, "prompt_tokens", (int64_t)r->prompt_tokens);
-		put_int(w, "output_tokens", (int64_t)r->output_tokens);
-		put_real(w, "counted_tokens_per_second", per_second(r, (double)counted(r)));
+		json_member_int(w, "prompt_tokens", (int64_t)r->prompt_tokens);
+		json_member_int(w, "output_tokens", (int64_t)r->output_tokens);
+		json_member_f64(w, "counted_tokens_per_second", per_second(r, (double)counted(r)));
 	}
 	json_key(w, "priorities");
 	report_classes_json(r->class, r->n_classes, w);
@@ -98,8 +98,7 @@ static void put_run(struct json_writer *w, const struct prioritization_run *r)
 
 static void put_costs(struct json_writer *w, const struct prioritization_facts *f)
 {
-	json_key(w, "priority_cost");
-	json_begin_array(w);
+	json_member_array(w, "priority_cost");
 	for (size_t i = 0; i < f->run.n_classes; i++) {
 		const struct metrics_class *with = &f->run.class[i];
 		const struct metrics_class *without = same(&f->baseline, with->priority);
@@ -109,11 +108,11 @@ static void put_costs(struct json_writer *w, const struct prioritization_facts *
 			continue;
 		cost = metrics_class_cost(with, without);
 		json_begin_object(w);
-		put_int(w, "priority", with->priority);
-		put_real(w, "ttft", cost.ttft); /* null where not known */
-		put_real(w, "tpot", cost.tpot);
-		put_real(w, "e2el", cost.e2el);
-		put_real(w, "queue", cost.queue);
+		json_member_int(w, "priority", with->priority);
+		json_member_f64(w, "ttft", cost.ttft); /* null where not known */
+		json_member_f64(w, "tpot", cost.tpot);
+		json_member_f64(w, "e2el", cost.e2el);
+		json_member_f64(w, "queue", cost.queue);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -125,19 +124,17 @@ void prioritization_json(const struct prioritization_facts *f, struct buf *out)
 
 	w.indent = 4;
 	json_begin_object(&w);
-	put_real(&w, "elapsed_time", f->run.elapsed_s);
-	put_int(&w, "num_requests", (int64_t)f->n);
-	put_int(&w, "total_num_tokens", (int64_t)f->asked_tokens);
-	put_real(&w, "requests_per_second", per_second(&f->run, (double)f->n));
-	put_real(&w, "tokens_per_second", per_second(&f->run, (double)f->asked_tokens));
-	json_key(&w, "profllm");
-	json_begin_object(&w);
-	put_members(&w, f->ours);
+	json_member_f64(&w, "elapsed_time", f->run.elapsed_s);
+	json_member_int(&w, "num_requests", (int64_t)f->n);
+	json_member_int(&w, "total_num_tokens", (int64_t)f->asked_tokens);
+	json_member_f64(&w, "requests_per_second", per_second(&f->run, (double)f->n));
+	json_member_f64(&w, "tokens_per_second", per_second(&f->run, (double)f->asked_tokens));
+	json_member_object(&w, "profllm");
+	json_put_members(&w, f->ours);
 	put_run(&w, &f->run);
 	if (f->has_baseline) {
-		json_key(&w, "baseline");
-		json_begin_object(&w);
-		put_real(&w, "elapsed_time", f->baseline.elapsed_s);
+		json_member_object(&w, "baseline");
+		json_member_f64(&w, "elapsed_time", f->baseline.elapsed_s);
 		put_run(&w, &f->baseline);
 		json_end_object(&w);
 		put_costs(&w, f);

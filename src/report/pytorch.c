@@ -95,16 +95,13 @@ static void put_args(struct json_writer *w, const struct json_value *args,
 {
 	const struct json_value *tp = json_get(extra, "tensor_parallel_size");
 
-	json_key(w, "args");
-	json_begin_object(w);
+	json_member_object(w, "args");
 	for (size_t i = 0; i < args->count; i++) {
 		json_key_str(w, args->key[i]);
 		json_put_value(w, &args->item[i]);
 	}
-	if (tp && !json_get(args, "tensor_parallel_size")) {
-		json_key(w, "tensor_parallel_size");
-		json_put_value(w, tp);
-	}
+	if (tp && !json_get(args, "tensor_parallel_size"))
+		json_member_value(w, "tensor_parallel_size", tp);
 	json_end_object(w);
 }
 
@@ -115,17 +112,13 @@ static void put_benchmark(struct json_writer *w, const struct pytorch_opts *o,
 	bool is_eager = (mode && mode->kind == JSON_STRING && str_is(mode->text, "0")) ||
 			has_word(o->output_json, "eager") || has_word(o->result_filename, "eager");
 
-	json_key(w, "benchmark");
-	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, "vLLM benchmark");
-	json_key(w, "extra_info");
-	json_begin_object(w);
+	json_member_object(w, "benchmark");
+	json_member_text(w, "name", "vLLM benchmark");
+	json_member_object(w, "extra_info");
 	put_args(w, args, extra);
 	put_field(w, extra, "compilation_config.mode", o->mode);
 	put_field(w, extra, "optimization_level", o->level);
-	json_key(w, "use_compile");
-	json_put_bool(w, !is_eager);
+	json_member_bool(w, "use_compile", !is_eager);
 	json_end_object(w);
 	json_end_object(w);
 }
@@ -136,19 +129,13 @@ static void put_record(struct json_writer *w, const struct pytorch_opts *o,
 {
 	json_begin_object(w);
 	put_benchmark(w, o, args, extra_tree);
-	json_key(w, "model");
-	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, o->model);
+	json_member_object(w, "model");
+	json_member_text(w, "name", o->model);
 	json_end_object(w);
-	json_key(w, "metric");
-	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, metric->name);
-	json_key(w, "benchmark_values");
-	json_put_raw(w, metric->values);
-	json_key(w, "extra_info");
-	json_put_raw(w, extra);
+	json_member_object(w, "metric");
+	json_member_text(w, "name", metric->name);
+	json_member_raw(w, "benchmark_values", metric->values);
+	json_member_raw(w, "extra_info", extra);
 	json_end_object(w);
 	json_end_object(w);
 }

@@ -243,8 +243,7 @@ void report_block_members(struct json_writer *w, const struct metrics_opts *o,
 		const char *key;
 		double value = block_value(&a, o, b, s, k, &key);
 
-		json_key(w, key);
-		json_put_f64(w, value);
+		json_member_f64(w, key, value);
 	}
 	arena_release(&a);
 }
@@ -336,10 +335,8 @@ static void write_ramp(struct json_writer *w, const struct report_facts *f)
 	json_begin_array(w);
 	for (size_t i = 0; i < f->n_ramp; i++) {
 		json_begin_object(w);
-		json_key(w, "rps");
-		json_put_int(w, f->ramp[i].rps);
-		json_key(w, "timestamp");
-		json_put_text(w, f->ramp[i].timestamp);
+		json_member_int(w, "rps", f->ramp[i].rps);
+		json_member_text(w, "timestamp", f->ramp[i].timestamp);
 		json_end_object(w);
 	}
 	json_end_array(w);

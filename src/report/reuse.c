@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reuse.c - what was sent again, and before: rows and members of the report; see report.h. */
 #include "report/lines.h"
-#include "report/put.h"
+#include "json/write.h"
 #include "report/report.h"
 
 void report_reuse_rows(const struct report_reuse *r, struct buf *out)
@@ -26,11 +26,11 @@ void report_reuse_json(const struct report_reuse *r, struct json_writer *w)
 {
 	if (!r->order && !r->pass)
 		return;
-	put_int(w, "repeat_count", r->order ? r->copies : 1);
-	put_text(w, "repeat_order", r->order);
-	put_int(w, "repeated_requests", r->repeated);
-	put_text(w, "warmup_pass", r->pass);
-	put_int(w, "warmup_pass_requests", r->pass_requests);
+	json_member_int(w, "repeat_count", r->order ? r->copies : 1);
+	json_member_text(w, "repeat_order", r->order);
+	json_member_int(w, "repeated_requests", r->repeated);
+	json_member_text(w, "warmup_pass", r->pass);
+	json_member_int(w, "warmup_pass_requests", r->pass_requests);
 	json_key(w, "ideal_prefix_reuse");
 	if (r->ideal >= 0)
 		json_put_f64(w, r->ideal);

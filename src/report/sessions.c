@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "report/lines.h"
-#include "report/put.h"
+#include "json/write.h"
 #include "report/result_parts.h"
 
 #define TREND_ERRORS 2 /* standard errors of a slope beyond which it is one */
@@ -20,11 +20,11 @@ static void put_stats(struct json_writer *w, const char *key, const struct metri
 		return;
 	}
 	json_begin_object(w);
-	put_int(w, "n", (int64_t)s->n);
-	put_real(w, "mean", s->mean);
-	put_real(w, "p50", s->p50);
-	put_real(w, "p99", s->p99);
-	put_real(w, "max", s->max);
+	json_member_int(w, "n", (int64_t)s->n);
+	json_member_f64(w, "mean", s->mean);
+	json_member_f64(w, "p50", s->p50);
+	json_member_f64(w, "p99", s->p99);
+	json_member_f64(w, "max", s->max);
 	json_end_object(w);
 }
 
@@ -95,17 +95,17 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	struct buf text = { 0 };
 
 	json_begin_object(w);
-	put_int(w, "n", s->n);
-	put_int(w, "completed", s->completed);
-	put_int(w, "failed", s->failed);
-	put_int(w, "unfinished", s->unfinished);
-	put_int(w, "turns", s->turns);
-	put_int(w, "turns_completed", s->turns_completed);
-	put_int(w, "turns_failed", s->turns_failed);
-	put_int(w, "turns_cancelled", s->turns_dropped);
-	put_int(w, "turns_unsent", s->turns_unsent);
-	put_int(w, "bad_tool_calls", s->bad_calls);
-	put_real(w, "throughput", s->throughput);
+	json_member_int(w, "n", s->n);
+	json_member_int(w, "completed", s->completed);
+	json_member_int(w, "failed", s->failed);
+	json_member_int(w, "unfinished", s->unfinished);
+	json_member_int(w, "turns", s->turns);
+	json_member_int(w, "turns_completed", s->turns_completed);
+	json_member_int(w, "turns_failed", s->turns_failed);
+	json_member_int(w, "turns_cancelled", s->turns_dropped);
+	json_member_int(w, "turns_unsent", s->turns_unsent);
+	json_member_int(w, "bad_tool_calls", s->bad_calls);
+	json_member_f64(w, "throughput", s->throughput);
 	put_known(w, "goodput", m->opts.n_goodput || m->opts.session_limit_ms > 0, s->goodput);
 	put_stats(w, "turns_per_session", &s->turns_per_session);
 	put_stats(w, "duration_s", &s->duration);
@@ -114,19 +114,19 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	put_spread(w, "gap_lag_ms", &s->gap_lag);
 	put_spread(w, "ttft_first_turn_ms", &s->first_ttft);
 	put_spread(w, "ttft_later_turns_ms", &s->later_ttft);
-	put_text(w, "context_source", !s->client_counted ? "usage"
+	json_member_text(w, "context_source", !s->client_counted ? "usage"
 		 : s->client_counted < s->turns_completed ? "mixed" : "client");
 	put_stats(w, "context_growth_tokens", &s->growth);
 	put_known(w, "context_slope_ms", !isnan(s->context_slope_ms), s->context_slope_ms);
 	put_known(w, "cached_share", s->is_cache_known, s->cached_share);
 	put_stats(w, "cached_share_by_session", &s->cached_by_session);
-	put_real(w, "reusable_share", s->reusable_share);
+	json_member_f64(w, "reusable_share", s->reusable_share);
 	put_known(w, "reuse_efficiency", s->is_cache_known, s->reuse_efficiency);
 	put_known(w, "ttft_growth_per_turn_ms", s->knows_growth, s->ttft_growth_per_turn_ms);
 	put_known(w, "ttft_growth_error_per_turn_ms", s->knows_growth, s->ttft_growth_error_ms);
 	put_known(w, "later_cached_share", s->is_later_cache_known, s->later_cached_share);
 	add_summary(s, &text);
-	put_text(w, "turns_summary", text.len ? text.data : NULL);
+	json_member_text(w, "turns_summary", text.len ? text.data : NULL);
 	buf_release(&text);
 	json_end_object(w);
 }
@@ -134,17 +134,17 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 static void put_turn(struct json_writer *w, const struct metrics *m, const struct metrics_turn *t)
 {
 	json_begin_object(w);
-	put_int(w, "turn_index", t->turn);
-	put_int(w, "num_samples", t->n);
-	put_int(w, "completed", t->completed);
-	put_int(w, "failed", t->failed);
-	put_int(w, "total_input_tokens", t->total_input);
-	put_int(w, "total_output_tokens", t->total_output);
-	put_real(w, "duration", t->duration_s);
-	put_real(w, "request_throughput", t->request_throughput);
-	put_real(w, "input_throughput", t->input_throughput);
-	put_real(w, "output_throughput", t->output_throughput);
-	put_real(w, "total_token_throughput", t->total_token_throughput);
+	json_member_int(w, "turn_index", t->turn);
+	json_member_int(w, "num_samples", t->n);
+	json_member_int(w, "completed", t->completed);
+	json_member_int(w, "failed", t->failed);
+	json_member_int(w, "total_input_tokens", t->total_input);
+	json_member_int(w, "total_output_tokens", t->total_output);
+	json_member_f64(w, "duration", t->duration_s);
+	json_member_f64(w, "request_throughput", t->request_throughput);
+	json_member_f64(w, "input_throughput", t->input_throughput);
+	json_member_f64(w, "output_throughput", t->output_throughput);
+	json_member_f64(w, "total_token_throughput", t->total_token_throughput);
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
 		report_block_members(w, &m->opts, b, &t->block[b]);
 	put_known(w, "cached_share", t->is_cache_known, t->cached_share);

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "report/put.h"
+#include "json/write.h"
 #include "report/verdict.h"
 #include "stats/stats.h"
 
@@ -253,7 +253,7 @@ static void put_percentiles(struct json_writer *w, const double percentile[START
 	json_begin_object(w);
 	for (size_t p = 0; p < STARTUP_PERCENTILES; p++) {
 		snprintf(key, sizeof(key), "%d", percentages[p]);
-		put_real(w, key, percentile[p]);
+		json_member_f64(w, key, percentile[p]);
 	}
 	json_end_object(w);
 }
@@ -272,7 +272,7 @@ static void put_metric(struct json_writer *w, const struct startup_metric *m, bo
 
 	if (has_mean) {
 		snprintf(key, sizeof(key), "avg_%s_time", m->key);
-		put_real(w, key, m->mean);
+		json_member_f64(w, key, m->mean);
 	}
 	snprintf(key, sizeof(key), "%s_times", m->key);
 	json_key(w, key);
@@ -294,7 +294,7 @@ void startup_extra(const struct startup_metric *m, struct buf *out)
 static void put_told(struct json_writer *w, const char *key, double v)
 {
 	if (!isnan(v))
-		put_real(w, key, v);
+		json_member_f64(w, key, v);
 }
 
 static void put_iteration(struct json_writer *w, const struct startup_runs *r,
@@ -308,11 +308,10 @@ static void put_iteration(struct json_writer *w, const struct startup_runs *r,
 		put_told(w, key, value_of(it, f));
 	}
 	if (r->is_page_cache_dropped && it->dropped_bytes >= 0) {
-		put_int(w, "page_cache_dropped_bytes", it->dropped_bytes);
-		put_int(w, "page_cache_left_bytes", it->left_bytes);
+		json_member_int(w, "page_cache_dropped_bytes", it->dropped_bytes);
+		json_member_int(w, "page_cache_left_bytes", it->left_bytes);
 	}
-	json_key(w, "phases");
-	json_begin_object(w);
+	json_member_object(w, "phases");
 	for (size_t i = 0; i < p->n; i++)
 		put_told(w, p->name[i], phase_of(it, p->name[i]));
 	json_end_object(w);
@@ -330,10 +329,9 @@ static void put_spread(struct json_writer *w, const struct startup_runs *r, enum
 
 	if (n) {
 		distribution(v, n, percentile);
-		json_key(w, phase ? phase : fields[field].key);
-		json_begin_object(w);
-		put_real(w, "mean", stats_mean(v, n));
-		put_real(w, "std", stats_std(v, n));
+		json_member_object(w, phase ? phase : fields[field].key);
+		json_member_f64(w, "mean", stats_mean(v, n));
+		json_member_f64(w, "std", stats_std(v, n));
 		json_key(w, "percentiles");
 		put_percentiles(w, percentile);
 		json_end_object(w);
@@ -344,18 +342,15 @@ static void put_spread(struct json_writer *w, const struct startup_runs *r, enum
 static void put_side_json(struct json_writer *w, const struct startup_runs *r,
 			  enum startup_side side, const struct phases *p)
 {
-	json_key(w, side_name[side]);
-	json_begin_object(w);
-	put_int(w, "iterations_asked", (int64_t)r->side[side].wanted);
+	json_member_object(w, side_name[side]);
+	json_member_int(w, "iterations_asked", (int64_t)r->side[side].wanted);
 	put_spread(w, r, side, FIELD_SPAWN, NULL);
 	put_spread(w, r, side, FIELD_READY, NULL);
-	json_key(w, "phases");
-	json_begin_object(w);
+	json_member_object(w, "phases");
 	for (size_t i = 0; i < p->n; i++)
 		put_spread(w, r, side, 0, p->name[i]);
 	json_end_object(w);
-	json_key(w, "iterations");
-	json_begin_array(w);
+	json_member_array(w, "iterations");
 	for (size_t i = 0; i < r->side[side].n; i++)
 		put_iteration(w, r, &r->side[side].v[i], p);
 	json_end_array(w);
@@ -368,15 +363,14 @@ static void put_ours(struct json_writer *w, const struct startup_runs *r, struct
 	struct phases p;
 
 	gather(r, &p);
-	json_key(w, "profllm");
-	json_begin_object(w);
-	put_members(w, ours);
-	put_text(w, "clock", r->is_server ? "server's start to its first healthy answer" :
+	json_member_object(w, "profllm");
+	json_put_members(w, ours);
+	json_member_text(w, "clock", r->is_server ? "server's start to its first healthy answer" :
 		 "building the engine");
-	put_text(w, "cold_means", r->is_page_cache_dropped ?
+	json_member_text(w, "cold_means", r->is_page_cache_dropped ?
 		 "empty compilation caches, model files out of the page cache" :
 		 "empty compilation caches");
-	put_bool(w, "interrupted", r->is_interrupted);
+	json_member_bool(w, "interrupted", r->is_interrupted);
 	verdict_put(w, &t);
 	for (enum startup_side s = STARTUP_COLD; s < STARTUP_SIDES; s++)
 		put_side_json(w, r, s, &p);

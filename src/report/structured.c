@@ -56,8 +56,7 @@ static void put_correctness(struct json_writer *w, unsigned bits)
 		json_put_bool(w, bits & ROW_CORRECT);
 	else
 		json_put_null(w);
-	json_key(w, "constrained");
-	json_put_bool(w, bits & ROW_CONSTRAINED);
+	json_member_bool(w, "constrained", bits & ROW_CONSTRAINED);
 	json_key(w, "why");
 	if (bits >> ROW_WRONG_SHIFT && bits >> ROW_WRONG_SHIFT < WRONG_COUNT)
 		json_put_text(w, wrong_name(bits >> ROW_WRONG_SHIFT));
@@ -71,14 +70,11 @@ static void put_outputs(struct json_writer *w, const struct json_value *result,
 	const struct json_value *texts = json_get(result, "generated_texts");
 	const struct json_value *bits = json_get(requests, "correctness");
 
-	json_key(w, "outputs");
-	json_begin_array(w);
+	json_member_array(w, "outputs");
 	for (size_t i = 0; i < count(texts); i++) {
 		json_begin_object(w);
-		json_key(w, "generated");
-		json_put_value(w, &texts->item[i]);
-		json_key(w, "expected");
-		json_put_null(w);
+		json_member_value(w, "generated", &texts->item[i]);
+		json_member_null(w, "expected");
 		put_correctness(w, i < count(bits) ? (unsigned)json_int(&bits->item[i], 0) : 0);
 		json_end_object(w);
 	}
@@ -94,19 +90,13 @@ static void put_description(struct json_writer *w, const char *key, double *x, s
 	double std = n > 1 ? stats_std(x, n) * sqrt((double)n / (double)(n - 1)) : NAN;
 	double mean = n ? stats_mean(x, n) : NAN;
 
-	json_key(w, key);
-	json_begin_object(w);
-	json_key(w, "count");
-	json_put_f64(w, (double)n);
-	json_key(w, "mean");
-	json_put_f64(w, mean);
-	json_key(w, "std");
-	json_put_f64(w, std);
+	json_member_object(w, key);
+	json_member_f64(w, "count", (double)n);
+	json_member_f64(w, "mean", mean);
+	json_member_f64(w, "std", std);
 	stats_sort(x, n);
-	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++) {
-		json_key(w, at[i].name);
-		json_put_f64(w, n ? stats_percentile(x, n, at[i].p) : NAN);
-	}
+	for (size_t i = 0; i < sizeof(at) / sizeof(*at); i++)
+		json_member_f64(w, at[i].name, n ? stats_percentile(x, n, at[i].p) : NAN);
 	json_end_object(w);
 }
 

@@ -5,7 +5,7 @@
 #include <math.h>
 
 #include "report/lines.h"
-#include "report/put.h"
+#include "json/write.h"
 
 #define GB 1e9
 #define MB 1e6
@@ -31,18 +31,18 @@ static void put_level(struct json_writer *w, const char *key, const struct metri
 		return;
 	}
 	json_begin_object(w);
-	put_real(w, "min", l->min / unit);
-	put_real(w, "mean", l->mean / unit);
-	put_real(w, "max", l->max / unit);
+	json_member_f64(w, "min", l->min / unit);
+	json_member_f64(w, "mean", l->mean / unit);
+	json_member_f64(w, "max", l->max / unit);
 	json_end_object(w);
 }
 
 static void put_gpu(struct json_writer *w, const struct metrics_gpu *g)
 {
 	json_begin_object(w);
-	put_int(w, "index", g->index);
-	put_text(w, "uuid", g->uuid);
-	put_text(w, "name", g->name);
+	json_member_int(w, "index", g->index);
+	json_member_text(w, "uuid", g->uuid);
+	json_member_text(w, "name", g->name);
 	put_known(w, "memory_total_gb", g->memory_total / GB);
 	put_level(w, "memory_gb", &g->memory, GB);
 	put_level(w, "utilization", &g->utilization, 1);
@@ -52,15 +52,14 @@ static void put_gpu(struct json_writer *w, const struct metrics_gpu *g)
 	put_level(w, "power_w", &g->power, 1);
 	put_level(w, "temperature_c", &g->temperature, 1);
 	put_known(w, "energy_j", g->energy_j);
-	put_bool(w, "is_energy_counted", g->is_energy_counted);
+	json_member_bool(w, "is_energy_counted", g->is_energy_counted);
 	put_known(w, "power_before_w", g->power_before_w);
 	json_end_object(w);
 }
 
 static void put_host(struct json_writer *w, const struct metrics_host *h)
 {
-	json_key(w, "host");
-	json_begin_object(w);
+	json_member_object(w, "host");
 	put_known(w, "cpus", h->cpus);
 	put_known(w, "memory_total_gb", h->memory_total / GB);
 	put_level(w, "cpus_busy", &h->cpus_busy, 1);
@@ -73,8 +72,8 @@ static void put_host(struct json_writer *w, const struct metrics_host *h)
 static void put_process(struct json_writer *w, const struct metrics_process *p)
 {
 	json_begin_object(w);
-	put_text(w, "name", p->name);
-	put_int(w, "pid", p->pid);
+	json_member_text(w, "name", p->name);
+	json_member_int(w, "pid", p->pid);
 	put_known(w, "cpu_s", p->cpu_s);
 	put_level(w, "cpus_busy", &p->cpus, 1);
 	put_level(w, "rss_gb", &p->rss, GB);
@@ -85,9 +84,8 @@ static void put_process(struct json_writer *w, const struct metrics_process *p)
 
 static void put_telemetry(struct json_writer *w, const struct metrics_system *s)
 {
-	json_key(w, "telemetry");
-	json_begin_object(w);
-	put_int(w, "samples", (int64_t)s->samples);
+	json_member_object(w, "telemetry");
+	json_member_int(w, "samples", (int64_t)s->samples);
 	json_key(w, "missed");
 	if (isnan(s->missed))
 		json_put_null(w);
@@ -114,19 +112,17 @@ void report_system_json(const struct metrics_system *s, struct json_writer *w)
 	put_known(w, "j_per_token", s->j_per_token);
 	put_known(w, "j_per_token_total", s->j_per_token_total);
 	put_known(w, "tokens_per_s_per_w", s->tokens_per_s_per_w);
-	json_key(w, "gpus");
-	json_begin_array(w);
+	json_member_array(w, "gpus");
 	for (size_t i = 0; i < s->n_gpus; i++)
 		put_gpu(w, &s->gpu[i]);
 	json_end_array(w);
 	put_host(w, &s->host);
-	json_key(w, "processes");
-	json_begin_array(w);
+	json_member_array(w, "processes");
 	for (size_t i = 0; i < s->n_processes; i++)
 		put_process(w, &s->process[i]);
 	json_end_array(w);
 	put_telemetry(w, s);
-	put_text(w, "not_watched", s->note);
+	json_member_text(w, "not_watched", s->note);
 	json_end_object(w);
 }
 

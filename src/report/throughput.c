@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/fmt.h"
-#include "report/put.h"
+#include "json/write.h"
 #include "report/verdict.h"
 #include "stats/compare.h"
 #include "stats/stats.h"
@@ -244,43 +244,43 @@ void throughput_terminal_ours(const struct throughput_runs *r, const struct thro
 static void put_tokens(struct json_writer *w, const struct throughput_runs *r,
 		       const struct throughput_facts *f)
 {
-	put_text(w, "token_counts", r->has_counts && !r->is_as_requested ? "counted" : "requested");
-	put_int(w, "total_prompt_tokens", (int64_t)f->prompt_tokens);
-	put_int(w, "total_output_tokens", (int64_t)f->output_tokens);
-	put_real(w, "output_tokens_per_second", f->output_tokens_per_s);
-	put_real(w, "prompt_tokens_per_second", f->prompt_tokens_per_s);
-	put_int(w, "requested_prompt_tokens", (int64_t)r->requested_prompt_tokens);
-	put_int(w, "requested_output_tokens", (int64_t)r->requested_output_tokens);
+	json_member_text(w, "token_counts", r->has_counts && !r->is_as_requested ? "counted" : "requested");
+	json_member_int(w, "total_prompt_tokens", (int64_t)f->prompt_tokens);
+	json_member_int(w, "total_output_tokens", (int64_t)f->output_tokens);
+	json_member_f64(w, "output_tokens_per_second", f->output_tokens_per_s);
+	json_member_f64(w, "prompt_tokens_per_second", f->prompt_tokens_per_s);
+	json_member_int(w, "requested_prompt_tokens", (int64_t)r->requested_prompt_tokens);
+	json_member_int(w, "requested_output_tokens", (int64_t)r->requested_output_tokens);
 	if (!r->has_counts)
 		return;
-	put_int(w, "counted_prompt_tokens", (int64_t)r->prompt_tokens);
-	put_int(w, "counted_output_tokens", (int64_t)r->output_tokens);
-	put_real(w, "counted_tokens_per_second", f->counted_total_per_s);
-	put_real(w, "counted_output_tokens_per_second", f->counted_output_per_s);
+	json_member_int(w, "counted_prompt_tokens", (int64_t)r->prompt_tokens);
+	json_member_int(w, "counted_output_tokens", (int64_t)r->output_tokens);
+	json_member_f64(w, "counted_tokens_per_second", f->counted_total_per_s);
+	json_member_f64(w, "counted_output_tokens_per_second", f->counted_output_per_s);
 }
 
 static void put_runs(struct json_writer *w, const struct throughput_runs *r,
 		     const struct throughput_facts *f)
 {
-	put_reals(w, "elapsed_times", r->elapsed_s, r->n_runs);
-	put_real(w, "outside_clock_s", r->outside_s);
+	json_member_f64s(w, "elapsed_times", r->elapsed_s, r->n_runs);
+	json_member_f64(w, "outside_clock_s", r->outside_s);
 	if (r->n_runs > 1) {
 		const double ends[] = { f->mean_95.low, f->mean_95.high };
 
-		put_real(w, "median_elapsed_time", f->median_s);
-		put_real(w, "median_requests_per_second", (double)r->n / f->median_s);
-		put_reals(w, "mean_elapsed_time_interval_95", ends, 2);
+		json_member_f64(w, "median_elapsed_time", f->median_s);
+		json_member_f64(w, "median_requests_per_second", (double)r->n / f->median_s);
+		json_member_f64s(w, "mean_elapsed_time_interval_95", ends, 2);
 	}
 	if (r->e2el_s && r->n_e2el) {
 		static const int percentages[] = { 50, 90, 99 };
 		double *sorted = stats_sorted(r->e2el_s, r->n_e2el);
 		char key[8];
 
-		json_key(w, "request_time_percentiles");
-		json_begin_object(w);
+		json_member_object(w, "request_time_percentiles");
 		for (size_t i = 0; i < sizeof(percentages) / sizeof(*percentages); i++) {
 			snprintf(key, sizeof(key), "%d", percentages[i]);
-			put_real(w, key, stats_percentile(sorted, r->n_e2el, percentages[i]));
+			json_member_f64(w, key,
+					stats_percentile(sorted, r->n_e2el, percentages[i]));
 		}
 		json_end_object(w);
 		free(sorted);
@@ -295,19 +295,18 @@ void throughput_json(const struct throughput_runs *r, const struct throughput_fa
 
 	w.indent = 4;
 	json_begin_object(&w);
-	put_text(&w, "model_id", config->model);
-	put_real(&w, "elapsed_time", f->elapsed_s);
-	put_int(&w, "num_requests", (int64_t)r->n);
-	put_int(&w, "total_num_tokens", (int64_t)f->total_tokens);
-	put_real(&w, "requests_per_second", f->requests_per_s);
-	put_real(&w, "tokens_per_second", f->total_tokens_per_s);
-	json_key(&w, "profllm");
-	json_begin_object(&w);
-	put_members(&w, config->ours);
-	put_int(&w, "n", r->sequences);
-	put_int(&w, "warmup_requests", (int64_t)r->n_warmup);
+	json_member_text(&w, "model_id", config->model);
+	json_member_f64(&w, "elapsed_time", f->elapsed_s);
+	json_member_int(&w, "num_requests", (int64_t)r->n);
+	json_member_int(&w, "total_num_tokens", (int64_t)f->total_tokens);
+	json_member_f64(&w, "requests_per_second", f->requests_per_s);
+	json_member_f64(&w, "tokens_per_second", f->total_tokens_per_s);
+	json_member_object(&w, "profllm");
+	json_put_members(&w, config->ours);
+	json_member_int(&w, "n", r->sequences);
+	json_member_int(&w, "warmup_requests", (int64_t)r->n_warmup);
 	if (r->finished != SIZE_MAX)
-		put_int(&w, "finished_requests", (int64_t)r->finished);
+		json_member_int(&w, "finished_requests", (int64_t)r->finished);
 	put_tokens(&w, r, f);
 	put_runs(&w, r, f);
 	verdict_put(&w, &t);
@@ -321,8 +320,8 @@ void throughput_extra(const struct throughput_runs *r, const struct throughput_f
 	struct json_writer w = json_writer(out);
 
 	json_begin_object(&w);
-	put_real(&w, "elapsed_time", f->elapsed_s);
-	put_int(&w, "num_requests", (int64_t)r->n);
-	put_int(&w, "total_num_tokens", (int64_t)f->total_tokens);
+	json_member_f64(&w, "elapsed_time", f->elapsed_s);
+	json_member_int(&w, "num_requests", (int64_t)r->n);
+	json_member_int(&w, "total_num_tokens", (int64_t)f->total_tokens);
 	json_end_object(&w);
 }

@@ -5,7 +5,7 @@
 #include "base/mem.h"
 #include "record/series.h"
 #include "record/system_series.h"
-#include "report/put.h"
+#include "json/write.h"
 #include "stats/stats.h"
 
 #define BINS_MAX 1200 /* of the rates: about as many as a screen has columns */
@@ -32,19 +32,18 @@ static void put_point(struct json_writer *w, double v)
 
 static void put_facts(struct json_writer *w, const struct report_facts *f)
 {
-	json_key(w, "facts");
-	json_begin_object(w);
-	put_text(w, "date", f->date);
-	put_text(w, "backend", f->backend);
-	put_text(w, "label", f->label);
-	put_text(w, "model", f->model_id);
-	put_text(w, "tokenizer", f->tokenizer_id);
-	put_text(w, "dataset", f->dataset);
+	json_member_object(w, "facts");
+	json_member_text(w, "date", f->date);
+	json_member_text(w, "backend", f->backend);
+	json_member_text(w, "label", f->label);
+	json_member_text(w, "model", f->model_id);
+	json_member_text(w, "tokenizer", f->tokenizer_id);
+	json_member_text(w, "dataset", f->dataset);
 	put_number(w, "request_rate", f->request_rate);
 	put_number(w, "burstiness", f->burstiness);
-	put_int(w, "max_concurrency", f->max_concurrency);
-	put_text(w, "version", f->version);
-	put_text(w, "request_id_prefix", f->request_id_prefix);
+	json_member_int(w, "max_concurrency", f->max_concurrency);
+	json_member_text(w, "version", f->version);
+	json_member_text(w, "request_id_prefix", f->request_id_prefix);
 	json_end_object(w);
 }
 
@@ -54,12 +53,11 @@ static void put_block(struct json_writer *w, const struct metrics *m, enum metri
 	char name[FMT_F64_BYTES];
 
 	json_begin_object(w);
-	put_text(w, "name", metric_block_key(b));
+	json_member_text(w, "name", metric_block_key(b));
 	put_number(w, "mean", s->mean_ms);
 	put_number(w, "median", s->median_ms);
 	put_number(w, "std", s->std_ms);
-	json_key(w, "percentiles");
-	json_begin_array(w);
+	json_member_array(w, "percentiles");
 	for (size_t k = 0; k < m->opts.n_percentiles; k++) {
 		json_begin_array(w);
 		json_put_text(w, metrics_percentile_name(name, m->opts.percentile[k]));
@@ -73,23 +71,21 @@ static void put_block(struct json_writer *w, const struct metrics *m, enum metri
 /* The result's own keys and values, so that the page and the JSON cannot differ. */
 static void put_summary(struct json_writer *w, const struct metrics *m)
 {
-	json_key(w, "summary");
-	json_begin_object(w);
-	put_int(w, "completed", m->completed);
-	put_int(w, "failed", m->failed);
-	put_int(w, "cancelled", m->cancelled);
+	json_member_object(w, "summary");
+	json_member_int(w, "completed", m->completed);
+	json_member_int(w, "failed", m->failed);
+	json_member_int(w, "cancelled", m->cancelled);
 	put_number(w, "duration", m->duration_s);
-	put_int(w, "total_input_tokens", m->total_input);
-	put_int(w, "total_output_tokens", m->total_output);
+	json_member_int(w, "total_input_tokens", m->total_input);
+	json_member_int(w, "total_output_tokens", m->total_output);
 	put_number(w, "request_throughput", m->request_throughput);
 	if (m->opts.n_goodput)
 		put_number(w, "request_goodput", m->request_goodput);
 	put_number(w, "output_throughput", m->output_throughput);
 	put_number(w, "total_token_throughput", m->total_token_throughput);
 	put_number(w, "max_output_tokens_per_s", m->max_output_tokens_per_s);
-	put_int(w, "max_concurrent_requests", m->max_concurrent_requests);
-	json_key(w, "blocks");
-	json_begin_array(w);
+	json_member_int(w, "max_concurrent_requests", m->max_concurrent_requests);
+	json_member_array(w, "blocks");
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
 		if (m->block[b].is_reported)
 			put_block(w, m, b);
@@ -99,15 +95,13 @@ static void put_summary(struct json_writer *w, const struct metrics *m)
 
 static void put_verdict(struct json_writer *w, const struct trust *t)
 {
-	json_key(w, "verdict");
-	json_begin_object(w);
-	put_text(w, "name", trust_name(t->verdict));
-	json_key(w, "reasons");
-	json_begin_array(w);
+	json_member_object(w, "verdict");
+	json_member_text(w, "name", trust_name(t->verdict));
+	json_member_array(w, "reasons");
 	for (size_t i = 0; i < t->n_reasons && t->reason[i].level != TRUST_VALID; i++) {
 		json_begin_object(w);
-		put_text(w, "level", trust_name(t->reason[i].level));
-		put_text(w, "text", t->reason[i].text);
+		json_member_text(w, "level", trust_name(t->reason[i].level));
+		json_member_text(w, "text", t->reason[i].text);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -121,13 +115,11 @@ static void put_categories(struct json_writer *w, const double ms[2])
 	snprintf(text[0], sizeof(text[0]), "ITL < %.0fms", ms[0]);
 	snprintf(text[1], sizeof(text[1]), "%.0fms \xe2\x89\xa4 ITL < %.0fms", ms[0], ms[1]);
 	snprintf(text[2], sizeof(text[2]), "ITL \xe2\x89\xa5 %.0fms", ms[1]);
-	json_key(w, "labels");
-	json_begin_array(w);
+	json_member_array(w, "labels");
 	for (int i = 0; i < 3; i++)
 		json_put_text(w, text[i]);
 	json_end_array(w);
-	json_key(w, "limits_ms");
-	json_begin_array(w);
+	json_member_array(w, "limits_ms");
 	json_put_f64(w, ms[0]);
 	json_put_f64(w, ms[1]);
 	json_end_array(w);
@@ -212,8 +204,7 @@ static void count_running(const struct timeline *t, int64_t width, size_t bins, 
 static void put_bins(struct json_writer *w, const char *key, const double *v, size_t n,
 		     double factor)
 {
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (size_t i = 0; i < n; i++)
 		json_put_f64(w, (double)llround(v[i] * factor * 1000) / 1000);
 	json_end_array(w);
@@ -228,9 +219,8 @@ static void put_rates(struct json_writer *w, const struct timeline *t)
 
 	count_tokens(t, width, bins, tokens);
 	count_running(t, width, bins, most);
-	json_key(w, "rates");
-	json_begin_object(w);
-	put_int(w, "bin_ns", width);
+	json_member_object(w, "rates");
+	json_member_int(w, "bin_ns", width);
 	put_bins(w, "tokens_per_s", tokens, bins, 1e9 / (double)width);
 	put_bins(w, "concurrency", most, bins, 1);
 	json_end_object(w);
@@ -241,10 +231,9 @@ static void put_rates(struct json_writer *w, const struct timeline *t)
 static void put_one_series(struct json_writer *w, const struct record_series *s, int64_t from_ns)
 {
 	json_begin_object(w);
-	put_text(w, "name", s->name);
-	put_text(w, "labels", s->labels);
-	json_key(w, "points");
-	json_begin_array(w);
+	json_member_text(w, "name", s->name);
+	json_member_text(w, "labels", s->labels);
+	json_member_array(w, "points");
 	for (size_t j = 0; j < s->n; j++) {
 		json_begin_array(w);
 		json_put_f64(w, (double)((s->point[j].at_ns - from_ns) / 1000) / 1000);
@@ -274,8 +263,7 @@ static void put_series(struct json_writer *w, const struct timeline *t)
 	static const enum system_series gpus[] = { SYSTEM_GPU_UTILIZATION, SYSTEM_GPU_MEMORY,
 						   SYSTEM_GPU_POWER };
 
-	json_key(w, "series");
-	json_begin_array(w);
+	json_member_array(w, "series");
 	for (size_t k = 0; k < sizeof(servers) / sizeof(*servers); k++)
 		put_series_named(w, t, series_name(servers[k]));
 	for (size_t k = 0; k < sizeof(gpus) / sizeof(*gpus); k++)
@@ -285,8 +273,7 @@ static void put_series(struct json_writer *w, const struct timeline *t)
 
 static void put_errors(struct json_writer *w, const struct timeline *t)
 {
-	json_key(w, "errors");
-	json_begin_array(w);
+	json_member_array(w, "errors");
 	for (unsigned k = 0; k < t->n_errors; k++)
 		json_put_str(w, buf_str(&t->error[k]));
 	json_end_array(w);
@@ -298,13 +285,13 @@ void timeline_meta(const struct timeline *t, const double limits_ms[2], struct h
 	struct json_writer w = json_writer(&json);
 
 	json_begin_object(&w);
-	put_int(&w, "format", 1);
-	put_int(&w, "n", t->r->metrics->n);
-	put_int(&w, "n_sessions", t->r->metrics->sessions.n);
-	put_int(&w, "n_gaps", (int64_t)t->r->metrics->itl_at[t->r->metrics->n]);
-	put_int(&w, "run_gaps", TIMELINE_RUN_GAPS);
-	put_int(&w, "unit_ns", t->unit_ns);
-	put_int(&w, "span_ns", t->to_ns - t->from_ns);
+	json_member_int(&w, "format", 1);
+	json_member_int(&w, "n", t->r->metrics->n);
+	json_member_int(&w, "n_sessions", t->r->metrics->sessions.n);
+	json_member_int(&w, "n_gaps", (int64_t)t->r->metrics->itl_at[t->r->metrics->n]);
+	json_member_int(&w, "run_gaps", TIMELINE_RUN_GAPS);
+	json_member_int(&w, "unit_ns", t->unit_ns);
+	json_member_int(&w, "span_ns", t->to_ns - t->from_ns);
 	put_categories(&w, limits_ms);
 	put_facts(&w, t->r->facts);
 	put_summary(&w, t->r->metrics);

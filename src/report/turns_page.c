@@ -6,7 +6,7 @@
 #include "report/plot.h"
 
 #include "report/html.h"
-#include "report/put.h"
+#include "json/write.h"
 #include "report/result_parts.h"
 
 static void write_meta(const struct report *r, struct html *h)
@@ -16,12 +16,12 @@ static void write_meta(const struct report *r, struct html *h)
 	struct json_writer w = json_writer(&json);
 
 	json_begin_object(&w);
-	put_int(&w, "format", 1);
-	put_text(&w, "date", f->date);
-	put_text(&w, "model", f->model_id);
-	put_text(&w, "backend", f->backend);
-	put_text(&w, "dataset", f->dataset);
-	put_text(&w, "verdict", trust_name(r->trust->verdict));
+	json_member_int(&w, "format", 1);
+	json_member_text(&w, "date", f->date);
+	json_member_text(&w, "model", f->model_id);
+	json_member_text(&w, "backend", f->backend);
+	json_member_text(&w, "dataset", f->dataset);
+	json_member_text(&w, "verdict", trust_name(r->trust->verdict));
 	json_key(&w, "sessions");
 	report_sessions_json(&w, r->metrics);
 	json_key(&w, "per_turn_metrics");

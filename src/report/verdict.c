@@ -6,7 +6,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "report/put.h"
+#include "json/write.h"
 
 void verdict_doubt(struct trust *t, enum trust_verdict level, const char *code, struct str text)
 {
@@ -26,25 +26,23 @@ static void put_reason(struct json_writer *w, const struct trust_reason *r)
 {
 	json_begin_object(w);
 	if (r->level != TRUST_VALID)
-		put_text(w, "level", trust_name(r->level));
-	put_text(w, "code", r->code);
+		json_member_text(w, "level", trust_name(r->level));
+	json_member_text(w, "code", r->code);
 	if (r->spoils) {
-		json_key(w, "spoils");
-		json_begin_array(w);
+		json_member_array(w, "spoils");
 		for (int k = 0; k < TRUST_METRIC_COUNT; k++)
 			if (r->spoils & TRUST_BIT(k))
 				json_put_text(w, trust_metric_key(k));
 		json_end_array(w);
 	}
-	put_text(w, "text", r->text);
+	json_member_text(w, "text", r->text);
 	json_end_object(w);
 }
 
 void verdict_put(struct json_writer *w, const struct trust *t)
 {
-	put_text(w, "verdict", trust_name(t->verdict));
-	json_key(w, "reasons");
-	json_begin_array(w);
+	json_member_text(w, "verdict", trust_name(t->verdict));
+	json_member_array(w, "reasons");
 	for (size_t i = 0; i < t->n_reasons; i++)
 		if (t->reason[i].level != TRUST_VALID)
 			put_reason(w, &t->reason[i]);
@@ -53,13 +51,11 @@ void verdict_put(struct json_writer *w, const struct trust *t)
 
 void verdict_put_metrics(struct json_writer *w, const struct trust *t)
 {
-	json_key(w, "verdicts");
-	json_begin_object(w);
+	json_member_object(w, "verdicts");
 	for (int k = 0; k < TRUST_METRIC_COUNT; k++)
-		put_text(w, trust_metric_key(k), trust_name(t->metric[k]));
+		json_member_text(w, trust_metric_key(k), trust_name(t->metric[k]));
 	json_end_object(w);
-	json_key(w, "notes");
-	json_begin_array(w);
+	json_member_array(w, "notes");
 	for (size_t i = 0; i < t->n_reasons; i++)
 		if (t->reason[i].level == TRUST_VALID)
 			put_reason(w, &t->reason[i]);

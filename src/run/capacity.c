@@ -239,7 +239,6 @@ void capacity_write(const struct capacity *c, struct json_writer *w)
 	put(w, "kv_tokens", c->kv_tokens);
 	put(w, "max_concurrency", c->max_concurrency);
 	put(w, "tokens_per_request", c->tokens_per_request);
-	json_key(w, "source");
-	json_put_text(w, *c->source ? c->source : NULL);
+	json_member_text(w, "source", *c->source ? c->source : NULL);
 	json_end_object(w);
 }

@@ -192,10 +192,8 @@ static long tokenize(const struct remote *r, struct str model)
 	long status;
 
 	json_begin_object(&w);
-	json_key(&w, "model");
-	json_put_str(&w, model);
-	json_key(&w, "prompt");
-	json_put_text(&w, "a");
+	json_member_str(&w, "model", model);
+	json_member_text(&w, "prompt", "a");
 	json_end_object(&w);
 	text = buf_str(&body);
 	status = status_of(r, "/tokenize", &text, CONTACT_TIMEOUT_MS);

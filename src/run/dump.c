@@ -20,8 +20,7 @@ static void put_json(struct json_writer *w, const char *key, struct str json)
 {
 	if (json.n == 0)
 		return;
-	json_key(w, key);
-	json_put_foreign(w, json);
+	json_member_foreign(w, key, json);
 }
 
 static void put_file(struct json_writer *w, const struct sample *s)
@@ -29,14 +28,10 @@ static void put_file(struct json_writer *w, const struct sample *s)
 	struct buf base64 = { 0 };
 
 	base64_encode(s->file, &base64);
-	json_key(w, "file");
-	json_begin_object(w);
-	json_key(w, "name");
-	json_put_str(w, str_of(s->file_name));
-	json_key(w, "bytes_base64");
-	json_put_str(w, buf_str(&base64));
-	json_key(w, "seconds");
-	json_put_f64(w, s->audio_s);
+	json_member_object(w, "file");
+	json_member_str(w, "name", str_of(s->file_name));
+	json_member_str(w, "bytes_base64", buf_str(&base64));
+	json_member_f64(w, "seconds", s->audio_s);
 	json_end_object(w);
 	buf_release(&base64);
 }
@@ -65,48 +60,39 @@ static void dump_entry(const struct plan_entry *entry, uint32_t index, struct st
 	struct json_writer w = json_writer(out);
 
 	json_begin_object(&w);
-	json_key(&w, "index");
-	json_put_int(&w, index);
+	json_member_int(&w, "index", index);
 	json_key(&w, "request_id");
 	if (id.n)
 		json_put_str(&w, id);
 	else
 		json_put_null(&w);
-	json_key(&w, "due_s");
-	json_put_f64(&w, entry->due_s);
+	json_member_f64(&w, "due_s", entry->due_s);
 	json_key(&w, "prompt");
 	if (s->kind == PROMPT_TEXT)
 		json_put_str(&w, s->prompt);
 	else
 		json_put_foreign(&w, s->prompt);
-	json_key(&w, "prompt_len");
-	json_put_int(&w, s->prompt_len);
+	json_member_int(&w, "prompt_len", s->prompt_len);
 	json_key(&w, "output_len");
 	if (s->output_len < 0)
 		json_put_null(&w);
 	else
 		json_put_int(&w, s->output_len);
-	if (!isnan(s->timestamp_s)) {
-		json_key(&w, "timestamp_s");
-		json_put_f64(&w, s->timestamp_s);
-	}
+	if (!isnan(s->timestamp_s))
+		json_member_f64(&w, "timestamp_s", s->timestamp_s);
 	put_json(&w, "messages", s->messages);
 	put_json(&w, "media", s->media);
 	put_json(&w, "overrides", s->overrides);
 	put_json(&w, "headers", s->headers);
 	put_json(&w, "constraint", s->constraint);
-	if (s->expected.n) {
-		json_key(&w, "expected");
-		json_put_str(&w, s->expected);
-	}
+	if (s->expected.n)
+		json_member_str(&w, "expected", s->expected);
 	if (s->file.n)
 		put_file(&w, s);
 	if (entry->session != PLAN_NONE)
 		put_turn(&w, entry);
-	if (entry->lora != PLAN_NO_LORA) {
-		json_key(&w, "lora");
-		json_put_int(&w, entry->lora);
-	}
+	if (entry->lora != PLAN_NO_LORA)
+		json_member_int(&w, "lora", entry->lora);
 	json_end_object(&w);
 	buf_add_char(out, '\n');
 }

@@ -255,55 +255,43 @@ void find_tell_answer(const struct find *f, struct buf *out)
 
 /* ---- JSON ---- */
 
-static void put(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	if (isfinite(v))
-		json_put_f64(w, v);
-	else
-		json_put_null(w);
-}
-
 static void put_answer(const struct find *f, const struct capacity_answer *a, struct json_writer *w)
 {
 	json_key(w, "outcome"), json_put_text(w, end_names[a->end]);
-	json_key(w, "variable");
-	json_put_text(w, f->opts->load == CAPACITY_RATE ? "request_rate" : "max_concurrency");
-	put(w, "capacity", a->load);
-	json_key(w, "interval");
-	json_begin_array(w);
+	json_member_text(w, "variable", f->opts->load == CAPACITY_RATE ? "request_rate" :
+			 "max_concurrency");
+	json_member_f64(w, "capacity", a->load);
+	json_member_array(w, "interval");
 	for (int i = 0; a->has_interval && i < 2; i++)
 		json_put_f64(w, i ? a->high : a->low);
 	json_end_array(w);
-	put(w, "confidence", 0.95);
-	put(w, "safe", a->safe);
-	put(w, "half_width", a->half_width);
-	put(w, "precision", f->opts->precision);
+	json_member_f64(w, "confidence", 0.95);
+	json_member_f64(w, "safe", a->safe);
+	json_member_f64(w, "half_width", a->half_width);
+	json_member_f64(w, "precision", f->opts->precision);
 	json_key(w, "is_precise"), json_put_bool(w, a->is_precise);
-	json_key(w, "binding");
-	json_put_text(w, a->has_interval ? limit_text(f, a->binding) : NULL);
-	put(w, "slope", a->slope);
-	put(w, "slow_factor", a->slow_factor);
-	put(w, "passing", a->passing > 0 ? a->passing : NAN);
-	put(w, "failing", a->failing);
+	json_member_text(w, "binding", a->has_interval ? limit_text(f, a->binding) : NULL);
+	json_member_f64(w, "slope", a->slope);
+	json_member_f64(w, "slow_factor", a->slow_factor);
+	json_member_f64(w, "passing", a->passing > 0 ? a->passing : NAN);
+	json_member_f64(w, "failing", a->failing);
 	json_key(w, "requests"), json_put_int(w, (int64_t)a->requests);
-	put(w, "spent_s", a->spent_s);
-	put(w, "requests_more", a->requests_more);
-	put(w, "seconds_more", a->seconds_more);
+	json_member_f64(w, "spent_s", a->spent_s);
+	json_member_f64(w, "requests_more", a->requests_more);
+	json_member_f64(w, "seconds_more", a->seconds_more);
 }
 
 static void put_limits(const struct find *f, const struct capacity_answer *a, struct json_writer *w)
 {
 	const struct slo *slo = &f->opts->slo;
 
-	json_key(w, "limits");
-	json_begin_array(w);
+	json_member_array(w, "limits");
 	for (size_t j = 0; j <= slo->n; j++) {
 		bool is_share = j == slo->n || !slo->limit[j].is_mean;
 
 		json_begin_object(w);
 		json_key(w, "limit"), json_put_text(w, limit_text(f, j));
-		put(w, "share_allowed", !is_share ? NAN : j < slo->n ? 1 - slo->limit[j].quantile
+		json_member_f64(w, "share_allowed", !is_share ? NAN : j < slo->n ? 1 - slo->limit[j].quantile
 								    : failed_share(f));
 		json_key(w, "binds"), json_put_bool(w, a->has_interval && a->binding == j);
 		json_key(w, "is_broken_unloaded"), json_put_bool(w, a->broken >> j & 1);
@@ -318,31 +306,29 @@ static void put_points(const struct find *f, struct json_writer *w)
 	size_t n;
 	const struct capacity_point *p = capacity_points(f->search, &n);
 
-	json_key(w, "points");
-	json_begin_array(w);
+	json_member_array(w, "points");
 	for (size_t i = 0; i < n; i++) {
 		json_begin_object(w);
-		put(w, "load", p[i].load);
+		json_member_f64(w, "load", p[i].load);
 		json_key(w, "kind"), json_put_text(w, p[i].is_bracketing ? "bracket" : "level");
 		json_key(w, "passed"), json_put_bool(w, p[i].has_passed);
 		json_key(w, "carried"), json_put_bool(w, p[i].is_carried);
 		json_key(w, "stopped"), json_put_bool(w, p[i].is_cut);
 		json_key(w, "requests"), json_put_int(w, (int64_t)p[i].attempted);
 		json_key(w, "failed"), json_put_int(w, (int64_t)p[i].failed);
-		put(w, "spent_s", p[i].spent_s);
-		json_key(w, "limits");
-		json_begin_array(w);
+		json_member_f64(w, "spent_s", p[i].spent_s);
+		json_member_array(w, "limits");
 		for (size_t j = 0; j <= f->opts->slo.n; j++) {
 			const struct fit_level *l = &p[i].limit[j];
 			bool is_mean = j < f->opts->slo.n && f->opts->slo.limit[j].is_mean;
 
 			json_begin_object(w);
 			if (is_mean) {
-				put(w, "mean_over_limit", l->se > 0 ? exp(l->y) : NAN);
-				put(w, "error", l->se > 0 ? l->se : NAN);
+				json_member_f64(w, "mean_over_limit", l->se > 0 ? exp(l->y) : NAN);
+				json_member_f64(w, "error", l->se > 0 ? l->se : NAN);
 			} else {
-				put(w, "requests", l->n);
-				put(w, "slow", l->slow);
+				json_member_f64(w, "requests", l->n);
+				json_member_f64(w, "slow", l->slow);
 			}
 			json_end_object(w);
 		}
@@ -360,13 +346,11 @@ static double curve_load(const struct capacity_answer *a, size_t i)
 /* Per limit, that on failures last: expected share of slow requests, of a mean value / limit. */
 static void put_curve(const struct find *f, const struct capacity_answer *a, struct json_writer *w)
 {
-	json_key(w, "curve");
-	json_begin_array(w);
+	json_member_array(w, "curve");
 	for (size_t i = 0; a->has_interval && i < CURVE_POINTS; i++) {
 		json_begin_object(w);
-		put(w, "load", curve_load(a, i));
-		json_key(w, "limits");
-		json_begin_array(w);
+		json_member_f64(w, "load", curve_load(a, i));
+		json_member_array(w, "limits");
 		for (size_t j = 0; j <= f->opts->slo.n; j++) {
 			double y = capacity_curve_at(f->search, j, curve_load(a, i));
 

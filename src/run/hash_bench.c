@@ -295,17 +295,13 @@ static int time_one(struct talk *t, const char *function, const struct hash_payl
 
 	for (size_t i = 0; i < HASH_PAYLOAD; i++)
 		buf_printf(&hex, "%02x", p->bytes[i]);
-	json_key(&w, "function");
-	json_put_text(&w, function);
-	json_key(&w, "bytes");
-	json_put_text(&w, hex.data);
-	json_key(&w, "ints");
-	json_begin_array(&w);
+	json_member_text(&w, "function", function);
+	json_member_text(&w, "bytes", hex.data);
+	json_member_array(&w, "ints");
 	for (size_t i = 0; i < HASH_PAYLOAD; i++)
 		json_put_int(&w, p->ints[i]);
 	json_end_array(&w);
-	json_key(&w, "iterations");
-	json_put_int(&w, t->o->iterations);
+	json_member_int(&w, "iterations", t->o->iterations);
 	json_end_object(&w);
 	rc = ask(t, "hash", &members, &r, e);
 	buf_release(&members);
@@ -403,10 +399,8 @@ static int hand_over(struct talk *t, const uint32_t *id, size_t n, struct err *e
 		struct json_slice v;
 		int64_t held;
 
-		json_key(&w, "is_first");
-		json_put_bool(&w, at == 0);
-		json_key(&w, "ids");
-		json_begin_array(&w);
+		json_member_bool(&w, "is_first", at == 0);
+		json_member_array(&w, "ids");
 		while (at < n && members.len < WORKER_PUT_BYTES)
 			json_put_int(&w, id[at++]);
 		json_end_array(&w);
@@ -446,12 +440,9 @@ static int time_chain(struct talk *t, const char *name, double *times, struct er
 	struct worker_reply r;
 	int rc;
 
-	json_key(&w, "algorithm");
-	json_put_text(&w, name);
-	json_key(&w, "block_size");
-	json_put_int(&w, t->o->block_size);
-	json_key(&w, "trials");
-	json_put_int(&w, t->o->trials);
+	json_member_text(&w, "algorithm", name);
+	json_member_int(&w, "block_size", t->o->block_size);
+	json_member_int(&w, "trials", t->o->trials);
 	json_end_object(&w);
 	rc = ask(t, "block_hash", &members, &r, e);
 	buf_release(&members);

@@ -307,10 +307,8 @@ static void put_result(const struct latency *l, const struct latency_facts *fact
 
 	json_begin_object(&w);
 	offline_told(&w, told);
-	if (l->vocabulary) {
-		json_key(&w, "vocabulary");
-		json_put_int(&w, l->vocabulary);
-	}
+	if (l->vocabulary)
+		json_member_int(&w, "vocabulary", l->vocabulary);
 	offline_told_args(&w, l->engine);
 	json_end_object(&w);
 	config.ours = buf_str(&ours);

@@ -240,18 +240,13 @@ static void put_counts(const struct mm *m, struct json_writer *w)
 	const struct offline_outcome *out = &m->outcome;
 	const double s = out->elapsed_s;
 
-	json_key(w, "elapsed_time");
-	json_put_f64(w, s);
-	json_key(w, "outside_clock_s");
-	json_put_f64(w, out->outside_s);
-	json_key(w, "requests_per_second");
-	json_put_f64(w, s > 0 ? (double)out->n / s : 0);
+	json_member_f64(w, "elapsed_time", s);
+	json_member_f64(w, "outside_clock_s", out->outside_s);
+	json_member_f64(w, "requests_per_second", s > 0 ? (double)out->n / s : 0);
 	if (!out->has_counts)
 		return;
-	json_key(w, "total_num_prompt_tokens");
-	json_put_int(w, (int64_t)out->prompt_tokens);
-	json_key(w, "total_num_output_tokens");
-	json_put_int(w, (int64_t)out->output_tokens);
+	json_member_int(w, "total_num_prompt_tokens", (int64_t)out->prompt_tokens);
+	json_member_int(w, "total_num_output_tokens", (int64_t)out->output_tokens);
 }
 
 static void put_ours(const struct mm *m, const struct offline_told *told, struct buf *text)
@@ -263,19 +258,14 @@ static void put_ours(const struct mm *m, const struct offline_told *told, struct
 	offline_told(&w, told);
 	verdict_put(&w, &t);
 	offline_told_args(&w, m->engine);
-	json_key(&w, "dataset");
-	json_put_text(&w, m->o->data.dataset_name);
-	json_key(&w, "seed");
-	json_put_int(&w, m->engine->seed);
-	json_key(&w, "num_warmups");
-	json_put_int(&w, (int64_t)m->warmups.n);
+	json_member_text(&w, "dataset", m->o->data.dataset_name);
+	json_member_int(&w, "seed", m->engine->seed);
+	json_member_int(&w, "num_warmups", (int64_t)m->warmups.n);
 	put_counts(m, &w);
-	json_key(&w, "e2el_from");
-	json_put_text(&w, m->facts.is_average ? "average" : m->run.completed ? "engine" : "nothing");
-	json_key(&w, "stages_missing");
-	json_put_text(&w, m->why_no_stages);
-	json_key(&w, "requests_with_stages");
-	json_put_int(&w, (int64_t)m->facts.stages.requests);
+	json_member_text(&w, "e2el_from", m->facts.is_average ? "average" : m->run.completed ?
+			 "engine" : "nothing");
+	json_member_text(&w, "stages_missing", m->why_no_stages);
+	json_member_int(&w, "requests_with_stages", (int64_t)m->facts.stages.requests);
 	json_end_object(&w);
 }
 

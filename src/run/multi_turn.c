@@ -60,29 +60,21 @@ static struct str write_members(const struct multi_turn *m, struct str id, int64
 
 	json_begin_object(&w);
 	if (!(m->compat & MULTI_TURN_BODY)) {
-		json_key(&w, "seed");
-		json_put_int(&w, 0);
-		json_key(&w, "temperature");
-		json_put_f64(&w, 0);
+		json_member_int(&w, "seed", 0);
+		json_member_f64(&w, "temperature", 0);
 	}
-	if (o->send_conversation_id) {
-		json_key(&w, "conversation_id");
-		json_put_str(&w, id);
-	}
+	if (o->send_conversation_id)
+		json_member_str(&w, "conversation_id", id);
 	if (!o->no_stream) {
-		json_key(&w, "stream");
-		json_put_bool(&w, true);
-		json_key(&w, "stream_options");
-		json_begin_object(&w);
-		json_key(&w, "include_usage");
-		json_put_bool(&w, !(m->compat & MULTI_TURN_USAGE));
+		json_member_bool(&w, "stream", true);
+		json_member_object(&w, "stream_options");
+		json_member_bool(&w, "include_usage", !(m->compat & MULTI_TURN_USAGE));
 		json_end_object(&w);
 	}
 	for (size_t i = 0; i < 2; i++) {
 		if (limits[i].n < 0)
 			continue;
-		json_key(&w, limits[i].key);
-		json_put_int(&w, limits[i].n);
+		json_member_int(&w, limits[i].key, limits[i].n);
 	}
 	json_end_object(&w);
 	text = arena_str(a, buf_str(&out));

@@ -429,8 +429,7 @@ struct str multi_turn_options(const struct serve_opts *serve, const struct multi
 		json_key_str(&w, own->key[i]);
 		json_put_value(&w, &own->item[i]);
 	}
-	json_key(&w, "client_request_rate");
-	json_put_value(&w, json_get(own, "request_rate"));
+	json_member_value(&w, "client_request_rate", json_get(own, "request_rate"));
 	json_end_object(&w);
 	text = arena_str(a, buf_str(&out));
 	buf_release(&out);

@@ -327,10 +327,8 @@ static void put_conversation(const struct multi_turn *m, const struct point *p,
 	size_t system = system_messages(m, c);
 
 	json_begin_object(w);
-	json_key(w, "id");
-	json_put_str(w, c->id);
-	json_key(w, "messages");
-	json_begin_array(w);
+	json_member_str(w, "id", c->id);
+	json_member_array(w, "messages");
 	for (size_t i = 0; i < c->n || (i - system) / 2 < session->n; i++) {
 		size_t turn = i < system ? session->n : (i - system) / 2;
 		const struct request_row *row = NULL;
@@ -349,10 +347,8 @@ static void put_conversation(const struct multi_turn *m, const struct point *p,
 		buf_release(&text);
 	}
 	json_end_array(w);
-	if (!is_finished) {
-		json_key(w, "finished");
-		json_put_bool(w, false);
-	}
+	if (!is_finished)
+		json_member_bool(w, "finished", false);
 	json_end_object(w);
 }
 

@@ -118,10 +118,8 @@ static int render_one(void *self, struct str content, struct buf *text, struct e
 
 	json_begin_array(&w);
 	json_begin_object(&w);
-	json_key(&w, "role");
-	json_put_text(&w, "user");
-	json_key(&w, "content");
-	json_put_str(&w, content);
+	json_member_text(&w, "role", "user");
+	json_member_str(&w, "content", content);
 	json_end_object(&w);
 	json_end_array(&w);
 	rc = render_messages(self, buf_str(&messages), STR(""), text, e);
@@ -168,14 +166,10 @@ static int file_to_media(struct workload *w, struct sample *s, struct err *e)
 	base64_encode(s->file, &text);
 	json_begin_array(&j);
 	json_begin_object(&j);
-	json_key(&j, "type");
-	json_put_text(&j, "input_audio");
-	json_key(&j, "input_audio");
-	json_begin_object(&j);
-	json_key(&j, "data");
-	json_put_str(&j, buf_str(&text));
-	json_key(&j, "format");
-	json_put_text(&j, "wav");
+	json_member_text(&j, "type", "input_audio");
+	json_member_object(&j, "input_audio");
+	json_member_str(&j, "data", buf_str(&text));
+	json_member_text(&j, "format", "wav");
 	json_end_object(&j);
 	json_end_object(&j);
 	json_end_array(&j);

@@ -272,10 +272,8 @@ static void describe(struct http *h, struct offline_about *about)
 		about->engine = kinds[server_where(h->server)->kind];
 	about->has_prequeue = h->has_sleep;
 	json_begin_object(&w);
-	json_key(&w, "model");
-	json_put_text(&w, h->model);
-	json_key(&w, "is_started_by_us");
-	json_put_bool(&w, h->server != NULL);
+	json_member_text(&w, "model", h->model);
+	json_member_bool(&w, "is_started_by_us", h->server != NULL);
 	json_end_object(&w);
 	about->json = arena_str(&h->arena, buf_str(&json));
 	buf_release(&version);

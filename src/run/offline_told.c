@@ -17,39 +17,29 @@ static void put_text(struct json_writer *w, const char *key, const char *text)
 {
 	if (!text || !*text)
 		return;
-	json_key(w, key);
-	json_put_text(w, text);
-}
-
-static void put_int(struct json_writer *w, const char *key, int64_t v)
-{
-	json_key(w, key);
-	json_put_int(w, v);
+	json_member_text(w, key, text);
 }
 
 static void put_seconds(struct json_writer *w, const char *key, double v)
 {
 	if (isnan(v))
 		return;
-	json_key(w, key);
-	json_put_f64(w, v);
+	json_member_f64(w, key, v);
 }
 
 static void put_engine(struct json_writer *w, const struct offline_about *about)
 {
 	struct json_slice told;
 
-	json_key(w, "engine");
-	json_begin_object(w);
+	json_member_object(w, "engine");
 	put_text(w, "name", about->engine);
 	put_text(w, "version", about->version);
 	put_text(w, "device", about->device);
 	if (about->max_model_len > 0)
-		put_int(w, "max_model_len", about->max_model_len);
+		json_member_int(w, "max_model_len", about->max_model_len);
 	if (json_next(&(struct json_scan){ about->json, 0 }, &told, NULL) == 0 &&
 	    told.kind == JSON_OBJECT) {
-		json_key(w, "told");
-		json_put_foreign(w, told.raw);
+		json_member_foreign(w, "told", told.raw);
 	}
 	json_end_object(w);
 }
@@ -57,8 +47,7 @@ static void put_engine(struct json_writer *w, const struct offline_about *about)
 /* Each name once, with all that was spent under it. */
 static void put_phases(struct json_writer *w, const struct offline_loaded *l)
 {
-	json_key(w, "phases");
-	json_begin_object(w);
+	json_member_object(w, "phases");
 	for (size_t i = 0; i < l->n_phases; i++) {
 		const char *name = l->phase[i].name;
 		size_t first = 0;
@@ -76,8 +65,7 @@ static void put_phases(struct json_writer *w, const struct offline_loaded *l)
 
 static void put_load(struct json_writer *w, const struct offline_loaded *l)
 {
-	json_key(w, "load");
-	json_begin_object(w);
+	json_member_object(w, "load");
 	put_seconds(w, "spawn_s", l->spawn_s);
 	put_seconds(w, "load_s", l->load_s);
 	put_seconds(w, "ready_s", l->ready_s);
@@ -113,11 +101,10 @@ static void put_host(struct json_writer *w)
 {
 	struct utsname u;
 
-	json_key(w, "host");
-	json_begin_object(w);
+	json_member_object(w, "host");
 	put_cpu(w);
-	put_int(w, "cpus", sysconf(_SC_NPROCESSORS_ONLN));
-	put_int(w, "memory_bytes", (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
+	json_member_int(w, "cpus", sysconf(_SC_NPROCESSORS_ONLN));
+	json_member_int(w, "memory_bytes", (int64_t)sysconf(_SC_PHYS_PAGES) * sysconf(_SC_PAGESIZE));
 	if (uname(&u) == 0) {
 		put_text(w, "kernel", u.release);
 		put_text(w, "machine", u.machine);
@@ -159,8 +146,7 @@ void offline_told_line(struct buf *out, const struct offline_told *t)
 
 void offline_told_args(struct json_writer *w, const struct offline_engine *engine)
 {
-	json_key(w, "engine_args");
-	json_begin_array(w);
+	json_member_array(w, "engine_args");
 	for (char *const *arg = engine->shown_argv; arg && *arg; arg++)
 		json_put_text(w, *arg);
 	json_end_array(w);

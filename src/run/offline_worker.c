@@ -258,17 +258,14 @@ static int worker_driver_render(void *state, struct str messages, struct str too
 	struct json_slice v;
 
 	json_begin_object(&w);
-	json_key(&w, "messages");
-	json_put_raw(&w, messages);
+	json_member_raw(&w, "messages", messages);
 	json_key(&w, "tools");
 	if (tools.n)
 		json_put_raw(&w, tools);
 	else
 		json_put_null(&w);
-	if (!s->is_loaded) {
-		json_key(&w, "args");
-		json_put_raw(&w, buf_str(&s->args));
-	}
+	if (!s->is_loaded)
+		json_member_raw(&w, "args", buf_str(&s->args));
 	json_end_object(&w);
 	if (call(s, "render", &r, e) < 0)
 		return -1;
@@ -390,16 +387,11 @@ static int worker_driver_load(void *state, struct offline_about *about,
 	if (s->is_async && !about->has_async)
 		return err_set(e, ERR_RUN, "%s has no asynchronous engine", s->name);
 	json_begin_object(&w);
-	json_key(&w, "backend");
-	json_put_text(&w, s->backend);
-	json_key(&w, "args");
-	json_put_raw(&w, buf_str(&s->args));
-	json_key(&w, "async");
-	json_put_bool(&w, s->is_async);
-	json_key(&w, "compile");
-	json_put_bool(&w, s->is_compiled);
-	json_key(&w, "mm_stats");
-	json_put_bool(&w, s->wants_mm_stats);
+	json_member_text(&w, "backend", s->backend);
+	json_member_raw(&w, "args", buf_str(&s->args));
+	json_member_bool(&w, "async", s->is_async);
+	json_member_bool(&w, "compile", s->is_compiled);
+	json_member_bool(&w, "mm_stats", s->wants_mm_stats);
 	json_end_object(&w);
 	s->progress = LOADING;
 	if (call(s, "load", &r, e) < 0 || read_loaded(s, &r, out, e) < 0)
@@ -415,14 +407,10 @@ static void put_lora(struct json_writer *w, const struct offline_batch *b, int32
 	char name[32];
 
 	snprintf(name, sizeof(name), "lora%d", (int)id);
-	json_key(w, "lora");
-	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, name);
-	json_key(w, "id");
-	json_put_int(w, id);
-	json_key(w, "path");
-	json_put_text(w, b->lora_path);
+	json_member_object(w, "lora");
+	json_member_text(w, "name", name);
+	json_member_int(w, "id", id);
+	json_member_text(w, "path", b->lora_path);
 	json_end_object(w);
 }
 
@@ -443,10 +431,8 @@ static void put_sampling(struct json_writer *w, const struct sample *x)
 	struct buf own = { 0 };
 
 	request_keys_sampling(x, &own);
-	if (own.len) {
-		json_key(w, "sampling");
-		json_put_raw(w, buf_str(&own));
-	}
+	if (own.len)
+		json_member_raw(w, "sampling", buf_str(&own));
 	buf_release(&own);
 }
 
@@ -463,16 +449,11 @@ static void put_request(struct json_writer *w, const struct offline_batch *b, si
 		json_put_raw(w, x->prompt);
 	else
 		json_put_str(w, x->prompt);
-	if (is_chat || x->messages.n) {
-		json_key(w, "messages");
-		json_put_raw(w, x->messages.n ? x->messages : x->prompt);
-	}
-	if (x->media.n) {
-		json_key(w, "media");
-		json_put_raw(w, x->media);
-	}
-	json_key(w, "prompt_len");
-	json_put_int(w, x->prompt_len);
+	if (is_chat || x->messages.n)
+		json_member_raw(w, "messages", x->messages.n ? x->messages : x->prompt);
+	if (x->media.n)
+		json_member_raw(w, "media", x->media);
+	json_member_int(w, "prompt_len", x->prompt_len);
 	json_key(w, "output_len");
 	if (x->output_len >= 0)
 		json_put_int(w, x->output_len);
@@ -480,10 +461,8 @@ static void put_request(struct json_writer *w, const struct offline_batch *b, si
 		json_put_null(w);
 	if (b->lora && b->lora[i] > 0)
 		put_lora(w, b, b->lora[i]);
-	if (b->w->has_priorities && !b->is_without_priorities) {
-		json_key(w, "priority");
-		json_put_int(w, x->priority);
-	}
+	if (b->w->has_priorities && !b->is_without_priorities)
+		json_member_int(w, "priority", x->priority);
 	put_sampling(w, x);
 	json_end_object(w);
 }
@@ -495,10 +474,8 @@ static size_t put_some(struct state *s, const struct offline_batch *b, size_t *a
 	struct json_writer w = members(s);
 
 	json_begin_object(&w);
-	json_key(&w, "is_first");
-	json_put_bool(&w, is_first);
-	json_key(&w, "requests");
-	json_begin_array(&w);
+	json_member_bool(&w, "is_first", is_first);
+	json_member_array(&w, "requests");
 	while (*at < b->n && s->members.len < WORKER_PUT_BYTES)
 		put_request(&w, b, (*at)++);
 	json_end_array(&w);
@@ -648,26 +625,16 @@ static int worker_driver_run(void *state, const struct offline_run *run,
 	struct worker_reply r;
 
 	json_begin_object(&w);
-	json_key(&w, "n");
-	json_put_int(&w, run->n);
-	json_key(&w, "temperature");
-	json_put_f64(&w, run->temperature);
-	json_key(&w, "top_p");
-	json_put_f64(&w, run->top_p);
-	json_key(&w, "ignore_eos");
-	json_put_bool(&w, run->ignore_eos);
-	json_key(&w, "detokenize");
-	json_put_bool(&w, run->detokenize);
-	json_key(&w, "prequeue");
-	json_put_bool(&w, run->is_prequeued);
-	json_key(&w, "profile");
-	json_put_bool(&w, run->is_profiled);
-	json_key(&w, "id_prefix");
-	json_put_text(&w, run->id_prefix ? run->id_prefix : "");
-	json_key(&w, "batch_max");
-	json_put_int(&w, run->batch_max);
-	json_key(&w, "is_progress");
-	json_put_bool(&w, run->progress != NULL);
+	json_member_int(&w, "n", run->n);
+	json_member_f64(&w, "temperature", run->temperature);
+	json_member_f64(&w, "top_p", run->top_p);
+	json_member_bool(&w, "ignore_eos", run->ignore_eos);
+	json_member_bool(&w, "detokenize", run->detokenize);
+	json_member_bool(&w, "prequeue", run->is_prequeued);
+	json_member_bool(&w, "profile", run->is_profiled);
+	json_member_text(&w, "id_prefix", run->id_prefix ? run->id_prefix : "");
+	json_member_int(&w, "batch_max", run->batch_max);
+	json_member_bool(&w, "is_progress", run->progress != NULL);
 	json_end_object(&w);
 	s->progress = run->progress;
 	if (call(s, methods[run->method], &r, e) < 0)

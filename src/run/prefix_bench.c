@@ -316,8 +316,7 @@ static int run_leg(struct bench *s, struct leg *leg, struct err *e)
 
 static void put_legs(struct json_writer *w, const struct bench *s)
 {
-	json_key(w, "runs");
-	json_begin_array(w);
+	json_member_array(w, "runs");
 	for (size_t i = 0; i < s->done; i++) {
 		const struct leg *leg = &s->leg[i];
 
@@ -327,16 +326,11 @@ static void put_legs(struct json_writer *w, const struct bench *s)
 			json_put_bool(w, strcmp(leg->name, "on") == 0);
 		else
 			json_put_null(w);
-		json_key(w, "elapsed_time");
-		json_put_f64(w, leg->elapsed_s);
-		if (s->warmup.n) {
-			json_key(w, "warmup_time");
-			json_put_f64(w, leg->warmup_s);
-		}
-		json_key(w, "prompt_tokens");
-		json_put_int(w, (int64_t)leg->out.prompt_tokens);
-		json_key(w, "output_tokens");
-		json_put_int(w, (int64_t)leg->out.output_tokens);
+		json_member_f64(w, "elapsed_time", leg->elapsed_s);
+		if (s->warmup.n)
+			json_member_f64(w, "warmup_time", leg->warmup_s);
+		json_member_int(w, "prompt_tokens", (int64_t)leg->out.prompt_tokens);
+		json_member_int(w, "output_tokens", (int64_t)leg->out.output_tokens);
 		json_key(w, "cached_tokens");
 		if (leg->out.cached)
 			json_put_int(w, (int64_t)leg->out.cached_tokens);
@@ -345,10 +339,8 @@ static void put_legs(struct json_writer *w, const struct bench *s)
 		json_end_object(w);
 	}
 	json_end_array(w);
-	if (s->done == LEGS_MAX) {
-		json_key(w, "caching_speedup");
-		json_put_f64(w, s->leg[1].elapsed_s / s->leg[0].elapsed_s);
-	}
+	if (s->done == LEGS_MAX)
+		json_member_f64(w, "caching_speedup", s->leg[1].elapsed_s / s->leg[0].elapsed_s);
 }
 
 static void put_ours(struct bench *s, int64_t seed)
@@ -356,10 +348,8 @@ static void put_ours(struct bench *s, int64_t seed)
 	struct json_writer *w = &s->w;
 
 	offline_told_args(w, s->engine);
-	json_key(w, "dataset");
-	json_put_text(w, s->requests.w.dataset);
-	json_key(w, "seed");
-	json_put_int(w, seed);
+	json_member_text(w, "dataset", s->requests.w.dataset);
+	json_member_int(w, "seed", seed);
 	report_reuse_json(&s->reuse, w);
 	put_legs(w, s);
 	json_end_object(w);

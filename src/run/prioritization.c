@@ -136,12 +136,9 @@ static void remember(struct prioritization *s, const struct offline *engine,
 	json_begin_object(&w);
 	offline_told(&w, &about);
 	offline_told_args(&w, s->engine);
-	json_key(&w, "dataset");
-	json_put_text(&w, s->o->dataset);
-	json_key(&w, "seed");
-	json_put_int(&w, s->engine->seed);
-	json_key(&w, "n");
-	json_put_int(&w, s->o->n);
+	json_member_text(&w, "dataset", s->o->dataset);
+	json_member_int(&w, "seed", s->engine->seed);
+	json_member_int(&w, "n", s->o->n);
 	json_end_object(&w);
 	offline_told_line(&s->engine_line, &about);
 	buf_add_char(&s->engine_line, '\n');

@@ -133,20 +133,15 @@ static void put_rows(struct json_writer *w, const struct opt_set *set, const voi
 /* What the command of all commands knows before and after the verb's own. */
 static void put_head(struct json_writer *w, const char *type)
 {
-	json_key(w, "subparser");
-	json_put_text(w, "bench");
-	json_key(w, "bench_type");
-	json_put_text(w, type);
-	json_key(w, "dispatch_function");
-	json_put_text(w, "<function is not JSON serializable>");
+	json_member_text(w, "subparser", "bench");
+	json_member_text(w, "bench_type", type);
+	json_member_text(w, "dispatch_function", "<function is not JSON serializable>");
 }
 
 static void put_tail(struct json_writer *w)
 {
-	json_key(w, "log_config_file");
-	json_put_null(w);
-	json_key(w, "logging_config");
-	json_put_text(w, "<LoggingConfig is not JSON serializable>");
+	json_member_null(w, "log_config_file");
+	json_member_text(w, "logging_config", "<LoggingConfig is not JSON serializable>");
 }
 
 void run_pytorch_args(const struct serve_opts *o, struct buf *out)

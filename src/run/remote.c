@@ -158,12 +158,9 @@ static struct str tokenize_body(void *self, size_t i)
 	buf_reset(&a->body);
 	w = json_writer(&a->body);
 	json_begin_object(&w);
-	json_key(&w, "model");
-	json_put_text(&w, a->model);
-	json_key(&w, "prompt");
-	json_put_str(&w, a->w->v[i].prompt);
-	json_key(&w, "add_special_tokens");
-	json_put_bool(&w, a->is_special);
+	json_member_text(&w, "model", a->model);
+	json_member_str(&w, "prompt", a->w->v[i].prompt);
+	json_member_bool(&w, "add_special_tokens", a->is_special);
 	json_end_object(&w);
 	return buf_str(&a->body);
 }

@@ -175,14 +175,10 @@ static void json_metric(void *self, const char *name, const double *v, size_t n,
 	struct json_writer *w = self;
 
 	json_begin_object(w);
-	json_key(w, "name");
-	json_put_text(w, name);
-	for (size_t i = 0; i < sizeof(member) / sizeof(*member); i++) {
-		json_key(w, member[i].key);
-		json_put_f64(w, member[i].v);
-	}
-	json_key(w, "values");
-	json_begin_array(w);
+	json_member_text(w, "name", name);
+	for (size_t i = 0; i < sizeof(member) / sizeof(*member); i++)
+		json_member_f64(w, member[i].key, member[i].v);
+	json_member_array(w, "values");
 	for (size_t i = 0; i < n; i++)
 		json_put_f64(w, v[i]);
 	json_end_array(w);
@@ -198,12 +194,9 @@ void repeat_json(const struct repeat *r, struct buf *out)
 	while (r->run[number] != chosen)
 		number++;
 	json_begin_object(&w);
-	json_key(&w, "count");
-	json_put_int(&w, r->n);
-	json_key(&w, "saved");
-	json_put_int(&w, number + 1);
-	json_key(&w, "metrics");
-	json_begin_array(&w);
+	json_member_int(&w, "count", r->n);
+	json_member_int(&w, "saved", number + 1);
+	json_member_array(&w, "metrics");
 	walk(r, json_metric, &w);
 	json_end_array(&w);
 	json_end_object(&w);

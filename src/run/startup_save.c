@@ -19,8 +19,7 @@ static void put_ours(const struct startup_opts *o, const struct offline_engine *
 
 	json_begin_object(&w);
 	offline_told(&w, &told);
-	json_key(&w, "model_id");
-	json_put_text(&w, engine->model);
+	json_member_text(&w, "model_id", engine->model);
 	offline_told_args(&w, engine);
 	json_end_object(&w);
 }

@@ -375,24 +375,15 @@ int sweep_fail(struct sweep *s, const char *path, const struct sweep_failure *f,
 
 	w.indent = 2;
 	json_begin_object(&w);
-	if (f->bench) {
-		json_key(&w, "run_number");
-		json_put_int(&w, f->run);
-	}
-	json_key(&w, "error_type");
-	json_put_text(&w, f->type);
-	json_key(&w, "error");
-	json_put_text(&w, f->text);
-	json_key(&w, "serve_overrides");
-	json_put_value(&w, f->serve);
-	if (f->bench) {
-		json_key(&w, "bench_overrides");
-		json_put_value(&w, f->bench);
-	}
-	if (f->why && *f->why) {
-		json_key(&w, "reason");
-		json_put_text(&w, f->why);
-	}
+	if (f->bench)
+		json_member_int(&w, "run_number", f->run);
+	json_member_text(&w, "error_type", f->type);
+	json_member_text(&w, "error", f->text);
+	json_member_value(&w, "serve_overrides", f->serve);
+	if (f->bench)
+		json_member_value(&w, "bench_overrides", f->bench);
+	if (f->why && *f->why)
+		json_member_text(&w, "reason", f->why);
 	json_end_object(&w);
 	buf_add_char(&text, '\n');
 	redact_tail(&text, 0, REDACT_SENTENCES);

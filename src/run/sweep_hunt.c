@@ -58,15 +58,6 @@ void hunt_read_capacity(struct hunt *h, const struct json_value *record)
 
 /* ---- capacity.json ---- */
 
-static void put_number(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	if (isfinite(v))
-		json_put_f64(w, v);
-	else
-		json_put_null(w);
-}
-
 static void put_level(struct json_writer *w, const char *key, int64_t level)
 {
 	json_key(w, key);
@@ -87,8 +78,7 @@ static double mean_at(const struct hunt *h, int64_t level, size_t limit)
 
 static void put_limits(struct json_writer *w, const struct hunt *h, const struct search_outcome *o)
 {
-	json_key(w, "constraints");
-	json_begin_array(w);
+	json_member_array(w, "constraints");
 	for (size_t k = 0; k < h->sla.n; k++) {
 		const struct sla_limit *l = &h->sla.limit[k];
 		const struct sla one = { l, 1 };
@@ -97,16 +87,13 @@ static void put_limits(struct json_writer *w, const struct hunt *h, const struct
 
 		sla_text(&one, "", &text);
 		json_begin_object(w);
-		json_key(w, "constraint");
-		json_put_str(w, buf_str(&text));
-		json_key(w, "key");
-		json_put_text(w, l->key);
-		put_number(w, "limit", l->limit);
-		put_number(w, "at_capacity", at);
-		put_number(w, "margin", isnan(at) ? NAN : sla_margin(l, at));
-		put_number(w, "beyond_capacity", beyond);
-		json_key(w, "binds");
-		json_put_bool(w, !isnan(beyond) && !sla_holds(l, beyond));
+		json_member_str(w, "constraint", buf_str(&text));
+		json_member_text(w, "key", l->key);
+		json_member_f64(w, "limit", l->limit);
+		json_member_f64(w, "at_capacity", at);
+		json_member_f64(w, "margin", isnan(at) ? NAN : sla_margin(l, at));
+		json_member_f64(w, "beyond_capacity", beyond);
+		json_member_bool(w, "binds", !isnan(beyond) && !sla_holds(l, beyond));
 		json_end_object(w);
 		buf_release(&text);
 	}
@@ -115,19 +102,16 @@ static void put_limits(struct json_writer *w, const struct hunt *h, const struct
 
 static void put_levels(struct json_writer *w, const struct hunt *h)
 {
-	json_key(w, "levels");
-	json_begin_array(w);
+	json_member_array(w, "levels");
 	for (size_t i = 0; i < h->search.n; i++) {
 		const struct search_point *p = &h->search.point[i];
 
 		json_begin_object(w);
 		put_level(w, "level", p->level);
-		json_key(w, "runs");
-		json_put_int(w, p->v.runs);
-		json_key(w, "passes");
-		json_put_bool(w, p->v.passes);
-		put_number(w, "margin", p->v.margin);
-		put_number(w, "failed_share", mean_at(h, p->level, h->sla.n - 1));
+		json_member_int(w, "runs", p->v.runs);
+		json_member_bool(w, "passes", p->v.passes);
+		json_member_f64(w, "margin", p->v.margin);
+		json_member_f64(w, "failed_share", mean_at(h, p->level, h->sla.n - 1));
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -141,9 +125,9 @@ static void put_cache(struct json_writer *w, const struct hunt *h)
 		return;
 	}
 	json_begin_object(w);
-	put_number(w, "tokens", h->kv_tokens);
-	put_number(w, "request_tokens", h->kv_request_tokens);
-	put_number(w, "requests", h->kv_requests);
+	json_member_f64(w, "tokens", h->kv_tokens);
+	json_member_f64(w, "request_tokens", h->kv_request_tokens);
+	json_member_f64(w, "requests", h->kv_requests);
 	json_end_object(w);
 }
 
@@ -153,25 +137,17 @@ static void put_outcome(struct json_writer *w, const struct hunt *h, const struc
 
 	sla_text(h->asked, ", ", &text);
 	json_begin_object(w);
-	json_key(w, "serve");
-	json_put_value(w, h->serve);
-	json_key(w, "bench");
-	json_put_value(w, h->bench);
-	json_key(w, "sla");
-	json_put_str(w, buf_str(&text));
-	json_key(w, "variable");
-	json_put_text(w, h->variable);
-	json_key(w, "outcome");
-	json_put_text(w, search_ends[o->end]);
+	json_member_value(w, "serve", h->serve);
+	json_member_value(w, "bench", h->bench);
+	json_member_str(w, "sla", buf_str(&text));
+	json_member_text(w, "variable", h->variable);
+	json_member_text(w, "outcome", search_ends[o->end]);
 	put_level(w, "capacity", o->passing);
 	put_level(w, "first_failing", o->failing);
-	json_key(w, "is_monotone");
-	json_put_bool(w, o->is_monotone);
+	json_member_bool(w, "is_monotone", o->is_monotone);
 	put_limits(w, h, o);
-	json_key(w, "search");
-	json_put_text(w, search_kinds[h->kind]);
-	json_key(w, "runs");
-	json_put_int(w, o->runs);
+	json_member_text(w, "search", search_kinds[h->kind]);
+	json_member_int(w, "runs", o->runs);
 	put_levels(w, h);
 	put_cache(w, h);
 	json_end_object(w);
@@ -245,21 +221,17 @@ static int tell_window(struct hunt *h, const struct hover *hover, int64_t level,
 
 	sla_text(h->asked, ", ", &sla);
 	json_begin_object(&w);
-	put_number(&w, "time", (double)(clock_real_ns() / 1000000) / 1000);
-	json_key(&w, "sla");
-	json_put_str(&w, buf_str(&sla));
-	json_key(&w, "variable");
-	json_put_text(&w, h->variable);
+	json_member_f64(&w, "time", (double)(clock_real_ns() / 1000000) / 1000);
+	json_member_str(&w, "sla", buf_str(&sla));
+	json_member_text(&w, "variable", h->variable);
 	put_level(&w, "level", level);
-	json_key(&w, "values");
-	json_begin_object(&w);
+	json_member_object(&w, "values");
 	for (size_t k = 0; k < h->sla.n; k++)
-		put_number(&w, h->sla.limit[k].key, value[k]);
+		json_member_f64(&w, h->sla.limit[k].key, value[k]);
 	json_end_object(&w);
-	put_number(&w, "margin", v->margin);
-	json_key(&w, "passes");
-	json_put_bool(&w, v->passes);
-	put_number(&w, "capacity", hover->capacity);
+	json_member_f64(&w, "margin", v->margin);
+	json_member_bool(&w, "passes", v->passes);
+	json_member_f64(&w, "capacity", hover->capacity);
 	json_end_object(&w);
 	sweep_line(h->s, "%s", line.data);
 	buf_add_char(&line, '\n');

@@ -141,8 +141,7 @@ static void put_words(struct json_writer *w, const char *key, char *const *argv,
 {
 	char **shown = redact_words(argv, &s->arena);
 
-	json_key(w, key);
-	json_begin_array(w);
+	json_member_array(w, key);
 	for (size_t i = 0; shown[i]; i++)
 		json_put_text(w, shown[i]);
 	json_end_array(w);
@@ -153,44 +152,34 @@ static void put_digest(struct json_writer *w, char *const *argv)
 	char hex[DIGEST_HEX];
 
 	words_digest(argv, hex);
-	json_key(w, "bench_digest");
-	json_put_text(w, hex);
+	json_member_text(w, "bench_digest", hex);
 }
 
 static void put_start(struct json_writer *w, struct sweep *s, const struct sweep_start *x)
 {
 	json_begin_object(w);
-	json_key(w, "serve_overrides");
-	json_put_value(w, x->serve);
+	json_member_value(w, "serve_overrides", x->serve);
 	put_words(w, "command", x->argv, s);
 	put_words(w, "bench_command", s->bench_cmd, s);
 	put_digest(w, s->bench_cmd);
-	json_key(w, "started");
-	json_put_text(w, x->began);
-	json_key(w, "start_ns");
-	json_put_int(w, x->began_ns);
+	json_member_text(w, "started", x->began);
+	json_member_int(w, "start_ns", x->began_ns);
 	json_key(w, "startup_s");
 	if (x->url)
 		json_put_f64(w, x->startup_s);
 	else
 		json_put_null(w);
-	json_key(w, "url");
-	json_put_text(w, x->url);
-	json_key(w, "version");
-	json_put_text(w, x->version);
+	json_member_text(w, "url", x->url);
+	json_member_text(w, "version", x->version);
 	json_key(w, "kv_capacity");
 	if (x->capacity.is_known)
 		capacity_write(&x->capacity, w);
 	else
 		json_put_null(w);
-	json_key(w, "log");
-	json_put_text(w, x->log_name);
-	json_key(w, "runs");
-	json_put_int(w, x->runs);
-	json_key(w, "state");
-	json_put_text(w, x->state);
-	json_key(w, "fault");
-	json_put_text(w, x->fault);
+	json_member_text(w, "log", x->log_name);
+	json_member_int(w, "runs", x->runs);
+	json_member_text(w, "state", x->state);
+	json_member_text(w, "fault", x->fault);
 	json_end_object(w);
 }
 

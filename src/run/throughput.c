@@ -295,37 +295,25 @@ static void put_requests(struct json_writer *w, const struct job *s)
 {
 	const struct dataset_opts *set = &s->o->data.set;
 
-	json_key(w, "dataset");
-	json_put_text(w, s->requests.w.dataset);
+	json_member_text(w, "dataset", s->requests.w.dataset);
 	if (strncmp(s->o->data.dataset_name, "random", 6) == 0) {
-		json_key(w, "random_input_len");
-		json_put_int(w, set->random_input_len);
-		json_key(w, "random_output_len");
-		json_put_int(w, set->random_output_len);
-		json_key(w, "random_prefix_len");
-		json_put_int(w, set->random_prefix_len);
+		json_member_int(w, "random_input_len", set->random_input_len);
+		json_member_int(w, "random_output_len", set->random_output_len);
+		json_member_int(w, "random_prefix_len", set->random_prefix_len);
 	}
-	json_key(w, "async_engine");
-	json_put_bool(w, s->plan->is_async);
-	json_key(w, "prequeue_requests");
-	json_put_bool(w, s->o->prequeue_requests);
-	json_key(w, "disable_detokenize");
-	json_put_bool(w, s->o->disable_detokenize);
+	json_member_bool(w, "async_engine", s->plan->is_async);
+	json_member_bool(w, "prequeue_requests", s->o->prequeue_requests);
+	json_member_bool(w, "disable_detokenize", s->o->disable_detokenize);
 	report_reuse_json(&s->reuse, w);
-	if (s->sampler.chat_template) {
-		json_key(w, "chat_template");
-		json_put_text(w, s->sampler.chat_template);
-	}
-	json_key(w, "seed");
-	json_put_int(w, s->engine->seed);
-	json_key(w, "fixes");
-	json_begin_array(w);
+	if (s->sampler.chat_template)
+		json_member_text(w, "chat_template", s->sampler.chat_template);
+	json_member_int(w, "seed", s->engine->seed);
+	json_member_array(w, "fixes");
 	for (const struct offline_fix *fix = throughput_verb.fixes; fix->name; fix++)
 		if (s->engine->fixes & fix->bit)
 			json_put_text(w, fix->name);
 	json_end_array(w);
-	json_key(w, "compat");
-	json_begin_array(w);
+	json_member_array(w, "compat");
 	for (const struct offline_fix *odd = throughput_verb.compats; odd->name; odd++)
 		if (s->engine->compat & odd->bit)
 			json_put_text(w, odd->name);

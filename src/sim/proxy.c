@@ -137,10 +137,8 @@ static void add_prefill_body(struct str body, struct buf *out)
 		json_key_str(&w, v->key[i]);
 		json_put_value(&w, is_limit ? &one : &v->item[i]);
 	}
-	if (!json_get(v, "max_tokens")) {
-		json_key(&w, "max_tokens");
-		json_put_int(&w, 1);
-	}
+	if (!json_get(v, "max_tokens"))
+		json_member_int(&w, "max_tokens", 1);
 	json_end_object(&w);
 	arena_release(&a);
 }
@@ -186,16 +184,11 @@ static void leg_write(struct json_writer *w, const char *key, const struct leg_t
 		return;
 	}
 	json_begin_object(w);
-	json_key(w, "url");
-	json_put_text(w, t->peer->authority);
-	json_key(w, "sent_ns");
-	json_put_int(w, t->sent_ns);
-	json_key(w, "first_ns");
-	json_put_int(w, t->first_ns);
-	json_key(w, "end_ns");
-	json_put_int(w, t->end_ns);
-	json_key(w, "status");
-	json_put_int(w, t->status);
+	json_member_text(w, "url", t->peer->authority);
+	json_member_int(w, "sent_ns", t->sent_ns);
+	json_member_int(w, "first_ns", t->first_ns);
+	json_member_int(w, "end_ns", t->end_ns);
+	json_member_int(w, "status", t->status);
 	json_end_object(w);
 }
 
@@ -213,14 +206,11 @@ static void truth_write(const struct forward *f)
 		json_put_str(&w, own);
 	else
 		json_put_null(&w);
-	json_key(&w, "forwarded_id");
-	json_put_text(&w, f->id[0] ? f->id : NULL);
-	json_key(&w, "recv_ns");
-	json_put_int(&w, f->recv_ns);
+	json_member_text(&w, "forwarded_id", f->id[0] ? f->id : NULL);
+	json_member_int(&w, "recv_ns", f->recv_ns);
 	leg_write(&w, "prefill", &f->truth[LEG_PREFILL]);
 	leg_write(&w, "decode", &f->truth[LEG_DECODE]);
-	json_key(&w, "send_ns");
-	json_begin_array(&w);
+	json_member_array(&w, "send_ns");
 	for (size_t i = 0; i < f->sends; i++)
 		json_put_int(&w, f->send_ns[i]);
 	json_end_array(&w);
@@ -229,8 +219,7 @@ static void truth_write(const struct forward *f)
 		json_put_int(&w, f->end_ns);
 	else
 		json_put_null(&w);
-	json_key(&w, "status");
-	json_put_int(&w, f->status);
+	json_member_int(&w, "status", f->status);
 	json_end_object(&w);
 	buf_add_char(&s->truth.sink.lines, '\n');
 	sim_flush_soon(s);

@@ -43,16 +43,11 @@ void route_error(struct conn *c, unsigned status, const char *param, const char 
 
 	w.is_compact = true;
 	json_begin_object(&w);
-	json_key(&w, "error");
-	json_begin_object(&w);
-	json_key(&w, "message");
-	json_put_text(&w, message);
-	json_key(&w, "type");
-	json_put_text(&w, type);
-	json_key(&w, "param");
-	json_put_text(&w, param);
-	json_key(&w, "code");
-	json_put_int(&w, status);
+	json_member_object(&w, "error");
+	json_member_text(&w, "message", message);
+	json_member_text(&w, "type", type);
+	json_member_text(&w, "param", param);
+	json_member_int(&w, "code", status);
 	json_end_object(&w);
 	json_end_object(&w);
 	route_answer(c, status, "application/json", buf_str(&out));
@@ -90,22 +85,14 @@ static void model_write(struct json_writer *w, const struct sim *s, const char *
 			const char *root, const char *parent)
 {
 	json_begin_object(w);
-	json_key(w, "id");
-	json_put_text(w, id);
-	json_key(w, "object");
-	json_put_text(w, "model");
-	json_key(w, "created");
-	json_put_int(w, s->id_base / 1000000000);
-	json_key(w, "owned_by");
-	json_put_text(w, "vllm");
-	json_key(w, "root");
-	json_put_text(w, root);
-	json_key(w, "parent");
-	json_put_text(w, parent);
-	json_key(w, "max_model_len");
-	json_put_int(w, s->opts->max_model_len);
-	json_key(w, "permission");
-	json_begin_array(w);
+	json_member_text(w, "id", id);
+	json_member_text(w, "object", "model");
+	json_member_int(w, "created", s->id_base / 1000000000);
+	json_member_text(w, "owned_by", "vllm");
+	json_member_text(w, "root", root);
+	json_member_text(w, "parent", parent);
+	json_member_int(w, "max_model_len", s->opts->max_model_len);
+	json_member_array(w, "permission");
 	json_end_array(w);
 	json_end_object(w);
 }
@@ -119,10 +106,8 @@ static void serve_models(struct conn *c, struct str body)
 	(void)body;
 	w.is_compact = true;
 	json_begin_object(&w);
-	json_key(&w, "object");
-	json_put_text(&w, "list");
-	json_key(&w, "data");
-	json_begin_array(&w);
+	json_member_text(&w, "object", "list");
+	json_member_array(&w, "data");
 	if (s->opts->served_count == 0)
 		model_write(&w, s, s->opts->model, s->opts->model, NULL);
 	for (size_t i = 0; i < s->opts->served_count; i++)

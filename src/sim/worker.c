@@ -30,16 +30,11 @@ static int hello_send(struct talk *t, struct err *e)
 
 	buf_reset(&t->out);
 	json_begin_object(&w);
-	json_key(&w, "type");
-	json_put_text(&w, "hello");
-	json_key(&w, "protocol");
-	json_put_int(&w, 1);
-	json_key(&w, "engine");
-	json_put_text(&w, "sim");
-	json_key(&w, "version");
-	json_put_text(&w, t->host->version);
-	json_key(&w, "features");
-	json_begin_array(&w);
+	json_member_text(&w, "type", "hello");
+	json_member_int(&w, "protocol", 1);
+	json_member_text(&w, "engine", "sim");
+	json_member_text(&w, "version", t->host->version);
+	json_member_array(&w, "features");
 	for (size_t i = 0; i < sizeof(features) / sizeof(*features); i++)
 		json_put_text(&w, features[i]);
 	json_end_array(&w);

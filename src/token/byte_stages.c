@@ -33,8 +33,7 @@ static void write_special(struct json_writer *w, struct str name, uint32_t id, b
 		json_key_str(w, name);
 	}
 	json_begin_object(w);
-	json_key(w, "id");
-	json_put_str(w, name);
+	json_member_str(w, "id", name);
 	json_key(w, is_in_row ? "type_id" : "ids");
 	if (is_in_row) {
 		json_put_int(w, 0);
@@ -53,16 +52,13 @@ static void write_post_processor(struct buf *out, const struct byte_stages *s)
 	struct json_writer w = json_writer(out);
 
 	json_begin_object(&w);
-	json_key(&w, "type");
-	json_put_text(&w, "TemplateProcessing");
-	json_key(&w, "single");
-	json_begin_array(&w);
+	json_member_text(&w, "type", "TemplateProcessing");
+	json_member_array(&w, "single");
 	write_special(&w, s->bos, s->bos_id, true);
 	json_put_raw(&w, STR("{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}"));
 	write_special(&w, s->eos, s->eos_id, true);
 	json_end_array(&w);
-	json_key(&w, "special_tokens");
-	json_begin_object(&w);
+	json_member_object(&w, "special_tokens");
 	write_special(&w, s->bos, s->bos_id, false);
 	if (!str_eq(s->bos, s->eos))
 		write_special(&w, s->eos, s->eos_id, false);

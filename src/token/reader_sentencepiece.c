@@ -233,16 +233,11 @@ static void write_normalizer(const struct source *s, struct buf *out)
 
 	add_base64(&map, s->charsmap);
 	json_begin_object(&w);
-	json_key(&w, "type");
-	json_put_text(&w, "SentencePiece");
-	json_key(&w, "precompiled_charsmap");
-	json_put_text(&w, map.data);
-	json_key(&w, "add_dummy_prefix");
-	json_put_bool(&w, s->has_prefix);
-	json_key(&w, "remove_extra_whitespaces");
-	json_put_bool(&w, s->is_trimmed);
-	json_key(&w, "symbols");
-	json_begin_array(&w);
+	json_member_text(&w, "type", "SentencePiece");
+	json_member_text(&w, "precompiled_charsmap", map.data);
+	json_member_bool(&w, "add_dummy_prefix", s->has_prefix);
+	json_member_bool(&w, "remove_extra_whitespaces", s->is_trimmed);
+	json_member_array(&w, "symbols");
 	for (size_t i = 0; i < s->count; i++)
 		if (s->piece[i].type == USER_DEFINED)
 			json_put_str(&w, s->piece[i].text);

@@ -41,8 +41,7 @@ static struct json_writer begin_body(struct buf *body, const char *model)
 	buf_reset(body);
 	w = json_writer(body);
 	json_begin_object(&w);
-	json_key(&w, "model");
-	json_put_text(&w, model);
+	json_member_text(&w, "model", model);
 	return w;
 }
 
@@ -50,10 +49,8 @@ static void tokenize_body(struct buf *body, const char *model, struct str text, 
 {
 	struct json_writer w = begin_body(body, model);
 
-	json_key(&w, "prompt");
-	json_put_str(&w, text);
-	json_key(&w, "add_special_tokens");
-	json_put_bool(&w, add_special);
+	json_member_str(&w, "prompt", text);
+	json_member_bool(&w, "add_special_tokens", add_special);
 	json_end_object(&w);
 }
 
@@ -61,8 +58,7 @@ static void detokenize_body(struct buf *body, const char *model, const uint32_t 
 {
 	struct json_writer w = begin_body(body, model);
 
-	json_key(&w, "tokens");
-	json_begin_array(&w);
+	json_member_array(&w, "tokens");
 	for (size_t i = 0; i < n; i++)
 		json_put_int(&w, ids[i]);
 	json_end_array(&w);
@@ -154,20 +150,13 @@ int token_server_render_messages(const struct token_server *s, struct str messag
 	struct json_writer w = begin_body(&body, s->model);
 	int rc;
 
-	json_key(&w, "messages");
-	json_put_raw(&w, messages);
-	json_key(&w, "add_generation_prompt");
-	json_put_bool(&w, true);
-	json_key(&w, "add_special_tokens");
-	json_put_bool(&w, false);
-	if (tools.n) {
-		json_key(&w, "tools");
-		json_put_raw(&w, tools);
-	}
-	if (kwargs.n) {
-		json_key(&w, "chat_template_kwargs");
-		json_put_raw(&w, kwargs);
-	}
+	json_member_raw(&w, "messages", messages);
+	json_member_bool(&w, "add_generation_prompt", true);
+	json_member_bool(&w, "add_special_tokens", false);
+	if (tools.n)
+		json_member_raw(&w, "tools", tools);
+	if (kwargs.n)
+		json_member_raw(&w, "chat_template_kwargs", kwargs);
 	json_end_object(&w);
 	rc = ask_ids(s, &body, out, e);
 	buf_release(&body);

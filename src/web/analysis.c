@@ -27,8 +27,7 @@ static int put_marks(const struct web_request *r, struct json_writer *w, struct 
 	json_begin_array(w);
 	for (size_t i = 0; i < n; i++) {
 		json_begin_object(w);
-		json_key(w, "id");
-		json_put_int(w, m[i].id);
+		json_member_int(w, "id", m[i].id);
 		data_put_key_str(w, "series", m[i].series);
 		data_put_key_or_null(w, "metric", m[i].metric);
 		data_put_key_str(w, "at", m[i].at);

@@ -53,8 +53,7 @@ static void put_counts(struct json_writer *w, const char *key, const struct face
 {
 	struct buf name = { 0 };
 
-	json_key(w, key);
-	json_begin_object(w);
+	json_member_object(w, key);
 	for (size_t i = 0; i < f->n; i++) {
 		buf_reset(&name);
 		data_add_value(&name, f->value[i].value);
@@ -71,12 +70,9 @@ static void put_columns(struct json_writer *w, struct store *s)
 	struct store_columns c;
 
 	store_columns(s, &c);
-	json_key(w, "columns");
-	json_begin_object(w);
-	json_key(w, "used");
-	json_put_int(w, (int64_t)c.used);
-	json_key(w, "limit");
-	json_put_int(w, (int64_t)c.max);
+	json_member_object(w, "columns");
+	json_member_int(w, "used", (int64_t)c.used);
+	json_member_int(w, "limit", (int64_t)c.max);
 	json_end_object(w);
 }
 
@@ -127,8 +123,7 @@ static int find(const struct web_request *r, struct web_answer *a, struct run_wh
 
 static void put_values(struct json_writer *w, const struct row *row)
 {
-	json_key(w, "values");
-	json_begin_object(w);
+	json_member_object(w, "values");
 	for (size_t i = 0; i < row->n; i++) {
 		json_key_str(w, row->cell[i].column);
 		data_put_value(w, row->cell[i].value);
@@ -139,8 +134,7 @@ static void put_values(struct json_writer *w, const struct row *row)
 static int put_versions(const struct web_request *r, struct json_writer *w,
 			const struct run_whole *run, struct err *e)
 {
-	json_key(w, "versions");
-	json_begin_array(w);
+	json_member_array(w, "versions");
 	for (size_t i = 0; i < run->n_versions && i < DATA_VERSIONS_MAX; i++) {
 		struct run_whole other = *run;
 
@@ -148,8 +142,7 @@ static int put_versions(const struct web_request *r, struct json_writer *w,
 		    store_run(r->store, run->version[i], r->arena, &other, e) < 0)
 			return -1;
 		json_begin_object(w);
-		json_key(w, "id");
-		json_put_int(w, run->version[i]);
+		json_member_int(w, "id", run->version[i]);
 		data_put_key_number(w, "received", other.received_s);
 		json_end_object(w);
 	}
@@ -166,28 +159,24 @@ static int put_people(const struct web_request *r, struct json_writer *w, int64_
 	if (store_annotations(r->store, id, r->arena, &said, &n, e) < 0 ||
 	    store_exclusions(r->store, id, r->arena, &out, &n_out, e) < 0)
 		return -1;
-	json_key(w, "annotations");
-	json_begin_array(w);
+	json_member_array(w, "annotations");
 	for (size_t i = 0; i < n; i++) {
 		json_begin_object(w);
-		json_key(w, "id");
-		json_put_int(w, said[i].id);
+		json_member_int(w, "id", said[i].id);
 		data_put_key_str(w, "text", said[i].text);
 		data_put_key_str(w, "who", said[i].who);
 		data_put_key_number(w, "at", said[i].at_s);
 		json_end_object(w);
 	}
 	json_end_array(w);
-	json_key(w, "exclusions");
-	json_begin_array(w);
+	json_member_array(w, "exclusions");
 	for (size_t i = n_out; i > 0 && n_out - i < DATA_EXCLUSIONS_MAX;) { /* newest first */
 		i--;
 		json_begin_object(w);
 		data_put_key_str(w, "reason", out[i].reason);
 		data_put_key_str(w, "who", out[i].who);
 		data_put_key_number(w, "at", out[i].at_s);
-		json_key(w, "is_over");
-		json_put_bool(w, out[i].is_over);
+		json_member_bool(w, "is_over", out[i].is_over);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -201,8 +190,7 @@ static int put_traces(const struct web_request *r, struct json_writer *w, int64_
 
 	if (store_traces(r->store, id, r->arena, &t, &n, e) < 0)
 		return -1;
-	json_key(w, "traces");
-	json_begin_array(w);
+	json_member_array(w, "traces");
 	for (size_t i = 0; i < n; i++)
 		trace_put(r, w, &t[i]);
 	json_end_array(w);
@@ -211,8 +199,7 @@ static int put_traces(const struct web_request *r, struct json_writer *w, int64_
 
 static void put_head(struct json_writer *w, const struct run_whole *run, unsigned flags)
 {
-	json_key(w, "id");
-	json_put_int(w, run->id);
+	json_member_int(w, "id", run->id);
 	data_put_key_str(w, "run_id", run->run_id);
 	data_put_key_str(w, "kind", run->kind);
 	data_put_key_str(w, "hash", run->hash);
@@ -237,10 +224,8 @@ static int one(const struct web_request *r, struct web_answer *a, struct err *e)
 		return err_wrap(e, "run %lld", (long long)run.id);
 	put_head(w, &run, flags);
 	put_values(w, &row);
-	json_key(w, "document");
-	json_put_foreign(w, run.document);
-	json_key(w, "has_arrays");
-	json_put_bool(w, run.has_arrays);
+	json_member_foreign(w, "document", run.document);
+	json_member_bool(w, "has_arrays", run.has_arrays);
 	if (put_versions(r, w, &run, e) < 0 || put_people(r, w, run.id, e) < 0 ||
 	    put_traces(r, w, run.id, e) < 0)
 		return -1;

@@ -67,8 +67,7 @@ void run_put_reasons(struct json_writer *w, const struct json_value *document)
 		data_put_key_or_null(w, "level", json_text(json_get(one, "level"), STR("")));
 		data_put_key_or_null(w, "code", json_text(json_get(one, "code"), STR("")));
 		data_put_key_or_null(w, "text", json_text(json_get(one, "text"), STR("")));
-		json_key(w, "spoils");
-		json_begin_array(w);
+		json_member_array(w, "spoils");
 		for (size_t k = 0; spoils && spoils->kind == JSON_ARRAY && k < spoils->count; k++)
 			json_put_str(w, json_text(&spoils->item[k], STR("")));
 		json_end_array(w);

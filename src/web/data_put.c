@@ -64,8 +64,7 @@ void data_put_key_number(struct json_writer *w, const char *key, double v)
 
 void data_put_key_str(struct json_writer *w, const char *key, struct str v)
 {
-	json_key(w, key);
-	json_put_str(w, v);
+	json_member_str(w, key, v);
 }
 
 void data_put_key_or_null(struct json_writer *w, const char *key, struct str v)
@@ -84,8 +83,7 @@ void data_put_flags(struct json_writer *w, unsigned flags)
 		{ INDEX_SUPERSEDED, "superseded" },
 	};
 
-	json_key(w, "flags");
-	json_begin_array(w);
+	json_member_array(w, "flags");
 	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
 		if (flags & names[i].flag)
 			json_put_text(w, names[i].name);
@@ -97,11 +95,9 @@ void data_put_flags(struct json_writer *w, unsigned flags)
 static void put_row(struct json_writer *w, const struct query *q, const struct page_row *row)
 {
 	json_begin_object(w);
-	json_key(w, "id");
-	json_put_int(w, row->id);
+	json_member_int(w, "id", row->id);
 	data_put_flags(w, row->flags);
-	json_key(w, "values");
-	json_begin_object(w);
+	json_member_object(w, "values");
 	for (size_t i = 0; i < q->n_columns; i++) {
 		if (row->value[i].kind == VALUE_ABSENT)
 			continue;
@@ -114,16 +110,13 @@ static void put_row(struct json_writer *w, const struct query *q, const struct p
 
 void data_put_page(struct json_writer *w, const struct query *q, const struct answer *a)
 {
-	json_key(w, "total");
-	json_put_int(w, (int64_t)a->total);
-	json_key(w, "items");
-	json_begin_array(w);
+	json_member_int(w, "total", (int64_t)a->total);
+	json_member_array(w, "items");
 	for (size_t i = 0; i < a->n_rows; i++)
 		put_row(w, q, &a->row[i]);
 	json_end_array(w);
 	data_put_key_or_null(w, "next", a->next);
-	json_key(w, "columns");
-	json_begin_array(w);
+	json_member_array(w, "columns");
 	for (size_t i = 0; i < q->n_columns; i++)
 		json_put_str(w, q->column[i]);
 	json_end_array(w);
@@ -136,15 +129,13 @@ void data_put_histogram(struct json_writer *w, const struct facet *f)
 
 	data_put_key_number(w, "min", f->min);
 	data_put_key_number(w, "max", f->max);
-	json_key(w, "histogram");
-	json_begin_array(w);
+	json_member_array(w, "histogram");
 	for (size_t i = 0; i < f->n_bins; i++) {
 		json_begin_object(w);
 		data_put_key_number(w, "from", f->min + width * (double)i);
 		data_put_key_number(w, "to",
 				    i + 1 == f->n_bins ? f->max : f->min + width * (double)(i + 1));
-		json_key(w, "count");
-		json_put_int(w, (int64_t)f->bin[i]);
+		json_member_int(w, "count", (int64_t)f->bin[i]);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -152,12 +143,9 @@ void data_put_histogram(struct json_writer *w, const struct facet *f)
 
 static void put_counts(struct json_writer *w, const struct facet *f)
 {
-	json_key(w, "distinct");
-	json_put_int(w, (int64_t)f->distinct);
-	json_key(w, "missing");
-	json_put_int(w, (int64_t)f->missing);
-	json_key(w, "others");
-	json_put_int(w, (int64_t)f->others);
+	json_member_int(w, "distinct", (int64_t)f->distinct);
+	json_member_int(w, "missing", (int64_t)f->missing);
+	json_member_int(w, "others", (int64_t)f->others);
 }
 
 void data_put_facet(struct json_writer *w, const struct facet *f)
@@ -165,16 +153,13 @@ void data_put_facet(struct json_writer *w, const struct facet *f)
 	json_begin_object(w);
 	data_put_key_str(w, "column", f->column);
 	put_counts(w, f);
-	json_key(w, "values");
-	json_begin_array(w);
+	json_member_array(w, "values");
 	for (size_t i = 0; i < f->n; i++) {
 		json_begin_object(w);
 		json_key(w, "value");
 		data_put_value(w, f->value[i].value);
-		json_key(w, "count");
-		json_put_int(w, (int64_t)f->value[i].count);
-		json_key(w, "selected");
-		json_put_bool(w, f->value[i].is_selected);
+		json_member_int(w, "count", (int64_t)f->value[i].count);
+		json_member_bool(w, "selected", f->value[i].is_selected);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -185,17 +170,14 @@ void data_put_facet(struct json_writer *w, const struct facet *f)
 
 void data_put_statistics(struct json_writer *w, const struct answer *a)
 {
-	json_key(w, "statistics");
-	json_begin_array(w);
+	json_member_array(w, "statistics");
 	for (size_t i = 0; i < a->n_statistics; i++) {
 		const struct statistic *s = &a->statistic[i];
 
 		json_begin_object(w);
 		data_put_key_str(w, "column", s->column);
-		json_key(w, "count");
-		json_put_int(w, (int64_t)s->count);
-		json_key(w, "missing");
-		json_put_int(w, (int64_t)s->missing);
+		json_member_int(w, "count", (int64_t)s->count);
+		json_member_int(w, "missing", (int64_t)s->missing);
 		data_put_key_number(w, "min", s->min);
 		data_put_key_number(w, "max", s->max);
 		data_put_key_number(w, "mean", s->mean);

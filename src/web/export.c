@@ -114,8 +114,7 @@ static void put_json_line(struct export *x, const struct page_row *row)
 
 	w.is_compact = w.is_raw_utf8 = true;
 	json_begin_object(&w);
-	json_key(&w, "id");
-	json_put_int(&w, row->id);
+	json_member_int(&w, "id", row->id);
 	for (size_t i = 0; i < x->query.n_columns; i++) {
 		if (row->value[i].kind == VALUE_ABSENT)
 			continue;

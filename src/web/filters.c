@@ -32,14 +32,12 @@ static void put_name(struct json_writer *w, struct str name, const struct column
 
 static void put_values(struct json_writer *w, const struct facet *f)
 {
-	json_key(w, "values");
-	json_begin_array(w);
+	json_member_array(w, "values");
 	for (size_t i = 0; i < f->n; i++) {
 		json_begin_object(w);
 		json_key(w, "value");
 		data_put_value(w, f->value[i].value);
-		json_key(w, "count");
-		json_put_int(w, (int64_t)f->value[i].count);
+		json_member_int(w, "count", (int64_t)f->value[i].count);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -51,17 +49,13 @@ static void put_option(struct json_writer *w, const struct column_info *c, const
 
 	json_begin_object(w);
 	put_name(w, c->name, &name);
-	json_key(w, "kind");
-	json_put_text(w, kind_of(c));
+	json_member_text(w, "kind", kind_of(c));
 	data_put_key_or_null(w, "unit", str_of(name.unit));
-	json_key(w, "better");
-	json_put_text(w, name.better > 0 ? "higher" : name.better < 0 ? "lower" : NULL);
-	json_key(w, "distinct");
-	json_put_int(w, (int64_t)f->distinct);
-	json_key(w, "missing");
-	json_put_int(w, (int64_t)f->missing);
-	json_key(w, "is_constant");
-	json_put_bool(w, f->distinct + (f->missing > 0) <= 1);
+	json_member_text(w, "better", name.better > 0 ? "higher" : name.better < 0 ? "lower" :
+			 NULL);
+	json_member_int(w, "distinct", (int64_t)f->distinct);
+	json_member_int(w, "missing", (int64_t)f->missing);
+	json_member_bool(w, "is_constant", f->distinct + (f->missing > 0) <= 1);
 	if (!f->is_range || !name.is_metric)
 		put_values(w, f);
 	if (f->is_range) {

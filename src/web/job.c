@@ -43,34 +43,25 @@ static void put_detail(struct json_writer *j, struct str detail)
 	bool is_object = detail.n && json_next(&s, &object, NULL) == 0 &&
 			 object.kind == JSON_OBJECT;
 
-	json_key(j, "detail");
-	json_put_raw(j, is_object ? object.raw : STR("{}"));
-	json_key(j, "run_ids");
-	json_put_raw(j, is_object && json_member(object, "run_ids", &ids) ? ids.raw : STR("[]"));
+	json_member_raw(j, "detail", is_object ? object.raw : STR("{}"));
+	json_member_raw(j, "run_ids", is_object && json_member(object, "run_ids", &ids) ? ids.raw :
+			STR("[]"));
 }
 
 void job_put(struct json_writer *j, const struct job *job)
 {
 	static const enum put_outcome all[] = { PUT_NEW, PUT_DUPLICATE, PUT_CONFLICT, PUT_INVALID };
 
-	json_key(j, "job_id");
-	json_put_str(j, job->id);
-	json_key(j, "kind");
-	json_put_str(j, job->kind);
-	json_key(j, "state");
-	json_put_str(j, job->state);
+	json_member_str(j, "job_id", job->id);
+	json_member_str(j, "kind", job->kind);
+	json_member_str(j, "state", job->state);
 	put_time(j, "created", job->created_s);
 	put_time(j, "ended", job->ended_s);
-	json_key(j, "total");
-	json_put_int(j, (int64_t)job->n_files);
-	json_key(j, "done");
-	json_put_int(j, (int64_t)job->n_done);
-	json_key(j, "counts");
-	json_begin_object(j);
-	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
-		json_key(j, put_outcome_name(all[i]));
-		json_put_int(j, (int64_t)job->n_outcome[all[i]]);
-	}
+	json_member_int(j, "total", (int64_t)job->n_files);
+	json_member_int(j, "done", (int64_t)job->n_done);
+	json_member_object(j, "counts");
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		json_member_int(j, put_outcome_name(all[i]), (int64_t)job->n_outcome[all[i]]);
 	json_end_object(j);
 	put_detail(j, job->detail);
 }
@@ -78,12 +69,9 @@ void job_put(struct json_writer *j, const struct job *job)
 static void put_file(struct json_writer *j, const struct job_file *f)
 {
 	json_begin_object(j);
-	json_key(j, "name");
-	json_put_str(j, f->name);
-	json_key(j, "outcome");
-	json_put_text(j, f->is_done ? put_outcome_name(f->result.outcome) : NULL);
-	json_key(j, "runs");
-	json_put_int(j, (int64_t)f->n_runs);
+	json_member_str(j, "name", f->name);
+	json_member_text(j, "outcome", f->is_done ? put_outcome_name(f->result.outcome) : NULL);
+	json_member_int(j, "runs", (int64_t)f->n_runs);
 	json_key(j, "id");
 	if (f->result.id)
 		json_put_int(j, f->result.id);
@@ -99,8 +87,7 @@ static void put_file(struct json_writer *j, const struct job_file *f)
 
 void job_put_files(struct json_writer *j, const struct job *job, bool *seen)
 {
-	json_key(j, "files");
-	json_begin_array(j);
+	json_member_array(j, "files");
 	for (size_t i = 0; i < job->n_files; i++) {
 		if (seen && (seen[i] || !job->file[i].is_done))
 			continue;

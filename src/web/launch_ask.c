@@ -61,8 +61,7 @@ static void put_sections(struct json_writer *j, struct str page)
 	bool is_open = false;
 	unsigned rows = 0;
 
-	json_key(j, "sections");
-	json_begin_array(j);
+	json_member_array(j, "sections");
 	while (page.n) {
 		struct str line = str_cut(&page, '\n');
 
@@ -74,10 +73,8 @@ static void put_sections(struct json_writer *j, struct str page)
 			is_open = true;
 			rows = 0;
 			json_begin_object(j);
-			json_key(j, "name");
-			json_put_str(j, (struct str){ line.p + 3, line.n - 3 });
-			json_key(j, "keys");
-			json_begin_array(j);
+			json_member_str(j, "name", (struct str){ line.p + 3, line.n - 3 });
+			json_member_array(j, "keys");
 		} else if (is_open && line.n && line.p[0] == '|' && ++rows > 2) {
 			put_key(j, line);
 		}
@@ -91,8 +88,7 @@ static void put_sections(struct json_writer *j, struct str page)
 
 static void put_arguments(struct json_writer *j)
 {
-	json_key(j, "arguments");
-	json_begin_array(j);
+	json_member_array(j, "arguments");
 	for (size_t i = 0; i < engine_arg_count; i++) {
 		const struct engine_arg *arg = &engine_args[i];
 		char name[128];
@@ -103,16 +99,11 @@ static void put_arguments(struct json_writer *j)
 		for (size_t k = 0; k <= n; k++)
 			name[k] = arg->name[k] == '-' ? '_' : arg->name[k];
 		json_begin_object(j);
-		json_key(j, "key");
-		json_put_text(j, name);
-		json_key(j, "value");
-		json_put_text(j, arg->choices);
-		json_key(j, "default");
-		json_put_text(j, arg->initial);
-		json_key(j, "help");
-		json_put_text(j, arg->about);
-		json_key(j, "group");
-		json_put_text(j, arg->group);
+		json_member_text(j, "key", name);
+		json_member_text(j, "value", arg->choices);
+		json_member_text(j, "default", arg->initial);
+		json_member_text(j, "help", arg->about);
+		json_member_text(j, "group", arg->group);
 		json_end_object(j);
 	}
 	json_end_array(j);
@@ -228,8 +219,7 @@ static void put_finding(struct json_writer *j, struct str line, const char *leve
 			 str_to_i64(column, &at[1]);
 
 	json_begin_object(j);
-	json_key(j, "level");
-	json_put_text(j, level);
+	json_member_text(j, "level", level);
 	for (int i = 0; i < 2; i++) {
 		json_key(j, i ? "column" : "line");
 		if (has_place)
@@ -237,8 +227,7 @@ static void put_finding(struct json_writer *j, struct str line, const char *leve
 		else
 			json_put_null(j);
 	}
-	json_key(j, "text");
-	json_put_str(j, has_place ? str_trim(rest) : line);
+	json_member_str(j, "text", has_place ? str_trim(rest) : line);
 	json_end_object(j);
 }
 
@@ -246,8 +235,7 @@ static void put_findings(struct json_writer *j, struct str text)
 {
 	struct str warning = STR("WARNING: "), error = STR(FINDING);
 
-	json_key(j, "findings");
-	json_begin_array(j);
+	json_member_array(j, "findings");
 	while (text.n) {
 		struct str line = str_cut(&text, '\n');
 

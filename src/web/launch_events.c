@@ -64,10 +64,8 @@ static bool tail_log(struct run_stream *r, bool is_last, struct events *s)
 	has_more = text.len > 0;
 	if (has_more) {
 		json_begin_object(&j);
-		json_key(&j, "text");
-		json_put_str(&j, buf_str(&text));
-		json_key(&j, "offset");
-		json_put_int(&j, (int64_t)r->log.at - (int64_t)r->log.kept.len);
+		json_member_str(&j, "text", buf_str(&text));
+		json_member_int(&j, "offset", (int64_t)r->log.at - (int64_t)r->log.kept.len);
 		json_end_object(&j);
 		events_put(s, "log", buf_str(&data));
 	}

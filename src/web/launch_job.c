@@ -30,12 +30,6 @@ char *launch_folder(const struct web *w, const struct job *job)
 	return file_join(w->o.folder, id);
 }
 
-static void put_text(struct json_writer *j, const char *key, const char *text)
-{
-	json_key(j, key);
-	json_put_text(j, text);
-}
-
 void launch_detail(const struct started *s, struct buf *out)
 {
 	struct json_writer j = json_writer(out);
@@ -46,17 +40,16 @@ void launch_detail(const struct started *s, struct buf *out)
 		snprintf(owner, sizeof(owner), "%d %llu", (int)self.pid,
 			 (unsigned long long)self.start);
 	json_begin_object(&j);
-	put_text(&j, "name", s->name);
-	put_text(&j, "status", s->status);
-	put_text(&j, "reason", s->reason);
+	json_member_text(&j, "name", s->name);
+	json_member_text(&j, "status", s->status);
+	json_member_text(&j, "reason", s->reason);
 	json_key(&j, "exit");
 	if (s->has_code)
 		json_put_int(&j, s->code);
 	else
 		json_put_null(&j);
-	put_text(&j, "owner", owner);
-	json_key(&j, "run_ids");
-	json_put_raw(&j, str_of(s->run_ids ? s->run_ids : "[]"));
+	json_member_text(&j, "owner", owner);
+	json_member_raw(&j, "run_ids", str_of(s->run_ids ? s->run_ids : "[]"));
 	json_end_object(&j);
 }
 

@@ -68,12 +68,6 @@ void log_close(struct web *w)
 	w->log = NULL;
 }
 
-static void text(struct json_writer *j, const char *key, struct str value)
-{
-	json_key(j, key);
-	json_put_str(j, value);
-}
-
 static struct json_writer begin_line(struct buf *line, const char *level, const struct exchange *x)
 {
 	struct json_writer j = json_writer(line);
@@ -87,14 +81,14 @@ static struct json_writer begin_line(struct buf *line, const char *level, const 
 	n = strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%S", &tm);
 	snprintf(at + n, sizeof(at) - n, ".%03dZ", (int)(now / 1000000 % 1000));
 	json_begin_object(&j);
-	text(&j, "at", str_of(at));
-	text(&j, "level", str_of(level));
+	json_member_str(&j, "at", str_of(at));
+	json_member_str(&j, "level", str_of(level));
 	if (x) {
 		snprintf(id, sizeof(id), "%llu", (unsigned long long)x->number);
-		text(&j, "request", str_of(id));
-		text(&j, "client", str_of(x->client));
-		text(&j, "method", str_of(x->method));
-		text(&j, "path", x->raw_path.n > PATH_BYTES_MAX ?
+		json_member_str(&j, "request", str_of(id));
+		json_member_str(&j, "client", str_of(x->client));
+		json_member_str(&j, "method", str_of(x->method));
+		json_member_str(&j, "path", x->raw_path.n > PATH_BYTES_MAX ?
 		     (struct str){ x->raw_path.p, PATH_BYTES_MAX } : x->raw_path);
 	}
 	return j;
@@ -125,16 +119,12 @@ void log_exchange(struct web *w, const struct exchange *x, unsigned status)
 		return;
 	/* Too much at once is told with 503: no fault of ours. */
 	j = begin_line(&line, status == 500 ? "error" : status >= 400 ? "warning" : "info", x);
-	json_key(&j, "status");
-	json_put_int(&j, status);
-	json_key(&j, "received_bytes");
-	json_put_int(&j, (int64_t)x->received);
-	json_key(&j, "sent_bytes");
-	json_put_int(&j, (int64_t)x->sent);
-	json_key(&j, "ms");
-	json_put_f64(&j, (double)((clock_mono_ns() - x->began_ns) / 1000) / 1000);
+	json_member_int(&j, "status", status);
+	json_member_int(&j, "received_bytes", (int64_t)x->received);
+	json_member_int(&j, "sent_bytes", (int64_t)x->sent);
+	json_member_f64(&j, "ms", (double)((clock_mono_ns() - x->began_ns) / 1000) / 1000);
 	if (x->request.who.n)
-		text(&j, "who", x->request.who);
+		json_member_str(&j, "who", x->request.who);
 	end_line(w, &line, &j, -1);
 }
 
@@ -143,6 +133,6 @@ void log_say(struct web *w, const struct exchange *x, const char *level, const c
 	struct buf line = { 0 };
 	struct json_writer j = begin_line(&line, level, x);
 
-	text(&j, "text", str_of(said));
+	json_member_str(&j, "text", str_of(said));
 	end_line(w, &line, &j, strcmp(level, "error") == 0 ? w->o.log_fd : -1);
 }

@@ -22,8 +22,7 @@ static struct str run_id_of(const struct web_request *r, int64_t run)
 void trace_put(const struct web_request *r, struct json_writer *w, const struct trace *t)
 {
 	json_begin_object(w);
-	json_key(w, "id");
-	json_put_int(w, t->id);
+	json_member_int(w, "id", t->id);
 	json_key(w, "run");
 	if (t->run)
 		json_put_int(w, t->run);
@@ -35,8 +34,7 @@ void trace_put(const struct web_request *r, struct json_writer *w, const struct 
 	data_put_key_or_null(w, "model", t->model);
 	data_put_key_or_null(w, "commit", t->commit);
 	data_put_key_str(w, "state", t->state);
-	json_key(w, "bytes");
-	json_put_int(w, t->bytes);
+	json_member_int(w, "bytes", t->bytes);
 	data_put_key_number(w, "at", t->at_s);
 	json_end_object(w);
 }
@@ -95,14 +93,12 @@ static int say_several(const struct web_request *r, struct web_answer *a, int64_
 	json_begin_object(&w);
 	data_put_key_str(&w, "type", STR("about:blank"));
 	data_put_key_str(&w, "title", STR("Conflict"));
-	json_key(&w, "status");
-	json_put_int(&w, 409);
+	json_member_int(&w, "status", 409);
 	data_put_key_str(&w, "detail",
 			 str_of(arena_printf(r->arena, "run %.*s has %zu traces; ask for one of them "
 					     "by its number, the id of one of `traces`",
 					     (int)run_id.n, run_id.p, n)));
-	json_key(&w, "traces");
-	json_begin_array(&w);
+	json_member_array(&w, "traces");
 	for (size_t i = 0; i < n; i++)
 		trace_put(r, &w, &t[i]);
 	json_end_array(&w);

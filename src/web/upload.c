@@ -23,28 +23,22 @@
 static void put_results(struct json_writer *j, const struct put_result *result,
 			const struct read_file *file)
 {
-	json_key(j, "results");
-	json_begin_array(j);
+	json_member_array(j, "results");
 	for (size_t i = 0; i < file->n; i++) {
 		json_begin_object(j);
-		json_key(j, "outcome");
-		json_put_text(j, put_outcome_name(result[i].outcome));
+		json_member_text(j, "outcome", put_outcome_name(result[i].outcome));
 		json_key(j, "id");
 		if (result[i].id)
 			json_put_int(j, result[i].id);
 		else
 			json_put_null(j);
-		json_key(j, "run_id");
-		json_put_str(j, file->run[i].run_id);
-		if (result[i].reason.n) {
-			json_key(j, "reason");
-			json_put_str(j, result[i].reason);
-		}
+		json_member_str(j, "run_id", file->run[i].run_id);
+		if (result[i].reason.n)
+			json_member_str(j, "reason", result[i].reason);
 		json_end_object(j);
 	}
 	json_end_array(j);
-	json_key(j, "notes");
-	json_begin_array(j);
+	json_member_array(j, "notes");
 	for (size_t i = 0; i < file->n_notes; i++)
 		json_put_str(j, file->note[i]);
 	json_end_array(j);
