@@ -22,10 +22,10 @@
 
 #include "base/buf.h"
 #include "base/err.h"
-#include "data/workload.h"
 #include "kit/figures.h"
 #include "load/load.h"
 #include "plan/plan.h"
+#include "plan/workload.h"
 #include "record/record.h"
 
 /* ---- children ---- */

@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "data/workload.h"
 #include "json/write.h"
+#include "plan/workload.h"
 #include "rng/legacy.h"
 
 struct tokenizer;

@@ -6,9 +6,9 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-#include "data/workload.h"
 #include "json/read.h"
 #include "opt/opt.h"
+#include "plan/workload.h"
 #include "rng/compat.h"
 
 struct chat_wrap;

@@ -7,7 +7,7 @@
 #include <stddef.h>
 
 #include "base/str.h"
-#include "data/workload.h"
+#include "plan/workload.h"
 
 /* What of a sample the server sees first: its messages, or its prompt. */
 struct str prefix_text(const struct sample *s);

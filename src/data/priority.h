@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data/priority.h - classes that requests are dealt into at random: "0:0.5,1:0.5". */
 #pragma once
-#include "data/workload.h"
+#include "plan/workload.h"
 #include "rng/pyrandom.h"
 
 #define PRIORITY_CLASSES_MAX 32

@@ -18,8 +18,8 @@
 
 #include "base/arena.h"
 #include "base/err.h"
-#include "data/workload.h"
 #include "json/read.h"
+#include "plan/workload.h"
 
 /* Whether a row's key is one of them. */
 bool request_keys_know(struct str key);

@@ -5,7 +5,7 @@
  * Each session_add_turn follows the workload_add of its sample. Zeroed is a valid empty one.
  */
 #pragma once
-#include "data/workload.h"
+#include "plan/workload.h"
 
 struct session_build {
 	struct turn *turn;

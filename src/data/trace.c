@@ -6,7 +6,7 @@
  * The file is walked over once for times and lengths (trace_rows.h), once more in the order of
  * time for what a cache can know, and a last time, some rows at a time, for the prompts. So
  * memory holds 64 bytes a row and 24 for each beginning that is told apart; prompts go where
- * those of every set go (data/workload.h).
+ * those of every set go (plan/workload.h).
  */
 #include "data/trace.h"
 

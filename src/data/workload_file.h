@@ -21,7 +21,7 @@
 
 #include "base/digest.h"
 #include "base/err.h"
-#include "data/workload.h"
+#include "plan/workload.h"
 
 #define WORKLOAD_FILE_BLOCK (16u << 20)
 

@@ -16,7 +16,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "data/workload.h"
+#include "plan/workload.h"
 #include "record/record.h"
 
 /* The same for all requests of a run. */

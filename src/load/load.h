@@ -19,10 +19,10 @@
 
 #include "base/err.h"
 #include "base/limits.h"
-#include "data/workload.h"
 #include "endpoint/endpoint.h"
 #include "load/transport.h"
 #include "plan/plan.h"
+#include "plan/workload.h"
 #include "record/record.h"
 
 /* Requests, serialised before the clock starts. */

@@ -2,8 +2,8 @@
 /* run/dump.h - a workload and its plan for people (--dry-run) and programs (--dump-workload). */
 #pragma once
 #include "base/buf.h"
-#include "data/workload.h"
 #include "plan/plan.h"
+#include "plan/workload.h"
 
 /*
  * JSON lines in plan order: index, request_id, due_s (the shortest form that

@@ -12,8 +12,8 @@
  * driver sees to that); calls about different entries may run at once.
  */
 #pragma once
-#include "data/workload.h"
 #include "plan/plan.h"
+#include "plan/workload.h"
 #include "record/record.h"
 
 /* All borrowed, and in use until history_free. */

@@ -9,7 +9,7 @@
  * is off unless it is asked for.
  */
 #pragma once
-#include "data/workload.h"
+#include "plan/workload.h"
 #include "report/gate.h"
 #include "run/offline.h"
 #include "run/offline_opts.h"

@@ -23,7 +23,7 @@
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "data/workload.h"
+#include "plan/workload.h"
 
 struct offline_opts; /* run/offline_opts.h: what the four verbs have in common */
 

@@ -13,9 +13,9 @@
 #include <stdbool.h>
 
 #include "base/err.h"
-#include "data/workload.h"
 #include "load/load.h"
 #include "plan/plan.h"
+#include "plan/workload.h"
 #include "record/file.h"
 #include "record/record.h"
 #include "run/salt.h"

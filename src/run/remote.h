@@ -4,8 +4,8 @@
  * first model, and how it tokenizes our prompts.
  */
 #pragma once
-#include "data/workload.h"
 #include "fetch/fetch.h"
+#include "plan/workload.h"
 #include "run/point.h"
 
 /* How to reach the server with blocking requests. */

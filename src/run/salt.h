@@ -17,7 +17,7 @@
  */
 #pragma once
 #include "base/buf.h"
-#include "data/workload.h"
+#include "plan/workload.h"
 #include "token/tokenizer.h"
 
 #define SALT_WORDS 8

@@ -3,7 +3,7 @@
  * fuzz_sessions.c - arbitrary bytes as a file of conversations or sessions.
  *
  * The first byte says of which kind; the rest is the file. Each yields a workload whose sessions
- * hold what data/session.h promises, or one sentence.
+ * hold what plan/session.h promises, or one sentence.
  */
 #include "data/sharegpt_convert.h"
 #include "data/dataset.h"

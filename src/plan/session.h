@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data/session.h - the turns of a session: what each continues and what it waits for.
+ * plan/session.h - the turns of a session: what each continues and what it waits for.
  *
  * A session is a graph of turns: a conversation is the simplest one, an agent with tool calls
  * has branches and joins. turn[i] is sample i of the workload, for every sample. What a turn

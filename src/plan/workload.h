@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data/workload.h - what to send: the samples every dataset yields.
+ * plan/workload.h - what to send: the samples every dataset yields.
  *
  * Read-only once built; everything is in the workload's arena, or, of texts beyond
  * WORKLOAD_MEMORY_BYTES_MAX, in a file without a name in $TMPDIR (default /tmp) that is
@@ -18,7 +18,7 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "data/session.h"
+#include "plan/session.h"
 
 enum prompt_kind {
 	PROMPT_TEXT,      /* prompt is text */

@@ -5,7 +5,7 @@
  * The file is written with pwrite and only ever read through its mappings, so a full disk is
  * an error and no signal. A mapping may reach behind what is written: nobody looks there.
  */
-#include "data/workload.h"
+#include "plan/workload.h"
 
 #include <assert.h>
 #include <errno.h>
