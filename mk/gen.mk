@@ -1,63 +1,43 @@
 # SPDX-License-Identifier: Apache-2.0
-# What is generated from schema/: the rows of src/schema/schema.c, src/engine/args.c and
-# src/store/known.c and the JSON Schema of experiments while building; the pages of docs/reference
-# and the types of web/, which are committed.
+# What tools/gen.pl generates from schema/: rows and literals of C and the JSON Schema of
+# experiments while building; the pages of docs/reference and the types of web/, which are
+# committed.
 #
 #   reference  writes those anew; tidy refuses one that is not what the schema gives
 
 .PHONY: reference reference-check
-$(O)/gen/gen: tools/gen.c tools/gen_args.c tools/gen_experiment.c tools/gen_tree.c tools/gen_types.c \
-		tools/gen_api.c tools/gen_api_types.c tools/gen_columns.c $(call layer_obj,base json) \
-		| tools/gen.h tools/gen_tree.h tools/gen_api.h
-	@mkdir -p $(@D)
-	$(call say,TOOL,$@)
-	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) $(LDFLAGS) -o $@ $^ -lcrypto -lz -lyaml -lm
-
-$(O)/gen/schema/result_rows.h: schema/result.json $(O)/gen/gen
-	@mkdir -p $(@D)
-	$(call say,GEN,$@)
-	$(Q)$(O)/gen/gen rows $< $@
-$(O)/obj/schema/schema.o: $(O)/gen/schema/result_rows.h
-$(O)/gen/engine/args_rows.h: schema/engine_args.json $(O)/gen/gen
-	@mkdir -p $(@D)
-	$(call say,GEN,$@)
-	$(Q)$(O)/gen/gen arg-rows $< $@
-$(O)/obj/engine/args.o: $(O)/gen/engine/args_rows.h
+GENERATOR := tools/gen.pl $(wildcard tools/Gen/*.pm)
 EXPERIMENT_SCHEMAS := schema/experiment.json schema/result.json schema/engine_args.json \
 		schema/columns.json
-$(O)/gen/experiment/schema_text.h: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
-	@mkdir -p $(@D)
-	$(call say,GEN,$@)
-	$(Q)$(O)/gen/gen experiment-literal $< $@
+# $(call generate,OUT,KIND,SCHEMA...): the first schema is the one that is named.
+define generate
+$(O)/gen/$(1): $(3) $$(GENERATOR)
+	@mkdir -p $$(@D)
+	$$(call say,GEN,$$@)
+	$$(Q)tools/gen.pl $(2) $$< $$@
+endef
+$(eval $(call generate,schema/result_rows.h,rows,schema/result.json))
+$(eval $(call generate,engine/args_rows.h,arg-rows,schema/engine_args.json))
+$(eval $(call generate,experiment/schema_text.h,experiment-literal,$(EXPERIMENT_SCHEMAS)))
+$(eval $(call generate,experiment.schema.json,experiment-schema,$(EXPERIMENT_SCHEMAS)))
+$(eval $(call generate,store/columns_rows.h,columns,schema/columns.json $(EXPERIMENT_SCHEMAS)))
+$(eval $(call generate,web/api_text.h,api-literal,schema/api.json))
+$(eval $(call generate,result.md,page,schema/result.json))
+$(eval $(call generate,engine-args.md,arg-page,schema/engine_args.json))
+$(eval $(call generate,experiment-document.md,experiment-page,$(EXPERIMENT_SCHEMAS)))
+$(eval $(call generate,experiment.ts,experiment-types,$(EXPERIMENT_SCHEMAS)))
+$(eval $(call generate,api.md,api-page,schema/api.json))
+$(eval $(call generate,api.ts,api-types,schema/api.json))
+
+$(O)/obj/schema/schema.o: $(O)/gen/schema/result_rows.h
+$(O)/obj/engine/args.o: $(O)/gen/engine/args_rows.h
 $(O)/obj/experiment/document.o: $(O)/gen/experiment/schema_text.h
-$(O)/gen/experiment.schema.json: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
-	$(Q)$(O)/gen/gen experiment-schema $< $@
-$(O)/gen/store/columns_rows.h: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
-	@mkdir -p $(@D)
-	$(call say,GEN,$@)
-	$(Q)$(O)/gen/gen columns schema/columns.json $@
 $(O)/obj/store/known.o: $(O)/gen/store/columns_rows.h
-$(O)/gen/web/api_text.h: schema/api.json $(O)/gen/gen
-	@mkdir -p $(@D)
-	$(call say,GEN,$@)
-	$(Q)$(O)/gen/gen api-literal $< $@
 $(O)/obj/web/data_api.o: $(O)/gen/web/api_text.h
 lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/web/api_text.h $(O)/gen/schema/result_rows.h \
 		$(O)/gen/engine/args_rows.h $(O)/gen/experiment/schema_text.h \
 		$(O)/gen/store/columns_rows.h
 
-$(O)/gen/result.md: schema/result.json $(O)/gen/gen
-	$(Q)$(O)/gen/gen page $< $@
-$(O)/gen/engine-args.md: schema/engine_args.json $(O)/gen/gen
-	$(Q)$(O)/gen/gen arg-page $< $@
-$(O)/gen/experiment-document.md: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
-	$(Q)$(O)/gen/gen experiment-page $< $@
-$(O)/gen/experiment.ts: $(EXPERIMENT_SCHEMAS) $(O)/gen/gen
-	$(Q)$(O)/gen/gen experiment-types $< $@
-$(O)/gen/api.md: schema/api.json $(O)/gen/gen
-	$(Q)$(O)/gen/gen api-page $< $@
-$(O)/gen/api.ts: schema/api.json $(O)/gen/gen
-	$(Q)$(O)/gen/gen api-types $< $@
 TYPES_MADE := experiment api
 PAGES_MADE := result engine-args experiment-document api
 reference: $(PAGES_MADE:%=$(O)/gen/%.md) $(TYPES_MADE:%=$(O)/gen/%.ts)

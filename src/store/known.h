@@ -3,7 +3,7 @@
  * store/known.h - the columns that a run may have, whether one has them or not, and which questions
  * about runs make sense.
  *
- * The table is generated from schema/ (tools/gen_columns.c): what a run is, every metric of a
+ * The table is generated from schema/ (tools/gen.pl): what a run is, every metric of a
  * result, every option of the load, every argument of the engine. Three rules stand beside it: any
  * percentile is one (p42_ttft_ms), ROLE.NAME is what server.NAME is, and priority.N.NAME of any
  * priority N is what priority.0.NAME is.
