@@ -24,10 +24,10 @@ BASE_CFLAGS := -std=c17 -O2 -g -D_GNU_SOURCE -ffp-contract=off -fno-omit-frame-p
 	-fPIC -fvisibility=hidden -fno-semantic-interposition
 CFLAGS ?=
 LDFLAGS ?=
-# Only what is called is linked: a unit test starts without the libraries of other layers.
-LDLIBS := -Wl,--as-needed -lssl -lcrypto -lcurl -lpcre2-8 -lutf8proc -lz -lzstd -lsnappy -llz4 \
-	-lbrotlidec -larchive -lturbojpeg -lpng16 -lwebp -lwebpdemux -lgif -lsndfile -lyaml -lsqlite3 \
-	-lpq -lmicrohttpd -lm -pthread
+# Only what is called is linked; every other library is loaded when it is first needed
+# (base/library.h). Some tests and benches call one themselves.
+LDLIBS := -Wl,--as-needed -lssl -lcrypto -lpcre2-8 -lutf8proc -lz -lzstd -lm -pthread
+TEST_LDLIBS := $(LDLIBS) -lcmocka -larchive -lpq -lsqlite3
 CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
 
 LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)
@@ -77,14 +77,14 @@ $(O)/unit/$(1): tests/unit/test_$(1).c $$(call layer_obj,$$(call closure,$(first
 	@mkdir -p $$(@D)
 	$$(call say,UNIT,$$@)
 	$$(Q)$$(CC) $$(BASE_CFLAGS) $$(WARN) $$(CFLAGS) $$(CPPFLAGS) -MMD -MP -MF $$@.d -Itests/unit \
-		$$(LDFLAGS) -o $$@ $$(filter %.c %.o,$$^) -lcmocka $$(LDLIBS)
+		$$(LDFLAGS) -o $$@ $$(filter %.c %.o,$$^) $$(TEST_LDLIBS)
 endef
 $(foreach u,$(UNIT),$(eval $(call unit_rule,$(u))))
 
 $(O)/bench/%: bench/%.c $(wildcard bench/kit/*.c) $(LIBOBJ)
 	@mkdir -p $(@D)
 	$(call say,BENCH,$@)
-	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -Ibench $(LDFLAGS) -o $@ $^ $(LDLIBS)
+	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -Ibench $(LDFLAGS) -o $@ $^ $(TEST_LDLIBS)
 
 # Every program in bench/, then its own way of running: bench/run when there is one.
 bench: $(O)/profllm $(BENCHES:%=$(O)/bench/%)

@@ -2,6 +2,7 @@
 /* fetch.c - see fetch.h. The only file that includes libcurl besides a libcurl transport. */
 #include "fetch/fetch.h"
 
+#define CURL_DISABLE_TYPECHECK /* its macros would hide the functions */
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
@@ -11,8 +12,19 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/library.h"
 #include "base/limits.h"
 #include "base/mem.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define CURL_CALLS(X) X(curl_easy_cleanup) X(curl_easy_getinfo) X(curl_easy_init) \
+	X(curl_easy_perform) X(curl_easy_reset) X(curl_easy_setopt) X(curl_easy_strerror) \
+	X(curl_free) X(curl_global_init) X(curl_mime_addpart) X(curl_mime_filedata) \
+	X(curl_mime_free) X(curl_mime_init) X(curl_mime_name) X(curl_mime_type) \
+	X(curl_multi_add_handle) X(curl_multi_cleanup) X(curl_multi_info_read) X(curl_multi_init) \
+	X(curl_multi_perform) X(curl_multi_poll) X(curl_multi_remove_handle) X(curl_slist_append) \
+	X(curl_slist_free_all) X(curl_url) X(curl_url_cleanup) X(curl_url_get) X(curl_url_set)
+LIBRARY(lib, CURL_CALLS, "libcurl.so.4", "libcurl4");
 
 #define PARALLEL_MAX 64
 #define POOL_MAX THREADS_MAX          /* idle connections kept */
@@ -28,7 +40,15 @@ static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
 static void init_curl(void)
 {
-	curl_global_init(CURL_GLOBAL_DEFAULT);
+	lib.curl_global_init(CURL_GLOBAL_DEFAULT);
+}
+
+static int load_curl(struct err *e)
+{
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	pthread_once(&curl_once, init_curl);
+	return 0;
 }
 
 /* Handles that are not in use; each keeps the connection of its last transfer. */
@@ -51,7 +71,7 @@ void fetch_pool_free(struct fetch_pool *p)
 	if (!p)
 		return;
 	while (p->n)
-		curl_easy_cleanup(p->idle[--p->n]);
+		lib.curl_easy_cleanup(p->idle[--p->n]);
 	pthread_mutex_destroy(&p->lock);
 	free(p);
 }
@@ -66,13 +86,13 @@ static CURL *handle_take(struct fetch_pool *p)
 			curl = p->idle[--p->n];
 		pthread_mutex_unlock(&p->lock);
 	}
-	return curl ? curl : curl_easy_init();
+	return curl ? curl : lib.curl_easy_init();
 }
 
 static void handle_give_back(struct fetch_pool *p, CURL *curl)
 {
 	if (p) {
-		curl_easy_reset(curl); /* connections stay */
+		lib.curl_easy_reset(curl); /* connections stay */
 		pthread_mutex_lock(&p->lock);
 		if (p->n < POOL_MAX) {
 			p->idle[p->n++] = curl;
@@ -81,7 +101,7 @@ static void handle_give_back(struct fetch_pool *p, CURL *curl)
 		pthread_mutex_unlock(&p->lock);
 	}
 	if (curl)
-		curl_easy_cleanup(curl);
+		lib.curl_easy_cleanup(curl);
 }
 
 static size_t take_bytes(char *data, size_t size, size_t n, void *self)
@@ -125,9 +145,9 @@ static struct curl_slist *header_list(const struct fetch_opts *o, bool is_post)
 	for (const char *const *h = o->header; h && *h; h++)
 		is_typed |= strncasecmp(*h, "Content-Type:", 13) == 0;
 	if (is_post && !is_typed)
-		list = curl_slist_append(list, "Content-Type: application/json");
+		list = lib.curl_slist_append(list, "Content-Type: application/json");
 	for (const char *const *h = o->header; h && *h; h++)
-		list = curl_slist_append(list, *h);
+		list = lib.curl_slist_append(list, *h);
 	return list;
 }
 
@@ -136,46 +156,46 @@ static void set_up(CURL *curl, const char *url, const struct str *body,
 		   struct fetch_reply *reply, char *message)
 {
 	reply->body.limit = o->body_bytes_max ? o->body_bytes_max : FETCH_BODY_BYTES_MAX;
-	curl_easy_setopt(curl, CURLOPT_URL, url);
-	curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
-	curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
-	curl_easy_setopt(curl, CURLOPT_WRITEDATA, reply);
-	curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_head_bytes);
-	curl_easy_setopt(curl, CURLOPT_HEADERDATA, reply);
-	curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message);
-	curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
-	curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
+	lib.curl_easy_setopt(curl, CURLOPT_URL, url);
+	lib.curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers);
+	lib.curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, take_bytes);
+	lib.curl_easy_setopt(curl, CURLOPT_WRITEDATA, reply);
+	lib.curl_easy_setopt(curl, CURLOPT_HEADERFUNCTION, take_head_bytes);
+	lib.curl_easy_setopt(curl, CURLOPT_HEADERDATA, reply);
+	lib.curl_easy_setopt(curl, CURLOPT_ERRORBUFFER, message);
+	lib.curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
+	lib.curl_easy_setopt(curl, CURLOPT_FOLLOWLOCATION, 0L);
+	lib.curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
+	lib.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS,
 			 (long)(o->timeout_ms ? o->timeout_ms : TIMEOUT_MS_DEFAULT));
 	if (o->cancel) {
-		curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-		curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
-		curl_easy_setopt(curl, CURLOPT_XFERINFODATA, o);
+		lib.curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
+		lib.curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, on_progress);
+		lib.curl_easy_setopt(curl, CURLOPT_XFERINFODATA, o);
 	}
 	if (o->unix_socket)
-		curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, o->unix_socket);
+		lib.curl_easy_setopt(curl, CURLOPT_UNIX_SOCKET_PATH, o->unix_socket);
 	if (o->ca_file)
-		curl_easy_setopt(curl, CURLOPT_CAINFO, o->ca_file);
+		lib.curl_easy_setopt(curl, CURLOPT_CAINFO, o->ca_file);
 	if (o->cert_file) {
-		curl_easy_setopt(curl, CURLOPT_SSLCERT, o->cert_file);
-		curl_easy_setopt(curl, CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);
+		lib.curl_easy_setopt(curl, CURLOPT_SSLCERT, o->cert_file);
+		lib.curl_easy_setopt(curl, CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);
 	}
 	if (o->is_http2 && strncasecmp(url, "http:", 5) == 0)
-		curl_easy_setopt(curl, CURLOPT_HTTP_VERSION,
+		lib.curl_easy_setopt(curl, CURLOPT_HTTP_VERSION,
 				 (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
 	if (o->proxy) {
-		curl_easy_setopt(curl, CURLOPT_PROXY, o->proxy);
-		curl_easy_setopt(curl, CURLOPT_NOPROXY, "");
+		lib.curl_easy_setopt(curl, CURLOPT_PROXY, o->proxy);
+		lib.curl_easy_setopt(curl, CURLOPT_NOPROXY, "");
 	}
 	if (o->is_insecure) {
-		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
-		curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
+		lib.curl_easy_setopt(curl, CURLOPT_SSL_VERIFYPEER, 0L);
+		lib.curl_easy_setopt(curl, CURLOPT_SSL_VERIFYHOST, 0L);
 	}
 	if (body) {
-		curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->n);
+		lib.curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)body->n);
 		/* A copy: the next request may be written into the same memory. */
-		curl_easy_setopt(curl, CURLOPT_COPYPOSTFIELDS, body->p ? body->p : "");
+		lib.curl_easy_setopt(curl, CURLOPT_COPYPOSTFIELDS, body->p ? body->p : "");
 	}
 }
 
@@ -190,7 +210,7 @@ static int failed(CURLcode code, const char *message, const struct fetch_reply *
 	if (reply->head_bytes > HTTP_HEADS_BYTES_MAX)
 		return err_set(e, ERR_LIMIT, "the headers and trailers of the answer from %s pass the "
 			       "limit of %d bytes", url, HTTP_HEADS_BYTES_MAX);
-	return err_set(e, ERR_NET, "%s: %s", url, *message ? message : curl_easy_strerror(code));
+	return err_set(e, ERR_NET, "%s: %s", url, *message ? message : lib.curl_easy_strerror(code));
 }
 
 static void classify(CURL *curl, CURLcode code, struct fetch_reply *reply)
@@ -199,7 +219,7 @@ static void classify(CURL *curl, CURLcode code, struct fetch_reply *reply)
 	long error = 0, tunnel = 0;
 
 	reply->fault = FETCH_FAULT_OTHER;
-	curl_easy_getinfo(curl, CURLINFO_HTTP_CONNECTCODE, &tunnel);
+	lib.curl_easy_getinfo(curl, CURLINFO_HTTP_CONNECTCODE, &tunnel);
 	if (tunnel && tunnel / 100 != 2) {
 		reply->fault = FETCH_FAULT_PROXY;
 		reply->status = tunnel;
@@ -211,12 +231,12 @@ static void classify(CURL *curl, CURLcode code, struct fetch_reply *reply)
 		reply->fault = FETCH_FAULT_NAME;
 		break;
 	case CURLE_COULDNT_CONNECT:
-		curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &error);
+		lib.curl_easy_getinfo(curl, CURLINFO_OS_ERRNO, &error);
 		reply->fault = FETCH_FAULT_CONNECT;
 		reply->error = (int)error;
 		break;
 	case CURLE_OPERATION_TIMEDOUT:
-		curl_easy_getinfo(curl, CURLINFO_CONNECT_TIME_T, &connected_us);
+		lib.curl_easy_getinfo(curl, CURLINFO_CONNECT_TIME_T, &connected_us);
 		if (connected_us == 0) {
 			reply->fault = FETCH_FAULT_CONNECT;
 			reply->error = ETIMEDOUT;
@@ -244,12 +264,12 @@ static int finish(CURL *curl, CURLcode code, const char *message, struct curl_sl
 		  struct err *e)
 {
 	if (curl)
-		curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
+		lib.curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &reply->status);
 	if (curl && code != CURLE_OK)
 		classify(curl, code, reply);
 	if (curl)
 		handle_give_back(o->pool, curl);
-	curl_slist_free_all(headers);
+	lib.curl_slist_free_all(headers);
 	if (code == CURLE_OK)
 		return 0;
 	failed(code, message, reply, url, o, e);
@@ -265,14 +285,15 @@ int fetch(const char *url, const struct str *body, const struct fetch_opts *o,
 	CURLcode code;
 	CURL *curl;
 
-	pthread_once(&curl_once, init_curl);
+	if (load_curl(e) < 0)
+		return -1;
 	curl = handle_take(o->pool);
 	if (!curl)
 		return err_set(e, ERR_NET, "libcurl cannot be started");
 	*reply = (struct fetch_reply){ 0 };
 	headers = header_list(o, body != NULL);
 	set_up(curl, url, body, o, headers, reply, message);
-	code = curl_easy_perform(curl);
+	code = lib.curl_easy_perform(curl);
 	return finish(curl, code, message, headers, url, o, reply, e);
 }
 
@@ -280,30 +301,32 @@ int fetch_send_file(const char *url, const char *field, const char *path,
 		    const struct fetch_opts *o, struct fetch_reply *reply, struct err *e)
 {
 	char message[CURL_ERROR_SIZE] = "";
-	struct curl_slist *headers = header_list(o, false);
 	CURLcode code = CURLE_OUT_OF_MEMORY;
+	struct curl_slist *headers;
 	curl_mimepart *part;
 	curl_mime *form;
 	CURL *curl;
 
-	pthread_once(&curl_once, init_curl);
+	if (load_curl(e) < 0)
+		return -1;
 	*reply = (struct fetch_reply){ 0 };
+	headers = header_list(o, false);
 	curl = handle_take(o->pool);
-	form = curl ? curl_mime_init(curl) : NULL;
-	part = form ? curl_mime_addpart(form) : NULL;
+	form = curl ? lib.curl_mime_init(curl) : NULL;
+	part = form ? lib.curl_mime_addpart(form) : NULL;
 	if (part) {
 		set_up(curl, url, NULL, o, headers, reply, message);
-		curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)o->timeout_ms);
-		curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
-		curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)FETCH_SILENCE_S);
-		curl_easy_setopt(curl, CURLOPT_MIMEPOST, form);
-		curl_mime_name(part, field);
-		curl_mime_type(part, "application/octet-stream");
-		code = curl_mime_filedata(part, path);
+		lib.curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, (long)o->timeout_ms);
+		lib.curl_easy_setopt(curl, CURLOPT_LOW_SPEED_LIMIT, 1L);
+		lib.curl_easy_setopt(curl, CURLOPT_LOW_SPEED_TIME, (long)FETCH_SILENCE_S);
+		lib.curl_easy_setopt(curl, CURLOPT_MIMEPOST, form);
+		lib.curl_mime_name(part, field);
+		lib.curl_mime_type(part, "application/octet-stream");
+		code = lib.curl_mime_filedata(part, path);
 	}
 	if (code == CURLE_OK)
-		code = curl_easy_perform(curl);
-	curl_mime_free(form);
+		code = lib.curl_easy_perform(curl);
+	lib.curl_mime_free(form);
 	return finish(curl, code, message, headers, url, o, reply, e);
 }
 
@@ -335,25 +358,28 @@ static void begin(CURLM *multi, struct transfer *t, size_t i, const char *url,
 	limit = FETCH_MANY_BODY_BYTES_MIN + body.n * FETCH_MANY_BODY_FACTOR;
 	if (limit < t->reply.body.limit)
 		t->reply.body.limit = limit;
-	curl_easy_setopt(t->curl, CURLOPT_PRIVATE, t);
-	curl_multi_add_handle(multi, t->curl);
+	lib.curl_easy_setopt(t->curl, CURLOPT_PRIVATE, t);
+	lib.curl_multi_add_handle(multi, t->curl);
 }
 
 int fetch_many(const char *url, const struct fetch_many *many, const struct fetch_opts *o,
 	       struct err *e)
 {
 	unsigned parallel = many->parallel < PARALLEL_MAX ? many->parallel : PARALLEL_MAX;
-	struct transfer *transfer = mem_array(parallel, sizeof(*transfer));
-	struct curl_slist *headers = header_list(o, true);
+	struct curl_slist *headers;
+	struct transfer *transfer;
 	size_t next = 0, done = 0, before;
 	int running, left, rc = 0;
 	CURLMsg *message;
 	CURLM *multi;
 
-	pthread_once(&curl_once, init_curl);
-	multi = curl_multi_init();
+	if (load_curl(e) < 0)
+		return -1;
+	transfer = mem_array(parallel, sizeof(*transfer));
+	headers = header_list(o, true);
+	multi = lib.curl_multi_init();
 	for (unsigned k = 0; k < parallel && next < many->n; k++) {
-		transfer[k].curl = curl_easy_init();
+		transfer[k].curl = lib.curl_easy_init();
 		begin(multi, &transfer[k], next++, url, many, o, headers);
 	}
 	while (rc == 0 && done < many->n) {
@@ -362,36 +388,36 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 			break;
 		}
 		before = done;
-		if (curl_multi_perform(multi, &running) != CURLM_OK)
+		if (lib.curl_multi_perform(multi, &running) != CURLM_OK)
 			rc = err_set(e, ERR_NET, "%s: libcurl failed", url);
-		while (rc == 0 && (message = curl_multi_info_read(multi, &left))) {
+		while (rc == 0 && (message = lib.curl_multi_info_read(multi, &left))) {
 			struct transfer *t;
 
 			if (message->msg != CURLMSG_DONE)
 				continue;
-			curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
-			curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &t->reply.status);
+			lib.curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+			lib.curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &t->reply.status);
 			many->done(many->self, t->index,
 				   message->data.result == CURLE_OK ? &t->reply : NULL);
 			done++;
-			curl_multi_remove_handle(multi, t->curl);
+			lib.curl_multi_remove_handle(multi, t->curl);
 			if (next < many->n)
 				begin(multi, t, next++, url, many, o, headers);
 		}
 		/* What just began has to be performed before there is something to wait for. */
 		if (rc == 0 && done == before &&
-		    curl_multi_poll(multi, NULL, 0, LOOK_MS, NULL) != CURLM_OK)
+		    lib.curl_multi_poll(multi, NULL, 0, LOOK_MS, NULL) != CURLM_OK)
 			rc = err_set(e, ERR_NET, "%s: libcurl failed", url);
 	}
 	for (unsigned k = 0; k < parallel; k++) {
 		if (transfer[k].curl) {
-			curl_multi_remove_handle(multi, transfer[k].curl);
-			curl_easy_cleanup(transfer[k].curl);
+			lib.curl_multi_remove_handle(multi, transfer[k].curl);
+			lib.curl_easy_cleanup(transfer[k].curl);
 		}
 		fetch_reply_release(&transfer[k].reply);
 	}
-	curl_multi_cleanup(multi);
-	curl_slist_free_all(headers);
+	lib.curl_multi_cleanup(multi);
+	lib.curl_slist_free_all(headers);
 	free(transfer);
 	return rc;
 }
@@ -453,7 +479,7 @@ static long status_of(const struct get *t)
 {
 	long status = 0;
 
-	curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
+	lib.curl_easy_getinfo(t->curl, CURLINFO_RESPONSE_CODE, &status);
 	return status;
 }
 
@@ -532,21 +558,21 @@ static int on_get_progress(void *self, curl_off_t down, curl_off_t got, curl_off
 static bool is_same_origin(const char *a, const char *b)
 {
 	static const CURLUPart part[] = { CURLUPART_SCHEME, CURLUPART_HOST, CURLUPART_PORT };
-	CURLU *one = curl_url(), *other = curl_url();
-	bool is_same = curl_url_set(one, CURLUPART_URL, a, 0) == CURLUE_OK &&
-		       curl_url_set(other, CURLUPART_URL, b, 0) == CURLUE_OK;
+	CURLU *one = lib.curl_url(), *other = lib.curl_url();
+	bool is_same = lib.curl_url_set(one, CURLUPART_URL, a, 0) == CURLUE_OK &&
+		       lib.curl_url_set(other, CURLUPART_URL, b, 0) == CURLUE_OK;
 
 	for (size_t i = 0; is_same && i < sizeof(part) / sizeof(*part); i++) {
 		char *x = NULL, *y = NULL;
 
-		is_same = curl_url_get(one, part[i], &x, CURLU_DEFAULT_PORT) == CURLUE_OK &&
-			  curl_url_get(other, part[i], &y, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+		is_same = lib.curl_url_get(one, part[i], &x, CURLU_DEFAULT_PORT) == CURLUE_OK &&
+			  lib.curl_url_get(other, part[i], &y, CURLU_DEFAULT_PORT) == CURLUE_OK &&
 			  strcasecmp(x, y) == 0;
-		curl_free(x);
-		curl_free(y);
+		lib.curl_free(x);
+		lib.curl_free(y);
 	}
-	curl_url_cleanup(one);
-	curl_url_cleanup(other);
+	lib.curl_url_cleanup(one);
+	lib.curl_url_cleanup(other);
 	return is_same;
 }
 
@@ -562,45 +588,45 @@ static void perform(struct get *t)
 	struct buf line = { 0 };
 
 	/* What is stored is what is sent; sizes and ranges count those bytes. */
-	headers = curl_slist_append(headers, "Accept-Encoding: identity");
+	headers = lib.curl_slist_append(headers, "Accept-Encoding: identity");
 	if (t->g->authorization && is_same_origin(t->g->url, t->url.data)) {
 		buf_printf(&line, "Authorization: %s", t->g->authorization);
-		headers = curl_slist_append(headers, line.data);
+		headers = lib.curl_slist_append(headers, line.data);
 	}
 	t->from = t->file_bytes;
 	if (t->from > 0) {
 		buf_reset(&line);
 		buf_printf(&line, "Range: bytes=%lld-", (long long)t->from);
-		headers = curl_slist_append(headers, line.data);
+		headers = lib.curl_slist_append(headers, line.data);
 	}
-	curl_easy_reset(t->curl);
+	lib.curl_easy_reset(t->curl);
 	buf_reset(&t->reply->body);
 	buf_reset(&t->reply->head);
 	t->reply->head_bytes = 0;
 	*t->message = 0;
 	set_up(t->curl, t->url.data, NULL, t->g->opts, headers, t->reply, t->message);
-	curl_easy_setopt(t->curl, CURLOPT_TIMEOUT_MS, (long)t->g->opts->timeout_ms);
-	curl_easy_setopt(t->curl, CURLOPT_NOBODY, t->g->is_head ? 1L : 0L);
-	curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, take_body);
-	curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
-	curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_head);
-	curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
-	curl_easy_setopt(t->curl, CURLOPT_NOPROGRESS, 0L);
-	curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, on_get_progress);
-	curl_easy_setopt(t->curl, CURLOPT_XFERINFODATA, t);
+	lib.curl_easy_setopt(t->curl, CURLOPT_TIMEOUT_MS, (long)t->g->opts->timeout_ms);
+	lib.curl_easy_setopt(t->curl, CURLOPT_NOBODY, t->g->is_head ? 1L : 0L);
+	lib.curl_easy_setopt(t->curl, CURLOPT_WRITEFUNCTION, take_body);
+	lib.curl_easy_setopt(t->curl, CURLOPT_WRITEDATA, t);
+	lib.curl_easy_setopt(t->curl, CURLOPT_HEADERFUNCTION, take_head);
+	lib.curl_easy_setopt(t->curl, CURLOPT_HEADERDATA, t);
+	lib.curl_easy_setopt(t->curl, CURLOPT_NOPROGRESS, 0L);
+	lib.curl_easy_setopt(t->curl, CURLOPT_XFERINFOFUNCTION, on_get_progress);
+	lib.curl_easy_setopt(t->curl, CURLOPT_XFERINFODATA, t);
 	/* A name that does not resolve must not hold up the end. */
-	curl_easy_setopt(t->curl, CURLOPT_QUICK_EXIT, 1L);
+	lib.curl_easy_setopt(t->curl, CURLOPT_QUICK_EXIT, 1L);
 	t->is_body_begun = t->is_head_whole = t->is_silent = false;
 	t->heard_ns = clock_mono_ns();
 	t->heard_bytes = 0;
 	t->why = (struct err){ 0 };
-	t->code = curl_easy_perform(t->curl);
+	t->code = lib.curl_easy_perform(t->curl);
 	t->reply->status = status_of(t);
 	if (t->code == CURLE_OK && !t->is_head_whole)
 		t->code = CURLE_GOT_NOTHING;
 	else if (t->code == CURLE_OK && is_for_file(t) && !t->is_body_begun && begin_body(t))
 		t->code = CURLE_WRITE_ERROR;
-	curl_slist_free_all(headers);
+	lib.curl_slist_free_all(headers);
 	buf_release(&line);
 }
 
@@ -610,7 +636,7 @@ static int next_hop(struct get *t, struct err *e)
 	bool is_same;
 	char *to = NULL;
 
-	curl_easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &to);
+	lib.curl_easy_getinfo(t->curl, CURLINFO_REDIRECT_URL, &to);
 	if (t->reply->status / 100 != 3 || !to)
 		return 0;
 	is_same = is_same_origin(t->url.data, to);
@@ -634,7 +660,7 @@ static int get_failed(const struct get *t, struct err *e)
 		return err_set(e, ERR_NET, "%.*s: nothing came for %g s", url_shown(t),
 			       t->url.data, (double)t->g->silence_ms / 1000);
 	return err_set(e, ERR_NET, "%.*s: %s", url_shown(t), t->url.data,
-		       *t->message ? t->message : curl_easy_strerror(t->code));
+		       *t->message ? t->message : lib.curl_easy_strerror(t->code));
 }
 
 /* One try, along its redirects. */
@@ -710,8 +736,9 @@ int fetch_get(const struct fetch_get *g, struct fetch_reply *reply, struct err *
 	int rc;
 
 	*reply = (struct fetch_reply){ .head.limit = HTTP_HEAD_BYTES_MAX };
-	pthread_once(&curl_once, init_curl);
-	t.curl = curl_easy_init();
+	if (load_curl(e) < 0)
+		return -1;
+	t.curl = lib.curl_easy_init();
 	if (!t.curl)
 		return err_set(e, ERR_NET, "libcurl cannot be started");
 	if (g->fd >= 0)
@@ -738,7 +765,7 @@ int fetch_get(const struct fetch_get *g, struct fetch_reply *reply, struct err *
 		     err_set(e, why.code, "%s", why.text);
 	if (rc < 0)
 		fetch_reply_release(reply);
-	curl_easy_cleanup(t.curl);
+	lib.curl_easy_cleanup(t.curl);
 	buf_release(&t.url);
 	return rc;
 }

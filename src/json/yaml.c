@@ -9,9 +9,17 @@
 #include <yaml.h>
 
 #include "base/fmt.h"
+#include "base/library.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "json/marks.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define YAML_CALLS(X) X(yaml_document_delete) X(yaml_document_get_node) \
+	X(yaml_document_get_root_node) X(yaml_event_delete) X(yaml_parser_delete) \
+	X(yaml_parser_initialize) X(yaml_parser_load) X(yaml_parser_parse) X(yaml_parser_scan) \
+	X(yaml_parser_set_input_string) X(yaml_token_delete)
+LIBRARY(lib, YAML_CALLS, "libyaml-0.so.2", "libyaml-0-2");
 
 struct reading {
 	yaml_document_t document;
@@ -238,7 +246,7 @@ static int refuse_twice(const struct reading *r, const struct json_value *first,
 static int read_member(struct reading *r, const yaml_node_pair_t *pair, unsigned depth,
 		       struct map *seen, struct json_value *out)
 {
-	const yaml_node_t *key = yaml_document_get_node(&r->document, pair->key);
+	const yaml_node_t *key = lib.yaml_document_get_node(&r->document, pair->key);
 	uint64_t at = out->count;
 
 	if (key->type != YAML_SCALAR_NODE)
@@ -293,7 +301,7 @@ static void mark_value(struct reading *r, const yaml_node_t *node, const yaml_no
 static int convert(struct reading *r, int id, const yaml_node_t *key, unsigned depth,
 		   struct json_value *out)
 {
-	const yaml_node_t *node = yaml_document_get_node(&r->document, id);
+	const yaml_node_t *node = lib.yaml_document_get_node(&r->document, id);
 
 	if (depth >= JSON_DEPTH_MAX)
 		return fail_as(r, ERR_LIMIT, &node->start_mark, TOO_DEEP);
@@ -332,9 +340,11 @@ static int parser_error(const struct reading *r, const yaml_parser_t *parser, st
 
 static int open_parser(const struct reading *r, struct str text, yaml_parser_t *parser)
 {
-	if (!yaml_parser_initialize(parser))
+	if (library_open(&lib_library, r->e) < 0)
+		return -1;
+	if (!lib.yaml_parser_initialize(parser))
 		return err_set(r->e, ERR_RUN, "YAML: out of memory");
-	yaml_parser_set_input_string(parser, (const unsigned char *)text.p, text.n);
+	lib.yaml_parser_set_input_string(parser, (const unsigned char *)text.p, text.n);
 	return 0;
 }
 
@@ -384,12 +394,12 @@ static int check_cost(const struct reading *r, struct str text)
 
 	if (open_parser(r, text, &parser) < 0)
 		return -1;
-	while (rc == 0 && !is_over && yaml_parser_scan(&parser, &token)) {
+	while (rc == 0 && !is_over && lib.yaml_parser_scan(&parser, &token)) {
 		is_over = token.type == YAML_STREAM_END_TOKEN;
 		rc = count_token(r, &token, &cost);
-		yaml_token_delete(&token);
+		lib.yaml_token_delete(&token);
 	}
-	yaml_parser_delete(&parser);
+	lib.yaml_parser_delete(&parser);
 	return rc;
 }
 
@@ -400,19 +410,19 @@ static int read_one(struct reading *r, yaml_parser_t *parser, struct str text,
 	yaml_event_t next;
 	int rc = 0;
 
-	if (!yaml_parser_load(parser, &r->document))
+	if (!lib.yaml_parser_load(parser, &r->document))
 		return parser_error(r, parser, text);
-	root = yaml_document_get_root_node(&r->document);
+	root = lib.yaml_document_get_root_node(&r->document);
 	if (root)
 		rc = convert(r, 1, NULL, 0, out);
-	yaml_document_delete(&r->document);
+	lib.yaml_document_delete(&r->document);
 	if (rc < 0 || !root)
 		return rc;
-	if (!yaml_parser_parse(parser, &next))
+	if (!lib.yaml_parser_parse(parser, &next))
 		return parser_error(r, parser, text);
 	if (next.type != YAML_STREAM_END_EVENT)
 		rc = fail(r, &next.start_mark, "a second document, where one is expected");
-	yaml_event_delete(&next);
+	lib.yaml_event_delete(&next);
 	return rc;
 }
 
@@ -425,7 +435,7 @@ static int parse(struct reading *r, struct str text, struct json_value **out)
 	if (check_cost(r, text) < 0 || open_parser(r, text, &parser) < 0)
 		return -1;
 	rc = read_one(r, &parser, text, *out);
-	yaml_parser_delete(&parser);
+	lib.yaml_parser_delete(&parser);
 	return rc;
 }
 

@@ -15,11 +15,13 @@
  * becomes the URL, the other lines libcurl's list of headers, and the body is borrowed.
  */
 #include <assert.h>
+#define CURL_DISABLE_TYPECHECK /* its macros would hide the functions */
 #include <curl/curl.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/slab.h"
@@ -28,6 +30,14 @@
 #include "load/curl_site.h"
 #include "load/transport.h"
 #include "net/loop.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define CURL_CALLS(X) X(curl_easy_cleanup) X(curl_easy_getinfo) X(curl_easy_init) \
+	X(curl_easy_setopt) X(curl_easy_strerror) X(curl_global_init) X(curl_multi_add_handle) \
+	X(curl_multi_assign) X(curl_multi_cleanup) X(curl_multi_info_read) X(curl_multi_init) \
+	X(curl_multi_remove_handle) X(curl_multi_setopt) X(curl_multi_socket_action) \
+	X(curl_slist_append) X(curl_slist_free_all) X(curl_version_info)
+LIBRARY(lib, CURL_CALLS, "libcurl.so.4", "libcurl4");
 
 #define TRANSFERS_MAX (1u << 20)
 #define REDIRECTS_MAX 10L
@@ -91,7 +101,7 @@ static pthread_once_t curl_once = PTHREAD_ONCE_INIT;
 
 static void init_curl(void)
 {
-	curl_global_init(CURL_GLOBAL_DEFAULT);
+	lib.curl_global_init(CURL_GLOBAL_DEFAULT);
 }
 
 static void settle(struct client *c);
@@ -104,7 +114,7 @@ static void enter(struct client *c, curl_socket_t fd, int events)
 	assert(!c->is_inside);
 	c->is_inside = true;
 	c->round++;
-	curl_multi_socket_action(c->multi, fd, events, &running);
+	lib.curl_multi_socket_action(c->multi, fd, events, &running);
 	c->is_inside = false;
 }
 
@@ -150,7 +160,7 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *self, void *a
 		c->free_watches = w;
 		return -1;
 	}
-	curl_multi_assign(c->multi, fd, w);
+	lib.curl_multi_assign(c->multi, fd, w);
 	return 0;
 }
 
@@ -227,7 +237,7 @@ static int on_connected(void *self, char *to, char *from, int to_port, int from_
 	(void)to, (void)from, (void)to_port, (void)from_port;
 	if (!x)
 		return CURL_PREREQFUNC_ABORT;
-	curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
+	lib.curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
 	if (connects && !t->is_connected) {
 		x->connect_ns = t->began_ns;
 		x->connected_ns = now;
@@ -276,7 +286,7 @@ static unsigned status_of(const struct transfer *t)
 {
 	long status = 0;
 
-	curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
+	lib.curl_easy_getinfo(t->easy, CURLINFO_RESPONSE_CODE, &status);
 	return (unsigned)status;
 }
 
@@ -287,7 +297,7 @@ static bool give_head(struct transfer *t)
 	bool is_event_stream;
 	long version = 0;
 
-	curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+	lib.curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
 	t->client->stats.http2 += version == CURL_HTTP_VERSION_2_0;
 	if (curl_head_read(head, &is_event_stream, &t->why) < 0)
 		return false;
@@ -341,19 +351,19 @@ static size_t on_bytes(char *data, size_t size, size_t n, void *self)
 
 static void set_tls(CURL *easy, const struct transport_opts *o)
 {
-	curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-	curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, o->is_insecure ? 0L : 1L);
-	curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, o->is_insecure ? 0L : 2L);
-	curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, o->is_insecure ? 0L : 1L);
-	curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, o->is_insecure ? 0L : 2L);
+	lib.curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+	lib.curl_easy_setopt(easy, CURLOPT_SSL_SESSIONID_CACHE, 0L);
+	lib.curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, o->is_insecure ? 0L : 1L);
+	lib.curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, o->is_insecure ? 0L : 2L);
+	lib.curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYPEER, o->is_insecure ? 0L : 1L);
+	lib.curl_easy_setopt(easy, CURLOPT_PROXY_SSL_VERIFYHOST, o->is_insecure ? 0L : 2L);
 	if (o->ca_file) {
-		curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
-		curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, o->ca_file);
+		lib.curl_easy_setopt(easy, CURLOPT_CAINFO, o->ca_file);
+		lib.curl_easy_setopt(easy, CURLOPT_PROXY_CAINFO, o->ca_file);
 	}
 	if (o->cert_file) {
-		curl_easy_setopt(easy, CURLOPT_SSLCERT, o->cert_file);
-		curl_easy_setopt(easy, CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);
+		lib.curl_easy_setopt(easy, CURLOPT_SSLCERT, o->cert_file);
+		lib.curl_easy_setopt(easy, CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);
 	}
 }
 
@@ -364,25 +374,25 @@ static void set_up(struct transfer *t)
 	CURL *easy = t->easy;
 
 	set_tls(easy, o);
-	curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-	curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
-	curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, o->is_redirected ? 1L : 0L);
-	curl_easy_setopt(easy, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
-	curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
-	curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-	curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, FOREVER_MS);
-	curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, -1L);
-	curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, FOREVER_MS / 1000);
-	curl_easy_setopt(easy, CURLOPT_PIPEWAIT, o->is_http2 ? 1L : 0L);
-	curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->message);
-	curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
-	curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
-	curl_easy_setopt(easy, CURLOPT_PREREQDATA, t);
-	curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
-	curl_easy_setopt(easy, CURLOPT_HEADERDATA, t);
-	curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
-	curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
+	lib.curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+	lib.curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+	lib.curl_easy_setopt(easy, CURLOPT_REDIR_PROTOCOLS_STR, "http,https");
+	lib.curl_easy_setopt(easy, CURLOPT_FOLLOWLOCATION, o->is_redirected ? 1L : 0L);
+	lib.curl_easy_setopt(easy, CURLOPT_MAXREDIRS, REDIRECTS_MAX);
+	lib.curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+	lib.curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+	lib.curl_easy_setopt(easy, CURLOPT_CONNECTTIMEOUT_MS, FOREVER_MS);
+	lib.curl_easy_setopt(easy, CURLOPT_DNS_CACHE_TIMEOUT, -1L);
+	lib.curl_easy_setopt(easy, CURLOPT_MAXAGE_CONN, FOREVER_MS / 1000);
+	lib.curl_easy_setopt(easy, CURLOPT_PIPEWAIT, o->is_http2 ? 1L : 0L);
+	lib.curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, t->message);
+	lib.curl_easy_setopt(easy, CURLOPT_PRIVATE, t);
+	lib.curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_connected);
+	lib.curl_easy_setopt(easy, CURLOPT_PREREQDATA, t);
+	lib.curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+	lib.curl_easy_setopt(easy, CURLOPT_HEADERDATA, t);
+	lib.curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_bytes);
+	lib.curl_easy_setopt(easy, CURLOPT_WRITEDATA, t);
 }
 
 static void set_site(struct transfer *t, uint16_t index)
@@ -391,20 +401,20 @@ static void set_site(struct transfer *t, uint16_t index)
 	const struct curl_site *s = &site->text;
 	bool is_http2 = t->client->opts.is_http2;
 	bool is_once = is_http2 && !s->is_tls &&
-		       curl_version_info(CURLVERSION_NOW)->version_num < REUSES_HTTP2;
+		       lib.curl_version_info(CURLVERSION_NOW)->version_num < REUSES_HTTP2;
 
 	t->site = index;
-	curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, is_once ? 1L : 0L);
-	curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, is_once ? 1L : 0L);
-	curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, !is_http2 ? (long)CURL_HTTP_VERSION_1_1
+	lib.curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT, is_once ? 1L : 0L);
+	lib.curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, is_once ? 1L : 0L);
+	lib.curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION, !is_http2 ? (long)CURL_HTTP_VERSION_1_1
 			 : s->is_tls ? (long)CURL_HTTP_VERSION_2TLS
 				     : (long)CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE);
 	/* Without TLS a proxy could not tell that HTTP/2 is spoken: it gets a tunnel. */
-	curl_easy_setopt(t->easy, CURLOPT_HTTPPROXYTUNNEL, is_http2 ? 1L : 0L);
-	curl_easy_setopt(t->easy, CURLOPT_PROXY, s->proxy);
-	curl_easy_setopt(t->easy, CURLOPT_NOPROXY, ""); /* exceptions were made before */
-	curl_easy_setopt(t->easy, CURLOPT_UNIX_SOCKET_PATH, s->unix_path);
-	curl_easy_setopt(t->easy, CURLOPT_RESOLVE, site->resolve);
+	lib.curl_easy_setopt(t->easy, CURLOPT_HTTPPROXYTUNNEL, is_http2 ? 1L : 0L);
+	lib.curl_easy_setopt(t->easy, CURLOPT_PROXY, s->proxy);
+	lib.curl_easy_setopt(t->easy, CURLOPT_NOPROXY, ""); /* exceptions were made before */
+	lib.curl_easy_setopt(t->easy, CURLOPT_UNIX_SOCKET_PATH, s->unix_path);
+	lib.curl_easy_setopt(t->easy, CURLOPT_RESOLVE, site->resolve);
 }
 
 /* Header lines but those that libcurl writes itself. */
@@ -422,9 +432,9 @@ static void take_headers(struct transfer *t, struct str lines, struct buf *scrat
 		/* libcurl takes "Name:" as a wish to leave the header out. */
 		buf_add_text(scratch, str_trim(value).n ? ": " : ";");
 		buf_add_str(scratch, str_trim(value));
-		t->headers = curl_slist_append(t->headers, scratch->data);
+		t->headers = lib.curl_slist_append(t->headers, scratch->data);
 	}
-	t->headers = curl_slist_append(t->headers, "Expect:");
+	t->headers = lib.curl_slist_append(t->headers, "Expect:");
 }
 
 static void set_request(struct transfer *t)
@@ -440,10 +450,10 @@ static void set_request(struct transfer *t)
 	take_headers(t, r.lines, &scratch);
 	buf_release(&scratch);
 	t->body_bytes = r.body.n;
-	curl_easy_setopt(t->easy, CURLOPT_URL, t->url.data);
-	curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
-	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r.body.n);
-	curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, r.body.p);
+	lib.curl_easy_setopt(t->easy, CURLOPT_URL, t->url.data);
+	lib.curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
+	lib.curl_easy_setopt(t->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)r.body.n);
+	lib.curl_easy_setopt(t->easy, CURLOPT_POSTFIELDS, r.body.p);
 }
 
 /* ---- its end ---- */
@@ -463,7 +473,7 @@ static struct transfer *take_transfer(struct client *c)
 		t->head.limit = HTTP_HEAD_BYTES_MAX;
 		t->site = NO_SITE;
 		t->deadline.on_time = on_late;
-		t->easy = curl_easy_init();
+		t->easy = lib.curl_easy_init();
 		assert(t->easy);
 		set_up(t);
 	}
@@ -484,8 +494,8 @@ static void release(struct transfer *t)
 	assert(!c->is_inside);
 	loop_timer_cancel(c->loop, &t->deadline);
 	stop_sending(t);
-	curl_multi_remove_handle(c->multi, t->easy);
-	curl_slist_free_all(t->headers);
+	lib.curl_multi_remove_handle(c->multi, t->easy);
+	lib.curl_slist_free_all(t->headers);
 	t->headers = NULL;
 	t->next = c->free;
 	c->free = t;
@@ -498,7 +508,7 @@ static void end(struct transfer *t, enum fail_category category, const char *tex
 	long connects = 0;
 
 	snprintf(copy, sizeof(copy), "%s", text); /* may be in t */
-	curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
+	lib.curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &connects);
 	t->client->stats.connects += (uint64_t)connects;
 	t->client->stats.connect_failures += category == FAIL_CONNECT || category == FAIL_TLS;
 	if (!t->is_connected && !x->connect_ns)
@@ -571,7 +581,7 @@ static const char *text_of(const struct transfer *t, CURLcode code)
 		return "the server closed the connection without an answer";
 	if (code == CURLE_RECV_ERROR && t->has_answer && !strstr(t->message, "chunked-encoding"))
 		return "connection lost while reading the answer";
-	return *t->message ? t->message : curl_easy_strerror(code);
+	return *t->message ? t->message : lib.curl_easy_strerror(code);
 }
 
 static void finish(struct transfer *t, CURLcode code)
@@ -597,7 +607,7 @@ static void note_sent(struct client *c)
 		curl_off_t sent = 0;
 
 		next = t->sending_next;
-		curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+		lib.curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
 		if ((size_t)sent >= t->body_bytes)
 			all_sent(t, clock_real_ns());
 	}
@@ -608,10 +618,10 @@ static void take_ends(struct client *c)
 	CURLMsg *message;
 	int left;
 
-	while ((message = curl_multi_info_read(c->multi, &left))) {
+	while ((message = lib.curl_multi_info_read(c->multi, &left))) {
 		struct transfer *t;
 
-		curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
+		lib.curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
 		if (message->msg == CURLMSG_DONE && t->x)
 			finish(t, message->data.result);
 	}
@@ -632,7 +642,7 @@ static bool start_queued(struct client *c)
 
 		c->queue = t->next;
 		t->next = NULL;
-		if (curl_multi_add_handle(c->multi, t->easy) != CURLM_OK)
+		if (lib.curl_multi_add_handle(c->multi, t->easy) != CURLM_OK)
 			end(t, FAIL_CONNECT, "libcurl takes no more transfers");
 	}
 	c->queue_end = &c->queue;
@@ -722,17 +732,17 @@ static void curl_close(void *self)
 	for (size_t i = 0; i < c->transfers.count; i++) {
 		struct transfer *t = slab_at(&c->transfers, i);
 
-		curl_multi_remove_handle(c->multi, t->easy);
-		curl_easy_cleanup(t->easy);
-		curl_slist_free_all(t->headers);
+		lib.curl_multi_remove_handle(c->multi, t->easy);
+		lib.curl_easy_cleanup(t->easy);
+		lib.curl_slist_free_all(t->headers);
 		buf_release(&t->head);
 		buf_release(&t->url);
 	}
 	if (c->multi)
-		curl_multi_cleanup(c->multi);
+		lib.curl_multi_cleanup(c->multi);
 	for (unsigned i = 0; c->site && i < c->opts.n_endpoints; i++) {
 		curl_site_release(&c->site[i].text);
-		curl_slist_free_all(c->site[i].resolve);
+		lib.curl_slist_free_all(c->site[i].resolve);
 	}
 	free(c->site);
 	slab_release(&c->transfers);
@@ -746,29 +756,32 @@ static int fill_site(struct site *s, const char *base_url, const char *proxy, st
 	if (curl_site_fill(&s->text, base_url, proxy, e) < 0)
 		return -1;
 	if (s->text.resolve)
-		s->resolve = curl_slist_append(NULL, s->text.resolve);
+		s->resolve = lib.curl_slist_append(NULL, s->text.resolve);
 	return 0;
 }
 
 static int open_multi(struct client *c, struct err *e)
 {
-	c->multi = curl_multi_init();
+	c->multi = lib.curl_multi_init();
 	if (!c->multi)
 		return err_set(e, ERR_NET, "libcurl cannot be started");
-	curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-	curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
-	curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timer);
-	curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
-	curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)TRANSFERS_MAX);
+	lib.curl_multi_setopt(c->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+	lib.curl_multi_setopt(c->multi, CURLMOPT_SOCKETDATA, c);
+	lib.curl_multi_setopt(c->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+	lib.curl_multi_setopt(c->multi, CURLMOPT_TIMERDATA, c);
+	lib.curl_multi_setopt(c->multi, CURLMOPT_MAXCONNECTS, (long)TRANSFERS_MAX);
 	/* The server's limit holds, not libcurl's. */
-	curl_multi_setopt(c->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, 0x7fffffffL);
+	lib.curl_multi_setopt(c->multi, CURLMOPT_MAX_CONCURRENT_STREAMS, 0x7fffffffL);
 	return 0;
 }
 
 static void *curl_open(const struct transport_opts *o, struct err *e)
 {
-	struct client *c = mem_alloc(sizeof(*c));
+	struct client *c;
 
+	if (library_open(&lib_library, e) < 0)
+		return NULL;
+	c = mem_alloc(sizeof(*c));
 	pthread_once(&curl_once, init_curl);
 	c->opts = *o;
 	c->queue_end = &c->queue;

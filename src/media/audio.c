@@ -5,7 +5,13 @@
 #include <sndfile.h>
 #include <stdlib.h>
 
+#include "base/library.h"
 #include "base/mem.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define SNDFILE_CALLS(X) X(sf_close) X(sf_command) X(sf_error) X(sf_error_number) \
+	X(sf_open_virtual) X(sf_readf_float) X(sf_strerror) X(sf_writef_float)
+LIBRARY(lib, SNDFILE_CALLS, "libsndfile.so.1", "libsndfile1");
 
 /* Taken at a time: what a file says of its length is not believed. */
 #define READ_SAMPLES (1u << 16)
@@ -100,15 +106,17 @@ static SNDFILE *open_bytes(struct place *p, SF_INFO *info, struct err *e)
 			p->bytes.n);
 		return NULL;
 	}
-	file = sf_open_virtual(&hooks, SFM_READ, info, p);
+	if (library_open(&lib_library, e) < 0)
+		return NULL;
+	file = lib.sf_open_virtual(&hooks, SFM_READ, info, p);
 	if (!file) {
 		err_set(e, ERR_PARSE, "damaged or unknown audio file: %s",
-			sf_error_number(sf_error(NULL)));
+			lib.sf_error_number(lib.sf_error(NULL)));
 		return NULL;
 	}
 	if (info->samplerate > 0 && info->channels > 0 && info->frames >= 0)
 		return file;
-	sf_close(file);
+	lib.sf_close(file);
 	err_set(e, ERR_PARSE, "damaged audio file: %d samples a second in %d channels",
 		info->samplerate, info->channels);
 	return NULL;
@@ -129,12 +137,12 @@ static int read_all(SNDFILE *file, size_t expected, struct audio *a, struct err 
 			cap = 2 * cap + chunk;
 			a->sample = mem_grow(a->sample, cap, a->channels * sizeof *a->sample);
 		}
-		got = sf_readf_float(file, a->sample + n * a->channels, (sf_count_t)chunk);
+		got = lib.sf_readf_float(file, a->sample + n * a->channels, (sf_count_t)chunk);
 		n += got > 0 ? (size_t)got : 0;
 	} while (got == (sf_count_t)chunk);
-	if (sf_error(file) != SF_ERR_NO_ERROR)
+	if (lib.sf_error(file) != SF_ERR_NO_ERROR)
 		return err_set(e, ERR_PARSE, "damaged audio file after %zu of %zu frames: %s", n,
-			       expected, sf_strerror(file));
+			       expected, lib.sf_strerror(file));
 	a->sample = mem_grow(a->sample, n ? n : 1, a->channels * sizeof *a->sample);
 	a->frames = n;
 	return 0;
@@ -153,7 +161,7 @@ int audio_decode(struct str bytes, struct audio *out, struct err *e)
 	out->channels = (uint32_t)info.channels;
 	out->rate = (uint32_t)info.samplerate;
 	result = read_all(file, (size_t)info.frames, out, e);
-	sf_close(file);
+	lib.sf_close(file);
 	if (result < 0)
 		audio_release(out);
 	return result;
@@ -174,7 +182,7 @@ int audio_duration(struct str bytes, double *seconds, struct err *e)
 	if (!file)
 		return -1;
 	*seconds = (double)info.frames / info.samplerate;
-	sf_close(file);
+	lib.sf_close(file);
 	return 0;
 }
 
@@ -183,15 +191,18 @@ int audio_wav(const struct audio *a, struct buf *out, struct err *e)
 	struct place p = { .out = out, .base = out->len };
 	SF_INFO info = { .samplerate = (int)a->rate, .channels = (int)a->channels,
 			 .format = SF_FORMAT_WAV | SF_FORMAT_PCM_16 };
-	SNDFILE *file = sf_open_virtual(&hooks, SFM_WRITE, &info, &p);
+	SNDFILE *file;
 	bool ok;
 
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	file = lib.sf_open_virtual(&hooks, SFM_WRITE, &info, &p);
 	if (!file)
 		return err_set(e, ERR_RUN, "%u samples a second in %u channels cannot be a WAV file",
 			       a->rate, a->channels);
-	sf_command(file, SFC_SET_CLIPPING, NULL, SF_TRUE);
-	ok = sf_writef_float(file, a->sample, (sf_count_t)a->frames) == (sf_count_t)a->frames;
-	ok = sf_close(file) == 0 && ok && !out->is_over;
+	lib.sf_command(file, SFC_SET_CLIPPING, NULL, SF_TRUE);
+	ok = lib.sf_writef_float(file, a->sample, (sf_count_t)a->frames) == (sf_count_t)a->frames;
+	ok = lib.sf_close(file) == 0 && ok && !out->is_over;
 	return ok ? 0 : err_set(e, ERR_LIMIT, "%llu frames do not fit into a WAV file of memory",
 				(unsigned long long)a->frames);
 }

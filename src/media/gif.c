@@ -4,7 +4,13 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
+#include "base/library.h"
 #include "media/decode.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define GIF_CALLS(X) X(DGifCloseFile) X(DGifGetExtension) X(DGifGetExtensionNext) \
+	X(DGifGetImageDesc) X(DGifGetLine) X(DGifGetRecordType) X(DGifOpen)
+LIBRARY(lib, GIF_CALLS, "libgif.so.7", "libgif7");
 
 #define NO_COLOUR (-1)
 
@@ -28,15 +34,15 @@ static bool find_picture(GifFileType *gif, int *clear)
 	int code;
 
 	*clear = NO_COLOUR;
-	while (DGifGetRecordType(gif, &type) == GIF_OK) {
+	while (lib.DGifGetRecordType(gif, &type) == GIF_OK) {
 		if (type == IMAGE_DESC_RECORD_TYPE)
-			return DGifGetImageDesc(gif) == GIF_OK;
-		if (type != EXTENSION_RECORD_TYPE || DGifGetExtension(gif, &code, &bytes) != GIF_OK)
+			return lib.DGifGetImageDesc(gif) == GIF_OK;
+		if (type != EXTENSION_RECORD_TYPE || lib.DGifGetExtension(gif, &code, &bytes) != GIF_OK)
 			return false;
 		if (code == GRAPHICS_EXT_FUNC_CODE && bytes && bytes[0] >= 4)
 			*clear = bytes[1] & 1 ? bytes[4] : NO_COLOUR;
 		while (bytes) {
-			if (DGifGetExtensionNext(gif, &bytes) != GIF_OK)
+			if (lib.DGifGetExtensionNext(gif, &bytes) != GIF_OK)
 				return false;
 		}
 	}
@@ -72,7 +78,7 @@ static bool read_rows(GifFileType *gif, struct image *m, int clear)
 			uint8_t *to = m->rgb + 4 * (((size_t)d->Top + y) * m->width +
 						    (size_t)d->Left);
 
-			ok = DGifGetLine(gif, line, (int)width) == GIF_OK;
+			ok = lib.DGifGetLine(gif, line, (int)width) == GIF_OK;
 			for (uint32_t x = 0; ok && x < width; x++)
 				paint(to + 4 * x, map, line[x], clear);
 		}
@@ -105,13 +111,16 @@ int gif_decode(struct str bytes, struct image *out, struct err *e)
 {
 	struct str rest = bytes;
 	int why = 0, clear, result;
-	GifFileType *gif = DGifOpen(&rest, give, &why);
+	GifFileType *gif;
 
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	gif = lib.DGifOpen(&rest, give, &why);
 	if (!gif)
 		return err_set(e, ERR_PARSE, "damaged GIF file: its head is not whole");
 	result = find_picture(gif, &clear) ? draw(gif, clear, bytes.n, out, e) :
 		 err_set(e, ERR_PARSE, "damaged GIF file: it has no picture");
-	DGifCloseFile(gif, &why);
+	lib.DGifCloseFile(gif, &why);
 	if (result == 0)
 		image_over_white(out);
 	return result;

@@ -3,8 +3,21 @@
 #include <png.h>
 #include <stdlib.h>
 
+#include "base/library.h"
 #include "base/mem.h"
 #include "media/decode.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define PNG_CALLS(X) X(png_create_info_struct) X(png_create_read_struct) \
+	X(png_create_write_struct) X(png_destroy_read_struct) X(png_destroy_write_struct) \
+	X(png_error) X(png_get_error_ptr) X(png_get_io_ptr) X(png_get_rowbytes) \
+	X(png_set_longjmp_fn) X(png_get_IHDR) X(png_set_IHDR) \
+	X(png_longjmp) X(png_read_image) X(png_read_info) X(png_read_update_info) \
+	X(png_set_add_alpha) X(png_set_expand) X(png_set_gray_to_rgb) \
+	X(png_set_interlace_handling) X(png_set_read_fn) X(png_set_strip_16) \
+	X(png_set_user_limits) X(png_set_write_fn) X(png_write_end) X(png_write_info) \
+	X(png_write_row)
+LIBRARY(lib, PNG_CALLS, "libpng16.so.16", "libpng16-16");
 
 /*
  * Everything that lives across the library's jumps, so that no local variable does: functions
@@ -26,10 +39,10 @@ struct work {
 
 static void on_error(png_structp png, png_const_charp text)
 {
-	struct work *w = png_get_error_ptr(png);
+	struct work *w = lib.png_get_error_ptr(png);
 
 	snprintf(w->text, sizeof w->text, "%s", text);
-	png_longjmp(png, 1);
+	lib.png_longjmp(png, 1);
 }
 
 static void on_warning(png_structp png, png_const_charp text)
@@ -40,10 +53,10 @@ static void on_warning(png_structp png, png_const_charp text)
 
 static void give(png_structp png, png_bytep to, size_t n)
 {
-	struct work *w = png_get_io_ptr(png);
+	struct work *w = lib.png_get_io_ptr(png);
 
 	if (n > w->rest.n)
-		png_error(png, "it ends too early");
+		lib.png_error(png, "it ends too early");
 	memcpy(to, w->rest.p, n);
 	w->rest.p += n;
 	w->rest.n -= n;
@@ -53,14 +66,14 @@ static void give(png_structp png, png_bytep to, size_t n)
 static void choose_form(struct work *w, int depth, int colour)
 {
 	w->is_wide_grey = depth == 16 && colour == PNG_COLOR_TYPE_GRAY;
-	png_set_expand(w->png);
+	lib.png_set_expand(w->png);
 	if (!w->is_wide_grey) {
-		png_set_strip_16(w->png);
-		png_set_gray_to_rgb(w->png);
+		lib.png_set_strip_16(w->png);
+		lib.png_set_gray_to_rgb(w->png);
 	}
-	png_set_add_alpha(w->png, 0xffff, PNG_FILLER_AFTER);
-	png_set_interlace_handling(w->png);
-	png_read_update_info(w->png, w->info);
+	lib.png_set_add_alpha(w->png, 0xffff, PNG_FILLER_AFTER);
+	lib.png_set_interlace_handling(w->png);
+	lib.png_read_update_info(w->png, w->info);
 }
 
 /* False: the library jumped, or w->e says why. */
@@ -69,21 +82,21 @@ static bool read_rows(struct work *w)
 	png_uint_32 width, height;
 	int depth, colour;
 
-	if (setjmp(png_jmpbuf(w->png)))
+	if (setjmp(*lib.png_set_longjmp_fn(w->png, longjmp, sizeof(jmp_buf))))
 		return false;
-	png_set_read_fn(w->png, w, give);
-	png_set_user_limits(w->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-	png_read_info(w->png, w->info);
-	png_get_IHDR(w->png, w->info, &width, &height, &depth, &colour, NULL, NULL, NULL);
+	lib.png_set_read_fn(w->png, w, give);
+	lib.png_set_user_limits(w->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+	lib.png_read_info(w->png, w->info);
+	lib.png_get_IHDR(w->png, w->info, &width, &height, &depth, &colour, NULL, NULL, NULL);
 	if (image_begin(w->m, width, height, w->bytes, &w->e) < 0)
 		return false;
 	choose_form(w, depth, colour);
-	if (png_get_rowbytes(w->png, w->info) != 4 * (size_t)w->m->width)
-		png_error(w->png, "a form that is not known");
+	if (lib.png_get_rowbytes(w->png, w->info) != 4 * (size_t)w->m->width)
+		lib.png_error(w->png, "a form that is not known");
 	w->row = mem_array(w->m->height, sizeof *w->row);
 	for (size_t y = 0; y < w->m->height; y++)
 		w->row[y] = w->m->rgb + 4 * y * w->m->width;
-	png_read_image(w->png, w->row);
+	lib.png_read_image(w->png, w->row);
 	return true;
 }
 
@@ -105,10 +118,12 @@ int png_decode(struct str bytes, struct image *out, struct err *e)
 	struct work w = { .rest = bytes, .bytes = bytes.n, .m = out };
 	bool ok;
 
-	w.png = png_create_read_struct(PNG_LIBPNG_VER_STRING, &w, on_error, on_warning);
-	w.info = w.png ? png_create_info_struct(w.png) : NULL;
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	w.png = lib.png_create_read_struct(PNG_LIBPNG_VER_STRING, &w, on_error, on_warning);
+	w.info = w.png ? lib.png_create_info_struct(w.png) : NULL;
 	ok = w.info && read_rows(&w);
-	png_destroy_read_struct(&w.png, &w.info, NULL);
+	lib.png_destroy_read_struct(&w.png, &w.info, NULL);
 	free(w.row);
 	if (!ok && w.e.code)
 		return err_set(e, w.e.code, "%s", w.e.text);
@@ -122,11 +137,11 @@ int png_decode(struct str bytes, struct image *out, struct err *e)
 
 static void take(png_structp png, png_bytep from, size_t n)
 {
-	struct work *w = png_get_io_ptr(png);
+	struct work *w = lib.png_get_io_ptr(png);
 
 	buf_add(w->out, from, n);
 	if (w->out->is_over)
-		png_error(png, "it is too long");
+		lib.png_error(png, "it is too long");
 }
 
 static void flush(png_structp png)
@@ -136,16 +151,16 @@ static void flush(png_structp png)
 
 static bool write_rows(struct work *w)
 {
-	if (setjmp(png_jmpbuf(w->png)))
+	if (setjmp(*lib.png_set_longjmp_fn(w->png, longjmp, sizeof(jmp_buf))))
 		return false;
-	png_set_write_fn(w->png, w, take, flush);
-	png_set_user_limits(w->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
-	png_set_IHDR(w->png, w->info, w->from->width, w->from->height, 8, PNG_COLOR_TYPE_RGB,
+	lib.png_set_write_fn(w->png, w, take, flush);
+	lib.png_set_user_limits(w->png, PNG_UINT_31_MAX, PNG_UINT_31_MAX);
+	lib.png_set_IHDR(w->png, w->info, w->from->width, w->from->height, 8, PNG_COLOR_TYPE_RGB,
 		     PNG_INTERLACE_NONE, PNG_COMPRESSION_TYPE_DEFAULT, PNG_FILTER_TYPE_DEFAULT);
-	png_write_info(w->png, w->info);
+	lib.png_write_info(w->png, w->info);
 	for (size_t y = 0; y < w->from->height; y++)
-		png_write_row(w->png, w->from->rgb + 3 * y * w->from->width);
-	png_write_end(w->png, NULL);
+		lib.png_write_row(w->png, w->from->rgb + 3 * y * w->from->width);
+	lib.png_write_end(w->png, NULL);
 	return true;
 }
 
@@ -154,10 +169,12 @@ int image_png(const struct image *m, struct buf *out, struct err *e)
 	struct work w = { .from = m, .out = out };
 	bool ok;
 
-	w.png = png_create_write_struct(PNG_LIBPNG_VER_STRING, &w, on_error, on_warning);
-	w.info = w.png ? png_create_info_struct(w.png) : NULL;
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	w.png = lib.png_create_write_struct(PNG_LIBPNG_VER_STRING, &w, on_error, on_warning);
+	w.info = w.png ? lib.png_create_info_struct(w.png) : NULL;
 	ok = w.info && write_rows(&w);
-	png_destroy_write_struct(&w.png, &w.info);
+	lib.png_destroy_write_struct(&w.png, &w.info);
 	return ok ? 0 : err_set(e, ERR_LIMIT, "a picture of %u x %u pixels cannot be a PNG file: %s",
 				m->width, m->height, w.text);
 }

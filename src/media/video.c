@@ -11,17 +11,17 @@
 
 #include <libavcodec/avcodec.h>
 #include <libavformat/avformat.h>
-#include <dlfcn.h>
 #include <limits.h>
-#include <pthread.h>
 
-#define LIBRARY "libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR)
+#include "base/library.h"
+
+#define LIBRARY_FILE "libavformat.so." AV_STRINGIFY(LIBAVFORMAT_VERSION_MAJOR)
 #define KEY_FRAME_EVERY 12
 #define QUANTISER_MIN 3     /* finer ones make the rate control underrun */
 #define IO_BYTES 65536
 
 /* What is called of it; libavcodec and libavutil are found by way of libavformat. */
-#define LIBRARY_CALLS(X) X(av_frame_alloc) X(av_frame_free) X(av_frame_get_buffer) \
+#define VIDEO_CALLS(X) X(av_frame_alloc) X(av_frame_free) X(av_frame_get_buffer) \
 	X(av_frame_make_writable) X(av_free) X(av_freep) X(av_interleaved_write_frame) \
 	X(av_log_set_level) X(av_malloc) X(av_packet_alloc) X(av_packet_free) \
 	X(av_packet_rescale_ts) X(av_strerror) X(av_write_trailer) X(avcodec_alloc_context3) \
@@ -30,9 +30,7 @@
 	X(avformat_alloc_output_context2) X(avformat_free_context) X(avformat_new_stream) \
 	X(avformat_write_header) X(avio_alloc_context) X(avio_context_free)
 
-#define POINTER(call) __typeof__(&call) call;
-static struct { LIBRARY_CALLS(POINTER) } lib;
-static char lib_missing[256]; /* why it cannot be used; "" once it can */
+LIBRARY(lib, VIDEO_CALLS, LIBRARY_FILE, "libavformat59");
 
 /* A file in memory that the library writes to and seeks in. */
 struct place {
@@ -80,20 +78,6 @@ static int64_t place_seek(void *self, int64_t offset, int whence)
 		return AVERROR(EINVAL);
 	p->at = (size_t)offset;
 	return offset;
-}
-
-static void load_library(void)
-{
-	void *handle = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL);
-	bool has_all = handle;
-
-#define FIND(call) has_all = has_all && (*(void **)&lib.call = dlsym(handle, #call));
-	LIBRARY_CALLS(FIND)
-#undef FIND
-	if (has_all)
-		lib.av_log_set_level(AV_LOG_QUIET);
-	else
-		snprintf(lib_missing, sizeof lib_missing, "%s", dlerror());
 }
 
 static int open_codec(struct work *w, int width, int height)
@@ -247,18 +231,17 @@ static void release(struct work *w)
 int video_mp4(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t frames,
 	      struct buf *out, struct err *e)
 {
-	static pthread_once_t once = PTHREAD_ONCE_INIT;
 	struct work w = { .place = { .out = out, .base = out->len } };
 	char text[AV_ERROR_MAX_STRING_SIZE];
 	int status;
 
-	pthread_once(&once, load_library);
 	if (width < 2 || height < 2 || width > VIDEO_SIDE_MAX || height > VIDEO_SIDE_MAX ||
 	    frames == 0)
 		return err_set(e, ERR_RUN, "a video of %u x %u pixels and %u frames cannot be made;"
 			" sides are 2 to %u", width, height, frames, VIDEO_SIDE_MAX);
-	if (*lib_missing)
-		return err_set(e, ERR_RUN, "a video cannot be made: %s", lib_missing);
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	lib.av_log_set_level(AV_LOG_QUIET);
 	status = open_file(&w, (int)(width & ~1u), (int)(height & ~1u));
 	if (status >= 0)
 		status = write_frames(&w, rgb, width, height, frames);

@@ -24,10 +24,21 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "store/db.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define PQ_CALLS(X) X(PQclear) X(PQconnectdbParams) X(PQconninfo) X(PQconninfoFree) \
+	X(PQconsumeInput) X(PQenterPipelineMode) X(PQerrorMessage) X(PQexitPipelineMode) \
+	X(PQfinish) X(PQflush) X(PQftype) X(PQgetResult) X(PQgetisnull) X(PQgetlength) \
+	X(PQgetvalue) X(PQisBusy) X(PQnfields) X(PQpipelineSync) X(PQreset) X(PQresultErrorField) \
+	X(PQresultErrorMessage) X(PQresultStatus) X(PQsendPrepare) X(PQsendQuery) \
+	X(PQsendQueryPrepared) X(PQserverVersion) X(PQsetNoticeReceiver) X(PQsetSingleRowMode) \
+	X(PQsetnonblocking) X(PQsocket) X(PQstatus)
+LIBRARY(lib, PQ_CALLS, "libpq.so.5", "libpq5");
 
 #define SENT_MAX 64     /* what the server says of them must fit into its buffers */
 #define SILENT_PER_REST 4 /* a server that hung is left alone for a quarter of the time it had */
@@ -65,19 +76,19 @@ static const char *said(const char *message, char out[512])
 
 static int fail(struct postgres *p, const PGresult *r, struct err *e)
 {
-	const char *state = r ? PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
+	const char *state = r ? lib.PQresultErrorField(r, PG_DIAG_SQLSTATE) : NULL;
 	char text[512];
 
-	if (!state || PQstatus(p->connection) == CONNECTION_BAD)
+	if (!state || lib.PQstatus(p->connection) == CONNECTION_BAD)
 		return err_set(e, ERR_NET, "PostgreSQL: %s",
-			       said(PQerrorMessage(p->connection), text));
+			       said(lib.PQerrorMessage(p->connection), text));
 	if (!strcmp(state, "55P03"))
 		return err_set(e, ERR_IO, "PostgreSQL: another process has been writing for %d s",
 			       STORE_WRITER_SECONDS);
 	/* 53: out of something; 57: shut down; 58: the system under it. */
 	if (!strncmp(state, "53", 2) || !strncmp(state, "57", 2) || !strncmp(state, "58", 2))
-		return err_set(e, ERR_IO, "PostgreSQL: %s", said(PQresultErrorMessage(r), text));
-	return err_set(e, ERR_RUN, "PostgreSQL: %s", said(PQresultErrorMessage(r), text));
+		return err_set(e, ERR_IO, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
+	return err_set(e, ERR_RUN, "PostgreSQL: %s", said(lib.PQresultErrorMessage(r), text));
 }
 
 static void forget(struct postgres *p)
@@ -92,7 +103,7 @@ static void close_(struct db *d)
 	struct postgres *p = (struct postgres *)d;
 
 	forget(p);
-	PQfinish(p->connection);
+	lib.PQfinish(p->connection);
 	free(p);
 }
 
@@ -107,8 +118,8 @@ static void no_notice(void *self, const PGresult *r)
 /* Until the server has said something or taken more of what we say. */
 static int await(struct postgres *p, struct err *e)
 {
-	struct pollfd at = { .fd = PQsocket(p->connection), .events = POLLIN };
-	int unsent = PQflush(p->connection), n;
+	struct pollfd at = { .fd = lib.PQsocket(p->connection), .events = POLLIN };
+	int unsent = lib.PQflush(p->connection), n;
 
 	if (unsent < 0 || at.fd < 0)
 		return fail(p, NULL, e);
@@ -122,7 +133,7 @@ static int await(struct postgres *p, struct err *e)
 	if (n == 0)
 		shutdown(at.fd, SHUT_RDWR);
 	/* After a shutdown that learns that the connection is gone. */
-	if (PQconsumeInput(p->connection) && n > 0)
+	if (lib.PQconsumeInput(p->connection) && n > 0)
 		return 0;
 	if (n > 0)
 		return fail(p, NULL, e);
@@ -135,12 +146,12 @@ static int await(struct postgres *p, struct err *e)
 /* The next result; NULL: that was all, or *rc is -1. */
 static PGresult *next_result(struct postgres *p, int *rc, struct err *e)
 {
-	while (PQflush(p->connection) > 0 || PQisBusy(p->connection))
+	while (lib.PQflush(p->connection) > 0 || lib.PQisBusy(p->connection))
 		if (await(p, e) < 0) {
 			*rc = -1;
 			return NULL;
 		}
-	return PQgetResult(p->connection);
+	return lib.PQgetResult(p->connection);
 }
 
 /* Of statements that have no answer but whether they worked. */
@@ -150,29 +161,29 @@ static int outcome(struct postgres *p, struct err *e)
 	int rc = 0;
 
 	while ((r = next_result(p, &rc, e))) {
-		if (rc == 0 && PQresultStatus(r) != PGRES_COMMAND_OK)
+		if (rc == 0 && lib.PQresultStatus(r) != PGRES_COMMAND_OK)
 			rc = fail(p, r, e);
-		PQclear(r);
+		lib.PQclear(r);
 	}
 	return rc;
 }
 
 static int command(struct postgres *p, const char *sql, struct err *e)
 {
-	return PQsendQuery(p->connection, sql) ? outcome(p, e) : fail(p, NULL, e);
+	return lib.PQsendQuery(p->connection, sql) ? outcome(p, e) : fail(p, NULL, e);
 }
 
 /* ---- connections ---- */
 
 static int silent_ms(PGconn *connection)
 {
-	PQconninfoOption *option = PQconninfo(connection);
+	PQconninfoOption *option = lib.PQconninfo(connection);
 	uint64_t ms = 0;
 
 	for (PQconninfoOption *o = option; o && o->keyword; o++)
 		if (!strcmp(o->keyword, "tcp_user_timeout") && o->val)
 			str_to_u64(str_of(o->val), &ms);
-	PQconninfoFree(option);
+	lib.PQconninfoFree(option);
 	return ms > 0 && ms < INT_MAX ? (int)ms : STORE_SILENT_MS;
 }
 
@@ -180,13 +191,13 @@ static int set_up(struct postgres *p, struct err *e)
 {
 	char settings[320];
 
-	if (PQstatus(p->connection) != CONNECTION_OK)
+	if (lib.PQstatus(p->connection) != CONNECTION_OK)
 		return fail(p, NULL, e);
-	if (PQserverVersion(p->connection) < 120000)
+	if (lib.PQserverVersion(p->connection) < 120000)
 		return err_set(e, ERR_USAGE, "PostgreSQL %d is too old for the store, it needs 12",
-			       PQserverVersion(p->connection) / 10000);
-	PQsetNoticeReceiver(p->connection, no_notice, NULL);
-	if (PQsetnonblocking(p->connection, 1) < 0)
+			       lib.PQserverVersion(p->connection) / 10000);
+	lib.PQsetNoticeReceiver(p->connection, no_notice, NULL);
+	if (lib.PQsetnonblocking(p->connection, 1) < 0)
 		return fail(p, NULL, e);
 	p->silent_ms = silent_ms(p->connection);
 	p->is_silent = false;
@@ -202,7 +213,7 @@ static int set_up(struct postgres *p, struct err *e)
 /* As it was when it was opened. */
 static int reconnect(struct postgres *p, struct err *e)
 {
-	PQreset(p->connection);
+	lib.PQreset(p->connection);
 	forget(p);
 	p->n_sent = 0;
 	p->is_stale = false;
@@ -216,8 +227,11 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 			      "keepalives_idle", "keepalives_interval", "keepalives_count", "dbname",
 			      "client_encoding", NULL };
 	const char *value[] = { "profllm", connect, silent, idle, idle, count, place, "UTF8", NULL };
-	struct postgres *p = mem_alloc(sizeof(*p));
+	struct postgres *p;
 
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	p = mem_alloc(sizeof(*p));
 	p->db.hooks = &db_postgres;
 	p->is_read_only = is_read_only;
 	snprintf(connect, sizeof(connect), "%d", STORE_CONNECT_SECONDS);
@@ -225,7 +239,7 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 	snprintf(idle, sizeof(idle), "%d", STORE_KEEPALIVE_SECONDS);
 	snprintf(count, sizeof(count), "%d", STORE_KEEPALIVES_MAX);
 	/* dbname is expanded where it stands: what the URL says holds over what stands before. */
-	p->connection = PQconnectdbParams(key, value, 1);
+	p->connection = lib.PQconnectdbParams(key, value, 1);
 	if (set_up(p, e) < 0) {
 		close_(&p->db);
 		return -1;
@@ -291,16 +305,16 @@ static uint64_t take_u64(const char *p)
 
 static struct db_value field(const PGresult *r, int at)
 {
-	const char *p = PQgetvalue(r, 0, at);
-	size_t n = (size_t)PQgetlength(r, 0, at);
+	const char *p = lib.PQgetvalue(r, 0, at);
+	size_t n = (size_t)lib.PQgetlength(r, 0, at);
 	struct db_value v = { .kind = DB_NULL };
 	uint64_t bits;
 	uint32_t word;
 	float small;
 
-	if (PQgetisnull(r, 0, at))
+	if (lib.PQgetisnull(r, 0, at))
 		return v;
-	switch (PQftype(r, at)) {
+	switch (lib.PQftype(r, at)) {
 	case OID_BOOL: return (struct db_value){ .kind = DB_BOOL, .integer = *p != 0 };
 	case OID_INT8: return db_int((int64_t)take_u64(p));
 	case OID_INT4:
@@ -354,7 +368,7 @@ static int prepare(struct postgres *p, const char *sql, const struct params *par
 	name_of(p, sql, name, &is_new);
 	if (!is_new)
 		return 0;
-	rc = PQsendPrepare(p->connection, name, sql, (int)n, params->type) ? outcome(p, e) :
+	rc = lib.PQsendPrepare(p->connection, name, sql, (int)n, params->type) ? outcome(p, e) :
 									     fail(p, NULL, e);
 	if (rc)
 		p->is_stale = true;
@@ -364,7 +378,7 @@ static int prepare(struct postgres *p, const char *sql, const struct params *par
 static int give_row(const PGresult *r, db_row *row, void *self, struct err *e)
 {
 	struct db_value small[64], *v = small;
-	int n = PQnfields(r), rc;
+	int n = lib.PQnfields(r), rc;
 
 	if (n > 64)
 		v = mem_array((size_t)n, sizeof(*v));
@@ -383,7 +397,7 @@ static int drain(struct postgres *p, db_row *row, void *self, struct err *e)
 	int rc = 0;
 
 	while ((r = next_result(p, &rc, e))) {
-		switch (PQresultStatus(r)) {
+		switch (lib.PQresultStatus(r)) {
 		case PGRES_SINGLE_TUPLE:
 			if (!rc && row)
 				rc = give_row(r, row, self, e);
@@ -395,7 +409,7 @@ static int drain(struct postgres *p, db_row *row, void *self, struct err *e)
 				rc = fail(p, r, e);
 			break;
 		}
-		PQclear(r);
+		lib.PQclear(r);
 	}
 	return rc < 0 ? -1 : 0;
 }
@@ -412,21 +426,21 @@ static int settle(struct postgres *p, struct err *e)
 	if (!p->n_sent)
 		return 0;
 	p->n_sent = 0;
-	if (!PQpipelineSync(p->connection))
+	if (!lib.PQpipelineSync(p->connection))
 		rc = fail(p, NULL, e);
 	/* A NULL stands between the results of two statements; after two the connection is gone. */
-	for (int empty = 0; !is_over && empty < 2 && PQstatus(p->connection) == CONNECTION_OK;) {
+	for (int empty = 0; !is_over && empty < 2 && lib.PQstatus(p->connection) == CONNECTION_OK;) {
 		r = next_result(p, &rc, e);
 		empty = r ? 0 : empty + 1;
-		is_over = r && PQresultStatus(r) == PGRES_PIPELINE_SYNC;
-		if (r && PQresultStatus(r) == PGRES_FATAL_ERROR && !rc)
+		is_over = r && lib.PQresultStatus(r) == PGRES_PIPELINE_SYNC;
+		if (r && lib.PQresultStatus(r) == PGRES_FATAL_ERROR && !rc)
 			rc = fail(p, r, e);
-		PQclear(r);
+		lib.PQclear(r);
 	}
-	if (!rc && (!is_over || !PQexitPipelineMode(p->connection)))
+	if (!rc && (!is_over || !lib.PQexitPipelineMode(p->connection)))
 		rc = fail(p, NULL, e);
 	if (rc) {
-		PQexitPipelineMode(p->connection);
+		lib.PQexitPipelineMode(p->connection);
 		p->is_stale = true;
 	}
 	return rc;
@@ -442,17 +456,17 @@ static int send_on(struct postgres *p, const char *sql, const struct params *par
 		return -1;
 	if (p->n == DB_STATEMENTS_MAX)
 		forget_all(p);
-	if (!p->n_sent && !PQenterPipelineMode(p->connection))
+	if (!p->n_sent && !lib.PQenterPipelineMode(p->connection))
 		return fail(p, NULL, e);
 	p->n_sent++;
 	name_of(p, sql, name, &is_new);
-	if (is_new && !PQsendPrepare(p->connection, name, sql, (int)n, params->type))
+	if (is_new && !lib.PQsendPrepare(p->connection, name, sql, (int)n, params->type))
 		return fail(p, NULL, e);
-	if (!PQsendQueryPrepared(p->connection, name, (int)n, params->value, params->length,
+	if (!lib.PQsendQueryPrepared(p->connection, name, (int)n, params->value, params->length,
 				 params->format, 1))
 		return fail(p, NULL, e);
 	/* Else large values would pile up here. */
-	while (PQflush(p->connection) > 0)
+	while (lib.PQflush(p->connection) > 0)
 		if (await(p, e) < 0)
 			return -1;
 	return 0;
@@ -478,14 +492,14 @@ static int run_once(struct postgres *p, const char *sql, const struct params *pa
 	if (p->is_stale && !p->db.is_inside)
 		forget_all(p);
 	if (is_plain(sql, n)) {
-		sent = PQsendQuery(p->connection, sql);
+		sent = lib.PQsendQuery(p->connection, sql);
 	} else {
 		if (prepare(p, sql, params, n, name, e) < 0)
 			return -1;
-		sent = PQsendQueryPrepared(p->connection, name, (int)n, params->value,
+		sent = lib.PQsendQueryPrepared(p->connection, name, (int)n, params->value,
 					   params->length, params->format, 1);
 	}
-	if (!sent || !PQsetSingleRowMode(p->connection))
+	if (!sent || !lib.PQsetSingleRowMode(p->connection))
 		return fail(p, NULL, e);
 	return drain(p, row, self, e);
 }
@@ -513,7 +527,7 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 	if (!rc)
 		rc = run_once(p, sql, params, n, row, self, e);
 	/* Who was waited for in vain is not waited for again at once. */
-	if (rc < 0 && !d->is_inside && PQstatus(p->connection) == CONNECTION_BAD && !p->is_silent) {
+	if (rc < 0 && !d->is_inside && lib.PQstatus(p->connection) == CONNECTION_BAD && !p->is_silent) {
 		rc = reconnect(p, e);
 		if (!rc)
 			rc = run_once(p, sql, params, n, row, self, e);

@@ -13,11 +13,25 @@
 
 #include "base/arena.h"
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/limits.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "store/db.h"
 #include "store/store.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define SQLITE_CALLS(X) X(sqlite3_backup_finish) X(sqlite3_backup_init) \
+	X(sqlite3_backup_step) X(sqlite3_bind_blob64) X(sqlite3_bind_double) \
+	X(sqlite3_bind_int64) X(sqlite3_bind_null) X(sqlite3_bind_parameter_count) \
+	X(sqlite3_bind_parameter_name) X(sqlite3_bind_text64) X(sqlite3_busy_handler) \
+	X(sqlite3_clear_bindings) X(sqlite3_close) X(sqlite3_column_blob) X(sqlite3_column_bytes) \
+	X(sqlite3_column_count) X(sqlite3_column_double) X(sqlite3_column_int64) \
+	X(sqlite3_column_text) X(sqlite3_column_type) X(sqlite3_errcode) X(sqlite3_errmsg) \
+	X(sqlite3_exec) X(sqlite3_extended_result_codes) X(sqlite3_finalize) X(sqlite3_open_v2) \
+	X(sqlite3_prepare_v3) X(sqlite3_reset) X(sqlite3_sql) X(sqlite3_step) \
+	X(sqlite3_system_errno)
+LIBRARY(lib, SQLITE_CALLS, "libsqlite3.so.0", "libsqlite3-0");
 
 #define BUSY_MS (STORE_WRITER_SECONDS * 1000)
 #define BUSY_SHORT 100 /* waits of half a millisecond, then of five */
@@ -48,7 +62,7 @@ static int wait_busy(void *self, int n)
 
 static int fail(struct sqlite *s, struct err *e)
 {
-	int code = sqlite3_errcode(s->handle);
+	int code = lib.sqlite3_errcode(s->handle);
 
 	if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
 		return err_set(e, ERR_IO, "%s: another process has been writing for %d s", s->path,
@@ -57,19 +71,19 @@ static int fail(struct sqlite *s, struct err *e)
 		return err_set(e, ERR_USAGE, "%s: not a store of ours, nor of SQLite at all", s->path);
 	if (code == SQLITE_CORRUPT)
 		return err_set(e, ERR_RUN, "%s: the store is damaged: %s. " STORE_REMEDY, s->path,
-			       sqlite3_errmsg(s->handle));
-	if (code == SQLITE_CANTOPEN && sqlite3_system_errno(s->handle))
+			       lib.sqlite3_errmsg(s->handle));
+	if (code == SQLITE_CANTOPEN && lib.sqlite3_system_errno(s->handle))
 		return err_set(e, ERR_USAGE, "%s cannot be opened: %s", s->path,
-			       strerror(sqlite3_system_errno(s->handle)));
+			       strerror(lib.sqlite3_system_errno(s->handle)));
 	return err_set(e, code == SQLITE_CANTOPEN ? ERR_USAGE :
 			  code == SQLITE_FULL || code == SQLITE_IOERR ? ERR_IO : ERR_RUN,
-		       "%s: %s", s->path, sqlite3_errmsg(s->handle));
+		       "%s: %s", s->path, lib.sqlite3_errmsg(s->handle));
 }
 
 static void forget(struct sqlite *s)
 {
 	for (size_t i = 0; i < s->n; i++)
-		sqlite3_finalize(s->statement[i]);
+		lib.sqlite3_finalize(s->statement[i]);
 	s->n = 0;
 	map_release(&s->statements);
 	arena_release(&s->texts);
@@ -80,7 +94,7 @@ static void close_(struct db *d)
 	struct sqlite *s = (struct sqlite *)d;
 
 	forget(s);
-	sqlite3_close(s->handle);
+	lib.sqlite3_close(s->handle);
 	free(s->path);
 	free(s);
 }
@@ -92,7 +106,7 @@ static int use_log(struct sqlite *s)
 	int code;
 
 	do {
-		code = sqlite3_exec(s->handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
+		code = lib.sqlite3_exec(s->handle, "PRAGMA journal_mode = WAL", NULL, NULL, NULL);
 	} while (code == SQLITE_BUSY && clock_mono_ns() < until_ns && wait_busy(NULL, 0));
 	return code;
 }
@@ -117,22 +131,25 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 		"PRAGMA synchronous = FULL", "PRAGMA foreign_keys = ON", "PRAGMA temp_store = MEMORY",
 		"PRAGMA cache_size = -16384",
 	};
-	struct sqlite *s = mem_alloc(sizeof(*s));
+	struct sqlite *s;
 	int flags =
 		is_read_only ? SQLITE_OPEN_READONLY : SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE;
 
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	s = mem_alloc(sizeof(*s));
 	s->db.hooks = &db_sqlite;
 	s->path = mem_text(place);
 	if (!is_read_only)
 		make_private(place);
-	if (sqlite3_open_v2(place, &s->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
+	if (lib.sqlite3_open_v2(place, &s->handle, flags | SQLITE_OPEN_NOMUTEX, NULL) != SQLITE_OK)
 		goto bad;
-	sqlite3_busy_handler(s->handle, wait_busy, NULL);
-	sqlite3_extended_result_codes(s->handle, 0);
+	lib.sqlite3_busy_handler(s->handle, wait_busy, NULL);
+	lib.sqlite3_extended_result_codes(s->handle, 0);
 	if (!is_read_only && use_log(s) != SQLITE_OK)
 		goto bad;
 	for (size_t i = 0; i < sizeof(pragma) / sizeof(pragma[0]); i++)
-		if (sqlite3_exec(s->handle, pragma[i], NULL, NULL, NULL) != SQLITE_OK)
+		if (lib.sqlite3_exec(s->handle, pragma[i], NULL, NULL, NULL) != SQLITE_OK)
 			goto bad;
 	*out = &s->db;
 	return 0;
@@ -158,13 +175,13 @@ static sqlite3_stmt *prepare(struct sqlite *s, const char *sql, struct err *e)
 {
 	sqlite3_stmt *made = NULL;
 
-	if (sqlite3_prepare_v3(s->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL) !=
+	if (lib.sqlite3_prepare_v3(s->handle, sql, -1, SQLITE_PREPARE_PERSISTENT, &made, NULL) !=
 	    SQLITE_OK) {
 		fail(s, e);
 		return NULL;
 	}
-	for (int i = 1; i <= sqlite3_bind_parameter_count(made); i++) {
-		const char *name = sqlite3_bind_parameter_name(made, i);
+	for (int i = 1; i <= lib.sqlite3_bind_parameter_count(made); i++) {
+		const char *name = lib.sqlite3_bind_parameter_name(made, i);
 		int64_t number;
 
 		assert(name && str_to_i64(str_of(name + 1), &number) && number == i);
@@ -180,13 +197,13 @@ static sqlite3_stmt *statement_of(struct sqlite *s, const char *sql, struct err 
 	uint64_t at;
 	bool is_there = map_get(&s->statements, key, &at);
 
-	if (is_there && strcmp(sqlite3_sql(s->statement[at]), sql) == 0)
+	if (is_there && strcmp(lib.sqlite3_sql(s->statement[at]), sql) == 0)
 		return s->statement[at];
 	made = prepare(s, sql, e);
 	if (!made)
 		return NULL;
 	if (is_there) {
-		sqlite3_finalize(s->statement[at]);
+		lib.sqlite3_finalize(s->statement[at]);
 	} else {
 		if (s->n == DB_STATEMENTS_MAX)
 			forget(s);
@@ -200,15 +217,15 @@ static sqlite3_stmt *statement_of(struct sqlite *s, const char *sql, struct err 
 static int bind_value(sqlite3_stmt *q, int at, struct db_value v)
 {
 	switch (v.kind) {
-	case DB_NULL: return sqlite3_bind_null(q, at);
+	case DB_NULL: return lib.sqlite3_bind_null(q, at);
 	case DB_BOOL:
-	case DB_INT: return sqlite3_bind_int64(q, at, v.integer);
-	case DB_REAL: return sqlite3_bind_double(q, at, v.real);
+	case DB_INT: return lib.sqlite3_bind_int64(q, at, v.integer);
+	case DB_REAL: return lib.sqlite3_bind_double(q, at, v.real);
 	case DB_TEXT:
-		return sqlite3_bind_text64(q, at, v.bytes.n ? v.bytes.p : "", v.bytes.n,
+		return lib.sqlite3_bind_text64(q, at, v.bytes.n ? v.bytes.p : "", v.bytes.n,
 					   SQLITE_STATIC, SQLITE_UTF8);
 	case DB_BLOB:
-		return sqlite3_bind_blob64(q, at, v.bytes.n ? v.bytes.p : "", v.bytes.n,
+		return lib.sqlite3_bind_blob64(q, at, v.bytes.n ? v.bytes.p : "", v.bytes.n,
 					   SQLITE_STATIC);
 	}
 	return SQLITE_MISUSE;
@@ -218,18 +235,18 @@ static struct db_value column_value(sqlite3_stmt *q, int at)
 {
 	struct db_value v = { .kind = DB_NULL };
 
-	switch (sqlite3_column_type(q, at)) {
-	case SQLITE_INTEGER: return db_int(sqlite3_column_int64(q, at));
-	case SQLITE_FLOAT: return db_real(sqlite3_column_double(q, at));
+	switch (lib.sqlite3_column_type(q, at)) {
+	case SQLITE_INTEGER: return db_int(lib.sqlite3_column_int64(q, at));
+	case SQLITE_FLOAT: return db_real(lib.sqlite3_column_double(q, at));
 	case SQLITE_TEXT:
 		v.kind = DB_TEXT;
-		v.bytes.p = (const char *)sqlite3_column_text(q, at);
-		v.bytes.n = (size_t)sqlite3_column_bytes(q, at);
+		v.bytes.p = (const char *)lib.sqlite3_column_text(q, at);
+		v.bytes.n = (size_t)lib.sqlite3_column_bytes(q, at);
 		break;
 	case SQLITE_BLOB:
 		v.kind = DB_BLOB;
-		v.bytes.p = sqlite3_column_blob(q, at);
-		v.bytes.n = (size_t)sqlite3_column_bytes(q, at);
+		v.bytes.p = lib.sqlite3_column_blob(q, at);
+		v.bytes.n = (size_t)lib.sqlite3_column_bytes(q, at);
 		break;
 	default: break;
 	}
@@ -246,13 +263,13 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 
 	if (!q)
 		return -1;
-	width = sqlite3_column_count(q);
+	width = lib.sqlite3_column_count(q);
 	if (width > ROW_VALUES_MAX)
 		value = mem_array((size_t)width, sizeof(*value));
 	for (size_t i = 0; i < n && step == SQLITE_OK; i++)
 		step = bind_value(q, (int)i + 1, v[i]);
 	while (step == SQLITE_OK || step == SQLITE_ROW) {
-		step = sqlite3_step(q);
+		step = lib.sqlite3_step(q);
 		if (step != SQLITE_ROW || !row)
 			continue;
 		for (int i = 0; i < width; i++)
@@ -263,8 +280,8 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 	}
 	if (rc >= 0)
 		rc = step == SQLITE_DONE || step == SQLITE_ROW ? 0 : fail(s, e);
-	sqlite3_reset(q);
-	sqlite3_clear_bindings(q);
+	lib.sqlite3_reset(q);
+	lib.sqlite3_clear_bindings(q);
 	if (value != small)
 		free(value);
 	return rc;
@@ -279,27 +296,27 @@ static int copy(struct db *d, const char *path, struct err *e)
 	int rc = -1, step = SQLITE_OK;
 
 	make_private(path);
-	if (sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
+	if (lib.sqlite3_open_v2(path, &to, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) !=
 		    SQLITE_OK ||
-	    sqlite3_exec(to, "PRAGMA synchronous = FULL", NULL, NULL, NULL) != SQLITE_OK) {
-		err_set(e, ERR_IO, "%s: %s", path, sqlite3_errmsg(to));
+	    lib.sqlite3_exec(to, "PRAGMA synchronous = FULL", NULL, NULL, NULL) != SQLITE_OK) {
+		err_set(e, ERR_IO, "%s: %s", path, lib.sqlite3_errmsg(to));
 		goto done;
 	}
-	b = sqlite3_backup_init(to, "main", s->handle, "main");
+	b = lib.sqlite3_backup_init(to, "main", s->handle, "main");
 	if (b)
-		step = sqlite3_backup_step(b, -1);
-	if (!b || sqlite3_backup_finish(b) != SQLITE_OK || step != SQLITE_DONE) {
-		err_set(e, ERR_IO, "%s: the copy stopped: %s", path, sqlite3_errmsg(to));
+		step = lib.sqlite3_backup_step(b, -1);
+	if (!b || lib.sqlite3_backup_finish(b) != SQLITE_OK || step != SQLITE_DONE) {
+		err_set(e, ERR_IO, "%s: the copy stopped: %s", path, lib.sqlite3_errmsg(to));
 		goto done;
 	}
 	/* One file, without a log beside it. */
-	if (sqlite3_exec(to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) != SQLITE_OK) {
-		err_set(e, ERR_IO, "%s: %s", path, sqlite3_errmsg(to));
+	if (lib.sqlite3_exec(to, "PRAGMA journal_mode = DELETE", NULL, NULL, NULL) != SQLITE_OK) {
+		err_set(e, ERR_IO, "%s: %s", path, lib.sqlite3_errmsg(to));
 		goto done;
 	}
 	rc = 0;
 done:
-	sqlite3_close(to);
+	lib.sqlite3_close(to);
 	return rc;
 }
 

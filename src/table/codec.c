@@ -15,9 +15,18 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/library.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/zip.h"
+
+#define SNAPPY_CALLS(X) X(snappy_uncompress) X(snappy_uncompressed_length)
+#define BROTLI_CALLS(X) X(BrotliDecoderCreateInstance) X(BrotliDecoderDecompressStream) \
+	X(BrotliDecoderDestroyInstance)
+#define LZ4_CALLS(X) X(LZ4_decompress_safe)
+LIBRARY(snappy, SNAPPY_CALLS, "libsnappy.so.1", "libsnappy1v5");
+LIBRARY(brotli, BROTLI_CALLS, "libbrotlidec.so.1", "libbrotli1");
+LIBRARY(lz4, LZ4_CALLS, "liblz4.so.1", "liblz4-1");
 
 enum outcome { DAMAGED, TOO_SMALL, DONE };
 
@@ -32,12 +41,12 @@ static enum outcome unpack_snappy(struct str in, struct room *room)
 {
 	size_t size;
 
-	if (snappy_uncompressed_length(in.p, in.n, &size) != SNAPPY_OK || size / 22 > in.n)
+	if (snappy.snappy_uncompressed_length(in.p, in.n, &size) != SNAPPY_OK || size / 22 > in.n)
 		return DAMAGED;
 	if (size > room->size)
 		return TOO_SMALL;
 	room->got = room->size;
-	return snappy_uncompress(in.p, in.n, (char *)room->p, &room->got) == SNAPPY_OK ? DONE :
+	return snappy.snappy_uncompress(in.p, in.n, (char *)room->p, &room->got) == SNAPPY_OK ? DONE :
 											 DAMAGED;
 }
 
@@ -55,7 +64,7 @@ static enum outcome unpack_gzip(struct str in, struct room *room)
 
 static enum outcome unpack_brotli(struct str in, struct room *room)
 {
-	BrotliDecoderState *state = BrotliDecoderCreateInstance(NULL, NULL, NULL);
+	BrotliDecoderState *state = brotli.BrotliDecoderCreateInstance(NULL, NULL, NULL);
 	const uint8_t *next_in = (const uint8_t *)in.p;
 	uint8_t *next_out = room->p;
 	size_t left = room->size;
@@ -63,8 +72,8 @@ static enum outcome unpack_brotli(struct str in, struct room *room)
 
 	if (!state)
 		return DAMAGED;
-	rc = BrotliDecoderDecompressStream(state, &in.n, &next_in, &left, &next_out, NULL);
-	BrotliDecoderDestroyInstance(state);
+	rc = brotli.BrotliDecoderDecompressStream(state, &in.n, &next_in, &left, &next_out, NULL);
+	brotli.BrotliDecoderDestroyInstance(state);
 	room->got = room->size - left;
 	if (rc == BROTLI_DECODER_RESULT_NEEDS_MORE_OUTPUT)
 		return TOO_SMALL;
@@ -90,7 +99,7 @@ static enum outcome unpack_lz4_block(struct str in, struct room *room)
 
 	if (room->size > most)
 		room->size = most;
-	got = LZ4_decompress_safe(in.p, (char *)room->p, (int)in.n, (int)room->size);
+	got = lz4.LZ4_decompress_safe(in.p, (char *)room->p, (int)in.n, (int)room->size);
 	if (got < 0)
 		return DAMAGED;
 	room->got = (size_t)got;
@@ -135,16 +144,17 @@ static enum outcome unpack_lz4(struct str in, struct room *room)
 static const struct {
 	const char *name;
 	enum outcome (*unpack)(struct str in, struct room *room);
-	size_t ratio; /* the most bytes that one can stand for; 0: no bound worth the name */
+	size_t ratio; /* the most bytes that one can become; 0: no bound worth the name */
+	struct library *library; /* loaded before the first page; NULL: this program has it */
 } codecs[CODEC_COUNT] = {
-	[CODEC_NONE] = { "UNCOMPRESSED", NULL, 1 },
-	[CODEC_SNAPPY] = { "SNAPPY", unpack_snappy, 22 },
-	[CODEC_GZIP] = { "GZIP", unpack_gzip, 1040 },
-	[CODEC_LZO] = { "LZO", NULL, 0 },
-	[CODEC_BROTLI] = { "BROTLI", unpack_brotli, 0 },
-	[CODEC_LZ4] = { "LZ4", unpack_lz4, 255 },
-	[CODEC_ZSTD] = { "ZSTD", unpack_zstd, 32768 }, /* a block of 128 KiB takes 4 bytes */
-	[CODEC_LZ4_RAW] = { "LZ4_RAW", unpack_lz4_block, 255 },
+	[CODEC_NONE] = { "UNCOMPRESSED", NULL, 1, NULL },
+	[CODEC_SNAPPY] = { "SNAPPY", unpack_snappy, 22, &snappy_library },
+	[CODEC_GZIP] = { "GZIP", unpack_gzip, 1040, NULL },
+	[CODEC_LZO] = { "LZO", NULL, 0, NULL },
+	[CODEC_BROTLI] = { "BROTLI", unpack_brotli, 0, &brotli_library },
+	[CODEC_LZ4] = { "LZ4", unpack_lz4, 255, &lz4_library },
+	[CODEC_ZSTD] = { "ZSTD", unpack_zstd, 32768, NULL }, /* a block of 128 KiB takes 4 bytes */
+	[CODEC_LZ4_RAW] = { "LZ4_RAW", unpack_lz4_block, 255, &lz4_library },
 };
 
 static const char *codec_name(enum codec codec)
@@ -174,6 +184,8 @@ int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *o
 	if (codec >= CODEC_COUNT || !codecs[codec].unpack)
 		return err_set(e, ERR_PARSE, "pages packed by codec %d (%s) cannot be unpacked",
 			       (int)codec, codec_name(codec));
+	if (codecs[codec].library && library_open(codecs[codec].library, e) < 0)
+		return -1;
 	if (packed.n > PARQUET_PAGE_BYTES_MAX || size > PARQUET_PAGE_BYTES_MAX)
 		return err_set(e, ERR_LIMIT, "a page of %zu bytes, %zu unpacked; the limit is %llu",
 			       packed.n, size, PARQUET_PAGE_BYTES_MAX);

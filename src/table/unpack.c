@@ -12,8 +12,21 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "base/library.h"
 #include "base/limits.h"
 #include "base/mem.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define ARCHIVE_CALLS(X) X(archive_entry_filetype) X(archive_entry_pathname) \
+	X(archive_entry_pathname_utf8) X(archive_error_string) X(archive_filter_bytes) \
+	X(archive_filter_code) X(archive_format) X(archive_read_data_block) X(archive_read_free) \
+	X(archive_read_new) X(archive_read_next_header) X(archive_read_open_memory2) \
+	X(archive_read_support_filter_bzip2) X(archive_read_support_filter_gzip) \
+	X(archive_read_support_filter_lz4) X(archive_read_support_filter_xz) \
+	X(archive_read_support_filter_zstd) X(archive_read_support_format_empty) \
+	X(archive_read_support_format_raw) X(archive_read_support_format_tar) \
+	X(archive_read_support_format_zip)
+LIBRARY(lib, ARCHIVE_CALLS, "libarchive.so.13", "libarchive13");
 
 #define BLOCK_BYTES 65536
 #define NAMES_SHOWN 8
@@ -75,26 +88,28 @@ struct unpack {
 
 static int fail(const struct unpack *u, struct err *e)
 {
-	const char *why = archive_error_string(u->a);
+	const char *why = lib.archive_error_string(u->a);
 
 	return err_set(e, ERR_PARSE, "%s: cannot be unpacked: %s", u->path, why ? why : "damaged");
 }
 
 static int open_archive(struct unpack *u, struct err *e)
 {
-	u->a = archive_read_new();
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	u->a = lib.archive_read_new();
 	if (!u->a)
 		return err_set(e, ERR_IO, "%s: libarchive cannot be used", u->path);
-	archive_read_support_filter_gzip(u->a);
-	archive_read_support_filter_bzip2(u->a);
-	archive_read_support_filter_xz(u->a);
-	archive_read_support_filter_zstd(u->a);
-	archive_read_support_filter_lz4(u->a);
-	archive_read_support_format_zip(u->a);
-	archive_read_support_format_tar(u->a);
-	archive_read_support_format_raw(u->a);
-	archive_read_support_format_empty(u->a);
-	if (archive_read_open_memory2(u->a, u->packed.p, u->packed.n, BLOCK_BYTES) != ARCHIVE_OK)
+	lib.archive_read_support_filter_gzip(u->a);
+	lib.archive_read_support_filter_bzip2(u->a);
+	lib.archive_read_support_filter_xz(u->a);
+	lib.archive_read_support_filter_zstd(u->a);
+	lib.archive_read_support_filter_lz4(u->a);
+	lib.archive_read_support_format_zip(u->a);
+	lib.archive_read_support_format_tar(u->a);
+	lib.archive_read_support_format_raw(u->a);
+	lib.archive_read_support_format_empty(u->a);
+	if (lib.archive_read_open_memory2(u->a, u->packed.p, u->packed.n, BLOCK_BYTES) != ARCHIVE_OK)
 		return fail(u, e);
 	return 0;
 }
@@ -102,13 +117,13 @@ static int open_archive(struct unpack *u, struct err *e)
 static void close_archive(struct unpack *u)
 {
 	if (u->a)
-		archive_read_free(u->a);
+		lib.archive_read_free(u->a);
 	u->a = NULL;
 }
 
 static bool is_archive(const struct unpack *u)
 {
-	int format = archive_format(u->a) & ARCHIVE_FORMAT_BASE_MASK;
+	int format = lib.archive_format(u->a) & ARCHIVE_FORMAT_BASE_MASK;
 
 	return format == ARCHIVE_FORMAT_ZIP || format == ARCHIVE_FORMAT_TAR;
 }
@@ -118,7 +133,7 @@ static int look(const struct unpack *u, struct err *e)
 	if (u->o->cancel && atomic_load(u->o->cancel))
 		return err_set(e, ERR_CANCELLED, "%s: stopped", u->path);
 	if (u->o->progress) {
-		la_int64_t done = archive_filter_bytes(u->a, -1);
+		la_int64_t done = lib.archive_filter_bytes(u->a, -1);
 
 		u->o->progress(u->o->self, done < 0 ? 0 : (uint64_t)done, u->packed.n);
 	}
@@ -128,7 +143,7 @@ static int look(const struct unpack *u, struct err *e)
 /* 1: *entry is the next file of any kind; 0: no more; -1. */
 static int next_entry(struct unpack *u, struct archive_entry **entry, struct err *e)
 {
-	int rc = archive_read_next_header(u->a, entry);
+	int rc = lib.archive_read_next_header(u->a, entry);
 
 	if (look(u, e) < 0)
 		return -1;
@@ -146,10 +161,10 @@ static void add_name(struct buf *out, const char *name)
 
 static const char *name_of(struct archive_entry *entry)
 {
-	const char *name = archive_entry_pathname_utf8(entry);
+	const char *name = lib.archive_entry_pathname_utf8(entry);
 
 	if (!name)
-		name = archive_entry_pathname(entry);
+		name = lib.archive_entry_pathname(entry);
 	return name ? name : "?";
 }
 
@@ -159,7 +174,7 @@ static bool is_file(struct archive_entry *entry)
 	const char *name = name_of(entry), *last = strrchr(name, '/');
 
 	last = last ? last + 1 : name;
-	return archive_entry_filetype(entry) == AE_IFREG && *last != '.' &&
+	return lib.archive_entry_filetype(entry) == AE_IFREG && *last != '.' &&
 		!str_starts(str_of(name), STR("__MACOSX/"));
 }
 
@@ -247,7 +262,7 @@ static int write_entry(struct unpack *u, struct err *e)
 	size_t n;
 	int rc;
 
-	while ((rc = archive_read_data_block(u->a, &block, &n, &at)) == ARCHIVE_OK ||
+	while ((rc = lib.archive_read_data_block(u->a, &block, &n, &at)) == ARCHIVE_OK ||
 	       rc == ARCHIVE_WARN) {
 		if (look(u, e) < 0)
 			return -1;
@@ -279,7 +294,7 @@ static int extract(struct unpack *u, struct buf *name, struct err *e)
 	if (is_archive(u)) {
 		buf_add_char(name, '!');
 		add_name(name, name_of(entry));
-	} else if (archive_filter_code(u->a, 0) == ARCHIVE_FILTER_NONE) {
+	} else if (lib.archive_filter_code(u->a, 0) == ARCHIVE_FILTER_NONE) {
 		return err_set(e, ERR_PARSE, "%s: neither compressed nor an archive, whatever its "
 			"name says", u->path);
 	}

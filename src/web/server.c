@@ -21,10 +21,20 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/library.h"
 #include "base/mem.h"
 #include "net/sock.h"
 #include "web/server.h"
 #include "web/state.h"
+
+/* What is called of it: it is loaded when it is first needed. */
+#define MHD_CALLS(X) X(MHD_add_response_header) X(MHD_create_response_from_buffer) \
+	X(MHD_create_response_from_callback) X(MHD_create_response_from_fd_at_offset64) \
+	X(MHD_destroy_response) X(MHD_get_connection_info) X(MHD_lookup_connection_value_n) \
+	X(MHD_queue_response) X(MHD_quiesce_daemon) X(MHD_resume_connection) \
+	X(MHD_set_response_options) X(MHD_start_daemon) X(MHD_stop_daemon) \
+	X(MHD_suspend_connection)
+LIBRARY(lib, MHD_CALLS, "libmicrohttpd.so.12", "libmicrohttpd12");
 
 #define POLLING_THREADS 2
 #define CONNECTIONS_HARD_MAX (4 * WEB_CONNECTIONS_MAX)
@@ -118,9 +128,9 @@ static void find_addresses(struct line *l, const struct sockaddr *peer)
 static void line_begin(struct web_carrier *c, struct MHD_Connection *connection, void **context)
 {
 	const union MHD_ConnectionInfo *fd =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
+		lib.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD);
 	const union MHD_ConnectionInfo *address =
-		MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+		lib.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
 	struct line *l = mem_alloc(sizeof(*l));
 	size_t alike = 0, alive = 0;
 
@@ -172,7 +182,7 @@ static void on_connection(void *self, struct MHD_Connection *connection, void **
 
 static struct line *line_of(struct MHD_Connection *connection)
 {
-	return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
+	return lib.MHD_get_connection_info(connection, MHD_CONNECTION_INFO_SOCKET_CONTEXT)
 		->socket_context;
 }
 
@@ -347,7 +357,7 @@ void carrier_look(struct web *w)
 
 		if (!atomic_load(&w->is_stopping))
 			s->x->answer.look(s->x->answer.self);
-		MHD_resume_connection(s->connection);
+		lib.MHD_resume_connection(s->connection);
 		free(s);
 		s = next;
 	}
@@ -356,7 +366,7 @@ void carrier_look(struct web *w)
 void carrier_resume(struct web *w, struct exchange *x)
 {
 	(void)w;
-	MHD_resume_connection(x->carrier);
+	lib.MHD_resume_connection(x->carrier);
 }
 
 /* ---- the answer ---- */
@@ -383,7 +393,7 @@ static ssize_t on_pull(void *self, uint64_t at, char *out, size_t room)
 	s = mem_alloc(sizeof(*s));
 	s->connection = x->carrier;
 	s->x = x;
-	MHD_suspend_connection(x->carrier);
+	lib.MHD_suspend_connection(x->carrier);
 	pthread_mutex_lock(&c->sleep_lock);
 	s->next = c->sleeping;
 	c->sleeping = s;
@@ -397,16 +407,16 @@ static struct MHD_Response *make_response(struct exchange *x)
 	struct MHD_Response *r;
 
 	if (a->pull) {
-		r = MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_pull,
+		r = lib.MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_pull,
 						      x, NULL);
 		/* Else the library ends HEAD's answer as if it had chunks, which is a body. */
 		if (r && strcmp(x->method, "HEAD") == 0)
-			MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT,
+			lib.MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT,
 						 MHD_RO_END);
 		return r;
 	}
 	if (a->fd >= 0 && a->status != 304) {
-		r = MHD_create_response_from_fd_at_offset64(x->file_bytes, a->fd, x->file_at);
+		r = lib.MHD_create_response_from_fd_at_offset64(x->file_bytes, a->fd, x->file_at);
 		if (r) {
 			a->fd = -1; /* the response closes it */
 			x->sent = x->file_bytes;
@@ -414,7 +424,7 @@ static struct MHD_Response *make_response(struct exchange *x)
 		return r;
 	}
 	x->sent = a->body.len;
-	return MHD_create_response_from_buffer(a->body.len, a->body.data ? a->body.data : "",
+	return lib.MHD_create_response_from_buffer(a->body.len, a->body.data ? a->body.data : "",
 					       MHD_RESPMEM_PERSISTENT);
 }
 
@@ -426,26 +436,26 @@ static void add_headers(struct exchange *x, struct MHD_Response *r)
 
 	for (const struct web_header *h = a->header; h; h = h->next) {
 		has_policy |= strcmp(h->name, "Cache-Control") == 0;
-		MHD_add_response_header(r, h->name, h->value);
+		lib.MHD_add_response_header(r, h->name, h->value);
 	}
 	if (!has_policy)
-		MHD_add_response_header(r, "Cache-Control", *x->etag ? "no-cache" : "no-store");
+		lib.MHD_add_response_header(r, "Cache-Control", *x->etag ? "no-cache" : "no-store");
 	if (a->type && a->status != 304 && a->status != 204)
-		MHD_add_response_header(r, "Content-Type", a->type);
+		lib.MHD_add_response_header(r, "Content-Type", a->type);
 	if (x->is_gzip && a->status != 304)
-		MHD_add_response_header(r, "Content-Encoding", "gzip");
+		lib.MHD_add_response_header(r, "Content-Encoding", "gzip");
 	snprintf(number, sizeof(number), "%llu", (unsigned long long)x->number);
-	MHD_add_response_header(r, "X-Request-Id", number);
-	MHD_add_response_header(r, "Content-Security-Policy", HEADERS_SECURITY);
-	MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
-	MHD_add_response_header(r, "X-Frame-Options", "DENY");
-	MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
+	lib.MHD_add_response_header(r, "X-Request-Id", number);
+	lib.MHD_add_response_header(r, "Content-Security-Policy", HEADERS_SECURITY);
+	lib.MHD_add_response_header(r, "X-Content-Type-Options", "nosniff");
+	lib.MHD_add_response_header(r, "X-Frame-Options", "DENY");
+	lib.MHD_add_response_header(r, "Referrer-Policy", "no-referrer");
 	/* Popups may be spoken to: a trace is handed to its viewer. */
-	MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin-allow-popups");
-	MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
+	lib.MHD_add_response_header(r, "Cross-Origin-Opener-Policy", "same-origin-allow-popups");
+	lib.MHD_add_response_header(r, "Cross-Origin-Resource-Policy", "same-origin");
 	if (atomic_load(&x->web->is_stopping) ||
 	    (x->is_discarding && (x->head.length.p || x->head.is_chunked)))
-		MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
+		lib.MHD_add_response_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
 static enum MHD_Result send_answer(struct exchange *x, struct MHD_Connection *connection)
@@ -457,8 +467,8 @@ static enum MHD_Result send_answer(struct exchange *x, struct MHD_Connection *co
 		return MHD_NO;
 	add_headers(x, r);
 	line_sends(connection, x);
-	rc = MHD_queue_response(connection, x->answer.status, r);
-	MHD_destroy_response(r);
+	rc = lib.MHD_queue_response(connection, x->answer.status, r);
+	lib.MHD_destroy_response(r);
 	return rc;
 }
 
@@ -469,7 +479,7 @@ static struct str header(struct MHD_Connection *c, const char *name)
 	const char *value = NULL;
 	size_t n = 0;
 
-	if (MHD_lookup_connection_value_n(c, MHD_HEADER_KIND, name, strlen(name), &value, &n) !=
+	if (lib.MHD_lookup_connection_value_n(c, MHD_HEADER_KIND, name, strlen(name), &value, &n) !=
 	    MHD_YES || !value)
 		return (struct str){ 0 };
 	return (struct str){ value, n };
@@ -510,7 +520,7 @@ static void read_head(struct exchange *x, struct MHD_Connection *c, const char *
 	h->length = header(c, "Content-Length");
 	h->is_chunked = header(c, "Transfer-Encoding").p != NULL;
 	snprintf(x->local, sizeof(x->local), "%s", line_of(c)->local);
-	h->bytes = MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+	h->bytes = lib.MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
 	read_client(x, c);
 }
 
@@ -538,11 +548,11 @@ static enum MHD_Result end(struct exchange *x, struct MHD_Connection *c)
 	if (!exchange_end(x))
 		return send_answer(x, c);
 	line_asks(c, x);
-	MHD_suspend_connection(c);
+	lib.MHD_suspend_connection(c);
 	if (x->is_answered)
 		work_done(x->web, x);
 	else if (!work_submit(x->web, x))
-		MHD_resume_connection(c);
+		lib.MHD_resume_connection(c);
 	return MHD_YES;
 }
 
@@ -620,7 +630,9 @@ int carrier_open(struct web *w, struct err *e)
 {
 	struct web_carrier *c = w->carrier;
 
-	c->daemon = MHD_start_daemon(
+	if (library_open(&lib_library, e) < 0)
+		return -1;
+	c->daemon = lib.MHD_start_daemon(
 		MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG, 0,
 		NULL, NULL, on_request, c,
 		MHD_OPTION_EXTERNAL_LOGGER, on_library_says, w,
@@ -643,7 +655,7 @@ int carrier_open(struct web *w, struct err *e)
 void carrier_quiesce(struct web *w)
 {
 	if (w->carrier && w->carrier->daemon)
-		MHD_quiesce_daemon(w->carrier->daemon);
+		lib.MHD_quiesce_daemon(w->carrier->daemon);
 }
 
 void carrier_close(struct web *w)
@@ -655,7 +667,7 @@ void carrier_close(struct web *w)
 	/* Those that fell asleep while their workers ended. */
 	carrier_look(w);
 	if (c->daemon)
-		MHD_stop_daemon(c->daemon);
+		lib.MHD_stop_daemon(c->daemon);
 	pthread_mutex_destroy(&c->lock);
 	pthread_mutex_destroy(&c->sleep_lock);
 	free(c);
