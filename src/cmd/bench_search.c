@@ -9,7 +9,7 @@
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/sweep_talk.h"
-#include "run/sweep_search.h"
+#include "run/sweep_internal.h"
 
 #define GROUP_WORKLOAD "workload"
 #define GROUP_SLA "sla"

@@ -4,7 +4,7 @@
 #include "cmd/cmd.h"
 #include "cmd/offline_talk.h"
 #include "cmd/target.h"
-#include "run/offline_told.h"
+#include "run/offline.h"
 #include "run/startup.h"
 
 static void print_results(const struct startup_opts *o, const struct startup_result *r)

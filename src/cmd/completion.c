@@ -11,7 +11,7 @@
 #include "run/prioritization.h"
 #include "run/serve_opts.h"
 #include "run/startup.h"
-#include "run/sweep_opts.h"
+#include "run/sweep.h"
 
 struct completion_opts { const char *shell; };
 

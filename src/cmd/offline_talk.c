@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "cmd/cmd.h"
 #include "cmd/progress.h"
-#include "run/offline_config.h"
+#include "run/offline.h"
 
 #define BAR_EVERY_NS 100000000
 #define LINE_EVERY_NS 5000000000

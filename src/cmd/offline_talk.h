@@ -19,7 +19,6 @@
 #include "cmd/cli.h"
 #include "cmd/gates.h"
 #include "run/offline.h"
-#include "run/offline_opts.h"
 
 struct offline_talk {
 	struct cli cli;

@@ -10,7 +10,7 @@
 #include "cmd/progress.h"
 #include "cmd/target.h"
 #include "report/report.h"
-#include "run/find_tell.h"
+#include "run/find.h"
 #include "run/gnuplot.h"
 
 #define EXIT_INTERRUPTED 130

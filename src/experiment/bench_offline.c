@@ -14,7 +14,7 @@
 #include "base/limits.h"
 #include "experiment/run_parts.h"
 #include "run/latency.h"
-#include "run/offline_told.h"
+#include "run/offline.h"
 #include "run/prefix_bench.h"
 #include "run/prioritization.h"
 #include "run/startup.h"

@@ -3,14 +3,182 @@
 #include "run/ab.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
+#include <poll.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/mem.h"
+#include "base/redact.h"
+#include "base/words.h"
+#include "proc/last_words.h"
 #include "run/presets.h"
 #include "run/salt.h"
 #include "run/score.h"
 #include "stats/stats.h"
+
+#define DEATH_STEP_MS 10
+#define DEATH_STEPS 50 /* half a second for a process to end that has dropped its connections */
+
+static const char *const side_names[] = { "A", "B" };
+
+/* ---- their words ---- */
+
+static int read_command(struct ab_servers *s, unsigned side, struct err *e)
+{
+	size_t n;
+
+	if (words_split(str_of(s->opts->cmd[side]), &s->arena, &s->argv[side], &n, e) < 0)
+		return -1;
+	if (!n)
+		return err_set(e, ERR_USAGE, "the command is empty");
+	if (server_address(s->argv[side], &s->where[side], e) < 0)
+		return -1;
+	if (s->where[side].uds[0])
+		return err_set(e, ERR_USAGE, "the server would listen on the socket file %s; bench ab "
+			       "needs a port", s->where[side].uds);
+	redact_learn_words(s->argv[side]);
+	return 0;
+}
+
+int ab_servers_init(struct ab_servers *s, const struct ab_serve *opts,
+		    const struct server_hooks *hooks, struct err *e)
+{
+	*s = (struct ab_servers){ .opts = opts, .hooks = hooks };
+	for (unsigned side = 0; side < 2; side++)
+		if (read_command(s, side, e) < 0) {
+			e->code = ERR_USAGE;
+			return err_wrap(e, "--serve-cmd of server %s", side_names[side]);
+		}
+	if (s->where[0].port == s->where[1].port)
+		return err_set(e, ERR_USAGE, "--serve-cmd: both servers would listen on port %u, and both "
+			       "run at once; give one of the commands another --port", s->where[0].port);
+	return 0;
+}
+
+/* ---- start ---- */
+
+static int choose_log(struct ab_servers *s, unsigned side, struct err *e)
+{
+	const char *in = getenv("TMPDIR");
+	int fd;
+
+	if (s->opts->log_dir) {
+		s->log[side] = arena_printf(&s->arena, "%s/%s.log", s->opts->log_dir, side ? "b" : "a");
+		return 0;
+	}
+	s->log[side] = arena_printf(&s->arena, "%s/profllm_server_XXXXXX", in && *in ? in : "/tmp");
+	fd = mkstemp(s->log[side]);
+	if (fd < 0)
+		return err_set(e, ERR_IO, "%s: %s", s->log[side], strerror(errno));
+	close(fd);
+	s->is_log_ours[side] = true;
+	return 0;
+}
+
+static int name_side(const struct ab_servers *s, unsigned side, struct err *e)
+{
+	struct buf room = { 0 };
+	struct str cmd = redact(str_of(s->opts->cmd[side]), &room);
+
+	err_wrap(e, "server %s (%.*s)", side_names[side], (int)cmd.n, cmd.p);
+	buf_release(&room);
+	return -1;
+}
+
+static void say(const struct ab_servers *s, void (*hook)(void *self, const char *text), char *text)
+{
+	if (hook)
+		hook(s->hooks->self, text);
+}
+
+static int start(struct ab_servers *s, unsigned side, struct err *e)
+{
+	struct server_opts opts = {
+		.argv = s->argv[side], .show_fd = -1,
+		.ready_timeout_s = s->opts->ready_timeout_s, .grace_s = s->opts->grace_s,
+	};
+	struct server_failure why;
+
+	if (choose_log(s, side, e) < 0)
+		return -1;
+	opts.log_path = s->log[side];
+	opts.is_log_removed = s->is_log_ours[side];
+	say(s, s->hooks->line, arena_printf(&s->arena, "Starting server %s.", side_names[side]));
+	if (server_start(&opts, s->hooks, &s->server[side], &why, e) < 0) {
+		s->server[side] = NULL;
+		if (e->code == ERR_CANCELLED)
+			return -1;
+		if (why.fault == SERVER_FAULT_NOT_FOUND || why.fault == SERVER_FAULT_FLAG)
+			e->code = ERR_USAGE;
+		if (why.fault == SERVER_FAULT_MEMORY && side)
+			err_add(e, "; both servers run at once, and on one GPU each needs its share, such as "
+				"--gpu-memory-utilization 0.45 in both commands");
+		return name_side(s, side, e);
+	}
+	say(s, s->hooks->line, arena_printf(&s->arena, "Server %s answers at %s after %.3g s.",
+					    side_names[side], server_url(s->server[side]),
+					    server_startup_s(s->server[side])));
+	return 0;
+}
+
+int ab_servers_start(struct ab_servers *s, struct err *e)
+{
+	for (unsigned side = 0; side < 2; side++)
+		if (start(s, side, e) < 0)
+			return -1;
+	return 0;
+}
+
+/* ---- while they run ---- */
+
+bool ab_servers_are_alive(struct ab_servers *s)
+{
+	for (unsigned side = 0; side < 2; side++)
+		if (s->server[side] && !server_is_alive(s->server[side]))
+			return false;
+	return true;
+}
+
+int ab_servers_check(struct ab_servers *s, bool is_suspect, struct err *e)
+{
+	struct server_failure why;
+	struct err died = { 0 };
+
+	for (int i = 0; is_suspect && i < DEATH_STEPS && ab_servers_are_alive(s); i++)
+		poll(NULL, 0, DEATH_STEP_MS);
+	for (unsigned side = 0; side < 2; side++) {
+		if (!s->server[side] || server_check(s->server[side], &why, &died) == 0)
+			continue;
+		*e = died;
+		last_words_show(why.tail, side ? "the log of server B" : "the log of server A",
+				s->hooks->warn, s->hooks->self);
+		return name_side(s, side, e);
+	}
+	return 0;
+}
+
+int ab_servers_stop(struct ab_servers *s, struct err *e)
+{
+	int rc = 0;
+
+	for (unsigned side = 0; side < 2; side++) {
+		struct err left = { 0 };
+
+		if (server_stop(s->server[side], NULL, &left) < 0 && rc == 0) {
+			*e = left;
+			rc = -1;
+		}
+		s->server[side] = NULL;
+		if (s->is_log_ours[side])
+			unlink(s->log[side]);
+	}
+	arena_release(&s->arena);
+	return rc;
+}
 
 #define REQUESTS_MIN 20              /* of a block */
 #define FIRST_ROUNDS 4               /* of a closed loop, in the pair that is thrown away */
@@ -213,22 +381,22 @@ static const char *const refused[] = {
 	"precision", "budget", "level-seconds", NULL
 };
 
-struct words { struct serve_opts o; struct opt_result given; struct arena arena; };
+struct ab_words { struct serve_opts o; struct opt_result given; struct arena arena; };
 
-static void words_release(struct words *w)
+static void words_release(struct ab_words *w)
 {
 	opt_result_release(&w->given);
 	arena_release(&w->arena);
 }
 
-static int give(struct words *w, const char *option, const char *value, struct err *e)
+static int give(struct ab_words *w, const char *option, const char *value, struct err *e)
 {
 	return opt_give(&serve_opt_set, &w->o, &w->given, option, str_of(value), &w->arena, e);
 }
 
-static int read_words(const struct ab_opts *o, struct words *w, struct err *e)
+static int read_words(const struct ab_opts *o, struct ab_words *w, struct err *e)
 {
-	*w = (struct words){ .arena = { 0 } };
+	*w = (struct ab_words){ .arena = { 0 } };
 	if (opt_parse(&serve_opt_set, o->argc, o->argv, &w->o, &w->given, &w->arena, e) < 0 ||
 	    serve_presets(&w->o, &w->given, &w->arena, e) < 0)
 		return -1;
@@ -240,7 +408,7 @@ static int read_words(const struct ab_opts *o, struct words *w, struct err *e)
 }
 
 /* What this block has of its own, over the user's words. */
-static int give_block(const struct ab *ab, struct words *w, unsigned side, struct err *e)
+static int give_block(const struct ab *ab, struct ab_words *w, unsigned side, struct err *e)
 {
 	int64_t seed = (ab->seed + (int64_t)ab->n_pairs) % ((int64_t)UINT32_MAX + 1);
 
@@ -255,7 +423,7 @@ static int give_block(const struct ab *ab, struct words *w, unsigned side, struc
 						   ab->n_pairs), e);
 }
 
-static int block_options(const struct ab *ab, unsigned side, struct words *w,
+static int block_options(const struct ab *ab, unsigned side, struct ab_words *w,
 			 struct serve_derived *derived, struct err *e)
 {
 	if (read_words(ab->opts, w, e) < 0 || give_block(ab, w, side, e) < 0)
@@ -271,7 +439,7 @@ static int check_options(const struct ab *ab, struct err *e)
 
 	for (unsigned side = 0; side < 2 && rc == 0; side++) {
 		struct serve_derived derived = { 0 };
-		struct words w;
+		struct ab_words w;
 
 		rc = block_options(ab, side, &w, &derived, e);
 		words_release(&w);
@@ -286,7 +454,7 @@ static int run_block(struct ab *ab, const struct ab_hooks *hooks, unsigned side,
 	struct serve_derived derived = { 0 };
 	struct point point = { 0 };
 	struct err died = { 0 };
-	struct words w;
+	struct ab_words w;
 	const struct run_hooks run = {
 		.self = b, .warn = on_warn, .measured = on_measured,
 		.progress = is_ours ? on_progress : NULL,
@@ -321,7 +489,7 @@ static int run_block(struct ab *ab, const struct ab_hooks *hooks, unsigned side,
 /* ---- the run ---- */
 
 /* The first pair knows neither end-to-end time nor throughput. */
-static int plan_first(struct ab *ab, const struct words *w, struct err *e)
+static int plan_first(struct ab *ab, const struct ab_words *w, struct err *e)
 {
 	const struct serve_opts *o = &w->o;
 	bool is_closed = isinf(o->request_rate);
@@ -348,7 +516,7 @@ static int plan_first(struct ab *ab, const struct words *w, struct err *e)
 }
 
 /* From the second pair on; e2el_s and rate are the first one's. */
-static void plan_blocks(struct ab *ab, const struct words *w)
+static void plan_blocks(struct ab *ab, const struct ab_words *w)
 {
 	bool is_closed = isinf(w->o.request_rate);
 	double rate = is_closed ? ab->rate : w->o.request_rate;
@@ -366,7 +534,7 @@ static void plan_blocks(struct ab *ab, const struct words *w)
 	ab->skipped = (uint32_t)(ab->requests * ab->block.warmup_s / ab->block.length_s);
 }
 
-static int choose_salt(struct ab *ab, const struct words *w, struct err *e)
+static int choose_salt(struct ab *ab, const struct ab_words *w, struct err *e)
 {
 	const char *key = NULL;
 
@@ -412,7 +580,7 @@ static int run_pair(struct ab *ab, const struct ab_hooks *hooks, struct err *e)
 }
 
 /* The first pair and all that follow it. */
-static int run_pairs(struct ab *ab, const struct words *w, const struct ab_hooks *hooks,
+static int run_pairs(struct ab *ab, const struct ab_words *w, const struct ab_hooks *hooks,
 		     struct err *e)
 {
 	int rc;
@@ -428,7 +596,7 @@ static int run_pairs(struct ab *ab, const struct words *w, const struct ab_hooks
 }
 
 /* Its own servers around it, if there are any. */
-static int run_served(struct ab *ab, const struct words *w, const struct ab_hooks *hooks,
+static int run_served(struct ab *ab, const struct ab_words *w, const struct ab_hooks *hooks,
 		      struct err *e)
 {
 	const struct server_hooks say = { .self = hooks->self, .line = hooks->line,
@@ -456,7 +624,7 @@ int ab_run(const struct ab_opts *opts, const struct ab_hooks *hooks, struct ab *
 	   struct err *e)
 {
 	struct paired_opts paired = opts->paired;
-	struct words w;
+	struct ab_words w;
 	int rc = -1;
 
 	*out = (struct ab){ .opts = opts, .url = { opts->url[0], opts->url[1] } };

@@ -21,8 +21,11 @@
  * and is not taken for an overloaded one.
  */
 #pragma once
+#include "base/buf.h"
+#include "json/write.h"
 #include "metrics/trust.h"
 #include "run/point.h"
+#include "run/score.h"
 #include "run/slo.h"
 
 struct find_opts {
@@ -88,3 +91,37 @@ const char *find_unit(enum capacity_load load);
  */
 void find_level_of(const struct slo *slo, const struct point *p, const struct metrics *m,
 		   bool is_closed, double warmup_s, double sent_s, struct level *out);
+
+/* What a search for the largest load (run/find.h) says: lines, JSON, a figure. */
+
+/* A sentence about the step that has just ended; empty: nothing to say. */
+void find_tell_step(const struct find *f, struct buf *out);
+/* What the precision will still cost; empty while that is unknown. */
+void find_tell_cost(const struct find *f, struct buf *out);
+/* The answer, some lines with a newline each, also of a search that was interrupted. */
+void find_tell_answer(const struct find *f, struct buf *out);
+/*
+ * Whether there is a capacity: a load with an interval. Otherwise the answer says why there is
+ * none.
+ */
+bool find_has_answer(const struct find *f);
+/* Members of an object: the answer, its limits, points and curve. */
+void find_put(const struct find *f, struct json_writer *w);
+/*
+ * STEM.png with its script and table: the share of slow requests (or value / limit of a mean) of
+ * the limit that binds over the load, with levels, curve, limit and capacity. -1: it cannot be
+ * drawn, e says why.
+ */
+int find_draw(const struct find *f, const char *stem, struct err *e);
+
+/*
+ * Whether a server holds the load of one measured run within limits: the share of slow
+ * requests against what each limit allows (decide/holds.h). Yes, no, or how many requests lack.
+ */
+
+/*
+ * Lines with a newline each go to out. HOLDS_OPEN also when the run's own verdict spoils what a
+ * limit is on, and when TTFT still grows although no limit is broken yet.
+ */
+enum holds hold_tell(const struct slo *slo, const struct serve_opts *o, const struct point *p,
+		     const struct scored *scored, struct buf *out);

@@ -9,6 +9,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "report/figure.h"
+#include "run/point.h"
 
 enum gnuplot_format { GNUPLOT_PNG = 1, GNUPLOT_SVG = 2, GNUPLOT_PDF = 4, GNUPLOT_TERMINAL = 8 };
 
@@ -30,3 +31,13 @@ int gnuplot_draw_text(struct str script, struct buf *out, struct err *e);
  */
 int gnuplot_figure(const struct figure *f, const char *stem, unsigned formats, unsigned columns,
 		   struct buf *screen, struct err *e);
+
+/* --plot-load-pattern: the plan drawn (report/load_plot.h). */
+
+/*
+ * Writes STEM.load_pattern.dat, .gp and, where gnuplot is installed, .png. STEM is the result's
+ * path without its last suffix. line tells where the picture is; note, what is missing. Both
+ * are appended to. -1: a file cannot be written.
+ */
+int run_plot_load(const struct serve_opts *o, const struct point *p, const char *result_path,
+		  struct buf *line, struct buf *note, struct err *e);

@@ -12,7 +12,6 @@
  */
 #pragma once
 #include "run/offline.h"
-#include "run/offline_opts.h"
 
 #define HASH_PAYLOAD 32 /* bytes of the hash before, and integers */
 

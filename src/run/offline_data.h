@@ -17,7 +17,6 @@
 
 #include "data/dataset.h"
 #include "run/offline.h"
-#include "run/offline_opts.h"
 #include "token/tokenizer.h"
 
 /*

@@ -7,7 +7,7 @@
  * A call of one list (latency) is one request that holds all prompts. Its usage tells sums:
  * they are spread evenly over its prompts.
  */
-#include "run/offline_http.h"
+#include "run/offline_internal.h"
 
 #include <math.h>
 #include <pthread.h>

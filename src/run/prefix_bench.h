@@ -10,10 +10,10 @@
  */
 #pragma once
 #include "run/offline_data.h"
-#include "run/offline_opts.h"
+#include "run/offline.h"
 
 struct prefix_opts {
-	struct offline_opts common;      /* first: offline_opts.h */
+	struct offline_opts common;      /* first: offline.h */
 	int64_t output_len, repeat_count;
 	bool disable_detokenize;
 	const char *output_json;         /* NULL: no file */

@@ -12,7 +12,7 @@
 #include "report/report.h"
 #include "run/dump.h"
 #include "run/offline_data.h"
-#include "run/offline_told.h"
+#include "run/offline.h"
 
 #define DATASET "prioritization"
 

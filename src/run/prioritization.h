@@ -10,10 +10,9 @@
 #pragma once
 #include "report/prioritization.h"
 #include "run/offline.h"
-#include "run/offline_opts.h"
 
 struct prioritization_opts {
-	struct offline_opts common;  /* first: offline_opts.h */
+	struct offline_opts common;  /* first: offline.h */
 	const char *dataset;         /* ShareGPT JSON; NULL: one text for all */
 	struct opt_int input_len, output_len;
 	int64_t n;                   /* sequences for each prompt */

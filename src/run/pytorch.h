@@ -2,7 +2,7 @@
 /* run/pytorch.h - the PyTorch benchmark file of a run (report/pytorch.h). */
 #pragma once
 #include "report/pytorch.h"
-#include "run/offline_opts.h"
+#include "run/offline.h"
 #include "run/serve_opts.h"
 
 /* SAVE_TO_PYTORCH_BENCHMARK_FORMAT is set: results get that file beside them. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_opts.c - see sweep_opts.h. */
-#include "run/sweep_opts.h"
+/* sweep_opts.c - see sweep.h. */
+#include "run/sweep.h"
 
 #include <string.h>
 

@@ -11,7 +11,7 @@
 #include "report/frame.h"
 #include "report/points.h"
 #include "rng/pyrandom.h"
-#include "run/sweep_parts.h"
+#include "run/sweep_internal.h"
 
 #define SHOWN_PARAMS_MAX 16 /* in the table's names of points */
 

@@ -14,7 +14,7 @@
 #include "engine/args.h"
 #include "fetch/fetch.h"
 #include "run/capacity.h"
-#include "run/sweep_parts.h"
+#include "run/sweep_internal.h"
 
 #define ASK_TIMEOUT_MS 5000 /* /version, /metrics of a server that is ready */
 

@@ -15,7 +15,7 @@
 #include "base/words.h"
 #include "engine/args.h"
 #include "run/startup.h"
-#include "run/sweep_parts.h"
+#include "run/sweep_internal.h"
 
 /* ---- which options the command has ---- */
 

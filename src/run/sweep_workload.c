@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sweep_workload.c - see sweep_search.h: levels between one request at a time and all at once. */
+/* sweep_workload.c - see sweep_internal.h: levels between one request at a time and all at once. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -7,8 +7,7 @@
 
 #include "base/file.h"
 #include "report/frame.h"
-#include "run/sweep_parts.h"
-#include "run/sweep_search.h"
+#include "run/sweep_internal.h"
 
 #define PROMPTS 1000 /* of a benchmark that does not say; upstream's */
 

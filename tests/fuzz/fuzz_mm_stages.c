@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "json/read.h"
-#include "report/mm_processor.h"
+#include "run/mm_processor.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -15,8 +15,6 @@
 #include <cmocka.h>
 
 #include "run/offline.h"
-#include "run/offline_config.h"
-#include "run/offline_opts.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ARGS_MAX 12

@@ -21,8 +21,7 @@
 #include "json/write.h"
 #include "proc/keeper.h"
 #include "run/offline.h"
-#include "run/offline_find.h"
-#include "run/offline_opts.h"
+#include "run/offline_internal.h"
 
 static const char script[] =
 	"use Time::HiRes qw(clock_gettime CLOCK_MONOTONIC);\n"

@@ -11,7 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "run/hover.h"
+#include "run/search.h"
 #include "run/sla.h"
 #include "search_systems.h"
 

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "run/caches.h"
 #include "run/engine_log.h"
-#include "run/offline_http.h"
+#include "run/offline_internal.h"
 #include "run/startup.h"
 
 static char *scratch(void)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* throughput.c - see throughput.h. */
-#include "report/throughput.h"
-
+/* throughput_report.c - see throughput.h: numbers, doubts, terminal and JSON. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +8,7 @@
 #include "base/fmt.h"
 #include "json/write.h"
 #include "report/verdict.h"
+#include "run/throughput.h"
 #include "stats/compare.h"
 #include "stats/stats.h"
 

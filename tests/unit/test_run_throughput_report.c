@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include "json/read.h"
-#include "report/throughput.h"
+#include "run/throughput.h"
 #include "throughput_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

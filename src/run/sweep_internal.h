@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run/sweep_parts.h - what the files of a sweep share. Not for others; see run/sweep.h. */
+/* run/sweep_internal.h - what the files of a sweep share. Not for others; see run/sweep.h. */
 #pragma once
 #include <stdarg.h>
 
 #include "base/buf.h"
 #include "json/write.h"
+#include "run/search.h"
 #include "run/server.h"
+#include "run/sla.h"
 #include "run/sweep.h"
 
 /* A line for stdout; sweep_warn: for stderr. */
@@ -94,3 +96,91 @@ int sweep_server_after(struct sweep *s, bool is_warmup, struct err *e);
 int sweep_server_check(struct sweep *s, struct err *e);
 /* What servers.json says of earlier sittings; -1 with e: they had another benchmark. */
 int sweep_server_remember(struct sweep *s, struct err *e);
+
+/*
+ * Experiments whose levels follow from what was measured before: `bench
+ * sweep serve_workload` (sweep spec 7.5) and `bench sweep serve_sla` (7.6).
+ *
+ * Both vary one option of the benchmark, request_rate or max_concurrency, for every pair of
+ * combinations; a level is a folder of runs as in run/sweep.h, so that whatever is there is
+ * used again and a server is begun only when a run is lacking.
+ *
+ * serve_workload measures one request at a time and all at once, and levels evenly between what
+ * these two could carry. serve_sla looks for the largest level that keeps the limits of each
+ * object of --sla-params (run/search.h); beside upstream's files it writes
+ *   capacity.json     one element per pair and object: the answer with its interval, what each
+ *                     limit's key was there and at the first level that failed, levels and runs
+ *   BENCH--NAME.png   latency over throughput, with script and table (run/gnuplot.h)
+ *   hover.jsonl       with --hover: one line per window at the boundary, also on stdout
+ */
+
+/* As sweep_serve: the exit status, or -1 with e. */
+int sweep_workload(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
+int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
+
+/* ---- shared by the two; not for others ---- */
+
+/*
+ * What runs (at least one) say the variable would have been by itself: the mean of their
+ * throughput, or by Little's law of the load in flight. ERR_RUN when a record lacks the numbers.
+ */
+int sweep_estimate_mean(const char *variable, const struct sweep_records *runs, double *out,
+			struct err *e);
+/*
+ * A server for the combination before the first of its levels, as upstream has it, if that
+ * level's first run is not there yet.
+ */
+int sweep_begin_for(struct sweep *s, const struct json_value *serve, const char *folder,
+		    struct err *e);
+/*
+ * Latency over throughput of every bench combination, with the limits that are on that latency;
+ * what cannot be drawn is a warning.
+ */
+void sweep_chart(struct sweep *s, const struct slas *slas);
+
+/* One search of `bench sweep serve_sla`, for its files only. */
+
+struct hunt_level {
+	int64_t level;
+	double *mean; /* of each limit's key over the runs */
+};
+
+/* The elements of capacity.json so far. */
+struct hunt_report { struct sweep_records outcomes; };
+
+struct hunt {
+	struct sweep *s;
+	const struct json_value *serve, *bench;
+	const struct sla *asked;      /* as the user wrote it: names files */
+	struct sla sla;               /* and the limit on failures, the last one */
+	const char *variable;
+	enum search_kind kind;        /* where it is one of upstream's */
+	char *folder;                 /* of the pair; levels lie in it */
+	struct search search;
+	struct sweep_records records; /* of all levels, in the order of asking */
+	struct hunt_level level[SEARCH_LEVELS_MAX];
+	size_t n_levels;
+	bool has_range, has_sessions; /* the runs' requests belong to conversations */
+	unsigned runs_before;
+	double requests;              /* of the run at infinite load, failed ones too */
+	/* The server's KV cache; NAN: not told. */
+	double kv_tokens, kv_requests, kv_request_tokens;
+	struct hunt_report *report;
+};
+
+/* What a level counts, for people. */
+const char *hunt_unit(const struct hunt *h);
+/* value[run * limits + limit]; ERR_RUN when a result lacks a key. */
+int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value, struct err *e);
+/* What servers.json says of the cache, in requests as long as this run's. */
+void hunt_read_capacity(struct hunt *h, const struct json_value *record);
+/* Adds the outcome to capacity.json. */
+int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e);
+/* The same of an element that is there already. */
+int hunt_add(struct hunt *h, const struct json_value *element, struct err *e);
+/* Where the search's own file lies. */
+char *hunt_path(struct hunt *h, const char *ending);
+/* --hover: windows at the boundary, for as long as asked. */
+int hunt_hover(struct hunt *h, double capacity, struct err *e);
+/* The whole search by the capacity procedure (sweep_capacity.c). -1: the sweep must end. */
+int hunt_capacity(struct hunt *h, struct err *e);

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "mm_golden.h"
-#include "report/mm_processor.h"
+#include "run/mm_processor.h"
 
 #define STARTING "Starting multimodal processor benchmark...\nProcessing "
 

@@ -11,7 +11,7 @@
 
 #include "json/read.h"
 #include "latency_golden.h"
-#include "report/latency.h"
+#include "run/latency.h"
 
 static struct latency_runs runs_of(const double *v, size_t n)
 {

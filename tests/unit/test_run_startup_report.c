@@ -14,7 +14,7 @@
 #include <cmocka.h>
 
 #include "json/read.h"
-#include "report/startup.h"
+#include "run/startup.h"
 
 #define ENGINE(total, compiling, encoder)                                              \
 	{ .startup_s = total, .compilation_s = compiling, .encoder_compilation_s = encoder,  \
