@@ -68,7 +68,8 @@ text_files() {
 			{ t = $0; gsub(/[\200-\277]/, "", t); gsub(/\t/, "        ", t) }
 			length(t) > 110 { print f ":" FNR ": " length(t) " columns, the limit is 110" }
 			FNR == 2 && /Generated from/ { made = 1 }
-			END { if (NR > 1000 && !made) print f ":" NR ": " NR " lines, the limit is 1000" }' "$f"
+			END { if (NR > 1000 && !made)
+				print f ":" NR ": " NR " lines, the limit is 1000" }' "$f"
 	done
 	grep -nE '\b(TODO|FIXME)\b|not (yet )?implemented' $(of '^(docs/.*|[A-Z]*)\.md$') /dev/null |
 		sed 's/:[^:]*$/: the wording of unfinished work/'

@@ -179,7 +179,8 @@ static void set_up(CURL *curl, const char *url, const struct str *body,
 		lib.curl_easy_setopt(curl, CURLOPT_CAINFO, o->ca_file);
 	if (o->cert_file) {
 		lib.curl_easy_setopt(curl, CURLOPT_SSLCERT, o->cert_file);
-		lib.curl_easy_setopt(curl, CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);
+		lib.curl_easy_setopt(curl, CURLOPT_SSLKEY,
+				     o->key_file ? o->key_file : o->cert_file);
 	}
 	if (o->is_http2 && strncasecmp(url, "http:", 5) == 0)
 		lib.curl_easy_setopt(curl, CURLOPT_HTTP_VERSION,

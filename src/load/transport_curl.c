@@ -363,7 +363,8 @@ static void set_tls(CURL *easy, const struct transport_opts *o)
 	}
 	if (o->cert_file) {
 		lib.curl_easy_setopt(easy, CURLOPT_SSLCERT, o->cert_file);
-		lib.curl_easy_setopt(easy, CURLOPT_SSLKEY, o->key_file ? o->key_file : o->cert_file);
+		lib.curl_easy_setopt(easy, CURLOPT_SSLKEY,
+				     o->key_file ? o->key_file : o->cert_file);
 	}
 }
 

@@ -37,7 +37,8 @@ static bool find_picture(GifFileType *gif, int *clear)
 	while (lib.DGifGetRecordType(gif, &type) == GIF_OK) {
 		if (type == IMAGE_DESC_RECORD_TYPE)
 			return lib.DGifGetImageDesc(gif) == GIF_OK;
-		if (type != EXTENSION_RECORD_TYPE || lib.DGifGetExtension(gif, &code, &bytes) != GIF_OK)
+		if (type != EXTENSION_RECORD_TYPE ||
+		    lib.DGifGetExtension(gif, &code, &bytes) != GIF_OK)
 			return false;
 		if (code == GRAPHICS_EXT_FUNC_CODE && bytes && bytes[0] >= 4)
 			*clear = bytes[1] & 1 ? bytes[4] : NO_COLOUR;

@@ -429,7 +429,8 @@ static int settle(struct postgres *p, struct err *e)
 	if (!lib.PQpipelineSync(p->connection))
 		rc = fail(p, NULL, e);
 	/* A NULL stands between the results of two statements; after two the connection is gone. */
-	for (int empty = 0; !is_over && empty < 2 && lib.PQstatus(p->connection) == CONNECTION_OK;) {
+	for (int empty = 0;
+	     !is_over && empty < 2 && lib.PQstatus(p->connection) == CONNECTION_OK;) {
 		r = next_result(p, &rc, e);
 		empty = r ? 0 : empty + 1;
 		is_over = r && lib.PQresultStatus(r) == PGRES_PIPELINE_SYNC;
@@ -527,7 +528,8 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 	if (!rc)
 		rc = run_once(p, sql, params, n, row, self, e);
 	/* Who was waited for in vain is not waited for again at once. */
-	if (rc < 0 && !d->is_inside && lib.PQstatus(p->connection) == CONNECTION_BAD && !p->is_silent) {
+	if (rc < 0 && !d->is_inside && lib.PQstatus(p->connection) == CONNECTION_BAD &&
+	    !p->is_silent) {
 		rc = reconnect(p, e);
 		if (!rc)
 			rc = run_once(p, sql, params, n, row, self, e);

@@ -46,8 +46,8 @@ static enum outcome unpack_snappy(struct str in, struct room *room)
 	if (size > room->size)
 		return TOO_SMALL;
 	room->got = room->size;
-	return snappy.snappy_uncompress(in.p, in.n, (char *)room->p, &room->got) == SNAPPY_OK ? DONE :
-											 DAMAGED;
+	return snappy.snappy_uncompress(in.p, in.n, (char *)room->p, &room->got) == SNAPPY_OK ?
+		       DONE : DAMAGED;
 }
 
 static enum outcome unpack_gzip(struct str in, struct room *room)

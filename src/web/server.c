@@ -407,8 +407,8 @@ static struct MHD_Response *make_response(struct exchange *x)
 	struct MHD_Response *r;
 
 	if (a->pull) {
-		r = lib.MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES, on_pull,
-						      x, NULL);
+		r = lib.MHD_create_response_from_callback(MHD_SIZE_UNKNOWN, STREAM_BLOCK_BYTES,
+							  on_pull, x, NULL);
 		/* Else the library ends HEAD's answer as if it had chunks, which is a body. */
 		if (r && strcmp(x->method, "HEAD") == 0)
 			lib.MHD_set_response_options(r, MHD_RF_HTTP_1_0_COMPATIBLE_STRICT,
@@ -520,7 +520,8 @@ static void read_head(struct exchange *x, struct MHD_Connection *c, const char *
 	h->length = header(c, "Content-Length");
 	h->is_chunked = header(c, "Transfer-Encoding").p != NULL;
 	snprintf(x->local, sizeof(x->local), "%s", line_of(c)->local);
-	h->bytes = lib.MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)->header_size;
+	h->bytes = lib.MHD_get_connection_info(c, MHD_CONNECTION_INFO_REQUEST_HEADER_SIZE)
+			   ->header_size;
 	read_client(x, c);
 }
 
