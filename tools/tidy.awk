@@ -39,7 +39,7 @@ BEGIN {
 	library("turbojpeg", "src/media/jpeg.c"); library("png", "src/media/png.c")
 	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/media/audio.c")
 	library("libav", "src/media/video.c"); library("libsw", "src/media/video.c")
-	library("archive", "src/table/unpack.c"); library("zlib", "src/base/zip.c")
+	library("archive", "src/table/table.c"); library("zlib", "src/base/zip.c")
 	library("zstd", "src/table/codec.c"); library("snappy", "src/table/codec.c")
 	library("lz4", "src/table/codec.c"); library("brotli/", "src/table/codec.c")
 	library("yaml.h", "src/json/yaml.c"); library("sqlite3", "src/store/sqlite.c")

@@ -11,7 +11,7 @@
 #include "base/map.h"
 #include "base/mem.h"
 #include "data/conversation_gen.h"
-#include "data/session_build.h"
+#include "plan/workload.h"
 #include "table/table.h"
 #include "token/tokenizer.h"
 

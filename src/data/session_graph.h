@@ -13,7 +13,7 @@
 #pragma once
 #include "data/common.h"
 #include "data/distribution.h"
-#include "data/session_build.h"
+#include "plan/workload.h"
 
 struct node {
 	const char *where;

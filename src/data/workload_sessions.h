@@ -9,7 +9,7 @@
 #pragma once
 #include "base/buf.h"
 #include "base/err.h"
-#include "data/session_build.h"
+#include "plan/workload.h"
 
 struct workload_sessions_head {
 	uint64_t bytes;      /* of all, with this head */

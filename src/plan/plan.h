@@ -27,7 +27,7 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "plan/session.h"
+#include "plan/workload.h"
 #include "rng/compat.h"
 
 #define PLAN_NONE UINT32_MAX

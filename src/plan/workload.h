@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * plan/workload.h - what to send: the samples every dataset yields.
+ * plan/workload.h - what to send: samples, and the sessions that they are turns of.
  *
  * Read-only once built; everything is in the workload's arena, or, of texts beyond
  * WORKLOAD_MEMORY_BYTES_MAX, in a file without a name in $TMPDIR (default /tmp) that is
@@ -18,7 +18,47 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "plan/session.h"
+
+/*
+ * The turns of a session: what each continues and what it waits for.
+ *
+ * A session is a graph of turns: a conversation is the simplest one, an agent with tool calls
+ * has branches and joins. turn[i] is sample i of the workload, for every sample. What a turn
+ * adds to its history is the sample's `messages` (a JSON list; of an assistant's message that
+ * precedes it in the data, only what no request answers). History and waits are separate: a
+ * join waits for several turns and continues one, and a client with several active
+ * conversations waits for its last request and continues another.
+ *
+ * Invariants: turns of one session are adjacent; a turn comes after those that it waits for
+ * and after its history; a turn's history is among the turns that it waits for, directly or
+ * by way of others; roots wait for none.
+ */
+#define TURN_NONE UINT32_MAX
+
+enum turn_gap { TURN_NO_GAP, TURN_THINKS, TURN_CALLS_TOOLS };
+
+struct turn {
+	uint32_t session;     /* index into sessions.session */
+	uint32_t history;     /* the turn whose history and answer it continues, or TURN_NONE */
+	uint32_t wait, n_waits; /* sessions.waits[wait .. wait + n_waits); none: a root */
+	uint16_t number;      /* from 0 along the path from the root; branches go on from it */
+	uint8_t gap_kind;     /* enum turn_gap */
+	bool is_gap_from_start; /* due gap_s after the turn before began, if that has ended */
+	bool is_gap_from_arrival; /* likewise, after its session's first turn was due */
+	double gap_s;         /* due so long after the last of its waits has ended */
+};
+
+struct session {
+	struct str id;        /* as the server is told it (X-Session-ID), and reports show it */
+	uint32_t first, n;    /* its turns */
+};
+
+struct sessions {
+	struct turn *turn;    /* one per sample */
+	uint32_t *waits;      /* turns */
+	struct session *session;
+	size_t n_turns, n_waits, n_sessions;
+};
 
 enum prompt_kind {
 	PROMPT_TEXT,      /* prompt is text */
@@ -87,3 +127,24 @@ void workload_adopt(struct workload *w, struct str mapped);
 #define WORKLOAD_FORGET_BYTES (64u << 20)
 void workload_forget(const struct workload *w);
 void workload_release(struct workload *w);
+
+/*
+ * Sessions of a workload, made turn by turn: each session_add_turn follows the workload_add of its
+ * sample. Zeroed is a valid empty one.
+ */
+struct session_build {
+	struct turn *turn;
+	uint32_t *waits;
+	struct session *session;
+	size_t n_turns, n_waits, n_sessions, cap_turns, cap_waits, cap_sessions;
+};
+
+/* Begins a session; id must stay as long as the workload. */
+void session_begin(struct session_build *b, struct str id);
+/* A turn of the last session, whose number follows from its history, or, without, is 0. */
+struct turn *session_add_turn(struct session_build *b, uint32_t history);
+/* The last turn also waits for this one, which is before it; a second time has no effect. */
+void session_wait_for(struct session_build *b, uint32_t turn);
+/* w->sessions, in its arena; w has a sample for each turn. b is released. */
+void session_finish(struct session_build *b, struct workload *w);
+void session_build_release(struct session_build *b);

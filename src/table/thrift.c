@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* thrift.c - see thrift.h. */
-#include "table/thrift.h"
+#include "table/parquet.h"
 
 enum { /* wire types */
 	STOP, TRUE, FALSE, BYTE, I16, I32, I64, DOUBLE, BINARY, LIST, SET, MAP, STRUCT, UUID,

@@ -8,9 +8,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "json/read.h"
-#include "table/format.h"
 #include "check.h"
+#include "json/read.h"
+#include "table/table_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,11 +13,8 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "table/format.h"
-#include "table/parquet_bits.h"
-#include "table/parquet_spell.h"
-#include "table/parquet_values.h"
-#include "table/thrift.h"
+#include "table/parquet.h"
+#include "table/table_internal.h"
 
 #define DATA "tests/unit/parquet/"
 

@@ -13,7 +13,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "table/format.h"
+#include "table/table_internal.h"
 
 struct all {
 	void *state;
