@@ -3,13 +3,11 @@
 #include "constrain/constrain.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "constrain/grammar.h"
-#include "constrain/invent.h"
-#include "constrain/pattern.h"
 #include "constrain/schema.h"
 #include "constrain/syntax.h"
 #include "json/read.h"

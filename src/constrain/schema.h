@@ -12,16 +12,77 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/arena.h"
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/map.h"
 #include "base/str.h"
-#include "constrain/decimal.h"
-#include "constrain/format.h"
-#include "constrain/pattern.h"
+#include "constrain/syntax.h"
 #include "json/read.h"
+
+/*
+ * Numbers as they are written, compared without rounding.
+ *
+ * A struct decimal is a view of a JSON number's spelling, which has to outlive it. Its value is
+ * 0.d1d2d3... times ten to the power, where d1 is the first and dn the last digit that is not 0.
+ * Powers beyond DECIMAL_POWER_MAX count as that.
+ */
+#define DECIMAL_POWER_MAX (1ll << 40)
+#define DECIMAL_DIVISOR_DIGITS_MAX 18 /* digits of a multipleOf, so that it fits 64 bits */
+
+struct decimal {
+	struct str digits; /* from the first to the last that counts; may hold the point */
+	int64_t power;
+	uint32_t count;    /* of digits; 0: the number is zero */
+	bool is_negative;
+};
+
+struct decimal decimal_of(struct str number); /* a spelling the JSON reader accepted; finite */
+int decimal_compare(struct decimal a, struct decimal b); /* negative, 0, positive */
+bool decimal_is_integer(struct decimal d);
+/* divisor is above 0 and has at most DECIMAL_DIVISOR_DIGITS_MAX digits. */
+bool decimal_is_multiple(struct decimal d, struct decimal divisor);
+uint64_t decimal_hash(struct decimal d); /* equal for equal values */
+/* The digits as a number, for at most DECIMAL_DIVISOR_DIGITS_MAX of them. */
+uint64_t decimal_digits(struct decimal d);
+
+/*
+ * The formats of JSON Schema that can be asserted.
+ *
+ * date-time, date, time (RFC 3339), duration (its appendix A), email (RFC 5321), hostname (RFC
+ * 1123), ipv4 (RFC 2673), ipv6 (RFC 4291), uri and uri-reference (RFC 3986), uri-template (RFC
+ * 6570), uuid (RFC 4122), json-pointer (RFC 6901), relative-json-pointer. Which letters an
+ * international host name (xn--...) encodes is not looked at.
+ */
+struct format;
+
+const struct format *format_find(struct str name); /* NULL: not one of these */
+bool format_holds(const struct format *f, struct str text);
+const char *format_example(const struct format *f); /* a text that has it */
+
+/* JSON values as JSON Schema compares them: numbers by value, objects without order. */
+bool value_equal(const struct json_value *a, const struct json_value *b);
+uint64_t value_hash(const struct json_value *v); /* equal for equal values */
+bool value_has_repeats(const struct json_value *array);
+/* A member by a key that may hold any bytes; NULL when v is not an object or has none. */
+struct json_value *value_member(const struct json_value *v, struct str key);
+static inline bool value_is_number(const struct json_value *v)
+{
+	return v->kind == JSON_INT || v->kind == JSON_REAL;
+}
+
+/*
+ * References of a schema to names inside it (RFC 3986, section 5).
+ *
+ * Nothing is fetched; a URI is a name here.
+ */
+/* The part before the first #, and what follows it; no #: all of it and an empty one. */
+struct str uri_without_fragment(struct str uri, struct str *fragment);
+/* What a reference means inside a document of that URI; neither has a fragment. In the arena. */
+struct str uri_resolve(struct arena *a, struct str base, struct str reference);
+struct str uri_decoded(struct arena *a, struct str text); /* %41 is A */
 
 #define SCHEMA_BYTES_MAX (4u << 20)
 #define SCHEMA_NODES_MAX 100000    /* schemas in one schema */
@@ -100,3 +161,12 @@ enum schema_answer schema_judge(const struct schema *s, const struct json_value 
 /* One schema of it, as if nothing stood around it. */
 bool schema_node_holds(const struct schema *s, const struct schema_node *n,
 		       const struct json_value *v);
+
+/*
+ * Appends the JSON text of one value, of about so many bytes where the schema leaves the choice.
+ * It follows all keywords that say what a value has, and tries again for those that say what it
+ * must not have; what it appends has been checked. ERR_RUN: none was found in INVENT_TRIES_MAX.
+ */
+#define INVENT_TRIES_MAX 64
+int schema_invent(const struct schema *s, struct dice *d, size_t bytes, struct buf *out,
+		  struct err *e);

@@ -1,17 +1,275 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schema_check.c - whether a value keeps to a schema (schema.h).
+ * schema_check.c - decimals, values, and whether a value keeps to a schema (schema.h).
  *
  * The parts of an object or array that some keyword has evaluated are a row of marks, one per
  * item. It is kept only where a schema asks for unevaluated parts: each schema that applies to the
  * same value gets a row of its own, which is added to its parent's when it holds.
  */
+#include "constrain/schema.h"
+
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 
+#include "base/map.h"
 #include "base/mem.h"
-#include "constrain/schema.h"
-#include "constrain/value.h"
+
+/* ---- decimals ---- */
+
+static bool is_digit(char c)
+{
+	return c >= '0' && c <= '9';
+}
+
+static int64_t clamp(int64_t power)
+{
+	if (power > DECIMAL_POWER_MAX)
+		return DECIMAL_POWER_MAX;
+	return power < -DECIMAL_POWER_MAX ? -DECIMAL_POWER_MAX : power;
+}
+
+/* The exponent after e or E, clamped. */
+static int64_t exponent_of(struct str text)
+{
+	bool is_negative = text.n > 0 && *text.p == '-';
+	int64_t v = 0;
+
+	for (size_t i = 0; i < text.n; i++)
+		if (is_digit(text.p[i]))
+			v = clamp(v * 10 + (text.p[i] - '0'));
+	return is_negative ? -v : v;
+}
+
+struct decimal decimal_of(struct str number)
+{
+	struct decimal d = { 0 };
+	struct str rest = number;
+	int64_t before_point = 0; /* digits from the first that counts; negative: zeros after it */
+	bool is_after_point = false;
+	const char *last = NULL;
+
+	assert(number.n > 0 && is_digit(number.p[number.n - 1]));
+	if (*rest.p == '-') {
+		d.is_negative = true;
+		rest.p++;
+		rest.n--;
+	}
+	for (; rest.n && (*rest.p | 0x20) != 'e'; rest.p++, rest.n--) {
+		if (*rest.p == '.') {
+			is_after_point = true;
+			continue;
+		}
+		if (!d.digits.p && *rest.p == '0') {
+			before_point -= is_after_point;
+			continue;
+		}
+		if (!d.digits.p)
+			d.digits.p = rest.p;
+		before_point += !is_after_point;
+		if (*rest.p != '0')
+			last = rest.p;
+	}
+	if (!last)
+		return (struct decimal){ 0 };
+	d.digits.n = (size_t)(last - d.digits.p) + 1;
+	for (size_t i = 0; i < d.digits.n; i++)
+		d.count += is_digit(d.digits.p[i]);
+	if (rest.n)
+		before_point += exponent_of((struct str){ rest.p + 1, rest.n - 1 });
+	d.power = clamp(before_point);
+	return d;
+}
+
+/* The digits one after the other, without the point. */
+static int next_digit(struct str *digits)
+{
+	while (digits->n) {
+		char c = *digits->p++;
+
+		digits->n--;
+		if (c != '.')
+			return c - '0';
+	}
+	return 0;
+}
+
+static int compare_sizes(struct decimal a, struct decimal b)
+{
+	uint32_t n = a.count > b.count ? a.count : b.count;
+
+	if (a.power != b.power)
+		return a.power < b.power ? -1 : 1;
+	while (n--) {
+		int x = next_digit(&a.digits), y = next_digit(&b.digits);
+
+		if (x != y)
+			return x < y ? -1 : 1;
+	}
+	return 0;
+}
+
+int decimal_compare(struct decimal a, struct decimal b)
+{
+	int sign_a = a.count == 0 ? 0 : a.is_negative ? -1 : 1;
+	int sign_b = b.count == 0 ? 0 : b.is_negative ? -1 : 1;
+
+	if (sign_a != sign_b)
+		return sign_a < sign_b ? -1 : 1;
+	return sign_a == 0 ? 0 : sign_a * compare_sizes(a, b);
+}
+
+bool decimal_is_integer(struct decimal d)
+{
+	return d.count == 0 || d.power >= (int64_t)d.count;
+}
+
+uint64_t decimal_digits(struct decimal d)
+{
+	uint64_t v = 0;
+
+	assert(d.count <= DECIMAL_DIVISOR_DIGITS_MAX);
+	for (uint32_t i = 0; i < d.count; i++)
+		v = v * 10 + (uint64_t)next_digit(&d.digits);
+	return v;
+}
+
+static uint64_t times_mod(uint64_t a, uint64_t b, uint64_t m)
+{
+	return (uint64_t)((unsigned __int128)a * b % m);
+}
+
+static uint64_t ten_to_mod(int64_t power, uint64_t m)
+{
+	uint64_t base = 10 % m, v = 1 % m;
+
+	for (; power > 0; power >>= 1) {
+		if (power & 1)
+			v = times_mod(v, base, m);
+		base = times_mod(base, base, m);
+	}
+	return v;
+}
+
+/*
+ * With m and n the digits of both as whole numbers, d / divisor is m / n times a power of ten. A
+ * negative power would have to come out of m, whose last digit is not 0.
+ */
+bool decimal_is_multiple(struct decimal d, struct decimal divisor)
+{
+	int64_t power = (d.power - d.count) - (divisor.power - divisor.count);
+	uint64_t n = decimal_digits(divisor), rest = 0;
+
+	assert(n > 0);
+	if (d.count == 0)
+		return true;
+	if (power < 0)
+		return false;
+	for (uint32_t i = 0; i < d.count; i++)
+		rest = (times_mod(rest, 10, n) + (uint64_t)next_digit(&d.digits)) % n;
+	return times_mod(rest, ten_to_mod(power, n), n) == 0;
+}
+
+uint64_t decimal_hash(struct decimal d)
+{
+	uint64_t h = 0x9e3779b97f4a7c15u + (uint64_t)d.power * 31 + (d.count ? d.is_negative : 0);
+
+	for (uint32_t i = 0; i < d.count; i++)
+		h = (h ^ (uint64_t)next_digit(&d.digits)) * 0x100000001b3u;
+	return h;
+}
+
+/* ---- values ---- */
+
+struct json_value *value_member(const struct json_value *v, struct str key)
+{
+	if (v->kind != JSON_OBJECT)
+		return NULL;
+	for (size_t i = 0; i < v->count; i++)
+		if (str_eq(v->key[i], key))
+			return &v->item[i];
+	return NULL;
+}
+
+static bool items_equal(const struct json_value *a, const struct json_value *b)
+{
+	if (a->count != b->count)
+		return false;
+	for (size_t i = 0; i < a->count; i++) {
+		const struct json_value *other = &b->item[i];
+
+		if (a->kind == JSON_OBJECT && !str_eq(a->key[i], b->key[i]))
+			other = value_member(b, a->key[i]);
+		if (!other || !value_equal(&a->item[i], other))
+			return false;
+	}
+	return true;
+}
+
+bool value_equal(const struct json_value *a, const struct json_value *b)
+{
+	if (value_is_number(a) && value_is_number(b))
+		return decimal_compare(decimal_of(a->raw), decimal_of(b->raw)) == 0;
+	if (a->kind != b->kind)
+		return false;
+	if (a->kind == JSON_STRING)
+		return str_eq(a->text, b->text);
+	if (a->kind == JSON_ARRAY || a->kind == JSON_OBJECT)
+		return items_equal(a, b);
+	return true;
+}
+
+uint64_t value_hash(const struct json_value *v)
+{
+	uint64_t h = (uint64_t)v->kind + 1;
+
+	if (value_is_number(v))
+		return decimal_hash(decimal_of(v->raw));
+	if (v->kind == JSON_STRING)
+		return map_hash(v->text);
+	if (v->kind != JSON_ARRAY && v->kind != JSON_OBJECT)
+		return h;
+	for (size_t i = 0; i < v->count; i++) {
+		uint64_t item = value_hash(&v->item[i]);
+
+		if (v->kind == JSON_OBJECT)
+			h += (map_hash(v->key[i]) | 1) * (item + 0x9e3779b97f4a7c15u);
+		else
+			h = (h ^ item) * 0x100000001b3u;
+	}
+	return h;
+}
+
+struct hashed {
+	uint64_t hash;
+	const struct json_value *v;
+};
+
+static int by_hash(const void *a, const void *b)
+{
+	const struct hashed *x = a, *y = b;
+
+	return (x->hash > y->hash) - (x->hash < y->hash);
+}
+
+bool value_has_repeats(const struct json_value *array)
+{
+	struct hashed *item;
+	bool is_found = false;
+
+	assert(array->kind == JSON_ARRAY);
+	item = mem_array(array->count, sizeof *item);
+	for (size_t i = 0; i < array->count; i++)
+		item[i] = (struct hashed){ value_hash(&array->item[i]), &array->item[i] };
+	qsort(item, array->count, sizeof *item, by_hash);
+	for (size_t i = 0; i < array->count && !is_found; i++)
+		for (size_t k = i; k-- > 0 && item[k].hash == item[i].hash && !is_found;)
+			is_found = value_equal(item[k].v, item[i].v);
+	free(item);
+	return is_found;
+}
+
+/* ---- schemas ---- */
 
 /* A place in the value. */
 struct place {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * constrain/syntax.h - what a grammar or a pattern says, as a tree, and texts made from it.
+ * constrain/syntax.h - patterns and grammars: matching, their trees, and texts made from these.
  *
  * A tree per rule; rules may refer to each other and to themselves. Everything lives in the
  * arena that the tree was read into. Sets are of code points.
@@ -13,7 +13,38 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "constrain/pattern.h"
+
+/*
+ * Regular expressions of two dialects, by PCRE2.
+ *
+ * PATTERN_ECMA is JSON Schema's: ECMA-262 with its u flag, where \d and \w are ASCII, \s is any
+ * blank of Unicode and $ is the very end. PATTERN_PYTHON is that of re: \d, \w, \s are Unicode's.
+ * A compiled pattern is read-only and may be used by any number of threads.
+ *
+ * Work is bounded without a clock: PCRE2 may take PATTERN_STEPS_MAX steps for all places of a text
+ * together, and PATTERN_HEAP_KB of memory. A pattern that needs more gives PATTERN_GAVE_UP.
+ */
+#define PATTERN_BYTES_MAX 65536
+#define PATTERN_STEPS_MAX 5000000
+#define PATTERN_STEPS_MIN 2000 /* at each place of a long text */
+#define PATTERN_HEAP_KB 65536
+
+enum pattern_dialect { PATTERN_ECMA, PATTERN_PYTHON };
+enum pattern_place {
+	PATTERN_ANYWHERE, /* some part of the text matches */
+	PATTERN_START,    /* the text begins with a match */
+	PATTERN_WHOLE,    /* all of the text is one match */
+};
+enum pattern_answer { PATTERN_NO, PATTERN_YES, PATTERN_GAVE_UP };
+
+struct pattern;
+
+/* ERR_USAGE: the pattern is none, or uses what its dialect lacks. */
+struct pattern *pattern_new(struct str text, enum pattern_dialect dialect,
+			    enum pattern_place place, struct err *e);
+void pattern_free(struct pattern *p);
+/* text is valid UTF-8. */
+enum pattern_answer pattern_matches(const struct pattern *p, struct str text);
 
 #define SYNTAX_DEPTH_MAX 100      /* groups in groups */
 #define SYNTAX_UNBOUNDED UINT32_MAX
@@ -81,3 +112,32 @@ static inline struct str buf_since(const struct buf *out, size_t from)
 {
 	return out->data ? (struct str){ out->data + from, out->len - from } : STR("");
 }
+
+/*
+ * Grammars of the GBNF kind, and whether a text is one of their sentences.
+ *
+ *   name ::= alternatives       rules; the start is "root"; a rule ends where the next begins
+ *   "text" [a-z] [^a-z] .       literals and sets, escapes \" \\ \n \r \t \xHH \uHHHH \UHHHHHHHH
+ *   ( ) | * + ? {m} {m,} {m,n}  groups, alternatives, repeats
+ *   # comment                   to the end of the line
+ *
+ * Any such grammar may be matched, left-recursive and ambiguous ones too: by Earley's algorithm,
+ * over code points. Its work is bounded.
+ */
+#define GRAMMAR_BYTES_MAX (256u << 10)
+#define GRAMMAR_RULES_MAX 4096
+#define GRAMMAR_SYMBOLS_MAX 200000  /* after repeats were written out */
+#define GRAMMAR_ITEMS_MAX 4000000   /* of one match: 32 MB */
+#define GRAMMAR_STEPS_MAX 5000000   /* of one match: 0.1 s */
+
+struct grammar;
+
+/* As vLLM decides: EBNF has "::=" in a line outside of comments, all else is taken for Lark. */
+bool grammar_is_lark(struct str text);
+/* ERR_USAGE with the line. */
+struct grammar *grammar_new(struct str text, struct err *e);
+void grammar_free(struct grammar *g);
+const struct syntax *grammar_root(const struct grammar *g);
+
+enum grammar_answer { GRAMMAR_NO, GRAMMAR_YES, GRAMMAR_GAVE_UP };
+enum grammar_answer grammar_matches(const struct grammar *g, struct str text); /* valid UTF-8 */

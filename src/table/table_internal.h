@@ -53,7 +53,6 @@ int table_unpack(const char *path, struct str packed, const struct table_opts *o
  *
  * Afterwards rows are read in any order; table_touch keeps what that leaves in memory small.
  */
-
 struct table_pass {
 	const struct table_bytes *bytes;
 	const struct table_opts *o;
