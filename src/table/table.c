@@ -115,7 +115,8 @@ static int open_archive(struct unpack *u, struct err *e)
 	lib.archive_read_support_format_tar(u->a);
 	lib.archive_read_support_format_raw(u->a);
 	lib.archive_read_support_format_empty(u->a);
-	if (lib.archive_read_open_memory2(u->a, u->packed.p, u->packed.n, BLOCK_BYTES) != ARCHIVE_OK)
+	if (lib.archive_read_open_memory2(u->a, u->packed.p, u->packed.n, BLOCK_BYTES) !=
+	    ARCHIVE_OK)
 		return fail(u, e);
 	return 0;
 }
