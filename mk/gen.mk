@@ -33,7 +33,7 @@ $(O)/obj/schema/schema.o: $(O)/gen/schema/result_rows.h
 $(O)/obj/engine/args.o: $(O)/gen/engine/args_rows.h
 $(O)/obj/experiment/document.o: $(O)/gen/experiment/schema_text.h
 $(O)/obj/store/known.o: $(O)/gen/store/columns_rows.h
-$(O)/obj/web/data_api.o: $(O)/gen/web/api_text.h
+$(O)/obj/web/routes.o: $(O)/gen/web/api_text.h
 lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/web/api_text.h $(O)/gen/schema/result_rows.h \
 		$(O)/gen/engine/args_rows.h $(O)/gen/experiment/schema_text.h \
 		$(O)/gen/store/columns_rows.h

@@ -158,7 +158,7 @@ static int ask(struct web_request *r, const struct trends_opts *o, const char *m
 		return -1;
 	answer.json = json_writer(&answer.body);
 	json_begin_object(&answer.json);
-	if (route()->handle(r, &answer, e) == 0) {
+	if (r->route->handle(r, &answer, e) == 0) {
 		json_end_object(&answer.json);
 		rc = json_parse(r->arena, arena_str(r->arena, buf_str(&answer.body)), out, e);
 	} else {
@@ -299,7 +299,8 @@ static int check(const struct trends_opts *o, struct err *e)
 static int look(struct found *f, struct err *e)
 {
 	struct store_opts how = { .url = f->o->store, .is_read_only = true };
-	struct web_request request = { .arena = f->a, .method = "POST", .who = STR("trends") };
+	struct web_request request = { .route = route(), .arena = f->a, .method = "POST",
+				       .who = STR("trends") };
 	struct store *store;
 	int rc = 0;
 

@@ -3,13 +3,12 @@
  * web/analysis.c - routes that hand a question to analyse/, once its columns are known to be there,
  * and the marks people set on trends.
  */
+#include <assert.h>
 #include <string.h>
 
 #include "analyse/analyse.h"
 #include "store/known.h"
-#include "web/data_ask.h"
-#include "web/data_put.h"
-#include "web/filters.h"
+#include "web/api.h"
 
 #define MARK_BYTES_MAX 4096 /* of each of its texts */
 #define TREND_MARKS_MAX 10000     /* of the store: all of them are told at once */
@@ -28,12 +27,12 @@ static int put_marks(const struct web_request *r, struct json_writer *w, struct 
 	for (size_t i = 0; i < n; i++) {
 		json_begin_object(w);
 		json_member_int(w, "id", m[i].id);
-		data_put_key_str(w, "series", m[i].series);
+		json_member_str(w, "series", m[i].series);
 		data_put_key_or_null(w, "metric", m[i].metric);
-		data_put_key_str(w, "at", m[i].at);
-		data_put_key_str(w, "kind", m[i].kind);
-		data_put_key_str(w, "text", m[i].text);
-		data_put_key_str(w, "who", m[i].who);
+		json_member_str(w, "at", m[i].at);
+		json_member_str(w, "kind", m[i].kind);
+		json_member_str(w, "text", m[i].text);
+		json_member_str(w, "who", m[i].who);
 		data_put_key_number(w, "made", m[i].at_s);
 		json_end_object(w);
 	}
@@ -78,23 +77,13 @@ static int mark_add(const struct web_request *r, struct web_answer *a, struct er
 	if (check_room(r, a, e) < 0 || store_mark_put(r->store, &m, &id, e) < 0)
 		return -1;
 	a->status = 201;
-	json_key(&a->json, "id");
-	json_put_int(&a->json, id);
+	json_member_int(&a->json, "id", id);
 	return 0;
 }
 
 static int mark_drop(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	int64_t id;
-
-	if (asked_number(r, a, "mark", &id, e) < 0)
-		return -1;
-	if (store_mark_drop(r->store, id, e) < 0) {
-		if (e->code == ERR_USAGE)
-			a->status = 404;
-		return -1;
-	}
-	return 0;
+	return asked_drop(r, a, "mark", store_mark_drop, e);
 }
 
 /* ---- questions ---- */
@@ -194,30 +183,61 @@ static int no_metric(const struct web_request *r, struct err *e)
 	return -1;
 }
 
-enum needs { NEEDS_METRIC = 1, NEEDS_MARKS = 2, NEEDS_SCALE = 4, NEEDS_METRICS = 8 };
+/* What a question must have, and which of its members name columns. */
+enum analysis_needs { NEEDS_METRIC = 1, NEEDS_MARKS = 2, NEEDS_SCALE = 4, NEEDS_METRICS = 8 };
 
-static int asked_analysis(const struct web_request *r, struct web_answer *a,
-			  const struct json_value *body, analyse_fn *answer, unsigned needs,
-			  struct err *e)
+/* By the last word of the route's path. */
+static const struct analysis_question { const char *name; analyse_fn *answer; unsigned needs; }
+questions[] = {
+	{ "/compare", analyse_compare, 0 },
+	{ "/trends", analyse_trends, NEEDS_METRIC | NEEDS_MARKS },
+	{ "/regression", analyse_regression, NEEDS_METRICS | NEEDS_MARKS },
+	{ "/impact", analyse_impact, NEEDS_METRIC },
+	{ "/scaling", analyse_scaling, NEEDS_METRIC | NEEDS_SCALE },
+	{ "/capacity", analyse_capacity, 0 },
+	{ "/resources", analyse_resources, 0 },
+	{ "/pareto", analyse_pareto, 0 },
+	{ "/distribution", analyse_distribution, NEEDS_METRIC },
+	{ "/parallel", analyse_parallel, 0 },
+};
+
+static const struct analysis_question *question_of(const struct web_route *route)
 {
+	size_t i = 0;
+
+	while (!str_ends(str_of(route->path), str_of(questions[i].name))) {
+		i++;
+		assert(i < sizeof(questions) / sizeof(*questions));
+	}
+	return &questions[i];
+}
+
+static int ask(const struct web_request *r, struct web_answer *a, const struct json_value *body,
+	       struct err *e)
+{
+	const struct analysis_question *asks = question_of(r->route);
 	struct analyse_request q = { .view = r->view, .body = body, .arena = r->arena };
 	struct json_value *set = NULL;
 
 	if (!body || body->kind != JSON_OBJECT)
 		return asked_wrong(a, e, r->arena, "", "a JSON object");
 	if (is_lacking(body, "metric") &&
-	    (needs & NEEDS_METRIC || (needs & NEEDS_METRICS && is_lacking(body, "metrics")))) {
+	    (asks->needs & NEEDS_METRIC ||
+	     (asks->needs & NEEDS_METRICS && is_lacking(body, "metrics")))) {
 		no_metric(r, e);
 		return asked_failed(a, r->arena, e);
 	}
-	if (check_columns(r, body, "", needs & NEEDS_SCALE, e) < 0)
+	if (check_columns(r, body, "", asks->needs & NEEDS_SCALE, e) < 0)
 		return asked_failed(a, r->arena, e);
-	if (needs & NEEDS_MARKS && read_marks(r, &set, e) < 0)
+	if (asks->needs & NEEDS_MARKS && read_marks(r, &set, e) < 0)
 		return -1;
 	q.marks = set;
-	if (answer(&q, &a->json, e) < 0)
-		return asked_failed(a, r->arena, e);
-	return 0;
+	return asks->answer(&q, &a->json, e) < 0 ? asked_failed(a, r->arena, e) : 0;
+}
+
+static int analysis(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	return ask(r, a, r->body, e);
 }
 
 /* {"ids": [1, 2]} stands for a group of each of them, which is what somebody wants who names runs. */
@@ -256,7 +276,7 @@ static int compare(const struct web_request *r, struct web_answer *a, struct err
 	struct json_value *body;
 
 	if (!ids || ids->kind == JSON_NULL)
-		return asked_analysis(r, a, r->body, analyse_compare, 0, e);
+		return ask(r, a, r->body, e);
 	if (json_get(r->body, "groups"))
 		return asked_wrong(a, e, r->arena, "/ids", "either groups or ids");
 	body = arena_alloc(r->arena, sizeof(*body));
@@ -267,65 +287,20 @@ static int compare(const struct web_request *r, struct web_answer *a, struct err
 	memcpy(body->item, r->body->item, body->count * sizeof(*body->item));
 	if (groups_of_ids(r, a, ids, body, e) < 0)
 		return -1;
-	return asked_analysis(r, a, body, analyse_compare, 0, e);
-}
-
-static int trends(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	return asked_analysis(r, a, r->body, analyse_trends, NEEDS_METRIC | NEEDS_MARKS, e);
-}
-
-static int regression(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	return asked_analysis(r, a, r->body, analyse_regression, NEEDS_METRICS | NEEDS_MARKS, e);
-}
-
-static int impact(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	return asked_analysis(r, a, r->body, analyse_impact, NEEDS_METRIC, e);
-}
-
-static int scaling(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	return asked_analysis(r, a, r->body, analyse_scaling, NEEDS_METRIC | NEEDS_SCALE, e);
-}
-
-static int capacity(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	return asked_analysis(r, a, r->body, analyse_capacity, 0, e);
-}
-
-static int resources(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	return asked_analysis(r, a, r->body, analyse_resources, 0, e);
-}
-
-static int pareto(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	return asked_analysis(r, a, r->body, analyse_pareto, 0, e);
-}
-
-static int distribution(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	return asked_analysis(r, a, r->body, analyse_distribution, NEEDS_METRIC, e);
-}
-
-static int parallel(const struct web_request *r, struct web_answer *a, struct err *e)
-{
-	return asked_analysis(r, a, r->body, analyse_parallel, 0, e);
+	return ask(r, a, body, e);
 }
 
 static const struct web_route routes[] = {
 	{ "POST", "/api/data/compare", ROUTE_READS, compare },
-	{ "POST", "/api/analysis/trends", 0, trends },
-	{ "POST", "/api/analysis/regression", 0, regression },
-	{ "POST", "/api/analysis/impact", ROUTE_READS, impact },
-	{ "POST", "/api/analysis/scaling", ROUTE_READS, scaling },
-	{ "POST", "/api/analysis/capacity", ROUTE_READS, capacity },
-	{ "POST", "/api/analysis/resources", ROUTE_READS, resources },
-	{ "POST", "/api/analysis/pareto", ROUTE_READS, pareto },
-	{ "POST", "/api/analysis/distribution", ROUTE_READS, distribution },
-	{ "POST", "/api/analysis/parallel", ROUTE_READS, parallel },
+	{ "POST", "/api/analysis/trends", 0, analysis },
+	{ "POST", "/api/analysis/regression", 0, analysis },
+	{ "POST", "/api/analysis/impact", ROUTE_READS, analysis },
+	{ "POST", "/api/analysis/scaling", ROUTE_READS, analysis },
+	{ "POST", "/api/analysis/capacity", ROUTE_READS, analysis },
+	{ "POST", "/api/analysis/resources", ROUTE_READS, analysis },
+	{ "POST", "/api/analysis/pareto", ROUTE_READS, analysis },
+	{ "POST", "/api/analysis/distribution", ROUTE_READS, analysis },
+	{ "POST", "/api/analysis/parallel", ROUTE_READS, analysis },
 	{ "GET", "/api/analysis/marks", 0, marks },
 	{ "POST", "/api/analysis/marks", ROUTE_CHANGES, mark_add },
 	{ "DELETE", "/api/analysis/marks/{id}", ROUTE_CHANGES, mark_drop },

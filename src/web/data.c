@@ -1,14 +1,468 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/data.c - routes that read runs: lists, one whole run, its bytes, and a summary of many. */
-#include "web/data_api.h"
-#include "web/data_ask.h"
-#include "web/data_put.h"
-#include "web/data_run.h"
-#include "web/filters.h"
-#include "web/trace.h"
+/*
+ * web/data.c - routes that read runs: lists, one whole run, its bytes, and a summary of many.
+ */
+#include <stdio.h>
+
+#include "base/words.h"
+#include "engine/args.h"
+#include "web/api.h"
+#include "web/web_internal.h"
 
 #define DATA_VERSIONS_MAX 20 /* of one run_id that are told; the newest */
 #define DATA_EXCLUSIONS_MAX 1000 /* likewise */
+
+/* ---- what is doubtful about a run ---- */
+
+static struct value cell_of(const struct row *r, const char *column)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (str_is(r->cell[i].column, column))
+			return r->cell[i].value;
+	return (struct value){ .kind = VALUE_ABSENT };
+}
+
+struct badges {
+	struct json_writer *w;
+	size_t n;
+};
+
+__attribute__((format(printf, 4, 5)))
+static void put(struct badges *b, const char *level, const char *code, const char *fmt, ...)
+{
+	char text[INGEST_TEXT_BYTES_MAX + 100];
+	va_list args;
+
+	va_start(args, fmt);
+	vsnprintf(text, sizeof(text), fmt, args);
+	va_end(args);
+	b->n++;
+	json_begin_object(b->w);
+	json_member_str(b->w, "level", str_of(level));
+	json_member_str(b->w, "code", str_of(code));
+	json_member_str(b->w, "text", str_of(text));
+	json_end_object(b->w);
+}
+
+static bool is_text(struct value v, const char *text)
+{
+	return v.kind == VALUE_TEXT && str_is(v.text, text);
+}
+
+/* Where a document, or a result by itself, keeps the reasons of its verdict; NULL: nowhere. */
+static const struct json_value *reasons_of(const struct json_value *document)
+{
+	static const char *const mode[] = {
+		"throughput", "latency", "startup", "prioritization", "prefix-caching",
+		"long-document-qa",
+	};
+	const struct json_value *results = json_get(document, "results");
+	const struct json_value *list = json_get(json_get(document, "trust"), "reasons");
+
+	if (!list)
+		list = json_get(json_get(document, "profllm"), "reasons");
+	for (size_t i = 0; !list && i < sizeof(mode) / sizeof(*mode); i++)
+		list = json_get(json_get(json_get(results, mode[i]), "profllm"), "reasons");
+	return list && list->kind == JSON_ARRAY ? list : NULL;
+}
+
+static void put_reasons(struct json_writer *w, const struct json_value *document)
+{
+	const struct json_value *list = reasons_of(document);
+
+	json_begin_array(w);
+	for (size_t i = 0; list && i < list->count; i++) {
+		const struct json_value *one = &list->item[i], *spoils = json_get(one, "spoils");
+
+		json_begin_object(w);
+		data_put_key_or_null(w, "level", json_text(json_get(one, "level"), STR("")));
+		data_put_key_or_null(w, "code", json_text(json_get(one, "code"), STR("")));
+		data_put_key_or_null(w, "text", json_text(json_get(one, "text"), STR("")));
+		json_member_array(w, "spoils");
+		for (size_t k = 0; spoils && spoils->kind == JSON_ARRAY && k < spoils->count; k++)
+			json_put_str(w, json_text(&spoils->item[k], STR("")));
+		json_end_array(w);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+/* Its reasons stand beside it (put_reasons); here only codes of which no sentence is kept. */
+static void put_verdict(struct badges *b, const struct row *r, const struct json_value *document)
+{
+	struct value verdict = cell_of(r, "verdict"), why = cell_of(r, "trust.reasons");
+	const struct json_value *list = reasons_of(document);
+	struct str codes = why.kind == VALUE_TEXT ? why.text : STR("");
+
+	if (list && list->count && json_get(&list->item[0], "text"))
+		codes.n = 0;
+	if (is_text(verdict, "DEGRADED") || is_text(verdict, "INVALID"))
+		put(b, is_text(verdict, "INVALID") ? "bad" : "warn", "verdict",
+		    "The run judged itself %.*s%s%.*s.", (int)verdict.text.n, verdict.text.p,
+		    codes.n ? ": " : "", (int)(codes.n < 200 ? codes.n : 200), codes.p);
+}
+
+static void put_left_out(struct badges *b, const struct row *r)
+{
+	struct value which = cell_of(r, "left_out");
+
+	if (which.kind == VALUE_TEXT && which.text.n)
+		put(b, "bad", "left_out", "Values that cannot be are left out of the columns: %.*s.",
+		    (int)which.text.n, which.text.p);
+}
+
+static void put_status(struct badges *b, const struct row *r)
+{
+	struct value status = cell_of(r, "status"), why = cell_of(r, "error_reason");
+	struct str reason = why.kind == VALUE_TEXT ? why.text : STR("");
+
+	if (is_text(status, "failed"))
+		put(b, "bad", "status", "The run failed%s%.*s.", reason.n ? ": " : "",
+		    (int)(reason.n < 300 ? reason.n : 300), reason.p);
+}
+
+static void put_requests(struct badges *b, const struct row *r)
+{
+	struct value completed = cell_of(r, "completed"), failed = cell_of(r, "failed");
+	double all;
+
+	if (failed.kind == VALUE_NUMBER && failed.number > 0) {
+		all = failed.number + (completed.kind == VALUE_NUMBER ? completed.number : 0);
+		put(b, failed.number / all > BADGE_FAILED_BAD ? "bad" : "warn", "failed",
+		    "%.0f of %.0f requests failed (%.1f %%).", failed.number, all,
+		    100 * failed.number / all);
+	}
+	if (completed.kind == VALUE_NUMBER && completed.number < BADGE_REQUESTS_MIN)
+		put(b, "warn", "few_requests", "Only %.0f requests were completed: tail percentiles "
+		    "rest on single ones.", completed.number);
+}
+
+static bool has_group(const struct row *r, const char *prefix)
+{
+	for (size_t i = 0; i < r->n; i++)
+		if (str_starts(r->cell[i].column, str_of(prefix)))
+			return true;
+	return false;
+}
+
+static void put_missing(struct badges *b, const struct row *r, const struct json_value *document)
+{
+	if (json_get(document, "config") && !json_get(document, "schema_version"))
+		put(b, "warn", "no_schema_version",
+		    "The document does not say which version of the schema it follows.");
+	if (!has_group(r, "environment.") && !has_group(r, "hardware."))
+		put(b, "warn", "no_environment",
+		    "Nothing says on which machine and with which versions it ran.");
+	if (cell_of(r, "server.model").kind == VALUE_ABSENT)
+		put(b, "warn", "no_model", "Nothing says which model was served.");
+}
+
+static void put_flags(struct badges *b, const struct row *r, unsigned flags)
+{
+	struct value profiled = cell_of(r, "profiled");
+
+	if (profiled.kind == VALUE_BOOL && profiled.is_true)
+		put(b, "warn", "profiled", "A profiler was running, which costs speed.");
+	if (flags & INDEX_EXCLUDED)
+		put(b, "warn", "excluded", "Somebody has excluded this run.");
+	if (flags & INDEX_SUPERSEDED)
+		put(b, "warn", "superseded", "There is a newer version of this run.");
+	if (flags & INDEX_ARCHIVED)
+		put(b, "warn", "archived", "This run is archived.");
+}
+
+void run_put_badges(struct json_writer *w, const struct row *r, unsigned flags,
+		    const struct json_value *document)
+{
+	struct badges b = { .w = w };
+
+	json_begin_array(w);
+	put_verdict(&b, r, document);
+	put_left_out(&b, r);
+	put_status(&b, r);
+	put_requests(&b, r);
+	put_missing(&b, r, document);
+	put_flags(&b, r, flags);
+	if (!b.n)
+		put(&b, "good", "fine", "Nothing speaks against these numbers.");
+	json_end_array(w);
+}
+
+/* ---- a run's parameters as command lines ---- */
+
+#define OPTION_BYTES_MAX 128
+
+/* ---- a shell's words ---- */
+
+static void add_word(struct buf *line, struct str word)
+{
+	if (line->len)
+		buf_add_char(line, ' ');
+	words_quote(line, word);
+}
+
+static void add_words(struct buf *line, const char *words)
+{
+	struct str rest = str_of(words);
+
+	while (rest.n)
+		add_word(line, str_cut(&rest, ' '));
+}
+
+/* ---- options ---- */
+
+/* "tensor_parallel_size" as "--tensor-parallel-size"; what follows a dot is a key and stays. */
+static void add_option(struct buf *line, const char *dashes, struct str name)
+{
+	char option[OPTION_BYTES_MAX + 8];
+	bool is_key = false;
+	size_t n = (size_t)snprintf(option, sizeof(option), "%s", dashes);
+
+	for (size_t i = 0; i < name.n && i < OPTION_BYTES_MAX; i++) {
+		is_key |= name.p[i] == '.';
+		option[n++] = name.p[i] == '_' && !is_key ? '-' : name.p[i];
+	}
+	add_word(line, (struct str){ option, n });
+}
+
+/* A text as it is, a list as a word for each element, anything else as its JSON. */
+static void add_json(struct buf *line, const struct json_value *v)
+{
+	struct buf word = { 0 };
+	struct json_writer w = json_writer(&word);
+
+	if (v->kind == JSON_ARRAY) {
+		for (size_t i = 0; i < v->count; i++)
+			add_json(line, &v->item[i]);
+		return;
+	}
+	w.is_raw_utf8 = true;
+	if (v->kind == JSON_STRING)
+		buf_add_str(&word, v->text);
+	else
+		json_put_value(&w, v);
+	add_word(line, buf_str(&word));
+	buf_release(&word);
+}
+
+/* The words of a list that was kept as its JSON; false: it is none. */
+static bool add_list(struct buf *line, struct str text, struct arena *a)
+{
+	struct json_value *v;
+
+	if (!str_starts(text, STR("[")) || json_parse(a, text, &v, NULL) < 0)
+		return false;
+	add_json(line, v);
+	return true;
+}
+
+static void add_value(struct buf *line, struct value v, struct arena *a)
+{
+	struct buf text = { 0 };
+
+	if (v.kind == VALUE_TEXT && add_list(line, v.text, a))
+		return;
+	data_add_value(&text, v);
+	add_word(line, buf_str(&text));
+	buf_release(&text);
+}
+
+/* ---- an engine's arguments ---- */
+
+static const struct engine_arg *engine_arg_of(struct str name)
+{
+	char plain[OPTION_BYTES_MAX];
+	struct str first = str_cut(&name, '.');
+
+	if (!first.n || first.n >= sizeof(plain))
+		return NULL;
+	for (size_t i = 0; i < first.n; i++)
+		plain[i] = first.p[i] == '_' ? '-' : first.p[i];
+	return engine_arg_find((struct str){ plain, first.n });
+}
+
+static bool is_initial(const struct engine_arg *arg, struct value v)
+{
+	struct buf text = { 0 };
+	bool is_same;
+
+	data_add_value(&text, v);
+	is_same = arg->initial && (str_is(buf_str(&text), arg->initial) ||
+				   str_eq_nocase(buf_str(&text), str_of(arg->initial)));
+	buf_release(&text);
+	return is_same;
+}
+
+static void add_engine_args(struct buf *line, const struct row *r, struct arena *a)
+{
+	struct str prefix = STR("server.");
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct str name = r->cell[i].column;
+		struct value v = r->cell[i].value;
+		const struct engine_arg *arg;
+
+		if (!str_starts(name, prefix))
+			continue;
+		name = (struct str){ name.p + prefix.n, name.n - prefix.n };
+		arg = engine_arg_of(name);
+		if (!arg || str_is(name, "model") || v.kind == VALUE_NULL)
+			continue;
+		if (!memchr(name.p, '.', name.n) && is_initial(arg, v))
+			continue;
+		if (v.kind != VALUE_BOOL) {
+			add_option(line, "--", name);
+			add_value(line, v, a);
+		} else if (v.is_true || arg->kind == ENGINE_SWITCH) {
+			add_option(line, v.is_true ? "--" : "--no-", name);
+		}
+	}
+}
+
+/* ---- a benchmark's options ---- */
+
+/* Options of one dataset, which others leave at their defaults; longer beginnings first. */
+static const struct { const char *start, *dataset; } families[] = {
+	{ "random_mm_", "random-mm" }, { "random_batch_", "random-rerank" },
+	{ "random_", "random" }, { "sonnet_", "sonnet" }, { "spec_bench_", "spec_bench" },
+	{ "speed_bench_", "speed_bench" }, { "timed_trace_", "timed_trace" }, { "trace_", "trace" },
+	{ "prefix_repetition_", "prefix_repetition" }, { "blazedit_", "hf" }, { "asr_", "hf" },
+	{ "hf_", "hf" }, { "custom_", "custom" }, { "sharegpt_", "sharegpt" },
+};
+
+static bool is_of_other_dataset(struct str name, struct str dataset)
+{
+	for (size_t i = 0; dataset.n && i < sizeof(families) / sizeof(*families); i++)
+		if (str_starts(name, str_of(families[i].start)))
+			return !str_starts(dataset, str_of(families[i].dataset));
+	return false;
+}
+
+/*
+ * Options of `bench` that are on without being asked for: false is --no-NAME. Of all others it is
+ * the default. tests/cli/api-reproduce.t holds this against --help=json.
+ */
+static bool has_no_form(struct str name)
+{
+	return str_is(name, "self_timed");
+}
+
+static void add_switch(struct buf *line, struct str name, bool is_on)
+{
+	if (is_on || has_no_form(name))
+		add_option(line, is_on ? "--" : "--no-", name);
+}
+
+/* Every option as our own results have them. */
+static void add_given_options(struct buf *line, const struct json_value *options)
+{
+	struct str dataset = json_text(json_get(options, "dataset_name"), STR(""));
+
+	for (size_t i = 0; i < options->count; i++) {
+		const struct json_value *v = &options->item[i];
+		struct str name = options->key[i];
+
+		if (v->kind == JSON_NULL || str_is(name, "model") ||
+		    is_of_other_dataset(name, dataset))
+			continue;
+		if (v->kind == JSON_TRUE || v->kind == JSON_FALSE) {
+			add_switch(line, name, v->kind == JSON_TRUE);
+			continue;
+		}
+		add_option(line, "--", name);
+		add_json(line, v);
+	}
+}
+
+static void add_load_options(struct buf *line, const struct row *r, struct arena *a)
+{
+	struct value dataset = cell_of(r, "benchmark.dataset_name");
+	bool is_trace = dataset.kind == VALUE_TEXT && str_is(dataset.text, "timed_trace");
+	struct str prefix = STR("benchmark.");
+
+	for (size_t i = 0; i < r->n; i++) {
+		struct str name = r->cell[i].column;
+		struct value v = r->cell[i].value;
+
+		if (!str_starts(name, prefix) || v.kind == VALUE_NULL)
+			continue;
+		name = (struct str){ name.p + prefix.n, name.n - prefix.n };
+		/* vLLM's records say self_timed of every dataset; only of one has it a meaning. */
+		if (str_is(name, "model") || (str_is(name, "self_timed") && !is_trace))
+			continue;
+		if (v.kind == VALUE_BOOL) {
+			add_switch(line, name, v.is_true);
+			continue;
+		}
+		add_option(line, "--", name);
+		add_value(line, v, a);
+	}
+}
+
+static void put_line(struct json_writer *w, struct buf *line)
+{
+	json_put_str(w, buf_str(line));
+	buf_reset(line);
+}
+
+static void put_from_cells(struct json_writer *w, const struct row *r,
+			   const struct json_value *document, struct arena *a)
+{
+	const struct json_value *options = json_get(json_get(document, "profllm"), "options");
+	struct value model = cell_of(r, "server.model"), mode = cell_of(r, "mode");
+	bool is_serve = mode.kind != VALUE_TEXT || str_is(mode.text, "serve");
+	struct buf line = { 0 };
+
+	if (is_serve && model.kind == VALUE_TEXT) {
+		add_words(&line, "vllm serve");
+		add_word(&line, model.text);
+		add_engine_args(&line, r, a);
+		put_line(w, &line);
+	}
+	add_words(&line, "profllm bench");
+	add_word(&line, is_serve ? STR("serve") : mode.text);
+	if (model.kind == VALUE_TEXT) {
+		add_words(&line, "--model");
+		add_word(&line, model.text);
+	}
+	if (!is_serve)
+		add_engine_args(&line, r, a);
+	if (options && options->kind == JSON_OBJECT)
+		add_given_options(&line, options);
+	else
+		add_load_options(&line, r, a);
+	put_line(w, &line);
+	buf_release(&line);
+}
+
+/* ---- a configuration ---- */
+
+static void put_given(struct json_writer *w, const struct json_value *given)
+{
+	struct buf line = { 0 };
+	struct json_writer config = json_writer(&line);
+
+	buf_add_text(&line, "profllm run --config - --output results.json <<'EOF'\n");
+	config.indent = 2;
+	config.is_raw_utf8 = true;
+	json_put_value(&config, given);
+	buf_add_text(&line, "\nEOF");
+	put_line(w, &line);
+	buf_release(&line);
+}
+
+void run_put_reproduce(struct json_writer *w, const struct row *r,
+		       const struct json_value *document, struct arena *a)
+{
+	const struct json_value *given = json_get(json_get(document, "config"), "given");
+
+	json_begin_array(w);
+	if (given && given->kind == JSON_OBJECT && given->count)
+		put_given(w, given);
+	else
+		put_from_cells(w, r, document, a);
+	json_end_array(w);
+}
 
 /* ---- many ---- */
 
@@ -16,12 +470,10 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 {
 	const unsigned members = ASK_FILTER | ASK_SHOWN | ASK_SORT | ASK_LIMIT | ASK_CURSOR |
 		ASK_COLUMNS;
-	const struct json_value *body;
 	struct answer answer;
 	struct ask ask;
 
-	if (asked_body(r, a, members, r->arena, &body, e) < 0 ||
-	    asked_read(body, members, r->view, r->arena, a, &ask, e) < 0)
+	if (asked_query(r, a, members, &ask, e) < 0)
 		return -1;
 	if (!ask.query.column)
 		filters_usual_columns(r->view, r->arena, &ask.query);
@@ -80,12 +532,10 @@ static int summary(const struct web_request *r, struct web_answer *a, struct err
 {
 	const unsigned members = ASK_FILTER | ASK_SHOWN | ASK_STATISTICS;
 	static const struct str counted[] = { { "status", 6 }, { "verdict", 7 } };
-	const struct json_value *body;
 	struct answer answer;
 	struct ask ask;
 
-	if (asked_body(r, a, members, r->arena, &body, e) < 0 ||
-	    asked_read(body, members, r->view, r->arena, a, &ask, e) < 0)
+	if (asked_query(r, a, members, &ask, e) < 0)
 		return -1;
 	if (!ask.query.statistic)
 		filters_usual_statistics(r->view, r->arena, &ask.query);
@@ -95,8 +545,7 @@ static int summary(const struct web_request *r, struct web_answer *a, struct err
 	ask.query.n_facets = 2;
 	if (index_query(r->view, &ask.query, r->arena, &answer, e) < 0)
 		return -1;
-	json_key(&a->json, "total");
-	json_put_int(&a->json, (int64_t)answer.total);
+	json_member_int(&a->json, "total", (int64_t)answer.total);
 	data_put_statistics(&a->json, &answer);
 	put_counts(&a->json, "status", &answer.facet[0]);
 	put_counts(&a->json, "verdicts", &answer.facet[1]);
@@ -113,11 +562,8 @@ static int find(const struct web_request *r, struct web_answer *a, struct run_wh
 
 	if (asked_run(r, a, &id, e) < 0)
 		return -1;
-	if (store_run(r->store, id, r->arena, out, e) < 0) {
-		if (e->code == ERR_USAGE)
-			a->status = 404;
-		return -1;
-	}
+	if (store_run(r->store, id, r->arena, out, e) < 0)
+		return asked_usage(a, 404, e);
 	return 0;
 }
 
@@ -163,8 +609,8 @@ static int put_people(const struct web_request *r, struct json_writer *w, int64_
 	for (size_t i = 0; i < n; i++) {
 		json_begin_object(w);
 		json_member_int(w, "id", said[i].id);
-		data_put_key_str(w, "text", said[i].text);
-		data_put_key_str(w, "who", said[i].who);
+		json_member_str(w, "text", said[i].text);
+		json_member_str(w, "who", said[i].who);
 		data_put_key_number(w, "at", said[i].at_s);
 		json_end_object(w);
 	}
@@ -173,8 +619,8 @@ static int put_people(const struct web_request *r, struct json_writer *w, int64_
 	for (size_t i = n_out; i > 0 && n_out - i < DATA_EXCLUSIONS_MAX;) { /* newest first */
 		i--;
 		json_begin_object(w);
-		data_put_key_str(w, "reason", out[i].reason);
-		data_put_key_str(w, "who", out[i].who);
+		json_member_str(w, "reason", out[i].reason);
+		json_member_str(w, "who", out[i].who);
 		data_put_key_number(w, "at", out[i].at_s);
 		json_member_bool(w, "is_over", out[i].is_over);
 		json_end_object(w);
@@ -200,10 +646,10 @@ static int put_traces(const struct web_request *r, struct json_writer *w, int64_
 static void put_head(struct json_writer *w, const struct run_whole *run, unsigned flags)
 {
 	json_member_int(w, "id", run->id);
-	data_put_key_str(w, "run_id", run->run_id);
-	data_put_key_str(w, "kind", run->kind);
-	data_put_key_str(w, "hash", run->hash);
-	data_put_key_str(w, "who", run->who);
+	json_member_str(w, "run_id", run->run_id);
+	json_member_str(w, "kind", run->kind);
+	json_member_str(w, "hash", run->hash);
+	json_member_str(w, "who", run->who);
 	data_put_key_number(w, "received", run->received_s);
 	data_put_flags(w, flags);
 }
@@ -234,7 +680,7 @@ static int one(const struct web_request *r, struct web_answer *a, struct err *e)
 	json_key(w, "badges");
 	run_put_badges(w, &row, flags, document);
 	json_key(w, "reasons");
-	run_put_reasons(w, document);
+	put_reasons(w, document);
 	return 0;
 }
 
@@ -271,6 +717,65 @@ static int arrays(const struct web_request *r, struct web_answer *a, struct err 
 	return rc;
 }
 
+/* ---- routes for what people say of runs: remarks, and exclusions with a reason ---- */
+
+#define REMARK_BYTES_MAX 16384
+#define REMARKS_MAX 1000 /* of one run */
+
+static int check_room(const struct web_request *r, struct web_answer *a, int64_t run, struct err *e)
+{
+	struct annotation *said;
+	size_t n;
+
+	if (store_annotations(r->store, run, r->arena, &said, &n, e) < 0)
+		return -1;
+	if (n < REMARKS_MAX)
+		return 0;
+	return asked_refuse(a, 422, e, "the run has %zu remarks, and more than %d are not kept "
+			    "(REMARKS_MAX); delete some of them", n, REMARKS_MAX);
+}
+
+static int annotation_add(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	struct str text, who;
+	int64_t run, id;
+
+	if (asked_run(r, a, &run, e) < 0 || asked_object(r, a, "text who", e) < 0 ||
+	    asked_text(r, a, "text", REMARK_BYTES_MAX, true, &text, e) < 0 ||
+	    asked_who(r, a, &who, e) < 0 || check_room(r, a, run, e) < 0 ||
+	    store_annotate(r->store, run, text, who, &id, e) < 0)
+		return -1;
+	a->status = 201;
+	json_member_int(&a->json, "id", id);
+	return 0;
+}
+
+static int annotation_drop(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	return asked_drop(r, a, "annotation", store_annotation_drop, e);
+}
+
+static int exclude(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	struct str reason, who;
+	int64_t run;
+
+	if (asked_run(r, a, &run, e) < 0 || asked_object(r, a, "reason who", e) < 0 ||
+	    asked_text(r, a, "reason", REMARK_BYTES_MAX, true, &reason, e) < 0 ||
+	    asked_who(r, a, &who, e) < 0)
+		return -1;
+	return store_exclude(r->store, run, reason, who, e);
+}
+
+static int exclude_no_more(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	int64_t run;
+
+	if (asked_run(r, a, &run, e) < 0)
+		return -1;
+	return store_exclude(r->store, run, STR(""), r->who, e);
+}
+
 static const struct web_route routes[] = {
 	{ "GET", "/api/data/experiments", ROUTE_READS, list },
 	{ "GET", "/api/data/experiments/{id}", 0, one },
@@ -279,5 +784,9 @@ static const struct web_route routes[] = {
 	{ "GET", "/api/data/summary", ROUTE_READS, summary },
 	{ "POST", "/api/data/summary", ROUTE_READS, summary },
 	{ "GET", "/api/openapi.json", ROUTE_OPEN | ROUTE_QUICK, data_api },
+	{ "POST", "/api/data/experiments/{id}/annotations", ROUTE_CHANGES, annotation_add },
+	{ "DELETE", "/api/annotations/{id}", ROUTE_CHANGES, annotation_drop },
+	{ "PUT", "/api/data/experiments/{id}/exclusion", ROUTE_CHANGES, exclude },
+	{ "DELETE", "/api/data/experiments/{id}/exclusion", ROUTE_CHANGES, exclude_no_more },
 };
 const struct web_routes data_routes = { routes, sizeof(routes) / sizeof(*routes) };

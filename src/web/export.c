@@ -13,12 +13,12 @@
  * times in ISO 8601. An absent cell is empty, null is null, an infinite number inf. A JSON line is
  * the run's number and its cells. Without "columns" the usual ones come first, then all others.
  */
+#include <stdlib.h>
+
 #include "base/map.h"
 #include "base/mem.h"
 #include "index/when.h"
-#include "web/data_ask.h"
-#include "web/data_put.h"
-#include "web/filters.h"
+#include "web/api.h"
 
 #define EXPORT_ROWS_MAX 2000000      /* of one file; a spreadsheet takes half of it */
 /*
@@ -198,7 +198,7 @@ static int read_question(const struct web_request *r, struct web_answer *a, stru
 	struct ask ask;
 	int rc = 0;
 
-	if (asked_body(r, a, members, r->arena, &body, e) < 0)
+	if (asked_body(r, a, members, &body, e) < 0)
 		return -1;
 	if (body) {
 		json_put_value(&w, body);

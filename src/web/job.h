@@ -1,7 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/job.h - jobs as JSON: uploads of many files, and experiments. Private to web/. */
+/*
+ * web/job.h - jobs: uploads of many files, and experiments that are started from the dashboard.
+ * Private to web/.
+ *
+ * A job of the kind "run" has a folder of its own: config.yaml, result.json with its result.d, and
+ * log.txt, which holds all that `profllm run` prints. The program runs below a keeper
+ * (proc/keeper.h), so that its servers end with it and it ends with us. One thread starts those
+ * that wait, at most web_opts.launches at once; when one has ended its document and traces are
+ * added to the store. A job that was running when we ended is reported as failed at the next start.
+ */
 #pragma once
 #include "web/route.h"
+
+struct launch;
 
 /* The job the request's path names; 404 else. */
 int job_find(const struct web_request *r, struct web_answer *a, struct job *out, struct err *e);
@@ -13,3 +24,31 @@ void job_put(struct json_writer *j, const struct job *job);
  */
 void job_put_files(struct json_writer *j, const struct job *job, bool *seen);
 bool job_is_over(const struct job *job);
+
+/* ---- launch.c ---- */
+
+#define LAUNCH_EVENTS "events.jsonl"
+#define LAUNCH_LOG "log.txt"
+
+int launch_open(struct web *w, struct err *e);
+/* Ends what runs; jobs that wait go on waiting for the next start. */
+void launch_stop(struct web *w);
+void launch_close(struct web *w);
+/*
+ * A new job with its folder and configuration, on disk, which waits from then on; its name is the
+ * configuration's or "".
+ */
+int launch_add(struct launch *l, struct str config, struct str name, char id[static 17],
+	       struct err *e);
+int launch_cancel(struct web *w, const struct job *job, struct err *e);
+/* Folder of a job of any state; NULL: it is not below our folder. Caller frees. */
+char *launch_folder(const struct web *w, const struct job *job);
+/*
+ * `profllm run` with these words and input, to its end: its exit status, or -1 with e and the
+ * answer's status. It is ended when it takes too long or the client goes away. launch_ask_once:
+ * one at a time for each user, LAUNCH_CHECKS_MAX for all of them, else 429.
+ */
+int launch_ask(const struct web_request *r, struct web_answer *a, char *const *more,
+	       struct str input, struct buf *out, struct buf *errors, struct err *e);
+int launch_ask_once(const struct web_request *r, struct web_answer *a, char *const *more,
+		    struct str input, struct buf *out, struct buf *errors, struct err *e);

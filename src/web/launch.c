@@ -1,40 +1,330 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/launch.c - see launch.h: the threads that run experiments, one each. */
-#include "web/launch.h"
-
+/*
+ * web/launch.c - see job.h: how `profllm run` is started, a job's folder, the threads that run
+ * experiments, one each, and what an earlier process left.
+ *
+ * The environment of what is started is an allow list: what a program needs to find programs, files
+ * and devices, and what --launch-env names. So an experiment has none of the dashboard's secrets,
+ * neither by ${NAME} nor by looking at its own environment. `--bounded` and what follows it say
+ * what the configuration may read and start (experiment/config_bounds.h).
+ *
+ * A job's folder is its id below the dashboard's folder: no path is ever taken from the store.
+ * "owner" of its detail is the process that runs it, by number and start time.
+ */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/redact.h"
+#include "base/words.h"
 #include "proc/keeper.h"
+#include "proc/program.h"
 #include "proc/roster.h"
+#include "proc/tool.h"
+#include "proc/tree.h"
 #include "store/trace_files.h"
-#include "web/launch_parts.h"
+#include "web/api.h"
+#include "web/job.h"
+#include "web/web_internal.h"
 
+#define LAUNCH_CONFIG "config.yaml"
+#define LAUNCH_RESULT "result.json"
+#define LAUNCH_CHECKS_MAX 2 /* at once, of different users; half of the workers stay free */
 #define GRACE_S 45          /* in which a run stops its servers and writes its document */
 #define HURRY_NS 7000000000 /* likewise when the dashboard itself ends */
 #define LOOK_MS 100
 #define REASON_BYTES 600
 #define LOG_END_BYTES (64 << 10)
+#define JOBS_LOOKED_AT 1000
+#define CHECK_SECONDS 5
+#define CHECK_FILE_BYTES_MAX (16u << 20) /* of a plan */
+#ifdef __SANITIZE_ADDRESS__
+#define CHECK_MEMORY_BYTES_MAX 0         /* its shadow alone has more */
+#else
+#define CHECK_MEMORY_BYTES_MAX (1u << 30)
+#endif
 
-static void set_state(struct launch *l, const struct started *s, const char *state)
+/* A job that waits or runs. Texts are its own. */
+struct launch_job {
+	struct launch_job *next;
+	char id[17];
+	char *name, *folder;
+	char *status, *reason;     /* of the document: "completed"; why not; NULL: not known */
+	char *run_ids;             /* a JSON list; NULL: none */
+	bool has_code;
+	int code;                  /* exit status, or minus the signal */
+	atomic_bool is_cancelled;
+};
+
+struct launch {
+	struct web *web;
+	pthread_mutex_t lock;
+	pthread_cond_t more;
+	struct launch_job *waiting, *running;
+	pthread_t runner[WEB_LAUNCHES_MAX], cleaner;
+	unsigned n_runners, n_over;
+	bool has_cleaner;
+	atomic_bool is_ending, is_hurried;
+	char *const *envp, *const *bounds;       /* of what is started; end with NULL */
+	struct str checking[LAUNCH_CHECKS_MAX];  /* whose configurations are; p NULL: none */
+};
+
+/* ---- what is started ---- */
+
+/* A star at the end stands for anything that holds no word of a secret. docs/guide/dashboard.md */
+static const char *const kept[] = {
+	"PATH", "HOME", "USER", "LOGNAME", "SHELL", "LANG", "LANGUAGE", "LC_*", "TZ", "TMPDIR", "XDG_*",
+	"LD_LIBRARY_PATH", "VIRTUAL_ENV", "CONDA_PREFIX", "PYTHONPATH", "PYTHONHOME", "CUDA_*",
+	"NVIDIA_*", "HIP_*", "ROCR_*", "ROCM_*", "HSA_*", "NCCL_*", "OMP_*", "HF_HOME",
+	"HF_HUB_CACHE", "HF_HUB_OFFLINE", "HF_DATASETS_OFFLINE", "HUGGINGFACE_HUB_CACHE",
+	"TRANSFORMERS_CACHE", "TRANSFORMERS_OFFLINE", "VLLM_CACHE_ROOT", "VLLM_CONFIG_ROOT",
+	"PROFLLM_*", "SSL_CERT_FILE", "SSL_CERT_DIR", "REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE",
+	"no_proxy", "NO_PROXY", "DOCKER_HOST", "KUBERNETES_SERVICE_HOST", "container",
+};
+
+static bool is_kept_name(const char *pattern, const char *name)
+{
+	static const char *const secret[] = { "KEY", "TOKEN", "SECRET", "PASS" };
+	size_t n = strlen(pattern);
+
+	if (pattern[n - 1] != '*')
+		return strcmp(pattern, name) == 0;
+	for (size_t i = 0; i < sizeof(secret) / sizeof(*secret); i++)
+		if (strstr(name, secret[i]))
+			return false;
+	return strncmp(pattern, name, n - 1) == 0;
+}
+
+static bool is_kept(const struct web_opts *o, const char *name)
+{
+	for (size_t i = 0; i < sizeof(kept) / sizeof(*kept); i++)
+		if (is_kept_name(kept[i], name))
+			return true;
+	for (size_t i = 0; i < o->launch_env.n; i++)
+		if (strcmp(o->launch_env.v[i], name) == 0)
+			return true;
+	return false;
+}
+
+static void add_each(struct words *words, const char *option, const struct web_names *names)
+{
+	for (size_t i = 0; i < names->n; i++)
+		words_add(words, arena_printf(words->arena, "%s=%s", option, names->v[i]));
+}
+
+static void settle(struct launch *l)
+{
+	const struct web_opts *o = &l->web->o;
+	struct words words = { .arena = &l->web->arena }, envp = words;
+	static char *none[] = { NULL };
+
+	for (char *const *line = environ; *line; line++)
+		if (is_kept(o, arena_text(envp.arena, (struct str){ *line, strcspn(*line, "=") })))
+			words_add(&envp, *line);
+	words_add(&words, arena_text(words.arena, STR("--bounded")));
+	add_each(&words, "--include-dir", &o->include_dir);
+	add_each(&words, "--may-read", &o->launch_env);
+	add_each(&words, "--may-start", &o->launch_command);
+	l->envp = envp.v ? envp.v : none;
+	l->bounds = words.v;
+}
+
+static int command_line(const struct launch *l, char *const *more, struct arena *a,
+			char *const **out, struct err *e)
+{
+	struct words words = { .arena = a };
+	struct buf program = { 0 };
+	int rc = program_exec(&program, e);
+
+	if (rc == 0) {
+		words_add(&words, arena_text(a, buf_str(&program)));
+		words_add(&words, arena_text(a, STR("run")));
+		for (; *more; more++)
+			words_add(&words, *more);
+		for (char *const *bound = l->bounds; *bound; bound++)
+			words_add(&words, *bound);
+		*out = words.v;
+	}
+	buf_release(&program);
+	return rc;
+}
+
+/* ---- asking it ---- */
+
+int launch_ask(const struct web_request *r, struct web_answer *a, char *const *more,
+	       struct str input, struct buf *out, struct buf *errors, struct err *e)
+{
+	struct tool_opts o = {
+		.envp = r->web->launch->envp, .input = input, .timeout_s = CHECK_SECONDS,
+		.cancel = r->is_gone, .file_bytes_max = CHECK_FILE_BYTES_MAX,
+		.memory_bytes_max = CHECK_MEMORY_BYTES_MAX,
+	};
+	char *const *words;
+	int rc = command_line(r->web->launch, more, r->arena, &words, e);
+
+	if (rc < 0)
+		return -1;
+	o.argv = (const char *const *)words;
+	rc = tool_run_within(&o, out, errors, e);
+	if ((rc < 0 && e->code == ERR_LIMIT) || rc >= 128) {
+		a->status = 422;
+		return err_set(e, ERR_USAGE, "the check of this configuration was ended, because it took "
+			       "more than %d s, 1 GiB of memory, or %u MiB for its plan; make the "
+			       "configuration smaller", CHECK_SECONDS, CHECK_FILE_BYTES_MAX >> 20);
+	}
+	if (rc < 0 && e->code == ERR_CANCELLED) { /* for the log: nobody reads it */
+		a->status = 408;
+		e->code = ERR_USAGE;
+	}
+	return rc;
+}
+
+/* Its place among the checks under way; -1: there is none left, and a is the refusal. */
+static int take_place(const struct web_request *r, struct web_answer *a, size_t *at, struct err *e)
+{
+	struct launch *l = r->web->launch;
+	bool is_own = false;
+
+	*at = LAUNCH_CHECKS_MAX;
+	pthread_mutex_lock(&l->lock);
+	for (size_t i = 0; i < LAUNCH_CHECKS_MAX; i++) {
+		is_own = is_own || (l->checking[i].p && str_eq(l->checking[i], r->who));
+		if (!l->checking[i].p)
+			*at = i;
+	}
+	if (!is_own && *at < LAUNCH_CHECKS_MAX)
+		l->checking[*at] = r->who;
+	pthread_mutex_unlock(&l->lock);
+	if (!is_own && *at < LAUNCH_CHECKS_MAX)
+		return 0;
+	a->status = 429;
+	web_set_header(r, a, "Retry-After", "1");
+	return err_set(e, ERR_USAGE, is_own ? "another configuration of %.*s is being checked; one is "
+		       "checked at a time for each user" : "%.*s has to wait, because as many "
+		       "configurations are being checked as this dashboard checks at once",
+		       (int)r->who.n, r->who.p);
+}
+
+int launch_ask_once(const struct web_request *r, struct web_answer *a, char *const *more,
+		    struct str input, struct buf *out, struct buf *errors, struct err *e)
+{
+	struct launch *l = r->web->launch;
+	size_t at;
+	int rc;
+
+	if (take_place(r, a, &at, e) < 0)
+		return -1;
+	rc = launch_ask(r, a, more, input, out, errors, e);
+	pthread_mutex_lock(&l->lock);
+	l->checking[at] = (struct str){ 0 };
+	pthread_mutex_unlock(&l->lock);
+	return rc;
+}
+
+/* ---- a job ---- */
+
+char *launch_folder(const struct web *w, const struct job *job)
+{
+	char id[17];
+
+	if (job->id.n != 16)
+		return NULL;
+	for (size_t i = 0; i < 16; i++)
+		if (str_hex(job->id.p[i]) < 0)
+			return NULL;
+	snprintf(id, sizeof(id), "%.*s", 16, job->id.p);
+	return file_join(w->o.folder, id);
+}
+
+static void add_detail(const struct launch_job *s, struct buf *out)
+{
+	struct json_writer j = json_writer(out);
+	struct tree_process self = { 0 };
+	char owner[64] = "";
+
+	if (tree_process_read(getpid(), &self))
+		snprintf(owner, sizeof(owner), "%d %llu", (int)self.pid,
+			 (unsigned long long)self.start);
+	json_begin_object(&j);
+	json_member_text(&j, "name", s->name);
+	json_member_text(&j, "status", s->status);
+	json_member_text(&j, "reason", s->reason);
+	json_key(&j, "exit");
+	if (s->has_code)
+		json_put_int(&j, s->code);
+	else
+		json_put_null(&j);
+	json_member_text(&j, "owner", owner);
+	json_member_raw(&j, "run_ids", str_of(s->run_ids ? s->run_ids : "[]"));
+	json_end_object(&j);
+}
+
+static char *text_of(const struct json_value *v, const char *key)
+{
+	struct str text = json_text(json_get(v, key), (struct str){ 0 });
+
+	return text.p ? mem_copy(text.p, text.n) : NULL;
+}
+
+static void read_status(struct launch_job *s, struct str document)
+{
+	struct arena arena = { 0 };
+	struct json_value *v = NULL;
+
+	if (document.n && json_parse(&arena, document, &v, NULL) == 0) {
+		free(s->status);
+		s->status = text_of(v, "status");
+		/* The run has ended, and not by itself. */
+		if (s->status && strcmp(s->status, "running") == 0) {
+			free(s->status);
+			s->status = mem_text("interrupted");
+		}
+		free(s->reason);
+		s->reason = text_of(json_get(v, "error"), "reason");
+	}
+	arena_release(&arena);
+}
+
+static bool read_end(const char *path, size_t bytes, struct buf *out)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	struct stat st;
+	ssize_t n = -1;
+
+	if (fd >= 0 && fstat(fd, &st) == 0 && buf_reserve(out, bytes) == 0) {
+		off_t at = st.st_size > (off_t)bytes ? st.st_size - (off_t)bytes : 0;
+
+		n = pread(fd, out->data, bytes, at);
+	}
+	if (n > 0) {
+		out->len = (size_t)n;
+		out->data[n] = 0;
+	}
+	if (fd >= 0)
+		close(fd);
+	return n > 0;
+}
+
+static void set_state(struct launch *l, const struct launch_job *s, const char *state)
 {
 	struct buf detail = { 0 };
 	struct err e = { 0 };
 
-	launch_detail(s, &detail);
+	add_detail(s, &detail);
 	if (store_job_state(l->web->store, s->id, state, buf_str(&detail), &e) < 0)
 		log_say(l->web, NULL, "error", e.text);
 	atomic_fetch_add(&l->web->job_changes, 1);
 	buf_release(&detail);
 }
 
-void launch_drop(struct started *s)
+static void job_free(struct launch_job *s)
 {
 	free(s->name);
 	free(s->folder);
@@ -52,7 +342,7 @@ static void set_text(char **at, char *text)
 
 /* ---- one experiment ---- */
 
-static int open_log(const struct started *s)
+static int open_log(const struct launch_job *s)
 {
 	char *path = file_join(s->folder, LAUNCH_LOG);
 	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
@@ -61,7 +351,7 @@ static int open_log(const struct started *s)
 	return fd;
 }
 
-static int start(const struct launch *l, struct started *s, struct keeper **out, struct err *e)
+static int start(const struct launch *l, struct launch_job *s, struct keeper **out, struct err *e)
 {
 	char *config = file_join(s->folder, LAUNCH_CONFIG);
 	char *result = file_join(s->folder, LAUNCH_RESULT);
@@ -78,7 +368,7 @@ static int start(const struct launch *l, struct started *s, struct keeper **out,
 
 	if (log < 0) {
 		err_set(e, ERR_IO, "cannot write %s/" LAUNCH_LOG ": %s", s->folder, strerror(errno));
-	} else if (launch_words(l, more, &arena, &o.argv, e) == 0) {
+	} else if (command_line(l, more, &arena, &o.argv, e) == 0) {
 		rc = keeper_start(&o, out, NULL, e);
 	}
 	if (log >= 0)
@@ -91,13 +381,13 @@ static int start(const struct launch *l, struct started *s, struct keeper **out,
 }
 
 /* The last line of the log that says something, for a run that left no document. */
-static char *last_words(const struct started *s)
+static char *last_words(const struct launch_job *s)
 {
 	char *path = file_join(s->folder, LAUNCH_LOG), *words = NULL;
 	struct buf text = { 0 };
 	struct str rest, line, last = { 0 };
 
-	if (launch_read_end(path, LOG_END_BYTES, &text)) {
+	if (read_end(path, LOG_END_BYTES, &text)) {
 		rest = buf_str(&text);
 		while (rest.n) {
 			line = str_trim(str_cut(&rest, '\n'));
@@ -114,7 +404,7 @@ static char *last_words(const struct started *s)
 }
 
 /* A line of the job's own log, which its page shows. */
-static void warn(const struct started *s, const char *run_id, const char *text)
+static void warn(const struct launch_job *s, const char *run_id, const char *text)
 {
 	int log = open_log(s);
 	struct buf room = { 0 };
@@ -129,7 +419,7 @@ static void warn(const struct started *s, const char *run_id, const char *text)
 }
 
 /* The traces that the run left in the job's folder. The run is kept, whatever becomes of them. */
-static void take_traces(struct launch *l, const struct started *s, const char *path,
+static void take_traces(struct launch *l, const struct launch_job *s, const char *path,
 			const struct read_run *run, int64_t id, struct arena *a)
 {
 	const char *run_id = arena_text(a, run->run_id);
@@ -151,7 +441,7 @@ static void take_traces(struct launch *l, const struct started *s, const char *p
 }
 
 /* The document that was left, into the store. */
-static int take_in(struct launch *l, struct started *s, struct err *e)
+static int take_in(struct launch *l, struct launch_job *s, struct err *e)
 {
 	char *path = file_join(s->folder, LAUNCH_RESULT);
 	struct read_file file = { 0 };
@@ -175,14 +465,14 @@ static int take_in(struct launch *l, struct started *s, struct err *e)
 		json_put_str(&j, file.run[i].run_id);
 	json_end_array(&j);
 	set_text(&s->run_ids, buf_take(&ids));
-	launch_read_status(s, buf_str(&text));
+	read_status(s, buf_str(&text));
 	buf_release(&text);
 	arena_release(&arena);
 	free(path);
 	return rc;
 }
 
-static void finish(struct launch *l, struct started *s, const struct keeper_end *end)
+static void finish(struct launch *l, struct launch_job *s, const struct keeper_end *end)
 {
 	bool is_stopped = atomic_load(&l->is_ending);
 	struct err e = { 0 };
@@ -204,7 +494,7 @@ static void finish(struct launch *l, struct started *s, const struct keeper_end 
 			"failed");
 }
 
-static void run_one(struct launch *l, struct started *s)
+static void run_one(struct launch *l, struct launch_job *s)
 {
 	struct keeper_end end = { 0 };
 	struct keeper *keeper;
@@ -224,12 +514,114 @@ static void run_one(struct launch *l, struct started *s)
 	finish(l, s, &end);
 }
 
+/* ---- jobs that wait ---- */
+
+/* Last of those that wait. */
+static void enqueue(struct launch *l, struct launch_job *s)
+{
+	struct launch_job **at = &l->waiting;
+
+	pthread_mutex_lock(&l->lock);
+	while (*at)
+		at = &(*at)->next;
+	*at = s;
+	pthread_cond_signal(&l->more);
+	pthread_mutex_unlock(&l->lock);
+}
+
+int launch_add(struct launch *l, struct str config, struct str name, char id[static 17],
+	       struct err *e)
+{
+	struct launch_job *s = mem_alloc(sizeof(*s));
+	struct buf detail = { 0 };
+	char *path = NULL;
+	int rc;
+
+	s->name = mem_copy(name.n ? name.p : "", name.n);
+	add_detail(s, &detail);
+	rc = store_job_begin(l->web->store, STR("run"), buf_str(&detail), s->id, e);
+	buf_release(&detail);
+	if (rc == 0) {
+		s->folder = file_join(l->web->o.folder, s->id);
+		path = file_join(s->folder, LAUNCH_CONFIG);
+		rc = file_mkdirs(s->folder, e) < 0 ? -1 : file_write_atomic(path, config, e);
+		if (rc < 0)
+			store_job_state(l->web->store, s->id, "failed", (struct str){ 0 }, NULL);
+	}
+	free(path);
+	if (rc < 0) {
+		job_free(s);
+		return -1;
+	}
+	memcpy(id, s->id, sizeof(s->id));
+	enqueue(l, s);
+	return 0;
+}
+
+static bool has_other_owner(const struct json_value *detail)
+{
+	uint64_t start;
+	pid_t pid;
+
+	return tree_parse_process(json_text(json_get(detail, "owner"), STR("")), &pid, &start) &&
+	       pid != getpid() && tree_is_running(pid, start);
+}
+
+/* One that waits or ran, and whose owner is no more. */
+static int resume_one(struct launch *l, const struct job *job, struct arena *a, struct err *e)
+{
+	struct json_value *detail = NULL;
+	char *folder = launch_folder(l->web, job), *config;
+	struct launch_job *s;
+	bool is_ours = folder && file_is_dir(folder);
+	int rc = 0;
+
+	json_parse(a, job->detail, &detail, NULL);
+	if (!is_ours || has_other_owner(detail)) {
+		free(folder);
+		return 0;
+	}
+	s = mem_alloc(sizeof(*s));
+	s->folder = folder;
+	s->name = text_of(detail, "name");
+	snprintf(s->id, sizeof(s->id), "%.*s", (int)job->id.n, job->id.p);
+	config = file_join(folder, LAUNCH_CONFIG);
+	if (str_is(job->state, "waiting") && file_exists(config)) {
+		enqueue(l, s);
+	} else {
+		struct buf text = { 0 };
+
+		s->reason = mem_text("the dashboard ended while it ran");
+		add_detail(s, &text);
+		rc = store_job_state(l->web->store, s->id, "failed", buf_str(&text), e);
+		buf_release(&text);
+		job_free(s);
+	}
+	free(config);
+	return rc;
+}
+
+static int resume_all(struct launch *l, struct err *e)
+{
+	struct arena arena = { 0 };
+	struct job *job;
+	size_t n;
+	int rc = store_jobs(l->web->store, JOBS_LOOKED_AT, &arena, &job, &n, e);
+
+	/* Oldest first, as they were asked for. */
+	for (size_t i = rc == 0 ? n : 0; i-- > 0 && rc == 0;)
+		if (str_is(job[i].kind, "run") && !job_is_over(&job[i]))
+			rc = resume_one(l, &job[i], &arena, e);
+	arena_release(&arena);
+	return rc;
+}
+
 /* ---- the threads ---- */
 
 static void *runner_main(void *self)
 {
 	struct launch *l = self;
-	struct started *s;
+	struct launch_job *s;
 
 	pthread_mutex_lock(&l->lock);
 	for (;;) {
@@ -246,12 +638,12 @@ static void *runner_main(void *self)
 		pthread_mutex_unlock(&l->lock);
 		run_one(l, s);
 		pthread_mutex_lock(&l->lock);
-		for (struct started **at = &l->running; *at; at = &(*at)->next)
+		for (struct launch_job **at = &l->running; *at; at = &(*at)->next)
 			if (*at == s) {
 				*at = s->next;
 				break;
 			}
-		launch_drop(s);
+		job_free(s);
 	}
 	l->n_over++;
 	pthread_mutex_unlock(&l->lock);
@@ -294,39 +686,27 @@ int launch_open(struct web *w, struct err *e)
 
 	l->web = w;
 	w->launch = l;
-	launch_settle(l);
+	settle(l);
 	pthread_mutex_init(&l->lock, NULL);
 	pthread_cond_init(&l->more, NULL);
 	if (!w->o.launches || w->o.is_read_only)
 		return 0;
-	return launch_resume(l, e) < 0 ? -1 : start_threads(l, e);
-}
-
-void launch_add(struct launch *l, struct started *s)
-{
-	struct started **at = &l->waiting;
-
-	pthread_mutex_lock(&l->lock);
-	while (*at)
-		at = &(*at)->next;
-	*at = s;
-	pthread_cond_signal(&l->more);
-	pthread_mutex_unlock(&l->lock);
+	return resume_all(l, e) < 0 ? -1 : start_threads(l, e);
 }
 
 int launch_cancel(struct web *w, const struct job *job, struct err *e)
 {
 	struct launch *l = w->launch;
-	struct started *found = NULL;
+	struct launch_job *found = NULL;
 
 	pthread_mutex_lock(&l->lock);
-	for (struct started **at = &l->waiting; *at && !found; at = &(*at)->next)
+	for (struct launch_job **at = &l->waiting; *at && !found; at = &(*at)->next)
 		if (str_is(job->id, (*at)->id)) {
 			found = *at;
 			*at = found->next;
 			break;
 		}
-	for (struct started *s = found ? NULL : l->running; s; s = s->next)
+	for (struct launch_job *s = found ? NULL : l->running; s; s = s->next)
 		if (str_is(job->id, s->id)) {
 			atomic_store(&s->is_cancelled, true);
 			pthread_mutex_unlock(&l->lock);
@@ -338,7 +718,7 @@ int launch_cancel(struct web *w, const struct job *job, struct err *e)
 			       (int)job->id.n, job->id.p);
 	set_text(&found->reason, mem_text("cancelled before it began"));
 	set_state(l, found, "cancelled");
-	launch_drop(found);
+	job_free(found);
 	return 0;
 }
 
@@ -377,10 +757,10 @@ void launch_close(struct web *w)
 		return;
 	launch_stop(w);
 	while (l->waiting) {
-		struct started *s = l->waiting;
+		struct launch_job *s = l->waiting;
 
 		l->waiting = s->next;
-		launch_drop(s);
+		job_free(s);
 	}
 	pthread_mutex_destroy(&l->lock);
 	pthread_cond_destroy(&l->more);

@@ -7,8 +7,8 @@
  * security headers, and writes the log line. A handler only reads the request and fills the answer;
  * it may run in any of several threads at once.
  *
- * A handler returns 0, or -1 with an error: ERR_USAGE is told as 400 (404 and others by
- * answer->status, when the handler set it), everything else as 500. The sentence goes to
+ * A handler returns 0, or -1 with an error: ERR_USAGE is answered with 400 (404 and others by
+ * answer->status, when the handler set it), everything else with 500. The sentence goes to
  * the client, `pointer` with it where the handler set one.
  */
 #pragma once
@@ -30,12 +30,13 @@ struct web_request {
 	struct store *store;
 	struct index_view *view;       /* until the handler returns; NULL: ROUTE_CHANGES */
 	struct arena *arena;           /* gone when the handler has returned */
+	const struct web_route *route; /* whose handler is called */
 	const char *method;
 	struct str path, query;        /* decoded; as it was sent: use web_param */
 	struct str id[2];              /* what {id} and a second {...} of the route's path were */
 	const struct json_value *body; /* NULL: none; else valid JSON of at most the route's size */
 	struct str raw;                /* the body, where the route is ROUTE_RAW or _PARTS */
-	struct str content_type;       /* of the body; web/parts.h reads a form's parts */
+	struct str content_type;       /* of the body; parts_next reads a form's parts */
 	struct str who;                /* who asks: the token's name, or "local"; empty: no token */
 	enum auth_role role;           /* what they may do: at least what the route needs */
 	struct str host;               /* the Host header */
@@ -78,7 +79,7 @@ enum route_flag {
 	ROUTE_RAW = 2,      /* the body is not parsed */
 	ROUTE_OPEN = 4,     /* needs no token */
 	ROUTE_READS = 8,    /* depends on data_version and the request only: gets an ETag */
-	ROUTE_PARTS = 16,   /* the body is a form with files (web/parts.h); with _RAW: or JSON */
+	ROUTE_PARTS = 16,   /* the body is a form with files (web/api.h); with _RAW: or JSON */
 	ROUTE_QUICK = 32,   /* asks neither store nor index for long: no worker is needed */
 	ROUTE_LAUNCHES = 64, /* starts or ends programs: needs a token of role launch */
 };
@@ -89,7 +90,7 @@ struct web_route {
 	int (*handle)(const struct web_request *r, struct web_answer *a, struct err *e);
 };
 
-/* A row of each file that has routes; server.c holds the list of lists. */
+/* The rows of one file; routes.c has the list of these lists. */
 struct web_routes { const struct web_route *route; size_t n; };
 extern const struct web_routes filters_routes, data_routes, export_routes, analysis_routes,
-	upload_routes, job_routes, launch_routes, people_routes, trace_routes;
+	upload_routes, job_routes, server_routes, login_routes;

@@ -24,8 +24,7 @@
 #include "base/library.h"
 #include "base/mem.h"
 #include "net/sock.h"
-#include "web/server.h"
-#include "web/state.h"
+#include "web/web_internal.h"
 
 /* What is called of it: it is loaded when it is first needed. */
 #define MHD_CALLS(X) X(MHD_add_response_header) X(MHD_create_response_from_buffer) \

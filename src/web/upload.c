@@ -7,16 +7,152 @@
  */
 #include <errno.h>
 #include <fcntl.h>
+#include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/mem.h"
+#include "web/api.h"
 #include "web/job.h"
-#include "web/parts.h"
-#include "web/state.h"
+#include "web/web_internal.h"
 
 #define BATCH_FILES 256           /* of one upload, in one commit */
 #define BATCH_BYTES (16u << 20)
+
+/*
+ * The thread that works off the files of uploads, one at a time.
+ *
+ * It begins with what an earlier process left, and goes on when it is woken. When the store
+ * refuses, it tries again later: what was acknowledged is taken in some time. Every other second it
+ * lets the store look for what other processes have written.
+ */
+
+#define LOOK_SECONDS 2
+
+struct upload_worker {
+	struct web *web;
+	pthread_t thread;
+	bool has_thread, is_over;
+	pthread_mutex_t lock;
+	pthread_cond_t more, over;
+	bool is_woken, is_ending;
+};
+
+/* Until somebody wakes it, or for a while. */
+static void rest(struct upload_worker *u)
+{
+	struct timespec until;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += LOOK_SECONDS;
+	pthread_mutex_lock(&u->lock);
+	while (!u->is_ending && !u->is_woken &&
+	       pthread_cond_timedwait(&u->more, &u->lock, &until) != ETIMEDOUT)
+		;
+	u->is_woken = false;
+	pthread_mutex_unlock(&u->lock);
+}
+
+static bool is_ending(struct upload_worker *u)
+{
+	bool is;
+
+	pthread_mutex_lock(&u->lock);
+	is = u->is_ending;
+	pthread_mutex_unlock(&u->lock);
+	return is;
+}
+
+static void *work_main(void *self)
+{
+	struct upload_worker *u = self;
+
+	while (!is_ending(u)) {
+		struct err e = { 0 };
+		/* Whoever only reads leaves the jobs to whoever writes. */
+		int rc = u->web->o.is_read_only ? 0 : store_job_step(u->web->store, &e);
+
+		if (rc > 0)
+			atomic_fetch_add(&u->web->job_changes, 1);
+		if (rc == 0)
+			rc = store_maintain(u->web->store, &e);
+		if (rc < 0)
+			log_say(u->web, NULL, "error", e.text);
+		if (rc <= 0)
+			rest(u);
+	}
+	pthread_mutex_lock(&u->lock);
+	u->is_over = true;
+	pthread_cond_broadcast(&u->over);
+	pthread_mutex_unlock(&u->lock);
+	return NULL;
+}
+
+int upload_open(struct web *w, struct err *e)
+{
+	struct upload_worker *u = mem_alloc(sizeof(*u));
+	int rc;
+
+	u->web = w;
+	w->upload = u;
+	pthread_mutex_init(&u->lock, NULL);
+	pthread_cond_init(&u->more, NULL);
+	pthread_cond_init(&u->over, NULL);
+	if (!w->o.is_read_only && store_job_resume(w->store, e) < 0)
+		return -1;
+	rc = pthread_create(&u->thread, NULL, work_main, u);
+	if (rc)
+		return err_set(e, ERR_RUN, "cannot start a thread: %s", strerror(rc));
+	u->has_thread = true;
+	return 0;
+}
+
+static void upload_wake(struct web *w)
+{
+	struct upload_worker *u = w->upload;
+
+	pthread_mutex_lock(&u->lock);
+	u->is_woken = true;
+	pthread_cond_signal(&u->more);
+	pthread_mutex_unlock(&u->lock);
+}
+
+bool upload_stop(struct web *w, int wait_ms)
+{
+	struct upload_worker *u = w->upload;
+	struct timespec until;
+	bool is_over;
+
+	if (!u->has_thread)
+		return true;
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += wait_ms / 1000;
+	pthread_mutex_lock(&u->lock);
+	u->is_ending = true;
+	pthread_cond_signal(&u->more);
+	while (!u->is_over && pthread_cond_timedwait(&u->over, &u->lock, &until) == 0)
+		;
+	is_over = u->is_over;
+	pthread_mutex_unlock(&u->lock);
+	if (is_over)
+		pthread_join(u->thread, NULL);
+	u->has_thread = !is_over;
+	return is_over;
+}
+
+void upload_close(struct web *w)
+{
+	struct upload_worker *u = w->upload;
+
+	if (!u)
+		return;
+	pthread_mutex_destroy(&u->lock);
+	pthread_cond_destroy(&u->more);
+	pthread_cond_destroy(&u->over);
+	free(u);
+	w->upload = NULL;
+}
 
 /* ---- one file ---- */
 
@@ -27,11 +163,7 @@ static void put_results(struct json_writer *j, const struct put_result *result,
 	for (size_t i = 0; i < file->n; i++) {
 		json_begin_object(j);
 		json_member_text(j, "outcome", put_outcome_name(result[i].outcome));
-		json_key(j, "id");
-		if (result[i].id)
-			json_put_int(j, result[i].id);
-		else
-			json_put_null(j);
+		data_put_key_id(j, "id", result[i].id);
 		json_member_str(j, "run_id", file->run[i].run_id);
 		if (result[i].reason.n)
 			json_member_str(j, "reason", result[i].reason);
@@ -84,8 +216,8 @@ static int upload_raw(const struct web_request *r, struct web_answer *a, struct 
 	return put_file(r, web_param(r, "name"), r->raw, a, &first, e);
 }
 
-int upload_put_trace(const struct web_request *r, int64_t run, const struct part *p, int64_t *id,
-		     struct err *e)
+static int put_trace(const struct web_request *r, int64_t run, const struct upload_part *p,
+		     int64_t *id, struct err *e)
 {
 	char *path = file_join(r->web->o.folder, ".trace-XXXXXX");
 	int fd = mkostemp(path, O_CLOEXEC), rc = -1;
@@ -103,10 +235,10 @@ int upload_put_trace(const struct web_request *r, int64_t run, const struct part
 }
 
 /* A part of that name, from the front; 1, 0, -1. */
-static int find_part(const struct web_request *r, const char *field, struct part *out,
+static int find_part(const struct web_request *r, const char *field, struct upload_part *out,
 		     struct err *e)
 {
-	struct parts parts;
+	struct upload_form parts;
 	int rc;
 
 	if (parts_open(r, &parts, e) < 0)
@@ -120,8 +252,8 @@ static int find_part(const struct web_request *r, const char *field, struct part
 static int upload_json(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct str type = r->content_type;
-	struct part file, part;
-	struct parts parts;
+	struct upload_part file, part;
+	struct upload_form parts;
 	size_t n_files = 0;
 	int64_t run = 0, trace;
 	int rc;
@@ -150,7 +282,7 @@ static int upload_json(const struct web_request *r, struct web_answer *a, struct
 	parts_open(r, &parts, e);
 	while (parts_next(&parts, &part, e) > 0)
 		if (str_is(part.field, "trace") &&
-		    upload_put_trace(r, run, &part, &trace, e) < 0) {
+		    put_trace(r, run, &part, &trace, e) < 0) {
 			a->status = 0;
 			return -1;
 		}
@@ -162,8 +294,8 @@ static int upload_json(const struct web_request *r, struct web_answer *a, struct
 static int check_batch(const struct web_request *r, struct web_answer *a, size_t *n,
 		       struct err *e)
 {
-	struct parts parts;
-	struct part part;
+	struct upload_form parts;
+	struct upload_part part;
 	int rc;
 
 	*n = 0;
@@ -190,8 +322,8 @@ static int check_batch(const struct web_request *r, struct web_answer *a, size_t
 static int add_batch(const struct web_request *r, const char *id, struct err *e)
 {
 	struct str name[BATCH_FILES], bytes[BATCH_FILES];
-	struct parts parts;
-	struct part part;
+	struct upload_form parts;
+	struct upload_part part;
 	size_t n = 0, sum = 0;
 
 	parts_open(r, &parts, e);
@@ -226,10 +358,8 @@ static int upload_batch(const struct web_request *r, struct web_answer *a, struc
 	}
 	upload_wake(r->web);
 	a->status = 202;
-	json_key(&a->json, "job_id");
-	json_put_text(&a->json, id);
-	json_key(&a->json, "total");
-	json_put_int(&a->json, (int64_t)n);
+	json_member_text(&a->json, "job_id", id);
+	json_member_int(&a->json, "total", (int64_t)n);
 	return 0;
 }
 
@@ -248,10 +378,203 @@ static int upload_status(const struct web_request *r, struct web_answer *a, stru
 	return 0;
 }
 
+/* ---- routes for profiler traces: list, download, attach to a run, drop ---- */
+
+static struct str run_id_of(const struct web_request *r, int64_t run)
+{
+	struct row row;
+	unsigned flags;
+
+	if (!run || !index_row(r->view, run, r->arena, &row, &flags))
+		return STR("");
+	for (size_t i = 0; i < row.n; i++)
+		if (str_is(row.cell[i].column, "run_id") && row.cell[i].value.kind == VALUE_TEXT)
+			return row.cell[i].value.text;
+	return STR("");
+}
+
+void trace_put(const struct web_request *r, struct json_writer *w, const struct trace *t)
+{
+	json_begin_object(w);
+	json_member_int(w, "id", t->id);
+	data_put_key_id(w, "run", t->run);
+	data_put_key_or_null(w, "run_id", run_id_of(r, t->run));
+	json_member_str(w, "name", t->name);
+	json_member_str(w, "hash", t->hash);
+	data_put_key_or_null(w, "model", t->model);
+	data_put_key_or_null(w, "commit", t->commit);
+	json_member_str(w, "state", t->state);
+	json_member_int(w, "bytes", t->bytes);
+	data_put_key_number(w, "at", t->at_s);
+	json_end_object(w);
+}
+
+static int newest_first(const void *a, const void *b)
+{
+	const struct trace *x = a, *y = b;
+
+	return x->id < y->id ? 1 : x->id > y->id ? -1 : 0;
+}
+
+/* The cursor is the number of the last trace of the page before. */
+static int list(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	int64_t before = INT64_MAX;
+	struct trace *t;
+	struct ask ask;
+	size_t n, shown = 0, at = 0;
+
+	if (asked_query(r, a, ASK_LIMIT | ASK_CURSOR, &ask, e) < 0)
+		return -1;
+	if (ask.query.cursor.n && (!str_to_i64(ask.query.cursor, &before) || before < 1))
+		return asked_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
+	if (store_traces(r->store, 0, r->arena, &t, &n, e) < 0)
+		return -1;
+	if (n)
+		qsort(t, n, sizeof(*t), newest_first);
+	json_member_int(&a->json, "total", (int64_t)n);
+	json_member_array(&a->json, "items");
+	while (at < n && t[at].id >= before)
+		at++;
+	for (; at < n && shown < ask.query.limit; at++, shown++)
+		trace_put(r, &a->json, &t[at]);
+	json_end_array(&a->json);
+	data_put_key_or_null(&a->json, "next",
+			     at < n && shown ? str_of(arena_printf(r->arena, "%lld",
+							(long long)t[at - 1].id)) : STR(""));
+	return 0;
+}
+
+/* A problem that lists what may be asked for instead. */
+static int say_several(const struct web_request *r, struct web_answer *a, int64_t run,
+		       const struct trace *t, size_t n)
+{
+	struct json_writer w;
+	struct str run_id = run_id_of(r, run);
+
+	web_bytes(a, "application/problem+json");
+	a->status = 409;
+	w = json_writer(&a->body);
+	w.is_compact = w.is_raw_utf8 = true;
+	json_begin_object(&w);
+	json_member_str(&w, "type", STR("about:blank"));
+	json_member_str(&w, "title", STR("Conflict"));
+	json_member_int(&w, "status", 409);
+	json_member_str(&w, "detail",
+			 str_of(arena_printf(r->arena, "run %.*s has %zu traces; ask for one of them "
+					     "by its number, the id of one of `traces`",
+					     (int)run_id.n, run_id.p, n)));
+	json_member_array(&w, "traces");
+	for (size_t i = 0; i < n; i++)
+		trace_put(r, &w, &t[i]);
+	json_end_array(&w);
+	json_end_object(&w);
+	return 0;
+}
+
+/*
+ * The trace that a run's run_id stands for: 1; 0: the answer lists several. Digits are a trace's
+ * number and never a run's, so that a link to a trace that was deleted leads to no other.
+ */
+static int trace_of_run(const struct web_request *r, struct web_answer *a, int64_t *id,
+			struct err *e)
+{
+	int64_t run = store_find(r->store, r->id[0]);
+	size_t n, here = 0;
+	struct trace *t;
+
+	if (!run)
+		return asked_refuse(a, 404, e, "there is no trace and no run \"%.*s\"",
+				    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
+	if (store_traces(r->store, run, r->arena, &t, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (str_is(t[i].state, "here"))
+			t[here++] = t[i];
+	if (!here)
+		return asked_refuse(a, 404, e, "run \"%.*s\" has no trace%s",
+				    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p,
+				    n ? " whose file is here" : "");
+	*id = t[0].id;
+	return here == 1 ? 1 : say_several(r, a, run, t, here);
+}
+
+static int download(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	struct trace t;
+	int64_t id;
+	int fd;
+
+	if (!str_to_i64(r->id[0], &id) || id < 1) {
+		int rc = trace_of_run(r, a, &id, e);
+
+		if (rc <= 0)
+			return rc;
+	}
+	fd = store_trace_open(r->store, id, r->arena, &t, e);
+	if (fd < 0)
+		return asked_usage(a, 404, e);
+	web_bytes(a, "application/octet-stream");
+	a->file_name = t.name;
+	a->fd = fd;
+	return 0;
+}
+
+static int drop(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	return asked_drop(r, a, "trace", store_trace_drop, e);
+}
+
+/* ---- attach ---- */
+
+/* All of the form is looked at before anything is kept. */
+static int check_form(const struct web_request *r, struct err *e)
+{
+	struct upload_form parts;
+	struct upload_part part;
+	size_t n = 0;
+	int rc;
+
+	if (parts_open(r, &parts, e) < 0)
+		return -1;
+	while ((rc = parts_next(&parts, &part, e)) > 0) {
+		if (!str_is(part.field, "trace"))
+			return err_set(e, ERR_USAGE, "the form has a part called %.*s; expected trace",
+				       (int)part.field.n, part.field.p);
+		n++;
+	}
+	if (rc == 0 && !n)
+		return err_set(e, ERR_USAGE, "the form has no part called trace");
+	return rc;
+}
+
+static int attach(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	struct upload_form parts;
+	struct upload_part part;
+	int64_t run, id;
+
+	if (asked_run(r, a, &run, e) < 0 || check_form(r, e) < 0 || parts_open(r, &parts, e) < 0)
+		return -1;
+	json_member_array(&a->json, "ids");
+	while (parts_next(&parts, &part, e) > 0) {
+		if (put_trace(r, run, &part, &id, e) < 0)
+			return -1;
+		json_put_int(&a->json, id);
+	}
+	json_end_array(&a->json);
+	a->status = 201;
+	return 0;
+}
+
 static const struct web_route routes[] = {
 	{ "POST", "/api/upload/json", ROUTE_CHANGES | ROUTE_PARTS | ROUTE_RAW, upload_json },
 	{ "POST", "/api/upload/raw", ROUTE_CHANGES | ROUTE_RAW, upload_raw },
 	{ "POST", "/api/upload/batch", ROUTE_CHANGES | ROUTE_PARTS, upload_batch },
 	{ "GET", "/api/upload/status/{job_id}", 0, upload_status },
+	{ "GET", "/api/traces", 0, list },
+	{ "GET", "/api/export/traces/{id}", 0, download },
+	{ "DELETE", "/api/traces/{id}", ROUTE_CHANGES, drop },
+	{ "POST", "/api/data/experiments/{id}/traces", ROUTE_CHANGES | ROUTE_PARTS, attach },
 };
 const struct web_routes upload_routes = { routes, sizeof(routes) / sizeof(*routes) };

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/web.c - see web.h: the server from options to its end. */
+/* web/web.c - see web.h: clients, log, pulse, and the server from options to its end. */
 #include "web/web.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <sys/random.h>
 #include <sys/stat.h>
@@ -16,16 +17,269 @@
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
+#include "base/redact.h"
 #include "net/sock.h"
-#include "web/launch.h"
-#include "web/server.h"
-#include "web/state.h"
+#include "web/job.h"
+#include "web/web_internal.h"
 
 #define BACKLOG 1024
 #define PAUSE_NS 20000000
 #define MAPPED_BYTES_MIN (128 << 10)
 /* Beside connections: the store's files, logs, jobs, traces that are sent. */
 #define DESCRIPTORS_MIN 256
+
+/* ---- whose a request is that came by way of a proxy ---- */
+
+static bool read_address(struct str text, struct sockaddr_storage *out)
+{
+	struct sockaddr_in *four = (struct sockaddr_in *)out;
+	struct sockaddr_in6 *six = (struct sockaddr_in6 *)out;
+	char copy[INET6_ADDRSTRLEN];
+
+	*out = (struct sockaddr_storage){ 0 };
+	if (!text.n || text.n >= sizeof(copy))
+		return false;
+	memcpy(copy, text.p, text.n);
+	copy[text.n] = 0;
+	if (inet_pton(AF_INET, copy, &four->sin_addr) == 1)
+		out->ss_family = AF_INET;
+	else if (inet_pton(AF_INET6, copy, &six->sin6_addr) == 1)
+		out->ss_family = AF_INET6;
+	return out->ss_family != 0;
+}
+
+bool client_is_proxy(const struct web *w, const char *address)
+{
+	for (size_t i = 0; i < w->o.n_proxies; i++)
+		if (strcmp(w->o.proxy[i], *address ? address : "unix") == 0)
+			return true;
+	return false;
+}
+
+bool client_forwarded(struct str header, struct sockaddr_storage *out)
+{
+	struct str last = { 0 };
+
+	while (header.n)
+		last = str_trim(str_cut(&header, ','));
+	return read_address(last, out);
+}
+
+int client_check_proxies(const struct web_opts *o, struct err *e)
+{
+	struct sockaddr_storage address;
+
+	for (size_t i = 0; i < o->n_proxies; i++)
+		if (strcmp(o->proxy[i], "unix") != 0 && !read_address(str_of(o->proxy[i]), &address))
+			return err_set(e, ERR_USAGE, "--trusted-proxy %s: expected the proxy's address, "
+				       "such as 127.0.0.1, or unix where it comes by a Unix socket",
+				       o->proxy[i]);
+	return 0;
+}
+
+/*
+ * What happened, as lines of JSON: one for each request in a file, errors otherwise.
+ *
+ * A line has the path and not the query, no header and no body: nothing in it is a secret.
+ */
+
+#define PATH_BYTES_MAX 500
+
+struct web_log {
+	pthread_mutex_t lock;
+	int fd;              /* of the file; -1: none */
+};
+
+static int open_file(const char *path)
+{
+	return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+}
+
+static int log_open(struct web *w, struct err *e)
+{
+	struct web_log *log = mem_alloc(sizeof(*log));
+
+	pthread_mutex_init(&log->lock, NULL);
+	log->fd = -1;
+	w->log = log;
+	if (w->o.log_path) {
+		log->fd = open_file(w->o.log_path);
+		if (log->fd < 0)
+			return err_set(e, ERR_USAGE, "--log: cannot write %s: %s", w->o.log_path,
+				       strerror(errno));
+	}
+	return 0;
+}
+
+void web_log_reopen(struct web *w)
+{
+	int fd = w->o.log_path ? open_file(w->o.log_path) : -1;
+	int before;
+
+	if (fd < 0)
+		return;
+	pthread_mutex_lock(&w->log->lock);
+	before = w->log->fd;
+	w->log->fd = fd;
+	pthread_mutex_unlock(&w->log->lock);
+	close(before);
+}
+
+static void log_close(struct web *w)
+{
+	if (!w->log)
+		return;
+	if (w->log->fd >= 0)
+		close(w->log->fd);
+	pthread_mutex_destroy(&w->log->lock);
+	free(w->log);
+	w->log = NULL;
+}
+
+static struct json_writer begin_line(struct buf *line, const char *level, const struct exchange *x)
+{
+	struct json_writer j = json_writer(line);
+	int64_t now = clock_real_ns();
+	time_t s = (time_t)(now / 1000000000);
+	char at[48], id[24];
+	struct tm tm;
+	size_t n;
+
+	gmtime_r(&s, &tm);
+	n = strftime(at, sizeof(at), "%Y-%m-%dT%H:%M:%S", &tm);
+	snprintf(at + n, sizeof(at) - n, ".%03dZ", (int)(now / 1000000 % 1000));
+	json_begin_object(&j);
+	json_member_str(&j, "at", str_of(at));
+	json_member_str(&j, "level", str_of(level));
+	if (x) {
+		snprintf(id, sizeof(id), "%llu", (unsigned long long)x->number);
+		json_member_str(&j, "request", str_of(id));
+		json_member_str(&j, "client", str_of(x->client));
+		json_member_str(&j, "method", str_of(x->method));
+		json_member_str(&j, "path", x->raw_path.n > PATH_BYTES_MAX ?
+		     (struct str){ x->raw_path.p, PATH_BYTES_MAX } : x->raw_path);
+	}
+	return j;
+}
+
+static void end_line(struct web *w, struct buf *line, struct json_writer *j, int otherwise)
+{
+	int fd;
+
+	json_end_object(j);
+	buf_add_char(line, '\n');
+	redact_tail(line, 0, REDACT_SENTENCES);
+	pthread_mutex_lock(&w->log->lock);
+	fd = w->log->fd >= 0 ? w->log->fd : otherwise;
+	/* Nobody can be told that telling failed. */
+	if (fd >= 0)
+		(void)!file_write_all(fd, buf_str(line));
+	pthread_mutex_unlock(&w->log->lock);
+	buf_release(line);
+}
+
+void log_exchange(struct web *w, const struct exchange *x, unsigned status)
+{
+	struct buf line = { 0 };
+	struct json_writer j;
+
+	if (!w->o.log_path)
+		return;
+	/* Too much at once is told with 503: no fault of ours. */
+	j = begin_line(&line, status == 500 ? "error" : status >= 400 ? "warning" : "info", x);
+	json_member_int(&j, "status", status);
+	json_member_int(&j, "received_bytes", (int64_t)x->received);
+	json_member_int(&j, "sent_bytes", (int64_t)x->sent);
+	json_member_f64(&j, "ms", (double)((clock_mono_ns() - x->began_ns) / 1000) / 1000);
+	if (x->request.who.n)
+		json_member_str(&j, "who", x->request.who);
+	end_line(w, &line, &j, -1);
+}
+
+void log_say(struct web *w, const struct exchange *x, const char *level, const char *said)
+{
+	struct buf line = { 0 };
+	struct json_writer j = begin_line(&line, level, x);
+
+	json_member_str(&j, "text", str_of(said));
+	end_line(w, &line, &j, strcmp(level, "error") == 0 ? w->o.log_fd : -1);
+}
+
+/*
+ * Whether the store answers, and what /metrics tells of it.
+ *
+ * One thread asks, every other second and when this process has changed a job. A store that hangs
+ * keeps that thread alone: who wants to know is told what is known, and for how long nothing more
+ * was heard.
+ */
+
+#define LOOK_NS 2000000000
+#define SILENT_NS 5000000000 /* then it does not answer */
+
+struct web_pulse {
+	pthread_mutex_t lock;
+	struct job_count jobs[STORE_JOB_COUNTS_MAX];
+	size_t n_jobs;
+	int64_t answered_ns;         /* CLOCK_MONOTONIC */
+	bool has_failed;
+	/* The asking thread's own. */
+	int64_t looked_ns;
+	uint64_t changes;
+};
+
+static void pulse_open(struct web *w)
+{
+	w->pulse = mem_alloc(sizeof(*w->pulse));
+	pthread_mutex_init(&w->pulse->lock, NULL);
+	w->pulse->answered_ns = clock_mono_ns();
+}
+
+static void pulse_close(struct web *w)
+{
+	if (!w->pulse)
+		return;
+	pthread_mutex_destroy(&w->pulse->lock);
+	free(w->pulse);
+	w->pulse = NULL;
+}
+
+void pulse_look(struct web *w)
+{
+	struct web_pulse *p = w->pulse;
+	struct job_count jobs[STORE_JOB_COUNTS_MAX];
+	uint64_t changes = atomic_load(&w->job_changes);
+	int64_t now = clock_mono_ns();
+	size_t n = 0;
+	int rc;
+
+	if (p->looked_ns && changes == p->changes && now - p->looked_ns < LOOK_NS)
+		return;
+	p->looked_ns = now;
+	p->changes = changes;
+	rc = store_job_counts(w->store, jobs, &n, NULL);
+	pthread_mutex_lock(&p->lock);
+	p->has_failed = rc < 0;
+	if (rc == 0) {
+		p->answered_ns = clock_mono_ns();
+		p->n_jobs = n;
+		memcpy(p->jobs, jobs, sizeof(jobs));
+	}
+	pthread_mutex_unlock(&p->lock);
+}
+
+void pulse_get(struct web *w, struct pulse *out)
+{
+	struct web_pulse *p = w->pulse;
+	int64_t silent;
+
+	pthread_mutex_lock(&p->lock);
+	silent = clock_mono_ns() - p->answered_ns;
+	out->is_there = !p->has_failed && silent < SILENT_NS;
+	out->silent_s = (double)silent / 1e9;
+	out->n_jobs = p->n_jobs;
+	memcpy(out->jobs, p->jobs, sizeof(p->jobs));
+	pthread_mutex_unlock(&p->lock);
+}
 
 static const char *copy(struct web *w, const char *text)
 {

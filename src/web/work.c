@@ -12,12 +12,13 @@
  */
 #include <limits.h>
 #include <stdatomic.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/map.h"
 #include "base/mem.h"
-#include "web/state.h"
+#include "web/web_internal.h"
 
 #define WORKERS 4
 #define WAITING_MAX 512

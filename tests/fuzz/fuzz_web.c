@@ -9,8 +9,8 @@
 #include "base/mem.h"
 #include "base/utf8.h"
 #include "check.h"
-#include "web/parts.h"
-#include "web/state.h"
+#include "web/api.h"
+#include "web/web_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 
@@ -46,8 +46,8 @@ static void forms(struct arena *a, struct str body)
 {
 	struct web_request r = { .arena = a, .raw = body,
 				 .content_type = STR("multipart/form-data; boundary=e") };
-	struct parts p;
-	struct part part;
+	struct upload_form p;
+	struct upload_part part;
 
 	if (parts_open(&r, &p, NULL) < 0)
 		return;

@@ -6,8 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "web/data_api.h"
-#include "web/state.h"
+#include "web/web_internal.h"
 
 static const struct { unsigned flag; const char *word; } words[] = {
 	{ ROUTE_CHANGES, "changes" }, { ROUTE_RAW, "raw" }, { ROUTE_OPEN, "open" },

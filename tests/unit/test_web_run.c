@@ -7,9 +7,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "web/data_put.h"
-#include "web/data_run.h"
-#include "web/filters.h"
+#include "web/api.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 

@@ -9,11 +9,9 @@
 #include <arpa/inet.h>
 
 #include "base/mem.h"
+#include "web/api.h"
 #include "web/auth.h"
-#include "web/parts.h"
-#include "web/server.h"
-#include "web/state.h"
-#include "web/static.h"
+#include "web/web_internal.h"
 
 static struct str s(const char *text)
 {
@@ -401,8 +399,8 @@ static void names_of_parts_are_texts(void **state)
 		.raw = STR("--e\r\nContent-Disposition: form-data; name=\"file\"; "
 			   "filename=\"../a\x01\xff.json\"\r\n\r\n{}\r\n--e--\r\n"),
 	};
-	struct parts p;
-	struct part part;
+	struct upload_form p;
+	struct upload_part part;
 	struct err e = { 0 };
 
 	(void)state;

@@ -1,11 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data_ask.c - see data_ask.h. */
-#include "web/data_ask.h"
-
+/* web/api.c - see api.h. */
+#include <assert.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "base/utf8.h"
 #include "opt/opt.h"
 #include "store/known.h"
+#include "web/api.h"
+#include "web/web.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
@@ -75,37 +80,62 @@ int asked_failed(struct web_answer *a, struct arena *arena, struct err *e)
 	return -1;
 }
 
+int asked_usage(struct web_answer *a, unsigned status, const struct err *e)
+{
+	assert(status >= 400 && status < 500);
+	if (e->code == ERR_USAGE)
+		a->status = status;
+	return -1;
+}
+
 /* ---- members ---- */
 
-struct reader {
+/* How a parameter of a GET is written. */
+enum spelling { TEXT, WHOLE, JSON, NAMES, SORT };
+
+struct ask_reader {
 	struct arena *arena;
 	struct web_answer *answer;
 	struct ask *ask;
 	struct err *err;
 };
 
-static int wrong(struct reader *r, const char *pointer, const char *expected)
+struct ask_member {
+	enum asked_member bit;
+	const char *name;
+	enum spelling spelling;
+	int (*read)(struct ask_reader *r, const struct ask_member *m, const struct json_value *v,
+		    const char *pointer);
+	size_t max;              /* of a number or of a list's elements */
+	const char *limit;       /* what max is called */
+	size_t at, n_at;         /* where in struct query: the number, or the list and its length */
+};
+
+static int wrong(struct ask_reader *r, const char *pointer, const char *expected)
 {
 	return asked_wrong(r->answer, r->err, r->arena, pointer, expected);
 }
 
-static int too_many(struct reader *r, const char *pointer, size_t max, const char *limit)
+static int too_many(struct ask_reader *r, const char *pointer, size_t max, const char *limit)
 {
 	r->answer->status = 422;
 	return wrong(r, pointer, arena_printf(r->arena, "at most %zu (%s)", max, limit));
 }
 
-static int read_filter(struct reader *r, const struct json_value *v, const char *pointer)
+static int read_filter(struct ask_reader *r, const struct ask_member *m,
+		       const struct json_value *v, const char *pointer)
 {
 	struct filter *f;
 
+	(void)m;
 	if (filter_read(v, pointer, r->arena, &f, r->err) < 0)
 		return asked_failed(r->answer, r->arena, r->err);
 	r->ask->query.filter = f;
 	return 0;
 }
 
-static int read_shown(struct reader *r, const struct json_value *v, const char *pointer)
+static int read_shown(struct ask_reader *r, const struct ask_member *m,
+		       const struct json_value *v, const char *pointer)
 {
 	static const struct { const char *name; unsigned flags; bool is_only; } words[] = {
 		{ "usual", 0, false },
@@ -115,6 +145,7 @@ static int read_shown(struct reader *r, const struct json_value *v, const char *
 	};
 	struct str word = json_text(v, STR(""));
 
+	(void)m;
 	for (size_t i = 0; i < COUNT(words); i++)
 		if (str_is(word, words[i].name)) {
 			r->ask->query.shown = words[i].flags;
@@ -124,14 +155,15 @@ static int read_shown(struct reader *r, const struct json_value *v, const char *
 	return wrong(r, pointer, "usual, excluded, archived or all");
 }
 
-static int read_sort(struct reader *r, const struct json_value *v, const char *pointer)
+static int read_sort(struct ask_reader *r, const struct ask_member *m,
+		       const struct json_value *v, const char *pointer)
 {
 	struct query *q = &r->ask->query;
 
 	if (v->kind != JSON_ARRAY)
 		return wrong(r, pointer, "a list of {\"column\", \"descending\"}");
-	if (v->count > QUERY_SORTS_MAX)
-		return too_many(r, pointer, QUERY_SORTS_MAX, "QUERY_SORTS_MAX");
+	if (v->count > m->max)
+		return too_many(r, pointer, m->max, m->limit);
 	for (size_t i = 0; i < v->count; i++) {
 		const struct json_value *column = json_get(&v->item[i], "column");
 		const struct json_value *order = json_get(&v->item[i], "descending");
@@ -148,55 +180,49 @@ static int read_sort(struct reader *r, const struct json_value *v, const char *p
 	return 0;
 }
 
-static int read_count(struct reader *r, const struct json_value *v, const char *pointer, size_t max,
-		      const char *limit, size_t *out)
+static int read_count(struct ask_reader *r, const struct ask_member *m, const struct json_value *v,
+		      const char *pointer)
 {
 	if (v->kind != JSON_INT || v->integer < 0)
 		return wrong(r, pointer, "a whole number from 0 on");
-	if ((uint64_t)v->integer > max)
-		return too_many(r, pointer, max, limit);
-	*out = (size_t)v->integer;
+	if ((uint64_t)v->integer > m->max)
+		return too_many(r, pointer, m->max, m->limit);
+	*(size_t *)((char *)&r->ask->query + m->at) = (size_t)v->integer;
 	return 0;
 }
 
-static int read_limit(struct reader *r, const struct json_value *v, const char *pointer)
+static int read_limit(struct ask_reader *r, const struct ask_member *m, const struct json_value *v,
+		      const char *pointer)
 {
+	struct ask_member of_export = *m;
+
 	r->ask->has_limit = true;
 	/* An export's limit counts all of its rows, and has its own maximum. */
-	if (r->ask->format.p)
-		return read_count(r, v, pointer, SIZE_MAX / 2, "", &r->ask->query.limit);
-	return read_count(r, v, pointer, QUERY_LIMIT_MAX, "QUERY_LIMIT_MAX", &r->ask->query.limit);
+	of_export.max = SIZE_MAX / 2;
+	return read_count(r, r->ask->format.p ? &of_export : m, v, pointer);
 }
 
-static int read_facet_values(struct reader *r, const struct json_value *v, const char *pointer)
+static int read_cursor(struct ask_reader *r, const struct ask_member *m,
+		       const struct json_value *v, const char *pointer)
 {
-	return read_count(r, v, pointer, ASK_FACET_VALUES_MAX, "ASK_FACET_VALUES_MAX",
-			  &r->ask->query.facet_values_max);
-}
-
-static int read_bins(struct reader *r, const struct json_value *v, const char *pointer)
-{
-	return read_count(r, v, pointer, ASK_BINS_MAX, "ASK_BINS_MAX",
-			  &r->ask->query.histogram_bins);
-}
-
-static int read_cursor(struct reader *r, const struct json_value *v, const char *pointer)
-{
+	(void)m;
 	if (v->kind != JSON_STRING)
 		return wrong(r, pointer, "what the page before gave as \"next\"");
 	r->ask->query.cursor = v->text;
 	return 0;
 }
 
-static int read_names(struct reader *r, const struct json_value *v, const char *pointer, size_t max,
-		      const char *limit, const struct str **out, size_t *n)
+static int read_names(struct ask_reader *r, const struct ask_member *m, const struct json_value *v,
+		      const char *pointer)
 {
+	struct query *q = &r->ask->query;
 	struct str *name;
 
 	if (v->kind != JSON_ARRAY)
-		return wrong(r, pointer, "a list of names of columns");
-	if (v->count > max)
-		return too_many(r, pointer, max, limit);
+		return wrong(r, pointer, m->bit == ASK_FACETS ?
+			     "a list of names of columns, or \"auto\"" : "a list of names of columns");
+	if (v->count > m->max)
+		return too_many(r, pointer, m->max, m->limit);
 	name = arena_alloc(r->arena, (v->count + 1) * sizeof(*name));
 	for (size_t i = 0; i < v->count; i++) {
 		if (v->item[i].kind != JSON_STRING || !v->item[i].text.n)
@@ -204,72 +230,52 @@ static int read_names(struct reader *r, const struct json_value *v, const char *
 				     "the name of a column");
 		name[i] = v->item[i].text;
 	}
-	*out = name;
-	*n = v->count;
+	*(const struct str **)((char *)q + m->at) = name;
+	*(size_t *)((char *)q + m->n_at) = v->count;
 	return 0;
 }
 
-static int read_columns(struct reader *r, const struct json_value *v, const char *pointer)
+static int read_facets(struct ask_reader *r, const struct ask_member *m, const struct json_value *v,
+		       const char *pointer)
 {
-	struct query *q = &r->ask->query;
-
-	return read_names(r, v, pointer, INDEX_COLUMNS_MAX, "INDEX_COLUMNS_MAX", &q->column,
-			  &q->n_columns);
+	if (v->kind != JSON_STRING || !str_is(v->text, "auto"))
+		return read_names(r, m, v, pointer);
+	r->ask->has_auto_facets = true;
+	return 0;
 }
 
-static int read_facets(struct reader *r, const struct json_value *v, const char *pointer)
+static int read_format(struct ask_reader *r, const struct ask_member *m,
+		       const struct json_value *v, const char *pointer)
 {
-	struct query *q = &r->ask->query;
-
-	if (v->kind == JSON_STRING && str_is(v->text, "auto")) {
-		r->ask->has_auto_facets = true;
-		return 0;
-	}
-	if (v->kind != JSON_ARRAY)
-		return wrong(r, pointer, "a list of names of columns, or \"auto\"");
-	return read_names(r, v, pointer, QUERY_FACETS_MAX, "QUERY_FACETS_MAX", &q->facet,
-			  &q->n_facets);
-}
-
-static int read_statistics(struct reader *r, const struct json_value *v, const char *pointer)
-{
-	struct query *q = &r->ask->query;
-
-	return read_names(r, v, pointer, QUERY_STATISTICS_MAX, "QUERY_STATISTICS_MAX",
-			  &q->statistic, &q->n_statistics);
-}
-
-static int read_format(struct reader *r, const struct json_value *v, const char *pointer)
-{
+	(void)m;
 	if (v->kind != JSON_STRING || (!str_is(v->text, "csv") && !str_is(v->text, "jsonl")))
 		return wrong(r, pointer, "csv or jsonl");
 	r->ask->format = v->text;
 	return 0;
 }
 
-/* How a parameter of a GET is written. */
-enum spelling { TEXT, WHOLE, JSON, NAMES, SORT };
-
-static const struct member {
-	enum asked_member bit;
-	const char *name;
-	enum spelling spelling;
-	int (*read)(struct reader *r, const struct json_value *v, const char *pointer);
-} members_known[] = {
-	{ ASK_FILTER, "filter", JSON, read_filter },
-	{ ASK_SHOWN, "shown", TEXT, read_shown },
-	{ ASK_SORT, "sort", SORT, read_sort },
-	{ ASK_LIMIT, "limit", WHOLE, read_limit },
-	{ ASK_CURSOR, "cursor", TEXT, read_cursor },
-	{ ASK_COLUMNS, "columns", NAMES, read_columns },
-	{ ASK_FACETS, "facets", NAMES, read_facets },
-	{ ASK_FACET_VALUES, "facet_values", WHOLE, read_facet_values },
-	{ ASK_BINS, "bins", WHOLE, read_bins },
-	{ ASK_STATISTICS, "statistics", NAMES, read_statistics },
-	{ ASK_FORMAT, "format", TEXT, read_format },
+#define MOST(max) max, #max
+#define AT(member) offsetof(struct query, member)
+static const struct ask_member members_known[] = {
+	{ ASK_FILTER, "filter", JSON, read_filter, 0, NULL, 0, 0 },
+	{ ASK_SHOWN, "shown", TEXT, read_shown, 0, NULL, 0, 0 },
+	{ ASK_SORT, "sort", SORT, read_sort, MOST(QUERY_SORTS_MAX), 0, 0 },
+	{ ASK_LIMIT, "limit", WHOLE, read_limit, MOST(QUERY_LIMIT_MAX), AT(limit), 0 },
+	{ ASK_CURSOR, "cursor", TEXT, read_cursor, 0, NULL, 0, 0 },
+	{ ASK_COLUMNS, "columns", NAMES, read_names, MOST(INDEX_COLUMNS_MAX), AT(column),
+	  AT(n_columns) },
+	{ ASK_FACETS, "facets", NAMES, read_facets, MOST(QUERY_FACETS_MAX), AT(facet), AT(n_facets) },
+	{ ASK_FACET_VALUES, "facet_values", WHOLE, read_count, MOST(ASK_FACET_VALUES_MAX),
+	  AT(facet_values_max), 0 },
+	{ ASK_BINS, "bins", WHOLE, read_count, MOST(ASK_BINS_MAX), AT(histogram_bins), 0 },
+	{ ASK_STATISTICS, "statistics", NAMES, read_names, MOST(QUERY_STATISTICS_MAX),
+	  AT(statistic), AT(n_statistics) },
+	{ ASK_FORMAT, "format", TEXT, read_format, 0, NULL, 0, 0 },
 };
+#undef MOST
+#undef AT
 
-static const struct member *member_of(struct str name, unsigned members)
+static const struct ask_member *member_of(struct str name, unsigned members)
 {
 	for (size_t i = 0; i < COUNT(members_known); i++)
 		if (members & members_known[i].bit && str_is(name, members_known[i].name))
@@ -277,7 +283,7 @@ static const struct member *member_of(struct str name, unsigned members)
 	return NULL;
 }
 
-static int refuse_unknown(struct reader *r, struct str name, unsigned members)
+static int refuse_unknown(struct ask_reader *r, struct str name, unsigned members)
 {
 	struct buf known = { 0 };
 	int rc;
@@ -290,7 +296,7 @@ static int refuse_unknown(struct reader *r, struct str name, unsigned members)
 	return rc;
 }
 
-static int check_names(struct reader *r, const struct index_view *view, const char *member,
+static int check_names(struct ask_reader *r, const struct index_view *view, const char *member,
 		       const struct str *name, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
@@ -301,7 +307,7 @@ static int check_names(struct reader *r, const struct index_view *view, const ch
 }
 
 /* A column that neither runs nor schemas have is misspelt, or gone: no answer would be right. */
-static int check_columns(struct reader *r, const struct index_view *view)
+static int check_columns(struct ask_reader *r, const struct index_view *view)
 {
 	const struct query *q = &r->ask->query;
 
@@ -318,7 +324,7 @@ static int check_columns(struct reader *r, const struct index_view *view)
 	return check_names(r, view, "statistics", q->statistic, q->n_statistics);
 }
 
-static int too_many_cells(struct reader *r, const struct query *q)
+static int too_many_cells(struct ask_reader *r, const struct query *q)
 {
 	r->answer->status = 422;
 	return wrong(r, "/limit", arena_printf(r->arena, "at most %zu runs with %zu columns, or %zu "
@@ -344,7 +350,7 @@ int asked_facet_cells(const struct query *q, size_t n, struct arena *arena, stru
 int asked_read(const struct json_value *body, unsigned members, const struct index_view *view,
 	       struct arena *arena, struct web_answer *a, struct ask *out, struct err *e)
 {
-	struct reader r = { arena, a, out, e };
+	struct ask_reader r = { arena, a, out, e };
 	struct query *q = &out->query;
 
 	*out = (struct ask){ 0 };
@@ -358,12 +364,12 @@ int asked_read(const struct json_value *body, unsigned members, const struct ind
 	if (body && body->kind != JSON_OBJECT)
 		return wrong(&r, "", "an object");
 	for (size_t i = 0; body && i < body->count; i++) {
-		const struct member *m = member_of(body->key[i], members);
+		const struct ask_member *m = member_of(body->key[i], members);
 
 		if (!m)
 			return refuse_unknown(&r, body->key[i], members);
 		if (body->item[i].kind != JSON_NULL &&
-		    m->read(&r, &body->item[i], arena_printf(arena, "/%s", m->name)) < 0)
+		    m->read(&r, m, &body->item[i], arena_printf(arena, "/%s", m->name)) < 0)
 			return -1;
 	}
 	if (!out->format.p && q->n_columns && q->limit > ASK_CELLS_MAX / q->n_columns)
@@ -431,7 +437,7 @@ static struct json_value *names_of(struct arena *arena, struct str text)
 }
 
 /* The value that a parameter writes. */
-static int value_of_param(struct reader *r, const struct member *m, struct str text,
+static int value_of_param(struct ask_reader *r, const struct ask_member *m, struct str text,
 			  struct json_value *out)
 {
 	struct json_value *parsed = NULL;
@@ -467,22 +473,22 @@ static int value_of_param(struct reader *r, const struct member *m, struct str t
 }
 
 static int of_params(const struct web_request *r, struct web_answer *a, unsigned members,
-		     struct arena *arena, const struct json_value **out, struct err *e)
+		     const struct json_value **out, struct err *e)
 {
-	struct json_value *body = arena_alloc(arena, sizeof(*body));
-	struct reader reader = { .arena = arena, .answer = a, .err = e };
+	struct json_value *body = arena_alloc(r->arena, sizeof(*body));
+	struct ask_reader reader = { .arena = r->arena, .answer = a, .err = e };
 
 	body->kind = JSON_OBJECT;
-	body->key = arena_alloc(arena, COUNT(members_known) * sizeof(*body->key));
-	body->item = arena_alloc(arena, COUNT(members_known) * sizeof(*body->item));
+	body->key = arena_alloc(r->arena, COUNT(members_known) * sizeof(*body->key));
+	body->item = arena_alloc(r->arena, COUNT(members_known) * sizeof(*body->item));
 	for (size_t i = 0; i < COUNT(members_known); i++) {
-		const struct member *m = &members_known[i];
+		const struct ask_member *m = &members_known[i];
 		struct str text = web_param(r, m->name);
 
 		if (!text.n || !(members & m->bit))
 			continue;
 		body->key[body->count] = str_of(m->name);
-		if (value_of_param(&reader, m, arena_str(arena, text),
+		if (value_of_param(&reader, m, arena_str(r->arena, text),
 				   &body->item[body->count++]) < 0)
 			return -1;
 	}
@@ -491,12 +497,22 @@ static int of_params(const struct web_request *r, struct web_answer *a, unsigned
 }
 
 int asked_body(const struct web_request *r, struct web_answer *a, unsigned members,
-	       struct arena *arena, const struct json_value **out, struct err *e)
+	       const struct json_value **out, struct err *e)
 {
 	if (strcmp(r->method, "GET") == 0 || strcmp(r->method, "HEAD") == 0)
-		return of_params(r, a, members, arena, out, e);
+		return of_params(r, a, members, out, e);
 	*out = r->body;
 	return 0;
+}
+
+int asked_query(const struct web_request *r, struct web_answer *a, unsigned members,
+		struct ask *out, struct err *e)
+{
+	const struct json_value *body;
+
+	assert(r->view);
+	return asked_body(r, a, members, &body, e) < 0 ? -1 :
+	       asked_read(body, members, r->view, r->arena, a, out, e);
 }
 
 /* ---- single members, and what a path names ---- */
@@ -553,6 +569,16 @@ int asked_number(const struct web_request *r, struct web_answer *a, const char *
 			    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
 }
 
+int asked_drop(const struct web_request *r, struct web_answer *a, const char *what,
+	       int (*drop)(struct store *s, int64_t id, struct err *e), struct err *e)
+{
+	int64_t id;
+
+	if (asked_number(r, a, what, &id, e) < 0)
+		return -1;
+	return drop(r->store, id, e) < 0 ? asked_usage(a, 404, e) : 0;
+}
+
 static bool has_run(const struct web_request *r, int64_t id)
 {
 	struct index_view *now = r->view ? NULL : store_view(r->store);
@@ -572,4 +598,235 @@ int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, st
 		return 0;
 	return asked_refuse(a, 404, e, "there is no run \"%.*s\"",
 			    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
+}
+
+#define WHOLE_MAX 9007199254740992.0 /* 2^53: up to there every whole number is a double */
+
+/* ---- values ---- */
+
+static bool is_whole(double v)
+{
+	return fabs(v) < WHOLE_MAX && trunc(v) == v && !(v == 0 && signbit(v));
+}
+
+void data_put_number(struct json_writer *w, double v)
+{
+	if (isnan(v))
+		json_put_null(w);
+	else if (isinf(v))
+		json_put_text(w, v < 0 ? "-inf" : "inf");
+	else if (is_whole(v))
+		json_put_int(w, (int64_t)v);
+	else
+		json_put_f64(w, v);
+}
+
+void data_put_value(struct json_writer *w, struct value v)
+{
+	switch (v.kind) {
+	case VALUE_ABSENT:
+	case VALUE_NULL:
+		json_put_null(w);
+		break;
+	case VALUE_BOOL:
+		json_put_bool(w, v.is_true);
+		break;
+	case VALUE_NUMBER:
+		data_put_number(w, v.number);
+		break;
+	case VALUE_TEXT:
+		json_put_str(w, v.text);
+		break;
+	}
+}
+
+void data_add_value(struct buf *out, struct value v)
+{
+	struct json_writer w = json_writer(out);
+
+	if (v.kind == VALUE_TEXT)
+		buf_add_str(out, v.text);
+	else if (v.kind == VALUE_NUMBER && isinf(v.number))
+		buf_add_text(out, v.number < 0 ? "-inf" : "inf");
+	else if (v.kind != VALUE_ABSENT)
+		data_put_value(&w, v);
+}
+
+void data_put_key_number(struct json_writer *w, const char *key, double v)
+{
+	json_key(w, key);
+	data_put_number(w, v);
+}
+
+void data_put_key_or_null(struct json_writer *w, const char *key, struct str v)
+{
+	if (v.n)
+		json_member_str(w, key, v);
+	else
+		json_member_null(w, key);
+}
+
+void data_put_key_id(struct json_writer *w, const char *key, int64_t id)
+{
+	if (id)
+		json_member_int(w, key, id);
+	else
+		json_member_null(w, key);
+}
+
+void data_put_flags(struct json_writer *w, unsigned flags)
+{
+	static const struct { unsigned flag; const char *name; } names[] = {
+		{ INDEX_EXCLUDED, "excluded" }, { INDEX_ARCHIVED, "archived" },
+		{ INDEX_SUPERSEDED, "superseded" },
+	};
+
+	json_member_array(w, "flags");
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (flags & names[i].flag)
+			json_put_text(w, names[i].name);
+	json_end_array(w);
+}
+
+/* ---- answers of the index ---- */
+
+static void put_row(struct json_writer *w, const struct query *q, const struct page_row *row)
+{
+	json_begin_object(w);
+	json_member_int(w, "id", row->id);
+	data_put_flags(w, row->flags);
+	json_member_object(w, "values");
+	for (size_t i = 0; i < q->n_columns; i++) {
+		if (row->value[i].kind == VALUE_ABSENT)
+			continue;
+		json_key_str(w, q->column[i]);
+		data_put_value(w, row->value[i]);
+	}
+	json_end_object(w);
+	json_end_object(w);
+}
+
+void data_put_page(struct json_writer *w, const struct query *q, const struct answer *a)
+{
+	json_member_int(w, "total", (int64_t)a->total);
+	json_member_array(w, "items");
+	for (size_t i = 0; i < a->n_rows; i++)
+		put_row(w, q, &a->row[i]);
+	json_end_array(w);
+	data_put_key_or_null(w, "next", a->next);
+	json_member_array(w, "columns");
+	for (size_t i = 0; i < q->n_columns; i++)
+		json_put_str(w, q->column[i]);
+	json_end_array(w);
+}
+
+void data_put_histogram(struct json_writer *w, const struct facet *f)
+{
+	double n = (double)f->n_bins;
+	double width = f->max / n - f->min / n; /* their difference may be infinite */
+
+	data_put_key_number(w, "min", f->min);
+	data_put_key_number(w, "max", f->max);
+	json_member_array(w, "histogram");
+	for (size_t i = 0; i < f->n_bins; i++) {
+		json_begin_object(w);
+		data_put_key_number(w, "from", f->min + width * (double)i);
+		data_put_key_number(w, "to",
+				    i + 1 == f->n_bins ? f->max : f->min + width * (double)(i + 1));
+		json_member_int(w, "count", (int64_t)f->bin[i]);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+void data_put_facet(struct json_writer *w, const struct facet *f)
+{
+	json_begin_object(w);
+	json_member_str(w, "column", f->column);
+	json_member_int(w, "distinct", (int64_t)f->distinct);
+	json_member_int(w, "missing", (int64_t)f->missing);
+	json_member_int(w, "others", (int64_t)f->others);
+	json_member_array(w, "values");
+	for (size_t i = 0; i < f->n; i++) {
+		json_begin_object(w);
+		json_key(w, "value");
+		data_put_value(w, f->value[i].value);
+		json_member_int(w, "count", (int64_t)f->value[i].count);
+		json_member_bool(w, "selected", f->value[i].is_selected);
+		json_end_object(w);
+	}
+	json_end_array(w);
+	if (f->is_range)
+		data_put_histogram(w, f);
+	json_end_object(w);
+}
+
+void data_put_statistics(struct json_writer *w, const struct answer *a)
+{
+	json_member_array(w, "statistics");
+	for (size_t i = 0; i < a->n_statistics; i++) {
+		const struct statistic *s = &a->statistic[i];
+
+		json_begin_object(w);
+		json_member_str(w, "column", s->column);
+		json_member_int(w, "count", (int64_t)s->count);
+		json_member_int(w, "missing", (int64_t)s->missing);
+		data_put_key_number(w, "min", s->min);
+		data_put_key_number(w, "max", s->max);
+		data_put_key_number(w, "mean", s->mean);
+		data_put_key_number(w, "std", s->std);
+		data_put_key_number(w, "p50", s->p50);
+		data_put_key_number(w, "p90", s->p90);
+		data_put_key_number(w, "p95", s->p95);
+		data_put_key_number(w, "p99", s->p99);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+int parts_open(const struct web_request *r, struct upload_form *p, struct err *e)
+{
+	*p = (struct upload_form){ .request = r };
+	if (form_open(&p->form, r->content_type, r->raw))
+		return 0;
+	return err_set(e, ERR_USAGE,
+		       "the body is not the form (multipart/form-data) that its Content-Type promises");
+}
+
+/* Valid UTF-8 without control characters, of bounded length. */
+static struct str clean(struct arena *a, struct str name)
+{
+	struct buf out = { 0 };
+	struct str done;
+
+	if (name.n > PARTS_NAME_BYTES_MAX)
+		name.n = PARTS_NAME_BYTES_MAX;
+	utf8_add_lossy(&out, name);
+	for (size_t i = 0; i < out.len; i++)
+		if ((unsigned char)out.data[i] < 0x20 || out.data[i] == 0x7f)
+			out.data[i] = '_';
+	done = arena_str(a, buf_str(&out));
+	buf_release(&out);
+	return done;
+}
+
+int parts_next(struct upload_form *p, struct upload_part *out, struct err *e)
+{
+	struct form_part part;
+	int rc = form_next(&p->form, &part, e);
+
+	if (rc < 0) {
+		e->code = ERR_USAGE;
+		return -1;
+	}
+	if (rc == 0)
+		return 0;
+	if (++p->n > WEB_PARTS_MAX)
+		return err_set(e, ERR_USAGE, "the form has more than %d parts (WEB_PARTS_MAX)",
+			       WEB_PARTS_MAX);
+	*out = (struct upload_part){
+		.field = clean(p->request->arena, part.name),
+		.name = clean(p->request->arena, part.filename), .bytes = part.body,
+	};
+	return 1;
 }

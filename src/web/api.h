@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * web/api.h - what the routes about runs share: questions read out of a request, values written as
+ * JSON, the columns that are shown first, and uploaded forms. Private to web/.
+ *
+ * A question is a JSON object: the body of a POST, or made of the parameters of a GET, so that
+ * there is one reader for both. Members it does not know are refused, and columns that neither a
+ * run nor a schema has (store/known.h): a misspelt one would silently change the answer.
+ *
+ * Errors are ERR_USAGE with the place as a JSON pointer, in the sentence and in the answer; a
+ * question that exceeds a named limit gets status 422.
+ *
+ * Answers are strict JSON: an infinite number is "inf" or "-inf", a number that is none is null.
+ * Whole numbers are written without a point.
+ */
+#pragma once
+#include "base/err.h"
+#include "http/form.h"
+#include "web/route.h"
+
+#define ASK_LIMIT_DEFAULT 50
+#define ASK_FACET_VALUES_DEFAULT 20
+#define ASK_FACET_VALUES_MAX 1000
+#define ASK_BINS_DEFAULT 24
+#define ASK_BINS_MAX 1000
+#define ASK_WHO_BYTES_MAX 200
+/* Runs of a page times its columns, facets times their values and bins; exports have no pages. */
+#define ASK_CELLS_MAX 500000
+
+/* Which members a route knows. */
+enum asked_member {
+	ASK_FILTER = 1, ASK_SHOWN = 2, ASK_SORT = 4, ASK_LIMIT = 8, ASK_CURSOR = 16,
+	ASK_COLUMNS = 32, ASK_FACETS = 64, ASK_FACET_VALUES = 128, ASK_BINS = 256,
+	ASK_STATISTICS = 512, ASK_FORMAT = 1024,
+};
+
+struct ask {
+	struct query query;      /* column, facet and statistic NULL where none were named */
+	bool has_auto_facets;    /* "facets": "auto" */
+	bool has_limit;
+	struct str format;       /* empty: not given */
+};
+
+/* The body of a POST; of a GET its parameters, as the object that a POST would have sent. */
+int asked_body(const struct web_request *r, struct web_answer *a, unsigned members,
+	       const struct json_value **out, struct err *e);
+/* What is read lies in arena or is borrowed from body; view: whose columns there are. */
+int asked_read(const struct json_value *body, unsigned members, const struct index_view *view,
+	       struct arena *arena, struct web_answer *a, struct ask *out, struct err *e);
+
+/* Both, for a question about the request's view, in its arena. */
+int asked_query(const struct web_request *r, struct web_answer *a, unsigned members,
+		struct ask *out, struct err *e);
+/* -1 (422): n columns with so many values and bins each are more than ASK_CELLS_MAX. */
+int asked_facet_cells(const struct query *q, size_t n, struct arena *arena, struct web_answer *a,
+		      struct err *e);
+
+/* ---- for all who read requests ---- */
+
+/* -1 with "POINTER: expected ..." */
+int asked_wrong(struct web_answer *a, struct err *e, struct arena *arena, const char *pointer,
+		const char *expected);
+/*
+ * -1 with "/KEY: no such WHAT", what there is (known: words between commas or blanks; none when it
+ * is empty) and what was probably meant.
+ */
+int asked_unknown(struct web_answer *a, struct err *e, struct arena *arena, const char *what,
+		  struct str key, const char *known);
+/* -1 with this status; the sentence is the format's. */
+__attribute__((format(printf, 4, 5)))
+int asked_refuse(struct web_answer *a, unsigned status, struct err *e, const char *fmt, ...);
+/* -1; the answer gets this status if the error is the request's fault (ERR_USAGE). */
+int asked_usage(struct web_answer *a, unsigned status, const struct err *e);
+/* After a function that put a pointer in front of its sentence: reports that pointer. */
+int asked_failed(struct web_answer *a, struct arena *arena, struct err *e);
+/* The same after index_query, whose sentences begin with the member. */
+int asked_page_failed(struct web_answer *a, struct arena *arena, struct err *e);
+/* A member that must be a text of 1 to max bytes; when it may be missing, *out stays. */
+int asked_text(const struct web_request *r, struct web_answer *a, const char *name, size_t max,
+	       bool is_needed, struct str *out, struct err *e);
+/* Member "who", where no token says whose request it is. */
+int asked_who(const struct web_request *r, struct web_answer *a, struct str *out, struct err *e);
+/* The number in the path; 404 when it is none. */
+int asked_number(const struct web_request *r, struct web_answer *a, const char *what, int64_t *id,
+		 struct err *e);
+/* DELETE of the thing of this kind whose number is in the path. */
+int asked_drop(const struct web_request *r, struct web_answer *a, const char *what,
+	       int (*drop)(struct store *s, int64_t id, struct err *e), struct err *e);
+/* The run that {id} of the path means, by number or run_id; 404 when there is none. */
+int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, struct err *e);
+/* The body must be an object of no other members than these (blank-separated). */
+int asked_object(const struct web_request *r, struct web_answer *a, const char *members,
+		 struct err *e);
+
+/* ---- cells, rows, facets and statistics as JSON ---- */
+
+void data_put_number(struct json_writer *w, double v);
+/* Not for absent ones. */
+void data_put_value(struct json_writer *w, struct value v);
+/* As it would stand in a CSV file, unquoted; absent: nothing. */
+void data_add_value(struct buf *out, struct value v);
+void data_put_key_number(struct json_writer *w, const char *key, double v);
+/* Empty: null. */
+void data_put_key_or_null(struct json_writer *w, const char *key, struct str v);
+/* 0: null. */
+void data_put_key_id(struct json_writer *w, const char *key, int64_t id);
+void data_put_flags(struct json_writer *w, unsigned flags);
+
+/* Members "total", "items", "next" and "columns" of a page. */
+void data_put_page(struct json_writer *w, const struct query *q, const struct answer *a);
+void data_put_facet(struct json_writer *w, const struct facet *f);
+/* Member "histogram", and the ends of its range as "min" and "max". */
+void data_put_histogram(struct json_writer *w, const struct facet *f);
+/* Member "statistics". */
+void data_put_statistics(struct json_writer *w, const struct answer *a);
+
+/* ---- data.c: how to repeat a run, and what is doubtful about it; pure ---- */
+
+/* Below this, a p99 rests on less than one request. */
+#define BADGE_REQUESTS_MIN 100
+/* A run of which more failed is bad and not only doubtful; trust has the same limit. */
+#define BADGE_FAILED_BAD 0.05
+
+/*
+ * Members "level", "code" and "text" of each badge, in an array. document may be NULL: then what
+ * only it contains is not judged.
+ */
+void run_put_badges(struct json_writer *w, const struct row *r, unsigned flags,
+		    const struct json_value *document);
+/*
+ * Command lines for a shell, as an array of texts: the configuration as it was given when the
+ * document has it; else a server and a load made of the run's parameters, without those that are
+ * what the engine does anyway. What was hidden when the run was recorded is still "***".
+ */
+void run_put_reproduce(struct json_writer *w, const struct row *r,
+		       const struct json_value *document, struct arena *a);
+/*
+ * filters.c: which columns are shown first.
+ *
+ * A column splits a set of runs well when its values are many and even: its score is the entropy of
+ * their counts in bits. Measured numbers are different in nearly every run and would always win;
+ * they count a hundredth, and so do texts that are nearly all different (names, numbers of builds).
+ * Where counting everything would take too long, parameters are judged by the newest runs.
+ */
+
+#define FILTERS_AUTO_FACETS 30
+#define FILTERS_EXACT_CELLS_MAX 2000000 /* rows x columns that are counted to choose facets */
+#define FILTERS_SAMPLE_ROWS 512         /* beyond that: so many of the newest rows */
+
+/* Bits. */
+double filters_entropy(const size_t *count, size_t n);
+/*
+ * Names the facets of q: the parameters that split its runs most, never constant ones, then what
+ * was measured.
+ */
+int filters_auto_facets(const struct index_view *v, struct query *q, struct arena *a,
+			struct err *e);
+/* Names the columns of q: what a run was and how it went, as far as there are such columns. */
+void filters_usual_columns(const struct index_view *v, struct arena *a, struct query *q);
+/* Names its statistics. */
+void filters_usual_statistics(const struct index_view *v, struct arena *a, struct query *q);
+
+/* upload.c: a trace as JSON; run_id of its run is looked up in the request's view. */
+void trace_put(const struct web_request *r, struct json_writer *w, const struct trace *t);
+
+/*
+ * The files of a form that was uploaded (multipart/form-data), for ROUTE_PARTS routes.
+ *
+ * A form is read once it is whole; it lies in a nameless file, so that its size costs no memory.
+ * Names of files are only texts: never a path, made valid UTF-8, without control characters, and
+ * at most PARTS_NAME_BYTES_MAX long.
+ */
+
+#define PARTS_NAME_BYTES_MAX 1000
+
+struct upload_form {
+	const struct web_request *request;
+	struct form form;
+	size_t n;
+};
+
+struct upload_part {
+	struct str field;  /* "file", "trace" */
+	struct str name;   /* of the file; "" when it has none; in the request's arena */
+	struct str bytes;  /* borrowed from the body */
+};
+
+/* -1: the body is no form. */
+int parts_open(const struct web_request *r, struct upload_form *p, struct err *e);
+/* 1, 0 at the end, -1: malformed, or more than WEB_PARTS_MAX. */
+int parts_next(struct upload_form *p, struct upload_part *out, struct err *e);

@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * web/web_internal.h - a running server, one request of it, and what its files ask of each other.
+ * Private to web/.
+ *
+ *   exchange_new ─► exchange_begin ─► exchange_body ... ─► exchange_end ─► exchange_work ─► sent
+ *                   head is there     piece by piece       body is whole   by a worker
+ *
+ * A function that refuses a request fills in its answer and sets `is_answered`. All calls for one
+ * exchange are made by one thread at a time.
+ */
+#pragma once
+#include <pthread.h>
+#include <stdatomic.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "web/auth.h"
+#include "web/route.h"
+#include "web/web.h"
+
+#define EXCHANGE_LATE_NS 1000000000   /* what a wrong token costs */
+
+/* Why a request was refused that would have been answered with less to do. */
+enum refused { REFUSED_QUEUE, REFUSED_USER, REFUSED_BYTES, REFUSED_STREAMS, REFUSED_REASONS };
+
+struct web {
+	struct web_opts o;             /* texts live in arena */
+	struct arena arena;
+	struct store *store;           /* borrowed */
+	struct auth auth;
+	struct web_log *log;
+	struct web_metrics *metrics;
+	struct web_work *work;
+	struct web_pulse *pulse;
+	struct web_carrier *carrier;   /* server.c's own */
+	struct upload_worker *upload;
+	struct launch *launch;
+	const struct route_params *params; /* of each route */
+	int listener;
+	unsigned port;
+	char url[128];
+	char made_token[AUTH_MADE_CHARS + 1]; /* "" none */
+	char *socket;                  /* path of a Unix socket that is ours to remove; in arena */
+	struct file_id { dev_t dev; ino_t ino; } socket_id;
+	uint64_t boot;                 /* random: tags of another process's answers are not ours */
+	int64_t began_ns;              /* CLOCK_REALTIME */
+	_Atomic uint64_t requests;     /* begun; numbers them */
+	_Atomic int64_t in_flight;     /* exchanges there are */
+	_Atomic int64_t spooled;       /* bytes of bodies in files */
+	_Atomic uint64_t job_changes;  /* grows when this process has changed a job */
+	_Atomic int streams;
+	struct meter answers;          /* bytes of all answers that are made or sent */
+	_Atomic uint64_t refused[REFUSED_REASONS];
+	_Atomic uint64_t slow, dropped; /* answers broken off: read too slowly, to make room */
+	_Atomic int64_t open;          /* connections */
+	_Atomic uint64_t evicted;      /* connections closed for being idle, slow, in the way */
+	atomic_bool is_stopping;
+};
+
+/* ---- exchange.c ---- */
+
+/* Values of headers; borrowed from the connection, p NULL when absent. */
+struct exchange_head {
+	struct str host, origin, authorization, cookie, content_type, content_encoding;
+	struct str accept_encoding, if_none_match, range, if_range, length;
+	size_t bytes;              /* of all of it */
+	bool is_chunked;
+};
+
+struct exchange {
+	struct web *web;
+	struct arena arena;
+	struct arena scratch;      /* the route's; gone before the answer is sent */
+	uint64_t number;           /* names the request in the log and to the client */
+	int64_t began_ns, ready_ns;
+	const char *method;
+	struct str target;         /* as it was sent */
+	struct str raw_path, query;
+	struct exchange_head head;
+	char client[64];           /* address, for the log; "unix" */
+	char local[64];            /* the address it was sent to; "": a Unix socket */
+	uint64_t user;             /* tells apart those whose requests are counted: work.c */
+	const struct web_route *route;
+	size_t route_at;           /* in the web's table; SIZE_MAX: none */
+	bool is_answered;          /* refused, or done by a quick route */
+	bool is_discarding;        /* what still comes of the body is dropped */
+	bool has_begun, has_ended; /* head seen; body whole */
+	bool is_gzip;              /* of body as it is now */
+	bool is_large;             /* handled by the one thread for large bodies */
+	uint64_t received, limit;  /* bytes of the body */
+	struct buf body;           /* small ones */
+	int spool_fd;              /* larger ones: a nameless file; 0: none */
+	struct str mapped;
+	struct web_request request;
+	struct web_answer answer;
+	char etag[48];             /* "" none */
+	int64_t not_before_ns;     /* CLOCK_MONOTONIC: the answer waits until then */
+	uint64_t sent;             /* bytes of the answer's body */
+	uint64_t file_at, file_bytes; /* answer.fd: what part of it */
+	bool is_stream_counted;
+	atomic_bool is_gone;       /* its client closed the connection while a worker answers */
+	void *carrier;             /* server.c's connection */
+	struct exchange *next;     /* in a queue */
+};
+
+struct exchange *exchange_new(struct web *w, const char *target);
+void exchange_free(struct exchange *x);
+
+/* Checks everything that the head contains. */
+void exchange_begin(struct exchange *x);
+/* False: give up on this connection. */
+bool exchange_body(struct exchange *x, struct str bytes);
+/* True: a worker is wanted, or the answer must wait; false: the answer is there. */
+bool exchange_end(struct exchange *x);
+void exchange_work(struct exchange *x);
+
+/* An answer of the kind application/problem+json, in place of what there was. */
+__attribute__((format(printf, 3, 4)))
+void exchange_refuse(struct exchange *x, unsigned status, const char *fmt, ...);
+/* ETag, compression and ranges, once the answer is complete. */
+void exchange_finish(struct exchange *x);
+void exchange_add_header(struct exchange *x, const char *name, const char *value);
+bool exchange_takes_gzip(const struct exchange *x);
+/* Whether one of the tags of If-None-Match is ours. */
+bool exchange_has_tag(const struct exchange *x, const char *etag);
+/* The next key of the query string, decoded; false at its end. rest begins as the query. */
+bool request_key(const struct web_request *r, struct str *rest, struct str *key);
+
+/* ---- routes.c ---- */
+
+struct route_found {
+	const struct web_route *route; /* NULL: no such path, or not with this method */
+	size_t at;                     /* of all rows */
+	struct str id[2];              /* decoded, in the arena */
+	char allow[64];                /* methods of the path; "" when there is no such path */
+};
+void routes_find(struct str raw_path, const char *method, struct arena *a,
+		 struct route_found *out);
+size_t routes_count(void);
+const struct web_route *routes_at(size_t i);
+
+int params_open(struct web *w, struct err *e);
+/* -1: the request has a parameter or a member that its route does not declare. Its body is read. */
+int params_check(struct exchange *x, struct err *e);
+
+/* The API's own description: an OpenAPI 3.1 document, generated from schema/api.json. */
+extern const char data_api_text[];
+int data_api(const struct web_request *r, struct web_answer *a, struct err *e);
+
+void metrics_open(struct web *w);
+void metrics_close(struct web *w);
+void metrics_count(struct web *w, const struct exchange *x, unsigned status, int64_t took_ns);
+
+/* Files that are part of the program (tools/app-assets.sh); gzip. A NULL name ends them. */
+struct web_asset {
+	const char *name;             /* below the root: "assets/index-4f2a.js" */
+	const char *packed;
+	uint64_t packed_bytes, bytes;
+};
+extern const struct web_asset web_assets[];   /* none in a build without pages */
+extern const struct web_asset web_examples[]; /* configurations: examples/NAME.yaml */
+
+/* The front end's file, or its page for a path that is one of its views. */
+void static_answer(struct exchange *x);
+/* Content-Type by the end of a name. */
+const char *static_type(struct str name);
+
+/* ---- auth.c ---- */
+
+/* Fills who and role of the request. False: they may not do this, which is answered. */
+bool login_check(struct exchange *x);
+/*
+ * The address of a page that has a token in its query string, as the dashboard prints it: answered
+ * with the cookie and the same address without the token, so that it stays in no history and in no
+ * Referer. False: there is none.
+ */
+bool login_by_address(struct exchange *x);
+
+/* ---- web.c ---- */
+
+/* One line of JSON for a request that is over; status 0: it broke off. */
+void log_exchange(struct web *w, const struct exchange *x, unsigned status);
+/* level: "info", "warning", "error". x NULL: the line is about no request. */
+void log_say(struct web *w, const struct exchange *x, const char *level, const char *text);
+
+/* What the store last reported, and when; reading it does not ask the store. */
+struct pulse {
+	bool is_there;                 /* it answers */
+	double silent_s;               /* since it answered last */
+	struct job_count jobs[STORE_JOB_COUNTS_MAX];
+	size_t n_jobs;
+};
+/* Asks the store when it is time to; called a few times a second, may wait for long. */
+void pulse_look(struct web *w);
+void pulse_get(struct web *w, struct pulse *out);
+
+/* Whether requests from this address ("unix": no address) name their client themselves. */
+bool client_is_proxy(const struct web *w, const char *address);
+/* The address that the last proxy has put into X-Forwarded-For; false: it is none. */
+bool client_forwarded(struct str header, struct sockaddr_storage *out);
+/* ERR_USAGE: a proxy that is no address. */
+int client_check_proxies(const struct web_opts *o, struct err *e);
+/*
+ * "127.0.0.1", "::1": an address without its port. Addresses of IPv4 in IPv6 are those of IPv4; ""
+ * for what is none.
+ */
+void server_address_text(const struct sockaddr_storage *address, char out[static 46]);
+/*
+ * Whether two connections count as those of one client: they have one address of IPv4, also where
+ * it came as one of IPv6, or one /64 of IPv6, which is what a household has.
+ */
+bool server_is_same_client(const struct sockaddr_storage *a, const struct sockaddr_storage *b);
+/* The same for the same client. */
+uint64_t server_client_key(const struct sockaddr_storage *address);
+
+/* ---- work.c ---- */
+
+int work_open(struct web *w, struct err *e);
+/* False: x is refused, too many wait already. */
+bool work_submit(struct web *w, struct exchange *x);
+/* One open answer of x's user more or less (+1, -1); how many there are then. */
+unsigned work_count_stream(struct web *w, const struct exchange *x, int change);
+struct work_figures { size_t waiting, busy; };
+struct work_figures work_figures(struct web *w);
+/* At once, or from not_before_ns on, hands x back to its carrier. */
+void work_done(struct web *w, struct exchange *x);
+/* What waits is refused; false: a worker is still busy after so many milliseconds. */
+bool work_stop(struct web *w, int wait_ms);
+void work_close(struct web *w);
+
+/* ---- server.c ---- */
+
+/* What carrier_tick looks at; before there are threads. */
+void carrier_make(struct web *w);
+/* Serves the socket w->listener. */
+int carrier_open(struct web *w, struct err *e);
+/* No more connections are taken. */
+void carrier_quiesce(struct web *w);
+/* Nothing may be suspended any more but event streams. */
+void carrier_close(struct web *w);
+/* x is answered: its connection goes on. Any thread. */
+void carrier_resume(struct web *w, struct exchange *x);
+/* Connections that are too slow or idle; called a few times a second. */
+void carrier_tick(struct web *w, int64_t now_ns);
+/* Event streams that wait look for events, which may take long; called a few times a second. */
+void carrier_look(struct web *w);
+
+/* ---- upload.c ---- */
+
+int upload_open(struct web *w, struct err *e);
+bool upload_stop(struct web *w, int wait_ms);
+void upload_close(struct web *w);
