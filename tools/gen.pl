@@ -10,7 +10,7 @@
 #   gen.pl experiment-literal SCHEMA OUT  that as a C string, for src/experiment/document.c
 #   gen.pl experiment-types SCHEMA OUT    web/src/lib/experiment.ts
 #   gen.pl experiment-page SCHEMA OUT     docs/reference/experiment-document.md
-#   gen.pl api-literal SCHEMA OUT         the OpenAPI document as a C string, for src/web/data_api.c
+#   gen.pl api-literal SCHEMA OUT         the OpenAPI document as a C string, for src/web/routes.c
 #   gen.pl api-types SCHEMA OUT           web/src/lib/api.ts
 #   gen.pl api-page SCHEMA OUT            docs/reference/api.md
 #   gen.pl columns SCHEMA OUT             COLUMN(...) lines for src/store/known.c
