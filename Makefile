@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # One non-recursive makefile; mk/ holds the words that are more than a build.
-# `make V=1` shows commands, `make O=dir` builds elsewhere, `make WEB=0` needs no node and has no
-# pages, `make help` lists the words.
+# `make V=1` shows commands, `make O=dir` builds elsewhere, `make DEV=1` makes warnings errors,
+# `make help` lists the words. Without pages and node: WEB=0; without pictures, sound and video:
+# MEDIA=0; without PostgreSQL: PG=0.
 #
 #   all (default)  build/profllm             check  tidy, headers, analyser, unit tests
 #   demo           simulator and benchmark   test   every test but sanitizers and fuzz
@@ -12,27 +13,41 @@
 #   bench          our own cost              install clean   lib  libprofllm alone
 
 O ?= build
-CC ?= gcc
+ifeq ($(origin CC),default)
+CC := gcc
+endif
 PREFIX ?= /usr/local
 FUZZ_SECONDS ?= 60
 V ?= 0
+DEV ?= 0
+MEDIA ?= 1
+PG ?= 1
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $(1) $(2))
 
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion -Werror
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion \
+	$(if $(filter 1,$(DEV)),-Werror)
 BASE_CFLAGS := -std=c17 -O2 -g -D_GNU_SOURCE -ffp-contract=off -fno-omit-frame-pointer -pthread \
 	-fPIC -fvisibility=hidden -fno-semantic-interposition
 CFLAGS ?=
 LDFLAGS ?=
 # Only what is called is linked; every other library is loaded when it is first needed
 # (base/library.h). Some tests and benches call one themselves.
-LDLIBS := -Wl,--as-needed -lssl -lcrypto -lpcre2-8 -lutf8proc -lz -lzstd -lm -pthread
+PKGS := libssl libcrypto libpcre2-8 libutf8proc zlib libzstd
+LDLIBS := -Wl,--as-needed $(shell pkg-config --libs $(PKGS) 2>/dev/null || \
+	echo -lssl -lcrypto -lpcre2-8 -lutf8proc -lz -lzstd) -lm -pthread
 TEST_LDLIBS := $(LDLIBS) -lcmocka -larchive -lpq -lsqlite3
 CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
 
 LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)
 closure = $(shell awk -v want=$(1) -f tools/closure.awk src/LAYERS)
-layer_src = $(wildcard $(addprefix src/,$(addsuffix /*.c,$(1))))
+# What needs headers that a build may lack, and what takes its place.
+MEDIA_SRC := $(addprefix src/media/,audio.c gif.c jpeg.c png.c video.c webp.c)
+PG_SRC := src/store/postgres.c
+NONE_SRC := src/media/none.c src/store/postgres_none.c
+LEFT_OUT := $(if $(filter 0,$(MEDIA)),$(MEDIA_SRC),src/media/none.c) \
+	$(if $(filter 0,$(PG)),$(PG_SRC),src/store/postgres_none.c)
+layer_src = $(filter-out $(LEFT_OUT),$(wildcard $(addprefix src/,$(addsuffix /*.c,$(1)))))
 layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(call layer_src,$(1))) \
 	$(if $(filter report,$(1)),$(O)/obj/assets.o) $(if $(filter web,$(1)),$(O)/obj/app.o)
 
@@ -98,6 +113,9 @@ install: $(O)/profllm
 	$(O)/profllm completion zsh >$(O)/_profllm
 	install -D -m 644 $(O)/profllm.bash $(DESTDIR)$(PREFIX)/share/bash-completion/completions/profllm
 	install -D -m 644 $(O)/_profllm $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_profllm
+	tools/man.pl $(O)/profllm $(O)/man
+	install -d $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 $(O)/man/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
 
 clean:
 	rm -rf $(O) web/dist

@@ -23,6 +23,14 @@ $(UNIT:%=$(O)/unit/%) $(O)/bench/telemetry suite: | $(FAKE_NVML)
 .PHONY: suite units
 units: $(UNIT:%=$(O)/unit/%)
 
+# The same program without what MEDIA=0 and PG=0 leave out, for tests of what it says then.
+LESS_OBJ := $(patsubst src/%.c,$(O)/obj/%.o,$(filter-out $(MEDIA_SRC) $(PG_SRC),$(SRC)) $(NONE_SRC))
+$(O)/less/profllm: $(LESS_OBJ) $(O)/obj/assets.o $(O)/obj/app.o
+	@mkdir -p $(@D)
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
+suite: $(if $(filter cli,$(WHAT)),$(O)/less/profllm)
+
 suite: $(if $(filter unit,$(WHAT)),units) $(if $(filter cli load web,$(WHAT)),$(O)/profllm) \
 		$(if $(filter web,$(WHAT)),$(O)/bench/timeline)
 	$(Q)mkdir -p $(O)/tmp

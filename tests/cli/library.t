@@ -25,7 +25,10 @@ my $made = run(command => ['make', '-s', '-C', $root, "O=$build", "PREFIX=$prefi
 	exists $ENV{WEB} ? "WEB=$ENV{WEB}" : ()], seconds => 600);
 is($made->{status}, 0, 'make install') or diag($made->{err}) or die("nothing is installed\n");
 ok(-e "$prefix/$_", "installed: $_")
-	for qw(bin/profllm lib/libprofllm.so lib/libprofllm.so.1 lib/pkgconfig/profllm.pc include/profllm.h);
+	for qw(bin/profllm lib/libprofllm.so lib/libprofllm.so.1 lib/pkgconfig/profllm.pc include/profllm.h
+		share/man/man1/profllm.1 share/man/man1/profllm-bench-serve.1);
+like(slurp("$prefix/share/man/man1/profllm-bench-serve.1"), qr/^\\fB\\-\\-request\\-rate\\fR/m,
+	'a manual page has the options of its verb');
 is_deeply([sort map { /(\S+)$/ } `nm -D --defined-only '$prefix/lib/libprofllm.so'`],
 	[qw(profllm_api profllm_release profllm_run profllm_version)], 'four names and no other are visible');
 
