@@ -26,7 +26,7 @@ BEGIN {
 	     "memory comes from base/mem.h, an arena or a slab")
 	rule("socket connect accept accept4 bind listen send sendto sendmsg recv recvfrom recvmsg " \
 	     "getaddrinfo epoll_create1 epoll_ctl epoll_wait setsockopt",
-	     "src/net/ src/fetch/ src/worker/ src/sim/wire.c",
+	     "src/net/ src/fetch/ src/worker/ src/sim/worker.c",
 	     "only net/, fetch/ and the two ends of worker/ touch sockets")
 	rule("fork vfork execv execve execvp execl execlp popen system posix_spawn posix_spawnp",
 	     "src/proc/", "only proc/ starts processes")

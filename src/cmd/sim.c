@@ -13,7 +13,7 @@
 #include "cmd/cmd.h"
 #include "cmd/sim_cli.h"
 #include "proc/stray.h"
-#include "sim/explain.h"
+#include "sim/hardware.h"
 
 #define STRAY_SECONDS 600
 

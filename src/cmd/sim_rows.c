@@ -7,8 +7,8 @@
 
 #include "cmd/cmd.h"
 #include "cmd/sim_cli.h"
-#include "sim/counters.h"
 #include "sim/script.h"
+#include "sim/truth.h"
 
 #define ROW(member, name, ...) OPT(struct sim_cli, member, name, __VA_ARGS__)
 #define SERVER "Server"

@@ -23,7 +23,7 @@
 #include "cmd/cmd.h"
 #include "cmd/sim_cli.h"
 #include "engine/args.h"
-#include "sim/mishap.h"
+#include "sim/fault.h"
 #include "sim/worker.h"
 #include "version.h"
 #include "worker/worker.h"

@@ -92,7 +92,6 @@ struct ask {
 int ask_read(struct ask *a, enum ask_api api, struct str body, const char **param, struct err *e);
 /* What the body of POST /generate is for: servers of three kinds have that path. */
 enum ask_api ask_generate_api(struct str body);
-void ask_reset(struct ask *a, enum ask_api api);
 /* Messages through the chat template into out; name is the member's, for errors. */
 int ask_messages(struct buf *out, const char *name, struct json_slice v, struct err *e);
 struct str ask_stop(const struct ask *a, size_t i);
@@ -100,16 +99,4 @@ struct str ask_tool_name(const struct ask *a, size_t i);
 
 /* ---- ask_wish.c, for ask.c ---- */
 
-int ask_read_structured(struct ask *a, const char *name, struct json_slice v, struct err *e);
-int ask_read_guided(struct ask *a, const char *name, struct json_slice v, struct err *e);
-int ask_read_format(struct ask *a, const char *name, struct json_slice v, struct err *e);
-int ask_read_tools(struct ask *a, const char *name, struct json_slice v, struct err *e);
-int ask_read_tool_choice(struct ask *a, const char *name, struct json_slice v, struct err *e);
-int ask_read_parallel(struct ask *a, const char *name, struct json_slice v, struct err *e);
-void ask_wish_reset(struct ask *a);
-/* All members are read: do they go together? *param as ask_read's. */
-int ask_wish_check(struct ask *a, const char **param, struct err *e);
-/* The calls of an assistant's message as the chat template spells them. */
-int ask_calls_add(struct buf *out, bool is_first, const char *name, struct json_slice v,
-		  struct err *e);
 void ask_release(struct ask *a);

@@ -6,7 +6,7 @@
  * Reading goes on while an answer is under way, because that is how a client
  * that leaves is noticed; what arrives meanwhile waits in c->in.
  */
-#include "sim/server.h"
+#include "sim/serving.h"
 
 #include <assert.h>
 #include <errno.h>

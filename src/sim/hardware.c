@@ -1,10 +1,131 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hardware.c - see hardware.h. */
+/* hardware.c - see hardware.h: the GPUs and models that are known, planning, --explain. */
 #include "sim/hardware.h"
 
+#include <assert.h>
+#include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+
+#include "base/mem.h"
+
+#define HOPPER .flops = 989.4e12, .flops8 = 1978.9e12, .weights_share = 0.92, .kv_share = 0.90, \
+	.flops_share = 0.62, .flops8_share = 0.53, .link = 450e9, .link_s = 8e-6, \
+	.step_s = 0.25e-3, .launch_layer_s = 0.26e-3, .pcie = 55e9
+
+static const struct gpu gpus[] = {
+	{ .name = "h100-80gb", .memory_gib = 79.1, .bandwidth = 3.35e12, HOPPER },
+	{ .name = "h200-141gb", .memory_gib = 139.8, .bandwidth = 4.8e12, HOPPER },
+	{ .name = "a100-80gb", .memory_gib = 79.2, .bandwidth = 2.039e12, .flops = 312e12,
+	  .weights_share = 0.77, .kv_share = 0.75, .flops_share = 0.60, .link = 300e9,
+	  .link_s = 10e-6, .step_s = 0.4e-3, .launch_layer_s = 0.3e-3, .pcie = 25e9,
+	  .is_small_default = true },
+	{ .name = "l4-24gb", .memory_gib = 22.0, .bandwidth = 0.3e12, .flops = 121e12,
+	  .flops8 = 242.5e12, .weights_share = 0.85, .kv_share = 0.75, .flops_share = 0.5,
+	  .flops8_share = 0.45, .link = 20e9, .link_s = 30e-6, .step_s = 0.4e-3,
+	  .launch_layer_s = 0.3e-3, .pcie = 25e9 },
+	{ .name = "mi300x-192gb", .memory_gib = 192.0, .bandwidth = 5.3e12, .flops = 1307.4e12,
+	  .flops8 = 2614.9e12, .weights_share = 0.75, .kv_share = 0.65, .flops_share = 0.45,
+	  .flops8_share = 0.4, .link = 448e9, .link_s = 12e-6, .step_s = 0.4e-3,
+	  .launch_layer_s = 0.3e-3, .pcie = 55e9 },
+	{ .name = "b200-192gb", .memory_gib = 178.4, .bandwidth = 8e12, .flops = 2250e12,
+	  .flops8 = 4500e12, .flops4 = 9000e12, .weights_share = 0.85, .kv_share = 0.8,
+	  .flops_share = 0.6, .flops8_share = 0.45, .link = 900e9, .link_s = 7e-6,
+	  .step_s = 0.25e-3, .launch_layer_s = 0.25e-3, .pcie = 55e9 },
+};
+
+static const struct shape shapes[] = {
+	{ "llama-3.1-8b", "llama-3.1-8b", 32, 4096, 14336, 32, 8, 128, 128256, 1, 1, 131072 },
+	{ "llama-3.1-70b", "llama-3.1-70b", 80, 8192, 28672, 64, 8, 128, 128256, 1, 1, 131072 },
+	{ "llama-3.1-70b", "llama-3.3-70b", 80, 8192, 28672, 64, 8, 128, 128256, 1, 1, 131072 },
+	{ "qwen3-8b", "qwen3-8b", 36, 4096, 12288, 32, 8, 128, 151936, 1, 1, 40960 },
+	{ "qwen2.5-7b", "qwen2.5-7b", 28, 3584, 18944, 28, 4, 128, 152064, 1, 1, 32768 },
+	{ "qwen3-30b-a3b", "qwen3-30b-a3b", 48, 2048, 768, 32, 4, 128, 151936, 128, 8, 40960 },
+	{ "mixtral-8x7b", "mixtral-8x7b", 32, 4096, 14336, 32, 8, 128, 32000, 8, 2, 32768 },
+};
+
+/* vLLM's names; scales of groups are part of the bits. */
+static const struct quantization quantizations[] = {
+	{ "fp8", 8, 8 }, { "fbgemm_fp8", 8, 8 }, { "ptpc_fp8", 8, 8 }, { "modelopt", 8, 8 },
+	{ "experts_int8", 8, 16 }, { "awq", 4.25, 16 }, { "awq_marlin", 4.25, 16 },
+	{ "gptq", 4.25, 16 }, { "gptq_marlin", 4.25, 16 }, { "bitsandbytes", 4.5, 16 },
+	{ "mxfp4", 4.25, 16 }, { "modelopt_fp4", 4.5, 4 },
+};
+
+/* What parts of models' names say. */
+static const struct { const char *part, *name; } named[] = {
+	{ "nvfp4", "modelopt_fp4" }, { "fp8", "fp8" }, { "awq", "awq" }, { "gptq", "gptq" },
+	{ "-fp4", "modelopt_fp4" }, { "w4a16", "gptq" }, { "int4", "gptq" },
+};
+
+const char *const hardware_gpus[] = {
+	"h100-80gb", "h200-141gb", "a100-80gb", "l4-24gb", "mi300x-192gb", "b200-192gb", NULL,
+};
+
+const char *const hardware_shapes[] = {
+	"llama-3.1-8b", "llama-3.1-70b", "qwen3-8b", "qwen2.5-7b", "qwen3-30b-a3b", "mixtral-8x7b",
+	NULL,
+};
+
+#define COUNT(a) (sizeof(a) / sizeof(*(a)))
+
+const struct gpu *hardware_gpu(const char *name)
+{
+	for (size_t i = 0; i < COUNT(gpus); i++)
+		if (strcmp(gpus[i].name, name) == 0)
+			return &gpus[i];
+	return NULL;
+}
+
+const struct shape *hardware_shape(const char *name)
+{
+	for (size_t i = 0; i < COUNT(shapes); i++)
+		if (strcmp(shapes[i].name, name) == 0)
+			return &shapes[i];
+	return NULL;
+}
+
+/* Whether text has part in it, whatever the case of its letters; part is in lower case. */
+static bool has_part(const char *text, const char *part)
+{
+	size_t n = strlen(part);
+
+	for (; *text; text++) {
+		size_t i = 0;
+
+		while (i < n && tolower((unsigned char)text[i]) == part[i])
+			i++;
+		if (i == n)
+			return true;
+	}
+	return false;
+}
+
+const struct shape *hardware_shape_of(const char *model)
+{
+	for (size_t i = 0; i < COUNT(shapes); i++)
+		if (has_part(model, shapes[i].like))
+			return &shapes[i];
+	return NULL;
+}
+
+static const struct quantization *hardware_quantization(const char *name)
+{
+	for (size_t i = 0; i < COUNT(quantizations); i++)
+		if (strcmp(quantizations[i].name, name) == 0)
+			return &quantizations[i];
+	return NULL;
+}
+
+const struct quantization *hardware_quantization_of(const char *model)
+{
+	for (size_t i = 0; i < COUNT(named); i++)
+		if (has_part(model, named[i].part))
+			return hardware_quantization(named[i].name);
+	return NULL;
+}
 
 /* Experts are many small matrices: their arithmetic against that of large ones, and routing. */
 #define EXPERTS_SHARE 0.25
@@ -333,4 +454,211 @@ int hardware_plan(const struct hardware_opts *opts, struct hardware *hw, struct 
 	hw->profile_s = PROFILE_S;
 	hw->capture_s = opts->is_eager ? 0 : CAPTURE_S;
 	return 0;
+}
+
+/* ---- virtual time ---- */
+
+/* Gaps by their length: 64 to a factor of two, from a microsecond on. */
+#define GAP_BUCKETS (64 * 40)
+
+struct virtual_seq {
+	struct engine_seq seq;
+	int64_t begin_ns, first_ns, last_ns;
+	uint32_t done;
+};
+
+struct virtual {
+	struct engine *g;
+	const struct virtual_load *l;
+	struct virtual_seq *seq;
+	int64_t now_ns;
+	size_t begun, ended;
+	uint64_t gap[GAP_BUCKETS], gaps;
+};
+
+static void virtual_begin(struct virtual *v)
+{
+	struct virtual_seq *s = &v->seq[v->begun++];
+
+	s->seq = (struct engine_seq){ .prompt_left = v->l->prompt, .yield = v->l->yield };
+	s->begin_ns = v->now_ns;
+	engine_add(v->g, &s->seq);
+}
+
+static size_t gap_bucket(int64_t ns)
+{
+	uint64_t v = ns < 1000 ? 1000 : (uint64_t)ns;
+	unsigned power = 63 - (unsigned)__builtin_clzll(v);
+
+	return (size_t)(power * 64 + ((v >> (power - 6)) & 63)) % GAP_BUCKETS;
+}
+
+static double gap_quantile(const struct virtual *v, double q)
+{
+	uint64_t below = 0;
+
+	for (size_t i = 0; i < GAP_BUCKETS; i++) {
+		below += v->gap[i];
+		if (below && (double)below >= q * (double)v->gaps)
+			return (double)((64 + i % 64) << (i / 64)) / 64 * 1e-9;
+	}
+	return 0;
+}
+
+static void virtual_token(struct engine_seq *seq, void *ctx)
+{
+	struct virtual *v = ctx;
+	struct virtual_seq *s = (struct virtual_seq *)seq;
+	uint32_t n = s->done && seq->yield ? seq->yield : 1;
+
+	if (s->done == 0) {
+		s->first_ns = v->now_ns;
+	} else {
+		v->gap[gap_bucket(v->now_ns - s->last_ns)]++;
+		v->gaps++;
+	}
+	s->last_ns = v->now_ns;
+	s->done += n;
+	if (s->done < v->l->output)
+		return;
+	engine_remove(v->g, seq);
+	v->ended++;
+	if (v->begun < v->l->requests)
+		virtual_begin(v);
+}
+
+static int compare(const void *a, const void *b)
+{
+	double x = *(const double *)a, y = *(const double *)b;
+
+	return (x > y) - (x < y);
+}
+
+static struct virtual_result virtual_sum(const struct virtual *v)
+{
+	size_t n = v->l->requests;
+	double *ttft = mem_array(n, sizeof(*ttft));
+	struct virtual_result r = { .seconds = (double)v->now_ns * 1e-9,
+				    .preempted = v->g->preempted };
+
+	for (size_t i = 0; i < n; i++) {
+		const struct virtual_seq *s = &v->seq[i];
+
+		ttft[i] = (double)(s->first_ns - s->begin_ns) * 1e-9;
+		r.ttft_mean_s += ttft[i] / (double)n;
+		if (v->l->output > 1)
+			r.tpot_mean_s += (double)(s->last_ns - s->first_ns) * 1e-9 /
+					 (v->l->output - 1) / (double)n;
+	}
+	qsort(ttft, n, sizeof(*ttft), compare);
+	r.ttft_p99_s = ttft[(n - 1) * 99 / 100];
+	r.itl_p99_s = gap_quantile(v, 0.99);
+	r.output_tps = (double)n * v->l->output / r.seconds;
+	free(ttft);
+	return r;
+}
+
+struct virtual_result virtual_run(struct engine *g, const struct virtual_load *l)
+{
+	struct virtual v = { .g = g, .l = l };
+	struct virtual_result r;
+
+	assert(l->requests > 0 && l->prompt > 0 && l->output > 0);
+	v.seq = mem_array(l->requests, sizeof(*v.seq));
+	while (v.begun < l->requests && (l->concurrency == 0 || v.begun < l->concurrency))
+		virtual_begin(&v);
+	while (v.ended < l->requests) {
+		int64_t ns = engine_step_begin(g);
+
+		assert(ns >= 0);
+		v.now_ns += ns;
+		engine_step_end(g, virtual_token, &v);
+	}
+	r = virtual_sum(&v);
+	free(v.seq);
+	return r;
+}
+
+void engine_of_hardware(struct engine *g, const struct hardware *hw)
+{
+	const struct hardware_opts *o = &hw->opts;
+
+	engine_init(g, hw->cost, (size_t)((o->max_num_seqs + o->pp - 1) / o->pp),
+		    (uint32_t)o->max_num_batched_tokens);
+	g->kv_tokens = (uint64_t)hw->kv_tokens;
+	g->kv_block = (uint32_t)o->block_size;
+	g->drafted = (uint32_t)o->drafted;
+	g->is_prompt_whole = o->is_prompt_whole;
+}
+
+/* ---- the text ---- */
+
+static void step_line(const struct hardware *hw, uint32_t batch, uint32_t context, struct buf *out)
+{
+	uint32_t drafted = (uint32_t)hw->opts.drafted;
+	struct engine_load l = { .decoding = batch, .decode_tokens = batch * (1 + drafted),
+				 .sampled = batch, .context_tokens = (double)batch * context };
+	double us = engine_cost_us(&hw->cost, &l);
+
+	buf_printf(out, "decode step, batch %-4u %8.2f ms  %8.0f tokens/s (each %u tokens deep)\n",
+		   batch, us / 1000, batch / us * 1e6, context);
+}
+
+static void prefill_line(const struct hardware *hw, uint32_t tokens, struct buf *out)
+{
+	struct engine_load l = { .prefill_seqs = 1, .prefill_tokens = tokens, .sampled = 1,
+				 .pairs = 0.5 * tokens * tokens };
+	double us = engine_cost_us(&hw->cost, &l);
+
+	buf_printf(out, "prefill of %-5u        %8.2f ms  %8.0f tokens/s\n", tokens, us / 1000,
+		   tokens / us * 1e6);
+}
+
+/* As throughput tables are measured: everything is sent at once. */
+static void load_line(const struct hardware *hw, uint32_t prompt, uint32_t output, struct buf *out)
+{
+	struct virtual_load l = { .prompt = prompt, .output = output, .requests = 3000 };
+	struct virtual_result r;
+	struct engine g;
+
+	if (prompt + output > hw->opts.max_model_len)
+		return;
+	engine_of_hardware(&g, hw);
+	r = virtual_run(&g, &l);
+	engine_release(&g);
+	buf_printf(out, "full load, %4u/%-4u            %10.0f output tokens/s, TPOT %.1f ms%s\n", prompt,
+		   output, r.output_tps * (double)(hw->opts.pp * hw->opts.dp), r.tpot_mean_s * 1e3,
+		   r.preempted ? ", with preemption" : "");
+}
+
+void hardware_explain(const struct hardware *hw, struct buf *out)
+{
+	const struct hardware_opts *o = &hw->opts;
+	static const uint32_t batches[] = { 1, 64, 256 };
+
+	buf_printf(out, "gpu                   %s, %" PRId64 " of them\n", hw->gpu->name,
+		   o->tp * o->pp * o->dp);
+	buf_printf(out, "model                 %s, %.2f billion parameters of %.4g bits\n",
+		   hw->shape->name, hw->params / 1e9, hw->weight_bits);
+	buf_printf(out, "weights               %8.2f GiB of each GPU\n", hw->weights_bytes / GIB);
+	if (hw->offload_bytes > 0)
+		buf_printf(out, "in the host's memory  %8.2f GiB of them\n", hw->offload_bytes / GIB);
+	buf_printf(out, "activations           %8.2f GiB (%" PRId64 " batched tokens, %" PRId64
+		   " sequences)\n", hw->activation_bytes / GIB, o->max_num_batched_tokens,
+		   o->max_num_seqs);
+	buf_printf(out, "KV cache              %8.2f GiB, %.1f KiB a token\n", hw->kv_bytes / GIB,
+		   hw->kv_token_bytes / 1024);
+	buf_printf(out, "KV cache tokens       %8" PRId64 " in %" PRId64 " blocks of %" PRId64
+		   ", %.2f requests of %" PRId64 "\n", hw->kv_tokens, hw->blocks, o->block_size,
+		   (double)hw->kv_tokens / (double)o->max_model_len, o->max_model_len);
+	buf_printf(out, "start                 %8.1f s to load, %.1f s to compile and capture\n",
+		   hw->load_s, hw->compile_s);
+	for (size_t i = 0; i < sizeof(batches) / sizeof(*batches); i++)
+		step_line(hw, batches[i], 512, out);
+	prefill_line(hw, 512, out);
+	prefill_line(hw, 8192, out);
+	load_line(hw, 128, 128, out);
+	load_line(hw, 128, 2048, out);
+	load_line(hw, 1000, 1000, out);
+	load_line(hw, 2048, 128, out);
 }

@@ -8,12 +8,13 @@
  */
 #include <assert.h>
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/base64.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "json/write.h"
-#include "sim/server.h"
+#include "sim/serving.h"
 
 #define DIMENSIONS 16
 #define DIMENSIONS_MAX 65536

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "sim/words.h"
+#include "sim/draw.h"
 
 #define NONE PREFIX_NONE
 

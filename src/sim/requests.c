@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* requests.c - see requests.h. */
-#include "sim/requests.h"
+/* requests.c - see worker_internal.h: the requests of a question. */
+#include "sim/worker_internal.h"
 
 #include <stdlib.h>
 

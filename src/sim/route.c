@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* route.c - paths and their answers; generation goes on to start.c. */
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
 #include "json/write.h"
-#include "sim/server.h"
+#include "sim/serving.h"
 
 enum method { METHOD_GET = 1, METHOD_POST = 2, METHOD_ANY = 3 };
 

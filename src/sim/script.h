@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * script.h - what an answer says where it is not words of words.h: text that keeps to a constraint,
- * tool calls.
+ * script.h - what an answer says where it is not the words of draw.h: text that keeps to a
+ * constraint, tool calls.
  *
  * A script is the text as the model would have made it, cut into the tokens of the tokenizer, so
  * that counts stay honest and the prefix cache knows the answer again. Its parts say what a token
@@ -17,6 +17,7 @@
 
 #include "base/buf.h"
 #include "base/err.h"
+#include "constrain/constrain.h"
 #include "token/tokenizer.h"
 
 #define SCRIPT_CALLS_MAX 16
@@ -61,3 +62,15 @@ struct str script_token(const struct script *s, uint32_t i);
 const struct script_part *script_part_of(const struct script *s, uint32_t i);
 /* Calls whose names are whole within the first so many tokens, and of them those malformed. */
 uint32_t script_calls(const struct script *s, uint32_t tokens, uint32_t *malformed);
+
+/*
+ * Answers that break a constraint by a little: a member that is missing, a number as
+ * text, a letter too many. Each is one change of an answer that was right.
+ */
+
+/*
+ * Changes answer, which keeps to c, so that it does not; the same seed makes the same mistake.
+ * Returns what was done ("number as text"), NULL where nothing was found that breaks it: the
+ * answer is then as it was.
+ */
+const char *mistake_make(const struct constraint *c, uint64_t seed, struct buf *answer);

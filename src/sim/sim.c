@@ -5,13 +5,14 @@
 #include <assert.h>
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <sys/epoll.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "sim/server.h"
+#include "sim/serving.h"
 
 #define BACKLOG 4096
 /* Between two shares of file writing while answers are under way. */

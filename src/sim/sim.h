@@ -9,7 +9,7 @@
  * queueing and latency trade off believably without a GPU (engine.h). The
  * oracle runs when ttft, itl or burst is given, the engine model otherwise.
  *
- * Answers are words of the tokenizer (words.h); the same prompt and seed give
+ * Answers are words of the tokenizer (draw.h); the same prompt and seed give
  * the same answer. Pacing counts from the kernel's receive stamp of the read
  * that completed the request.
  *
@@ -23,8 +23,7 @@
 
 #include "base/err.h"
 #include "sim/engine.h"
-#include "sim/kv.h"
-#include "sim/proxy.h"
+#include "sim/remote.h"
 
 struct sim_lora {
 	const char *name, *path;
@@ -48,7 +47,7 @@ struct sim_opts {
 	int64_t max_model_len;      /* tokens of prompt and answer together */
 	uint64_t seed;
 
-	const char *ttft_ms, *itl_ms; /* distributions (dist.h); NULL: not given */
+	const char *ttft_ms, *itl_ms; /* distributions (draw.h); NULL: not given */
 	double burst_ms;            /* 0: not given */
 	int64_t tokens_per_event;
 	int64_t reasoning;          /* first tokens of a chat answer that are reasoning */

@@ -1,19 +1,206 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim/worker.c - see sim/worker.h: the talk, and loading. */
+/*
+ * worker.c - see worker.h: frames of the socket pair, questions and answers, loading, --account and
+ * the profiler's traces.
+ */
 #include "sim/worker.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/file.h"
+#include "base/limits.h"
 #include "base/mem.h"
 #include "json/write.h"
 #include "sim/ask.h"
-#include "sim/wire.h"
-#include "sim/worker_talk.h"
+#include "sim/worker_internal.h"
+
+/* All n bytes; the number that came before the stream's end, -1 with errno. */
+static ssize_t read_all(int fd, void *to, size_t n)
+{
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t k = read(fd, (char *)to + got, n - got);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return -1;
+		if (k == 0)
+			break;
+		got += (size_t)k;
+	}
+	return (ssize_t)got;
+}
+
+int wire_read(int fd, struct buf *body, struct err *e)
+{
+	uint8_t head[4];
+	ssize_t got = read_all(fd, head, sizeof(head));
+	size_t n;
+
+	if (got == 0)
+		return 0;
+	if (got < 0)
+		return err_set(e, ERR_IO, "reading the socket: %s", strerror(errno));
+	if (got < (ssize_t)sizeof(head))
+		return err_set(e, ERR_PARSE, "the socket ended inside a frame");
+	n = (size_t)head[0] << 24 | (size_t)head[1] << 16 | (size_t)head[2] << 8 | head[3];
+	if (n > WORKER_FRAME_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "a frame of %zu bytes; WORKER_FRAME_BYTES_MAX is %u", n,
+			       WORKER_FRAME_BYTES_MAX);
+	buf_reset(body);
+	if (buf_reserve(body, n) < 0)
+		return err_set(e, ERR_LIMIT, "a frame of %zu bytes is too long", n);
+	got = read_all(fd, body->data, n);
+	if (got < 0)
+		return err_set(e, ERR_IO, "reading the socket: %s", strerror(errno));
+	if ((size_t)got < n)
+		return err_set(e, ERR_PARSE, "the socket ended inside a frame");
+	body->len = n;
+	body->data[n] = '\0';
+	return 1;
+}
+
+static int send_all(int fd, struct str bytes)
+{
+	while (bytes.n) {
+		ssize_t k = send(fd, bytes.p, bytes.n, MSG_NOSIGNAL);
+
+		if (k < 0 && errno == EINTR)
+			continue;
+		if (k < 0)
+			return -1;
+		bytes = (struct str){ bytes.p + k, bytes.n - (size_t)k };
+	}
+	return 0;
+}
+
+/* Bytes that are no frame. */
+static void wire_noise(int fd, struct str bytes)
+{
+	send_all(fd, bytes);
+}
+
+int wire_write(int fd, struct str body, struct err *e)
+{
+	char head[4] = { (char)(body.n >> 24), (char)(body.n >> 16), (char)(body.n >> 8),
+			 (char)body.n };
+
+	if (body.n > WORKER_FRAME_BYTES_MAX)
+		return err_set(e, ERR_LIMIT, "an answer of %zu bytes; WORKER_FRAME_BYTES_MAX is %u",
+			       body.n, WORKER_FRAME_BYTES_MAX);
+	if (send_all(fd, (struct str){ head, sizeof(head) }) < 0 || send_all(fd, body) < 0)
+		return err_set(e, ERR_IO, "writing to the socket: %s", strerror(errno));
+	return 0;
+}
+
+/* ---- See worker_talk.h: --account, and the profiler's traces ---- */
+
+#define TRACE_STEPS_MAX 100000
+
+/* One line in one write, so that workers that share the file do not mix theirs. */
+static void line_add(const struct talk *t, const struct buf *line)
+{
+	int fd = open(t->model.account, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+
+	if (fd < 0)
+		return;
+	file_write_all(fd, buf_str(line));
+	close(fd);
+}
+
+static void account_load(const struct talk *t, int64_t began_ns, int64_t ended_ns)
+{
+	const struct sim_model *m = &t->model;
+	struct buf line = { 0 };
+	double modelled = 0;
+
+	if (!t->model.account)
+		return;
+	for (size_t i = 0; i < m->phases; i++)
+		modelled += m->phase[i].modelled_s;
+	buf_add_text(&line, "{\"kind\": \"load\", \"model\": ");
+	json_quote(&line, str_of(m->opts->model), false);
+	buf_printf(&line, ", \"is_compiled\": %s, \"modelled_s\": %.9f, \"wall_s\": %.9f, "
+		   "\"phases\": {", m->is_compiled ? "true" : "false", modelled,
+		   (double)(ended_ns - began_ns) * 1e-9);
+	for (size_t i = 0; i < m->phases; i++)
+		buf_printf(&line, "%s\"%s\": {\"modelled_s\": %.9f, \"wall_s\": %.9f}",
+			   i ? ", " : "", m->phase[i].name, m->phase[i].modelled_s, m->phase[i].s);
+	buf_add_text(&line, "}}\n");
+	line_add(t, &line);
+	buf_release(&line);
+}
+
+void account_run(const struct talk *t, const struct worker_outcome *o)
+{
+	struct buf line = { 0 };
+
+	if (!t->model.account)
+		return;
+	buf_printf(&line, "{\"kind\": \"%s\", \"requests\": %zu, \"prompt_tokens\": %" PRIu64
+		   ", \"cached_tokens\": %" PRIu64 ", \"output_tokens\": %" PRIu64 ", \"lora\": %"
+		   PRIu64 ", \"media\": %" PRIu64, o->question, o->n, o->prompt_tokens,
+		   o->known_tokens, o->output_tokens, o->lora, o->media);
+	buf_printf(&line, ", \"steps\": %" PRIu64 ", \"preempted\": %" PRIu64
+		   ", \"frontend_s\": %.9f, \"encoder_s\": %.9f, \"steps_s\": %.9f, "
+		   "\"modelled_s\": %.9f, \"wall_s\": %.9f}\n", o->sum.steps, o->sum.preempted,
+		   o->frontend_s, (double)o->sum.encode_ns * 1e-9, (double)o->sum.steps_ns * 1e-9,
+		   (double)o->modelled_ns * 1e-9, (double)(o->ended_ns - o->began_ns) * 1e-9);
+	line_add(t, &line);
+	buf_release(&line);
+}
+
+/* ---- the profiler ---- */
+
+void profile_step(struct talk *t, int64_t end_ns)
+{
+	if (t->steps == TRACE_STEPS_MAX)
+		return;
+	if (t->steps == t->steps_cap) {
+		t->steps_cap = t->steps_cap ? t->steps_cap * 2 : 256;
+		t->step = mem_grow(t->step, t->steps_cap, sizeof(*t->step));
+	}
+	t->step[t->steps++] = t->profile_base_ns + end_ns;
+}
+
+int profile_write(struct talk *t, struct err *e)
+{
+	struct buf out = { 0 };
+	char name[96], *path;
+	int rc;
+
+	buf_add_text(&out, "{\"schemaVersion\": 1, \"displayTimeUnit\": \"ms\", \"traceEvents\": [");
+	for (size_t i = 0; i < t->steps; i++) {
+		int64_t begin = i ? t->step[i - 1] : t->step[i];
+
+		buf_printf(&out, "%s\n{\"ph\": \"X\", \"cat\": \"sim\", \"name\": \"step\", \"pid\": %d, "
+			   "\"tid\": 1, \"ts\": %.3f, \"dur\": %.3f}", i ? "," : "", getpid(),
+			   (double)begin * 1e-3, (double)(t->step[i] - begin) * 1e-3);
+	}
+	buf_add_text(&out, "\n]}\n");
+	snprintf(name, sizeof(name), "sim_%d.%" PRId64 ".pt.trace.json", getpid(), clock_real_ns());
+	path = file_join(t->model.profile_dir, name);
+	rc = file_mkdirs(t->model.profile_dir, e);
+	if (rc == 0)
+		rc = file_write_atomic(path, buf_str(&out), e);
+	free(path);
+	buf_release(&out);
+	return rc;
+}
+
+/* ---- See sim/worker.h: the talk, and loading ---- */
 
 #define ARGS_MAX 4096 /* the engine's arguments */
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* worker_run.c - see worker_talk.h: generate, chat, beam, encode. */
-#include "sim/worker_talk.h"
+/* worker_run.c - see worker_internal.h: generate, chat, beam, encode. */
+#include "sim/worker_internal.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "sim/words.h"
+#include "sim/draw.h"
 
 /* What the side that prepares requests needs for one. */
 #define REQUEST_S 80e-6

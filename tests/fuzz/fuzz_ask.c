@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "sim/ask.h"
 #include "check.h"
+#include "sim/ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

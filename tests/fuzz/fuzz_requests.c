@@ -6,8 +6,8 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "sim/requests.h"
 #include "check.h"
+#include "sim/worker_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -10,14 +10,11 @@
 #include "http/prometheus.h"
 #include "rng/fork.h"
 #include "sim/ask.h"
-#include "sim/counters.h"
-#include "sim/dist.h"
+#include "sim/draw.h"
 #include "sim/engine.h"
 #include "sim/fault.h"
-#include "sim/lag.h"
 #include "sim/prefix.h"
 #include "sim/truth.h"
-#include "sim/words.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

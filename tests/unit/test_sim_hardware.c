@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "sim/explain.h"
+#include "sim/hardware.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

@@ -19,9 +19,8 @@
 #include "media/image.h"
 #include "sim/batch.h"
 #include "sim/encoder.h"
-#include "sim/mishap.h"
-#include "sim/requests.h"
-#include "sim/wire.h"
+#include "sim/fault.h"
+#include "sim/worker_internal.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 #define US 1000

@@ -1,18 +1,46 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* draw.h - what is drawn at random: distributions of times and lengths, the words of answers. */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/err.h"
+#include "base/str.h"
+#include "rng/pcg64.h"
+#include "token/tokenizer.h"
+
 /*
- * words.h - the words answers are made of.
+ * Non-negative amounts written as a number or a distribution.
+ *
+ *   20                 always 20
+ *   uniform:10:30      evenly between 10 and 30
+ *   normal:20:5        mean 20, standard deviation 5; draws below 0 become 0
+ *   exp:20             exponential with mean 20
+ *   lognormal:20:0.5   median 20, sigma 0.5 of the logarithm
+ *
+ * The unit is the caller's. Equal generator states give equal draws; a constant
+ * draws nothing.
+ */
+
+enum dist_kind { DIST_CONSTANT, DIST_UNIFORM, DIST_NORMAL, DIST_EXP, DIST_LOGNORMAL };
+
+struct dist {
+	enum dist_kind kind;
+	double a, b;
+};
+
+/* option names the culprit in the error ("--ttft-ms"). ERR_USAGE. */
+int dist_parse(struct dist *d, const char *option, const char *text, struct err *e);
+double dist_draw(const struct dist *d, struct pcg64 *g);
+
+/*
+ * The words answers are made of.
  *
  * Each word is one token of the tokenizer: a space and lowercase ASCII letters.
  * Any sequence of them re-tokenizes to itself, so the text of n tokens counts n
  * tokens again and usage can be honest. Word i of an answer is a pure function
  * of the answer's key, so nothing is generated ahead and nothing is stored.
  */
-#pragma once
-#include <stdint.h>
-
-#include "base/err.h"
-#include "base/str.h"
-#include "token/tokenizer.h"
 
 #define WORD_BYTES_MAX 24
 

@@ -1,6 +1,112 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server.h - the server's own structs, shared by the files of sim/ and by
+ * serving.h - the server's own structs, shared by these files of sim/ and by no other:
+ *
+ *   sim.c      options into struct sim, listening, the loop, files, shutdown
+ *   conn.c     connections: bytes in to requests, bytes out, TLS, closing
+ *   route.c    which path is answered by what; everything but generation
+ *   start.c    from a request body to an answer under way; constraints and calls of tools
+ *   pool.c     embeddings, pooling, rerank and score: asked and answered
+ *   ask.c      request bodies, and forms with sound in them
+ *   stream.c   one answer under way: pacing, events, faults, its end
+ *   log.c      --requests, and the profiler's traces
+ *   remote.c   KV caches that come from elsewhere, and the proxy
+ *   event.c, shapes.c  how each API spells an answer
+ *
+ * Invariants: a connection works on one request at a time; further ones wait in
+ * its input. A write error only marks the connection: it is closed by
+ * conn_settle, which every entry from the loop calls last. So no function below
+ * an entry has its connection freed under its feet.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/buf.h"
+#include "base/err.h"
+#include "base/limits.h"
+#include "constrain/constrain.h"
+#include "http/request.h"
+#include "net/loop.h"
+#include "net/sock.h"
+#include "net/tls.h"
+#include "rng/pcg64.h"
+#include "sim/ask.h"
+#include "sim/draw.h"
+#include "sim/engine.h"
+#include "sim/event.h"
+#include "sim/fault.h"
+#include "sim/prefix.h"
+#include "sim/remote.h"
+#include "sim/script.h"
+#include "sim/sim.h"
+#include "sim/truth.h"
+#include "token/tokenizer.h"
+
+/*
+ * Bytes that go out little by little: a slow response head, or a
+ * slow body.
+ *
+ * The slow part is cut into TRICKLE_PIECES, the last of which goes out when its
+ * time is over, together with all that follows. Then, or when trickle_finish is
+ * called before, the owner is told once.
+ */
+
+#define TRICKLE_PIECES 16
+
+struct conn;
+
+/* A zeroed struct is an idle one. */
+struct trickle {
+	struct buf bytes;
+	size_t sent, slow;      /* bytes out so far; bytes that are slow */
+	int64_t from_ns, length_ns; /* monotonic; length 0: idle */
+	uint32_t piece;
+	struct timer timer;
+};
+
+/* The first piece goes out at once. slow: how many of the bytes are slow, at least 1. */
+void trickle_start(struct conn *c, struct str bytes, size_t slow, int64_t length_ns);
+
+/*
+ * What stands in for an engine's torch profiler: between POST /start_profile and
+ * /stop_profile steps and requests are noted, and then written as a Chrome trace, the
+ * format that every viewer of torch's traces reads.
+ *
+ * The trace may grow slowly (write_ns), as those of real engines do after they have answered.
+ * A profiler without a folder notes nothing: it is one that nobody configured.
+ */
+
+/* A zeroed struct is one without a folder. */
+struct profiler {
+	const char *dir;     /* borrowed; made when there is something to write */
+	int64_t write_ns;    /* how long writing takes; 0: at once */
+	bool is_on;
+	struct buf events;   /* JSON objects, a line each */
+	uint64_t dropped;    /* beyond what a trace may have */
+	unsigned windows;    /* so far */
+	/* While it is written: */
+	struct loop *loop;
+	struct timer timer;
+	int fd;
+	size_t written;
+	int64_t from_ns;     /* monotonic */
+	struct buf text;
+};
+
+void profiler_start(struct profiler *p);
+/* Something that lasted; monotonic times. tid: a lane, or 0 for requests. */
+void profiler_span(struct profiler *p, const char *name, unsigned tid, int64_t begin_ns,
+		   int64_t end_ns, uint64_t tokens);
+/* Begins to write; the loop does the rest. -1: the file cannot be made. */
+int profiler_stop(struct profiler *p, struct loop *l, struct err *e);
+/* Writes what is left at once; to be released at the end. */
+void profiler_release(struct profiler *p);
+
+/*
+ * The server's own structs, shared by the files of sim/ and by
  * nothing else.
  *
  *   sim.c      options into struct sim, listening, the loop, files, shutdown
@@ -23,34 +129,6 @@
  * conn_settle, which every entry from the loop calls last. So nobody below
  * an entry has its connection freed under its feet.
  */
-#pragma once
-#include <stdatomic.h>
-
-#include "base/buf.h"
-#include "base/limits.h"
-#include "constrain/constrain.h"
-#include "http/request.h"
-#include "net/loop.h"
-#include "net/sock.h"
-#include "net/tls.h"
-#include "rng/pcg64.h"
-#include "sim/ask.h"
-#include "sim/counters.h"
-#include "sim/dist.h"
-#include "sim/engine.h"
-#include "sim/event.h"
-#include "sim/fault.h"
-#include "sim/kv.h"
-#include "sim/lag.h"
-#include "sim/prefix.h"
-#include "sim/profiler.h"
-#include "sim/script.h"
-#include "sim/sim.h"
-#include "sim/sink.h"
-#include "sim/trickle.h"
-#include "sim/truth.h"
-#include "sim/words.h"
-#include "token/tokenizer.h"
 
 struct conn;
 
@@ -245,37 +323,22 @@ void pool_score(struct conn *c, struct str body);
 int audio_read(struct conn *c, struct str body, const char **param, struct err *e);
 
 /* ---- compose.c ---- */
-/*
- * What of s->ask's wishes can be refused: a constraint that does not compile, tools without a
- * name. -1: e is the sentence for the client and *param its member or NULL.
- */
-int compose_check(struct sim *s, const char **param, struct err *e);
-/* Fills x->script where the answer is not words alone; limit: tokens that it may have. */
-int compose_choice(struct sim *s, struct choice *x, int64_t limit, struct err *e);
 void compose_release(struct sim *s);
 
 /* ---- stream.c ---- */
 /* What token i of a choice says, and its id. Borrowed. */
 struct str choice_text(const struct sim *s, const struct choice *x, uint32_t i);
-uint32_t choice_id(const struct sim *s, const struct choice *x, uint32_t i);
-const char *choice_reason(const struct choice *x); /* finish_reason */
 void stream_pace(struct conn *c);  /* everything is set: the first event gets its time */
 void stream_admit(struct conn *c); /* nothing is waited for: the engine model has it */
 void stream_wake(struct sim *s);   /* the engine model may go on */
 void stream_abort(struct conn *c); /* the client left; no effect without a stream */
 void stream_on_time(struct timer *t);
 void stream_on_step(struct timer *t);
-/* One event of x's that was given to the kernel at at. */
-void stream_sent(struct choice *x, int64_t at, uint32_t tokens);
-void stream_over(struct conn *c, enum counter_finish finish);
 void stream_release(struct stream *t);
 
 /* ---- answer.c ---- */
 /* The answer is due as a whole: sends it, slowly or in part when a fault says so. */
 void answer_send(struct conn *c);
-void answer_trickled(struct conn *c); /* the slow bytes are out but for the last */
-/* How the answer ends, its tokens those of all choices; texts are left out. */
-struct ending answer_ending(const struct stream *t);
 
 /* ---- sim.c ---- */
 void sim_die(struct sim *s); /* sim_run ends as if the engine had failed */
