@@ -39,7 +39,8 @@ LDLIBS := -Wl,--as-needed $(shell pkg-config --libs $(PKGS) 2>/dev/null || \
 TEST_LDLIBS := $(LDLIBS) -lcmocka -larchive -lpq -lsqlite3
 CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
 
-LAYERS := $(shell sed -n 's/^\([a-z]*\):.*/\1/p' src/LAYERS)
+# The last part of a layer's name is its own: no two have the same.
+LAYERS := $(shell sed -nE 's,^([a-z]+/)?([a-z]+):.*,\2,p' src/LAYERS)
 closure = $(shell awk -v want=$(1) -f tools/closure.awk src/LAYERS)
 # What needs headers that a build may lack, and what takes its place.
 MEDIA_SRC := $(addprefix src/media/,audio.c gif.c jpeg.c png.c video.c webp.c)
@@ -47,7 +48,7 @@ PG_SRC := src/store/postgres.c
 NONE_SRC := src/media/none.c src/store/postgres_none.c
 LEFT_OUT := $(if $(filter 0,$(MEDIA)),$(MEDIA_SRC),src/media/none.c) \
 	$(if $(filter 0,$(PG)),$(PG_SRC),src/store/postgres_none.c)
-layer_src = $(filter-out $(LEFT_OUT),$(wildcard $(addprefix src/,$(addsuffix /*.c,$(1)))))
+layer_src = $(filter-out $(LEFT_OUT),$(wildcard $(foreach l,$(1),src/$(l)/*.c src/*/$(l)/*.c)))
 layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(call layer_src,$(1))) \
 	$(if $(filter report,$(1)),$(O)/obj/assets.o) $(if $(filter web,$(1)),$(O)/obj/app.o)
 

@@ -7,7 +7,7 @@
 #   unused   no global function that nobody outside its own file calls
 
 .PHONY: headers lint unused
-HEADERS := $(wildcard $(addprefix src/,$(addsuffix /*.h,$(LAYERS))))
+HEADERS := $(wildcard src/*/*.h src/*/*/*.h)
 
 tidy:
 	$(Q)tools/tidy.sh

@@ -71,13 +71,13 @@ FUZZ_CC := clang
 FUZZ_FLAGS := -std=c17 -O1 -g -D_GNU_SOURCE -ffp-contract=off -pthread \
 	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
 ifneq ($(filter fuzz $(O)/fuzz/%,$(MAKECMDGOALS)),)
-fuzz_links = $(sort $(shell $(FUZZ_CC) -MM $(CPPFLAGS) $(1) | grep -o 'src/[a-z]*/' | cut -d/ -f2))
+fuzz_links = $(sort $(shell $(FUZZ_CC) -MM $(CPPFLAGS) $(1) | grep -oE 'src/[a-z/]*/' | xargs -n 1 basename))
 define fuzz_rule
 fuzz_layers_$(1) := $$(sort $$(foreach l,$$(call fuzz_links,tests/fuzz/fuzz_$(1).c),\
 	$$(call closure,$$(l))))
 $(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(call layer_src,$$(fuzz_layers_$(1))) \
 		$$(if $$(filter report,$$(fuzz_layers_$(1))),$(O)/obj/assets.o) \
-		$$(if $$(filter web,$$(fuzz_layers_$(1))),$(O)/obj/app.o) $(wildcard src/*/*.h)
+		$$(if $$(filter web,$$(fuzz_layers_$(1))),$(O)/obj/app.o) $(wildcard src/*/*.h src/*/*/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ,$$@)
 	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -o $$@ $$(filter %.c %.o,$$^) $$(LDLIBS)
