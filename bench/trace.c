@@ -17,7 +17,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/dataset.h"
+#include "data/datasets.h"
 #include "endpoint/endpoint.h"
 #include "kit/kit.h"
 #include "rng/pcg64.h"

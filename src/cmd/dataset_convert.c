@@ -11,7 +11,7 @@
 #include "base/limits.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
-#include "data/sharegpt_convert.h"
+#include "data/conversation.h"
 
 #define FLUSH_BYTES (1u << 20)
 

@@ -10,8 +10,8 @@
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/progress.h"
-#include "data/range_ratio.h"
-#include "data/slices.h"
+#include "data/datasets.h"
+#include "data/lengths.h"
 #include "token/tokenizer.h"
 
 #define FLUSH_BYTES (1u << 20)

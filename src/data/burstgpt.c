@@ -12,7 +12,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "data/random_gen.h"
+#include "data/random.h"
 #include "table/table.h"
 #include "token/tokenizer.h"
 

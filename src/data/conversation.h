@@ -19,6 +19,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "data/lengths.h"
 #include "json/write.h"
 #include "plan/workload.h"
 #include "rng/legacy.h"
@@ -111,3 +112,49 @@ struct conversation_turns {
 int64_t conversations_to_workload(const struct conversations *c, const size_t *which, size_t n,
 				  const struct conversation_turns *t, struct workload *w,
 				  struct err *e);
+
+/* Form (b) of conversations (data/conversation.h). */
+
+/*
+ * Makes up what object, which f holds, asks for. Tokens of messages are not counted yet. ERR_RUN
+ * with file, line and key; ERR_IO: a text file.
+ */
+int conversations_generate(const struct json_file *f, struct json_slice object,
+			   const struct conversations_opts *o, struct conversations *out,
+			   struct err *e);
+/* Appends a message to the last conversation. */
+struct message *conversations_add_message(struct conversations *c, enum speaker role);
+struct conversation *conversations_add(struct conversations *c, struct str id);
+/* Sets the tokens of all messages. ERR_LIMIT. */
+int conversations_count(struct conversations *c, const struct tokenizer *t, unsigned threads,
+			struct err *e);
+
+/*
+ * ShareGPT's raw files as conversations (data/conversation.h), after
+ * upstream's convert_sharegpt_to_openai.py.
+ *
+ * The parts of a conversation, "<id>_<number>", are joined in the order of their numbers; a part
+ * whose first speaker is the one of the last message kept loses its first message. Conversations
+ * are shuffled, those that do not alternate between user and assistant or that the limits leave
+ * out are dropped, and of the rest max_items are drawn. Different from upstream: it joins parts in
+ * the order of the shuffled file, and its language filter keeps what it is meant to drop.
+ */
+
+struct sharegpt_convert_opts {
+	int64_t seed;                        /* of Python's random */
+	int64_t max_items;                   /* 0: all */
+	int64_t min_turns, max_turns;        /* messages of a conversation; 0: any */
+	int64_t min_content_len, max_content_len; /* characters of every message; 0: any */
+	bool any_language;                   /* else all characters must be ASCII */
+	const atomic_bool *cancel;           /* may be NULL */
+};
+
+struct sharegpt_converted {
+	size_t items, joined;                /* of the file; conversations made of them */
+	size_t too_short, not_alternating, wrong_length, wrong_language; /* dropped for that */
+	size_t kept;                         /* before max_items */
+};
+
+/* ERR_IO, ERR_PARSE, ERR_RUN with item and message. *out must be released in either case. */
+int sharegpt_convert(const char *path, const struct sharegpt_convert_opts *o,
+		     struct conversations *out, struct sharegpt_converted *count, struct err *e);

@@ -14,9 +14,10 @@
  * common prefix counts as part of that length and the own prefix does not, as upstream. An answer
  * is the beginning of T; only its length matters.
  */
-#include "data/conversation_gen.h"
+#include "data/conversation.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/file.h"

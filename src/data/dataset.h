@@ -199,9 +199,3 @@ struct dataset {
  * come through dataset_take have put other rows in their place already. ERR_RUN: none fits.
  */
 int dataset_drop_long(struct workload *w, const struct dataset_opts *o, struct err *e);
-
-/* Whether --random-mm-bucket-config can be read at all: ERR_RUN. */
-int dataset_check_buckets(const char *text, struct err *e);
-
-const struct dataset *dataset_find(const char *name); /* "-" and "_" alike; NULL: unknown */
-const struct dataset *const *dataset_all(size_t *n);

@@ -9,10 +9,11 @@
  */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "data/common.h"
+#include "data/build.h"
 #include "data/request_keys.h"
 #include "rng/fork.h"
 

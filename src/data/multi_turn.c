@@ -22,10 +22,10 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "data/conversation_gen.h"
+#include "data/build.h"
+#include "data/conversation.h"
 #include "data/lengths.h"
-#include "data/random_gen.h"
-#include "data/rows.h"
+#include "data/random.h"
 #include "rng/fork.h"
 #include "token/tokenizer.h"
 

@@ -8,7 +8,7 @@
  * not ours, so requests are alike in number, length and shape, not in text.
  */
 #pragma once
-#include "data/common.h"
+#include "data/build.h"
 #include "data/conversation.h"
 
 /* What is wrong with the options for this set ("random", "sharegpt" or "hf"). ERR_USAGE. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * random_gen.c - see random_gen.h.
+ * random_gen.c - see random.h.
  *
  * Requests are made lot by lot: all threads fit the texts of a lot, then one walks over them
  * in order, finishes those that were short and hands each out.
@@ -9,7 +9,7 @@
  * drawn for as if each were done then. The first that is short again takes back what was
  * drawn behind it; the fewer guesses hold, the fewer are made at once.
  */
-#include "data/random_gen.h"
+#include "data/random.h"
 
 #include <inttypes.h>
 #include <math.h>

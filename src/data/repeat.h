@@ -7,7 +7,11 @@
  * their request ids differ, because ids in flight must be unique.
  */
 #pragma once
+#include <stddef.h>
+
+#include "base/str.h"
 #include "data/dataset.h"
+#include "plan/workload.h"
 
 /*
  * --repeat-order: "random": list x count, shuffled; "tile": list x count, the largest distance
@@ -40,3 +44,17 @@ int dataset_repeat(struct workload *w, const struct dataset_opts *o, struct comp
  * have media, or their tokens were not counted.
  */
 double dataset_ideal_reuse(const struct workload *w, bool is_warm);
+
+/*
+ * What the prompts of a run have in common with earlier ones: what a
+ * prefix cache that was empty at the start can have held for them.
+ */
+
+/* What of a sample the server sees first: its messages, or its prompt. */
+struct str prefix_text(const struct sample *s);
+
+/*
+ * share[i]: the longest prefix that text i has in common with a text before it, in bytes
+ * of its own (0: nothing, 1: all of it). In n log n comparisons.
+ */
+void prefix_shared(const struct str *text, size_t n, double *share);

@@ -20,6 +20,7 @@
 #include "base/err.h"
 #include "json/read.h"
 #include "plan/workload.h"
+#include "rng/pyrandom.h"
 
 /* Whether a row's key is one of them. */
 bool request_keys_know(struct str key);
@@ -45,3 +46,22 @@ bool request_keys_has(const struct sample *s, const char *key);
 void request_keys_sampling(const struct sample *s, struct buf *out);
 /* Whether an object of headers can be sent: names and texts, none of which frames the message. */
 int request_keys_check_headers(struct json_slice headers, struct err *e);
+
+/* Classes that requests are dealt into at random: "0:0.5,1:0.5". */
+
+#define PRIORITY_CLASSES_MAX 32
+
+struct priority_classes {
+	struct { int64_t priority; double share; } v[PRIORITY_CLASSES_MAX]; /* shares above 0 */
+	size_t n;
+};
+
+/* Priority:share pairs with commas between; only the ratios of shares matter. ERR_USAGE. */
+int priority_classes_parse(const char *option, const char *text, struct priority_classes *out,
+			   struct err *e);
+/*
+ * Gives every request a priority, in the body too. One random() a request: below the first share
+ * (of all) the first class, and so on. ERR_USAGE: requests have priorities already.
+ */
+int priority_deal(const char *option, const struct priority_classes *classes, struct pyrandom *g,
+		  struct workload *w, struct err *e);

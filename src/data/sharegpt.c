@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sharegpt.c - first turn and reply of recorded conversations; datasets spec 5.2. */
+#include "base/limits.h"
+#include "data/build.h"
 #include "data/media.h"
 #include "data/multi_turn.h"
-#include "data/rows.h"
+#include "data/request_keys.h"
 #include "data/source.h"
+#include "token/tokenizer.h"
+
+/* ---- sharegpt ---- */
 
 #define PROMPT_TOKENS_MAX 1024 /* datasets spec 1.4 */
 #define TOTAL_TOKENS_MAX 2048
@@ -138,13 +143,14 @@ static int sample(struct sharegpt *s, const struct dataset_env *env, struct comp
 	return 0;
 }
 
-static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
+static int sharegpt_check(const struct dataset_opts *o, const struct dataset_env *env,
+			  struct err *e)
 {
 	return o->multi_turn ? multi_turn_check("sharegpt", o, env, e) : 0;
 }
 
-static int build(const struct dataset_opts *o, const struct dataset_env *env,
-		 struct compat_rng *rng, struct workload *w, struct err *e)
+static int sharegpt_build(const struct dataset_opts *o, const struct dataset_env *env,
+			  struct compat_rng *rng, struct workload *w, struct err *e)
 {
 	static const char *const columns[] = { "conversations", "image", "video", NULL };
 	struct dataset_opts found = *o;
@@ -169,7 +175,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	return rc < 0 ? -1 : 0;
 }
 
-static const char *const options[] = {
+static const char *const sharegpt_options[] = {
 	"sharegpt-output-len", "disable-shuffle", "no-oversample",
 	"enable-multimodal-chat",
 	"multi-turn", "multi-turn-num-turns", "multi-turn-min-turns", "multi-turn-max-turns",
@@ -178,6 +184,103 @@ static const char *const options[] = {
 
 const struct dataset dataset_sharegpt = {
 	.name = "sharegpt", .summary = "first turns of recorded conversations (ShareGPT JSON)",
-	.options = options, .needs_tokenizer = true, .takes_all = true, .check = check,
-	.build = build,
+	.options = sharegpt_options, .needs_tokenizer = true, .takes_all = true,
+	.check = sharegpt_check, .build = sharegpt_build,
+};
+
+/* ---- prioritization ---- */
+
+/*
+ * The requests of vLLM's prioritization benchmark: first turns of ShareGPT
+ * conversations, or without a file one text for all, each with priority 0 or 1 by one random()
+ * after all other draws.
+ *
+ * Without a file upstream takes "hi" repeated, once less than the tokens that were asked for, for a
+ * prompt of that many tokens; how many it has is counted here.
+ */
+
+
+static const struct priority_classes halves = { { { 0, 0.5 }, { 1, 0.5 } }, 2 };
+
+static int prioritization_check(const struct dataset_opts *o, const struct dataset_env *env,
+				struct err *e)
+{
+	if (o->path && o->sharegpt_output_len.is_set && o->sharegpt_output_len.v < VALID_TOKENS_MIN)
+		return err_set(e, ERR_USAGE, "--output-len: expected at least %d tokens with a dataset, "
+			       "got %lld", VALID_TOKENS_MIN, (long long)o->sharegpt_output_len.v);
+	if (o->path)
+		return 0;
+	if (o->random_input_len < 2 || o->random_input_len > LENGTH_TOKENS_MAX)
+		return err_set(e, ERR_USAGE, "--input-len: expected 2 to %u tokens, got %lld",
+			       LENGTH_TOKENS_MAX, (long long)o->random_input_len);
+	if (o->random_output_len < 1)
+		return err_set(e, ERR_USAGE, "--output-len: expected at least 1 token, got %lld",
+			       (long long)o->random_output_len);
+	if (env->num_prompts < 1 || env->num_prompts > REQUESTS_MAX)
+		return err_set(e, ERR_USAGE, "--num-prompts: expected 1 to %u, got %lld", REQUESTS_MAX,
+			       (long long)env->num_prompts);
+	return 0;
+}
+
+static int repeat(const struct dataset_opts *o, const struct dataset_env *env, struct workload *w,
+		  struct err *e)
+{
+	struct buf text = { 0 };
+	struct str prompt;
+	size_t tokens;
+
+	for (int64_t i = 1; i < o->random_input_len; i++)
+		buf_add_text(&text, "hi");
+	prompt = arena_str(&w->arena, buf_str(&text));
+	buf_release(&text);
+	tokens = tokenizer_count(env->tokenizer, prompt, true);
+	if (tokens == SIZE_MAX)
+		return tokenizer_refuse(env->tokenizer, prompt, e);
+	for (int64_t i = 0; i < env->num_prompts; i++) {
+		struct sample *s = workload_add(w);
+
+		s->prompt = prompt;
+		s->prompt_len = (uint32_t)tokens;
+		s->output_len = o->random_output_len;
+		s->request_id = dataset_request_id(w, env, (size_t)i);
+	}
+	if ((int64_t)tokens != o->random_input_len)
+		dataset_note(w, "prompts have %zu tokens, not the %lld that were asked for: vLLM's "
+			     "benchmark repeats \"hi\" once less and counts that as tokens", tokens,
+			     (long long)o->random_input_len);
+	return 0;
+}
+
+static int converse(const struct dataset_opts *o, const struct dataset_env *env,
+		    struct compat_rng *rng, struct workload *w, struct err *e)
+{
+	struct dataset_opts own = *o;
+
+	own.no_oversample = true; /* fewer rows are fewer requests */
+	own.enable_multimodal_chat = false;
+	if (dataset_sharegpt.build(&own, env, rng, w, e) < 0)
+		return -1;
+	for (size_t i = 0; i < w->n; i++)
+		w->v[i].media = STR(""); /* texts alone */
+	return 0;
+}
+
+static int prioritization_build(const struct dataset_opts *o, const struct dataset_env *env,
+				struct compat_rng *rng, struct workload *w, struct err *e)
+{
+	if ((o->path ? converse(o, env, rng, w, e) : repeat(o, env, w, e)) < 0)
+		return -1;
+	return priority_deal("priority-classes", &halves, &rng->py, w, e);
+}
+
+static const char *const prioritization_options[] = {
+	"input-len", "random-input-len", "random-output-len", "sharegpt-output-len",
+	"disable-shuffle", NULL,
+};
+
+const struct dataset dataset_prioritization = {
+	.name = "prioritization",
+	.summary = "ShareGPT conversations, or one text repeated, with priorities 0 and 1",
+	.options = prioritization_options, .needs_tokenizer = true, .ignores_eos = true,
+	.check = prioritization_check, .build = prioritization_build,
 };

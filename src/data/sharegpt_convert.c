@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sharegpt_convert.c - see sharegpt_convert.h. */
-#include "data/sharegpt_convert.h"
+/* sharegpt_convert.c - see conversation.h. */
+#include "data/conversation.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/file.h"
 #include "base/map.h"
 #include "base/mem.h"
 #include "base/utf8.h"
-#include "data/conversation_gen.h"
 #include "rng/pyrandom.h"
 #include "table/table.h"
 

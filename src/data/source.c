@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "data/source_sort.h"
+#include "data/source_internal.h"
 #include "fetch/hub.h"
 #include "table/table.h"
 

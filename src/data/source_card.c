@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_card.c - see source_card.h. First a tree of what is indented, then its meaning. */
-#include "data/source_card.h"
+/* source_card.c - see source_internal.h. First a tree of what is indented, then its meaning. */
+#include "data/source_internal.h"
 
 #include <stdlib.h>
 

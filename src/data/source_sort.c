@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* source_sort.c - see source_sort.h. */
-#include "data/source_sort.h"
+/* source_sort.c - see source_internal.h. */
+#include "data/source_internal.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/map.h"

@@ -14,8 +14,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "data/rows.h"
-#include "data/trace_ids.h"
+#include "data/build.h"
+#include "data/trace_internal.h"
 #include "rng/pyhash.h"
 
 #define AT_ONCE 256

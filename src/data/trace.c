@@ -12,15 +12,397 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "data/trace_blocks.h"
-#include "data/trace_content.h"
-#include "data/trace_ids.h"
-#include "data/trace_rows.h"
+#include "data/trace_internal.h"
+#include "json/write.h"
+#include "rng/pcg64.h"
+#include "rng/xxh64.h"
+#include "token/ids.h"
+#include "token/tokenizer.h"
+
+/*
+ * Prompts whose blocks are shared exactly as a trace says, and how much of
+ * them a cache can know; conversations spec 6.3.
+ *
+ * A block has a name: its id in the trace, or, where ids are too few, the row and the place in
+ * it. The name, the block's size and a salt seed a generator, and the tokens are drawn from the
+ * allowed ids. The n-th token never depends on how many are wanted, so the block of a row that is
+ * cut is the head of the whole one.
+ */
+struct trace_maker {
+	uint32_t *allowed;    /* token ids, ascending; freed by its owner */
+	size_t n_allowed;
+	size_t block;         /* tokens of one block; at least 1 */
+	uint64_t ids_of, rows_of; /* hashes of kind, salt and size, from which names go on */
+};
+
+/* A prompt: blocks of ids, then blocks of its own up to `tokens`. */
+struct trace_prompt {
+	const uint64_t *seed; /* of the blocks with ids */
+	size_t n;
+	uint32_t name;        /* of the row, for blocks of its own */
+	size_t tokens;
+};
+
+/* ---- what a cache without a limit would know ---- */
+
+/*
+ * The beginnings of prompts that were walked over, each as a hash of the blocks up to there. Ids
+ * need not stand for their beginnings: equal blocks behind unequal ones are not found.
+ * Zeroed is a valid empty one.
+ */
+struct trace_chains {
+	uint64_t *key;
+	uint32_t *tokens;     /* the longest beginning that ends in this block; top bit: repeated */
+	size_t cap, count;
+	bool is_full;         /* TRACE_CHAINS_MAX was reached: what is said is too little */
+};
+
+/* ---- blocks ---- */
+
+#define REPEATED (1u << 31)
+
+_Static_assert(LENGTH_TOKENS_MAX < REPEATED, "a bit is left beside a number of tokens");
+
+/* ---- tokens ---- */
+
+static uint64_t base_of(const char *kind, const char *salt, size_t block)
+{
+	char text[128];
+	int n = snprintf(text, sizeof(text), "%s:%.64s:%zu", kind, salt, block);
+
+	return xxh64((struct str){ text, (size_t)n }, 0);
+}
+
+/* Sets all but the ids. */
+static void trace_maker_init(struct trace_maker *m, size_t block, const char *salt)
+{
+	m->block = block;
+	m->ids_of = base_of("trace-block", salt, block);
+	m->rows_of = base_of("trace-fill", salt, block);
+}
+
+/* What a block of that id is drawn from. */
+static uint64_t trace_block_seed(const struct trace_maker *m, struct str id)
+{
+	return xxh64(id, m->ids_of);
+}
+
+/* Of a block that no other row has. */
+static uint64_t own_seed(const struct trace_maker *m, uint32_t row, size_t index)
+{
+	char text[48];
+	int n = snprintf(text, sizeof(text), "%u:%zu", row, index);
+
+	return xxh64((struct str){ text, (size_t)n }, m->rows_of);
+}
+
+static void make_block(const struct trace_maker *m, uint64_t seed, size_t tokens, struct ids *out)
+{
+	uint32_t *to = ids_reserve(out, tokens);
+	struct pcg64 g;
+
+	pcg64_seed(&g, seed);
+	for (size_t k = 0; k < tokens; k++)
+		to[k] = m->allowed[pcg64_bounded(&g, 0, (int64_t)m->n_allowed - 1)];
+	out->count += tokens;
+}
+
+/* Appends its tokens. Thread-safe. */
+static void trace_prompt_make(const struct trace_maker *m, const struct trace_prompt *p,
+			      struct ids *out)
+{
+	size_t left = p->tokens;
+
+	for (size_t b = 0; left; b++) {
+		size_t tokens = left < m->block ? left : m->block;
+
+		make_block(m, b < p->n ? p->seed[b] : own_seed(m, p->name, b - p->n), tokens, out);
+		left -= tokens;
+	}
+}
+
+/* ---- beginnings ---- */
+
+static size_t place_of(const struct trace_chains *c, uint64_t key)
+{
+	size_t i = (size_t)key & (c->cap - 1); /* a hash already */
+
+	while (c->key[i] && c->key[i] != key)
+		i = (i + 1) & (c->cap - 1);
+	return i;
+}
+
+static void grow(struct trace_chains *c)
+{
+	struct trace_chains old = *c;
+
+	c->cap = old.cap ? old.cap * 2 : 1024;
+	c->key = mem_array(c->cap, sizeof(*c->key));
+	c->tokens = mem_array(c->cap, sizeof(*c->tokens));
+	for (size_t i = 0; i < old.cap; i++) {
+		size_t at = old.key[i] ? place_of(c, old.key[i]) : 0;
+
+		if (!old.key[i])
+			continue;
+		c->key[at] = old.key[i];
+		c->tokens[at] = old.tokens[i];
+	}
+	free(old.key);
+	free(old.tokens);
+}
+
+/* Of the blocks up to and with this one; never 0. */
+static uint64_t chain(uint64_t before, uint64_t seed)
+{
+	const uint64_t pair[2] = { before, seed };
+	uint64_t key = xxh64((struct str){ (const char *)pair, sizeof(pair) }, 0);
+
+	return key ? key : 1;
+}
+
+static size_t end_of(const struct trace_maker *m, const struct trace_prompt *p, size_t b)
+{
+	return p->tokens / m->block > b ? (b + 1) * m->block : p->tokens;
+}
+
+static size_t blocks_of(const struct trace_maker *m, const struct trace_prompt *p)
+{
+	size_t used = p->tokens / m->block + (p->tokens % m->block != 0);
+
+	return used < p->n ? used : p->n;
+}
+
+static void put(struct trace_chains *c, uint64_t key, size_t end)
+{
+	size_t at;
+
+	if (c->count * 2 >= c->cap)
+		grow(c);
+	at = place_of(c, key);
+	c->key[at] = key;
+	c->tokens[at] = (uint32_t)end;
+	c->count++;
+}
+
+/*
+ * The tokens of p's beginning that an earlier prompt had; then its own beginnings are known. Only
+ * blocks with ids count. Prompts come in the order of time.
+ */
+static size_t trace_chains_add(struct trace_chains *c, const struct trace_maker *m,
+			       const struct trace_prompt *p)
+{
+	size_t known = 0, n = blocks_of(m, p);
+	uint64_t key = 0;
+
+	for (size_t b = 0; b < n; b++) {
+		size_t end = end_of(m, p, b), at, had;
+
+		key = chain(key, p->seed[b]);
+		at = c->cap ? place_of(c, key) : 0;
+		if (c->cap && c->key[at]) {
+			had = c->tokens[at] & ~REPEATED;
+			known = end < had ? end : had;
+			c->tokens[at] = (uint32_t)(end > had ? end : had) | REPEATED;
+		} else if (c->count < TRACE_CHAINS_MAX) {
+			put(c, key, end);
+		} else {
+			c->is_full = true;
+			break;
+		}
+	}
+	return known;
+}
+
+/* The tokens of p's beginning that any other prompt that was added has, too. */
+static size_t trace_chains_shared(const struct trace_chains *c, const struct trace_maker *m,
+				  const struct trace_prompt *p)
+{
+	size_t shared = 0, n = c->cap ? blocks_of(m, p) : 0;
+	uint64_t key = 0;
+
+	for (size_t b = 0; b < n; b++) {
+		size_t at;
+
+		key = chain(key, p->seed[b]);
+		at = place_of(c, key);
+		if (!c->key[at] || !(c->tokens[at] & REPEATED))
+			break;
+		shared = end_of(m, p, b);
+	}
+	return shared;
+}
+
+static void trace_chains_release(struct trace_chains *c)
+{
+	free(c->key);
+	free(c->tokens);
+	*c = (struct trace_chains){ 0 };
+}
+
+/* ---- what a row brings along ---- */
+
+static bool trace_has_content(const struct trace_row *row)
+{
+	return row->text.raw.p || row->messages.raw.p || row->payload.raw.p;
+}
+
+static struct str text_in(struct json_slice v, struct arena *a)
+{
+	struct buf text = { 0 };
+	struct str out;
+
+	json_unescape(&text, v.raw);
+	out = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+/* Spelled as a body has it. */
+static struct str json_in(struct json_slice v, struct arena *a)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct str out;
+
+	json_put_foreign(&w, v.raw);
+	out = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+static uint32_t count(const struct dataset_env *env, struct str text)
+{
+	size_t n = env->tokenizer ? tokenizer_count(env->tokenizer, text, true) : 1;
+
+	return n < UINT32_MAX ? (uint32_t)n : 0;
+}
+
+/* The bare texts of messages: what a client can count without the template. */
+static struct str texts_of(struct json_slice messages, struct arena *a)
+{
+	struct json_iter it = json_iter(messages);
+	struct json_slice message, content;
+	struct buf text = { 0 };
+	struct str key, out;
+
+	while (json_each(&it, &key, &message) == 1) {
+		if (!json_member(message, "content", &content) || content.kind != JSON_STRING)
+			continue;
+		if (text.len)
+			buf_add_char(&text, '\n');
+		json_unescape(&text, content.raw);
+	}
+	out = arena_str(a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+static int take_messages(const struct dataset_env *env, struct json_slice messages,
+			 struct arena *a, struct sample *out)
+{
+	if (!env->is_chat_backend && env->backend)
+		return -1;
+	out->messages = json_in(messages, a);
+	out->prompt = texts_of(messages, a);
+	out->kind = PROMPT_TEXT;
+	out->prompt_len = count(env, out->prompt);
+	return 0;
+}
+
+/*
+ * Fills prompt, messages and prompt_len of a row with content. Texts are in a. ERR_RUN: a backend
+ * that cannot carry it, with file and line.
+ */
+static int trace_content_take(const struct trace_source *s, const struct trace_row *row,
+			      const struct dataset_env *env, struct arena *a, struct sample *out,
+			      struct err *e)
+{
+	struct json_slice messages = row->messages, text = row->text;
+
+	if (row->payload.raw.p) {
+		json_member(row->payload, "messages", &messages);
+		json_member(row->payload, "prompt", &text);
+	}
+	if (messages.raw.p && messages.kind == JSON_ARRAY) {
+		if (take_messages(env, messages, a, out) == 0)
+			return 0;
+		return trace_refuse(s, row->name, e, "the row has messages, which --backend %s does not "
+				    "take; openai-chat does", env->backend);
+	}
+	if (!text.raw.p || text.kind != JSON_STRING)
+		return trace_refuse(s, row->name, e, "\"payload\" must have messages, or a prompt that is "
+				    "a text");
+	out->prompt = text_in(text, a);
+	out->kind = PROMPT_TEXT;
+	out->prompt_len = count(env, out->prompt);
+	return 0;
+}
+
+/* ---- keys of the body ---- */
+
+static void put_members(struct json_writer *w, struct json_slice object, const char *const *but)
+{
+	struct json_iter it = json_iter(object);
+	struct json_slice v;
+	struct str key;
+
+	while (json_each(&it, &key, &v) == 1) {
+		const char *const *left_out = but;
+
+		while (*left_out && !str_is(key, *left_out))
+			left_out++;
+		if (*left_out)
+			continue;
+		json_key_str(w, key);
+		if (v.kind == JSON_STRING) {
+			struct buf text = { 0 };
+
+			json_unescape(&text, v.raw);
+			json_put_str(w, buf_str(&text));
+			buf_release(&text);
+		} else {
+			json_put_foreign(w, v.raw);
+		}
+	}
+}
+
+/*
+ * The keys that a row adds to its body as one JSON object: min_tokens where is_min (an answer of
+ * output tokens and no less), then tools, extra and what a payload has. Nothing: out stays empty.
+ */
+static void trace_content_overrides(const struct trace_row *row, bool is_min, int64_t output,
+				    struct buf *out)
+{
+	/* What the run itself decides, and what the sample holds already. */
+	static const char *const ours[] = { "model", "stream", "stream_options", "messages", "prompt",
+					    NULL };
+	static const char *const none[] = { NULL };
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	if (is_min)
+		json_member_int(&w, "min_tokens", output);
+	if (row->tools.raw.p)
+		json_member_foreign(&w, "tools", row->tools.raw);
+	if (row->extra.raw.p)
+		put_members(&w, row->extra, none);
+	if (row->payload.raw.p)
+		put_members(&w, row->payload, ours);
+	json_end_object(&w);
+	if (out->len == 2)
+		buf_reset(out);
+}
+
+/* ---- traces ---- */
 
 #define AT_ONCE 256
 #define AT_ONCE_TOKENS (4u << 20)

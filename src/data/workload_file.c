@@ -3,20 +3,230 @@
 #include "data/workload_file.h"
 
 #include <errno.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
+#include "base/buf.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "data/build.h"
 #include "data/request_keys.h"
-#include "data/workload_sessions.h"
 #include "json/read.h"
+#include "plan/workload.h"
+
+/*
+ * The sessions of a workload file: who continues and waits for whom, and
+ * the gaps between.
+ *
+ * Bytes, in the machine's order: struct workload_sessions_head; a record per session, then one per
+ * turn; the waits (uint32_t: turns); the sessions' ids. Turns are the file's requests in order.
+ */
+struct workload_sessions_head {
+	uint64_t bytes;      /* of all, with this head */
+	uint64_t n_sessions, n_turns, n_waits;
+};
+
+/* ---- sessions ---- */
+
+#define REQUEST_ID_BYTES_MAX 4096 /* it goes into a header */
+
+struct session_record { uint32_t n, id_bytes; };
+
+struct turn_record {
+	uint32_t history, n_waits; /* waits of turns follow each other */
+	uint16_t number;
+	uint8_t gap_kind, from; /* enum from */
+	uint32_t zero;
+	double gap_s;
+};
+
+enum from { FROM_END, FROM_START, FROM_ARRIVAL };
+
+/* ---- writing ---- */
+
+static struct turn_record record_of(const struct turn *t)
+{
+	return (struct turn_record){
+		.history = t->history, .n_waits = t->n_waits, .number = t->number,
+		.gap_kind = t->gap_kind, .gap_s = t->gap_s,
+		.from = t->is_gap_from_start ? FROM_START :
+			t->is_gap_from_arrival ? FROM_ARRIVAL : FROM_END,
+	};
+}
+
+static void workload_sessions_put(const struct sessions *s, struct buf *out)
+{
+	struct workload_sessions_head head = { .n_sessions = s->n_sessions, .n_turns = s->n_turns };
+	size_t at = out->len;
+
+	buf_add(out, &head, sizeof(head));
+	for (size_t k = 0; k < s->n_sessions; k++) {
+		struct session_record r = { s->session[k].n, (uint32_t)s->session[k].id.n };
+
+		buf_add(out, &r, sizeof(r));
+	}
+	for (size_t i = 0; i < s->n_turns; i++) {
+		struct turn_record r = record_of(&s->turn[i]);
+
+		buf_add(out, &r, sizeof(r));
+		head.n_waits += r.n_waits;
+	}
+	for (size_t i = 0; i < s->n_turns; i++)
+		buf_add(out, s->waits + s->turn[i].wait, s->turn[i].n_waits * sizeof(*s->waits));
+	for (size_t k = 0; k < s->n_sessions; k++)
+		buf_add_str(out, s->session[k].id);
+	head.bytes = out->len - at;
+	memcpy(out->data + at, &head, sizeof(head));
+}
+
+/* ---- reading ---- */
+
+struct reader {
+	const char *session, *turn, *wait, *id, *end; /* where the next one is */
+	struct session_build *made;
+	bool *is_waited; /* of the session's turns */
+	uint32_t n_sessions, n_turns; /* in the file */
+	uint64_t waits_left;
+};
+
+static bool is_header_text(struct str text)
+{
+	for (size_t i = 0; i < text.n; i++)
+		if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
+			return false;
+	return text.n <= REQUEST_ID_BYTES_MAX;
+}
+
+/* Whether the last turn waits for `turn`, directly or by way of others. */
+static bool is_after(struct reader *r, uint32_t first, uint32_t turn)
+{
+	const struct session_build *b = r->made;
+	uint32_t last = (uint32_t)b->n_turns - 1;
+
+	memset(r->is_waited, 0, last - first + 1);
+	r->is_waited[last - first] = true;
+	for (uint32_t i = last; i > turn; i--) {
+		const struct turn *t = &b->turn[i];
+
+		for (uint32_t k = 0; r->is_waited[i - first] && k < t->n_waits; k++)
+			r->is_waited[b->waits[t->wait + k] - first] = true;
+	}
+	return r->is_waited[turn - first];
+}
+
+/* The turn that comes next, of a session that begins with turn `first`. */
+static bool take_turn(struct reader *r, uint32_t first)
+{
+	uint32_t at = (uint32_t)r->made->n_turns, wait;
+	struct turn_record own;
+	struct turn *t;
+
+	memcpy(&own, r->turn, sizeof(own));
+	r->turn += sizeof(own);
+	if (own.number == UINT16_MAX || own.gap_kind > TURN_CALLS_TOOLS ||
+	    own.from > FROM_ARRIVAL ||
+	    !(own.gap_s >= 0 && own.gap_s <= DUE_S_MAX) || own.n_waits > r->waits_left ||
+	    (own.history != TURN_NONE && (own.history < first || own.history >= at)))
+		return false;
+	session_add_turn(r->made, own.history);
+	r->waits_left -= own.n_waits;
+	for (uint32_t k = 0; k < own.n_waits; k++, r->wait += sizeof(wait)) {
+		memcpy(&wait, r->wait, sizeof(wait));
+		if (wait < first || wait >= at)
+			return false;
+		session_wait_for(r->made, wait);
+	}
+	t = &r->made->turn[at];
+	t->number = own.number;
+	t->gap_kind = own.gap_kind;
+	t->gap_s = own.gap_s;
+	t->is_gap_from_start = own.from == FROM_START;
+	t->is_gap_from_arrival = own.from == FROM_ARRIVAL;
+	return own.history == TURN_NONE || is_after(r, first, own.history);
+}
+
+static bool take_session(struct reader *r)
+{
+	struct session_record own;
+	uint32_t first = (uint32_t)r->made->n_turns;
+
+	memcpy(&own, r->session, sizeof(own));
+	r->session += sizeof(own);
+	if (!own.n || own.n > r->n_turns - first || own.id_bytes > (size_t)(r->end - r->id) ||
+	    !is_header_text((struct str){ r->id, own.id_bytes }))
+		return false;
+	session_begin(r->made, (struct str){ r->id, own.id_bytes });
+	r->id += own.id_bytes;
+	free(r->is_waited);
+	r->is_waited = mem_array(own.n, sizeof(*r->is_waited));
+	for (uint32_t k = 0; k < own.n; k++)
+		if (!take_turn(r, first))
+			return false;
+	return true;
+}
+
+static bool lay_out(struct str content, const struct workload_sessions_head *h, struct reader *r)
+{
+	uint64_t front;
+
+	if (h->bytes > content.n || h->n_sessions > REQUESTS_MAX || h->n_turns > REQUESTS_MAX ||
+	    h->n_waits > content.n / sizeof(uint32_t) || h->n_sessions > h->n_turns ||
+	    h->n_sessions == 0)
+		return false;
+	r->session = content.p + sizeof(*h);
+	r->turn = r->session + h->n_sessions * sizeof(struct session_record);
+	r->wait = r->turn + h->n_turns * sizeof(struct turn_record);
+	r->id = r->wait + h->n_waits * sizeof(uint32_t);
+	r->end = content.p + h->bytes;
+	front = (uint64_t)(r->id - content.p);
+	r->n_sessions = (uint32_t)h->n_sessions;
+	r->n_turns = (uint32_t)h->n_turns;
+	r->waits_left = h->n_waits;
+	return front <= h->bytes;
+}
+
+/*
+ * Reads what content begins with: *bytes of it. out has the first `most` sessions (or all), whose
+ * ids point into content. ERR_PARSE: not such bytes, or sessions that cannot be sent (turns that
+ * wait for later ones, histories that may not have ended); out is then empty.
+ */
+static int workload_sessions_read(struct str content, size_t most, struct session_build *out,
+				  uint64_t *bytes, struct err *e)
+{
+	struct reader r = { .made = out };
+	struct workload_sessions_head h = { 0 };
+	size_t k = 0;
+	bool is_good;
+
+	*out = (struct session_build){ 0 };
+	if (content.n >= sizeof(h))
+		memcpy(&h, content.p, sizeof(h));
+	if (content.n < sizeof(h) || !lay_out(content, &h, &r))
+		return err_set(e, ERR_PARSE, "its sessions are cut");
+	while (k < r.n_sessions && k < most && take_session(&r))
+		k++;
+	is_good = k == r.n_sessions || k == most;
+	if (k == r.n_sessions && (out->n_turns != r.n_turns || r.waits_left || r.id != r.end))
+		is_good = false;
+	free(r.is_waited);
+	*bytes = h.bytes;
+	if (is_good)
+		return 0;
+	session_build_release(out);
+	return err_set(e, ERR_PARSE, "session %zu is malformed", k);
+}
+
+/* ---- the file ---- */
 
 #define MAGIC "PROFLLMW"
 #define LAYOUT_MAX 3
-#define REQUEST_ID_BYTES_MAX 4096
 
 enum text {
 	PROMPT, REQUEST_ID, MESSAGES, MEDIA, OVERRIDES, FILE_BYTES, FILE_NAME, TEXTS_1,
@@ -338,14 +548,6 @@ static bool is_json(struct str text, enum json_kind kind)
 }
 
 /* Goes into a header: nothing that would end it. */
-static bool is_header_text(struct str text)
-{
-	for (size_t i = 0; i < text.n; i++)
-		if ((unsigned char)text.p[i] < ' ' || text.p[i] == 0x7f)
-			return false;
-	return text.n <= REQUEST_ID_BYTES_MAX;
-}
-
 static bool is_sendable(struct str headers)
 {
 	struct json_scan scan = { headers, 0 };
@@ -445,7 +647,7 @@ static int read_with_sessions(const char *path, struct str content,
 			      struct workload *w, struct err *e)
 {
 	struct session_build made;
-	uint64_t bytes;
+	uint64_t bytes = 0;
 	int rc = workload_sessions_read(content, most, &made, &bytes, e);
 
 	if (rc < 0)
@@ -480,3 +682,90 @@ int workload_file_read(const char *path, size_t most, const char *prefix, struct
 		return read_with_sessions(path, content, &h, most, prefix, w, e);
 	return take_records(path, content, h.layout, h.n, most, prefix, w, e);
 }
+
+/* ---- the dataset ---- */
+
+/*
+ * The requests of a workload file (`profllm dataset compile`), in its order.
+ */
+
+static bool has_true(struct json_slice object, const char *key)
+{
+	struct json_slice v;
+
+	return json_member(object, key, &v) && v.kind == JSON_TRUE;
+}
+
+/* What holds for all requests of the file; nothing of it is needed to read them. */
+static void take_description(struct str description, const struct dataset_env *env,
+			     const char *path, struct workload *w)
+{
+	struct json_scan scan = { description, 0 };
+	struct json_slice object, v;
+	struct buf name = { 0 };
+
+	if (json_next(&scan, &object, NULL) < 0 || object.kind != JSON_OBJECT)
+		return;
+	w->is_eos_ignored = has_true(object, "ignore_eos");
+	w->is_self_timed = has_true(object, "self_timed");
+	if (env->tokenizer_name && json_member(object, "tokenizer", &v) && v.kind == JSON_STRING) {
+		json_unescape(&name, v.raw);
+		if (!str_is(buf_str(&name), env->tokenizer_name))
+			dataset_note(w, "%s was made with the tokenizer %.200s, and prompt lengths are "
+				     "counted with it, not with %.200s", path, name.data,
+				     env->tokenizer_name);
+		buf_release(&name);
+	}
+}
+
+/* A chat message is text or parts; a list of ids is neither. */
+static bool is_ids(const struct sample *s)
+{
+	struct str list = s->prompt;
+
+	while (list.n && *list.p == '[')
+		list = str_trim((struct str){ list.p + 1, list.n - 1 });
+	return s->kind == PROMPT_JSON && list.n && *list.p >= '0' && *list.p <= '9';
+}
+
+static int check_chat(const struct workload *w, const char *path, const char *backend,
+		      struct err *e)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (!w->v[i].messages.n && is_ids(&w->v[i]))
+			return err_set(e, ERR_RUN, "%s: request %zu is a list of token ids, which --backend "
+				       "%s cannot send; openai can", path, i, backend);
+	return 0;
+}
+
+static int build(const struct dataset_opts *o, const struct dataset_env *env,
+		 struct compat_rng *rng, struct workload *w, struct err *e)
+{
+	size_t most = env->num_prompts > 0 ? (size_t)env->num_prompts : SIZE_MAX;
+	char hash[DIGEST_HEX];
+	struct str description;
+	size_t held;
+
+	(void)rng; /* nothing is drawn: the file was made once */
+	if (workload_file_read(o->path, most, env->request_id_prefix, w, &description, hash, e) < 0)
+		return -1;
+	held = w->sessions ? w->sessions->n_sessions : w->n;
+	if (most != SIZE_MAX && held < most)
+		return err_set(e, ERR_RUN, "%s holds %zu %s, and --num-prompts asks for %" PRId64,
+			       o->path, held, w->sessions ? "conversations" : "requests",
+			       env->num_prompts);
+	w->hash = arena_text(&w->arena, str_of(hash));
+	take_description(description, env, o->path, w);
+	for (size_t i = 0; i < w->n; i++)
+		w->v[i].timestamp_s /= dataset_speedup(o);
+	dataset_note_media(w, env);
+	return env->is_chat_backend ? check_chat(w, o->path, env->backend, e) : 0;
+}
+
+static const char *const options[] = { "self-timed", "speedup", NULL };
+
+const struct dataset dataset_workload = {
+	.name = "workload", .summary = "requests of a file that dataset compile made",
+	.needs_path = true, .takes_all = true, .is_whole = true, .may_have_timestamps = true,
+	.options = options, .build = build,
+};

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
+#include "data/datasets.h"
 #include "experiment/command.h"
 #include "experiment/config.h"
 #include "fetch/dashboard.h"

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "base/mem.h"
+#include "data/datasets.h"
 #include "data/request_keys.h"
 #include "json/write.h"
 #include "run/serve_check.h"

@@ -12,7 +12,7 @@
 #include "run/explained.h"
 
 #include "base/mem.h"
-#include "data/prefix.h"
+#include "data/repeat.h"
 #include "record/series.h"
 
 #define TEMPLATE_TOKENS 96 /* the longest known head of a chat template has 70 */

@@ -14,7 +14,7 @@
 #include "base/fmt.h"
 #include "base/mem.h"
 #include "base/trace.h"
-#include "data/dataset.h"
+#include "data/datasets.h"
 #include "data/trace.h"
 #include "report/lines.h"
 #include "run/contact.h"

@@ -10,7 +10,7 @@
 #include "base/fmt.h"
 #include "base/mem.h"
 #include "base/words.h"
-#include "data/scripted.h"
+#include "data/datasets.h"
 #include "plan/plan.h"
 #include "report/report.h"
 #include "run/dump.h"

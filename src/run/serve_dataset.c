@@ -9,8 +9,8 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "data/dataset.h"
-#include "data/range_ratio.h"
+#include "data/datasets.h"
+#include "data/lengths.h"
 #include "run/salt.h"
 #include "run/serve_check.h"
 

@@ -11,11 +11,11 @@
 
 #include "base/limits.h"
 #include "base/trace.h"
-#include "data/priority.h"
+#include "data/request_keys.h"
 #include "run/find_rows.h"
+#include "run/gpu_price.h"
 #include "run/history.h"
 #include "run/reuse.h"
-#include "run/gpu_price.h"
 #include "run/salt.h"
 
 #define DATASET "Dataset"

@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "data/dataset.h"
-#include "data/priority.h"
+#include "data/request_keys.h"
 #include "engine/args.h"
 #include "json/read.h"
 #include "run/chat.h"

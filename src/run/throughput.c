@@ -15,6 +15,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "data/datasets.h"
 #include "plan/plan.h"
 #include "report/report.h"
 #include "run/dump.h"

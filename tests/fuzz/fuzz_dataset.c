@@ -7,7 +7,7 @@
  * JSON where it says JSON, valid UTF-8 where it says text, and the lengths that it says. No network
  * and no file beside the one is ever looked at: images are not loaded here.
  */
-#include "data/dataset.h"
+#include "data/datasets.h"
 #include "file_rig.h"
 #include "token/chat.h"
 

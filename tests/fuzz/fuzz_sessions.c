@@ -5,8 +5,8 @@
  * The first byte says of which kind; the rest is the file. Each yields a workload whose sessions
  * hold what plan/session.h promises, or one sentence.
  */
-#include "data/sharegpt_convert.h"
-#include "data/dataset.h"
+#include "data/conversation.h"
+#include "data/datasets.h"
 #include "file_rig.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

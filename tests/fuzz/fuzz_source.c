@@ -6,8 +6,8 @@
 // LINKS: data
 #include <stdlib.h>
 
-#include "data/source_sort.h"
 #include "check.h"
+#include "data/source_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

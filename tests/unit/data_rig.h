@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/dataset.h"
+#include "data/datasets.h"
 #include "scratch.h"
 #include "token/chat.h"
 #include "token/tokenizer.h"

@@ -5,7 +5,7 @@
 #pragma once
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/dataset.h"
+#include "data/datasets.h"
 #include "scratch.h"
 #include "token/chat.h"
 #include "token/tokenizer.h"

@@ -3,6 +3,7 @@
  * Datasets against upstream's vectors (datasets spec 10.5) and its rules; the
  * whole lists against upstream's own code are in tests/peer/.
  */
+#include "data/datasets.h"
 #include "data_rig.h"
 
 /* The lengths of 3.2 for the spec's own seeds; the sim vocabulary has S = 0. */

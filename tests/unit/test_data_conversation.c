@@ -6,7 +6,7 @@
 #include "data_rig.h"
 
 #include "data/conversation.h"
-#include "data/distribution.h"
+#include "data/lengths.h"
 #include "data/multi_turn.h"
 
 /* The byte tokenizer of the specification: a token is a byte, and nothing is special. */

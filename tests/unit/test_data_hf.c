@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include "data/datasets.h"
 #include "hf_sample.h"
 #include "json/read.h"
 

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "data/dataset.h"
+#include "data/datasets.h"
 #include "data/lengths.h"
 #include "rng/fork.h"
 #include "scratch.h"

@@ -13,8 +13,8 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/dataset.h"
-#include "data/random_gen.h"
+#include "data/datasets.h"
+#include "data/random.h"
 #include "scratch.h"
 #include "token/tokenizer.h"
 

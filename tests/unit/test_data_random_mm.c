@@ -7,7 +7,7 @@
 
 #include "base/base64.h"
 #include "base/digest.h"
-#include "data/mm_plan.h"
+#include "data/random.h"
 #include "json/read.h"
 #include "media/image.h"
 

@@ -3,8 +3,8 @@
  * Requests that are sent again (data/repeat.h), and the prompts of vLLM's scripts about prefix
  * caching (data/scripted.h). Orders and ids that are drawn were made with CPython's random.
  */
+#include "data/datasets.h"
 #include "data/repeat.h"
-#include "data/scripted.h"
 #include "data_rig.h"
 
 #include <math.h>

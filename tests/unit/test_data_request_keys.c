@@ -2,7 +2,6 @@
 /* What rows and sets say of their own requests: read, merged, refused with their place; P1. */
 #include "data_rig.h"
 
-#include "data/priority.h"
 #include "data/request_keys.h"
 
 /* A set of one line of one's own. */

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "data/source_sort.h"
+#include "data/source_internal.h"
 #include "fetch_server.h"
 #include "scratch.h"
 

@@ -7,7 +7,7 @@
 
 #include <math.h>
 
-#include "data/slices.h"
+#include "data/datasets.h"
 #include "rng/pyhash.h"
 
 /* n tokens: " abc" each. */

@@ -8,6 +8,7 @@
 
 #include <math.h>
 
+#include "data/datasets.h"
 #include "data/trace.h"
 #include "json/read.h"
 

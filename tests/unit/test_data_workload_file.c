@@ -11,7 +11,7 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "data/dataset.h"
+#include "data/datasets.h"
 #include "data/workload_file.h"
 #include "scratch.h"
 

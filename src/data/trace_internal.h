@@ -1,16 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data/trace_source.h - the rows of a trace's file, whoever recorded it, as times, lengths and
+ * data/trace_internal.h - the rows of a trace's file, whoever recorded it, as times, lengths and
  * names of blocks. Private to data/.
  *
  * A family of traces is a row of the table in trace_format.c; what a row of the file cannot say
  * with names of columns alone has a function there. Nothing is rebased, sorted or left out here.
  */
 #pragma once
-#include "data/common.h"
+#include "base/buf.h"
+#include "data/build.h"
 #include "json/read.h"
 #include "record/file.h"
 #include "table/table.h"
+#include "token/tokenizer.h"
+
+/*
+ * Token ids that prompts of traces are made of, and how ids of blocks and
+ * tokens are spelled. Private to data/: timed_trace and trace.
+ */
+
+/* All tokens, added ones too, but the declared special ones, ascending. The caller frees *id. */
+int trace_ids_all(const struct tokenizer *t, uint32_t **id, size_t *n, struct err *e);
+/*
+ * Keeps the tokens that begin a word and that a text of them gives back; all where they are fewer
+ * than TRACE_WORDS_MIN.
+ */
+#define TRACE_WORDS_MIN 256
+void trace_ids_words(const struct tokenizer *t, uint32_t *id, size_t *n);
+/* Appends a token id to a JSON list that is begun. */
+void trace_ids_put(struct buf *list, uint32_t id);
+/* Appends the id of a block as Python's str() spells it; false: it is none. */
+bool trace_ids_name(struct json_slice id, struct buf *out);
 
 #define TRACE_NOBODY 0 /* no key: a row that stands alone */
 
@@ -91,3 +111,46 @@ uint64_t trace_key(struct trace_source *s, struct json_slice row, const char *co
 /* A member that is a number: 1; 0: absent, null or empty; -1. */
 int trace_number(struct trace_source *s, size_t i, struct json_slice row, const char *column,
 		 double *out, struct err *e);
+
+/*
+ * Which rows of a trace are sent, in which order and when.
+ *
+ * All rows are read once; 64 bytes of each stay. Steps: rows without an answer are left out,
+ * times are held against those before or sorted, rows find their session, --trace-start and
+ * --trace-end choose, times are rebased and divided.
+ */
+
+#define TRACE_NO_PARENT UINT32_MAX
+
+struct trace_kept {
+	double at_s;          /* when it is due; NAN: no time */
+	double delay_s;       /* after the end of its parent; NAN: none */
+	uint64_t key, parent_key; /* as struct trace_row has them */
+	int64_t turn;
+	uint32_t row;         /* of the file */
+	uint32_t input;
+	int32_t output;       /* -1: not told */
+	uint32_t session;     /* numbered in the order of this list */
+	uint32_t parent;      /* in this list, before it; or TRACE_NO_PARENT */
+	uint32_t depth;       /* turns before it, on its own path */
+};
+
+/* Zeroed is a valid empty one. */
+struct trace_rows {
+	struct trace_kept *v; /* in order: of time, or session by session */
+	size_t n, cap;
+	size_t sessions;      /* 0: not grouped */
+	bool has_times;       /* every row of them, or every first turn */
+	uint64_t skipped, too_long; /* without an answer or prompt; beyond --max-model-len */
+};
+
+/* Notes what is worth knowing. ERR_RUN with file and line; r is released by the caller. */
+int trace_rows_read(struct trace_rows *r, struct trace_source *s, const struct dataset_opts *o,
+		    const struct dataset_env *env, struct workload *w, struct err *e);
+void trace_rows_release(struct trace_rows *r);
+
+/*
+ * Sessions of rows in the order of time: parent, session and depth are filled in, and the rows are
+ * put session by session, those by their first turn. trace_sessions.c
+ */
+void trace_sessions_group(struct trace_rows *r, bool is_chain);

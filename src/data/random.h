@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data/random_gen.h - prompts of a chosen number of random tokens; datasets spec 3.1 to 3.6.
+ * data/random.h - prompts of a chosen number of random tokens; datasets spec 3.1 to 3.6.
  * Private to data/: random, random-mm, random-rerank and prefix_repetition are made with it.
  *
  * A text of T tokens is found by decoding T ids and encoding the text, again and again: ids
@@ -17,7 +17,8 @@
  */
 #pragma once
 #include "base/buf.h"
-#include "data/common.h"
+#include "data/build.h"
+#include "data/dataset.h"
 #include "rng/pcg64.h"
 #include "token/ids.h"
 
@@ -108,3 +109,46 @@ enum fitting_state fitting_run(const struct tokenizer *t, struct fitting *f);
 /* Returns -1. */
 int fitting_refuse(const struct tokenizer *t, const struct fitting *f, struct err *e);
 void fitting_release(struct fitting *f);
+
+/*
+ * Which pictures and videos random-mm puts into a request; datasets spec
+ * 4.1 to 4.3.
+ */
+
+enum mm_kind { MM_IMAGE, MM_VIDEO, MM_KINDS };
+
+struct mm_bucket {
+	int64_t height, width, frames; /* pixels; one frame is an image */
+	double weight;                 /* of all buckets together 1 */
+};
+
+struct mm_plan {
+	struct mm_bucket *bucket; /* those that may be drawn, in the order they are written */
+	size_t n;
+	int64_t limit[MM_KINDS];  /* items of one request */
+	int64_t min, max;         /* items of one request in all */
+	double *weight, *cdf;     /* scratch of mm_next */
+	int64_t left[MM_KINDS];
+	int64_t wanted;
+};
+
+/*
+ * Reads the --random-mm-* options. ERR_RUN: what upstream refuses too, with the place in the
+ * text; ERR_LIMIT: a bucket above MM_ITEM_BYTES_MAX. Release in either case.
+ */
+int mm_plan_read(const struct dataset_opts *o, struct mm_plan *p, struct err *e);
+void mm_plan_release(struct mm_plan *p);
+
+#define MM_ITEM_BYTES_MAX (1ll << 30) /* RGB of one item: 5 s of video of 1280 x 720 are 0.4 GB */
+
+static inline enum mm_kind mm_kind(const struct mm_bucket *b)
+{
+	return b->frames == 1 ? MM_IMAGE : MM_VIDEO;
+}
+
+/*
+ * The items of one request, in upstream's draws: mm_begin draws how many, mm_next which (NULL:
+ * no more). What the caller draws for an item comes before the next mm_next.
+ */
+void mm_begin(struct mm_plan *p, struct pcg64 *rng);
+const struct mm_bucket *mm_next(struct mm_plan *p, struct pcg64 *rng);

@@ -11,8 +11,8 @@
  * Texts are in the arena; `where` is the place in the file, for errors ("agents.jsonl:7").
  */
 #pragma once
-#include "data/common.h"
-#include "data/distribution.h"
+#include "data/build.h"
+#include "data/lengths.h"
 #include "plan/workload.h"
 
 struct node {
