@@ -15,81 +15,187 @@
 #include "cmd/cmd.h"
 #include "opt/opt.h"
 #include "proc/keeper.h"
+#include "run/hash_bench.h"
+#include "run/latency.h"
+#include "run/mm_processor.h"
+#include "run/multi_turn.h"
+#include "run/prefix_bench.h"
+#include "run/prioritization.h"
+#include "run/serve_opts.h"
+#include "run/startup.h"
+#include "run/sweep.h"
+#include "run/throughput.h"
 #include "version.h"
+
+/* ---- completion ---- */
+
+struct completion_opts { const char *shell; };
+
+static const char *const shells[] = { "bash", "zsh", NULL };
+static const struct opt completion_rows[] = {
+	OPT(struct completion_opts, shell, "SHELL", .choices = shells,
+	    .flags = OPT_POSITIONAL | OPT_MANY, .help = "whose script to print"),
+};
+static const struct completion_opts completion_defaults;
+
+static const struct opt_set completion_set = {
+	.command = "completion",
+	.summary = "Prints the completion script of a shell.",
+	.epilog = "Examples:\n"
+		  "  source <(profllm completion bash)\n"
+		  "  profllm completion bash >/etc/bash_completion.d/profllm",
+	.row = completion_rows, .n = sizeof(completion_rows) / sizeof(*completion_rows),
+	.defaults = &completion_defaults, .bytes = sizeof(completion_defaults),
+};
+
+static cli_work completion;
+
+static const struct opt_set *prefix_caching_options(void)
+{
+	return prefix_caching_bench.set;
+}
+
+static const struct opt_set *long_document_options(void)
+{
+	return long_document_bench.set;
+}
 
 static const struct command commands[] = {
 	{ "bench serve", "measure a running server under load; vllm bench serve's options",
-	  cmd_bench_serve },
+	  &serve_opt_set, .run = cmd_bench_serve },
 	{ "bench structured-output", "measure answers that keep to a schema, a pattern or a grammar",
-	  cmd_bench_structured_output },
+	  &cmd_bench_structured_output_set, .run = cmd_bench_structured_output },
 	{ "bench throughput", "measure requests and tokens per second of an engine, without a server",
-	  cmd_bench_throughput },
+	  &throughput_opt_set, .run = cmd_bench_throughput },
 	{ "bench prioritization", "measure requests of two priorities, in an engine or on a server",
-	  cmd_bench_prioritization },
-	{ "bench latency", "measure how long an engine takes for one batch", cmd_bench_latency },
+	  &prioritization_opt_set, .run = cmd_bench_prioritization },
+	{ "bench latency", "measure how long an engine takes for one batch",
+	  &latency_opt_set, .run = cmd_bench_latency },
 	{ "bench startup", "measure how long an engine takes to start, cold and warm",
-	  cmd_bench_startup },
+	  &startup_opt_set, .run = cmd_bench_startup },
 	{ "bench multi-turn", "measure a server with conversations: turn after turn, closed loop",
-	  cmd_bench_multi_turn },
+	  &multi_turn_opt_set, .run = cmd_bench_multi_turn },
 	{ "bench mm-processor", "measure the stages of multimodal preprocessing",
-	  cmd_bench_mm_processor },
+	  &mm_processor_opt_set, .run = cmd_bench_mm_processor },
 	{ "bench prefix-caching", "measure an engine with prompts that are sent several times",
-	  cmd_bench_prefix_caching },
+	  .options = prefix_caching_options, .run = cmd_bench_prefix_caching },
 	{ "bench long-document-qa", "measure an engine with long documents, asked about repeatedly",
-	  cmd_bench_long_document_qa },
-	{ "bench hash", "time the hash functions of an installed vLLM", cmd_bench_hash },
+	  .options = long_document_options, .run = cmd_bench_long_document_qa },
+	{ "bench hash", "time the hash functions of an installed vLLM",
+	  &hash_opt_set, .run = cmd_bench_hash },
 	{ "bench prefix-block-hash", "time vLLM's hashing of prefix-cache blocks",
-	  cmd_bench_prefix_block_hash },
-	{ "bench score", "report a recorded run again", cmd_bench_score },
+	  &block_hash_opt_set, .run = cmd_bench_prefix_block_hash },
+	{ "bench score", "report a recorded run again",
+	  &cmd_bench_score_set, .work = cmd_bench_score },
 	{ "bench ab", "which of two running servers is better, both under the same load in turn",
-	  cmd_bench_ab },
-	{ "bench compare", "what changed between results, folders or sweeps", cmd_bench_compare },
+	  &cmd_bench_ab_set, .work = cmd_bench_ab },
+	{ "bench compare", "what changed between results, folders or sweeps",
+	  &cmd_bench_compare_set, .run = cmd_bench_compare },
 	{ "bench plot", "draw any results: latency over throughput, the Pareto frontier",
-	  cmd_bench_plot_results },
-	{ "bench markdown", "a folder of results as tables", cmd_bench_markdown },
+	  &cmd_bench_plot_set, .work = cmd_bench_plot },
+	{ "bench markdown", "a folder of results as tables",
+	  &cmd_bench_markdown_set, .work = cmd_bench_markdown },
 	{ "bench sweep serve", "measure every combination of a server's and a client's options",
-	  cmd_bench_sweep_serve },
+	  &sweep_serve_opt_set, .run = cmd_bench_sweep_serve },
 	{ "bench sweep serve_multi", "old name of bench sweep serve; with --sla-params, of serve_sla",
-	  cmd_bench_sweep_multi },
+	  .run = cmd_bench_sweep_multi },
 	{ "bench sweep serve_workload", "measure loads from one request at a time to all at once",
-	  cmd_bench_sweep_workload },
+	  .options = cmd_bench_sweep_workload_options, .run = cmd_bench_sweep_workload },
 	{ "bench sweep serve_sla", "find the largest load at which limits hold",
-	  cmd_bench_sweep_sla },
+	  .options = cmd_bench_sweep_sla_options, .run = cmd_bench_sweep_sla },
 	{ "bench sweep startup", "measure starting a server with every combination of options",
-	  cmd_bench_sweep_startup },
-	{ "bench sweep plot", "draw curves from the results of sweeps", cmd_bench_plot },
+	  &sweep_startup_opt_set, .run = cmd_bench_sweep_startup },
+	{ "bench sweep plot", "draw curves from the results of sweeps",
+	  &cmd_bench_sweep_plot_set, .work = cmd_bench_sweep_plot },
 	{ "bench sweep plot_pareto", "draw speed per user against speed per GPU, with the frontier",
-	  cmd_bench_plot_pareto },
-	{ "run", "experiments from one file: GPUs, servers, load, one document each", cmd_run },
-	{ "dashboard", "the results store as pages and as an API", cmd_dashboard },
-	{ "ingest", "results into the store, or to a dashboard", cmd_ingest },
-	{ "export", "runs of the store as CSV or JSON lines", cmd_export },
-	{ "trends", "whether a metric of the store changed lately, for cron and CI", cmd_trends },
-	{ "backup", "a store as one file", cmd_backup },
-	{ "restore", "a store from a backup", cmd_restore },
-	{ "store check", "check that a store is whole", cmd_store_check },
-	{ "store archive", "hide runs that are kept", cmd_store_archive },
-	{ "store remove", "remove runs for good", cmd_store_remove },
-	{ "store retain", "remove runs beyond limits of age and size", cmd_store_retain },
-	{ "store convert", "copy a store from one database to the other", cmd_store_convert },
-	{ "args list", "the arguments of vLLM's server", cmd_args_list },
-	{ "args show", "all that is known of an argument of vLLM's server", cmd_args_show },
+	  &cmd_bench_sweep_pareto_set, .work = cmd_bench_sweep_pareto },
+	{ "run", "experiments from one file: GPUs, servers, load, one document each",
+	  &cmd_run_set, .work = cmd_run },
+	{ "dashboard", "the results store as pages and as an API",
+	  &cmd_dashboard_set, .work = cmd_dashboard },
+	{ "ingest", "results into the store, or to a dashboard",
+	  &cmd_ingest_set, .work = cmd_ingest },
+	{ "export", "runs of the store as CSV or JSON lines",
+	  &cmd_export_set, .work = cmd_export },
+	{ "trends", "whether a metric of the store changed lately, for cron and CI",
+	  &cmd_trends_set, .work = cmd_trends },
+	{ "backup", "a store as one file",
+	  &cmd_backup_set, .work = cmd_backup },
+	{ "restore", "a store from a backup",
+	  &cmd_restore_set, .work = cmd_restore },
+	{ "store check", "check that a store is whole",
+	  &cmd_store_check_set, .work = cmd_store_check },
+	{ "store archive", "hide runs that are kept",
+	  &cmd_store_archive_set, .work = cmd_store_archive },
+	{ "store remove", "remove runs for good",
+	  &cmd_store_remove_set, .work = cmd_store_remove },
+	{ "store retain", "remove runs beyond limits of age and size",
+	  &cmd_store_retain_set, .work = cmd_store_retain },
+	{ "store convert", "copy a store from one database to the other",
+	  &cmd_store_convert_set, .work = cmd_store_convert },
+	{ "args list", "the arguments of vLLM's server",
+	  &cmd_args_list_set, .work = cmd_args_list },
+	{ "args show", "all that is known of an argument of vLLM's server",
+	  &cmd_args_show_set, .work = cmd_args_show },
 	{ "args import", "learn the arguments of an installed server from its help",
-	  cmd_args_import },
-	{ "sim", "a simulated inference server that speaks vLLM's API", cmd_sim },
-	{ "tokenizer encode", "text to token ids", cmd_tokenizer_encode },
-	{ "tokenizer decode", "token ids to text", cmd_tokenizer_decode },
-	{ "tokenizer count", "how many tokens texts have", cmd_tokenizer_count },
-	{ "tokenizer show", "what a tokenizer is made of", cmd_tokenizer_show },
-	{ "tokenizer compile", "make a tokenizer load in milliseconds", cmd_tokenizer_compile },
-	{ "dataset show", "what would be sent: lengths and examples", cmd_dataset_show },
-	{ "dataset compile", "what would be sent, in one file to replay", cmd_dataset_compile },
-	{ "dataset slices", "prompts of a chosen length from a long text", cmd_dataset_slices },
-	{ "dataset convert-sharegpt", "conversations from a ShareGPT file", cmd_dataset_convert },
-	{ "completion", "print the completion script of a shell", cmd_completion },
+	  &cmd_args_import_set, .work = cmd_args_import },
+	{ "sim", "a simulated inference server that speaks vLLM's API",
+	  .options = cmd_sim_options, .run = cmd_sim },
+	{ "tokenizer encode", "text to token ids",
+	  &cmd_tokenizer_encode_set, .work = cmd_tokenizer_encode },
+	{ "tokenizer decode", "token ids to text",
+	  &cmd_tokenizer_decode_set, .work = cmd_tokenizer_decode },
+	{ "tokenizer count", "how many tokens texts have",
+	  &cmd_tokenizer_count_set, .work = cmd_tokenizer_count },
+	{ "tokenizer show", "what a tokenizer is made of",
+	  &cmd_tokenizer_show_set, .work = cmd_tokenizer_show },
+	{ "tokenizer compile", "make a tokenizer load in milliseconds",
+	  &cmd_tokenizer_compile_set, .work = cmd_tokenizer_compile },
+	{ "dataset show", "what would be sent: lengths and examples",
+	  .options = cmd_dataset_show_options, .work = cmd_dataset_show },
+	{ "dataset compile", "what would be sent, in one file to replay",
+	  .options = cmd_dataset_compile_options, .work = cmd_dataset_compile },
+	{ "dataset slices", "prompts of a chosen length from a long text",
+	  &cmd_dataset_slices_set, .work = cmd_dataset_slices },
+	{ "dataset convert-sharegpt", "conversations from a ShareGPT file",
+	  &cmd_dataset_convert_set, .work = cmd_dataset_convert },
+	{ "completion", "print the completion script of a shell",
+	  &completion_set, .work = completion },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(*commands))
+
+static const struct opt_set *set_of(const struct command *c)
+{
+	return c->set || !c->options ? c->set : c->options();
+}
+
+/* `profllm completion bash|zsh`: the script a shell sources. */
+static int completion(struct cli *cli, void *values)
+{
+	const struct completion_opts *o = values;
+	const struct opt_set *sets[COMMANDS];
+	struct buf script = { 0 };
+	size_t n = 0;
+	int rc;
+
+	for (size_t i = 0; i < COMMANDS; i++) {
+		sets[n] = set_of(&commands[i]);
+		n += sets[n] != NULL;
+	}
+	rc = opt_completion(sets, n, "profllm", o->shell, &script, &cli->err);
+	if (rc == 0)
+		cli_out(buf_str(&script));
+	buf_release(&script);
+	return rc;
+}
+
+static int start(const struct command *c, int argc, char **argv)
+{
+	return c->run ? c->run(argc, argv) : cli_run(set_of(c), c->work, argc, argv);
+}
+
+/* ---- which command ---- */
 
 static int usage(FILE *out, const char *group, int status)
 {
@@ -313,9 +419,9 @@ static int run(int argc, char **argv, bool is_help_asked)
 		found = &commands[i];
 	}
 	if (words && is_help_asked)
-		return found->run(1, only_help);
+		return start(found, 1, only_help);
 	if (words)
-		return found->run(argc - words, argv + words);
+		return start(found, argc - words, argv + words);
 	words = find_group(argc, argv, group);
 	if (argc == words ? is_help_asked : is_help(argv[words]))
 		return usage(stdout, group, 0);
@@ -367,7 +473,7 @@ static int run_command(int argc, char **argv)
 	const struct command *old = argc > 0 ? script(argv[0]) : NULL;
 
 	if (old)
-		return old->run(argc - 1, argv + 1);
+		return start(old, argc - 1, argv + 1);
 	if (argc > 1 && is_vllm(argv[0]) && strcmp(first, "serve") == 0)
 		return cmd_sim(argc - 2, argv + 2);
 	if (strcmp(first, "--version") == 0 || strcmp(first, "-V") == 0 ||

@@ -37,7 +37,7 @@ static const struct opt show_rows[] = {
 };
 static const struct args_opts defaults;
 
-static const struct opt_set list_set = {
+const struct opt_set cmd_args_list_set = {
 	.command = "args list",
 	.summary = "Lists the arguments of vLLM's server that an experiment may set.",
 	.usage = "[TEXT ...] [options]",
@@ -48,7 +48,7 @@ static const struct opt_set list_set = {
 	.row = list_rows, .n = sizeof(list_rows) / sizeof(*list_rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
-static const struct opt_set show_set = {
+const struct opt_set cmd_args_show_set = {
 	.command = "args show",
 	.summary = "Tells all that is known of arguments of vLLM's server.",
 	.usage = "NAME ... [options]",
@@ -59,12 +59,6 @@ static const struct opt_set show_set = {
 	.row = show_rows, .n = sizeof(show_rows) / sizeof(*show_rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
-
-const struct opt_set *cmd_args_options(enum cmd_args verb)
-{
-	return verb == CMD_ARGS_LIST ? &list_set : verb == CMD_ARGS_SHOW ? &show_set :
-	       args_import_set();
-}
 
 /* ---- one argument ---- */
 
@@ -309,25 +303,20 @@ static unsigned asked_version(const struct args_opts *o, struct err *e)
 	return version;
 }
 
-int cmd_args_list(int argc, char **argv)
+int cmd_args_list(struct cli *cli, void *values)
 {
+	struct args_opts *o = values;
 	struct engine_extra extra;
-	struct args_opts o;
 	struct wanted wanted;
-	struct cli cli;
 	unsigned version;
-	int status = cli_begin(&cli, &list_set, argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
-	cli_flush_notes(&cli);
-	version = asked_version(&o, &cli.err);
-	if (!cli.err.code && args_file_load(o.args_file, &cli.arena, &extra, &cli.err) == 0 &&
-	    check_group(&o, &extra, &cli.err) == 0) {
-		wanted = choose(&o, &extra, version, &cli.arena);
-		print(&wanted, o.json, true);
+	version = asked_version(o, &cli->err);
+	if (!cli->err.code && args_file_load(o->args_file, &cli->arena, &extra, &cli->err) == 0 &&
+	    check_group(o, &extra, &cli->err) == 0) {
+		wanted = choose(o, &extra, version, &cli->arena);
+		print(&wanted, o->json, true);
 	}
-	return cli_end(&cli);
+	return 0;
 }
 
 /* "x_y", "x-y", and other spellings without their dashes: "tp". */
@@ -370,31 +359,26 @@ static int refuse(const struct engine_extra *extra, const char *word, struct are
 		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-int cmd_args_show(int argc, char **argv)
+int cmd_args_show(struct cli *cli, void *values)
 {
+	struct args_opts *o = values;
 	struct engine_extra extra;
-	struct args_opts o;
 	struct wanted wanted;
-	struct cli cli;
-	int status = cli_begin(&cli, &show_set, argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
-	cli_flush_notes(&cli);
-	wanted.version = asked_version(&o, &cli.err);
-	if (cli.err.code || args_file_load(o.args_file, &cli.arena, &extra, &cli.err) < 0)
-		return cli_end(&cli);
+	wanted.version = asked_version(o, &cli->err);
+	if (cli->err.code || args_file_load(o->args_file, &cli->arena, &extra, &cli->err) < 0)
+		return -1;
 	wanted.n = 0;
-	wanted.arg = arena_alloc(&cli.arena, (o.text.n + 1) * sizeof(*wanted.arg));
-	for (size_t i = 0; i < o.text.n; i++) {
-		const struct engine_arg *arg = find(&extra, o.text.v[i]);
+	wanted.arg = arena_alloc(&cli->arena, (o->text.n + 1) * sizeof(*wanted.arg));
+	for (size_t i = 0; i < o->text.n; i++) {
+		const struct engine_arg *arg = find(&extra, o->text.v[i]);
 
 		if (!arg) {
-			refuse(&extra, o.text.v[i], &cli.arena, &cli.err);
-			return cli_end(&cli);
+			refuse(&extra, o->text.v[i], &cli->arena, &cli->err);
+			return -1;
 		}
 		wanted.arg[wanted.n++] = arg;
 	}
-	print(&wanted, o.json, false);
-	return cli_end(&cli);
+	print(&wanted, o->json, false);
+	return 0;
 }

@@ -34,7 +34,7 @@ static const struct opt rows[] = {
 };
 static const struct import_opts defaults = { .command = "vllm serve", .timeout = 180 };
 
-static const struct opt_set set = {
+const struct opt_set cmd_args_import_set = {
 	.command = "args import",
 	.summary = "Reads an installed server's help: which arguments are new, gone or changed.",
 	.epilog = "Examples:\n"
@@ -44,11 +44,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
-
-const struct opt_set *args_import_set(void)
-{
-	return &set;
-}
 
 /* ---- the help ---- */
 
@@ -214,28 +209,23 @@ static int save(const char *path, const struct engine_extra *told, const struct 
 	return rc;
 }
 
-int cmd_args_import(int argc, char **argv)
+int cmd_args_import(struct cli *cli, void *values)
 {
+	struct import_opts *o = values;
 	struct engine_changes changes;
 	struct engine_extra told;
-	struct import_opts o;
-	struct cli cli;
 	char *path = NULL;
-	int status = cli_begin(&cli, &set, argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
-	cli_flush_notes(&cli);
-	if (read_help(&o, &cli, &told) < 0)
-		return cli_end(&cli);
-	find_version(&o, &cli.arena, &told);
-	engine_extra_compare(&told, &cli.arena, &changes);
+	if (read_help(o, cli, &told) < 0)
+		return -1;
+	find_version(o, &cli->arena, &told);
+	engine_extra_compare(&told, &cli->arena, &changes);
 	report(&told, &changes);
-	path = o.output ? mem_text(o.output) : args_file_default();
-	if (!o.dry_run && !path)
-		err_set(&cli.err, ERR_USAGE, "--output: expected a file, as there is no home folder");
-	else if (!o.dry_run)
-		save(path, &told, &changes, &cli);
+	path = o->output ? mem_text(o->output) : args_file_default();
+	if (!o->dry_run && !path)
+		err_set(&cli->err, ERR_USAGE, "--output: expected a file, as there is no home folder");
+	else if (!o->dry_run)
+		save(path, &told, &changes, cli);
 	free(path);
-	return cli_end(&cli);
+	return 0;
 }

@@ -79,7 +79,7 @@ static const struct opt_foreign serve_options = {
 	.self = &serve_opt_set, .words = opt_foreign_set_words,
 };
 
-static const struct opt_set set = {
+const struct opt_set cmd_bench_ab_set = {
 	.command = "bench ab",
 	.summary = "Compares two servers under the same load in turn, and stops when it is decided "
 		   "which is better.",
@@ -94,11 +94,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows), .defaults = &defaults,
 	.bytes = sizeof(defaults), .foreign = &serve_options,
 };
-
-const struct opt_set *cmd_bench_ab_options(void)
-{
-	return &set;
-}
 
 /* Shown and never waited for, next to those that decide. */
 static const char *const shown[] = { "mean_e2el_ms", "mean_ttft_ms", "mean_tpot_ms", "p99_ttft_ms",
@@ -166,7 +161,7 @@ static int prepare_servers(struct talk *t, const struct opt_result *words, struc
 		return err_set(e, ERR_USAGE, "--base-url: both servers are %s; a server cannot be "
 			       "compared with itself", given->v[0]);
 	for (size_t i = 0; !is_ours && i < sizeof(of_ours) / sizeof(*of_ours); i++)
-		if (opt_given(&set, words, of_ours[i]))
+		if (opt_given(&cmd_bench_ab_set, words, of_ours[i]))
 			return err_set(e, ERR_USAGE, "--%s is about servers that are started; give "
 				       "--serve-cmd twice, or remove it", of_ours[i]);
 	for (unsigned side = 0; side < 2; side++)
@@ -183,7 +178,7 @@ static int prepare(struct talk *t, const struct opt_result *words, struct err *e
 
 	if (prepare_servers(t, words, e) < 0)
 		return -1;
-	if (o->until_decided && opt_given(&set, words, "max-minutes"))
+	if (o->until_decided && opt_given(&cmd_bench_ab_set, words, "max-minutes"))
 		return err_set(e, ERR_USAGE, "--until-decided means no time limit, and --max-minutes is "
 			       "one; remove one of the two");
 	if (o->allow_unjudged && !o->fail_if)
@@ -610,36 +605,28 @@ static int status_of(const struct talk *t, const struct ab *ab)
 	return status;
 }
 
-int cmd_bench_ab(int argc, char **argv)
+int cmd_bench_ab(struct cli *cli, void *values)
 {
-	struct bench_ab_opts opts;
-	struct talk talk = { .o = &opts };
+	struct bench_ab_opts *opts = values;
+	struct talk talk = { .o = opts };
 	struct ab_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
 				  .paired = on_pair, .cancel = cli_is_interrupted() };
+	struct err unsaved = { 0 };
 	struct ab ab = { 0 };
-	struct cli cli;
-	int status = cli_begin(&cli, &set, argc, argv, &opts), rc = 0, end;
+	int rc, status = 0;
 
-	if (status != CLI_CONTINUE)
-		return status;
-	if (prepare(&talk, &cli.result, &cli.err) == 0) {
-		cli_flush_notes(&cli);
-		cli_catch_signals();
-		rc = ab_run(&talk.run, &hooks, &ab, &cli.err);
-		if (ab.n_pairs) {
-			tell(&talk, &ab);
-			status = rc < 0 ? 0 : status_of(&talk, &ab);
-			if (opts.output_json) {
-				struct err unsaved = { 0 };
-
-				if (save(&talk, &ab, &unsaved) < 0 && rc == 0)
-					cli.err = unsaved;
-			}
-		} else if (ab.is_interrupted) {
-			err_set(&cli.err, ERR_CANCELLED, "interrupted before a pair was measured");
-		}
-		ab_release(&ab);
+	if (prepare(&talk, &cli->result, &cli->err) < 0)
+		return -1;
+	cli_catch_signals();
+	rc = ab_run(&talk.run, &hooks, &ab, &cli->err);
+	if (ab.n_pairs) {
+		tell(&talk, &ab);
+		status = rc < 0 ? 0 : status_of(&talk, &ab);
+		if (opts->output_json && save(&talk, &ab, &unsaved) < 0 && rc == 0)
+			cli->err = unsaved;
+	} else if (ab.is_interrupted) {
+		err_set(&cli->err, ERR_CANCELLED, "interrupted before a pair was measured");
 	}
-	end = cli_end(&cli);
-	return end ? end : status;
+	ab_release(&ab);
+	return status;
 }

@@ -110,7 +110,7 @@ static const struct compare_args defaults = {
 	.ttft_slack_pct = 5, .tpot_slack_pct = 5, .csv_out_dir = "", .html_out_dir = "",
 };
 
-static const struct opt_set set = {
+const struct opt_set cmd_bench_compare_set = {
 	.command = "bench compare",
 	.summary = "Compares results, folders of results or sweeps with the first of them.",
 	.usage = "[BASELINE] FILE... [options]",
@@ -124,11 +124,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
-
-const struct opt_set *cmd_bench_compare_options(void)
-{
-	return &set;
-}
 
 /* ---- -f A -f B, --fail-if X --fail-if Y ---- */
 
@@ -316,11 +311,6 @@ static int compare(const struct compare_args *o, struct cli *cli)
 	return rc;
 }
 
-static bool is_dashboard_file(const char *path)
-{
-	return str_ends(str_of(path), STR("benchmark_results.json"));
-}
-
 static int tables(const struct compare_args *o, struct cli *cli)
 {
 	struct tables_opts opts = {
@@ -343,28 +333,27 @@ static int tables(const struct compare_args *o, struct cli *cli)
 	return rc;
 }
 
+static int run(struct cli *cli, void *values)
+{
+	const struct compare_args *o = values;
+	bool is_tables = o->tables;
+
+	for (size_t i = 0; i < o->files.n; i++)
+		is_tables |= str_ends(str_of(o->files.v[i]), STR("benchmark_results.json"));
+	if (o->excel_out)
+		return err_set(&cli->err, ERR_USAGE, "--excel-out %s: spreadsheets are not written; use "
+			       "--csv-out-dir DIR, which writes the same tables as CSV", o->excel_out);
+	if (o->files.n == 0)
+		return err_set(&cli->err, ERR_USAGE, "no result is named; a baseline and others are "
+			       "expected");
+	return is_tables && !o->scaling ? tables(o, cli) : compare(o, cli);
+}
+
 int cmd_bench_compare(int argc, char **argv)
 {
-	struct compare_args o;
-	struct cli cli;
 	char **all;
-	int n = gather(argc, argv, &all), status = cli_begin(&cli, &set, n, all, &o), rc;
-	bool is_tables = false;
+	int n = gather(argc, argv, &all), status = cli_run(&cmd_bench_compare_set, run, n, all);
 
-	if (status != CLI_CONTINUE) {
-		free(all);
-		return status;
-	}
-	cli_flush_notes(&cli);
-	for (size_t i = 0; i < o.files.n; i++)
-		is_tables |= is_dashboard_file(o.files.v[i]);
-	rc = o.excel_out ? err_set(&cli.err, ERR_USAGE, "--excel-out %s: spreadsheets are not written; "
-				   "use --csv-out-dir DIR, which writes the same tables as CSV",
-				   o.excel_out) :
-	     o.files.n == 0 ? err_set(&cli.err, ERR_USAGE, "no result is named; a baseline and others "
-				      "are expected") :
-	     (o.tables || is_tables) && !o.scaling ? tables(&o, &cli) : compare(&o, &cli);
-	status = cli_end(&cli);
 	free(all);
-	return rc > 0 ? rc : status;
+	return status;
 }

@@ -12,7 +12,7 @@ static const struct opt rows[] = {
 };
 static const struct markdown_args defaults = { .result = "results" };
 
-static const struct opt_set set = {
+const struct opt_set cmd_bench_markdown_set = {
 	.command = "bench markdown",
 	.summary = "Writes the tables of a folder of results: Markdown for people, JSON to compare.",
 	.epilog = "Examples:\n"
@@ -22,24 +22,14 @@ static const struct opt_set set = {
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
 
-const struct opt_set *cmd_bench_markdown_options(void)
+int cmd_bench_markdown(struct cli *cli, void *values)
 {
-	return &set;
-}
-
-int cmd_bench_markdown(int argc, char **argv)
-{
-	struct markdown_args o;
+	struct markdown_args *o = values;
 	struct buf lines = { 0 };
-	struct cli cli;
-	int status = cli_begin(&cli, &set, argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
-	cli_flush_notes(&cli);
-	markdown_report(o.result, &lines, &cli.err);
+	markdown_report(o->result, &lines, &cli->err);
 	if (lines.len)
 		cli_out(buf_str(&lines));
 	buf_release(&lines);
-	return cli_end(&cli);
+	return 0;
 }

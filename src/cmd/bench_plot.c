@@ -77,7 +77,7 @@ static const struct plot_opts plot_defaults = {
 	.var_x = "total_token_throughput", .var_y = "median_ttft_ms", .fig_name = "FIGURE",
 	.format = "png", .fig_height = 6.4, .fig_dpi = 300,
 };
-static const struct opt_set plot_set = {
+const struct opt_set cmd_bench_sweep_plot_set = {
 	.command = "bench sweep plot",
 	.summary = "Draws curves from the results of sweeps.",
 	.usage = "EXPERIMENT_DIR [options]",
@@ -89,11 +89,6 @@ static const struct opt_set plot_set = {
 	.defaults = &plot_defaults, .bytes = sizeof(plot_defaults),
 	.takes_prefixes = true,
 };
-
-const struct opt_set *cmd_bench_plot_options(void)
-{
-	return &plot_set;
-}
 
 struct pareto_opts {
 	struct opt_list dir;
@@ -126,7 +121,7 @@ static const struct opt pareto_rows[] = {
 static const struct pareto_opts pareto_defaults = {
 	.user_count_var = "max_concurrency", .label_by = "max_concurrency,gpu_count", .format = "png",
 };
-static const struct opt_set pareto_set = {
+const struct opt_set cmd_bench_sweep_pareto_set = {
 	.command = "bench sweep plot_pareto",
 	.summary = "Draws tokens/s per user against tokens/s per GPU, and their Pareto frontier.",
 	.usage = "EXPERIMENT_DIR [options]",
@@ -137,11 +132,6 @@ static const struct opt_set pareto_set = {
 	.defaults = &pareto_defaults, .bytes = sizeof(pareto_defaults),
 	.takes_prefixes = true,
 };
-
-const struct opt_set *cmd_bench_plot_pareto_options(void)
-{
-	return &pareto_set;
-}
 
 /* ---- names ---- */
 
@@ -398,16 +388,11 @@ static int plot_all(const struct plot_opts *o, struct arena *a, struct err *e)
 	return rc;
 }
 
-int cmd_bench_plot(int argc, char **argv)
+int cmd_bench_sweep_plot(struct cli *cli, void *values)
 {
-	struct plot_opts o;
-	struct cli cli;
-	int status = cli_begin(&cli, &plot_set, argc, argv, &o);
+	struct plot_opts *o = values;
 
-	if (status != CLI_CONTINUE)
-		return status;
-	plot_all(&o, &cli.arena, &cli.err);
-	return cli_end(&cli);
+	return plot_all(o, &cli->arena, &cli->err);
 }
 
 /* ---- plot_pareto ---- */
@@ -503,14 +488,9 @@ static int pareto_all(const struct pareto_opts *o, struct arena *a, struct err *
 	return rc;
 }
 
-int cmd_bench_plot_pareto(int argc, char **argv)
+int cmd_bench_sweep_pareto(struct cli *cli, void *values)
 {
-	struct pareto_opts o;
-	struct cli cli;
-	int status = cli_begin(&cli, &pareto_set, argc, argv, &o);
+	struct pareto_opts *o = values;
 
-	if (status != CLI_CONTINUE)
-		return status;
-	pareto_all(&o, &cli.arena, &cli.err);
-	return cli_end(&cli);
+	return pareto_all(o, &cli->arena, &cli->err);
 }

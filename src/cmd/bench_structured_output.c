@@ -50,7 +50,7 @@ static const struct opt_foreign serve_options = {
 	.self = &serve_opt_set, .words = opt_foreign_set_words,
 };
 
-static const struct opt_set set = {
+const struct opt_set cmd_bench_structured_output_set = {
 	.command = "bench structured-output",
 	.summary = "Measures a server whose answers have to keep to a JSON Schema, a pattern, a choice "
 		   "or a grammar, and whether they do.",
@@ -62,11 +62,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows), .defaults = &defaults,
 	.bytes = sizeof(defaults), .foreign = &serve_options, .takes_prefixes = true,
 };
-
-const struct opt_set *cmd_bench_structured_options(void)
-{
-	return &set;
-}
 
 /* `bench serve`'s words: ours, then the user's, which win. */
 static char **serve_words(const struct structured_opts *o, const struct opt_rest *rest,
@@ -154,7 +149,7 @@ static int run(const struct structured_opts *o, const struct opt_rest *rest, str
 	int argc, status;
 	char **argv = serve_words(o, rest, a, &argc);
 
-	serve.command = set.command;
+	serve.command = cmd_bench_structured_output_set.command;
 	status = cli_begin(&cli, &serve, argc, argv, &opts);
 	if (status != CLI_CONTINUE)
 		return status;
@@ -175,7 +170,7 @@ int cmd_bench_structured_output(int argc, char **argv)
 	struct structured_opts o;
 	struct cli cli;
 	struct arena a = { 0 };
-	int status = cli_begin(&cli, &set, argc, argv, &o), ended;
+	int status = cli_begin(&cli, &cmd_bench_structured_output_set, argc, argv, &o), ended;
 
 	if (status != CLI_CONTINUE)
 		return status;

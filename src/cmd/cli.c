@@ -8,6 +8,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
+#include "base/mem.h"
 #include "base/redact.h"
 
 static atomic_bool interrupted;
@@ -79,6 +80,23 @@ int cli_end(struct cli *c)
 	}
 	opt_result_release(&c->result);
 	arena_release(&c->arena);
+	return status;
+}
+
+int cli_run(const struct opt_set *set, cli_work *work, int argc, char **argv)
+{
+	void *values = mem_alloc(set->bytes);
+	struct cli c;
+	int status = cli_begin(&c, set, argc, argv, values), rc;
+
+	if (status == CLI_CONTINUE) {
+		cli_flush_notes(&c);
+		rc = work(&c, values);
+		status = cli_end(&c);
+		if (status == 0 && rc > 0)
+			status = rc;
+	}
+	free(values);
 	return status;
 }
 

@@ -20,6 +20,10 @@ struct cli {
  * --show-config or an error already answered the command.
  */
 int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, void *values);
+/* Between cli_begin and cli_end; values: what the set parses into. See cmd/cmd.h. */
+typedef int cli_work(struct cli *c, void *values);
+/* Parses argv by the set, works, ends. The exit status. */
+int cli_run(const struct opt_set *set, cli_work *work, int argc, char **argv);
 /* Warnings gathered so far go to stderr. */
 void cli_flush_notes(struct cli *c);
 /* Prints c->err when it is set, frees everything, and returns the status. */

@@ -90,7 +90,7 @@ static const struct opt rows[] = {
 static const struct dashboard_opts defaults = { .launch = 1 };
 static const char *const groups[] = { SERVER, DATA, NULL };
 
-static const struct opt_set set = {
+const struct opt_set cmd_dashboard_set = {
 	.command = "dashboard",
 	.summary = "Serves the results store as pages and as an API: filter, chart, compare, upload, "
 		   "start experiments.",
@@ -103,11 +103,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 };
-
-const struct opt_set *cmd_dashboard_options(void)
-{
-	return &set;
-}
 
 /* --listen, or what --host and --port say. */
 static int take_address(struct dashboard_opts *o, struct arena *a, struct err *e)
@@ -321,22 +316,16 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	return rc;
 }
 
-int cmd_dashboard(int argc, char **argv)
+int cmd_dashboard(struct cli *cli, void *values)
 {
-	struct dashboard_opts o;
+	struct dashboard_opts *o = values;
 	sigset_t signals;
-	struct cli cli;
-	int status = cli_begin(&cli, &set, argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
-	cli_flush_notes(&cli);
-	if (take_address(&o, &cli.arena, &cli.err) < 0 || check_access(&o, &cli.err) < 0 ||
-	    check_launch(&o, &cli.arena, &cli.err) < 0)
-		return cli_end(&cli);
+	if (take_address(o, &cli->arena, &cli->err) < 0 || check_access(o, &cli->err) < 0 ||
+	    check_launch(o, &cli->arena, &cli->err) < 0)
+		return -1;
 	signal(SIGPIPE, SIG_IGN);
 	signals_of(&signals);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);
-	run(&o, &cli, &cli.err);
-	return cli_end(&cli);
+	return run(o, cli, &cli->err);
 }

@@ -299,29 +299,25 @@ static void show_json(const struct point *p, const struct lengths l[2], size_t e
 	buf_release(&lines);
 }
 
-int cmd_dataset_show(int argc, char **argv)
+int cmd_dataset_show(struct cli *cli, void *values)
 {
-	struct dataset_cmd_opts o;
+	struct dataset_cmd_opts *o = values;
 	struct lengths l[2];
 	struct buf text = { 0 };
 	struct point point;
-	struct cli cli;
-	int status = cli_begin(&cli, cmd_dataset_show_options(), argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
-	if (build(&cli, &o.serve, &point) == 0) {
-		size_t all = point.plan.n, wanted = (size_t)o.examples;
+	if (build(cli, &o->serve, &point) == 0) {
+		size_t all = point.plan.n, wanted = (size_t)o->examples;
 
 		gather(&point.workload, l);
-		(o.json ? show_json : show_page)(&point, l, wanted < all ? wanted : all, &text);
+		(o->json ? show_json : show_page)(&point, l, wanted < all ? wanted : all, &text);
 		cli_out(buf_str(&text));
 		buf_release(&text);
 		free(l[0].v);
 		free(l[1].v);
 	}
 	point_release(&point);
-	return cli_end(&cli);
+	return 0;
 }
 
 /* ---- compile ---- */
@@ -366,19 +362,15 @@ static int compile(const struct dataset_cmd_opts *o, const struct point *p, stru
 	return rc;
 }
 
-int cmd_dataset_compile(int argc, char **argv)
+int cmd_dataset_compile(struct cli *cli, void *values)
 {
-	struct dataset_cmd_opts o;
+	struct dataset_cmd_opts *o = values;
 	struct point point = { 0 };
-	struct cli cli;
-	int status = cli_begin(&cli, cmd_dataset_compile_options(), argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
-	if (!o.output)
-		err_set(&cli.err, ERR_USAGE, "--output FILE says where the workload is to be written");
-	else if (build(&cli, &o.serve, &point) == 0)
-		compile(&o, &point, &cli.err);
+	if (!o->output)
+		err_set(&cli->err, ERR_USAGE, "--output FILE says where the workload is to be written");
+	else if (build(cli, &o->serve, &point) == 0)
+		compile(o, &point, &cli->err);
 	point_release(&point);
-	return cli_end(&cli);
+	return 0;
 }

@@ -42,7 +42,7 @@ static const struct opt rows[] = {
 	  .help = "accepted for compatibility; the lengths are characters with and without it"),
 };
 static const struct convert_opts defaults = { 0 };
-static const struct opt_set set = {
+const struct opt_set cmd_dataset_convert_set = {
 	.command = "dataset convert-sharegpt",
 	.summary = "Makes conversations of a ShareGPT file, for bench multi-turn and the conversations "
 		   "dataset.",
@@ -54,11 +54,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
-
-const struct opt_set *cmd_dataset_convert_options(void)
-{
-	return &set;
-}
 
 static int check(const struct convert_opts *o, struct err *e)
 {
@@ -134,22 +129,18 @@ static void print_counts(const char *path, const struct sharegpt_converted *n,
 		printf("  not drawn by --max-items: %zu\n", n->kept - c->n);
 }
 
-int cmd_dataset_convert(int argc, char **argv)
+int cmd_dataset_convert(struct cli *cli, void *values)
 {
+	struct convert_opts *o = values;
 	struct conversations c = { 0 };
 	struct sharegpt_converted count;
-	struct convert_opts o;
-	struct cli cli;
-	int status = cli_begin(&cli, &set, argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
 	cli_catch_signals();
-	o.convert.cancel = cli_is_interrupted();
-	if (check(&o, &cli.err) == 0 &&
-	    sharegpt_convert(o.files.v[0], &o.convert, &c, &count, &cli.err) == 0 &&
-	    write_all(o.files.v[1], &c, &cli.err) == 0)
-		print_counts(o.files.v[1], &count, &c);
+	o->convert.cancel = cli_is_interrupted();
+	if (check(o, &cli->err) == 0 &&
+	    sharegpt_convert(o->files.v[0], &o->convert, &c, &count, &cli->err) == 0 &&
+	    write_all(o->files.v[1], &c, &cli->err) == 0)
+		print_counts(o->files.v[1], &count, &c);
 	conversations_release(&c);
-	return cli_end(&cli);
+	return 0;
 }

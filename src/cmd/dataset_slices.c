@@ -43,7 +43,7 @@ static const struct opt rows[] = {
 static const struct slices_opts defaults = {
 	.num_prompts = 1000, .input_len = 1024, .output_len = 128, .range_ratio = "0.0",
 };
-static const struct opt_set set = {
+const struct opt_set cmd_dataset_slices_set = {
 	.command = "dataset slices",
 	.summary = "Cuts a long text into prompts of a chosen length.",
 	.usage = "--input FILE --output FILE --tokenizer NAME [options]",
@@ -54,11 +54,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
-
-const struct opt_set *cmd_dataset_slices_options(void)
-{
-	return &set;
-}
 
 struct sink {
 	int fd;
@@ -130,19 +125,15 @@ static int run(const struct slices_opts *o, struct err *e)
 	return rc;
 }
 
-int cmd_dataset_slices(int argc, char **argv)
+int cmd_dataset_slices(struct cli *cli, void *values)
 {
-	struct slices_opts o;
-	struct cli cli;
-	int status = cli_begin(&cli, &set, argc, argv, &o);
+	struct slices_opts *o = values;
 
-	if (status != CLI_CONTINUE)
-		return status;
 	cli_catch_signals();
-	if (!o.input || !o.output || !o.tokenizer)
-		err_set(&cli.err, ERR_USAGE, "--%s is needed",
-			!o.input ? "input FILE" : !o.output ? "output FILE" : "tokenizer NAME");
-	else if (run(&o, &cli.err) == 0)
-		printf("%s: %lld prompts\n", o.output, (long long)o.num_prompts);
-	return cli_end(&cli);
+	if (!o->input || !o->output || !o->tokenizer)
+		err_set(&cli->err, ERR_USAGE, "--%s is needed",
+			!o->input ? "input FILE" : !o->output ? "output FILE" : "tokenizer NAME");
+	else if (run(o, &cli->err) == 0)
+		printf("%s: %lld prompts\n", o->output, (long long)o->num_prompts);
+	return 0;
 }

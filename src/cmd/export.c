@@ -49,7 +49,7 @@ static const struct opt rows[] = {
 };
 static const struct export_opts defaults = { .format = "csv", .shown = "usual" };
 
-static const struct opt_set set = {
+const struct opt_set cmd_export_set = {
 	.command = "export",
 	.summary = "Writes runs of the store as CSV or JSON lines.",
 	.epilog = "Examples:\n"
@@ -60,11 +60,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
-
-const struct opt_set *cmd_export_options(void)
-{
-	return &set;
-}
 
 /* ---- the question, as the API has it ---- */
 
@@ -223,15 +218,10 @@ int export_jsonl(const char *store, const char *filter, struct buf *out, struct 
 	return export(&o, out, a, e);
 }
 
-int cmd_export(int argc, char **argv)
+int cmd_export(struct cli *cli, void *values)
 {
-	struct export_opts o;
-	struct cli cli;
-	int status = cli_begin(&cli, &set, argc, argv, &o);
+	struct export_opts *o = values;
 
-	if (status != CLI_CONTINUE)
-		return status;
 	cli_catch_signals();
-	export(&o, NULL, &cli.arena, &cli.err);
-	return cli_end(&cli);
+	return export(o, NULL, &cli->arena, &cli->err);
 }

@@ -57,7 +57,7 @@ static const struct opt rows[] = {
 static const struct ingest_opts defaults = { 0 };
 static const char *const groups[] = { WHERE, WHAT, NULL };
 
-static const struct opt_set set = {
+const struct opt_set cmd_ingest_set = {
 	.command = "ingest",
 	.summary = "Takes results into the store of the dashboard; the same result twice is one run.",
 	.usage = "PATH... [options]",
@@ -69,11 +69,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 };
-
-const struct opt_set *cmd_ingest_options(void)
-{
-	return &set;
-}
 
 /* ---- what is said ---- */
 
@@ -563,19 +558,14 @@ static int ingest(struct ingest *g, struct err *e)
 	return rc;
 }
 
-int cmd_ingest(int argc, char **argv)
+int cmd_ingest(struct cli *cli, void *values)
 {
-	struct ingest_opts o;
-	struct ingest g = { .o = &o, .is_bar = isatty(STDERR_FILENO) };
-	struct cli cli;
-	int status = cli_begin(&cli, &set, argc, argv, &o);
+	struct ingest_opts *o = values;
+	struct ingest g = { .o = o, .is_bar = isatty(STDERR_FILENO) };
 
-	if (status != CLI_CONTINUE)
-		return status;
 	cli_catch_signals();
-	if (check(&o, &cli.err) == 0 && ingest(&g, &cli.err) == 0 && *cli_is_interrupted() &&
-	    !o.is_watching)
-		err_set(&cli.err, ERR_CANCELLED, "interrupted; what was told is kept");
-	status = cli_end(&cli);
-	return status == 0 && g.files_of[PUT_INVALID] ? 1 : status;
+	if (check(o, &cli->err) == 0 && ingest(&g, &cli->err) == 0 && *cli_is_interrupted() &&
+	    !o->is_watching)
+		err_set(&cli->err, ERR_CANCELLED, "interrupted; what was told is kept");
+	return g.files_of[PUT_INVALID] > 0;
 }

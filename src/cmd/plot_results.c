@@ -74,7 +74,7 @@ static const struct opt rows[] = {
 static const struct plot_results_opts defaults = { .kind = "latency", .format = "png", .dpi = 150 };
 static const char *const groups[] = { WHAT, HOW, NULL };
 
-static const struct opt_set set = {
+const struct opt_set cmd_bench_plot_set = {
 	.command = "bench plot",
 	.summary = "Draws results of any kind: latency over throughput, or the Pareto frontier.",
 	.usage = "RESULT... [options]",
@@ -86,11 +86,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 };
-
-const struct opt_set *cmd_bench_plot_results_options(void)
-{
-	return &set;
-}
 
 static int read_store(const struct plot_results_opts *o, struct frame *f, struct arena *a,
 		      struct err *e)
@@ -244,15 +239,9 @@ static int plot(const struct plot_results_opts *o, struct arena *a, struct err *
 	return 0;
 }
 
-int cmd_bench_plot_results(int argc, char **argv)
+int cmd_bench_plot(struct cli *cli, void *values)
 {
-	struct plot_results_opts o;
-	struct cli cli;
-	int status = cli_begin(&cli, &set, argc, argv, &o);
+	struct plot_results_opts *o = values;
 
-	if (status != CLI_CONTINUE)
-		return status;
-	cli_flush_notes(&cli);
-	plot(&o, &cli.arena, &cli.err);
-	return cli_end(&cli);
+	return plot(o, &cli->arena, &cli->err);
 }

@@ -89,7 +89,7 @@ static const struct opt rows[] = {
 static const struct run_opts defaults = { .progress = "auto" };
 static const char *const groups[] = { CONFIG, WHAT, SHOWN, NULL };
 
-static const struct opt_set set = {
+const struct opt_set cmd_run_set = {
 	.command = "run",
 	.summary = "Runs experiments from one file: GPUs and ports found and held, servers started, "
 		   "load run, the machine watched, one document for each.",
@@ -100,11 +100,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 };
-
-const struct opt_set *cmd_run_options(void)
-{
-	return &set;
-}
 
 /* ---- before anything is run ---- */
 
@@ -174,7 +169,7 @@ static int refuse(struct command_run *c, const char *category, enum err_code cod
 	if (c->findings.n_errors > EXPERIMENT_FINDINGS_MAX)
 		fprintf(stderr, "profllm run: %zu more\n",
 			c->findings.n_errors - EXPERIMENT_FINDINGS_MAX);
-	return err_set(&c->cli.err, code, "%.*s", (int)line.n, line.n ? line.p : "");
+	return err_set(&c->cli->err, code, "%.*s", (int)line.n, line.n ? line.p : "");
 }
 
 /*
@@ -203,7 +198,7 @@ static int look_ahead(struct command_run *c, bool is_planned)
 
 static int read_config(struct command_run *c)
 {
-	struct err *e = &c->cli.err;
+	struct err *e = &c->cli->err;
 
 	if (!c->o.config)
 		return err_set(e, ERR_USAGE, "--config: expected the file of an experiment");
@@ -442,23 +437,19 @@ static int act(struct command_run *c, struct err *e)
 	return c->o.check ? run_check(c) : run(c, e);
 }
 
-int cmd_run(int argc, char **argv)
+int cmd_run(struct cli *cli, void *values)
 {
 	struct command_run *c = mem_alloc(sizeof(*c));
-	int status = cli_begin(&c->cli, &set, argc, argv, &c->o), done;
+	int rc;
 
-	if (status == CLI_CONTINUE) {
-		cli_flush_notes(&c->cli);
-		done = act(c, &c->cli.err);
-		status = cli_end(&c->cli);
-		if (done > 0 && status == 0)
-			status = done;
-	}
+	c->cli = cli;
+	c->o = *(struct run_opts *)values;
+	rc = act(c, &cli->err);
 	suite_checked_release(&c->checked);
 	if (c->has_suite)
 		suite_release(&c->suite);
 	config_findings_release(&c->findings);
 	arena_release(&c->arena);
 	free(c);
-	return status;
+	return rc;
 }

@@ -32,7 +32,7 @@ struct run_opts {
 };
 
 struct command_run {
-	struct cli cli;
+	struct cli *cli;
 	struct run_opts o;
 	struct config_bounds bounds;
 	struct config config;

@@ -69,7 +69,7 @@ static const struct opt rows[] = {
 };
 static const struct score_opts defaults = { .timeline_itl_thresholds = "25,50" };
 
-static const struct opt_set set = {
+const struct opt_set cmd_bench_score_set = {
 	.command = "bench score",
 	.summary = "Reports a recorded run again, with other percentiles or limits if asked.",
 	.usage = "FILE... [options]",
@@ -80,11 +80,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
-
-const struct opt_set *cmd_bench_score_options(void)
-{
-	return &set;
-}
 
 struct loaded {
 	struct record record;
@@ -379,21 +374,17 @@ static int score(const struct score_opts *o, struct loaded *l, struct arena *a, 
 	return rc;
 }
 
-int cmd_bench_score(int argc, char **argv)
+int cmd_bench_score(struct cli *cli, void *values)
 {
 	struct report_meta unread = { 0 };
+	struct score_opts *o = values;
 	struct loaded loaded = { 0 };
-	struct score_opts opts;
-	struct cli cli;
-	int status = cli_begin(&cli, &set, argc, argv, &opts), rc = -1;
+	int rc = -1;
 
-	if (status != CLI_CONTINUE)
-		return status;
 	/* A bad option is told before a large file is read. */
-	if (apply_options(&opts, &unread, &cli.arena, &cli.err) == 0 &&
-	    load(&opts.files, &loaded, &cli.arena, &cli.err) == 0)
-		rc = score(&opts, &loaded, &cli.arena, &cli.err);
+	if (apply_options(o, &unread, &cli->arena, &cli->err) == 0 &&
+	    load(&o->files, &loaded, &cli->arena, &cli->err) == 0)
+		rc = score(o, &loaded, &cli->arena, &cli->err);
 	release_loaded(&loaded);
-	status = cli_end(&cli);
-	return rc > 0 ? rc : status;
+	return rc;
 }

@@ -60,7 +60,7 @@ static const struct opt compile_rows[] = { TOKENIZER_MODEL_ROWS };
 const char *const tokenizer_modes[] = { "auto", "mistral", NULL };
 const struct tokenizer_opts tokenizer_defaults = { .tokenizer_mode = "auto" };
 
-static const struct opt_set encode_set = {
+const struct opt_set cmd_tokenizer_encode_set = {
 	.command = "tokenizer encode",
 	.summary = "Text in, token ids out.",
 	.usage = "--tokenizer NAME [FILE...] [options]",
@@ -73,7 +73,7 @@ static const struct opt_set encode_set = {
 	.row = encode_rows, .n = sizeof(encode_rows) / sizeof(*encode_rows),
 	.defaults = &tokenizer_defaults, .bytes = sizeof(tokenizer_defaults),
 };
-static const struct opt_set decode_set = {
+const struct opt_set cmd_tokenizer_decode_set = {
 	.command = "tokenizer decode",
 	.summary = "Token ids in, text out.",
 	.usage = "--tokenizer NAME [FILE...] [options]",
@@ -86,7 +86,7 @@ static const struct opt_set decode_set = {
 	.row = decode_rows, .n = sizeof(decode_rows) / sizeof(*decode_rows),
 	.defaults = &tokenizer_defaults, .bytes = sizeof(tokenizer_defaults),
 };
-static const struct opt_set count_set = {
+const struct opt_set cmd_tokenizer_count_set = {
 	.command = "tokenizer count",
 	.summary = "Counts the tokens of texts.",
 	.usage = "--tokenizer NAME [FILE...] [options]",
@@ -97,7 +97,7 @@ static const struct opt_set count_set = {
 	.row = count_rows, .n = sizeof(count_rows) / sizeof(*count_rows),
 	.defaults = &tokenizer_defaults, .bytes = sizeof(tokenizer_defaults),
 };
-static const struct opt_set compile_set = {
+const struct opt_set cmd_tokenizer_compile_set = {
 	.command = "tokenizer compile",
 	.summary = "Writes the form of a tokenizer that loads in milliseconds, ahead of time.",
 	.usage = "--tokenizer NAME [options]",
@@ -441,50 +441,43 @@ static int run_text(item_fn *item, const struct tokenizer_opts *o, const struct 
 	return rc;
 }
 
-static int run_verb(const struct opt_set *set, item_fn *item, int argc, char **argv)
+static int run_verb(struct cli *cli, const struct tokenizer_opts *o, item_fn *item)
 {
-	struct tokenizer_opts o;
 	struct tokenizer *t;
 	struct ordered work;
-	struct cli cli;
 	int64_t load_ns;
-	int status = cli_begin(&cli, set, argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
 	signal(SIGPIPE, SIG_IGN);
-	if (o.text && o.files.n) {
-		err_set(&cli.err, ERR_USAGE, "--text and files are mutually exclusive, got '%.100s'",
-			o.files.v[0]);
-		return cli_end(&cli);
-	}
-	t = tokenizer_from_opts(&o, false, &load_ns, &cli.err);
-	if (t && o.text) {
-		run_text(item, &o, t, &cli.err);
+	if (o->text && o->files.n)
+		return err_set(&cli->err, ERR_USAGE, "--text and files are mutually exclusive, got "
+			       "'%.100s'", o->files.v[0]);
+	t = tokenizer_from_opts(o, false, &load_ns, &cli->err);
+	if (t && o->text) {
+		run_text(item, o, t, &cli->err);
 	} else if (t) {
-		work = work_of(&o, !o.jsonl && item != decode_item);
+		work = work_of(o, !o->jsonl && item != decode_item);
 		work.item = item;
 		if (item != decode_item)
 			work.absent_hint = "; arguments are files, a text is given with --text";
-		run_items(work, &o, t, load_ns, &cli.err);
+		run_items(work, o, t, load_ns, &cli->err);
 	}
 	tokenizer_free(t);
-	return cli_end(&cli);
+	return 0;
 }
 
-int cmd_tokenizer_encode(int argc, char **argv)
+int cmd_tokenizer_encode(struct cli *cli, void *values)
 {
-	return run_verb(&encode_set, encode_item, argc, argv);
+	return run_verb(cli, values, encode_item);
 }
 
-int cmd_tokenizer_count(int argc, char **argv)
+int cmd_tokenizer_count(struct cli *cli, void *values)
 {
-	return run_verb(&count_set, count_item, argc, argv);
+	return run_verb(cli, values, count_item);
 }
 
-int cmd_tokenizer_decode(int argc, char **argv)
+int cmd_tokenizer_decode(struct cli *cli, void *values)
 {
-	return run_verb(&decode_set, decode_item, argc, argv);
+	return run_verb(cli, values, decode_item);
 }
 
 static int load_once(const struct tokenizer_opts *o, bool is_uncached, int64_t *load_ns,
@@ -496,8 +489,10 @@ static int load_once(const struct tokenizer_opts *o, bool is_uncached, int64_t *
 	return t ? 0 : -1;
 }
 
-static int compile(const struct tokenizer_opts *o, struct err *e)
+int cmd_tokenizer_compile(struct cli *cli, void *values)
 {
+	const struct tokenizer_opts *o = values;
+	struct err *e = &cli->err;
 	struct tokenizer_opts here = *o;
 	struct tokenizer_load_opts opts;
 	int64_t before_ns, after_ns;
@@ -527,33 +522,4 @@ static int compile(const struct tokenizer_opts *o, struct err *e)
 done:
 	buf_release(&path);
 	return rc;
-}
-
-int cmd_tokenizer_compile(int argc, char **argv)
-{
-	struct tokenizer_opts o;
-	struct cli cli;
-	int status = cli_begin(&cli, &compile_set, argc, argv, &o);
-
-	if (status != CLI_CONTINUE)
-		return status;
-	compile(&o, &cli.err);
-	return cli_end(&cli);
-}
-
-const struct opt_set *cmd_tokenizer_options(enum cmd_tokenizer verb)
-{
-	switch (verb) {
-	case CMD_TOKENIZER_ENCODE:
-		return &encode_set;
-	case CMD_TOKENIZER_DECODE:
-		return &decode_set;
-	case CMD_TOKENIZER_COUNT:
-		return &count_set;
-	case CMD_TOKENIZER_COMPILE:
-		return &compile_set;
-	case CMD_TOKENIZER_SHOW:
-		return &tokenizer_show_set;
-	}
-	return NULL;
 }

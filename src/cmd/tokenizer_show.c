@@ -17,7 +17,7 @@ static const struct opt rows[] = {
 	TOKENIZER_ROW(json, "json", .help = "One JSON object, the stages as the file has them."),
 };
 
-const struct opt_set tokenizer_show_set = {
+const struct opt_set cmd_tokenizer_show_set = {
 	.command = "tokenizer show",
 	.summary = "Where a tokenizer comes from, what it is made of, and its special tokens.",
 	.usage = "--tokenizer NAME [options]",
@@ -283,25 +283,21 @@ static void write_json(const struct facts *f, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-int cmd_tokenizer_show(int argc, char **argv)
+int cmd_tokenizer_show(struct cli *cli, void *values)
 {
+	struct tokenizer_opts *o = values;
 	struct facts f = { 0 };
 	struct buf out = { 0 };
-	struct tokenizer_opts o;
 	struct tokenizer *t;
-	struct cli cli;
-	int status = cli_begin(&cli, &tokenizer_show_set, argc, argv, &o);
 
-	if (status != CLI_CONTINUE)
-		return status;
-	f.t = t = tokenizer_from_opts(&o, false, &f.load_ns, &cli.err);
-	if (t && gather(&f, &cli.err) == 0) {
-		(o.json ? write_json : write_page)(&f, &out);
+	f.t = t = tokenizer_from_opts(o, false, &f.load_ns, &cli->err);
+	if (t && gather(&f, &cli->err) == 0) {
+		(o->json ? write_json : write_page)(&f, &out);
 		cli_out(buf_str(&out));
 	}
 	buf_release(&out);
 	buf_release(&f.compiled);
 	arena_release(&f.arena);
 	tokenizer_free(t);
-	return cli_end(&cli);
+	return 0;
 }

@@ -63,7 +63,7 @@ static const struct opt rows[] = {
 };
 static const struct trends_opts defaults = { .axis = "auto", .last = 1 };
 
-static const struct opt_set set = {
+const struct opt_set cmd_trends_set = {
 	.command = "trends",
 	.summary = "Tells whether a metric of the store changed lately, and exits with 3 when it did.",
 	.usage = "--metric NAME [options]",
@@ -76,11 +76,6 @@ static const struct opt_set set = {
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults),
 };
-
-const struct opt_set *cmd_trends_options(void)
-{
-	return &set;
-}
 
 /* What was found in all metrics. */
 struct found {
@@ -320,11 +315,14 @@ static int look(struct found *f, struct err *e)
 	return rc;
 }
 
-static int trends(const struct trends_opts *o, struct arena *a, struct err *e)
+int cmd_trends(struct cli *cli, void *values)
 {
-	struct found f = { .o = o, .a = a };
+	const struct trends_opts *o = values;
+	struct found f = { .o = o, .a = &cli->arena };
+	struct err *e = &cli->err;
 	int rc;
 
+	cli_catch_signals();
 	if (check(o, e) < 0)
 		return -1;
 	f.w = json_writer(&f.list);
@@ -343,16 +341,3 @@ static int trends(const struct trends_opts *o, struct arena *a, struct err *e)
 	return rc;
 }
 
-int cmd_trends(int argc, char **argv)
-{
-	struct trends_opts o;
-	struct cli cli;
-	int rc, status = cli_begin(&cli, &set, argc, argv, &o);
-
-	if (status != CLI_CONTINUE)
-		return status;
-	cli_catch_signals();
-	rc = trends(&o, &cli.arena, &cli.err);
-	status = cli_end(&cli);
-	return status == 0 && rc > 0 ? rc : status;
-}
