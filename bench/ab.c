@@ -22,7 +22,7 @@
 #include "decide/paired.h"
 #include "kit/batcher.h"
 #include "kit/kit.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 #include "stats/stats.h"
 
 #define TRIALS 4000

@@ -16,7 +16,7 @@
 
 #include "decide/compare.h"
 #include "kit/figures.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 
 #define TRIALS 10000            /* where no change is made: these shares have the close limits */
 #define TRIALS_OF_CHANGE 2000

@@ -11,9 +11,9 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "decide/percentile.h"
 #include "kit/kit.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
+#include "stats/percentile.h"
 #include "stats/stats.h"
 
 #define TRIALS 1500

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/mem.h"
 #include "kit/figures.h"
 #include "store/store.h"

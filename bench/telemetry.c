@@ -18,8 +18,8 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "decide/percentile.h"
 #include "kit/kit.h"
+#include "stats/percentile.h"
 #include "stats/stats.h"
 #include "telemetry/system.h"
 

@@ -20,7 +20,7 @@
 #include "data/datasets.h"
 #include "endpoint/endpoint.h"
 #include "kit/kit.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 #include "run/prepare.h"
 #include "stats/stats.h"
 #include "token/tokenizer.h"

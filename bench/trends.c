@@ -19,7 +19,7 @@
 #include <stdlib.h>
 
 #include "kit/kit.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 #include "stats/edivisive.h"
 
 #define TRIALS 1500

@@ -13,9 +13,9 @@
 BEGIN {
 	LINE_MAX = 100; STRING_LINE_MAX = 120; FUNCTION_MAX = 70; FILE_MAX = 1000
 	# Calls and the only places (path prefixes) that may make them. base/mem.c ends a program
-	# that has no memory, base/trace.c is the debugging aid that writes to stderr.
+	# that has no memory, base/err.h has the debugging aid that writes to stderr.
 	rule("printf fprintf vprintf vfprintf puts fputs putchar putc fputc perror",
-	     "src/cmd/ src/main.c src/base/mem.c src/base/trace.", "only cmd/ prints")
+	     "src/cmd/ src/main.c src/base/mem.c src/base/err.", "only cmd/ prints")
 	rule("exit quick_exit abort", "src/cmd/ src/main.c src/base/mem.c",
 	     "only cmd/ ends the program")
 	rule("_exit", "src/cmd/ src/main.c src/base/mem.c src/proc/",
@@ -33,13 +33,13 @@ BEGIN {
 	rule("srand rand random drand48 time gettimeofday", "src/rng/",
 	     "random numbers come from rng/, time from base/clock.h")
 	# Third-party libraries: one file each.
-	library("openssl/ssl", "src/net/tls.c"); library("openssl/evp", "src/base/digest.c")
+	library("openssl/ssl", "src/net/tls.c"); library("openssl/evp", "src/base/codec.c")
 	library("curl", "src/fetch/fetch.c src/load/transport_curl.c")
 	library("pcre2", "src/token/regex.c src/constrain/pattern.c"); library("utf8proc", "")
 	library("turbojpeg", "src/media/jpeg.c"); library("png", "src/media/png.c")
 	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/media/audio.c")
 	library("libav", "src/media/video.c"); library("libsw", "src/media/video.c")
-	library("archive", "src/table/table.c"); library("zlib", "src/base/zip.c")
+	library("archive", "src/table/table.c"); library("zlib", "src/base/codec.c")
 	library("zstd", "src/table/codec.c"); library("snappy", "src/table/codec.c")
 	library("lz4", "src/table/codec.c"); library("brotli/", "src/table/codec.c")
 	library("yaml.h", "src/json/yaml.c"); library("sqlite3", "src/store/sqlite.c")

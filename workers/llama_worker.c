@@ -12,7 +12,6 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/mem.h"

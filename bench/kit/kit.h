@@ -20,8 +20,8 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "kit/figures.h"
 #include "load/load.h"
 #include "plan/plan.h"

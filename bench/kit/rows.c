@@ -9,10 +9,9 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/clock.h"
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "kit/runs.h"
 
 struct rows {

@@ -7,7 +7,7 @@
  * the model, run_id is another text in each run, and time goes on by half a minute.
  */
 #pragma once
-#include "base/arena.h"
+#include "base/mem.h"
 #include "index/index.h"
 
 #define RUNS_CONSTANT 100

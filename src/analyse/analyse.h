@@ -8,8 +8,8 @@
  * the request by JSON pointer and what was expected.
  */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "index/index.h"
 #include "json/read.h"
 #include "json/write.h"

@@ -24,7 +24,7 @@
 #include <math.h>
 
 #include "analyse/parts.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 
 #define SLO_MAX ANALYSE_SLO_MAX
 #define FAILED_SHARE_MAX 0.01

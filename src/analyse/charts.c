@@ -9,7 +9,7 @@
 #include <math.h>
 
 #include "analyse/parts.h"
-#include "stats/pareto.h"
+#include "stats/curve.h"
 #include "stats/stats.h"
 
 #define POINTS_SHOWN 5000

@@ -3,7 +3,7 @@
  * impact.c - which parameter moves which metric, as far as runs that nobody designed can tell.
  *
  * For each parameter by itself: the share of the metric's variance that its values explain
- * (stats/association.h; on logarithms where all values are above 0) with F's p, adjusted by
+ * (stats/significance.h; on logarithms where all values are above 0) with F's p, adjusted by
  * Benjamini and Hochberg over the parameters shown, and the median at each value. Numbers of more
  * than LEVELS_MAX values are cut into ranges of equally many runs. Parameters that move together
  * (Cramer's V of at least TOGETHER) explain the same variance, and no analysis can tell them apart:
@@ -17,8 +17,7 @@
 
 #include "analyse/parts.h"
 #include "base/mem.h"
-#include "stats/association.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 #include "stats/stats.h"
 
 #define ALPHA 0.05

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "analyse/series.h"
-#include "base/map.h"
+#include "base/mem.h"
 
 #define OBSTACLES_NAMED_MAX 5
 

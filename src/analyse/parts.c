@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <string.h>
 
-#include "base/fmt.h"
-#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "stats/stats.h"
 
 /* ---- requests ---- */

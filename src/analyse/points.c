@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <math.h>
 
-#include "base/map.h"
+#include "base/mem.h"
 #include "stats/edivisive.h"
 
 #define DAY_S 86400.0

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "engine/args.h"
 
 #define SCAN_COLUMNS 16 /* looked at together */

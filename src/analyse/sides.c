@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 
 #define COLUMNS_AT_ONCE 256 /* of whole rows: 12 MB at most */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <time.h>
 
-#include "base/words.h"
+#include "base/str.h"
 
 #define NAME_BYTES 96
 #define PLACE_BYTES_MAX 40

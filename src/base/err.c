@@ -2,8 +2,10 @@
 /* err.c - see err.h. */
 #include "base/err.h"
 
-#include "base/fmt.h"
+#include <stdarg.h>
+
 #include "base/redact.h"
+#include "base/str.h"
 
 /* Sentences quote what they refuse. Cut after secrets are gone: half of one is still one. */
 static void put(char *out, size_t room, const char *fmt, va_list ap)
@@ -75,4 +77,32 @@ int err_exit_status(const struct err *e)
 	default:
 		return 1;
 	}
+}
+
+/* ---- Debugging lines ---- */
+
+unsigned trace_mask;
+
+int trace_enable(const char *list)
+{
+#define X(name) #name,
+	static const char *const names[] = { TRACE_CATEGORIES(X) };
+#undef X
+	struct str rest = str_of(list);
+
+	while (rest.n) {
+		struct str item = str_cut(&rest, ',');
+		unsigned bit = 0;
+
+		if (str_is(item, "all")) {
+			trace_mask = ~0u;
+			continue;
+		}
+		while (bit < TRACE_BITS && !str_is(item, names[bit]))
+			bit++;
+		if (bit == TRACE_BITS)
+			return -1;
+		trace_mask |= 1u << bit;
+	}
+	return 0;
 }

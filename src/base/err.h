@@ -5,9 +5,10 @@
  * A function that can fail returns -1 (or NULL) and fills a struct err given by
  * the caller; on success the err is untouched. Callers may add context in front
  * with err_wrap(). Bugs are assertions, never errors. Secrets are hidden (redact.h).
+ * Also debugging lines (TRACE).
  */
 #pragma once
-#include <stdarg.h>
+#include <stdio.h>
 
 enum err_code {
 	ERR_NONE,
@@ -39,3 +40,28 @@ int err_add(struct err *e, const char *fmt, ...);
 
 /* The exit status for bench verbs (run-time errors 1, usage 2, cancelled 130). */
 int err_exit_status(const struct err *e);
+
+/* ---- Debugging lines ---- */
+
+/*
+ * Debugging lines by category: --trace net,load,run,token.
+ *
+ * The only global of the program besides the version; written once at start.
+ */
+
+#define TRACE_CATEGORIES(X) X(net) X(load) X(run) X(token)
+
+#define X(name) TRACE_BIT_##name,
+enum trace_bit { TRACE_CATEGORIES(X) TRACE_BITS };
+#undef X
+
+extern unsigned trace_mask;
+
+/* Comma list of categories, or "all"; -1 when a name is unknown. */
+int trace_enable(const char *list);
+
+#define TRACE(cat, ...)                                                        \
+	do {                                                                   \
+		if (trace_mask & 1u << TRACE_BIT_##cat)                        \
+			fprintf(stderr, #cat ": " __VA_ARGS__);                \
+	} while (0)

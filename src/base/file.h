@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 /*
  * Reads a regular file or a pipe; at most limit bytes. The error names the path and the reason.

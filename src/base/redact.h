@@ -16,8 +16,8 @@
  * functions are safe in every thread.
  */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 #define REDACTED "***"
 

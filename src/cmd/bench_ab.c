@@ -6,9 +6,9 @@
 #include <math.h>
 
 #include "base/file.h"
-#include "base/fmt.h"
 #include "base/mem.h"
 #include "base/redact.h"
+#include "base/str.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "cmd/target.h"

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd/cli.h - what every verb does around its work: parse, help, messages, exit status. */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "opt/opt.h"
 
 struct cli {

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/redact.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
 #include "fetch/dashboard.h"

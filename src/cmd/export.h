@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd/export.h - runs of a store for other verbs: what `profllm export --format jsonl` writes. */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 /* store: as --store, NULL: the default. filter: JSON or NULL. Appends a line for each run. */
 int export_jsonl(const char *store, const char *filter, struct buf *out, struct arena *a,

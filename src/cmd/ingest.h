@@ -5,9 +5,9 @@
  * Files are taken in the order they come, some at a time: what has been told is kept.
  */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "fetch/dashboard.h"
 #include "opt/opt.h"
 #include "store/store.h"

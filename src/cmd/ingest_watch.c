@@ -16,7 +16,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "cmd/cli.h"
 #include "cmd/ingest_find.h"

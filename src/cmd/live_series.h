@@ -5,7 +5,7 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "run/point.h"
 
 #define LIVE_SECONDS 256 /* kept of each */

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fmt.h"
+#include "base/str.h"
 #include "cmd/cli.h"
 #include "cmd/progress.h"
 

@@ -3,9 +3,9 @@
 #include "cmd/serve_once.h"
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/trace.h"
 #include "cmd/charts.h"
 #include "cmd/gates.h"
 #include "cmd/live.h"

@@ -5,8 +5,8 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/fmt.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "cmd/serve_once.h"
 #include "json/read.h"
 #include "report/points.h"

@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/fmt.h"
+#include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/sim_cli.h"
 #include "proc/stray.h"

@@ -18,7 +18,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "cmd/cmd.h"
 #include "cmd/sim_cli.h"

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/fmt.h"
+#include "base/str.h"
 #include "cmd/bench_run.h"
 #include "cmd/cli.h"
 

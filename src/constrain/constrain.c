@@ -5,9 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "constrain/schema.h"
 #include "constrain/syntax.h"
 #include "json/read.h"

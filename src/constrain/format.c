@@ -4,7 +4,7 @@
 
 #include <stddef.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 
 /* ---- URIs ---- */
 

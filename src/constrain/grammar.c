@@ -5,9 +5,8 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 /*
  * Productions are runs of symbols, each ended by a SYMBOL_END that names what was produced. A

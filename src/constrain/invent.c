@@ -11,9 +11,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "constrain/syntax.h"
 #include "json/write.h"
 

@@ -8,10 +8,9 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 /* ---- patterns in PCRE2's spelling ---- */
 

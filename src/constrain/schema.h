@@ -14,10 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "constrain/syntax.h"
 #include "json/read.h"

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 
 /* ---- decimals ---- */

@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 
 #define NESTING_MAX 40       /* beyond it the shortest way to an end is taken */
 #define NESTING_END 2000     /* and there an end is not looked for any more */

@@ -9,9 +9,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 /*

@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "data/build.h"
 #include "plan/workload.h"

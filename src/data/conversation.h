@@ -22,7 +22,7 @@
 #include "data/lengths.h"
 #include "json/write.h"
 #include "plan/workload.h"
-#include "rng/legacy.h"
+#include "rng/rng.h"
 
 struct tokenizer;
 

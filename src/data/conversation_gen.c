@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/ids.h"
 #include "token/tokenizer.h"
 

@@ -9,7 +9,7 @@
 #include "json/read.h"
 #include "opt/opt.h"
 #include "plan/workload.h"
-#include "rng/compat.h"
+#include "rng/rng.h"
 
 struct chat_wrap;
 struct dataset;

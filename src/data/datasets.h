@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* data/datasets.h - all datasets by their names, and those that only one verb makes. */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "data/dataset.h"
 
 const struct dataset *dataset_find(const char *name); /* "-" and "_" alike; NULL: unknown */

@@ -6,12 +6,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "fetch/hub.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 
 /* ---- the order ---- */
 

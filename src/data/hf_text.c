@@ -3,7 +3,7 @@
 #include "data/hf.h"
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "json/write.h"
 
 /* ---- any data with text ---- */

@@ -15,7 +15,7 @@
 #include "json/read.h"
 #include "json/write.h"
 #include "opt/opt.h"
-#include "rng/swap.h"
+#include "rng/rng.h"
 #include "stats/stats.h"
 
 /* ---- laws ---- */

@@ -34,11 +34,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "json/read.h"
-#include "rng/legacy.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 
 #define LENGTHS_TRIES 1000
 

@@ -2,12 +2,11 @@
 /* media.c - see media.h. */
 #include "data/media.h"
 
-#include "base/base64.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "fetch/fetch.h"
 #include "media/image.h"
-
 
 static bool starts(struct str s, const char *text)
 {

@@ -16,7 +16,6 @@
 #pragma once
 #include <stdatomic.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "json/write.h"

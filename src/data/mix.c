@@ -15,7 +15,7 @@
 #include "base/mem.h"
 #include "data/build.h"
 #include "data/request_keys.h"
-#include "rng/fork.h"
+#include "rng/rng.h"
 
 struct part {
 	struct dataset_component set;

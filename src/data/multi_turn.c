@@ -26,7 +26,7 @@
 #include "data/conversation.h"
 #include "data/lengths.h"
 #include "data/random.h"
-#include "rng/fork.h"
+#include "rng/rng.h"
 #include "token/tokenizer.h"
 
 #define TURNS_MAX 32768 /* of one conversation: they are numbered in 16 bits */

@@ -18,7 +18,7 @@
 #include "data/lengths.h"
 #include "data/multi_turn.h"
 #include "json/write.h"
-#include "rng/fork.h"
+#include "rng/rng.h"
 #include "token/tokenizer.h"
 
 /*

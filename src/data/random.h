@@ -16,10 +16,10 @@
  * Memory: the texts of RANDOM_LOT_TOKENS tokens at a time, or of one request.
  */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "data/build.h"
 #include "data/dataset.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 #include "token/ids.h"
 
 #define RANDOM_LOT_TOKENS (1u << 22)

@@ -13,8 +13,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/arena.h"
-#include "base/base64.h"
+#include "base/codec.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "data/datasets.h"

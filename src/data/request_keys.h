@@ -16,11 +16,11 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "json/read.h"
 #include "plan/workload.h"
-#include "rng/pyrandom.h"
+#include "rng/rng.h"
 
 /* Whether a row's key is one of them. */
 bool request_keys_know(struct str key);

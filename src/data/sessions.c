@@ -31,12 +31,11 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "data/build.h"
 #include "data/lengths.h"
 #include "json/write.h"
-#include "rng/fork.h"
+#include "rng/rng.h"
 #include "table/table.h"
 #include "token/tokenizer.h"
 

@@ -14,7 +14,6 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "data/build.h"
 #include "data/media.h"

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "rng/pyrandom.h"
+#include "base/str.h"
+#include "rng/rng.h"
 #include "table/table.h"
 
 struct part {

@@ -13,7 +13,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "data/build.h"
 #include "data/datasets.h"
 #include "data/random.h"

@@ -26,9 +26,9 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 /* Zeroed but for path: the default subset and split, from the environment's cache. */
 struct source_opts {

@@ -4,9 +4,8 @@
 
 #include <stdlib.h>
 
-#include "base/buf.h"
-#include "base/map.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #define DEPTH_MAX 32 /* nesting; `features` of a config may have some levels */
 

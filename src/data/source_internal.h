@@ -4,8 +4,8 @@
  * source.h. Pure: no file is touched. Private to data/source*.c.
  */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "data/source.h"
 

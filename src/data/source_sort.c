@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "table/table.h"
 

@@ -16,7 +16,7 @@
 #include "base/parallel.h"
 #include "data/build.h"
 #include "data/trace_internal.h"
-#include "rng/pyhash.h"
+#include "rng/rng.h"
 
 #define AT_ONCE 256
 #define AT_ONCE_TOKENS (4u << 20)

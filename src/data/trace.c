@@ -17,14 +17,13 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/str.h"
 #include "data/trace_internal.h"
 #include "json/write.h"
-#include "rng/pcg64.h"
-#include "rng/xxh64.h"
+#include "rng/rng.h"
 #include "token/ids.h"
 #include "token/tokenizer.h"
 

@@ -7,7 +7,7 @@
  * with names of columns alone has a function there. Nothing is rebased, sorted or left out here.
  */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "data/build.h"
 #include "json/read.h"
 #include "record/file.h"

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 /* ---- rows ---- */
 

@@ -10,11 +10,10 @@
 #include <stdlib.h>
 
 #include "base/file.h"
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "rng/xxh64.h"
+#include "rng/rng.h"
 #include "token/model.h"
 
 /* ---- dates ---- */

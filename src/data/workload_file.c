@@ -10,12 +10,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/parallel.h"
+#include "base/str.h"
 #include "data/build.h"
 #include "data/request_keys.h"
 #include "json/read.h"

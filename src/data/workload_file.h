@@ -19,7 +19,7 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/err.h"
 #include "plan/workload.h"
 

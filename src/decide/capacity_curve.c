@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "decide/capacity_internal.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 
 /* Levels that measure. */
 #define HOLD_MAX 3.0           /* times the shortest one */

@@ -6,7 +6,7 @@
 #include <math.h>
 
 #include "decide/holds.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 
 #define TAIL 0.025
 #define EDGE_CELLS 8          /* the posterior reaches an end of the grid ... */

@@ -13,8 +13,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "decide/compare_internal.h"
-#include "stats/compare.h"
-#include "stats/signed.h"
+#include "stats/significance.h"
 
 /* The percentile a name is about: p99.9_itl_ms, percentiles.99; 0: none. */
 static double percentile_of(const char *metric)

@@ -40,9 +40,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
+#include "base/mem.h"
 #include "json/write.h"
-#include "stats/interval.h"
+#include "stats/stats.h"
 
 #define MATCHED_ALPHA 0.05           /* the usual one */
 #define MATCHED_EFFECT_MIN 0.03      /* D */

@@ -17,8 +17,7 @@
 
 #include "base/mem.h"
 #include "decide/compare_internal.h"
-#include "stats/association.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 
 #define SE_LEAST 1e-12 /* of a logarithm: rounding, not scatter */
 #define POWER 0.8      /* of the number of sessions that would do */

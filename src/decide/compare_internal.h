@@ -5,7 +5,7 @@
  * decide/compare*.c alone.
  */
 #pragma once
-#include "base/map.h"
+#include "base/mem.h"
 #include "decide/compare.h"
 
 #define PAIR_GUARDS 3 /* of enum matched_guard, those of a configuration */

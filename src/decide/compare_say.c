@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "decide/compare.h"
 
 #define NAMED_MAX 5          /* configurations named in a note */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "stats/compare.h"
+#include "stats/significance.h"
 #include "stats/stats.h"
 
 #define WARMUP_E2E 3.0         /* end-to-end times left out */

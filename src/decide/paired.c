@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "rng/fork.h"
+#include "rng/rng.h"
 
 #define G 1.0 /* of the mixture; 0.25 and 4 need about as many pairs */
 

@@ -39,7 +39,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 
 #define PAIRED_METRICS_MAX 16
 #define PAIRED_PAIRS_MAX 100000   /* 12 days of pairs of 10 s */

@@ -6,7 +6,7 @@
  * Everything is checked when it is read; at run time it is an endpoint like any other.
  */
 #pragma once
-#include "base/arena.h"
+#include "base/mem.h"
 #include "endpoint/endpoint.h"
 
 /* Lives in the arena. NULL: ERR_USAGE, a sentence that names the file and what is wrong. */

@@ -6,7 +6,7 @@
  * text it becomes text. Compiled once into pieces; filling copies. Private to endpoint/.
  */
 #pragma once
-#include "base/arena.h"
+#include "base/mem.h"
 #include "endpoint/endpoint.h"
 
 enum template_field {

@@ -21,9 +21,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "opt/opt.h"
 

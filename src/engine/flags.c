@@ -2,7 +2,7 @@
 /* flags.c - see flags.h. */
 #include "engine/flags.h"
 
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "json/write.h"
 
@@ -40,7 +40,7 @@ static char *text_of(const struct json_value *v, struct arena *a)
 }
 
 /* A value that looks like an option stands behind "=", where it cannot be taken for one. */
-static void add_pair(struct words *w, char *name, char *value)
+static void add_pair(struct word_list *w, char *name, char *value)
 {
 	if (value[0] == '-') {
 		words_add(w, arena_printf(w->arena, "%s=%s", name, value));
@@ -50,7 +50,7 @@ static void add_pair(struct words *w, char *name, char *value)
 	}
 }
 
-static void add_list(struct words *w, char *name, const struct json_value *v)
+static void add_list(struct word_list *w, char *name, const struct json_value *v)
 {
 	if (v->count == 0)
 		return;
@@ -59,7 +59,8 @@ static void add_list(struct words *w, char *name, const struct json_value *v)
 		words_add(w, text_of(&v->item[i], w->arena));
 }
 
-static void add_switch(struct words *w, const struct engine_arg *arg, struct str key, bool is_on)
+static void add_switch(struct word_list *w, const struct engine_arg *arg, struct str key,
+		       bool is_on)
 {
 	bool is_dotted = memchr(key.p, '.', key.n) != NULL;
 
@@ -71,7 +72,7 @@ static void add_switch(struct words *w, const struct engine_arg *arg, struct str
 		words_add(w, dashed(key, "--no-", w->arena));
 }
 
-static void add_one(struct words *w, const struct engine_arg *arg, struct str key,
+static void add_one(struct word_list *w, const struct engine_arg *arg, struct str key,
 		    const struct json_value *v)
 {
 	bool is_list = !arg || arg->kind == ENGINE_LIST;
@@ -96,7 +97,7 @@ static bool is_skipped(struct str key, const char *const *skip)
 
 char **engine_flags(const struct json_value *args, const char *const *skip, struct arena *a)
 {
-	struct words w = { .arena = a };
+	struct word_list w = { .arena = a };
 	size_t n = args && args->kind == JSON_OBJECT ? args->count : 0;
 
 	w.v = arena_alloc(a, sizeof(*w.v));

@@ -17,7 +17,7 @@
  * Pure. Nothing is judged here: engine_arg_check and engine_argv_check do that.
  */
 #pragma once
-#include "base/arena.h"
+#include "base/mem.h"
 #include "json/read.h"
 
 /* args: an object or NULL; skip: names with underscores to leave out, ended by NULL, or NULL. */

@@ -22,8 +22,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "experiment/experiment.h"
 #include "gpu/gpu.h"
 #include "proc/lock.h"

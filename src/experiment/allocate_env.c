@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 
 /* "0,1", or "MIG-..." */
 static char *join(struct allocation *out, const struct gpu *g, const size_t *place, size_t n)

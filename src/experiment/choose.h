@@ -7,8 +7,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "experiment/experiment.h"
 #include "gpu/gpu.h"
 

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "experiment/config.h"
 #include "proc/program.h"
 #include "proc/tool.h"
@@ -93,7 +93,7 @@ int command_env(const struct experiment *x, size_t i, const struct role_at *at, 
 {
 	const struct experiment_server *s = &x->server[i];
 	char **own = config_server_secrets(s, a);
-	struct words lines = { .arena = a };
+	struct word_list lines = { .arena = a };
 
 	for (; *own; own++)
 		words_add(&lines, *own);

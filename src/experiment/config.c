@@ -3,7 +3,7 @@
 #include <ctype.h>
 #include <math.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/limits.h"
 #include "experiment/config_parts.h"
 #include "json/write.h"

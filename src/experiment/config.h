@@ -21,9 +21,9 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "experiment/config_bounds.h"
 #include "experiment/experiment.h"
 #include "json/marks.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/limits.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "experiment/config_parts.h"
 #include "experiment/document.h"
@@ -364,7 +364,7 @@ static char *dashed(struct str key, struct arena *a)
 }
 
 /* An option as it is typed. */
-static void add_option(struct config_reader *r, struct words *w, const struct opt *row,
+static void add_option(struct config_reader *r, struct word_list *w, const struct opt *row,
 		       struct str key, const struct json_value *v)
 {
 	const char *name = dashed(key, r->a), *text = config_scalar(v, r->a);
@@ -389,7 +389,7 @@ static void add_option(struct config_reader *r, struct words *w, const struct op
 }
 
 /* Arguments of the HTTP server mean nothing to an engine without one. */
-static void add_engine(struct config_reader *r, struct words *w, const struct json_value *tree)
+static void add_engine(struct config_reader *r, struct word_list *w, const struct json_value *tree)
 {
 	struct experiment_server *s = r->x->server, engine = *s;
 	struct json_value *args = arena_alloc(r->a, sizeof(*args));
@@ -440,7 +440,7 @@ static void read_offline(struct config_reader *r, const struct json_value *tree,
 	const struct opt_set *set = config_bench_set(r->x->mode);
 	void *values = arena_alloc(r->a, set->bytes);
 	struct opt_result given = { 0 };
-	struct words w = { .arena = r->a };
+	struct word_list w = { .arena = r->a };
 	bool is_sim = r->x->n_servers && config_is_sim(r->x->server[0].command);
 	struct buf json = { 0 };
 

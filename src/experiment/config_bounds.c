@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "experiment/config_parts.h"
 

@@ -15,8 +15,8 @@
 #pragma once
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 struct config;
 struct config_reader;

@@ -6,10 +6,10 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/redact.h"
+#include "base/str.h"
 #include "experiment/config_parts.h"
 #include "json/write.h"
 #include "json/yaml.h"

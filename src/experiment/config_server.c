@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/limits.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "engine/extra.h"
 #include "experiment/config_parts.h"

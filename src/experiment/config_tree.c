@@ -4,7 +4,7 @@
 #include <stdarg.h>
 
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "experiment/config_parts.h"
 #include "json/write.h"
 

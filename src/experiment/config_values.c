@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_values.c - see config.h: what a server's arguments are, and where that is known from. */
 #include "base/redact.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "experiment/config_parts.h"
 #include "json/write.h"
@@ -95,7 +95,7 @@ struct givers {
 static char **words_of(char *const *args, struct arena *a)
 {
 	static char program[] = "vllm";
-	struct words w = { .arena = a };
+	struct word_list w = { .arena = a };
 
 	words_add(&w, program);
 	for (; args && *args; args++)

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/redact.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "experiment/container_parts.h"
 #include "proc/roster.h"
 #include "proc/tree.h"

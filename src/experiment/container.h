@@ -23,9 +23,9 @@
 #pragma once
 #include <stdatomic.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "experiment/experiment.h"
 
 /* Whether the object is one as above; ERR_USAGE: "server.container.gpus: expected ...". */

@@ -5,7 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/redact.h"
 #include "engine/args.h"
 #include "experiment/config.h"

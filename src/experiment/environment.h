@@ -9,8 +9,8 @@
  * (VLLM_*, CUDA_*, NCCL_*, ...) are kept, secrets redacted. The host's name is not.
  */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "json/read.h"
 
 struct environment_opts {

@@ -8,7 +8,7 @@
  * the GPUs' UUIDs.
  */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 
 /* Appends one JSON object. root stands before every path ("" the machine itself; tests). */
 void hardware_json(const char *root, struct buf *out);

@@ -32,8 +32,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "experiment/config.h"
 #include "experiment/experiment.h"
 #include "run/sla.h"

@@ -9,7 +9,7 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/arena.h"
+#include "base/mem.h"
 #include "json/read.h"
 
 struct interpreter {

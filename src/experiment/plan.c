@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fmt.h"
 #include "base/redact.h"
+#include "base/str.h"
 #include "experiment/command.h"
 #include "experiment/container.h"
 #include "experiment/plan_time.h"

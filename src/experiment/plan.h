@@ -12,7 +12,7 @@
  * Nothing is started, taken or written.
  */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "experiment/suite.h"
 
 /* A text for people. */

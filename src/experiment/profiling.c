@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "json/write.h"
 #include "proc/tool.h"

@@ -18,9 +18,9 @@
 #pragma once
 #include <stdatomic.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "experiment/experiment.h"
 #include "experiment/roles.h"
 

@@ -2,7 +2,7 @@
 /* roles.c - see roles.h. */
 #include "experiment/roles.h"
 
-#include "base/words.h"
+#include "base/str.h"
 
 bool role_has_engine(enum server_role role)
 {

@@ -11,8 +11,8 @@
  * --kv-cache-url, each unless its words say it already.
  */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "experiment/experiment.h"
 
 /* Where a server listens; host is what is asked: "127.0.0.1". */

@@ -9,7 +9,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "experiment/command.h"
 #include "experiment/config.h"

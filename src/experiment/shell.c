@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "base/redact.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "json/write.h"
 #include "opt/opt.h"
 

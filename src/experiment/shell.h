@@ -4,7 +4,7 @@
  * what is secret as '***'.
  */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "experiment/experiment.h"
 
 /* Words with blanks between; the value of an option whose name says that it is secret is hidden. */

@@ -7,13 +7,13 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "experiment/choose.h"
 #include "experiment/config_parts.h"
 #include "experiment/roles.h"
 #include "experiment/suite_parts.h"
 #include "json/write.h"
-#include "rng/pyrandom.h"
+#include "rng/rng.h"
 #include "run/params.h"
 
 #define OUTPUT_DEFAULT "results.json"

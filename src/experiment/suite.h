@@ -24,9 +24,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "experiment/config.h"
 #include "experiment/experiment.h"
 #include "run/early.h"

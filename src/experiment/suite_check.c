@@ -4,7 +4,7 @@
 
 #include <string.h>
 
-#include "base/map.h"
+#include "base/mem.h"
 #include "experiment/command.h"
 #include "experiment/config_parts.h"
 #include "experiment/suite_parts.h"

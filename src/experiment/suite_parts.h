@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* experiment/suite_parts.h - what the files of suite share; for no others. */
 #pragma once
-#include "base/map.h"
+#include "base/mem.h"
 #include "experiment/config.h"
 #include "experiment/import.h"
 #include "experiment/suite.h"

@@ -8,7 +8,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "base/redact.h"
 #include "json/write.h"
 #include "report/document_row.h"

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "json/read.h"

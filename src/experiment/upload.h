@@ -31,8 +31,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 struct upload_trace {
 	const char *path;        /* absolute: it is sent from another folder when it waits */

@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "experiment/upload_parts.h"

@@ -12,7 +12,7 @@
 #include <sys/utsname.h>
 #include <unistd.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/redact.h"
 

@@ -12,8 +12,8 @@
  * socket that it was kept for, never by a proxy or to a name that may mean another address.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "fetch/fetch.h"
 
 struct dashboard {

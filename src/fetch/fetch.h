@@ -14,8 +14,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 /* Connections that stay open from one fetch() to the next; for any number of threads. */
 struct fetch_pool;

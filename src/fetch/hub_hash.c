@@ -5,7 +5,7 @@
  * The ETag of a large file is its SHA-256; of a file in git, git's id: the SHA-1 of
  * "blob ", the size, a NUL and the bytes; mirrors give the SHA-1 of the bytes alone, too.
  */
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "fetch/hub_parts.h"
 

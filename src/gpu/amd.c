@@ -14,10 +14,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "gpu/parts.h"
 
 #define VENDOR 0x1002

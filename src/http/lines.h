@@ -9,7 +9,6 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 
 struct lines {

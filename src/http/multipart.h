@@ -11,7 +11,6 @@
 #pragma once
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 
 #define MULTIPART_BOUNDARY_BYTES 33 /* 32 hexadecimal digits and a NUL */

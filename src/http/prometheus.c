@@ -5,7 +5,7 @@
 #include <ctype.h>
 #include <math.h>
 
-#include "base/fmt.h"
+#include "base/str.h"
 #include "http/head.h"
 
 static void take(struct str *s, size_t n)

@@ -12,7 +12,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "http/body.h" /* enum http_found */

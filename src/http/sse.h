@@ -17,7 +17,6 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 
 struct sse {

@@ -16,8 +16,8 @@
  * Errors name the place as a JSON pointer ("/and/1/range/min") and what was expected.
  */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "index/row.h"
 #include "json/read.h"
 

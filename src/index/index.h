@@ -15,8 +15,8 @@
  * another index; they are never in a snapshot.
  */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "index/filter.h"
 #include "index/row.h"
 

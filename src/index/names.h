@@ -7,7 +7,6 @@
  * lookup costs a few microseconds, so whoever shows hundreds of columns keeps the answers.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/str.h"
 
 struct column_name {

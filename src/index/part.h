@@ -19,7 +19,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/map.h"
+#include "base/mem.h"
 #include "index/index.h"
 
 #define INDEX_BLOCK_SHIFT 16

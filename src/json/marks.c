@@ -3,7 +3,7 @@
 #include "json/marks.h"
 
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "json/lex.h"
 
 /* ---- the table ---- */

@@ -2,8 +2,7 @@
 /* python.c - see python.h. */
 #include "json/python.h"
 
-#include "base/fmt.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 static void add_escape(struct buf *out, uint32_t cp)
 {

@@ -5,7 +5,7 @@
  * Bytes that are no UTF-8 are shown as Python shows those of an argument: lone surrogates.
  */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "json/read.h"
 
 void json_repr_str(struct buf *out, struct str text); /* 'text', with Python's escapes */

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdarg.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 #include "json/lex.h"
 
 int json_next(struct json_scan *s, struct json_slice *out, struct err *e)

@@ -12,9 +12,8 @@
 #include <assert.h>
 
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "json/lex.h"
 #include "json/read.h"
 

@@ -5,8 +5,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/fmt.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 struct json_writer json_writer(struct buf *out)
 {

@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "json/read.h"
 
 struct json_writer {

@@ -8,10 +8,10 @@
 #include <string.h>
 #include <yaml.h>
 
-#include "base/fmt.h"
 #include "base/library.h"
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "json/marks.h"
 
 /* What is called of it: it is loaded when it is first needed. */

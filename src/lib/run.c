@@ -7,10 +7,10 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/redact.h"
+#include "base/str.h"
 #include "experiment/suite.h"
 #include "gpu/gpu.h"
 #include "proc/program.h"

@@ -23,9 +23,9 @@
 #include <sys/epoll.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/trace.h"
 #include "load/native.h"
 
 #define ATTEMPTS_MAX 8

@@ -5,8 +5,8 @@
  * nothing of libcurl.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 struct curl_site {
 	char *origin;      /* scheme://host:port */

@@ -15,9 +15,9 @@
 #include <assert.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/trace.h"
 #include "endpoint/whole_text.h"
 #include "http/response.h"
 #include "load/answer.h"

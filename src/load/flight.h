@@ -7,7 +7,7 @@
 #include <pthread.h>
 #include <stdatomic.h>
 
-#include "base/slab.h"
+#include "base/mem.h"
 #include "http/lines.h"
 #include "http/sse.h"
 #include "load/load.h"

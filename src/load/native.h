@@ -14,7 +14,7 @@
  */
 #pragma once
 #include "base/limits.h"
-#include "base/slab.h"
+#include "base/mem.h"
 #include "http/response.h"
 #include "load/transport.h"
 #include "net/loop.h"

@@ -24,7 +24,6 @@
 #include "base/library.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/slab.h"
 #include "http/head.h"
 #include "http/response.h"
 #include "load/curl_site.h"

@@ -8,8 +8,8 @@
 #pragma once
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 #define VIDEO_FRAMES_PER_SECOND 30
 #define VIDEO_SIDE_MAX 8191 /* pixels: the format writes sides in 13 bits */

@@ -23,13 +23,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/fmt.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/str.h"
-#include "decide/percentile.h"
 #include "metrics/system.h"
 #include "record/record.h"
+#include "stats/percentile.h"
 
 /* The blocks of the report, in report order: X(bit name, key). */
 #define METRIC_BLOCKS(X)                                                                  \

@@ -16,7 +16,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 #include "stats/stats.h"
 
 struct stretch { int64_t start_ns, end_ns; };

@@ -20,7 +20,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
+#include "base/mem.h"
 #include "record/record.h"
 #include "record/system_series.h"
 

@@ -15,8 +15,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 struct tls_config;
 struct tls;

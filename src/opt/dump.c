@@ -8,8 +8,8 @@
 
 #include <math.h>
 
-#include "base/fmt.h"
 #include "base/redact.h"
+#include "base/str.h"
 #include "json/python.h"
 #include "json/write.h"
 

@@ -34,10 +34,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 struct opt_int { bool is_set; int64_t v; };   /* an int that may be absent (None) */

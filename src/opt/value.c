@@ -11,7 +11,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/fmt.h"
+#include "base/str.h"
 #include "json/write.h"
 
 #define SHOWN_MAX 120 /* bytes of a bad value repeated in a message */

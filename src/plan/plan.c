@@ -6,9 +6,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 /* p becomes n roots due at 0: entry i sends sample i and waits for nothing. */
 static void plan_entries(struct plan *p, uint32_t n)

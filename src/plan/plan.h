@@ -28,7 +28,7 @@
 
 #include "base/err.h"
 #include "plan/workload.h"
-#include "rng/compat.h"
+#include "rng/rng.h"
 
 #define PLAN_NONE UINT32_MAX
 #define PLAN_NO_LORA UINT16_MAX

@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "base/mem.h"
-#include "base/words.h"
+#include "base/str.h"
 
 static void set_variable(char **envp, size_t *n, char *line)
 {

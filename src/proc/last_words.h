@@ -14,7 +14,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "proc/oom.h"
 
 enum last_sign {

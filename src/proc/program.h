@@ -9,8 +9,8 @@
  * PATH. Whether this code lies in a library is asked of the dynamic linker; there is no state.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 /*
  * As the first word of a command that the user gives, PROGRAM_WORD means this very program,

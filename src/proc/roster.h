@@ -30,7 +30,6 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "proc/tree.h"

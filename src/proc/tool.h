@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 /* Whether PATH has an executable file of this name. */
 bool tool_exists(const char *name);

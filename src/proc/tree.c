@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/redact.h"
-#include "base/words.h"
+#include "base/str.h"
 
 enum { STAT_STATE = 0, STAT_PARENT = 1, STAT_START = 19 }; /* fields behind the name */
 
@@ -153,7 +153,7 @@ size_t tree_mark(struct tree *t, pid_t root)
 static void hide_secrets(struct buf *text)
 {
 	struct arena arena = { 0 };
-	struct words words = { .arena = &arena };
+	struct word_list words = { .arena = &arena };
 	struct str rest = buf_str(text);
 	char **shown;
 

@@ -12,7 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 
 #define TREE_COMMAND_BYTES 256 /* of a command shown in a message */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record/file_write.h - the parts a record file is written from. Private to record/. */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "record/block.h"
 #include "record/file.h"
 

@@ -41,10 +41,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
-#include "base/slab.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 #define RECORD_NONE UINT32_MAX
 #define EVENT_LONG UINT32_MAX  /* the gap is in MARK_GAP_HIGH and MARK_GAP_LOW */

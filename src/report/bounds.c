@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds.c - how far percentiles can be trusted (decide/percentile.h): rows and JSON. */
+/* bounds.c - how far percentiles can be trusted (stats/percentile.h): rows and JSON. */
 #include <math.h>
 
 #include "report/lines.h"

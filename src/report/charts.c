@@ -2,7 +2,7 @@
 /* charts.c - the two charts that upstream prints before its report; see report.h. */
 #include "report/report.h"
 
-#include "base/fmt.h"
+#include "base/str.h"
 
 #define LINES 20 /* of each chart */
 

@@ -5,7 +5,7 @@
 
 #include "report/compare.h"
 #include "schema/schema.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 
 #define SESSIONS_MIN 4 /* for a limit on a value */
 

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/map.h"
+#include "base/mem.h"
 #include "json/python.h"
 #include "json/write.h"
 #include "report/compare.h"

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/fmt.h"
+#include "base/str.h"
 #include "report/compare.h"
 #include "report/grid.h"
 

@@ -10,9 +10,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "json/python.h"
 #include "json/write.h"
 #include "report/compare.h"

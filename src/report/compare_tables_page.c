@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/fmt.h"
+#include "base/str.h"
 #include "report/compare_tables_parts.h"
 #include "report/grid.h"
 

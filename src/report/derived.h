@@ -12,7 +12,7 @@
  * cost_per_million_tokens                       gpu_count * price / 3600 / throughput * 1e6
  */
 #pragma once
-#include "base/arena.h"
+#include "base/mem.h"
 #include "json/read.h"
 #include "report/report.h"
 

@@ -16,7 +16,7 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/arena.h"
+#include "base/mem.h"
 #include "json/read.h"
 
 /* An object with schema_version, config and results (null too: it failed). */

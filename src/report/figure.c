@@ -4,9 +4,8 @@
 
 #include <math.h>
 
-#include "base/fmt.h"
-#include "base/map.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "report/figure_parts.h"
 #include "schema/schema.h"
 

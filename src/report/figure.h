@@ -11,8 +11,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 enum figure_style { FIGURE_LINE_POINTS, FIGURE_LINE, FIGURE_POINTS, FIGURE_STEPS };
 enum figure_scale {

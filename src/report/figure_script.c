@@ -8,8 +8,8 @@
  */
 #include <math.h>
 
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "report/figure_parts.h"
 
 #define COLORS 7

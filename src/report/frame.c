@@ -8,10 +8,9 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/fmt.h"
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "json/python.h"
 #include "report/document_row.h"
 

@@ -2,7 +2,7 @@
 /* frame_choose.c - filters, bins and groups of records; see frame.h. */
 #include <math.h>
 
-#include "base/map.h"
+#include "base/mem.h"
 #include "json/python.h"
 #include "report/frame.h"
 

@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "report/compare.h"
 #include "report/frame.h"
 #include "report/grid.h"

@@ -10,8 +10,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 enum grid_tone { GRID_PLAIN, GRID_GOOD, GRID_BAD, GRID_FAIR, GRID_FAINT, GRID_MARK };
 

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <errno.h>
 
-#include "base/base64.h"
+#include "base/codec.h"
 #include "base/mem.h"
 
 #define OUT_BYTES 65536

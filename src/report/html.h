@@ -15,10 +15,10 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/codec.h"
 #include "base/err.h"
 #include "base/file.h"
-#include "base/zip.h"
+#include "base/str.h"
 
 #define HTML_MARK "<!--profllm:data-->"
 

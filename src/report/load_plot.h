@@ -7,7 +7,7 @@
 #pragma once
 #include <stddef.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 
 struct load_plot {
 	const double *due_s;   /* ascending, seconds from the start */

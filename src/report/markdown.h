@@ -9,9 +9,9 @@
  * table of their own.
  */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "json/read.h"
 
 /*

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/words.h"
+#include "base/str.h"
 
 struct column { const char *key, *name; };
 

@@ -7,7 +7,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/arena.h"
 #include "base/mem.h"
 #include "json/write.h"
 #include "report/grid.h"

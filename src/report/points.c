@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "base/fmt.h"
+#include "base/str.h"
 #include "report/frame.h"
 
 #define WHOLE_MAX 1e15 /* below it a whole number has no exponent */

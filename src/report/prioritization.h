@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "metrics/metrics.h"
 
 struct prioritization_run {

@@ -6,8 +6,8 @@
 #pragma once
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 struct pytorch_opts {
 	struct str args;              /* JSON object of the options, secrets redacted */

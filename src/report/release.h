@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 
 /* Keys that the release's result has not; NULL-terminated. */
 const char *const *release_missing_keys(bool is_pooling);

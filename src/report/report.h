@@ -15,9 +15,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "metrics/metrics.h"
 #include "metrics/trust.h"
 #include "record/record.h"

@@ -5,11 +5,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "report/judged.h"
 #include "schema/schema.h"
-#include "stats/pareto.h"
+#include "stats/curve.h"
 
 #define PARAMETERS_MAX 8   /* that make curves by themselves */
 #define LABELS_MAX 60      /* points in a figure whose loads are written next to them */

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "json/write.h"
 #include "record/record.h"
 #include "stats/stats.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report/structured.h - a result as vLLM's structured-output script saves it. */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "json/read.h"
 
 struct structured_name {

@@ -5,9 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/fmt.h"
-#include "base/map.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "json/python.h"
 
 #define KEYS_MAX 3

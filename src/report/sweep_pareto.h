@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * report/sweep_pareto.h - tokens per second per user against tokens per second per GPU, and which
- * runs no other run beats in both (sweep spec 7.9, stats/pareto.h).
+ * runs no other run beats in both (sweep spec 7.9, stats/curve.h).
  *
  * Keys are looked for as they are, with dashes and with underscores; the first one that a record
  * has counts, even when its value is null. Users: the variable asked for, then request_rate, then
@@ -11,7 +11,7 @@
 #pragma once
 #include "report/figure.h"
 #include "report/frame.h"
-#include "stats/pareto.h"
+#include "stats/curve.h"
 
 struct sweep_pareto_opts {
 	const char *user_count_var, *gpu_count_var; /* "" and NULL: none */

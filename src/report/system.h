@@ -6,7 +6,7 @@
  * experiment's document; its keys are declared in schema/result.json.
  */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "json/write.h"
 #include "metrics/system.h"
 

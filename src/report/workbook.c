@@ -5,8 +5,8 @@
 #include <assert.h>
 #include <math.h>
 
-#include "base/fmt.h"
-#include "base/zip.h"
+#include "base/codec.h"
+#include "base/str.h"
 
 #define XML_HEAD "<?xml version=\"1.0\" encoding=\"UTF-8\" standalone=\"yes\"?>\n"
 #define MAIN_NS "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

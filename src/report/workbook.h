@@ -9,8 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 #define WORKBOOK_ROWS_MAX 1048576 /* of a sheet, by the format */
 

@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pcg64.c - see pcg64.h.
+ * pcg64.c - PCG64 and its forks; see rng.h.
  *
  * The constants are those of the published algorithms: SeedSequence mixes the
  * seed's words into a pool of four and stretches the pool to the 256 bits that
  * PCG64 takes as state and stream.
  */
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 
 #include <assert.h>
-
-#include "rng/swap.h"
 
 #define POOL 4
 #define STATE_WORDS 8
@@ -210,4 +208,22 @@ void pcg64_cdf(const double *weight, double *cdf, size_t n)
 size_t pcg64_choose(struct pcg64 *g, const double *cdf, size_t n)
 {
 	return rng_first_above(cdf, n, pcg64_double(g));
+}
+
+/* ---- Forks ---- */
+
+/* The entropy is the seed's two words and a 64-bit hash of the purpose. */
+
+struct pcg64 rng_fork(uint64_t seed, const char *purpose)
+{
+	uint64_t h = 0xcbf29ce484222325u; /* FNV-1a */
+	struct pcg64 g;
+
+	assert(purpose && *purpose);
+	for (const char *p = purpose; *p; p++)
+		h = (h ^ (unsigned char)*p) * 0x100000001b3u;
+	const uint32_t words[4] = { (uint32_t)seed, (uint32_t)(seed >> 32),
+				    (uint32_t)h, (uint32_t)(h >> 32) };
+	pcg64_seed_words(&g, words, 4);
+	return g;
 }

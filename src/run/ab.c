@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/mem.h"
 #include "base/redact.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "proc/last_words.h"
 #include "run/presets.h"
 #include "run/salt.h"

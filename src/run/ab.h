@@ -24,7 +24,7 @@
  * cannot be reached ends everything with its sentence; what was measured stays in the struct.
  */
 #pragma once
-#include "base/arena.h"
+#include "base/mem.h"
 #include "decide/paired.h"
 #include "metrics/metrics.h"
 #include "run/point.h"

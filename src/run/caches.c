@@ -9,9 +9,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "fetch/hub.h"
 
 #define WALK_FILES 16            /* descriptors of a walk through folders */

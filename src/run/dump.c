@@ -6,7 +6,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
+#include "base/codec.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "data/repeat.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run/dump.h - a workload and its plan for people (--dry-run) and programs (--dump-workload). */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "plan/plan.h"
 #include "plan/workload.h"
 

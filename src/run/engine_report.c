@@ -4,8 +4,8 @@
 
 #include <ctype.h>
 
-#include "base/buf.h"
 #include "base/redact.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "http/prometheus.h"
 #include "json/read.h"

@@ -12,7 +12,7 @@
  * arguments are not read, except for "None".
  */
 #pragma once
-#include "base/arena.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "json/write.h"
 

@@ -21,7 +21,7 @@
  * and is not taken for an overloaded one.
  */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "json/write.h"
 #include "metrics/trust.h"
 #include "run/point.h"

@@ -2,8 +2,8 @@
 /* find_tell.c - see find.h. */
 #include <math.h>
 
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "report/figure.h"
 #include "run/find.h"
 #include "run/gnuplot.h"

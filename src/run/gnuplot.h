@@ -6,8 +6,8 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "report/figure.h"
 #include "run/point.h"
 

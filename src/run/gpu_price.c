@@ -6,8 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
-#include "base/buf.h"
 #include "base/file.h"
+#include "base/str.h"
 
 #define TABLE_BYTES_MAX 1048576
 

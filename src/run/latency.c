@@ -6,17 +6,17 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "json/write.h"
 #include "report/report.h"
 #include "report/verdict.h"
-#include "rng/legacy.h"
+#include "rng/rng.h"
 #include "run/offline.h"
 #include "run/pytorch.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 #include "stats/stats.h"
 
 #define BATCH "Batch"

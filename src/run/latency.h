@@ -13,11 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "plan/workload.h"
 #include "report/gate.h"
 #include "run/offline.h"
-#include "stats/interval.h"
+#include "stats/stats.h"
 
 struct latency_opts {
 	struct offline_opts common;  /* first: offline.h */

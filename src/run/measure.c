@@ -5,9 +5,9 @@
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/err.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/trace.h"
 #include "json/read.h"
 #include "net/sock.h"
 #include "run/correct.h"

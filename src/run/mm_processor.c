@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "json/python.h"
 #include "json/write.h"
 #include "opt/opt.h"

@@ -14,8 +14,8 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "version.h"
 
 struct offline {

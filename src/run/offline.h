@@ -20,9 +20,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "json/write.h"
 #include "opt/opt.h"
 #include "plan/workload.h"

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
 #include "base/clock.h"
+#include "base/codec.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "data/datasets.h"

@@ -16,7 +16,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "endpoint/endpoint.h"
 #include "engine/args.h"
 #include "fetch/fetch.h"

@@ -14,9 +14,9 @@
 #include <time.h>
 
 #include "base/clock.h"
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "endpoint/endpoint.h"
 #include "json/write.h"
 #include "net/sock.h"

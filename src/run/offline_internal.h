@@ -7,8 +7,8 @@
  *   offline_http_run.c   a batch: plan, load and record, as every load of ours
  */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "load/load.h"
 #include "run/offline.h"

@@ -3,10 +3,9 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/redact.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "json/write.h"
 #include "json/yaml.h"

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "data/request_keys.h"
 #include "engine/args.h"
 #include "json/read.h"

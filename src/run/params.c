@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/redact.h"

@@ -11,9 +11,9 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "base/fmt.h"
+#include "base/err.h"
 #include "base/mem.h"
-#include "base/trace.h"
+#include "base/str.h"
 #include "data/datasets.h"
 #include "data/trace.h"
 #include "report/lines.h"

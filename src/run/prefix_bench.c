@@ -7,9 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fmt.h"
 #include "base/mem.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "data/datasets.h"
 #include "plan/plan.h"
 #include "report/report.h"

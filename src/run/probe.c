@@ -6,9 +6,9 @@
 #include <pthread.h>
 #include <time.h>
 
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 
 #define PROBE_SECONDS 21600.0 /* probes are planned for the longest a request may take */
 

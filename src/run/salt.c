@@ -9,7 +9,7 @@
 
 #include "base/clock.h"
 #include "json/read.h"
-#include "rng/fork.h"
+#include "rng/rng.h"
 
 #define LETTERS 3
 #define COUNTED_BYTES 1024 /* of a text, behind a salt: tokens further on are the same without it */

@@ -16,7 +16,7 @@
  * the same command sends other prompts each time. The result has the key, which repeats the run.
  */
 #pragma once
-#include "base/buf.h"
+#include "base/str.h"
 #include "plan/workload.h"
 #include "token/tokenizer.h"
 

@@ -4,7 +4,7 @@
  * be told, gathered from options, point and driver.
  */
 #pragma once
-#include "base/arena.h"
+#include "base/mem.h"
 #include "report/report.h"
 #include "run/point.h"
 

@@ -6,7 +6,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "stats/monotone.h"
+#include "stats/curve.h"
 
 const char *const search_kinds[] = { "bisect", "interpolate", NULL };
 const char *const search_ends[] = { "found", "none_passes", "all_pass", "undecided", NULL };

@@ -19,8 +19,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fmt.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "http/head.h"
 #include "http/url.h"
 #include "json/write.h"

@@ -19,8 +19,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "data/dataset.h"
 #include "endpoint/endpoint.h"
 #include "opt/opt.h"

@@ -9,8 +9,8 @@
 
 #include <math.h>
 
+#include "base/err.h"
 #include "base/limits.h"
-#include "base/trace.h"
 #include "data/request_keys.h"
 #include "run/find_rows.h"
 #include "run/gpu_price.h"

@@ -9,7 +9,8 @@
 
 #include <stdio.h>
 
-#include "base/words.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 struct kind {
 	const char *name;        /* the program's, or the Python module's up to a dot */

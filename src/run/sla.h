@@ -18,10 +18,10 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "json/read.h"
 
 enum sla_op { SLA_LE, SLA_GE, SLA_LT, SLA_GT };

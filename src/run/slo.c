@@ -4,8 +4,8 @@
 
 #include <math.h>
 
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "metrics/trust.h"
 #include "opt/opt.h"
 #include "schema/schema.h"

@@ -5,8 +5,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "json/write.h"
 #include "report/report.h"
 #include "report/verdict.h"

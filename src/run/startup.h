@@ -12,8 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "metrics/trust.h"
 #include "report/gate.h"
 #include "run/offline.h"

@@ -19,7 +19,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/redact.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "json/python.h"
 #include "proc/child.h"
 #include "report/frame.h"

@@ -24,8 +24,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "opt/opt.h"
 #include "run/find_rows.h"
 #include "run/params.h"

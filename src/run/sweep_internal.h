@@ -3,7 +3,7 @@
 #pragma once
 #include <stdarg.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "json/write.h"
 #include "run/search.h"
 #include "run/server.h"

@@ -6,11 +6,11 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "base/redact.h"
 #include "report/frame.h"
 #include "report/points.h"
-#include "rng/pyrandom.h"
+#include "rng/rng.h"
 #include "run/sweep_internal.h"
 
 #define SHOWN_PARAMS_MAX 16 /* in the table's names of points */

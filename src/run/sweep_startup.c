@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "run/startup.h"
 #include "run/sweep_internal.h"

@@ -13,11 +13,11 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "report/gate.h"
 #include "run/offline.h"
 #include "run/offline_data.h"
-#include "stats/interval.h"
+#include "stats/stats.h"
 
 struct throughput_opts {
 	struct offline_opts common;  /* first: offline.h */

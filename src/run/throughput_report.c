@@ -5,11 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fmt.h"
+#include "base/str.h"
 #include "json/write.h"
 #include "report/verdict.h"
 #include "run/throughput.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 #include "stats/stats.h"
 
 /* ---- numbers ---- */

@@ -4,11 +4,11 @@
 
 #include <math.h>
 
-#include "base/fmt.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "data/lengths.h"
-#include "rng/fork.h"
+#include "rng/rng.h"
 #include "run/multi_turn.h"
 
 bool point_is_self_timed(const struct serve_opts *o, const struct point *p)

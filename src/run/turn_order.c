@@ -8,8 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "rng/legacy.h"
-#include "rng/pyrandom.h"
+#include "rng/rng.h"
 
 #define RETRY_S 1.0       /* before the first retry; doubled before each further one */
 #define RETRY_JITTER 0.1  /* of it, to either side */

@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-#include "base/map.h"
+#include "base/mem.h"
 #include "http/form.h"
 #include "json/read.h"
 #include "sim/serving.h"

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 
 struct batch_seq {
 	struct engine_seq seq;  /* first: tokens come with a pointer to it */

@@ -6,7 +6,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 #include "token/tokenizer.h"
 
 /*

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/base64.h"
+#include "base/codec.h"
 #include "base/mem.h"
 #include "media/image.h"
 

@@ -17,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/map.h"
+#include "base/mem.h"
 #include "json/read.h"
 
 struct media_item {

@@ -35,7 +35,7 @@
 
 #include "base/err.h"
 #include "base/str.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 
 #define FAULTS_MAX 64
 #define FAULT_PARTS 4

@@ -9,10 +9,10 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/base64.h"
 #include "base/clock.h"
+#include "base/codec.h"
 #include "base/file.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "http/form.h"
 #include "json/write.h"
 #include "sim/serving.h"

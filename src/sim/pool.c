@@ -10,8 +10,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "base/base64.h"
-#include "base/map.h"
+#include "base/codec.h"
 #include "base/mem.h"
 #include "json/write.h"
 #include "sim/serving.h"

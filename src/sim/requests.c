@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "sim/ask.h"
 

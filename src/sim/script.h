@@ -15,8 +15,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "constrain/constrain.h"
 #include "token/tokenizer.h"
 

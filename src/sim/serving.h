@@ -24,15 +24,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "constrain/constrain.h"
 #include "http/request.h"
 #include "net/loop.h"
 #include "net/sock.h"
 #include "net/tls.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 #include "sim/ask.h"
 #include "sim/draw.h"
 #include "sim/engine.h"

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "sim/script.h"
 #include "sim/serving.h"

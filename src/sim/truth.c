@@ -11,8 +11,8 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "http/prometheus.h"
 #include "json/write.h"
 

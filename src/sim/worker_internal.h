@@ -11,8 +11,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "json/read.h"
 #include "sim/batch.h"
 #include "sim/draw.h"

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "base/mem.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 #include "stats/stats.h"
 
 #define OUTLIER_SIGMAS 3.0

@@ -4,7 +4,7 @@
  */
 #include <stdarg.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/mem.h"
 #include "store/pack.h"
 #include "store/parts.h"

@@ -2,9 +2,9 @@
 /* columns.c - see columns.h. */
 #include "store/columns.h"
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "index/index.h"
 #include "store/known.h"
 #include "store/migrate.h"

@@ -27,8 +27,7 @@
  * hands.
  */
 #pragma once
-#include "base/arena.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "index/row.h"
 #include "store/db.h"
 

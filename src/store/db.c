@@ -2,7 +2,7 @@
 /* db.c - what is the same for both databases. */
 #include <math.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 #include "opt/opt.h"
 #include "store/db.h"
 

@@ -10,8 +10,8 @@
  * when the statement that noticed it stands outside a transaction.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 enum db_kind { DB_NULL, DB_BOOL, DB_INT, DB_REAL, DB_TEXT, DB_BLOB };
 

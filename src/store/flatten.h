@@ -8,9 +8,8 @@
  * names that are empty, longer than COLUMN_BYTES_MAX or hold control characters.
  */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
-#include "base/map.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "index/row.h"
 #include "json/read.h"
 

@@ -12,8 +12,8 @@
  * known by the runs that have them.
  */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "index/index.h"
 
 enum known_kind { KNOWN_BOOL = 1, KNOWN_NUMBER = 2, KNOWN_TEXT = 4, KNOWN_ANY = 7 };

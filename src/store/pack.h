@@ -11,9 +11,9 @@
  * value comes back as it went in, -0.0 among them.
  */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "index/row.h"
 
 #define PACK_VERSION 1

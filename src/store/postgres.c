@@ -22,11 +22,9 @@
 #include <postgresql/libpq-fe.h>
 #include <sys/socket.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/library.h"
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "store/db.h"
 

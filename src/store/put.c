@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* put.c - runs in: duplicates by their content, conflicts by their name, all or none. */
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/mem.h"
 #include "json/write.h"
 #include "store/pack.h"

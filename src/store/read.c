@@ -12,9 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/fmt.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "index/names.h"
 #include "json/write.h"
 #include "store/kinds.h"

@@ -16,8 +16,8 @@
  * what its text spells ("8" is 8). Any other NaN is null.
  */
 #pragma once
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "index/row.h"
 
 #define INGEST_BYTES_MAX (64u << 20)

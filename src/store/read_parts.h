@@ -8,9 +8,9 @@
  * hash" for each array (its JSON without white space). Numbers count as they are spelled.
  */
 #pragma once
-#include "base/arena.h"
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "json/read.h"
 
 #define INGEST_MEMBERS_MAX 20000  /* keys of one run; the largest documents have 1,200 */

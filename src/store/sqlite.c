@@ -11,11 +11,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/library.h"
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "store/db.h"
 #include "store/store.h"

@@ -19,9 +19,9 @@
  * world's.
  */
 #pragma once
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "index/index.h"
 #include "store/read.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store_write.c - a transaction, and what it tells the index. */
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "store/parts.h"
 
 int store_write_begin(struct store *s, struct store_write *w, struct err *e)

@@ -11,7 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "store/pack.h"

@@ -9,7 +9,7 @@
  * has the size that the document says.
  */
 #pragma once
-#include "base/arena.h"
+#include "base/mem.h"
 
 struct trace_file {
 	const char *path;  /* absolute, without links */

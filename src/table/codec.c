@@ -15,10 +15,10 @@
 #include <zstd.h>
 #include <zstd_errors.h>
 
+#include "base/codec.h"
 #include "base/library.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/zip.h"
 
 #define SNAPPY_CALLS(X) X(snappy_uncompress) X(snappy_uncompressed_length)
 #define BROTLI_CALLS(X) X(BrotliDecoderCreateInstance) X(BrotliDecoderDecompressStream) \

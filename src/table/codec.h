@@ -3,8 +3,8 @@
  * table/codec.h - unpacks one page of a Parquet file; packs and unpacks what a store keeps.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 
 /* Numbers as Parquet gives them. */
 enum codec {

@@ -13,10 +13,10 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/base64.h"
-#include "base/fmt.h"
+#include "base/codec.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "json/write.h"
 
 #define DECIMAL_BYTES_MAX 32 /* Decimal256, the widest that writers know */

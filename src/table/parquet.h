@@ -10,9 +10,8 @@
 #pragma once
 #include <stdatomic.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "table/codec.h"
 #include "table/table_internal.h"

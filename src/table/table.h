@@ -26,8 +26,8 @@
 #include <stdatomic.h>
 #include <stddef.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "json/read.h"
 
 struct table;

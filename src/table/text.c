@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "json/write.h"
 

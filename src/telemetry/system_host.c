@@ -10,9 +10,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/buf.h"
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/str.h"
 
 #define FILE_BYTES (64u << 10) /* of a file that every sample reads: /proc/net/dev is longest */
 #define GROUP_BYTES_MAX 4096

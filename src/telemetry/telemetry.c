@@ -5,8 +5,8 @@
 #include <math.h>
 
 #include "base/clock.h"
-#include "base/fmt.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "telemetry/beat.h"
 
 /* Slots of a server's series: one per id, then these, then one per draft position. */

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/chars.h"
 
 void added_init(struct added_set *s, const struct added_token *token)

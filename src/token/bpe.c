@@ -8,7 +8,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/bpe_heap.h"
 #include "token/hash.h"
 

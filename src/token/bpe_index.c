@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/bpe.h"
 
 /* ---- symbols ---- */

@@ -11,10 +11,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/err.h"
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/trace.h"
 #include "token/compiled.h"
 
 /* Files beside the main one that a reader may look at. */

@@ -20,7 +20,7 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "token/model.h"
 
 /*

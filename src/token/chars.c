@@ -7,7 +7,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/classes.h"
 #include "token/unicode16.h"
 

@@ -11,7 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 
 bool chars_is_space(uint32_t cp); /* White_Space */

@@ -8,7 +8,7 @@
 #include "token/charsmap.h"
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 #define BLOCK 256
 #define VALUE_BIT (1u << 31)

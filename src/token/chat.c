@@ -6,10 +6,10 @@
 
 #include <stdlib.h>
 
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/digest.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/chat_known.h"
 #include "token/model.h"
 #include "token/remote.h"

@@ -13,9 +13,8 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "token/tokenizer.h"
 

@@ -12,7 +12,6 @@
 #pragma once
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "token/model.h"

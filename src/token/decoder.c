@@ -7,7 +7,7 @@
 #include <assert.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/chars.h"
 #include "token/model.h"
 

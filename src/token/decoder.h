@@ -21,9 +21,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "token/decoder_step.h"
 
 struct model;

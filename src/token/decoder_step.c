@@ -4,7 +4,7 @@
  */
 #include "token/decoder_step.h"
 
-#include "base/utf8.h"
+#include "base/str.h"
 
 void decoder_step_work_release(struct decoder_step_work *w)
 {

@@ -18,8 +18,8 @@
  * never weights. What is in the cache already costs one request, or none at a commit.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "token/tokenizer.h"
 
 /*

@@ -5,9 +5,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "base/err.h"
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/trace.h"
 #include "token/reader.h"
 
 static const struct reader *const READERS[] = {

@@ -10,9 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
 #include "base/err.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "json/read.h"
 #include "token/added.h"
 #include "token/bpe.h"

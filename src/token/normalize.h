@@ -10,7 +10,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "token/charsmap.h"

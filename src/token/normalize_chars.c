@@ -10,7 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/chars.h"
 #include "token/unicode16.h"
 #include "token/unicode_norm.h"

@@ -13,7 +13,7 @@
 #include <utf8proc.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/unicode_norm.h"
 
 /* Both are bits of unicode_norm(). */

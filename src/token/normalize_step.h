@@ -10,7 +10,6 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/buf.h"
 #include "base/str.h"
 #include "token/normalize.h"
 

@@ -11,7 +11,6 @@
  * is an error naming the construct.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 

@@ -9,7 +9,7 @@
 
 #include <assert.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/chars.h"
 
 #define BUFFER_BYTES_MIN (64u << 10) /* so that short pieces share a batch */

@@ -15,7 +15,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "token/regex.h"

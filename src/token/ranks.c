@@ -4,9 +4,9 @@
  */
 #include "token/ranks.h"
 
+#include "base/codec.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/base64.h"
 
 int ranks_add(struct model *m, struct str base64, int64_t id, const char *what, size_t number,
 	struct err *e)

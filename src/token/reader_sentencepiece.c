@@ -19,7 +19,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "json/write.h"
 #include "token/protobuf.h"
 #include "token/reader.h"

@@ -13,9 +13,9 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
-#include "base/buf.h"
 #include "base/limits.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "token/pattern.h"
 
 #define JIT_STACK_FIRST (64 << 10)

@@ -7,9 +7,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "base/codec.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/digest.h"
 #include "json/read.h"
 #include "json/write.h"
 

@@ -4,7 +4,7 @@
  */
 #include "token/runs.h"
 
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/chars.h"
 
 /* Python's isspace: White_Space, and four separators among the controls. */

@@ -6,8 +6,8 @@
 
 #include <stdlib.h>
 
+#include "base/codec.h"
 #include "base/mem.h"
-#include "base/base64.h"
 #include "token/charsmap.h"
 #include "token/trie.h"
 

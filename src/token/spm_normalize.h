@@ -12,8 +12,8 @@
  * ["text", ...]}; no tokenizer.json has it, only our reader of .model files makes it.
  */
 #pragma once
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "json/read.h"
 
 struct spm_normalizer;

@@ -9,8 +9,8 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/arena.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "json/read.h"
 
 struct model;

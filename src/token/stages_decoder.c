@@ -2,7 +2,7 @@
 /*
  * stages_decoder.c - the decoder of a tokenizer.json.
  */
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/model.h"
 #include "token/stages.h"
 

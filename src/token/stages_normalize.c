@@ -6,7 +6,7 @@
  * characters, and the vocabulary stays spelled: what comes behind it, stages and
  * model, sees these characters, and so it does in the reference.
  */
-#include "base/base64.h"
+#include "base/codec.h"
 #include "token/model.h"
 #include "token/stages.h"
 

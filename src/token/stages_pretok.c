@@ -5,7 +5,7 @@
  * Expressions are kept as text until all stages are known; then those that a scanner
  * stands for are never compiled.
  */
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/chars.h"
 #include "token/model.h"
 #include "token/stages.h"

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/cache.h"
 #include "token/find.h"
 #include "token/model.h"

@@ -10,7 +10,7 @@
 #include <math.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 
 #define RING_MIN 8
 

@@ -13,7 +13,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/trie.h"
 #include "token/unigram.h"
 

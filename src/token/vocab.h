@@ -12,10 +12,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
-#include "base/map.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define VOCAB_NONE UINT32_MAX

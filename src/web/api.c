@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 #include "opt/opt.h"
 #include "store/known.h"
 #include "web/api.h"

@@ -17,9 +17,9 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/arena.h"
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
 
 #define AUTH_TOKENS_MAX 64

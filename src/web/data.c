@@ -4,7 +4,7 @@
  */
 #include <stdio.h>
 
-#include "base/words.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "web/api.h"
 #include "web/web_internal.h"

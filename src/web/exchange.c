@@ -11,10 +11,10 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/utf8.h"
-#include "base/zip.h"
+#include "base/str.h"
 #include "http/request.h"
 #include "http/url.h"
 #include "web/web_internal.h"

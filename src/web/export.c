@@ -15,7 +15,6 @@
  */
 #include <stdlib.h>
 
-#include "base/map.h"
 #include "base/mem.h"
 #include "index/when.h"
 #include "web/api.h"

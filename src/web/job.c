@@ -10,9 +10,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/zip.h"
 #include "engine/args.h"
 #include "web/api.h"
 #include "web/web_internal.h"

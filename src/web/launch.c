@@ -23,7 +23,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/redact.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "proc/keeper.h"
 #include "proc/program.h"
 #include "proc/roster.h"
@@ -113,7 +113,7 @@ static bool is_kept(const struct web_opts *o, const char *name)
 	return false;
 }
 
-static void add_each(struct words *words, const char *option, const struct web_names *names)
+static void add_each(struct word_list *words, const char *option, const struct web_names *names)
 {
 	for (size_t i = 0; i < names->n; i++)
 		words_add(words, arena_printf(words->arena, "%s=%s", option, names->v[i]));
@@ -122,7 +122,7 @@ static void add_each(struct words *words, const char *option, const struct web_n
 static void settle(struct launch *l)
 {
 	const struct web_opts *o = &l->web->o;
-	struct words words = { .arena = &l->web->arena }, envp = words;
+	struct word_list words = { .arena = &l->web->arena }, envp = words;
 	static char *none[] = { NULL };
 
 	for (char *const *line = environ; *line; line++)
@@ -139,7 +139,7 @@ static void settle(struct launch *l)
 static int command_line(const struct launch *l, char *const *more, struct arena *a,
 			char *const **out, struct err *e)
 {
-	struct words words = { .arena = a };
+	struct word_list words = { .arena = a };
 	struct buf program = { 0 };
 	int rc = program_exec(&program, e);
 

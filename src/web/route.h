@@ -14,9 +14,9 @@
 #pragma once
 #include <stdatomic.h>
 
-#include "base/arena.h"
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "index/index.h"
 #include "json/read.h"
 #include "json/write.h"

@@ -11,10 +11,9 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/zip.h"
 #include "http/url.h"
 #include "web/api.h"
 #include "web/web_internal.h"
@@ -482,7 +481,6 @@ static int metrics_page(const struct web_request *r, struct web_answer *a, struc
 	pthread_mutex_unlock(&w->metrics->lock);
 	return 0;
 }
-
 
 /*
  * The front end: files that lie in the program, packed.

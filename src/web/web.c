@@ -15,7 +15,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "base/redact.h"
 #include "net/sock.h"

@@ -16,7 +16,6 @@
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "web/web_internal.h"
 

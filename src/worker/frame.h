@@ -10,8 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/buf.h"
 #include "base/err.h"
+#include "base/str.h"
 #include "json/read.h"
 
 /* Bytes as they come in. Zeroed: empty. */

@@ -17,7 +17,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/limits.h"

@@ -8,9 +8,9 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/utf8.h"
-#include "token/tokenizer.h"
+#include "base/str.h"
 #include "check.h"
+#include "token/tokenizer.h"
 
 static char rig_dir[] = "/tmp/profllm-fuzz-XXXXXX";
 

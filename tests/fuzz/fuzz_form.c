@@ -3,8 +3,8 @@
  * fuzz_form.c - a form's Content-Type (the first line) and body (the rest). Every part must
  * lie inside the body, behind the one before it, and no part holds the boundary.
  */
+#include "base/str.h"
 #include "check.h"
-#include "base/buf.h"
 #include "http/form.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

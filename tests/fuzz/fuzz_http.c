@@ -6,7 +6,7 @@
  */
 #include <assert.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "http/request.h"
 #include "http/response.h"
 

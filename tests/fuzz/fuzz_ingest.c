@@ -8,7 +8,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 #include "check.h"
 #include "index/names.h"
 #include "json/read.h"

@@ -8,7 +8,7 @@
 #include "base/limits.h"
 #include "data/lengths.h"
 #include "file_rig.h"
-#include "rng/fork.h"
+#include "rng/rng.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

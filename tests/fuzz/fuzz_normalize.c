@@ -8,10 +8,10 @@
  */
 #include <stdlib.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
+#include "check.h"
 #include "token/model.h"
 #include "token/normalize_step.h"
-#include "check.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "base/limits.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "check.h"
 #include "run/params.h"
 

@@ -9,12 +9,12 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/buf.h"
+#include "base/str.h"
+#include "check.h"
 #include "proc/lock.h"
 #include "proc/port.h"
 #include "proc/roster.h"
 #include "proc/tree.h"
-#include "check.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

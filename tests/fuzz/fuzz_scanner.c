@@ -7,10 +7,10 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
+#include "check.h"
 #include "token/pretok.h"
 #include "token/scan.h"
-#include "check.h"
 
 #define SCANNERS_MAX 16
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,7 +6,7 @@
  */
 #include <assert.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "http/sse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "check.h"
 #include "web/api.h"
 #include "web/web_internal.h"

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 
 #define ANSWERS_MAX 16
 

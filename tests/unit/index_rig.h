@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/arena.h"
+#include "base/mem.h"
 #include "index/filter.h"
 #include "index/row.h"
 

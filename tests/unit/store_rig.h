@@ -18,7 +18,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/mem.h"
 #include "scratch.h"

@@ -14,12 +14,9 @@
 
 #include <cmocka.h>
 
-#include "base/arena.h"
 #include "base/file.h"
-#include "base/fmt.h"
-#include "base/map.h"
-#include "base/slab.h"
-#include "base/utf8.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 static void numbers_are_read_whole(void **state)
 {

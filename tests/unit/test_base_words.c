@@ -7,8 +7,9 @@
 
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "base/words.h"
+#include "base/err.h"
+#include "base/mem.h"
+#include "base/str.h"
 
 /* Words in [] so that empty ones and blanks show. */
 static const struct row { const char *text, *words; } rows[] = {

@@ -6,8 +6,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "base/buf.h"
-#include "base/zip.h"
+#include "base/codec.h"
+#include "base/str.h"
 
 struct pieces {
 	struct buf all;

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "analyse/series.h"
-#include "base/buf.h"
+#include "base/str.h"
 #include "json/read.h"
 #include "opt/opt.h"
 

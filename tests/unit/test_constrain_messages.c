@@ -4,7 +4,7 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "constrain/constrain.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
+#include "base/codec.h"
 #include "hf_sample.h"
 #include "media/audio.h"
 #include "media/image.h"

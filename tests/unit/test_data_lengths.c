@@ -13,7 +13,7 @@
 #include "base/mem.h"
 #include "data/datasets.h"
 #include "data/lengths.h"
-#include "rng/fork.h"
+#include "rng/rng.h"
 #include "scratch.h"
 #include "token/tokenizer.h"
 

@@ -14,7 +14,7 @@
 
 #include "fetch_server.h"
 
-#include "base/base64.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "data/media.h"
 #include "media/image.h"

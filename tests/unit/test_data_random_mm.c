@@ -5,8 +5,7 @@
  */
 #include "data_rig.h"
 
-#include "base/base64.h"
-#include "base/digest.h"
+#include "base/codec.h"
 #include "data/random.h"
 #include "json/read.h"
 #include "media/image.h"

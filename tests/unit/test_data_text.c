@@ -8,7 +8,7 @@
 #include <math.h>
 
 #include "data/datasets.h"
-#include "rng/pyhash.h"
+#include "rng/rng.h"
 
 /* n tokens: " abc" each. */
 static struct str words(size_t n)
@@ -262,7 +262,7 @@ static void sonnet_gives_up(void **state)
 
 /* ---- timed_trace ---- */
 
-#define TRACE(stamp, in, out, ids) \
+#define TRACED(stamp, in, out, ids) \
 	"{\"timestamp\": " stamp ", \"input_length\": " in ", \"output_length\": " out ", " \
 	"\"hash_ids\": [" ids "]}\n"
 
@@ -281,8 +281,8 @@ static void traces_have_stable_chunks(void **state)
 	struct fixture f;
 
 	(void)state;
-	fixture_init(&f, "f.jsonl", TRACE("1500", "40", "7", "46, \"x\", 48") TRACE("0", "20", "8", "46, \"x\"")
-		     TRACE("\"2.5\"", "100", "9", "1") "{\"timestamp\": 1, \"input_length\": 5, \"output_length\": 1}");
+	fixture_init(&f, "f.jsonl", TRACED("1500", "40", "7", "46, \"x\", 48") TRACED("0", "20", "8", "46, \"x\"")
+		     TRACED("\"2.5\"", "100", "9", "1") "{\"timestamp\": 1, \"input_length\": 5, \"output_length\": 1}");
 	f.opts.timed_trace_sec_multiplier = 0.001;
 	f.env.backend = "openai";
 	f.env.num_prompts = 9;
@@ -311,13 +311,13 @@ static void bad_traces_are_refused(void **state)
 		  "--timed-trace-label-timestamp names" },
 		{ "{\"timestamp\": 1, \"input_length\": 2}", "--timed-trace-label-output-length names" },
 		{ "{\"timestamp\": 1, \"output_length\": 2}", "--timed-trace-label-input-length names" },
-		{ TRACE("\"x\"", "1", "1", ""), "\"timestamp\" must be a number" },
-		{ TRACE("NaN", "1", "1", ""), "\"timestamp\" must be a number" },
-		{ TRACE("1", "1.5", "1", ""), "\"input_length\" must be a whole number" },
-		{ TRACE("1", "1", "-1", ""), "\"output_length\" must be a whole number" },
-		{ TRACE("1", "99999999999", "1", ""), "\"input_length\" must be a whole number" },
-		{ TRACE("1", "1", "1", "[1]"), "\"hash_ids\" must be a list of numbers or texts" },
-		{ TRACE("1", "1", "1", "\"a\\u0000\""), "\"hash_ids\" must be a list of numbers or texts" },
+		{ TRACED("\"x\"", "1", "1", ""), "\"timestamp\" must be a number" },
+		{ TRACED("NaN", "1", "1", ""), "\"timestamp\" must be a number" },
+		{ TRACED("1", "1.5", "1", ""), "\"input_length\" must be a whole number" },
+		{ TRACED("1", "1", "-1", ""), "\"output_length\" must be a whole number" },
+		{ TRACED("1", "99999999999", "1", ""), "\"input_length\" must be a whole number" },
+		{ TRACED("1", "1", "1", "[1]"), "\"hash_ids\" must be a list of numbers or texts" },
+		{ TRACED("1", "1", "1", "\"a\\u0000\""), "\"hash_ids\" must be a list of numbers or texts" },
 	};
 	struct fixture f;
 
@@ -327,7 +327,7 @@ static void bad_traces_are_refused(void **state)
 		assert_refused(&f, "timed_trace", row[i].want);
 		fixture_release(&f);
 	}
-	fixture_init(&f, "f.jsonl", TRACE("1", "1", "1", "1"));
+	fixture_init(&f, "f.jsonl", TRACED("1", "1", "1", "1"));
 	f.env.backend = "openai-chat";
 	assert_refused(&f, "timed_trace", "sends token ids, which --backend openai-chat does not take");
 	f.env.backend = "vllm";
@@ -343,7 +343,7 @@ static void traces_leave_the_generators_of_seed_0(void **state)
 	struct fixture f;
 
 	(void)state;
-	fixture_init(&f, "f.jsonl", TRACE("1", "1", "1", "1"));
+	fixture_init(&f, "f.jsonl", TRACED("1", "1", "1", "1"));
 	f.env.seed = 7;
 	compat_rng_seed(&want, 0);
 	assert_int_equal(build(&f, "timed_trace"), 0);

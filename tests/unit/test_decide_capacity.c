@@ -17,7 +17,7 @@
 
 #include "base/mem.h"
 #include "decide/capacity.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "decide/percentile.h"
 #include "ranks_golden.h"
-#include "rng/pcg64.h"
+#include "rng/rng.h"
+#include "stats/percentile.h"
 #include "stats/stats.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "engine/args.h"
 #include "json/write.h"
 

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "base/words.h"
+#include "base/str.h"
 #include "experiment/adapt.h"
 #include "experiment/import.h"
 #include "experiment/plan.h"

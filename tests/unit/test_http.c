@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/buf.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "http/response.h"
 
 /*

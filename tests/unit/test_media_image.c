@@ -12,8 +12,7 @@
 
 #include <cmocka.h>
 
-#include "base/base64.h"
-#include "base/digest.h"
+#include "base/codec.h"
 #include "base/mem.h"
 #include "base/parallel.h"
 #include "media/decode.h"

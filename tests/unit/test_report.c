@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "base/utf8.h"
+#include "base/str.h"
 #include "record_sample.h"
 #include "report/report.h"
 

@@ -19,7 +19,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "report/frame.h"
-#include "stats/pareto.h"
+#include "stats/curve.h"
 #include "sweep_plot_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

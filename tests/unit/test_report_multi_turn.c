@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/zip.h"
+#include "base/codec.h"
 #include "report/multi_turn.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

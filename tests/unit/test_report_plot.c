@@ -7,10 +7,9 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "base/base64.h"
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/zip.h"
 #include "plot_golden.h"
 #include "report/html.h"
 #include "report/lengths.h"

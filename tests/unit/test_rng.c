@@ -14,10 +14,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "rng/compat.h"
-#include "rng/fork.h"
-#include "rng/pcg64.h"
-#include "rng/xxh64.h"
+#include "rng/rng.h"
 #include "rng_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -429,7 +426,6 @@ static const struct {
 	RUN(py_uniform, false), RUN(py_choice, false), RUN(py_choices, false),
 	RUN(py_shuffle, false), RUN(py_sample, false),
 };
-
 
 /*
  * log and pow may differ in the last bit between C libraries and processors

@@ -12,9 +12,9 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/arena.h"
 #include "base/file.h"
-#include "base/words.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "proc/port.h"
 #include "proc/tree.h"
 #include "run/server_parts.h"

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/buf.h"
+#include "base/str.h"
 #include "run/turn_order.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "http/prometheus.h"
-#include "rng/fork.h"
+#include "rng/rng.h"
 #include "sim/ask.h"
 #include "sim/draw.h"
 #include "sim/engine.h"

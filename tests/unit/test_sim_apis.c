@@ -5,7 +5,7 @@
  */
 #include "sim_rig.h"
 
-#include "base/base64.h"
+#include "base/codec.h"
 
 /* What an answer must have and must not have in it, in this order. */
 struct api_row {
@@ -479,7 +479,6 @@ static double metric(const struct rig *r, const char *name)
 	reply_release(&reply);
 	return v;
 }
-
 
 static void test_prefix_cache_counts(void **state)
 {

@@ -14,7 +14,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/base64.h"
+#include "base/codec.h"
 #include "base/limits.h"
 #include "media/image.h"
 #include "sim/batch.h"

@@ -17,8 +17,6 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "stats/hist.h"
-#include "stats/interval.h"
 #include "stats/stats.h"
 #include "stats_golden.h"
 

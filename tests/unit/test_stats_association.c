@@ -10,8 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "stats/association.h"
-#include "stats/compare.h"
+#include "stats/significance.h"
 
 static void near(double got, double want, double off)
 {

@@ -12,7 +12,7 @@
 #include <cmocka.h>
 
 #include "monotone_golden.h"
-#include "stats/monotone.h"
+#include "stats/curve.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/arena.h"
-#include "base/fmt.h"
+#include "base/mem.h"
+#include "base/str.h"
 #include "store/read.h"
 #include "table/codec.h"
 

@@ -12,14 +12,13 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "base/utf8.h"
+#include "base/str.h"
+#include "scratch.h"
 #include "token/sim.h"
 #include "token/tokenizer.h"
-#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SMALL "tests/unit/token/small.json"
-
 
 static struct tokenizer *load(const char *name, const struct tokenizer_load_opts *opts)
 {

@@ -11,11 +11,11 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "base/codec.h"
 #include "base/file.h"
-#include "base/digest.h"
+#include "scratch.h"
 #include "token/chat.h"
 #include "token/chat_known.h"
-#include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SMALL "tests/unit/token/small.json"
@@ -29,7 +29,6 @@
 	"\"{{ bos_token }}{% for message in messages %}{{'<|im_start|>' + message['role'] + " \
 	"'\\n' + message['content'] + '<|im_end|>' + '\\n'}}{% endfor %}"                 \
 	"{% if add_generation_prompt %}{{ '<|im_start|>assistant\\n' }}{% endif %}\""
-
 
 static void write_file(const char *name, const char *text)
 {

@@ -10,9 +10,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
+#include "base/codec.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "base/base64.h"
 #include "token/charsmap.h"
 #include "token/model.h"
 

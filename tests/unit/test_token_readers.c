@@ -11,13 +11,12 @@
 #include <unistd.h>
 
 #include "base/file.h"
-#include "token/chars.h"
-#include "base/utf8.h"
-#include "token/tokenizer.h"
+#include "base/str.h"
 #include "scratch.h"
+#include "token/chars.h"
+#include "token/tokenizer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
-
 
 static void write_file(const char *name, struct str text)
 {

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "base/utf8.h"
+#include "base/str.h"
 #include "token/classes.h"
 #include "token/pretok.h"
 #include "token/scan.h"

@@ -14,7 +14,6 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/arena.h"
 #include "base/mem.h"
 #include "fetch/fetch.h"
 #include "json/read.h"

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "stats/interval.h"
+#include "stats/stats.h"
 
 #define PERCENTILE_LEVEL 0.95         /* of the intervals that are reported */
 #define PERCENTILE_BATCHES 20

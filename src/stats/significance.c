@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare.c - see compare.h. */
-#include "stats/compare.h"
+/* significance.c - see significance.h. */
+#include "stats/significance.h"
 
 #include <assert.h>
 #include <math.h>
@@ -255,4 +255,167 @@ void compare_adjust(double *p, size_t n)
 		*sorted[i] = least;
 	}
 	free(sorted);
+}
+
+/* ---- Pairs ---- */
+
+double sign_test(size_t up, size_t down)
+{
+	double few = (double)(up < down ? up : down), all = (double)(up + down);
+
+	if (!up && !down)
+		return NAN;
+	if (up == down)
+		return 1;
+	/* P(Bin(all, 1/2) <= few) = I_{1/2}(all - few, few + 1) */
+	return fmin(1, 2 * beta_regularised(0.5, all - few, few + 1));
+}
+
+static int by_size(const void *x, const void *y)
+{
+	double a = fabs(*(const double *)x), b = fabs(*(const double *)y);
+
+	return (a > b) - (a < b);
+}
+
+/* The share of all ways to give signs to ranks whose positive ones add up to at most `few`. */
+static double share_up_to(const size_t *rank2, size_t n, size_t few)
+{
+	size_t sum = 0;
+	double *ways, below = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += rank2[i];
+	ways = mem_array(sum + 1, sizeof(*ways));
+	ways[0] = 1;
+	for (size_t i = 0; i < n; i++)
+		for (size_t s = sum; s >= rank2[i]; s--)
+			ways[s] += ways[s - rank2[i]];
+	for (size_t s = 0; s <= few; s++)
+		below += ways[s];
+	free(ways);
+	return ldexp(below, -(int)n);
+}
+
+double signed_rank_test(const double *d, size_t n)
+{
+	double *x = mem_array(n + 1, sizeof(*x)), ties = 0, p;
+	size_t *rank2 = mem_array(n + 1, sizeof(*rank2)), m = 0, up2 = 0, all2, few;
+
+	for (size_t i = 0; i < n; i++)
+		if (fabs(d[i]) > 0)
+			x[m++] = d[i];
+	if (m)
+		qsort(x, m, sizeof(*x), by_size);
+	for (size_t i = 0, end; i < m; i = end) {
+		double t;
+
+		for (end = i + 1; end < m && fabs(x[end]) <= fabs(x[i]); end++)
+			;
+		t = (double)(end - i);
+		ties += t * t * t - t;
+		for (size_t k = i; k < end; k++) {
+			rank2[k] = i + end + 1; /* twice the mean of ranks i + 1 to end */
+			up2 += x[k] > 0 ? rank2[k] : 0;
+		}
+	}
+	all2 = m * (m + 1);
+	few = up2 < all2 - up2 ? up2 : all2 - up2;
+	if (!m) {
+		p = n ? 1 : NAN;
+	} else if (m <= SIGNED_EXACT_VALUES) {
+		p = 2 * share_up_to(rank2, m, few);
+	} else {
+		double k = (double)m, far = k * (k + 1) / 4 - (double)few / 2 - 0.5;
+		double variance = k * (k + 1) * (2 * k + 1) / 24 - ties / 48;
+
+		p = far <= 0 ? 1 : erfc(far / sqrt(2 * variance));
+	}
+	free(x);
+	free(rank2);
+	return p > 1 ? 1 : p; /* NAN stays */
+}
+
+/* ---- Groups ---- */
+
+double f_tail(double f, double df1, double df2)
+{
+	assert(f >= 0 && df1 > 0 && df2 > 0);
+	if (isinf(f))
+		return 0;
+	return beta_regularised(df2 / (df2 + df1 * f), df2 / 2, df1 / 2);
+}
+
+struct oneway oneway_test(const double *x, const uint8_t *code, size_t n, size_t groups)
+{
+	struct oneway out = { 0, NAN, NAN, NAN, NAN, NAN };
+	double sum[ASSOCIATION_GROUPS_MAX] = { 0 }, count[ASSOCIATION_GROUPS_MAX] = { 0 };
+	double mean = stats_mean(x, n), total = 0, within = 0;
+
+	assert(groups <= ASSOCIATION_GROUPS_MAX);
+	for (size_t i = 0; i < n; i++) {
+		assert(code[i] < groups);
+		sum[code[i]] += x[i] - mean; /* from the mean, so that large values lose nothing */
+		count[code[i]]++;
+		total += (x[i] - mean) * (x[i] - mean);
+	}
+	for (size_t g = 0; g < groups; g++) {
+		out.groups += count[g] > 0;
+		sum[g] = count[g] > 0 ? sum[g] / count[g] : 0;
+	}
+	if (out.groups < 2 || n <= out.groups)
+		return out;
+	for (size_t i = 0; i < n; i++) {
+		double off = x[i] - mean - sum[code[i]];
+
+		within += off * off;
+	}
+	out.df_between = (double)(out.groups - 1);
+	out.df_within = (double)(n - out.groups);
+	if (total <= 0)
+		return out;
+	out.share = fmax(0, 1 - within / out.df_within / (total / (double)(n - 1)));
+	/* what is left within, or between, may be rounding alone */
+	out.f = within <= total * 1e-28 ? INFINITY :
+		total - within <= total * 1e-14 ? 0 :
+		(total - within) / out.df_between / (within / out.df_within);
+	out.p = f_tail(out.f, out.df_between, out.df_within);
+	return out;
+}
+
+double cramers_v(const uint8_t *a, size_t groups_a, const uint8_t *b, size_t groups_b, size_t n)
+{
+	double in_a[ASSOCIATION_GROUPS_MAX] = { 0 }, in_b[ASSOCIATION_GROUPS_MAX] = { 0 };
+	double all = (double)n, chi = 0, rows = 0, columns = 0, phi, r, c;
+	uint32_t *table = mem_array(groups_a * groups_b + 1, sizeof(*table));
+
+	assert(groups_a <= ASSOCIATION_GROUPS_MAX && groups_b <= ASSOCIATION_GROUPS_MAX);
+	for (size_t i = 0; i < n; i++)
+		table[a[i] * groups_b + b[i]]++;
+	for (size_t i = 0; i < groups_a; i++)
+		for (size_t k = 0; k < groups_b; k++) {
+			in_a[i] += table[i * groups_b + k];
+			in_b[k] += table[i * groups_b + k];
+		}
+	for (size_t i = 0; i < groups_a; i++)
+		rows += in_a[i] > 0;
+	for (size_t k = 0; k < groups_b; k++)
+		columns += in_b[k] > 0;
+	/* chi squared over n is the sum of cell^2 / (row column) - 1 */
+	for (size_t i = 0; i < groups_a; i++)
+		for (size_t k = 0; k < groups_b; k++) {
+			double cell = table[i * groups_b + k];
+
+			if (cell > 0)
+				chi += cell / in_a[i] * (cell / in_b[k]);
+		}
+	free(table);
+	if (rows < 2 || columns < 2)
+		return NAN;
+	phi = fmax(0, chi - 1 - (rows - 1) * (columns - 1) / (all - 1));
+	r = rows - (rows - 1) * (rows - 1) / (all - 1);
+	c = columns - (columns - 1) * (columns - 1) / (all - 1);
+	if (fmin(r, c) <= 1)
+		return 0;
+	return fmin(1, sqrt(phi / (fmin(r, c) - 1)));
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* percentile.c - see percentile.h. */
-#include "decide/percentile.h"
+#include "stats/percentile.h"
 
 #include <assert.h>
 #include <math.h>
 
-#include "stats/compare.h"
+#include "stats/significance.h"
 #include "stats/stats.h"
 
 /* ---- batches ---- */
