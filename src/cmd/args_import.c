@@ -11,7 +11,7 @@
 #include "cmd/args_file.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
-#include "experiment/interpreter.h"
+#include "experiment/environment.h"
 #include "proc/tool.h"
 
 struct import_opts {

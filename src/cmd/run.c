@@ -13,7 +13,7 @@
 #include "cmd/run_verb.h"
 #include "cmd/target.h"
 #include "experiment/document.h"
-#include "experiment/suite_table.h"
+#include "experiment/suite.h"
 
 #define EXIT_STRICT 3
 

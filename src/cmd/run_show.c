@@ -4,7 +4,7 @@
 #include "base/redact.h"
 #include "cmd/run_verb.h"
 #include "experiment/check.h"
-#include "experiment/plan.h"
+#include "experiment/suite.h"
 #include "json/write.h"
 
 int run_plan(struct command_run *c, struct err *e)

@@ -12,7 +12,7 @@
 #include "base/str.h"
 #include "cmd/cmd.h"
 #include "cmd/sim_cli.h"
-#include "proc/stray.h"
+#include "proc/tree.h"
 #include "sim/hardware.h"
 
 #define STRAY_SECONDS 600

@@ -2,18 +2,254 @@
 /* allocate.c - see allocate.h. */
 #include "experiment/allocate.h"
 
+#include <dirent.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/mem.h"
-#include "experiment/allocate_parts.h"
-#include "experiment/choose.h"
-#include "experiment/port_take.h"
-#include "experiment/queue.h"
+#include "base/str.h"
 #include "proc/roster.h"
+
+#define MUTEX "mutex"
+#define MUTEX_WAIT_NS 20000000000 /* looking at all GPUs takes a fraction of a second */
+#define MUTEX_PAUSE_NS 2000000
+#define NUMBER "%012llu"
+
+/* gives ticket and mutex back; a zeroed one is fine */
+static void queue_release(struct queue *q)
+{
+	lock_give(&q->ticket);
+	lock_give(&q->mutex);
+	free(q->folder);
+	free(q->tickets);
+	*q = (struct queue){ 0 };
+}
+
+/* folder is that of lock_folder. -1 with e when its queue cannot be made. */
+static int queue_init(struct queue *q, const char *folder, struct err *e)
+{
+	*q = (struct queue){ .folder = mem_text(folder), .tickets = file_join(folder, "queue") };
+	if (lock_make_folder(q->tickets, e) < 0) {
+		queue_release(q);
+		return err_wrap(e, "the queue for GPUs");
+	}
+	return 0;
+}
+
+/* Alone from here on. -1: cancelled (ERR_CANCELLED), or somebody keeps it for too long. */
+static int queue_enter(struct queue *q, const struct lock_holder *me, const atomic_bool *cancel,
+		struct err *e)
+{
+	int64_t until_ns = clock_mono_ns() + MUTEX_WAIT_NS;
+	struct lock_holder who = { 0 };
+	struct buf text = { 0 };
+
+	for (;;) {
+		int taken = lock_take(q->folder, MUTEX, LOCK_ALONE, me, &q->mutex, &who, e);
+
+		if (taken)
+			return taken < 0 ? -1 : 0;
+		if (cancel && atomic_load(cancel))
+			return err_set(e, ERR_CANCELLED, "stopped while waiting for GPUs");
+		if (clock_mono_ns() > until_ns)
+			break;
+		nanosleep(&(struct timespec){ 0, MUTEX_PAUSE_NS }, NULL);
+	}
+	lock_describe(&who, &text);
+	err_set(e, ERR_IO, "the lock file %s/" MUTEX " is kept by %s; nobody should need it for "
+		"longer than a moment", q->folder, text.data);
+	buf_release(&text);
+	return -1;
+}
+
+static void queue_leave(struct queue *q)
+{
+	lock_give(&q->mutex);
+}
+
+/* The number of the file, 0: no ticket. */
+static unsigned long long number_of(const char *name)
+{
+	uint64_t number;
+
+	return str_to_u64(str_of(name), &number) && number < UINT64_MAX ? number : 0;
+}
+
+/* Between those two. me->wants: the names of all locks that would do, with a blank after each. */
+static int queue_take_ticket(struct queue *q, const struct lock_holder *me, struct err *e)
+{
+	unsigned long long highest = 0;
+	DIR *dir = opendir(q->tickets);
+	struct dirent *entry;
+	char name[32];
+	int taken;
+
+	while (dir && (entry = readdir(dir)))
+		if (number_of(entry->d_name) > highest)
+			highest = number_of(entry->d_name);
+	if (dir)
+		closedir(dir);
+	q->number = highest + 1;
+	snprintf(name, sizeof(name), NUMBER, q->number);
+	taken = lock_take(q->tickets, name, LOCK_ALONE, me, &q->ticket, NULL, e);
+	if (taken == 0)
+		return err_set(e, ERR_IO, "the ticket %s/%s is held although nobody has been given "
+			       "it", q->tickets, name);
+	return taken < 0 ? -1 : 0;
+}
+
+/*
+ * What those in front want is added to wanted, likewise with blanks; first (zeroed: nobody) is the
+ * one that came first. How many there are.
+ */
+static unsigned queue_in_front(const struct queue *q, struct buf *wanted, struct lock_holder *first)
+{
+	unsigned long long lowest = q->number;
+	DIR *dir = opendir(q->tickets);
+	struct dirent *entry;
+	unsigned n = 0;
+
+	*first = (struct lock_holder){ 0 };
+	while (dir && (entry = readdir(dir))) {
+		unsigned long long number = number_of(entry->d_name);
+		struct lock_holder who;
+
+		if (number == 0 || number >= q->number ||
+		    !lock_is_held(q->tickets, entry->d_name, &who))
+			continue;
+		n++;
+		buf_add_text(wanted, who.wants);
+		if (number < lowest) {
+			lowest = number;
+			*first = who;
+		}
+	}
+	if (dir)
+		closedir(dir);
+	return n;
+}
+
+/* Whether the name is one of the names in such a text. */
+static bool queue_has(const struct buf *wanted, const char *name)
+{
+	struct str rest = buf_str(wanted);
+
+	while (rest.n)
+		if (str_is(str_cut(&rest, ' '), name))
+			return true;
+	return false;
+}
+
+/* ---- what an allocation tells each server ---- */
+
+/* "0,1", or "MIG-..." */
+static char *join(struct allocation *out, const struct gpu *g, const size_t *place, size_t n)
+{
+	struct buf text = { 0 };
+	char *joined;
+
+	for (size_t i = 0; i < n; i++) {
+		const struct gpu *one = &g[place[i]];
+
+		buf_add_text(&text, i ? "," : "");
+		if (one->part >= 0)
+			buf_add_text(&text, one->uuid);
+		else
+			buf_printf(&text, "%d", one->index);
+	}
+	joined = arena_text(&out->arena, buf_str(&text));
+	buf_release(&text);
+	return joined;
+}
+
+/* Indices as HIP counts: all GPUs, or from 0 those that ROCR leaves. */
+static void env_amd(struct allocation *out, const struct gpu *g, struct allocation_server *s,
+		    char **env)
+{
+	char *list = join(out, g, s->place, s->n_gpus);
+
+	if (getenv("ROCR_VISIBLE_DEVICES")) {
+		struct buf own = { 0 };
+
+		*env++ = arena_printf(&out->arena, "ROCR_VISIBLE_DEVICES=%s", list);
+		for (size_t i = 0; i < s->n_gpus; i++)
+			buf_printf(&own, "%s%zu", i ? "," : "", i);
+		list = arena_text(&out->arena, buf_str(&own));
+		buf_release(&own);
+	}
+	*env++ = arena_printf(&out->arena, "HIP_VISIBLE_DEVICES=%s", list);
+	/* HIP reads this one too, and programs compare the two. */
+	*env = arena_printf(&out->arena, "CUDA_VISIBLE_DEVICES=%s", list);
+}
+
+/* One that gets no GPU sees none of those that are not its own. */
+static void env_without(struct allocation *out, const struct gpu *g, size_t n, char **env)
+{
+	if (n && g[0].maker == GPU_NVIDIA)
+		*env++ = arena_text(&out->arena, STR("CUDA_VISIBLE_DEVICES="));
+	if (n && g[n - 1].maker == GPU_AMD)
+		*env = arena_text(&out->arena, STR("HIP_VISIBLE_DEVICES=-1"));
+}
+
+static void tell_server(struct allocation *out, const struct experiment_server *of,
+			const struct gpu_set *gpus, unsigned share, const size_t *place,
+			struct allocation_server *s)
+{
+	size_t n;
+	const struct gpu *g = gpu_list(gpus, &n);
+	char **env = arena_alloc(&out->arena, 4 * sizeof(*env));
+
+	s->env = env;
+	s->n_gpus = share;
+	if (of->url)
+		return;
+	if (s->n_gpus == 0) {
+		env_without(out, g, n, env);
+		return;
+	}
+	s->gpu = arena_alloc(&out->arena, s->n_gpus * sizeof(*s->gpu));
+	s->place = arena_alloc(&out->arena, s->n_gpus * sizeof(*s->place));
+	memcpy(s->place, place, s->n_gpus * sizeof(*place));
+	for (size_t k = 0; k < s->n_gpus; k++)
+		s->gpu[k] = (struct outcome_gpu){ .index = g[place[k]].index,
+			.uuid = arena_text(&out->arena, str_of(g[place[k]].uuid)),
+			.name = arena_text(&out->arena, str_of(g[place[k]].name)) };
+	if (g[place[0]].maker == GPU_AMD) {
+		env_amd(out, g, s, env);
+		return;
+	}
+	/* Indices are those of the PCI bus order, which is not CUDA's own. */
+	env[0] = arena_text(&out->arena, STR("CUDA_DEVICE_ORDER=PCI_BUS_ID"));
+	env[1] = arena_printf(&out->arena, "CUDA_VISIBLE_DEVICES=%s",
+			      join(out, g, place, s->n_gpus));
+}
+
+/* Fills out's servers and what allocate_settle wants; place: as many as the shares add up to. */
+static void allocation_tell(struct allocation *out, const struct experiment *x,
+			    const struct gpu_set *gpus, const unsigned *share, const size_t *place)
+{
+	for (size_t i = 0; i < out->n_servers; i++)
+		out->n_gpus += share[i];
+	out->used_place = arena_alloc(&out->arena, (out->n_gpus + 1) * sizeof(*out->used_place));
+	out->used_bytes = arena_alloc(&out->arena, (out->n_gpus + 1) * sizeof(*out->used_bytes));
+	for (size_t i = 0; i < out->n_gpus; i++) {
+		struct gpu_sample now;
+
+		gpu_sample(gpus, place[i], &now);
+		out->used_place[i] = place[i];
+		out->used_bytes[i] = now.memory_used_bytes;
+	}
+	for (size_t i = 0; i < out->n_servers; i++) {
+		tell_server(out, &x->server[i], gpus, share[i], place, &out->server[i]);
+		place += share[i];
+	}
+}
 
 #define POLL_NS 200000000
 #define SLICE_NS 20000000          /* between two looks at the flag that cancels */

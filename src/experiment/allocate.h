@@ -12,18 +12,20 @@
  * nothing else, and then one for a server, as CUDA has it. A shared allocation takes GPUs that
  * others use too: its locks keep out those only that want theirs alone.
  *
- * When they are busy, whoever came first gets them first (experiment/queue.h). An early one that
+ * When they are busy, whoever came first gets them first (experiment/allocate.h). An early one that
  * wants eight is not passed by others that want one of the GPUs it waits for.
  *
  * Each server gets its share of the experiment's GPUs, in the order of the list; attached ones get
  * nothing. Without any GPU on this machine GPUS_AUTO gives none and is no failure.
  */
 #pragma once
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "experiment/experiment.h"
 #include "gpu/gpu.h"
 #include "proc/lock.h"
@@ -79,3 +81,76 @@ bool allocate_settle(const struct allocation *a, const struct gpu_set *gpus,
 
 /* Gives everything back. A zeroed one is fine. */
 void allocate_release(struct allocation *a);
+
+/*
+ * Who came first, among the experiments of this machine that want GPUs.
+ *
+ * A ticket is a lock file (proc/lock.h) in the folder "queue" below that of the locks, named by
+ * a number that is one more than the highest there. It says which GPUs would do for its owner.
+ * Whoever comes later leaves those alone while the earlier one waits, so that one that wants many
+ * is not passed by many that want one. A dead owner's ticket is held by nobody and does not count.
+ *
+ * One at a time looks and takes: between queue_enter and queue_leave nobody else does.
+ */
+struct queue {
+	char *folder;              /* of locks */
+	char *tickets;             /* of tickets, below it */
+	struct lock mutex, ticket;
+	unsigned long long number; /* of the ticket */
+};
+
+/*
+ * Which GPUs an experiment may have, and which of those that are free it
+ * takes. Nothing is locked here (experiment/allocate.h).
+ */
+/* GPUs that would do, by their places in gpu_list. */
+struct candidates {
+	size_t *place;
+	size_t n;
+	bool is_named;       /* all of them are wanted, in this order */
+	bool are_parts;      /* MIG: one for a server */
+};
+
+/*
+ * Those that r allows. -1 with e (ERR_USAGE) when it names one that is not there, is not allowed,
+ * or is split. Caller frees place.
+ */
+int choose_candidates(const struct experiment_resources *r, const struct gpu_set *gpus,
+		      struct candidates *c, struct err *e);
+
+/* The name of its lock file. */
+void choose_lock_name(const struct gpu *g, char out[128]);
+/* How people call it: "GPU 3", "GPU 1:0 (MIG 1g.10gb)". */
+void choose_call(const struct gpu *g, struct buf *out);
+
+/*
+ * Why the GPU at this place is not free for r, as the end of a sentence that begins with what
+ * choose_call gives; false: it is free. *may_pass: only its figure of use says so, which drivers
+ * tell late.
+ */
+bool choose_is_busy(const struct experiment_resources *r, const struct gpu_set *gpus, size_t place,
+		    struct buf *why, bool *may_pass);
+
+/*
+ * The want of n free places that reach each other best, those first that leave the others'
+ * links whole, then the lowest; in ascending order at the beginning of place.
+ */
+void choose_best(const struct gpu_set *gpus, size_t *place, size_t n, size_t want);
+
+/*
+ * A TCP port that no other run of ours will take.
+ *
+ * Reserved by a lock file of its own (proc/lock.h), then proved free by listening on it on every
+ * address for a moment: programs that do not know our locks are seen by that. Between the proof and
+ * the server's own listening such a program could still come; the default range lies below
+ * the ports that the kernel gives to outgoing connections, so that none of those does.
+ */
+/* The default range: below the kernel's ephemeral ports. */
+void port_range(unsigned *first, unsigned *last);
+
+/*
+ * A port from first to last that is free and not reserved; first == last: that very one.
+ * 0 with *port and *l, which holds it; -1 with e that says who has it, or how many are taken.
+ */
+int port_take(const char *folder, unsigned first, unsigned last, const struct lock_holder *me,
+	      unsigned *port, struct lock *l, struct err *e);

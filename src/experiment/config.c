@@ -1,14 +1,344 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config.c - see config.h: the sections of an experiment, and what follows from all of them. */
+/* config.c - see config.h: trees, findings, the sections of an experiment and what follows. */
+#include "experiment/config.h"
+
 #include <ctype.h>
+#include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
 
 #include "base/codec.h"
 #include "base/limits.h"
-#include "experiment/config_parts.h"
+#include "base/mem.h"
+#include "experiment/config_internal.h"
+#include "gpu/gpu.h"
 #include "json/write.h"
 #include "report/compare.h"
 #include "run/serve_gate.h"
+
+#define SHOWN_MAX 80 /* bytes of a value repeated in a message */
+
+/* ---- trees ---- */
+
+/* A copy with room for more members or elements; what is inside is shared. */
+static struct json_value *copy(const struct config *c, const struct json_value *v, size_t more)
+{
+	struct json_value *out = arena_alloc(c->arena, sizeof(*out));
+
+	*out = *v;
+	json_marks_copy(c->marks, v, out);
+	out->item = arena_alloc(c->arena, (v->count + more + 1) * sizeof(*out->item));
+	if (v->kind == JSON_OBJECT)
+		out->key = arena_alloc(c->arena, (v->count + more + 1) * sizeof(*out->key));
+	for (size_t i = 0; i < v->count; i++) {
+		out->item[i] = v->item[i];
+		json_marks_copy(c->marks, &v->item[i], &out->item[i]);
+		if (v->kind == JSON_OBJECT)
+			out->key[i] = v->key[i];
+	}
+	return out;
+}
+
+static void set_item(const struct config *c, struct json_value *at, const struct json_value *v)
+{
+	*at = *v;
+	json_marks_copy(c->marks, v, at);
+}
+
+const struct json_value *config_merge(const struct config *c, const struct json_value *base,
+				      const struct json_value *over)
+{
+	struct map places = { 0 };
+	struct json_value *out;
+
+	if (!base || base->kind != JSON_OBJECT || over->kind != JSON_OBJECT)
+		return over;
+	out = copy(c, base, over->count);
+	for (size_t i = 0; i < base->count; i++)
+		map_put(&places, base->key[i], i);
+	for (size_t i = 0; i < over->count; i++) {
+		uint64_t at = out->count;
+
+		if (map_get(&places, over->key[i], &at)) {
+			set_item(c, &out->item[at],
+				 config_merge(c, &out->item[at], &over->item[i]));
+			continue;
+		}
+		out->key[at] = over->key[i];
+		set_item(c, &out->item[at], &over->item[i]);
+		out->count++;
+	}
+	map_release(&places);
+	return out;
+}
+
+const struct json_value *config_without(const struct config *c, const struct json_value *tree,
+					const char *key)
+{
+	struct json_value *out;
+	size_t n = 0;
+
+	if (!json_get(tree, key))
+		return tree;
+	out = copy(c, tree, 0);
+	for (size_t i = 0; i < tree->count; i++) {
+		if (str_is(tree->key[i], key))
+			continue;
+		out->key[n] = tree->key[i];
+		set_item(c, &out->item[n++], &tree->item[i]);
+	}
+	out->count = n;
+	return out;
+}
+
+/* The member of that name, or where a new one goes. */
+static size_t member_place(const struct json_value *object, struct str key)
+{
+	size_t i = 0;
+
+	while (i < object->count && !str_eq(object->key[i], key))
+		i++;
+	return i;
+}
+
+static int place_in(const struct json_value *tree, struct str key, const char *path, size_t *at,
+		    struct err *e)
+{
+	int64_t place;
+
+	if (tree->kind == JSON_OBJECT) {
+		*at = member_place(tree, key);
+		return 0;
+	}
+	if (tree->kind != JSON_ARRAY)
+		return err_set(e, ERR_USAGE, "%s: what '%.*s' is looked for in is no object", path,
+			       (int)key.n, key.p);
+	if (!str_to_i64(key, &place) || place < 0 || (uint64_t)place > tree->count)
+		return err_set(e, ERR_USAGE, "%s: expected a place in the list, from 0 to %zu, got "
+			       "'%.*s'", path, tree->count, (int)key.n, key.p);
+	*at = (size_t)place;
+	return 0;
+}
+
+static const struct json_value *put(const struct config *c, const struct json_value *tree,
+				    struct str rest, const char *path,
+				    const struct json_value *value, struct err *e)
+{
+	static const struct json_value empty = { .kind = JSON_OBJECT };
+	const struct json_value *inner;
+	struct json_value *out;
+	struct str whole = rest, key;
+	size_t at = 0;
+
+	if (!tree || tree->kind == JSON_NULL)
+		tree = &empty;
+	/* A key that was written with its dots stands for itself. */
+	if (tree->kind == JSON_OBJECT && member_place(tree, whole) < tree->count)
+		rest = (struct str){ 0 }, key = whole;
+	else
+		key = str_cut(&rest, '.');
+	if (!key.n) {
+		err_set(e, ERR_USAGE, "%s: a key is empty", path);
+		return NULL;
+	}
+	if (place_in(tree, key, path, &at, e) < 0)
+		return NULL;
+	inner = rest.n ? put(c, at < tree->count ? &tree->item[at] : NULL, rest, path, value, e) :
+		value;
+	if (!inner)
+		return NULL;
+	out = copy(c, tree, 1);
+	set_item(c, &out->item[at], inner);
+	if (at == out->count) {
+		if (out->kind == JSON_OBJECT)
+			out->key[at] = arena_str(c->arena, key);
+		out->count++;
+	}
+	return out;
+}
+
+const struct json_value *config_put(const struct config *c, const struct json_value *tree,
+				    const char *path, const struct json_value *value,
+				    struct err *e)
+{
+	return put(c, tree, str_of(path), path, value, e);
+}
+
+/* ---- values as texts ---- */
+
+const char *config_json(const struct json_value *v, struct arena *a)
+{
+	struct buf out = { 0 };
+	struct json_writer w = json_writer(&out);
+	const char *text;
+
+	w.is_raw_utf8 = w.is_python = true; /* options read it again */
+	json_put_value(&w, v);
+	text = arena_text(a, buf_str(&out));
+	buf_release(&out);
+	return text;
+}
+
+const char *config_scalar(const struct json_value *v, struct arena *a)
+{
+	switch (v->kind) {
+	case JSON_NULL:
+		return "";
+	case JSON_TRUE:
+	case JSON_FALSE:
+		return v->raw.n ? arena_text(a, v->raw) : v->kind == JSON_TRUE ? "true" : "false";
+	case JSON_STRING:
+		return v->text.p;
+	case JSON_INT:
+		return v->raw.n ? arena_text(a, v->raw) : arena_printf(a, "%" PRId64, v->integer);
+	case JSON_REAL:
+		return v->raw.n ? arena_text(a, v->raw) : config_json(v, a);
+	case JSON_ARRAY:
+	case JSON_OBJECT:
+		break;
+	}
+	return NULL;
+}
+
+const char *config_got(const struct json_value *v, struct arena *a)
+{
+	const char *text;
+
+	if (v->kind == JSON_ARRAY)
+		return "a list";
+	if (v->kind == JSON_OBJECT)
+		return "an object";
+	if (v->kind == JSON_NULL)
+		return "nothing";
+	text = config_scalar(v, a);
+	if (v->kind == JSON_STRING)
+		return arena_printf(a, "the text '%.*s'", SHOWN_MAX, text);
+	return arena_printf(a, "%.*s", SHOWN_MAX, text);
+}
+
+struct json_value *config_tree_of(struct str json, struct arena *a)
+{
+	struct json_value *v = NULL;
+
+	if (json_parse(a, json, &v, NULL) < 0)
+		v = arena_alloc(a, sizeof(*v));
+	return v;
+}
+
+void config_member(struct json_value *object, const char *key, struct json_value v,
+		   struct arena *a)
+{
+	size_t at = member_place(object, str_of(key));
+
+	/* Room doubles, so powers of two are full. */
+	if (at == object->count && (at & (at - 1)) == 0) {
+		size_t room = at ? 2 * at : 1;
+		struct json_value *item = arena_alloc(a, room * sizeof(*item));
+		struct str *keys = arena_alloc(a, room * sizeof(*keys));
+
+		for (size_t i = 0; i < at; i++) {
+			item[i] = object->item[i];
+			keys[i] = object->key[i];
+		}
+		object->item = item;
+		object->key = keys;
+	}
+	if (at == object->count) {
+		object->key[at] = arena_str(a, str_of(key));
+		object->count++;
+	}
+	object->item[at] = v;
+}
+
+const struct json_value *config_get(const struct json_value *object, const char *key)
+{
+	const struct json_value *v = json_get(object, key);
+
+	return v && v->kind != JSON_NULL ? v : NULL;
+}
+
+/* ---- findings ---- */
+
+void config_findings_release(struct config_findings *f)
+{
+	buf_release(&f->errors);
+	buf_release(&f->notes);
+	*f = (struct config_findings){ 0 };
+}
+
+static void add_place(const struct config *c, const struct json_value *v, bool is_key,
+		      struct buf *out)
+{
+	struct json_mark m = json_marks_get(c->marks, v);
+
+	if (!m.file) {
+		buf_add_text(out, c->path);
+	} else if (is_key && m.key_line) {
+		buf_printf(out, "%s:%u:%u", m.file, m.key_line, m.key_column);
+	} else if (m.line) {
+		buf_printf(out, "%s:%u:%u", m.file, m.line, m.column);
+	} else {
+		buf_add_text(out, m.file);
+	}
+	buf_add_text(out, ": ");
+}
+
+static void add(const struct config *c, struct buf *out, const struct json_value *v, bool is_key,
+		const char *path, const char *fmt, va_list ap)
+{
+	const char *file = json_marks_get(c->marks, v).file;
+	char text[sizeof(((struct err *)0)->text)];
+
+	add_place(c, v, is_key, out);
+	if (c->bounds && file && file != c->path) {
+		buf_printf(out, "%s\n", config_bounds_fault(c, ""));
+		return;
+	}
+	vsnprintf(text, sizeof(text), fmt, ap);
+	if (path && *path)
+		buf_printf(out, "%s: ", path);
+	buf_printf(out, "%s\n", text);
+}
+
+int config_complain(const struct config *c, struct config_findings *f,
+		    const struct json_value *v, const char *path, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (++f->n_errors > EXPERIMENT_FINDINGS_MAX)
+		return -1;
+	va_start(ap, fmt);
+	add(c, &f->errors, v, false, path, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int config_complain_key(const struct config *c, struct config_findings *f,
+			const struct json_value *v, const char *path, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (++f->n_errors > EXPERIMENT_FINDINGS_MAX)
+		return -1;
+	va_start(ap, fmt);
+	add(c, &f->errors, v, true, path, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+void config_note(const struct config *c, struct config_findings *f, const struct json_value *v,
+		 const char *path, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (++f->n_notes > EXPERIMENT_FINDINGS_MAX)
+		return;
+	va_start(ap, fmt);
+	add(c, &f->notes, v, false, path, fmt, ap);
+	va_end(ap);
+}
 
 #define EXPERIMENT_GPUS_MAX 1024 /* of one experiment; as for server.gpus */
 
@@ -421,4 +751,202 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 		config_bounds_check(&r, tree);
 	out->hash = hash_of(out);
 	return f->n_errors == before ? 0 : -1;
+}
+
+/* ---- keys of a configuration as a page, from the rows that read them ---- */
+
+struct key { const char *name, *value, *about; };
+
+static const struct key top[] = {
+	{ "name", "text", "What messages, files and tables call it; otherwise the file's name" },
+	{ "suite", "text", "What it belongs to, for those who filter documents" },
+	{ "tags", "object of texts", "Whatever else it should be found by" },
+	{ "include", "file or list of files",
+	  "Configurations that this one is laid over; relative to its folder" },
+	{ "server", "object", "The server under test" },
+	{ "servers", "list of objects", "Several of them, each with the keys of `server`" },
+	{ "benchmark", "object", "The load, by the options of a `bench` verb" },
+	{ "resources", "object", "GPUs and ports" },
+	{ "profiling", "object", "The engine's profiler" },
+	{ "telemetry", "object", "What is watched while load runs" },
+	{ "output", "object", "What is kept, and where it goes" },
+	{ "provenance", "object", "What the document says of the engine's origin: engine_commit, ..." },
+	{ "require", "list of texts",
+	  "Conditions that the results of each run must meet, such as p99_ttft_ms<=200; one that is not "
+	  "met, or cannot be judged, makes the exit status 3" },
+	{ "matrix", "object or list of objects",
+	  "A suite: dotted key to list of values; every combination is an experiment" },
+	{ "experiments", "list of objects", "A suite: each laid over the rest; each has a name" },
+	{ "import", "text or object", "A suite of vLLM's own benchmark test files" },
+	{ "repeat", "integer", "How often each experiment is run" },
+	{ "shuffle", "true, false or a seed", "Run them in a random order" },
+	{ "restart", "on-repeat, on-change, always, never",
+	  "When servers are started again: when the next experiment needs other ones and for each repeat "
+	  "(on-repeat, the default), only for other ones, for each experiment, once for all" },
+	{ "jobs", "integer", "How many run at once, as GPUs and ports allow" },
+	{ "stop_on_error", "true or false", "End the suite with the first one that fails" },
+};
+
+static void add_cell(const char *text, struct buf *out)
+{
+	for (; *text; text++) {
+		if (*text == '|' || *text == '<')
+			buf_add_char(out, '\\');
+		buf_add_char(out, *text);
+	}
+}
+
+static void add_name(const char *name, struct buf *out)
+{
+	for (; *name; name++)
+		buf_add_char(out, *name == '-' ? '_' : *name);
+}
+
+static void add_head(const char *title, const char *about, struct buf *out)
+{
+	buf_printf(out, "\n## %s\n\n%s\n\n| Key | Value | Default | What it is |\n|---|---|---|---|\n",
+		   title, about);
+}
+
+/* Lists and objects by what is in them. */
+static void add_kind(const struct opt *row, struct buf *out)
+{
+	const char *arg = row->arg ? row->arg : "";
+	struct buf expected = { 0 };
+
+	opt_expected(row, &expected);
+	if (strchr(arg, '|') || *arg == '{')
+		add_cell(arg, out);
+	else if (row->kind == OPT_LIST && *arg)
+		buf_printf(out, "a list of %s", arg);
+	else
+		add_cell(row->kind == OPT_JSON ? "an object" : expected.data, out);
+	buf_release(&expected);
+}
+
+/* bench: the mode of a benchmark's rows; NULL: they are a section's. */
+static void add_rows(const struct opt_set *set, const enum experiment_mode *bench,
+		     struct buf *out)
+{
+	struct arena a = { 0 };
+	struct buf json = { 0 };
+	const struct json_value *defaults;
+
+	opt_json(set, set->defaults, &json);
+	defaults = config_tree_of(buf_str(&json), &a);
+	for (size_t i = 0; i < set->n; i++) {
+		const struct opt *row = &set->row[i];
+		struct buf name = { 0 };
+		const struct json_value *v;
+
+		if (row->flags & (OPT_HIDDEN | OPT_NO_CONFIG | OPT_POSITIONAL) ||
+		    (bench && config_is_elsewhere(*bench, row->name)))
+			continue;
+		add_name(row->name, &name);
+		v = config_get(defaults, name.data);
+		buf_printf(out, "| `%s` | ", name.data);
+		add_kind(row, out);
+		buf_add_text(out, " | ");
+		if (v && (v->kind != JSON_ARRAY || v->count))
+			buf_printf(out, "`%s`", config_scalar(v, &a) ? config_scalar(v, &a) :
+				   config_json(v, &a));
+		buf_add_text(out, " | ");
+		add_cell(row->help, out);
+		buf_add_text(out, " |\n");
+		buf_release(&name);
+	}
+	buf_release(&json);
+	arena_release(&a);
+}
+
+static void add_modes(struct buf *out)
+{
+	static const char *const about[] = {
+		[MODE_SERVE] = "The options of `profllm bench serve` that an experiment may set.",
+		[MODE_THROUGHPUT] = "`mode: throughput`, by the options of `profllm bench throughput`.",
+		[MODE_LATENCY] = "`mode: latency`, by the options of `profllm bench latency`.",
+		[MODE_STARTUP] = "`mode: startup`, by the options of `profllm bench startup`.",
+		[MODE_PRIORITIZATION] = "`mode: prioritization`, by the options of `profllm bench "
+			"prioritization`, in an engine;\nfor a server `mode: serve` with `dataset_name: "
+			"prioritization`.",
+		[MODE_PREFIX_CACHING] = "`mode: prefix-caching`, by the options of `profllm bench "
+			"prefix-caching`.",
+		[MODE_LONG_DOCUMENT] = "`mode: long-document-qa`, by the options of `profllm bench "
+			"long-document-qa`.",
+		[MODE_STRUCTURED] = "`mode: structured-output` has the keys of mode serve, with "
+			"`dataset_name: structured` and\n`temperature: 0` unless given.",
+		[MODE_MULTI_TURN] = "`mode: multi-turn`, by the options of `profllm bench multi-turn`, and the "
+			"keys of mode serve\nthat this command accepts.",
+	};
+
+	struct arena a = { 0 };
+
+	for (unsigned i = 0; i < MODE_COUNT; i++) {
+		enum experiment_mode mode = (enum experiment_mode)i;
+		struct buf title = { 0 };
+
+		buf_printf(&title, "benchmark, mode %s", experiment_mode_name(mode));
+		add_head(title.data, about[i], out);
+		if (i == MODE_SERVE)
+			buf_printf(out, "| `mode` | one of %s | `serve` | which verb's options these are "
+				   "|\n", config_modes(&a));
+		if (i == MODE_STRUCTURED)
+			buf_add_text(out, "| `dataset_name` | | `structured` | |\n"
+				     "| `temperature` | | `0` | |\n");
+		else
+			add_rows(config_bench_set(mode), &mode, out);
+		buf_release(&title);
+	}
+	arena_release(&a);
+}
+
+void config_keys_page(struct buf *out)
+{
+	buf_add_text(out, "<!-- Made by `profllm run --print-keys`. -->\n"
+		     "# Keys of an experiment's configuration\n\n"
+		     "What `profllm run --config FILE` reads; the guide is `docs/guide/experiments.md`. "
+		     "Ranges and choices are\nthose of the options with the same names.\n");
+	add_head("The file", "Sections and keys at the top.", out);
+	for (size_t i = 0; i < sizeof(top) / sizeof(*top); i++)
+		buf_printf(out, "| `%s` | %s |  | %s |\n", top[i].name, top[i].value, top[i].about);
+	add_head("server", "These, and every argument of vLLM's server by its name with underscores "
+		 "(`docs/reference/engine-args.md`);\nwith `command: sim` the options of `profllm sim`, "
+		 "too.", out);
+	add_rows(&config_server_set, NULL, out);
+	add_head("resources", "GPUs and ports.", out);
+	add_rows(&config_resources_set, NULL, out);
+	add_head("profiling", "The engine's profiler.", out);
+	add_rows(&config_profiling_set, NULL, out);
+	add_head("telemetry", "What is watched while load runs.", out);
+	add_rows(&config_telemetry_set, NULL, out);
+	add_head("output", "What is kept, and where it goes.", out);
+	add_rows(&config_output_set, NULL, out);
+	add_modes(out);
+}
+
+/* ---- the machine, as far as a configuration is judged by it ---- */
+
+static void know_gpu(struct config_know *know, const struct gpu *gpu)
+{
+	unsigned least = know->compute_capability, here = 0;
+
+	if (gpu->capability_major >= 0)
+		here = (unsigned)(gpu->capability_major * 10 + gpu->capability_minor);
+	know->n_gpus++;
+	know->is_amd |= gpu->maker == GPU_AMD;
+	if (here && (!least || here < least))
+		know->compute_capability = here;
+}
+
+void config_know_gpus(struct config_know *know)
+{
+	struct gpu_set *gpus = gpu_open(NULL);
+	size_t n;
+	const struct gpu *gpu = gpu_list(gpus, &n);
+
+	know->is_gpus_known = true;
+	for (size_t i = 0; i < n; i++)
+		if (gpu[i].is_allowed && !gpu[i].is_split)
+			know_gpu(know, &gpu[i]);
+	gpu_close(gpus);
 }

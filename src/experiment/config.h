@@ -9,7 +9,7 @@
  * environment filled in; every value knows where it was written, through any number of merges.
  * config_experiment reads one experiment out of a tree: types and ranges by the rows of whoever
  * takes the value (bench verbs: opt/, vLLM's server: engine/args.h), then rules between values
- * (rules.h). It reports all it finds, not only the first.
+ * (config_internal.h). It reports all it finds, not only the first.
  *
  * Findings are sentences: "FILE:LINE:COLUMN: server.tensor_paralel_size: unknown key; did you
  * mean tensor_parallel_size?". Line and column are the key's for a key, the value's for a value;
@@ -24,7 +24,6 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "experiment/config_bounds.h"
 #include "experiment/experiment.h"
 #include "json/marks.h"
 #include "opt/opt.h"
@@ -47,7 +46,7 @@ struct config_findings {
 void config_findings_release(struct config_findings *f);
 
 /*
- * path: a file (.json: JSON, else YAML, of which JSON is a part) or "-" for stdin. sets:
+ * Path: a file (.json: JSON, else YAML, of which JSON is a part) or "-" for stdin. sets:
  * "dotted.key=VALUE", later wins; VALUE as YAML; a number is the place in a list
  * ("servers.0.port"); "server.KEY" of a configuration with `servers` sets it for each of them.
  * -1 with e: what cannot be read as a tree at all (ERR_USAGE, one sentence with its place).
@@ -66,7 +65,7 @@ int config_parse(struct str text, const char *name, const char *const *sets, siz
 void config_learn(const struct json_value *tree);
 
 /*
- * over laid on base: objects merge, anything else is replaced. Neither is changed; marks survive.
+ * Over laid on base: objects merge, anything else is replaced. Neither is changed; marks survive.
  */
 const struct json_value *config_merge(const struct config *c, const struct json_value *base,
 				      const struct json_value *over);
@@ -156,3 +155,50 @@ void config_not_reported(const struct json_value *values, const struct config_to
 bool config_is_sim(char *const *command);
 /* The keys of a configuration as a page of Markdown: docs/reference/experiment.md. */
 void config_keys_page(struct buf *out);
+
+/*
+ * What a configuration that somebody else sent may read and start.
+ *
+ * A dashboard runs configurations that its users send, as the user who started it. Bounds keep such
+ * a configuration from that user's environment and files:
+ *
+ *   environment  ${NAME} stands for the variables that are named here and no others
+ *   files        `include` and `import` read below the folders named here, after links
+ *   messages     a mistake in an included file is reported by its place alone
+ *   programs     with `commands`, nothing else is started and no key names a file to write
+ *
+ * Without bounds (NULL in struct config) a configuration is the user's own.
+ */
+struct config;
+struct config_reader;
+struct json_value;
+
+struct config_bounds {
+	const char *const *folders;
+	size_t n_folders;
+	const char *const *variables;
+	size_t n_variables;
+	/* As they would be typed: "vllm serve", "sim", "worker" (engines without a server). 0: any. */
+	const char *const *commands;
+	size_t n_commands;
+};
+
+/* The variable's value; NULL: it is not set, or not for this configuration. b may be NULL. */
+const char *config_bounds_variable(const struct config_bounds *b, const char *name);
+
+/*
+ * Reads the file that a configuration calls name. A relative one is looked for in folder, or, where
+ * that is NULL, in each folder of b. *real: its path without links; caller frees. ERR_USAGE without
+ * a word on whether a file outside of the folders exists; ERR_IO, ERR_LIMIT.
+ */
+int config_bounds_read(const struct config_bounds *b, const char *name, const char *folder,
+		       size_t limit, struct buf *out, char **real, struct err *e);
+
+/*
+ * What may be said of a mistake in another file than the configuration itself: text, which begins
+ * with "LINE:COLUMN: ", or in bounds only that place. In c's arena.
+ */
+const char *config_bounds_fault(const struct config *c, const char *text);
+
+/* Findings for whatever r->x would start or write and c's bounds do not allow. tree: its own. */
+void config_bounds_check(struct config_reader *r, const struct json_value *tree);

@@ -34,7 +34,7 @@ int container_check(const struct json_value *container, struct err *e);
 struct container_how {
 	const char *run_id;        /* outcome.run_id: part of the name */
 	unsigned port;             /* where it is to listen */
-	char *const *words;        /* of command.h: command, arguments, --host, --port; ends NULL */
+	char *const *words;        /* of run.h: command, arguments, --host, --port; ends NULL */
 	char *const *env;          /* "NAME=VALUE" lines for the server; ends NULL; may be NULL */
 	const char *const *gpu;    /* UUIDs or indices; ends NULL; NULL or none: no GPU */
 	bool is_amd;               /* which GPUs they are */

@@ -34,6 +34,7 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "base/str.h"
 #include "experiment/config.h"
 #include "experiment/experiment.h"
 #include "run/sla.h"
@@ -58,7 +59,7 @@ struct import_test {
 	enum experiment_mode mode;
 	const char *qps;                  /* as in the name: "4", "inf"; NULL: not serving */
 	int64_t concurrency;              /* 0: not serving */
-	bool is_probe;                    /* made by a search (adapt.h) */
+	bool is_probe;                    /* made by a search (suite_internal.h) */
 	const struct import_opts *o;
 };
 
@@ -91,3 +92,19 @@ int import_store(const struct experiment *x, const char *stem, const struct outc
 		 bool is_probe, struct err *e);
 /* How many prompts a level has when prompts_per_concurrency is given. */
 int64_t import_prompts(const struct import_opts *o, int64_t concurrency);
+
+/*
+ * Commands as a person can paste them: words quoted where a shell needs it,
+ * what is secret as '***'.
+ */
+/* Words with blanks between; the value of an option whose name says that it is secret is hidden. */
+void shell_words(struct buf *out, char *const *argv);
+/* NAME=VALUE lines likewise. Nothing for NULL. */
+void shell_env(struct buf *out, char *const *env);
+
+/*
+ * The benchmark of x as the command that would do the same by hand: `vllm bench serve` with the
+ * options that were given, in the order of its help. url: of the server, put in front; NULL: left
+ * out.
+ */
+void shell_benchmark(struct buf *out, const struct experiment *x, const char *url);

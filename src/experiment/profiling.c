@@ -1,16 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* profiling.c - see profiling.h: what a server and the load are told. */
-#include "experiment/profiling.h"
+/* profiling.c - see run.h: what a server and the load are told. */
+#include "experiment/run.h"
 
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
+#include <sys/sendfile.h>
+#include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
 #include "base/str.h"
 #include "engine/args.h"
+#include "experiment/run_internal.h"
 #include "json/write.h"
 #include "proc/tool.h"
+#include "report/system.h"
 
 #define VERSION_TIMEOUT_S 120 /* engines import much before they tell it */
 #define LONG_RPC "VLLM_RPC_TIMEOUT"
@@ -322,4 +336,332 @@ void profiling_serve(const struct experiment *x, const struct role_at *at, struc
 		buf_printf(notes, "profiling: %lld prompts make a trace that is hard to open; %d or fewer, "
 			   "or profiling.duration_s, keep it small\n", (long long)o->num_prompts,
 			   PROFILING_PROMPTS_MANY);
+}
+
+/* ---- the files that a profiler left ---- */
+
+#define LOOK_NS 100000000
+#define QUIET_NS 1000000000     /* so long unchanged: whole */
+#define NONE_WAIT_NS 10000000000 /* for the first byte of the first trace */
+#define STATS_TIMEOUT_S 600
+
+/* Traces lie in the folder, or one below it. */
+struct trace { char *path; uint64_t bytes; };
+struct traces {
+	struct trace *v;
+	size_t n;
+	uint64_t bytes;
+};
+
+static void traces_release(struct traces *t)
+{
+	for (size_t i = 0; i < t->n; i++)
+		free(t->v[i].path);
+	free(t->v);
+	*t = (struct traces){ 0 };
+}
+
+static int64_t changed_ns(const struct stat *st)
+{
+	return (int64_t)st->st_mtim.tv_sec * 1000000000 + st->st_mtim.tv_nsec;
+}
+
+static bool is_among(const char *path, char *const *list)
+{
+	for (; list && *list; list++)
+		if (strcmp(path, *list) == 0)
+			return true;
+	return false;
+}
+
+static void traces_look(const char *dir, const struct trace_place *place, int depth,
+			struct traces *out)
+{
+	struct dirent *entry;
+	DIR *d = opendir(dir);
+
+	while (d && out->n < TRACES_MAX && (entry = readdir(d))) {
+		char *path;
+		struct stat st;
+
+		if (entry->d_name[0] == '.')
+			continue;
+		path = file_join(dir, entry->d_name);
+		if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode) && depth > 0) {
+			traces_look(path, place, depth - 1, out);
+		} else if (lstat(path, &st) == 0 && S_ISREG(st.st_mode) &&
+			   /* Files' times are those of the clock's last tick. */
+			   changed_ns(&st) >= place->since_real_ns - LOOK_NS &&
+			   !is_among(path, place->earlier)) {
+			out->v = mem_grow(out->v, out->n + 1, sizeof(*out->v));
+			out->v[out->n++] = (struct trace){ path, (uint64_t)st.st_size };
+			out->bytes += (uint64_t)st.st_size;
+			continue;
+		}
+		free(path);
+	}
+	if (d)
+		closedir(d);
+}
+
+static void traces_find(const struct trace_place *place, struct traces *out)
+{
+	traces_release(out);
+	traces_look(place->dir, place, 1, out);
+}
+
+char *const *profiling_earlier(const char *dir, struct arena *a)
+{
+	const struct trace_place all = { .dir = dir };
+	struct traces t = { 0 };
+	char **list;
+
+	traces_find(&all, &t);
+	list = arena_alloc(a, (t.n + 1) * sizeof(*list));
+	for (size_t i = 0; i < t.n; i++)
+		list[i] = arena_text(a, str_of(t.v[i].path));
+	traces_release(&t);
+	return list;
+}
+
+bool profiling_settle(const struct experiment *x, const struct trace_place *place,
+		      const atomic_bool *cancel, struct buf *notes)
+{
+	int64_t begin = clock_mono_ns(), changed = begin, now = begin;
+	int64_t most = (int64_t)(x->profiling.stop_timeout_s * 1e9);
+	struct traces t = { 0 };
+	uint64_t bytes = 0;
+	bool is_quiet = false;
+	size_t n = 0;
+
+	/* Servers of ours were given the folder: where there is none, nobody writes. */
+	if (!file_is_dir(place->dir))
+		return false;
+	while (!(cancel && atomic_load(cancel))) {
+		traces_find(place, &t);
+		now = clock_mono_ns();
+		if (t.n != n || t.bytes != bytes)
+			changed = now;
+		n = t.n;
+		bytes = t.bytes;
+		is_quiet = bytes && now - changed >= QUIET_NS;
+		if (is_quiet || now - begin > most || (!bytes && now - begin > NONE_WAIT_NS))
+			break;
+		nanosleep(&(struct timespec){ 0, LOOK_NS }, NULL);
+	}
+	if (bytes && !is_quiet)
+		buf_printf(notes, "profiling: traces in %s still grew after %g s "
+			   "(profiling.stop_timeout_s); they may be cut\n", place->dir,
+			   x->profiling.stop_timeout_s);
+	traces_release(&t);
+	return is_quiet;
+}
+
+/* ---- after the servers ---- */
+
+static void save_stats(const char *report, struct buf *notes)
+{
+	const char *const argv[] = { "nsys", "stats", "--format", "table", "--force-export=true",
+				     report, NULL };
+	struct buf table = { 0 }, errors = { 0 }, path = { 0 };
+	struct err e = { 0 };
+	int rc = tool_run(argv, (struct str){ 0 }, STATS_TIMEOUT_S, &table, &errors, &e);
+
+	buf_printf(&path, "%s.stats.txt", report);
+	if (rc > 0)
+		err_set(&e, ERR_RUN, "exit status %d", rc);
+	if (rc == 0)
+		rc = file_write_atomic(path.data, buf_str(&table), &e);
+	if (rc)
+		buf_printf(notes, "profiling: no table of %s by nsys stats: %s\n", report, e.text);
+	buf_release(&table);
+	buf_release(&errors);
+	buf_release(&path);
+}
+
+static int copy_file(const char *from, const char *to)
+{
+	int in = open(from, O_RDONLY | O_CLOEXEC), out = -1, rc = -1;
+	struct stat st;
+
+	if (in >= 0 && fstat(in, &st) == 0)
+		out = open(to, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+	if (out >= 0) {
+		off_t left = st.st_size;
+		ssize_t n = 1;
+
+		while (left > 0 && (n = sendfile(out, in, NULL, (size_t)left)) > 0)
+			left -= n;
+		rc = left == 0 && n >= 0 ? 0 : -1;
+	}
+	if (in >= 0)
+		close(in);
+	if (out >= 0 && close(out) < 0)
+		rc = -1;
+	return rc;
+}
+
+/* The name in the experiment's own folder, or path where it cannot be brought there. */
+static const char *bring(const char *path, const struct trace_place *place, const char *folder,
+			 struct arena *a, struct buf *notes)
+{
+	size_t n = strlen(place->dir);
+	char *flat = arena_printf(a, "%s", strncmp(path, place->dir, n) == 0 ? path + n + 1 : path);
+	const char *to;
+
+	for (char *c = flat; *c; c++)
+		if (*c == '/')
+			*c = '-';
+	to = arena_printf(a, "%s/%s", folder, flat);
+	if (place->is_others && rename(path, to) == 0)
+		return to;
+	unlink(to);
+	if (link(path, to) == 0 || copy_file(path, to) == 0) {
+		if (place->is_others)
+			unlink(path);
+		return to;
+	}
+	buf_printf(notes, "profiling: cannot copy %s to %s: %s\n", path, folder, strerror(errno));
+	return path;
+}
+
+static int by_size(const void *a, const void *b)
+{
+	const struct outcome_trace *x = a, *y = b;
+
+	if (x->bytes != y->bytes)
+		return x->bytes < y->bytes ? 1 : -1;
+	return strcmp(x->path, y->path);
+}
+
+/* Whether both are the same folder; what is not there is not. */
+static bool is_same_folder(const char *a, const char *b)
+{
+	struct stat x, y;
+
+	return stat(a, &x) == 0 && stat(b, &y) == 0 && x.st_dev == y.st_dev && x.st_ino == y.st_ino;
+}
+
+void profiling_collect(const struct experiment *x, const struct trace_place *place,
+		       struct outcome *out, struct buf *notes)
+{
+	struct arena *a = &out->arena;
+	const char *folder = profiling_own_folder(x, a);
+	struct traces t = { 0 };
+	bool is_beside;
+
+	traces_find(place, &t);
+	for (size_t i = 0; i < t.n; i++)
+		if (str_ends(str_of(t.v[i].path), STR(".nsys-rep")))
+			save_stats(t.v[i].path, notes);
+	traces_find(place, &t);
+	if (t.n == 0)
+		buf_printf(notes, "profiling: the profiler left no file in %s\n", place->dir);
+	is_beside = is_same_folder(place->dir, folder) || t.n == 0 || file_mkdirs(folder, NULL) < 0;
+	out->trace = arena_alloc(a, (t.n + 1) * sizeof(*out->trace));
+	out->n_traces = t.n;
+	for (size_t i = 0; i < t.n; i++) {
+		const char *path = is_beside ? arena_printf(a, "%s", t.v[i].path) :
+					       bring(t.v[i].path, place, folder, a, notes);
+
+		out->trace[i] = (struct outcome_trace){ path, t.v[i].bytes };
+	}
+	if (t.n)
+		qsort(out->trace, t.n, sizeof(*out->trace), by_size);
+	traces_release(&t);
+}
+
+/*
+ * the machine beside an engine without a server.
+ *
+ * Load is what goes on between the first and the last sign of progress of the measured batch or
+ * iterations; loading and warming up are before it. Of start-ups everything is measured. The
+ * engine's program descends from this process, so the processes that are watched are ours with all
+ * below it.
+ */
+
+void watch_begin_offline(struct run *r, struct run_watch *w)
+{
+	const struct experiment_telemetry *t = &r->x->telemetry;
+	const struct allocation *got = &r->held->allocation;
+	const struct system_process self = { getpid(), "engine" };
+	const char **gpu = arena_alloc(&r->held->arena, (got->n_gpus + 1) * sizeof(*gpu));
+	struct system_opts o = {
+		.gpu = t->gpu && got->n_gpus, .host = t->host, .process = t->process,
+		.interval_ns = (int64_t)(t->interval_s * 1e9), .gpus = gpu,
+		.processes = &self, .n_processes = 1,
+	};
+
+	*w = (struct run_watch){ 0 };
+	if (!t->is_enabled || !(o.gpu || o.host || o.process))
+		return;
+	for (size_t i = 0; i < got->n_servers; i++)
+		for (size_t k = 0; k < got->server[i].n_gpus && o.n_gpus < got->n_gpus; k++)
+			gpu[o.n_gpus++] = got->server[i].gpu[k].uuid;
+	w->began_ns = clock_real_ns();
+	w->system = system_begin(&o);
+}
+
+void watch_progress(struct run_watch *w, const char *what)
+{
+	static const char *const measured[] = { "Processed prompts", "Bench iterations" };
+
+	for (size_t i = 0; i < sizeof(measured) / sizeof(*measured); i++)
+		if (strcmp(what, measured[i]) == 0) {
+			w->to_ns = clock_real_ns();
+			w->from_ns = w->from_ns ? w->from_ns : w->to_ns;
+		}
+}
+
+static double number(struct json_slice object, const char *key)
+{
+	struct json_slice v;
+	double n;
+
+	return json_member(object, key, &v) && json_to_f64(v, &n) ? n : NAN;
+}
+
+/*
+ * In so many seconds at the rate of a set of requests; other modes have no such rate. The first
+ * sign of progress comes a little after the beginning, and there may have been several runs.
+ */
+static struct metrics_tokens tokens_of(struct str result, double seconds)
+{
+	struct json_scan scan = { .text = result };
+	struct metrics_tokens tokens = { NAN, NAN };
+	struct json_slice object, ours;
+	double elapsed_s;
+
+	if (!result.n || json_next(&scan, &object, NULL) < 0 ||
+	    !json_member(object, "profllm", &ours))
+		return tokens;
+	elapsed_s = number(object, "elapsed_time");
+	tokens.input = number(ours, "total_prompt_tokens") / elapsed_s * seconds;
+	tokens.output = number(ours, "total_output_tokens") / elapsed_s * seconds;
+	return tokens;
+}
+
+void watch_end_offline(struct run *r, struct run_watch *w)
+{
+	struct metrics_tokens tokens;
+	struct buf json = { 0 };
+	struct json_writer out = json_writer(&json);
+	struct record record = { 0 };
+	struct metrics_system m;
+	struct arena arena = { 0 };
+
+	if (!w->system)
+		return;
+	system_end(w->system, &record);
+	record.start_ns = w->from_ns ? w->from_ns : w->began_ns;
+	record.stop_ns = w->to_ns > record.start_ns ? w->to_ns : clock_real_ns();
+	tokens = tokens_of(r->out->result, (double)(record.stop_ns - record.start_ns) / 1e9);
+	metrics_system(&m, &record, &tokens, &arena);
+	if (m.is_told) {
+		report_system_json(&m, &out);
+		r->out->system = run_keep(r, &json);
+	}
+	buf_release(&json);
+	record_release(&record);
+	arena_release(&arena);
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run_servers.c - see run_parts.h: the servers of an experiment. */
+/* run_servers.c - see run_internal.h: the servers of an experiment. */
+#include <errno.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -11,10 +13,11 @@
 #include "base/limits.h"
 #include "base/str.h"
 #include "engine/args.h"
-#include "experiment/command.h"
 #include "experiment/config.h"
-#include "experiment/run_parts.h"
+#include "experiment/run.h"
+#include "experiment/run_internal.h"
 #include "fetch/fetch.h"
+#include "proc/tool.h"
 #include "run/engine_report.h"
 
 #define GUARD_NS 50000000        /* between two looks at servers and at the flag */

@@ -183,3 +183,60 @@ int suite_write_refused(const struct experiment *x, const char *path, const char
  * same.
  */
 bool suite_is_done(const struct suite_member *m);
+
+/*
+ * What a suite would do, without doing it: --dry-run.
+ *
+ * For every member that would run, in the order of running: each server's environment and command
+ * as they would be started (words quoted for a shell, secrets as '***'), the benchmark as the `vllm
+ * bench` command that does the same by hand, what it needs, and how long it may take, with what
+ * that is based on: the same member's earlier document, else starts that earlier documents tell of
+ * and the load's own schedule. Which GPUs it will be is only known when they are taken; ports are
+ * the first of their range, others when those are in use.
+ *
+ * Nothing is started, taken or written.
+ */
+/* A text for people. */
+void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct buf *out);
+/*
+ * The same as one JSON object: {"suite", "output", "jobs", "restart", "shuffle_seed", "total_s",
+ * "n_run", "n_unknown", "n_starts" (of servers), "experiments": [{"name", "mode", "document",
+ * "is_kept", "servers_of" (the member whose servers are reused, or null), "gpus", "n_gpus", "ports",
+ * "servers": [{"name", "role", "url", "command", "environment"}], "benchmark", "profiling", "time":
+ * {"start_s", "load_s", "total_s", "basis"}}]}, with a newline at its end. Kept ones are those that
+ * --resume would not run.
+ */
+void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct buf *out);
+
+/* how long members may take; of plan.c alone. */
+struct plan_time {
+	double start_s;          /* of the servers; NAN: not known; 0: none is started for it */
+	double load_s;           /* NAN: as fast as the server can */
+	double total_s;          /* NAN: not known */
+	char basis[160];         /* what it is made of */
+};
+
+struct plan_times;
+
+/* Seconds that load takes by its own schedule; NAN: it has none. */
+double plan_load_s(const struct experiment *x);
+
+/*
+ * The end of a suite: a line for each member with the parameters that
+ * differ, throughput, TTFT, TPOT and verdict; the same with more columns as a CSV file; what to do
+ * next.
+ */
+struct suite_table {
+	struct buf text; /* lines for a terminal: the table, the best member, what was left out */
+	struct buf csv;
+	struct buf next; /* one line: what fits the outcome */
+};
+
+/*
+ * From the members' documents. A parameter is a value of the configuration that is not the same in
+ * all members; the terminal leaves out those that every member's name spells out already.
+ */
+void suite_table(const struct suite *s, const struct suite_tally *tally, struct suite_table *out);
+void suite_table_release(struct suite_table *t);
+/* "a/r.json": "a/r.csv". NULL: the output is no file that could have one beside it. Caller frees. */
+char *suite_csv_path(const struct suite *s);

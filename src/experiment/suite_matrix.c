@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suite_matrix.c - see suite_parts.h: a configuration's list, imported tests and matrix. */
+/* suite_matrix.c - see suite_internal.h: a configuration's list, imported tests and matrix. */
 #include <string.h>
 
 #include "base/limits.h"
-#include "experiment/suite_parts.h"
+#include "experiment/suite_internal.h"
 #include "json/python.h"
 #include "json/write.h"
 #include "run/params.h"

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
@@ -21,7 +22,7 @@
 #include "base/mem.h"
 #include "experiment/document.h"
 #include "experiment/run.h"
-#include "experiment/suite_parts.h"
+#include "experiment/suite_internal.h"
 #include "json/write.h"
 #include "report/markdown.h"
 

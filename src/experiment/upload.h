@@ -60,13 +60,13 @@ enum upload_end { UPLOAD_SENT, UPLOAD_SPOOLED };
 /* Whether url is one and the token can be read: before hours of measuring. Asks nobody. */
 int upload_check(const struct upload_opts *o, struct err *e);
 /*
- * name is for messages. UPLOAD_SENT; UPLOAD_SPOOLED with a warning; -1 with e: refused, a token
+ * Name is for messages. UPLOAD_SENT; UPLOAD_SPOOLED with a warning; -1 with e: refused, a token
  * file that cannot be read, or neither sent nor spooled.
  */
 int upload_document(const struct upload_opts *o, struct str document, const char *name,
 		    struct err *e);
 /*
- * o->trace to a run that o->url has, by its number or run_id; may_have: it may have some of them
+ * O->trace to a run that o->url has, by its number or run_id; may_have: it may have some of them
  * already, which are not sent again. *sent: how many arrived. -1: not all could be sent.
  */
 int upload_traces(const struct upload_opts *o, struct str run, bool may_have, size_t *sent,

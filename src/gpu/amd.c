@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * amd.c - AMD's GPUs through what their driver shows in sysfs. See parts.h.
+ * amd.c - AMD's GPUs through what their driver shows in sysfs. See gpu_internal.h.
  *
  *   class/drm/cardN/device/   one GPU: vendor, mem_info_vram_*, gpu_busy_percent, pp_dpm_*, ...
  *   class/drm/cardN/device/hwmon/hwmonM/   its sensors: power, energy, temperature
@@ -18,7 +18,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "gpu/parts.h"
+#include "gpu/gpu_internal.h"
 
 #define VENDOR 0x1002
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * nvml.c - NVIDIA's GPUs through the driver's library, loaded at run time. See parts.h.
+ * nvml.c - NVIDIA's GPUs through the driver's library, loaded at run time. See gpu_internal.h.
  *
  * The functions and structs are those of the library's public interface, declared here in our own
  * words: only what we call, each in the newest form that the library has. One that is missing, or
@@ -11,6 +11,7 @@
 #include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +20,7 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "gpu/parts.h"
+#include "gpu/gpu_internal.h"
 
 typedef void *device; /* the library's opaque handle */
 

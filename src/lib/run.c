@@ -3,6 +3,7 @@
 #include "lib/profllm.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,6 @@
 #include "base/str.h"
 #include "experiment/suite.h"
 #include "gpu/gpu.h"
-#include "proc/program.h"
 #include "proc/tool.h"
 #include "version.h"
 

@@ -7,6 +7,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -15,10 +17,9 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "proc/keeper_parts.h"
-#include "proc/program.h"
+#include "proc/keeper_internal.h"
 #include "proc/roster.h"
-#include "proc/spawn.h"
+#include "proc/tool.h"
 
 #define FD_ABOVE 16        /* copies of descriptors go where no dup2 below can hit them */
 #define HURRY_LOOK_MS 50
@@ -349,4 +350,32 @@ int keeper_stop(struct keeper *k, const atomic_bool *hurry, struct err *e)
 	if (left)
 		return err_set(e, ERR_RUN, "%d processes could not be ended", left);
 	return 0;
+}
+
+/* ---- child_run ---- */
+
+#define LOOK_MS 50 /* between two looks at cancel */
+
+int child_run(const struct child_opts *o, struct err *e)
+{
+	const struct keeper_opts how = {
+		.argv = o->argv, .envp = o->envp, .out_fd = o->out_fd, .err_fd = o->err_fd,
+		.follow_fd = -1, .grace_s = o->grace_s, .leaves_rest = true,
+	};
+	struct keeper_end end = { 0 };
+	struct keeper *k;
+
+	if (keeper_start(&how, &k, NULL, e) < 0)
+		return -1;
+	while (!keeper_has_ended(k, LOOK_MS, &end)) {
+		if (!o->cancel || !atomic_load(o->cancel))
+			continue;
+		keeper_stop(k, NULL, NULL);
+		return err_set(e, ERR_CANCELLED, "%s was stopped", o->argv[0]);
+	}
+	if (keeper_stop(k, NULL, e) < 0)
+		return -1;
+	if (!end.is_known)
+		return err_set(e, ERR_RUN, "%s was killed together with its keeper", o->argv[0]);
+	return end.code < 0 ? 128 - end.code : end.code;
 }

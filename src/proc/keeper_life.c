@@ -8,6 +8,9 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
@@ -19,9 +22,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/redact.h"
-#include "proc/keeper_parts.h"
-#include "proc/program.h"
+#include "proc/keeper_internal.h"
 #include "proc/roster.h"
+#include "proc/tool.h"
 
 #define MS 1000000ll
 #define KILL_WAIT_NS 20000000000 /* a process stuck in the kernel may never go */

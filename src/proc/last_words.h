@@ -7,15 +7,35 @@
  * exceptions: a line of level INFO or WARNING, or about a retry, does not count when an exception
  * follows it, and of exceptions that were raised one while another was handled the first decides.
  * Disks come first: without room nothing else that is written can be trusted. A program that says
- * nothing was out of memory when the kernel counted that it killed for it (proc/oom.h).
+ * nothing was out of memory when the kernel counted that it killed for it (proc/last_words.h).
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "base/str.h"
-#include "proc/oom.h"
+
+/*
+ * Whether the kernel's out-of-memory killer ended a process of a cgroup.
+ *
+ * The kernel counts what it kills for want of memory, whatever the limit that was reached: oom_kill
+ * in memory.events (cgroup version 2) or memory.oom_control (version 1). Signal 9 alone says
+ * nothing: users, schedulers and other programs send it, too.
+ */
+struct oom_counter {
+	char path[512];    /* of the file that has it; "": it cannot be read here */
+	uint64_t kills;    /* when it was begun */
+};
+
+/* The counter of the cgroup that the process is in now. */
+void oom_begin(struct oom_counter *c, pid_t pid);
+/* Whether it has risen since; false also when it cannot be read. */
+bool oom_has_risen(const struct oom_counter *c);
+
+/* The same for the text of a /proc/PID/cgroup, with cgroups mounted at mount. */
+void oom_begin_at(struct oom_counter *c, const char *mount, struct str cgroups);
 
 enum last_sign {
 	LAST_SIGN_NONE,
@@ -28,7 +48,7 @@ enum last_sign {
 };
 
 /*
- * reason: the line that says so, else the last one, or empty; of what the kernel did, a sentence of
+ * Reason: the line that says so, else the last one, or empty; of what the kernel did, a sentence of
  * ours. code: exit status, or minus the signal. oom: begun when the program was started; NULL: not
  * known.
  */

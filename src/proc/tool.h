@@ -7,6 +7,8 @@
  * drained while waiting.
  */
 #pragma once
+#include <signal.h>
+#include <spawn.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -46,3 +48,47 @@ struct tool_opts {
 	uint64_t memory_bytes_max;  /* of its data */
 };
 int tool_run_within(const struct tool_opts *o, struct buf *out, struct buf *errors, struct err *e);
+
+/*
+ * Where the program profllm lies, for those that start it again: keepers, the
+ * simulator as a server, the members of a suite that run at once.
+ *
+ * In the program itself that is this process's own file. In a library it is not: the process
+ * belongs to somebody else, and the program is looked for as $PROFLLM_PROGRAM, then beside the
+ * library, in ../bin and ../../bin from there (libraries lie in lib/ or lib/TRIPLET/), then in
+ * PATH. Whether this code lies in a library is asked of the dynamic linker; there is no state.
+ */
+/*
+ * As the first word of a command that the user gives, PROGRAM_WORD means this very program,
+ * whatever PATH has: proc/keeper.h and proc/tool.h start program_exec's in its place.
+ */
+#define PROGRAM_WORD "profllm"
+
+/*
+ * Replaces out by its path. -1 with one sentence: only in a library. What is given to exec may
+ * be program_exec's, which also works after the file has been replaced.
+ */
+int program_path(struct buf *out, struct err *e);
+int program_exec(struct buf *out, struct err *e);
+
+/* our environment with lines of others' in it. */
+/*
+ * Ours, where each "NAME=VALUE" of first and then of second (lists ended by NULL, or NULL) stands in
+ * place of the line of that name. The caller frees the list; its lines are borrowed.
+ */
+char **environment_with(char *const *first, char *const *second);
+
+/* how every program of ours is started: our handlers and masks are not its. */
+/* flags: POSIX_SPAWN_SETSID, POSIX_SPAWN_SETPGROUP or 0. The caller destroys how. */
+static inline void spawn_attributes(posix_spawnattr_t *how, short flags)
+{
+	sigset_t none, all;
+
+	sigemptyset(&none);
+	sigfillset(&all);
+	posix_spawnattr_init(how);
+	posix_spawnattr_setsigmask(how, &none);
+	posix_spawnattr_setsigdefault(how, &all);
+	posix_spawnattr_setflags(how, (short)(flags | POSIX_SPAWN_SETSIGMASK |
+					      POSIX_SPAWN_SETSIGDEF));
+}

@@ -15,7 +15,6 @@
 #include "engine/args.h"
 #include "json/read.h"
 #include "json/write.h"
-#include "proc/program.h"
 #include "proc/roster.h"
 #include "proc/tool.h"
 #include "run/offline.h"

@@ -12,10 +12,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "proc/environment.h"
 #include "proc/last_words.h"
-#include "proc/port.h"
 #include "proc/roster.h"
+#include "proc/tool.h"
 #include "proc/tree.h"
 #include "run/server_parts.h"
 

@@ -11,7 +11,7 @@
  * `env X=1 vllm serve`, `python -m vllm.entrypoints.openai.api_server`, `--port=8001`, `--uds
  * PATH`. The last of several --port wins, as servers have it. 0.0.0.0 is asked at 127.0.0.1.
  *
- * An answer counts only when the listening socket belongs to the server's own tree (proc/port.h):
+ * An answer counts only when the listening socket belongs to the server's own tree (proc/tree.h):
  * a server that somebody forgot on the port is named instead of being measured. Commands that
  * have the work done elsewhere (docker, podman, ...) are believed when the port was free before.
  *

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "fetch/fetch.h"
 #include "proc/keeper.h"
-#include "proc/oom.h"
+#include "proc/last_words.h"
 #include "run/server.h"
 
 struct server {

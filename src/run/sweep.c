@@ -21,7 +21,7 @@
 #include "base/redact.h"
 #include "base/str.h"
 #include "json/python.h"
-#include "proc/child.h"
+#include "proc/keeper.h"
 #include "report/frame.h"
 #include "run/salt.h"
 #include "run/sweep_internal.h"

@@ -2,7 +2,7 @@
 /* watch_system.c - see watch.h. */
 #include "base/mem.h"
 #include "http/url.h"
-#include "proc/port.h"
+#include "proc/tree.h"
 #include "run/watch.h"
 
 static bool is_here(const struct url *u)

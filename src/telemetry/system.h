@@ -24,6 +24,9 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/limits.h"
+#include "base/str.h"
+#include "proc/tree.h"
 #include "record/record.h"
 #include "record/system_series.h"
 
@@ -59,3 +62,88 @@ void system_now(const struct system_watch *w, struct system_now *out);
 
 /* Frees w; accepts NULL. */
 void system_end(struct system_watch *w, struct record *into);
+
+/*
+ * Processors, memory and network of this machine, from /proc.
+ *
+ * Parsers are pure and take what a file says; those of limits take the files of control groups
+ * as well. A value that is not told stays as it was.
+ */
+/* One moment; NAN: not told. Counters are since the machine started. */
+struct host_values {
+	double cpu_s;                  /* busy: neither idle, waiting for a disk, nor stolen */
+	double memory, memory_total;   /* bytes: total less available; in all */
+	double received, sent;         /* bytes, over struct host_nets */
+};
+
+/*
+ * The interfaces whose bytes are added up: those with a device of their own. Bonds, bridges, VLANs
+ * and the host's ends of containers carry the same bytes again. Where none has one, as inside
+ * a container, n is 0 and all count but loopback, bridges and bonds.
+ */
+struct host_nets {
+	char name[HOST_NETS_MAX][16], left_out[HOST_NETS_MAX][16];
+	size_t n, n_left_out;
+};
+/* sysfs: "/sys". */
+void host_find_nets(const char *sysfs, struct host_nets *out);
+
+/* "cpu  ..." of /proc/stat: ticks of all processors. false: not of its form. */
+bool host_parse_stat(struct str text, double ticks_per_s, double *cpu_s);
+bool host_parse_meminfo(struct str text, double *used, double *total);
+bool host_parse_net(struct str text, const struct host_nets *nets, double *received, double *sent);
+
+/* ---- this machine ---- */
+
+enum { HOST_STAT, HOST_MEMINFO, HOST_NET, HOST_FILES };
+
+/* Files stay open from open to close. */
+struct host {
+	int fd[HOST_FILES];            /* -1: cannot be read */
+	double ticks_per_s;
+	struct host_nets nets;         /* as they were when it was opened */
+};
+
+/* Processors of the machine, or as many as the group of this process may use; likewise bytes. */
+double host_cpus(void);
+double host_memory_limit(double total);
+
+/* "max 100000" or "150000 100000" of cpu.max: processors; INFINITY: no limit; NAN: no such form. */
+double host_parse_cpu_max(struct str text);
+/* "max" or a number of bytes; INFINITY, NAN likewise. */
+double host_parse_memory_max(struct str text);
+
+/*
+ * What a process and all that descends from it take of the machine.
+ *
+ * tree_watch_find looks up who belongs to it, which reads all of /proc; tree_watch_read reads those
+ * that are known, one pread each. Processor time of a process that ended stays in the sum, so
+ * the sum only grows. A process is known by number and start time.
+ */
+struct watched_process;
+
+/* Zeroed but for root: a valid one that knows nobody. */
+struct tree_watch {
+	pid_t root;
+	uint64_t root_start;           /* 0: not seen yet */
+	struct watched_process *process;
+	size_t n, room;
+	uint64_t ended_ticks;          /* of those that ended */
+};
+
+/* Over all processes that are there. */
+struct tree_values {
+	double cpu_s;                  /* counter */
+	double rss;                    /* bytes, summed */
+	double threads, processes;
+};
+
+/* Who is in the tree by the picture t (tree_read). false: its root is gone, or was never there. */
+bool tree_watch_find(struct tree_watch *w, struct tree *t);
+/* false: nobody is left. */
+bool tree_watch_read(struct tree_watch *w, struct tree_values *out);
+void tree_watch_release(struct tree_watch *w);
+
+/* Of /proc/PID/stat; false: not of its form. */
+struct process_usage { uint64_t start, ticks, threads, rss_pages; };
+bool tree_parse_usage(struct str text, struct process_usage *out);

@@ -25,7 +25,6 @@
 #include "base/redact.h"
 #include "base/str.h"
 #include "proc/keeper.h"
-#include "proc/program.h"
 #include "proc/roster.h"
 #include "proc/tool.h"
 #include "proc/tree.h"

@@ -21,9 +21,9 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "proc/environment.h"
 #include "proc/keeper.h"
 #include "proc/last_words.h"
+#include "proc/tool.h"
 #include "worker/frame.h"
 
 #define STATUS_NOT_EXECUTABLE 126 /* what shells and env end with */

@@ -19,9 +19,9 @@
 #include <stdint.h>
 
 #include "base/err.h"
-#include "proc/oom.h"
 #include "base/str.h"
 #include "json/read.h"
+#include "proc/last_words.h"
 
 #define WORKER_PROTOCOL 1
 #define WORKER_FD 3

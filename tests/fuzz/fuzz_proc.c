@@ -12,7 +12,6 @@
 #include "base/str.h"
 #include "check.h"
 #include "proc/lock.h"
-#include "proc/port.h"
 #include "proc/roster.h"
 #include "proc/tree.h"
 

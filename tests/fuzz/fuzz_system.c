@@ -7,9 +7,8 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "telemetry/system_host.h"
-#include "telemetry/system_tree.h"
 #include "check.h"
+#include "telemetry/system.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

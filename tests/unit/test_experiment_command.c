@@ -13,8 +13,8 @@
 #include <cmocka.h>
 
 #include "engine/flags.h"
-#include "experiment/command.h"
 #include "experiment/config.h"
+#include "experiment/command.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 #define WORDS(...) ((char *[]){ __VA_ARGS__, NULL })
@@ -179,7 +179,7 @@ static void test_places(void **state)
 		struct experiment_server s = { .host = row[i].host, .url = row[i].url };
 		struct role_at at = command_at(&s, 80, &a);
 
-		assert_string_equal(command_url(&at, &a), row[i].want);
+		assert_string_equal(role_url(&at, &a), row[i].want);
 	}
 	arena_release(&a);
 }

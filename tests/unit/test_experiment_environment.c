@@ -9,7 +9,6 @@
 
 #include "base/file.h"
 #include "experiment/environment.h"
-#include "experiment/interpreter.h"
 #include "scratch.h"
 
 static const char *put(const char *name, const char *text)

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "experiment/fit.h"
+#include "experiment/check.h"
 
 #define GIB 1073741824.0
 

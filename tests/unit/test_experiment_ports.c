@@ -13,7 +13,7 @@
 
 #include "scratch.h"
 
-#include "experiment/port_take.h"
+#include "experiment/allocate.h"
 
 static int listen_on(const char *address, unsigned *port)
 {

@@ -14,8 +14,7 @@
 
 #include "engine/args.h"
 #include "experiment/container.h"
-#include "experiment/profiling.h"
-#include "experiment/roles.h"
+#include "experiment/run.h"
 #include "json/yaml.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

@@ -17,12 +17,9 @@
 
 #include "base/file.h"
 #include "base/str.h"
-#include "experiment/adapt.h"
 #include "experiment/import.h"
-#include "experiment/plan.h"
-#include "experiment/plan_time.h"
-#include "experiment/shell.h"
 #include "experiment/suite.h"
+#include "experiment/suite_internal.h"
 #include "json/write.h"
 #include "scratch.h"
 

@@ -24,7 +24,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "proc/child.h"
 #include "proc/keeper.h"
 #include "proc/roster.h"
 #include "proc/tree.h"

@@ -13,7 +13,6 @@
 
 #include "base/file.h"
 #include "proc/last_words.h"
-#include "proc/oom.h"
 #include "scratch.h"
 
 /* A file of the made-up mount. */

@@ -13,7 +13,6 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proc/port.h"
 #include "proc/roster.h"
 #include "proc/tree.h"
 

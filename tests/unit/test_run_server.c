@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "proc/port.h"
 #include "proc/tree.h"
 #include "run/server_parts.h"
 

@@ -19,10 +19,8 @@
 #include "scratch.h"
 
 #include "fake_gpus.h"
-#include "telemetry/beat.h"
 #include "telemetry/system.h"
-#include "telemetry/system_host.h"
-#include "telemetry/system_tree.h"
+#include "telemetry/telemetry.h"
 
 #define MS 1000000ll
 

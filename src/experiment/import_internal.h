@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* experiment/import_parts.h - what the files of import share; for no others. */
+/* experiment/import_internal.h - what the files of import share; for no others. */
 #pragma once
 #include "experiment/import.h"
 

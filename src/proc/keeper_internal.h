@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * proc/keeper_parts.h - what both sides of a keeper's pipes agree on. Private to proc/.
+ * proc/keeper_internal.h - what both sides of a keeper's pipes agree on. Private to proc/.
  *
  *   keeper.c        our side
  *   keeper_life.c   the keeper's

@@ -1,29 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * experiment/run_parts.h - what the files of an experiment's life share. Private to them.
+ * experiment/run_internal.h - what the files of an experiment's life share. Private to them.
  *
- *   run.c            the order of the stages, and what an outcome is filled with at its ends
+ *   run.c            the order of the stages, what an outcome is filled with at its ends: traces,
+ *                    the machine, the environment
  *   run_servers.c    servers started, watched, asked about themselves, kept or stopped
- *   bench_serve.c    load on the server that serves
- *   bench_offline.c  throughput, latency, startup: engines without a server of ours
- *   bench_watch.c    the machine beside those
- *   collect.c        traces, the machine, the environment
+ *   run_bench.c      load on the server that serves; engines without a server of ours
+ *   profiling.c      the profiler and its traces; the machine while an offline engine runs
  *
  * A stage returns 0, or -1 after run_fail(): the first failure is the outcome's.
  *
- * While servers are started and load runs, a guard (a thread, telemetry/beat.h) looks after
+ * While servers are started and load runs, a guard (a thread, telemetry/telemetry.h) looks after
  * whoever asks to stop and after servers that end by themselves; both set held.stop, which is the
  * cancel flag of everything that is waited for.
  */
 #pragma once
 #include "experiment/allocate.h"
 #include "experiment/container.h"
-#include "experiment/profiling.h"
-#include "experiment/roles.h"
 #include "experiment/run.h"
 #include "run/capacity.h"
-#include "telemetry/beat.h"
 #include "telemetry/system.h"
+#include "telemetry/telemetry.h"
 
 #define RUN_WARNINGS_MAX 200 /* kept in the document; all of them are said */
 
@@ -138,11 +135,3 @@ void watch_end_offline(struct run *r, struct run_watch *w);
 
 /* ---- collect.c ---- */
 
-/*
- * Until traces are whole: while the servers run. False: more may come, which would be taken for
- * another experiment's. Then which there are.
- */
-bool collect_settle(struct run *r);
-void collect_traces(struct run *r);
-/* The machine, versions, provenance: also of a run that failed. */
-void collect_about(struct run *r);

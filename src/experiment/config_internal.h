@@ -1,20 +1,56 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * experiment/config_parts.h - what the files config*.c and rules.c share. Not for others.
+ * experiment/config_internal.h - what the files config*.c share. Not for others.
  *
- *   config_read.c    files, includes, the environment, --set: one tree
- *   config_tree.c    trees: merging, places, findings
- *   config_section.c an object of a configuration into the fields of a set of rows
- *   config_bounds.c  what a configuration that somebody else sent may read and start
- *   config_server.c  a server: its own keys, its engine's arguments
- *   config_values.c  what the arguments of a server come to, and where that is known from
- *   config_bench.c   the benchmark: rows of the mode's verb
- *   config.c         the experiment: sections and what follows from all
- *   rules.c          rules between values
+ *   config_read.c    files, includes, the environment, --set: one tree; a server's values and words
+ *   config.c         trees, findings, the sections and what follows from all
+ *   config_bench.c   objects by the rows of a set; the benchmark: rows of the mode's verb
+ *   config_server.c  a server: its own keys, its engine's arguments; bounds
+ *   config_rules.c   rules between values
  */
 #pragma once
 #include "experiment/config.h"
-#include "experiment/config_sets.h"
+#include "opt/opt.h"
+
+/* What the rows of a configuration's own sections fill. */
+struct config_resources {
+	struct opt_list gpus;
+	double wait_s;
+	bool shared;
+	double memory_free;
+	const char *ports;
+};
+
+struct config_profiling {
+	bool enabled;
+	const char *tool, *dir;
+	double delay_s, duration_s, stop_timeout_s;
+};
+
+struct config_telemetry {
+	bool enabled;
+	double interval_s;
+	bool gpu, host, process, server;
+};
+
+struct config_output {
+	const char *path, *folder;
+	bool record, detailed;
+	struct opt_json upload;
+};
+
+/* Keys of a server that are no arguments of its own. Lists and objects are read from the tree. */
+struct config_server {
+	struct opt_list command, after, extra_args;
+	const char *url, *name, *role, *host;
+	struct opt_json container, ready, env;
+	double ready_timeout_s, grace_s;
+	int64_t port;
+	struct opt_int gpus;
+};
+
+extern const struct opt_set config_resources_set, config_profiling_set, config_telemetry_set,
+	config_output_set, config_server_set;
 
 struct config_reader {
 	const struct config *c;
@@ -68,7 +104,6 @@ const struct json_value *config_object(struct config_reader *r, const struct jso
 bool config_is_object(struct config_reader *r, const struct json_value *v, const char *path);
 /* A list of texts ended by NULL, out of a list or one text. */
 char **config_list(struct config_reader *r, const struct json_value *v, const char *path);
-
 
 /* ---- config_server.c, config_values.c, config_bench.c, rules.c ---- */
 

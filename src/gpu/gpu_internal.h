@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu/parts.h - what the files of gpu/ share. A driver finds its GPUs and adds them to the set, in
- * the order in which it counts; it is asked about them by its own count, from 0.
+ * gpu/gpu_internal.h - what the files of gpu/ share. A driver finds its GPUs and adds them to the
+ * set, in the order in which it counts; it is asked about them by its own count, from 0.
  */
 #pragma once
 #include "gpu/gpu.h"
@@ -24,7 +24,7 @@ __attribute__((format(printf, 2, 3)))
 void gpu_note_add(struct gpu_set *s, const char *fmt, ...);
 
 /*
- * library: the file to load. *out NULL when there is no driver. Returns within timeout_s, whatever
+ * Library: the file to load. *out NULL when there is no driver. Returns within timeout_s, whatever
  * the driver does.
  */
 void nvml_open(const char *library, double timeout_s, struct gpu_set *s, struct nvml **out);
@@ -38,9 +38,3 @@ void amd_close(struct amd *v);
 void amd_sample(const struct amd *v, size_t i, struct gpu_sample *out);
 size_t amd_processes(const struct amd *v, size_t i, struct gpu_process *out, size_t max);
 
-/*
- * Marks by is_allowed what the environment leaves; NULL: not set. As the makers' libraries read
- * them: a word that names nothing ends the list. ROCR counts AMD's GPUs; HIP, or CUDA where HIP is
- * not set, counts those that ROCR leaves.
- */
-void gpu_visible(struct gpu_set *s, const char *cuda, const char *hip, const char *rocr);

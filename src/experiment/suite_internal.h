@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* experiment/suite_parts.h - what the files of suite share; for no others. */
+/* experiment/suite_internal.h - what the files of suite share; for no others. */
 #pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "base/mem.h"
 #include "experiment/config.h"
 #include "experiment/import.h"
 #include "experiment/suite.h"
+#include "json/read.h"
 
 /* One configuration as text values: a member before it is typed, repeats not counted. */
 struct suite_part {
@@ -27,19 +32,7 @@ int suite_parts(const struct config *c, const struct config_know *know, struct a
 
 /* benchmark.mode of a tree, before it is typed; serve where it is none. */
 enum experiment_mode suite_mode_of(const struct json_value *tree);
-/*
- * What from has and no other member has had before (seen), to f, with the experiment's name where
- * there are several; name NULL: of all. Keys of seen are in a.
- */
-void suite_add_findings(const struct suite *s, const struct config_findings *from,
-			struct map *seen, const char *name, struct arena *a,
-			struct config_findings *f);
 
-/*
- * What a benchmark prepares before it sends anything, as a text: equal ones prepare the same
- * requests. Appended.
- */
-void suite_benchmark_key(const struct experiment *x, struct buf *out);
 /*
  * What a failure of this category comes of, as a text: whoever has the same fails likewise. False:
  * it may be the member's own, or of this moment.
@@ -56,7 +49,7 @@ struct suite_sitting {
 	size_t *due;                      /* places of member, in order */
 	size_t n_due, n_ended;
 	double began_s, took_s;           /* took_s: of all that have ended */
-	struct suite_member **probe;      /* of searches (adapt.h): beside those of the suite */
+	struct suite_member **probe;      /* of searches, as well as those of the suite */
 	size_t n_probe;                   /* all that belong to it; n_probes: run in this sitting */
 	size_t n_probes;
 	struct arena arena;               /* of probes */
@@ -109,3 +102,45 @@ struct suite_document {
 };
 /* The document at m's path, however it ended; false: none, or of another configuration. */
 bool suite_document_of(const struct suite_member *m, struct suite_document *out);
+
+/*
+ * Upstream's search for the largest concurrency within limits, from a list of
+ * levels that were run anyway (sweep spec 8.2). Pure: whoever uses it runs what adapt_next says.
+ *
+ * The list gives the last level that passes and the first failure behind it; failures before any
+ * pass are ignored. With both, whole numbers in between are bisected until they are neighbours. If
+ * all pass, the search goes on beyond the largest, first by the list's last gap, each time by twice
+ * as much, up to a maximum, and bisects after the first failure. It ends early when its probes
+ * are used up or a result does not say whether it passes. When nothing passes there is no search.
+ *
+ * Limits are held as they are, without slack. run/search.h searches better; this one is for results
+ * that are compared with upstream's.
+ */
+enum adapt_verdict { ADAPT_PASS, ADAPT_FAIL, ADAPT_UNKNOWN };
+
+struct adapt_point {
+	int64_t concurrency;
+	enum adapt_verdict verdict;
+};
+
+struct adapt {
+	const struct import_opts *o;
+	/* 0: none */
+	int64_t static_last_pass, static_first_fail, last_pass, first_fail;
+	int64_t largest, step, probes;
+	bool is_ended;
+};
+
+/*
+ * By p99 TTFT and TPOT of a result, or what else of them it has, and by its share of failed
+ * requests, with the rules of run/sla.h.
+ */
+enum adapt_verdict adapt_judge(const struct json_value *result, const struct import_opts *o);
+
+/* points: sorted, no level twice. */
+void adapt_begin(struct adapt *a, const struct import_opts *o, const struct adapt_point *points,
+		 size_t n);
+/* What is to be run next; 0: the search is over. */
+int64_t adapt_next(const struct adapt *a);
+/* What came of it. is_new: it was run for this and used up a probe. */
+void adapt_take(struct adapt *a, int64_t concurrency, enum adapt_verdict verdict, bool is_new);
