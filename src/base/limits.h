@@ -119,7 +119,6 @@
 #define PARQUET_PLACES_MAX (1u << 20) /* pages of a file whose places are remembered: 24 MiB */
 #define FRAME_RECORDS_MAX 1000000       /* records of sweeps at once; a sweep has hundreds */
 #define FRAME_FILE_BYTES_MAX (1ull << 30) /* one summary.json or result file */
-#define FRAME_DEPTH_MAX 32              /* folders in folders of results */
 #define COMPARE_SIDES_MAX 64            /* operands of bench compare: a table has a row for each */
 #define PROC_FILE_BYTES_MAX (4u << 20)  /* one file of /proc: an environment, a command line */
 #define PROC_SOCKETS_BYTES_MAX (64u << 20) /* /proc/net/tcp of 400,000 sockets */

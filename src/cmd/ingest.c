@@ -14,9 +14,9 @@
 #include "base/mem.h"
 #include "cmd/cli.h"
 #include "cmd/cmd.h"
-#include "cmd/ingest_find.h"
 #include "experiment/upload.h"
 #include "json/write.h"
+#include "results/files.h"
 #include "store/trace_files.h"
 
 #define BATCH_RUNS 256
@@ -447,7 +447,7 @@ int ingest_file(struct ingest *g, const char *path, bool is_found, struct err *e
 
 int ingest_path(struct ingest *g, const char *path, struct err *e)
 {
-	struct found_files found = { 0 };
+	struct result_files found = { 0 };
 	int rc = 0;
 
 	if (!file_exists(path))
@@ -455,11 +455,11 @@ int ingest_path(struct ingest *g, const char *path, struct err *e)
 			       path);
 	if (!file_is_dir(path))
 		return ingest_file(g, path, false, e);
-	if (found_in(path, &found, NULL, NULL, e) < 0)
+	if (result_files_find(path, RESULT_FILES_ALL, &found, NULL, NULL, e) < 0)
 		rc = -1;
 	for (size_t i = 0; rc == 0 && i < found.n && !*cli_is_interrupted(); i++)
 		rc = ingest_file(g, found.path[i], true, e);
-	found_release(&found);
+	result_files_release(&found);
 	return rc;
 }
 

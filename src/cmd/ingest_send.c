@@ -6,6 +6,7 @@
 #include "cmd/named_traces.h"
 #include "http/url.h"
 #include "json/read.h"
+#include "results/read.h"
 
 #define SEND_TIMEOUT_MS 120000
 #define ANSWER_BYTES_MAX (64u << 20) /* a file of 100,000 runs has an outcome for each */
@@ -45,7 +46,7 @@ static int send_named(struct ingest *g, const char *path, struct str bytes, stru
 	int rc = 0;
 
 	/* Few documents name any: the others are not read a second time. */
-	if (g->o->no_traces || (!read_is_packed(bytes) && !memmem(bytes.p, bytes.n, "\"profiling\"",
+	if (g->o->no_traces || (!result_is_packed(bytes) && !memmem(bytes.p, bytes.n, "\"profiling\"",
 								  strlen("\"profiling\""))) ||
 	    read_document(str_of(path), bytes, a, &file, NULL) < 0)
 		return 0;

@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "cmd/cli.h"
-#include "cmd/ingest_find.h"
+#include "results/files.h"
 
 #define WAIT_MS 500
 #define YOUNG_S 5       /* a file changed so long ago may still be in the making */
@@ -29,7 +29,7 @@ struct watch {
 	int fd;
 	char **folder;      /* by watch descriptor; NULL: gone */
 	size_t cap;
-	struct found_files late; /* not to be read, perhaps because they are being written */
+	struct result_files late; /* not to be read, perhaps because they are being written */
 	struct map taken;        /* files of folders by path, to their number in state */
 	uint64_t *state;         /* that they were taken in */
 	size_t n_states, cap_states;
@@ -130,11 +130,12 @@ static bool is_whole(const char *path)
 /* A folder that is new to us, with what is in it already. */
 static int take_folder(struct watch *w, const char *path, struct err *e)
 {
-	struct found_files found = { 0 };
+	struct result_files found = { 0 };
 	struct err why = { 0 };
 	int rc = 0;
 
-	if (found_in(path, &found, add_folder, w, &why) < 0 && why.code != ERR_IO) {
+	if (result_files_find(path, RESULT_FILES_ALL, &found, add_folder, w, &why) < 0 &&
+	    why.code != ERR_IO) {
 		*e = why;
 		rc = -1;
 	}
@@ -144,8 +145,8 @@ static int take_folder(struct watch *w, const char *path, struct err *e)
 		else if (!is_young(found.path[i]) || is_whole(found.path[i]))
 			rc = take(w, found.path[i], e);
 		else
-			found_add(&w->late, found.path[i]);
-	found_release(&found);
+			result_files_add(&w->late, found.path[i]);
+	result_files_release(&found);
 	return rc;
 }
 
@@ -195,7 +196,7 @@ static int on_event(struct watch *w, const struct inotify_event *event, struct e
 	path = file_join(folder, event->name);
 	if (event->mask & IN_ISDIR)
 		rc = take_folder(w, path, e);
-	else if (!(event->mask & IN_CREATE) && found_is_result(folder, event->name) &&
+	else if (!(event->mask & IN_CREATE) && result_file_is(folder, event->name) &&
 		 file_exists(path) && !is_taken(w, path)) {
 		late_forget(w, path);
 		rc = take(w, path, e);
@@ -235,7 +236,7 @@ int ingest_watch(struct ingest *g, struct err *e)
 		fprintf(stderr, "Watching; Ctrl-C ends it.\n");
 	while (rc == 0 && !*cli_is_interrupted())
 		rc = poll(&poll_fd, 1, WAIT_MS) > 0 ? read_events(&w, e) : take_late(&w, e);
-	found_release(&w.late);
+	result_files_release(&w.late);
 	map_release(&w.taken);
 	free(w.state);
 	arena_release(&w.names);

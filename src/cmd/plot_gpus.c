@@ -8,6 +8,8 @@
 #include "base/limits.h"
 #include "cmd/cli.h"
 #include "engine/args.h"
+#include "results/files.h"
+#include "results/read.h"
 
 static bool is_told(const struct frame *records, const char *gpu_count_var)
 {
@@ -46,22 +48,21 @@ static int64_t gpus_of(const struct json_value *start, struct arena *a)
 
 void plot_gpus_warn(const char *folder, const struct frame *records, const char *gpu_count_var)
 {
-	char *path = file_join(folder, "servers.json");
-	struct json_value *starts = NULL;
+	char *path = file_join(folder, RESULT_SERVERS);
+	const struct json_value *starts = NULL;
 	struct arena a = { 0 };
 	struct buf text = { 0 };
 	int64_t most = 1;
 
-	if (!is_told(records, gpu_count_var) && file_exists(path) &&
-	    file_read(path, FRAME_FILE_BYTES_MAX, &text, NULL) == 0 &&
-	    json_parse(&a, buf_str(&text), &starts, NULL) == 0 && starts->kind == JSON_ARRAY)
+	if (!is_told(records, gpu_count_var) && file_exists(path))
+		starts = result_json(path, FRAME_FILE_BYTES_MAX, &a, NULL);
+	if (starts && starts->kind == JSON_ARRAY)
 		for (size_t i = 0; i < starts->count; i++) {
 			int64_t gpus = gpus_of(&starts->item[i], &a);
 
 			most = gpus > most ? gpus : most;
 		}
 	if (most > 1) {
-		buf_reset(&text);
 		buf_printf(&text, "%s names a server of %" PRId64 " GPUs, but the results do not, so each is "
 			   "counted as one: sweep tensor_parallel_size by --serve-params, or give the "
 			   "benchmark --metadata num_gpus=%" PRId64, path, most, most);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* cmd/plot_gpus.h - GPUs that a sweep's servers took and its records do not tell. */
 #pragma once
-#include "report/frame.h"
+#include "results/frame.h"
 
 /*
  * Warns when servers.json of the experiment's folder names a server of several GPUs and no

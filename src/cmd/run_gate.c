@@ -3,10 +3,10 @@
  * run_gate.c - see run_verb.h: `require` of an experiment, judged by the documents, so that members
  * that ran as children or were kept by --resume count like the others.
  */
-#include "base/file.h"
 #include "base/limits.h"
 #include "cmd/run_verb.h"
-#include "report/document_row.h"
+#include "results/document.h"
+#include "results/read.h"
 
 int run_gate_check(struct command_run *c, struct gates *g, struct err *e)
 {
@@ -23,13 +23,11 @@ static void judge_member(struct gates *g, const struct suite_member *m, const ch
 {
 	const struct experiment *x = &m->x;
 	const struct json_value *row = NULL;
-	struct buf text = { .limit = FRAME_FILE_BYTES_MAX };
-	struct json_value *v;
 	struct err e = { 0 };
+	const struct json_value *v = result_json(m->path, FRAME_FILE_BYTES_MAX, g->log.a, &e);
 	struct str reason;
 
-	if (file_read(m->path, FRAME_FILE_BYTES_MAX, &text, &e) == 0 &&
-	    json_parse(g->log.a, arena_str(g->log.a, buf_str(&text)), &v, &e) == 0) {
+	if (v) {
 		row = document_row(v, g->log.a);
 		reason = json_text(json_get(json_get(v, "error"), "reason"), STR("it was not measured"));
 		err_set(&e, ERR_RUN, "%.*s", (int)reason.n, reason.p);
@@ -38,7 +36,6 @@ static void judge_member(struct gates *g, const struct suite_member *m, const ch
 		gate_judge(x->require, x->n_require, row, where, &g->log);
 	else
 		gate_judge_none(x->require, x->n_require, e.text, where, &g->log);
-	buf_release(&text);
 }
 
 int run_gate(struct command_run *c, struct gates *g, struct err *e)

@@ -17,9 +17,9 @@
 #include "experiment/suite.h"
 #include "experiment/suite_internal.h"
 #include "json/write.h"
-#include "report/document_row.h"
-#include "report/frame.h"
 #include "report/points.h"
+#include "results/document.h"
+#include "results/frame.h"
 
 struct earlier { bool is_there; struct suite_document d; };
 

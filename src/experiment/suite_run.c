@@ -25,6 +25,8 @@
 #include "experiment/suite_internal.h"
 #include "json/write.h"
 #include "report/markdown.h"
+#include "results/kind.h"
+#include "results/read.h"
 
 /* Rewriting the suite's document may take this share of the time at most. */
 #define WRITE_SHARE_MAX 0.05
@@ -55,48 +57,42 @@ static double slowest_start(const struct json_value *servers)
 	return out;
 }
 
-static bool parse_document(struct str text, struct suite_document *out)
+/* v may be NULL. False: it is no document. */
+static bool read_document_of(const struct json_value *v, struct suite_document *out)
 {
-	struct arena arena = { 0 };
-	struct json_value *v;
-	struct err e;
-	bool is_json = json_parse(&arena, text, &v, &e) == 0, is_good = false;
+	enum result_verdict verdict = RESULT_VALID;
+	bool is_good;
 
 	*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
-	if (is_json && read_status(v, &out->status)) {
+	is_good = v && read_status(v, &out->status);
+	if (is_good) {
 		const struct json_value *config = json_get(v, "config");
 		struct str hash = json_text(json_get(config, "configured_hash"), STR(""));
 		struct str reason = json_text(json_get(json_get(v, "error"), "reason"), STR(""));
 		struct str category = json_text(json_get(json_get(v, "error"), "category"),
 						STR(""));
-		struct str verdict = json_text(json_get(json_get(v, "trust"), "verdict"), STR(""));
 
-		is_good = true;
 		out->has_hash = hash.n > 0;
 		snprintf(out->hash, sizeof(out->hash), "%.*s", (int)hash.n, hash.p);
 		snprintf(out->reason, sizeof(out->reason), "%.*s", (int)reason.n, reason.p);
 		snprintf(out->category, sizeof(out->category), "%.*s", (int)category.n, category.p);
 		out->duration_s = json_real(json_get(v, "duration"), NAN);
 		out->startup_s = slowest_start(json_get(config, "servers"));
-		out->is_valid = verdict.n == 0 || str_is(verdict, "VALID");
+		result_verdict_read(json_get(json_get(v, "trust"), "verdict"), &verdict);
+		out->is_valid = verdict == RESULT_VALID;
 	}
-	out->is_cut = is_json && str_is(json_text(json_get(v, "status"), STR("")),
-					outcome_status_name(OUTCOME_RUNNING));
-	arena_release(&arena);
+	out->is_cut = v && str_is(json_text(json_get(v, "status"), STR("")),
+				  outcome_status_name(OUTCOME_RUNNING));
 	return is_good;
 }
 
 /* False: no such file, or no document. */
 static bool suite_document_read(const char *path, struct suite_document *out)
 {
-	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
-	struct err e;
-	bool is_good;
+	struct arena arena = { 0 };
+	bool is_good = read_document_of(result_json(path, DOCUMENT_BYTES_MAX, &arena, NULL), out);
 
-	*out = (struct suite_document){ .duration_s = NAN, .startup_s = NAN };
-	is_good = file_read(path, DOCUMENT_BYTES_MAX, &text, &e) == 0 &&
-		  parse_document(buf_str(&text), out);
-	buf_release(&text);
+	arena_release(&arena);
 	return is_good;
 }
 
@@ -377,11 +373,14 @@ static int store(const struct suite_member *m, const struct outcome *out, struct
 {
 	const char *tmp = getenv("TMPDIR");
 	struct buf text = { .limit = DOCUMENT_BYTES_MAX }, other = { 0 };
+	struct arena arena = { 0 };
+	struct json_value *v;
 	struct err second;
 	int rc;
 
 	document_write(&m->x, out, &text);
-	parse_document(buf_str(&text), d);
+	read_document_of(json_parse(&arena, buf_str(&text), &v, &second) == 0 ? v : NULL, d);
+	arena_release(&arena);
 	rc = file_write_atomic(m->path, buf_str(&text), e);
 	if (rc < 0) {
 		buf_printf(&other, "%s/%s.json", tmp && *tmp ? tmp : "/tmp", out->run_id);

@@ -60,7 +60,7 @@ const char *trust_name(enum trust_verdict v)
 const char *trust_metric_key(enum trust_metric metric)
 {
 #define X(name, key) key,
-	static const char *const keys[] = { TRUST_METRICS(X) };
+	static const char *const keys[] = { SCHEMA_JUDGED(X) };
 #undef X
 
 	return keys[metric];

@@ -18,6 +18,7 @@
 #include <stdint.h>
 
 #include "metrics/metrics.h"
+#include "schema/schema.h"
 
 /* User-space stamps: p99 of what they add to a metric, as a share of the metric's median. */
 #define TRUST_SKEW_SHARE 0.10
@@ -54,14 +55,9 @@
 
 enum trust_verdict { TRUST_VALID, TRUST_DEGRADED, TRUST_INVALID };
 
-/* What can be doubted by itself; the names are those of the result's keys. X(name, key). */
-#define TRUST_METRICS(X)                                                                  \
-	X(TTFT, "ttft") X(TPOT, "tpot") X(ITL, "itl") X(E2EL, "e2el")                     \
-	X(REQUESTS, "request_throughput") X(GOODPUT, "request_goodput")                   \
-	X(INPUT, "input_throughput") X(OUTPUT, "output_throughput")                       \
-	X(TOTAL, "total_token_throughput")
+/* What can be doubted by itself. */
 #define X(name, key) TRUST_##name,
-enum trust_metric { TRUST_METRICS(X) TRUST_METRIC_COUNT };
+enum trust_metric { SCHEMA_JUDGED(X) TRUST_METRIC_COUNT };
 #undef X
 #define TRUST_BIT(metric) (1u << (metric))
 #define TRUST_EVERYTHING (TRUST_BIT(TRUST_METRIC_COUNT) - 1)

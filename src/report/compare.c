@@ -7,7 +7,7 @@
 
 #include "base/limits.h"
 #include "base/mem.h"
-#include "report/frame.h"
+#include "results/frame.h"
 #include "stats/stats.h"
 
 void compare_note(struct comparison *c, const char *fmt, ...)

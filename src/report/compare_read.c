@@ -1,96 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* compare_read.c - operands become sides: which files, which of them hold results, which runs
  * shared a server. */
-#include <dirent.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "report/compare.h"
-#include "report/frame.h"
-
-#define SERVERS_FILE "servers.json"
-
-/* Files found below a folder, in the order of their paths. */
-struct found {
-	char **path;
-	size_t n, cap;
-};
-
-static void found_add(struct found *f, char *path)
-{
-	if (f->n == f->cap) {
-		f->cap = f->cap ? 2 * f->cap : 16;
-		f->path = mem_grow(f->path, f->cap, sizeof(*f->path));
-	}
-	f->path[f->n++] = path;
-}
-
-static void found_release(struct found *f)
-{
-	for (size_t i = 0; i < f->n; i++)
-		free(f->path[i]);
-	free(f->path);
-}
-
-static bool ends_with(const char *name, const char *suffix)
-{
-	return str_ends(str_of(name), str_of(suffix));
-}
-
-/* What stands beside results and is none. */
-static bool is_other_file(const char *name)
-{
-	return !ends_with(name, ".json") || strcmp(name, SERVERS_FILE) == 0 ||
-	       strcmp(name, "warmup.json") == 0 || ends_with(name, "failure.json") ||
-	       ends_with(name, ".pytorch.json") || ends_with(name, "_sla_summary.json");
-}
-
-static void walk(struct found *summaries, struct found *loose, const char *dir, unsigned depth)
-{
-	struct dirent **entry;
-	int n = depth < FRAME_DEPTH_MAX ? scandir(dir, &entry, NULL, alphasort) : 0;
-
-	for (int i = 0; i < n; i++) {
-		const char *name = entry[i]->d_name;
-		char *path = file_join(dir, name);
-
-		if (*name == '.') {
-			free(path);
-		} else if (file_is_dir(path)) {
-			walk(summaries, NULL, path, depth + 1);
-			free(path);
-		} else if (strcmp(name, "summary.json") == 0) {
-			found_add(summaries, path);
-		} else if (loose && !is_other_file(name)) {
-			found_add(loose, path);
-		} else {
-			free(path);
-		}
-		free(entry[i]);
-	}
-	if (n > 0)
-		free(entry);
-}
+#include "results/files.h"
+#include "results/frame.h"
+#include "results/kind.h"
+#include "results/read.h"
 
 /* ---- runs ---- */
-
-static bool is_result(const struct json_value *record)
-{
-	static const char *const sign[] = {
-		"request_throughput", "output_throughput", "requests_per_second", "avg_latency",
-		"input_sequence_throughput", "elapsed_time", "avg_cold_startup_time",
-		"total_startup_time", "mean_ttft_ms",
-	};
-
-	for (size_t i = 0; i < sizeof(sign) / sizeof(*sign); i++)
-		if (json_get(record, sign[i]))
-			return true;
-	return false;
-}
 
 static void add_run(struct comparison *c, struct compare_side *s, const struct json_value *record,
 		    const char *path, unsigned session)
@@ -122,7 +45,7 @@ static bool is_same_folder(const char *a, const char *b)
 }
 
 /*
- * Documents tell their servers apart (document_row.h): a start has logs of its own, and a run that
+ * Documents name their servers (results/document.h): a start has logs of its own, and a run that
  * reuses a server names those of its start. 0: no such document.
  */
 static unsigned session_of_document(struct compare_side *s, const struct json_value *record,
@@ -150,7 +73,7 @@ static int add_file(struct comparison *c, struct compare_side *s, const char *pa
 		return -1;
 	path = arena_text(c->a, str_of(path));
 	for (size_t i = 0; i < f.n; i++) {
-		if (!is_result(f.row[i]))
+		if (!result_is_record(f.row[i]))
 			continue;
 		if (json_bool(frame_value(f.row[i], STR("profllm.profiled")), false)) {
 			compare_note(c, "%s was profiled and is left out", path);
@@ -163,7 +86,7 @@ static int add_file(struct comparison *c, struct compare_side *s, const char *pa
 	return n;
 }
 
-static int read_loose(struct comparison *c, struct compare_side *s, const struct found *f,
+static int read_loose(struct comparison *c, struct compare_side *s, const struct result_files *f,
 		      struct err *e)
 {
 	size_t other = 0;
@@ -196,12 +119,12 @@ struct starts {
 /* The servers.json of the experiment that a folder of runs belongs to, or NULL. Caller frees. */
 static char *servers_path(const char *summary)
 {
-	char *beside = file_beside(summary, SERVERS_FILE), *above;
+	char *beside = file_beside(summary, RESULT_SERVERS), *above;
 
 	if (file_exists(beside))
 		return beside;
 	free(beside);
-	beside = file_beside(summary, "../" SERVERS_FILE);
+	beside = file_beside(summary, "../" RESULT_SERVERS);
 	above = file_exists(beside) ? beside : NULL;
 	if (!above)
 		free(beside);
@@ -211,20 +134,16 @@ static char *servers_path(const char *summary)
 static void load_starts(struct comparison *c, struct compare_side *s, const char *path,
 			struct starts *out)
 {
-	struct buf text = { 0 };
 	struct err e = { 0 };
-	struct json_value *list;
+	const struct json_value *list = result_json(path, FRAME_FILE_BYTES_MAX, c->a, &e);
 
-	if (file_read(path, FRAME_FILE_BYTES_MAX, &text, &e) == 0 &&
-	    json_parse(c->a, arena_str(c->a, buf_str(&text)), &list, &e) == 0 &&
-	    list->kind == JSON_ARRAY && list->count) {
+	if (list && list->kind == JSON_ARRAY && list->count) {
 		out->list = list;
 		out->first = s->sessions + 1;
 		s->sessions += (unsigned)list->count;
 	} else if (e.text[0]) {
 		compare_note(c, "%s", e.text);
 	}
-	buf_release(&text);
 }
 
 /*
@@ -262,7 +181,7 @@ static unsigned session_of(const struct starts *t, const struct json_value *reco
 	return session;
 }
 
-static int read_sweep(struct comparison *c, struct compare_side *s, const struct found *f,
+static int read_sweep(struct comparison *c, struct compare_side *s, const struct result_files *f,
 		      struct err *e)
 {
 	struct starts starts = { 0 };
@@ -317,13 +236,13 @@ static const char *side_name(const struct comparison *c, const char *path)
 
 static int read_dir(struct comparison *c, struct compare_side *s, struct err *e)
 {
-	struct found summaries = { 0 }, loose = { 0 };
-	int rc;
+	struct result_files files = { 0 };
+	bool is_sweep;
+	int rc = result_files_of(s->path, &files, &is_sweep, e);
 
-	walk(&summaries, &loose, s->path, 0);
-	rc = summaries.n ? read_sweep(c, s, &summaries, e) : read_loose(c, s, &loose, e);
-	found_release(&summaries);
-	found_release(&loose);
+	if (rc == 0)
+		rc = is_sweep ? read_sweep(c, s, &files, e) : read_loose(c, s, &files, e);
+	result_files_release(&files);
 	return rc;
 }
 

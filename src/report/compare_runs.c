@@ -11,7 +11,8 @@
 #include "json/python.h"
 #include "json/write.h"
 #include "report/compare.h"
-#include "report/frame.h"
+#include "results/frame.h"
+#include "results/kind.h"
 
 /* ---- what a key is ---- */
 
@@ -340,20 +341,15 @@ static bool is_of_failures(const char *key)
 	return strcmp(key, "failed") == 0 || strcmp(key, "completed") == 0;
 }
 
-/* What the run itself says of a metric: of this one where it judged each, else of all. */
+/* What the run itself says of a metric. */
 static enum matched_state state_of(const struct json_value *record, const char *key)
 {
-	const struct json_value *list = frame_value(record, STR("profllm.verdicts"));
-	struct str verdict = json_text(frame_value(record, STR("profllm.verdict")), STR(""));
+	static const enum matched_state state[] = {
+		[RESULT_VALID] = MATCHED_COUNTS, [RESULT_DEGRADED] = MATCHED_DEGRADED,
+		[RESULT_INVALID] = MATCHED_INVALID,
+	};
 
-	if (list && list->kind == JSON_OBJECT) {
-		verdict = STR("VALID");
-		for (size_t i = 0; i < list->count; i++)
-			if (schema_is_of(str_of(key), list->key[i]))
-				verdict = json_text(&list->item[i], STR("VALID"));
-	}
-	return str_is(verdict, "INVALID") ? MATCHED_INVALID :
-	       str_is(verdict, "DEGRADED") ? MATCHED_DEGRADED : MATCHED_COUNTS;
+	return state[result_verdict(record, str_of(key))];
 }
 
 static double number_or_nan(const struct json_value *record, const char *key)

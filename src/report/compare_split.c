@@ -5,7 +5,7 @@
 #include "base/limits.h"
 #include "json/python.h"
 #include "report/compare.h"
-#include "report/frame.h"
+#include "results/frame.h"
 
 /* The text of a run's value; "(none)" when it has none. */
 static const char *value_of(const struct comparison *c, const struct compare_run *run)

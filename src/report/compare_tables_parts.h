@@ -2,7 +2,7 @@
 /* report/compare_tables_parts.h - what compare_tables*.c share. Private to them. */
 #pragma once
 #include "report/compare_tables.h"
-#include "report/frame.h"
+#include "results/frame.h"
 
 #define TABLES_KEYS_MAX 7 /* the six of upstream and another x axis */
 

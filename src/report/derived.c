@@ -4,9 +4,9 @@
 
 #include <math.h>
 
-#include "report/frame.h"
 #include "report/lines.h"
 #include "json/write.h"
+#include "results/frame.h"
 
 struct input {
 	double output, total, tpot_ms, per_w; /* tokens/s, ms, tokens/s/W */

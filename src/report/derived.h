@@ -25,7 +25,7 @@ void derived_put(const struct report *r, struct json_writer *w);
 void derived_rows(const struct report *r, struct buf *out);
 
 /*
- * A record (of a result, or report/document_row.h's) with the member "derived": what the record has
+ * A record (of a result, or results/document.h's) with the member "derived": what the record has
  * of its own, computed again where told knows better. A record that does not say how many GPUs
  * it took is asked for num_gpus or gpu_count, then for its parallel sizes.
  */

@@ -11,9 +11,9 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "report/compare.h"
-#include "report/frame.h"
 #include "report/grid.h"
-#include "report/verdict.h"
+#include "results/frame.h"
+#include "results/kind.h"
 #include "schema/schema.h"
 
 #define DIGITS 4             /* of a value, where these tell it from the limit */
@@ -234,19 +234,20 @@ void gate_log_add(struct gate_log *log, const char *condition, const char *where
 	};
 }
 
-/* The reason that makes this key INVALID in the result; false: none. */
+/* Why this key is INVALID in the result; false: it is not. */
 static bool is_invalid(const struct json_value *record, const char *key, struct str *why)
 {
-	const struct json_value *ours = json_get(record, "profllm");
-	const struct json_value *reasons = json_get(ours, "reasons");
+	const struct json_value *reasons = json_get(json_get(record, "profllm"), "reasons");
 
-	for (size_t i = 0; reasons && reasons->kind == JSON_ARRAY && i < reasons->count; i++)
-		if (verdict_spoils(&reasons->item[i], key)) {
-			*why = json_text(json_get(&reasons->item[i], "text"), STR(""));
-			return true;
-		}
+	if (result_verdict(record, str_of(key)) != RESULT_INVALID)
+		return false;
 	*why = STR("The verdict on the measurement is INVALID.");
-	return !reasons && str_is(json_text(json_get(ours, "verdict"), STR("")), "INVALID");
+	for (size_t i = 0; reasons && reasons->kind == JSON_ARRAY && i < reasons->count; i++)
+		if (result_reason_spoils(&reasons->item[i], str_of(key))) {
+			*why = json_text(json_get(&reasons->item[i], "text"), STR(""));
+			break;
+		}
+	return true;
 }
 
 static void judge_one(const struct gate *g, const struct json_value *record, const char *where,

@@ -81,7 +81,7 @@ const char *gate_value(const char *key, double v, double limit, struct arena *a)
 const char *gate_change(const struct gate *g, double delta, struct arena *a);
 
 /*
- * Every condition on a result (its record as JSON, report/frame.h), one case each. Conditions on a
+ * Every condition on a result (its record as JSON, results/frame.h), one case each. Conditions on a
  * change cannot be judged here.
  */
 void gate_judge(const struct gate *gate, size_t n, const struct json_value *record,

@@ -2,18 +2,20 @@
 /* markdown.c - see markdown.h: which files count, the page, the list of records. */
 #include "report/markdown.h"
 
-#include <dirent.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/mem.h"
 #include "json/python.h"
 #include "json/write.h"
 #include "report/grid.h"
 #include "report/markdown_rows.h"
+#include "results/files.h"
+#include "results/read.h"
+
+#define MARKDOWN_RECORDS "benchmark_results.json"
 
 /* ---- reading ---- */
 
@@ -40,26 +42,13 @@ static enum markdown_kind kind_of_name(const char *name)
 	return MARKDOWN_KINDS;
 }
 
-static char *stem_of(const char *name)
-{
-	return mem_copy(name, strlen(name) - strlen(".json"));
-}
-
 static const struct json_value *read_commands(const char *dir, const char *stem, struct arena *a,
 					      struct err *e)
 {
-	struct buf name = { 0 }, text = { 0 };
-	struct json_value *v = NULL;
-	char *path;
+	char *path = file_join(dir, arena_printf(a, "%s.commands", stem));
+	const struct json_value *v = result_json(path, FRAME_FILE_BYTES_MAX, a, e);
 
-	buf_printf(&name, "%s.commands", stem);
-	path = file_join(dir, name.data);
-	if (file_read(path, FRAME_FILE_BYTES_MAX, &text, e) < 0 ||
-	    json_parse(a, buf_str(&text), &v, e) < 0)
-		v = NULL;
 	free(path);
-	buf_release(&name);
-	buf_release(&text);
 	return v;
 }
 
@@ -86,90 +75,66 @@ static bool is_self_told(const struct frame *f)
 			markdown_kind(f->row[0]) == MARKDOWN_STARTUP);
 }
 
-static int add_file(struct markdown_tables *t, const char *dir, const char *name,
-		    struct buf *lines, struct arena *a, struct err *e)
+static int add_file(struct markdown_tables *t, const char *path, struct buf *lines,
+		    struct arena *a, struct err *e)
 {
+	const char *name = result_file_name(path), *stem = arena_text(a, result_file_stem(name));
+	const char *dir = arena_text(a, (struct str){ path, (size_t)(name - path) });
 	enum markdown_kind named = kind_of_name(name);
-	char *path = file_join(dir, name), *stem = stem_of(name);
 	const struct json_value *commands;
 	struct frame f = { 0 };
 	struct err why = { 0 };
-	int rc = 0;
 
-	if (strcmp(name, "benchmark_results.json") == 0 ||
-	    str_ends(str_of(name), STR("_sla_summary.json"))) /* of a search, no result */
-		goto done;
 	if (frame_read_file(&f, path, a, &why) < 0) {
 		buf_printf(lines, "%s\n", why.text);
-		goto done;
+		return 0;
 	}
 	commands = read_commands(dir, stem, a, &why);
 	if (!commands && is_self_told(&f))
-		rc = add_records(t, &f, MARKDOWN_KINDS, NULL, stem, a, e);
-	else if (named == MARKDOWN_KINDS)
+		return add_records(t, &f, MARKDOWN_KINDS, NULL, stem, a, e);
+	if (named != MARKDOWN_KINDS && commands)
+		return add_records(t, &f, named, commands, stem, a, e);
+	if (named == MARKDOWN_KINDS)
 		buf_printf(lines, "Skipping %s\n", path);
-	else if (!commands)
-		buf_printf(lines, "%s\n", why.text);
 	else
-		rc = add_records(t, &f, named, commands, stem, a, e);
-done:
-	free(path);
-	free(stem);
-	return rc;
+		buf_printf(lines, "%s\n", why.text);
+	return 0;
 }
 
-/* The runs of a sweep below the folder: every summary.json, under its folder's name. */
-static int add_sweep(struct markdown_tables *t, const char *dir, const char *name,
-		     struct arena *a, struct err *e)
+/* The runs of a sweep's combination, under the name of its folder; "" for dir itself. */
+static int add_summary(struct markdown_tables *t, const char *dir, const char *path,
+		       struct arena *a, struct err *e)
 {
-	char *below = file_join(dir, name), *path = file_join(below, "summary.json");
+	const char *end = result_file_name(path) - 1, *name = end;
 	struct frame f = { 0 };
-	struct dirent **entry;
-	int rc = 0, n;
 
-	if (file_exists(path) && frame_read_file(&f, path, a, e) < 0)
-		rc = -1;
-	else
-		rc = add_records(t, &f, MARKDOWN_KINDS, NULL, arena_text(a, str_of(name)), a, e);
-	n = rc == 0 ? scandir(below, &entry, NULL, alphasort) : 0;
-	for (int i = 0; i < n; i++) {
-		char *deeper = file_join(below, entry[i]->d_name);
-
-		if (rc == 0 && *entry[i]->d_name != '.' && file_is_dir(deeper))
-			rc = add_sweep(t, below, entry[i]->d_name, a, e);
-		free(deeper);
-		free(entry[i]);
-	}
-	if (n > 0)
-		free(entry);
-	free(below);
-	free(path);
-	return rc;
+	while (name > path && name[-1] != '/')
+		name--;
+	if ((size_t)(end - path) <= strlen(dir))
+		name = end;
+	return frame_read_file(&f, path, a, e) < 0 ? -1 :
+	       add_records(t, &f, MARKDOWN_KINDS, NULL,
+			   arena_text(a, (struct str){ name, (size_t)(end - name) }), a, e);
 }
 
 static int read_folder(struct markdown_tables *t, const char *dir, struct buf *lines,
 		       struct arena *a, struct err *e)
 {
-	struct dirent **entry;
-	int n = scandir(dir, &entry, NULL, alphasort), rc = 0;
+	struct result_files sweeps = { 0 }, own = { 0 };
+	int rc = result_files_find(dir, RESULT_FILES_SUMMARIES, &sweeps, NULL, NULL, e);
 
-	for (int i = 0; i < n; i++) {
-		const char *name = entry[i]->d_name;
-		char *path = file_join(dir, name);
+	if (rc == 0)
+		rc = result_files_find(dir, RESULT_FILES_OWN, &own, NULL, NULL, e);
+	for (size_t i = 0; rc == 0 && i < sweeps.n; i++)
+		rc = add_summary(t, dir, sweeps.path[i], a, e);
+	for (size_t i = 0; rc == 0 && i < own.n; i++) {
+		const char *name = result_file_name(own.path[i]);
 
-		if (rc < 0 || *name == '.')
-			rc += 0;
-		else if (file_is_dir(path))
-			rc = add_sweep(t, dir, name, a, e);
-		else if (strcmp(name, "summary.json") == 0)
-			rc = add_sweep(t, dir, "", a, e);
-		else if (str_ends(str_of(name), STR(".json")))
-			rc = add_file(t, dir, name, lines, a, e);
-		free(path);
-		free(entry[i]);
+		if (strcmp(name, RESULT_SUMMARY) != 0 && strcmp(name, MARKDOWN_RECORDS) != 0)
+			rc = add_file(t, own.path[i], lines, a, e);
 	}
-	if (n > 0)
-		free(entry);
+	result_files_release(&sweeps);
+	result_files_release(&own);
 	return rc;
 }
 
@@ -382,7 +347,7 @@ static int write_both(const char *dir, struct markdown_tables *t, struct arena *
 	write_page(t, buf_str(&columns), &page, a);
 	rc = write_file(dir, "benchmark_results.md", &page, e);
 	if (rc == 0)
-		rc = write_file(dir, "benchmark_results.json", &records, e);
+		rc = write_file(dir, MARKDOWN_RECORDS, &records, e);
 	buf_release(&columns);
 	buf_release(&records);
 	buf_release(&page);

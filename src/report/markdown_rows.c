@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* markdown_rows.c - from a result and the commands it was made with to a row of the dashboard. */
 #include "report/markdown_rows.h"
+#include "results/kind.h"
 
 #include <math.h>
 #include <string.h>
@@ -55,16 +56,13 @@ const char *markdown_column(enum markdown_kind kind, size_t i)
 
 enum markdown_kind markdown_kind(const struct json_value *record)
 {
-	static const char *const sign[MARKDOWN_KINDS] = {
-		[MARKDOWN_LATENCY] = "avg_latency", [MARKDOWN_THROUGHPUT] = "requests_per_second",
-		[MARKDOWN_SERVING] = "request_throughput",
-		[MARKDOWN_STARTUP] = "avg_cold_startup_time",
-	};
-	enum markdown_kind kind = 0;
-
-	while (kind < MARKDOWN_KINDS && !json_get(record, sign[kind]))
-		kind++;
-	return kind;
+	switch (result_kind(record)) {
+	case RESULT_LATENCY: return MARKDOWN_LATENCY;
+	case RESULT_THROUGHPUT: return MARKDOWN_THROUGHPUT;
+	case RESULT_SERVE: return MARKDOWN_SERVING;
+	case RESULT_STARTUP: return MARKDOWN_STARTUP;
+	default: return MARKDOWN_KINDS;
+	}
 }
 
 /* ---- values ---- */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report/markdown_rows.h - rows of the dashboard's tables. Private to report/markdown*.c. */
 #pragma once
-#include "report/frame.h"
 #include "report/markdown.h"
+#include "results/frame.h"
 
 enum markdown_kind {
 	MARKDOWN_LATENCY, MARKDOWN_THROUGHPUT, MARKDOWN_SERVING, MARKDOWN_STARTUP, MARKDOWN_KINDS,

@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 #include "base/str.h"
-#include "report/frame.h"
+#include "results/frame.h"
 
 #define WHOLE_MAX 1e15 /* below it a whole number has no exponent */
 
@@ -44,7 +44,7 @@ static void add_verdict(const struct points_line *line, struct arena *a, struct 
 	struct buf text = { 0 };
 
 	if (line->record)
-		judged_text(line->record, &text);
+		result_verdict_text(line->record, &text);
 	else
 		buf_add_text(&text, line->state ? line->state : "");
 	grid_add(out, arena_text(a, buf_str(&text)));
@@ -89,7 +89,7 @@ struct points_best points_best(const struct points_table *p, const char *key)
 
 		if (isnan(v))
 			continue;
-		is_invalid = judged_metric(p->line[i].record, str_of(key)) == TRUST_INVALID;
+		is_invalid = result_verdict(p->line[i].record, str_of(key)) == RESULT_INVALID;
 		best.n++;
 		best.n_invalid += is_invalid;
 		if (is_invalid && v >= best.leader_value) {
@@ -116,7 +116,7 @@ void points_say_best(const struct points_table *p, const struct points_best *bes
 	}
 	buf_printf(out, "Best %s: %.2f %s at %s%s\n", what, best->value, unit,
 		   p->line[best->at].name,
-		   judged_metric(p->line[best->at].record, str_of(key)) == TRUST_DEGRADED
+		   result_verdict(p->line[best->at].record, str_of(key)) == RESULT_DEGRADED
 		   ? " (DEGRADED)" : "");
 	if (!best->n_invalid)
 		return;

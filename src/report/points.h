@@ -7,7 +7,7 @@
  */
 #pragma once
 #include "report/grid.h"
-#include "report/judged.h"
+#include "results/kind.h"
 
 struct points_line {
 	const char *name;

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "report/judged.h"
+#include "results/kind.h"
 #include "schema/schema.h"
 #include "stats/curve.h"
 
@@ -242,9 +242,9 @@ static void collect(const struct frame *f, const struct result_plot *p,
 		const struct json_value *r = f->row[i];
 		struct point one = { .rate = load_of(r, "request_rate"),
 				     .concurrency = load_of(r, "max_concurrency") };
-		enum trust_verdict x = judged_metric(r, str_of(p->var_x));
-		enum trust_verdict y = judged_metric(r, str_of(p->var_y));
-		enum trust_verdict worst = x > y ? x : y;
+		enum result_verdict x = result_verdict(r, str_of(p->var_x));
+		enum result_verdict y = result_verdict(r, str_of(p->var_y));
+		enum result_verdict worst = x > y ? x : y;
 
 		told->n++;
 		if (!frame_number(metric_value(r, p->var_x), &one.x) || !isfinite(one.x) ||
@@ -252,9 +252,9 @@ static void collect(const struct frame *f, const struct result_plot *p,
 			told->n_incomplete++;
 			continue;
 		}
-		told->n_invalid += worst == TRUST_INVALID;
-		told->n_degraded += worst == TRUST_DEGRADED;
-		if (worst == TRUST_INVALID && !p->has_invalid)
+		told->n_invalid += worst == RESULT_INVALID;
+		told->n_degraded += worst == RESULT_DEGRADED;
+		if (worst == RESULT_INVALID && !p->has_invalid)
 			continue;
 		one.name = curve_name(r, keys, out->a);
 		add_point(out, &places, &curves, &one);

@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "report/figure.h"
-#include "report/frame.h"
+#include "results/frame.h"
 
 struct result_plot {
 	const char *var_x, *var_y;

@@ -10,7 +10,7 @@
  */
 #pragma once
 #include "report/figure.h"
-#include "report/frame.h"
+#include "results/frame.h"
 #include "stats/curve.h"
 
 struct sweep_pareto_opts {

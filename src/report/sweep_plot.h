@@ -5,7 +5,7 @@
  */
 #pragma once
 #include "report/figure.h"
-#include "report/frame.h"
+#include "results/frame.h"
 
 struct sweep_plot {
 	struct frame_keys row_by, col_by, curve_by;

@@ -4,7 +4,7 @@
  * size, then texts, then what is null or missing. Not for others than sweep_plot.c.
  */
 #pragma once
-#include "report/frame.h"
+#include "results/frame.h"
 
 struct sweep_values {
 	struct frame_keys keys;

@@ -83,27 +83,3 @@ void verdict_show(const struct trust *t, struct buf *out)
 	if (t->verdict != TRUST_VALID && valid && valid != TRUST_EVERYTHING)
 		buf_printf(out, "  VALID: %s.\n", trust_spoils_text(valid, spoils));
 }
-
-/* The duration of a session is made of the E2EL of its requests. */
-static bool is_about(const char *key, struct str metric)
-{
-	if (memmem(key, strlen(key), metric.p, metric.n))
-		return true;
-	return str_is(metric, "e2el") && (str_starts(str_of(key), STR("sessions.duration_s")) ||
-					  str_starts(str_of(key), STR("sessions.serving_s")));
-}
-
-bool verdict_spoils(const struct json_value *reason, const char *key)
-{
-	const struct json_value *spoils = json_get(reason, "spoils");
-
-	if (!str_is(json_text(json_get(reason, "level"), STR("")), trust_name(TRUST_INVALID)) ||
-	    strcmp(key, "failed") == 0 || strcmp(key, "completed") == 0)
-		return false;
-	if (!spoils || spoils->kind != JSON_ARRAY || spoils->count >= TRUST_METRIC_COUNT)
-		return true;
-	for (size_t i = 0; i < spoils->count; i++)
-		if (is_about(key, json_text(&spoils->item[i], STR("-"))))
-			return true;
-	return false;
-}

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* report/verdict.h - a verdict with its reasons (metrics/trust.h), for people and for programs. */
 #pragma once
-#include "json/read.h"
 #include "json/write.h"
 #include "metrics/trust.h"
 
@@ -16,11 +15,3 @@ void verdict_put(struct json_writer *w, const struct trust *t);
 void verdict_put_metrics(struct json_writer *w, const struct trust *t);
 /* A line for each reason and note, and for the metrics that stay VALID when others do not. */
 void verdict_show(const struct trust *t, struct buf *out);
-
-/*
- * Whether an element of a result's "reasons" makes the value of this key INVALID: it spoils the
- * metric that the key is about or, where the key is about none of those, every metric. Counts of
- * requests are never spoiled. Results without the list "spoils" are those of earlier versions, in
- * which a reason spoils everything.
- */
-bool verdict_spoils(const struct json_value *reason, const char *key);

@@ -6,9 +6,9 @@
 #include <math.h>
 #include <string.h>
 
-#include "report/frame.h"
 #include "report/gate.h"
-#include "report/verdict.h"
+#include "results/frame.h"
+#include "results/kind.h"
 #include "run/params.h"
 
 /* Longer ones first: "<" would match "<=" too. */
@@ -263,7 +263,7 @@ static bool is_spoiled(const struct json_value *reason, const struct json_value 
 			    !sla_holds(&sla->limit[k], failed_share(record)))
 				return false;
 	for (size_t k = 0; k < sla->n; k++)
-		if (verdict_spoils(reason, sla->limit[k].key))
+		if (result_reason_spoils(reason, str_of(sla->limit[k].key)))
 			return true;
 	return false;
 }

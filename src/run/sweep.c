@@ -22,7 +22,10 @@
 #include "base/str.h"
 #include "json/python.h"
 #include "proc/keeper.h"
-#include "report/frame.h"
+#include "results/files.h"
+#include "results/frame.h"
+#include "results/kind.h"
+#include "results/read.h"
 #include "run/salt.h"
 #include "run/sweep_internal.h"
 
@@ -496,18 +499,12 @@ static bool is_cut_short(const struct json_value *result)
 
 static struct json_value *read_result(const char *path, struct arena *a, struct err *e)
 {
-	struct json_value *result = NULL;
-	struct buf text = { 0 };
+	struct json_value *result = result_json(path, FILE_BYTES_MAX, a, e);
 
-	if (file_read(path, FILE_BYTES_MAX, &text, e) == 0 &&
-	    json_parse(a, buf_str(&text), &result, e) < 0)
-		err_wrap(e, "%s", path);
-	buf_release(&text);
-	if (result && result->kind != JSON_OBJECT) {
-		err_set(e, ERR_PARSE, "%s: expected the object of one result", path);
-		result = NULL;
-	}
-	return result;
+	if (!result || result->kind == JSON_OBJECT)
+		return result;
+	err_set(e, ERR_PARSE, "%s: expected the object of one result", path);
+	return NULL;
 }
 
 bool sweep_record_is_whole(const char *path)
@@ -574,7 +571,7 @@ int sweep_record_summary(struct sweep *s, const char *folder, const struct sweep
 	list.item = arena_alloc(&s->arena, (records->n + 1) * sizeof(*list.item));
 	for (size_t i = 0; i < records->n; i++)
 		list.item[i] = *records->v[i];
-	return sweep_save(sweep_path(s, folder, "summary.json"), &list, e);
+	return sweep_save(sweep_path(s, folder, RESULT_SUMMARY), &list, e);
 }
 
 #define WARMUP (-1) /* its run number */
@@ -690,14 +687,15 @@ static void warn_verdict(const struct level_runs *l, const struct sweep_run *run
 {
 	const struct json_value *ours = json_get(record, "profllm");
 	const struct json_value *reasons = json_get(ours, "reasons");
-	struct str verdict = json_text(json_get(ours, "verdict"), STR("VALID"));
+	enum result_verdict verdict = RESULT_VALID;
 	struct str why = STR("");
 
-	if (l->s->o->show_stdout || str_is(verdict, "VALID"))
+	result_verdict_whole(record, &verdict);
+	if (l->s->o->show_stdout || verdict == RESULT_VALID)
 		return;
 	if (reasons && reasons->kind == JSON_ARRAY && reasons->count)
 		why = json_text(json_get(&reasons->item[0], "text"), STR(""));
-	sweep_warn(l->s, "%s is %.*s: %.*s", run->path, (int)verdict.n, verdict.p, (int)why.n, why.p);
+	sweep_warn(l->s, "%s is %s: %.*s", run->path, result_verdict_name(verdict), (int)why.n, why.p);
 }
 
 /* Runs the command and takes up what it saved. *record stays NULL when that failed. */

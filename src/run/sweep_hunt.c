@@ -10,7 +10,9 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "report/frame.h"
+#include "results/files.h"
+#include "results/frame.h"
+#include "results/read.h"
 #include "run/find.h"
 #include "run/search.h"
 #include "run/sweep_internal.h"
@@ -19,14 +21,9 @@
 
 static const struct json_value *read_servers(struct sweep *s)
 {
-	struct json_value *list = NULL;
-	struct buf text = { 0 };
-	struct err ignored = { 0 };
+	const struct json_value *list = result_json(sweep_path(s, s->folder, RESULT_SERVERS),
+						    SWEEP_PARAMS_BYTES_MAX, &s->arena, NULL);
 
-	if (file_read(sweep_path(s, s->folder, "servers.json"), SWEEP_PARAMS_BYTES_MAX, &text,
-		      &ignored) == 0)
-		json_parse(&s->arena, arena_str(&s->arena, buf_str(&text)), &list, &ignored);
-	buf_release(&text);
 	return list && list->kind == JSON_ARRAY ? list : NULL;
 }
 
@@ -167,7 +164,7 @@ int hunt_add(struct hunt *h, const struct json_value *outcome, struct err *e)
 		list->item[i] = *h->report->outcomes.v[i];
 	if (file_mkdirs(s->folder, e) < 0)
 		return -1;
-	return sweep_save(sweep_path(s, s->folder, "capacity.json"), list, e);
+	return sweep_save(sweep_path(s, s->folder, RESULT_CAPACITY), list, e);
 }
 
 int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e)
@@ -404,15 +401,10 @@ static const struct json_value *outcome_of(struct hunt *h, const struct find *f,
 /* What an earlier sitting found; NULL: nothing, or it was interrupted. */
 static const struct json_value *found_before(struct hunt *h)
 {
-	struct json_value *v = NULL;
-	struct buf text = { 0 };
-	struct err ignored = { 0 };
+	const struct json_value *v = h->s->o->resume.is_set ?
+		result_json(hunt_path(h, ".json"), SWEEP_PARAMS_BYTES_MAX, &h->s->arena, NULL) : NULL;
 	struct str outcome;
 
-	if (h->s->o->resume.is_set &&
-	    file_read(hunt_path(h, ".json"), SWEEP_PARAMS_BYTES_MAX, &text, &ignored) == 0)
-		json_parse(&h->s->arena, arena_str(&h->s->arena, buf_str(&text)), &v, &ignored);
-	buf_release(&text);
 	if (!v || v->kind != JSON_OBJECT)
 		return NULL;
 	outcome = json_text(json_get(v, "outcome"), STR(""));

@@ -8,8 +8,8 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/redact.h"
-#include "report/frame.h"
 #include "report/points.h"
+#include "results/frame.h"
 #include "rng/rng.h"
 #include "run/sweep_internal.h"
 

@@ -13,6 +13,7 @@
 #include "base/redact.h"
 #include "engine/args.h"
 #include "fetch/fetch.h"
+#include "results/files.h"
 #include "run/capacity.h"
 #include "run/sweep_internal.h"
 
@@ -43,7 +44,7 @@ struct sweep_start {
 
 static const char *list_path(struct sweep *s)
 {
-	return sweep_path(s, s->folder, "servers.json");
+	return sweep_path(s, s->folder, RESULT_SERVERS);
 }
 
 /* What runs when its sweep is killed is ended by its keeper. */

@@ -8,7 +8,7 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "report/figure.h"
-#include "report/frame.h"
+#include "results/frame.h"
 #include "run/gnuplot.h"
 #include "run/slo.h"
 #include "run/sweep_internal.h"

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "report/frame.h"
+#include "results/frame.h"
 #include "run/sweep_internal.h"
 
 #define PROMPTS 1000 /* of a benchmark that does not say; upstream's */

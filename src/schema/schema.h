@@ -16,6 +16,13 @@
 
 enum schema_better { SCHEMA_NONE, SCHEMA_HIGHER, SCHEMA_LOWER };
 
+/* The metrics that a result judges one by one, by their keys in profllm.verdicts. X(name, key). */
+#define SCHEMA_JUDGED(X)                                                                  \
+	X(TTFT, "ttft") X(TPOT, "tpot") X(ITL, "itl") X(E2EL, "e2el")                     \
+	X(REQUESTS, "request_throughput") X(GOODPUT, "request_goodput")                   \
+	X(INPUT, "input_throughput") X(OUTPUT, "output_throughput")                       \
+	X(TOTAL, "total_token_throughput")
+
 /* No text is NULL; unit and when may be empty. */
 struct schema_field {
 	const char *key, *unit, *type, *group, *since;

@@ -2,22 +2,18 @@
 /* kinds.c - see kinds.h: the table. */
 #include "store/kinds.h"
 
-/* In the order they are tried: what could be taken for another comes first. */
-static const struct kind kinds[] = {
-	{ "profllm", false, is_document, put_document },
-	{ "pytorch", true, is_pytorch, put_pytorch },
-	{ "mm-processor", false, is_mm_processor, put_mm_processor },
-	{ "serve", false, is_serve, put_serve },
-	{ "throughput", false, is_throughput, put_throughput },
-	{ "latency", false, is_latency, put_latency },
-	{ "startup", false, is_startup, put_startup },
-	{ "nightly", false, is_nightly, put_nightly },
+#include <assert.h>
+
+static int (*const kinds[RESULT_KINDS])(struct reading *r, const struct json_value *v,
+					struct err *e) = {
+	[RESULT_DOCUMENT] = put_document, [RESULT_PYTORCH] = put_pytorch,
+	[RESULT_MM_PROCESSOR] = put_mm_processor, [RESULT_SERVE] = put_serve,
+	[RESULT_THROUGHPUT] = put_throughput, [RESULT_LATENCY] = put_latency,
+	[RESULT_STARTUP] = put_startup, [RESULT_NIGHTLY] = put_nightly,
 };
 
-const struct kind *kind_of(const struct json_value *v)
+int put_kind(struct reading *r, enum result_kind kind, const struct json_value *v, struct err *e)
 {
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
-		if ((v->kind == JSON_ARRAY) == kinds[i].is_list && kinds[i].is(v))
-			return &kinds[i];
-	return NULL;
+	assert(kind > RESULT_NONE && kind < RESULT_KINDS);
+	return kinds[kind](r, v, e);
 }

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store/kinds.h - kinds of files: how each is told, and which columns it gives. Private to the
+ * store/kinds.h - kinds of files (results/kind.h): which columns each gives. Private to the
  * reader.
  *
- * A kind is a row: a sign in the JSON and a function that fills cells. The same thing has one
+ * A kind is a function that fills cells. The same thing has one
  * column whatever file it came from; docs/reference/columns.md lists them. To add a kind: a row
- * in kinds.c, its function, a case in tests/unit/test_store_read.c, a row in that page.
+ * in results/kind.c, its function here, a case in tests/unit/test_store_read.c, a row in that page.
  */
 #pragma once
 #include "base/err.h"
+#include "results/kind.h"
 #include "store/flatten.h"
 
 #define RUN_ID_BYTES_MAX 256
@@ -23,34 +24,18 @@ struct reading {
 	struct buf *notes;      /* a line each */
 };
 
-struct kind {
-	const char *name;       /* the column "source" */
-	bool is_list;           /* the file's list is one run, not a run per element */
-	bool (*is)(const struct json_value *v);
-	/* -1: what the run rests on has a wrong type. */
-	int (*put)(struct reading *r, const struct json_value *v, struct err *e);
-};
-
-/* The row that a file's JSON, or an element of its list, belongs to; NULL: none. */
-const struct kind *kind_of(const struct json_value *v);
+/* Fills the cells of a run of that kind. -1: what the run rests on has a wrong type. */
+int put_kind(struct reading *r, enum result_kind kind, const struct json_value *v, struct err *e);
 
 /* ---- the kinds, file by file ---- */
 
-bool is_document(const struct json_value *v);      /* kinds_document.c */
 int put_document(struct reading *r, const struct json_value *v, struct err *e);
-bool is_serve(const struct json_value *v);         /* kinds_serve.c */
 int put_serve(struct reading *r, const struct json_value *v, struct err *e);
-bool is_throughput(const struct json_value *v);    /* kinds_offline.c */
 int put_throughput(struct reading *r, const struct json_value *v, struct err *e);
-bool is_latency(const struct json_value *v);
 int put_latency(struct reading *r, const struct json_value *v, struct err *e);
-bool is_startup(const struct json_value *v);
 int put_startup(struct reading *r, const struct json_value *v, struct err *e);
-bool is_mm_processor(const struct json_value *v);
 int put_mm_processor(struct reading *r, const struct json_value *v, struct err *e);
-bool is_pytorch(const struct json_value *v);       /* kinds_pytorch.c */
 int put_pytorch(struct reading *r, const struct json_value *v, struct err *e);
-bool is_nightly(const struct json_value *v);       /* kinds_nightly.c */
 int put_nightly(struct reading *r, const struct json_value *v, struct err *e);
 
 /* ---- what they share: kinds_parts.c ---- */

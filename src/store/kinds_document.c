@@ -16,14 +16,6 @@ static const char *const group[] = {
 	"priority", "prefix_cache",
 };
 
-bool is_document(const struct json_value *v)
-{
-	if (!v || v->kind != JSON_OBJECT)
-		return false;
-	return json_get(v, "config") &&
-	       (json_get(v, "results") || json_get(v, "status") || json_get(v, "schema_version"));
-}
-
 static const char *kind_name(const struct json_value *v)
 {
 	static const char *const name[] = {

@@ -40,19 +40,6 @@ static const struct rename seconds[] = {
 	{ "P99 latency (ms)", "p99_latency" },
 };
 
-bool is_nightly(const struct json_value *v)
-{
-	size_t known = 0;
-
-	for (size_t i = 0; v && v->kind == JSON_OBJECT && i < v->count; i++) {
-		for (size_t k = 0; k < COUNT(head); k++)
-			known += str_is(v->key[i], head[k].key);
-		for (size_t k = 0; k < COUNT(seconds); k++)
-			known += str_is(v->key[i], seconds[k].key);
-	}
-	return known >= 2 && (json_get(v, "Test name") || json_get(v, "GPU"));
-}
-
 /* "2xH100", or a line for each GPU. */
 static void put_gpu(struct reading *r, struct str gpu)
 {

@@ -31,12 +31,6 @@ static void put_setup(struct reading *r, const struct json_value *v)
 
 /* ---- throughput ---- */
 
-bool is_throughput(const struct json_value *v)
-{
-	return json_get(v, "requests_per_second") &&
-	       (json_get(v, "elapsed_time") || json_get(v, "tokens_per_second"));
-}
-
 /* Verbs whose results are those of throughput with more beside them. */
 static struct str verb_of(const struct json_value *v)
 {
@@ -69,11 +63,6 @@ int put_throughput(struct reading *r, const struct json_value *v, struct err *e)
 
 /* ---- latency ---- */
 
-bool is_latency(const struct json_value *v)
-{
-	return json_get(v, "avg_latency") != NULL;
-}
-
 int put_latency(struct reading *r, const struct json_value *v, struct err *e)
 {
 	(void)e;
@@ -87,15 +76,6 @@ int put_latency(struct reading *r, const struct json_value *v, struct err *e)
 }
 
 /* ---- startup ---- */
-
-bool is_startup(const struct json_value *v)
-{
-	for (size_t i = 0; v && v->kind == JSON_OBJECT && i < v->count; i++)
-		if ((str_starts(v->key[i], STR("avg_cold_")) ||
-		     str_starts(v->key[i], STR("avg_warm_"))) && str_ends(v->key[i], STR("_time")))
-			return true;
-	return false;
-}
 
 int put_startup(struct reading *r, const struct json_value *v, struct err *e)
 {
@@ -119,13 +99,6 @@ int put_startup(struct reading *r, const struct json_value *v, struct err *e)
 }
 
 /* ---- mm-processor ---- */
-
-bool is_mm_processor(const struct json_value *v)
-{
-	const struct json_value *stats = json_get(v, "mm_processor_stats");
-
-	return stats && stats->kind == JSON_OBJECT;
-}
 
 /* {stage: {"mean": x, "p99.0": y}} as mean_STAGE, p99_STAGE. */
 static void put_stages(struct reading *r, const struct json_value *stages)

@@ -13,17 +13,6 @@ static const struct json_value *path(const struct json_value *v, const char *a, 
 	return json_get(json_get(v, a), b);
 }
 
-bool is_pytorch(const struct json_value *v)
-{
-	const struct json_value *first;
-
-	if (!v || v->kind != JSON_ARRAY || !v->count)
-		return false;
-	first = &v->item[0];
-	return json_get(first, "benchmark") && path(first, "metric", "name") &&
-	       path(first, "metric", "benchmark_values");
-}
-
 /* One value, or the mean of several; NAN: none. */
 static double mean_of(const struct json_value *list)
 {
@@ -89,6 +78,7 @@ int put_pytorch(struct reading *r, const struct json_value *v, struct err *e)
 {
 	const struct json_value *first = &v->item[0], *info, *model;
 	struct json_value result = gather(r, v);
+	enum result_kind kind = result_kind(&result);
 
 	info = json_get(json_get(first, "benchmark"), "extra_info");
 	model = path(first, "model", "name");
@@ -98,10 +88,6 @@ int put_pytorch(struct reading *r, const struct json_value *v, struct err *e)
 		       json_get(info, "compilation_config.mode"));
 	cells_put_json(r->cells, NULL, STR("server.optimization_level"),
 		       json_get(info, "optimization_level"));
-	put_args(r, json_get(info, "args"), is_serve(&result));
-	if (is_latency(&result))
-		return put_latency(r, &result, e);
-	if (json_get(&result, "requests_per_second"))
-		return put_throughput(r, &result, e);
-	return is_startup(&result) ? put_startup(r, &result, e) : put_serve(r, &result, e);
+	put_args(r, json_get(info, "args"), kind == RESULT_SERVE);
+	return put_kind(r, kind == RESULT_NONE ? RESULT_SERVE : kind, &result, e);
 }

@@ -40,18 +40,6 @@ static const struct rename setup[] = {
 	{ "errors", "" },
 };
 
-bool is_serve(const struct json_value *v)
-{
-	static const char *const sign[] = {
-		"request_throughput", "input_sequence_throughput", "mean_ttft_ms", "mean_e2el_ms",
-	};
-	bool has_sign = false;
-
-	for (size_t i = 0; i < COUNT(sign); i++)
-		has_sign |= json_get(v, sign[i]) != NULL;
-	return has_sign && !json_get(v, "mm_processor_stats");
-}
-
 /* "percentiles_ttft_ms": [[50, x], ...] */
 static bool put_list_of_percentiles(struct reading *r, struct str key, const struct json_value *v)
 {

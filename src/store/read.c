@@ -16,10 +16,11 @@
 #include "base/str.h"
 #include "index/names.h"
 #include "json/write.h"
+#include "results/kind.h"
+#include "results/read.h"
 #include "store/kinds.h"
 #include "store/known.h"
 #include "store/read_parts.h"
-#include "table/codec.h"
 
 #define NOTES_MAX 32
 #define ID_DIGITS 16
@@ -129,17 +130,17 @@ static void drop_unmeasured(struct cells *c)
 	}
 }
 
-static void put_common(struct reader *x, const struct kind *kind, const struct reading *r,
+static void put_common(struct reader *x, enum result_kind kind, const struct reading *r,
 		       const struct json_value *v, const struct read_run *run)
 {
 	struct cells *c = &x->cells;
 	struct str sweep = sweep_name(x->name);
 
 	cells_put_text(c, "run_id", run->run_id);
-	cells_put_text(c, "source", str_of(kind->name));
+	cells_put_text(c, "source", str_of(result_kind_name(kind)));
 	if (!isnan(r->timestamp_s))
 		cells_put_number(c, "timestamp", r->timestamp_s);
-	if (kind->put == put_document)
+	if (kind == RESULT_DOCUMENT)
 		return;
 	if (sweep.n)
 		cells_put_text(c, "suite", sweep);
@@ -316,16 +317,16 @@ static int fill_run(struct reader *x, struct json_slice slice, struct read_run *
 {
 	struct reading r = { .cells = &x->cells, .file = x->name, .scratch = &x->scratch,
 			     .timestamp_s = NAN, .notes = &x->notes };
-	const struct kind *kind;
+	enum result_kind kind;
 	struct parts parts;
 
 	if (parts_read(slice, x->arena, &x->scratch, &parts, e) < 0)
 		return -1;
-	kind = kind_of(parts.tree);
-	if (!kind)
+	kind = result_kind(parts.tree);
+	if (kind == RESULT_NONE)
 		return no_kind(parts.tree, e);
 	cells_begin(&x->cells);
-	if (kind->put(&r, parts.tree, e) < 0 || check_run_id(r.run_id, e) < 0)
+	if (put_kind(&r, kind, parts.tree, e) < 0 || check_run_id(r.run_id, e) < 0)
 		return -1;
 	run->hash = arena_str(x->arena, str_of(parts.hash));
 	run->run_id = r.run_id.n ? arena_str(x->arena, r.run_id) :
@@ -337,7 +338,7 @@ static int fill_run(struct reader *x, struct json_slice slice, struct read_run *
 			       INGEST_CELLS_MAX);
 	leave_out(x);
 	run->row = cells_row(&x->cells);
-	run->kind = str_of(kind->name);
+	run->kind = str_of(result_kind_name(kind));
 	run->document = parts.document;
 	run->arrays = parts.arrays;
 	run->timestamp_s = r.timestamp_s;
@@ -449,10 +450,6 @@ struct top {
 
 static struct top top_of(struct json_slice object)
 {
-	/* Lists that tools put around records: {"results": [...]}. */
-	static const char *const wrapper[] = {
-		"results", "serving_results", "benchmarks", "data",
-	};
 	struct json_iter it = json_iter(object);
 	struct json_slice v;
 	struct str key;
@@ -466,9 +463,8 @@ static struct top top_of(struct json_slice object)
 			top.has_experiments = true;
 			top.experiments = v;
 		}
-		for (size_t i = 0; i < sizeof(wrapper) / sizeof(*wrapper); i++)
-			if (v.kind == JSON_ARRAY && str_is(key, wrapper[i]))
-				top.wrapped = v;
+		if (v.kind == JSON_ARRAY && result_is_wrapper(key))
+			top.wrapped = v;
 	}
 	return top;
 }
@@ -536,30 +532,6 @@ static int read_all(struct reader *x, struct str bytes, struct err *e)
 	return 0;
 }
 
-static enum codec codec_of(struct str bytes)
-{
-	if (str_starts(bytes, STR("\x1f\x8b\x08")))
-		return CODEC_GZIP;
-	return str_starts(bytes, STR("\x28\xb5\x2f\xfd")) ? CODEC_ZSTD : CODEC_NONE;
-}
-
-bool read_is_packed(struct str bytes)
-{
-	return codec_of(bytes) != CODEC_NONE;
-}
-
-/* Unpacked into the arena, because the runs borrow from it. */
-static int unpack(struct str *bytes, struct arena *a, struct err *e)
-{
-	struct buf plain = { 0 };
-	int rc = codec_unpack_file(codec_of(*bytes), *bytes, INGEST_BYTES_MAX, &plain, e);
-
-	if (rc == 0)
-		*bytes = arena_str(a, buf_str(&plain));
-	buf_release(&plain);
-	return rc;
-}
-
 int read_document(struct str name, struct str bytes, struct arena *a, struct read_file *out,
 		  struct err *e)
 {
@@ -569,7 +541,7 @@ int read_document(struct str name, struct str bytes, struct arena *a, struct rea
 	*out = (struct read_file){ 0 };
 	if (!bytes.n)
 		bytes = STR("");
-	if (read_is_packed(bytes) && unpack(&bytes, a, e) < 0)
+	if (result_unpack(&bytes, INGEST_BYTES_MAX, a, e) < 0)
 		return -1;
 	if (str_starts(bytes, STR("\xef\xbb\xbf")))
 		bytes = (struct str){ bytes.p + 3, bytes.n - 3 };

@@ -19,8 +19,8 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "index/row.h"
+#include "results/files.h"
 
-#define INGEST_BYTES_MAX (64u << 20)
 #define INGEST_CELLS_MAX 4000
 #define INGEST_RUNS_MAX 100000
 #define INGEST_TEXT_BYTES_MAX 4096 /* of a cell; longer ones are cut, the document keeps them */
@@ -55,5 +55,3 @@ struct read_file {
 int read_document(struct str name, struct str bytes, struct arena *a, struct read_file *out,
 		  struct err *e);
 
-/* Whether gzip or zstd has packed them. */
-bool read_is_packed(struct str bytes);

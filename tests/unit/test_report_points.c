@@ -100,11 +100,11 @@ static void metrics_have_their_verdicts(void **state)
 	const struct json_value *late = record(LATE_20, &a), *plain = record(VALID_10, &a);
 
 	(void)state;
-	assert_int_equal(judged_metric(late, STR("p99_itl_ms")), TRUST_INVALID);
-	assert_int_equal(judged_metric(late, STR("request_throughput")), TRUST_DEGRADED);
+	assert_int_equal(result_verdict(late, STR("p99_itl_ms")), RESULT_INVALID);
+	assert_int_equal(result_verdict(late, STR("request_throughput")), RESULT_DEGRADED);
 	/* Of what nothing is said the verdict of the run holds. */
-	assert_int_equal(judged_metric(late, STR("median_tpot_ms")), TRUST_INVALID);
-	assert_int_equal(judged_metric(plain, STR("p99_itl_ms")), TRUST_VALID);
+	assert_int_equal(result_verdict(late, STR("median_tpot_ms")), RESULT_INVALID);
+	assert_int_equal(result_verdict(plain, STR("p99_itl_ms")), RESULT_VALID);
 	arena_release(&a);
 }
 

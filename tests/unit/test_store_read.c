@@ -16,6 +16,7 @@
 
 #include "base/mem.h"
 #include "base/str.h"
+#include "results/read.h"
 #include "store/read.h"
 #include "table/codec.h"
 
@@ -660,7 +661,7 @@ static void limits(void **state)
 	assert_true(f.run[0].arrays.n > 2000000 && f.run[0].document.n < 100);
 
 	codec_pack(buf_str(&text), 1, &packed);
-	assert_true(read_is_packed(buf_str(&packed)));
+	assert_true(result_is_packed(buf_str(&packed)));
 	assert_int_equal(read_made(&packed, &a, &f, &e), 0);
 	assert_true(f.run[0].arrays.n > 2000000);
 

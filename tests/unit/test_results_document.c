@@ -10,8 +10,8 @@
 
 #include "base/file.h"
 #include "json/write.h"
-#include "report/document_row.h"
-#include "report/frame.h"
+#include "results/document.h"
+#include "results/frame.h"
 #include "scratch.h"
 
 #define HEAD "\"schema_version\": 1, \"status\": \"completed\""

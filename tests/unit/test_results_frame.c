@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * test_report_frame.c - records filtered, binned, grouped and written as CSV.
+ * test_results_frame.c - records filtered, binned, grouped and written as CSV.
  *
  * sweep_plot_golden.h (written by tests/peer/sweep/golden_plot.py) holds what upstream's own
  * functions and pandas make of the same records; the other rows are checked by hand.
@@ -18,7 +18,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
-#include "report/frame.h"
+#include "results/frame.h"
 #include "stats/curve.h"
 #include "sweep_plot_golden.h"
 
@@ -270,43 +270,6 @@ static void values(void **state)
 	assert_false(frame_float(STR(""), &x));
 }
 
-static void frontiers(void **state)
-{
-	(void)state;
-	for (size_t i = 0; i < COUNT(frontier_golden); i++) {
-		bool weak[16], strict[16];
-		size_t n = frontier_golden[i].n, count = 0;
-		const double *x = frontier_golden[i].x, *y = frontier_golden[i].y;
-
-		pareto_frontier(x, y, n, PARETO_STRICT, strict);
-		assert_true(pareto_frontier(x, y, n, PARETO_WEAK, weak) <= n);
-		for (size_t k = 0; k < n; k++) {
-			bool is_beaten = false;
-
-			for (size_t j = 0; j < n; j++)
-				is_beaten |= x[j] >= x[k] && y[j] >= y[k] &&
-					     (x[j] > x[k] || y[j] > y[k]);
-			if (weak[k] != (frontier_golden[i].kept[k] == '1'))
-				fail_msg("set %zu, point %zu: %d, upstream %c", i, k, weak[k],
-					 frontier_golden[i].kept[k]);
-			assert_int_equal(strict[k], !is_beaten);
-			count += strict[k];
-		}
-		assert_true(count > 0);
-	}
-}
-
-static void frontier_without_numbers(void **state)
-{
-	const double x[] = { NAN, 1, 2, INFINITY }, y[] = { 9, NAN, 1, 0 };
-	bool kept[4];
-
-	(void)state;
-	assert_int_equal(pareto_frontier(x, y, 4, PARETO_WEAK, kept), 2);
-	assert_true(!kept[0] && !kept[1] && kept[2] && kept[3]);
-	assert_int_equal(pareto_frontier(x, y, 0, PARETO_STRICT, kept), 0);
-}
-
 /* Folders in folders, lists and single records, in the order of the paths; other files are left. */
 static void folders(void **state)
 {
@@ -363,8 +326,7 @@ int main(void)
 		cmocka_unit_test(filters), cmocka_unit_test(bins), cmocka_unit_test(bad_texts),
 		cmocka_unit_test(wrong_values), cmocka_unit_test(groups),
 		cmocka_unit_test(groups_at_the_edge), cmocka_unit_test(csv),
-		cmocka_unit_test(values), cmocka_unit_test(frontiers),
-		cmocka_unit_test(frontier_without_numbers), cmocka_unit_test(folders),
+		cmocka_unit_test(values), cmocka_unit_test(folders),
 	};
 
 	return cmocka_run_group_tests(tests, begin, end);

@@ -1,20 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* frame.c - reading records and their values; see frame.h. */
-#include "report/frame.h"
+#include "results/frame.h"
 
-#include <dirent.h>
-#include <errno.h>
 #include <math.h>
-#include <sys/stat.h>
+#include <string.h>
 
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
 #include "json/python.h"
-#include "report/document_row.h"
-
-#define SUMMARY "summary.json"
+#include "results/document.h"
+#include "results/files.h"
+#include "results/kind.h"
+#include "results/read.h"
 
 /* ---- getting records ---- */
 
@@ -39,7 +38,7 @@ int frame_add(struct frame *f, const struct json_value *record, const char *what
 	return 0;
 }
 
-/* A record as it stands, or an experiment's document as one; one without results is passed over. */
+/* A record, or an experiment's document as one; a document without results is skipped. */
 static int add_one(struct frame *f, const struct json_value *v, const char *path,
 		   struct arena *a, struct err *e)
 {
@@ -51,10 +50,9 @@ static int add_one(struct frame *f, const struct json_value *v, const char *path
 static int add_all(struct frame *f, const struct json_value *v, const char *path,
 		   struct arena *a, struct err *e)
 {
-	const struct json_value *suite = document_list(v);
+	const struct json_value *suite = result_suite(v), *wrapped = result_wrapped(v);
 
-	if (suite)
-		v = suite;
+	v = suite ? suite : wrapped ? wrapped : v;
 	if (v->kind != JSON_ARRAY)
 		return add_one(f, v, path, a, e);
 	for (size_t i = 0; i < v->count; i++)
@@ -63,26 +61,17 @@ static int add_all(struct frame *f, const struct json_value *v, const char *path
 	return 0;
 }
 
-/* Objects on lines of their own, as --append-result leaves them. */
-static int add_lines(struct frame *f, struct str text, const char *path, struct arena *a,
+int frame_read_lines(struct frame *f, struct str text, const char *what, struct arena *a,
 		     struct err *e)
 {
 	while (text.n) {
 		struct str line = str_trim(str_cut(&text, '\n'));
 		struct json_value *v;
 
-		if (line.n == 0)
-			continue;
-		if (json_parse(a, line, &v, e) < 0 || frame_add(f, v, path, a, e) < 0)
+		if (line.n && (json_parse(a, line, &v, e) < 0 || add_one(f, v, what, a, e) < 0))
 			return -1;
 	}
 	return 0;
-}
-
-int frame_read_lines(struct frame *f, struct str text, const char *what, struct arena *a,
-		     struct err *e)
-{
-	return add_lines(f, text, what, a, e);
 }
 
 int frame_read_file(struct frame *f, const char *path, struct arena *a, struct err *e)
@@ -90,13 +79,18 @@ int frame_read_file(struct frame *f, const char *path, struct arena *a, struct e
 	struct buf text = { 0 };
 	struct json_value *v;
 	struct err whole = { 0 }, lines = { 0 };
+	struct str bytes = { 0 };
 	size_t before = f->n;
 	int rc = file_read(path, FRAME_FILE_BYTES_MAX, &text, e);
 
-	if (rc == 0 && json_parse(a, buf_str(&text), &v, &whole) == 0) {
+	if (rc == 0) {
+		bytes = buf_str(&text);
+		if (result_unpack(&bytes, FRAME_FILE_BYTES_MAX, a, e) < 0)
+			rc = err_wrap(e, "%s", path);
+	}
+	if (rc == 0 && json_parse(a, bytes, &v, &whole) == 0) {
 		rc = add_all(f, v, path, a, e);
-	} else if (rc == 0 && (add_lines(f, buf_str(&text), path, a, &lines) < 0 ||
-			       f->n == before)) {
+	} else if (rc == 0 && (frame_read_lines(f, bytes, path, a, &lines) < 0 || f->n == before)) {
 		f->n = before;
 		rc = err_set(e, ERR_PARSE, "%s: %s", path, whole.text);
 	}
@@ -104,94 +98,34 @@ int frame_read_file(struct frame *f, const char *path, struct arena *a, struct e
 	return rc < 0 ? -1 : (int)(f->n - before);
 }
 
-/* ---- a folder ---- */
-
-struct paths {
-	char **path;
-	size_t n, cap;
-	unsigned depth;
-};
-
-static int walk(struct paths *p, const char *dir, struct err *e);
-
-static int visit(struct paths *p, const char *dir, const char *name, struct err *e)
+/* Files that are no JSON hold no record. */
+static int read_files(struct frame *f, const struct result_files *files, bool is_strict,
+		      struct arena *a, struct err *e)
 {
-	char *path = file_join(dir, name);
-	struct stat st;
-	int rc = 0;
+	for (size_t i = 0; i < files->n; i++) {
+		struct err why = { 0 };
 
-	/* Links to folders are not followed, as by upstream: they may lead in a circle. */
-	if (lstat(path, &st) == 0 && S_ISDIR(st.st_mode)) {
-		rc = walk(p, path, e);
-	} else if (strcmp(name, SUMMARY) == 0) {
-		if (p->n == p->cap) {
-			p->cap = p->cap ? p->cap * 2 : 64;
-			p->path = mem_grow(p->path, p->cap, sizeof(*p->path));
+		if (frame_read_file(f, files->path[i], a, &why) < 0 &&
+		    (is_strict || why.code != ERR_PARSE)) {
+			*e = why;
+			return -1;
 		}
-		if (p->n == FRAME_RECORDS_MAX)
-			rc = err_set(e, ERR_LIMIT, "%s: more than FRAME_RECORDS_MAX (%d) files", dir,
-				     FRAME_RECORDS_MAX);
-		else
-			p->path[p->n++] = mem_text(path);
 	}
-	free(path);
-	return rc;
-}
-
-static int walk(struct paths *p, const char *dir, struct err *e)
-{
-	DIR *d = opendir(dir);
-	struct dirent *entry;
-	int rc = 0;
-
-	if (!d)
-		return err_set(e, ERR_IO, "cannot read the folder %s: %s", dir, strerror(errno));
-	if (++p->depth > FRAME_DEPTH_MAX)
-		rc = err_set(e, ERR_LIMIT, "%s lies deeper than FRAME_DEPTH_MAX (%d) folders", dir,
-			     FRAME_DEPTH_MAX);
-	while (rc == 0 && (entry = readdir(d)) != NULL)
-		if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-			rc = visit(p, dir, entry->d_name, e);
-	p->depth--;
-	closedir(d);
-	return rc;
-}
-
-static int by_path(const void *x, const void *y)
-{
-	return strcmp(*(char *const *)x, *(char *const *)y);
+	return 0;
 }
 
 int frame_read_sweep(struct frame *f, const char *dir, struct arena *a, struct err *e)
 {
-	struct paths p = { 0 };
+	struct result_files files = { 0 };
 	size_t before = f->n;
-	int rc = walk(&p, dir, e);
+	int rc = result_files_find(dir, RESULT_FILES_SUMMARIES, &files, NULL, NULL, e);
 
-	if (rc == 0 && p.n)
-		qsort(p.path, p.n, sizeof(*p.path), by_path);
-	for (size_t i = 0; rc >= 0 && i < p.n; i++)
-		rc = frame_read_file(f, p.path[i], a, e);
-	for (size_t i = 0; i < p.n; i++)
-		free(p.path[i]);
-	free(p.path);
-	if (rc >= 0 && f->n == before)
+	if (rc == 0)
+		rc = read_files(f, &files, true, a, e);
+	result_files_release(&files);
+	if (rc == 0 && f->n == before)
 		rc = err_set(e, ERR_RUN, "Did not find any parameter sweep results under %s", dir);
-	return rc < 0 ? -1 : 0;
-}
-
-/* Another result's file, such as a record of servers, has neither. */
-static bool is_result(const struct json_value *v)
-{
-	static const char *const sign[] = {
-		"request_throughput", "output_throughput", "requests_per_second", "avg_latency",
-		"input_sequence_throughput", "elapsed_time", "mean_ttft_ms",
-	};
-
-	for (size_t i = 0; i < sizeof(sign) / sizeof(*sign); i++)
-		if (json_get(v, sign[i]))
-			return true;
-	return false;
+	return rc;
 }
 
 static void drop_others(struct frame *f, size_t from)
@@ -199,51 +133,28 @@ static void drop_others(struct frame *f, size_t from)
 	size_t n = from;
 
 	for (size_t i = from; i < f->n; i++)
-		if (is_result(f->row[i]))
+		if (result_is_record(f->row[i]))
 			f->row[n++] = f->row[i];
 	f->n = n;
 }
 
-/* Files that are no JSON, or of other things, are passed over. */
-static int read_loose(struct frame *f, const char *dir, struct arena *a, struct err *e)
-{
-	struct dirent **entry;
-	int n = scandir(dir, &entry, NULL, alphasort), rc = 0;
-
-	for (int i = 0; i < n; i++) {
-		struct err why = { 0 };
-		char *path = file_join(dir, entry[i]->d_name);
-
-		if (rc == 0 && entry[i]->d_name[0] != '.' &&
-		    str_ends(str_of(path), STR(".json")) && !file_is_dir(path) &&
-		    frame_read_file(f, path, a, &why) < 0 && why.code != ERR_PARSE) {
-			*e = why;
-			rc = -1;
-		}
-		free(path);
-		free(entry[i]);
-	}
-	if (n >= 0)
-		free(entry);
-	return rc;
-}
-
 int frame_read_results(struct frame *f, const char *path, struct arena *a, struct err *e)
 {
+	struct result_files files = { 0 };
 	size_t before = f->n;
-	struct err none = { 0 };
+	bool is_sweep;
+	int rc;
 
 	if (!file_exists(path))
 		return err_set(e, ERR_RUN, "%s does not exist; a result, a folder of results, a suite's "
 			       "document or the folder of a sweep is expected", path);
-	if (!file_is_dir(path)) {
-		if (frame_read_file(f, path, a, e) < 0)
-			return -1;
-	} else if (frame_read_sweep(f, path, a, &none) < 0) {
-		f->n = before;
-		if (read_loose(f, path, a, e) < 0)
-			return -1;
-	}
+	if (!file_is_dir(path))
+		rc = frame_read_file(f, path, a, e) < 0 ? -1 : 0;
+	else if ((rc = result_files_of(path, &files, &is_sweep, e)) == 0)
+		rc = read_files(f, &files, is_sweep, a, e);
+	result_files_release(&files);
+	if (rc < 0)
+		return -1;
 	drop_others(f, before);
 	return f->n > before ? 0 : err_set(e, ERR_RUN, "%s holds no result of a benchmark "
 					   "(--save-result writes one)", path);
@@ -436,4 +347,60 @@ struct frame_keys frame_keys(const char *list, struct arena *a)
 		is_more = comma != NULL;
 	}
 	return keys;
+}
+
+/* ---- CSV, as pandas writes it ---- */
+
+static void add_field(struct buf *out, struct str text)
+{
+	bool is_quoted = false;
+
+	for (size_t i = 0; i < text.n; i++)
+		is_quoted |= strchr(",\"\n\r", text.p[i]) && text.p[i];
+	if (!is_quoted) {
+		buf_add_str(out, text);
+		return;
+	}
+	buf_add_char(out, '"');
+	for (size_t i = 0; i < text.n; i++) {
+		if (text.p[i] == '"')
+			buf_add_char(out, '"');
+		buf_add_char(out, text.p[i]);
+	}
+	buf_add_char(out, '"');
+}
+
+static void add_value(struct buf *out, const struct json_value *v, enum frame_kind kind,
+		      struct buf *scratch)
+{
+	if (!v || v->kind == JSON_NULL || (v->kind == JSON_REAL && isnan(v->real)))
+		return;
+	buf_reset(scratch);
+	frame_text(scratch, v, kind);
+	add_field(out, buf_str(scratch));
+}
+
+void frame_csv(const struct frame *f, struct buf *out)
+{
+	struct arena a = { 0 };
+	struct buf scratch = { 0 };
+	struct frame_columns c = frame_columns(f, &a);
+	enum frame_kind *kind = arena_alloc(&a, (c.n + 1) * sizeof(*kind));
+
+	for (size_t k = 0; k < c.n; k++) {
+		kind[k] = frame_kind(f, c.name[k]);
+		buf_add_char(out, ',');
+		add_field(out, c.name[k]);
+	}
+	buf_add_char(out, '\n');
+	for (size_t i = 0; i < f->n; i++) {
+		buf_printf(out, "%zu", i);
+		for (size_t k = 0; k < c.n; k++) {
+			buf_add_char(out, ',');
+			add_value(out, frame_value(f->row[i], c.name[k]), kind[k], &scratch);
+		}
+		buf_add_char(out, '\n');
+	}
+	buf_release(&scratch);
+	arena_release(&a);
 }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* document_row.c - see document_row.h. */
-#include "report/document_row.h"
+/* document.c - see document.h. */
+#include "results/document.h"
 
 #include <string.h>
 
 #include "json/write.h"
-#include "report/frame.h"
+#include "results/frame.h"
+#include "results/kind.h"
 
 /* Names that the document has and result files have otherwise. */
 static const struct { const char *document, *result; } renamed[] = {
@@ -44,17 +45,10 @@ static size_t size_of(const struct json_value *v)
 
 bool document_is(const struct json_value *v)
 {
-	const struct json_value *config = json_get(v, "config");
+	const struct json_value *config = json_get(v, "config"), *results = json_get(v, "results");
 
-	return json_get(v, "schema_version") && config && config->kind == JSON_OBJECT &&
-	       json_get(v, "results") && json_get(v, "status");
-}
-
-const struct json_value *document_list(const struct json_value *v)
-{
-	const struct json_value *list = json_get(v, "experiments");
-
-	return json_get(v, "schema_version") && list && list->kind == JSON_ARRAY ? list : NULL;
+	return result_kind(v) == RESULT_DOCUMENT && config->kind == JSON_OBJECT &&
+	       (!results || results->kind == JSON_OBJECT || results->kind == JSON_NULL);
 }
 
 static bool is_true(const struct json_value *v)

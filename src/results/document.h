@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/document_row.h - an experiment's document as the record that a result file holds, so that
+ * results/document.h - an experiment's document as the record that a result file holds, so that
  * whatever reads results reads documents too.
  *
  * The keys of "results" become the record's own under the names result files have; what was asked
@@ -19,9 +19,7 @@
 #include "base/mem.h"
 #include "json/read.h"
 
-/* An object with schema_version, config and results (null too: it failed). */
+/* A document whose config is an object, with results (null: it failed) or without. */
 bool document_is(const struct json_value *v);
-/* A suite's: its documents are the list "experiments". NULL: it is none. */
-const struct json_value *document_list(const struct json_value *v);
 /* NULL: the experiment has no results. Values are borrowed from v. */
 const struct json_value *document_row(const struct json_value *v, struct arena *a);

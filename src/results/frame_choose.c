@@ -4,7 +4,7 @@
 
 #include "base/mem.h"
 #include "json/python.h"
-#include "report/frame.h"
+#include "results/frame.h"
 
 #define ERROR_TEXT 900 /* bytes of a list in a message; struct err holds little more */
 
