@@ -3,7 +3,7 @@
  * cmd/bench_compare.c - `profllm bench compare`: results, folders or sweeps side by side.
  *
  * Two views: changes with verdicts (report/compare.h), and the tables of upstream's dashboard
- * script (report/compare_tables.h) with --tables or for files named benchmark_results.json.
+ * script (report/compare.h) with --tables or for files named benchmark_results.json.
  */
 #include <unistd.h>
 
@@ -13,7 +13,6 @@
 #include "cmd/cmd.h"
 #include "cmd/gates.h"
 #include "report/compare.h"
-#include "report/compare_tables.h"
 
 struct compare_args {
 	struct opt_list files;

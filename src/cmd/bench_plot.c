@@ -12,8 +12,7 @@
 #include "cmd/plot_gpus.h"
 #include "cmd/plot_look.h"
 #include "json/python.h"
-#include "report/sweep_pareto.h"
-#include "report/sweep_plot.h"
+#include "report/plots.h"
 #include "run/gnuplot.h"
 
 struct plot_opts {

@@ -11,7 +11,7 @@
 #include "cmd/offline_talk.h"
 #include "cmd/serve_once.h"
 #include "cmd/target.h"
-#include "report/classes.h"
+#include "report/priorities.h"
 #include "run/prioritization.h"
 
 /* ---- an engine ---- */

@@ -12,7 +12,7 @@
 #include "cmd/export.h"
 #include "cmd/plot_look.h"
 #include "report/derived.h"
-#include "report/result_plot.h"
+#include "report/plots.h"
 #include "run/gnuplot.h"
 #include "run/gpu_price.h"
 

@@ -149,15 +149,37 @@ size_t compare_values(const struct comparison *c, size_t metric, size_t side, st
  */
 int compare_two(const char *a, const char *b, struct buf *out, struct err *e);
 
+/* ---- the tables of vLLM's dashboard script compare-json-results.py (sweep spec 8.5) ---- */
+
+struct tables_opts {
+	const char *xaxis;     /* a column; the level of the summary */
+	const char *latency;   /* contains "median": medians, else p99 */
+	double ttft_max_ms, tpot_max_ms, ttft_slack_pct, tpot_slack_pct;
+	bool is_debug, is_plotted;
+	const char *csv_dir;   /* "": none */
+	const char *html_dir;  /* "": the current folder */
+};
+
+/*
+ * Values of several benchmark_results.json side by side with ratios, and the highest concurrency at
+ * which TTFT and TPOT stay within limits. After upstream's columns the summary has ours: the first
+ * level that fails, and the highest level below it at which one row satisfies both limits (defect
+ * ledger 13). Operands may also be results, folders of results and sweeps; their rows are made as
+ * report/markdown.h makes them.
+ *
+ * One file is split by TP and PP size below html_dir/splits/ and its parts are compared; several
+ * are compared as given. Writes perf_comparison.html, one page per group and the CSV files;
+ * out gets upstream's lines and the tables for a terminal.
+ */
+int tables_compare(const struct tables_opts *o, const char *const *path, size_t n,
+		   struct arena *a, struct buf *out, struct err *e);
+
 /* ---- shared by the files of compare; not for others ---- */
 
 /* Reads an operand into a new side. */
 int compare_read(struct comparison *c, const char *path, struct err *e);
-void compare_params(struct comparison *c); /* parameters of all runs, and of which kind they are */
-void compare_runs(struct comparison *c);   /* c->run */
 const char *compare_unit(const char *key); /* "ms"; "": none, or not known */
 bool compare_is_metric(const char *key);   /* a number about a run, not a parameter of it */
-enum schema_better compare_better(const char *key);
 bool compare_number(const struct json_value *record, const char *key, double *out);
 /*
  * How the command of a side's server differs from the baseline's, where both are known, in
@@ -172,21 +194,6 @@ const char *compare_confounded(const struct comparison *c, size_t side, struct a
 __attribute__((format(printf, 2, 3)))
 void compare_note(struct comparison *c, const char *fmt, ...);
 
-struct grid;
-/* The sides and what defines them. */
-void compare_sides_grid(const struct comparison *c, struct grid *g, struct arena *a);
-/* A line for each metric: both values, the change, its interval, configurations, the verdict. */
-void compare_summary_grid(const struct comparison *c, const struct matched_pair *pair,
-			  struct grid *g, struct arena *a);
-/* A metric by configuration, the worst change first; at most `most` of them. */
-void compare_configs_grid(const struct comparison *c, const struct matched_pair *pair,
-			  const struct matched_row *row, size_t most, struct grid *g,
-			  struct arena *a);
-/* The same by load. */
-void compare_loads_grid(const struct comparison *c, const struct matched_row *row, struct grid *g,
-			struct arena *a);
 /* Sentences about a pair, one a line: what must be said of its rows, then its notes. */
 const char *compare_remarks(const struct comparison *c, const struct matched_pair *pair,
 			    struct arena *a);
-const char *compare_value(double v, struct arena *a);       /* "12.34"; "" for NAN */
-const char *compare_percent(double share, struct arena *a); /* "+5.1%" */

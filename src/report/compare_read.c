@@ -1,13 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_read.c - operands become sides: which files, which of them hold results, which runs
- * shared a server. */
+/*
+ * compare_read.c - operands become sides: the files that hold results, which runs shared a server,
+ * one operand split by a parameter, two servers by the commands that started them.
+ */
+#include "report/compare.h"
+
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "report/compare.h"
+#include "engine/args.h"
+#include "json/python.h"
 #include "results/files.h"
 #include "results/frame.h"
 #include "results/kind.h"
@@ -263,4 +268,137 @@ int compare_read(struct comparison *c, const char *path, struct err *e)
 			       "one)", path);
 	c->n_sides++;
 	return 0;
+}
+
+/* ---- one operand as several sides ---- */
+
+/* The text of a run's value; "(none)" when it has none. */
+static const char *value_of(const struct comparison *c, const struct compare_run *run)
+{
+	struct str key = str_of(c->o->by);
+	const struct json_value *v = frame_value(run->record, key);
+	const struct json_value *options = frame_value(run->record, STR("profllm.options"));
+	struct buf text = { 0 };
+	const char *out;
+
+	if (!v)
+		v = frame_value(options, key);
+	if (!v || v->kind == JSON_NULL)
+		return "(none)";
+	json_python_str(&text, v);
+	out = arena_text(c->a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+/* The side of that value among those from first on; a new one, or NULL when there is no room. */
+static struct compare_side *side_for(struct comparison *c, size_t first,
+				     const struct compare_side *from, const char *value,
+				     bool is_prefixed)
+{
+	const char *name = is_prefixed ? arena_printf(c->a, "%s: %s", from->name, value) : value;
+
+	for (size_t i = first; i < c->n_sides; i++)
+		if (strcmp(c->side[i].name, name) == 0)
+			return &c->side[i];
+	if (c->n_sides == COMPARE_SIDES_MAX)
+		return NULL;
+	c->side[c->n_sides] = (struct compare_side){
+		.name = name, .path = from->path,
+		.sessions = from->sessions, .server = from->server,
+		.run = arena_alloc(c->a, from->n * sizeof(*from->run)), .cap = from->n,
+	};
+	return &c->side[c->n_sides++];
+}
+
+int compare_split(struct comparison *c, struct err *e)
+{
+	struct compare_side *given = c->side;
+	size_t n = c->n_sides;
+
+	c->side = arena_alloc(c->a, COMPARE_SIDES_MAX * sizeof(*c->side));
+	c->n_sides = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t first = c->n_sides;
+
+		for (size_t k = 0; k < given[i].n; k++) {
+			struct compare_side *to = side_for(c, first, &given[i],
+				value_of(c, &given[i].run[k]), n > 1);
+
+			if (!to)
+				return err_set(e, ERR_LIMIT, "%s has more values than COMPARE_SIDES_MAX "
+					       "(%d) sides", c->o->by, COMPARE_SIDES_MAX);
+			to->run[to->n++] = given[i].run[k];
+		}
+	}
+	if (c->n_sides < 2)
+		return err_set(e, ERR_RUN, "--by %s: all runs have the same value, %s", c->o->by,
+			       c->side[0].name);
+	return 0;
+}
+
+/* ---- servers ---- */
+
+/* The command of a start as a list of words; NULL: it tells none. */
+static char **words_of(struct comparison *c, const struct json_value *server)
+{
+	const struct json_value *command = json_get(server, "command");
+	char **argv;
+
+	if (!command || command->kind != JSON_ARRAY)
+		return NULL;
+	argv = arena_alloc(c->a, (command->count + 1) * sizeof(*argv));
+	for (size_t i = 0; i < command->count; i++)
+		argv[i] = arena_text(c->a, json_text(&command->item[i], STR("")));
+	return argv;
+}
+
+static bool is_same_name(struct str a, struct str b)
+{
+	for (size_t i = 0; i < a.n && i < b.n; i++)
+		if ((a.p[i] == '_' ? '-' : a.p[i]) != (b.p[i] == '_' ? '-' : b.p[i]))
+			return false;
+	return a.n == b.n;
+}
+
+static bool is_override(const struct json_value *server, struct str name)
+{
+	const struct json_value *keys = json_get(server, "serve_overrides");
+
+	for (size_t i = 0; keys && keys->kind == JSON_OBJECT && i < keys->count; i++)
+		if (is_same_name(keys->key[i], name))
+			return true;
+	return false;
+}
+
+static bool is_address(struct str name)
+{
+	return str_is(name, "port") || str_is(name, "host") || str_is(name, "uds");
+}
+
+void compare_note_server(struct comparison *c, const struct compare_side *side)
+{
+	const struct json_value *base = c->side[0].server;
+	char **a, **b;
+	struct buf lines = { 0 }, text = { 0 };
+	struct str rest;
+
+	if (side == c->side || !base || !side->server)
+		return;
+	a = words_of(c, base);
+	b = words_of(c, side->server);
+	if (a && b)
+		engine_argv_diff(a, b, &lines);
+	for (rest = buf_str(&lines); rest.n;) {
+		struct str line = str_cut(&rest, '\n'), value = line, name = str_cut(&value, ':');
+
+		if (!is_address(name) && !is_override(base, name) &&
+		    !is_override(side->server, name))
+			buf_printf(&text, "%s%.*s", text.len ? "; " : "", (int)line.n, line.p);
+	}
+	if (text.len)
+		compare_note(c, "%s: its server was started otherwise than %s's: %s", side->name,
+			     c->side[0].name, text.data);
+	buf_release(&lines);
+	buf_release(&text);
 }

@@ -1,17 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* compare_show.c - a comparison as text, Markdown and CSV. */
+/*
+ * compare_show.c - a comparison as text, Markdown, CSV, JSON and one HTML page; what more GPUs
+ * bring; the short table of two results.
+ */
+#include "report/compare.h"
+
 #include <math.h>
+#include <stdint.h>
 #include <string.h>
 
 #include "base/str.h"
+#include "json/write.h"
 #include "report/compare.h"
 #include "report/grid.h"
+#include "stats/stats.h"
 
 #define HEAD_CHARS_MAX 24 /* longer names would make tables wider than screens */
 #define DIGITS_MAX 1e12   /* and so would all digits of larger numbers */
 #define CONFIGS_SHOWN 12  /* of a metric, where a page or a file would show all */
 
-const char *compare_value(double v, struct arena *a)
+static const char *value_text(double v, struct arena *a)
 {
 	if (isnan(v))
 		return "";
@@ -24,7 +32,7 @@ const char *compare_value(double v, struct arena *a)
 	return arena_printf(a, "%.4g", v);
 }
 
-const char *compare_percent(double share, struct arena *a)
+static const char *percent_text(double share, struct arena *a)
 {
 	if (isnan(share))
 		return "";
@@ -83,7 +91,7 @@ static const char *two_counts(size_t x, size_t y, struct arena *a)
 
 /* ---- the sides ---- */
 
-void compare_sides_grid(const struct comparison *c, struct grid *g, struct arena *a)
+static void sides_grid(const struct comparison *c, struct grid *g, struct arena *a)
 {
 	grid_begin(g, a);
 	grid_add(g, "side");
@@ -122,7 +130,7 @@ static const char *need_text(const struct matched_row *row, struct arena *a)
 		arena_printf(a, "%zu configurations", n->clusters);
 }
 
-void compare_summary_grid(const struct comparison *c, const struct matched_pair *pair,
+static void summary_grid(const struct comparison *c, const struct matched_pair *pair,
 			  struct grid *g, struct arena *a)
 {
 	bool is_any_need = false;
@@ -130,13 +138,8 @@ void compare_summary_grid(const struct comparison *c, const struct matched_pair 
 	for (size_t m = 0; m < c->n_metrics; m++)
 		is_any_need |= *need_text(&pair->row[m], a) != 0;
 	grid_begin(g, a);
-	grid_add(g, "metric");
-	grid_add(g, head_of(c, 0, a));
-	grid_add(g, head_of(c, pair->side, a));
-	grid_add(g, "change");
-	grid_add(g, interval_head(c, a));
-	grid_add(g, "higher : lower");
-	grid_add(g, "sessions");
+	grid_add_all(g, "metric", head_of(c, 0, a), head_of(c, pair->side, a), "change",
+		     interval_head(c, a), "higher : lower", "sessions", NULL);
 	if (is_any_need)
 		grid_add(g, "would do");
 	grid_add(g, "verdict");
@@ -148,13 +151,12 @@ void compare_summary_grid(const struct comparison *c, const struct matched_pair 
 
 		if (!is_shown(row))
 			continue;
-		grid_add(g, row->metric->name);
-		grid_add(g, compare_value(row->is.value[0], a));
-		grid_add(g, compare_value(row->is.value[1], a));
-		grid_add_toned(g, is_answer ? compare_percent(row->is.ratio - 1, a) : "", tone);
-		grid_add(g, interval_text(row->is.interval, a));
-		grid_add(g, is_answer ? two_counts(row->up, row->down, a) : "");
-		grid_add(g, two_counts(row->sessions[0], row->sessions[1], a));
+		grid_add_all(g, row->metric->name, value_text(row->is.value[0], a),
+			     value_text(row->is.value[1], a), NULL);
+		grid_add_toned(g, is_answer ? percent_text(row->is.ratio - 1, a) : "", tone);
+		grid_add_all(g, interval_text(row->is.interval, a),
+			     is_answer ? two_counts(row->up, row->down, a) : "",
+			     two_counts(row->sessions[0], row->sessions[1], a), NULL);
 		if (is_any_need)
 			grid_add(g, need_text(row, a));
 		grid_add_toned(g, matched_verdict_words(row, a), tone);
@@ -169,9 +171,9 @@ static void add_estimate(struct grid *g, const struct matched_estimate *is, int 
 	enum grid_tone tone = !evident ? GRID_FAINT : !better ? GRID_FAIR :
 			      evident * better > 0 ? GRID_GOOD : GRID_BAD;
 
-	grid_add(g, compare_value(is->value[0], a));
-	grid_add(g, compare_value(is->value[1], a));
-	grid_add_toned(g, compare_percent(is->ratio - 1, a), tone);
+	grid_add(g, value_text(is->value[0], a));
+	grid_add(g, value_text(is->value[1], a));
+	grid_add_toned(g, percent_text(is->ratio - 1, a), tone);
 	if (has_interval)
 		grid_add(g, interval_text(is->interval, a));
 }
@@ -180,15 +182,12 @@ static void estimate_heads(const struct comparison *c, const char *first, bool h
 			   struct grid *g, struct arena *a)
 {
 	grid_begin(g, a);
-	grid_add(g, first);
-	grid_add(g, "baseline");
-	grid_add(g, "value");
-	grid_add(g, "change");
+	grid_add_all(g, first, "baseline", "value", "change", NULL);
 	if (has_interval)
 		grid_add(g, interval_head(c, a));
 }
 
-void compare_configs_grid(const struct comparison *c, const struct matched_pair *pair,
+static void configs_grid(const struct comparison *c, const struct matched_pair *pair,
 			  const struct matched_row *row, size_t most, struct grid *g,
 			  struct arena *a)
 {
@@ -212,7 +211,7 @@ void compare_configs_grid(const struct comparison *c, const struct matched_pair 
 	}
 }
 
-void compare_loads_grid(const struct comparison *c, const struct matched_row *row, struct grid *g,
+static void loads_grid(const struct comparison *c, const struct matched_row *row, struct grid *g,
 			struct arena *a)
 {
 	estimate_heads(c, "load", true, g, a);
@@ -362,14 +361,14 @@ static void add_tables(const struct form *f, const struct comparison *c,
 	struct grid g;
 
 	buf_printf(out, "\n%s%s by configuration%s", f->metric, row->metric->name, f->after);
-	compare_configs_grid(c, pair, row, CONFIGS_SHOWN, &g, a);
+	configs_grid(c, pair, row, CONFIGS_SHOWN, &g, a);
 	f->grid(f, &g, out);
 	if (row->n_configs > CONFIGS_SHOWN)
 		buf_printf(out, "%sand %zu more\n", f->above, row->n_configs - CONFIGS_SHOWN);
 	if (row->n_loads < 2 || row->n_loads == row->n_configs)
 		return;
 	buf_printf(out, "\n%s%s by load%s", f->metric, row->metric->name, f->after);
-	compare_loads_grid(c, row, &g, a);
+	loads_grid(c, row, &g, a);
 	f->grid(f, &g, out);
 }
 
@@ -395,7 +394,7 @@ static void add_all(const struct form *f, const struct comparison *c, struct buf
 	struct arena a = { 0 };
 	struct grid g;
 
-	compare_sides_grid(c, &g, &a);
+	sides_grid(c, &g, &a);
 	f->grid(f, &g, out);
 	for (size_t i = 0; i < c->out.n_pairs; i++) {
 		const struct matched_pair *pair = &c->out.pair[i];
@@ -405,7 +404,7 @@ static void add_all(const struct form *f, const struct comparison *c, struct buf
 			buf_printf(out, "%s%s against %s%s", f->pair, c->side[pair->side].name,
 				   c->side[0].name, f->after);
 		if (!pair->refusal) {
-			compare_summary_grid(c, pair, &g, &a);
+			summary_grid(c, pair, &g, &a);
 			f->grid(f, &g, out);
 			add_metrics(f, c, pair, out, &a);
 		}
@@ -458,11 +457,8 @@ static void csv_row(const struct comparison *c, const struct matched_pair *pair,
 		       is->interval.low - 1, is->interval.high - 1, is->p, one ? NAN : row->q };
 	size_t n[] = { is->configs, runs[0], runs[1], sessions[0], sessions[1] };
 
-	grid_add(g, row->metric->name);
-	grid_add(g, row->metric->unit);
-	grid_add(g, c->side[0].name);
-	grid_add(g, c->side[pair->side].name);
-	grid_add(g, one ? one->name : "");
+	grid_add_all(g, row->metric->name, row->metric->unit, c->side[0].name,
+		     c->side[pair->side].name, one ? one->name : "", NULL);
 	for (size_t i = 0; i < sizeof(v) / sizeof(*v); i++)
 		grid_add(g, exact(v[i], a));
 	for (size_t i = 0; i < sizeof(n) / sizeof(*n); i++)
@@ -497,4 +493,398 @@ void compare_csv(const struct comparison *c, struct buf *out)
 		}
 	grid_csv(&g, out);
 	arena_release(&a);
+}
+
+/* ---- JSON; numbers that do not exist are null ---- */
+
+#define SCHEMA_VERSION 2 /* 1: points with Welch's test */
+
+static void put_sides(struct json_writer *w, const struct comparison *c)
+{
+	json_member_array(w, "sides");
+	for (size_t s = 0; s < c->n_sides; s++) {
+		const struct compare_side *side = &c->side[s];
+
+		json_begin_object(w);
+		json_member_text(w, "name", side->name);
+		json_member_text(w, "path", side->path);
+		json_member_int(w, "runs", (int64_t)side->n);
+		json_member_object(w, "parameters");
+		for (size_t p = 0; p < c->n_params; p++)
+			if (c->param[p].kind == COMPARE_BETWEEN)
+				json_member_text(w, c->param[p].key, side->run[0].param[p]);
+		json_end_object(w);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+void compare_json(const struct comparison *c, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+	struct str rest = buf_str(&c->notes);
+	struct arena a = { 0 };
+
+	w.indent = 2;
+	json_begin_object(&w);
+	json_member_int(&w, "schema_version", SCHEMA_VERSION);
+	json_member_f64(&w, "alpha", c->o->alpha);
+	put_sides(&w, c);
+	json_member_array(&w, "comparisons");
+	for (size_t i = 0; i < c->out.n_pairs; i++) {
+		json_begin_object(&w);
+		matched_put(&w, &c->out, &c->out.pair[i], &a);
+		json_end_object(&w);
+	}
+	json_end_array(&w);
+	json_member_array(&w, "notes");
+	while (rest.n)
+		json_put_str(&w, str_cut(&rest, '\n'));
+	json_end_array(&w);
+	json_end_object(&w);
+	buf_add_char(out, '\n');
+	arena_release(&a);
+}
+
+/* ---- HTML: the tables, and a drawing of the changes with their intervals ---- */
+
+#define ROW_PX 22
+#define LABEL_PX 260
+#define PLOT_PX 420
+
+static const char style[] =
+	":root{color-scheme:light dark}"
+	"body{font:15px/1.45 system-ui,sans-serif;max-width:70rem;margin:2rem auto;padding:0 1rem}"
+	"h1{font-size:1.4rem}h2{font-size:1.1rem;margin-top:2rem}"
+	"table{border-collapse:collapse;margin:.6rem 0;display:block;overflow-x:auto}"
+	"th,td{padding:.25rem .6rem;border-bottom:1px solid #8884;text-align:left;white-space:nowrap}"
+	".n{text-align:right;font-variant-numeric:tabular-nums}"
+	".good{color:#15803d;font-weight:600}.bad{color:#c2410c;font-weight:600}"
+	".fair{color:#a16207;font-weight:600}.faint{opacity:.65}"
+	"@media(prefers-color-scheme:dark){.good{color:#4ade80}.bad{color:#fb923c}.fair{color:#facc15}}"
+	"svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:currentColor}"
+	"svg .axis{stroke:currentColor;stroke-opacity:.35}"
+	"svg .good{fill:#15803d;stroke:#15803d}svg .bad{fill:#c2410c;stroke:#c2410c}"
+	"svg .fair{fill:#a16207;stroke:#a16207}svg .faint{fill:#64748b;stroke:#64748b}";
+
+static bool is_drawn(const struct matched_row *row)
+{
+	return row->verdict != MATCHED_NOT_COMPARABLE && isfinite(row->is.ratio);
+}
+
+/* A round number beyond the largest change and end of an interval, so that everything fits. */
+static double reach(const struct comparison *c, const struct matched_pair *pair)
+{
+	static const double round[] = { 0.02, 0.04, 0.1, 0.2, 0.4, 1 };
+	double most = 0;
+	size_t i = 0;
+
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		const struct matched_estimate *is = &pair->row[m].is;
+		double v[] = { is->ratio, is->interval.low, is->interval.high };
+
+		for (size_t k = 0; is_drawn(&pair->row[m]) && k < 3; k++)
+			if (isfinite(v[k]))
+				most = fmax(most, fabs(v[k] - 1));
+	}
+	while (round[i] < most && i + 1 < sizeof(round) / sizeof(*round))
+		i++;
+	return round[i];
+}
+
+static double place(double change, double most)
+{
+	return LABEL_PX + PLOT_PX / 2.0 * (1 + fmax(-1, fmin(1, change / most)));
+}
+
+static void draw_row(const struct matched_row *r, double most, size_t row, struct buf *out)
+{
+	const struct matched_estimate *is = &r->is;
+	size_t y = row * ROW_PX + ROW_PX;
+	const char *class = grid_tone_name(tone_of(r));
+
+	buf_printf(out, "<text x=\"%d\" y=\"%zu\" text-anchor=\"end\">", LABEL_PX - 8, y + 4);
+	html_escape(out, r->metric->name);
+	buf_add_text(out, "</text>");
+	if (isfinite(is->interval.low) && isfinite(is->interval.high))
+		buf_printf(out, "<line class=\"%s\" stroke-width=\"2\" x1=\"%.1f\" x2=\"%.1f\" y1=\"%zu\" "
+			   "y2=\"%zu\"/>", class, place(is->interval.low - 1, most),
+			   place(is->interval.high - 1, most), y, y);
+	buf_printf(out, "<circle class=\"%s\" r=\"4\" cx=\"%.1f\" cy=\"%zu\"/>\n", class,
+		   place(is->ratio - 1, most), y);
+}
+
+static void draw(const struct comparison *c, const struct matched_pair *pair, struct buf *out)
+{
+	double most = reach(c, pair), mark[] = { -most, -most / 2, 0, most / 2, most };
+	size_t rows = 0, height;
+	struct buf body = { 0 };
+
+	for (size_t m = 0; m < c->n_metrics; m++)
+		if (is_drawn(&pair->row[m]))
+			draw_row(&pair->row[m], most, rows++, &body);
+	height = rows * ROW_PX + 2 * ROW_PX;
+	if (rows) {
+		buf_printf(out, "<svg role=\"img\" aria-label=\"changes with their intervals\" "
+			   "viewBox=\"0 0 %d %zu\" width=\"%d\" height=\"%zu\">\n",
+			   LABEL_PX + PLOT_PX + 30, height, LABEL_PX + PLOT_PX + 30, height);
+		for (size_t i = 0; i < sizeof(mark) / sizeof(*mark); i++)
+			buf_printf(out, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"8\" y2=\"%zu\"/>"
+				   "<text x=\"%.1f\" y=\"%zu\" text-anchor=\"middle\">%+.3g %%</text>\n",
+				   place(mark[i], most), place(mark[i], most), height - ROW_PX,
+				   place(mark[i], most), height - 6, mark[i] * 100);
+		buf_add_str(out, buf_str(&body));
+		buf_add_text(out, "</svg>\n");
+	}
+	buf_release(&body);
+}
+
+static void add_head(const char *level, const char *text, struct buf *out)
+{
+	buf_printf(out, "<%s>", level);
+	html_escape(out, text);
+	buf_printf(out, "</%s>\n", level);
+}
+
+/* A metric's table by configuration, folded. */
+static void add_configs(const struct comparison *c, const struct matched_pair *pair,
+			const struct matched_row *row, struct buf *out, struct arena *a)
+{
+	struct grid g;
+
+	if (row->n_configs < 2)
+		return;
+	buf_add_text(out, "<details>");
+	add_head("summary", arena_printf(a, "%s by configuration (%zu)", row->metric->name,
+					 row->n_configs), out);
+	configs_grid(c, pair, row, SIZE_MAX, &g, a);
+	grid_html(&g, out);
+	if (row->n_loads > 1 && row->n_loads < row->n_configs) {
+		loads_grid(c, row, &g, a);
+		grid_html(&g, out);
+	}
+	buf_add_text(out, "</details>\n");
+}
+
+static void add_notes(const char *lines, struct buf *out, struct arena *a)
+{
+	struct str rest = str_of(lines);
+
+	if (!rest.n)
+		return;
+	buf_add_text(out, "<ul>\n");
+	while (rest.n) {
+		buf_add_text(out, "<li>");
+		html_escape(out, arena_text(a, str_cut(&rest, '\n')));
+		buf_add_text(out, "</li>\n");
+	}
+	buf_add_text(out, "</ul>\n");
+}
+
+void compare_html(const struct comparison *c, struct buf *out)
+{
+	struct arena a = { 0 };
+	struct grid g;
+
+	buf_printf(out, "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+		   "<meta name=\"viewport\" content=\"width=device-width\">\n"
+		   "<title>Comparison</title>\n<style>%s</style></head><body>\n<h1>Comparison</h1>\n",
+		   style);
+	sides_grid(c, &g, &a);
+	grid_html(&g, out);
+	for (size_t i = 0; i < c->out.n_pairs; i++) {
+		const struct matched_pair *pair = &c->out.pair[i];
+
+		add_head("h2", arena_printf(&a, "%s against %s", c->side[pair->side].name,
+					    c->side[0].name), out);
+		if (!pair->refusal) {
+			summary_grid(c, pair, &g, &a);
+			grid_html(&g, out);
+			draw(c, pair, out);
+		}
+		add_notes(compare_remarks(c, pair, &a), out, &a);
+		for (size_t m = 0; !pair->refusal && m < c->n_metrics; m++)
+			add_configs(c, pair, &pair->row[m], out, &a);
+	}
+	add_notes(c->notes.len ? c->notes.data : "", out, &a);
+	buf_add_text(out, "</body></html>\n");
+	arena_release(&a);
+}
+
+/* ---- what more GPUs bring ---- */
+
+/* The spellings of one factor of the number of GPUs. */
+static const char *const total[] = { "num_gpus", "gpu_count", NULL };
+static const char *const tensor[] = { "tensor_parallel_size", "tp_size", "tp", NULL };
+static const char *const pipeline[] = { "pipeline_parallel_size", "pp_size", "pp", NULL };
+static const char *const data[] = { "data_parallel_size", "dp_size", "dp", NULL };
+
+static bool is_one_of(const char *key, const char *const *names)
+{
+	while (*names && strcmp(key, *names) != 0)
+		names++;
+	return *names != NULL;
+}
+
+static bool is_size(const char *key)
+{
+	return is_one_of(key, total) || is_one_of(key, tensor) || is_one_of(key, pipeline) ||
+	       is_one_of(key, data);
+}
+
+static double factor(const struct comparison *c, const struct compare_run *run,
+		     const char *const *names, double otherwise)
+{
+	double v;
+
+	for (size_t p = 0; p < c->n_params; p++)
+		if (run->param[p] && is_one_of(c->param[p].key, names) &&
+		    str_to_f64(str_of(run->param[p]), &v) && v >= 1)
+			return v;
+	return otherwise;
+}
+
+static double gpus_of(const struct comparison *c, const struct compare_run *run)
+{
+	double n = factor(c, run, total, 0);
+
+	return n > 0 ? n : factor(c, run, tensor, 1) * factor(c, run, pipeline, 1) *
+				   factor(c, run, data, 1);
+}
+
+static bool is_alike(const struct comparison *c, const struct compare_run *x,
+		     const struct compare_run *y)
+{
+	for (size_t p = 0; p < c->n_params; p++) {
+		const char *a = x->param[p], *b = y->param[p];
+
+		if (!is_size(c->param[p].key) && a != b && (!a || !b || strcmp(a, b) != 0))
+			return false;
+	}
+	return true;
+}
+
+static const char *rest_of(const struct comparison *c, const struct compare_run *run,
+			   struct arena *a)
+{
+	const char *text = "";
+
+	for (size_t p = 0; p < c->n_params; p++)
+		if (c->param[p].kind != COMPARE_SAME && !is_size(c->param[p].key) && run->param[p])
+			text = arena_printf(a, "%s%s%s=%s", text, *text ? " " : "", c->param[p].key,
+					    run->param[p]);
+	return text;
+}
+
+struct sized { const struct compare_run *run; double gpus, v; bool is_done; };
+
+/* The median of the runs like this one with its number of GPUs. */
+static double median_at(const struct comparison *c, struct sized *all, size_t n,
+			const struct compare_run *like, double gpus, struct arena *a)
+{
+	double *v = arena_alloc(a, n * sizeof(*v));
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (fabs(all[i].gpus - gpus) < 0.5 && is_alike(c, all[i].run, like)) {
+			v[count++] = all[i].v;
+			all[i].is_done = true;
+		}
+	stats_sort(v, count);
+	return stats_median(v, count);
+}
+
+/* The least number of GPUs above one among runs like this one; 0: none. */
+static double next_size(const struct comparison *c, const struct sized *all, size_t n,
+			const struct compare_run *like, double above)
+{
+	double least = 0;
+
+	for (size_t i = 0; i < n; i++)
+		if (all[i].gpus > above + 0.5 && (least <= 0 || all[i].gpus < least) &&
+		    is_alike(c, all[i].run, like))
+			least = all[i].gpus;
+	return least;
+}
+
+static size_t add_family(const struct comparison *c, struct sized *all, size_t n,
+			 const struct compare_run *like, struct grid *g, struct arena *a)
+{
+	double smallest = next_size(c, all, n, like, 0), first = 0;
+	size_t lines = 0;
+
+	for (double k = smallest; k > 0; k = next_size(c, all, n, like, k)) {
+		double v = median_at(c, all, n, like, k, a), speedup;
+
+		first = lines++ ? first : v;
+		speedup = v / first;
+		grid_add_all(g, rest_of(c, like, a), arena_printf(a, "%.0f", k), value_text(v, a),
+			     value_text(v / k, a), arena_printf(a, "%.3f", speedup),
+			     arena_printf(a, "%.1f%%", 100 * speedup * smallest / k), NULL);
+	}
+	return lines > 1 ? lines : 0;
+}
+
+size_t compare_scaling(const struct comparison *c, const char *metric, bool is_markdown,
+		       struct buf *out)
+{
+	struct arena a = { 0 };
+	struct sized *all;
+	struct grid g;
+	size_t n = 0, lines = 0;
+
+	for (size_t s = 0; s < c->n_sides; s++)
+		n += c->side[s].n;
+	all = arena_alloc(&a, n * sizeof(*all));
+	n = 0;
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			const struct compare_run *run = &c->side[s].run[i];
+
+			if (compare_number(run->record, metric, &all[n].v)) {
+				all[n].run = run;
+				all[n++].gpus = gpus_of(c, run);
+			}
+		}
+	grid_begin(&g, &a);
+	grid_add_all(&g, "point", "GPUs", metric, "per GPU", "speed-up", "efficiency", NULL);
+	grid_end_heads(&g);
+	for (size_t i = 0; i < n; i++)
+		if (!all[i].is_done)
+			lines += add_family(c, all, n, all[i].run, &g, &a);
+	if (is_markdown)
+		grid_markdown(&g, out);
+	else
+		grid_text(&g, false, out);
+	arena_release(&a);
+	return lines;
+}
+
+int compare_two(const char *a, const char *b, struct buf *out, struct err *e)
+{
+	static const struct compare_opts opts = { .alpha = MATCHED_ALPHA, .min_effect = -1,
+						  .is_all = true, .is_any_model = true };
+	const char *const path[] = { a, b };
+	struct arena arena = { 0 };
+	struct comparison c;
+	struct grid g;
+	int rc = compare_load(&c, &opts, path, 2, &arena, e);
+
+	grid_begin(&g, &arena);
+	grid_add_all(&g, "metric", a, b, "change", NULL);
+	grid_end_heads(&g);
+	for (size_t m = 0; rc == 0 && m < c.n_metrics; m++) {
+		double x, y;
+
+		if (!compare_number(c.side[0].run[0].record, c.metric[m].name, &x) ||
+		    !compare_number(c.side[1].run[0].record, c.metric[m].name, &y))
+			continue;
+		grid_add_all(&g, c.metric[m].name, value_text(x, &arena), value_text(y, &arena),
+			     fabs(x) > 0 ? percent_text((y - x) / fabs(x), &arena) : "", NULL);
+	}
+	if (rc == 0)
+		grid_text(&g, false, out);
+	compare_release(&c);
+	arena_release(&arena);
+	return rc;
 }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* derived.c - see derived.h. */
 #include "report/derived.h"
+#include "report/report_internal.h"
 
 #include <math.h>
 
-#include "report/lines.h"
 #include "json/write.h"
 #include "results/frame.h"
 

@@ -7,10 +7,11 @@
  * white; of more curves, steps of one ramp from dark blue to yellow.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "report/figure_parts.h"
+#include "report/figure_internal.h"
 
 #define COLORS 7
 #define DASHES 5

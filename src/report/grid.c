@@ -3,9 +3,18 @@
 #include "report/grid.h"
 
 #include <assert.h>
+#include <stdarg.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
+
+const char *grid_tone_name(enum grid_tone tone)
+{
+	static const char *const name[] = { "", "good", "bad", "fair", "faint", "mark" };
+
+	return name[tone];
+}
 
 void grid_begin(struct grid *g, struct arena *a)
 {
@@ -34,6 +43,16 @@ void grid_add_toned(struct grid *g, const char *text, enum grid_tone tone)
 void grid_add(struct grid *g, const char *text)
 {
 	grid_add_toned(g, text, GRID_PLAIN);
+}
+
+void grid_add_all(struct grid *g, const char *text, ...)
+{
+	va_list ap;
+
+	va_start(ap, text);
+	for (; text; text = va_arg(ap, const char *))
+		grid_add(g, text);
+	va_end(ap);
 }
 
 void grid_end_heads(struct grid *g)
@@ -265,13 +284,11 @@ void html_escape(struct buf *out, const char *text)
 
 void grid_html(const struct grid *g, struct buf *out)
 {
-	static const char *const name[] = { "", "good", "bad", "fair", "faint", "mark" };
-
 	buf_add_text(out, "<table>\n");
 	for (size_t row = 0; row <= grid_rows(g); row++) {
 		buf_add_text(out, "<tr>");
 		for (size_t col = 0; col < g->cols; col++) {
-			const char *class = name[g->tone[row * g->cols + col]];
+			const char *class = grid_tone_name(g->tone[row * g->cols + col]);
 			const char *tag = row ? "td" : "th";
 			bool is_number = is_numeric(g, col);
 

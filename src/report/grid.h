@@ -22,11 +22,15 @@ struct grid {
 	size_t cols, n, cap;     /* n cells, heads included */
 };
 
+const char *grid_tone_name(enum grid_tone tone); /* "good", "bad" ...; "" for GRID_PLAIN */
+
 void grid_begin(struct grid *g, struct arena *a);
 /* Heads first; grid_rows begins the rows. */
 void grid_add(struct grid *g, const char *text);
 void grid_add_toned(struct grid *g, const char *text, enum grid_tone tone);
 void grid_end_heads(struct grid *g);
+/* Several texts, ended by NULL: a row, or the heads, which grid_end_heads ends. */
+void grid_add_all(struct grid *g, const char *text, ...) __attribute__((sentinel));
 size_t grid_rows(const struct grid *g);
 
 /* Rows become columns. */

@@ -1,12 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* html.c - see html.h. */
+/* html.c - see html.h and plot.h: pages. */
 #include "report/html.h"
 
 #include <assert.h>
 #include <errno.h>
+#include <stdlib.h>
 
 #include "base/codec.h"
 #include "base/mem.h"
+#include "json/write.h"
+#include "report/lengths.h"
+#include "report/plot.h"
+#include "report/report_internal.h"
 
 #define OUT_BYTES 65536
 #define ZIP_LEVEL 1 /* times are noise: more work gains nothing */
@@ -136,4 +141,110 @@ int html_end(struct html *h, struct err *e)
 	buf_release(&h->out);
 	buf_release(&h->raw);
 	return rc;
+}
+
+/* ---- the lengths of a run: "meta" with three histograms, "prompt" and "output" (web/src/dataset) ---- */
+
+static void put_hist(struct json_writer *w, const struct metrics *m, enum lengths_panel panel)
+{
+	struct lengths_hist h;
+
+	lengths_count(m, panel, &h);
+	json_begin_object(w);
+	json_member_text(w, "title", lengths_words[panel].title);
+	json_member_text(w, "label", lengths_words[panel].label);
+	json_member_int(w, "min", h.min);
+	json_member_int(w, "max", h.max);
+	json_member_f64(w, "mean", h.mean);
+	json_member_array(w, "edges");
+	for (int k = 0; k <= LENGTHS_BINS; k++)
+		json_put_f64(w, h.edge[k]);
+	json_end_array(w);
+	json_member_array(w, "counts");
+	for (int k = 0; k < LENGTHS_BINS; k++)
+		json_put_int(w, h.count[k]);
+	json_end_array(w);
+	json_end_object(w);
+}
+
+static void write_lengths_meta(const struct report *r, struct html *h)
+{
+	const struct report_facts *f = r->facts;
+	struct buf json = { 0 };
+	struct json_writer w = json_writer(&json);
+
+	json_begin_object(&w);
+	json_member_int(&w, "format", 1);
+	json_member_int(&w, "n", r->metrics->n);
+	json_member_text(&w, "date", f->date);
+	json_member_text(&w, "model", f->model_id);
+	json_member_text(&w, "backend", f->backend);
+	json_member_text(&w, "dataset", f->dataset);
+	json_member_array(&w, "histograms");
+	for (enum lengths_panel panel = 0; panel < LENGTHS_PANELS; panel++)
+		put_hist(&w, r->metrics, panel);
+	json_end_array(&w);
+	json_end_object(&w);
+	html_json(h, "meta", buf_str(&json));
+	buf_release(&json);
+}
+
+enum plot_outcome plot_dataset_page(const struct report *r, const char *path, struct err *e)
+{
+	const struct metrics *m = r->metrics;
+	struct html html;
+
+	if (m->opts.is_pooling || m->n == 0)
+		return PLOT_NOT_DETAILED;
+	if (html_begin(&html, "dataset.html", path, e) < 0)
+		return PLOT_FAILED;
+	write_lengths_meta(r, &html);
+	html_column(&html, "prompt");
+	for (uint32_t i = 0; i < m->n; i++)
+		html_uint(&html, (uint64_t)m->input_len[i]);
+	html_column_end(&html);
+	html_column(&html, "output");
+	for (uint32_t i = 0; i < m->n; i++)
+		html_uint(&html, (uint64_t)m->output_len[i]);
+	html_column_end(&html);
+	return html_end(&html, e) < 0 ? PLOT_FAILED : PLOT_WRITTEN;
+}
+
+/*
+ * ---- conversations by turn: "meta" with facts of the run and the result's own members "sessions"
+ * and "per_turn_metrics" (web/src/turns) ----
+ */
+
+static void write_turns_meta(const struct report *r, struct html *h)
+{
+	const struct report_facts *f = r->facts;
+	struct buf json = { 0 };
+	struct json_writer w = json_writer(&json);
+
+	json_begin_object(&w);
+	json_member_int(&w, "format", 1);
+	json_member_text(&w, "date", f->date);
+	json_member_text(&w, "model", f->model_id);
+	json_member_text(&w, "backend", f->backend);
+	json_member_text(&w, "dataset", f->dataset);
+	json_member_text(&w, "verdict", trust_name(r->trust->verdict));
+	json_key(&w, "sessions");
+	report_sessions_json(&w, r->metrics);
+	json_key(&w, "per_turn_metrics");
+	report_turns_json(&w, r->metrics);
+	json_end_object(&w);
+	html_json(h, "meta", buf_str(&json));
+	buf_release(&json);
+}
+
+enum plot_outcome plot_turns(const struct report *r, const char *path, struct err *e)
+{
+	struct html html;
+
+	if (r->metrics->sessions.n == 0)
+		return PLOT_NOT_DETAILED;
+	if (html_begin(&html, "turns.html", path, e) < 0)
+		return PLOT_FAILED;
+	write_turns_meta(r, &html);
+	return html_end(&html, e) < 0 ? PLOT_FAILED : PLOT_WRITTEN;
 }

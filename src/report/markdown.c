@@ -1,19 +1,389 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* markdown.c - see markdown.h: which files count, the page, the list of records. */
+/* markdown.c - see markdown.h: which files count, rows of the tables, the page, the records. */
 #include "report/markdown.h"
 
+#include <dirent.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/str.h"
 #include "json/python.h"
 #include "json/write.h"
 #include "report/grid.h"
-#include "report/markdown_rows.h"
 #include "results/files.h"
+#include "results/frame.h"
+#include "results/kind.h"
 #include "results/read.h"
+
+enum markdown_kind {
+	MARKDOWN_LATENCY, MARKDOWN_THROUGHPUT, MARKDOWN_SERVING, MARKDOWN_STARTUP, MARKDOWN_KINDS,
+};
+
+/* Objects with display names in one order; values as they were before sorting. */
+struct markdown_tables { struct frame table[MARKDOWN_KINDS]; };
+
+struct markdown_col { const char *key, *name; };
+
+static const struct markdown_col latency_columns[] = {
+	{ "test_name", "Test name" }, { "gpu_type", "GPU" }, { "avg_latency", "Mean latency (ms)" },
+	{ "percentiles.50", "Median latency (ms)" }, { "percentiles.99", "P99 latency (ms)" },
+};
+static const struct markdown_col throughput_columns[] = {
+	{ "test_name", "Test name" }, { "gpu_type", "GPU" }, { "num_requests", "# of req." },
+	{ "total_num_tokens", "Total # of tokens" }, { "elapsed_time", "Elapsed time (s)" },
+	{ "requests_per_second", "Tput (req/s)" }, { "tokens_per_second", "Tput (tok/s)" },
+};
+static const struct markdown_col serving_columns[] = {
+	{ "test_name", "Test name" }, { "model_id", "Model" }, { "dataset_name", "Dataset Name" },
+	{ "input_len", "Input Len" }, { "output_len", "Output Len" }, { "tp_size", "TP Size" },
+	{ "pp_size", "PP Size" }, { "dtype", "dtype" }, { "gpu_type", "GPU" },
+	{ "completed", "# of req." }, { "qps", "qps" },
+	{ "max_concurrency", "# of max concurrency." }, { "request_throughput", "Tput (req/s)" },
+	{ "total_token_throughput", "Total Token Tput (tok/s)" },
+	{ "output_throughput", "Output Tput (tok/s)" }, { "mean_ttft_ms", "Mean TTFT (ms)" },
+	{ "median_ttft_ms", "Median TTFT (ms)" }, { "p99_ttft_ms", "P99 TTFT (ms)" },
+	{ "std_ttft_ms", "STD TTFT (ms)" }, { "mean_tpot_ms", "Mean TPOT (ms)" },
+	{ "median_tpot_ms", "Median" }, { "p99_tpot_ms", "P99" }, { "std_tpot_ms", "STD TPOT (ms)" },
+	{ "mean_itl_ms", "Mean ITL (ms)" }, { "median_itl_ms", "Median ITL (ms)" },
+	{ "p99_itl_ms", "P99 ITL (ms)" },
+};
+static const struct markdown_col startup_columns[] = {
+	{ "test_name", "Test name" }, { "gpu_type", "GPU" },
+	{ "avg_cold_startup_time", "Mean cold startup (s)" },
+	{ "avg_cold_compilation_time", "Mean cold compilation (s)" },
+	{ "avg_warm_startup_time", "Mean warm startup (s)" },
+	{ "avg_warm_compilation_time", "Mean warm compilation (s)" },
+};
+
+#define COLUMNS(a) a, sizeof(a) / sizeof(*a)
+static const struct { const struct markdown_col *column; size_t n; } tables[MARKDOWN_KINDS] = {
+	[MARKDOWN_LATENCY] = { COLUMNS(latency_columns) },
+	[MARKDOWN_THROUGHPUT] = { COLUMNS(throughput_columns) },
+	[MARKDOWN_SERVING] = { COLUMNS(serving_columns) },
+	[MARKDOWN_STARTUP] = { COLUMNS(startup_columns) },
+};
+
+static const char *column_name(enum markdown_kind kind, size_t i)
+{
+	return i < tables[kind].n ? tables[kind].column[i].name : NULL;
+}
+
+static enum markdown_kind kind_of(const struct json_value *record)
+{
+	switch (result_kind(record)) {
+	case RESULT_LATENCY: return MARKDOWN_LATENCY;
+	case RESULT_THROUGHPUT: return MARKDOWN_THROUGHPUT;
+	case RESULT_SERVE: return MARKDOWN_SERVING;
+	case RESULT_STARTUP: return MARKDOWN_STARTUP;
+	default: return MARKDOWN_KINDS;
+	}
+}
+
+/* ---- values ---- */
+
+static const struct json_value *text_value(const char *text, struct arena *a)
+{
+	struct json_value *v = arena_alloc(a, sizeof(*v));
+
+	v->kind = JSON_STRING;
+	v->text = arena_str(a, str_of(text));
+	return v;
+}
+
+static bool is_decimal(struct str s)
+{
+	size_t i = s.n && (s.p[0] == '+' || s.p[0] == '-'), digits = 0;
+
+	while (i < s.n && s.p[i] >= '0' && s.p[i] <= '9')
+		i++;
+	if (i == s.n || s.p[i++] != '.')
+		return false;
+	while (i < s.n && s.p[i] >= '0' && s.p[i] <= '9') {
+		digits++;
+		i++;
+	}
+	return digits && i == s.n;
+}
+
+/* A word of a command as a value: null, true, false, whole numbers, decimals; else text. */
+static const struct json_value *word_value(const char *word, struct arena *a)
+{
+	struct json_value *v = arena_alloc(a, sizeof(*v));
+	struct str s = str_of(word);
+
+	if (str_eq_nocase(s, STR("null")))
+		return v;
+	v->kind = str_eq_nocase(s, STR("true")) ? JSON_TRUE : JSON_FALSE;
+	if (v->kind == JSON_TRUE || str_eq_nocase(s, STR("false")))
+		return v;
+	v->kind = JSON_INT;
+	if (str_to_i64(s, &v->integer))
+		return v;
+	v->kind = JSON_REAL;
+	if (is_decimal(s) && str_to_f64(s, &v->real))
+		return v;
+	return text_value(word, a);
+}
+
+/*
+ * The value of a flag in a command: "--flag value" or "--flag=value"; true when it stands alone.
+ * The last one counts. NULL: it is not there, or the command cannot be read.
+ */
+static const struct json_value *flag_of(const struct json_value *commands, const char *command,
+					const char *flag, struct arena *a)
+{
+	struct str text = json_text(json_get(commands, command), STR(""));
+	const struct json_value *found = NULL;
+	size_t n = 0, flag_n = strlen(flag);
+	struct err ignored;
+	char **word;
+
+	if (!text.n || words_split(text, a, &word, &n, &ignored) < 0)
+		return NULL;
+	for (size_t i = 2; i < n; i++) {
+		if (strncmp(word[i], flag, flag_n) != 0)
+			continue;
+		if (word[i][flag_n] == '=')
+			found = word_value(word[i] + flag_n + 1, a);
+		else if (!word[i][flag_n])
+			found = i + 1 < n && strncmp(word[i + 1], "--", 2) != 0 ?
+					word_value(word[i + 1], a) : word_value("true", a);
+	}
+	return found;
+}
+
+static const struct json_value *first_of(const struct json_value *record,
+					 const char *const *key)
+{
+	const struct json_value *v = NULL;
+
+	for (; *key && !v; key++) {
+		v = frame_value(record, str_of(*key));
+		if (v && v->kind == JSON_NULL)
+			v = NULL;
+	}
+	return v;
+}
+
+/* What the script takes from the commands, and where a record of ours has it. */
+static const struct json_value *from_commands(const struct json_value *record,
+					      const struct json_value *commands, const char *key,
+					      struct arena *a)
+{
+	static const struct {
+		const char *key, *command, *flag, *ours[6];
+	} known[] = {
+		{ "tp_size", "server_command", "--tensor-parallel-size",
+		  { "tensor_parallel_size", "tensor-parallel-size", "tp_size", "tp" } },
+		{ "pp_size", "server_command", "--pipeline-parallel-size",
+		  { "pipeline_parallel_size", "pipeline-parallel-size", "pp_size", "pp" } },
+		{ "dtype", "server_command", "--dtype", { "dtype" } },
+		{ "dataset_name", "client_command", "--dataset-name",
+		  { "dataset_name", "dataset-name", "profllm.options.dataset_name" } },
+		{ "input_len", "client_command", "--random-input-len",
+		  { "random_input_len", "random-input-len", "input_len",
+		    "profllm.options.random_input_len" } },
+		{ "output_len", "client_command", "--random-output-len",
+		  { "random_output_len", "random-output-len", "output_len",
+		    "profllm.options.random_output_len" } },
+		{ "qps", "client_command", "--request-rate", { "request_rate", "request-rate" } },
+	};
+
+	for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+		if (strcmp(known[i].key, key) == 0)
+			return commands ? flag_of(commands, known[i].command, known[i].flag, a)
+					: first_of(record, known[i].ours);
+	return NULL;
+}
+
+/* Lengths are a random dataset's; the options of ours have them whatever the dataset. */
+static bool has_lengths(const struct json_value *record)
+{
+	struct str name = json_text(frame_value(record, STR("profllm.options.dataset_name")),
+				    STR("random"));
+
+	return str_starts(name, STR("random"));
+}
+
+static const struct json_value *milliseconds(const struct json_value *v, struct arena *a)
+{
+	struct json_value *ms = arena_alloc(a, sizeof(*ms));
+
+	ms->kind = JSON_REAL;
+	ms->real = 1000 * json_real(v, NAN);
+	return ms;
+}
+
+static const struct json_value *value_of(enum markdown_kind kind,
+					 const struct json_value *record,
+					 const struct json_value *commands, const char *name,
+					 const char *key, struct arena *a)
+{
+	const struct json_value *v;
+
+	if (strcmp(key, "test_name") == 0)
+		return text_value(name, a);
+	if (kind == MARKDOWN_SERVING && !commands && strstr(key, "put_len") && !has_lengths(record))
+		return NULL;
+	v = kind == MARKDOWN_SERVING ? from_commands(record, commands, key, a) : NULL;
+	if (!v)
+		v = json_get(commands, key);
+	if (!v)
+		v = frame_value(record, str_of(key));
+	return v && kind == MARKDOWN_LATENCY && v->kind != JSON_STRING ? milliseconds(v, a) : v;
+}
+
+static const struct json_value *make_row(enum markdown_kind kind,
+					 const struct json_value *record,
+					 const struct json_value *commands, const char *name,
+					 struct arena *a)
+{
+	struct json_value *row = arena_alloc(a, sizeof(*row));
+
+	row->kind = JSON_OBJECT;
+	row->item = arena_alloc(a, tables[kind].n * sizeof(*row->item));
+	row->key = arena_alloc(a, tables[kind].n * sizeof(*row->key));
+	for (size_t i = 0; i < tables[kind].n; i++) {
+		const struct json_value *v = value_of(kind, record, commands, name,
+						      tables[kind].column[i].key, a);
+
+		if (!v)
+			continue;
+		row->key[row->count] = str_of(tables[kind].column[i].name);
+		row->item[row->count++] = *v;
+	}
+	return row;
+}
+
+static int add_to_table(struct markdown_tables *t, enum markdown_kind kind,
+		 const struct json_value *record, const struct json_value *commands,
+		 const char *name, struct arena *a, struct err *e)
+{
+	return frame_add(&t->table[kind], make_row(kind, record, commands, name, a), name, a, e);
+}
+
+const struct json_value *markdown_serving_row(const struct json_value *record, const char *name,
+					      struct arena *a)
+{
+	if (kind_of(record) != MARKDOWN_SERVING)
+		return NULL;
+	return make_row(MARKDOWN_SERVING, record, NULL, name, a);
+}
+
+/* ---- the machine that tables were made on, from /proc and /sys ---- */
+
+static const char *cpu_brand(struct arena *a)
+{
+	struct buf text = { 0 };
+	struct err ignored;
+	struct str rest;
+	const char *brand = "";
+
+	if (file_read("/proc/cpuinfo", 1u << 22, &text, &ignored) < 0)
+		return brand;
+	rest = buf_str(&text);
+	while (rest.n && !*brand) {
+		struct str value = str_cut(&rest, '\n'), key = str_trim(str_cut(&value, ':'));
+
+		if (str_is(key, "model name"))
+			brand = arena_text(a, str_trim(value));
+	}
+	buf_release(&text);
+	return brand;
+}
+
+/* Entries of a folder of /sys that are one word and a number: "node0". */
+static int count_numbered(const char *dir, const char *word)
+{
+	struct dirent **entry;
+	int n = scandir(dir, &entry, NULL, NULL), count = 0;
+	size_t word_n = strlen(word);
+
+	for (int i = 0; i < n; i++) {
+		const char *name = entry[i]->d_name;
+
+		count += strncmp(name, word, word_n) == 0 && name[word_n] &&
+			 strspn(name + word_n, "0123456789") == strlen(name + word_n);
+		free(entry[i]);
+	}
+	if (n > 0)
+		free(entry);
+	return count;
+}
+
+/* Distinct pairs of package and core; the number of processors where the kernel does not say. */
+static long physical_cores(long processors, struct arena *a)
+{
+	int64_t *seen = arena_alloc(a, ((size_t)processors + 1) * sizeof(*seen));
+	long n = 0;
+
+	for (long i = 0; i < processors; i++) {
+		static const char *const part[] = { "physical_package_id", "core_id" };
+		int64_t id = 0;
+		long k = 0;
+
+		for (int p = 0; p < 2; p++) {
+			char *path = arena_printf(a, "/sys/devices/system/cpu/cpu%ld/topology/%s", i,
+						  part[p]);
+			struct buf text = { 0 };
+			struct err ignored;
+			int64_t v = i;
+
+			if (file_read(path, 4096, &text, &ignored) == 0)
+				str_to_i64(str_trim(buf_str(&text)), &v);
+			id = id * 65536 + v;
+			buf_release(&text);
+		}
+		while (k < n && seen[k] != id)
+			k++;
+		if (k == n)
+			seen[n++] = id;
+	}
+	return n;
+}
+
+static const char *binary_size(double bytes, struct arena *a)
+{
+	static const char unit[][2] = { "", "K", "M", "G", "T", "P" };
+	size_t i = 0;
+
+	while (bytes >= 1024 && i + 1 < sizeof(unit) / sizeof(*unit)) {
+		bytes /= 1024;
+		i++;
+	}
+	return arena_printf(a, "%.2f%sB", bytes, unit[i]);
+}
+
+static void add_platform(struct buf *out, struct arena *a)
+{
+	long processors = sysconf(_SC_NPROCESSORS_ONLN);
+	double memory = (double)sysconf(_SC_PHYS_PAGES) * (double)sysconf(_SC_PAGESIZE);
+	int nodes = count_numbered("/sys/devices/system/node", "node");
+	const char *brand = cpu_brand(a);
+	struct grid g;
+
+	grid_begin(&g, a);
+	grid_add(&g, "");
+	grid_add(&g, "Platform Info");
+	grid_end_heads(&g);
+	grid_add_all(&g, "Physical cores", arena_printf(a, "%ld", physical_cores(processors, a)),
+		     "Total cores", arena_printf(a, "%ld", processors), "Total Memory",
+		     binary_size(memory, a), NULL);
+	if (nodes) {
+		grid_add(&g, "Total NUMA nodes");
+		grid_add(&g, arena_printf(a, "%d", nodes));
+	}
+	if (*brand) {
+		grid_add(&g, "CPU Brand");
+		grid_add(&g, brand);
+	}
+	grid_markdown(&g, out);
+}
 
 #define MARKDOWN_RECORDS "benchmark_results.json"
 
@@ -58,11 +428,11 @@ static int add_records(struct markdown_tables *t, const struct frame *f, enum ma
 {
 	for (size_t i = 0; i < f->n; i++) {
 		enum markdown_kind kind = commands && named != MARKDOWN_KINDS ? named :
-								      markdown_kind(f->row[i]);
+								      kind_of(f->row[i]);
 		const char *test = f->n > 1 ? arena_printf(a, "%s run %zu", name, i) : name;
 
 		if (kind != MARKDOWN_KINDS &&
-		    markdown_add(t, kind, f->row[i], commands, test, a, e) < 0)
+		    add_to_table(t, kind, f->row[i], commands, test, a, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -72,7 +442,7 @@ static int add_records(struct markdown_tables *t, const struct frame *f, enum ma
 static bool is_self_told(const struct frame *f)
 {
 	return f->n && (json_get(f->row[0], "profllm") ||
-			markdown_kind(f->row[0]) == MARKDOWN_STARTUP);
+			kind_of(f->row[0]) == MARKDOWN_STARTUP);
 }
 
 static int add_file(struct markdown_tables *t, const char *path, struct buf *lines,
@@ -208,7 +578,7 @@ static void write_columns(struct json_writer *w, const struct frame *f, enum mar
 	const char *name;
 
 	json_begin_object(w);
-	for (size_t c = 0; (name = markdown_column(kind, c)); c++) {
+	for (size_t c = 0; (name = column_name(kind, c)); c++) {
 		struct shape s = shape_of(f, str_of(name));
 
 		if (!s.is_there)
@@ -245,7 +615,7 @@ static void write_records(struct json_writer *w, const struct frame *f, enum mar
 		const char *name;
 
 		json_begin_object(w);
-		for (size_t c = 0; (name = markdown_column(kind, c)); c++) {
+		for (size_t c = 0; (name = column_name(kind, c)); c++) {
 			struct shape s = shape_of(f, str_of(name));
 			const struct json_value *v = frame_value(f->row[i], str_of(name));
 
@@ -270,12 +640,12 @@ static void write_table(const struct frame *f, enum markdown_kind kind, struct b
 	if (!f->n)
 		return;
 	grid_begin(&g, a);
-	for (size_t c = 0; (name = markdown_column(kind, c)); c++)
+	for (size_t c = 0; (name = column_name(kind, c)); c++)
 		if (shape_of(f, str_of(name)).is_there)
 			grid_add(&g, name);
 	grid_end_heads(&g);
 	for (size_t i = 0; i < f->n; i++)
-		for (size_t c = 0; (name = markdown_column(kind, c)); c++) {
+		for (size_t c = 0; (name = column_name(kind, c)); c++) {
 			struct shape s = shape_of(f, str_of(name));
 			const struct json_value *v = frame_value(f->row[i], str_of(name));
 
@@ -304,7 +674,7 @@ static void write_page(const struct markdown_tables *t, struct str json, struct 
 		write_table(f, sections[i].kind, out, a);
 	}
 	buf_add_text(out, "\n## Platform Information\n\n");
-	markdown_platform(out, a);
+	add_platform(out, a);
 	buf_add_text(out, "\n## json version of the benchmarking tables\n\nColumns of the tables above by "
 			  "row number, as pandas.DataFrame.from_dict takes them.\n\n```json\n");
 	buf_add_str(out, json);

@@ -1,20 +1,260 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ours.c - the object under the result's key "profllm"; fields are described in
- * schema/result.json.
+ * schema/result.json. And how far percentiles can be trusted (decide/percentile.h).
  */
-#include "report/ours.h"
-#include "report/derived.h"
+#include "report/report_internal.h"
 
-#include "report/classes.h"
+#include <math.h>
+#include <stdio.h>
+
 #include "json/write.h"
+#include "report/derived.h"
+#include "report/priorities.h"
 #include "report/system.h"
 #include "report/verdict.h"
 
+/* ---- how far percentiles can be trusted ---- */
+
+#define LABEL_BYTES 80
+#define MS 1000 /* bounds are seconds, as the record's arrays are */
+
+/* "12.30 to 15.84", or what is known below it and how many requests would bound it. */
+static void say(const struct percentile *p, const char *name, struct buf *out)
+{
+	if (!isinf(p->low) && !isinf(p->high))
+		buf_printf(out, "%.2f to %.2f", p->low * MS, p->high * MS);
+	else if (!isinf(p->low))
+		buf_printf(out, ">= %.2f, n = %zu cannot bound %s from above (%zu needed)",
+			   p->low * MS, p->n, name, p->needed);
+	else if (!isinf(p->high))
+		buf_printf(out, "<= %.2f, n = %zu cannot bound %s from below (%zu needed)",
+			   p->high * MS, p->n, name, p->needed);
+	else
+		buf_printf(out, "n = %zu cannot bound %s (%zu needed)", p->n, name, p->needed);
+	if (p->marks & PERCENTILE_CLUMPED)
+		buf_add_text(out, ", too narrow: slow requests come in long clumps");
+}
+
+void report_bounds_rows(const struct metrics *m, struct buf *out)
+{
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		for (size_t k = 0; m->block[b].bounds && k < m->opts.n_percentiles; k++) {
+			const struct percentile *p = &m->block[b].bounds[k];
+			char label[LABEL_BYTES], name[FMT_F64_BYTES + 1] = "P";
+			struct buf text = { 0 };
+
+			if (!p->n)
+				continue;
+			metrics_percentile_name(name + 1, m->opts.percentile[k]);
+			snprintf(label, sizeof(label), "%s %s, %g %% interval (ms):", name,
+				 report_block_name(b), 100 * PERCENTILE_LEVEL);
+			say(p, name, &text);
+			line_text(out, label, text.data);
+			buf_release(&text);
+		}
+}
+
+static void put_end(struct json_writer *w, const char *key, double seconds)
+{
+	json_key(w, key);
+	if (isinf(seconds))
+		json_put_null(w);
+	else
+		json_put_f64(w, seconds * MS);
+}
+
+static void put_marks(struct json_writer *w, unsigned marks)
+{
+	static const char *const names[] = { "few", "clumped", "open" }; /* by their bits */
+
+	json_member_array(w, "marks");
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (marks & 1u << i)
+			json_put_text(w, names[i]);
+	json_end_array(w);
+}
+
+void ours_bounds(struct json_writer *w, const struct metrics *m)
+{
+	json_member_array(w, "percentiles");
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		for (size_t k = 0; m->block[b].bounds && k < m->opts.n_percentiles; k++) {
+			const struct percentile *p = &m->block[b].bounds[k];
+			char key[LABEL_BYTES], name[FMT_F64_BYTES];
+
+			if (!p->n)
+				continue;
+			snprintf(key, sizeof(key), "p%s_%s_ms",
+				 metrics_percentile_name(name, m->opts.percentile[k]),
+				 metric_block_key(b));
+			json_begin_object(w);
+			json_member_text(w, "metric", key);
+			json_member_int(w, "n", (int64_t)p->n);
+			put_end(w, "low_ms", p->low);
+			put_end(w, "high_ms", p->high);
+			json_member_int(w, "n_needed", (int64_t)p->needed);
+			json_member_f64(w, "dispersion", p->phi);
+			json_member_f64(w, "correlation", p->correlation);
+			put_marks(w, p->marks);
+			json_end_object(w);
+		}
+	json_end_array(w);
+}
+
+/* ---- profllm.server ---- */
+
+static void put_str(struct json_writer *w, const char *key, struct str text)
+{
+	json_key(w, key);
+	if (text.n)
+		json_put_str(w, text);
+	else
+		json_put_null(w);
+}
+
+/* ---- server ---- */
+
+static void put_gauge(struct json_writer *w, const char *key, const struct metrics_gauge *g)
+{
+	json_key(w, key);
+	if (g->n == 0) {
+		json_put_null(w);
+		return;
+	}
+	json_begin_object(w);
+	json_member_int(w, "n", (int64_t)g->n);
+	json_member_f64(w, "min", g->min);
+	json_member_f64(w, "mean", g->mean);
+	json_member_f64(w, "max", g->max);
+	json_member_f64(w, "last", g->last);
+	json_end_object(w);
+}
+
+static void put_growth(struct json_writer *w, const char *key, const struct metrics_growth *g)
+{
+	json_key(w, key);
+	if (g->is_told)
+		json_put_int(w, metrics_whole(g->value));
+	else
+		json_put_null(w);
+}
+
+static void put_server(struct json_writer *w, const struct metrics_server *s)
+{
+	json_member_int(w, "scrapes", s->scrapes);
+	json_member_int(w, "failed_scrapes", s->failed_scrapes);
+	put_gauge(w, "running", &s->running);
+	put_gauge(w, "waiting", &s->waiting);
+	put_gauge(w, "kv_usage", &s->kv_usage);
+	put_growth(w, "prefix_queries", &s->prefix_queries);
+	put_growth(w, "prefix_hits", &s->prefix_hits);
+	json_key(w, "prefix_hit_rate");
+	if (s->prefix_queries.is_told && s->prefix_hits.is_told && s->prefix_queries.value > 0)
+		json_put_f64(w, s->prefix_hits.value / s->prefix_queries.value);
+	else
+		json_put_null(w);
+	put_growth(w, "preemptions", &s->preemptions);
+	put_growth(w, "prompt_tokens", &s->prompt_tokens);
+	put_growth(w, "generation_tokens", &s->generation_tokens);
+}
+
+void ours_server(struct json_writer *w, const struct metrics *m)
+{
+	json_member_object(w, "server");
+	put_str(w, "not_read", m->server_note);
+	put_server(w, &m->servers);
+	if (m->n_servers > 1) {
+		json_member_array(w, "each");
+		for (size_t i = 0; i < m->n_servers; i++) {
+			json_begin_object(w);
+			put_str(w, "url", m->server[i].url);
+			put_server(w, &m->server[i]);
+			json_end_object(w);
+		}
+		json_end_array(w);
+	}
+	json_end_object(w);
+}
+
+/* ---- steady state, with the names of upstream's Rust client ---- */
+
+static double since_first(const struct metrics_steady *s, int64_t ns)
+{
+	return (double)(ns - s->first_ns) / 1e9;
+}
+
+static void put_bound(struct json_writer *w, const char *key, bool is_known, double v)
+{
+	json_key(w, key);
+	if (is_known)
+		json_put_f64(w, v);
+	else
+		json_put_null(w);
+}
+
+static void put_window(struct json_writer *w, const struct metrics *m)
+{
+	const struct metrics_steady *s = &m->steady;
+	struct buf warning = { 0 };
+
+	json_member_object(w, "window");
+	put_bound(w, "start_s", s->is_reached, since_first(s, s->start_ns));
+	put_bound(w, "end_s", s->is_reached, since_first(s, s->end_ns));
+	put_bound(w, "duration_s", s->is_reached, s->duration_s);
+	json_member_int(w, "target_concurrency", m->opts.max_concurrency);
+	json_member_f64(w, "threshold", m->opts.steady_threshold);
+	json_member_int(w, "threshold_abs", s->threshold_requests);
+	json_member_int(w, "observed_peak", s->observed_peak);
+	json_member_int(w, "requests_started_in_window", s->started);
+	json_member_int(w, "requests_completed_in_window", s->completed);
+	json_member_int(w, "requests_total", s->total);
+	report_steady_warning(m, &warning);
+	put_str(w, "warning", buf_str(&warning));
+	buf_release(&warning);
+	json_end_object(w);
+}
+
+static void put_steady_numbers(struct json_writer *w, const struct metrics *m)
+{
+	const struct metrics_steady *s = &m->steady;
+
+	json_member_f64(w, "request_throughput", s->request_throughput);
+	json_member_f64(w, "input_throughput", s->input_throughput);
+	json_member_f64(w, "output_throughput", s->output_throughput);
+	json_member_f64(w, "total_token_throughput", s->total_token_throughput);
+	json_member_f64(w, "mean_ttft_ms", s->mean_ttft_ms);
+	json_member_f64(w, "median_ttft_ms", s->median_ttft_ms);
+	json_member_array(w, "percentiles_ttft_ms");
+	for (size_t k = 0; k < m->opts.n_percentiles; k++) {
+		json_begin_array(w);
+		json_put_f64(w, m->opts.percentile[k]);
+		json_put_f64(w, s->percentile_ttft_ms[k]);
+		json_end_array(w);
+	}
+	json_end_array(w);
+	json_member_f64(w, "mean_tpot_ms", s->mean_tpot_ms);
+	json_member_f64(w, "median_tpot_ms", s->median_tpot_ms);
+	json_member_f64(w, "p90_tpot_ms", s->p90_tpot_ms);
+	json_member_f64(w, "p99_tpot_ms", s->p99_tpot_ms);
+}
+
+void ours_steady(struct json_writer *w, const struct metrics *m)
+{
+	if (!m->steady.is_wanted)
+		return;
+	json_member_object(w, "steady_state");
+	put_window(w, m);
+	if (m->steady.is_reached)
+		put_steady_numbers(w, m);
+	json_end_object(w);
+}
+
+/* ---- the rest ---- */
+
 #define SCHEMA_VERSION 1
 
-/* null when there was nothing to measure */
-static void put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)
+void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)
 {
 	json_key(w, key);
 	if (s->n == 0) {
@@ -50,7 +290,7 @@ static void put_answers(struct json_writer *w, const struct metrics *m)
 	json_member_int(w, "best_input_tokens", c->best_input);
 	json_member_f64(w, "best_output_throughput",
 		 m->duration_s > 0 ? (double)c->best_output / m->duration_s : 0);
-	put_spread(w, "best_tpot_ms", &c->best_tpot);
+	report_put_spread(w, "best_tpot_ms", &c->best_tpot);
 	json_member_object(w, "finish_reasons");
 	for (enum finish_reason k = 0; k < FINISH_COUNT; k++)
 		json_member_int(w, finish_name(k), c->finishes[k]);
@@ -61,14 +301,14 @@ static void put_client(struct json_writer *w, const struct metrics *m)
 {
 	const struct metrics_client *c = &m->client;
 
-	put_spread(w, "client_lag_ms", &c->lag);
-	put_spread(w, "send_lag_ms", &c->send_lag);
-	put_spread(w, "skew_ms", &c->skew);
-	put_spread(w, "connect_ms", &c->connect);
-	put_spread(w, "e2el_from_due_ms", &c->from_due);
-	put_spread(w, "ttft_answer_ms", &c->ttft_answer);
-	put_spread(w, "ttft_content_ms", &c->ttft_content);
-	put_spread(w, "ttft_with_connect_ms", &c->ttft_connect);
+	report_put_spread(w, "client_lag_ms", &c->lag);
+	report_put_spread(w, "send_lag_ms", &c->send_lag);
+	report_put_spread(w, "skew_ms", &c->skew);
+	report_put_spread(w, "connect_ms", &c->connect);
+	report_put_spread(w, "e2el_from_due_ms", &c->from_due);
+	report_put_spread(w, "ttft_answer_ms", &c->ttft_answer);
+	report_put_spread(w, "ttft_content_ms", &c->ttft_content);
+	report_put_spread(w, "ttft_with_connect_ms", &c->ttft_connect);
 	json_member_int(w, "new_connections", c->n_new_connections);
 	json_member_int(w, "retries", (int64_t)c->retries);
 	json_member_int(w, "token_events", (int64_t)c->n_events);

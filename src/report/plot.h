@@ -44,3 +44,23 @@ enum plot_outcome plot_turns(const struct report *r, const char *path, struct er
 enum plot_outcome plot_dataset_page(const struct report *r, const char *path, struct err *e);
 enum plot_outcome plot_dataset_script(const struct report *r, const char *path, const char *png,
 				      struct err *e);
+
+/*
+ * When requests are due, drawn by gnuplot: arrivals over time and a histogram of the intervals
+ * between them. What is drawn is a table, how is a script; both are kept next to the picture, so
+ * that it can be drawn again in another way.
+ */
+struct load_plot {
+	const double *due_s;   /* ascending, seconds from the start */
+	size_t n;              /* 1 and more */
+	const char *title;
+	const char *data, *picture; /* files the script names */
+};
+
+/*
+ * Two tables, two blank lines between them. First: middle of a span of time (s), requests due
+ * in it, requests due by its end. Second: middle of a span of intervals (s), their number.
+ */
+void load_plot_data(const struct load_plot *p, struct buf *out);
+/* A gnuplot script that draws them into a PNG, or an SVG when the picture's name ends so. */
+void load_plot_script(const struct load_plot *p, struct buf *out);

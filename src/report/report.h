@@ -29,7 +29,7 @@ struct report_ramp { int64_t rps; const char *timestamp; }; /* see report_timest
 
 #define REPORT_DATE_BYTES 32
 
-/* What was sent again, and what before the measurement (run/reuse.h); reuse.c. */
+/* What was sent again, and what before the measurement (run/reuse.h). */
 struct report_reuse {
 	const char *order;               /* --repeat-order in force; NULL: nothing is repeated */
 	const char *pass;                /* --warmup-pass; NULL: none */
@@ -73,7 +73,7 @@ struct report_facts {
 	size_t n_metadata;
 	bool is_detailed;                /* --save-detailed */
 	bool is_detail_strict;           /* --compat detail */
-	bool is_v011;                    /* --compat v0.11: as that release reported (release.h) */
+	bool is_v011;                    /* --compat v0.11: as that release reported */
 	bool has_plot_tip;               /* upstream's line about termplotlib */
 
 	/* Ours. */
@@ -112,6 +112,8 @@ int report_result_json(const struct report *r, struct buf *out, struct err *e);
 /* The value of its key "profllm"; with the arrays per request when facts->is_detailed. */
 void report_ours_json(const struct report *r, struct buf *out);
 
+/* Text from a server: control characters, which a terminal would obey, become "?". */
+void line_add_safe(struct buf *out, struct str text);
 /* One sentence on requests that lost their place in the KV cache, and what helps; else nothing. */
 void report_preemptions(const struct metrics *m, struct buf *out);
 /* The rows and the members of a run's load; parts of the two above. */

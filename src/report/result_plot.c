@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* result_plot.c - see result_plot.h. */
-#include "report/result_plot.h"
+/* result_plot.c - see plots.h: results of any kind. */
+#include "report/plots.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"

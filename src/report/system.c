@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* system.c - see system.h. */
+#include "report/report_internal.h"
 #include "report/system.h"
 
 #include <math.h>
+#include <stdio.h>
 
-#include "report/lines.h"
 #include "json/write.h"
 
 #define GB 1e9

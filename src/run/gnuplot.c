@@ -5,7 +5,6 @@
 #include "base/file.h"
 #include "base/mem.h"
 #include "proc/tool.h"
-#include "report/load_plot.h"
 #include "report/plot.h"
 #include "report/report.h"
 

@@ -32,7 +32,7 @@ int gnuplot_draw_text(struct str script, struct buf *out, struct err *e);
 int gnuplot_figure(const struct figure *f, const char *stem, unsigned formats, unsigned columns,
 		   struct buf *screen, struct err *e);
 
-/* --plot-load-pattern: the plan drawn (report/load_plot.h). */
+/* --plot-load-pattern: the plan drawn (report/plot.h). */
 
 /*
  * Writes STEM.load_pattern.dat, .gp and, where gnuplot is installed, .png. STEM is the result's

@@ -16,7 +16,7 @@
 #include "base/str.h"
 #include "data/datasets.h"
 #include "data/trace.h"
-#include "report/lines.h"
+#include "report/report.h"
 #include "run/contact.h"
 #include "run/correct.h"
 #include "run/count.h"

@@ -8,7 +8,7 @@
  * started anew, so that neither run finds prompts of the other in a cache.
  */
 #pragma once
-#include "report/prioritization.h"
+#include "report/priorities.h"
 #include "run/offline.h"
 
 struct prioritization_opts {

@@ -12,8 +12,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "report/sweep_pareto.h"
-#include "report/sweep_plot.h"
+#include "report/plots.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -13,8 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "report/sweep_pareto.h"
-#include "report/sweep_plot.h"
+#include "report/plots.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

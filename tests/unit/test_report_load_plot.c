@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/load_plot.h"
+#include "report/plot.h"
 
 #define SPANS 60
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/figure_parts.h - what figure.c works out for figure_script.c: ranges of the axes, sizes
+ * report/figure_internal.h - what figure.c works out for figure_script.c: ranges of the axes, sizes
  * and places. Not for others.
  */
 #pragma once

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * report/prioritization.h - what `bench prioritization` says: upstream's line and keys, then how
- * each class fared, and what it paid or gained against the same requests without priorities.
+ * report/priorities.h - priority classes (metrics.h) as rows of a report and as JSON; and what
+ * `bench prioritization` reports: upstream's line and keys, then how each class fared, and what it
+ * paid or gained against the same requests without priorities.
  *
  * Pure. Upstream's token numbers are those that were asked for; ours are counted.
  */
@@ -11,7 +12,20 @@
 #include <stdint.h>
 
 #include "base/str.h"
+#include "json/read.h"
+#include "json/write.h"
 #include "metrics/metrics.h"
+
+/* Rows alone, for a report of n classes. */
+void report_class_rows(const struct metrics_class *class, size_t n, struct buf *out);
+/* A block with its heading; nothing for a run of one class. */
+void report_classes(const struct metrics *m, struct buf *out);
+/* A list, and such a list read again: how many there are. */
+void report_classes_json(const struct metrics_class *class, size_t n, struct json_writer *w);
+size_t report_classes_read(const struct json_value *list,
+			   struct metrics_class out[METRICS_CLASSES_MAX]);
+
+/* ---- bench prioritization ---- */
 
 struct prioritization_run {
 	double elapsed_s;            /* above 0 */
