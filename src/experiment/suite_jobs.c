@@ -24,6 +24,7 @@
 #include "experiment/suite_internal.h"
 #include "json/write.h"
 #include "proc/keeper.h"
+#include "results/read.h"
 #include "run/sla.h"
 
 #define POLL_MS 50
@@ -596,18 +597,16 @@ bool suite_adapt_is_due(const struct suite_sitting *t, size_t at)
 static enum adapt_verdict judge_file(const struct suite_sitting *t, const struct suite_member *m)
 {
 	char *stem = suite_imported_stem(t->s, m);
-	struct buf path = { 0 }, text = { .limit = DOCUMENT_BYTES_MAX };
+	struct buf path = { 0 };
 	struct arena arena = { 0 };
 	enum adapt_verdict verdict = ADAPT_UNKNOWN;
-	struct json_value *v;
-	struct err e;
+	const struct json_value *v;
 
 	buf_printf(&path, "%s.json", stem);
-	if (file_read(path.data, DOCUMENT_BYTES_MAX, &text, &e) == 0 &&
-	    json_parse(&arena, buf_str(&text), &v, &e) == 0)
+	v = result_json(path.data, DOCUMENT_BYTES_MAX, &arena, NULL);
+	if (v)
 		verdict = adapt_judge(v, m->test->o);
 	buf_release(&path);
-	buf_release(&text);
 	arena_release(&arena);
 	free(stem);
 	return verdict;

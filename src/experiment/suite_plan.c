@@ -20,6 +20,7 @@
 #include "report/points.h"
 #include "results/document.h"
 #include "results/frame.h"
+#include "results/read.h"
 
 struct earlier { bool is_there; struct suite_document d; };
 
@@ -694,21 +695,16 @@ static const struct json_value *reduced(const struct json_value *row, struct are
 
 static void read_line(const struct suite_member *m, struct points_line *line, struct arena *a)
 {
-	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
 	struct arena own = { 0 };
-	struct json_value *v;
-	const struct json_value *row;
-	struct err ignored;
+	const struct json_value *row, *v = result_json(m->path, DOCUMENT_BYTES_MAX, &own, NULL);
 
 	*line = (struct points_line){ .name = m->label, .state = "not run" };
-	if (file_read(m->path, DOCUMENT_BYTES_MAX, &text, &ignored) == 0 &&
-	    json_parse(&own, buf_str(&text), &v, &ignored) == 0) {
+	if (v) {
 		row = document_row(v, &own);
 		line->record = row ? reduced(row, a) : NULL;
 		line->state = arena_text(a, json_text(json_get(v, "status"), STR("not run")));
 	}
 	arena_release(&own);
-	buf_release(&text);
 }
 
 static void put_grid(const struct params *p, const struct points_line *from, bool is_csv,
