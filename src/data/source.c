@@ -10,9 +10,11 @@
 
 #include "base/file.h"
 #include "base/limits.h"
+#include "base/map.h"
 #include "base/mem.h"
 #include "data/source_internal.h"
 #include "fetch/hub.h"
+#include "json/marks.h"
 #include "table/table.h"
 
 #define CARD "README.md"
@@ -50,6 +52,160 @@ static int find_place(const struct source_opts *o, enum place *out, struct err *
 static int by_text(const void *a, const void *b)
 {
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* ---- the card: the `configs:` of a README.md ---- */
+
+struct card_reader {
+	struct arena *a;
+	struct json_marks marks;
+	struct err *e;
+};
+
+static int card_fail(const struct card_reader *r, const struct json_value *at, const char *what)
+{
+	return err_set(r->e, ERR_PARSE, "line %u: %s", json_marks_get(&r->marks, at).line, what);
+}
+
+/* A value without parts as it was written; empty: it has parts, or none was written. */
+static struct str card_text(const struct json_value *v)
+{
+	if (!v || v->kind == JSON_NULL || v->kind == JSON_ARRAY || v->kind == JSON_OBJECT)
+		return STR("");
+	return v->kind == JSON_STRING ? v->text : v->raw;
+}
+
+/* One text or a list of them. */
+static int take_patterns(const struct card_reader *r, const struct json_value *v,
+			 struct card_split *out)
+{
+	const struct json_value *item = v->kind == JSON_ARRAY ? v->item : v;
+	size_t n = v->kind == JSON_ARRAY ? v->count : 1;
+
+	out->pattern = arena_alloc(r->a, n * sizeof(*out->pattern) + 1);
+	for (; out->count < n; out->count++) {
+		struct str text = card_text(&item[out->count]);
+
+		if (!text.n)
+			return card_fail(r, &item[out->count], "data_files: expected a path, a list of "
+					 "paths, or a list of \"split\" and \"path\"");
+		out->pattern[out->count] = arena_text(r->a, text);
+	}
+	return 0;
+}
+
+static int take_splits(const struct card_reader *r, const struct json_value *files,
+		       struct card_config *out)
+{
+	if (files->kind == JSON_OBJECT || (files->kind == JSON_ARRAY && !files->count))
+		return card_fail(r, files, "data_files: expected a path or a list");
+	if (files->kind != JSON_ARRAY || card_text(&files->item[0]).n) {
+		out->split = arena_alloc(r->a, sizeof(*out->split));
+		out->count = 1;
+		out->split->name = "train";
+		return take_patterns(r, files, out->split);
+	}
+	out->split = arena_alloc(r->a, files->count * sizeof(*out->split));
+	while (out->count < files->count) {
+		const struct json_value *at = &files->item[out->count];
+		const struct json_value *path = json_get(at, "path");
+		struct card_split *split = &out->split[out->count++];
+		struct str name = card_text(json_get(at, "split"));
+
+		if (!name.n || !path)
+			return card_fail(r, at, "data_files: expected \"split\" and \"path\"");
+		split->name = arena_text(r->a, name);
+		if (take_patterns(r, path, split) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+static int take_config(const struct card_reader *r, const struct json_value *v,
+		       struct card_config *out)
+{
+	const struct json_value *files = json_get(v, "data_files");
+	struct str name = card_text(json_get(v, "config_name"));
+	struct str dir = card_text(json_get(v, "data_dir"));
+
+	if (!name.n)
+		return card_fail(r, v, "configs: expected entries with a \"config_name\"");
+	out->name = arena_text(r->a, name);
+	if (dir.n)
+		out->data_dir = arena_text(r->a, dir);
+	out->is_default = str_eq_nocase(card_text(json_get(v, "default")), STR("true"));
+	if (!files || files->kind == JSON_NULL || (files->kind == JSON_STRING && !files->text.n))
+		return 0;
+	return take_splits(r, files, out);
+}
+
+/* A name that is there twice means the later one, at the earlier one's place. */
+static int take_configs(const struct card_reader *r, const struct json_value *list,
+			struct card *out)
+{
+	struct map seen = { 0 };
+	int rc = 0;
+
+	if (!list || list->kind != JSON_ARRAY)
+		return card_fail(r, list, "configs: expected one list");
+	out->config = arena_alloc(r->a, (list->count + 1) * sizeof(*out->config));
+	for (size_t i = 0; i < list->count && rc == 0; i++) {
+		struct card_config config = { 0 };
+		uint64_t place = out->count;
+
+		rc = take_config(r, &list->item[i], &config);
+		if (rc < 0)
+			break;
+		if (!map_get(&seen, str_of(config.name), &place))
+			map_put(&seen, str_of(config.name), out->count++);
+		out->config[place] = config;
+	}
+	map_release(&seen);
+	return rc;
+}
+
+/*
+ * The lines of the member `configs` in what stands between the first line, "---", and the next
+ * one, after an empty line for each one before them. False: there are none.
+ */
+static bool take_lines(struct str readme, struct buf *out)
+{
+	bool is_inside = false, has_lines = false;
+
+	if (str_starts(readme, STR("\xef\xbb\xbf")))
+		readme = (struct str){ readme.p + 3, readme.n - 3 };
+	if (!str_is(str_trim(str_cut(&readme, '\n')), "---"))
+		return false;
+	while (readme.n) {
+		struct str line = str_cut(&readme, '\n');
+
+		if (str_is(str_trim(line), "---"))
+			return has_lines;
+		if (line.n && !memchr(" \t\r#-", line.p[0], 5))
+			is_inside = str_starts(line, STR("configs:"));
+		buf_add_char(out, '\n');
+		if (is_inside)
+			buf_add_str(out, line);
+		has_lines |= is_inside;
+	}
+	return false;
+}
+
+int card_read(struct arena *a, struct str readme, struct card *out, struct err *e)
+{
+	struct card_reader r = { .a = a, .marks = { .arena = a }, .e = e };
+	struct json_value *top;
+	struct buf lines = { 0 };
+	int rc = 0;
+
+	*out = (struct card){ 0 };
+	if (take_lines(readme, &lines)) {
+		rc = yaml_parse_marked(a, buf_str(&lines), "README.md", &r.marks, &top, e);
+		if (rc == 0)
+			rc = take_configs(&r, json_get(top, "configs"), out);
+	}
+	buf_release(&lines);
+	return rc;
 }
 
 /* ---- folders ---- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * data/source_internal.h - names of files sorted into subsets and splits; the rules stand in
- * source.h. Pure: no file is touched. Private to data/source*.c.
+ * data/source_internal.h - what a README.md says of the files of a set, and their names sorted into
+ * subsets and splits by the rules of source.h. Pure: no file is touched.
  */
 #pragma once
 #include "base/err.h"
@@ -10,11 +10,8 @@
 #include "data/source.h"
 
 /*
- * The `configs:` of a dataset's README.md.
- *
- * Between two lines of "---" on top of the file stands YAML; of it only the member `configs`
- * is read, and of YAML what people and tools write there: lists and mappings by indentation
- * or in brackets, plain and quoted texts, comments.
+ * The `configs:` of a dataset's README.md: the file begins with YAML between two lines of "---",
+ * of which only this member is read.
  */
 
 struct card_split {
@@ -36,7 +33,7 @@ struct card {
 	size_t count;             /* 0: there are none */
 };
 
-/* Everything lives in the arena. ERR_PARSE with the line: malformed. */
+/* Everything lives in the arena. ERR_PARSE with the line: malformed; ERR_LIMIT as yaml_parse. */
 int card_read(struct arena *a, struct str readme, struct card *out, struct err *e);
 
 struct source_names {
