@@ -42,6 +42,15 @@ void *mem_grow(void *p, size_t count, size_t size)
 	return grown;
 }
 
+void *mem_room(void *items, size_t n, size_t *cap, size_t size)
+{
+	assert(n <= *cap);
+	if (n < *cap)
+		return items;
+	*cap = *cap ? *cap * 2 : 16;
+	return mem_grow(items, *cap, size);
+}
+
 char *mem_text(const char *text)
 {
 	return text ? mem_copy(text, strlen(text)) : NULL;

@@ -21,6 +21,8 @@
 void *mem_alloc(size_t n);             /* zeroed; n = 0 gives a unique pointer */
 void *mem_array(size_t count, size_t size); /* zeroed; stops on overflow */
 void *mem_grow(void *p, size_t count, size_t size); /* realloc; the new part is not zeroed */
+/* An array of n items with room for one more: *cap of them, twice as many when it was full. */
+void *mem_room(void *items, size_t n, size_t *cap, size_t size);
 char *mem_text(const char *text);      /* a copy; NULL gives NULL */
 char *mem_copy(const char *p, size_t n); /* n bytes and a final NUL */
 

@@ -41,7 +41,7 @@ struct grammar {
 	struct production *production;
 	struct nonterminal *nonterminal;
 	uint32_t symbol_count, production_count, nonterminal_count;
-	uint32_t symbol_cap, production_cap, nonterminal_cap;
+	size_t symbol_cap, production_cap, nonterminal_cap;
 };
 
 /*
@@ -56,11 +56,8 @@ struct grammar {
 
 static uint32_t add_nonterminal(struct grammar *g)
 {
-	if (g->nonterminal_count == g->nonterminal_cap) {
-		g->nonterminal_cap = g->nonterminal_cap ? 2 * g->nonterminal_cap : 64;
-		g->nonterminal = mem_grow(g->nonterminal, g->nonterminal_cap,
-			sizeof *g->nonterminal);
-	}
+	g->nonterminal = mem_room(g->nonterminal, g->nonterminal_count, &g->nonterminal_cap,
+				sizeof(*g->nonterminal));
 	g->nonterminal[g->nonterminal_count] = (struct nonterminal){ GRAMMAR_NONE, false };
 	return g->nonterminal_count++;
 }
@@ -74,10 +71,7 @@ static void add_symbol(struct grammar *g, struct symbol s)
 {
 	if (is_too_large(g))
 		return;
-	if (g->symbol_count == g->symbol_cap) {
-		g->symbol_cap = g->symbol_cap ? 2 * g->symbol_cap : 256;
-		g->symbol = mem_grow(g->symbol, g->symbol_cap, sizeof *g->symbol);
-	}
+	g->symbol = mem_room(g->symbol, g->symbol_count, &g->symbol_cap, sizeof(*g->symbol));
 	g->symbol[g->symbol_count++] = s;
 }
 
@@ -90,10 +84,8 @@ static uint32_t begin_production(const struct grammar *g)
 static void end_production(struct grammar *g, uint32_t produced, uint32_t first)
 {
 	add_symbol(g, (struct symbol){ .kind = SYMBOL_END, .produced = produced });
-	if (g->production_count == g->production_cap) {
-		g->production_cap = g->production_cap ? 2 * g->production_cap : 64;
-		g->production = mem_grow(g->production, g->production_cap, sizeof *g->production);
-	}
+	g->production = mem_room(g->production, g->production_count, &g->production_cap,
+				sizeof(*g->production));
 	g->production[g->production_count] = (struct production){ first,
 		g->nonterminal[produced].productions };
 	g->nonterminal[produced].productions = g->production_count++;
@@ -280,10 +272,7 @@ struct match {
 
 static void push(struct items *items, struct item i)
 {
-	if (items->count == items->cap) {
-		items->cap = items->cap ? 2 * items->cap : 64;
-		items->item = mem_grow(items->item, items->cap, sizeof *items->item);
-	}
+	items->item = mem_room(items->item, items->count, &items->cap, sizeof(*items->item));
 	items->item[items->count++] = i;
 }
 

@@ -181,10 +181,7 @@ static struct pattern *read_regex(struct compile *c, struct str text)
 		err_set(c->e, ERR_USAGE, "%s: %s", c->where.data, why.text);
 		return NULL;
 	}
-	if (s->pattern_count == s->pattern_cap) {
-		s->pattern_cap = s->pattern_cap ? 2 * s->pattern_cap : 16;
-		s->pattern = mem_grow(s->pattern, s->pattern_cap, sizeof(*s->pattern));
-	}
+	s->pattern = mem_room(s->pattern, s->pattern_count, &s->pattern_cap, sizeof(*s->pattern));
 	s->pattern[s->pattern_count++] = p;
 	return p;
 }

@@ -98,10 +98,7 @@ static int read_row(struct build *b, struct table *t, size_t i, struct buf *text
 		return 0;
 	if (!read_number(cell[1], text, &input) || !is_length(input))
 		return refuse_row(t, i, name[1], e);
-	if (b->rows == b->cap) {
-		b->cap = b->cap ? b->cap * 2 : 4096;
-		b->row = mem_grow(b->row, b->cap, sizeof(*b->row));
-	}
+	b->row = mem_room(b->row, b->rows, &b->cap, sizeof(*b->row));
 	b->row[b->rows++] = (struct lengths_row){ (uint32_t)input, (uint32_t)output };
 	return 0;
 }

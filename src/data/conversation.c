@@ -109,9 +109,8 @@ static int read_parts(struct reader *r, struct json_slice list, struct err *e)
 	struct json_iter it = json_iter(list);
 	struct json_slice part, type, text;
 	struct json_value *tree;
-	struct str key;
 
-	while (json_each(&it, &key, &part) == 1) {
+	while (json_each(&it, NULL, &part) == 1) {
 		if (!json_member(part, "type", &type) || type.kind != JSON_STRING)
 			return err_set(e, ERR_RUN, "\"content\" is a list that has an element without a "
 				       "\"type\"");
@@ -195,7 +194,7 @@ static int read_item(struct reader *r, struct json_slice item, struct err *e)
 {
 	struct json_slice list, v;
 	struct json_iter it;
-	struct str id, key;
+	struct str id;
 	size_t k = 0;
 
 	if (read_id(r, item, &id, e) < 0)
@@ -207,7 +206,7 @@ static int read_item(struct reader *r, struct json_slice item, struct err *e)
 		return err_set(e, ERR_RUN, "\"messages\" must be a list");
 	conversations_add(r->out, id);
 	it = json_iter(list);
-	for (; json_each(&it, &key, &v) == 1; k++) {
+	for (; json_each(&it, NULL, &v) == 1; k++) {
 		enum speaker before = SPEAKER_SYSTEM;
 
 		if (k)

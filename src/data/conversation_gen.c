@@ -141,13 +141,12 @@ static int add_files(struct generation *gen, struct err *e)
 	struct buf names = { 0 }, name = { 0 };
 	struct json_slice list, v;
 	struct json_iter it;
-	struct str key;
 	int rc = 0;
 
 	if (!json_member(g->object, "text_files", &list) || list.kind != JSON_ARRAY)
 		return refuse(g, "text_files", e, "expected a list of names of text files");
 	it = json_iter(list);
-	while (rc == 0 && json_each(&it, &key, &v) == 1) {
+	while (rc == 0 && json_each(&it, NULL, &v) == 1) {
 		buf_reset(&name);
 		json_unescape(&name, v.raw);
 		if (v.kind != JSON_STRING || !name.len || strlen(name.data) != name.len) {

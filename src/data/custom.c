@@ -269,7 +269,6 @@ static int check_row(void *self, struct json_slice row, struct err *e)
 	struct json_slice list, prompt, item;
 	bool is_content = json_member(row, "content", &list);
 	struct json_iter it;
-	struct str key;
 	size_t n = 0;
 
 	(void)self;
@@ -282,7 +281,7 @@ static int check_row(void *self, struct json_slice row, struct err *e)
 		return refuse(e, is_content ? "\"content\" must be a list" :
 					      "\"image_files\" must be a list");
 	it = json_iter(list);
-	while (json_each(&it, &key, &item) == 1) {
+	while (json_each(&it, NULL, &item) == 1) {
 		if (is_content && check_part(item, e) < 0)
 			return -1;
 		if (!is_content && item.kind != JSON_STRING)
@@ -297,9 +296,8 @@ static void join_texts(struct json_slice content, struct buf *out)
 {
 	struct json_iter it = json_iter(content);
 	struct json_slice part, type;
-	struct str key;
 
-	while (json_each(&it, &key, &part) == 1)
+	while (json_each(&it, NULL, &part) == 1)
 		if (json_member(part, "type", &type) && str_is(type.raw, "text"))
 			rows_text(part, "text", out);
 }
@@ -396,11 +394,10 @@ static int image_make_media(void *self, const struct draft *d, struct buf *parts
 	struct json_writer w = json_writer(parts);
 	struct json_iter it = json_iter(images->list);
 	struct json_slice item;
-	struct str key;
 	int rc = 0;
 
 	json_begin_array(&w);
-	while (rc == 0 && json_each(&it, &key, &item) == 1)
+	while (rc == 0 && json_each(&it, NULL, &item) == 1)
 		rc = images->is_content ? put_part(s, item, &w, e) :
 		     put_image(s, item, (struct json_slice){ .kind = JSON_NULL }, &w, e);
 	json_end_array(&w);
@@ -490,10 +487,9 @@ static uint64_t count_items(struct json_slice list)
 {
 	struct json_iter it = json_iter(list);
 	struct json_slice item;
-	struct str key;
 	uint64_t n = 0;
 
-	while (json_each(&it, &key, &item) == 1)
+	while (json_each(&it, NULL, &item) == 1)
 		n++;
 	return n;
 }
@@ -599,14 +595,13 @@ static int read_samples(const struct sound *sound, struct audio *out, struct err
 {
 	struct json_iter it = json_iter(sound->samples);
 	struct json_slice item;
-	struct str key;
 	uint64_t n = count_items(sound->samples);
 
 	if (n > AUDIO_SAMPLES_MAX)
 		return err_set(e, ERR_LIMIT, "\"audio\" has more than %u samples", AUDIO_SAMPLES_MAX);
 	*out = (struct audio){ .channels = 1, .rate = sound->rate };
 	out->sample = mem_array(n, sizeof(*out->sample));
-	while (json_each(&it, &key, &item) == 1) {
+	while (json_each(&it, NULL, &item) == 1) {
 		double v;
 
 		if (!json_to_f64(item, &v))

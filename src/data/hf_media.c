@@ -288,13 +288,12 @@ static int read_samples(const struct hf_row *r, struct json_slice array, struct 
 {
 	struct json_iter it = json_iter(array);
 	struct json_slice v;
-	struct str key;
 	int64_t hertz;
 	size_t n = 0;
 
 	if (!json_to_i64(rate, &hertz) || hertz <= 0 || hertz > UINT32_MAX)
 		return hf_refuse(r, e, "\"sampling_rate\" must be a number of samples a second");
-	while (json_each(&it, &key, &v) == 1)
+	while (json_each(&it, NULL, &v) == 1)
 		n++;
 	if (n == 0)
 		return hf_refuse(r, e, "\"array\" has no samples");
@@ -306,7 +305,7 @@ static int read_samples(const struct hf_row *r, struct json_slice array, struct 
 	for (size_t i = 0; i < n; i++) {
 		double sample;
 
-		if (json_each(&it, &key, &v) != 1 || !json_to_f64(v, &sample))
+		if (json_each(&it, NULL, &v) != 1 || !json_to_f64(v, &sample))
 			return hf_refuse(r, e, "\"array\" must be a list of numbers");
 		out->samples.sample[i] = (float)sample;
 	}

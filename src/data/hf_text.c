@@ -34,12 +34,11 @@ static bool turn_text(struct json_slice turn, struct json_slice *out)
 {
 	struct json_slice part, text;
 	struct json_iter it;
-	struct str key;
 
 	if (!json_member(turn, "content", out) && !json_member(turn, "value", out))
 		return false;
 	it = json_iter(*out);
-	while (out->kind == JSON_ARRAY && json_each(&it, &key, &part) == 1)
+	while (out->kind == JSON_ARRAY && json_each(&it, NULL, &part) == 1)
 		if (json_member(part, "text", &text) && text.kind == JSON_STRING)
 			*out = text;
 	return out->kind == JSON_STRING;
@@ -57,9 +56,8 @@ static bool is_user(struct json_slice turn)
 static struct json_slice find_reply(struct json_iter *it)
 {
 	struct json_slice turn, text;
-	struct str key;
 
-	if (json_each(it, &key, &turn) == 1 && !is_user(turn) && turn_text(turn, &text))
+	if (json_each(it, NULL, &turn) == 1 && !is_user(turn) && turn_text(turn, &text))
 		return text;
 	return (struct json_slice){ 0 };
 }
@@ -69,14 +67,13 @@ static bool find_text(struct json_slice v, struct json_slice *text, struct json_
 {
 	struct json_iter it;
 	struct json_slice turn;
-	struct str key;
 
 	*reply = (struct json_slice){ 0 };
 	if (v.kind == JSON_OBJECT && !json_member(v, "text", &v))
 		return false;
 	*text = v;
 	it = json_iter(v);
-	while (v.kind == JSON_ARRAY && json_each(&it, &key, &turn) == 1) {
+	while (v.kind == JSON_ARRAY && json_each(&it, NULL, &turn) == 1) {
 		if (turn.kind == JSON_STRING || turn.kind == JSON_ARRAY)
 			return find_text(turn, text, reply);
 		if (is_user(turn) && turn_text(turn, text)) {

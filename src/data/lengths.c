@@ -102,11 +102,10 @@ static int add_pair(struct histogram *h, struct json_slice pair)
 {
 	struct json_iter it = json_iter(pair);
 	struct json_slice value, weight, more;
-	struct str key;
 	double w;
 
-	if (pair.kind != JSON_ARRAY || json_each(&it, &key, &value) != 1 ||
-	    json_each(&it, &key, &weight) != 1 || json_each(&it, &key, &more) != 0 ||
+	if (pair.kind != JSON_ARRAY || json_each(&it, NULL, &value) != 1 ||
+	    json_each(&it, NULL, &weight) != 1 || json_each(&it, NULL, &more) != 0 ||
 	    !json_to_f64(weight, &w))
 		return -1;
 	return value.kind == JSON_INT || value.kind == JSON_REAL ? add(h, value.raw, w) : -1;

@@ -37,7 +37,6 @@ static int read_parts(struct mix *m, const char *text, struct err *e)
 	struct json_scan scan = { str_of(text), 0 };
 	struct json_slice list, one;
 	struct json_iter it;
-	struct str key;
 
 	if (json_next(&scan, &list, e) < 0)
 		return err_wrap(e, "--mix");
@@ -45,7 +44,7 @@ static int read_parts(struct mix *m, const char *text, struct err *e)
 		return err_set(e, ERR_USAGE, "--mix: expected a list like [{\"weight\": 0.7, "
 			       "\"dataset-name\": \"sharegpt\", \"dataset-path\": \"...\"}, ...]");
 	it = json_iter(list);
-	while (json_each(&it, &key, &one) == 1) {
+	while (json_each(&it, NULL, &one) == 1) {
 		if (m->parts == MIX_PARTS_MAX)
 			return err_set(e, ERR_USAGE, "--mix: at most %d sets", MIX_PARTS_MAX);
 		if (m->env->component(m->env->component_self, one, &m->arena,

@@ -451,10 +451,7 @@ static int has_messages(void *self, struct json_slice entry, struct err *e)
 
 static void push(struct shared_talks *x, struct arena *a)
 {
-	if (x->n == x->cap) {
-		x->cap = x->cap ? 2 * x->cap : 64;
-		x->text = mem_grow(x->text, x->cap, sizeof(*x->text));
-	}
+	x->text = mem_room(x->text, x->n, &x->cap, sizeof(*x->text));
 	x->text[x->n++] = arena_str(a, buf_str(&x->buf));
 }
 
@@ -478,14 +475,13 @@ static void find_pairs(struct shared_talks *x, struct json_slice list, size_t mo
 {
 	struct json_iter it = json_iter(list);
 	struct json_slice v;
-	struct str key;
 
 	x->n = 0;
-	while (x->n < 2 * most && json_each(&it, &key, &v) == 1) {
+	while (x->n < 2 * most && json_each(&it, NULL, &v) == 1) {
 		if (!is_user(v) || !read_text(v, &x->buf) || !x->buf.len)
 			continue;
 		push(x, a);
-		if (json_each(&it, &key, &v) != 1) {
+		if (json_each(&it, NULL, &v) != 1) {
 			x->n--;
 			break;
 		}

@@ -597,12 +597,11 @@ bool rows_text(struct json_slice object, const char *key, struct buf *out)
 bool rows_item(struct json_slice list, size_t index, struct json_slice *item)
 {
 	struct json_iter it;
-	struct str key;
 
 	if (list.kind != JSON_ARRAY)
 		return false;
 	it = json_iter(list);
-	for (size_t i = 0; json_each(&it, &key, item) == 1; i++)
+	for (size_t i = 0; json_each(&it, NULL, item) == 1; i++)
 		if (i == index)
 			return true;
 	return false;

@@ -47,10 +47,7 @@
 
 uint32_t graph_session(struct graph *g, struct str id)
 {
-	if (g->n_sessions == g->cap_sessions) {
-		g->cap_sessions = g->cap_sessions ? 2 * g->cap_sessions : 64;
-		g->session = mem_grow(g->session, g->cap_sessions, sizeof(*g->session));
-	}
+	g->session = mem_room(g->session, g->n_sessions, &g->cap_sessions, sizeof(*g->session));
 	g->first = g->n;
 	g->session[g->n_sessions] = arena_str(&g->arena, id);
 	return (uint32_t)g->n_sessions++;
@@ -64,10 +61,7 @@ struct node *graph_node(struct graph *g, const char *where, struct str name, str
 			where, SESSION_TURNS_MAX, REQUESTS_MAX);
 		return NULL;
 	}
-	if (g->n == g->cap) {
-		g->cap = g->cap ? 2 * g->cap : 256;
-		g->node = mem_grow(g->node, g->cap, sizeof(*g->node));
-	}
+	g->node = mem_room(g->node, g->n, &g->cap, sizeof(*g->node));
 	g->node[g->n] = (struct node){
 		.where = where, .name = name, .session = (uint32_t)(g->n_sessions - 1),
 		.history = TURN_NONE, .timestamp_s = NAN,
@@ -86,10 +80,7 @@ void graph_wait(struct graph *g, uint32_t node, uint32_t other)
 	for (uint32_t k = 0; k < n->n_waits; k++)
 		if (g->wait[n->wait + k] == other)
 			return;
-	if (g->n_waits == g->cap_waits) {
-		g->cap_waits = g->cap_waits ? 2 * g->cap_waits : 256;
-		g->wait = mem_grow(g->wait, g->cap_waits, sizeof(*g->wait));
-	}
+	g->wait = mem_room(g->wait, g->n_waits, &g->cap_waits, sizeof(*g->wait));
 	g->wait[g->n_waits++] = other;
 	n->n_waits++;
 }
@@ -111,9 +102,8 @@ static int add_part_texts(struct buf *text, struct json_slice list, struct err *
 {
 	struct json_iter it = json_iter(list);
 	struct json_slice part, type, v;
-	struct str key;
 
-	while (json_each(&it, &key, &part) == 1) {
+	while (json_each(&it, NULL, &part) == 1) {
 		if (!json_member(part, "type", &type) || type.kind != JSON_STRING)
 			return err_set(e, ERR_RUN, "\"content\" is a list that has an element without a "
 				       "\"type\"");
@@ -155,14 +145,13 @@ int graph_messages(struct graph *g, struct node *n, struct json_slice list, stru
 	struct arena scratch = { 0 };
 	struct json_value *tree;
 	struct json_slice m;
-	struct str key;
 	size_t k = 0;
 
 	buf_reset(&g->json);
 	buf_reset(&g->text);
 	if (list.kind != JSON_ARRAY)
 		return err_set(e, ERR_RUN, "\"messages\" must be a list");
-	for (; json_each(&it, &key, &m) == 1; k++)
+	for (; json_each(&it, NULL, &m) == 1; k++)
 		if (check_message(g, n, m, k == 0, e) < 0)
 			return err_wrap(e, "messages[%zu]", k);
 	if (!k)
@@ -613,7 +602,6 @@ static int read_waits(struct own *x, struct node *n, struct json_slice object, s
 	uint32_t at = (uint32_t)(n - x->r->graph->node), wait;
 	struct json_slice v, one;
 	struct json_iter it;
-	struct str key;
 
 	if (json_member(object, "history", &v)) {
 		if (v.kind == JSON_ARRAY)
@@ -632,7 +620,7 @@ static int read_waits(struct own *x, struct node *n, struct json_slice object, s
 	if (v.kind != JSON_ARRAY)
 		return err_set(e, ERR_RUN, "\"waits\" must be a list of turns");
 	it = json_iter(v);
-	while (json_each(&it, &key, &one) == 1) {
+	while (json_each(&it, NULL, &one) == 1) {
 		if (find_turn(x, n, "waits", one, &wait, e) < 0)
 			return -1;
 		graph_wait(x->r->graph, at, wait);

@@ -61,7 +61,6 @@ static int each_text(struct json_slice turn, const char *key, const char *plural
 	struct json_slice one, list, v;
 	struct buf text = { 0 };
 	struct json_iter it;
-	struct str name;
 	int rc = 0;
 
 	if (session_has(turn, key, &one) && session_has(turn, plural, &list))
@@ -76,7 +75,7 @@ static int each_text(struct json_slice turn, const char *key, const char *plural
 		if (list.kind != JSON_ARRAY)
 			rc = err_set(e, ERR_RUN, "\"%s\" must be a list of texts", plural);
 		it = json_iter(list);
-		while (rc == 0 && json_each(&it, &name, &v) == 1) {
+		while (rc == 0 && json_each(&it, NULL, &v) == 1) {
 			buf_reset(&text);
 			if (v.kind != JSON_STRING)
 				rc = err_set(e, ERR_RUN, "\"%s\" must be a list of texts", plural);
@@ -230,7 +229,7 @@ int sessions_read_multi_turn(const struct session_reading *r, struct err *e)
 	for (size_t row = 0; row < table_rows(r->table); row++) {
 		const char *where = session_where(r, row);
 		struct json_slice object, turns, turn;
-		struct str id = str_of(arena_printf(&g->arena, "session_%zu", row)), key;
+		struct str id = str_of(arena_printf(&g->arena, "session_%zu", row));
 		struct json_iter it;
 		double before = NAN;
 		size_t k = 0;
@@ -244,7 +243,7 @@ int sessions_read_multi_turn(const struct session_reading *r, struct err *e)
 			return err_set(e, ERR_RUN, "%s: \"turns\" must be a list", where);
 		graph_session(g, id);
 		it = json_iter(turns);
-		for (; json_each(&it, &key, &turn) == 1; k++) {
+		for (; json_each(&it, NULL, &turn) == 1; k++) {
 			struct node *n = graph_node(g, where, numbered(&g->arena, k), e);
 
 			if (!n)
@@ -399,10 +398,7 @@ static int expand(struct dag *d, struct talk *t, const struct start *s, uint32_t
 
 static void add_join(struct joins *j, size_t at, uint32_t node)
 {
-	if (j->n == j->cap) {
-		j->cap = j->cap ? 2 * j->cap : 16;
-		j->v = mem_grow(j->v, j->cap, sizeof(*j->v));
-	}
+	j->v = mem_room(j->v, j->n, &j->cap, sizeof(*j->v));
 	j->v[j->n++] = (struct join){ at, node };
 }
 
@@ -431,12 +427,11 @@ static int each_name(struct dag *d, struct json_slice list, const char *key, nam
 	struct json_iter it, inner;
 	struct json_slice entry, v, name;
 	struct talk *named;
-	struct str unused;
 
 	if (list.kind != JSON_ARRAY)
 		return err_set(e, ERR_RUN, "\"%s\" must be a list of sessions", key);
 	it = json_iter(list);
-	while (json_each(&it, &unused, &entry) == 1) {
+	while (json_each(&it, NULL, &entry) == 1) {
 		v = entry;
 		if (entry.kind == JSON_OBJECT && !json_member(entry, "children", &v) &&
 		    !json_member(entry, "child", &v))
@@ -448,7 +443,7 @@ static int each_name(struct dag *d, struct json_slice list, const char *key, nam
 			continue;
 		}
 		inner = json_iter(v);
-		while (json_each(&inner, &unused, &name) == 1) {
+		while (json_each(&inner, NULL, &name) == 1) {
 			named = find(d, name, key, e);
 			if (!named || each(d, named, entry, self, e) < 0)
 				return -1;
@@ -494,7 +489,6 @@ static int mark_turn(struct dag *d, struct json_slice turn, bool is_last, struct
 	bool is_early = false;
 	struct json_slice list, entry, v;
 	struct json_iter it;
-	struct str key;
 
 	if (session_keys(turn, dag_turn_keys, e) < 0)
 		return -1;
@@ -506,7 +500,7 @@ static int mark_turn(struct dag *d, struct json_slice turn, bool is_last, struct
 	if (each_name(d, list, "forks", mark_fork, NULL, e) < 0)
 		return -1;
 	it = json_iter(list);
-	while (json_each(&it, &key, &entry) == 1)
+	while (json_each(&it, NULL, &entry) == 1)
 		if (!is_last && (!json_member(entry, "background", &v) || v.kind != JSON_TRUE))
 			return err_set(e, ERR_RUN, "\"forks\" ends the session, and it has further turns; "
 				       "{\"child\": ..., \"background\": true} lets it go on");
@@ -518,9 +512,8 @@ static int mark_rounds(struct dag *d, struct json_slice rounds, struct err *e)
 	bool is_early = false;
 	struct json_slice round, list;
 	struct json_iter it = json_iter(rounds);
-	struct str key;
 
-	while (json_each(&it, &key, &round) == 1) {
+	while (json_each(&it, NULL, &round) == 1) {
 		if (!json_member(round, "spawns", &list))
 			return err_set(e, ERR_RUN, "\"rounds\" has an element without \"spawns\"");
 		if (each_name(d, list, "spawns", mark_spawn, &is_early, e) < 0)
@@ -535,7 +528,6 @@ static int mark_talk(struct dag *d, struct talk *t, struct err *e)
 	bool is_early = false;
 	size_t n = 0, k = 0;
 	struct json_iter it;
-	struct str key;
 
 	if (session_keys(t->object, dag_keys, e) < 0)
 		return -1;
@@ -556,10 +548,10 @@ static int mark_talk(struct dag *d, struct talk *t, struct err *e)
 	    !json_truthy(turns))
 		return err_set(e, ERR_RUN, "\"turns\" must be a list that is not empty");
 	it = json_iter(turns);
-	while (json_each(&it, &key, &turn) == 1)
+	while (json_each(&it, NULL, &turn) == 1)
 		n++;
 	it = json_iter(turns);
-	for (; json_each(&it, &key, &turn) == 1; k++)
+	for (; json_each(&it, NULL, &turn) == 1; k++)
 		if (mark_turn(d, turn, k + 1 == n, e) < 0)
 			return err_wrap(e, "turns[%zu]", k);
 	return 0;
@@ -701,16 +693,15 @@ static int expand_turns(struct dag *d, struct talk *t, const struct start *s, ui
 	struct branching b = { .joins = &joins };
 	struct json_slice turns, turn;
 	struct json_iter it;
-	struct str key;
 	int rc = 0;
 
 	json_member(t->object, "turns", &turns);
 	it = json_iter(turns);
-	while (json_each(&it, &key, &turn) == 1)
+	while (json_each(&it, NULL, &turn) == 1)
 		b.n_turns++;
 	it = json_iter(turns);
 	*last = TURN_NONE;
-	for (; rc == 0 && json_each(&it, &key, &turn) == 1; b.turn++) {
+	for (; rc == 0 && json_each(&it, NULL, &turn) == 1; b.turn++) {
 		struct err why = { 0 };
 
 		rc = expand_turn(d, t, turn, &b, s, *last, &why);
@@ -792,7 +783,6 @@ static int orchestrate(struct dag *d, struct talk *t, const struct start *s, uin
 	uint32_t *waits = NULL;
 	struct json_iter it;
 	int64_t n = 1;
-	struct str key;
 	int rc = 0;
 
 	if (session_has(t->object, "rounds", &rounds) && rounds.kind != JSON_ARRAY &&
@@ -800,7 +790,7 @@ static int orchestrate(struct dag *d, struct talk *t, const struct start *s, uin
 		return err_set(e, ERR_RUN, "%s: \"rounds\" must be a number above 0 or a list", t->where);
 	if (rounds.kind == JSON_ARRAY) {
 		it = json_iter(rounds);
-		while (rc == 0 && json_each(&it, &key, &one) == 1)
+		while (rc == 0 && json_each(&it, NULL, &one) == 1)
 			rc = run_round(d, t, one, &r, &waits, e);
 	} else {
 		for (int64_t k = 0; rc == 0 && k < n; k++)

@@ -146,10 +146,7 @@ static int add_line(struct converting *x, size_t row, struct json_slice message,
 	    !json_member(message, "value", &value) || value.kind != JSON_STRING)
 		return refuse(x, row, e, "a message of \"conversations\" needs the texts \"from\" and "
 			      "\"value\"");
-	if (x->n == x->cap) {
-		x->cap = x->cap ? 2 * x->cap : 64;
-		x->line = mem_grow(x->line, x->cap, sizeof(*x->line));
-	}
+	x->line = mem_room(x->line, x->n, &x->cap, sizeof(*x->line));
 	x->line[x->n++] = (struct line){
 		.role = role_of(from.raw), .from = arena_str(&x->scratch, from.raw),
 		.value = arena_str(&x->scratch, value.raw),
@@ -165,14 +162,13 @@ static int join(struct converting *x, const struct talk *t, struct err *e)
 		struct json_slice item, list, message, from;
 		bool is_first = true;
 		struct json_iter it;
-		struct str key;
 
 		if (table_row(x->table, x->part[i].row, &item, e) < 0)
 			return -1;
 		if (!json_member(item, "conversations", &list) || list.kind != JSON_ARRAY)
 			return refuse(x, x->part[i].row, e, "\"conversations\" must be a list");
 		it = json_iter(list);
-		for (; json_each(&it, &key, &message) == 1; is_first = false) {
+		for (; json_each(&it, NULL, &message) == 1; is_first = false) {
 			if (is_first && x->n && json_member(message, "from", &from) &&
 			    str_eq(from.raw, x->line[x->n - 1].from))
 				continue;

@@ -54,10 +54,7 @@ static void cut_lines(struct sonnet *s, struct buf *file)
 	for (size_t i = 0; i < n; i++) {
 		if (file->data[i] != '\n' && i + 1 < n)
 			continue;
-		if (s->lines == cap) {
-			cap = cap ? cap * 2 : 1024;
-			s->line = mem_grow(s->line, cap, sizeof(*s->line));
-		}
+		s->line = mem_room(s->line, s->lines, &cap, sizeof(*s->line));
 		s->line[s->lines++] = (struct str){ file->data + begin, i + 1 - begin };
 		begin = i + 1;
 	}

@@ -10,7 +10,6 @@
 
 #include "base/file.h"
 #include "base/limits.h"
-#include "base/map.h"
 #include "base/mem.h"
 #include "data/source_internal.h"
 #include "fetch/hub.h"
@@ -241,10 +240,7 @@ static int walk_entry(struct walk *w, const char *path, const char *name, unsign
 		return 0;
 	if (w->count == HUB_FILES_MAX)
 		return err_set(e, ERR_LIMIT, "more than %u files (HUB_FILES_MAX)", HUB_FILES_MAX);
-	if (w->count == w->cap) {
-		w->cap = w->cap ? 2 * w->cap : 64;
-		w->name = mem_grow(w->name, w->cap, sizeof(*w->name));
-	}
+	w->name = mem_room(w->name, w->count, &w->cap, sizeof(*w->name));
 	w->name[w->count++] = arena_text(w->a, str_of(name));
 	return 0;
 }

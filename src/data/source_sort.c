@@ -194,10 +194,7 @@ struct sorting {
 
 static void add_name(struct file_list *list, const char *name)
 {
-	if (list->count == list->cap) {
-		list->cap = list->cap ? 2 * list->cap : 16;
-		list->name = mem_grow(list->name, list->cap, sizeof(*list->name));
-	}
+	list->name = mem_room(list->name, list->count, &list->cap, sizeof(*list->name));
 	list->name[list->count++] = name;
 }
 
@@ -208,10 +205,7 @@ static struct split *split_named(struct sorting *s, const char *name)
 
 	if (map_get(&s->place, str_of(name), &i))
 		return &s->split[i];
-	if (s->count == s->cap) {
-		s->cap = s->cap ? 2 * s->cap : 4;
-		s->split = mem_grow(s->split, s->cap, sizeof(*s->split));
-	}
+	s->split = mem_room(s->split, s->count, &s->cap, sizeof(*s->split));
 	s->split[s->count] = (struct split){ .name = name };
 	map_put(&s->place, str_of(name), s->count);
 	return &s->split[s->count++];

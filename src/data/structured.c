@@ -148,13 +148,12 @@ static int read_messages(const struct hf_row *r, struct arena *a, struct structu
 	struct json_slice list, message, content;
 	struct buf text = { 0 };
 	struct json_iter it;
-	struct str key;
 	int rc = hf_column(r, "prompt", &list, e);
 
 	if (rc == 0 && list.kind != JSON_ARRAY)
 		rc = hf_refuse(r, e, "\"prompt\" must be a list of messages");
 	it = json_iter(list);
-	while (rc == 0 && json_each(&it, &key, &message) == 1) {
+	while (rc == 0 && json_each(&it, NULL, &message) == 1) {
 		if (!json_member(message, "content", &content) || content.kind != JSON_STRING)
 			rc = hf_refuse(r, e, "\"prompt\": a message has no text \"content\"");
 		else
@@ -205,10 +204,7 @@ static int read_all(struct hf *h, struct structured_rows *out, struct err *e)
 		out->left_out += rc == 0;
 		if (rc == 0)
 			continue;
-		if (out->n == out->cap) {
-			out->cap = out->cap ? 2 * out->cap : 128;
-			out->v = mem_grow(out->v, out->cap, sizeof(*out->v));
-		}
+		out->v = mem_room(out->v, out->n, &out->cap, sizeof(*out->v));
 		out->v[out->n++] = row;
 	}
 	return rc;

@@ -128,7 +128,6 @@ static int read_hash_ids(struct trace *t, size_t i, struct json_slice row, struc
 	const char *label = t->o->timed_trace_label_hash_ids;
 	struct json_slice list, v;
 	struct json_iter it;
-	struct str key;
 	struct buf text = { 0 };
 	int rc = 0;
 
@@ -137,7 +136,7 @@ static int read_hash_ids(struct trace *t, size_t i, struct json_slice row, struc
 	if (list.kind != JSON_ARRAY)
 		return rows_refuse(&t->rows, i, e, "\"%s\" must be a list of ids", label);
 	it = json_iter(list);
-	while (rc == 0 && json_each(&it, &key, &v) == 1) {
+	while (rc == 0 && json_each(&it, NULL, &v) == 1) {
 		if (!trace_ids_name(v, &text))
 			rc = rows_refuse(&t->rows, i, e, "\"%s\" must be a list of numbers or texts",
 					 label);

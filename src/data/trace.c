@@ -441,10 +441,7 @@ struct trace {
 
 static void add_seed(struct trace *t, uint64_t seed)
 {
-	if (t->n_seeds == t->seeds_cap) {
-		t->seeds_cap = t->seeds_cap ? t->seeds_cap * 2 : 4096;
-		t->seed = mem_grow(t->seed, t->seeds_cap, sizeof(*t->seed));
-	}
+	t->seed = mem_room(t->seed, t->n_seeds, &t->seeds_cap, sizeof(*t->seed));
 	t->seed[t->n_seeds++] = seed;
 }
 
@@ -455,7 +452,6 @@ static int read_ids(struct trace *t, size_t i, const struct trace_row *row,
 	size_t block = t->maker.block, wanted = ((size_t)row->input + block - 1) / block;
 	struct json_iter it = json_iter(row->ids);
 	struct json_slice v;
-	struct str key;
 	struct buf name = { 0 };
 	int rc = 0;
 
@@ -463,7 +459,7 @@ static int read_ids(struct trace *t, size_t i, const struct trace_row *row,
 	*left_over = 0;
 	if (row->ids.kind != JSON_ARRAY || !row->ids.raw.p)
 		return 0;
-	while (rc == 0 && json_each(&it, &key, &v) == 1) {
+	while (rc == 0 && json_each(&it, NULL, &v) == 1) {
 		buf_reset(&name);
 		if (!trace_ids_name(v, &name))
 			rc = trace_refuse(&t->source, i, e, "\"%s\" must be a list of numbers or texts",

@@ -27,10 +27,7 @@ static int check_rows(const struct trace_source *s, struct err *e)
 
 static void keep(struct trace_rows *r, size_t i, const struct trace_row *row)
 {
-	if (r->n == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 4096;
-		r->v = mem_grow(r->v, r->cap, sizeof(*r->v));
-	}
+	r->v = mem_room(r->v, r->n, &r->cap, sizeof(*r->v));
 	r->v[r->n++] = (struct trace_kept){
 		.at_s = row->at_s, .delay_s = row->delay_s, .key = row->key,
 		.parent_key = row->parent, .turn = row->turn, .row = (uint32_t)i,

@@ -40,10 +40,7 @@ struct sample *workload_add(struct workload *w)
 {
 	struct sample *s;
 
-	if (w->n == w->cap) {
-		w->cap = w->cap ? w->cap * 2 : 1024;
-		w->v = mem_grow(w->v, w->cap, sizeof(*w->v));
-	}
+	w->v = mem_room(w->v, w->n, &w->cap, sizeof(*w->v));
 	s = &w->v[w->n++];
 	*s = (struct sample){ .timestamp_s = NAN };
 	return s;
@@ -90,10 +87,7 @@ static int spill_grow(struct spill *s, size_t n, struct err *e)
 	next.p = mmap(NULL, next.size, PROT_READ, MAP_SHARED, s->fd, (off_t)s->begin);
 	if (next.p == MAP_FAILED)
 		return fail(s, "mapped", e);
-	if (s->n == s->cap) {
-		s->cap = s->cap ? s->cap * 2 : 16;
-		s->piece = mem_grow(s->piece, s->cap, sizeof(*s->piece));
-	}
+	s->piece = mem_room(s->piece, s->n, &s->cap, sizeof(*s->piece));
 	s->piece[s->n++] = next;
 	s->used = 0;
 	return 0;
@@ -163,17 +157,9 @@ void workload_release(struct workload *w)
 
 /* ---- sessions, turn by turn ---- */
 
-static void *grow(void *items, size_t n, size_t *cap, size_t size)
-{
-	if (n < *cap)
-		return items;
-	*cap = *cap ? *cap * 2 : 256;
-	return mem_grow(items, *cap, size);
-}
-
 void session_begin(struct session_build *b, struct str id)
 {
-	b->session = grow(b->session, b->n_sessions, &b->cap_sessions, sizeof(*b->session));
+	b->session = mem_room(b->session, b->n_sessions, &b->cap_sessions, sizeof(*b->session));
 	b->session[b->n_sessions++] = (struct session){ .id = id, .first = (uint32_t)b->n_turns };
 }
 
@@ -183,7 +169,7 @@ struct turn *session_add_turn(struct session_build *b, uint32_t history)
 
 	assert(b->n_sessions && (history == TURN_NONE || history < b->n_turns));
 	assert(history == TURN_NONE || b->turn[history].number < UINT16_MAX);
-	b->turn = grow(b->turn, b->n_turns, &b->cap_turns, sizeof(*b->turn));
+	b->turn = mem_room(b->turn, b->n_turns, &b->cap_turns, sizeof(*b->turn));
 	t = &b->turn[b->n_turns++];
 	*t = (struct turn){
 		.session = (uint32_t)(b->n_sessions - 1), .history = history,
@@ -203,7 +189,7 @@ void session_wait_for(struct session_build *b, uint32_t turn)
 	for (uint32_t k = 0; k < t->n_waits; k++)
 		if (b->waits[t->wait + k] == turn)
 			return;
-	b->waits = grow(b->waits, b->n_waits, &b->cap_waits, sizeof(*b->waits));
+	b->waits = mem_room(b->waits, b->n_waits, &b->cap_waits, sizeof(*b->waits));
 	b->waits[b->n_waits++] = turn;
 	t->n_waits++;
 }

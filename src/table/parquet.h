@@ -273,7 +273,8 @@ struct parquet_place {
 
 struct parquet_places {
 	struct parquet_place *place;
-	uint32_t count, room;
+	uint32_t count;
+	size_t room;
 	uint64_t dictionary_at; /* header of the chunk's dictionary; 0: none was met */
 };
 

@@ -337,10 +337,7 @@ static void remember(struct parquet_column *c, uint64_t at, uint64_t values_left
 
 	if ((known->count && known->place[known->count - 1].at >= at) || *c->places_left == 0)
 		return;
-	if (known->count == known->room) {
-		known->room = known->room ? 2 * known->room : 4;
-		known->place = mem_grow(known->place, known->room, sizeof *known->place);
-	}
+	known->place = mem_room(known->place, known->count, &known->room, sizeof(*known->place));
 	known->place[known->count++] = (struct parquet_place){ at, c->row, values_left };
 	--*c->places_left;
 }

@@ -281,8 +281,9 @@ static void traces_have_stable_chunks(void **state)
 	struct fixture f;
 
 	(void)state;
-	fixture_init(&f, "f.jsonl", TRACED("1500", "40", "7", "46, \"x\", 48") TRACED("0", "20", "8", "46, \"x\"")
-		     TRACED("\"2.5\"", "100", "9", "1") "{\"timestamp\": 1, \"input_length\": 5, \"output_length\": 1}");
+	fixture_init(&f, "f.jsonl", TRACED("1500", "40", "7", "46, \"x\", 48")
+		     TRACED("0", "20", "8", "46, \"x\"") TRACED("\"2.5\"", "100", "9", "1")
+		     "{\"timestamp\": 1, \"input_length\": 5, \"output_length\": 1}");
 	f.opts.timed_trace_sec_multiplier = 0.001;
 	f.env.backend = "openai";
 	f.env.num_prompts = 9;
