@@ -2,6 +2,7 @@
 /* config.c - see config.h: trees, findings, the sections of an experiment and what follows. */
 #include "experiment/config.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <inttypes.h>
 #include <math.h>
@@ -259,6 +260,26 @@ const struct json_value *config_get(const struct json_value *object, const char 
 	return v && v->kind != JSON_NULL ? v : NULL;
 }
 
+const char *config_key(struct str name, struct arena *a)
+{
+	char *key = arena_text(a, name);
+
+	for (char *c = key; *c; c++)
+		*c = *c == '-' ? '_' : *c;
+	return key;
+}
+
+uint64_t config_digest(const char *what, struct str text)
+{
+	uint8_t out[DIGEST_BYTES];
+	uint64_t hash = 0;
+
+	digest(DIGEST_SHA256, str_of(what), text, out);
+	for (int i = 0; i < 8; i++)
+		hash = hash << 8 | out[i];
+	return hash;
+}
+
 /* ---- findings ---- */
 
 void config_findings_release(struct config_findings *f)
@@ -268,31 +289,20 @@ void config_findings_release(struct config_findings *f)
 	*f = (struct config_findings){ 0 };
 }
 
-static void add_place(const struct config *c, const struct json_value *v, bool is_key,
-		      struct buf *out)
-{
-	struct json_mark m = json_marks_get(c->marks, v);
-
-	if (!m.file) {
-		buf_add_text(out, c->path);
-	} else if (is_key && m.key_line) {
-		buf_printf(out, "%s:%u:%u", m.file, m.key_line, m.key_column);
-	} else if (m.line) {
-		buf_printf(out, "%s:%u:%u", m.file, m.line, m.column);
-	} else {
-		buf_add_text(out, m.file);
-	}
-	buf_add_text(out, ": ");
-}
-
+__attribute__((format(printf, 6, 0)))
 static void add(const struct config *c, struct buf *out, const struct json_value *v, bool is_key,
 		const char *path, const char *fmt, va_list ap)
 {
-	const char *file = json_marks_get(c->marks, v).file;
+	struct json_mark m = json_marks_get(c->marks, v);
 	char text[sizeof(((struct err *)0)->text)];
 
-	add_place(c, v, is_key, out);
-	if (c->bounds && file && file != c->path) {
+	buf_add_text(out, m.file ? m.file : c->path);
+	if (m.file && is_key && m.key_line)
+		buf_printf(out, ":%u:%u", m.key_line, m.key_column);
+	else if (m.file && m.line)
+		buf_printf(out, ":%u:%u", m.line, m.column);
+	buf_add_text(out, ": ");
+	if (c->bounds && m.file && m.file != c->path) {
 		buf_printf(out, "%s\n", config_bounds_fault(c, ""));
 		return;
 	}
@@ -353,14 +363,6 @@ static const char *const sections[] = {
 
 /* ---- the root ---- */
 
-static bool is_section(struct str key)
-{
-	for (size_t i = 0; i < N_SECTIONS; i++)
-		if (str_is(key, sections[i]))
-			return true;
-	return false;
-}
-
 static void check_root(struct config_reader *r, const struct json_value *tree)
 {
 	if (tree->count > EXPERIMENT_KEYS_MAX)
@@ -368,11 +370,10 @@ static void check_root(struct config_reader *r, const struct json_value *tree)
 				"EXPERIMENT_KEYS_MAX", tree->count, EXPERIMENT_KEYS_MAX);
 	for (size_t i = 0; i < tree->count && i < EXPERIMENT_KEYS_MAX; i++) {
 		struct str key = tree->key[i];
-		const char *near;
+		const char *near = opt_nearest(key, sections, N_SECTIONS);
 
-		if (is_section(key))
+		if (near && str_is(key, near))
 			continue;
-		near = opt_nearest(key, sections, N_SECTIONS);
 		if (!near && config_row(&serve_opt_set, key))
 			config_complain_key(r->c, r->f, &tree->item[i], arena_text(r->a, key),
 					    "unknown key; it belongs to benchmark");
@@ -511,31 +512,7 @@ static void read_resources(struct config_reader *r, const struct json_value *tre
 	read_ports(r, object, own.ports);
 }
 
-/* ---- profiling, telemetry, output ---- */
-
-static void read_profiling(struct config_reader *r, const struct json_value *tree)
-{
-	struct config_profiling own;
-
-	config_section(r, config_object(r, tree, "profiling"), "profiling", &config_profiling_set,
-		       &own, NULL, NULL);
-	r->x->profiling = (struct experiment_profiling){
-		.is_enabled = own.enabled, .tool = own.tool, .dir = own.dir, .delay_s = own.delay_s,
-		.duration_s = own.duration_s, .stop_timeout_s = own.stop_timeout_s,
-	};
-}
-
-static void read_telemetry(struct config_reader *r, const struct json_value *tree)
-{
-	struct config_telemetry own;
-
-	config_section(r, config_object(r, tree, "telemetry"), "telemetry", &config_telemetry_set,
-		       &own, NULL, NULL);
-	r->x->telemetry = (struct experiment_telemetry){
-		.is_enabled = own.enabled, .interval_s = own.interval_s, .gpu = own.gpu,
-		.host = own.host, .process = own.process, .server = own.server,
-	};
-}
+/* ---- output ---- */
 
 static void check_upload(struct config_reader *r, const struct json_value *upload)
 {
@@ -559,20 +536,6 @@ static void check_upload(struct config_reader *r, const struct json_value *uploa
 					"expected a text, got %s",
 					config_got(&upload->item[i], r->a));
 	}
-}
-
-static void read_output(struct config_reader *r, const struct json_value *tree)
-{
-	static const char *const others[] = { "upload", NULL };
-	const struct json_value *object = config_object(r, tree, "output");
-	struct config_output own;
-
-	config_section(r, object, "output", &config_output_set, &own, NULL, others);
-	check_upload(r, config_get(object, "upload"));
-	r->x->output = (struct experiment_output){
-		.path = own.path, .folder = own.folder, .keeps_record = own.record,
-		.is_detailed = own.detailed,
-	};
 }
 
 /* ---- require ---- */
@@ -661,20 +624,12 @@ static void settle_gpus(struct config_reader *r, const struct json_value *tree)
 		x->server[0].gpus = (unsigned)n_listed;
 }
 
-static void add_words(struct json_writer *w, const char *key, char *const *words)
-{
-	json_member_array(w, key);
-	for (size_t i = 0; words && words[i]; i++)
-		json_put_text(w, words[i]);
-	json_end_array(w);
-}
-
 static void add_server(struct json_writer *w, const struct experiment_server *s)
 {
 	json_begin_object(w);
-	add_words(w, "command", s->command);
-	add_words(w, "env", s->env);
-	add_words(w, "extra_args", s->extra_args);
+	json_member_texts(w, "command", (const char *const *)s->command);
+	json_member_texts(w, "env", (const char *const *)s->env);
+	json_member_texts(w, "extra_args", (const char *const *)s->extra_args);
 	json_member_text(w, "url", s->url);
 	json_member_text(w, "role", server_role_name(s->role));
 	json_member_int(w, "gpus", s->gpus);
@@ -692,8 +647,7 @@ static uint64_t hash_of(const struct experiment *x)
 {
 	struct buf text = { 0 }, hidden = { 0 };
 	struct json_writer w = json_writer(&text);
-	uint8_t out[DIGEST_BYTES];
-	uint64_t hash = 0;
+	uint64_t hash;
 
 	json_begin_object(&w);
 	json_member_array(&w, "servers");
@@ -707,16 +661,14 @@ static uint64_t hash_of(const struct experiment *x)
 	json_put_f64(&w, x->profiling.delay_s);
 	json_put_f64(&w, x->profiling.duration_s);
 	json_end_array(&w);
-	add_words(&w, "offline", x->offline_argv);
+	json_member_texts(&w, "offline", (const char *const *)x->offline_argv);
 	opt_json_hidden(&serve_opt_set, &x->serve, &hidden);
 	if (mode_is_served(x->mode) && hidden.len)
 		json_member_str(&w, "hidden", buf_str(&hidden));
 	buf_release(&hidden);
 	json_end_object(&w);
-	digest(DIGEST_SHA256, STR("profllm experiment"), buf_str(&text), out);
+	hash = config_digest("profllm experiment", buf_str(&text));
 	buf_release(&text);
-	for (int i = 0; i < 8; i++)
-		hash = hash << 8 | out[i];
 	return hash;
 }
 
@@ -727,9 +679,12 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 	static const struct config_know nothing;
 	struct config_reader r = { .c = c, .know = know ? know : &nothing, .a = a, .f = f,
 				   .x = out };
+	static const char *const others[] = { "upload", NULL };
+	const struct json_value *section;
 	size_t before = f->n_errors;
 	const char *name;
 
+	assert(tree && tree->kind == JSON_OBJECT);
 	*out = (struct experiment){ .repeat = 1, .repeats = 1, .given = tree };
 	check_root(&r, tree);
 	name = read_text(&r, tree, "name");
@@ -737,10 +692,14 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 	out->suite = read_text(&r, tree, "suite");
 	out->tags = read_texts(&r, tree, "tags");
 	out->provenance = config_object(&r, tree, "provenance");
-	read_output(&r, tree);
+	section = config_object(&r, tree, "output");
+	config_section(&r, section, "output", &config_output_set, &out->output, NULL, others);
+	check_upload(&r, config_get(section, "upload"));
 	read_resources(&r, tree);
-	read_profiling(&r, tree);
-	read_telemetry(&r, tree);
+	config_section(&r, config_object(&r, tree, "profiling"), "profiling", &config_profiling_set,
+		       &out->profiling, NULL, NULL);
+	config_section(&r, config_object(&r, tree, "telemetry"), "telemetry", &config_telemetry_set,
+		       &out->telemetry, NULL, NULL);
 	config_servers(&r, tree);
 	config_bench(&r, tree);
 	read_require(&r, tree);
@@ -796,12 +755,6 @@ static void add_cell(const char *text, struct buf *out)
 	}
 }
 
-static void add_name(const char *name, struct buf *out)
-{
-	for (; *name; name++)
-		buf_add_char(out, *name == '-' ? '_' : *name);
-}
-
 static void add_head(const char *title, const char *about, struct buf *out)
 {
 	buf_printf(out, "\n## %s\n\n%s\n\n| Key | Value | Default | What it is |\n|---|---|---|---|\n",
@@ -836,15 +789,15 @@ static void add_rows(const struct opt_set *set, const enum experiment_mode *benc
 	defaults = config_tree_of(buf_str(&json), &a);
 	for (size_t i = 0; i < set->n; i++) {
 		const struct opt *row = &set->row[i];
-		struct buf name = { 0 };
 		const struct json_value *v;
+		const char *name;
 
 		if (row->flags & (OPT_HIDDEN | OPT_NO_CONFIG | OPT_POSITIONAL) ||
 		    (bench && config_is_elsewhere(*bench, row->name)))
 			continue;
-		add_name(row->name, &name);
-		v = config_get(defaults, name.data);
-		buf_printf(out, "| `%s` | ", name.data);
+		name = config_key(str_of(row->name), &a);
+		v = config_get(defaults, name);
+		buf_printf(out, "| `%s` | ", name);
 		add_kind(row, out);
 		buf_add_text(out, " | ");
 		if (v && (v->kind != JSON_ARRAY || v->count))
@@ -853,7 +806,6 @@ static void add_rows(const struct opt_set *set, const enum experiment_mode *benc
 		buf_add_text(out, " | ");
 		add_cell(row->help, out);
 		buf_add_text(out, " |\n");
-		buf_release(&name);
 	}
 	buf_release(&json);
 	arena_release(&a);
@@ -878,15 +830,13 @@ static void add_modes(struct buf *out)
 		[MODE_MULTI_TURN] = "`mode: multi-turn`, by the options of `profllm bench multi-turn`, and the "
 			"keys of mode serve\nthat this command accepts.",
 	};
-
 	struct arena a = { 0 };
 
 	for (unsigned i = 0; i < MODE_COUNT; i++) {
 		enum experiment_mode mode = (enum experiment_mode)i;
-		struct buf title = { 0 };
+		const char *title = arena_printf(&a, "benchmark, mode %s", experiment_mode_name(mode));
 
-		buf_printf(&title, "benchmark, mode %s", experiment_mode_name(mode));
-		add_head(title.data, about[i], out);
+		add_head(title, about[i], out);
 		if (i == MODE_SERVE)
 			buf_printf(out, "| `mode` | one of %s | `serve` | which verb's options these are "
 				   "|\n", config_modes(&a));
@@ -895,7 +845,6 @@ static void add_modes(struct buf *out)
 				     "| `temperature` | | `0` | |\n");
 		else
 			add_rows(config_bench_set(mode), &mode, out);
-		buf_release(&title);
 	}
 	arena_release(&a);
 }

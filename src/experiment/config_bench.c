@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_bench.c - see config_internal.h: the benchmark, by the rows of its mode's verb. */
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -16,7 +17,7 @@
 #include "run/throughput.h"
 
 /*
- * an object of a configuration by a set of rows.
+ * An object of a configuration by a set of rows.
  *
  * The rows are those of the command line, so ranges, choices and messages are one: a value of the
  * tree becomes the text opt_assign takes. Sections that no verb has get their rows here.
@@ -47,9 +48,9 @@ static const struct config_resources resources_defaults = {
 	.memory_free = 0.9, .ports = "20000-29999",
 };
 
-#define P(member, name, ...) OPT(struct config_profiling, member, name, __VA_ARGS__)
+#define P(member, name, ...) OPT(struct experiment_profiling, member, name, __VA_ARGS__)
 static const struct opt profiling_rows[] = {
-	P(enabled, "enabled", .help = "profile the engine while load runs"),
+	P(is_enabled, "enabled", .help = "profile the engine while load runs"),
 	P(tool, "tool", .arg = "NAME", .choices = tools,
 	  .help = "torch: the engine's own; nsys: Nsight Systems around the server"),
 	P(dir, "dir", .arg = "DIR", .help = "where traces go, instead of beside the result"),
@@ -60,13 +61,13 @@ static const struct opt profiling_rows[] = {
 	P(stop_timeout_s, "stop_timeout_s", .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE, .min = 0,
 	  .max = 1e6, .help = "how long traces may take to be written"),
 };
-static const struct config_profiling profiling_defaults = {
+static const struct experiment_profiling profiling_defaults = {
 	.tool = "torch", .stop_timeout_s = 600,
 };
 
-#define T(member, name, ...) OPT(struct config_telemetry, member, name, __VA_ARGS__)
+#define T(member, name, ...) OPT(struct experiment_telemetry, member, name, __VA_ARGS__)
 static const struct opt telemetry_rows[] = {
-	T(enabled, "enabled", .help = "watch the machine while load runs"),
+	T(is_enabled, "enabled", .help = "watch the machine while load runs"),
 	T(interval_s, "interval_s", .arg = "SECONDS", .min = 0.01,
 	  .max = 3600, .help = "between two samples"),
 	T(gpu, "gpu", .help = "memory, utilisation, clocks, power, temperature, energy of each GPU"),
@@ -74,18 +75,18 @@ static const struct opt telemetry_rows[] = {
 	T(process, "process", .help = "CPU and memory of the servers' processes"),
 	T(server, "server", .help = "the servers' own /metrics"),
 };
-static const struct config_telemetry telemetry_defaults = {
-	.enabled = true, .interval_s = 1, .gpu = true, .host = true, .process = true,
+static const struct experiment_telemetry telemetry_defaults = {
+	.is_enabled = true, .interval_s = 1, .gpu = true, .host = true, .process = true,
 	.server = true,
 };
 
-#define O(member, name, ...) OPT(struct config_output, member, name, __VA_ARGS__)
+#define O(member, name, ...) OPT(struct experiment_output, member, name, __VA_ARGS__)
 static const struct opt output_rows[] = {
 	O(path, "path", .arg = "FILE", .help = "the document, where --output does not say"),
 	O(folder, "folder", .arg = "DIR",
 	  .help = "logs, records and traces; otherwise beside the document"),
-	O(record, "record", .help = "keep every measured fact; bench score reads it"),
-	O(detailed, "detailed",
+	O(keeps_record, "record", .help = "keep every measured fact; bench score reads it"),
+	O(is_detailed, "detailed",
 	  .help = "keep arrays with one element per request in the document"),
 	O(upload, "upload", .arg = "{url, token_file}",
 	  .help = "where the document is sent when it is whole"),
@@ -128,11 +129,11 @@ static const struct config_server server_defaults = {
 		.n = sizeof(what##_rows) / sizeof(*what##_rows),                    \
 		.defaults = &what##_defaults,                                       \
 	}
-static const struct config_output output_defaults = { 0 };
+static const struct experiment_output output_defaults = { 0 };
 SET(resources, struct config_resources, "resources");
-SET(profiling, struct config_profiling, "profiling");
-SET(telemetry, struct config_telemetry, "telemetry");
-SET(output, struct config_output, "output");
+SET(profiling, struct experiment_profiling, "profiling");
+SET(telemetry, struct experiment_telemetry, "telemetry");
+SET(output, struct experiment_output, "output");
 SET(server, struct config_server, "server");
 
 /* ---- names ---- */
@@ -164,13 +165,6 @@ const struct opt *config_row(const struct opt_set *set, struct str key)
 	return NULL;
 }
 
-static bool is_engines(struct str key)
-{
-	const struct engine_arg *arg = engine_arg_find(str_cut(&key, '.'));
-
-	return arg != NULL;
-}
-
 /* The section that has the key, other than this one; NULL: none. */
 static const char *section_of(const struct config_reader *r, struct str key, const char *but)
 {
@@ -182,7 +176,8 @@ static const char *section_of(const struct config_reader *r, struct str key, con
 
 	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
 		bool is_this = strncmp(but, list[i].name, strlen(list[i].name)) == 0;
-		bool has = config_row(list[i].set, key) || (i == 0 && is_engines(key)) ||
+		struct str rest = key, head = str_cut(&rest, '.');
+		bool has = config_row(list[i].set, key) || (i == 0 && engine_arg_find(head)) ||
 			   (i == 1 && str_is(key, "mode"));
 
 		if (has && !is_this)
@@ -196,17 +191,14 @@ void config_unknown(struct config_reader *r, const struct json_value *v, struct 
 {
 	const char *other = section_of(r, key, section), *path = config_path(r, section, key);
 	const char *near = opt_nearest(key, names, n);
-	char *spelled = near ? arena_text(r->a, str_of(near)) : NULL;
 
-	for (char *c = spelled; c && *c; c++)
-		*c = *c == '-' ? '_' : *c;
 	if (other && (!near || !is_key(key, near)))
 		config_complain_key(r->c, r->f, v, path, "unknown key; it belongs to %s, not %s",
 				    other, section);
 	else
 		config_complain_key(r->c, r->f, v, path, "unknown key%s%s%s",
-				    near ? "; did you mean " : "", near ? spelled : "",
-				    near ? "?" : "");
+				    near ? "; did you mean " : "",
+				    near ? config_key(str_of(near), r->a) : "", near ? "?" : "");
 }
 
 /* ---- values ---- */
@@ -232,14 +224,6 @@ static int refuse_kind(struct config_reader *r, const struct opt *row, const str
 			     config_got(v, r->a));
 	buf_release(&expected);
 	return rc;
-}
-
-static bool has_choice(const struct opt *row, const char *word)
-{
-	for (size_t i = 0; row->choices && row->choices[i]; i++)
-		if (strcmp(row->choices[i], word) == 0)
-			return true;
-	return false;
 }
 
 /* [50, 99] for a text that is a comma list; KEY=VALUE or NAME:MS for an object in a list. */
@@ -290,9 +274,11 @@ static const char *as_list(struct config_reader *r, const struct opt *row,
 static const char *as_text(struct config_reader *r, const struct opt *row,
 			   const struct json_value *v)
 {
-	bool is_bool = v->kind == JSON_TRUE || v->kind == JSON_FALSE;
+	bool is_bool = v->kind == JSON_TRUE || v->kind == JSON_FALSE, is_choice = false;
 	const char *text = config_scalar(v, r->a);
 
+	for (size_t i = 0; is_bool && row->choices && row->choices[i]; i++)
+		is_choice = is_choice || strcmp(row->choices[i], text) == 0;
 	switch (row->kind) {
 	case OPT_FLAG:
 	case OPT_TRI:
@@ -306,8 +292,7 @@ static const char *as_text(struct config_reader *r, const struct opt *row,
 		if (v->kind == JSON_ARRAY)
 			return joined(r, v);
 		/* "off" is a word where words are chosen among, whatever YAML takes it for. */
-		return is_bool && !has_choice(row, text) && (!v->raw.n || strlen(text) > 3) ? NULL :
-			text;
+		return is_bool && !is_choice && (!v->raw.n || strlen(text) > 3) ? NULL : text;
 	case OPT_INT:
 	case OPT_REAL:
 	case OPT_MAYBE_INT:
@@ -505,6 +490,7 @@ static void read_mode(struct config_reader *r, const struct json_value *bench)
 {
 	const struct json_value *v = config_get(bench, "mode");
 
+	assert(r->x->mode == MODE_SERVE);
 	for (unsigned i = 0; v && v->kind == JSON_STRING && i < MODE_COUNT; i++)
 		if (str_is(v->text, experiment_mode_name((enum experiment_mode)i))) {
 			r->x->mode = (enum experiment_mode)i;
@@ -596,12 +582,9 @@ static const struct json_value *named(const struct json_value *bench, const char
 {
 	for (const char *at = strstr(text, "--"); at; at = strstr(at + 2, "--")) {
 		struct str name = { at + 2, strspn(at + 2, "abcdefghijklmnopqrstuvwxyz0123456789-") };
-		char *spelled = arena_text(a, name);
-		const struct json_value *v;
+		const char *spelled = config_key(name, a);
+		const struct json_value *v = config_get(bench, spelled);
 
-		for (char *c = spelled; *c; c++)
-			*c = *c == '-' ? '_' : *c;
-		v = config_get(bench, spelled);
 		if (v) {
 			*key = arena_printf(a, "benchmark.%s", spelled);
 			return v;
@@ -714,24 +697,16 @@ static void refuse_unpassed(struct config_reader *r, const struct json_value *se
 	}
 }
 
-static void check_turns(struct config_reader *r, const struct json_value *bench)
-{
-	struct serve_opts *copy = copy_serve(r);
-	struct opt_result given = r->x->serve_given;
-	struct multi_turn m = { 0 };
-	struct err e = { 0 };
-
-	if (multi_turn_opts_check(&r->x->turns, r->a, &m, &e) == 0)
-		multi_turn_over_serve(&m, copy, &given, r->a, &e);
-	check_serve(r, bench, copy, &given, &e);
-}
-
 static void read_turns(struct config_reader *r, const struct json_value *bench,
 		       const char *const *others)
 {
 	struct experiment *x = r->x;
 	const struct json_value *serve = turn_keys(r, bench, false);
 	size_t before = r->f->n_errors;
+	struct multi_turn m = { 0 };
+	struct serve_opts *copy;
+	struct opt_result given;
+	struct err e = { 0 };
 
 	config_section(r, turn_keys(r, bench, true), "benchmark", &multi_turn_opt_set, &x->turns,
 		       &x->turns_given, NULL);
@@ -746,27 +721,26 @@ static void read_turns(struct config_reader *r, const struct json_value *bench,
 	x->serve.model = x->turns.model;
 	x->serve.served_model_name = x->turns.served_model_name;
 	take_serve_outputs(x);
-	if (r->f->n_errors == before)
-		check_turns(r, bench);
+	if (r->f->n_errors != before)
+		return;
+	copy = copy_serve(r);
+	given = x->serve_given;
+	if (multi_turn_opts_check(&x->turns, r->a, &m, &e) == 0)
+		multi_turn_over_serve(&m, copy, &given, r->a, &e);
+	check_serve(r, bench, copy, &given, &e);
 }
 
 /* ---- the other modes ---- */
-
-static char *dashed(struct str key, struct arena *a)
-{
-	char *text = arena_text(a, key);
-
-	for (char *c = text; *c && *c != '.'; c++)
-		*c = *c == '_' ? '-' : *c;
-	return text;
-}
 
 /* An option as it is typed. */
 static void add_option(struct config_reader *r, struct word_list *w, const struct opt *row,
 		       struct str key, const struct json_value *v)
 {
-	const char *name = dashed(key, r->a), *text = config_scalar(v, r->a);
+	const char *text = config_scalar(v, r->a);
+	char *name = arena_text(r->a, key);
 
+	for (char *c = name; *c && *c != '.'; c++)
+		*c = *c == '_' ? '-' : *c;
 	if (row->kind == OPT_FLAG || row->kind == OPT_TRI) {
 		bool is_on = v->kind == JSON_TRUE || (text && strcmp(text, "true") == 0);
 

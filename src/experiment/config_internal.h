@@ -21,24 +21,6 @@ struct config_resources {
 	const char *ports;
 };
 
-struct config_profiling {
-	bool enabled;
-	const char *tool, *dir;
-	double delay_s, duration_s, stop_timeout_s;
-};
-
-struct config_telemetry {
-	bool enabled;
-	double interval_s;
-	bool gpu, host, process, server;
-};
-
-struct config_output {
-	const char *path, *folder;
-	bool record, detailed;
-	struct opt_json upload;
-};
-
 /* Keys of a server that are no arguments of its own. Lists and objects are read from the tree. */
 struct config_server {
 	struct opt_list command, after, extra_args;
@@ -75,6 +57,10 @@ struct json_value *config_tree_of(struct str json, struct arena *a);
 /* Adds or replaces one member of an object that was made by this alone, from an empty one. */
 void config_member(struct json_value *object, const char *key, struct json_value v,
 		   struct arena *a);
+/* A name as a key of a configuration, with "_" for "-"; in the arena. */
+const char *config_key(struct str name, struct arena *a);
+/* Eight bytes of the text's digest; what: which kind of text. */
+uint64_t config_digest(const char *what, struct str text);
 /* The member, when it is there and not null. */
 const struct json_value *config_get(const struct json_value *object, const char *key);
 

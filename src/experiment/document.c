@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/codec.h"
 #include "base/redact.h"
 #include "engine/args.h"
 #include "experiment/config.h"
+#include "experiment/config_internal.h"
 #include "experiment/experiment.h"
 #include "json/write.h"
 
@@ -250,10 +250,9 @@ static void find_used(struct document *d, size_t i, struct used *out)
  */
 static uint64_t used_hash(struct document *d)
 {
-	uint8_t out[DIGEST_BYTES];
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
-	uint64_t hash = 0;
+	uint64_t hash;
 
 	json_begin_array(&w);
 	json_put_int(&w, (int64_t)d->x->hash);
@@ -266,10 +265,8 @@ static uint64_t used_hash(struct document *d)
 			json_put_value(&w, used.told.reported);
 	}
 	json_end_array(&w);
-	digest(DIGEST_SHA256, STR("profllm values"), buf_str(&text), out);
+	hash = config_digest("profllm values", buf_str(&text));
 	buf_release(&text);
-	for (int i = 0; i < 8; i++)
-		hash = hash << 8 | out[i];
 	return hash;
 }
 
@@ -361,11 +358,7 @@ static void member_options(struct document *d, const char *key, const struct jso
 	}
 	json_member_object(d->w, key);
 	for (size_t i = 0; i < options->count; i++) {
-		char *name = arena_text(&d->arena, options->key[i]);
-
-		for (char *p = name; *p; p++)
-			*p = *p == '-' ? '_' : *p;
-		json_key(d->w, name);
+		json_key(d->w, config_key(options->key[i], &d->arena));
 		json_put_value(d->w, &options->item[i]);
 	}
 	json_end_object(d->w);

@@ -18,6 +18,7 @@
 #include "base/mem.h"
 #include "gpu/gpu.h"
 #include "json/write.h"
+#include "telemetry/system.h"
 
 #define WORD_BYTES 256
 #define PATH_BYTES (2 * WORD_BYTES + 64)
@@ -189,115 +190,6 @@ static void put_network(const struct hardware *h, struct json_writer *w)
 	json_end_array(w);
 	free_names(names, n);
 	put_rdma(h, w);
-}
-
-/* ---- control groups ---- */
-
-/* Our group's path under a controller of version 1, or of version 2 with ""; false: none. */
-static bool group_path(const struct hardware *h, const char *controller,
-		       char out[static WORD_BYTES])
-{
-	struct buf text = { 0 };
-	struct str rest;
-	bool is_found = false;
-
-	read_file(h, &text, "/proc/self/cgroup");
-	rest = buf_str(&text);
-	while (rest.n && !is_found) { /* "4:memory:/path", "0::/path" */
-		struct str path = str_cut(&rest, '\n');
-
-		str_cut(&path, ':');
-		is_found = str_is(str_cut(&path, ':'), controller);
-		if (is_found)
-			snprintf(out, WORD_BYTES, "%.*s", (int)path.n, path.p);
-	}
-	buf_release(&text);
-	return is_found;
-}
-
-/*
- * The smallest value of a file in our group and those above it. Each is read by read; INFINITY: no
- * limit.
- */
-static double least(const struct hardware *h, const char *mount, const char *controller,
-		    double (*read)(const struct hardware *h, const char *folder))
-{
-	char group[WORD_BYTES], folder[2 * WORD_BYTES];
-	double v = INFINITY;
-
-	if (!group_path(h, controller, group))
-		return v;
-	for (;;) {
-		char *slash = strrchr(group, '/');
-
-		snprintf(folder, sizeof(folder), "/sys/fs/cgroup%s%s", mount,
-			 strcmp(group, "/") == 0 ? "" : group);
-		v = fmin(v, read(h, folder));
-		if (!slash)
-			return v;
-		*slash = 0;
-	}
-}
-
-static double number_in(const struct hardware *h, const char *folder, const char *file)
-{
-	int64_t v;
-
-	return read_number(h, &v, folder, file) ? (double)v : NAN;
-}
-
-/* "200000 100000" or "max 100000" */
-static double read_cpu_max(const struct hardware *h, const char *folder)
-{
-	char word[WORD_BYTES];
-	struct str period, quota;
-	int64_t a, b;
-
-	read_word(h, word, "%s/cpu.max", folder);
-	period = str_of(word);
-	quota = str_cut(&period, ' ');
-	if (!str_to_i64(quota, &a) || !str_to_i64(str_trim(period), &b) || b <= 0)
-		return INFINITY;
-	return (double)a / (double)b;
-}
-
-static double read_cfs(const struct hardware *h, const char *folder)
-{
-	double quota = number_in(h, folder, "cpu.cfs_quota_us");
-	double period = number_in(h, folder, "cpu.cfs_period_us");
-
-	return quota > 0 && period > 0 ? quota / period : INFINITY;
-}
-
-static double read_memory_max(const struct hardware *h, const char *folder)
-{
-	double v = number_in(h, folder, "memory.max");
-
-	return isnan(v) ? INFINITY : v;
-}
-
-static double read_memory_limit(const struct hardware *h, const char *folder)
-{
-	double v = number_in(h, folder, "memory.limit_in_bytes");
-
-	return isnan(v) || v > 0x1p60 ? INFINITY : v;
-}
-
-/* Of a control group: "cpu" and "max" or their like of version 1; NAN: no limit. */
-static double cpu_quota(const struct hardware *h)
-{
-	double v = fmin(least(h, "", "", read_cpu_max), least(h, "/cpu", "cpu", read_cfs));
-
-	v = fmin(v, least(h, "/cpu,cpuacct", "cpu,cpuacct", read_cfs));
-	return isinf(v) ? NAN : v;
-}
-
-static int64_t memory_limit(const struct hardware *h)
-{
-	double v = fmin(least(h, "", "", read_memory_max),
-			least(h, "/memory", "memory", read_memory_limit));
-
-	return isinf(v) ? -1 : (int64_t)v;
 }
 
 /* ---- container, virtualisation ---- */
@@ -549,7 +441,7 @@ static void put_cpu(const struct hardware *h, struct json_writer *w)
 	put_count(w, "threads", cpus.threads);
 	put_count(w, "allowed", sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ?
 			   CPU_COUNT(&allowed) : -1);
-	json_member_f64(w, "quota", cpu_quota(h));
+	json_member_f64(w, "quota", host_group_cpus(h->root)); /* null: no limit */
 	put_word(w, "governor", cpus.governor);
 	json_member_f64(w, "clock_mhz", cpus.clock_mhz);
 	json_member_f64(w, "clock_max_mhz", cpus.clock_max_mhz);
@@ -576,13 +468,15 @@ static void put_hugepages(const struct hardware *h, struct json_writer *w)
 static void put_memory(const struct hardware *h, struct json_writer *w)
 {
 	struct buf text = { 0 };
-	int64_t total, limit = memory_limit(h);
+	double limit = host_group_memory(h->root);
+	int64_t total;
 
 	read_file(h, &text, "/proc/meminfo");
 	total = kilobytes(buf_str(&text), "MemTotal:");
 	json_member_object(w, "memory");
 	put_count(w, "total_bytes", total);
-	put_count(w, "limit_bytes", total >= 0 && limit > total ? -1 : limit);
+	put_count(w, "limit_bytes", isinf(limit) || (total >= 0 && limit > (double)total) ? -1 :
+		  (int64_t)limit);
 	put_count(w, "swap_bytes", kilobytes(buf_str(&text), "SwapTotal:"));
 	put_hugepages(h, w);
 	json_end_object(w);

@@ -224,7 +224,7 @@ static void host_close(struct host *h)
 
 static double limit_in(const char *folder, const char *name, double (*parse)(struct str text))
 {
-	char path[GROUP_BYTES_MAX + 64];
+	char path[PATH_MAX];
 	struct buf text = { 0 };
 	double limit = NAN;
 
@@ -235,24 +235,56 @@ static double limit_in(const char *folder, const char *name, double (*parse)(str
 	return isnan(limit) ? INFINITY : limit;
 }
 
-/* The least of the limits of our group and of those above it (the second version's, "0::/path"). */
-static double least_limit(const char *name, double (*parse)(struct str text))
+static double read_cpu_max(const char *folder)
 {
-	char folder[GROUP_BYTES_MAX + 32];
-	double least = limit_in(GROUP_ROOT, name, parse);
+	return limit_in(folder, "cpu.max", host_parse_cpu_max);
+}
+
+/* The first version of control groups keeps the two numbers of cpu.max in two files. */
+static double read_cfs(const char *folder)
+{
+	double quota = limit_in(folder, "cpu.cfs_quota_us", host_parse_memory_max);
+	double period = limit_in(folder, "cpu.cfs_period_us", host_parse_memory_max);
+
+	return isfinite(quota) && isfinite(period) && period > 0 ? quota / period : INFINITY;
+}
+
+static double read_memory_max(const char *folder)
+{
+	return limit_in(folder, "memory.max", host_parse_memory_max);
+}
+
+static double read_memory_limit(const char *folder)
+{
+	double limit = limit_in(folder, "memory.limit_in_bytes", host_parse_memory_max);
+
+	return limit > 0x1p60 ? INFINITY : limit;
+}
+
+/* The least of what read finds for our group and those above it; controller "": version 2. */
+static double least_limit(const char *root, const char *mount, const char *controller,
+			  double (*read)(const char *folder))
+{
+	char path[PATH_MAX], folder[PATH_MAX];
+	double least = INFINITY;
 	struct buf text = { 0 };
 	struct str rest, own = { 0 };
 
-	if (file_read("/proc/self/cgroup", PROC_FILE_BYTES_MAX, &text, NULL) == 0)
-		for (rest = buf_str(&text); rest.n && own.n == 0;) {
-			struct str line = str_cut(&rest, '\n');
+	snprintf(path, sizeof(path), "%s/proc/self/cgroup", root);
+	if (file_read(path, PROC_FILE_BYTES_MAX, &text, NULL) == 0)
+		for (rest = buf_str(&text); rest.n && own.n == 0;) { /* "4:memory:/path", "0::/path" */
+			struct str group = str_cut(&rest, '\n');
 
-			if (str_starts(line, STR("0::/")))
-				own = (struct str){ line.p + 3, line.n - 3 };
+			str_cut(&group, ':');
+			if (str_is(str_cut(&group, ':'), controller))
+				own = group;
 		}
-	while (own.n > 1 && own.n < GROUP_BYTES_MAX) {
-		snprintf(folder, sizeof(folder), "%s%.*s", GROUP_ROOT, (int)own.n, own.p);
-		least = fmin(least, limit_in(folder, name, parse));
+	for (;;) {
+		snprintf(folder, sizeof(folder), "%s" GROUP_ROOT "%s%.*s", root, mount,
+			 (int)(own.n > 1 ? own.n : 0), own.n ? own.p : "");
+		least = fmin(least, read(folder));
+		if (!own.n)
+			break;
 		while (own.n && own.p[--own.n] != '/')
 			;
 	}
@@ -260,28 +292,30 @@ static double least_limit(const char *name, double (*parse)(struct str text))
 	return least;
 }
 
-/* The first version of control groups keeps the two numbers of cpu.max in two files. */
-static double first_version_cpus(void)
+double host_group_cpus(const char *root)
 {
-	double quota = limit_in(GROUP_ROOT "/cpu", "cpu.cfs_quota_us", host_parse_memory_max);
-	double period = limit_in(GROUP_ROOT "/cpu", "cpu.cfs_period_us", host_parse_memory_max);
+	double limit = fmin(least_limit(root, "", "", read_cpu_max),
+			    least_limit(root, "/cpu", "cpu", read_cfs));
 
-	return isfinite(quota) && isfinite(period) ? quota / period : INFINITY;
+	return fmin(limit, least_limit(root, "/cpu,cpuacct", "cpu,cpuacct", read_cfs));
+}
+
+double host_group_memory(const char *root)
+{
+	return fmin(least_limit(root, "", "", read_memory_max),
+		    least_limit(root, "/memory", "memory", read_memory_limit));
 }
 
 double host_cpus(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
-	double limit = fmin(least_limit("cpu.max", host_parse_cpu_max), first_version_cpus());
 
-	return fmin(n > 0 ? (double)n : 1, limit);
+	return fmin(n > 0 ? (double)n : 1, host_group_cpus(""));
 }
 
 double host_memory_limit(double total)
 {
-	double limit = fmin(least_limit("memory.max", host_parse_memory_max),
-			    limit_in(GROUP_ROOT "/memory", "memory.limit_in_bytes",
-				     host_parse_memory_max));
+	double limit = host_group_memory("");
 
 	return isnan(total) ? (isfinite(limit) ? limit : NAN) : fmin(total, limit);
 }

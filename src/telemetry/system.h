@@ -107,6 +107,12 @@ struct host {
 /* Processors of the machine, or as many as the group of this process may use; likewise bytes. */
 double host_cpus(void);
 double host_memory_limit(double total);
+/*
+ * What the control groups of this process allow, those above its own included: processors, bytes.
+ * INFINITY: no limit. root is put before /proc and /sys ("" the machine itself).
+ */
+double host_group_cpus(const char *root);
+double host_group_memory(const char *root);
 
 /* "max 100000" or "150000 100000" of cpu.max: processors; INFINITY: no limit; NAN: no such form. */
 double host_parse_cpu_max(struct str text);
