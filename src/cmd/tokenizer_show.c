@@ -10,6 +10,7 @@
 #include "cmd/tokenizer.h"
 #include "json/write.h"
 #include "token/cache.h"
+#include "token/load.h"
 #include "token/model.h"
 
 static const struct opt rows[] = {

@@ -27,7 +27,6 @@
 
 #include "base/str.h"
 #include "token/ids.h"
-#include "token/trie.h"
 #include "token/vocab.h"
 
 struct bpe_pair {
@@ -100,39 +99,5 @@ bool bpe_lost(const struct bpe *b, struct str word, uint32_t *id);
 size_t bpe_cut(const struct bpe *b, struct str word);
 void bpe_part(const struct bpe *b, struct bpe_work *w, struct str part, struct ids *out);
 
-/* ---- between the files of this module ---- */
-
-/*
- * b->seam: which characters merges join, as three bit tables in a row: by two ASCII
- * characters; by a character's last byte and the next one's first, for the few merges whose
- * parts are pieces of characters; and by a hash of two characters.
- */
-#define BPE_SEAM_ASCII (1u << 14)
-#define BPE_SEAM_BYTES (1u << 16)
-#define BPE_SEAM_HASH_BITS 20
-#define BPE_SEAM_WORDS ((BPE_SEAM_ASCII + BPE_SEAM_BYTES + (1u << BPE_SEAM_HASH_BITS)) / 64)
-
-static inline uint32_t bpe_seam_ascii(uint32_t left, uint32_t right)
-{
-	return left << 7 | right;
-}
-
-static inline uint32_t bpe_seam_bytes(uint8_t left, uint8_t right)
-{
-	return BPE_SEAM_ASCII + ((uint32_t)left << 8 | right);
-}
-
-static inline uint32_t bpe_seam_chars(uint32_t left, uint32_t right)
-{
-	return BPE_SEAM_ASCII + BPE_SEAM_BYTES + (uint32_t)(((uint64_t)left << 32 | right) *
-		0x9e3779b97f4a7c15u >> (64 - BPE_SEAM_HASH_BITS));
-}
-
-/* The symbols of a text that is not empty, into out (emptied first). */
+/* The symbols of a text that is not empty, into out (emptied first). For tests. */
 void bpe_spell(const struct bpe *b, struct str text, struct ids *out);
-/* Really merges n symbols in place; returns how many are left. */
-size_t bpe_merge(const struct bpe *b, struct bpe_work *w, uint32_t *id, size_t n);
-/* No merge joins what stands at the seam of two tokens, neither odd, before both are made. */
-bool bpe_is_quiet(const struct bpe *b, uint32_t left, uint32_t right);
-/* The pair table and its filter. */
-void bpe_fill_pairs(struct bpe *b, const struct bpe_pair *pair, size_t n);

@@ -10,7 +10,7 @@
 #include "base/file.h"
 #include "base/limits.h"
 #include "base/str.h"
-#include "token/chat_known.h"
+#include "token/load.h"
 #include "token/model.h"
 #include "token/remote.h"
 

@@ -4,7 +4,7 @@
  *
  * 147 templates. See chat_known.h.
  */
-#include "token/chat_known.h"
+#include "token/chat.h"
 
 static const char text_1[] =
 	"<|im_start|>system\nYou are a helpful assistant.<|im_end|>\n<|im_start|>user\n";

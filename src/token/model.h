@@ -2,8 +2,8 @@
 /*
  * token/model.h - everything one tokenizer's files say, ready to run.
  *
- * Filled by a reader (token/reader.h), the stages around the model
- * (token/stages.h) and config.c (the files beside it); read-only afterwards.
+ * Filled by a reader (token/reader.h), the stages around the model and the files
+ * next to it (token/load.h); read-only afterwards.
  */
 #pragma once
 #include <stdbool.h>
@@ -13,15 +13,66 @@
 #include "base/err.h"
 #include "base/mem.h"
 #include "json/read.h"
-#include "token/added.h"
 #include "token/bpe.h"
 #include "token/decoder.h"
 #include "token/normalize.h"
 #include "token/pretok.h"
-#include "token/stages.h"
 #include "token/unigram.h"
 #include "token/vocab.h"
-#include "token/wordpiece.h"
+
+/* ---- added tokens ---- */
+
+/*
+ * They are found in the text before anything else. Two sets: those matched in the text as given,
+ * and those ("normalized") matched in each piece between them after normalizing. Within a set the
+ * leftmost match wins, then the longest; single_word, lstrip and rstrip are applied to it.
+ */
+struct added_token {
+	struct str content; /* owned by whoever loads (its arena) */
+	uint32_t id;
+	bool is_single_word, is_lstrip, is_rstrip, is_normalized, is_special;
+	bool is_silent; /* has its id and content, but no text becomes it */
+};
+
+struct added_node { /* of a trie over bytes */
+	uint32_t child, sibling; /* 0: none */
+	uint32_t token;          /* ADDED_NONE: none ends here */
+	uint8_t byte;
+};
+#define ADDED_NONE UINT32_MAX
+struct added_set {
+	struct added_node *node;
+	size_t count, cap;
+	uint32_t root[256]; /* node for a first byte, 0 for none */
+	int only_first;     /* the one first byte of all tokens, or -1 */
+	const struct added_token *token;
+	bool is_borrowed;   /* node belongs to somebody else */
+};
+
+/* token: the array the ids given to added_put index; it must not move afterwards. */
+void added_init(struct added_set *s, const struct added_token *token);
+void added_put(struct added_set *s, struct str pattern, uint32_t token);
+void added_release(struct added_set *s); /* accepts a zeroed one */
+
+/* A walk over one text; start with { .text = ... }. */
+struct added_walk {
+	struct str text;
+	size_t from; /* where the search goes on */
+	size_t done; /* what was handed out */
+};
+
+/*
+ * The next token in the text: true, *before the text between the one before and
+ * this one (may be empty), *id the token. false at the end: *before is the rest.
+ */
+bool added_next(const struct added_set *s, struct added_walk *w, struct str *before, uint32_t *id);
+
+/* ---- the model ---- */
+
+/* The four stages as JSON text; an empty one is null. */
+struct stage_texts {
+	struct str normalizer, pre_tokenizer, post_processor, decoder;
+};
 
 enum model_kind {
 	MODEL_BPE,
@@ -37,7 +88,7 @@ struct model {
 	struct str mapping; /* the bytes of a compiled file that tables point into; empty: none */
 	struct arena arena; /* texts of stages and added tokens */
 	enum model_kind kind;
-	bool has_runs;      /* long texts are cut by token/runs.h first */
+	bool has_runs;      /* long texts are cut into parts first (tokenizer.c) */
 	bool is_byte_level; /* words are bytes, and the file spells tokens in the byte alphabet */
 	struct vocab vocab;
 	struct bpe bpe;
@@ -56,16 +107,6 @@ struct model {
 	bool has_chat_template;
 };
 
-/* Reads a tokenizer's file. Errors name the path. m is zeroed before and released by the caller. */
-int model_load(struct model *m, const char *path, struct err *e);
-/* Reads what lies beside it; files that do not exist are fine. */
-int model_load_config(struct model *m, const char *path, struct err *e);
-/*
- * A JSON object in the directory of path, parsed into a; *out is NULL when there is no such file.
- * emptied: a member that need not be read, for it may be a megabyte: an empty object; or NULL.
- */
-int model_read_beside(struct arena *a, const char *path, const char *name, const char *emptied,
-	struct json_value **out, struct err *e);
 void model_release(struct model *m);
 
 /*

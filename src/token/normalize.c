@@ -1,13 +1,611 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * normalize.c - the steps in turn, and those that look at more than one character.
+ * normalize.c - the steps of a normalizer; the one file that includes utf8proc.
+ *
+ * Nearly all text is in its form already. A stretch that is not begins with the
+ * last starter in front of it and ends before a character that begins anew, a
+ * starter the form never changes; only stretches go through the library.
+ * Characters younger than the reference's tables never do (token/chars.h).
  */
 #include "token/normalize.h"
 
+#include <assert.h>
 #include <stdlib.h>
+#include <utf8proc.h>
 
+#include "base/mem.h"
+#include "base/str.h"
 #include "token/chars.h"
-#include "token/normalize_step.h"
+
+/*
+ * Each step gives back its text, or a part of it, when it has nothing else to change;
+ * else it resets out, writes there and gives that. Past out's limit, out->is_over
+ * is set and the result is worthless.
+ */
+
+#define HIGH_BITS 0x8080808080808080u
+
+/* Past the ASCII at at. */
+static inline size_t skip_ascii(struct str text, size_t at)
+{
+	uint64_t word;
+
+	for (; text.n - at >= 8; at += 8) {
+		memcpy(&word, text.p + at, 8);
+		if (word & HIGH_BITS)
+			break;
+	}
+	while (at < text.n && (uint8_t)text.p[at] < 0x80)
+		at++;
+	return at;
+}
+
+/* ---- Normal forms ---- */
+
+/* Both are bits of unicode_norm(). */
+struct form {
+	unsigned changes;
+	unsigned decomposes;
+	utf8proc_option_t options;
+};
+
+static const struct form forms[] = {
+	[NORMALIZE_NFC] = { UNICODE_NFC, UNICODE_NFD, UTF8PROC_STABLE | UTF8PROC_COMPOSE },
+	[NORMALIZE_NFD] = { UNICODE_NFD, UNICODE_NFD, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE },
+	[NORMALIZE_NFKC] = { UNICODE_NFKC, UNICODE_NFKD,
+		UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT },
+	[NORMALIZE_NFKD] = { UNICODE_NFKD, UNICODE_NFKD,
+		UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT },
+};
+
+/* A code point with the rank of its class above it. */
+#define RANK_SHIFT 21
+#define CODE_MASK ((1 << RANK_SHIFT) - 1)
+#define RANKS 64
+
+/* Longer than any decomposition: the longest has 18 code points. */
+#define DECOMPOSED_MAX 32
+
+/* Decompositions seen before: of up to three code points, the rest 0. */
+#define CACHE_SLOTS 512
+struct form_cache {
+	struct slot {
+		uint32_t key; /* the code point and the form's options; 0: free */
+		int32_t code[3];
+	} slot[CACHE_SLOTS];
+};
+
+/* Where the next stretch begins and ends; false when there is none. */
+static bool next_stretch(unsigned changes, struct str text, size_t from, size_t *start, size_t *end)
+{
+	size_t at = from, last = from, n;
+	unsigned norm, rank = 0;
+
+	for (;; at += n) {
+		size_t skipped = skip_ascii(text, at);
+
+		if (skipped > at) {
+			last = skipped - 1;
+			rank = 0;
+		}
+		at = skipped;
+		if (at >= text.n)
+			return false;
+		norm = unicode_norm(utf8_next(text.p + at, &n));
+		if ((norm & changes) || (norm & UNICODE_RANK && (norm & UNICODE_RANK) < rank))
+			break;
+		rank = norm & UNICODE_RANK;
+		if (norm & UNICODE_ALIEN)
+			last = at + n; /* nothing behind it has to do with it */
+		else if (rank == 0)
+			last = at;
+	}
+	*start = last;
+	for (at += n; at < text.n; at += n) {
+		norm = unicode_norm(utf8_next(text.p + at, &n));
+		if (!(norm & (changes | UNICODE_RANK)))
+			break;
+	}
+	*end = at;
+	return true;
+}
+
+static int32_t with_rank(uint32_t cp, unsigned norm)
+{
+	return (int32_t)(cp | (norm & UNICODE_RANK) >> 8 << RANK_SHIFT);
+}
+
+/* Writes at most DECOMPOSED_MAX codes; returns how many. */
+static size_t decompose(const struct form *f, struct form_cache *cache, uint32_t cp, int32_t *to)
+{
+	uint32_t key = cp | (uint32_t)f->options << RANK_SHIFT;
+	struct slot *slot = cache->slot + (cp ^ cp >> 9) % CACHE_SLOTS;
+	int boundary = 0;
+	size_t n = 0;
+
+	if (slot->key == key) {
+		do
+			to[n] = slot->code[n];
+		while (++n < 3 && slot->code[n]);
+		return n;
+	}
+	n = (size_t)utf8proc_decompose_char((int32_t)cp, to, DECOMPOSED_MAX, f->options,
+		&boundary);
+	assert(n > 0 && n <= DECOMPOSED_MAX);
+	for (size_t i = 0; i < n; i++)
+		to[i] = with_rank((uint32_t)to[i], unicode_norm((uint32_t)to[i]));
+	if (n <= 3) {
+		*slot = (struct slot){ .key = key };
+		memcpy(slot->code, to, n * sizeof *to);
+	}
+	return n;
+}
+
+/* Sorts marks by rank; those of one rank stay in order. scratch has room for n. */
+static void sort_marks(int32_t *code, size_t n, int32_t *scratch)
+{
+	size_t filled = 0;
+
+	if (n <= 32) {
+		for (size_t i = 1; i < n; i++) {
+			int32_t one = code[i];
+			size_t at = i;
+
+			for (; at > 0 && code[at - 1] >> RANK_SHIFT > one >> RANK_SHIFT; at--)
+				code[at] = code[at - 1];
+			code[at] = one;
+		}
+		return;
+	}
+	for (int rank = 1; rank < RANKS; rank++)
+		for (size_t i = 0; i < n; i++)
+			if (code[i] >> RANK_SHIFT == rank)
+				scratch[filled++] = code[i];
+	assert(filled == n);
+	memcpy(code, scratch, n * sizeof *code);
+}
+
+/* The stretch as decomposed code points in canonical order in w->code; their number. */
+static size_t decompose_stretch(const struct form *f, struct normalize_work *w, struct str s)
+{
+	size_t n = 0, marks = 0, length;
+
+	if (!w->cache)
+		w->cache = mem_alloc(sizeof *w->cache);
+	for (size_t at = 0; at < s.n; at += length) {
+		uint32_t cp = utf8_next(s.p + at, &length);
+		unsigned norm = unicode_norm(cp);
+
+		if (w->code_cap < 2 * n + DECOMPOSED_MAX) {
+			w->code_cap = 4 * n + 2 * DECOMPOSED_MAX;
+			w->code = mem_grow(w->code, w->code_cap, sizeof *w->code);
+		}
+		if (norm & f->decomposes)
+			n += decompose(f, w->cache, cp, w->code + n);
+		else
+			w->code[n++] = with_rank(cp, norm);
+	}
+	for (size_t i = 0; i <= n; i++) {
+		if (i < n && w->code[i] >> RANK_SHIFT) {
+			marks++;
+			continue;
+		}
+		if (marks > 1)
+			sort_marks(w->code + i - marks, marks, w->code + n);
+		marks = 0;
+	}
+	for (size_t i = 0; i < n; i++)
+		w->code[i] &= CODE_MASK;
+	return n;
+}
+
+/* Appends the normal form of one stretch. */
+static void add_form(const struct form *f, struct normalize_work *w, struct str s, struct buf *out)
+{
+	size_t n = decompose_stretch(f, w, s);
+	char *to;
+
+	if (f->options & UTF8PROC_COMPOSE)
+		n = (size_t)utf8proc_normalize_utf32(w->code, (utf8proc_ssize_t)n, f->options);
+	if (buf_reserve(out, 4 * n))
+		return;
+	to = out->data + out->len;
+	for (size_t i = 0; i < n; i++)
+		to += utf8_encode((uint32_t)w->code[i], to);
+	*to = 0;
+	out->len = (size_t)(to - out->data);
+}
+
+static struct str normalize_form(enum normalize_kind form, struct normalize_work *w,
+	struct str text, struct buf *out)
+{
+	const struct form *f = forms + form;
+	size_t done = 0, start, end;
+
+	if (!next_stretch(f->changes, text, 0, &start, &end))
+		return text;
+	buf_reset(out);
+	do {
+		buf_add(out, text.p + done, start - done);
+		add_form(f, w, (struct str){ text.p + start, end - start }, out);
+		done = end;
+	} while (next_stretch(f->changes, text, done, &start, &end));
+	buf_add(out, text.p + done, text.n - done);
+	return buf_str(out);
+}
+
+/* ---- One character at a time ---- */
+
+/*
+ * Characters that stay as they are are copied in spans; ASCII is passed over
+ * eight bytes at a time.
+ */
+
+#define ONES 0x0101010101010101u
+
+/* The longest text that one character becomes: an ideograph between two spaces. */
+#define CHANGED_MAX 6
+
+static bool is_hidden(uint32_t cp)
+{
+	if (cp >= 0x2070 && cp < 0xe000)
+		return false; /* most of Asia */
+	return bsearch(&cp, unicode_hidden, unicode_hidden_count, sizeof *unicode_hidden,
+		unicode_by_range) != NULL;
+}
+
+static bool is_han(uint32_t cp)
+{
+	return (cp >= 0x4e00 && cp <= 0x9fff) || (cp >= 0x3400 && cp <= 0x4dbf) ||
+		(cp >= 0xf900 && cp <= 0xfaff) || (cp >= 0x20000 && cp <= 0x2a6df) ||
+		(cp >= 0x2a700 && cp <= 0x2b81f) || (cp >= 0x2b920 && cp <= 0x2ceaf) ||
+		(cp >= 0x2f800 && cp <= 0x2fa1f);
+}
+
+/* The lower case of one code point (not U+0130), which may be cp itself. */
+static uint32_t lower(uint32_t cp)
+{
+	const struct unicode_lower *run;
+
+	if ((cp >= 0x560 && cp < 0x10a0) || (cp >= 0x2d00 && cp < 0xa640) || cp >= 0x1e922)
+		return cp;
+	run = bsearch(&cp, unicode_lower, unicode_lower_count, sizeof *run, unicode_by_range);
+	if (!run || (cp - run->first) % run->step)
+		return cp;
+	return (uint32_t)((int32_t)cp + run->distance);
+}
+
+/* What is dropped and what is a space for sentencepiece's "nmt" rules. */
+static bool is_nmt_dropped(uint32_t cp)
+{
+	return (cp >= 0x01 && cp <= 0x08) || cp == 0x0b || (cp >= 0x0e && cp <= 0x1f) ||
+		cp == 0x7f || cp == 0x8f || cp == 0x9f;
+}
+
+static bool is_nmt_space(uint32_t cp)
+{
+	return cp == 0x09 || cp == 0x0a || cp == 0x0c || cp == 0x0d || cp == 0x1680 ||
+		(cp >= 0x200b && cp <= 0x200f) || cp == 0x2028 || cp == 0x2029 || cp == 0x2581 ||
+		cp == 0xfeff || cp == 0xfffd;
+}
+
+/* Whether a step changes a character; if so, the *n bytes it becomes. */
+static inline bool change(enum normalize_kind kind, uint32_t cp, char to[CHANGED_MAX], size_t *n)
+{
+	bool is_dropped = false, is_space = false;
+	uint32_t small;
+
+	*n = 0;
+	switch (kind) {
+	case NORMALIZE_LOWER_OTHERS:
+		if (cp == 0x130) {
+			*n = 3;
+			memcpy(to, "i\xcc\x87", *n);
+			return true;
+		}
+		small = lower(cp);
+		if (small != cp)
+			*n = utf8_encode(small, to);
+		return small != cp;
+	case NORMALIZE_SPACE_HAN:
+		if (!is_han(cp))
+			return false;
+		to[0] = ' ';
+		*n = 1 + utf8_encode(cp, to + 1);
+		to[(*n)++] = ' ';
+		return true;
+	case NORMALIZE_STRIP_MARKS:
+		return unicode_norm(cp) & UNICODE_MARK;
+	case NORMALIZE_STRIP_NONSPACING:
+		return unicode_norm(cp) & UNICODE_NONSPACING;
+	case NORMALIZE_CLEAN:
+		is_dropped = is_hidden(cp);
+		is_space = chars_is_space(cp) && cp != ' ';
+		break;
+	case NORMALIZE_NMT:
+		is_dropped = is_nmt_dropped(cp);
+		is_space = is_nmt_space(cp);
+		break;
+	default:
+		assert(!"a step of single characters");
+	}
+	if (is_space && !is_dropped)
+		to[(*n)++] = ' ';
+	return is_dropped || is_space;
+}
+
+/* Past ASCII that is no control character. */
+static size_t skip_printed(struct str text, size_t at)
+{
+	uint64_t word;
+
+	for (; text.n - at >= 8; at += 8) {
+		memcpy(&word, text.p + at, 8);
+		/* A byte is high, below 0x20 or, with one added, high. */
+		if ((word | (word - 0x20 * ONES) | (word + ONES)) & HIGH_BITS)
+			break;
+	}
+	while (at < text.n && (uint8_t)text.p[at] >= 0x20 && (uint8_t)text.p[at] < 0x7f)
+		at++;
+	return at;
+}
+
+static inline struct str each_char(enum normalize_kind kind, struct str text, struct buf *out)
+{
+	bool has_controls = kind == NORMALIZE_CLEAN || kind == NORMALIZE_NMT;
+	size_t done = 0, at = 0, n, changed;
+	char *end = NULL, to[CHANGED_MAX];
+
+	for (;; at += n) {
+		at = has_controls ? skip_printed(text, at) : skip_ascii(text, at);
+		if (at >= text.n)
+			break;
+		if (!change(kind, utf8_next(text.p + at, &n), to, &changed))
+			continue;
+		if (!end) {
+			buf_reset(out);
+			if (buf_reserve(out, text.n * 2)) /* none becomes more than twice as long */
+				return text;
+			end = out->data;
+		}
+		memcpy(end, text.p + done, at - done);
+		end += at - done;
+		memcpy(end, to, changed);
+		end += changed;
+		done = at + n;
+	}
+	if (!end)
+		return text;
+	memcpy(end, text.p + done, text.n - done);
+	end += text.n - done;
+	*end = 0;
+	out->len = (size_t)(end - out->data);
+	return buf_str(out);
+}
+
+/* The bits 0x20 of the bytes that are A to Z. */
+static uint64_t upper_bits(uint64_t word)
+{
+	uint64_t seven = word & ~HIGH_BITS;
+	uint64_t from_a = seven + (0x80 - 'A') * ONES, after_z = seven + (0x7f - 'Z') * ONES;
+
+	return (~word & HIGH_BITS & (from_a ^ after_z)) >> 2;
+}
+
+static struct str lower_ascii(struct str text, struct buf *out)
+{
+	uint64_t word;
+	char *to;
+
+	buf_reset(out);
+	if (buf_reserve(out, text.n + 8))
+		return text;
+	to = out->data;
+	for (size_t at = 0; at < text.n; at += 8) {
+		size_t n = text.n - at < 8 ? text.n - at : 8;
+
+		word = 0;
+		memcpy(&word, text.p + at, n);
+		word |= upper_bits(word);
+		memcpy(to + at, &word, 8);
+	}
+	to[text.n] = 0;
+	out->len = text.n;
+	return buf_str(out);
+}
+
+static struct str spell_bytes(struct str text, struct buf *out)
+{
+	buf_reset(out);
+	chars_spell(text, out);
+	return buf_str(out);
+}
+
+static struct str normalize_chars(enum normalize_kind kind, struct str text, struct buf *out)
+{
+	switch (kind) {
+	case NORMALIZE_LOWER_ASCII:
+		return lower_ascii(text, out);
+	case NORMALIZE_SPELL_BYTES:
+		return spell_bytes(text, out);
+	case NORMALIZE_LOWER_OTHERS:
+		return each_char(NORMALIZE_LOWER_OTHERS, text, out);
+	case NORMALIZE_STRIP_MARKS:
+		return each_char(NORMALIZE_STRIP_MARKS, text, out);
+	case NORMALIZE_STRIP_NONSPACING:
+		return each_char(NORMALIZE_STRIP_NONSPACING, text, out);
+	case NORMALIZE_SPACE_HAN:
+		return each_char(NORMALIZE_SPACE_HAN, text, out);
+	default:
+		return each_char(kind, text, out);
+	}
+}
+
+/* ---- A character map over grapheme clusters ---- */
+
+/*
+ * As the reference has it: a cluster of less than six bytes that begins with any
+ * key becomes, as a whole, what the shortest such key stands for. Otherwise each
+ * of its characters is looked up alone. Clusters are those of UAX #29.
+ */
+
+#define CLUSTER_BYTES_MAX 5 /* of a cluster that is looked up as a whole */
+#define HANGUL_FIRST 0xac00u
+#define HANGUL_LAST 0xd7a3u
+#define HANGUL_TRAILS 28u
+
+static enum unicode_break break_class(uint32_t cp)
+{
+	size_t low = 0, high = unicode_break_count;
+
+	if (cp - 0x20 < 0x5f || (cp >= 0x3400 && cp <= 0x9fff))
+		return BREAK_OTHER;
+	if (cp >= HANGUL_FIRST && cp <= HANGUL_LAST)
+		return (cp - HANGUL_FIRST) % HANGUL_TRAILS ? BREAK_LVT : BREAK_LV;
+	while (high - low > 1) {
+		size_t mid = (low + high) / 2;
+
+		if (unicode_break[mid] / 32 <= cp)
+			low = mid;
+		else
+			high = mid;
+	}
+	return unicode_break[low] % 32;
+}
+
+/* What the characters of a cluster so far say about the next. */
+struct cluster {
+	enum unicode_break last;
+	bool is_after_pictograph; /* which only extenders follow, of them one joiner at last */
+	bool is_after_consonant;  /* which only extenders and linkers follow */
+	bool is_linked;           /* with a linker among them */
+	bool is_half_flag;        /* an odd number of regional indicators */
+};
+
+static bool is_extender(enum unicode_break class)
+{
+	return class == BREAK_EXTEND || class == BREAK_LINKER || class == BREAK_JOINER ||
+		class == BREAK_NON_JOINER;
+}
+
+static bool is_control(enum unicode_break class)
+{
+	return class == BREAK_CONTROL || class == BREAK_CR || class == BREAK_LF;
+}
+
+static bool joins(const struct cluster *c, enum unicode_break next)
+{
+	enum unicode_break last = c->last;
+
+	if (is_control(last) || is_control(next))
+		return last == BREAK_CR && next == BREAK_LF;
+	if (is_extender(next) || next == BREAK_SPACING || last == BREAK_PREPEND)
+		return true;
+	switch (next) {
+	case BREAK_L:
+	case BREAK_LV:
+	case BREAK_LVT:
+		return last == BREAK_L;
+	case BREAK_V:
+		return last == BREAK_L || last == BREAK_V || last == BREAK_LV;
+	case BREAK_T:
+		return last == BREAK_V || last == BREAK_LV || last == BREAK_T || last == BREAK_LVT;
+	case BREAK_PICTOGRAPH:
+		return last == BREAK_JOINER && c->is_after_pictograph;
+	case BREAK_CONSONANT:
+		return c->is_linked;
+	case BREAK_REGIONAL:
+		return last == BREAK_REGIONAL && c->is_half_flag;
+	default:
+		return false;
+	}
+}
+
+static void extend(struct cluster *c, enum unicode_break next)
+{
+	bool is_extended = is_extender(next);
+	bool is_conjunct = is_extended && next != BREAK_NON_JOINER && c->is_after_consonant;
+
+	c->is_after_pictograph = next == BREAK_PICTOGRAPH ||
+		(is_extended && c->is_after_pictograph && c->last != BREAK_JOINER);
+	c->is_linked = is_conjunct && (c->is_linked || next == BREAK_LINKER);
+	c->is_after_consonant = next == BREAK_CONSONANT || is_conjunct;
+	c->is_half_flag = next == BREAK_REGIONAL && !c->is_half_flag;
+	c->last = next;
+}
+
+static enum unicode_break class_at(struct str text, size_t at, size_t *n)
+{
+	return break_class(utf8_next(text.p + at, n));
+}
+
+/* The end of the cluster at at; *class is of its first character, then of the next cluster's. */
+static size_t cluster_end(struct str text, size_t at, enum unicode_break *class)
+{
+	struct cluster c = { 0 };
+	size_t n;
+
+	utf8_next(text.p + at, &n);
+	extend(&c, *class);
+	for (at += n; at < text.n; at += n) {
+		*class = class_at(text, at, &n);
+		if (!joins(&c, *class))
+			break;
+		extend(&c, *class);
+	}
+	return at;
+}
+
+struct output {
+	struct str text;
+	struct buf *out;
+	size_t done; /* what of text is settled */
+};
+
+/* False when the map has nothing for these bytes; they are not settled then. */
+static bool replace_cluster(struct output *o, const struct charsmap *map, size_t at, size_t n)
+{
+	struct str to;
+
+	if (!charsmap_shortest(map, (struct str){ o->text.p + at, n }, &to))
+		return false;
+	if (o->done == 0)
+		buf_reset(o->out);
+	buf_add(o->out, o->text.p + o->done, at - o->done);
+	buf_add_str(o->out, to);
+	o->done = at + n;
+	return true;
+}
+
+struct str normalize_map(const struct charsmap *map, struct str text, struct buf *out)
+{
+	struct output o = { .text = text, .out = out };
+	enum unicode_break class = BREAK_OTHER; /* of the character at at */
+	size_t at = 0, n;
+
+	for (;;) {
+		size_t skipped = charsmap_skip(map, text, at), end;
+
+		if (skipped >= text.n)
+			break;
+		if (at == 0 || skipped > at)
+			class = class_at(text, skipped, &n);
+		at = skipped;
+		end = cluster_end(text, at, &class);
+		if (end - at <= CLUSTER_BYTES_MAX && replace_cluster(&o, map, at, end - at))
+			at = end;
+		for (; at < end; at += n) {
+			utf8_next(text.p + at, &n);
+			replace_cluster(&o, map, at, n);
+		}
+	}
+	if (o.done == 0)
+		return text;
+	buf_add(out, text.p + o.done, text.n - o.done);
+	return buf_str(out);
+}
+
+/* ---- Steps in a row ---- */
 
 static struct str prepend(struct str content, struct str text, struct buf *out)
 {
@@ -106,7 +704,7 @@ static struct str replace_regex(const struct normalize_step *s, struct normalize
 		if (has_match && start == end && end == done) {
 			n = 1;
 			if (from < text.n)
-				normalize_char(text.p + from, &n);
+				utf8_next(text.p + from, &n);
 			from += n;
 			continue;
 		}

@@ -1,20 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * token/normalize.h - what is done to text before it is cut into words.
- *
- * A list of steps, each over the whole text. A step leaves text without anything
- * to change where it is; else it writes into one of two buffers in turn.
  */
 #pragma once
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
+#include "base/err.h"
 #include "base/limits.h"
 #include "base/str.h"
-#include "token/charsmap.h"
 #include "token/regex.h"
-#include "token/spm_normalize.h"
+
+/* ---- Character maps ---- */
+
+/*
+ * Sentencepiece's precompiled character map.
+ *
+ * Little-endian: the byte size of a trie (u32), the trie, and a pool of
+ * NUL-terminated replacements. The trie is a double array of u32 units over
+ * UTF-8 bytes; the value of a key is where its replacement begins in the pool.
+ * A unit's bits: 0..7 label, 8 a key ends here, 9 and 10..31 offset to the
+ * children (bit 9: in steps of 256); a value has bit 31 set and 31 bits.
+ *
+ * Read-only once made; made only when no walk can leave the trie or the pool,
+ * and when every replacement is valid UTF-8.
+ */
+
+#define CHARSMAP_KEY_BYTES_MAX 256 /* a trie from a file may have circles; keys have some 20 */
+
+struct charsmap;
+
+/* From the raw bytes, which are copied. NULL with ERR_PARSE. */
+struct charsmap *charsmap_new(struct str bytes, struct err *e);
+void charsmap_free(struct charsmap *c); /* accepts NULL */
+
+/*
+ * The longest, or the shortest, key at the front of text: its length in bytes
+ * and in *to (borrowed from c, may be empty) what replaces it. 0: there is none.
+ */
+size_t charsmap_longest(const struct charsmap *c, struct str text, struct str *to);
+size_t charsmap_shortest(const struct charsmap *c, struct str text, struct str *to);
+
+/*
+ * Past a run of ASCII at at, each of which begins no key that the text goes on with.
+ * Stops in front of an ASCII byte followed by a byte from 0x80 on.
+ */
+size_t charsmap_skip(const struct charsmap *c, struct str text, size_t at);
+
+/* ---- What sentencepiece does ---- */
+
+/*
+ * How sentencepiece prepares a text for its .model files.
+ *
+ * From left to right, the longest of the model's own symbols at a place stays as
+ * it is, else the longest key of the character map is replaced, else a character
+ * is copied; then blanks become U+2581. With is_trimmed, blanks at both ends go and
+ * runs of them become one; with has_prefix, a text that is not blank gets one in front.
+ *
+ * As a stage it is written {"type": "SentencePiece", "precompiled_charsmap": base64
+ * or null, "add_dummy_prefix": bool, "remove_extra_whitespaces": bool, "symbols":
+ * ["text", ...]}; no tokenizer.json has it, only our reader of .model files makes it.
+ */
+
+struct json_value;
+struct spm_normalizer;
+
+/* Read-only once made. NULL with ERR_PARSE. */
+struct spm_normalizer *spm_normalizer_new(const struct json_value *v, struct err *e);
+void spm_normalizer_free(struct spm_normalizer *s); /* accepts NULL */
+
+/* Valid UTF-8 in and, in out (emptied first), out. */
+struct str spm_normalize(const struct spm_normalizer *s, struct str text, struct buf *out);
+
+/* ---- Normalizers ---- */
+
+/*
+ * What is done to text before it is cut into words.
+ *
+ * A list of steps, each over the whole text. A step leaves text without anything
+ * to change where it is; else it writes into one of two buffers in turn.
+ */
 
 enum normalize_kind {
 	NORMALIZE_NFC,
@@ -98,3 +165,9 @@ struct str normalize(const struct normalizer *n, struct normalize_work *w, struc
 
 /* Says which step failed and why; returns -1. Only after a failure. */
 int normalize_explain(const struct normalizer *n, const struct normalize_work *w, struct err *e);
+
+/*
+ * The step that is a character map, alone. Returns text, or a part of it, when nothing changes;
+ * else out, reset before. Past out's limit, out->is_over is set and the result is worthless.
+ */
+struct str normalize_map(const struct charsmap *map, struct str text, struct buf *out);

@@ -8,9 +8,12 @@
  */
 #pragma once
 #include <stdbool.h>
+#include <stdint.h>
 
 #include "base/err.h"
+#include "base/mem.h"
 #include "base/str.h"
+#include "json/read.h"
 #include "token/model.h"
 
 struct reader {
@@ -23,18 +26,33 @@ struct reader {
 extern const struct reader reader_tiktoken, reader_tekken, reader_sentencepiece, reader_merges,
 	reader_json;
 
-/* ---- parts of reader_json, by model ---- */
-
-/* Members of "model" in a tokenizer.json, still as text. Absent ones are null. */
-struct model_sections {
-	struct json_slice type, vocab, merges, unk_token, fuse_unk, ignore_merges, byte_fallback,
-		dropout, prefix, suffix, unk_id, max_chars;
-};
-int reader_json_bpe(struct model *m, const struct model_sections *s, struct err *e);
-int reader_json_unigram(struct model *m, const struct model_sections *s, struct err *e);
-int reader_json_wordpiece(struct model *m, const struct model_sections *s, struct err *e);
-int reader_json_wordlevel(struct model *m, const struct model_sections *s, struct err *e);
-/* {"token": id, ...} into m->vocab, spelled as m->is_byte_level says, indexed. */
-int reader_json_vocab(struct model *m, const struct model_sections *s, struct err *e);
 /* A string's text; into scratch only when it holds escapes. */
 struct str reader_json_text(struct str raw, struct buf *scratch);
+
+/* The BPE model of a vocabulary and merges that are written as in a tokenizer.json. */
+int reader_json_bpe(struct model *m, struct json_slice vocab, struct json_slice merges,
+	struct err *e);
+
+/*
+ * The stages around the model, from their JSON.
+ *
+ * Every stage is null or an object with a "type"; "Sequence" nests. A type that
+ * is not read is an error, for a stage left out would give other ids. Readers
+ * of other file formats write the same JSON, so that there is one way in.
+ *
+ * Parses the four into m and keeps copies of the texts in m->stage_text. Before the
+ * vocabulary: what is wrong with a stage is said before a large model is read.
+ */
+int stages_load(struct model *m, const struct stage_texts *text, struct err *e);
+
+/* The stages of a byte-level model whose files do not hold them. */
+struct byte_stages {
+	struct str pattern;  /* cuts words, as a regular expression; empty: ByteLevel's own */
+	bool is_nfc;
+	bool has_prefix_space; /* ByteLevel's add_prefix_space */
+	struct str bos, eos; /* stand around a sequence; empty: nothing does */
+	uint32_t bos_id, eos_id;
+};
+
+/* Writes them as a tokenizer.json has them and loads them. */
+int byte_stages_load(struct model *m, const struct byte_stages *s, struct err *e);

@@ -1,18 +1,101 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/* reader_merges.c - a vocab.json with its merges.txt, and the stages that such files leave out. */
+#include "base/file.h"
+#include "base/limits.h"
+#include "base/mem.h"
+#include "json/write.h"
+#include "token/load.h"
+#include "token/reader.h"
+
+/* ---- stages of a byte-level model as JSON ---- */
+
+static void write_pre_tokenizer(struct buf *out, const struct byte_stages *s)
+{
+	if (s->pattern.n > 0) {
+		buf_add_text(out, "{\"type\":\"Sequence\",\"pretokenizers\":[{\"type\":\"Split\","
+			"\"pattern\":{\"Regex\":");
+		json_quote(out, s->pattern, true);
+		buf_add_text(out, "},\"behavior\":\"Isolated\",\"invert\":false},");
+	}
+	buf_printf(out, "{\"type\":\"ByteLevel\",\"add_prefix_space\":%s,\"trim_offsets\":true,"
+		"\"use_regex\":%s}", s->has_prefix_space ? "true" : "false",
+		s->pattern.n ? "false" : "true");
+	if (s->pattern.n > 0)
+		buf_add_text(out, "]}");
+}
+
+/* One special token of a template: in its row, or with its id. */
+static void write_special(struct json_writer *w, struct str name, uint32_t id, bool is_in_row)
+{
+	if (name.n == 0)
+		return;
+	if (is_in_row) {
+		json_begin_object(w);
+		json_key(w, "SpecialToken");
+	} else {
+		json_key_str(w, name);
+	}
+	json_begin_object(w);
+	json_member_str(w, "id", name);
+	json_key(w, is_in_row ? "type_id" : "ids");
+	if (is_in_row) {
+		json_put_int(w, 0);
+	} else {
+		json_begin_array(w);
+		json_put_int(w, id);
+		json_end_array(w);
+	}
+	json_end_object(w);
+	if (is_in_row)
+		json_end_object(w);
+}
+
+static void write_post_processor(struct buf *out, const struct byte_stages *s)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	json_member_text(&w, "type", "TemplateProcessing");
+	json_member_array(&w, "single");
+	write_special(&w, s->bos, s->bos_id, true);
+	json_put_raw(&w, STR("{\"Sequence\": {\"id\": \"A\", \"type_id\": 0}}"));
+	write_special(&w, s->eos, s->eos_id, true);
+	json_end_array(&w);
+	json_member_object(&w, "special_tokens");
+	write_special(&w, s->bos, s->bos_id, false);
+	if (!str_eq(s->bos, s->eos))
+		write_special(&w, s->eos, s->eos_id, false);
+	json_end_object(&w);
+	json_end_object(&w);
+}
+
+int byte_stages_load(struct model *m, const struct byte_stages *s, struct err *e)
+{
+	struct buf pre = { 0 }, post = { 0 };
+	struct stage_texts text = { .decoder = STR("{\"type\":\"ByteLevel\"}") };
+	int rc;
+
+	write_pre_tokenizer(&pre, s);
+	if (s->bos.n > 0 || s->eos.n > 0)
+		write_post_processor(&post, s);
+	if (s->is_nfc)
+		text.normalizer = STR("{\"type\":\"NFC\"}");
+	text.pre_tokenizer = buf_str(&pre);
+	text.post_processor = buf_str(&post);
+	rc = stages_load(m, &text, e);
+	buf_release(&pre);
+	buf_release(&post);
+	return rc;
+}
+
 /*
- * reader_merges.c - vocab.json with merges.txt beside it, the form of GPT-2.
+ * Vocab.json with merges.txt beside it, the form of GPT-2.
  *
  * The two hold the tokens and their merges. How text is cut and what stands around
  * it follows from the tokenizer_class in tokenizer_config.json (none: GPT-2's); the
  * special tokens are the class's, unless that file or special_tokens_map.json names
  * others, and those of added_tokens.json.
  */
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "json/write.h"
-#include "token/byte_stages.h"
-#include "token/reader.h"
 
 enum { BOS, EOS, UNK, SEP, PAD, CLS, MASK, SPECIALS };
 static const char *const SPECIAL_NAMES[SPECIALS] = { "bos_token", "eos_token", "unk_token",
@@ -267,11 +350,11 @@ static int read_merges(const char *path, struct buf *out, struct err *e)
 static int load(struct model *m, struct source *s, struct err *e)
 {
 	struct json_scan scan = { .text = buf_str(&s->merges) };
-	struct model_sections sections = { .vocab = s->vocab };
+	struct json_slice merges;
 
 	s->class = find_class(json_text(json_get(s->config, "tokenizer_class"), STR("")), e);
-	if (!s->class || json_next(&scan, &sections.merges, e) || load_stages(m, s, e) ||
-		reader_json_bpe(m, &sections, e))
+	if (!s->class || json_next(&scan, &merges, e) || load_stages(m, s, e) ||
+		reader_json_bpe(m, s->vocab, merges, e))
 		return -1;
 	return add_specials(m, s, e);
 }

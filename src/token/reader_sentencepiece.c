@@ -1,28 +1,186 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * reader_sentencepiece.c - sentencepiece's .model files: a protocol buffer with the
+ * reader_sentencepiece.c - .model files, which are protocol buffers.
+ */
+#include <float.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/limits.h"
+#include "base/mem.h"
+#include "base/str.h"
+#include "json/write.h"
+#include "token/reader.h"
+
+/* ---- Protocol buffers ---- */
+
+/*
+ * The fields of a message, one after the other. Nothing is copied and nothing nests: a message
+ * inside a message is a field of kind PROTOBUF_BYTES and read with a reader of its own. Groups,
+ * which no format in use here has, are stepped over.
+ */
+
+enum protobuf_kind {
+	PROTOBUF_INT = 0,     /* all whole numbers, enums and booleans */
+	PROTOBUF_FIXED64 = 1,
+	PROTOBUF_BYTES = 2,   /* text, bytes, messages */
+	PROTOBUF_FIXED32 = 5, /* float is one */
+};
+
+struct protobuf_field {
+	uint32_t number;
+	enum protobuf_kind kind;
+	uint64_t value;   /* of the kinds that are numbers */
+	struct str bytes; /* borrowed */
+};
+
+struct protobuf {
+	struct str file; /* positions in errors count from its start */
+	size_t at, end;
+};
+
+static inline struct protobuf protobuf(struct str file)
+{
+	return (struct protobuf){ file, 0, file.n };
+}
+
+#define GROUP_BEGIN 3u
+#define GROUP_END 4u
+#define NUMBER_MAX ((1u << 29) - 1)
+
+/* The message in a field of kind PROTOBUF_BYTES that p gave. */
+static struct protobuf protobuf_inner(const struct protobuf *p, const struct protobuf_field *f)
+{
+	size_t at = (size_t)(f->bytes.p - p->file.p);
+
+	return (struct protobuf){ p->file, at, at + f->bytes.n };
+}
+
+static int cut_off(size_t at, struct err *e)
+{
+	return err_set(e, ERR_PARSE, "is damaged: a field breaks off at byte %zu", at);
+}
+
+static int read_int(struct protobuf *p, uint64_t *out, struct err *e)
+{
+	size_t start = p->at;
+
+	*out = 0;
+	for (unsigned shift = 0; shift < 70; shift += 7) {
+		uint8_t byte;
+
+		if (p->at == p->end)
+			return cut_off(start, e);
+		byte = (uint8_t)p->file.p[p->at++];
+		*out |= (uint64_t)(byte & 0x7f) << shift;
+		if (byte < 0x80)
+			return 0;
+	}
+	return err_set(e, ERR_PARSE, "is damaged: the number at byte %zu does not end", start);
+}
+
+static int read_fixed(struct protobuf *p, size_t n, uint64_t *out, struct err *e)
+{
+	if (p->end - p->at < n)
+		return cut_off(p->at, e);
+	*out = 0;
+	for (size_t i = 0; i < n; i++)
+		*out |= (uint64_t)(uint8_t)p->file.p[p->at++] << 8 * i;
+	return 0;
+}
+
+static int read_bytes(struct protobuf *p, struct str *out, struct err *e)
+{
+	size_t start = p->at;
+	uint64_t n;
+
+	if (read_int(p, &n, e))
+		return -1;
+	if (n > p->end - p->at)
+		return err_set(e, ERR_PARSE, "is damaged: %llu bytes should follow at byte %zu, "
+			"but the message ends after %zu", (unsigned long long)n, start,
+			p->end - p->at);
+	*out = (struct str){ p->file.p + p->at, (size_t)n };
+	p->at += (size_t)n;
+	return 0;
+}
+
+static int read_value(struct protobuf *p, struct protobuf_field *f, struct err *e)
+{
+	switch (f->kind) {
+	case PROTOBUF_INT:
+		return read_int(p, &f->value, e);
+	case PROTOBUF_FIXED64:
+		return read_fixed(p, 8, &f->value, e);
+	case PROTOBUF_BYTES:
+		return read_bytes(p, &f->bytes, e);
+	case PROTOBUF_FIXED32:
+		return read_fixed(p, 4, &f->value, e);
+	}
+	return err_set(e, ERR_PARSE, "is damaged: a field of unknown kind %u before byte %zu",
+		(unsigned)f->kind, p->at);
+}
+
+/* The next field: 1, or 0 at the end, or -1 when the bytes are no message. */
+static int protobuf_next(struct protobuf *p, struct protobuf_field *f, struct err *e)
+{
+	size_t groups = 0;
+
+	while (p->at < p->end) {
+		size_t start = p->at;
+		uint64_t tag;
+
+		if (read_int(p, &tag, e))
+			return -1;
+		if (tag >> 3 == 0 || tag >> 3 > NUMBER_MAX)
+			return err_set(e, ERR_PARSE, "is damaged: no field begins at byte %zu",
+				start);
+		if ((tag & 7) == GROUP_BEGIN) {
+			groups++;
+			continue;
+		}
+		if ((tag & 7) == GROUP_END) {
+			if (groups-- == 0)
+				return err_set(e, ERR_PARSE, "is damaged: a group ends at byte %zu "
+					"that did not begin", start);
+			continue;
+		}
+		*f = (struct protobuf_field){ .number = (uint32_t)(tag >> 3),
+			.kind = (enum protobuf_kind)(tag & 7) };
+		if (read_value(p, f, e))
+			return -1;
+		if (groups == 0)
+			return 1;
+	}
+	return groups ? cut_off(p->at, e) : 0;
+}
+
+static float protobuf_float(const struct protobuf_field *f)
+{
+	uint32_t bits = (uint32_t)f->value;
+	float v;
+
+	memcpy(&v, &bits, sizeof v);
+	return v;
+}
+
+/* ---- The file ---- */
+
+/*
+ * Sentencepiece's .model files: a protocol buffer with the
  * pieces (id is position), how the model was trained, and how texts are normalized.
  *
  * Text between special tokens becomes what sentencepiece itself makes of it. Special
  * tokens are what the tokenizer classes of the model hubs make them: control pieces
  * and the unknown one are found in text, are left out by skip_special, and the bos
- * piece goes in front of a sequence where the model has one (config.c knows better
+ * piece goes in front of a sequence where the model has one (load.c knows better
  * where a tokenizer_config.json does).
  *
  * Refused, for no model in use has them: models of words or characters, blanks as
  * suffixes, blanks that are not escaped, a normalizer for decoded text, and pieces
  * of a BPE model that merging may pass through but not end with.
  */
-#include <float.h>
-#include <math.h>
-#include <stdlib.h>
-
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/str.h"
-#include "json/write.h"
-#include "token/protobuf.h"
-#include "token/reader.h"
 
 enum piece_type { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
 enum model_type { TYPE_UNIGRAM = 1, TYPE_BPE };

@@ -34,3 +34,19 @@ void regex_work_free(struct regex_work *w);
  */
 int regex_find(const struct regex *r, struct regex_work *w, struct str text, size_t from,
 	size_t *start, size_t *end);
+
+/* ---- Patterns rewritten ---- */
+
+/*
+ * Regular expressions as tokenizer.json files mean them,
+ * rewritten for PCRE2.
+ *
+ * The files are written for Oniguruma in Ruby syntax. The two libraries read
+ * these differently, and each is spelled out: \s (White_Space only), \w and \b
+ * (marks and connectors are word characters), \d, script names (the script, not
+ * its extensions), [A&&[^B]], nested classes, and X{n,m}+ or X{n}? (a second
+ * quantifier over the first). Anything that cannot be carried over for certain
+ * is an error naming the construct.
+ */
+
+int pattern_rewrite(struct str pattern, struct buf *out, struct err *e);

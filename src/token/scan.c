@@ -7,14 +7,14 @@
  * front of one. The comments quote the alternative that a line stands for. Runs of
  * ASCII are skipped 16 bytes at a time, without a branch for where they end.
  */
-#include "token/scan.h"
+#include "token/pretok.h"
 
 #include <stdbool.h>
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-#include "token/classes.h"
+#include "token/chars.h"
 
 #define SPACES CLASS_SPACES
 #define NEWLINE (1u << CLASS_NEWLINE)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tokenizer.c - the facade: encode and decode over a loaded model, "sim" or a server.
+ * tokenizer.c - encode and decode over a loaded model, the built-in tokenizer or a server.
  *
  * Working memory is pooled: an encode takes one set and gives it back, so the
  * word cache stays warm and a const tokenizer serves all threads.
@@ -12,14 +12,131 @@
 #include <stdlib.h>
 
 #include "base/limits.h"
+#include "base/parallel.h"
 #include "base/str.h"
 #include "token/cache.h"
-#include "token/find.h"
+#include "token/chars.h"
+#include "token/load.h"
 #include "token/model.h"
 #include "token/remote.h"
-#include "token/runs.h"
-#include "token/sim.h"
 #include "token/words.h"
+
+/* ---- The built-in tokenizer ---- */
+
+/*
+ * Pure arithmetic, no table and no state. Encoding looks at most seven bytes ahead and never back,
+ * so the ids of a text do not depend on what came before it.
+ */
+
+static bool is_lower(char c)
+{
+	return c >= 'a' && c <= 'z';
+}
+
+/* The token at the front of n > 0 bytes; its length goes to *used. */
+static inline uint32_t sim_next(const char *p, size_t n, size_t *used)
+{
+	if (*p == ' ' && n >= 4 && is_lower(p[1]) && is_lower(p[2]) && is_lower(p[3])) {
+		*used = 4;
+		return SIM_WORD_FIRST +
+			(uint32_t)(((p[1] - 'a') * 26 + (p[2] - 'a')) * 26 + (p[3] - 'a'));
+	}
+	if (*p == '<' && n >= sizeof SIM_END_TEXT - 1 &&
+	    memcmp(p, SIM_END_TEXT, sizeof SIM_END_TEXT - 1) == 0) {
+		*used = sizeof SIM_END_TEXT - 1;
+		return SIM_END;
+	}
+	*used = 1;
+	return (uint8_t)*p;
+}
+
+static void sim_encode(struct str text, struct ids *out)
+{
+	uint32_t *to = ids_reserve(out, text.n);
+	const uint32_t *start = to;
+
+	for (size_t i = 0, used; i < text.n; i += used)
+		*to++ = sim_next(text.p + i, text.n - i, &used);
+	out->count += (size_t)(to - start);
+	assert(out->count <= out->cap);
+}
+
+static size_t sim_count(struct str text)
+{
+	size_t count = 0;
+
+	for (size_t i = 0, used; i < text.n; i += used) {
+		sim_next(text.p + i, text.n - i, &used);
+		count++;
+	}
+	return count;
+}
+
+static void sim_decode(const uint32_t *ids, size_t n, bool skip_special, struct buf *out)
+{
+	for (size_t i = 0; i < n; i++) {
+		uint32_t id = ids[i], word = id - SIM_WORD_FIRST;
+
+		if (id < SIM_WORD_FIRST) {
+			buf_add_char(out, (char)id);
+		} else if (id < SIM_VOCAB) {
+			char text[4] = { ' ', (char)('a' + word / (26 * 26)),
+				(char)('a' + word / 26 % 26), (char)('a' + word % 26) };
+
+			buf_add(out, text, sizeof text);
+		} else if (id == SIM_END && !skip_special) {
+			buf_add_text(out, SIM_END_TEXT);
+		}
+	}
+}
+
+/* ---- Long texts in parts ---- */
+
+/*
+ * Some programs around tiktoken cut long texts: Llama 3's and Kimi's encode blocks of 400,000
+ * characters, and within a block start anew after 25,000 characters that are all blanks, or all
+ * none. Nothing merges across such a cut, and no special token is found there.
+ */
+
+#define RUNS_BLOCK_CHARS 400000
+#define RUNS_CHARS_MAX 25000
+
+struct runs {
+	struct str rest;
+	size_t block; /* characters of the block handed out */
+};
+
+/* Python's isspace: White_Space, and four separators among the controls. */
+static bool is_blank(uint32_t cp)
+{
+	return chars_is_space(cp) || (cp >= 0x1c && cp <= 0x1f);
+}
+
+/* The next part of valid UTF-8; false at the end. Start with { .rest = text }. */
+static bool runs_next(struct runs *r, struct str *part)
+{
+	struct str text = r->rest;
+	size_t at = 0, run = 0, n;
+	bool was_blank = false;
+
+	while (at < text.n && r->block < RUNS_BLOCK_CHARS) {
+		bool is_now = is_blank(utf8_decode((struct str){ text.p + at, text.n - at }, &n));
+
+		run = is_now == was_blank ? run + 1 : 1;
+		was_blank = is_now;
+		if (run > RUNS_CHARS_MAX)
+			break;
+		at += n;
+		r->block++;
+	}
+	if (r->block == RUNS_BLOCK_CHARS)
+		r->block = 0;
+	*part = (struct str){ text.p, at };
+	r->rest = (struct str){ text.p + at, text.n - at };
+	return at > 0;
+}
+
+/* ---- Tokenizers ---- */
 
 struct work {
 	struct work *next;
@@ -463,4 +580,58 @@ struct token_remote *tokenizer_remote(const struct tokenizer *t)
 const char *tokenizer_path(const struct tokenizer *t)
 {
 	return t->path;
+}
+
+/* ---- Many texts ---- */
+
+/* Many texts at once, by several threads. */
+
+struct batch {
+	const struct tokenizer *t;
+	const struct str *text;
+	size_t n;
+	bool has_special;
+	struct ids *ids; /* or */
+	size_t *count;
+};
+
+static bool encode_one(void *self, size_t i, unsigned worker)
+{
+	struct batch *b = self;
+
+	(void)worker;
+	if (b->ids)
+		return tokenizer_encode(b->t, b->text[i], b->has_special, b->ids + i) == 0;
+	b->count[i] = tokenizer_count(b->t, b->text[i], b->has_special);
+	return b->count[i] != SIZE_MAX;
+}
+
+static int run(struct batch *b, unsigned threads, struct err *e)
+{
+	size_t first;
+
+	if (tokenizer_remote(b->t))
+		return token_remote_batch(tokenizer_remote(b->t), b->text, b->n, b->has_special,
+			b->ids, b->count, e);
+	first = parallel_for(threads, b->n, encode_one, b);
+	if (first == b->n)
+		return 0;
+	tokenizer_refuse(b->t, b->text[first], e);
+	return err_wrap(e, "text %zu", first);
+}
+
+int tokenizer_encode_batch(const struct tokenizer *t, const struct str *text, size_t n,
+	bool add_special, unsigned threads, struct ids *out, struct err *e)
+{
+	struct batch b = { .t = t, .text = text, .n = n, .has_special = add_special, .ids = out };
+
+	return run(&b, threads, e);
+}
+
+int tokenizer_count_batch(const struct tokenizer *t, const struct str *text, size_t n,
+	bool add_special, unsigned threads, size_t *out, struct err *e)
+{
+	struct batch b = { .t = t, .text = text, .n = n, .has_special = add_special, .count = out };
+
+	return run(&b, threads, e);
 }

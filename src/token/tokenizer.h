@@ -34,6 +34,11 @@
 #include "token/ids.h"
 
 #define TOKENIZER_SIM "sim"
+#define SIM_WORD_FIRST 256u
+#define SIM_WORDS (26u * 26u * 26u)
+#define SIM_VOCAB (SIM_WORD_FIRST + SIM_WORDS)
+#define SIM_END SIM_VOCAB
+#define SIM_END_TEXT "<|end|>"
 
 struct tokenizer;
 
@@ -43,7 +48,7 @@ struct tokenizer_load_opts {
 	const char *cache_dir; /* the hub directory itself; NULL: environment */
 	const char *token;     /* the hub's; NULL: environment */
 	bool is_offline;       /* only the cache */
-	const char *mode;      /* "mistral": that form of it first (token/find.h); else NULL */
+	const char *mode;      /* "mistral": that form of it first (token/load.h); else NULL */
 	bool is_uncached;      /* neither read nor write a compiled form (token/cache.h) */
 	const atomic_bool *cancel; /* set: a download ends soon with ERR_CANCELLED */
 	/* A download's bytes, of files above 1 MB; a sentence for people. Each may be NULL. */
@@ -55,7 +60,7 @@ struct tokenizer_load_opts {
 /*
  * "sim", or a tokenizer's file, or a directory that holds one, or a model name
  * ("org/name") on the Hugging Face hub, by way of its local cache; tried in that order (see
- * token/find.h). Beside the file, tokenizer_config.json, special_tokens_map.json and
+ * token/load.h). Beside the file, tokenizer_config.json, special_tokens_map.json and
  * chat_template.jinja are read when they exist. opts may be NULL.
  * NULL with ERR_IO when nothing was found (the text lists where it looked), ERR_NET when the
  * hub cannot be reached and the cache has no copy, ERR_PARSE for a file that is damaged or of

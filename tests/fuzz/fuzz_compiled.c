@@ -9,8 +9,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "token/compiled.h"
 #include "check.h"
+#include "token/cache.h"
+#include "token/load.h"
 
 #define SMALL "tests/unit/token/small.json"
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -11,7 +11,7 @@
 #include "base/str.h"
 #include "check.h"
 #include "token/model.h"
-#include "token/normalize_step.h"
+#include "token/reader.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

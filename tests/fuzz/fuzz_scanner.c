@@ -10,7 +10,6 @@
 #include "base/str.h"
 #include "check.h"
 #include "token/pretok.h"
-#include "token/scan.h"
 
 #define SCANNERS_MAX 16
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,7 +14,6 @@
 #include "base/file.h"
 #include "base/str.h"
 #include "scratch.h"
-#include "token/sim.h"
 #include "token/tokenizer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -15,7 +15,6 @@
 #include "base/file.h"
 #include "scratch.h"
 #include "token/chat.h"
-#include "token/chat_known.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SMALL "tests/unit/token/small.json"

@@ -16,13 +16,12 @@
 #include <cmocka.h>
 
 #include "base/file.h"
-#include "token/cache.h"
-#include "token/compiled.h"
-#include "token/tokenizer.h"
 #include "scratch.h"
+#include "token/cache.h"
+#include "token/load.h"
+#include "token/tokenizer.h"
 
 #define SMALL "tests/unit/token/small.json"
-
 
 static const char *const TEXT[] = { "", "a", "the quick <|bos|> brown\n\n  fox <sep>x", "   <l>  <r> x",
 	"\xe4\xb8\xad\xe6\x96\x87 caf\xc3\xa9 1234567", "int main(void) { return 0; }\n\t\t\t" };

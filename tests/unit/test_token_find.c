@@ -8,12 +8,11 @@
 
 #include "base/file.h"
 #include "base/mem.h"
-#include "token/find.h"
 #include "scratch.h"
+#include "token/load.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define FILES_MAX 6
-
 
 /* The same files, once as a directory and once as a snapshot in the cache. */
 struct row {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/mem.h"
-#include "token/long_words.h"
+#include "token/words.h"
 
 /* Word number i: its length and its bytes follow from the number. */
 static struct str word_of(uint32_t i, char *bytes)

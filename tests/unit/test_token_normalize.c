@@ -13,8 +13,8 @@
 #include "base/codec.h"
 #include "base/file.h"
 #include "base/mem.h"
-#include "token/charsmap.h"
 #include "token/model.h"
+#include "token/reader.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ROWS "tests/unit/token/normalize.jsonl"

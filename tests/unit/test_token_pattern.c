@@ -11,7 +11,6 @@
 
 #include "base/mem.h"
 #include "token/chars.h"
-#include "token/pattern.h"
 #include "token/regex.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -11,7 +11,7 @@
 
 #include "base/mem.h"
 #include "token/model.h"
-#include "token/pretok.h"
+#include "token/reader.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SEQ(list) "{'type':'Sequence','pretokenizers':[" list "]}"

@@ -11,9 +11,8 @@
 
 #include "base/mem.h"
 #include "base/str.h"
-#include "token/classes.h"
+#include "token/chars.h"
 #include "token/pretok.h"
-#include "token/scan.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define TEXTS 100000

@@ -12,6 +12,7 @@
 
 #include "base/file.h"
 #include "token/model.h"
+#include "token/reader.h"
 
 static void serve(const struct normalizer *n, struct normalize_work *w)
 {

@@ -3,7 +3,7 @@
  * pretok.c - one pre-tokenizer behind a pipe, for pretok.mjs.
  *
  *   pretok FILE        FILE holds the pre-tokenizer's JSON
- *   pretok --classes   a byte for each code point: its class (token/classes.h)
+ *   pretok --classes   a byte for each code point: its class (token/chars.h)
  *
  * Texts come in as a 32-bit little-endian length and bytes; out goes the number of
  * words, then each as length and bytes.
@@ -11,8 +11,9 @@
 #include <stdio.h>
 
 #include "base/file.h"
-#include "token/classes.h"
+#include "token/chars.h"
 #include "token/model.h"
+#include "token/reader.h"
 
 static void put_number(struct buf *out, size_t n)
 {

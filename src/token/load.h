@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * token/find.h - where a tokenizer's files are.
+ * token/load.h - where a tokenizer's files are, and what they say.
  *
  * In a directory, and in a repository on the hub, the first of these that is there:
  *
@@ -20,6 +20,8 @@
 #pragma once
 #include "base/err.h"
 #include "base/str.h"
+#include "json/read.h"
+#include "token/model.h"
 #include "token/tokenizer.h"
 
 /*
@@ -28,3 +30,14 @@
  */
 int find_tokenizer(const char *name, const struct tokenizer_load_opts *opts, struct buf *path,
 	struct err *e);
+
+/* Reads a tokenizer's file. Errors name the path. m is zeroed before and released by the caller. */
+int model_load(struct model *m, const char *path, struct err *e);
+/* Reads what lies beside it; files that do not exist are fine. */
+int model_load_config(struct model *m, const char *path, struct err *e);
+/*
+ * A JSON object in the directory of path, parsed into a; *out is NULL when there is no such file.
+ * emptied: a member that need not be read, for it may be a megabyte: an empty object; or NULL.
+ */
+int model_read_beside(struct arena *a, const char *path, const char *name, const char *emptied,
+	struct json_value **out, struct err *e);
