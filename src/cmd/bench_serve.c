@@ -14,7 +14,7 @@
 #include "cmd/serve_once.h"
 #include "cmd/serve_points.h"
 #include "report/compare.h"
-#include "run/presets.h"
+#include "run/serve_opts.h"
 
 static int list_switches(const struct serve_switch *row)
 {

@@ -16,7 +16,7 @@
 #include "data/workload_file.h"
 #include "endpoint/endpoint.h"
 #include "json/write.h"
-#include "run/dump.h"
+#include "run/build_workload.h"
 #include "run/point.h"
 #include "stats/stats.h"
 #include "version.h"

@@ -97,12 +97,12 @@ static int choose_blocks(const char *list, struct metrics_opts *o, struct err *e
 	o->selected = 0;
 	do {
 		struct str name = str_cut(&rest, ',');
-		unsigned bit = metric_block_bit(str_trim(name));
+		enum metric_block block = metric_block_find(str_trim(name));
 
-		if (!bit)
+		if (block == BLOCK_COUNT)
 			return err_set(e, ERR_USAGE, "--percentile-metrics: unknown metric '%.*s'",
 				       (int)name.n, name.p);
-		o->selected |= bit;
+		o->selected |= BLOCK_BIT(block);
 	} while (rest.n);
 	return 0;
 }
@@ -129,31 +129,16 @@ static int choose_percentiles(const char *list, struct metrics_opts *o, struct a
 
 static int choose_goodput(const struct opt_list *list, struct metrics_opts *o, struct err *e)
 {
-	const unsigned known = BLOCK_BIT(BLOCK_TTFT) | BLOCK_BIT(BLOCK_TPOT) |
-			       BLOCK_BIT(BLOCK_E2EL);
-
 	o->n_goodput = 0;
 	o->session_limit_ms = 0;
 	for (size_t i = 0; i < list->n; i++) {
 		struct str value = str_of(list->v[i]), name = str_cut(&value, ':');
-		unsigned bit = metric_block_bit(name) & known;
-		bool is_session = str_is(name, "session_duration");
-		size_t at = 0;
 		double ms;
 
-		if ((!bit && !is_session) || !str_to_f64(value, &ms) || !(ms >= 0))
+		if (!str_to_f64(value, &ms) || !(ms >= 0) || !metrics_opts_add_goodput(o, name, ms))
 			return err_set(e, ERR_USAGE, "--goodput: '%s' is not ttft, tpot, e2el or "
 				       "session_duration, a colon and a number of milliseconds",
 				       list->v[i]);
-		if (is_session) {
-			o->session_limit_ms = ms;
-			continue;
-		}
-		while (at < o->n_goodput && BLOCK_BIT(o->goodput[at].block) != bit)
-			at++;
-		o->n_goodput += at == o->n_goodput;
-		o->goodput[at] = (struct metrics_goodput){
-			(enum metric_block)__builtin_ctz(bit), ms };
 	}
 	return 0;
 }

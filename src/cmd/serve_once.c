@@ -12,15 +12,14 @@
 #include "cmd/plots.h"
 #include "cmd/progress.h"
 #include "cmd/target.h"
-#include "run/dump.h"
+#include "run/build_workload.h"
 #include "run/find.h"
 #include "run/gnuplot.h"
 #include "run/point.h"
-#include "run/presets.h"
 #include "run/pytorch.h"
 #include "run/repeat.h"
 #include "run/score.h"
-#include "run/serve_gate.h"
+#include "run/serve_opts.h"
 
 #define EXIT_STRICT 3
 #define EXIT_INTERRUPTED 130
@@ -109,7 +108,7 @@ static struct report_facts named_facts(const struct serve_opts *o, const struct 
 {
 	return (struct report_facts){
 		.backend = o->backend, .label = d->label, .request_rate = o->request_rate,
-		.model_id = model_id, .max_concurrency = d->max_concurrency,
+		.model_id = model_id, .max_concurrency = d->load.max_concurrency,
 		.ramp_strategy = d->ramp_up == RAMP_NONE ? NULL : o->ramp_up_strategy,
 		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
 	};
@@ -488,7 +487,7 @@ int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *o
 	if (serve_presets(opts, &cli->result, &cli->arena, &cli->err) < 0)
 		goto done;
 	serve_opts_fill(opts, &cli->arena);
-	if (compat_bits(opts->compat) & COMPAT_STDOUT)
+	if (serve_compat_bits(opts->compat) & COMPAT_STDOUT)
 		print_namespace(opts);
 	print_pattern(opts, &cli->result);
 	if (opts->trace)

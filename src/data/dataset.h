@@ -40,7 +40,7 @@ struct dataset_opts {
 	/* what is done with the requests once they are drawn (data/repeat.h) */
 	int64_t repeat_count;            /* copies of each request; 0 counts as 1 */
 	const char *repeat_order;        /* of repeat_orders; NULL: random when there are copies */
-	const char *warmup_pass;         /* "none", "same", "other" (run/draw.h); NULL: none */
+	const char *warmup_pass;         /* "none", "same", "other" (run/build_workload.h); NULL: none */
 	/* sharegpt, custom*, spec_bench, speed_bench */
 	struct opt_int sharegpt_output_len; /* unset: as many as the recorded reply */
 	int64_t custom_output_len;       /* -1: each row's own */

@@ -23,7 +23,7 @@
 #include "gpu/gpu.h"
 #include "proc/tool.h"
 #include "proc/tree.h"
-#include "run/early.h"
+#include "run/point.h"
 
 struct checking {
 	const struct experiment *x;

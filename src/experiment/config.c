@@ -17,7 +17,7 @@
 #include "gpu/gpu.h"
 #include "json/write.h"
 #include "report/compare.h"
-#include "run/serve_gate.h"
+#include "run/serve_opts.h"
 
 #define SHOWN_MAX 80 /* bytes of a value repeated in a message */
 

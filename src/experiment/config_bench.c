@@ -636,7 +636,8 @@ static void check_serve(struct config_reader *r, const struct json_value *bench,
 		config_complain(r->c, r->f, at.v, at.path, "%s", at.text);
 	} else {
 		if (!derived->is_pooling)
-			derived->metrics |= SERVE_TTFT | SERVE_TPOT | SERVE_ITL | SERVE_E2EL;
+			derived->metrics.selected |= BLOCK_BIT(BLOCK_TTFT) | BLOCK_BIT(BLOCK_TPOT) |
+						     BLOCK_BIT(BLOCK_ITL) | BLOCK_BIT(BLOCK_E2EL);
 		r->asked = copy;
 		r->derived = derived;
 	}

@@ -196,7 +196,7 @@ struct experiment_hooks {
 void outcome_begin(struct outcome *o);
 /*
  * What a benchmark of a server needs and no server gives: endpoint, tokenizer, requests, record
- * (run/early.h). Nothing is held, started or written. -1 with e: ERR_NET is the world's failure,
+ * (run/point.h). Nothing is held, started or written. -1 with e: ERR_NET is the world's failure,
  * ERR_CANCELLED the caller's wish, all else a mistake, about out->part. point_early_release in
  * either case. In modes without a server nothing is looked at.
  */

@@ -29,7 +29,7 @@
 #include "base/str.h"
 #include "experiment/config.h"
 #include "experiment/experiment.h"
-#include "run/early.h"
+#include "run/point.h"
 
 /*
  * When servers are started: for every member; when the previous member had other ones (server,

@@ -8,7 +8,9 @@
  * gone is max(due, the (i - cap)-th smallest end). What lies between that and
  * sent, less the time spent connecting, is the client's own delay.
  */
-#include "metrics/parts.h"
+#include "metrics/metrics_internal.h"
+
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "stats/stats.h"

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics.c - arrays, totals, rates and the six blocks; see metrics.h.
+ * metrics.c - arrays, totals, rates and the six blocks, and what is counted row by row: base URLs,
+ * probes, constraints, priorities, the busiest second; see metrics.h.
  *
  * The order of every floating-point operation is upstream's, so that a result
  * can be checked to the last bit.
  */
-#include "metrics/metrics.h"
+#include "metrics/metrics_internal.h"
 
+#include <assert.h>
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "base/mem.h"
-#include "metrics/parts.h"
 #include "stats/stats.h"
 
 #define MS 1000.0
@@ -24,12 +27,32 @@ const char *metric_block_key(enum metric_block block)
 	return keys[block];
 }
 
-unsigned metric_block_bit(struct str key)
+enum metric_block metric_block_find(struct str key)
 {
-	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-		if (str_is(key, metric_block_key(b)))
-			return BLOCK_BIT(b);
-	return 0;
+	enum metric_block b = 0;
+
+	while (b < BLOCK_COUNT && !str_is(key, metric_block_key(b)))
+		b++;
+	return b;
+}
+
+bool metrics_opts_add_goodput(struct metrics_opts *o, struct str name, double limit_ms)
+{
+	enum metric_block block = metric_block_find(name);
+	size_t at = 0;
+
+	if (str_is(name, "session_duration")) {
+		o->session_limit_ms = limit_ms;
+		return true;
+	}
+	if (block != BLOCK_TTFT && block != BLOCK_TPOT && block != BLOCK_E2EL)
+		return false;
+	while (at < o->n_goodput && o->goodput[at].block != block)
+		at++;
+	o->n_goodput += at == o->n_goodput;
+	assert(o->n_goodput <= METRICS_GOODPUT_MAX);
+	o->goodput[at] = (struct metrics_goodput){ block, limit_ms };
+	return true;
 }
 
 char *metrics_percentile_name(char out[FMT_F64_BYTES], double p)
@@ -403,4 +426,342 @@ void metrics_release(struct metrics *m)
 	free(m->class);
 	arena_release(&m->arena);
 	*m = (struct metrics){ 0 };
+}
+
+/* ---- priorities: how requests of each fared, and what priorities cost a class ---- */
+
+static int by_priority(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* The different ones in ascending order; to be freed. */
+static int64_t *priorities_of(const struct metrics_class_request *v, size_t n, size_t *distinct)
+{
+	int64_t *all = mem_array(n, sizeof(*all));
+
+	for (size_t i = 0; i < n; i++)
+		all[i] = v[i].priority;
+	qsort(all, n, sizeof(*all), by_priority);
+	*distinct = 0;
+	for (size_t i = 0; i < n; i++)
+		if (i == 0 || all[i] != all[*distinct - 1])
+			all[(*distinct)++] = all[i];
+	return all;
+}
+
+/* The values of a class that are told, into room for n of them. */
+static struct metrics_spread spread_of(const struct metrics_class_request *v, size_t n,
+				       int64_t priority, size_t offset, double *room)
+{
+	size_t k = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double value = *(const double *)((const char *)&v[i] + offset);
+
+		if (v[i].priority == priority && v[i].is_completed && !isnan(value))
+			room[k++] = value;
+	}
+	return metrics_spread(room, k);
+}
+
+static void fill(struct metrics_class *c, const struct metrics_class_request *v, size_t n,
+		 double *room)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (v[i].priority != c->priority)
+			continue;
+		c->requests++;
+		c->completed += v[i].is_completed;
+		c->failed += v[i].is_failed;
+	}
+#define SPREAD(member) spread_of(v, n, c->priority,                                        \
+				 offsetof(struct metrics_class_request, member), room)
+	c->ttft = SPREAD(ttft_s);
+	c->tpot = SPREAD(tpot_s);
+	c->e2el = SPREAD(e2el_s);
+	c->queue = SPREAD(queue_s);
+#undef SPREAD
+}
+
+size_t metrics_class_split(const struct metrics_class_request *v, size_t n,
+			   struct metrics_class out[METRICS_CLASSES_MAX])
+{
+	size_t distinct;
+	int64_t *priority = priorities_of(v, n, &distinct);
+	double *room = mem_array(n, sizeof(*room));
+
+	for (size_t k = 0; k < distinct && distinct <= METRICS_CLASSES_MAX; k++) {
+		out[k] = (struct metrics_class){ .priority = priority[k] };
+		fill(&out[k], v, n, room);
+	}
+	free(room);
+	free(priority);
+	return distinct;
+}
+
+static double ratio(const struct metrics_spread *with, const struct metrics_spread *without)
+{
+	return with->n && without->n && without->p50_ms > 0 ? with->p50_ms / without->p50_ms : NAN;
+}
+
+struct metrics_class_cost metrics_class_cost(const struct metrics_class *with,
+					     const struct metrics_class *without)
+{
+	return (struct metrics_class_cost){
+		.ttft = ratio(&with->ttft, &without->ttft),
+		.tpot = ratio(&with->tpot, &without->tpot),
+		.e2el = ratio(&with->e2el, &without->e2el),
+		.queue = ratio(&with->queue, &without->queue),
+	};
+}
+
+void metrics_classes(struct metrics *m, const struct record *r)
+{
+	struct metrics_class_request *v = mem_array(m->n, sizeof(*v));
+	struct metrics_class class[METRICS_CLASSES_MAX];
+	bool has_tokens = !m->opts.is_pooling;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+		double decode_s = m->latency[i] - m->ttft[i];
+
+		v[i] = (struct metrics_class_request){
+			.priority = row->priority, .is_completed = metrics_is_success(row),
+			.is_failed = row->state == REQ_FAILED,
+			.ttft_s = has_tokens ? m->ttft[i] : NAN,
+			.tpot_s = has_tokens && m->output_len[i] > 1 ?
+				  decode_s / (double)(m->output_len[i] - 1) : NAN,
+			.e2el_s = m->latency[i], .queue_s = NAN, /* no API tells it of a request */
+		};
+	}
+	m->n_priorities = m->n ? metrics_class_split(v, m->n, class) : 0;
+	if (m->n_priorities > 1 && m->n_priorities <= METRICS_CLASSES_MAX) {
+		m->class = mem_array(m->n_priorities, sizeof(*m->class));
+		memcpy(m->class, class, m->n_priorities * sizeof(*m->class));
+	}
+	free(v);
+}
+
+/* ---- the busiest second, and the most requests at once ---- */
+
+struct window {
+	double from;     /* the earliest start of a success */
+	size_t seconds;
+};
+
+static bool find_window(const struct metrics *m, const struct record *r, struct window *w)
+{
+	double to = 0;
+	bool is_first = true;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		double end = m->start_time[i] + m->latency[i];
+
+		if (!metrics_is_success(&r->row[m->row[i]]))
+			continue;
+		if (is_first || m->start_time[i] < w->from)
+			w->from = m->start_time[i];
+		if (is_first || end > to)
+			to = end;
+		is_first = false;
+	}
+	if (is_first || to - w->from < 0 || to - w->from > METRICS_SECONDS_MAX)
+		return false;
+	w->seconds = (size_t)ceil(to - w->from) + 1;
+	return true;
+}
+
+static void add_at(double *bucket, const struct window *w, double t, double amount)
+{
+	double at = t - w->from;
+
+	if (at > -1 && at < (double)w->seconds)
+		bucket[(size_t)(at < 0 ? 0 : at)] += amount;
+}
+
+static void count_tokens(const struct metrics *m, uint32_t i, const struct window *w,
+			 double *bucket)
+{
+	double t = m->start_time[i] + m->ttft[i], amount = 1;
+	size_t events = m->itl_at[i + 1] - m->itl_at[i] + 1;
+
+	if (m->opts.is_peak_in_tokens)
+		amount = (double)m->output_len[i] / (double)events;
+	add_at(bucket, w, t, amount);
+	for (size_t k = m->itl_at[i]; k < m->itl_at[i + 1]; k++) {
+		t += m->itl[k];
+		add_at(bucket, w, t, amount);
+	}
+}
+
+/* Seconds from the start to the end, both included; as differences, summed up later. */
+static void count_running(const struct metrics *m, uint32_t i, const struct window *w,
+			  int64_t *change)
+{
+	size_t from = (size_t)(m->start_time[i] - w->from);
+	double end = m->start_time[i] + m->latency[i] - w->from;
+	size_t to = end > 0 ? (size_t)end : 0;
+
+	if (from >= w->seconds)
+		return;
+	if (to >= w->seconds)
+		to = w->seconds - 1;
+	change[from]++;
+	if (to >= from)
+		change[to + 1]--;
+	else
+		change[from]--;
+}
+
+/* Ends come before starts of the same instant. */
+static int64_t exact_peak(const struct metrics *m, const struct record *r)
+{
+	double *start = mem_array(m->n, sizeof(*start)), *end = mem_array(m->n, sizeof(*end));
+	size_t n = 0, ended = 0;
+	int64_t peak = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		if (!metrics_is_success(&r->row[m->row[i]]))
+			continue;
+		start[n] = m->start_time[i];
+		end[n++] = m->start_time[i] + m->latency[i];
+	}
+	stats_sort(start, n);
+	stats_sort(end, n);
+	for (size_t i = 0; i < n; i++) {
+		while (ended < i && end[ended] <= start[i])
+			ended++;
+		if ((int64_t)(i + 1 - ended) > peak)
+			peak = (int64_t)(i + 1 - ended);
+	}
+	free(start);
+	free(end);
+	return peak;
+}
+
+void metrics_by_second(struct metrics_by_second *out, const struct metrics *m,
+		       const struct record *r)
+{
+	struct window w = { 0 };
+	int64_t running = 0;
+
+	*out = (struct metrics_by_second){ 0 };
+	if (!find_window(m, r, &w))
+		return;
+	out->n = w.seconds;
+	out->tokens = mem_array(w.seconds, sizeof(*out->tokens));
+	out->running = mem_array(w.seconds + 1, sizeof(*out->running));
+	for (uint32_t i = 0; i < m->n; i++) {
+		if (!metrics_is_success(&r->row[m->row[i]]))
+			continue;
+		count_tokens(m, i, &w, out->tokens);
+		count_running(m, i, &w, out->running);
+	}
+	for (size_t s = 0; s < w.seconds; s++)
+		out->running[s] = running += out->running[s];
+}
+
+void metrics_by_second_release(struct metrics_by_second *s)
+{
+	free(s->tokens);
+	free(s->running);
+	*s = (struct metrics_by_second){ 0 };
+}
+
+void metrics_peaks(struct metrics *m, const struct record *r)
+{
+	struct metrics_by_second second;
+
+	metrics_by_second(&second, m, r);
+	for (size_t s = 0; s < second.n; s++) {
+		if (second.tokens[s] > m->max_output_tokens_per_s)
+			m->max_output_tokens_per_s = second.tokens[s];
+		if (second.running[s] > m->max_concurrent_requests)
+			m->max_concurrent_requests = second.running[s];
+	}
+	if (second.n && m->opts.is_peak_exact)
+		m->max_concurrent_requests = exact_peak(m, r);
+	metrics_by_second_release(&second);
+}
+
+/* ---- base URLs ---- */
+
+void metrics_urls(struct metrics *m, const struct record *r)
+{
+	for (uint32_t i = 0; i < m->n; i++) {
+		size_t endpoint = r->row[m->row[i]].endpoint;
+
+		m->n_urls = endpoint >= m->n_urls ? endpoint + 1 : m->n_urls;
+	}
+	m->url = mem_array(m->n_urls, sizeof(*m->url));
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+		struct metrics_url *u = &m->url[row->endpoint];
+
+		if (!row->admitted_ns)
+			continue;
+		u->requests++;
+		u->failed += row->state == REQ_FAILED;
+		if (!metrics_is_success(row))
+			continue;
+		u->completed++;
+		u->mean_ttft_ms += m->ttft[i];
+	}
+	for (size_t k = 0; k < m->n_urls; k++)
+		if (m->url[k].completed)
+			m->url[k].mean_ttft_ms *= 1000.0 / m->url[k].completed;
+}
+
+/* ---- probes (serve spec 4.9) ---- */
+
+void metrics_probe(struct metrics *m, const struct record *r)
+{
+	double *latency = mem_array(r->n_rows, sizeof(*latency));
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_rows; i++) {
+		const struct request_row *row = &r->row[i];
+
+		if (row->phase != PHASE_PROBE)
+			continue;
+		m->probe.failed += row->state == REQ_FAILED;
+		if (metrics_is_success(row))
+			latency[n++] = metrics_seconds(metrics_end_ns(row) - row->sent_ns);
+	}
+	stats_sort(latency, n);
+	m->probe.completed = (uint32_t)n;
+	m->probe.median_ms = stats_median(latency, n) * 1000;
+	m->probe.p99_ms = stats_percentile(latency, n, 99) * 1000;
+	m->probe.max_ms = n ? latency[n - 1] * 1000 : 0;
+	free(latency);
+}
+
+/* ---- constraints ---- */
+
+void metrics_correctness(struct metrics *m, const struct record *r)
+{
+	struct metrics_correctness *c = &m->correctness;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+		unsigned bits = row->correctness, wrong = bits >> ROW_WRONG_SHIFT;
+		bool is_told = bits & ROW_CONSTRAINED, is_scored = bits & ROW_SCORED;
+		bool is_correct = bits & ROW_CORRECT;
+
+		c->n += (bits & ROW_HAS_CONSTRAINT) != 0;
+		c->upstream_scored += (bits & ROW_UPSTREAM_SCORED) != 0;
+		c->upstream_correct += (bits & ROW_UPSTREAM_CORRECT) != 0;
+		if (!metrics_is_success(row))
+			continue;
+		c->constrained += is_told;
+		c->constrained_scored += is_told && is_scored;
+		c->constrained_correct += is_told && is_correct;
+		c->free_scored += !is_told && is_scored;
+		c->free_correct += !is_told && is_correct;
+		if (is_told && wrong < WRONG_COUNT)
+			c->wrong[wrong]++;
+	}
 }

@@ -26,8 +26,9 @@
 #include "base/limits.h"
 #include "base/mem.h"
 #include "base/str.h"
-#include "metrics/system.h"
+#include "metrics/metrics.h"
 #include "record/record.h"
+#include "record/system_series.h"
 #include "stats/percentile.h"
 
 /* The blocks of the report, in report order: X(bit name, key). */
@@ -40,8 +41,7 @@ enum metric_block { METRIC_BLOCKS(X) BLOCK_COUNT };
 #define BLOCK_BIT(block) (1u << (block))
 
 const char *metric_block_key(enum metric_block block);
-/* The bit of a name; 0 when there is none. */
-unsigned metric_block_bit(struct str key);
+enum metric_block metric_block_find(struct str key); /* BLOCK_COUNT: there is none of that name */
 
 #define METRICS_GOODPUT_MAX 3
 struct metrics_goodput {
@@ -71,6 +71,12 @@ struct metrics_opts {
 	double steady_threshold;       /* of max_concurrency */
 	double steady_min_window_s;    /* 0: STEADY_WINDOW_S, or its share of the run */
 };
+
+/*
+ * One more limit of --goodput: ttft, tpot, e2el or session_duration; again, it replaces the one
+ * before. False for another name.
+ */
+bool metrics_opts_add_goodput(struct metrics_opts *o, struct str name, double limit_ms);
 
 #define METRICS_LATE_SHARE 0.10   /* of the median ITL: a read later than this smears gaps */
 #define METRICS_LATE_FLOOR_MS 0.1
@@ -264,6 +270,70 @@ struct metrics_sessions {
 	bool knows_growth, is_later_cache_known;
 	double ttft_growth_per_turn_ms, ttft_growth_error_ms, later_cached_share;
 };
+
+/*
+ * What the machine did while load ran, from the series of a record.
+ *
+ */
+
+/* Of n samples, those around the window too. */
+struct metrics_level { size_t n; double min, mean, max; };
+
+struct metrics_gpu {
+	int64_t index;                 /* -1: not told */
+	const char *uuid, *name;       /* may be empty */
+	double memory_total;           /* bytes */
+	struct metrics_level memory;   /* bytes */
+	struct metrics_level utilization, memory_busy; /* % of time */
+	struct metrics_level sm_clock, memory_clock; /* MHz */
+	struct metrics_level power;    /* W */
+	struct metrics_level temperature; /* degrees Celsius */
+	double energy_j;
+	bool is_energy_counted;        /* by the GPU; else power was integrated */
+	double power_before_w;         /* of the last sample before the load */
+};
+
+struct metrics_process {
+	const char *name;
+	int64_t pid;
+	struct metrics_level cpus;     /* busy ones */
+	double cpu_s;
+	struct metrics_level rss, threads, count;
+};
+
+struct metrics_host {
+	double cpus, memory_total;
+	struct metrics_level cpus_busy, memory;
+	struct metrics_level received, sent; /* bytes/s */
+};
+
+struct metrics_system {
+	bool is_told;                  /* there is any series of the machine */
+	struct metrics_gpu *gpu;
+	size_t n_gpus;
+	struct metrics_host host;
+	struct metrics_process *process;
+	size_t n_processes;
+	/* Over all GPUs; NAN without them. */
+	double peak_gpu_memory_gb;     /* 1e9 bytes: sum of each GPU's peak */
+	double avg_gpu_utilization;    /* %: mean of their means */
+	double energy_j;               /* sum; NAN when one of them does not tell */
+	double power_mean_w;           /* energy_j over the time */
+	double power_before_w;
+	double j_per_token, j_per_token_total; /* output; input and output */
+	double tokens_per_s_per_w;     /* output tokens/s over power_mean_w: tokens per joule */
+	/* What watching cost. */
+	size_t samples;                /* in the window */
+	double missed, interval_s;     /* beats left out; mean time between samples */
+	double sampler_cpu_s, sampler_share; /* of one core */
+	const char *note;              /* what could not be watched; NULL: nothing */
+};
+
+struct metrics_tokens { double input, output; };
+
+/* Lists and texts go to the arena. */
+void metrics_system(struct metrics_system *out, const struct record *r,
+		    const struct metrics_tokens *tokens, struct arena *a);
 
 struct metrics_error { struct str text; uint32_t count; };
 struct metrics_failures {

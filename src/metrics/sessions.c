@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sessions.c - conversations, and requests by their place in them; see metrics.h. */
-#include "metrics/parts.h"
+#include "metrics/metrics_internal.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "stats/stats.h"

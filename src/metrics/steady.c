@@ -11,9 +11,10 @@
  * it counts for prompts, TTFT and TPOT, ending in it for requests, and each token
  * event in it for output.
  */
-#include "metrics/parts.h"
+#include "metrics/metrics_internal.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/mem.h"
 #include "stats/significance.h"

@@ -226,18 +226,12 @@ static int read_opts(struct metrics_opts *o, const struct json_value *v, struct 
 	o->n_percentiles = count_of(list);
 	list = json_get(v, "blocks");
 	for (size_t i = 0; i < count_of(list); i++)
-		o->selected |= metric_block_bit(json_text(&list->item[i], STR("")));
+		o->selected |= BLOCK_BIT(metric_block_find(json_text(&list->item[i], STR(""))));
 	list = json_get(v, "goodput");
-	for (size_t i = 0; i < count_of(list) && i < METRICS_GOODPUT_MAX; i++) {
-		unsigned bit = metric_block_bit(json_text(item_of(&list->item[i], 0), STR("")));
-
-		if (bit != BLOCK_BIT(BLOCK_TTFT) && bit != BLOCK_BIT(BLOCK_TPOT) &&
-		    bit != BLOCK_BIT(BLOCK_E2EL))
+	for (size_t i = 0; i < count_of(list) && i < METRICS_GOODPUT_MAX; i++)
+		if (!metrics_opts_add_goodput(o, json_text(item_of(&list->item[i], 0), STR("")),
+					      json_setting(item_of(&list->item[i], 1), 0)))
 			return err_set(e, ERR_PARSE, "the record's meta has an unknown goodput name");
-		o->goodput[o->n_goodput++] = (struct metrics_goodput){
-			(enum metric_block)__builtin_ctz(bit),
-			json_setting(item_of(&list->item[i], 1), 0) };
-	}
 	return 0;
 }
 

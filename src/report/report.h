@@ -29,7 +29,7 @@ struct report_ramp { int64_t rps; const char *timestamp; }; /* see report_timest
 
 #define REPORT_DATE_BYTES 32
 
-/* What was sent again, and what before the measurement (run/reuse.h). */
+/* What was sent again, and what before the measurement (run/salt.h). */
 struct report_reuse {
 	const char *order;               /* --repeat-order in force; NULL: nothing is repeated */
 	const char *pass;                /* --warmup-pass; NULL: none */

@@ -8,7 +8,7 @@
 #pragma once
 #include "base/str.h"
 #include "json/write.h"
-#include "metrics/system.h"
+#include "metrics/metrics.h"
 
 /* One object; null when nothing was watched. */
 void report_system_json(const struct metrics_system *s, struct json_writer *w);

@@ -15,9 +15,9 @@
 #include "base/redact.h"
 #include "base/str.h"
 #include "proc/last_words.h"
-#include "run/presets.h"
 #include "run/salt.h"
 #include "run/score.h"
+#include "run/serve_opts.h"
 #include "stats/stats.h"
 
 #define DEATH_STEP_MS 10
@@ -188,11 +188,10 @@ int ab_servers_stop(struct ab_servers *s, struct err *e)
 static bool parse_time(struct str name, struct ab_metric *out)
 {
 	struct str stat = str_cut(&name, '_'), key = str_cut(&name, '_');
-	unsigned bit = metric_block_bit(key);
 
-	if (!bit || !str_is(name, "ms"))
+	if (!str_is(name, "ms"))
 		return false;
-	out->block = (enum metric_block)__builtin_ctz(bit);
+	out->block = metric_block_find(key);
 	out->percentile = NAN;
 	out->better = -1;
 	if (out->block > BLOCK_E2EL)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/engine_report.h - the values of its arguments that a running vLLM server reports itself.
+ * run/engine_report.h - what a vLLM server says of itself: the values of its arguments, and how
+ * long the parts of its start took.
  *
  * Many arguments have no fixed default: the server chooses the length of a request, the data type
  * or the batch when it starts, by the model and the GPU. It prints the result in its log (the
@@ -29,3 +30,14 @@ void engine_report_metrics(struct engine_report *r, struct str metrics);
 void engine_report_models(struct engine_report *r, struct str models);
 /* An object: names with underscores, values of the kind of the argument; null: none. */
 void engine_report_write(const struct engine_report *r, struct json_writer *w);
+
+/* ---- phases of a start ---- */
+
+#define ENGINE_LOG_PHASES 8
+
+struct engine_phase { const char *name; double s; };
+
+/* Fills phase (names are static) in the order of a start and returns how many the log tells. */
+size_t engine_log_phases(struct str log, struct engine_phase phase[ENGINE_LOG_PHASES]);
+/* Seconds of compiling that it tells; NAN: not told. */
+double engine_log_compilation_s(struct str log);

@@ -8,9 +8,9 @@
 
 #include "base/clock.h"
 #include "base/mem.h"
-#include "run/presets.h"
+#include "run/point_internal.h"
 #include "run/score.h"
-#include "run/stage.h"
+#include "run/serve_opts.h"
 
 /* More prompts than are needed on average, so that admission is what ends a level. */
 #define SPARE_DEVIATIONS 4

@@ -8,6 +8,7 @@
 #include "http/head.h"
 #include "json/read.h"
 #include "json/write.h"
+#include "run/serve_opts.h"
 
 #define TOOL_CALLS_MAX 128 /* of one answer; more are ignored */
 

@@ -27,8 +27,6 @@ struct history_opts {
 	const char *token_header;   /* whose value the session's next requests repeat; NULL: none */
 };
 
-#define TOOL_RESULT_WORDS 32
-
 struct history;
 
 struct history *history_new(const struct history_opts *o);

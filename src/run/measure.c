@@ -1,8 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure.c - the record and the main run. */
-#include "run/stage.h"
+/*
+ * measure.c - the record; what is sent before the main phase (ready check and warm-up, serve spec
+ * 2.3, 2.4), through the same driver with another phase; the main run.
+ */
+#include "run/point_internal.h"
 
 #include <math.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -10,13 +14,214 @@
 #include "base/mem.h"
 #include "json/read.h"
 #include "net/sock.h"
-#include "run/correct.h"
 #include "run/multi_turn.h"
-#include "run/probe.h"
-#include "run/profile.h"
-#include "run/reuse.h"
+#include "run/salt.h"
 #include "run/score.h"
-#include "run/watch.h"
+
+/* ---- before the main phase ---- */
+
+#define READY_PAUSE_NS 5000000000  /* between tries of the ready check, as upstream */
+#define PASS_CONCURRENCY 256 /* of a warm-up pass, without --max-concurrency */
+#define READY_SECONDS_MAX 1000000000 /* 31 years: longer waits are the same */
+
+/*
+ * A plan before the measured one, in rows of its own, to each URL in turn: its entries are of
+ * opts->workload. Rows begin at *first_row.
+ */
+static int send_before(struct stage *s, struct load_opts *opts, const struct prepare_opts *how,
+		       struct plan *plan, uint32_t *first_row, struct err *e)
+{
+	for (uint32_t i = 0; i < plan->n; i++)
+		plan->entry[i].endpoint = (uint16_t)(i % s->derived->n_urls);
+	*first_row = record_add_rows(&s->point->record, plan->n);
+	return stage_load(s, opts->phase == PHASE_READY ? STAGE_READY : STAGE_WARMUP, opts, how,
+			  plan, *first_row, e);
+}
+
+/*
+ * n copies of the first prompt. With --prompt-salt they have another salt, or the first
+ * measured request would be cached.
+ */
+static int send_copies(struct stage *s, uint32_t n, enum request_phase phase, int64_t deadline_ns,
+		       uint32_t *first_row, struct err *e)
+{
+	struct load_opts opts = stage_load_opts(s, phase);
+	struct prepare_opts how = stage_prepare_opts(s, true);
+	struct plan plan;
+	int rc;
+
+	how.salt = &s->salt;
+	how.salt_round = phase == PHASE_READY ? SALT_READY : SALT_WARMUP;
+	opts.deadline_ns = deadline_ns;
+	plan_same(&plan, n, 0);
+	rc = send_before(s, &opts, &how, &plan, first_row, e);
+	plan_release(&plan);
+	return rc;
+}
+
+static void pause_until(const struct stage *s, int64_t until_ns)
+{
+	while (clock_mono_ns() < until_ns && !stage_is_cancelled(s)) {
+		struct timespec step = { 0, 50000000 };
+
+		nanosleep(&step, NULL);
+	}
+}
+
+/* A failed try's error as one line: upstream's reason first, then what the server said. */
+static void one_line(struct buf *text)
+{
+	struct buf out = { 0 };
+
+	for (size_t i = 0; i < text->len; i++) {
+		if (text->data[i] != '\n')
+			buf_add_char(&out, text->data[i]);
+		else if (i + 1 < text->len)
+			buf_add_text(&out, ": ");
+	}
+	buf_release(text);
+	*text = out;
+}
+
+/* Of the tries from that row on, one for each URL, the first that was no success. */
+static uint32_t first_unready(const struct stage *s, uint32_t row)
+{
+	for (uint32_t i = row; i < row + s->derived->n_urls; i++)
+		if (s->point->record.row[i].state != REQ_DONE)
+			return i;
+	return RECORD_NONE;
+}
+
+static int wait_until_ready(struct stage *s, struct err *e)
+{
+	int64_t seconds = s->opts->ready_check_timeout_sec, left;
+	int64_t deadline = clock_mono_ns() +
+			   (seconds < READY_SECONDS_MAX ? seconds : READY_SECONDS_MAX) * 1000000000;
+	struct buf why = { 0 };
+	int rc = -1;
+
+	stage_say(s, "Waiting for endpoint to become up in %lld seconds", (long long)seconds);
+	while ((left = deadline - clock_mono_ns()) > 0 && !stage_is_cancelled(s)) {
+		struct err failure = { 0 };
+		uint32_t row;
+		int sent = send_copies(s, s->derived->n_urls, PHASE_READY, left, &row, &failure);
+
+		/* A name that does not resolve yet may do so once the server is up. */
+		if (sent < 0 && failure.code != ERR_NET) {
+			*e = failure;
+			goto done;
+		}
+		if (sent == 0 && (row = first_unready(s, row)) == RECORD_NONE) {
+			stage_say(s, "Initial test run completed.%s", s->derived->compat & COMPAT_V011 ?
+				  " Starting main benchmark run..." : "");
+			rc = 0;
+			goto done;
+		}
+		/* Cut off at the deadline: what an earlier try said stands. */
+		if (stage_is_cancelled(s) ||
+		    (sent == 0 && s->point->record.row[row].state == REQ_CANCELLED))
+			break;
+		buf_reset(&why);
+		if (sent == 0)
+			record_error_of(&s->point->record, &s->point->record.row[row], &why);
+		else
+			buf_add_text(&why, failure.text);
+		one_line(&why);
+		stage_warn(s, "Endpoint is not ready. Error='%s'", why.len ? why.data : "");
+		left = deadline - clock_mono_ns();
+		pause_until(s, clock_mono_ns() + (left < READY_PAUSE_NS ? left : READY_PAUSE_NS));
+	}
+	if (stage_is_cancelled(s)) {
+		stage_cancelled(e);
+		goto done;
+	}
+	if (why.len == 0)
+		buf_printf(&why, "Endpoint readiness timed out after %llds.", (long long)seconds);
+	err_set(e, ERR_RUN, "Initial test run failed - Please make sure benchmark arguments are "
+		"correctly specified. Error: %s", why.data);
+done:
+	buf_release(&why);
+	return rc;
+}
+
+int stage_ready_check(struct stage *s, struct err *e)
+{
+	bool is_made = s->opts->ready_check_timeout_sec > 0;
+	bool is_said = s->derived->compat & COMPAT_STDOUT;
+
+	if (is_made || is_said)
+		stage_say(s, "Starting initial single prompt test run...");
+	if (!is_made && is_said)
+		stage_say(s, "Skipping endpoint ready check.");
+	return is_made ? wait_until_ready(s, e) : 0;
+}
+
+/* What failed leaves the cache colder than the report says. */
+static void warn_of_failed(const struct stage *s, uint32_t row, uint32_t n)
+{
+	struct buf why = { 0 };
+	uint32_t failed = 0;
+
+	for (uint32_t i = row; i < row + n; i++)
+		if (s->point->record.row[i].state != REQ_DONE && failed++ == 0)
+			record_error_of(&s->point->record, &s->point->record.row[i], &why);
+	if (failed && !stage_is_cancelled(s)) {
+		one_line(&why);
+		stage_warn(s, "%u of %u requests of the warm-up pass failed; the first: %s", failed, n,
+			   why.len ? why.data : "no answer");
+	}
+	buf_release(&why);
+}
+
+/* --warmup-pass: every server gets each of its requests. */
+static int pass_over(struct stage *s, struct err *e)
+{
+	struct load_opts opts = stage_load_opts(s, PHASE_WARMUP);
+	const struct prepare_opts how = stage_prepare_opts(s, true);
+	const bool is_same = strcmp(s->opts->data.warmup_pass, "same") == 0;
+	struct workload w = { 0 };
+	struct plan plan;
+	uint32_t row;
+	int rc;
+
+	if (!reuse_has_pass(&s->opts->data))
+		return 0;
+	if (reuse_pass(&s->point->workload, &s->opts->data, (uint64_t)s->opts->seed,
+		       s->point->tokenizer, &w, e) < 0) {
+		workload_release(&w);
+		return -1;
+	}
+	stage_say(s, "Warm-up pass: %zu requests with %s prompts...", w.n,
+		  is_same ? "the measured" : "other");
+	opts.workload = &w;
+	if (!opts.max_concurrency)
+		opts.max_concurrency = PASS_CONCURRENCY;
+	plan_same(&plan, (uint32_t)w.n * s->derived->n_urls, 0);
+	for (uint32_t i = 0; i < plan.n; i++)
+		plan.entry[i].sample = i / s->derived->n_urls;
+	rc = send_before(s, &opts, &how, &plan, &row, e);
+	if (rc == 0)
+		warn_of_failed(s, row, plan.n);
+	s->point->is_prefix_warm = is_same;
+	plan_release(&plan);
+	workload_release(&w);
+	return rc;
+}
+
+int stage_warm_up(struct stage *s, struct err *e)
+{
+	uint32_t row;
+
+	if (s->opts->num_warmups <= 0)
+		return pass_over(s, e);
+	stage_say(s, "Warming up with %lld requests...", (long long)s->opts->num_warmups);
+	if (send_copies(s, (uint32_t)s->opts->num_warmups, PHASE_WARMUP, 0, &row, e) < 0)
+		return -1;
+	stage_say(s, "Warmup run completed.");
+	return pass_over(s, e);
+}
+
+/* ---- files and the record ---- */
 
 #define FILES_SPARE 64             /* descriptors besides connections */
 
@@ -30,6 +235,7 @@ static bool is_all_at_once(const struct plan *p)
 static size_t open_at_once(const struct stage *s)
 {
 	const struct plan *plan = &s->point->plan;
+	const uint32_t cap = s->derived->load.max_sessions;
 	size_t n = plan->n_joins; /* whose branches all have an end of their own */
 	bool *is_followed;
 
@@ -42,8 +248,8 @@ static size_t open_at_once(const struct stage *s)
 	for (uint32_t i = 0; i < plan->n; i++)
 		n += !is_followed[i];
 	free(is_followed);
-	if (s->derived->max_sessions && n == plan->n_roots && s->derived->max_sessions < n)
-		n = s->derived->max_sessions;
+	if (cap && n == plan->n_roots && cap < n)
+		n = cap;
 	return n;
 }
 
@@ -59,23 +265,21 @@ size_t stage_connections_max(bool is_process_watched)
 int stage_check_files(struct stage *s, struct err *e)
 {
 	size_t open = open_at_once(s);
-	const uint32_t cap = s->derived->max_concurrency;
-	struct buf text = { 0 };
+	const uint32_t cap = s->derived->load.max_concurrency;
+	struct err why = { 0 };
 
 	if (cap && cap < open)
 		open = cap;
 	if (open <= stage_connections_max(s->derived->system.process))
 		return 0;
-	buf_printf(&text, "up to %zu connections may be open at once, but this process may open only "
-		   "%zu files (ulimit -n); raise the limit or lower --max-concurrency", open,
-		   sock_raise_nofile());
+	err_set(&why, ERR_RUN, "up to %zu connections may be open at once, but this process may open "
+		"only %zu files (ulimit -n); raise the limit or lower --max-concurrency", open,
+		sock_raise_nofile());
 	if (cap || is_all_at_once(&s->point->plan)) {
-		err_set(e, ERR_RUN, "%s", text.data);
-		buf_release(&text);
+		*e = why;
 		return -1;
 	}
-	stage_warn(s, text.data);
-	buf_release(&text);
+	stage_warn(s, "%s", why.text);
 	return 0;
 }
 
@@ -102,31 +306,6 @@ static int open_record_file(struct stage *s, struct err *e)
 	score_meta(s->opts, s->derived, p);
 	p->stream = record_stream_open(&p->record, &p->info, p->record_path, e);
 	return p->stream ? 0 : -1;
-}
-
-static void limit_load(const struct stage *s, struct load_opts *opts)
-{
-	const struct serve_opts *o = s->opts;
-
-	opts->admission_ns = s->derived->duration_ns;
-	opts->close = s->hooks->close;
-	opts->abandon = s->hooks->abandon;
-	opts->deadline_ns = s->derived->deadline_ns;
-	opts->failures_max = o->max_errors.is_set && o->max_errors.v < UINT32_MAX ?
-			     (uint32_t)o->max_errors.v : 0;
-	opts->is_failure_share_limited = o->max_error_rate.is_set;
-	opts->failure_share_max = o->max_error_rate.v;
-	/* Whoever names a limit has it and no other. */
-	opts->is_ended_by_refusals = !o->max_errors.is_set && !o->max_error_rate.is_set &&
-				     !(s->derived->compat & COMPAT_V011);
-	opts->give_up_ns = s->derived->give_up_ns;
-	if (s->point->workload.sessions) {
-		opts->max_sessions = s->derived->max_sessions;
-		opts->is_chain_dropped = s->derived->is_chain_dropped;
-		opts->retries = s->derived->turn_retries;
-	}
-	opts->is_least_loaded = s->derived->balance == BALANCE_LEAST_LOADED &&
-				s->derived->n_urls > 1;
 }
 
 /* What goes on beside the load. */
@@ -184,7 +363,6 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	int64_t offset;
 	int rc;
 
-	limit_load(s, &opts);
 	if (s->opts->multi_turn)
 		multi_turn_load(s, &opts);
 	opts.started = begin_beside;
@@ -250,7 +428,7 @@ int stage_run_main(struct stage *s, struct err *e)
 	s->total = p->plan.n;
 	s->began_ns = 0;
 	how.salt_round = s->run;
-	how.is_rehosted = s->derived->balance == BALANCE_LEAST_LOADED && s->derived->n_urls > 1;
+	how.is_rehosted = s->derived->load.is_least_loaded;
 	if (p->plan.n > p->workload.n)
 		how.bytes_max = REPEATED_BYTES_MAX;
 	if (s->opts->multi_turn)
@@ -352,7 +530,7 @@ int stage_make_record(struct stage *s, struct err *e)
 	}
 	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + pass + 64 +
 			(s->opts->multi_turn ? multi_turn_rows(s) : 0),
-			s->derived->threads + probe_shards(s->opts), events, true, keeps_text,
+			s->derived->load.threads + probe_shards(s->opts), events, true, keeps_text,
 			e) < 0)
 		return -1;
 	record_add_rows(&p->record, p->plan.n);

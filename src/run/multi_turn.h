@@ -117,7 +117,7 @@ void multi_turn_release(struct multi_turn *m);
 /* The API: chat completions with upstream's members in upstream's order. */
 const struct endpoint *multi_turn_endpoint(const struct multi_turn *m);
 
-/* ---- stages; run/stage.h ---- */
+/* ---- stages; run/point_internal.h ---- */
 
 struct stage;
 struct prepare_opts;

@@ -26,6 +26,7 @@
 #include "json/write.h"
 #include "opt/opt.h"
 #include "plan/workload.h"
+#include "run/engine_report.h"
 
 struct offline_opts; /* below: what the verbs have in common */
 
@@ -74,7 +75,7 @@ struct offline_loaded {
 	double load_s;       /* building the engine, by its own clock */
 	double ready_s;      /* from the program's start until it can be asked, by ours */
 	double compilation_s, encoder_compilation_s;
-	struct offline_phase { const char *name; double s; } *phase; /* by the engine or its log */
+	struct engine_phase *phase; /* by the engine or its log */
 	size_t n_phases;
 };
 

@@ -13,8 +13,7 @@
 #include "data/datasets.h"
 #include "data/lengths.h"
 #include "json/write.h"
-#include "run/chat.h"
-#include "run/draw.h"
+#include "run/build_workload.h"
 
 #define SHOWN_AFTER_NS 500000000
 

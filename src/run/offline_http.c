@@ -22,7 +22,7 @@
 #include "fetch/fetch.h"
 #include "json/write.h"
 #include "net/sock.h"
-#include "run/engine_log.h"
+#include "run/engine_report.h"
 #include "run/offline_internal.h"
 #include "run/prepare.h"
 
@@ -217,18 +217,20 @@ static void reach(struct http *h, const struct offline_start *how)
 		engine_argv_text(how->engine_argv, "api-key", &h->arena) : NULL;
 	const char *header = NULL;
 	struct point_env env;
+	struct url url;
 
 	point_env_read(&env);
 	h->remote = (struct remote){
-		.base_url = h->url, .proxy = "", .cancel = h->hooks.cancel,
-		.api_key = prepare_api_key(&endpoint_whole_completions, &env, false, &header),
+		.base_url = h->url, .fetch = { .proxy = "", .cancel = h->hooks.cancel },
+		.api_key = serve_api_key(&endpoint_whole_completions, &env, false, &header),
 	};
 	if (key)
 		h->remote.api_key = key;
 	if (!h->argv) {
-		const char *proxy = prepare_proxy(&env, h->url);
+		const char *proxy = url_parse(str_of(h->url), &url, NULL) == 0 ?
+				    serve_env_proxy(&env, &url) : NULL;
 
-		h->remote.proxy = proxy ? proxy : "";
+		h->remote.fetch.proxy = proxy ? proxy : "";
 	}
 }
 

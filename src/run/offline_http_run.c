@@ -190,7 +190,7 @@ static int make_ready(struct call *c, struct err *e)
 {
 	static const char *const without[] = { "priority" };
 	struct http *h = c->h;
-	const char *url = h->url, *proxy = *h->remote.proxy ? h->remote.proxy : NULL;
+	const char *url = h->url, *proxy = *h->remote.fetch.proxy ? h->remote.fetch.proxy : NULL;
 	const struct prepare_opts how = {
 		.endpoint = c->endpoint,
 		.encode = { .model = str_of(h->model), .is_ignore_eos = c->run->ignore_eos &&
@@ -338,7 +338,7 @@ static int64_t clock_offset_ns(void)
 static int send_all(struct call *c, struct err *e)
 {
 	struct http *h = c->h;
-	const char *url = h->url, *proxy = *h->remote.proxy ? h->remote.proxy : NULL;
+	const char *url = h->url, *proxy = *h->remote.fetch.proxy ? h->remote.fetch.proxy : NULL;
 	const struct load_opts opts = {
 		.transport = &transport_native,
 		.net = { .base_url = &url, .n_endpoints = 1, .proxy = &proxy, .is_stamped = true,

@@ -512,7 +512,7 @@ static int read_phases(struct state *s, const struct worker_reply *r, struct off
 		n++;
 	out->phase = arena_alloc(&s->arena, (n + 1) * sizeof(*out->phase));
 	for (it = json_iter(list); json_each(&it, &key, &v) == 1;) {
-		struct offline_phase *p = &out->phase[out->n_phases];
+		struct engine_phase *p = &out->phase[out->n_phases];
 		struct buf text = { 0 };
 
 		if (!json_member(v, "name", &name) || name.kind != JSON_STRING)

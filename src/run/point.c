@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * point.c - one measured point, stage by stage; see point.h and stage.h.
+ * point.c - one measured point: the order of its stages; see point.h and point_internal.h.
  *
- * Read run_point() first: it is the order of things. What is sent before the main
- * phase (ready check, warm-up) goes through the same driver with another phase.
+ * Read run_point() first. What is sent before the main phase (ready check, warm-up) goes through
+ * the same driver with another phase.
  */
-#include "run/stage.h"
+#include "run/point_internal.h"
 
 #include <assert.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "base/clock.h"
 #include "base/err.h"
@@ -17,144 +18,22 @@
 #include "data/datasets.h"
 #include "data/trace.h"
 #include "report/report.h"
-#include "run/contact.h"
-#include "run/correct.h"
-#include "run/count.h"
+#include "run/build_workload.h"
 #include "run/multi_turn.h"
-#include "run/travel.h"
-#include "version.h"
-
-void stage_say(const struct stage *s, const char *text)
-{
-	if (!s->early && s->hooks->line)
-		s->hooks->line(s->hooks->self, text);
-}
-
-/* Early ones about requests are the run's to give; it gives the others by itself. */
-void stage_warn(const struct stage *s, const char *text)
-{
-	if (s->early && (s->early->part == PART_TOKENIZER || s->early->part == PART_DATASET))
-		buf_printf(&s->early->notes, "%s\n", text);
-	else if (!s->early && s->hooks->warn)
-		s->hooks->warn(s->hooks->self, text);
-}
-
-bool stage_is_cancelled(const struct stage *s)
-{
-	return s->hooks->cancel && atomic_load(s->hooks->cancel);
-}
-
-int stage_cancelled(struct err *e)
-{
-	return err_set(e, ERR_CANCELLED, "interrupted before the benchmark began");
-}
-
-bool stage_may_ask_server(const struct stage *s)
-{
-	return !s->early && !s->opts->dry_run && !s->hooks->transport;
-}
-
-/* With --duration time is what passes: as many as there will be at this pace. */
-static uint64_t total_of(const struct stage *s, const struct load_totals *load)
-{
-	int64_t elapsed = s->began_ns ? clock_mono_ns() - s->began_ns : 0;
-	double total;
-
-	if (s->now != STAGE_MAIN || !s->derived->duration_ns)
-		return s->total;
-	if (elapsed >= s->derived->duration_ns)
-		return load->admitted < s->total ? load->admitted : s->total;
-	total = elapsed > 0 && load->done
-		? (double)load->done * (double)s->derived->duration_ns / (double)elapsed
-		: (double)s->total;
-	return total < (double)s->total ? (uint64_t)total : s->total;
-}
-
-void stage_tick(void *self)
-{
-	struct stage *s = self;
-	struct load_totals load;
-
-	if (!s->hooks->progress)
-		return;
-	load = load_progress_total(s->progress);
-	s->hooks->progress(s->hooks->self, s->now, load.done, total_of(s, &load), s->progress);
-}
-
-struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
-{
-	const struct serve_derived *d = s->derived;
-	bool is_main = phase == PHASE_MAIN;
-
-	return (struct load_opts){
-		.transport = s->point->transport,
-		.net = {
-			.base_url = d->base_urls, .n_endpoints = d->n_urls, .proxy = s->proxy,
-			.is_insecure = s->opts->insecure, .ca_file = s->opts->cacert,
-			.cert_file = s->opts->client_cert, .key_file = s->opts->client_key,
-			.is_http2 = strcmp(s->opts->http_version, "2") == 0,
-			.is_redirected = s->opts->follow_redirects, .is_stamped = true,
-			.warm_connections = is_main && d->warm_connections != SERVE_WARM_AUTO
-					    ? d->warm_connections : 0,
-			.connect_timeout_ns = d->connect_timeout_ns,
-			.request_timeout_ns = d->request_timeout_ns,
-		},
-		.endpoint = s->point->endpoint,
-		.workload = &s->point->workload, .extra_body = str_of(d->extra_body),
-		.threads = is_main ? d->threads : 1,
-		.max_concurrency = d->max_concurrency,
-		.is_session_spread = d->is_session_spread,
-		.phase = phase,
-		.is_user_stamps = d->is_user_stamps,
-		.is_role_chunk_skipped = d->compat & COMPAT_ROLE_CHUNK,
-		.is_stream_error_ignored = d->compat & COMPAT_STREAM_ERROR,
-		.is_usage_with_choices = d->fixes & FIX_USAGE,
-		.tick = stage_tick, .tick_self = s,
-	};
-}
-
-struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_ids)
-{
-	const struct serve_derived *d = s->derived;
-
-	return (struct prepare_opts){
-		.endpoint = s->point->endpoint,
-		.encode = {
-			.model = str_of(s->point->model_name),
-			.is_ignore_eos = s->opts->ignore_eos || s->point->workload.is_eos_ignored,
-			.has_logprobs = s->opts->logprobs.is_set, .logprobs = s->opts->logprobs.v,
-			.extra_body = str_of(d->extra_body),
-		},
-		.omit = d->omit, .n_omit = d->n_omit,
-		.base_url = d->base_urls, .path = s->opts->endpoint, .proxy = s->proxy,
-		.n_urls = d->n_urls,
-		.header = d->header, .n_headers = d->n_headers, .api_key = s->remote.api_key,
-		.key_header = s->remote.key_header,
-		.lora = s->opts->lora_modules.n ? s->opts->lora_modules.v : NULL,
-		.is_without_ids = is_without_ids, .version = PROFLLM_VERSION,
-		.request_id_prefix = s->opts->request_id_prefix,
-		.salt = is_without_ids ? NULL : &s->salt,
-	};
-}
+#include "run/remote.h"
+#include "token/tokenizer.h"
 
 static int find_endpoint(struct stage *s, struct err *e)
 {
 	const struct endpoint *ep = s->derived->endpoint;
-	struct buf text = { 0 };
 
 	s->point->endpoint = ep;
-	if (s->opts->lora_modules.n && ep->is_model_unnamed) {
-		buf_printf(&text, "--lora-modules has no effect: requests of --backend %s name no "
-			   "model", ep->name);
-		stage_warn(s, text.data);
-		buf_reset(&text);
-	}
-	if (s->opts->ignore_eos && ep->is_eos_kept) {
-		buf_printf(&text, "--backend %s has no ignore_eos: answers may end before the length "
+	if (s->opts->lora_modules.n && ep->is_model_unnamed)
+		stage_warn(s, "--lora-modules has no effect: requests of --backend %s name no model",
+			   ep->name);
+	if (s->opts->ignore_eos && ep->is_eos_kept)
+		stage_warn(s, "--backend %s has no ignore_eos: answers may end before the length "
 			   "that was asked for", ep->name);
-		stage_warn(s, text.data);
-	}
-	buf_release(&text);
 	return endpoint_check_url(ep, s->derived->api_url, e);
 }
 
@@ -178,7 +57,7 @@ static void say_replay(const struct stage *s)
 	if (!isnan(f->prefix_exact))
 		buf_printf(&text, ", shared prefixes exact in %.2f %% of the prompts",
 			   100 * f->prefix_exact);
-	stage_say(s, text.data);
+	stage_say(s, "%s", text.data);
 	buf_release(&text);
 }
 
@@ -187,20 +66,17 @@ static void say_trace(const struct stage *s, const struct dataset *dataset)
 {
 	const struct dataset_opts *o = &s->opts->data;
 	char multiplier[FMT_F64_BYTES];
-	struct buf text = { 0 };
 
 	if (s->point->workload.trace)
 		say_replay(s);
 	if (strcmp(dataset->name, "timed_trace") != 0)
 		return;
-	buf_printf(&text, "timed-trace: chunk_size: %lld, sec_multiplier: %s, label_ts: \"%s\", "
-		   "label_input_length: \"%s\", label_output_length: \"%s\", label_hash_ids: \"%s\"",
-		   (long long)o->timed_trace_chunk_hash_size,
-		   fmt_f64(multiplier, o->timed_trace_sec_multiplier),
-		   o->timed_trace_label_timestamp, o->timed_trace_label_input_length,
-		   o->timed_trace_label_output_length, o->timed_trace_label_hash_ids);
-	stage_say(s, text.data);
-	buf_release(&text);
+	stage_say(s, "timed-trace: chunk_size: %lld, sec_multiplier: %s, label_ts: \"%s\", "
+		  "label_input_length: \"%s\", label_output_length: \"%s\", label_hash_ids: \"%s\"",
+		  (long long)o->timed_trace_chunk_hash_size,
+		  fmt_f64(multiplier, o->timed_trace_sec_multiplier),
+		  o->timed_trace_label_timestamp, o->timed_trace_label_input_length,
+		  o->timed_trace_label_output_length, o->timed_trace_label_hash_ids);
 }
 
 static struct contact contact_of(const struct stage *s, unsigned url)
@@ -211,7 +87,7 @@ static struct contact contact_of(const struct stage *s, unsigned url)
 			     .key_variable = ep->key_variable };
 
 	c.remote.base_url = s->derived->base_urls[url];
-	c.remote.proxy = s->proxy[url] ? s->proxy[url] : "";
+	c.remote.fetch.proxy = s->proxy[url] ? s->proxy[url] : "";
 	/*
 	 * Adapters have names of their own, and a described API its own idea of models. Without
 	 * --model the server is asked for one, and --served-model-name has no effect.
@@ -288,7 +164,7 @@ static int prepare_point(struct stage *s, struct err *e)
 	assert(dataset); /* serve_check_dataset */
 	stage_part(s, PART_DATASET);
 	if (!s->opts->multi_turn &&
-	    stage_check_dataset(dataset, &s->opts->data, s->opts, e) < 0)
+	    run_draw_check(dataset, &s->opts->data, s->opts->skip_tokenizer_init, e) < 0)
 		return -1;
 	stage_part(s, PART_OPTIONS);
 	if (find_endpoint(s, e) < 0 || first_contact(s, e) < 0 || stage_find_model(s, e) < 0 ||
@@ -309,20 +185,19 @@ static int prepare_point(struct stage *s, struct err *e)
 	return stage_salt(s, dataset, e) < 0 || stage_make_plan(s, e) < 0 ? -1 : 0;
 }
 
-static int choose_travel(struct stage *s, const struct point_env *env, struct err *e)
+static int choose_route(struct stage *s, const struct point_env *env, struct err *e)
 {
 	struct point *p = s->point;
 
 	for (unsigned i = 0; i < s->derived->n_urls; i++)
-		if (travel_proxy(s->opts, env, s->derived->base_urls[i], &s->proxy[i], e) < 0)
+		if (serve_proxy(s->opts, env, &s->derived->url[i], &s->proxy[i], e) < 0)
 			return -1;
-	if (travel_transport(s->opts, s->derived, s->proxy, s->derived->n_urls, &p->transport,
-			     e) < 0)
+	if (serve_transport(s->opts, s->derived, s->proxy, s->derived->n_urls, &p->transport,
+			    e) < 0)
 		return -1;
 	if (s->hooks->transport)
 		p->transport = s->hooks->transport;
-	s->remote.proxy = s->proxy[0] ? s->proxy[0] : "";
-	s->remote.is_http2 = strcmp(s->opts->http_version, "2") == 0;
+	s->remote.fetch.proxy = s->proxy[0] ? s->proxy[0] : "";
 	return 0;
 }
 
@@ -376,20 +251,23 @@ static int begin(struct stage *s, const struct serve_opts *opts,
 	s->derived = derived;
 	s->hooks = hooks;
 	s->remote = (struct remote){
-		.base_url = derived->base_url, .is_insecure = opts->insecure,
-		.ca_file = opts->cacert, .cert_file = opts->client_cert,
-		.key_file = opts->client_key, .header = derived->header,
-		.n_headers = derived->n_headers, .cancel = hooks->cancel,
-		.timeout_ms = derived->request_timeout_ns / 1000000,
+		.base_url = derived->base_url, .header = derived->header,
+		.n_headers = derived->n_headers,
+		.fetch = {
+			.is_insecure = opts->insecure, .ca_file = opts->cacert,
+			.cert_file = opts->client_cert, .key_file = opts->client_key,
+			.is_http2 = derived->load.net.is_http2, .cancel = hooks->cancel,
+			.timeout_ms = derived->load.net.request_timeout_ns / 1000000,
+		},
 	};
 	if (hooks->env)
 		env = *hooks->env;
 	else
 		point_env_read(&env);
-	s->remote.api_key = prepare_api_key(derived->endpoint, &env, hooks->env != NULL,
-					    &s->remote.key_header);
+	s->remote.api_key = serve_api_key(derived->endpoint, &env, hooks->env != NULL,
+					  &s->remote.key_header);
 	*s->point = (struct point){ 0 };
-	if (choose_travel(s, &env, e) < 0)
+	if (choose_route(s, &env, e) < 0)
 		return -1;
 	compat_rng_seed(&s->rng, (uint32_t)opts->seed);
 	return prepare_point(s, e);
@@ -467,4 +345,12 @@ void point_release(struct point *p)
 	free(p->failure);
 	free(p->record_path);
 	*p = (struct point){ 0 };
+}
+
+void point_early_release(struct point_early *p)
+{
+	point_release(&p->point);
+	buf_release(&p->notes);
+	arena_release(&p->arena);
+	*p = (struct point_early){ 0 };
 }

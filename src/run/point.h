@@ -25,10 +25,6 @@
 
 enum point_stage { STAGE_DATASET, STAGE_ALIGN, STAGE_READY, STAGE_WARMUP, STAGE_MAIN, STAGE_COUNT };
 
-/* What upstream takes from the environment; texts are borrowed, NULL: not set. */
-struct point_env { const char *api_key, *http_proxy, *https_proxy, *all_proxy, *no_proxy; };
-void point_env_read(struct point_env *env); /* of this process */
-
 struct point;
 struct point_early;
 
@@ -67,7 +63,7 @@ struct run_hooks {
 	const struct point_env *env;       /* NULL: this process's */
 	const struct transport *transport; /* NULL: native; tests use the null one */
 	bool is_server_up; /* known to answer: a refusal is not waited for to end */
-	struct point_early *early; /* made of the same options (run/early.h): is used up; or NULL */
+	struct point_early *early; /* made of the same options (below): is used up; or NULL */
 };
 
 /* What comparing with the server's tokenizer found (run/remote.h). */
@@ -116,3 +112,44 @@ bool point_is_self_timed(const struct serve_opts *o, const struct point *p);
 /* Completes the file of --record, once the record is scored (its meta is final). */
 int point_store(struct point *p, struct err *e);
 void point_release(struct point *p);
+
+/* ---- before there is a server ---- */
+
+/*
+ * What is wrong with a point's endpoint, tokenizer, dataset, plan and record is known before a
+ * model has been loaded for minutes.
+ *
+ * The stages are those of run_point, up to the plan; nothing is sent and no file is written. What
+ * only the server can give has a stand-in: its model, the tokenizer of a model whose files are
+ * not here, a chat template that is not known. `waits` says so, and mistakes that may come of
+ * the stand-in are none.
+ *
+ * Where nothing waits, the requests are the run's own: run_hooks.early hands them over together
+ * with the generator as they left it, so the run sends the bytes it would have made itself.
+ */
+
+/* What a mistake is about. */
+enum point_part { PART_OPTIONS, PART_TOKENIZER, PART_DATASET, PART_RECORD };
+
+struct point_early {
+	enum point_part part;      /* after a failure: what failed */
+	struct err waits;          /* what the server is needed for; ERR_NONE: nothing */
+	bool has_tokenizer;        /* it was loaded, and is no stand-in */
+	size_t n_requests;
+	const char *request_id_prefix; /* which the requests were made with */
+	/* For run_point alone. */
+	bool is_whole;             /* the requests are the run's */
+	struct point point;
+	struct compat_rng rng;     /* after the dataset has drawn from it */
+	struct buf notes;          /* warnings about tokenizer and dataset, a line each */
+	struct arena arena;        /* for the caller: options that the point borrows */
+};
+
+/*
+ * *out is zeroed but for its arena. Of hooks progress, bytes and cancel count; warnings are kept
+ * for the run. 0, or -1 with e: ERR_NET is the world's failure, ERR_CANCELLED the caller's wish,
+ * anything else a mistake.
+ */
+int run_point_early(const struct serve_opts *opts, const struct serve_derived *derived,
+		    const struct run_hooks *hooks, struct point_early *out, struct err *e);
+void point_early_release(struct point_early *p);

@@ -12,9 +12,9 @@
 #include "data/datasets.h"
 #include "plan/plan.h"
 #include "report/report.h"
-#include "run/dump.h"
+#include "run/build_workload.h"
 #include "run/offline.h"
-#include "run/reuse.h"
+#include "run/salt.h"
 #include "run/throughput.h"
 
 #define DATASET "Requests"

@@ -2,8 +2,13 @@
 /*
  * run/prepare.h - every byte of every request, serialised before the clock
  * starts, so that sending one is a single call. Sets above bytes_max are
- * serialised by a look-ahead thread instead (run/lookahead.h), a bounded number
- * of requests before they are due.
+ * serialised by a look-ahead thread instead, a bounded number of requests before they are due.
+ *
+ * That thread puts them into a ring in plan order; the loop that admits an entry takes its bytes
+ * out. Entries are taken once each, nearly in order (several loops may overtake each other by a
+ * few). A taker waits only when the thread has fallen behind, and its loop reads no socket
+ * meanwhile: kernel stamps stay right, more events share a read, and the wait is send lag of that
+ * request, which the verdict judges.
  */
 #pragma once
 #include "load/load.h"
@@ -64,13 +69,3 @@ void prepare_session_id(const struct plan *plan, uint32_t i, const struct worklo
  */
 void prepare_request_id(const char *prefix, const struct plan *plan, uint32_t i,
 			const struct workload *w, struct buf *out);
-
-/*
- * The API's own variable before OPENAI_API_KEY; is_given: env is not this process's.
- * header: as prepare_opts has it. Only the API's own key goes into the API's own header:
- * other servers of such an API (vLLM of Anthropic's) want a bearer token.
- */
-const char *prepare_api_key(const struct endpoint *ep, const struct point_env *env,
-			    bool is_given, const char **header);
-/* The proxy that the environment names for a base URL, or NULL. */
-const char *prepare_proxy(const struct point_env *env, const char *url);

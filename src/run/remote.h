@@ -1,27 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/remote.h - what is asked of the server outside the measurement: its
- * first model, and how it tokenizes our prompts.
+ * run/remote.h - a server outside the measurement: what it answers before anything is loaded, its
+ * first model, how it tokenizes our prompts, and why it refused every request.
+ *
+ * Before a tokenizer or a dataset is loaded, GET /v1/models tells whether the server can be
+ * reached and takes the key. No prompt is sent. Only what is certain to fail is refused: a
+ * server without that path, or with models it does not list, may well answer the requests.
+ * What this cannot know, load/load.h's REFUSED_FIRST finds out.
  */
 #pragma once
 #include "fetch/fetch.h"
 #include "plan/workload.h"
+#include "record/record.h"
 #include "run/point.h"
+#include "run/serve_opts.h"
+
+/* ---- questions ---- */
 
 /* How to reach the server with blocking requests. */
 struct remote {
 	const char *base_url;
-	bool is_insecure;
-	const char *ca_file;
-	const char *cert_file, *key_file; /* client certificate; NULL: none */
-	const char *proxy;               /* as fetch_opts has it */
-	bool is_http2;                   /* likewise */
+	struct fetch_opts fetch;         /* timeout_ms 0, or longer: REMOTE_TIMEOUT_MS; no header */
 	const struct serve_pair *header; /* --header, sent with every request */
 	size_t n_headers;
 	const char *api_key;             /* NULL: none */
 	const char *key_header;          /* NULL: Authorization, as a bearer token */
-	const atomic_bool *cancel;       /* set: stop asking; may be NULL */
-	int64_t timeout_ms;              /* of one question; 0, or longer: REMOTE_TIMEOUT_MS */
 };
 #define REMOTE_TIMEOUT_MS 60000
 
@@ -50,3 +53,22 @@ int remote_discover_model(const struct remote *r, const struct run_hooks *hooks,
  */
 void remote_align(const struct remote *r, const char *model, bool is_rewriting,
 		  struct workload *w, const struct run_hooks *hooks, struct remote_alignment *out);
+
+/* ---- first contact, and failures ---- */
+
+struct contact {
+	struct remote remote;  /* one of the base URLs */
+	const char *path;      /* of the requests: --endpoint */
+	const char *model;     /* what the requests name; NULL: not checked */
+	const char *key_variable; /* where the key is looked for; NULL: OPENAI_API_KEY */
+};
+
+/* 0: nothing speaks against sending requests. -1: e is one sentence with the remedy. */
+int contact_check(const struct contact *c, struct err *e);
+
+/*
+ * Why a request failed, on one line, the server's own words first: its status, the message in
+ * the body, and for a key or a path that is wrong the remedy. error: as the record keeps it.
+ */
+void contact_add_failure(const struct contact *c, const struct request_row *row,
+			 struct str error, struct buf *out);

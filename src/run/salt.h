@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/salt.h - --prompt-salt: a few drawn tokens before every prompt, so that nothing an earlier
- * run left in a prefix cache helps.
+ * run/salt.h - prompts that a prefix cache does not know, and prompts that it does.
  *
- * Texts begin with SALT_WORDS short words, lists of ids with as many ids, chats with the words
- * at the beginning of their first text. All salts of a run have the same number of bytes, so
- * that a plan that sends a sample again can put another salt in the first one's place.
+ * --prompt-salt: a few drawn tokens before every prompt, so that nothing an earlier run left in a
+ * prefix cache helps. Texts begin with SALT_WORDS short words, lists of ids with as many ids, chats
+ * with the words at the beginning of their first text. All salts of a run have the same number of
+ * bytes, so that a plan that sends a sample again can put another salt in the first one's place.
  *
  * SALT_FRESH is for points of a sweep, repeats and members of a suite: like SALT_RUN, but texts and
  * lists of a length that was asked for keep it (their last tokens give way), and a workload whose
@@ -14,10 +14,19 @@
  *
  * Salts are drawn from a key: the text after the colon of the option, else a random one, so that
  * the same command sends other prompts each time. The result has the key, which repeats the run.
+ *
+ * The options that repeat requests and warm the cache up (data/repeat.h, --warmup-pass), online and
+ * offline: a warm-up pass sends each sample once, in the dataset's order, before anything is
+ * measured: the same prompt ("same", so that every measured prompt is known), or one that begins
+ * with words or ids of its own ("other", so that the engine is warm and its prefix cache is of no
+ * use).
  */
 #pragma once
+#include "base/limits.h"
 #include "base/str.h"
+#include "data/repeat.h"
 #include "plan/workload.h"
+#include "report/report.h"
 #include "token/tokenizer.h"
 
 #define SALT_WORDS 8
@@ -61,3 +70,35 @@ int salt_workload(const struct salt *s, struct workload *w, struct err *e);
  */
 void salt_again(const struct salt *s, uint32_t sample, uint32_t round, uint32_t entry,
 		struct sample *sent, struct buf *text);
+
+/* ---- repeated requests and the warm-up pass ---- */
+
+extern const char *const reuse_passes[]; /* "none", "same", "other", NULL */
+
+/* type: the verb's options; set: its struct dataset_opts; heading: the rows' group. */
+#define REUSE_ROWS(type, set, heading)                                                     \
+	OPT(type, set.repeat_count, "repeat-count", .group = (heading), .flags = OPT_OURS,    \
+	    .arg = "N", .min = 1, .max = REQUESTS_MAX,                                        \
+	    .help = "send each request of the dataset N times, unchanged"),                   \
+	OPT(type, set.repeat_order, "repeat-order", .group = (heading), .flags = OPT_OURS,    \
+	    .arg = "ORDER", .choices = repeat_orders,                                         \
+	    .help = "order of repeated requests: random (unless given), tile (the whole "     \
+		    "list again and again), interleave (all copies of one request in a "      \
+		    "row), sorted (by prompt length)"),                                       \
+	OPT(type, set.warmup_pass, "warmup-pass", .group = (heading), .flags = OPT_OURS,      \
+	    .arg = "WHICH", .choices = reuse_passes,                                          \
+	    .help = "send each request once before the measurement: same (the same prompts, " \
+		    "which a prefix cache then has) or other (prompts that share nothing "    \
+		    "with the measured ones)")
+
+bool reuse_has_pass(const struct dataset_opts *o);
+/* The requests of the warm-up pass; 0 without one. */
+size_t reuse_pass_count(const struct workload *w, const struct dataset_opts *o);
+/*
+ * Those requests, into an empty workload whose samples share w's texts and must go before w.
+ * The same seed gives the same ones. ERR_RUN: a prompt that nothing can be put before.
+ */
+int reuse_pass(const struct workload *w, const struct dataset_opts *o, uint64_t seed,
+	       const struct tokenizer *t, struct workload *out, struct err *e);
+/* What the report says of all this; texts are borrowed from o and w. */
+void reuse_told(const struct workload *w, const struct dataset_opts *o, struct report_reuse *out);

@@ -1,17 +1,300 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* score.c - see score.h. */
+/* score.c - from a measured point to a report; see score.h. */
 #include "run/score.h"
 
 #include <math.h>
 
 #include "base/clock.h"
+#include "base/mem.h"
 #include "base/redact.h"
+#include "constrain/constrain.h"
+#include "data/repeat.h"
 #include "data/trace.h"
-#include "run/correct.h"
-#include "run/explained.h"
+#include "json/read.h"
+#include "record/series.h"
 #include "run/multi_turn.h"
-#include "run/reuse.h"
+#include "run/point_internal.h"
+#include "run/salt.h"
 #include "version.h"
+
+/* ---- tokens ---- */
+
+/* Tokens of a text that the record keeps; SIZE_MAX: not known. scratch: its two forms. */
+static size_t count_text(const struct record *r, const struct request_row *row,
+			 void (*text_of)(const struct record *, const struct request_row *,
+					 struct buf *),
+			 const struct tokenizer *t, struct buf scratch[2])
+{
+	buf_reset(&scratch[0]);
+	buf_reset(&scratch[1]);
+	text_of(r, row, &scratch[0]);
+	if (scratch[0].len == 0)
+		return 0;
+	json_unescape(&scratch[1], buf_str(&scratch[0]));
+	return tokenizer_count(t, buf_str(&scratch[1]), false);
+}
+
+static void count_row(const struct record *r, struct request_row *row, const struct tokenizer *t,
+		      bool is_all_text, struct buf scratch[2])
+{
+	size_t answer = count_text(r, row, record_text_of, t, scratch);
+	size_t other = count_text(r, row, record_other_text_of, t, scratch);
+
+	if (answer == SIZE_MAX || other == SIZE_MAX) {
+		row->output_tokens = 1;
+		row->flags |= ROW_COUNT_UNKNOWN;
+		return;
+	}
+	row->all_text_tokens = (uint32_t)(answer + other);
+	row->output_tokens = is_all_text ? row->all_text_tokens : (uint32_t)answer;
+	row->flags |= ROW_COUNTED;
+}
+
+/*
+ * What a server without usage was sent. The workload states a turn's prompt with its history, whose
+ * answers have the lengths that were asked for: the difference to the turn before holds that
+ * answer, which may have come out shorter. An answer without an asked length is not in it.
+ */
+static void add_history(const struct record *r, struct request_row *row)
+{
+	const struct request_row *before;
+	int64_t stated, surplus, prompt;
+
+	if (row->history == RECORD_NONE || row->state != REQ_DONE || row->flags & ROW_HAS_USAGE)
+		return;
+	before = &r->row[row->history]; /* has a lower index: it is complete */
+	stated = (int64_t)row->sample_prompt_tokens - before->sample_prompt_tokens;
+	surplus = (int64_t)before->output_tokens - before->asked_tokens;
+	prompt = (int64_t)before->prompt_tokens + stated + surplus;
+	row->prompt_tokens = prompt > 0 ? (uint32_t)prompt : 0;
+}
+
+void count_missing(struct record *r, const struct tokenizer *t, bool is_all_text)
+{
+	struct buf scratch[2] = { 0 };
+
+	for (uint32_t i = 0; i < r->n_rows; i++) {
+		struct request_row *row = &r->row[i];
+
+		if (row->state != REQ_DONE || row->output_tokens)
+			continue;
+		if (t) {
+			count_row(r, row, t, is_all_text, scratch);
+		} else {
+			row->output_tokens = 1;
+			row->flags |= ROW_COUNT_UNKNOWN;
+		}
+	}
+	for (uint32_t i = 0; i < r->n_rows; i++)
+		add_history(r, &r->row[i]);
+	buf_release(&scratch[0]);
+	buf_release(&scratch[1]);
+}
+
+/* ---- constraints ---- */
+
+/* The constraint that was compiled last: most runs have one for all requests. */
+struct last {
+	struct str text;            /* borrowed: the sample's */
+	struct constraint *compiled; /* NULL: it is no constraint of ours */
+};
+
+bool correct_is_asked(const struct workload *w)
+{
+	for (size_t i = 0; i < w->n; i++)
+		if (w->v[i].constraint.n)
+			return true;
+	return false;
+}
+
+static const struct constraint *compile(struct last *last, struct str text)
+{
+	if (!last->text.p || !str_eq(last->text, text)) {
+		constraint_free(last->compiled);
+		last->compiled = constraint_compile_member(text, NULL, NULL);
+		last->text = text;
+	}
+	return last->compiled;
+}
+
+/* The members that tell a server, whichever form was chosen. */
+static const char *key_among(struct str overrides)
+{
+	static const char *const keys[] = { "structured_outputs", "guided_json", "guided_regex",
+		"guided_choice", "guided_grammar", "response_format" };
+	struct json_scan scan = { .text = overrides };
+	struct json_slice object, v;
+
+	if (!overrides.n || json_next(&scan, &object, NULL) < 0)
+		return NULL;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++)
+		if (json_member(object, keys[i], &v))
+			return keys[i];
+	return NULL;
+}
+
+/* The member that tells the server of constraints ("structured_outputs"); NULL: none does. */
+static const char *constraint_key(const struct workload *w)
+{
+	const char *key = NULL;
+
+	for (size_t i = 0; i < w->n && !key; i++)
+		if (w->v[i].constraint.n)
+			key = key_among(w->v[i].overrides);
+	return key;
+}
+
+static void answer_of(const struct point *p, const struct request_row *row, struct buf *escaped,
+		      struct buf *out)
+{
+	buf_reset(escaped);
+	buf_reset(out);
+	record_text_of(&p->record, row, escaped);
+	json_unescape(out, buf_str(escaped));
+}
+
+/* Whether more of it could have become a JSON value: free text cannot. */
+static bool begins_json(struct str answer)
+{
+	static const struct str words[] = { STR("true"), STR("false"), STR("null") };
+
+	answer = str_trim(answer);
+	if (!answer.n || strchr("{[\"-0123456789", *answer.p))
+		return true;
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		if (str_starts(words[i].n < answer.n ? answer : words[i],
+			       words[i].n < answer.n ? words[i] : answer))
+			return true;
+	return false;
+}
+
+static enum row_wrong wrong_of(const struct request_row *row, const char *why, struct str answer)
+{
+	bool is_json = str_starts(str_of(why), STR("parse"));
+
+	if (row->finish == FINISH_LENGTH && (!is_json || begins_json(answer)))
+		return WRONG_TRUNCATED;
+	if (str_starts(str_of(why), STR("parse")))
+		return WRONG_PARSE;
+	return str_starts(str_of(why), STR("schema")) ? WRONG_SCHEMA : WRONG_MATCH;
+}
+
+static unsigned judge(const struct constraint *c, const struct request_row *row, struct str answer)
+{
+	struct constraint_result result;
+	unsigned bits = 0;
+	int upstream = constraint_check_upstream(c, answer);
+
+	if (upstream >= 0)
+		bits |= ROW_UPSTREAM_SCORED | (upstream ? ROW_UPSTREAM_CORRECT : 0);
+	if (row->state != REQ_DONE)
+		return bits;
+	constraint_check(c, answer, &result);
+	if (result.verdict == CONSTRAINT_NOT_SCORED)
+		return bits;
+	bits |= ROW_SCORED;
+	if (result.verdict == CONSTRAINT_KEPT)
+		return bits | ROW_CORRECT;
+	return bits | (unsigned)wrong_of(row, result.why, answer) << ROW_WRONG_SHIFT;
+}
+
+void correct_answers(struct point *p)
+{
+	struct buf escaped = { 0 }, answer = { 0 };
+	struct last last = { 0 };
+
+	for (uint32_t i = 0; i < p->plan.n; i++) {
+		struct request_row *row = &p->record.row[i];
+		const struct sample *s = &p->workload.v[row->sample];
+		const struct constraint *c = s->constraint.n ? compile(&last, s->constraint) : NULL;
+
+		if (!s->constraint.n || row->state == REQ_UNSENT)
+			continue;
+		row->correctness = ROW_HAS_CONSTRAINT;
+		row->correctness |= key_among(s->overrides) ? ROW_CONSTRAINED : 0;
+		answer_of(p, row, &escaped, &answer);
+		if (c)
+			row->correctness |= (uint16_t)judge(c, row, buf_str(&answer));
+	}
+	constraint_free(last.compiled);
+	buf_release(&escaped);
+	buf_release(&answer);
+}
+
+/* ---- what a prefix cache may have held for reasons of the run itself ---- */
+
+#define TEMPLATE_TOKENS 96 /* the longest known head of a chat template has 70 */
+#define BLOCK_TOKENS 16
+
+static bool is_any_cached(const struct record *r)
+{
+	for (uint32_t i = 0; i < r->n_rows; i++)
+		if (r->row[i].phase == PHASE_MAIN && r->row[i].cached_tokens)
+			return true;
+	for (size_t i = 0; i < r->n_series; i++) {
+		const struct record_series *s = r->series[i];
+
+		if (strcmp(s->name, series_name(SERIES_PREFIX_HITS)) == 0 && s->n &&
+		    s->point[s->n - 1].value > s->point[0].value)
+			return true;
+	}
+	return false;
+}
+
+static bool is_copy_sent(const struct record *r)
+{
+	for (uint32_t i = 0; i < r->n_rows; i++)
+		if ((r->row[i].phase == PHASE_READY || r->row[i].phase == PHASE_WARMUP) &&
+		    r->row[i].state == REQ_DONE)
+			return true;
+	return false;
+}
+
+static double explained_of(const struct point *p, uint32_t entry, double share, double granted)
+{
+	double tokens = p->record.row[entry].sample_prompt_tokens;
+	double explained = share * tokens + granted;
+
+	if (p->plan.entry[entry].after != PLAN_NONE || p->is_prefix_warm)
+		return tokens;
+	return explained < tokens ? explained : tokens;
+}
+
+static void explain_cache(const struct point *p, bool is_chat, struct trust_facts *facts)
+{
+	double *share, tokens = 0, explained = 0;
+	struct str *text;
+	uint32_t *entry;
+	size_t n = 0, copies;
+
+	if (!is_any_cached(&p->record) || p->workload.n == 0)
+		return;
+	text = mem_array((size_t)p->plan.n + 1, sizeof(*text));
+	entry = mem_array(p->plan.n, sizeof(*entry));
+	copies = p->salt == SALT_NONE && is_copy_sent(&p->record);
+	if (copies)
+		text[0] = prefix_text(&p->workload.v[0]);
+	for (uint32_t i = 0; i < p->plan.n; i++) {
+		if (!p->record.row[i].sent_ns)
+			continue;
+		text[copies + n] = prefix_text(&p->workload.v[p->plan.entry[i].sample]);
+		entry[n++] = i;
+	}
+	share = mem_array(copies + n, sizeof(*share));
+	prefix_shared(text, copies + n, share);
+	for (size_t k = 0; k < n; k++) {
+		tokens += p->record.row[entry[k]].sample_prompt_tokens;
+		explained += explained_of(p, entry[k], share[copies + k],
+					  is_chat ? TEMPLATE_TOKENS : BLOCK_TOKENS);
+	}
+	facts->knows_explained = tokens > 0;
+	facts->cached_explained = tokens > 0 ? explained / tokens : 0;
+	free(share);
+	free(entry);
+	free(text);
+}
+
+/* ---- the report ---- */
 
 #ifdef __clang__
 #define COMPILER "clang " __clang_version__
@@ -19,55 +302,14 @@
 #define COMPILER "gcc " __VERSION__
 #endif
 
-static unsigned selected_blocks(const struct serve_derived *d)
-{
-	static const struct { unsigned metric; enum metric_block block; } map[] = {
-		{ SERVE_TTFT, BLOCK_TTFT }, { SERVE_TPOT, BLOCK_TPOT }, { SERVE_ITL, BLOCK_ITL },
-		{ SERVE_E2EL, BLOCK_E2EL }, { SERVE_QUEUE_TIME, BLOCK_QUEUE_TIME },
-		{ SERVE_E2EL_WITH_QUEUE, BLOCK_E2EL_WITH_QUEUE },
-	};
-	unsigned bits = 0;
-
-	for (size_t i = 0; i < sizeof(map) / sizeof(*map); i++)
-		if (d->metrics & map[i].metric)
-			bits |= BLOCK_BIT(map[i].block);
-	return bits;
-}
-
 static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct serve_derived *d,
 					const struct point *p)
 {
-	struct metrics_opts m = {
-		.percentile = d->percentile, .n_percentiles = d->n_percentiles,
-		.selected = selected_blocks(d),
-		.is_pooling = p->endpoint->is_pooling,
-		.has_tokenizer = p->tokenizer != NULL,
-		.is_rate_finite = !isinf(o->request_rate),
-		.is_user_stamps = d->is_user_stamps,
-		.is_peak_exact = d->compat & COMPAT_PEAK,
-		.is_prompt_from_sample = d->compat & COMPAT_V011,
-		.is_peak_in_tokens = d->fixes & FIX_PEAK_TOKENS,
-		.is_eos_ignored = (o->ignore_eos || p->workload.is_eos_ignored) &&
-				  !p->endpoint->is_eos_kept,
-		.max_concurrency = d->max_concurrency,
-		.reports_cached_tokens = o->report_cached_tokens,
-		.finds_steady_state = !o->no_steady_state,
-		.steady_threshold = o->steady_state_threshold,
-		.steady_min_window_s = o->steady_state_min_window.is_set
-				       ? o->steady_state_min_window.v : 0,
-	};
+	struct metrics_opts m = d->metrics;
 
-	for (size_t i = 0; i < d->n_goodput; i++) {
-		unsigned bit = metric_block_bit(str_of(d->goodput[i].name));
-
-		if (!bit) {
-			m.session_limit_ms = d->goodput[i].limit_ms;
-			continue;
-		}
-		m.goodput[m.n_goodput++] = (struct metrics_goodput){
-			(enum metric_block)__builtin_ctz(bit), d->goodput[i].limit_ms,
-		};
-	}
+	m.has_tokenizer = p->tokenizer != NULL;
+	m.is_eos_ignored = (o->ignore_eos || p->workload.is_eos_ignored) &&
+			   !p->endpoint->is_eos_kept;
 	return m;
 }
 
@@ -83,7 +325,7 @@ static struct trust_facts trust_facts(const struct point *p)
 		.is_interrupted = p->is_interrupted,
 		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE ||
 			      l->end == LOAD_REFUSED,
-		.told_by = correct_told_by(&p->workload),
+		.told_by = constraint_key(&p->workload),
 	};
 }
 
@@ -166,9 +408,9 @@ static void load_facts(const struct serve_opts *o, const struct serve_derived *d
 	for (unsigned i = 0; d->n_urls > 1 && i < d->n_urls; i++)
 		f->urls = f->urls ? arena_printf(a, "%s\n%s", f->urls, d->base_urls[i])
 				  : arena_text(a, str_of(d->base_urls[i]));
-	if (d->duration_ns)
+	if (d->load.admission_ns)
 		f->time_limit_s = o->duration.v;
-	if ((double)l->used_up_ns < USED_UP_SHARE * (double)d->duration_ns)
+	if ((double)l->used_up_ns < USED_UP_SHARE * (double)d->load.admission_ns)
 		f->used_up_s = (double)l->used_up_ns / 1e9;
 }
 
@@ -194,7 +436,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.backend = o->backend, .label = o->label, .model_id = p->model_id,
 		.tokenizer_id = p->tokenizer_id, .num_prompts = o->num_prompts,
 		.request_rate = o->request_rate, .burstiness = o->burstiness,
-		.max_concurrency = d->max_concurrency,
+		.max_concurrency = d->load.max_concurrency,
 		.gpus = d->gpus, .gpu_price = d->gpu_price,
 		.n_metadata = d->n_metadata,
 		.is_detailed = o->save_detailed, .is_detail_strict = d->compat & COMPAT_DETAIL,
@@ -208,7 +450,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.request_id_prefix = o->request_id_prefix,
 		.warm_connections = d->warm_connections == SERVE_WARM_AUTO ? 0
 								  : d->warm_connections,
-		.threads = d->threads,
+		.threads = d->load.threads,
 	};
 	load_facts(o, d, p, &f->load, a);
 	report_date(f->date, p->record.stop_ns);
@@ -231,7 +473,7 @@ static void make_meta(const struct serve_opts *o, const struct serve_derived *d,
 
 	out->opts = metrics_opts(o, d, point);
 	out->trust = trust_facts(point);
-	run_explain_cache(point, d->is_chat, &out->trust);
+	explain_cache(point, d->is_chat, &out->trust);
 	report_facts(o, d, point, &out->facts, a);
 	report_meta_write(out, &meta);
 	free(point->meta);

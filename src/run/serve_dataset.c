@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * serve_dataset.c - the rules between a dataset's options; see serve_check.h.
+ * serve_dataset.c - the rules between a dataset's options; see serve_opts_internal.h.
  *
  * What one dataset alone can say of its options stands in its own check
  * (data/dataset.h), which runs with everything else before the dataset is built.
@@ -12,7 +12,7 @@
 #include "data/datasets.h"
 #include "data/lengths.h"
 #include "run/salt.h"
-#include "run/serve_check.h"
+#include "run/serve_opts_internal.h"
 
 static bool reads(const struct dataset *d, const char *option)
 {
@@ -23,7 +23,7 @@ static bool reads(const struct dataset *d, const char *option)
 }
 
 /* Options that only other datasets read. */
-static void warn_other_datasets(const struct check *c, const struct dataset *d)
+static void warn_other_datasets(const struct serve_check *c, const struct dataset *d)
 {
 	size_t n;
 	const struct dataset *const *all = dataset_all(&n);
@@ -41,7 +41,7 @@ static void warn_other_datasets(const struct check *c, const struct dataset *d)
 }
 
 /* Sets of which only some texts are templated: not those that were asked for. */
-static void warn_template(const struct check *c, const struct dataset *d)
+static void warn_template(const struct serve_check *c, const struct dataset *d)
 {
 	static const char *const option[] = { "chat-prefix", "chat-suffix", "chat-template-kwargs" };
 
@@ -53,7 +53,7 @@ static void warn_template(const struct check *c, const struct dataset *d)
 				   option[i]);
 }
 
-static int check_limits(const struct check *c)
+static int check_limits(const struct serve_check *c)
 {
 	const struct dataset_opts *o = &c->o->data;
 	const struct { const char *option; int64_t tokens; } rows[] = {
@@ -82,7 +82,7 @@ static int check_limits(const struct check *c)
 }
 
 /* Of the dataset in use; upstream sends nonsense to the server, or mends it without a word. */
-static int check_lengths(const struct check *c, const struct dataset *d)
+static int check_lengths(const struct serve_check *c, const struct dataset *d)
 {
 	const struct dataset_opts *o = &c->o->data;
 	const struct { const char *option; int64_t tokens; bool is_own_row; } rows[] = {
@@ -112,7 +112,7 @@ static int check_lengths(const struct check *c, const struct dataset *d)
 	return 0;
 }
 
-static void apply_shortcuts(const struct check *c, const struct dataset *d)
+static void apply_shortcuts(const struct serve_check *c, const struct dataset *d)
 {
 	struct serve_opts *o = c->o;
 	bool is_read = false;
@@ -146,7 +146,7 @@ static void apply_shortcuts(const struct check *c, const struct dataset *d)
 }
 
 /* --multi-turn of upstream's Rust client. */
-static int check_multi_turn(const struct check *c, const struct dataset *d)
+static int check_multi_turn(const struct serve_check *c, const struct dataset *d)
 {
 	static const char *const only_with[] = {
 		"multi-turn-num-turns", "multi-turn-min-turns", "multi-turn-max-turns",
@@ -176,7 +176,7 @@ static int check_multi_turn(const struct check *c, const struct dataset *d)
 }
 
 /* What a prefix cache is meant to find again must be sent again as it was. */
-static int check_reuse(const struct check *c)
+static int check_reuse(const struct serve_check *c)
 {
 	struct serve_opts *o = c->o;
 	bool is_warm = o->data.warmup_pass && strcmp(o->data.warmup_pass, "same") == 0;
@@ -196,7 +196,7 @@ static int check_reuse(const struct check *c)
 	return 0;
 }
 
-int serve_check_dataset(const struct check *c)
+int serve_check_dataset(const struct serve_check *c)
 {
 	struct serve_opts *o = c->o;
 	const struct dataset *d = dataset_find(o->dataset_name);
@@ -233,7 +233,7 @@ int serve_check_dataset(const struct check *c)
 	return 0;
 }
 
-int serve_check_range_ratio(const struct check *c)
+int serve_check_range_ratio(const struct serve_check *c)
 {
 	struct dataset_opts *o = &c->o->data;
 

@@ -6,27 +6,21 @@
  * several mistakes is refused for the same one. What one option alone cannot be
  * is in its row. What upstream would ignore silently becomes a line in the notes.
  */
-#include "run/gpu_price.h"
-#include "run/serve_opts.h"
+#include "run/serve_opts_internal.h"
 
-#include <arpa/inet.h>
 #include <assert.h>
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <sys/random.h>
-#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/limits.h"
 #include "base/str.h"
 #include "http/head.h"
-#include "http/url.h"
 #include "json/write.h"
 #include "report/plot.h"
-#include "run/presets.h"
-#include "run/serve_check.h"
+#include "run/gpu_price.h"
 
 const struct serve_switch serve_fixes[] = {
 	{ "peak-tokens", FIX_PEAK_TOKENS,
@@ -61,12 +55,12 @@ const struct serve_switch serve_compats[] = {
 	{ NULL, 0, NULL },
 };
 
-bool serve_given(const struct check *c, const char *name)
+bool serve_given(const struct serve_check *c, const char *name)
 {
 	return opt_given(&serve_opt_set, c->result, name);
 }
 
-void serve_warn(const struct check *c, const char *fmt, ...)
+void serve_warn(const struct serve_check *c, const char *fmt, ...)
 {
 	char line[512];
 	va_list ap;
@@ -77,10 +71,17 @@ void serve_warn(const struct check *c, const char *fmt, ...)
 	buf_printf(&c->result->notes, "%s\n", line);
 }
 
+void serve_warn_unused(const struct serve_check *c, const struct serve_unused *row, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (row[i].is_unused && serve_given(c, row[i].option))
+			serve_warn(c, "--%s has no effect%s", row[i].option, row[i].why);
+}
+
 /* ---- small parsers ---- */
 
 /* "KEY=VALUE" texts in order, both trimmed; a repeated key keeps its place and takes the value. */
-static int parse_pairs(const struct check *c, const struct opt_list *list, const char *option,
+static int parse_pairs(const struct serve_check *c, const struct opt_list *list, const char *option,
 		       struct serve_pair **out, size_t *n_out)
 {
 	struct serve_pair *pair = arena_alloc(c->arena, (list->n + 1) * sizeof(*pair));
@@ -110,23 +111,16 @@ static int parse_pairs(const struct check *c, const struct opt_list *list, const
 
 /* ---- steps, in upstream's order ---- */
 
-static void take_cap(const struct check *c)
+static int check_timeline(const struct serve_check *c)
 {
-	const struct opt_int *cap = &c->o->max_concurrency;
+	const struct serve_unused row = { "timeline-itl-thresholds", !c->o->plot_timeline,
+					  " without --plot-timeline" };
 
-	c->d->max_concurrency = 0;
-	if (cap->is_set)
-		c->d->max_concurrency = cap->v < UINT32_MAX ? (uint32_t)cap->v : UINT32_MAX;
-}
-
-static int check_timeline(const struct check *c)
-{
-	if (!c->o->plot_timeline && serve_given(c, "timeline-itl-thresholds"))
-		serve_warn(c, "--timeline-itl-thresholds has no effect without --plot-timeline");
+	serve_warn_unused(c, &row, 1);
 	return plot_thresholds(c->o->timeline_itl_thresholds, c->d->timeline_ms, c->e);
 }
 
-static int check_ramp_up(const struct check *c)
+static int check_ramp_up(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
 	const struct opt_int start = o->ramp_up_start_rps, end = o->ramp_up_end_rps;
@@ -153,43 +147,8 @@ static int check_ramp_up(const struct check *c)
 	return 0;
 }
 
-static bool is_ipv6(const char *host)
-{
-	char address[64];
-	struct in6_addr parsed;
-
-	if (strlen(host) >= sizeof(address))
-		return false;
-	snprintf(address, sizeof(address), "%.*s", (int)strcspn(host, "%"), host);
-	return inet_pton(AF_INET6, address, &parsed) == 1;
-}
-
-static void make_urls(const struct check *c)
-{
-	const struct serve_opts *o = c->o;
-	bool is_v6 = is_ipv6(o->host);
-
-	if (o->base_urls.n) {
-		c->d->base_url = o->base_urls.v[0];
-	} else if (o->base_url) {
-		c->d->base_url = o->base_url;
-		if (serve_given(c, "host") || serve_given(c, "port"))
-			serve_warn(c, "--host and --port have no effect with --base-url");
-	} else {
-		c->d->base_url = arena_printf(c->arena, "http://%s%s%s:%" PRId64, is_v6 ? "[" : "",
-					      o->host, is_v6 ? "]" : "", o->port);
-	}
-	serve_take_urls(c);
-	c->d->api_url = arena_printf(c->arena, "%s%s", c->d->base_url, o->endpoint);
-	if (o->insecure && o->cacert)
-		serve_warn(c, "--cacert has no effect with --insecure");
-	else if ((o->insecure || o->cacert) && !serve_is_any_tls(c))
-		serve_warn(c, "%s has no effect: the server's URL is not https",
-		     o->insecure ? "--insecure" : "--cacert");
-}
-
 /* RFC 9110: a token as name; no controls in the value, which would end the header early. */
-static int check_headers(const struct check *c)
+static int check_headers(const struct serve_check *c)
 {
 	if (parse_pairs(c, &c->o->header, "header", &c->d->header, &c->d->n_headers) < 0)
 		return -1;
@@ -212,22 +171,7 @@ static int check_headers(const struct check *c)
 	return 0;
 }
 
-/* A URL that can never work is refused before prompts are made. */
-static int check_url(const struct check *c)
-{
-	const struct serve_opts *o = c->o;
-	struct url url;
-
-	if (url_parse(str_of(c->d->base_url), &url, c->e) < 0)
-		return err_wrap(c->e, "%s", o->base_urls.n ? "--base-urls"
-				: o->base_url ? "--base-url" : "--host");
-	if (serve_is_any_tls(c) && o->cacert && !o->insecure && access(o->cacert, R_OK) < 0)
-		return err_set(c->e, ERR_USAGE, "--cacert: cannot read %s: %s", o->cacert,
-			       strerror(errno));
-	return 0;
-}
-
-static void check_model(const struct check *c)
+static void check_model(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
 
@@ -249,43 +193,25 @@ static void check_model(const struct check *c)
 		serve_warn(c, "--lora-assignment has no effect without --lora-modules");
 }
 
-static int add_objective(const struct check *c, const char *text)
-{
-	static const char *const names[] = { "ttft", "tpot", "e2el", "session_duration" };
-	struct serve_derived *d = c->d;
-	struct str value = str_of(text), name = str_cut(&value, ':');
-	const char *known = NULL;
-	size_t at = 0;
-	double ms;
-
-	/* Exactly one colon: a second one would be inside the number. */
-	if (!strchr(text, ':') || !opt_python_float(value, &ms) || isnan(ms))
-		return err_set(c->e, ERR_USAGE, "--goodput: expected NAME:MS, a metric and its limit in "
-			       "milliseconds, got '%.100s'", text);
-	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (str_is(name, names[i]))
-			known = names[i];
-	if (!known)
-		return err_set(c->e, ERR_USAGE, "--goodput: unknown metric '%.*s'; expected ttft, tpot, "
-			       "e2el or session_duration", (int)name.n, name.p);
-	if (ms < 0)
-		return err_set(c->e, ERR_USAGE, "--goodput: expected a limit of at least 0 "
-			       "milliseconds, got '%.100s'", text);
-	while (at < d->n_goodput && strcmp(d->goodput[at].name, known) != 0)
-		at++;
-	d->n_goodput += at == d->n_goodput;
-	assert(d->n_goodput <= SERVE_GOODPUT_MAX);
-	d->goodput[at] = (struct serve_goodput){ known, ms };
-	return 0;
-}
-
-static int check_goodput(const struct check *c)
+static int check_goodput(const struct serve_check *c)
 {
 	const struct opt_list *list = &c->o->goodput;
 
-	for (size_t i = 0; i < list->n; i++)
-		if (add_objective(c, list->v[i]) < 0)
-			return -1;
+	for (size_t i = 0; i < list->n; i++) {
+		struct str value = str_of(list->v[i]), name = str_cut(&value, ':');
+		double ms;
+
+		/* Exactly one colon: a second one would be inside the number. */
+		if (!strchr(list->v[i], ':') || !opt_python_float(value, &ms) || isnan(ms))
+			return err_set(c->e, ERR_USAGE, "--goodput: expected NAME:MS, a metric and its "
+				       "limit in milliseconds, got '%.100s'", list->v[i]);
+		if (!metrics_opts_add_goodput(&c->d->metrics, name, ms))
+			return err_set(c->e, ERR_USAGE, "--goodput: unknown metric '%.*s'; expected ttft, "
+				       "tpot, e2el or session_duration", (int)name.n, name.p);
+		if (ms < 0)
+			return err_set(c->e, ERR_USAGE, "--goodput: expected a limit of at least 0 "
+				       "milliseconds, got '%.100s'", list->v[i]);
+	}
 	return 0;
 }
 
@@ -306,13 +232,13 @@ static void put_sampling(struct json_writer *w, const char *key, const struct op
 }
 
 /* A form has no null: upstream sends the word None. */
-static bool is_form(const struct check *c)
+static bool is_form(const struct serve_check *c)
 {
 	return strcmp(c->o->backend, "openai-audio") == 0;
 }
 
 /* Python's {**sampling, **extra}: a key set twice keeps its place and takes the later value. */
-static void merge_body(const struct check *c, const struct json_value *extra)
+static void merge_body(const struct serve_check *c, const struct json_value *extra)
 {
 	const struct serve_opts *o = c->o;
 	const struct {
@@ -356,7 +282,7 @@ static void merge_body(const struct check *c, const struct json_value *extra)
  * Keys of --omit-body-keys, in one word or several, and those that --extra-body has as null.
  * Forms have none of both.
  */
-static int take_omitted(const struct check *c, const struct json_value *extra)
+static int take_omitted(const struct serve_check *c, const struct json_value *extra)
 {
 	const struct opt_list *list = &c->o->omit_body_keys;
 	struct serve_derived *d = c->d;
@@ -382,7 +308,7 @@ static int take_omitted(const struct check *c, const struct json_value *extra)
 	return 0;
 }
 
-static int check_body(const struct check *c)
+static int check_body(const struct serve_check *c)
 {
 	struct str text = str_of(c->o->extra_body.text);
 	struct json_scan scan = { text, 0 };
@@ -405,67 +331,55 @@ static int check_body(const struct check *c)
 	return take_omitted(c, v);
 }
 
-static const struct { const char *name; enum serve_metric bit; } metric_names[] = {
-	{ "ttft", SERVE_TTFT }, { "tpot", SERVE_TPOT }, { "itl", SERVE_ITL },
-	{ "e2el", SERVE_E2EL }, { "client_queue_time", SERVE_QUEUE_TIME },
-	{ "e2el_including_client_queue", SERVE_E2EL_WITH_QUEUE },
-};
-#define METRIC_NAMES (sizeof(metric_names) / sizeof(*metric_names))
-
-unsigned serve_metric_bit(struct str name)
+static int unknown_metric(const struct serve_check *c, struct str name)
 {
-	for (size_t i = 0; i < METRIC_NAMES; i++)
-		if (str_is(name, metric_names[i].name))
-			return metric_names[i].bit;
-	return 0;
-}
+	const char *names[BLOCK_COUNT], *near;
 
-static int unknown_metric(const struct check *c, struct str name)
-{
-	const char *names[METRIC_NAMES], *near;
-
-	for (size_t i = 0; i < METRIC_NAMES; i++)
-		names[i] = metric_names[i].name;
-	near = opt_nearest(name, names, METRIC_NAMES);
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		names[b] = metric_block_key(b);
+	near = opt_nearest(name, names, BLOCK_COUNT);
 	return err_set(c->e, ERR_USAGE, "--percentile-metrics: unknown metric '%.*s'; %s%s%s",
 		       (int)name.n, name.p, near ? "did you mean " : "expected some of ttft, tpot, itl, "
 		       "e2el, client_queue_time, e2el_including_client_queue", near ? near : "",
 		       near ? "?" : "");
 }
 
-static void warn_metrics(const struct check *c)
+#define TOKEN_BLOCKS (BLOCK_BIT(BLOCK_TTFT) | BLOCK_BIT(BLOCK_TPOT) | BLOCK_BIT(BLOCK_ITL))
+
+static void warn_metrics(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
+	const unsigned selected = c->d->metrics.selected;
 
-	if (c->d->metrics & (SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE) &&
+	if (selected & (BLOCK_BIT(BLOCK_QUEUE_TIME) | BLOCK_BIT(BLOCK_E2EL_WITH_QUEUE)) &&
 	    !o->max_concurrency.is_set)
 		serve_warn(c, "--percentile-metrics: client queue times need --max-concurrency");
-	else if (c->d->metrics & SERVE_E2EL_WITH_QUEUE && isinf(o->request_rate))
+	else if (selected & BLOCK_BIT(BLOCK_E2EL_WITH_QUEUE) && isinf(o->request_rate))
 		serve_warn(c, "--percentile-metrics: e2el_including_client_queue needs a finite "
 		     "--request-rate");
-	if (c->d->metrics & (SERVE_TTFT | SERVE_TPOT | SERVE_ITL) && c->d->is_pooling &&
+	if (selected & TOKEN_BLOCKS && c->d->is_pooling &&
 	    serve_given(c, "percentile-metrics"))
 		serve_warn(c, "--percentile-metrics: ttft, tpot and itl are not reported for --backend "
 		     "%s, which generates no text", o->backend);
-	else if (c->d->metrics & (SERVE_TTFT | SERVE_TPOT | SERVE_ITL) && o->skip_tokenizer_init)
+	else if (selected & TOKEN_BLOCKS && o->skip_tokenizer_init)
 		serve_warn(c, "--percentile-metrics: ttft, tpot and itl are not reported with "
 		     "--skip-tokenizer-init");
 }
 
-static int select_metrics(const struct check *c)
+static int select_metrics(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
 	bool is_chosen = o->percentile_metrics && *o->percentile_metrics;
 	struct str rest = is_chosen ? str_of(o->percentile_metrics)
 			  : c->d->is_pooling ? STR("e2el") : STR("ttft,tpot,itl");
 
-	c->d->metrics = 0;
 	while (rest.n) {
 		struct str name = str_trim(str_cut(&rest, ','));
-		unsigned bit = serve_metric_bit(name);
+		enum metric_block block = metric_block_find(name);
 
-		c->d->metrics |= bit;
-		if (name.n && !bit)
+		if (block != BLOCK_COUNT)
+			c->d->metrics.selected |= BLOCK_BIT(block);
+		else if (name.n)
 			return unknown_metric(c, name);
 	}
 	if (is_chosen)
@@ -473,34 +387,48 @@ static int select_metrics(const struct check *c)
 	return 0;
 }
 
-static int parse_percentiles(const struct check *c)
+static int parse_percentiles(const struct serve_check *c)
 {
 	struct str rest = str_of(c->o->metric_percentiles);
+	double *percentile;
 	size_t room = 1;
 
 	for (size_t i = 0; i < rest.n; i++)
 		room += rest.p[i] == ',';
-	c->d->percentile = arena_alloc(c->arena, room * sizeof(*c->d->percentile));
-	c->d->percentile_name = arena_alloc(c->arena, room * sizeof(*c->d->percentile_name));
+	percentile = arena_alloc(c->arena, room * sizeof(*percentile));
 	for (size_t i = 0; i < room; i++) {
 		struct str text = str_cut(&rest, ',');
-		double *p = &c->d->percentile[i];
-		char number[FMT_F64_BYTES];
+		double *p = &percentile[i];
 
 		if (!opt_python_float(text, p) || !(*p >= 0 && *p <= 100))
 			return err_set(c->e, ERR_USAGE, "--metric-percentiles: expected numbers from 0 to "
 				       "100 with commas between, got '%.*s'", (int)text.n, text.p);
-		if (*p == trunc(*p))
-			c->d->percentile_name[i] = arena_printf(c->arena, "%d", (int)*p);
-		else
-			c->d->percentile_name[i] =
-				arena_text(c->arena, str_of(fmt_f64(number, *p)));
 	}
-	c->d->n_percentiles = room;
+	c->d->metrics.percentile = percentile;
+	c->d->metrics.n_percentiles = room;
 	return 0;
 }
 
-static void check_traffic(const struct check *c)
+static void take_metrics(const struct serve_check *c)
+{
+	const struct serve_opts *o = c->o;
+	struct metrics_opts *m = &c->d->metrics;
+
+	m->is_pooling = c->d->is_pooling;
+	m->is_rate_finite = !isinf(o->request_rate);
+	m->is_user_stamps = c->d->load.is_user_stamps;
+	m->is_peak_exact = c->d->compat & COMPAT_PEAK;
+	m->is_prompt_from_sample = c->d->compat & COMPAT_V011;
+	m->is_peak_in_tokens = c->d->fixes & FIX_PEAK_TOKENS;
+	m->max_concurrency = c->d->load.max_concurrency;
+	m->reports_cached_tokens = o->report_cached_tokens;
+	m->finds_steady_state = !o->no_steady_state;
+	m->steady_threshold = o->steady_state_threshold;
+	m->steady_min_window_s = o->steady_state_min_window.is_set
+				 ? o->steady_state_min_window.v : 0;
+}
+
+static void check_traffic(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
 
@@ -512,7 +440,7 @@ static void check_traffic(const struct check *c)
 		serve_warn(c, "--ready-check-timeout-sec is below 0 and has no effect");
 }
 
-static int check_output(const struct check *c)
+static int check_output(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
 	static const char *const only_saved[] = { "result-dir", "result-filename",
@@ -537,7 +465,7 @@ static int check_output(const struct check *c)
 /* ---- ours ---- */
 
 /* What the user says of the chat template; without a dataset that uses it there is a note. */
-static int check_chat(const struct check *c)
+static int check_chat(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
 	struct str kwargs = str_of(o->chat_template_kwargs.text);
@@ -561,17 +489,37 @@ static int check_chat(const struct check *c)
 	return chat_unescape("--chat-suffix", o->chat_suffix, c->arena, &c->d->chat.suffix, c->e);
 }
 
-static int parse_compat(const struct check *c)
+/* NULL: there is none of that name. */
+static const struct serve_switch *find_switch(const struct serve_switch *row, struct str name)
+{
+	while (row->name && !str_is(name, row->name))
+		row++;
+	return row->name ? row : NULL;
+}
+
+unsigned serve_compat_bits(const char *list)
+{
+	struct str rest = str_of(list);
+	unsigned bits = 0;
+
+	while (rest.n) {
+		const struct serve_switch *row = find_switch(serve_compats,
+							     str_trim(str_cut(&rest, ',')));
+
+		bits |= row ? row->bits : 0;
+	}
+	return bits;
+}
+
+static int parse_compat(const struct serve_check *c)
 {
 	struct str rest = str_of(c->o->compat);
 
 	while (rest.n) {
 		struct str name = str_trim(str_cut(&rest, ','));
-		const struct serve_switch *row = serve_compats;
+		const struct serve_switch *row = find_switch(serve_compats, name);
 
-		while (row->name && !str_is(name, row->name))
-			row++;
-		if (!row->name)
+		if (!row)
 			return err_set(c->e, ERR_USAGE, "--compat: unknown name '%.*s'; --compat help "
 				       "lists the names", (int)name.n, name.p);
 		c->d->compat |= row->bits;
@@ -580,16 +528,14 @@ static int parse_compat(const struct check *c)
 	return 0;
 }
 
-static int parse_fixes(const struct check *c)
+static int parse_fixes(const struct serve_check *c)
 {
 	const struct opt_list *list = &c->o->fix;
 
 	for (size_t i = 0; i < list->n; i++) {
-		const struct serve_switch *row = serve_fixes;
+		const struct serve_switch *row = find_switch(serve_fixes, str_of(list->v[i]));
 
-		while (row->name && strcmp(row->name, list->v[i]) != 0)
-			row++;
-		if (!row->name)
+		if (!row)
 			return err_set(c->e, ERR_USAGE, "--fix: unknown name '%.100s'; "
 				       "--fix help lists the names", list->v[i]);
 		c->d->fixes |= row->bits;
@@ -599,7 +545,7 @@ static int parse_fixes(const struct check *c)
 	return 0;
 }
 
-static int check_ours(const struct check *c)
+static int check_ours(const struct serve_check *c)
 {
 	static const char *const forms[] = { [PROGRESS_AUTO] = "auto", [PROGRESS_BAR] = "bar",
 					     [PROGRESS_LINES] = "lines",
@@ -608,13 +554,13 @@ static int check_ours(const struct check *c)
 	struct serve_derived *d = c->d;
 	int64_t n;
 
-	d->threads = (unsigned)o->threads;
+	d->load.threads = (unsigned)o->threads;
 	d->warm_connections = SERVE_WARM_AUTO;
 	if (str_to_i64(str_of(o->warm_connections), &n))
 		d->warm_connections = (unsigned)n;
-	d->is_user_stamps = strcmp(o->timestamps, "user") == 0;
-	d->request_timeout_ns = clock_span_ns(o->request_timeout);
-	d->connect_timeout_ns = clock_span_ns(o->connect_timeout);
+	d->load.is_user_stamps = strcmp(o->timestamps, "user") == 0;
+	d->load.net.request_timeout_ns = clock_span_ns(o->request_timeout);
+	d->load.net.connect_timeout_ns = clock_span_ns(o->connect_timeout);
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
 		if (strcmp(o->progress, forms[i]) == 0)
 			d->progress = (enum serve_progress)i;
@@ -622,7 +568,19 @@ static int check_ours(const struct check *c)
 		d->progress = PROGRESS_NONE;
 	if (o->dry_run && (o->save_result || o->append_result || o->record_path))
 		serve_warn(c, "--dry-run sends nothing, so no result and no record are written");
-	return parse_compat(c) < 0 || parse_fixes(c) < 0 || check_chat(c) < 0 ? -1 : 0;
+	if (parse_compat(c) < 0 || parse_fixes(c) < 0 || check_chat(c) < 0)
+		return -1;
+	d->load.is_role_chunk_skipped = d->compat & COMPAT_ROLE_CHUNK;
+	d->load.is_stream_error_ignored = d->compat & COMPAT_STREAM_ERROR;
+	d->load.is_usage_with_choices = d->fixes & FIX_USAGE;
+	d->load.net.is_insecure = o->insecure;
+	d->load.net.ca_file = o->cacert;
+	d->load.net.cert_file = o->client_cert;
+	d->load.net.key_file = o->client_key;
+	d->load.net.is_http2 = strcmp(o->http_version, "2") == 0;
+	d->load.net.is_redirected = o->follow_redirects;
+	d->load.net.is_stamped = true;
+	return 0;
 }
 
 /* ---- entry points ---- */
@@ -645,7 +603,7 @@ void serve_opts_fill(struct serve_opts *o, struct arena *a)
 }
 
 /* benchmark_serving.py --dataset FILE, from before there were names of datasets. */
-static int take_old_dataset(const struct check *c)
+static int take_old_dataset(const struct serve_check *c)
 {
 	struct serve_opts *o = c->o;
 	struct str path = str_of(o->old_dataset);
@@ -666,7 +624,7 @@ static int take_old_dataset(const struct check *c)
 int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct arena *a,
 		     struct serve_derived *out, struct err *e)
 {
-	const struct check c = { o, result, a, out, e };
+	const struct serve_check c = { o, result, a, out, e };
 
 	*out = (struct serve_derived){ 0 };
 	if (serve_presets(o, result, a, e) < 0 || take_old_dataset(&c) < 0)
@@ -674,28 +632,27 @@ int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct are
 	serve_opts_fill(o, a);
 	if (check_ours(&c) < 0 || check_timeline(&c) < 0 || check_ramp_up(&c) < 0)
 		return -1;
-	if (serve_choose_backend(&c) < 0)
-		return -1;
-	make_urls(&c);
-	if (check_url(&c) < 0 || serve_check_travel(&c) < 0 || check_headers(&c) < 0)
+	if (serve_choose_backend(&c) < 0 || serve_take_urls(&c) < 0 ||
+	    serve_check_route(&c) < 0 || check_headers(&c) < 0)
 		return -1;
 	check_model(&c);
-	serve_find_backend(&c);
 	if (gpu_price_read(o->gpus, o->gpu_price, &out->gpus, &out->gpu_price, e) < 0)
 		return -1;
 	if (serve_check_dataset(&c) < 0 || serve_check_range_ratio(&c) < 0 ||
 	    check_goodput(&c) < 0 || serve_check_backend(&c) < 0 ||
 	    serve_check_compat(&c) < 0 || check_body(&c) < 0)
 		return -1;
-	take_cap(&c); /* --multi-turn-concurrency is one, too */
+	if (o->max_concurrency.is_set) /* also set by --multi-turn-concurrency */
+		out->load.max_concurrency = o->max_concurrency.v < UINT32_MAX
+					    ? (uint32_t)o->max_concurrency.v : UINT32_MAX;
 	if (select_metrics(&c) < 0)
 		return -1;
 	if (out->compat & COMPAT_V011)
-		out->metrics &= ~(unsigned)(SERVE_QUEUE_TIME | SERVE_E2EL_WITH_QUEUE);
+		out->metrics.selected &= ~(BLOCK_BIT(BLOCK_QUEUE_TIME) |
+					   BLOCK_BIT(BLOCK_E2EL_WITH_QUEUE));
 	check_traffic(&c);
-	if (parse_percentiles(&c) < 0 || check_output(&c) < 0 ||
-	    serve_check_load(&c) < 0 || serve_check_sessions(&c) < 0 ||
-	    serve_check_measure(&c) < 0 || serve_check_system(&c) < 0)
+	if (parse_percentiles(&c) < 0 || check_output(&c) < 0 || serve_check_load(&c) < 0)
 		return -1;
+	take_metrics(&c);
 	return 0;
 }

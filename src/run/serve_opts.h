@@ -23,6 +23,9 @@
 #include "base/mem.h"
 #include "data/dataset.h"
 #include "endpoint/endpoint.h"
+#include "http/url.h"
+#include "load/load.h"
+#include "metrics/metrics.h"
 #include "opt/opt.h"
 #include "plan/plan.h"
 #include "report/gate.h"
@@ -157,17 +160,10 @@ struct serve_opts {
 	int64_t tool_result_words;
 	const char *old_dataset;            /* --dataset of old scripts; NULL once it is taken */
 	struct multi_turn *multi_turn;      /* of bench multi-turn; NULL: another verb */
+	const struct endpoint *own_endpoint; /* of that verb, in place of --backend */
 };
 
 extern const struct opt_set serve_opt_set;
-
-/* Bits of serve_derived.metrics: the blocks of the report, in report order. */
-enum serve_metric {
-	SERVE_TTFT = 1, SERVE_TPOT = 2, SERVE_ITL = 4, SERVE_E2EL = 8,
-	SERVE_QUEUE_TIME = 16, SERVE_E2EL_WITH_QUEUE = 32,
-};
-/* "ttft" as --percentile-metrics has it; 0: there is no such metric. */
-unsigned serve_metric_bit(struct str name);
 
 /* --compat: what is not the default but upstream does, or has done. */
 enum serve_compat {
@@ -190,20 +186,22 @@ enum serve_fix {
 };
 struct serve_switch { const char *name; unsigned bits; const char *help; };
 extern const struct serve_switch serve_fixes[], serve_compats[]; /* end with a NULL name */
+/* Of a list that is not checked yet: the bits of the names that there are. */
+unsigned serve_compat_bits(const char *list);
 
 enum serve_balance { BALANCE_ROUND_ROBIN, BALANCE_RANDOM, BALANCE_LEAST_LOADED };
 
 enum serve_progress { PROGRESS_AUTO, PROGRESS_BAR, PROGRESS_LINES, PROGRESS_NONE };
 
 #define SERVE_WARM_AUTO UINT32_MAX
-#define SERVE_GOODPUT_MAX 4 /* ttft, tpot, e2el, session_duration */
+#define TOOL_RESULT_WORDS 32 /* of the made-up result of a tool call */
 
 struct serve_pair { const char *key, *value; };
-struct serve_goodput { const char *name; double limit_ms; };
 
 /* What follows from the options; all texts are in the arena given to the check. */
 struct serve_derived {
 	const char *const *base_urls; /* --base-urls, or base_url alone */
+	struct url *url;         /* the same, parsed */
 	unsigned n_urls;
 	const char *base_url;    /* --base-url as given, else http://host:port */
 	const char *api_url;     /* base_url + endpoint */
@@ -211,12 +209,8 @@ struct serve_derived {
 	size_t n_headers;
 	struct serve_pair *metadata; /* likewise */
 	size_t n_metadata;
-	struct serve_goodput goodput[SERVE_GOODPUT_MAX]; /* in the order given */
-	size_t n_goodput;
-	double *percentile;          /* in the order given, each 0..100 */
-	const char **percentile_name; /* "99", "99.9": as keys and labels spell it */
-	size_t n_percentiles;
-	unsigned metrics;            /* enum serve_metric bits that were selected */
+	struct metrics_opts metrics; /* but for what only the run knows (score.c) */
+	struct load_opts load;       /* of the main run, likewise: limits, network, compatibility */
 	const char *extra_body;      /* JSON: sampling flags, then --extra-body; NULL: empty */
 	const char **omit;           /* keys left out: --omit-body-keys, null in --extra-body */
 	size_t n_omit;
@@ -225,25 +219,14 @@ struct serve_derived {
 	const struct endpoint *endpoint; /* --backend or --backend-file; never NULL */
 	bool is_chat;                /* the server puts prompts through its chat template */
 	bool is_pooling;             /* the backend gives vectors or scores, no text */
-	uint32_t max_concurrency;    /* 0: no cap */
 	enum plan_ramp_up ramp_up;
 	enum plan_lora lora;
-	unsigned threads;
 	uint32_t gpus;               /* that serve; 0: not known */
 	double gpu_price;            /* of one, per hour; 0: not known */
 	unsigned warm_connections;   /* SERVE_WARM_AUTO: the run decides */
-	bool is_user_stamps;
 	double timeline_ms[2];       /* --timeline-itl-thresholds; set with --plot-timeline */
-	int64_t request_timeout_ns, connect_timeout_ns;
 	bool is_num_prompts_given;
-	int64_t duration_ns;         /* --duration; 0: none */
-	int64_t deadline_ns;         /* and its grace; 0: none */
-	int64_t give_up_ns;          /* --request-cancellation-delay */
 	enum serve_balance balance;
-	uint32_t max_sessions;       /* 0: no cap */
-	bool is_chain_dropped;       /* --on-turn-failure other than continue */
-	unsigned turn_retries;       /* --on-turn-failure retry */
-	bool is_session_spread;      /* --session-affinity spread */
 	const char *session_header;  /* NULL: none */
 	enum serve_progress progress;
 	struct system_opts system;   /* --system-metrics and what belongs to it */
@@ -265,3 +248,99 @@ void serve_opts_fill(struct serve_opts *o, struct arena *a);
  */
 int serve_opts_check(struct serve_opts *o, struct opt_result *result, struct arena *a,
 		     struct serve_derived *out, struct err *e);
+
+/* ---- by what requests travel ---- */
+
+/* What upstream takes from the environment; texts are borrowed, NULL: not set. */
+struct point_env { const char *api_key, *http_proxy, *https_proxy, *all_proxy, *no_proxy; };
+void point_env_read(struct point_env *env); /* of this process */
+
+/*
+ * The API's own variable before OPENAI_API_KEY; is_given: env is not this process's.
+ * header: as prepare_opts has it. Only the API's own key goes into the API's own header:
+ * other servers of such an API (vLLM of Anthropic's) want a bearer token.
+ */
+const char *serve_api_key(const struct endpoint *ep, const struct point_env *env, bool is_given,
+			  const char **header);
+/* The proxy that the environment names for a base URL, or NULL. */
+const char *serve_env_proxy(const struct point_env *env, const struct url *url);
+/*
+ * The proxy of one base URL: --proxy, else what the environment names for it; NULL: none.
+ * ERR_USAGE for a kind of proxy that there is not.
+ */
+int serve_proxy(const struct serve_opts *o, const struct point_env *env, const struct url *url,
+		const char **proxy, struct err *e);
+/*
+ * What carries requests by these n proxies: the native transport, unless an option or a proxy
+ * needs libcurl's (--http-version 2, --follow-redirects, SOCKS, a proxy by TLS or with a
+ * password). ERR_USAGE where --transport cannot.
+ */
+int serve_transport(const struct serve_opts *o, const struct serve_derived *d,
+		    const char *const *proxy, unsigned n, const struct transport **out,
+		    struct err *e);
+
+/* ---- options that stand for others ---- */
+
+struct preset { const char *option, *value; }; /* as on a command line, without the dashes */
+
+#define PRESET_OPTIONS_MAX 6
+
+/* --load-pattern NAME */
+struct load_pattern {
+	const char *name, *help;
+	struct preset set[PRESET_OPTIONS_MAX]; /* ends with a NULL option */
+};
+extern const struct load_pattern load_patterns[]; /* ends with a NULL name */
+
+/*
+ * Gives what o->load_pattern and o->compat stand for to options that the command line does not
+ * name; a second time changes nothing. ERR_USAGE.
+ */
+int serve_presets(struct serve_opts *o, const struct opt_result *given, struct arena *a,
+		  struct err *e);
+/* "--request-rate 10 --burstiness inf": what o->load_pattern stands for here. */
+void load_pattern_flags(const struct serve_opts *o, const struct opt_result *given,
+			struct buf *out);
+
+/* ---- conditions ---- */
+
+/*
+ * Before a load is sent: whether its result will have what a condition is on. Decided by
+ * schema/result.json, which says of each key what must hold for it to be there, and by the
+ * options. What only the server or the machine decides (a GPU's power, drafted tokens) passes.
+ *
+ * o and d: after serve_opts_check. ERR_USAGE: a sentence that begins with the condition in quotes
+ * and names the option to set, as an experiment's key when is_experiment.
+ */
+int serve_gate_check(const struct gate *g, const struct serve_opts *o,
+		     const struct serve_derived *d, bool is_experiment, struct err *e);
+
+/* ---- rows of several verbs ---- */
+
+/* A search for the largest load (run/find.h): `bench serve` and `bench sweep serve_sla`. */
+#define FIND_PRECISION_PERCENT (100 * CAPACITY_PRECISION)
+
+#define FIND_ROWS(type, group_)                                                             \
+	OPT(type, precision, "precision", .group = group_, .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, \
+	    .arg = "PERCENT", .max = 99,                                                        \
+	    .help = "half width of the 95 % interval at which a search for the largest load ends"), \
+	OPT(type, budget, "budget", .group = group_, .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,    \
+	    .arg = "SECONDS", .max = 1e7,                                                       \
+	    .help = "longest time of a search for the largest load; the interval is wider when it " \
+		    "ends first"),                                                              \
+	OPT(type, level_seconds, "level-seconds", .group = group_,                             \
+	    .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 86400,              \
+	    .help = "shortest measuring level of a search for the largest load; less makes the " \
+		    "interval too narrow unless answers take well under a second")
+
+#define SERVE_ROWS_FIND(group_)                                                             \
+	OPT(struct serve_opts, find_max_rate, "find-max-rate", .group = group_,                \
+	    .flags = OPT_OURS, .help = "find the largest request rate that keeps the limits of " \
+				       "--slo"),                                                \
+	OPT(struct serve_opts, find_max_concurrency, "find-max-concurrency", .group = group_,  \
+	    .flags = OPT_OURS, .help = "find the largest number of requests at once that keeps " \
+				       "the limits of --slo"),                                  \
+	OPT(struct serve_opts, slo, "slo", .group = group_, .flags = OPT_OURS, .arg = "LIMITS", \
+	    .help = "limits on latency in ms, such as p99_ttft_ms<200,p99_tpot_ms<30; without a " \
+		    "search: say whether this load holds them (exit 3 unless it does)"),        \
+	FIND_ROWS(struct serve_opts, group_)

@@ -3,20 +3,23 @@
  * serve_rows.c - one row per option of `bench serve`, and the defaults.
  *
  * The order is upstream's printing order (see serve_opts.h); the groups are
- * ours. What a row cannot say about itself is checked in serve_opts.c.
+ * ours. What a row cannot say about itself is checked in serve_opts.c. At the end: options that
+ * stand for others, --load-pattern NAME and --compat v0.11. What the report and result of that
+ * release have not is in report/release.c. Not taken over: its crashes, profiler calls that could
+ * not work, and pooling by name.
  */
-#include "run/serve_check.h"
+#include "run/serve_opts_internal.h"
 
 #include <math.h>
 
 #include "base/err.h"
 #include "base/limits.h"
 #include "data/request_keys.h"
-#include "run/find_rows.h"
+#include "decide/capacity.h"
 #include "run/gpu_price.h"
 #include "run/history.h"
-#include "run/reuse.h"
 #include "run/salt.h"
+#include "run/serve_opts.h"
 
 #define DATASET "Dataset"
 #define RANDOM "Random dataset"
@@ -798,3 +801,131 @@ const struct opt_set serve_opt_set = {
 	.namespace_head = "subparser='bench', bench_type='serve', ",
 	.takes_prefixes = true,
 };
+
+/* ---- options that stand for others ---- */
+
+const struct load_pattern load_patterns[] = {
+	{ "steady", "evenly spaced requests",
+	  { { "request-rate", "10" }, { "burstiness", "inf" } } },
+	{ "poisson", "independent users: a Poisson process",
+	  { { "request-rate", "10" }, { "burstiness", "1" } } },
+	{ "bursty", "clumps of requests and pauses between them",
+	  { { "request-rate", "10" }, { "burstiness", "0.25" } } },
+	{ "spiky", "rare, tall clumps",
+	  { { "request-rate", "10" }, { "burstiness", "0.05" } } },
+	{ "ramp", "a rate that grows evenly",
+	  { { "ramp-up-strategy", "linear" }, { "ramp-up-start-rps", "1" },
+	    { "ramp-up-end-rps", "20" } } },
+	{ "surge", "a rate that doubles again and again",
+	  { { "ramp-up-strategy", "exponential" }, { "ramp-up-start-rps", "1" },
+	    { "ramp-up-end-rps", "64" } } },
+	{ "saturate", "as many requests in flight as a cap allows, the next when one ends",
+	  { { "request-rate", "inf" }, { "max-concurrency", "64" } } },
+	{ "flood", "everything at once", { { "request-rate", "inf" } } },
+	{ "soak", "a light load for an hour",
+	  { { "request-rate", "2" }, { "burstiness", "1" }, { "duration", "3600" } } },
+	{ NULL, NULL, { { NULL, NULL } } },
+};
+
+static const struct preset compat_presets[] = {
+	{ "ready-check-timeout-sec", "600" },
+	{ "percentile-metrics", "ttft,tpot,itl" },
+	{ "request-id-prefix", "benchmark-serving" },
+	{ NULL, NULL },
+};
+
+static const struct load_pattern *pattern_of(const char *name)
+{
+	const struct load_pattern *p = load_patterns;
+
+	while (p->name && strcmp(p->name, name) != 0)
+		p++;
+	return p->name ? p : NULL;
+}
+
+static int assign_preset(const struct preset *set, struct serve_opts *o,
+			 const struct opt_result *given, struct arena *a, struct err *e)
+{
+	for (; set->option; set++)
+		if (!opt_given(&serve_opt_set, given, set->option) &&
+		    opt_assign(&serve_opt_set, o, set->option, str_of(set->value), a, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int unknown_pattern(const char *name, struct err *e)
+{
+	const char *names[32], *near;
+	size_t n = 0;
+
+	while (load_patterns[n].name) {
+		names[n] = load_patterns[n].name;
+		n++;
+	}
+	near = opt_nearest(str_of(name), names, n);
+	return err_set(e, ERR_USAGE, "--load-pattern: unknown name '%.100s'%s%s%s; "
+		       "--load-pattern help lists the names", name, near ? "; did you mean " : "",
+		       near ? near : "", near ? "?" : "");
+}
+
+int serve_presets(struct serve_opts *o, const struct opt_result *given, struct arena *a,
+		  struct err *e)
+{
+	const struct load_pattern *pattern = o->load_pattern ? pattern_of(o->load_pattern) : NULL;
+
+	if (o->load_pattern && !pattern)
+		return unknown_pattern(o->load_pattern, e);
+	if (pattern && assign_preset(pattern->set, o, given, a, e) < 0)
+		return -1;
+	if (!(serve_compat_bits(o->compat) & COMPAT_V011))
+		return 0;
+	return assign_preset(compat_presets, o, given, a, e);
+}
+
+void load_pattern_flags(const struct serve_opts *o, const struct opt_result *given, struct buf *out)
+{
+	const struct load_pattern *pattern = o->load_pattern ? pattern_of(o->load_pattern) : NULL;
+
+	for (const struct preset *p = pattern ? pattern->set : NULL; p && p->option; p++)
+		if (!opt_given(&serve_opt_set, given, p->option))
+			buf_printf(out, "%s--%s %s", out->len ? " " : "", p->option, p->value);
+}
+
+/* ---- --compat v0.11 (serve spec section 9) ---- */
+
+/* Options of upstream that came later. */
+static const char *const newer[] = {
+	"num-warmups", "extra-body", "insecure", "skip-tokenizer-init", "input-len", "output-len",
+	"lora-assignment", "chat-template-kwargs", "plot-timeline", "timeline-itl-thresholds",
+	"plot-dataset-stats", "probe-request-rate", "self-timed",
+};
+
+static int check_mode(const struct serve_check *c)
+{
+	static const char *const modes[] = { "auto", "slow", "mistral", "custom" };
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
+		if (strcmp(c->o->tokenizer_mode, modes[i]) == 0)
+			return 0;
+	return err_set(c->e, ERR_USAGE, "--tokenizer-mode: v0.11 has auto, slow, mistral, custom; "
+		       "got '%s'", c->o->tokenizer_mode);
+}
+
+int serve_check_compat(const struct serve_check *c)
+{
+	struct serve_opts *o = c->o;
+
+	if (!(c->d->compat & COMPAT_V011))
+		return 0;
+	if (!o->model)
+		return err_set(c->e, ERR_USAGE, "the following arguments are required: --model");
+	if (check_mode(c) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(newer) / sizeof(*newer); i++)
+		if (serve_given(c, newer[i]))
+			serve_warn(c, "--%s came after v0.11; it works all the same", newer[i]);
+	/* Greedy unless told otherwise: put into bodies, not shown among the options. */
+	if (!c->d->is_pooling && !o->temperature.is_set)
+		o->temperature = (struct opt_real){ .is_set = true, .v = 0 };
+	return 0;
+}

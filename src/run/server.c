@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* server.c - see server.h: from its start to its end. */
-#include "run/server.h"
+/* server.c - from a server's start to its end, and emptying its caches; see server.h. */
+#include "run/server_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
 #include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,7 +20,71 @@
 #include "proc/roster.h"
 #include "proc/tool.h"
 #include "proc/tree.h"
-#include "run/server_parts.h"
+
+/* ---- why it ended ---- */
+
+static const char *const names[] = {
+	[SERVER_FAULT_NONE] = "none",
+	[SERVER_FAULT_NOT_FOUND] = "command not found",
+	[SERVER_FAULT_PORT] = "port taken",
+	[SERVER_FAULT_MEMORY] = "out of memory",
+	[SERVER_FAULT_FLAG] = "bad flag",
+	[SERVER_FAULT_MODEL] = "model not found",
+	[SERVER_FAULT_DISK] = "out of disk",
+	[SERVER_FAULT_KILLED] = "killed",
+	[SERVER_FAULT_CRASH] = "crash",
+	[SERVER_FAULT_DEADLINE] = "not ready in time",
+	[SERVER_FAULT_CANCELLED] = "cancelled",
+};
+
+const char *server_fault_name(enum server_fault fault)
+{
+	return names[fault];
+}
+
+enum server_fault server_fault_of(struct str log, bool has_code, int code,
+				  const struct oom_counter *oom, struct str *reason)
+{
+	static const enum server_fault faults[] = {
+		[LAST_SIGN_NONE] = SERVER_FAULT_CRASH,
+		[LAST_SIGN_DISK] = SERVER_FAULT_DISK,
+		[LAST_SIGN_PORT] = SERVER_FAULT_PORT,
+		[LAST_SIGN_MEMORY] = SERVER_FAULT_MEMORY,
+		[LAST_SIGN_FLAG] = SERVER_FAULT_FLAG,
+		[LAST_SIGN_MODEL] = SERVER_FAULT_MODEL,
+		[LAST_SIGN_KILLED] = SERVER_FAULT_KILLED,
+	};
+
+	return faults[last_words_sign(log, has_code, code, oom, reason)];
+}
+
+void server_explain(const struct server *s, const struct keeper_end *end,
+		    struct server_failure *why)
+{
+	struct buf log = { 0 };
+	struct str reason;
+
+	*why = (struct server_failure){ .has_code = end->is_known, .code = end->code };
+	last_words_read(s->log_fd, s->log_began, &log);
+	why->fault = server_fault_of(buf_str(&log), end->is_known, end->code, &s->oom, &reason);
+	if (last_words_is_disk_full(s->log_fd))
+		why->fault = SERVER_FAULT_DISK;
+	snprintf(why->reason, sizeof(why->reason), "%.*s",
+		 (int)(reason.n < sizeof(why->reason) ? reason.n : sizeof(why->reason) - 1),
+		 reason.n ? reason.p : "");
+	last_words_tail(buf_str(&log), why->tail, sizeof(why->tail));
+	buf_release(&log);
+}
+
+void server_show_tail(const struct server *s, const struct server_failure *why)
+{
+	struct buf whose = { 0 };
+
+	buf_printf(&whose, "the server's log%s%s", s->opts.is_log_removed ? "" : " ",
+		   s->opts.is_log_removed ? "" : s->opts.log_path);
+	last_words_show(why->tail, whose.data, s->hooks.warn, s->hooks.self);
+	buf_release(&whose);
+}
 
 #define HEALTH_TIMEOUT_MS 2000
 #define POLL_MIN_MS 20
@@ -368,4 +436,114 @@ int server_stop(struct server *s, const atomic_bool *hurry, struct err *e)
 		poll(NULL, 0, PORT_PAUSE_MS);
 	server_free(s);
 	return rc;
+}
+
+/* ---- its caches ---- */
+
+#define RESET_TIMEOUT_MS 60000
+#define FLUSH_TRIES 20
+#define FLUSH_PAUSE_NS 250000000
+
+static int post(const struct server *s, const char *path, long *status, struct err *e)
+{
+	struct fetch_opts o = server_fetch_opts(s, RESET_TIMEOUT_MS);
+	struct fetch_reply reply = { 0 };
+	struct buf url = { 0 };
+	int rc;
+
+	buf_printf(&url, "%s%s", s->where.url, path);
+	rc = fetch(url.data, &STR(""), &o, &reply, e);
+	*status = rc == 0 ? reply.status : 0;
+	fetch_reply_release(&reply);
+	buf_release(&url);
+	return rc < 0 ? err_wrap(e, "cannot reset the server's caches") : 0;
+}
+
+static void say_where(const struct server *s)
+{
+	struct buf text = { 0 };
+
+	buf_printf(&text, "Resetting caches at %s", s->where.url);
+	if (s->hooks.line)
+		s->hooks.line(s->hooks.self, text.data);
+	buf_release(&text);
+}
+
+/* Releases before an endpoint was there answer 404 to it; to all of them only without dev mode. */
+static int reset_vllm(const struct server *s, struct err *e)
+{
+	static const char *const paths[] = {
+		"/reset_prefix_cache", "/reset_mm_cache", "/reset_encoder_cache",
+	};
+	unsigned done = 0;
+	long status;
+
+	say_where(s);
+	for (size_t i = 0; i < sizeof(paths) / sizeof(*paths); i++) {
+		if (post(s, paths[i], &status, e) < 0)
+			return -1;
+		if (status >= 200 && status < 300)
+			done++;
+		else if (status != 404 && status != 405)
+			return err_set(e, ERR_RUN, "cannot reset the server's caches: POST %s%s was answered with %ld",
+				       s->where.url, paths[i], status);
+	}
+	if (!done)
+		return err_set(e, ERR_RUN, "cannot reset the server's caches: %s has none of the /reset_... "
+			       "endpoints, which vLLM has only with VLLM_SERVER_DEV_MODE=1; use --after-bench-cmd",
+			       s->where.url);
+	return 0;
+}
+
+static int reset_sglang(const struct server *s, struct err *e)
+{
+	long status = 0;
+
+	say_where(s);
+	for (int i = 0; i < FLUSH_TRIES; i++) {
+		if (post(s, "/flush_cache", &status, e) < 0)
+			return -1;
+		if (status >= 200 && status < 300)
+			return 0;
+		if (status != 400)
+			break;
+		nanosleep(&(struct timespec){ 0, FLUSH_PAUSE_NS }, NULL);
+	}
+	return err_set(e, ERR_RUN, "cannot reset the server's caches: POST %s/flush_cache was answered with %ld",
+		       s->where.url, status);
+}
+
+static bool has_disk_cache(char *const *argv)
+{
+	for (size_t i = 0; argv[i]; i++)
+		if (strcmp(argv[i], "--vector-disk-cache") == 0)
+			return true;
+	return false;
+}
+
+bool server_kind_resets(enum server_kind kind)
+{
+	return kind == SERVER_VLLM || kind == SERVER_SIM || kind == SERVER_SGLANG ||
+	       kind == SERVER_INFINITY;
+}
+
+int server_reset_caches(struct server *s, struct err *e)
+{
+	switch (s->where.kind) {
+	case SERVER_VLLM:
+	case SERVER_SIM:
+		return reset_vllm(s, e);
+	case SERVER_SGLANG:
+		return reset_sglang(s, e);
+	case SERVER_INFINITY:
+		if (!has_disk_cache(s->opts.argv))
+			return 0;
+		return err_set(e, ERR_RUN, "Infinity server uses caching but does not expose a method to reset "
+			       "the cache");
+	case SERVER_LLAMACPP:
+	case SERVER_OTHER:
+		break;
+	}
+	return err_set(e, ERR_RUN, "No implementation of `reset_caches` for `%s` server. Please specify a "
+		       "custom command via `--after-bench-cmd`.", s->opts.argv[0]);
 }

@@ -34,13 +34,11 @@ static int not_a_limit(const char *option, const char *key, struct err *e)
 static int read_key(const char *option, const char *key, struct slo_limit *out, struct err *e)
 {
 	struct str rest = str_of(key), stat = str_cut(&rest, '_'), block = str_cut(&rest, '_');
-	unsigned bit = metric_block_bit(block);
 	double p = NAN;
 
-	if (!bit || !str_is(rest, "ms"))
-		return not_a_limit(option, key, e);
-	out->block = (enum metric_block)__builtin_ctz(bit);
-	if (out->block != BLOCK_TTFT && out->block != BLOCK_TPOT && out->block != BLOCK_E2EL)
+	out->block = metric_block_find(block);
+	if (!str_is(rest, "ms") || (out->block != BLOCK_TTFT && out->block != BLOCK_TPOT &&
+				    out->block != BLOCK_E2EL))
 		return not_a_limit(option, key, e);
 	out->is_mean = str_is(stat, "mean");
 	if (out->is_mean)

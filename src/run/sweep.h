@@ -26,9 +26,10 @@
 
 #include "base/err.h"
 #include "base/mem.h"
+#include "decide/capacity.h"
 #include "opt/opt.h"
-#include "run/find_rows.h"
 #include "run/params.h"
+#include "run/serve_opts.h"
 #include "run/sla.h"
 
 /*

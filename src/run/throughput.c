@@ -18,10 +18,10 @@
 #include "data/datasets.h"
 #include "plan/plan.h"
 #include "report/report.h"
-#include "run/dump.h"
+#include "run/build_workload.h"
 #include "run/offline.h"
 #include "run/pytorch.h"
-#include "run/reuse.h"
+#include "run/salt.h"
 
 #define DATASET "Requests"
 #define RUN "Run"

@@ -7,7 +7,6 @@
 
 #include "check.h"
 #include "json/read.h"
-#include "run/engine_log.h"
 #include "run/engine_report.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -34,7 +33,7 @@ static void check_report(struct str text)
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct str log = { (const char *)data, size };
-	struct offline_phase phase[ENGINE_LOG_PHASES];
+	struct engine_phase phase[ENGINE_LOG_PHASES];
 	size_t n = engine_log_phases(log, phase);
 	double compilation_s = engine_log_compilation_s(log);
 

@@ -4,6 +4,7 @@
 #include "run/serve_opts.h"
 
 #define ARGS_MAX 16
+#define TOKEN_BLOCKS (BLOCK_BIT(BLOCK_TTFT) | BLOCK_BIT(BLOCK_TPOT) | BLOCK_BIT(BLOCK_ITL))
 
 /* The texts of argv live as long as the options do. */
 struct line {

@@ -627,9 +627,10 @@ static void test_names(void **state)
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++)
 		assert_string_equal(metrics_percentile_name(out, cases[i].p), cases[i].want);
-	assert_int_equal(metric_block_bit(STR("ttft")), 1);
-	assert_int_equal(metric_block_bit(STR("e2el_including_client_queue")), 32);
-	assert_int_equal(metric_block_bit(STR(" tpot")), 0);
+	assert_int_equal(metric_block_find(STR("ttft")), BLOCK_TTFT);
+	assert_int_equal(metric_block_find(STR("e2el_including_client_queue")),
+			 BLOCK_E2EL_WITH_QUEUE);
+	assert_int_equal(metric_block_find(STR(" tpot")), BLOCK_COUNT);
 	assert_string_equal(metric_block_key(BLOCK_QUEUE_TIME), "client_queue_time");
 }
 

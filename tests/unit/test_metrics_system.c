@@ -9,7 +9,6 @@
 #include <math.h>
 
 #include "metrics/metrics.h"
-#include "metrics/system.h"
 #include "record_sample.h"
 
 #define T0 SAMPLE_START_NS

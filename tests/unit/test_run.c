@@ -12,8 +12,7 @@
 
 #include <cmocka.h>
 
-#include "run/dump.h"
-#include "run/early.h"
+#include "run/build_workload.h"
 #include "run/point.h"
 #include "run/score.h"
 

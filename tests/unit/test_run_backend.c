@@ -20,7 +20,7 @@ static void pooling_reports_latency(void **state)
 	RUN(&l, EMBED, "--top-k", "3", "--temperature", "0", "--extra-body", "{\"a\": 1}");
 	assert_int_equal(l.rc, 0);
 	assert_true(l.d.is_pooling);
-	assert_int_equal(l.d.metrics, SERVE_E2EL);
+	assert_int_equal(l.d.metrics.selected, BLOCK_BIT(BLOCK_E2EL));
 	assert_string_equal(l.d.extra_body, "{\"a\": 1}");
 	assert_false(l.d.is_temperature_unset);
 	assert_false(l.o.ignore_eos); /* random forces it on for generation alone */
@@ -31,7 +31,7 @@ static void pooling_reports_latency(void **state)
 	done(&l);
 	RUN(&l, EMBED, "--ignore-eos", "--percentile-metrics", "ttft,e2el");
 	assert_true(l.o.ignore_eos);
-	assert_int_equal(l.d.metrics, SERVE_TTFT | SERVE_E2EL);
+	assert_int_equal(l.d.metrics.selected, BLOCK_BIT(BLOCK_TTFT) | BLOCK_BIT(BLOCK_E2EL));
 	assert_string_equal(l.r.notes.data,
 			    "--percentile-metrics: ttft, tpot and itl are not reported for --backend "
 			    "openai-embeddings, which generates no text\n");
@@ -59,7 +59,7 @@ static void generation_is_as_before(void **state)
 	RUN(&l, "--backend", "openai-chat", "--endpoint", "/v1/chat/completions");
 	assert_int_equal(l.rc, 0);
 	assert_false(l.d.is_pooling);
-	assert_int_equal(l.d.metrics, SERVE_TTFT | SERVE_TPOT | SERVE_ITL);
+	assert_int_equal(l.d.metrics.selected, TOKEN_BLOCKS);
 	assert_true(l.d.is_temperature_unset && l.o.ignore_eos);
 	assert_int_equal(l.r.notes.len, 0);
 	done(&l);

@@ -323,17 +323,17 @@ static void test_defaults(void **state)
 	assert_string_equal(l.d.base_url, "http://127.0.0.1:8000");
 	assert_string_equal(l.d.api_url, "http://127.0.0.1:8000/v1/completions");
 	assert_string_equal(l.d.label, "openai");
-	assert_int_equal(l.d.n_headers + l.d.n_metadata + l.d.n_goodput, 0);
-	assert_int_equal(l.d.metrics, SERVE_TTFT | SERVE_TPOT | SERVE_ITL);
-	assert_int_equal(l.d.n_percentiles, 1);
-	assert_string_equal(l.d.percentile_name[0], "99");
+	assert_int_equal(l.d.n_headers + l.d.n_metadata + l.d.metrics.n_goodput, 0);
+	assert_int_equal(l.d.metrics.selected, TOKEN_BLOCKS);
+	assert_int_equal(l.d.metrics.n_percentiles, 1);
+	assert_true(l.d.metrics.percentile[0] == 99);
 	assert_null(l.d.extra_body);
 	assert_true(l.d.is_temperature_unset);
-	assert_false(l.d.is_chat || l.d.is_user_stamps);
-	assert_int_equal(l.d.max_concurrency, 0);
-	assert_int_equal(l.d.threads, 1);
+	assert_false(l.d.is_chat || l.d.load.is_user_stamps);
+	assert_int_equal(l.d.load.max_concurrency, 0);
+	assert_int_equal(l.d.load.threads, 1);
 	assert_true(l.d.warm_connections == SERVE_WARM_AUTO);
-	assert_int_equal(l.d.request_timeout_ns, 21600000000000);
+	assert_int_equal(l.d.load.net.request_timeout_ns, 21600000000000);
 	assert_int_equal(l.d.progress, PROGRESS_AUTO);
 	assert_int_equal(l.d.compat | l.d.fixes, 0);
 	assert_true(l.o.ignore_eos);
@@ -390,20 +390,18 @@ static void test_metrics(void **state)
 	RUN(&l, "--metric-percentiles", "50, 99.9,0,100.0", "--percentile-metrics", "e2el,ttft",
 	    "--goodput", "e2el:100", "ttft:5e1", "e2el:200");
 	assert_int_equal(l.rc, 0);
-	assert_int_equal(l.d.metrics, SERVE_E2EL | SERVE_TTFT);
-	assert_int_equal(l.d.n_percentiles, 4);
-	assert_string_equal(l.d.percentile_name[0], "50");
-	assert_string_equal(l.d.percentile_name[1], "99.9");
-	assert_string_equal(l.d.percentile_name[2], "0");
-	assert_string_equal(l.d.percentile_name[3], "100");
-	assert_true(l.d.percentile[1] == 99.9);
-	assert_int_equal(l.d.n_goodput, 2);
-	assert_string_equal(l.d.goodput[0].name, "e2el");
-	assert_true(l.d.goodput[0].limit_ms == 200);
-	assert_true(l.d.goodput[1].limit_ms == 50);
+	assert_int_equal(l.d.metrics.selected, BLOCK_BIT(BLOCK_E2EL) | BLOCK_BIT(BLOCK_TTFT));
+	assert_int_equal(l.d.metrics.n_percentiles, 4);
+	assert_true(l.d.metrics.percentile[0] == 50 && l.d.metrics.percentile[1] == 99.9);
+	assert_true(l.d.metrics.percentile[2] == 0 && l.d.metrics.percentile[3] == 100);
+	assert_true(l.d.metrics.percentile[1] == 99.9);
+	assert_int_equal(l.d.metrics.n_goodput, 2);
+	assert_int_equal(l.d.metrics.goodput[0].block, BLOCK_E2EL);
+	assert_true(l.d.metrics.goodput[0].limit_ms == 200);
+	assert_true(l.d.metrics.goodput[1].limit_ms == 50);
 	done(&l);
 	RUN(&l, "--percentile-metrics", "");
-	assert_int_equal(l.d.metrics, SERVE_TTFT | SERVE_TPOT | SERVE_ITL);
+	assert_int_equal(l.d.metrics.selected, TOKEN_BLOCKS);
 	done(&l);
 	(void)state;
 }
@@ -504,8 +502,8 @@ static void test_ours(void **state)
 	assert_int_equal(l.d.fixes, FIX_PEAK_TOKENS);
 	assert_int_equal(l.d.warm_connections, 8);
 	assert_int_equal(l.d.progress, PROGRESS_NONE);
-	assert_int_equal(l.d.max_concurrency, 64);
-	assert_true(l.d.is_user_stamps);
+	assert_int_equal(l.d.load.max_concurrency, 64);
+	assert_true(l.d.load.is_user_stamps);
 	done(&l);
 	RUN(&l, "--ramp-up-strategy", "exponential", START, "1", END, "4", "--lora-modules", "a",
 	    "b", "--lora-assignment", "round-robin", "--backend", "openai-chat");
@@ -589,7 +587,7 @@ static void test_abbreviations(void **state)
 	assert_int_equal(l.rc, 0);
 	assert_true(l.o.data.trust_remote_code);
 	assert_string_equal(l.o.endpoint, "/x");
-	assert_int_equal(l.d.max_concurrency, 3);
+	assert_int_equal(l.d.load.max_concurrency, 3);
 	done(&l);
 	(void)state;
 }

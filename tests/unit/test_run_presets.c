@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "run/presets.h"
 #include "run/pytorch.h"
+#include "run/serve_opts.h"
 #include "serve_line.h"
 
 static void same_flags(const struct line *l, const char *want)
@@ -75,7 +75,7 @@ static void an_old_release_has_its_defaults(void **state)
 	assert_string_equal(l.o.request_id_prefix, "benchmark-serving");
 	assert_string_equal(l.d.extra_body, "{\"temperature\": 0.0}");
 	assert_false(l.d.is_temperature_unset);
-	assert_int_equal(l.d.metrics, SERVE_TTFT | SERVE_TPOT | SERVE_ITL);
+	assert_int_equal(l.d.metrics.selected, TOKEN_BLOCKS);
 	assert_int_equal(l.r.notes.len, 0);
 	done(&l);
 	RUN(&l, OLD, "--ready-check-timeout-sec", "0", "--temperature", "0.5",
@@ -84,13 +84,13 @@ static void an_old_release_has_its_defaults(void **state)
 	assert_int_equal(l.o.ready_check_timeout_sec, 0);
 	assert_string_equal(l.d.extra_body, "{\"temperature\": 0.5}");
 	assert_string_equal(l.o.request_id_prefix, "x");
-	assert_int_equal(l.d.metrics, SERVE_E2EL);
+	assert_int_equal(l.d.metrics.selected, BLOCK_BIT(BLOCK_E2EL));
 	assert_string_equal(l.r.notes.data, "--num-warmups came after v0.11; it works all the same\n");
 	done(&l);
 	RUN(&l, OLD, "--backend", "openai-embeddings", "--endpoint", "/v1/embeddings");
 	assert_int_equal(l.rc, 0);
 	assert_null(l.d.extra_body);
-	assert_int_equal(l.d.metrics, SERVE_TTFT | SERVE_TPOT | SERVE_ITL); /* none is defined */
+	assert_int_equal(l.d.metrics.selected, TOKEN_BLOCKS); /* none is defined */
 	done(&l);
 	RUN(&l, "--compat", "v0.11");
 	assert_int_equal(l.e.code, ERR_USAGE);

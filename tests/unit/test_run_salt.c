@@ -10,7 +10,7 @@
 
 #include "run/salt.h"
 
-#define TEXT_BYTES (SALT_WORDS * 4)
+#define SALTED_BYTES (SALT_WORDS * 4)
 
 struct bench { struct workload w; struct tokenizer *tokenizer; struct salt salt; struct err e; };
 
@@ -44,7 +44,7 @@ static void bench_release(struct bench *b)
 
 static struct str head_of(const struct bench *b, size_t i)
 {
-	return (struct str){ b->w.v[i].prompt.p, TEXT_BYTES };
+	return (struct str){ b->w.v[i].prompt.p, SALTED_BYTES };
 }
 
 /* Behind the salt stands what was there; lengths are what the tokenizer counts. */
@@ -68,7 +68,7 @@ static void texts_begin_with_it(void **state)
 	assert_int_equal(salt_workload(&b.salt, &b.w, &b.e), 0);
 	for (size_t i = 0; i < b.w.n; i++) {
 		const struct sample *s = &b.w.v[i];
-		struct str rest = { s->prompt.p + TEXT_BYTES, s->prompt.n - TEXT_BYTES };
+		struct str rest = { s->prompt.p + SALTED_BYTES, s->prompt.n - SALTED_BYTES };
 
 		assert_true(str_eq(rest, i < 4 ? prompts[i]
 					      : (struct str){ long_text, sizeof(long_text) }));
@@ -145,14 +145,14 @@ static void chats_begin_with_it(void **state)
 		buf_printf(&whole, "%s%s", row[i].before, row[i].after);
 		s->messages = buf_str(&whole);
 		assert_int_equal(salt_workload(&b.salt, &b.w, &b.e), 0);
-		assert_int_equal(s->messages.n, whole.len + TEXT_BYTES);
+		assert_int_equal(s->messages.n, whole.len + SALTED_BYTES);
 		assert_memory_equal(s->messages.p, row[i].before, at);
-		assert_memory_equal(s->messages.p + at + TEXT_BYTES, row[i].after,
+		assert_memory_equal(s->messages.p + at + SALTED_BYTES, row[i].after,
 				    strlen(row[i].after));
 		/* What the salt added is what counting says. */
 		text.p = s->messages.p + at;
-		text.n = TEXT_BYTES + strcspn(row[i].after, "\\\"");
-		after = (struct str){ text.p + TEXT_BYTES, text.n - TEXT_BYTES };
+		text.n = SALTED_BYTES + strcspn(row[i].after, "\\\"");
+		after = (struct str){ text.p + SALTED_BYTES, text.n - SALTED_BYTES };
 		assert_int_equal(s->prompt_len - before,
 				 tokenizer_count(b.tokenizer, text, false) -
 				 tokenizer_count(b.tokenizer, after, false));

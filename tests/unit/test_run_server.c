@@ -16,7 +16,7 @@
 #include "base/mem.h"
 #include "base/str.h"
 #include "proc/tree.h"
-#include "run/server_parts.h"
+#include "run/server_internal.h"
 
 static char folder[64], variable[64];
 

@@ -15,7 +15,7 @@
 
 #include "base/file.h"
 #include "run/caches.h"
-#include "run/engine_log.h"
+#include "run/engine_report.h"
 #include "run/offline_internal.h"
 #include "run/startup.h"
 
@@ -199,7 +199,7 @@ static void the_log_tells_of_phases(void **state)
 		{ "compile", 12.5 }, { "first run", 2 }, { "capture graphs", 7 },
 		{ "profile, KV cache, warm-up", 21.5 },
 	};
-	struct offline_phase phase[ENGINE_LOG_PHASES];
+	struct engine_phase phase[ENGINE_LOG_PHASES];
 
 	(void)state;
 	assert_int_equal(engine_log_phases(str_of(log), phase), 7);
@@ -218,7 +218,7 @@ static void lines_that_only_look_alike_tell_nothing(void **state)
 		"init engine (profile) took . s\n", "Encoder graph capturing finished in 3 secs\n",
 		"Loading weights took\n 3.5 seconds\n",
 	};
-	struct offline_phase phase[ENGINE_LOG_PHASES];
+	struct engine_phase phase[ENGINE_LOG_PHASES];
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(lines) / sizeof(*lines); i++)

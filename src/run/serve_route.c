@@ -1,27 +1,78 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* travel.c - see travel.h; and the rules of the options it reads. */
-#include "run/travel.h"
+/* serve_route.c - key, proxy and transport of requests, and the rules of their options. */
+#include "run/serve_opts_internal.h"
 
 #include <errno.h>
+#include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "http/url.h"
+#include "load/transport.h"
 #include "net/tls.h"
-#include "run/prepare.h"
-#include "run/serve_check.h"
 
-static const struct { const char *scheme; bool is_native; } kinds[] = {
+static const struct proxy_kind { const char *scheme; bool is_native; } kinds[] = {
 	{ "http", true }, { "https", false }, { "socks4", false }, { "socks4a", false },
 	{ "socks5", false }, { "socks5h", false },
 };
-#define KINDS (sizeof(kinds) / sizeof(*kinds))
 
-/* Without a scheme it is http, as everywhere. */
-static struct str scheme_of(const char *proxy)
+/* ---- the environment ---- */
+
+static const char *environment(const char *upper, const char *lower)
+{
+	const char *v = lower ? getenv(lower) : NULL;
+
+	if (!v || !*v)
+		v = getenv(upper);
+	return v && *v ? v : NULL;
+}
+
+const char *serve_api_key(const struct endpoint *ep, const struct point_env *env, bool is_given,
+			  const char **header)
+{
+	const char *own = NULL;
+
+	if (ep->key_variable && !is_given)
+		own = environment(ep->key_variable, NULL);
+	*header = own ? ep->key_header : NULL;
+	return own ? own : env->api_key;
+}
+
+void point_env_read(struct point_env *env)
+{
+	*env = (struct point_env){
+		.api_key = environment("OPENAI_API_KEY", NULL),
+		.http_proxy = environment("HTTP_PROXY", "http_proxy"),
+		.https_proxy = environment("HTTPS_PROXY", "https_proxy"),
+		.all_proxy = environment("ALL_PROXY", "all_proxy"),
+		.no_proxy = environment("NO_PROXY", "no_proxy"),
+	};
+}
+
+const char *serve_env_proxy(const struct point_env *env, const struct url *url)
+{
+	const char *proxy = url->is_tls ? env->https_proxy : env->http_proxy;
+
+	if (!proxy)
+		proxy = env->all_proxy;
+	if (url->is_unix || !proxy ||
+	    (env->no_proxy && url_is_proxy_exempt(url, str_of(env->no_proxy))))
+		return NULL;
+	return proxy;
+}
+
+/* ---- proxies and transports ---- */
+
+/* Without a scheme it is http. NULL: not supported. */
+static const struct proxy_kind *kind_of(const char *proxy, struct str *scheme)
 {
 	const char *end = strstr(proxy, "://");
 
-	return end ? (struct str){ proxy, (size_t)(end - proxy) } : STR("http");
+	*scheme = end ? (struct str){ proxy, (size_t)(end - proxy) } : STR("http");
+	for (size_t i = 0; i < sizeof(kinds) / sizeof(*kinds); i++)
+		if (str_eq_nocase(*scheme, str_of(kinds[i].scheme)))
+			return &kinds[i];
+	return NULL;
 }
 
 static bool has_password(const char *proxy)
@@ -32,38 +83,23 @@ static bool has_password(const char *proxy)
 	return memchr(host, '@', strcspn(host, "/")) != NULL;
 }
 
-static bool is_native(const char *proxy)
-{
-	for (size_t i = 0; i < KINDS; i++)
-		if (str_eq_nocase(scheme_of(proxy), str_of(kinds[i].scheme)))
-			return kinds[i].is_native && !has_password(proxy);
-	return false;
-}
-
 static int check_kind(const char *source, const char *proxy, struct err *e)
 {
-	struct str scheme = scheme_of(proxy);
+	struct str scheme;
 
-	for (size_t i = 0; i < KINDS; i++)
-		if (str_eq_nocase(scheme, str_of(kinds[i].scheme)))
-			return 0;
+	if (kind_of(proxy, &scheme))
+		return 0;
 	return err_set(e, ERR_USAGE, "%s: proxies of kind '%.*s' are not supported; expected http, "
 		       "https, socks4, socks4a, socks5 or socks5h://HOST:PORT", source,
 		       (int)(scheme.n < 40 ? scheme.n : 40), scheme.p);
 }
 
-/* A Unix socket, which no proxy can reach. */
-static bool is_socket(const char *text)
+int serve_proxy(const struct serve_opts *o, const struct point_env *env, const struct url *url,
+		const char **proxy, struct err *e)
 {
-	struct url url;
-
-	return url_parse(str_of(text), &url, NULL) == 0 && url.is_unix;
-}
-
-int travel_proxy(const struct serve_opts *o, const struct point_env *env, const char *url,
-		 const char **proxy, struct err *e)
-{
-	*proxy = is_socket(url) ? NULL : o->proxy && *o->proxy ? o->proxy : prepare_proxy(env, url);
+	*proxy = serve_env_proxy(env, url);
+	if (o->proxy && *o->proxy)
+		*proxy = url->is_unix ? NULL : o->proxy; /* no proxy can reach a Unix socket */
 	if (!*proxy)
 		return 0;
 	return check_kind(*proxy == o->proxy ? "--proxy" : "the environment's proxy", *proxy, e);
@@ -72,18 +108,24 @@ int travel_proxy(const struct serve_opts *o, const struct point_env *env, const 
 /* What needs libcurl, in words; NULL: nothing does. */
 static const char *need_of(const struct serve_opts *o, const char *const *proxy, unsigned n)
 {
+	struct str scheme;
+
 	if (strcmp(o->http_version, "2") == 0)
 		return "--http-version 2";
 	if (o->follow_redirects)
 		return "--follow-redirects";
-	for (unsigned i = 0; i < n; i++)
-		if (proxy[i] && !is_native(proxy[i]))
-			return has_password(proxy[i]) ? "a proxy with a user name or password"
-						      : "a proxy other than http://HOST:PORT";
+	for (unsigned i = 0; i < n; i++) {
+		const struct proxy_kind *kind = proxy[i] ? kind_of(proxy[i], &scheme) : NULL;
+
+		if (proxy[i] && has_password(proxy[i]))
+			return "a proxy with a user name or password";
+		if (proxy[i] && !(kind && kind->is_native))
+			return "a proxy other than http://HOST:PORT";
+	}
 	return NULL;
 }
 
-int travel_transport(const struct serve_opts *o, const struct serve_derived *d,
+int serve_transport(const struct serve_opts *o, const struct serve_derived *d,
 		     const char *const *proxy, unsigned n, const struct transport **out,
 		     struct err *e)
 {
@@ -111,7 +153,7 @@ static int check_readable(const char *option, const char *path, struct err *e)
 	return err_set(e, ERR_USAGE, "--%s: cannot read %s: %s", option, path, strerror(errno));
 }
 
-static int check_client_cert(const struct check *c)
+static int check_client_cert(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
 	const struct tls_opts tls = { .is_insecure = true, .cert_file = o->client_cert,
@@ -133,7 +175,7 @@ static int check_client_cert(const struct check *c)
 	return 0;
 }
 
-int serve_check_travel(const struct check *c)
+int serve_check_route(const struct serve_check *c)
 {
 	const struct serve_opts *o = c->o;
 
@@ -141,7 +183,7 @@ int serve_check_travel(const struct check *c)
 		return -1;
 	if (o->client_cert && !serve_is_any_tls(c))
 		serve_warn(c, "--client-cert has no effect: the server's URL is not https");
-	if (o->proxy && *o->proxy && is_socket(c->d->base_url))
+	if (o->proxy && *o->proxy && c->d->url[0].is_unix)
 		serve_warn(c, "--proxy has no effect on %s, a socket of this machine",
 			   c->d->base_url);
 	return o->proxy && *o->proxy ? check_kind("--proxy", o->proxy, c->e) : 0;

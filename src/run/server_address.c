@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server_words.c - which server a command starts and where it will listen, by its words.
+ * server_address.c - which server a command starts and where it will listen, by its words.
  *
  * Upstream looks at the end of the first word and at the first --host and --port written apart
  * (sweep spec 7.3); what it recognises is recognised here in the same way.
  */
-#include "run/server_parts.h"
+#include "run/server_internal.h"
 
 #include <stdio.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_run_travel.c - which proxy serves a URL, and which transport that takes. */
+/* test_run_route.c - which proxy serves a URL, and which transport that takes. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "run/travel.h"
+#include "run/serve_opts.h"
 
 static const struct serve_opts plain = { .transport = "auto", .http_version = "1.1" };
 
@@ -43,10 +43,12 @@ static void test_proxy(void **state)
 		struct serve_opts o = plain;
 		const char *proxy = "unset";
 		struct err e = { 0 };
+		struct url url;
 		int rc;
 
 		o.proxy = row[i].option;
-		rc = travel_proxy(&o, row[i].env, row[i].url, &proxy, &e);
+		assert_int_equal(url_parse(str_of(row[i].url), &url, &e), 0);
+		rc = serve_proxy(&o, row[i].env, &url, &proxy, &e);
 		if (row[i].want && !*row[i].want) {
 			assert_int_equal(rc, -1);
 			assert_int_equal(e.code, ERR_USAGE);
@@ -101,7 +103,7 @@ static void test_transport(void **state)
 		const struct transport *got;
 		struct err e = { 0 };
 
-		if (travel_transport(&o, &d, proxy, 2, &got, &e) == 0) {
+		if (serve_transport(&o, &d, proxy, 2, &got, &e) == 0) {
 			assert_string_equal(got->name, row[i].want);
 			continue;
 		}

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics/parts.h - the steps of metrics_score, in order. Private to metrics/. */
+/* metrics/metrics_internal.h - the steps of metrics_score, in order. Private to metrics/. */
 #pragma once
 #include "metrics/metrics.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* multi_turn_rows.c - the options of `bench multi-turn` and their rules; see multi_turn.h. */
+/* multi_turn_opts.c - the options of `bench multi-turn` and their rules; see multi_turn.h. */
 #include "run/multi_turn.h"
 
 #include <assert.h>
@@ -361,6 +361,7 @@ int multi_turn_over_serve(struct multi_turn *m, struct serve_opts *serve,
 	serve->max_concurrency = (struct opt_int){ true, o->num_clients };
 	serve->request_timeout = (double)o->request_timeout_sec;
 	serve->multi_turn = m;
+	serve->own_endpoint = multi_turn_endpoint(m);
 	m->serve = serve;
 	m->sends_ids = opt_given(&serve_opt_set, given, "request-id-prefix");
 	return take_headers(o, serve, a, e);

@@ -1,11 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * run/server_parts.h - what the files of a server share. Private to run/.
- *
- *   server.c        starting, waiting until it is ready, stopping
- *   server_words.c  what its words say: kind and address
- *   server_fault.c  why it ended, by its log
- *   server_cache.c  emptying its caches
+ * run/server_internal.h - what server.c, server_address.c and their test share.
  */
 #pragma once
 #include "base/str.h"
