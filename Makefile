@@ -37,20 +37,20 @@ PKGS := libssl libcrypto libpcre2-8 libutf8proc zlib libzstd
 LDLIBS := -Wl,--as-needed $(shell pkg-config --libs $(PKGS) 2>/dev/null || \
 	echo -lssl -lcrypto -lpcre2-8 -lutf8proc -lz -lzstd) -lm -pthread
 TEST_LDLIBS := $(LDLIBS) -lcmocka -larchive -lpq -lsqlite3
-CPPFLAGS := -Isrc -I$(O)/gen -include src/base/banned.h
+CPPFLAGS := -Isrc -I$(O)/gen -include src/core/base/banned.h
 
 # The last part of a layer's name is its own: no two have the same.
 LAYERS := $(shell sed -nE 's,^([a-z]+/)?([a-z]+):.*,\2,p' src/LAYERS)
 closure = $(shell awk -v want=$(1) -f tools/closure.awk src/LAYERS)
 # What needs headers that a build may lack, and what takes its place.
-MEDIA_SRC := $(addprefix src/media/,audio.c gif.c jpeg.c png.c video.c webp.c)
-PG_SRC := src/store/postgres.c
-NONE_SRC := src/media/none.c src/store/postgres_none.c
-LEFT_OUT := $(if $(filter 0,$(MEDIA)),$(MEDIA_SRC),src/media/none.c) \
-	$(if $(filter 0,$(PG)),$(PG_SRC),src/store/postgres_none.c)
+MEDIA_SRC := $(addprefix src/input/media/,audio.c gif.c jpeg.c png.c video.c webp.c)
+PG_SRC := src/results/store/postgres.c
+NONE_SRC := src/input/media/none.c src/results/store/postgres_none.c
+LEFT_OUT := $(if $(filter 0,$(MEDIA)),$(MEDIA_SRC),src/input/media/none.c) \
+	$(if $(filter 0,$(PG)),$(PG_SRC),src/results/store/postgres_none.c)
 layer_src = $(filter-out $(LEFT_OUT),$(wildcard $(foreach l,$(1),src/$(l)/*.c src/*/$(l)/*.c)))
 layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(call layer_src,$(1))) \
-	$(if $(filter report,$(1)),$(O)/obj/assets.o) $(if $(filter web,$(1)),$(O)/obj/app.o)
+	$(if $(filter page,$(1)),$(O)/obj/assets.o) $(if $(filter web,$(1)),$(O)/obj/app.o)
 
 SRC := src/main.c $(call layer_src,$(filter-out lib,$(LAYERS)))
 OBJ := $(SRC:src/%.c=$(O)/obj/%.o) $(O)/obj/assets.o $(O)/obj/app.o

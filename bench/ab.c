@@ -18,12 +18,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "decide/paired.h"
+#include "core/base/mem.h"
+#include "core/stats/significance.h"
+#include "core/stats/stats.h"
 #include "kit/batcher.h"
 #include "kit/kit.h"
-#include "stats/significance.h"
-#include "stats/stats.h"
+#include "results/decide/paired.h"
 
 #define TRIALS 4000
 #define TRIALS_QUICK 200
@@ -392,7 +392,7 @@ static double live_block(struct rig *g, double slow, uint64_t load_seed, double 
 	return s->now;
 }
 
-/* As run/ab.c does, of what the first pair showed. */
+/* As sweep/ab.c does, of what the first pair showed. */
 static void plan(struct rig *g, double e2el_s)
 {
 	g->block = paired_block(e2el_s, g->rate);

@@ -29,11 +29,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "base/parallel.h"
-#include "decide/capacity.h"
+#include "core/base/mem.h"
+#include "core/base/parallel.h"
+#include "core/stats/stats.h"
 #include "kit/batcher.h"
-#include "stats/stats.h"
+#include "results/decide/capacity.h"
 
 #define QUANTILE 0.99
 #define TRUTH_LEVELS 9

@@ -19,10 +19,10 @@
  */
 #include <math.h>
 
-#include "base/mem.h"
+#include "client/metrics/trust.h"
+#include "core/base/mem.h"
+#include "core/stats/stats.h"
 #include "kit/kit.h"
-#include "metrics/trust.h"
-#include "stats/stats.h"
 
 struct scene {
 	const char *name;

@@ -14,9 +14,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "decide/compare.h"
+#include "core/rng/rng.h"
 #include "kit/figures.h"
-#include "rng/rng.h"
+#include "results/decide/compare.h"
 
 #define TRIALS 10000            /* where no change is made: these shares have the close limits */
 #define TRIALS_OF_CHANGE 2000

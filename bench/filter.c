@@ -12,11 +12,11 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/stats/stats.h"
 #include "kit/figures.h"
 #include "kit/runs.h"
-#include "stats/stats.h"
 
 #define QUESTIONS 60
 #define WIDE_TIMES 5

@@ -17,9 +17,9 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
+#include "client/load/flight.h"
+#include "client/load/native.h"
 #include "kit/kit.h"
-#include "load/flight.h"
-#include "load/native.h"
 
 #define PLAIN_EVENTS 4
 

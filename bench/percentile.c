@@ -10,11 +10,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "base/mem.h"
+#include "core/base/mem.h"
+#include "core/rng/rng.h"
+#include "core/stats/percentile.h"
+#include "core/stats/stats.h"
 #include "kit/kit.h"
-#include "rng/rng.h"
-#include "stats/percentile.h"
-#include "stats/stats.h"
 
 #define TRIALS 1500
 #define TRIALS_QUICK 100

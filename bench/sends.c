@@ -9,9 +9,9 @@
  */
 #include <math.h>
 
-#include "base/mem.h"
+#include "core/base/mem.h"
+#include "core/stats/stats.h"
 #include "kit/kit.h"
-#include "stats/stats.h"
 
 struct scene {
 	const char *name;

@@ -16,8 +16,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "json/read.h"
+#include "core/base/file.h"
+#include "core/json/read.h"
 #include "kit/kit.h"
 
 #define SESSIONS 10000

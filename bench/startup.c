@@ -11,10 +11,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "client/net/sock.h"
+#include "core/base/clock.h"
+#include "core/stats/stats.h"
 #include "kit/kit.h"
-#include "net/sock.h"
-#include "stats/stats.h"
 
 #define STARTS 15
 #define STARTS_QUICK 2

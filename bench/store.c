@@ -11,11 +11,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/codec.h"
-#include "base/mem.h"
+#include "core/base/clock.h"
+#include "core/base/codec.h"
+#include "core/base/mem.h"
 #include "kit/figures.h"
-#include "store/store.h"
+#include "results/store/store.h"
 
 #define RUNS 10000
 #define RUNS_QUICK 400

@@ -16,12 +16,12 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/stats/percentile.h"
+#include "core/stats/stats.h"
+#include "host/telemetry/system.h"
 #include "kit/kit.h"
-#include "stats/percentile.h"
-#include "stats/stats.h"
-#include "telemetry/system.h"
 
 #define INTERVAL_NS 100000000ll /* 10 Hz */
 #define SHIFT_US_MAX 5

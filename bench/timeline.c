@@ -10,14 +10,14 @@
 #include <math.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/mem.h"
+#include "client/metrics/metrics.h"
+#include "client/metrics/trust.h"
+#include "client/record/series.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
 #include "kit/kit.h"
-#include "metrics/metrics.h"
-#include "metrics/trust.h"
-#include "record/series.h"
-#include "report/plot.h"
+#include "out/page/plot.h"
 
 #define REQUESTS 100000u
 #define REQUESTS_QUICK 2000u

@@ -14,16 +14,16 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "data/datasets.h"
-#include "endpoint/endpoint.h"
+#include "bench/serve/prepare.h"
+#include "client/endpoint/endpoint.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/rng/rng.h"
+#include "core/stats/stats.h"
+#include "input/sets/datasets.h"
+#include "input/token/tokenizer.h"
 #include "kit/kit.h"
-#include "rng/rng.h"
-#include "run/prepare.h"
-#include "stats/stats.h"
-#include "token/tokenizer.h"
 
 #define REQUESTS 100000
 #define QUICK_REQUESTS 2000

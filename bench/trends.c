@@ -18,9 +18,9 @@
 #include <math.h>
 #include <stdlib.h>
 
+#include "core/rng/rng.h"
+#include "core/stats/edivisive.h"
 #include "kit/kit.h"
-#include "rng/rng.h"
-#include "stats/edivisive.h"
 
 #define TRIALS 1500
 #define TRIALS_QUICK 100

@@ -16,11 +16,11 @@ $(O)/gen/$(1): $(3) $$(GENERATOR)
 	$$(call say,GEN,$$@)
 	$$(Q)tools/gen.pl $(2) $$< $$@
 endef
-$(eval $(call generate,schema/result_rows.h,rows,schema/result.json))
-$(eval $(call generate,engine/args_rows.h,arg-rows,schema/engine_args.json))
-$(eval $(call generate,experiment/schema_text.h,experiment-literal,$(EXPERIMENT_SCHEMAS)))
+$(eval $(call generate,core/schema/result_rows.h,rows,schema/result.json))
+$(eval $(call generate,host/engine/args_rows.h,arg-rows,schema/engine_args.json))
+$(eval $(call generate,experiment/config/schema_text.h,experiment-literal,$(EXPERIMENT_SCHEMAS)))
 $(eval $(call generate,experiment.schema.json,experiment-schema,$(EXPERIMENT_SCHEMAS)))
-$(eval $(call generate,store/columns_rows.h,columns,schema/columns.json $(EXPERIMENT_SCHEMAS)))
+$(eval $(call generate,results/store/columns_rows.h,columns,schema/columns.json $(EXPERIMENT_SCHEMAS)))
 $(eval $(call generate,web/api_text.h,api-literal,schema/api.json))
 $(eval $(call generate,result.md,page,schema/result.json))
 $(eval $(call generate,engine-args.md,arg-page,schema/engine_args.json))
@@ -29,14 +29,14 @@ $(eval $(call generate,experiment.ts,experiment-types,$(EXPERIMENT_SCHEMAS)))
 $(eval $(call generate,api.md,api-page,schema/api.json))
 $(eval $(call generate,api.ts,api-types,schema/api.json))
 
-$(O)/obj/schema/schema.o: $(O)/gen/schema/result_rows.h
-$(O)/obj/engine/args.o: $(O)/gen/engine/args_rows.h
-$(O)/obj/experiment/document.o: $(O)/gen/experiment/schema_text.h
-$(O)/obj/store/known.o: $(O)/gen/store/columns_rows.h
+$(O)/obj/core/schema/schema.o: $(O)/gen/core/schema/result_rows.h
+$(O)/obj/host/engine/args.o: $(O)/gen/host/engine/args_rows.h
+$(O)/obj/experiment/config/document.o: $(O)/gen/experiment/config/schema_text.h
+$(O)/obj/results/store/known.o: $(O)/gen/results/store/columns_rows.h
 $(O)/obj/web/routes.o: $(O)/gen/web/api_text.h
-lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/web/api_text.h $(O)/gen/schema/result_rows.h \
-		$(O)/gen/engine/args_rows.h $(O)/gen/experiment/schema_text.h \
-		$(O)/gen/store/columns_rows.h
+lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/web/api_text.h $(O)/gen/core/schema/result_rows.h \
+		$(O)/gen/host/engine/args_rows.h $(O)/gen/experiment/config/schema_text.h \
+		$(O)/gen/results/store/columns_rows.h
 
 TYPES_MADE := experiment api
 PAGES_MADE := result engine-args experiment-document api

@@ -76,7 +76,7 @@ define fuzz_rule
 fuzz_layers_$(1) := $$(sort $$(foreach l,$$(call fuzz_links,tests/fuzz/fuzz_$(1).c),\
 	$$(call closure,$$(l))))
 $(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(call layer_src,$$(fuzz_layers_$(1))) \
-		$$(if $$(filter report,$$(fuzz_layers_$(1))),$(O)/obj/assets.o) \
+		$$(if $$(filter page,$$(fuzz_layers_$(1))),$(O)/obj/assets.o) \
 		$$(if $$(filter web,$$(fuzz_layers_$(1))),$(O)/obj/app.o) $(wildcard src/*/*.h src/*/*/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ,$$@)

@@ -19,7 +19,7 @@ $(O)/obj/workers/%.o: workers/%.c
 	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -Iworkers -MMD -MP -c -o $@ $<
 
 # It is linked with what frames and JSON need; llama.cpp's library is loaded at run time.
-$(O)/workers/llama_worker: $(WORKER_OBJ) $(O)/obj/worker/frame.o $(call layer_obj,$(call closure,json))
+$(O)/workers/llama_worker: $(WORKER_OBJ) $(O)/obj/host/worker/frame.o $(call layer_obj,$(call closure,json))
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--as-needed $(LDLIBS) -ldl

@@ -3,7 +3,7 @@
 # assets.sh OUT FOLDER [PAGE...]: the pages of FOLDER as one assembler file OUT.
 #
 # Each page is packed beside OUT (gzip, no name, no time) and taken in by .incbin. The table is
-# the array html_assets of src/report/html.h; without pages it holds only its end.
+# the array html_assets of src/out/page/html.h; without pages it holds only its end.
 set -eu
 out=$1 folder=$2
 shift 2

@@ -2,18 +2,18 @@
 # SPDX-License-Identifier: Apache-2.0
 # gen.pl - generates C rows, JSON documents, TypeScript types and pages from schema/ while building.
 #
-#   gen.pl rows SCHEMA OUT                FIELD(...) and NAME(...) lines for src/schema/schema.c
+#   gen.pl rows SCHEMA OUT                FIELD(...) and NAME(...) lines for src/core/schema/schema.c
 #   gen.pl page SCHEMA OUT                docs/reference/result.md
-#   gen.pl arg-rows SCHEMA OUT            STAND(...) and ARG(...) lines for src/engine/args.c
+#   gen.pl arg-rows SCHEMA OUT            STAND(...) and ARG(...) lines for src/host/engine/args.c
 #   gen.pl arg-page SCHEMA OUT            docs/reference/engine-args.md
 #   gen.pl experiment-schema SCHEMA OUT   the JSON Schema of an experiment's document
-#   gen.pl experiment-literal SCHEMA OUT  that as a C string, for src/experiment/document.c
+#   gen.pl experiment-literal SCHEMA OUT  that as a C string, for src/experiment/config/document.c
 #   gen.pl experiment-types SCHEMA OUT    web/src/lib/experiment.ts
 #   gen.pl experiment-page SCHEMA OUT     docs/reference/experiment-document.md
 #   gen.pl api-literal SCHEMA OUT         the OpenAPI document as a C string, for src/web/routes.c
 #   gen.pl api-types SCHEMA OUT           web/src/lib/api.ts
 #   gen.pl api-page SCHEMA OUT            docs/reference/api.md
-#   gen.pl columns SCHEMA OUT             COLUMN(...) lines for src/store/known.c
+#   gen.pl columns SCHEMA OUT             COLUMN(...) lines for src/results/store/known.c
 #
 # Experiments and columns also read the other schemas of SCHEMA's folder. The schema is checked
 # first: every field complete, keys and names unique, groups and places declared. A fault is one

@@ -15,36 +15,36 @@ BEGIN {
 	# Calls and the only places (path prefixes) that may make them. base/mem.c ends a program
 	# that has no memory, base/err.h has the debugging aid that writes to stderr.
 	rule("printf fprintf vprintf vfprintf puts fputs putchar putc fputc perror",
-	     "src/cmd/ src/main.c src/base/mem.c src/base/err.", "only cmd/ prints")
-	rule("exit quick_exit abort", "src/cmd/ src/main.c src/base/mem.c",
+	     "src/cmd/ src/main.c src/core/base/mem.c src/core/base/err.", "only cmd/ prints")
+	rule("exit quick_exit abort", "src/cmd/ src/main.c src/core/base/mem.c",
 	     "only cmd/ ends the program")
-	rule("_exit", "src/cmd/ src/main.c src/base/mem.c src/proc/",
+	rule("_exit", "src/cmd/ src/main.c src/core/base/mem.c src/host/proc/",
 	     "only cmd/ ends the program, proc/ a fork of it")
 	rule("signal sigaction sigprocmask", "src/cmd/ src/main.c",
 	     "only cmd/ installs signal handlers")
-	rule("malloc calloc realloc reallocarray strdup strndup", "src/base/",
+	rule("malloc calloc realloc reallocarray strdup strndup", "src/core/base/",
 	     "memory comes from base/mem.h, an arena or a slab")
 	rule("socket connect accept accept4 bind listen send sendto sendmsg recv recvfrom recvmsg " \
 	     "getaddrinfo epoll_create1 epoll_ctl epoll_wait setsockopt",
-	     "src/net/ src/fetch/ src/worker/ src/sim/worker.c",
+	     "src/client/net/ src/input/fetch/ src/host/worker/ src/sim/serving/worker.c",
 	     "only net/, fetch/ and the two ends of worker/ touch sockets")
 	rule("fork vfork execv execve execvp execl execlp popen system posix_spawn posix_spawnp",
-	     "src/proc/", "only proc/ starts processes")
-	rule("srand rand random drand48 time gettimeofday", "src/rng/",
+	     "src/host/proc/", "only proc/ starts processes")
+	rule("srand rand random drand48 time gettimeofday", "src/core/rng/",
 	     "random numbers come from rng/, time from base/clock.h")
 	# Third-party libraries: one file each.
-	library("openssl/ssl", "src/net/tls.c"); library("openssl/evp", "src/base/codec.c")
-	library("curl", "src/fetch/fetch.c src/load/transport_curl.c")
-	library("pcre2", "src/token/regex.c src/constrain/pattern.c"); library("utf8proc", "")
-	library("turbojpeg", "src/media/jpeg.c"); library("png", "src/media/png.c")
-	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/media/audio.c")
-	library("libav", "src/media/video.c"); library("libsw", "src/media/video.c")
-	library("archive", "src/table/table.c"); library("zlib", "src/base/codec.c")
-	library("zstd", "src/table/codec.c"); library("snappy", "src/table/codec.c")
-	library("lz4", "src/table/codec.c"); library("brotli/", "src/table/codec.c")
-	library("yaml.h", "src/json/yaml.c"); library("sqlite3", "src/store/sqlite.c")
+	library("openssl/ssl", "src/client/net/tls.c"); library("openssl/evp", "src/core/base/codec.c")
+	library("curl", "src/input/fetch/fetch.c src/client/load/transport_curl.c")
+	library("pcre2", "src/input/encode/regex.c src/input/constrain/pattern.c"); library("utf8proc", "")
+	library("turbojpeg", "src/input/media/jpeg.c"); library("png", "src/input/media/png.c")
+	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/input/media/audio.c")
+	library("libav", "src/input/media/video.c"); library("libsw", "src/input/media/video.c")
+	library("archive", "src/input/table/table.c"); library("zlib", "src/core/base/codec.c")
+	library("zstd", "src/input/table/codec.c"); library("snappy", "src/input/table/codec.c")
+	library("lz4", "src/input/table/codec.c"); library("brotli/", "src/input/table/codec.c")
+	library("yaml.h", "src/core/json/yaml.c"); library("sqlite3", "src/results/store/sqlite.c")
 	library("microhttpd", "src/web/server.c")
-	library("postgresql/", "src/store/postgres.c")
+	library("postgresql/", "src/results/store/postgres.c")
 	split("TODO FIXME XXX HACK", debt, " ")
 }
 

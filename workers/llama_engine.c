@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 
 #define LEN_DEFAULT_MAX 2048
 #define CONTEXT_TOKENS_MAX (1u << 30)

@@ -7,8 +7,8 @@
  * as much of waiting prompts as the batch has room for. Sampling is the library's own.
  */
 #pragma once
-#include "base/err.h"
-#include "base/str.h"
+#include "core/base/err.h"
+#include "core/base/str.h"
 #include "llama_library.h"
 
 struct llama_request {

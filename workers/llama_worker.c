@@ -12,12 +12,12 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "json/write.h"
+#include "core/base/clock.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
+#include "core/json/write.h"
+#include "host/worker/frame.h"
 #include "llama_engine.h"
-#include "worker/frame.h"
 
 #define PROTOCOL 1
 #define PROGRESS_NS 100000000

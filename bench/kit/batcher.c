@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/mem.h"
-#include "stats/stats.h"
+#include "core/base/mem.h"
+#include "core/stats/stats.h"
 
 #define NOISE 0.02
 

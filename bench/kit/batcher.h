@@ -12,7 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "rng/rng.h"
+#include "core/rng/rng.h"
 
 #define BATCHER_OUTPUT_MAX 2048 /* tokens; a power of two */
 #define BATCHER_PROMPT_MAX 8192

@@ -13,10 +13,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
+#include "client/net/sock.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 #include "kit/kit.h"
-#include "net/sock.h"
 
 #define EVENT_BYTES 261    /* what vLLM sends for one token of a completion */
 #define FDS_MAX 65536

@@ -9,8 +9,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
 #include "kit/kit.h"
 
 #define START_NS 10000000000

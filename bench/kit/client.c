@@ -7,10 +7,10 @@
  */
 #include <math.h>
 
-#include "base/mem.h"
-#include "endpoint/endpoint.h"
+#include "bench/serve/prepare.h"
+#include "client/endpoint/endpoint.h"
+#include "core/base/mem.h"
 #include "kit/kit.h"
-#include "run/prepare.h"
 
 #define BENCH_SEED 1
 

@@ -2,9 +2,9 @@
 /* errors.c - the client's stamps beside what the server did; see kit.h. */
 #include <math.h>
 
-#include "base/mem.h"
+#include "core/base/mem.h"
+#include "core/stats/stats.h"
 #include "kit/kit.h"
-#include "stats/stats.h"
 
 void errors_init(struct errors *r, uint32_t streams, uint32_t events)
 {

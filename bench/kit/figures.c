@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/str.h"
+#include "core/base/str.h"
+#include "core/stats/stats.h"
 #include "kit/figures.h"
-#include "stats/stats.h"
 
 static int usage(struct err *e, const char *name)
 {

@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <sys/resource.h>
 
-#include "base/err.h"
+#include "core/base/err.h"
 
 #define BENCH_REPEATS_MAX 30
 #define BENCH_FIGURES_MAX 240

@@ -20,13 +20,13 @@
 #include <sys/resource.h>
 #include <sys/types.h>
 
-#include "base/err.h"
-#include "base/str.h"
+#include "client/load/load.h"
+#include "client/plan/plan.h"
+#include "client/plan/workload.h"
+#include "client/record/record.h"
+#include "core/base/err.h"
+#include "core/base/str.h"
 #include "kit/figures.h"
-#include "load/load.h"
-#include "plan/plan.h"
-#include "plan/workload.h"
-#include "record/record.h"
 
 /* ---- children ---- */
 

@@ -9,10 +9,10 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
+#include "client/net/sock.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 #include "kit/kit.h"
-#include "net/sock.h"
 
 #define READY_MAX 256
 

@@ -9,9 +9,9 @@
 #include <sqlite3.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "base/str.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
 #include "kit/runs.h"
 
 struct rows {

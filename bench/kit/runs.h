@@ -7,8 +7,8 @@
  * the model, run_id is another text in each run, and time goes on by half a minute.
  */
 #pragma once
-#include "base/mem.h"
-#include "index/index.h"
+#include "core/base/mem.h"
+#include "results/index/index.h"
 
 #define RUNS_CONSTANT 100
 #define RUNS_ALMOST 20

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* truth.c - reads what the simulator says it did; see kit.h and sim/truth.h. */
-#include "base/file.h"
-#include "base/mem.h"
-#include "json/read.h"
+/* truth.c - reads what the simulator says it did; see kit.h and serving/truth.h. */
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/json/read.h"
 #include "kit/kit.h"
 
 #define TRUTH_BYTES_MAX (1ull << 30)

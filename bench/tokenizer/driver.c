@@ -17,9 +17,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "base/mem.h"
-#include "token/tokenizer.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "input/token/tokenizer.h"
 
 #define TEXTS_BYTES_MAX (256u << 20)
 #define WORD_BYTES_MAX (16u << 20)

@@ -7,14 +7,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/redact.h"
-#include "base/str.h"
-#include "experiment/suite.h"
-#include "gpu/gpu.h"
-#include "proc/tool.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
+#include "core/base/redact.h"
+#include "core/base/str.h"
+#include "experiment/suite/suite.h"
+#include "host/gpu/gpu.h"
+#include "host/proc/tool.h"
 #include "version.h"
 
 #define SCRATCH_REMOVE_S 60

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/analysis.c - routes that hand a question to analyse/, once its columns are known to be there,
+ * analysis.c - routes that hand a question to analyse/, once its columns are known to be there,
  * and the marks people set on trends.
  */
 #include <assert.h>
 #include <string.h>
 
-#include "analyse/analyse.h"
-#include "store/known.h"
+#include "results/analyse/analyse.h"
+#include "results/store/known.h"
 #include "web/api.h"
 
 #define MARK_BYTES_MAX 4096 /* of each of its texts */

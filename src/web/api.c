@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/api.c - see api.h. */
+/* api.c - see api.h. */
 #include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "base/str.h"
-#include "opt/opt.h"
-#include "store/known.h"
+#include "core/base/str.h"
+#include "core/opt/opt.h"
+#include "results/store/known.h"
 #include "web/api.h"
 #include "web/web.h"
 

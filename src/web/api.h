@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/api.h - what the routes about runs share: questions read out of a request, values written as
+ * api.h - what the routes about runs share: questions read out of a request, values written as
  * JSON, the columns that are shown first, and uploaded forms. Private to web/.
  *
  * A question is a JSON object: the body of a POST, or made of the parameters of a GET, so that
@@ -14,8 +14,8 @@
  * Whole numbers are written without a point.
  */
 #pragma once
-#include "base/err.h"
-#include "http/form.h"
+#include "client/http/form.h"
+#include "core/base/err.h"
 #include "web/route.h"
 
 #define ASK_LIMIT_DEFAULT 50

@@ -8,9 +8,9 @@
 #include <stdio.h>
 #include <sys/random.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "http/url.h"
+#include "client/http/url.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
 #include "web/web.h"
 #include "web/web_internal.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/auth.h - who may ask, and what: tokens, their roles, and the names this server answers to.
+ * auth.h - who may ask, and what: tokens, their roles, and the names this server answers to.
  * Pure but for reading the token file and for making a token.
  *
  * A line of a token file is TOKEN, NAME TOKEN or NAME TOKEN ROLE, with blanks between; # begins a
@@ -17,10 +17,10 @@
 #pragma once
 #include <stdbool.h>
 
-#include "base/codec.h"
-#include "base/err.h"
-#include "base/mem.h"
-#include "base/str.h"
+#include "core/base/codec.h"
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
 
 #define AUTH_TOKENS_MAX 64
 #define AUTH_FILE_BYTES_MAX 65536

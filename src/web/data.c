@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/data.c - routes that read runs: lists, one whole run, its bytes, and a summary of many.
+ * data.c - routes that read runs: lists, one whole run, its bytes, and a summary of many.
  */
 #include <stdio.h>
 
-#include "base/str.h"
-#include "engine/args.h"
+#include "core/base/str.h"
+#include "host/engine/args.h"
 #include "web/api.h"
 #include "web/web_internal.h"
 

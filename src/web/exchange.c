@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/exchange.c - what comes in, whether it may, and what is answered. */
+/* exchange.c - what comes in, whether it may, and what is answered. */
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -10,13 +10,13 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/codec.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "base/str.h"
-#include "http/request.h"
-#include "http/url.h"
+#include "client/http/request.h"
+#include "client/http/url.h"
+#include "core/base/clock.h"
+#include "core/base/codec.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
 #include "web/web_internal.h"
 
 #define MEMORY_BYTES 65536            /* of a body; more of it goes to a file */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/export.c - runs as CSV or JSON lines, by and by.
+ * export.c - runs as CSV or JSON lines, by and by.
  *
  * Which runs, and in which order, is decided before the first byte; their cells, which never
  * change, are read page by page, and no view is held between two pages. So a file is one data
@@ -15,8 +15,8 @@
  */
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "index/when.h"
+#include "core/base/mem.h"
+#include "results/index/when.h"
 #include "web/api.h"
 
 #define EXPORT_ROWS_MAX 2000000      /* of one file; a spreadsheet takes half of it */

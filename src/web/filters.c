@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/filters.c - routes that filter: every column there is, a filter's answer, saved filters.
+ * filters.c - routes that filter: every column there is, a filter's answer, saved filters.
  */
 #include <math.h>
 #include <stdlib.h>
 
-#include "index/names.h"
+#include "results/index/names.h"
 #include "web/api.h"
 
 #define MEASURED_WEIGHT 0.01

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/job.c - see job.h: jobs as JSON, their events, the routes of jobs and of launching. */
+/* job.c - see job.h: jobs as JSON, their events, the routes of jobs and of launching. */
 #include "web/job.h"
 
 #include <fcntl.h>
@@ -9,11 +9,11 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/codec.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "engine/args.h"
+#include "core/base/clock.h"
+#include "core/base/codec.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "host/engine/args.h"
 #include "web/api.h"
 #include "web/web_internal.h"
 

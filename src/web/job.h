@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/job.h - jobs: uploads of many files, and experiments that are started from the dashboard.
+ * job.h - jobs: uploads of many files, and experiments that are started from the dashboard.
  * Private to web/.
  *
  * A job of the kind "run" has a folder of its own: config.yaml, result.json with its result.d, and

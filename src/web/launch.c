@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/launch.c - see job.h: how `profllm run` is started, a job's folder, the threads that run
+ * launch.c - see job.h: how `profllm run` is started, a job's folder, the threads that run
  * experiments, one each, and what an earlier process left.
  *
  * The environment of what is started is an allow list: what a program needs to find programs, files
@@ -19,16 +19,16 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "base/redact.h"
-#include "base/str.h"
-#include "proc/keeper.h"
-#include "proc/roster.h"
-#include "proc/tool.h"
-#include "proc/tree.h"
-#include "store/trace_files.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/base/redact.h"
+#include "core/base/str.h"
+#include "host/proc/keeper.h"
+#include "host/proc/roster.h"
+#include "host/proc/tool.h"
+#include "host/proc/tree.h"
+#include "results/store/trace_files.h"
 #include "web/api.h"
 #include "web/job.h"
 #include "web/web_internal.h"

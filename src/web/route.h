@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/route.h - what the server hands to a route, and what a route hands back.
+ * route.h - what the server hands to a route, and what a route hands back.
  *
  * A route is a row: method, path, function. The server (server.c) has already checked token, size,
  * JSON and read-only mode, and afterwards adds data_version and query_ms, ETag, compression and
@@ -14,13 +14,13 @@
 #pragma once
 #include <stdatomic.h>
 
-#include "base/err.h"
-#include "base/mem.h"
-#include "base/str.h"
-#include "index/index.h"
-#include "json/read.h"
-#include "json/write.h"
-#include "store/store.h"
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/json/read.h"
+#include "core/json/write.h"
+#include "results/index/index.h"
+#include "results/store/store.h"
 #include "web/auth.h"
 
 struct web; /* the server: its options, its store, its jobs; web.h */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/routes.c - every route there is, which one a path means, what a request may contain, and the
+ * routes.c - every route there is, which one a path means, what a request may contain, and the
  * server's own routes: metrics, pages, health.
  */
 #include <pthread.h>
@@ -10,11 +10,11 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/codec.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "http/url.h"
+#include "client/http/url.h"
+#include "core/base/clock.h"
+#include "core/base/codec.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
 #include "web/api.h"
 #include "web/web_internal.h"
 

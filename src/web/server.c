@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/server.c - HTTP by libmicrohttpd: connections, what they send, what they get.
+ * server.c - HTTP by libmicrohttpd: connections, what they send, what they get.
  *
  * Its polling threads call on_request again and again for one request: once with its head, then
  * with pieces of the body, then without any. Then the connection is suspended until a worker
@@ -20,10 +20,10 @@
 #include <stdatomic.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/library.h"
-#include "base/mem.h"
-#include "net/sock.h"
+#include "client/net/sock.h"
+#include "core/base/clock.h"
+#include "core/base/library.h"
+#include "core/base/mem.h"
 #include "web/web_internal.h"
 
 /* What is called of it: it is loaded when it is first needed. */

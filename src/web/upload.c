@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/upload.c - files handed in: one at once, or many as a job that outlives us.
+ * upload.c - files handed in: one at once, or many as a job that outlives us.
  *
  * What is answered with 200, 201 or 202 is on disk. A file that cannot be read is 422 with the
  * reason; in a job it is that file's outcome.
@@ -11,8 +11,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/mem.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
 #include "web/api.h"
 #include "web/job.h"
 #include "web/web_internal.h"

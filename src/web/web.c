@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* web/web.c - see web.h: clients, log, pulse, and the server from options to its end. */
+/* web.c - see web.h: clients, log, pulse, and the server from options to its end. */
 #include "web/web.h"
 
 #include <arpa/inet.h>
@@ -13,11 +13,11 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "base/redact.h"
-#include "net/sock.h"
+#include "client/net/sock.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/base/redact.h"
 #include "web/job.h"
 #include "web/web_internal.h"
 

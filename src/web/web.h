@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/web.h - the dashboard as one HTTP server over one store.
+ * web.h - the dashboard as one HTTP server over one store.
  *
  *   polling threads (libmicrohttpd) ──► exchange ──► workers ──► routes ──► store, index, analysis
  *         heads, bodies, answers        exchange.h   work.c      route.h
@@ -14,8 +14,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "base/err.h"
-#include "store/store.h"
+#include "core/base/err.h"
+#include "results/store/store.h"
 
 #define WEB_CONNECTIONS_MAX 1024          /* at once; the oldest idle one makes room */
 #define WEB_ADDRESS_CONNECTIONS_MAX 256   /* likewise of one address that is not this machine's */

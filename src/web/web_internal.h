@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/web_internal.h - a running server, one request of it, and what its files ask of each other.
+ * web_internal.h - a running server, one request of it, and what its files ask of each other.
  * Private to web/.
  *
  *   exchange_new ─► exchange_begin ─► exchange_body ... ─► exchange_end ─► exchange_work ─► sent

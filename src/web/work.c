@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * web/work.c - the threads that ask the store and the index, and the one that looks at the clock.
+ * work.c - the threads that ask the store and the index, and the one that looks at the clock.
  *
  * Questions go to WORKERS threads. Large bodies go to one thread of their own, so that taking them
  * apart costs the memory of one of them and keeps no question waiting. One more thread asks the
@@ -15,8 +15,8 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 #include "web/web_internal.h"
 
 #define WORKERS 4

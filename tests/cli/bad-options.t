@@ -446,7 +446,7 @@ my %any_text = (
 		(map { ("sweep-$_" => 'points.t') }
 			qw(max-concurrency request-rate summary-percentiles)), 'compare' => 'points.t',
 		(map { ("$_-bench-category" => 'a category: datasets.t') } qw(spec speed)),
-		(map { ("hf-$_" => 'a name of the data: test_data_hf.c, test_data_source.c') }
+		(map { ("hf-$_" => 'a name of the data: test_sets_hf.c, test_data_source.c') }
 			qw(subset split name text-column revision)),
 		'bfcl-categories' => 'names of files: test_data_hf_bfcl.c',
 	},

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # run-config.t - the configuration of `profllm run` by the verb: mistakes with their file, line and
 # column, --set, the environment, includes, and the document of what never began. What every single
-# value may be is in tests/unit/test_experiment_config.c.
+# value may be is in tests/unit/test_config_config.c.
 use strict;
 use warnings;
 use FindBin;

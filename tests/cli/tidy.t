@@ -17,35 +17,39 @@ my $home = '/ho' . 'me/somebody/file';
 
 # file, text after the SPDX line, what a finding about that file says ('' for none)
 my @case = (
-	['a call of printf', 'src/net/a.c', sprintf($body, "\tprintf(\"x\");\n"), 'only cmd/ prints'],
-	['printf in a comment', 'src/net/a.c', "/* printf(x) */\n// exit(1)\n", ''],
-	['printf in a comment of two lines', 'src/net/a.c', "/*\n * exit(1)\n */\n", ''],
-	['printf in a string', 'src/net/a.c', "const char *t = \"printf(\\\"x\\\")\";\n", ''],
+	['a call of printf', 'src/client/net/a.c', sprintf($body, "\tprintf(\"x\");\n"), 'only cmd/ prints'],
+	['printf in a comment', 'src/client/net/a.c', "/* printf(x) */\n// exit(1)\n", ''],
+	['printf in a comment of two lines', 'src/client/net/a.c', "/*\n * exit(1)\n */\n", ''],
+	['printf in a string', 'src/client/net/a.c', "const char *t = \"printf(\\\"x\\\")\";\n", ''],
 	['printf where it belongs', 'src/cmd/a.c', sprintf($body, "\tprintf(\"x\");\n"), ''],
-	['a member called send', 'src/load/a.c', sprintf($body, "\tt->send(1);\n"), ''],
-	['a longer name', 'src/load/a.c', sprintf($body, "\tpool_connect(1);\n"), ''],
-	['a call of send', 'src/load/a.c', sprintf($body, "\tsend(1);\n"), 'sockets'],
-	['a call of malloc', 'src/json/a.c', sprintf($body, "\tmalloc (1);\n"), 'base/mem.h'],
-	['a call of fork', 'src/run/a.c', sprintf($body, "\tfork();\n"), 'only proc/'],
-	['70 lines', 'src/net/a.c', sprintf($body, "\tx();\n" x 70), ''],
-	['71 lines', 'src/net/a.c', sprintf($body, "\tx();\n" x 71), 'function of 71 lines'],
-	['a table in a function', 'src/net/a.c',
+	['a member called send', 'src/client/load/a.c', sprintf($body, "\tt->send(1);\n"), ''],
+	['a longer name', 'src/client/load/a.c', sprintf($body, "\tpool_connect(1);\n"), ''],
+	['a call of send', 'src/client/load/a.c', sprintf($body, "\tsend(1);\n"), 'sockets'],
+	['a call of malloc', 'src/core/json/a.c', sprintf($body, "\tmalloc (1);\n"), 'base/mem.h'],
+	['a call of fork', 'src/bench/run/a.c', sprintf($body, "\tfork();\n"), 'only proc/'],
+	['70 lines', 'src/client/net/a.c', sprintf($body, "\tx();\n" x 70), ''],
+	['71 lines', 'src/client/net/a.c', sprintf($body, "\tx();\n" x 71), 'function of 71 lines'],
+	['a table in a function', 'src/client/net/a.c',
 		sprintf($body, "\tstatic const int t[] = {\n" . "\t\t1,\n" x 80 . "\t};\n"), ''],
-	['801 lines', 'src/net/a.c', "int a;\n" x 800, '801 lines'],
-	['100 columns', 'src/net/a.c', "\t" . 'a' x 92 . "\n", ''],
-	['101 columns', 'src/net/a.c', "\t" . 'a' x 93 . "\n", '101 columns'],
-	['101 columns of a text', 'src/net/a.c', "\t\"" . 'a' x 91 . "\"\n", ''],
-	['100 columns of UTF-8', 'src/net/a.c', "\xc3\xa9" x 100 . "\n", ''],
-	['blanks at the end', 'src/net/a.c', "int a; \n", 'blanks'],
-	['unfinished work', 'src/net/a.c', "/* $debt: later */\n", 'unfinished'],
-	['a layer above', 'src/json/a.c', "#include \"net/a.h\"\n", 'json may not use net'],
-	['a layer below', 'src/net/a.c', "#include \"base/err.h\"\n", ''],
-	['a bare include', 'src/net/a.c', "#include \"loop.h\"\n", 'written from src/'],
+	['1001 lines', 'src/client/net/a.c', "int a;\n" x 1000, '1001 lines'],
+	['100 columns', 'src/client/net/a.c', "\t" . 'a' x 92 . "\n", ''],
+	['101 columns', 'src/client/net/a.c', "\t" . 'a' x 93 . "\n", '101 columns'],
+	['101 columns of a text', 'src/client/net/a.c', "\t\"" . 'a' x 91 . "\"\n", ''],
+	['100 columns of UTF-8', 'src/client/net/a.c', "\xc3\xa9" x 100 . "\n", ''],
+	['blanks at the end', 'src/client/net/a.c', "int a; \n", 'blanks'],
+	['unfinished work', 'src/client/net/a.c', "/* $debt: later */\n", 'unfinished'],
+	['a layer above', 'src/core/json/a.c', "#include \"client/net/a.h\"\n", 'json may not use net'],
+	['a layer that is written without its folder', 'src/client/net/a.c',
+		"#include \"base/err.h\"\n", 'base is no layer'],
+	['a layer below', 'src/client/net/a.c', "#include \"core/base/err.h\"\n", ''],
+	['a bare include', 'src/client/net/a.c', "#include \"loop.h\"\n", 'written from src/'],
+	['a third level', 'src/client/net/deep/a.c', "int a;\n", 'two levels deep'],
 	['a folder without a line', 'src/util/a.c', "int a;\n", 'not in src/LAYERS'],
-	['OpenSSL elsewhere', 'src/net/a.c', "#include <openssl/ssl.h>\n", 'src/net/tls.c alone'],
-	['a header nobody includes', 'src/net/a.h', "#pragma once\n", 'nobody but its own'],
+	['OpenSSL elsewhere', 'src/client/net/a.c', "#include <openssl/ssl.h>\n",
+		'src/client/net/tls.c alone'],
+	['a header nobody includes', 'src/client/net/a.h', "#pragma once\n", 'nobody but its own'],
 	['a unit test no rule runs', 'tests/unit/test_nothing.c', "int a;\n", 'not a layer'],
-	['a path of one machine', 'src/net/a.c', "/* $home */\n", 'one machine'],
+	['a path of one machine', 'src/client/net/a.c', "/* $home */\n", 'one machine'],
 	['a fuzz target without corpus', 'tests/fuzz/fuzz_x.c', "int a;\n", 'no corpus/x'],
 );
 
@@ -63,9 +67,10 @@ for my $case (@case) {
 	my $dir = File::Temp->newdir;
 	make_path("$dir/tools");
 	system("cp $root/tools/*.sh $root/tools/*.awk $dir/tools && cd $dir && git init -q .") == 0 or die;
-	spill("$dir/src/LAYERS", "base:\njson: base\nnet: base\nload: base net\nrun: base\ncmd: base\n");
-	spill("$dir/src/base/err.h", "$tag#pragma once\n");
-	spill("$dir/src/main.c", "$tag#include \"base/err.h\"\n");
+	spill("$dir/src/LAYERS", "core/base:\ncore/json: base\n"
+		. "client/net: base\nclient/load: base net\nbench/run: base\ncmd: base\n");
+	spill("$dir/src/core/base/err.h", "$tag#pragma once\n");
+	spill("$dir/src/main.c", "$tag#include \"core/base/err.h\"\n");
 	spill("$dir/Makefile", "all:\n");
 	spill("$dir/$file", $tag . $text);
 	my $out = `cd $dir && tools/tidy.sh 2>&1`;

@@ -184,7 +184,7 @@ hostile('NFKD of the longest decomposition', with(normalizer => '{"type":"NFKD"}
 hostile('blanks to three bytes', with(normalizer => sequence('normalizers', '{"type":"Prepend",'
 	. '"prepend":"\u2581"}', replace('{"String":" "}', "\x{2581}"))), ' ' x 1_000_000, undef);
 
-# A chat template is a program; none is run (token/chat.h), whatever it says.
+# A chat template is a program; none is run (chat/chat.h), whatever it says.
 {
 	my $loops = '{% for i in range(10**9) %}{% for j in range(10**9) %}{{ "x" * 10**9 }}{% endfor %}'
 		. '{% endfor %}{% macro m() %}{{ m() }}{% endmacro %}{{ m() }}';

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/str.h"
 #include "check.h"
-#include "token/tokenizer.h"
+#include "core/base/file.h"
+#include "core/base/str.h"
+#include "input/token/tokenizer.h"
 
 static char rig_dir[] = "/tmp/profllm-fuzz-XXXXXX";
 

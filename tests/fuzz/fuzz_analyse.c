@@ -8,8 +8,8 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "analyse/analyse.h"
 #include "check.h"
+#include "results/analyse/analyse.h"
 
 #define RUNS 60
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "sim/ask.h"
+#include "sim/serving/ask.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

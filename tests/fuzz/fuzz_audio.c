@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/str.h"
 #include "check.h"
-#include "media/audio.h"
+#include "core/base/str.h"
+#include "input/media/audio.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

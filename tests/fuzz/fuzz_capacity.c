@@ -5,8 +5,8 @@
  */
 #include <math.h>
 
+#include "bench/server/capacity.h"
 #include "check.h"
-#include "run/capacity.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

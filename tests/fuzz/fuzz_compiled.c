@@ -10,8 +10,8 @@
 #include <string.h>
 
 #include "check.h"
-#include "token/cache.h"
-#include "token/load.h"
+#include "input/token/cache.h"
+#include "input/token/load.h"
 
 #define SMALL "tests/unit/token/small.json"
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

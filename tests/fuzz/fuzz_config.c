@@ -6,7 +6,7 @@
 // LINKS: experiment
 #include <stdlib.h>
 
-#include "experiment/config.h"
+#include "experiment/config/config.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

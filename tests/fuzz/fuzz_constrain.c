@@ -7,7 +7,7 @@
  * one sentence or judges any answer; an answer that is made for it is kept.
  */
 #include "check.h"
-#include "constrain/constrain.h"
+#include "input/constrain/constrain.h"
 
 #define ANSWER_BYTES 40
 

@@ -7,9 +7,9 @@
  * JSON where it says JSON, valid UTF-8 where it says text, and the lengths that it says. No network
  * and no file beside the one is ever looked at: images are not loaded here.
  */
-#include "data/datasets.h"
 #include "file_rig.h"
-#include "token/chat.h"
+#include "input/chat/chat.h"
+#include "input/sets/datasets.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

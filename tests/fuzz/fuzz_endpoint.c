@@ -7,11 +7,11 @@
 #include <assert.h>
 
 #include "check.h"
-#include "endpoint/described.h"
-#include "endpoint/event.h"
-#include "endpoint/whole_text.h"
-#include "http/lines.h"
-#include "json/read.h"
+#include "client/endpoint/described.h"
+#include "client/endpoint/event.h"
+#include "client/endpoint/whole_text.h"
+#include "client/http/lines.h"
+#include "core/json/read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
  * it ends, and a command differs from itself in nothing.
  */
 #include "check.h"
-#include "engine/args.h"
+#include "host/engine/args.h"
 
 #define ARGS_MAX 12
 

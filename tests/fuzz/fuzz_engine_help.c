@@ -4,7 +4,7 @@
  * the same then; and such a file, whatever stands in it.
  */
 #include "check.h"
-#include "engine/extra.h"
+#include "host/engine/extra.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

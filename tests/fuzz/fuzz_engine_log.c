@@ -5,9 +5,9 @@
  */
 #include <math.h>
 
+#include "bench/server/engine_report.h"
 #include "check.h"
-#include "json/read.h"
-#include "run/engine_report.h"
+#include "core/json/read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

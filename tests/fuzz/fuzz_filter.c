@@ -6,8 +6,8 @@
  * that the filter holds for one by one, and its facets add up.
  */
 #include "check.h"
-#include "index/part.h"
-#include "json/read.h"
+#include "core/json/read.h"
+#include "results/index/part.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,9 +3,9 @@
  * fuzz_form.c - a form's Content-Type (the first line) and body (the rest). Every part must
  * lie inside the body, behind the one before it, and no part holds the boundary.
  */
-#include "base/str.h"
 #include "check.h"
-#include "http/form.h"
+#include "client/http/form.h"
+#include "core/base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

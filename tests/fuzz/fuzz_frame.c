@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "report/plots.h"
+#include "out/figure/plots.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

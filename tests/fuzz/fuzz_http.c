@@ -6,9 +6,9 @@
  */
 #include <assert.h>
 
-#include "base/str.h"
-#include "http/request.h"
-#include "http/response.h"
+#include "client/http/request.h"
+#include "client/http/response.h"
+#include "core/base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <webp/decode.h>
 
-#include "base/str.h"
 #include "check.h"
-#include "media/image.h"
+#include "core/base/str.h"
+#include "input/media/image.h"
 
 #define PIXELS_MAX (1 << 20)
 

@@ -8,10 +8,10 @@
  */
 #include <string.h>
 
-#include "base/limits.h"
 #include "check.h"
-#include "experiment/import.h"
-#include "experiment/suite.h"
+#include "core/base/limits.h"
+#include "experiment/suite/import.h"
+#include "experiment/suite/suite.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,11 +8,11 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "base/str.h"
 #include "check.h"
-#include "index/names.h"
-#include "json/read.h"
-#include "store/read.h"
+#include "core/base/str.h"
+#include "core/json/read.h"
+#include "results/index/names.h"
+#include "results/store/read.h"
 
 #define COLUMN_BYTES 128
 

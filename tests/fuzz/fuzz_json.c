@@ -6,8 +6,8 @@
 // LINKS: json
 #include <stdlib.h>
 
-#include "json/read.h"
-#include "json/write.h"
+#include "core/json/read.h"
+#include "core/json/write.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

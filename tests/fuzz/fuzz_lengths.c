@@ -5,10 +5,10 @@
  * The first byte says which: a law as on the command line, or the file. Either is refused in
  * one sentence, or what is drawn lies within the limits.
  */
-#include "base/limits.h"
-#include "data/lengths.h"
+#include "core/base/limits.h"
+#include "core/rng/rng.h"
 #include "file_rig.h"
-#include "rng/rng.h"
+#include "input/data/lengths.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "json/read.h"
-#include "run/mm_processor.h"
+#include "bench/offline/mm_processor.h"
+#include "core/json/read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,10 +8,10 @@
  */
 #include <stdlib.h>
 
-#include "base/str.h"
 #include "check.h"
-#include "token/model.h"
-#include "token/reader.h"
+#include "core/base/str.h"
+#include "input/encode/model.h"
+#include "input/token/reader.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -8,10 +8,10 @@
  */
 #include <string.h>
 
-#include "base/limits.h"
-#include "base/str.h"
+#include "bench/sweep/params.h"
 #include "check.h"
-#include "run/params.h"
+#include "core/base/limits.h"
+#include "core/base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,13 +9,13 @@
 // LINKS: json
 #include <stdlib.h>
 
-#include "base/limits.h"
+#include "core/base/limits.h"
 
 /* Nulls cost nothing in a file, and 256 MiB of them take seconds: a row's limit is lower here. */
 #undef TABLE_ROW_BYTES_MAX
 #define TABLE_ROW_BYTES_MAX (1ull << 20)
 #define table_parquet fuzz_parquet
-#include "table/parquet.c" /* parquet.c alone knows the limit */
+#include "input/table/parquet.c" /* parquet.c alone knows the limit */
 
 #define ROWS_READ 300
 #define BYTES_READ (1u << 20) /* of rows */

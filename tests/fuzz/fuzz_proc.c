@@ -9,11 +9,11 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "base/str.h"
 #include "check.h"
-#include "proc/lock.h"
-#include "proc/roster.h"
-#include "proc/tree.h"
+#include "core/base/str.h"
+#include "host/proc/lock.h"
+#include "host/proc/roster.h"
+#include "host/proc/tree.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

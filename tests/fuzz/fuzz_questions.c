@@ -15,10 +15,10 @@
 #include <math.h>
 #include <stdint.h>
 
-#include "analyse/analyse.h"
-#include "base/mem.h"
 #include "check.h"
-#include "index/part.h"
+#include "core/base/mem.h"
+#include "results/analyse/analyse.h"
+#include "results/index/part.h"
 
 #define RUNS 100000
 #define BATCH 500

@@ -5,9 +5,9 @@
  */
 #include <stdint.h>
 
-#include "base/mem.h"
-#include "record/block.h"
-#include "record/file.h"
+#include "client/record/block.h"
+#include "client/record/file.h"
+#include "core/base/mem.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

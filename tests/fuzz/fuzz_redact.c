@@ -5,8 +5,8 @@
  */
 #include <stdint.h>
 
-#include "base/redact.h"
-#include "json/read.h"
+#include "core/base/redact.h"
+#include "core/json/read.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "check.h"
-#include "sim/worker_internal.h"
+#include "sim/serving/worker_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

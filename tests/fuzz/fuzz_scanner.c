@@ -6,10 +6,10 @@
  */
 #include <stdlib.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "check.h"
-#include "token/pretok.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "input/encode/pretok.h"
 
 #define SCANNERS_MAX 16
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -10,9 +10,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "base/str.h"
 #include "check.h"
-#include "token/tokenizer.h"
+#include "core/base/str.h"
+#include "input/token/tokenizer.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

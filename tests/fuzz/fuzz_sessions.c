@@ -5,9 +5,9 @@
  * The first byte says of which kind; the rest is the file. Each yields a workload whose sessions
  * hold what plan/session.h promises, or one sentence.
  */
-#include "data/conversation.h"
-#include "data/datasets.h"
 #include "file_rig.h"
+#include "input/sets/datasets.h"
+#include "input/trace/conversation.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

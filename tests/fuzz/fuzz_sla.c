@@ -6,8 +6,8 @@
 #include <math.h>
 #include <string.h>
 
+#include "bench/sweep/sla.h"
 #include "check.h"
-#include "run/sla.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

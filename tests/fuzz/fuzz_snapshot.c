@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
 #include "check.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
 #include "snapshot_sums.h"
 
 #define BASES 4

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "data/source_internal.h"
+#include "input/data/source_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -6,8 +6,8 @@
  */
 #include <assert.h>
 
-#include "base/str.h"
-#include "http/sse.h"
+#include "client/http/sse.h"
+#include "core/base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,7 +7,7 @@
 #include <stdint.h>
 
 #include "check.h"
-#include "store/pack.h"
+#include "results/store/pack.h"
 
 #define COLUMNS 300
 

@@ -8,7 +8,7 @@
 #include <stdint.h>
 
 #include "check.h"
-#include "telemetry/system.h"
+#include "host/telemetry/system.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -9,8 +9,8 @@
 #include <unistd.h>
 
 #include "check.h"
-#include "json/read.h"
-#include "table/table_internal.h"
+#include "core/json/read.h"
+#include "input/table/table_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

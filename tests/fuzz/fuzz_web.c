@@ -6,9 +6,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "base/mem.h"
-#include "base/str.h"
 #include "check.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
 #include "web/api.h"
 #include "web/web_internal.h"
 

@@ -8,9 +8,9 @@
 #include <stdint.h>
 #include <string.h>
 
-#include "base/limits.h"
-#include "worker/frame.h"
 #include "check.h"
+#include "core/base/limits.h"
+#include "host/worker/frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

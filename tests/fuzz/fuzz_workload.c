@@ -12,9 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/str.h"
 #include "check.h"
-#include "data/workload_file.h"
+#include "core/base/str.h"
+#include "input/data/workload_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -3,8 +3,8 @@
 // LINKS: json
 #include <stdlib.h>
 
-#include "json/write.h"
-#include "json/yaml.h"
+#include "core/json/write.h"
+#include "core/json/yaml.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "index/part.h"
-#include "index/snapshot.h"
+#include "results/index/part.h"
+#include "results/index/snapshot.h"
 
 struct sums {
 	char *table, *pieces;

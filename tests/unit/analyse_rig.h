@@ -12,7 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "analyse/analyse.h"
+#include "results/analyse/analyse.h"
 
 #define RIG_CELLS_MAX 64
 

@@ -13,12 +13,12 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/mem.h"
-#include "data/datasets.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "input/chat/chat.h"
+#include "input/sets/datasets.h"
+#include "input/token/tokenizer.h"
 #include "scratch.h"
-#include "token/chat.h"
-#include "token/tokenizer.h"
 
 struct fixture {
 	struct dataset_opts opts;

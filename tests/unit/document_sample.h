@@ -8,7 +8,7 @@
 #pragma once
 #include <math.h>
 
-#include "experiment/experiment.h"
+#include "experiment/config/experiment.h"
 
 struct document_sample {
 	const char *name;

@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "gpu/gpu.h"
+#include "host/gpu/gpu.h"
 
 /* Beside this program: ../tests/NAME. */
 static inline const char *fake_library(const char *name)

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "base/str.h"
+#include "core/base/str.h"
 
 #define ANSWERS_MAX 16
 

@@ -3,12 +3,12 @@
  * hf_sample.h - a folder of rows, taken for a dataset of the hub, and what is made of it.
  */
 #pragma once
-#include "base/file.h"
-#include "base/mem.h"
-#include "data/datasets.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "input/chat/chat.h"
+#include "input/sets/datasets.h"
+#include "input/token/tokenizer.h"
 #include "scratch.h"
-#include "token/chat.h"
-#include "token/tokenizer.h"
 
 static struct tokenizer *sim;
 static unsigned folders;

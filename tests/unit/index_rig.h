@@ -7,9 +7,9 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/mem.h"
-#include "index/filter.h"
-#include "index/row.h"
+#include "core/base/mem.h"
+#include "results/index/filter.h"
+#include "results/index/row.h"
 
 struct draw { uint64_t state; };
 

@@ -4,8 +4,8 @@
  * same value at every path. Used by the unit test and by the fuzz target.
  */
 #pragma once
-#include "json/scan.h"
-#include "json/write.h"
+#include "core/json/scan.h"
+#include "core/json/write.h"
 
 #define CHECK_PATHS 13
 static const char *const check_path[CHECK_PATHS] = {

@@ -16,7 +16,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "decide/compare.h"
+#include "results/decide/compare.h"
 
 #define RUNS_MAX 256
 #define METRICS_MAX 8

@@ -5,7 +5,7 @@
  * datasets 4.8.5 for ORDER_STREAM and ORDER_WHOLE, 5.2.0 for the others.
  */
 #pragma once
-#include "data/hf.h"
+#include "input/sets/hf.h"
 
 static const struct order_golden {
 	enum order_kind kind;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record_same.h - are two records the same, chains and all; and a record worth comparing. */
 #pragma once
-#include "base/mem.h"
+#include "core/base/mem.h"
 #include "record_sample.h"
 
 static inline void same_chains(const struct record *a, const struct request_row *x,

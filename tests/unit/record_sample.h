@@ -9,7 +9,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "record/record.h"
+#include "client/record/record.h"
 
 #define SAMPLE_START_NS 1700000000000000000
 #define SAMPLE_MS 1000000

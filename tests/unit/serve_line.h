@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* serve_line.h - a line of `bench serve`, parsed and checked, for tests of its options. */
 #pragma once
-#include "run/serve_opts.h"
+#include "bench/options/serve_opts.h"
 
 #define ARGS_MAX 16
 #define TOKEN_BLOCKS (BLOCK_BIT(BLOCK_TTFT) | BLOCK_BIT(BLOCK_TPOT) | BLOCK_BIT(BLOCK_ITL))

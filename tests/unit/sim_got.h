@@ -6,7 +6,7 @@
 #pragma once
 #include "sim_rig.h"
 
-#include "constrain/constrain.h"
+#include "input/constrain/constrain.h"
 
 #define CHOICES_MAX 8
 #define CALLS_MAX 4

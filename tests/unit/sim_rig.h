@@ -17,12 +17,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "http/response.h"
-#include "http/sse.h"
-#include "json/read.h"
-#include "net/sock.h"
-#include "sim/sim.h"
+#include "client/http/response.h"
+#include "client/http/sse.h"
+#include "client/net/sock.h"
+#include "core/base/file.h"
+#include "core/json/read.h"
+#include "sim/serving/sim.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 #define MS 1000000

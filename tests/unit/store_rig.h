@@ -18,11 +18,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/codec.h"
-#include "base/file.h"
-#include "base/mem.h"
+#include "core/base/codec.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "results/store/store.h"
 #include "scratch.h"
-#include "store/store.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

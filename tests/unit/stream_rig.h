@@ -6,10 +6,10 @@
 #pragma once
 #include <inttypes.h>
 
-#include "endpoint/endpoint.h"
-#include "endpoint/whole_text.h"
-#include "http/lines.h"
-#include "http/sse.h"
+#include "client/endpoint/endpoint.h"
+#include "client/endpoint/whole_text.h"
+#include "client/http/lines.h"
+#include "client/http/sse.h"
 
 struct stream {
 	const struct endpoint *ep;

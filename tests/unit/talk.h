@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tests/unit/talk.h - conversations written as a table, sent over a transport that answers in
+ * talk.h - conversations written as a table, sent over a transport that answers in
  * memory and remembers what it was sent. For one loop.
  */
 #pragma once
 #include <stdio.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "load/load.h"
-#include "run/prepare.h"
+#include "bench/serve/prepare.h"
+#include "client/load/load.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 
 #define TALK_MAX 512
 #define TALK_WAITS 4

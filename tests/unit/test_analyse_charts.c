@@ -4,7 +4,7 @@
  * runs than are shown.
  */
 #include "analyse_rig.h"
-#include "stats/stats.h"
+#include "core/stats/stats.h"
 
 #define MANY 7001
 

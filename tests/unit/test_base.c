@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/mem.h"
-#include "base/str.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
 
 static void numbers_are_read_whole(void **state)
 {

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "base/err.h"
-#include "base/redact.h"
+#include "core/base/err.h"
+#include "core/base/redact.h"
 
 static void test_names(void **state)
 {

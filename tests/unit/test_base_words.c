@@ -7,9 +7,9 @@
 
 #include <cmocka.h>
 
-#include "base/err.h"
-#include "base/mem.h"
-#include "base/str.h"
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
 
 /* Words in [] so that empty ones and blanks show. */
 static const struct row { const char *text, *words; } rows[] = {

@@ -6,8 +6,8 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include "base/codec.h"
-#include "base/str.h"
+#include "core/base/codec.h"
+#include "core/base/str.h"
 
 struct pieces {
 	struct buf all;

@@ -4,8 +4,8 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "constrain/constrain.h"
-#include "json/read.h"
+#include "core/json/read.h"
+#include "input/constrain/constrain.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

@@ -8,8 +8,8 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "base/str.h"
-#include "constrain/constrain.h"
+#include "core/base/str.h"
+#include "input/constrain/constrain.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 #define FILLINGS 8

@@ -14,10 +14,10 @@
 
 #include "fetch_server.h"
 
-#include "base/codec.h"
-#include "base/file.h"
-#include "data/media.h"
-#include "media/image.h"
+#include "core/base/codec.h"
+#include "core/base/file.h"
+#include "input/data/media.h"
+#include "input/media/image.h"
 #include "scratch.h"
 
 static uint8_t pixels[] = { 255, 0, 0, 0, 255, 0, 0, 0, 255, 9, 8, 7, 100, 200, 50, 0, 0, 0 };

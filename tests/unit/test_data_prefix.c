@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "data/repeat.h"
+#include "input/data/repeat.h"
 
 static size_t common(struct str a, struct str b)
 {

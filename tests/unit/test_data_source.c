@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "data/source_internal.h"
+#include "core/base/file.h"
 #include "fetch_server.h"
+#include "input/data/source_internal.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -15,9 +15,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "decide/capacity.h"
-#include "rng/rng.h"
+#include "core/base/mem.h"
+#include "core/rng/rng.h"
+#include "results/decide/capacity.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -2,7 +2,7 @@
 /* test_decide_compare.c - estimates, intervals and verdicts against values worked out by hand. */
 #include "matched_rig.h"
 
-#include "stats/significance.h"
+#include "core/stats/significance.h"
 
 /* ---- estimates and intervals ---- */
 

@@ -2,7 +2,7 @@
 /* test_decide_compare_refused.c - what is left out of a comparison, refused, and how it is said. */
 #include "matched_rig.h"
 
-#include "json/read.h"
+#include "core/json/read.h"
 
 /* ---- what is left out ---- */
 

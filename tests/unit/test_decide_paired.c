@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "decide/paired.h"
+#include "results/decide/paired.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

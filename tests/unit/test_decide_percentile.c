@@ -12,10 +12,10 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
+#include "core/rng/rng.h"
+#include "core/stats/percentile.h"
+#include "core/stats/stats.h"
 #include "ranks_golden.h"
-#include "rng/rng.h"
-#include "stats/percentile.h"
-#include "stats/stats.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

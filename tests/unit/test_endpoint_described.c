@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "endpoint/described.h"
+#include "client/endpoint/described.h"
 #include "stream_rig.h"
 
 #define S(text) { text, sizeof(text) - 1 }

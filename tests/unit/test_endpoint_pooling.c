@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "endpoint/endpoint.h"
+#include "client/endpoint/endpoint.h"
 
 #define S(text) { text, sizeof(text) - 1 }
 #define IMAGE "{\"type\": \"image_url\", \"image_url\": {\"url\": \"data:x\"}}"

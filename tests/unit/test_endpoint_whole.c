@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "endpoint/endpoint.h"
+#include "client/endpoint/endpoint.h"
 
 static void bodies(void **state)
 {

@@ -12,11 +12,11 @@
 #include <math.h>
 #include <stdio.h>
 
-#include "base/redact.h"
-#include "engine/args.h"
+#include "core/base/redact.h"
+#include "core/json/read.h"
+#include "core/json/write.h"
 #include "engine_golden.h"
-#include "json/read.h"
-#include "json/write.h"
+#include "host/engine/args.h"
 
 #define ARGS_MAX 32
 

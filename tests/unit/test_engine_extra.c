@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
-#include "engine/extra.h"
 #include "help_sample.h"
+#include "host/engine/extra.h"
 
 static void read_sample(struct arena *a, struct engine_extra *out)
 {

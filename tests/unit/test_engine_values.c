@@ -9,9 +9,9 @@
 
 #include <string.h>
 
-#include "base/str.h"
-#include "engine/args.h"
-#include "json/write.h"
+#include "core/base/str.h"
+#include "core/json/write.h"
+#include "host/engine/args.h"
 
 static void values(struct buf *out, char *const *argv, bool is_async)
 {

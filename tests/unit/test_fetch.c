@@ -11,10 +11,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/limits.h"
-#include "fetch/fetch.h"
+#include "core/base/clock.h"
+#include "core/base/limits.h"
 #include "fetch_server.h"
+#include "input/fetch/fetch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

@@ -10,8 +10,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "fetch/dashboard.h"
+#include "core/base/file.h"
+#include "input/fetch/dashboard.h"
 #include "scratch.h"
 
 #define TOKEN "0123456789abcdef0123456789abcdef"

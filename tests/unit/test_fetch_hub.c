@@ -12,11 +12,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "fetch/hub_parts.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
 #include "fetch_server.h"
+#include "input/fetch/hub_parts.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))

@@ -10,12 +10,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "scratch.h"
 #include "fake_gpus.h"
+#include "scratch.h"
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "gpu/gpu.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "host/gpu/gpu.h"
 
 #define GIB 1073741824.0
 

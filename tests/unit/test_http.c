@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/str.h"
-#include "http/response.h"
+#include "client/http/response.h"
+#include "core/base/limits.h"
+#include "core/base/str.h"
 
 /*
  * A log reads: "200k" head (k: may be kept, c: chunked, u: until close, s: event

@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "http/lines.h"
+#include "client/http/lines.h"
+#include "core/base/limits.h"
 
 static void lines_are_the_same_however_cut(void **state)
 {

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "http/multipart.h"
+#include "client/http/multipart.h"
 
 static void a_form_is_spelled_out(void **state)
 {

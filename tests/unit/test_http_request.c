@@ -9,10 +9,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/str.h"
-#include "http/request.h"
-#include "http/response.h"
+#include "client/http/request.h"
+#include "client/http/response.h"
+#include "core/base/limits.h"
+#include "core/base/str.h"
 
 /* A log reads: "METHOD target k[body]." (k: may be kept, c: chunked, e: expects 100), "!400". */
 struct row { const char *what; struct str in; const char *log; const char *error; };

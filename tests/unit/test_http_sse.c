@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "http/sse.h"
+#include "client/http/sse.h"
+#include "core/base/limits.h"
 
 /* Events are written "[name|data]"; an unterminated last one "(name|data)". */
 struct row { const char *what; struct str in; const char *events; };

@@ -7,8 +7,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "http/prometheus.h"
-#include "http/url.h"
+#include "client/http/prometheus.h"
+#include "client/http/url.h"
 
 /* "tls|host|port|path|Host header", a socket as "unix|path of socket|path". */
 static const struct { const char *text, *parts, *error; } url_rows[] = {

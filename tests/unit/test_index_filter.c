@@ -11,7 +11,7 @@
 #include <math.h>
 #include <cmocka.h>
 
-#include "index/filter.h"
+#include "results/index/filter.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

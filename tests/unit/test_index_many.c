@@ -13,10 +13,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "index/part.h"
+#include "core/base/mem.h"
+#include "core/stats/stats.h"
 #include "index_rig.h"
-#include "stats/stats.h"
+#include "results/index/part.h"
 
 #define ROWS 150000 /* two sealed blocks and a tail */
 #define BATCH 1000

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "index/names.h"
+#include "results/index/names.h"
 
 static const struct {
 	const char *name, *group, *unit;

@@ -14,11 +14,11 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "index/part.h"
-#include "index/query.h"
+#include "core/base/mem.h"
+#include "core/stats/stats.h"
 #include "index_rig.h"
-#include "stats/stats.h"
+#include "results/index/part.h"
+#include "results/index/query.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TREES 800

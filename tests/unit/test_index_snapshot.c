@@ -14,12 +14,12 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "index/part.h"
-#include "index/snapshot.h"
 #include "../fuzz/snapshot_sums.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
 #include "index_rig.h"
+#include "results/index/part.h"
+#include "results/index/snapshot.h"
 #include "scratch.h"
 
 #define ROWS 333

@@ -5,8 +5,8 @@
 #include <stdarg.h>
 #include <cmocka.h>
 
-#include "json/read.h"
-#include "json/write.h"
+#include "core/json/read.h"
+#include "core/json/write.h"
 #include "json_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "json/marks.h"
-#include "json/write.h"
+#include "core/json/marks.h"
+#include "core/json/write.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

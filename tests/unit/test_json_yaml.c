@@ -8,8 +8,8 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "json/write.h"
-#include "json/yaml.h"
+#include "core/json/write.h"
+#include "core/json/yaml.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "base/str.h"
+#include "core/base/str.h"
 #include "lib/profllm.h"
 #include "scratch.h"
 

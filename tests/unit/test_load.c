@@ -14,9 +14,9 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "load/load.h"
+#include "client/load/load.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 
 /* CLOCK_REALTIME as this program reads it, ahead of what the kernel waits by: a clock set back. */
 static int64_t real_lead_s;

@@ -10,10 +10,10 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "endpoint/described.h"
-#include "load/load.h"
+#include "client/endpoint/described.h"
+#include "client/load/load.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 
 #define MS 1000000
 #define NAMED "\"name\":\"x\",\"path\":\"/x\","

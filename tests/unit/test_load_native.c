@@ -17,9 +17,9 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "load/native.h"
+#include "client/load/native.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 
 #define EXCHANGES 4
 #define SERVER_SIDES 8

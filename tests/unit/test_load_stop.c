@@ -13,9 +13,9 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "base/mem.h"
-#include "load/load.h"
+#include "client/load/load.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 
 #define MS 1000000
 

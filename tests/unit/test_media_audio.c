@@ -11,10 +11,10 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/mem.h"
-#include "base/parallel.h"
-#include "media/audio.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/base/parallel.h"
+#include "input/media/audio.h"
 
 #define CORPUS "tests/fuzz/corpus/audio/"
 

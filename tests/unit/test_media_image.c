@@ -12,10 +12,10 @@
 
 #include <cmocka.h>
 
-#include "base/codec.h"
-#include "base/mem.h"
-#include "base/parallel.h"
-#include "media/decode.h"
+#include "core/base/codec.h"
+#include "core/base/mem.h"
+#include "core/base/parallel.h"
+#include "input/media/decode.h"
 #include "media_golden.h"
 
 static struct image made(uint32_t width, uint32_t height)

@@ -12,9 +12,9 @@
 
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "base/parallel.h"
-#include "media/video.h"
+#include "core/base/mem.h"
+#include "core/base/parallel.h"
+#include "input/media/video.h"
 
 #define SIDE_WIDTH 50
 #define SIDE_HEIGHT 38

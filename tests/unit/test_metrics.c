@@ -9,7 +9,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "metrics/metrics.h"
+#include "client/metrics/metrics.h"
 #include "metrics_golden.h"
 #include "record_sample.h"
 

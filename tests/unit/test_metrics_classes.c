@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "metrics/metrics.h"
+#include "client/metrics/metrics.h"
 #include "record_sample.h"
 
 static struct metrics_class_request one(int64_t priority, double ttft_s, double e2el_s)

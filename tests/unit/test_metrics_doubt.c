@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "metrics/metrics.h"
+#include "client/metrics/metrics.h"
 #include "record_sample.h"
 
 #define MS 1000000ll

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "metrics/metrics.h"
-#include "record/series.h"
+#include "client/metrics/metrics.h"
+#include "client/record/series.h"
 #include "record_sample.h"
 
 #define T0 SAMPLE_START_NS

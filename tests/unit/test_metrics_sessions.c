@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "metrics/metrics.h"
+#include "client/metrics/metrics.h"
 
 #define S 1000000000ll
 #define NEAR(a, b) assert_true((a) - (b) < 1e-9 && (b) - (a) < 1e-9)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "metrics/metrics.h"
+#include "client/metrics/metrics.h"
 #include "record_sample.h"
 
 #define T0 SAMPLE_START_NS

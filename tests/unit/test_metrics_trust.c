@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "metrics/trust.h"
+#include "client/metrics/trust.h"
 
 /* A run of 1,000 requests with nothing against it. */
 static struct metrics good(void)

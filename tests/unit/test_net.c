@@ -11,9 +11,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/clock.h"
-#include "net/loop.h"
-#include "net/sock.h"
+#include "client/net/loop.h"
+#include "client/net/sock.h"
+#include "core/base/clock.h"
 
 #define MS 1000000
 

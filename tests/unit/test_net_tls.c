@@ -14,8 +14,8 @@
 #include <openssl/pem.h>
 #include <openssl/x509v3.h>
 
-#include "net/sock.h"
-#include "net/tls.h"
+#include "client/net/sock.h"
+#include "client/net/tls.h"
 
 static char dir[] = "/tmp/profllm-tls-XXXXXX";
 

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "json/read.h"
-#include "opt/opt.h"
+#include "core/json/read.h"
+#include "core/opt/opt.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ARGS_MAX 10

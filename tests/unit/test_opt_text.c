@@ -15,8 +15,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "json/read.h"
-#include "opt/opt.h"
+#include "core/json/read.h"
+#include "core/opt/opt.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -14,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "plan/plan.h"
+#include "client/plan/plan.h"
+#include "core/base/limits.h"
 #include "plan_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

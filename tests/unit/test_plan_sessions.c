@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "plan/plan.h"
+#include "client/plan/plan.h"
+#include "core/base/limits.h"
 
 /* A chain of two; a graph of two roots, a branch and a join of three that continues turn 3. */
 static uint32_t waits[] = { 0, 2, 4, 2, 3, 4 };

@@ -21,12 +21,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "proc/keeper.h"
-#include "proc/roster.h"
-#include "proc/tree.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "host/proc/keeper.h"
+#include "host/proc/roster.h"
+#include "host/proc/tree.h"
 
 static char folder[64], variable[64];
 

@@ -15,8 +15,8 @@
 
 #include "scratch.h"
 
-#include "base/file.h"
-#include "proc/lock.h"
+#include "core/base/file.h"
+#include "host/proc/lock.h"
 
 static const struct lock_holder me = { .run = "exp_1" };
 

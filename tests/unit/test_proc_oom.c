@@ -11,8 +11,8 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "proc/last_words.h"
+#include "core/base/file.h"
+#include "host/proc/last_words.h"
 #include "scratch.h"
 
 /* A file of the made-up mount. */

@@ -12,8 +12,8 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "proc/tool.h"
-#include "proc/tree.h"
+#include "host/proc/tool.h"
+#include "host/proc/tree.h"
 
 static int sh(const char *script, const char *input, unsigned timeout_s, struct buf *out,
 	      struct buf *errors, struct err *e)

@@ -13,8 +13,8 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "proc/roster.h"
-#include "proc/tree.h"
+#include "host/proc/roster.h"
+#include "host/proc/tree.h"
 
 static void stat_lines(void **state)
 {

@@ -8,11 +8,11 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "record/block.h"
-#include "record/file.h"
+#include "client/record/block.h"
+#include "client/record/file.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
 #include "record_same.h"
 #include "scratch.h"
 

@@ -11,9 +11,9 @@
 #include <pthread.h>
 #include <sys/resource.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "record/file.h"
+#include "client/record/file.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
 #include "record_same.h"
 #include "scratch.h"
 

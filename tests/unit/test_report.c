@@ -9,9 +9,9 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "base/str.h"
+#include "core/base/str.h"
+#include "out/report/report.h"
 #include "record_sample.h"
-#include "report/report.h"
 
 #define LINE "==================================================\n"
 

@@ -13,8 +13,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/codec.h"
-#include "report/multi_turn.h"
+#include "core/base/codec.h"
+#include "out/report/multi_turn.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

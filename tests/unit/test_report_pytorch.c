@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "report/pytorch.h"
+#include "out/report/pytorch.h"
 
 #define BENCHMARK(args, mode, level, compiled)                                             \
 	"{\"benchmark\": {\"name\": \"vLLM benchmark\", \"extra_info\": {\"args\": " args      \

@@ -13,12 +13,12 @@
 #include <sys/stat.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "json/read.h"
+#include "core/base/file.h"
+#include "core/json/read.h"
+#include "core/schema/schema.h"
+#include "out/report/report.h"
 #include "record_sample.h"
 #include "scratch.h"
-#include "report/report.h"
-#include "schema/schema.h"
 
 #define T0 SAMPLE_START_NS
 #define MS 1000000ll

@@ -11,12 +11,12 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "json/read.h"
-#include "record/series.h"
-#include "record/system_series.h"
+#include "client/record/series.h"
+#include "client/record/system_series.h"
+#include "core/json/read.h"
+#include "core/schema/schema.h"
+#include "out/report/report.h"
 #include "record_sample.h"
-#include "report/report.h"
-#include "schema/schema.h"
 
 #define FIELDS_MAX 768
 

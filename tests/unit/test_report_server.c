@@ -10,8 +10,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "json/read.h"
-#include "report/report.h"
+#include "core/json/read.h"
+#include "out/report/report.h"
 
 #define LINE "==================================================\n"
 

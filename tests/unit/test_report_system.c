@@ -9,7 +9,7 @@
 
 #include <math.h>
 
-#include "report/system.h"
+#include "out/report/system.h"
 
 static const struct metrics_level none = { 0, NAN, NAN, NAN };
 

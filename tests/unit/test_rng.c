@@ -13,8 +13,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "rng/rng.h"
+#include "core/base/mem.h"
+#include "core/rng/rng.h"
 #include "rng_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -6,7 +6,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "schema/schema.h"
+#include "core/schema/schema.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

@@ -16,8 +16,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "stats/stats.h"
+#include "core/base/mem.h"
+#include "core/stats/stats.h"
 #include "stats_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "stats/significance.h"
+#include "core/stats/significance.h"
 
 static void near(double got, double want, double off)
 {

@@ -16,7 +16,7 @@
 #include <cmocka.h>
 
 #include "compare_golden.h"
-#include "stats/significance.h"
+#include "core/stats/significance.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "stats/edivisive.h"
+#include "core/stats/edivisive.h"
 
 #define POINTS_MAX 2000
 

@@ -11,8 +11,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "core/stats/curve.h"
 #include "monotone_golden.h"
-#include "stats/curve.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "stats/curve.h"
+#include "core/stats/curve.h"
 #include "sweep_plot_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

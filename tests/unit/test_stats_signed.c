@@ -8,7 +8,7 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "stats/significance.h"
+#include "core/stats/significance.h"
 
 #define MANY (SIGNED_EXACT_VALUES + 1)
 

@@ -6,9 +6,9 @@
 #define STORE_RIG "test_store_columns_c"
 #include "store_rig.h"
 
-#include "store/known.h"
-#include "store/pack.h"
-#include "store/parts.h"
+#include "results/store/known.h"
+#include "results/store/pack.h"
+#include "results/store/parts.h"
 
 static struct db *connect_to(const char *url)
 {

@@ -9,10 +9,10 @@
 #include <unistd.h>
 
 #define STORE_RIG "test_store_keep_c"
-#include "index/part.h"
+#include "results/index/part.h"
 #include "store_rig.h"
 
-#include "store/known.h"
+#include "results/store/known.h"
 static void put_many(struct store *s, const char *prefix, int first, size_t n)
 {
 	struct arena a = { 0 };

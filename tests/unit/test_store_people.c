@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "core/base/clock.h"
 
 #define STORE_RIG "test_store_people_c"
 #include "store_rig.h"

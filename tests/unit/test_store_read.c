@@ -14,11 +14,11 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "base/str.h"
-#include "results/read.h"
-#include "store/read.h"
-#include "table/codec.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "input/table/codec.h"
+#include "results/read/read.h"
+#include "results/store/read.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define CELLS 20

@@ -7,8 +7,8 @@
 #define STORE_RIG "test_store_repair_c"
 #include "store_rig.h"
 
-#include "store/known.h"
-#include "store/parts.h"
+#include "results/store/known.h"
+#include "results/store/parts.h"
 
 /*
  * A document with tags NAME-first, NAME-first+1 ..., whose values are content, content + 1 ...;

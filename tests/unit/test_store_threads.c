@@ -9,7 +9,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 
-#include "base/clock.h"
+#include "core/base/clock.h"
 
 #define STORE_RIG "test_store_threads_c"
 #include "store_rig.h"

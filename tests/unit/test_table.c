@@ -16,10 +16,10 @@
 #include <archive_entry.h>
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/limits.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "input/table/table.h"
 #include "scratch.h"
-#include "table/table.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 

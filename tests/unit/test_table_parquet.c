@@ -10,11 +10,11 @@
 #include <zlib.h>
 #include <zstd.h>
 
-#include "base/file.h"
-#include "base/limits.h"
-#include "base/mem.h"
-#include "table/parquet.h"
-#include "table/table_internal.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
+#include "input/table/parquet.h"
+#include "input/table/table_internal.h"
 
 #define DATA "tests/unit/parquet/"
 

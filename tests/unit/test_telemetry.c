@@ -9,11 +9,11 @@
 
 #include <cmocka.h>
 
-#include "base/clock.h"
+#include "client/record/file.h"
+#include "core/base/clock.h"
 #include "fetch_server.h"
-#include "record/file.h"
+#include "host/telemetry/telemetry.h"
 #include "scratch.h"
-#include "telemetry/telemetry.h"
 
 /* ---- names ---- */
 

@@ -15,12 +15,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "base/clock.h"
+#include "core/base/clock.h"
 #include "scratch.h"
 
 #include "fake_gpus.h"
-#include "telemetry/system.h"
-#include "telemetry/telemetry.h"
+#include "host/telemetry/system.h"
+#include "host/telemetry/telemetry.h"
 
 #define MS 1000000ll
 

@@ -8,10 +8,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/limits.h"
-#include "base/mem.h"
-#include "base/parallel.h"
-#include "token/tokenizer.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
+#include "core/base/parallel.h"
+#include "input/token/tokenizer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SMALL "tests/unit/token/small.json"

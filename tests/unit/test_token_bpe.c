@@ -12,8 +12,8 @@
 
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "token/bpe.h"
+#include "core/base/mem.h"
+#include "input/encode/bpe.h"
 
 static uint64_t seed;
 

@@ -15,11 +15,11 @@
 
 #include <cmocka.h>
 
-#include "base/file.h"
+#include "core/base/file.h"
+#include "input/token/cache.h"
+#include "input/token/load.h"
+#include "input/token/tokenizer.h"
 #include "scratch.h"
-#include "token/cache.h"
-#include "token/load.h"
-#include "token/tokenizer.h"
 
 #define SMALL "tests/unit/token/small.json"
 

@@ -6,10 +6,10 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/file.h"
-#include "base/mem.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "input/token/load.h"
 #include "scratch.h"
-#include "token/load.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
 #define FILES_MAX 6

@@ -12,9 +12,9 @@
 #include <pthread.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "json/read.h"
-#include "token/tokenizer.h"
+#include "core/base/file.h"
+#include "core/json/read.h"
+#include "input/token/tokenizer.h"
 #include "scratch.h"
 
 #define DATA "tests/unit/token/"

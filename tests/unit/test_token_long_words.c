@@ -8,8 +8,8 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "token/words.h"
+#include "core/base/mem.h"
+#include "input/encode/words.h"
 
 /* Word number i: its length and its bytes follow from the number. */
 static struct str word_of(uint32_t i, char *bytes)

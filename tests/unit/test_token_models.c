@@ -13,9 +13,9 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/mem.h"
-#include "token/tokenizer.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "input/token/tokenizer.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

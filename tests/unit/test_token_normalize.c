@@ -10,11 +10,11 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/codec.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "token/model.h"
-#include "token/reader.h"
+#include "core/base/codec.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "input/encode/model.h"
+#include "input/token/reader.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ROWS "tests/unit/token/normalize.jsonl"

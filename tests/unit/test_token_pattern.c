@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "token/chars.h"
-#include "token/regex.h"
+#include "core/base/mem.h"
+#include "input/encode/chars.h"
+#include "input/encode/regex.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

@@ -9,9 +9,9 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "token/model.h"
-#include "token/reader.h"
+#include "core/base/mem.h"
+#include "input/encode/model.h"
+#include "input/token/reader.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define SEQ(list) "{'type':'Sequence','pretokenizers':[" list "]}"

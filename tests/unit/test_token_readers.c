@@ -10,11 +10,11 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "base/str.h"
+#include "core/base/file.h"
+#include "core/base/str.h"
+#include "input/encode/chars.h"
+#include "input/token/tokenizer.h"
 #include "scratch.h"
-#include "token/chars.h"
-#include "token/tokenizer.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 

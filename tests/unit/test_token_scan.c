@@ -9,10 +9,10 @@
 #include <stdint.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "base/str.h"
-#include "token/chars.h"
-#include "token/pretok.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "input/encode/chars.h"
+#include "input/encode/pretok.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define TEXTS 100000

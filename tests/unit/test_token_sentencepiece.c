@@ -14,8 +14,8 @@
 #include <cmocka.h>
 #include <unistd.h>
 
-#include "base/file.h"
-#include "token/tokenizer.h"
+#include "core/base/file.h"
+#include "input/token/tokenizer.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

@@ -8,7 +8,7 @@
 
 #include <arpa/inet.h>
 
-#include "base/mem.h"
+#include "core/base/mem.h"
 #include "web/api.h"
 #include "web/auth.h"
 #include "web/web_internal.h"

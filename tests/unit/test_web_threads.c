@@ -14,9 +14,9 @@
 #include <unistd.h>
 #include <cmocka.h>
 
-#include "base/mem.h"
-#include "fetch/fetch.h"
-#include "json/read.h"
+#include "core/base/mem.h"
+#include "core/json/read.h"
+#include "input/fetch/fetch.h"
 #include "scratch.h"
 #include "web/web.h"
 

@@ -15,12 +15,12 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-#include "base/file.h"
-#include "base/mem.h"
-#include "proc/keeper.h"
-#include "proc/tree.h"
-#include "worker/worker.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "host/proc/keeper.h"
+#include "host/proc/tree.h"
+#include "host/worker/worker.h"
 
 #define BEGIN \
 	"$SIG{PIPE} = 'IGNORE'; open(my $s, '+<&=', $ENV{PROFLLM_WORKER_FD}) or die; binmode $s;" \

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// generate.mjs - writes src/token/chat_known.c from real chat templates:
+// generate.mjs - writes src/input/chat/chat_known.c from real chat templates:
 //
 //   cd tools/chat && npm install
-//   node generate.mjs FOLDER ../../src/token/chat_known.c > rendered.json
+//   node generate.mjs FOLDER ../../src/input/chat/chat_known.c > rendered.json
 //   python3 check.py FOLDER rendered.json
 //
 // FOLDER holds one file a template, named ORG--MODEL.jinja, or ORG--MODEL.json for a

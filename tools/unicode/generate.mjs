@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// generate.mjs - writes src/token/unicode16.c from the npm packages named in
+// generate.mjs - writes src/input/encode/unicode16.c from the npm packages named in
 // package.json beside it:
 //
-//   cd tools/unicode && npm install && node generate.mjs ../../src/token/unicode16.c
+//   cd tools/unicode && npm install && node generate.mjs ../../src/input/encode/unicode16.c
 //
 // Four tables come out, all sorted. (1) Stand-ins: every code point
 // whose general category or script changed between Unicode 14 and 16, with one

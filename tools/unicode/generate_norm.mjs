@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// generate_norm.mjs - writes src/token/unicode_norm.c from the npm packages named in
+// generate_norm.mjs - writes src/input/encode/unicode_norm.c from the npm packages named in
 // package.json beside it, and from the normal forms of the engine it runs in:
 //
-//   cd tools/unicode && npm install && node generate_norm.mjs ../../src/token/unicode_norm.c
+//   cd tools/unicode && npm install && node generate_norm.mjs ../../src/input/encode/unicode_norm.c
 //
 // The reference's stages have data of four ages. Normal forms and the marks of
 // StripAccents are Unicode 9's, where normal forms of assigned characters never

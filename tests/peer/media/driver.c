@@ -12,9 +12,9 @@
 #include <stdio.h>
 #include <unistd.h>
 
-#include "media/audio.h"
-#include "media/image.h"
-#include "media/video.h"
+#include "input/media/audio.h"
+#include "input/media/image.h"
+#include "input/media/video.h"
 
 static void read_all(struct buf *in)
 {

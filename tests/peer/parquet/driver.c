@@ -11,9 +11,9 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "base/mem.h"
-#include "table/table_internal.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "input/table/table_internal.h"
 
 struct all {
 	void *state;

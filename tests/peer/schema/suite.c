@@ -9,11 +9,11 @@
 #include <dirent.h>
 #include <stdio.h>
 
-#include "base/file.h"
-#include "base/mem.h"
-#include "constrain/constrain.h"
-#include "json/read.h"
-#include "json/write.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/json/read.h"
+#include "core/json/write.h"
+#include "input/constrain/constrain.h"
 
 #define SUITE_BYTES_MAX (16u << 20)
 #define FILES_MAX 256

@@ -11,7 +11,7 @@
  */
 #include <stdio.h>
 
-#include "token/tokenizer.h"
+#include "input/token/tokenizer.h"
 
 #define REQUEST_BYTES_MAX (64u << 20)
 

@@ -10,9 +10,9 @@
 #include <stdio.h>
 #include <time.h>
 
-#include "base/file.h"
-#include "token/model.h"
-#include "token/reader.h"
+#include "core/base/file.h"
+#include "input/encode/model.h"
+#include "input/token/reader.h"
 
 static void serve(const struct normalizer *n, struct normalize_work *w)
 {

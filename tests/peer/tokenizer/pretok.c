@@ -3,17 +3,17 @@
  * pretok.c - one pre-tokenizer behind a pipe, for pretok.mjs.
  *
  *   pretok FILE        FILE holds the pre-tokenizer's JSON
- *   pretok --classes   a byte for each code point: its class (token/chars.h)
+ *   pretok --classes   a byte for each code point: its class (encode/chars.h)
  *
  * Texts come in as a 32-bit little-endian length and bytes; out goes the number of
  * words, then each as length and bytes.
  */
 #include <stdio.h>
 
-#include "base/file.h"
-#include "token/chars.h"
-#include "token/model.h"
-#include "token/reader.h"
+#include "core/base/file.h"
+#include "input/encode/chars.h"
+#include "input/encode/model.h"
+#include "input/token/reader.h"
 
 static void put_number(struct buf *out, size_t n)
 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// filter.ts: the tree of conditions, built up from clicks; src/index/filter.h says what it means.
+// filter.ts: the tree of conditions, built up from clicks; src/results/index/filter.h says what it means.
 //
 // The whole filter is an "and" whose parts are at most one plain condition per column (these belong
 // to the panel; their own column's counts leave them out) and any number of groups.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// column.ts: columns of whole numbers as src/report/html.c writes them: LEB128 bytes, packed with
+// column.ts: columns of whole numbers as src/out/page/html.c writes them: LEB128 bytes, packed with
 // zlib, in base64.
 
 const DIGITS = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/';

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// data.ts: the run of this page, read from what src/report/timeline.c wrote into it.
+// data.ts: the run of this page, read from what src/out/page/timeline.c wrote into it.
 import { check, column, columnOf, json } from '../lib/column';
 
 export interface Block {

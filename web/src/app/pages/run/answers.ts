@@ -56,7 +56,7 @@ export function answersOf(document: unknown): Answers {
 	};
 }
 
-/** Why an answer is wrong; names of src/record/record.h. */
+/** Why an answer is wrong; names of src/client/record/record.h. */
 export const WRONG: Record<string, string> = {
 	parse: 'No JSON',
 	schema: 'JSON that its schema forbids',

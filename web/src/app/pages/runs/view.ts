@@ -289,7 +289,7 @@ export function exportTarget(body: ExportBody): string | null {
 
 export const runsText = (n: number): string => count(n, 'run');
 
-/** STORE_FULL_SHARE of src/store/store.h. */
+/** STORE_FULL_SHARE of src/results/store/store.h. */
 const FULL_SHARE = 0.8;
 
 export const isNearlyFull = (used: number, limit: number): boolean => used > FULL_SHARE * limit;

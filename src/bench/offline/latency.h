@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * latency.h - `bench latency`: one batch again and again, and how long each time took (sweep
+ * spec 4).
+ *
+ * Prompts are token ids drawn uniformly below 10,000, as upstream's are, by NumPy's generator; but
+ * seeded with --seed, which is kept with the result, and below the engine's vocabulary where it
+ * tells one that is smaller. The same prompts are used in every iteration, so prefix caching
+ * is off unless it is asked for.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/offline/offline.h"
+#include "client/plan/workload.h"
+#include "core/base/str.h"
+#include "core/stats/stats.h"
+#include "out/compare/gate.h"
+
+struct latency_opts {
+	struct offline_opts common;  /* first: offline.h */
+	int64_t input_len, output_len, batch_size; /* tokens, tokens, prompts */
+	int64_t n;                   /* sequences for each prompt, or the beam's width */
+	bool use_beam_search;
+	int64_t num_iters_warmup, num_iters;
+	bool profile;
+	const char *output_json;     /* NULL: no file */
+	bool disable_detokenize;
+	struct gate_opts gate;
+};
+extern const struct opt_set latency_opt_set;
+extern const struct offline_verb latency_verb;
+
+/* What cannot be run. ERR_RUN with upstream's text where it has one; notes: lines of warnings. */
+int latency_check(const struct latency_opts *o, const struct offline_engine *engine,
+		  struct buf *notes, struct err *e);
+/* The batch. vocabulary: tokens the model has; 0: not known. ERR_LIMIT, ERR_IO. */
+int latency_prompts(const struct latency_opts *o, int64_t seed, int64_t vocabulary,
+		    struct workload *w, struct err *e);
+/* What would be run, lines for --dry-run. */
+void latency_plan(const struct latency_opts *o, const struct offline_engine *engine,
+		  struct buf *out);
+/* A result as these options give it, of made-up values: which keys it has. */
+void latency_example(const struct latency_opts *o, struct buf *out);
+/*
+ * Runs it, says it through hooks->line, and writes --output-json. When cancelled, what was
+ * measured is reported before ERR_CANCELLED is returned.
+ */
+int latency_run(const struct latency_opts *o, const struct offline_engine *engine,
+		const struct offline_hooks *hooks, struct err *e);
+
+/*
+ * What the iterations of one batch say: numbers, doubts, terminal and JSON of
+ * `bench latency` (sweep spec 4).
+ *
+ * Pure. Times are seconds. Percentiles and means are NumPy's (stats/stats.h).
+ */
+
+#define LATENCY_PERCENTILES 6 /* 10, 25, 50, 75, 90, 99 */
+
+/* ---- doubts; every threshold stands here ---- */
+
+/* The last third's mean against the first third's: a share, and beyond both intervals of 95 %. */
+#define LATENCY_DRIFT_SHARE 0.05
+/* Standard deviation over mean. */
+#define LATENCY_SPREAD_SHARE 0.10
+/* Time between question and answer that the engine's side did not count, over what it counted. */
+#define LATENCY_OUTSIDE_SHARE 0.05
+/* So many times the scaled median deviation and such a share away from the median: an outlier. */
+#define LATENCY_OUTLIER_DEVIATIONS 5.0
+#define LATENCY_OUTLIER_SHARE 0.01
+/* Fewer iterations than this: the 99 % percentile lies between the two largest values. */
+#define LATENCY_TAIL_MIN 101
+/* Fewer iterations than this say nothing of drift or spread. */
+#define LATENCY_JUDGE_MIN 6
+
+enum latency_doubt {
+	LATENCY_DRIFTS = 1,
+	LATENCY_SPREADS = 2,
+	LATENCY_OUTSIDE = 4,
+	LATENCY_SHORT = 8,      /* fewer tokens came back than were asked for */
+	LATENCY_STOPPED = 16,   /* the user ended it */
+	LATENCY_FIRST_SLOW = 32,/* no warm-up, and the first iteration is an outlier */
+	LATENCY_FEW = 64,       /* fewer iterations than LATENCY_JUDGE_MIN */
+};
+
+/* What ran. Everything is borrowed. */
+struct latency_runs {
+	const double *latency_s;     /* of n measured iterations */
+	size_t n;
+	const double *warmup_s;
+	size_t n_warmup;
+	size_t wanted;               /* --num-iters */
+	double outside_s;            /* over the measured iterations */
+	int64_t batch_size, input_len, output_len;
+	int64_t sequences;           /* for each prompt; of beam search the width */
+	bool is_beam;
+	bool has_counts;             /* the engine told tokens */
+	uint64_t prompt_tokens, output_tokens; /* over the measured iterations */
+};
+
+struct latency_facts {
+	double mean_s, std_s, median_s, min_s, max_s;
+	double percentile_s[LATENCY_PERCENTILES];
+	struct interval mean_95;
+	double first_third_s, last_third_s; /* means; 0 with fewer than LATENCY_JUDGE_MIN */
+	double drift;                /* last over first, less 1 */
+	size_t outliers;
+	uint64_t expected_tokens;    /* of the answers, over all iterations */
+	/* From mean_s and what the engine counted, else what was asked for. */
+	double prompt_tokens, output_tokens;   /* of one iteration */
+	double output_tokens_per_s, total_tokens_per_s;
+	double s_per_token;          /* of one sequence: the mean over the tokens of an answer */
+	double outside_share;
+	unsigned doubts;             /* of enum latency_doubt */
+};
+
+/* With n == 0 everything is 0 but doubts. */
+void latency_facts(const struct latency_runs *runs, struct latency_facts *out);
+
+/* Upstream's lines. */
+void latency_terminal(const struct latency_facts *f, struct buf *out);
+/* Ours, which follow them. */
+void latency_terminal_ours(const struct latency_runs *runs, const struct latency_facts *f,
+			   struct buf *out);
+
+struct latency_config {
+	const char *model;           /* --model */
+	struct str ours;             /* members for "profllm" that others know: a JSON object */
+	int64_t seed;
+};
+/* The result file (indent 4, no line end, as upstream): upstream's keys, then "profllm". */
+void latency_json(const struct latency_runs *runs, const struct latency_facts *f,
+		  const struct latency_config *config, struct buf *out);
+/* For the PyTorch benchmark file: the samples as a list, and what is said beside them. */
+void latency_values(const struct latency_runs *runs, struct buf *out);
+void latency_extra(const struct latency_facts *f, struct buf *out);

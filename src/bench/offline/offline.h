@@ -1,0 +1,381 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * offline.h - an inference engine without clients: batches in, times and counts out.
+ *
+ * What stands behind it is a driver (struct offline_driver): a worker program over a socket pair
+ * (offline_worker.c: vllm, hf, llama, sim, anybody's), or a server of which all requests are asked
+ * at once (offline_http.c). The verbs (throughput, latency, startup, mm-processor) know this header
+ * alone.
+ *
+ * Order: offline_start, offline_render any number of times, offline_load, then
+ * offline_put and offline_run, which may be repeated on the same batch; offline_stop always.
+ *
+ * Time is taken by the engine's side around the engine's call, on CLOCK_MONOTONIC: handing over
+ * prompts and reading counts are outside. We take the time of the question and of the
+ * answer, too: what the engine's side claims must lie between (else ERR_RUN).
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/server/engine_report.h"
+#include "client/plan/workload.h"
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/json/write.h"
+#include "core/opt/opt.h"
+
+struct offline_opts; /* below: what the verbs have in common */
+
+/* All may be NULL. Texts without a newline. */
+struct offline_hooks {
+	void *self;
+	void (*line)(void *self, const char *text);
+	void (*warn)(void *self, const char *text);
+	/* what: "Loading the engine", "Warmup iterations", ...; total 0: unknown. */
+	void (*progress)(void *self, const char *what, uint64_t done, uint64_t total);
+	/* What --output-json would hold, of what was measured; latency and throughput. */
+	void (*result)(void *self, struct str json);
+	const atomic_bool *cancel; /* set: calls end with ERR_CANCELLED */
+};
+
+struct offline_start {
+	const struct offline_opts *opts;
+	char *const *engine_argv;   /* the engine's own arguments, ended by NULL */
+	char *const *env;           /* "NAME=VALUE" added to ours, ended by NULL; may be NULL */
+	const char *backend;        /* as the worker is told: "vllm", "vllm-chat", "hf", "sim" */
+	bool is_async;              /* the engine's asynchronous interface */
+	bool is_compiled;           /* --hf-enable-torch-compile */
+	bool wants_mm_stats;        /* offline_mm_stats will be asked */
+	const char *log_name;       /* of the engine's log file; NULL: the verb's name */
+	struct offline_hooks hooks;
+};
+
+/* What the engine is; texts live until offline_stop. */
+struct offline_about {
+	const char *engine, *version; /* "vllm", "0.32.0"; "" unknown */
+	int64_t max_model_len;        /* 0: unknown */
+	bool is_pooling;              /* a model that embeds or scores */
+	bool has_chat, has_beam, has_encode, has_async, has_prequeue, has_profile, has_lora;
+	bool has_render, has_mm_stats;
+	bool has_priority, has_sampling; /* of each request, its own */
+	const char *device;           /* "cpu", "NVIDIA H100 80GB HBM3"; "" unknown */
+	const char *profile_to;       /* "torch", "cuda", "proton", "" */
+	const char *profile_dir;      /* or "" */
+	const char *method;           /* "in-process", "managed server", "simulated" */
+	struct str json;              /* all the driver says of it, a JSON object; may be empty */
+};
+
+/* Seconds; NAN: not told. */
+struct offline_loaded {
+	double spawn_s;      /* from the program's start to its first word: interpreter, imports */
+	double load_s;       /* building the engine, by its own clock */
+	double ready_s;      /* from the program's start until it can be asked, by ours */
+	double compilation_s, encoder_compilation_s;
+	struct engine_phase *phase; /* by the engine or its log */
+	size_t n_phases;
+};
+
+enum offline_method { OFFLINE_GENERATE, OFFLINE_CHAT, OFFLINE_BEAM, OFFLINE_ENCODE };
+
+struct offline_batch {
+	const struct workload *w;  /* stays until the next put or the stop */
+	const uint32_t *index;     /* of the samples, in order; NULL: all of w */
+	size_t n;
+	const int32_t *lora;       /* per entry, from 1; 0: none; NULL: none at all */
+	const char *lora_path;
+	bool is_without_priorities; /* those of the samples are not handed over */
+};
+
+struct offline_run {
+	enum offline_method method;
+	int64_t n;                 /* sequences for each prompt, or the beam's width */
+	double temperature, top_p;
+	bool ignore_eos, detokenize;
+	bool is_prequeued, is_profiled; /* starting and stopping the profiler is inside the clock */
+	const char *id_prefix;     /* "test", "warmup" */
+	int64_t batch_max;         /* --hf-max-batch-size; 0: none */
+	bool is_one_call;          /* one list to a server (latency), not a request a prompt */
+	const char *progress;      /* what progress is called; NULL: not shown */
+};
+
+/* Of the batch that ran. Arrays have the batch's n entries; NULL: not told. */
+struct offline_outcome {
+	double elapsed_s;
+	int64_t began_ns, ended_ns;  /* CLOCK_MONOTONIC */
+	double outside_s;            /* between question and answer, and not elapsed_s */
+	bool has_counts;
+	uint64_t prompt_tokens, output_tokens;
+	uint64_t cached_tokens;      /* of the prompts', when cached is told */
+	size_t n, finished;
+	uint32_t *prompt, *output;   /* tokens; output over all sequences of a prompt */
+	uint32_t *cached;            /* of the prompt's tokens, those that a prefix cache had */
+	double *e2el_s, *ttft_s, *queue_s; /* NAN where not told; queue: until it was scheduled */
+	bool *is_finished;
+	struct arena arena;
+};
+void offline_outcome_release(struct offline_outcome *o);
+
+struct offline;
+
+/* -1 with e: ERR_USAGE exit 2 for what the user can mend on the command line, else ERR_RUN. */
+int offline_start(const struct offline_start *how, struct offline **out, struct err *e);
+/* What is known after the start; more of it after the load. */
+const struct offline_about *offline_about(const struct offline *o);
+/* What the engine's chat template makes of messages (JSON list); tools: JSON list or empty. */
+int offline_render(struct offline *o, struct str messages, struct str tools, struct buf *text,
+		   struct err *e);
+/* Whether such runs are possible, by what the engine has said of itself so far; else e says it. */
+int offline_can(const struct offline *o, const struct offline_run *run, struct err *e);
+int offline_load(struct offline *o, struct offline_loaded *out, struct err *e);
+int offline_put(struct offline *o, const struct offline_batch *batch, struct err *e);
+int offline_run(struct offline *o, const struct offline_run *run, struct offline_outcome *out,
+		struct err *e);
+/*
+ * Times of the stages of multimodal preprocessing since last asked, which are forgotten by it: a
+ * JSON object, request id -> {"get_mm_hashes_secs": s, ...}, appended to out.
+ */
+int offline_mm_stats(struct offline *o, struct buf *out, struct err *e);
+/* Ends the engine and all it started, and frees o; accepts NULL. -1: something is left. */
+int offline_stop(struct offline *o, struct err *e);
+
+/* One for each kind of engine; NULL members: it cannot. state is the driver's own. */
+struct offline_driver {
+	const char *name;
+	int (*start)(const struct offline_start *how, void **state, struct offline_about *about,
+		     struct err *e);
+	int (*render)(void *state, struct str messages, struct str tools, struct buf *text,
+		      struct err *e);
+	int (*load)(void *state, struct offline_about *about, struct offline_loaded *out,
+		    struct err *e);
+	int (*put)(void *state, const struct offline_batch *batch, struct err *e);
+	int (*run)(void *state, const struct offline_run *run, struct offline_outcome *out,
+		   struct err *e);
+	int (*mm_stats)(void *state, struct buf *out, struct err *e);
+	int (*stop)(void *state, struct err *e);
+};
+extern const struct offline_driver offline_worker_driver, offline_http_driver;
+
+/*
+ * What `bench throughput`, latency, startup and mm-processor have in common on
+ * their command lines: options of ours, and the engine's own arguments beside any option.
+ *
+ * struct offline_opts is the first member of each verb's options; the verb's rows end with
+ * OFFLINE_ROWS, its defaults begin with { OFFLINE_DEFAULTS }, and its set names
+ * .foreign = &offline_engine_args, so that vLLM's arguments pass. Use: offline_begin
+ * (verbs/offline_talk.h, which parses), offline_opts_check, then offline_start with
+ * engine.argv and engine.env, then offline_judge once the engine's version is known.
+ *
+ * The engine's arguments are handed over as they were typed, but for beginnings of names, which
+ * become whole; what the verb forces is put before them (the last one given counts). Nothing here
+ * starts anything.
+ */
+
+struct offline_about; /* offline/offline.h */
+struct offline_hooks;
+
+struct offline_opts {
+	const char *backend;        /* after the check: a worker's name, "http" or "worker" */
+	const char *python;         /* NULL: looked for */
+	const char *worker_cmd;     /* in place of the backend's own worker program; NULL: that */
+	const char *server_cmd, *base_url; /* backend http; NULL: not given */
+	double load_timeout, worker_timeout, server_grace; /* seconds */
+	const char *worker_log;     /* NULL: a nameless file */
+	bool show_log;
+	struct opt_list nsight;     /* is_set: wrap the worker; v[0]: the report's file */
+	bool strict_args;
+	struct opt_list fix;        /* names; see offline_opts_check */
+	const char *compat;
+	const char *progress;       /* "auto", "bar", "lines", "none" */
+	bool dry_run;
+	bool disable_frontend_multiprocessing; /* of old; no effect */
+};
+
+#define OFFLINE_DEFAULTS                                                                    \
+	.backend = "vllm", .load_timeout = 1800, .worker_timeout = 1800, .server_grace = 30,  \
+	.compat = "", .progress = "auto"
+
+#define OFFLINE_GROUP "Engine's program"
+#define OFFLINE_GROUP_OURS "ProfLLM"
+
+extern const char *const offline_progress_forms[];
+
+/*
+ * backends: what --backend may be, ended by NULL (offline_backends for all); flags: OPT_OURS where
+ * upstream's command has no --backend, else 0.
+ */
+#define OFFLINE_ROWS(backends, backend_flags)                                               \
+	OPT(struct offline_opts, backend, "backend", .group = OFFLINE_GROUP, .arg = "NAME",    \
+	    .flags = (backend_flags), .choices = (backends),                                   \
+	    .help = "the engine: vllm, vllm-chat, vllm-async, hf (transformers), llama "       \
+		    "(llama.cpp's library), http (a server, all at once), sim (no engine), "   \
+		    "worker (the program --worker-cmd names)"),                               \
+	OPT(struct offline_opts, python, "python", .group = OFFLINE_GROUP, .arg = "FILE",      \
+	    .flags = OPT_OURS,                                                                \
+	    .help = "the interpreter that has the engine's package; otherwise "               \
+		    "$PROFLLM_PYTHON, that of $VIRTUAL_ENV, that of vllm in PATH, python3"),   \
+	OPT(struct offline_opts, worker_cmd, "worker-cmd", .group = OFFLINE_GROUP,             \
+	    .arg = "COMMAND", .flags = OPT_OURS,                                              \
+	    .help = "a program that drives the engine, in place of the backend's own"),       \
+	OPT(struct offline_opts, server_cmd, "server-cmd", .group = OFFLINE_GROUP,             \
+	    .arg = "COMMAND", .flags = OPT_OURS,                                              \
+	    .help = "--backend http: how the server is started; otherwise vllm serve"),       \
+	OPT(struct offline_opts, base_url, "base-url", .group = OFFLINE_GROUP, .arg = "URL",   \
+	    .flags = OPT_OURS,                                                                \
+	    .help = "--backend http: a server that runs already; it is not ended"),           \
+	OPT(struct offline_opts, load_timeout, "load-timeout", .group = OFFLINE_GROUP,         \
+	    .arg = "SECONDS", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE | OPT_WHOLE, .min = 0,     \
+	    .max = 1e6, .help = "how long the engine may take until it can be asked"),        \
+	OPT(struct offline_opts, worker_timeout, "worker-timeout", .group = OFFLINE_GROUP,     \
+	    .arg = "SECONDS", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE | OPT_WHOLE, .min = 0,     \
+	    .max = 1e6,                                                                       \
+	    .help = "how long it may show no sign of life once it is asked"),                 \
+	OPT(struct offline_opts, server_grace, "server-grace", .group = OFFLINE_GROUP,         \
+	    .arg = "SECONDS", .flags = OPT_OURS | OPT_WHOLE, .min = 0, .max = 1e6,             \
+	    .help = "how long it may take to end when asked, before it is killed"),           \
+	OPT(struct offline_opts, worker_log, "worker-log", .group = OFFLINE_GROUP,             \
+	    .arg = "FILE", .flags = OPT_OURS,                                                 \
+	    .help = "what the engine's program prints is added to it; otherwise its end is "  \
+		    "shown when it fails"),                                                   \
+	OPT(struct offline_opts, show_log, "show-log", .group = OFFLINE_GROUP,                 \
+	    .flags = OPT_OURS, .help = "show what it prints on stderr as it comes"),          \
+	OPT(struct offline_opts, nsight, "nsight", .group = OFFLINE_GROUP, .arg = "FILE",      \
+	    .flags = OPT_OURS,                                                                \
+	    .help = "run the engine's program under Nsight Systems; FILE is its report"),     \
+	OPT(struct offline_opts, strict_args, "strict-args", .group = OFFLINE_GROUP_OURS,      \
+	    .flags = OPT_OURS,                                                                \
+	    .help = "refuse engine arguments that vLLM does not have, instead of passing "    \
+		    "them on"),                                                               \
+	OPT(struct offline_opts, fix, "fix", .group = OFFLINE_GROUP_OURS, .arg = "NAME",       \
+	    .flags = OPT_OURS | OPT_MANY,                                                     \
+	    .help = "mended forms of upstream's mistakes that change numbers; help lists "    \
+		    "them"),                                                                  \
+	OPT(struct offline_opts, compat, "compat", .group = OFFLINE_GROUP_OURS,                \
+	    .arg = "LIST", .flags = OPT_OURS,                                                 \
+	    .help = "comma list of behaviours of upstream to restore: v0.11 (defaults of "    \
+		    "that release), and those that --compat help lists"),                     \
+	OPT(struct offline_opts, progress, "progress", .group = OFFLINE_GROUP_OURS,            \
+	    .arg = "FORM", .flags = OPT_OURS, .choices = offline_progress_forms,               \
+	    .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),   \
+	OPT(struct offline_opts, dry_run, "dry-run", .group = OFFLINE_GROUP_OURS,              \
+	    .flags = OPT_OURS,                                                                \
+	    .help = "say what would be run and start nothing"),                               \
+	OPT(struct offline_opts, disable_frontend_multiprocessing,                             \
+	    "disable-frontend-multiprocessing", .group = OFFLINE_GROUP,                        \
+	    .flags = OPT_OURS | OPT_HIDDEN, .help = "of old releases; has no effect")
+
+/* All there are; upstream's four first. */
+extern const char *const offline_backends[];
+/*
+ * vLLM's arguments without those of its HTTP server, for opt_set.foreign; throughput's, with the
+ * one more that the asynchronous interface has.
+ */
+extern const struct opt_foreign offline_engine_args, offline_async_engine_args;
+
+/* ---- what follows from them ---- */
+
+/*
+ * One name for --fix or --compat of a verb; rows end with a NULL name. Bit 0: accepted, since what
+ * it asks for has become the default.
+ */
+struct offline_fix { const char *name; unsigned bit; const char *help; };
+
+/* What a verb says of itself. */
+struct offline_verb {
+	const char *name;                /* "throughput" */
+	const struct offline_fix *fixes, *compats; /* NULL: none */
+	char *const *forced;             /* engine arguments unless given otherwise, ended by NULL;
+					    NULL: none */
+};
+
+/* The engine's arguments and what they come to. Texts live in the arena or in argv. */
+struct offline_engine {
+	char *const *argv;         /* forced ones, then as typed; ended by NULL */
+	char *const *env;          /* "NAME=VALUE", ended by NULL */
+	char *const *command;      /* for engine_argv_*: "vllm serve" and what vLLM's table knows */
+	const char *shown;         /* argv as one line for people, secrets as "***" */
+	char *const *shown_argv;   /* word by word, likewise; ended by NULL */
+	const char *worker;        /* offline_start.backend: "vllm", "vllm-chat", "hf", "sim" ... */
+	bool is_async;             /* --backend vllm-async */
+	const char *model;         /* vLLM's default when not given */
+	const char *tokenizer;     /* the model unless given */
+	const char *tokenizer_mode, *quantization, *dtype, *executor_backend; /* NULL: none */
+	int64_t seed;              /* 0 unless given */
+	bool is_seed_given, is_model_given, is_tokenizer_given, has_lora, trusts_remote_code;
+	int64_t max_loras;
+	int64_t tensor_parallel, pipeline_parallel, data_parallel; /* at least 1 */
+	unsigned fixes, compat;    /* bits of the verb's rows */
+	bool is_v011;              /* --compat v0.11 */
+};
+
+/*
+ * Judges the common options and the engine's arguments (result->rest), and fills *out. Values stay
+ * as they are, but for backend: "vllm-async" becomes "vllm". Warnings are lines in notes. ERR_USAGE
+ * for the user's mistakes; ERR_RUN with upstream's text where upstream fails (backend mii).
+ */
+int offline_opts_check(const struct opt_set *set, const struct opt_result *result,
+		       const struct offline_verb *verb, struct offline_opts *o,
+		       struct offline_engine *out, struct arena *a, struct buf *notes,
+		       struct err *e);
+/*
+ * Once more, after offline_start, with the version that the engine tells of itself: what it does
+ * not have is a warning, or with --strict-args an error. Nothing for engines other than vLLM.
+ */
+int offline_judge(const struct offline_opts *o, const struct offline_engine *engine,
+		  const struct offline_about *about, const struct offline_hooks *hooks,
+		  struct err *e);
+
+/* The value in effect of any engine argument, as engine_argv_text; NULL: none. */
+const char *offline_engine_text(const struct offline_engine *engine, const char *name,
+				struct arena *a);
+/* --fix help, --compat help: the list, for stdout; false: none was asked for. */
+bool offline_list_names(const struct offline_opts *o, const struct offline_verb *verb,
+			struct buf *out);
+
+/*
+ * --config FILE.yaml before the command line is read, as vLLM's parser has
+ * it: every key of the file becomes an option in front of those that were typed, so that what was
+ * typed wins. true: the name alone; false: --no-name where there is one, else nothing; a list: its
+ * elements; an object: JSON.
+ *
+ * Not upstream's: the file's options are put in front of the verb's own, where vLLM 0.32 puts
+ * them in front of the verb's name and then fails.
+ */
+
+/*
+ * Replaces *argc and *argv (ended by NULL, in the arena) when --config is among them; a set that
+ * has a --config of its own is left alone. ERR_USAGE: no name of a file, no .yaml or .yml, two of
+ * them; ERR_IO or ERR_PARSE for the file.
+ */
+int offline_config(const struct opt_set *set, int *argc, char ***argv, struct arena *a,
+		   struct err *e);
+
+/*
+ * What the result files of throughput, latency, startup and mm-processor say
+ * of the engine that was measured, under "profllm": the same members in each, written once.
+ *
+ * version, command, backend, method, engine {name, version, device, max_model_len, told},
+ * load {spawn_s, load_s, ready_s, compilation_s, encoder_compilation_s, phases}, host {...}.
+ * What the engine did not tell is left out.
+ */
+
+struct offline_told {
+	const char *command;                 /* "latency" */
+	const char *backend;                 /* as --backend says */
+	const struct offline_about *about;   /* NULL: nothing was started */
+	const struct offline_loaded *loaded; /* NULL: nothing to say of one load */
+};
+
+/* Members into the object that the caller has begun. */
+void offline_told(struct json_writer *w, const struct offline_told *t);
+/* "Engine: vllm 0.32.0 on cpu, in-process, loaded in 12.3 s"; without a line end. */
+void offline_told_line(struct buf *out, const struct offline_told *t);
+/* The member "engine_args": the engine's arguments, secrets redacted. */
+void offline_told_args(struct json_writer *w, const struct offline_engine *engine);
+/* The same object of a made-up engine: which keys there are. */
+void offline_told_example(const char *command, struct buf *out);
+/* Hands text to hooks->line, line by line, and empties it. */
+void offline_say(const struct offline_hooks *hooks, struct buf *text);

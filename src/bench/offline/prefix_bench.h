@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * prefix_bench.h - `bench prefix-caching` and `bench long-document-qa`: prompts that are sent
+ * several times, and how long an engine takes for all of them at once (sweep spec 9, conversations
+ * spec 5.2 and 5.3).
+ *
+ * Options, draws, order and printed lines are those of vLLM's scripts of that name; the engine is
+ * bench throughput's (offline/offline.h). --compare-caching runs the same requests on an engine
+ * with a prefix cache and then on one without, each started anew.
+ */
+#pragma once
+#include "bench/offline/offline.h"
+#include "bench/offline/offline_data.h"
+
+struct prefix_opts {
+	struct offline_opts common;      /* first: offline.h */
+	int64_t output_len, repeat_count;
+	bool disable_detokenize;
+	const char *output_json;         /* NULL: no file */
+	bool compare_caching, exact_tokens;
+	/* prefix-caching */
+	const char *dataset_path;        /* ShareGPT; NULL: random ids */
+	struct opt_int num_prompts;
+	const char *input_length_range;  /* "MIN:MAX" tokens; NULL: not given */
+	int64_t prefix_len;
+	bool sort;
+	/* long-document-qa */
+	int64_t document_length, num_documents, shuffle_seed;
+	const char *repeat_mode;         /* of repeat_orders */
+};
+
+/* One of the two verbs. */
+struct prefix_bench {
+	const struct opt_set *set;
+	struct offline_verb verb;
+	bool is_documents;
+};
+extern const struct prefix_bench prefix_caching_bench, long_document_bench;
+
+/*
+ * What is drawn: dataset, its options, number and seed, from the verb's options and the engine's
+ * --seed. ERR_USAGE, one sentence.
+ */
+int prefix_bench_check(const struct prefix_opts *o, const struct prefix_bench *bench,
+		       const struct offline_engine *engine, struct offline_data *out,
+		       int64_t *seed, struct err *e);
+/*
+ * Runs it, says it through hooks->line, and writes --output-json. With --dry-run the requests are
+ * drawn and described, and nothing is started.
+ */
+int prefix_bench_run(const struct prefix_opts *o, const struct prefix_bench *bench,
+		     const struct offline_engine *engine, const struct offline_hooks *hooks,
+		     struct err *e);

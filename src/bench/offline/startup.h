@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * startup.h - `bench startup`: how long an engine takes until it can be asked, with empty
+ * compilation caches (cold) and with those of the start before (warm); sweep spec 5.
+ *
+ * Every iteration is a program of its own. Cold ones get a VLLM_CACHE_ROOT and inductor and Triton
+ * caches that are new and removed afterwards, however the iteration ends. What is in
+ * the kernel's page cache stays there, unless --drop-page-cache gives the model's files back.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/offline/offline.h"
+#include "client/metrics/trust.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "out/compare/gate.h"
+
+/*
+ * Starts of an engine, cold and warm: numbers, terminal and JSON of
+ * `bench startup` (sweep spec 5).
+ *
+ * Pure. Times are seconds. Means and percentiles are NumPy's (stats/stats.h). A side without
+ * iterations has no metrics: its keys are left out, where upstream crashes.
+ */
+
+#define STARTUP_PERCENTILES 6 /* 10, 25, 50, 75, 90, 99 */
+
+struct startup_phase { const char *name; double s; };
+
+/* One start of the engine. NAN: not told. */
+struct startup_iteration {
+	double startup_s;              /* upstream's clock: building the engine */
+	double compilation_s, encoder_compilation_s;
+	double spawn_s;                /* from the program's start to its first word */
+	double ready_s;                /* from the program's start until it could be asked */
+	const struct startup_phase *phase;
+	size_t n_phases;
+	/* Of the model's files in the page cache; -1: not asked. */
+	int64_t dropped_bytes, left_bytes;
+};
+
+enum startup_side { STARTUP_COLD, STARTUP_WARMUP, STARTUP_WARM, STARTUP_SIDES };
+
+struct startup_runs {
+	struct { struct startup_iteration *v; size_t n, wanted; } side[STARTUP_SIDES];
+	bool is_server;      /* startup_s is from the start of a server to its first good answer */
+	bool is_interrupted;
+	bool is_page_cache_dropped;
+};
+
+/* One metric of a side, as upstream names it. */
+struct startup_metric {
+	char key[64];                /* "cold_encoder_compilation" */
+	const char *name;            /* "Encoder compilation time" */
+	enum startup_side side;
+	const double *value;
+	size_t n;
+	double mean, percentile[STARTUP_PERCENTILES];
+};
+#define STARTUP_METRICS_MAX 6
+/* Those of the measured sides, in upstream's order; values live in the arena. */
+size_t startup_metrics(const struct startup_runs *runs, struct startup_metric *out,
+		       struct arena *a);
+
+/* ---- doubts; every threshold stands here ---- */
+
+/* Fewer starts of a kind tell nothing of their spread. */
+#define STARTUP_JUDGE_MIN 3
+/* Standard deviation over mean. */
+#define STARTUP_SPREAD_SHARE 0.10
+/* The first cold start over the mean of the others. */
+#define STARTUP_FIRST_SHARE 1.20
+/* How often a server that starts is asked, and what that may be of its start. */
+#define STARTUP_POLL_S 0.1
+#define STARTUP_COARSE_SHARE 0.05
+
+enum startup_doubt {
+	STARTUP_STOPPED = 1, STARTUP_FEW = 2, STARTUP_SPREADS = 4, STARTUP_NO_WARMUP = 8,
+	STARTUP_FIRST_SLOW = 16, STARTUP_COARSE = 32,
+};
+/* Bits of enum startup_doubt. */
+unsigned startup_doubts(const struct startup_runs *runs);
+/* The same as a verdict. */
+struct trust startup_trust(const struct startup_runs *runs);
+
+/* ---- what is shown and kept ---- */
+
+/* Upstream's lines. */
+void startup_terminal(const struct startup_runs *runs, struct buf *out);
+/* Ours, which follow them. */
+void startup_terminal_ours(const struct startup_runs *runs, struct buf *out);
+/*
+ * The result file (indent 4, no line end, as upstream): upstream's keys, then "profllm": the
+ * members of ours (a JSON object), then what belongs to starts.
+ */
+void startup_json(const struct startup_runs *runs, struct str ours, struct buf *out);
+/* What the PyTorch record of a metric says beside its value: a JSON object. */
+void startup_extra(const struct startup_metric *m, struct buf *out);
+
+struct startup_opts {
+	struct offline_opts common;
+	int64_t num_iters_cold, num_iters_warmup, num_iters_warm;
+	const char *output_json;     /* NULL: none */
+	bool drop_page_cache;
+	struct gate_opts gate;
+};
+extern const struct opt_set startup_opt_set;
+extern const struct offline_verb startup_verb;
+
+/* Defaults of the release that --compat names, where the numbers were not given. */
+void startup_defaults(struct startup_opts *o, const struct opt_result *given,
+		      const struct offline_engine *engine);
+
+/* Everything lives in the arena. */
+struct startup_result {
+	struct startup_runs runs;
+	struct offline_about about;  /* of the first start; its texts are copies */
+	bool is_started;             /* about is filled */
+	struct arena arena;
+};
+
+/*
+ * Runs all iterations. -1 with e; a failed start is "Subprocess failed: <why>", as upstream has
+ * it. When it was cancelled, out has what was measured before (runs.is_interrupted).
+ */
+int startup_run(const struct startup_opts *o, const struct offline_engine *engine,
+		const struct offline_hooks *hooks, struct startup_result *out, struct err *e);
+void startup_result_release(struct startup_result *r);
+
+/* A result as these options give it, of made-up values: which keys it has. */
+void startup_example(const struct startup_opts *o, struct buf *out);
+/* What --output-json holds. */
+void startup_result_json(const struct startup_opts *o, const struct offline_engine *engine,
+			 const struct startup_result *r, struct buf *out);
+/* The files: --output-json and, where they are wanted, PyTorch's, one for each metric. */
+int startup_save(const struct startup_opts *o, const struct offline_engine *engine,
+		 const struct startup_result *r, struct err *e);

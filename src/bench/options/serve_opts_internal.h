@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve_opts_internal.h - what the rules between the options of `bench serve` share.
+ *
+ *   serve_opts.c     the steps in upstream's order, and what several of them need
+ *   serve_dataset.c  the dataset and its options
+ *   serve_load.c     servers, API, load, conversations, what is measured of server and machine
+ *   serve_route.c    proxy, transport, client certificate
+ *   serve_rows.c     the rows, and the options that stand for others
+ */
+#pragma once
+#include "bench/options/serve_opts.h"
+
+struct serve_check {
+	struct serve_opts *o;
+	struct opt_result *result;
+	struct arena *arena;
+	struct serve_derived *d; /* NULL: a part of a mix, which is checked by itself */
+	struct err *e;
+};
+
+bool serve_given(const struct serve_check *c, const char *option);
+/* A line in the notes. */
+__attribute__((format(printf, 2, 3)))
+void serve_warn(const struct serve_check *c, const char *fmt, ...);
+/* "--OPTION has no effect" and why (" without --x", ": ..."), of those that were given. */
+struct serve_unused { const char *option; bool is_unused; const char *why; };
+void serve_warn_unused(const struct serve_check *c, const struct serve_unused *row, size_t n);
+
+/*
+ * The dataset and its options: what does not fit together is refused, what has no effect
+ * is noted; shortcuts (--input-len, --output-len) and what upstream forces on are applied.
+ */
+int serve_check_dataset(const struct serve_check *c);
+/* --random-range-ratio into two numbers. */
+int serve_check_range_ratio(const struct serve_check *c);
+
+/* derived.endpoint, is_chat, is_pooling; --endpoint of an API of ours. */
+int serve_choose_backend(const struct serve_check *c);
+bool serve_is_openai(const struct serve_check *c); /* upstream forces ignore_eos on for these */
+/* What a backend does not take is refused or noted. */
+int serve_check_backend(const struct serve_check *c);
+/* derived.base_url, base_urls, api_url. */
+int serve_take_urls(const struct serve_check *c);
+bool serve_is_any_tls(const struct serve_check *c); /* of these URLs */
+/* Client certificate and proxy. */
+int serve_check_route(const struct serve_check *c);
+/*
+ * Limits of time and failures, cancellation, conversations, profiling, /metrics, the steady
+ * state, derived.system: what does not fit together is refused, what has no effect is noted.
+ */
+int serve_check_load(const struct serve_check *c);
+
+/* Of an option's row: seconds or a law of them. */
+int serve_check_time(const struct opt *o, const void *field, struct err *e);
+/*
+ * The rules of v0.11, if it is asked for: what it had not is noted or refused, its temperature is
+ * set. Before the body is put together.
+ */
+int serve_check_compat(const struct serve_check *c);

@@ -1,0 +1,931 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * serve_rows.c - one row per option of `bench serve`, and the defaults.
+ *
+ * The order is upstream's printing order (see serve_opts.h); the groups are
+ * ours. What a row cannot say about itself is checked in serve_opts.c. At the end: options that
+ * stand for others, --load-pattern NAME and --compat v0.11. What the report and result of that
+ * release have not is in report/release.c. Not taken over: its crashes, profiler calls that could
+ * not work, and pooling by name.
+ */
+#include "bench/options/serve_opts_internal.h"
+
+#include <math.h>
+
+#include "bench/options/gpu_price.h"
+#include "bench/options/history.h"
+#include "bench/options/salt.h"
+#include "bench/options/serve_opts.h"
+#include "core/base/err.h"
+#include "core/base/limits.h"
+#include "input/data/request_keys.h"
+#include "results/decide/capacity.h"
+
+#define DATASET "Dataset"
+#define RANDOM "Random dataset"
+#define FILES "File datasets"
+#define SYNTHETIC "Synthetic datasets"
+#define TRACES "Traces"
+#define HUB "Hub datasets"
+#define SERVER "Server"
+#define MODEL "Model and tokenizer"
+#define TRAFFIC "Traffic"
+#define SAMPLING "Sampling"
+#define METRICS "Metrics"
+#define OUTPUT "Output"
+#define PLOTS "Plots"
+#define POINTS "Several runs"
+#define FIND "Largest load"
+#define SESSIONS "Conversations"
+#define OURS "ProfLLM"
+
+#define TURNS_MAX 32768 /* of one conversation: they are numbered in 16 bits */
+
+#define S(member, flag, ...) OPT(struct serve_opts, member, flag, __VA_ARGS__)
+
+static const char *const datasets[] = {
+	"sharegpt", "burstgpt", "sonnet", "random", "random-mm", "random-rerank", "hf", "custom",
+	"custom_audio", "custom_image", "custom_mm", "prefix_repetition", "spec_bench",
+	"speed_bench", "timed_trace", "trace", "conversations", "sessions", "prioritization", "mix", "workload",
+	"structured", NULL,
+};
+static const char *const trace_formats[] = {
+	"auto", "mooncake", "bailian", "azure", "burstgpt", "aiperf", "servegen", "record", NULL,
+};
+static const char *const trace_units[] = { "auto", "s", "ms", "us", "ns", NULL };
+static const char *const trace_origins[] = { "first", "file", NULL };
+static const char *const trace_salts[] = { "fixed", "seed", NULL };
+static const char *const trace_modes[] = { "history", "delta", NULL };
+static const char *const backends[] = {
+	"vllm", "openai", "openai-chat", "openai-responses", "openai-audio", "openai-embeddings",
+	"openai-embeddings-chat", "openai-embeddings-clip", "openai-embeddings-vlm2vec",
+	"infinity-embeddings", "infinity-embeddings-clip", "vllm-pooling", "vllm-rerank",
+	"anthropic", "tgi", "llamacpp", "sglang", "ollama", "ollama-chat", NULL,
+};
+#define SPEAKS_OPENAI "use openai, whose API its server speaks"
+#define MAY_SPEAK_OPENAI "use openai if its server speaks that API, else --backend-file"
+static const struct opt_meant backends_meant[] = {
+	{ "vllm-chat", "did you mean openai-chat?" }, { "chat", "did you mean openai-chat?" },
+	{ "completions", "did you mean openai?" },
+	{ "llama.cpp", "did you mean llamacpp? (openai for its other API)" },
+	{ "lmdeploy", SPEAKS_OPENAI }, { "scalellm", SPEAKS_OPENAI },
+	{ "tensorrt-llm", MAY_SPEAK_OPENAI }, { "deepspeed-mii", MAY_SPEAK_OPENAI },
+	{ NULL, NULL },
+};
+static const char *const tokenizer_modes[] = {
+	"auto", "hf", "mistral", "deepseek_v32", "slow", "custom", NULL,
+};
+static const char *const structured_sets[] = {
+	"json", "json-unique", "grammar", "regex", "choice", "xgrammar_bench", NULL,
+};
+static const char *const constraint_forms[] = {
+	"auto", "structured_outputs", "guided", "response_format", NULL,
+};
+static const char *const lora_assignments[] = { "random", "round-robin", NULL };
+static const char *const ramp_ups[] = { "linear", "exponential", NULL };
+static const char *const speed_subsets[] = {
+	"qualitative", "throughput_1k", "throughput_2k", "throughput_8k", "throughput_16k",
+	"throughput_32k", NULL,
+};
+static const char *const balances[] = { "round-robin", "random", "least-loaded", NULL };
+static const char *const turn_failures[] = { "drop", "retry", "continue", NULL };
+static const char *const affinities[] = { "url", "spread", NULL };
+static const char *const bad_calls[] = { "replace", "fail", NULL };
+static const char *const transports[] = { "auto", "native", "curl", NULL };
+static const char *const http_versions[] = { "1.1", "2", NULL };
+static const char *const chart_times[] = { "auto", "always", "never", NULL };
+static const char *const clocks[] = { "kernel", "user", NULL };
+static const char *const progress_forms[] = { "auto", "bar", "lines", "none", NULL };
+
+static int check_salt(const struct opt *o, const void *field, struct err *e)
+{
+	enum salt_kind kind;
+	const char *key;
+
+	(void)o;
+	return salt_parse(*(const char *const *)field, &kind, &key, e);
+}
+
+static int check_classes(const struct opt *o, const void *field, struct err *e)
+{
+	struct priority_classes classes;
+
+	return priority_classes_parse(o->name, *(const char *const *)field, &classes, e);
+}
+
+static int check_trace(const struct opt *o, const void *field, struct err *e)
+{
+#define X(name) #name,
+	static const char *const known[] = { TRACE_CATEGORIES(X) "all" };
+#undef X
+	struct str rest = str_of(*(const char *const *)field);
+
+	while (rest.n) {
+		struct str name = str_cut(&rest, ',');
+		bool is_known = false;
+
+		for (size_t i = 0; i < sizeof(known) / sizeof(*known); i++)
+			is_known = is_known || str_is(name, known[i]);
+		if (!is_known)
+			return err_set(e, ERR_USAGE, "--%s: unknown category '%.*s'; there are "
+#define X(category) #category ", "
+				       TRACE_CATEGORIES(X)
+#undef X
+				       "all", o->name, (int)name.n, name.p);
+	}
+	return 0;
+}
+
+static int check_warm_connections(const struct opt *o, const void *field, struct err *e)
+{
+	const char *text = *(const char *const *)field;
+	int64_t n;
+
+	if (strcmp(text, "auto") == 0 || (str_to_i64(str_of(text), &n) && n >= 0 && n <= 1000000))
+		return 0;
+	return err_set(e, ERR_USAGE, "--%s: expected auto or an integer from 0 to 1000000, "
+		       "got '%.100s'", o->name, text);
+}
+
+static const char *const groups[] = {
+	SERVER, MODEL, TRAFFIC, SESSIONS, POINTS, FIND, SAMPLING, DATASET, RANDOM, SYNTHETIC, FILES,
+	TRACES, HUB, METRICS, OUTPUT, OURS, "General", PLOTS, NULL,
+};
+
+static const struct opt rows[] = {
+	S(data.trust_remote_code, "trust-remote-code", .group = MODEL,
+	  .help = "accepted for compatibility; nothing remote is ever run"),
+	S(seed, "seed", .group = DATASET, .min = 0, .max = UINT32_MAX,
+	  .help = "seed of every random draw; the same seed gives the same prompts and the same "
+		  "arrivals"),
+	S(num_prompts, "num-prompts", .group = DATASET, .min = -INFINITY, .max = REQUESTS_MAX,
+	  .words = "requests num-requests request-count count prompts -n",
+	  .help = "number of requests; 0 or less means every row of a dataset from a file"),
+	S(dataset_name, "dataset-name", .group = DATASET, .flags = OPT_DASHED, .choices = datasets,
+	  .help = "where the prompts come from"),
+	S(data.no_stream, "no-stream", .group = HUB,
+	  .help = "load a whole hub split instead of streaming it"),
+	S(data.path, "dataset-path", .group = DATASET, .arg = "FILE",
+	  .help = "the dataset's file, folder or name on the hub; not for synthetic datasets"),
+	S(data.no_oversample, "no-oversample", .group = DATASET,
+	  .help = "send fewer requests when the dataset has fewer rows, instead of repeating "
+		  "some"),
+	S(data.skip_chat_template, "skip-chat-template", .group = DATASET,
+	  .help = "send prompts as they are, where the dataset would put them through the model's "
+		  "chat template"),
+	S(data.enable_multimodal_chat, "enable-multimodal-chat", .group = DATASET,
+	  .help = "build whole chat messages with media in the dataset"),
+	S(data.disable_shuffle, "disable-shuffle", .group = DATASET,
+	  .help = "keep the order of the file"),
+	S(data.custom_output_len, "custom-output-len", .group = FILES, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of the custom dataset; -1 takes each row's "
+		  "output_tokens"),
+	S(data.custom_ensure_client_side_data, "custom-ensure-client-side-data", .group = FILES,
+	  .help = "load what custom_image (and MMVU's videos) name on the client, send it inline"),
+	S(data.spec_bench_output_len, "spec-bench-output-len", .group = FILES, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of spec_bench"),
+	S(data.spec_bench_category, "spec-bench-category", .group = FILES, .arg = "NAME",
+	  .help = "only the rows of this category"),
+	S(data.sonnet_input_len, "sonnet-input-len", .group = FILES, .arg = "TOKENS",
+	  .help = "prompt tokens of sonnet, template included"),
+	S(data.sonnet_output_len, "sonnet-output-len", .group = FILES, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of sonnet"),
+	S(data.sonnet_prefix_len, "sonnet-prefix-len", .group = FILES, .arg = "TOKENS",
+	  .help = "tokens of the lines all prompts of sonnet share"),
+	S(data.sharegpt_output_len, "sharegpt-output-len", .group = FILES, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of sharegpt; otherwise as many as the recorded "
+		  "reply has"),
+	S(data.timed_trace_chunk_hash_size, "timed-trace-chunk-hash-size", .group = FILES,
+	  .arg = "TOKENS", .help = "prompt tokens of one hash_id block"),
+	S(data.timed_trace_sec_multiplier, "timed-trace-sec-multiplier", .group = FILES,
+	  .flags = OPT_WHOLE, .arg = "FACTOR",
+	  .help = "what turns a timestamp of the trace into seconds"),
+	S(data.timed_trace_label_timestamp, "timed-trace-label-timestamp", .group = FILES, .arg = "KEY",
+	  .help = "key of the timestamp in a trace row"),
+	S(data.timed_trace_label_input_length, "timed-trace-label-input-length", .group = FILES,
+	  .arg = "KEY", .help = "key of the prompt length in a trace row"),
+	S(data.timed_trace_label_output_length, "timed-trace-label-output-length", .group = FILES,
+	  .arg = "KEY", .help = "key of the answer length in a trace row"),
+	S(data.timed_trace_label_hash_ids, "timed-trace-label-hash-ids", .group = FILES, .arg = "KEY",
+	  .help = "key of the hash ids in a trace row"),
+	S(data.blazedit_min_distance, "blazedit-min-distance", .group = HUB, .arg = "FRACTION",
+	  .help = "keep rows whose edit distance is at least this"),
+	S(data.blazedit_max_distance, "blazedit-max-distance", .group = HUB, .arg = "FRACTION",
+	  .help = "keep rows whose edit distance is at most this"),
+	S(data.asr_max_audio_len_sec, "asr-max-audio-len-sec", .group = HUB, .arg = "SECONDS",
+	  .help = "keep recordings up to this length"),
+	S(data.asr_min_audio_len_sec, "asr-min-audio-len-sec", .group = HUB, .arg = "SECONDS",
+	  .help = "keep recordings from this length on"),
+	S(data.random_input_len, "random-input-len", .group = RANDOM, .arg = "TOKENS",
+	  .help = "prompt tokens, without the shared prefix"),
+	S(data.random_output_len, "random-output-len", .group = RANDOM, .arg = "TOKENS",
+	  .help = "tokens to ask for"),
+	S(data.random_range_ratio, "random-range-ratio", .group = RANDOM, .arg = "RATIO",
+	  .help = "lengths are drawn from length*(1-r) to length*(1+r); one number in [0, 1), or "
+		  "JSON with both: {\"input\": 0.3, \"output\": 0.5}"),
+	S(data.random_prefix_len, "random-prefix-len", .group = RANDOM, .arg = "TOKENS",
+	  .help = "tokens that all prompts begin with, on top of the input length"),
+	S(data.random_batch_size, "random-batch-size", .group = SYNTHETIC, .arg = "N",
+	  .help = "inputs per request for embeddings, documents for rerank"),
+	S(data.no_reranker, "no-reranker", .group = SYNTHETIC,
+	  .help = "the model only embeds, so pairs are scored as embeddings"),
+	S(data.random_mm_base_items_per_request, "random-mm-base-items-per-request", .group = SYNTHETIC,
+	  .arg = "N", .help = "images and videos per request of random-mm"),
+	S(data.random_mm_num_mm_items_range_ratio, "random-mm-num-mm-items-range-ratio", .group = SYNTHETIC,
+	  .arg = "RATIO", .help = "how far the number of items may be off the base"),
+	S(data.random_mm_limit_mm_per_prompt, "random-mm-limit-mm-per-prompt", .group = SYNTHETIC,
+	  .arg = "JSON", .help = "most items of each kind in one request"),
+	S(data.random_mm_bucket_config, "random-mm-bucket-config", .group = SYNTHETIC,
+	  .flags = OPT_LITERAL, .arg = "DICT",
+	  .help = "probability of each (height, width, frames)"),
+	S(data.hf_subset, "hf-subset", .group = HUB, .arg = "NAME",
+	  .help = "configuration of the hub dataset"),
+	S(data.hf_split, "hf-split", .group = HUB, .arg = "NAME", .help = "split of the hub dataset"),
+	S(data.hf_name, "hf-name", .group = HUB, .arg = "ID",
+	  .help = "hub name to recognise a local copy by"),
+	S(data.hf_output_len, "hf-output-len", .group = HUB, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of a hub dataset"),
+	S(data.bfcl_categories, "bfcl-categories", .group = HUB, .arg = "NAMES",
+	  .help = "comma list of function-calling categories"),
+	S(data.prefix_repetition_prefix_len, "prefix-repetition-prefix-len", .group = SYNTHETIC,
+	  .arg = "TOKENS", .help = "tokens of each shared prefix"),
+	S(data.prefix_repetition_suffix_len, "prefix-repetition-suffix-len", .group = SYNTHETIC,
+	  .arg = "TOKENS", .help = "tokens after the prefix"),
+	S(data.prefix_repetition_num_prefixes, "prefix-repetition-num-prefixes", .group = SYNTHETIC,
+	  .arg = "N", .help = "number of different prefixes"),
+	S(data.prefix_repetition_output_len, "prefix-repetition-output-len", .group = SYNTHETIC,
+	  .arg = "TOKENS", .help = "tokens to ask for per request"),
+	S(data.speed_bench_dataset_subset, "speed-bench-dataset-subset", .group = FILES, .arg = "NAME",
+	  .choices = speed_subsets, .help = "part of SPEED-Bench"),
+	S(data.speed_bench_output_len, "speed-bench-output-len", .group = FILES, .arg = "TOKENS",
+	  .help = "tokens to ask for per request of speed_bench"),
+	S(data.speed_bench_category, "speed-bench-category", .group = FILES, .arg = "NAME",
+	  .help = "only the rows of this category"),
+	S(label, "label", .group = OUTPUT, .arg = "TEXT",
+	  .help = "name of the run: in the result and in front of the file name, where the "
+		  "backend's name stands otherwise"),
+	S(backend, "backend", .group = SERVER, .choices = backends, .meant = backends_meant,
+	  .arg = "NAME", .help = "the API to speak"),
+	S(base_url, "base-url", .group = SERVER, .arg = "URL",
+	  .words = "url server server-url target api-base -u",
+	  .help = "server, with scheme; replaces --host and --port; the request URL is this and "
+		  "--endpoint, joined as they are"),
+	S(host, "host", .group = SERVER, .help = "name or address of the server, for http"),
+	S(port, "port", .group = SERVER, .min = 1, .max = 65535, .help = "TCP port of the server"),
+	S(endpoint, "endpoint", .group = SERVER, .arg = "PATH",
+	  .help = "path of the API; without it the path that --backend has"),
+	S(header, "header", .group = SERVER, .arg = "KEY=VALUE", .flags = OPT_SECRET,
+	  .words = "api-key key token auth bearer -H",
+	  .help = "headers of every request, 'Authorization=Bearer KEY' for example; they override "
+		  "the built-in ones and OPENAI_API_KEY"),
+	S(max_concurrency, "max-concurrency", .group = TRAFFIC, .arg = "N", .min = 1,
+	  .max = INFINITY,
+	  .words = "concurrency connections clients users workers parallel -c",
+	  .help = "most requests in flight; others wait in the client, first come first served"),
+	S(model, "model", .group = MODEL, .arg = "NAME",
+	  .help = "model to ask for; without it, the first one the server lists"),
+	S(input_len, "input-len", .group = DATASET, .arg = "TOKENS",
+	  .words = "isl input-tokens prompt-tokens prompt-len",
+	  .help = "prompt tokens: sets --random-input-len"),
+	S(output_len, "output-len", .group = DATASET, .arg = "TOKENS",
+	  .words = "osl output-tokens max-tokens",
+	  .help = "tokens to ask for: sets the output length of random, sharegpt, custom, hf, "
+		  "spec_bench and prefix_repetition"),
+	S(tokenizer, "tokenizer", .group = MODEL, .arg = "NAME|FILE",
+	  .help = "a tokenizer's file, a directory with one, a model's name (cache, then hub), or "
+		  "sim for the built-in one; without it, the model's name"),
+	S(tokenizer_mode, "tokenizer-mode", .group = MODEL, .arg = "MODE",
+	  .choices = tokenizer_modes,
+	  .help = "mistral takes tekken.json or tokenizer.model.v* where a model has them; the others "
+		  "take tokenizer.json first"),
+	S(use_beam_search, "use-beam-search", .group = SAMPLING,
+	  .help = "accepted for compatibility; upstream ignores it too"),
+	S(logprobs, "logprobs", .group = SAMPLING, .arg = "N",
+	  .help = "log probabilities to ask for per token; completions only"),
+	S(request_rate, "request-rate", .group = TRAFFIC, .flags = OPT_MIN_EXCLUSIVE,
+	  .arg = "REQ/S", .max = INFINITY,
+	  .words = "rate rps qps requests-per-second -r -q",
+	  .help = "mean arrival rate; inf sends every request at once"),
+	S(burstiness, "burstiness", .group = TRAFFIC, .flags = OPT_MIN_EXCLUSIVE, .arg = "SHAPE",
+	  .max = INFINITY,
+	  .help = "shape of the gamma distribution of intervals: 1 is a Poisson process, less is "
+		  "burstier, more is steadier, inf is even spacing"),
+	S(probe_request_rate, "probe-request-rate", .group = TRAFFIC, .arg = "REQ/S",
+	  .help = "rate of small requests sent beside the load, one at a time, past the cap; their "
+		  "latency is reported apart"),
+	S(disable_tqdm, "disable-tqdm", .group = OUTPUT, .words = "quiet silent no-progress",
+	  .help = "show no progress"),
+	S(num_warmups, "num-warmups", .group = TRAFFIC, .arg = "N", .min = -INFINITY,
+	  .max = REQUESTS_MAX,
+	  .words = "warmup warmups warmup-requests",
+	  .help = "requests sent and forgotten before the measurement"),
+	S(profile, "profile", .group = SERVER,
+	  .help = "start the server's profiler before the measurement and stop it after"),
+	S(save_result, "save-result", .group = OUTPUT, .help = "write the result as JSON"),
+	S(save_detailed, "save-detailed", .group = OUTPUT,
+	  .help = "keep the arrays with one element per request in the result"),
+	S(append_result, "append-result", .group = OUTPUT,
+	  .help = "add the result to the end of the file, one JSON object a line"),
+	S(metadata, "metadata", .group = OUTPUT, .arg = "KEY=VALUE",
+	  .help = "texts to store at the top of the result"),
+	S(result_dir, "result-dir", .group = OUTPUT, .arg = "DIR",
+	  .help = "where results go; made when missing"),
+	S(result_filename, "result-filename", .group = OUTPUT, .arg = "FILE",
+	  .help = "name of the result file instead of the generated one"),
+	S(ignore_eos, "ignore-eos", .group = SAMPLING,
+	  .help = "ask for answers that do not end early; always on for the random dataset"),
+	S(self_timed, "self-timed", .group = TRAFFIC,
+	  .help = "take arrival times from the dataset; trace and timed_trace have them"),
+	S(percentile_metrics, "percentile-metrics", .group = METRICS, .arg = "NAMES",
+	  .help = "comma list of the blocks to report: ttft, tpot, itl, e2el, client_queue_time, "
+		  "e2el_including_client_queue; without it ttft,tpot,itl"),
+	S(metric_percentiles, "metric-percentiles", .group = METRICS, .arg = "LIST",
+	  .words = "percentiles latency-percentiles",
+	  .help = "comma list of percentiles, each from 0 to 100"),
+	S(goodput, "goodput", .group = METRICS, .arg = "NAME:MS", .flags = OPT_MANY,
+	  .words = "slo sla threshold thresholds",
+	  .help = "limits in milliseconds for ttft, tpot, e2el; goodput counts the requests that "
+		  "keep all of them"),
+	S(request_id_prefix, "request-id-prefix", .group = TRAFFIC, .arg = "TEXT",
+	  .help = "start of the x-request-id header, before the request's number; without it "
+		  "bench- and eight random hex digits"),
+	S(top_p, "top-p", .group = SAMPLING, .arg = "P", .help = "body field top_p"),
+	S(top_k, "top-k", .group = SAMPLING, .arg = "K", .help = "body field top_k"),
+	S(min_p, "min-p", .group = SAMPLING, .arg = "P", .help = "body field min_p"),
+	S(temperature, "temperature", .group = SAMPLING, .arg = "T",
+	  .help = "body field temperature; without it the server decides, 0 is greedy"),
+	S(frequency_penalty, "frequency-penalty", .group = SAMPLING, .arg = "X",
+	  .help = "body field frequency_penalty"),
+	S(presence_penalty, "presence-penalty", .group = SAMPLING, .arg = "X",
+	  .help = "body field presence_penalty"),
+	S(repetition_penalty, "repetition-penalty", .group = SAMPLING, .arg = "X",
+	  .help = "body field repetition_penalty"),
+	S(served_model_name, "served-model-name", .group = MODEL, .arg = "NAME",
+	  .help = "what requests call the model, when the server knows it by another name"),
+	S(lora_modules, "lora-modules", .group = MODEL, .arg = "NAME", .flags = OPT_MANY,
+	  .help = "each request asks for one of these adapters instead of the model"),
+	S(lora_assignment, "lora-assignment", .group = MODEL, .arg = "HOW",
+	  .choices = lora_assignments, .help = "how adapters are dealt out"),
+	S(ramp_up_strategy, "ramp-up-strategy", .group = TRAFFIC, .arg = "SHAPE",
+	  .choices = ramp_ups, .help = "let the rate grow from the first request to the last"),
+	S(ramp_up_start_rps, "ramp-up-start-rps", .group = TRAFFIC, .arg = "REQ/S", .min = 1,
+	  .max = INFINITY,
+	  .help = "rate of the first request"),
+	S(ramp_up_end_rps, "ramp-up-end-rps", .group = TRAFFIC, .arg = "REQ/S", .min = 1,
+	  .max = INFINITY,
+	  .help = "rate of the last request"),
+	S(ready_check_timeout_sec, "ready-check-timeout-sec", .group = SERVER, .arg = "SECONDS",
+	  .help = "wait this long for a first request to succeed; 0 does not check"),
+	S(chat_template_kwargs, "chat-template-kwargs", .group = DATASET, .arg = "JSON",
+	  .help = "object with variables of the chat template, for datasets that are put through "
+		  "it; the server renders then, over /tokenize"),
+	S(extra_body, "extra-body", .group = SAMPLING, .arg = "JSON",
+	  .words = "stop body extra-inputs",
+	  .help = "fields put into every request body, over the sampling options; null leaves a "
+		  "field out"),
+	S(skip_tokenizer_init, "skip-tokenizer-init", .group = MODEL,
+	  .help = "use no tokenizer; lengths come from the server alone"),
+	S(insecure, "insecure", .group = SERVER, .words = "no-verify skip-verify -k",
+	  .help = "do not verify the server's certificate"),
+	S(plot_timeline, "plot-timeline", .group = PLOTS,
+	  .help = "draw every request over time as one self-contained page"),
+	S(timeline_itl_thresholds, "timeline-itl-thresholds", .group = PLOTS, .arg = "MS,MS",
+	  .help = "two limits that colour the gaps between tokens on that page"),
+	S(plot_dataset_stats, "plot-dataset-stats", .group = PLOTS,
+	  .help = "draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot"),
+
+	S(chat_prefix, "chat-prefix", .group = OURS, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what the chat template puts in front of a user message, where the template is "
+		  "not known; \\n \\r \\t \\\\ and \\xHH stand for bytes"),
+	S(chat_suffix, "chat-suffix", .group = OURS, .flags = OPT_OURS, .arg = "TEXT",
+	  .help = "what it puts after a user message, the beginning of the answer included"),
+	S(threads, "threads", .group = OURS, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = THREADS_MAX, .help = "event loops that send and receive"),
+	S(warm_connections, "warm-connections", .group = OURS, .flags = OPT_OURS, .arg = "N|auto",
+	  .check = check_warm_connections,
+	  .help = "connections opened before the clock starts"),
+	S(timestamps, "timestamps", .group = OURS, .flags = OPT_OURS, .arg = "CLOCK",
+	  .choices = clocks,
+	  .help = "kernel: when bytes arrived at the machine; user: when the program saw them, "
+		  "counted from before connecting, as upstream does"),
+	S(request_timeout, "request-timeout", .group = OURS,
+	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e9,
+	  .words = "timeout",
+	  .help = "longest a request may take in all"),
+	S(connect_timeout, "connect-timeout", .group = OURS,
+	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e9,
+	  .help = "longest a connection may take to open, TLS included"),
+	S(cacert, "cacert", .group = OURS, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "PEM file of the authorities to trust instead of the system's"),
+	S(record_path, "record", .group = OURS, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "stream every measured fact to this file; bench score reads it"),
+	S(dump_workload, "dump-workload", .group = OURS, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "write what will be sent and when, one JSON object a line"),
+	S(dry_run, "dry-run", .group = OURS, .flags = OPT_OURS,
+	  .help = "build the workload, print its statistics, send nothing"),
+	S(data.prompt_token_ids, "prompt-token-ids", .group = RANDOM, .flags = OPT_OURS,
+	  .help = "send token ids in place of text: lengths are exact, nothing is decoded"),
+	S(data.random_input_len_dist, "random-input-len-dist", .group = RANDOM,
+	  .flags = OPT_OURS, .arg = "LAW",
+	  .help = "prompt tokens by a law: lognormal:MEAN,SIGMA, normal:MEAN,SD, exponential:MEAN "
+		  "(each also with ,MIN,MAX), zipf:EXPONENT,MAX, uniform:LO,HI, histogram:FILE"),
+	S(data.random_output_len_dist, "random-output-len-dist", .group = RANDOM,
+	  .flags = OPT_OURS, .arg = "LAW", .help = "tokens to ask for, by one of these laws"),
+	S(data.max_model_len, "max-model-len", .group = DATASET, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 1, .max = INFINITY,
+	  .help = "leave requests out whose prompt and answer have more tokens"),
+	S(data.hf_text_column, "hf-text-column", .group = HUB, .flags = OPT_OURS, .arg = "NAME",
+	  .help = "column of the prompts, for hub datasets that are not known by name"),
+	S(data.hf_revision, "hf-revision", .group = HUB, .flags = OPT_OURS, .arg = "REVISION",
+	  .help = "branch, tag or commit of the hub dataset"),
+	S(data.structured_dataset, "structured-dataset", .group = SYNTHETIC, .flags = OPT_OURS,
+	  .choices = structured_sets, .help = "structured: what answers have to keep to"),
+	S(data.json_schema_path, "json-schema-path", .group = SYNTHETIC, .flags = OPT_OURS,
+	  .arg = "FILE", .help = "structured: the JSON Schema of json and json-unique; default: an "
+	  "array of characters of a game, as vLLM's script has it"),
+	S(data.structured_output_ratio, "structured-output-ratio", .group = SYNTHETIC,
+	  .flags = OPT_OURS, .min = 0, .max = 1,
+	  .help = "structured: share of the requests that ask the server to keep to it"),
+	S(data.structured_output_len, "structured-output-len", .group = SYNTHETIC, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
+	  .help = "structured: longest answer"),
+	S(data.constraint_form, "constraint-form", .group = SYNTHETIC, .flags = OPT_OURS,
+	  .choices = constraint_forms, .help = "structured: the member that tells the server; auto: "
+	  "guided_* for vLLM before 0.11, else structured_outputs"),
+	S(data.mix, "mix", .group = DATASET, .flags = OPT_OURS, .arg = "JSON",
+	  .help = "parts of the mix dataset: [{\"weight\": 2, \"dataset-name\": \"random\", "
+		  "...}, ...]"),
+	S(priority_classes, "priority-classes", .group = DATASET, .flags = OPT_OURS, .arg = "LIST",
+	  .check = check_classes,
+	  .help = "give each request a priority at random, such as 0:0.5,1:0.5 (priority:share); the "
+		  "lower, the earlier it is served; the report is split by them"),
+	S(data.random_cache_hit_fraction, "random-cache-hit-fraction", .group = RANDOM,
+	  .flags = OPT_OURS, .arg = "FRACTION", .min = 0, .max = 1,
+	  .help = "share of requests that begin with the tokens all of them share; with "
+		  "--prompt-token-ids"),
+	S(data.random_cache_ratio, "random-cache-ratio", .group = RANDOM, .flags = OPT_OURS,
+	  .arg = "RATIO", .min = 0, .max = 1,
+	  .help = "how much of such a prompt is shared, of its whole length"),
+	S(data.speed_bench_max_input_len, "speed-bench-max-input-len", .group = FILES,
+	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
+	  .help = "leave rows of speed_bench out whose prompt has more tokens"),
+	S(data.trace_format, "trace-format", .group = TRACES, .flags = OPT_OURS, .arg = "FAMILY",
+	  .choices = trace_formats,
+	  .help = "whose trace it is; auto finds it out by the columns of the first row and says so"),
+	S(data.trace_block_size, "trace-block-size", .group = TRACES, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
+	  .help = "prompt tokens that one id stands for; without it as the family has it"),
+	S(data.trace_time_unit, "trace-time-unit", .group = TRACES, .flags = OPT_OURS,
+	  .arg = "UNIT", .choices = trace_units,
+	  .help = "unit of the trace's times; auto is the family's"),
+	S(data.trace_output_len, "trace-output-len", .group = TRACES, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
+	  .help = "tokens to ask for where a row of the trace does not tell"),
+	S(data.trace_origin, "trace-origin", .group = TRACES, .flags = OPT_OURS, .arg = "WHICH",
+	  .choices = trace_origins,
+	  .help = "what the run begins with: first, the first row that is sent, or file, the zero of "
+		  "the trace's clock"),
+	S(data.trace_start, "trace-start", .group = TRACES, .flags = OPT_OURS, .arg = "SECONDS",
+	  .min = -INFINITY, .max = INFINITY,
+	  .help = "send the rows from this time of the trace's clock on; of a session, all turns"),
+	S(data.trace_end, "trace-end", .group = TRACES, .flags = OPT_OURS, .arg = "SECONDS",
+	  .min = -INFINITY, .max = INFINITY,
+	  .help = "send the rows up to this time of the trace's clock; of a session, all turns"),
+	S(data.sort_trace, "sort-trace", .group = TRACES, .flags = OPT_OURS,
+	  .help = "put the rows in the order of their times instead of refusing others"),
+	S(data.speedup, "speedup", .group = TRACES, .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
+	  .arg = "FACTOR", .max = 1e9,
+	  .help = "send so many times as fast as the trace: trace, timed_trace and workload"),
+	S(data.speedup_gaps, "speedup-gaps", .group = TRACES, .flags = OPT_OURS,
+	  .help = "divide the gaps between turns of a session, too"),
+	S(data.trace_salt, "trace-salt", .group = TRACES, .flags = OPT_OURS, .arg = "WHAT",
+	  .choices = trace_salts,
+	  .help = "what blocks are drawn from beside their ids: fixed, the same in every run, or "
+		  "seed, others with each --seed, so that no cache knows them"),
+	S(data.sessions, "sessions", .group = TRACES, .flags = OPT_OURS,
+	  .help = "the turns of a session also wait for the end of the one that they follow"),
+	S(data.trace_message_mode, "trace-message-mode", .group = TRACES, .flags = OPT_OURS,
+	  .arg = "MODE", .choices = trace_modes,
+	  .help = "what messages of a turn are: history, the whole conversation, or delta, what "
+		  "comes after the server's answer to the turn before; with --sessions"),
+	S(data.conversations_output_len, "conversations-output-len", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "TOKENS", .min = 1, .max = INFINITY,
+	  .help = "conversations, sessions: tokens of every answer; otherwise as many as the recorded "
+		  "answer has, or the file asks for"),
+	S(data.multi_turn, "multi-turn", .group = SESSIONS, .flags = OPT_OURS,
+	  .help = "random, sharegpt, hf: make conversations; --num-prompts is their number"),
+	S(data.multi_turn_num_turns, "multi-turn-num-turns", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = TURNS_MAX, .help = "random: requests of each conversation"),
+	S(data.multi_turn_min_turns, "multi-turn-min-turns", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 0, .max = TURNS_MAX,
+	  .help = "fewest requests of a conversation; 0 means --multi-turn-num-turns (sharegpt: 2)"),
+	S(data.multi_turn_max_turns, "multi-turn-max-turns", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 0, .max = TURNS_MAX,
+	  .help = "most requests of a conversation; 0 means --multi-turn-num-turns (sharegpt: all)"),
+	S(multi_turn_concurrency, "multi-turn-concurrency", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = INFINITY,
+	  .help = "most requests in flight, think time not counted; otherwise --max-concurrency"),
+	S(data.multi_turn_delay_ms, "multi-turn-delay-ms", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "MS", .min = 0, .max = 1e3 * DUE_S_MAX,
+	  .help = "think time between an answer and the next request of the conversation"),
+	S(data.per_turn_input_len, "per-turn-input-len", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "TOKENS", .min = 0, .max = LENGTH_TOKENS_MAX,
+	  .help = "random: tokens of a user's message after the first; 0 means --random-input-len"),
+	S(data.multi_turn_prefix_global_ratio, "multi-turn-prefix-global-ratio", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "RATIO", .min = 0, .max = 1,
+	  .help = "random: share of --random-input-len that all requests begin with; requests then "
+		  "have no history"),
+	S(data.multi_turn_prefix_conversation_ratio, "multi-turn-prefix-conversation-ratio",
+	  .group = SESSIONS, .flags = OPT_OURS, .arg = "RATIO", .min = 0, .max = 1,
+	  .help = "random: share that the requests of one conversation have in common; likewise"),
+	S(data.multi_turn_turns_dist, "multi-turn-turns-dist", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "LAW",
+	  .help = "random: requests of each conversation by a law of --random-input-len-dist"),
+	S(data.multi_turn_delay_dist, "multi-turn-delay-dist", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "LAW",
+	  .help = "think times in milliseconds by such a law, in place of --multi-turn-delay-ms"),
+	S(data.multi_turn_system_len, "multi-turn-system-len", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "TOKENS", .min = 0, .max = LENGTH_TOKENS_MAX,
+	  .help = "random: tokens of a system message that all conversations begin with"),
+	S(data.multi_turn_session_prefix_len, "multi-turn-session-prefix-len", .group = SESSIONS,
+	  .flags = OPT_OURS, .arg = "TOKENS", .min = 0, .max = LENGTH_TOKENS_MAX,
+	  .help = "random: tokens that the first message of each conversation begins with, others "
+		  "in each"),
+
+	S(omit_body_keys, "omit-body-keys", .group = SAMPLING, .flags = OPT_OURS | OPT_MANY,
+	  .arg = "KEY[,KEY]",
+	  .help = "leave these keys out of every request body, for servers that refuse them"),
+	S(backend_file, "backend-file", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "a JSON file that describes the API to speak, in place of --backend"),
+	S(base_urls, "base-urls", .group = SERVER, .flags = OPT_OURS | OPT_MANY, .arg = "URL",
+	  .help = "several servers that share the load, in place of --base-url"),
+	S(balance, "balance", .group = SERVER, .flags = OPT_OURS, .arg = "HOW",
+	  .choices = balances, .help = "which of several servers gets the next request"),
+	S(duration, "duration", .group = TRAFFIC, .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
+	  .arg = "SECONDS", .max = 1e7,
+	  .words = "time seconds max-seconds -d -z",
+	  .help = "stop sending after this long; prompts are used again when they run out, unless "
+		  "--num-prompts is given"),
+	S(grace_period, "grace-period", .group = TRAFFIC, .flags = OPT_OURS, .arg = "SECONDS",
+	  .max = 1e7,
+	  .help = "how long requests in flight may go on after --duration; without it, until they "
+		  "end"),
+	S(max_errors, "max-errors", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = INFINITY, .words = "fail",
+	  .help = "stop the run once so many requests have failed"),
+	S(max_error_rate, "max-error-rate", .group = TRAFFIC, .flags = OPT_OURS, .arg = "FRACTION",
+	  .min = 0, .max = 1,
+	  .help = "stop the run once more than this share of at least 20 ended requests have failed"),
+	S(request_cancellation_rate, "request-cancellation-rate", .group = TRAFFIC,
+	  .flags = OPT_OURS, .arg = "PERCENT", .min = 0, .max = 100,
+	  .help = "share of requests, drawn by --seed, that the client gives up on purpose"),
+	S(request_cancellation_delay, "request-cancellation-delay", .group = TRAFFIC,
+	  .flags = OPT_OURS, .arg = "SECONDS", .max = 1e7,
+	  .help = "how long after sending it does so"),
+	S(prompt_salt, "prompt-salt", .group = TRAFFIC, .flags = OPT_OURS, .arg = "WHAT",
+	  .check = check_salt,
+	  .help = "put a few random tokens before every prompt, new ones each time: none, run (the same "
+		  "for the whole run), request (others for each), fresh (like run, and lengths are kept; "
+		  "default of sweeps, --num-runs and suites); run:TEXT repeats those of TEXT"),
+	S(num_runs, "num-runs", .group = TRAFFIC, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = 1000, .words = "repeat repeats runs iterations",
+	  .help = "measure so many times and report mean, spread and variation"),
+	S(sweep_max_concurrency, "sweep-max-concurrency", .group = POINTS, .flags = OPT_OURS,
+	  .arg = "LIST", .help = "measure once for each of these caps, 1,8,64 say: a table"),
+	S(sweep_request_rate, "sweep-request-rate", .group = POINTS, .flags = OPT_OURS,
+	  .arg = "LIST", .help = "measure once for each of these rates, 1,10,inf say"),
+	S(sweep_num_prompts_factor, "sweep-num-prompts-factor", .group = POINTS,
+	  .flags = OPT_OURS, .arg = "K", .min = 1, .max = 1e6,
+	  .help = "with --sweep-max-concurrency: K prompts for each request of the cap"),
+	S(sweep_summary_percentiles, "sweep-summary-percentiles", .group = POINTS,
+	  .flags = OPT_OURS, .arg = "LIST",
+	  .help = "further percentiles for the table; they are computed, too"),
+	SERVE_ROWS_FIND(FIND),
+	S(compare, "compare", .group = POINTS, .flags = OPT_OURS | OPT_MANY, .arg = "FILE",
+	  .help = "measure nothing: print how the second of two result files differs from the "
+		  "first; bench compare does more"),
+	S(reset_prefix_cache, "reset-prefix-cache", .group = SERVER, .flags = OPT_OURS,
+	  .help = "have the server empty its prefix cache before each measurement"),
+	S(steady_state_threshold, "steady-state-threshold", .group = METRICS, .flags = OPT_OURS,
+	  .arg = "FRACTION", .min = 0, .max = 1,
+	  .help = "of --max-concurrency: the steady state lasts while so many requests are in flight"),
+	S(steady_state_min_window, "steady-state-min-window", .group = METRICS, .flags = OPT_OURS,
+	  .arg = "SECONDS", .max = 1e7,
+	  .help = "shortest steady state without a warning; default: 10 s or a tenth of the run"),
+	S(no_steady_state, "no-steady-state", .group = METRICS, .flags = OPT_OURS,
+	  .help = "do not look for a steady state"),
+	S(report_cached_tokens, "report-cached-tokens", .group = METRICS, .flags = OPT_OURS,
+	  .help = "report how many prompt tokens the server says it had cached"),
+	S(profile_batch_threshold, "profile-batch-threshold", .group = SERVER, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = INFINITY,
+	  .help = "start the server's profiler once so many requests are in flight"),
+	S(profile_duration, "profile-duration", .group = SERVER,
+	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS", .max = 1e6,
+	  .help = "how long it runs then"),
+	S(output_json, "output-json", .group = OUTPUT, .flags = OPT_OURS, .arg = "FILE",
+	  .words = "json output out export csv -o",
+	  .help = "write the detailed result to this file"),
+	S(client_cert, "client-cert", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "PEM file with the certificate to show the server"),
+	S(client_key, "client-key", .group = SERVER, .flags = OPT_OURS, .arg = "FILE",
+	  .help = "PEM file with its key; without it the key is in the certificate's file"),
+	S(transport, "transport", .group = SERVER, .flags = OPT_OURS, .arg = "NAME",
+	  .choices = transports,
+	  .help = "native, or libcurl for what that cannot do (HTTP/2, SOCKS and authenticated "
+		  "proxies, redirects); auto takes libcurl only for those"),
+	S(http_version, "http-version", .group = SERVER, .flags = OPT_OURS, .arg = "VERSION",
+	  .choices = http_versions, .help = "HTTP/1.1, or HTTP/2 (by TLS, or at once without)"),
+	S(proxy, "proxy", .group = SERVER, .flags = OPT_OURS | OPT_SECRET, .arg = "URL",
+	  .help = "http, https, socks4, socks4a, socks5 or socks5h proxy, in place of what the "
+		  "environment names"),
+	S(follow_redirects, "follow-redirects", .group = SERVER, .flags = OPT_OURS,
+	  .help = "follow redirects, ten at most"),
+	S(metrics_interval, "metrics-interval", .group = METRICS, .flags = OPT_OURS,
+	  .arg = "SECONDS", .max = 3600,
+	  .help = "how often the server's /metrics are read while load runs; 0: only before and after"),
+	S(metrics_url, "metrics-url", .group = METRICS, .flags = OPT_OURS, .arg = "URL",
+	  .help = "where they are, when not at /metrics of the server; several with commas between"),
+	GPU_PRICE_ROWS(struct serve_opts, METRICS, OPT_OURS),
+	S(system_metrics, "system-metrics", .group = METRICS, .flags = OPT_OURS, .arg = "LIST",
+	  .help = "watch the machine while load runs: off, all, or a comma list of gpu, host, "
+		  "process (the server's)"),
+	S(system_interval, "system-interval", .group = METRICS, .flags = OPT_OURS,
+	  .arg = "SECONDS", .max = 3600,
+	  .help = "how often it is sampled; 0: only before and after the load"),
+	S(system_gpus, "system-gpus", .group = METRICS, .flags = OPT_OURS | OPT_MANY, .arg = "GPU",
+	  .help = "the GPUs to watch, by index or UUID, instead of all that may be used"),
+	S(system_pid, "system-pid", .group = METRICS, .flags = OPT_OURS | OPT_MANY,
+	  .arg = "[NAME=]PID",
+	  .help = "the server's processes, each with all that descends from it, instead of those "
+		  "that listen at the base URL"),
+	S(charts, "charts", .group = PLOTS, .flags = OPT_OURS, .arg = "WHEN", .choices = chart_times,
+	  .help = "charts of tokens and requests per second before the report, drawn by gnuplot; auto "
+		  "is on a terminal"),
+	S(live, "live", .group = OUTPUT, .flags = OPT_OURS,
+	  .words = "tui watch",
+	  .help = "a full screen while load runs: rates, percentiles so far, slowest requests, errors"),
+	S(load_pattern, "load-pattern", .group = TRAFFIC, .flags = OPT_OURS, .arg = "NAME",
+	  .help = "well-known traffic options under one name; help lists them"),
+	S(plot_load_pattern, "plot-load-pattern", .group = PLOTS, .flags = OPT_OURS,
+	  .help = "draw when requests are due and how long the intervals are"),
+	S(plot_turns, "plot-turns", .group = PLOTS, .flags = OPT_OURS,
+	  .help = "draw TTFT, context length and cached tokens by the turn of a conversation"),
+	REUSE_ROWS(struct serve_opts, data, DATASET),
+	S(strict, "strict", .group = OURS, .flags = OPT_OURS,
+	  .words = "fail-on-invalid",
+	  .help = "exit with 3 unless the verdict on the measurement is VALID"),
+	GATE_ROW_FAIL_IF(struct serve_opts, gate, OURS, "p99_ttft_ms>200' or 'failed>0"),
+	GATE_ROWS(struct serve_opts, gate, OURS, OPT_OURS),
+	S(progress, "progress", .group = OURS, .flags = OPT_OURS, .arg = "FORM",
+	  .choices = progress_forms,
+	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
+	S(fix, "fix", .group = OURS, .flags = OPT_OURS | OPT_MANY, .arg = "NAME",
+	  .help = "mended forms of upstream's mistakes that change numbers; help lists them"),
+	S(compat, "compat", .group = OURS, .flags = OPT_OURS, .arg = "LIST",
+	  .help = "comma list of other behaviours of upstream's: peak, role-chunk, stream-error, "
+		  "detail, stdout, timed-trace-short, v0.11; help explains them"),
+	S(trace, "trace", .group = OURS, .flags = OPT_OURS, .arg = "LIST", .check = check_trace,
+	  .help = "comma list of debugging categories printed on stderr, or all"),
+
+	S(max_sessions, "max-sessions", .group = SESSIONS, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = INFINITY, .words = "concurrent-sessions session-concurrency",
+	  .help = "most conversations under way at once, from their first request to the end of "
+		  "their last answer, pauses included; --max-concurrency counts requests"),
+	S(on_turn_failure, "on-turn-failure", .group = SESSIONS, .flags = OPT_OURS, .arg = "WHAT",
+	  .choices = turn_failures,
+	  .help = "what follows a failed turn: drop the rest of its conversation, retry it up to "
+		  "three times (after 1, 2 and 4 s) and then drop, or continue with an empty answer"),
+	S(user_centric_rate, "user-centric-rate", .group = SESSIONS,
+	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "REQ/S", .max = 1e9,
+	  .help = "requests per second of all --num-users together: each user sends its next "
+		  "request N / RATE seconds after its last one, or when that has been answered"),
+	S(num_users, "num-users", .group = SESSIONS, .flags = OPT_OURS, .arg = "N", .min = 1,
+	  .max = 1e6, .help = "users of --user-centric-rate; when one's conversation is over, the "
+			      "next one takes its place"),
+	S(think_time, "think-time", .group = SESSIONS, .flags = OPT_OURS, .arg = "SECONDS|LAW",
+	  .check = serve_check_time, .words = "turn-delay delay-between-turns",
+	  .help = "pause between an answer and the next turn, in place of what the dataset has: "
+		  "seconds, or a law that each pause is drawn by: uniform:LO,HI, "
+		  "normal:MEAN,SD[,MIN,MAX], lognormal:MEAN,SIGMA[,MIN,MAX], "
+		  "exponential:MEAN[,MIN,MAX], histogram:FILE"),
+	S(tool_time, "tool-time", .group = SESSIONS, .flags = OPT_OURS, .arg = "SECONDS|LAW",
+	  .check = serve_check_time, .words = "tool-latency tool-delay",
+	  .help = "the same for the pauses in which an agent's tools run; --think-time does not "
+		  "change these"),
+	S(session_header, "session-header", .group = SESSIONS, .flags = OPT_OURS, .arg = "NAME",
+	  .help = "header that tells the server the conversation's id; an empty NAME sends none"),
+	S(session_affinity, "session-affinity", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "HOW", .choices = affinities,
+	  .help = "with several servers: url keeps a conversation at the server of its first turn, "
+		  "spread lets --balance choose for each turn"),
+	S(session_token_header, "session-token-header", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "NAME",
+	  .help = "header of an answer that the next requests of its conversation repeat, for "
+		  "routers that return a token"),
+	S(bad_tool_calls, "bad-tool-calls", .group = SESSIONS, .flags = OPT_OURS, .arg = "WHAT",
+	  .choices = bad_calls,
+	  .help = "a tool call whose arguments are no JSON object: replace them by {}, or fail the "
+		  "request"),
+	S(tool_result_words, "tool-result-words", .group = SESSIONS, .flags = OPT_OURS,
+	  .arg = "N", .min = 1, .max = 1e6,
+	  .help = "length of the made-up result that answers a tool call, in words"),
+
+	S(old_dataset, "dataset", .flags = OPT_HIDDEN | OPT_OURS | OPT_NO_CONFIG, .arg = "FILE",
+	  .help = "the ShareGPT file of old scripts: --dataset-name sharegpt --dataset-path FILE"),
+	S(backend, "endpoint-type", .flags = OPT_HIDDEN, .alias_of = "backend",
+	  .help = "old spelling of --backend"),
+	S(data.skip_chat_template, "custom-skip-chat-template", .flags = OPT_HIDDEN,
+	  .alias_of = "skip-chat-template", .help = "old spelling of --skip-chat-template"),
+};
+
+static const struct serve_opts defaults = {
+	.num_prompts = 1000,
+	.dataset_name = "random",
+	.data.repeat_count = 1, .data.warmup_pass = "none",
+	.data.custom_output_len = 256,
+	.data.structured_dataset = "json", .data.constraint_form = "auto",
+	.data.structured_output_ratio = 1, .data.structured_output_len = 128,
+	.data.spec_bench_output_len = 256,
+	.data.sonnet_input_len = 550, .data.sonnet_output_len = 150, .data.sonnet_prefix_len = 200,
+	.data.timed_trace_chunk_hash_size = 16, .data.timed_trace_sec_multiplier = 1,
+	.data.timed_trace_label_timestamp = "timestamp",
+	.data.timed_trace_label_input_length = "input_length",
+	.data.timed_trace_label_output_length = "output_length",
+	.data.timed_trace_label_hash_ids = "hash_ids",
+	.data.trace_format = "auto", .data.trace_time_unit = "auto", .data.trace_origin = "first",
+	.data.trace_salt = "fixed", .data.trace_message_mode = "history",
+	.data.trace_output_len = 256, .data.speedup = 1,
+	.data.blazedit_max_distance = 1, .data.asr_max_audio_len_sec = INFINITY,
+	.data.random_input_len = 1024, .data.random_output_len = 128, .data.random_range_ratio = "0.0",
+	.data.random_batch_size = 1,
+	.data.multi_turn_num_turns = 3,
+	.data.random_mm_base_items_per_request = 1,
+	.data.random_mm_limit_mm_per_prompt = { "{\"image\": 255, \"video\": 1}" },
+	.data.random_mm_bucket_config =
+		"{(256, 256, 1): 0.5, (720, 1280, 1): 0.5, (720, 1280, 16): 0.0}",
+	.data.prefix_repetition_prefix_len = 256, .data.prefix_repetition_suffix_len = 256,
+	.data.prefix_repetition_num_prefixes = 10, .data.prefix_repetition_output_len = 128,
+	.data.speed_bench_dataset_subset = "qualitative", .data.speed_bench_output_len = 4096,
+	.backend = "openai",
+	.host = "127.0.0.1", .port = 8000, .endpoint = "/v1/completions",
+	.tokenizer_mode = "auto",
+	.request_rate = INFINITY, .burstiness = 1,
+	.metric_percentiles = "99",
+	.lora_assignment = "random",
+	.timeline_itl_thresholds = "25,50",
+	.balance = "round-robin", .prompt_salt = "none", .num_runs = 1,
+	.steady_state_threshold = 0.95, .profile_duration = 5,
+	.transport = "auto", .http_version = "1.1", .metrics_interval = 1, .charts = "auto",
+	.system_metrics = "off", .system_interval = 1,
+	.threads = 1, .warm_connections = "auto", .timestamps = "kernel",
+	.request_timeout = 21600, .connect_timeout = 130,
+	.progress = "auto", .precision = FIND_PRECISION_PERCENT, .budget = CAPACITY_BUDGET_S,
+	.level_seconds = CAPACITY_LEVEL_S,
+	.on_turn_failure = "drop", .session_header = "X-Session-ID", .session_affinity = "url",
+	.bad_tool_calls = "replace", .tool_result_words = TOOL_RESULT_WORDS,
+};
+
+const struct opt_set serve_opt_set = {
+	.command = "bench serve",
+	.summary = "Sends a workload to a running server and reports latency and throughput. "
+		   "Options, report and result file are those of vLLM's benchmark of that name.",
+	.usage = "[options]",
+	.epilog = "Examples:\n"
+		  "  profllm bench serve --model NAME --num-prompts 200 --request-rate 10\n"
+		  "  profllm bench serve --backend openai-chat --endpoint /v1/chat/completions \\\n"
+		  "      --dataset-name sharegpt --dataset-path FILE --max-concurrency 64 \\\n"
+		  "      --save-result\n"
+		  "  profllm bench serve --tokenizer sim --dry-run",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+	.namespace_head = "subparser='bench', bench_type='serve', ",
+	.takes_prefixes = true,
+};
+
+/* ---- options that stand for others ---- */
+
+const struct load_pattern load_patterns[] = {
+	{ "steady", "evenly spaced requests",
+	  { { "request-rate", "10" }, { "burstiness", "inf" } } },
+	{ "poisson", "independent users: a Poisson process",
+	  { { "request-rate", "10" }, { "burstiness", "1" } } },
+	{ "bursty", "clumps of requests and pauses between them",
+	  { { "request-rate", "10" }, { "burstiness", "0.25" } } },
+	{ "spiky", "rare, tall clumps",
+	  { { "request-rate", "10" }, { "burstiness", "0.05" } } },
+	{ "ramp", "a rate that grows evenly",
+	  { { "ramp-up-strategy", "linear" }, { "ramp-up-start-rps", "1" },
+	    { "ramp-up-end-rps", "20" } } },
+	{ "surge", "a rate that doubles again and again",
+	  { { "ramp-up-strategy", "exponential" }, { "ramp-up-start-rps", "1" },
+	    { "ramp-up-end-rps", "64" } } },
+	{ "saturate", "as many requests in flight as a cap allows, the next when one ends",
+	  { { "request-rate", "inf" }, { "max-concurrency", "64" } } },
+	{ "flood", "everything at once", { { "request-rate", "inf" } } },
+	{ "soak", "a light load for an hour",
+	  { { "request-rate", "2" }, { "burstiness", "1" }, { "duration", "3600" } } },
+	{ NULL, NULL, { { NULL, NULL } } },
+};
+
+static const struct preset compat_presets[] = {
+	{ "ready-check-timeout-sec", "600" },
+	{ "percentile-metrics", "ttft,tpot,itl" },
+	{ "request-id-prefix", "benchmark-serving" },
+	{ NULL, NULL },
+};
+
+static const struct load_pattern *pattern_of(const char *name)
+{
+	const struct load_pattern *p = load_patterns;
+
+	while (p->name && strcmp(p->name, name) != 0)
+		p++;
+	return p->name ? p : NULL;
+}
+
+static int assign_preset(const struct preset *set, struct serve_opts *o,
+			 const struct opt_result *given, struct arena *a, struct err *e)
+{
+	for (; set->option; set++)
+		if (!opt_given(&serve_opt_set, given, set->option) &&
+		    opt_assign(&serve_opt_set, o, set->option, str_of(set->value), a, e) < 0)
+			return -1;
+	return 0;
+}
+
+static int unknown_pattern(const char *name, struct err *e)
+{
+	const char *names[32], *near;
+	size_t n = 0;
+
+	while (load_patterns[n].name) {
+		names[n] = load_patterns[n].name;
+		n++;
+	}
+	near = opt_nearest(str_of(name), names, n);
+	return err_set(e, ERR_USAGE, "--load-pattern: unknown name '%.100s'%s%s%s; "
+		       "--load-pattern help lists the names", name, near ? "; did you mean " : "",
+		       near ? near : "", near ? "?" : "");
+}
+
+int serve_presets(struct serve_opts *o, const struct opt_result *given, struct arena *a,
+		  struct err *e)
+{
+	const struct load_pattern *pattern = o->load_pattern ? pattern_of(o->load_pattern) : NULL;
+
+	if (o->load_pattern && !pattern)
+		return unknown_pattern(o->load_pattern, e);
+	if (pattern && assign_preset(pattern->set, o, given, a, e) < 0)
+		return -1;
+	if (!(serve_compat_bits(o->compat) & COMPAT_V011))
+		return 0;
+	return assign_preset(compat_presets, o, given, a, e);
+}
+
+void load_pattern_flags(const struct serve_opts *o, const struct opt_result *given, struct buf *out)
+{
+	const struct load_pattern *pattern = o->load_pattern ? pattern_of(o->load_pattern) : NULL;
+
+	for (const struct preset *p = pattern ? pattern->set : NULL; p && p->option; p++)
+		if (!opt_given(&serve_opt_set, given, p->option))
+			buf_printf(out, "%s--%s %s", out->len ? " " : "", p->option, p->value);
+}
+
+/* ---- --compat v0.11 (serve spec section 9) ---- */
+
+/* Options of upstream that came later. */
+static const char *const newer[] = {
+	"num-warmups", "extra-body", "insecure", "skip-tokenizer-init", "input-len", "output-len",
+	"lora-assignment", "chat-template-kwargs", "plot-timeline", "timeline-itl-thresholds",
+	"plot-dataset-stats", "probe-request-rate", "self-timed",
+};
+
+static int check_mode(const struct serve_check *c)
+{
+	static const char *const modes[] = { "auto", "slow", "mistral", "custom" };
+
+	for (size_t i = 0; i < sizeof(modes) / sizeof(*modes); i++)
+		if (strcmp(c->o->tokenizer_mode, modes[i]) == 0)
+			return 0;
+	return err_set(c->e, ERR_USAGE, "--tokenizer-mode: v0.11 has auto, slow, mistral, custom; "
+		       "got '%s'", c->o->tokenizer_mode);
+}
+
+int serve_check_compat(const struct serve_check *c)
+{
+	struct serve_opts *o = c->o;
+
+	if (!(c->d->compat & COMPAT_V011))
+		return 0;
+	if (!o->model)
+		return err_set(c->e, ERR_USAGE, "the following arguments are required: --model");
+	if (check_mode(c) < 0)
+		return -1;
+	for (size_t i = 0; i < sizeof(newer) / sizeof(*newer); i++)
+		if (serve_given(c, newer[i]))
+			serve_warn(c, "--%s came after v0.11; it works all the same", newer[i]);
+	/* Greedy unless told otherwise: put into bodies, not shown among the options. */
+	if (!c->d->is_pooling && !o->temperature.is_set)
+		o->temperature = (struct opt_real){ .is_set = true, .v = 0 };
+	return 0;
+}

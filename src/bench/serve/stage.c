@@ -1,0 +1,285 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* stage.c - what all stages of a point need; see point_internal.h. */
+#include "bench/serve/point_internal.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "input/token/tokenizer.h"
+#include "version.h"
+
+static char *format(const char *fmt, va_list ap)
+{
+	char *text;
+
+	return vasprintf(&text, fmt, ap) < 0 ? mem_text("") : text;
+}
+
+void stage_say(const struct stage *s, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	if (s->early || !s->hooks->line)
+		return;
+	va_start(ap, fmt);
+	text = format(fmt, ap);
+	va_end(ap);
+	s->hooks->line(s->hooks->self, text);
+	free(text);
+}
+
+void stage_warn(const struct stage *s, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+
+	va_start(ap, fmt);
+	text = format(fmt, ap);
+	va_end(ap);
+	if (s->early && (s->early->part == PART_TOKENIZER || s->early->part == PART_DATASET))
+		buf_printf(&s->early->notes, "%s\n", text);
+	else if (!s->early && s->hooks->warn)
+		s->hooks->warn(s->hooks->self, text);
+	free(text);
+}
+
+bool stage_is_cancelled(const struct stage *s)
+{
+	return s->hooks->cancel && atomic_load(s->hooks->cancel);
+}
+
+int stage_cancelled(struct err *e)
+{
+	return err_set(e, ERR_CANCELLED, "interrupted before the benchmark began");
+}
+
+bool stage_may_ask_server(const struct stage *s)
+{
+	return !s->early && !s->opts->dry_run && !s->hooks->transport;
+}
+
+/* With --duration time is what passes: as many as there will be at this pace. */
+static uint64_t total_of(const struct stage *s, const struct load_totals *load)
+{
+	int64_t elapsed = s->began_ns ? clock_mono_ns() - s->began_ns : 0;
+	double total;
+
+	if (s->now != STAGE_MAIN || !s->derived->load.admission_ns)
+		return s->total;
+	if (elapsed >= s->derived->load.admission_ns)
+		return load->admitted < s->total ? load->admitted : s->total;
+	total = elapsed > 0 && load->done
+		? (double)load->done * (double)s->derived->load.admission_ns / (double)elapsed
+		: (double)s->total;
+	return total < (double)s->total ? (uint64_t)total : s->total;
+}
+
+void stage_tick(void *self)
+{
+	struct stage *s = self;
+	struct load_totals load;
+
+	if (!s->hooks->progress)
+		return;
+	load = load_progress_total(s->progress);
+	s->hooks->progress(s->hooks->self, s->now, load.done, total_of(s, &load), s->progress);
+}
+
+struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
+{
+	struct load_opts o = s->derived->load;
+
+	o.transport = s->point->transport;
+	o.net.base_url = s->derived->base_urls;
+	o.net.n_endpoints = s->derived->n_urls;
+	o.net.proxy = s->proxy;
+	o.endpoint = s->point->endpoint;
+	o.workload = &s->point->workload;
+	o.extra_body = str_of(s->derived->extra_body);
+	o.phase = phase;
+	o.tick = stage_tick;
+	o.tick_self = s;
+	if (!o.workload->sessions) {
+		o.max_sessions = o.retries = 0;
+		o.is_chain_dropped = false;
+	}
+	if (phase == PHASE_MAIN) {
+		o.close = s->hooks->close;
+		o.abandon = s->hooks->abandon;
+		if (s->derived->warm_connections != SERVE_WARM_AUTO)
+			o.net.warm_connections = s->derived->warm_connections;
+		return o;
+	}
+	/* What is sent apart from the measurement has no limits of its own. */
+	o.threads = 1;
+	o.max_sessions = o.retries = o.failures_max = 0;
+	o.admission_ns = o.deadline_ns = o.give_up_ns = 0;
+	o.is_chain_dropped = o.is_failure_share_limited = o.is_ended_by_refusals = false;
+	o.is_least_loaded = false;
+	return o;
+}
+
+struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_ids)
+{
+	const struct serve_derived *d = s->derived;
+
+	return (struct prepare_opts){
+		.endpoint = s->point->endpoint,
+		.encode = {
+			.model = str_of(s->point->model_name),
+			.is_ignore_eos = s->opts->ignore_eos || s->point->workload.is_eos_ignored,
+			.has_logprobs = s->opts->logprobs.is_set, .logprobs = s->opts->logprobs.v,
+			.extra_body = str_of(d->extra_body),
+		},
+		.omit = d->omit, .n_omit = d->n_omit,
+		.base_url = d->base_urls, .path = s->opts->endpoint, .proxy = s->proxy,
+		.n_urls = d->n_urls,
+		.header = d->header, .n_headers = d->n_headers, .api_key = s->remote.api_key,
+		.key_header = s->remote.key_header,
+		.lora = s->opts->lora_modules.n ? s->opts->lora_modules.v : NULL,
+		.is_without_ids = is_without_ids, .version = PROFLLM_VERSION,
+		.request_id_prefix = s->opts->request_id_prefix,
+		.salt = is_without_ids ? NULL : &s->salt,
+	};
+}
+
+int stage_load(struct stage *s, enum point_stage now, const struct load_opts *opts,
+	       const struct prepare_opts *how, const struct plan *plan, uint32_t first_row,
+	       struct err *e)
+{
+	struct load_progress *progress = mem_alloc(sizeof(*progress));
+	struct prepared prepared = { 0 };
+	struct load_stats stats;
+	int rc = -1;
+
+	s->now = now;
+	s->progress = progress;
+	s->total = plan->n;
+	stage_tick(s);
+	if (prepare(how, plan, opts->workload, &prepared, e) == 0) {
+		rc = load_run(opts, plan, &prepared, &s->point->record, first_row, progress, &stats,
+			      s->hooks->cancel, e);
+		stage_tick(s);
+	}
+	prepared_release(&prepared);
+	s->progress = NULL;
+	free(progress);
+	return rc;
+}
+
+/* ---- before there is a server ---- */
+
+void stage_part(struct stage *s, enum point_part part)
+{
+	if (s->early)
+		s->early->part = part;
+}
+
+void stage_wait(struct stage *s, const struct err *why)
+{
+	if (s->early->waits.code == ERR_NONE)
+		s->early->waits = *why;
+}
+
+int stage_stand_in(struct stage *s, const struct err *why, struct err *e)
+{
+	stage_wait(s, why);
+	s->early->has_tokenizer = false;
+	s->point->tokenizer = tokenizer_load(TOKENIZER_SIM, NULL, e);
+	return s->point->tokenizer ? 0 : -1;
+}
+
+int stage_render_stand_in(void *stage, struct str messages, struct str tools, struct buf *text,
+			  struct err *e)
+{
+	struct err why = { 0 };
+
+	(void)tools;
+	(void)e;
+	err_set(&why, ERR_RUN, "the server renders whole conversations");
+	stage_wait(stage, &why);
+	buf_add_str(text, messages);
+	return 0;
+}
+
+/*
+ * Texts have other lengths in tokens of the stand-in, and what is too long or too short for
+ * it need not be. Sets without a file are of the lengths that were asked for.
+ */
+bool stage_may_pass(const struct stage *s, const struct dataset *d, bool is_building,
+		    const struct err *e)
+{
+	if (!s->early || s->early->has_tokenizer || s->opts->skip_tokenizer_init || !is_building)
+		return false;
+	return e->code == ERR_RUN || e->code == ERR_LIMIT ||
+	       (e->code == ERR_USAGE && !d->forbids_path);
+}
+
+void stage_made(struct stage *s)
+{
+	if (!s->early)
+		return;
+	s->early->n_requests = s->point->workload.n;
+	s->early->rng = s->rng;
+}
+
+int stage_check_record(const struct stage *s, struct err *e)
+{
+	const char *path = s->opts->record_path;
+	char *folder;
+	int rc = 0;
+
+	if (!path)
+		return 0;
+	folder = file_beside(path, ".");
+	if (file_is_dir(path))
+		rc = err_set(e, ERR_USAGE, "--record: %s is a folder, not a file", path);
+	else if (!file_is_dir(folder))
+		rc = err_set(e, ERR_USAGE, "--record: cannot write %s: there is no such folder", path);
+	else if (access(file_exists(path) ? path : folder, W_OK) < 0)
+		rc = err_set(e, ERR_USAGE, "--record: cannot write %s: %s", path, strerror(errno));
+	free(folder);
+	return rc;
+}
+
+/* A salt is part of the prompts by now, and what the server counts are prompts without. */
+bool stage_is_whole(const struct stage *s)
+{
+	return s->early->waits.code == ERR_NONE && s->point->salt == SALT_NONE;
+}
+
+bool stage_take_early(struct stage *s)
+{
+	struct point_early *early = s->hooks->early;
+	struct point *p = s->point, *from = early ? &early->point : NULL;
+	struct str rest;
+
+	if (s->early || !early || !early->is_whole)
+		return false;
+	early->is_whole = false;
+	p->tokenizer = from->tokenizer;
+	p->tokenizer_id = from->tokenizer_id;
+	p->chat_template = from->chat_template;
+	p->workload = from->workload;
+	from->tokenizer = NULL;
+	from->tokenizer_id = NULL;
+	from->workload = (struct workload){ 0 };
+	s->rng = early->rng;
+	rest = buf_str(&early->notes);
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+		char *text = mem_copy(line.p, line.n);
+
+		stage_warn(s, text);
+		free(text);
+	}
+	return true;
+}

@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * server.h - a server under test whose life we own (sweep spec 7.3).
+ *
+ * server_start() returns when *our* process answers /health with 200, or says why it will not:
+ * the category of the failure, upstream's sentence, and the end of the log. server_stop()
+ * returns when nothing of it is left. In between, server_is_alive() is cheap enough to be asked
+ * often, from any thread. If we are killed, its tree ends by itself (proc/keeper.h).
+ *
+ * What kind of server it is and where it listens is read from its words, wherever they stand:
+ * `env X=1 vllm serve`, `python -m vllm.entrypoints.openai.api_server`, `--port=8001`, `--uds
+ * PATH`. The last of several --port wins, as servers have it. 0.0.0.0 is asked at 127.0.0.1.
+ *
+ * An answer counts only when the listening socket belongs to the server's own tree (proc/tree.h):
+ * a server that somebody forgot on the port is named instead of being measured. Commands that
+ * have the work done elsewhere (docker, podman, ...) are believed when the port was free before.
+ *
+ * Ready is what /health says unless the options name another sign: a listening port, a line of the
+ * log, the start alone. Where it listens may be said, too, for programs whose words hide it.
+ *
+ * Its output goes to a log file. VLLM_SERVER_DEV_MODE=1 is added to its environment, without which
+ * vLLM has no way to reset its caches. No globals: several may run at once.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <sys/types.h>
+
+#include "core/base/err.h"
+
+enum server_kind {
+	SERVER_OTHER,
+	SERVER_VLLM,
+	SERVER_SGLANG,
+	SERVER_INFINITY,
+	SERVER_LLAMACPP,
+	SERVER_SIM,
+};
+
+enum server_fault {
+	SERVER_FAULT_NONE,
+	SERVER_FAULT_NOT_FOUND, /* there is no such command, or it cannot be executed */
+	SERVER_FAULT_PORT,      /* somebody else listens where it should */
+	SERVER_FAULT_MEMORY,    /* of the GPU or of the host */
+	SERVER_FAULT_FLAG,      /* an argument it does not take */
+	SERVER_FAULT_MODEL,     /* a model that is not there */
+	SERVER_FAULT_DISK,      /* no room on a disk */
+	SERVER_FAULT_KILLED,    /* by signal 9, and nothing tells who sent it */
+	SERVER_FAULT_CRASH,     /* ended for another reason */
+	SERVER_FAULT_DEADLINE,  /* did not become ready in time */
+	SERVER_FAULT_CANCELLED,
+};
+
+/* The sign that it is ready. */
+enum server_ready {
+	SERVER_READY_HEALTH, SERVER_READY_PORT, SERVER_READY_LOG, SERVER_READY_STARTED,
+};
+
+/* Whether servers of that kind can be asked to empty their caches. */
+bool server_kind_resets(enum server_kind kind);
+
+/* "port taken", "out of memory", ...: for messages and result files. */
+const char *server_fault_name(enum server_fault fault);
+
+/* Where a server listens and what it is, by its words. */
+struct server_address {
+	enum server_kind kind;
+	bool is_elsewhere;   /* a command of containers: its sockets are not in its tree */
+	unsigned port;       /* 0 with a socket file */
+	char host[256];      /* as it was said; "localhost" when it was not */
+	char uds[108];       /* path of a socket file, or "" */
+	char url[384];       /* what requests go to, without a slash at the end */
+};
+/* -1 with e (ERR_USAGE) when --port is no port or --host does not fit. */
+int server_address(char *const *argv, struct server_address *a, struct err *e);
+
+struct server_opts {
+	char *const *argv;         /* ended by NULL */
+	char *const *env;          /* "NAME=VALUE" lines added to ours, ended by NULL; may be NULL */
+	const char *log_path;      /* its folder is made; an existing file is added to */
+	bool is_log_removed;       /* by the caller, at the end: messages do not name it */
+	int show_fd;               /* -1, or: the log is copied there as it grows (--show-stdout) */
+	double ready_timeout_s;
+	double grace_s;            /* between TERM and KILL */
+	enum server_ready ready;   /* zero: /health answers 200 */
+	const char *ready_log;     /* SERVER_READY_LOG: a line of its log that holds this */
+	const char *host;          /* NULL: as its words say */
+	unsigned port;             /* 0: likewise; its words are not judged otherwise */
+};
+
+/* All may be NULL. */
+struct server_hooks {
+	void *self;
+	void (*line)(void *self, const char *text); /* what upstream prints, without the newline */
+	void (*warn)(void *self, const char *text); /* ours; the end of the log line by line too */
+	const atomic_bool *cancel;
+	void (*waiting)(void *self, double seconds); /* often, until it is ready */
+};
+
+/* Why a server is not (or no more) there. */
+struct server_failure {
+	enum server_fault fault;
+	bool has_code;
+	int code;            /* exit status, or minus the signal */
+	char reason[256];    /* the line of the log that tells most; "" when none does */
+	char tail[4096];     /* the log's last lines */
+};
+
+struct server;
+
+/*
+ * 0 with *out, or -1: *why (may be NULL) says it for programs, e in one sentence, and hooks->warn
+ * has been given the log's last lines. Nothing of the server is left then.
+ * Before, it ends what earlier runs left when they were killed (proc/roster.h).
+ * ERR_CANCELLED when hooks->cancel was set.
+ */
+int server_start(const struct server_opts *o, const struct server_hooks *hooks,
+		 struct server **out, struct server_failure *why, struct err *e);
+
+const struct server_address *server_where(const struct server *s);
+const char *server_url(const struct server *s);      /* "http://localhost:8000" */
+double server_startup_s(const struct server *s);     /* from its start to the first good answer */
+pid_t server_root(const struct server *s);           /* its whole tree descends from this process */
+
+/* Whether its process has not ended. Cheap (one poll), from any thread. */
+bool server_is_alive(struct server *s);
+/*
+ * How it ended, once it is not alive: fills *why and e with one sentence ("Server process crashed
+ * with return code -9 (out of memory: ...)") and returns -1. 0 while it is alive.
+ */
+int server_check(struct server *s, struct server_failure *why, struct err *e);
+
+/*
+ * Empties its caches between runs, as its kind wants it; hooks->line gets upstream's `Resetting
+ * caches at URL`. -1: a server whose caches nobody knows how to empty, or one that refused.
+ */
+int server_reset_caches(struct server *s, struct err *e);
+
+/*
+ * TERM, the grace, KILL, until nothing of its tree is left and its port is free; frees s. Accepts
+ * NULL. hooks->cancel does not shorten the grace, *hurry does (may be NULL). -1: something is left.
+ */
+int server_stop(struct server *s, const atomic_bool *hurry, struct err *e);

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * find.h - the largest load that a running server carries within limits: decide/capacity.h over
+ * the pipeline of `bench serve`.
+ *
+ * Each step is one run_point with the options of `bench serve`. A level has prompts and arrivals of
+ * its own (the seed is --seed + its number, and the prompts begin with a salt of its own, so that
+ * no prefix cache holds them), admission is closed after the level's time, and the next level
+ * begins when every request has ended. While a level runs its requests are looked at, so that one
+ * that clearly fails is stopped and what it has in flight is cancelled.
+ *
+ *   probe        one request; a server that is not there is refused within seconds
+ *   saturation   many prompts at once. If the server refuses some of them, fewer and fewer at once
+ *                in a closed loop, until it takes them all
+ *   drain        a level that has not ended long after its time is over is cancelled, and what is
+ *                unfinished counts as slow where a limit has passed
+ *
+ * A level whose own verdict says that the client or a cache has spoilt what a limit is on is
+ * measured again; three in a row end the search with that reason. When requests of a level lost
+ * their connection, the server is asked for one more answer, so that a dead server ends the search
+ * and is not taken for an overloaded one.
+ */
+#pragma once
+#include "bench/serve/point.h"
+#include "bench/serve/score.h"
+#include "bench/sweep/slo.h"
+#include "client/metrics/trust.h"
+#include "core/base/str.h"
+#include "core/json/write.h"
+
+struct find_opts {
+	int argc;              /* options of bench serve */
+	char **argv;
+	struct slo slo;
+	enum capacity_load load;
+	double precision;      /* as in capacity_opts */
+	double budget_s, level_s, load_min, load_max, failed_share;
+};
+
+struct find;
+struct find_hooks {
+	void *self;
+	void (*warn)(void *self, const char *text);
+	/* A step begins, ended; find->step is that step. May be NULL. */
+	void (*begun)(void *self, const struct find *find);
+	void (*ended)(void *self, const struct find *find);
+	void (*progress)(void *self, enum point_stage stage, uint64_t done, uint64_t total,
+			 const struct load_progress *load); /* of a step; may be NULL */
+	const atomic_bool *cancel;
+};
+
+/* The largest load that is asked for: the caller's, and as many connections as may be open;
+ * 0: any. */
+double find_load_max(const struct find_opts *o);
+
+struct find {
+	const struct find_opts *opts;
+	struct capacity_search *search; /* never NULL after find_run */
+	struct capacity_step step;
+	struct capacity_saturation saturation; /* requests 0: not measured */
+	struct level level;             /* of the last level, and of the one at a time */
+	unsigned runs;                  /* run_points so far */
+	unsigned spoilt;                /* levels in a row that were not counted */
+	char why_spoilt[320];
+	int64_t seed;
+	enum salt_kind salt;
+	char salt_key[SALT_KEY_BYTES + 1]; /* without a run's number; empty: no salt */
+	char *model;                    /* as the server or the options say; NULL: never known */
+	bool is_interrupted;
+};
+
+/*
+ * 0: the search ended by itself or was interrupted; -1: the world ended it, and e says how. What
+ * was learned by then is in out->search in any case, and e.code is ERR_USAGE when nothing was
+ * sent because the options are wrong. find_release always.
+ */
+int find_run(const struct find_opts *o, const struct find_hooks *hooks, struct find *out,
+	     struct err *e);
+void find_release(struct find *f);
+
+/* A reason that the load itself gives: what is being measured, and no doubt about it. */
+bool find_is_by_load(const struct trust_reason *reason);
+
+/* "requests/s", "requests at once". */
+const char *find_unit(enum capacity_load load);
+
+/*
+ * Fills a level, but for its load and spent_s, from a measured and scored run whose requests were
+ * sent for sent_s (INFINITY: all of the plan); warmup_s at least is left out. is_closed: they are
+ * due when they were sent and not by the plan.
+ */
+void find_level_of(const struct slo *slo, const struct point *p, const struct metrics *m,
+		   bool is_closed, double warmup_s, double sent_s, struct level *out);
+
+/* What a search for the largest load (sweep/find.h) says: lines, JSON, a figure. */
+
+/* A sentence about the step that has just ended; empty: nothing to say. */
+void find_tell_step(const struct find *f, struct buf *out);
+/* What the precision will still cost; empty while that is unknown. */
+void find_tell_cost(const struct find *f, struct buf *out);
+/* The answer, some lines with a newline each, also of a search that was interrupted. */
+void find_tell_answer(const struct find *f, struct buf *out);
+/*
+ * Whether there is a capacity: a load with an interval. Otherwise the answer says why there is
+ * none.
+ */
+bool find_has_answer(const struct find *f);
+/* Members of an object: the answer, its limits, points and curve. */
+void find_put(const struct find *f, struct json_writer *w);
+/*
+ * STEM.png with its script and table: the share of slow requests (or value / limit of a mean) of
+ * the limit that binds over the load, with levels, curve, limit and capacity. -1: it cannot be
+ * drawn, e says why.
+ */
+int find_draw(const struct find *f, const char *stem, struct err *e);
+
+/*
+ * Whether a server holds the load of one measured run within limits: the share of slow
+ * requests against what each limit allows (decide/holds.h). Yes, no, or how many requests lack.
+ */
+
+/*
+ * Lines with a newline each go to out. HOLDS_OPEN also when the run's own verdict spoils what a
+ * limit is on, and when TTFT still grows although no limit is broken yet.
+ */
+enum holds hold_tell(const struct slo *slo, const struct serve_opts *o, const struct point *p,
+		     const struct scored *scored, struct buf *out);

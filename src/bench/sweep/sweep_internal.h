@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sweep_internal.h - what the files of a sweep share. Not for others; see sweep/sweep.h. */
+#pragma once
+#include <stdarg.h>
+
+#include "bench/server/server.h"
+#include "bench/sweep/search.h"
+#include "bench/sweep/sla.h"
+#include "bench/sweep/sweep.h"
+#include "core/base/str.h"
+#include "core/json/write.h"
+
+/* A line for stdout; sweep_warn: for stderr. */
+__attribute__((format(printf, 2, 3)))
+void sweep_line(struct sweep *s, const char *fmt, ...);
+__attribute__((format(printf, 2, 3)))
+void sweep_warn(struct sweep *s, const char *fmt, ...);
+
+bool sweep_is_cancelled(const struct sweep *s);
+int sweep_cancelled(struct err *e); /* fills e and returns -1 */
+
+/* Python's repr() of a command and of a combination, in the arena. */
+char *sweep_argv_text(struct sweep *s, char *const *argv);
+char *sweep_comb_text(struct sweep *s, const struct json_value *comb);
+/* "%s" of a combination's name, or otherwise when it has none. In the arena. */
+char *sweep_name(struct sweep *s, const struct json_value *comb, const char *otherwise);
+char *sweep_path(struct sweep *s, const char *folder, const char *file); /* in the arena */
+
+void sweep_records_add(struct sweep *s, struct sweep_records *r, const struct json_value *record);
+
+/*
+ * Before the first file is written: makes the experiment's folder, which is this sweep's until
+ * sweep_leave or the end of the process. -1 when another sweep has it.
+ */
+int sweep_enter(struct sweep *s, struct err *e);
+/* ERR_USAGE: the command has --fail-if, whose exit status 3 would count as a failed run. */
+int sweep_refuse_gates(const char *option, char *const *argv, struct err *e);
+void sweep_leave(struct sweep *s);
+
+/* What a failure file says. */
+struct sweep_failure {
+	const char *type, *text;      /* as Python's exception has them */
+	const char *why;              /* ours: what the benchmark or the log said; or NULL */
+	const struct json_value *serve, *bench; /* bench NULL: a server's failure */
+	int run;
+};
+/* Writes it and prints upstream's two lines; counts it. -1: --stop-on-error, or no room. */
+int sweep_fail(struct sweep *s, const char *path, const struct sweep_failure *f, struct err *e);
+
+/* A tree as json.dump(indent=4) writes it, over path. */
+int sweep_save(const char *path, const struct json_value *tree, struct err *e);
+
+/*
+ * Runs a command to its end. 0; 1: it ended badly, e is what Python's subprocess says; -1: it
+ * could not be started, or ERR_CANCELLED. With said it is a benchmark, run within this program
+ * if that can; said is then what it ended with (and has told the user).
+ */
+int sweep_command(struct sweep *s, char *const *argv, struct err *said, struct err *e);
+
+/* ---- records of runs (sweep_record.c) ---- */
+
+struct sweep_run {
+	const struct json_value *first, *second; /* combinations; the second's keys win */
+	int number;
+	const char *path;
+};
+/* The record of a run that is there, with its merged keys; NULL: none, or not a whole one. */
+const struct json_value *sweep_record_read(struct sweep *s, const struct sweep_run *run);
+/* Likewise for a run just made, whose file is written again. NULL with e. */
+const struct json_value *sweep_record_merge(struct sweep *s, const struct sweep_run *run,
+					    struct err *e);
+/* summary.json of a level. */
+int sweep_record_summary(struct sweep *s, const char *folder, const struct sweep_records *records,
+			 struct err *e);
+/* Removes what a sitting that was killed had half written there. */
+void sweep_record_sweep_out(struct sweep *s, const char *folder);
+/* Whether the file is the whole result of a run. */
+bool sweep_record_is_whole(const char *path);
+
+/* ---- the server (sweep_server.c) ---- */
+
+/* Makes the server ready for a run; is_first: of its level. As sweep_server_begin. */
+int sweep_server_ready(struct sweep *s, const struct json_value *serve, bool is_first,
+		       struct err *e);
+/*
+ * -1 with e when it died meanwhile; it is ended then. is_suspect: requests failed, so it is given
+ * a moment to be dead: its connections end before its process does.
+ */
+int sweep_server_survived(struct sweep *s, bool is_suspect, struct err *e);
+/*
+ * After a run: --after-bench-cmd, or its caches are emptied, unless the run was its last one. A
+ * server that will not have them emptied is ended.
+ */
+int sweep_server_after(struct sweep *s, bool is_warmup, struct err *e);
+/* A server whose caches nobody can empty is refused before anything is run. */
+int sweep_server_check(struct sweep *s, struct err *e);
+/* What servers.json says of earlier sittings; -1 with e: they had another benchmark. */
+int sweep_server_remember(struct sweep *s, struct err *e);
+
+/*
+ * Experiments whose levels follow from what was measured before: `bench
+ * sweep serve_workload` (sweep spec 7.5) and `bench sweep serve_sla` (7.6).
+ *
+ * Both vary one option of the benchmark, request_rate or max_concurrency, for every pair of
+ * combinations; a level is a folder of runs as in sweep/sweep.h, so that whatever is there is
+ * used again and a server is begun only when a run is lacking.
+ *
+ * serve_workload measures one request at a time and all at once, and levels evenly between what
+ * these two could carry. serve_sla looks for the largest level that keeps the limits of each
+ * object of --sla-params (sweep/search.h); beside upstream's files it writes
+ *   capacity.json     one element per pair and object: the answer with its interval, what each
+ *                     limit's key was there and at the first level that failed, levels and runs
+ *   BENCH--NAME.png   latency over throughput, with script and table (sweep/gnuplot.h)
+ *   hover.jsonl       with --hover: one line per window at the boundary, also on stdout
+ */
+
+/* As sweep_serve: the exit status, or -1 with e. */
+int sweep_workload(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
+int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
+
+/* ---- shared by the two; not for others ---- */
+
+/*
+ * What runs (at least one) say the variable would have been by itself: the mean of their
+ * throughput, or by Little's law of the load in flight. ERR_RUN when a record lacks the numbers.
+ */
+int sweep_estimate_mean(const char *variable, const struct sweep_records *runs, double *out,
+			struct err *e);
+/*
+ * A server for the combination before the first of its levels, as upstream has it, if that
+ * level's first run is not there yet.
+ */
+int sweep_begin_for(struct sweep *s, const struct json_value *serve, const char *folder,
+		    struct err *e);
+/*
+ * Latency over throughput of every bench combination, with the limits that are on that latency;
+ * what cannot be drawn is a warning.
+ */
+void sweep_chart(struct sweep *s, const struct slas *slas);
+
+/* One search of `bench sweep serve_sla`, for its files only. */
+
+struct hunt_level {
+	int64_t level;
+	double *mean; /* of each limit's key over the runs */
+};
+
+/* The elements of capacity.json so far. */
+struct hunt_report { struct sweep_records outcomes; };
+
+struct hunt {
+	struct sweep *s;
+	const struct json_value *serve, *bench;
+	const struct sla *asked;      /* as the user wrote it: names files */
+	struct sla sla;               /* and the limit on failures, the last one */
+	const char *variable;
+	enum search_kind kind;        /* where it is one of upstream's */
+	char *folder;                 /* of the pair; levels lie in it */
+	struct search search;
+	struct sweep_records records; /* of all levels, in the order of asking */
+	struct hunt_level level[SEARCH_LEVELS_MAX];
+	size_t n_levels;
+	bool has_range, has_sessions; /* the runs' requests belong to conversations */
+	unsigned runs_before;
+	double requests;              /* of the run at infinite load, failed ones too */
+	/* The server's KV cache; NAN: not told. */
+	double kv_tokens, kv_requests, kv_request_tokens;
+	struct hunt_report *report;
+};
+
+/* What a level counts, for people. */
+const char *hunt_unit(const struct hunt *h);
+/* value[run * limits + limit]; ERR_RUN when a result lacks a key. */
+int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value, struct err *e);
+/* What servers.json says of the cache, in requests as long as this run's. */
+void hunt_read_capacity(struct hunt *h, const struct json_value *record);
+/* Adds the outcome to capacity.json. */
+int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e);
+/* The same of an element that is there already. */
+int hunt_add(struct hunt *h, const struct json_value *element, struct err *e);
+/* Where the search's own file lies. */
+char *hunt_path(struct hunt *h, const char *ending);
+/* --hover: windows at the boundary, for as long as asked. */
+int hunt_hover(struct hunt *h, double capacity, struct err *e);
+/* The whole search by the capacity procedure (sweep_capacity.c). -1: the sweep must end. */
+int hunt_capacity(struct hunt *h, struct err *e);

@@ -1,0 +1,277 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sweep_serve.c - `bench sweep serve`: each combination of the server's options with each of the
+ * benchmark's, in the files' order or a random one. Records keep the files' order.
+ */
+#include <string.h>
+
+#include "bench/sweep/sweep_internal.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
+#include "core/base/redact.h"
+#include "core/rng/rng.h"
+#include "out/compare/points.h"
+#include "results/read/frame.h"
+
+#define SHOWN_PARAMS_MAX 16 /* in the table's names of points */
+
+struct point {
+	size_t serve, bench; /* which of the combinations */
+	char *folder;
+	unsigned lacking;    /* runs that are still to be made */
+	struct sweep_records records;
+};
+
+struct layout {
+	struct sweep *s;
+	struct point *point;
+	size_t *order; /* in which they are run */
+	size_t n;
+};
+
+static const struct json_value *serve_of(const struct layout *g, const struct point *p)
+{
+	return &g->s->serve.item[p->serve];
+}
+
+static const struct json_value *bench_of(const struct layout *g, const struct point *p)
+{
+	return &g->s->bench.item[p->bench];
+}
+
+static int refuse_collision(const struct layout *g, const struct point *x, const struct point *y,
+			    struct err *e)
+{
+	struct sweep *s = g->s;
+
+	if (params_equal(serve_of(g, x), serve_of(g, y)) &&
+	    params_equal(bench_of(g, x), bench_of(g, y)))
+		return 0; /* the same thing twice: the second finds the first one's results */
+	return err_set(e, ERR_RUN, "%s with %s and %s with %s would both be kept in %s; give them "
+		       "a _benchmark_name", sweep_comb_text(s, serve_of(g, x)),
+		       sweep_comb_text(s, bench_of(g, x)), sweep_comb_text(s, serve_of(g, y)),
+		       sweep_comb_text(s, bench_of(g, y)), y->folder);
+}
+
+static int add_point(struct layout *g, struct map *folders, size_t serve, size_t bench,
+		     struct err *e)
+{
+	struct sweep *s = g->s;
+	struct point *p = &g->point[g->n];
+	uint64_t other;
+
+	*p = (struct point){ .serve = serve, .bench = bench };
+	if (!sweep_is_linked(s, serve_of(g, p), bench_of(g, p)))
+		return 0;
+	p->folder = sweep_folder(s, serve_of(g, p), bench_of(g, p), NULL);
+	p->lacking = sweep_runs_lacking(s, p->folder);
+	g->order[g->n] = g->n;
+	if (map_get(folders, str_of(p->folder), &other)) {
+		if (refuse_collision(g, &g->point[other], p, e) < 0)
+			return -1;
+		p->lacking = 0;
+	} else {
+		map_put(folders, str_of(p->folder), g->n);
+	}
+	g->n++;
+	return 0;
+}
+
+static int lay_out(struct layout *g, struct err *e)
+{
+	struct sweep *s = g->s;
+	size_t cap = s->serve.n * s->bench.n;
+	struct map folders = { 0 };
+	int rc = 0;
+
+	if (cap > SWEEP_LEVELS_MAX)
+		return err_set(e, ERR_LIMIT, "%zu pairs of combinations are more than the %u of "
+			       "SWEEP_LEVELS_MAX", cap, SWEEP_LEVELS_MAX);
+	g->point = arena_alloc(&s->arena, cap * sizeof(*g->point));
+	g->order = arena_alloc(&s->arena, cap * sizeof(*g->order));
+	for (size_t i = 0; rc == 0 && i < s->serve.n; i++)
+		for (size_t k = 0; rc == 0 && k < s->bench.n; k++)
+			rc = add_point(g, &folders, i, k, e);
+	map_release(&folders);
+	for (size_t i = 0; i < g->n; i++)
+		s->runs_left += g->point[i].lacking;
+	return rc;
+}
+
+/* Points of one server stay together, unless every point has a server of its own. */
+static void shuffle(struct layout *g)
+{
+	struct sweep *s = g->s;
+	struct pyrandom rng;
+	size_t *serve, n = 0;
+
+	pyrandom_seed(&rng, s->o->seed);
+	if (sweep_opts_restart(s->o) != SWEEP_RESTART_NEVER) {
+		pyrandom_shuffle(&rng, g->order, g->n, sizeof(*g->order));
+		return;
+	}
+	serve = arena_alloc(&s->arena, s->serve.n * sizeof(*serve));
+	for (size_t i = 0; i < s->serve.n; i++)
+		serve[i] = i;
+	pyrandom_shuffle(&rng, serve, s->serve.n, sizeof(*serve));
+	for (size_t i = 0; i < s->serve.n; i++) {
+		size_t first = n;
+
+		for (size_t k = 0; k < g->n; k++)
+			if (g->point[k].serve == serve[i])
+				g->order[n++] = k;
+		pyrandom_shuffle(&rng, g->order + first, n - first, sizeof(*g->order));
+	}
+}
+
+/* Whether one of the points that follow each other with this server has something to run. */
+static bool needs_server(const struct layout *g, size_t at)
+{
+	size_t serve = g->point[g->order[at]].serve;
+
+	for (; at < g->n && g->point[g->order[at]].serve == serve; at++)
+		if (g->point[g->order[at]].lacking)
+			return true;
+	return false;
+}
+
+static int run_point(struct layout *g, size_t at, struct err *e)
+{
+	struct sweep *s = g->s;
+	struct point *p = &g->point[g->order[at]];
+	bool is_new = at == 0 || g->point[g->order[at - 1]].serve != p->serve;
+	unsigned left = s->runs_left;
+	int rc;
+
+	if (is_new && sweep_server_end(s, e) < 0)
+		return -1;
+	if (is_new && needs_server(g, at) && sweep_server_begin(s, serve_of(g, p), e) < 0)
+		return -1;
+	s->progress.point = (unsigned)at + 1;
+	rc = sweep_level(s, serve_of(g, p), bench_of(g, p), p->folder, &p->records, e);
+	s->runs_left = left - p->lacking;
+	return rc;
+}
+
+static int run_all(struct sweep *s, struct err *e)
+{
+	struct layout g = { .s = s };
+	int rc = lay_out(&g, e);
+
+	if (rc < 0)
+		return -1;
+	if (g.n == 0)
+		sweep_warn(s, "--link-vars %s: no pair of combinations is linked", s->o->link_vars);
+	if (s->o->shuffle)
+		shuffle(&g);
+	s->progress.points = (unsigned)g.n;
+	for (size_t i = 0; rc == 0 && i < g.n; i++)
+		rc = run_point(&g, i, e);
+	for (size_t i = 0; i < g.n; i++)
+		sweep_add(s, &g.point[i].records);
+	return rc;
+}
+
+/* ---- the table ---- */
+
+/* Whether a parameter of some combination has not the same value in all records. */
+static bool varies(const struct sweep *s, struct str key)
+{
+	const struct json_value *first = frame_value(s->records.v[0], key);
+
+	for (size_t i = 1; i < s->records.n; i++) {
+		const struct json_value *v = frame_value(s->records.v[i], key);
+
+		if ((v == NULL) != (first == NULL) || (v && !params_equal(v, first)))
+			return true;
+	}
+	return false;
+}
+
+static void add_varying(const struct sweep *s, const struct params *p, struct frame_keys *out)
+{
+	for (size_t i = 0; i < p->n; i++)
+		for (size_t k = 0; k < p->item[i].count; k++) {
+			struct str key = p->item[i].key[k];
+			bool is_known = key.n && key.p[0] == '_'; /* names of combinations */
+
+			for (size_t j = 0; j < out->n; j++)
+				is_known |= str_eq(out->name[j], key);
+			if (!is_known && out->n < SHOWN_PARAMS_MAX && varies(s, key))
+				out->name[out->n++] = key;
+		}
+}
+
+/* "max_num_seqs=8 request_rate=4 run=0" */
+static const char *point_name(struct sweep *s, const struct json_value *record,
+			      const struct frame_keys *keys)
+{
+	struct buf text = { 0 };
+	const char *name;
+
+	for (size_t k = 0; k < keys->n; k++) {
+		const struct json_value *v = frame_value(record, keys->name[k]);
+
+		if (!v)
+			continue;
+		buf_printf(&text, "%s%.*s=", text.len ? " " : "", (int)keys->name[k].n,
+			   keys->name[k].p);
+		frame_text(&text, v, FRAME_OBJECT);
+	}
+	if (s->o->num_runs > 1 || !text.len)
+		buf_printf(&text, "%srun=%lld", text.len ? " " : "",
+			   (long long)json_int(json_get(record, "run_number"), 0));
+	redact_tail(&text, 0, REDACT_SETTINGS);
+	name = arena_text(&s->arena, buf_str(&text));
+	buf_release(&text);
+	return name;
+}
+
+static void show_table(struct sweep *s)
+{
+	static const struct points_column column[] = {
+		{ "Req/s", "request_throughput" }, { "Tok/s", "output_throughput" },
+		{ "P50 TTFT(ms)", "median_ttft_ms" }, { "P99 TTFT(ms)", "p99_ttft_ms" },
+		{ "P50 TPOT(ms)", "median_tpot_ms" }, { "P99 TPOT(ms)", "p99_tpot_ms" },
+	};
+	struct points_line *line = arena_alloc(&s->arena, (s->records.n + 1) * sizeof(*line));
+	struct points_table table = {
+		.name_title = "Point", .column = column,
+		.n_columns = sizeof(column) / sizeof(*column), .line = line, .n = s->records.n,
+	};
+	struct str names[SHOWN_PARAMS_MAX], rest;
+	struct frame_keys keys = { .name = names };
+	struct points_best best;
+	struct buf text = { 0 };
+	struct grid grid;
+
+	add_varying(s, &s->serve, &keys);
+	add_varying(s, &s->bench, &keys);
+	for (size_t i = 0; i < s->records.n; i++)
+		line[i] = (struct points_line){ .name = point_name(s, s->records.v[i], &keys),
+						.record = s->records.v[i] };
+	points_grid(&table, 2, &s->arena, &grid);
+	grid_text(&grid, false, &text);
+	best = points_best(&table, "output_throughput");
+	points_say_best(&table, &best, "output_throughput", "output throughput", "tok/s", &text);
+	rest = buf_str(&text);
+	while (rest.n) {
+		struct str row = str_cut(&rest, '\n');
+
+		sweep_line(s, "%.*s", (int)row.n, row.p);
+	}
+	buf_release(&text);
+}
+
+int sweep_serve(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e)
+{
+	struct sweep s;
+	int rc = sweep_begin(&s, o, hooks, e);
+
+	if (rc == 0)
+		rc = sweep_finish(&s, run_all(&s, e), e);
+	if (rc >= 0 && s.records.n)
+		show_table(&s);
+	sweep_release(&s);
+	return rc;
+}

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * whole_text.h - answers whose every event has the whole text so far: what
+ * of it is new. Texts are JSON-escaped, as they came; nothing is copied.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "core/base/str.h"
+
+/*
+ * The part of text behind *seen bytes; moves *seen. A replacement character (U+FFFD) at
+ * the end stands for the beginning of a character that is still to come: it is left
+ * for the next event unless this is_last. A text that has shrunk has nothing new.
+ */
+struct str whole_text_new(struct str text, size_t *seen, bool is_last);
+
+/*
+ * The bytes of text that spell prompt's characters (UTF-8), which servers put in front
+ * of the answer. Goes by their number, since both may spell them in their own way.
+ */
+size_t whole_text_prompt(struct str text, struct str prompt);

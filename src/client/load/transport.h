@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * transport.h - how bytes travel: six hooks behind which live the native
+ * epoll client, a null one (answers at once, in memory), libcurl (what the
+ * native one refuses: SOCKS, HTTP/2, redirects) and engine workers (frames over
+ * a socket pair).
+ *
+ * One transport object per loop thread; only wake() may be called by others. The driver calls
+ * start() for an exchange it owns and then poll(); the transport reports into
+ * the exchange's sink from inside poll(), start() or cancel(). From inside a callback
+ * the sink may start any exchange, and cancel any, its own included (transport_null
+ * takes no cancel there); it must not call poll(). Every stamp is CLOCK_REALTIME ns;
+ * kernel_ns is 0 when there is none. After on_end the transport has forgotten the
+ * exchange.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/record/record.h"
+#include "core/base/err.h"
+#include "core/base/str.h"
+
+struct exchange;
+
+struct exchange_sink {
+	/* The clock was read; the first byte is written next. Called once per attempt. */
+	void (*on_send)(struct exchange *x, int64_t now_ns);
+	/* All request bytes are with the kernel. */
+	void (*on_sent)(struct exchange *x, int64_t now_ns);
+	/* Response head: status, whole head text (empty for transports without one). */
+	void (*on_head)(struct exchange *x, unsigned status, bool is_event_stream, struct str head,
+			int64_t kernel_ns, int64_t user_ns);
+	/* A piece of the body; several pieces of one read carry the same stamps and read number. */
+	void (*on_body)(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns);
+	/*
+	 * The end. fail = FAIL_NONE: the message is complete. Otherwise text says
+	 * what happened. The exchange may be reused for another start() from here.
+	 */
+	void (*on_end)(struct exchange *x, enum fail_category fail, const char *text,
+		       int64_t now_ns);
+};
+
+/* Owned by the driver; one per slot in flight. */
+struct exchange {
+	const struct exchange_sink *sink;
+	struct str request;     /* every byte of it: request line, headers, body */
+	uint16_t endpoint;      /* index of the base URL */
+	/* Filled by the transport: */
+	int64_t connect_ns, connected_ns; /* 0 when a kept connection served it */
+	uint64_t bytes_in;
+	uint8_t attempts;
+	void *connection;       /* private */
+};
+
+struct transport_opts {
+	const char *const *base_url; /* n_endpoints of them */
+	unsigned n_endpoints;
+	const char *const *proxy;    /* per endpoint: URL, or NULL for a direct connection */
+	bool is_insecure;
+	const char *ca_file;
+	const char *cert_file;       /* client certificate, PEM; NULL: none */
+	const char *key_file;        /* its key; NULL: in cert_file */
+	bool is_http2;               /* curl alone: by TLS where the server agrees, else at once */
+	bool is_redirected;          /* curl alone: redirects are followed */
+	bool is_stamped;             /* ask the kernel for receive stamps */
+	int64_t connect_timeout_ns, request_timeout_ns;
+	unsigned connections_max;    /* idle ones kept per endpoint; 0: no limit */
+	unsigned warm_connections;   /* per endpoint, opened and waited for by open() */
+};
+
+struct transport_stats {
+	uint64_t connects, connect_failures, retries, reads, reads_without_stamp, stale_closed;
+	uint64_t http2;              /* answers that came by HTTP/2 */
+	int64_t spun_ns;             /* CPU spent on waiting exactly (loop_spun_ns) */
+};
+
+struct transport {
+	const char *name;
+	/* NULL and e on failure. Resolves names; called before the clock starts. */
+	void *(*open)(const struct transport_opts *o, struct err *e);
+	void (*start)(void *self, struct exchange *x);
+	void (*cancel)(void *self, struct exchange *x); /* on_end comes with FAIL_CANCELLED */
+	/* Handles what is ready; waits until until_mono_ns at most, exactly when asked. */
+	void (*poll)(void *self, int64_t until_mono_ns, bool is_exact,
+		     struct transport_stats *stats);
+	void (*wake)(void *self); /* from any thread: the poll under way returns soon */
+	void (*close)(void *self);
+};
+
+extern const struct transport transport_native, transport_null, transport_curl;

@@ -1,0 +1,483 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * metrics.h - what a record means: every number of the report.
+ *
+ * Pure functions of a record and of a few options; no clock, no network, no
+ * output. Definitions with formulas: docs/metrics.md.
+ *
+ * Units: nanoseconds of the record become double seconds once ((double)ns /
+ * 1e9); arrays and all statistics use those doubles, and the factor 1000 of a
+ * name that ends in _ms comes last. So NumPy, fed with the arrays of the result
+ * file, gives the same bits.
+ *
+ * Rows: only those of the main phase. A success is a row in state REQ_DONE, a
+ * failure one in REQ_FAILED; all others were cancelled (or never finished in a
+ * record that broke off) and count as neither. What a time limit left unsent
+ * (REQ_UNSENT) is no part of the run.
+ *
+ * Not here: whether the numbers can be believed (metrics/trust.h), how they are
+ * written (report/), filling in missing token counts (run/).
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/metrics/metrics.h"
+#include "client/record/record.h"
+#include "client/record/system_series.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/stats/percentile.h"
+
+/* The blocks of the report, in report order: X(bit name, key). */
+#define METRIC_BLOCKS(X)                                                                  \
+	X(TTFT, "ttft") X(TPOT, "tpot") X(ITL, "itl") X(E2EL, "e2el")                     \
+	X(QUEUE_TIME, "client_queue_time") X(E2EL_WITH_QUEUE, "e2el_including_client_queue")
+#define X(name, key) BLOCK_##name,
+enum metric_block { METRIC_BLOCKS(X) BLOCK_COUNT };
+#undef X
+#define BLOCK_BIT(block) (1u << (block))
+
+const char *metric_block_key(enum metric_block block);
+enum metric_block metric_block_find(struct str key); /* BLOCK_COUNT: there is none of that name */
+
+#define METRICS_GOODPUT_MAX 3
+struct metrics_goodput {
+	enum metric_block block; /* TTFT, TPOT or E2EL */
+	double limit_ms;
+};
+
+struct metrics_opts {
+	const double *percentile;      /* in the order given, each 0..100 */
+	size_t n_percentiles;
+	unsigned selected;             /* BLOCK_BITs the user asked for */
+	struct metrics_goodput goodput[METRICS_GOODPUT_MAX];
+	size_t n_goodput;              /* 0: no objectives, goodput is null */
+	double session_limit_ms;       /* --goodput session_duration; 0: no such objective */
+	bool is_pooling;
+	bool has_tokenizer;
+	bool is_rate_finite;           /* as --request-rate says; false with ramp-up */
+	bool is_user_stamps;           /* --timestamps user */
+	bool is_peak_exact;            /* --compat peak */
+	bool is_prompt_from_sample;    /* --compat v0.11: input tokens as the dataset counts them */
+	bool is_peak_in_tokens;        /* --fix peak-tokens */
+	bool is_eos_ignored;           /* answers were asked to have their full length */
+	int64_t max_concurrency;       /* 0: no cap */
+	uint32_t n_hosts;              /* records merged into this one; 0 counts as 1 */
+	bool reports_cached_tokens;    /* --report-cached-tokens */
+	bool finds_steady_state;       /* not --no-steady-state */
+	double steady_threshold;       /* of max_concurrency */
+	double steady_min_window_s;    /* 0: STEADY_WINDOW_S, or its share of the run */
+};
+
+/*
+ * One more limit of --goodput: ttft, tpot, e2el or session_duration; again, it replaces the one
+ * before. False for another name.
+ */
+bool metrics_opts_add_goodput(struct metrics_opts *o, struct str name, double limit_ms);
+
+#define METRICS_LATE_SHARE 0.10   /* of the median ITL: a read later than this smears gaps */
+#define METRICS_LATE_FLOOR_MS 0.1
+#define WRITE_BYTES_MAX 65536 /* fits in any socket's buffer, so that writing it never waits */
+#define STEADY_WINDOW_S 10.0
+#define STEADY_WINDOW_SHARE 0.1
+
+/* One block as upstream reports it; all in milliseconds. */
+struct metrics_summary {
+	bool is_reported;              /* selected, and defined for this run */
+	size_t n;
+	double mean_ms, median_ms, std_ms;
+	double *percentile_ms;         /* one per percentile asked for */
+	struct percentile *bounds;     /* of each, in s; NULL: not reported, or of a part */
+};
+
+/* Requests beside the load, one at a time. Told when one succeeded. */
+struct metrics_probe {
+	uint32_t completed, failed;
+	double median_ms, p99_ms, max_ms;
+};
+
+/* What speculative decoding did during the run, over all servers. */
+struct metrics_spec {
+	bool is_told;
+	double acceptance_rate;        /* percent */
+	double acceptance_length;      /* tokens; 0 without drafts */
+	int64_t drafts, draft_tokens, accepted_tokens;
+	double position_rate[SPEC_POSITIONS_MAX]; /* accepted / drafts, ascending */
+	size_t n_positions;
+};
+
+/* What a diffusion model did during the run, over all servers. */
+struct metrics_diffusion {
+	bool is_told;
+	double committed_throughput;   /* tokens/s */
+	double steps_per_canvas;       /* denoising steps, the committing one not counted */
+	double committed_per_step;     /* tokens */
+	double denoising_steps;
+	int64_t committed_tokens, canvas_positions;
+};
+
+/* A gauge while load ran; of several servers, the points of all. */
+struct metrics_gauge { size_t n; double min, mean, max, last; int64_t last_ns; };
+/* How far a counter went from before the load to after it; of several servers, the sum. */
+struct metrics_growth { bool is_told; double value; };
+
+struct metrics_server {
+	struct str url;                /* of one of several servers; empty for all together */
+	uint32_t scrapes, failed_scrapes;
+	bool is_restarted;             /* counters went back, or its process is another one */
+	struct metrics_gauge running, waiting, kv_usage;
+	struct metrics_growth prefix_queries, prefix_hits, preemptions, prompt_tokens,
+		generation_tokens;
+};
+
+/* The stretch of a closed loop during which enough requests were in flight; ns of the record. */
+struct metrics_steady {
+	bool is_wanted;                /* a cap, an infinite rate, not --no-steady-state */
+	bool is_reached;
+	int64_t first_ns;              /* the first start of a success: windows count from it */
+	int64_t start_ns, end_ns;
+	double duration_s, run_s;      /* run_s: of the whole run, for the warning */
+	int64_t threshold_requests, observed_peak;
+	uint32_t started, completed, total; /* successes */
+	bool is_short;                 /* below the shortest window that was asked for */
+	double request_throughput, input_throughput, output_throughput, total_token_throughput;
+	double mean_ttft_ms, median_ttft_ms, *percentile_ttft_ms; /* one per percentile asked for */
+	double mean_tpot_ms, median_tpot_ms, p90_tpot_ms, p99_tpot_ms;
+};
+
+/* A distribution of ours. */
+struct metrics_spread {
+	size_t n;                      /* 0: nothing to say */
+	double mean_ms, p50_ms, p99_ms, max_ms;
+};
+/* A record keeps skew up to here: a spread of it that is this large may be any amount larger. */
+#define METRICS_SKEW_MAX_MS 4294.967
+
+/* What went to one base URL, and how it fared there. */
+struct metrics_url { uint32_t requests, completed, failed; double mean_ttft_ms; };
+
+/* More different priorities than this are not split: they are no classes. */
+#define METRICS_CLASSES_MAX 32
+
+/* The requests of one priority; times of its successes. */
+struct metrics_class {
+	int64_t priority;              /* the lower, the earlier it is served */
+	uint32_t requests, completed, failed;
+	struct metrics_spread ttft, tpot, e2el;
+	struct metrics_spread queue;   /* in the server, where it tells that */
+};
+/* What a class is made of. Seconds; NAN: not told. */
+struct metrics_class_request {
+	int64_t priority;
+	bool is_completed, is_failed;
+	double ttft_s, tpot_s, e2el_s, queue_s;
+};
+/*
+ * By ascending priority. Returns how many different priorities there are; out is filled when they
+ * are at most METRICS_CLASSES_MAX.
+ */
+size_t metrics_class_split(const struct metrics_class_request *v, size_t n,
+			   struct metrics_class out[METRICS_CLASSES_MAX]);
+/* Median of a class over that of the same requests without priorities; NAN: not known. */
+struct metrics_class_cost { double ttft, tpot, e2el, queue; };
+struct metrics_class_cost metrics_class_cost(const struct metrics_class *with,
+					     const struct metrics_class *without);
+
+/*
+ * What user-space stamps add to the times, where the kernel's are known as well: p99 of how much
+ * later the first event was read (TTFT) and the last (E2EL), of the difference of two neighbours
+ * (ITL), and of last minus first per gap (TPOT), without sign.
+ */
+struct metrics_shift { size_t n; double ttft_p99_ms, e2el_p99_ms, itl_p99_ms, tpot_p99_ms; };
+
+/*
+ * Whether an open loop's server kept up, seen between the first arrival plus the median E2EL
+ * (until then requests only pile up) and the last arrival.
+ */
+struct metrics_queue {
+	bool is_known;                 /* a finite rate and enough requests */
+	uint32_t arrived, answered;    /* in that time */
+	uint32_t in_flight_before, in_flight_after;
+	double offered_rps, carried_rps;
+	bool knows_growth;             /* prompts did not get longer; the thirds are large enough */
+	double ttft_first_ms, ttft_last_ms; /* medians of the first and the last third to arrive */
+	double growth_p;               /* two-sided, that both thirds are alike */
+};
+
+/* Values of any unit. */
+struct metrics_stats { size_t n; double mean, p50, p99, max; }; /* n 0: nothing to say */
+
+/*
+ * Requests with the same place in their conversation (row.turn). Rates are over the time in which
+ * such requests were under way: from the first one's start to the last one's end.
+ */
+struct metrics_turn {
+	uint32_t turn, last_turn;      /* from 0; the same unless it stands for a range of turns */
+	uint32_t n, completed, failed; /* n: all, also those that were not sent */
+	int64_t total_input, total_output;
+	double duration_s, request_throughput, input_throughput, output_throughput,
+		total_token_throughput;
+	struct metrics_summary block[BLOCK_COUNT];
+	bool is_cache_known;           /* the server says what it had cached */
+	double cached_share;           /* of the prompt tokens of those that say so... */
+	double cache_known_tokens;     /* ...which are so many */
+	struct metrics_stats context;  /* prompt tokens of successes */
+	struct metrics_stats cached;   /* of these cached, where the server says so */
+};
+#define METRICS_TURN_RANGES_MAX 12 /* rows of a table of turns that is read at a glance */
+
+/*
+ * Conversations that began. completed: all turns succeeded; failed: one failed, or was given up;
+ * unfinished: the run was over before. Durations are of those completed, in seconds: from the
+ * first start to the last end; of that the time in which any of its requests was under way
+ * (serving), and the rest (gap).
+ */
+#define METRICS_BLOCK_TOKENS 16 /* tokens per block of a prefix cache, vLLM's default */
+struct metrics_sessions {
+	uint32_t n, completed, failed, unfinished;
+	uint32_t turns, turns_completed, turns_failed, turns_dropped, turns_unsent;
+	struct metrics_stats turns_per_session, duration, serving, gap;
+	double throughput;             /* completed per second of the run */
+	double goodput;                /* those whose turns meet every objective, likewise */
+	bool is_cache_known;
+	double cached_share;           /* of all prompt tokens of turns that say so */
+	struct metrics_stats cached_by_session;
+	/*
+	 * What could be reused: prompt and answer of the turn that is continued, in whole blocks of
+	 * METRICS_BLOCK_TOKENS, of the prompt tokens; and what was, of that.
+	 */
+	double reusable_share, reuse_efficiency;
+	struct metrics_spread first_ttft, later_ttft; /* of successes: turn 0, and all others */
+	/* TTFT in ms per 1,000 prompt tokens, by least squares; NAN: all have one length */
+	double context_slope_ms;
+	struct metrics_stats growth;   /* prompt tokens more than those of the turn it continues */
+	struct metrics_spread gap_lag; /* due to sent, of turns that follow others */
+	uint32_t bad_calls;            /* turns with a malformed tool call */
+	uint32_t client_counted;       /* successes whose context the client counted */
+	struct metrics_turn *by_turn;
+	size_t n_turns;
+	/* The first turn, then ranges of equally many; NULL where by_turn is as short. */
+	struct metrics_turn *by_range;
+	size_t n_ranges;
+	/*
+	 * From the second turn on, because the first one's prompt is seldom cached: slope of the
+	 * turns' median TTFT, least squares weighted by their successes, with its standard error (0
+	 * for two turns); and cached_share.
+	 */
+	bool knows_growth, is_later_cache_known;
+	double ttft_growth_per_turn_ms, ttft_growth_error_ms, later_cached_share;
+};
+
+/*
+ * What the machine did while load ran, from the series of a record.
+ *
+ */
+
+/* Of n samples, those around the window too. */
+struct metrics_level { size_t n; double min, mean, max; };
+
+struct metrics_gpu {
+	int64_t index;                 /* -1: not told */
+	const char *uuid, *name;       /* may be empty */
+	double memory_total;           /* bytes */
+	struct metrics_level memory;   /* bytes */
+	struct metrics_level utilization, memory_busy; /* % of time */
+	struct metrics_level sm_clock, memory_clock; /* MHz */
+	struct metrics_level power;    /* W */
+	struct metrics_level temperature; /* degrees Celsius */
+	double energy_j;
+	bool is_energy_counted;        /* by the GPU; else power was integrated */
+	double power_before_w;         /* of the last sample before the load */
+};
+
+struct metrics_process {
+	const char *name;
+	int64_t pid;
+	struct metrics_level cpus;     /* busy ones */
+	double cpu_s;
+	struct metrics_level rss, threads, count;
+};
+
+struct metrics_host {
+	double cpus, memory_total;
+	struct metrics_level cpus_busy, memory;
+	struct metrics_level received, sent; /* bytes/s */
+};
+
+struct metrics_system {
+	bool is_told;                  /* there is any series of the machine */
+	struct metrics_gpu *gpu;
+	size_t n_gpus;
+	struct metrics_host host;
+	struct metrics_process *process;
+	size_t n_processes;
+	/* Over all GPUs; NAN without them. */
+	double peak_gpu_memory_gb;     /* 1e9 bytes: sum of each GPU's peak */
+	double avg_gpu_utilization;    /* %: mean of their means */
+	double energy_j;               /* sum; NAN when one of them does not tell */
+	double power_mean_w;           /* energy_j over the time */
+	double power_before_w;
+	double j_per_token, j_per_token_total; /* output; input and output */
+	double tokens_per_s_per_w;     /* output tokens/s over power_mean_w: tokens per joule */
+	/* What watching cost. */
+	size_t samples;                /* in the window */
+	double missed, interval_s;     /* beats left out; mean time between samples */
+	double sampler_cpu_s, sampler_share; /* of one core */
+	const char *note;              /* what could not be watched; NULL: nothing */
+};
+
+struct metrics_tokens { double input, output; };
+
+/* Lists and texts go to the arena. */
+void metrics_system(struct metrics_system *out, const struct record *r,
+		    const struct metrics_tokens *tokens, struct arena *a);
+
+struct metrics_error { struct str text; uint32_t count; };
+struct metrics_failures {
+	uint32_t count;
+	struct metrics_error example[ERROR_EXAMPLES_MAX]; /* distinct texts, first seen first */
+	uint32_t n_examples;
+	uint32_t n_others;             /* failures whose text is not among the examples */
+};
+
+/*
+ * Due times come from CLOCK_MONOTONIC and sending is stamped by CLOCK_REALTIME: only what is
+ * further apart than this counts as sent early.
+ */
+#define METRICS_EARLY_NS 1000000
+
+/* How the sending held to the plan: requests that were due and sent. */
+struct metrics_schedule {
+	uint32_t n;
+	double planned_span_s, sent_span_s; /* from the first to the last root */
+	double late_share;                  /* sent more than METRICS_LATE_NS after due */
+};
+#define METRICS_LATE_NS 1000000
+
+/* What the client saw of itself and of the connection; not in upstream. */
+struct metrics_client {
+	struct metrics_spread lag;          /* due to sent, waiting for a slot included */
+	struct metrics_spread send_lag;     /* the part the client itself is to blame for */
+	struct metrics_spread skew;         /* user-space clock minus kernel stamp, per event */
+	struct metrics_spread connect;      /* new connections: TCP and TLS */
+	struct metrics_spread from_due;     /* due to last token, successes */
+	struct metrics_spread ttft_answer;  /* sent to first answer text, successes */
+	struct metrics_spread ttft_content; /* sent to the first event with anything in it */
+	struct metrics_spread best_tpot;    /* TPOT by the best known counts, from first content */
+	struct metrics_spread ttft_connect; /* TTFT from the start of connecting, successes */
+	struct metrics_spread write;        /* first to last byte, requests up to WRITE_BYTES_MAX */
+	struct metrics_spread first_late;   /* about what late first reads add to TTFT */
+	struct metrics_shift shift;
+	struct metrics_queue queue;
+	struct metrics_schedule schedule;
+	double mean_interarrival_s;         /* between due times of roots */
+	uint64_t n_events;                  /* token events of all requests */
+	uint64_t n_events_with_text;
+	uint64_t n_shared;                  /* with text, in one read after another with text */
+	uint64_t n_shared_late;             /* of these, in a late read; all when that is unknown */
+	uint64_t n_not_one_token;           /* events known to carry no token or several */
+	uint64_t n_events_with_usage;       /* events of successes that have usage... */
+	uint64_t n_tokens_with_usage;       /* ...and the tokens it states */
+	uint32_t n_usage;                   /* successes with usage, taken or ignored */
+	uint32_t n_usage_differs;           /* of these: not the number of tokens that was seen */
+	uint32_t n_count_unlike_usage;      /* of these: that, or the count reported is another */
+	uint32_t n_usage_ignored;           /* of these: it came in events with choices alone */
+	uint32_t n_usage_refused;           /* successes with a count that cannot be right */
+	uint32_t n_counted;                 /* successes whose tokens were counted by us */
+	uint32_t n_count_short;             /* of these: fewer than events with something in them */
+	uint32_t n_count_unknown;           /* successes taken as one token */
+	/*
+	 * The best known counts of successes: usage, also ignored usage; without any, the most of
+	 * what was counted, of all text, and of events with something in them.
+	 */
+	int64_t best_output, best_input;
+	uint32_t n_longer_than_asked;       /* successes with more output tokens than asked for */
+	uint32_t n_shorter_than_asked;      /* by usage fewer, and the model did not end it */
+	uint32_t n_role_first;              /* successes whose TTFT is that of a role (client.c) */
+	uint32_t finishes[FINISH_COUNT];    /* successes by their finish reason */
+	uint32_t n_user_stamped;            /* rows with a user-space stamp */
+	uint32_t n_new_connections;
+	uint32_t n_sent_early;              /* sent before they were due: never right */
+	uint64_t retries;                   /* requests written again */
+	bool is_full;                       /* a shard's limit was reached; events are missing */
+};
+
+/*
+ * Answers that had to keep to a constraint. Ours counts successes; upstream's every request, failed
+ * ones and those whose server was not told included (conversations spec 4.4).
+ */
+struct metrics_correctness {
+	uint32_t n;                    /* requests with a constraint, whether the server was told */
+	uint32_t constrained, constrained_scored, constrained_correct; /* successes, told */
+	uint32_t free_scored, free_correct;       /* successes, not told */
+	uint32_t upstream_scored, upstream_correct;
+	uint32_t wrong[WRONG_COUNT];   /* of constrained ones, why */
+};
+
+struct metrics {
+	struct metrics_opts opts;      /* percentile points at a copy */
+	uint32_t completed, failed, cancelled;
+	uint32_t given_up;             /* cancelled because the plan said so; not in cancelled */
+	double duration_s;
+	int64_t total_input, total_output, total_sequences;
+	int64_t total_cached;          /* prompt tokens the server's usage calls cached */
+	double request_throughput, request_goodput, output_throughput, total_token_throughput;
+	double input_throughput;       /* prompt tokens/s; ours */
+	double sequence_throughput, rtfx;
+	double max_output_tokens_per_s;
+	int64_t max_concurrent_requests;
+	struct metrics_summary block[BLOCK_COUNT];
+
+	/* n elements each, in row order, failures included. Seconds. */
+	uint32_t n;
+	uint32_t *row;                 /* index in the record */
+	int64_t *input_len, *output_len;
+	double *ttft, *latency, *queue_time;
+	double *start_time;            /* since the epoch, to a quarter of a microsecond */
+	double *itl;                   /* of element i: itl[itl_at[i]] to itl[itl_at[i + 1]] */
+	size_t *itl_at;                /* n + 1 */
+
+	struct metrics_probe probe;
+	struct metrics_spec spec;
+	struct metrics_diffusion diffusion;
+	struct metrics_server servers; /* all together */
+	struct metrics_server *server; /* each, when there are several */
+	size_t n_servers;
+	struct str server_note;        /* why a server's metrics were not read; may be empty */
+	struct metrics_system system;  /* the machine */
+	struct metrics_steady steady;
+	struct metrics_url *url;       /* by the rows' endpoint */
+	size_t n_urls;
+	struct metrics_sessions sessions; /* n 0: no conversations */
+	struct metrics_class *class;   /* NULL: one priority, or more than METRICS_CLASSES_MAX */
+	size_t n_priorities;           /* different ones */
+	struct metrics_client client;
+	struct metrics_correctness correctness;
+	struct metrics_failures failures[FAIL_COUNT];
+	struct arena arena;            /* error texts, percentiles, servers */
+};
+
+void metrics_score(struct metrics *m, const struct record *r, const struct metrics_opts *opts);
+void metrics_release(struct metrics *m);
+
+/* Second by second from the earliest start of a success, successes alone (serve spec 4.5). */
+struct metrics_by_second {
+	size_t n;         /* 0: none succeeded */
+	double *tokens;   /* output token events (tokens with --fix peak-tokens) */
+	int64_t *running; /* requests that touch the second */
+};
+void metrics_by_second(struct metrics_by_second *out, const struct metrics *m,
+		       const struct record *r);
+void metrics_by_second_release(struct metrics_by_second *s);
+
+/* "99", "99.9": how labels and keys spell a percentile. Returns out. */
+char *metrics_percentile_name(char out[FMT_F64_BYTES], double p);
+
+/* A server's number as an integer; beyond those the largest or the least. */
+static inline int64_t metrics_whole(double v)
+{
+	return !(v < 0x1p63) ? INT64_MAX : v < -0x1p63 ? INT64_MIN : (int64_t)v;
+}

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics_internal.h - the steps of metrics_score, in order. Private to metrics/. */
+#pragma once
+#include "client/metrics/metrics.h"
+
+#define METRICS_SECONDS_MAX 10000000 /* longest run whose peaks are looked for: 115 days */
+
+static inline double metrics_seconds(int64_t ns)
+{
+	return (double)ns / 1e9;
+}
+
+/* An instant since the epoch: whole seconds apart, or the sum would be rounded to 256 ns first. */
+static inline double metrics_instant(int64_t ns)
+{
+	return (double)(ns / 1000000000) + (double)(ns % 1000000000) / 1e9;
+}
+
+static inline bool metrics_is_success(const struct request_row *row)
+{
+	return row->state == REQ_DONE;
+}
+
+/* When the answer ended for E2EL: the last token event, or the whole body (pooling). 0: never. */
+static inline int64_t metrics_end_ns(const struct request_row *row)
+{
+	return row->last_event_ns;
+}
+
+/* Sorts values and describes them; factor 1000 last. */
+struct metrics_spread metrics_spread(double *seconds, size_t n);
+
+/* Likewise, in the values' own unit; they are sorted. */
+struct metrics_stats metrics_stats(double *values, size_t n);
+/* Whether element i, a success, meets every objective. */
+bool metrics_is_good(const struct metrics *m, uint32_t i, const struct request_row *row);
+/*
+ * A block over the successes among some elements (NULL: all n), in that order. Its percentiles are
+ * the caller's to free.
+ */
+void metrics_summarize(const struct metrics *m, const struct record *r, const uint32_t *element,
+		       uint32_t n, enum metric_block b, struct metrics_summary *out);
+
+/* The value of a label as it is spelled, name with its ="; empty when there is none. */
+struct str metrics_label(const struct record_series *s, const char *name);
+
+void metrics_peaks(struct metrics *m, const struct record *r);
+void metrics_probe(struct metrics *m, const struct record *r);
+void metrics_engine(struct metrics *m, const struct record *r);
+void metrics_steady(struct metrics *m, const struct record *r);
+void metrics_queue(struct metrics *m, const struct record *r); /* after metrics_client */
+void metrics_urls(struct metrics *m, const struct record *r);
+void metrics_sessions(struct metrics *m, const struct record *r); /* after the arrays */
+void metrics_sessions_release(struct metrics_sessions *s);
+void metrics_classes(struct metrics *m, const struct record *r);
+void metrics_client(struct metrics *m, const struct record *r);
+void metrics_failures(struct metrics *m, const struct record *r);
+void metrics_correctness(struct metrics *m, const struct record *r);

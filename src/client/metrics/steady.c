@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * steady.c - the part of a closed loop in which it was as full as it was meant to be; and of an
+ * open loop, whether the server kept up with the arrivals (at the end of this file).
+ *
+ * The window begins when as many requests are in flight as the threshold asks for,
+ * and ends when their number falls below it for the last time; what lies between may
+ * dip. The rules are those of upstream's Rust client (serve spec 10): successes
+ * alone are looked at, ends come before starts of the same instant, and an instant
+ * belongs to the window from its start up to, not including, its end. Starting in
+ * it counts for prompts, TTFT and TPOT, ending in it for requests, and each token
+ * event in it for output.
+ */
+#include "client/metrics/metrics_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/mem.h"
+#include "core/stats/significance.h"
+#include "core/stats/stats.h"
+
+struct stretch { int64_t start_ns, end_ns; };
+
+static int by_value(const void *a, const void *b)
+{
+	int64_t x, y;
+
+	memcpy(&x, a, sizeof(x));
+	memcpy(&y, b, sizeof(y));
+	return (x > y) - (x < y);
+}
+
+static struct stretch interval_of(const struct request_row *row)
+{
+	return (struct stretch){ row->sent_ns, metrics_end_ns(row) };
+}
+
+/* Walks starts and ends in order of time; both ascending, n each. */
+static void find_window(struct metrics_steady *s, const int64_t *start, const int64_t *end,
+			size_t n)
+{
+	size_t started = 0, ended = 0;
+
+	while (ended < n) {
+		int64_t running = (int64_t)(started - ended);
+
+		if (started == n || end[ended] <= start[started]) {
+			if (running == s->threshold_requests)
+				s->end_ns = end[ended];
+			ended++;
+			continue;
+		}
+		if (running + 1 > s->observed_peak)
+			s->observed_peak = running + 1;
+		if (running + 1 >= s->threshold_requests && !s->is_reached) {
+			s->is_reached = true;
+			s->start_ns = start[started];
+		}
+		started++;
+	}
+}
+
+static void look(struct metrics *m, const struct record *r)
+{
+	struct metrics_steady *s = &m->steady;
+	int64_t *start = mem_array(m->n, sizeof(*start)), *end = mem_array(m->n, sizeof(*end));
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (!metrics_is_success(row))
+			continue;
+		start[n] = interval_of(row).start_ns;
+		end[n++] = interval_of(row).end_ns;
+	}
+	qsort(start, n, sizeof(*start), by_value);
+	qsort(end, n, sizeof(*end), by_value);
+	s->total = (uint32_t)n;
+	s->first_ns = n ? start[0] : 0;
+	find_window(s, start, end, n);
+	free(start);
+	free(end);
+}
+
+static bool is_inside(const struct metrics_steady *s, int64_t at_ns)
+{
+	return at_ns >= s->start_ns && at_ns < s->end_ns;
+}
+
+static uint64_t events_inside(const struct metrics *m, uint32_t i, const struct request_row *row)
+{
+	int64_t at = row->first_event_ns;
+	uint64_t n = at != 0 && is_inside(&m->steady, at);
+
+	for (size_t k = m->itl_at[i]; k < m->itl_at[i + 1] && at < m->steady.end_ns; k++) {
+		at += llround(m->itl[k] * 1e9);
+		n += is_inside(&m->steady, at);
+	}
+	return n;
+}
+
+static void describe(struct metrics *m, double *ttft, size_t n_ttft, double *tpot, size_t n_tpot)
+{
+	struct metrics_steady *s = &m->steady;
+
+	s->mean_ttft_ms = stats_mean(ttft, n_ttft) * 1000;
+	s->mean_tpot_ms = stats_mean(tpot, n_tpot) * 1000;
+	stats_sort(ttft, n_ttft);
+	stats_sort(tpot, n_tpot);
+	s->median_ttft_ms = stats_median(ttft, n_ttft) * 1000;
+	s->median_tpot_ms = stats_median(tpot, n_tpot) * 1000;
+	s->p90_tpot_ms = stats_percentile(tpot, n_tpot, 90) * 1000;
+	s->p99_tpot_ms = stats_percentile(tpot, n_tpot, 99) * 1000;
+	for (size_t k = 0; k < m->opts.n_percentiles; k++)
+		s->percentile_ttft_ms[k] =
+			stats_percentile(ttft, n_ttft, m->opts.percentile[k]) * 1000;
+}
+
+static void measure(struct metrics *m, const struct record *r)
+{
+	struct metrics_steady *s = &m->steady;
+	double *ttft = mem_array(m->n, sizeof(*ttft)), *tpot = mem_array(m->n, sizeof(*tpot));
+	double duration = s->duration_s > 1e-9 ? s->duration_s : 1e-9;
+	size_t n_ttft = 0, n_tpot = 0;
+	uint64_t input = 0, output = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &r->row[m->row[i]];
+
+		if (!metrics_is_success(row))
+			continue;
+		s->completed += is_inside(s, interval_of(row).end_ns);
+		output += m->opts.is_pooling ? 0 : events_inside(m, i, row);
+		if (!is_inside(s, row->sent_ns))
+			continue;
+		s->started++;
+		input += (uint64_t)m->input_len[i];
+		if (m->opts.is_pooling)
+			continue;
+		ttft[n_ttft++] = m->ttft[i];
+		if (m->output_len[i] > 1)
+			tpot[n_tpot++] = (m->latency[i] - m->ttft[i]) /
+					 (double)(m->output_len[i] - 1);
+	}
+	s->request_throughput = s->completed / duration;
+	s->input_throughput = (double)input / duration;
+	s->output_throughput = (double)output / duration;
+	s->total_token_throughput = s->input_throughput + s->output_throughput;
+	describe(m, ttft, n_ttft, tpot, n_tpot);
+	free(ttft);
+	free(tpot);
+}
+
+void metrics_steady(struct metrics *m, const struct record *r)
+{
+	struct metrics_steady *s = &m->steady;
+	double shortest = m->opts.steady_min_window_s;
+
+	s->percentile_ttft_ms = arena_alloc(&m->arena, m->opts.n_percentiles * sizeof(double));
+	for (size_t k = 0; k < m->opts.n_percentiles; k++)
+		s->percentile_ttft_ms[k] = 0;
+	s->is_wanted = m->opts.finds_steady_state && m->opts.max_concurrency > 0 &&
+		       !m->opts.is_rate_finite;
+	if (!s->is_wanted)
+		return;
+	s->threshold_requests = (int64_t)ceil(m->opts.steady_threshold *
+					      (double)m->opts.max_concurrency);
+	if (s->threshold_requests < 1)
+		s->threshold_requests = 1;
+	s->run_s = m->duration_s;
+	look(m, r);
+	if (!s->is_reached)
+		return;
+	s->duration_s = metrics_seconds(s->end_ns - s->start_ns);
+	measure(m, r);
+	if (shortest <= 0)
+		shortest = fmax(STEADY_WINDOW_S, STEADY_WINDOW_SHARE * s->run_s);
+	s->is_short = s->duration_s < shortest;
+}
+
+/* ---- an open loop ---- */
+
+#define QUEUE_REQUESTS_MIN 30
+#define THIRD_REQUESTS_MIN 20
+#define LONGER_PROMPTS 1.2 /* mean prompt of the last third over the first: TTFT may well grow */
+
+struct arrival { int64_t due_ns; uint32_t i; };
+
+static int by_due(const void *a, const void *b)
+{
+	const struct arrival *x = a, *y = b;
+
+	return (x->due_ns > y->due_ns) - (x->due_ns < y->due_ns);
+}
+
+/* TTFT of the first third to arrive and of the last; prompts alike in length. */
+static void growth(struct metrics_queue *q, const struct metrics *m, const struct record *r,
+		   const struct arrival *v, size_t n)
+{
+	size_t third = n / 3, count[2] = { 0 };
+	double *ttft[2], tokens[2] = { 0 };
+
+	for (int k = 0; k < 2; k++) {
+		ttft[k] = mem_array(third, sizeof(double));
+		for (size_t j = 0; j < third; j++) {
+			uint32_t i = v[k ? n - third + j : j].i;
+
+			if (!metrics_is_success(&r->row[m->row[i]]) || m->ttft[i] <= 0)
+				continue;
+			tokens[k] += (double)m->input_len[i];
+			ttft[k][count[k]++] = m->ttft[i];
+		}
+		stats_sort(ttft[k], count[k]);
+	}
+	q->knows_growth = count[0] >= THIRD_REQUESTS_MIN && count[1] >= THIRD_REQUESTS_MIN &&
+			  tokens[1] / (double)count[1] <=
+			  LONGER_PROMPTS * tokens[0] / (double)count[0];
+	if (q->knows_growth) {
+		q->ttft_first_ms = 1000 * stats_median(ttft[0], count[0]);
+		q->ttft_last_ms = 1000 * stats_median(ttft[1], count[1]);
+		q->growth_p = mann_whitney_test(ttft[0], count[0], ttft[1], count[1]).p;
+	}
+	free(ttft[0]);
+	free(ttft[1]);
+}
+
+static size_t count_between(const struct metrics *m, const struct record *r, int64_t from_ns,
+			    int64_t to_ns)
+{
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < m->n; i++) {
+		int64_t end = r->row[m->row[i]].end_ns;
+
+		n += end > from_ns && end <= to_ns;
+	}
+	return n;
+}
+
+void metrics_queue(struct metrics *m, const struct record *r)
+{
+	struct metrics_queue *q = &m->client.queue;
+	struct arrival *v = mem_array(m->n, sizeof(*v));
+	int64_t from, to, fill = (int64_t)(m->block[BLOCK_E2EL].median_ms * 1e6);
+	size_t n = 0, at = 0;
+
+	for (uint32_t i = 0; i < m->n; i++)
+		if (r->row[m->row[i]].sent_ns && r->row[m->row[i]].due_ns)
+			v[n++] = (struct arrival){ r->row[m->row[i]].due_ns, i };
+	qsort(v, n, sizeof(*v), by_due);
+	if (!m->opts.is_rate_finite || n < QUEUE_REQUESTS_MIN)
+		goto done;
+	from = v[0].due_ns + fill;
+	to = v[n - 1].due_ns;
+	while (at < n && v[at].due_ns <= from)
+		at++;
+	if (to - from < fill || n - at < QUEUE_REQUESTS_MIN)
+		goto done;
+	q->is_known = true;
+	q->arrived = (uint32_t)(n - at);
+	q->answered = (uint32_t)count_between(m, r, from, to);
+	q->in_flight_before = (uint32_t)(at - count_between(m, r, 0, from));
+	q->in_flight_after = (uint32_t)(n - count_between(m, r, 0, to));
+	q->offered_rps = q->arrived / metrics_seconds(to - from);
+	q->carried_rps = q->answered / metrics_seconds(to - from);
+	growth(q, m, r, v + at, n - at);
+done:
+	free(v);
+}

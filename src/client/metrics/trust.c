@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trust.c - one small rule per source of doubt; see trust.h. */
+#include "client/metrics/trust.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "core/base/limits.h"
+
+#define TTFT TRUST_BIT(TRUST_TTFT)
+#define TPOT TRUST_BIT(TRUST_TPOT)
+#define ITL TRUST_BIT(TRUST_ITL)
+#define E2EL TRUST_BIT(TRUST_E2EL)
+#define GOODPUT TRUST_BIT(TRUST_GOODPUT)
+#define TOKENS (TRUST_BIT(TRUST_OUTPUT) | TRUST_BIT(TRUST_TOTAL))
+#define RATES (TRUST_BIT(TRUST_REQUESTS) | TRUST_BIT(TRUST_INPUT) | TOKENS)
+
+/*
+ * What each reason spoils at most. Some spoil less, by what was measured: skew only the metrics
+ * that it moves, send_lag and clock_step the rates only when enough of the duration is concerned.
+ */
+static const struct { const char *code; unsigned spoils; } rules[] = {
+	{ "no_success", TRUST_EVERYTHING },
+	{ "failures", TRUST_EVERYTHING },       /* what is left looks better than the server is */
+	{ "sent_early", TRUST_EVERYTHING },     /* not the load that was asked for; always a bug */
+	{ "skew", TTFT | TPOT | ITL | E2EL | GOODPUT },
+	{ "send_stall", TTFT | E2EL | GOODPUT },
+	{ "send_lag", TTFT | E2EL | GOODPUT | RATES },
+	{ "shared_reads", ITL },
+	{ "shared_first", TTFT | GOODPUT },
+	{ "unstamped", ITL },
+	{ "usage", ITL },                       /* gaps are between events, not between tokens */
+	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
+	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
+	{ "usage_refused", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
+	{ "token_count", TPOT | TOKENS | GOODPUT },
+	{ "answer_length", E2EL | TOKENS | GOODPUT | TRUST_BIT(TRUST_REQUESTS) },
+	{ "prefix_cache", TTFT | E2EL | GOODPUT | RATES },
+	{ "rate_not_carried", TTFT | E2EL | GOODPUT },
+	{ "queue_growing", TTFT | E2EL | GOODPUT },
+	{ "server_restarted", TRUST_EVERYTHING },
+	{ "client_cpu", TRUST_EVERYTHING },
+	{ "clock_step", TTFT | TPOT | ITL | E2EL | GOODPUT | RATES },
+	{ "record_full", TRUST_EVERYTHING },
+	{ "interrupted", TRUST_EVERYTHING },
+	{ "aborted", TRUST_EVERYTHING },
+	{ "broken_off", TRUST_EVERYTHING },
+};
+
+const char *trust_name(enum trust_verdict v)
+{
+	static const char *const names[] = { "VALID", "DEGRADED", "INVALID" };
+
+	return names[v];
+}
+
+const char *trust_metric_key(enum trust_metric metric)
+{
+#define X(name, key) key,
+	static const char *const keys[] = { SCHEMA_JUDGED(X) };
+#undef X
+
+	return keys[metric];
+}
+
+const char *trust_spoils_text(unsigned spoils, char out[TRUST_SPOILS_BYTES])
+{
+	static const struct { unsigned bits; const char *text; } words[] = {
+		{ TTFT, "TTFT" }, { TPOT, "TPOT" }, { ITL, "ITL" }, { E2EL, "E2EL" },
+		{ GOODPUT, "goodput" }, { RATES, "throughput" },
+		{ TRUST_BIT(TRUST_REQUESTS), "request throughput" },
+		{ TRUST_BIT(TRUST_INPUT), "input throughput" }, { TOKENS, "output throughput" },
+	};
+	size_t n = 0;
+
+	out[0] = '\0';
+	if ((spoils & TRUST_EVERYTHING) == TRUST_EVERYTHING)
+		snprintf(out, TRUST_SPOILS_BYTES, "every metric");
+	else
+		for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++) {
+			if ((spoils & words[i].bits) != words[i].bits)
+				continue;
+			spoils &= ~words[i].bits;
+			n += (size_t)snprintf(out + n, TRUST_SPOILS_BYTES - n, "%s%s",
+					      n ? ", " : "", words[i].text);
+		}
+	return out;
+}
+
+static unsigned rule_spoils(const char *code)
+{
+	for (size_t i = 0; i < sizeof(rules) / sizeof(*rules); i++)
+		if (strcmp(rules[i].code, code) == 0)
+			return rules[i].spoils;
+	assert(!"a reason without a row in rules[]");
+	return TRUST_EVERYTHING;
+}
+
+/* One more reason. The caller may narrow what it spoils. */
+__attribute__((format(printf, 4, 5)))
+static struct trust_reason *doubt(struct trust *t, enum trust_verdict level, const char *code,
+				  const char *fmt, ...)
+{
+	struct trust_reason *r = &t->reason[t->n_reasons];
+	va_list ap;
+
+	assert(t->n_reasons < TRUST_REASONS_MAX);
+	r->level = level;
+	r->spoils = level == TRUST_VALID ? 0 : rule_spoils(code);
+	r->code = code;
+	va_start(ap, fmt);
+	vsnprintf(r->text, sizeof(r->text), fmt, ap);
+	va_end(ap);
+	t->n_reasons++;
+	return r;
+}
+
+/* The worst first, each level in the order of the rules; then the verdicts. */
+static void conclude(struct trust *t)
+{
+	for (size_t i = 1; i < t->n_reasons; i++) {
+		struct trust_reason r = t->reason[i];
+		size_t at = i;
+
+		for (; at > 0 && t->reason[at - 1].level < r.level; at--)
+			t->reason[at] = t->reason[at - 1];
+		t->reason[at] = r;
+	}
+	for (size_t i = t->n_reasons; i-- > 0;)
+		for (int k = 0; k < TRUST_METRIC_COUNT; k++)
+			if (t->reason[i].spoils & TRUST_BIT(k))
+				t->metric[k] = t->reason[i].level;
+	for (int k = 0; k < TRUST_METRIC_COUNT; k++)
+		if (t->metric[k] > t->verdict)
+			t->verdict = t->metric[k];
+}
+
+/* VALID below the first limit, INVALID above the second. */
+static enum trust_verdict level_of(double value, double degraded, double invalid)
+{
+	if (value > invalid)
+		return TRUST_INVALID;
+	return value > degraded ? TRUST_DEGRADED : TRUST_VALID;
+}
+
+static double share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+static void judge_failures(struct trust *t, const struct metrics *m)
+{
+	double failed = share(m->failed, (double)m->completed + m->failed);
+	enum trust_verdict level;
+
+	level = level_of(failed, TRUST_FAILED_DEGRADED, TRUST_FAILED_INVALID);
+	if (m->completed == 0)
+		doubt(t, TRUST_INVALID, "no_success",
+		      "No request succeeded (%u failed, %u cancelled).", m->failed, m->cancelled);
+	else if (level != TRUST_VALID)
+		doubt(t, level, "failures", "%.1f %% of the requests failed (limit %.0f %%).",
+		      100 * failed, 100 * (level == TRUST_INVALID ? TRUST_FAILED_INVALID
+					   : TRUST_FAILED_DEGRADED));
+}
+
+/*
+ * Kernel stamps do not move when the program reads late, so that skew is worth a note at most.
+ * User-space stamps are the instant of reading: what that adds to each metric is known where the
+ * kernel's stamps are known as well.
+ */
+static void judge_skew(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_shift *s = &m->client.shift;
+	const struct { double p99_ms; enum metric_block block; unsigned spoils; } moved[] = {
+		{ s->itl_p99_ms, BLOCK_ITL, ITL },
+		{ s->ttft_p99_ms, BLOCK_TTFT, TTFT | GOODPUT },
+		{ s->tpot_p99_ms, BLOCK_TPOT, TPOT | GOODPUT },
+		{ s->e2el_p99_ms, BLOCK_E2EL, E2EL | GOODPUT },
+	};
+	bool has_itl = m->block[BLOCK_ITL].median_ms > 0;
+	double base = m->block[has_itl ? BLOCK_ITL : BLOCK_E2EL].median_ms;
+	double p99 = m->client.skew.p99_ms;
+	char late[32] = "more than 4.29 s";
+	unsigned spoils = 0;
+
+	if (m->client.skew.n == 0 || p99 <= TRUST_SKEW_FLOOR_MS)
+		return;
+	if (p99 < METRICS_SKEW_MAX_MS)
+		snprintf(late, sizeof(late), "%.3f ms", p99);
+	if (!m->opts.is_user_stamps) {
+		if (p99 > base * TRUST_SKEW_SHARE)
+			doubt(t, TRUST_VALID, "skew",
+			      "The client read events %s (p99) after they arrived. The times are the "
+			      "kernel's arrival stamps, which this does not change.", late);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(moved) / sizeof(*moved); i++)
+		if (moved[i].p99_ms > TRUST_SKEW_FLOOR_MS &&
+		    moved[i].p99_ms > TRUST_SKEW_SHARE * m->block[moved[i].block].median_ms)
+			spoils |= moved[i].spoils;
+	if (spoils)
+		doubt(t, TRUST_DEGRADED, "skew",
+		      "The client read events %s (p99) after they arrived, and --timestamps user "
+		      "counts that as the server's time: ITL is wrong by up to %.3f ms (p99), TTFT by "
+		      "%.3f ms.", late, s->itl_p99_ms, s->ttft_p99_ms)->spoils = spoils;
+}
+
+/* Of the duration, the share that the client's own delay may have added. */
+static double lost_share(const struct metrics *m)
+{
+	const struct metrics_spread *lag = &m->client.send_lag;
+	double last = share(lag->p99_ms, m->duration_s * 1000);
+	double each = share(lag->mean_ms, lag->mean_ms + m->block[BLOCK_E2EL].mean_ms);
+
+	/* A closed loop waits for every one; else only the last ones count. */
+	return m->opts.max_concurrency && each > last ? each : last;
+}
+
+static void judge_sending(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_client *c = &m->client;
+	double base = m->opts.is_rate_finite ? c->mean_interarrival_s * 1000
+		      : m->block[BLOCK_E2EL].median_ms;
+	double limit = base * TRUST_LAG_SHARE, p99 = c->send_lag.p99_ms, lost = lost_share(m);
+	double ttft = m->block[BLOCK_TTFT].median_ms;
+	struct trust_reason *r;
+
+	if (c->n_sent_early)
+		doubt(t, TRUST_INVALID, "sent_early",
+		      "%u requests were sent before they were due: the load is not the one that was "
+		      "asked for. Please report this as a bug.", c->n_sent_early);
+	if (limit < TRUST_LAG_FLOOR_MS)
+		limit = TRUST_LAG_FLOOR_MS;
+	if (c->send_lag.n && (p99 > limit || lost > TRUST_LAG_THROUGHPUT)) {
+		r = doubt(t, TRUST_DEGRADED, "send_lag",
+			  "The client sent requests %.3f ms (p99) later than they could have gone "
+			  "(limit %.3f ms), which cost %.1f %% of the duration (limit %.0f %%).", p99,
+			  limit, 100 * lost, 100 * TRUST_LAG_THROUGHPUT);
+		r->spoils = (p99 > limit ? TTFT | E2EL | GOODPUT : 0) |
+			    (lost > TRUST_LAG_THROUGHPUT ? RATES : 0);
+	}
+	if (!m->opts.is_pooling && c->write.n && c->write.p99_ms > TRUST_SKEW_FLOOR_MS &&
+	    c->write.p99_ms > TRUST_STALL_SHARE * ttft)
+		doubt(t, TRUST_DEGRADED, "send_stall",
+		      "Writing a request took %.3f ms (p99; limit %.0f %% of the median TTFT of %.3f "
+		      "ms), which TTFT and E2EL include: the client was interrupted.",
+		      c->write.p99_ms, 100 * TRUST_STALL_SHARE, ttft);
+}
+
+static void judge_events(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_client *c = &m->client;
+	double late = share((double)c->n_shared_late, (double)c->n_events_with_text);
+	double shared = share((double)c->n_shared, (double)c->n_events_with_text);
+	double differs = share(c->n_usage_differs, c->n_usage);
+	enum trust_verdict level = level_of(late, TRUST_SHARED_DEGRADED, TRUST_SHARED_INVALID);
+
+	if (level != TRUST_VALID)
+		doubt(t, level, "shared_reads",
+		      "%.2f %% of the events were read late, together with an earlier one, and share "
+		      "its arrival stamp (limit %.1f %%): ITL is %s.", 100 * late,
+		      100 * (level == TRUST_INVALID ? TRUST_SHARED_INVALID : TRUST_SHARED_DEGRADED),
+		      level == TRUST_INVALID ? "not usable" : "smeared");
+	else if (shared > TRUST_SHARED_INVALID)
+		doubt(t, TRUST_VALID, "shared_reads",
+		      "%.1f %% of the events arrived together with an earlier one although the client "
+		      "read promptly: the server or the network sends them together, and ITL shows it.",
+		      100 * shared);
+	if (c->first_late.p99_ms > TRUST_FIRST_SHARE * m->block[BLOCK_TTFT].median_ms)
+		doubt(t, TRUST_DEGRADED, "shared_first",
+		      "First tokens were read late, together with later ones, and have their arrival "
+		      "stamp: TTFT is about %.3f ms (p99) too long (limit %.0f %% of its median).",
+		      c->first_late.p99_ms, 100 * TRUST_FIRST_SHARE);
+	if (differs > TRUST_USAGE_SHARE)
+		doubt(t, TRUST_DEGRADED, "usage",
+		      "In %.1f %% of the requests the server's token count is not the number of token "
+		      "events (limit %.0f %%): ITL is then per event, not per token.", 100 * differs,
+		      100 * TRUST_USAGE_SHARE);
+	if (c->is_full)
+		doubt(t, TRUST_INVALID, "record_full",
+		      "The record reached its limit: later token events are not in it.");
+}
+
+/* Where vllm's reading of an answer is not the best known one: the switch and the right value. */
+static void judge_answers(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_client *c = &m->client;
+	double answers = TRUST_ANSWERS_SHARE * m->completed;
+	double content = c->ttft_content.mean_ms, ttft = m->block[BLOCK_TTFT].mean_ms;
+	double output = share(fabs((double)(c->best_output - m->total_output)),
+			      (double)c->best_output);
+	double input = share(fabs((double)(c->best_input - m->total_input)),
+			     (double)c->best_input);
+	double unlike = output > input ? output : input;
+	enum trust_verdict level = level_of(unlike, TRUST_COUNT_DEGRADED, TRUST_COUNT_INVALID);
+
+	if (c->n_usage_refused)
+		doubt(t, TRUST_DEGRADED, "usage_refused",
+		      "The server sent impossible token counts with %.1f %% of the answers: below zero, or "
+		      "more than %d times what was asked for (output) or sent (prompt). They are not used; "
+		      "those tokens are counted as if the server had sent no count.",
+		      100 * share(c->n_usage_refused, m->completed), USAGE_ASKED_FACTOR);
+	if (m->opts.is_pooling)
+		return;
+	if (c->n_role_first > answers)
+		doubt(t, content > TRUST_ROLE_INVALID * ttft ? TRUST_INVALID : TRUST_DEGRADED,
+		      "role_event",
+		      "The first event of %.1f %% of the answers has only a role, and TTFT ends with it "
+		      "(mean %.3f ms). The first content came after %.3f ms; --compat role-chunk "
+		      "measures that.", 100 * share(c->n_role_first, m->completed), ttft, content);
+	if (c->n_usage_ignored > answers && level != TRUST_VALID)
+		doubt(t, level, "usage_ignored",
+		      "The server sends its token counts in an event with choices, where vllm does not "
+		      "look: %lld output and %lld input tokens are reported, it says %lld and %lld; "
+		      "--fix usage takes those.", (long long)m->total_output,
+		      (long long)m->total_input, (long long)c->best_output,
+		      (long long)c->best_input);
+	else if (c->n_count_short > answers && output > TRUST_COUNT_DEGRADED)
+		doubt(t, level, "token_count",
+		      "Only the answer's text is counted, and %.1f %% of the answers have more events "
+		      "than that has tokens (reasoning, tool calls): %lld output tokens are reported, "
+		      "at least %lld were sent; --fix all-text counts all.",
+		      100 * share(c->n_count_short, m->completed), (long long)m->total_output,
+		      (long long)c->best_output);
+	if (c->n_longer_than_asked + c->n_shorter_than_asked > answers)
+		doubt(t, TRUST_DEGRADED, "answer_length",
+		      "%.1f %% of the answers are longer than asked for and %.1f %% shorter: the server "
+		      "does not follow the length in the request, which --extra-body can set under the "
+		      "name that it reads.", 100 * share(c->n_longer_than_asked, m->completed),
+		      100 * share(c->n_shorter_than_asked, m->completed));
+}
+
+/* An open loop's server that answers fewer requests than arrive. */
+static void judge_queue(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_queue *q = &m->client.queue;
+	double missing = (double)q->arrived - q->answered;
+	double noise = 3 * sqrt((double)q->in_flight_before + q->in_flight_after);
+
+	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
+		doubt(t, TRUST_DEGRADED, "rate_not_carried",
+		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server does not "
+		      "carry this rate, %u were waiting when the last one arrived, and the latencies "
+		      "depend on how long the run was.", q->offered_rps, q->carried_rps,
+		      q->in_flight_after);
+	else if (q->is_known && q->knows_growth && q->growth_p < TRUST_QUEUE_P &&
+		 q->ttft_last_ms > TRUST_QUEUE_GROWTH * q->ttft_first_ms)
+		doubt(t, TRUST_DEGRADED, "queue_growing",
+		      "The median TTFT grew from %.3f ms in the first third of the run to %.3f ms in "
+		      "the last: the queue was still growing, and a longer run would be slower.",
+		      q->ttft_first_ms, q->ttft_last_ms);
+}
+
+/* Of the prompt tokens: what usage calls cached, else what /metrics do. 0 when neither tells. */
+static double cached_share(const struct metrics *m)
+{
+	const struct metrics_server *s = &m->servers;
+
+	if (m->total_cached)
+		return share((double)m->total_cached, (double)m->total_input);
+	/* A request that was preempted finds its own blocks when it comes back. */
+	if (!s->prefix_queries.is_told || !s->prefix_hits.is_told || s->preemptions.value > 0)
+		return 0;
+	return share(s->prefix_hits.value, s->prefix_queries.value);
+}
+
+static void judge_cache(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+{
+	double cached = cached_share(m), explained = f->cached_explained;
+
+	if (f->knows_explained && cached - explained > TRUST_CACHED_SHARE)
+		doubt(t, TRUST_DEGRADED, "prefix_cache",
+		      "The server had %.1f %% of the prompt tokens cached; this run's own prompts "
+		      "explain %.1f %% (limit: %.0f %% more). Its prefix cache was warm: use "
+		      "--prompt-salt run or --reset-prefix-cache.", 100 * cached, 100 * explained,
+		      100 * TRUST_CACHED_SHARE);
+}
+
+static void judge_clocks(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+{
+	double unstamped = share((double)f->reads_without_stamp, (double)f->reads);
+	double step_ms = fabs((double)f->clock_step_ns / 1e6);
+	bool is_large = m->completed &&
+			step_ms > TRUST_SKEW_SHARE * m->block[BLOCK_E2EL].median_ms;
+	struct trust_reason *r;
+
+	if (f->is_kernel_stamped && !m->opts.is_user_stamps && unstamped > TRUST_UNSTAMPED_SHARE)
+		doubt(t, TRUST_DEGRADED, "unstamped",
+		      "%.1f %% of the reads had no kernel stamp and took the user-space clock (limit "
+		      "%.0f %%).", 100 * unstamped, 100 * TRUST_UNSTAMPED_SHARE);
+	if (step_ms > TRUST_CLOCK_STEP_NS / 1e6) {
+		r = doubt(t, is_large ? TRUST_INVALID : TRUST_DEGRADED, "clock_step",
+			  "The system clock moved by %.3f ms against the monotonic one during the run "
+			  "(limit %.0f ms).", (double)f->clock_step_ns / 1e6,
+			  TRUST_CLOCK_STEP_NS / 1e6);
+		if (step_ms <= TRUST_STEP_SHARE * m->duration_s * 1000)
+			r->spoils &= ~(unsigned)RATES;
+	}
+}
+
+static void judge_run(struct trust *t, const struct trust_facts *f)
+{
+	if (f->cpu_share_max > TRUST_CPU_INVALID)
+		doubt(t, TRUST_INVALID, "client_cpu",
+		      "The client's busiest loop used %.0f %% of a CPU (limit %.0f %%): it may be the "
+		      "bottleneck.", 100 * f->cpu_share_max, 100 * TRUST_CPU_INVALID);
+	else if (f->cpu_share_max > TRUST_CPU_NOTE)
+		doubt(t, TRUST_VALID, "client_cpu",
+		      "The client's busiest loop used %.0f %% of a CPU; above %.0f %% the run is "
+		      "INVALID. --threads adds loops.", 100 * f->cpu_share_max,
+		      100 * TRUST_CPU_INVALID);
+	if (f->is_interrupted)
+		doubt(t, TRUST_DEGRADED, "interrupted",
+		      "The run was interrupted: the numbers cover what had finished by then.");
+	if (f->is_aborted)
+		doubt(t, TRUST_DEGRADED, "aborted",
+		      "The run was stopped because too many requests failed.");
+	if (f->is_broken_off)
+		doubt(t, TRUST_DEGRADED, "broken_off",
+		      "The record file breaks off: requests that had not been written are missing.");
+}
+
+static void judge_server(struct trust *t, const struct metrics *m)
+{
+	if (m->servers.is_restarted)
+		doubt(t, TRUST_DEGRADED, "server_restarted",
+		      "The counters of the server's /metrics began again during the run: it was "
+		      "restarted, or several servers answer at one address.");
+}
+
+/*
+ * Whether the server knows the member that tells it of constraints: one that does not lets the
+ * model talk, which gives no JSON at all, and no JSON that the schema forbids.
+ */
+static void judge_constraints(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+{
+	const struct metrics_correctness *c = &m->correctness;
+	uint32_t free_text = c->wrong[WRONG_PARSE] + c->wrong[WRONG_MATCH];
+	bool is_old, is_response;
+
+	if (!f->told_by || c->constrained_scored < TRUST_IGNORED_ANSWERS ||
+	    c->wrong[WRONG_SCHEMA] ||
+	    c->constrained_correct > TRUST_IGNORED_SHARE * c->constrained_scored ||
+	    free_text < (1 - TRUST_IGNORED_SHARE) * c->constrained_scored)
+		return;
+	is_old = strncmp(f->told_by, "guided_", strlen("guided_")) == 0;
+	is_response = strcmp(f->told_by, "response_format") == 0;
+	doubt(t, TRUST_VALID, "constraints_ignored",
+	      "%u of %u constrained answers are free text. The server seems to ignore \"%s\", the key "
+	      "that it was sent; --constraint-form %s sends %s.", free_text, c->constrained_scored,
+	      f->told_by, is_old || is_response ? "structured_outputs" : "guided",
+	      is_old || is_response ? "that key of vLLM since 0.11" :
+				      "guided_json and its like, as vLLM before 0.11 has them");
+}
+
+void trust_judge(struct trust *t, const struct metrics *m, const struct trust_facts *facts)
+{
+	*t = (struct trust){ .verdict = TRUST_VALID };
+	judge_failures(t, m);
+	if (m->completed) {
+		judge_skew(t, m);
+		judge_sending(t, m);
+		judge_events(t, m);
+		judge_answers(t, m);
+		judge_queue(t, m);
+		judge_server(t, m);
+		judge_cache(t, m, facts);
+		judge_constraints(t, m, facts);
+	}
+	judge_clocks(t, m, facts);
+	judge_run(t, facts);
+	conclude(t);
+}

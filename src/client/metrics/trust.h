@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * trust.h - whether the numbers of a run can be believed, metric by metric, and why not.
+ *
+ * Doubt belongs to a metric: late reads spoil ITL and leave throughput right. Each reason is one
+ * sentence with its value and its limit, and lists the metrics it spoils; a metric's verdict is
+ * the worst level among the reasons that spoil it, and the overall verdict is the worst of all.
+ * VALID: no reason against the numbers. DEGRADED: read the reasons before quoting them. INVALID:
+ * do not quote them. A reason of level VALID is a note: it explains, and spoils nothing.
+ *
+ * The limits below and the table in trust.c (which reason spoils what) are the whole policy;
+ * docs/metrics.md gives the reason for each. bench/client_error checks it against the simulator's
+ * truth file.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/metrics/metrics.h"
+#include "core/schema/schema.h"
+
+/* User-space stamps: p99 of what they add to a metric, as a share of the metric's median. */
+#define TRUST_SKEW_SHARE 0.10
+#define TRUST_SKEW_FLOOR_MS 0.1      /* below this a delay never counts */
+#define TRUST_LAG_FLOOR_MS 1.0       /* send lag below this never counts */
+#define TRUST_LAG_SHARE 0.10         /* of the mean time between arrivals (rate inf: of E2EL) */
+#define TRUST_LAG_THROUGHPUT 0.05    /* of the duration, lost by the client: throughput is low */
+#define TRUST_STALL_SHARE 0.10       /* of the median TTFT, p99 of writing a small request */
+/*
+ * Share of events that share a read because the client was late. Each spoils the gap before it
+ * and the one after it, so up to the first limit less than 1 % of the gaps are wrong.
+ */
+#define TRUST_SHARED_DEGRADED 0.004
+#define TRUST_SHARED_INVALID 0.05
+#define TRUST_FIRST_SHARE 0.10       /* of the median TTFT, p99 of what late first reads add */
+#define TRUST_CPU_NOTE 0.80          /* CPU share of the busiest loop, without busy waiting */
+#define TRUST_CPU_INVALID 0.95
+#define TRUST_USAGE_SHARE 0.01       /* requests whose tokens are not their events' */
+#define TRUST_FAILED_DEGRADED 0.01
+#define TRUST_FAILED_INVALID 0.50
+#define TRUST_UNSTAMPED_SHARE 0.01   /* reads without a kernel stamp */
+#define TRUST_CACHED_SHARE 0.10      /* of the prompt tokens, cached without a reason in the run */
+#define TRUST_CLOCK_STEP_NS 1000000  /* realtime against monotonic, from start to stop */
+#define TRUST_STEP_SHARE 0.01        /* of the duration: throughput is wrong too */
+#define TRUST_NOT_CARRIED 0.05       /* of the arrivals, more than answers: the queue grows */
+#define TRUST_QUEUE_GROWTH 1.5       /* median TTFT of the last third over the first */
+#define TRUST_QUEUE_P 0.001          /* of the test that both thirds are alike */
+#define TRUST_ANSWERS_SHARE 0.01     /* of the answers: a role first, other tokens than asked */
+#define TRUST_COUNT_DEGRADED 0.01    /* tokens reported against the best known count */
+#define TRUST_COUNT_INVALID 0.10
+#define TRUST_IGNORED_ANSWERS 5      /* constrained ones, of which so few keep to theirs: */
+#define TRUST_IGNORED_SHARE 0.2
+#define TRUST_ROLE_INVALID 1.5       /* mean time to the first content over the mean TTFT */
+
+enum trust_verdict { TRUST_VALID, TRUST_DEGRADED, TRUST_INVALID };
+
+/* What can be doubted by itself. */
+#define X(name, key) TRUST_##name,
+enum trust_metric { SCHEMA_JUDGED(X) TRUST_METRIC_COUNT };
+#undef X
+#define TRUST_BIT(metric) (1u << (metric))
+#define TRUST_EVERYTHING (TRUST_BIT(TRUST_METRIC_COUNT) - 1)
+
+/* What the driver saw of itself; zeroed means nothing to complain about. */
+struct trust_facts {
+	double cpu_share_max;        /* 0..1 of the busiest loop; 0: unknown */
+	uint64_t reads, reads_without_stamp;
+	int64_t clock_step_ns;       /* how far CLOCK_REALTIME moved against CLOCK_MONOTONIC */
+	bool is_kernel_stamped;      /* one stamp was seen when the run began */
+	bool is_interrupted;
+	bool is_aborted;             /* a limit of failures was reached */
+	bool is_broken_off;          /* the record file has no end */
+	/*
+	 * Of the prompt tokens, the share that a prefix cache can have held that was empty when
+	 * the program began: what prompts have in common with earlier ones of the same run,
+	 * ready check and warm-ups among them. Meaningless unless known.
+	 */
+	bool knows_explained;
+	double cached_explained;
+	const char *told_by; /* the member that told the server of constraints; NULL: none did */
+};
+
+#define TRUST_REASONS_MAX 26
+struct trust_reason {
+	enum trust_verdict level;    /* what this reason alone would give; VALID: a note */
+	unsigned spoils;             /* TRUST_BITs; 0 for a note */
+	const char *code;            /* stable short name, for programs */
+	char text[320];
+};
+struct trust {
+	enum trust_verdict verdict;  /* the worst of all metrics */
+	enum trust_verdict metric[TRUST_METRIC_COUNT];
+	struct trust_reason reason[TRUST_REASONS_MAX]; /* the worst first, notes last */
+	size_t n_reasons;
+};
+
+void trust_judge(struct trust *t, const struct metrics *m, const struct trust_facts *facts);
+const char *trust_name(enum trust_verdict v); /* "VALID", ... */
+const char *trust_metric_key(enum trust_metric metric); /* "ttft", ... */
+/* "ITL, TPOT" for people, into out; "every metric" for all. Returns out. */
+#define TRUST_SPOILS_BYTES 128
+const char *trust_spoils_text(unsigned spoils, char out[TRUST_SPOILS_BYTES]);

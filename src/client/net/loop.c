@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * loop.c - see loop.h.
+ *
+ * Timers are a binary heap over (deadline, order of setting); the heap holds
+ * the keys beside the pointers, so sifting does not touch the timers' memory.
+ * Readiness is collected in batches of EVENTS_MAX. A batch can take a
+ * millisecond to work off, so due timers are also fired between its callbacks. One that takes
+ * TURN_NS is left for the caller to look at its deadlines and at signals; the next round goes on
+ * with it and collects nothing before its end, so that no descriptor is served twice before all
+ * others were.
+ */
+#include "client/net/loop.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <poll.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/prctl.h>
+#include <unistd.h>
+
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+
+#define EVENTS_MAX 256
+#define SPIN_NS 150000     /* the part of an exact wait that is polled */
+#define SPIN_STEP_NS 20000 /* a longer step was interrupted: what it took of the CPU is unknown */
+#define SOON_NS 10000000   /* timers this near are looked at between callbacks */
+#define TURN_NS 10000000   /* what is left of a batch after this long is for the next round */
+
+struct timer_key {
+	int64_t at_ns;
+	uint64_t order;
+	struct timer *timer;
+};
+
+struct loop {
+	int epoll;
+	int wake; /* eventfd; its event carries the loop's own address */
+	int64_t now_ns;
+	int64_t spun_ns;
+	struct timer_key *heap; /* heap[1] is the soonest; heap[0] is not used */
+	size_t count, cap;
+	uint64_t order;         /* orders given out, the next one is order + 1 */
+	bool is_polling;
+	bool is_slack_set;
+	bool is_without_pwait2; /* kernels before 5.11 */
+	int event_at, event_count;
+	struct epoll_event event[EVENTS_MAX];
+};
+
+struct loop *loop_new(struct err *e)
+{
+	struct loop *l = mem_alloc(sizeof(*l));
+	struct epoll_event wake = { .events = EPOLLIN, .data.ptr = l };
+
+	l->wake = -1;
+	l->epoll = epoll_create1(EPOLL_CLOEXEC);
+	if (l->epoll >= 0)
+		l->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+	if (l->wake < 0 || epoll_ctl(l->epoll, EPOLL_CTL_ADD, l->wake, &wake) < 0) {
+		err_set(e, ERR_NET, "cannot create an event loop: %s", strerrordesc_np(errno));
+		loop_free(l);
+		return NULL;
+	}
+	l->now_ns = clock_mono_ns();
+	return l;
+}
+
+void loop_free(struct loop *l)
+{
+	if (!l)
+		return;
+	assert(!l->is_polling);
+	if (l->wake >= 0)
+		close(l->wake);
+	if (l->epoll >= 0)
+		close(l->epoll);
+	free(l->heap);
+	free(l);
+}
+
+/* ---- descriptors ---- */
+
+int loop_watch(struct loop *l, struct watch *w, struct err *e)
+{
+	struct epoll_event ev = { .events = w->events, .data.ptr = w };
+
+	assert(w->on_ready);
+	if (epoll_ctl(l->epoll, EPOLL_CTL_ADD, w->fd, &ev) < 0)
+		return err_set(e, ERR_NET, "cannot watch descriptor %d: %s", w->fd,
+			       strerrordesc_np(errno));
+	return 0;
+}
+
+void loop_rewatch(struct loop *l, struct watch *w, uint32_t events)
+{
+	struct epoll_event ev = { .events = events, .data.ptr = w };
+	int rc;
+
+	if (w->events == events && !(events & (EPOLLET | EPOLLONESHOT)))
+		return;
+	w->events = events;
+	rc = epoll_ctl(l->epoll, EPOLL_CTL_MOD, w->fd, &ev);
+	assert(rc == 0);
+	(void)rc;
+}
+
+/* Events already collected for w are dropped. */
+static void forget(struct loop *l, const struct watch *w)
+{
+	for (int i = l->event_at; i < l->event_count; i++)
+		if (l->event[i].data.ptr == w)
+			l->event[i].data.ptr = NULL;
+}
+
+void loop_unwatch(struct loop *l, struct watch *w)
+{
+	int rc = epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+
+	assert(rc == 0); /* unwatch comes before close */
+	(void)rc;
+	forget(l, w);
+}
+
+void loop_unwatch_foreign(struct loop *l, struct watch *w)
+{
+	int rc = epoll_ctl(l->epoll, EPOLL_CTL_DEL, w->fd, NULL);
+
+	assert(rc == 0 || errno == EBADF || errno == ENOENT); /* a closed one leaves by itself */
+	(void)rc;
+	forget(l, w);
+}
+
+/* ---- timers ---- */
+
+static bool key_is_before(const struct timer_key *a, const struct timer_key *b)
+{
+	return a->at_ns != b->at_ns ? a->at_ns < b->at_ns : a->order < b->order;
+}
+
+static void heap_put(struct loop *l, size_t i, struct timer_key key)
+{
+	l->heap[i] = key;
+	key.timer->index = (uint32_t)i;
+}
+
+/* Places key at the hole i, moving it up or down to where it belongs. */
+static void heap_settle(struct loop *l, size_t i, struct timer_key key)
+{
+	while (i > 1 && key_is_before(&key, &l->heap[i / 2])) {
+		heap_put(l, i, l->heap[i / 2]);
+		i /= 2;
+	}
+	for (;;) {
+		size_t child = i * 2;
+
+		if (child > l->count)
+			break;
+		if (child < l->count && key_is_before(&l->heap[child + 1], &l->heap[child]))
+			child++;
+		if (!key_is_before(&l->heap[child], &key))
+			break;
+		heap_put(l, i, l->heap[child]);
+		i = child;
+	}
+	heap_put(l, i, key);
+}
+
+void loop_timer_set(struct loop *l, struct timer *t, int64_t at_ns)
+{
+	struct timer_key key = { at_ns, ++l->order, t };
+
+	assert(t->on_time);
+	/* A callback that sets a past deadline must not get ahead of those already due. */
+	if (l->is_polling && at_ns < l->now_ns)
+		key.at_ns = l->now_ns;
+	t->at_ns = at_ns;
+	t->order = key.order;
+	if (t->index == 0) {
+		if (l->count + 2 > l->cap) {
+			l->cap = l->cap ? l->cap * 2 : 64;
+			l->heap = mem_grow(l->heap, l->cap, sizeof(*l->heap));
+		}
+		l->count++;
+		assert(l->count < UINT32_MAX);
+		t->index = (uint32_t)l->count;
+	}
+	heap_settle(l, t->index, key);
+}
+
+void loop_timer_cancel(struct loop *l, struct timer *t)
+{
+	size_t i = t->index;
+	struct timer_key last;
+
+	if (i == 0)
+		return;
+	assert(i <= l->count && l->heap[i].timer == t);
+	last = l->heap[l->count--];
+	t->index = 0;
+	if (last.timer != t)
+		heap_settle(l, i, last);
+}
+
+/* Fires what is due at now and was set before the call. */
+static int timers_fire(struct loop *l)
+{
+	uint64_t order_last = l->order;
+	int fired = 0;
+
+	while (l->count && l->heap[1].at_ns <= l->now_ns && l->heap[1].order <= order_last) {
+		struct timer *t = l->heap[1].timer;
+
+		loop_timer_cancel(l, t);
+		t->on_time(t);
+		fired++;
+	}
+	return fired;
+}
+
+/* ---- the round ---- */
+
+/* epoll_wait with a timeout in nanoseconds; -1 waits for ever. Interrupted: 0. */
+static int collect(struct loop *l, int64_t timeout_ns)
+{
+	struct timespec t = { timeout_ns / 1000000000, timeout_ns % 1000000000 };
+	const struct timespec *timeout = timeout_ns < 0 ? NULL : &t;
+	int n = -1;
+
+	if (timeout_ns == 0) {
+		n = epoll_wait(l->epoll, l->event, EVENTS_MAX, 0);
+	} else if (!l->is_without_pwait2) {
+		n = epoll_pwait2(l->epoll, l->event, EVENTS_MAX, timeout, NULL);
+		l->is_without_pwait2 = n < 0 && (errno == ENOSYS || errno == EPERM);
+	}
+	if (n < 0 && l->is_without_pwait2 && timeout_ns != 0) {
+		struct pollfd all = { .fd = l->epoll, .events = POLLIN };
+
+		n = ppoll(&all, 1, timeout, NULL);
+		if (n > 0)
+			n = epoll_wait(l->epoll, l->event, EVENTS_MAX, 0);
+	}
+	assert(n >= 0 || errno == EINTR);
+	l->now_ns = clock_mono_ns();
+	return n < 0 ? 0 : n;
+}
+
+/* Waits until the deadline at most and leaves what is ready in event[]. */
+static int wait_ready(struct loop *l, int64_t deadline_ns, bool is_exact)
+{
+	int64_t sleep_ns;
+	int n;
+
+	if (deadline_ns == INT64_MAX)
+		return collect(l, -1);
+	l->now_ns = clock_mono_ns();
+	if (deadline_ns <= l->now_ns)
+		return collect(l, 0);
+	sleep_ns = deadline_ns - l->now_ns - (is_exact ? SPIN_NS : 0);
+	if (sleep_ns > 0) {
+		n = collect(l, sleep_ns);
+		if (n > 0 || !is_exact)
+			return n;
+		/* Asleep but for a signal: its handler's flag is the caller's to look at. */
+		if (l->now_ns < deadline_ns - SPIN_NS)
+			return 0;
+	}
+	do {
+		int64_t before = l->now_ns;
+
+		n = collect(l, 0);
+		if (l->now_ns - before < SPIN_STEP_NS)
+			l->spun_ns += l->now_ns - before;
+	} while (n == 0 && l->now_ns < deadline_ns);
+	return n;
+}
+
+static void wake_drain(struct loop *l)
+{
+	uint64_t count;
+	ssize_t n = read(l->wake, &count, sizeof(count));
+
+	assert(n == sizeof(count) || errno == EAGAIN);
+	(void)n;
+}
+
+int loop_poll(struct loop *l, int64_t until_ns, bool is_exact)
+{
+	int64_t deadline_ns = until_ns;
+	int64_t collected_ns, now_ns;
+	int made = 0;
+
+	assert(!l->is_polling);
+	if (!l->is_slack_set) { /* here, because the slack belongs to the thread that waits */
+		prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);
+		l->is_slack_set = true;
+	}
+	if (l->count && l->heap[1].at_ns < deadline_ns)
+		deadline_ns = l->heap[1].at_ns;
+	if (l->event_at < l->event_count) {
+		l->now_ns = clock_mono_ns();
+	} else {
+		l->event_at = l->event_count = 0;
+		l->event_count = wait_ready(l, deadline_ns, is_exact);
+	}
+	collected_ns = now_ns = l->now_ns;
+	l->is_polling = true;
+	made += timers_fire(l);
+	while (l->event_at < l->event_count && now_ns - collected_ns < TURN_NS) {
+		struct epoll_event ev = l->event[l->event_at++];
+		struct watch *w = ev.data.ptr;
+
+		if (!w)
+			continue;
+		if (ev.data.ptr == l) {
+			wake_drain(l);
+			continue;
+		}
+		w->on_ready(w, ev.events);
+		made++;
+		now_ns = clock_mono_ns();
+		if (l->count && l->heap[1].at_ns - collected_ns < SOON_NS) {
+			l->now_ns = now_ns;
+			made += timers_fire(l);
+			l->now_ns = collected_ns;
+		}
+	}
+	l->is_polling = false;
+	return made;
+}
+
+void loop_wake(struct loop *l)
+{
+	uint64_t one = 1;
+	int saved = errno;
+	ssize_t n = write(l->wake, &one, sizeof(one));
+
+	(void)n; /* a full counter is already a wake-up */
+	errno = saved;
+}
+
+int64_t loop_now_ns(const struct loop *l)
+{
+	return l->now_ns;
+}
+
+int64_t loop_spun_ns(const struct loop *l)
+{
+	return l->spun_ns;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * sock.h - the socket calls of this program; nothing else makes them.
+ *
+ * All sockets are non-blocking and close-on-exec; TCP ones have TCP_NODELAY.
+ * Kernel receive stamps (SO_TIMESTAMPING, software) are CLOCK_REALTIME.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include "core/base/err.h"
+#include "core/base/str.h"
+
+struct sock_addr {
+	socklen_t len;
+	union {
+		struct sockaddr any;
+		struct sockaddr_storage storage;
+		struct sockaddr_un local;
+	};
+};
+
+#define SOCK_ADDRS_MAX 16
+
+/*
+ * host: name, IPv4 or IPv6 literal (no brackets). Blocking (getaddrinfo): call
+ * before the clock starts. Returns the number of addresses (1..SOCK_ADDRS_MAX),
+ * in the order to try them, or -1.
+ */
+int sock_resolve(const char *host, uint16_t port, struct sock_addr addr[SOCK_ADDRS_MAX],
+		 struct err *e);
+int sock_addr_unix(const char *path, struct sock_addr *addr, struct err *e);
+/* "127.0.0.1:8000", "[::1]:8000", "unix:/path". */
+void sock_addr_text(const struct sock_addr *addr, char *out, size_t cap);
+
+/* Starts connecting; returns the descriptor or -1 (errno in e). Stamps are switched on first. */
+int sock_connect(const struct sock_addr *addr, bool is_stamped, struct err *e);
+/* After EPOLLOUT: 0 when connected, else the errno. */
+int sock_connect_result(int fd);
+/* True when the handshake is already over (loopback finishes it inside connect). */
+bool sock_is_connected(int fd);
+
+/* port 0 picks one; the bound address comes back in addr. SO_REUSEADDR. */
+int sock_listen(struct sock_addr *addr, int backlog, struct err *e);
+int sock_accept(int listener, bool is_stamped); /* -1 with errno */
+/* 0: nobody listens on the TCP port at any address, which was tried; else the errno. */
+int sock_try_port(uint16_t port);
+
+/*
+ * recv with the kernel's stamp of the newest segment in *stamp_ns (0 when the
+ * kernel gave none). Returns like recv: 0 at end of stream, -1 with errno.
+ */
+ssize_t sock_recv(int fd, void *data, size_t cap, int64_t *stamp_ns);
+/* MSG_NOSIGNAL. Returns bytes taken or -1 with errno. */
+ssize_t sock_send(int fd, struct str a);
+
+/*
+ * What of the bytes that were sent the peer has taken: *acked counts them (TCP; else it is 0), and
+ * what is returned is how many it has not taken yet. -1: nothing is known.
+ */
+int64_t sock_unread(int fd, uint64_t *acked);
+
+/*
+ * Opens a stamped loopback socket pair and waits (<= 100 ms) until a read
+ * carries a stamp; the kernel switches stamping on with a delay. Returns a
+ * descriptor to keep open while measuring (close it at the end), or -1 when the
+ * kernel gives no stamps (e tells why).
+ */
+int sock_stamps_on(struct err *e);
+
+/* Raises RLIMIT_NOFILE to its hard limit; returns the limit now in force. */
+size_t sock_raise_nofile(void);
+void sock_close(int fd); /* ignores -1 */
+void sock_reset(int fd); /* closes so that the peer sees a reset (TCP); ignores -1 */

@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sock_unread.c - see sock.h. Apart: <linux/tcp.h> and <netinet/tcp.h> exclude each other. */
+#include <linux/sockios.h>
+#include <linux/tcp.h>
+#include <netinet/in.h>
+#include <sys/ioctl.h>
+
+#include "client/net/sock.h"
+
+int64_t sock_unread(int fd, uint64_t *acked)
+{
+	struct tcp_info info = { 0 };
+	socklen_t n = sizeof(info);
+	int unread;
+
+	*acked = 0;
+	if (ioctl(fd, SIOCOUTQ, &unread) < 0)
+		return -1;
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0)
+		*acked = info.tcpi_bytes_acked;
+	return unread;
+}

@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cli.c - see cli.h. */
+#include "cmd/console/cli.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "core/base/mem.h"
+#include "core/base/redact.h"
+
+static atomic_bool interrupted;
+static _Atomic(const char *) screen_enter, screen_leave; /* NULL: nothing to undo */
+
+unsigned cli_columns(unsigned least, unsigned most, unsigned fallback)
+{
+	struct winsize size;
+
+	if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) < 0 || size.ws_col < least)
+		return fallback;
+	return size.ws_col < most ? size.ws_col : most;
+}
+
+static void print(FILE *to, const char *before, struct str text)
+{
+	struct buf room = { 0 };
+	struct str shown = redact(text, &room);
+
+	fprintf(to, "%s%.*s\n", before, (int)shown.n, shown.n ? shown.p : "");
+	buf_release(&room);
+}
+
+/* A page of options is shown whole; more are listed by group, as upstream does. */
+#define HELP_WHOLE_MAX 40
+
+int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, void *values)
+{
+	struct buf text = { 0 };
+
+	*c = (struct cli){ .set = set };
+	if (opt_parse(set, argc, argv, values, &c->result, &c->arena, &c->err) < 0)
+		return cli_end(c);
+	if (!c->result.is_help && !c->result.is_show_config)
+		return CLI_CONTINUE;
+	if (c->result.is_help)
+		opt_help(set, *c->result.help_topic || set->n > HELP_WHOLE_MAX
+			 ? c->result.help_topic : set->foreign ? OPT_HELP_OWN : "all",
+			 cli_columns(60, 120, 100), &text);
+	else
+		opt_show_config(set, values, &c->result, &text);
+	cli_flush_notes(c);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+	return cli_end(c);
+}
+
+void cli_flush_notes(struct cli *c)
+{
+	struct str rest = buf_str(&c->result.notes);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+
+		print(stderr, "WARNING: ", line);
+	}
+	buf_reset(&c->result.notes);
+}
+
+int cli_end(struct cli *c)
+{
+	int status = err_exit_status(&c->err);
+
+	cli_flush_notes(c);
+	fflush(stdout);
+	if (c->err.code) {
+		fprintf(stderr, "profllm %s", c->set->command);
+		print(stderr, ": ", str_of(c->err.text));
+	}
+	opt_result_release(&c->result);
+	arena_release(&c->arena);
+	return status;
+}
+
+int cli_run(const struct opt_set *set, cli_work *work, int argc, char **argv)
+{
+	void *values = mem_alloc(set->bytes);
+	struct cli c;
+	int status = cli_begin(&c, set, argc, argv, values), rc;
+
+	if (status == CLI_CONTINUE) {
+		cli_flush_notes(&c);
+		rc = work(&c, values);
+		status = cli_end(&c);
+		if (status == 0 && rc > 0)
+			status = rc;
+	}
+	free(values);
+	return status;
+}
+
+void cli_out(struct str text)
+{
+	struct buf room = { .limit = SIZE_MAX };
+	struct str shown = redact_data(text, &room);
+
+	if (shown.n)
+		fwrite(shown.p, 1, shown.n, stdout);
+	fflush(stdout);
+	buf_release(&room);
+}
+
+void cli_line(const char *text)
+{
+	print(stdout, "", str_of(text));
+	fflush(stdout);
+}
+
+void cli_warn(const char *text)
+{
+	print(stderr, "WARNING: ", str_of(text));
+}
+
+/* ---- a screen that must be undone ---- */
+
+static void write_text(const char *text)
+{
+	int error = errno;
+
+	if (text && write(STDERR_FILENO, text, strlen(text)) < 0)
+		error = 0; /* the terminal is gone */
+	errno = error;
+}
+
+static void undo_screen(void)
+{
+	write_text(atomic_exchange(&screen_leave, NULL));
+}
+
+/* As if it had never been caught, but with the terminal as it was. */
+static void on_fatal(int number)
+{
+	undo_screen();
+	signal(number, SIG_DFL);
+	raise(number);
+}
+
+static void on_stop(int number)
+{
+	sigset_t set;
+
+	write_text(atomic_load(&screen_leave));
+	signal(number, SIG_DFL);
+	raise(number);
+	sigemptyset(&set);
+	sigaddset(&set, number);
+	sigprocmask(SIG_UNBLOCK, &set, NULL); /* stops here, and goes on here */
+	if (atomic_load(&screen_leave)) {
+		write_text(atomic_load(&screen_enter));
+		signal(number, on_stop);
+	}
+}
+
+void cli_terminal_taken(const char *enter, const char *leave)
+{
+	static const struct { int number; void (*handler)(int number); } caught[] = {
+		{ SIGQUIT, on_fatal }, { SIGABRT, on_fatal }, { SIGSEGV, on_fatal },
+		{ SIGBUS, on_fatal }, { SIGFPE, on_fatal }, { SIGILL, on_fatal },
+		{ SIGTSTP, on_stop },
+	};
+	static bool is_registered;
+
+	atomic_store(&screen_enter, enter);
+	atomic_store(&screen_leave, leave);
+	if (leave && !is_registered)
+		atexit(undo_screen);
+	is_registered |= leave != NULL;
+	for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
+		if (signal(caught[i].number, leave ? caught[i].handler : SIG_DFL) == SIG_IGN)
+			signal(caught[i].number, SIG_IGN); /* by nohup, say */
+}
+
+static void on_signal(int number)
+{
+	if (atomic_exchange(&interrupted, true)) {
+		undo_screen();
+		signal(number, SIG_DFL);
+		raise(number);
+	}
+}
+
+void cli_catch_signals(void)
+{
+	struct sigaction act = { .sa_handler = on_signal }, before;
+
+	sigaction(SIGINT, &act, NULL);
+	sigaction(SIGTERM, &act, NULL);
+	/* A terminal that goes ends a run as Ctrl-C does, unless nohup has it ignored. */
+	if (sigaction(SIGHUP, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+		sigaction(SIGHUP, &act, NULL);
+	signal(SIGPIPE, SIG_IGN);
+}
+
+const _Atomic _Bool *cli_is_interrupted(void)
+{
+	return &interrupted;
+}

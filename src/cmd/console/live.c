@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * live.c - see live.h.
+ *
+ * A frame is made whole and written with one call. Every line ends by clearing the rest of
+ * its row, so nothing flickers; the screen is cleared only when its size has changed.
+ */
+#include "cmd/console/live.h"
+
+#include <errno.h>
+#include <math.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include "cmd/console/cli.h"
+#include "cmd/console/live_data.h"
+#include "cmd/console/live_series.h"
+#include "core/base/clock.h"
+#include "core/base/mem.h"
+
+#define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J" /* other screen, no cursor, no wrapping */
+#define LEAVE "\033[0m\033[?7h\033[?25h\033[?1049l"
+#define EVENTS_MAX 100000 /* token events taken in one frame */
+#define BAR_WIDTH 32u
+#define LINE_BYTES 1024
+
+struct live {
+	const char *title, *url;
+	bool is_on, is_utf8;
+	unsigned columns, rows;  /* 0: not drawn yet */
+	unsigned row;            /* the next line of the frame */
+	int64_t began_ns, second_ns; /* the run; the second under way */
+	uint64_t second_tokens;  /* tokens and requests done when it began */
+	uint32_t second_done;
+	double tokens_per_s, done_per_s; /* of the last whole second */
+	struct live_ring spark;  /* tok/s */
+	struct live_series series;
+	struct live_data data;
+	struct buf frame;
+	struct buf waiting;      /* texts, each with a letter in front and NUL behind */
+};
+
+static bool is_terminal(void)
+{
+	const char *term = getenv("TERM");
+
+	return isatty(STDERR_FILENO) && term && *term && strcmp(term, "dumb") != 0;
+}
+
+static bool is_utf8(void)
+{
+	static const char *const names[] = { "LC_ALL", "LC_CTYPE", "LANG" };
+
+	for (size_t i = 0; i < sizeof(names) / sizeof(*names); i++) {
+		const char *v = getenv(names[i]);
+
+		if (v && *v)
+			return strcasestr(v, "UTF-8") || strcasestr(v, "UTF8");
+	}
+	return false;
+}
+
+struct live *live_new(const char *title, const char *url)
+{
+	struct live *l;
+
+	if (!is_terminal())
+		return NULL;
+	l = mem_alloc(sizeof(*l));
+	l->title = title;
+	l->url = url;
+	l->is_utf8 = is_utf8();
+	return l;
+}
+
+bool live_is_on(const struct live *l)
+{
+	return l && l->is_on;
+}
+
+/* ---- the frame ---- */
+
+/* One line; what is wider than the screen, or below it, is left out. */
+__attribute__((format(printf, 2, 3)))
+static void line(struct live *l, const char *fmt, ...)
+{
+	char text[LINE_BYTES];
+	unsigned shown = 0;
+	va_list ap;
+
+	if (++l->row >= l->rows)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	for (const char *p = text; *p && (shown < l->columns || (*p & 0xc0) == 0x80); p++) {
+		shown += (*p & 0xc0) != 0x80; /* bytes that go on with a character have no width */
+		buf_add_char(&l->frame, *p);
+	}
+	buf_add_text(&l->frame, "\033[K\r\n");
+}
+
+static void add_clock(char out[16], double seconds)
+{
+	long long s = seconds > 0 && seconds < 1e9 ? (long long)seconds : 0;
+
+	if (s >= 3600)
+		snprintf(out, 16, "%lld:%02d:%02d", s / 3600 % 100000, (int)(s / 60 % 60),
+			 (int)(s % 60));
+	else
+		snprintf(out, 16, "%02d:%02d", (int)(s / 60), (int)(s % 60));
+}
+
+static void draw_head(struct live *l, const struct run_sample *now, double elapsed_s)
+{
+	const struct load_totals *t = &now->load;
+	unsigned filled = now->n_rows ? (unsigned)((uint64_t)t->done * BAR_WIDTH / now->n_rows) : 0;
+	char elapsed[16], left[16] = "--:--";
+
+	add_clock(elapsed, elapsed_s);
+	if (t->done)
+		add_clock(left, elapsed_s * (now->n_rows - t->done) / t->done);
+	line(l, "profllm bench serve  %s at %s", l->title, l->url);
+	line(l, "[%.*s%.*s] %u/%u  %s, %s left", (int)filled, "################################",
+	     (int)(BAR_WIDTH - filled), "--------------------------------", t->done, now->n_rows,
+	     elapsed, left);
+	line(l, "in flight %u   done %u   failed %u", t->admitted - t->done, t->done, t->failed);
+	line(l, "%s", "");
+	line(l, "%-12s %12s %12s", "", "last second", "mean");
+	line(l, "%-12s %12.1f %12.1f", "requests/s", l->done_per_s,
+	     elapsed_s > 0 ? t->done / elapsed_s : 0);
+	line(l, "%-12s %12.1f %12.1f", "tokens/s", l->tokens_per_s,
+	     elapsed_s > 0 ? (double)t->tokens / elapsed_s : 0);
+}
+
+static void draw_spark(struct live *l)
+{
+	size_t room = l->columns > 30 ? l->columns - 22 : 8;
+	struct buf text = { 0 };
+	double max = live_ring_draw(&l->spark, room, 0, l->is_utf8, &text);
+
+	line(l, "%s  (peak %.0f tok/s)", text.len ? text.data : "", max);
+	buf_release(&text);
+}
+
+static void draw_series(struct live *l)
+{
+	struct buf text = { 0 };
+
+	for (int id = 0; id < LIVE_SERIES_COUNT; id++) {
+		buf_reset(&text);
+		if (live_series_line(&l->series, (enum live_series_id)id, l->columns, l->is_utf8,
+				     &text))
+			line(l, "%s", text.data);
+	}
+	buf_release(&text);
+}
+
+static void draw_hist(struct live *l, const char *name, const struct live_hist *h)
+{
+	if (h->n == 0)
+		return;
+	line(l, "%-8s %10.2f %10.2f %10.2f %10.2f %10.2f", name, h->sum_ns / (double)h->n / 1e6,
+	     live_hist_percentile(h, 50) / 1e6, live_hist_percentile(h, 90) / 1e6,
+	     live_hist_percentile(h, 99) / 1e6, (double)h->max_ns / 1e6);
+}
+
+static void draw_server(struct live *l, const struct telemetry_now *s)
+{
+	char part[3][48] = { "", "", "" };
+
+	if (isnan(s->running) && isnan(s->waiting) && isnan(s->kv_usage))
+		return;
+	if (!isnan(s->running))
+		snprintf(part[0], sizeof(part[0]), "   running %.0f", s->running);
+	if (!isnan(s->waiting))
+		snprintf(part[1], sizeof(part[1]), "   waiting %.0f", s->waiting);
+	if (!isnan(s->kv_usage))
+		snprintf(part[2], sizeof(part[2]), "   KV cache %.1f %%", 100 * s->kv_usage);
+	line(l, "server%s%s%s", part[0], part[1], part[2]);
+}
+
+static void draw_slowest(struct live *l)
+{
+	if (l->data.n_slow == 0)
+		return;
+	line(l, "%s", "");
+	line(l, "slowest so far        E2EL (ms)  TTFT (ms)     events");
+	for (unsigned i = 0; i < l->data.n_slow; i++) {
+		const struct live_slow *s = &l->data.slow[i];
+
+		line(l, "  request %-10u %10.2f %10.2f %10u", s->row, (double)s->e2el_ns / 1e6,
+		     (double)s->ttft_ns / 1e6, s->events);
+	}
+}
+
+static void draw_errors(struct live *l)
+{
+	struct buf text = { 0 };
+
+	if (l->data.n_errors == 0)
+		return;
+	for (int c = 0; c < FAIL_COUNT; c++)
+		if (c != FAIL_CANCELLED && l->data.fail[c])
+			buf_printf(&text, "  %s %u", fail_name((enum fail_category)c), l->data.fail[c]);
+	line(l, "%s", "");
+	line(l, "errors, the last first%s", text.len ? text.data : "");
+	for (unsigned i = 0; i < l->data.n_errors; i++)
+		line(l, "  request %-10u %s: %s", l->data.error[i].row,
+		     fail_name(l->data.error[i].category), l->data.error[i].text);
+	buf_release(&text);
+}
+
+static void draw(struct live *l, const struct run_sample *now, int64_t now_ns)
+{
+	l->row = 0;
+	draw_head(l, now, (double)(now_ns - l->began_ns) / 1e9);
+	draw_spark(l);
+	line(l, "%s", "");
+	line(l, "%-8s %10s %10s %10s %10s %10s", "ms", "mean", "p50", "p90", "p99", "max");
+	draw_hist(l, "TTFT", &l->data.ttft);
+	draw_hist(l, "ITL", &l->data.itl);
+	draw_hist(l, "E2EL", &l->data.e2el);
+	draw_server(l, &now->server);
+	draw_series(l);
+	draw_slowest(l);
+	draw_errors(l);
+}
+
+/* ---- the screen ---- */
+
+static void write_all(const char *p, size_t n)
+{
+	while (n) {
+		ssize_t wrote = write(STDERR_FILENO, p, n);
+
+		if (wrote < 0 && errno != EINTR)
+			return; /* a terminal that is gone needs no frame */
+		if (wrote > 0) {
+			p += wrote;
+			n -= (size_t)wrote;
+		}
+	}
+}
+
+static bool is_resized(struct live *l)
+{
+	struct winsize size;
+	unsigned columns = 80, rows = 24;
+
+	if (ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col && size.ws_row) {
+		columns = size.ws_col;
+		rows = size.ws_row;
+	}
+	if (columns == l->columns && rows == l->rows)
+		return false;
+	l->columns = columns;
+	l->rows = rows;
+	return true;
+}
+
+static void begin(struct live *l, const struct run_sample *now, int64_t now_ns)
+{
+	live_data_begin(&l->data, now->n_rows);
+	l->is_on = true;
+	/* The run began a little before its first sample. */
+	l->began_ns = l->second_ns = now_ns - (clock_real_ns() - now->record->start_ns);
+	l->second_tokens = 0;
+	l->second_done = 0;
+	l->tokens_per_s = l->done_per_s = 0;
+	l->spark = (struct live_ring){ 0 };
+	l->series = (struct live_series){ 0 };
+	fflush(stdout);
+	fflush(stderr);
+	cli_terminal_taken(ENTER, LEAVE);
+	write_all(ENTER, sizeof(ENTER) - 1);
+}
+
+static void count_second(struct live *l, const struct load_totals *t, int64_t now_ns)
+{
+	double span_s = (double)(now_ns - l->second_ns) / 1e9;
+
+	if (span_s < 1)
+		return;
+	l->tokens_per_s = (double)(t->tokens - l->second_tokens) / span_s;
+	l->done_per_s = (double)(t->done - l->second_done) / span_s;
+	live_ring_add(&l->spark, l->tokens_per_s);
+	live_series_second(&l->series);
+	l->second_ns = now_ns;
+	l->second_tokens = t->tokens;
+	l->second_done = t->done;
+}
+
+void live_show(struct live *l, const struct run_sample *now)
+{
+	int64_t now_ns = clock_mono_ns();
+
+	if (!l->is_on)
+		begin(l, now, now_ns);
+	live_series_take(&l->series, now);
+	count_second(l, &now->load, now_ns);
+	live_data_take(&l->data, now->record, now->n_begun, EVENTS_MAX);
+	buf_reset(&l->frame);
+	if (is_resized(l))
+		buf_add_text(&l->frame, "\033[2J");
+	buf_add_text(&l->frame, "\033[H");
+	draw(l, now, now_ns);
+	buf_add_text(&l->frame, "\033[J");
+	write_all(l->frame.data, l->frame.len);
+}
+
+void live_print(struct live *l, bool is_warning, const char *text)
+{
+	buf_add_char(&l->waiting, is_warning ? 'w' : 'l');
+	buf_add(&l->waiting, text, strlen(text) + 1);
+}
+
+void live_leave(struct live *l)
+{
+	if (!live_is_on(l))
+		return;
+	write_all(LEAVE, sizeof(LEAVE) - 1);
+	cli_terminal_taken(NULL, NULL);
+	l->is_on = false;
+	for (size_t at = 0; at < l->waiting.len; at += strlen(l->waiting.data + at) + 1) {
+		const char *text = l->waiting.data + at;
+
+		if (*text == 'w')
+			cli_warn(text + 1);
+		else
+			puts(text + 1);
+	}
+	fflush(stdout);
+	buf_reset(&l->waiting);
+}
+
+void live_free(struct live *l)
+{
+	if (!l)
+		return;
+	live_leave(l);
+	live_data_release(&l->data);
+	buf_release(&l->frame);
+	buf_release(&l->waiting);
+	free(l);
+}

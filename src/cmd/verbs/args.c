@@ -1,0 +1,384 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* args.c - `profllm args list` and `args show`: what arguments vLLM's server has. */
+#include <math.h>
+
+#include "cmd/console/cli.h"
+#include "cmd/verbs/args_file.h"
+#include "cmd/verbs/cmd.h"
+
+struct args_opts {
+	struct opt_list text;
+	const char *group, *version, *args_file;
+	bool all, json;
+};
+
+#define ROW(...) OPT(struct args_opts, __VA_ARGS__)
+#define FILE_ROW                                                                      \
+	ROW(args_file, "args-file", .arg = "FILE",                                    \
+	    .help = "further arguments, as args import writes them; default: the user's")
+
+static const struct opt list_rows[] = {
+	ROW(text, "TEXT", .flags = OPT_POSITIONAL,
+	    .help = "words that name, choices or description must hold"),
+	ROW(group, "group", .arg = "NAME", .help = "those of one group, as vLLM's help has them"),
+	ROW(version, "version", .arg = "V",
+	    .help = "those that this version of vLLM has, with its defaults: 0.11, 0.12.1"),
+	ROW(all, "all", .help = "those of older versions too"),
+	ROW(json, "json", .help = "a JSON list, with everything that is known"),
+	FILE_ROW,
+};
+static const struct opt show_rows[] = {
+	ROW(text, "NAME", .flags = OPT_POSITIONAL | OPT_MANY,
+	    .help = "names without dashes, or as keys of a configuration"),
+	ROW(version, "version", .arg = "V",
+	    .help = "the defaults of this version of vLLM; default: the newest that has them"),
+	ROW(json, "json", .help = "a JSON list"),
+	FILE_ROW,
+};
+static const struct args_opts defaults;
+
+const struct opt_set cmd_args_list_set = {
+	.command = "args list",
+	.summary = "Lists the arguments of vLLM's server that an experiment may set.",
+	.usage = "[TEXT ...] [options]",
+	.epilog = "Examples:\n"
+		  "  profllm args list\n"
+		  "  profllm args list prefix cache --version 0.12\n"
+		  "  profllm args list --group ParallelConfig --json",
+	.row = list_rows, .n = sizeof(list_rows) / sizeof(*list_rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+const struct opt_set cmd_args_show_set = {
+	.command = "args show",
+	.summary = "Tells all that is known of arguments of vLLM's server.",
+	.usage = "NAME ... [options]",
+	.epilog = "Examples:\n"
+		  "  profllm args show gpu_memory_utilization\n"
+		  "  profllm args show --json tensor-parallel-size\n"
+		  "  profllm args show seed --version 0.11",
+	.row = show_rows, .n = sizeof(show_rows) / sizeof(*show_rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+
+/* ---- one argument ---- */
+
+static bool has_text(const char *where, const char *what)
+{
+	return strcasestr(where, what) != NULL;
+}
+
+static bool is_wanted(const struct engine_arg *arg, const struct args_opts *o, unsigned version)
+{
+	char key[128];
+
+	if (o->group && !str_eq_nocase(str_of(o->group), str_of(arg->group)))
+		return false;
+	if (version ? !engine_arg_is_in(arg, version) : arg->until && !o->all)
+		return false;
+	snprintf(key, sizeof(key), "%s", arg->name);
+	for (char *p = key; *p; p++)
+		*p = *p == '-' ? '_' : *p;
+	for (size_t i = 0; i < o->text.n; i++)
+		if (!has_text(arg->name, o->text.v[i]) && !has_text(key, o->text.v[i]) &&
+		    !has_text(arg->choices, o->text.v[i]) && !has_text(arg->about, o->text.v[i]))
+			return false;
+	return true;
+}
+
+static void add_versions(const struct engine_arg *arg, struct buf *out)
+{
+	char text[16];
+
+	engine_version_text(arg->since, text);
+	if (arg->since)
+		buf_printf(out, "from %s", text);
+	engine_version_text(arg->until, text);
+	if (arg->until)
+		buf_printf(out, "%sto %s", arg->since ? " " : "", text);
+	if (arg->flags & ENGINE_DEPRECATED)
+		buf_printf(out, "%sdeprecated", arg->since || arg->until ? ", " : "");
+}
+
+static void add_field(struct buf *out, const char *name, const char *value)
+{
+	if (value && *value)
+		buf_printf(out, "  %-12s %s\n", name, value);
+}
+
+/* The defaults that older versions had, newest first. */
+static void add_earlier(const struct engine_arg *arg, struct buf *out)
+{
+	size_t n = 0;
+	char until[16];
+
+	while (arg->earlier && arg->earlier[n].until)
+		n++;
+	while (n-- > 0) {
+		const char *was = arg->earlier[n].initial;
+
+		engine_version_text(arg->earlier[n].until, until);
+		buf_printf(out, "%sto %s: %s", out->len ? ", " : "", until, was ? was : "none");
+	}
+}
+
+static void show_one(const struct engine_arg *arg, unsigned version, struct buf *out)
+{
+	struct buf text = { 0 };
+
+	buf_printf(out, "--%s\n  %s\n", arg->name, arg->about);
+	engine_arg_value_text(arg, &text);
+	add_field(out, "value", text.data);
+	add_field(out, "default", engine_arg_initial(arg, version));
+	buf_reset(&text);
+	add_earlier(arg, &text);
+	add_field(out, "earlier", text.len ? text.data : "");
+	buf_reset(&text);
+	add_versions(arg, &text);
+	add_field(out, "versions", text.len ? text.data : "");
+	add_field(out, "successor", arg->successor);
+	add_field(out, "also", arg->also);
+	add_field(out, "group", arg->group);
+	buf_release(&text);
+}
+
+static void put_text(struct json_writer *w, const char *key, const char *text)
+{
+	json_member_text(w, key, text && *text ? text : NULL);
+}
+
+static void put_words(struct json_writer *w, const char *key, const char *words)
+{
+	struct str rest = str_of(words);
+
+	json_member_array(w, key);
+	while (rest.n)
+		json_put_str(w, str_cut(&rest, ' '));
+	json_end_array(w);
+}
+
+static void put_version(struct json_writer *w, const char *key, unsigned version)
+{
+	char text[16];
+
+	engine_version_text(version, text);
+	put_text(w, key, version ? text : NULL);
+}
+
+static void put_earlier(struct json_writer *w, const struct engine_earlier *before)
+{
+	json_member_array(w, "earlier");
+	for (; before && before->until; before++) {
+		json_begin_object(w);
+		put_version(w, "until", before->until);
+		json_member_text(w, "default", before->initial);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void put_one(struct json_writer *w, const struct engine_arg *arg, unsigned version)
+{
+	json_begin_object(w);
+	put_text(w, "name", arg->name);
+	put_words(w, "also", arg->also);
+	put_text(w, "group", arg->group);
+	put_text(w, "kind", engine_kind_name(arg->kind));
+	json_member_text(w, "default", engine_arg_initial(arg, version));
+	put_earlier(w, arg->earlier);
+	json_member_bool(w, "decided_at_start", arg->flags & ENGINE_DECIDED);
+	put_words(w, "choices", arg->choices);
+	json_member_f64(w, "min", arg->min);
+	json_member_bool(w, "min_is_exclusive", arg->flags & ENGINE_ABOVE);
+	json_member_f64(w, "max", arg->max);
+	put_version(w, "since", arg->since);
+	put_version(w, "until", arg->until);
+	json_member_bool(w, "deprecated", arg->flags & ENGINE_DEPRECATED);
+	put_text(w, "successor", arg->successor);
+	put_text(w, "about", arg->about);
+	json_end_object(w);
+}
+
+/* ---- several ---- */
+
+struct wanted {
+	const struct engine_arg **arg;
+	size_t n;
+	unsigned version; /* whose defaults are told; 0: the newest's */
+};
+
+/* The user's own win over the table's of their names. */
+static struct wanted choose(const struct args_opts *o, const struct engine_extra *extra,
+			    unsigned version, struct arena *a)
+{
+	struct wanted w = { arena_alloc(a, (engine_arg_count + extra->n) * sizeof(*w.arg)), 0,
+			    version };
+
+	for (size_t i = 0; i < engine_arg_count; i++) {
+		const struct engine_arg *arg = &engine_args[i];
+		const struct engine_arg *own = engine_extra_find(extra, str_of(arg->name));
+
+		arg = own ? own : arg;
+		if (is_wanted(arg, o, version))
+			w.arg[w.n++] = arg;
+	}
+	for (size_t i = 0; i < extra->n; i++)
+		if (!engine_arg_find(str_of(extra->arg[i].name)) &&
+		    is_wanted(&extra->arg[i], o, version))
+			w.arg[w.n++] = &extra->arg[i];
+	return w;
+}
+
+static void list_all(const struct wanted *w, struct buf *out)
+{
+	const char *group = "";
+
+	for (size_t i = 0; i < w->n; i++) {
+		const struct engine_arg *arg = w->arg[i];
+		const char *initial = engine_arg_initial(arg, w->version);
+		struct buf value = { 0 };
+
+		if (strcmp(group, arg->group) != 0)
+			buf_printf(out, "%s%s\n", i ? "\n" : "", arg->group);
+		group = arg->group;
+		engine_arg_value_text(arg, &value);
+		buf_printf(out, "  %-40s %s", arg->name, value.data);
+		if (initial && *initial)
+			buf_printf(out, " [%s]", initial);
+		buf_add_char(out, '\n');
+		buf_release(&value);
+	}
+}
+
+static void print(const struct wanted *w, bool is_json, bool is_list)
+{
+	struct buf out = { 0 };
+	struct json_writer json = json_writer(&out);
+
+	if (is_json) {
+		json.indent = 2;
+		json_begin_array(&json);
+		for (size_t i = 0; i < w->n; i++)
+			put_one(&json, w->arg[i], w->version);
+		json_end_array(&json);
+		buf_add_char(&out, '\n');
+	} else if (is_list) {
+		list_all(w, &out);
+	} else {
+		for (size_t i = 0; i < w->n; i++) {
+			buf_add_text(&out, i ? "\n" : "");
+			show_one(w->arg[i], w->version, &out);
+		}
+	}
+	cli_out(buf_str(&out));
+	buf_release(&out);
+}
+
+static int check_group(const struct args_opts *o, const struct engine_extra *extra, struct err *e)
+{
+	const char *names[64];
+	size_t n = 0;
+	const char *near;
+
+	for (size_t i = 0; i < engine_arg_count + extra->n; i++) {
+		const char *group = i < engine_arg_count ? engine_args[i].group :
+				    extra->arg[i - engine_arg_count].group;
+
+		if (!o->group || str_eq_nocase(str_of(o->group), str_of(group)))
+			return 0;
+		if (n < sizeof(names) / sizeof(*names) && (!n || strcmp(names[n - 1], group) != 0))
+			names[n++] = group;
+	}
+	near = opt_nearest(str_of(o->group), names, n);
+	return err_set(e, ERR_USAGE, "--group: there is no group '%s'%s%s%s", o->group,
+		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+/* 0: none was asked for, or, with e, one that cannot be read. */
+static unsigned asked_version(const struct args_opts *o, struct err *e)
+{
+	unsigned version = o->version ? engine_version(o->version) : 0;
+
+	if (o->version && !version)
+		err_set(e, ERR_USAGE, "--version: expected a version such as 0.11, got '%s'", o->version);
+	return version;
+}
+
+int cmd_args_list(struct cli *cli, void *values)
+{
+	struct args_opts *o = values;
+	struct engine_extra extra;
+	struct wanted wanted;
+	unsigned version;
+
+	version = asked_version(o, &cli->err);
+	if (!cli->err.code && args_file_load(o->args_file, &cli->arena, &extra, &cli->err) == 0 &&
+	    check_group(o, &extra, &cli->err) == 0) {
+		wanted = choose(o, &extra, version, &cli->arena);
+		print(&wanted, o->json, true);
+	}
+	return 0;
+}
+
+/* "x_y", "x-y", and other spellings without their dashes: "tp". */
+static const struct engine_arg *find(const struct engine_extra *extra, const char *word)
+{
+	struct str name = str_of(word);
+	const struct engine_arg *arg = engine_extra_find(extra, name);
+
+	if (!arg)
+		arg = engine_arg_find(name);
+	for (size_t i = 0; !arg && i < engine_arg_count; i++) {
+		struct str rest = str_of(engine_args[i].also);
+
+		while (rest.n && !arg) {
+			struct str one = str_cut(&rest, ' ');
+
+			if (one.n > name.n && str_ends(one, name) &&
+			    one.p[one.n - name.n - 1] == '-')
+				arg = &engine_args[i];
+		}
+	}
+	return arg;
+}
+
+static int refuse(const struct engine_extra *extra, const char *word, struct arena *a,
+		  struct err *e)
+{
+	const char **names = arena_alloc(a, (engine_arg_count + extra->n) * sizeof(*names));
+	char *dashed = arena_text(a, str_of(word));
+	const char *near;
+
+	for (char *p = dashed; *p; p++)
+		*p = *p == '_' ? '-' : *p;
+	for (size_t i = 0; i < engine_arg_count; i++)
+		names[i] = engine_args[i].name;
+	for (size_t i = 0; i < extra->n; i++)
+		names[engine_arg_count + i] = extra->arg[i].name;
+	near = opt_nearest(str_of(dashed), names, engine_arg_count + extra->n);
+	return err_set(e, ERR_USAGE, "vLLM's server has no argument '%s'%s%s%s", word,
+		       near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+}
+
+int cmd_args_show(struct cli *cli, void *values)
+{
+	struct args_opts *o = values;
+	struct engine_extra extra;
+	struct wanted wanted;
+
+	wanted.version = asked_version(o, &cli->err);
+	if (cli->err.code || args_file_load(o->args_file, &cli->arena, &extra, &cli->err) < 0)
+		return -1;
+	wanted.n = 0;
+	wanted.arg = arena_alloc(&cli->arena, (o->text.n + 1) * sizeof(*wanted.arg));
+	for (size_t i = 0; i < o->text.n; i++) {
+		const struct engine_arg *arg = find(&extra, o->text.v[i]);
+
+		if (!arg) {
+			refuse(&extra, o->text.v[i], &cli->arena, &cli->err);
+			return -1;
+		}
+		wanted.arg[wanted.n++] = arg;
+	}
+	print(&wanted, o->json, false);
+	return 0;
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * cmd.h - one function per verb; main.c holds the table.
+ *
+ * Most verbs are what comes between cli_begin and cli_end: cli_run parses their options by their
+ * set. values: the struct of the set. They return -1 with c->err, or the exit status of a verb
+ * that has done its work. Those that parse by themselves get what follows the verb's words and
+ * return the exit status. Nothing outside cmd/ prints, exits or installs signal handlers.
+ */
+#pragma once
+#include "cmd/console/cli.h"
+
+struct command {
+	const char *name;    /* its words: "sim", "bench serve" */
+	const char *summary; /* one line for profllm --help */
+	const struct opt_set *set; /* its options; NULL: those of options */
+	cli_work *work;
+	int (*run)(int argc, char **argv); /* takes the place of work */
+	const struct opt_set *(*options)(void);
+};
+
+extern const struct opt_set cmd_args_import_set, cmd_args_list_set, cmd_args_show_set,
+	cmd_backup_set, cmd_bench_ab_set, cmd_bench_compare_set, cmd_bench_markdown_set,
+	cmd_bench_plot_set, cmd_bench_score_set, cmd_bench_structured_output_set,
+	cmd_bench_sweep_pareto_set, cmd_bench_sweep_plot_set, cmd_dashboard_set,
+	cmd_dataset_convert_set, cmd_dataset_slices_set, cmd_export_set, cmd_ingest_set,
+	cmd_restore_set, cmd_run_set, cmd_store_archive_set, cmd_store_check_set,
+	cmd_store_convert_set, cmd_store_remove_set, cmd_store_retain_set,
+	cmd_tokenizer_compile_set, cmd_tokenizer_count_set, cmd_tokenizer_decode_set,
+	cmd_tokenizer_encode_set, cmd_tokenizer_show_set, cmd_trends_set;
+const struct opt_set *cmd_bench_sweep_sla_options(void);
+const struct opt_set *cmd_bench_sweep_workload_options(void);
+const struct opt_set *cmd_dataset_compile_options(void);
+const struct opt_set *cmd_dataset_show_options(void);
+const struct opt_set *cmd_sim_options(void);
+
+cli_work cmd_args_import, cmd_args_list, cmd_args_show, cmd_backup, cmd_bench_ab,
+	cmd_bench_markdown, cmd_bench_plot, cmd_bench_score, cmd_bench_sweep_pareto,
+	cmd_bench_sweep_plot, cmd_dashboard, cmd_dataset_compile, cmd_dataset_convert,
+	cmd_dataset_show, cmd_dataset_slices, cmd_export, cmd_ingest, cmd_restore, cmd_run,
+	cmd_store_archive, cmd_store_check, cmd_store_convert, cmd_store_remove, cmd_store_retain,
+	cmd_tokenizer_compile, cmd_tokenizer_count, cmd_tokenizer_decode, cmd_tokenizer_encode,
+	cmd_tokenizer_show, cmd_trends;
+
+int cmd_bench_compare(int argc, char **argv);
+int cmd_bench_hash(int argc, char **argv);
+int cmd_bench_latency(int argc, char **argv);
+int cmd_bench_long_document_qa(int argc, char **argv);
+int cmd_bench_mm_processor(int argc, char **argv);
+int cmd_bench_multi_turn(int argc, char **argv);
+int cmd_bench_prefix_block_hash(int argc, char **argv);
+int cmd_bench_prefix_caching(int argc, char **argv);
+int cmd_bench_prioritization(int argc, char **argv);
+int cmd_bench_serve(int argc, char **argv);
+int cmd_bench_startup(int argc, char **argv);
+int cmd_bench_structured_output(int argc, char **argv);
+int cmd_bench_sweep_multi(int argc, char **argv);
+int cmd_bench_sweep_serve(int argc, char **argv);
+int cmd_bench_sweep_sla(int argc, char **argv);
+int cmd_bench_sweep_startup(int argc, char **argv);
+int cmd_bench_sweep_workload(int argc, char **argv);
+int cmd_bench_throughput(int argc, char **argv);
+int cmd_sim(int argc, char **argv);

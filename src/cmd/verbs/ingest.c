@@ -1,0 +1,571 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ingest.c - `profllm ingest`: results into a store, or to a dashboard.
+ *
+ * Files are read into a batch, and a batch is one transaction of the store: a commit for
+ * each of a thousand files would cost more than reading them.
+ */
+#include "cmd/verbs/ingest.h"
+
+#include <unistd.h>
+
+#include "cmd/console/cli.h"
+#include "cmd/verbs/cmd.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/json/write.h"
+#include "experiment/suite/upload.h"
+#include "results/read/files.h"
+#include "results/store/trace_files.h"
+
+#define BATCH_RUNS 256
+#define BATCH_BYTES (16u << 20)
+#define BAR_EVERY_NS 100000000
+#define NOTES_MAX 1000 /* different sentences about files that are counted before they are said */
+
+#define R(member, flag, ...) OPT(struct ingest_opts, member, flag, __VA_ARGS__)
+#define WHERE "Where to"
+#define WHAT "What"
+
+static const struct opt rows[] = {
+	R(paths, "PATH", .flags = OPT_POSITIONAL,
+	  .help = "files and folders: documents of profllm run, results of the bench verbs (ours and "
+		  "vLLM's), sweeps; also packed by gzip or zstd"),
+	R(store, "store", .group = WHERE, .arg = "URL",
+	  .words = "db database",
+	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
+	R(traces_dir, "traces-dir", .group = WHERE, .arg = "DIR",
+	  .help = "where traces are kept; default: beside the SQLite file"),
+	R(server, "server", .group = WHERE, .arg = "URL",
+	  .words = "url dashboard",
+	  .help = "a dashboard that takes them instead of a store: http://host:8080, or unix:PATH"),
+	R(token_file, "token-file", .group = WHERE, .arg = "FILE",
+	  .words = "token api-key auth",
+	  .help = "the token for --server is its first line; a dashboard of this user on this "
+		  "machine needs none"),
+	R(is_watching, "watch", .group = WHAT,
+	  .help = "go on with files that appear in the folders, until a signal"),
+	R(no_traces, "no-traces", .group = WHAT,
+	  .help = "leave the profiler's traces that a document names where they are"),
+	R(trace, "trace", .group = WHAT, .arg = "FILE",
+	  .help = "a profiler's trace that belongs to a run"),
+	R(run, "run", .group = WHAT, .arg = "ID",
+	  .help = "that run, by its run_id or number; default: the one that was taken in"),
+	R(is_json, "json", .group = WHAT, .help = "say what came of each file as a line of JSON"),
+};
+static const struct ingest_opts defaults = { 0 };
+static const char *const groups[] = { WHERE, WHAT, NULL };
+
+const struct opt_set cmd_ingest_set = {
+	.command = "ingest",
+	.summary = "Takes results into the store of the dashboard; the same result twice is one run.",
+	.usage = "PATH... [options]",
+	.epilog = "Examples:\n"
+		  "  profllm ingest results.json\n"
+		  "  profllm ingest results/ --store sqlite:runs.db --watch\n"
+		  "  profllm ingest results.json --server http://host:8080 --token-file token\n"
+		  "  profllm ingest --trace traces/rank0.json.gz --run exp_20260131_120000_c0ffee",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+};
+
+/* ---- what is said ---- */
+
+static const char *outcome_name(int outcome)
+{
+	return outcome == INGEST_SKIPPED ? "skipped" : put_outcome_name((enum put_outcome)outcome);
+}
+
+/* A file is what the worst of its runs is. */
+static int outcome_of(const struct ingest_run *run, size_t n)
+{
+	static const int worst_first[] = {
+		PUT_INVALID, PUT_CONFLICT, PUT_NEW, PUT_DUPLICATE, INGEST_SKIPPED,
+	};
+
+	for (size_t k = 0; k < sizeof(worst_first) / sizeof(*worst_first); k++)
+		for (size_t i = 0; i < n; i++)
+			if (run[i].outcome == worst_first[k])
+				return worst_first[k];
+	return INGEST_SKIPPED;
+}
+
+static void put_json(struct buf *out, const char *path, const struct ingest_run *run, size_t n,
+		     const struct str *note, size_t n_notes)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	json_member_text(&w, "file", path);
+	json_member_text(&w, "outcome", outcome_name(outcome_of(run, n)));
+	json_member_array(&w, "runs");
+	for (size_t i = 0; i < n; i++) {
+		json_begin_object(&w);
+		json_member_text(&w, "outcome", outcome_name(run[i].outcome));
+		json_key(&w, "id");
+		if (run[i].id)
+			json_put_int(&w, run[i].id);
+		else
+			json_put_null(&w);
+		json_key(&w, "run_id");
+		if (run[i].run_id.n)
+			json_put_str(&w, run[i].run_id);
+		else
+			json_put_null(&w);
+		json_member_int(&w, "traces", (int64_t)run[i].traces);
+		if (run[i].reason.n)
+			json_member_str(&w, "reason", run[i].reason);
+		json_end_object(&w);
+	}
+	json_end_array(&w);
+	json_member_array(&w, "notes");
+	for (size_t i = 0; i < n_notes; i++)
+		json_put_str(&w, note[i]);
+	json_end_array(&w);
+	json_end_object(&w);
+	buf_add_char(out, '\n');
+}
+
+static void put_line(struct buf *out, const char *path, const struct ingest_run *run, size_t n)
+{
+	size_t of[INGEST_OUTCOMES] = { 0 }, traces = 0;
+	const char *between = ": ";
+	int outcome = outcome_of(run, n);
+
+	buf_printf(out, "%-9s  %s", outcome_name(outcome), path);
+	for (size_t i = 0; i < n; i++) {
+		of[run[i].outcome]++;
+		traces += run[i].traces;
+	}
+	if (n == 1 && run->reason.n)
+		buf_printf(out, ": %.*s", (int)run->reason.n, run->reason.p);
+	else if (n == 1 && run->run_id.n)
+		buf_printf(out, ": %.*s", (int)run->run_id.n, run->run_id.p);
+	for (int k = 0; n > 1 && k < INGEST_OUTCOMES; k++)
+		if (of[k]) {
+			buf_printf(out, "%s%zu %s", between, of[k], outcome_name(k));
+			between = ", ";
+		}
+	if (traces)
+		buf_printf(out, " with %zu trace%s", traces, traces == 1 ? "" : "s");
+	buf_add_char(out, '\n');
+	for (size_t i = 0; n > 1 && i < n; i++)
+		if (run[i].reason.n)
+			buf_printf(out, "           run %zu: %.*s\n", i + 1, (int)run[i].reason.n,
+				   run[i].reason.p);
+}
+
+static void bar_clear(struct ingest *g)
+{
+	if (g->is_bar)
+		fputs("\r\033[K", stderr);
+}
+
+/* "A sentence. (3 runs)": how many there are, cut from the sentence. */
+static size_t cut_runs(struct str *note)
+{
+	const char *open = note->n ? memrchr(note->p, '(', note->n) : NULL;
+	struct str count = open ? (struct str){ open + 1, (size_t)(note->p + note->n - open) - 1 } :
+				  STR("");
+	uint64_t n;
+
+	if (!str_ends(count, STR(" runs)")) || open == note->p ||
+	    !str_to_u64((struct str){ count.p, count.n - strlen(" runs)") }, &n))
+		return 1;
+	note->n = (size_t)(open - note->p) - 1;
+	return (size_t)n;
+}
+
+static void say_note(const struct ingest_note *note)
+{
+	struct buf line = { 0 };
+
+	if (note->files > 1)
+		buf_printf(&line, "%zu files, the first is %s: %s", note->files, note->path, note->text);
+	else
+		buf_printf(&line, "%s: %s", note->path, note->text);
+	if (note->runs > note->files)
+		buf_printf(&line, " (%zu runs)", note->runs);
+	cli_warn(line.data);
+	buf_release(&line);
+}
+
+static void say_notes(struct ingest *g)
+{
+	for (size_t i = 0; i < g->n_notes; i++) {
+		if (!g->o->is_watching || g->note[i].files > 1)
+			say_note(&g->note[i]);
+		free(g->note[i].text);
+		free(g->note[i].path);
+	}
+	free(g->note);
+	g->note = NULL;
+	g->n_notes = 0;
+}
+
+static void add_note(struct ingest *g, const char *path, struct str text)
+{
+	size_t runs = cut_runs(&text), i = 0;
+	struct ingest_note one = { .files = 1, .runs = runs };
+
+	while (i < g->n_notes && !str_is(text, g->note[i].text))
+		i++;
+	if (i < g->n_notes) {
+		g->note[i].files++;
+		g->note[i].runs += runs;
+		return;
+	}
+	one.text = mem_copy(text.p, text.n);
+	one.path = mem_text(path);
+	g->note = mem_grow(g->note, i + 1, sizeof(*g->note));
+	g->note[g->n_notes++] = one;
+	/* Whoever watches waits for no end. */
+	if (g->o->is_watching)
+		say_note(&one);
+	if (g->n_notes == NOTES_MAX)
+		say_notes(g);
+}
+
+void ingest_tell(struct ingest *g, const char *path, const struct ingest_run *run, size_t n,
+		 const struct str *note, size_t n_notes)
+{
+	g->files++;
+	g->files_of[outcome_of(run, n)]++;
+	for (size_t i = 0; i < n; i++) {
+		g->runs += run[i].outcome <= PUT_CONFLICT;
+		if (run[i].id)
+			g->last_id = run[i].id;
+	}
+	bar_clear(g);
+	buf_reset(&g->line);
+	if (g->o->is_json)
+		put_json(&g->line, path, run, n, note, n_notes);
+	else
+		put_line(&g->line, path, run, n);
+	cli_out(buf_str(&g->line));
+	for (size_t i = 0; !g->o->is_json && i < n_notes; i++)
+		add_note(g, path, note[i]);
+}
+
+static void tell_wrong(struct ingest *g, const char *path, bool is_found, const struct err *why)
+{
+	struct ingest_run run = { .reason = str_of(why->text), .outcome = PUT_INVALID };
+
+	if (is_found && why->code == ERR_RUN)
+		run.outcome = INGEST_SKIPPED;
+	ingest_tell(g, path, &run, 1, NULL, 0);
+}
+
+static void tell_all(struct ingest *g)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	const char *between = ": ";
+
+	bar_clear(g);
+	if (g->o->is_json) {
+		json_begin_object(&w);
+		json_member_int(&w, "files", (int64_t)g->files);
+		for (int k = 0; k < INGEST_OUTCOMES; k++)
+			json_member_int(&w, outcome_name(k), (int64_t)g->files_of[k]);
+		json_end_object(&w);
+	} else {
+		buf_printf(&text, "%zu %s", g->files, g->files == 1 ? "file" : "files");
+		for (int k = 0; k < INGEST_OUTCOMES; k++)
+			if (g->files_of[k]) {
+				buf_printf(&text, "%s%zu %s", between, g->files_of[k], outcome_name(k));
+				between = ", ";
+			}
+	}
+	buf_add_char(&text, '\n');
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+/* ---- into the store ---- */
+
+struct batch {
+	struct arena arena;       /* of what is read and told */
+	struct entry {
+		char *path;
+		struct buf bytes; /* the runs borrow from them */
+		struct read_file file;
+	} entry[BATCH_RUNS];
+	size_t n, runs, bytes;
+};
+
+static void batch_empty(struct batch *b)
+{
+	for (size_t i = 0; i < b->n; i++) {
+		free(b->entry[i].path);
+		buf_release(&b->entry[i].bytes);
+	}
+	arena_release(&b->arena);
+	b->n = b->runs = b->bytes = 0;
+}
+
+/* The traces that the run's document names, into the store. *note: about those left out. */
+static int take_named(struct ingest *g, const char *path, struct str document,
+		      struct ingest_run *run, struct arena *a, struct str *note, struct err *e)
+{
+	struct trace_files files;
+	struct err why = { 0 };
+	bool is_new;
+
+	trace_files_find(document, path, NULL, a, &files);
+	*note = files.note;
+	for (size_t i = 0; i < files.n; i++) {
+		if (store_trace_take(g->store, run->id, str_of(files.file[i].name),
+				     files.file[i].path, &is_new, &why) == 0) {
+			run->traces += is_new;
+		} else if (why.code == ERR_USAGE) {
+			*note = str_of(arena_printf(a, "its traces were left out: %s", why.text));
+			return 0;
+		} else {
+			*e = why;
+			return err_wrap(e, "%s: its traces", path);
+		}
+	}
+	return 0;
+}
+
+struct str ingest_run_note(struct arena *a, const struct ingest_run *run, size_t n, struct str note)
+{
+	return n == 1 ? note : str_of(arena_printf(a, "%.*s: %.*s", (int)run->run_id.n,
+						   run->run_id.p, (int)note.n, note.p));
+}
+
+/* What is kept stays, also when a trace cannot be. */
+static int tell_entry(struct ingest *g, const struct entry *entry, const struct put_result *result,
+		      struct arena *a, struct err *e)
+{
+	const struct read_file *file = &entry->file;
+	struct ingest_run *run = arena_alloc(a, (file->n + 1) * sizeof(*run));
+	struct str *note = arena_alloc(a, (file->n_notes + file->n + 1) * sizeof(*note));
+	size_t n_notes = file->n_notes;
+	int rc = 0;
+
+	if (n_notes)
+		memcpy(note, file->note, n_notes * sizeof(*note));
+	for (size_t i = 0; i < file->n; i++) {
+		struct str said = { 0 };
+
+		run[i] = (struct ingest_run){ file->run[i].run_id, result[i].reason,
+					      result[i].id, (int)result[i].outcome, 0 };
+		if (run[i].id && !g->o->no_traces && rc == 0)
+			rc = take_named(g, entry->path, file->run[i].document, &run[i], a, &said,
+					e);
+		if (said.n)
+			note[n_notes++] = ingest_run_note(a, &run[i], file->n, said);
+	}
+	ingest_tell(g, entry->path, run, file->n, note, n_notes);
+	return rc;
+}
+
+int ingest_flush(struct ingest *g, struct err *e)
+{
+	struct batch *b = g->batch;
+	struct read_run *run;
+	struct put_result *result;
+	size_t at = 0;
+	int rc = 0;
+
+	if (!b || !b->n)
+		return 0;
+	run = arena_alloc(&b->arena, (b->runs + 1) * sizeof(*run));
+	result = arena_alloc(&b->arena, (b->runs + 1) * sizeof(*result));
+	for (size_t i = 0; i < b->n; i++)
+		for (size_t k = 0; k < b->entry[i].file.n; k++)
+			run[at++] = b->entry[i].file.run[k];
+	rc = store_put(g->store, run, b->runs, STR("ingest"), &b->arena, result, e);
+	at = 0;
+	for (size_t i = 0; rc == 0 && i < b->n; i++) {
+		rc = tell_entry(g, &b->entry[i], result + at, &b->arena, e);
+		at += b->entry[i].file.n;
+	}
+	batch_empty(b);
+	return rc;
+}
+
+static void show_bar(struct ingest *g)
+{
+	int64_t now = clock_mono_ns();
+
+	if (!g->is_bar || now - g->shown_ns < BAR_EVERY_NS)
+		return;
+	g->shown_ns = now;
+	fprintf(stderr, "\r\033[K%zu files, %zu runs", g->files + g->batch->n, g->runs + g->batch->runs);
+}
+
+/* The name that sentences and sweeps know it by; bytes are handed over. */
+static int keep(struct ingest *g, const char *path, struct buf *bytes, bool is_found, struct err *e)
+{
+	struct batch *b = g->batch;
+	struct entry *entry = &b->entry[b->n];
+	struct err why = { 0 };
+
+	*entry = (struct entry){ .bytes = *bytes };
+	*bytes = (struct buf){ 0 };
+	if (read_document(str_of(path), buf_str(&entry->bytes), &b->arena, &entry->file,
+			  &why) < 0) {
+		buf_release(&entry->bytes);
+		if (ingest_flush(g, e) < 0) /* files are told in their order */
+			return -1;
+		tell_wrong(g, path, is_found, &why);
+		return 0;
+	}
+	entry->path = mem_text(path);
+	b->n++;
+	b->runs += entry->file.n;
+	b->bytes += entry->bytes.len;
+	show_bar(g);
+	return b->n == BATCH_RUNS || b->runs >= BATCH_RUNS || b->bytes >= BATCH_BYTES ?
+		ingest_flush(g, e) : 0;
+}
+
+int ingest_file(struct ingest *g, const char *path, bool is_found, struct err *e)
+{
+	struct buf bytes = { 0 };
+	struct err why = { 0 };
+	int rc;
+
+	if (file_read(path, INGEST_BYTES_MAX, &bytes, &why) < 0) {
+		rc = ingest_flush(g, e);
+		if (rc == 0) {
+			why.code = ERR_IO;
+			tell_wrong(g, path, false, &why);
+		}
+	} else if (g->store) {
+		rc = keep(g, path, &bytes, is_found, e);
+	} else {
+		rc = ingest_send(g, path, buf_str(&bytes), is_found, e);
+	}
+	buf_release(&bytes);
+	return rc;
+}
+
+int ingest_path(struct ingest *g, const char *path, struct err *e)
+{
+	struct result_files found = { 0 };
+	int rc = 0;
+
+	if (!file_exists(path))
+		return err_set(e, ERR_USAGE, "%s does not exist; a result file or a folder is expected",
+			       path);
+	if (!file_is_dir(path))
+		return ingest_file(g, path, false, e);
+	if (result_files_find(path, RESULT_FILES_ALL, &found, NULL, NULL, e) < 0)
+		rc = -1;
+	for (size_t i = 0; rc == 0 && i < found.n && !*cli_is_interrupted(); i++)
+		rc = ingest_file(g, found.path[i], true, e);
+	result_files_release(&found);
+	return rc;
+}
+
+/* ---- a trace ---- */
+
+static int take_trace(struct ingest *g, struct err *e)
+{
+	const char *slash = strrchr(g->o->trace, '/');
+	struct str name = str_of(slash ? slash + 1 : g->o->trace);
+	int64_t run = g->last_id, id;
+
+	if (g->o->run) {
+		run = store_find(g->store, str_of(g->o->run));
+		if (!run && (!str_to_i64(str_of(g->o->run), &run) || run < 1))
+			return err_set(e, ERR_USAGE, "--run: no run is called '%s'", g->o->run);
+	}
+	if (store_trace_put(g->store, run, name, g->o->trace, &id, e) < 0)
+		return err_wrap(e, "--trace");
+	if (!g->o->is_json)
+		printf("trace %lld of run %lld: %s\n", (long long)id, (long long)run, g->o->trace);
+	return 0;
+}
+
+static int attach(struct ingest *g, struct err *e)
+{
+	char number[32];
+
+	if (!g->o->trace || *cli_is_interrupted())
+		return 0;
+	if (!g->o->run && !g->last_id)
+		return err_set(e, ERR_USAGE, "--trace: no run was taken in that it could belong to");
+	if (g->store)
+		return take_trace(g, e);
+	snprintf(number, sizeof(number), "%lld", (long long)g->last_id);
+	return ingest_send_trace(g, g->o->trace, g->o->run ? g->o->run : number, e);
+}
+
+/* ---- the verb ---- */
+
+static int check(const struct ingest_opts *o, struct err *e)
+{
+	if (!o->paths.n && !o->trace)
+		return err_set(e, ERR_USAGE, "a file or a folder is needed");
+	if (o->server && o->store)
+		return err_set(e, ERR_USAGE, "--store and --server exclude each other");
+	if (o->token_file && !o->server)
+		return err_set(e, ERR_USAGE, "--token-file needs --server");
+	if (o->run && !o->trace)
+		return err_set(e, ERR_USAGE, "--run needs --trace");
+	if (o->trace && (!file_exists(o->trace) || file_is_dir(o->trace)))
+		return err_set(e, ERR_USAGE, "--trace: %s is no file", o->trace);
+	if (o->is_watching && (o->trace || !o->paths.n))
+		return err_set(e, ERR_USAGE, "--watch needs a folder, and excludes --trace");
+	for (size_t i = 0; i < o->paths.n; i++)
+		if (!file_exists(o->paths.v[i]))
+			return err_set(e, ERR_USAGE, "%s does not exist; a result file or a folder is "
+				       "expected", o->paths.v[i]);
+	return 0;
+}
+
+static int open_place(struct ingest *g, struct err *e)
+{
+	struct store_opts store = { .url = g->o->store, .traces = g->o->traces_dir,
+				    .has_no_index = true };
+
+	if (!g->o->server) {
+		g->batch = mem_alloc(sizeof(*g->batch));
+		return store_open(&store, &g->store, e);
+	}
+	return dashboard_find(g->o->server, g->o->token_file, &g->dashboard, e);
+}
+
+static int ingest(struct ingest *g, struct err *e)
+{
+	int rc = open_place(g, e);
+
+	if (rc == 0 && g->o->is_watching)
+		rc = ingest_watch(g, e);
+	for (size_t i = 0; rc == 0 && !g->o->is_watching && i < g->o->paths.n; i++)
+		rc = ingest_path(g, g->o->paths.v[i], e);
+	if (rc == 0)
+		rc = ingest_flush(g, e);
+	if (rc == 0)
+		rc = attach(g, e);
+	bar_clear(g);
+	say_notes(g);
+	if (g->o->paths.n && g->files)
+		tell_all(g);
+	if (g->batch)
+		batch_empty(g->batch);
+	free(g->batch);
+	if (g->store)
+		store_close(g->store);
+	dashboard_release(&g->dashboard);
+	buf_release(&g->line);
+	return rc;
+}
+
+int cmd_ingest(struct cli *cli, void *values)
+{
+	struct ingest_opts *o = values;
+	struct ingest g = { .o = o, .is_bar = isatty(STDERR_FILENO) };
+
+	cli_catch_signals();
+	if (check(o, &cli->err) == 0 && ingest(&g, &cli->err) == 0 && *cli_is_interrupted() &&
+	    !o->is_watching)
+		err_set(&cli->err, ERR_CANCELLED, "interrupted; what was told is kept");
+	return g.files_of[PUT_INVALID] > 0;
+}

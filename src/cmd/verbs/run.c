@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run.c - `profllm run`: experiments from one file, with one document for each. */
+#include <libgen.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "cmd/console/target.h"
+#include "cmd/verbs/args_file.h"
+#include "cmd/verbs/cmd.h"
+#include "cmd/verbs/run_events.h"
+#include "cmd/verbs/run_verb.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/base/redact.h"
+#include "experiment/config/document.h"
+#include "experiment/suite/suite.h"
+
+#define EXIT_STRICT 3
+
+#define R(member, flag, ...) OPT(struct run_opts, member, flag, __VA_ARGS__)
+#define CONFIG "Configuration"
+#define WHAT "What is done"
+#define SHOWN "What is shown"
+
+static const char *const forms[] = { "auto", "bar", "lines", "none", NULL };
+
+static const struct opt rows[] = {
+	R(config, "config", .group = CONFIG, .arg = "FILE",
+	  .words = "file -f -c",
+	  .help = "the experiment as YAML or JSON; - reads stdin"),
+	R(output, "output", .group = CONFIG, .arg = "FILE",
+	  .words = "out -o",
+	  .help = "the document; logs, records and traces go into the folder beside it, FILE with .d "
+		  "in place of its ending"),
+	R(set, "set", .group = CONFIG, .arg = "KEY=VALUE", .flags = OPT_MANY | OPT_EACH,
+	  .help = "change a value of the configuration: server.port=8001, benchmark.num_prompts=10; "
+		  "may be repeated"),
+	R(args_file, "args-file", .group = CONFIG, .arg = "FILE",
+	  .help = "further arguments of the server, as args import writes them; default: the user's"),
+	R(only, "only", .group = WHAT, .arg = "PATTERN", .flags = OPT_MANY | OPT_EACH,
+	  .help = "of a suite only members whose name matches (* and ?)"),
+	R(is_resumed, "resume", .group = WHAT,
+	  .help = "keep documents that are completed and measure the same, run the rest"),
+	R(jobs, "jobs", .group = WHAT, .arg = "N", .min = 1, .max = 256,
+	  .words = "parallel -j",
+	  .help = "members of a suite that run at once, as GPUs and ports allow"),
+	R(dry_run, "dry-run", .group = WHAT,
+	  .words = "-n",
+	  .help = "print the plan (commands, GPUs, ports, duration) and exit"),
+	R(plan, "plan", .group = WHAT, .arg = "FILE",
+	  .help = "the plan as JSON into a file, of the configuration alone: no tokenizer and no "
+		  "dataset is looked at; - is stdout"),
+	R(check, "check", .group = WHAT,
+	  .help = "see whether it would work, with a short load, and keep nothing"),
+	R(strict, "strict", .group = WHAT, .help = "exit 3 when a verdict is not VALID"),
+	GATE_ROWS(struct run_opts, gate, WHAT, 0),
+	R(upload, "upload", .group = WHAT, .arg = "URL",
+	  .words = "server url",
+	  .help = "send documents and the profiler's traces of their runs to a dashboard "
+		  "(http://host:8080, unix:PATH); what cannot be sent waits in a spool folder"),
+	R(no_upload_traces, "no-upload-traces", .group = WHAT, .help = "send documents alone"),
+	R(token_file, "token-file", .group = WHAT, .arg = "FILE",
+	  .help = "the token for --upload is its first line; a dashboard of this user on this "
+		  "machine needs none"),
+	R(upload_spool, "upload-spool", .group = WHAT,
+	  .help = "send what waits, and run nothing; with --upload all of it goes to that URL"),
+	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),
+	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
+	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
+	R(events, "events", .group = SHOWN, .arg = "FILE",
+	  .help = "also write progress, and figures of load and machine once a second, as lines of "
+		  "JSON for other programs"),
+	R(print_config, "print-config", .group = SHOWN,
+	  .help = "print the configuration with everything merged and filled in, and run nothing"),
+	R(print_schema, "print-schema", .group = SHOWN, .help = "print the JSON Schema of documents"),
+	R(print_keys, "print-keys", .group = SHOWN,
+	  .help = "print the keys a configuration may have, as a page of Markdown"),
+	R(member, "member", .flags = OPT_HIDDEN, .help = "run one member of a suite for another run"),
+	R(is_bounded, "bounded", .flags = OPT_HIDDEN,
+	  .help = "the configuration was sent to a dashboard, which allows it what follows"),
+	R(include_dir, "include-dir", .flags = OPT_HIDDEN | OPT_EACH, .arg = "DIR",
+	  .help = "files below it may be included"),
+	R(may_read, "may-read", .flags = OPT_HIDDEN | OPT_EACH, .arg = "NAME",
+	  .help = "a variable that ${NAME} may stand for"),
+	R(may_start, "may-start", .flags = OPT_HIDDEN | OPT_EACH, .arg = "COMMAND",
+	  .help = "a command that may be started; none: any"),
+};
+
+static const struct run_opts defaults = { .progress = "auto" };
+static const char *const groups[] = { CONFIG, WHAT, SHOWN, NULL };
+
+const struct opt_set cmd_run_set = {
+	.command = "run",
+	.summary = "Runs experiments from one file: GPUs and ports found and held, servers started, "
+		   "load run, the machine watched, one document for each.",
+	.epilog = "Examples:\n"
+		  "  profllm run --config experiment.yaml --output results.json\n"
+		  "  profllm run --config suite.yaml --output results.json --only '*tp=2*' --resume\n"
+		  "  profllm run --config experiment.yaml --set server.command=sim --dry-run",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+};
+
+/* ---- before anything is run ---- */
+
+static const char *const *list_of(const struct opt_list *list, struct arena *a)
+{
+	const char **out = arena_alloc(a, (list->n + 1) * sizeof(*out));
+
+	if (list->n)
+		memcpy(out, list->v, list->n * sizeof(*out));
+	return list->is_set ? out : NULL;
+}
+
+static void show_notes(struct command_run *c)
+{
+	struct str rest = buf_str(&c->findings.notes);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+		char *text = arena_text(&c->arena, line);
+
+		if (line.n)
+			cli_warn(text);
+	}
+	buf_reset(&c->findings.notes);
+}
+
+/* A failed document says why, too: a suite's members are not known then, a single one's is. */
+static void write_refused(struct command_run *c, const char *category, const char *reason)
+{
+	struct experiment none = { .name = c->o.config, .output = { .path = c->o.output } };
+	bool is_single = c->has_suite && c->suite.is_single;
+	const struct experiment *x = is_single ? &c->suite.member[0].x : &none;
+	const char *path = c->has_suite ? c->suite.output : c->o.output;
+	bool is_kept = false;
+	struct err e = { 0 };
+
+	if (!path || !*path || c->o.dry_run || c->o.plan || c->o.check || c->o.print_config)
+		return;
+	if (suite_write_refused(x, path, category, reason, &is_kept, &e) < 0)
+		cli_warn(e.text);
+	if (is_kept)
+		cli_warn(arena_printf(&c->arena, "%s holds an earlier result and stays as it is; "
+				      "this failure has no document", path));
+}
+
+static void say_finding(struct str line)
+{
+	struct buf room = { 0 };
+
+	line = redact(line, &room);
+	fprintf(stderr, "profllm run: %.*s\n", (int)line.n, line.p);
+	buf_release(&room);
+}
+
+/* All but the last finding are printed here; the last one is the error that ends the program. */
+static int refuse(struct command_run *c, const char *category, enum err_code code)
+{
+	struct str rest = buf_str(&c->findings.errors), line = { 0 };
+	const char *all = arena_text(&c->arena, str_trim(rest));
+
+	write_refused(c, category, all);
+	while (rest.n) {
+		line = str_cut(&rest, '\n');
+		if (rest.n)
+			say_finding(line);
+	}
+	if (c->findings.n_errors > EXPERIMENT_FINDINGS_MAX)
+		fprintf(stderr, "profllm run: %zu more\n",
+			c->findings.n_errors - EXPERIMENT_FINDINGS_MAX);
+	return err_set(&c->cli->err, code, "%.*s", (int)line.n, line.n ? line.p : "");
+}
+
+/*
+ * Before anything is started, for all members at once; 0, an exit status, or -1. A member of
+ * another run's suite has been looked at there.
+ */
+static int look_ahead(struct command_run *c, bool is_planned)
+{
+	struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
+	int rc;
+
+	if (c->o.member)
+		return 0;
+	rc = suite_check(&c->suite, &c->asked, is_planned, &hooks.run, &c->checked, &c->findings);
+	run_talk_clear(&c->talk);
+	show_notes(c);
+	if (rc < 0 && c->checked.is_cancelled) {
+		if (c->suite.is_single)
+			write_refused(c, "interrupted", "stopped by a signal in the stage config");
+		return RUN_EXIT_INTERRUPTED;
+	}
+	if (rc < 0)
+		return refuse(c, c->checked.category, c->checked.is_world ? ERR_NET : ERR_USAGE);
+	return 0;
+}
+
+static int read_config(struct command_run *c)
+{
+	struct err *e = &c->cli->err;
+
+	if (!c->o.config)
+		return err_set(e, ERR_USAGE, "--config: expected the file of an experiment");
+	c->know.sim = cmd_sim_options();
+	config_know_gpus(&c->know);
+	if (args_file_load(c->o.args_file, &c->arena, &c->extra, e) < 0)
+		return c->o.args_file ? err_wrap(e, "--args-file") : -1;
+	c->know.extra = &c->extra;
+	c->asked = (struct suite_opts){
+		.output = c->o.output, .only = list_of(&c->o.only, &c->arena),
+		.is_resumed = c->o.is_resumed, .jobs = c->o.jobs.is_set ? (unsigned)c->o.jobs.v : 0,
+		.member = c->o.member,
+	};
+	c->bounds = (struct config_bounds){
+		.folders = c->o.include_dir.v, .n_folders = c->o.include_dir.n,
+		.variables = c->o.may_read.v, .n_variables = c->o.may_read.n,
+		.commands = c->o.may_start.v, .n_commands = c->o.may_start.n,
+	};
+	if (config_read_within(c->o.is_bounded ? &c->bounds : NULL, c->o.config, c->o.set.v,
+			       c->o.set.n, &c->arena, &c->config, e) < 0) {
+		write_refused(c, "bad configuration", e->text);
+		return -1;
+	}
+	if (suite_expand(&c->config, &c->know, &c->asked, &c->suite, &c->findings) < 0) {
+		c->has_suite = c->suite.n > 0;
+		return refuse(c, "bad configuration", ERR_USAGE);
+	}
+	c->has_suite = true;
+	show_notes(c);
+	if (suite_check_gpus(&c->suite, &c->findings) < 0)
+		return refuse(c, "bad configuration", ERR_USAGE);
+	return suite_check_only(&c->suite, e);
+}
+
+static int check_output(struct command_run *c, struct err *e)
+{
+	const char *path = c->suite.output;
+	char *copy, *folder;
+	int rc;
+
+	if (!path || !*path)
+		return err_set(e, ERR_USAGE, "--output: expected a file for the document");
+	copy = mem_text(path);
+	folder = dirname(copy);
+	rc = file_mkdirs(folder, e);
+	free(copy);
+	return rc < 0 ? err_wrap(e, "--output") : target_check("--output", path, e);
+}
+
+/* ---- running ---- */
+
+static void say_reason(const char *reason)
+{
+	struct buf room = { 0 };
+	struct str shown = redact(str_of(reason), &room);
+
+	printf("%s%.*s\n", reason ? ": " : "", (int)shown.n, shown.n ? shown.p : "");
+	buf_release(&room);
+}
+
+/* The table of a suite, its CSV, and what to do next. */
+static void say_table(const struct suite *s, const struct suite_tally *t)
+{
+	char *path = suite_csv_path(s);
+	struct suite_table table;
+	struct err e = { 0 };
+
+	suite_table(s, t, &table);
+	cli_out(buf_str(&table.text));
+	printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
+	if (path && file_write_atomic(path, buf_str(&table.csv), &e) == 0)
+		printf("Table: %s\n", path);
+	else if (path)
+		cli_warn(e.text);
+	cli_out(buf_str(&table.next));
+	suite_table_release(&table);
+	free(path);
+}
+
+static void say_end(const struct command_run *c, const struct suite_tally *t)
+{
+	const struct suite *s = &c->suite;
+	const struct outcome *o = t->single;
+
+	if (s->is_single && o) {
+		printf("Status: %s", outcome_status_name(o->status));
+		/* The reason of a failure is the error that ends the program. */
+		if (o->status == OUTCOME_FAILED)
+			printf(" in the stage %s\n", outcome_stage_name(o->stage));
+		else
+			say_reason(o->reason);
+	} else {
+		printf("Suite: %zu completed, %zu partial, %zu failed", t->completed, t->partial,
+		       t->failed);
+		if (t->kept)
+			printf(", %zu kept", t->kept);
+		printf(t->left ? ", %zu not run\n" : "\n", t->left);
+	}
+	if (s->is_single) {
+		printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
+		if (!o || o->status != OUTCOME_FAILED)
+			printf("Next: profllm bench compare EARLIER.json %s\n", s->output);
+	} else {
+		say_table(s, t);
+	}
+	fflush(stdout);
+}
+
+/* A member's failure in its own words, where nothing else has said it. */
+static int status_of(struct command_run *c, const struct suite_tally *t, struct err *e)
+{
+	const struct outcome *o = c->suite.is_single ? t->single : NULL;
+
+	if (t->is_interrupted)
+		return RUN_EXIT_INTERRUPTED;
+	if (o && o->status == OUTCOME_FAILED)
+		return err_set(e, o->stage == AT_CONFIG ? ERR_USAGE : ERR_RUN, "%s: %s",
+			       outcome_stage_name(o->stage), o->reason);
+	if (t->failed)
+		return err_set(e, ERR_RUN, "%zu of %zu experiments failed", t->failed,
+			       t->failed + t->completed + t->partial + t->kept + t->left);
+	return c->o.strict && t->doubtful ? EXIT_STRICT : 0;
+}
+
+/* How the runs ended comes before what their results are. */
+static int with_gate(struct command_run *c, struct gates *g, int status, struct err *e)
+{
+	struct err own = { 0 };
+	int rc = run_gate(c, g, &own);
+
+	if (rc < 0 && status < 0)
+		cli_warn(own.text);
+	else if (rc < 0)
+		*e = own;
+	return status || rc == 0 ? status : rc;
+}
+
+static char *const *child_words(struct command_run *c)
+{
+	char **words = arena_alloc(&c->arena, 7 * sizeof(*words));
+	size_t n = 0;
+
+	words[n++] = arena_text(&c->arena, STR("--progress"));
+	words[n++] = arena_text(&c->arena, STR("none"));
+	if (c->o.show_log)
+		words[n++] = arena_text(&c->arena, STR("--show-log"));
+	if (c->o.args_file) {
+		words[n++] = arena_text(&c->arena, STR("--args-file"));
+		words[n++] = arena_text(&c->arena, str_of(c->o.args_file));
+	}
+	/* It is given what was merged and judged here, and reads nothing more. */
+	if (c->o.is_bounded)
+		words[n++] = arena_text(&c->arena, STR("--bounded"));
+	return words;
+}
+
+static int run(struct command_run *c, struct err *e)
+{
+	struct suite_hooks hooks = run_talk_hooks(&c->talk, c->o.show_log ? STDERR_FILENO : -1);
+	struct suite_tally tally = { 0 };
+	struct err unsent = { 0 };
+	struct run_events *events;
+	struct gates gates;
+	bool has_run;
+	int status = -1;
+
+	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0 ||
+	    run_gate_check(c, &gates, e) < 0)
+		return -1;
+	status = look_ahead(c, false);
+	if (status != 0)
+		return status;
+	if (run_events_begin(c->o.events, &hooks, &events, e) < 0)
+		return -1;
+	hooks.checked = &c->checked;
+	status = -1;
+	c->talk.is_single = c->suite.is_single;
+	c->asked.child_words = child_words(c);
+	has_run = suite_run(&c->suite, &c->asked, &hooks, &tally, e) == 0;
+	run_events_end(events);
+	if (has_run) {
+		run_talk_clear(&c->talk);
+		if (!c->o.member)
+			say_end(c, &tally);
+		status = status_of(c, &tally, e);
+		status = c->o.member ? status : with_gate(c, &gates, status, e);
+	}
+	run_talk_clear(&c->talk);
+	/* What has not run may find another run's document at its place; members' parents send. */
+	if (has_run && !c->o.member && !tally.is_interrupted && run_upload(c, &unsent) < 0) {
+		if (e->code)
+			cli_warn(unsent.text);
+		else
+			*e = unsent;
+	}
+	suite_tally_release(&tally);
+	return status;
+}
+
+static int act(struct command_run *c, struct err *e)
+{
+	int status;
+
+	if (c->o.print_schema) {
+		cli_out(document_schema());
+		return 0;
+	}
+	if (c->o.print_keys) {
+		struct buf page = { 0 };
+
+		config_keys_page(&page);
+		cli_out(buf_str(&page));
+		buf_release(&page);
+		return 0;
+	}
+	run_talk_init(&c->talk, c->o.progress);
+	if (c->o.upload_spool) {
+		cli_catch_signals();
+		return run_send_spool(c, e);
+	}
+	/* Until it is read there is nothing to clean up: a signal ends the program. */
+	if (read_config(c) < 0)
+		return -1;
+	if (c->o.print_config) {
+		run_print_config(c);
+		return 0;
+	}
+	cli_catch_signals();
+	if (c->o.dry_run) {
+		status = look_ahead(c, true);
+		if (status != 0)
+			return status;
+	}
+	if (c->o.dry_run || c->o.plan)
+		return run_plan(c, e);
+	return c->o.check ? run_check(c) : run(c, e);
+}
+
+int cmd_run(struct cli *cli, void *values)
+{
+	struct command_run *c = mem_alloc(sizeof(*c));
+	int rc;
+
+	c->cli = cli;
+	c->o = *(struct run_opts *)values;
+	rc = act(c, &cli->err);
+	suite_checked_release(&c->checked);
+	if (c->has_suite)
+		suite_release(&c->suite);
+	config_findings_release(&c->findings);
+	arena_release(&c->arena);
+	free(c);
+	return rc;
+}

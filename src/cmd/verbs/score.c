@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * score.c - `profllm bench score`: the report of a recorded run, again.
+ *
+ * Without options the same report and the same result as when the run ended;
+ * options choose other percentiles, blocks or limits. Several files are hosts of
+ * one run: their records are merged and their shares of the load added up.
+ */
+#include "client/record/file.h"
+#include "cmd/console/cli.h"
+#include "cmd/console/plots.h"
+#include "cmd/console/target.h"
+#include "cmd/verbs/cmd.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+#include "core/json/write.h"
+#include "out/page/plot.h"
+#include "out/report/report.h"
+
+#define EXIT_STRICT 3
+#define FILES_MAX 4096
+
+struct score_opts {
+	struct opt_list files;
+	const char *percentile_metrics, *metric_percentiles;
+	struct opt_list goodput;
+	bool save_result, append_result, save_detailed;
+	const char *result_dir, *result_filename, *record;
+	bool plot_timeline, plot_dataset_stats, plot_turns;
+	const char *timeline_itl_thresholds;
+	bool strict;
+};
+
+#define ROW(member, name, ...) OPT(struct score_opts, member, name, __VA_ARGS__)
+#define METRICS "Metrics"
+#define OUTPUT "Output"
+
+static const struct opt rows[] = {
+	ROW(files, "FILE", .flags = OPT_POSITIONAL | OPT_MANY,
+	    .help = "Record files; several are the hosts of one run."),
+	ROW(percentile_metrics, "percentile-metrics", .group = METRICS, .arg = "NAMES",
+	    .help = "Comma list of blocks to report: ttft, tpot, itl, e2el, client_queue_time, "
+		    "e2el_including_client_queue; default: as recorded."),
+	ROW(metric_percentiles, "metric-percentiles", .group = METRICS, .arg = "LIST",
+	    .help = "Comma list of percentiles, each from 0 to 100; default: as recorded."),
+	ROW(goodput, "goodput", .group = METRICS, .arg = "NAME:MS", .flags = OPT_MANY,
+	    .help = "Limits in milliseconds for ttft, tpot, e2el; default: as recorded."),
+	ROW(save_result, "save-result", .group = OUTPUT, .help = "Write the result as JSON."),
+	ROW(append_result, "append-result", .group = OUTPUT,
+	    .help = "Add the result to the end of the file, one JSON object a line."),
+	ROW(save_detailed, "save-detailed", .group = OUTPUT,
+	    .help = "Keep the arrays per request in the result."),
+	ROW(result_dir, "result-dir", .group = OUTPUT, .arg = "DIR",
+	    .help = "Where results go; made when missing."),
+	ROW(result_filename, "result-filename", .group = OUTPUT, .arg = "FILE",
+	    .help = "Name of the result file instead of the generated one."),
+	ROW(record, "record", .group = OUTPUT, .arg = "FILE",
+	    .help = "Write the record, merged when there are several, to this file."),
+	ROW(plot_timeline, "plot-timeline", .group = OUTPUT,
+	    .help = "Draw every request over time as one self-contained page."),
+	ROW(timeline_itl_thresholds, "timeline-itl-thresholds", .group = OUTPUT, .arg = "MS,MS",
+	    .help = "Two limits that colour the gaps between tokens on that page."),
+	ROW(plot_dataset_stats, "plot-dataset-stats", .group = OUTPUT,
+	    .help = "Draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot."),
+	ROW(plot_turns, "plot-turns", .group = OUTPUT,
+	    .help = "Draw TTFT, context length and cached tokens by the turn of a conversation."),
+	ROW(strict, "strict", .group = OUTPUT,
+	    .help = "Exit with 3 unless the verdict is VALID."),
+};
+static const struct score_opts defaults = { .timeline_itl_thresholds = "25,50" };
+
+const struct opt_set cmd_bench_score_set = {
+	.command = "bench score",
+	.summary = "Reports a recorded run again, with other percentiles or limits if asked.",
+	.usage = "FILE... [options]",
+	.epilog = "Examples:\n"
+		  "  profllm bench score run.rec\n"
+		  "  profllm bench score run.rec --metric-percentiles 50,90,99.9 --goodput ttft:200\n"
+		  "  profllm bench score host0.rec host1.rec --record all.rec --save-result",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+};
+
+struct loaded {
+	struct record record;
+	struct record_info info;
+	struct report_meta meta;
+	struct buf merged_meta; /* of several files; the record borrows it */
+};
+
+/* ---- options over what was recorded ---- */
+
+static int choose_blocks(const char *list, struct metrics_opts *o, struct err *e)
+{
+	struct str rest = str_of(list);
+
+	o->selected = 0;
+	do {
+		struct str name = str_cut(&rest, ',');
+		enum metric_block block = metric_block_find(str_trim(name));
+
+		if (block == BLOCK_COUNT)
+			return err_set(e, ERR_USAGE, "--percentile-metrics: unknown metric '%.*s'",
+				       (int)name.n, name.p);
+		o->selected |= BLOCK_BIT(block);
+	} while (rest.n);
+	return 0;
+}
+
+static int choose_percentiles(const char *list, struct metrics_opts *o, struct arena *a,
+			      struct err *e)
+{
+	struct str rest = str_of(list);
+	double *percentile = arena_alloc(a, (rest.n + 1) * sizeof(*percentile));
+
+	o->percentile = percentile;
+	o->n_percentiles = 0;
+	do {
+		struct str text = str_trim(str_cut(&rest, ','));
+		double p;
+
+		if (!str_to_f64(text, &p) || !(p >= 0 && p <= 100))
+			return err_set(e, ERR_USAGE, "--metric-percentiles: '%.*s' is not a number from 0 "
+				       "to 100", (int)text.n, text.p);
+		percentile[o->n_percentiles++] = p;
+	} while (rest.n);
+	return 0;
+}
+
+static int choose_goodput(const struct opt_list *list, struct metrics_opts *o, struct err *e)
+{
+	o->n_goodput = 0;
+	o->session_limit_ms = 0;
+	for (size_t i = 0; i < list->n; i++) {
+		struct str value = str_of(list->v[i]), name = str_cut(&value, ':');
+		double ms;
+
+		if (!str_to_f64(value, &ms) || !(ms >= 0) || !metrics_opts_add_goodput(o, name, ms))
+			return err_set(e, ERR_USAGE, "--goodput: '%s' is not ttft, tpot, e2el or "
+				       "session_duration, a colon and a number of milliseconds",
+				       list->v[i]);
+	}
+	return 0;
+}
+
+static int apply_options(const struct score_opts *o, struct report_meta *m, struct arena *a,
+			 struct err *e)
+{
+	if (o->percentile_metrics && choose_blocks(o->percentile_metrics, &m->opts, e) < 0)
+		return -1;
+	if (o->metric_percentiles &&
+	    choose_percentiles(o->metric_percentiles, &m->opts, a, e) < 0)
+		return -1;
+	if (o->goodput.is_set && choose_goodput(&o->goodput, &m->opts, e) < 0)
+		return -1;
+	m->facts.is_detailed |= o->save_detailed;
+	return 0;
+}
+
+/* ---- loading ---- */
+
+static int load_one(const char *path, struct loaded *l, struct arena *a, struct err *e)
+{
+	char text[512];
+
+	if (record_file_load(&l->record, &l->info, path, e) < 0)
+		return -1;
+	if (!l->record.meta)
+		return err_set(e, ERR_PARSE, "%s has no meta: it broke off before load began", path);
+	if (report_meta_read(&l->meta, str_of(l->record.meta), a, e) < 0)
+		return err_wrap(e, "%s", path);
+	if (l->info.is_complete)
+		return 0;
+	l->meta.trust.is_broken_off = true;
+	report_date(l->meta.facts.date, l->record.stop_ns);
+	snprintf(text, sizeof(text), "%s breaks off: %u requests of %u are in it", path,
+		 l->record.n_rows, l->record.n_rows + l->info.n_missing);
+	cli_warn(text);
+	return 0;
+}
+
+/* Shares of the load add up; the worst of what the drivers saw stands. */
+static void add_meta(struct report_meta *sum, const struct report_meta *one)
+{
+	int64_t step = one->trust.clock_step_ns, old = sum->trust.clock_step_ns;
+
+	sum->facts.num_prompts += one->facts.num_prompts;
+	sum->facts.request_rate += one->facts.request_rate;
+	sum->facts.max_concurrency += one->facts.max_concurrency;
+	sum->facts.threads += one->facts.threads;
+	sum->opts.max_concurrency += one->opts.max_concurrency;
+	sum->opts.n_hosts += one->opts.n_hosts ? one->opts.n_hosts : 1;
+	if (one->trust.cpu_share_max > sum->trust.cpu_share_max)
+		sum->trust.cpu_share_max = one->trust.cpu_share_max;
+	sum->trust.reads += one->trust.reads;
+	sum->trust.reads_without_stamp += one->trust.reads_without_stamp;
+	if ((step < 0 ? -step : step) > (old < 0 ? -old : old))
+		sum->trust.clock_step_ns = step;
+	sum->trust.is_kernel_stamped |= one->trust.is_kernel_stamped;
+	sum->trust.is_interrupted |= one->trust.is_interrupted;
+	sum->trust.is_broken_off |= one->trust.is_broken_off;
+}
+
+static void warn_lines(struct buf *lines)
+{
+	struct str rest = buf_str(lines);
+
+	while (rest.n) {
+		struct str line = str_cut(&rest, '\n');
+		char *text = mem_copy(line.p, line.n);
+
+		cli_warn(text);
+		free(text);
+	}
+	buf_release(lines);
+}
+
+static int merge(struct loaded *one, size_t n, struct loaded *out, struct err *e)
+{
+	struct record *record = mem_array(n, sizeof(*record));
+	struct record_info *info = mem_array(n, sizeof(*info));
+	struct buf warnings = { 0 };
+	int rc;
+
+	out->meta = one[0].meta;
+	out->meta.opts.n_hosts = one[0].meta.opts.n_hosts ? one[0].meta.opts.n_hosts : 1;
+	for (size_t i = 0; i < n; i++) {
+		record[i] = one[i].record;
+		info[i] = one[i].info;
+		one[i].record = (struct record){ 0 };
+		one[i].info = (struct record_info){ 0 };
+		if (i)
+			add_meta(&out->meta, &one[i].meta);
+	}
+	rc = record_merge(&out->record, &out->info, record, info, n, &warnings, e);
+	for (size_t i = 0; i < n; i++) {
+		record_release(&record[i]);
+		record_info_release(&info[i]);
+	}
+	free(record);
+	free(info);
+	warn_lines(&warnings);
+	if (rc < 0)
+		return -1;
+	report_meta_write(&out->meta, &out->merged_meta);
+	out->record.meta = out->merged_meta.data;
+	return 0;
+}
+
+static void release_loaded(struct loaded *l)
+{
+	record_release(&l->record);
+	record_info_release(&l->info);
+	buf_release(&l->merged_meta);
+}
+
+static int load(const struct opt_list *files, struct loaded *out, struct arena *a, struct err *e)
+{
+	struct loaded *one;
+	int rc = 0;
+
+	if (files->n > FILES_MAX)
+		return err_set(e, ERR_LIMIT, "%zu files are more than the limit of %d", files->n,
+			       FILES_MAX);
+	if (files->n == 1)
+		return load_one(files->v[0], out, a, e);
+	one = mem_array(files->n, sizeof(*one));
+	for (size_t i = 0; rc == 0 && i < files->n; i++)
+		rc = load_one(files->v[i], &one[i], a, e);
+	if (rc == 0)
+		rc = merge(one, files->n, out, e);
+	for (size_t i = 0; i < files->n; i++)
+		release_loaded(&one[i]);
+	free(one);
+	return rc;
+}
+
+/* ---- output ---- */
+
+static int save(const struct score_opts *o, const struct report *r, const char *path,
+		struct err *e)
+{
+	struct buf json = { 0 };
+	int rc;
+
+	if (!o->save_result && !o->append_result)
+		return 0;
+	rc = report_result_json(r, &json, e);
+	if (rc == 0)
+		rc = report_save(path, buf_str(&json), o->append_result, e);
+	buf_release(&json);
+	return rc;
+}
+
+static bool is_drawn(const struct score_opts *o)
+{
+	return o->plot_timeline || o->plot_dataset_stats || o->plot_turns;
+}
+
+/* Checked like the files of bench serve, though nothing was measured yet that could be lost. */
+static int plot(const struct score_opts *o, const struct report *r, const char *path,
+		struct err *e)
+{
+	struct plots plots = { .is_timeline = o->plot_timeline,
+			       .is_dataset_stats = o->plot_dataset_stats,
+			       .is_turns = o->plot_turns };
+	int rc = 0;
+
+	if (!is_drawn(o))
+		return 0;
+	if (o->plot_timeline &&
+	    plot_thresholds(o->timeline_itl_thresholds, plots.timeline_ms, e) < 0)
+		rc = -1;
+	if (rc == 0 && o->result_dir && *o->result_dir)
+		rc = file_mkdirs(o->result_dir, e);
+	if (rc == 0)
+		rc = plots_check(&plots, path, e);
+	if (rc == 0)
+		plots_draw(&plots, r, path);
+	return rc;
+}
+
+static int write_files(const struct score_opts *o, const struct report *r, struct err *e)
+{
+	struct target t = { 0 };
+	int rc = 0;
+
+	/* Plots alone belong to the result that the run itself saved. */
+	if (o->save_result || o->append_result || is_drawn(o))
+		rc = target_name(&t, r->facts, o->result_dir, o->result_filename,
+				 o->append_result || !o->save_result, e);
+	if (rc == 0 && (plot(o, r, t.path, e) < 0 || save(o, r, t.path, e) < 0))
+		rc = -1;
+	target_release(&t);
+	return rc;
+}
+
+/* The exit status; -1 with e. */
+static int score(const struct score_opts *o, struct loaded *l, struct arena *a, struct err *e)
+{
+	struct metrics m;
+	struct trust t;
+	struct report r = { .facts = &l->meta.facts, .record = &l->record, .metrics = &m,
+			    .trust = &t };
+	struct buf text = { 0 };
+	int rc = -1;
+
+	if (apply_options(o, &l->meta, a, e) < 0)
+		return -1;
+	metrics_score(&m, &l->record, &l->meta.opts);
+	trust_judge(&t, &m, &l->meta.trust);
+	report_terminal(&r, &text);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+	if (write_files(o, &r, e) == 0 &&
+	    (!o->record || record_file_save(&l->record, &l->info, o->record, e) == 0))
+		rc = m.completed == 0 ? 1 : o->strict && t.verdict != TRUST_VALID ? EXIT_STRICT : 0;
+	metrics_release(&m);
+	return rc;
+}
+
+int cmd_bench_score(struct cli *cli, void *values)
+{
+	struct report_meta unread = { 0 };
+	struct score_opts *o = values;
+	struct loaded loaded = { 0 };
+	int rc = -1;
+
+	/* A bad option is told before a large file is read. */
+	if (apply_options(o, &unread, &cli->arena, &cli->err) == 0 &&
+	    load(&o->files, &loaded, &cli->arena, &cli->err) == 0)
+		rc = score(o, &loaded, &cli->arena, &cli->err);
+	release_loaded(&loaded);
+	return rc;
+}

@@ -1,0 +1,507 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* serve_once.c - see serve_once.h. */
+#include "cmd/verbs/serve_once.h"
+
+#include "bench/offline/pytorch.h"
+#include "bench/options/serve_opts.h"
+#include "bench/serve/build_workload.h"
+#include "bench/serve/point.h"
+#include "bench/serve/repeat.h"
+#include "bench/serve/score.h"
+#include "bench/sweep/find.h"
+#include "bench/sweep/gnuplot.h"
+#include "cmd/console/charts.h"
+#include "cmd/console/gates.h"
+#include "cmd/console/live.h"
+#include "cmd/console/plots.h"
+#include "cmd/console/progress.h"
+#include "cmd/console/target.h"
+#include "core/base/clock.h"
+#include "core/base/err.h"
+#include "core/base/file.h"
+#include "core/base/mem.h"
+
+#define EXIT_STRICT 3
+#define EXIT_INTERRUPTED 130
+
+struct talk {
+	struct progress progress;
+	struct live *live; /* NULL: progress */
+	const struct serve_opts *opts;
+	const struct serve_derived *derived;
+	struct repeat runs;
+	struct target target; /* the result's file, which plots are named after */
+	struct err err; /* of storing what was measured */
+	struct slo slo; /* --slo; n 0: no limits */
+	bool is_not_held; /* a run that does not hold them, or cannot be judged */
+	struct serve_outcome *outcome;
+	struct gates *gates;
+};
+
+static void on_line(void *self, const char *text)
+{
+	struct talk *talk = self;
+
+	if (live_is_on(talk->live)) {
+		live_print(talk->live, false, text);
+		return;
+	}
+	progress_clear(&talk->progress);
+	cli_line(text);
+}
+
+static void on_warn(void *self, const char *text)
+{
+	struct talk *talk = self;
+
+	if (live_is_on(talk->live)) {
+		live_print(talk->live, true, text);
+		return;
+	}
+	progress_clear(&talk->progress);
+	cli_warn(text);
+}
+
+static void on_progress(void *self, enum point_stage stage, uint64_t done, uint64_t total,
+			const struct load_progress *load)
+{
+	struct talk *talk = self;
+
+	if (!talk->live || stage != STAGE_MAIN)
+		progress_show(&talk->progress, stage, done, total, load);
+}
+
+static void on_sample(void *self, const struct run_sample *now)
+{
+	struct talk *talk = self;
+
+	progress_clear(&talk->progress);
+	live_show(talk->live, now);
+}
+
+static void on_bytes(void *self, const char *file, uint64_t done, uint64_t total)
+{
+	progress_bytes(&((struct talk *)self)->progress, file, done, total);
+}
+
+static void print_namespace(const struct serve_opts *o)
+{
+	struct buf text = { 0 };
+
+	opt_namespace(&serve_opt_set, o, &text);
+	buf_add_char(&text, '\n');
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+static struct plots plots_of(const struct serve_opts *o, const struct serve_derived *d)
+{
+	return (struct plots){ .is_timeline = o->plot_timeline,
+			       .is_dataset_stats = o->plot_dataset_stats,
+			       .is_turns = o->plot_turns,
+			       .timeline_ms = { d->timeline_ms[0], d->timeline_ms[1] } };
+}
+
+/* What a generated name tells, but for the date. */
+static struct report_facts named_facts(const struct serve_opts *o, const struct serve_derived *d,
+				       const char *model_id)
+{
+	return (struct report_facts){
+		.backend = o->backend, .label = d->label, .request_rate = o->request_rate,
+		.model_id = model_id, .max_concurrency = d->load.max_concurrency,
+		.ramp_strategy = d->ramp_up == RAMP_NONE ? NULL : o->ramp_up_strategy,
+		.ramp_start_rps = o->ramp_up_start_rps.v, .ramp_end_rps = o->ramp_up_end_rps.v,
+	};
+}
+
+/* The name as it will be generated, with a date and a model of the right length. */
+static int check_result_path(const struct serve_opts *o, const struct serve_derived *d,
+			     struct err *e)
+{
+	struct report_facts facts = named_facts(o, d, o->model ? o->model : "model");
+	struct plots plots = plots_of(o, d);
+	char *path;
+	int rc = 0;
+
+	snprintf(facts.date, sizeof(facts.date), "00000000-000000");
+	path = report_path(&facts, o->result_dir, o->result_filename);
+	if (o->save_result || o->append_result)
+		rc = target_check(o->result_filename ? "--result-filename"
+				  : o->append_result ? "--append-result" : "--save-result", path, e);
+	if (rc == 0)
+		rc = plots_check(&plots, path, e);
+	free(path);
+	return rc;
+}
+
+/* Its folder is made, as that of a result is. */
+static int check_detailed(const char *path, struct err *e)
+{
+	char *dir = mem_text(path), *slash = strrchr(dir, '/');
+	int rc = 0;
+
+	if (slash && slash > dir) {
+		*slash = 0;
+		rc = file_mkdirs(dir, e);
+	}
+	free(dir);
+	return rc < 0 ? err_wrap(e, "--output-json") : target_check("--output-json", path, e);
+}
+
+/* Whether anything is called by the result's name. */
+static bool writes_by_name(const struct serve_opts *o)
+{
+	return o->save_result || o->append_result || o->plot_timeline || o->plot_dataset_stats ||
+	       o->plot_load_pattern || o->plot_turns;
+}
+
+static int check_outputs(const struct serve_opts *o, const struct serve_derived *d, struct err *e)
+{
+	if (o->dump_workload && strcmp(o->dump_workload, "-") != 0 &&
+	    target_check("--dump-workload", o->dump_workload, e) < 0)
+		return -1;
+	if (o->dry_run)
+		return 0;
+	if (o->record_path && target_check("--record", o->record_path, e) < 0)
+		return -1;
+	if (o->output_json && check_detailed(o->output_json, e) < 0)
+		return -1;
+	if (!writes_by_name(o))
+		return 0;
+	if (o->result_dir && *o->result_dir && file_mkdirs(o->result_dir, e) < 0)
+		return err_wrap(e, "--result-dir");
+	return check_result_path(o, d, e);
+}
+
+/* Chooses the name by the run that is saved, or in a dry run, which has none, by the time. */
+static int name_result(struct talk *talk, const struct point *point, struct err *e)
+{
+	const struct serve_opts *o = talk->opts;
+	struct report_facts facts = named_facts(o, talk->derived, point->model_id);
+
+	if (talk->runs.n) {
+		facts = repeat_median(&talk->runs)->scored.meta.facts;
+		facts.label = talk->derived->label;
+	} else {
+		report_date(facts.date, clock_real_ns());
+	}
+	return target_name(&talk->target, &facts, o->result_dir, o->result_filename,
+			   o->append_result, e);
+}
+
+static int save(const struct talk *talk, const struct scored *scored, struct err *e)
+{
+	const struct serve_opts *o = talk->opts;
+	struct buf json = { 0 };
+	int rc;
+
+	if (!o->save_result && !o->append_result)
+		return 0;
+	rc = report_result_json(&scored->report, &json, e);
+	if (rc == 0)
+		rc = report_save(talk->target.path, buf_str(&json), o->append_result, e);
+	if (rc == 0 && run_pytorch_is_wanted())
+		rc = run_pytorch_save(o, talk->target.path, buf_str(&json), e);
+	buf_release(&json);
+	return rc;
+}
+
+/* --output-json: the result with all its arrays, whatever else is saved. */
+static int save_detailed(const struct serve_opts *o, const struct scored *scored, struct err *e)
+{
+	struct report_facts facts = scored->meta.facts;
+	struct report detailed = scored->report;
+	struct buf json = { 0 };
+	int rc;
+
+	if (!o->output_json)
+		return 0;
+	facts.is_detailed = true;
+	detailed.facts = &facts;
+	rc = report_result_json(&detailed, &json, e);
+	if (rc == 0)
+		rc = report_save(o->output_json, buf_str(&json), false, e);
+	buf_release(&json);
+	return rc < 0 ? err_wrap(e, "--output-json") : 0;
+}
+
+/* The last error is what ends the program; one that is already there stays. */
+static void add_error(struct err *e, const struct err *also)
+{
+	if (also->code && e->code)
+		cli_warn(also->text);
+	else if (also->code)
+		*e = *also;
+}
+
+/* One run is measured: its report is printed, its record stored, and all of it kept. */
+static void on_measured(void *self, struct point *point)
+{
+	struct talk *talk = self;
+	struct repeat_run *run = repeat_add(&talk->runs);
+	const struct scored *scored = &run->scored;
+	struct buf text = { 0 };
+	struct err e = { 0 };
+	char *charts;
+
+	live_leave(talk->live);
+	progress_clear(&talk->progress);
+	score_point(talk->opts, talk->derived, point, &run->scored);
+	run->scored.report.charts = charts = charts_draw(talk->opts, &scored->report);
+	report_terminal(&scored->report, &text);
+	run->scored.report.charts = NULL;
+	free(charts);
+	cli_out(buf_str(&text));
+	fflush(stdout);
+	buf_reset(&text);
+	if (talk->slo.n && hold_tell(&talk->slo, talk->opts, point, scored, &text) != HOLDS_PASSES)
+		talk->is_not_held = true;
+	cli_out(buf_str(&text));
+	fflush(stdout);
+	buf_release(&text);
+	if (point->failure && !point->is_interrupted) {
+		err_set(&e, ERR_RUN, "%s (%s; %u failed)", point->failure,
+			point->load.end == LOAD_REFUSED ? "the run was stopped, no request succeeded"
+			: "no request succeeded", scored->metrics.failed);
+		add_error(&talk->err, &e);
+		e = (struct err){ 0 };
+	}
+	if (talk->outcome && talk->outcome->measured &&
+	    talk->outcome->measured(talk->outcome->self, point, &e) < 0) {
+		add_error(&talk->err, &e);
+		e = (struct err){ 0 };
+	}
+	/* The record is completed even when the result has no room, and the other way round. */
+	point_store(point, &e);
+	add_error(&talk->err, &e);
+	repeat_take(run, point);
+}
+
+static int status_of(const struct serve_opts *o, const struct repeat *runs)
+{
+	int status = 0;
+
+	for (unsigned i = 0; i < runs->n; i++) {
+		const struct scored *s = &runs->run[i]->scored;
+
+		if (runs->run[i]->record.is_interrupted)
+			return EXIT_INTERRUPTED;
+		if (s->metrics.completed == 0 || s->meta.facts.load.aborted)
+			status = 1;
+		else if (status == 0 && o->strict && s->trust.verdict != TRUST_VALID)
+			status = EXIT_STRICT;
+	}
+	return status;
+}
+
+static void count_asked(const struct report *r, struct serve_outcome *out)
+{
+	out->requests = r->metrics->n;
+	out->asked_tokens = 0;
+	for (uint32_t i = 0; i < r->metrics->n; i++) {
+		const struct request_row *row = &r->record->row[r->metrics->row[i]];
+
+		out->asked_tokens += (uint64_t)row->sample_prompt_tokens + row->asked_tokens;
+	}
+}
+
+/* Conditions are held against the result that would be saved. The status of a failed run wins. */
+static int judge(struct talk *talk, const struct scored *scored, int status)
+{
+	struct buf json = { 0 };
+	struct err e = { 0 };
+	int rc;
+
+	if (!talk->gates->n)
+		return status;
+	rc = report_result_json(&scored->report, &json, &e);
+	if (rc == 0)
+		rc = gates_judge_json(talk->gates, buf_str(&json), "", &e);
+	if (rc == 0)
+		rc = gates_end(talk->gates, "bench serve", &e);
+	add_error(&talk->err, &e);
+	buf_release(&json);
+	return rc < 0 ? 1 : status ? status : rc;
+}
+
+/* All runs are over: of several, the one in the middle is saved, with the values of all. */
+static int finish(struct talk *talk)
+{
+	const struct serve_opts *o = talk->opts;
+	struct repeat_run *saved = repeat_median(&talk->runs);
+	struct buf table = { 0 }, json = { 0 };
+	struct err e = { 0 };
+	int status;
+
+	if (talk->runs.n > 1) {
+		repeat_table(&talk->runs, &table);
+		cli_out(buf_str(&table));
+		repeat_json(&talk->runs, &json);
+		saved->scored.meta.facts.load.runs = buf_str(&json);
+	}
+	if (talk->target.path) {
+		struct plots plots = plots_of(o, talk->derived);
+
+		plots_draw(&plots, &saved->scored.report, talk->target.path);
+		save(talk, &saved->scored, &e);
+		add_error(&talk->err, &e);
+		e = (struct err){ 0 };
+	}
+	if (talk->outcome) {
+		report_result_json(&saved->scored.report, &talk->outcome->result, &e);
+		count_asked(&saved->scored.report, talk->outcome);
+	}
+	add_error(&talk->err, &e);
+	e = (struct err){ 0 };
+	save_detailed(o, &saved->scored, &e);
+	add_error(&talk->err, &e);
+	buf_release(&table);
+	buf_release(&json);
+	status = talk->err.code ? 1 : status_of(o, &talk->runs);
+	return judge(talk, &saved->scored, status == 0 && talk->is_not_held ? EXIT_STRICT : status);
+}
+
+static int write_dump(const struct serve_opts *o, const struct point *p, struct err *e)
+{
+	const char *path = o->dump_workload;
+	struct buf text = { 0 };
+	int rc = 0;
+
+	dump_workload(&p->workload, &p->plan, o->request_id_prefix, &text);
+	if (text.is_over)
+		rc = err_set(e, ERR_LIMIT, "--dump-workload: the workload passes the limit of %llu GiB",
+			     WORKLOAD_DUMP_BYTES_MAX >> 30);
+	else if (strcmp(path, "-") == 0)
+		cli_out(buf_str(&text));
+	else
+		rc = file_write_atomic(path, buf_str(&text), e);
+	buf_release(&text);
+	return rc < 0 ? err_wrap(e, "--dump-workload") : 0;
+}
+
+static void print_summary(const struct point *p)
+{
+	struct buf text = { 0 };
+
+	dump_summary(&p->workload, &p->plan, &text);
+	cli_out(buf_str(&text));
+	buf_release(&text);
+}
+
+static void plot_load(struct talk *talk, const struct point *point)
+{
+	struct buf line = { 0 }, note = { 0 };
+	struct err failed = { 0 };
+
+	run_plot_load(talk->opts, point, talk->target.path, &line, &note, &failed);
+	if (line.len)
+		cli_line(line.data);
+	if (note.len)
+		cli_warn(note.data);
+	add_error(&talk->err, &failed);
+	buf_release(&line);
+	buf_release(&note);
+}
+
+/* Nothing was measured: whoever waits for the files learns why. */
+static void judge_none(struct gates *g, const struct err *why)
+{
+	struct err e = { 0 };
+
+	gate_judge_none(g->gate, g->n, why->text, "", &g->log);
+	if (gates_end(g, "bench serve", &e) < 0)
+		cli_warn(e.text);
+}
+
+static int run(const struct serve_opts *o, const struct serve_derived *d, const struct slo *slo,
+	       struct gates *gates, struct serve_outcome *outcome, struct err *e)
+{
+	struct talk talk = { .opts = o, .derived = d, .outcome = outcome, .slo = *slo,
+			     .gates = gates };
+	struct run_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
+				   .progress = on_progress, .bytes = on_bytes,
+				   .measured = on_measured, .cancel = cli_is_interrupted() };
+	struct point point;
+	struct err undumped = { 0 }, unnamed = { 0 };
+	int status = 0, rc;
+
+	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
+	cli_catch_signals();
+	if (o->live && !o->disable_tqdm)
+		talk.live = live_new(o->model ? o->model : o->backend, d->base_url);
+	if (talk.live)
+		hooks.sample = on_sample;
+	rc = run_point(o, d, &hooks, &point, e);
+	live_free(talk.live);
+	progress_clear(&talk.progress);
+	if (rc == 0 && o->dump_workload)
+		write_dump(o, &point, &undumped);
+	if (rc == 0 && o->dry_run)
+		print_summary(&point);
+	if ((talk.runs.n || (rc == 0 && o->plot_load_pattern)) && writes_by_name(o) &&
+	    name_result(&talk, &point, &unnamed) < 0)
+		add_error(&talk.err, &unnamed);
+	if (rc == 0 && o->plot_load_pattern && talk.target.path)
+		plot_load(&talk, &point);
+	if (talk.runs.n) /* also when a later run failed */
+		status = finish(&talk);
+	else if (rc < 0)
+		judge_none(gates, e);
+	add_error(e, &talk.err);
+	add_error(e, &undumped);
+	target_release(&talk.target);
+	repeat_release(&talk.runs);
+	point_release(&point);
+	return rc < 0 ? rc : status;
+}
+
+/* What a pattern stands for, so that it can be written out. */
+static void print_pattern(const struct serve_opts *o, const struct opt_result *given)
+{
+	struct buf flags = { 0 };
+
+	if (!o->load_pattern)
+		return;
+	load_pattern_flags(o, given, &flags);
+	printf("Load pattern %s: %s\n", o->load_pattern, flags.len ? flags.data : "nothing more");
+	buf_release(&flags);
+}
+
+/* Before an hour of load. */
+static int check_gates(const struct gates *g, const struct serve_opts *o,
+		       const struct serve_derived *d, struct err *e)
+{
+	for (size_t i = 0; i < g->n; i++)
+		if (serve_gate_check(&g->gate[i], o, d, false, e) < 0)
+			return err_wrap(e, "--fail-if");
+	return 0;
+}
+
+int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *out)
+{
+	struct serve_derived derived = { 0 };
+	struct slo slo = { .n = 0 };
+	struct gates gates;
+	int status, rc = -1;
+
+	if (serve_presets(opts, &cli->result, &cli->arena, &cli->err) < 0)
+		goto done;
+	serve_opts_fill(opts, &cli->arena);
+	if (serve_compat_bits(opts->compat) & COMPAT_STDOUT)
+		print_namespace(opts);
+	print_pattern(opts, &cli->result);
+	if (opts->trace)
+		trace_enable(opts->trace); /* its row refused unknown names */
+	if (opts->slo && slo_parse("--slo", opts->slo, &cli->arena, &slo, &cli->err) < 0)
+		goto done;
+	if (serve_opts_check(opts, &cli->result, &cli->arena, &derived, &cli->err) == 0 &&
+	    gates_begin(&gates, &opts->gate, &cli->arena, &cli->err) == 0 &&
+	    check_gates(&gates, opts, &derived, &cli->err) == 0) {
+		cli_flush_notes(cli);
+		if (check_outputs(opts, &derived, &cli->err) == 0)
+			rc = run(opts, &derived, &slo, &gates, out, &cli->err);
+	}
+done:
+	status = cli_end(cli);
+	return rc > 0 ? rc : status;
+}

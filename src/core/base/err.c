@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* err.c - see err.h. */
+#include "core/base/err.h"
+
+#include <stdarg.h>
+
+#include "core/base/redact.h"
+#include "core/base/str.h"
+
+/* Sentences quote what they refuse. Cut after secrets are gone: half of one is still one. */
+static void put(char *out, size_t room, const char *fmt, va_list ap)
+{
+	char text[4 * sizeof(((struct err *)0)->text)];
+	struct buf hidden = { 0 };
+	struct str s;
+
+	(void)fmt_vtext(text, sizeof(text), fmt, ap);
+	s = redact(str_of(text), &hidden);
+	snprintf(out, room, "%.*s", (int)s.n, s.n ? s.p : "");
+	buf_release(&hidden);
+}
+
+int err_set(struct err *e, enum err_code code, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (!e)
+		return -1;
+	e->code = code;
+	va_start(ap, fmt);
+	put(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int err_wrap(struct err *e, const char *fmt, ...)
+{
+	char old[sizeof(e->text)];
+	va_list ap;
+	size_t n;
+
+	if (!e)
+		return -1;
+	memcpy(old, e->text, sizeof(old));
+	va_start(ap, fmt);
+	put(e->text, sizeof(e->text), fmt, ap);
+	va_end(ap);
+	n = strlen(e->text);
+	snprintf(e->text + n, sizeof(e->text) - n, ": %.*s",
+		 (int)(sizeof(e->text) - 3), old);
+	return -1;
+}
+
+int err_add(struct err *e, const char *fmt, ...)
+{
+	va_list ap;
+	size_t n;
+
+	if (!e)
+		return -1;
+	n = strlen(e->text);
+	va_start(ap, fmt);
+	put(e->text + n, sizeof(e->text) - n, fmt, ap);
+	va_end(ap);
+	return -1;
+}
+
+int err_exit_status(const struct err *e)
+{
+	switch (e->code) {
+	case ERR_NONE:
+		return 0;
+	case ERR_USAGE:
+		return 2;
+	case ERR_CANCELLED:
+		return 130;
+	default:
+		return 1;
+	}
+}
+
+/* ---- Debugging lines ---- */
+
+unsigned trace_mask;
+
+int trace_enable(const char *list)
+{
+#define X(name) #name,
+	static const char *const names[] = { TRACE_CATEGORIES(X) };
+#undef X
+	struct str rest = str_of(list);
+
+	while (rest.n) {
+		struct str item = str_cut(&rest, ',');
+		unsigned bit = 0;
+
+		if (str_is(item, "all")) {
+			trace_mask = ~0u;
+			continue;
+		}
+		while (bit < TRACE_BITS && !str_is(item, names[bit]))
+			bit++;
+		if (bit == TRACE_BITS)
+			return -1;
+		trace_mask |= 1u << bit;
+	}
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * parallel.h - the same work on many items, by several threads.
+ *
+ * Threads take runs of neighbouring items from one counter. Each item has its own place for
+ * what it yields, so the result does not depend on who took what. Runs begin in order,
+ * so the first item that fails is always among those looked at.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Cores this process may use, at most THREADS_MAX. */
+unsigned parallel_threads(void);
+
+/*
+ * Calls one(self, item, worker) for items 0 to n - 1; worker (below threads, which is at most
+ * THREADS_MAX; 0: as many as cores) is the same for all calls of one thread and tells
+ * its scratch memory apart. Returns the first item whose call gave false; n when none did. Items
+ * behind a failed one may be left out.
+ */
+size_t parallel_for(unsigned threads, size_t n,
+		    bool (*one)(void *self, size_t item, unsigned worker), void *self);

@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * python.h - values as Python shows them: repr() and str() of what json.loads gives.
+ *
+ * Bytes that are no UTF-8 are shown as Python shows those of an argument: lone surrogates.
+ */
+#pragma once
+#include "core/base/str.h"
+#include "core/json/read.h"
+
+void json_repr_str(struct buf *out, struct str text); /* 'text', with Python's escapes */
+void json_repr(struct buf *out, const struct json_value *v);
+void json_python_str(struct buf *out, const struct json_value *v); /* strings as they are */

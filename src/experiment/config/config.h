@@ -1,0 +1,204 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config.h - the configuration of an experiment: read, merged, typed, judged.
+ *
+ *   files, --set ─► config_read ─► struct config ─► config_experiment ─► struct experiment
+ *                                       └─► suite.h merges members, then the same
+ *
+ * config_read makes one tree of the file, what it includes and the --set words, with the
+ * environment filled in; every value knows where it was written, through any number of merges.
+ * config_experiment reads one experiment out of a tree: types and ranges by the rows of whoever
+ * takes the value (bench verbs: opt/, vLLM's server: engine/args.h), then rules between values
+ * (config_internal.h). It reports all it finds, not only the first.
+ *
+ * Findings are sentences: "FILE:LINE:COLUMN: server.tensor_paralel_size: unknown key; did you
+ * mean tensor_parallel_size?". Line and column are the key's for a key, the value's for a value;
+ * "--set key=value: ..." for words of the command line. None is an assertion: any bytes may come.
+ *
+ * Nothing is started or looked for here: what is known of the machine comes in.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/json/marks.h"
+#include "core/opt/opt.h"
+#include "experiment/config/experiment.h"
+
+struct config {
+	const char *path;            /* as given; "-": stdin */
+	const struct json_value *tree; /* an object: all merged, environment filled in */
+	struct json_marks *marks;
+	struct arena *arena;         /* where all of it lives */
+	const char *const *sets;     /* as they were given; borrowed */
+	size_t n_sets;
+	const struct config_bounds *bounds; /* borrowed; NULL: it is the user's own */
+};
+
+/* What is wrong, a line each; warnings and notes likewise. Zeroed is empty; release both. */
+struct config_findings {
+	struct buf errors, notes;
+	size_t n_errors, n_notes;    /* EXPERIMENT_FINDINGS_MAX are kept, the rest only counted */
+};
+void config_findings_release(struct config_findings *f);
+
+/*
+ * Path: a file (.json: JSON, else YAML, of which JSON is a part) or "-" for stdin. sets:
+ * "dotted.key=VALUE", later wins; VALUE as YAML; a number is the place in a list
+ * ("servers.0.port"); "server.KEY" of a configuration with `servers` sets it for each of them.
+ * -1 with e: what cannot be read as a tree at all (ERR_USAGE, one sentence with its place).
+ */
+int config_read(const char *path, const char *const *sets, size_t n_sets, struct arena *a,
+		struct config *out, struct err *e);
+/* Likewise, of a configuration that somebody else sent; bounds NULL: config_read. */
+int config_read_within(const struct config_bounds *bounds, const char *path,
+		       const char *const *sets, size_t n_sets, struct arena *a,
+		       struct config *out, struct err *e);
+/* Likewise from a text; name stands for the file, and includes are relative to its folder. */
+int config_parse(struct str text, const char *name, const char *const *sets, size_t n_sets,
+		 struct arena *a, struct config *out, struct err *e);
+
+/* Registers the secrets of a tree (redact_learn); NULL: none. Done of all that is read. */
+void config_learn(const struct json_value *tree);
+
+/*
+ * Over laid on base: objects merge, anything else is replaced. Neither is changed; marks survive.
+ */
+const struct json_value *config_merge(const struct config *c, const struct json_value *base,
+				      const struct json_value *over);
+/* The tree with every --set put into it once more: over what members of a suite say. */
+const struct json_value *config_with_sets(const struct config *c, const struct json_value *tree,
+					  struct err *e);
+/* A tree with value at a dotted path; the mark is value's own. NULL with e: no such place. */
+const struct json_value *config_put(const struct config *c, const struct json_value *tree,
+				    const char *path, const struct json_value *value,
+				    struct err *e);
+/* Without one member of the object; the same tree when it has none. */
+const struct json_value *config_without(const struct config *c, const struct json_value *tree,
+					const char *key);
+
+/* A finding at v (NULL: at the file): "FILE:LINE:COLUMN: PATH: TEXT". Always -1. */
+__attribute__((format(printf, 5, 6)))
+int config_complain(const struct config *c, struct config_findings *f,
+		    const struct json_value *v, const char *path, const char *fmt, ...);
+/* Likewise at v's key; and a warning, which is no error. */
+__attribute__((format(printf, 5, 6)))
+int config_complain_key(const struct config *c, struct config_findings *f,
+			const struct json_value *v, const char *path, const char *fmt, ...);
+__attribute__((format(printf, 5, 6)))
+void config_note(const struct config *c, struct config_findings *f, const struct json_value *v,
+		 const char *path, const char *fmt, ...);
+
+/* What the machine is and what this program can start; zeroed: nothing is known. */
+struct config_know {
+	const struct opt_set *sim;   /* rows of `profllm sim`; NULL: not known, not judged */
+	bool is_gpus_known;
+	unsigned n_gpus;             /* that may be used */
+	unsigned compute_capability; /* the lowest among them, 8.9 as 89; 0: not known, not CUDA */
+	bool is_amd;
+	const struct engine_extra *extra; /* win over the table (engine/extra.h); or NULL */
+};
+/* Fills in what this machine's GPUs say (gpu/gpu.h); the rest stays as it is. */
+void config_know_gpus(struct config_know *know);
+
+/*
+ * One experiment out of a merged tree (an object; keys of suites are passed over). All texts of
+ * *out live in a. -1: f has errors, and *out holds what could be read (mode, name and
+ * output are always there), enough for a failed document.
+ */
+int config_experiment(const struct config *c, const struct json_value *tree,
+		      const struct config_know *know, struct arena *a, struct experiment *out,
+		      struct config_findings *f);
+
+/*
+ * The arguments of a server as words, in the order of engine/flags.h, extra_args last: behind its
+ * command (which is in s->command) and before --host and --port, which are the runner's.
+ */
+char *const *config_server_words(const struct experiment_server *s, struct arena *a);
+/*
+ * Secrets among the arguments that its program reads from variables as well: they are no words,
+ * which every user of the machine can read. NAME=VALUE each, ended by NULL; those of s->env win.
+ */
+char **config_server_secrets(const struct experiment_server *s, struct arena *a);
+struct json_writer;
+
+/* What became known of an engine once it ran; zeroed: nothing. */
+struct config_told {
+	unsigned version;        /* the release whose defaults it has (engine/args.h); 0: unknown */
+	const struct json_value *reported; /* by name: server/engine_report.h; or NULL */
+	bool is_engine_alone;    /* driven without its HTTP server */
+};
+/*
+ * Sets told->version from what the engine says its version is; engine: what it is called, NULL:
+ * its command tells. Why the version is unknown, a literal of schema/experiment.json's
+ * config.server_defaults.reason; NULL: it is known.
+ */
+const char *config_defaults_version(const struct experiment_server *s, const char *engine,
+				    const char *version, struct config_told *told);
+/*
+ * The arguments of a server by name: what the user gave, else what the engine reported, else the
+ * default of its version, which is null where the version is unknown. A server that others started
+ * or that is not vLLM has only the first two. Secrets are "***".
+ */
+const struct json_value *config_server_values(const struct experiment_server *s,
+					      const struct config_told *told, struct arena *a);
+/*
+ * A list of the arguments whose value the engine chose when it started and did not report; values:
+ * config_server_values.
+ */
+void config_not_reported(const struct json_value *values, const struct config_told *told,
+			 struct json_writer *w);
+/* Whether its command is this program's own simulator ("sim", ".../profllm sim"). */
+bool config_is_sim(char *const *command);
+/* The keys of a configuration as a page of Markdown: docs/reference/experiment.md. */
+void config_keys_page(struct buf *out);
+
+/*
+ * What a configuration that somebody else sent may read and start.
+ *
+ * A dashboard runs configurations that its users send, as the user who started it. Bounds keep such
+ * a configuration from that user's environment and files:
+ *
+ *   environment  ${NAME} stands for the variables that are named here and no others
+ *   files        `include` and `import` read below the folders named here, after links
+ *   messages     a mistake in an included file is reported by its place alone
+ *   programs     with `commands`, nothing else is started and no key names a file to write
+ *
+ * Without bounds (NULL in struct config) a configuration is the user's own.
+ */
+struct config;
+struct config_reader;
+struct json_value;
+
+struct config_bounds {
+	const char *const *folders;
+	size_t n_folders;
+	const char *const *variables;
+	size_t n_variables;
+	/* As they would be typed: "vllm serve", "sim", "worker" (engines without a server). 0: any. */
+	const char *const *commands;
+	size_t n_commands;
+};
+
+/* The variable's value; NULL: it is not set, or not for this configuration. b may be NULL. */
+const char *config_bounds_variable(const struct config_bounds *b, const char *name);
+
+/*
+ * Reads the file that a configuration calls name. A relative one is looked for in folder, or, where
+ * that is NULL, in each folder of b. *real: its path without links; caller frees. ERR_USAGE without
+ * a word on whether a file outside of the folders exists; ERR_IO, ERR_LIMIT.
+ */
+int config_bounds_read(const struct config_bounds *b, const char *name, const char *folder,
+		       size_t limit, struct buf *out, char **real, struct err *e);
+
+/*
+ * What may be said of a mistake in another file than the configuration itself: text, which begins
+ * with "LINE:COLUMN: ", or in bounds only that place. In c's arena.
+ */
+const char *config_bounds_fault(const struct config *c, const char *text);
+
+/* Findings for whatever r->x would start or write and c's bounds do not allow. tree: its own. */
+void config_bounds_check(struct config_reader *r, const struct json_value *tree);

@@ -1,0 +1,116 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config_internal.h - what the files config*.c share. Not for others.
+ *
+ *   config_read.c    files, includes, the environment, --set: one tree; a server's values and words
+ *   config.c         trees, findings, the sections and what follows from all
+ *   config_bench.c   objects by the rows of a set; the benchmark: rows of the mode's verb
+ *   config_server.c  a server: its own keys, its engine's arguments; bounds
+ *   config_rules.c   rules between values
+ */
+#pragma once
+#include "core/opt/opt.h"
+#include "experiment/config/config.h"
+
+/* What the rows of a configuration's own sections fill. */
+struct config_resources {
+	struct opt_list gpus;
+	double wait_s;
+	bool shared;
+	double memory_free;
+	const char *ports;
+};
+
+/* Keys of a server that are no arguments of its own. Lists and objects are read from the tree. */
+struct config_server {
+	struct opt_list command, after, extra_args;
+	const char *url, *name, *role, *host;
+	struct opt_json container, ready, env;
+	double ready_timeout_s, grace_s;
+	int64_t port;
+	struct opt_int gpus;
+};
+
+extern const struct opt_set config_resources_set, config_profiling_set, config_telemetry_set,
+	config_output_set, config_server_set;
+
+struct config_reader {
+	const struct config *c;
+	const struct config_know *know;
+	struct arena *a;
+	struct config_findings *f;
+	struct experiment *x;
+	/* What require is checked against; NULL: not known (a mistake, or another mode). */
+	const struct serve_opts *asked;       /* served modes, with what a document always has */
+	const struct serve_derived *derived;
+	const struct json_value *example;     /* others: a result of made-up values */
+};
+
+/* "a list", "the text 'x'", "true", "the number 3": what a message says was found. */
+const char *config_got(const struct json_value *v, struct arena *a);
+/* A scalar's text as it was written; NULL for lists and objects. Null is "". */
+const char *config_scalar(const struct json_value *v, struct arena *a);
+/* The value as JSON on one line. */
+const char *config_json(const struct json_value *v, struct arena *a);
+/* The tree of a JSON text that is known to be whole. */
+struct json_value *config_tree_of(struct str json, struct arena *a);
+/* Adds or replaces one member of an object that was made by this alone, from an empty one. */
+void config_member(struct json_value *object, const char *key, struct json_value v,
+		   struct arena *a);
+/* A name as a key of a configuration, with "_" for "-"; in the arena. */
+const char *config_key(struct str name, struct arena *a);
+/* Eight bytes of the text's digest; what: which kind of text. */
+uint64_t config_digest(const char *what, struct str text);
+/* The member, when it is there and not null. */
+const struct json_value *config_get(const struct json_value *object, const char *key);
+
+/* ---- config_section.c ---- */
+
+/* "section.key", in the arena. */
+const char *config_path(const struct config_reader *r, const char *section, struct str key);
+const struct opt *config_row(const struct opt_set *set, struct str key);
+/*
+ * The keys of object into values, which has the set's defaults; given may be NULL. section: its
+ * path in messages. others: keys that somebody else reads; ended by NULL, may be NULL.
+ */
+void config_section(struct config_reader *r, const struct json_value *object,
+		    const char *section, const struct opt_set *set, void *values,
+		    struct opt_result *given, const char *const *others);
+/* One value of a row; -1: a finding was made. */
+int config_value(struct config_reader *r, const struct opt_set *set, const struct opt *row,
+		 const struct json_value *v, struct str key, const char *path, void *values,
+		 struct opt_result *given);
+/* An unknown key: where it belongs, or the nearest of names. */
+void config_unknown(struct config_reader *r, const struct json_value *v, struct str key,
+		    const char *section, const char *const *names, size_t n);
+/* An object, or nothing (NULL) with a finding when it is another kind. */
+const struct json_value *config_object(struct config_reader *r, const struct json_value *tree,
+				       const char *key);
+/* Whether it is one, of at most EXPERIMENT_KEYS_MAX keys; else a finding. */
+bool config_is_object(struct config_reader *r, const struct json_value *v, const char *path);
+/* A list of texts ended by NULL, out of a list or one text. */
+char **config_list(struct config_reader *r, const struct json_value *v, const char *path);
+
+/* ---- config_server.c, config_values.c, config_bench.c, rules.c ---- */
+
+void config_servers(struct config_reader *r, const struct json_value *tree);
+/* Those of the simulator's rows that vLLM has too, or that were given. sim: the rows' values. */
+const struct json_value *config_sim_values(struct config_reader *r, const struct json_value *args,
+					   const void *sim);
+void config_bench(struct config_reader *r, const struct json_value *tree);
+/*
+ * Where a sentence about an option of the benchmark belongs: at the value of the first option that
+ * it names and that was given, else at the key otherwise (NULL: none), else at the benchmark.
+ */
+struct config_place {
+	const struct json_value *v; /* NULL: the file */
+	const char *path, *text;    /* text: without what path says */
+};
+struct config_place config_place_of(const struct json_value *bench, const char *text,
+				    const char *otherwise, struct arena *a);
+const struct opt_set *config_bench_set(enum experiment_mode mode);
+/* Names of all modes, with ", " between. */
+const char *config_modes(struct arena *a);
+/* An option of a verb that something else of an experiment says, or that has no effect in one. */
+bool config_is_elsewhere(enum experiment_mode mode, const char *name);
+void config_rules(struct config_reader *r, const struct json_value *tree);

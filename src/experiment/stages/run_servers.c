@@ -1,0 +1,584 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* run_servers.c - see run_internal.h: the servers of an experiment. */
+#include <errno.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "bench/server/engine_report.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "core/base/str.h"
+#include "experiment/config/config.h"
+#include "experiment/stages/run.h"
+#include "experiment/stages/run_internal.h"
+#include "host/engine/args.h"
+#include "host/proc/tool.h"
+#include "input/fetch/fetch.h"
+
+#define GUARD_NS 50000000        /* between two looks at servers and at the flag */
+#define ASK_TIMEOUT_MS 5000      /* /version, /metrics of a server that is ready */
+#define ATTACH_WAIT_S 10         /* for a server that others run to be there */
+#define ATTACH_PAUSE_NS 200000000
+/* How long the process of a server may live on when its connections have ended: half a second. */
+#define DEATH_STEP_NS 10000000
+#define DEATH_STEPS 50
+
+/* ---- the guard ---- */
+
+static void look(void *self)
+{
+	struct experiment_held *held = self;
+	const atomic_bool *cancel = held->hooks->cancel;
+
+	if (cancel && atomic_load(cancel))
+		atomic_store(&held->stop, true);
+	for (size_t i = 0; i < held->n; i++) {
+		struct server *s = atomic_load(&held->server[i].server);
+		int none = -1;
+
+		if (s && !server_is_alive(s)) {
+			atomic_compare_exchange_strong(&held->died, &none, (int)i);
+			atomic_store(&held->stop, true);
+		}
+	}
+}
+
+void guard_begin(struct run *r)
+{
+	atomic_store(&r->held->stop, false);
+	atomic_store(&r->held->died, -1);
+	beat_start(&r->held->guard, GUARD_NS, look, r->held);
+}
+
+void guard_end(struct run *r)
+{
+	beat_stop(&r->held->guard);
+}
+
+bool servers_are_alive(const struct experiment_held *held)
+{
+	for (size_t i = 0; i < held->n; i++) {
+		struct server *s = atomic_load(&held->server[i].server);
+
+		if (held->server[i].argv && (!s || !server_is_alive(s)))
+			return false;
+	}
+	return true;
+}
+
+static void keep_tail(struct run *r, const struct server_failure *why)
+{
+	if (why->tail[0])
+		r->out->log_tail = arena_str(&r->out->arena, str_of(why->tail));
+}
+
+bool servers_died(struct run *r, bool is_suspect)
+{
+	const struct timespec step = { .tv_nsec = DEATH_STEP_NS };
+	struct experiment_held *held = r->held;
+	struct server_failure why = { 0 };
+	struct err e = { 0 };
+	int i;
+
+	for (int k = 0; is_suspect && k < DEATH_STEPS && atomic_load(&held->died) < 0; k++)
+		nanosleep(&step, NULL);
+	i = atomic_load(&held->died);
+	if (i < 0 || server_check(atomic_load(&held->server[i].server), &why, &e) == 0)
+		return false;
+	held->server[i].is_ended = true;
+	keep_tail(r, &why);
+	run_fail(r, server_fault_name(why.fault), "%s%s %s: %s",
+		 held->n > 1 ? "server " : "the server", held->n > 1 ? held->server[i].name : "",
+		 why.fault == SERVER_FAULT_KILLED ? "was killed" : "ended by itself", e.text);
+	return true;
+}
+
+/* ---- what a server tells about itself ---- */
+
+static bool is_loopback(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	host = host ? host + 3 : url;
+	return strncmp(host, "127.", 4) == 0 || strncmp(host, "localhost", 9) == 0 ||
+	       strncmp(host, "[::1]", 5) == 0;
+}
+
+/* The answer's status; 0: none came. */
+static long ask(struct run *r, const char *base, const char *path, struct buf *out)
+{
+	const struct fetch_opts opts = {
+		.timeout_ms = ASK_TIMEOUT_MS, .proxy = is_loopback(base) ? "" : NULL,
+		.cancel = &r->held->stop,
+	};
+	struct fetch_reply reply = { 0 };
+	size_t n = strlen(base);
+	struct buf url = { 0 };
+	long status = 0;
+
+	buf_printf(&url, "%.*s%s", (int)(n && base[n - 1] == '/' ? n - 1 : n), base, path);
+	if (fetch(url.data, NULL, &opts, &reply, NULL) == 0)
+		status = reply.status;
+	if (out && status == 200)
+		buf_add_str(out, buf_str(&reply.body));
+	fetch_reply_release(&reply);
+	buf_release(&url);
+	return status;
+}
+
+static void learn_version(struct run *r, size_t i)
+{
+	struct held_server *h = &r->held->server[i];
+	struct json_value *answer = NULL;
+	struct buf text = { 0 }, notes = { 0 };
+	struct arena a = { 0 };
+	struct str version = { 0 };
+
+	if (ask(r, r->held->at[i].url, "/version", &text) == 200 &&
+	    json_parse(&a, buf_str(&text), &answer, NULL) == 0)
+		version = json_text(json_get(answer, "version"), version);
+	if (version.n) {
+		h->version = arena_text(&r->held->arena, version);
+		if (h->argv)
+			engine_argv_check_version(h->argv, engine_version(h->version), &notes);
+	}
+	run_notes(r, &notes);
+	buf_release(&notes);
+	buf_release(&text);
+	arena_release(&a);
+}
+
+static void keep_report(struct run *r, const struct engine_report *report, struct held_server *h)
+{
+	struct buf json = { 0 };
+	struct json_writer w = json_writer(&json);
+
+	engine_report_write(report, &w);
+	h->reported = arena_str(&r->held->arena, buf_str(&json));
+	buf_release(&json);
+}
+
+static void learn(struct run *r, size_t i)
+{
+	struct held_server *h = &r->held->server[i];
+	const char *url = r->held->at[i].url;
+	struct engine_report report;
+	struct buf text = { 0 };
+	struct arena a = { 0 };
+
+	if (!role_has_engine(r->x->server[i].role))
+		return;
+	learn_version(r, i);
+	engine_report_begin(&report, &a);
+	if (h->log && file_read(h->log, SWEEP_LOG_BYTES_MAX, &text, NULL) == 0) {
+		capacity_of_log(buf_str(&text), &h->capacity);
+		engine_report_log(&report, buf_str(&text));
+	}
+	buf_reset(&text);
+	if (ask(r, url, "/metrics", &text) == 200) {
+		if (!h->capacity.is_known)
+			capacity_of_metrics(buf_str(&text), &h->capacity);
+		engine_report_metrics(&report, buf_str(&text));
+	}
+	buf_reset(&text);
+	if (ask(r, url, "/v1/models", &text) == 200)
+		engine_report_models(&report, buf_str(&text));
+	keep_report(r, &report, h);
+	buf_release(&text);
+	arena_release(&a);
+}
+
+/* ---- starting one ---- */
+
+static void on_line(void *self, const char *text)
+{
+	const struct experiment_held *held = self;
+
+	if (held->hooks->line)
+		held->hooks->line(held->hooks->self, text);
+}
+
+static void on_warn(void *self, const char *text)
+{
+	const struct experiment_held *held = self;
+
+	if (held->run)
+		run_warn(held->run, text);
+	else if (held->hooks->warn)
+		held->hooks->warn(held->hooks->self, text);
+}
+
+static void on_waiting(void *self, double seconds)
+{
+	const struct experiment_held *held = self;
+
+	(void)seconds;
+	if (held->hooks->progress)
+		held->hooks->progress(held->hooks->self, held->starting, 0, 0);
+}
+
+/* Its own lines, then those of its GPUs. */
+static char **env_of(struct run *r, size_t i, char *const *own)
+{
+	char *const *gpus = r->held->allocation.server[i].env;
+	size_t n = words_count(own), m = words_count(gpus);
+	char **all = arena_alloc(&r->held->arena, (n + m + 1) * sizeof(*all));
+
+	memcpy(all, own, n * sizeof(*all));
+	for (size_t k = 0; k < m; k++)
+		all[n + k] = gpus[k];
+	return all;
+}
+
+static int in_container(struct run *r, size_t i, const struct profiling_words *w, struct err *e)
+{
+	const struct allocation_server *got = &r->held->allocation.server[i];
+	struct held_server *h = &r->held->server[i];
+	struct arena *a = &r->held->arena;
+	const char **gpu = arena_alloc(a, (got->n_gpus + 1) * sizeof(*gpu));
+	struct container_how how = { .run_id = r->out->run_id, .port = got->port, .gpu = gpu,
+				     .words = w->argv, .env = w->env, .folder = r->traces.dir };
+	size_t n;
+
+	for (size_t k = 0; k < got->n_gpus; k++) {
+		gpu[k] = got->gpu[k].uuid;
+		how.is_amd = gpu_list(r->held->gpus, &n)[got->place[k]].maker == GPU_AMD;
+	}
+	if (container_words(&r->x->server[i], &how, a, &h->container, e) < 0 ||
+	    container_begin(&h->container, a, r->hooks, e) < 0)
+		return -1;
+	h->is_container = true;
+	h->argv = h->container.argv;
+	h->env = h->container.env;
+	return 0;
+}
+
+/* The words and the environment it is started with. */
+static int make_words(struct run *r, size_t i, struct err *e)
+{
+	const struct experiment_server *s = &r->x->server[i];
+	struct held_server *h = &r->held->server[i];
+	struct arena *a = &r->held->arena;
+	struct profiling_words words;
+	struct buf notes = { 0 };
+	char **argv, **env;
+	unsigned version = 0;
+	int rc;
+
+	if (command_words(r->x, i, r->held->at, a, &argv, e) < 0 ||
+	    command_env(r->x, i, r->held->at, a, &env, e) < 0)
+		return -1;
+	/* A container sees its own GPUs alone, and counts them from 0. */
+	if (!s->container)
+		env = env_of(r, i, env);
+	if (r->x->profiling.is_enabled && !s->container && !config_is_sim(s->command))
+		version = profiling_version(s->command);
+	rc = profiling_words(r->x, s, r->traces.dir, version, argv, env, a, &words, &notes, e);
+	run_notes(r, &notes);
+	buf_release(&notes);
+	if (rc < 0 || s->container)
+		return rc < 0 ? -1 : in_container(r, i, &words, e);
+	h->argv = words.argv;
+	h->env = words.env;
+	return 0;
+}
+
+static enum server_ready ready_sign(enum ready_by by)
+{
+	static const enum server_ready sign[] = {
+		[READY_HEALTH] = SERVER_READY_HEALTH, [READY_PORT] = SERVER_READY_PORT,
+		[READY_LOG] = SERVER_READY_LOG, [READY_STARTED] = SERVER_READY_STARTED,
+	};
+
+	return sign[by];
+}
+
+static int start_failed(struct run *r, size_t i, const struct server_failure *why,
+			const struct err *e)
+{
+	if (run_is_cancelled(r))
+		return run_interrupted(r);
+	if (servers_died(r, false))
+		return -1;
+	if (why->fault == SERVER_FAULT_DEADLINE)
+		r->stage = AT_READY;
+	keep_tail(r, why);
+	r->held->server[i].is_ended = why->has_code;
+	return run_fail(r, server_fault_name(why->fault), "%s%s%s",
+			r->x->n_servers > 1 ? r->x->server[i].name : "",
+			r->x->n_servers > 1 ? ": " : "", e->text);
+}
+
+static void say_start(struct run *r, size_t i)
+{
+	const struct allocation_server *got = &r->held->allocation.server[i];
+	struct buf gpus = { 0 };
+
+	for (size_t k = 0; k < got->n_gpus; k++)
+		buf_printf(&gpus, "%s%d", k ? "," : got->n_gpus > 1 ? " on GPUs " : " on GPU ",
+			   got->gpu[k].index);
+	run_line(r, "Starting %s at %s%s, log %s", r->held->server[i].name, r->held->at[i].url,
+		 gpus.len ? gpus.data : "", r->held->server[i].log);
+	buf_release(&gpus);
+}
+
+static int launch(struct run *r, size_t i)
+{
+	const struct experiment_server *s = &r->x->server[i];
+	struct held_server *h = &r->held->server[i];
+	const struct server_opts opts = {
+		.argv = h->argv, .env = h->env, .log_path = h->log,
+		.show_fd = r->hooks->log_fd > 0 ? r->hooks->log_fd : -1,
+		.ready_timeout_s = s->ready_timeout_s, .grace_s = s->grace_s,
+		.ready = ready_sign(s->ready), .ready_log = s->ready_log,
+		.host = r->held->at[i].host, .port = r->held->at[i].port,
+	};
+	const struct server_hooks hooks = { .self = r->held, .line = on_line, .warn = on_warn,
+					    .waiting = on_waiting, .cancel = &r->held->stop };
+	struct server_failure why = { 0 };
+	struct server *server;
+	struct err e = { 0 };
+
+	say_start(r, i);
+	r->held->starting = arena_printf(&r->held->arena, "Starting %s", h->name);
+	r->held->had_servers = true;
+	if (server_start(&opts, &hooks, &server, &why, &e) < 0) {
+		if (h->is_container)
+			container_end(&h->container, 0, NULL);
+		return start_failed(r, i, &why, &e);
+	}
+	h->startup_s = server_startup_s(server);
+	r->held->started[r->held->n_started++] = i;
+	atomic_store(&h->server, server);
+	return 0;
+}
+
+static int start_one(struct run *r, size_t i)
+{
+	const struct experiment_server *s = &r->x->server[i];
+	struct held_server *h = &r->held->server[i];
+	struct err e = { 0 };
+
+	r->stage = AT_START;
+	h->grace_s = s->grace_s;
+	h->log = run_path(r, arena_printf(&r->held->arena, "%s.log", s->name));
+	h->started_by = arena_text(&r->held->arena, str_of(r->out->run_id));
+	unlink(h->log); /* of an earlier run */
+	if (make_words(r, i, &e) < 0) {
+		if (e.code == ERR_CANCELLED)
+			return run_interrupted(r);
+		return run_fail(r, e.code == ERR_USAGE ? "bad configuration" : "container", "%s",
+				e.text);
+	}
+	if (launch(r, i) < 0)
+		return -1;
+	r->stage = AT_READY;
+	learn(r, i);
+	run_line(r, "%s is ready after %.1f s%s%s", h->name, h->startup_s,
+		 h->version ? ", version " : "", h->version ? h->version : "");
+	return 0;
+}
+
+/* Any answer will do: not every server has /health. */
+static int attach(struct run *r, size_t i)
+{
+	const struct experiment_server *s = &r->x->server[i];
+	const struct timespec pause = { .tv_nsec = ATTACH_PAUSE_NS };
+	double wait_s = s->ready_timeout_s < ATTACH_WAIT_S ? s->ready_timeout_s : ATTACH_WAIT_S;
+	int64_t until_ns = clock_mono_ns() + (int64_t)(wait_s * 1e9);
+
+	r->stage = AT_READY;
+	run_line(r, "Using %s at %s, which others run", s->name, s->url);
+	while (ask(r, s->url, "/health", NULL) == 0) {
+		if (run_is_cancelled(r))
+			return run_interrupted(r);
+		if (clock_mono_ns() > until_ns)
+			return run_fail(r, "not reachable", "%s: no answer from %s within %g s. "
+					"Is it running?", s->name, s->url, wait_s);
+		nanosleep(&pause, NULL);
+	}
+	learn(r, i);
+	return 0;
+}
+
+/* ---- all of them ---- */
+
+static size_t find(const struct experiment *x, const char *name)
+{
+	size_t i = 0;
+
+	while (i < x->n_servers && strcmp(x->server[i].name, name) != 0)
+		i++;
+	return i;
+}
+
+static bool may_start(const struct experiment *x, size_t i, const bool *is_done)
+{
+	const char *const *after = x->server[i].after;
+
+	for (; after && *after; after++) {
+		size_t k = find(x, *after);
+
+		if (k < x->n_servers && !is_done[k])
+			return false;
+	}
+	return true;
+}
+
+/* Of those that may be started next the first one; n: none. */
+static size_t next(const struct experiment *x, const bool *is_done)
+{
+	size_t i = 0;
+
+	while (i < x->n_servers && (is_done[i] || !may_start(x, i, is_done)))
+		i++;
+	return i;
+}
+
+int servers_start(struct run *r)
+{
+	const struct experiment *x = r->x;
+	bool *is_done = arena_alloc(&r->held->arena, x->n_servers + 1);
+
+	for (size_t k = 0; k < x->n_servers; k++) {
+		size_t i = next(x, is_done);
+
+		if (i == x->n_servers) {
+			r->stage = AT_CONFIG;
+			return run_fail(r, "bad configuration", "servers wait for each other (after)");
+		}
+		if ((x->server[i].url ? attach(r, i) : start_one(r, i)) < 0)
+			return -1;
+		if (run_is_cancelled(r))
+			return run_interrupted(r);
+		if (servers_died(r, false))
+			return -1;
+		is_done[i] = true;
+	}
+	return 0;
+}
+
+int servers_reuse(struct run *r)
+{
+	struct err e = { 0 };
+
+	r->stage = AT_READY;
+	if (!servers_are_alive(r->held)) {
+		run_warn(r, "a server of the experiment before has ended; all are started again");
+		return -1;
+	}
+	for (size_t i = 0; i < r->held->n; i++) {
+		struct held_server *h = &r->held->server[i];
+		struct server *s = atomic_load(&h->server);
+
+		h->is_reused = s != NULL;
+		if (!s || !role_has_engine(r->x->server[i].role) || server_reset_caches(s, &e) == 0)
+			continue;
+		if (r->needs_empty_caches)
+			err_wrap(&e, "the servers are started again for this experiment");
+		run_warn(r, e.text);
+		if (r->needs_empty_caches)
+			return -1;
+		r->has_full_caches = true;
+	}
+	return 0;
+}
+
+static void stop_one(struct held_server *h, const struct experiment_hooks *hooks)
+{
+	struct server *s = atomic_load(&h->server);
+	struct err e = { 0 };
+	char text[1200];
+
+	if (!s)
+		return;
+	atomic_store(&h->server, NULL);
+	if (h->is_container && container_end(&h->container, h->grace_s, &e) < 0 && hooks->warn)
+		hooks->warn(hooks->self, e.text);
+	e = (struct err){ 0 };
+	if (server_stop(s, NULL, &e) < 0 && hooks->warn) {
+		snprintf(text, sizeof(text), "%s could not be ended: %s", h->name, e.text);
+		hooks->warn(hooks->self, text);
+	}
+}
+
+void servers_stop(struct experiment_held *held, const struct experiment_hooks *hooks)
+{
+	/* Whoever needs others was started after them. */
+	while (held->n_started)
+		stop_one(&held->server[held->started[--held->n_started]], hooks);
+}
+
+/* ---- what the outcome says ---- */
+
+static const char *const *copy_list(struct arena *a, char *const *list)
+{
+	size_t n = words_count(list);
+	const char **copy = arena_alloc(a, (n + 1) * sizeof(*copy));
+
+	for (size_t i = 0; i < n; i++)
+		copy[i] = arena_text(a, str_of(list[i]));
+	return copy;
+}
+
+static const char *copy_text(struct arena *a, const char *text)
+{
+	return text ? arena_text(a, str_of(text)) : NULL;
+}
+
+static void tell_gpus(struct arena *a, const struct allocation_server *got,
+		      struct outcome_server *out)
+{
+	out->n_gpus = got->n_gpus;
+	out->gpu = arena_alloc(a, (got->n_gpus + 1) * sizeof(*out->gpu));
+	for (size_t i = 0; i < got->n_gpus; i++) {
+		out->gpu[i].index = got->gpu[i].index;
+		out->gpu[i].uuid = copy_text(a, got->gpu[i].uuid);
+		out->gpu[i].name = copy_text(a, got->gpu[i].name);
+	}
+}
+
+static void tell_one(struct run *r, size_t i, struct outcome_server *out)
+{
+	const struct held_server *h = &r->held->server[i];
+	struct arena *a = &r->out->arena;
+	struct buf json = { 0 };
+	struct json_writer w = json_writer(&json);
+
+	*out = (struct outcome_server){
+		.startup_s = h->is_reused ? NAN : h->startup_s,
+		.is_reused = h->is_reused, .is_ended = h->is_ended,
+	};
+	out->url = copy_text(a, r->held->at[i].url);
+	out->version = copy_text(a, h->version);
+	out->reported = arena_str(a, h->reported);
+	out->log = copy_text(a, h->log);
+	out->started_by = copy_text(a, h->started_by);
+	out->image_digest = h->is_container ? copy_text(a, h->container.digest) : NULL;
+	if (h->argv)
+		out->argv = copy_list(a, h->argv);
+	if (h->capacity.is_known) {
+		capacity_write(&h->capacity, &w);
+		out->capacity = run_keep(r, &json);
+	}
+	if (i < r->held->allocation.n_servers)
+		tell_gpus(a, &r->held->allocation.server[i], out);
+}
+
+void servers_tell(struct run *r)
+{
+	struct outcome *o = r->out;
+
+	o->server = arena_alloc(&o->arena, (r->x->n_servers + 1) * sizeof(*o->server));
+	for (size_t i = 0; i < r->x->n_servers; i++) {
+		if (i < r->held->n)
+			tell_one(r, i, &o->server[i]);
+		else
+			o->server[i] = (struct outcome_server){ .startup_s = NAN };
+	}
+}

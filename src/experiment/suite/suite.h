@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * suite.h - one configuration as the experiments it stands for, and all of them run.
+ *
+ * A configuration without matrix, experiments, import and repeat is a suite of one: its document
+ * is the file of --output itself, its logs and records are in the folder beside it ("r.json":
+ * "r.d"). Otherwise every member has a document of its own in that folder, NAME.json or
+ * NAME-rN.json, and the file of --output holds all of them, in the order of the configuration:
+ *
+ *   {"schema_version", "suite", "plan": {...}, "experiments": [documents], "lacking": [names]}
+ *
+ * A member's document is there whole or not at all, as soon as the member has ended, whatever came
+ * of it; the suite's is made of those files. So a suite that was ended at any moment is gone on
+ * with from its files: --resume keeps members that are completed and were asked the same
+ * (struct experiment's hash, the document's config.configured_hash), and runs the rest.
+ *
+ * Members are (experiments and imported tests, or one) x (matrix, or one) x repeats. A member of
+ * the list is named by itself, one of the matrix by what differs ("max_num_seqs=4-request_rate=2":
+ * the last word of each path, the whole path when two end alike), both joined by "-".
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "bench/serve/point.h"
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "experiment/config/config.h"
+#include "experiment/config/experiment.h"
+
+/*
+ * When servers are started: for every member; when the previous member had other ones (server,
+ * servers, resources, profiling) or they died; once, which needs all members to have the same ones;
+ * like ON_CHANGE, and for every repeat, because repeats on one server are one sample: the default.
+ */
+enum suite_restart {
+	SUITE_RESTART_ALWAYS, SUITE_RESTART_ON_CHANGE, SUITE_RESTART_NEVER, SUITE_RESTART_ON_REPEAT,
+};
+const char *suite_restart_name(enum suite_restart how); /* "always", ... */
+
+/* What was asked on the command line. */
+struct suite_opts {
+	const char *output;        /* --output FILE; NULL: the configuration's */
+	/* Patterns (* ?), one of which a name must match; ends NULL. NULL: all. */
+	const char *const *only;
+	bool is_resumed;           /* --resume */
+	unsigned jobs;             /* --jobs; 0: the configuration's */
+	/*
+	 * --member I/N[:STEM]: this process runs one member of a suite for another one of ours, as
+	 * the I-th of N repeats; the configuration is that member's, merged; STEM: where the
+	 * files of an imported test go. NULL: none.
+	 */
+	const char *member;
+	/* Words of children behind those of `profllm run` that are ours to say; ends NULL. */
+	char *const *child_words;
+};
+
+/* A test of upstream's that was imported; see import.h. NULL in members that were not. */
+struct import_test;
+
+struct suite_member {
+	struct experiment x;
+	const struct json_value *config;   /* merged: of this member alone */
+	const char *label;                 /* "NAME", "NAME-r2" */
+	const char *path, *folder;         /* of its document; of its logs, records, traces */
+	const struct import_test *test;
+	bool is_chosen;                    /* by --only */
+};
+
+struct suite {
+	const char *name;                  /* of the suite; NULL: none */
+	struct suite_member *member;       /* as configured, the repeats of one after another */
+	size_t n;
+	size_t *order;                     /* n places of member, as they are run */
+	bool is_single;                    /* the document is the member's */
+	enum suite_restart restart;
+	bool stop_on_error, is_shuffled;
+	uint64_t seed;                     /* of the order, when shuffled */
+	unsigned jobs;
+	const char *output, *folder;       /* the file, and the folder beside it */
+	const struct config *config;
+	const struct config_know *know;
+	struct arena arena;                /* everything above */
+};
+
+/*
+ * Merges, types and judges every member before anything is started. -1: f has errors; the suite is
+ * released then, unless it is a suite of one whose experiment does not pass: what could be read of
+ * that is there, for a failed document (is_single, member[0].x).
+ */
+int suite_expand(const struct config *config, const struct config_know *know,
+		 const struct suite_opts *o, struct suite *out, struct config_findings *f);
+void suite_release(struct suite *s);
+/* ERR_USAGE when --only chose none of them; suite_run asks it, too. */
+int suite_check_only(const struct suite *s, struct err *e);
+
+/*
+ * GPUs that chosen members name and that are not here, not allowed or split: found before anything
+ * is moved or started. -1: f has an error.
+ */
+int suite_check_gpus(const struct suite *s, struct config_findings *f);
+
+/* Whether a server of one would do for the other. */
+bool suite_same_servers(const struct experiment *a, const struct experiment *b);
+/*
+ * Whether the servers of a stay for b, which is run next. Unless the configuration says so, servers
+ * whose caches cannot be emptied do not: b would be measured on the prompts of a.
+ */
+bool suite_keeps_servers(const struct suite *s, const struct suite_member *a,
+			 const struct suite_member *b);
+
+/* ---- before anything is run ---- */
+
+/* What suite_check found; zeroed before, suite_checked_release in any case. */
+struct suite_checked {
+	const struct suite_member *member; /* whose requests early has; NULL: nobody's */
+	struct point_early early;          /* the first one's: they are made once */
+	const char *category;              /* of the refusal, as a document has it */
+	bool is_world;                     /* nothing but the world is wrong: the network is away */
+	bool is_cancelled;
+};
+
+/*
+ * Looks, once for each different command and benchmark of the members that would be run, at what a
+ * configuration alone does not tell: whether servers' programs are here, and experiment_prepare.
+ * All of it is a finding with its place. -1: f has errors, or is_cancelled. is_planned: programs
+ * and the network, which may be there on another machine or tomorrow, are notes.
+ */
+int suite_check(const struct suite *s, const struct suite_opts *o, bool is_planned,
+		const struct experiment_hooks *hooks, struct suite_checked *out,
+		struct config_findings *f);
+void suite_checked_release(struct suite_checked *c);
+
+/* ---- running ---- */
+
+struct suite_now {
+	const struct suite_member *member; /* that begins, or has ended */
+	size_t at, n;                      /* from 1, of those that are run in this sitting */
+	bool has_ended;
+	enum outcome_status status;        /* has_ended */
+	const char *reason;                /* has_ended and not completed; or NULL */
+	double took_s;                     /* has_ended */
+	double left_s;                     /* by those that have ended; NAN: not known */
+};
+
+struct suite_hooks {
+	void *self;
+	struct experiment_hooks run;       /* of members that run in this process */
+	struct suite_checked *checked;     /* of suite_check for this suite: is used up; or NULL */
+	void (*member)(void *self, const struct suite_now *now); /* NULL: none */
+	/* A line of a member that runs as a child, and whether it was on stderr. */
+	void (*child)(void *self, const struct suite_member *m, const char *text, bool is_err);
+};
+
+struct suite_tally {
+	size_t completed, partial, failed, kept, left; /* kept: by --resume; left: not run */
+	size_t doubtful;                   /* completed, but the verdict is not VALID */
+	bool is_interrupted;
+	struct outcome *single;            /* of the member that was run last here; NULL: none */
+	struct outcome outcome;            /* where it lies */
+};
+void suite_tally_release(struct suite_tally *t);
+
+/*
+ * Runs what is chosen and not kept, and writes every document. 0 also when members failed: the
+ * tally says so. -1: a document could not be written (ERR_IO), or nothing matches --only.
+ */
+int suite_run(const struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
+	      struct suite_tally *out, struct err *e);
+
+/*
+ * The document of what was refused before it ran: x may be no more than a name. A result at path
+ * stays as it is and no document is written (*is_kept): a mistake costs nobody what was measured.
+ */
+int suite_write_refused(const struct experiment *x, const char *path, const char *category,
+			const char *reason, bool *is_kept, struct err *e);
+
+/*
+ * Whether the document at path is one of x that is completed, of a configuration that measures the
+ * same.
+ */
+bool suite_is_done(const struct suite_member *m);
+
+/*
+ * What a suite would do, without doing it: --dry-run.
+ *
+ * For every member that would run, in the order of running: each server's environment and command
+ * as they would be started (words quoted for a shell, secrets as '***'), the benchmark as the `vllm
+ * bench` command that does the same by hand, what it needs, and how long it may take, with what
+ * that is based on: the same member's earlier document, else starts that earlier documents tell of
+ * and the load's own schedule. Which GPUs it will be is only known when they are taken; ports are
+ * the first of their range, others when those are in use.
+ *
+ * Nothing is started, taken or written.
+ */
+/* A text for people. */
+void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct buf *out);
+/*
+ * The same as one JSON object: {"suite", "output", "jobs", "restart", "shuffle_seed", "total_s",
+ * "n_run", "n_unknown", "n_starts" (of servers), "experiments": [{"name", "mode", "document",
+ * "is_kept", "servers_of" (the member whose servers are reused, or null), "gpus", "n_gpus", "ports",
+ * "servers": [{"name", "role", "url", "command", "environment"}], "benchmark", "profiling", "time":
+ * {"start_s", "load_s", "total_s", "basis"}}]}, with a newline at its end. Kept ones are those that
+ * --resume would not run.
+ */
+void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct buf *out);
+
+/* how long members may take; of plan.c alone. */
+struct plan_time {
+	double start_s;          /* of the servers; NAN: not known; 0: none is started for it */
+	double load_s;           /* NAN: as fast as the server can */
+	double total_s;          /* NAN: not known */
+	char basis[160];         /* what it is made of */
+};
+
+struct plan_times;
+
+/* Seconds that load takes by its own schedule; NAN: it has none. */
+double plan_load_s(const struct experiment *x);
+
+/*
+ * The end of a suite: a line for each member with the parameters that
+ * differ, throughput, TTFT, TPOT and verdict; the same with more columns as a CSV file; what to do
+ * next.
+ */
+struct suite_table {
+	struct buf text; /* lines for a terminal: the table, the best member, what was left out */
+	struct buf csv;
+	struct buf next; /* one line: what fits the outcome */
+};
+
+/*
+ * From the members' documents. A parameter is a value of the configuration that is not the same in
+ * all members; the terminal leaves out those that every member's name spells out already.
+ */
+void suite_table(const struct suite *s, const struct suite_tally *tally, struct suite_table *out);
+void suite_table_release(struct suite_table *t);
+/* "a/r.json": "a/r.csv". NULL: the output is no file that could have one beside it. Caller frees. */
+char *suite_csv_path(const struct suite *s);

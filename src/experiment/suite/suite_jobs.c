@@ -1,0 +1,841 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * suite_jobs.c - see suite_internal.h: several members at once, each a process of its own.
+ *
+ * A child is this program again, below a keeper, so that it and its servers end when we do. Its
+ * configuration is the merged one, in a nameless file: the one on disk may have been edited since,
+ * and what it holds may be secret. GPUs and ports are its own to take; we only start no more of
+ * them than the machine has GPUs for.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <math.h>
+#include <poll.h>
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "bench/sweep/sla.h"
+#include "core/base/clock.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "core/base/mem.h"
+#include "core/json/write.h"
+#include "experiment/suite/suite_internal.h"
+#include "host/proc/keeper.h"
+#include "results/read/read.h"
+
+#define POLL_MS 50
+#define WAIT_S 60     /* for GPUs that another child is about to give back */
+#define STOP_S 15     /* what a child needs beside stopping its servers, generously */
+
+struct stream {
+	int fd;                       /* -1: at its end */
+	struct buf line;
+};
+
+struct job {
+	const struct suite_member *m; /* NULL: free */
+	struct keeper *keeper;
+	struct stream stream[2];      /* its stdout, its stderr */
+	int64_t began_ns;
+	bool is_stopping;
+	pthread_t stopper;
+	atomic_bool is_stopped;
+};
+
+/* ---- what a member needs ---- */
+
+static unsigned gpus_of(const struct experiment *x)
+{
+	unsigned n = 0;
+
+	switch (x->resources.want) {
+	case GPUS_NONE: return 0;
+	case GPUS_COUNT: return x->resources.count;
+	case GPUS_LIST:
+		while (x->resources.list[n])
+			n++;
+		return n;
+	case GPUS_AUTO: break;
+	}
+	for (size_t i = 0; i < x->n_servers; i++)
+		n += x->server[i].url ? 0 : x->server[i].gpus;
+	return n;
+}
+
+static bool lists_meet(const struct experiment *a, const struct experiment *b)
+{
+	if (a->resources.want != GPUS_LIST || b->resources.want != GPUS_LIST)
+		return false;
+	for (const char *const *x = a->resources.list; *x; x++)
+		for (const char *const *y = b->resources.list; *y; y++)
+			if (strcmp(*x, *y) == 0)
+				return true;
+	return false;
+}
+
+static bool fits(const struct suite *s, const struct job *job, size_t n_jobs,
+		 const struct experiment *x)
+{
+	unsigned gpus = x->resources.is_shared ? 0 : gpus_of(x);
+	bool is_alone = true;
+
+	for (size_t i = 0; i < n_jobs; i++) {
+		if (!job[i].m)
+			continue;
+		is_alone = false;
+		if (!x->resources.is_shared && lists_meet(&job[i].m->x, x))
+			return false;
+		if (!job[i].m->x.resources.is_shared)
+			gpus += gpus_of(&job[i].m->x);
+	}
+	return is_alone || !s->know->is_gpus_known || !s->know->n_gpus || gpus <= s->know->n_gpus;
+}
+
+/* ---- starting ---- */
+
+/* As it was written, where that says more than the value: "1.10", "yes". A child reads YAML. */
+static void add_scalar(struct buf *out, const struct json_value *v)
+{
+	struct json_writer w = json_writer(out);
+	struct str raw = v->raw;
+	bool is_text = raw.n && memchr(raw.p, 'e', raw.n) && !memchr(raw.p, '.', raw.n);
+
+	if (v->kind == JSON_STRING)
+		json_quote(out, v->text, true);
+	else if (v->kind == JSON_REAL && isinf(v->real))
+		buf_add_text(out, v->real < 0 ? "-.inf" : ".inf");
+	else if (raw.n && (v->kind != JSON_REAL || !is_text)) /* 1e5 is a text there */
+		buf_add_str(out, raw);
+	else
+		json_put_value(&w, v);
+}
+
+static void add_value(struct buf *out, const struct json_value *v)
+{
+	bool is_object = v->kind == JSON_OBJECT;
+
+	if (!is_object && v->kind != JSON_ARRAY) {
+		add_scalar(out, v);
+		return;
+	}
+	buf_add_char(out, is_object ? '{' : '[');
+	for (size_t i = 0; i < v->count; i++) {
+		buf_add_text(out, i ? ", " : "");
+		if (is_object) {
+			json_quote(out, v->key[i], true);
+			buf_add_text(out, ": ");
+		}
+		add_value(out, &v->item[i]);
+	}
+	buf_add_char(out, is_object ? '}' : ']');
+}
+
+/* What is different of a child: where its files go, that it waits for others' GPUs, no upload. */
+static const struct json_value *child_tree(const struct suite *s, const struct suite_member *m,
+					   struct err *e)
+{
+	struct json_value folder = { .kind = JSON_STRING, .text = str_of(m->folder) }, null = { 0 };
+	struct json_value wait = { .kind = JSON_INT, .integer = WAIT_S };
+	const struct json_value *tree = config_put(s->config, m->config, "output.folder", &folder,
+						   e);
+
+	if (tree) /* a member's is ignored, as it is without children */
+		tree = config_without(s->config, tree, "include");
+	if (tree)
+		tree = config_put(s->config, tree, "output.upload", &null, e);
+	if (tree && m->x.resources.wait_s < WAIT_S)
+		tree = config_put(s->config, tree, "resources.wait_s", &wait, e);
+	return tree;
+}
+
+/* The merged configuration; "$" is doubled, because texts are filled in when they are read. */
+static int config_fd(const struct suite *s, const struct suite_member *m, struct err *e)
+{
+	const struct json_value *tree = child_tree(s, m, e);
+	struct buf text = { .limit = 4 * (size_t)EXPERIMENT_BYTES_MAX }, out = { 0 };
+	int fd = -1;
+
+	out.limit = 2 * text.limit;
+	if (tree) {
+		add_value(&text, tree);
+		for (size_t i = 0; i < text.len; i++) {
+			buf_add_char(&out, text.data[i]);
+			if (text.data[i] == '$')
+				buf_add_char(&out, '$');
+		}
+		fd = memfd_create("experiment.yaml", MFD_CLOEXEC);
+		if (fd >= 0 && (file_write_all(fd, buf_str(&out)) < 0 || lseek(fd, 0, SEEK_SET))) {
+			close(fd);
+			fd = -1;
+		}
+		if (fd < 0)
+			err_set(e, ERR_IO, "cannot hand over the configuration of %s: %s", m->label,
+				strerror(errno));
+	}
+	buf_release(&text);
+	buf_release(&out);
+	return fd;
+}
+
+static char **child_argv(const struct suite_sitting *t, const struct suite_member *m,
+			 struct arena *a)
+{
+	char *stem = m->test ? suite_imported_stem(t->s, m) : NULL;
+	char *const *more = t->o->child_words;
+	size_t n = 0, k = 0;
+	char **argv;
+
+	while (more && more[n])
+		n++;
+	argv = arena_alloc(a, (n + 10) * sizeof(*argv));
+	argv[k++] = arena_text(a, STR("/proc/self/exe"));
+	argv[k++] = arena_text(a, STR("run"));
+	argv[k++] = arena_text(a, STR("--member"));
+	argv[k++] = arena_printf(a, "%u/%u%s%s", m->x.repeat, m->x.repeats, stem ? ":" : "",
+				 stem ? stem : "");
+	argv[k++] = arena_text(a, STR("--config"));
+	argv[k++] = arena_printf(a, "/dev/fd/%d", KEEPER_PASSED_FD);
+	argv[k++] = arena_text(a, STR("--output"));
+	argv[k++] = arena_text(a, str_of(m->path));
+	for (size_t i = 0; i < n; i++)
+		argv[k++] = more[i];
+	free(stem);
+	return argv;
+}
+
+double suite_grace_s(const struct experiment *x)
+{
+	double s = 0;
+
+	for (size_t i = 0; i < x->n_servers; i++)
+		s = fmax(s, x->server[i].grace_s);
+	return 4 * (s + STOP_S); /* the tree is only asked to end after a quarter of it */
+}
+
+static int start(struct suite_sitting *t, struct job *job, size_t at, struct err *e)
+{
+	const struct suite_member *m = &t->s->member[t->due[at]];
+	struct arena arena = { 0 };
+	int config = config_fd(t->s, m, e), out[2] = { -1, -1 }, err[2] = { -1, -1 }, rc = -1;
+
+	*job = (struct job){ .stream = { { .fd = -1 }, { .fd = -1 } } };
+	if (config < 0)
+		return -1;
+	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0) {
+		err_set(e, ERR_RUN, "cannot make a pipe: %s", strerror(errno));
+	} else {
+		struct keeper_opts o = {
+			.argv = child_argv(t, m, &arena), .out_fd = out[1], .err_fd = err[1],
+			.follow_fd = -1, .pass_fd = config, .grace_s = suite_grace_s(&m->x),
+		};
+
+		rc = keeper_start(&o, &job->keeper, NULL, e);
+	}
+	if (rc == 0) {
+		job->m = m;
+		job->began_ns = clock_mono_ns();
+		fcntl(out[0], F_SETFL, O_NONBLOCK);
+		fcntl(err[0], F_SETFL, O_NONBLOCK);
+		job->stream[0].fd = out[0];
+		job->stream[1].fd = err[0];
+		out[0] = err[0] = -1;
+		suite_say_begin(t, m, at + 1);
+	}
+	for (int i = 0; i < 2; i++) {
+		if (out[i] >= 0)
+			close(out[i]);
+		if (err[i] >= 0)
+			close(err[i]);
+	}
+	close(config);
+	arena_release(&arena);
+	return rc;
+}
+
+/* ---- what children print ---- */
+
+static void say_line(const struct suite_sitting *t, struct job *job, bool is_err)
+{
+	struct buf *line = &job->stream[is_err].line;
+
+	if (t->hooks->child)
+		t->hooks->child(t->hooks->self, job->m, line->len ? line->data : "", is_err);
+	buf_reset(line);
+}
+
+static void add_bytes(const struct suite_sitting *t, struct job *job, bool is_err,
+		      const char *bytes, size_t n)
+{
+	struct stream *s = &job->stream[is_err];
+
+	for (size_t i = 0; i < n; i++) {
+		if (bytes[i] == '\n' || s->line.len >= SUITE_LINE_BYTES_MAX)
+			say_line(t, job, is_err);
+		if (bytes[i] != '\n' && bytes[i] != '\r')
+			buf_add_char(&s->line, bytes[i]);
+	}
+}
+
+static void drain(const struct suite_sitting *t, struct job *job, bool is_err)
+{
+	struct stream *s = &job->stream[is_err];
+	char bytes[16384];
+	ssize_t n = 1;
+
+	while (s->fd >= 0 && n > 0) {
+		n = read(s->fd, bytes, sizeof(bytes));
+		if (n > 0)
+			add_bytes(t, job, is_err, bytes, (size_t)n);
+		if (n == 0 || (n < 0 && errno != EAGAIN && errno != EINTR)) {
+			close(s->fd);
+			s->fd = -1;
+		}
+	}
+}
+
+static void wait_for_bytes(const struct suite_sitting *t, struct job *job, size_t n_jobs)
+{
+	struct pollfd p[2 * SUITE_JOBS_MAX];
+	nfds_t n = 0;
+
+	for (size_t i = 0; i < n_jobs; i++)
+		for (int k = 0; k < 2; k++)
+			if (job[i].m && job[i].stream[k].fd >= 0)
+				p[n++] = (struct pollfd){ job[i].stream[k].fd, POLLIN, 0 };
+	poll(p, n, POLL_MS);
+	for (size_t i = 0; i < n_jobs; i++)
+		for (int k = 0; job[i].m && k < 2; k++)
+			drain(t, &job[i], k == 1);
+}
+
+/* ---- ending ---- */
+
+/* The rest of its lines, its document. */
+static int end(struct suite_sitting *t, struct job *job, struct err *e)
+{
+	double took_s = (double)(clock_mono_ns() - job->began_ns) / 1e9;
+	const struct suite_member *m = job->m;
+
+	for (int k = 0; k < 2; k++) {
+		drain(t, job, k == 1);
+		if (job->stream[k].line.len)
+			say_line(t, job, k == 1);
+		if (job->stream[k].fd >= 0)
+			close(job->stream[k].fd);
+		buf_release(&job->stream[k].line);
+	}
+	job->m = NULL;
+	return suite_ended(t, m, took_s, e);
+}
+
+static void *stop_main(void *arg)
+{
+	struct job *job = arg;
+
+	keeper_stop(job->keeper, NULL, NULL);
+	atomic_store(&job->is_stopped, true);
+	return NULL;
+}
+
+/* Asked to end, all at the same time: each writes what it has measured. */
+static void begin_stop(struct job *job)
+{
+	if (job->is_stopping)
+		return;
+	job->is_stopping = true;
+	if (pthread_create(&job->stopper, NULL, stop_main, job) != 0) {
+		job->stopper = pthread_self();
+		stop_main(job);
+	}
+}
+
+static bool has_ended(struct job *job)
+{
+	if (!job->is_stopping && keeper_has_ended(job->keeper, 0, NULL))
+		begin_stop(job); /* what it left, if it was killed */
+	return job->is_stopping && atomic_load(&job->is_stopped);
+}
+
+static int reap(struct suite_sitting *t, struct job *job, size_t n_jobs, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; i < n_jobs; i++) {
+		if (!job[i].m || !has_ended(&job[i]))
+			continue;
+		if (!pthread_equal(job[i].stopper, pthread_self()))
+			pthread_join(job[i].stopper, NULL);
+		if (end(t, &job[i], rc == 0 ? e : NULL) < 0)
+			rc = -1;
+	}
+	return rc;
+}
+
+static struct job *free_job(struct job *job, size_t n_jobs)
+{
+	for (size_t i = 0; i < n_jobs; i++)
+		if (!job[i].m)
+			return &job[i];
+	return NULL;
+}
+
+static bool has_running(const struct job *job, size_t n_jobs)
+{
+	for (size_t i = 0; i < n_jobs; i++)
+		if (job[i].m)
+			return true;
+	return false;
+}
+
+/* The first from there on that may fare better than one that has failed. */
+static size_t useful(struct suite_sitting *t, size_t next)
+{
+	while (next < t->n_due && suite_is_futile(t, &t->s->member[t->due[next]]))
+		next++;
+	return next;
+}
+
+int suite_jobs_run(struct suite_sitting *t, struct err *e)
+{
+	size_t n_jobs = t->s->jobs, next = 0;
+	struct job *job = mem_array(n_jobs, sizeof(*job));
+	bool is_ending = false;
+	int rc = 0;
+
+	while (next < t->n_due || has_running(job, n_jobs)) {
+		struct job *place = free_job(job, n_jobs);
+
+		is_ending = is_ending || rc < 0 || suite_is_cancelled(t) ||
+			    (t->s->stop_on_error && t->tally->failed);
+		if (is_ending && !has_running(job, n_jobs))
+			break;
+		while (!is_ending && place && rc == 0 && (next = useful(t, next)) < t->n_due &&
+		       fits(t->s, job, n_jobs, &t->s->member[t->due[next]].x)) {
+			rc = start(t, place, next++, e);
+			place = free_job(job, n_jobs);
+		}
+		for (size_t i = 0; (rc < 0 || suite_is_cancelled(t)) && i < n_jobs; i++)
+			if (job[i].m)
+				begin_stop(&job[i]);
+		wait_for_bytes(t, job, n_jobs);
+		if (reap(t, job, n_jobs, e) < 0)
+			rc = -1;
+	}
+	free(job);
+	return rc;
+}
+
+/* ---- verdicts ---- */
+
+static double number_at(const struct json_value *result, const char *path)
+{
+	const struct json_value *v = result;
+	struct str rest = str_of(path);
+
+	while (v && rest.n) {
+		struct str key = str_cut(&rest, '.');
+		char name[64];
+
+		if (key.n >= sizeof(name))
+			return NAN;
+		memcpy(name, key.p, key.n);
+		name[key.n] = '\0';
+		v = json_get(v, name);
+	}
+	return v && (v->kind == JSON_INT || v->kind == JSON_REAL) ? json_real(v, NAN) : NAN;
+}
+
+static double first_of(const struct json_value *result, const char *const *path)
+{
+	double v = NAN;
+
+	for (; *path && isnan(v); path++)
+		v = number_at(result, *path);
+	return v;
+}
+
+enum adapt_verdict adapt_judge(const struct json_value *result, const struct import_opts *o)
+{
+	static const char *const ttft[] = {
+		"ttft_ms.p99", "metrics.ttft_ms.p99", "ttft.p99", "metrics.ttft.p99", "p99_ttft_ms",
+		"ttft_ms.mean", "metrics.ttft_ms.mean", "ttft.mean", "metrics.ttft.mean",
+		"mean_ttft_ms", NULL,
+	};
+	static const char *const tpot[] = {
+		"tpot_ms.p99", "metrics.tpot_ms.p99", "tpot.p99", "metrics.tpot.p99", "p99_tpot_ms",
+		"itl_ms.p99", "metrics.itl_ms.p99", "inter_token_latency_ms.p99",
+		"metrics.inter_token_latency_ms.p99", "itl.p99", "metrics.itl.p99", "p99_itl_ms",
+		"tpot_ms.mean", "metrics.tpot_ms.mean", "tpot.mean", "metrics.tpot.mean",
+		"mean_tpot_ms", "itl_ms.mean", "metrics.itl_ms.mean", "inter_token_latency_ms.mean",
+		"metrics.inter_token_latency_ms.mean", "itl.mean", "metrics.itl.mean", "mean_itl_ms",
+		NULL,
+	};
+	const struct sla_limit limit[] = {
+		{ "ttft", SLA_LE, o->sla_ttft_ms, false }, { "tpot", SLA_LE, o->sla_tpot_ms, false },
+		sla_failures(o->sla_max_failed),
+	};
+	const struct sla sla = { limit, sizeof(limit) / sizeof(*limit) };
+	double value[] = { first_of(result, ttft), first_of(result, tpot), 0 };
+	struct str why;
+	struct err e;
+
+	if (sla_value(&limit[2], result, &value[2], &e) < 0 ||
+	    !sla_is_measured(result, &sla, &why) || isnan(value[0]) || isnan(value[1]))
+		return ADAPT_UNKNOWN;
+	for (size_t i = 0; i < sla.n; i++)
+		if (!sla_holds(&limit[i], value[i]))
+			return ADAPT_FAIL;
+	return ADAPT_PASS;
+}
+
+/* ---- the search ---- */
+
+void adapt_begin(struct adapt *a, const struct import_opts *o, const struct adapt_point *points,
+		 size_t n)
+{
+	*a = (struct adapt){ .o = o };
+	for (size_t i = 0; i < n && !a->static_first_fail; i++) {
+		if (points[i].verdict == ADAPT_PASS)
+			a->static_last_pass = points[i].concurrency;
+		else if (points[i].verdict == ADAPT_FAIL && a->static_last_pass)
+			a->static_first_fail = points[i].concurrency;
+	}
+	a->last_pass = a->static_last_pass;
+	a->first_fail = a->static_first_fail;
+	a->largest = n ? points[n - 1].concurrency : 0;
+	a->step = n > 1 ? points[n - 1].concurrency - points[n - 2].concurrency : a->largest;
+	if (a->step < 1)
+		a->step = 1;
+	a->is_ended = !a->last_pass;
+}
+
+int64_t adapt_next(const struct adapt *a)
+{
+	int64_t next;
+
+	if (a->is_ended || a->probes >= a->o->adaptive_max_probes)
+		return 0;
+	if (a->first_fail)
+		return a->first_fail - a->last_pass > 1 ?
+		       a->last_pass + (a->first_fail - a->last_pass) / 2 : 0;
+	next = a->largest + a->step;
+	if (next > a->o->adaptive_max_concurrency)
+		next = a->o->adaptive_max_concurrency;
+	return next > a->largest ? next : 0;
+}
+
+void adapt_take(struct adapt *a, int64_t concurrency, enum adapt_verdict verdict, bool is_new)
+{
+	a->probes += is_new;
+	if (verdict == ADAPT_UNKNOWN) {
+		a->is_ended = true;
+	} else if (verdict == ADAPT_FAIL) {
+		a->first_fail = concurrency;
+	} else {
+		a->last_pass = concurrency;
+		if (!a->first_fail) {
+			a->largest = concurrency;
+			a->step *= 2;
+		}
+	}
+}
+
+/*
+ * beyond an imported test's list of concurrency (suite_internal.h).
+ *
+ * A group is all members of one test and rate. Its results are read from the files that upstream's
+ * tools read, so that a search that was ended goes on from them like everything else.
+ */
+
+/* ---- groups ---- */
+
+static void add_label(struct buf *out, const struct import_test *test, int64_t concurrency)
+{
+	buf_printf(out, "%s_qps_%s_concurrency_%lld", test->test, test->qps,
+		   (long long)concurrency);
+}
+
+/* Members of a matrix, or repeated ones, are other points than upstream's. */
+static bool is_adaptive(const struct suite_member *m)
+{
+	const struct import_test *test = m->test;
+	struct buf label = { 0 };
+	bool is_plain;
+
+	if (!test || !mode_is_served(test->mode) || !test->o->is_adaptive || !m->is_chosen)
+		return false;
+	add_label(&label, test, test->concurrency);
+	is_plain = str_is(buf_str(&label), m->label);
+	buf_release(&label);
+	return is_plain;
+}
+
+static bool is_same_group(const struct suite_member *a, const struct suite_member *b)
+{
+	return a->test && b->test && strcmp(a->test->test, b->test->test) == 0 && a->test->qps &&
+	       b->test->qps && strcmp(a->test->qps, b->test->qps) == 0;
+}
+
+bool suite_adapt_is_due(const struct suite_sitting *t, size_t at)
+{
+	const struct suite_member *m = &t->s->member[t->due[at]];
+
+	if (!is_adaptive(m))
+		return false;
+	for (size_t i = at + 1; i < t->n_due; i++)
+		if (is_same_group(&t->s->member[t->due[i]], m))
+			return false;
+	return true;
+}
+
+/* ---- results ---- */
+
+static enum adapt_verdict judge_file(const struct suite_sitting *t, const struct suite_member *m)
+{
+	char *stem = suite_imported_stem(t->s, m);
+	struct buf path = { 0 };
+	struct arena arena = { 0 };
+	enum adapt_verdict verdict = ADAPT_UNKNOWN;
+	const struct json_value *v;
+
+	buf_printf(&path, "%s.json", stem);
+	v = result_json(path.data, DOCUMENT_BYTES_MAX, &arena, NULL);
+	if (v)
+		verdict = adapt_judge(v, m->test->o);
+	buf_release(&path);
+	arena_release(&arena);
+	free(stem);
+	return verdict;
+}
+
+static int by_concurrency(const void *a, const void *b)
+{
+	int64_t x = ((const struct adapt_point *)a)->concurrency;
+	int64_t y = ((const struct adapt_point *)b)->concurrency;
+
+	return (x > y) - (x < y);
+}
+
+static size_t read_points(const struct suite_sitting *t, const struct suite_member *m,
+			  struct adapt_point *out)
+{
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < t->s->n; i++) {
+		const struct suite_member *one = &t->s->member[i];
+
+		if (is_same_group(one, m))
+			out[n++] = (struct adapt_point){ one->test->concurrency,
+							 judge_file(t, one) };
+	}
+	qsort(out, n, sizeof(*out), by_concurrency);
+	for (size_t i = 0; i < n; i++)
+		if (kept == 0 || out[kept - 1].concurrency != out[i].concurrency)
+			out[kept++] = out[i];
+	return kept;
+}
+
+/* ---- probes ---- */
+
+static const struct json_value *put_int(const struct suite_sitting *t,
+					const struct json_value *tree, const char *path, int64_t n,
+					struct err *e)
+{
+	struct json_value v = { .kind = JSON_INT };
+
+	v.integer = n;
+	return tree ? config_put(t->s->config, tree, path, &v, e) : NULL;
+}
+
+static const struct json_value *with_word(struct suite_sitting *t, const struct json_value *tree,
+					  const char *path, const struct json_value *list,
+					  const char *word, struct err *e)
+{
+	struct json_value out = { .kind = JSON_ARRAY };
+	size_t n = list && list->kind == JSON_ARRAY ? list->count : 0;
+
+	out.item = arena_alloc(&t->arena, (n + 1) * sizeof(*out.item));
+	for (size_t i = 0; i < n; i++)
+		out.item[i] = list->item[i];
+	out.item[n].kind = JSON_STRING;
+	out.item[n].text = str_of(word);
+	out.count = n + 1;
+	return config_put(t->s->config, tree, path, &out, e);
+}
+
+/* The group's member m at another level; NULL with e. */
+static struct suite_member *make_probe(struct suite_sitting *t, const struct suite_member *m,
+				       int64_t concurrency, struct err *e)
+{
+	struct suite_member *out = arena_alloc(&t->arena, sizeof(*out));
+	struct import_test *test = arena_alloc(&t->arena, sizeof(*test));
+	const struct json_value *bench = json_get(m->config, "benchmark"), *tree;
+	struct json_value name = { .kind = JSON_STRING };
+	struct config_findings f = { 0 };
+	struct buf label = { 0 };
+
+	*test = *m->test;
+	test->concurrency = concurrency;
+	test->is_probe = true;
+	out->test = test;
+	out->is_chosen = true;
+	add_label(&label, test, concurrency);
+	out->label = arena_text(&t->arena, buf_str(&label));
+	buf_release(&label);
+	out->path = arena_printf(&t->arena, "%s/%s.json", t->s->folder, out->label);
+	out->folder = arena_printf(&t->arena, "%s/%s", t->s->folder, out->label);
+	name.text = str_of(out->label);
+	tree = config_put(t->s->config, m->config, "name", &name, e);
+	tree = put_int(t, tree, "benchmark.max_concurrency", concurrency, e);
+	if (test->o->prompts_per_concurrency)
+		tree = put_int(t, tree, "benchmark.num_prompts", import_prompts(test->o, concurrency),
+			       e);
+	tree = tree ? with_word(t, tree, "benchmark.metadata", json_get(bench, "metadata"),
+				"adaptive_search=1", e) : NULL;
+	if (!tree)
+		return NULL;
+	out->config = tree;
+	if (config_experiment(t->s->config, tree, t->s->know, &t->arena, &out->x, &f) < 0) {
+		err_set(e, ERR_USAGE, "%s: %s", out->label, f.errors.data);
+		out = NULL;
+	} else {
+		out->x.output.path = out->path;
+		out->x.output.folder = out->folder;
+	}
+	config_findings_release(&f);
+	return out;
+}
+
+static void add_probe(struct suite_sitting *t, struct suite_member *m)
+{
+	t->probe = mem_grow(t->probe, t->n_probe + 1, sizeof(struct suite_member *));
+	t->probe[t->n_probe++] = m;
+}
+
+static int probe(struct suite_sitting *t, const struct suite_member *m, struct adapt *a,
+		 struct experiment_site *site, struct err *e)
+{
+	int64_t level = adapt_next(a);
+	struct suite_member *made = make_probe(t, m, level, e);
+	bool is_new;
+
+	if (!made)
+		return -1;
+	add_probe(t, made);
+	is_new = !t->o->is_resumed || !suite_is_done(made) ||
+		 judge_file(t, made) == ADAPT_UNKNOWN;
+	if (is_new) {
+		t->n_probes++;
+		if (suite_run_one(t, made, t->n_ended + 1, site,
+				  t->s->restart != SUITE_RESTART_ALWAYS, e) < 0)
+			return -1;
+	} else {
+		t->tally->kept++;
+	}
+	adapt_take(a, level, judge_file(t, made), is_new);
+	return 0;
+}
+
+/* ---- the summary ---- */
+
+static void put_level(struct json_writer *w, const char *key, int64_t level)
+{
+	json_key(w, key);
+	if (level)
+		json_put_int(w, level);
+	else
+		json_put_null(w);
+}
+
+static int write_summary(const struct suite_sitting *t, const struct suite_member *m,
+			 const struct adapt *a, struct err *e)
+{
+	char *stem = suite_imported_stem(t->s, m), *slash = strrchr(stem, '/');
+	struct buf text = { 0 }, path = { 0 };
+	struct json_writer w = json_writer(&text);
+	int rc;
+
+	w.indent = 2;
+	json_begin_object(&w);
+	json_member_text(&w, "test_name", m->test->test);
+	json_member_text(&w, "qps", m->test->qps);
+	json_member_f64(&w, "sla_ttft_ms", a->o->sla_ttft_ms);
+	json_member_f64(&w, "sla_tpot_ms", a->o->sla_tpot_ms);
+	put_level(&w, "static_last_pass", a->static_last_pass);
+	put_level(&w, "static_first_fail", a->static_first_fail);
+	put_level(&w, "final_last_pass", a->last_pass);
+	put_level(&w, "final_first_fail", a->first_fail);
+	json_end_object(&w);
+	buf_add_char(&text, '\n');
+	buf_printf(&path, "%.*s/%s_qps_%s_sla_summary.json", (int)(slash - stem), stem,
+		   m->test->test, m->test->qps);
+	*slash = '\0';
+	rc = file_mkdirs(stem, e);
+	if (rc == 0)
+		rc = file_write_atomic(path.data, buf_str(&text), e);
+	buf_release(&text);
+	buf_release(&path);
+	free(stem);
+	return rc;
+}
+
+int suite_adapt(struct suite_sitting *t, const struct suite_member *m,
+		struct experiment_site *site, struct err *e)
+{
+	struct adapt_point *points = mem_array(t->s->n, sizeof(*points));
+	const struct experiment_hooks *hooks = &t->hooks->run;
+	struct adapt a;
+	int rc = 0;
+
+	adapt_begin(&a, m->test->o, points, read_points(t, m, points));
+	free(points);
+	while (rc == 0 && adapt_next(&a) && !suite_is_cancelled(t))
+		rc = probe(t, m, &a, site, e);
+	if (rc == 0 && !suite_is_cancelled(t))
+		rc = write_summary(t, m, &a, e);
+	if (rc == 0 && hooks->line) {
+		struct buf text = { 0 };
+
+		buf_printf(&text, "%s, rate %s: the largest concurrency within %g ms TTFT, %g ms "
+			   "TPOT and %g %% failed requests is ", m->test->test, m->test->qps,
+			   a.o->sla_ttft_ms, a.o->sla_tpot_ms, a.o->sla_max_failed);
+		if (a.last_pass)
+			buf_printf(&text, "%lld", (long long)a.last_pass);
+		else
+			buf_add_text(&text, "not known: none of the list is");
+		hooks->line(hooks->self, text.data);
+		buf_release(&text);
+	}
+	return rc;
+}
+
+/* Whether due, run in this process, has seen to the group. */
+static bool is_seen_to(const struct suite_sitting *t, const struct suite_member *m)
+{
+	for (size_t i = 0; t->s->jobs <= 1 && i < t->n_due; i++)
+		if (is_same_group(&t->s->member[t->due[i]], m))
+			return true;
+	return false;
+}
+
+int suite_adapt_rest(struct suite_sitting *t, struct experiment_site *site, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < t->s->n && !suite_is_cancelled(t); i++) {
+		const struct suite_member *m = &t->s->member[i];
+		bool is_first = true;
+
+		for (size_t k = 0; k < i; k++)
+			is_first = is_first && !is_same_group(&t->s->member[k], m);
+		if (!is_first || !is_adaptive(m) || is_seen_to(t, m))
+			continue;
+		rc = suite_adapt(t, m, site, e);
+		experiment_leave(site, &t->hooks->run);
+	}
+	return rc;
+}

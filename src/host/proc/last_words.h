@@ -1,0 +1,67 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * last_words.h - why a program ended, by the end of its log and by its exit status.
+ *
+ * The texts are those that engines and the libraries below them print; the last line of the log
+ * that holds one decides, because a program that goes on has survived what it printed before. Two
+ * exceptions: a line of level INFO or WARNING, or about a retry, does not count when an exception
+ * follows it, and of exceptions that were raised one while another was handled the first decides.
+ * Disks come first: without room nothing else that is written can be trusted. A program that says
+ * nothing was out of memory when the kernel counted that it killed for it (proc/last_words.h).
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "core/base/str.h"
+
+/*
+ * Whether the kernel's out-of-memory killer ended a process of a cgroup.
+ *
+ * The kernel counts what it kills for want of memory, whatever the limit that was reached: oom_kill
+ * in memory.events (cgroup version 2) or memory.oom_control (version 1). Signal 9 alone says
+ * nothing: users, schedulers and other programs send it, too.
+ */
+struct oom_counter {
+	char path[512];    /* of the file that has it; "": it cannot be read here */
+	uint64_t kills;    /* when it was begun */
+};
+
+/* The counter of the cgroup that the process is in now. */
+void oom_begin(struct oom_counter *c, pid_t pid);
+/* Whether it has risen since; false also when it cannot be read. */
+bool oom_has_risen(const struct oom_counter *c);
+
+/* The same for the text of a /proc/PID/cgroup, with cgroups mounted at mount. */
+void oom_begin_at(struct oom_counter *c, const char *mount, struct str cgroups);
+
+enum last_sign {
+	LAST_SIGN_NONE,
+	LAST_SIGN_DISK,    /* no room on a disk */
+	LAST_SIGN_PORT,    /* a port that is taken */
+	LAST_SIGN_MEMORY,  /* of the GPU or of the host */
+	LAST_SIGN_FLAG,    /* an argument it does not take */
+	LAST_SIGN_MODEL,   /* a model that is not there */
+	LAST_SIGN_KILLED,  /* signal 9; nothing in the log says why */
+};
+
+/*
+ * Reason: the line that says so, else the last one, or empty; of what the kernel did, a sentence of
+ * ours. code: exit status, or minus the signal. oom: begun when the program was started; NULL: not
+ * known.
+ */
+enum last_sign last_words_sign(struct str log, bool has_code, int code,
+			       const struct oom_counter *oom, struct str *reason);
+/* The log's last line that is not blank. */
+struct str last_words_line(struct str log);
+/* The end of what stands in the file behind from, cut to SERVER_LOG_READ_BYTES. */
+void last_words_read(int fd, int64_t from, struct buf *out);
+/* The last whole lines that fit, SERVER_TAIL_LINES at most. */
+void last_words_tail(struct str log, char *out, size_t room);
+/* Whether the file's disk has no room left. */
+bool last_words_is_disk_full(int fd);
+/* The tail line by line; whose: "the server's log server.log". warn may be NULL. */
+void last_words_show(const char *tail, const char *whose,
+		     void (*warn)(void *self, const char *text), void *self);

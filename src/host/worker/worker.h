@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * worker.h - a program that drives an inference engine for us, and the talk with it.
+ *
+ * docs/guide/adapters.md is the protocol: frames of JSON over a socket pair whose other end is
+ * descriptor 3 of the program. What it prints is its log and nothing else. It speaks first
+ * (hello), then answers one question at a time; between question and answer it may tell how far
+ * it is, which counts as a sign of life.
+ *
+ * The program stands below a keeper (proc/keeper.h): nothing of it outlives worker_stop() or us.
+ * Every way in which it can go wrong has a category, one sentence and the end of its log; after a
+ * fault that is not an answer ("error" frames are answers) the talk is over and only worker_stop()
+ * makes sense. Not thread-safe, no globals; any number at once.
+ */
+#pragma once
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/str.h"
+#include "core/json/read.h"
+#include "host/proc/last_words.h"
+
+#define WORKER_PROTOCOL 1
+#define WORKER_FD 3
+#define WORKER_FD_VARIABLE "PROFLLM_WORKER_FD"
+
+enum worker_fault {
+	WORKER_FAULT_NONE,
+	WORKER_FAULT_NOT_FOUND,   /* there is no such program, or it cannot be executed */
+	WORKER_FAULT_PACKAGE,     /* a package or library that it needs is not installed */
+	WORKER_FAULT_FLAG,        /* an argument that the engine does not take */
+	WORKER_FAULT_MODEL,       /* a model that is not there */
+	WORKER_FAULT_MEMORY,      /* of the GPU or of the host */
+	WORKER_FAULT_UNSUPPORTED, /* the engine cannot do what was asked */
+	WORKER_FAULT_DISK,
+	WORKER_FAULT_KILLED,      /* by signal 9, and nothing tells who sent it */
+	WORKER_FAULT_CRASHED,     /* ended without an answer, for another reason */
+	WORKER_FAULT_HUNG,        /* gave no sign of life for too long, or did not load in time */
+	WORKER_FAULT_PROTOCOL,    /* said what is no answer */
+	WORKER_FAULT_CANCELLED,
+	WORKER_FAULT_OTHER,       /* its own sentence */
+};
+/* "out of memory", "crashed", ...: for messages and result files. */
+const char *worker_fault_name(enum worker_fault fault);
+
+/* Why an engine does not answer. */
+struct worker_failure {
+	enum worker_fault fault;
+	bool has_code;
+	int code;            /* exit status, or minus the signal */
+	char reason[512];    /* its sentence, or the line of the log that tells most; or "" */
+	char tail[4096];     /* the log's last lines */
+};
+
+/* All may be NULL. Texts without a newline. */
+struct worker_hooks {
+	void *self;
+	void (*line)(void *self, const char *text); /* what the worker wants the user to know */
+	void (*warn)(void *self, const char *text); /* ours; the end of the log line by line too */
+	void (*progress)(void *self, uint64_t done, uint64_t total);
+	const atomic_bool *cancel; /* set: what is under way ends with ERR_CANCELLED */
+};
+
+struct worker_opts {
+	const char *name;          /* in messages: "the vllm worker" */
+	char *const *argv;         /* argv[0] is looked for in PATH; ended by NULL */
+	char *const *env;          /* "NAME=VALUE" in place of ours, ended by NULL; may be NULL */
+	const char *log_path;      /* is added to, its folder is made; NULL: a nameless file */
+	int show_fd;               /* -1, or: the log is copied there as it grows */
+	double load_s;             /* until hello, and until the answer to "load" */
+	double silence_s;          /* between two signs of life during any other call */
+	double grace_s;            /* between TERM and KILL at the end */
+	struct worker_hooks hooks;
+};
+
+struct worker;
+
+/*
+ * Starts it and waits for its hello. -1: *why (may be NULL) for programs, e in one sentence
+ * (ERR_USAGE: a program that is not there), and hooks.warn got the end of the log. Nothing is left.
+ */
+int worker_start(const struct worker_opts *o, struct worker **out, struct worker_failure *why,
+		 struct err *e);
+
+/* What it said of itself; texts live as long as w. */
+struct worker_hello {
+	const char *engine, *version; /* "" when not told */
+	struct json_slice features;   /* an array of texts */
+	double spawn_s;               /* from its start to its hello */
+	int64_t began_ns;             /* its start, CLOCK_MONOTONIC */
+};
+const struct worker_hello *worker_hello(const struct worker *w);
+bool worker_has(const struct worker *w, const char *feature);
+
+struct worker_reply {
+	struct json_slice body;       /* the whole answer; lives until the next call */
+	int64_t asked_ns, answered_ns; /* CLOCK_MONOTONIC: before the first byte, after the last */
+};
+
+/*
+ * One question: members ("\"n\":1,\"profile\":false", without braces) is what stands in it beside
+ * id and type; may be NULL. -1: an "error" answer (the worker lives on) or any fault.
+ * ERR_USAGE: an argument of the user's that the engine refuses.
+ */
+int worker_call(struct worker *w, const char *type, const struct buf *members,
+		struct worker_reply *out, struct worker_failure *why, struct err *e);
+
+/*
+ * For answers whose content contradicts the protocol: ends the talk as one that cannot be
+ * believed. Returns -1 with e: "the vllm worker broke the protocol: ...".
+ */
+__attribute__((format(printf, 3, 4)))
+int worker_distrust(struct worker *w, struct err *e, const char *fmt, ...);
+
+/*
+ * Asks it to shut down, ends what is left of its tree and frees w; accepts NULL. After a fault, or
+ * once cancelled, it is not asked. -1: something could not be ended.
+ */
+int worker_stop(struct worker *w, struct err *e);
+
+/* ---- in which category a worker's end or error falls; pure, for worker.c and tests ---- */
+
+/* Of an error frame's word: "memory", ...; what is not known is WORKER_FAULT_OTHER. */
+enum worker_fault fault_of_category(struct str category);
+/*
+ * Of a program that ended without an answer: by its log, else by its exit status. reason: the line
+ * of the log that says so, or empty. is_start: it had not said a word, so what it could not find
+ * may be itself.
+ */
+enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int code,
+			       const struct oom_counter *oom, struct str *reason);
+/* ERR_USAGE for what the user can mend on the command line. */
+enum err_code fault_code(enum worker_fault fault);

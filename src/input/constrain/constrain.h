@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * constrain.h - what an answer has to be: a JSON Schema, a pattern, a choice, a grammar.
+ *
+ * Compiled once, then asked whether answers keep to it (scoring of structured output), or for
+ * an answer that does (the simulator). A compiled constraint is read-only: any number of
+ * threads may use it. Pure: no clock, no files.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/str.h"
+
+enum constraint_kind {
+	CONSTRAINT_JSON,     /* text: a JSON Schema, draft 2020-12, or 7 where $schema says so */
+	CONSTRAINT_REGEX,    /* text: a pattern; the whole answer has to match */
+	CONSTRAINT_CHOICE,   /* text: a JSON list of texts; the answer has to be one of them */
+	CONSTRAINT_GRAMMAR,  /* text: EBNF of the GBNF kind; Lark is not scored */
+};
+
+struct constraint_opts {
+	bool is_format_asserted; /* JSON Schema's "format" decides, and is no annotation */
+};
+
+struct constraint;
+
+/*
+ * ERR_USAGE: text is no constraint of this kind; e says why and where in it. text may be
+ * released afterwards.
+ */
+struct constraint *constraint_compile(enum constraint_kind kind, struct str text,
+				      const struct constraint_opts *o, struct err *e);
+/* The member of {"json"|"regex"|"choice"|"grammar": ...}, as samples and bodies have it. */
+struct constraint *constraint_compile_member(struct str object, const struct constraint_opts *o,
+					     struct err *e);
+void constraint_free(struct constraint *c);
+enum constraint_kind constraint_kind(const struct constraint *c);
+
+enum constraint_verdict { CONSTRAINT_KEPT, CONSTRAINT_BROKEN, CONSTRAINT_NOT_SCORED };
+
+#define CONSTRAINT_WHY_BYTES 256
+
+struct constraint_result {
+	enum constraint_verdict verdict;
+	char why[CONSTRAINT_WHY_BYTES]; /* "parse ...", "schema /0/age type", "no match"; empty when kept */
+};
+
+/*
+ * Whether an answer keeps to it: JSON is trimmed, parsed strictly (no NaN, no duplicate keys)
+ * and validated; patterns and grammars have to match all of it.
+ */
+void constraint_check(const struct constraint *c, struct str answer, struct constraint_result *out);
+/* Upstream's rule (conversations spec 4.4): 1 true, 0 false, -1 not scored. */
+int constraint_check_upstream(const struct constraint *c, struct str answer);
+
+/*
+ * Appends an answer that keeps to it, of about so many bytes where it leaves the choice;
+ * the same seed gives the same answer. ERR_RUN: none was found (a schema that nothing meets).
+ */
+int constraint_generate(const struct constraint *c, uint64_t seed, size_t bytes, struct buf *out,
+			struct err *e);

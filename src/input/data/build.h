@@ -1,0 +1,169 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* build.h - what datasets are built with. */
+#pragma once
+#include "core/base/limits.h"
+#include "input/data/dataset.h"
+#include "input/table/table.h"
+
+#define VALID_TOKENS_MIN 4 /* datasets spec 1.4 */
+
+/* "<prefix><index>" in the workload's arena. */
+struct str dataset_request_id(struct workload *w, const struct dataset_env *env, size_t index);
+
+/*
+ * Datasets spec 1.3: when fewer than num_prompts were accepted, copies of
+ * uniformly chosen ones are appended (Python's generator, re-seeded).
+ */
+int dataset_oversample(struct workload *w, const struct dataset_opts *o,
+		       const struct dataset_env *env, struct compat_rng *rng, struct err *e);
+/* -1 with ERR_CANCELLED once the caller asked to stop; asked between prompts. */
+int dataset_go_on(const struct dataset_env *env, struct err *e);
+void dataset_progress(const struct dataset_env *env, size_t done, size_t total);
+
+/* What a table that is opened calls (struct table_opts) to show how far it is. */
+struct dataset_reading {
+	const struct dataset_env *env;
+	const char *path;
+};
+void dataset_reading_show(void *self, uint64_t done, uint64_t total);
+
+/* Keeps what a sample says of its own request (workload_keep). */
+int dataset_keep_own(struct workload *w, struct sample *s, struct err *e);
+
+/* Adds a line to what the user should know of the workload. */
+__attribute__((format(printf, 2, 3)))
+void dataset_note(struct workload *w, const char *fmt, ...);
+/* The backend sends prompts as chat messages, which may have pictures and which it templates. */
+bool dataset_sends_messages(const struct dataset_env *env);
+/*
+ * Whether this backend carries media at all: by a server's API in messages or (uploads) as a
+ * file, by an engine beside the prompt. backends: those that do, for errors.
+ */
+bool dataset_carries_media(const struct dataset_env *env, const char **backends);
+/* Notes that the media some requests have are not sent by this backend, as upstream. */
+void dataset_note_media(struct workload *w, const struct dataset_env *env);
+/*
+ * The seed of sets that upstream always seeds with 0: that, with a note when --seed is
+ * another, or --seed where that is mended (--fix dataset-seed).
+ */
+uint64_t dataset_fixed_seed(struct workload *w, const struct dataset_opts *o,
+			    const struct dataset_env *env);
+/* What arrival times are divided by: --speedup. */
+double dataset_speedup(const struct dataset_opts *o);
+/* Whether env says what stands around a user message. */
+bool dataset_has_chat(const struct dataset_env *env);
+
+/* Notes how many requests --max-model-len left out; 0: nothing. */
+void dataset_note_long(struct workload *w, const struct dataset_opts *o, size_t dropped);
+
+/*
+ * ---- rows that become at most one request each ----
+ *
+ * What a set must say of its rows; dataset_take does the rest: it walks them in the set's
+ * order until enough are accepted, counts tokens of many rows at once on all threads, leaves out
+ * lengths that are not valid, makes media in parallel, numbers the requests and oversamples.
+ */
+struct draft {
+	struct sample sample;  /* as far as the row says; texts in the arena it was drafted with */
+	struct str counted;    /* what prompt_len counts; p NULL: sample.prompt */
+	struct str answer;     /* its tokens are output_len; p NULL: sample.output_len stands */
+	bool is_answer_plain;  /* counted without special tokens */
+	const void *media;     /* for make_media; NULL: none to make */
+	bool is_media_prompt;  /* the parts that are made are the whole prompt */
+	bool is_media_file;    /* what is made are no parts but sample.file */
+	bool has_priority;     /* sample.priority is told */
+};
+
+struct take {
+	void *self;
+	size_t rows; /* SIZE_MAX: not known; draft lowers it to where they ended, and gives 0 */
+	/*
+	 * Drafts the i-th row of the set's order. 1: done; 0: this row is none; -1. Texts, and
+	 * what make_media needs, live in a, which is emptied between lots.
+	 */
+	int (*draft)(void *self, size_t i, struct arena *a, struct draft *d, struct err *e);
+	/*
+	 * Appends d->media as a JSON list of content parts, or as the bytes of a file. Called for
+	 * accepted rows only, by several threads at once. NULL: sets without.
+	 */
+	int (*make_media)(void *self, const struct draft *d, struct buf *parts, struct err *e);
+	bool has_chat_form;      /* --enable-multimodal-chat makes each prompt one user message */
+	bool takes_all;          /* num_prompts <= 0 means every row */
+	bool is_row_index;       /* request ids carry the row's place, not that of the accepted */
+	/* The length filter (spec 1.4); prompt_max 0: none. */
+	size_t prompt_max, total_max;
+	bool is_output_unchecked; /* answers of fewer than VALID_TOKENS_MIN tokens are fine */
+	size_t input_max;         /* longer prompts are left out, with a note; 0: no limit */
+	const char *input_option; /* that says so */
+};
+
+/*
+ * Without a tokenizer every text counts one token. What is in w already counts for
+ * num_prompts.
+ */
+int dataset_take(const struct take *t, const struct dataset_opts *o,
+		 const struct dataset_env *env, struct compat_rng *rng, struct workload *w,
+		 struct err *e);
+
+/*
+ * The rows of data files, put into the order of Python's shuffle.
+ *
+ * Rows that do not count are left out before the shuffle, as upstream does. Memory: 8 bytes
+ * per row and what a table takes.
+ */
+
+struct rows_opts {
+	const struct dataset_opts *o;
+	const struct dataset_env *env;
+	uint64_t seed;              /* of the shuffle */
+	const char *const *columns; /* as table_opts.columns */
+	bool is_known_only;         /* keys beside these and request_keys.h's are counted; */
+	int64_t output_len;         /* and so is output_tokens, unless this is -1 */
+	/* Whether a row counts: 1, 0; -1 with a sentence that rows_open says the place of. */
+	int (*keep)(void *self, struct json_slice row, struct err *e);
+	void *self;
+};
+
+/* Zeroed is a valid empty one. */
+struct rows {
+	struct table **table;
+	size_t *end;    /* rows of the tables up to this one */
+	size_t tables;
+	size_t *order;  /* rows that count, by number over all tables */
+	size_t n, all;  /* that count, and in all */
+	const char *const *known; /* keys that are used; NULL: not looked at */
+	int64_t output_len;       /* as rows_opts has it */
+	struct unused_key { char *name; size_t rows; } unused[UNUSED_KEYS_MAX];
+	size_t n_unused, unnamed; /* named above; times that a further key was met */
+};
+
+/* The rows of n files, one after the other. r must be released also when it fails. */
+int rows_open(struct rows *r, const char *const *path, size_t n, const struct rows_opts *opts,
+	      struct compat_rng *rng, struct err *e);
+void rows_release(struct rows *r);
+
+/* The i-th in order; its text stays until the next call. */
+int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e);
+
+/*
+ * What the row says of its own request (request_keys.h), into d->sample; texts in a. To be called
+ * last: what it says of lengths takes precedence. ERR_RUN with file and line.
+ */
+int rows_own_keys(const struct rows *r, size_t i, struct json_slice row, struct arena *a,
+		  struct draft *d, struct err *e);
+
+/* Notes the keys that the rows that were read have and the set does not use. */
+void rows_note_unused(const struct rows *r, const struct dataset_opts *o, struct workload *w);
+
+/* dataset_take over all of them; ERR_RUN when there are none. */
+int rows_take(const struct rows *r, struct take *take, const struct rows_opts *opts,
+	      struct compat_rng *rng, struct workload *w, struct err *e);
+
+/* "train.jsonl:17: <sentence>", ERR_RUN; returns -1. */
+__attribute__((format(printf, 4, 5)))
+int rows_refuse(const struct rows *r, size_t i, struct err *e, const char *fmt, ...);
+
+/* Appends a member's text; false: there is none, or it is no text. */
+bool rows_text(struct json_slice object, const char *key, struct buf *out);
+/* An element of a list; false: it is no list or shorter. */
+bool rows_item(struct json_slice list, size_t index, struct json_slice *item);

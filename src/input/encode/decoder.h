@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * decoder.h - ids back to text.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/limits.h"
+#include "core/base/str.h"
+#include "input/encode/regex.h"
+
+/* ---- One step ---- */
+
+/* Where among the tokens a text stands: both bits for the only one, none in the middle. */
+#define DECODER_FIRST 1u
+#define DECODER_LAST 2u
+
+enum decoder_step_kind {
+	DECODER_REPLACE,   /* every text becomes content */
+	DECODER_REGEX,     /* every match of regex becomes content */
+	DECODER_STRIP,     /* up to start texts at the front and stop at the end vanish */
+	DECODER_METASPACE, /* every text becomes a space; in the first token it vanishes */
+	DECODER_WORDPIECE, /* a space before tokens that do not begin with text; those lose it */
+	DECODER_SUFFIX,    /* every text becomes a space; in the last token it vanishes */
+};
+struct decoder_step {
+	enum decoder_step_kind kind;
+	struct str text, content; /* owned by whoever loads (its arena); text is not empty but
+	                           * for DECODER_REGEX, and as a WordPiece prefix */
+	struct regex *regex;
+	size_t start, stop;
+	bool is_cleaned;    /* WordPiece: blanks before punctuation and English endings go */
+	bool is_first_kept; /* Metaspace: the first token is like any other */
+};
+
+struct decoder_step_work {
+	size_t bytes_left; /* that all steps may still write */
+	size_t text_bytes; /* of all texts together, for the time of regular expressions */
+	struct buf text[2];
+	unsigned turn; /* the text that was written last */
+	struct regex_work *regex;
+};
+void decoder_step_work_release(struct decoder_step_work *w);
+
+/*
+ * Does the steps on one token's text; place: DECODER_FIRST, DECODER_LAST.
+ * *text becomes part of what it was, or a text in w. -1 when a regular
+ * expression gave up or the text outgrew w's limits.
+ */
+int decoder_steps_run(const struct decoder_step *step, size_t count, unsigned place,
+	struct decoder_step_work *w, struct str *text);
+
+/* ---- Decoders ---- */
+
+/*
+ * A decoder is a row of steps, each making of the tokens' texts other texts. What
+ * a step makes of a token depends on its text and on whether the token is the
+ * first or the last one, nothing else; so the texts are worked out once for every
+ * id and place (decoder_index), and decoding copies them. Three steps look at
+ * neighbours, and only one of them, once, can be done that way:
+ *
+ *   ByteLevel    tokens are bytes; what is no UTF-8 in their sum becomes U+FFFD
+ *   ByteFallback a run of byte tokens that is no UTF-8 becomes a U+FFFD for each
+ *   Fuse         nothing but the end of single tokens
+ *
+ * Steps behind it see one text, the whole, which is first and last at once.
+ * Steps between ByteFallback and Fuse, and a second step that looks at neighbours,
+ * are refused.
+ */
+
+struct model;
+
+enum decoder_kind {
+	DECODER_SPACED,     /* no decoder at all: tokens with spaces between them */
+	DECODER_PLAIN,      /* texts one after the other */
+	DECODER_BYTE_RUNS,  /* ByteFallback */
+	DECODER_BYTE_LEVEL,
+};
+
+/* One id's text in one place: bytes [start, start + length) of the table's text. */
+struct decoder_shown {
+	uint32_t start;
+	uint32_t length : 28;
+	uint32_t is_known : 1;   /* else the id names no token */
+	uint32_t is_special : 1;
+	uint32_t is_byte : 1;    /* the text is one byte of a run */
+};
+
+/* Flat, so that a compiled tokenizer can be used where it is mapped. */
+struct decoder_table {
+	struct decoder_shown *shown; /* [place * id_limit + id] for the places below places */
+	size_t count, places;        /* 1: the place does not matter; 2: only whether first; 4 */
+	char *text;                  /* VOCAB_SLACK bytes are readable behind every token's */
+	size_t text_bytes;           /* those included */
+	size_t longest;              /* bytes of the longest text */
+	bool is_shared;              /* the vocabulary's text in place of this one */
+	bool is_borrowed;            /* shown and text belong to somebody else */
+};
+struct decoder {
+	enum decoder_kind kind;
+	struct decoder_step step[TOKEN_STAGES_MAX];
+	size_t token_steps, steps; /* on each token; those and the ones on the whole */
+	struct decoder_table table;
+};
+void decoder_release(struct decoder *d); /* accepts a zeroed one */
+
+/* Makes the table; after vocabulary and added tokens. */
+int decoder_index(struct model *m, struct err *e);
+
+/*
+ * Appends the text of the ids. is_exact: every token as if it stood in the middle,
+ * its very bytes, without what looks at neighbours or the whole. -1 when out is
+ * over its limit or a regular expression gave up.
+ */
+int decoder_run(const struct model *m, const uint32_t *ids, size_t n, bool skip_special,
+	bool is_exact, struct buf *out);
+
+/* Makes the bytes of out behind from valid UTF-8, lossily; -1 when it is over its limit. */
+int decoder_make_valid(struct buf *out, size_t from);

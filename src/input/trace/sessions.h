@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * session_graph.h - turns of sessions in any order, as files name them, made into a workload.
+ * Private to data/.
+ *
+ * A reader adds sessions and nodes; nodes of one session are adjacent and refer to each other by
+ * number. graph_finish checks that no turn waits for itself, that each waits for the turn it
+ * continues, puts every session into an order in which a turn comes after those that it waits for
+ * (otherwise as added), counts tokens and fills the workload.
+ *
+ * Texts are in the arena; `where` is the place in the file, for errors ("agents.jsonl:7").
+ */
+#pragma once
+#include "client/plan/workload.h"
+#include "input/data/build.h"
+#include "input/data/lengths.h"
+
+struct node {
+	const char *where;
+	struct str name;       /* as the file calls it, for errors */
+	uint32_t session;
+	uint32_t history;      /* a node, or TURN_NONE */
+	uint32_t wait, n_waits; /* of graph.wait, nodes; it may be made later than the node */
+	double gap_s;
+	enum turn_gap gap_kind;
+	bool is_gap_from_start;
+	double timestamp_s;    /* NAN: none; of a root */
+	struct str messages;   /* JSON list, checked */
+	struct str text;       /* all texts of the messages, to be counted */
+	struct str overrides, headers; /* JSON objects; empty: none */
+	int64_t output_len;    /* -1: no limit */
+	int64_t priority;
+};
+
+#define SESSION_TURNS_MAX 65536 /* of one session; agents have hundreds */
+
+struct graph {
+	struct arena arena;
+	struct node *node;
+	size_t n, cap;
+	uint32_t *wait;
+	size_t n_waits, cap_waits;
+	struct str *session; /* ids */
+	size_t n_sessions, cap_sessions;
+	size_t first;          /* node of the last session */
+	bool has_priorities;
+	struct buf json, text; /* of graph_messages */
+};
+
+uint32_t graph_session(struct graph *g, struct str id); /* id is copied */
+/* A node of the last session, its members empty; or NULL with ERR_LIMIT. */
+struct node *graph_node(struct graph *g, const char *where, struct str name, struct err *e);
+/* node waits for this other one. All waits of a node are added before those of another. */
+void graph_wait(struct graph *g, uint32_t node, uint32_t other);
+void graph_release(struct graph *g);
+
+/*
+ * Checks a list of chat messages (each with a role; content is a text, a list of parts or, of an
+ * assistant that calls tools, missing) and spells it into n->messages and n->text; a message of
+ * a tool makes the gap before the turn one of tools. Errors do not name the place.
+ */
+int graph_messages(struct graph *g, struct node *n, struct json_slice list, struct err *e);
+/* The same of one text. */
+void graph_message(struct graph *g, struct node *n, struct str role, struct str text);
+
+/*
+ * Fills w with the sessions named (NULL: all, in order), `n` of them. ERR_RUN with the place of
+ * the turn.
+ */
+int graph_finish(struct graph *g, const uint32_t *which, size_t n, const struct dataset_env *env,
+		 struct workload *w, struct err *e);
+
+/* ---- readers: aiperf's files (trace/sessions_aiperf.c, sessions_dag.c) ---- */
+
+struct table;
+struct session_reading {
+	const struct dataset_opts *o;
+	const struct dataset_env *env;
+	struct table *table;
+	struct graph *graph;
+};
+int sessions_read_single_turn(const struct session_reading *r, struct err *e);
+int sessions_read_multi_turn(const struct session_reading *r, struct err *e);
+int sessions_read_dag(const struct session_reading *r, struct err *e);
+/* "file:LINE" of a row, in the arena. */
+const char *session_where(const struct session_reading *r, size_t row);
+/* What answers have where the file does not say. */
+int64_t session_output_len(const struct session_reading *r);
+/*
+ * A whole number above 0 at key: 1, 0 when it is missing or null, -1 with a sentence. A number of
+ * milliseconds likewise, not below 0, as seconds.
+ */
+int session_count(struct json_slice object, const char *key, int64_t *out, struct err *e);
+int session_ms(struct json_slice object, const char *key, double *seconds, struct err *e);
+/* A text at key: 1, 0, -1; what lies in a. */
+int session_text(struct json_slice object, const char *key, struct arena *a, struct str *out,
+		 struct err *e);
+/* An object with these keys alone. */
+int session_keys(struct json_slice object, const char *const *known, struct err *e);
+/* A member that is not what Python calls false: null, "", 0, [] and {} count as missing. */
+bool session_has(struct json_slice object, const char *key, struct json_slice *v);
+/* "extra", "model" and "tools" of an object as what goes into the body. */
+int session_extra(const struct session_reading *r, struct node *n, struct json_slice object,
+		  struct err *e);

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare.h - files of results as sides of a comparison: what is read, what differs between
+ * the sides, and the answers of decide/compare.h as tables.
+ *
+ * A side is what one operand names: a result file, a folder of results, a folder of sweeps, a
+ * document of `profllm run` or a suite's. The first is the baseline. Parameters that are the same
+ * within each side but differ between sides define the sides. All others, and the workload's own
+ * (rate, concurrency, lengths, dataset) whenever they differ, are the configuration by which runs
+ * are matched.
+ *
+ * Sessions (the life of one server): a folder without servers.json counts every summary.json of a
+ * sweep as one; documents of profllm run tell it by the logs of their servers; of other files
+ * nothing is known.
+ *
+ * Everything lives in the caller's arena. Nothing here prints.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/json/read.h"
+#include "core/schema/schema.h"
+#include "out/compare/gate.h"
+#include "results/decide/compare.h"
+
+struct compare_opts {
+	double alpha;            /* of q and p: 0.05 */
+	double min_effect;       /* a share above 0; below 0: 0.03, and 0.05 for a p99 and beyond */
+	const char *metrics;     /* comma list in place of the usual ones; NULL: the usual ones */
+	const char *primary;     /* judged without adjustment; NULL: metrics' first, or none */
+	bool is_all;             /* every metric that has a better direction */
+	const char *const *also; /* metrics to add in any case: those of gates */
+	size_t n_also;
+	const char *ignore;      /* comma list of parameters that are none; NULL: none */
+	bool is_any_model;       /* sides may have different models */
+	const char *by;          /* operands are split by the values of this parameter; NULL: not */
+	bool is_each_run;        /* every run is a session of its own */
+	bool is_invalid_counted;
+};
+
+struct compare_run {
+	const struct json_value *record;
+	const char *path;        /* the file it was read from */
+	unsigned session;        /* from 1; 0: not known */
+	const char **param;      /* a text for each parameter; NULL: it has none */
+};
+
+struct compare_side {
+	const char *name;        /* what the operand was called, made unique */
+	const char *path;
+	struct compare_run *run;
+	size_t n, cap;
+	unsigned sessions;
+	const struct json_value *server; /* the element of servers.json of its first run, or NULL */
+};
+
+/* Of COMPARE_BETWEEN are those that define the sides, of COMPARE_WITHIN the configuration. */
+enum compare_param_kind { COMPARE_SAME, COMPARE_BETWEEN, COMPARE_WITHIN };
+
+struct compare_param { const char *key; enum compare_param_kind kind; };
+
+struct comparison {
+	const struct compare_opts *o;
+	struct arena *a;
+	struct compare_side *side;
+	size_t n_sides;
+	struct compare_param *param;
+	size_t n_params;
+	struct matched_metric *metric;
+	size_t n_metrics;
+	struct matched_run *run; /* of all sides, in their order */
+	struct matched_spec spec;
+	struct matched out;      /* compare_judge */
+	struct buf notes;        /* what a reader must know, one line each; compare_release */
+};
+
+/*
+ * Reads the operands and finds metrics and parameters. ERR_RUN names the operand that is not there,
+ * holds no result, or has another model. o and the arena must live as long as c.
+ */
+int compare_load(struct comparison *c, const struct compare_opts *o, const char *const *path,
+		 size_t n, struct arena *a, struct err *e);
+/* Compares what was loaded. ERR_USAGE: there is but one side. */
+int compare_judge(struct comparison *c, struct err *e);
+/* Why not one side could be compared with the baseline, a sentence; NULL: one could. */
+const char *compare_refusal(const struct comparison *c);
+void compare_release(struct comparison *c);
+/*
+ * Each side becomes as many as its runs have values of o->by (compare_split.c). ERR_RUN: no run has
+ * it, or all have the same; ERR_LIMIT.
+ */
+int compare_split(struct comparison *c, struct err *e);
+
+/* ---- output ---- */
+
+void compare_text(const struct comparison *c, bool is_coloured, struct buf *out);
+void compare_markdown(const struct comparison *c, struct buf *out);
+/* A row for each metric over all configurations, and one for each configuration. */
+void compare_csv(const struct comparison *c, struct buf *out);
+void compare_json(const struct comparison *c, struct buf *out);
+/* One page that asks the network for nothing; the drawings are plain SVG. */
+void compare_html(const struct comparison *c, struct buf *out);
+
+/*
+ * Speed-up and efficiency per GPU against the smallest size, over the runs of all sides that were
+ * loaded: runs that differ in nothing but their number of GPUs. Returns how many sizes were
+ * compared.
+ */
+size_t compare_scaling(const struct comparison *c, const char *metric, bool is_markdown,
+		       struct buf *out);
+
+/* ---- gates ---- */
+
+/*
+ * One condition (compare/gate.h) for every further side, a case each: over all configurations, one
+ * more for each configuration that fails with evidence of its own, and one for each that only the
+ * baseline has. Unless is_any, a condition fails only with evidence: for a change q <= alpha, for
+ * a value an interval of the mean over sessions that lies beyond the limit. It cannot be judged
+ * without enough sessions, and a change neither where the comparison was refused nor where the
+ * sides are not comparable.
+ */
+void compare_gate_check(const struct comparison *c, const struct gate *g, bool is_any,
+			struct gate_log *log);
+/* A case for each configuration and side in which more requests failed than at the baseline. */
+void compare_gate_failures(const struct comparison *c, struct gate_log *log);
+/*
+ * One operand: every run in it is judged by itself (gate_judge). Notes on files that were left out
+ * are lines. Errors as of compare_load; ERR_USAGE for a condition on a change.
+ */
+int compare_gate_runs(const char *path, const struct gate *gate, size_t n, struct gate_log *log,
+		      struct buf *notes, struct err *e);
+
+/* A metric's values on one side in one configuration: the mean of each session's runs. */
+struct compare_values { const char *config; double *value; size_t n; double median; };
+/*
+ * Of all configurations of a side, in order of first appearance; runs in which the metric is
+ * INVALID are left out. Returns how many.
+ */
+size_t compare_values(const struct comparison *c, size_t metric, size_t side, struct arena *a,
+		      struct compare_values **out);
+
+/*
+ * The short table of two result files (`bench serve --compare A B`): every common metric, both
+ * values and the change.
+ */
+int compare_two(const char *a, const char *b, struct buf *out, struct err *e);
+
+/* ---- the tables of vLLM's dashboard script compare-json-results.py (sweep spec 8.5) ---- */
+
+struct tables_opts {
+	const char *xaxis;     /* a column; the level of the summary */
+	const char *latency;   /* contains "median": medians, else p99 */
+	double ttft_max_ms, tpot_max_ms, ttft_slack_pct, tpot_slack_pct;
+	bool is_debug, is_plotted;
+	const char *csv_dir;   /* "": none */
+	const char *html_dir;  /* "": the current folder */
+};
+
+/*
+ * Values of several benchmark_results.json side by side with ratios, and the highest concurrency at
+ * which TTFT and TPOT stay within limits. After upstream's columns the summary has ours: the first
+ * level that fails, and the highest level below it at which one row satisfies both limits (defect
+ * ledger 13). Operands may also be results, folders of results and sweeps; their rows are made as
+ * compare/markdown.h makes them.
+ *
+ * One file is split by TP and PP size below html_dir/splits/ and its parts are compared; several
+ * are compared as given. Writes perf_comparison.html, one page per group and the CSV files;
+ * out gets upstream's lines and the tables for a terminal.
+ */
+int tables_compare(const struct tables_opts *o, const char *const *path, size_t n,
+		   struct arena *a, struct buf *out, struct err *e);
+
+/* ---- shared by the files of compare; not for others ---- */
+
+/* Reads an operand into a new side. */
+int compare_read(struct comparison *c, const char *path, struct err *e);
+const char *compare_unit(const char *key); /* "ms"; "": none, or not known */
+bool compare_is_metric(const char *key);   /* a number about a run, not a parameter of it */
+bool compare_number(const struct json_value *record, const char *key, double *out);
+/*
+ * How the command of a side's server differs from the baseline's, where both are known, in
+ * arguments that are no parameters of the runs anyway and not its address.
+ */
+void compare_note_server(struct comparison *c, const struct compare_side *side);
+/*
+ * A sentence where a side differs from the baseline in several parameters: its change is not the
+ * effect of one of them, or of the code alone. NULL: it does not.
+ */
+const char *compare_confounded(const struct comparison *c, size_t side, struct arena *a);
+__attribute__((format(printf, 2, 3)))
+void compare_note(struct comparison *c, const char *fmt, ...);
+
+/* Sentences about a pair, one a line: what must be said of its rows, then its notes. */
+const char *compare_remarks(const struct comparison *c, const struct matched_pair *pair,
+			    struct arena *a);

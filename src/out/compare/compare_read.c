@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare_read.c - operands become sides: the files that hold results, which runs shared a server,
+ * one operand split by a parameter, two servers by the commands that started them.
+ */
+#include "out/compare/compare.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "core/base/file.h"
+#include "core/base/limits.h"
+#include "core/json/python.h"
+#include "host/engine/args.h"
+#include "results/read/files.h"
+#include "results/read/frame.h"
+#include "results/read/kind.h"
+#include "results/read/read.h"
+
+/* ---- runs ---- */
+
+static void add_run(struct comparison *c, struct compare_side *s, const struct json_value *record,
+		    const char *path, unsigned session)
+{
+	if (s->n == s->cap) {
+		size_t cap = s->cap ? 2 * s->cap : 16;
+		struct compare_run *run = arena_alloc(c->a, cap * sizeof(*run));
+
+		if (s->n)
+			memcpy(run, s->run, s->n * sizeof(*run));
+		s->run = run;
+		s->cap = cap;
+	}
+	s->run[s->n++] = (struct compare_run){ .record = record, .path = path,
+					       .session = session };
+}
+
+static struct str server_of(const struct json_value *record)
+{
+	return json_text(frame_value(record, STR("profllm.server_key")), (struct str){ 0 });
+}
+
+static bool is_same_folder(const char *a, const char *b)
+{
+	const char *x = strrchr(a, '/'), *y = strrchr(b, '/');
+
+	return str_eq((struct str){ a, x ? (size_t)(x - a) : 0 },
+		      (struct str){ b, y ? (size_t)(y - b) : 0 });
+}
+
+/*
+ * Documents name their servers (read/document.h): a start has logs of its own, and a run that
+ * reuses a server names those of its start. 0: no such document.
+ */
+static unsigned session_of_document(struct compare_side *s, const struct json_value *record,
+				const char *path)
+{
+	struct str server = server_of(record);
+
+	if (!server.n)
+		return 0;
+	for (size_t i = 0; i < s->n; i++)
+		if (is_same_folder(s->run[i].path, path) &&
+		    str_eq(server_of(s->run[i].record), server))
+			return s->run[i].session;
+	return ++s->sessions;
+}
+
+/* Adds the results of a file; those that must not count are named in a note. The number, or -1. */
+static int add_file(struct comparison *c, struct compare_side *s, const char *path,
+		    unsigned session, struct err *e)
+{
+	struct frame f = { 0 };
+	int n = 0;
+
+	if (frame_read_file(&f, path, c->a, e) < 0)
+		return -1;
+	path = arena_text(c->a, str_of(path));
+	for (size_t i = 0; i < f.n; i++) {
+		if (!result_is_record(f.row[i]))
+			continue;
+		if (json_bool(frame_value(f.row[i], STR("profllm.profiled")), false)) {
+			compare_note(c, "%s was profiled and is left out", path);
+			continue;
+		}
+		add_run(c, s, f.row[i], path,
+			session ? session : session_of_document(s, f.row[i], path));
+		n++;
+	}
+	return n;
+}
+
+static int read_loose(struct comparison *c, struct compare_side *s, const struct result_files *f,
+		      struct err *e)
+{
+	size_t other = 0;
+
+	for (size_t i = 0; i < f->n; i++) {
+		struct err why = { 0 };
+		int n = add_file(c, s, f->path[i], 0, &why);
+
+		if (n < 0 && why.code != ERR_PARSE) {
+			*e = why;
+			return -1;
+		}
+		other += n <= 0;
+	}
+	if (other && s->n)
+		compare_note(c, "%s: %zu of %zu JSON files hold no result and are left out", s->path,
+			     other, f->n);
+	return 0;
+}
+
+/* ---- sessions of a sweep ---- */
+
+/* Every start of a server in a servers.json: its instants, and the number of its first session. */
+struct starts {
+	char *path;
+	const struct json_value *list;
+	unsigned first;
+};
+
+/* The servers.json of the experiment that a folder of runs belongs to, or NULL. Caller frees. */
+static char *servers_path(const char *summary)
+{
+	char *beside = file_beside(summary, RESULT_SERVERS), *above;
+
+	if (file_exists(beside))
+		return beside;
+	free(beside);
+	beside = file_beside(summary, "../" RESULT_SERVERS);
+	above = file_exists(beside) ? beside : NULL;
+	if (!above)
+		free(beside);
+	return above;
+}
+
+static void load_starts(struct comparison *c, struct compare_side *s, const char *path,
+			struct starts *out)
+{
+	struct err e = { 0 };
+	const struct json_value *list = result_json(path, FRAME_FILE_BYTES_MAX, c->a, &e);
+
+	if (list && list->kind == JSON_ARRAY && list->count) {
+		out->list = list;
+		out->first = s->sessions + 1;
+		s->sessions += (unsigned)list->count;
+	} else if (e.text[0]) {
+		compare_note(c, "%s", e.text);
+	}
+}
+
+/*
+ * When a server was started, from its element of servers.json: to the nanosecond, or the second
+ * in UTC; 0: it does not say. Of starts within one second the last one gets all the runs, so
+ * what is independent may count as less than it is, never as more.
+ */
+static int64_t start_of(const struct json_value *start)
+{
+	int64_t ns = json_int(json_get(start, "start_ns"), 0);
+	const struct json_value *text = json_get(start, "started");
+	struct tm tm = { 0 };
+
+	if (ns || !text || text->kind != JSON_STRING)
+		return ns;
+	return strptime(text->text.p, "%Y-%m-%dT%H:%M:%SZ", &tm) ? (int64_t)timegm(&tm) * 1000000000
+								 : 0;
+}
+
+/* The last start before the run began. 0: the run or the list does not say. */
+static unsigned session_of(const struct starts *t, const struct json_value *record)
+{
+	int64_t began = json_int(frame_value(record, STR("profllm.start_ns")), 0);
+	int64_t latest = 0;
+	unsigned session = 0;
+
+	for (size_t i = 0; began && t->list && i < t->list->count; i++) {
+		int64_t at = start_of(&t->list->item[i]);
+
+		if (at && at <= began && at >= latest) {
+			latest = at;
+			session = t->first + (unsigned)i;
+		}
+	}
+	return session;
+}
+
+static int read_sweep(struct comparison *c, struct compare_side *s, const struct result_files *f,
+		      struct err *e)
+{
+	struct starts starts = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < f->n; i++) {
+		size_t before = s->n;
+		char *servers = servers_path(f->path[i]);
+		unsigned whole;
+
+		if (servers && (!starts.path || strcmp(servers, starts.path) != 0)) {
+			free(starts.path);
+			starts = (struct starts){ .path = servers };
+			load_starts(c, s, servers, &starts);
+		} else {
+			free(servers);
+		}
+		whole = ++s->sessions;
+		if (add_file(c, s, f->path[i], whole, e) < 0)
+			rc = -1;
+		for (size_t k = before; servers && k < s->n; k++) {
+			unsigned session = session_of(&starts, s->run[k].record);
+
+			s->run[k].session = session ? session : whole;
+			if (!s->server && session)
+				s->server = &starts.list->item[session - starts.first];
+		}
+	}
+	free(starts.path);
+	return rc;
+}
+
+/* ---- one operand ---- */
+
+static const char *side_name(const struct comparison *c, const char *path)
+{
+	struct str s = str_of(path);
+	const char *slash;
+	char *name;
+
+	while (s.n > 1 && s.p[s.n - 1] == '/')
+		s.n--;
+	name = arena_text(c->a, s);
+	slash = strrchr(name, '/');
+	if (slash && slash[1])
+		name = arena_text(c->a, str_of(slash + 1));
+	for (size_t i = 0; i < c->n_sides; i++)
+		if (strcmp(c->side[i].name, name) == 0)
+			return arena_text(c->a, s);
+	return name;
+}
+
+static int read_dir(struct comparison *c, struct compare_side *s, struct err *e)
+{
+	struct result_files files = { 0 };
+	bool is_sweep;
+	int rc = result_files_of(s->path, &files, &is_sweep, e);
+
+	if (rc == 0)
+		rc = is_sweep ? read_sweep(c, s, &files, e) : read_loose(c, s, &files, e);
+	result_files_release(&files);
+	return rc;
+}
+
+int compare_read(struct comparison *c, const char *path, struct err *e)
+{
+	struct compare_side *s = &c->side[c->n_sides];
+	int rc;
+
+	*s = (struct compare_side){ .name = side_name(c, path), .path = path };
+	if (!file_exists(path))
+		return err_set(e, ERR_RUN, "%s does not exist; a result file, a folder of results or "
+			       "the folder of a sweep is expected", path);
+	rc = file_is_dir(path) ? read_dir(c, s, e) : add_file(c, s, path, 0, e) < 0 ? -1 : 0;
+	if (rc < 0)
+		return -1;
+	if (s->n == 0)
+		return err_set(e, ERR_RUN, "%s holds no result of a benchmark (--save-result writes "
+			       "one)", path);
+	c->n_sides++;
+	return 0;
+}
+
+/* ---- one operand as several sides ---- */
+
+/* The text of a run's value; "(none)" when it has none. */
+static const char *value_of(const struct comparison *c, const struct compare_run *run)
+{
+	struct str key = str_of(c->o->by);
+	const struct json_value *v = frame_value(run->record, key);
+	const struct json_value *options = frame_value(run->record, STR("profllm.options"));
+	struct buf text = { 0 };
+	const char *out;
+
+	if (!v)
+		v = frame_value(options, key);
+	if (!v || v->kind == JSON_NULL)
+		return "(none)";
+	json_python_str(&text, v);
+	out = arena_text(c->a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+/* The side of that value among those from first on; a new one, or NULL when there is no room. */
+static struct compare_side *side_for(struct comparison *c, size_t first,
+				     const struct compare_side *from, const char *value,
+				     bool is_prefixed)
+{
+	const char *name = is_prefixed ? arena_printf(c->a, "%s: %s", from->name, value) : value;
+
+	for (size_t i = first; i < c->n_sides; i++)
+		if (strcmp(c->side[i].name, name) == 0)
+			return &c->side[i];
+	if (c->n_sides == COMPARE_SIDES_MAX)
+		return NULL;
+	c->side[c->n_sides] = (struct compare_side){
+		.name = name, .path = from->path,
+		.sessions = from->sessions, .server = from->server,
+		.run = arena_alloc(c->a, from->n * sizeof(*from->run)), .cap = from->n,
+	};
+	return &c->side[c->n_sides++];
+}
+
+int compare_split(struct comparison *c, struct err *e)
+{
+	struct compare_side *given = c->side;
+	size_t n = c->n_sides;
+
+	c->side = arena_alloc(c->a, COMPARE_SIDES_MAX * sizeof(*c->side));
+	c->n_sides = 0;
+	for (size_t i = 0; i < n; i++) {
+		size_t first = c->n_sides;
+
+		for (size_t k = 0; k < given[i].n; k++) {
+			struct compare_side *to = side_for(c, first, &given[i],
+				value_of(c, &given[i].run[k]), n > 1);
+
+			if (!to)
+				return err_set(e, ERR_LIMIT, "%s has more values than COMPARE_SIDES_MAX "
+					       "(%d) sides", c->o->by, COMPARE_SIDES_MAX);
+			to->run[to->n++] = given[i].run[k];
+		}
+	}
+	if (c->n_sides < 2)
+		return err_set(e, ERR_RUN, "--by %s: all runs have the same value, %s", c->o->by,
+			       c->side[0].name);
+	return 0;
+}
+
+/* ---- servers ---- */
+
+/* The command of a start as a list of words; NULL: it tells none. */
+static char **words_of(struct comparison *c, const struct json_value *server)
+{
+	const struct json_value *command = json_get(server, "command");
+	char **argv;
+
+	if (!command || command->kind != JSON_ARRAY)
+		return NULL;
+	argv = arena_alloc(c->a, (command->count + 1) * sizeof(*argv));
+	for (size_t i = 0; i < command->count; i++)
+		argv[i] = arena_text(c->a, json_text(&command->item[i], STR("")));
+	return argv;
+}
+
+static bool is_same_name(struct str a, struct str b)
+{
+	for (size_t i = 0; i < a.n && i < b.n; i++)
+		if ((a.p[i] == '_' ? '-' : a.p[i]) != (b.p[i] == '_' ? '-' : b.p[i]))
+			return false;
+	return a.n == b.n;
+}
+
+static bool is_override(const struct json_value *server, struct str name)
+{
+	const struct json_value *keys = json_get(server, "serve_overrides");
+
+	for (size_t i = 0; keys && keys->kind == JSON_OBJECT && i < keys->count; i++)
+		if (is_same_name(keys->key[i], name))
+			return true;
+	return false;
+}
+
+static bool is_address(struct str name)
+{
+	return str_is(name, "port") || str_is(name, "host") || str_is(name, "uds");
+}
+
+void compare_note_server(struct comparison *c, const struct compare_side *side)
+{
+	const struct json_value *base = c->side[0].server;
+	char **a, **b;
+	struct buf lines = { 0 }, text = { 0 };
+	struct str rest;
+
+	if (side == c->side || !base || !side->server)
+		return;
+	a = words_of(c, base);
+	b = words_of(c, side->server);
+	if (a && b)
+		engine_argv_diff(a, b, &lines);
+	for (rest = buf_str(&lines); rest.n;) {
+		struct str line = str_cut(&rest, '\n'), value = line, name = str_cut(&value, ':');
+
+		if (!is_address(name) && !is_override(base, name) &&
+		    !is_override(side->server, name))
+			buf_printf(&text, "%s%.*s", text.len ? "; " : "", (int)line.n, line.p);
+	}
+	if (text.len)
+		compare_note(c, "%s: its server was started otherwise than %s's: %s", side->name,
+			     c->side[0].name, text.data);
+	buf_release(&lines);
+	buf_release(&text);
+}

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* points.c - see points.h. */
+#include "out/compare/points.h"
+
+#include <math.h>
+#include <stdint.h>
+
+#include "core/base/str.h"
+#include "results/read/frame.h"
+
+#define WHOLE_MAX 1e15 /* below it a whole number has no exponent */
+
+static double number(const struct points_line *line, const char *key)
+{
+	double v;
+
+	if (!line->record || !frame_number(frame_value(line->record, str_of(key)), &v))
+		return NAN;
+	return isfinite(v) ? v : NAN;
+}
+
+static bool is_known(const struct points_table *p, const char *key)
+{
+	for (size_t i = 0; i < p->n; i++)
+		if (!isnan(number(&p->line[i], key)))
+			return true;
+	return false;
+}
+
+static const char *number_text(double v, int digits, struct arena *a)
+{
+	char text[FMT_F64_BYTES];
+
+	if (isnan(v))
+		return "";
+	if (digits < 0 && v == floor(v) && fabs(v) < WHOLE_MAX)
+		return arena_printf(a, "%.0f", v);
+	return digits < 0 ? arena_text(a, str_of(fmt_f64(text, v)))
+			  : arena_printf(a, "%.*f", digits, v);
+}
+
+static void add_verdict(const struct points_line *line, struct arena *a, struct grid *out)
+{
+	struct buf text = { 0 };
+
+	if (line->record)
+		result_verdict_text(line->record, &text);
+	else
+		buf_add_text(&text, line->state ? line->state : "");
+	grid_add(out, arena_text(a, buf_str(&text)));
+	buf_release(&text);
+}
+
+void points_grid(const struct points_table *p, int digits, struct arena *a, struct grid *out)
+{
+	grid_begin(out, a);
+	grid_add(out, p->name_title);
+	for (size_t k = 0; k < p->n_params; k++)
+		grid_add(out, p->param[k]);
+	for (size_t k = 0; k < p->n_columns; k++)
+		if (is_known(p, p->column[k].key))
+			grid_add(out, p->column[k].title);
+	grid_add(out, "Verdict");
+	grid_end_heads(out);
+	for (size_t i = 0; i < p->n; i++) {
+		const struct points_line *line = &p->line[i];
+
+		grid_add(out, line->name);
+		for (size_t k = 0; k < p->n_params; k++)
+			grid_add(out, line->value[k]);
+		for (size_t k = 0; k < p->n_columns; k++) {
+			double v = number(line, p->column[k].key);
+
+			if (is_known(p, p->column[k].key))
+				grid_add(out, number_text(v, digits, a));
+		}
+		add_verdict(line, a, out);
+	}
+}
+
+struct points_best points_best(const struct points_table *p, const char *key)
+{
+	struct points_best best = { .at = SIZE_MAX, .leader = SIZE_MAX, .value = -INFINITY,
+				    .leader_value = -INFINITY };
+
+	for (size_t i = 0; i < p->n; i++) {
+		double v = number(&p->line[i], key);
+		bool is_invalid;
+
+		if (isnan(v))
+			continue;
+		is_invalid = result_verdict(p->line[i].record, str_of(key)) == RESULT_INVALID;
+		best.n++;
+		best.n_invalid += is_invalid;
+		if (is_invalid && v >= best.leader_value) {
+			best.leader_value = v;
+			best.leader = i;
+		} else if (!is_invalid && v >= best.value) {
+			best.value = v;
+			best.at = i;
+		}
+	}
+	if (best.at != SIZE_MAX && best.leader_value <= best.value)
+		best.leader = SIZE_MAX;
+	return best;
+}
+
+void points_say_best(const struct points_table *p, const struct points_best *best, const char *key,
+		     const char *what, const char *unit, struct buf *out)
+{
+	if (!best->n)
+		return;
+	if (best->at == SIZE_MAX) {
+		buf_printf(out, "No best %s: %s is INVALID in all %zu results\n", what, key, best->n);
+		return;
+	}
+	buf_printf(out, "Best %s: %.2f %s at %s%s\n", what, best->value, unit,
+		   p->line[best->at].name,
+		   result_verdict(p->line[best->at].record, str_of(key)) == RESULT_DEGRADED
+		   ? " (DEGRADED)" : "");
+	if (!best->n_invalid)
+		return;
+	buf_printf(out, "Left out: %zu of %zu results, in which %s is INVALID; ", best->n_invalid,
+		   best->n, key);
+	if (best->leader == SIZE_MAX)
+		buf_add_text(out, "none of them would have led\n");
+	else
+		buf_printf(out, "%s would have led with %.2f %s\n", p->line[best->leader].name,
+			   best->leader_value, unit);
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * figure_internal.h - what figure.c works out for figure_script.c: ranges of the axes, sizes
+ * and places. Not for others.
+ */
+#pragma once
+#include "out/figure/figure.h"
+
+#define FIGURE_FONT_PT 11.0
+#define FIGURE_LABEL_PT 8.0
+#define FIGURE_LETTER_IN(pt) ((pt) * 0.61 / 72) /* a letter of a common sans-serif, on average */
+#define FIGURE_LINE_IN(pt) ((pt) * 1.3 / 72)
+
+struct figure_range { double low, high; }; /* of an axis, with air at both ends */
+
+/* Inches from the left and the bottom of the picture. */
+struct figure_layout {
+	double width, height;
+	double left, bottom, panel_width, panel_height;
+	double gap_x, gap_y;      /* between panels */
+	double legend_x;          /* 0: no legend */
+	double legend_pt;
+	size_t legend_rows;
+	bool is_single;           /* one column of panels: nothing but the legend to the right */
+	struct figure_range x, y;
+};
+
+/* A value where a scale puts it: equal steps on paper are equal differences of this. */
+double figure_place(enum figure_scale scale, double v);
+double figure_unplace(enum figure_scale scale, double place);
+/* Whether a value can be shown at all. */
+bool figure_fits(enum figure_scale scale, double v);
+
+struct figure_layout figure_layout(const struct figure *f);
+
+/* The legend's curves: the first of each title. Gives their number; out may be NULL. */
+size_t figure_legend(const struct figure *f, const struct figure_curve **out);
+
+/* The widest line and the number of lines. */
+size_t figure_columns(const char *text);
+size_t figure_lines(const char *text);
+
+/* Where a label goes, so that few cover each other: dx, dy inches from the point. */
+struct figure_spot {
+	const struct figure_curve *curve;
+	size_t point;
+	double dx, dy;
+	bool is_left; /* the text lies to the left of its point */
+	bool is_far;  /* a line leads from the point to the text, which ends at to_x, to_y */
+	double to_x, to_y;
+};
+/* Gives the number of labels; *out on the heap. */
+size_t figure_labels(const struct figure_panel *p, const struct figure *f,
+		     const struct figure_layout *l, struct figure_spot **out);

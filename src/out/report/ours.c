@@ -1,0 +1,515 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ours.c - the object under the result's key "profllm"; fields are described in
+ * schema/result.json. And how far percentiles can be trusted (decide/percentile.h).
+ */
+#include "out/report/report_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "core/json/write.h"
+#include "out/report/derived.h"
+#include "out/report/priorities.h"
+#include "out/report/system.h"
+#include "out/report/verdict.h"
+
+/* ---- how far percentiles can be trusted ---- */
+
+#define LABEL_BYTES 80
+#define MS 1000 /* bounds are seconds, as the record's arrays are */
+
+/* "12.30 to 15.84", or what is known below it and how many requests would bound it. */
+static void say(const struct percentile *p, const char *name, struct buf *out)
+{
+	if (!isinf(p->low) && !isinf(p->high))
+		buf_printf(out, "%.2f to %.2f", p->low * MS, p->high * MS);
+	else if (!isinf(p->low))
+		buf_printf(out, ">= %.2f, n = %zu cannot bound %s from above (%zu needed)",
+			   p->low * MS, p->n, name, p->needed);
+	else if (!isinf(p->high))
+		buf_printf(out, "<= %.2f, n = %zu cannot bound %s from below (%zu needed)",
+			   p->high * MS, p->n, name, p->needed);
+	else
+		buf_printf(out, "n = %zu cannot bound %s (%zu needed)", p->n, name, p->needed);
+	if (p->marks & PERCENTILE_CLUMPED)
+		buf_add_text(out, ", too narrow: slow requests come in long clumps");
+}
+
+void report_bounds_rows(const struct metrics *m, struct buf *out)
+{
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		for (size_t k = 0; m->block[b].bounds && k < m->opts.n_percentiles; k++) {
+			const struct percentile *p = &m->block[b].bounds[k];
+			char label[LABEL_BYTES], name[FMT_F64_BYTES + 1] = "P";
+			struct buf text = { 0 };
+
+			if (!p->n)
+				continue;
+			metrics_percentile_name(name + 1, m->opts.percentile[k]);
+			snprintf(label, sizeof(label), "%s %s, %g %% interval (ms):", name,
+				 report_block_name(b), 100 * PERCENTILE_LEVEL);
+			say(p, name, &text);
+			line_text(out, label, text.data);
+			buf_release(&text);
+		}
+}
+
+static void put_end(struct json_writer *w, const char *key, double seconds)
+{
+	json_key(w, key);
+	if (isinf(seconds))
+		json_put_null(w);
+	else
+		json_put_f64(w, seconds * MS);
+}
+
+static void put_marks(struct json_writer *w, unsigned marks)
+{
+	static const char *const names[] = { "few", "clumped", "open" }; /* by their bits */
+
+	json_member_array(w, "marks");
+	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
+		if (marks & 1u << i)
+			json_put_text(w, names[i]);
+	json_end_array(w);
+}
+
+void ours_bounds(struct json_writer *w, const struct metrics *m)
+{
+	json_member_array(w, "percentiles");
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		for (size_t k = 0; m->block[b].bounds && k < m->opts.n_percentiles; k++) {
+			const struct percentile *p = &m->block[b].bounds[k];
+			char key[LABEL_BYTES], name[FMT_F64_BYTES];
+
+			if (!p->n)
+				continue;
+			snprintf(key, sizeof(key), "p%s_%s_ms",
+				 metrics_percentile_name(name, m->opts.percentile[k]),
+				 metric_block_key(b));
+			json_begin_object(w);
+			json_member_text(w, "metric", key);
+			json_member_int(w, "n", (int64_t)p->n);
+			put_end(w, "low_ms", p->low);
+			put_end(w, "high_ms", p->high);
+			json_member_int(w, "n_needed", (int64_t)p->needed);
+			json_member_f64(w, "dispersion", p->phi);
+			json_member_f64(w, "correlation", p->correlation);
+			put_marks(w, p->marks);
+			json_end_object(w);
+		}
+	json_end_array(w);
+}
+
+/* ---- profllm.server ---- */
+
+static void put_str(struct json_writer *w, const char *key, struct str text)
+{
+	json_key(w, key);
+	if (text.n)
+		json_put_str(w, text);
+	else
+		json_put_null(w);
+}
+
+/* ---- server ---- */
+
+static void put_gauge(struct json_writer *w, const char *key, const struct metrics_gauge *g)
+{
+	json_key(w, key);
+	if (g->n == 0) {
+		json_put_null(w);
+		return;
+	}
+	json_begin_object(w);
+	json_member_int(w, "n", (int64_t)g->n);
+	json_member_f64(w, "min", g->min);
+	json_member_f64(w, "mean", g->mean);
+	json_member_f64(w, "max", g->max);
+	json_member_f64(w, "last", g->last);
+	json_end_object(w);
+}
+
+static void put_growth(struct json_writer *w, const char *key, const struct metrics_growth *g)
+{
+	json_key(w, key);
+	if (g->is_told)
+		json_put_int(w, metrics_whole(g->value));
+	else
+		json_put_null(w);
+}
+
+static void put_server(struct json_writer *w, const struct metrics_server *s)
+{
+	json_member_int(w, "scrapes", s->scrapes);
+	json_member_int(w, "failed_scrapes", s->failed_scrapes);
+	put_gauge(w, "running", &s->running);
+	put_gauge(w, "waiting", &s->waiting);
+	put_gauge(w, "kv_usage", &s->kv_usage);
+	put_growth(w, "prefix_queries", &s->prefix_queries);
+	put_growth(w, "prefix_hits", &s->prefix_hits);
+	json_key(w, "prefix_hit_rate");
+	if (s->prefix_queries.is_told && s->prefix_hits.is_told && s->prefix_queries.value > 0)
+		json_put_f64(w, s->prefix_hits.value / s->prefix_queries.value);
+	else
+		json_put_null(w);
+	put_growth(w, "preemptions", &s->preemptions);
+	put_growth(w, "prompt_tokens", &s->prompt_tokens);
+	put_growth(w, "generation_tokens", &s->generation_tokens);
+}
+
+void ours_server(struct json_writer *w, const struct metrics *m)
+{
+	json_member_object(w, "server");
+	put_str(w, "not_read", m->server_note);
+	put_server(w, &m->servers);
+	if (m->n_servers > 1) {
+		json_member_array(w, "each");
+		for (size_t i = 0; i < m->n_servers; i++) {
+			json_begin_object(w);
+			put_str(w, "url", m->server[i].url);
+			put_server(w, &m->server[i]);
+			json_end_object(w);
+		}
+		json_end_array(w);
+	}
+	json_end_object(w);
+}
+
+/* ---- steady state, with the names of upstream's Rust client ---- */
+
+static double since_first(const struct metrics_steady *s, int64_t ns)
+{
+	return (double)(ns - s->first_ns) / 1e9;
+}
+
+static void put_bound(struct json_writer *w, const char *key, bool is_known, double v)
+{
+	json_key(w, key);
+	if (is_known)
+		json_put_f64(w, v);
+	else
+		json_put_null(w);
+}
+
+static void put_window(struct json_writer *w, const struct metrics *m)
+{
+	const struct metrics_steady *s = &m->steady;
+	struct buf warning = { 0 };
+
+	json_member_object(w, "window");
+	put_bound(w, "start_s", s->is_reached, since_first(s, s->start_ns));
+	put_bound(w, "end_s", s->is_reached, since_first(s, s->end_ns));
+	put_bound(w, "duration_s", s->is_reached, s->duration_s);
+	json_member_int(w, "target_concurrency", m->opts.max_concurrency);
+	json_member_f64(w, "threshold", m->opts.steady_threshold);
+	json_member_int(w, "threshold_abs", s->threshold_requests);
+	json_member_int(w, "observed_peak", s->observed_peak);
+	json_member_int(w, "requests_started_in_window", s->started);
+	json_member_int(w, "requests_completed_in_window", s->completed);
+	json_member_int(w, "requests_total", s->total);
+	report_steady_warning(m, &warning);
+	put_str(w, "warning", buf_str(&warning));
+	buf_release(&warning);
+	json_end_object(w);
+}
+
+static void put_steady_numbers(struct json_writer *w, const struct metrics *m)
+{
+	const struct metrics_steady *s = &m->steady;
+
+	json_member_f64(w, "request_throughput", s->request_throughput);
+	json_member_f64(w, "input_throughput", s->input_throughput);
+	json_member_f64(w, "output_throughput", s->output_throughput);
+	json_member_f64(w, "total_token_throughput", s->total_token_throughput);
+	json_member_f64(w, "mean_ttft_ms", s->mean_ttft_ms);
+	json_member_f64(w, "median_ttft_ms", s->median_ttft_ms);
+	json_member_array(w, "percentiles_ttft_ms");
+	for (size_t k = 0; k < m->opts.n_percentiles; k++) {
+		json_begin_array(w);
+		json_put_f64(w, m->opts.percentile[k]);
+		json_put_f64(w, s->percentile_ttft_ms[k]);
+		json_end_array(w);
+	}
+	json_end_array(w);
+	json_member_f64(w, "mean_tpot_ms", s->mean_tpot_ms);
+	json_member_f64(w, "median_tpot_ms", s->median_tpot_ms);
+	json_member_f64(w, "p90_tpot_ms", s->p90_tpot_ms);
+	json_member_f64(w, "p99_tpot_ms", s->p99_tpot_ms);
+}
+
+void ours_steady(struct json_writer *w, const struct metrics *m)
+{
+	if (!m->steady.is_wanted)
+		return;
+	json_member_object(w, "steady_state");
+	put_window(w, m);
+	if (m->steady.is_reached)
+		put_steady_numbers(w, m);
+	json_end_object(w);
+}
+
+/* ---- the rest ---- */
+
+#define SCHEMA_VERSION 1
+
+void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)
+{
+	json_key(w, key);
+	if (s->n == 0) {
+		json_put_null(w);
+		return;
+	}
+	json_begin_object(w);
+	json_member_int(w, "n", (int64_t)s->n);
+	json_member_f64(w, "mean", s->mean_ms);
+	json_member_f64(w, "p50", s->p50_ms);
+	json_member_f64(w, "p99", s->p99_ms);
+	json_member_f64(w, "max", s->max_ms);
+	json_end_object(w);
+}
+
+static void put_share(struct json_writer *w, const char *key, uint64_t part, uint64_t whole)
+{
+	json_member_f64(w, key, whole ? (double)part / (double)whole : 0);
+}
+
+/* Facts about the answers that upstream's keys do not report. */
+static void put_answers(struct json_writer *w, const struct metrics *m)
+{
+	const struct metrics_client *c = &m->client;
+
+	json_member_int(w, "requests_usage_ignored", c->n_usage_ignored);
+	json_member_int(w, "requests_usage_refused", c->n_usage_refused);
+	json_member_int(w, "requests_count_short", c->n_count_short);
+	json_member_int(w, "requests_longer_than_asked", c->n_longer_than_asked);
+	json_member_int(w, "requests_shorter_than_asked", c->n_shorter_than_asked);
+	json_member_int(w, "requests_role_first", c->n_role_first);
+	json_member_int(w, "best_output_tokens", c->best_output);
+	json_member_int(w, "best_input_tokens", c->best_input);
+	json_member_f64(w, "best_output_throughput",
+		 m->duration_s > 0 ? (double)c->best_output / m->duration_s : 0);
+	report_put_spread(w, "best_tpot_ms", &c->best_tpot);
+	json_member_object(w, "finish_reasons");
+	for (enum finish_reason k = 0; k < FINISH_COUNT; k++)
+		json_member_int(w, finish_name(k), c->finishes[k]);
+	json_end_object(w);
+}
+
+static void put_client(struct json_writer *w, const struct metrics *m)
+{
+	const struct metrics_client *c = &m->client;
+
+	report_put_spread(w, "client_lag_ms", &c->lag);
+	report_put_spread(w, "send_lag_ms", &c->send_lag);
+	report_put_spread(w, "skew_ms", &c->skew);
+	report_put_spread(w, "connect_ms", &c->connect);
+	report_put_spread(w, "e2el_from_due_ms", &c->from_due);
+	report_put_spread(w, "ttft_answer_ms", &c->ttft_answer);
+	report_put_spread(w, "ttft_content_ms", &c->ttft_content);
+	report_put_spread(w, "ttft_with_connect_ms", &c->ttft_connect);
+	json_member_int(w, "new_connections", c->n_new_connections);
+	json_member_int(w, "retries", (int64_t)c->retries);
+	json_member_int(w, "token_events", (int64_t)c->n_events);
+	put_share(w, "shared_read_share", c->n_shared, c->n_events_with_text);
+	put_share(w, "late_shared_read_share", c->n_shared_late, c->n_events_with_text);
+	put_share(w, "not_one_token_share", c->n_not_one_token, c->n_events);
+	put_share(w, "tokens_per_event", c->n_tokens_with_usage, c->n_events_with_usage);
+	put_share(w, "usage_differs_share", c->n_count_unlike_usage, c->n_usage);
+	json_member_int(w, "requests_with_usage", c->n_usage);
+	json_member_int(w, "requests_counted", c->n_counted);
+	json_member_int(w, "requests_count_unknown", c->n_count_unknown);
+	put_answers(w, m);
+}
+
+static void put_cached(struct json_writer *w, const struct metrics *m)
+{
+	json_member_int(w, "cached_tokens", m->total_cached);
+	put_share(w, "cached_share", (uint64_t)m->total_cached, (uint64_t)m->total_input);
+}
+
+/* Percent; null without any that was scored. */
+static void put_rate(struct json_writer *w, const char *key, uint32_t part, uint32_t whole)
+{
+	json_key(w, key);
+	if (whole)
+		json_put_f64(w, 100.0 * part / whole);
+	else
+		json_put_null(w);
+}
+
+static void put_correctness(struct json_writer *w, const struct metrics_correctness *c)
+{
+	json_key(w, "correctness");
+	if (!c->n) {
+		json_put_null(w);
+		return;
+	}
+	json_begin_object(w);
+	json_member_int(w, "requests", c->n);
+	json_member_int(w, "constrained", c->constrained);
+	json_member_int(w, "scored", c->constrained_scored);
+	json_member_int(w, "correct", c->constrained_correct);
+	put_rate(w, "constrained_correct_rate", c->constrained_correct, c->constrained_scored);
+	put_rate(w, "unconstrained_correct_rate", c->free_correct, c->free_scored);
+	put_rate(w, "correct_rate_upstream", c->upstream_correct, c->upstream_scored);
+	json_member_object(w, "wrong");
+	for (enum row_wrong k = WRONG_NONE + 1; k < WRONG_COUNT; k++)
+		json_member_int(w, wrong_name(k), c->wrong[k]);
+	json_end_object(w);
+	json_end_object(w);
+}
+
+static void put_failures(struct json_writer *w, const struct metrics *m)
+{
+	json_member_array(w, "failures");
+	for (int k = 0; k < FAIL_COUNT; k++) {
+		const struct metrics_failures *f = &m->failures[k];
+
+		if (f->count == 0)
+			continue;
+		json_begin_object(w);
+		json_member_text(w, "category", fail_name((enum fail_category)k));
+		json_member_int(w, "count", f->count);
+		json_member_array(w, "examples");
+		for (uint32_t i = 0; i < f->n_examples; i++) {
+			json_begin_object(w);
+			json_member_int(w, "count", f->example[i].count);
+			json_member_str(w, "text", f->example[i].text);
+			json_end_object(w);
+		}
+		json_end_array(w);
+		json_member_int(w, "other_texts", f->n_others);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+/* One array per column, in row order, as upstream's detailed arrays. */
+#define DETAIL_NS(X)                                                                      \
+	X(due_ns) X(connect_ns) X(connected_ns) X(sent_ns) X(first_byte_ns)               \
+	X(first_event_ns) X(first_reasoning_ns) X(first_answer_ns) X(last_event_ns) X(end_ns)
+#define DETAIL_INT(X) X(endpoint) X(attempts) X(status) X(n_events) X(n_reasoning)        \
+	X(cached_tokens) X(reasoning_tokens) X(answer_bytes) X(correctness) \
+	X(priority)
+
+/* Requests of conversations, whose ids the dataset has made, are named by conversation and turn. */
+static void put_turns(struct json_writer *w, const struct report *r)
+{
+	const struct metrics *m = r->metrics;
+
+	json_member_array(w, "session");
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_int(w, r->record->row[m->row[i]].session);
+	json_end_array(w);
+	json_member_array(w, "turn");
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_int(w, r->record->row[m->row[i]].turn);
+	json_end_array(w);
+}
+
+static void put_requests(struct json_writer *w, const struct report *r)
+{
+	const struct metrics *m = r->metrics;
+	const struct request_row *rows = r->record->row;
+	char id[512];
+
+	json_member_object(w, "requests");
+	if (m->sessions.n) {
+		put_turns(w, r);
+	} else if (r->facts->request_id_prefix) {
+		json_member_array(w, "request_id");
+		for (uint32_t i = 0; i < m->n; i++) {
+			/* The entry's number, also of one that repeats a sample. */
+			snprintf(id, sizeof(id), "%s%u", r->facts->request_id_prefix,
+				 m->opts.n_hosts > 1 ? rows[m->row[i]].sample : m->row[i]);
+			json_put_text(w, id);
+		}
+		json_end_array(w);
+	}
+#define X(name)                                                                           \
+	json_key(w, #name);                                                               \
+	json_begin_array(w);                                                              \
+	for (uint32_t i = 0; i < m->n; i++)                                               \
+		json_put_int(w, rows[m->row[i]].name);                                    \
+	json_end_array(w);
+	DETAIL_NS(X)
+	DETAIL_INT(X)
+#undef X
+	json_member_array(w, "due_s");
+	for (uint32_t i = 0; i < m->n; i++)
+		json_put_f64(w, rows[m->row[i]].due_s);
+	json_end_array(w);
+	json_member_array(w, "failure");
+	for (uint32_t i = 0; i < m->n; i++) {
+		const struct request_row *row = &rows[m->row[i]];
+
+		json_put_text(w, row->state == REQ_DONE || row->fail >= FAIL_COUNT ? NULL
+			      : fail_name((enum fail_category)row->fail));
+	}
+	json_end_array(w);
+	json_end_object(w);
+}
+
+static void put_run(struct json_writer *w, const struct report *r)
+{
+	const struct report_facts *f = r->facts;
+	const struct metrics *m = r->metrics;
+
+	json_member_int(w, "schema_version", SCHEMA_VERSION);
+	json_member_text(w, "version", f->version);
+	json_member_text(w, "build", f->build);
+	json_member_text(w, "transport", f->transport);
+	json_member_text(w, "http_version", f->http_version);
+	json_member_text(w, "dataset", f->dataset);
+	json_member_text(w, "chat_template", f->chat_template);
+	json_member_text(w, "workload_hash", f->workload_hash);
+	json_member_text(w, "stamp_source", m->opts.is_user_stamps ? "user" : "kernel");
+	json_member_int(w, "requests_user_stamped", m->client.n_user_stamped);
+	json_member_int(w, "threads", f->threads);
+	json_member_int(w, "warm_connections", f->warm_connections);
+	json_member_int(w, "hosts", m->opts.n_hosts ? m->opts.n_hosts : 1);
+	json_member_int(w, "start_ns", r->record->start_ns);
+	json_member_int(w, "stop_ns", r->record->stop_ns);
+	json_member_bool(w, "interrupted", r->record->is_interrupted);
+	json_member_int(w, "cancelled", m->cancelled);
+	report_load_json(r, w);
+	if (m->opts.is_pooling)
+		json_member_int(w, "failed", m->failed); /* upstream's pooling block has no such key */
+}
+
+void report_ours_json(const struct report *r, struct buf *out)
+{
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	put_run(&w, r);
+	verdict_put(&w, r->trust);
+	verdict_put_metrics(&w, r->trust);
+	put_client(&w, r->metrics);
+	put_correctness(&w, &r->metrics->correctness);
+	put_failures(&w, r->metrics);
+	json_member_f64(&w, "input_throughput", r->metrics->input_throughput);
+	put_cached(&w, r->metrics);
+	ours_bounds(&w, r->metrics);
+	ours_server(&w, r->metrics);
+	if (r->metrics->system.is_told) {
+		json_key(&w, "system");
+		report_system_json(&r->metrics->system, &w);
+	}
+	derived_put(r, &w);
+	ours_steady(&w, r->metrics);
+	if (r->metrics->class) {
+		json_key(&w, "priorities");
+		report_classes_json(r->metrics->class, r->metrics->n_priorities, &w);
+	}
+	json_key(&w, "options");
+	if (r->facts->options.n)
+		json_put_raw(&w, r->facts->options);
+	else
+		json_put_null(&w);
+	if (r->facts->is_detailed)
+		put_requests(&w, r);
+	json_end_object(&w);
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * report_internal.h - what the files of the report of `bench serve` share: the lines that a
+ * terminal report is made of, its blocks, and parts of the result file. Not for others.
+ */
+#pragma once
+#include "core/json/write.h"
+#include "out/report/report.h"
+
+/* ---- lines: a label of 40 columns, a blank, a value of 10; longer ones overflow ---- */
+
+void line_heading(struct buf *out, char fill, const char *text);
+void line_text(struct buf *out, const char *label, const char *value);
+void line_int(struct buf *out, const char *label, int64_t v);
+void line_real(struct buf *out, const char *label, double v);
+/* Nothing when there was nothing to measure. */
+void line_spread(struct buf *out, const char *label, const struct metrics_spread *s);
+void line_share(struct buf *out, const char *label, uint64_t part, uint64_t whole);
+
+/* ---- blocks of a report: each writes nothing when the run has nothing of it ---- */
+
+void report_probe_rows(const struct metrics *m, struct buf *out);
+/* Upstream's block about the engine: diffusion, else speculative decoding. */
+void report_engine_rows(const struct metrics *m, struct buf *out);
+/* As upstream names it: "TTFT", "E2EL". */
+const char *report_block_name(enum metric_block b);
+/* Ours. */
+void report_server_rows(const struct metrics *m, struct buf *out);
+void report_bounds_rows(const struct metrics *m, struct buf *out);
+void report_session_rows(const struct metrics *m, struct buf *out);
+void report_steady_rows(const struct metrics *m, struct buf *out);
+
+/* What speaks against a window; empty when nothing does. */
+void report_steady_warning(const struct metrics *m, struct buf *out);
+
+/* Takes out of the report from byte at on what release v0.11 did not print, and renames. */
+void report_as_v011(struct buf *out, size_t at);
+
+/* ---- parts of the result file ---- */
+
+/* The values of the keys "sessions" and "per_turn_metrics". */
+void report_sessions_json(struct json_writer *w, const struct metrics *m);
+void report_turns_json(struct json_writer *w, const struct metrics *m);
+/* Members such as "mean_ttft_ms"; none of a block that is not reported. */
+void report_block_members(struct json_writer *w, const struct metrics_opts *o,
+			  enum metric_block b, const struct metrics_summary *s);
+
+/* Members of "profllm"; nothing when the run has nothing of it. */
+void ours_server(struct json_writer *w, const struct metrics *m);
+void ours_bounds(struct json_writer *w, const struct metrics *m);
+void ours_steady(struct json_writer *w, const struct metrics *m);
+/* n, mean, p50, p99, max; null when there was nothing to measure. */
+void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s);
+/* A number, or null. */
+void report_put_known(struct json_writer *w, const char *key, bool is_known, double v);

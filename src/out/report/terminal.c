@@ -1,0 +1,639 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * terminal.c - upstream's report, character for character, then ours.
+ *
+ * Rows are a label of 40 columns, a blank, and a value of 10; tools in the wild
+ * match labels up to the colon, so none is ever reworded.
+ */
+#include "out/report/report_internal.h"
+
+#include <stdio.h>
+
+#include "core/base/str.h"
+#include "out/report/derived.h"
+#include "out/report/priorities.h"
+#include "out/report/report.h"
+#include "out/report/system.h"
+#include "out/report/verdict.h"
+
+/* ---- lines ---- */
+
+#define WIDTH 50
+
+/* Centred between fill characters; the odd one goes on the right. */
+void line_heading(struct buf *out, char fill, const char *text)
+{
+	size_t n = strlen(text), left = n < WIDTH ? (WIDTH - n) / 2 : 0;
+
+	for (size_t i = 0; i < left; i++)
+		buf_add_char(out, fill);
+	buf_add_text(out, text);
+	for (size_t i = left + n; i < WIDTH; i++)
+		buf_add_char(out, fill);
+	buf_add_char(out, '\n');
+}
+
+void line_text(struct buf *out, const char *label, const char *value)
+{
+	buf_printf(out, "%-40s %-10s\n", label, value);
+}
+
+void line_int(struct buf *out, const char *label, int64_t v)
+{
+	buf_printf(out, "%-40s %-10lld\n", label, (long long)v);
+}
+
+void line_real(struct buf *out, const char *label, double v)
+{
+	char text[400]; /* the longest double has 309 digits before the point */
+
+	snprintf(text, sizeof(text), "%.2f", v);
+	line_text(out, label, text);
+}
+
+/* Text from a server: control characters, which a terminal would obey, are shown as '?'. */
+void line_add_safe(struct buf *out, struct str text)
+{
+	for (size_t i = 0; i < text.n; i++) {
+		unsigned char c = (unsigned char)text.p[i];
+
+		buf_add_char(out, (c < 0x20 && c != '\n' && c != '\t') || c == 0x7f
+			     ? '?' : (char)c);
+	}
+}
+
+void line_spread(struct buf *out, const char *label, const struct metrics_spread *s)
+{
+	char text[80];
+
+	if (s->n == 0)
+		return;
+	snprintf(text, sizeof(text), "%.3f / %.3f / %.3f", s->p50_ms, s->p99_ms, s->max_ms);
+	line_text(out, label, text);
+}
+
+/* A percentage, or "-" when there was nothing to look at. */
+void line_share(struct buf *out, const char *label, uint64_t part, uint64_t whole)
+{
+	if (whole)
+		line_real(out, label, 100.0 * (double)part / (double)whole);
+	else
+		line_text(out, label, "-");
+}
+
+/* ---- probes, engine, servers, steady state ---- */
+
+/* ---- upstream's blocks ---- */
+
+void report_probe_rows(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_probe *p = &m->probe;
+
+	if (p->completed == 0)
+		return;
+	line_heading(out, '-', "Probe Requests");
+	line_int(out, "Probe requests completed:", p->completed);
+	line_int(out, "Probe requests failed:", p->failed);
+	line_real(out, "Median probe E2EL (ms):", p->median_ms);
+	line_real(out, "P99 probe E2EL (ms):", p->p99_ms);
+	line_real(out, "Max probe E2EL (ms):", p->max_ms);
+}
+
+static void diffusion_rows(const struct metrics_diffusion *d, struct buf *out)
+{
+	line_heading(out, '-', "Diffusion Decoding");
+	line_real(out, "Committed throughput (tok/s):", d->committed_throughput);
+	line_real(out, "Denoising steps per canvas:", d->steps_per_canvas);
+	line_real(out, "Committed per denoising step:", d->committed_per_step);
+	line_int(out, "Committed tokens:", d->committed_tokens);
+	line_int(out, "Denoising steps:", metrics_whole(d->denoising_steps));
+	line_int(out, "Canvas positions evaluated:", d->canvas_positions);
+}
+
+static void spec_rows(const struct metrics_spec *s, struct buf *out)
+{
+	char label[40];
+
+	line_heading(out, '-', "Speculative Decoding");
+	line_real(out, "Acceptance rate (%):", s->acceptance_rate);
+	line_real(out, "Acceptance length:", s->acceptance_length);
+	line_int(out, "Drafts:", s->drafts);
+	line_int(out, "Draft tokens:", s->draft_tokens);
+	line_int(out, "Accepted tokens:", s->accepted_tokens);
+	if (s->n_positions)
+		buf_add_text(out, "Per-position acceptance (%):\n");
+	for (size_t i = 0; i < s->n_positions; i++) {
+		snprintf(label, sizeof(label), "  Position %zu:", i);
+		line_real(out, label, s->position_rate[i] * 100);
+	}
+}
+
+void report_engine_rows(const struct metrics *m, struct buf *out)
+{
+	if (m->diffusion.is_told)
+		diffusion_rows(&m->diffusion, out);
+	else if (m->spec.is_told)
+		spec_rows(&m->spec, out);
+}
+
+/* ---- ours ---- */
+
+/* Whole requests, and hundredths of a percent; a mean has two places in both. */
+static void gauge_row(struct buf *out, const char *label, const struct metrics_gauge *g,
+		      bool is_share)
+{
+	double factor = is_share ? 100 : 1;
+	int places = is_share ? 2 : 0;
+	char text[200];
+
+	if (g->n == 0)
+		return;
+	snprintf(text, sizeof(text), "%.*f / %.2f / %.*f / %.*f", places, g->min * factor,
+		 g->mean * factor, places, g->max * factor, places, g->last * factor);
+	line_text(out, label, text);
+}
+
+void report_preemptions(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_growth *p = &m->servers.preemptions;
+	int64_t n = p->is_told ? metrics_whole(p->value) : 0;
+
+	if (n <= 0)
+		return;
+	buf_printf(out, "The KV cache was too small for the requests in the batch: %lld time%s one was "
+		   "thrown out and computed again, which is in the latencies. Usual remedies: more "
+		   "memory for the cache (--gpu-memory-utilization, --tensor-parallel-size, "
+		   "--pipeline-parallel-size, --kv-cache-dtype fp8) or fewer requests in it "
+		   "(--max-num-seqs, --max-num-batched-tokens, --max-concurrency of the load).",
+		   (long long)n, n == 1 ? "" : "s");
+}
+
+void report_server_rows(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_server *s = &m->servers;
+	char text[60];
+	size_t at;
+
+	if (s->scrapes == 0)
+		return;
+	line_heading(out, '-', "Server Metrics");
+	gauge_row(out, "Running requests min/mean/max/last:", &s->running, false);
+	gauge_row(out, "Waiting requests min/mean/max/last:", &s->waiting, false);
+	gauge_row(out, "KV cache use min/mean/max/last (%):", &s->kv_usage, true);
+	if (s->prefix_queries.is_told && s->prefix_hits.is_told && s->prefix_queries.value > 0)
+		line_real(out, "Prefix cache hit rate (%):",
+			  100 * s->prefix_hits.value / s->prefix_queries.value);
+	if (s->preemptions.is_told)
+		line_int(out, "Preemptions:", metrics_whole(s->preemptions.value));
+	snprintf(text, sizeof(text), "%u / %u", s->scrapes, s->failed_scrapes);
+	line_text(out, "Readings of /metrics, done/failed:", text);
+	at = out->len;
+	report_preemptions(m, out);
+	if (out->len > at)
+		buf_add_char(out, '\n');
+}
+
+void report_steady_warning(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_steady *s = &m->steady;
+
+	if (!s->is_wanted)
+		return;
+	if (!s->is_reached)
+		buf_printf(out, "There was no steady state: never more than %lld requests were in "
+			   "flight, and it takes %lld.", (long long)s->observed_peak,
+			   (long long)s->threshold_requests);
+	else if (s->is_short)
+		buf_printf(out, "The steady state lasted %.1f s (%.1f %% of the run), which may be too "
+			   "short to stand for it.", s->duration_s,
+			   s->run_s > 0 ? 100 * s->duration_s / s->run_s : 0);
+}
+
+/* Labels begin with "Steady", or a search for upstream's would find them too. */
+static void steady_numbers(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_steady *s = &m->steady;
+	char label[80], text[80], p[FMT_F64_BYTES];
+
+	snprintf(text, sizeof(text), "%.2f / %.2f", (double)(s->start_ns - s->first_ns) / 1e9,
+		 (double)(s->end_ns - s->first_ns) / 1e9);
+	line_text(out, "Steady from/to (s after first start):", text);
+	snprintf(text, sizeof(text), "%u / %u", s->started, s->completed);
+	line_text(out, "Steady requests started/completed:", text);
+	line_real(out, "Steady requests (req/s):", s->request_throughput);
+	line_real(out, "Steady input tokens (tok/s):", s->input_throughput);
+	if (m->opts.is_pooling)
+		return;
+	line_real(out, "Steady output tokens (tok/s):", s->output_throughput);
+	line_real(out, "Steady mean TTFT (ms):", s->mean_ttft_ms);
+	line_real(out, "Steady median TTFT (ms):", s->median_ttft_ms);
+	for (size_t i = 0; i < m->opts.n_percentiles; i++) {
+		snprintf(label, sizeof(label), "Steady P%s TTFT (ms):",
+			 metrics_percentile_name(p, m->opts.percentile[i]));
+		line_real(out, label, s->percentile_ttft_ms[i]);
+	}
+	line_real(out, "Steady mean TPOT (ms):", s->mean_tpot_ms);
+	line_real(out, "Steady median TPOT (ms):", s->median_tpot_ms);
+	line_real(out, "Steady P90 TPOT (ms):", s->p90_tpot_ms);
+	line_real(out, "Steady P99 TPOT (ms):", s->p99_tpot_ms);
+}
+
+void report_steady_rows(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_steady *s = &m->steady;
+	char text[80];
+
+	if (!s->is_wanted)
+		return;
+	line_heading(out, '-', "Steady State");
+	snprintf(text, sizeof(text), "%lld / %lld", (long long)s->threshold_requests,
+		 (long long)s->observed_peak);
+	line_text(out, "Steady concurrency needed/peak:", text);
+	if (s->is_reached)
+		steady_numbers(m, out);
+	report_steady_warning(m, out);
+	if (!s->is_reached || s->is_short)
+		buf_add_char(out, '\n');
+}
+
+/* ---- the report ---- */
+
+#define FAILURES_SHOWN 10
+#define CONNECT_SHOWN_MS 1.0 /* above this p99 TTFT is shown with and without connecting */
+
+static const struct { const char *heading, *name; } blocks[BLOCK_COUNT] = {
+	[BLOCK_TTFT] = { "Time to First Token", "TTFT" },
+	[BLOCK_TPOT] = { "Time per Output Token (excl. 1st token)", "TPOT" },
+	[BLOCK_ITL] = { "Inter-token Latency", "ITL" },
+	[BLOCK_E2EL] = { "End-to-end Latency", "E2EL" },
+	[BLOCK_QUEUE_TIME] = { "Client-side Queueing", "Client Queue Time" },
+	[BLOCK_E2EL_WITH_QUEUE] = { "Queue-inclusive End-to-end Latency",
+				    "E2EL incl. Client Queue" },
+};
+
+const char *report_block_name(enum metric_block b)
+{
+	return blocks[b].name;
+}
+
+/* ---- upstream's part ---- */
+
+static void failed_requests(const struct report *r, struct buf *out)
+{
+	struct buf text = { 0 };
+	unsigned shown = 0;
+
+	buf_printf(out, "Failed requests during benchmark run detected (capping to %d):\n",
+		   FAILURES_SHOWN);
+	for (uint32_t i = 0; i < r->metrics->n && shown < FAILURES_SHOWN; i++) {
+		const struct request_row *row = &r->record->row[r->metrics->row[i]];
+
+		struct str rest;
+
+		if (row->state != REQ_FAILED)
+			continue;
+		buf_reset(&text);
+		record_error_of(r->record, row, &text);
+		buf_printf(out, "Error %u: ", shown++);
+		rest = buf_str(&text);
+		line_add_safe(out, str_cut(&rest, '\n'));
+		buf_add_char(out, '\n');
+	}
+	buf_release(&text);
+}
+
+static void totals(const struct report *r, struct buf *out)
+{
+	const struct metrics *m = r->metrics;
+	bool has_lengths = m->opts.has_tokenizer || r->facts->is_v011;
+	bool is_pooling = m->opts.is_pooling, has_tokens = !is_pooling && has_lengths;
+
+	line_int(out, "Successful requests:", m->completed);
+	line_int(out, "Failed requests:", m->failed);
+	if (r->facts->max_concurrency)
+		line_int(out, "Maximum request concurrency:", r->facts->max_concurrency);
+	if (m->opts.is_rate_finite)
+		line_real(out, "Request rate configured (RPS):", r->facts->request_rate);
+	line_real(out, "Benchmark duration (s):", m->duration_s);
+	line_int(out, "Total input tokens:", m->total_input);
+	if (m->opts.reports_cached_tokens)
+		line_int(out, "Total cached tokens:", m->total_cached);
+	if (has_tokens)
+		line_int(out, "Total generated tokens:", m->total_output);
+	line_real(out, "Request throughput (req/s):", m->request_throughput);
+	if (is_pooling)
+		line_real(out, "Input throughput (inputs/s):", m->sequence_throughput);
+	if (!is_pooling && m->opts.n_goodput)
+		line_real(out, "Request goodput (req/s):", m->request_goodput);
+	if (has_tokens) {
+		line_real(out, "Output token throughput (tok/s):", m->output_throughput);
+		line_real(out, "Peak output token throughput (tok/s):", m->max_output_tokens_per_s);
+	}
+	if (!is_pooling)
+		line_real(out, "Peak concurrent requests:", (double)m->max_concurrent_requests);
+	if (!is_pooling && m->rtfx > 0)
+		line_real(out, "RTFx (Inverse Real-Time Factor):", m->rtfx);
+	if (has_lengths)
+		line_real(out, "Total token throughput (tok/s):", m->total_token_throughput);
+}
+
+static void block(const struct metrics *m, enum metric_block b, struct buf *out)
+{
+	const struct metrics_summary *s = &m->block[b];
+	char label[80], p[FMT_F64_BYTES];
+
+	if (!s->is_reported)
+		return;
+	line_heading(out, '-', blocks[b].heading);
+	snprintf(label, sizeof(label), "Mean %s (ms):", blocks[b].name);
+	line_real(out, label, s->mean_ms);
+	snprintf(label, sizeof(label), "Median %s (ms):", blocks[b].name);
+	line_real(out, label, s->median_ms);
+	for (size_t i = 0; i < m->opts.n_percentiles; i++) {
+		snprintf(label, sizeof(label), "P%s %s (ms):",
+			 metrics_percentile_name(p, m->opts.percentile[i]), blocks[b].name);
+		line_real(out, label, s->percentile_ms[i]);
+	}
+}
+
+/* ---- our part ---- */
+
+static void failures(const struct metrics *m, struct buf *out)
+{
+	char label[80];
+
+	for (int c = 0; c < FAIL_COUNT; c++) {
+		const struct metrics_failures *f = &m->failures[c];
+
+		if (f->count == 0)
+			continue;
+		snprintf(label, sizeof(label), "Failed, %s:", fail_name((enum fail_category)c));
+		line_int(out, label, f->count);
+		for (uint32_t k = 0; k < f->n_examples; k++) {
+			buf_printf(out, "  %u x ", f->example[k].count);
+			line_add_safe(out, f->example[k].text);
+			buf_add_char(out, '\n');
+		}
+		if (f->n_others)
+			buf_printf(out, "  %u x other texts\n", f->n_others);
+	}
+}
+
+/* Where upstream's figures are not the best that is known. */
+static void best_known(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_client *c = &m->client;
+
+	if (c->best_input != m->total_input)
+		line_int(out, "Input tokens, best known:", c->best_input);
+	if (c->best_output == m->total_output)
+		return;
+	line_int(out, "Output tokens, best known:", c->best_output);
+	if (m->duration_s > 0)
+		line_real(out, "Output tok/s, best known:",
+			  (double)c->best_output / m->duration_s);
+	line_spread(out, "TPOT, best known p50/p99/max (ms):", &c->best_tpot);
+}
+
+/* "length 98, stop 1": nothing where no answer has one. */
+static void finish_reasons(const struct metrics_client *c, struct buf *out)
+{
+	struct buf text = { 0 };
+
+	for (enum finish_reason k = FINISH_NONE + 1; k < FINISH_COUNT; k++)
+		if (c->finishes[k])
+			buf_printf(&text, "%s%s %u", text.len ? ", " : "", finish_name(k),
+				   c->finishes[k]);
+	if (text.len && c->finishes[FINISH_NONE])
+		buf_printf(&text, ", none %u", c->finishes[FINISH_NONE]);
+	if (text.len)
+		line_text(out, "Finish reasons:", text.data);
+	buf_release(&text);
+}
+
+static void tokens(const struct metrics *m, struct buf *out)
+{
+	const struct metrics_client *c = &m->client;
+
+	if (m->opts.is_pooling)
+		return;
+	line_share(out, "Events sharing a read (%):", c->n_shared, c->n_events_with_text);
+	line_share(out, "Events of not one token (%):", c->n_not_one_token, c->n_events);
+	if (c->n_events_with_usage)
+		line_real(out, "Tokens per event:",
+			 (double)c->n_tokens_with_usage / (double)c->n_events_with_usage);
+	line_share(out, "Token count unlike usage (% of req.):", c->n_count_unlike_usage,
+		   c->n_usage);
+	if (c->n_usage_refused)
+		line_int(out, "Requests with impossible counts:", c->n_usage_refused);
+	if (c->n_counted)
+		line_int(out, "Requests with tokens counted by us:", c->n_counted);
+	if (c->n_count_unknown)
+		line_int(out, "Requests taken as one token:", c->n_count_unknown);
+	best_known(m, out);
+	finish_reasons(c, out);
+}
+
+/* What is beyond the record's lane is not a number. */
+static void skew(const struct metrics_spread *s, struct buf *out)
+{
+	static const char label[] = "Kernel-to-user skew p50/p99/max (ms):";
+	const double ms[] = { s->p50_ms, s->p99_ms, s->max_ms };
+	struct buf text = { 0 };
+
+	if (s->n == 0 || s->max_ms < METRICS_SKEW_MAX_MS) {
+		line_spread(out, label, s);
+		return;
+	}
+	for (size_t i = 0; i < sizeof(ms) / sizeof(*ms); i++)
+		buf_printf(&text, ms[i] < METRICS_SKEW_MAX_MS ? "%s%.3f" : "%s>%.3f", i ? " / " : "",
+			   ms[i] < METRICS_SKEW_MAX_MS ? ms[i] : METRICS_SKEW_MAX_MS);
+	line_text(out, label, text.data);
+	buf_release(&text);
+}
+
+static void client(const struct report *r, struct buf *out)
+{
+	const struct metrics *m = r->metrics;
+	const struct metrics_client *c = &m->client;
+
+	line_spread(out, "Client lag p50/p99/max (ms):", &c->lag);
+	line_spread(out, "Send lag p50/p99/max (ms):", &c->send_lag);
+	skew(&c->skew, out);
+	line_int(out, "New connections:", c->n_new_connections);
+	line_spread(out, "Connect time p50/p99/max (ms):", &c->connect);
+	if (c->connect.p99_ms > CONNECT_SHOWN_MS && !m->opts.is_pooling) {
+		char text[80];
+
+		snprintf(text, sizeof(text), "%.3f / %.3f", c->ttft_connect.mean_ms,
+			 m->block[BLOCK_TTFT].mean_ms);
+		line_text(out, "Mean TTFT with/without connect (ms):", text);
+	}
+	line_spread(out, "TTFT to content p50/p99/max (ms):", &c->ttft_content);
+	line_spread(out, "TTFT to answer p50/p99/max (ms):", &c->ttft_answer);
+	line_spread(out, "E2EL from due p50/p99/max (ms):", &c->from_due);
+	tokens(m, out);
+	line_int(out, "Retries:", (int64_t)c->retries);
+}
+
+/* "98.50 (of 200; wrong: schema 2, parse 1)". */
+static void correctness(const struct metrics_correctness *c, struct buf *out)
+{
+	struct buf text = { 0 };
+	bool is_first = true;
+
+	if (!c->n)
+		return;
+	if (c->constrained_scored)
+		buf_printf(&text, "%.2f (of %u", 100.0 * c->constrained_correct / c->constrained_scored,
+			   c->constrained_scored);
+	else
+		buf_printf(&text, "- (none of %u was scored", c->constrained);
+	for (enum row_wrong k = WRONG_NONE + 1; k < WRONG_COUNT; k++) {
+		if (!c->wrong[k])
+			continue;
+		buf_printf(&text, "%s %s %u", is_first ? "; wrong:" : ",", wrong_name(k), c->wrong[k]);
+		is_first = false;
+	}
+	buf_add_char(&text, ')');
+	line_text(out, "Constrained answers correct (%):", text.data);
+	if (c->free_scored)
+		line_share(out, "Unconstrained answers correct (%):", c->free_correct, c->free_scored);
+	buf_release(&text);
+}
+
+/* What did not succeed, and what the run was. */
+static void outcome(const struct report *r, struct buf *out)
+{
+	failures(r->metrics, out);
+	correctness(&r->metrics->correctness, out);
+	if (r->metrics->cancelled)
+		line_int(out, "Cancelled requests:", r->metrics->cancelled);
+	report_load_rows(r, out);
+	derived_rows(r, out);
+}
+
+static void verdict(const struct report *r, struct buf *out)
+{
+	line_text(out, "Verdict:", trust_name(r->trust->verdict));
+	verdict_show(r->trust, out);
+	line_heading(out, '=', "");
+}
+
+static void ours(const struct report *r, struct buf *out)
+{
+	const struct metrics *m = r->metrics;
+	const struct report_facts *f = r->facts;
+
+	report_session_rows(m, out);
+	report_server_rows(m, out);
+	report_system_rows(&m->system, out);
+	report_steady_rows(m, out);
+	report_classes(m, out);
+	line_heading(out, '-', "Measurement Quality");
+	report_bounds_rows(m, out);
+	line_text(out, "Time stamps:", m->opts.is_user_stamps ? "user"
+		 : m->client.n_user_stamped == 0 ? "kernel"
+		 : m->client.n_user_stamped < m->n ? "mixed" : "user");
+	client(r, out);
+	outcome(r, out);
+	line_text(out, "Transport:", f->transport ? f->transport : "-");
+	if (f->http_version && strcmp(f->http_version, "1.1") != 0)
+		line_text(out, "HTTP version:", f->http_version);
+	if (f->version)
+		line_text(out, "Version:", f->version);
+	if (f->build && *f->build)
+		line_text(out, "Build:", f->build);
+	verdict(r, out);
+}
+
+/* Where nothing succeeded, every figure is zero: only what failed is shown. */
+static void nothing_but_failures(const struct report *r, struct buf *out)
+{
+	line_heading(out, '=', " Serving Benchmark Result ");
+	line_int(out, "Successful requests:", 0);
+	line_int(out, "Failed requests:", r->metrics->failed);
+	outcome(r, out);
+	verdict(r, out);
+}
+
+void report_terminal(const struct report *r, struct buf *out)
+{
+	const struct metrics *m = r->metrics;
+	size_t at = out->len;
+
+	if (m->completed == 0 && m->failed && !r->facts->is_v011) {
+		nothing_but_failures(r, out);
+		return;
+	}
+	if (!m->opts.is_pooling && m->failed)
+		failed_requests(r, out);
+	if (r->charts)
+		buf_add_text(out, r->charts);
+	else if (!m->opts.is_pooling && m->completed && r->facts->has_plot_tip)
+		buf_add_text(out, "tip: install termplotlib and gnuplot to plot the metrics\n");
+	line_heading(out, '=', " Serving Benchmark Result ");
+	totals(r, out);
+	report_probe_rows(m, out);
+	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
+		block(m, b, out);
+	report_engine_rows(m, out);
+	line_heading(out, '=', "");
+	if (r->facts->is_v011)
+		report_as_v011(out, at);
+	ours(r, out);
+}
+
+/* ---- the two charts that upstream prints before its report ---- */
+
+#define LINES 20 /* of each chart */
+
+/* One point a second. A single one would have no range, and gnuplot would warn of it. */
+static void add_chart(struct buf *out, const char *title, size_t n, const double *real,
+		      const int64_t *whole)
+{
+	char number[FMT_F64_BYTES];
+
+	buf_printf(out, "set title \"%s\"\nset xrange [0:%zu]\nplot \"-\" with lines\n", title,
+		   n > 1 ? n - 1 : 1);
+	for (size_t i = 0; i < n; i++) {
+		if (real)
+			buf_printf(out, "%zu %s\n", i, fmt_f64(number, real[i]));
+		else
+			buf_printf(out, "%zu %lld\n", i, (long long)whole[i]);
+	}
+	buf_add_text(out, "e\n");
+}
+
+void report_charts_script(const struct report *r, unsigned columns, struct buf *out)
+{
+	struct metrics_by_second s;
+
+	if (r->metrics->opts.is_pooling)
+		return;
+	metrics_by_second(&s, r->metrics, r->record);
+	if (s.n) {
+		buf_printf(out, "set terminal dumb size %u, %d\nunset key\nset yrange [0:*]\n",
+			   columns, LINES);
+		add_chart(out, "Output tokens per second", s.n, s.tokens, NULL);
+		add_chart(out, "Concurrent requests per second", s.n, NULL, s.running);
+	}
+	metrics_by_second_release(&s);
+}
+
+void report_charts_trim(struct str drawn, struct buf *out)
+{
+	while (drawn.n) {
+		struct str line = str_cut(&drawn, '\n');
+
+		/* The terminal feeds a form between two plots. */
+		while (line.n && (line.p[line.n - 1] == ' ' || line.p[line.n - 1] == '\f'))
+			line.n--;
+		if (line.n && *line.p == '\f')
+			line.p++, line.n--;
+		if (line.n == 0)
+			continue;
+		buf_add_str(out, line);
+		buf_add_char(out, '\n');
+	}
+}

@@ -1,0 +1,465 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * capacity.c - how many servers, and GPUs, a rate of requests needs within service levels: for each
+ * configuration that was measured under several loads, ranked.
+ *
+ * Runs of a configuration with the same offered load (benchmark.request_rate, or, where that is
+ * without limit, max_concurrency) are repeats of one point, whose rate is the median of
+ * request_throughput. A point holds when the median of every service level's metric keeps its
+ * limit and none of its runs failed more than FAILED_SHARE_MAX of its requests. A run that failed
+ * more than that does not hold its load, whatever else it measured: its rate is then the one that
+ * was offered, and of a load that has only a concurrency nothing bounds the rate. Other runs need
+ * every limit's metric, and count for it (counted.h).
+ *
+ * Of the points in order of their rate the last one that holds before the first that does not, and
+ * that one, are the bracket; rate_per_server.value lies between them, where the first limit is
+ * reached on the line between their medians. Its interval is the bracket itself where either end
+ * was measured once; with repeats it is where that line runs between the ends of Student's
+ * intervals, never wider than the bracket. When every load held nobody knows how much more it
+ * carries: value and low are the highest rate measured and high is null.
+ *
+ * servers = ceil(rate / value); GPUs of a server: the product of its parallel sizes, over all
+ * its roles, else the run's "gpus", else one.
+ */
+#include <math.h>
+
+#include "core/stats/significance.h"
+#include "results/analyse/parts.h"
+
+#define SLO_MAX ANALYSE_SLO_MAX
+#define FAILED_SHARE_MAX 0.01
+
+struct slo { struct str column; double limit; bool is_most; };
+
+/* Columns behind the configuration's own. */
+enum fact { RATE, OFFERED, CONCURRENCY, FAILED, COMPLETED, GPUS, FACTS };
+static const struct str facts[FACTS] = {
+	[RATE] = { "request_throughput", 18 }, [OFFERED] = { "benchmark.request_rate", 22 },
+	[CONCURRENCY] = { "benchmark.max_concurrency", 25 }, [FAILED] = { "failed", 6 },
+	[COMPLETED] = { "completed", 9 }, [GPUS] = { "gpus", 4 },
+};
+static const char *const sizes[] = {
+	"server.tensor_parallel_size", "server.pipeline_parallel_size", "server.data_parallel_size",
+	"prefill.tensor_parallel_size", "prefill.pipeline_parallel_size",
+	"prefill.data_parallel_size", "decode.tensor_parallel_size",
+	"decode.pipeline_parallel_size", "decode.data_parallel_size",
+};
+#define SIZES (sizeof(sizes) / sizeof(*sizes))
+
+/* One load of one configuration. */
+struct load {
+	double offered;            /* see struct offered */
+	double rate;               /* measured; of one that fails: no less than was offered */
+	double bound;              /* no more is carried when it does not hold; NAN: unknown */
+	double median[SLO_MAX], low[SLO_MAX], high[SLO_MAX]; /* of the limits' metrics */
+	size_t n;
+	bool holds;
+	bool is_failing;           /* too many failed requests */
+};
+
+struct estimate { double value, low, high; const char *reason; };
+
+struct answer_row {
+	size_t series;
+	struct estimate rate;
+	double gpus_each, servers, gpus; /* NAN: not known */
+	size_t runs;
+};
+
+struct capacity {
+	const struct analyse_request *r;
+	double rate, level;
+	struct slo slo[SLO_MAX];
+	size_t n_slos;
+	struct str *column;        /* configuration, facts, sizes, limits */
+	size_t n_keys, first_fact, first_size, first_slo, n_columns;
+	struct rows rows;
+	struct counting counting[SLO_MAX + 1]; /* of the limits' metrics, then of the rate */
+	struct notes notes;
+};
+
+/* ---- the request ---- */
+
+static int read_slo(struct capacity *c, struct err *e)
+{
+	const struct json_value *list = json_get(c->r->body, "slo");
+
+	if (!list || list->kind != JSON_ARRAY || !list->count || list->count > SLO_MAX)
+		return parts_refuse(e, "/slo", "a list of 1 to %d limits was expected", SLO_MAX);
+	for (; c->n_slos < list->count; c->n_slos++) {
+		const struct json_value *one = &list->item[c->n_slos];
+		const struct json_value *column = json_get(one, "column");
+		const struct json_value *most = json_get(one, "max"), *least = json_get(one, "min");
+		const struct json_value *limit = most ? most : least;
+		const char *pointer = arena_printf(c->r->arena, "/slo/%zu", c->n_slos);
+		double v = json_real(limit, NAN);
+
+		if (!column || column->kind != JSON_STRING || !column->text.n)
+			return err_set(e, ERR_USAGE, "%s/column: the name of a column was expected",
+				       pointer);
+		if (!limit || (most && least) || !(fabs(v) <= ANALYSE_NUMBER_MAX))
+			return parts_refuse(e, pointer, "either max or min with a number was expected");
+		c->slo[c->n_slos] = (struct slo){ column->text, v, most != NULL };
+	}
+	return 0;
+}
+
+static const char *const configuration_default[] = {
+	"server.model", "hardware.gpu", "server.gpu", "server.tensor_parallel_size",
+	"server.pipeline_parallel_size", "server.data_parallel_size", "server.quantization",
+	"server.dtype", "server.kv_cache_dtype", "server.max_num_seqs",
+	"server.max_num_batched_tokens", "server.gpu_memory_utilization",
+	"server.enable_prefix_caching", "server.enable_chunked_prefill",
+	"prefill.tensor_parallel_size", "decode.tensor_parallel_size", "benchmark.backend",
+	"benchmark.dataset_name", "benchmark.random_input_len", "benchmark.random_output_len",
+	"benchmark.input_len", "benchmark.output_len", NULL,
+};
+
+static int read_request(struct capacity *c, struct err *e)
+{
+	const struct json_value *rate = json_get(c->r->body, "rate");
+	const struct json_value *given = json_get(c->r->body, "configuration");
+	struct str *key;
+
+	c->rate = json_real(rate, NAN);
+	if (!(c->rate > 0) || c->rate > ANALYSE_NUMBER_MAX)
+		return parts_refuse(e, "/rate", "requests per second, above 0, were expected");
+	if (read_slo(c, e) < 0 ||
+	    parts_number(c->r->body, "", "level", 0.95, 0.5, 0.9999, &c->level, e) < 0 ||
+	    parts_columns(c->r, "configuration", &key, &c->n_keys, e) < 0)
+		return -1;
+	if (!given || given->kind == JSON_NULL)
+		key = parts_present(c->r, configuration_default, &c->n_keys);
+	c->column = arena_alloc(c->r->arena, (c->n_keys + FACTS + SIZES + SLO_MAX) *
+				sizeof(*c->column));
+	for (size_t i = 0; i < c->n_keys; i++)
+		c->column[c->n_columns++] = key[i];
+	c->first_fact = c->n_columns;
+	for (size_t i = 0; i < FACTS; i++)
+		c->column[c->n_columns++] = facts[i];
+	c->first_size = c->n_columns;
+	for (size_t i = 0; i < SIZES; i++)
+		c->column[c->n_columns++] = str_of(sizes[i]);
+	c->first_slo = c->n_columns;
+	for (size_t i = 0; i < c->n_slos; i++)
+		c->column[c->n_columns++] = c->slo[i].column;
+	return parts_select(c->r, c->column, c->n_columns, &c->rows, e);
+}
+
+static double number_at(const struct capacity *c, size_t column, size_t row)
+{
+	return parts_number_at(&c->rows, column, row);
+}
+
+/* ---- loads ---- */
+
+/* What was offered: requests per second, or below 0 how many at once; NAN: neither is known. */
+struct offered { double load; size_t row; };
+
+static double offered_of(const struct capacity *c, size_t row)
+{
+	double rate = number_at(c, c->first_fact + OFFERED, row);
+	double many = number_at(c, c->first_fact + CONCURRENCY, row);
+
+	if (isfinite(rate) && rate > 0)
+		return rate;
+	return isfinite(many) && many > 0 ? -many : -INFINITY;
+}
+
+static int by_offered(const void *x, const void *y)
+{
+	const struct offered *a = x, *b = y;
+	int order = (a->load > b->load) - (a->load < b->load);
+
+	return order ? order : (a->row > b->row) - (a->row < b->row);
+}
+
+static bool keeps(const struct slo *s, double v)
+{
+	return s->is_most ? v <= s->limit : v >= s->limit;
+}
+
+/* More requests failed than may; what completed is unknown in old results with none. */
+static bool is_failing(const struct capacity *c, size_t row)
+{
+	double failed = number_at(c, c->first_fact + FAILED, row);
+	double done = number_at(c, c->first_fact + COMPLETED, row);
+
+	if (isnan(failed))
+		return done <= 0;
+	return failed > FAILED_SHARE_MAX * (failed + (isnan(done) ? 0 : done));
+}
+
+static bool is_usable(struct capacity *c, size_t row)
+{
+	enum counts worst = COUNTS;
+
+	if (is_failing(c, row) && isfinite(offered_of(c, row)))
+		return true;
+	for (size_t i = 0; i <= c->n_slos; i++) {
+		size_t column = i < c->n_slos ? c->first_slo + i : c->first_fact + RATE;
+		enum counts counts = counting_see(&c->counting[i], &c->rows.verdicts, row,
+						  number_at(c, column, row));
+
+		worst = counts > worst ? counts : worst;
+	}
+	return worst == COUNTS && number_at(c, c->first_fact + RATE, row) > 0;
+}
+
+/* A column of some runs, as far as they have numbers there. */
+static size_t numbers_of(const struct capacity *c, size_t column, const struct offered *run,
+			 size_t n, double *x)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double v = number_at(c, column, run[i].row);
+
+		if (!isnan(v))
+			x[count++] = v;
+	}
+	return count;
+}
+
+static void fill_load(const struct capacity *c, const struct offered *run, size_t n, double *x,
+		      struct load *l)
+{
+	size_t count = numbers_of(c, c->first_fact + RATE, run, n, x);
+
+	*l = (struct load){ .offered = run->load, .n = n, .holds = true };
+	for (size_t i = 0; i < n; i++)
+		l->is_failing |= is_failing(c, run[i].row);
+	l->rate = l->bound = parts_median(x, count);
+	if (l->is_failing && l->offered > 0)
+		l->rate = l->bound = fmax(l->rate, l->offered);
+	else if (l->is_failing && isfinite(l->offered))
+		l->bound = NAN;
+	for (size_t k = 0; k < c->n_slos; k++) {
+		struct interval around;
+
+		count = numbers_of(c, c->first_slo + k, run, n, x);
+		around = student_interval(x, count, c->level);
+		l->median[k] = parts_median(x, count);
+		l->low[k] = fmin(around.low, l->median[k]);
+		l->high[k] = fmax(around.high, l->median[k]);
+		l->holds &= keeps(&c->slo[k], l->median[k]);
+	}
+	l->holds &= !l->is_failing;
+}
+
+/* A concurrency that fails comes after the lower ones that hold, whatever rate it reached. */
+static void place_failing(struct load *l, size_t n)
+{
+	for (size_t i = 0; i < n; i++) {
+		if (!l[i].is_failing || l[i].offered > 0 || !isfinite(l[i].offered))
+			continue;
+		l[i].rate = fmax(l[i].rate, 0); /* NAN: none completed */
+		for (size_t k = 0; k < n; k++)
+			if (l[k].holds && l[k].offered < 0 && l[k].offered > l[i].offered)
+				l[i].rate = fmax(l[i].rate, l[k].rate);
+	}
+}
+
+static int by_rate(const void *x, const void *y)
+{
+	const struct load *a = x, *b = y;
+
+	/* of two that reached the same rate the one that failed comes last */
+	return a->rate > b->rate ? 1 : a->rate < b->rate ? -1 : (int)b->holds - (int)a->holds;
+}
+
+static struct load *loads_of(const struct capacity *c, const struct series *s, size_t *n)
+{
+	struct offered *run = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*run));
+	double *x = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*x));
+	struct load *out;
+
+	for (size_t i = 0; i < s->n; i++)
+		run[i] = (struct offered){ offered_of(c, s->member[i]), s->member[i] };
+	qsort(run, s->n, sizeof(*run), by_offered);
+	*n = 0;
+	for (size_t i = 0; i < s->n; i++)
+		*n += !i || run[i].load > run[i - 1].load;
+	out = arena_alloc(c->r->arena, (*n + 1) * sizeof(*out));
+	*n = 0;
+	for (size_t i = 0, to; i < s->n; i = to) {
+		for (to = i + 1; to < s->n && !(run[to].load > run[i].load);)
+			to++;
+		fill_load(c, run + i, to - i, x, &out[(*n)++]);
+	}
+	place_failing(out, *n);
+	qsort(out, *n, sizeof(*out), by_rate);
+	return out;
+}
+
+/* ---- the rate that one server carries ---- */
+
+/* Where the first limit is reached between two loads, by one of three curves. */
+enum curve { CURVE_BEST, CURVE_MEDIAN, CURVE_WORST };
+
+static double metric_of(const struct capacity *c, const struct load *l, size_t k, enum curve curve)
+{
+	bool is_high = c->slo[k].is_most ? curve == CURVE_WORST : curve == CURVE_BEST;
+
+	return curve == CURVE_MEDIAN ? l->median[k] : is_high ? l->high[k] : l->low[k];
+}
+
+static double crossing(const struct capacity *c, const struct load *a, const struct load *b,
+		       enum curve curve)
+{
+	double share = 1;
+
+	for (size_t k = 0; k < c->n_slos; k++) {
+		double from = metric_of(c, a, k, curve), to = metric_of(c, b, k, curve);
+		double limit = c->slo[k].limit;
+
+		if (!keeps(&c->slo[k], from))
+			return a->rate;
+		if (!keeps(&c->slo[k], to))
+			share = fmin(share, (limit - from) / (to - from));
+	}
+	return a->rate + share * (b->rate - a->rate);
+}
+
+static struct estimate estimate(const struct capacity *c, const struct load *l, size_t n)
+{
+	struct estimate out = { NAN, NAN, NAN, NULL };
+	size_t first = 0;
+
+	while (first < n && l[first].holds)
+		first++;
+	if (first == n) {
+		out.value = out.low = l[n - 1].rate;
+		out.reason = "the limits held at every load measured: it may carry more";
+	} else if (!first) {
+		out.low = 0;
+		out.high = l[0].bound;
+		out.reason = l[0].is_failing ? "requests failed at the lowest load measured" :
+					       "the limits are passed at the lowest load measured";
+	} else {
+		const struct load *a = &l[first - 1], *b = &l[first];
+		bool is_repeated = a->n > 1 && b->n > 1 && !b->is_failing;
+
+		/* where requests fail nothing tells how far up it would have gone */
+		out.value = b->is_failing ? a->rate : crossing(c, a, b, CURVE_MEDIAN);
+		out.low = is_repeated ? crossing(c, a, b, CURVE_WORST) : a->rate;
+		out.high = is_repeated ? crossing(c, a, b, CURVE_BEST) : b->bound;
+		if (isnan(out.high))
+			out.reason = "requests failed at the next concurrency: nothing tells at which rate";
+		for (size_t i = first + 1; i < n && !out.reason; i++)
+			if (l[i].holds)
+				out.reason = "the limits held again at a higher load: look at the runs";
+	}
+	return out;
+}
+
+static double gpus_of(const struct capacity *c, size_t row)
+{
+	double sum = 0, given = number_at(c, c->first_fact + GPUS, row);
+
+	for (size_t role = 0; role < SIZES; role += 3) {
+		double product = 1;
+		bool is_known = false;
+
+		for (size_t i = 0; i < 3; i++) {
+			double v = number_at(c, c->first_size + role + i, row);
+
+			if (v >= 1 && isfinite(v)) {
+				product *= v;
+				is_known = true;
+			}
+		}
+		sum += is_known ? product : 0;
+	}
+	return sum > 0 ? sum : given >= 1 ? given : 1;
+}
+
+/* ---- out ---- */
+
+/* Of two that need as many the one that has more to spare comes first. */
+static int by_gpus(const void *x, const void *y)
+{
+	const struct answer_row *a = x, *b = y;
+
+	if (isnan(a->gpus) || isnan(b->gpus))
+		return isnan(a->gpus) != isnan(b->gpus) ? (isnan(a->gpus) ? 1 : -1) :
+		       (a->series > b->series) - (a->series < b->series);
+	if (a->gpus > b->gpus || a->gpus < b->gpus)
+		return a->gpus > b->gpus ? 1 : -1;
+	if (fabs(a->rate.value / a->gpus_each - b->rate.value / b->gpus_each) > 0)
+		return a->rate.value / a->gpus_each < b->rate.value / b->gpus_each ? 1 : -1;
+	return (a->series > b->series) - (a->series < b->series);
+}
+
+static void put_range(struct json_writer *w, const char *key, double value, double low, double high)
+{
+	json_member_object(w, key);
+	parts_put_number(w, "value", value);
+	parts_put_number(w, "low", low);
+	parts_put_number(w, "high", high);
+	json_end_object(w);
+}
+
+static double needed(const struct capacity *c, double rate, double each)
+{
+	return rate > 0 ? ceil(c->rate / rate - 1e-9) * each : NAN;
+}
+
+static void put_row(const struct capacity *c, struct json_writer *w, const struct series_list *l,
+		    const struct answer_row *a)
+{
+	json_begin_object(w);
+	parts_put_series(w, l, a->series);
+	parts_put_number(w, "gpus_per_server", a->gpus_each);
+	put_range(w, "rate_per_server", a->rate.value, a->rate.low, a->rate.high);
+	parts_put_number(w, "servers", a->servers);
+	put_range(w, "gpus", a->gpus, needed(c, a->rate.high, a->gpus_each),
+		  needed(c, a->rate.low, a->gpus_each));
+	parts_put_count(w, "runs", a->runs);
+	parts_put_text(w, "reason", a->rate.reason);
+	json_end_object(w);
+}
+
+int analyse_capacity(const struct analyse_request *r, struct json_writer *w, struct err *e)
+{
+	struct capacity c = { .r = r, .notes.arena = r->arena };
+	struct series_list l;
+	struct answer_row *a;
+	size_t left_out = 0;
+	bool *keep;
+
+	if (read_request(&c, e) < 0)
+		return -1;
+	for (size_t i = 0; i <= c.n_slos; i++)
+		c.counting[i] = counting_of(i < c.n_slos ? c.slo[i].column : facts[RATE]);
+	keep = arena_alloc(r->arena, c.rows.n + 1);
+	for (size_t i = 0; i < c.rows.n; i++) {
+		keep[i] = is_usable(&c, i);
+		left_out += !keep[i];
+	}
+	parts_series(r->arena, &c.rows, c.column, c.n_keys, keep, &l);
+	a = arena_alloc(r->arena, (l.shown + 1) * sizeof(*a));
+	for (size_t i = 0; i < l.shown; i++) {
+		size_t n;
+		struct load *load = loads_of(&c, &l.series[i], &n);
+
+		a[i] = (struct answer_row){ .series = i, .rate = estimate(&c, load, n),
+					    .gpus_each = gpus_of(&c, l.series[i].row),
+					    .runs = l.series[i].n };
+		a[i].servers = needed(&c, a[i].rate.value, 1);
+		a[i].gpus = needed(&c, a[i].rate.value, a[i].gpus_each);
+	}
+	if (l.shown)
+		qsort(a, l.shown, sizeof(*a), by_gpus);
+	parts_put_number(w, "rate", c.rate);
+	json_member_array(w, "configurations");
+	for (size_t i = 0; i < l.shown; i++)
+		put_row(&c, w, &l, &a[i]);
+	json_end_array(w);
+	parts_put_count(w, "left_out", left_out);
+	parts_put_count(w, "configurations_left_out", l.n - l.shown);
+	counting_put(w, c.counting, c.n_slos + 1);
+	counting_notes(c.counting, c.n_slos + 1, &c.notes);
+	parts_put_notes(w, &c.notes);
+	return 0;
+}

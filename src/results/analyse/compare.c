@@ -1,0 +1,431 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare.c - groups of runs against a baseline: parameters that differ, and for each metric what
+ * decide/compare.h finds over the configurations that both have (matching.h).
+ *
+ * A run that failed has no value of a metric, and one in which it is INVALID does not count for it
+ * (counted.h); its requests count for the guards. Runs of one server session (provenance.session)
+ * are one sample.
+ */
+#include <math.h>
+
+#include "results/analyse/differ.h"
+#include "results/analyse/matching.h"
+
+#define COMPARE_RUNS_MAX (ANALYSE_CELLS_MAX / 48) /* of all groups together */
+#define COMPARE_LISTED_MAX 6000 /* configurations of all metrics and groups together */
+#define COMPARE_COLUMNS_NAMED 6 /* in a note */
+
+static const char *const usual[] = {
+	"request_throughput", "request_goodput", "output_throughput", "total_token_throughput",
+	"median_ttft_ms", "p99_ttft_ms", "median_tpot_ms", "p99_tpot_ms", "median_itl_ms",
+	"p99_itl_ms", "median_e2el_ms", "p99_e2el_ms", "requests_per_second", "tokens_per_second",
+	"avg_latency", "p99_latency", "avg_cold_startup_time", "avg_warm_startup_time",
+	"system.j_per_token", "system.peak_gpu_memory_gb", "system.avg_gpu_utilization", NULL,
+};
+
+struct comparison {
+	const struct analyse_request *r;
+	struct side side[SIDES_MAX];
+	size_t n_sides, baseline, total;
+	size_t first[SIDES_MAX + 1];     /* where a side's runs begin */
+	double level;
+	bool is_comparable_only;
+	struct verdicts verdicts[SIDES_MAX];
+	struct matching matching;
+	struct str primary;              /* empty: none */
+	struct str *metric;
+	struct counting *counting;       /* of each metric */
+	size_t n_metrics, room;          /* room: values of a run */
+	double *value;                   /* of run i: [i * room + metric] */
+	unsigned char *state;            /* likewise, enum matched_state */
+	struct matched_run *run;
+	struct notes notes;
+};
+
+/* ---- the request ---- */
+
+static int read_groups(struct comparison *c, struct err *e)
+{
+	const struct json_value *list = json_get(c->r->body, "groups");
+	size_t runs = 0, by_number = 0;
+
+	if (!list || list->kind != JSON_ARRAY || !list->count || list->count > SIDES_MAX)
+		return parts_refuse(e, "/groups", "a list of 1 to %d groups was expected",
+				    SIDES_MAX);
+	for (; c->n_sides < list->count; c->n_sides++) {
+		size_t i = c->n_sides;
+		const char *pointer = arena_printf(c->r->arena, "/groups/%zu", i);
+		const char *name = arena_printf(c->r->arena, "%c", (int)('A' + i));
+
+		if (side_read(c->r, &list->item[i], pointer, name, &c->side[i], e) < 0)
+			return -1;
+		runs += c->side[i].n;
+		by_number += c->side[i].filter ? 0 : c->side[i].n;
+		if (by_number > SIDES_IDS_MAX)
+			return parts_refuse(e, pointer, "more than %d runs by number are too many in all "
+					    "groups together (SIDES_IDS_MAX): name some groups by a filter",
+					    SIDES_IDS_MAX);
+	}
+	if (runs > COMPARE_RUNS_MAX)
+		return parts_refuse(e, "/groups", "%zu runs are more than can be compared at once "
+				    "(%d): narrow the filters", runs, COMPARE_RUNS_MAX);
+	return 0;
+}
+
+static int read_bool(const struct json_value *body, const char *key, bool *out, struct err *e)
+{
+	const struct json_value *v = json_get(body, key);
+
+	*out = json_bool(v, false);
+	if (!v || v->kind == JSON_NULL || v->kind == JSON_TRUE || v->kind == JSON_FALSE)
+		return 0;
+	return err_set(e, ERR_USAGE, "/%s: true or false was expected", key);
+}
+
+static int read_options(struct comparison *c, struct err *e)
+{
+	struct str *ignore;
+
+	if (read_groups(c, e) < 0 ||
+	    parts_whole(c->r->body, "", "baseline", 0, 0, c->n_sides - 1, &c->baseline, e) < 0 ||
+	    parts_number(c->r->body, "", "level", 1 - MATCHED_ALPHA, 0.5001, 0.9999, &c->level, e) < 0 ||
+	    read_bool(c->r->body, "comparable_only", &c->is_comparable_only, e) < 0 ||
+	    parts_columns(c->r, "ignore", &ignore, &c->matching.n_ignore, e) < 0)
+		return -1;
+	c->matching.ignore = ignore;
+	for (size_t s = 0; s < c->n_sides; s++)
+		c->first[s + 1] = c->first[s] + c->side[s].n;
+	c->total = c->first[c->n_sides];
+	return 0;
+}
+
+static int read_metrics(struct comparison *c, bool *is_asked, struct err *e)
+{
+	const struct json_value *asked = json_get(c->r->body, "metrics");
+	const struct json_value *primary = json_get(c->r->body, "primary");
+
+	*is_asked = asked && asked->kind != JSON_NULL;
+	if (*is_asked) {
+		if (parts_columns(c->r, "metrics", &c->metric, &c->n_metrics, e) < 0)
+			return -1;
+	} else {
+		c->metric = parts_present(c->r, usual, &c->n_metrics);
+	}
+	if (!primary || primary->kind == JSON_NULL)
+		return 0;
+	if (parts_column(c->r, "primary", &c->primary, e) < 0)
+		return -1;
+	for (size_t m = 0; m < c->n_metrics; m++)
+		if (str_eq(c->metric[m], c->primary))
+			return 0;
+	if (*is_asked)
+		return parts_refuse(e, "/primary", "one of the metrics was expected");
+	c->metric[c->n_metrics++] = c->primary; /* parts_present leaves room for one */
+	return 0;
+}
+
+/* ---- runs ---- */
+
+static int fill_work(struct comparison *c, struct err *e)
+{
+	for (size_t s = 0; s < c->n_sides; s++) {
+		const struct value *value[WORK_COLUMNS];
+
+		for (size_t k = 0; k < WORK_COLUMNS; k++) {
+			struct value *v;
+
+			if (side_column(c->r, &c->side[s], work_columns[k], &v, e) < 0)
+				return -1;
+			value[k] = v;
+		}
+		for (size_t i = 0; i < c->side[s].n; i++)
+			c->run[c->first[s] + i].work = work_at(value, i);
+	}
+	return 0;
+}
+
+static int fill_runs(struct comparison *c, struct err *e)
+{
+	c->run = arena_alloc(c->r->arena, (c->total + 1) * sizeof(*c->run));
+	for (size_t s = 0; s < c->n_sides; s++) {
+		struct value *id, *session;
+
+		if (side_column(c->r, &c->side[s], STR("run_id"), &id, e) < 0 ||
+		    side_column(c->r, &c->side[s], STR("provenance.session"), &session, e) < 0 ||
+		    side_verdicts(c->r, &c->side[s], &c->verdicts[s], e) < 0)
+			return -1;
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			struct matched_run *run = &c->run[c->first[s] + i];
+
+			/* The baseline is the engine's first side. */
+			run->side = s == c->baseline ? 0 : s < c->baseline ? s + 1 : s;
+			run->id = id[i].kind == VALUE_TEXT ? arena_text(c->r->arena, id[i].text) :
+				arena_printf(c->r->arena, "%lld", (long long)c->side[s].id[i]);
+			if (session[i].kind == VALUE_TEXT && session[i].text.n)
+				run->session = arena_text(c->r->arena, session[i].text);
+		}
+	}
+	return fill_work(c, e);
+}
+
+/* ---- values ---- */
+
+static unsigned char state_of(const struct counting *c, const struct verdicts *j, size_t run,
+			      enum counts counts)
+{
+	return counts == COUNTS_INVALID ? MATCHED_INVALID :
+	       counting_is_degraded(c, j, run) ? MATCHED_DEGRADED : MATCHED_COUNTS;
+}
+
+/* One metric of all runs; is_telling: every side has it, and it is not 0 everywhere. */
+static int fill_metric(struct comparison *c, size_t m, struct str column, bool *is_telling,
+		       struct err *e)
+{
+	struct counting *counting = &c->counting[m];
+	bool is_any = false, is_everywhere = true;
+
+	*counting = counting_of(column);
+	c->metric[m] = column;
+	for (size_t s = 0; s < c->n_sides; s++) {
+		struct value *value;
+		size_t n = 0;
+
+		if (side_column(c->r, &c->side[s], column, &value, e) < 0)
+			return -1;
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			size_t at = (c->first[s] + i) * c->room + m;
+			enum counts counts;
+			double v;
+
+			if (!parts_is_number(value[i], &v))
+				v = NAN;
+			counts = counting_see(counting, &c->verdicts[s], i, v);
+			c->value[at] = counts == COUNTS || counts == COUNTS_INVALID ? v : NAN;
+			c->state[at] = state_of(counting, &c->verdicts[s], i, counts);
+			n += isnan(c->value[at]) ? 0 : 1;
+			is_any |= fabs(c->value[at]) > 0;
+		}
+		is_everywhere &= n || !c->side[s].n;
+	}
+	*is_telling = is_any && is_everywhere;
+	return 0;
+}
+
+static int fill_metrics(struct comparison *c, struct err *e)
+{
+	bool is_asked;
+	size_t n = 0;
+
+	if (read_metrics(c, &is_asked, e) < 0)
+		return -1;
+	c->room = c->n_metrics;
+	c->value = arena_alloc(c->r->arena, (c->total * c->room + 1) * sizeof(*c->value));
+	c->state = arena_alloc(c->r->arena, c->total * c->room + 1);
+	c->counting = arena_alloc(c->r->arena, (c->n_metrics + 1) * sizeof(*c->counting));
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		struct str column = c->metric[m];
+		bool is_telling;
+
+		if (fill_metric(c, n, column, &is_telling, e) < 0)
+			return -1;
+		n += is_asked || is_telling || str_eq(column, c->primary);
+	}
+	c->n_metrics = n;
+	for (size_t i = 0; i < c->total; i++) {
+		c->run[i].value = c->value + i * c->room;
+		c->run[i].state = c->state + i * c->room;
+	}
+	return 0;
+}
+
+/* ---- the comparison ---- */
+
+static void make_spec(struct comparison *c, struct matched_spec *out)
+{
+	struct matched_metric *metric = arena_alloc(c->r->arena, (c->n_metrics + 1) *
+						    sizeof(*metric));
+	const char **name = arena_alloc(c->r->arena, c->n_sides * sizeof(*name));
+	size_t cells = (c->n_sides - 1) * c->n_metrics;
+
+	*out = (struct matched_spec){
+		.run = c->run, .n_runs = c->total, .metric = metric, .n_metrics = c->n_metrics,
+		.side = name, .n_sides = c->n_sides, .primary = c->n_metrics,
+		.alpha = 1 - c->level, .is_comparable_only = c->is_comparable_only,
+		.listed_max = COMPARE_LISTED_MAX / cells,
+	};
+	name[0] = c->side[c->baseline].name;
+	for (size_t s = 0; s < c->n_sides; s++)
+		if (s != c->baseline)
+			name[s < c->baseline ? s + 1 : s] = c->side[s].name;
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		const char *unit = column_unit(c->metric[m]);
+
+		metric[m] = matched_metric_of(arena_text(c->r->arena, c->metric[m]),
+					      *unit ? unit : NULL, column_better(c->metric[m]));
+		if (c->primary.n && str_eq(c->metric[m], c->primary))
+			out->primary = m;
+	}
+}
+
+/* The group that the engine knows as this side. */
+static size_t group_of(const struct comparison *c, size_t side)
+{
+	return side > c->baseline ? side : side - 1;
+}
+
+/* Nothing could be compared: why not, of the first of them. */
+static int refuse(const struct comparison *c, const struct matched_pair *pair, struct err *e)
+{
+	size_t group = group_of(c, pair->side);
+	const char *columns = NULL;
+
+	if (pair->refusal == MATCHED_REFUSED_UNMATCHED)
+		columns = matching_obstacles(&c->matching, c->baseline, group);
+	return parts_refuse(e, "/groups", "%s%s%s", pair->reason,
+			    columns ? "; no value is on both sides of" : "", columns ? columns : "");
+}
+
+/*
+ * Puts "comparisons", one for each group but the baseline. Nothing is refused where only some of
+ * them cannot be compared.
+ */
+static int put_comparisons(struct comparison *c, struct json_writer *w, struct err *e)
+{
+	struct matched_spec spec;
+	struct matched m = { .n_pairs = 0 };
+	size_t refused = 0;
+
+	if (c->n_sides > 1 && c->n_metrics) {
+		make_spec(c, &spec);
+		matched_compare(&spec, c->r->arena, &m);
+	}
+	for (size_t i = 0; i < m.n_pairs; i++)
+		refused += m.pair[i].refusal != MATCHED_ACCEPTED;
+	if (refused && refused == m.n_pairs)
+		return refuse(c, &m.pair[0], e);
+	json_member_array(w, "comparisons");
+	for (size_t i = 0; i < m.n_pairs; i++) {
+		json_begin_object(w);
+		parts_put_count(w, "group", group_of(c, m.pair[i].side));
+		matched_put(w, &m, &m.pair[i], c->r->arena);
+		json_end_object(w);
+	}
+	json_end_array(w);
+	return 0;
+}
+
+/* ---- notes ---- */
+
+/* A load that differs between groups is what differs between their figures. */
+static void note_loads(struct comparison *c)
+{
+	struct buf names = { 0 };
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->matching.n_apart; i++) {
+		if (!str_starts(c->matching.apart[i], STR("benchmark.")))
+			continue;
+		if (n++ < COMPARE_COLUMNS_NAMED) {
+			buf_add_text(&names, n > 1 ? ", " : "");
+			buf_add_str(&names, c->matching.apart[i]);
+		}
+	}
+	if (n)
+		parts_note(&c->notes, "the groups had different loads (%s%s): what differs may be due to "
+			   "those", names.data, n > COMPARE_COLUMNS_NAMED ? ", ..." : "");
+	buf_release(&names);
+}
+
+/* What is no configuration and yet makes figures differ: it adds to the scatter. */
+static int note_mixtures(struct comparison *c, struct err *e)
+{
+	static const char *const column[] = {
+		"environment.server.version", "provenance.engine_commit", "environment.profllm",
+	};
+	const size_t n = sizeof(column) / sizeof(*column);
+	struct value_counts counts[sizeof(column) / sizeof(*column)];
+	struct str names[sizeof(column) / sizeof(*column)];
+
+	for (size_t k = 0; k < n; k++)
+		names[k] = str_of(column[k]);
+	for (size_t s = 0; s < c->n_sides; s++) {
+		if (side_counts(c->r, &c->side[s], names, n, counts, e) < 0)
+			return -1;
+		for (size_t k = 0; k < n; k++)
+			if (counts[k].distinct > 1)
+				parts_note(&c->notes, "%s mixes runs of %zu values of %s",
+					   c->side[s].name, counts[k].distinct, column[k]);
+	}
+	return 0;
+}
+
+/* What was left out, and whether it would have led; what is DEGRADED is told of each comparison. */
+static void note_left_out(struct comparison *c)
+{
+	struct counting *left_out = arena_alloc(c->r->arena,
+						(c->n_metrics + 1) * sizeof(*left_out));
+
+	for (size_t m = 0; m < c->n_metrics; m++) {
+		left_out[m] = c->counting[m];
+		left_out[m].degraded = 0;
+	}
+	counting_notes(left_out, c->n_metrics, &c->notes);
+}
+
+/* ---- everything ---- */
+
+static void put_groups(const struct comparison *c, struct json_writer *w)
+{
+	json_member_array(w, "groups");
+	for (size_t s = 0; s < c->n_sides; s++) {
+		const struct side *side = &c->side[s];
+
+		json_begin_object(w);
+		parts_put_text(w, "name", side->name);
+		parts_put_count(w, "n", side->n);
+		json_member_array(w, "ids");
+		for (size_t i = 0; i < side->n && i < ANALYSE_IDS_SHOWN_MAX; i++)
+			json_put_int(w, side->id[i]);
+		json_end_array(w);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void put_columns(struct json_writer *w, const char *key, const struct str *column, size_t n)
+{
+	json_member_array(w, key);
+	for (size_t i = 0; i < n; i++)
+		json_put_str(w, column[i]);
+	json_end_array(w);
+}
+
+int analyse_compare(const struct analyse_request *r, struct json_writer *w, struct err *e)
+{
+	struct comparison c = { .r = r, .notes.arena = r->arena };
+
+	if (read_options(&c, e) < 0 || fill_runs(&c, e) < 0 || fill_metrics(&c, e) < 0)
+		return -1;
+	c.matching.r = r;
+	c.matching.side = c.side;
+	c.matching.n_sides = c.n_sides;
+	c.matching.total = c.total;
+	if (matching_find(&c.matching, e) < 0)
+		return -1;
+	matching_name(&c.matching, c.run);
+	put_groups(&c, w);
+	if (differ_put(r, c.side, c.n_sides, w, e) < 0)
+		return -1;
+	put_columns(w, "matched_by", c.matching.key, c.matching.n_keys);
+	put_columns(w, "groups_by", c.matching.apart, c.matching.n_apart);
+	if (put_comparisons(&c, w, e) < 0)
+		return -1;
+	counting_put(w, c.counting, c.n_metrics);
+	note_left_out(&c);
+	note_loads(&c);
+	if (note_mixtures(&c, e) < 0)
+		return -1;
+	parts_put_notes(w, &c.notes);
+	return 0;
+}

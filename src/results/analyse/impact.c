@@ -1,0 +1,518 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * impact.c - which parameter moves which metric, as far as runs that nobody designed can tell.
+ *
+ * For each parameter by itself: the share of the metric's variance that its values explain
+ * (stats/significance.h; on logarithms where all values are above 0) with F's p, adjusted by
+ * Benjamini and Hochberg over the parameters shown, and the median at each value. Numbers of more
+ * than LEVELS_MAX values are cut into ranges of equally many runs. Parameters that move together
+ * (Cramer's V of at least TOGETHER) explain the same variance, and no analysis can tell them apart:
+ * each names the others, and the note says so.
+ *
+ * Parameters that are the same in all the runs are left out first; of the others at most
+ * PARAMETERS_MAX are looked at, and a note says how many were not. What the largest shares need to
+ * be shown (levels, codes of runs) is kept for those alone.
+ */
+#include <math.h>
+
+#include "core/base/mem.h"
+#include "core/stats/significance.h"
+#include "core/stats/stats.h"
+#include "results/analyse/parts.h"
+
+#define ALPHA 0.05
+#define LEVELS_MAX 24
+#define RANGES 8
+#define PARAMETERS_MAX 2000 /* that vary and are looked at */
+#define SHOWN_MAX 40        /* the largest shares */
+#define COLUMNS_AT_ONCE 8   /* whose values are in memory */
+#define TOGETHER 0.5
+#define ENOUGH_RUNS 8       /* fewer say nothing about any parameter */
+
+struct level { struct value low, high; size_t n; double median; };
+
+struct parameter {
+	struct str column;
+	struct level level[LEVELS_MAX];
+	size_t n_levels, seen;     /* seen: how many were before */
+	bool is_range;
+	uint8_t *code;             /* of each run; NULL: others have larger shares */
+	struct oneway o;
+	double q;
+};
+
+struct impact {
+	const struct analyse_request *r;
+	struct str metric;
+	int64_t *id;               /* runs that have the metric */
+	double *y, *x;             /* its values; those the variance is of */
+	size_t n;
+	bool is_log;
+	struct parameter *of;
+	size_t n_of, many;         /* many: texts with too many values */
+	size_t not_seen;           /* beyond PARAMETERS_MAX */
+	size_t kept[SHOWN_MAX + 1], n_kept; /* those of the largest shares so far, largest first */
+	uint8_t *free_code;        /* for the next one; NULL: all are in use */
+	size_t shown;
+	double *together;          /* Cramer's V of those shown, shown by shown */
+	struct filter *filter;
+	struct counting counting;
+	struct notes notes;
+};
+
+/* ---- levels ---- */
+
+/* Absent and null are one level. */
+static bool is_same(struct value a, struct value b)
+{
+	return parts_is_missing(a) ? parts_is_missing(b) : value_same(a, b);
+}
+
+/* Where to look first for a value's level: equal values of a column nearly always share it. */
+static uint8_t hint_of(struct value v)
+{
+	uint64_t bits = v.kind == VALUE_TEXT ? (uint64_t)(uintptr_t)v.text.p : 0;
+
+	if (v.kind == VALUE_NUMBER)
+		memcpy(&bits, &v.number, sizeof(bits));
+	if (v.kind == VALUE_BOOL)
+		bits = v.is_true;
+	return (uint8_t)((bits + v.kind) * 0x9e3779b97f4a7c15u >> 56);
+}
+
+/* A level for each value; false when there are more than LEVELS_MAX. */
+static bool one_each(struct parameter *q, const struct value *v, size_t n)
+{
+	uint8_t hint[256] = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		uint8_t *at = &hint[hint_of(v[i])];
+
+		if (!q->n_levels || !is_same(q->level[*at].low, v[i])) {
+			for (*at = 0; *at < q->n_levels; ++*at)
+				if (is_same(q->level[*at].low, v[i]))
+					break;
+			if (*at == LEVELS_MAX)
+				return false;
+			if (*at == q->n_levels)
+				q->level[q->n_levels++] = (struct level){ v[i], v[i], 0, NAN };
+		}
+		q->code[i] = *at;
+		q->level[*at].n++;
+	}
+	return true;
+}
+
+static int by_low(const void *a, const void *b)
+{
+	return value_compare(((const struct level *)a)->low, ((const struct level *)b)->low);
+}
+
+static void sort_levels(struct parameter *q, size_t n)
+{
+	struct level sorted[LEVELS_MAX];
+	uint8_t place[LEVELS_MAX] = { 0 };
+
+	memcpy(sorted, q->level, q->n_levels * sizeof(*sorted));
+	qsort(sorted, q->n_levels, sizeof(*sorted), by_low);
+	for (size_t l = 0; l < q->n_levels; l++)
+		for (size_t k = 0; k < q->n_levels; k++)
+			if (is_same(q->level[l].low, sorted[k].low))
+				place[l] = (uint8_t)k;
+	for (size_t i = 0; i < n; i++)
+		q->code[i] = place[q->code[i]];
+	memcpy(q->level, sorted, q->n_levels * sizeof(*sorted));
+}
+
+/* Ranges of about as many runs each, none cut inside a value; what is no number comes first. */
+static void ranges(struct parameter *q, const struct value *v, size_t n)
+{
+	double *x = mem_array(n + 1, sizeof(*x)), edge[RANGES] = { 0 };
+	size_t count = 0, edges = 0, others;
+
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == VALUE_NUMBER)
+			x[count++] = v[i].number;
+	stats_sort(x, count);
+	for (size_t k = 0; k < RANGES && count; k++) {
+		double at = x[k * count / RANGES];
+
+		if (!edges || at > edge[edges - 1])
+			edge[edges++] = at;
+	}
+	free(x);
+	others = count < n;
+	q->is_range = true;
+	q->n_levels = edges + others;
+	for (size_t l = 0; l < q->n_levels; l++)
+		q->level[l] = (struct level){ { 0 }, { 0 }, 0, NAN };
+	for (size_t i = 0; i < n; i++) {
+		struct level *l;
+		size_t at = 0;
+
+		while (v[i].kind == VALUE_NUMBER && at + 1 < edges && v[i].number >= edge[at + 1])
+			at++;
+		at = v[i].kind == VALUE_NUMBER ? at + others : 0;
+		q->code[i] = (uint8_t)at;
+		l = &q->level[at];
+		if (!l->n || value_compare(v[i], l->low) < 0)
+			l->low = v[i];
+		if (!l->n || value_compare(v[i], l->high) > 0)
+			l->high = v[i];
+		l->n++;
+	}
+}
+
+static bool has_text(const struct value *v, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == VALUE_TEXT)
+			return true;
+	return false;
+}
+
+/* false: it says nothing, or has too many texts. */
+static bool make_levels(struct impact *m, struct parameter *q, const struct value *v)
+{
+	if (one_each(q, v, m->n)) {
+		sort_levels(q, m->n);
+	} else if (has_text(v, m->n)) {
+		m->many++;
+		return false;
+	} else {
+		ranges(q, v, m->n);
+	}
+	return q->n_levels > 1;
+}
+
+static double share_of(const struct parameter *q)
+{
+	return isnan(q->o.share) ? -1 : q->o.share;
+}
+
+/* Among those to be shown, or its codes are free for the next one. */
+static void keep_largest(struct impact *m, size_t at)
+{
+	size_t k = m->n_kept++;
+
+	for (; k && share_of(&m->of[at]) > share_of(&m->of[m->kept[k - 1]]); k--)
+		m->kept[k] = m->kept[k - 1];
+	m->kept[k] = at;
+	if (m->n_kept > SHOWN_MAX) {
+		struct parameter *least = &m->of[m->kept[--m->n_kept]];
+
+		m->free_code = least->code;
+		least->code = NULL;
+	}
+}
+
+static void make_parameter(struct impact *m, struct str column, const int64_t *id, size_t n,
+			   struct value *v)
+{
+	struct parameter *q = &m->of[m->n_of];
+	size_t k = 0;
+
+	*q = (struct parameter){ .column = column, .code = m->free_code, .q = NAN,
+				 .seen = m->n_of };
+	if (!q->code)
+		q->code = arena_alloc(m->r->arena, m->n + 1);
+	m->free_code = q->code;
+	for (size_t i = 0; i < n && k < m->n; i++) /* runs without the metric drop out */
+		if (id[i] == m->id[k])
+			v[k++] = v[i];
+	if (!make_levels(m, q, v))
+		return;
+	q->o = oneway_test(m->x, q->code, m->n, q->n_levels);
+	m->free_code = NULL;
+	keep_largest(m, m->n_of++);
+}
+
+/* Some columns at a time: the values of all of them would not fit. */
+static int make_parameters(struct impact *m, const struct str *column, size_t n, struct err *e)
+{
+	for (size_t from = 0; from < n; from += COLUMNS_AT_ONCE) {
+		size_t some = n - from < COLUMNS_AT_ONCE ? n - from : COLUMNS_AT_ONCE, rows;
+		struct arena scratch = { 0 };
+		struct value *v;
+		int64_t *id;
+
+		if (index_select(m->r->view, m->filter, 0, column + from, some, &scratch, &id,
+				 &rows, &v, e) < 0) {
+			arena_release(&scratch);
+			return -1;
+		}
+		for (size_t c = 0; c < some; c++)
+			make_parameter(m, column[from + c], id, rows, v + c * rows);
+		/* Texts of levels are the view's, which outlives the scratch memory. */
+		arena_release(&scratch);
+	}
+	return 0;
+}
+
+/* ---- what is looked at ---- */
+
+static bool is_parameter(struct str column)
+{
+	static const char *const groups[] = { "run", "metric", "provenance", "trust", "client",
+					      "steady_state", "failures", "system", "resources",
+					      "sessions", "correctness", "priority", "prefix_cache" };
+	struct column_name c = column_name(column);
+
+	if (str_is(column, "mode") || str_is(column, "gpus"))
+		return true;
+	for (size_t i = 0; i < sizeof(groups) / sizeof(*groups); i++)
+		if (str_is(c.group, groups[i]))
+			return false;
+	return !c.is_outcome && !str_ends(column, STR(".port")) && !str_ends(column, STR(".host"));
+}
+
+/* Takes out the columns that have one value, or none, in all runs that have the metric. */
+static int drop_constant(const struct impact *m, struct str *column, size_t *n, struct err *e)
+{
+	struct filter has = { .kind = FILTER_MISSING, .column = m->metric, .is_missing = false };
+	struct filter *part[] = { m->filter, &has };
+	struct filter these = { .kind = FILTER_AND, .part = part, .n_parts = 2 };
+	const struct filter *closed = parts_closed(m->r->arena, &these);
+	size_t all = *n;
+
+	*n = 0;
+	for (size_t from = 0; from < all; from += QUERY_FACETS_MAX) {
+		struct query q = { .filter = closed, .facet = column + from,
+				   .facet_values_max = 1 };
+		struct answer answer;
+
+		q.n_facets = all - from < QUERY_FACETS_MAX ? all - from : QUERY_FACETS_MAX;
+		if (index_query(m->r->view, &q, m->r->arena, &answer, e) < 0)
+			return -1;
+		for (size_t i = 0; i < q.n_facets; i++) {
+			const struct facet *f = &answer.facet[i];
+
+			if (f->is_unlisted || f->distinct + (f->missing > 0) > 1)
+				column[(*n)++] = column[from + i];
+		}
+	}
+	return 0;
+}
+
+static int choose(struct impact *m, struct str **column, size_t *n, struct err *e)
+{
+	const struct json_value *given = json_get(m->r->body, "parameters");
+	const struct column_info *all;
+	size_t n_all;
+
+	if (given && given->kind != JSON_NULL)
+		return parts_columns(m->r, "parameters", column, n, e);
+	all = index_columns(m->r->view, &n_all);
+	*column = arena_alloc(m->r->arena, (n_all + 1) * sizeof(**column));
+	*n = 0;
+	for (size_t i = 0; i < n_all; i++)
+		if (is_parameter(all[i].name))
+			(*column)[(*n)++] = all[i].name;
+	if (drop_constant(m, *column, n, e) < 0)
+		return -1;
+	m->not_seen = *n > PARAMETERS_MAX ? *n - PARAMETERS_MAX : 0;
+	*n -= m->not_seen;
+	return 0;
+}
+
+static int read_metric(struct impact *m, struct err *e)
+{
+	struct rows rows;
+	size_t missing = 0;
+
+	if (parts_column(m->r, "metric", &m->metric, e) < 0 ||
+	    parts_select(m->r, &m->metric, 1, &rows, e) < 0 ||
+	    filter_read(json_get(m->r->body, "filter"), "/filter", m->r->arena, &m->filter, e) < 0)
+		return -1;
+	m->id = arena_alloc(m->r->arena, (rows.n + 1) * sizeof(*m->id));
+	m->y = arena_alloc(m->r->arena, (rows.n + 1) * sizeof(*m->y));
+	m->x = arena_alloc(m->r->arena, (rows.n + 1) * sizeof(*m->x));
+	m->is_log = true;
+	m->counting = counting_of(m->metric);
+	for (size_t i = 0; i < rows.n; i++) {
+		double v = parts_number_at(&rows, 0, i);
+		enum counts counts = counting_see(&m->counting, &rows.verdicts, i, v);
+
+		missing += counts == COUNTS_MISSING;
+		if (counts != COUNTS)
+			continue;
+		m->is_log &= v > 0;
+		m->y[m->n] = v;
+		m->id[m->n++] = rows.id[i];
+	}
+	for (size_t i = 0; i < m->n; i++)
+		m->x[i] = m->is_log ? log(m->y[i]) : m->y[i];
+	if (missing)
+		parts_note(&m->notes, "%zu of %zu runs have no finite %.*s", missing, rows.n,
+			   (int)m->metric.n, m->metric.p);
+	counting_notes(&m->counting, 1, &m->notes);
+	return 0;
+}
+
+/* ---- judging ---- */
+
+static void fill_medians(const struct impact *m, struct parameter *q)
+{
+	double *x = mem_array(m->n + 1, sizeof(*x));
+	size_t from[LEVELS_MAX + 1] = { 0 }, to[LEVELS_MAX];
+
+	for (size_t l = 0; l < q->n_levels; l++) {
+		to[l] = from[l];
+		from[l + 1] = from[l] + q->level[l].n;
+	}
+	for (size_t i = 0; i < m->n; i++)
+		x[to[q->code[i]]++] = m->y[i];
+	for (size_t l = 0; l < q->n_levels; l++)
+		q->level[l].median = parts_median(x + from[l], q->level[l].n);
+	free(x);
+}
+
+/* Of equal ones those that were kept, then the first seen. */
+static int by_share(const void *a, const void *b)
+{
+	const struct parameter *p = a, *q = b;
+	double x = share_of(p), y = share_of(q);
+
+	if (x > y || x < y)
+		return x > y ? -1 : 1;
+	if (!p->code != !q->code)
+		return p->code ? -1 : 1;
+	return (p->seen > q->seen) - (p->seen < q->seen);
+}
+
+static void judge_all(struct impact *m)
+{
+	double *p = arena_alloc(m->r->arena, (m->n_of + 1) * sizeof(*p));
+
+	if (m->n_of)
+		qsort(m->of, m->n_of, sizeof(*m->of), by_share);
+	for (size_t i = 0; i < m->n_of; i++)
+		p[i] = m->of[i].o.p;
+	compare_adjust(p, m->n_of);
+	for (size_t i = 0; i < m->n_of; i++)
+		m->of[i].q = p[i];
+	m->shown = m->n_kept;
+	m->together = arena_alloc(m->r->arena, (m->shown * m->shown + 1) * sizeof(*m->together));
+	for (size_t i = 0; i < m->shown; i++) {
+		fill_medians(m, &m->of[i]);
+		m->together[i * m->shown + i] = NAN;
+		for (size_t k = 0; k < i; k++)
+			m->together[i * m->shown + k] = m->together[k * m->shown + i] =
+				cramers_v(m->of[i].code, m->of[i].n_levels, m->of[k].code,
+					  m->of[k].n_levels, m->n);
+	}
+}
+
+/* ---- out ---- */
+
+static void put_levels(struct json_writer *w, const struct parameter *q)
+{
+	json_member_array(w, "levels");
+	for (size_t l = 0; l < q->n_levels; l++) {
+		const struct level *one = &q->level[l];
+
+		json_begin_object(w);
+		parts_put_value(w, "value", one->low);
+		if (q->is_range && !is_same(one->low, one->high))
+			parts_put_value(w, "to", one->high);
+		parts_put_count(w, "n", one->n);
+		parts_put_number(w, "median", one->median);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static double effect_of(const struct parameter *q)
+{
+	double low = INFINITY, high = -INFINITY;
+
+	for (size_t l = 0; l < q->n_levels; l++) {
+		low = fmin(low, q->level[l].median);
+		high = fmax(high, q->level[l].median);
+	}
+	return fabs(low) > 0 ? (high - low) / fabs(low) : NAN;
+}
+
+static size_t put_confounded(const struct impact *m, struct json_writer *w, size_t at)
+{
+	size_t n = 0;
+
+	json_member_array(w, "confounded_with");
+	for (size_t i = 0; i < m->shown; i++) {
+		if (!(m->together[at * m->shown + i] >= TOGETHER))
+			continue;
+		json_begin_object(w);
+		json_member_str(w, "column", m->of[i].column);
+		parts_put_number(w, "strength", m->together[at * m->shown + i]);
+		json_end_object(w);
+		n++;
+	}
+	json_end_array(w);
+	return n;
+}
+
+static void put_parameter(const struct impact *m, struct json_writer *w, size_t at)
+{
+	const struct parameter *q = &m->of[at];
+	size_t together;
+
+	json_begin_object(w);
+	json_member_str(w, "column", q->column);
+	parts_put_number(w, "share", q->o.share);
+	parts_put_number(w, "p", q->o.p);
+	parts_put_number(w, "p_adjusted", q->q);
+	put_levels(w, q);
+	parts_put_number(w, "effect", effect_of(q));
+	together = put_confounded(m, w, at);
+	parts_put_text(w, "note", isnan(q->o.p) ? "too few runs of each value to tell" :
+		       !(q->q <= ALPHA) ? "no evidence that it matters" :
+		       together ? "moves together with others: which of them it is cannot be told "
+				  "from these runs" : NULL);
+	json_end_object(w);
+}
+
+static void put_all(struct impact *m, struct json_writer *w)
+{
+	json_member_str(w, "metric", m->metric);
+	parts_put_kind(w, m->metric);
+	parts_put_count(w, "n", m->n);
+	json_member_array(w, "parameters");
+	for (size_t i = 0; i < m->shown; i++)
+		put_parameter(m, w, i);
+	json_end_array(w);
+	if (m->shown < m->n_of)
+		parts_note(&m->notes, "%zu parameters vary; the %zu that explain most are shown",
+			   m->n_of, m->shown);
+	if (m->many)
+		parts_note(&m->notes, "%zu parameters have more than %d texts and are left out", m->many,
+			   LEVELS_MAX);
+	if (m->not_seen)
+		parts_note(&m->notes, "%zu more parameters differ among these runs and were not looked at "
+			   "(at most %d are): narrow the filter, or name those in question", m->not_seen,
+			   PARAMETERS_MAX);
+	parts_note(&m->notes, "Each parameter is looked at by itself, in runs that differ in others "
+		   "too: a share is no proof of a cause. Vary one alone to know.");
+	counting_put(w, &m->counting, 1);
+	parts_put_notes(w, &m->notes);
+}
+
+int analyse_impact(const struct analyse_request *r, struct json_writer *w, struct err *e)
+{
+	struct impact m = { .r = r, .notes.arena = r->arena };
+	struct str *column;
+	size_t n;
+
+	if (read_metric(&m, e) < 0 || choose(&m, &column, &n, e) < 0)
+		return -1;
+	if (m.n < ENOUGH_RUNS) {
+		parts_note(&m.notes, "not enough data: %zu runs have a finite %.*s, at least %d are needed",
+			   m.n, (int)m.metric.n, m.metric.p, ENOUGH_RUNS);
+		n = 0;
+	}
+	m.of = arena_alloc(r->arena, (n + 1) * sizeof(*m.of));
+	if (make_parameters(&m, column, n, e) < 0)
+		return -1;
+	judge_all(&m);
+	put_all(&m, w);
+	return 0;
+}

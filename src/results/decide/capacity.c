@@ -1,0 +1,460 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* capacity.c - see capacity.h: what is asked next. Curves and answers: capacity_curve.c. */
+#include "results/decide/capacity.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "core/base/mem.h"
+#include "results/decide/capacity_internal.h"
+
+/* Where is looked. */
+#define TOP_SHARE 1.1          /* of the throughput at saturation */
+#define TOP_AT_ONCE 2.0        /* times what runs at once */
+#define BOTTOM_SHARE 50.0      /* times below the top */
+#define RAISES_MAX 8           /* doublings of a top that never failed */
+#define BRACKET_RATIO 1.2
+#define SATURATE_REQUESTS 200
+/* Levels that bracket: seconds, requests, end-to-end times without load. */
+#define SHORT_PART 6.0         /* of the shortest measuring level */
+#define SHORT_E2E 8.0
+#define SHORT_REQUESTS 100.0
+#define LONG_REQUESTS 400.0
+#define LONG_TIMES 3.0
+#define BRACKET_BUDGET 0.4     /* of the budget; then it is measured with the bracket there is */
+#define LOOK_STEP 0.5          /* of the first look's time */
+/* Levels that measure. */
+#define WARMUP_S 2.0
+#define GIVE_UP_PART 3.0       /* looked at after this part of the time */
+/*
+ * Overload, as shares of slow requests at a p99 limit: in some batches, and in a whole level. At
+ * other quantiles as many logits above the share allowed.
+ */
+#define BATCH_SHARE 0.1
+#define BATCHES_SLOW 3
+#define GIVE_UP_SHARE 0.3
+#define P99_SHARE 0.01
+/* Where the next level is: offsets of the curve's argument, and how far from the crossing. */
+#define OFFSET_BELOW -0.5
+#define OFFSET_ABOVE 0.8
+#define OFFSET_MAX 0.25
+#define OFFSET_MAX_MEANS 0.06  /* their errors are small, and their curves bend */
+#define SLOPE_FIRST 8.0
+/* When it is enough. */
+#define PRECISE_FITS 2
+
+/* ---- limits ---- */
+
+/* A share of slow requests at p99, moved to another quantile; never below what it is at p99. */
+static double share_like(double at_p99, double quantile)
+{
+	double shift = log(at_p99 / (1 - at_p99)) - log(P99_SHARE / (1 - P99_SHARE));
+	double t = log((1 - quantile) / quantile) + shift;
+
+	return fmax(at_p99, 1 / (1 + exp(-t)));
+}
+
+static bool is_broken(const struct capacity_search *s, const struct level *l, size_t j)
+{
+	struct capacity_limit limit = capacity_limit_of(s, j);
+	struct level_count c = level_count(l, j);
+	double mean;
+
+	if (!limit.is_mean)
+		return c.n > 0 && c.slow / c.n > 1 - limit.quantile;
+	mean = level_mean(l, j).mean;
+	return limit.is_at_least ? mean < limit.value : mean > limit.value;
+}
+
+static bool is_any_broken(const struct capacity_search *s, const struct level *l)
+{
+	for (size_t j = 0; j < capacity_limits(s); j++)
+		if (is_broken(s, l, j))
+			return true;
+	return false;
+}
+
+static enum holds judge(const struct capacity_search *s, const struct level *l, size_t j)
+{
+	struct capacity_limit limit = capacity_limit_of(s, j);
+	struct level_count c = level_count(l, j);
+
+	if (limit.is_mean)
+		return holds_mean(l, j, limit.value, limit.is_at_least).verdict;
+	return holds_share(c.n, c.slow, level_dispersion(l, j), limit.quantile).verdict;
+}
+
+/* Every limit surely holds, or one surely does not. */
+static enum holds judge_all(const struct capacity_search *s, const struct level *l)
+{
+	enum holds all = HOLDS_PASSES;
+
+	for (size_t j = 0; j < capacity_limits(s); j++) {
+		enum holds one = judge(s, l, j);
+
+		if (one == HOLDS_FAILS)
+			return HOLDS_FAILS;
+		if (one == HOLDS_OPEN)
+			all = HOLDS_OPEN;
+	}
+	return all;
+}
+
+static bool is_overloaded(const struct capacity_search *s, const struct level *l)
+{
+	if (!capacity_is_carried(s, l))
+		return true;
+	if (holds_ttft_grows(l) && is_any_broken(s, l))
+		return true;
+	for (size_t j = 0; j < capacity_limits(s); j++) {
+		struct capacity_limit limit = capacity_limit_of(s, j);
+		unsigned slow = 0;
+
+		if (limit.is_mean || l->batches < LEVEL_BATCHES)
+			continue;
+		for (size_t b = 0; b < l->batches; b++)
+			slow += l->batch[b].slow[j] >
+				share_like(BATCH_SHARE, limit.quantile) * l->batch[b].n[j];
+		if (slow >= BATCHES_SLOW)
+			return true;
+	}
+	return false;
+}
+
+static bool is_hopeless(const struct capacity_search *s, const struct level *l)
+{
+	for (size_t j = 0; j < capacity_limits(s); j++) {
+		struct capacity_limit limit = capacity_limit_of(s, j);
+		struct level_count c = level_count(l, j);
+
+		if (!limit.is_mean && c.slow > share_like(GIVE_UP_SHARE, limit.quantile) * c.n)
+			return true;
+	}
+	return false;
+}
+
+/* ---- what a level is like ---- */
+
+static void finish(struct capacity_search *s, enum capacity_end end)
+{
+	s->end = end;
+	s->step = (struct capacity_step){ .ask = CAPACITY_DONE };
+}
+
+static bool is_whole(const struct capacity_search *s)
+{
+	return s->o.load == CAPACITY_CONCURRENCY;
+}
+
+static double rounded(const struct capacity_search *s, double load)
+{
+	return is_whole(s) ? fmax(1, round(load)) : load;
+}
+
+/* is_full: as long as a measuring level, and does not stop because it passes. */
+static void ask_short(struct capacity_search *s, double load, bool is_full)
+{
+	double rate = capacity_rate_of(s, load);
+	double first = fmax(s->o.level_s / SHORT_PART, SHORT_E2E * s->e2e_s);
+
+	first = fmax(first, SHORT_REQUESTS / rate);
+	s->step = (struct capacity_step){
+		.ask = CAPACITY_LEVEL, .load = load, .look_s = first, .is_bracketing = true,
+		.hold_s = fmax(LONG_TIMES * first, LONG_REQUESTS / rate), .warmup_s = WARMUP_S,
+	};
+	if (is_full)
+		s->step.hold_s = fmax(s->step.hold_s, capacity_hold_of(s, load));
+	s->is_decided = s->is_cut = s->has_passed = false;
+	if (s->spent_s + first > s->o.budget_s)
+		finish(s, CAPACITY_BUDGET);
+	else
+		s->step.hold_s = fmin(s->step.hold_s, s->o.budget_s - s->spent_s);
+}
+
+static void ask_long(struct capacity_search *s)
+{
+	bool is_below = s->measured % 2 == 0;
+	double offset = (is_below ? OFFSET_BELOW : OFFSET_ABOVE) / s->slope, load;
+	bool is_of_mean = s->measured > 1 && s->binding < s->o.limits &&
+			  s->o.limit[s->binding].is_mean;
+	double most = is_of_mean ? OFFSET_MAX_MEANS : OFFSET_MAX;
+
+	load = exp(s->middle + fmax(-most, fmin(most, offset)));
+	if (is_whole(s)) /* two neighbours, at the least */
+		load = fmax(1, is_below ? floor(load) : ceil(load));
+	if (s->o.load_max > 0)
+		load = fmin(load, s->o.load_max);
+	load = fmax(load, s->o.load_min);
+	s->step = (struct capacity_step){
+		.ask = CAPACITY_LEVEL, .load = load, .hold_s = capacity_hold_of(s, load),
+		.warmup_s = WARMUP_S, .look_s = capacity_hold_of(s, load) / GIVE_UP_PART,
+	};
+	s->is_decided = s->is_cut = s->has_passed = false;
+	if (s->spent_s + s->step.hold_s > s->o.budget_s || s->points == CAPACITY_LEVELS_MAX)
+		finish(s, CAPACITY_BUDGET);
+}
+
+/* ---- bracketing ---- */
+
+static bool is_narrow(const struct capacity_search *s)
+{
+	return s->high <= BRACKET_RATIO * s->low || (is_whole(s) && s->high - s->low <= 1);
+}
+
+static void begin_measuring(struct capacity_search *s)
+{
+	s->is_bracketing = false;
+	s->first = s->points;
+	s->middle = (log(s->low) + log(s->high)) / 2;
+	s->slope = SLOPE_FIRST;
+	ask_long(s);
+}
+
+/* The bracket is narrow, but one of its ends was never measured. */
+static void ask_end(struct capacity_search *s)
+{
+	if (!s->is_low) {
+		ask_short(s, s->low, false);
+	} else if (s->o.load_max > 0 && s->high >= s->o.load_max) {
+		s->high = s->o.load_max;
+		ask_short(s, s->high, true);
+	} else {
+		s->raises++;
+		s->high = fmin(2 * s->high, CAPACITY_LOAD_MAX);
+		if (s->o.load_max > 0)
+			s->high = fmin(s->high, s->o.load_max);
+		ask_short(s, rounded(s, s->high), false);
+	}
+}
+
+static void ask_inside(struct capacity_search *s)
+{
+	double ratio = s->high / s->low, part = 0.6, load;
+
+	if (!s->is_low && !s->is_high)
+		part = 0.75;
+	else if (ratio < 3)
+		part = 0.5;
+	load = rounded(s, s->low * pow(ratio, part));
+	if (is_whole(s))
+		load = fmax(s->low + 1, fmin(s->high - 1, load));
+	ask_short(s, load, false);
+}
+
+/* Without a saturation test, loads double until one fails. */
+static void ask_double(struct capacity_search *s)
+{
+	double load = s->is_low ? 2 * s->low : fmax(1, s->o.load_min);
+
+	if (s->o.load_max > 0 && load >= s->o.load_max)
+		ask_short(s, s->high = s->o.load_max, true);
+	else
+		ask_short(s, load, false);
+}
+
+static void next_short(struct capacity_search *s)
+{
+	bool is_top = s->o.load_max > 0 && s->low >= s->o.load_max;
+
+	if (s->points == CAPACITY_LEVELS_MAX)
+		finish(s, CAPACITY_BUDGET);
+	else if (s->is_low && !s->is_high &&
+		 (is_top || s->raises >= RAISES_MAX || s->low >= CAPACITY_LOAD_MAX / 2))
+		finish(s, CAPACITY_ALL_PASS);
+	else if (s->is_high && s->high <= s->low) /* the smallest load failed */
+		finish(s, s->was_uncarried ? CAPACITY_NEVER_CARRIED : CAPACITY_NONE_PASSES);
+	else if (!s->o.has_saturation && !s->is_high)
+		ask_double(s);
+	else if ((is_narrow(s) && s->is_low && s->is_high) ||
+		 (s->is_high && s->spent_s > BRACKET_BUDGET * s->o.budget_s))
+		begin_measuring(s);
+	else if (!is_narrow(s))
+		ask_inside(s);
+	else
+		ask_end(s);
+}
+
+/* saturated: requests/s, or at once, that saturate the server; 0: unknown. */
+static void begin_bracketing(struct capacity_search *s, double saturated)
+{
+	double top = is_whole(s) ? TOP_AT_ONCE : TOP_SHARE;
+
+	s->is_bracketing = true;
+	s->high = s->o.has_saturation ? top * saturated : 1;
+	if (s->o.load_max > 0)
+		s->high = fmin(s->high, s->o.load_max);
+	s->low = s->high / BOTTOM_SHARE;
+	if (s->o.load_min > 0)
+		s->low = s->o.load_min;
+	if (is_whole(s)) {
+		s->low = fmax(1, floor(s->o.load_min));
+		s->high = fmax(2, ceil(s->high));
+	}
+	if (s->high <= s->low)
+		s->high = s->low * BRACKET_RATIO;
+	next_short(s);
+}
+
+static void next_long(struct capacity_search *s)
+{
+	struct fit f;
+
+	capacity_fit_all(s);
+	s->measured++;
+	if (!s->has_fit[s->binding]) { /* only means, and no batch had one */
+		ask_long(s);
+		return;
+	}
+	f = capacity_combined(s);
+	s->precise = capacity_is_precise(s, f) ? s->precise + 1 : 0;
+	s->middle = f.at;
+	s->slope = f.slope;
+	if (s->precise >= PRECISE_FITS)
+		finish(s, CAPACITY_PRECISE);
+	else
+		ask_long(s);
+}
+
+/* ---- the caller's side ---- */
+
+struct capacity_search *capacity_new(const struct capacity_opts *o)
+{
+	struct capacity_search *s = mem_alloc(sizeof(*s));
+
+	assert(o->limits >= 1 && o->limits <= CAPACITY_LIMITS_MAX);
+	for (size_t j = 0; j < o->limits; j++) {
+		const struct capacity_limit *l = &o->limit[j];
+
+		assert(l->is_mean ? l->value > 0 : l->quantile > 0 && l->quantile < 1);
+	}
+	assert(o->failed_share >= 0 && o->failed_share < 1);
+	assert(o->precision > 0 && o->precision < 1 && o->budget_s > 0);
+	assert(o->load_min >= 0 && o->load_max >= 0 && o->load_max <= CAPACITY_LOAD_MAX);
+	assert(!(o->load_max > 0) || o->load_min < o->load_max);
+	s->o = *o;
+	if (!(s->o.level_s > 0))
+		s->o.level_s = CAPACITY_LEVEL_S;
+	if (!(s->o.failed_share > 0))
+		s->o.failed_share = CAPACITY_FAILED_SHARE;
+	s->step = (struct capacity_step){ .ask = CAPACITY_PROBE };
+	s->point = mem_array(CAPACITY_LEVELS_MAX, sizeof(*s->point));
+	s->chosen = mem_array(CAPACITY_LEVELS_MAX, sizeof(*s->chosen));
+	s->grid = mem_alloc(sizeof(*s->grid));
+	s->binding = SIZE_MAX;
+	return s;
+}
+
+void capacity_free(struct capacity_search *s)
+{
+	if (!s)
+		return;
+	free(s->point);
+	free(s->chosen);
+	free(s->grid);
+	free(s);
+}
+
+struct capacity_step capacity_next(const struct capacity_search *s)
+{
+	return s->step;
+}
+
+static void spend(struct capacity_search *s, uint64_t requests, double spent_s)
+{
+	assert(spent_s >= 0);
+	s->requests += requests;
+	s->spent_s += spent_s;
+}
+
+void capacity_tell_probe(struct capacity_search *s, bool is_answered, double spent_s)
+{
+	assert(s->step.ask == CAPACITY_PROBE);
+	spend(s, 1, spent_s);
+	s->step = (struct capacity_step){ .ask = CAPACITY_UNLOADED_REQUESTS,
+					  .requests = CAPACITY_UNLOADED };
+	if (!is_answered)
+		finish(s, CAPACITY_UNREACHABLE);
+}
+
+void capacity_tell_unloaded(struct capacity_search *s, const struct level *l)
+{
+	assert(s->step.ask == CAPACITY_UNLOADED_REQUESTS);
+	spend(s, l->requests, l->spent_s);
+	for (size_t j = 0; j < capacity_limits(s); j++)
+		if (judge(s, l, j) == HOLDS_FAILS)
+			s->broken |= 1u << j;
+	s->e2e_s = l->e2e_s > 0 ? l->e2e_s : 0;
+	if (s->broken) {
+		finish(s, CAPACITY_BROKEN_UNLOADED);
+	} else if (s->o.has_saturation) {
+		s->step = (struct capacity_step){ .ask = CAPACITY_SATURATE,
+						  .requests = SATURATE_REQUESTS };
+	} else {
+		begin_bracketing(s, 0);
+	}
+}
+
+void capacity_tell_saturation(struct capacity_search *s, const struct capacity_saturation *m)
+{
+	assert(s->step.ask == CAPACITY_SATURATE);
+	assert(m->per_s > 0 && (!is_whole(s) || m->at_once >= 1));
+	spend(s, m->requests, m->spent_s);
+	s->per_s = m->per_s;
+	begin_bracketing(s, is_whole(s) ? m->at_once : m->per_s);
+}
+
+enum capacity_look capacity_look(struct capacity_search *s, const struct level *l, double at_s,
+				 double *next_s)
+{
+	bool is_full = s->step.hold_s > LONG_TIMES * s->step.look_s;
+	enum holds sure;
+
+	assert(s->step.ask == CAPACITY_LEVEL && !s->is_decided);
+	*next_s = INFINITY;
+	if (!s->is_bracketing) {
+		s->is_decided = s->is_cut = is_hopeless(s, l);
+		return s->is_cut ? CAPACITY_STOP_CANCEL : CAPACITY_GO_ON;
+	}
+	*next_s = at_s + LOOK_STEP * s->step.look_s;
+	if (*next_s >= s->step.hold_s)
+		*next_s = INFINITY;
+	sure = is_overloaded(s, l) ? HOLDS_FAILS : judge_all(s, l);
+	if (sure == HOLDS_OPEN || (sure == HOLDS_PASSES && is_full))
+		return CAPACITY_GO_ON;
+	s->is_decided = true;
+	s->has_passed = sure == HOLDS_PASSES;
+	s->is_cut = !s->has_passed;
+	return s->is_cut ? CAPACITY_STOP_CANCEL : CAPACITY_STOP_DRAIN;
+}
+
+void capacity_tell_level(struct capacity_search *s, const struct level *l)
+{
+	double load = s->step.load;
+
+	assert(s->step.ask == CAPACITY_LEVEL);
+	spend(s, l->requests, l->spent_s);
+	if (!s->is_decided)
+		s->has_passed = !is_any_broken(s, l) && capacity_is_carried(s, l);
+	capacity_keep_point(s, l);
+	if (!s->is_bracketing) {
+		next_long(s);
+		return;
+	}
+	if (s->has_passed) {
+		s->low = fmax(s->low, load);
+		s->high = fmax(s->high, load);
+		s->is_low = true;
+	} else {
+		s->high = load;
+		s->is_high = true;
+		s->was_uncarried = !capacity_is_carried(s, l);
+	}
+	next_short(s);
+}
+
+void capacity_stop(struct capacity_search *s)
+{
+	if (s->end == CAPACITY_RUNNING)
+		finish(s, CAPACITY_STOPPED);
+}

@@ -1,0 +1,520 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare.c - see compare.h: a metric becomes a row, and rows get their verdicts. What the runs are
+ * comes from compare_gather.c, the numbers of a row from compare_estimate.c.
+ */
+#include "results/decide/compare.h"
+
+#include <assert.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/stats/significance.h"
+#include "results/decide/compare_internal.h"
+
+/* The percentile a name is about: p99.9_itl_ms, percentiles.99; 0: none. */
+static double percentile_of(const char *metric)
+{
+	static const char nested[] = "percentiles.";
+	const char *digits = strncmp(metric, nested, sizeof(nested) - 1) == 0 ?
+				     metric + sizeof(nested) - 1 :
+			     *metric == 'p' ? metric + 1 : "";
+	double p = 0;
+
+	return str_to_f64((struct str){ digits, strspn(digits, "0123456789.") }, &p) ? p : 0;
+}
+
+struct matched_metric matched_metric_of(const char *name, const char *unit, int better)
+{
+	double d = percentile_of(name) >= 99 ? MATCHED_EFFECT_MIN_TAIL : MATCHED_EFFECT_MIN;
+	unsigned guards = MATCHED_GUARD_ALL;
+
+	/* What a guard is about cannot be spoilt by it. */
+	if (strcmp(name, "request_goodput") == 0)
+		guards &= ~(unsigned)MATCHED_GUARD_GOOD;
+	if (strcmp(name, "failed") == 0)
+		guards &= ~(unsigned)MATCHED_GUARD_FAILED;
+	return (struct matched_metric){ .name = name, .unit = unit, .better = better,
+					.effect_min = d, .guards = guards };
+}
+
+/* ---- the table of configurations ---- */
+
+static struct matched_config config_of(const struct pairing *p, const struct used *u)
+{
+	struct matched_config c = { .index = u->config, .name = p->out->config[u->config] };
+
+	for (unsigned k = 0; k < 2; k++) {
+		c.runs[k] = u->runs[k];
+		c.sessions[k] = u->n[k];
+		c.session[k] = arena_alloc(p->a, (u->n[k] + 1) * sizeof(*c.session[k]));
+		for (size_t j = 0; j < u->n[k]; j++) {
+			const struct mean *m = &u->mean[k][j];
+
+			c.session[k][j] = u->is_positive ? exp(m->ln) : m->sum / (double)m->runs;
+		}
+	}
+	return c;
+}
+
+static int by_change(const void *x, const void *y, void *arg)
+{
+	const struct matched_config *a = x, *b = y;
+	double way = *(const int *)arg < 0 ? -1 : 1;
+	double u = isnan(a->is.ratio) ? 0 : way * a->is.ratio;
+	double v = isnan(b->is.ratio) ? 0 : way * b->is.ratio;
+
+	if (!a->apart != !b->apart)
+		return a->apart ? 1 : -1;
+	if (u < v || u > v)
+		return u < v ? -1 : 1;
+	return (a->index > b->index) - (a->index < b->index);
+}
+
+/* Signs of those whose own interval, adjusted for their number, excludes no change. */
+static void mark_evident(struct matched_estimate *const *is, int *const *evident, size_t n,
+			 double alpha)
+{
+	double *q = mem_array(n + 1, sizeof(*q));
+
+	for (size_t i = 0; i < n; i++)
+		q[i] = is[i]->p;
+	compare_adjust(q, n);
+	for (size_t i = 0; i < n; i++)
+		*evident[i] = q[i] <= alpha ? (is[i]->ratio > 1) - (is[i]->ratio < 1) : 0;
+	free(q);
+}
+
+static void fill_configs(const struct pairing *p, struct used *used, size_t n,
+			 struct matched_row *row, struct estimator *by)
+{
+	struct matched_estimate **is = mem_array(n + 1, sizeof(*is));
+	int **evident = mem_array(n + 1, sizeof(*evident));
+	int better = row->metric->better;
+	size_t tested = 0;
+
+	row->config = arena_alloc(p->a, (n + 1) * sizeof(*row->config));
+	for (size_t i = 0; i < n; i++) {
+		struct matched_config *c = &row->config[row->n_configs++];
+		struct used *one = &used[i];
+
+		*c = config_of(p, one);
+		c->is = matched_estimate_of(by, &one, 1, NULL);
+		c->apart = one->apart;
+		if (c->apart)
+			continue;
+		is[tested] = &c->is;
+		evident[tested++] = &c->evident;
+	}
+	mark_evident(is, evident, tested, p->spec->alpha);
+	for (size_t i = 0; i < tested; i++) {
+		row->evident_up += *evident[i] > 0;
+		row->evident_down += *evident[i] < 0;
+	}
+	free(is);
+	free(evident);
+	if (n)
+		qsort_r(row->config, n, sizeof(*row->config), by_change, &better);
+}
+
+/* A load's configurations are estimated like all of them, and each counts its clusters. */
+static void fill_loads(const struct pairing *p, struct used **good, size_t n,
+		       struct matched_row *row, struct estimator *by)
+{
+	struct used **of = mem_array(n + 1, sizeof(*of));
+	size_t *load = mem_array(n + 1, sizeof(*load));
+	struct matched_estimate **is;
+	int **evident;
+	struct map known = { 0 };
+
+	for (size_t i = 0; i < n; i++)
+		load[i] = !good[i]->load ? SIZE_MAX :
+			matched_place(&known, good[i]->load, &row->n_loads);
+	map_release(&known);
+	if (row->n_loads < 2)
+		row->n_loads = 0;
+	row->load = arena_alloc(p->a, (row->n_loads + 1) * sizeof(*row->load));
+	is = mem_array(row->n_loads + 1, sizeof(*is));
+	evident = mem_array(row->n_loads + 1, sizeof(*evident));
+	for (size_t l = 0; l < row->n_loads; l++) {
+		size_t m = 0;
+
+		for (size_t i = 0; i < n; i++)
+			if (load[i] == l)
+				of[m++] = good[i];
+		row->load[l].name = of[0]->load;
+		row->load[l].is = matched_estimate_of(by, of, m, NULL);
+		is[l] = &row->load[l].is;
+		evident[l] = &row->load[l].evident;
+	}
+	mark_evident(is, evident, row->n_loads, p->spec->alpha);
+	free(of);
+	free(load);
+	free(is);
+	free(evident);
+}
+
+/* ---- a metric becomes a row ---- */
+
+/* Guards and values without a logarithm set configurations apart. Returns how many are left. */
+static size_t set_apart(const struct pairing *p, struct used *used, size_t n,
+			struct matched_row *row, struct used **good, size_t *not_positive)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		struct used *u = &used[i];
+		bool has_no_ratio = !u->is_positive && !u->is_flat;
+
+		if (p->guard[u->config] & row->metric->guards)
+			u->apart = p->out->guard[u->config];
+		if (has_no_ratio) {
+			u->apart = "values at or below 0";
+			(*not_positive)++;
+		}
+		row->apart += u->apart != NULL;
+		if (!u->apart)
+			good[kept++] = u;
+	}
+	return kept;
+}
+
+/* Why the metric cannot be compared, in words; NULL: it can. */
+static const char *incomparable(const struct pairing *p, const struct matched_row *row, size_t n,
+				size_t kept, size_t not_positive)
+{
+	unsigned failed = 0;
+	bool is_few = (double)(n - kept) <= MATCHED_APART_SHARE_MAX * (double)n;
+
+	if (not_positive)
+		return arena_printf(p->a, "values at or below 0, of which there is no ratio, in %zu of "
+				    "%zu configuration%s", not_positive, n, n == 1 ? "" : "s");
+	for (unsigned g = 0; g < PAIR_GUARDS; g++)
+		if (p->guard_count[g] && row->metric->guards & 1u << g)
+			failed |= 1u << g;
+	if (!failed || (kept && p->spec->is_comparable_only) ||
+	    (is_few && !(failed & p->guard_all)))
+		return NULL;
+	for (unsigned g = 0; g < PAIR_GUARDS; g++)
+		if (failed & 1u << g)
+			return p->out->n_configs == 1 ? p->guard_worst[g] :
+				arena_printf(p->a, "%s, and the like in %zu of %zu configurations",
+					     p->guard_worst[g], p->guard_count[g],
+					     p->out->n_configs);
+	return NULL;
+}
+
+static void no_answer(struct matched_row *row, enum matched_verdict verdict, enum matched_why why,
+		      const char *reason)
+{
+	row->verdict = verdict;
+	row->why = why;
+	row->reason = reason;
+}
+
+static const char *without_values(const struct pairing *p, const struct matched_row *row,
+				  enum matched_why *why)
+{
+	for (unsigned k = 0; k < 2; k++) {
+		const char *side = p->spec->side[k ? p->out->side : 0];
+
+		if (row->runs[k])
+			continue;
+		*why = row->invalid[k] ? MATCHED_WHY_INVALID : MATCHED_WHY_MISSING;
+		return row->invalid[k] ?
+			arena_printf(p->a, "it is INVALID in every run of %s that has it (%zu)",
+				     side, row->invalid[k]) :
+			arena_printf(p->a, "%s has no value of it", side);
+	}
+	*why = MATCHED_WHY_UNMATCHED;
+	return "no configuration has it on both sides";
+}
+
+/* No number that looks like an answer. */
+static void hide(struct matched_row *row)
+{
+	row->is.interval = row->is.narrow = (struct interval){ NAN, NAN };
+	row->is.p = row->q = row->p_sign = row->p_ranks = row->p_differ = NAN;
+}
+
+static void count_signs(struct matched_row *row, struct used **good, size_t n,
+			const struct clusters *c)
+{
+	double mean = 0, squares = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		row->up += good[i]->d > 0;
+		row->down += good[i]->d < 0;
+		row->equal += !(fabs(good[i]->d) > 0);
+		mean += good[i]->d / (double)n;
+		for (unsigned k = 0; k < 2; k++)
+			row->sessions[k] += good[i]->n[k];
+	}
+	for (size_t i = 0; i < n; i++)
+		squares += (good[i]->d - mean) * (good[i]->d - mean);
+	row->spread = n > 1 ? sqrt(squares / (double)(n - 1)) : NAN;
+	for (size_t i = 0; i < c->n; i++) {
+		row->clusters_up += c->d[i] > 0;
+		row->clusters_down += c->d[i] < 0;
+	}
+	row->p_sign = sign_test(row->clusters_up, row->clusters_down);
+	row->p_ranks = c->n >= MATCHED_RANKS_MIN ? signed_rank_test(c->d, c->n) : NAN;
+	row->p_differ = c->p_differ;
+}
+
+/* Two one-sided tests: the narrow interval lies within D. */
+static bool is_small(const struct matched_row *row)
+{
+	double d = log1p(row->metric->effect_min);
+
+	return log(row->is.narrow.low) > -d && log(row->is.narrow.high) < d;
+}
+
+static struct matched_row row_of(const struct pairing *p, size_t metric)
+{
+	const struct matched_metric *m = &p->spec->metric[metric];
+	struct matched_row row = { .metric = m, .is_primary = metric == p->spec->primary,
+				   .is = matched_no_estimate(), .q = NAN, .p_sign = NAN,
+				   .p_ranks = NAN, .spread = NAN, .p_differ = NAN };
+	struct estimator by = { .nodes = p->sessions, .alpha = p->spec->alpha };
+	struct clusters clusters = { .p_differ = NAN };
+	size_t n, kept, not_positive = 0;
+	struct used *used = matched_collect(p, metric, &row, &n), **good;
+	const char *why;
+
+	good = mem_array(n + 1, sizeof(*good));
+	kept = set_apart(p, used, n, &row, good, &not_positive);
+	why = incomparable(p, &row, n, kept, not_positive);
+	if (!kept && why) /* what is shown next to the reason */
+		for (size_t i = 0; i < n; i++)
+			if (used[i].is_positive || used[i].is_flat)
+				good[kept++] = &used[i];
+	row.is = matched_estimate_of(&by, good, kept, &clusters);
+	count_signs(&row, good, kept, &clusters);
+	fill_configs(p, used, n, &row, &by);
+	fill_loads(p, good, kept, &row, &by);
+	if (!n) {
+		enum matched_why missing;
+		const char *reason = without_values(p, &row, &missing);
+
+		no_answer(&row, MATCHED_NOT_ENOUGH, missing, reason);
+	} else if (why) {
+		no_answer(&row, MATCHED_NOT_COMPARABLE,
+			  not_positive ? MATCHED_WHY_NOT_POSITIVE : MATCHED_WHY_GUARD, why);
+		hide(&row);
+	} else if (!is_small(&row) && !(row.is.p <= p->spec->alpha)) {
+		row.need = matched_need_of(&by, good, kept, &row.is, m->effect_min);
+	}
+	matched_clusters_release(&clusters);
+	matched_estimator_release(&by);
+	free(good);
+	return row;
+}
+
+/* ---- verdicts ---- */
+
+/* Evidence of both signs, each by D or more, among configurations or among loads. */
+static bool is_mixed(const struct matched_row *row)
+{
+	double d = log1p(row->metric->effect_min);
+	bool up = false, down = false, load_up = false, load_down = false;
+
+	for (size_t i = 0; i < row->n_configs; i++) {
+		double ln = log(row->config[i].is.ratio);
+
+		up |= row->config[i].evident > 0 && ln >= d;
+		down |= row->config[i].evident < 0 && ln <= -d;
+	}
+	for (size_t i = 0; i < row->n_loads; i++) {
+		double ln = log(row->load[i].is.ratio);
+
+		load_up |= row->load[i].evident > 0 && ln >= d;
+		load_down |= row->load[i].evident < 0 && ln <= -d;
+	}
+	return (up && down) || (load_up && load_down);
+}
+
+/*
+ * Better, while fewer requests keep the goodput limits, is no gain; and the sides swapped, no loss.
+ */
+static bool is_contradicted(const struct matched_pair *pair, const struct matched_row *row, int way)
+{
+	return row->metric->guards & MATCHED_GUARD_GOOD && way * pair->good < 0;
+}
+
+static void judge(const struct matched_pair *pair, struct matched_row *row, double alpha,
+		  struct arena *a)
+{
+	double d = log1p(row->metric->effect_min), low = log(row->is.interval.low);
+	double high = log(row->is.interval.high);
+	bool is_little = is_small(row);
+	int way = row->metric->better * ((row->is.ratio > 1) - (row->is.ratio < 1));
+	const char *unit = row->is.rule == MATCHED_BY_CLUSTERS ? "configuration" : "session";
+
+	if (row->why != MATCHED_WHY_NONE)
+		return;
+	row->do_effects_differ = row->p_differ <= MATCHED_DIFFER_ALPHA ||
+				 (row->evident_up && row->evident_down) || is_mixed(row);
+	if (row->is.rule == MATCHED_BY_NOTHING) {
+		no_answer(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_DESIGN,
+			  arena_printf(a, "%zu and %zu server sessions over %zu configuration%s give "
+				       "no interval", row->sessions[0], row->sessions[1],
+				       row->is.configs, row->is.configs == 1 ? "" : "s"));
+		return;
+	}
+	if (row->q <= alpha && is_contradicted(pair, row, way)) {
+		no_answer(row, MATCHED_NOT_COMPARABLE, MATCHED_WHY_GUARD, pair->good_text);
+		hide(row);
+		return;
+	}
+	row->is_beyond_d = low > d || high < -d;
+	row->do_ranks_disagree = row->is.p <= alpha && row->p_ranks > alpha;
+	if (is_mixed(row))
+		row->verdict = MATCHED_MIXED;
+	else if (row->q <= alpha && !way)
+		row->verdict = is_little ? MATCHED_CHANGED_SMALL : MATCHED_CHANGED;
+	else if (row->q <= alpha && way > 0)
+		row->verdict = is_little ? MATCHED_BETTER_SMALL : MATCHED_BETTER;
+	else if (row->q <= alpha)
+		row->verdict = is_little ? MATCHED_WORSE_SMALL : MATCHED_WORSE;
+	else if (is_little)
+		row->verdict = MATCHED_NO_CHANGE;
+	else if (row->is.p <= alpha)
+		no_answer(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_CHANCE,
+			  "among so many metrics such an interval comes by chance");
+	else
+		no_answer(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_WIDE,
+			  arena_printf(a, "%ss scatter too much for so few", unit));
+}
+
+/* Adds the rows that have a p, of primary metrics or of all others. Returns how many there are. */
+static size_t add_rows(const struct matched *m, bool is_primary, struct matched_row **row, size_t n)
+{
+	for (size_t i = 0; i < m->n_pairs; i++)
+		for (size_t k = 0; !m->pair[i].refusal && k < m->spec->n_metrics; k++) {
+			struct matched_row *one = &m->pair[i].row[k];
+
+			if (one->is_primary == is_primary && !isnan(one->is.p))
+				row[n++] = one;
+		}
+	return n;
+}
+
+/* Benjamini and Hochberg over the primary metrics' rows, and over all others. */
+static void adjust(const struct matched *m, size_t n)
+{
+	size_t all = 0;
+	struct matched_row **row;
+	double *p;
+
+	for (size_t i = 0; i < n; i++)
+		all += m[i].n_pairs * m[i].spec->n_metrics;
+	p = mem_array(all + 1, sizeof(*p));
+	row = mem_array(all + 1, sizeof(*row));
+	for (int is_primary = 0; is_primary < 2; is_primary++) {
+		size_t count = 0;
+
+		for (size_t i = 0; i < n; i++)
+			count = add_rows(&m[i], is_primary, row, count);
+		for (size_t i = 0; i < count; i++)
+			p[i] = row[i]->is.p;
+		compare_adjust(p, count);
+		for (size_t i = 0; i < count; i++)
+			row[i]->q = p[i];
+	}
+	free(p);
+	free(row);
+}
+
+/* ---- everything ---- */
+
+static bool is_nothing_but_invalid(const struct pairing *p)
+{
+	bool is_any = false;
+
+	for (size_t m = 0; m < p->spec->n_metrics; m++) {
+		const struct matched_row *row = &p->out->row[m];
+
+		if (row->why != MATCHED_WHY_INVALID && row->why != MATCHED_WHY_MISSING)
+			return false;
+		is_any |= row->why == MATCHED_WHY_INVALID;
+	}
+	return is_any;
+}
+
+static void refuse(struct matched_pair *out, enum matched_refusal refusal, const char *reason)
+{
+	out->refusal = refusal;
+	out->reason = reason;
+}
+
+static void compare_pair(const struct matched_spec *spec, struct arena *a, size_t side,
+			 struct matched_pair *out)
+{
+	struct pairing p = { .spec = spec, .a = a, .out = out };
+	const char *name[2] = { spec->side[0], spec->side[side] };
+	unsigned empty;
+
+	*out = (struct matched_pair){ .side = side };
+	out->row = arena_alloc(a, (spec->n_metrics + 1) * sizeof(*out->row));
+	matched_gather(&p);
+	empty = out->runs[0] ? 1 : 0;
+	if (!out->runs[empty] && out->shared) {
+		refuse(out, MATCHED_REFUSED_SAME, out->runs[!empty] ?
+			       arena_printf(a, "every run of %s is also a run of %s", name[empty],
+					    name[!empty]) :
+			       arena_printf(a, "%s and %s are the same runs", name[0], name[1]));
+		return;
+	}
+	if (!out->runs[empty]) {
+		refuse(out, MATCHED_REFUSED_EMPTY, arena_printf(a, "%s has no run", name[empty]));
+		return;
+	}
+	if (!out->n_configs) {
+		refuse(out, MATCHED_REFUSED_UNMATCHED,
+		       arena_printf(a, "%s and %s have no configuration in common (%zu against %zu)",
+				    name[0], name[1], out->n_alone[0], out->n_alone[1]));
+		return;
+	}
+	matched_prepare(&p);
+	for (size_t m = 0; m < spec->n_metrics; m++)
+		out->row[m] = row_of(&p, m);
+	if (spec->n_metrics && is_nothing_but_invalid(&p))
+		refuse(out, MATCHED_REFUSED_INVALID,
+		       arena_printf(a, "every run of %s that could be compared is INVALID",
+				    out->row[0].runs[0] ? name[1] : name[0]));
+}
+
+static void compare_pairs(const struct matched_spec *spec, struct arena *a, struct matched *out)
+{
+	assert(spec->n_sides >= 2 && spec->alpha > 0 && spec->alpha < 0.5);
+	for (size_t m = 0; m < spec->n_metrics; m++)
+		assert(spec->metric[m].effect_min > 0);
+	*out = (struct matched){ .spec = spec, .n_pairs = spec->n_sides - 1 };
+	out->pair = arena_alloc(a, out->n_pairs * sizeof(*out->pair));
+	for (size_t i = 0; i < out->n_pairs; i++)
+		compare_pair(spec, a, i + 1, &out->pair[i]);
+}
+
+void matched_compare_all(const struct matched_spec *spec, size_t n, struct arena *a,
+			 struct matched *out)
+{
+	for (size_t c = 0; c < n; c++)
+		compare_pairs(&spec[c], a, &out[c]);
+	adjust(out, n);
+	for (size_t c = 0; c < n; c++)
+		for (size_t i = 0; i < out[c].n_pairs; i++) {
+			struct matched_pair *pair = &out[c].pair[i];
+
+			for (size_t m = 0; !pair->refusal && m < spec[c].n_metrics; m++)
+				judge(pair, &pair->row[m], spec[c].alpha, a);
+		}
+}
+
+void matched_compare(const struct matched_spec *spec, struct arena *a, struct matched *out)
+{
+	matched_compare_all(spec, 1, a, out);
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * compare_internal.h - what the files of the comparison share: the runs of a pair of sides, the
+ * values of one metric, and the estimate over any part of the configurations. For
+ * decide/compare*.c alone.
+ */
+#pragma once
+#include "core/base/mem.h"
+#include "results/decide/compare.h"
+
+#define PAIR_GUARDS 3 /* of enum matched_guard, those of a configuration */
+
+/* A run of a matched configuration. */
+struct entry { const struct matched_run *run; size_t config, session, order; unsigned side; };
+
+/* What is known of a pair before any metric is looked at. */
+struct pairing {
+	const struct matched_spec *spec;
+	struct arena *a;
+	struct matched_pair *out;
+	struct entry *entry;         /* by configuration, side, session, as given */
+	size_t n;
+	size_t sessions;             /* of both sides, numbered from 0 */
+	unsigned *guard;             /* of each configuration: those that fail */
+	unsigned guard_all;          /* those that fail on the average of all */
+	const char *guard_worst[PAIR_GUARDS]; /* of each guard, the worst case in words */
+	size_t guard_count[PAIR_GUARDS]; /* configurations that fail it */
+};
+/* The runs of both sides as pairing->entry; matched configurations and unmatched ones in out. */
+void matched_gather(struct pairing *p);
+/* Sessions and guards of what matched. */
+void matched_prepare(struct pairing *p);
+/* The place of a key in a map, numbered by first appearance. */
+size_t matched_place(struct map *m, const char *key, size_t *n);
+
+/* One session of one configuration and side. */
+struct mean {
+	size_t node;          /* the session, numbered over both sides */
+	size_t at;            /* the same within one estimate */
+	size_t runs;
+	double sum, ln;       /* of the values; ln: the mean of the logarithms in the end */
+	double squares;       /* of the logarithms, around their mean */
+};
+
+/* One configuration with values on both sides. */
+struct used {
+	size_t config;
+	const char *load, *apart;
+	struct mean *mean[2];
+	size_t n[2], runs[2];
+	double ln[2], d;
+	double first;         /* of the values */
+	bool is_flat;         /* all values of both sides are the first one */
+	bool is_positive;     /* all values are above 0 */
+};
+
+/*
+ * The configurations with values of the metric on both sides. What is left out is counted in row.
+ */
+struct used *matched_collect(const struct pairing *p, size_t metric, struct matched_row *row,
+			     size_t *n);
+
+struct estimator {
+	size_t nodes;         /* sessions of the pair */
+	double alpha;
+	double df, wide, narrow; /* the quantiles made last, of df */
+	size_t *place;        /* of each node, 1 + its place in the present estimate; heap */
+};
+void matched_estimator_release(struct estimator *by);
+
+/* What a row wants to know of the clusters behind its estimate. */
+struct clusters {
+	double *d;            /* heap */
+	size_t n;
+	double p_differ;      /* Cochran's Q; NAN without sessions to judge by */
+};
+void matched_clusters_release(struct clusters *c);
+
+struct matched_estimate matched_no_estimate(void);
+/* Over n configurations; clusters may be NULL. */
+struct matched_estimate matched_estimate_of(struct estimator *by, struct used *const *u, size_t n,
+					    struct clusters *clusters);
+/* What would do to show effect_min, or to settle the estimate where that is there already. */
+struct matched_need matched_need_of(const struct estimator *by, struct used *const *u, size_t n,
+				    const struct matched_estimate *is, double effect_min);

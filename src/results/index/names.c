@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* names.c - see names.h. */
+#include "results/index/names.h"
+
+#include "core/schema/schema.h"
+
+#define KEY_BYTES 160
+#define COUNT(table) (sizeof(table) / sizeof(*(table)))
+
+/* Plain columns that say what a run is and not what it measured. */
+static const char *const run_column[] = {
+	"run_id", "suite", "name", "timestamp", "status", "mode", "source", "verdict", "repeat",
+	"repeats", "config_hash", "experiment_duration_s", "error_stage", "error_category",
+	"error_reason", "warnings", "profiled", "interrupted", "label", "date", "gpus", "gpu_type",
+	"ended_s", "left_out",
+};
+
+struct fact { const char *name, *unit; int better; };
+
+/* Metrics that schema/result.json does not have: results of the offline verbs, and of documents. */
+static const struct fact metric[] = {
+	{ "avg_latency", "s", -1 },
+	{ "std_latency", "s", -1 },
+	{ "latency_per_output_token", "s", -1 },
+	{ "first_third_latency", "s", 0 },
+	{ "last_third_latency", "s", 0 },
+	{ "drift_share", "", 0 },
+	{ "input_throughput", "tokens/s", 1 },
+	{ "counted_token_throughput", "tokens/s", 1 },
+	{ "counted_output_throughput", "tokens/s", 1 },
+	{ "server_startup_s", "s", -1 },
+	{ "kv_cache_tokens", "tokens", 1 },
+	{ "kv_cache_concurrency", "requests", 1 },
+	{ "total_requests", "requests", 0 },
+	{ "total_tokens", "tokens", 0 },
+	{ "encoder_calls", "calls", -1 },
+	{ "phase_list_version", "", 0 },
+	{ "cached_share", "", 1 },
+	{ "caching_speedup", "", 1 },
+	{ "priorities", "", 0 },
+	{ "failed_share", "", -1 },
+};
+
+/* How a name's last word tells the unit; longer ones before their own endings. */
+static const struct fact ending[] = {
+	{ "_per_s_per_w", "/s/W", 1 }, { "_mb_per_s", "MB/s", 0 }, { "_per_s", "/s", 1 },
+	{ "_j_per_token", "J/token", -1 }, { "_ms", "ms", -1 }, { "_ns", "ns", 0 },
+	{ "_gb", "GB", 0 }, { "_mb", "MB", 0 }, { "_bytes", "bytes", 0 }, { "_mhz", "MHz", 0 },
+	{ "_mbit", "Mbit/s", 0 }, { "_goodput", "requests/s", 1 }, { "_throughput", "/s", 1 },
+	{ "_latency", "s", -1 }, { "_time", "s", -1 }, { "_j", "J", -1 }, { "_w", "W", 0 },
+	{ "_c", "\u00b0C", 0 }, { "_s", "s", 0 }, { "utilization", "%", 0 },
+	{ "memory_busy", "%", 0 }, { "cpus_busy", "CPUs", 0 },
+};
+
+static const char *const statistic[] = { "min", "mean", "median", "max", "last", "std", "n" };
+
+/* Groups whose members results have below "profllm", with that path. */
+static const struct { const char *group, *path; } measured[] = {
+	{ "steady_state", "profllm.steady_state." }, { "system", "profllm.system." },
+	{ "trust", "profllm." }, { "client", "profllm." }, { "sessions", "sessions." },
+	{ "correctness", "profllm.correctness." }, { "priority", "profllm.priorities[]." },
+	{ "prefix_cache", "profllm." }, { "derived", "profllm.derived." },
+};
+
+static bool is_percentile(struct str word)
+{
+	if (word.n < 2 || word.p[0] != 'p')
+		return false;
+	for (size_t i = 1; i < word.n; i++)
+		if ((word.p[i] < '0' || word.p[i] > '9') && word.p[i] != '.')
+			return false;
+	return true;
+}
+
+static bool is_stat(struct str word)
+{
+	for (size_t i = 0; i < COUNT(statistic); i++)
+		if (str_is(word, statistic[i]))
+			return true;
+	return is_percentile(word);
+}
+
+/* The last part of a dotted name that is no statistic: "power_w" of "gpu.power_w.mean". */
+static struct str quantity(struct str name)
+{
+	for (;;) {
+		const char *dot = memrchr(name.p, '.', name.n);
+		size_t before = dot ? (size_t)(dot - name.p) : 0;
+		struct str last = { name.p + before + !!dot, name.n - before - !!dot };
+
+		if (!dot || !is_stat(last))
+			return last;
+		name.n = before;
+	}
+}
+
+static bool ends(struct str name, const char *with)
+{
+	struct str tail = str_of(with);
+
+	return str_ends(name, tail) || (*with == '_' && str_is(name, with + 1));
+}
+
+/* Of "p99.9_itl_ms", whose dot cuts no group off: "p99.9". */
+static struct str first_word(struct str name)
+{
+	return str_cut(&name, '_');
+}
+
+static void by_ending(struct str name, struct column_name *c)
+{
+	struct str last = quantity(name);
+
+	for (size_t i = 0; i < COUNT(ending); i++) {
+		if (!ends(last, ending[i].name))
+			continue;
+		c->unit = ending[i].unit;
+		c->better = ending[i].better;
+		return;
+	}
+}
+
+static bool by_schema(const char *path, struct str name, struct column_name *c)
+{
+	const struct schema_field *f;
+	char key[KEY_BYTES];
+	size_t n = strlen(path);
+
+	if (n + name.n >= sizeof(key) || memchr(name.p, 0, name.n))
+		return false;
+	memcpy(key, path, n);
+	memcpy(key + n, name.p, name.n);
+	key[n + name.n] = 0;
+	f = schema_field_find(key);
+	if (!f || strcmp(f->type, "object") == 0)
+		return false;
+	if (*f->unit || !strchr(f->key, '<'))
+		c->unit = f->unit;
+	if (f->better != SCHEMA_NONE)
+		c->better = f->better == SCHEMA_HIGHER ? 1 : -1;
+	return true;
+}
+
+static bool is_time(struct str name)
+{
+	return str_is(name, "timestamp") || str_is(name, "date") || str_ends(name, STR("_s"));
+}
+
+static void plain(struct str name, struct column_name *c)
+{
+	for (size_t i = 0; i < COUNT(run_column); i++)
+		if (str_is(name, run_column[i])) {
+			c->group = STR("run");
+			c->is_outcome = is_time(name);
+			if (str_ends(name, STR("_s")))
+				c->unit = "s";
+			return;
+		}
+	c->group = STR("metric");
+	c->is_metric = c->is_outcome = true;
+	for (size_t i = 0; i < COUNT(metric); i++)
+		if (str_is(name, metric[i].name)) {
+			c->unit = metric[i].unit;
+			c->better = metric[i].better;
+			return;
+		}
+	if (!str_ends(name, STR("_ms")) && by_schema("", name, c))
+		return;
+	by_ending(name, c);
+}
+
+struct column_name column_name(struct str name)
+{
+	struct column_name c = { .unit = "" };
+	const char *dot = name.n ? memchr(name.p, '.', name.n) : NULL;
+	struct str rest;
+
+	if (!dot || is_percentile(first_word(name))) {
+		plain(name, &c);
+		return c;
+	}
+	c.group = (struct str){ name.p, (size_t)(dot - name.p) };
+	rest = (struct str){ dot + 1, name.n - c.group.n - 1 };
+	for (size_t i = 0; i < COUNT(measured); i++) {
+		if (!str_is(c.group, measured[i].group))
+			continue;
+		c.is_outcome = true;
+		if (str_is(c.group, "priority"))
+			str_cut(&rest, '.'); /* the class */
+		if (str_ends(rest, STR(".n")))
+			return c;
+		by_ending(rest, &c);
+		if (!str_is(c.group, "steady_state") && !str_is(c.group, "system"))
+			c.better = 0;
+		by_schema(measured[i].path, rest, &c);
+		c.is_metric = c.better || (*c.unit && !str_is(c.group, "client"));
+		return c;
+	}
+	if (str_is(c.group, "benchmark"))
+		by_schema("", rest, &c);
+	else if (str_is(c.group, "hardware") || str_is(c.group, "resources"))
+		by_ending(rest, &c);
+	c.better = 0;
+	return c;
+}
+
+const char *column_unit(struct str name)
+{
+	return column_name(name).unit;
+}
+
+int column_better(struct str name)
+{
+	return column_name(name).better;
+}
+
+/* ---- labels ---- */
+
+static const struct { const char *word, *label; } special[] = {
+	{ "ttft", "TTFT" }, { "tpot", "TPOT" }, { "itl", "ITL" }, { "e2el", "E2EL" },
+	{ "rtfx", "RTFx" }, { "gpu", "GPU" }, { "gpus", "GPUs" }, { "kv", "KV" }, { "id", "ID" },
+	{ "avg", "mean" },
+};
+/* Endings that say a unit, which is shown beside a label and not in it. */
+static const char *const unit_word[] = { "ms", "s", "gb" };
+
+static void add_word(struct buf *out, struct str word)
+{
+	bool is_first = out->len == 0;
+
+	if (!is_first)
+		buf_add_char(out, ' ');
+	for (size_t i = 0; i < COUNT(special); i++)
+		if (str_is(word, special[i].word))
+			word = str_of(special[i].label);
+	if (is_first && word.p[0] >= 'a' && word.p[0] <= 'z') {
+		buf_add_char(out, (char)(word.p[0] - 'a' + 'A'));
+		word = (struct str){ word.p + 1, word.n - 1 };
+	}
+	buf_add_str(out, word);
+}
+
+void column_label(struct str name, struct buf *out)
+{
+	struct column_name c = column_name(name);
+	struct buf label = { 0 };
+	struct str rest = name;
+
+	if (!str_is(c.group, "run") && !str_is(c.group, "metric")) {
+		if (name.n > c.group.n + 1)
+			buf_add(out, name.p + c.group.n + 1, name.n - c.group.n - 1);
+		return;
+	}
+	while (rest.n) {
+		struct str word = str_cut(&rest, '_');
+		bool is_unit = false;
+
+		for (size_t i = 0; i < COUNT(unit_word); i++)
+			is_unit |= !rest.n && label.len && str_is(word, unit_word[i]);
+		if (word.n && !is_unit)
+			add_word(&label, word);
+	}
+	buf_add_str(out, buf_str(&label));
+	buf_release(&label);
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * kind.h - what a piece of JSON is, by its members and never by the name of its file; and
+ * what a result says of its own metrics.
+ */
+#pragma once
+#include <stdbool.h>
+
+#include "core/base/str.h"
+#include "core/json/read.h"
+
+enum result_kind {
+	RESULT_NONE,         /* nothing that is known */
+	RESULT_DOCUMENT,     /* of `profllm run`: one experiment */
+	RESULT_PYTORCH,      /* a list with a record for each metric */
+	RESULT_MM_PROCESSOR,
+	RESULT_SERVE,        /* ours and vLLM's, as the next three */
+	RESULT_THROUGHPUT,
+	RESULT_LATENCY,
+	RESULT_STARTUP,
+	RESULT_NIGHTLY,      /* a record of the benchmark_results.json of vLLM's nightlies */
+	RESULT_KINDS,
+};
+enum result_kind result_kind(const struct json_value *v);
+/* "profllm", "pytorch", "mm-processor" ...: the values of the column "source". */
+const char *result_kind_name(enum result_kind kind);
+/* An object with measurements: a result of any verb, not a document and not a table's row. */
+bool result_is_record(const struct json_value *v);
+/* A suite's: its documents are the list "experiments". NULL: v is no suite. */
+const struct json_value *result_suite(const struct json_value *v);
+/* {"results": [...]}: a list that a tool has put around records. NULL: v has none. */
+const struct json_value *result_wrapped(const struct json_value *v);
+bool result_is_wrapper(struct str key);
+
+/* The values of metrics/trust.h, in their order. */
+enum result_verdict { RESULT_VALID, RESULT_DEGRADED, RESULT_INVALID };
+
+/* False: not the name of a verdict. */
+bool result_verdict_read(const struct json_value *v, enum result_verdict *out);
+const char *result_verdict_name(enum result_verdict v);
+/* Of the whole run; false: the record has none, as vLLM's. */
+bool result_verdict_whole(const struct json_value *record, enum result_verdict *out);
+/*
+ * Of the value of a key: the verdict of the metric that the key is about ("p99_ttft_ms": ttft).
+ * Where the record does not judge that metric, or the key is about none: what the reasons say of
+ * it, else the best verdict of all metrics, else the verdict of the run. Counts of requests are
+ * always VALID, as are all values of vLLM's files, which have no verdict.
+ */
+enum result_verdict result_verdict(const struct json_value *record, struct str key);
+/*
+ * The verdict of the whole run with the metrics that have it, "INVALID: ttft, itl"; up to three are
+ * named. Appends nothing where the record has no verdict.
+ */
+void result_verdict_text(const struct json_value *record, struct buf *out);
+/*
+ * Whether an element of "reasons" makes the value of this key INVALID: it spoils the metric that
+ * the key is about or, where the key is about none, every metric. A reason without the list
+ * "spoils" spoils everything.
+ */
+bool result_reason_spoils(const struct json_value *reason, struct str key);

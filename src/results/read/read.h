@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* read.h - a file of JSON as bytes or as a tree in the caller's arena. */
+#pragma once
+#include <stdbool.h>
+
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/json/read.h"
+
+/* Whether gzip or zstd has packed these bytes. */
+bool result_is_packed(struct str bytes);
+/* Replaces packed bytes by what they hold, in a: at most bytes_max. Other bytes stay. */
+int result_unpack(struct str *bytes, size_t bytes_max, struct arena *a, struct err *e);
+/*
+ * The JSON of a file, which may be packed. NULL with a sentence that names the file: it cannot be
+ * read (ERR_IO), is larger than bytes_max (ERR_LIMIT) or is no JSON (ERR_PARSE).
+ */
+struct json_value *result_json(const char *path, size_t bytes_max, struct arena *a, struct err *e);

@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* people.c - what people say: notes, exclusions, filters with a name, marks on a trend. */
+#include "core/base/mem.h"
+#include "results/store/parts.h"
+
+/* A list that grows in an arena, an item of `size` bytes at a time. */
+struct list {
+	struct arena *a;
+	char *item;
+	size_t size, n, room;
+};
+
+static void *add(struct list *l)
+{
+	if (l->n == l->room) {
+		char *more;
+
+		l->room = l->room ? 2 * l->room : 16;
+		more = arena_alloc(l->a, l->room * l->size);
+		if (l->n)
+			memcpy(more, l->item, l->n * l->size);
+		l->item = more;
+	}
+	return l->item + l->size * l->n++;
+}
+
+static struct str keep(const struct list *l, struct db_value v)
+{
+	return arena_str(l->a, db_as_bytes(v));
+}
+
+static int is_words(struct str text, const char *what, struct err *e)
+{
+	if (!text.n)
+		return err_set(e, ERR_USAGE, "%s is empty", what);
+	return store_fits(text, STORE_WORDS_BYTES_MAX, what, e);
+}
+
+static int is_name(struct str text, const char *what, struct err *e)
+{
+	return store_fits(text, STORE_NAME_BYTES_MAX, what, e);
+}
+
+/* One row less; an error when there is none of that number. */
+static int drop(struct store *s, const char *sql, int64_t id, const char *what, struct err *e)
+{
+	struct store_write w;
+	struct db_value v = db_int(id);
+	int64_t gone = 0;
+	int rc;
+
+	if (store_write_begin(s, &w, e) < 0)
+		return -1;
+	rc = db_integer(w.db, sql, &v, 1, 0, &gone, e);
+	if (!rc && !gone)
+		rc = err_set(e, ERR_USAGE, "there is no %s with the number %lld", what,
+			     (long long)id);
+	return store_write_end(s, &w, rc, e);
+}
+
+/* ---- annotations ---- */
+
+int store_annotate(struct store *s, int64_t run, struct str text, struct str who, int64_t *id,
+		   struct err *e)
+{
+	struct store_write w;
+	int rc;
+
+	if (is_words(text, "the note", e) < 0 || is_name(who, "the name of who says so", e) < 0 ||
+	    store_write_begin(s, &w, e) < 0)
+		return -1;
+	rc = store_is_run(&w, run, e);
+	if (!rc)
+		rc = store_number(&w, "annotation", 1, id, e);
+	if (!rc) {
+		struct db_value v[] = { db_int(*id), db_int(run), db_text(text), db_text(who),
+					db_real(store_now_s()) };
+
+		rc = db_run(w.db, "INSERT INTO annotations (id, run, text, who, at)"
+				  " VALUES ($1, $2, $3, $4, $5)", v, 5, NULL, NULL, e);
+	}
+	return store_write_end(s, &w, rc, e);
+}
+
+int store_annotation_drop(struct store *s, int64_t id, struct err *e)
+{
+	return drop(s, "DELETE FROM annotations WHERE id = $1 RETURNING id", id, "note", e);
+}
+
+static int take_annotation(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct list *l = self;
+
+	(void)n;
+	(void)e;
+	*(struct annotation *)add(l) = (struct annotation){
+		.id = db_as_int(v[0]), .run = db_as_int(v[1]), .text = keep(l, v[2]),
+		.who = keep(l, v[3]), .at_s = db_as_real(v[4]),
+	};
+	return 0;
+}
+
+int store_annotations(struct store *s, int64_t run, struct arena *a, struct annotation **out,
+		      size_t *n, struct err *e)
+{
+	struct list l = { .a = a, .size = sizeof(**out) };
+	struct db_value v = db_int(run);
+	int rc = store_ask(s, "SELECT id, run, text, who, at FROM annotations WHERE run = $1"
+			      " ORDER BY id", &v, 1, take_annotation, &l, e);
+
+	*out = (struct annotation *)(void *)l.item;
+	*n = l.n;
+	return rc;
+}
+
+/* ---- exclusions ---- */
+
+static int set_excluded(struct store_write *w, int64_t run, bool is_excluded, struct err *e)
+{
+	struct db_value v[3] = { db_int(run) };
+	int64_t flags;
+
+	if (db_integer(w->db, "SELECT flags FROM documents WHERE id = $1", v, 1, 0, &flags, e) < 0)
+		return -1;
+	flags = is_excluded ? flags | INDEX_EXCLUDED : flags & ~(int64_t)INDEX_EXCLUDED;
+	v[0] = db_int(flags);
+	v[1] = db_int(store_changed(w, run, (unsigned)flags, NULL));
+	v[2] = db_int(run);
+	return db_run(w->db, "UPDATE documents SET flags = $1, changed = $2 WHERE id = $3", v, 3,
+		      NULL, NULL, e);
+}
+
+static int add_exclusion(struct store_write *w, int64_t run, struct str reason, struct str who,
+			 struct err *e)
+{
+	int64_t id;
+	struct db_value v[5];
+
+	if (store_number(w, "exclusion", 1, &id, e) < 0)
+		return -1;
+	v[0] = db_int(id);
+	v[1] = db_int(run);
+	v[2] = db_text(reason);
+	v[3] = db_text(who);
+	v[4] = db_real(store_now_s());
+	return db_run(w->db, "INSERT INTO exclusions (id, run, reason, who, at)"
+			     " VALUES ($1, $2, $3, $4, $5)", v, 5, NULL, NULL, e);
+}
+
+int store_exclude(struct store *s, int64_t run, struct str reason, struct str who, struct err *e)
+{
+	struct store_write w;
+	struct db_value v[2] = { db_real(store_now_s()), db_int(run) };
+	int rc;
+
+	if (store_fits(reason, STORE_WORDS_BYTES_MAX, "the reason", e) < 0 ||
+	    is_name(who, "the name of who says so", e) < 0 || store_write_begin(s, &w, e) < 0)
+		return -1;
+	rc = store_is_run(&w, run, e);
+	/* What held until now is over: history, whatever comes instead. */
+	if (!rc)
+		rc = db_run(w.db, "UPDATE exclusions SET ended = $1 WHERE run = $2 AND ended IS NULL", v,
+			    2, NULL, NULL, e);
+	if (!rc && reason.n)
+		rc = add_exclusion(&w, run, reason, who, e);
+	if (!rc)
+		rc = set_excluded(&w, run, reason.n > 0, e);
+	return store_write_end(s, &w, rc, e);
+}
+
+static int take_exclusion(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct list *l = self;
+
+	(void)n;
+	(void)e;
+	*(struct exclusion *)add(l) = (struct exclusion){
+		.reason = keep(l, v[0]), .who = keep(l, v[1]), .at_s = db_as_real(v[2]),
+		.is_over = v[3].kind != DB_NULL,
+	};
+	return 0;
+}
+
+int store_exclusions(struct store *s, int64_t run, struct arena *a, struct exclusion **out,
+		     size_t *n, struct err *e)
+{
+	struct list l = { .a = a, .size = sizeof(**out) };
+	struct db_value v = db_int(run);
+	int rc = store_ask(s, "SELECT reason, who, at, ended FROM exclusions WHERE run = $1"
+			      " ORDER BY id", &v, 1, take_exclusion, &l, e);
+
+	*out = (struct exclusion *)(void *)l.item;
+	*n = l.n;
+	return rc;
+}
+
+/* ---- presets ---- */
+
+static int put_preset(struct store_write *w, int64_t id, struct str name, struct str body,
+		      int64_t *out, struct err *e)
+{
+	struct db_value v[4] = { db_text(name), db_text(body), db_real(store_now_s()), db_int(id) };
+	struct db_value same[2] = { db_text(name), db_int(id) };
+	int64_t other;
+
+	if (db_integer(w->db, "SELECT id FROM presets WHERE name = $1 AND id <> $2", same, 2, 0,
+		       &other, e) < 0)
+		return -1;
+	if (other)
+		return err_set(e, ERR_USAGE, "there is already a preset with the name %.*s",
+			       (int)name.n, name.p);
+	if (id) {
+		if (db_integer(w->db, "UPDATE presets SET name = $1, body = $2, at = $3 WHERE id = $4"
+				      " RETURNING id", v, 4, 0, out, e) < 0)
+			return -1;
+		return *out ? 0 : err_set(e, ERR_USAGE, "there is no preset with the number %lld",
+					  (long long)id);
+	}
+	if (store_number(w, "preset", 1, out, e) < 0)
+		return -1;
+	v[3] = db_int(*out);
+	return db_run(w->db, "INSERT INTO presets (name, body, at, id) VALUES ($1, $2, $3, $4)", v, 4,
+		      NULL, NULL, e);
+}
+
+int store_preset_put(struct store *s, int64_t id, struct str name, struct str body, int64_t *out,
+		     struct err *e)
+{
+	struct store_write w;
+	int rc;
+
+	if (is_words(name, "the preset's name", e) < 0 || is_name(name, "the preset's name", e) < 0 ||
+	    store_fits(body, STORE_WORDS_BYTES_MAX, "the preset", e) < 0 ||
+	    store_write_begin(s, &w, e) < 0)
+		return -1;
+	rc = put_preset(&w, id, name, body, out, e);
+	return store_write_end(s, &w, rc, e);
+}
+
+int store_preset_drop(struct store *s, int64_t id, struct err *e)
+{
+	return drop(s, "DELETE FROM presets WHERE id = $1 RETURNING id", id, "preset", e);
+}
+
+static int take_preset(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct list *l = self;
+
+	(void)n;
+	(void)e;
+	*(struct preset *)add(l) = (struct preset){
+		.id = db_as_int(v[0]), .name = keep(l, v[1]), .body = keep(l, v[2]),
+		.at_s = db_as_real(v[3]),
+	};
+	return 0;
+}
+
+int store_presets(struct store *s, struct arena *a, struct preset **out, size_t *n, struct err *e)
+{
+	struct list l = { .a = a, .size = sizeof(**out) };
+	int rc = store_ask(s, "SELECT id, name, body, at FROM presets ORDER BY id", NULL, 0,
+			   take_preset, &l, e);
+
+	*out = (struct preset *)(void *)l.item;
+	*n = l.n;
+	return rc;
+}
+
+/* ---- marks ---- */
+
+int store_mark_put(struct store *s, const struct change_mark *m, int64_t *id, struct err *e)
+{
+	struct store_write w;
+	int rc;
+
+	if (store_fits(m->series, STORE_WORDS_BYTES_MAX, "the series", e) < 0 ||
+	    is_name(m->metric, "the metric of the mark", e) < 0 ||
+	    is_name(m->at, "the place of the mark", e) < 0 ||
+	    is_name(m->kind, "the kind of the mark", e) < 0 ||
+	    store_fits(m->text, STORE_WORDS_BYTES_MAX, "the text of the mark", e) < 0 ||
+	    is_name(m->who, "the name of who says so", e) < 0 || store_write_begin(s, &w, e) < 0)
+		return -1;
+	rc = store_number(&w, "mark", 1, id, e);
+	if (!rc) {
+		struct db_value v[] = { db_int(*id), db_text(m->series), db_text(m->metric),
+					db_text(m->at), db_text(m->kind), db_text(m->text),
+					db_text(m->who), db_real(store_now_s()) };
+
+		rc = db_run(w.db, "INSERT INTO marks (id, series, metric, place, kind, text, who, at)"
+				  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", v, 8, NULL, NULL, e);
+	}
+	return store_write_end(s, &w, rc, e);
+}
+
+int store_mark_drop(struct store *s, int64_t id, struct err *e)
+{
+	return drop(s, "DELETE FROM marks WHERE id = $1 RETURNING id", id, "mark", e);
+}
+
+static int take_mark(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct list *l = self;
+
+	(void)n;
+	(void)e;
+	*(struct change_mark *)add(l) = (struct change_mark){
+		.id = db_as_int(v[0]), .series = keep(l, v[1]), .metric = keep(l, v[2]),
+		.at = keep(l, v[3]), .kind = keep(l, v[4]), .text = keep(l, v[5]),
+		.who = keep(l, v[6]), .at_s = db_as_real(v[7]),
+	};
+	return 0;
+}
+
+int store_marks(struct store *s, struct arena *a, struct change_mark **out, size_t *n,
+		struct err *e)
+{
+	struct list l = { .a = a, .size = sizeof(**out) };
+	int rc = store_ask(s, "SELECT id, series, metric, place, kind, text, who, at FROM marks"
+			      " ORDER BY id", NULL, 0, take_mark, &l, e);
+
+	*out = (struct change_mark *)(void *)l.item;
+	*n = l.n;
+	return rc;
+}

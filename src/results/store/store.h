@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * store.h - what is kept: runs, their documents, and what people say of them; with the index
+ * over them. `sqlite:PATH` (or a path) or `postgresql://...`; everything behind is the same.
+ *
+ * Tables: benchmark_runs, wide, a column per parameter and metric (those that the schemas know from
+ * the start, others as they come) beside the raw document; documents, arrays, jobs, job_files,
+ * presets, annotations, exclusions, traces; every change has a number (the sequence). What a call
+ * acknowledged is on disk, whatever happens next. Any thread may call anything; writes take turns,
+ * also with other processes.
+ *
+ * Texts are valid UTF-8 without U+0000; others are ERR_USAGE.
+ *
+ * Names: a run's number is `id` (store), its `run_id` is the document's. The same hash again is a
+ * duplicate and changes nothing. The same run_id with another hash is a conflict: both are kept,
+ * the newer one is shown, the older one is its history (INDEX_SUPERSEDED).
+ *
+ * Errors: ERR_USAGE for what the caller got wrong (unknown id, taken name), ERR_RUN for the
+ * world's.
+ */
+#pragma once
+#include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "results/index/index.h"
+#include "results/store/read.h"
+
+struct store;
+
+struct store_opts {
+	const char *url;          /* NULL: sqlite in $XDG_DATA_HOME/profllm/store.db */
+	const char *snapshot;     /* NULL: beside the SQLite file; "" none */
+	const char *traces; /* folder of trace files; NULL: beside the SQLite file, else refused */
+	bool is_read_only;
+	bool has_no_index;        /* for verbs that only write or copy */
+};
+
+/* A store that is not there is made, unless it is opened to be read only. */
+int store_open(const struct store_opts *o, struct store **out, struct err *e);
+/* Saves the snapshot when there is one and rows have changed. */
+void store_close(struct store *s);
+/* The index as it is: once runs were removed, store_maintain puts another one in its place. */
+struct index *store_index(struct store *s);
+/* A view of the index, also while other threads use the store; for index_view_release. */
+struct index_view *store_view(struct store *s);
+const char *store_kind(const struct store *s); /* "sqlite" or "postgresql" */
+/*
+ * Columns whose names no schema lists, and how many there may be: how full a store with an index
+ * is. Waits for nobody. used may be above max in a store of an older program.
+ */
+struct store_columns { size_t used, max; };
+#define STORE_FULL_SHARE 0.8 /* of them: people are warned */
+void store_columns(struct store *s, struct store_columns *out);
+/*
+ * Takes over what other processes have written; a single cheap question when that is nothing.
+ * store_maintain does so, takes removed runs out of memory, and saves the snapshot once enough has
+ * changed: for calling every few seconds. Writers do not wait for either.
+ */
+int store_refresh(struct store *s, struct err *e);
+int store_maintain(struct store *s, struct err *e);
+
+/* ---- runs in ---- */
+
+enum put_outcome { PUT_NEW, PUT_DUPLICATE, PUT_CONFLICT, PUT_INVALID };
+const char *put_outcome_name(enum put_outcome o);
+
+struct put_result {
+	enum put_outcome outcome;
+	int64_t id;            /* of the run, also of a duplicate */
+	struct str reason;     /* invalid, conflict: a sentence; in the arena */
+};
+
+/* All or none; durable and visible to the next view when it returns. who: who handed it in. */
+int store_put(struct store *s, const struct read_run *run, size_t n, struct str who,
+	      struct arena *a, struct put_result *out, struct err *e);
+
+/* A job is an upload of many files, or an experiment that was started; it outlives a restart. */
+struct job_file {
+	struct str name;
+	bool is_done;
+	struct put_result result;
+	size_t n_runs;
+};
+struct job {
+	struct str id;            /* 16 hex digits */
+	struct str kind;          /* "upload", "run" */
+	struct str state;         /* "waiting", "running", "done", "failed", "cancelled" */
+	struct str detail;        /* JSON of its kind's own matters */
+	double created_s, ended_s; /* NAN: not yet */
+	size_t n_files, n_done, n_outcome[4];
+	struct job_file *file;    /* store_job only */
+};
+int store_job_begin(struct store *s, struct str kind, struct str detail, char id[17],
+		    struct err *e);
+/*
+ * The bytes are durable when it returns. Files wait until the job's state is "running": who has
+ * handed over all of them sets it. A job that has ended takes no files and stays as it ended:
+ * ERR_USAGE. store_job_resume, at a server's start, does so for uploads
+ * that were cut short, so that what was acknowledged is worked off.
+ */
+int store_job_add(struct store *s, const char *id, struct str name, struct str bytes,
+		  struct err *e);
+int store_job_add_all(struct store *s, const char *id, const struct str *name,
+		      const struct str *bytes, size_t n, struct err *e); /* all or none */
+int store_job_resume(struct store *s, struct err *e);
+int store_job_state(struct store *s, const char *id, const char *state, struct str detail,
+		    struct err *e);
+/*
+ * Takes in the next waiting files of a running upload job (1: there may be more), or finds none
+ * (0). A job without waiting files is done. A file and its outcome are one transaction.
+ */
+int store_job_step(struct store *s, struct err *e);
+/* When the job has ended, its runs are in the index. */
+int store_job(struct store *s, const char *id, struct arena *a, struct job *out, struct err *e);
+int store_jobs(struct store *s, size_t limit, struct arena *a, struct job **out, size_t *n,
+	       struct err *e);
+/* How many of the latest jobs are of a kind and in a state. One cheap question. */
+#define STORE_JOB_COUNTS_MAX 16
+struct job_count { char kind[16], state[16]; size_t n; };
+int store_job_counts(struct store *s, struct job_count out[STORE_JOB_COUNTS_MAX], size_t *n,
+		     struct err *e);
+
+/* ---- one run ---- */
+
+struct run_whole {
+	int64_t id;
+	struct str run_id, kind, hash, who, document;
+	unsigned flags;
+	double received_s;
+	bool has_arrays;
+	int64_t *version;  /* ids of the same run_id, newest first, this one among them */
+	size_t n_versions;
+};
+int store_run(struct store *s, int64_t id, struct arena *a, struct run_whole *out, struct err *e);
+int store_run_arrays(struct store *s, int64_t id, struct buf *out, struct err *e);
+/* 0: there is none. */
+int64_t store_find(struct store *s, struct str run_id);
+
+/* ---- what people say ---- */
+
+struct annotation { int64_t id, run; struct str text, who; double at_s; };
+int store_annotate(struct store *s, int64_t run, struct str text, struct str who, int64_t *id,
+		   struct err *e);
+int store_annotation_drop(struct store *s, int64_t id, struct err *e);
+int store_annotations(struct store *s, int64_t run, struct arena *a, struct annotation **out,
+		      size_t *n, struct err *e);
+/* An empty reason takes the exclusion back. History stays. */
+int store_exclude(struct store *s, int64_t run, struct str reason, struct str who, struct err *e);
+struct exclusion { struct str reason, who; double at_s; bool is_over; };
+int store_exclusions(struct store *s, int64_t run, struct arena *a, struct exclusion **out,
+		     size_t *n, struct err *e);
+
+struct preset { int64_t id; struct str name, body; double at_s; }; /* body: JSON */
+int store_preset_put(struct store *s, int64_t id, struct str name, struct str body, int64_t *out,
+		     struct err *e); /* id 0: a new one */
+int store_preset_drop(struct store *s, int64_t id, struct err *e);
+int store_presets(struct store *s, struct arena *a, struct preset **out, size_t *n, struct err *e);
+
+/*
+ * Marks on a trend: an expected change, or one that somebody has seen. metric is empty in marks
+ * that were set before they named one.
+ */
+struct change_mark { int64_t id; struct str series, metric, at, kind, text, who; double at_s; };
+int store_mark_put(struct store *s, const struct change_mark *m, int64_t *id, struct err *e);
+int store_mark_drop(struct store *s, int64_t id, struct err *e);
+int store_marks(struct store *s, struct arena *a, struct change_mark **out, size_t *n,
+		struct err *e);
+
+/* ---- traces: files by their content, beside the store ---- */
+
+struct trace {
+	int64_t id, run;         /* run 0: none yet */
+	/* state: "here", "missing", "expired", or "left_out" of the backup that was restored */
+	struct str name, hash, model, commit, state;
+	int64_t bytes;
+	double at_s;
+};
+/* Takes the file over (a copy by its hash); the same content is kept once. */
+int store_trace_put(struct store *s, int64_t run, struct str name, const char *path, int64_t *id,
+		    struct err *e);
+/*
+ * The same for a file that comes along with its run. One that the run has, or whose file expired,
+ * is left as it is (*is_new false): nobody asked for it.
+ */
+int store_trace_take(struct store *s, int64_t run, struct str name, const char *path, bool *is_new,
+		     struct err *e);
+int store_traces(struct store *s, int64_t run, struct arena *a, struct trace **out, size_t *n,
+		 struct err *e); /* run 0: all */
+/* A descriptor to read from, for close(). */
+int store_trace_open(struct store *s, int64_t id, struct arena *a, struct trace *out,
+		     struct err *e);
+int store_trace_drop(struct store *s, int64_t id, struct err *e);
+
+/* ---- keeping it ---- */
+
+/* What to do about a store that is damaged. */
+#define STORE_REMEDY "`profllm restore BACKUP --store STORE --force` puts a backup in its place; " \
+		     "without one, `sqlite3 STORE .recover` saves what can still be read"
+
+/* One file, while in use. The files of traces are not in it, and it says so. */
+int store_backup(struct store *s, const char *path, struct err *e);
+int store_restore(const char *url, const char *path, bool is_forced, struct err *e);
+/* Sentences about what is wrong; *n 0: nothing. */
+int store_check(struct store *s, struct arena *a, struct str **finding, size_t *n, struct err *e);
+/*
+ * Gives back the columns that no run has any more, adds columns for values that are in their
+ * documents alone, as far as there is room by now, and makes benchmark_runs anew when that gives
+ * columns to what is in its `rest`.
+ */
+struct repaired {
+	size_t n_columns;        /* given back */
+	size_t n_runs, n_values; /* that got columns */
+	size_t n_left;           /* values that are still in their documents alone */
+	bool is_table_new;
+};
+int store_repair(struct store *s, struct repaired *out, struct err *e);
+/*
+ * Runs that match: archived (hidden, kept), or removed for good with documents and arrays. Many are
+ * changed in several transactions, between which other writers get their turn: after an error *n
+ * says how many were changed, and the same call goes on with the rest. Columns that no run has any
+ * more are given back by store_remove and store_retain; an archived run keeps its own.
+ */
+int store_archive(struct store *s, const struct filter *f, bool is_archived, size_t *n,
+		  struct err *e);
+int store_remove(struct store *s, const struct filter *f, size_t *n, struct err *e);
+struct retention {
+	double archive_days, remove_days, trace_days;
+	int64_t trace_bytes;
+}; /* 0: none */
+/*
+ * By age (when a run ran, else when it came): older runs are archived, archived ones that are older
+ * removed; files of traces that are older, and the oldest beyond that many bytes, expire. In
+ * several transactions, like store_archive.
+ */
+int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e);

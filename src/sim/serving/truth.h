@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * truth.h - what the server writes down: files of JSON lines, its own pacing, the counters of
+ * GET /metrics, and for each request what the oracle did and when.
+ */
+#pragma once
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/base/str.h"
+#include "sim/model/fault.h"
+
+/*
+ * A file of JSON lines that never keeps the server waiting.
+ *
+ * Lines are added to a buffer in memory; sink_flush writes a part of it when
+ * the caller has time. The first write error is kept and told at the end, so
+ * that a full disk does not disturb the pacing but does not pass unseen either.
+ */
+
+/* A zeroed struct is a sink without a file: flush and close do nothing. */
+struct sink {
+	const char *path;   /* borrowed; NULL: none */
+	int fd;
+	struct buf lines;
+	size_t written;     /* bytes of lines already in the file */
+	struct err failure; /* ERR_NONE while all is well */
+};
+
+/* Creates or empties the file. option names it in errors ("--truth"). */
+int sink_open(struct sink *s, const char *option, const char *path, struct err *e);
+/* Writes at most bytes_max bytes; true when more is left. */
+bool sink_flush(struct sink *s, size_t bytes_max);
+/* Writes the rest; -1 when anything was lost since sink_open. */
+int sink_close(struct sink *s, struct err *e);
+
+/*
+ * A small histogram of nanoseconds for judging our own pacing.
+ *
+ * Sixteen buckets for each power of two, so a quantile is within 6.25 %.
+ * Negative values count as 0.
+ */
+
+#define LAG_BUCKETS (16 * 60)
+
+struct lag {
+	uint64_t bucket[LAG_BUCKETS];
+	uint64_t count;
+	int64_t max_ns;
+};
+
+static inline unsigned lag_index(uint64_t ns)
+{
+	unsigned power;
+
+	if (ns < 16)
+		return (unsigned)ns;
+	power = 63 - (unsigned)__builtin_clzll(ns);
+	return (power - 3) * 16 + (unsigned)(ns >> (power - 4) & 15);
+}
+
+static inline void lag_add(struct lag *l, int64_t ns)
+{
+	l->bucket[lag_index(ns > 0 ? (uint64_t)ns : 0)]++;
+	l->count++;
+	if (ns > l->max_ns)
+		l->max_ns = ns;
+}
+
+/* The lower edge of the bucket that holds quantile q; 0 when empty. */
+static inline int64_t lag_quantile(const struct lag *l, double q)
+{
+	uint64_t want = (uint64_t)(q * (double)l->count), seen = 0;
+
+	for (unsigned i = 0; i < LAG_BUCKETS; i++) {
+		seen += l->bucket[i];
+		if (seen > want)
+			return i < 16 ? i : (int64_t)(16 + i % 16) << (i / 16 - 1);
+	}
+	return l->max_ns;
+}
+
+/*
+ * What GET /metrics shows, under vLLM's names.
+ *
+ * Counters, gauges and histograms are plain fields that the server updates as
+ * things happen; counters_write spells them in Prometheus text format. Times
+ * are nanoseconds inside and seconds outside.
+ */
+
+enum counter_histogram { HIST_TTFT, HIST_ITL, HIST_TPOT, HIST_E2E, HISTS };
+enum counter_finish { FINISH_STOP, FINISH_LENGTH, FINISH_ABORT, FINISH_ERROR, FINISHES };
+
+#define COUNTER_BUCKETS_MAX 24
+
+struct histogram {
+	uint64_t bucket[COUNTER_BUCKETS_MAX]; /* not cumulative; the last used one is +Inf */
+	uint64_t count;
+	double sum;
+};
+
+#define COUNTER_POSITIONS_MAX 32 /* tokens of one draft */
+
+struct counters {
+	uint64_t running, waiting;
+	uint64_t prompt_tokens, generation_tokens;
+	uint64_t finished[FINISHES];
+	uint64_t preemptions;
+	uint64_t prefix_queries, prefix_hits;   /* tokens */
+	uint64_t external_queries, external_hits; /* likewise, of caches elsewhere (kv.h) */
+	uint64_t drafts, draft_tokens, accepted_tokens;
+	uint64_t accepted_at[COUNTER_POSITIONS_MAX];
+	uint64_t denoising_steps, canvas_positions, committed_tokens;
+	size_t positions;       /* of a draft; 0: the counters of drafts are absent */
+	bool has_external;      /* otherwise those are absent */
+	bool has_diffusion;     /* otherwise its counters are absent */
+	double kv_share;        /* of the KV cache in use, 0 to 1 */
+	uint64_t kv_blocks, kv_block_tokens; /* of each engine's cache */
+	size_t engines;         /* 0 counts as 1 */
+	size_t loras_max;       /* adapters in one batch; 0: their gauge is absent */
+	struct buf loras_running, loras_waiting; /* names with commas; to be released */
+	struct histogram hist[HISTS];
+};
+
+void counters_observe(struct counters *c, enum counter_histogram which, int64_t ns);
+void counters_write(const struct counters *c, struct str model, struct buf *out);
+const char *counters_finish_name(enum counter_finish f);
+
+/*
+ * What the oracle did for one request and when, as one JSON line.
+ *
+ *   request_id     the x-request-id header, or null
+ *   recv_ns        kernel stamp of the read that completed the request
+ *   send_ns[]      clock just before the send of each event that has choices
+ *   tokens[]       tokens that event carried (0 for chat's role event)
+ *   end_ns         likewise for usage, [DONE] and the end of the body; null if not sent
+ *   prompt_tokens, cached_tokens (of the prompt, known to the prefix cache),
+ *   output_tokens, status
+ *   finish         "stop", "length", "abort" (the client left) or "error"
+ *   transferred_tokens, transfer_ns  of a prompt's KV cache that came from elsewhere (kv.h): how
+ *                  much of it, and how long the request waited for it; absent without
+ *   fault          the --fault specifications that hit, or null
+ *   choices[]      for each of several choices, and of an answer that kept to a constraint or
+ *                  called tools: output_tokens, finish, constraint ("kept", "broken" on purpose, or
+ *                  null), mistake (what was done, or null), tool_calls and of them malformed;
+ *                  absent otherwise
+ *
+ * Stamps are CLOCK_REALTIME. Rows are filled while a request runs, then queued;
+ * spelling and writing happen off the critical path.
+ */
+
+struct truth_choice {
+	uint32_t output_tokens;
+	enum counter_finish finish;
+	const char *constraint, *mistake; /* static texts, or NULL */
+	uint32_t calls, malformed;
+};
+
+struct truth_row {
+	struct truth_row *next;
+	char *request_id;   /* owned; NULL: none */
+	int64_t recv_ns, end_ns;
+	int64_t *send_ns;
+	uint32_t *tokens;
+	size_t events, cap;
+	uint32_t prompt_tokens, cached_tokens, output_tokens;
+	unsigned status;
+	enum counter_finish finish;
+	uint32_t transferred_tokens; /* of the prompt, brought from elsewhere (kv.h) ... */
+	int64_t transfer_ns; /* ... and how long that took; both only written when there are some */
+	uint64_t faults;    /* bits of the fault set */
+	struct truth_choice *choice;
+	size_t choices;
+};
+
+/* A zeroed struct with an open or absent sink is a valid empty one. */
+struct truth {
+	struct sink sink;
+	struct truth_row *first, *last; /* ended, not yet spelled out */
+	const struct fault_set *faults;
+};
+
+struct truth_row *truth_row_new(const char *request_id, int64_t recv_ns);
+void truth_row_free(struct truth_row *r);
+void truth_event(struct truth_row *r, int64_t at_ns, uint32_t tokens);
+/* What became of choice number i. */
+void truth_choice(struct truth_row *r, size_t i, const struct truth_choice *c);
+/* The row's request is over; takes the row. */
+void truth_end(struct truth *t, struct truth_row *r);
+/* Spells out and writes a bounded share; true when more is left. */
+bool truth_flush(struct truth *t);
+int truth_close(struct truth *t, struct err *e);

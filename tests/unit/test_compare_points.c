@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Results next to each other: what is left out of "best", and which verdict a metric has. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "out/compare/points.h"
+
+static const struct json_value *record(const char *text, struct arena *a)
+{
+	struct json_value *v;
+	struct err e;
+
+	assert_int_equal(json_parse(a, str_of(text), &v, &e), 0);
+	return v;
+}
+
+static const char *said(const struct points_table *t, struct buf *out)
+{
+	struct points_best best = points_best(t, "request_throughput");
+
+	buf_reset(out);
+	points_say_best(t, &best, "request_throughput", "throughput", "req/s", out);
+	return out->data ? out->data : "";
+}
+
+#define VALID_10 "{\"request_throughput\": 10, \"p99_ttft_ms\": 4}"
+#define INVALID(rate) "{\"request_throughput\": " #rate ", \"profllm\": {\"verdict\": \"INVALID\", " \
+	"\"verdicts\": {\"request_throughput\": \"INVALID\", \"itl\": \"VALID\"}}}"
+/* Only its inter-token latency is spoiled: its throughput counts. */
+#define LATE_20 "{\"request_throughput\": 20, \"profllm\": {\"verdict\": \"INVALID\", " \
+	"\"verdicts\": {\"itl\": \"INVALID\", \"request_throughput\": \"DEGRADED\"}}}"
+
+static void the_best_is_no_invalid_one(void **state)
+{
+	static const struct { const char *record[3]; const char *says; } row[] = {
+		{ { VALID_10, NULL, LATE_20 }, "Best throughput: 20.00 req/s at c (DEGRADED)\n" },
+		{ { VALID_10, INVALID(30), NULL },
+		  "Best throughput: 10.00 req/s at a\nLeft out: 1 of 2 results, in which "
+		  "request_throughput is INVALID; b would have led with 30.00 req/s\n" },
+		{ { VALID_10, INVALID(5), LATE_20 },
+		  "Best throughput: 20.00 req/s at c (DEGRADED)\nLeft out: 1 of 3 results, in which "
+		  "request_throughput is INVALID; none of them would have led\n" },
+		{ { INVALID(30), INVALID(5), NULL },
+		  "No best throughput: request_throughput is INVALID in all 2 results\n" },
+		{ { NULL, NULL, NULL }, "" },
+	};
+	struct arena a = { 0 };
+	struct buf out = { 0 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(row) / sizeof(*row); i++) {
+		struct points_line line[3] = { { .name = "a" }, { .name = "b" }, { .name = "c" } };
+		const struct points_table table = { .line = line, .n = 3 };
+
+		for (size_t k = 0; k < 3; k++)
+			if (row[i].record[k])
+				line[k].record = record(row[i].record[k], &a);
+		assert_string_equal(said(&table, &out), row[i].says);
+	}
+	buf_release(&out);
+	arena_release(&a);
+}
+
+static void a_table_has_verdicts(void **state)
+{
+	static const struct points_column column[] = {
+		{ "Req/s", "request_throughput" }, { "P99 TTFT", "p99_ttft_ms" }, { "None", "none" },
+	};
+	static const char *const param[] = { "rate" };
+	static const char *const value[] = { "4" };
+	struct arena a = { 0 };
+	const struct points_line line[] = {
+		{ .name = "a", .value = value, .record = record(VALID_10, &a) },
+		{ .name = "b", .value = value, .record = record(INVALID(30), &a) },
+		{ .name = "c", .value = value, .state = "failed" },
+	};
+	const struct points_table table = {
+		.name_title = "Point", .param = param, .n_params = 1, .column = column,
+		.n_columns = 3, .line = line, .n = 3,
+	};
+	struct buf out = { 0 };
+	struct grid grid;
+
+	(void)state;
+	points_grid(&table, 2, &a, &grid);
+	grid_csv(&grid, &out);
+	assert_string_equal(out.data, "Point,rate,Req/s,P99 TTFT,Verdict\na,4,10.00,4.00,\n"
+			    "b,4,30.00,,INVALID: request_throughput\nc,4,,,failed\n");
+	buf_release(&out);
+	arena_release(&a);
+}
+
+static void metrics_have_their_verdicts(void **state)
+{
+	struct arena a = { 0 };
+	const struct json_value *late = record(LATE_20, &a), *plain = record(VALID_10, &a);
+
+	(void)state;
+	assert_int_equal(result_verdict(late, STR("p99_itl_ms")), RESULT_INVALID);
+	assert_int_equal(result_verdict(late, STR("request_throughput")), RESULT_DEGRADED);
+	/* Of what nothing is said the verdict of the run holds. */
+	assert_int_equal(result_verdict(late, STR("median_tpot_ms")), RESULT_INVALID);
+	assert_int_equal(result_verdict(plain, STR("p99_itl_ms")), RESULT_VALID);
+	arena_release(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(the_best_is_no_invalid_one),
+		cmocka_unit_test(a_table_has_verdicts),
+		cmocka_unit_test(metrics_have_their_verdicts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

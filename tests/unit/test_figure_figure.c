@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_figure_figure.c - records as figures, figures as tables and scripts; rows checked by hand.
+ * That gnuplot takes the scripts is tested by tests/cli/sweep-plots.t.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "out/figure/plots.h"
+
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
+static struct arena arena;
+
+static int end(void **state)
+{
+	(void)state;
+	arena_release(&arena);
+	return 0;
+}
+
+static struct frame frame_of(const char *text)
+{
+	struct json_value *v;
+	struct frame f = { 0 };
+	struct err e = { 0 };
+
+	if (json_parse(&arena, str_of(text), &v, &e) < 0)
+		fail_msg("%s", e.text);
+	for (size_t i = 0; i < v->count; i++)
+		assert_int_equal(frame_add(&f, &v->item[i], "test", &arena, &e), 0);
+	return f;
+}
+
+static const char runs[] =
+	"[{\"x\": 2, \"y\": 30, \"c\": 16, \"r\": \"b\", \"k\": 1},"
+	" {\"x\": 1, \"y\": 10, \"c\": 8, \"r\": \"a\", \"k\": 1},"
+	" {\"x\": 2, \"y\": 34, \"c\": 16, \"r\": \"b\", \"k\": 1},"
+	" {\"x\": 1, \"y\": 12, \"c\": 16, \"r\": \"b\", \"k\": 1},"
+	" {\"x\": 1, \"y\": 5, \"c\": null, \"r\": \"a\", \"k\": 1},"
+	" {\"x\": 1, \"y\": null, \"c\": 8, \"r\": \"a\", \"k\": 1},"
+	" {\"x\": 3, \"y\": \"inf\", \"c\": 8, \"r\": \"a\", \"k\": 1},"
+	" {\"x\": \"nan\", \"y\": 1, \"c\": 99, \"r\": \"a\", \"k\": 1}]";
+
+static struct sweep_plot plot_of(const char *rows, const char *curves)
+{
+	return (struct sweep_plot){
+		.var_x = "x", .var_y = "y", .row_by = frame_keys(rows, &arena),
+		.curve_by = frame_keys(curves, &arena), .has_errors = true,
+	};
+}
+
+/* Equal x are one point: the mean, and the standard deviation of a sample around it. */
+static void averages(void **state)
+{
+	struct frame f = frame_of(runs);
+	struct sweep_plot p = plot_of("", "c");
+	struct figure g;
+	struct err e = { 0 };
+	const struct figure_curve *c;
+
+	(void)state;
+	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_int_equal(g.rows * g.cols, 1);
+	assert_string_equal(g.legend_title, "c");
+	/* Numbers by size, then what is null; a value whose points have no numbers has no curve. */
+	assert_int_equal(g.panel->n_curves, 3);
+	c = g.panel->curve;
+	assert_string_equal(c[0].title, "8");
+	assert_string_equal(c[1].title, "16");
+	assert_string_equal(c[2].title, "None");
+	assert_int_equal(c[1].look.color, 1);
+	assert_int_equal(c[1].n, 2);
+	assert_true(c[1].x[0] == 1 && c[1].y[0] == 12 && c[1].count[0] == 1 && isnan(c[1].low[0]));
+	assert_true(c[1].x[1] == 2 && c[1].y[1] == 32 && c[1].count[1] == 2);
+	assert_true(fabs(c[1].high[1] - (32 + sqrt(8))) < 1e-12);
+	assert_true(fabs(c[1].low[1] - (32 - sqrt(8))) < 1e-12);
+	assert_int_equal(figure_left_out(&g), 1); /* the infinite y */
+	assert_null(g.panel->title);
+	p.has_errors = false;
+	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_null(g.panel->curve[1].low);
+}
+
+static void facets(void **state)
+{
+	struct frame f = frame_of(runs);
+	struct sweep_plot p = plot_of("r", "c,k,x,r");
+	struct figure g;
+	struct err e = { 0 };
+	size_t rows, cols;
+
+	(void)state;
+	assert_int_equal(sweep_plot_grid(&f, &p, &rows, &cols, &arena, &e), 0);
+	assert_true(rows == 2 && cols == 1);
+	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_string_equal(g.panel[0].title, "r=a");
+	assert_string_equal(g.panel[1].title, "r=b");
+	/* More than three variables: one label, told apart by colour. */
+	assert_null(g.legend_title);
+	assert_string_equal(g.panel[0].curve[0].title, "c=8, k=1, x=1, r=a");
+	assert_int_equal(g.panel[0].curve[1].look.dash, 0);
+	p.curve_by = frame_keys("c,x,r", &arena);
+	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_string_equal(g.panel[1].curve[1].title, "16, 2, b");
+	assert_true(g.panel[1].curve[1].look.color == 1 && g.panel[1].curve[1].look.dash == 1 &&
+		    g.panel[1].curve[1].look.width == 1);
+}
+
+static void plot_errors(void **state)
+{
+	static const struct { const char *x, *y, *rows, *error; } rows[] = {
+		{ "none", "y", "", "Cannot find var_x='none' in parameter sweep results. Available "
+				   "variables: ['x', 'y', 'c', 'r', 'k']" },
+		{ "x", "none", "", "Cannot find var_y='none' in parameter sweep results." },
+		{ "x", "y", "c,none", "Cannot find row_by='none' in parameter sweep results." },
+		{ "r", "y", "", "--var-x 'r': not all of its values are numbers" },
+	};
+	struct frame f = frame_of(runs);
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct sweep_plot p = plot_of(rows[i].rows, "");
+		struct figure g;
+		struct err e = { 0 };
+
+		p.var_x = rows[i].x;
+		p.var_y = rows[i].y;
+		assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), -1);
+		if (!strstr(e.text, rows[i].error))
+			fail_msg("row %zu: %s", i, e.text);
+	}
+}
+
+static void nothing_left(void **state)
+{
+	struct frame f = frame_of(runs);
+	struct sweep_plot p = plot_of("", "");
+	struct figure g;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(frame_parse_filters(&p.filter_by, "x>100", &arena, &e), 0);
+	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 0);
+}
+
+/* ---- tables and scripts ---- */
+
+static void texts(void **state)
+{
+	const double x[] = { 1, 10, 0 }, y[] = { 5, NAN, 7 };
+	const char *const label[] = { "it's\n`touch x`", NULL, NULL };
+	const struct figure_curve curve = { .title = "a\"b'", .n = 3, .x = x, .y = y, .label = label };
+	const struct figure_limit limit = { .at = 6, .title = "limit" };
+	const struct figure_panel panel = { .title = "p=1\nq=2", .curve = &curve, .n_curves = 1,
+					    .limit = &limit, .n_limits = 1 };
+	const struct figure f = { .x_label = "x", .y_label = "y", .panel = &panel, .rows = 1, .cols = 1,
+				  .x_scale = FIGURE_LOG };
+	struct buf data = { 0 }, script = { 0 };
+
+	(void)state;
+	assert_int_equal(figure_left_out(&f), 2); /* not a number; 0 on a logarithmic axis */
+	figure_data(&f, &data);
+	assert_string_equal(data.data, "# x: x; y: y\n# x y low high count label\n\n\n"
+			    "# panel 1 (p=1 q=2): a'b'\n1.0 5.0 NaN NaN 1 \"it's `touch x`\"\n"
+			    "# not drawn: 10.0 NaN NaN NaN 1\n# not drawn: 0.0 7.0 NaN NaN 1\n");
+	figure_script(&f, "s'tem", &script);
+	assert_non_null(strstr(script.data, "data = 's''tem'.'.dat'\n"));
+	assert_non_null(strstr(script.data, "set title 'p=1'.\"\\n\".'q=2'"));
+	assert_non_null(strstr(script.data, "set label 'it''s'.\"\\n\".'`touch x`' at 1.0,5.0"));
+	assert_non_null(strstr(script.data, "set logscale x\n"));
+	assert_non_null(strstr(script.data, "title 'a\"b'''"));
+	assert_non_null(strstr(script.data, "set label 'limit'"));
+	/* Between double quotes gnuplot runs what stands between backquotes. */
+	for (const char *p = strchr(script.data, '`'); p; p = strchr(p + 1, '`'))
+		assert_true(p[-1] == '\'' || p[1] == '\'');
+	buf_release(&data);
+	buf_release(&script);
+}
+
+static void scales(void **state)
+{
+	enum figure_scale scale;
+	struct err e = { 0 };
+
+	(void)state;
+	for (size_t i = 0; figure_scale_names[i]; i++) {
+		assert_int_equal(figure_scale_parse(&scale, figure_scale_names[i], &e), 0);
+		assert_int_equal(scale, i);
+	}
+	assert_int_equal(figure_scale_parse(&scale, NULL, &e), 0);
+	assert_int_equal(scale, FIGURE_LINEAR);
+	assert_int_equal(figure_scale_parse(&scale, "cube", &e), -1);
+	assert_int_equal(e.code, ERR_USAGE);
+}
+
+static void axis_labels(void **state)
+{
+	static const struct { const char *variable, *label; } rows[] = {
+		{ "median_ttft_ms", "median_ttft_ms (ms)" },
+		{ "p99.9_itl_ms", "p99.9_itl_ms (ms)" },
+		{ "my_parameter", "my_parameter" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct buf text = { 0 };
+
+		figure_axis_label(&text, rows[i].variable);
+		assert_string_equal(text.data, rows[i].label);
+		buf_release(&text);
+	}
+}
+
+/* ---- Pareto ---- */
+
+#define T "\"output_throughput\": 120, "
+
+static void users_and_gpus(void **state)
+{
+	static const struct {
+		const char *record, *users, *gpus;
+		double per_user, per_gpu;
+	} rows[] = {
+		{ T "\"max_concurrency\": 4", "max_concurrency", NULL, 30, 120 },
+		{ T "\"max-concurrency\": 4, \"tensor-parallel-size\": 2, \"pp\": 3", "max_concurrency",
+		  NULL, 30, 20 },
+		/* Unlimited: the observed peak, not the rate. */
+		{ T "\"max_concurrency\": null, \"request_rate\": 2, \"max_concurrent_requests\": 12",
+		  "max_concurrency", NULL, 10, 120 },
+		{ T "\"max_concurrency\": 0, \"max_concurrent_requests\": 12", "max_concurrency", NULL, 10,
+		  120 },
+		{ T "\"request_rate\": 2, \"max_concurrent_requests\": 12", "max_concurrency", NULL, 60,
+		  120 },
+		{ T "\"request_rate\": \"inf\"", "", NULL, 0, 120 },
+		{ T "\"u\": 6, \"g\": 0, \"tp\": 4, \"dp\": 0", "u", "g", 20, 30 },
+		{ T "\"u\": 6, \"num_gpus\": 8, \"tp\": 4", "u", NULL, 20, 15 },
+		{ T "\"u\": 6, \"gpu_count\": 3, \"tp\": 4", "u", "", 20, 40 },
+		{ T "\"u\": \"6\", \"g\": 5, \"num_gpus\": 8", "u", "g", 20, 24 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct frame f = frame_of(arena_printf(&arena, "[{%s}]", rows[i].record));
+		struct sweep_pareto_opts o = { .user_count_var = rows[i].users,
+					       .gpu_count_var = rows[i].gpus };
+		struct sweep_pareto p;
+		struct err e = { 0 };
+
+		if (sweep_pareto(&p, &f, &o, &arena, &e) < 0)
+			fail_msg("row %zu: %s", i, e.text);
+		assert_int_equal(p.points.n, 1);
+		if (p.per_user[0] != rows[i].per_user || p.per_gpu[0] != rows[i].per_gpu)
+			fail_msg("row %zu: %g and %g", i, p.per_user[0], p.per_gpu[0]);
+	}
+}
+
+static void pareto_errors(void **state)
+{
+	static const struct { const char *record, *error; } rows[] = {
+		{ "\"b\": 1, \"a\": 2", "Cannot find throughput metric 'output_throughput' in run data. "
+					"Available keys: ['a', 'b']" },
+		{ T "\"max_concurrency\": \"many\"", "Expected numeric value for one of "
+		  "['max_concurrency', 'request_rate'], but found 'many' in run_data={'output_throughput': "
+		  "120, 'max_concurrency': 'many'}" },
+		{ T "\"max_concurrency\": 1, \"tp\": [2]", "Expected numeric value for one of "
+		  "['tensor_parallel_size', 'tp'], but found [2]" },
+	};
+	const struct sweep_pareto_opts o = { .user_count_var = "max_concurrency" };
+	struct frame f = frame_of("[{" T "\"a\": 1}, {" T "\"max_concurrency\": 2}]");
+	struct sweep_pareto p;
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct frame bad = frame_of(arena_printf(&arena, "[{%s}]", rows[i].record));
+		struct err e = { 0 };
+
+		assert_int_equal(sweep_pareto(&p, &bad, &o, &arena, &e), -1);
+		if (!strstr(e.text, rows[i].error))
+			fail_msg("row %zu: %s", i, e.text);
+	}
+	assert_int_equal(sweep_pareto(&p, &f, &o, &arena, NULL), 0);
+	assert_int_equal(p.n_skipped, 1);
+	assert_int_equal(p.points.n, 1);
+}
+
+static void averaged_runs(void **state)
+{
+	struct frame f = frame_of(
+		"[{\"max_concurrency\": 2, \"output_throughput\": 10, \"run_number\": 0, \"tp\": 1},"
+		" {\"max_concurrency\": 2, \"output_throughput\": 30, \"run_number\": 1, \"tp\": 1},"
+		" {\"max_concurrency\": 2, \"output_throughput\": 50, \"run_number\": 0, \"tp\": 2},"
+		" {\"max_concurrency\": 4, \"output_throughput\": 70, \"run_number\": 0, \"tp\": 2},"
+		" {\"max_concurrency\": 2, \"output_throughput\": 10},"
+		" {\"max_concurrency\": 2, \"output_throughput\": 10}]");
+	const struct sweep_pareto_opts o = { .user_count_var = "max_concurrency", .is_averaged = true,
+					     .rule = PARETO_STRICT,
+					     .label_by = frame_keys("tp,runs", &arena) };
+	static const double per_user[] = { 10, 25, 17.5, 5, 5 }, per_gpu[] = { 20, 25, 35, 10, 10 };
+	struct sweep_pareto p;
+	struct figure g;
+	struct buf csv = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(sweep_pareto(&p, &f, &o, &arena, &e), 0);
+	assert_int_equal(p.points.n, COUNT(per_user));
+	for (size_t i = 0; i < COUNT(per_user); i++)
+		if (p.per_user[i] != per_user[i] || p.per_gpu[i] != per_gpu[i])
+			fail_msg("point %zu: %g and %g", i, p.per_user[i], p.per_gpu[i]);
+	assert_int_equal(p.n_frontier, 2);
+	sweep_pareto_figure(&p, &o, &g, &arena);
+	assert_int_equal(g.panel->curve[1].n, 2);
+	assert_true(g.panel->curve[1].x[0] == 17.5 && g.panel->curve[1].x[1] == 25);
+	assert_string_equal(g.panel->curve[1].label[0], "tp=2\nruns=1");
+	sweep_pareto_csv(&p, &csv);
+	assert_int_equal(strncmp(csv.data, ",max_concurrency,output_throughput,run_number,tp,"
+				 "tokens_per_user,tokens_per_gpu,user_count_estimate,gpu_count,runs,"
+				 "is_frontier\n0,2,20.0,0.0,1.0,10.0,20.0,2.0,1.0,2.0,False\n", 150), 0);
+	buf_release(&csv);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(averages), cmocka_unit_test(facets), cmocka_unit_test(plot_errors),
+		cmocka_unit_test(nothing_left), cmocka_unit_test(texts), cmocka_unit_test(scales),
+		cmocka_unit_test(axis_labels), cmocka_unit_test(users_and_gpus),
+		cmocka_unit_test(pareto_errors), cmocka_unit_test(averaged_runs),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, end);
+}
