@@ -600,45 +600,7 @@ int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, st
 			    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
 }
 
-#define WHOLE_MAX 9007199254740992.0 /* 2^53: up to there every whole number is a double */
-
 /* ---- values ---- */
-
-static bool is_whole(double v)
-{
-	return fabs(v) < WHOLE_MAX && trunc(v) == v && !(v == 0 && signbit(v));
-}
-
-void data_put_number(struct json_writer *w, double v)
-{
-	if (isnan(v))
-		json_put_null(w);
-	else if (isinf(v))
-		json_put_text(w, v < 0 ? "-inf" : "inf");
-	else if (is_whole(v))
-		json_put_int(w, (int64_t)v);
-	else
-		json_put_f64(w, v);
-}
-
-void data_put_value(struct json_writer *w, struct value v)
-{
-	switch (v.kind) {
-	case VALUE_ABSENT:
-	case VALUE_NULL:
-		json_put_null(w);
-		break;
-	case VALUE_BOOL:
-		json_put_bool(w, v.is_true);
-		break;
-	case VALUE_NUMBER:
-		data_put_number(w, v.number);
-		break;
-	case VALUE_TEXT:
-		json_put_str(w, v.text);
-		break;
-	}
-}
 
 void data_add_value(struct buf *out, struct value v)
 {
@@ -649,13 +611,13 @@ void data_add_value(struct buf *out, struct value v)
 	else if (v.kind == VALUE_NUMBER && isinf(v.number))
 		buf_add_text(out, v.number < 0 ? "-inf" : "inf");
 	else if (v.kind != VALUE_ABSENT)
-		data_put_value(&w, v);
+		value_put(&w, v);
 }
 
 void data_put_key_number(struct json_writer *w, const char *key, double v)
 {
 	json_key(w, key);
-	data_put_number(w, v);
+	value_put_number(w, v);
 }
 
 void data_put_key_or_null(struct json_writer *w, const char *key, struct str v)
@@ -700,7 +662,7 @@ static void put_row(struct json_writer *w, const struct query *q, const struct p
 		if (row->value[i].kind == VALUE_ABSENT)
 			continue;
 		json_key_str(w, q->column[i]);
-		data_put_value(w, row->value[i]);
+		value_put(w, row->value[i]);
 	}
 	json_end_object(w);
 	json_end_object(w);
@@ -750,7 +712,7 @@ void data_put_facet(struct json_writer *w, const struct facet *f)
 	for (size_t i = 0; i < f->n; i++) {
 		json_begin_object(w);
 		json_key(w, "value");
-		data_put_value(w, f->value[i].value);
+		value_put(w, f->value[i].value);
 		json_member_int(w, "count", (int64_t)f->value[i].count);
 		json_member_bool(w, "selected", f->value[i].is_selected);
 		json_end_object(w);

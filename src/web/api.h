@@ -94,9 +94,6 @@ int asked_object(const struct web_request *r, struct web_answer *a, const char *
 
 /* ---- cells, rows, facets and statistics as JSON ---- */
 
-void data_put_number(struct json_writer *w, double v);
-/* Not for absent ones. */
-void data_put_value(struct json_writer *w, struct value v);
 /* As it would stand in a CSV file, unquoted; absent: nothing. */
 void data_add_value(struct buf *out, struct value v);
 void data_put_key_number(struct json_writer *w, const char *key, double v);

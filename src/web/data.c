@@ -16,10 +16,7 @@
 
 static struct value cell_of(const struct row *r, const char *column)
 {
-	for (size_t i = 0; i < r->n; i++)
-		if (str_is(r->cell[i].column, column))
-			return r->cell[i].value;
-	return (struct value){ .kind = VALUE_ABSENT };
+	return row_value(r, str_of(column));
 }
 
 struct badges {
@@ -42,11 +39,6 @@ static void put(struct badges *b, const char *level, const char *code, const cha
 	json_member_str(b->w, "code", str_of(code));
 	json_member_str(b->w, "text", str_of(text));
 	json_end_object(b->w);
-}
-
-static bool is_text(struct value v, const char *text)
-{
-	return v.kind == VALUE_TEXT && str_is(v.text, text);
 }
 
 /* Where a document, or a result by itself, keeps the reasons of its verdict; NULL: nowhere. */
@@ -96,8 +88,8 @@ static void put_verdict(struct badges *b, const struct row *r, const struct json
 
 	if (list && list->count && json_get(&list->item[0], "text"))
 		codes.n = 0;
-	if (is_text(verdict, "DEGRADED") || is_text(verdict, "INVALID"))
-		put(b, is_text(verdict, "INVALID") ? "bad" : "warn", "verdict",
+	if (value_is_text(verdict, "DEGRADED") || value_is_text(verdict, "INVALID"))
+		put(b, value_is_text(verdict, "INVALID") ? "bad" : "warn", "verdict",
 		    "The run judged itself %.*s%s%.*s.", (int)verdict.text.n, verdict.text.p,
 		    codes.n ? ": " : "", (int)(codes.n < 200 ? codes.n : 200), codes.p);
 }
@@ -116,7 +108,7 @@ static void put_status(struct badges *b, const struct row *r)
 	struct value status = cell_of(r, "status"), why = cell_of(r, "error_reason");
 	struct str reason = why.kind == VALUE_TEXT ? why.text : STR("");
 
-	if (is_text(status, "failed"))
+	if (value_is_text(status, "failed"))
 		put(b, "bad", "status", "The run failed%s%.*s.", reason.n ? ": " : "",
 		    (int)(reason.n < 300 ? reason.n : 300), reason.p);
 }
@@ -483,24 +475,6 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 	return 0;
 }
 
-/*
- * A facet leaves out what the filter's top says about its column alone. Beside an empty "or",
- * which is false and about nothing, the filter is never about one column alone, so that these
- * counts are of the runs that match.
- */
-static const struct filter *whole(const struct filter *f, struct arena *a)
-{
-	struct filter *either = arena_alloc(a, sizeof(*either));
-	struct filter *none = arena_alloc(a, sizeof(*none));
-
-	*none = (struct filter){ .kind = FILTER_OR };
-	*either = (struct filter){ .kind = FILTER_OR, .n_parts = 2 };
-	either->part = arena_alloc(a, 2 * sizeof(*either->part));
-	either->part[0] = (struct filter *)f;
-	either->part[1] = none;
-	return either;
-}
-
 static void put_counts(struct json_writer *w, const char *key, const struct facet *f)
 {
 	struct buf name = { 0 };
@@ -540,7 +514,7 @@ static int summary(const struct web_request *r, struct web_answer *a, struct err
 	if (!ask.query.statistic)
 		filters_usual_statistics(r->view, r->arena, &ask.query);
 	ask.query.limit = 0;
-	ask.query.filter = whole(ask.query.filter, r->arena);
+	ask.query.filter = filter_closed(ask.query.filter, r->arena);
 	ask.query.facet = counted;
 	ask.query.n_facets = 2;
 	if (index_query(r->view, &ask.query, r->arena, &answer, e) < 0)
@@ -572,7 +546,7 @@ static void put_values(struct json_writer *w, const struct row *row)
 	json_member_object(w, "values");
 	for (size_t i = 0; i < row->n; i++) {
 		json_key_str(w, row->cell[i].column);
-		data_put_value(w, row->cell[i].value);
+		value_put(w, row->cell[i].value);
 	}
 	json_end_object(w);
 }

@@ -16,7 +16,7 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
-#include "results/index/when.h"
+#include "results/index/row.h"
 #include "web/api.h"
 
 #define EXPORT_ROWS_MAX 2000000      /* of one file; a spreadsheet takes half of it */
@@ -118,7 +118,7 @@ static void put_json_line(struct export *x, const struct page_row *row)
 		if (row->value[i].kind == VALUE_ABSENT)
 			continue;
 		json_key_str(&w, x->query.column[i]);
-		data_put_value(&w, row->value[i]);
+		value_put(&w, row->value[i]);
 	}
 	json_end_object(&w);
 	buf_add_char(&x->text, '\n');

@@ -303,7 +303,7 @@ static void put_values(struct json_writer *w, const struct facet *f)
 	for (size_t i = 0; i < f->n; i++) {
 		json_begin_object(w);
 		json_key(w, "value");
-		data_put_value(w, f->value[i].value);
+		value_put(w, f->value[i].value);
 		json_member_int(w, "count", (int64_t)f->value[i].count);
 		json_end_object(w);
 	}

@@ -382,15 +382,12 @@ static int upload_status(const struct web_request *r, struct web_answer *a, stru
 
 static struct str run_id_of(const struct web_request *r, int64_t run)
 {
+	struct value id = { 0 };
 	struct row row;
-	unsigned flags;
 
-	if (!run || !index_row(r->view, run, r->arena, &row, &flags))
-		return STR("");
-	for (size_t i = 0; i < row.n; i++)
-		if (str_is(row.cell[i].column, "run_id") && row.cell[i].value.kind == VALUE_TEXT)
-			return row.cell[i].value.text;
-	return STR("");
+	if (run && index_row(r->view, run, r->arena, &row, NULL))
+		id = row_value(&row, STR("run_id"));
+	return id.kind == VALUE_TEXT ? id.text : STR("");
 }
 
 void trace_put(const struct web_request *r, struct json_writer *w, const struct trace *t)

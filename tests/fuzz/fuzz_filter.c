@@ -7,7 +7,7 @@
  */
 #include "check.h"
 #include "core/json/read.h"
-#include "results/index/part.h"
+#include "results/index/index_internal.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

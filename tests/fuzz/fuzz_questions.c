@@ -18,7 +18,7 @@
 #include "check.h"
 #include "core/base/mem.h"
 #include "results/analyse/analyse.h"
-#include "results/index/part.h"
+#include "results/index/index_internal.h"
 
 #define RUNS 100000
 #define BATCH 500

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_store.c - store/pack.h: bytes that a damaged store gives back are refused or are a row that
- * holds together; what was read packs into a row that reads the same.
+ * fuzz_store.c - packed texts and rows: bytes that a damaged store gives back are refused or are a
+ * row that holds together; what was read packs into a row that reads the same.
  */
 #include <math.h>
 #include <stdint.h>
 
 #include "check.h"
-#include "results/store/pack.h"
+#include "results/store/store_internal.h"
 
 #define COLUMNS 300
 

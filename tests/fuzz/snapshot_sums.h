@@ -8,8 +8,7 @@
 #include <stddef.h>
 #include <string.h>
 
-#include "results/index/part.h"
-#include "results/index/snapshot.h"
+#include "results/index/index_internal.h"
 
 struct sums {
 	char *table, *pieces;

@@ -10,7 +10,7 @@
 #include "core/base/str.h"
 #include "core/json/read.h"
 #include "core/opt/opt.h"
-#include "results/analyse/series.h"
+#include "results/analyse/analyse_internal.h"
 
 /* options/serve_opts.h has another struct answer than the index. */
 extern const struct opt_set serve_opt_set;

@@ -16,7 +16,7 @@
 #include "core/base/mem.h"
 #include "core/stats/stats.h"
 #include "index_rig.h"
-#include "results/index/part.h"
+#include "results/index/index_internal.h"
 
 #define ROWS 150000 /* two sealed blocks and a tail */
 #define BATCH 1000

@@ -17,8 +17,7 @@
 #include "core/base/mem.h"
 #include "core/stats/stats.h"
 #include "index_rig.h"
-#include "results/index/part.h"
-#include "results/index/query.h"
+#include "results/index/index_internal.h"
 
 #if defined(__SANITIZE_THREAD__) || defined(__SANITIZE_ADDRESS__)
 #define TREES 800

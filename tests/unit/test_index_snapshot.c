@@ -18,8 +18,7 @@
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "index_rig.h"
-#include "results/index/part.h"
-#include "results/index/snapshot.h"
+#include "results/index/index_internal.h"
 #include "scratch.h"
 
 #define ROWS 333

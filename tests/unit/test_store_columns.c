@@ -7,8 +7,7 @@
 #include "store_rig.h"
 
 #include "results/store/known.h"
-#include "results/store/pack.h"
-#include "results/store/parts.h"
+#include "results/store/store_internal.h"
 
 static struct db *connect_to(const char *url)
 {

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #define STORE_RIG "test_store_keep_c"
-#include "results/index/part.h"
+#include "results/index/index_internal.h"
 #include "store_rig.h"
 
 #include "results/store/known.h"

@@ -8,7 +8,7 @@
 #include "store_rig.h"
 
 #include "results/store/known.h"
-#include "results/store/parts.h"
+#include "results/store/store_internal.h"
 
 /*
  * A document with tags NAME-first, NAME-first+1 ..., whose values are content, content + 1 ...;

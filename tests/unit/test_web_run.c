@@ -176,7 +176,7 @@ static void spells_numbers(void **state)
 		struct buf text = { 0 };
 		struct json_writer w = json_writer(&text);
 
-		data_put_number(&w, numbers[i].number);
+		value_put_number(&w, numbers[i].number);
 		assert_string_equal(text.data, numbers[i].out);
 		buf_release(&text);
 	}

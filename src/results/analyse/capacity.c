@@ -22,9 +22,10 @@
  * its roles, else the run's "gpus", else one.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/stats/significance.h"
-#include "results/analyse/parts.h"
+#include "results/analyse/analyse_internal.h"
 
 #define SLO_MAX ANALYSE_SLO_MAX
 #define FAILED_SHARE_MAX 0.01
@@ -416,7 +417,7 @@ static void put_row(const struct capacity *c, struct json_writer *w, const struc
 	put_range(w, "gpus", a->gpus, needed(c, a->rate.high, a->gpus_each),
 		  needed(c, a->rate.low, a->gpus_each));
 	parts_put_count(w, "runs", a->runs);
-	parts_put_text(w, "reason", a->rate.reason);
+	json_member_text(w, "reason", a->rate.reason);
 	json_end_object(w);
 }
 

@@ -14,11 +14,12 @@
  * be shown (levels, codes of runs) is kept for those alone.
  */
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/base/mem.h"
 #include "core/stats/significance.h"
 #include "core/stats/stats.h"
-#include "results/analyse/parts.h"
+#include "results/analyse/analyse_internal.h"
 
 #define ALPHA 0.05
 #define LEVELS_MAX 24
@@ -62,12 +63,6 @@ struct impact {
 
 /* ---- levels ---- */
 
-/* Absent and null are one level. */
-static bool is_same(struct value a, struct value b)
-{
-	return parts_is_missing(a) ? parts_is_missing(b) : value_same(a, b);
-}
-
 /* Where to look first for a value's level: equal values of a column nearly always share it. */
 static uint8_t hint_of(struct value v)
 {
@@ -88,9 +83,9 @@ static bool one_each(struct parameter *q, const struct value *v, size_t n)
 	for (size_t i = 0; i < n; i++) {
 		uint8_t *at = &hint[hint_of(v[i])];
 
-		if (!q->n_levels || !is_same(q->level[*at].low, v[i])) {
+		if (!q->n_levels || !series_same_value(q->level[*at].low, v[i])) {
 			for (*at = 0; *at < q->n_levels; ++*at)
-				if (is_same(q->level[*at].low, v[i]))
+				if (series_same_value(q->level[*at].low, v[i]))
 					break;
 			if (*at == LEVELS_MAX)
 				return false;
@@ -117,7 +112,7 @@ static void sort_levels(struct parameter *q, size_t n)
 	qsort(sorted, q->n_levels, sizeof(*sorted), by_low);
 	for (size_t l = 0; l < q->n_levels; l++)
 		for (size_t k = 0; k < q->n_levels; k++)
-			if (is_same(q->level[l].low, sorted[k].low))
+			if (series_same_value(q->level[l].low, sorted[k].low))
 				place[l] = (uint8_t)k;
 	for (size_t i = 0; i < n; i++)
 		q->code[i] = place[q->code[i]];
@@ -272,7 +267,7 @@ static int drop_constant(const struct impact *m, struct str *column, size_t *n, 
 	struct filter has = { .kind = FILTER_MISSING, .column = m->metric, .is_missing = false };
 	struct filter *part[] = { m->filter, &has };
 	struct filter these = { .kind = FILTER_AND, .part = part, .n_parts = 2 };
-	const struct filter *closed = parts_closed(m->r->arena, &these);
+	const struct filter *closed = filter_closed(&these, m->r->arena);
 	size_t all = *n;
 
 	*n = 0;
@@ -413,7 +408,7 @@ static void put_levels(struct json_writer *w, const struct parameter *q)
 
 		json_begin_object(w);
 		parts_put_value(w, "value", one->low);
-		if (q->is_range && !is_same(one->low, one->high))
+		if (q->is_range && !series_same_value(one->low, one->high))
 			parts_put_value(w, "to", one->high);
 		parts_put_count(w, "n", one->n);
 		parts_put_number(w, "median", one->median);
@@ -464,7 +459,7 @@ static void put_parameter(const struct impact *m, struct json_writer *w, size_t 
 	put_levels(w, q);
 	parts_put_number(w, "effect", effect_of(q));
 	together = put_confounded(m, w, at);
-	parts_put_text(w, "note", isnan(q->o.p) ? "too few runs of each value to tell" :
+	json_member_text(w, "note", isnan(q->o.p) ? "too few runs of each value to tell" :
 		       !(q->q <= ALPHA) ? "no evidence that it matters" :
 		       together ? "moves together with others: which of them it is cannot be told "
 				  "from these runs" : NULL);

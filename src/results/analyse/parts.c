@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts.c - see parts.h. */
-#include "results/analyse/parts.h"
-
 #include <math.h>
 #include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/schema/schema.h"
 #include "core/stats/stats.h"
+#include "results/analyse/analyse_internal.h"
 
 /* ---- requests ---- */
 
@@ -127,7 +129,7 @@ int parts_select(const struct analyse_request *r, const struct str *column, size
 	struct filter *f;
 
 	*out = (struct rows){ 0 };
-	if (verdicts_read(r->body, &out->verdicts.is_everything, e) < 0 ||
+	if (parts_bool(r->body, "include_invalid", &out->verdicts.is_everything, e) < 0 ||
 	    filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f, e) < 0)
 		return -1;
 	q.filter = f;
@@ -155,11 +157,6 @@ bool parts_is_number(struct value v, double *out)
 	return true;
 }
 
-bool parts_is_missing(struct value v)
-{
-	return v.kind == VALUE_ABSENT || v.kind == VALUE_NULL;
-}
-
 double parts_number_at(const struct rows *rows, size_t column, size_t row)
 {
 	double v;
@@ -167,25 +164,11 @@ double parts_number_at(const struct rows *rows, size_t column, size_t row)
 	return parts_is_number(rows->value[column * rows->n + row], &v) ? v : NAN;
 }
 
-/* Beside an empty "or", which is false and about no column, a filter is never about one alone. */
-struct filter *parts_closed(struct arena *a, struct filter *f)
-{
-	struct filter *none = arena_alloc(a, sizeof(*none));
-	struct filter *closed = arena_alloc(a, sizeof(*closed));
-
-	*none = (struct filter){ .kind = FILTER_OR };
-	*closed = (struct filter){ .kind = FILTER_OR, .n_parts = 2 };
-	closed->part = arena_alloc(a, 2 * sizeof(*closed->part));
-	closed->part[0] = f;
-	closed->part[1] = none;
-	return closed;
-}
-
 /* ---- series ---- */
 
 static void add_key(struct buf *b, struct value v)
 {
-	char kind = (char)(parts_is_missing(v) ? VALUE_ABSENT : v.kind);
+	char kind = (char)(value_is_missing(v) ? VALUE_ABSENT : v.kind);
 
 	buf_add_char(b, kind);
 	if (v.kind == VALUE_BOOL)
@@ -215,7 +198,7 @@ const char *parts_cell_text(struct arena *a, struct value v)
 	}
 }
 
-static struct str last_word(struct str column)
+struct str parts_last_word(struct str column)
 {
 	const char *dot = memrchr(column.p, '.', column.n);
 
@@ -226,7 +209,7 @@ static struct str last_word(struct str column)
 static void name_part(struct buf *b, struct arena *a, struct str column, struct value v,
 		      const char *apart)
 {
-	struct str word = last_word(column);
+	struct str word = parts_last_word(column);
 
 	if (b->len)
 		buf_add_text(b, apart);
@@ -247,7 +230,7 @@ static bool tells_apart(const struct series_list *l, size_t k, bool is_strict)
 	for (size_t i = 0; i < l->shown; i++) {
 		const struct value *v = &column[l->series[i].row];
 
-		if (parts_is_missing(*v)) {
+		if (value_is_missing(*v)) {
 			missing++;
 			continue;
 		}
@@ -267,9 +250,9 @@ static void make_name(struct arena *a, const struct series_list *l, struct serie
 	for (size_t k = 0; k < l->n_keys; k++) {
 		struct value v = rows->value[k * rows->n + s->row];
 
-		if (in_name[k] || (l->n == 1 && !parts_is_missing(v) && !name.len))
+		if (in_name[k] || (l->n == 1 && !value_is_missing(v) && !name.len))
 			name_part(&name, a, l->key[k], v, ", ");
-		if (!parts_is_missing(v))
+		if (!value_is_missing(v))
 			buf_printf(&id, "%s%.*s=%s", id.len ? " " : "", (int)l->key[k].n,
 				   l->key[k].p, parts_cell_text(a, v));
 	}
@@ -381,27 +364,20 @@ void parts_put_series(struct json_writer *w, const struct series_list *l, size_t
 	for (size_t k = 0; k < l->n_keys; k++) {
 		struct value v = rows->value[k * rows->n + l->series[i].row];
 
-		if (parts_is_missing(v))
+		if (value_is_missing(v))
 			continue;
 		json_key_str(w, l->key[k]);
-		parts_put_cell(w, v);
+		value_put(w, v);
 	}
 	json_end_object(w);
-	parts_put_text(w, "name", l->series[i].name);
+	json_member_text(w, "name", l->series[i].name);
 }
 
 /* ---- out ---- */
 
 void parts_put_double(struct json_writer *w, double v)
 {
-	if (isnan(v))
-		json_put_null(w);
-	else if (isinf(v))
-		json_put_text(w, v > 0 ? "inf" : "-inf");
-	else if (fabs(v) < 1e15 && fabs(v - trunc(v)) <= 0)
-		json_put_int(w, (int64_t)v);
-	else
-		json_put_f64(w, v);
+	value_put_number(w, v + 0.0); /* -0 is 0 */
 }
 
 void parts_put_number(struct json_writer *w, const char *key, double v)
@@ -410,27 +386,10 @@ void parts_put_number(struct json_writer *w, const char *key, double v)
 	parts_put_double(w, v);
 }
 
-void parts_put_cell(struct json_writer *w, struct value v)
-{
-	if (v.kind == VALUE_BOOL)
-		json_put_bool(w, v.is_true);
-	else if (v.kind == VALUE_NUMBER)
-		parts_put_double(w, v.number);
-	else if (v.kind == VALUE_TEXT)
-		json_put_str(w, v.text);
-	else
-		json_put_null(w);
-}
-
 void parts_put_value(struct json_writer *w, const char *key, struct value v)
 {
 	json_key(w, key);
-	parts_put_cell(w, v);
-}
-
-void parts_put_text(struct json_writer *w, const char *key, const char *text)
-{
-	json_member_text(w, key, text);
+	value_put(w, v);
 }
 
 void parts_put_count(struct json_writer *w, const char *key, size_t n)
@@ -455,8 +414,8 @@ void parts_put_kind(struct json_writer *w, struct str column)
 {
 	struct column_name c = column_name(column);
 
-	parts_put_text(w, "unit", *c.unit ? c.unit : NULL);
-	parts_put_text(w, "better", c.better > 0 ? "higher" : c.better < 0 ? "lower" : NULL);
+	json_member_text(w, "unit", *c.unit ? c.unit : NULL);
+	json_member_text(w, "better", c.better > 0 ? "higher" : c.better < 0 ? "lower" : NULL);
 }
 
 void parts_put_ids(struct json_writer *w, const struct rows *rows, const size_t *member, size_t n)
@@ -494,4 +453,404 @@ double parts_median(double *x, size_t n)
 		return NAN;
 	stats_sort(x, n);
 	return stats_median(x, n);
+}
+
+#define NAMED_MAX 4 /* metrics that get a note each */
+
+enum { STATUS, COMPLETED, VERDICT, INVALID, DEGRADED };
+
+const struct str counted_columns[COUNTED_COLUMNS] = {
+	[STATUS] = { "status", 6 }, [COMPLETED] = { "completed", 9 }, [VERDICT] = { "verdict", 7 },
+	[INVALID] = { "trust.invalid", 13 }, [DEGRADED] = { "trust.degraded", 14 },
+};
+
+int parts_bool(const struct json_value *body, const char *key, bool *out, struct err *e)
+{
+	const struct json_value *v = json_get(body, key);
+
+	*out = json_bool(v, false);
+	if (!v || v->kind == JSON_NULL || v->kind == JSON_TRUE || v->kind == JSON_FALSE)
+		return 0;
+	return err_set(e, ERR_USAGE, "/%s: true or false was expected", key);
+}
+
+/* ---- which metric a column is of ---- */
+
+/* Whether a list such as "ttft,itl" names the column's metric. */
+static bool is_listed(struct value list, struct str column)
+{
+	struct str rest = list.kind == VALUE_TEXT ? list.text : (struct str){ 0 };
+
+	while (rest.n) {
+		struct str metric = str_cut(&rest, ',');
+
+		if (metric.n && schema_is_of(column, metric))
+			return true;
+	}
+	return false;
+}
+
+/* ---- one run ---- */
+
+struct counting counting_of(struct str metric)
+{
+	struct column_name name = column_name(metric);
+
+	return (struct counting){
+		.metric = metric, .better = name.better, .is_measured = name.is_metric,
+		.is_of_failures = str_is(metric, "failed") || str_is(metric, "completed") ||
+				  str_is(metric, "failed_share") || str_is(name.group, "failures"),
+		.best = { NAN, NAN },
+	};
+}
+
+static bool has_failed(const struct verdicts *j, size_t run)
+{
+	struct value completed = j->value[COMPLETED][run];
+
+	return value_is_text(j->value[STATUS][run], "failed") ||
+	       (completed.kind == VALUE_NUMBER && completed.number <= 0);
+}
+
+/* Without a list, what the verdict says holds for every metric. */
+static bool is_judged(const struct counting *c, const struct verdicts *j, size_t run, int list,
+		      const char *verdict)
+{
+	if (j->value[list][run].kind == VALUE_TEXT)
+		return is_listed(j->value[list][run], c->metric);
+	return value_is_text(j->value[VERDICT][run], verdict);
+}
+
+enum counts counts_for(const struct counting *c, const struct verdicts *j, size_t run, double v)
+{
+	bool is_doubted = c->is_measured && !j->is_everything;
+
+	if (is_doubted && !c->is_of_failures && has_failed(j, run))
+		return COUNTS_FAILED;
+	if (isnan(v))
+		return COUNTS_MISSING;
+	return is_doubted && is_judged(c, j, run, INVALID, "INVALID") ? COUNTS_INVALID : COUNTS;
+}
+
+/* ---- many runs ---- */
+
+static bool is_better(const struct counting *c, double a, double b)
+{
+	return c->better && (isnan(b) || (c->better > 0 ? a > b : a < b));
+}
+
+bool counting_is_degraded(const struct counting *c, const struct verdicts *j, size_t run)
+{
+	return c->is_measured && is_judged(c, j, run, DEGRADED, "DEGRADED");
+}
+
+enum counts counting_see(struct counting *c, const struct verdicts *j, size_t run, double v)
+{
+	enum counts counts = counts_for(c, j, run, v);
+	bool is_invalid = counts == COUNTS_INVALID;
+
+	c->failed += counts == COUNTS_FAILED;
+	c->invalid += is_invalid;
+	c->degraded += counts == COUNTS && counting_is_degraded(c, j, run);
+	if ((counts == COUNTS || is_invalid) && is_better(c, v, c->best[is_invalid]))
+		c->best[is_invalid] = v;
+	return counts;
+}
+
+/* Whether one of the runs left out as INVALID has a better value than all that count. */
+static bool would_lead(const struct counting *c)
+{
+	return c->invalid && is_better(c, c->best[1], c->best[0]);
+}
+
+/* ---- out ---- */
+
+static const char *runs_text(struct arena *a, size_t n)
+{
+	return arena_printf(a, "%zu run%s", n, n == 1 ? "" : "s");
+}
+
+static void note_invalid(const struct counting *c, struct notes *notes)
+{
+	parts_note(notes, "%.*s is INVALID in %s and left out there%s", (int)c->metric.n,
+		   c->metric.p, runs_text(notes->arena, c->invalid), !would_lead(c) ? "" :
+		   c->invalid == 1 ? "; that run would have led" : "; one of them would have led");
+}
+
+static void note_degraded(const struct counting *c, struct notes *notes)
+{
+	parts_note(notes, "%.*s is DEGRADED in %s of those shown", (int)c->metric.n, c->metric.p,
+		   runs_text(notes->arena, c->degraded));
+}
+
+void counting_notes(const struct counting *c, size_t n, struct notes *notes)
+{
+	size_t failed = 0, invalid = 0, degraded = 0;
+
+	for (size_t i = 0; i < n; i++)
+		failed = c[i].failed > failed ? c[i].failed : failed;
+	if (failed)
+		parts_note(notes, "%s failed and %s left out", runs_text(notes->arena, failed),
+			   failed == 1 ? "is" : "are");
+	for (size_t i = 0; i < n; i++)
+		if (c[i].invalid && invalid++ < NAMED_MAX)
+			note_invalid(&c[i], notes);
+	for (size_t i = 0; i < n; i++)
+		if (c[i].degraded && degraded++ < NAMED_MAX)
+			note_degraded(&c[i], notes);
+	if (invalid > NAMED_MAX || degraded > NAMED_MAX)
+		parts_note(notes, "%zu metrics are INVALID and %zu DEGRADED in some of the runs",
+			   invalid, degraded);
+}
+
+void counting_put(struct json_writer *w, const struct counting *c, size_t n)
+{
+	json_member_array(w, "trust");
+	for (size_t i = 0; i < n; i++) {
+		if (!c[i].failed && !c[i].invalid && !c[i].degraded)
+			continue;
+		json_begin_object(w);
+		json_member_str(w, "column", c[i].metric);
+		parts_put_count(w, "failed", c[i].failed);
+		parts_put_count(w, "invalid", c[i].invalid);
+		json_member_bool(w, "would_lead", would_lead(&c[i]));
+		parts_put_count(w, "degraded", c[i].degraded);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+#define COLUMNS_AT_ONCE 256 /* of whole rows: 12 MB at most */
+#define SHOWN_ALL (INDEX_EXCLUDED | INDEX_ARCHIVED | INDEX_SUPERSEDED)
+
+/* ---- reading ---- */
+
+/* The run that now goes by this run_id; 0: none. */
+static int64_t id_of_run(const struct analyse_request *r, struct str run_id, struct err *e)
+{
+	struct value wanted = { .kind = VALUE_TEXT, .text = run_id };
+	struct filter f = { .kind = FILTER_IN, .column = STR("run_id"), .value = &wanted,
+			    .n_values = 1 };
+	unsigned shown[] = { 0, SHOWN_ALL };
+	int64_t *id;
+	size_t n;
+
+	for (size_t i = 0; i < 2; i++) {
+		struct value *none;
+
+		if (index_select(r->view, &f, shown[i], NULL, 0, r->arena, &id, &n, &none, e) < 0)
+			return -1;
+		if (n)
+			return id[n - 1];
+	}
+	return 0;
+}
+
+static int by_id(const void *x, const void *y)
+{
+	const struct row *a = x, *b = y;
+
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+static int read_ids(const struct analyse_request *r, const struct json_value *list,
+		    const char *pointer, struct side *out, struct err *e)
+{
+	size_t n = 0;
+
+	if (list->kind != JSON_ARRAY || list->count > SIDE_IDS_MAX)
+		return parts_refuse(e, pointer, "a list of at most %d runs was expected",
+				    SIDE_IDS_MAX);
+	out->row = arena_alloc(r->arena, (list->count + 1) * sizeof(*out->row));
+	for (size_t i = 0; i < list->count; i++) {
+		const struct json_value *one = &list->item[i];
+		int64_t id = one->kind == JSON_INT ? one->integer : -1;
+		char place[160];
+		unsigned flags;
+
+		snprintf(place, sizeof(place), "%s/%zu", pointer, i);
+		if (one->kind == JSON_STRING)
+			id = id_of_run(r, one->text, e);
+		else if (one->kind != JSON_INT)
+			return parts_refuse(e, place, "the number or run_id of a run was expected");
+		if (id <= 0 || !index_row(r->view, id, r->arena, &out->row[i], &flags))
+			return parts_refuse(e, place, "there is no such run");
+	}
+	if (list->count)
+		qsort(out->row, list->count, sizeof(*out->row), by_id);
+	out->id = arena_alloc(r->arena, (list->count + 1) * sizeof(*out->id));
+	for (size_t i = 0; i < list->count; i++)
+		if (!n || out->row[i].id != out->id[n - 1]) {
+			out->row[n] = out->row[i];
+			out->id[n++] = out->row[i].id;
+		}
+	out->n = n;
+	return 0;
+}
+
+int side_read(const struct analyse_request *r, const struct json_value *json, const char *pointer,
+	      const char *name, struct side *out, struct err *e)
+{
+	const struct json_value *ids = json_get(json, "ids"), *by = json_get(json, "filter");
+	struct str given = json_text(json_get(json, "name"), STR(""));
+	struct filter *f;
+	struct value *none;
+	char place[128];
+
+	*out = (struct side){ .name = given.n ? arena_text(r->arena, given) : name };
+	if (!json || json->kind != JSON_OBJECT || (!ids && !by) || (ids && by))
+		return parts_refuse(e, pointer, "an object with either ids or a filter was expected");
+	snprintf(place, sizeof(place), "%s/%s", pointer, ids ? "ids" : "filter");
+	if (ids)
+		return read_ids(r, ids, place, out, e);
+	if (filter_read(by, place, r->arena, &f, e) < 0 ||
+	    index_select(r->view, f, 0, NULL, 0, r->arena, &out->id, &out->n, &none, e) < 0)
+		return -1;
+	out->filter = f;
+	return 0;
+}
+
+/* ---- columns ---- */
+
+/* Runs of one kind mostly have a column in the same place: *place is where the last one had it. */
+static struct value cell_of(const struct row *row, struct str column, size_t *place)
+{
+	if (*place < row->n && str_eq(row->cell[*place].column, column))
+		return row->cell[*place].value;
+	for (size_t i = 0; i < row->n; i++)
+		if (str_eq(row->cell[i].column, column)) {
+			*place = i;
+			return row->cell[i].value;
+		}
+	return (struct value){ .kind = VALUE_ABSENT };
+}
+
+int side_column(const struct analyse_request *r, const struct side *s, struct str column,
+		struct value **out, struct err *e)
+{
+	int64_t *id;
+	size_t n, place = 0;
+
+	if (s->filter)
+		return index_select(r->view, s->filter, 0, &column, 1, r->arena, &id, &n, out, e);
+	*out = arena_alloc(r->arena, (s->n + 1) * sizeof(**out));
+	for (size_t i = 0; i < s->n; i++)
+		(*out)[i] = cell_of(&s->row[i], column, &place);
+	return 0;
+}
+
+int side_verdicts(const struct analyse_request *r, const struct side *s, struct verdicts *out,
+		struct err *e)
+{
+	*out = (struct verdicts){ 0 };
+	if (parts_bool(r->body, "include_invalid", &out->is_everything, e) < 0)
+		return -1;
+	for (size_t c = 0; c < COUNTED_COLUMNS; c++) {
+		struct value *v;
+
+		if (side_column(r, s, counted_columns[c], &v, e) < 0)
+			return -1;
+		out->value[c] = v;
+	}
+	return 0;
+}
+
+/* ---- counts ---- */
+
+static int by_count(const void *x, const void *y)
+{
+	const struct value_count *a = x, *b = y;
+
+	return a->count != b->count ? (a->count > b->count ? -1 : 1)
+				    : value_compare(a->value, b->value);
+}
+
+static void count_values(struct arena *a, struct value *v, size_t n, struct value_counts *out)
+{
+	for (size_t i = 0; i < n; i++)
+		if (v[i].kind == VALUE_NULL)
+			v[i].kind = VALUE_ABSENT;
+	if (n)
+		qsort(v, n, sizeof(*v), value_order);
+	out->of = arena_alloc(a, (n + 1) * sizeof(*out->of));
+	for (size_t i = 0; i < n; i++) {
+		if (!i || !value_same(v[i - 1], v[i]))
+			out->of[out->distinct++].value = v[i];
+		out->of[out->distinct - 1].count++;
+	}
+	if (out->distinct)
+		qsort(out->of, out->distinct, sizeof(*out->of), by_count);
+	out->n = out->distinct < SIDE_VALUES_MAX ? out->distinct : SIDE_VALUES_MAX;
+}
+
+static void counts_of_rows(const struct analyse_request *r, const struct side *s,
+			   const struct str *column, size_t n, struct value_counts *out)
+{
+	struct value *value = mem_array(s->n * n + 1, sizeof(*value));
+	struct map place = { 0 };
+
+	map_reserve(&place, n);
+	for (size_t c = 0; c < n; c++)
+		map_put(&place, column[c], c);
+	for (size_t i = 0; i < s->n; i++)
+		for (size_t k = 0; k < s->row[i].n; k++) {
+			uint64_t c;
+
+			if (map_get(&place, s->row[i].cell[k].column, &c))
+				value[c * s->n + i] = s->row[i].cell[k].value;
+		}
+	for (size_t c = 0; c < n; c++)
+		count_values(r->arena, value + c * s->n, s->n, &out[c]);
+	map_release(&place);
+	free(value);
+}
+
+static void from_facet(struct arena *a, const struct facet *f, struct value_counts *out)
+{
+	size_t missing = f->missing;
+
+	out->of = arena_alloc(a, (f->n + 2) * sizeof(*out->of));
+	for (size_t i = 0; i < f->n; i++)
+		if (!value_is_missing(f->value[i].value) && f->value[i].count)
+			out->of[out->n++] = (struct value_count){ f->value[i].value,
+								  f->value[i].count };
+	if (missing)
+		out->of[out->n++] = (struct value_count){ { .kind = VALUE_ABSENT }, missing };
+	out->distinct = out->n + (f->others ? f->distinct > f->n ? f->distinct - f->n : 1 : 0);
+	if (out->n)
+		qsort(out->of, out->n, sizeof(*out->of), by_count);
+	out->n = out->n < SIDE_VALUES_MAX ? out->n : SIDE_VALUES_MAX;
+}
+
+static int counts_of_filter(const struct analyse_request *r, const struct side *s,
+			    const struct str *column, size_t n, struct value_counts *out,
+			    struct err *e)
+{
+	const struct filter *closed = filter_closed(s->filter, r->arena);
+
+	for (size_t from = 0; from < n; from += QUERY_FACETS_MAX) {
+		struct query q = { .filter = closed, .facet = column + from,
+				   .facet_values_max = SIDE_VALUES_MAX };
+		struct answer answer;
+
+		q.n_facets = n - from < QUERY_FACETS_MAX ? n - from : QUERY_FACETS_MAX;
+		if (index_query(r->view, &q, r->arena, &answer, e) < 0)
+			return -1;
+		for (size_t i = 0; i < q.n_facets; i++)
+			from_facet(r->arena, &answer.facet[i], &out[from + i]);
+	}
+	return 0;
+}
+
+int side_counts(const struct analyse_request *r, const struct side *s, const struct str *column,
+		size_t n, struct value_counts *out, struct err *e)
+{
+	for (size_t i = 0; i < n; i++)
+		out[i] = (struct value_counts){ 0 };
+	if (s->filter)
+		return counts_of_filter(r, s, column, n, out, e);
+	for (size_t from = 0; from < n; from += COLUMNS_AT_ONCE)
+		counts_of_rows(r, s, column + from,
+			       n - from < COLUMNS_AT_ONCE ? n - from : COLUMNS_AT_ONCE, out + from);
+	return 0;
 }

@@ -20,9 +20,7 @@
  */
 #include <math.h>
 
-#include "results/analyse/matching.h"
-#include "results/analyse/points.h"
-#include "results/analyse/series.h"
+#include "results/analyse/analyse_internal.h"
 
 #define METRICS_MAX 16
 #define GUARDS_MAX 16
@@ -474,12 +472,12 @@ static void put_item(const struct regression *g, struct json_writer *w, size_t i
 	struct str metric = g->metric[t->metric];
 
 	json_begin_object(w);
-	parts_put_text(w, "series", l->series[t->series].id);
+	json_member_text(w, "series", l->series[t->series].id);
 	parts_put_series(w, l, t->series);
 	json_member_str(w, "metric", metric);
 	parts_put_kind(w, metric);
-	parts_put_text(w, "verdict", matched_verdict_key(row->verdict));
-	parts_put_text(w, "words", matched_verdict_words(row, g->r->arena));
+	json_member_text(w, "verdict", matched_verdict_key(row->verdict));
+	json_member_text(w, "words", matched_verdict_words(row, g->r->arena));
 	parts_put_number(w, "before", row->is.value[0]);
 	parts_put_number(w, "after", row->is.value[1]);
 	parts_put_number(w, "effect", row->is.ratio - 1);
@@ -491,13 +489,13 @@ static void put_item(const struct regression *g, struct json_writer *w, size_t i
 	json_key(w, "guard");
 	if (row->why == MATCHED_WHY_GUARD) {
 		json_begin_object(w);
-		parts_put_text(w, "text", row->reason);
+		json_member_text(w, "text", row->reason);
 		json_end_object(w);
 	} else {
 		json_put_null(w);
 	}
-	parts_put_text(w, "reason", row->reason);
-	parts_put_text(w, "sentence", matched_sentence(&g->out[i], pair, row, g->r->arena));
+	json_member_text(w, "reason", row->reason);
+	json_member_text(w, "sentence", matched_sentence(&g->out[i], pair, row, g->r->arena));
 	json_end_object(w);
 }
 

@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series.c - see series.h. */
-#include "results/analyse/series.h"
-
+#include <ctype.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
 
 #include "core/base/codec.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/stats/edivisive.h"
 #include "host/engine/args.h"
+#include "results/analyse/analyse_internal.h"
 
 #define SCAN_COLUMNS 16 /* looked at together */
 #define NAME_BYTES 96
@@ -180,7 +186,7 @@ struct value series_value(struct str column, struct value v, struct value versio
 	struct str group = column, name = column;
 	const char *slash;
 
-	if (parts_is_missing(v) || !memchr(column.p, '.', column.n))
+	if (value_is_missing(v) || !memchr(column.p, '.', column.n))
 		return v.kind == VALUE_BOOL && !v.is_true ? none : v;
 	group = str_cut(&name, '.');
 	if (v.kind == VALUE_TEXT && v.text.n && v.text.p[0] == '/' && is_file(name)) {
@@ -207,20 +213,12 @@ static int rank_of(struct str column)
 	return (int)i + (str_starts(column, STR("benchmark.")) ? 1 : 0);
 }
 
-static int by_text(struct str a, struct str b)
-{
-	size_t n = a.n < b.n ? a.n : b.n;
-	int order = n ? memcmp(a.p, b.p, n) : 0;
-
-	return order ? order : (a.n > b.n) - (a.n < b.n);
-}
-
 static int by_rank(const void *x, const void *y)
 {
 	const struct str *a = x, *b = y;
 	int order = rank_of(*a) - rank_of(*b);
 
-	return order ? order : by_text(*a, *b);
+	return order ? order : text_compare(*a, *b);
 }
 
 /* A series is called by these, also where all have the same. */
@@ -250,7 +248,7 @@ static struct str *columns_of(const struct analyse_request *r, enum series_role 
 
 bool series_same_value(struct value a, struct value b)
 {
-	return parts_is_missing(a) ? parts_is_missing(b) : value_same(a, b);
+	return value_is_missing(a) ? value_is_missing(b) : value_same(a, b);
 }
 
 static bool varies(struct str column, const struct value *v, const struct value *version, size_t n)
@@ -308,15 +306,13 @@ int series_key(const struct analyse_request *r, struct series_key *out, struct e
 
 static int by_column(const void *x, const void *y)
 {
-	const struct cell *a = x, *b = y;
-
-	return by_text(a->column, b->column);
+	return text_compare(((const struct cell *)x)->column, ((const struct cell *)y)->column);
 }
 
 /* All of the key's values in the order of their names, as 16 digits. */
 static char *id_of(const struct analyse_request *r, int64_t run)
 {
-	struct value version = { .kind = VALUE_ABSENT };
+	struct value version;
 	struct buf text = { 0 };
 	struct row row;
 	unsigned flags;
@@ -324,15 +320,13 @@ static char *id_of(const struct analyse_request *r, int64_t run)
 
 	if (!index_row(r->view, run, r->arena, &row, &flags))
 		return arena_printf(r->arena, "run-%lld", (long long)run);
-	for (size_t i = 0; i < row.n; i++)
-		if (str_is(row.cell[i].column, "environment.server.version"))
-			version = row.cell[i].value;
+	version = row_value(&row, STR("environment.server.version"));
 	qsort(row.cell, row.n, sizeof(*row.cell), by_column);
 	for (size_t i = 0; i < row.n; i++) {
 		const struct cell *c = &row.cell[i];
 		struct value v = series_value(c->column, c->value, version);
 
-		if (series_role(c->column) != SERIES_KEY || parts_is_missing(v))
+		if (series_role(c->column) != SERIES_KEY || value_is_missing(v))
 			continue;
 		buf_add_str(&text, c->column);
 		buf_printf(&text, "=%s\n", parts_cell_text(r->arena, v));
@@ -383,7 +377,7 @@ const char *series_text(struct arena *a, struct str column, struct value v, stru
 	struct str name = column, group = str_cut(&name, '.');
 	const char *usual;
 
-	if (!parts_is_missing(v))
+	if (!value_is_missing(v))
 		return parts_cell_text(a, v);
 	usual = str_is(group, "benchmark") ? series_option_default(name)
 					   : engine_default(name, version);
@@ -431,8 +425,481 @@ struct series_change *series_changes(const struct analyse_request *r, const int6
 		    only_value(row[1], rows[1], c, &x->after) &&
 		    !series_same_value(x->before, x->after) &&
 		    (may_be_missing(column[c]) ||
-		     (!parts_is_missing(x->before) && !parts_is_missing(x->after))))
+		     (!value_is_missing(x->before) && !value_is_missing(x->after))))
 			(*n)++;
 	}
 	return out;
+}
+
+#define DAY_S 86400.0
+#define ENOUGH (2 * EDIVISIVE_SEGMENT_MIN) /* points, for a change among them */
+
+const struct str points_columns[POINT_COLUMNS] = {
+	[POINT_TIME] = { "timestamp", 9 },
+	[POINT_COMMIT] = { "provenance.engine_commit", 24 },
+	[POINT_VERSION] = { "environment.server.version", 26 },
+	[POINT_SESSION] = { "provenance.session", 18 },
+};
+
+static const struct { const char *name, *order; } axes[] = {
+	[AXIS_COMMIT] = { "commit", "A point is a commit of the engine (provenance.engine_commit); "
+			  "commits are in the order of their first runs." },
+	[AXIS_VERSION] = { "version", "A point is a version of the engine "
+			   "(environment.server.version), in the order of version numbers." },
+	[AXIS_DAY] = { "day", "A point is a day (UTC), in the order of time." },
+	[AXIS_TIME] = { "time", "A point is a run, in the order of time." },
+};
+
+const char *points_axis_name(enum axis axis)
+{
+	return axes[axis].name;
+}
+
+const char *points_order(enum axis axis)
+{
+	return axes[axis].order;
+}
+
+int points_axis(const struct analyse_request *r, enum axis *out, struct err *e)
+{
+	const struct json_value *v = json_get(r->body, "axis");
+
+	*out = AXIS_AUTO;
+	if (!v || v->kind == JSON_NULL)
+		return 0;
+	for (size_t i = 0; v->kind == JSON_STRING && i < AXIS_AUTO; i++)
+		if (str_is(v->text, axes[i].name)) {
+			*out = (enum axis)i;
+			return 0;
+		}
+	return parts_refuse(e, "/axis", "commit, version, day or time was expected");
+}
+
+static struct value value_at(const struct rows *rows, size_t column, size_t row)
+{
+	return rows->value[column * rows->n + row];
+}
+
+static struct str text_at(const struct rows *rows, const struct point_columns *c, size_t column,
+			  size_t row)
+{
+	struct value v = value_at(rows, c->first + column, row);
+
+	return v.kind == VALUE_TEXT ? v.text : (struct str){ 0 };
+}
+
+static double time_of(const struct rows *rows, const struct point_columns *c, size_t row)
+{
+	double t;
+
+	return parts_is_number(value_at(rows, c->first + POINT_TIME, row), &t) ? t : NAN;
+}
+
+/* What a point of a named axis is called. */
+static struct str name_of(const struct rows *rows, const struct point_columns *c, size_t row)
+{
+	return text_at(rows, c, c->axis == AXIS_COMMIT ? POINT_COMMIT : POINT_VERSION, row);
+}
+
+static bool is_named(enum axis axis)
+{
+	return axis == AXIS_COMMIT || axis == AXIS_VERSION;
+}
+
+bool points_has(const struct rows *rows, const struct point_columns *c, size_t row)
+{
+	double metric;
+
+	return parts_is_number(value_at(rows, c->metric, row), &metric) &&
+	       !isnan(time_of(rows, c, row)) && (!is_named(c->axis) || name_of(rows, c, row).n);
+}
+
+/* ---- the axis ---- */
+
+struct told { size_t runs, distinct; };
+
+/* How many rows would be on an axis, and at how many places. */
+static struct told told_by(const struct rows *rows, const bool *keep, struct arena *a,
+			   struct point_columns c)
+{
+	struct map seen = { 0 };
+	struct told out = { 0 };
+
+	for (size_t i = 0; i < rows->n; i++) {
+		struct str name;
+		uint64_t at;
+
+		if (!keep[i] || !points_has(rows, &c, i))
+			continue;
+		name = is_named(c.axis) ? name_of(rows, &c, i) :
+		       str_of(arena_printf(a, "%.0f", floor(time_of(rows, &c, i) / DAY_S)));
+		out.runs++;
+		if (!map_get(&seen, name, &at))
+			map_put(&seen, name, 0);
+	}
+	out.distinct = seen.count;
+	map_release(&seen);
+	return out;
+}
+
+void points_choose(const struct rows *rows, const bool *keep, struct arena *a,
+		   struct point_columns *c)
+{
+	struct told of[AXIS_TIME];
+
+	if (c->axis != AXIS_AUTO)
+		return;
+	for (enum axis axis = AXIS_COMMIT; axis < AXIS_TIME; axis++)
+		of[axis] = told_by(rows, keep, a,
+				   (struct point_columns){ c->metric, c->first, axis });
+	for (enum axis axis = AXIS_COMMIT; axis <= AXIS_VERSION; axis++) {
+		bool is_rare = axis == AXIS_VERSION && of[axis].distinct * POINT_DAYS_A_VERSION <
+						       of[AXIS_DAY].distinct;
+		bool is_usual = of[axis].distinct > 1 && 2 * of[axis].runs > of[AXIS_DAY].runs;
+
+		if (!is_rare && (is_usual || of[axis].distinct >= ENOUGH)) {
+			c->axis = axis;
+			return;
+		}
+	}
+	c->axis = of[AXIS_DAY].distinct >= ENOUGH ? AXIS_DAY : AXIS_TIME;
+}
+
+/* ---- orders ---- */
+
+/* The number that a begins with is taken off; -1: it begins with none. */
+static double cut_number(struct str *a)
+{
+	double n = -1;
+
+	for (; a->n && isdigit((unsigned char)*a->p); a->p++, a->n--)
+		n = 10 * fmax(n, 0) + (*a->p - '0');
+	return n;
+}
+
+/* What follows a release: "rc1", ".dev3" come before it, "+cu129", ".post1" after it. */
+static int place_of_rest(struct str rest)
+{
+	if (!rest.n)
+		return 0;
+	if (*rest.p == '.' && rest.n > 1 && isalpha((unsigned char)rest.p[1]))
+		rest = (struct str){ rest.p + 1, rest.n - 1 };
+	return isalpha((unsigned char)*rest.p) && !str_starts(rest, STR("post")) ? -1 : 1;
+}
+
+int points_compare_versions(struct str a, struct str b)
+{
+	struct str whole[2] = { a, b };
+
+	while (a.n && b.n) {
+		double n = cut_number(&a), m = cut_number(&b);
+
+		if (n >= 0 && m >= 0 && (n < m || n > m))
+			return n < m ? -1 : 1;
+		if (!a.n || !b.n || *a.p != *b.p || (n < 0) != (m < 0))
+			break;
+		a = (struct str){ a.p + 1, a.n - 1 };
+		b = (struct str){ b.p + 1, b.n - 1 };
+	}
+	if (place_of_rest(a) != place_of_rest(b))
+		return place_of_rest(a) - place_of_rest(b);
+	return text_compare(whole[0], whole[1]);
+}
+
+/* A run on its way into a point. */
+struct placed { struct str name, session; double at_s, bin; size_t row; };
+
+static int by_bin(const void *x, const void *y)
+{
+	const struct placed *a = x, *b = y;
+	int order = (a->bin > b->bin) - (a->bin < b->bin);
+
+	order = order ? order : text_compare(a->name, b->name);
+	order = order ? order : (a->at_s > b->at_s) - (a->at_s < b->at_s);
+	return order ? order : (a->row > b->row) - (a->row < b->row);
+}
+
+static int by_session(const void *x, const void *y)
+{
+	const struct placed *a = x, *b = y;
+	int order = text_compare(a->session, b->session);
+
+	return order ? order : (a->row > b->row) - (a->row < b->row);
+}
+
+static int by_time(const void *x, const void *y)
+{
+	const struct point *a = x, *b = y;
+	int order = (a->at_s > b->at_s) - (a->at_s < b->at_s);
+
+	return order ? order : text_compare(a->commit, b->commit);
+}
+
+static int by_version(const void *x, const void *y)
+{
+	const struct point *a = x, *b = y;
+
+	return points_compare_versions(a->version, b->version);
+}
+
+/* ---- points ---- */
+
+static bool is_same_point(const struct placed *a, const struct placed *b)
+{
+	return !(a->bin > b->bin) && !(a->bin < b->bin) && str_eq(a->name, b->name);
+}
+
+/* The mean of the sessions' means; run lies in the order of sessions. */
+static double value_of(const struct rows *rows, size_t metric, const struct placed *run,
+		       struct point *p)
+{
+	bool is_log = p->low > 0;
+	double sum = 0;
+
+	for (size_t i = 0, to; i < p->n; i = to) {
+		double of_session = 0;
+
+		for (to = i; to < p->n && (to == i || (run[i].session.n &&
+			     str_eq(run[i].session, run[to].session))); to++) {
+			double x = value_at(rows, metric, run[to].row).number;
+
+			of_session += is_log ? log(x) : x;
+		}
+		sum += of_session / (double)(to - i);
+		p->sessions++;
+	}
+	sum /= (double)p->sessions;
+	return is_log ? exp(sum) : sum;
+}
+
+static void fill_point(const struct rows *rows, const struct point_columns *c, struct placed *run,
+		       struct point *p)
+{
+	p->at_s = run[0].at_s;
+	p->low = INFINITY;
+	p->high = -INFINITY;
+	for (size_t i = 0; i < p->n; i++) {
+		double x = value_at(rows, c->metric, run[i].row).number;
+
+		p->member[i] = run[i].row;
+		p->at_s = fmin(p->at_s, run[i].at_s);
+		p->low = fmin(p->low, x);
+		p->high = fmax(p->high, x);
+		if (!p->commit.n)
+			p->commit = text_at(rows, c, POINT_COMMIT, run[i].row);
+		if (!p->version.n)
+			p->version = text_at(rows, c, POINT_VERSION, run[i].row);
+	}
+	qsort(run, p->n, sizeof(*run), by_session);
+	p->value = value_of(rows, c->metric, run, p);
+}
+
+struct point *points_of(struct arena *a, const struct rows *rows, const struct point_columns *c,
+			const struct series *s, size_t *n)
+{
+	struct placed *run = arena_alloc(a, (s->n + 1) * sizeof(*run));
+	struct point *out;
+
+	for (size_t i = 0; i < s->n; i++) {
+		size_t row = s->member[i];
+		double t = time_of(rows, c, row);
+
+		run[i] = (struct placed){ .at_s = t, .row = row,
+					  .session = text_at(rows, c, POINT_SESSION, row) };
+		if (is_named(c->axis))
+			run[i].name = name_of(rows, c, row);
+		else
+			run[i].bin = c->axis == AXIS_DAY ? floor(t / DAY_S) : t;
+	}
+	if (s->n)
+		qsort(run, s->n, sizeof(*run), by_bin);
+	*n = 0;
+	for (size_t i = 0; i < s->n; i++)
+		*n += !i || !is_same_point(&run[i - 1], &run[i]);
+	out = arena_alloc(a, (*n + 1) * sizeof(*out));
+	*n = 0;
+	for (size_t i = 0, to; i < s->n; i = to) {
+		struct point *p = &out[(*n)++];
+
+		for (to = i + 1; to < s->n && is_same_point(&run[i], &run[to]);)
+			to++;
+		p->n = to - i;
+		p->member = arena_alloc(a, p->n * sizeof(*p->member));
+		fill_point(rows, c, run + i, p);
+	}
+	if (*n)
+		qsort(out, *n, sizeof(*out), c->axis == AXIS_VERSION ? by_version : by_time);
+	return out;
+}
+
+size_t points_place(const struct rows *rows, const struct point_columns *c, size_t row,
+		    const struct point *p, size_t n)
+{
+	double at_s = time_of(rows, c, row);
+	size_t place = SIZE_MAX;
+
+	for (size_t i = 0; i < n; i++) {
+		struct str name = c->axis == AXIS_COMMIT ? p[i].commit : p[i].version;
+
+		if (is_named(c->axis) && name.n && str_eq(name_of(rows, c, row), name))
+			return i;
+		if (p[i].at_s <= at_s && (place == SIZE_MAX || p[place].at_s <= p[i].at_s))
+			place = i;
+	}
+	return place;
+}
+
+#define PLACE_BYTES_MAX 40
+
+/* ---- places ---- */
+
+static const char *time_text(struct arena *a, double at_s, const char *form)
+{
+	time_t t = (time_t)at_s;
+	char text[64];
+	struct tm tm;
+
+	if (!(fabs(at_s) < 1e11) || !gmtime_r(&t, &tm) || !strftime(text, sizeof(text), form, &tm))
+		return "an unknown time";
+	return arena_text(a, str_of(text));
+}
+
+const char *step_place(struct arena *a, enum axis axis, const struct point *p)
+{
+	if (axis == AXIS_COMMIT)
+		return arena_printf(a, "commit %.*s", (int)p->commit.n, p->commit.p);
+	if (axis == AXIS_VERSION)
+		return arena_printf(a, "version %.*s", (int)p->version.n, p->version.p);
+	return time_text(a, p->at_s, axis == AXIS_DAY ? "%Y-%m-%d" : "%Y-%m-%dT%H:%M:%SZ");
+}
+
+/* ---- what else ---- */
+
+void step_put_also(struct json_writer *w, const struct series_change *also, size_t n)
+{
+	json_member_array(w, "also");
+	for (size_t i = 0; i < n; i++) {
+		json_begin_object(w);
+		json_member_str(w, "column", also[i].column);
+		parts_put_value(w, "before", also[i].before);
+		parts_put_value(w, "after", also[i].after);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void add_pair(struct buf *b, struct str name, const char *before, const char *after)
+{
+	buf_printf(b, "%s%.*s %s -> %s", b->len ? ", " : "", (int)name.n, name.p, before, after);
+}
+
+const char *step_text(struct arena *a, const struct step *s)
+{
+	struct str before = s->before->commit, after = s->after->commit;
+	double change = s->value[1] / s->value[0] - 1;
+	const char *unit = column_unit(s->metric), *text;
+	struct buf what = { 0 };
+
+	for (size_t i = 0; i < s->n_also; i++)
+		add_pair(&what, s->also[i].column, parts_cell_text(a, s->also[i].before),
+			 parts_cell_text(a, s->also[i].after));
+	if (before.n && after.n && !str_eq(before, after))
+		add_pair(&what, STR("commit"), arena_text(a, before), arena_text(a, after));
+	text = arena_printf(a, "%.*s %s by %s, from %.4g to %.4g%s%s, at %s; changed there: %s",
+			    (int)s->metric.n, s->metric.p,
+			    s->value[1] > s->value[0] ? "rose" : "fell",
+			    isfinite(change) ? arena_printf(a, "%.3g %%", 100 * fabs(change))
+					     : arena_printf(a, "%.4g", fabs(s->value[1] - s->value[0])),
+			    s->value[0], s->value[1], *unit ? " " : "", unit,
+			    step_place(a, s->axis, s->after),
+			    what.len ? arena_text(a, buf_str(&what)) : "nothing that results record");
+	buf_release(&what);
+	return text;
+}
+
+/* ---- the command ---- */
+
+/* Whether `bench ab` can be decided by it. */
+static bool is_ab_metric(struct str metric)
+{
+	static const char *const time[] = { "ttft_ms", "tpot_ms", "itl_ms", "e2el_ms" };
+	struct str rest = metric, word = str_cut(&rest, '_');
+
+	if (str_is(metric, "output_throughput") || str_is(metric, "request_throughput"))
+		return true;
+	if (!str_is(word, "mean") && !str_is(word, "median") &&
+	    !(word.n > 1 && word.p[0] == 'p' && isdigit((unsigned char)word.p[1])))
+		return false;
+	for (size_t i = 0; i < sizeof(time) / sizeof(*time); i++)
+		if (str_is(rest, time[i]))
+			return true;
+	return false;
+}
+
+/* A place for the URL of a server: "URL_OF_c000007". */
+static void add_side(struct buf *line, const char *place)
+{
+	char name[PLACE_BYTES_MAX + 1];
+	const char *from = strchr(place, ' ');
+
+	snprintf(name, sizeof(name), "%s", from ? from + 1 : place);
+	for (char *p = name; *p; p++)
+		*p = isalnum((unsigned char)*p) || strchr("._-", *p) ? *p : '_';
+	buf_printf(line, " --base-url URL_OF_%s", name);
+}
+
+static void add_option(struct buf *line, struct arena *a, struct str name, struct value v)
+{
+	buf_add_text(line, " --");
+	for (size_t i = 0; i < name.n; i++)
+		buf_add_char(line, name.p[i] == '_' ? '-' : name.p[i]);
+	if (v.kind == VALUE_BOOL)
+		return;
+	buf_add_char(line, ' ');
+	words_quote(line, str_of(parts_cell_text(a, v)));
+}
+
+/* Options of the load that are not their defaults. */
+static void add_load(struct buf *line, struct arena *a, const struct row *row)
+{
+	static const struct str head = { "benchmark.", 10 };
+	const struct value none = { .kind = VALUE_ABSENT };
+
+	for (size_t i = 0; i < row->n; i++) {
+		const struct cell *c = &row->cell[i];
+		struct str name = { c->column.p + head.n, c->column.n - head.n };
+
+		if (str_is(c->column, "server.model"))
+			add_option(line, a, STR("model"), c->value);
+		if (!str_starts(c->column, head) || memchr(name.p, '.', name.n) ||
+		    str_is(name, "mode") || str_is(name, "header") || series_role(c->column) != SERIES_KEY ||
+		    value_is_missing(series_value(c->column, c->value, none)))
+			continue;
+		add_option(line, a, name, c->value);
+	}
+}
+
+static bool is_serve(const struct row *row)
+{
+	return value_is_text(row_value(row, STR("mode")), "serve");
+}
+
+const char *step_command(const struct analyse_request *r, const struct step *s, int64_t run)
+{
+	struct buf line = { 0 };
+	const char *text;
+	struct row row;
+	unsigned flags;
+
+	if (!index_row(r->view, run, r->arena, &row, &flags) || !is_serve(&row))
+		return NULL;
+	buf_add_text(&line, "profllm bench ab");
+	add_side(&line, step_place(r->arena, s->axis, s->before));
+	add_side(&line, step_place(r->arena, s->axis, s->after));
+	if (is_ab_metric(s->metric))
+		buf_printf(&line, " --metric %.*s", (int)s->metric.n, s->metric.p);
+	add_load(&line, r->arena, &row);
+	text = arena_text(r->arena, buf_str(&line));
+	buf_release(&line);
+	return text;
 }

@@ -15,8 +15,7 @@
 #include <math.h>
 
 #include "core/stats/edivisive.h"
-#include "results/analyse/matching.h"
-#include "results/analyse/step.h"
+#include "results/analyse/analyse_internal.h"
 
 #define TRENDS_POINTS_MAX 5000 /* of one series; the latest ones */
 #define TRENDS_P 1e-5
@@ -313,8 +312,8 @@ static void put_step(const struct trends *t, struct json_writer *w, const struct
 
 	s.also = series_changes(t->r, before, n[0], after, n[1], &s.n_also);
 	step_put_also(w, s.also, s.n_also);
-	parts_put_text(w, "text", step_text(t->r->arena, &s));
-	parts_put_text(w, "command", step_command(t->r, &s, after[0]));
+	json_member_text(w, "text", step_text(t->r->arena, &s));
+	json_member_text(w, "command", step_command(t->r, &s, after[0]));
 }
 
 static void put_change(const struct trends *t, struct json_writer *w, const struct drawn *d,
@@ -338,8 +337,8 @@ static void put_change(const struct trends *t, struct json_writer *w, const stru
 	parts_put_number(w, "p", c->p);
 	json_member_bool(w, "is_new", d->is_new[i]);
 	put_mark(t, w, d->s, at);
-	parts_put_text(w, "verdict", !better || guard ? "changed" : is_gain ? "better" : "worse");
-	parts_put_text(w, "guard", guard);
+	json_member_text(w, "verdict", !better || guard ? "changed" : is_gain ? "better" : "worse");
+	json_member_text(w, "guard", guard);
 	put_step(t, w, d, i);
 	put_sides(t, w, d, i);
 	json_end_object(w);
@@ -438,7 +437,7 @@ static void put_begin(const struct trends *t, struct json_writer *w, const struc
 			    o->n > BEGINS_POINTS ? BEGINS_POINTS : o->n);
 	level[1] = level_of(d->p, d->n > BEGINS_POINTS ? BEGINS_POINTS : d->n);
 	json_begin_object(w);
-	parts_put_text(w, "series", o->s->id);
+	json_member_text(w, "series", o->s->id);
 	parts_put_number(w, "at", d->p[0].at_s);
 	put_name(w, "commit", d->p[0].commit);
 	parts_put_number(w, "before", level[0]);
@@ -446,7 +445,7 @@ static void put_begin(const struct trends *t, struct json_writer *w, const struc
 	parts_put_number(w, "effect", fabs(level[0]) > 0 ? (level[1] - level[0]) / fabs(level[0])
 							 : NAN);
 	put_key_changes(t, w, o->s->row, d->s->row, &text);
-	parts_put_text(w, "text", arena_printf(t->r->arena, "a new series begins at %s: %s",
+	json_member_text(w, "text", arena_printf(t->r->arena, "a new series begins at %s: %s",
 					       step_place(t->r->arena, t->columns.axis, &d->p[0]),
 					       arena_text(t->r->arena, buf_str(&text))));
 	json_end_object(w);
@@ -460,7 +459,7 @@ static void put_series(const struct trends *t, struct json_writer *w, size_t i)
 	const struct drawn *d = &t->drawn[i];
 
 	json_begin_object(w);
-	parts_put_text(w, "id", d->s->id);
+	json_member_text(w, "id", d->s->id);
 	parts_put_series(w, &t->keyed.list, i);
 	put_begin(t, w, d);
 	put_points(t, w, d);
@@ -528,7 +527,7 @@ static void put_reason(const struct trends *t, struct json_writer *w)
 	bool is_judged;
 	const char *why = why_none(t, &is_judged);
 
-	parts_put_text(w, "reason", why);
+	json_member_text(w, "reason", why);
 	json_member_bool(w, "is_judged", is_judged);
 }
 
@@ -539,8 +538,8 @@ static void put_all(struct trends *t, struct json_writer *w, size_t missing)
 
 	json_member_str(w, "metric", t->metric);
 	parts_put_kind(w, t->metric);
-	parts_put_text(w, "axis", points_axis_name(t->columns.axis));
-	parts_put_text(w, "order", points_order(t->columns.axis));
+	json_member_text(w, "axis", points_axis_name(t->columns.axis));
+	json_member_text(w, "order", points_order(t->columns.axis));
 	parts_put_number(w, "level", t->opts.p);
 	parts_put_number(w, "effect", t->opts.effect_min);
 	put_reason(t, w);

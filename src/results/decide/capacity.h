@@ -31,8 +31,225 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "results/decide/capacity_fit.h"
-#include "results/decide/holds.h"
+#define FIT_CROSSINGS 801
+#define FIT_LEVELS_MAX 1024
+#define FIT_COARSE 51
+#define FIT_SLOPES 48
+#define FIT_WIDEN 1.2
+#define FIT_SLOPE_COUNTS 8.0 /* median of the prior; ln slope has the deviation FIT_SLOPE_SD */
+#define FIT_SLOPE_MEANS 2.0
+#define FIT_SLOPE_SD 1.2
+#define FIT_SLOPE_MIN 0.5
+#define FIT_SLOPE_MAX 100.0
+#define FIT_SLOPE_MIN_MEANS 0.1
+#define FIT_FAR 3.75      /* logits above the limit (30 % slow at p99) that count as just far */
+#define FIT_FAR_MEANS 0.7 /* the same of a mean: twice its limit */
+
+struct fit_level {
+	double x;       /* ln load */
+	double n, slow; /* counts; of a mean: unused */
+	double phi;     /* own dispersion, at least 1 */
+	double y, se;   /* of a mean: ln(value / limit), above 0 when broken; its error > 0,
+			   is best the same for all levels: a quick one's own is too small */
+};
+
+struct fit_opts {
+	bool is_mean;
+	double share;     /* counts: slow requests allowed, 0 < share < 1 */
+	double low, high; /* ln load: where the crossing is looked for first, low < high */
+};
+
+struct fit {
+	double at, low, high; /* ln load: posterior median, 95 % interval */
+	double least;         /* lower end by a quantile as far out as a widened normal one: for a
+				 limit far from crossing, whose posterior is lopsided */
+	double slope;         /* posterior median */
+	double phi;           /* dispersion that was used */
+	size_t levels;
+};
+
+/*
+ * What a level adds to the log likelihood where the curve's argument is t. A level far above the
+ * limit says no more than that the curve is as far above it there: how far it goes beyond says
+ * nothing about where it crosses.
+ */
+struct fit_term {
+	bool is_mean;
+	double y, weight;   /* means: 1 / se^2 */
+	double n, slow;
+	double top, at_top; /* argument from which nothing changes (INFINITY: none); term there */
+};
+
+/* Scratch of a fit: 400 KB, of the caller, contents irrelevant. */
+struct fit_grid {
+	double surface[FIT_SLOPES][FIT_CROSSINGS];
+	double coarse[FIT_SLOPES][FIT_COARSE];
+	double marginal[FIT_CROSSINGS];
+	struct fit_term term[FIT_LEVELS_MAX];
+};
+
+/*
+ * n is at most FIT_LEVELS_MAX; with n = 0 there is no curve. The range is widened while the
+ * posterior reaches its ends.
+ */
+struct fit fit_levels(const struct fit_level *level, size_t n, const struct fit_opts *o,
+		      struct fit_grid *g);
+/* The share of slow requests, or value / limit of a mean, that the fit expects at ln load x. */
+double fit_at(const struct fit *f, const struct fit_opts *o, double x);
+
+/*
+ * What one level of load gave, and whether the server holds that load.
+ *
+ * A limit such as "p99 TTFT < 200 ms" says that at most 1 % of the requests may be slower, so a
+ * level is judged by its count of slow requests: counts add up over levels, their variance is
+ * known, and they exist for overloaded levels and unfinished requests. A failed request is slow
+ * for every limit. Limits on means are judged by the means of batches.
+ *
+ * The tests of a level (carried, trend) are necessary and never sufficient: they refuse levels,
+ * and prove nothing about the others. Constants: simulation on 120 modelled engines.
+ *
+ * Pure: no clock, no I/O, no allocation.
+ */
+
+#define LEVEL_LIMITS_MAX 17 /* of a search, with the one on failed requests */
+#define LEVEL_BATCHES 20
+#define LEVEL_BLOCKS 10
+
+/* One attempted request of a level. Times are seconds since the level began. */
+struct level_request {
+	double due_s;        /* planned arrival, not when the client managed to send it */
+	double end_s;        /* INFINITY: unfinished */
+	double ttft_s;       /* NAN: no first token yet, or none ever */
+	uint32_t slow;       /* bit j: breaks limit j */
+	uint32_t open;       /* bit j: unfinished, and not known yet whether it breaks limit j */
+	bool is_failed;      /* an error or a timeout: breaks every limit */
+	/* One per limit, of those on means (NAN: it has none); NULL: there is no such limit. */
+	const double *value;
+};
+
+/* A twentieth of the requests in order of their due times. */
+struct level_batch {
+	uint32_t n[LEVEL_LIMITS_MAX];    /* requests for which the limit is decided */
+	uint32_t slow[LEVEL_LIMITS_MAX];
+	double mean[LEVEL_LIMITS_MAX];   /* limits on means: of finished requests; NAN: none */
+};
+
+/* What a level gave after its warm-up. A caller may fill it without level_take. */
+struct level {
+	double load;           /* requests/s or requests at once */
+	double warmup_s;       /* left out at the beginning */
+	double hold_s;         /* from the end of the warm-up until no more requests were sent */
+	double spent_s;        /* all time that the level took, with warm-up and draining */
+	uint64_t requests;     /* sent, with those of the warm-up */
+	uint64_t attempted, failed; /* after the warm-up */
+	double e2e_s;          /* mean end-to-end time of finished requests; NAN: none */
+	uint64_t due_late;     /* due in the second half of hold_s ... */
+	uint64_t done_late;    /* ... and finished in it, whenever due; without failed ones */
+	double ttft_s[LEVEL_BLOCKS]; /* mean TTFT of ten blocks of equal count */
+	size_t blocks;         /* LEVEL_BLOCKS; 0: too few requests */
+	size_t batches;        /* LEVEL_BATCHES; less with fewer requests */
+	struct level_batch batch[LEVEL_BATCHES];
+};
+
+/*
+ * Makes a level of n requests in order of due_s, for `limits` limits, when requests have been sent
+ * for sent_s so far; those due before warmup_s are left out and those due after sent_s ignored.
+ * What became of them may be known from later, after draining. Does not touch load, spent_s.
+ */
+void level_take(struct level *out, const struct level_request *r, size_t n, size_t limits,
+		double warmup_s, double sent_s);
+/* How much to leave out: least_s or three end-to-end times if more, at most half of sent_s. */
+double level_warmup_s(const struct level_request *r, size_t n, double least_s, double sent_s);
+
+struct level_count { double n, slow; };
+struct level_count level_count(const struct level *l, size_t limit);
+
+/*
+ * How many times larger the variance of the slow count is than that of independent requests, by
+ * the batches: sum (k_b - p n_b)^2 / (B - 1) / (p (1 - p) n / B), at least 1; 1 without slow
+ * requests. LEVEL_DISPERSION_PRIOR joined in with its weight: level_dispersion_joined.
+ */
+#define LEVEL_DISPERSION_PRIOR 4.0
+#define LEVEL_DISPERSION_WEIGHT 4.0
+#define LEVEL_DISPERSION_COUNT_MAX 200.0 /* slow requests beyond these add no weight */
+double level_dispersion(const struct level *l, size_t limit);
+double level_dispersion_joined(const struct level *l, size_t limit);
+
+/* Mean of the batch means and its standard error; NAN with fewer than two batches. */
+struct level_mean { double mean, se; };
+struct level_mean level_mean(const struct level *l, size_t limit);
+
+/* ---- tests of a level ---- */
+
+/*
+ * False: the offered rate was not carried, completions + 2.33 sqrt(arrivals) < 0.95 of the
+ * arrivals, of the second half. Sees nothing below 1.1 times saturation. Open loops only.
+ */
+bool holds_carried(const struct level *l);
+/* Kendall's tau-a of n >= 2 values against their order; -1 to 1. */
+double holds_tau(const double *x, size_t n);
+/*
+ * TTFT grows while the level runs: tau of the ten blocks above 0.6 and the mean of the last
+ * three above 1.5 times that of the first three. False alarms below capacity: at most 2.3 %.
+ */
+bool holds_ttft_grows(const struct level *l);
+
+/* ---- does it hold a fixed load? ---- */
+
+enum holds { HOLDS_PASSES, HOLDS_FAILS, HOLDS_OPEN };
+
+/*
+ * P(K <= k) of a binomial distribution, also for counts that are not whole (the regularised
+ * incomplete beta function in k and n). 0 < p < 1; k < 0 gives 0, k >= n gives 1.
+ */
+double holds_binomial_cdf(double k, double n, double p);
+
+struct holds_answer {
+	enum holds verdict;
+	double share, phi;   /* of slow requests; the dispersion it was judged with */
+	double p_above;      /* chance of a count this large or larger at exactly the limit */
+	double p_below;      /* chance of a count this small or smaller */
+	double requests_more; /* open: about so many decide; INFINITY: the share is the limit */
+};
+
+#define HOLDS_ALPHA 0.05
+/*
+ * slow of n requests against "at most 1 - quantile of all requests", 0 < quantile < 1, with
+ * dispersion phi >= 1: passes or fails when the binomial tail of n / phi requests is below
+ * HOLDS_ALPHA. Open with n = 0.
+ */
+struct holds_answer holds_share(double n, double slow, double phi, double quantile);
+/* The same for a mean against its limit by Student's t over the batches; phi is 1. */
+struct holds_answer holds_mean(const struct level *l, size_t limit, double value,
+			       bool is_at_least);
+
+/*
+ * The largest load within limits, as a state machine that is told what was
+ * measured and says what to measure next. It never runs anything and reads no clock.
+ *
+ *   probe       one request: is anybody there
+ *   unloaded    CAPACITY_UNLOADED requests one at a time: a limit broken here is never met
+ *   saturation  many prompts at once: where to look (left out with has_saturation = false, then
+ *               levels double from 1 until one fails)
+ *   bracketing  short levels that stop as soon as they surely pass or fail; they only say where
+ *               to look and do not enter the answer
+ *   measuring   long levels on both sides of the crossing, chosen by what is known so far; one
+ *               curve per limit goes through all of them (capacity_fit.h), and the limit whose
+ *               curve crosses first binds. Levels here stop early only when they clearly fail:
+ *               one that is stopped because it clearly passes misses the busy spell that comes late
+ *
+ * until the 95 % interval is as narrow as asked, or the budget is spent. An answer exists at any
+ * time. The cost is counted in requests and not in seconds: at a p99 limit, 1,000 requests hold
+ * ten slow ones, and these come in clumps. Capacity is of the server session that was measured.
+ *
+ * Failed requests break every limit, and there is always a limit on them (limits:
+ * failed_share of all requests), whose index is that after the caller's last one. An
+ * open loop whose rate is not carried while no limit is broken (no limit on TTFT) is bound by
+ * saturation: index after that. The server has to be idle when a level begins.
+ *
+ * Limits must get harder with the load. One on the throughput of the whole system gets easier:
+ * is_decreasing tells when that is seen. One thread; deterministic; allocates only in capacity_new.
+ */
 
 #define CAPACITY_LIMITS_MAX (LEVEL_LIMITS_MAX - 1)
 #define CAPACITY_LEVELS_MAX FIT_LEVELS_MAX

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
+#include "core/stats/significance.h"
 #include "results/decide/compare_internal.h"
 
 #define NO_DIFFERENCE 1e-12 /* of logarithms: what rounding leaves of equal values */
@@ -415,4 +416,498 @@ struct used *matched_collect(const struct pairing *p, size_t metric, struct matc
 		(*n)++;
 	}
 	return used;
+}
+
+/*
+ * A ratio with its interval from the sessions of some configurations, and how
+ * many more would do.
+ *
+ * Under rule (i) the noise is that of sessions, e with variance s^2, and the estimate is
+ * sum(w e) over the sessions of both sides, a session's weight w being the sum of
+ * 1 / (configurations of its cluster * sessions of the configuration) over its configurations and
+ * over the number of clusters: se^2 = s^2 sum(w^2). s^2 comes from the residuals of sessions, each
+ * the mean over its configurations of (session's mean - mean of the configuration's sessions).
+ * With e alone as noise, the expected sum of their squares is s^2 times the sum of the squares of
+ * the matrix that makes them from e; without shared sessions that is the usual sum(n - 1).
+ */
+
+#define SE_LEAST 1e-12 /* of a logarithm: rounding, not scatter */
+#define POWER 0.8      /* of the number of sessions that would do */
+
+void matched_estimator_release(struct estimator *by)
+{
+	free(by->place);
+	by->place = NULL;
+}
+
+void matched_clusters_release(struct clusters *c)
+{
+	free(c->d);
+	*c = (struct clusters){ .p_differ = NAN };
+}
+
+struct matched_estimate matched_no_estimate(void)
+{
+	return (struct matched_estimate){
+		.rule = MATCHED_BY_NOTHING, .value = { NAN, NAN }, .ratio = NAN,
+		.interval = { NAN, NAN }, .narrow = { NAN, NAN }, .p = NAN, .df = NAN,
+		.scatter = NAN };
+}
+
+/* ---- which configurations hang together ---- */
+
+struct design {
+	struct used *const *u;
+	size_t n;
+	size_t nodes;         /* sessions in use, numbered from 0 */
+	size_t parts;         /* groups of sessions that configurations link, each side by itself */
+	size_t clusters;
+	size_t *cluster;      /* of each configuration */
+	size_t *size;         /* configurations of each cluster */
+	double *d;            /* of each cluster */
+	bool has_repeats;     /* every configuration has two sessions on both sides */
+};
+
+static size_t root_of(size_t *parent, size_t x)
+{
+	while (parent[x] != x) {
+		parent[x] = parent[parent[x]];
+		x = parent[x];
+	}
+	return x;
+}
+
+static size_t count_roots(const size_t *parent, size_t n)
+{
+	size_t roots = 0;
+
+	for (size_t i = 0; i < n; i++)
+		roots += parent[i] == i;
+	return roots;
+}
+
+/* Gives the sessions in use their places. */
+static void place_nodes(struct estimator *by, struct design *g)
+{
+	if (!by->place)
+		by->place = mem_array(by->nodes + 1, sizeof(*by->place));
+	for (size_t i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			for (size_t j = 0; j < g->u[i]->n[k]; j++) {
+				struct mean *m = &g->u[i]->mean[k][j];
+
+				assert(m->node < by->nodes);
+				if (!by->place[m->node])
+					by->place[m->node] = ++g->nodes;
+				m->at = by->place[m->node] - 1;
+			}
+	for (size_t i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			for (size_t j = 0; j < g->u[i]->n[k]; j++)
+				by->place[g->u[i]->mean[k][j].node] = 0;
+}
+
+static void find_clusters(struct estimator *by, struct design *g)
+{
+	size_t *all, *own, *number;
+
+	place_nodes(by, g);
+	all = mem_array(g->nodes + 1, sizeof(*all));
+	own = mem_array(g->nodes + 1, sizeof(*own));
+	number = mem_array(g->nodes + 1, sizeof(*number));
+	g->cluster = mem_array(g->n + 1, sizeof(*g->cluster));
+	g->size = mem_array(g->n + 1, sizeof(*g->size));
+	g->d = mem_array(g->n + 1, sizeof(*g->d));
+	for (size_t i = 0; i < g->nodes; i++)
+		all[i] = own[i] = i;
+	for (size_t i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			for (size_t j = 0; j < g->u[i]->n[k]; j++) {
+				const struct used *u = g->u[i];
+				size_t at = u->mean[k][j].at;
+
+				all[root_of(all, at)] = root_of(all, u->mean[0][0].at);
+				own[root_of(own, at)] = root_of(own, u->mean[k][0].at);
+			}
+	g->parts = count_roots(own, g->nodes);
+	for (size_t i = 0; i < g->n; i++) {
+		size_t *no = &number[root_of(all, g->u[i]->mean[0][0].at)];
+
+		if (!*no)
+			*no = ++g->clusters;
+		g->cluster[i] = *no - 1;
+		g->size[*no - 1]++;
+	}
+	for (size_t i = 0; i < g->n; i++)
+		g->d[g->cluster[i]] += g->u[i]->d / (double)g->size[g->cluster[i]];
+	free(all);
+	free(own);
+	free(number);
+}
+
+static void design_release(struct design *g)
+{
+	free(g->cluster);
+	free(g->size);
+	free(g->d);
+}
+
+/* ---- intervals ---- */
+
+/* p and both intervals of a mean of logarithms. */
+static void infer(struct estimator *by, struct matched_estimate *e, double mean, double se,
+		  double df)
+{
+	double wide, narrow;
+
+	e->df = df;
+	if (se <= SE_LEAST) {
+		e->p = fabs(mean) <= SE_LEAST ? 1 : 0;
+		e->interval = e->narrow = (struct interval){ exp(mean), exp(mean) };
+		return;
+	}
+	e->p = fmin(1, 2 * student_cdf(-fabs(mean / se), df));
+	if (!(fabs(by->df - df) <= 0)) { /* configurations mostly have the same */
+		by->df = df;
+		by->wide = student_quantile(1 - by->alpha / 2, df);
+		by->narrow = student_quantile(1 - by->alpha, df);
+	}
+	wide = by->wide * se;
+	narrow = by->narrow * se;
+	e->interval = (struct interval){ exp(mean - wide), exp(mean + wide) };
+	e->narrow = (struct interval){ exp(mean - narrow), exp(mean + narrow) };
+}
+
+static double mean_of(const double *x, size_t n)
+{
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += x[i];
+	return sum / (double)n;
+}
+
+/* Divided by n - 1. */
+static double deviation(const double *x, size_t n)
+{
+	double mean = mean_of(x, n), squares = 0;
+
+	for (size_t i = 0; i < n; i++)
+		squares += (x[i] - mean) * (x[i] - mean);
+	return sqrt(squares / (double)(n - 1));
+}
+
+/* Per session of the estimate: how many configurations it has, its weight, its residual. */
+struct node { double configs, weight, residual; };
+
+/* A session's means of one configuration and side. */
+struct member { const struct mean *mean; size_t n; };
+
+static void fill_nodes(const struct design *g, struct node *node)
+{
+	for (size_t i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			for (size_t j = 0; j < g->u[i]->n[k]; j++) {
+				struct node *at = &node[g->u[i]->mean[k][j].at];
+
+				at->configs++;
+				at->weight += 1 / ((double)g->size[g->cluster[i]] *
+						   (double)g->u[i]->n[k]);
+			}
+	for (size_t i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			for (size_t j = 0; j < g->u[i]->n[k]; j++) {
+				const struct mean *m = &g->u[i]->mean[k][j];
+
+				node[m->at].residual +=
+					(m->ln - g->u[i]->ln[k]) / node[m->at].configs;
+			}
+}
+
+/*
+ * The squares of the matrix that makes residuals from the noise of sessions: row s is 1 at s, less
+ * 1 / (configurations of s * sessions of the configuration) at each session of each of them.
+ */
+static double sum_of_squares(const struct design *g, const struct node *node)
+{
+	size_t *first = mem_array(g->nodes + 2, sizeof(*first)), total = 0;
+	double *row = mem_array(g->nodes + 1, sizeof(*row)), sum = 0;
+	struct member *member;
+
+	for (size_t s = 0; s < g->nodes; s++) {
+		first[s + 1] = first[s] + (size_t)node[s].configs;
+		total = first[s + 1];
+	}
+	member = mem_array(total + 1, sizeof(*member));
+	for (size_t i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			for (size_t j = 0; j < g->u[i]->n[k]; j++)
+				member[first[g->u[i]->mean[k][j].at]++] =
+					(struct member){ g->u[i]->mean[k], g->u[i]->n[k] };
+	for (size_t s = 0; s < g->nodes; s++) { /* first[s] is now where the next one begins */
+		size_t from = s ? first[s - 1] : 0;
+
+		row[s] += 1;
+		for (size_t m = from; m < first[s]; m++)
+			for (size_t j = 0; j < member[m].n; j++)
+				row[member[m].mean[j].at] -=
+					1 / (node[s].configs * (double)member[m].n);
+		for (size_t m = from; m < first[s]; m++)
+			for (size_t j = 0; j < member[m].n; j++) {
+				double *x = &row[member[m].mean[j].at];
+
+				sum += *x * *x;
+				*x = 0;
+			}
+	}
+	free(first);
+	free(row);
+	free(member);
+	return sum;
+}
+
+/* Cochran's Q over the clusters, whose variances are s^2 times the sums of squared weights. */
+static double cochran(const struct design *g, const struct node *node, double s2, double df)
+{
+	double *v = mem_array(g->clusters + 1, sizeof(*v)), sum = 0, all = 0, q = 0;
+	bool *is_seen = mem_array(g->nodes + 1, sizeof(*is_seen));
+
+	for (size_t i = 0; i < g->n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			for (size_t j = 0; j < g->u[i]->n[k]; j++) {
+				size_t at = g->u[i]->mean[k][j].at;
+
+				if (!is_seen[at])
+					v[g->cluster[i]] += node[at].weight * node[at].weight * s2;
+				is_seen[at] = true;
+			}
+	for (size_t c = 0; c < g->clusters; c++) {
+		sum += g->d[c] / v[c];
+		all += 1 / v[c];
+	}
+	for (size_t c = 0; c < g->clusters; c++)
+		q += (g->d[c] - sum / all) * (g->d[c] - sum / all) / v[c];
+	free(v);
+	free(is_seen);
+	return f_tail(q / (double)(g->clusters - 1), (double)(g->clusters - 1), df);
+}
+
+static void by_sessions(struct estimator *by, const struct design *g, double mean,
+			struct matched_estimate *e, struct clusters *clusters)
+{
+	struct node *node = mem_array(g->nodes + 1, sizeof(*node));
+	double squares = 0, weights = 0, df = (double)(g->nodes - g->parts), s2;
+
+	fill_nodes(g, node);
+	for (size_t s = 0; s < g->nodes; s++) {
+		squares += node[s].residual * node[s].residual;
+		weights += node[s].weight * node[s].weight;
+	}
+	s2 = squares / sum_of_squares(g, node);
+	e->scatter = sqrt(s2);
+	infer(by, e, mean, sqrt(s2 * weights) / (double)g->clusters, df);
+	if (clusters && g->clusters > 1 && e->scatter > SE_LEAST)
+		clusters->p_differ = cochran(g, node, s2, df);
+	free(node);
+}
+
+/* ---- the estimate ---- */
+
+static void fill_values(const struct design *g, double mean, struct matched_estimate *e)
+{
+	double ln[2] = { 0 };
+	bool is_flat = false, is_same = true;
+
+	for (size_t i = 0; i < g->n; i++) {
+		double share = 1 / ((double)g->size[g->cluster[i]] * (double)g->clusters);
+
+		ln[0] += g->u[i]->ln[0] * share;
+		ln[1] += g->u[i]->ln[1] * share;
+		is_flat |= !g->u[i]->is_positive;
+		is_same &= !(fabs(g->u[i]->first - g->u[0]->first) > 0);
+	}
+	e->ratio = exp(mean);
+	e->value[0] = is_flat ? (is_same ? g->u[0]->first : NAN) : exp(ln[0]);
+	e->value[1] = is_flat ? e->value[0] : e->value[0] * e->ratio;
+}
+
+/* Arithmetic means over sessions, of a configuration that has no ratio. */
+static struct matched_estimate without_ratio(const struct used *u)
+{
+	struct matched_estimate e = matched_no_estimate();
+
+	e.configs = e.clusters = 1;
+	for (unsigned k = 0; k < 2; k++) {
+		double sum = 0;
+
+		for (size_t j = 0; j < u->n[k]; j++)
+			sum += u->mean[k][j].sum / (double)u->mean[k][j].runs;
+		e.value[k] = sum / (double)u->n[k];
+	}
+	return e;
+}
+
+struct matched_estimate matched_estimate_of(struct estimator *by, struct used *const *u, size_t n,
+					    struct clusters *clusters)
+{
+	struct matched_estimate e = matched_no_estimate();
+	struct design g = { .u = u, .n = n, .has_repeats = true };
+	double mean;
+
+	if (!n)
+		return e;
+	if (n == 1 && !u[0]->is_positive && !u[0]->is_flat)
+		return without_ratio(u[0]);
+	for (size_t i = 0; i < n; i++)
+		g.has_repeats &= u[i]->n[0] >= MATCHED_SESSIONS_MIN &&
+				 u[i]->n[1] >= MATCHED_SESSIONS_MIN;
+	find_clusters(by, &g);
+	mean = mean_of(g.d, g.clusters);
+	e.configs = n;
+	e.clusters = g.clusters;
+	fill_values(&g, mean, &e);
+	e.rule = g.has_repeats ? MATCHED_BY_SESSIONS :
+		 g.clusters >= MATCHED_CLUSTERS_MIN ? MATCHED_BY_CLUSTERS : MATCHED_BY_NOTHING;
+	if (e.rule == MATCHED_BY_SESSIONS) {
+		by_sessions(by, &g, mean, &e, clusters);
+	} else if (e.rule == MATCHED_BY_CLUSTERS) {
+		e.scatter = deviation(g.d, g.clusters);
+		infer(by, &e, mean, e.scatter / sqrt((double)g.clusters), (double)(g.clusters - 1));
+	}
+	if (clusters) {
+		clusters->n = g.clusters;
+		clusters->d = g.d;
+		g.d = NULL;
+	}
+	design_release(&g);
+	return e;
+}
+
+/* ---- how many would do ---- */
+
+/* The standard error is sd * sqrt(per / r), with each * r - lost degrees of freedom. */
+struct question {
+	double sd, per, each, lost, alpha;
+	double effect, now;   /* ln(1 + D), the size of the present estimate's logarithm */
+};
+
+static bool would_show(const struct question *q, size_t r)
+{
+	double se = q->sd * sqrt(q->per / (double)r), df = q->each * (double)r - q->lost;
+
+	return (student_quantile(1 - q->alpha / 2, df) + student_quantile(POWER, df)) * se <=
+	       q->effect;
+}
+
+/* The present estimate's interval would exclude 0, or its narrow one would lie within D. */
+static bool would_settle(const struct question *q, size_t r)
+{
+	double se = q->sd * sqrt(q->per / (double)r), df = q->each * (double)r - q->lost;
+
+	return student_cdf(-q->now / se, df) < q->alpha / 2 ||
+	       (q->now < q->effect && student_cdf((q->now - q->effect) / se, df) < q->alpha);
+}
+
+/* More never do less: by doubling steps, then halving. 0: more than MATCHED_SESSIONS_MAX. */
+static size_t smallest(const struct question *q, bool (*would)(const struct question *, size_t),
+		       size_t from)
+{
+	size_t least = from, most = from, step = 1;
+
+	while (most <= MATCHED_SESSIONS_MAX && !would(q, most)) {
+		least = most + 1;
+		most += step;
+		step *= 2;
+	}
+	while (least < most) {
+		size_t r = least + (most - least) / 2;
+
+		if (r > MATCHED_SESSIONS_MAX || would(q, r))
+			most = r;
+		else
+			least = r + 1;
+	}
+	return least > MATCHED_SESSIONS_MAX ? 0 : least;
+}
+
+/* Enough to show D; where so many are there already, enough to settle what they show. */
+static size_t answer(const struct question *q, size_t least, size_t present)
+{
+	/* Without regard to degrees of freedom, which only asks for less. */
+	double z = (interval_z(1 - q->alpha) + interval_z(2 * POWER - 1)) * q->sd / q->effect;
+	double begin = fmin(floor(z * z * q->per), MATCHED_SESSIONS_MAX + 1);
+	size_t r = smallest(q, would_show, begin > (double)least ? (size_t)begin : least);
+
+	return !r || r > present ? r : smallest(q, would_settle, present + 1);
+}
+
+/* Standard deviation of sessions' means in a configuration and side, or of runs in a session. */
+static double within(struct used *const *u, size_t n, bool is_of_runs)
+{
+	double squares = 0, df = 0;
+
+	for (size_t i = 0; i < n; i++)
+		for (unsigned k = 0; k < 2; k++) {
+			df += is_of_runs ? 0 : (double)u[i]->n[k] - 1;
+			for (size_t j = 0; j < u[i]->n[k]; j++) {
+				const struct mean *m = &u[i]->mean[k][j];
+				double off = m->ln - u[i]->ln[k];
+
+				squares += is_of_runs ? m->squares : off * off;
+				df += is_of_runs ? (double)m->runs - 1 : 0;
+			}
+		}
+	return df > 0 ? sqrt(squares / df) : NAN;
+}
+
+/* The best guess at the scatter of one session's mean. */
+static double scatter_of(struct used *const *u, size_t n, const struct matched_estimate *is,
+			 struct matched_need *need)
+{
+	double sd = within(u, n, false);
+
+	if (is->rule == MATCHED_BY_SESSIONS)
+		sd = is->scatter;
+	need->from = MATCHED_FROM_SESSIONS;
+	if (isfinite(sd))
+		return sd;
+	need->from = MATCHED_FROM_CLUSTERS; /* of d: two sessions, and the spread of effects */
+	if (is->rule == MATCHED_BY_CLUSTERS)
+		return is->scatter / sqrt(2);
+	need->from = MATCHED_FROM_RUNS;
+	sd = within(u, n, true);
+	if (isfinite(sd) && sd > SE_LEAST)
+		return sd;
+	need->from = MATCHED_SUPPOSED;
+	return MATCHED_SCATTER_USUAL;
+}
+
+struct matched_need matched_need_of(const struct estimator *by, struct used *const *u, size_t n,
+				    const struct matched_estimate *is, double effect_min)
+{
+	struct matched_need need = { 0 };
+	double c = (double)is->clusters;
+	size_t sessions = SIZE_MAX;
+	struct question q = { .alpha = by->alpha, .effect = log1p(effect_min),
+			      .now = fabs(log(is->ratio)) };
+
+	if (!n)
+		return need;
+	for (size_t i = 0; i < n; i++)
+		for (unsigned k = 0; k < 2; k++)
+			sessions = u[i]->n[k] < sessions ? u[i]->n[k] : sessions;
+	q.sd = scatter_of(u, n, is, &need);
+	q.per = 2 / c;
+	q.each = 2 * c;
+	q.lost = 2 * c;
+	need.sessions = answer(&q, MATCHED_SESSIONS_MIN,
+			       is->rule == MATCHED_BY_SESSIONS ? sessions : 1);
+	if (is->rule != MATCHED_BY_CLUSTERS)
+		return need;
+	q.sd = is->scatter;
+	q.per = 1;
+	q.each = 1;
+	q.lost = 1;
+	need.clusters = answer(&q, MATCHED_CLUSTERS_MIN, is->clusters);
+	return need;
 }

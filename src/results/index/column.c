@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* column.c - the writer's side of a column: values become codes or keys, full tails are sealed. */
+/*
+ * column.c - the writer's side of a column: values become codes or keys, full tails are sealed.
+ */
 #include <assert.h>
 #include <math.h>
+#include <pthread.h>
+#include <stdlib.h>
 
 #include "core/base/mem.h"
-#include "results/index/part.h"
+#include "results/index/index_internal.h"
 
 #define SLOTS_FIRST 16
 
@@ -432,4 +436,413 @@ void column_free(struct index *x, struct column *c)
 		index_drop(x, c->texts->chunk[i], (size_t)1 << TEXTS_CHUNK_SHIFT);
 	index_drop(x, c->texts, sizeof(*c->texts));
 	index_drop(x, c, sizeof(*c));
+}
+
+/* ---- what a version holds: its columns, blocks, ids and single values ---- */
+
+size_t view_column(const struct index_view *v, struct str name)
+{
+	const struct names *names = v->names;
+	size_t at;
+
+	if (!names)
+		return SIZE_MAX;
+	for (at = map_hash(name) & (names->cap - 1); names->slot[at];
+	     at = (at + 1) & (names->cap - 1))
+		if (str_eq(v->info[names->slot[at] - 1].name, name))
+			return names->slot[at] - 1;
+	return SIZE_MAX;
+}
+
+const struct column_info *index_columns(const struct index_view *v, size_t *n)
+{
+	*n = v->n_columns;
+	return v->info;
+}
+
+const struct column_info *index_column(const struct index_view *v, struct str name)
+{
+	size_t column = view_column(v, name);
+
+	return column == SIZE_MAX ? NULL : &v->info[column];
+}
+
+size_t view_blocks(const struct index_view *v)
+{
+	return (v->n_rows + block_rows(v->index) - 1) >> v->index->block_shift;
+}
+
+size_t view_block_rows(const struct index_view *v, size_t block)
+{
+	size_t left = v->n_rows - (block << v->index->block_shift), all = block_rows(v->index);
+
+	return left < all ? left : all;
+}
+
+const struct block *view_block(const struct index_view *v, const struct head *h, size_t block)
+{
+	unsigned part = grow_part(block);
+
+	if (block >= v->n_rows >> v->index->block_shift)
+		return &h->tail;
+	return &h->column->sealed[part][grow_place(block, part)];
+}
+
+struct value value_of_key(const struct head *h, uint64_t key)
+{
+	if (key_is_number(key))
+		return (struct value){ .kind = VALUE_NUMBER, .number = number_of_key(key) };
+	if (key >= KEY_TEXT)
+		return (struct value){ .kind = VALUE_TEXT,
+				       .text = texts_at(h->column->texts, key) };
+	if (key == KEY_ABSENT)
+		return (struct value){ 0 };
+	if (key == KEY_NULL)
+		return (struct value){ .kind = VALUE_NULL };
+	return (struct value){ .kind = VALUE_BOOL, .is_true = key == KEY_TRUE };
+}
+
+struct value head_value(const struct head *h, const struct block *b, size_t i)
+{
+	uint32_t code;
+
+	if (block_is_keys(b))
+		return value_of_key(h, block_key(b, i));
+	code = block_code(b, i);
+	return code ? dictionary_value(h->dict, code) : (struct value){ 0 };
+}
+
+struct value view_value(const struct index_view *v, const struct head *h, size_t row)
+{
+	unsigned shift = v->index->block_shift;
+
+	return head_value(h, view_block(v, h, row >> shift), row & (block_rows(v->index) - 1));
+}
+
+int64_t view_id(const struct index_view *v, size_t row)
+{
+	size_t block = row >> v->index->block_shift, i = row & (block_rows(v->index) - 1);
+	const struct ids *ids = &v->tail_ids;
+
+	if (block < v->n_rows >> v->index->block_shift)
+		ids = index_sealed_ids(v->index, block);
+	return ids->id ? ids->id[i] : ids->first + (int64_t)i;
+}
+
+unsigned view_flags(const struct index_view *v, size_t row)
+{
+	size_t block = row >> v->index->block_shift;
+
+	if (block >= v->n_flags || !v->flags[block])
+		return 0;
+	return v->flags[block][row & (block_rows(v->index) - 1)];
+}
+
+size_t view_row_of(const struct index_view *v, int64_t id)
+{
+	size_t from = 0, to = v->n_rows;
+
+	if (!v->is_ascending) {
+		while (from < to && view_id(v, from) != id)
+			from++;
+		return from < to ? from : SIZE_MAX;
+	}
+	while (from < to) {
+		size_t middle = from + (to - from) / 2;
+
+		if (view_id(v, middle) < id)
+			from = middle + 1;
+		else
+			to = middle;
+	}
+	return from < v->n_rows && view_id(v, from) == id ? from : SIZE_MAX;
+}
+
+size_t index_removed(const struct index_view *v)
+{
+	size_t n = 0;
+
+	for (size_t block = 0; block < v->n_flags && block < view_blocks(v); block++) {
+		const uint8_t *flags = v->flags[block];
+
+		for (size_t i = 0; flags && i < view_block_rows(v, block); i++)
+			n += (flags[i] & INDEX_REMOVED) != 0;
+	}
+	return n;
+}
+
+struct row view_cells(const struct index_view *v, size_t row, struct arena *a)
+{
+	struct row out = { .id = view_id(v, row) };
+
+	out.cell = arena_alloc(a, v->n_columns * sizeof(*out.cell));
+	for (size_t i = 0; i < v->n_columns; i++) {
+		struct value value = view_value(v, &v->head[i], row);
+
+		if (value.kind != VALUE_ABSENT)
+			out.cell[out.n++] = (struct cell){ v->info[i].name, value };
+	}
+	return out;
+}
+
+bool index_row(const struct index_view *v, int64_t id, struct arena *a, struct row *out,
+	       unsigned *flags)
+{
+	size_t row = view_row_of(v, id);
+
+	if (row == SIZE_MAX || view_flags(v, row) & INDEX_REMOVED)
+		return false;
+	*out = view_cells(v, row, a);
+	if (flags)
+		*flags = view_flags(v, row);
+	return true;
+}
+
+/*
+ * Texts of values that rows have stay as long as the index. Everything else
+ * that an answer points to lies in memory of its question: selected values that no row has, and
+ * cursors, are copied both ways; names of columns are those of the question that is answered.
+ */
+
+struct kept {
+	struct str key;
+	uint64_t used; /* when it was asked for last */
+	struct answer answer;
+	struct arena arena;
+};
+
+struct cache {
+	pthread_mutex_t lock;
+	uint64_t version, now;
+	size_t bytes, bytes_max, n;
+	struct kept *kept[CACHE_ANSWERS_MAX];
+};
+
+struct cache *cache_new(size_t bytes_max)
+{
+	struct cache *c = mem_alloc(sizeof(*c));
+
+	pthread_mutex_init(&c->lock, NULL);
+	c->bytes_max = bytes_max;
+	return c;
+}
+
+static void drop(struct cache *c, size_t i)
+{
+	struct kept *k = c->kept[i];
+
+	c->bytes -= k->arena.bytes;
+	c->kept[i] = c->kept[--c->n];
+	arena_release(&k->arena);
+	free(k);
+}
+
+/* Until one more fits. */
+static void make_room(struct cache *c)
+{
+	while (c->n && (c->bytes > c->bytes_max || c->n == CACHE_ANSWERS_MAX)) {
+		size_t oldest = 0;
+
+		for (size_t i = 1; i < c->n; i++)
+			if (c->kept[i]->used < c->kept[oldest]->used)
+				oldest = i;
+		drop(c, oldest);
+	}
+}
+
+void cache_limit(struct cache *c, size_t bytes_max)
+{
+	pthread_mutex_lock(&c->lock);
+	c->bytes_max = bytes_max;
+	make_room(c);
+	while (c->n && !bytes_max)
+		drop(c, c->n - 1);
+	pthread_mutex_unlock(&c->lock);
+}
+
+void cache_free(struct cache *c)
+{
+	if (!c)
+		return;
+	cache_limit(c, 0);
+	pthread_mutex_destroy(&c->lock);
+	free(c);
+}
+
+/* ---- keys ---- */
+
+static void add_number(struct buf *b, uint64_t n)
+{
+	buf_add(b, &n, sizeof(n));
+}
+
+static void add_text(struct buf *b, struct str s)
+{
+	add_number(b, s.n);
+	buf_add_str(b, s);
+}
+
+static void add_texts(struct buf *b, const struct str *s, size_t n)
+{
+	add_number(b, n);
+	for (size_t i = 0; i < n; i++)
+		add_text(b, s[i]);
+}
+
+static void add_value(struct buf *b, struct value v)
+{
+	add_number(b, v.kind);
+	if (v.kind == VALUE_BOOL)
+		add_number(b, v.is_true);
+	else if (v.kind == VALUE_NUMBER)
+		buf_add(b, &v.number, sizeof(v.number));
+	else if (v.kind == VALUE_TEXT)
+		add_text(b, v.text);
+}
+
+static void add_filter(struct buf *b, const struct filter *f)
+{
+	add_number(b, f ? 1 : 0);
+	if (!f)
+		return;
+	add_number(b, f->kind);
+	add_text(b, f->column);
+	add_number(b, f->n_parts);
+	for (size_t i = 0; i < f->n_parts; i++)
+		add_filter(b, f->part[i]);
+	add_number(b, f->n_values);
+	for (size_t i = 0; i < f->n_values; i++)
+		add_value(b, f->value[i]);
+	buf_add(b, &f->min, sizeof(f->min));
+	buf_add(b, &f->max, sizeof(f->max));
+	add_text(b, f->text);
+	add_number(b, f->is_missing);
+}
+
+struct str cache_key(const struct query *q, struct arena *a)
+{
+	struct buf b = { 0 };
+	struct str key;
+
+	add_filter(&b, q->filter);
+	add_number(&b, (uint64_t)q->shown << 1 | q->only_flagged);
+	add_number(&b, q->n_sorts);
+	for (size_t i = 0; i < q->n_sorts; i++) {
+		add_text(&b, q->sort[i].column);
+		add_number(&b, q->sort[i].is_descending);
+	}
+	add_number(&b, q->limit);
+	add_text(&b, q->cursor);
+	add_texts(&b, q->column, q->n_columns);
+	add_texts(&b, q->facet, q->n_facets);
+	add_number(&b, q->facet_values_max);
+	add_number(&b, q->histogram_bins);
+	add_texts(&b, q->statistic, q->n_statistics);
+	key = arena_str(a, buf_str(&b));
+	buf_release(&b);
+	return key;
+}
+
+/* ---- answers ---- */
+
+static void *copy(const void *from, size_t bytes, struct arena *a)
+{
+	void *to = arena_alloc(a, bytes);
+
+	if (bytes)
+		memcpy(to, from, bytes);
+	return to;
+}
+
+static struct facet copy_facet(const struct facet *f, struct arena *a)
+{
+	struct facet to = *f;
+
+	to.column = (struct str){ 0 };
+	to.value = copy(f->value, f->n * sizeof(*f->value), a);
+	to.bin = copy(f->bin, f->n_bins * sizeof(*f->bin), a);
+	for (size_t i = 0; i < to.n; i++)
+		if (!to.value[i].count && to.value[i].value.kind == VALUE_TEXT)
+			to.value[i].value.text = arena_str(a, to.value[i].value.text);
+	return to;
+}
+
+/* Without the names of its columns. */
+static struct answer copy_answer(const struct answer *from, const struct query *q, struct arena *a)
+{
+	struct answer to = *from;
+
+	to.row = copy(from->row, from->n_rows * sizeof(*to.row), a);
+	for (size_t i = 0; i < to.n_rows; i++)
+		to.row[i].value = copy(to.row[i].value, q->n_columns * sizeof(struct value), a);
+	to.next = arena_str(a, from->next);
+	to.facet = arena_alloc(a, to.n_facets * sizeof(*to.facet));
+	for (size_t i = 0; i < to.n_facets; i++)
+		to.facet[i] = copy_facet(&from->facet[i], a);
+	to.statistic = copy(from->statistic, to.n_statistics * sizeof(*to.statistic), a);
+	for (size_t i = 0; i < to.n_statistics; i++)
+		to.statistic[i].column = (struct str){ 0 };
+	return to;
+}
+
+static void put_names(struct answer *to, const struct query *q)
+{
+	for (size_t i = 0; i < to->n_facets; i++)
+		to->facet[i].column = q->facet[i];
+	for (size_t i = 0; i < to->n_statistics; i++)
+		to->statistic[i].column = q->statistic[i];
+}
+
+static size_t find(const struct cache *c, struct str key)
+{
+	size_t i = 0;
+
+	while (i < c->n && !str_eq(c->kept[i]->key, key))
+		i++;
+	return i;
+}
+
+bool cache_get(struct cache *c, uint64_t version, struct str key, const struct query *q,
+	       struct arena *a, struct answer *out)
+{
+	size_t i = SIZE_MAX;
+
+	pthread_mutex_lock(&c->lock);
+	if (c->version == version) {
+		i = find(c, key);
+		if (i < c->n) {
+			c->kept[i]->used = ++c->now;
+			*out = copy_answer(&c->kept[i]->answer, q, a);
+			put_names(out, q);
+		} else {
+			i = SIZE_MAX;
+		}
+	}
+	pthread_mutex_unlock(&c->lock);
+	return i != SIZE_MAX;
+}
+
+void cache_put(struct cache *c, uint64_t version, struct str key, const struct query *q,
+	       const struct answer *answer)
+{
+	struct kept *k;
+
+	pthread_mutex_lock(&c->lock);
+	if (version > c->version) {
+		while (c->n)
+			drop(c, c->n - 1);
+		c->version = version;
+	}
+	if (c->bytes_max && version == c->version && q->limit <= CACHE_ROWS_MAX &&
+	    find(c, key) == c->n) {
+		make_room(c);
+		k = mem_alloc(sizeof(*k));
+		k->key = arena_str(&k->arena, key);
+		k->answer = copy_answer(answer, q, &k->arena);
+		k->used = ++c->now;
+		c->kept[c->n++] = k;
+		c->bytes += k->arena.bytes;
+		make_room(c);
+	}
+	pthread_mutex_unlock(&c->lock);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* facet.c - how many of the chosen rows have which value of a column. */
 #include <math.h>
+#include <stdlib.h>
 
 #include "core/stats/stats.h"
-#include "results/index/query.h"
+#include "results/index/index_internal.h"
 
 #define LANES 4 /* counters of the same code beside each other, so that equal rows do not wait */
 
@@ -55,11 +56,6 @@ static void add_wanted(const struct filter *f, struct wanted *w)
 		add_wanted(f->part[i], w);
 }
 
-static int compare_values(const void *a, const void *b)
-{
-	return value_compare(*(const struct value *)a, *(const struct value *)b);
-}
-
 static struct wanted find_wanted(const struct filter *f, struct str column, struct arena *a)
 {
 	struct filter *const own = (struct filter *)f, *const *part = &own;
@@ -75,7 +71,7 @@ static struct wanted find_wanted(const struct filter *f, struct str column, stru
 	for (size_t i = 0; i < n; i++)
 		if (filter_is_about(part[i], column))
 			add_wanted(part[i], &w);
-	qsort(w.value, w.n, sizeof(*w.value), compare_values);
+	qsort(w.value, w.n, sizeof(*w.value), value_order);
 	for (size_t i = 0; i < w.n; i++)
 		if (!kept || !value_same(w.value[kept - 1], w.value[i]))
 			w.value[kept++] = w.value[i];
@@ -89,7 +85,7 @@ static size_t place_wanted(const struct wanted *w, struct value v)
 	const struct value *at = NULL;
 
 	if (w->n)
-		at = bsearch(&v, w->value, w->n, sizeof(v), compare_values);
+		at = bsearch(&v, w->value, w->n, sizeof(v), value_order);
 	return at ? (size_t)(at - w->value) : SIZE_MAX;
 }
 
@@ -99,7 +95,7 @@ static size_t place_wanted(const struct wanted *w, struct value v)
  * The values with most rows: a heap whose root is the one to go next. Selected ones are kept
  * beside it.
  */
-struct list {
+struct facet_list {
 	struct facet *out;
 	const struct wanted *wanted;
 	bool *is_seen;             /* of each wanted one */
@@ -143,7 +139,7 @@ static void note_ends(struct facet *out, struct value v)
 }
 
 /* The text of a value is a row's own, which stays as long as the index: answers are kept. */
-static void offer(struct list *l, struct value value, size_t count)
+static void offer(struct facet_list *l, struct value value, size_t count)
 {
 	struct facet_value it = { value, count, false };
 	struct facet *out = l->out;
@@ -178,10 +174,10 @@ static int compare_listed(const void *a, const void *b)
 	return is_behind(x, y) ? 1 : is_behind(y, x) ? -1 : 0;
 }
 
-static struct list list_begin(struct facet *out, const struct wanted *w, size_t most,
+static struct facet_list list_begin(struct facet *out, const struct wanted *w, size_t most,
 			      struct arena *a)
 {
-	struct list l = { .out = out, .wanted = w, .most = most };
+	struct facet_list l = { .out = out, .wanted = w, .most = most };
 
 	l.chosen = arena_alloc(a, w->n * sizeof(*l.chosen));
 	l.is_seen = arena_alloc(a, w->n * sizeof(*l.is_seen));
@@ -189,7 +185,7 @@ static struct list list_begin(struct facet *out, const struct wanted *w, size_t 
 }
 
 /* Selected ones that fell out of the list, or that no row has, come back into it. */
-static void list_end(struct list *l)
+static void list_end(struct facet_list *l)
 {
 	struct facet *out = l->out;
 	size_t in_list = out->n, listed = 0;
@@ -279,7 +275,7 @@ static void count_block(const struct block *b, const uint16_t *place, size_t n, 
 }
 
 static void count_codes(const struct index_view *v, const struct choice *c, const struct head *h,
-			struct arena *a, struct list *l)
+			struct arena *a, struct facet_list *l)
 {
 	/* Wide dictionaries have no neighbours that wait, and would only fill the cache. */
 	size_t lane = h->n_codes <= 256 ? h->n_codes : 0;
@@ -305,11 +301,11 @@ static void count_codes(const struct index_view *v, const struct choice *c, cons
 
 /* ---- columns of keys ---- */
 
-static void count_sorted(struct list *l, struct value *value, size_t n)
+static void count_sorted(struct facet_list *l, struct value *value, size_t n)
 {
 	size_t from = 0;
 
-	qsort(value, n, sizeof(*value), compare_values);
+	qsort(value, n, sizeof(*value), value_order);
 	for (size_t i = 1; i <= n; i++)
 		if (i == n || !value_same(value[i], value[from])) {
 			offer(l, value[from], i - from);
@@ -317,7 +313,7 @@ static void count_sorted(struct list *l, struct value *value, size_t n)
 		}
 }
 
-static void count_numbers(struct list *l, double *x, size_t n)
+static void count_numbers(struct facet_list *l, double *x, size_t n)
 {
 	size_t from = 0;
 
@@ -332,7 +328,7 @@ static void count_numbers(struct list *l, double *x, size_t n)
 
 /* Few rows: every value is counted. */
 static void count_few(const struct index_view *v, const struct choice *c, const struct head *h,
-		      struct arena *a, struct list *l)
+		      struct arena *a, struct facet_list *l)
 {
 	struct value *other = arena_alloc(a, c->total * sizeof(*other));
 	double *x = arena_alloc(a, c->total * sizeof(*x));
@@ -357,7 +353,7 @@ static void count_few(const struct index_view *v, const struct choice *c, const 
 
 /* Many rows: only values that are selected, each as the first row has it. */
 static void count_wanted_rows(const struct index_view *v, const struct choice *c,
-			      const struct head *h, struct arena *a, struct list *l)
+			      const struct head *h, struct arena *a, struct facet_list *l)
 {
 	size_t *count = arena_alloc(a, l->wanted->n * sizeof(*count));
 	struct value *own = arena_alloc(a, l->wanted->n * sizeof(*own));
@@ -415,7 +411,7 @@ void facet_count(const struct index_view *v, const struct choice *c, const struc
 		 const struct wanted *wanted, struct scratch *s, struct facet *out)
 {
 	size_t number = view_column(v, out->column);
-	struct list l = list_begin(out, wanted, q->facet_values_max, &s->arena);
+	struct facet_list l = list_begin(out, wanted, q->facet_values_max, &s->arena);
 	const struct column_info *info;
 	const struct head *h;
 
@@ -440,4 +436,177 @@ void facet_count(const struct index_view *v, const struct choice *c, const struc
 		out->is_range = true;
 		fill_bins(out, x, choice_numbers(v, c, h, &s->arena, x), q->histogram_bins);
 	}
+}
+
+/*
+ * Exact figures over the chosen rows of a column.
+ *
+ * Percentiles need a handful of order statistics, not a sorted array: values are counted in
+ * buckets that are narrow in the order of their bits, and only those of the buckets in which
+ * a wanted rank lies are sorted.
+ */
+
+#define SORTED_MAX 4096   /* so few are sorted whole */
+#define BUCKET_BITS 12   /* counters that stay in the nearest cache */
+#define PERCENTILES 4
+#define RANKS (PERCENTILES * 2)
+
+struct numbered { int64_t id; double number; };
+
+static int compare_ids(const void *a, const void *b)
+{
+	int64_t x = ((const struct numbered *)a)->id, y = ((const struct numbered *)b)->id;
+
+	return (x > y) - (x < y);
+}
+
+/* Rows that did not come in the order of their ids. */
+static size_t numbers_by_id(const struct index_view *v, const struct choice *c,
+			    const struct head *h, struct arena *a, double *out)
+{
+	struct numbered *all = arena_alloc(a, c->total * sizeof(*all));
+	size_t n = 0;
+
+	for (size_t block = 0; block < view_blocks(v); block++)
+		for (size_t i = 0; i < c->count[block]; i++) {
+			size_t row = choice_row(c, block, i, block << v->index->block_shift);
+			struct value value = view_value(v, h, row);
+
+			if (value.kind == VALUE_NUMBER && isfinite(value.number))
+				all[n++] = (struct numbered){ view_id(v, row), value.number };
+		}
+	qsort(all, n, sizeof(*all), compare_ids);
+	for (size_t i = 0; i < n; i++)
+		out[i] = all[i].number;
+	return n;
+}
+
+/* ---- order statistics ---- */
+
+struct ranks {
+	size_t rank[RANKS]; /* ascending */
+	double value[RANKS];
+};
+
+/* Values of the buckets that hold a wanted rank, and how many smaller ones are left out. */
+struct picked {
+	uint32_t *count;     /* of each bucket; then whether its values are taken */
+	size_t skipped[RANKS];
+	size_t n;
+};
+
+static void pick_buckets(struct picked *p, const struct ranks *r)
+{
+	size_t before = 0, skipped = 0, wanted = 0;
+
+	for (size_t b = 0; b < (size_t)1 << BUCKET_BITS; b++) {
+		size_t here = p->count[b], first = wanted;
+
+		while (wanted < RANKS && r->rank[wanted] < before + here)
+			p->skipped[wanted++] = skipped;
+		p->count[b] = wanted > first;
+		before += here;
+		if (wanted > first)
+			p->n += here;
+		else
+			skipped += here;
+	}
+}
+
+/* x is left as it is. */
+static void find_ranks(const double *x, size_t n, double min, double max, struct ranks *r,
+		       struct arena *a)
+{
+	uint64_t least = key_of_number(min), width = key_of_number(max) - least;
+	unsigned bits = 64u - (unsigned)__builtin_clzll(width | 1);
+	unsigned shift = bits > BUCKET_BITS ? bits - BUCKET_BITS : 0;
+	struct picked p = { .count = arena_alloc(a, sizeof(*p.count) << BUCKET_BITS) };
+	double *some;
+	size_t got = 0;
+
+	for (size_t i = 0; i < n; i++)
+		p.count[(key_of_number(x[i]) - least) >> shift]++;
+	pick_buckets(&p, r);
+	some = arena_alloc(a, (p.n + 1) * sizeof(*some));
+	for (size_t i = 0; i < n; i++) {
+		some[got] = x[i];
+		got += p.count[(key_of_number(x[i]) - least) >> shift];
+	}
+	stats_sort(some, p.n);
+	for (size_t k = 0; k < RANKS; k++)
+		r->value[k] = some[r->rank[k] - p.skipped[k]];
+}
+
+static void find_percentiles(double *x, size_t n, struct statistic *out, struct arena *a)
+{
+	static const double percent[PERCENTILES] = { 50, 90, 95, 99 };
+	double *to[PERCENTILES] = { &out->p50, &out->p90, &out->p95, &out->p99 };
+	double part[PERCENTILES];
+	struct ranks r;
+
+	if (n <= SORTED_MAX) {
+		stats_sort(x, n);
+		for (size_t k = 0; k < PERCENTILES; k++)
+			*to[k] = stats_percentile(x, n, percent[k]);
+		return;
+	}
+	for (size_t k = 0; k < PERCENTILES; k++) {
+		r.rank[k * 2] = stats_rank(n, percent[k], &part[k]);
+		r.rank[k * 2 + 1] = r.rank[k * 2] + 1 < n ? r.rank[k * 2] + 1 : n - 1;
+	}
+	find_ranks(x, n, out->min, out->max, &r, a);
+	for (size_t k = 0; k < PERCENTILES; k++)
+		*to[k] = stats_between(r.value[k * 2], r.value[k * 2 + 1], part[k]);
+}
+
+#define END_LANES 8 /* so that one comparison need not wait for the other */
+
+static void find_ends(const double *x, size_t n, double *min, double *max)
+{
+	double least[END_LANES], most[END_LANES];
+	size_t i = 0;
+
+	for (size_t k = 0; k < END_LANES; k++)
+		least[k] = most[k] = x[0];
+	for (; i + END_LANES <= n; i += END_LANES)
+#pragma GCC unroll 8
+		for (size_t k = 0; k < END_LANES; k++) {
+			least[k] = x[i + k] < least[k] ? x[i + k] : least[k];
+			most[k] = x[i + k] > most[k] ? x[i + k] : most[k];
+		}
+	for (; i < n; i++) {
+		least[0] = x[i] < least[0] ? x[i] : least[0];
+		most[0] = x[i] > most[0] ? x[i] : most[0];
+	}
+	*min = least[0];
+	*max = most[0];
+	for (size_t k = 1; k < END_LANES; k++) {
+		*min = least[k] < *min ? least[k] : *min;
+		*max = most[k] > *max ? most[k] : *max;
+	}
+}
+
+void statistic_make(const struct index_view *v, const struct choice *c, struct str column,
+		    struct scratch *s, struct statistic *out)
+{
+	size_t number = view_column(v, column);
+	double *x;
+
+	*out = (struct statistic){ .column = column, .missing = c->total, .min = NAN, .max = NAN,
+				   .mean = NAN, .std = NAN, .p50 = NAN, .p90 = NAN, .p95 = NAN,
+				   .p99 = NAN };
+	if (number == SIZE_MAX || !c->total)
+		return;
+	x = scratch_numbers(s, c->total);
+	if (v->is_ascending)
+		out->count = choice_numbers(v, c, &v->head[number], &s->arena, x);
+	else
+		out->count = numbers_by_id(v, c, &v->head[number], &s->arena, x);
+	out->missing = c->total - out->count;
+	if (!out->count)
+		return;
+	out->mean = stats_mean(x, out->count);
+	out->std = stats_std_around(x, out->count, out->mean);
+	find_ends(x, out->count, &out->min, &out->max);
+	find_percentiles(x, out->count, out, &s->arena);
 }

@@ -5,7 +5,7 @@
  *   {"and": [F, ...]}  {"or": [F, ...]}  {"not": F}      an empty "and" is true, an empty "or" false
  *   {"column": C, "in": [V, ...]}           one of the values; null in the list: null or absent
  *   {"column": C, "range": {"min": a, "max": b}}   both ends belong to it, either may be missing;
- *                                           "inf" is a number here; of moments (index/when.h) a
+ *                                           "inf" is a number here; of moments (index/row.h) a
  *                                           time such as "2026-11-22T08:00Z" is one; min <= max
  *   {"column": C, "text": T}                the text occurs in the value, letters of A-Z in either
  *                                           case; C "*": in any column that holds texts
@@ -44,6 +44,8 @@ struct filter {
 /* json NULL or null gives an "and" of nothing. pointer (may be NULL) is where json stands. */
 int filter_read(const struct json_value *json, const char *pointer, struct arena *a,
 		struct filter **out, struct err *e);
+/* The same rows, as a filter of which a facet leaves no condition out, whatever its column. */
+struct filter *filter_closed(const struct filter *f, struct arena *a);
 /* Judges one row by itself: the reference that the index is tested against. */
 bool filter_holds(const struct filter *f, const struct row *r);
 /* Judges one value by an in, range, text or missing; for the columns of the index. */

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* page.c - the first rows in an order, and the page behind another one. */
 #include <inttypes.h>
+#include <stdlib.h>
 
 #include "core/base/mem.h"
-#include "results/index/query.h"
+#include "results/index/index_internal.h"
 
 #define KEY_LAST UINT64_MAX /* missing values, whatever the direction */
 

@@ -20,6 +20,7 @@
 #include <stdint.h>
 
 #include "core/base/str.h"
+#include "core/json/write.h"
 
 enum value_kind { VALUE_ABSENT, VALUE_NULL, VALUE_BOOL, VALUE_NUMBER, VALUE_TEXT };
 
@@ -44,6 +45,42 @@ struct row {
 	size_t n;
 };
 
+/* The row's value in a column; absent when it has no such cell. */
+struct value row_value(const struct row *r, struct str column);
+
+static inline bool value_is_missing(struct value v)
+{
+	return v.kind == VALUE_ABSENT || v.kind == VALUE_NULL;
+}
+
+static inline bool value_is_text(struct value v, const char *text)
+{
+	return v.kind == VALUE_TEXT && str_is(v.text, text);
+}
+
+/*
+ * As strict JSON: absent is null, an infinite number "inf" or "-inf", a number that is none null;
+ * whole numbers are written without a point.
+ */
+void value_put(struct json_writer *w, struct value v);
+void value_put_number(struct json_writer *w, double v);
+
 /* An order over all values: absent, null, false, true, numbers, texts by bytes. */
 int value_compare(struct value a, struct value b);
 bool value_same(struct value a, struct value b);
+int value_order(const void *a, const void *b); /* value_compare, for qsort */
+int text_compare(struct str a, struct str b);  /* by bytes */
+
+/* ---- moments, which columns keep as seconds since 1970 in UTC, as people write them ---- */
+
+#define WHEN_BYTES 40
+
+/* Whether a column's numbers are moments. */
+bool when_is_column(struct str name);
+/*
+ * "2026-11-22", "2026-11-22T08:41", "2026-11-22 08:41:40.712+01:00": UTC where no offset is told, a
+ * date alone is its first moment. False: it is none of them.
+ */
+bool when_read(struct str text, double *seconds);
+/* "2026-11-22T08:41:40.712Z", milliseconds where there are any; false: no calendar has it. */
+bool when_write(double seconds, char out[static WHEN_BYTES]);

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* columns.c - see columns.h. */
-#include "results/store/columns.h"
+#include <math.h>
+#include <stdlib.h>
 
 #include "core/base/codec.h"
+#include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "input/table/codec.h"
 #include "results/index/index.h"
 #include "results/store/known.h"
-#include "results/store/migrate.h"
+#include "results/store/store_internal.h"
 
 static const char *const kind_name[] = {
 	[VALUE_BOOL] = "bool", [VALUE_NUMBER] = "number", [VALUE_TEXT] = "text",
@@ -191,7 +194,7 @@ static void add_definition(struct buf *text, struct db *d, struct str name, enum
 
 static int run_text(struct db *d, struct buf *text, struct err *e)
 {
-	int rc = db_run(d, text->data, NULL, 0, NULL, NULL, e);
+	int rc = db_do(d, text->data, NULL, 0, e);
 
 	buf_release(text);
 	return rc;
@@ -241,7 +244,7 @@ int columns_make(const struct columns *c, struct db *d, struct err *e)
 {
 	struct buf text = db_words(d->hooks, migrate_wide_table), more = { 0 };
 
-	if (db_run(d, "DROP TABLE benchmark_runs", NULL, 0, NULL, NULL, e) < 0) {
+	if (db_do(d, "DROP TABLE benchmark_runs", NULL, 0, e) < 0) {
 		buf_release(&text);
 		return -1;
 	}
@@ -265,8 +268,7 @@ int columns_edit(struct columns *c, struct db *d, struct err *e)
 		return 0;
 	c->is_edited = true;
 	c->edition++;
-	return db_run(d, "UPDATE numbers SET last = last + 1 WHERE name = 'columns'", NULL, 0, NULL, NULL,
-		      e);
+	return db_do(d, "UPDATE numbers SET last = last + 1 WHERE name = 'columns'", NULL, 0, e);
 }
 
 /* A number that was given back, unless an SQL column waits there; else a new one. */
@@ -282,8 +284,8 @@ static int number_column(struct columns *c, struct db *d, struct str name, uint6
 	is_new = i == c->n;
 	v[1] = db_int((int64_t)i);
 	if (columns_edit(c, d, e) < 0 ||
-	    db_run(d, is_new ? "INSERT INTO columns (name, number) VALUES ($1, $2)" :
-			       "UPDATE columns SET name = $1 WHERE number = $2", v, 2, NULL, NULL, e) < 0)
+	    db_do(d, is_new ? "INSERT INTO columns (name, number) VALUES ($1, $2)" :
+			       "UPDATE columns SET name = $1 WHERE number = $2", v, 2, e) < 0)
 		return -1;
 	if (is_new)
 		add(c);
@@ -306,8 +308,7 @@ static int update_sql(struct columns *c, struct db *d, size_t at, const struct s
 		v[1] = db_text(str_of(kind));
 	if (columns_edit(c, d, e) < 0)
 		return -1;
-	return db_run(d, "UPDATE columns SET sql_name = $1, kind = $2 WHERE number = $3", v, 3, NULL, NULL,
-		      e);
+	return db_do(d, "UPDATE columns SET sql_name = $1, kind = $2 WHERE number = $3", v, 3, e);
 }
 
 /*
@@ -449,12 +450,10 @@ static int know(struct columns *c, struct db *d, struct err *e)
 {
 	struct db_value v = db_int(known_number());
 
-	if (db_run(d, "UPDATE numbers SET last = last + 1 WHERE name = 'change'", NULL, 0, NULL, NULL,
-		   e) < 0)
+	if (db_do(d, "UPDATE numbers SET last = last + 1 WHERE name = 'change'", NULL, 0, e) < 0)
 		return -1;
-	if (db_run(d, "DELETE FROM numbers WHERE name = 'known_columns'", NULL, 0, NULL, NULL, e) < 0 ||
-	    db_run(d, "INSERT INTO numbers (name, last) VALUES ('known_columns', $1)", &v, 1, NULL,
-		   NULL, e) < 0)
+	if (db_do(d, "DELETE FROM numbers WHERE name = 'known_columns'", NULL, 0, e) < 0 ||
+	    db_do(d, "INSERT INTO numbers (name, last) VALUES ('known_columns', $1)", &v, 1, e) < 0)
 		return -1;
 	return add_known(c, d, e);
 }
@@ -591,8 +590,8 @@ int columns_give_back(struct columns *c, struct db *d, const bool *is_used, size
 			continue;
 		++*n;
 		if (columns_edit(c, d, e) < 0 ||
-		    db_run(d, "UPDATE columns SET name = NULL, kind = CASE WHEN sql_name IS NULL THEN NULL"
-			      " ELSE kind END WHERE number = $1", &v, 1, NULL, NULL, e) < 0)
+		    db_do(d, "UPDATE columns SET name = NULL, kind = CASE WHEN sql_name IS NULL THEN NULL"
+			      " ELSE kind END WHERE number = $1", &v, 1, e) < 0)
 			return -1;
 	}
 	return *n ? columns_again(c, d, e) : 0;
@@ -612,8 +611,8 @@ bool columns_want_widening(const struct columns *c)
 int columns_widen_anew(struct columns *c, struct db *d, struct columns_room *room, struct err *e)
 {
 	if (columns_edit(c, d, e) < 0 ||
-	    db_run(d, "UPDATE columns SET sql_name = NULL, kind = NULL WHERE name IS NULL"
-		      " OR kind = '" IN_REST "'", NULL, 0, NULL, NULL, e) < 0 ||
+	    db_do(d, "UPDATE columns SET sql_name = NULL, kind = NULL WHERE name IS NULL"
+		      " OR kind = '" IN_REST "'", NULL, 0, e) < 0 ||
 	    columns_again(c, d, e) < 0)
 		return -1;
 	*room = (struct columns_room){ .wide = wide_left(c) };
@@ -626,4 +625,186 @@ struct str columns_name(const void *columns, uint64_t number)
 	const struct columns *c = columns;
 
 	return number < c->n ? c->at[number].name : (struct str){ "", 0 };
+}
+
+#define LEVEL 3
+#define WHOLE_MAX 0x1p53
+
+enum cell_kind { CELL_NULL, CELL_FALSE, CELL_TRUE, CELL_WHOLE, CELL_REAL, CELL_TEXT };
+
+static void put_u64(struct buf *out, uint64_t v)
+{
+	char bytes[8];
+
+	for (size_t i = 0; i < 8; i++)
+		bytes[i] = (char)(v >> (8 * i));
+	buf_add(out, bytes, 8);
+}
+
+static uint64_t take_u64(const char *p)
+{
+	uint64_t v = 0;
+
+	for (size_t i = 0; i < 8; i++)
+		v |= (uint64_t)(uint8_t)p[i] << (8 * i);
+	return v;
+}
+
+void pack_text(struct str text, struct buf *out)
+{
+	put_u64(out, text.n);
+	codec_pack(text, LEVEL, out);
+}
+
+int unpack_text(struct str packed, struct buf *out, struct err *e)
+{
+	struct buf text = { .limit = PACK_TEXT_BYTES_MAX };
+	uint64_t size = packed.n < 8 ? UINT64_MAX : take_u64(packed.p);
+
+	if (size > PACK_TEXT_BYTES_MAX)
+		return err_set(e, ERR_PARSE, "what the store kept is cut off or damaged");
+	if (codec_unpack(CODEC_ZSTD, (struct str){ packed.p + 8, packed.n - 8 }, (size_t)size,
+			 &text, e) < 0) {
+		buf_release(&text);
+		return err_wrap(e, "what the store kept is damaged");
+	}
+	buf_add_str(out, buf_str(&text));
+	buf_release(&text);
+	return 0;
+}
+
+static void put_number(struct buf *out, uint64_t v)
+{
+	for (; v >= 0x80; v >>= 7)
+		buf_add_char(out, (char)(v | 0x80));
+	buf_add_char(out, (char)v);
+}
+
+static bool take_number(struct str *rest, uint64_t *out)
+{
+	*out = 0;
+	for (unsigned shift = 0; rest->n && shift < 64; shift += 7) {
+		uint8_t byte = (uint8_t)*rest->p;
+
+		rest->p++;
+		rest->n--;
+		*out |= (uint64_t)(byte & 0x7f) << shift;
+		if (!(byte & 0x80))
+			return true;
+	}
+	return false;
+}
+
+static void put_value(struct buf *out, struct value v)
+{
+	double x = v.number;
+	uint64_t bits;
+
+	switch (v.kind) {
+	case VALUE_ABSENT:
+	case VALUE_NULL: buf_add_char(out, CELL_NULL); break;
+	case VALUE_BOOL: buf_add_char(out, v.is_true ? CELL_TRUE : CELL_FALSE); break;
+	case VALUE_NUMBER:
+		if (fabs(x) < WHOLE_MAX && floor(x) == x && !(x == 0 && signbit(x))) {
+			int64_t whole = (int64_t)x;
+
+			buf_add_char(out, CELL_WHOLE);
+			put_number(out, (uint64_t)whole << 1 ^ (uint64_t)(whole >> 63));
+		} else {
+			buf_add_char(out, CELL_REAL);
+			memcpy(&bits, &x, sizeof(bits));
+			put_u64(out, bits);
+		}
+		break;
+	case VALUE_TEXT:
+		buf_add_char(out, CELL_TEXT);
+		put_number(out, v.text.n);
+		buf_add_str(out, v.text);
+		break;
+	}
+}
+
+void pack_row(const struct row *r, const int64_t *column, struct buf *out)
+{
+	uint64_t n = 0;
+
+	for (size_t i = 0; i < r->n; i++)
+		n += column[i] >= 0;
+	buf_add_char(out, PACK_VERSION);
+	put_number(out, n);
+	for (size_t i = 0; i < r->n; i++) {
+		if (column[i] < 0)
+			continue;
+		put_number(out, (uint64_t)column[i]);
+		put_value(out, r->cell[i].value);
+	}
+}
+
+static bool take_value(struct str *rest, struct arena *a, struct value *out)
+{
+	uint64_t v;
+	char kind;
+
+	if (!rest->n)
+		return false;
+	kind = *rest->p++;
+	rest->n--;
+	*out = (struct value){ .kind = VALUE_NUMBER };
+	switch (kind) {
+	case CELL_NULL: out->kind = VALUE_NULL; return true;
+	case CELL_FALSE:
+	case CELL_TRUE:
+		out->kind = VALUE_BOOL;
+		out->is_true = kind == CELL_TRUE;
+		return true;
+	case CELL_WHOLE:
+		if (!take_number(rest, &v))
+			return false;
+		out->number = (double)((int64_t)(v >> 1) ^ -(int64_t)(v & 1));
+		return true;
+	case CELL_REAL:
+		if (rest->n < 8)
+			return false;
+		v = take_u64(rest->p);
+		memcpy(&out->number, &v, sizeof(v));
+		rest->p += 8;
+		rest->n -= 8;
+		return !isnan(out->number);
+	case CELL_TEXT:
+		if (!take_number(rest, &v) || v > rest->n)
+			return false;
+		out->kind = VALUE_TEXT;
+		out->text = arena_str(a, (struct str){ rest->p, (size_t)v });
+		rest->p += v;
+		rest->n -= (size_t)v;
+		return true;
+	default: return false;
+	}
+}
+
+int unpack_row(struct str packed, struct str (*name)(const void *self, uint64_t number),
+	       const void *self, struct arena *a, struct row *out, struct err *e)
+{
+	struct str rest = packed;
+	uint64_t n, number;
+
+	if (!rest.n || *rest.p != PACK_VERSION)
+		goto damaged;
+	rest.p++;
+	rest.n--;
+	if (!take_number(&rest, &n) || n > rest.n / 2)
+		goto damaged;
+	out->cell = arena_alloc(a, (size_t)n * sizeof(*out->cell));
+	out->n = (size_t)n;
+	for (size_t i = 0; i < n; i++) {
+		if (!take_number(&rest, &number))
+			goto damaged;
+		out->cell[i].column = name(self, number);
+		if (!out->cell[i].column.n || !take_value(&rest, a, &out->cell[i].value))
+			goto damaged;
+	}
+	if (rest.n == 0)
+		return 0;
+damaged:
+	return err_set(e, ERR_PARSE, "the cells that the store kept of a run are damaged");
 }

@@ -7,15 +7,14 @@
  * benchmark_runs, which only repeats what the documents' cells say, is made anew.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/base/mem.h"
-#include "results/store/migrate.h"
-#include "results/store/pack.h"
-#include "results/store/parts.h"
+#include "results/store/store_internal.h"
 
 struct copy {
 	struct db *to;
@@ -28,7 +27,7 @@ struct copy {
 static int run_words(struct db *d, const char *text, struct err *e)
 {
 	struct buf sql = db_words(d->hooks, text);
-	int rc = db_run(d, sql.data, NULL, 0, NULL, NULL, e);
+	int rc = db_do(d, sql.data, NULL, 0, e);
 
 	buf_release(&sql);
 	return rc;
@@ -59,7 +58,7 @@ static int copy_row(void *self, const struct db_value *v, size_t n, struct err *
 {
 	struct copy *c = self;
 
-	if (db_run(c->to, c->insert, v, n, NULL, NULL, e) < 0)
+	if (db_do(c->to, c->insert, v, n, e) < 0)
 		return -1;
 	if (!c->is_documents)
 		return 0;
@@ -93,7 +92,7 @@ static int copy_number(void *self, const struct db_value *v, size_t n, struct er
 	struct db_value swapped[2] = { v[1], v[0] };
 
 	(void)n;
-	return db_run(c->to, "UPDATE numbers SET last = $1 WHERE name = $2", swapped, 2, NULL, NULL, e);
+	return db_do(c->to, "UPDATE numbers SET last = $1 WHERE name = $2", swapped, 2, e);
 }
 
 /* Runs get new numbers of change: whoever knew the store before must not take it for the same. */
@@ -106,22 +105,20 @@ static int renumber(struct copy *c, struct err *e)
 	    db_integer(c->to, "SELECT last FROM numbers WHERE name = 'run'", NULL, 0, 0, &last, e) < 0)
 		return -1;
 	v = db_int(c->base);
-	if (db_run(c->to, "UPDATE documents SET changed = $1 + id", &v, 1, NULL, NULL, e) < 0 ||
-	    db_run(c->to, "UPDATE removed SET changed = $1 + id", &v, 1, NULL, NULL, e) < 0)
+	if (db_do(c->to, "UPDATE documents SET changed = $1 + id", &v, 1, e) < 0 ||
+	    db_do(c->to, "UPDATE removed SET changed = $1 + id", &v, 1, e) < 0)
 		return -1;
-	if (db_run(c->to, "UPDATE numbers SET last = 0 WHERE name = 'rewritten'", NULL, 0, NULL, NULL,
-		   e) < 0)
+	if (db_do(c->to, "UPDATE numbers SET last = 0 WHERE name = 'rewritten'", NULL, 0, e) < 0)
 		return -1;
 	v = db_int(c->base + last);
-	return db_run(c->to, "UPDATE numbers SET last = $1 WHERE name = 'change'", &v, 1, NULL, NULL,
-		      e);
+	return db_do(c->to, "UPDATE numbers SET last = $1 WHERE name = 'change'", &v, 1, e);
 }
 
 /* The table benchmark_runs is made anew: without SQL columns that nobody has. */
 static int copy_columns(struct copy *c, struct err *e)
 {
-	if (db_run(c->to, "UPDATE columns SET sql_name = NULL, kind = NULL WHERE name IS NULL", NULL, 0,
-		   NULL, NULL, e) < 0 || columns_read(&c->columns, c->to, e) < 0)
+	if (db_do(c->to, "UPDATE columns SET sql_name = NULL, kind = NULL WHERE name IS NULL",
+		  NULL, 0, e) < 0 || columns_read(&c->columns, c->to, e) < 0)
 		return -1;
 	return columns_know(&c->columns, c->to, e);
 }
@@ -152,8 +149,7 @@ static int leave_traces_out(struct db *d, struct err *e)
 {
 	struct db_value v[2] = { db_int(TRACE_LEFT_OUT), db_int(TRACE_KEPT) };
 
-	return db_run(d, "UPDATE traces SET is_expired = $1 WHERE is_expired = $2", v, 2, NULL, NULL,
-		      e);
+	return db_do(d, "UPDATE traces SET is_expired = $1 WHERE is_expired = $2", v, 2, e);
 }
 
 /* ---- backup ---- */
@@ -185,7 +181,7 @@ static int finish_copy(const char *path, struct err *e)
 	if (!rc)
 		rc = leave_traces_out(d, e);
 	if (!rc)
-		rc = db_run(d, "PRAGMA journal_mode = DELETE", NULL, 0, NULL, NULL, e);
+		rc = db_do(d, "PRAGMA journal_mode = DELETE", NULL, 0, e);
 	if (d)
 		db_sqlite.close(d);
 	return rc;
@@ -261,7 +257,7 @@ static int clear(struct db *to, struct err *e)
 		int rc;
 
 		buf_printf(&sql, "DELETE FROM %s", store_table[i - 1].name);
-		rc = db_run(to, sql.data, NULL, 0, NULL, NULL, e);
+		rc = db_do(to, sql.data, NULL, 0, e);
 		buf_release(&sql);
 		if (rc < 0)
 			return -1;

@@ -7,12 +7,13 @@
  * done.
  */
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <sys/random.h>
 
 #include "core/base/clock.h"
 #include "core/base/mem.h"
-#include "results/store/pack.h"
-#include "results/store/parts.h"
+#include "results/store/store_internal.h"
 
 #define STEP_FILES_MAX 64            /* in one transaction */
 #define JOBS_LISTED_MAX 1000
@@ -48,8 +49,8 @@ int store_job_begin(struct store *s, struct str kind, struct str detail, char id
 					db_text(STR("waiting")), db_text(detail),
 					db_real(store_now_s()) };
 
-		rc = db_run(w.db, "INSERT INTO jobs (id, number, kind, state, detail, created)"
-				  " VALUES ($1, $2, $3, $4, $5, $6)", v, 6, NULL, NULL, e);
+		rc = db_do(w.db, "INSERT INTO jobs (id, number, kind, state, detail, created)"
+				  " VALUES ($1, $2, $3, $4, $5, $6)", v, 6, e);
 	}
 	return store_write_end(s, &w, rc, e);
 }
@@ -78,8 +79,8 @@ static int add_file(struct store_write *w, const char *id, struct str name, stru
 
 	pack_text(bytes, &packed);
 	v[3] = db_blob(buf_str(&packed));
-	rc = db_run(w->db, "INSERT INTO job_files (id, job, name, bytes, runs, run, reason)"
-			   " VALUES ($1, $2, $3, $4, 0, 0, '')", v, 4, NULL, NULL, e);
+	rc = db_do(w->db, "INSERT INTO job_files (id, job, name, bytes, runs, run, reason)"
+			   " VALUES ($1, $2, $3, $4, 0, 0, '')", v, 4, e);
 	buf_release(&packed);
 	buf_release(&clean);
 	return rc;
@@ -117,17 +118,15 @@ static int set_state(struct store_write *w, const char *id, const char *state, s
 				 db_text(str_of(id)) };
 	struct db_value d[2] = { db_text(detail), v[2] };
 
-	if (db_run(w->db, "UPDATE jobs SET state = $1, ended = $2 WHERE id = $3", v, 3, NULL, NULL,
-		   e) < 0)
+	if (db_do(w->db, "UPDATE jobs SET state = $1, ended = $2 WHERE id = $3", v, 3, e) < 0)
 		return -1;
-	if (detail.p && db_run(w->db, "UPDATE jobs SET detail = $1 WHERE id = $2", d, 2, NULL, NULL,
-			       e) < 0)
+	if (detail.p && db_do(w->db, "UPDATE jobs SET detail = $1 WHERE id = $2", d, 2, e) < 0)
 		return -1;
 	if (!is_end)
 		return 0;
 	/* Whatever still waited will not be looked at. */
-	return db_run(w->db, "UPDATE job_files SET bytes = NULL WHERE job = $1 AND bytes IS NOT NULL",
-		      &v[2], 1, NULL, NULL, e);
+	return db_do(w->db, "UPDATE job_files SET bytes = NULL WHERE job = $1 AND bytes IS NOT NULL",
+		      &v[2], 1, e);
 }
 
 int store_job_state(struct store *s, const char *id, const char *state, struct str detail,
@@ -157,8 +156,8 @@ int store_job_resume(struct store *s, struct err *e)
 
 	if (store_write_begin(s, &w, e) < 0)
 		return -1;
-	rc = db_run(w.db, "UPDATE jobs SET state = 'running' WHERE state = 'waiting' AND kind = 'upload'",
-		    NULL, 0, NULL, NULL, e);
+	rc = db_do(w.db, "UPDATE jobs SET state = 'running' WHERE state = 'waiting' AND kind = 'upload'",
+		    NULL, 0, e);
 	return store_write_end(s, &w, rc, e);
 }
 
@@ -270,8 +269,7 @@ static int take_in(struct store *s, struct store_write *w, struct work_file *f, 
 			return -1;
 		sum_up(f, out, f->read.n);
 		job[0] = db_int((int64_t)w->new_columns);
-		if (db_run(w->db, "UPDATE jobs SET new_columns = $1 WHERE id = $2", job, 2, NULL, NULL,
-			   e) < 0)
+		if (db_do(w->db, "UPDATE jobs SET new_columns = $1 WHERE id = $2", job, 2, e) < 0)
 			return -1;
 	}
 	v[0] = db_int(f->result.outcome);
@@ -279,18 +277,18 @@ static int take_in(struct store *s, struct store_write *w, struct work_file *f, 
 	v[2] = db_int(f->result.id);
 	v[3] = db_text(f->result.reason);
 	v[4] = db_int(f->id);
-	return db_run(w->db, "UPDATE job_files SET outcome = $1, bytes = NULL, runs = $2, run = $3,"
-			     " reason = $4 WHERE id = $5", v, 5, NULL, NULL, e);
+	return db_do(w->db, "UPDATE job_files SET outcome = $1, bytes = NULL, runs = $2, run = $3,"
+			     " reason = $4 WHERE id = $5", v, 5, e);
 }
 
 static int end_jobs(struct store_write *w, struct err *e)
 {
 	struct db_value v = db_real(store_now_s());
 
-	return db_run(w->db, "UPDATE jobs SET state = 'done', ended = $1 WHERE state = 'running'"
+	return db_do(w->db, "UPDATE jobs SET state = 'done', ended = $1 WHERE state = 'running'"
 			     " AND kind = 'upload' AND NOT EXISTS (SELECT 1 FROM job_files f"
 			     " WHERE f.job = jobs.id AND f.outcome IS NULL"
-			     " AND f.bytes IS NOT NULL)", &v, 1, NULL, NULL, e);
+			     " AND f.bytes IS NOT NULL)", &v, 1, e);
 }
 
 static int take_in_all(struct store *s, struct work *work, size_t first, size_t n, struct err *e)

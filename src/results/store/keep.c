@@ -1,9 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* keep.c - what becomes of old runs: archived, removed, and traces that take too much room. */
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <time.h>
 
+#include "core/base/codec.h"
 #include "core/base/mem.h"
-#include "results/store/parts.h"
+#include "results/store/store_internal.h"
 
 #define DAY_S 86400.0
 #define ANY_FLAGS (INDEX_EXCLUDED | INDEX_ARCHIVED | INDEX_SUPERSEDED)
@@ -29,15 +33,6 @@ static int take_one(void *self, const struct db_value *v, size_t n, struct err *
 	return 1;
 }
 
-static int set_flags(struct store_write *w, int64_t id, int64_t flags, struct err *e)
-{
-	struct db_value v[3] = { db_int(flags), db_int(store_changed(w, id, (unsigned)flags, NULL)),
-				 db_int(id) };
-
-	return db_run(w->db, "UPDATE documents SET flags = $1, changed = $2 WHERE id = $3", v, 3,
-		      NULL, NULL, e);
-}
-
 static int archive(struct store_write *w, const int64_t *id, size_t n_ids, bool is_archived,
 		   size_t *n, struct err *e)
 {
@@ -52,7 +47,7 @@ static int archive(struct store_write *w, const int64_t *id, size_t n_ids, bool 
 		flags = is_archived ? o.flags | INDEX_ARCHIVED : o.flags & ~(int64_t)INDEX_ARCHIVED;
 		if (!o.id || flags == o.flags)
 			continue;
-		if (set_flags(w, o.id, flags, e) < 0)
+		if (store_set_flags(w, o.id, flags, e) < 0)
 			return -1;
 		++*n;
 	}
@@ -70,7 +65,7 @@ static int show_newest(struct store_write *w, struct str run_id, struct err *e)
 		return -1;
 	if (!o.id || !(o.flags & INDEX_SUPERSEDED))
 		return 0;
-	return set_flags(w, o.id, o.flags & ~(int64_t)INDEX_SUPERSEDED, e);
+	return store_set_flags(w, o.id, o.flags & ~(int64_t)INDEX_SUPERSEDED, e);
 }
 
 /* Documents, arrays, notes and exclusions go with the row that they refer to. */
@@ -86,11 +81,10 @@ static int remove_one(struct store *s, struct store_write *w, int64_t id, size_t
 		++*n;
 		rc = store_traces_forget(s, w, id, e);
 		if (!rc)
-			rc = db_run(w->db, "DELETE FROM documents WHERE id = $1", v, 1, NULL, NULL, e);
+			rc = db_do(w->db, "DELETE FROM documents WHERE id = $1", v, 1, e);
 		v[1] = db_int(store_changed(w, id, INDEX_REMOVED, NULL));
 		if (!rc)
-			rc = db_run(w->db, "INSERT INTO removed (id, changed) VALUES ($1, $2)", v, 2,
-				    NULL, NULL, e);
+			rc = db_do(w->db, "INSERT INTO removed (id, changed) VALUES ($1, $2)", v, 2, e);
 		if (!rc)
 			rc = show_newest(w, o.run_id, e);
 	}
@@ -188,27 +182,8 @@ int store_remove(struct store *s, const struct filter *f, size_t *n, struct err 
 
 /* ---- by age ---- */
 
-struct ids {
-	int64_t *id;
-	size_t n, room;
-};
-
-static int take_id(void *self, const struct db_value *v, size_t n, struct err *e)
-{
-	struct ids *l = self;
-
-	(void)n;
-	(void)e;
-	if (l->n == l->room) {
-		l->room = l->room ? 2 * l->room : 64;
-		l->id = mem_grow(l->id, l->room, sizeof(*l->id));
-	}
-	l->id[l->n++] = db_as_int(v[0]);
-	return 0;
-}
-
 /* A run is as old as its document says, else as long as it has been here. */
-static int older(struct store_write *w, double before_s, bool is_archived, struct ids *out,
+static int older(struct store_write *w, double before_s, bool is_archived, struct store_ids *out,
 		 struct err *e)
 {
 	struct db_value v[3] = { db_real(before_s), db_int(is_archived ? INDEX_ARCHIVED : 0),
@@ -216,14 +191,14 @@ static int older(struct store_write *w, double before_s, bool is_archived, struc
 
 	out->n = 0;
 	return db_run(w->db, "SELECT id FROM documents WHERE coalesce(ran, received) < $1"
-			     " AND (flags & 2) = $2 ORDER BY id LIMIT $3", v, 3, take_id, out, e);
+			     " AND (flags & 2) = $2 ORDER BY id LIMIT $3", v, 3, store_take_id, out, e);
 }
 
 /* Those that are older, some at a time, until no run is found any more. */
 static int change_older(struct store *s, enum change what, double days, size_t *n, struct err *e)
 {
 	double before_s = store_now_s() - days * DAY_S;
-	struct ids old = { 0 };
+	struct store_ids old = { 0 };
 	int rc;
 
 	do {
@@ -273,5 +248,541 @@ int store_retain(struct store *s, const struct retention *r, struct buf *told, s
 	if (!rc)
 		buf_printf(told, "%zu runs removed, %zu archived, %zu traces expired", n_removed,
 			   n_archived, n_traces);
+	return rc;
+}
+
+/*
+ * Columns that no run has any more are given back; values that were left out because
+ * there was no room for their columns come in; benchmark_runs is made anew when that gives room.
+ */
+
+#define RUNS_READ_AT_ONCE 500 /* read again in one transaction, in which others wait */
+
+/* ---- columns that no run has ---- */
+
+struct used {
+	bool *is; /* by number */
+	size_t n;
+};
+
+static struct str mark(const void *self, uint64_t number)
+{
+	const struct used *u = self;
+
+	if (number < u->n)
+		u->is[number] = true;
+	return STR("a column");
+}
+
+/* cells. What is damaged may have had any column. */
+static int take_cells(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct used *u = self;
+	struct arena a = { 0 };
+	struct row r = { 0 };
+
+	(void)n;
+	(void)e;
+	if (unpack_row(db_as_bytes(v[0]), mark, u, &a, &r, NULL) < 0)
+		memset(u->is, true, u->n);
+	arena_release(&a);
+	return 0;
+}
+
+/* Of the runs that came, or were changed, after that change; below 0: of all. */
+static int find_used(struct db *d, int64_t change, struct used *u, struct err *e)
+{
+	struct db_value v = db_int(change);
+
+	if (change < 0)
+		return db_run(d, "SELECT cells FROM documents", NULL, 0, take_cells, u, e);
+	return db_run(d, "SELECT cells FROM documents WHERE changed > $1", &v, 1, take_cells, u, e);
+}
+
+static bool is_any_unused(const struct columns *c, const struct used *u)
+{
+	for (size_t i = 0; i < c->n && i < u->n; i++)
+		if (!u->is[i] && columns_can_go(c, i))
+			return true;
+	return false;
+}
+
+/* Everything, as of one moment and without keeping writers waiting. 1: there is something to do. */
+static int look(struct store *s, struct columns *c, struct used *u, int64_t *change, struct err *e)
+{
+	struct db *d = store_reader(s, e);
+	int rc = d ? db_begin(d, DB_READ, e) : -1;
+
+	if (!rc) {
+		rc = columns_read(c, d, e);
+		if (!rc)
+			rc = db_integer(d, "SELECT last FROM numbers WHERE name = 'change'", NULL, 0, 0,
+					change, e);
+		u->n = c->n;
+		u->is = mem_array(u->n + 1, sizeof(*u->is));
+		if (!rc)
+			rc = find_used(d, -1, u, e);
+		rc = db_end(d, rc, e);
+	}
+	if (d)
+		store_reader_back(s, d);
+	return rc ? rc : is_any_unused(c, u);
+}
+
+/* What came since was not looked at; when numbers have changed hands, nothing of it holds. */
+static int give_back(struct store *s, struct store_write *w, struct used *u, int64_t change,
+		     int64_t edition, size_t *n, struct err *e)
+{
+	if (edition != s->columns.edition) {
+		u->n = s->columns.n;
+		u->is = mem_grow(u->is, u->n + 1, sizeof(*u->is));
+		memset(u->is, false, u->n);
+		change = -1;
+	}
+	if (find_used(w->db, change, u, e) < 0 ||
+	    columns_give_back(&s->columns, w->db, u->is, n, e) < 0)
+		return -1;
+	w->change += *n > 0; /* others read the list again */
+	return 0;
+}
+
+int store_columns_give_back(struct store *s, size_t *n, struct err *e)
+{
+	struct columns seen = { 0 };
+	struct used u = { 0 };
+	struct store_write w;
+	int64_t change = 0;
+	int rc = look(s, &seen, &u, &change, e);
+
+	*n = 0;
+	if (rc > 0) {
+		rc = store_write_begin(s, &w, e);
+		if (!rc) {
+			rc = give_back(s, &w, &u, change, seen.edition, n, e);
+			rc = store_write_end(s, &w, rc, e);
+		}
+	}
+	columns_release(&seen);
+	free(u.is);
+	return rc;
+}
+
+/* ---- values that were left out ---- */
+
+struct again {
+	struct arena a;
+	struct buf document;
+	struct row row;         /* as it is kept */
+	const struct columns *columns;
+	bool is_bad;            /* check says what is wrong with it */
+};
+
+/* cells, document */
+static int take_run(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct again *g = self;
+
+	(void)n;
+	(void)e;
+	g->is_bad = unpack_row(db_as_bytes(v[0]), columns_name, g->columns, &g->a, &g->row,
+			       NULL) < 0 ||
+		    unpack_text(db_as_bytes(v[1]), &g->document, NULL) < 0;
+	return 1;
+}
+
+/* Its cells, and then those that its document has besides. */
+static struct row whole_row(struct again *g)
+{
+	struct row all = g->row;
+	struct read_file file;
+	struct map there = { 0 };
+
+	if (g->is_bad || read_document(STR(""), buf_str(&g->document), &g->a, &file, NULL) < 0 ||
+	    file.n != 1)
+		return all;
+	all.cell = arena_alloc(&g->a, (all.n + file.run->row.n + 1) * sizeof(*all.cell));
+	for (size_t i = 0; i < all.n; i++) {
+		all.cell[i] = g->row.cell[i];
+		map_put(&there, all.cell[i].column, 1);
+	}
+	for (size_t i = 0; i < file.run->row.n; i++)
+		if (!map_get(&there, file.run->row.cell[i].column, NULL))
+			all.cell[all.n++] = file.run->row.cell[i];
+	map_release(&there);
+	return all;
+}
+
+/* benchmark_runs has no row of it, or gets another one. */
+static int put_row(struct store *s, struct store_write *w, int64_t id, const struct row *r,
+		   const int64_t *number, struct err *e)
+{
+	struct db_value v = db_int(id);
+
+	if (db_do(w->db, "DELETE FROM benchmark_runs WHERE id = $1", &v, 1, e) < 0)
+		return -1;
+	return store_wide_put(&s->columns, w->db, id, r, number, e);
+}
+
+static int put_again(struct store *s, struct store_write *w, int64_t id, struct again *g,
+		     struct repaired *out, struct err *e)
+{
+	struct row all = whole_row(g);
+	int64_t *number = arena_alloc(&g->a, (all.n + 1) * sizeof(*number));
+	struct columns_room room = columns_room(&s->columns, 0);
+	struct columns_left left = { 0 };
+	struct buf cells = { 0 };
+	struct db_value v[4] = { { 0 }, { 0 }, db_int(w->change + 1), db_int(id) };
+	size_t came;
+	int rc = columns_number(&s->columns, w->db, &all, &room, number, &left, e);
+
+	came = all.n - g->row.n - left.n - left.n_bad;
+	if (!rc) {
+		pack_row(&all, number, &cells);
+		v[0] = db_blob(buf_str(&cells));
+		v[1] = db_int((int64_t)left.n);
+		w->change++;
+		rc = db_do(w->db, "UPDATE documents SET cells = $1, left_out = $2, changed = $3"
+				   " WHERE id = $4", v, 4, e);
+	}
+	if (!rc && came)
+		rc = put_row(s, w, id, &all, number, e);
+	out->n_runs += came > 0;
+	out->n_values += came;
+	out->n_left += left.n;
+	buf_release(&cells);
+	return rc;
+}
+
+static int put_some(struct store *s, struct store_write *w, struct store_ids *ids, int64_t after,
+		    struct repaired *out, struct err *e)
+{
+	struct db_value v[2] = { db_int(after), db_int(RUNS_READ_AT_ONCE) };
+	size_t before = out->n_values;
+	int rc;
+
+	ids->n = 0;
+	rc = db_run(w->db, "SELECT id FROM documents WHERE id > $1 AND left_out <> 0 ORDER BY id LIMIT $2",
+		    v, 2, store_take_id, ids, e);
+	for (size_t i = 0; i < ids->n && !rc; i++) {
+		struct again g = { .columns = &s->columns,
+				   .document.limit = PACK_TEXT_BYTES_MAX };
+		struct db_value id = db_int(ids->id[i]);
+
+		rc = db_run(w->db, "SELECT d.cells, o.document FROM documents d JOIN originals o"
+				   " ON o.id = d.id WHERE d.id = $1", &id, 1, take_run, &g, e);
+		if (!rc && g.document.len && !g.is_bad)
+			rc = put_again(s, w, ids->id[i], &g, out, e);
+		buf_release(&g.document);
+		arena_release(&g.a);
+	}
+	if (rc || out->n_values == before)
+		return rc;
+	s->is_index_bad = s->index != NULL;
+	v[0] = db_int(w->change);
+	return db_do(w->db, "UPDATE numbers SET last = $1 WHERE name = 'rewritten'", v, 1, e);
+}
+
+/* Some runs at a time, so that others may write between. */
+static int bring_in(struct store *s, struct repaired *out, struct err *e)
+{
+	struct store_ids ids = { 0 };
+	int64_t after = 0;
+	int rc;
+
+	do {
+		struct store_write w;
+
+		rc = store_write_begin(s, &w, e);
+		if (rc)
+			break;
+		rc = store_write_end(s, &w, put_some(s, &w, &ids, after, out, e), e);
+		if (ids.n)
+			after = ids.id[ids.n - 1];
+	} while (!rc && ids.n == RUNS_READ_AT_ONCE);
+	free(ids.id);
+	return rc;
+}
+
+/* ---- benchmark_runs ---- */
+
+static int widen_one(struct store *s, struct store_write *w, int64_t id, struct columns_room *room,
+		     struct err *e)
+{
+	struct again g = { .columns = &s->columns, .document.limit = PACK_TEXT_BYTES_MAX };
+	struct columns_left left = { 0 };
+	struct db_value v = db_int(id);
+	int rc = db_run(w->db, "SELECT d.cells, o.document FROM documents d JOIN originals o ON o.id = d.id"
+			       " WHERE d.id = $1", &v, 1, take_run, &g, e);
+
+	if (!rc && !g.is_bad) {
+		int64_t *number = arena_alloc(&g.a, (g.row.n + 1) * sizeof(*number));
+
+		rc = columns_number(&s->columns, w->db, &g.row, room, number, &left, e);
+		if (!rc)
+			rc = store_wide_put(&s->columns, w->db, id, &g.row, number, e);
+	}
+	buf_release(&g.document);
+	arena_release(&g.a);
+	return rc;
+}
+
+/* In one transaction: whoever asks in SQL sees all rows before it, and all after it. */
+static int widen_all(struct store *s, struct store_write *w, struct err *e)
+{
+	struct store_ids ids = { 0 };
+	struct columns_room room;
+	int64_t last = 0;
+	int rc = columns_widen_anew(&s->columns, w->db, &room, e);
+
+	while (!rc) {
+		struct db_value v[2] = { db_int(last), db_int(RUNS_READ_AT_ONCE) };
+
+		ids.n = 0;
+		rc = db_run(w->db, "SELECT id FROM documents WHERE id > $1 ORDER BY id LIMIT $2", v, 2,
+			    store_take_id, &ids, e);
+		if (!ids.n)
+			break;
+		for (size_t i = 0; i < ids.n && !rc; i++)
+			rc = widen_one(s, w, last = ids.id[i], &room, e);
+	}
+	w->change++;
+	free(ids.id);
+	return rc;
+}
+
+static int widen(struct store *s, struct repaired *out, struct err *e)
+{
+	struct store_write w;
+
+	if (store_write_begin(s, &w, e) < 0)
+		return -1;
+	out->is_table_new = columns_want_widening(&s->columns);
+	return store_write_end(s, &w, out->is_table_new ? widen_all(s, &w, e) : 0, e);
+}
+
+int store_repair(struct store *s, struct repaired *out, struct err *e)
+{
+	int rc;
+
+	*out = (struct repaired){ 0 };
+	rc = store_columns_give_back(s, &out->n_columns, e);
+	if (!rc)
+		rc = bring_in(s, out, e);
+	if (!rc)
+		rc = widen(s, out, e);
+	pthread_mutex_lock(&s->write_lock);
+	if (!rc && s->is_index_bad)
+		rc = store_index_anew(s, e);
+	pthread_mutex_unlock(&s->write_lock);
+	return rc;
+}
+
+/* ---- whether a store is what it says: everything that is kept is read, as of one moment ---- */
+
+#define FINDINGS_MAX 1000
+#define IDS_AT_ONCE 1024
+
+struct check {
+	struct store *s;
+	struct db *d;
+	struct arena *a;
+	struct columns columns; /* as of that moment */
+	struct str *finding;
+	size_t n;
+};
+
+__attribute__((format(printf, 2, 3)))
+static void find(struct check *c, const char *fmt, ...)
+{
+	struct buf text = { 0 };
+	char line[1024];
+	va_list ap;
+
+	if (c->n == FINDINGS_MAX)
+		return;
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	buf_add_text(&text, line);
+	c->finding[c->n++] = arena_str(c->a, buf_str(&text));
+	buf_release(&text);
+}
+
+static int take_complaint(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct str text = db_as_bytes(v[0]);
+
+	(void)n;
+	(void)e;
+	if (!str_is(text, "ok"))
+		find(self, "the database: %.*s", (int)text.n, text.p);
+	return 0;
+}
+
+/* Statements whose number must be 0. */
+static int check_counts(struct check *c, struct err *e)
+{
+	static const struct { const char *sql, *what; } rule[] = {
+		{ "SELECT count(*) FROM documents d WHERE NOT EXISTS"
+		  " (SELECT 1 FROM originals o WHERE o.id = d.id)", "runs have no document" },
+		{ "SELECT count(*) FROM originals o WHERE NOT EXISTS"
+		  " (SELECT 1 FROM documents d WHERE d.id = o.id)", "documents belong to no run" },
+		{ "SELECT count(*) FROM arrays o WHERE NOT EXISTS"
+		  " (SELECT 1 FROM documents d WHERE d.id = o.id)", "arrays belong to no run" },
+		{ "SELECT count(*) FROM benchmark_runs o WHERE NOT EXISTS"
+		  " (SELECT 1 FROM documents d WHERE d.id = o.id)",
+		  "rows of benchmark_runs belong to no run" },
+		{ "SELECT count(*) FROM documents d WHERE (d.flags & 4) = 0 AND EXISTS"
+		  " (SELECT 1 FROM documents n WHERE n.run_id = d.run_id AND n.id > d.id)",
+		  "runs are shown though there is a newer one of the same run_id" },
+		{ "SELECT count(*) FROM documents d WHERE (d.flags & 4) <> 0 AND NOT EXISTS"
+		  " (SELECT 1 FROM documents n WHERE n.run_id = d.run_id AND n.id > d.id)",
+		  "runs are hidden as older though there is no newer one of the same run_id" },
+		{ "SELECT count(*) FROM removed r WHERE EXISTS"
+		  " (SELECT 1 FROM documents d WHERE d.id = r.id)", "removed runs are still there" },
+		{ "SELECT count(*) FROM documents WHERE changed >"
+		  " (SELECT last FROM numbers WHERE name = 'change')",
+		  "runs have a number of change that was never given out" },
+		{ "SELECT count(*) FROM documents WHERE id >"
+		  " (SELECT last FROM numbers WHERE name = 'run')",
+		  "runs have a number that was never given out" },
+		{ "SELECT count(*) FROM documents d WHERE ((d.flags & 1) <> 0) <> EXISTS"
+		  " (SELECT 1 FROM exclusions x WHERE x.run = d.id AND x.ended IS NULL)",
+		  "runs are excluded without a reason, or have one without being excluded" },
+	};
+
+	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
+		int64_t n;
+
+		if (db_integer(c->d, rule[i].sql, NULL, 0, 0, &n, e) < 0)
+			return -1;
+		if (n)
+			find(c, "%lld %s", (long long)n, rule[i].what);
+	}
+	return 0;
+}
+
+/* ---- each run ---- */
+
+struct whole {
+	struct check *c;
+	struct arena a;
+	struct row row;
+	int64_t id;
+	bool is_readable;
+};
+
+/* checksum, cells, document, arrays */
+static int check_run(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct whole *w = self;
+	struct buf document = { .limit = PACK_TEXT_BYTES_MAX },
+		   arrays = { .limit = PACK_TEXT_BYTES_MAX };
+	char hex[DIGEST_HEX];
+	struct err why = { 0 };
+
+	(void)n;
+	(void)e;
+	w->row = (struct row){ .id = w->id };
+	w->is_readable = unpack_row(db_as_bytes(v[1]), columns_name, &w->c->columns, &w->a, &w->row,
+				    &why) == 0;
+	if (!w->is_readable)
+		find(w->c, "run %lld: %s", (long long)w->id, why.text);
+	if (unpack_text(db_as_bytes(v[2]), &document, &why) < 0 ||
+	    (v[3].kind != DB_NULL && unpack_text(db_as_bytes(v[3]), &arrays, &why) < 0)) {
+		find(w->c, "run %lld: %s", (long long)w->id, why.text);
+	} else {
+		store_checksum(buf_str(&document), buf_str(&arrays), hex);
+		if (!str_is(db_as_bytes(v[0]), hex))
+			find(w->c, "run %lld: its document is not what came in", (long long)w->id);
+	}
+	buf_release(&document);
+	buf_release(&arrays);
+	return 1;
+}
+
+static int check_one(struct check *c, int64_t id, struct err *e)
+{
+	struct whole w = { .c = c, .id = id };
+	struct db_value v = db_int(id);
+	struct str what;
+	int rc = db_run(c->d, "SELECT d.checksum, d.cells, o.document, a.arrays FROM documents d"
+			      " JOIN originals o ON o.id = d.id LEFT JOIN arrays a ON a.id = d.id"
+			      " WHERE d.id = $1", &v, 1, check_run, &w, e);
+
+	if (!rc && w.is_readable) {
+		rc = store_wide_same(&c->columns, c->d, id, &w.row, &w.a, &what, e);
+		if (rc == 0)
+			find(c, "%.*s", (int)what.n, what.p);
+	}
+	arena_release(&w.a);
+	return rc < 0 ? -1 : 0;
+}
+
+static int check_runs(struct check *c, struct err *e)
+{
+	struct store_ids ids = { 0 };
+	int64_t last = 0;
+	int rc = 0;
+
+	do {
+		struct db_value v[2] = { db_int(last), db_int(IDS_AT_ONCE) };
+
+		ids.n = 0;
+		rc = db_run(c->d, "SELECT id FROM documents WHERE id > $1 ORDER BY id LIMIT $2", v, 2,
+			    store_take_id, &ids, e);
+		for (size_t i = 0; i < ids.n && !rc; i++)
+			rc = check_one(c, last = ids.id[i], e);
+	} while (!rc && ids.n);
+	free(ids.id);
+	return rc;
+}
+
+static int check_all(struct check *c, struct err *e)
+{
+	const char *integrity = c->s->hooks->integrity;
+
+	if (integrity && db_run(c->d, integrity, NULL, 0, take_complaint, c, e) < 0)
+		return -1;
+	if (columns_read(&c->columns, c->d, e) < 0 || check_counts(c, e) < 0)
+		return -1;
+	return check_runs(c, e);
+}
+
+/*
+ * A trace whose file is gone is told by `traces`; only what people believe to be there is a
+ * finding.
+ */
+static int check_traces(struct check *c, struct err *e)
+{
+	struct trace *trace;
+	size_t n;
+
+	if (store_traces(c->s, 0, c->a, &trace, &n, e) < 0)
+		return -1;
+	for (size_t i = 0; i < n; i++)
+		if (str_is(trace[i].state, "missing"))
+			find(c, "trace %lld (%.*s): its file is missing", (long long)trace[i].id,
+			     (int)trace[i].name.n, trace[i].name.p);
+	return 0;
+}
+
+int store_check(struct store *s, struct arena *a, struct str **finding, size_t *n, struct err *e)
+{
+	struct check c = { .s = s, .a = a };
+	int rc = -1;
+
+	c.finding = arena_alloc(a, FINDINGS_MAX * sizeof(*c.finding));
+	c.d = store_reader(s, e);
+	if (c.d) {
+		if (db_begin(c.d, DB_READ, e) == 0)
+			rc = db_end(c.d, check_all(&c, e), e);
+		store_reader_back(s, c.d);
+	}
+	if (!rc)
+		rc = check_traces(&c, e);
+	columns_release(&c.columns);
+	*finding = c.finding;
+	*n = c.n;
 	return rc;
 }

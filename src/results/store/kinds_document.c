@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinds_document.c - see kinds.h: what `profllm run` writes of one experiment. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "results/store/kinds.h"

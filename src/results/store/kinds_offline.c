@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinds_offline.c - see kinds.h: throughput, latency, startup, mm-processor; ours and vLLM's. */
+#include <stdio.h>
 #include <string.h>
 
 #include "results/store/kinds.h"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinds_ours.c - see kinds.h: what our verbs say of themselves, under "profllm" in a result. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "results/store/kinds.h"

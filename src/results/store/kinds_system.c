@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kinds_system.c - see kinds.h: the machine, and what it did while load ran. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "results/store/kinds.h"

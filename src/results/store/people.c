@@ -1,30 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* people.c - what people say: notes, exclusions, filters with a name, marks on a trend. */
 #include "core/base/mem.h"
-#include "results/store/parts.h"
+#include "results/store/store_internal.h"
 
-/* A list that grows in an arena, an item of `size` bytes at a time. */
-struct list {
-	struct arena *a;
-	char *item;
-	size_t size, n, room;
-};
-
-static void *add(struct list *l)
-{
-	if (l->n == l->room) {
-		char *more;
-
-		l->room = l->room ? 2 * l->room : 16;
-		more = arena_alloc(l->a, l->room * l->size);
-		if (l->n)
-			memcpy(more, l->item, l->n * l->size);
-		l->item = more;
-	}
-	return l->item + l->size * l->n++;
-}
-
-static struct str keep(const struct list *l, struct db_value v)
+static struct str keep(const struct store_list *l, struct db_value v)
 {
 	return arena_str(l->a, db_as_bytes(v));
 }
@@ -53,8 +32,7 @@ static int drop(struct store *s, const char *sql, int64_t id, const char *what, 
 		return -1;
 	rc = db_integer(w.db, sql, &v, 1, 0, &gone, e);
 	if (!rc && !gone)
-		rc = err_set(e, ERR_USAGE, "there is no %s with the number %lld", what,
-			     (long long)id);
+		rc = store_has_none(what, id, e);
 	return store_write_end(s, &w, rc, e);
 }
 
@@ -76,8 +54,8 @@ int store_annotate(struct store *s, int64_t run, struct str text, struct str who
 		struct db_value v[] = { db_int(*id), db_int(run), db_text(text), db_text(who),
 					db_real(store_now_s()) };
 
-		rc = db_run(w.db, "INSERT INTO annotations (id, run, text, who, at)"
-				  " VALUES ($1, $2, $3, $4, $5)", v, 5, NULL, NULL, e);
+		rc = db_do(w.db, "INSERT INTO annotations (id, run, text, who, at)"
+				  " VALUES ($1, $2, $3, $4, $5)", v, 5, e);
 	}
 	return store_write_end(s, &w, rc, e);
 }
@@ -89,11 +67,11 @@ int store_annotation_drop(struct store *s, int64_t id, struct err *e)
 
 static int take_annotation(void *self, const struct db_value *v, size_t n, struct err *e)
 {
-	struct list *l = self;
+	struct store_list *l = self;
 
 	(void)n;
 	(void)e;
-	*(struct annotation *)add(l) = (struct annotation){
+	*(struct annotation *)store_list_add(l) = (struct annotation){
 		.id = db_as_int(v[0]), .run = db_as_int(v[1]), .text = keep(l, v[2]),
 		.who = keep(l, v[3]), .at_s = db_as_real(v[4]),
 	};
@@ -103,7 +81,7 @@ static int take_annotation(void *self, const struct db_value *v, size_t n, struc
 int store_annotations(struct store *s, int64_t run, struct arena *a, struct annotation **out,
 		      size_t *n, struct err *e)
 {
-	struct list l = { .a = a, .size = sizeof(**out) };
+	struct store_list l = { .a = a, .size = sizeof(**out) };
 	struct db_value v = db_int(run);
 	int rc = store_ask(s, "SELECT id, run, text, who, at FROM annotations WHERE run = $1"
 			      " ORDER BY id", &v, 1, take_annotation, &l, e);
@@ -117,17 +95,13 @@ int store_annotations(struct store *s, int64_t run, struct arena *a, struct anno
 
 static int set_excluded(struct store_write *w, int64_t run, bool is_excluded, struct err *e)
 {
-	struct db_value v[3] = { db_int(run) };
+	struct db_value v = db_int(run);
 	int64_t flags;
 
-	if (db_integer(w->db, "SELECT flags FROM documents WHERE id = $1", v, 1, 0, &flags, e) < 0)
+	if (db_integer(w->db, "SELECT flags FROM documents WHERE id = $1", &v, 1, 0, &flags, e) < 0)
 		return -1;
 	flags = is_excluded ? flags | INDEX_EXCLUDED : flags & ~(int64_t)INDEX_EXCLUDED;
-	v[0] = db_int(flags);
-	v[1] = db_int(store_changed(w, run, (unsigned)flags, NULL));
-	v[2] = db_int(run);
-	return db_run(w->db, "UPDATE documents SET flags = $1, changed = $2 WHERE id = $3", v, 3,
-		      NULL, NULL, e);
+	return store_set_flags(w, run, flags, e);
 }
 
 static int add_exclusion(struct store_write *w, int64_t run, struct str reason, struct str who,
@@ -143,8 +117,8 @@ static int add_exclusion(struct store_write *w, int64_t run, struct str reason, 
 	v[2] = db_text(reason);
 	v[3] = db_text(who);
 	v[4] = db_real(store_now_s());
-	return db_run(w->db, "INSERT INTO exclusions (id, run, reason, who, at)"
-			     " VALUES ($1, $2, $3, $4, $5)", v, 5, NULL, NULL, e);
+	return db_do(w->db, "INSERT INTO exclusions (id, run, reason, who, at)"
+			     " VALUES ($1, $2, $3, $4, $5)", v, 5, e);
 }
 
 int store_exclude(struct store *s, int64_t run, struct str reason, struct str who, struct err *e)
@@ -159,8 +133,8 @@ int store_exclude(struct store *s, int64_t run, struct str reason, struct str wh
 	rc = store_is_run(&w, run, e);
 	/* What held until now is over: history, whatever comes instead. */
 	if (!rc)
-		rc = db_run(w.db, "UPDATE exclusions SET ended = $1 WHERE run = $2 AND ended IS NULL", v,
-			    2, NULL, NULL, e);
+		rc = db_do(w.db, "UPDATE exclusions SET ended = $1 WHERE run = $2 AND ended IS NULL", v,
+			    2, e);
 	if (!rc && reason.n)
 		rc = add_exclusion(&w, run, reason, who, e);
 	if (!rc)
@@ -170,11 +144,11 @@ int store_exclude(struct store *s, int64_t run, struct str reason, struct str wh
 
 static int take_exclusion(void *self, const struct db_value *v, size_t n, struct err *e)
 {
-	struct list *l = self;
+	struct store_list *l = self;
 
 	(void)n;
 	(void)e;
-	*(struct exclusion *)add(l) = (struct exclusion){
+	*(struct exclusion *)store_list_add(l) = (struct exclusion){
 		.reason = keep(l, v[0]), .who = keep(l, v[1]), .at_s = db_as_real(v[2]),
 		.is_over = v[3].kind != DB_NULL,
 	};
@@ -184,7 +158,7 @@ static int take_exclusion(void *self, const struct db_value *v, size_t n, struct
 int store_exclusions(struct store *s, int64_t run, struct arena *a, struct exclusion **out,
 		     size_t *n, struct err *e)
 {
-	struct list l = { .a = a, .size = sizeof(**out) };
+	struct store_list l = { .a = a, .size = sizeof(**out) };
 	struct db_value v = db_int(run);
 	int rc = store_ask(s, "SELECT reason, who, at, ended FROM exclusions WHERE run = $1"
 			      " ORDER BY id", &v, 1, take_exclusion, &l, e);
@@ -219,8 +193,7 @@ static int put_preset(struct store_write *w, int64_t id, struct str name, struct
 	if (store_number(w, "preset", 1, out, e) < 0)
 		return -1;
 	v[3] = db_int(*out);
-	return db_run(w->db, "INSERT INTO presets (name, body, at, id) VALUES ($1, $2, $3, $4)", v, 4,
-		      NULL, NULL, e);
+	return db_do(w->db, "INSERT INTO presets (name, body, at, id) VALUES ($1, $2, $3, $4)", v, 4, e);
 }
 
 int store_preset_put(struct store *s, int64_t id, struct str name, struct str body, int64_t *out,
@@ -244,11 +217,11 @@ int store_preset_drop(struct store *s, int64_t id, struct err *e)
 
 static int take_preset(void *self, const struct db_value *v, size_t n, struct err *e)
 {
-	struct list *l = self;
+	struct store_list *l = self;
 
 	(void)n;
 	(void)e;
-	*(struct preset *)add(l) = (struct preset){
+	*(struct preset *)store_list_add(l) = (struct preset){
 		.id = db_as_int(v[0]), .name = keep(l, v[1]), .body = keep(l, v[2]),
 		.at_s = db_as_real(v[3]),
 	};
@@ -257,7 +230,7 @@ static int take_preset(void *self, const struct db_value *v, size_t n, struct er
 
 int store_presets(struct store *s, struct arena *a, struct preset **out, size_t *n, struct err *e)
 {
-	struct list l = { .a = a, .size = sizeof(**out) };
+	struct store_list l = { .a = a, .size = sizeof(**out) };
 	int rc = store_ask(s, "SELECT id, name, body, at FROM presets ORDER BY id", NULL, 0,
 			   take_preset, &l, e);
 
@@ -286,8 +259,8 @@ int store_mark_put(struct store *s, const struct change_mark *m, int64_t *id, st
 					db_text(m->at), db_text(m->kind), db_text(m->text),
 					db_text(m->who), db_real(store_now_s()) };
 
-		rc = db_run(w.db, "INSERT INTO marks (id, series, metric, place, kind, text, who, at)"
-				  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", v, 8, NULL, NULL, e);
+		rc = db_do(w.db, "INSERT INTO marks (id, series, metric, place, kind, text, who, at)"
+				  " VALUES ($1, $2, $3, $4, $5, $6, $7, $8)", v, 8, e);
 	}
 	return store_write_end(s, &w, rc, e);
 }
@@ -299,11 +272,11 @@ int store_mark_drop(struct store *s, int64_t id, struct err *e)
 
 static int take_mark(void *self, const struct db_value *v, size_t n, struct err *e)
 {
-	struct list *l = self;
+	struct store_list *l = self;
 
 	(void)n;
 	(void)e;
-	*(struct change_mark *)add(l) = (struct change_mark){
+	*(struct change_mark *)store_list_add(l) = (struct change_mark){
 		.id = db_as_int(v[0]), .series = keep(l, v[1]), .metric = keep(l, v[2]),
 		.at = keep(l, v[3]), .kind = keep(l, v[4]), .text = keep(l, v[5]),
 		.who = keep(l, v[6]), .at_s = db_as_real(v[7]),
@@ -314,7 +287,7 @@ static int take_mark(void *self, const struct db_value *v, size_t n, struct err 
 int store_marks(struct store *s, struct arena *a, struct change_mark **out, size_t *n,
 		struct err *e)
 {
-	struct list l = { .a = a, .size = sizeof(**out) };
+	struct store_list l = { .a = a, .size = sizeof(**out) };
 	int rc = store_ask(s, "SELECT id, series, metric, place, kind, text, who, at FROM marks"
 			      " ORDER BY id", NULL, 0, take_mark, &l, e);
 

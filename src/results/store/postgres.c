@@ -20,13 +20,14 @@
 #include <limits.h>
 #include <poll.h>
 #include <postgresql/libpq-fe.h>
+#include <stdlib.h>
 #include <sys/socket.h>
 
 #include "core/base/clock.h"
 #include "core/base/library.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
-#include "results/store/db.h"
+#include "results/store/store_internal.h"
 
 /* What is called of it: it is loaded when it is first needed. */
 #define PQ_CALLS(X) X(PQclear) X(PQconnectdbParams) X(PQconninfo) X(PQconninfoFree) \

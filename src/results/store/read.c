@@ -9,6 +9,7 @@
 #include "results/store/read.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

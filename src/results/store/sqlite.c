@@ -8,6 +8,7 @@
 #include <assert.h>
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -15,8 +16,8 @@
 #include "core/base/library.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
-#include "results/store/db.h"
 #include "results/store/store.h"
+#include "results/store/store_internal.h"
 
 /* What is called of it: it is loaded when it is first needed. */
 #define SQLITE_CALLS(X) X(sqlite3_backup_finish) X(sqlite3_backup_init) \

@@ -251,7 +251,8 @@ it('asks for limits that have a number', () => {
 });
 
 it('takes as many limits as the server does', () => {
-	const header = readFileSync(new URL('../../../src/results/analyse/parts.h', import.meta.url), 'utf8');
+	const path = '../../../src/results/analyse/analyse_internal.h';
+	const header = readFileSync(new URL(path, import.meta.url), 'utf8');
 	expect(LIMITS_MAX).toBe(Number(/#define ANALYSE_SLO_MAX (\d+)/.exec(header)?.[1]));
 	const many = Array.from({ length: 20 }, () => ({ column: 'a', side: 'max', value: 1 }));
 	expect(asked(limitsCodec.read(JSON.stringify(many)))).toHaveLength(LIMITS_MAX);

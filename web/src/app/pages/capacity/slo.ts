@@ -10,7 +10,7 @@ export interface Limit {
 }
 
 export const USUAL: Limit[] = [{ column: 'p95_ttft_ms', side: 'max', value: 1000 }];
-/** Of one question: ANALYSE_SLO_MAX of src/results/analyse/parts.h. */
+/** Of one question: ANALYSE_SLO_MAX of src/results/analyse/analyse_internal.h. */
 export const LIMITS_MAX = 8;
 
 export const limitsCodec = jsonCodec<Limit[]>((v) => {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * part.h - what the index is made of; for index/ itself and its tests.
+ * index_internal.h - what the index is made of, how a filter becomes bits, the parts of an
+ * answer, and the file of a snapshot; for index/ itself and its tests.
  *
  * Rows lie in blocks of 2^block_shift. A block of a column is written once: while it is the last
  * one (the tail) rows are added behind those that any version sees; when it is full it is sealed
@@ -18,8 +19,10 @@
 #pragma once
 #include <pthread.h>
 #include <stdatomic.h>
+#include <stdint.h>
 
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "results/index/index.h"
 
 #define INDEX_BLOCK_SHIFT 16
@@ -320,3 +323,124 @@ unsigned view_flags(const struct index_view *v, size_t row);
 struct row view_cells(const struct index_view *v, size_t row, struct arena *a);
 /* SIZE_MAX: there is none. Removed ones are found. */
 size_t view_row_of(const struct index_view *v, int64_t id);
+
+/*
+ * Rows as bits: what a filter chooses of a version, and walking over it.
+ *
+ * Row r is bit r % 64 of word r / 64; bits behind the last row are 0. Blocks begin at whole words.
+ */
+
+static inline size_t select_words(const struct index_view *v) { return (v->n_rows + 63) / 64; }
+
+/* Zeroed bits for all rows. */
+uint64_t *select_none(const struct index_view *v, struct arena *a);
+void select_all(const struct index_view *v, uint64_t *out);
+/* Rows whose flags are all in shown, and with is_only, at least one of them. */
+void select_shown(const struct index_view *v, unsigned shown, bool is_only, uint64_t *out);
+/* Rows that f holds for. */
+void select_filter(const struct index_view *v, const struct filter *f, struct arena *a,
+		   uint64_t *out);
+void select_and(const struct index_view *v, const uint64_t *with, uint64_t *out);
+
+/* Chosen rows, counted, and laid out by block. */
+struct choice {
+	const uint64_t *word;
+	size_t total;
+	uint32_t *count;  /* of each block */
+	uint16_t **place; /* of each block, where its rows lie in it; NULL: all of them, or none */
+};
+void choice_make(const struct index_view *v, const uint64_t *word, struct arena *a,
+		 struct choice *out);
+
+/* Row number of the ith chosen one of a block, which begins at row `first`. */
+static inline size_t choice_row(const struct choice *c, size_t block, size_t i, size_t first)
+{
+	return first + (c->place[block] ? c->place[block][i] : i);
+}
+
+/* Finite numbers of the chosen rows of a column, in the order of rows; room for choice->total. */
+size_t choice_numbers(const struct index_view *v, const struct choice *c, const struct head *h,
+		      struct arena *a, double *out);
+
+/* ---- the parts of an answer, each from rows that are chosen already ---- */
+
+/* The conditions of a filter that stand at its top; a filter that is no "and" is one itself. */
+size_t filter_top(const struct filter *f, struct filter *const **part);
+/* Whether f names this column and no other. */
+bool filter_is_about(const struct filter *f, struct str column);
+
+/* Memory of one thread for one part of an answer after the other. */
+struct scratch {
+	struct arena arena;
+	double *number; /* as many as rows are chosen at most; made when one is wanted */
+	size_t n_numbers;
+};
+double *scratch_numbers(struct scratch *s, size_t n);
+
+/* Values that conditions of a facet's own list. */
+struct wanted { struct value *value; size_t n; };
+
+/* Everything of the facet that outlives counting. */
+void facet_begin(const struct query *q, struct str column, struct arena *a, struct facet *out,
+		 struct wanted *wanted);
+void facet_count(const struct index_view *v, const struct choice *c, const struct query *q,
+		 const struct wanted *wanted, struct scratch *s, struct facet *out);
+void statistic_make(const struct index_view *v, const struct choice *c, struct str column,
+		    struct scratch *s, struct statistic *out);
+/* The ids of the first chosen rows, at most `most`, into id, in the query's order; how many. */
+size_t page_order(const struct index_view *v, const struct choice *c, const struct query *q,
+		  size_t most, struct arena *a, int64_t *id);
+/* -1: a cursor that is none. */
+int page_make(const struct index_view *v, const struct choice *c, const struct query *q,
+	      struct arena *a, struct answer *out, struct err *e);
+
+/* ---- answers of the newest version, to be given again. Any thread ---- */
+
+#define CACHE_ANSWERS_MAX 256
+#define CACHE_ROWS_MAX 1000 /* pages above that are not kept */
+
+struct cache;
+struct cache *cache_new(size_t bytes_max);
+void cache_free(struct cache *c);
+void cache_limit(struct cache *c, size_t bytes_max);
+
+/* A question as bytes: equal ones have equal answers in one version. */
+struct str cache_key(const struct query *q, struct arena *a);
+bool cache_get(struct cache *c, uint64_t version, struct str key, const struct query *q,
+	       struct arena *a, struct answer *out);
+void cache_put(struct cache *c, uint64_t version, struct str key, const struct query *q,
+	       const struct answer *answer);
+
+/*
+ * The file of a snapshot, for its writer, its reader and its tests.
+ *
+ *   head    64 bytes: magic, form, byte order, sizes, checksums
+ *   table   columns, dictionaries and where the pieces of every block lie: 64-bit numbers, texts
+ *           with their length in front
+ *   pieces  arrays of blocks, each at a multiple of 64 bytes from the first one
+ *
+ * Everything is checked: the head and the table by their own sums, each piece by the one in the
+ * table, and then what the pieces say (codes that exist, texts that lie in the text store).
+ * Little-endian machines only; another order is another file.
+ */
+
+#define SNAPSHOT_MAGIC "profllmX"
+#define SNAPSHOT_FORM 3 /* before 3 there were rows in it that had been removed */
+#define SNAPSHOT_ORDER 0x0102030405060708u
+#define SNAPSHOT_ALIGN 64
+
+struct snapshot_head {
+	char magic[8];
+	uint64_t form, order;
+	uint64_t file_bytes, table_bytes, table_sum;
+	int64_t sequence;
+	uint64_t head_sum; /* of the bytes before it */
+};
+
+static inline size_t snapshot_align(size_t n)
+{
+	return (n + SNAPSHOT_ALIGN - 1) / SNAPSHOT_ALIGN * SNAPSHOT_ALIGN;
+}
+
+/* A changed byte changes it: each step can be undone, whatever comes after. */
+uint64_t snapshot_sum(struct str bytes);

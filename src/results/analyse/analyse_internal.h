@@ -1,0 +1,406 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * analyse_internal.h - what the analyses share: members of requests, matching runs as
+ * columns, which runs count for a metric, groups and series of runs, and numbers as JSON.
+ * Private to analyse/.
+ *
+ * A wrong member is refused as ERR_USAGE with a sentence that begins with its JSON pointer and a
+ * colon. Runs that are excluded, archived, superseded or removed never take part, unless their
+ * numbers are named one by one.
+ */
+#pragma once
+#include <stdint.h>
+
+#include "core/base/err.h"
+#include "core/json/read.h"
+#include "core/json/write.h"
+#include "results/analyse/analyse.h"
+#include "results/decide/compare.h"
+#include "results/index/names.h"
+#include "results/index/row.h"
+
+struct notes;
+
+/* What a run says of itself, one column each: the values of counted_columns, one per run. */
+#define COUNTED_COLUMNS 5
+extern const struct str counted_columns[COUNTED_COLUMNS];
+struct verdicts {
+	const struct value *value[COUNTED_COLUMNS];
+	bool is_everything;        /* include_invalid */
+};
+
+enum counts {
+	COUNTS,
+	COUNTS_MISSING,            /* there is no number */
+	COUNTS_FAILED, COUNTS_INVALID,
+};
+
+/* The runs of one metric: which count, and what those that do not would have shown. */
+struct counting {
+	struct str metric;
+	int better;                /* which way: 1, -1, 0 neither */
+	bool is_measured;          /* else it is a parameter, and every run counts */
+	bool is_of_failures;       /* a failed run has it, too */
+	size_t failed, invalid;    /* runs seen that do not count */
+	size_t degraded;           /* runs seen that count, and in which it is DEGRADED */
+	double best[2];            /* of those that count, of those that are INVALID; NAN: none */
+};
+struct counting counting_of(struct str metric); /* costs microseconds: once per metric */
+/* v: the run's value, NAN without. Nothing is counted up. */
+enum counts counts_for(const struct counting *c, const struct verdicts *j, size_t run, double v);
+/* The same, counted up in c. */
+enum counts counting_see(struct counting *c, const struct verdicts *j, size_t run, double v);
+/* Whether the metric is DEGRADED in a run that counts. */
+bool counting_is_degraded(const struct counting *c, const struct verdicts *j, size_t run);
+
+/* A sentence for each thing that a reader must know. */
+void counting_notes(const struct counting *c, size_t n, struct notes *notes);
+/* "trust": a list with an object for each metric that anything was seen of. */
+void counting_put(struct json_writer *w, const struct counting *c, size_t n);
+
+/*
+ * What the analyses share: members of requests, matching runs as columns, runs
+ * by series, and numbers on their way out. Private to analyse/.
+ *
+ * A wrong member is refused as ERR_USAGE with a sentence that begins with its JSON pointer and a
+ * colon. Runs that are excluded, archived, superseded or removed never take part, unless their
+ * numbers are named one by one.
+ */
+
+#define ANALYSE_CELLS_MAX (12u << 20) /* matching runs times columns looked at: 300 MB */
+#define ANALYSE_COLUMNS_MAX 32        /* in one list of a request */
+#define ANALYSE_SERIES_MAX 100        /* shown; the largest ones */
+#define ANALYSE_IDS_SHOWN_MAX 200     /* of runs behind one point or group */
+#define ANALYSE_NOTES_MAX 40
+#define ANALYSE_SLO_MAX 8             /* limits of a capacity; pages/capacity/slo.ts has it, too */
+#define ANALYSE_NUMBER_MAX 1e100      /* larger ones measure nothing; their squares overflow */
+
+/* ---- requests ---- */
+
+__attribute__((format(printf, 3, 4)))
+int parts_refuse(struct err *e, const char *pointer, const char *fmt, ...);
+/* A column's name that must be there. */
+int parts_column(const struct analyse_request *r, const char *key, struct str *out, struct err *e);
+/* A list of columns, or one as a text; n is 0 when it is not there. */
+int parts_columns(const struct analyse_request *r, const char *key, struct str **out, size_t *n,
+		  struct err *e);
+/* otherwise where it is not there. */
+int parts_number(const struct json_value *object, const char *pointer, const char *key,
+		 double otherwise, double min, double max, double *out, struct err *e);
+/* Likewise a whole number. */
+int parts_whole(const struct json_value *object, const char *pointer, const char *key,
+		size_t otherwise, size_t min, size_t max, size_t *out, struct err *e);
+/* A member that is true, false or missing. */
+int parts_bool(const struct json_value *body, const char *key, bool *out, struct err *e);
+/* Those of a list (ended by NULL) that any run of the view has. */
+struct str *parts_present(const struct analyse_request *r, const char *const *list, size_t *n);
+/* What makes runs comparable when the request does not say: model, hardware, workload, load. */
+extern const char *const parts_series_default[];
+
+/* ---- runs ---- */
+
+struct rows {
+	size_t n;
+	int64_t *id;
+	struct value *value; /* of row i in column c: [c * n + i] */
+	struct verdicts verdicts; /* what decides for which metrics a row counts */
+};
+
+/* The runs of the body's "filter". */
+int parts_select(const struct analyse_request *r, const struct str *column, size_t n_columns,
+		 struct rows *out, struct err *e);
+/* A finite one whose powers are finite too. */
+bool parts_is_number(struct value v, double *out);
+double parts_number_at(const struct rows *rows, size_t column, size_t row); /* NAN: it is none */
+
+/* Rows whose first n_keys columns hold the same (absent and null are the same here). */
+struct series {
+	size_t row;      /* the first of them */
+	size_t *member;  /* rows, ascending */
+	size_t n;
+	char *name;      /* what tells it from the others, for people */
+	char *id;        /* every column and value: stays the same whatever else is shown */
+};
+struct series_list {
+	struct series *series; /* most runs first */
+	size_t n, shown;       /* only those shown, at most ANALYSE_SERIES_MAX, have names */
+	const struct str *key;
+	size_t n_keys;
+	const struct rows *rows;
+};
+/* Rows for which keep[i] is false are left out; keep NULL: all are in. */
+void parts_series(struct arena *a, const struct rows *rows, const struct str *key, size_t n_keys,
+		  const bool *keep, struct series_list *out);
+/* Names and ids anew, from l->rows. */
+void parts_name_series(struct arena *a, struct series_list *l);
+/* "key": {COL: cell}, "name": text */
+void parts_put_series(struct json_writer *w, const struct series_list *l, size_t i);
+
+/* ---- out ---- */
+
+void parts_put_double(struct json_writer *w, double v); /* null for NAN; "inf" */
+void parts_put_number(struct json_writer *w, const char *key, double v); /* null for NAN */
+void parts_put_value(struct json_writer *w, const char *key, struct value v);
+const char *parts_cell_text(struct arena *a, struct value v); /* for people; "none" */
+struct str parts_last_word(struct str column);                 /* what follows the last dot */
+void parts_put_count(struct json_writer *w, const char *key, size_t n);
+void parts_put_interval(struct json_writer *w, const char *key, double low, double high);
+/* "unit" and "better" of a column. */
+void parts_put_kind(struct json_writer *w, struct str column);
+void parts_put_ids(struct json_writer *w, const struct rows *rows, const size_t *member, size_t n);
+
+/* What a reader must know, a sentence each. */
+struct notes { const char *text[ANALYSE_NOTES_MAX]; size_t n; struct arena *arena; };
+__attribute__((format(printf, 2, 3)))
+void parts_note(struct notes *n, const char *fmt, ...);
+void parts_put_notes(struct json_writer *w, const struct notes *n);
+
+/* NAN of none; leaves x sorted. */
+double parts_median(double *x, size_t n);
+
+/*
+ * Groups of runs that a request names, by their numbers or by a filter. Private
+ * to analyse/.
+ *
+ *   {"name"?, "ids": [number or run_id, ...]}   also runs that are excluded or archived
+ *   {"name"?, "filter": F}                      usual runs
+ */
+
+#define SIDES_MAX 12
+#define SIDE_IDS_MAX 2000
+#define SIDES_IDS_MAX 10000 /* of all groups together: their rows are looked at whole */
+
+struct side {
+	const char *name;          /* as given, else "A", "B" ... */
+	size_t n;
+	int64_t *id;               /* ascending, each once */
+	struct filter *filter;     /* NULL: by ids */
+	struct row *row;           /* by ids: whole rows */
+};
+
+/* One group; pointer is where json stands ("/groups/0"). */
+int side_read(const struct analyse_request *r, const struct json_value *json, const char *pointer,
+	      const char *name, struct side *out, struct err *e);
+/* The value of every run in a column, in the order of id. */
+int side_column(const struct analyse_request *r, const struct side *s, struct str column,
+		struct value **out, struct err *e);
+/* What the runs say of themselves, in the order of id. */
+int side_verdicts(const struct analyse_request *r, const struct side *s, struct verdicts *out,
+		struct err *e);
+
+/* ---- what values a column has, and how often ---- */
+
+struct value_count { struct value value; size_t count; }; /* absent: no value, or null */
+struct value_counts {
+	struct value_count *of;    /* most first */
+	size_t n, distinct;        /* n: at most SIDE_VALUES_MAX of all */
+};
+#define SIDE_VALUES_MAX 20
+
+/* out[i] is of column[i]. */
+int side_counts(const struct analyse_request *r, const struct side *s, const struct str *column,
+		size_t n, struct value_counts *out, struct err *e);
+
+/*
+ * The runs of a series in order: by the commit of the engine they measured, by
+ * its version, by day, or one by one. Private to analyse/.
+ *
+ * A commit lies where its earliest run does, so that a later run of an old commit does not move
+ * it; versions lie in the order of their numbers; a day is one in UTC. All runs of a commit, a
+ * version or a day are one point: its value is the mean over server sessions of each session's
+ * mean, of logarithms where all values are above 0. A run whose session is not known is one of its
+ * own.
+ */
+
+enum axis { AXIS_COMMIT, AXIS_VERSION, AXIS_DAY, AXIS_TIME, AXIS_AUTO };
+
+/* Columns that points need beside the metric, in this order. */
+enum { POINT_TIME, POINT_COMMIT, POINT_VERSION, POINT_SESSION, POINT_COLUMNS };
+extern const struct str points_columns[POINT_COLUMNS];
+
+/* Where they stand in rows: the metric's, the first of points_columns. */
+struct point_columns { size_t metric, first; enum axis axis; };
+
+struct point {
+	double at_s;         /* the earliest run, seconds since 1970 */
+	struct str commit, version; /* of the first run that has one; empty: none */
+	size_t *member;      /* rows */
+	size_t n, sessions;
+	double value, low, high; /* as above; the smallest and the largest run */
+};
+
+/* The request's "axis"; AXIS_AUTO without one, which points_choose then makes another. */
+int points_axis(const struct analyse_request *r, enum axis *out, struct err *e);
+/*
+ * By the data: commits, else versions, when there are enough of them to find a change or most runs
+ * name one; versions must not be rarer than every POINT_DAYS_A_VERSION days. Else days when there
+ * are enough, else run by run. Leaves any axis but AXIS_AUTO as it is.
+ */
+#define POINT_DAYS_A_VERSION 3
+void points_choose(const struct rows *rows, const bool *keep, struct arena *a,
+		   struct point_columns *c);
+const char *points_axis_name(enum axis axis);
+const char *points_order(enum axis axis); /* a sentence: what a point is, what orders them */
+
+/* Whether a row can be on this axis at all. */
+bool points_has(const struct rows *rows, const struct point_columns *c, size_t row);
+/* In order; all members of s must have what points_has asks for. */
+struct point *points_of(struct arena *a, const struct rows *rows, const struct point_columns *c,
+			const struct series *s, size_t *n);
+/*
+ * Where a run without the metric would stand: at the point of its commit or version, else at the
+ * last one that began no later. SIZE_MAX: nowhere.
+ */
+size_t points_place(const struct rows *rows, const struct point_columns *c, size_t row,
+		    const struct point *p, size_t n);
+/* "0.9.2" is before "0.11.0rc1", which is before "0.11.0". */
+int points_compare_versions(struct str a, struct str b);
+
+/*
+ * What makes runs one series: everything that was configured. Private to
+ * analyse/.
+ *
+ * Without a list in the request the key of a run is every option of its servers and of its load,
+ * model, hardware, driver, engine, the hash of a replayed workload, and the mode; not the commit,
+ * the version, names, places (ports, addresses, paths of results), seeds, and what only prints. A
+ * file counts by its name, wherever it lies. The simulator's own costs stand for the code that is
+ * tested, and so count as its version does.
+ *
+ * A value that is known to be the default (of the run's own release of vLLM, of `bench serve`), a
+ * flag of the load that is off, and null say no more than no value at all: a run that names a
+ * default belongs to the series of those that leave it out.
+ */
+
+enum series_role {
+	SERIES_KEY,          /* a run with another value is of another series */
+	SERIES_CIRCUMSTANCE, /* may explain a change: versions, machine, build, image, tags */
+	SERIES_ASIDE,        /* names, places, results */
+};
+enum series_role series_role(struct str column);
+/* The value in keys: absent when it says no more than that. version: the engine's, or missing. */
+struct value series_value(struct str column, struct value v, struct value version);
+/* The default that series_value knows of an option of `bench serve`; NULL: none. */
+const char *series_option_default(struct str name);
+
+struct series_key {
+	struct str *column;
+	size_t n;
+	bool is_chosen;      /* by the request: values count as they are */
+};
+/*
+ * The request's "series"; else the columns of keys in which the filter's runs differ, model and
+ * hardware first.
+ */
+int series_key(const struct analyse_request *r, struct series_key *out, struct err *e);
+
+/* Runs by their keys; the names that people see and the list's rows have values as they are. */
+struct keyed {
+	struct rows rows;    /* ids, and values of the key alone, as keys have them */
+	struct series_list list;
+};
+/*
+ * The key's columns are the first of rows, version is that of environment.server.version. Ids of
+ * series say all of their key, also what all runs shown have in common.
+ */
+void series_make(const struct analyse_request *r, const struct series_key *key,
+		 const struct rows *rows, size_t version, const bool *keep, struct keyed *out);
+bool series_same_value(struct value a, struct value b); /* null and absent are the same */
+bool series_is_same(const struct keyed *k, size_t row, size_t other);
+/* A value of a key for people: "256 (default)" of a known default that is not there, "none". */
+const char *series_text(struct arena *a, struct str column, struct value v, struct value version);
+
+/* ---- what changed beside the metric ---- */
+
+struct series_change { struct str column; struct value before, after; };
+/*
+ * Circumstances, and keys by their values as they are, that have one value in all runs of one side
+ * and another one in all of the other. Those of the environment and the hardware come first.
+ */
+struct series_change *series_changes(const struct analyse_request *r, const int64_t *before,
+				     size_t n_before, const int64_t *after, size_t n_after,
+				     size_t *n);
+
+/*
+ * A step of a trend for people: where it lies, what else changed there, and the
+ * command that decides it. Private to analyse/.
+ */
+
+#define STEP_POINTS 3 /* on each side of a step, in which a circumstance must be settled */
+
+struct step {
+	struct str metric;
+	enum axis axis;
+	const struct point *before, *after; /* the points next to it */
+	double value[2];     /* levels */
+	const struct series_change *also;   /* what changed there beside the commit */
+	size_t n_also;
+};
+
+/* "commit c000008", "2026-01-09": a point as its axis calls it. */
+const char *step_place(struct arena *a, enum axis axis, const struct point *p);
+/* "also": [{"column", "before", "after"}] */
+void step_put_also(struct json_writer *w, const struct series_change *also, size_t n);
+/*
+ * A sentence without a full stop: "output_throughput fell by 10 %, from 100 to 90 tokens/s, at
+ * commit c000008; changed there: environment.driver 550 -> 560, commit c000007 -> c000008".
+ */
+const char *step_text(struct arena *a, const struct step *s);
+/*
+ * `profllm bench ab` with the load of a run and URL_OF_ places for two servers; NULL: the run was
+ * no load of a server, or nothing tells the sides apart.
+ */
+const char *step_command(const struct analyse_request *r, const struct step *s, int64_t run);
+
+/*
+ * The runs of groups as configurations that can be held against each other.
+ * Private to analyse/.
+ *
+ * A configuration is everything that was configured (series.h). A column with one value in each
+ * group, though not the same in all, defines the groups and is no part of it; neither is the number
+ * of GPUs where parallel sizes define them, because it follows from those. What one of the load's
+ * options says beside the configuration of its server is the load.
+ */
+
+/* What the work of a run is read from. */
+#define WORK_COLUMNS 6
+extern const struct str work_columns[WORK_COLUMNS];
+/* value[c] is of work_columns[c]. */
+struct matched_work work_at(const struct value *const value[WORK_COLUMNS], size_t row);
+
+struct matching {
+	const struct analyse_request *r;
+	const struct side *side;   /* the groups */
+	size_t n_sides;
+	const struct str *ignore;  /* columns that are no part of a configuration */
+	size_t n_ignore;
+	size_t total;              /* runs of all groups */
+
+	/* filled by matching_find */
+	struct str *key;           /* in which configurations differ, model and hardware first */
+	size_t n_keys;
+	struct str *apart;         /* columns that define the groups */
+	size_t n_apart;
+	struct value *value;       /* of run i in key k: [k * total + i]; group after group */
+	struct value *release;     /* of run i: which defaults its server has */
+};
+
+int matching_find(struct matching *m, struct err *e);
+/* Fills config and load of the runs, in the same order. */
+void matching_name(const struct matching *m, struct matched_run *run);
+/*
+ * The columns of the key that have no value in common in two groups, as ": model, dtype"; NULL:
+ * there is no such column.
+ */
+const char *matching_obstacles(const struct matching *m, size_t a, size_t b);
+
+/*
+ * Which parameters of groups of runs differ, and only those. Private to
+ * analyse/.
+ *
+ * "between": a group has a value that another has not; "within": groups have the same values, but
+ * several. What every run has of its own (its id, when it ran) is no parameter.
+ */
+
+/* Puts "parameters". */
+int differ_put(const struct analyse_request *r, const struct side *side, size_t n_sides,
+	       struct json_writer *w, struct err *e);
