@@ -24,7 +24,10 @@
 #include "core/base/mem.h"
 
 #define EVENTS_MAX 256
-#define SPIN_NS 150000     /* the part of an exact wait that is polled */
+/* The part of an exact wait that is polled: the least, and the most where sleepers wake late. */
+#define SPIN_NS_MIN 150000
+#define SPIN_NS_MAX 1000000
+#define SPIN_SHRINK 512    /* wakes in time after which a longer part has shrunk by two thirds */
 #define SPIN_STEP_NS 20000 /* a longer step was interrupted: what it took of the CPU is unknown */
 #define SOON_NS 10000000   /* timers this near are looked at between callbacks */
 #define TURN_NS 10000000   /* what is left of a batch after this long is for the next round */
@@ -40,6 +43,7 @@ struct loop {
 	int wake; /* eventfd; its event carries the loop's own address */
 	int64_t now_ns;
 	int64_t spun_ns;
+	int64_t spin_ns; /* SPIN_NS_MIN to SPIN_NS_MAX */
 	struct timer_key *heap; /* heap[1] is the soonest; heap[0] is not used */
 	size_t count, cap;
 	uint64_t order;         /* orders given out, the next one is order + 1 */
@@ -56,6 +60,7 @@ struct loop *loop_new(struct err *e)
 	struct epoll_event wake = { .events = EPOLLIN, .data.ptr = l };
 
 	l->wake = -1;
+	l->spin_ns = SPIN_NS_MIN;
 	l->epoll = epoll_create1(EPOLL_CLOEXEC);
 	if (l->epoll >= 0)
 		l->wake = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
@@ -247,6 +252,19 @@ static int collect(struct loop *l, int64_t timeout_ns)
 	return n < 0 ? 0 : n;
 }
 
+/*
+ * After a sleep that should have ended spin_ns before the deadline: one that missed it doubles what
+ * is polled, so that about one exact wait in SPIN_SHRINK misses its deadline, however late this
+ * machine wakes sleepers, up to SPIN_NS_MAX.
+ */
+static void adapt_spin(struct loop *l, int64_t deadline_ns)
+{
+	if (l->now_ns <= deadline_ns)
+		l->spin_ns -= (l->spin_ns - SPIN_NS_MIN) / SPIN_SHRINK;
+	else if ((l->spin_ns *= 2) > SPIN_NS_MAX)
+		l->spin_ns = SPIN_NS_MAX;
+}
+
 /* Waits until the deadline at most and leaves what is ready in event[]. */
 static int wait_ready(struct loop *l, int64_t deadline_ns, bool is_exact)
 {
@@ -258,14 +276,15 @@ static int wait_ready(struct loop *l, int64_t deadline_ns, bool is_exact)
 	l->now_ns = clock_mono_ns();
 	if (deadline_ns <= l->now_ns)
 		return collect(l, 0);
-	sleep_ns = deadline_ns - l->now_ns - (is_exact ? SPIN_NS : 0);
+	sleep_ns = deadline_ns - l->now_ns - (is_exact ? l->spin_ns : 0);
 	if (sleep_ns > 0) {
 		n = collect(l, sleep_ns);
 		if (n > 0 || !is_exact)
 			return n;
 		/* Asleep but for a signal: its handler's flag is the caller's to look at. */
-		if (l->now_ns < deadline_ns - SPIN_NS)
+		if (l->now_ns < deadline_ns - l->spin_ns)
 			return 0;
+		adapt_spin(l, deadline_ns);
 	}
 	do {
 		int64_t before = l->now_ns;
