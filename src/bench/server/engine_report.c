@@ -10,7 +10,7 @@
 #include "core/base/redact.h"
 #include "core/base/str.h"
 #include "core/json/read.h"
-#include "core/opt/dotted.h"
+#include "core/opt/opt.h"
 #include "host/engine/args.h"
 
 #define NAME_MAX_BYTES 64

@@ -6,7 +6,7 @@
  * directories where the value is named FILE or DIR. Other values are left
  * alone. The bash script needs nothing but bash; the zsh one uses _arguments.
  */
-#include "core/opt/foreign.h"
+#include "core/opt/opt_internal.h"
 
 static bool is_shown(const struct opt *o)
 {

@@ -4,7 +4,7 @@
  *
  * Secrets never leave here: what base/redact.h hides, and whole values of rows that say so.
  */
-#include "core/opt/foreign.h"
+#include "core/opt/opt_internal.h"
 
 #include <math.h>
 

@@ -1,17 +1,244 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * help.c - the same rows for people (--help, =all, =GROUP, =WORD) and for
- * programs (=json).
+ * help.c - the rows for people (--help, =all, =GROUP, =WORD) and for programs (=json).
  *
  * Text is wrapped to the terminal's width; every spelling of an option is
  * printed whole.
  */
-#include "core/opt/page.h"
-
+#include <ctype.h>
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "core/json/write.h"
+#include "core/opt/opt_internal.h"
+
+#define INDENT 2          /* before a spelling */
+#define TEXT_COLUMN 28    /* where help starts; a longer spelling takes its own line */
+
+struct opt_page {
+	const struct opt_set *set;
+	struct buf *out;
+	unsigned columns;
+	struct opt_foreign_rows foreign;
+};
+
+static bool is_like(char a, char b)
+{
+	a = a == '_' || a == ' ' ? '-' : (char)tolower((unsigned char)a);
+	b = b == '_' || b == ' ' ? '-' : (char)tolower((unsigned char)b);
+	return a == b;
+}
+
+/* Case, "_", "-" and blanks do not matter: whether text holds part, or equals it. */
+static bool holds(const char *text, const char *part)
+{
+	for (; *text; text++) {
+		size_t i = 0;
+
+		while (part[i] && text[i] && is_like(text[i], part[i]))
+			i++;
+		if (!part[i])
+			return true;
+	}
+	return false;
+}
+
+static bool is_same(const char *a, const char *b)
+{
+	return strlen(a) == strlen(b) && holds(a, b);
+}
+
+/* Words of text from column `at` on; later lines start at `indent`. Ends the line. */
+static void wrap(struct opt_page *p, struct str text, unsigned at, unsigned indent)
+{
+	bool is_line_start = true;
+
+	while (text.n) {
+		struct str word = str_cut(&text, ' ');
+		unsigned n = (unsigned)word.n;
+
+		if (n == 0)
+			continue;
+		if (!is_line_start && at + 1 + n > p->columns) {
+			buf_printf(p->out, "\n%*s", (int)indent, "");
+			at = indent;
+			is_line_start = true;
+		}
+		if (!is_line_start) {
+			buf_add_char(p->out, ' ');
+			at++;
+		}
+		buf_add_str(p->out, word);
+		at += n;
+		is_line_start = false;
+	}
+	buf_add_char(p->out, '\n');
+}
+
+/* One option: its spellings, then what it does next to or below them. */
+static void add_item(struct opt_page *p, struct str spellings, struct str text)
+{
+	unsigned at = INDENT + (unsigned)spellings.n;
+
+	buf_printf(p->out, "%*s", INDENT, "");
+	buf_add_str(p->out, spellings);
+	if (at + 2 > TEXT_COLUMN) {
+		buf_add_char(p->out, '\n');
+		at = 0;
+	}
+	buf_printf(p->out, "%*s", (int)(TEXT_COLUMN - at), "");
+	wrap(p, text, TEXT_COLUMN, TEXT_COLUMN);
+}
+
+/* ---- foreign arguments ---- */
+
+static void add_foreign_spellings(const struct opt_foreign_row *r, struct buf *out)
+{
+	struct str also = str_of(r->also);
+
+	while (also.n) {
+		buf_add_str(out, str_cut(&also, ' '));
+		buf_add_text(out, ", ");
+	}
+	buf_printf(out, "--%s", r->name);
+	if (r->is_switch)
+		buf_printf(out, ", --no-%s", r->name);
+	if (!r->has_value)
+		return;
+	buf_add_char(out, ' ');
+	for (const char *c = r->name; *c; c++)
+		buf_add_char(out, *c == '-' ? '_' : (char)toupper((unsigned char)*c));
+	if (strcmp(r->kind, "list") == 0)
+		buf_add_text(out, " ...");
+	if (strcmp(r->kind, "json") == 0)
+		buf_printf(out, ", --%s.KEY VALUE", r->name);
+}
+
+static void show_foreign_row(struct opt_page *p, const struct opt_foreign_row *r)
+{
+	struct buf spellings = { 0 }, text = { 0 };
+	bool has_default = *r->initial && (r->has_value || strcmp(r->initial, "true") == 0);
+	struct str choices = str_of(r->choices);
+	const char *sep = " (choices: ";
+
+	add_foreign_spellings(r, &spellings);
+	buf_add_text(&text, r->help);
+	while (choices.n) {
+		buf_add_text(&text, sep);
+		buf_add_str(&text, str_cut(&choices, ' '));
+		sep = ", ";
+	}
+	if (has_default)
+		buf_printf(&text, "%sdefault: %s", *r->choices ? "; " : " (", r->initial);
+	buf_add_text(&text, *r->choices || has_default ? ")" : "");
+	add_item(p, buf_str(&spellings), buf_str(&text));
+	buf_release(&spellings);
+	buf_release(&text);
+}
+
+/* How many rows the group has that begins with row i; 0: it began before. */
+static size_t group_at(const struct opt_page *p, size_t i)
+{
+	size_t n = 0;
+
+	for (size_t j = 0; j < p->foreign.n; j++) {
+		if (strcmp(p->foreign.row[j].group, p->foreign.row[i].group) != 0)
+			continue;
+		if (j < i)
+			return 0;
+		n++;
+	}
+	return n;
+}
+
+/* The list of groups of foreign arguments. */
+static void show_foreign_groups(struct opt_page *p)
+{
+	if (p->foreign.n)
+		buf_add_text(p->out, "\nGroups of the engine's arguments, which pass beside "
+			     "them:\n");
+	for (size_t i = 0; i < p->foreign.n; i++) {
+		size_t n = group_at(p, i);
+
+		if (n)
+			buf_printf(p->out, "  %-25s %zu argument%s\n", p->foreign.row[i].group, n,
+				   n == 1 ? "" : "s");
+	}
+}
+
+/* One group of them, "": all; false: there is none of the name. */
+static bool show_foreign(struct opt_page *p, const char *group)
+{
+	bool is_found = false;
+
+	for (size_t i = 0; i < p->foreign.n; i++) {
+		const char *name = p->foreign.row[i].group;
+
+		if ((*group && !is_same(name, group)) || !group_at(p, i))
+			continue;
+		is_found = true;
+		buf_printf(p->out, "\n%s, the engine's:\n", name);
+		for (size_t j = i; j < p->foreign.n; j++)
+			if (strcmp(p->foreign.row[j].group, name) == 0)
+				show_foreign_row(p, &p->foreign.row[j]);
+	}
+	return is_found;
+}
+
+/* Those with part in their name; how many. */
+static size_t show_foreign_named(struct opt_page *p, const char *part)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < p->foreign.n; i++) {
+		if (!holds(p->foreign.row[i].name, part))
+			continue;
+		if (n++ == 0)
+			buf_printf(p->out, "\nArguments of the engine's matching '%s':\n", part);
+		show_foreign_row(p, &p->foreign.row[i]);
+	}
+	return n;
+}
+
+static void put_words(struct json_writer *w, const char *key, struct str rest)
+{
+	json_member_array(w, key);
+	while (rest.n)
+		json_put_str(w, str_cut(&rest, ' '));
+	json_end_array(w);
+}
+
+/* Objects in the array of options. */
+static void put_foreign(const struct opt_page *p, struct json_writer *w)
+{
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < p->foreign.n; i++) {
+		const struct opt_foreign_row row = p->foreign.row[i];
+
+		buf_reset(&text);
+		buf_printf(&text, "%s%s--%s", row.also, *row.also ? " " : "", row.name);
+		if (row.is_switch)
+			buf_printf(&text, " --no-%s", row.name);
+		json_begin_object(w);
+		json_member_text(w, "name", row.name);
+		put_words(w, "spellings", buf_str(&text));
+		json_member_text(w, "kind", row.kind);
+		json_member_text(w, "group", row.group);
+		json_member_text(w, "help", row.help);
+		json_member_text(w, "default", *row.initial ? row.initial : NULL);
+		if (*row.choices)
+			put_words(w, "choices", str_of(row.choices));
+		json_member_array(w, "flags");
+		json_put_text(w, "engine");
+		json_end_array(w);
+		json_end_object(w);
+	}
+	buf_release(&text);
+}
+
+/* ---- rows of the set ---- */
 
 #define COLUMNS_MIN 48
 #define COLUMNS_MAX 120
@@ -107,7 +334,7 @@ static void show_option(struct opt_page *p, const struct opt *o)
 	add_spellings(o, &spellings);
 	buf_add_text(&text, o->help);
 	add_facts(p, o, &text);
-	opt_page_item(p, buf_str(&spellings), buf_str(&text));
+	add_item(p, buf_str(&spellings), buf_str(&text));
 	buf_release(&spellings);
 	buf_release(&text);
 }
@@ -196,7 +423,7 @@ static void show_usage(struct opt_page *p)
 		}
 	}
 	buf_add_text(p->out, "\n\n");
-	opt_page_wrap(p, str_of(p->set->summary), 0, 0);
+	wrap(p, str_of(p->set->summary), 0, 0);
 }
 
 static void show_groups(struct opt_page *p)
@@ -210,9 +437,9 @@ static void show_groups(struct opt_page *p)
 
 		buf_printf(p->out, "  %-25s %zu option%s\n", group, n, n == 1 ? "" : "s");
 	}
-	opt_page_foreign_groups(p);
+	show_foreign_groups(p);
 	buf_add_char(p->out, '\n');
-	opt_page_wrap(p, STR("--help=GROUP shows one group, --help=all everything, --help=WORD the options "
+	wrap(p, STR("--help=GROUP shows one group, --help=all everything, --help=WORD the options "
 		    "about WORD, --help=json the same for programs."), 0, 0);
 	if (p->set->epilog)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
@@ -227,9 +454,9 @@ static void show_all(struct opt_page *p, bool is_whole)
 	for (size_t at = 0; (group = next_group(p->set, &at)) != NULL;)
 		show_group(p, group);
 	if (is_whole)
-		opt_page_foreign(p, "");
+		show_foreign(p, "");
 	else
-		opt_page_foreign_groups(p);
+		show_foreign_groups(p);
 	if (p->set->epilog)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
@@ -238,8 +465,8 @@ static void show_all(struct opt_page *p, bool is_whole)
 static bool is_about(const struct opt *o, const char *topic, bool is_text)
 {
 	if (is_text)
-		return opt_page_has(o->help, topic);
-	return opt_page_has(o->name, topic) || (o->words && opt_page_has(o->words, topic));
+		return holds(o->help, topic);
+	return holds(o->name, topic) || (o->words && holds(o->words, topic));
 }
 
 static size_t show_matches(struct opt_page *p, const char *topic, bool is_text)
@@ -270,17 +497,17 @@ static void show_topic(struct opt_page *p, const char *topic)
 	while (*topic == '-')
 		topic++;
 	for (size_t at = 0; (group = next_group(p->set, &at)) != NULL;) {
-		if (opt_page_is(group, topic)) {
+		if (is_same(group, topic)) {
 			show_group(p, group);
 			return;
 		}
 	}
-	if (opt_page_foreign(p, topic))
+	if (show_foreign(p, topic))
 		return;
 	found = show_matches(p, topic, false);
-	found += opt_page_foreign_named(p, topic);
+	found += show_foreign_named(p, topic);
 	for (size_t at = 0; !found && (group = next_group(p->set, &at)) != NULL;)
-		if (opt_page_has(group, topic))
+		if (holds(group, topic))
 			show_group(p, group);
 	if (p->out->len == start)
 		show_matches(p, topic, true);
@@ -388,7 +615,7 @@ static void show_json(const struct opt_page *p)
 	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++)
 		if (is_shown(opt_row_at(p->set, i)))
 			put_option(&w, p->set, opt_row_at(p->set, i));
-	opt_page_foreign_json(p, &w);
+	put_foreign(p, &w);
 	json_end_array(&w);
 	json_end_object(&w);
 	buf_add_char(p->out, '\n');
@@ -406,11 +633,11 @@ void opt_help(const struct opt_set *set, const char *topic, unsigned columns, st
 		p.columns = COLUMNS_MAX;
 	if (!topic || !*topic)
 		show_groups(&p);
-	else if (opt_page_is(topic, "all"))
+	else if (is_same(topic, "all"))
 		show_all(&p, true);
-	else if (opt_page_is(topic, OPT_HELP_OWN))
+	else if (is_same(topic, OPT_HELP_OWN))
 		show_all(&p, false);
-	else if (opt_page_is(topic, "json"))
+	else if (is_same(topic, "json"))
 		show_json(&p);
 	else
 		show_topic(&p, topic);

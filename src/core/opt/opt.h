@@ -39,6 +39,8 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
+struct json_value;
+
 struct opt_int { bool is_set; int64_t v; };   /* an int that may be absent (None) */
 struct opt_real { bool is_set; double v; };
 enum opt_tri { OPT_TRI_UNSET, OPT_TRI_NO, OPT_TRI_YES }; /* --x / --no-x / neither */
@@ -225,3 +227,19 @@ int opt_completion(const struct opt_set *const *sets, size_t n, const char *prog
 		   const char *shell, struct buf *out, struct err *e);
 
 static inline void opt_result_release(struct opt_result *r) { buf_release(&r->notes); }
+
+/* ---- Values below a JSON option: --extra-body.a.b 3 ---- */
+
+/*
+ * Puts value at path ("a.b", "list+") below *root (NULL: a new object). name is
+ * the option's, for messages. A key that held another value gives a note.
+ */
+int opt_dotted_put(struct json_value **root, const char *name, struct str path, struct str value,
+		   struct buf *notes, struct arena *a, struct err *e);
+/* The tree as Python's json.dumps would spell it. */
+const char *opt_dotted_text(const struct json_value *root, struct arena *a);
+/*
+ * 25.6k is 25600, 1K is 1024, 3 is 3; suffixes k, m, g, t. No fractions before capital ones.
+ * What int() takes, too.
+ */
+bool opt_human_int(struct str s, int64_t *out);

@@ -7,10 +7,253 @@
  * that classifies as a value. Names are whole; in a set that takes prefixes also the
  * beginning of one of upstream's rows, or of a foreign name.
  */
-#include "core/opt/foreign.h"
-
 #include <assert.h>
 #include <ctype.h>
+#include <string.h>
+
+#include "core/base/redact.h"
+#include "core/opt/opt_internal.h"
+
+/* ---- What a name probably meant ---- */
+
+/*
+ * Distance: insertions, deletions, changes and swaps of neighbours, one each
+ * (optimal string alignment). Names are short, so three rows on the stack do.
+ */
+#define NAME_MAX_BYTES 95
+
+static char same_dash(char c)
+{
+	return c == '_' ? '-' : c;
+}
+
+static size_t min2(size_t a, size_t b)
+{
+	return a < b ? a : b;
+}
+
+static size_t distance(struct str a, const char *b, size_t nb)
+{
+	size_t row[3][NAME_MAX_BYTES + 1];
+	size_t *two_up = row[0], *up = row[1], *now = row[2], *spare;
+
+	for (size_t j = 0; j <= nb; j++)
+		up[j] = two_up[j] = j;
+	for (size_t i = 1; i <= a.n; i++) {
+		char ca = same_dash(a.p[i - 1]);
+
+		now[0] = i;
+		for (size_t j = 1; j <= nb; j++) {
+			char cb = same_dash(b[j - 1]);
+			size_t d = up[j - 1] + (ca != cb);
+
+			d = min2(d, min2(up[j], now[j - 1]) + 1);
+			if (i > 1 && j > 1 && ca == same_dash(b[j - 2]) &&
+			    cb == same_dash(a.p[i - 2]))
+				d = min2(d, two_up[j - 2] + 1);
+			now[j] = d;
+		}
+		spare = two_up;
+		two_up = up;
+		up = now;
+		now = spare;
+	}
+	return up[nb];
+}
+
+const char *opt_nearest(struct str name, const char *const *names, size_t n)
+{
+	const char *best = NULL;
+	size_t best_distance = SIZE_MAX;
+
+	if (name.n == 0 || name.n > NAME_MAX_BYTES)
+		return NULL;
+	for (size_t i = 0; i < n; i++) {
+		size_t len = strlen(names[i]), d;
+		size_t allowed = (len > name.n ? len : name.n) / 3;
+
+		if (len > NAME_MAX_BYTES)
+			continue;
+		d = distance(name, names[i], len);
+		if (d <= (allowed ? allowed : 1) && d < best_distance) {
+			best = names[i];
+			best_distance = d;
+		}
+	}
+	return best;
+}
+
+bool opt_has_word(const struct opt *o, struct str typed)
+{
+	struct str words = str_of(o->words);
+
+	if (str_starts(typed, STR("--")))
+		typed = (struct str){ typed.p + 2, typed.n - 2 };
+	while (words.n) {
+		struct str word = str_cut(&words, ' ');
+		size_t i = 0;
+
+		while (i < typed.n && i < word.n && same_dash(typed.p[i]) == word.p[i])
+			i++;
+		if (i == typed.n && i == word.n)
+			return true;
+	}
+	return false;
+}
+
+/* Shorter beginnings say too little to guess from. */
+#define BEGINNING_MIN 3
+
+const char *opt_suggest(const struct opt_set *set, struct str typed)
+{
+	const char *names[OPT_ROWS_MAX + OPT_BUILTINS], *near[2], *begun = NULL;
+	struct str name = typed;
+	size_t n = 0;
+
+	if (typed.n > 2 && typed.p[1] != '-') /* -c8: a letter with its value */
+		typed.n = 2;
+	while (name.n && *name.p == '-')
+		name = (struct str){ name.p + 1, name.n - 1 };
+	for (size_t i = 0; i < set->n + OPT_BUILTINS; i++) {
+		const struct opt *o = opt_row_at(set, i);
+
+		if (o->flags & (OPT_POSITIONAL | OPT_HIDDEN))
+			continue;
+		if (opt_has_word(o, typed))
+			return o->name;
+		if (!begun && name.n >= BEGINNING_MIN && opt_name_starts(o->name, name))
+			begun = o->name;
+		names[n++] = o->name;
+	}
+	near[0] = opt_nearest(name, names, n);
+	for (const struct opt_foreign *f = set->foreign; f; f = f->next) {
+		near[1] = f->nearest ? f->nearest(f->self, name) : NULL;
+		if (near[1])
+			near[0] = near[0] ? opt_nearest(name, near, 2) : near[1];
+	}
+	return near[0] ? near[0] : begun;
+}
+
+/* ---- Foreign words ---- */
+
+int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_whole,
+		      const struct opt_foreign **by, struct err *e)
+{
+	for (; f; f = f->next) {
+		int words = f->words(f->self, argv, is_whole, e);
+
+		*by = f;
+		if (words)
+			return words;
+	}
+	return 0;
+}
+
+size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv)
+{
+	struct err ignored = { 0 };
+	int words = by->words(by->self, argv, true, &ignored);
+
+	if (words == 0)
+		words = by->words(by->self, argv, false, &ignored);
+	return words > 1 ? (size_t)words : 1;
+}
+
+bool opt_is_option_like(const char *text)
+{
+	struct str s = str_of(text);
+
+	return s.n > 1 && s.p[0] == '-' && !opt_is_negative_number(s) &&
+	       !memchr(s.p, ' ', s.n);
+}
+
+struct opt_foreign_rows opt_foreign_rows(const struct opt_foreign *f, struct arena *a)
+{
+	struct opt_foreign_rows out = { 0 };
+	struct opt_foreign_row row;
+	size_t n = 0;
+
+	for (const struct opt_foreign *at = f; at; at = at->next)
+		for (size_t i = 0; at->row && at->row(at->self, i, &row); i++)
+			n++;
+	out.row = arena_alloc(a, (n + 1) * sizeof(*out.row));
+	for (const struct opt_foreign *at = f; at; at = at->next)
+		for (size_t i = 0; at->row && at->row(at->self, i, &out.row[out.n]); i++)
+			out.n++;
+	return out;
+}
+
+void opt_foreign_show(const struct opt_rest *rest, struct buf *out)
+{
+	for (size_t i = 0; i < rest->n;) {
+		const struct opt_foreign *by = rest->by[i];
+		struct str text = str_of(rest->v[i]), name = str_cut(&text, '=');
+		bool has_equals = name.n < strlen(rest->v[i]);
+		size_t start = out->len, width;
+		size_t words = by ? opt_foreign_taken(by, rest->v + i) : 1;
+		bool is_secret;
+
+		while (!by && i + words < rest->n && !rest->by[i + words] &&
+		       !opt_is_option_like(rest->v[i + words]))
+			words++;
+		while (name.n && *name.p == '-')
+			name = (struct str){ name.p + 1, name.n - 1 };
+		is_secret = redact_is_secret(name);
+		buf_printf(out, "%.*s =", (int)name.n, name.p);
+		if (has_equals)
+			buf_printf(out, " %s", is_secret ? REDACTED : text.p);
+		for (size_t k = 1; k < words && i + k < rest->n; k++)
+			buf_printf(out, " %s", is_secret ? REDACTED : rest->v[i + k]);
+		if (!has_equals && words == 1)
+			buf_add_text(out, " true");
+		redact_tail(out, start, REDACT_SETTINGS);
+		width = out->len - start;
+		buf_printf(out, "%*s# given, %s\n", width < 46 ? (int)(48 - width) : 2, "",
+			   by ? "the engine's" : "unknown");
+		i += words;
+	}
+}
+
+/* ---- another set's options ---- */
+
+static const struct opt *row_of(const struct opt_set *set, struct str name)
+{
+	const struct opt *o = opt_row(set, name);
+
+	if (!o && name.n > 3 && opt_name_starts("no-", (struct str){ name.p, 3 })) {
+		o = opt_row(set, (struct str){ name.p + 3, name.n - 3 });
+		if (o && o->kind != OPT_TRI)
+			o = NULL;
+	}
+	return o && !(o->flags & (OPT_POSITIONAL | OPT_LATER)) ? o : NULL;
+}
+
+int opt_foreign_set_words(const void *self, char *const *argv, bool is_whole, struct err *e)
+{
+	struct str rest = str_of(argv[0]), dots = str_cut(&rest, '='), name;
+	bool has_value = dots.n < strlen(argv[0]), has_path;
+	const struct opt *o;
+	int n = 1;
+
+	(void)e;
+	if (!is_whole || !str_starts(dots, STR("--")))
+		return 0;
+	dots = (struct str){ dots.p + 2, dots.n - 2 };
+	has_path = memchr(dots.p, '.', dots.n) != NULL;
+	name = str_cut(&dots, '.');
+	o = row_of(self, name);
+	if (!o || (has_path && o->kind != OPT_JSON))
+		return 0;
+	if (has_value || o->kind == OPT_FLAG || o->kind == OPT_TRI)
+		return 1;
+	if (o->kind != OPT_LIST)
+		return argv[1] && !opt_is_option_like(argv[1]) ? 2 : 1;
+	while (argv[n] && !opt_is_option_like(argv[n]))
+		n++;
+	return n;
+}
+
+/* ---- tokens ---- */
 
 #define NAMES_MAX 16 /* candidates an "ambiguous" message lists */
 

@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * value.c - one text into one field: Python's numbers, choices, ranges, JSON.
+ * value.c - one text into one field: Python's numbers, choices, ranges, JSON, dotted keys.
  *
  * Every refusal is one sentence: the option, what it accepts, what it got.
  */
-#include "core/opt/row.h"
-
 #include <assert.h>
 #include <ctype.h>
 #include <math.h>
@@ -13,6 +11,7 @@
 
 #include "core/base/str.h"
 #include "core/json/write.h"
+#include "core/opt/opt_internal.h"
 
 #define SHOWN_MAX 120 /* bytes of a bad value repeated in a message */
 
@@ -383,4 +382,315 @@ int opt_read(const struct opt_set *set, const struct opt *o, void *values, struc
 		assert(!"flags have no text");
 	}
 	return rc < 0 ? rc : finish(set, o, values, e);
+}
+
+/* ---- Values below a JSON option ---- */
+
+/*
+ * A tree per option grows as the keys come; nested objects are merged, lists are
+ * joined, anything else is replaced with a note. A value is JSON when it reads as
+ * JSON, else an integer (Python's, or with a suffix: 1k = 1000, 1K = 1024), else text.
+ */
+
+static struct json_value *new_value(struct arena *a, enum json_kind kind)
+{
+	struct json_value *v = arena_alloc(a, sizeof(*v));
+
+	v->kind = kind;
+	return v;
+}
+
+/* Room for one more element (and key) at the end; few, so copying each time is fine. */
+static struct json_value *append(struct json_value *v, struct str key, struct arena *a)
+{
+	struct json_value *item = arena_alloc(a, (v->count + 1) * sizeof(*item));
+
+	if (v->count)
+		memcpy(item, v->item, v->count * sizeof(*item));
+	v->item = item;
+	if (v->kind == JSON_OBJECT) {
+		struct str *keys = arena_alloc(a, (v->count + 1) * sizeof(*keys));
+
+		if (v->count)
+			memcpy(keys, v->key, v->count * sizeof(*keys));
+		keys[v->count] = key;
+		v->key = keys;
+	}
+	return &v->item[v->count++];
+}
+
+static struct json_value *find(struct json_value *object, struct str key)
+{
+	for (size_t i = 0; i < object->count; i++)
+		if (str_eq(object->key[i], key))
+			return &object->item[i];
+	return NULL;
+}
+
+static void merge(struct json_value *into, const struct json_value *from, struct str path,
+		  struct buf *notes, struct arena *a)
+{
+	for (size_t i = 0; i < from->count; i++) {
+		const struct json_value *v = &from->item[i];
+		struct json_value *old = find(into, from->key[i]);
+		struct str full = str_of(arena_printf(a, "%.*s.%.*s", (int)path.n, path.p,
+						      (int)from->key[i].n, from->key[i].p));
+
+		if (!old) {
+			*append(into, from->key[i], a) = *v;
+		} else if (old->kind == JSON_OBJECT && v->kind == JSON_OBJECT) {
+			merge(old, v, full, notes, a);
+		} else if (old->kind == JSON_ARRAY && v->kind == JSON_ARRAY) {
+			for (size_t j = 0; j < v->count; j++)
+				*append(old, (struct str){ 0 }, a) = v->item[j];
+		} else {
+			if (notes)
+				buf_printf(notes, "--%.*s is given more than once; the last one "
+					   "counts\n", (int)full.n, full.p);
+			*old = *v;
+		}
+	}
+}
+
+bool opt_human_int(struct str s, int64_t *out)
+{
+	static const char suffixes[] = "kmgt";
+	struct str number = str_trim(s);
+	bool has_point = false;
+	const char *at;
+	unsigned power;
+	double v;
+
+	if (opt_python_int(s, out))
+		return true;
+	if (number.n < 2)
+		return false;
+	at = strchr(suffixes, tolower((unsigned char)number.p[number.n - 1]));
+	if (!at || !*at)
+		return false;
+	power = (unsigned)(at - suffixes) + 1;
+	number.n--;
+	for (size_t i = 0; i < number.n; i++) {
+		if (number.p[i] == '.' && !has_point && i > 0 && i + 1 < number.n)
+			has_point = true;
+		else if (!isdigit((unsigned char)number.p[i]))
+			return false;
+	}
+	if (!str_to_f64(number, &v))
+		return false;
+	if (isupper((unsigned char)number.p[number.n])) {
+		if (has_point) /* upstream takes 1.5K as text */
+			return false;
+		v = ldexp(v, (int)(10 * power));
+	} else {
+		v = trunc(v * pow(1000, power));
+	}
+	if (v >= 0x1p63)
+		return false;
+	*out = (int64_t)v;
+	return true;
+}
+
+static struct json_value *leaf(struct str value, bool is_list, struct arena *a)
+{
+	struct json_value *v = NULL;
+	int64_t number;
+
+	if (is_list) {
+		v = new_value(a, JSON_ARRAY);
+		for (bool is_last = false; !is_last;) {
+			struct json_value *item = append(v, (struct str){ 0 }, a);
+
+			is_last = !memchr(value.p, ',', value.n);
+			item->kind = JSON_STRING;
+			item->text = arena_str(a, str_cut(&value, ','));
+		}
+		return v;
+	}
+	if (json_parse(a, value, &v, NULL) == 0)
+		return v;
+	if (opt_human_int(value, &number)) {
+		v = new_value(a, JSON_INT);
+		v->integer = number;
+		v->raw = str_of(arena_printf(a, "%lld", (long long)number));
+		return v;
+	}
+	v = new_value(a, JSON_STRING);
+	v->text = arena_str(a, value);
+	return v;
+}
+
+int opt_dotted_put(struct json_value **root, const char *name, struct str path, struct str value,
+		   struct buf *notes, struct arena *a, struct err *e)
+{
+	bool is_list = path.n && path.p[path.n - 1] == '+';
+	struct json_value *top = new_value(a, JSON_OBJECT), *at = top;
+	size_t depth = 1;
+
+	path.n -= is_list;
+	for (;;) {
+		bool is_last = !memchr(path.p, '.', path.n);
+		struct str key = arena_str(a, str_cut(&path, '.'));
+		struct json_value *slot = append(at, key, a);
+
+		if (++depth > JSON_DEPTH_MAX / 2)
+			return err_set(e, ERR_USAGE, "--%s: more than %d nested keys", name,
+				       JSON_DEPTH_MAX / 2);
+		if (is_last) {
+			*slot = *leaf(value, is_list, a);
+			break;
+		}
+		slot->kind = JSON_OBJECT;
+		at = slot;
+	}
+	if (!*root || (*root)->kind != JSON_OBJECT)
+		*root = new_value(a, JSON_OBJECT);
+	merge(*root, top, str_of(name), notes, a);
+	return 0;
+}
+
+const char *opt_dotted_text(const struct json_value *root, struct arena *a)
+{
+	struct buf out = { 0 };
+	struct json_writer w = json_writer(&out);
+	const char *text;
+
+	w.is_python = true; /* for an engine's argument parser */
+	json_put_value(&w, root);
+	text = arena_text(a, buf_str(&out));
+	buf_release(&out);
+	return text;
+}
+
+/* ---- one option from a file, a form or key=value ---- */
+
+static bool is_any(struct str s, const char *const *words)
+{
+	for (; *words; words++)
+		if (str_eq_nocase(s, str_of(*words)))
+			return true;
+	return false;
+}
+
+static bool is_none(struct str s)
+{
+	static const char *const words[] = { "null", "none", "~", NULL };
+
+	return s.n == 0 || is_any(s, words);
+}
+
+static int assign_bool(const struct opt_set *set, const struct opt *o, void *values,
+		       struct str value, struct err *e)
+{
+	static const char *const yes[] = { "true", "yes", "on", "1", NULL };
+	static const char *const no[] = { "false", "no", "off", "0", NULL };
+
+	if (is_any(value, yes))
+		return opt_read_bool(set, o, values, true, e);
+	if (is_any(value, no))
+		return opt_read_bool(set, o, values, false, e);
+	if (o->kind == OPT_TRI && is_none(value)) {
+		*(enum opt_tri *)opt_field(o, values) = OPT_TRI_UNSET;
+		return 0;
+	}
+	return err_set(e, ERR_USAGE, "%s: expected true or false, got '%.*s'", o->name,
+		       (int)value.n, value.p);
+}
+
+static int assign_list(const struct opt_set *set, const struct opt *o, void *values,
+		       struct str value, struct arena *a, struct err *e)
+{
+	struct json_value *json;
+	const char **v;
+
+	if (value.n == 0 || value.p[0] != '[')
+		return opt_read(set, o, values, value, a, e);
+	if (json_parse(a, value, &json, e) < 0) {
+		if (e)
+			e->code = ERR_USAGE;
+		return err_wrap(e, "%s: expected a JSON array of texts", o->name);
+	}
+	v = arena_alloc(a, (json->count + 1) * sizeof(*v));
+	for (size_t i = 0; i < json->count; i++) {
+		if (json->item[i].kind == JSON_STRING)
+			v[i] = json->item[i].text.p;
+		else
+			v[i] = opt_dotted_text(&json->item[i], a);
+	}
+	if (json->count == 0 && o->flags & OPT_MANY)
+		return err_set(e, ERR_USAGE, "%s: expected at least one element", o->name);
+	return opt_read_list(set, o, values, v, json->count, e);
+}
+
+/* Changes one key and keeps the others: a file has no order to speak of. */
+static int assign_key(const struct opt_set *set, const struct opt *o, void *values,
+		      struct str path, struct str value, struct arena *a, struct err *e)
+{
+	const struct opt_json *field = opt_field_const(o, values);
+	struct json_value *root = NULL;
+
+	if (o->kind != OPT_JSON)
+		return err_set(e, ERR_USAGE, "%s: holds no JSON, so it has no key '%.*s'", o->name,
+			       (int)path.n, path.p);
+	if (field->text && json_parse(a, str_of(field->text), &root, e) < 0)
+		return -1;
+	if (opt_dotted_put(&root, o->name, path, value, NULL, a, e) < 0)
+		return -1;
+	return opt_read(set, o, values, str_of(opt_dotted_text(root, a)), a, e);
+}
+
+/* Unsets what may be absent; false for an option that always has a value. */
+static bool assign_none(const struct opt_set *set, const struct opt *o, void *values)
+{
+	const void *otherwise = opt_field_const(o, set->defaults);
+	void *field = opt_field(o, values);
+
+	if (o->kind == OPT_MAYBE_INT)
+		*(struct opt_int *)field = (struct opt_int){ 0 };
+	else if (o->kind == OPT_MAYBE_REAL)
+		*(struct opt_real *)field = (struct opt_real){ 0 };
+	else if (o->kind == OPT_LIST)
+		*(struct opt_list *)field = (struct opt_list){ 0 };
+	else if ((o->kind == OPT_TEXT || o->kind == OPT_JSON) && !*(char *const *)otherwise)
+		*(const char **)field = NULL;
+	else
+		return false;
+	return true;
+}
+
+int opt_assign(const struct opt_set *set, void *values, const char *name, struct str value,
+	       struct arena *a, struct err *e)
+{
+	struct str path = str_of(name), head = str_cut(&path, '.');
+	const struct opt *o = opt_row(set, head);
+
+	if (!o || o->flags & OPT_NO_CONFIG) {
+		const char *near = opt_suggest(set, head);
+
+		return err_set(e, ERR_USAGE, "unknown option '%.*s'%s%s%s", (int)head.n, head.p,
+			       near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+	}
+	o = opt_target(set, o);
+	if (head.n < strlen(name))
+		return assign_key(set, o, values, path, value, a, e);
+	if (o->kind == OPT_FLAG || o->kind == OPT_TRI)
+		return assign_bool(set, o, values, value, e);
+	/* An option with a default always has a value, and "none" may be one. */
+	if (is_none(value) && assign_none(set, o, values))
+		return 0;
+	if (o->kind == OPT_LIST)
+		return assign_list(set, o, values, value, a, e);
+	return opt_read(set, o, values, value, a, e);
+}
+
+int opt_give(const struct opt_set *set, void *values, struct opt_result *result,
+	     const char *name, struct str value, struct arena *a, struct err *e)
+{
+	size_t i;
+
+	if (opt_assign(set, values, name, value, a, e) < 0)
+		return -1;
+	i = (size_t)(opt_target(set, opt_row(set, str_of(name))) - set->row);
+	result->given[i / 64] |= UINT64_C(1) << i % 64;
+	return 0;
 }

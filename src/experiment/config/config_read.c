@@ -15,7 +15,7 @@
 #include "core/base/str.h"
 #include "core/json/write.h"
 #include "core/json/yaml.h"
-#include "core/opt/dotted.h"
+#include "core/opt/opt.h"
 #include "experiment/config/config.h"
 #include "experiment/config/config_internal.h"
 #include "host/engine/args.h"

@@ -13,7 +13,7 @@
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "core/base/str.h"
-#include "core/opt/dotted.h"
+#include "core/opt/opt.h"
 #include "experiment/config/config.h"
 #include "experiment/config/config_internal.h"
 #include "experiment/config/container.h"

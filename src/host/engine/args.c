@@ -7,7 +7,6 @@
 #include <stdlib.h>
 
 #include "core/json/read.h"
-#include "core/opt/dotted.h"
 #include "core/opt/opt.h"
 #include "host/engine/names.h"
 

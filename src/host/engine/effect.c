@@ -4,7 +4,7 @@
 
 #include "core/base/redact.h"
 #include "core/json/read.h"
-#include "core/opt/dotted.h"
+#include "core/opt/opt.h"
 #include "host/engine/args.h"
 
 /* Where arguments begin, vLLM or not. */

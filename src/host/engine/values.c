@@ -4,7 +4,7 @@
 
 #include "core/base/redact.h"
 #include "core/json/write.h"
-#include "core/opt/dotted.h"
+#include "core/opt/opt.h"
 
 /* The last one given; values of a list stay words. */
 static bool find_list(char *const *argv, const struct engine_arg *arg, struct engine_token *out)

@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * row.h - what the files of opt/ share about one row. Not for other layers.
+ * opt_internal.h - what the files of opt/ share. Not for other layers.
  */
 #pragma once
 #include "core/json/read.h"
 #include "core/json/write.h"
-#include "core/opt/dotted.h"
 #include "core/opt/opt.h"
 
 /* --help and --show-config, which every set has; they fill no field. */
@@ -63,3 +62,22 @@ bool opt_is_default(const struct opt_set *set, const struct opt *o, const void *
 bool opt_value_text(const struct opt *o, const void *values, struct buf *out);
 /* The value as JSON, secrets redacted. */
 void opt_value_json(const struct opt *o, const void *values, struct json_writer *w);
+
+/* ---- Foreign words ---- */
+
+/*
+ * Asks one after the other; argv ends with NULL. How many words argv[0] takes, and who knows it;
+ * 0: nobody. -1 with e: it is refused, or the beginning of several names.
+ */
+int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_whole,
+		      const struct opt_foreign **by, struct err *e);
+/* -5, -0.5, -.5: what argparse lets through as a value. */
+bool opt_is_negative_number(struct str s);
+/* Begins with a dash and is no such value. */
+bool opt_is_option_like(const char *text);
+
+/* All shown rows of f and those after it, in the arena; f may be NULL. */
+struct opt_foreign_rows { struct opt_foreign_row *row; size_t n; };
+struct opt_foreign_rows opt_foreign_rows(const struct opt_foreign *f, struct arena *a);
+/* --show-config: "name = value  # given", a line each. */
+void opt_foreign_show(const struct opt_rest *rest, struct buf *out);
