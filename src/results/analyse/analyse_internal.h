@@ -253,8 +253,6 @@ struct point *points_of(struct arena *a, const struct rows *rows, const struct p
  */
 size_t points_place(const struct rows *rows, const struct point_columns *c, size_t row,
 		    const struct point *p, size_t n);
-/* "0.9.2" is before "0.11.0rc1", which is before "0.11.0". */
-int points_compare_versions(struct str a, struct str b);
 
 /*
  * What makes runs one series: everything that was configured. Private to
@@ -279,8 +277,6 @@ enum series_role {
 enum series_role series_role(struct str column);
 /* The value in keys: absent when it says no more than that. version: the engine's, or missing. */
 struct value series_value(struct str column, struct value v, struct value version);
-/* The default that series_value knows of an option of `bench serve`; NULL: none. */
-const char *series_option_default(struct str name);
 
 struct series_key {
 	struct str *column;
@@ -351,56 +347,10 @@ const char *step_text(struct arena *a, const struct step *s);
  */
 const char *step_command(const struct analyse_request *r, const struct step *s, int64_t run);
 
-/*
- * The runs of groups as configurations that can be held against each other.
- * Private to analyse/.
- *
- * A configuration is everything that was configured (series.h). A column with one value in each
- * group, though not the same in all, defines the groups and is no part of it; neither is the number
- * of GPUs where parallel sizes define them, because it follows from those. What one of the load's
- * options says beside the configuration of its server is the load.
- */
+/* ---- the work of a run; compare.c ---- */
 
 /* What the work of a run is read from. */
 #define WORK_COLUMNS 6
 extern const struct str work_columns[WORK_COLUMNS];
 /* value[c] is of work_columns[c]. */
 struct matched_work work_at(const struct value *const value[WORK_COLUMNS], size_t row);
-
-struct matching {
-	const struct analyse_request *r;
-	const struct side *side;   /* the groups */
-	size_t n_sides;
-	const struct str *ignore;  /* columns that are no part of a configuration */
-	size_t n_ignore;
-	size_t total;              /* runs of all groups */
-
-	/* filled by matching_find */
-	struct str *key;           /* in which configurations differ, model and hardware first */
-	size_t n_keys;
-	struct str *apart;         /* columns that define the groups */
-	size_t n_apart;
-	struct value *value;       /* of run i in key k: [k * total + i]; group after group */
-	struct value *release;     /* of run i: which defaults its server has */
-};
-
-int matching_find(struct matching *m, struct err *e);
-/* Fills config and load of the runs, in the same order. */
-void matching_name(const struct matching *m, struct matched_run *run);
-/*
- * The columns of the key that have no value in common in two groups, as ": model, dtype"; NULL:
- * there is no such column.
- */
-const char *matching_obstacles(const struct matching *m, size_t a, size_t b);
-
-/*
- * Which parameters of groups of runs differ, and only those. Private to
- * analyse/.
- *
- * "between": a group has a value that another has not; "within": groups have the same values, but
- * several. What every run has of its own (its id, when it ran) is no parameter.
- */
-
-/* Puts "parameters". */
-int differ_put(const struct analyse_request *r, const struct side *side, size_t n_sides,
-	       struct json_writer *w, struct err *e);

@@ -138,7 +138,7 @@ static const struct { const char *name, *value; } option_default[] = {
 	{ "warmup_pass", "none" },
 };
 
-const char *series_option_default(struct str name)
+static const char *option_default_of(struct str name)
 {
 	for (size_t i = 0; i < COUNT(option_default); i++)
 		if (str_is(name, option_default[i].name))
@@ -195,7 +195,7 @@ struct value series_value(struct str column, struct value v, struct value versio
 	}
 	if (str_is(group, "benchmark"))
 		return (v.kind == VALUE_BOOL && !v.is_true) ||
-		       is_spelled(v, series_option_default(name)) ? none : v;
+		       is_spelled(v, option_default_of(name)) ? none : v;
 	return is_spelled(v, engine_default(name, version)) ? none : v;
 }
 
@@ -379,7 +379,7 @@ const char *series_text(struct arena *a, struct str column, struct value v, stru
 
 	if (!value_is_missing(v))
 		return parts_cell_text(a, v);
-	usual = str_is(group, "benchmark") ? series_option_default(name)
+	usual = str_is(group, "benchmark") ? option_default_of(name)
 					   : engine_default(name, version);
 	return usual ? arena_printf(a, "%s (default)", usual) : "none";
 }
@@ -587,7 +587,8 @@ static int place_of_rest(struct str rest)
 	return isalpha((unsigned char)*rest.p) && !str_starts(rest, STR("post")) ? -1 : 1;
 }
 
-int points_compare_versions(struct str a, struct str b)
+/* "0.9.2" is before "0.11.0rc1", which is before "0.11.0". */
+static int compare_versions(struct str a, struct str b)
 {
 	struct str whole[2] = { a, b };
 
@@ -639,7 +640,7 @@ static int by_version(const void *x, const void *y)
 {
 	const struct point *a = x, *b = y;
 
-	return points_compare_versions(a->version, b->version);
+	return compare_versions(a->version, b->version);
 }
 
 /* ---- points ---- */

@@ -240,7 +240,7 @@ static int make_indexes(const struct columns *c, struct db *d, struct err *e)
 	return 0;
 }
 
-int columns_make(const struct columns *c, struct db *d, struct err *e)
+static int columns_make(const struct columns *c, struct db *d, struct err *e)
 {
 	struct buf text = db_words(d->hooks, migrate_wide_table), more = { 0 };
 
@@ -262,7 +262,7 @@ int columns_make(const struct columns *c, struct db *d, struct err *e)
 
 /* ---- new ones ---- */
 
-int columns_edit(struct columns *c, struct db *d, struct err *e)
+static int columns_edit(struct columns *c, struct db *d, struct err *e)
 {
 	if (c->is_edited)
 		return 0;

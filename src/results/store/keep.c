@@ -119,6 +119,115 @@ static int with_count(int rc, size_t n, struct err *e)
 	return rc && n ? err_wrap(e, "after %zu runs", n) : rc;
 }
 
+/* ---- columns that no run has ---- */
+
+struct used {
+	bool *is; /* by number */
+	size_t n;
+};
+
+static struct str mark(const void *self, uint64_t number)
+{
+	const struct used *u = self;
+
+	if (number < u->n)
+		u->is[number] = true;
+	return STR("a column");
+}
+
+/* cells. What is damaged may have had any column. */
+static int take_cells(void *self, const struct db_value *v, size_t n, struct err *e)
+{
+	struct used *u = self;
+	struct arena a = { 0 };
+	struct row r = { 0 };
+
+	(void)n;
+	(void)e;
+	if (unpack_row(db_as_bytes(v[0]), mark, u, &a, &r, NULL) < 0)
+		memset(u->is, true, u->n);
+	arena_release(&a);
+	return 0;
+}
+
+/* Of the runs that came, or were changed, after that change; below 0: of all. */
+static int find_used(struct db *d, int64_t change, struct used *u, struct err *e)
+{
+	struct db_value v = db_int(change);
+
+	if (change < 0)
+		return db_run(d, "SELECT cells FROM documents", NULL, 0, take_cells, u, e);
+	return db_run(d, "SELECT cells FROM documents WHERE changed > $1", &v, 1, take_cells, u, e);
+}
+
+static bool is_any_unused(const struct columns *c, const struct used *u)
+{
+	for (size_t i = 0; i < c->n && i < u->n; i++)
+		if (!u->is[i] && columns_can_go(c, i))
+			return true;
+	return false;
+}
+
+/* Everything, as of one moment and without keeping writers waiting. 1: there is something to do. */
+static int look(struct store *s, struct columns *c, struct used *u, int64_t *change, struct err *e)
+{
+	struct db *d = store_reader(s, e);
+	int rc = d ? db_begin(d, DB_READ, e) : -1;
+
+	if (!rc) {
+		rc = columns_read(c, d, e);
+		if (!rc)
+			rc = db_integer(d, "SELECT last FROM numbers WHERE name = 'change'", NULL, 0, 0,
+					change, e);
+		u->n = c->n;
+		u->is = mem_array(u->n + 1, sizeof(*u->is));
+		if (!rc)
+			rc = find_used(d, -1, u, e);
+		rc = db_end(d, rc, e);
+	}
+	if (d)
+		store_reader_back(s, d);
+	return rc ? rc : is_any_unused(c, u);
+}
+
+/* What came since was not looked at; when numbers have changed hands, nothing of it holds. */
+static int give_back(struct store *s, struct store_write *w, struct used *u, int64_t change,
+		     int64_t edition, size_t *n, struct err *e)
+{
+	if (edition != s->columns.edition) {
+		u->n = s->columns.n;
+		u->is = mem_grow(u->is, u->n + 1, sizeof(*u->is));
+		memset(u->is, false, u->n);
+		change = -1;
+	}
+	if (find_used(w->db, change, u, e) < 0 ||
+	    columns_give_back(&s->columns, w->db, u->is, n, e) < 0)
+		return -1;
+	w->change += *n > 0; /* others read the list again */
+	return 0;
+}
+
+static int store_columns_give_back(struct store *s, size_t *n, struct err *e)
+{
+	struct columns seen = { 0 };
+	struct used u = { 0 };
+	struct store_write w;
+	int64_t change = 0;
+	int rc = look(s, &seen, &u, &change, e);
+
+	*n = 0;
+	if (rc > 0) {
+		rc = store_write_begin(s, &w, e);
+		if (!rc) {
+			rc = give_back(s, &w, &u, change, seen.edition, n, e);
+			rc = store_write_end(s, &w, rc, e);
+		}
+	}
+	columns_release(&seen);
+	free(u.is);
+	return rc;
+}
+
 /* ---- by a filter ---- */
 
 static int chosen(struct store *s, const struct filter *f, struct arena *a, int64_t **id, size_t *n,
@@ -257,115 +366,6 @@ int store_retain(struct store *s, const struct retention *r, struct buf *told, s
  */
 
 #define RUNS_READ_AT_ONCE 500 /* read again in one transaction, in which others wait */
-
-/* ---- columns that no run has ---- */
-
-struct used {
-	bool *is; /* by number */
-	size_t n;
-};
-
-static struct str mark(const void *self, uint64_t number)
-{
-	const struct used *u = self;
-
-	if (number < u->n)
-		u->is[number] = true;
-	return STR("a column");
-}
-
-/* cells. What is damaged may have had any column. */
-static int take_cells(void *self, const struct db_value *v, size_t n, struct err *e)
-{
-	struct used *u = self;
-	struct arena a = { 0 };
-	struct row r = { 0 };
-
-	(void)n;
-	(void)e;
-	if (unpack_row(db_as_bytes(v[0]), mark, u, &a, &r, NULL) < 0)
-		memset(u->is, true, u->n);
-	arena_release(&a);
-	return 0;
-}
-
-/* Of the runs that came, or were changed, after that change; below 0: of all. */
-static int find_used(struct db *d, int64_t change, struct used *u, struct err *e)
-{
-	struct db_value v = db_int(change);
-
-	if (change < 0)
-		return db_run(d, "SELECT cells FROM documents", NULL, 0, take_cells, u, e);
-	return db_run(d, "SELECT cells FROM documents WHERE changed > $1", &v, 1, take_cells, u, e);
-}
-
-static bool is_any_unused(const struct columns *c, const struct used *u)
-{
-	for (size_t i = 0; i < c->n && i < u->n; i++)
-		if (!u->is[i] && columns_can_go(c, i))
-			return true;
-	return false;
-}
-
-/* Everything, as of one moment and without keeping writers waiting. 1: there is something to do. */
-static int look(struct store *s, struct columns *c, struct used *u, int64_t *change, struct err *e)
-{
-	struct db *d = store_reader(s, e);
-	int rc = d ? db_begin(d, DB_READ, e) : -1;
-
-	if (!rc) {
-		rc = columns_read(c, d, e);
-		if (!rc)
-			rc = db_integer(d, "SELECT last FROM numbers WHERE name = 'change'", NULL, 0, 0,
-					change, e);
-		u->n = c->n;
-		u->is = mem_array(u->n + 1, sizeof(*u->is));
-		if (!rc)
-			rc = find_used(d, -1, u, e);
-		rc = db_end(d, rc, e);
-	}
-	if (d)
-		store_reader_back(s, d);
-	return rc ? rc : is_any_unused(c, u);
-}
-
-/* What came since was not looked at; when numbers have changed hands, nothing of it holds. */
-static int give_back(struct store *s, struct store_write *w, struct used *u, int64_t change,
-		     int64_t edition, size_t *n, struct err *e)
-{
-	if (edition != s->columns.edition) {
-		u->n = s->columns.n;
-		u->is = mem_grow(u->is, u->n + 1, sizeof(*u->is));
-		memset(u->is, false, u->n);
-		change = -1;
-	}
-	if (find_used(w->db, change, u, e) < 0 ||
-	    columns_give_back(&s->columns, w->db, u->is, n, e) < 0)
-		return -1;
-	w->change += *n > 0; /* others read the list again */
-	return 0;
-}
-
-int store_columns_give_back(struct store *s, size_t *n, struct err *e)
-{
-	struct columns seen = { 0 };
-	struct used u = { 0 };
-	struct store_write w;
-	int64_t change = 0;
-	int rc = look(s, &seen, &u, &change, e);
-
-	*n = 0;
-	if (rc > 0) {
-		rc = store_write_begin(s, &w, e);
-		if (!rc) {
-			rc = give_back(s, &w, &u, change, seen.edition, n, e);
-			rc = store_write_end(s, &w, rc, e);
-		}
-	}
-	columns_release(&seen);
-	free(u.is);
-	return rc;
-}
 
 /* ---- values that were left out ---- */
 

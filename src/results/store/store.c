@@ -31,7 +31,7 @@ static int may_ask(struct store *s, struct err *e)
 		       "seconds");
 }
 
-int store_may_ask(struct store *s, struct err *e)
+static int store_may_ask(struct store *s, struct err *e)
 {
 	int rc;
 
@@ -275,7 +275,7 @@ static int make_index_anew(struct store *s, struct db *d, int64_t *change, struc
 	return 0;
 }
 
-int store_follow(struct store *s, struct db *d, int64_t *change, struct err *e)
+static int store_follow(struct store *s, struct db *d, int64_t *change, struct err *e)
 {
 	int rc = s->is_index_bad ? 1 : follow_to_end(s, s->index, s->sequence, d, change, e);
 

@@ -233,8 +233,6 @@ struct columns {
 void columns_release(struct columns *c);
 /* The table, when the list is of another edition. */
 int columns_read(struct columns *c, struct db *d, struct err *e);
-/* benchmark_runs anew, empty, with the SQL columns of all that have one. */
-int columns_make(const struct columns *c, struct db *d, struct err *e);
 /*
  * Every column that the schemas know, and the indexes, when the store was last opened by a program
  * with other schemas; a single question otherwise. In a transaction of its own, or within one that
@@ -246,8 +244,6 @@ void columns_quote(struct buf *text, struct str name); /* as SQL writes a name *
 bool columns_is_indexed(struct str name);
 /* Everything anew: after a transaction that added some was rolled back. */
 int columns_again(struct columns *c, struct db *d, struct err *e);
-/* Numbers and SQL columns change hands in this transaction: whoever has the list reads it again. */
-int columns_edit(struct columns *c, struct db *d, struct err *e);
 size_t columns_own_max(void); /* how many names of their own all runs together may have */
 
 /* What a run may still add. */
@@ -316,8 +312,6 @@ struct store {
 	int64_t save_not_before_ns, cleaned_ns;
 };
 
-/* Under write_lock: ERR_NET while a server that hung is left alone. */
-int store_may_ask(struct store *s, struct err *e);
 /* A connection to read from, until it is given back. */
 struct db *store_reader(struct store *s, struct err *e);
 void store_reader_back(struct store *s, struct db *d);
@@ -354,11 +348,6 @@ struct store_write {
 };
 
 /*
- * In a transaction, under write_lock: index and columns take over what others did. *change: the
- * last.
- */
-int store_follow(struct store *s, struct db *d, int64_t *change, struct err *e);
-/*
  * Under write_lock, outside a transaction: another index, of what the store holds, in place of one
  * that has no room for what came, or has values that were rewritten.
  */
@@ -387,8 +376,6 @@ char *store_checksum(struct str document, struct str arrays, char out[static DIG
 /* run.c: within a transaction. out[n]; rows lie in a until it ends. */
 int store_put_runs(struct store *s, struct store_write *w, const struct read_run *run, size_t n,
 		   struct str who, struct arena *a, struct put_result *out, struct err *e);
-/* keep.c: gives back the columns that no run has any more. *n: how many. */
-int store_columns_give_back(struct store *s, size_t *n, struct err *e);
 
 /* A row of benchmark_runs. number: of columns_number. */
 int store_wide_put(struct columns *c, struct db *d, int64_t id, const struct row *r,
