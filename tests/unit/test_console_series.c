@@ -59,7 +59,7 @@ static void defaults(void **state)
 		if (!line.n || !cell_of(&a, line, &c) || series_role(c.column) != SERIES_KEY)
 			continue;
 		n++;
-		if (!parts_is_missing(series_value(c.column, c.value, none)))
+		if (!value_is_missing(series_value(c.column, c.value, none)))
 			fail_msg("%.*s: series.c does not know this default", (int)line.n, line.p);
 	}
 	assert_true(n > 60);

@@ -29,14 +29,13 @@ static int64_t ask(struct db *d, const char *sql)
 	return n;
 }
 
-static int take_text(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_text(void *self, const struct db_got *got)
 {
 	struct buf *out = self;
 
-	(void)e;
-	for (size_t i = 0; i < n; i++)
-		if (v[i].kind == DB_TEXT)
-			buf_add_str(out, v[i].bytes);
+	for (size_t i = 0; i < got->n; i++)
+		if (got->v[i].kind == DB_TEXT)
+			buf_add_str(out, got->v[i].bytes);
 	return 0;
 }
 

@@ -116,7 +116,7 @@ int find_draw(const struct find *f, const char *stem, struct err *e);
 
 /*
  * Whether a server holds the load of one measured run within limits: the share of slow
- * requests against what each limit allows (decide/holds.h). Yes, no, or how many requests lack.
+ * requests against what each limit allows (decide/capacity.h). Yes, no, or how many requests lack.
  */
 
 /*

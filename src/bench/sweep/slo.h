@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * slo.h - limits on the latency of requests, such as "p99_ttft_ms<200", for questions that
- * count slow requests (decide/holds.h): does a load hold, and what is the largest one that does.
+ * count slow requests (decide/capacity.h): does a load hold, and what is the largest one that does.
  *
  * A limit is on TTFT, TPOT or E2EL, on a percentile or on the mean. ITL is a percentile over
  * tokens, and throughput is a total of the run: neither belongs to a request, so they are refused.

@@ -29,9 +29,9 @@ static bool is_one_of(struct str column, const struct str *list, size_t n)
 /*
  * The runs of groups as configurations that can be compared. A configuration is everything that was
  * configured (series_role). A column with one value in each group, though not the same in all,
- * defines the groups and is no part of it; neither is the number of GPUs where parallel sizes define
- * them, because it follows from those. What one of the load's options says in addition to the
- * configuration of its server is the load.
+ * defines the groups and is no part of it; neither is the number of GPUs where parallel sizes
+ * define them, because it follows from those. What one of the load's options says in addition to
+ * the configuration of its server is the load.
  */
 struct matching {
 	const struct analyse_request *r;

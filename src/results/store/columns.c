@@ -92,24 +92,23 @@ static void set_sql(struct columns *c, size_t at, struct str sql, enum value_kin
 }
 
 /* number, name, sql_name, kind */
-static int take_column(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_column(void *self, const struct db_got *got)
 {
 	struct columns *c = self;
-	struct str kind = db_as_bytes(v[3]);
+	struct str kind = db_as_bytes(got->v[3]);
 	size_t at;
 
-	(void)n;
-	if (db_as_int(v[0]) != (int64_t)c->n)
-		return err_set(e, ERR_PARSE, "the store's list of columns has no number %zu", c->n);
+	if (db_as_int(got->v[0]) != (int64_t)c->n)
+		return err_set(got->e, ERR_PARSE, "the store's list of columns has no number %zu", c->n);
 	at = add(c);
-	if (v[1].kind == DB_NULL)
+	if (got->v[1].kind == DB_NULL)
 		c->n_free++;
 	else
-		set_name(c, at, db_as_bytes(v[1]));
+		set_name(c, at, db_as_bytes(got->v[1]));
 	c->at[at].is_in_rest = str_is(kind, IN_REST);
 	for (enum value_kind k = VALUE_BOOL; k <= VALUE_TEXT; k++)
 		if (str_is(kind, kind_name[k]))
-			set_sql(c, at, db_as_bytes(v[2]), k, c->n_wide++);
+			set_sql(c, at, db_as_bytes(got->v[2]), k, c->n_wide++);
 	return 0;
 }
 

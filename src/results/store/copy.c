@@ -54,15 +54,15 @@ static int put_wide(struct copy *c, int64_t id, struct str cells, struct err *e)
 	return rc;
 }
 
-static int copy_row(void *self, const struct db_value *v, size_t n, struct err *e)
+static int copy_row(void *self, const struct db_got *got)
 {
 	struct copy *c = self;
 
-	if (db_do(c->to, c->insert, v, n, e) < 0)
+	if (db_do(c->to, c->insert, got->v, got->n, got->e) < 0)
 		return -1;
 	if (!c->is_documents)
 		return 0;
-	return put_wide(c, db_as_int(v[0]), db_as_bytes(v[n - 1]), e);
+	return put_wide(c, db_as_int(got->v[0]), db_as_bytes(got->v[got->n - 1]), got->e);
 }
 
 static int copy_table(struct copy *c, struct db *from, const struct store_table *t, struct err *e)
@@ -86,13 +86,12 @@ static int copy_table(struct copy *c, struct db *from, const struct store_table 
 	return rc ? err_wrap(e, "table %s", t->name) : 0;
 }
 
-static int copy_number(void *self, const struct db_value *v, size_t n, struct err *e)
+static int copy_number(void *self, const struct db_got *got)
 {
 	struct copy *c = self;
-	struct db_value swapped[2] = { v[1], v[0] };
+	struct db_value swapped[2] = { got->v[1], got->v[0] };
 
-	(void)n;
-	return db_do(c->to, "UPDATE numbers SET last = $1 WHERE name = $2", swapped, 2, e);
+	return db_do(c->to, "UPDATE numbers SET last = $1 WHERE name = $2", swapped, 2, got->e);
 }
 
 /* Runs get new numbers of change: whoever knew the store before must not take it for the same. */

@@ -58,11 +58,10 @@ int db_do(struct db *d, const char *sql, const struct db_value *v, size_t n, str
 	return db_run(d, sql, v, n, NULL, NULL, e);
 }
 
-static int take_first(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_first(void *self, const struct db_got *got)
 {
-	(void)e;
-	if (n && v[0].kind != DB_NULL)
-		*(int64_t *)self = db_as_int(v[0]);
+	if (got->n && got->v[0].kind != DB_NULL)
+		*(int64_t *)self = db_as_int(got->v[0]);
 	return 1;
 }
 
@@ -139,6 +138,11 @@ double db_as_real(struct db_value v)
 struct str db_as_bytes(struct db_value v)
 {
 	return v.kind == DB_TEXT || v.kind == DB_BLOB ? v.bytes : (struct str){ "", 0 };
+}
+
+struct str db_keep(struct arena *a, struct db_value v)
+{
+	return arena_str(a, db_as_bytes(v));
 }
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))

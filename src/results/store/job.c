@@ -186,23 +186,21 @@ static void set_invalid(struct work *w, struct work_file *f, const struct err *e
 }
 
 /* id, job, name, bytes */
-static int take_file(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_file(void *self, const struct db_got *got)
 {
 	struct work *w = self;
 	struct work_file *f = &w->file[w->n];
-	struct str packed = db_as_bytes(v[3]);
+	struct str packed = db_as_bytes(got->v[3]);
 	struct buf text = { .limit = PACK_TEXT_BYTES_MAX };
 	struct err why = { 0 };
 
-	(void)n;
-	(void)e;
 	if (w->n && w->bytes + packed.n > STEP_BYTES_MAX)
 		return 1;
 	w->bytes += packed.n;
 	w->n++;
-	f->id = db_as_int(v[0]);
-	f->job = arena_str(&w->arena, db_as_bytes(v[1]));
-	f->name = arena_str(&w->arena, db_as_bytes(v[2]));
+	f->id = db_as_int(got->v[0]);
+	f->job = db_keep(&w->arena, got->v[1]);
+	f->name = db_keep(&w->arena, got->v[2]);
 	if (unpack_text(packed, &text, &why) < 0 ||
 	    read_document(f->name, arena_str(&w->arena, buf_str(&text)), &w->arena, &f->read,
 			  &why) < 0)
@@ -383,37 +381,33 @@ struct jobs {
 };
 
 /* id, kind, state, detail, created, ended */
-static int take_job(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_job(void *self, const struct db_got *got)
 {
 	struct jobs *l = self;
 
-	(void)n;
-	(void)e;
 	if (l->n == l->room)
 		return 1;
 	l->job[l->n++] = (struct job){
-		.id = arena_str(l->a, db_as_bytes(v[0])),
-		.kind = arena_str(l->a, db_as_bytes(v[1])),
-		.state = arena_str(l->a, db_as_bytes(v[2])),
-		.detail = arena_str(l->a, db_as_bytes(v[3])),
-		.created_s = db_as_real(v[4]),
-		.ended_s = db_as_real(v[5]),
+		.id = db_keep(l->a, got->v[0]),
+		.kind = db_keep(l->a, got->v[1]),
+		.state = db_keep(l->a, got->v[2]),
+		.detail = db_keep(l->a, got->v[3]),
+		.created_s = db_as_real(got->v[4]),
+		.ended_s = db_as_real(got->v[5]),
 	};
 	return 0;
 }
 
-static int take_count(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_count(void *self, const struct db_got *got)
 {
 	struct job *j = self;
-	size_t count = (size_t)db_as_int(v[1]);
+	size_t count = (size_t)db_as_int(got->v[1]);
 
-	(void)n;
-	(void)e;
 	j->n_files += count;
-	if (v[0].kind == DB_NULL || (uint64_t)db_as_int(v[0]) > PUT_INVALID)
+	if (got->v[0].kind == DB_NULL || (uint64_t)db_as_int(got->v[0]) > PUT_INVALID)
 		return 0;
 	j->n_done += count;
-	j->n_outcome[db_as_int(v[0])] += count;
+	j->n_outcome[db_as_int(got->v[0])] += count;
 	return 0;
 }
 
@@ -432,23 +426,21 @@ struct files {
 };
 
 /* name, outcome, run, reason, runs */
-static int take_file_row(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_file_row(void *self, const struct db_got *got)
 {
 	struct files *l = self;
 	struct job_file *f = &l->job->file[l->n];
 
-	(void)n;
-	(void)e;
 	if (l->n == l->job->n_files)
 		return 1;
 	l->n++;
-	f->name = arena_str(l->a, db_as_bytes(v[0]));
-	f->is_done = v[1].kind != DB_NULL;
-	if (f->is_done && (uint64_t)db_as_int(v[1]) <= PUT_INVALID)
-		f->result.outcome = (enum put_outcome)db_as_int(v[1]);
-	f->result.id = db_as_int(v[2]);
-	f->result.reason = arena_str(l->a, db_as_bytes(v[3]));
-	f->n_runs = (size_t)db_as_int(v[4]);
+	f->name = db_keep(l->a, got->v[0]);
+	f->is_done = got->v[1].kind != DB_NULL;
+	if (f->is_done && (uint64_t)db_as_int(got->v[1]) <= PUT_INVALID)
+		f->result.outcome = (enum put_outcome)db_as_int(got->v[1]);
+	f->result.id = db_as_int(got->v[2]);
+	f->result.reason = db_keep(l->a, got->v[3]);
+	f->n_runs = (size_t)db_as_int(got->v[4]);
 	return 0;
 }
 
@@ -513,17 +505,15 @@ int store_jobs(struct store *s, size_t limit, struct arena *a, struct job **out,
 struct job_counts { struct job_count *row; size_t n; };
 
 /* kind, state, count */
-static int take_job_count(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_job_count(void *self, const struct db_got *got)
 {
 	struct job_counts *c = self;
 	struct job_count *row = &c->row[c->n++];
-	struct str kind = db_as_bytes(v[0]), state = db_as_bytes(v[1]);
+	struct str kind = db_as_bytes(got->v[0]), state = db_as_bytes(got->v[1]);
 
-	(void)n;
-	(void)e;
 	snprintf(row->kind, sizeof(row->kind), "%.*s", (int)kind.n, kind.p);
 	snprintf(row->state, sizeof(row->state), "%.*s", (int)state.n, state.p);
-	row->n = (size_t)db_as_int(v[2]);
+	row->n = (size_t)db_as_int(got->v[2]);
 	return c->n == STORE_JOB_COUNTS_MAX;
 }
 

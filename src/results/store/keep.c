@@ -21,15 +21,14 @@ struct one_run {
 };
 
 /* id, flags, run_id */
-static int take_one(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_one(void *self, const struct db_got *got)
 {
 	struct one_run *o = self;
 
-	(void)e;
-	o->id = db_as_int(v[0]);
-	o->flags = db_as_int(v[1]);
-	if (n > 2)
-		o->run_id = arena_str(o->a, db_as_bytes(v[2]));
+	o->id = db_as_int(got->v[0]);
+	o->flags = db_as_int(got->v[1]);
+	if (got->n > 2)
+		o->run_id = db_keep(o->a, got->v[2]);
 	return 1;
 }
 
@@ -136,15 +135,13 @@ static struct str mark(const void *self, uint64_t number)
 }
 
 /* cells. What is damaged may have had any column. */
-static int take_cells(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_cells(void *self, const struct db_got *got)
 {
 	struct used *u = self;
 	struct arena a = { 0 };
 	struct row r = { 0 };
 
-	(void)n;
-	(void)e;
-	if (unpack_row(db_as_bytes(v[0]), mark, u, &a, &r, NULL) < 0)
+	if (unpack_row(db_as_bytes(got->v[0]), mark, u, &a, &r, NULL) < 0)
 		memset(u->is, true, u->n);
 	arena_release(&a);
 	return 0;
@@ -378,15 +375,13 @@ struct again {
 };
 
 /* cells, document */
-static int take_run(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_run(void *self, const struct db_got *got)
 {
 	struct again *g = self;
 
-	(void)n;
-	(void)e;
-	g->is_bad = unpack_row(db_as_bytes(v[0]), columns_name, g->columns, &g->a, &g->row,
+	g->is_bad = unpack_row(db_as_bytes(got->v[0]), columns_name, g->columns, &g->a, &g->row,
 			       NULL) < 0 ||
-		    unpack_text(db_as_bytes(v[1]), &g->document, NULL) < 0;
+		    unpack_text(db_as_bytes(got->v[1]), &g->document, NULL) < 0;
 	return 1;
 }
 
@@ -608,12 +603,10 @@ static void find(struct check *c, const char *fmt, ...)
 	buf_release(&text);
 }
 
-static int take_complaint(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_complaint(void *self, const struct db_got *got)
 {
-	struct str text = db_as_bytes(v[0]);
+	struct str text = db_as_bytes(got->v[0]);
 
-	(void)n;
-	(void)e;
 	if (!str_is(text, "ok"))
 		find(self, "the database: %.*s", (int)text.n, text.p);
 	return 0;
@@ -673,7 +666,7 @@ struct whole {
 };
 
 /* checksum, cells, document, arrays */
-static int check_run(void *self, const struct db_value *v, size_t n, struct err *e)
+static int check_run(void *self, const struct db_got *got)
 {
 	struct whole *w = self;
 	struct buf document = { .limit = PACK_TEXT_BYTES_MAX },
@@ -681,19 +674,17 @@ static int check_run(void *self, const struct db_value *v, size_t n, struct err 
 	char hex[DIGEST_HEX];
 	struct err why = { 0 };
 
-	(void)n;
-	(void)e;
 	w->row = (struct row){ .id = w->id };
-	w->is_readable = unpack_row(db_as_bytes(v[1]), columns_name, &w->c->columns, &w->a, &w->row,
-				    &why) == 0;
+	w->is_readable = unpack_row(db_as_bytes(got->v[1]), columns_name, &w->c->columns, &w->a,
+				    &w->row, &why) == 0;
 	if (!w->is_readable)
 		find(w->c, "run %lld: %s", (long long)w->id, why.text);
-	if (unpack_text(db_as_bytes(v[2]), &document, &why) < 0 ||
-	    (v[3].kind != DB_NULL && unpack_text(db_as_bytes(v[3]), &arrays, &why) < 0)) {
+	if (unpack_text(db_as_bytes(got->v[2]), &document, &why) < 0 ||
+	    (got->v[3].kind != DB_NULL && unpack_text(db_as_bytes(got->v[3]), &arrays, &why) < 0)) {
 		find(w->c, "run %lld: %s", (long long)w->id, why.text);
 	} else {
 		store_checksum(buf_str(&document), buf_str(&arrays), hex);
-		if (!str_is(db_as_bytes(v[0]), hex))
+		if (!str_is(db_as_bytes(got->v[0]), hex))
 			find(w->c, "run %lld: its document is not what came in", (long long)w->id);
 	}
 	buf_release(&document);

@@ -3,11 +3,6 @@
 #include "core/base/mem.h"
 #include "results/store/store_internal.h"
 
-static struct str keep(const struct store_list *l, struct db_value v)
-{
-	return arena_str(l->a, db_as_bytes(v));
-}
-
 static int is_words(struct str text, const char *what, struct err *e)
 {
 	if (!text.n)
@@ -65,15 +60,16 @@ int store_annotation_drop(struct store *s, int64_t id, struct err *e)
 	return drop(s, "DELETE FROM annotations WHERE id = $1 RETURNING id", id, "note", e);
 }
 
-static int take_annotation(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_annotation(void *self, const struct db_got *got)
 {
 	struct store_list *l = self;
 
-	(void)n;
-	(void)e;
 	*(struct annotation *)store_list_add(l) = (struct annotation){
-		.id = db_as_int(v[0]), .run = db_as_int(v[1]), .text = keep(l, v[2]),
-		.who = keep(l, v[3]), .at_s = db_as_real(v[4]),
+		.id = db_as_int(got->v[0]),
+		.run = db_as_int(got->v[1]),
+		.text = db_keep(l->a, got->v[2]),
+		.who = db_keep(l->a, got->v[3]),
+		.at_s = db_as_real(got->v[4]),
 	};
 	return 0;
 }
@@ -142,15 +138,15 @@ int store_exclude(struct store *s, int64_t run, struct str reason, struct str wh
 	return store_write_end(s, &w, rc, e);
 }
 
-static int take_exclusion(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_exclusion(void *self, const struct db_got *got)
 {
 	struct store_list *l = self;
 
-	(void)n;
-	(void)e;
 	*(struct exclusion *)store_list_add(l) = (struct exclusion){
-		.reason = keep(l, v[0]), .who = keep(l, v[1]), .at_s = db_as_real(v[2]),
-		.is_over = v[3].kind != DB_NULL,
+		.reason = db_keep(l->a, got->v[0]),
+		.who = db_keep(l->a, got->v[1]),
+		.at_s = db_as_real(got->v[2]),
+		.is_over = got->v[3].kind != DB_NULL,
 	};
 	return 0;
 }
@@ -215,15 +211,15 @@ int store_preset_drop(struct store *s, int64_t id, struct err *e)
 	return drop(s, "DELETE FROM presets WHERE id = $1 RETURNING id", id, "preset", e);
 }
 
-static int take_preset(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_preset(void *self, const struct db_got *got)
 {
 	struct store_list *l = self;
 
-	(void)n;
-	(void)e;
 	*(struct preset *)store_list_add(l) = (struct preset){
-		.id = db_as_int(v[0]), .name = keep(l, v[1]), .body = keep(l, v[2]),
-		.at_s = db_as_real(v[3]),
+		.id = db_as_int(got->v[0]),
+		.name = db_keep(l->a, got->v[1]),
+		.body = db_keep(l->a, got->v[2]),
+		.at_s = db_as_real(got->v[3]),
 	};
 	return 0;
 }
@@ -270,16 +266,19 @@ int store_mark_drop(struct store *s, int64_t id, struct err *e)
 	return drop(s, "DELETE FROM marks WHERE id = $1 RETURNING id", id, "mark", e);
 }
 
-static int take_mark(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_mark(void *self, const struct db_got *got)
 {
 	struct store_list *l = self;
 
-	(void)n;
-	(void)e;
 	*(struct change_mark *)store_list_add(l) = (struct change_mark){
-		.id = db_as_int(v[0]), .series = keep(l, v[1]), .metric = keep(l, v[2]),
-		.at = keep(l, v[3]), .kind = keep(l, v[4]), .text = keep(l, v[5]),
-		.who = keep(l, v[6]), .at_s = db_as_real(v[7]),
+		.id = db_as_int(got->v[0]),
+		.series = db_keep(l->a, got->v[1]),
+		.metric = db_keep(l->a, got->v[2]),
+		.at = db_keep(l->a, got->v[3]),
+		.kind = db_keep(l->a, got->v[4]),
+		.text = db_keep(l->a, got->v[5]),
+		.who = db_keep(l->a, got->v[6]),
+		.at_s = db_as_real(got->v[7]),
 	};
 	return 0;
 }

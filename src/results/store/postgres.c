@@ -383,7 +383,7 @@ static int give_row(const PGresult *r, db_row *row, void *self, struct err *e)
 		v = mem_array((size_t)n, sizeof(*v));
 	for (int i = 0; i < n; i++)
 		v[i] = field(r, i);
-	rc = row(self, v, (size_t)n, e);
+	rc = row(self, &(struct db_got){ v, (size_t)n, e });
 	if (v != small)
 		free(v);
 	return rc;

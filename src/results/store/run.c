@@ -15,11 +15,6 @@ struct wanted {
 	bool is_there;
 };
 
-static struct str keep(struct arena *a, struct db_value v)
-{
-	return arena_str(a, db_as_bytes(v));
-}
-
 /* The document as text, in the arena. */
 static int unpack_into(struct arena *a, struct db_value v, struct str *out, struct err *e)
 {
@@ -33,22 +28,21 @@ static int unpack_into(struct arena *a, struct db_value v, struct str *out, stru
 }
 
 /* id, run_id, kind, hash, who, flags, received, document, has arrays */
-static int take_run(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_run(void *self, const struct db_got *got)
 {
 	struct wanted *w = self;
 	struct run_whole *o = w->out;
 
-	(void)n;
 	w->is_there = true;
-	o->id = db_as_int(v[0]);
-	o->run_id = keep(w->a, v[1]);
-	o->kind = keep(w->a, v[2]);
-	o->hash = keep(w->a, v[3]);
-	o->who = keep(w->a, v[4]);
-	o->flags = (unsigned)db_as_int(v[5]);
-	o->received_s = db_as_real(v[6]);
-	o->has_arrays = db_as_int(v[8]) > 0;
-	return unpack_into(w->a, v[7], &o->document, e) < 0 ? -1 : 1;
+	o->id = db_as_int(got->v[0]);
+	o->run_id = db_keep(w->a, got->v[1]);
+	o->kind = db_keep(w->a, got->v[2]);
+	o->hash = db_keep(w->a, got->v[3]);
+	o->who = db_keep(w->a, got->v[4]);
+	o->flags = (unsigned)db_as_int(got->v[5]);
+	o->received_s = db_as_real(got->v[6]);
+	o->has_arrays = db_as_int(got->v[8]) > 0;
+	return unpack_into(w->a, got->v[7], &o->document, got->e) < 0 ? -1 : 1;
 }
 
 int store_run(struct store *s, int64_t id, struct arena *a, struct run_whole *out, struct err *e)
@@ -87,13 +81,12 @@ struct arrays {
 	bool is_there;
 };
 
-static int take_arrays(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_arrays(void *self, const struct db_got *got)
 {
 	struct arrays *w = self;
 
-	(void)n;
 	w->is_there = true;
-	return unpack_text(db_as_bytes(v[0]), w->out, e) < 0 ? -1 : 1;
+	return unpack_text(db_as_bytes(got->v[0]), w->out, got->e) < 0 ? -1 : 1;
 }
 
 int store_run_arrays(struct store *s, int64_t id, struct buf *out, struct err *e)
@@ -151,16 +144,14 @@ struct known {
 };
 
 /* id, flags, whether it is the same content */
-static int take_known(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_known(void *self, const struct db_got *got)
 {
 	struct known *o = self;
 
-	(void)n;
-	(void)e;
-	if (db_as_int(v[2]))
-		o->same = db_as_int(v[0]);
+	if (db_as_int(got->v[2]))
+		o->same = db_as_int(got->v[0]);
 	else
-		o->newest = (struct newest){ db_as_int(v[0]), db_as_int(v[1]) };
+		o->newest = (struct newest){ db_as_int(got->v[0]), db_as_int(got->v[1]) };
 	return 0;
 }
 
@@ -515,13 +506,12 @@ static bool same_value(struct db_value want, struct db_value got)
 	return db_as_real(want) == db_as_real(got);
 }
 
-static int compare_row(void *self, const struct db_value *v, size_t n, struct err *e)
+static int compare_row(void *self, const struct db_got *got)
 {
 	struct same *s = self;
 
-	(void)e;
-	for (s->at = 1; s->at < n; s->at++)
-		if (!same_value(s->plan->value[s->at], v[s->at]))
+	for (s->at = 1; s->at < got->n; s->at++)
+		if (!same_value(s->plan->value[s->at], got->v[s->at]))
 			return 1;
 	s->is_same = true;
 	return 1;

@@ -273,7 +273,7 @@ static int run(struct db *d, const char *sql, const struct db_value *v, size_t n
 			continue;
 		for (int i = 0; i < width; i++)
 			value[i] = column_value(q, i);
-		rc = row(self, value, (size_t)width, e);
+		rc = row(self, &(struct db_got){ value, (size_t)width, e });
 		if (rc)
 			break;
 	}

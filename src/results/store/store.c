@@ -91,17 +91,15 @@ void *store_list_add(struct store_list *l)
 	return l->item + l->size * l->n++;
 }
 
-int store_take_id(void *self, const struct db_value *v, size_t n, struct err *e)
+int store_take_id(void *self, const struct db_got *got)
 {
 	struct store_ids *l = self;
 
-	(void)n;
-	(void)e;
 	if (l->n == l->room) {
 		l->room = l->room ? 2 * l->room : 64;
 		l->id = mem_grow(l->id, l->room, sizeof(*l->id));
 	}
-	l->id[l->n++] = db_as_int(v[0]);
+	l->id[l->n++] = db_as_int(got->v[0]);
 	return 0;
 }
 
@@ -154,29 +152,27 @@ static void change_later(struct follower *f, int64_t id, unsigned flags)
 }
 
 /* id, flags, cells; without cells: a run that the index has */
-static int follow_run(void *self, const struct db_value *v, size_t n, struct err *e)
+static int follow_run(void *self, const struct db_got *got)
 {
 	struct follower *f = self;
-	unsigned flags = (unsigned)db_as_int(v[1]);
+	unsigned flags = (unsigned)db_as_int(got->v[1]);
 	struct row *r = &f->row[f->n];
 
-	(void)n;
-	if (v[2].kind == DB_NULL) {
-		change_later(f, db_as_int(v[0]), flags);
+	if (got->v[2].kind == DB_NULL) {
+		change_later(f, db_as_int(got->v[0]), flags);
 		return 0;
 	}
-	*r = (struct row){ .id = db_as_int(v[0]) };
-	if (unpack_row(db_as_bytes(v[2]), columns_name, &f->s->columns, &f->arena, r, e) < 0)
-		return err_wrap(e, "run %lld", (long long)r->id);
+	*r = (struct row){ .id = db_as_int(got->v[0]) };
+	if (unpack_row(db_as_bytes(got->v[2]), columns_name, &f->s->columns, &f->arena, r, got->e) <
+	    0)
+		return err_wrap(got->e, "run %lld", (long long)r->id);
 	f->flags[f->n] = flags;
-	return ++f->n < ROWS_AT_ONCE ? 0 : flush(f, e);
+	return ++f->n < ROWS_AT_ONCE ? 0 : flush(f, got->e);
 }
 
-static int follow_removed(void *self, const struct db_value *v, size_t n, struct err *e)
+static int follow_removed(void *self, const struct db_got *got)
 {
-	(void)n;
-	(void)e;
-	change_later(self, db_as_int(v[0]), INDEX_REMOVED);
+	change_later(self, db_as_int(got->v[0]), INDEX_REMOVED);
 	return 0;
 }
 

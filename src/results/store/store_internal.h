@@ -33,8 +33,10 @@ struct db_value {
 
 #define DB_STATEMENTS_MAX 256 /* kept by a connection; then all are forgotten */
 
-/* Told each row. What v points to is gone afterwards. 0: go on, 1: enough, -1: break off with e. */
-typedef int db_row(void *self, const struct db_value *v, size_t n, struct err *e);
+/* A row of an answer, of n values; what v points to is gone after the call. */
+struct db_got { const struct db_value *v; size_t n; struct err *e; };
+/* Is given each row. 0: go on, 1: enough, -1: break off with e. */
+typedef int db_row(void *self, const struct db_got *got);
 
 enum db_begin { DB_WRITE, DB_READ }; /* writers wait for each other; readers see one moment */
 
@@ -103,6 +105,7 @@ static inline struct db_value db_blob(struct str v)
 int64_t db_as_int(struct db_value v);
 double db_as_real(struct db_value v);
 struct str db_as_bytes(struct db_value v);
+struct str db_keep(struct arena *a, struct db_value v); /* the bytes, copied */
 
 /*
  * A run's cells and texts as the bytes that the store keeps. Pure. Private to

@@ -60,13 +60,12 @@ struct facts {
 	struct str model, commit;
 };
 
-static int take_facts(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_facts(void *self, const struct db_got *got)
 {
 	struct facts *f = self;
 	struct row r = { 0 };
 
-	(void)n;
-	if (unpack_row(db_as_bytes(v[0]), columns_name, &f->s->columns, f->a, &r, e) < 0)
+	if (unpack_row(db_as_bytes(got->v[0]), columns_name, &f->s->columns, f->a, &r, got->e) < 0)
 		return -1;
 	for (size_t i = 0; i < r.n; i++) {
 		if (r.cell[i].value.kind != VALUE_TEXT)
@@ -226,29 +225,27 @@ static struct trace *trace_at(const struct traces *l, size_t i)
 	return (struct trace *)(void *)l->list.item + i;
 }
 
-static int take_trace(void *self, const struct db_value *v, size_t n, struct err *e)
+static int take_trace(void *self, const struct db_got *got)
 {
 	struct traces *l = self;
 	struct trace t = {
-		.id = db_as_int(v[0]),
-		.run = db_as_int(v[1]),
-		.name = arena_str(l->list.a, db_as_bytes(v[2])),
-		.hash = arena_str(l->list.a, db_as_bytes(v[3])),
-		.model = arena_str(l->list.a, db_as_bytes(v[4])),
-		.commit = arena_str(l->list.a, db_as_bytes(v[5])),
-		.bytes = db_as_int(v[6]),
-		.at_s = db_as_real(v[7]),
+		.id = db_as_int(got->v[0]),
+		.run = db_as_int(got->v[1]),
+		.name = db_keep(l->list.a, got->v[2]),
+		.hash = db_keep(l->list.a, got->v[3]),
+		.model = db_keep(l->list.a, got->v[4]),
+		.commit = db_keep(l->list.a, got->v[5]),
+		.bytes = db_as_int(got->v[6]),
+		.at_s = db_as_real(got->v[7]),
 		.state = STR("missing"),
 	};
 	char *path = l->s->traces && t.hash.n > 2 ? path_of(l->s, t.hash) : NULL;
 
-	(void)n;
-	(void)e;
-	if (db_as_int(v[8]) == TRACE_EXPIRED)
+	if (db_as_int(got->v[8]) == TRACE_EXPIRED)
 		t.state = STR("expired");
 	else if (path && file_exists(path))
 		t.state = STR("here");
-	else if (db_as_int(v[8]) == TRACE_LEFT_OUT)
+	else if (db_as_int(got->v[8]) == TRACE_LEFT_OUT)
 		t.state = STR("left_out");
 	free(path);
 	*(struct trace *)store_list_add(&l->list) = t;
