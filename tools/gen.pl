@@ -14,6 +14,8 @@
 #   gen.pl api-types SCHEMA OUT           web/src/lib/api.ts
 #   gen.pl api-page SCHEMA OUT            docs/reference/api.md
 #   gen.pl columns SCHEMA OUT             COLUMN(...) lines for src/results/store/known.c
+#   gen.pl unicode SCHEMA OUT             arrays for src/input/encode/chars.c
+#   gen.pl chat SCHEMA OUT                CHAT(...) lines for src/input/chat/chat.c
 #
 # Experiments and columns also read the other schemas of SCHEMA's folder. The schema is checked
 # first: every field complete, keys and names unique, groups and places declared. A fault is one
@@ -28,6 +30,7 @@ use lib dirname(__FILE__);
 use Gen::Api qw(check_api api_page api_types openapi);
 use Gen::Experiment qw(check_experiment experiment_page experiment_schema experiment_types);
 use Gen::Schema;
+use Gen::Tables qw(check_unicode unicode_tables check_chat chat_rows);
 
 # ---- schema/result.json ----
 
@@ -371,6 +374,8 @@ my %KINDS = (
 	'api-types' => [\&check_api, \&api_types],
 	'api-page' => [\&check_api, \&api_page],
 	'columns' => [\&check_columns, \&column_rows],
+	'unicode' => [\&check_unicode, \&unicode_tables],
+	'chat' => [\&check_chat, \&chat_rows],
 );
 
 sub main($name = '', $path = '', $to = '', @) {

@@ -14,6 +14,13 @@
 #include "input/token/load.h"
 #include "input/token/remote.h"
 
+const struct chat_known chat_known[] = {
+#define CHAT(...) { __VA_ARGS__ },
+#include "input/chat/known_rows.h"
+#undef CHAT
+};
+const size_t chat_known_count = sizeof(chat_known) / sizeof(*chat_known);
+
 static const char *const TOKEN_NAMES[] = CHAT_TOKEN_NAMES;
 
 #define TOKENS (sizeof TOKEN_NAMES / sizeof *TOKEN_NAMES)

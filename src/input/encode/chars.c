@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/str.h"
+#include "input/encode/unicode_tables.h"
 
 bool chars_is_space(uint32_t cp)
 {
