@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * fake_gpus.h - GPUs that are not there, for a test program: tests/fake/nvml.c in place of the
- * driver, its state in a file below dir (scratch.h, to be included before).
+ * driver, its state in a file below dir.
  */
 #pragma once
 #include <stdio.h>
@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "host/gpu/gpu.h"
+#include "scratch.h"
 
 /* Beside this program: ../tests/NAME. */
 static inline const char *fake_library(const char *name)
