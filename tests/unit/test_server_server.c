@@ -12,11 +12,14 @@
 #include <signal.h>
 #include <unistd.h>
 
-#include "bench/server/server_internal.h"
+#include "bench/server/server.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "host/proc/keeper.h"
+#include "host/proc/last_words.h"
 #include "host/proc/tree.h"
+#include "input/fetch/fetch.h"
 
 static char folder[64], variable[64];
 

@@ -53,56 +53,59 @@ static void warn_template(const struct serve_check *c, const struct dataset *d)
 				   option[i]);
 }
 
-static int check_limits(const struct serve_check *c)
+/* An option that is a length in tokens. */
+struct length {
+	const char *option;
+	int64_t *tokens;       /* NULL: */
+	struct opt_int *maybe; /* one that may be unset */
+	int64_t least;         /* with the dataset that reads it */
+	bool is_output;        /* --output-len sets it */
+};
+#define LENGTHS 15
+#define OWN_ROW (-1) /* each row has its own */
+
+static void find_lengths(struct dataset_opts *o, struct length out[LENGTHS])
 {
-	const struct dataset_opts *o = &c->o->data;
-	const struct { const char *option; int64_t tokens; } rows[] = {
-		{ "random-input-len", o->random_input_len },
-		{ "random-output-len", o->random_output_len },
-		{ "random-prefix-len", o->random_prefix_len },
-		{ "custom-output-len", o->custom_output_len },
-		{ "sharegpt-output-len", o->sharegpt_output_len.v },
-		{ "spec-bench-output-len", o->spec_bench_output_len },
-		{ "speed-bench-output-len", o->speed_bench_output_len },
-		{ "sonnet-input-len", o->sonnet_input_len },
-		{ "sonnet-output-len", o->sonnet_output_len },
-		{ "sonnet-prefix-len", o->sonnet_prefix_len },
-		{ "prefix-repetition-prefix-len", o->prefix_repetition_prefix_len },
-		{ "prefix-repetition-suffix-len", o->prefix_repetition_suffix_len },
-		{ "prefix-repetition-output-len", o->prefix_repetition_output_len },
-		{ "hf-output-len", o->hf_output_len.v },
-		{ "conversations-output-len", o->conversations_output_len.v },
+	const struct length all[LENGTHS] = {
+		{ "random-input-len", &o->random_input_len, NULL, INT64_MIN, false },
+		{ "random-output-len", &o->random_output_len, NULL, INT64_MIN, true },
+		{ "random-prefix-len", &o->random_prefix_len, NULL, INT64_MIN, false },
+		{ "custom-output-len", &o->custom_output_len, NULL, OWN_ROW, true },
+		{ "sharegpt-output-len", NULL, &o->sharegpt_output_len, 0, true },
+		{ "spec-bench-output-len", &o->spec_bench_output_len, NULL, OWN_ROW, true },
+		{ "speed-bench-output-len", &o->speed_bench_output_len, NULL, OWN_ROW, false },
+		{ "sonnet-input-len", &o->sonnet_input_len, NULL, INT64_MIN, false },
+		{ "sonnet-output-len", &o->sonnet_output_len, NULL, 0, false },
+		{ "sonnet-prefix-len", &o->sonnet_prefix_len, NULL, INT64_MIN, false },
+		{ "prefix-repetition-prefix-len", &o->prefix_repetition_prefix_len, NULL, INT64_MIN,
+		  false },
+		{ "prefix-repetition-suffix-len", &o->prefix_repetition_suffix_len, NULL, INT64_MIN,
+		  false },
+		{ "prefix-repetition-output-len", &o->prefix_repetition_output_len, NULL, 0, true },
+		{ "hf-output-len", NULL, &o->hf_output_len, 0, true },
+		{ "conversations-output-len", NULL, &o->conversations_output_len, INT64_MIN, true },
 	};
 
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
-		if (rows[i].tokens > LENGTH_TOKENS_MAX)
-			return err_set(c->e, ERR_USAGE, "--%s: expected at most %u tokens, got %" PRId64,
-				       rows[i].option, LENGTH_TOKENS_MAX, rows[i].tokens);
-	return 0;
+	memcpy(out, all, sizeof(all));
 }
 
 /* Of the dataset in use; upstream sends nonsense to the server, or mends it without a word. */
 static int check_lengths(const struct serve_check *c, const struct dataset *d)
 {
 	const struct dataset_opts *o = &c->o->data;
-	const struct { const char *option; int64_t tokens; bool is_own_row; } rows[] = {
-		{ "sharegpt-output-len", o->sharegpt_output_len.v, false },
-		{ "custom-output-len", o->custom_output_len, true },
-		{ "spec-bench-output-len", o->spec_bench_output_len, true },
-		{ "speed-bench-output-len", o->speed_bench_output_len, true },
-		{ "sonnet-output-len", o->sonnet_output_len, false },
-		{ "prefix-repetition-output-len", o->prefix_repetition_output_len, false },
-		{ "hf-output-len", o->hf_output_len.v, false },
-	};
+	struct length row[LENGTHS];
 
-	if (check_limits(c) < 0)
-		return -1;
-	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++) {
-		if (!reads(d, rows[i].option) || rows[i].tokens >= (rows[i].is_own_row ? -1 : 0))
-			continue;
-		return err_set(c->e, ERR_USAGE, "--%s: expected 0 or more tokens%s, got %" PRId64,
-			       rows[i].option, rows[i].is_own_row ? ", or -1 for each row's own" : "",
-			       rows[i].tokens);
+	find_lengths(&c->o->data, row);
+	for (size_t i = 0; i < LENGTHS; i++) {
+		int64_t tokens = row[i].tokens ? *row[i].tokens : row[i].maybe->v;
+
+		if (tokens > LENGTH_TOKENS_MAX)
+			return err_set(c->e, ERR_USAGE, "--%s: expected at most %u tokens, got %" PRId64,
+				       row[i].option, LENGTH_TOKENS_MAX, tokens);
+		if (tokens < row[i].least && reads(d, row[i].option))
+			return err_set(c->e, ERR_USAGE, "--%s: expected 0 or more tokens%s, got %" PRId64,
+				       row[i].option, row[i].least == OWN_ROW ?
+				       ", or -1 for each row's own" : "", tokens);
 	}
 	if (reads(d, "random-output-len") && o->random_output_len < 1)
 		serve_warn(c, "--random-output-len %" PRId64 " is below 1: one token is asked for",
@@ -115,11 +118,8 @@ static int check_lengths(const struct serve_check *c, const struct dataset *d)
 static void apply_shortcuts(const struct serve_check *c, const struct dataset *d)
 {
 	struct serve_opts *o = c->o;
+	struct length row[LENGTHS];
 	bool is_read = false;
-	static const char *const overridden[] = {
-		"random-output-len", "sharegpt-output-len", "custom-output-len", "hf-output-len",
-		"spec-bench-output-len", "prefix-repetition-output-len", "conversations-output-len",
-	};
 
 	if (o->input_len.is_set) {
 		if (serve_given(c, "random-input-len") &&
@@ -129,20 +129,20 @@ static void apply_shortcuts(const struct serve_check *c, const struct dataset *d
 	}
 	if (!o->output_len.is_set)
 		return;
-	for (size_t i = 0; i < sizeof(overridden) / sizeof(*overridden); i++) {
-		is_read |= reads(d, overridden[i]);
-		if (serve_given(c, overridden[i]))
-			serve_warn(c, "--%s is overridden by --output-len", overridden[i]);
+	find_lengths(&o->data, row);
+	for (size_t i = 0; i < LENGTHS; i++) {
+		if (!row[i].is_output)
+			continue;
+		is_read |= reads(d, row[i].option);
+		if (serve_given(c, row[i].option))
+			serve_warn(c, "--%s is overridden by --output-len", row[i].option);
+		if (row[i].tokens)
+			*row[i].tokens = o->output_len.v;
+		else
+			*row[i].maybe = o->output_len;
 	}
 	if (!is_read)
 		serve_warn(c, "--output-len has no effect: the dataset is %s", d->name);
-	o->data.random_output_len = o->output_len.v;
-	o->data.sharegpt_output_len = o->output_len;
-	o->data.custom_output_len = o->output_len.v;
-	o->data.hf_output_len = o->output_len;
-	o->data.spec_bench_output_len = o->output_len.v;
-	o->data.prefix_repetition_output_len = o->output_len.v;
-	o->data.conversations_output_len = o->output_len;
 }
 
 /* --multi-turn of upstream's Rust client. */

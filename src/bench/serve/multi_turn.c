@@ -251,15 +251,13 @@ bool multi_turn_is_expected(const struct multi_turn *m, uint32_t entry,
 			    const struct request_row *row)
 {
 	struct str expected = m->workload->v[entry].expected;
-	struct buf escaped = { 0 }, text = { 0 };
+	struct buf text = { 0 };
 	bool is_same;
 
 	if (expected.n == 0)
 		return true;
-	record_text_of(m->record, row, &escaped);
-	json_unescape(&text, buf_str(&escaped));
+	answer_text(m->record, row, &text);
 	is_same = str_eq(buf_str(&text), expected);
-	buf_release(&escaped);
 	buf_release(&text);
 	return is_same;
 }
@@ -366,45 +364,31 @@ static struct turn_order *first_turns(const struct multi_turn *m)
 	return turn_order_new(&order, m->n_turns, m->sessions->n_sessions, NULL, 0);
 }
 
-static void keep_queue(struct multi_turn *m)
-{
-	const uint32_t *finished = turn_order_finished(m->turns, &m->n_queue);
-
-	m->queue = mem_array(m->n_queue + 1, sizeof(*m->queue));
-	memcpy(m->queue, finished, m->n_queue * sizeof(*m->queue));
-	turn_order_free(m->turns);
-	m->turns = NULL;
-}
-
 static int send_first_turns(struct stage *s, const struct plan *plan, struct err *e)
 {
 	struct multi_turn *m = s->opts->multi_turn;
 	struct load_opts opts = stage_load_opts(s, PHASE_WARMUP);
 	struct prepare_opts how = stage_prepare_opts(s, true);
-	struct prepared prepared = { 0 };
-	struct load_stats stats;
-	int64_t began_ns;
-	int rc = -1;
+	const uint32_t *finished;
+	int rc;
 
 	how.session_header = m->o->send_conversation_id ? SESSION_HEADER : NULL;
-	if (prepare(&how, plan, &s->point->workload, &prepared, e) == 0) {
-		m->is_warming_up = true;
-		drive(m, first_turns(m), &opts);
-		began_ns = clock_mono_ns();
-		rc = load_run(&opts, plan, &prepared, &s->point->record, m->first_row, s->progress,
-			      &stats, s->hooks->cancel, e);
-		m->warmup_s = (double)(clock_mono_ns() - began_ns) / 1e9;
-		m->is_warming_up = false;
-		keep_queue(m);
-	}
-	prepared_release(&prepared);
+	m->is_warming_up = true;
+	drive(m, first_turns(m), &opts);
+	rc = stage_load(s, STAGE_WARMUP, &opts, &how, plan, m->first_row, e);
+	m->is_warming_up = false;
+	m->warmup_s = s->load_s;
+	finished = turn_order_finished(m->turns, &m->n_queue);
+	m->queue = mem_array(m->n_queue + 1, sizeof(*m->queue));
+	memcpy(m->queue, finished, m->n_queue * sizeof(*m->queue));
+	turn_order_free(m->turns);
+	m->turns = NULL;
 	return rc;
 }
 
 int multi_turn_warm_up(struct stage *s, struct err *e)
 {
 	struct multi_turn *m = s->opts->multi_turn;
-	struct load_progress *progress;
 	struct plan plan;
 	int rc;
 
@@ -414,15 +398,8 @@ int multi_turn_warm_up(struct stage *s, struct err *e)
 	stage_say(s, "Warming up with the first turn of each conversation...");
 	m->record = &s->point->record;
 	m->first_row = record_add_rows(&s->point->record, plan.n);
-	progress = mem_alloc(sizeof(*progress));
-	s->now = STAGE_WARMUP;
-	s->progress = progress;
-	s->total = plan.n;
 	rc = send_first_turns(s, &plan, e);
-	stage_tick(s);
-	s->progress = NULL;
 	plan_release(&plan);
-	free(progress);
 	if (rc == 0 && m->n_queue == 0 && !stage_is_cancelled(s))
 		rc = err_set(e, ERR_RUN, "--warmup-step: no first turn was answered");
 	return rc;
@@ -468,15 +445,6 @@ static const struct request_row *answer_row(const struct multi_turn *m, const st
 	if (turn->number == 0 && m->o->warmup_step)
 		return warm_row(m, p, turn->session);
 	return is_answered(m, p, entry) ? row_of(p, entry) : NULL;
-}
-
-static void add_answer_text(const struct point *p, const struct request_row *row, struct buf *out)
-{
-	struct buf escaped = { 0 };
-
-	record_text_of(&p->record, row, &escaped);
-	json_unescape(out, buf_str(&escaped));
-	buf_release(&escaped);
 }
 
 /* Messages of a conversation: an optional system message, then user and assistant in turn. */
@@ -563,31 +531,6 @@ static int count_tokens(const struct multi_turn *m, const struct point *p, struc
 
 /* ---- samples ---- */
 
-/* CLOCK_REALTIME as the monotonic clock had it, in ms. */
-static double monotonic_ms(int64_t real_ns, int64_t offset_ns)
-{
-	return (double)(real_ns - offset_ns) / 1e6;
-}
-
-static void add_server(const struct request_row *row, bool tells_cached, struct turn_stats *s)
-{
-	bool has_usage = (row->flags & ROW_HAS_USAGE) && !(row->flags & ROW_COUNTED);
-
-	s->server_prompt_tokens = has_usage ? row->prompt_tokens : TURN_UNKNOWN;
-	s->server_output_tokens = has_usage ? row->output_tokens : TURN_UNKNOWN;
-	s->server_cached_tokens = has_usage && tells_cached ? row->cached_tokens : TURN_UNKNOWN;
-}
-
-static void add_times(const struct request_row *row, int64_t offset_ns, bool is_streamed,
-		      struct turn_stats *s)
-{
-	int64_t first_ns = row->first_answer_ns && is_streamed ? row->first_answer_ns : row->end_ns;
-
-	s->start_time_ms = monotonic_ms(row->sent_ns, offset_ns);
-	s->latency_ms = (double)(row->end_ns - row->sent_ns) / 1e6;
-	turn_stats_times(s, (double)(first_ns - row->sent_ns) / 1e6);
-}
-
 struct scoring {
 	const struct multi_turn *m;
 	const struct point *p;
@@ -595,6 +538,21 @@ struct scoring {
 	int64_t offset_ns;
 	bool tells_cached;
 };
+
+/* Start in CLOCK_REALTIME as the monotonic clock had it; and what the server says of its tokens. */
+static void add_times(const struct scoring *k, const struct request_row *row, struct turn_stats *s)
+{
+	bool has_usage = (row->flags & ROW_HAS_USAGE) && !(row->flags & ROW_COUNTED);
+	int64_t first_ns = row->first_answer_ns && !k->m->o->no_stream ? row->first_answer_ns
+								       : row->end_ns;
+
+	s->start_time_ms = (double)(row->sent_ns - k->offset_ns) / 1e6;
+	s->latency_ms = (double)(row->end_ns - row->sent_ns) / 1e6;
+	turn_stats_times(s, (double)(first_ns - row->sent_ns) / 1e6);
+	s->server_prompt_tokens = has_usage ? row->prompt_tokens : TURN_UNKNOWN;
+	s->server_output_tokens = has_usage ? row->output_tokens : TURN_UNKNOWN;
+	s->server_cached_tokens = has_usage && k->tells_cached ? row->cached_tokens : TURN_UNKNOWN;
+}
 
 /* The turns of one conversation that were answered in the main run. */
 static void score_conversation(const struct scoring *k, uint32_t conversation,
@@ -625,9 +583,8 @@ static void score_conversation(const struct scoring *k, uint32_t conversation,
 					m->o->no_stream ? 0 : (uint32_t)k->counts.first[entry],
 				.conversation_id = session->id, .client_id = m->client[entry],
 			};
-			add_times(row, k->offset_ns, !m->o->no_stream, s);
+			add_times(k, row, s);
 			turn_stats_cached(s, question->tokens);
-			add_server(row, k->tells_cached, s);
 		}
 		input += k->counts.all[entry];
 	}
@@ -764,7 +721,7 @@ static void put_conversation(const struct multi_turn *m, const struct point *p,
 		if (turn < session->n && (i - system) % 2)
 			row = answer_row(m, p, session->first + (uint32_t)turn);
 		if (row) {
-			add_answer_text(p, row, &text);
+			answer_text(&p->record, row, &text);
 			said.text = buf_str(&text);
 			conversation_put_message(w, &said);
 		} else if (i < c->n) {
@@ -854,7 +811,7 @@ void multi_turn_contents(const struct multi_turn *m, const struct point *p, stru
 		buf_add_str(out, user_message(m, turn->session, turn->number)->text);
 		if (row->state == REQ_DONE) {
 			buf_add_text(out, "\nassistant:\n");
-			add_answer_text(p, row, out);
+			answer_text(&p->record, row, out);
 		} else {
 			buf_printf(out, "\nno answer: %s", fail_name((enum fail_category)row->fail));
 		}

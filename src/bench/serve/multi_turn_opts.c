@@ -10,6 +10,7 @@
 #include "client/http/url.h"
 #include "core/base/limits.h"
 #include "core/json/write.h"
+#include "core/stats/stats.h"
 
 #define INPUT "Conversations"
 #define SERVER "Server"
@@ -138,13 +139,6 @@ const struct opt_set multi_turn_opt_set = {
 
 /* ---- rules ---- */
 
-static int by_value(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static int read_warmup(const struct multi_turn_opts *o, struct arena *a, struct multi_turn *m,
 		       struct err *e)
 {
@@ -163,7 +157,7 @@ static int read_warmup(const struct multi_turn_opts *o, struct arena *a, struct 
 				       one.p ? one.p : "");
 		m->warmup[m->n_warmup++] = v / 100;
 	} while (rest.n);
-	qsort(m->warmup, m->n_warmup, sizeof(*m->warmup), by_value);
+	stats_sort(m->warmup, m->n_warmup);
 	return 0;
 }
 

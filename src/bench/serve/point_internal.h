@@ -33,6 +33,7 @@ struct stage {
 	struct load_progress *progress;
 	uint64_t total;
 	int64_t began_ns;       /* monotonic: the clock of the main run; 0 before */
+	double load_s;          /* how long the last stage_load took */
 	unsigned run;           /* of --num-runs, from 0 */
 	bool is_reset_missing;  /* the server cannot empty its prefix cache; said once */
 };
@@ -166,6 +167,9 @@ struct system_watch *watch_system(const struct stage *s);
  * is_all_text: also counts reasoning, tool calls and refusals; upstream counts only the answer.
  */
 void count_missing(struct record *r, const struct tokenizer *t, bool is_all_text);
+
+/* Appends the text of a row's answer. */
+void answer_text(const struct record *r, const struct request_row *row, struct buf *out);
 
 /* Whether a sample has a constraint: then the record has to keep the answers' text. */
 bool correct_is_asked(const struct workload *w);

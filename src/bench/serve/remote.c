@@ -68,6 +68,21 @@ void remote_target_release(struct remote_target *t)
 	buf_release(&t->socket);
 }
 
+int remote_ask(const struct remote *r, const char *path, const struct str *body,
+	       int64_t timeout_ms, struct fetch_reply *reply, struct err *e)
+{
+	struct remote_target t;
+	int rc = remote_target_init(&t, r, path, e);
+
+	*reply = (struct fetch_reply){ 0 };
+	if (timeout_ms && timeout_ms < t.opts.timeout_ms)
+		t.opts.timeout_ms = timeout_ms;
+	if (rc == 0)
+		rc = fetch(t.url.data, body, &t.opts, reply, e);
+	remote_target_release(&t);
+	return rc;
+}
+
 /* ---- model discovery ---- */
 
 static int first_model(const char *base_url, struct str body, char **name, char **root,
@@ -103,32 +118,27 @@ done:
 int remote_discover_model(const struct remote *r, const struct run_hooks *hooks, char **name,
 			  char **root, struct err *e)
 {
-	struct fetch_reply reply = { 0 };
+	struct fetch_reply reply;
 	struct buf line = { 0 };
-	struct remote_target t;
 	struct err why = { 0 };
 	int rc = -1;
 
 	say(hooks, "Model not specified, fetching first model from server...");
-	if (remote_target_init(&t, r, "/v1/models", e) < 0)
-		goto done;
-	if (fetch(t.url.data, NULL, &t.opts, &reply, &why) == 0 && reply.status / 100 != 2)
+	if (remote_ask(r, "/v1/models", NULL, 0, &reply, &why) == 0 && reply.status / 100 != 2)
 		err_set(&why, ERR_NET, "HTTP status %ld", reply.status);
 	if (why.code == ERR_NONE)
 		rc = first_model(r->base_url, buf_str(&reply.body), name, root, &why);
 	if (why.code == ERR_RUN || why.code == ERR_CANCELLED) {
 		*e = why;
 	} else if (rc < 0) {
-		err_set(e, ERR_RUN, "Failed to fetch models from server at %s. Check that:\n"
+		err_set(e, ERR_RUN, "Failed to fetch models from server at %s/v1/models. Check that:\n"
 			"1. The server is running\n2. The server URL is correct\nError: %s",
-			t.url.data, why.text);
+			r->base_url, why.text);
 	} else {
 		buf_printf(&line, "First model name: %s, first model id: %s", *name, *root);
 		say(hooks, line.data);
 	}
-done:
 	fetch_reply_release(&reply);
-	remote_target_release(&t);
 	buf_release(&line);
 	return rc;
 }
@@ -343,28 +353,12 @@ done:
 #define MODELS_NAMED 5           /* of those the server has */
 #define WORDS_MAX 400            /* bytes of a server's message that are quoted */
 
-static int ask(const struct remote *r, const char *path, const struct str *body, int64_t timeout_ms,
-	       struct fetch_reply *reply, struct err *why)
-{
-	struct remote_target t;
-	int rc = remote_target_init(&t, r, path, why);
-
-	*reply = (struct fetch_reply){ 0 };
-	if (timeout_ms < t.opts.timeout_ms)
-		t.opts.timeout_ms = timeout_ms;
-	if (rc == 0)
-		rc = fetch(t.url.data, body, &t.opts, reply, why);
-	remote_target_release(&t);
-	return rc;
-}
-
 /* The status of an answer; 0: there was none. */
 static long status_of(const struct remote *r, const char *path, const struct str *body,
 		      int64_t timeout_ms)
 {
 	struct fetch_reply reply;
-	struct err ignored;
-	long status = ask(r, path, body, timeout_ms, &reply, &ignored) == 0 ? reply.status : 0;
+	long status = remote_ask(r, path, body, timeout_ms, &reply, NULL) == 0 ? reply.status : 0;
 
 	fetch_reply_release(&reply);
 	return status;
@@ -577,7 +571,7 @@ int contact_check(const struct contact *c, struct err *e)
 	struct err why = { 0 };
 	int rc = 0;
 
-	if (ask(r, "/v1/models", NULL, CONTACT_TIMEOUT_MS, &reply, &why) < 0) {
+	if (remote_ask(r, "/v1/models", NULL, CONTACT_TIMEOUT_MS, &reply, &why) < 0) {
 		if (why.code == ERR_NET)
 			rc = unreachable(r, &reply, &why, e);
 	} else if (reply.status == 407 && r->fetch.proxy && *r->fetch.proxy) {

@@ -37,6 +37,12 @@ struct remote_target {
 int remote_target_init(struct remote_target *t, const struct remote *r, const char *path,
 		       struct err *e);
 void remote_target_release(struct remote_target *t);
+/*
+ * One question: as fetch(). timeout_ms 0: as long as remote has it. The reply is released in any
+ * case.
+ */
+int remote_ask(const struct remote *r, const char *path, const struct str *body, int64_t timeout_ms,
+	       struct fetch_reply *reply, struct err *e);
 
 /*
  * First entry of GET /v1/models (serve spec 2.2): *name is its id, *root its

@@ -19,6 +19,15 @@
 
 /* ---- tokens ---- */
 
+void answer_text(const struct record *r, const struct request_row *row, struct buf *out)
+{
+	struct buf escaped = { 0 };
+
+	record_text_of(r, row, &escaped);
+	json_unescape(out, buf_str(&escaped));
+	buf_release(&escaped);
+}
+
 /* Tokens of a text that the record keeps; SIZE_MAX: not known. scratch: its two forms. */
 static size_t count_text(const struct record *r, const struct request_row *row,
 			 void (*text_of)(const struct record *, const struct request_row *,
@@ -144,15 +153,6 @@ static const char *constraint_key(const struct workload *w)
 	return key;
 }
 
-static void answer_of(const struct point *p, const struct request_row *row, struct buf *escaped,
-		      struct buf *out)
-{
-	buf_reset(escaped);
-	buf_reset(out);
-	record_text_of(&p->record, row, escaped);
-	json_unescape(out, buf_str(escaped));
-}
-
 /* Whether more of it could have become a JSON value: free text cannot. */
 static bool begins_json(struct str answer)
 {
@@ -200,7 +200,7 @@ static unsigned judge(const struct constraint *c, const struct request_row *row,
 
 void correct_answers(struct point *p)
 {
-	struct buf escaped = { 0 }, answer = { 0 };
+	struct buf answer = { 0 };
 	struct last last = { 0 };
 
 	for (uint32_t i = 0; i < p->plan.n; i++) {
@@ -212,12 +212,13 @@ void correct_answers(struct point *p)
 			continue;
 		row->correctness = ROW_HAS_CONSTRAINT;
 		row->correctness |= key_among(s->overrides) ? ROW_CONSTRAINED : 0;
-		answer_of(p, row, &escaped, &answer);
-		if (c)
-			row->correctness |= (uint16_t)judge(c, row, buf_str(&answer));
+		if (!c)
+			continue;
+		buf_reset(&answer);
+		answer_text(&p->record, row, &answer);
+		row->correctness |= (uint16_t)judge(c, row, buf_str(&answer));
 	}
 	constraint_free(last.compiled);
-	buf_release(&escaped);
 	buf_release(&answer);
 }
 

@@ -151,23 +151,20 @@ static int find_chat_template(void *self, struct arena *a, struct chat_wrap *out
 /* Whether it is a vLLM that knows guided_*, and no structured_outputs yet. */
 static bool is_guided_server(const struct stage *s, const struct dataset *d)
 {
-	struct remote_target t;
-	struct fetch_reply reply = { 0 };
+	struct fetch_reply reply;
 	struct json_value *about;
 	struct arena a = { 0 };
 	bool is_old = false;
 
 	if (!d->is_told_version || !stage_may_ask_server(s))
 		return false;
-	if (remote_target_init(&t, &s->remote, "/version", NULL) == 0 &&
-	    fetch(t.url.data, NULL, &t.opts, &reply, NULL) == 0 && reply.status == 200 &&
+	if (remote_ask(&s->remote, "/version", NULL, 0, &reply, NULL) == 0 && reply.status == 200 &&
 	    json_parse(&a, buf_str(&reply.body), &about, NULL) == 0) {
 		unsigned version = engine_version(json_text(json_get(about, "version"),
 							    STR("")).p);
 
 		is_old = version && version < GUIDED_UNTIL;
 	}
-	remote_target_release(&t);
 	fetch_reply_release(&reply);
 	arena_release(&a);
 	return is_old;

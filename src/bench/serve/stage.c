@@ -158,6 +158,7 @@ int stage_load(struct stage *s, enum point_stage now, const struct load_opts *op
 	struct load_progress *progress = mem_alloc(sizeof(*progress));
 	struct prepared prepared = { 0 };
 	struct load_stats stats;
+	int64_t began_ns;
 	int rc = -1;
 
 	s->now = now;
@@ -165,8 +166,10 @@ int stage_load(struct stage *s, enum point_stage now, const struct load_opts *op
 	s->total = plan->n;
 	stage_tick(s);
 	if (prepare(how, plan, opts->workload, &prepared, e) == 0) {
+		began_ns = clock_mono_ns();
 		rc = load_run(opts, plan, &prepared, &s->point->record, first_row, progress, &stats,
 			      s->hooks->cancel, e);
+		s->load_s = (double)(clock_mono_ns() - began_ns) / 1e9;
 		stage_tick(s);
 	}
 	prepared_release(&prepared);

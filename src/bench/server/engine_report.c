@@ -289,42 +289,22 @@ static const struct pattern {
 };
 #define PATTERNS (sizeof(patterns) / sizeof(*patterns))
 
-/* The first place of a text in another; NULL: none. */
-static const char *find(struct str in, const char *what)
-{
-	return memmem(in.p, in.n, what, strlen(what));
-}
-
-static struct str behind(struct str in, const char *at, const char *what)
-{
-	const char *p = at + strlen(what);
-
-	return (struct str){ p, in.n - (size_t)(p - in.p) };
-}
-
-/* The seconds that a line tells of a pattern; NAN: it is about something else. */
+/* The seconds that a line reports for a pattern; NAN: it is about something else. */
 static double seconds_of(struct str line, const struct pattern *p)
 {
-	const char *at = find(line, p->begin);
-	struct str rest;
+	struct str rest = str_after(line, p->begin);
 	double s;
-	size_t n = 0;
 
-	if (!at)
-		return NAN;
-	rest = behind(line, at, p->begin);
-	for (;;) {
-		at = find(rest, p->before);
-		if (!at)
-			return NAN;
-		rest = behind(rest, at, p->before);
-		n = 0;
+	while ((rest = str_after(rest, p->before)).n) {
+		size_t n = 0;
+
 		while (n < rest.n && ((rest.p[n] >= '0' && rest.p[n] <= '9') || rest.p[n] == '.'))
 			n++;
 		if (n && str_to_f64((struct str){ rest.p, n }, &s) && isfinite(s) &&
 		    str_starts((struct str){ rest.p + n, rest.n - n }, str_of(p->unit)))
 			return s;
 	}
+	return NAN;
 }
 
 static double longest(struct str log, const char *name)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* server.c - from a server's start to its end, and emptying its caches; see server.h. */
-#include "bench/server/server_internal.h"
+#include "bench/server/server.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -16,10 +16,24 @@
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
+#include "host/proc/keeper.h"
 #include "host/proc/last_words.h"
 #include "host/proc/roster.h"
 #include "host/proc/tool.h"
 #include "host/proc/tree.h"
+#include "input/fetch/fetch.h"
+
+struct server {
+	struct server_opts opts;     /* argv and log_path are copies */
+	struct server_hooks hooks;
+	struct server_address where;
+	struct keeper *keeper;
+	int log_fd;
+	int64_t log_began;           /* bytes that stood in the log before */
+	double startup_s;
+	struct oom_counter oom;      /* since its start */
+};
 
 /* ---- why it ended ---- */
 
@@ -58,7 +72,8 @@ enum server_fault server_fault_of(struct str log, bool has_code, int code,
 	return faults[last_words_sign(log, has_code, code, oom, reason)];
 }
 
-void server_explain(const struct server *s, const struct keeper_end *end,
+/* Fills why from the server's log. */
+static void explain(const struct server *s, const struct keeper_end *end,
 		    struct server_failure *why)
 {
 	struct buf log = { 0 };
@@ -76,7 +91,8 @@ void server_explain(const struct server *s, const struct keeper_end *end,
 	buf_release(&log);
 }
 
-void server_show_tail(const struct server *s, const struct server_failure *why)
+/* The log's last lines go to hooks->warn when they say something. */
+static void show_tail(const struct server *s, const struct server_failure *why)
 {
 	struct buf whose = { 0 };
 
@@ -99,12 +115,8 @@ static void server_warn(const struct server_hooks *h, const char *text)
 		h->warn(h->self, text);
 }
 
-static bool is_cancelled(const struct server_hooks *h)
-{
-	return h->cancel && atomic_load(h->cancel);
-}
-
-struct fetch_opts server_fetch_opts(const struct server *s, int64_t timeout_ms)
+/* Requests to it go past proxies when it is on this machine. */
+static struct fetch_opts fetch_opts_of(const struct server *s, int64_t timeout_ms)
 {
 	const char *host = s->where.host;
 	bool is_here = s->where.uds[0] || !host[0] || strcmp(host, "localhost") == 0 ||
@@ -218,18 +230,21 @@ static int launch(struct server *s, struct server_failure *why, struct err *e)
 
 /* ---- until it is ready ---- */
 
-static bool is_healthy(const struct server *s)
+/* Status of the answer to a GET, or a POST of nothing; 0 with e: there was none. */
+static long ask(const struct server *s, const char *path, bool is_post, int64_t timeout_ms,
+		struct err *e)
 {
-	struct fetch_opts o = server_fetch_opts(s, HEALTH_TIMEOUT_MS);
+	struct fetch_opts o = fetch_opts_of(s, timeout_ms);
 	struct fetch_reply reply = { 0 };
 	struct buf url = { 0 };
-	bool is_good;
+	long status = 0;
 
-	buf_printf(&url, "%s/health", s->where.url);
-	is_good = fetch(url.data, NULL, &o, &reply, NULL) == 0 && reply.status == 200;
+	buf_printf(&url, "%s%s", s->where.url, path);
+	if (fetch(url.data, is_post ? &STR("") : NULL, &o, &reply, e) == 0)
+		status = reply.status;
 	fetch_reply_release(&reply);
 	buf_release(&url);
-	return is_good;
+	return status;
 }
 
 static bool is_in_log(const struct server *s)
@@ -260,7 +275,7 @@ static bool is_ready(const struct server *s)
 	case SERVER_READY_STARTED: return true;
 	case SERVER_READY_HEALTH: break;
 	}
-	return is_healthy(s);
+	return ask(s, "/health", false, HEALTH_TIMEOUT_MS, NULL) == 200;
 }
 
 /* An address that is not this machine's has no socket to be seen here: then its word is taken. */
@@ -314,7 +329,7 @@ static int await_ready(struct server *s, struct server_failure *why, struct err 
 	pid_t holder;
 
 	for (;;) {
-		if (is_cancelled(&s->hooks))
+		if (s->hooks.cancel && atomic_load(s->hooks.cancel))
 			return fail(why, SERVER_FAULT_CANCELLED,
 				    err_set(e, ERR_CANCELLED, "stopped before the server was ready"));
 		if (is_ready(s)) {
@@ -324,30 +339,21 @@ static int await_ready(struct server *s, struct server_failure *why, struct err 
 			return fail(why, SERVER_FAULT_PORT, refuse_taken(s, holder, e));
 		}
 		if (keeper_has_ended(s->keeper, pause_ms, &end)) {
-			server_explain(s, &end, why);
-			server_show_tail(s, why);
+			explain(s, &end, why);
+			show_tail(s, why);
 			return say_crash(why, e);
 		}
 		elapsed_ns = clock_mono_ns() - began_ns;
 		if (s->hooks.waiting)
 			s->hooks.waiting(s->hooks.self, (double)elapsed_ns / 1e9);
 		if ((double)elapsed_ns / 1e9 > s->opts.ready_timeout_s) {
-			server_explain(s, &end, why);
-			server_show_tail(s, why);
+			explain(s, &end, why);
+			show_tail(s, why);
 			return fail(why, SERVER_FAULT_DEADLINE, say_late(s, e));
 		}
 		if ((pause_ms = pause_ms * 3 / 2) > POLL_MAX_MS)
 			pause_ms = POLL_MAX_MS;
 	}
-}
-
-static int where_is(struct server *s, struct err *e)
-{
-	if (server_address(s->opts.argv, &s->where, e) < 0 ||
-	    (s->opts.host && server_at(&s->where, s->opts.host, s->opts.port, e) < 0))
-		return -1;
-	s->opts.host = NULL;
-	return 0;
 }
 
 int server_start(const struct server_opts *o, const struct server_hooks *hooks,
@@ -362,9 +368,11 @@ int server_start(const struct server_opts *o, const struct server_hooks *hooks,
 	s->opts.argv = copy_words(o->argv);
 	s->opts.log_path = mem_text(o->log_path);
 	s->opts.ready_log = mem_text(o->ready_log);
+	s->opts.host = NULL;
 	s->hooks = hooks ? *hooks : (struct server_hooks){ 0 };
 	s->log_fd = -1;
-	if (where_is(s, e) < 0) {
+	if (server_address(s->opts.argv, &s->where, e) < 0 ||
+	    (o->host && server_at(&s->where, o->host, o->port, e) < 0)) {
 		fail(why, SERVER_FAULT_FLAG, -1);
 	} else if (launch(s, why, e) == 0) {
 		s->opts.env = NULL;
@@ -413,7 +421,7 @@ int server_check(struct server *s, struct server_failure *why, struct err *e)
 	why = why ? why : &unasked;
 	if (!keeper_has_ended(s->keeper, 0, &end))
 		return 0;
-	server_explain(s, &end, why);
+	explain(s, &end, why);
 	return say_crash(why, e);
 }
 
@@ -446,17 +454,8 @@ int server_stop(struct server *s, const atomic_bool *hurry, struct err *e)
 
 static int post(const struct server *s, const char *path, long *status, struct err *e)
 {
-	struct fetch_opts o = server_fetch_opts(s, RESET_TIMEOUT_MS);
-	struct fetch_reply reply = { 0 };
-	struct buf url = { 0 };
-	int rc;
-
-	buf_printf(&url, "%s%s", s->where.url, path);
-	rc = fetch(url.data, &STR(""), &o, &reply, e);
-	*status = rc == 0 ? reply.status : 0;
-	fetch_reply_release(&reply);
-	buf_release(&url);
-	return rc < 0 ? err_wrap(e, "cannot reset the server's caches") : 0;
+	*status = ask(s, path, true, RESET_TIMEOUT_MS, e);
+	return *status ? 0 : err_wrap(e, "cannot reset the server's caches");
 }
 
 static void say_where(const struct server *s)

@@ -28,6 +28,7 @@
 #include <sys/types.h>
 
 #include "core/base/err.h"
+#include "core/base/str.h"
 
 enum server_kind {
 	SERVER_OTHER,
@@ -74,6 +75,13 @@ struct server_address {
 };
 /* -1 with e (ERR_USAGE) when --port is no port or --host does not fit. */
 int server_address(char *const *argv, struct server_address *a, struct err *e);
+/* Another place than its words say; port 0: the port stays. ERR_USAGE: the name is too long. */
+int server_at(struct server_address *a, const char *host, unsigned port, struct err *e);
+
+/* The category of an end, by last_words_sign. */
+struct oom_counter;
+enum server_fault server_fault_of(struct str log, bool has_code, int code,
+				  const struct oom_counter *oom, struct str *reason);
 
 struct server_opts {
 	char *const *argv;         /* ended by NULL */

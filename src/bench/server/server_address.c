@@ -5,7 +5,7 @@
  * Upstream looks at the end of the first word and at the first --host and --port written apart
  * (sweep spec 7.3); what it recognises is recognised here in the same way.
  */
-#include "bench/server/server_internal.h"
+#include "bench/server/server.h"
 
 #include <stdio.h>
 

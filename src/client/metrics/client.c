@@ -31,26 +31,6 @@ static int64_t connecting_ns(const struct request_row *row)
 
 /* ---- lag ---- */
 
-struct admitted { int64_t at_ns; uint32_t row; };
-
-static int by_admission(const void *a, const void *b)
-{
-	const struct admitted *x = a, *y = b;
-
-	if (x->at_ns != y->at_ns)
-		return x->at_ns < y->at_ns ? -1 : 1;
-	return (x->row > y->row) - (x->row < y->row);
-}
-
-static int by_time(const void *a, const void *b)
-{
-	int64_t x, y;
-
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
-	return (x > y) - (x < y);
-}
-
 /* What the client added between the instant a request could go and its first byte. */
 static int64_t own_delay(const struct request_row *row, int64_t could_go_ns)
 {
@@ -63,7 +43,7 @@ static int64_t own_delay(const struct request_row *row, int64_t could_go_ns)
 
 static void send_lag(struct metrics *m, const struct record *r)
 {
-	struct admitted *order = mem_array(m->n, sizeof(*order));
+	struct metrics_moment *order = mem_array(m->n, sizeof(*order));
 	int64_t *end = mem_array(m->n, sizeof(*end));
 	struct values lag = { mem_array(m->n, sizeof(double)), 0 };
 	size_t n = 0, n_ends = 0, cap = (size_t)m->opts.max_concurrency;
@@ -73,14 +53,14 @@ static void send_lag(struct metrics *m, const struct record *r)
 
 		if (!row->admitted_ns)
 			continue;
-		order[n++] = (struct admitted){ row->admitted_ns, m->row[i] };
+		order[n++] = (struct metrics_moment){ row->admitted_ns, m->row[i] };
 		if (row->end_ns)
 			end[n_ends++] = row->end_ns;
 	}
-	qsort(order, n, sizeof(*order), by_admission);
-	qsort(end, n_ends, sizeof(*end), by_time);
+	metrics_sort_moments(order, n);
+	metrics_sort_ints(end, n_ends);
 	for (size_t i = 0; i < n; i++) {
-		const struct request_row *row = &r->row[order[i].row];
+		const struct request_row *row = &r->row[order[i].i];
 		int64_t could_go = row->due_ns;
 
 		if (cap && m->opts.n_hosts > 1)

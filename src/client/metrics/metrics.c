@@ -64,6 +64,32 @@ char *metrics_percentile_name(char out[FMT_F64_BYTES], double p)
 	return out;
 }
 
+static int by_time(const void *a, const void *b)
+{
+	const struct metrics_moment *x = a, *y = b;
+	int order = (x->at_ns > y->at_ns) - (x->at_ns < y->at_ns);
+
+	return order ? order : (x->i > y->i) - (x->i < y->i);
+}
+
+void metrics_sort_moments(struct metrics_moment *v, size_t n)
+{
+	qsort(v, n, sizeof(*v), by_time);
+}
+
+static int by_value(const void *a, const void *b)
+{
+	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+void metrics_sort_ints(int64_t *v, size_t n)
+{
+	if (n)
+		qsort(v, n, sizeof(*v), by_value);
+}
+
 struct metrics_spread metrics_spread(double *seconds, size_t n)
 {
 	struct metrics_spread s = { .n = n };
@@ -199,11 +225,6 @@ bool metrics_is_good(const struct metrics *m, uint32_t i, const struct request_r
 	return true;
 }
 
-static double rate(double amount, double duration_s)
-{
-	return duration_s > 0 ? amount / duration_s : 0;
-}
-
 static void fill_totals(struct metrics *m, const struct record *r)
 {
 	double audio_s = 0, d;
@@ -228,13 +249,13 @@ static void fill_totals(struct metrics *m, const struct record *r)
 		good += metrics_is_good(m, i, row);
 	}
 	m->duration_s = d = metrics_seconds(r->stop_ns - r->start_ns);
-	m->request_throughput = rate(m->completed, d);
-	m->request_goodput = m->opts.n_goodput ? rate(good, d) : 0;
-	m->input_throughput = rate((double)m->total_input, d);
-	m->output_throughput = rate((double)m->total_output, d);
-	m->total_token_throughput = rate((double)(m->total_input + m->total_output), d);
-	m->sequence_throughput = rate((double)m->total_sequences, d);
-	m->rtfx = rate(audio_s, d);
+	m->request_throughput = metrics_rate(m->completed, d);
+	m->request_goodput = m->opts.n_goodput ? metrics_rate(good, d) : 0;
+	m->input_throughput = metrics_rate((double)m->total_input, d);
+	m->output_throughput = metrics_rate((double)m->total_output, d);
+	m->total_token_throughput = metrics_rate((double)(m->total_input + m->total_output), d);
+	m->sequence_throughput = metrics_rate((double)m->total_sequences, d);
+	m->rtfx = metrics_rate(audio_s, d);
 }
 
 /* ---- blocks ---- */
@@ -307,20 +328,10 @@ static bool is_defined(const struct metrics_opts *o, enum metric_block block)
 	}
 }
 
-struct begun { double start_time; uint32_t element; };
-
-static int by_start(const void *a, const void *b)
-{
-	const struct begun *x = a, *y = b;
-	int by_time = (x->start_time > y->start_time) - (x->start_time < y->start_time);
-
-	return by_time ? by_time : (x->element > y->element) - (x->element < y->element);
-}
-
 /* The elements by their start, NULL: they are in that order. For free(). */
-static uint32_t *time_order(const struct metrics *m)
+static uint32_t *time_order(const struct metrics *m, const struct record *r)
 {
-	struct begun *begun;
+	struct metrics_moment *begun;
 	uint32_t *order, i = 1;
 
 	while (i < m->n && m->start_time[i - 1] <= m->start_time[i])
@@ -330,10 +341,10 @@ static uint32_t *time_order(const struct metrics *m)
 	begun = mem_array(m->n, sizeof(*begun));
 	order = mem_array(m->n, sizeof(*order));
 	for (i = 0; i < m->n; i++)
-		begun[i] = (struct begun){ m->start_time[i], i };
-	qsort(begun, m->n, sizeof(*begun), by_start);
+		begun[i] = (struct metrics_moment){ r->row[m->row[i]].sent_ns, i };
+	metrics_sort_moments(begun, m->n);
 	for (i = 0; i < m->n; i++)
-		order[i] = begun[i].element;
+		order[i] = begun[i].i;
 	free(begun);
 	return order;
 }
@@ -343,7 +354,7 @@ static struct percentile *bounds_of(const struct metrics *m, const struct record
 				    enum metric_block b, const double *sorted)
 {
 	struct percentile *out = mem_array(m->opts.n_percentiles, sizeof(*out));
-	uint32_t *order = time_order(m);
+	uint32_t *order = time_order(m, r);
 	size_t n;
 	double *in_time = block_values(m, r, order, m->n, b, &n);
 
@@ -430,13 +441,6 @@ void metrics_release(struct metrics *m)
 
 /* ---- priorities: how requests of each fared, and what priorities cost a class ---- */
 
-static int by_priority(const void *a, const void *b)
-{
-	const int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
-
-	return (x > y) - (x < y);
-}
-
 /* The different ones in ascending order; to be freed. */
 static int64_t *priorities_of(const struct metrics_class_request *v, size_t n, size_t *distinct)
 {
@@ -444,7 +448,7 @@ static int64_t *priorities_of(const struct metrics_class_request *v, size_t n, s
 
 	for (size_t i = 0; i < n; i++)
 		all[i] = v[i].priority;
-	qsort(all, n, sizeof(*all), by_priority);
+	metrics_sort_ints(all, n);
 	*distinct = 0;
 	for (size_t i = 0; i < n; i++)
 		if (i == 0 || all[i] != all[*distinct - 1])

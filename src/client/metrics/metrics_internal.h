@@ -27,6 +27,21 @@ static inline int64_t metrics_end_ns(const struct request_row *row)
 	return row->last_event_ns;
 }
 
+static inline double metrics_rate(double amount, double duration_s)
+{
+	return duration_s > 0 ? amount / duration_s : 0;
+}
+
+static inline double metrics_share(double part, double whole)
+{
+	return whole > 0 ? part / whole : 0;
+}
+
+/* Ascending. Of moments those of the same time are in order of their elements. */
+struct metrics_moment { int64_t at_ns; uint32_t i; };
+void metrics_sort_moments(struct metrics_moment *v, size_t n);
+void metrics_sort_ints(int64_t *v, size_t n);
+
 /* Sorts values and describes them; factor 1000 last. */
 struct metrics_spread metrics_spread(double *seconds, size_t n);
 

@@ -55,16 +55,6 @@ static void release(struct groups *g)
 	free(g->member);
 }
 
-static double rate(double amount, double duration_s)
-{
-	return duration_s > 0 ? amount / duration_s : 0;
-}
-
-static double share(double part, double whole)
-{
-	return whole > 0 ? part / whole : 0;
-}
-
 /* ---- by turn ---- */
 
 static void sum_turn(struct metrics_turn *t, const struct metrics *m, const struct record *r,
@@ -97,7 +87,7 @@ static void sum_turn(struct metrics_turn *t, const struct metrics *m, const stru
 	t->context = metrics_stats(context, t->completed);
 	t->cached = metrics_stats(cached, n_cached);
 	t->is_cache_known = n_cached > 0;
-	t->cached_share = share(sum, prompt);
+	t->cached_share = metrics_share(sum, prompt);
 	t->cache_known_tokens = prompt;
 	t->duration_s = last > first ? metrics_seconds(last - first) : 0;
 	free(context);
@@ -113,10 +103,11 @@ static struct metrics_turn score_turn(const struct metrics *m, const struct reco
 				  .n = g->start[until] - g->start[from] };
 
 	sum_turn(&t, m, r, element);
-	t.request_throughput = rate(t.completed, t.duration_s);
-	t.input_throughput = rate((double)t.total_input, t.duration_s);
-	t.output_throughput = rate((double)t.total_output, t.duration_s);
-	t.total_token_throughput = rate((double)(t.total_input + t.total_output), t.duration_s);
+	t.request_throughput = metrics_rate(t.completed, t.duration_s);
+	t.input_throughput = metrics_rate((double)t.total_input, t.duration_s);
+	t.output_throughput = metrics_rate((double)t.total_output, t.duration_s);
+	t.total_token_throughput = metrics_rate((double)(t.total_input + t.total_output),
+						t.duration_s);
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
 		metrics_summarize(m, r, element, t.n, b, &t.block[b]);
 	return t;
@@ -175,7 +166,7 @@ static void score_later_cache(struct metrics_sessions *s)
 		prompt += s->by_turn[k].cache_known_tokens;
 	}
 	s->is_later_cache_known = prompt > 0;
-	s->later_cached_share = share(cached, prompt);
+	s->later_cached_share = metrics_share(cached, prompt);
 }
 
 static void score_turns(struct metrics *m, const struct record *r)
@@ -333,9 +324,9 @@ static void score_each(struct metrics *m, const struct record *r)
 	s->gap = metrics_stats(l.gap, l.n_completed);
 	s->cached_by_session = metrics_stats(l.cached, l.n_cached);
 	s->is_cache_known = all.prompt > 0;
-	s->cached_share = share(all.cached, all.prompt);
-	s->throughput = rate(s->completed, m->duration_s);
-	s->goodput = rate(l.good, m->duration_s);
+	s->cached_share = metrics_share(all.cached, all.prompt);
+	s->throughput = metrics_rate(s->completed, m->duration_s);
+	s->goodput = metrics_rate(l.good, m->duration_s);
 	free(l.turns);
 	free(l.duration);
 	free(l.serving);
@@ -424,8 +415,8 @@ static void score_history(struct metrics *m, const struct record *r)
 	m->sessions.context_slope_ms = context_slope_ms(m, r);
 	m->sessions.growth = metrics_stats(growth, n_growth);
 	m->sessions.gap_lag = metrics_spread(lag, n_lag);
-	m->sessions.reusable_share = share(reusable, prompt);
-	m->sessions.reuse_efficiency = share(cached, reusable_known);
+	m->sessions.reusable_share = metrics_share(reusable, prompt);
+	m->sessions.reuse_efficiency = metrics_share(cached, reusable_known);
 	free(growth);
 	free(lag);
 }

@@ -22,15 +22,6 @@
 
 struct stretch { int64_t start_ns, end_ns; };
 
-static int by_value(const void *a, const void *b)
-{
-	int64_t x, y;
-
-	memcpy(&x, a, sizeof(x));
-	memcpy(&y, b, sizeof(y));
-	return (x > y) - (x < y);
-}
-
 static struct stretch interval_of(const struct request_row *row)
 {
 	return (struct stretch){ row->sent_ns, metrics_end_ns(row) };
@@ -75,8 +66,8 @@ static void look(struct metrics *m, const struct record *r)
 		start[n] = interval_of(row).start_ns;
 		end[n++] = interval_of(row).end_ns;
 	}
-	qsort(start, n, sizeof(*start), by_value);
-	qsort(end, n, sizeof(*end), by_value);
+	metrics_sort_ints(start, n);
+	metrics_sort_ints(end, n);
 	s->total = (uint32_t)n;
 	s->first_ns = n ? start[0] : 0;
 	find_window(s, start, end, n);
@@ -186,18 +177,9 @@ void metrics_steady(struct metrics *m, const struct record *r)
 #define THIRD_REQUESTS_MIN 20
 #define LONGER_PROMPTS 1.2 /* mean prompt of the last third over the first: TTFT may well grow */
 
-struct arrival { int64_t due_ns; uint32_t i; };
-
-static int by_due(const void *a, const void *b)
-{
-	const struct arrival *x = a, *y = b;
-
-	return (x->due_ns > y->due_ns) - (x->due_ns < y->due_ns);
-}
-
 /* TTFT of the first third to arrive and of the last; prompts alike in length. */
 static void growth(struct metrics_queue *q, const struct metrics *m, const struct record *r,
-		   const struct arrival *v, size_t n)
+		   const struct metrics_moment *v, size_t n)
 {
 	size_t third = n / 3, count[2] = { 0 };
 	double *ttft[2], tokens[2] = { 0 };
@@ -242,19 +224,19 @@ static size_t count_between(const struct metrics *m, const struct record *r, int
 void metrics_queue(struct metrics *m, const struct record *r)
 {
 	struct metrics_queue *q = &m->client.queue;
-	struct arrival *v = mem_array(m->n, sizeof(*v));
+	struct metrics_moment *v = mem_array(m->n, sizeof(*v));
 	int64_t from, to, fill = (int64_t)(m->block[BLOCK_E2EL].median_ms * 1e6);
 	size_t n = 0, at = 0;
 
 	for (uint32_t i = 0; i < m->n; i++)
 		if (r->row[m->row[i]].sent_ns && r->row[m->row[i]].due_ns)
-			v[n++] = (struct arrival){ r->row[m->row[i]].due_ns, i };
-	qsort(v, n, sizeof(*v), by_due);
+			v[n++] = (struct metrics_moment){ r->row[m->row[i]].due_ns, i };
+	metrics_sort_moments(v, n);
 	if (!m->opts.is_rate_finite || n < QUEUE_REQUESTS_MIN)
 		goto done;
-	from = v[0].due_ns + fill;
-	to = v[n - 1].due_ns;
-	while (at < n && v[at].due_ns <= from)
+	from = v[0].at_ns + fill;
+	to = v[n - 1].at_ns;
+	while (at < n && v[at].at_ns <= from)
 		at++;
 	if (to - from < fill || n - at < QUEUE_REQUESTS_MIN)
 		goto done;
