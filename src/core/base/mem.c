@@ -11,6 +11,8 @@
 
 #include "core/base/err.h"
 
+#define ROOM_MIN 16 /* elements of a list that begins to grow */
+
 static _Noreturn void out_of_memory(void)
 {
 	static const char text[] = "profllm: out of memory\n";
@@ -47,7 +49,7 @@ void *mem_room(void *items, size_t n, size_t *cap, size_t size)
 	assert(n <= *cap);
 	if (n < *cap)
 		return items;
-	*cap = *cap ? *cap * 2 : 16;
+	*cap = *cap ? *cap * 2 : ROOM_MIN;
 	return mem_grow(items, *cap, size);
 }
 
@@ -110,6 +112,28 @@ char *arena_text(struct arena *a, struct str s)
 struct str arena_str(struct arena *a, struct str s)
 {
 	return (struct str){ arena_text(a, s), s.n };
+}
+
+struct str arena_take(struct arena *a, struct buf *b)
+{
+	struct str text = arena_str(a, buf_str(b));
+
+	buf_release(b);
+	return text;
+}
+
+void *arena_room(struct arena *a, void *v, size_t n, size_t *cap, size_t size)
+{
+	void *more;
+
+	assert(n <= *cap);
+	if (n < *cap)
+		return v;
+	*cap = *cap ? *cap * 2 : ROOM_MIN;
+	more = arena_alloc(a, *cap * size);
+	if (n)
+		memcpy(more, v, n * size);
+	return more;
 }
 
 char *arena_printf(struct arena *a, const char *fmt, ...)

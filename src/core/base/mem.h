@@ -44,6 +44,9 @@ struct arena {
 void *arena_alloc(struct arena *a, size_t n); /* zeroed, 16-byte aligned */
 char *arena_text(struct arena *a, struct str s); /* a NUL-terminated copy */
 struct str arena_str(struct arena *a, struct str s); /* likewise, as a slice */
+struct str arena_take(struct arena *a, struct buf *b); /* b's text likewise; b is released */
+/* v with room for element n: v itself while n < *cap, else twice as much, zeroed behind a copy. */
+void *arena_room(struct arena *a, void *v, size_t n, size_t *cap, size_t size);
 __attribute__((format(printf, 2, 3)))
 char *arena_printf(struct arena *a, const char *fmt, ...);
 void arena_seal(struct arena *a);

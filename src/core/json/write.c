@@ -222,7 +222,7 @@ static void put_container(struct json_writer *w, const struct json_value *v)
 /* Recursion ends: begin() asserts the depth, and no tree is deeper. */
 void json_put_value(struct json_writer *w, const struct json_value *v)
 {
-	switch (v->kind) {
+	switch (v ? v->kind : JSON_NULL) {
 	case JSON_NULL:
 		json_put_null(w);
 		break;

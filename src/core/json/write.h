@@ -47,7 +47,7 @@ void json_put_text(struct json_writer *w, const char *text); /* NULL gives null 
 void json_put_raw(struct json_writer *w, struct str json);  /* one value already spelled out */
 /* Likewise, but by somebody else: valid JSON or Python's, whose numbers become settings. */
 void json_put_foreign(struct json_writer *w, struct str json);
-void json_put_value(struct json_writer *w, const struct json_value *v);
+void json_put_value(struct json_writer *w, const struct json_value *v); /* NULL gives null */
 
 /* Members: a key with what the json_put_ function of the same name writes. */
 void json_member_null(struct json_writer *w, const char *key);

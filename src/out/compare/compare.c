@@ -158,13 +158,7 @@ static size_t param_at(struct comparison *c, struct str key, size_t *cap)
 	for (i = 0; i < c->n_params; i++)
 		if (strcmp(c->param[i].key, name) == 0)
 			return i;
-	if (c->n_params == *cap) {
-		struct compare_param *param = arena_alloc(c->a, 2 * *cap * sizeof(*param));
-
-		memcpy(param, c->param, *cap * sizeof(*param));
-		c->param = param;
-		*cap *= 2;
-	}
+	c->param = arena_room(c->a, c->param, c->n_params, cap, sizeof(*c->param));
 	c->param[c->n_params++] = (struct compare_param){ .key = name };
 	return i;
 }
@@ -172,12 +166,9 @@ static size_t param_at(struct comparison *c, struct str key, size_t *cap)
 static const char *python_text(struct comparison *c, const struct json_value *v)
 {
 	struct buf text = { 0 };
-	const char *out;
 
 	json_python_str(&text, v);
-	out = arena_text(c->a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(c->a, &text).p;
 }
 
 static bool is_param(const struct comparison *c, const char *name, bool is_option)
@@ -289,16 +280,13 @@ static const char *params_text(const struct comparison *c, const struct compare_
 			       enum compare_param_kind kind, bool is_of_workload)
 {
 	struct buf text = { 0 };
-	const char *out;
 
 	for (size_t p = 0; p < c->n_params; p++)
 		if (c->param[p].kind == kind && run->param[p] &&
 		    (!is_of_workload || is_workload(c->param[p].key)))
 			buf_printf(&text, "%s%s=%s", text.len ? " " : "", c->param[p].key,
 				   run->param[p]);
-	out = arena_text(c->a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(c->a, &text).p;
 }
 
 static const char *load_of(const struct comparison *c, const struct compare_run *run)
@@ -476,15 +464,7 @@ static void add_metric(struct comparison *c, const char *key, size_t *cap)
 	for (size_t i = 0; i < c->n_metrics; i++)
 		if (strcmp(c->metric[i].name, key) == 0)
 			return;
-	if (c->n_metrics == *cap) {
-		struct matched_metric *more;
-
-		*cap = *cap ? 2 * *cap : 32;
-		more = arena_alloc(c->a, *cap * sizeof(*more));
-		if (c->n_metrics)
-			memcpy(more, c->metric, c->n_metrics * sizeof(*more));
-		c->metric = more;
-	}
+	c->metric = arena_room(c->a, c->metric, c->n_metrics, cap, sizeof(*c->metric));
 	c->metric[c->n_metrics++] = metric_of(c, key);
 }
 

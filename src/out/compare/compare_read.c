@@ -23,15 +23,7 @@
 static void add_run(struct comparison *c, struct compare_side *s, const struct json_value *record,
 		    const char *path, unsigned session)
 {
-	if (s->n == s->cap) {
-		size_t cap = s->cap ? 2 * s->cap : 16;
-		struct compare_run *run = arena_alloc(c->a, cap * sizeof(*run));
-
-		if (s->n)
-			memcpy(run, s->run, s->n * sizeof(*run));
-		s->run = run;
-		s->cap = cap;
-	}
+	s->run = arena_room(c->a, s->run, s->n, &s->cap, sizeof(*s->run));
 	s->run[s->n++] = (struct compare_run){ .record = record, .path = path,
 					       .session = session };
 }
@@ -279,16 +271,13 @@ static const char *value_of(const struct comparison *c, const struct compare_run
 	const struct json_value *v = frame_value(run->record, key);
 	const struct json_value *options = frame_value(run->record, STR("profllm.options"));
 	struct buf text = { 0 };
-	const char *out;
 
 	if (!v)
 		v = frame_value(options, key);
 	if (!v || v->kind == JSON_NULL)
 		return "(none)";
 	json_python_str(&text, v);
-	out = arena_text(c->a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(c->a, &text).p;
 }
 
 /* The side of that value among those from first on; a new one, or NULL when there is no room. */

@@ -263,7 +263,7 @@ static void add_reason(const struct comparison *c, const struct matched_pair *pa
 const char *compare_remarks(const struct comparison *c, const struct matched_pair *pair,
 			    struct arena *a)
 {
-	const char *confounded = compare_confounded(c, pair->side, a), *text;
+	const char *confounded = compare_confounded(c, pair->side, a);
 	struct buf out = { 0 };
 
 	for (size_t m = 0; !pair->refusal && m < c->n_metrics; m++)
@@ -274,9 +274,7 @@ const char *compare_remarks(const struct comparison *c, const struct matched_pai
 	if (confounded && !pair->refusal)
 		buf_printf(&out, "%s\n", confounded);
 	buf_add_text(&out, matched_notes(&c->out, pair, a));
-	text = arena_text(a, buf_str(&out));
-	buf_release(&out);
-	return text;
+	return arena_take(a, &out).p;
 }
 
 static const char *const brief[] = {

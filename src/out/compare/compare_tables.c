@@ -284,7 +284,6 @@ static const char *key_text(const struct tables *t, const struct json_value *row
 {
 	const struct json_value *v = frame_value(row, str_of(t->key[k]));
 	struct buf text = { 0 };
-	const char *out;
 
 	if (!v || v->kind == JSON_NULL)
 		return "";
@@ -292,9 +291,7 @@ static const char *key_text(const struct tables *t, const struct json_value *row
 		buf_printf(&text, "%.0f", v->real);
 	else
 		json_python_str(&text, v);
-	out = arena_text(t->a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(t->a, &text).p;
 }
 
 static struct tables_level *level_of(struct tables *t, const struct json_value *row)

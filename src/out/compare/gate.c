@@ -217,15 +217,7 @@ void gate_log_add(struct gate_log *log, const char *condition, const char *where
 	char text[SENTENCE_BYTES];
 	va_list ap;
 
-	if (log->n == log->cap) {
-		size_t cap = log->cap ? 2 * log->cap : 16;
-		struct gate_case *item = arena_alloc(log->a, cap * sizeof(*item));
-
-		if (log->n)
-			memcpy(item, log->item, log->n * sizeof(*item));
-		log->item = item;
-		log->cap = cap;
-	}
+	log->item = arena_room(log->a, log->item, log->n, &log->cap, sizeof(*log->item));
 	va_start(ap, fmt);
 	fmt_vtext(text, sizeof(text), fmt, ap);
 	va_end(ap);

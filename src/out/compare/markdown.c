@@ -2,6 +2,7 @@
 /* markdown.c - see markdown.h: which files count, rows of the tables, the page, the records. */
 #include "out/compare/markdown.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -26,6 +27,8 @@ enum markdown_kind {
 
 /* Objects with display names in one order; values as they were before sorting. */
 struct markdown_tables { struct frame table[MARKDOWN_KINDS]; };
+
+#define MARKDOWN_COLUMNS_MAX 32
 
 struct markdown_col { const char *key, *name; };
 
@@ -67,11 +70,6 @@ static const struct { const struct markdown_col *column; size_t n; } tables[MARK
 	[MARKDOWN_SERVING] = { COLUMNS(serving_columns) },
 	[MARKDOWN_STARTUP] = { COLUMNS(startup_columns) },
 };
-
-static const char *column_name(enum markdown_kind kind, size_t i)
-{
-	return i < tables[kind].n ? tables[kind].column[i].name : NULL;
-}
 
 static enum markdown_kind kind_of(const struct json_value *record)
 {
@@ -260,13 +258,6 @@ static const struct json_value *make_row(enum markdown_kind kind,
 	return row;
 }
 
-static int add_to_table(struct markdown_tables *t, enum markdown_kind kind,
-		 const struct json_value *record, const struct json_value *commands,
-		 const char *name, struct arena *a, struct err *e)
-{
-	return frame_add(&t->table[kind], make_row(kind, record, commands, name, a), name, a, e);
-}
-
 const struct json_value *markdown_serving_row(const struct json_value *record, const char *name,
 					      struct arena *a)
 {
@@ -432,7 +423,8 @@ static int add_records(struct markdown_tables *t, const struct frame *f, enum ma
 		const char *test = f->n > 1 ? arena_printf(a, "%s run %zu", name, i) : name;
 
 		if (kind != MARKDOWN_KINDS &&
-		    add_to_table(t, kind, f->row[i], commands, test, a, e) < 0)
+		    frame_add(&t->table[kind], make_row(kind, f->row[i], commands, test, a), test,
+			      a, e) < 0)
 			return -1;
 	}
 	return 0;
@@ -494,13 +486,15 @@ static int read_folder(struct markdown_tables *t, const char *dir, struct buf *l
 	int rc = result_files_find(dir, RESULT_FILES_SUMMARIES, &sweeps, NULL, NULL, e);
 
 	if (rc == 0)
-		rc = result_files_find(dir, RESULT_FILES_OWN, &own, NULL, NULL, e);
+		rc = result_files_find(dir, RESULT_FILES_OWN_JSON, &own, NULL, NULL, e);
 	for (size_t i = 0; rc == 0 && i < sweeps.n; i++)
 		rc = add_summary(t, dir, sweeps.path[i], a, e);
 	for (size_t i = 0; rc == 0 && i < own.n; i++) {
 		const char *name = result_file_name(own.path[i]);
 
-		if (strcmp(name, RESULT_SUMMARY) != 0 && strcmp(name, MARKDOWN_RECORDS) != 0)
+		if (!result_file_is(dir, name))
+			buf_printf(lines, "Skipping %s\n", own.path[i]);
+		else if (strcmp(name, RESULT_SUMMARY) != 0 && strcmp(name, MARKDOWN_RECORDS) != 0)
 			rc = add_file(t, own.path[i], lines, a, e);
 	}
 	result_files_release(&sweeps);
@@ -511,37 +505,40 @@ static int read_folder(struct markdown_tables *t, const char *dir, struct buf *l
 /* ---- columns ---- */
 
 /* What pandas makes of a column: whole numbers stay so only when none is missing. */
-struct shape { bool is_there, is_real, has_any, is_gap; };
+struct shown_column { const char *name; bool is_float, has_any; };
 
-static struct shape shape_of(const struct frame *f, struct str name)
+/* Those that a record has, into out. */
+static size_t shown_columns(const struct frame *f, enum markdown_kind kind,
+			    struct shown_column out[MARKDOWN_COLUMNS_MAX])
 {
-	struct shape s = { 0 };
+	size_t n = 0;
 
-	for (size_t i = 0; i < f->n; i++) {
-		const struct json_value *v = frame_value(f->row[i], name);
+	assert(tables[kind].n <= MARKDOWN_COLUMNS_MAX);
+	for (size_t c = 0; c < tables[kind].n; c++) {
+		const char *name = tables[kind].column[c].name;
+		bool is_there = false, is_real = false, has_any = false, is_gap = false;
 
-		s.is_there |= v != NULL;
-		s.is_gap |= !v || v->kind == JSON_NULL;
-		s.has_any |= v && v->kind != JSON_NULL;
-		s.is_real |= v && v->kind == JSON_REAL;
+		for (size_t i = 0; i < f->n; i++) {
+			const struct json_value *v = frame_value(f->row[i], str_of(name));
+
+			is_there |= v != NULL;
+			is_gap |= !v || v->kind == JSON_NULL;
+			has_any |= v && v->kind != JSON_NULL;
+			is_real |= v && v->kind == JSON_REAL;
+		}
+		if (is_there)
+			out[n++] = (struct shown_column){ name, is_real || is_gap, has_any };
 	}
-	return s;
+	return n;
 }
 
-static void put_cell(struct json_writer *w, const struct json_value *v, struct shape s)
+static void put_cell(struct json_writer *w, const struct json_value *v,
+		     const struct shown_column *c)
 {
-	bool is_int = v && v->kind == JSON_INT;
-
-	if (!v || v->kind == JSON_NULL) {
-		if (s.has_any)
-			json_put_f64(w, NAN);
-		else
-			json_put_null(w);
-	} else if (is_int && (s.is_real || s.is_gap)) {
+	if (v && v->kind == JSON_INT && c->is_float)
 		json_put_f64(w, (double)v->integer);
-	} else {
+	else
 		json_put_value(w, v);
-	}
 }
 
 /* "A\nA" as nvidia-smi lists them becomes "2xA". */
@@ -556,40 +553,36 @@ static const char *gpu_text(struct str gpu, struct arena *a)
 }
 
 /* As tabulate writes it: %g in a column of floats. */
-static const char *cell_text(const struct json_value *v, struct shape s, struct arena *a)
+static const char *cell_text(const struct json_value *v, const struct shown_column *c,
+			     struct arena *a)
 {
 	struct buf text = { 0 };
-	const char *out;
 
 	if (!v || v->kind == JSON_NULL)
-		return s.has_any ? "nan" : "";
-	if (v->kind == JSON_REAL || (v->kind == JSON_INT && (s.is_real || s.is_gap)))
+		return c->has_any ? "nan" : "";
+	if (strcmp(c->name, "GPU") == 0 && v->kind == JSON_STRING)
+		return gpu_text(v->text, a);
+	if (v->kind == JSON_REAL || (v->kind == JSON_INT && c->is_float))
 		return arena_printf(a, "%g", json_real(v, 0));
 	json_python_str(&text, v);
-	out = arena_text(a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(a, &text).p;
 }
 
 /* ---- writing ---- */
 
 static void write_columns(struct json_writer *w, const struct frame *f, enum markdown_kind kind)
 {
-	const char *name;
+	struct shown_column column[MARKDOWN_COLUMNS_MAX];
+	size_t n = shown_columns(f, kind, column);
+	char row[24];
 
 	json_begin_object(w);
-	for (size_t c = 0; (name = column_name(kind, c)); c++) {
-		struct shape s = shape_of(f, str_of(name));
-
-		if (!s.is_there)
-			continue;
-		json_member_object(w, name);
+	for (size_t c = 0; c < n; c++) {
+		json_member_object(w, column[c].name);
 		for (size_t i = 0; i < f->n; i++) {
-			char row[24];
-
 			snprintf(row, sizeof(row), "%zu", i);
 			json_key(w, row);
-			put_cell(w, frame_value(f->row[i], str_of(name)), s);
+			put_cell(w, frame_value(f->row[i], str_of(column[c].name)), &column[c]);
 		}
 		json_end_object(w);
 	}
@@ -611,21 +604,19 @@ static int by_test_name(const void *x, const void *y)
 static void write_records(struct json_writer *w, const struct frame *f, enum markdown_kind kind,
 			  struct arena *a)
 {
+	struct shown_column column[MARKDOWN_COLUMNS_MAX];
+	size_t n = shown_columns(f, kind, column);
+
 	for (size_t i = 0; i < f->n; i++) {
-		const char *name;
-
 		json_begin_object(w);
-		for (size_t c = 0; (name = column_name(kind, c)); c++) {
-			struct shape s = shape_of(f, str_of(name));
-			const struct json_value *v = frame_value(f->row[i], str_of(name));
+		for (size_t c = 0; c < n; c++) {
+			const struct json_value *v = frame_value(f->row[i], str_of(column[c].name));
 
-			if (!s.is_there)
-				continue;
-			json_key(w, name);
-			if (strcmp(name, "GPU") == 0 && v && v->kind == JSON_STRING)
+			json_key(w, column[c].name);
+			if (strcmp(column[c].name, "GPU") == 0 && v && v->kind == JSON_STRING)
 				json_put_text(w, gpu_text(v->text, a));
 			else
-				put_cell(w, v, s);
+				put_cell(w, v, &column[c]);
 		}
 		json_end_object(w);
 	}
@@ -634,28 +625,20 @@ static void write_records(struct json_writer *w, const struct frame *f, enum mar
 static void write_table(const struct frame *f, enum markdown_kind kind, struct buf *out,
 			struct arena *a)
 {
-	const char *name;
+	struct shown_column column[MARKDOWN_COLUMNS_MAX];
+	size_t n = shown_columns(f, kind, column);
 	struct grid g;
 
 	if (!f->n)
 		return;
 	grid_begin(&g, a);
-	for (size_t c = 0; (name = column_name(kind, c)); c++)
-		if (shape_of(f, str_of(name)).is_there)
-			grid_add(&g, name);
+	for (size_t c = 0; c < n; c++)
+		grid_add(&g, column[c].name);
 	grid_end_heads(&g);
 	for (size_t i = 0; i < f->n; i++)
-		for (size_t c = 0; (name = column_name(kind, c)); c++) {
-			struct shape s = shape_of(f, str_of(name));
-			const struct json_value *v = frame_value(f->row[i], str_of(name));
-
-			if (!s.is_there)
-				continue;
-			if (strcmp(name, "GPU") == 0 && v && v->kind == JSON_STRING)
-				grid_add(&g, gpu_text(v->text, a));
-			else
-				grid_add(&g, cell_text(v, s, a));
-		}
+		for (size_t c = 0; c < n; c++)
+			grid_add(&g, cell_text(frame_value(f->row[i], str_of(column[c].name)),
+					       &column[c], a));
 	grid_markdown(&g, out);
 }
 

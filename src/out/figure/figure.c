@@ -88,10 +88,7 @@ struct taken { struct box *box; size_t n, cap; };
 
 static void take(struct taken *t, struct box b)
 {
-	if (t->n == t->cap) {
-		t->cap = t->cap ? t->cap * 2 : 256;
-		t->box = mem_grow(t->box, t->cap, sizeof(*t->box));
-	}
+	t->box = mem_room(t->box, t->n, &t->cap, sizeof(*t->box));
 	t->box[t->n++] = b;
 }
 

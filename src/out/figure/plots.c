@@ -77,7 +77,6 @@ static struct str text_of(const struct json_value *record, const struct frame_ke
 			  bool is_plain, struct arena *a)
 {
 	struct buf text = { 0 };
-	struct str kept;
 
 	for (size_t k = 0; k < keys->n; k++) {
 		const struct json_value *v = frame_value(record, keys->name[k]);
@@ -93,9 +92,7 @@ static struct str text_of(const struct json_value *record, const struct frame_ke
 		else
 			buf_add_text(&text, "None");
 	}
-	kept = arena_str(a, buf_str(&text));
-	buf_release(&text);
-	return kept;
+	return arena_take(a, &text);
 }
 
 static struct sweep_values make(const struct frame *f, const struct frame_keys *keys,
@@ -289,7 +286,7 @@ static const char *curve_title(const struct sweep_values *v, const struct frame_
 			       const struct json_value *record, struct arena *a)
 {
 	struct buf text = { 0 };
-	char *kept;
+	const char *kept;
 
 	for (size_t k = 0; k < keys->n; k++) {
 		if (k)
@@ -300,8 +297,7 @@ static const char *curve_title(const struct sweep_values *v, const struct frame_
 		}
 		buf_add_str(&text, v[k].text[sweep_values_find(&v[k], record)]);
 	}
-	kept = arena_text(a, buf_str(&text));
-	buf_release(&text);
+	kept = arena_take(a, &text).p;
 	return keys->n ? kept : NULL;
 }
 
@@ -402,12 +398,9 @@ static int make_panels(const struct figure_maker *m, const struct frame *f, stru
 static const char *label_of(const char *variable, struct arena *a)
 {
 	struct buf text = { 0 };
-	char *kept;
 
 	figure_axis_label(&text, variable);
-	kept = arena_text(a, buf_str(&text));
-	buf_release(&text);
-	return kept;
+	return arena_take(a, &text).p;
 }
 
 static const char *legend_title(const struct frame_keys *keys, struct arena *a)
@@ -772,7 +765,6 @@ static const char *point_label(const struct json_value *record, const struct fra
 			    struct arena *a)
 {
 	struct buf text = { 0 };
-	const char *kept = NULL;
 
 	for (size_t k = 0; k < keys->n; k++) {
 		const struct json_value *v = frame_value(record, keys->name[k]);
@@ -789,10 +781,7 @@ static const char *point_label(const struct json_value *record, const struct fra
 		else
 			frame_text(&text, v, FRAME_OBJECT);
 	}
-	if (text.len)
-		kept = arena_text(a, buf_str(&text));
-	buf_release(&text);
-	return kept;
+	return text.len ? arena_take(a, &text).p : NULL;
 }
 
 struct spot { double x, y; size_t at; };

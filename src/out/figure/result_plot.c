@@ -15,7 +15,7 @@
 #define LABELS_MAX 60      /* points in a figure whose loads are written next to them */
 #define NAMES_SHOWN 12     /* of metrics, in an error */
 
-struct point {
+struct load_point {
 	double x, y, rate, concurrency; /* sums of x and y until they are divided */
 	size_t n;
 	const char *name;         /* of its curve */
@@ -23,7 +23,7 @@ struct point {
 };
 
 struct points {
-	struct point *v;
+	struct load_point *v;
 	size_t n, n_curves;
 	struct arena *a;
 };
@@ -139,7 +139,6 @@ static const char *curve_name(const struct json_value *record, const struct fram
 			      struct arena *a)
 {
 	struct buf text = { 0 };
-	const char *out;
 
 	for (size_t k = 0; k < keys->n; k++) {
 		const struct json_value *v = frame_value(record, keys->name[k]);
@@ -154,9 +153,7 @@ static const char *curve_name(const struct json_value *record, const struct fram
 		else
 			buf_add_text(&text, "-");
 	}
-	out = arena_text(a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(a, &text).p;
 }
 
 /* ---- points ---- */
@@ -196,11 +193,11 @@ static double load_of(const struct json_value *record, const char *name)
 }
 
 static void add_point(struct points *p, struct map *places, struct map *curves,
-		      const struct point *one)
+		      const struct load_point *one)
 {
 	struct buf id = { 0 };
 	uint64_t at = p->n, curve = p->n_curves;
-	struct point *to;
+	struct load_point *to;
 
 	if (!map_get(curves, str_of(one->name), &curve)) {
 		map_put(curves, str_of(one->name), curve);
@@ -223,7 +220,7 @@ static void add_point(struct points *p, struct map *places, struct map *curves,
 
 static int by_load(const void *a, const void *b)
 {
-	const struct point *p = a, *q = b;
+	const struct load_point *p = a, *q = b;
 
 	if (p->curve != q->curve)
 		return p->curve < q->curve ? -1 : 1;
@@ -241,7 +238,7 @@ static void collect(const struct frame *f, const struct result_plot *p,
 	out->v = arena_alloc(out->a, (f->n + 1) * sizeof(*out->v));
 	for (size_t i = 0; i < f->n; i++) {
 		const struct json_value *r = f->row[i];
-		struct point one = { .rate = load_of(r, "request_rate"),
+		struct load_point one = { .rate = load_of(r, "request_rate"),
 				     .concurrency = load_of(r, "max_concurrency") };
 		enum result_verdict x = result_verdict(r, str_of(p->var_x));
 		enum result_verdict y = result_verdict(r, str_of(p->var_y));
@@ -273,7 +270,7 @@ static void collect(const struct frame *f, const struct result_plot *p,
 /* ---- the figure ---- */
 
 /* "c=16", "4/s", "4/s, c=16", "all at once": the load of a point. */
-static const char *load_text(const struct point *p, struct arena *a)
+static const char *load_text(const struct load_point *p, struct arena *a)
 {
 	if (isinf(p->rate) && isinf(p->concurrency))
 		return "all at once";
@@ -335,7 +332,7 @@ static double sign_of(const char *key)
 
 static int by_x(const void *a, const void *b)
 {
-	const struct point *p = a, *q = b;
+	const struct load_point *p = a, *q = b;
 
 	return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->y > q->y) - (p->y < q->y);
 }
@@ -347,7 +344,7 @@ static struct figure_curve frontier(const struct points *all, const struct resul
 	double *x = arena_alloc(a, (all->n + 1) * sizeof(*x));
 	double *y = arena_alloc(a, (all->n + 1) * sizeof(*y));
 	const char **label = arena_alloc(a, (all->n + 1) * sizeof(*label));
-	struct point *best = arena_alloc(a, (all->n + 1) * sizeof(*best));
+	struct load_point *best = arena_alloc(a, (all->n + 1) * sizeof(*best));
 	bool *is_best = arena_alloc(a, all->n + 1);
 
 	for (size_t i = 0; i < all->n; i++) {
@@ -379,7 +376,6 @@ static const char *axis_label(const char *key, struct arena *a)
 {
 	const struct schema_field *field = field_of(key);
 	struct buf text = { 0 };
-	const char *out;
 
 	if (str_starts(str_of(key), STR("cost_per_")))
 		buf_printf(&text, "%s (currency of the prices)", key);
@@ -387,9 +383,7 @@ static const char *axis_label(const char *key, struct arena *a)
 		buf_printf(&text, "%s (%s)", key, field->unit);
 	else
 		buf_add_text(&text, key);
-	out = arena_text(a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(a, &text).p;
 }
 
 /* No record has a metric: which there are. */

@@ -11,7 +11,6 @@
 #include "core/json/write.h"
 #include "out/page/lengths.h"
 #include "out/page/plot.h"
-#include "out/report/report_internal.h"
 
 #define OUT_BYTES 65536
 #define ZIP_LEVEL 1 /* times are noise: more work gains nothing */
@@ -143,7 +142,10 @@ int html_end(struct html *h, struct err *e)
 	return rc;
 }
 
-/* ---- the lengths of a run: "meta" with three histograms, "prompt" and "output" (web/src/dataset) ---- */
+/*
+ * ---- the lengths of a run: "meta" with three histograms, the columns "prompt" and "output" of
+ * every request (web/src/dataset) ----
+ */
 
 static void put_hist(struct json_writer *w, const struct metrics *m, enum lengths_panel panel)
 {
@@ -156,10 +158,7 @@ static void put_hist(struct json_writer *w, const struct metrics *m, enum length
 	json_member_int(w, "min", h.min);
 	json_member_int(w, "max", h.max);
 	json_member_f64(w, "mean", h.mean);
-	json_member_array(w, "edges");
-	for (int k = 0; k <= LENGTHS_BINS; k++)
-		json_put_f64(w, h.edge[k]);
-	json_end_array(w);
+	json_member_f64s(w, "edges", h.edge, LENGTHS_BINS + 1);
 	json_member_array(w, "counts");
 	for (int k = 0; k < LENGTHS_BINS; k++)
 		json_put_int(w, h.count[k]);
@@ -167,46 +166,52 @@ static void put_hist(struct json_writer *w, const struct metrics *m, enum length
 	json_end_object(w);
 }
 
-static void write_lengths_meta(const struct report *r, struct html *h)
+/* The facts of a run that every page has; the object stays open. */
+static void begin_meta(struct json_writer *w, const struct report_facts *f)
 {
-	const struct report_facts *f = r->facts;
-	struct buf json = { 0 };
-	struct json_writer w = json_writer(&json);
+	json_begin_object(w);
+	json_member_int(w, "format", 1);
+	json_member_text(w, "date", f->date);
+	json_member_text(w, "model", f->model_id);
+	json_member_text(w, "backend", f->backend);
+	json_member_text(w, "dataset", f->dataset);
+}
 
-	json_begin_object(&w);
-	json_member_int(&w, "format", 1);
-	json_member_int(&w, "n", r->metrics->n);
-	json_member_text(&w, "date", f->date);
-	json_member_text(&w, "model", f->model_id);
-	json_member_text(&w, "backend", f->backend);
-	json_member_text(&w, "dataset", f->dataset);
-	json_member_array(&w, "histograms");
-	for (enum lengths_panel panel = 0; panel < LENGTHS_PANELS; panel++)
-		put_hist(&w, r->metrics, panel);
-	json_end_array(&w);
-	json_end_object(&w);
-	html_json(h, "meta", buf_str(&json));
-	buf_release(&json);
+static void end_meta(struct json_writer *w, struct html *h)
+{
+	json_end_object(w);
+	html_json(h, "meta", buf_str(w->out));
+	buf_release(w->out);
+}
+
+static void write_lengths(struct html *h, const char *id, const int64_t *len, uint32_t n)
+{
+	html_column(h, id);
+	for (uint32_t i = 0; i < n; i++)
+		html_uint(h, (uint64_t)len[i]);
+	html_column_end(h);
 }
 
 enum plot_outcome plot_dataset_page(const struct report *r, const char *path, struct err *e)
 {
 	const struct metrics *m = r->metrics;
+	struct buf json = { 0 };
+	struct json_writer w = json_writer(&json);
 	struct html html;
 
 	if (m->opts.is_pooling || m->n == 0)
 		return PLOT_NOT_DETAILED;
 	if (html_begin(&html, "dataset.html", path, e) < 0)
 		return PLOT_FAILED;
-	write_lengths_meta(r, &html);
-	html_column(&html, "prompt");
-	for (uint32_t i = 0; i < m->n; i++)
-		html_uint(&html, (uint64_t)m->input_len[i]);
-	html_column_end(&html);
-	html_column(&html, "output");
-	for (uint32_t i = 0; i < m->n; i++)
-		html_uint(&html, (uint64_t)m->output_len[i]);
-	html_column_end(&html);
+	begin_meta(&w, r->facts);
+	json_member_int(&w, "n", m->n);
+	json_member_array(&w, "histograms");
+	for (enum lengths_panel panel = 0; panel < LENGTHS_PANELS; panel++)
+		put_hist(&w, m, panel);
+	json_end_array(&w);
+	end_meta(&w, &html);
+	write_lengths(&html, "prompt", m->input_len, m->n);
+	write_lengths(&html, "output", m->output_len, m->n);
 	return html_end(&html, e) < 0 ? PLOT_FAILED : PLOT_WRITTEN;
 }
 
@@ -215,36 +220,22 @@ enum plot_outcome plot_dataset_page(const struct report *r, const char *path, st
  * and "per_turn_metrics" (web/src/turns) ----
  */
 
-static void write_turns_meta(const struct report *r, struct html *h)
-{
-	const struct report_facts *f = r->facts;
-	struct buf json = { 0 };
-	struct json_writer w = json_writer(&json);
-
-	json_begin_object(&w);
-	json_member_int(&w, "format", 1);
-	json_member_text(&w, "date", f->date);
-	json_member_text(&w, "model", f->model_id);
-	json_member_text(&w, "backend", f->backend);
-	json_member_text(&w, "dataset", f->dataset);
-	json_member_text(&w, "verdict", trust_name(r->trust->verdict));
-	json_key(&w, "sessions");
-	report_sessions_json(&w, r->metrics);
-	json_key(&w, "per_turn_metrics");
-	report_turns_json(&w, r->metrics);
-	json_end_object(&w);
-	html_json(h, "meta", buf_str(&json));
-	buf_release(&json);
-}
-
 enum plot_outcome plot_turns(const struct report *r, const char *path, struct err *e)
 {
+	struct buf json = { 0 };
+	struct json_writer w = json_writer(&json);
 	struct html html;
 
 	if (r->metrics->sessions.n == 0)
 		return PLOT_NOT_DETAILED;
 	if (html_begin(&html, "turns.html", path, e) < 0)
 		return PLOT_FAILED;
-	write_turns_meta(r, &html);
+	begin_meta(&w, r->facts);
+	json_member_text(&w, "verdict", trust_name(r->trust->verdict));
+	json_key(&w, "sessions");
+	report_sessions_json(&w, r->metrics);
+	json_key(&w, "per_turn_metrics");
+	report_turns_json(&w, r->metrics);
+	end_meta(&w, &html);
 	return html_end(&html, e) < 0 ? PLOT_FAILED : PLOT_WRITTEN;
 }

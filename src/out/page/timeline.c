@@ -92,24 +92,6 @@ static int64_t timeline_whole_ns(const struct timeline *t, uint32_t i)
 #define BINS_MIN 100
 #define BIN_GAPS 5    /* token events of a stream in one bin, where there is room */
 
-/* JSON has no infinity. */
-static void put_number(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	if (isfinite(v))
-		json_put_f64(w, v);
-	else
-		json_put_text(w, "inf");
-}
-
-static void put_point(struct json_writer *w, double v)
-{
-	if (isfinite(v))
-		json_put_f64(w, v);
-	else
-		json_put_null(w);
-}
-
 static void put_facts(struct json_writer *w, const struct report_facts *f)
 {
 	json_member_object(w, "facts");
@@ -119,8 +101,8 @@ static void put_facts(struct json_writer *w, const struct report_facts *f)
 	json_member_text(w, "model", f->model_id);
 	json_member_text(w, "tokenizer", f->tokenizer_id);
 	json_member_text(w, "dataset", f->dataset);
-	put_number(w, "request_rate", f->request_rate);
-	put_number(w, "burstiness", f->burstiness);
+	json_member_setting(w, "request_rate", f->request_rate);
+	json_member_setting(w, "burstiness", f->burstiness);
 	json_member_int(w, "max_concurrency", f->max_concurrency);
 	json_member_text(w, "version", f->version);
 	json_member_text(w, "request_id_prefix", f->request_id_prefix);
@@ -134,9 +116,9 @@ static void put_block(struct json_writer *w, const struct metrics *m, enum metri
 
 	json_begin_object(w);
 	json_member_text(w, "name", metric_block_key(b));
-	put_number(w, "mean", s->mean_ms);
-	put_number(w, "median", s->median_ms);
-	put_number(w, "std", s->std_ms);
+	json_member_setting(w, "mean", s->mean_ms);
+	json_member_setting(w, "median", s->median_ms);
+	json_member_setting(w, "std", s->std_ms);
 	json_member_array(w, "percentiles");
 	for (size_t k = 0; k < m->opts.n_percentiles; k++) {
 		json_begin_array(w);
@@ -155,15 +137,15 @@ static void put_summary(struct json_writer *w, const struct metrics *m)
 	json_member_int(w, "completed", m->completed);
 	json_member_int(w, "failed", m->failed);
 	json_member_int(w, "cancelled", m->cancelled);
-	put_number(w, "duration", m->duration_s);
+	json_member_setting(w, "duration", m->duration_s);
 	json_member_int(w, "total_input_tokens", m->total_input);
 	json_member_int(w, "total_output_tokens", m->total_output);
-	put_number(w, "request_throughput", m->request_throughput);
+	json_member_setting(w, "request_throughput", m->request_throughput);
 	if (m->opts.n_goodput)
-		put_number(w, "request_goodput", m->request_goodput);
-	put_number(w, "output_throughput", m->output_throughput);
-	put_number(w, "total_token_throughput", m->total_token_throughput);
-	put_number(w, "max_output_tokens_per_s", m->max_output_tokens_per_s);
+		json_member_setting(w, "request_goodput", m->request_goodput);
+	json_member_setting(w, "output_throughput", m->output_throughput);
+	json_member_setting(w, "total_token_throughput", m->total_token_throughput);
+	json_member_setting(w, "max_output_tokens_per_s", m->max_output_tokens_per_s);
 	json_member_int(w, "max_concurrent_requests", m->max_concurrent_requests);
 	json_member_array(w, "blocks");
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
@@ -199,10 +181,7 @@ static void put_categories(struct json_writer *w, const double ms[2])
 	for (int i = 0; i < 3; i++)
 		json_put_text(w, text[i]);
 	json_end_array(w);
-	json_member_array(w, "limits_ms");
-	json_put_f64(w, ms[0]);
-	json_put_f64(w, ms[1]);
-	json_end_array(w);
+	json_member_f64s(w, "limits_ms", ms, 2);
 }
 
 /* ---- rates over time ---- */
@@ -317,7 +296,7 @@ static void put_one_series(struct json_writer *w, const struct record_series *s,
 	for (size_t j = 0; j < s->n; j++) {
 		json_begin_array(w);
 		json_put_f64(w, (double)((s->point[j].at_ns - from_ns) / 1000) / 1000);
-		put_point(w, s->point[j].value);
+		json_put_f64(w, s->point[j].value);
 		json_end_array(w);
 	}
 	json_end_array(w);

@@ -23,19 +23,10 @@ void grid_begin(struct grid *g, struct arena *a)
 
 void grid_add_toned(struct grid *g, const char *text, enum grid_tone tone)
 {
-	if (g->n == g->cap) {
-		size_t cap = g->cap ? 2 * g->cap : 64;
-		const char **cell = arena_alloc(g->a, cap * sizeof(*cell));
-		unsigned char *tones = arena_alloc(g->a, cap);
+	size_t cap = g->cap;
 
-		if (g->n) {
-			memcpy(cell, g->cell, g->n * sizeof(*cell));
-			memcpy(tones, g->tone, g->n);
-		}
-		g->cell = cell;
-		g->tone = tones;
-		g->cap = cap;
-	}
+	g->cell = arena_room(g->a, g->cell, g->n, &cap, sizeof(*g->cell));
+	g->tone = arena_room(g->a, g->tone, g->n, &g->cap, sizeof(*g->tone));
 	g->cell[g->n] = text;
 	g->tone[g->n++] = (unsigned char)tone;
 }

@@ -5,6 +5,8 @@
  */
 #include "out/report/report_internal.h"
 
+#include <math.h>
+
 #include "core/json/write.h"
 #include "out/report/report.h"
 
@@ -26,6 +28,12 @@ void report_reuse_rows(const struct report_reuse *r, struct buf *out)
 	buf_release(&value);
 }
 
+/* Below 0: not known, null. */
+static double known(double v)
+{
+	return v >= 0 ? v : NAN;
+}
+
 void report_reuse_json(const struct report_reuse *r, struct json_writer *w)
 {
 	if (!r->order && !r->pass)
@@ -35,11 +43,7 @@ void report_reuse_json(const struct report_reuse *r, struct json_writer *w)
 	json_member_int(w, "repeated_requests", r->repeated);
 	json_member_text(w, "warmup_pass", r->pass);
 	json_member_int(w, "warmup_pass_requests", r->pass_requests);
-	json_key(w, "ideal_prefix_reuse");
-	if (r->ideal >= 0)
-		json_put_f64(w, r->ideal);
-	else
-		json_put_null(w);
+	json_member_f64(w, "ideal_prefix_reuse", known(r->ideal));
 }
 
 static void row_positive(struct buf *out, const char *label, double v)
@@ -124,24 +128,6 @@ void report_load_rows(const struct report *r, struct buf *out)
 	}
 }
 
-static void put_set(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	if (v > 0)
-		json_put_f64(w, v);
-	else
-		json_put_null(w);
-}
-
-static void put_known(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	if (v >= 0)
-		json_put_f64(w, v);
-	else
-		json_put_null(w);
-}
-
 static void put_replay(struct json_writer *w, const struct report *r)
 {
 	const struct report_load *l = &r->facts->load;
@@ -149,13 +135,13 @@ static void put_replay(struct json_writer *w, const struct report *r)
 
 	json_member_object(w, "trace");
 	json_member_text(w, "format", l->trace_format);
-	put_known(w, "speedup", l->speedup);
-	put_known(w, "planned_span_s", s->planned_span_s);
-	put_known(w, "sent_span_s", s->sent_span_s);
-	put_known(w, "rate_share", rate_share(s));
-	put_known(w, "late_share", s->late_share);
-	put_known(w, "ideal_hit_rate", l->ideal_hit_rate);
-	put_known(w, "prefix_exact", l->prefix_exact);
+	json_member_f64(w, "speedup", known(l->speedup));
+	json_member_f64(w, "planned_span_s", known(s->planned_span_s));
+	json_member_f64(w, "sent_span_s", known(s->sent_span_s));
+	json_member_f64(w, "rate_share", known(rate_share(s)));
+	json_member_f64(w, "late_share", known(s->late_share));
+	json_member_f64(w, "ideal_hit_rate", known(l->ideal_hit_rate));
+	json_member_f64(w, "prefix_exact", known(l->prefix_exact));
 	json_end_object(w);
 }
 
@@ -177,7 +163,7 @@ static void put_urls(struct json_writer *w, const struct report *r)
 		json_member_int(w, "requests", u.requests);
 		json_member_int(w, "completed", u.completed);
 		json_member_int(w, "failed", u.failed);
-		put_set(w, "mean_ttft_ms", u.mean_ttft_ms);
+		json_member_f64(w, "mean_ttft_ms", u.mean_ttft_ms > 0 ? u.mean_ttft_ms : NAN);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -189,8 +175,8 @@ void report_load_json(const struct report *r, struct json_writer *w)
 
 	json_member_int(w, "given_up", r->metrics->given_up);
 	json_member_text(w, "aborted", l->aborted);
-	put_set(w, "time_limit_s", l->time_limit_s);
-	put_set(w, "used_up_s", l->used_up_s);
+	json_member_f64(w, "time_limit_s", l->time_limit_s > 0 ? l->time_limit_s : NAN);
+	json_member_f64(w, "used_up_s", l->used_up_s > 0 ? l->used_up_s : NAN);
 	json_member_text(w, "prompt_salt", l->prompt_salt);
 	json_member_text(w, "prompt_salt_key", l->prompt_salt_key);
 	report_reuse_json(&l->reuse, w);

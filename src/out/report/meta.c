@@ -255,8 +255,7 @@ int report_meta_read(struct report_meta *m, struct str json, struct arena *a, st
 		struct json_writer w = json_writer(&text);
 
 		json_put_value(&w, options);
-		m->facts.options = arena_str(a, buf_str(&text));
-		buf_release(&text);
+		m->facts.options = arena_take(a, &text);
 	}
 	return 0;
 }

@@ -262,11 +262,11 @@ static int by_start(const void *a, const void *b)
 	return (x > y) - (x < y); /* stable */
 }
 
-struct place { const struct turn_stats *stats; size_t at; };
+struct sort_place { const struct turn_stats *stats; size_t at; };
 
 static int by_conversation(const void *a, const void *b)
 {
-	const struct place *x = a, *y = b;
+	const struct sort_place *x = a, *y = b;
 	size_t n = x->stats->conversation_id.n < y->stats->conversation_id.n
 		   ? x->stats->conversation_id.n : y->stats->conversation_id.n;
 	int order = n ? memcmp(x->stats->conversation_id.p, y->stats->conversation_id.p, n) : 0;
@@ -278,10 +278,10 @@ static int by_conversation(const void *a, const void *b)
 
 static void fill_between(struct sorted *s)
 {
-	struct place *place = mem_array(s->n + 1, sizeof(*place));
+	struct sort_place *place = mem_array(s->n + 1, sizeof(*place));
 
 	for (size_t i = 0; i < s->n; i++)
-		place[i] = (struct place){ s->v[i], i };
+		place[i] = (struct sort_place){ s->v[i], i };
 	qsort(place, s->n, sizeof(*place), by_conversation);
 	for (size_t i = 0; i < s->n; i++) {
 		const struct turn_stats *now = place[i].stats;

@@ -55,15 +55,6 @@ void report_bounds_rows(const struct metrics *m, struct buf *out)
 		}
 }
 
-static void put_end(struct json_writer *w, const char *key, double seconds)
-{
-	json_key(w, key);
-	if (isinf(seconds))
-		json_put_null(w);
-	else
-		json_put_f64(w, seconds * MS);
-}
-
 static void put_marks(struct json_writer *w, unsigned marks)
 {
 	static const char *const names[] = { "few", "clumped", "open" }; /* by their bits */
@@ -91,8 +82,8 @@ void ours_bounds(struct json_writer *w, const struct metrics *m)
 			json_begin_object(w);
 			json_member_text(w, "metric", key);
 			json_member_int(w, "n", (int64_t)p->n);
-			put_end(w, "low_ms", p->low);
-			put_end(w, "high_ms", p->high);
+			json_member_f64(w, "low_ms", p->low * MS);
+			json_member_f64(w, "high_ms", p->high * MS);
 			json_member_int(w, "n_needed", (int64_t)p->needed);
 			json_member_f64(w, "dispersion", p->phi);
 			json_member_f64(w, "correlation", p->correlation);
@@ -149,11 +140,8 @@ static void put_server(struct json_writer *w, const struct metrics_server *s)
 	put_gauge(w, "kv_usage", &s->kv_usage);
 	put_growth(w, "prefix_queries", &s->prefix_queries);
 	put_growth(w, "prefix_hits", &s->prefix_hits);
-	json_key(w, "prefix_hit_rate");
-	if (s->prefix_queries.is_told && s->prefix_hits.is_told && s->prefix_queries.value > 0)
-		json_put_f64(w, s->prefix_hits.value / s->prefix_queries.value);
-	else
-		json_put_null(w);
+	json_member_f64(w, "prefix_hit_rate", s->prefix_queries.is_told && s->prefix_hits.is_told ?
+			s->prefix_hits.value / s->prefix_queries.value : NAN);
 	put_growth(w, "preemptions", &s->preemptions);
 	put_growth(w, "prompt_tokens", &s->prompt_tokens);
 	put_growth(w, "generation_tokens", &s->generation_tokens);
@@ -184,24 +172,15 @@ static double since_first(const struct metrics_steady *s, int64_t ns)
 	return (double)(ns - s->first_ns) / 1e9;
 }
 
-static void put_bound(struct json_writer *w, const char *key, bool is_known, double v)
-{
-	json_key(w, key);
-	if (is_known)
-		json_put_f64(w, v);
-	else
-		json_put_null(w);
-}
-
 static void put_window(struct json_writer *w, const struct metrics *m)
 {
 	const struct metrics_steady *s = &m->steady;
 	struct buf warning = { 0 };
 
 	json_member_object(w, "window");
-	put_bound(w, "start_s", s->is_reached, since_first(s, s->start_ns));
-	put_bound(w, "end_s", s->is_reached, since_first(s, s->end_ns));
-	put_bound(w, "duration_s", s->is_reached, s->duration_s);
+	json_member_f64(w, "start_s", s->is_reached ? since_first(s, s->start_ns) : NAN);
+	json_member_f64(w, "end_s", s->is_reached ? since_first(s, s->end_ns) : NAN);
+	json_member_f64(w, "duration_s", s->is_reached ? s->duration_s : NAN);
 	json_member_int(w, "target_concurrency", m->opts.max_concurrency);
 	json_member_f64(w, "threshold", m->opts.steady_threshold);
 	json_member_int(w, "threshold_abs", s->threshold_requests);
@@ -253,22 +232,6 @@ void ours_steady(struct json_writer *w, const struct metrics *m)
 /* ---- the rest ---- */
 
 #define SCHEMA_VERSION 1
-
-void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)
-{
-	json_key(w, key);
-	if (s->n == 0) {
-		json_put_null(w);
-		return;
-	}
-	json_begin_object(w);
-	json_member_int(w, "n", (int64_t)s->n);
-	json_member_f64(w, "mean", s->mean_ms);
-	json_member_f64(w, "p50", s->p50_ms);
-	json_member_f64(w, "p99", s->p99_ms);
-	json_member_f64(w, "max", s->max_ms);
-	json_end_object(w);
-}
 
 static void put_share(struct json_writer *w, const char *key, uint64_t part, uint64_t whole)
 {
@@ -329,14 +292,10 @@ static void put_cached(struct json_writer *w, const struct metrics *m)
 	put_share(w, "cached_share", (uint64_t)m->total_cached, (uint64_t)m->total_input);
 }
 
-/* Percent; null without any that was scored. */
-static void put_rate(struct json_writer *w, const char *key, uint32_t part, uint32_t whole)
+/* Null without any that was scored. */
+static double percent(uint32_t part, uint32_t whole)
 {
-	json_key(w, key);
-	if (whole)
-		json_put_f64(w, 100.0 * part / whole);
-	else
-		json_put_null(w);
+	return whole ? 100.0 * part / whole : NAN;
 }
 
 static void put_correctness(struct json_writer *w, const struct metrics_correctness *c)
@@ -351,9 +310,9 @@ static void put_correctness(struct json_writer *w, const struct metrics_correctn
 	json_member_int(w, "constrained", c->constrained);
 	json_member_int(w, "scored", c->constrained_scored);
 	json_member_int(w, "correct", c->constrained_correct);
-	put_rate(w, "constrained_correct_rate", c->constrained_correct, c->constrained_scored);
-	put_rate(w, "unconstrained_correct_rate", c->free_correct, c->free_scored);
-	put_rate(w, "correct_rate_upstream", c->upstream_correct, c->upstream_scored);
+	json_member_f64(w, "constrained_correct_rate", percent(c->constrained_correct, c->constrained_scored));
+	json_member_f64(w, "unconstrained_correct_rate", percent(c->free_correct, c->free_scored));
+	json_member_f64(w, "correct_rate_upstream", percent(c->upstream_correct, c->upstream_scored));
 	json_member_object(w, "wrong");
 	for (enum row_wrong k = WRONG_NONE + 1; k < WRONG_COUNT; k++)
 		json_member_int(w, wrong_name(k), c->wrong[k]);

@@ -114,6 +114,9 @@ void report_ours_json(const struct report *r, struct buf *out);
 
 /* Text from a server: control characters, which a terminal would obey, become "?". */
 void line_add_safe(struct buf *out, struct str text);
+/* The values of the result's keys "sessions" and "per_turn_metrics". */
+void report_sessions_json(struct json_writer *w, const struct metrics *m);
+void report_turns_json(struct json_writer *w, const struct metrics *m);
 /* One sentence on requests that lost their place in the KV cache, and what helps; else nothing. */
 void report_preemptions(const struct metrics *m, struct buf *out);
 /* The rows and the members of a run's load; parts of the two above. */

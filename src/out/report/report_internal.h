@@ -14,6 +14,7 @@ void line_text(struct buf *out, const char *label, const char *value);
 void line_int(struct buf *out, const char *label, int64_t v);
 void line_real(struct buf *out, const char *label, double v);
 /* Nothing when there was nothing to measure. */
+void line_stats(struct buf *out, const char *label, const struct metrics_stats *s);
 void line_spread(struct buf *out, const char *label, const struct metrics_spread *s);
 void line_share(struct buf *out, const char *label, uint64_t part, uint64_t whole);
 
@@ -38,9 +39,6 @@ void report_as_v011(struct buf *out, size_t at);
 
 /* ---- parts of the result file ---- */
 
-/* The values of the keys "sessions" and "per_turn_metrics". */
-void report_sessions_json(struct json_writer *w, const struct metrics *m);
-void report_turns_json(struct json_writer *w, const struct metrics *m);
 /* Members such as "mean_ttft_ms"; none of a block that is not reported. */
 void report_block_members(struct json_writer *w, const struct metrics_opts *o,
 			  enum metric_block b, const struct metrics_summary *s);
@@ -51,5 +49,3 @@ void ours_bounds(struct json_writer *w, const struct metrics *m);
 void ours_steady(struct json_writer *w, const struct metrics *m);
 /* n, mean, p50, p99, max; null when there was nothing to measure. */
 void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s);
-/* A number, or null. */
-void report_put_known(struct json_writer *w, const char *key, bool is_known, double v);

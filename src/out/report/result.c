@@ -36,20 +36,11 @@ static void put_stats(struct json_writer *w, const char *key, const struct metri
 	json_end_object(w);
 }
 
-static void put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)
+void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s)
 {
 	const struct metrics_stats in_ms = { s->n, s->mean_ms, s->p50_ms, s->p99_ms, s->max_ms };
 
 	put_stats(w, key, &in_ms);
-}
-
-static void put_known(struct json_writer *w, const char *key, bool is_known, double v)
-{
-	json_key(w, key);
-	if (is_known)
-		json_put_f64(w, v);
-	else
-		json_put_null(w);
 }
 
 static void add_growth(const struct metrics_sessions *s, size_t last, struct buf *out)
@@ -114,25 +105,29 @@ void report_sessions_json(struct json_writer *w, const struct metrics *m)
 	json_member_int(w, "turns_unsent", s->turns_unsent);
 	json_member_int(w, "bad_tool_calls", s->bad_calls);
 	json_member_f64(w, "throughput", s->throughput);
-	put_known(w, "goodput", m->opts.n_goodput || m->opts.session_limit_ms > 0, s->goodput);
+	json_member_f64(w, "goodput",
+			m->opts.n_goodput || m->opts.session_limit_ms > 0 ? s->goodput : NAN);
 	put_stats(w, "turns_per_session", &s->turns_per_session);
 	put_stats(w, "duration_s", &s->duration);
 	put_stats(w, "serving_s", &s->serving);
 	put_stats(w, "gap_s", &s->gap);
-	put_spread(w, "gap_lag_ms", &s->gap_lag);
-	put_spread(w, "ttft_first_turn_ms", &s->first_ttft);
-	put_spread(w, "ttft_later_turns_ms", &s->later_ttft);
+	report_put_spread(w, "gap_lag_ms", &s->gap_lag);
+	report_put_spread(w, "ttft_first_turn_ms", &s->first_ttft);
+	report_put_spread(w, "ttft_later_turns_ms", &s->later_ttft);
 	json_member_text(w, "context_source", !s->client_counted ? "usage"
 		 : s->client_counted < s->turns_completed ? "mixed" : "client");
 	put_stats(w, "context_growth_tokens", &s->growth);
-	put_known(w, "context_slope_ms", !isnan(s->context_slope_ms), s->context_slope_ms);
-	put_known(w, "cached_share", s->is_cache_known, s->cached_share);
+	json_member_f64(w, "context_slope_ms", s->context_slope_ms);
+	json_member_f64(w, "cached_share", s->is_cache_known ? s->cached_share : NAN);
 	put_stats(w, "cached_share_by_session", &s->cached_by_session);
 	json_member_f64(w, "reusable_share", s->reusable_share);
-	put_known(w, "reuse_efficiency", s->is_cache_known, s->reuse_efficiency);
-	put_known(w, "ttft_growth_per_turn_ms", s->knows_growth, s->ttft_growth_per_turn_ms);
-	put_known(w, "ttft_growth_error_per_turn_ms", s->knows_growth, s->ttft_growth_error_ms);
-	put_known(w, "later_cached_share", s->is_later_cache_known, s->later_cached_share);
+	json_member_f64(w, "reuse_efficiency", s->is_cache_known ? s->reuse_efficiency : NAN);
+	json_member_f64(w, "ttft_growth_per_turn_ms",
+			s->knows_growth ? s->ttft_growth_per_turn_ms : NAN);
+	json_member_f64(w, "ttft_growth_error_per_turn_ms",
+			s->knows_growth ? s->ttft_growth_error_ms : NAN);
+	json_member_f64(w, "later_cached_share",
+			s->is_later_cache_known ? s->later_cached_share : NAN);
 	add_summary(s, &text);
 	json_member_text(w, "turns_summary", text.len ? text.data : NULL);
 	buf_release(&text);
@@ -155,7 +150,7 @@ static void put_turn(struct json_writer *w, const struct metrics *m, const struc
 	json_member_f64(w, "total_token_throughput", t->total_token_throughput);
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
 		report_block_members(w, &m->opts, b, &t->block[b]);
-	put_known(w, "cached_share", t->is_cache_known, t->cached_share);
+	json_member_f64(w, "cached_share", t->is_cache_known ? t->cached_share : NAN);
 	put_stats(w, "context_tokens", &t->context);
 	put_stats(w, "cached_tokens", &t->cached);
 	json_end_object(w);
@@ -170,16 +165,6 @@ void report_turns_json(struct json_writer *w, const struct metrics *m)
 }
 
 /* ---- terminal ---- */
-
-static void line_stats(struct buf *out, const char *label, const struct metrics_stats *s)
-{
-	char text[80];
-
-	if (s->n == 0)
-		return;
-	snprintf(text, sizeof(text), "%.3f / %.3f / %.3f", s->p50, s->p99, s->max);
-	line_text(out, label, text);
-}
 
 static void turn_row(const struct metrics_turn *t, struct buf *out)
 {
@@ -343,10 +328,7 @@ static void put(struct fields *f, struct field field)
 			return;
 		}
 	}
-	if (f->n == f->cap) {
-		f->cap = f->cap ? f->cap * 2 : 64;
-		f->v = mem_grow(f->v, f->cap, sizeof(*f->v));
-	}
+	f->v = mem_room(f->v, f->n, &f->cap, sizeof(*f->v));
 	f->v[f->n++] = field;
 }
 

@@ -26,18 +26,6 @@ void structured_file_name(const struct structured_name *n, struct buf *out)
 		   (long long)n->num_prompts, (long long)n->output_len);
 }
 
-static void put_member(struct json_writer *w, const struct json_value *from, const char *key,
-		       const char *name)
-{
-	const struct json_value *v = json_get(from, key);
-
-	json_key(w, name);
-	if (v)
-		json_put_value(w, v);
-	else
-		json_put_null(w);
-}
-
 static size_t count(const struct json_value *v)
 {
 	return v && v->kind == JSON_ARRAY ? v->count : 0;
@@ -46,6 +34,8 @@ static size_t count(const struct json_value *v)
 /* What the script calls correct: null where its rule does not score. */
 static void put_correctness(struct json_writer *w, unsigned bits)
 {
+	unsigned wrong = bits >> ROW_WRONG_SHIFT;
+
 	json_key(w, "correctness_upstream");
 	if (bits & ROW_UPSTREAM_SCORED)
 		json_put_bool(w, bits & ROW_UPSTREAM_CORRECT);
@@ -57,11 +47,7 @@ static void put_correctness(struct json_writer *w, unsigned bits)
 	else
 		json_put_null(w);
 	json_member_bool(w, "constrained", bits & ROW_CONSTRAINED);
-	json_key(w, "why");
-	if (bits >> ROW_WRONG_SHIFT && bits >> ROW_WRONG_SHIFT < WRONG_COUNT)
-		json_put_text(w, wrong_name(bits >> ROW_WRONG_SHIFT));
-	else
-		json_put_null(w);
+	json_member_text(w, "why", wrong && wrong < WRONG_COUNT ? wrong_name(wrong) : NULL);
 }
 
 static void put_outputs(struct json_writer *w, const struct json_value *result,
@@ -160,16 +146,17 @@ void structured_json(const struct json_value *result, struct buf *out)
 	json_begin_object(&w);
 	put_outputs(&w, result, json_get(ours, "requests"));
 	for (size_t i = 0; i < sizeof(head) / sizeof(*head); i++)
-		put_member(&w, result, head[i], head[i]);
-	put_member(&w, json_get(ours, "correctness"), "correct_rate_upstream", "correct_rate(%)");
+		json_member_value(&w, head[i], json_get(result, head[i]));
+	json_member_value(&w, "correct_rate(%)",
+			  json_get(json_get(ours, "correctness"), "correct_rate_upstream"));
 	for (size_t i = 0; i < sizeof(totals) / sizeof(*totals); i++)
-		put_member(&w, result, totals[i], totals[i]);
+		json_member_value(&w, totals[i], json_get(result, totals[i]));
 	put_descriptions(&w, result);
 	for (size_t i = 0; i < sizeof(arrays) / sizeof(*arrays); i++)
-		put_member(&w, result, arrays[i], arrays[i]);
+		json_member_value(&w, arrays[i], json_get(result, arrays[i]));
 	put_blocks(&w, result);
-	put_member(&w, result, "request_goodput", "request_goodput");
-	put_member(&w, result, "profllm", "profllm");
+	json_member_value(&w, "request_goodput", json_get(result, "request_goodput"));
+	json_member_value(&w, "profllm", ours);
 	json_end_object(&w);
 }
 

@@ -13,15 +13,6 @@
 
 /* ---- JSON ---- */
 
-static void put_known(struct json_writer *w, const char *key, double v)
-{
-	json_key(w, key);
-	if (isnan(v))
-		json_put_null(w);
-	else
-		json_put_f64(w, v);
-}
-
 /* unit: what its numbers are divided by. */
 static void put_level(struct json_writer *w, const char *key, const struct metrics_level *l,
 		      double unit)
@@ -44,7 +35,7 @@ static void put_gpu(struct json_writer *w, const struct metrics_gpu *g)
 	json_member_int(w, "index", g->index);
 	json_member_text(w, "uuid", g->uuid);
 	json_member_text(w, "name", g->name);
-	put_known(w, "memory_total_gb", g->memory_total / GB);
+	json_member_f64(w, "memory_total_gb", g->memory_total / GB);
 	put_level(w, "memory_gb", &g->memory, GB);
 	put_level(w, "utilization", &g->utilization, 1);
 	put_level(w, "memory_busy", &g->memory_busy, 1);
@@ -52,17 +43,17 @@ static void put_gpu(struct json_writer *w, const struct metrics_gpu *g)
 	put_level(w, "memory_clock_mhz", &g->memory_clock, 1);
 	put_level(w, "power_w", &g->power, 1);
 	put_level(w, "temperature_c", &g->temperature, 1);
-	put_known(w, "energy_j", g->energy_j);
+	json_member_f64(w, "energy_j", g->energy_j);
 	json_member_bool(w, "is_energy_counted", g->is_energy_counted);
-	put_known(w, "power_before_w", g->power_before_w);
+	json_member_f64(w, "power_before_w", g->power_before_w);
 	json_end_object(w);
 }
 
 static void put_host(struct json_writer *w, const struct metrics_host *h)
 {
 	json_member_object(w, "host");
-	put_known(w, "cpus", h->cpus);
-	put_known(w, "memory_total_gb", h->memory_total / GB);
+	json_member_f64(w, "cpus", h->cpus);
+	json_member_f64(w, "memory_total_gb", h->memory_total / GB);
 	put_level(w, "cpus_busy", &h->cpus_busy, 1);
 	put_level(w, "memory_gb", &h->memory, GB);
 	put_level(w, "received_mb_per_s", &h->received, MB);
@@ -75,7 +66,7 @@ static void put_process(struct json_writer *w, const struct metrics_process *p)
 	json_begin_object(w);
 	json_member_text(w, "name", p->name);
 	json_member_int(w, "pid", p->pid);
-	put_known(w, "cpu_s", p->cpu_s);
+	json_member_f64(w, "cpu_s", p->cpu_s);
 	put_level(w, "cpus_busy", &p->cpus, 1);
 	put_level(w, "rss_gb", &p->rss, GB);
 	put_level(w, "threads", &p->threads, 1);
@@ -92,9 +83,9 @@ static void put_telemetry(struct json_writer *w, const struct metrics_system *s)
 		json_put_null(w);
 	else
 		json_put_int(w, (int64_t)s->missed);
-	put_known(w, "interval_s", s->interval_s);
-	put_known(w, "cpu_s", s->sampler_cpu_s);
-	put_known(w, "share_of_a_core", s->sampler_share);
+	json_member_f64(w, "interval_s", s->interval_s);
+	json_member_f64(w, "cpu_s", s->sampler_cpu_s);
+	json_member_f64(w, "share_of_a_core", s->sampler_share);
 	json_end_object(w);
 }
 
@@ -105,14 +96,14 @@ void report_system_json(const struct metrics_system *s, struct json_writer *w)
 		return;
 	}
 	json_begin_object(w);
-	put_known(w, "peak_gpu_memory_gb", s->peak_gpu_memory_gb);
-	put_known(w, "avg_gpu_utilization", s->avg_gpu_utilization);
-	put_known(w, "energy_j", s->energy_j);
-	put_known(w, "power_mean_w", s->power_mean_w);
-	put_known(w, "power_before_w", s->power_before_w);
-	put_known(w, "j_per_token", s->j_per_token);
-	put_known(w, "j_per_token_total", s->j_per_token_total);
-	put_known(w, "tokens_per_s_per_w", s->tokens_per_s_per_w);
+	json_member_f64(w, "peak_gpu_memory_gb", s->peak_gpu_memory_gb);
+	json_member_f64(w, "avg_gpu_utilization", s->avg_gpu_utilization);
+	json_member_f64(w, "energy_j", s->energy_j);
+	json_member_f64(w, "power_mean_w", s->power_mean_w);
+	json_member_f64(w, "power_before_w", s->power_before_w);
+	json_member_f64(w, "j_per_token", s->j_per_token);
+	json_member_f64(w, "j_per_token_total", s->j_per_token_total);
+	json_member_f64(w, "tokens_per_s_per_w", s->tokens_per_s_per_w);
 	json_member_array(w, "gpus");
 	for (size_t i = 0; i < s->n_gpus; i++)
 		put_gpu(w, &s->gpu[i]);

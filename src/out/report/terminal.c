@@ -62,14 +62,20 @@ void line_add_safe(struct buf *out, struct str text)
 	}
 }
 
-void line_spread(struct buf *out, const char *label, const struct metrics_spread *s)
+void line_stats(struct buf *out, const char *label, const struct metrics_stats *s)
 {
 	char text[80];
 
 	if (s->n == 0)
 		return;
-	snprintf(text, sizeof(text), "%.3f / %.3f / %.3f", s->p50_ms, s->p99_ms, s->max_ms);
+	snprintf(text, sizeof(text), "%.3f / %.3f / %.3f", s->p50, s->p99, s->max);
 	line_text(out, label, text);
+}
+
+void line_spread(struct buf *out, const char *label, const struct metrics_spread *s)
+{
+	line_stats(out, label, &(struct metrics_stats){ s->n, s->mean_ms, s->p50_ms, s->p99_ms,
+							s->max_ms });
 }
 
 /* A percentage, or "-" when there was nothing to look at. */

@@ -134,7 +134,6 @@ static struct str server_of(const struct json_value *v, struct arena *a)
 	const struct json_value *config = json_get(v, "config"), *args = arguments(config);
 	const struct json_value *list = json_get(config, "servers");
 	struct buf text = { 0 };
-	struct str out;
 
 	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++) {
 		struct str log = json_text(json_get(&list->item[i], "log"), STR(""));
@@ -145,9 +144,7 @@ static struct str server_of(const struct json_value *v, struct arena *a)
 	}
 	if (!text.len && size_of(args))
 		put_identity(&text, v, args);
-	out = arena_str(a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(a, &text);
 }
 
 static struct json_value ours(const struct json_value *v, const struct json_value *results,

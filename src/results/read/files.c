@@ -31,10 +31,7 @@ void result_files_release(struct result_files *f)
 /* Takes path. */
 static void add_path(struct result_files *f, char *path)
 {
-	if (f->n == f->cap) {
-		f->cap = f->cap ? 2 * f->cap : 64;
-		f->path = mem_grow(f->path, f->cap, sizeof(*f->path));
-	}
+	f->path = mem_room(f->path, f->n, &f->cap, sizeof(*f->path));
 	f->path[f->n++] = path;
 }
 
@@ -154,8 +151,10 @@ static int walk(const struct result_walk *w, const char *path, unsigned depth, s
 
 static bool is_wanted(enum result_choice choice, const char *folder, const char *name)
 {
-	return choice == RESULT_FILES_SUMMARIES ? strcmp(name, RESULT_SUMMARY) == 0 :
-						  result_file_is(folder, name);
+	if (choice == RESULT_FILES_SUMMARIES)
+		return strcmp(name, RESULT_SUMMARY) == 0;
+	return result_file_is(folder, name) ||
+	       (choice == RESULT_FILES_OWN_JSON && str_ends(str_of(name), STR(".json")));
 }
 
 static int visit(const struct result_walk *w, const char *folder, const char *name,
@@ -167,7 +166,7 @@ static int visit(const struct result_walk *w, const char *folder, const char *na
 
 	if (*name != '.' && stat(path, &st) == 0 && lstat(path, &link) == 0) {
 		if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode) &&
-		    w->choice != RESULT_FILES_OWN && !is_companion(folder, name)) {
+		    w->choice < RESULT_FILES_OWN && !is_companion(folder, name)) {
 			rc = walk(w, path, depth + 1, e);
 		} else if (S_ISREG(st.st_mode) && is_wanted(w->choice, folder, name)) {
 			add_path(w->out, path);
@@ -213,7 +212,7 @@ int result_files_find(const char *folder, enum result_choice choice, struct resu
 	size_t before = out->n;
 	int rc = walk(&w, folder, 0, e);
 
-	assert(choice <= RESULT_FILES_OWN && out->n >= before);
+	assert(choice <= RESULT_FILES_OWN_JSON && out->n >= before);
 	if (out->n > before)
 		qsort(out->path + before, out->n - before, sizeof(*out->path), by_path);
 	return rc;

@@ -35,6 +35,7 @@ enum result_choice {
 	RESULT_FILES_ALL,       /* every result in the folder and below it */
 	RESULT_FILES_SUMMARIES, /* every summary.json in the folder and below it */
 	RESULT_FILES_OWN,       /* results in the folder itself */
+	RESULT_FILES_OWN_JSON,  /* likewise, and the files of JSON that are none */
 };
 
 /*

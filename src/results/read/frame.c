@@ -25,15 +25,7 @@ int frame_add(struct frame *f, const struct json_value *record, const char *what
 	if (f->n == FRAME_RECORDS_MAX)
 		return err_set(e, ERR_LIMIT, "%s: more than FRAME_RECORDS_MAX (%d) records", what,
 			       FRAME_RECORDS_MAX);
-	if (f->n == f->cap) {
-		size_t cap = f->cap ? f->cap * 2 : 64;
-		const struct json_value **row = arena_alloc(a, cap * sizeof(*row));
-
-		if (f->n)
-			memcpy(row, f->row, f->n * sizeof(*row));
-		f->row = row;
-		f->cap = cap;
-	}
+	f->row = arena_room(a, f->row, f->n, &f->cap, sizeof(*f->row));
 	f->row[f->n++] = record;
 	return 0;
 }
@@ -253,14 +245,7 @@ struct frame_columns frame_columns(const struct frame *f, struct arena *a)
 			if (map_get(&seen, key, NULL))
 				continue;
 			map_put(&seen, key, 1);
-			if (c.n == cap) {
-				struct str *old = c.name;
-
-				cap = cap ? cap * 2 : 64;
-				c.name = arena_alloc(a, cap * sizeof(key));
-				if (c.n)
-					memcpy(c.name, old, c.n * sizeof(key));
-			}
+			c.name = arena_room(a, c.name, c.n, &cap, sizeof(*c.name));
 			c.name[c.n++] = key;
 		}
 	map_release(&seen);
