@@ -173,7 +173,7 @@ static void sample_roles(struct document_sample *s)
 	s->server[1] = s->server[2] = s->server[0];
 	s->server[1].name = "decode";
 	s->server[1].role = ROLE_DECODE;
-	s->server[1].ready = READY_PORT;
+	s->server[1].ready = SERVER_READY_PORT;
 	s->server[1].ready_timeout_s = INFINITY;
 	s->server[2] = (struct experiment_server){
 		.name = "proxy", .role = ROLE_PROXY, .url = "http://127.0.0.1:9", .after = after,

@@ -242,17 +242,6 @@ int command_env(const struct experiment *x, size_t i, const struct role_at *at, 
 	return role_list(x, at, lines.v ? lines.v : s->env, a, out, e);
 }
 
-/* The value of a variable of its own environment; NULL: as here. */
-static const char *own_variable(const struct experiment_server *s, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (size_t i = 0; s->env && s->env[i]; i++)
-		if (strncmp(s->env[i], name, n) == 0 && s->env[i][n] == '=')
-			return s->env[i] + n + 1;
-	return NULL;
-}
-
 int command_find(const struct experiment_server *s, struct arena *a, const char **path,
 		 struct err *e)
 {
@@ -260,7 +249,7 @@ int command_find(const struct experiment_server *s, struct arena *a, const char 
 	char *found;
 
 	*path = NULL;
-	folders = s->container ? NULL : own_variable(s, "PATH");
+	folders = s->container ? NULL : environment_variable(s->env, STR("PATH"));
 	if (s->container)
 		name = arena_text(a, json_text(json_get(s->container, "runtime"), STR("docker")));
 	else if (config_is_sim(s->command) || strcmp(name, PROGRAM_WORD) == 0)

@@ -260,6 +260,22 @@ const struct json_value *config_get(const struct json_value *object, const char 
 	return v && v->kind != JSON_NULL ? v : NULL;
 }
 
+bool config_is_any(struct str s, const char *const *names, size_t n)
+{
+	for (size_t i = 0; names && i < n && names[i]; i++)
+		if (str_is(s, names[i]))
+			return true;
+	return false;
+}
+
+bool config_has_item(struct str list, char sep, struct str item)
+{
+	while (list.n)
+		if (str_eq(str_trim(str_cut(&list, sep)), item))
+			return true;
+	return false;
+}
+
 const char *config_key(struct str name, struct arena *a)
 {
 	char *key = arena_text(a, name);

@@ -151,6 +151,10 @@ const struct json_value *config_server_values(const struct experiment_server *s,
  */
 void config_not_reported(const struct json_value *values, const struct config_told *told,
 			 struct json_writer *w);
+/* Whether it is one of the names: n of them, or fewer when NULL ends the list; NULL: none. */
+bool config_is_any(struct str s, const char *const *names, size_t n);
+/* Whether a list with sep between its items has this one; blanks around items do not count. */
+bool config_has_item(struct str list, char sep, struct str item);
 /* Whether its command is this program's own simulator ("sim", ".../profllm sim"). */
 bool config_is_sim(char *const *command);
 /* The keys of a configuration as a page of Markdown: docs/reference/experiment.md. */

@@ -562,24 +562,6 @@ static struct json_value hidden(void)
 	return (struct json_value){ .kind = JSON_STRING, .text = STR(REDACTED) };
 }
 
-static struct json_value given_value(const struct engine_arg *arg, const struct json_value *v)
-{
-	struct json_value number;
-
-	if (redact_is_secret(str_of(arg->name)))
-		return hidden();
-	return v->kind == JSON_STRING && as_number(arg, v->text, &number) ? number : *v;
-}
-
-static char *underscored(const char *name, struct arena *a)
-{
-	char *text = arena_text(a, str_of(name));
-
-	for (char *c = text; *c; c++)
-		*c = *c == '-' ? '_' : *c;
-	return text;
-}
-
 /* The runner gives each server an address of its own. */
 static bool is_runners(const char *name)
 {
@@ -645,8 +627,12 @@ static bool is_given(const struct experiment_server *s, const struct engine_arg 
 		text = engine_argv_given(by->command, arg->name, a);
 	if (text)
 		*out = redact_is_secret(str_of(arg->name)) ? hidden() : typed_value(arg, text, a);
+	else if (v && redact_is_secret(str_of(arg->name)))
+		*out = hidden();
+	else if (v && !(v->kind == JSON_STRING && as_number(arg, v->text, out)))
+		*out = *v;
 	else if (v)
-		*out = given_value(arg, v);
+		return true; /* a number that was written as a text */
 	else if (s->port && strcmp(name, "port") == 0)
 		*out = (struct json_value){ .kind = JSON_INT, .integer = s->port };
 	else
@@ -673,7 +659,7 @@ const struct json_value *config_server_values(const struct experiment_server *s,
 	out->kind = JSON_OBJECT;
 	for (size_t i = 0; i < engine_arg_count; i++) {
 		const struct engine_arg *arg = &engine_args[i];
-		const char *name = underscored(arg->name, a), *initial = NULL;
+		const char *name = config_key(str_of(arg->name), a), *initial = NULL;
 		const struct json_value *own = json_get(s->own, name);
 		const struct json_value *reported = json_get(told->reported, name);
 
@@ -724,12 +710,6 @@ const char *config_defaults_version(const struct experiment_server *s, const cha
 	return why;
 }
 
-/* Null, "auto", or not there at all. */
-static bool is_open(const struct json_value *v)
-{
-	return !v || v->kind == JSON_NULL || (v->kind == JSON_STRING && str_is(v->text, "auto"));
-}
-
 void config_not_reported(const struct json_value *values, const struct config_told *told,
 			 struct json_writer *w)
 {
@@ -738,11 +718,13 @@ void config_not_reported(const struct json_value *values, const struct config_to
 	json_begin_array(w);
 	for (size_t i = 0; i < engine_arg_count; i++) {
 		const struct engine_arg *arg = &engine_args[i];
-		const char *name = underscored(arg->name, &a);
+		const char *name = config_key(str_of(arg->name), &a);
+		const struct json_value *v = json_get(values, name);
 
 		if (arg->flags & ENGINE_DECIDED && engine_arg_is_in(arg, told->version) &&
 		    !(told->is_engine_alone && !engine_arg_is_engines(arg, false)) &&
-		    !json_get(told->reported, name) && is_open(json_get(values, name)))
+		    !json_get(told->reported, name) &&
+		    (!v || v->kind == JSON_NULL || str_is(json_text(v, STR("")), "auto")))
 			json_put_text(w, name);
 	}
 	json_end_array(w);
@@ -751,13 +733,6 @@ void config_not_reported(const struct json_value *values, const struct config_to
 
 /* ---- the arguments of a server as the words of a command line ---- */
 
-static const char *last_part(const char *word)
-{
-	const char *slash = strrchr(word, '/');
-
-	return slash ? slash + 1 : word;
-}
-
 bool config_is_sim(char *const *command)
 {
 	if (!command || !command[0])
@@ -765,7 +740,9 @@ bool config_is_sim(char *const *command)
 	if (!command[1])
 		return strcmp(command[0], "sim") == 0;
 	for (size_t i = 0; command[i + 1]; i++)
-		if (strcmp(last_part(command[i]), "profllm") == 0 && strcmp(command[i + 1], "sim") == 0)
+		if ((strcmp(command[i], "profllm") == 0 ||
+		     str_ends(str_of(command[i]), STR("/profllm"))) &&
+		    strcmp(command[i + 1], "sim") == 0)
 			return true;
 	return false;
 }
@@ -813,24 +790,19 @@ char *const *config_server_words(const struct experiment_server *s, struct arena
 {
 	const char *apart[4 + N_SECRETS] = { "model", "host", "port" };
 	struct str model = json_text(json_get(s->args, "model"), (struct str){ 0 });
-	size_t n_flags = 0, n_extra = 0, n = 0, n_apart = 3;
-	char **flags, **words;
+	struct word_list words = { .arena = a, .v = arena_alloc(a, sizeof(char *)) };
+	size_t n_apart = 3;
 
 	for (size_t i = 0; i < N_SECRETS; i++)
 		if (secret_of(s, i).n)
 			apart[n_apart++] = secrets[i].key;
-	flags = engine_flags(s->args, apart, a);
-	while (flags[n_flags])
-		n_flags++;
-	while (s->extra_args && s->extra_args[n_extra])
-		n_extra++;
-	words = arena_alloc(a, (n_flags + n_extra + 3) * sizeof(*words));
 	if (model.n && !is_model_bare(s->command))
-		words[n++] = arena_text(a, STR("--model"));
+		words_add(&words, arena_text(a, STR("--model")));
 	if (model.n)
-		words[n++] = arena_text(a, model);
-	memcpy(words + n, flags, n_flags * sizeof(*words));
-	for (size_t i = 0; i < n_extra; i++)
-		words[n + n_flags + i] = s->extra_args[i];
-	return words;
+		words_add(&words, arena_text(a, model));
+	for (char **flag = engine_flags(s->args, apart, a); *flag; flag++)
+		words_add(&words, *flag);
+	for (char *const *word = s->extra_args; word && *word; word++)
+		words_add(&words, *word);
+	return words.v;
 }

@@ -69,7 +69,9 @@ static char *const *read_command(struct one *o)
 static void read_ready(struct one *o)
 {
 	static const char *const plain[] = { "health", "port", "started" };
-	static const enum ready_by by[] = { READY_HEALTH, READY_PORT, READY_STARTED };
+	static const enum server_ready by[] = {
+		SERVER_READY_HEALTH, SERVER_READY_PORT, SERVER_READY_STARTED,
+	};
 	const struct json_value *v = config_get(o->tree, "ready");
 	const struct json_value *log = config_get(v, "log");
 
@@ -82,7 +84,7 @@ static void read_ready(struct one *o)
 		}
 	if (v->kind == JSON_OBJECT && v->count == 1 && log && log->kind == JSON_STRING &&
 	    log->text.n) {
-		o->s->ready = READY_LOG;
+		o->s->ready = SERVER_READY_LOG;
 		o->s->ready_log = log->text.p;
 		return;
 	}
@@ -185,10 +187,9 @@ static void read_own(struct one *o, const char *const *others)
 
 /* ---- arguments ---- */
 
-static int refuse_arg(struct one *o, const struct engine_arg *arg, const struct json_value *v,
-		      const char *path, const char *what)
+static int refuse_kind(struct one *o, const struct json_value *v, const char *path,
+		       const char *what)
 {
-	(void)arg;
 	return config_complain(o->r->c, o->r->f, v, path, "expected %s, got %s", what,
 			       config_got(v, o->r->a));
 }
@@ -216,7 +217,7 @@ static int read_flag(struct one *o, const struct engine_arg *arg, const struct j
 		is_off = str_is(v->text, "false");
 	}
 	if (!is_on && !is_off)
-		return refuse_arg(o, arg, v, path, "true or false");
+		return refuse_kind(o, v, path, "true or false");
 	*as = is_on ? &yes : arg->kind == ENGINE_FLAG ? NULL : &no;
 	return 0;
 }
@@ -227,7 +228,7 @@ static int read_texts(struct one *o, const struct engine_arg *arg, const struct 
 	size_t n = v->kind == JSON_ARRAY ? v->count : 1;
 
 	if (v->kind == JSON_OBJECT)
-		return refuse_arg(o, arg, v, path, "a list");
+		return refuse_kind(o, v, path, "a list");
 	for (size_t i = 0; i < n; i++) {
 		const struct json_value *one = v->kind == JSON_ARRAY ? &v->item[i] : v;
 		const char *text = config_scalar(one, o->r->a);
@@ -238,21 +239,11 @@ static int read_texts(struct one *o, const struct engine_arg *arg, const struct 
 	return 0;
 }
 
-static bool is_word_of_choices(const struct engine_arg *arg, const char *text)
-{
-	struct str rest = str_of(arg->choices);
-
-	while (rest.n)
-		if (str_is(str_cut(&rest, ' '), text))
-			return true;
-	return false;
-}
-
 static int read_arg(struct one *o, const struct engine_arg *arg, const struct json_value *v,
 		    const char *path, const struct json_value **as)
 {
 	const char *text = config_scalar(v, o->r->a);
-	bool is_bool = v->kind == JSON_TRUE || v->kind == JSON_FALSE;
+	bool is_bool = v->kind == JSON_TRUE || v->kind == JSON_FALSE, is_word;
 	bool is_number = arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN ||
 			 arg->kind == ENGINE_REAL;
 
@@ -275,9 +266,9 @@ static int read_arg(struct one *o, const struct engine_arg *arg, const struct js
 		break;
 	}
 	/* "off" may be a word, whatever YAML takes it for; true and false are none. */
-	if (!text || (is_bool && (is_number || (!is_word_of_choices(arg, text) &&
-						(!v->raw.n || strlen(text) > 3)))))
-		return refuse_arg(o, arg, v, path, is_number ? "a number" : "a text");
+	is_word = text && config_has_item(str_of(arg->choices), ' ', str_of(text));
+	if (!text || (is_bool && (is_number || (!is_word && (!v->raw.n || strlen(text) > 3)))))
+		return refuse_kind(o, v, path, is_number ? "a number" : "a text");
 	return check_text(o, arg, v, text, path);
 }
 
@@ -316,16 +307,6 @@ static void note_unlisted(struct one *o, const struct engine_arg *arg, const str
 			    text, near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
 }
 
-/* A key with a dot is one key of a JSON argument. */
-static int read_dotted(struct one *o, const struct engine_arg *arg, const struct json_value *v,
-		       const char *path)
-{
-	if (arg->kind == ENGINE_JSON)
-		return 0;
-	return config_complain_key(o->r->c, o->r->f, v, path, "%s holds no JSON, so it has no keys",
-				   arg->name);
-}
-
 static void unknown_arg(struct one *o, const struct json_value *v, struct str key)
 {
 	const struct opt_set *sim = o->is_sim ? o->r->know->sim : NULL;
@@ -341,12 +322,6 @@ static void unknown_arg(struct one *o, const struct json_value *v, struct str ke
 	for (size_t i = 0; sim && i < sim->n; i++)
 		names[n++] = sim->row[i].name;
 	config_unknown(o->r, v, key, o->section, names, n);
-}
-
-static void add_arg(struct one *o, struct str key, const struct json_value *v)
-{
-	config_member(o->args, arena_text(o->r->a, key), *v, o->r->a);
-	json_marks_copy(o->r->c->marks, v, &o->args->item[o->args->count - 1]);
 }
 
 /* 4k, 4K: the simulator is told the number. "auto" and -1 are what fits. */
@@ -397,7 +372,12 @@ static void read_key(struct one *o, struct str key, const struct json_value *v)
 	} else if (arg && (o->is_vllm || o->is_sim)) {
 		if (row && !is_ranged_for_sim(o, row, v, key, path))
 			return;
-		if (rest.n ? read_dotted(o, arg, v, path) < 0 : read_arg(o, arg, v, path, &as) < 0)
+		if (rest.n && arg->kind != ENGINE_JSON) { /* a dot: one key of a JSON argument */
+			config_complain_key(o->r->c, o->r->f, v, path,
+					    "%s holds no JSON, so it has no keys", arg->name);
+			return;
+		}
+		if (!rest.n && read_arg(o, arg, v, path, &as) < 0)
 			return;
 		note_deprecated(o, arg, v, path);
 		note_unlisted(o, arg, v, path);
@@ -405,8 +385,10 @@ static void read_key(struct one *o, struct str key, const struct json_value *v)
 		unknown_arg(o, v, key);
 		return;
 	}
-	if (as)
-		add_arg(o, key, as);
+	if (as) {
+		config_member(o->args, arena_text(o->r->a, key), *as, o->r->a);
+		json_marks_copy(o->r->c->marks, as, &o->args->item[o->args->count - 1]);
+	}
 }
 
 /* ---- one server ---- */
@@ -414,20 +396,16 @@ static void read_key(struct one *o, struct str key, const struct json_value *v)
 static void count_gpus(struct one *o)
 {
 	char *const *words = config_server_words(o->s, o->r->a);
-	size_t n = 0, n_command = 0;
-	char **argv;
+	struct word_list argv = { .arena = o->r->a };
 
 	if (o->s->gpus || config_get(o->tree, "gpus") || o->s->url || o->is_sim ||
 	    o->s->role == ROLE_PROXY || o->s->role == ROLE_CACHE)
 		return;
-	while (words[n])
-		n++;
-	while (o->s->command[n_command])
-		n_command++;
-	argv = arena_alloc(o->r->a, (n + n_command + 1) * sizeof(*argv));
-	memcpy(argv, o->s->command, n_command * sizeof(*argv));
-	memcpy(argv + n_command, words, n * sizeof(*argv));
-	o->s->gpus = (unsigned)engine_argv_gpus(argv);
+	for (char *const *word = o->s->command; *word; word++)
+		words_add(&argv, *word);
+	for (; *words; words++)
+		words_add(&argv, *words);
+	o->s->gpus = argv.v ? (unsigned)engine_argv_gpus(argv.v) : 0;
 }
 
 static void read_server(struct config_reader *r, const struct json_value *tree,
@@ -538,17 +516,11 @@ void config_servers(struct config_reader *r, const struct json_value *tree)
 
 #define OPTION "dashboard --launch-command"
 
-static bool is_listed(const char *const *list, size_t n, struct str text)
-{
-	for (size_t i = 0; i < n; i++)
-		if (str_is(text, list[i]))
-			return true;
-	return false;
-}
-
 const char *config_bounds_variable(const struct config_bounds *b, const char *name)
 {
-	return !b || is_listed(b->variables, b->n_variables, str_of(name)) ? getenv(name) : NULL;
+	if (b && !config_is_any(str_of(name), b->variables, b->n_variables))
+		return NULL;
+	return getenv(name);
 }
 
 /* ---- files ---- */
@@ -700,7 +672,7 @@ static void check_env(struct config_reader *r, const struct json_value *env, con
 	const struct config_bounds *b = r->c->bounds;
 
 	for (size_t i = 0; env && env->kind == JSON_OBJECT && i < env->count; i++)
-		if (!is_listed(b->variables, b->n_variables, env->key[i]))
+		if (!config_is_any(env->key[i], b->variables, b->n_variables))
 			config_complain_key(r->c, r->f, &env->item[i],
 					    config_path(r, path, env->key[i]), "refused, because a "
 					    "variable could make a program start another one; those "
@@ -733,14 +705,6 @@ static bool is_value(const struct json_value *v)
 	return v->kind != JSON_OBJECT;
 }
 
-static bool is_word_of(struct str rest, const struct json_value *v)
-{
-	while (v->kind == JSON_STRING && rest.n)
-		if (str_eq(str_cut(&rest, ' '), v->text))
-			return true;
-	return false;
-}
-
 /* An argument of a server, whose value may be a text. */
 static bool is_harmless(const struct config_reader *r, const struct experiment_server *s,
 			struct str key, const struct json_value *v)
@@ -760,15 +724,10 @@ static bool is_harmless(const struct config_reader *r, const struct experiment_s
 		return true;
 	if (arg && s->is_vllm && (arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN ||
 				  arg->kind == ENGINE_REAL || *arg->choices ||
-				  is_word_of(str_of(arg->known ? arg->known : ""), v)))
+				  (v->kind == JSON_STRING && arg->known &&
+				   config_has_item(str_of(arg->known), ' ', v->text))))
 		return true;
-	return is_listed(names, sizeof(names) / sizeof(*names), key);
-}
-
-/* trust_remote_code, trust-remote-code: a model's own program would be run. */
-static bool is_trusting(struct str key)
-{
-	return key.n >= 5 && strncasecmp(key.p, "trust", 5) == 0;
+	return config_is_any(key, names, sizeof(names) / sizeof(*names));
 }
 
 static void check_server(struct config_reader *r, const struct json_value *tree,
@@ -798,7 +757,8 @@ static void check_server(struct config_reader *r, const struct json_value *tree,
 		struct str key = s->args->key[i];
 
 		v = &s->args->item[i];
-		if (is_trusting(key) ? v->kind != JSON_FALSE :
+		/* trust_remote_code, trust-remote-code: a model's own program would be run. */
+		if (key.n >= 5 && strncasecmp(key.p, "trust", 5) == 0 ? v->kind != JSON_FALSE :
 		    !is_plain(v) && !is_harmless(r, s, key, v))
 			refuse(r, v, config_path(r, section, key));
 	}

@@ -17,6 +17,7 @@
 #include "experiment/config/config_internal.h"
 #include "experiment/config/experiment.h"
 #include "host/engine/args.h"
+#include "host/proc/tool.h"
 
 /* ---- what things of an experiment are called, and giving an outcome back ---- */
 
@@ -106,35 +107,18 @@ static void member_path(struct document *d, const char *key, const char *path)
 	put_path(d, path);
 }
 
-static bool is_set_again(char *const *lines, struct str name)
-{
-	for (; *lines; lines++)
-		if (str_starts(str_of(*lines), name) && (*lines)[name.n] == '=')
-			return true;
-	return false;
-}
-
 static void put_env(struct document *d, char *const *lines)
 {
 	json_member_object(d->w, "env");
 	for (; lines && *lines; lines++) {
 		struct str value = str_of(*lines), name = str_cut(&value, '=');
 
-		if (is_set_again(lines + 1, name))
+		if (environment_variable(lines + 1, name)) /* the last one counts */
 			continue;
 		json_key_str(d->w, name);
 		json_put_str(d->w, value);
 	}
 	json_end_object(d->w);
-}
-
-/* Whether a list of names, ended by NULL, has the key; NULL: an empty one. */
-static bool is_among(struct str key, const char *const *names)
-{
-	for (; names && *names; names++)
-		if (str_is(key, *names))
-			return true;
-	return false;
 }
 
 /* A value of a tree, in which a number that is none is null; NULL: nothing. */
@@ -169,7 +153,7 @@ static void member_value(struct document *d, const char *key, const struct json_
 static void put_members(struct document *d, const struct json_value *object, const char *const *but)
 {
 	for (size_t i = 0; object && object->kind == JSON_OBJECT && i < object->count; i++)
-		if (!is_among(object->key[i], but)) {
+		if (!config_is_any(object->key[i], but, SIZE_MAX)) {
 			json_key_str(d->w, object->key[i]);
 			put_value(d, &object->item[i]);
 		}
@@ -516,7 +500,7 @@ static void put_serve(struct document *d)
 	for (size_t i = 0; i < r->count; i++) {
 		struct str key = r->key[i];
 
-		if (!d->x->output.is_detailed && is_among(key, arrays))
+		if (!d->x->output.is_detailed && config_is_any(key, arrays, SIZE_MAX))
 			continue;
 		for (size_t k = 0; k < COUNT(common); k++)
 			if (common[k].renamed && str_is(key, common[k].renamed))

@@ -37,7 +37,6 @@ static inline bool mode_is_served(enum experiment_mode mode)
 }
 /* Who a server is to the others. The load goes to the one that serves: proxy, else serve. */
 enum server_role { ROLE_SERVE, ROLE_PREFILL, ROLE_DECODE, ROLE_PROXY, ROLE_CACHE };
-enum ready_by { READY_HEALTH, READY_PORT, READY_LOG, READY_STARTED };
 
 /* One process, or container, of an experiment. */
 struct experiment_server {
@@ -57,8 +56,8 @@ struct experiment_server {
 	unsigned port;                 /* 0: one is reserved */
 	unsigned gpus;                 /* how many it takes: by its sizes, or as written */
 	double ready_timeout_s, grace_s;
-	enum ready_by ready;
-	const char *ready_log;         /* READY_LOG: a line that contains this */
+	enum server_ready ready;
+	const char *ready_log;         /* SERVER_READY_LOG: a line that contains this */
 	const char *const *after;      /* names of servers that must be ready before; ends NULL */
 	const struct json_value *container; /* NULL: a process (container.h) */
 };

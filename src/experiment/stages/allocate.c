@@ -2,6 +2,7 @@
 /* allocate.c - see allocate.h. */
 #include "experiment/stages/allocate.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -14,6 +15,7 @@
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "experiment/config/config.h"
 #include "host/proc/roster.h"
 
 #define MUTEX "mutex"
@@ -135,17 +137,6 @@ static unsigned queue_in_front(const struct queue *q, struct buf *wanted, struct
 	return n;
 }
 
-/* Whether the name is one of the names in such a text. */
-static bool queue_has(const struct buf *wanted, const char *name)
-{
-	struct str rest = buf_str(wanted);
-
-	while (rest.n)
-		if (str_is(str_cut(&rest, ' '), name))
-			return true;
-	return false;
-}
-
 /* ---- what an allocation tells each server ---- */
 
 /* "0,1", or "MIG-..." */
@@ -188,15 +179,6 @@ static void env_amd(struct allocation *out, const struct gpu *g, struct allocati
 	*env = arena_printf(&out->arena, "CUDA_VISIBLE_DEVICES=%s", list);
 }
 
-/* One that gets no GPU sees none of those that are not its own. */
-static void env_without(struct allocation *out, const struct gpu *g, size_t n, char **env)
-{
-	if (n && g[0].maker == GPU_NVIDIA)
-		*env++ = arena_text(&out->arena, STR("CUDA_VISIBLE_DEVICES="));
-	if (n && g[n - 1].maker == GPU_AMD)
-		*env = arena_text(&out->arena, STR("HIP_VISIBLE_DEVICES=-1"));
-}
-
 static void tell_server(struct allocation *out, const struct experiment_server *of,
 			const struct gpu_set *gpus, unsigned share, const size_t *place,
 			struct allocation_server *s)
@@ -209,8 +191,11 @@ static void tell_server(struct allocation *out, const struct experiment_server *
 	s->n_gpus = share;
 	if (of->url)
 		return;
-	if (s->n_gpus == 0) {
-		env_without(out, g, n, env);
+	if (s->n_gpus == 0) { /* it sees none of those that are not its own */
+		if (n && g[0].maker == GPU_NVIDIA)
+			*env++ = arena_text(&out->arena, STR("CUDA_VISIBLE_DEVICES="));
+		if (n && g[n - 1].maker == GPU_AMD)
+			*env = arena_text(&out->arena, STR("HIP_VISIBLE_DEVICES=-1"));
 		return;
 	}
 	s->gpu = arena_alloc(&out->arena, s->n_gpus * sizeof(*s->gpu));
@@ -314,6 +299,13 @@ static int fail(enum allocate_fault *fault, enum allocate_fault with)
 	return -1;
 }
 
+/* What the queue or a lock file was not to be had for. */
+static int fail_locks(enum allocate_fault *fault, const struct err *e)
+{
+	return fail(fault, e->code == ERR_CANCELLED ? ALLOCATE_FAULT_CANCELLED :
+						      ALLOCATE_FAULT_LOCKS);
+}
+
 static const atomic_bool *cancel_of(const struct taking *t)
 {
 	return t->hooks ? t->hooks->cancel : NULL;
@@ -325,15 +317,6 @@ static bool is_cancelled(const struct experiment_hooks *hooks)
 }
 
 /* ---- how many, for whom ---- */
-
-static unsigned listed(const struct experiment_resources *r)
-{
-	unsigned n = 0;
-
-	while (r->list && r->list[n])
-		n++;
-	return n;
-}
 
 /* Shares of a number of GPUs that was given: as the servers say, or all to the only one. */
 static int share_out(const struct experiment *x, unsigned given, unsigned *share, struct err *e)
@@ -369,7 +352,7 @@ static int find_shares(struct taking *t, struct err *e)
 	for (size_t i = 0; r->want == GPUS_AUTO && i < t->x->n_servers; i++)
 		t->share[i] = t->x->server[i].url ? 0 : t->x->server[i].gpus;
 	if ((r->want == GPUS_COUNT || r->want == GPUS_LIST) &&
-	    share_out(t->x, r->want == GPUS_LIST ? listed(r) : r->count, t->share, e) < 0)
+	    share_out(t->x, choose_wanted(t->x), t->share, e) < 0)
 		return -1;
 	for (size_t i = 0; i < t->x->n_servers; i++)
 		t->want += t->share[i];
@@ -483,7 +466,7 @@ static int try_all(struct taking *t, const struct buf *wanted, struct err *e)
 		char name[128];
 
 		choose_lock_name(&g[t->may.place[i]], name);
-		if (queue_has(wanted, name))
+		if (config_has_item(buf_str(wanted), ' ', str_of(name)))
 			continue;
 		taken = try_one(t, t->may.place[i], &lock[i], e);
 		if (taken == 1)
@@ -618,20 +601,7 @@ static int wait_for_all(struct taking *t, enum allocate_fault *fault, struct err
 	buf_release(&text);
 	if (result > 0)
 		return 0;
-	return fail(fault, result == 0 ? ALLOCATE_FAULT_GPUS_BUSY :
-		    e->code == ERR_CANCELLED ? ALLOCATE_FAULT_CANCELLED : ALLOCATE_FAULT_LOCKS);
-}
-
-/* Servers of runs that were killed may still be on their way out, with the GPUs they had. */
-static void clean_up(const struct taking *t)
-{
-	const struct roster_hooks hooks = {
-		.self = t->hooks ? t->hooks->self : NULL,
-		.warn = t->hooks ? t->hooks->warn : NULL,
-		.cancel = cancel_of(t),
-	};
-
-	roster_clean(&hooks);
+	return result == 0 ? fail(fault, ALLOCATE_FAULT_GPUS_BUSY) : fail_locks(fault, e);
 }
 
 static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e)
@@ -639,6 +609,11 @@ static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e
 	struct buf wants = { 0 };
 	size_t n;
 	const struct gpu *g = gpu_list(t->gpus, &n);
+	const struct roster_hooks hooks = {
+		.self = t->hooks ? t->hooks->self : NULL,
+		.warn = t->hooks ? t->hooks->warn : NULL,
+		.cancel = cancel_of(t),
+	};
 	int result;
 
 	for (size_t i = 0; i < t->may.n; i++) {
@@ -657,7 +632,8 @@ static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e
 	buf_release(&wants);
 	free(t->place);
 	t->place = mem_array(t->want, sizeof(*t->place));
-	clean_up(t);
+	/* Servers of runs that were killed may be on their way out, with the GPUs they had. */
+	roster_clean(&hooks);
 	result = queue_enter(&t->queue, &t->me, cancel_of(t), e);
 	if (result == 0) {
 		lock_clean(t->queue.tickets);
@@ -665,8 +641,7 @@ static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e
 		queue_leave(&t->queue);
 	}
 	if (result < 0)
-		return fail(fault, e->code == ERR_CANCELLED ? ALLOCATE_FAULT_CANCELLED :
-							      ALLOCATE_FAULT_LOCKS);
+		return fail_locks(fault, e);
 	result = wait_for_all(t, fault, e);
 	lock_give(&t->queue.ticket);
 	t->me.wants[0] = 0;
@@ -726,22 +701,13 @@ static int wait_for_ports(struct taking *t, enum allocate_fault *fault, struct e
 	return 0;
 }
 
-static bool names_ports(const struct experiment *x)
-{
-	for (size_t i = 0; i < x->n_servers; i++)
-		if (!x->server[i].url && x->server[i].port)
-			return true;
-	return false;
-}
-
 static int take_ports(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
 	unsigned first = t->x->resources.port_first, last = t->x->resources.port_last;
 	int result = queue_enter(&t->queue, &t->me, cancel_of(t), e);
 
 	if (result < 0)
-		return fail(fault, e->code == ERR_CANCELLED ? ALLOCATE_FAULT_CANCELLED :
-							      ALLOCATE_FAULT_LOCKS);
+		return fail_locks(fault, e);
 	/* What was left by those that were killed, now that nobody else looks. */
 	lock_clean(t->queue.folder);
 	if (first == 0)
@@ -766,20 +732,14 @@ static int take_ports(struct taking *t, enum allocate_fault *fault, struct err *
 
 /* ---- all of it ---- */
 
-static bool starts_something(const struct experiment *x)
-{
-	for (size_t i = 0; i < x->n_servers; i++)
-		if (!x->server[i].url)
-			return true;
-	return false;
-}
-
 /* GPUs are not held while a port is waited for: it may have been taken while they were. */
 static int take_all(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
-	bool has_names = names_ports(t->x);
+	bool has_names = false;
 	int result;
 
+	for (size_t i = 0; i < t->x->n_servers; i++)
+		has_names |= !t->x->server[i].url && t->x->server[i].port;
 	for (;;) {
 		if (has_names && wait_for_ports(t, fault, e) < 0)
 			return -1;
@@ -798,9 +758,12 @@ static int take_all(struct taking *t, enum allocate_fault *fault, struct err *e)
 static int take(struct taking *t, enum allocate_fault *fault, struct err *e)
 {
 	struct buf folder = { 0 };
+	size_t n_started = 0;
 	int result = -1;
 
-	if (!starts_something(t->x))
+	for (size_t i = 0; i < t->x->n_servers; i++)
+		n_started += !t->x->server[i].url;
+	if (n_started == 0)
 		return 0;
 	if (find_shares(t, e) < 0)
 		return fail(fault, ALLOCATE_FAULT_NO_GPU);
@@ -825,6 +788,7 @@ int allocate(const struct experiment *x, const char *run_id, const struct gpu_se
 	struct err own = { 0 };
 	int result;
 
+	assert(x->serving < x->n_servers || x->n_servers == 0);
 	*out = (struct allocation){ .n_servers = x->n_servers };
 	out->server = arena_alloc(&out->arena, (x->n_servers + 1) * sizeof(*out->server));
 	snprintf(t.me.run, sizeof(t.me.run), "%s", run_id ? run_id : "");

@@ -118,6 +118,8 @@ struct candidates {
 int choose_candidates(const struct experiment_resources *r, const struct gpu_set *gpus,
 		      struct candidates *c, struct err *e);
 
+/* How many GPUs the experiment asks for, or its servers take. */
+unsigned choose_wanted(const struct experiment *x);
 /* The name of its lock file. */
 void choose_lock_name(const struct gpu *g, char out[128]);
 /* How people call it: "GPU 3", "GPU 1:0 (MIG 1g.10gb)". */

@@ -156,6 +156,24 @@ bool choose_is_busy(const struct experiment_resources *r, const struct gpu_set *
 	return false;
 }
 
+unsigned choose_wanted(const struct experiment *x)
+{
+	unsigned n = 0;
+
+	if (x->resources.want == GPUS_NONE)
+		return 0;
+	if (x->resources.want == GPUS_COUNT)
+		return x->resources.count;
+	if (x->resources.want == GPUS_LIST) {
+		while (x->resources.list && x->resources.list[n])
+			n++;
+		return n;
+	}
+	for (size_t i = 0; i < x->n_servers; i++)
+		n += x->server[i].url ? 0 : x->server[i].gpus;
+	return n;
+}
+
 /* ---- the best of the free ones ---- */
 
 static double worth(const struct gpu_set *gpus, size_t a, size_t b)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run.c - see experiment.h (experiment_run), run.h and run_internal.h: the order of the stages. */
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -119,7 +120,6 @@ static void collect_about(struct run *r)
 
 void run_line(const struct run *r, const char *fmt, ...)
 {
-	struct buf text = { 0 };
 	char line[2048];
 	va_list args;
 
@@ -128,9 +128,7 @@ void run_line(const struct run *r, const char *fmt, ...)
 	va_start(args, fmt);
 	vsnprintf(line, sizeof(line), fmt, args);
 	va_end(args);
-	buf_add_text(&text, line);
-	r->hooks->line(r->hooks->self, text.data ? text.data : "");
-	buf_release(&text);
+	r->hooks->line(r->hooks->self, line);
 }
 
 void run_keep_warning(struct run *r, const char *text)
@@ -184,6 +182,7 @@ int run_fail(struct run *r, const char *category, const char *fmt, ...)
 	char text[2048];
 	va_list args;
 
+	assert(r->stage <= AT_COLLECT && category);
 	if (r->has_failed)
 		return -1;
 	va_start(args, fmt);
@@ -266,6 +265,7 @@ static int take_resources(struct run *r)
 	enum allocate_fault fault = ALLOCATE_FAULT_NONE;
 	struct err e = { 0 };
 
+	assert(held->n_started == 0 && held->allocation.n_locks == 0);
 	r->stage = AT_ALLOCATE;
 	if (!held->gpus)
 		held->gpus = gpu_open(NULL);
@@ -330,15 +330,6 @@ static void clear(struct experiment_held *held, const struct experiment_hooks *h
 	held->n = held->n_started = 0;
 }
 
-static int set_up(struct run *r)
-{
-	if (take_resources(r) < 0)
-		return -1;
-	take_places(r);
-	guard_begin(r);
-	return mode_is_served(r->x->mode) ? servers_start(r) : 0;
-}
-
 static int live(struct run *r, bool is_reused)
 {
 	if (prepare(r) < 0)
@@ -348,22 +339,20 @@ static int live(struct run *r, bool is_reused)
 	if (is_reused && servers_reuse(r) == 0) {
 		go_on_with_traces(r);
 		guard_begin(r);
-	} else if (clear(r->held, r->hooks), set_up(r) < 0) {
-		return -1;
+	} else {
+		clear(r->held, r->hooks);
+		if (take_resources(r) < 0)
+			return -1;
+		take_places(r);
+		guard_begin(r);
+		if (mode_is_served(r->x->mode) && servers_start(r) < 0)
+			return -1;
 	}
 	r->stage = AT_BENCHMARK;
 	return mode_is_served(r->x->mode) ? bench_serve(r) : bench_offline(r);
 }
 
 /* ---- beginning and end ---- */
-
-static struct experiment_held *held_new(void)
-{
-	struct experiment_held *held = mem_alloc(sizeof(*held));
-
-	atomic_store(&held->died, -1);
-	return held;
-}
 
 static void held_free(struct experiment_held *held, const struct experiment_hooks *hooks)
 {
@@ -375,25 +364,21 @@ static void held_free(struct experiment_held *held, const struct experiment_hook
 	free(held);
 }
 
-/* A part of what was asked came of it. */
-static void judge(struct run *r)
-{
-	if (r->out->is_interrupted && r->out->result.n && r->out->status == OUTCOME_FAILED &&
-	    r->out->stage == AT_BENCHMARK)
-		r->out->status = OUTCOME_PARTIAL;
-}
-
 void experiment_run_at(const struct experiment *x, struct experiment_site *site,
 		       const struct experiment_hooks *hooks, struct outcome *out)
 {
 	static const struct experiment_hooks silent;
-	struct experiment_held *held = site && site->held ? site->held : held_new();
+	bool is_reused = site && site->held, is_kept, is_settled;
+	struct experiment_held *held = is_reused ? site->held : mem_alloc(sizeof(*held));
 	struct run r = { .x = x, .hooks = hooks ? hooks : &silent, .out = out, .held = held,
 			 .began_mono_ns = clock_mono_ns() };
-	bool is_reused = site && site->held, is_kept, is_settled;
 
+	assert(!held->run && !held->guard.has_thread); /* not re-entered */
+	if (!is_reused)
+		atomic_store(&held->died, -1);
 	if (!*out->run_id)
 		outcome_begin(out);
+	assert(out->status == OUTCOME_COMPLETED && !out->reason);
 	held->hooks = r.hooks;
 	held->run = &r;
 	r.needs_empty_caches = site && site->needs_empty_caches;
@@ -406,7 +391,9 @@ void experiment_run_at(const struct experiment *x, struct experiment_site *site,
 		servers_stop(held, r.hooks);
 	collect_traces(&r);
 	collect_about(&r);
-	judge(&r);
+	if (out->is_interrupted && out->result.n && out->status == OUTCOME_FAILED &&
+	    out->stage == AT_BENCHMARK)
+		out->status = OUTCOME_PARTIAL; /* a part of what was asked came of it */
 	servers_tell(&r);
 	if (site)
 		site->held = is_kept ? held : NULL;

@@ -24,6 +24,7 @@
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
+#include "experiment/config/config.h"
 #include "experiment/config/document.h"
 #include "experiment/stages/run_internal.h"
 
@@ -49,14 +50,6 @@ static bool is_given(const struct run *r, const char *name)
 	return opt_given(&serve_opt_set, &r->x->serve_given, name);
 }
 
-static bool has_item(struct str list, struct str item)
-{
-	while (list.n)
-		if (str_eq(str_trim(str_cut(&list, ',')), item))
-			return true;
-	return false;
-}
-
 /* A comma list with what it must have. */
 static const char *with_items(const char *list, const char *items, struct arena *a)
 {
@@ -66,21 +59,10 @@ static const char *with_items(const char *list, const char *items, struct arena 
 	while (rest.n) {
 		struct str item = str_trim(str_cut(&rest, ','));
 
-		if (item.n && !has_item(str_of(out), item))
+		if (item.n && !config_has_item(str_of(out), ',', item))
 			out = arena_printf(a, "%s%s%.*s", out, *out ? "," : "", (int)item.n, item.p);
 	}
 	return out;
-}
-
-/* Names of processes have letters, digits, '-', '_' and '.'. */
-static const char *process_word(const struct held_server *h, struct server *s, struct arena *a)
-{
-	char *word = arena_printf(a, "%s=%lld", h->name, (long long)server_root(s));
-
-	for (char *c = word; *c && c < strrchr(word, '='); c++)
-		if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))
-			*c = '_';
-	return word;
 }
 
 static struct opt_list own_processes(const struct run *r, struct arena *a)
@@ -90,9 +72,16 @@ static struct opt_list own_processes(const struct run *r, struct arena *a)
 
 	for (size_t i = 0; i < r->held->n; i++) {
 		struct server *s = atomic_load(&r->held->server[i].server);
+		char *name;
 
-		if (s)
-			v[n++] = process_word(&r->held->server[i], s, a);
+		if (!s)
+			continue;
+		/* Names of processes have letters, digits, '-', '_' and '.'. */
+		name = arena_text(a, str_of(r->held->server[i].name));
+		for (char *c = name; *c; c++)
+			if (!isalnum((unsigned char)*c) && !strchr("-_.", *c))
+				*c = '_';
+		v[n++] = arena_printf(a, "%s=%lld", name, (long long)server_root(s));
 	}
 	return (struct opt_list){ .v = v, .n = n, .is_set = n > 0 };
 }
@@ -237,26 +226,19 @@ static int refuse(struct run *r, const struct err *e)
 	return run_fail(r, "bad configuration", "benchmark: %s", e->text);
 }
 
-/* A name that can only be a file's: those of the hub are neither rooted nor have such endings. */
-static bool is_file_name(const char *path)
-{
-	static const char *const endings[] = { ".json", ".jsonl", ".csv", ".txt", ".parquet" };
-
-	if (path[0] == '/' || path[0] == '.')
-		return true;
-	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
-		if (str_ends(str_of(path), str_of(endings[i])))
-			return true;
-	return false;
-}
-
 /* Found out now and not when a model has been loaded for minutes. */
 static int check_dataset(struct run *r)
 {
-	bool has_turns = r->x->mode == MODE_MULTI_TURN;
+	/* Names of the hub are neither rooted nor have such endings. */
+	static const char *const endings[] = { ".json", ".jsonl", ".csv", ".txt", ".parquet" };
+	bool has_turns = r->x->mode == MODE_MULTI_TURN, is_file = has_turns;
 	const char *path = has_turns ? r->x->turns.input_file : r->x->serve.data.path;
 
-	if (!path || (!has_turns && !is_file_name(path)) || access(path, F_OK) == 0)
+	if (!path)
+		return 0;
+	for (size_t i = 0; i < sizeof(endings) / sizeof(*endings); i++)
+		is_file |= str_ends(str_of(path), str_of(endings[i]));
+	if ((!is_file && path[0] != '/' && path[0] != '.') || access(path, F_OK) == 0)
 		return 0;
 	return run_fail(r, "bad configuration", "benchmark.%s: %s: %s",
 			has_turns ? "input_file" : "dataset_path", path, strerror(errno));
@@ -395,23 +377,14 @@ static int write_detailed(struct bench *b, const struct report *report, struct e
 	return rc;
 }
 
-/* What was watched stands in the result; the document has it at a place of its own. */
-static void keep_system(struct outcome *o)
-{
-	struct json_scan scan = { .text = o->result };
-	struct json_slice result, system;
-
-	if (json_next(&scan, &result, NULL) == 0 &&
-	    json_path(result, &system, "profllm", "system", NULL) && system.kind == JSON_OBJECT)
-		o->system = system.raw;
-}
-
 /* Of several runs the one in the middle, with the values of all. */
 static void keep_result(struct bench *b)
 {
 	struct run *r = b->run;
 	struct repeat_run *kept = repeat_median(&b->runs);
 	struct buf table = { 0 }, runs = { 0 }, json = { 0 };
+	struct json_scan scan = { 0 };
+	struct json_slice result, system;
 	struct report_facts facts;
 	struct report report;
 	struct err e = { 0 };
@@ -428,44 +401,34 @@ static void keep_result(struct bench *b)
 	report.facts = &facts;
 	if (report_result_json(&report, &json, &e) == 0)
 		r->out->result = run_keep(r, &json);
-	keep_system(r->out);
+	/* What was watched is in the result; the document has it at a place of its own. */
+	scan.text = r->out->result;
+	if (json_next(&scan, &result, NULL) == 0 &&
+	    json_path(result, &system, "profllm", "system", NULL) && system.kind == JSON_OBJECT)
+		r->out->system = system.raw;
 	if (write_detailed(b, &kept->scored.report, &e) < 0 || e.code)
 		b->err = b->err.code ? b->err : e;
 	buf_release(&json);
 	buf_release(&runs);
 }
 
-static void count(const struct bench *b, uint64_t *completed, uint64_t *failed, bool *is_cut)
-{
-	*completed = *failed = 0;
-	*is_cut = false;
-	for (unsigned i = 0; i < b->runs.n; i++) {
-		*completed += b->runs.run[i]->scored.metrics.completed;
-		*failed += b->runs.run[i]->scored.metrics.failed;
-		*is_cut |= b->runs.run[i]->record.is_interrupted;
-	}
-}
-
-static int partial(struct run *r, const char *category, const char *reason)
-{
-	r->out->status = OUTCOME_PARTIAL;
-	r->out->stage = AT_BENCHMARK;
-	r->out->category = category;
-	r->out->reason = reason;
-	return 0;
-}
-
 /* What was measured is there; what is it worth? */
 static int judge(struct bench *b)
 {
 	struct run *r = b->run;
-	uint64_t completed, failed;
+	uint64_t completed = 0, failed = 0;
 	const char *aborted = NULL;
-	bool is_cut;
+	bool is_cut = false;
 
-	count(b, &completed, &failed, &is_cut);
-	for (unsigned i = 0; i < b->runs.n && !aborted; i++)
-		aborted = b->runs.run[i]->scored.meta.facts.load.aborted;
+	for (unsigned i = 0; i < b->runs.n; i++) {
+		const struct repeat_run *run = b->runs.run[i];
+
+		completed += run->scored.metrics.completed;
+		failed += run->scored.metrics.failed;
+		is_cut |= run->record.is_interrupted;
+		if (!aborted)
+			aborted = run->scored.meta.facts.load.aborted;
+	}
 	r->stage = AT_BENCHMARK;
 	if (servers_died(r, failed > 0))
 		return -1;
@@ -481,19 +444,15 @@ static int judge(struct bench *b)
 				b->failure ? ": " : "", b->failure ? b->failure : "");
 	if (aborted)
 		return run_fail(r, "too many failures", "%s", aborted);
-	if (failed)
-		return partial(r, "requests failed",
-			       arena_printf(&r->out->arena, "%llu of %llu requests failed",
-					    (unsigned long long)failed,
-					    (unsigned long long)(failed + completed)));
+	if (failed) {
+		r->out->status = OUTCOME_PARTIAL;
+		r->out->stage = AT_BENCHMARK;
+		r->out->category = "requests failed";
+		r->out->reason = arena_printf(&r->out->arena, "%llu of %llu requests failed",
+					      (unsigned long long)failed,
+					      (unsigned long long)(failed + completed));
+	}
 	return 0;
-}
-
-/* Also what only the server could tell: its tokenizer, its chat template. */
-static bool is_mistake(const struct bench *b, const struct err *e)
-{
-	return e->code == ERR_USAGE || (b->stage == STAGE_DATASET &&
-					(e->code == ERR_RUN || e->code == ERR_PARSE));
 }
 
 /* It could not be measured (to its end). */
@@ -508,7 +467,9 @@ static int not_measured(struct bench *b, const struct err *e)
 		return run_interrupted(r);
 	if (r->stage == AT_READY)
 		return run_fail(r, "no answer", "%s", e->text);
-	return run_fail(r, is_mistake(b, e) ? "bad configuration" :
+	/* A mistake is also what only the server could tell: its tokenizer, its chat template. */
+	return run_fail(r, e->code == ERR_USAGE || (b->stage == STAGE_DATASET &&
+			(e->code == ERR_RUN || e->code == ERR_PARSE)) ? "bad configuration" :
 			e->code == ERR_NET ? "network" :
 			e->code == ERR_IO ? "file" : "not measured", "%s", e->text);
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_servers.c - see run_internal.h: the servers of an experiment. */
-#include <errno.h>
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -153,21 +153,12 @@ static void learn_version(struct run *r, size_t i)
 	arena_release(&a);
 }
 
-static void keep_report(struct run *r, const struct engine_report *report, struct held_server *h)
-{
-	struct buf json = { 0 };
-	struct json_writer w = json_writer(&json);
-
-	engine_report_write(report, &w);
-	h->reported = arena_str(&r->held->arena, buf_str(&json));
-	buf_release(&json);
-}
-
 static void learn(struct run *r, size_t i)
 {
 	struct held_server *h = &r->held->server[i];
 	const char *url = r->held->at[i].url;
 	struct engine_report report;
+	struct json_writer w;
 	struct buf text = { 0 };
 	struct arena a = { 0 };
 
@@ -188,7 +179,10 @@ static void learn(struct run *r, size_t i)
 	buf_reset(&text);
 	if (ask(r, url, "/v1/models", &text) == 200)
 		engine_report_models(&report, buf_str(&text));
-	keep_report(r, &report, h);
+	buf_reset(&text);
+	w = json_writer(&text);
+	engine_report_write(&report, &w);
+	h->reported = arena_str(&r->held->arena, buf_str(&text));
 	buf_release(&text);
 	arena_release(&a);
 }
@@ -222,19 +216,6 @@ static void on_waiting(void *self, double seconds)
 		held->hooks->progress(held->hooks->self, held->starting, 0, 0);
 }
 
-/* Its own lines, then those of its GPUs. */
-static char **env_of(struct run *r, size_t i, char *const *own)
-{
-	char *const *gpus = r->held->allocation.server[i].env;
-	size_t n = words_count(own), m = words_count(gpus);
-	char **all = arena_alloc(&r->held->arena, (n + m + 1) * sizeof(*all));
-
-	memcpy(all, own, n * sizeof(*all));
-	for (size_t k = 0; k < m; k++)
-		all[n + k] = gpus[k];
-	return all;
-}
-
 static int in_container(struct run *r, size_t i, const struct profiling_words *w, struct err *e)
 {
 	const struct allocation_server *got = &r->held->allocation.server[i];
@@ -265,20 +246,24 @@ static int make_words(struct run *r, size_t i, struct err *e)
 	struct held_server *h = &r->held->server[i];
 	struct arena *a = &r->held->arena;
 	struct profiling_words words;
+	struct word_list env = { .arena = a };
 	struct buf notes = { 0 };
-	char **argv, **env;
+	char **argv, **own;
 	unsigned version = 0;
 	int rc;
 
 	if (command_words(r->x, i, r->held->at, a, &argv, e) < 0 ||
-	    command_env(r->x, i, r->held->at, a, &env, e) < 0)
+	    command_env(r->x, i, r->held->at, a, &own, e) < 0)
 		return -1;
+	for (char **line = own; *line; line++)
+		words_add(&env, *line);
 	/* A container sees its own GPUs alone, and counts them from 0. */
-	if (!s->container)
-		env = env_of(r, i, env);
+	for (char *const *line = r->held->allocation.server[i].env; !s->container && *line; line++)
+		words_add(&env, *line);
 	if (r->x->profiling.is_enabled && !s->container && !config_is_sim(s->command))
 		version = profiling_version(s->command);
-	rc = profiling_words(r->x, s, r->traces.dir, version, argv, env, a, &words, &notes, e);
+	rc = profiling_words(r->x, s, r->traces.dir, version, argv,
+			     env.v ? env.v : own, a, &words, &notes, e);
 	run_notes(r, &notes);
 	buf_release(&notes);
 	if (rc < 0 || s->container)
@@ -286,16 +271,6 @@ static int make_words(struct run *r, size_t i, struct err *e)
 	h->argv = words.argv;
 	h->env = words.env;
 	return 0;
-}
-
-static enum server_ready ready_sign(enum ready_by by)
-{
-	static const enum server_ready sign[] = {
-		[READY_HEALTH] = SERVER_READY_HEALTH, [READY_PORT] = SERVER_READY_PORT,
-		[READY_LOG] = SERVER_READY_LOG, [READY_STARTED] = SERVER_READY_STARTED,
-	};
-
-	return sign[by];
 }
 
 static int start_failed(struct run *r, size_t i, const struct server_failure *why,
@@ -335,7 +310,7 @@ static int launch(struct run *r, size_t i)
 		.argv = h->argv, .env = h->env, .log_path = h->log,
 		.show_fd = r->hooks->log_fd > 0 ? r->hooks->log_fd : -1,
 		.ready_timeout_s = s->ready_timeout_s, .grace_s = s->grace_s,
-		.ready = ready_sign(s->ready), .ready_log = s->ready_log,
+		.ready = s->ready, .ready_log = s->ready_log,
 		.host = r->held->at[i].host, .port = r->held->at[i].port,
 	};
 	const struct server_hooks hooks = { .self = r->held, .line = on_line, .warn = on_warn,
@@ -408,36 +383,15 @@ static int attach(struct run *r, size_t i)
 
 /* ---- all of them ---- */
 
-static size_t find(const struct experiment *x, const char *name)
-{
-	size_t i = 0;
-
-	while (i < x->n_servers && strcmp(x->server[i].name, name) != 0)
-		i++;
-	return i;
-}
-
 static bool may_start(const struct experiment *x, size_t i, const bool *is_done)
 {
 	const char *const *after = x->server[i].after;
 
-	for (; after && *after; after++) {
-		size_t k = find(x, *after);
-
-		if (k < x->n_servers && !is_done[k])
-			return false;
-	}
+	for (; after && *after; after++)
+		for (size_t k = 0; k < x->n_servers; k++)
+			if (strcmp(x->server[k].name, *after) == 0 && !is_done[k])
+				return false;
 	return true;
-}
-
-/* Of those that may be started next the first one; n: none. */
-static size_t next(const struct experiment *x, const bool *is_done)
-{
-	size_t i = 0;
-
-	while (i < x->n_servers && (is_done[i] || !may_start(x, i, is_done)))
-		i++;
-	return i;
 }
 
 int servers_start(struct run *r)
@@ -445,9 +399,12 @@ int servers_start(struct run *r)
 	const struct experiment *x = r->x;
 	bool *is_done = arena_alloc(&r->held->arena, x->n_servers + 1);
 
+	assert(r->stage >= AT_ALLOCATE && r->held->n == x->n_servers && r->held->n_started == 0);
 	for (size_t k = 0; k < x->n_servers; k++) {
-		size_t i = next(x, is_done);
+		size_t i = 0;
 
+		while (i < x->n_servers && (is_done[i] || !may_start(x, i, is_done)))
+			i++;
 		if (i == x->n_servers) {
 			r->stage = AT_CONFIG;
 			return run_fail(r, "bad configuration", "servers wait for each other (after)");
@@ -516,16 +473,6 @@ void servers_stop(struct experiment_held *held, const struct experiment_hooks *h
 
 /* ---- what the outcome says ---- */
 
-static const char *const *copy_list(struct arena *a, char *const *list)
-{
-	size_t n = words_count(list);
-	const char **copy = arena_alloc(a, (n + 1) * sizeof(*copy));
-
-	for (size_t i = 0; i < n; i++)
-		copy[i] = arena_text(a, str_of(list[i]));
-	return copy;
-}
-
 static const char *copy_text(struct arena *a, const char *text)
 {
 	return text ? arena_text(a, str_of(text)) : NULL;
@@ -547,6 +494,7 @@ static void tell_one(struct run *r, size_t i, struct outcome_server *out)
 {
 	const struct held_server *h = &r->held->server[i];
 	struct arena *a = &r->out->arena;
+	struct word_list argv = { .arena = a };
 	struct buf json = { 0 };
 	struct json_writer w = json_writer(&json);
 
@@ -560,8 +508,9 @@ static void tell_one(struct run *r, size_t i, struct outcome_server *out)
 	out->log = copy_text(a, h->log);
 	out->started_by = copy_text(a, h->started_by);
 	out->image_digest = h->is_container ? copy_text(a, h->container.digest) : NULL;
-	if (h->argv)
-		out->argv = copy_list(a, h->argv);
+	for (size_t k = 0; h->argv && h->argv[k]; k++)
+		words_add(&argv, arena_text(a, str_of(h->argv[k])));
+	out->argv = (const char *const *)argv.v;
 	if (h->capacity.is_known) {
 		capacity_write(&h->capacity, &w);
 		out->capacity = run_keep(r, &json);

@@ -18,6 +18,7 @@
 #include "core/base/limits.h"
 #include "experiment/config/command.h"
 #include "experiment/config/config.h"
+#include "experiment/stages/allocate.h"
 #include "host/gpu/gpu.h"
 #include "host/proc/tool.h"
 #include "host/proc/tree.h"
@@ -32,20 +33,6 @@ struct checking {
 	struct gpu_set *gpus;
 	double download_bytes;   /* that the hub's cache will grow by, as far as known */
 };
-
-/* One row; past CHECK_ROWS_MAX nothing happens. */
-__attribute__((format(printf, 4, 5)))
-void check_add(struct checking *c, enum check_verdict verdict, const char *what,
-	       const char *fmt, ...);
-
-/* An engine argument in effect: number or a text that is one; otherwise when neither. */
-double check_number(const struct experiment_server *s, const char *name, double otherwise);
-struct str check_text(const struct experiment_server *s, const char *name);
-
-const atomic_bool *check_cancel(const struct checking *c);
-
-/* The rows about a server's model, and whether it fits (check_model.c). */
-void check_model(struct checking *c, size_t server);
 
 #define BATCHED_TOKENS 8192
 #define SEQS 256
@@ -197,8 +184,10 @@ void fit_estimate(const struct fit_model *m, const struct fit_how *how, struct f
 
 /* ---- rows ---- */
 
-void check_add(struct checking *c, enum check_verdict verdict, const char *what,
-	       const char *fmt, ...)
+/* One row; past CHECK_ROWS_MAX nothing happens. */
+__attribute__((format(printf, 4, 5)))
+static void check_add(struct checking *c, enum check_verdict verdict, const char *what,
+		      const char *fmt, ...)
 {
 	struct check *out = c->out;
 	char text[2048];
@@ -225,14 +214,15 @@ static const char *check_of(struct checking *c, size_t server, const char *what)
 	return arena_printf(&c->out->arena, "%s of %s", what, c->x->server[server].name);
 }
 
-struct str check_text(const struct experiment_server *s, const char *name)
+/* An engine argument in effect, as a text or a number; otherwise when it is none. */
+static struct str check_text(const struct experiment_server *s, const char *name)
 {
 	const struct json_value *v = json_get(s->args, name);
 
 	return json_text(v ? v : json_get(s->values, name), (struct str){ 0 });
 }
 
-double check_number(const struct experiment_server *s, const char *name, double otherwise)
+static double check_number(const struct experiment_server *s, const char *name, double otherwise)
 {
 	const struct json_value *v = json_get(s->args, name);
 	double number;
@@ -244,7 +234,7 @@ double check_number(const struct experiment_server *s, const char *name, double 
 	return json_real(v, otherwise);
 }
 
-const atomic_bool *check_cancel(const struct checking *c)
+static const atomic_bool *check_cancel(const struct checking *c)
 {
 	return c->o->hooks ? c->o->hooks->cancel : NULL;
 }
@@ -311,55 +301,27 @@ static void port(struct checking *c, size_t i)
 
 /* ---- GPUs ---- */
 
-static unsigned gpus_wanted(const struct experiment *x)
-{
-	unsigned n = 0;
-
-	if (x->resources.want == GPUS_NONE)
-		return 0;
-	if (x->resources.want == GPUS_COUNT)
-		return x->resources.count;
-	if (x->resources.want == GPUS_LIST) {
-		while (x->resources.list && x->resources.list[n])
-			n++;
-		return n;
-	}
-	for (size_t i = 0; i < x->n_servers; i++)
-		n += x->server[i].url ? 0 : x->server[i].gpus;
-	return n;
-}
-
-static bool is_sim_alone(const struct experiment *x)
-{
-	for (size_t i = 0; i < x->n_servers; i++)
-		if (!x->server[i].url && !config_is_sim(x->server[i].command))
-			return false;
-	return true;
-}
-
-static bool is_free(const struct checking *c, size_t i, const struct gpu *g)
-{
-	struct gpu_sample now;
-
-	if (gpu_processes(c->gpus, i, NULL, 0) > 0)
-		return false;
-	gpu_sample(c->gpus, i, &now);
-	return !(now.memory_free_bytes < c->x->resources.memory_free_min * g->memory_bytes);
-}
-
 static void gpus(struct checking *c)
 {
 	size_t n, allowed = 0, available = 0;
 	const struct gpu *g = gpu_list(c->gpus, &n);
-	unsigned want = gpus_wanted(c->x);
+	unsigned want = choose_wanted(c->x);
 	const char *note = gpu_note(c->gpus);
+	bool is_sim_alone = true;
 
 	for (size_t i = 0; i < n; i++)
 		if (g[i].is_allowed && !g[i].is_split && g[i].part < 0) {
+			struct gpu_sample now;
+
 			allowed++;
-			available += is_free(c, i, &g[i]);
+			gpu_sample(c->gpus, i, &now);
+			available += gpu_processes(c->gpus, i, NULL, 0) == 0 &&
+				     !(now.memory_free_bytes <
+				       c->x->resources.memory_free_min * g[i].memory_bytes);
 		}
-	if (!want || (!allowed && is_sim_alone(c->x)))
+	for (size_t i = 0; i < c->x->n_servers; i++)
+		is_sim_alone &= c->x->server[i].url || config_is_sim(c->x->server[i].command);
+	if (!want || (!allowed && is_sim_alone))
 		check_add(c, CHECK_PASS, "GPUs", want ? "none here; the simulator needs none" :
 			  "none needed");
 	else if (!allowed && c->x->resources.want == GPUS_AUTO)
@@ -523,23 +485,17 @@ static void upload(struct checking *c)
 
 /* ---- the smoke load ---- */
 
-/* The text at a path of the result's keys as a number; NAN. */
-static double result_number(const struct outcome *o, const char *key)
-{
-	struct arena a = { 0 };
-	struct json_value *v;
-	double out = NAN;
-
-	if (o->result.n && json_parse(&a, o->result, &v, NULL) == 0)
-		out = json_real(json_get(v, key), NAN);
-	arena_release(&a);
-	return out;
-}
-
 static void say_smoke(struct checking *c, const struct outcome *o)
 {
-	double done = result_number(o, "completed"), ttft = result_number(o, "mean_ttft_ms");
+	struct arena a = { 0 };
+	struct json_value *v = NULL;
+	double done, ttft;
 
+	if (!o->result.n || json_parse(&a, o->result, &v, NULL) < 0)
+		v = NULL;
+	done = json_real(json_get(v, "completed"), NAN);
+	ttft = json_real(json_get(v, "mean_ttft_ms"), NAN);
+	arena_release(&a);
 	if (o->status == OUTCOME_COMPLETED && done > 0)
 		check_add(c, CHECK_PASS, "smoke load", "%.0f of %d prompts answered, the first token "
 			  "after %.1f ms, all of it in %.1f s", done, CHECK_SMOKE_PROMPTS, ttft,
@@ -590,73 +546,6 @@ static void smoke(struct checking *c)
 	buf_release(&said);
 }
 
-/* ---- all of it ---- */
-
-void check_experiment(const struct experiment *x, const struct check_opts *o, struct check *out)
-{
-	struct checking c = { .x = x, .o = o, .out = out };
-	bool is_sound;
-
-	*out = (struct check){ 0 };
-	c.gpus = gpu_open(NULL);
-	check_add(&c, CHECK_PASS, "configuration", "every value and rule holds");
-	for (size_t i = 0; i < x->n_servers; i++) {
-		if (x->server[i].url) {
-			attached(&c, i);
-			continue;
-		}
-		command(&c, i);
-		port(&c, i);
-	}
-	gpus(&c);
-	for (size_t i = 0; i < x->n_servers; i++)
-		check_model(&c, i);
-	if (mode_is_served(x->mode))
-		benchmark(&c);
-	disk(&c);
-	cache_room(&c);
-	upload(&c);
-	gpu_close(c.gpus);
-	is_sound = check_passed(out);
-	if (o->is_smoke && is_sound)
-		smoke(&c);
-	else if (o->is_smoke)
-		check_add(&c, CHECK_SKIP, "smoke load", "not before the rows above pass");
-}
-
-void check_release(struct check *c)
-{
-	arena_release(&c->arena);
-}
-
-bool check_passed(const struct check *c)
-{
-	for (size_t i = 0; i < c->n; i++)
-		if (c->row[i].verdict == CHECK_FAIL)
-			return false;
-	return true;
-}
-
-static const char *verdict_name(enum check_verdict v)
-{
-	static const char *const name[] = { "pass", "note", "FAIL", "skipped" };
-
-	return name[v];
-}
-
-void check_table(const struct experiment *x, const struct check *c, struct buf *out)
-{
-	int width = 0;
-
-	for (size_t i = 0; i < c->n; i++)
-		if ((int)strlen(c->row[i].what) > width)
-			width = (int)strlen(c->row[i].what);
-	buf_printf(out, "Check of %s\n", x->name ? x->name : "the experiment");
-	for (size_t i = 0; i < c->n; i++)
-		buf_printf(out, "  %-7s  %-*s  %s\n", verdict_name(c->row[i].verdict), width,
-			   c->row[i].what, c->row[i].found);
-}
-
 /* ---- whether a server's model is there, and whether it fits its GPUs ---- */
 
 #define GIB 1073741824.0
@@ -666,48 +555,32 @@ void check_table(const struct experiment *x, const struct check *c, struct buf *
 
 /* ---- the simulator tells it itself ---- */
 
-/* The line that begins with head, behind it. */
-static struct str line_of(struct str text, const char *head)
-{
-	while (text.n) {
-		struct str line = str_cut(&text, '\n');
-
-		if (str_starts(line, str_of(head)))
-			return str_trim((struct str){ line.p + strlen(head),
-						      line.n - strlen(head) });
-	}
-	return (struct str){ 0 };
-}
-
-static char **explain_words(struct checking *c, size_t i, struct err *e)
-{
-	struct role_at *at = arena_alloc(&c->out->arena, c->x->n_servers * sizeof(*at));
-	char **words, **out;
-	size_t n = 0;
-
-	for (size_t k = 0; k < c->x->n_servers; k++)
-		at[k] = command_at(&c->x->server[k], 1, &c->out->arena);
-	if (command_words(c->x, i, at, &c->out->arena, &words, e) < 0)
-		return NULL;
-	while (words[n])
-		n++;
-	out = arena_alloc(&c->out->arena, (n + 2) * sizeof(*out));
-	memcpy(out, words, n * sizeof(*out));
-	out[n] = arena_text(&c->out->arena, STR("--explain"));
-	return out;
-}
-
 static void simulated(struct checking *c, size_t i)
 {
 	struct buf out = { 0 }, errors = { 0 };
 	struct err e = { 0 };
-	char **words = explain_words(c, i, &e);
+	struct arena *a = &c->out->arena;
+	struct role_at *at = arena_alloc(a, c->x->n_servers * sizeof(*at));
+	struct word_list words = { .arena = a };
 	const char *what = check_of(c, i, "memory");
-	int status = words ? tool_run((const char *const *)words, (struct str){ 0 }, EXPLAIN_S_MAX,
-				      &out, &errors, &e) : -1;
-	struct str said = str_trim(buf_str(&errors)), kv;
+	struct str said, kv;
+	char **argv;
+	int status;
 
-	if (status == 0 && (kv = line_of(buf_str(&out), "KV cache tokens")).n)
+	for (size_t k = 0; k < c->x->n_servers; k++)
+		at[k] = command_at(&c->x->server[k], 1, a);
+	status = command_words(c->x, i, at, a, &argv, &e);
+	if (status == 0) {
+		for (; *argv; argv++)
+			words_add(&words, *argv);
+		words_add(&words, arena_text(a, STR("--explain")));
+		status = tool_run((const char *const *)words.v, (struct str){ 0 }, EXPLAIN_S_MAX,
+				  &out, &errors, &e);
+	}
+	said = str_trim(buf_str(&errors));
+	kv = str_after(buf_str(&out), "\nKV cache tokens");
+	kv = str_trim(str_cut(&kv, '\n'));
+	if (status == 0 && kv.n)
 		check_add(c, CHECK_PASS, what, "fits as modelled: KV cache of %.*s", (int)kv.n, kv.p);
 	else if (status == 0)
 		check_add(c, CHECK_SKIP, what, "the simulator models no memory with these settings");
@@ -875,7 +748,8 @@ static void real(struct checking *c, size_t i, const char *model)
 	buf_release(&path);
 }
 
-void check_model(struct checking *c, size_t i)
+/* The rows about a server's model, and whether it fits. */
+static void check_model(struct checking *c, size_t i)
 {
 	const struct experiment_server *s = &c->x->server[i];
 	struct str model = check_text(s, "model");
@@ -889,4 +763,65 @@ void check_model(struct checking *c, size_t i)
 			  "the configuration does not name one; the command may");
 	else
 		real(c, i, arena_text(&c->out->arena, model));
+}
+
+/* ---- all of it ---- */
+
+void check_experiment(const struct experiment *x, const struct check_opts *o, struct check *out)
+{
+	struct checking c = { .x = x, .o = o, .out = out };
+	bool is_sound;
+
+	*out = (struct check){ 0 };
+	c.gpus = gpu_open(NULL);
+	check_add(&c, CHECK_PASS, "configuration", "every value and rule holds");
+	for (size_t i = 0; i < x->n_servers; i++) {
+		if (x->server[i].url) {
+			attached(&c, i);
+			continue;
+		}
+		command(&c, i);
+		port(&c, i);
+	}
+	gpus(&c);
+	for (size_t i = 0; i < x->n_servers; i++)
+		check_model(&c, i);
+	if (mode_is_served(x->mode))
+		benchmark(&c);
+	disk(&c);
+	cache_room(&c);
+	upload(&c);
+	gpu_close(c.gpus);
+	is_sound = check_passed(out);
+	if (o->is_smoke && is_sound)
+		smoke(&c);
+	else if (o->is_smoke)
+		check_add(&c, CHECK_SKIP, "smoke load", "not before the rows above pass");
+}
+
+void check_release(struct check *c)
+{
+	arena_release(&c->arena);
+}
+
+bool check_passed(const struct check *c)
+{
+	for (size_t i = 0; i < c->n; i++)
+		if (c->row[i].verdict == CHECK_FAIL)
+			return false;
+	return true;
+}
+
+void check_table(const struct experiment *x, const struct check *c, struct buf *out)
+{
+	static const char *const verdicts[] = { "pass", "note", "FAIL", "skipped" };
+	int width = 0;
+
+	for (size_t i = 0; i < c->n; i++)
+		if ((int)strlen(c->row[i].what) > width)
+			width = (int)strlen(c->row[i].what);
+	buf_printf(out, "Check of %s\n", x->name ? x->name : "the experiment");
+	for (size_t i = 0; i < c->n; i++)
+		buf_printf(out, "  %-7s  %-*s  %s\n", verdicts[c->row[i].verdict], width,
+			   c->row[i].what, c->row[i].found);
 }

@@ -14,6 +14,7 @@
 #include "core/json/write.h"
 #include "experiment/config/command.h"
 #include "experiment/config/container.h"
+#include "experiment/stages/allocate.h"
 #include "experiment/suite/import.h"
 #include "experiment/suite/suite.h"
 #include "experiment/suite/suite_internal.h"
@@ -256,15 +257,6 @@ static void put_server(struct planner *p, const struct experiment *x, size_t i,
 
 /* ---- one member ---- */
 
-static unsigned servers_gpus(const struct experiment *x)
-{
-	unsigned n = 0;
-
-	for (size_t i = 0; i < x->n_servers; i++)
-		n += x->server[i].url ? 0 : x->server[i].gpus;
-	return n;
-}
-
 static void put_gpus(struct planner *p, const struct experiment_resources *r,
 		     const struct experiment *x)
 {
@@ -282,8 +274,7 @@ static void put_gpus(struct planner *p, const struct experiment_resources *r,
 		json_end_array(w);
 		break;
 	}
-	json_member_int(w, "n_gpus", r->want == GPUS_COUNT ? r->count : r->want == GPUS_NONE ? 0 :
-			servers_gpus(x));
+	json_member_int(w, "n_gpus", choose_wanted(x));
 }
 
 static void put_time(struct planner *p, const struct plan_time *t)

@@ -31,17 +31,6 @@ static bool is_python(const char *word)
 	return strncmp(slash ? slash + 1 : word, "python", 6) == 0;
 }
 
-/* The first bytes of a file; "" when it cannot be read. */
-static void read_head(const char *path, char out[static SCRIPT_HEAD_BYTES])
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t n = fd < 0 ? -1 : read(fd, out, SCRIPT_HEAD_BYTES - 1);
-
-	out[n > 0 ? n : 0] = 0;
-	if (fd >= 0)
-		close(fd);
-}
-
 /*
  * "#!/opt/venv/bin/python3 -s", "#!/usr/bin/env python3"; and, where the path is too long for a
  * first line, a shell's second line: '''exec' "/very/long/python" "$0" "$@"
@@ -50,8 +39,14 @@ static const char *script_python(const char *path, struct arena *a)
 {
 	char head[SCRIPT_HEAD_BYTES];
 	struct str rest, line, word;
+	ssize_t n;
+	int fd;
 
-	read_head(path, head);
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	n = fd < 0 ? -1 : read(fd, head, sizeof(head) - 1);
+	head[n > 0 ? n : 0] = 0;
+	if (fd >= 0)
+		close(fd);
 	if (strncmp(head, "#!", 2) != 0)
 		return NULL;
 	rest = str_of(head + 2);
@@ -243,21 +238,14 @@ static bool is_of_interest(struct str name)
 	return false;
 }
 
-static bool has_line(char *const *lines, struct str name)
-{
-	for (; lines && *lines; lines++)
-		if (str_starts(str_of(*lines), name) && (*lines)[name.n] == '=')
-			return true;
-	return false;
-}
-
 /* Later lines of a list, and those of over, win. */
 static void put_lines(struct json_writer *w, char *const *lines, char *const *over)
 {
 	for (; lines && *lines; lines++) {
 		struct str value = str_of(*lines), name = str_cut(&value, '=');
 
-		if (!is_of_interest(name) || has_line(lines + 1, name) || has_line(over, name))
+		if (!is_of_interest(name) || environment_variable(lines + 1, name) ||
+		    environment_variable(over, name))
 			continue;
 		json_key_str(w, name);
 		json_put_str(w, value);

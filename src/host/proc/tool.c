@@ -114,6 +114,14 @@ static void set_variable(char **envp, size_t *n, char *line)
 	*n += i == *n;
 }
 
+const char *environment_variable(char *const *lines, struct str name)
+{
+	for (; lines && *lines; lines++)
+		if (str_starts(str_of(*lines), name) && (*lines)[name.n] == '=')
+			return *lines + name.n + 1;
+	return NULL;
+}
+
 char **environment_with(char *const *first, char *const *second)
 {
 	size_t n = words_count(environ);

@@ -77,6 +77,8 @@ int program_exec(struct buf *out, struct err *e);
  * place of the line of that name. The caller frees the list; its lines are borrowed.
  */
 char **environment_with(char *const *first, char *const *second);
+/* The value of NAME in lines "NAME=VALUE", ended by NULL; NULL: none. */
+const char *environment_variable(char *const *lines, struct str name);
 
 /* how every program of ours is started: our handlers and masks are not its. */
 /* flags: POSIX_SPAWN_SETSID, POSIX_SPAWN_SETPGROUP or 0. The caller destroys how. */
