@@ -78,28 +78,13 @@ static void add_option(struct buf *out, const struct opt *row, const struct json
 		add_value(out, v);
 }
 
-static const struct json_value *value_of(const struct json_value *options, const char *name)
-{
-	for (size_t i = 0; options && options->kind == JSON_OBJECT && i < options->count; i++) {
-		struct str key = options->key[i];
-		size_t k = 0;
-
-		while (k < key.n && name[k] && (key.p[k] == name[k] ||
-						(key.p[k] == '_' && name[k] == '-')))
-			k++;
-		if (k == key.n && !name[k])
-			return &options->item[i];
-	}
-	return NULL;
-}
-
 static void add_given(struct buf *out, const struct opt_set *set, const struct opt_result *given,
 		      const struct json_value *options)
 {
 	for (size_t i = 0; i < set->n; i++) {
 		const struct opt *row = &set->row[i];
 		bool is_own = set == &multi_turn_opt_set && strcmp(row->name, "request-rate") == 0;
-		const struct json_value *v = value_of(options, is_own ? "client-request-rate" :
+		const struct json_value *v = import_get(options, is_own ? "client-request-rate" :
 						      row->name);
 
 		if (v && !row->alias_of && opt_given(set, given, row->name))
@@ -191,16 +176,6 @@ static const struct json_value *parameters(struct reader *r, const struct json_v
 	return out;
 }
 
-static const struct json_value *either(struct reader *r, const struct json_value *test,
-				       const char *key)
-{
-	const struct json_value *v = json_get(test, key);
-
-	if (!v || v->kind == JSON_NULL)
-		v = json_get(r->defaults, key);
-	return v && v->kind != JSON_NULL ? v : NULL;
-}
-
 static int64_t whole_number(const struct json_value *v, int64_t otherwise)
 {
 	int64_t n;
@@ -210,42 +185,20 @@ static int64_t whole_number(const struct json_value *v, int64_t otherwise)
 	return v && v->kind == JSON_INT ? v->integer : otherwise;
 }
 
-/* By either spelling. */
-static const struct json_value *param(const struct json_value *object, const char *key)
-{
-	for (size_t i = 0; i < object->count; i++) {
-		struct str name = object->key[i];
-		size_t k = 0;
-
-		while (k < name.n && key[k] && (name.p[k] == key[k] ||
-						(name.p[k] == '-' && key[k] == '_')))
-			k++;
-		if (k == name.n && !key[k])
-			return &object->item[i];
-	}
-	return NULL;
-}
-
 static bool is_filtered(const struct json_value *given, const char *key, const char *want)
 {
-	return want && !str_is(json_text(param(given, key), STR("")), want);
-}
-
-static int64_t devices_of(const struct json_value *given)
-{
-	int64_t tp = whole_number(param(given, "tensor_parallel_size"), 1);
-	int64_t pp = whole_number(param(given, "pipeline_parallel_size"), 1);
-
-	if (tp < 1 || pp < 1 || tp > 1 << 20 || pp > 1 << 20)
-		return 1; /* said by whoever judges them */
-	return tp * pp;
+	return want && !str_is(json_text(import_get(given, key), STR("")), want);
 }
 
 /* Whether it is left out; those of too many devices with a word. */
 static bool is_left_out(struct reader *r, const char *name, const struct json_value *given)
 {
 	const struct import_opts *o = r->o;
-	int64_t need = devices_of(given);
+	int64_t tp = whole_number(import_get(given, "tensor_parallel_size"), 1);
+	int64_t pp = whole_number(import_get(given, "pipeline_parallel_size"), 1);
+	/* Others are judged with the configuration. */
+	bool is_sound = tp >= 1 && pp >= 1 && tp <= 1 << 20 && pp <= 1 << 20;
+	int64_t need = is_sound ? tp * pp : 1;
 
 	if (r->has_select && regexec(&r->select, name, 0, NULL, 0) != 0)
 		return true;
@@ -290,7 +243,7 @@ static int read_offline(struct reader *r, const struct json_value *test, const c
 
 	if (is_left_out(r, name, given))
 		return 0;
-	if (json_text(param(given, "model"), STR("")).n == 0)
+	if (json_text(import_get(given, "model"), STR("")).n == 0)
 		return complain(r, test, name, "its parameters name no model");
 	import_put_text(&r->m, benchmark, "mode", experiment_mode_name(mode));
 	import_benchmark(&r->m, set, given, benchmark, server);
@@ -316,9 +269,9 @@ static void put_metadata(struct reader *r, const struct serving *s, struct json_
 	struct json_value *list = import_list_value(&r->m);
 
 	import_append_text(&r->m, list, arena_printf(r->m.a, "tensor_parallel_size=%lld",
-		(long long)whole_number(param(s->server_given, "tensor_parallel_size"), 1)));
+		(long long)whole_number(import_get(s->server_given, "tensor_parallel_size"), 1)));
 	for (size_t i = 0; i < sizeof(key) / sizeof(*key); i++) {
-		const struct json_value *v = param(s->server_given, key[i]);
+		const struct json_value *v = import_get(s->server_given, key[i]);
 		struct str text = v && v->kind == JSON_STRING ? v->text : v ? v->raw : STR("");
 
 		if (text.n)
@@ -362,10 +315,14 @@ static int add_point(struct reader *r, const struct serving *s, const char *qps,
 static const struct json_value *list_of(struct reader *r, const struct serving *s, const char *key,
 					const struct json_value *otherwise)
 {
-	const struct json_value *list = either(r, s->test, key);
+	const struct json_value *list = json_get(s->test, key);
 	struct json_value *one, *parsed;
 	struct err e;
 
+	if (!list || list->kind == JSON_NULL)
+		list = json_get(r->defaults, key);
+	if (list && list->kind == JSON_NULL)
+		list = NULL;
 	if (list && list->kind == JSON_STRING && /* "[1, 2]" */
 	    json_parse(r->m.a, list->text, &parsed, &e) == 0)
 		list = parsed;
@@ -383,7 +340,7 @@ static const struct json_value *list_of(struct reader *r, const struct serving *
 
 static int add_points(struct reader *r, const struct serving *s)
 {
-	const struct json_value *prompts = param(s->client, "num_prompts");
+	const struct json_value *prompts = import_get(s->client, "num_prompts");
 	struct json_value usual = { .kind = JSON_INT };
 	const struct json_value *rates, *levels;
 
@@ -419,8 +376,8 @@ static int read_serving(struct reader *r, const struct json_value *test, const c
 		.test = test, .name = name, .server_given = parameters(r, test, "server_parameters"),
 		.client = parameters(r, test, "client_parameters"),
 	};
-	struct str model = json_text(param(s.server_given, "model"), STR(""));
-	struct str client = json_text(param(s.client, "model"), STR(""));
+	struct str model = json_text(import_get(s.server_given, "model"), STR(""));
+	struct str client = json_text(import_get(s.client, "model"), STR(""));
 	struct json_value *server = import_object(&r->m);
 
 	if (is_left_out(r, name, s.server_given))

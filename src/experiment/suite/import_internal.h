@@ -20,6 +20,11 @@ void import_put_int(struct import_maker *m, struct json_value *object, const cha
 void import_append(struct import_maker *m, struct json_value *list, const struct json_value *v);
 void import_append_text(struct import_maker *m, struct json_value *list, const char *text);
 
+/* Names with "-" and "_" for each other are the same. */
+bool import_is_same(struct str name, const char *key);
+/* The member of that name by either spelling. */
+const struct json_value *import_get(const struct json_value *object, const char *key);
+
 /*
  * Parameters as they stand in a test ("max-model-len": 4096, "enforce_eager": "") as engine arguments
  * in server: names with underscores, what is not in the table in extra_args.

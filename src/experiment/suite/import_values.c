@@ -203,13 +203,22 @@ static char *key_of(struct import_maker *m, struct str name)
 	return key;
 }
 
-static bool is_same_name(const char *name, const char *key)
+bool import_is_same(struct str name, const char *key)
 {
-	for (; *name && *key; name++, key++)
-		if (*name != *key && !(*name == '-' && *key == '_') &&
-		    !(*name == '_' && *key == '-'))
-			return false;
-	return !*name && !*key;
+	size_t i = 0;
+
+	while (i < name.n && key[i] && (name.p[i] == '-' ? '_' : name.p[i]) ==
+				       (key[i] == '-' ? '_' : key[i]))
+		i++;
+	return i == name.n && !key[i];
+}
+
+const struct json_value *import_get(const struct json_value *object, const char *key)
+{
+	for (size_t i = 0; object && object->kind == JSON_OBJECT && i < object->count; i++)
+		if (import_is_same(object->key[i], key))
+			return &object->item[i];
+	return NULL;
 }
 
 /* An old spelling leads to the row it stands for. */
@@ -218,21 +227,10 @@ static const struct opt *find_row(const struct opt_set *set, const char *key)
 	for (size_t i = 0; i < set->n; i++) {
 		const struct opt *row = &set->row[i];
 
-		if (is_same_name(row->name, key))
+		if (import_is_same(str_of(row->name), key))
 			return row->alias_of ? find_row(set, row->alias_of) : row;
 	}
 	return NULL;
-}
-
-/* What the runner says itself, and keys of a server that are no engine arguments. */
-static bool is_runners(const char *key)
-{
-	static const char *const name[] = { "host", "port" };
-
-	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
-		if (strcmp(name[i], key) == 0)
-			return true;
-	return false;
 }
 
 static void add_extra_words(struct import_maker *m, struct json_value *server, const char *key,
@@ -252,16 +250,6 @@ static void add_extra_words(struct import_maker *m, struct json_value *server, c
 	import_put(m, server, "extra_args", list);
 }
 
-/* What the table does not know yet, an engine may; our simulator does not. */
-static void add_extra(struct import_maker *m, struct json_value *server, const char *key,
-		      const struct json_value *v)
-{
-	if (m->is_simulated)
-		config_note(m->c, m->f, v, key, "the simulator has no such argument; left out");
-	else
-		add_extra_words(m, server, key, v);
-}
-
 static void put_argument(struct import_maker *m, struct json_value *server, char *key,
 			 const struct json_value *v)
 {
@@ -277,10 +265,12 @@ static void put_argument(struct import_maker *m, struct json_value *server, char
 	} else if (arg) {
 		put = whole.n ? as_json(m, v) : as_engine(m, arg, v);
 		import_put(m, server, key, put);
-	} else if (is_runners(key)) {
+	} else if (strcmp(key, "host") == 0 || strcmp(key, "port") == 0) { /* the runner's */
 		import_put(m, server, key, as_json(m, v));
-	} else {
-		add_extra(m, server, key, v);
+	} else if (m->is_simulated) {
+		config_note(m->c, m->f, v, key, "the simulator has no such argument; left out");
+	} else { /* what the table does not know yet, an engine may */
+		add_extra_words(m, server, key, v);
 	}
 }
 
@@ -331,11 +321,8 @@ static int check_keys(struct reader *r)
 
 	for (size_t i = 0; i < r->v->count; i++) {
 		const char *near = opt_nearest(r->v->key[i], keys, n);
-		size_t k = 0;
 
-		while (k < n && !str_is(r->v->key[i], keys[k]))
-			k++;
-		if (k == n)
+		if (!config_is_any(r->v->key[i], keys, n))
 			rc = config_complain_key(r->c, r->f, &r->v->item[i], "import",
 						 "%.*s: unknown key%s%s", (int)r->v->key[i].n,
 						 r->v->key[i].p, near ? "; did you mean " : "",
@@ -427,21 +414,6 @@ static unsigned numa_nodes(void)
 	return n ? n : 1;
 }
 
-static struct str last_text(const struct json_value *v)
-{
-	if (v && v->kind == JSON_ARRAY && v->count)
-		v = &v->item[v->count - 1];
-	return json_text(v, STR(""));
-}
-
-/* The simulator needs no devices, however many it plays. */
-static bool is_simulated(const struct config *c)
-{
-	struct str command = last_text(json_get(json_get(c->tree, "server"), "command"));
-
-	return str_is(command, "sim") || str_ends(command, STR(" sim"));
-}
-
 /* ---- files ---- */
 
 static int read_one(struct reader *r, const struct json_value *name, const struct import_opts *o,
@@ -480,6 +452,8 @@ int import_read(const struct config *c, const struct json_value *import,
 	struct import_opts *o = arena_alloc(a, sizeof(*o));
 	struct reader r = { c, import, f, a };
 	const struct json_value *files = import;
+	const struct json_value *command = json_get(json_get(c->tree, "server"), "command");
+	struct str word;
 	int rc = 0;
 
 	*o = (struct import_opts)IMPORT_DEFAULTS;
@@ -489,7 +463,11 @@ int import_read(const struct config *c, const struct json_value *import,
 		read_opts(&r, o);
 		files = json_get(import, "files");
 	}
-	o->is_simulated = is_simulated(c);
+	/* The simulator needs no devices, however many it plays. */
+	if (command && command->kind == JSON_ARRAY && command->count)
+		command = &command->item[command->count - 1];
+	word = json_text(command, STR(""));
+	o->is_simulated = str_is(word, "sim") || str_ends(word, STR(" sim"));
 	if (o->is_on_cpu)
 		o->devices = numa_nodes();
 	else if (know && know->is_gpus_known && !o->is_simulated)
@@ -521,11 +499,6 @@ static void add_gpus(const struct outcome *o, const struct experiment *x, struct
 		buf_add_text(out, "cpu");
 }
 
-static void put_command(struct json_writer *w, const char *key, const struct buf *text)
-{
-	json_member_str(w, key, buf_str(text));
-}
-
 static void put_commands(const struct experiment *x, const struct outcome *o, bool is_probe,
 			 struct buf *out)
 {
@@ -540,13 +513,13 @@ static void put_commands(const struct experiment *x, const struct outcome *o, bo
 	add_gpus(o, x, &gpus);
 	json_begin_object(&w);
 	if (mode_is_served(x->mode)) {
-		put_command(&w, "server_command", &server);
-		put_command(&w, "client_command", &client);
+		json_member_str(&w, "server_command", buf_str(&server));
+		json_member_str(&w, "client_command", buf_str(&client));
 	} else {
 		snprintf(key, sizeof(key), "%s_command", experiment_mode_name(x->mode));
-		put_command(&w, key, &client);
+		json_member_str(&w, key, buf_str(&client));
 	}
-	put_command(&w, "gpu_type", &gpus);
+	json_member_str(&w, "gpu_type", buf_str(&gpus));
 	if (is_probe)
 		json_member_bool(&w, "adaptive_search", true);
 	json_end_object(&w);

@@ -80,7 +80,7 @@ int suite_jobs_run(struct suite_sitting *t, struct err *e);
 /* How long a child may take to stop its servers and write its document, in seconds. */
 double suite_grace_s(const struct experiment *x);
 
-/* ---- suite_adapt.c: searches beyond imported lists of concurrency ---- */
+/* ---- searches beyond imported lists of concurrency ---- */
 
 /* Whether the member at that place of due is the last of its test and rate, and wants a search. */
 bool suite_adapt_is_due(const struct suite_sitting *t, size_t at);

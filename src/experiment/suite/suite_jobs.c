@@ -7,6 +7,7 @@
  * and what it holds may be secret. GPUs and ports are its own to take; we only start no more of
  * them than the machine has GPUs for.
  */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -23,6 +24,7 @@
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/json/write.h"
+#include "experiment/stages/allocate.h"
 #include "experiment/suite/suite_internal.h"
 #include "host/proc/keeper.h"
 #include "results/read/read.h"
@@ -48,24 +50,6 @@ struct job {
 
 /* ---- what a member needs ---- */
 
-static unsigned gpus_of(const struct experiment *x)
-{
-	unsigned n = 0;
-
-	switch (x->resources.want) {
-	case GPUS_NONE: return 0;
-	case GPUS_COUNT: return x->resources.count;
-	case GPUS_LIST:
-		while (x->resources.list[n])
-			n++;
-		return n;
-	case GPUS_AUTO: break;
-	}
-	for (size_t i = 0; i < x->n_servers; i++)
-		n += x->server[i].url ? 0 : x->server[i].gpus;
-	return n;
-}
-
 static bool lists_meet(const struct experiment *a, const struct experiment *b)
 {
 	if (a->resources.want != GPUS_LIST || b->resources.want != GPUS_LIST)
@@ -80,7 +64,7 @@ static bool lists_meet(const struct experiment *a, const struct experiment *b)
 static bool fits(const struct suite *s, const struct job *job, size_t n_jobs,
 		 const struct experiment *x)
 {
-	unsigned gpus = x->resources.is_shared ? 0 : gpus_of(x);
+	unsigned gpus = x->resources.is_shared ? 0 : choose_wanted(x);
 	bool is_alone = true;
 
 	for (size_t i = 0; i < n_jobs; i++) {
@@ -90,7 +74,7 @@ static bool fits(const struct suite *s, const struct job *job, size_t n_jobs,
 		if (!x->resources.is_shared && lists_meet(&job[i].m->x, x))
 			return false;
 		if (!job[i].m->x.resources.is_shared)
-			gpus += gpus_of(&job[i].m->x);
+			gpus += choose_wanted(&job[i].m->x);
 	}
 	return is_alone || !s->know->is_gpus_known || !s->know->n_gpus || gpus <= s->know->n_gpus;
 }
@@ -185,26 +169,22 @@ static char **child_argv(const struct suite_sitting *t, const struct suite_membe
 			 struct arena *a)
 {
 	char *stem = m->test ? suite_imported_stem(t->s, m) : NULL;
-	char *const *more = t->o->child_words;
-	size_t n = 0, k = 0;
-	char **argv;
+	char *own[] = {
+		arena_text(a, STR("/proc/self/exe")), arena_text(a, STR("run")),
+		arena_text(a, STR("--member")),
+		arena_printf(a, "%u/%u%s%s", m->x.repeat, m->x.repeats, stem ? ":" : "",
+			     stem ? stem : ""),
+		arena_text(a, STR("--config")), arena_printf(a, "/dev/fd/%d", KEEPER_PASSED_FD),
+		arena_text(a, STR("--output")), arena_text(a, str_of(m->path)), NULL,
+	};
+	struct word_list argv = { .arena = a };
 
-	while (more && more[n])
-		n++;
-	argv = arena_alloc(a, (n + 10) * sizeof(*argv));
-	argv[k++] = arena_text(a, STR("/proc/self/exe"));
-	argv[k++] = arena_text(a, STR("run"));
-	argv[k++] = arena_text(a, STR("--member"));
-	argv[k++] = arena_printf(a, "%u/%u%s%s", m->x.repeat, m->x.repeats, stem ? ":" : "",
-				 stem ? stem : "");
-	argv[k++] = arena_text(a, STR("--config"));
-	argv[k++] = arena_printf(a, "/dev/fd/%d", KEEPER_PASSED_FD);
-	argv[k++] = arena_text(a, STR("--output"));
-	argv[k++] = arena_text(a, str_of(m->path));
-	for (size_t i = 0; i < n; i++)
-		argv[k++] = more[i];
+	for (char **word = own; *word; word++)
+		words_add(&argv, *word);
+	for (char *const *word = t->o->child_words; word && *word; word++)
+		words_add(&argv, *word);
 	free(stem);
-	return argv;
+	return argv.v;
 }
 
 double suite_grace_s(const struct experiment *x)
@@ -353,19 +333,14 @@ static void begin_stop(struct job *job)
 	}
 }
 
-static bool has_ended(struct job *job)
-{
-	if (!job->is_stopping && keeper_has_ended(job->keeper, 0, NULL))
-		begin_stop(job); /* what it left, if it was killed */
-	return job->is_stopping && atomic_load(&job->is_stopped);
-}
-
 static int reap(struct suite_sitting *t, struct job *job, size_t n_jobs, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < n_jobs; i++) {
-		if (!job[i].m || !has_ended(&job[i]))
+		if (job[i].m && !job[i].is_stopping && keeper_has_ended(job[i].keeper, 0, NULL))
+			begin_stop(&job[i]); /* what it left, if it was killed */
+		if (!job[i].m || !job[i].is_stopping || !atomic_load(&job[i].is_stopped))
 			continue;
 		if (!pthread_equal(job[i].stopper, pthread_self()))
 			pthread_join(job[i].stopper, NULL);
@@ -391,14 +366,6 @@ static bool has_running(const struct job *job, size_t n_jobs)
 	return false;
 }
 
-/* The first from there on that may fare better than one that has failed. */
-static size_t useful(struct suite_sitting *t, size_t next)
-{
-	while (next < t->n_due && suite_is_futile(t, &t->s->member[t->due[next]]))
-		next++;
-	return next;
-}
-
 int suite_jobs_run(struct suite_sitting *t, struct err *e)
 {
 	size_t n_jobs = t->s->jobs, next = 0;
@@ -413,8 +380,13 @@ int suite_jobs_run(struct suite_sitting *t, struct err *e)
 			    (t->s->stop_on_error && t->tally->failed);
 		if (is_ending && !has_running(job, n_jobs))
 			break;
-		while (!is_ending && place && rc == 0 && (next = useful(t, next)) < t->n_due &&
-		       fits(t->s, job, n_jobs, &t->s->member[t->due[next]].x)) {
+		while (!is_ending && place && rc == 0) {
+			/* The first that may fare better than one that has failed. */
+			while (next < t->n_due && suite_is_futile(t, &t->s->member[t->due[next]]))
+				next++;
+			if (next == t->n_due ||
+			    !fits(t->s, job, n_jobs, &t->s->member[t->due[next]].x))
+				break;
 			rc = start(t, place, next++, e);
 			place = free_job(job, n_jobs);
 		}
@@ -449,15 +421,6 @@ static double number_at(const struct json_value *result, const char *path)
 	return v && (v->kind == JSON_INT || v->kind == JSON_REAL) ? json_real(v, NAN) : NAN;
 }
 
-static double first_of(const struct json_value *result, const char *const *path)
-{
-	double v = NAN;
-
-	for (; *path && isnan(v); path++)
-		v = number_at(result, *path);
-	return v;
-}
-
 enum adapt_verdict adapt_judge(const struct json_value *result, const struct import_opts *o)
 {
 	static const char *const ttft[] = {
@@ -479,10 +442,14 @@ enum adapt_verdict adapt_judge(const struct json_value *result, const struct imp
 		sla_failures(o->sla_max_failed),
 	};
 	const struct sla sla = { limit, sizeof(limit) / sizeof(*limit) };
-	double value[] = { first_of(result, ttft), first_of(result, tpot), 0 };
+	double value[] = { NAN, NAN, 0 };
 	struct str why;
 	struct err e;
 
+	for (const char *const *path = ttft; *path && isnan(value[0]); path++)
+		value[0] = number_at(result, *path);
+	for (const char *const *path = tpot; *path && isnan(value[1]); path++)
+		value[1] = number_at(result, *path);
 	if (sla_value(&limit[2], result, &value[2], &e) < 0 ||
 	    !sla_is_measured(result, &sla, &why) || isnan(value[0]) || isnan(value[1]))
 		return ADAPT_UNKNOWN;
@@ -530,6 +497,8 @@ int64_t adapt_next(const struct adapt *a)
 
 void adapt_take(struct adapt *a, int64_t concurrency, enum adapt_verdict verdict, bool is_new)
 {
+	assert(!a->is_ended && concurrency > a->last_pass &&
+	       (!a->first_fail || concurrency < a->first_fail));
 	a->probes += is_new;
 	if (verdict == ADAPT_UNKNOWN) {
 		a->is_ended = true;
@@ -545,7 +514,7 @@ void adapt_take(struct adapt *a, int64_t concurrency, enum adapt_verdict verdict
 }
 
 /*
- * beyond an imported test's list of concurrency (suite_internal.h).
+ * Beyond an imported test's list of concurrency (suite_internal.h).
  *
  * A group is all members of one test and rate. Its results are read from the files that upstream's
  * tools read, so that a search that was ended goes on from them like everything else.
@@ -710,12 +679,6 @@ static struct suite_member *make_probe(struct suite_sitting *t, const struct sui
 	return out;
 }
 
-static void add_probe(struct suite_sitting *t, struct suite_member *m)
-{
-	t->probe = mem_grow(t->probe, t->n_probe + 1, sizeof(struct suite_member *));
-	t->probe[t->n_probe++] = m;
-}
-
 static int probe(struct suite_sitting *t, const struct suite_member *m, struct adapt *a,
 		 struct experiment_site *site, struct err *e)
 {
@@ -725,7 +688,8 @@ static int probe(struct suite_sitting *t, const struct suite_member *m, struct a
 
 	if (!made)
 		return -1;
-	add_probe(t, made);
+	t->probe = mem_grow(t->probe, t->n_probe + 1, sizeof(struct suite_member *));
+	t->probe[t->n_probe++] = made;
 	is_new = !t->o->is_resumed || !suite_is_done(made) ||
 		 judge_file(t, made) == ADAPT_UNKNOWN;
 	if (is_new) {
@@ -742,18 +706,14 @@ static int probe(struct suite_sitting *t, const struct suite_member *m, struct a
 
 /* ---- the summary ---- */
 
-static void put_level(struct json_writer *w, const char *key, int64_t level)
-{
-	json_key(w, key);
-	if (level)
-		json_put_int(w, level);
-	else
-		json_put_null(w);
-}
-
 static int write_summary(const struct suite_sitting *t, const struct suite_member *m,
 			 const struct adapt *a, struct err *e)
 {
+	const struct { const char *key; int64_t v; } level[] = {
+		{ "static_last_pass", a->static_last_pass },
+		{ "static_first_fail", a->static_first_fail },
+		{ "final_last_pass", a->last_pass }, { "final_first_fail", a->first_fail },
+	};
 	char *stem = suite_imported_stem(t->s, m), *slash = strrchr(stem, '/');
 	struct buf text = { 0 }, path = { 0 };
 	struct json_writer w = json_writer(&text);
@@ -765,10 +725,11 @@ static int write_summary(const struct suite_sitting *t, const struct suite_membe
 	json_member_text(&w, "qps", m->test->qps);
 	json_member_f64(&w, "sla_ttft_ms", a->o->sla_ttft_ms);
 	json_member_f64(&w, "sla_tpot_ms", a->o->sla_tpot_ms);
-	put_level(&w, "static_last_pass", a->static_last_pass);
-	put_level(&w, "static_first_fail", a->static_first_fail);
-	put_level(&w, "final_last_pass", a->last_pass);
-	put_level(&w, "final_first_fail", a->first_fail);
+	for (size_t i = 0; i < sizeof(level) / sizeof(*level); i++)
+		if (level[i].v)
+			json_member_int(&w, level[i].key, level[i].v);
+		else
+			json_member_null(&w, level[i].key);
 	json_end_object(&w);
 	buf_add_char(&text, '\n');
 	buf_printf(&path, "%.*s/%s_qps_%s_sla_summary.json", (int)(slash - stem), stem,
@@ -813,26 +774,19 @@ int suite_adapt(struct suite_sitting *t, const struct suite_member *m,
 	return rc;
 }
 
-/* Whether due, run in this process, has seen to the group. */
-static bool is_seen_to(const struct suite_sitting *t, const struct suite_member *m)
-{
-	for (size_t i = 0; t->s->jobs <= 1 && i < t->n_due; i++)
-		if (is_same_group(&t->s->member[t->due[i]], m))
-			return true;
-	return false;
-}
-
 int suite_adapt_rest(struct suite_sitting *t, struct experiment_site *site, struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < t->s->n && !suite_is_cancelled(t); i++) {
 		const struct suite_member *m = &t->s->member[i];
-		bool is_first = true;
+		bool is_seen_to = false; /* with an earlier member, or by due in this process */
 
 		for (size_t k = 0; k < i; k++)
-			is_first = is_first && !is_same_group(&t->s->member[k], m);
-		if (!is_first || !is_adaptive(m) || is_seen_to(t, m))
+			is_seen_to |= is_same_group(&t->s->member[k], m);
+		for (size_t k = 0; t->s->jobs <= 1 && k < t->n_due; k++)
+			is_seen_to |= is_same_group(&t->s->member[t->due[k]], m);
+		if (is_seen_to || !is_adaptive(m))
 			continue;
 		rc = suite_adapt(t, m, site, e);
 		experiment_leave(site, &t->hooks->run);

@@ -58,13 +58,6 @@ static struct plan_times *plan_times_new(const struct suite *s)
 	return t;
 }
 
-static void plan_times_free(struct plan_times *t)
-{
-	free(t->earlier);
-	free(t->start);
-	free(t);
-}
-
 double plan_load_s(const struct experiment *x)
 {
 	const struct serve_opts *o = &x->serve;
@@ -149,15 +142,6 @@ struct planner {
 	double total_s;
 	size_t n_unknown, n_run, n_starts;
 };
-
-static void put_seconds(struct json_writer *w, const char *key, double s)
-{
-	json_key(w, key);
-	if (isfinite(s))
-		json_put_f64(w, s);
-	else
-		json_put_null(w);
-}
 
 static void put_buf(struct json_writer *w, const char *key, struct buf *text)
 {
@@ -257,38 +241,6 @@ static void put_server(struct planner *p, const struct experiment *x, size_t i,
 
 /* ---- one member ---- */
 
-static void put_gpus(struct planner *p, const struct experiment_resources *r,
-		     const struct experiment *x)
-{
-	struct json_writer *w = &p->w;
-
-	json_key(w, "gpus");
-	switch (r->want) {
-	case GPUS_NONE: json_put_text(w, "none"); break;
-	case GPUS_AUTO: json_put_text(w, "auto"); break;
-	case GPUS_COUNT: json_put_int(w, r->count); break;
-	case GPUS_LIST:
-		json_begin_array(w);
-		for (const char *const *g = r->list; *g; g++)
-			json_put_text(w, *g);
-		json_end_array(w);
-		break;
-	}
-	json_member_int(w, "n_gpus", choose_wanted(x));
-}
-
-static void put_time(struct planner *p, const struct plan_time *t)
-{
-	struct json_writer *w = &p->w;
-
-	json_member_object(w, "time");
-	put_seconds(w, "start_s", t->start_s);
-	put_seconds(w, "load_s", t->load_s);
-	put_seconds(w, "total_s", t->total_s);
-	json_member_text(w, "basis", t->basis);
-	json_end_object(w);
-}
-
 static void put_member(struct planner *p, size_t place, bool is_kept)
 {
 	const struct suite_member *m = &p->s->member[place];
@@ -306,7 +258,13 @@ static void put_member(struct planner *p, size_t place, bool is_kept)
 	json_member_text(w, "document", m->path);
 	json_member_bool(w, "is_kept", is_kept);
 	json_member_text(w, "servers_of", is_reusing ? p->before->label : NULL);
-	put_gpus(p, &x->resources, x);
+	if (x->resources.want == GPUS_LIST)
+		json_member_texts(w, "gpus", x->resources.list);
+	else if (x->resources.want == GPUS_COUNT)
+		json_member_int(w, "gpus", x->resources.count);
+	else
+		json_member_text(w, "gpus", x->resources.want == GPUS_NONE ? "none" : "auto");
+	json_member_int(w, "n_gpus", choose_wanted(x));
 	json_member_array(w, "ports");
 	json_put_int(w, x->resources.port_first);
 	json_put_int(w, x->resources.port_last);
@@ -319,7 +277,12 @@ static void put_member(struct planner *p, size_t place, bool is_kept)
 				     role_url(&at[x->serving], &p->arena) : NULL);
 	put_buf(w, "benchmark", &command);
 	json_member_text(w, "profiling", x->profiling.is_enabled ? x->profiling.tool : NULL);
-	put_time(p, &t);
+	json_member_object(w, "time");
+	json_member_f64(w, "start_s", t.start_s);
+	json_member_f64(w, "load_s", t.load_s);
+	json_member_f64(w, "total_s", t.total_s);
+	json_member_text(w, "basis", t.basis);
+	json_end_object(w);
 	json_end_object(w);
 	if (!is_kept) {
 		p->before = m;
@@ -347,25 +310,26 @@ void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct b
 	json_member_int(w, "jobs", s->jobs);
 	json_member_text(w, "restart", suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS :
 			 s->restart));
-	json_key(w, "shuffle_seed");
 	if (s->is_shuffled)
-		json_put_int(w, (int64_t)s->seed);
+		json_member_int(w, "shuffle_seed", (int64_t)s->seed);
 	else
-		json_put_null(w);
+		json_member_null(w, "shuffle_seed");
 	json_member_array(w, "experiments");
 	for (size_t i = 0; i < s->n; i++)
 		if (s->member[s->order[i]].is_chosen)
 			put_member(&p, s->order[i],
 				   o->is_resumed && suite_is_done(&s->member[s->order[i]]));
 	json_end_array(w);
-	put_seconds(w, "total_s", p.total_s / (s->jobs > 1 ? s->jobs : 1));
+	json_member_f64(w, "total_s", p.total_s / (s->jobs > 1 ? s->jobs : 1));
 	json_member_int(w, "n_run", (int64_t)p.n_run);
 	json_member_int(w, "n_unknown", (int64_t)p.n_unknown);
 	json_member_int(w, "n_starts", (int64_t)p.n_starts);
 	json_end_object(w);
 	buf_add_char(out, '\n');
 	redact_tail(out, from, REDACT_SETTINGS);
-	plan_times_free(times);
+	free(times->earlier);
+	free(times->start);
+	free(times);
 }
 
 /* ---- as a text ---- */
@@ -377,9 +341,7 @@ static struct str text_at(const struct json_value *v, const char *key)
 
 static void add_row(struct buf *out, const char *what, struct str text)
 {
-	buf_printf(out, "  %-10s ", what);
-	buf_add_str(out, text);
-	buf_add_char(out, '\n');
+	buf_printf(out, "  %-10s %.*s\n", what, (int)text.n, text.n ? text.p : "");
 }
 
 static void add_server(struct buf *out, const struct json_value *v)
@@ -431,12 +393,11 @@ static void add_time(struct buf *out, const struct json_value *v)
 	char rough[FMT_F64_BYTES];
 
 	buf_printf(out, "  %-10s ", "time");
-	if (isfinite(total)) {
-		buf_printf(out, "about %s: %.*s", fmt_rough_time(rough, total), (int)basis.n, basis.p);
-	} else {
-		buf_printf(out, "not known: %.*s", (int)basis.n, basis.p);
-	}
-	buf_add_char(out, '\n');
+	if (isfinite(total))
+		buf_printf(out, "about %s: %.*s\n", fmt_rough_time(rough, total), (int)basis.n,
+			   basis.p);
+	else
+		buf_printf(out, "not known: %.*s\n", (int)basis.n, basis.p);
 }
 
 static void add_member(struct buf *out, const struct json_value *v)
@@ -569,13 +530,19 @@ static const char *value_text(const struct json_value *v, struct arena *a)
 	return out;
 }
 
+static const char *last_word(const char *path)
+{
+	const char *word = strrchr(path, '.');
+
+	return word ? word + 1 : path;
+}
+
 static void add_value(struct params *p, size_t member, const char *path,
 		      const struct json_value *v)
 {
-	const char *word = strrchr(path, '.');
 	uint64_t at;
 
-	if (redact_is_secret(str_of(word ? word + 1 : path)))
+	if (redact_is_secret(str_of(last_word(path))))
 		return;
 	if (!map_get(&p->places, str_of(path), &at)) {
 		struct param *new;
@@ -598,13 +565,10 @@ static void add_tree(struct params *p, size_t member, const char *path, const st
 	static const char *const aside[] = { "name", "suite", "output", "repeat" };
 
 	for (size_t i = 0; v->kind == JSON_OBJECT && i < v->count; i++) {
-		bool is_aside = false;
 		const char *below = *path ? arena_printf(p->a, "%s.%.*s", path, (int)v->key[i].n,
 							 v->key[i].p) : arena_text(p->a, v->key[i]);
 
-		for (size_t k = 0; k < COUNT(aside); k++)
-			is_aside |= strcmp(below, aside[k]) == 0;
-		if (is_aside)
+		if (config_is_any(str_of(below), aside, COUNT(aside)))
 			continue;
 		if (v->item[i].kind == JSON_OBJECT)
 			add_tree(p, member, below, &v->item[i]);
@@ -613,30 +577,20 @@ static void add_tree(struct params *p, size_t member, const char *path, const st
 	}
 }
 
-static bool differs(const struct params *p, const struct param *x)
-{
-	for (size_t i = 1; i < p->s->n; i++)
-		if (strcmp(x->value[i], x->value[0]) != 0)
-			return true;
-	return false;
-}
-
-static const char *last_word(const char *path)
-{
-	const char *word = strrchr(path, '.');
-
-	return word ? word + 1 : path;
-}
-
 static void find_params(struct params *p)
 {
 	size_t n = 0;
 
 	for (size_t i = 0; i < p->s->n; i++)
 		add_tree(p, i, "", p->s->member[i].config);
-	for (size_t k = 0; k < p->n; k++)
-		if (differs(p, &p->v[k]))
+	for (size_t k = 0; k < p->n; k++) {
+		size_t i = 1;
+
+		while (i < p->s->n && strcmp(p->v[k].value[i], p->v[k].value[0]) == 0)
+			i++;
+		if (i < p->s->n)
 			p->v[n++] = p->v[k];
+	}
 	p->n = n < PARAMS_MAX ? n : PARAMS_MAX;
 	for (size_t k = 0; k < p->n; k++) {
 		struct param *x = &p->v[k];
@@ -758,11 +712,6 @@ static void add_next(const struct suite *s, const struct suite_tally *tally,
 		buf_printf(out, "Next: profllm bench compare EARLIER.json %s\n", s->output);
 }
 
-static void hide(struct buf *b)
-{
-	redact_tail(b, 0, REDACT_SETTINGS);
-}
-
 void suite_table(const struct suite *s, const struct suite_tally *tally, struct suite_table *out)
 {
 	static const struct { const char *key, *what, *unit; } ranked[] = {
@@ -789,8 +738,8 @@ void suite_table(const struct suite *s, const struct suite_tally *tally, struct 
 		points_say_best(&all, &best, ranked[k - 1].key, ranked[k - 1].what,
 				ranked[k - 1].unit, &out->text);
 	add_next(s, tally, &best, &out->next);
-	hide(&out->text);
-	hide(&out->csv);
+	redact_tail(&out->text, 0, REDACT_SETTINGS);
+	redact_tail(&out->csv, 0, REDACT_SETTINGS);
 	map_release(&params.places);
 	free(params.v);
 	arena_release(&a);

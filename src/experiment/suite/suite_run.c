@@ -48,15 +48,6 @@ static bool read_status(const struct json_value *v, enum outcome_status *out)
 	return false;
 }
 
-static double slowest_start(const struct json_value *servers)
-{
-	double out = NAN;
-
-	for (size_t i = 0; servers && servers->kind == JSON_ARRAY && i < servers->count; i++)
-		out = fmax(out, json_real(json_get(&servers->item[i], "startup_s"), NAN));
-	return out;
-}
-
 /* v may be NULL. False: it is no document. */
 static bool read_document_of(const struct json_value *v, struct suite_document *out)
 {
@@ -67,6 +58,7 @@ static bool read_document_of(const struct json_value *v, struct suite_document *
 	is_good = v && read_status(v, &out->status);
 	if (is_good) {
 		const struct json_value *config = json_get(v, "config");
+		const struct json_value *servers = json_get(config, "servers");
 		struct str hash = json_text(json_get(config, "configured_hash"), STR(""));
 		struct str reason = json_text(json_get(json_get(v, "error"), "reason"), STR(""));
 		struct str category = json_text(json_get(json_get(v, "error"), "category"),
@@ -77,7 +69,10 @@ static bool read_document_of(const struct json_value *v, struct suite_document *
 		snprintf(out->reason, sizeof(out->reason), "%.*s", (int)reason.n, reason.p);
 		snprintf(out->category, sizeof(out->category), "%.*s", (int)category.n, category.p);
 		out->duration_s = json_real(json_get(v, "duration"), NAN);
-		out->startup_s = slowest_start(json_get(config, "servers"));
+		if (servers && servers->kind == JSON_ARRAY)
+			for (size_t i = 0; i < servers->count; i++) /* the slowest */
+				out->startup_s = fmax(out->startup_s, json_real(
+					json_get(&servers->item[i], "startup_s"), NAN));
 		result_verdict_read(json_get(json_get(v, "trust"), "verdict"), &verdict);
 		out->is_valid = verdict == RESULT_VALID;
 	}
@@ -107,16 +102,11 @@ bool suite_document_of(const struct suite_member *m, struct suite_document *out)
 	return false;
 }
 
-static bool is_done(const struct suite_member *m, struct suite_document *d)
-{
-	return suite_document_of(m, d) && d->status == OUTCOME_COMPLETED;
-}
-
 bool suite_is_done(const struct suite_member *m)
 {
 	struct suite_document d;
 
-	return is_done(m, &d);
+	return suite_document_of(m, &d) && d.status == OUTCOME_COMPLETED;
 }
 
 /* A file that is no failed document: a result, or something of another kind. */
@@ -154,11 +144,10 @@ static void put_plan(const struct suite_sitting *t, struct json_writer *w)
 	json_member_object(w, "plan");
 	json_member_int(w, "members", (int64_t)s->n);
 	json_member_int(w, "repeats", s->n ? (int64_t)s->member[0].x.repeats : 0);
-	json_key(w, "shuffle_seed");
 	if (s->is_shuffled)
-		json_put_int(w, (int64_t)s->seed);
+		json_member_int(w, "shuffle_seed", (int64_t)s->seed);
 	else
-		json_put_null(w);
+		json_member_null(w, "shuffle_seed");
 	json_member_text(w, "restart", suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS :
 			 s->restart));
 	json_member_int(w, "jobs", s->jobs);
@@ -259,18 +248,6 @@ void suite_say_begin(struct suite_sitting *t, const struct suite_member *m, size
 		t->hooks->member(t->hooks->self, &now);
 }
 
-static void count(struct suite_tally *tally, const struct suite_document *d)
-{
-	switch (d->status) {
-	case OUTCOME_COMPLETED: tally->completed++; break;
-	case OUTCOME_PARTIAL: tally->partial++; break;
-	case OUTCOME_FAILED: tally->failed++; break;
-	case OUTCOME_RUNNING: break;
-	}
-	if (d->status != OUTCOME_FAILED && !d->is_valid)
-		tally->doubtful++;
-}
-
 /* ---- failures that others would repeat ---- */
 
 static void keep_cause(struct suite_sitting *t, const struct suite_member *m,
@@ -333,7 +310,10 @@ static int ended(struct suite_sitting *t, const struct suite_member *m,
 	struct suite_now now = { .member = m, .n = t->n_due + t->n_probes, .has_ended = true,
 				 .took_s = took_s };
 
-	count(t->tally, d);
+	t->tally->completed += d->status == OUTCOME_COMPLETED;
+	t->tally->partial += d->status == OUTCOME_PARTIAL;
+	t->tally->failed += d->status == OUTCOME_FAILED;
+	t->tally->doubtful += d->status != OUTCOME_FAILED && !d->is_valid;
 	keep_cause(t, m, d);
 	t->n_ended++;
 	t->took_s += took_s;
@@ -555,7 +535,8 @@ static int find_work(struct suite_sitting *t, struct err *e)
 
 		if (!m->is_chosen)
 			continue;
-		if (t->o->is_resumed && is_done(m, &d)) {
+		if (t->o->is_resumed && suite_document_of(m, &d) &&
+		    d.status == OUTCOME_COMPLETED) {
 			t->tally->kept++;
 			t->tally->doubtful += !d.is_valid;
 		} else {

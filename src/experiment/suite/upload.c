@@ -2,6 +2,7 @@
 /* upload.c - see upload.h. */
 #include "experiment/suite/upload.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -104,22 +105,35 @@ static void read_run(struct str answer, struct str document, struct upload_run *
 		json_unescape(&run->id, v.raw);
 }
 
-static enum answer post(const struct upload_opts *o, const struct upload_place *to, const char *url,
-			struct str document, struct upload_run *run, struct err *e)
+/* What is sent in one request: a document, or the file of a trace. */
+struct parcel {
+	const char *url;
+	struct str document;
+	const char *trace;       /* NULL: the document */
+	struct upload_run *run;  /* of a document: what the answer says of it */
+};
+
+static enum answer post(const struct upload_opts *o, const struct upload_place *to,
+			const struct parcel *p, struct err *e)
 {
 	struct fetch_opts how = dashboard_opts(to->to);
 	struct fetch_reply reply = { 0 };
 	enum answer answer = LATER;
+	int rc;
 
-	how.timeout_ms = UPLOAD_TIMEOUT_MS;
-	how.body_bytes_max = 1u << 20;
 	how.cancel = o->cancel;
-	if (fetch(url, &document, &how, &reply, e) == 0) {
+	if (!p->trace) {
+		how.timeout_ms = UPLOAD_TIMEOUT_MS;
+		how.body_bytes_max = 1u << 20;
+	}
+	rc = p->trace ? fetch_send_file(p->url, "trace", p->trace, &how, &reply, e) :
+			fetch(p->url, &p->document, &how, &reply, e);
+	if (rc == 0) {
 		answer = upload_judge(reply.status);
-		if (answer == TAKEN)
-			read_run(buf_str(&reply.body), document, run);
-		else
-			upload_say(&reply, url, e);
+		if (answer != TAKEN)
+			upload_say(&reply, p->trace ? to->url : p->url, e);
+		else if (!p->trace)
+			read_run(buf_str(&reply.body), p->document, p->run);
 	}
 	fetch_reply_release(&reply);
 	return answer;
@@ -149,22 +163,18 @@ int upload_check(const struct upload_opts *o, struct err *e)
 	return rc < 0 ? err_wrap(e, "upload") : 0;
 }
 
-/* The document, until it is taken or so many tries were in vain. */
+/* Until it is taken or so many tries were in vain. */
 static enum answer post_often(const struct upload_opts *o, unsigned tries,
-			      const struct upload_place *to, struct str document,
-			      struct upload_run *run, struct err *e)
+			      const struct upload_place *to, const struct parcel *p, struct err *e)
 {
 	unsigned pause = o->pause_ms ? o->pause_ms : UPLOAD_PAUSE_MS;
-	struct buf url = { 0 };
-	enum answer answer;
+	enum answer answer = post(o, to, p, e);
 
-	address(to->to, &url);
-	answer = post(o, to, url.data, document, run, e);
+	assert(tries > 0);
 	for (unsigned i = 1; i < tries && answer == LATER && !upload_is_cancelled(o); i++) {
 		upload_rest(o, &pause);
-		answer = post(o, to, url.data, document, run, e);
+		answer = post(o, to, p, e);
 	}
-	buf_release(&url);
 	return answer;
 }
 
@@ -241,39 +251,6 @@ static bool is_known(const struct json_value *known, const char *path)
 	return is;
 }
 
-static enum answer post_trace(const struct upload_opts *o, const struct upload_place *to,
-			const char *address, const char *path, struct err *e)
-{
-	struct fetch_opts how = dashboard_opts(to->to);
-	struct fetch_reply reply = { 0 };
-	struct buf url = { 0 };
-	enum answer answer = LATER;
-
-	how.cancel = o->cancel;
-	buf_printf(&url, "%s/traces", address);
-	if (fetch_send_file(url.data, "trace", path, &how, &reply, e) == 0) {
-		answer = upload_judge(reply.status);
-		if (answer != TAKEN)
-			upload_say(&reply, to->url, e);
-	}
-	fetch_reply_release(&reply);
-	buf_release(&url);
-	return answer;
-}
-
-static enum answer post_trace_often(const struct upload_opts *o, const struct upload_place *to,
-			      unsigned tries, const char *address, const char *path, struct err *e)
-{
-	unsigned pause = o->pause_ms ? o->pause_ms : UPLOAD_PAUSE_MS;
-	enum answer answer = post_trace(o, to, address, path, e);
-
-	for (unsigned i = 1; i < tries && answer == LATER && !upload_is_cancelled(o); i++) {
-		upload_rest(o, &pause);
-		answer = post_trace(o, to, address, path, e);
-	}
-	return answer;
-}
-
 /*
  * o->trace to that run, each in at most so many tries. What can never be sent is one warning.
  * *sent: how many arrived. TAKEN; LATER or NOT_ALLOWED with e: the rest is worth another try.
@@ -282,7 +259,7 @@ static enum answer upload_send_traces(const struct upload_opts *o, const struct 
 			       unsigned tries, const struct upload_run *run, size_t *sent,
 			       struct err *e)
 {
-	struct buf address = { 0 }, said = { 0 };
+	struct buf address = { 0 }, url = { 0 }, said = { 0 };
 	const struct json_value *known = NULL;
 	enum answer answer = TAKEN;
 	struct arena a = { 0 };
@@ -295,12 +272,14 @@ static enum answer upload_send_traces(const struct upload_opts *o, const struct 
 	} else if (o->n_traces && run->may_have) {
 		known = ask_known(o, to, address.data, &a);
 	}
+	buf_printf(&url, "%s/traces", address.len ? address.data : "");
 	for (size_t i = 0; address.len && i < o->n_traces; i++) {
 		const char *path = o->trace[i].path, *why = obstacle(&o->trace[i]);
 
 		if (!why && is_known(known, path))
 			continue;
-		answer = why ? REFUSED : post_trace_often(o, to, tries, address.data, path, e);
+		answer = why ? REFUSED : post_often(o, tries, to, &(struct parcel){
+			.url = url.data, .trace = path }, e);
 		if (answer == LATER || answer == NOT_ALLOWED)
 			break;
 		*sent += answer == TAKEN;
@@ -319,6 +298,7 @@ static enum answer upload_send_traces(const struct upload_opts *o, const struct 
 	if (said.len && o->warn)
 		o->warn(o->self, said.data);
 	buf_release(&address);
+	buf_release(&url);
 	buf_release(&said);
 	arena_release(&a);
 	return answer;
@@ -331,18 +311,22 @@ static enum answer deliver(const struct upload_opts *o, unsigned tries, const ch
 {
 	struct upload_run run = { 0 };
 	struct dashboard dashboard;
+	struct buf address_of = { 0 };
 	enum answer answer = REFUSED;
 
 	*done = (struct delivered){ 0 };
 	if (dashboard_find(url, token_file, &dashboard, e) == 0) {
 		const struct upload_place to = { url, &dashboard };
 
-		answer = post_often(o, tries, &to, document, &run, e);
+		address(&dashboard, &address_of);
+		answer = post_often(o, tries, &to, &(struct parcel){
+			.url = address_of.data, .document = document, .run = &run }, e);
 		done->is_document_taken = answer == TAKEN;
 		if (answer == TAKEN && o->n_traces)
 			answer = upload_send_traces(o, &to, tries, &run, &done->traces, e);
 	}
 	dashboard_release(&dashboard);
+	buf_release(&address_of);
 	buf_release(&run.id);
 	return answer;
 }
@@ -373,21 +357,6 @@ static void spool_folder(const struct upload_opts *o, struct buf *out)
 	buf_add_text(out, o->spool);
 }
 
-static void put_traces(struct json_writer *w, const struct upload_opts *o)
-{
-	if (!o->n_traces)
-		return;
-	json_member_array(w, "traces");
-	for (size_t i = 0; i < o->n_traces; i++) {
-		json_begin_object(w);
-		json_member_text(w, "path", o->trace[i].path);
-		json_member_int(w, "bytes", (int64_t)o->trace[i].bytes);
-		json_member_int(w, "changed_ns", o->trace[i].changed_ns);
-		json_end_object(w);
-	}
-	json_end_array(w);
-}
-
 static int spool(const struct upload_opts *o, struct str document, struct err *e)
 {
 	struct buf folder = { 0 }, text = { 0 }, path = { 0 };
@@ -402,7 +371,17 @@ static int spool(const struct upload_opts *o, struct str document, struct err *e
 	json_member_text(&w, "url", url);
 	json_member_text(&w, "token_file", token); /* whole: it is sent from another folder */
 	json_member_raw(&w, "document", document);
-	put_traces(&w, o);
+	if (o->n_traces)
+		json_member_array(&w, "traces");
+	for (size_t i = 0; i < o->n_traces; i++) {
+		json_begin_object(&w);
+		json_member_text(&w, "path", o->trace[i].path);
+		json_member_int(&w, "bytes", (int64_t)o->trace[i].bytes);
+		json_member_int(&w, "changed_ns", o->trace[i].changed_ns);
+		json_end_object(&w);
+	}
+	if (o->n_traces)
+		json_end_array(&w);
 	json_end_object(&w);
 	digest_hex(DIGEST_SHA256, buf_str(&text), name);
 	buf_printf(&path, "%s/%.24s.json", folder.data ? folder.data : "", name);
@@ -478,7 +457,7 @@ static const char *member(struct json_slice object, const char *key, struct buf 
 	return buf->data ? buf->data : "";
 }
 
-/* The list that put_traces wrote, in the arena. */
+/* The list of traces that spool wrote, in the arena. */
 static void read_traces(struct json_slice object, struct arena *a, struct upload_opts *out)
 {
 	struct upload_trace *trace;
@@ -501,12 +480,6 @@ static void read_traces(struct json_slice object, struct arena *a, struct upload
 	out->trace = trace;
 }
 
-/* The token for one dashboard is not told to another, to which something still has to go. */
-static bool is_token_for(const struct upload_opts *o, const char *url)
-{
-	return o->token_file && (!o->url || strcmp(o->url, url) == 0);
-}
-
 static enum answer send_spooled(const struct upload_opts *o, const char *path, struct err *e)
 {
 	struct buf text = { 0 }, url = { 0 }, token = { 0 };
@@ -527,7 +500,9 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 	    (to = member(all, "url", &url)) && json_member(all, "document", &document)) {
 		noted = member(all, "token_file", &token);
 		read_traces(all, &a, &whole);
-		with = o->is_moved || is_token_for(o, to) ? o->token_file : noted;
+		/* The token for one dashboard is not given to another. */
+		with = o->is_moved || (o->token_file && (!o->url || strcmp(o->url, to) == 0)) ?
+			o->token_file : noted;
 		answer = deliver(&whole, 1, o->is_moved ? o->url : to, with, document.raw, &done,
 				 e);
 		if (answer == LATER && !o->is_moved)
@@ -601,9 +576,7 @@ int upload_spool(const struct upload_opts *o, size_t *left, struct err *e)
 	return sent;
 }
 
-/* ---- files of profilers, a request each, read while they are sent ---- */
-
-/* ---- for a run that is there ---- */
+/* ---- traces for a run that is there ---- */
 
 int upload_traces(const struct upload_opts *o, struct str run, bool may_have, size_t *sent,
 		  struct err *e)
@@ -626,6 +599,7 @@ int upload_traces(const struct upload_opts *o, struct str run, bool may_have, si
 
 int upload_trace(const struct upload_opts *o, struct str run, const char *path, struct err *e)
 {
+	struct parcel parcel = { .trace = path };
 	struct dashboard dashboard;
 	struct buf address = { 0 };
 	struct stat st;
@@ -639,7 +613,9 @@ int upload_trace(const struct upload_opts *o, struct str run, const char *path, 
 	if (rc == 0) {
 		const struct upload_place to = { o->url, &dashboard };
 
-		rc = post_trace(o, &to, address.data, path, e) == TAKEN ? 0 : -1;
+		buf_add_text(&address, "/traces");
+		parcel.url = address.data;
+		rc = post(o, &to, &parcel, e) == TAKEN ? 0 : -1;
 	}
 	dashboard_release(&dashboard);
 	buf_release(&address);
