@@ -44,8 +44,7 @@ static const struct opt_set completion_set = {
 	.epilog = "Examples:\n"
 		  "  source <(profllm completion bash)\n"
 		  "  profllm completion bash >/etc/bash_completion.d/profllm",
-	.row = completion_rows, .n = sizeof(completion_rows) / sizeof(*completion_rows),
-	.defaults = &completion_defaults, .bytes = sizeof(completion_defaults),
+	OPT_SET_OF(completion_rows, completion_defaults),
 };
 
 static cli_work completion;
@@ -185,8 +184,7 @@ static int completion(struct cli *cli, void *values)
 	}
 	rc = opt_completion(sets, n, "profllm", o->shell, &script, &cli->err);
 	if (rc == 0)
-		cli_out(buf_str(&script));
-	buf_release(&script);
+		cli_out_buf(&script);
 	return rc;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* test_console_live.c - what the live view keeps: histograms, rows in any order, the worst. */
+/* test_console_live.c - what the live view keeps: rows in any order, the worst. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,41 +8,10 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "cmd/console/live_data.h"
-#include "cmd/console/live_series.h"
+#include "cmd/console/live.h"
 
 #define MS 1000000
 #define T0 (INT64_C(1700000000) * 1000000000)
-
-static void test_hist(void **state)
-{
-	static const int64_t single[] = { 0, 1, 63, 64, 65, 1000, 123456, 20000000, 999999999,
-					  INT64_C(3600000000000), INT64_C(14400000000000) };
-	struct live_hist *h = calloc(1, sizeof(*h));
-
-	(void)state;
-	assert_true(live_hist_percentile(h, 50) == 0);
-	for (size_t i = 0; i < sizeof(single) / sizeof(*single); i++) {
-		double got;
-
-		*h = (struct live_hist){ 0 };
-		live_hist_add(h, single[i]);
-		live_hist_add(h, INT64_MAX / 4); /* the largest, far away */
-		got = live_hist_percentile(h, 0);
-		assert_true(fabs(got - (double)single[i]) <= (double)single[i] / 64 + 0.5);
-	}
-	*h = (struct live_hist){ 0 };
-	for (int64_t i = 1; i <= 10000; i++)
-		live_hist_add(h, i * 1000);
-	for (int p = 0; p < 100; p++) {
-		double want = ((double)p * 100 + 1) * 1000, got = live_hist_percentile(h, p);
-
-		assert_true(fabs(got - want) <= want / 64);
-	}
-	assert_true(live_hist_percentile(h, 100) == 10000.0 * 1000);
-	assert_true(h->sum_ns == 10000.0 * 10001 / 2 * 1000);
-	free(h);
-}
 
 /* A request that sent at T0, with its first token after ttft and two gaps. */
 static void end_row(struct record *r, uint32_t i, int64_t ttft_ns, int64_t gap_ns)
@@ -76,13 +45,13 @@ static void test_rows(void **state)
 	record_add_rows(&r, 20);
 	live_data_begin(&d, 20);
 	live_data_take(&d, &r, 0, 1000);
-	assert_int_equal(d.ttft.n, 0);
+	assert_int_equal(d.ttft.count, 0);
 	end_row(&r, 3, 10 * MS, 5 * MS);
 	end_row(&r, 0, 20 * MS, 5 * MS);
 	end_row(&r, 12, 99 * MS, MS); /* of those that have not begun: not looked at */
 	live_data_take(&d, &r, 10, 1000);
-	assert_int_equal(d.ttft.n, 2);
-	assert_int_equal(d.itl.n, 4);
+	assert_int_equal(d.ttft.count, 2);
+	assert_int_equal(d.itl.count, 4);
 	assert_true(d.e2el.max_ns == 30 * MS);
 	assert_int_equal(d.n_slow, 2);
 	assert_int_equal(d.slow[0].row, 0);
@@ -90,15 +59,15 @@ static void test_rows(void **state)
 	assert_int_equal(d.slow[1].row, 3);
 	assert_int_equal(d.low, 1);
 	live_data_take(&d, &r, 10, 1000); /* nothing is taken twice */
-	assert_int_equal(d.ttft.n, 2);
+	assert_int_equal(d.ttft.count, 2);
 
 	for (uint32_t i = 1; i < 10; i++)
 		if (i != 3)
 			end_row(&r, i, (int64_t)i * MS, MS);
 	live_data_take(&d, &r, 10, 4); /* two requests with three events each */
-	assert_int_equal(d.ttft.n, 4);
+	assert_int_equal(d.ttft.count, 4);
 	live_data_take(&d, &r, 10, 1000);
-	assert_int_equal(d.ttft.n, 10);
+	assert_int_equal(d.ttft.count, 10);
 	assert_int_equal(d.low, 10);
 	assert_int_equal(d.n_slow, LIVE_SLOWEST);
 	assert_int_equal(d.slow[0].row, 0);
@@ -109,7 +78,7 @@ static void test_rows(void **state)
 		fail_row(&r, i, i == 18 ? "last\033[2J \xc3\xa9\nsecond line" : "earlier");
 	record_finish(&r.row[19], REQ_CANCELLED);
 	live_data_take(&d, &r, UINT32_MAX, 1000);
-	assert_int_equal(d.ttft.n, 11);
+	assert_int_equal(d.ttft.count, 11);
 	assert_int_equal(d.slow[0].row, 12);
 	assert_int_equal(d.fail[FAIL_RESET], 6);
 	assert_int_equal(d.n_errors, LIVE_ERRORS);
@@ -185,7 +154,6 @@ static void test_series(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_hist),
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_series),

@@ -534,7 +534,7 @@ static void test_engine_decodes_before_it_prefills(void **state)
 	engine_release(&v.g);
 }
 
-/* ---- counters, lag, truth ---- */
+/* ---- counters, truth ---- */
 
 static void test_counters_text(void **state)
 {
@@ -571,20 +571,6 @@ static void test_counters_text(void **state)
 		assert_true(fabs(s.value - rows[i].wanted) < 1e-9);
 	}
 	buf_release(&out);
-}
-
-static void test_lag_quantiles(void **state)
-{
-	static struct lag l;
-	(void)state;
-	assert_int_equal(lag_quantile(&l, 0.5), 0);
-	for (int64_t ns = -5; ns < 100000; ns++)
-		lag_add(&l, ns);
-	assert_in_range(lag_quantile(&l, 0.5), 46875, 50000);
-	assert_in_range(lag_quantile(&l, 0.99), 92812, 99000);
-	assert_int_equal(l.max_ns, 99999);
-	lag_add(&l, INT64_MAX);
-	assert_int_equal(l.max_ns, INT64_MAX);
 }
 
 static void test_truth_lines(void **state)
@@ -663,7 +649,6 @@ int main(void)
 		cmocka_unit_test(test_engine_limits),
 		cmocka_unit_test(test_engine_decodes_before_it_prefills),
 		cmocka_unit_test(test_counters_text),
-		cmocka_unit_test(test_lag_quantiles),
 		cmocka_unit_test(test_truth_lines),
 		cmocka_unit_test(test_sink_tells_what_was_lost),
 	};

@@ -3,13 +3,20 @@
 #include "cmd/console/cli.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/redact.h"
+#include "out/report/report.h"
 
 static atomic_bool interrupted;
 static _Atomic(const char *) screen_enter, screen_leave; /* NULL: nothing to undo */
@@ -51,8 +58,7 @@ int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, v
 	else
 		opt_show_config(set, values, &c->result, &text);
 	cli_flush_notes(c);
-	cli_out(buf_str(&text));
-	buf_release(&text);
+	cli_out_buf(&text);
 	return cli_end(c);
 }
 
@@ -109,6 +115,12 @@ void cli_out(struct str text)
 		fwrite(shown.p, 1, shown.n, stdout);
 	fflush(stdout);
 	buf_release(&room);
+}
+
+void cli_out_buf(struct buf *text)
+{
+	cli_out(buf_str(text));
+	buf_release(text);
 }
 
 void cli_line(const char *text)
@@ -205,4 +217,134 @@ void cli_catch_signals(void)
 const _Atomic _Bool *cli_is_interrupted(void)
 {
 	return &interrupted;
+}
+
+int target_check(const char *what, const char *path, struct err *e)
+{
+	int fd = -1, rc;
+
+	if (file_is_dir(path))
+		return err_set(e, ERR_RUN, "%s: %s is a directory, not a file", what, path);
+	if (file_exists(path)) {
+		rc = access(path, W_OK);
+	} else {
+		fd = rc = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+		/* A link to a file that is still to come. */
+		if (rc < 0 && errno == EEXIST)
+			rc = 0;
+	}
+	if (rc < 0)
+		return err_set(e, ERR_RUN, "%s: cannot write %s: %s", what, path, strerror(errno));
+	if (fd >= 0) {
+		close(fd);
+		unlink(path);
+	}
+	return 0;
+}
+
+int target_name(struct target *t, const struct report_facts *f, const char *dir,
+		const char *filename, bool is_shared, struct err *e)
+{
+	char *usual;
+
+	if (t->path)
+		return 0;
+	usual = report_path(f, dir, filename);
+	t->is_claimed = !filename && !is_shared;
+	t->path = t->is_claimed ? report_claim(f, dir, e) : mem_text(usual);
+	if (t->path && strcmp(t->path, usual) != 0) {
+		struct buf text = { 0 };
+
+		buf_printf(&text, "%s is another run's; the result of this one is %s", usual,
+			   t->path);
+		cli_warn(text.data);
+		buf_release(&text);
+	}
+	free(usual);
+	return t->path ? 0 : -1;
+}
+
+void target_release(struct target *t)
+{
+	struct stat st;
+
+	if (t->path && t->is_claimed && stat(t->path, &st) == 0 && st.st_size == 0)
+		unlink(t->path);
+	free(t->path);
+	*t = (struct target){ 0 };
+}
+
+int gates_begin_with(struct gates *g, const struct gate_opts *o, struct gate *gate, size_t n,
+		     const char *needs, struct arena *a, struct err *e)
+{
+	*g = (struct gates){ .o = o, .gate = gate, .n = n,
+			     .log = { .a = a, .is_unjudged_allowed = o->allow_unjudged } };
+	if (!n && (o->junit || o->summary))
+		return err_set(e, ERR_USAGE, "--%s: there is no condition to report on; %s",
+			       o->junit ? "junit" : "summary", needs);
+	if (o->junit && target_check("--junit", o->junit, e) < 0)
+		return -1;
+	return o->summary ? target_check("--summary", o->summary, e) : 0;
+}
+
+int gates_begin(struct gates *g, const struct gate_opts *o, struct arena *a, struct err *e)
+{
+	size_t n = o->fail_if.n;
+	struct gate *gate = arena_alloc(a, (n + 1) * sizeof(*gate));
+
+	if (n > GATE_CONDITIONS_MAX)
+		return err_set(e, ERR_USAGE, "--fail-if: %zu conditions, more than %d", n,
+			       GATE_CONDITIONS_MAX);
+	for (size_t i = 0; i < n; i++)
+		if (gate_parse(&gate[i], str_of(o->fail_if.v[i]), a, e) < 0) {
+			if (!strpbrk(o->fail_if.v[i], "<>"))
+				err_add(e, "; in a shell it needs quotes");
+			return err_wrap(e, "--fail-if");
+		}
+	return gates_begin_with(g, o, gate, n, "add --fail-if CONDITION", a, e);
+}
+
+int gates_judge_json(struct gates *g, struct str json, const char *where, struct err *e)
+{
+	struct json_value *record;
+
+	if (!g->n)
+		return 0;
+	if (json_parse(g->log.a, json, &record, e) < 0)
+		return err_wrap(e, "the result that --fail-if is to judge");
+	gate_judge(g->gate, g->n, record, where, &g->log);
+	return 0;
+}
+
+static int write_gate_file(const char *option, const char *path, const struct buf *text,
+			   struct err *e)
+{
+	if (text->is_over)
+		return err_set(e, ERR_LIMIT, "--%s: the file passes the limit of a buffer", option);
+	return file_write_atomic(path, buf_str(text), e) < 0 ? err_wrap(e, "--%s", option) : 0;
+}
+
+int gates_end(struct gates *g, const char *title, struct err *e)
+{
+	struct buf text = { 0 };
+	int rc = 0;
+
+	if (!g->n)
+		return 0;
+	gate_lines(&g->log, &text);
+	fflush(stdout);
+	if (text.len)
+		fputs(text.data, stderr);
+	buf_reset(&text);
+	if (g->o->junit) {
+		gate_junit(&g->log, title, &text);
+		rc = write_gate_file("junit", g->o->junit, &text, e);
+	}
+	buf_reset(&text);
+	if (rc == 0 && g->o->summary) {
+		gate_markdown(&g->log, title, &text);
+		rc = write_gate_file("summary", g->o->summary, &text, e);
+	}
+	buf_release(&text);
+	return rc < 0 ? -1 : gate_is_failed(&g->log) ? GATE_EXIT : 0;
 }

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli.h - what every verb does around its work: parse, help, messages, exit status. */
+/*
+ * cli.h - what every verb does around its work: parse, help, messages, files that will be
+ * written, gates, exit status.
+ */
 #pragma once
 #include "core/base/err.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/opt/opt.h"
+#include "out/compare/gate.h"
 
 struct cli {
 	const struct opt_set *set;
@@ -33,6 +37,7 @@ int cli_end(struct cli *c);
 unsigned cli_columns(unsigned least, unsigned most, unsigned fallback);
 
 void cli_out(struct str text);  /* stdout; secrets that are known by their text are hidden */
+void cli_out_buf(struct buf *text); /* the same, and the buffer is released */
 void cli_line(const char *text); /* a sentence or setting and a newline on stdout; no secrets */
 void cli_warn(const char *text); /* "WARNING: ..." on stderr */
 
@@ -46,3 +51,52 @@ void cli_terminal_taken(const char *enter, const char *leave);
 /* SIGINT, SIGTERM and SIGHUP set the flag of cli_is_interrupted(); a second one kills. */
 void cli_catch_signals(void);
 const _Atomic _Bool *cli_is_interrupted(void);
+
+/* ---- Files that will be written after an hour of load, checked before it ---- */
+
+/*
+ * Whether path can be written; what names the option in the error. A new file is made
+ * and taken away again; a device or a pipe is not opened.
+ */
+int target_check(const char *what, const char *path, struct err *e);
+
+struct report_facts;
+
+/* The path of a run's result; other files of the run are named after it. */
+struct target {
+	char *path;      /* NULL: not chosen yet */
+	bool is_claimed; /* an empty file is there, which goes unless it is written */
+};
+/*
+ * Chooses it, once: filename as it is given, else a generated one that no other run has (unless
+ * is_shared: lines of many runs are appended to it), which is said where it is another one than
+ * usual. -1 with e.
+ */
+int target_name(struct target *t, const struct report_facts *f, const char *dir,
+		const char *filename, bool is_shared, struct err *e);
+void target_release(struct target *t);
+
+/*
+ * What verbs with --fail-if do around compare/gate.h: options before anything is
+ * measured; lines on stderr, --junit, --summary and the exit status at the end.
+ */
+
+struct gates {
+	const struct gate_opts *o;
+	struct gate *gate;
+	size_t n;
+	struct gate_log log;
+};
+
+/* Reads --fail-if and sees that the files can be written. Everything lives in the arena. */
+int gates_begin(struct gates *g, const struct gate_opts *o, struct arena *a, struct err *e);
+/* Of conditions that were read already; n 0: ERR_USAGE with needs where a file is asked for. */
+int gates_begin_with(struct gates *g, const struct gate_opts *o, struct gate *gate, size_t n,
+		     const char *needs, struct arena *a, struct err *e);
+/* A result as JSON is judged, a case for each condition. where: see struct gate_case. */
+int gates_judge_json(struct gates *g, struct str json, const char *where, struct err *e);
+/*
+ * Prints what came of them on stderr and writes the files. 0 or GATE_EXIT; -1 with e when a file
+ * could not be written. Without conditions: 0, and nothing is done.
+ */
+int gates_end(struct gates *g, const char *title, struct err *e);

@@ -9,14 +9,194 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdio.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 
 #include "cmd/console/cli.h"
-#include "cmd/console/live_data.h"
-#include "cmd/console/live_series.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
+
+void live_data_begin(struct live_data *d, uint32_t n_rows)
+{
+	live_data_release(d);
+	d->n_rows = n_rows;
+	d->is_seen = mem_array(n_rows ? n_rows : 1, sizeof(*d->is_seen));
+}
+
+static void add_slow(struct live_data *d, struct live_slow one)
+{
+	unsigned at = d->n_slow;
+
+	while (at > 0 && d->slow[at - 1].e2el_ns < one.e2el_ns)
+		at--;
+	if (at == LIVE_SLOWEST)
+		return;
+	d->n_slow += d->n_slow < LIVE_SLOWEST;
+	memmove(&d->slow[at + 1], &d->slow[at], (d->n_slow - at - 1) * sizeof(*d->slow));
+	d->slow[at] = one;
+}
+
+/* The first line of the error, without what a terminal would obey. */
+static void add_error(struct live_data *d, const struct record *r, uint32_t i)
+{
+	const struct request_row *row = &r->row[i];
+	struct buf text = { 0 };
+	struct live_error *to = d->error;
+	size_t n = 0;
+
+	d->n_errors += d->n_errors < LIVE_ERRORS;
+	memmove(to + 1, to, (d->n_errors - 1) * sizeof(*to));
+	to->row = i;
+	to->category = row->fail < FAIL_COUNT ? (enum fail_category)row->fail : FAIL_NONE;
+	record_error_of(r, row, &text);
+	while (n + 1 < sizeof(to->text) && n < text.len && text.data[n] != '\n') {
+		unsigned char c = (unsigned char)text.data[n];
+
+		to->text[n++] = c < 0x20 || c >= 0x7f ? '?' : (char)c;
+	}
+	to->text[n] = 0;
+	buf_release(&text);
+}
+
+static void add_times(struct live_data *d, const struct record *r, uint32_t i)
+{
+	const struct request_row *row = &r->row[i];
+	struct live_slow slow = { .row = i, .events = row->n_events };
+
+	if (row->n_events > d->gaps_cap) {
+		d->gaps_cap = row->n_events;
+		d->gaps = mem_grow(d->gaps, d->gaps_cap, sizeof(*d->gaps));
+	}
+	record_gaps(r, row, d->gaps);
+	for (uint32_t k = 1; k < row->n_events; k++)
+		hist_add(&d->itl, d->gaps[k]);
+	slow.ttft_ns = row->first_event_ns - row->sent_ns;
+	slow.e2el_ns = row->last_event_ns - row->sent_ns;
+	hist_add(&d->ttft, slow.ttft_ns);
+	hist_add(&d->e2el, slow.e2el_ns);
+	add_slow(d, slow);
+}
+
+void live_data_take(struct live_data *d, const struct record *r, uint32_t n_begun,
+		    uint64_t events_max)
+{
+	uint64_t events = 0;
+
+	if (n_begun > d->n_rows)
+		n_begun = d->n_rows;
+	for (uint32_t i = d->low; i < n_begun && events < events_max; i++) {
+		const struct request_row *row = &r->row[i];
+
+		if (d->is_seen[i] || !record_is_published(row))
+			continue;
+		d->is_seen[i] = 1;
+		events += row->n_events;
+		if (row->fail < FAIL_COUNT && row->state != REQ_DONE)
+			d->fail[row->fail]++;
+		if (row->state == REQ_DONE && row->n_events)
+			add_times(d, r, i);
+		else if (row->state == REQ_FAILED)
+			add_error(d, r, i);
+	}
+	while (d->low < n_begun && d->is_seen[d->low])
+		d->low++;
+}
+
+void live_data_release(struct live_data *d)
+{
+	free(d->is_seen);
+	free(d->gaps);
+	*d = (struct live_data){ 0 };
+}
+
+#define GB 1e9
+#define HEAD_COLUMNS 36 /* before the sparkline */
+
+void live_ring_add(struct live_ring *r, double v)
+{
+	r->v[r->n++ % LIVE_SECONDS] = v;
+}
+
+double live_ring_draw(const struct live_ring *r, size_t room, double full, bool is_utf8,
+		      struct buf *out)
+{
+	static const char *const blocks[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585",
+					      "\u2586", "\u2587", "\u2588" };
+	static const char *const ascii[] = { " ", ".", ":", "-", "=", "+", "*", "#", "@" };
+	size_t n = r->n < LIVE_SECONDS ? r->n : LIVE_SECONDS;
+
+	if (n > room)
+		n = room;
+	if (full == 0)
+		for (size_t i = r->n - n; i < r->n; i++) /* one that is NAN is passed over */
+			full = fmax(full, r->v[i % LIVE_SECONDS]);
+	for (size_t i = r->n - n; i < r->n; i++) {
+		double v = r->v[i % LIVE_SECONDS], part = full > 0 ? ceil(v / full * 8) : 0;
+		size_t level = !(part > 0) ? 0 : part > 8 ? 8 : (size_t)part;
+
+		buf_add_text(out, is_utf8 ? blocks[level] : ascii[level]);
+	}
+	return full;
+}
+
+void live_series_take(struct live_series *s, const struct run_sample *now)
+{
+	const struct system_now *m = &now->system;
+
+	s->now[LIVE_WAITING] = now->server.waiting;
+	s->now[LIVE_KV] = 100 * now->server.kv_usage;
+	s->now[LIVE_GPU] = m->gpu_utilization;
+	s->now[LIVE_GPU_MEMORY] = m->gpu_memory / GB;
+	s->now[LIVE_GPU_POWER] = m->gpu_power;
+	s->now[LIVE_HOST_CPU] = m->host_cpus_busy;
+	s->now[LIVE_HOST_MEMORY] = m->host_memory / GB;
+	s->now[LIVE_SERVER_CPU] = m->process_cpus_busy;
+	s->now[LIVE_SERVER_RSS] = m->process_rss / GB;
+	s->full[LIVE_KV] = s->full[LIVE_GPU] = 100;
+	s->full[LIVE_GPU_MEMORY] = m->gpu_memory_total > 0 ? m->gpu_memory_total / GB : 0;
+	s->full[LIVE_HOST_CPU] = m->host_cpus > 0 ? m->host_cpus : 0;
+	s->full[LIVE_HOST_MEMORY] = m->host_memory_total > 0 ? m->host_memory_total / GB : 0;
+}
+
+void live_series_second(struct live_series *s)
+{
+	for (int i = 0; i < LIVE_SERIES_COUNT; i++)
+		live_ring_add(&s->ring[i], s->now[i]);
+}
+
+static bool is_ever_told(const struct live_series *s, enum live_series_id id)
+{
+	const struct live_ring *r = &s->ring[id];
+
+	for (size_t i = 0; i < r->n && i < LIVE_SECONDS; i++)
+		if (!isnan(r->v[i]))
+			return true;
+	return !isnan(s->now[id]);
+}
+
+bool live_series_line(const struct live_series *s, enum live_series_id id, unsigned columns,
+		      bool is_utf8, struct buf *out)
+{
+#define X(id, name, unit) { name, unit },
+	static const struct { const char *name, *unit; } row[] = { LIVE_SERIES(X) };
+#undef X
+	char value[40] = "-", of[40] = "";
+
+	if (!is_ever_told(s, id))
+		return false;
+	if (!isnan(s->now[id]))
+		snprintf(value, sizeof(value), "%.1f", s->now[id]);
+	if (s->full[id] > 0 && strcmp(row[id].unit, "%") != 0)
+		snprintf(of, sizeof(of), "of %.4g ", s->full[id]);
+	buf_printf(out, "%-12s %8s %s%-*s", row[id].name, value, of, 13 - (int)strlen(of),
+		   row[id].unit);
+	live_ring_draw(&s->ring[id], columns > HEAD_COLUMNS + 8 ? columns - HEAD_COLUMNS : 8,
+		       s->full[id], is_utf8, out);
+	return true;
+}
+
+/* ---- the view ---- */
 
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J" /* other screen, no cursor, no wrapping */
 #define LEAVE "\033[0m\033[?7h\033[?25h\033[?1049l"
@@ -156,13 +336,13 @@ static void draw_series(struct live *l)
 	buf_release(&text);
 }
 
-static void draw_hist(struct live *l, const char *name, const struct live_hist *h)
+static void draw_hist(struct live *l, const char *name, const struct hist *h)
 {
-	if (h->n == 0)
+	if (!hist_count(h))
 		return;
-	line(l, "%-8s %10.2f %10.2f %10.2f %10.2f %10.2f", name, h->sum_ns / (double)h->n / 1e6,
-	     live_hist_percentile(h, 50) / 1e6, live_hist_percentile(h, 90) / 1e6,
-	     live_hist_percentile(h, 99) / 1e6, (double)h->max_ns / 1e6);
+	line(l, "%-8s %10.2f %10.2f %10.2f %10.2f %10.2f", name, hist_mean(h) / 1e6,
+	     (double)hist_percentile(h, 50) / 1e6, (double)hist_percentile(h, 90) / 1e6,
+	     (double)hist_percentile(h, 99) / 1e6, (double)hist_max(h) / 1e6);
 }
 
 static void draw_server(struct live *l, const struct telemetry_now *s)

@@ -2,9 +2,12 @@
 /* plots.c - see plots.h. */
 #include "cmd/console/plots.h"
 
+#include <math.h>
+#include <string.h>
+#include <unistd.h>
+
 #include "bench/sweep/gnuplot.h"
 #include "cmd/console/cli.h"
-#include "cmd/console/target.h"
 #include "out/page/plot.h"
 
 static int check_one(const char *option, const char *result_path, const char *suffix, struct err *e)
@@ -129,4 +132,94 @@ void plots_draw(const struct plots *p, const struct report *r, const char *resul
 		draw_dataset(r, result_path);
 	if (p->is_turns)
 		draw_turns(r, result_path);
+}
+
+#define COLUMNS_MIN 40u
+#define COLUMNS_DEFAULT 80u
+#define COLUMNS_MAX 160u
+
+/* Beside the last column of a terminal there is room for its line's end. */
+static unsigned chart_columns(void)
+{
+	return cli_columns(COLUMNS_MIN, COLUMNS_MAX + 1, COLUMNS_DEFAULT + 1) - 1;
+}
+
+static char *run_gnuplot(struct str script, bool is_asked)
+{
+	struct buf drawn = { 0 }, out = { 0 };
+
+	if (gnuplot_draw_text(script, &drawn, NULL) == 0)
+		report_charts_trim(buf_str(&drawn), &out);
+	else if (is_asked)
+		cli_warn("--charts: gnuplot failed");
+	buf_release(&drawn);
+	if (out.len)
+		return buf_take(&out);
+	buf_release(&out);
+	return NULL;
+}
+
+char *charts_draw(const struct serve_opts *o, const struct report *r)
+{
+	bool is_asked = strcmp(o->charts, "always") == 0;
+	struct buf script = { 0 };
+	char *drawn = NULL;
+
+	if (!is_asked && (strcmp(o->charts, "never") == 0 || !isatty(STDOUT_FILENO)))
+		return NULL;
+	if (!gnuplot_exists()) {
+		if (is_asked)
+			cli_warn("--charts always: gnuplot is not installed");
+		return NULL;
+	}
+	report_charts_script(r, chart_columns(), &script);
+	if (script.len && !script.is_over)
+		drawn = run_gnuplot(buf_str(&script), is_asked);
+	buf_release(&script);
+	return drawn;
+}
+
+/* In the order of enum figure_style. */
+const char *const plot_styles[] = { "line-points", "line", "points", "steps", NULL };
+
+static int read_limits(const char *option, const char *text, enum figure_scale scale,
+		       struct figure_limits *out, struct err *e)
+{
+	struct str rest = str_of(text), low = str_cut(&rest, ':');
+	bool is_good;
+
+	if (!text)
+		return 0;
+	*out = (struct figure_limits){ NAN, NAN };
+	is_good = strchr(text, ':') && (!low.n || str_to_f64(str_trim(low), &out->low)) &&
+		  (!rest.n || str_to_f64(str_trim(rest), &out->high)) && (low.n || rest.n) &&
+		  !isinf(out->low) && !isinf(out->high);
+	if (!is_good)
+		return err_set(e, ERR_USAGE, "%s: expected LOW:HIGH, such as 0:200 or :200, got '%.60s'",
+			       option, text);
+	if (out->low >= out->high)
+		return err_set(e, ERR_USAGE, "%s: the first number must be below the second, got "
+			       "'%.60s'", option, text);
+	if (scale == FIGURE_LOG && (out->low <= 0 || out->high <= 0))
+		return err_set(e, ERR_USAGE, "%s: numbers on a logarithmic axis must be above 0, got "
+			       "'%.60s'", option, text);
+	return 0;
+}
+
+int plot_look_apply(const struct plot_look *look, struct figure *f, struct err *e)
+{
+	if (read_limits("--xlim", look->xlim, f->x_scale, &f->x_limits, e) < 0 ||
+	    read_limits("--ylim", look->ylim, f->y_scale, &f->y_limits, e) < 0)
+		return -1;
+	f->title = look->title ? look->title : f->title;
+	f->x_label = look->xlabel ? look->xlabel : f->x_label;
+	f->y_label = look->ylabel ? look->ylabel : f->y_label;
+	if (look->width > 0)
+		f->panel_width_in = look->width;
+	if (look->height > 0)
+		f->panel_height_in = look->height;
+	for (unsigned i = 0; look->style && plot_styles[i]; i++)
+		if (strcmp(look->style, plot_styles[i]) == 0)
+			f->style = (enum figure_style)i;
+	return 0;
 }

@@ -3,6 +3,7 @@
 #include "cmd/console/progress.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "core/base/clock.h"

@@ -4,10 +4,10 @@
  * turn, until that is decided (sweep/ab.h, decide/paired.h).
  */
 #include <math.h>
+#include <stdio.h>
 
 #include "bench/sweep/ab.h"
 #include "cmd/console/cli.h"
-#include "cmd/console/target.h"
 #include "cmd/verbs/cmd.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
@@ -91,8 +91,7 @@ const struct opt_set cmd_bench_ab_set = {
 		  "      --serve-cmd 'vllm serve MODEL --port 8002 --max-num-seqs 64' \\\n"
 		  "      --random-input-len 512 --random-output-len 128 --request-rate 10 --fail-if worse\n"
 		  "The load is described by the options of `profllm bench serve`.",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows), .defaults = &defaults,
-	.bytes = sizeof(defaults), .foreign = &serve_options,
+	OPT_SET_OF(rows, defaults), .foreign = &serve_options,
 };
 
 /* Shown and never waited for, next to those that decide. */
@@ -455,8 +454,7 @@ static void tell(const struct talk *t, const struct ab *ab)
 		   ending_of(ab)->because);
 	if (ab->paired.pairs)
 		tell_table(t, ab, &out);
-	cli_out(buf_str(&out));
-	buf_release(&out);
+	cli_out_buf(&out);
 }
 
 /* ---- the document ---- */

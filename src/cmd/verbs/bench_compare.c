@@ -5,10 +5,11 @@
  * Two views: changes with verdicts (compare/compare.h), and the tables of upstream's dashboard
  * script (compare/compare.h) with --tables or for files named benchmark_results.json.
  */
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cmd/console/cli.h"
-#include "cmd/console/gates.h"
 #include "cmd/verbs/cmd.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
@@ -120,8 +121,7 @@ const struct opt_set cmd_bench_compare_set = {
 		  "  profllm bench compare new.json --fail-if 'p99_ttft_ms>200'\n"
 		  "  profllm bench compare suite.json --by experiment\n"
 		  "  profllm bench compare -f a/benchmark_results.json -f b/benchmark_results.json",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
+	OPT_SET_OF(rows, defaults),
 };
 
 /* ---- -f A -f B, --fail-if X --fail-if Y ---- */
@@ -327,8 +327,7 @@ static int tables(const struct compare_args *o, struct cli *cli)
 			       "--tables");
 	rc = tables_compare(&opts, o->files.v, o->files.n, &cli->arena, &text, &cli->err);
 	if (text.len)
-		cli_out(buf_str(&text));
-	buf_release(&text);
+		cli_out_buf(&text);
 	return rc;
 }
 

@@ -4,7 +4,6 @@
 
 #include "bench/offline/hash_bench.h"
 #include "cmd/console/cli.h"
-#include "cmd/console/target.h"
 #include "cmd/verbs/cmd.h"
 
 static void on_line(void *self, const char *text)

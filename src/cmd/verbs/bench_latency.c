@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_latency.c - `profllm bench latency`. */
 #include "bench/offline/latency.h"
-#include "cmd/console/target.h"
+#include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
 #include "cmd/verbs/offline_talk.h"
 

@@ -18,8 +18,7 @@ const struct opt_set cmd_bench_markdown_set = {
 	.epilog = "Examples:\n"
 		  "  profllm bench markdown -r results\n"
 		  "  profllm bench compare -f a/benchmark_results.json -f b/benchmark_results.json",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
+	OPT_SET_OF(rows, defaults),
 };
 
 int cmd_bench_markdown(struct cli *cli, void *values)
@@ -29,7 +28,6 @@ int cmd_bench_markdown(struct cli *cli, void *values)
 
 	markdown_report(o->result, &lines, &cli->err);
 	if (lines.len)
-		cli_out(buf_str(&lines));
-	buf_release(&lines);
+		cli_out_buf(&lines);
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_mm_processor.c - `profllm bench mm-processor`. */
 #include "bench/offline/mm_processor.h"
-#include "cmd/console/target.h"
+#include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
 #include "cmd/verbs/offline_talk.h"
 

@@ -4,11 +4,12 @@
  * turns of conversations (serve/multi_turn.h), and what vLLM's script prints and writes beside it.
  */
 #include <errno.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "bench/serve/multi_turn.h"
-#include "cmd/console/target.h"
+#include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
 #include "cmd/verbs/serve_once.h"
 #include "core/base/clock.h"
@@ -107,8 +108,7 @@ static void show(const struct multi_turn *m, const struct point *p,
 		multi_turn_contents(m, p, &text);
 	multi_turn_terminal(&o->report, &text);
 	multi_turn_summary(m, o, &text);
-	cli_out(buf_str(&text));
-	buf_release(&text);
+	cli_out_buf(&text);
 }
 
 /* As serve_outcome has it: the report is printed, and the record still there. */

@@ -7,7 +7,7 @@
  */
 #include "bench/sweep/gnuplot.h"
 #include "cmd/console/cli.h"
-#include "cmd/console/plot_look.h"
+#include "cmd/console/plots.h"
 #include "cmd/verbs/cmd.h"
 #include "cmd/verbs/plot_gpus.h"
 #include "core/base/file.h"
@@ -84,8 +84,7 @@ const struct opt_set cmd_bench_sweep_plot_set = {
 		  "  profllm bench sweep plot results/20260101_120000 --curve-by max_num_seqs\n"
 		  "  profllm bench sweep plot results --var-x max_concurrency --var-y p99_ttft_ms \\\n"
 		  "      --col-by max_num_batched_tokens --scale-x log --format png,svg",
-	.row = plot_rows, .n = sizeof(plot_rows) / sizeof(*plot_rows),
-	.defaults = &plot_defaults, .bytes = sizeof(plot_defaults),
+	OPT_SET_OF(plot_rows, plot_defaults),
 	.takes_prefixes = true,
 };
 
@@ -127,14 +126,15 @@ const struct opt_set cmd_bench_sweep_pareto_set = {
 	.epilog = "Examples:\n"
 		  "  profllm bench sweep plot_pareto results/20260101_120000\n"
 		  "  profllm bench sweep plot_pareto results --average-runs --label-by max_concurrency,tp",
-	.row = pareto_rows, .n = sizeof(pareto_rows) / sizeof(*pareto_rows),
-	.defaults = &pareto_defaults, .bytes = sizeof(pareto_defaults),
+	OPT_SET_OF(pareto_rows, pareto_defaults),
 	.takes_prefixes = true,
 };
 
 /* ---- names ---- */
 
-/* As pathlib joins and shows paths: no "." in them, no slash twice, an absolute name stands alone. */
+/*
+ * As pathlib joins and shows paths: no "." in them, no slash twice, an absolute name stands alone.
+ */
 static char *python_path(const char *dir, const char *name)
 {
 	char *joined = file_join(dir, name);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bench_prefix.c - `profllm bench prefix-caching` and `profllm bench long-document-qa`. */
 #include "bench/offline/prefix_bench.h"
-#include "cmd/console/target.h"
+#include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
 #include "cmd/verbs/offline_talk.h"
 

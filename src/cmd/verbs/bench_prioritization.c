@@ -7,7 +7,7 @@
 #include <stdlib.h>
 
 #include "bench/offline/prioritization.h"
-#include "cmd/console/target.h"
+#include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
 #include "cmd/verbs/offline_talk.h"
 #include "cmd/verbs/serve_once.h"

@@ -3,7 +3,6 @@
 #include "bench/offline/offline.h"
 #include "bench/offline/startup.h"
 #include "cmd/console/cli.h"
-#include "cmd/console/target.h"
 #include "cmd/verbs/cmd.h"
 #include "cmd/verbs/offline_talk.h"
 

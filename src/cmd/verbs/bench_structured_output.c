@@ -6,7 +6,7 @@
  */
 #include <math.h>
 
-#include "cmd/console/target.h"
+#include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
 #include "cmd/verbs/serve_once.h"
 #include "core/base/file.h"
@@ -59,8 +59,7 @@ const struct opt_set cmd_bench_structured_output_set = {
 		  "  profllm bench structured-output --model MODEL --dataset json --num-prompts 100\n"
 		  "The options of `profllm bench serve` hold, too; --json-schema-path FILE and\n"
 		  "--constraint-form are explained by `profllm bench serve --help=structured`.",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows), .defaults = &defaults,
-	.bytes = sizeof(defaults), .foreign = &serve_options, .takes_prefixes = true,
+	OPT_SET_OF(rows, defaults), .foreign = &serve_options, .takes_prefixes = true,
 };
 
 /* `bench serve`'s words: ours, then the user's, which win. */

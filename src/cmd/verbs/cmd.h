@@ -9,6 +9,8 @@
  */
 #pragma once
 #include "cmd/console/cli.h"
+#include "experiment/suite/upload.h"
+#include "host/engine/extra.h"
 
 struct command {
 	const char *name;    /* its words: "sim", "bench serve" */
@@ -61,3 +63,35 @@ int cmd_bench_sweep_startup(int argc, char **argv);
 int cmd_bench_sweep_workload(int argc, char **argv);
 int cmd_bench_throughput(int argc, char **argv);
 int cmd_sim(int argc, char **argv);
+
+/* ---- what verbs do for others ---- */
+
+/*
+ * The file of arguments that `args import` writes. path NULL: the user's own, and none is no
+ * fault: *out is empty then. ERR_USAGE: a path that was given cannot be read, or a file is none
+ * of these.
+ */
+int args_file_load(const char *path, struct arena *a, struct engine_extra *out, struct err *e);
+/*
+ * Runs of a store: what `export --format jsonl` writes. store: as --store, NULL: the default.
+ * filter: JSON or NULL. Appends a line for each run.
+ */
+int export_jsonl(const char *store, const char *filter, struct buf *out, struct arena *a,
+		 struct err *e);
+/*
+ * The traces that a document names (store/trace_files.h), ready to be sent: trace and n_traces of
+ * *o, in the arena. note: as trace_files_find gives it.
+ */
+void named_traces(struct str document, const char *place, const char *folder, struct arena *a,
+		  struct upload_opts *o, struct str *note);
+/*
+ * `bench serve` as a step of another verb (sweeps), in this process: no start-up, and Ctrl-C
+ * reaches it by the same flag. Whether argv (ended by NULL) is `vllm bench serve ...` or
+ * `profllm bench serve ...`.
+ */
+bool bench_run_knows(char *const *argv);
+/*
+ * Runs it and returns its exit status (130: interrupted); e is what it ended with. Unless
+ * is_shown, what it prints on stdout goes nowhere.
+ */
+int bench_run(char *const *argv, bool is_shown, struct err *e);

@@ -6,6 +6,8 @@
  * anew. Signals are blocked in every thread and waited for in this one.
  */
 #include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cmd/console/cli.h"
@@ -100,8 +102,7 @@ const struct opt_set cmd_dashboard_set = {
 		  "  profllm dashboard --listen unix:/run/user/1000/profllm.sock\n"
 		  "  profllm dashboard --store postgresql://db/runs --listen 0.0.0.0:8080 "
 		  "--auth-token-file tokens --read-only",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+	OPT_SET_OF(rows, defaults), .groups = groups,
 };
 
 /* --listen, or what --host and --port say. */

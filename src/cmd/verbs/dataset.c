@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dataset.c - `profllm dataset show` and `profllm dataset compile`: what bench serve would
- * send, looked at or kept in a file.
+ * dataset.c - `profllm dataset show` and `compile`: what bench serve would send, looked at or
+ * kept in a file; `convert-sharegpt` and `slices`: files that datasets read, as upstream's
+ * scripts make them.
  *
- * Both take bench serve's options, so that a command line is tried by changing its first
+ * The first two take bench serve's options, so that a command line is tried by changing its first
  * two words. What only concerns sending has no effect.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 
 #include "bench/serve/build_workload.h"
 #include "bench/serve/point.h"
@@ -15,10 +18,16 @@
 #include "cmd/console/cli.h"
 #include "cmd/console/progress.h"
 #include "cmd/verbs/cmd.h"
+#include "core/base/file.h"
+#include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/json/write.h"
 #include "core/stats/stats.h"
+#include "input/data/lengths.h"
 #include "input/data/workload_file.h"
+#include "input/sets/datasets.h"
+#include "input/token/tokenizer.h"
+#include "input/trace/conversation.h"
 #include "version.h"
 
 #define BINS_MAX 12
@@ -151,14 +160,14 @@ static int build(struct cli *cli, struct serve_opts *o, struct point *out)
 
 /* ---- show ---- */
 
-struct lengths {
+struct length_values {
 	const char *name;  /* of the JSON key */
 	const char *title;
 	double *v;         /* sorted */
 	size_t n;
 };
 
-static void count_bins(const struct lengths *l, size_t *bins, double *width, uint64_t *count)
+static void count_bins(const struct length_values *l, size_t *bins, double *width, uint64_t *count)
 {
 	double low = l->v[0], high = l->v[l->n - 1];
 
@@ -170,7 +179,7 @@ static void count_bins(const struct lengths *l, size_t *bins, double *width, uin
 		count[(size_t)((l->v[i] - low) / *width)]++;
 }
 
-static void print_histogram(const struct lengths *l, struct buf *out)
+static void print_histogram(const struct length_values *l, struct buf *out)
 {
 	static const char bar[] = "########################################";
 	uint64_t count[BINS_MAX], most = 0;
@@ -187,7 +196,7 @@ static void print_histogram(const struct lengths *l, struct buf *out)
 			   (int)((double)count[i] / (double)most * BAR_COLUMNS), bar);
 }
 
-static void put_lengths(struct json_writer *w, const struct lengths *l)
+static void put_lengths(struct json_writer *w, const struct length_values *l)
 {
 	uint64_t count[BINS_MAX];
 	double width;
@@ -210,11 +219,11 @@ static void put_lengths(struct json_writer *w, const struct lengths *l)
 }
 
 /* Both distributions; v is to be freed. */
-static void gather(const struct workload *w, struct lengths l[2])
+static void gather(const struct workload *w, struct length_values l[2])
 {
-	l[0] = (struct lengths){ "prompt_len", "Prompt length (tokens)",
+	l[0] = (struct length_values){ "prompt_len", "Prompt length (tokens)",
 				 mem_array(w->n, sizeof(double)), w->n };
-	l[1] = (struct lengths){ "output_len", "Output length (tokens)",
+	l[1] = (struct length_values){ "output_len", "Output length (tokens)",
 				 mem_array(w->n, sizeof(double)), 0 };
 	for (size_t i = 0; i < w->n; i++) {
 		l[0].v[i] = w->v[i].prompt_len;
@@ -262,7 +271,7 @@ static void print_example(const struct sample *s, size_t i, struct buf *out)
 	buf_add_char(out, '\n');
 }
 
-static void show_page(const struct point *p, const struct lengths l[2], size_t examples,
+static void show_page(const struct point *p, const struct length_values l[2], size_t examples,
 		      struct buf *out)
 {
 	dump_summary(&p->workload, &p->plan, out);
@@ -274,7 +283,7 @@ static void show_page(const struct point *p, const struct lengths l[2], size_t e
 		print_example(&p->workload.v[i], i, out);
 }
 
-static void show_json(const struct point *p, const struct lengths l[2], size_t examples,
+static void show_json(const struct point *p, const struct length_values l[2], size_t examples,
 		      struct buf *out)
 {
 	struct json_writer w = json_writer(out);
@@ -302,7 +311,7 @@ static void show_json(const struct point *p, const struct lengths l[2], size_t e
 int cmd_dataset_show(struct cli *cli, void *values)
 {
 	struct dataset_cmd_opts *o = values;
-	struct lengths l[2];
+	struct length_values l[2];
 	struct buf text = { 0 };
 	struct point point;
 
@@ -311,8 +320,7 @@ int cmd_dataset_show(struct cli *cli, void *values)
 
 		gather(&point.workload, l);
 		(o->json ? show_json : show_page)(&point, l, wanted < all ? wanted : all, &text);
-		cli_out(buf_str(&text));
-		buf_release(&text);
+		cli_out_buf(&text);
 		free(l[0].v);
 		free(l[1].v);
 	}
@@ -329,16 +337,8 @@ static void describe(const struct serve_opts *o, const struct point *p, struct b
 	json_begin_object(&w);
 	json_member_text(&w, "profllm", PROFLLM_VERSION);
 	json_member_text(&w, "dataset", p->workload.dataset);
-	json_key(&w, "dataset_path");
-	if (o->data.path)
-		json_put_text(&w, o->data.path);
-	else
-		json_put_null(&w);
-	json_key(&w, "tokenizer");
-	if (p->tokenizer_id)
-		json_put_text(&w, p->tokenizer_id);
-	else
-		json_put_null(&w);
+	json_member_text(&w, "dataset_path", o->data.path);
+	json_member_text(&w, "tokenizer", p->tokenizer_id);
 	json_member_int(&w, "seed", o->seed);
 	json_member_bool(&w, "ignore_eos", o->ignore_eos || p->workload.is_eos_ignored);
 	json_member_bool(&w, "self_timed", o->self_timed == OPT_TRI_YES ||
@@ -372,5 +372,261 @@ int cmd_dataset_compile(struct cli *cli, void *values)
 	else if (build(cli, &o->serve, &point) == 0)
 		compile(o, &point, &cli->err);
 	point_release(&point);
+	return 0;
+}
+
+/* ---- convert-sharegpt ---- */
+
+#define FLUSH_BYTES (1u << 20)
+
+struct convert_opts {
+	struct opt_list files;
+	const char *model;
+	struct sharegpt_convert_opts convert;
+};
+
+#define C(member, flag, ...) OPT(struct convert_opts, member, flag, __VA_ARGS__)
+static const struct opt convert_rows[] = {
+	C(files, "FILE", .flags = OPT_POSITIONAL,
+	  .help = "the ShareGPT file to read and the file to write"),
+	C(convert.seed, "seed", .min = 0, .max = UINT32_MAX, .help = "seed of the random draws"),
+	C(convert.max_items, "max-items", .arg = "N", .min = 0, .max = REQUESTS_MAX,
+	  .help = "most conversations to write, drawn at random; 0 means all"),
+	C(convert.min_turns, "min-turns", .arg = "N", .min = 0, .max = REQUESTS_MAX,
+	  .help = "drop conversations with fewer messages"),
+	C(convert.max_turns, "max-turns", .arg = "N", .min = 0, .max = REQUESTS_MAX,
+	  .help = "keep only so many messages of a conversation; 0 means all"),
+	C(convert.min_content_len, "min-content-len", .arg = "N", .min = 0, .max = INFINITY,
+	  .help = "drop conversations with a message of fewer characters"),
+	C(convert.max_content_len, "max-content-len", .arg = "N", .min = 0, .max = INFINITY,
+	  .help = "drop conversations with a message of more characters; 0 means any number"),
+	C(convert.any_language, "any-language", .flags = OPT_OURS,
+	  .help = "keep conversations with characters that are not ASCII"),
+	C(model, "model", .arg = "NAME",
+	  .help = "accepted for compatibility; the lengths are characters with and without it"),
+};
+static const struct convert_opts convert_defaults = { 0 };
+const struct opt_set cmd_dataset_convert_set = {
+	.command = "dataset convert-sharegpt",
+	.summary = "Makes conversations of a ShareGPT file, for bench multi-turn and the conversations "
+		   "dataset.",
+	.usage = "INPUT OUTPUT [options]",
+	.epilog = "Examples:\n"
+		  "  profllm dataset convert-sharegpt sharegpt.json chats.json --max-items 128\n"
+		  "  profllm bench serve --backend openai-chat --endpoint /v1/chat/completions \\\n"
+		  "      --dataset-name conversations --dataset-path chats.json",
+	OPT_SET_OF(convert_rows, convert_defaults),
+};
+
+static int check_convert(const struct convert_opts *o, struct err *e)
+{
+	const struct sharegpt_convert_opts *c = &o->convert;
+
+	if (o->files.n != 2)
+		return err_set(e, ERR_USAGE, "expected two files, the one to read and the one to write; "
+			       "got %zu", o->files.n);
+	if (c->min_turns && c->max_turns && c->min_turns > c->max_turns)
+		return err_set(e, ERR_USAGE, "--min-turns %" PRId64 " is above --max-turns %" PRId64,
+			       c->min_turns, c->max_turns);
+	if (c->min_content_len && c->max_content_len && c->min_content_len > c->max_content_len)
+		return err_set(e, ERR_USAGE, "--min-content-len %" PRId64 " is above --max-content-len "
+			       "%" PRId64, c->min_content_len, c->max_content_len);
+	return 0;
+}
+
+static void put_conversation(struct json_writer *w, const struct conversations *c, size_t i)
+{
+	json_begin_object(w);
+	json_member_str(w, "id", c->v[i].id);
+	json_member_array(w, "messages");
+	for (size_t k = 0; k < c->v[i].n; k++)
+		conversation_put_message(w, &c->message[c->v[i].first + k]);
+	json_end_array(w);
+	json_end_object(w);
+}
+
+static int write_all(const char *path, const struct conversations *c, struct err *e)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct file_swap swap;
+	int rc = 0;
+
+	if (file_swap_begin(&swap, path) < 0)
+		return err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+	w.indent = 2;
+	w.is_raw_utf8 = true;
+	json_begin_array(&w);
+	for (size_t i = 0; rc == 0 && i < c->n; i++) {
+		put_conversation(&w, c, i);
+		if (text.len < FLUSH_BYTES)
+			continue;
+		rc = file_write_all(swap.fd, buf_str(&text));
+		buf_reset(&text);
+	}
+	json_end_array(&w);
+	if (rc == 0)
+		rc = file_write_all(swap.fd, buf_str(&text));
+	if (rc < 0)
+		err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+	if (file_swap_end(&swap, rc == 0) < 0 && rc == 0)
+		rc = err_set(e, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+	buf_release(&text);
+	return rc;
+}
+
+static void print_counts(const char *path, const struct sharegpt_converted *n,
+			 const struct conversations *c)
+{
+	printf("%s: %zu conversations of %zu items (%zu joined)\n", path, c->n, n->items, n->joined);
+	if (n->too_short)
+		printf("  dropped for fewer messages than --min-turns: %zu\n", n->too_short);
+	if (n->not_alternating)
+		printf("  dropped because user and assistant do not alternate: %zu\n",
+		       n->not_alternating);
+	if (n->wrong_length)
+		printf("  dropped for the length of a message: %zu\n", n->wrong_length);
+	if (n->wrong_language)
+		printf("  dropped for characters that are not ASCII: %zu\n", n->wrong_language);
+	if (n->kept > c->n)
+		printf("  not drawn by --max-items: %zu\n", n->kept - c->n);
+}
+
+int cmd_dataset_convert(struct cli *cli, void *values)
+{
+	struct convert_opts *o = values;
+	struct conversations c = { 0 };
+	struct sharegpt_converted count;
+
+	cli_catch_signals();
+	o->convert.cancel = cli_is_interrupted();
+	if (check_convert(o, &cli->err) == 0 &&
+	    sharegpt_convert(o->files.v[0], &o->convert, &c, &count, &cli->err) == 0 &&
+	    write_all(o->files.v[1], &c, &cli->err) == 0)
+		print_counts(o->files.v[1], &count, &c);
+	conversations_release(&c);
+	return 0;
+}
+
+/* ---- slices ---- */
+
+struct slices_opts {
+	const char *input, *output, *tokenizer, *range_ratio;
+	int64_t num_prompts, input_len, output_len, seed;
+	bool trust_remote_code;
+};
+
+#define S(member, flag, ...) OPT(struct slices_opts, member, flag, __VA_ARGS__)
+static const struct opt slices_rows[] = {
+	S(input, "input", .arg = "FILE|URL", .help = "the text to cut"),
+	S(output, "output", .arg = "FILE", .help = "the .jsonl file to write, for the custom dataset"),
+	S(tokenizer, "tokenizer", .arg = "NAME",
+	  .help = "a tokenizer's file, its directory, a model name, or sim"),
+	S(num_prompts, "num-prompts", .min = 1, .max = REQUESTS_MAX, .help = "how many prompts"),
+	S(input_len, "input-len", .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
+	  .help = "tokens of a prompt"),
+	S(output_len, "output-len", .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
+	  .help = "tokens to ask for"),
+	S(range_ratio, "range-ratio", .arg = "RATIO",
+	  .help = "how far lengths may be off: a number in [0, 1), or JSON with \"input\" and "
+		  "\"output\""),
+	S(seed, "seed", .min = 0, .max = UINT32_MAX, .help = "seed of the random draws"),
+	S(trust_remote_code, "trust-remote-code",
+	  .help = "accepted for compatibility; nothing remote is ever run"),
+};
+static const struct slices_opts slices_defaults = {
+	.num_prompts = 1000, .input_len = 1024, .output_len = 128, .range_ratio = "0.0",
+};
+const struct opt_set cmd_dataset_slices_set = {
+	.command = "dataset slices",
+	.summary = "Cuts a long text into prompts of a chosen length.",
+	.usage = "--input FILE --output FILE --tokenizer NAME [options]",
+	.epilog = "Examples:\n"
+		  "  profllm dataset slices --tokenizer sim --input book.txt --output slices.jsonl\n"
+		  "  profllm bench serve --dataset-name custom --dataset-path slices.jsonl \\\n"
+		  "      --skip-chat-template --custom-output-len -1",
+	OPT_SET_OF(slices_rows, slices_defaults),
+};
+
+struct sink {
+	int fd;
+	struct buf pending;
+	struct progress progress;
+};
+
+static void on_slices_progress(void *self, size_t done, size_t total)
+{
+	progress_show(&((struct sink *)self)->progress, STAGE_DATASET, done, total, NULL);
+}
+
+static int flush_slices(struct sink *s, struct err *e)
+{
+	if (file_write_all(s->fd, buf_str(&s->pending)) < 0)
+		return err_set(e, ERR_IO, "the prompts cannot be written: %s", strerror(errno));
+	buf_reset(&s->pending);
+	return 0;
+}
+
+static int put_slice(void *self, struct str line, struct err *e)
+{
+	struct sink *s = self;
+
+	buf_add_str(&s->pending, line);
+	return s->pending.len < FLUSH_BYTES ? 0 : flush_slices(s, e);
+}
+
+static int make_slices(const struct slices_opts *o, const struct tokenizer *t, struct sink *s,
+		struct err *e)
+{
+	struct dataset_opts data = {
+		.random_input_len = o->input_len, .random_output_len = o->output_len,
+	};
+	struct dataset_env env = {
+		.num_prompts = o->num_prompts, .seed = (uint64_t)o->seed, .tokenizer = t,
+		.progress = on_slices_progress, .self = s, .cancel = cli_is_interrupted(),
+	};
+
+	if (range_ratio_parse("--range-ratio", o->range_ratio, &data.input_range_ratio,
+			      &data.output_range_ratio, e) < 0 ||
+	    slices_make(o->input, &data, &env, put_slice, s, e) < 0)
+		return -1;
+	return flush_slices(s, e);
+}
+
+static int run_slices(const struct slices_opts *o, struct err *e)
+{
+	struct sink s = { 0 };
+	struct file_swap swap;
+	struct tokenizer *t = tokenizer_load(o->tokenizer, NULL, e);
+	int rc = -1;
+
+	if (!t)
+		return -1;
+	if (file_swap_begin(&swap, o->output) < 0) {
+		err_set(e, ERR_IO, "--output: %s cannot be written: %s", o->output, strerror(errno));
+	} else {
+		s.fd = swap.fd;
+		progress_init(&s.progress, PROGRESS_AUTO);
+		rc = make_slices(o, t, &s, e);
+		progress_clear(&s.progress);
+		if (file_swap_end(&swap, rc == 0) < 0 && rc == 0)
+			rc = err_set(e, ERR_IO, "--output: %s cannot be written: %s", o->output,
+				     strerror(errno));
+	}
+	buf_release(&s.pending);
+	tokenizer_free(t);
+	return rc;
+}
+
+int cmd_dataset_slices(struct cli *cli, void *values)
+{
+	struct slices_opts *o = values;
+
+	cli_catch_signals();
+	if (!o->input || !o->output || !o->tokenizer)
+		err_set(&cli->err, ERR_USAGE, "--%s is needed",
+			!o->input ? "input FILE" : !o->output ? "output FILE" : "tokenizer NAME");
+	else if (run_slices(o, &cli->err) == 0)
+		printf("%s: %lld prompts\n", o->output, (long long)o->num_prompts);
 	return 0;
 }

@@ -7,6 +7,8 @@
  */
 #include "cmd/verbs/ingest.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "cmd/console/cli.h"
@@ -66,8 +68,7 @@ const struct opt_set cmd_ingest_set = {
 		  "  profllm ingest results/ --store sqlite:runs.db --watch\n"
 		  "  profllm ingest results.json --server http://host:8080 --token-file token\n"
 		  "  profllm ingest --trace traces/rank0.json.gz --run exp_20260131_120000_c0ffee",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+	OPT_SET_OF(rows, defaults), .groups = groups,
 };
 
 /* ---- what is said ---- */
@@ -279,8 +280,7 @@ static void tell_all(struct ingest *g)
 			}
 	}
 	buf_add_char(&text, '\n');
-	cli_out(buf_str(&text));
-	buf_release(&text);
+	cli_out_buf(&text);
 }
 
 /* ---- into the store ---- */

@@ -4,7 +4,7 @@
 
 #include "client/http/url.h"
 #include "cmd/console/cli.h"
-#include "cmd/verbs/named_traces.h"
+#include "cmd/verbs/cmd.h"
 #include "core/json/read.h"
 #include "results/read/read.h"
 

@@ -3,6 +3,7 @@
 #include "cmd/verbs/offline_talk.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 

@@ -18,7 +18,6 @@
 #pragma once
 #include "bench/offline/offline.h"
 #include "cmd/console/cli.h"
-#include "cmd/console/gates.h"
 
 struct offline_talk {
 	struct cli cli;

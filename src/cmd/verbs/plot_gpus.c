@@ -3,6 +3,8 @@
 #include "cmd/verbs/plot_gpus.h"
 
 #include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "cmd/console/cli.h"
 #include "core/base/file.h"

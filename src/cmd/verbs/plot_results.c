@@ -3,15 +3,15 @@
  * plot_results.c - `profllm bench plot`: a figure of results of any kind: files, folders, suites'
  * documents, sweeps, a store. Script and data stay next to the figure.
  */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "bench/options/gpu_price.h"
 #include "bench/sweep/gnuplot.h"
 #include "cmd/console/cli.h"
-#include "cmd/console/plot_look.h"
+#include "cmd/console/plots.h"
 #include "cmd/verbs/cmd.h"
-#include "cmd/verbs/export.h"
 #include "core/base/file.h"
 #include "out/figure/plots.h"
 #include "out/report/derived.h"
@@ -83,8 +83,7 @@ const struct opt_set cmd_bench_plot_set = {
 		  "  profllm bench plot curve/ --y p99_tpot_ms --title 'One GPU' --ylim 0:50 --format svg\n"
 		  "  profllm bench plot a.json b.json --kind pareto --by max_num_seqs\n"
 		  "  profllm bench plot --store sqlite:runs.db --kind per-gpu --by server.model",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+	OPT_SET_OF(rows, defaults), .groups = groups,
 };
 
 static int read_store(const struct plot_results_opts *o, struct frame *f, struct arena *a,

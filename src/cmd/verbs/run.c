@@ -1,19 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* run.c - `profllm run`: experiments from one file, with one document for each. */
+/*
+ * run.c - `profllm run`: experiments from one file, with one document for each: what comes
+ * before a run, the run, conditions of `require`, documents to a dashboard, the exit status.
+ */
 #include <libgen.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "cmd/console/target.h"
-#include "cmd/verbs/args_file.h"
+#include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
-#include "cmd/verbs/run_events.h"
 #include "cmd/verbs/run_verb.h"
 #include "core/base/file.h"
+#include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/base/redact.h"
 #include "experiment/config/document.h"
 #include "experiment/suite/suite.h"
+#include "experiment/suite/upload.h"
+#include "results/read/document.h"
+#include "results/read/read.h"
+#include "results/store/trace_files.h"
 
 #define EXIT_STRICT 3
 
@@ -97,8 +104,7 @@ const struct opt_set cmd_run_set = {
 		  "  profllm run --config experiment.yaml --output results.json\n"
 		  "  profllm run --config suite.yaml --output results.json --only '*tp=2*' --resume\n"
 		  "  profllm run --config experiment.yaml --set server.command=sim --dry-run",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+	OPT_SET_OF(rows, defaults), .groups = groups,
 };
 
 /* ---- before anything is run ---- */
@@ -246,6 +252,173 @@ static int check_output(struct command_run *c, struct err *e)
 	rc = file_mkdirs(folder, e);
 	free(copy);
 	return rc < 0 ? err_wrap(e, "--output") : target_check("--output", path, e);
+}
+
+/* ---- `require`: documents are judged, so members that ran as children count ---- */
+
+static int run_gate_check(struct command_run *c, struct gates *g, struct err *e)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->suite.n; i++)
+		if (c->suite.member[i].is_chosen)
+			n += c->suite.member[i].x.n_require;
+	return gates_begin_with(g, &c->o.gate, NULL, n, "add require: [CONDITION] to the configuration",
+				&c->arena, e);
+}
+
+static void judge_member(struct gates *g, const struct suite_member *m, const char *where)
+{
+	const struct experiment *x = &m->x;
+	const struct json_value *row = NULL;
+	struct err e = { 0 };
+	const struct json_value *v = result_json(m->path, FRAME_FILE_BYTES_MAX, g->log.a, &e);
+	struct str reason;
+
+	if (v) {
+		row = document_row(v, g->log.a);
+		reason = json_text(json_get(json_get(v, "error"), "reason"), STR("it was not measured"));
+		err_set(&e, ERR_RUN, "%.*s", (int)reason.n, reason.p);
+	}
+	if (row)
+		gate_judge(x->require, x->n_require, row, where, &g->log);
+	else
+		gate_judge_none(x->require, x->n_require, e.text, where, &g->log);
+}
+
+/* Every chosen member's document by its conditions: 0, GATE_EXIT, or -1 with e. */
+static int run_gate(struct command_run *c, struct gates *g, struct err *e)
+{
+	const struct suite *s = &c->suite;
+
+	for (size_t i = 0; i < s->n; i++)
+		if (s->member[i].is_chosen && s->member[i].x.n_require)
+			judge_member(g, &s->member[i], s->is_single ? "" : s->member[i].label);
+	return gates_end(g, "profllm run", e);
+}
+
+/* ---- documents, and the traces they name, to a dashboard ---- */
+
+void named_traces(struct str document, const char *place, const char *folder, struct arena *a,
+		  struct upload_opts *o, struct str *note)
+{
+	struct trace_files files;
+	struct upload_trace *trace;
+
+	trace_files_find(document, place, folder, a, &files);
+	trace = arena_alloc(a, (files.n + 1) * sizeof(*trace));
+	for (size_t i = 0; i < files.n; i++)
+		trace[i] = (struct upload_trace){ files.file[i].path, files.file[i].bytes,
+						  files.file[i].changed_ns };
+	o->trace = trace;
+	o->n_traces = files.n;
+	*note = files.note;
+}
+
+static struct upload_opts upload_opts(struct command_run *c, const struct json_value *told)
+{
+	const struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
+	struct upload_opts o = { .url = c->o.upload, .token_file = c->o.token_file,
+				 .cancel = hooks.run.cancel, .self = &c->talk,
+				 .line = hooks.run.line, .warn = hooks.run.warn };
+	struct str url = json_text(json_get(told, "url"), (struct str){ 0 });
+	struct str token = json_text(json_get(told, "token_file"), (struct str){ 0 });
+
+	if (!o.url && url.n)
+		o.url = arena_text(&c->arena, url);
+	if (!o.token_file && token.n)
+		o.token_file = arena_text(&c->arena, token);
+	return o;
+}
+
+/* Whether it is known where to and with which token, before anything is run. */
+static int run_upload_check(struct command_run *c, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < c->suite.n; i++) {
+		const struct json_value *output = json_get(c->suite.member[i].config, "output");
+		struct upload_opts o = upload_opts(c, json_get(output, "upload"));
+
+		if (o.url && c->suite.member[i].is_chosen)
+			rc = upload_check(&o, e);
+	}
+	return rc;
+}
+
+/* The traces of the member, which lie below its document or in a folder of its own. */
+static void find_traces(struct command_run *c, const struct suite_member *m, struct str document,
+			struct arena *a, struct upload_opts *o)
+{
+	struct str note;
+
+	if (c->o.no_upload_traces)
+		return;
+	named_traces(document, m->path, m->x.output.folder, a, o, &note);
+	if (note.n)
+		cli_warn(arena_printf(a, "%s: %.*s", m->label, (int)note.n, note.p));
+}
+
+/* *is_sent: it has arrived, so what waits may be tried, too. */
+static int upload_one(struct command_run *c, const struct suite_member *m, bool *is_sent,
+		      struct err *e)
+{
+	const struct json_value *output = json_get(m->config, "output");
+	struct upload_opts o = upload_opts(c, json_get(output, "upload"));
+	struct arena a = { 0 };
+	struct buf text = { 0 };
+	int rc;
+
+	if (!o.url || !file_exists(m->path))
+		return 0;
+	rc = file_read(m->path, BUF_BYTES_MAX, &text, e);
+	if (rc == 0) {
+		find_traces(c, m, buf_str(&text), &a, &o);
+		rc = upload_document(&o, buf_str(&text), m->label, e);
+	}
+	*is_sent |= rc == UPLOAD_SENT;
+	buf_release(&text);
+	arena_release(&a);
+	return rc < 0 ? -1 : 0;
+}
+
+/* Every document that is there, when it is asked for. */
+static int run_upload(struct command_run *c, struct err *e)
+{
+	struct err one = { 0 };
+	struct upload_opts waiting = upload_opts(c, NULL);
+	bool is_sent = false;
+
+	for (size_t i = 0; i < c->suite.n; i++) {
+		if (!c->suite.member[i].is_chosen ||
+		    upload_one(c, &c->suite.member[i], &is_sent, &one) == 0)
+			continue;
+		if (e->code)
+			cli_warn(one.text);
+		else
+			*e = one;
+	}
+	if (is_sent)
+		upload_spool(&waiting, NULL, NULL);
+	return e->code ? -1 : 0;
+}
+
+/* --upload-spool. */
+static int run_send_spool(struct command_run *c, struct err *e)
+{
+	struct upload_opts o = upload_opts(c, NULL);
+	size_t left = 0;
+	int sent;
+
+	o.is_moved = o.url != NULL;
+	if (o.is_moved && upload_check(&o, e) < 0)
+		return -1;
+	sent = upload_spool(&o, &left, e);
+
+	if (sent < 0)
+		return -1;
+	printf("%d sent, %zu waiting\n", sent, left);
+	return left ? RUN_EXIT_FAILED : 0;
 }
 
 /* ---- running ---- */
@@ -410,8 +583,7 @@ static int act(struct command_run *c, struct err *e)
 		struct buf page = { 0 };
 
 		config_keys_page(&page);
-		cli_out(buf_str(&page));
-		buf_release(&page);
+		cli_out_buf(&page);
 		return 0;
 	}
 	run_talk_init(&c->talk, c->o.progress);

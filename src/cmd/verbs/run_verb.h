@@ -1,21 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * run_verb.h - the parts of `profllm run`:
- *
- *   run.c       options, what comes before a run, the run, exit status
- *   run_show.c  what is only shown: the plan, checks, the configuration
- *   run_gate.c  conditions of `require` at the end
- *   run_send.c  documents, and the traces they name, to a dashboard
- *   run_talk.c  what is shown while it runs
- *   run_events.c  what other programs are told while it runs
- */
+/* run_verb.h - the two files of `profllm run`: run.c runs, run_show.c shows. */
 #pragma once
 #include "cmd/console/cli.h"
-#include "cmd/console/gates.h"
-#include "cmd/verbs/run_talk.h"
 #include "experiment/config/config.h"
 #include "experiment/suite/suite.h"
 #include "host/engine/extra.h"
+
+/*
+ * What `profllm run` shows while it runs: lines of stages and reports on stdout,
+ * warnings and one bar on stderr, the members of a suite as they begin and end.
+ */
+struct run_talk {
+	bool is_bar, is_off;      /* progress as a bar; no progress at all */
+	bool is_drawn;            /* a bar stands on the current line */
+	char what[48];            /* what is under way */
+	int64_t began_ns, drawn_ns;
+	bool is_single;           /* not a suite: members are not named */
+};
+
+/* progress: "auto", "bar", "lines", "none". */
+void run_talk_init(struct run_talk *t, const char *progress);
+/* t stays where it is. log_fd: experiment_hooks. */
+struct suite_hooks run_talk_hooks(struct run_talk *t, int log_fd);
+void run_talk_clear(struct run_talk *t);
+
+/*
+ * `profllm run --events FILE`: what goes on, as lines of JSON for other
+ * programs.
+ *
+ *   {"event": "progress", "at": S, "what": "Benchmark", "done": 12, "total": 100}
+ *   {"event": "progress", "at": S, "line": "..."}                 what is said of a stage
+ *   {"event": "progress", "at": S, "member": "...", "number": 2, "of": 5, "status": null}
+ *   {"event": "telemetry", "at": S, "done": 12, ...}              once a second while load runs
+ *
+ * at: seconds since 1970. What nobody told is null. The file is added to and each line written
+ * at once; a disk that is full ends the lines, not the run.
+ */
+
+struct run_events;
+
+/*
+ * hooks is changed: it tells both who it told before and the file. path NULL: *out is NULL and
+ * nothing is changed. ERR_USAGE: the file cannot be written.
+ */
+int run_events_begin(const char *path, struct suite_hooks *hooks, struct run_events **out,
+		     struct err *e);
+void run_events_end(struct run_events *r); /* accepts NULL */
 
 #define RUN_EXIT_FAILED 1
 #define RUN_EXIT_INTERRUPTED 130
@@ -47,7 +77,7 @@ struct command_run {
 	struct arena arena;
 };
 
-/* ---- run_show.c: the exit status, or -1 with e ---- */
+/* ---- what is only shown: the exit status, or -1 with e ---- */
 
 /* --dry-run, --plan. */
 int run_plan(struct command_run *c, struct err *e);
@@ -56,18 +86,3 @@ int run_check(struct command_run *c);
 /* --print-config. */
 void run_print_config(struct command_run *c);
 
-/* ---- run_gate.c ---- */
-
-/* Before anything is run: whether --junit and --summary can be written, and of what. */
-int run_gate_check(struct command_run *c, struct gates *g, struct err *e);
-/* Every chosen member's document by its conditions: 0, GATE_EXIT, or -1 with e. */
-int run_gate(struct command_run *c, struct gates *g, struct err *e);
-
-/* ---- run_send.c ---- */
-
-/* Whether it is known where to and with which token, before anything is run. */
-int run_upload_check(struct command_run *c, struct err *e);
-/* Every document that is there, when it is asked for. */
-int run_upload(struct command_run *c, struct err *e);
-/* --upload-spool. */
-int run_send_spool(struct command_run *c, struct err *e);

@@ -6,10 +6,11 @@
  * options choose other percentiles, blocks or limits. Several files are hosts of
  * one run: their records are merged and their shares of the load added up.
  */
+#include <stdio.h>
+
 #include "client/record/file.h"
 #include "cmd/console/cli.h"
 #include "cmd/console/plots.h"
-#include "cmd/console/target.h"
 #include "cmd/verbs/cmd.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
@@ -77,8 +78,7 @@ const struct opt_set cmd_bench_score_set = {
 		  "  profllm bench score run.rec\n"
 		  "  profllm bench score run.rec --metric-percentiles 50,90,99.9 --goodput ttft:200\n"
 		  "  profllm bench score host0.rec host1.rec --record all.rec --save-result",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
+	OPT_SET_OF(rows, defaults),
 };
 
 struct loaded {
@@ -350,8 +350,7 @@ static int score(const struct score_opts *o, struct loaded *l, struct arena *a, 
 	metrics_score(&m, &l->record, &l->meta.opts);
 	trust_judge(&t, &m, &l->meta.trust);
 	report_terminal(&r, &text);
-	cli_out(buf_str(&text));
-	buf_release(&text);
+	cli_out_buf(&text);
 	if (write_files(o, &r, e) == 0 &&
 	    (!o->record || record_file_save(&l->record, &l->info, o->record, e) == 0))
 		rc = m.completed == 0 ? 1 : o->strict && t.verdict != TRUST_VALID ? EXIT_STRICT : 0;

@@ -10,16 +10,14 @@
 #include "bench/serve/score.h"
 #include "bench/sweep/find.h"
 #include "bench/sweep/gnuplot.h"
-#include "cmd/console/charts.h"
-#include "cmd/console/gates.h"
+#include "cmd/console/cli.h"
 #include "cmd/console/live.h"
 #include "cmd/console/plots.h"
 #include "cmd/console/progress.h"
-#include "cmd/console/target.h"
 #include "core/base/clock.h"
-#include "core/base/err.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 
 #define EXIT_STRICT 3
 #define EXIT_INTERRUPTED 130
@@ -90,8 +88,7 @@ static void print_namespace(const struct serve_opts *o)
 
 	opt_namespace(&serve_opt_set, o, &text);
 	buf_add_char(&text, '\n');
-	cli_out(buf_str(&text));
-	buf_release(&text);
+	cli_out_buf(&text);
 }
 
 static struct plots plots_of(const struct serve_opts *o, const struct serve_derived *d)
@@ -384,8 +381,7 @@ static void print_summary(const struct point *p)
 	struct buf text = { 0 };
 
 	dump_summary(&p->workload, &p->plan, &text);
-	cli_out(buf_str(&text));
-	buf_release(&text);
+	cli_out_buf(&text);
 }
 
 static void plot_load(struct talk *talk, const struct point *point)

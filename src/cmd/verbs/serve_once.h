@@ -25,3 +25,4 @@ struct serve_outcome {
  * exit status. out may be NULL.
  */
 int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *out);
+

@@ -2,13 +2,9 @@
 /*
  * sim_cli.h - the parts of `profllm sim`:
  *
- *   sim_rows.c   the options and their defaults
- *   sim_args.c   vllm serve's argument list as those options
- *   sim_setup.c  options into a server and the hardware it is modelled after
- *   sim_kv.c     roles, KV caches from elsewhere, servers behind a proxy
- *   sim_start.c  starting: how long it takes, what it logs, how it goes wrong
+ *   sim.c        the verb; options into a server and its hardware; starting
+ *   sim_rows.c   the options and their defaults, vllm serve's argument list as those, roles
  *   sim_worker.c the engine as a worker (--engine-worker)
- *   sim.c        the verb
  */
 #pragma once
 #include "cmd/console/cli.h"
@@ -59,7 +55,7 @@ struct sim_cli {
 	const char *account, *worker_fault;
 };
 
-/* ---- sim_args.c ---- */
+/* ---- sim_rows.c ---- */
 
 struct sim_args {
 	int argc;
@@ -76,7 +72,7 @@ struct sim_args {
 int sim_args_fit(const struct opt_set *set, char **argv, struct sim_args *out, struct arena *a,
 		 struct err *e);
 
-/* ---- sim_setup.c ---- */
+/* ---- sim.c ---- */
 
 struct sim_setup {
 	struct sim_opts sim;
@@ -90,23 +86,9 @@ int sim_setup(const struct sim_cli *cli, const struct cli *parsed, const struct 
 	      struct sim_setup *out, struct err *e);
 const char *sim_model(const struct sim_cli *cli); /* the positional one, or --model */
 
-/* ---- sim_kv.c ---- */
-
 /* out's hardware is known; texts go to the arena. */
 int sim_kv_setup(const struct sim_cli *cli, struct arena *a, struct sim_setup *out, struct err *e);
 
-/* ---- sim_start.c ---- */
-
-/* Whether a signal asked for the end meanwhile; sleeping is cut short by it. */
-typedef bool sim_is_stopped(void);
-
-/*
- * What comes before listening: phases of loading with their log lines and their time, faults of
- * --fail-start and --never-ready. 1: a signal ended it; -1 with e: it failed.
- */
-int sim_start(const struct sim_cli *cli, const struct sim_setup *setup, sim_is_stopped *is_stopped,
-	      struct err *e);
-void sim_start_done(const struct sim_cli *cli, const struct sim_setup *setup);
 /* --fail-start: ends the process, or -1 with the engine's sentence. */
 int sim_start_fail(const char *how, struct err *e);
 __attribute__((format(printf, 1, 2)))

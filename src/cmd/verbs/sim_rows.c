@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sim_rows.c - see sim_cli.h: the options of `profllm sim`. Those that vLLM's server has
- * keep its names; what else it takes is dealt with in sim_args.c.
+ * sim_rows.c - the options of `profllm sim`. Those that vLLM's server has keep its names; what
+ * else it takes is translated, or checked and dropped. Roles, and KV caches from elsewhere.
  */
+#include <inttypes.h>
 #include <math.h>
 
 #include "cmd/verbs/cmd.h"
 #include "cmd/verbs/sim_cli.h"
+#include "core/json/read.h"
+#include "host/engine/args.h"
 #include "sim/model/script.h"
 #include "sim/serving/truth.h"
 
@@ -311,4 +314,320 @@ const struct opt_set *cmd_sim_options(void)
 
 	defaults = cli_defaults();
 	return &set;
+}
+
+/* ---- the argument list of vLLM's server ---- */
+
+struct fit {
+	const struct opt_set *set;
+	struct sim_args *out;
+	struct arena *arena;
+	struct err *e;
+};
+
+static bool same_name(struct str typed, const char *name)
+{
+	size_t i = 0;
+
+	while (i < typed.n && name[i] && (typed.p[i] == name[i] ||
+					  (typed.p[i] == '_' && name[i] == '-')))
+		i++;
+	return i == typed.n && !name[i];
+}
+
+static const struct opt *row_find(const struct fit *f, struct str name)
+{
+	for (size_t i = 0; i < f->set->n; i++) {
+		const struct opt *o = &f->set->row[i];
+
+		if (!(o->flags & OPT_POSITIONAL) && same_name(name, o->name))
+			return o;
+	}
+	return NULL;
+}
+
+/* The name as it was typed, without dashes, "no-", a value and keys of JSON. */
+static struct str bare_name(const struct engine_token *t)
+{
+	struct str name = t->name;
+	struct str bare;
+
+	while (name.n && *name.p == '-') {
+		name.p++;
+		name.n--;
+	}
+	bare = str_cut(&name, '=');
+	bare = str_cut(&bare, '.');
+	return bare;
+}
+
+static bool is_own(const struct fit *f, const struct engine_token *t)
+{
+	struct str name = bare_name(t);
+
+	return row_find(f, name) ||
+	       (str_starts(name, STR("no-")) &&
+		row_find(f, (struct str){ name.p + 3, name.n - 3 }));
+}
+
+static void add(struct fit *f, const char *text)
+{
+	f->out->argv[f->out->argc++] = (char *)(uintptr_t)text;
+}
+
+/* Integers with a suffix are written out; "auto" and -1 are what fits. */
+static const char *value_text(struct fit *f, const struct engine_token *t, bool *is_dropped)
+{
+	const char *text = arena_text(f->arena, t->value);
+	char *const argv[] = { (char *)(uintptr_t)"sim",
+		arena_printf(f->arena, "--%s=%s", t->arg->name, text), NULL };
+	int64_t number;
+
+	/* What is no such number is our option's to refuse. */
+	if (t->arg->kind != ENGINE_HUMAN || engine_arg_check(t->arg, t->value, NULL) < 0)
+		return text;
+	if (strcmp(t->arg->name, "max-model-len") == 0 &&
+	    (str_eq(t->value, STR("auto")) || str_eq(t->value, STR("-1")))) {
+		f->out->is_len_auto = *is_dropped = true;
+		return text;
+	}
+	number = engine_argv_int(argv, t->arg->name, INT64_MIN);
+	return number == INT64_MIN ? text : arena_printf(f->arena, "%" PRId64, number);
+}
+
+/* An option of vLLM's that is one of ours, in our spelling. */
+static void option_add(struct fit *f, const struct engine_token *t)
+{
+	const char *name = t->arg->name, *no = t->is_off ? "no-" : "";
+	bool is_dropped = false;
+	const char *value;
+
+	if (!t->has_value) {
+		add(f, arena_printf(f->arena, "--%s%s", no, name));
+	} else if (t->arg->kind == ENGINE_LIST && t->values) {
+		add(f, arena_printf(f->arena, "--%s", name));
+		for (size_t i = 0; i + 1 < t->n; i++)
+			add(f, t->values[i]);
+	} else if (t->path.n) {
+		add(f, arena_printf(f->arena, "--%s.%.*s=%.*s", name, (int)t->path.n, t->path.p,
+				    (int)t->value.n, t->value.p));
+	} else {
+		value = value_text(f, t, &is_dropped);
+		if (!is_dropped)
+			add(f, arena_printf(f->arena, "--%s=%s", name, value));
+	}
+}
+
+static int option_drop(struct fit *f, const struct engine_token *t)
+{
+	struct buf *notes = &f->out->notes;
+	bool is_level = strcmp(t->arg->name, "optimization-level") == 0 ||
+			strcmp(t->arg->name, "compilation-config") == 0;
+
+	if (t->has_value && t->path.n == 0 && engine_arg_check(t->arg, t->value, f->e) < 0)
+		return -1;
+	if (is_level && f->out->is_level_eager)
+		return 0;
+	if (notes->len == 0)
+		buf_add_text(notes, "no effect in the simulator:");
+	buf_printf(notes, " --%s", t->arg->name);
+	return 0;
+}
+
+/*
+ * A name that neither vLLM nor we know, and that is nearer to one of vLLM's than to one of ours:
+ * the option parser knows ours alone. Beginnings of ours are none of these.
+ */
+static int unknown_check(const struct fit *f, const struct engine_token *t)
+{
+	const char **names = arena_alloc(f->arena, (engine_arg_count + f->set->n) * sizeof(*names));
+	struct str name = bare_name(t);
+	const char *near;
+	size_t n = 0;
+
+	for (size_t i = 0; i < f->set->n; i++) {
+		struct str own = str_of(f->set->row[i].name);
+
+		if (own.n > name.n && same_name(name, arena_text(f->arena,
+					(struct str){ own.p, name.n })))
+			return 0;
+		names[n++] = own.p;
+	}
+	for (size_t i = 0; i < engine_arg_count; i++)
+		names[n++] = engine_args[i].name;
+	near = opt_nearest(name, names, n);
+	if (!near || row_find(f, str_of(near)) || !engine_arg_find(str_of(near)))
+		return 0;
+	return err_set(f->e, ERR_USAGE, "unknown option --%.*s; did you mean --%s?",
+		       (int)name.n, name.p, near);
+}
+
+int sim_args_fit(const struct opt_set *set, char **argv, struct sim_args *out, struct arena *a,
+		 struct err *e)
+{
+	struct fit f = { .set = set, .out = out, .arena = a, .e = e };
+	struct engine_optimization level;
+	char *const *at = argv, *const *before = argv;
+	struct engine_token t;
+	size_t n = 0;
+
+	while (argv[n])
+		n++;
+	*out = (struct sim_args){ .argv = arena_alloc(a, (n + 1) * sizeof(*out->argv)) };
+	engine_argv_optimization(argv, 0, &level);
+	out->is_level_eager = level.level == 0;
+	for (; engine_argv_next(&at, &t); before = at) {
+		bool is_human = t.arg && t.arg->kind == ENGINE_HUMAN && t.has_value;
+
+		if (t.arg && (is_human || !is_own(&f, &t))) {
+			if (row_find(&f, str_of(t.arg->name)))
+				option_add(&f, &t);
+			else if (option_drop(&f, &t) < 0)
+				return -1;
+			continue;
+		}
+		if (!t.arg && !t.is_positional && !t.is_ambiguous && !is_own(&f, &t) &&
+		    str_starts(t.name, STR("--")) && unknown_check(&f, &t) < 0)
+			return -1;
+		for (; before < at; before++)
+			add(&f, *before);
+	}
+	if (out->notes.len)
+		buf_add_char(&out->notes, '\n');
+	out->argv[out->argc] = NULL;
+	return 0;
+}
+
+/* ---- roles, --kv-transfer-config and its host tiers, servers behind a proxy ---- */
+
+/* Of a model without known hardware: an 8B model's, over PCIe 4. */
+#define TOKEN_BYTES 131072.0
+#define LINK_BYTES_PER_S 25e9
+
+struct connector {
+	struct str name;
+	const struct json_value *extra;
+};
+
+static const char *const roles[] = { "kv_producer", "kv_consumer", "kv_both" };
+
+static int connector_read(const struct sim_cli *c, struct connector *out, struct kv_opts *kv,
+			  struct arena *a, struct err *e)
+{
+	const struct json_value *v;
+	struct json_value *config;
+	struct str role;
+	size_t i = 0;
+
+	if (!c->kv_transfer.text)
+		return 0;
+	if (json_parse(a, str_of(c->kv_transfer.text), &config, e) < 0)
+		return err_wrap(e, "--kv-transfer-config");
+	v = config;
+	out->name = json_text(json_get(v, "kv_connector"), (struct str){ 0 });
+	out->extra = json_get(v, "kv_connector_extra_config");
+	role = json_text(json_get(v, "kv_role"), (struct str){ 0 });
+	while (i < 3 && !str_is(role, roles[i]))
+		i++;
+	if (out->name.n && i == 3)
+		return err_set(e, ERR_USAGE, "--kv-transfer-config: kv_connector needs kv_role, one of "
+			       "kv_producer, kv_consumer, kv_both, got '%.*s'", (int)role.n,
+			       role.n ? role.p : "");
+	if (i < 3)
+		kv->role = (enum kv_role)(i + 1);
+	return 0;
+}
+
+static double real_of(const struct json_value *object, const char *key)
+{
+	return json_real(json_get(object, key), 0);
+}
+
+/* Bytes of all of the model's layers. */
+static double token_bytes(const struct sim_cli *c, const struct sim_setup *s)
+{
+	return s->has_hardware ? s->hw.kv_token_bytes * (double)(c->tp * c->pp) : TOKEN_BYTES;
+}
+
+static double tier_tokens(const struct sim_cli *c, const struct connector *k,
+			  const struct sim_setup *s)
+{
+	const char *lmcache = getenv("LMCACHE_MAX_LOCAL_CPU_SIZE");
+	double gib = c->kv_offloading.is_set ? c->kv_offloading.v : 0;
+	double bytes = gib * GIB;
+
+	if (str_is(k->name, "OffloadingConnector") && real_of(k->extra, "num_cpu_blocks") > 0)
+		return real_of(k->extra, "num_cpu_blocks") * (double)c->block_size;
+	if (str_is(k->name, "OffloadingConnector") && bytes <= 0)
+		bytes = real_of(k->extra, "cpu_bytes_to_use");
+	if (str_starts(k->name, STR("LMCache")) && bytes <= 0) {
+		gib = 5; /* LMCache's own default, GB */
+		if (lmcache && str_to_f64(str_of(lmcache), &gib) && gib < 0)
+			gib = 0;
+		bytes = gib * 1e9;
+	}
+	return bytes / token_bytes(c, s);
+}
+
+/* LMCache is told of its server by the environment. */
+static const char *cache_url(const struct sim_cli *c, const struct connector *k)
+{
+	const char *lmcache = getenv("LMCACHE_REMOTE_URL");
+
+	if (c->kv_cache_url || !str_starts(k->name, STR("LMCache")) || !lmcache || !*lmcache)
+		return c->kv_cache_url;
+	return lmcache;
+}
+
+static int role_apply(const struct sim_cli *c, struct sim_setup *out, struct err *e)
+{
+	struct kv_opts *kv = &out->sim.kv;
+	bool has_urls = c->prefill_urls.n || c->decode_urls.n || c->backend_urls.n;
+
+	out->sim.is_proxy = c->role && strcmp(c->role, "proxy") == 0;
+	if (has_urls && !out->sim.is_proxy)
+		return err_set(e, ERR_USAGE, "--%s-url is a proxy's: --role proxy is missing",
+			       c->prefill_urls.n ? "prefill" : c->decode_urls.n ? "decode" : "backend");
+	if (c->role && strcmp(c->role, "prefill") == 0)
+		kv->role = KV_PRODUCER;
+	if (c->role && strcmp(c->role, "decode") == 0)
+		kv->role = KV_CONSUMER;
+	kv->is_cache_server = c->role && strcmp(c->role, "cache") == 0;
+	if (kv->is_cache_server)
+		kv->host_tokens = c->kv_cache_tokens;
+	out->sim.proxy = (struct proxy_opts){
+		.prefill = c->prefill_urls.v, .prefills = c->prefill_urls.n,
+		.decode = c->decode_urls.v, .decodes = c->decode_urls.n,
+		.backend = c->backend_urls.v, .backends = c->backend_urls.n,
+		.kv_host = c->kv_host, .prefill_kv_port = (unsigned)c->prefill_kv_port,
+		.decode_kv_port = (unsigned)c->decode_kv_port, .timeout_s = c->proxy_timeout_s,
+	};
+	return 0;
+}
+
+int sim_kv_setup(const struct sim_cli *c, struct arena *a, struct sim_setup *out, struct err *e)
+{
+	struct kv_opts *kv = &out->sim.kv;
+	struct connector k = { 0 };
+	bool is_oracle = c->ttft_ms || c->itl_ms || c->burst_ms > 0;
+	double tokens;
+
+	if (connector_read(c, &k, kv, a, e) < 0 || role_apply(c, out, e) < 0)
+		return -1;
+	kv->is_decode_bench = str_is(k.name, "DecodeBenchConnector");
+	tokens = tier_tokens(c, &k, out);
+	if (!kv->is_cache_server && tokens >= 1)
+		kv->host_tokens = tokens < 1e12 ? (int64_t)tokens : (int64_t)1e12;
+	kv->cache_url = cache_url(c, &k);
+	if (c->kv_transfer_us.is_set)
+		kv->us_per_token = c->kv_transfer_us.v;
+	else if (out->has_hardware)
+		kv->us_per_token = out->hw.kv_token_bytes / out->hw.gpu->pcie * 1e6;
+	else
+		kv->us_per_token = TOKEN_BYTES / LINK_BYTES_PER_S * 1e6;
+	if (is_oracle && (kv->role != KV_ALONE || kv->host_tokens || kv->cache_url) &&
+	    !kv->is_cache_server)
+		buf_add_text(&out->notes, "the oracle paces by what it is told: KV caches from elsewhere "
+					  "have no effect\n");
+	return 0;
 }

@@ -33,8 +33,7 @@ struct keep_opts {
 #define TRACES \
 	R(traces_dir, "traces-dir", .arg = "DIR", \
 	  .help = "where traces are kept; default: beside the SQLite file")
-#define SET(verb, rows, ...) { .command = verb, .row = rows, .n = sizeof(rows) / sizeof(*rows), \
-	.defaults = &defaults, .bytes = sizeof(defaults), __VA_ARGS__ }
+#define SET(verb, rows, ...) { .command = verb, OPT_SET_OF(rows, defaults), __VA_ARGS__ }
 
 static const struct keep_opts defaults = { 0 };
 
@@ -416,8 +415,7 @@ static int retain(const struct keep_opts *o, struct store *s, struct arena *a, s
 	if (rc == 0 && told.len && told.data[told.len - 1] != '\n')
 		buf_add_char(&told, '\n');
 	if (rc == 0)
-		cli_out(buf_str(&told));
-	buf_release(&told);
+		cli_out_buf(&told);
 	return rc;
 }
 

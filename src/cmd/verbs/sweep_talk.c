@@ -3,10 +3,11 @@
 #include "cmd/verbs/sweep_talk.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <unistd.h>
 
 #include "cmd/console/cli.h"
-#include "cmd/verbs/bench_run.h"
+#include "cmd/verbs/cmd.h"
 #include "core/base/str.h"
 
 static void on_line(void *self, const char *text)

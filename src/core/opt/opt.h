@@ -156,6 +156,10 @@ struct opt_set {
 	bool takes_prefixes;     /* a verb of vLLM's: its options may be abbreviated, as there */
 };
 
+/* Members of a set: its rows, and the defaults of the struct that they describe. */
+#define OPT_SET_OF(rows, values) .row = (rows), .n = sizeof(rows) / sizeof(*(rows)), \
+	.defaults = &(values), .bytes = sizeof(values)
+
 struct opt_result {
 	bool is_help;            /* --help was asked; topic in help_topic ("" = groups only) */
 	const char *help_topic;

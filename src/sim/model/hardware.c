@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "core/stats/stats.h"
 
 #define HOPPER .flops = 989.4e12, .flops8 = 1978.9e12, .weights_share = 0.92, .kv_share = 0.90, \
 	.flops_share = 0.62, .flops8_share = 0.53, .link = 450e9, .link_s = 8e-6, \
@@ -459,7 +460,6 @@ int hardware_plan(const struct hardware_opts *opts, struct hardware *hw, struct 
 /* ---- virtual time ---- */
 
 /* Gaps by their length: 64 to a factor of two, from a microsecond on. */
-#define GAP_BUCKETS (64 * 40)
 
 struct virtual_seq {
 	struct engine_seq seq;
@@ -473,7 +473,7 @@ struct virtual {
 	struct virtual_seq *seq;
 	int64_t now_ns;
 	size_t begun, ended;
-	uint64_t gap[GAP_BUCKETS], gaps;
+	struct hist gap;
 };
 
 static void virtual_begin(struct virtual *v)
@@ -485,26 +485,6 @@ static void virtual_begin(struct virtual *v)
 	engine_add(v->g, &s->seq);
 }
 
-static size_t gap_bucket(int64_t ns)
-{
-	uint64_t v = ns < 1000 ? 1000 : (uint64_t)ns;
-	unsigned power = 63 - (unsigned)__builtin_clzll(v);
-
-	return (size_t)(power * 64 + ((v >> (power - 6)) & 63)) % GAP_BUCKETS;
-}
-
-static double gap_quantile(const struct virtual *v, double q)
-{
-	uint64_t below = 0;
-
-	for (size_t i = 0; i < GAP_BUCKETS; i++) {
-		below += v->gap[i];
-		if (below && (double)below >= q * (double)v->gaps)
-			return (double)((64 + i % 64) << (i / 64)) / 64 * 1e-9;
-	}
-	return 0;
-}
-
 static void virtual_token(struct engine_seq *seq, void *ctx)
 {
 	struct virtual *v = ctx;
@@ -514,8 +494,7 @@ static void virtual_token(struct engine_seq *seq, void *ctx)
 	if (s->done == 0) {
 		s->first_ns = v->now_ns;
 	} else {
-		v->gap[gap_bucket(v->now_ns - s->last_ns)]++;
-		v->gaps++;
+		hist_add(&v->gap, v->now_ns - s->last_ns);
 	}
 	s->last_ns = v->now_ns;
 	s->done += n;
@@ -552,7 +531,7 @@ static struct virtual_result virtual_sum(const struct virtual *v)
 	}
 	qsort(ttft, n, sizeof(*ttft), compare);
 	r.ttft_p99_s = ttft[(n - 1) * 99 / 100];
-	r.itl_p99_s = gap_quantile(v, 0.99);
+	r.itl_p99_s = (double)hist_percentile(&v->gap, 99) * 1e-9;
 	r.output_tps = (double)n * v->l->output / r.seconds;
 	free(ttft);
 	return r;

@@ -32,6 +32,7 @@
 #include "core/base/limits.h"
 #include "core/base/str.h"
 #include "core/rng/rng.h"
+#include "core/stats/stats.h"
 #include "input/constrain/constrain.h"
 #include "input/token/tokenizer.h"
 #include "sim/model/draw.h"
@@ -253,7 +254,7 @@ struct sim {
 	struct timer flush;
 	struct timer death;        /* --die-after */
 	bool is_dead;
-	struct lag lag;            /* send minus due */
+	struct hist lag;           /* send minus due */
 	uint64_t events;
 	struct ask ask;            /* of the request being looked at */
 	struct compiled compiled[COMPILED_MAX]; /* constraints, by what they say */

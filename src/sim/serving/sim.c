@@ -331,7 +331,7 @@ struct sim_summary sim_summary(const struct sim *s)
 	return (struct sim_summary){
 		.requests = s->arrivals, .events = s->events,
 		.tokens = s->counters.generation_tokens,
-		.late_p50_ns = lag_quantile(&s->lag, 0.5),
-		.late_p99_ns = lag_quantile(&s->lag, 0.99), .late_max_ns = s->lag.max_ns,
+		.late_p50_ns = hist_percentile(&s->lag, 50),
+		.late_p99_ns = hist_percentile(&s->lag, 99), .late_max_ns = hist_max(&s->lag),
 	};
 }

@@ -634,7 +634,7 @@ void stream_on_time(struct timer *timer)
 
 	stream_emit(x, x->share);
 	if (s->events > before && x->last_ns)
-		lag_add(&s->lag, x->last_ns - due);
+		hist_add(&s->lag, x->last_ns - due);
 	if (c->stream.is_active && !c->is_broken && x->done < x->total) {
 		share_draw(s, x);
 		stream_advance(x);
