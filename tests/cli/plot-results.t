@@ -112,7 +112,7 @@ check_run('all INVALID', plot('curve/wrong.json'), { status => 1,
 	err => '*nothing is left to be drawn of 1 results' });
 
 # A store gives what its files give.
-my $sim = start_sim('--ttft-ms', '2', '--itl-ms', '1');
+my $sim = start_sim('--ttft-ms', '20', '--itl-ms', '10');
 for my $len (2, 4) {
 	run(args => [qw(bench serve --base-url), $sim->{url}, @{ $tiny{model} }, @{ $tiny{load} },
 		qw(--progress none --gpus 2 --sweep-max-concurrency 1,2 --random-output-len), $len,
