@@ -70,12 +70,6 @@ static const struct opt *row_of(const struct opt_set *set, struct str key)
 	return NULL;
 }
 
-/* The slice of a string lies between its quotes. */
-static struct str whole(struct json_slice v)
-{
-	return v.kind == JSON_STRING ? (struct str){ v.raw.p - 1, v.raw.n + 2 } : v.raw;
-}
-
 /* What serve's command makes of some of its options; false: nothing special. */
 static bool put_of_serve(struct json_writer *w, const struct serve_opts *o, const struct opt *row)
 {
@@ -123,7 +117,9 @@ static void put_rows(struct json_writer *w, const struct opt_set *set, const voi
 			json_unescape(&text, value.raw);
 			put_buckets(w, buf_str(&text));
 		} else {
-			json_put_raw(w, whole(value));
+			if (value.kind == JSON_STRING) /* its slice lies between the quotes */
+				value.raw = (struct str){ value.raw.p - 1, value.raw.n + 2 };
+			json_put_raw(w, value.raw);
 		}
 	}
 	buf_release(&options);

@@ -28,7 +28,6 @@
 
 #define TURN_RETRIES 3      /* --on-turn-failure retry, as its help says */
 #define INTERVAL_S_MIN 0.01 /* below, reading /metrics or the machine would be a load of its own */
-#define SAMPLING_OPTIONS 7
 
 /* ---- the API ---- */
 
@@ -75,40 +74,24 @@ int serve_choose_backend(const struct serve_check *c)
 	return 0;
 }
 
-/* Of the options that become body fields, those that are set. */
-static size_t sampling_options(const struct serve_opts *o, const char *out[SAMPLING_OPTIONS])
-{
-	const struct { const char *name; bool is_set; } all[SAMPLING_OPTIONS] = {
-		{ "top-p", o->top_p.is_set }, { "top-k", o->top_k.is_set },
-		{ "min-p", o->min_p.is_set }, { "temperature", o->temperature.is_set },
-		{ "frequency-penalty", o->frequency_penalty.is_set },
-		{ "presence-penalty", o->presence_penalty.is_set },
-		{ "repetition-penalty", o->repetition_penalty.is_set },
-	};
-	size_t n = 0;
-
-	for (size_t i = 0; i < SAMPLING_OPTIONS; i++)
-		if (all[i].is_set)
-			out[n++] = all[i].name;
-	return n;
-}
-
 int serve_check_backend(const struct serve_check *c)
 {
 	static const char *const silent[] = { "goodput", "output-len", "logprobs",
 					      "random-output-len" };
 	static const char why[] = "--%s has no effect: --backend %s generates no text";
 	const struct endpoint *ep = endpoint_of(c);
-	const char *set[SAMPLING_OPTIONS];
-	size_t n = sampling_options(c->o, set);
+	struct serve_sampling row[SERVE_SAMPLING];
 
-	if (!ep->is_pooling && !ep->is_openai && !ep->is_ours && n > 0)
-		return err_set(c->e, ERR_USAGE, "--%s: sampling options are for APIs like OpenAI's, which "
-			       "--backend %s is not", set[0], ep->name);
+	serve_sampling(c->o, row);
+	for (size_t i = 0; i < SERVE_SAMPLING && !ep->is_pooling; i++)
+		if (row[i].is_set && !ep->is_openai && !ep->is_ours)
+			return err_set(c->e, ERR_USAGE, "--%s: sampling options are for APIs like "
+				       "OpenAI's, which --backend %s is not", row[i].option, ep->name);
 	if (!ep->is_pooling)
 		return 0;
-	for (size_t i = 0; i < n; i++)
-		serve_warn(c, why, set[i], c->o->backend);
+	for (size_t i = 0; i < SERVE_SAMPLING; i++)
+		if (row[i].is_set)
+			serve_warn(c, why, row[i].option, c->o->backend);
 	for (size_t i = 0; i < sizeof(silent) / sizeof(*silent); i++)
 		if (serve_given(c, silent[i]))
 			serve_warn(c, why, silent[i], c->o->backend);

@@ -215,20 +215,35 @@ static int check_goodput(const struct serve_check *c)
 	return 0;
 }
 
-static void put_sampling(struct json_writer *w, const char *key, const struct opt_real *real,
-			 const struct opt_int *whole, const struct json_value *extra)
+void serve_sampling(const struct serve_opts *o, struct serve_sampling out[SERVE_SAMPLING])
 {
-	const struct json_value *over = json_get(extra, key);
+#define REAL(option, name) { option, #name, &o->name, NULL, o->name.is_set }
+	const struct serve_sampling all[SERVE_SAMPLING] = {
+		REAL("top-p", top_p), { "top-k", "top_k", NULL, &o->top_k, o->top_k.is_set },
+		REAL("min-p", min_p), REAL("temperature", temperature),
+		REAL("frequency-penalty", frequency_penalty),
+		REAL("presence-penalty", presence_penalty),
+		REAL("repetition-penalty", repetition_penalty),
+	};
+#undef REAL
 
-	if ((real ? !real->is_set : !whole->is_set) || (over && over->kind == JSON_NULL))
+	memcpy(out, all, sizeof(all));
+}
+
+static void put_sampling(struct json_writer *w, const struct serve_sampling *row,
+			 const struct json_value *extra)
+{
+	const struct json_value *over = json_get(extra, row->key);
+
+	if (!row->is_set || (over && over->kind == JSON_NULL))
 		return;
-	json_key(w, key);
+	json_key(w, row->key);
 	if (over)
 		json_put_value(w, over);
-	else if (real)
-		json_put_f64(w, real->v);
+	else if (row->real)
+		json_put_f64(w, row->real->v);
 	else
-		json_put_int(w, whole->v);
+		json_put_int(w, row->whole->v);
 }
 
 /* A form has no null: upstream sends the word None. */
@@ -240,34 +255,22 @@ static bool is_form(const struct serve_check *c)
 /* Python's {**sampling, **extra}: a key set twice keeps its place and takes the later value. */
 static void merge_body(const struct serve_check *c, const struct json_value *extra)
 {
-	const struct serve_opts *o = c->o;
-	const struct {
-		const char *key;
-		const struct opt_real *real;
-		const struct opt_int *whole;
-	} sampling[] = {
-		{ "top_p", &o->top_p, NULL }, { "top_k", NULL, &o->top_k },
-		{ "min_p", &o->min_p, NULL }, { "temperature", &o->temperature, NULL },
-		{ "frequency_penalty", &o->frequency_penalty, NULL },
-		{ "presence_penalty", &o->presence_penalty, NULL },
-		{ "repetition_penalty", &o->repetition_penalty, NULL },
-	};
-	const size_t n = c->d->is_pooling ? 0 : sizeof(sampling) / sizeof(*sampling);
+	const size_t n = c->d->is_pooling ? 0 : SERVE_SAMPLING;
+	struct serve_sampling sampling[SERVE_SAMPLING];
 	struct buf out = { 0 };
 	struct json_writer w = json_writer(&out);
 
+	serve_sampling(c->o, sampling);
 	w.is_python = true; /* as upstream sends it */
 	json_begin_object(&w);
 	for (size_t i = 0; i < n; i++)
-		put_sampling(&w, sampling[i].key, sampling[i].real, sampling[i].whole, extra);
+		put_sampling(&w, &sampling[i], extra);
 	for (size_t i = 0; extra && i < extra->count; i++) {
 		bool is_written = false;
 
 		for (size_t j = 0; j < n; j++)
 			is_written = is_written ||
-				     (str_is(extra->key[i], sampling[j].key) &&
-				      (sampling[j].real ? sampling[j].real->is_set :
-							  sampling[j].whole->is_set));
+				     (sampling[j].is_set && str_is(extra->key[i], sampling[j].key));
 		if (is_written || (extra->item[i].kind == JSON_NULL && !is_form(c)))
 			continue;
 		json_key_str(&w, extra->key[i]);

@@ -35,6 +35,16 @@ int serve_check_dataset(const struct serve_check *c);
 /* --random-range-ratio into two numbers. */
 int serve_check_range_ratio(const struct serve_check *c);
 
+/* The options that become members of the body, in upstream's order. */
+#define SERVE_SAMPLING 7
+struct serve_sampling {
+	const char *option, *key;
+	const struct opt_real *real; /* NULL: whole */
+	const struct opt_int *whole;
+	bool is_set;
+};
+void serve_sampling(const struct serve_opts *o, struct serve_sampling out[SERVE_SAMPLING]);
+
 /* derived.endpoint, is_chat, is_pooling; --endpoint of an API of ours. */
 int serve_choose_backend(const struct serve_check *c);
 bool serve_is_openai(const struct serve_check *c); /* upstream forces ignore_eos on for these */

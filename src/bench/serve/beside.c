@@ -179,16 +179,6 @@ static void forget_rows(struct probe *p)
 	}
 }
 
-/* As upstream, a load of whatever length has one. */
-static void wait_for_first(const struct probe *p)
-{
-	while (!atomic_load(&p->is_over) && load_progress_total(&p->progress).admitted == 0) {
-		struct timespec step = { 0, 1000000 };
-
-		nanosleep(&step, NULL);
-	}
-}
-
 void probe_end(struct probe *p)
 {
 	struct record *record;
@@ -197,8 +187,10 @@ void probe_end(struct probe *p)
 	if (!p)
 		return;
 	record = &p->stage->point->record;
-	if (p->is_running)
-		wait_for_first(p);
+	/* As upstream, a load of whatever length has one. */
+	while (p->is_running && !atomic_load(&p->is_over) &&
+	       load_progress_total(&p->progress).admitted == 0)
+		nanosleep(&(struct timespec){ 0, 1000000 }, NULL);
 	atomic_store(&p->close, true);
 	if (p->stage->point->load.end != LOAD_WHOLE)
 		atomic_store(&p->cancel, true);
@@ -245,18 +237,13 @@ static bool is_timed(const struct serve_opts *o)
 	       (o->profile_from_s > 0 || o->profile_for_s > 0);
 }
 
-static int64_t post_timeout_ms(const struct serve_opts *o)
-{
-	return o->profile_stop_timeout_s > 0 ? (int64_t)(o->profile_stop_timeout_s * 1e3) :
-					       POST_TIMEOUT_MS;
-}
-
 /* A POST without a body to everybody who is profiled: how many answered 200. */
 static unsigned post(const struct stage *s, const char *path, const atomic_bool *cancel)
 {
 	static const char type[] = "Content-Type: application/octet-stream"; /* as upstream's */
 	const struct serve_derived *d = s->derived;
 	const struct opt_list *others = &s->opts->profile_urls;
+	const double stop_s = s->opts->profile_stop_timeout_s;
 	size_t urls = others->n ? others->n : d->n_urls;
 	unsigned n = 0;
 
@@ -280,7 +267,7 @@ static unsigned post(const struct stage *s, const char *path, const atomic_bool 
 				t.header[k + 1] = NULL;
 				t.opts.header = t.header;
 			}
-			t.opts.timeout_ms = post_timeout_ms(s->opts);
+			t.opts.timeout_ms = stop_s > 0 ? (int64_t)(stop_s * 1e3) : POST_TIMEOUT_MS;
 			if (fetch(t.url.data, &nothing, &t.opts, &reply, &ignored) == 0)
 				n += reply.status == 200;
 			fetch_reply_release(&reply);
@@ -463,43 +450,28 @@ static void add_server(struct watch_servers *w, const struct stage *s, const cha
 	buf_release(&labels);
 }
 
-/* --metrics-url: one, or several with commas between. */
-static void add_told(struct watch_servers *w, const struct stage *s, struct str urls)
+struct watch_servers *watch_begin(struct stage *s)
 {
+	const struct serve_derived *d = s->derived;
+	struct str urls = str_of(s->opts->metrics_url); /* one, or several with commas between */
+	size_t room = d->n_urls + 1;
+	struct watch_servers *w;
+
+	if (!stage_may_ask_server(s) || d->compat & COMPAT_V011)
+		return NULL;
+	for (size_t i = 0; i < urls.n; i++)
+		room += urls.p[i] == ',';
+	w = mem_alloc(sizeof(*w));
+	w->target = mem_array(room, sizeof(*w->target));
+	w->source = mem_array(room, sizeof(*w->source));
+	for (unsigned i = 0; i < d->n_urls && !urls.p; i++)
+		add_server(w, s, d->base_urls[i], "/metrics", s->proxy[i]);
 	while (urls.n) {
 		struct str url = str_trim(str_cut(&urls, ','));
 
 		if (url.n)
 			add_server(w, s, arena_text(&w->arena, url), "", s->proxy[0]);
 	}
-}
-
-static size_t count_told(const char *urls)
-{
-	size_t n = 1;
-
-	for (; urls && *urls; urls++)
-		n += *urls == ',';
-	return n;
-}
-
-struct watch_servers *watch_begin(struct stage *s)
-{
-	const struct opt_list *urls = &s->opts->base_urls;
-	size_t room = urls->n + count_told(s->opts->metrics_url);
-	struct watch_servers *w;
-
-	if (!stage_may_ask_server(s) || s->derived->compat & COMPAT_V011)
-		return NULL;
-	w = mem_alloc(sizeof(*w));
-	w->target = mem_array(room, sizeof(*w->target));
-	w->source = mem_array(room, sizeof(*w->source));
-	if (s->opts->metrics_url)
-		add_told(w, s, str_of(s->opts->metrics_url));
-	else if (urls->n == 0)
-		add_server(w, s, s->derived->base_url, "/metrics", s->proxy[0]);
-	for (size_t i = 0; i < urls->n && !s->opts->metrics_url; i++)
-		add_server(w, s, urls->v[i], "/metrics", s->proxy[i]);
 	w->telemetry = telemetry_begin(w->source, w->n, (int64_t)(s->opts->metrics_interval * 1e9));
 	return w;
 }

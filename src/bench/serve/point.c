@@ -247,6 +247,7 @@ static int begin(struct stage *s, const struct serve_opts *opts,
 {
 	struct point_env env;
 
+	assert(derived->endpoint && derived->n_urls >= 1 && derived->n_urls <= ENDPOINTS_MAX);
 	s->opts = opts;
 	s->derived = derived;
 	s->hooks = hooks;

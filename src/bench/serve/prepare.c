@@ -2,6 +2,7 @@
 /* prepare.c - see prepare.h. */
 #include "bench/serve/prepare.h"
 
+#include <assert.h>
 #include <pthread.h>
 
 #include "client/http/head.h"
@@ -171,12 +172,6 @@ static size_t head_room(const struct prepare_opts *o, const struct str *head)
 	return room;
 }
 
-static void add_room(struct buf *out, size_t n)
-{
-	while (n--)
-		buf_add_char(out, ' ');
-}
-
 static int omit(const struct prepare_opts *o, struct encoded *made, struct err *e)
 {
 	struct buf body = { 0 };
@@ -242,8 +237,8 @@ static int write_lines(const struct prepare_opts *o, const struct str *head,
 		       const struct plan_entry *entry, const struct own_headers *own,
 		       struct buf *out, struct err *e)
 {
-	if (o->is_rehosted)
-		add_room(out, head_room(o, head));
+	for (size_t n = o->is_rehosted ? head_room(o, head) : 0; n; n--)
+		buf_add_char(out, ' ');
 	if (own->object) {
 		if (add_head(o, head[entry->endpoint], own, out, e) < 0)
 			return -1;
@@ -254,12 +249,6 @@ static int write_lines(const struct prepare_opts *o, const struct str *head,
 	return 0;
 }
 
-static int own_headers_read(const struct sample *s, struct own_headers *out, struct err *e)
-{
-	*out = (struct own_headers){ 0 };
-	return s->headers.n ? json_parse(&out->arena, s->headers, &out->object, e) : 0;
-}
-
 int prepare_request(const struct prepare_opts *o, const struct str *head, const struct plan *plan,
 		    uint32_t i, const struct workload *w, struct encoded *scratch, struct buf *out,
 		    struct err *e)
@@ -268,9 +257,9 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	struct encode_opts encode = o->encode;
 	struct sample sent = w->v[entry->sample];
 	struct buf id = { 0 }, salted = { 0 }, messages = { 0 };
-	struct own_headers own;
+	struct own_headers own = { 0 };
 	uint32_t first = i;
-	int rc = own_headers_read(&sent, &own, e);
+	int rc = sent.headers.n ? json_parse(&own.arena, sent.headers, &own.object, e) : 0;
 
 	if (!o->is_without_ids)
 		prepare_request_id(o->request_id_prefix, plan, i, w, &id);
@@ -431,6 +420,8 @@ static int lookahead_take(void *self, uint32_t entry, struct buf *request, struc
 	struct lookahead *l = self;
 	struct slot *s = &l->slot[entry % LOOKAHEAD_SLOTS];
 	int rc = 0;
+
+	assert(entry < l->plan->n);
 
 	pthread_mutex_lock(&l->lock);
 	while (s->state == SLOT_FREE || s->entry != entry)

@@ -19,6 +19,14 @@ static void say(const struct run_hooks *h, const char *text)
 		h->line(h->self, text);
 }
 
+static char *header_line(const char *key, const char *scheme, const char *value)
+{
+	struct buf line = { 0 };
+
+	buf_printf(&line, "%s: %s%s", key, scheme, value);
+	return buf_take(&line);
+}
+
 /* libcurl takes a Unix socket as http://localhost plus an option. */
 int remote_target_init(struct remote_target *t, const struct remote *r, const char *path,
 		       struct err *e)
@@ -42,19 +50,11 @@ int remote_target_init(struct remote_target *t, const struct remote *r, const ch
 	}
 	t->header = mem_array(r->n_headers + 2, sizeof(*t->header));
 	for (size_t i = 0; i < r->n_headers; i++) {
-		struct buf line = { 0 };
-
-		buf_printf(&line, "%s: %s", r->header[i].key, r->header[i].value);
-		t->header[n++] = buf_take(&line);
+		t->header[n++] = header_line(r->header[i].key, "", r->header[i].value);
 		is_keyed &= !str_eq_nocase(str_of(r->header[i].key), str_of(key_header));
 	}
-	if (is_keyed && r->api_key) {
-		struct buf line = { 0 };
-
-		buf_printf(&line, "%s: %s%s", key_header, r->key_header ? "" : "Bearer ",
-			   r->api_key);
-		t->header[n++] = buf_take(&line);
-	}
+	if (is_keyed && r->api_key)
+		t->header[n++] = header_line(key_header, r->key_header ? "" : "Bearer ", r->api_key);
 	t->opts.header = t->header;
 	return 0;
 }

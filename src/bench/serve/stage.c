@@ -2,6 +2,7 @@
 /* stage.c - what all stages of a point need; see point_internal.h. */
 #include "bench/serve/point_internal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -161,6 +162,7 @@ int stage_load(struct stage *s, enum point_stage now, const struct load_opts *op
 	int64_t began_ns;
 	int rc = -1;
 
+	assert(!s->progress && !s->early && now < STAGE_MAIN); /* one load at a time */
 	s->now = now;
 	s->progress = progress;
 	s->total = plan->n;

@@ -2,6 +2,7 @@
 /* server.c - from a server's start to its end, and emptying its caches; see server.h. */
 #include "bench/server/server.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -362,6 +363,8 @@ int server_start(const struct server_opts *o, const struct server_hooks *hooks,
 	struct server_failure unasked = { 0 };
 	struct server *s = mem_alloc(sizeof(*s));
 
+	assert(o->argv && o->argv[0] && o->log_path);
+	assert(o->ready != SERVER_READY_LOG || o->ready_log);
 	why = why ? why : &unasked;
 	*why = (struct server_failure){ 0 };
 	s->opts = *o;

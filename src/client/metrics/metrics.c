@@ -391,6 +391,7 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	struct metrics_tokens tokens;
 	double *percentile;
 
+	assert(opts->n_goodput <= METRICS_GOODPUT_MAX);
 	*m = (struct metrics){ .opts = *opts };
 	percentile = arena_alloc(&m->arena, opts->n_percentiles * sizeof(*percentile));
 	for (size_t i = 0; i < opts->n_percentiles; i++)
