@@ -43,7 +43,7 @@ CPPFLAGS := -Isrc -I$(O)/gen -include src/core/base/banned.h
 LAYERS := $(shell sed -nE 's,^([a-z]+/)?([a-z]+):.*,\2,p' src/LAYERS)
 closure = $(shell awk -v want=$(1) -f tools/closure.awk src/LAYERS)
 # What needs headers that a build may lack, and what takes its place.
-MEDIA_SRC := $(addprefix src/input/media/,audio.c gif.c jpeg.c png.c video.c webp.c)
+MEDIA_SRC := $(addprefix src/input/media/,audio.c decoders.c video.c)
 PG_SRC := src/results/store/postgres.c
 NONE_SRC := src/input/media/none.c src/results/store/postgres_none.c
 LEFT_OUT := $(if $(filter 0,$(MEDIA)),$(MEDIA_SRC),src/input/media/none.c) \

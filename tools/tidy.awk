@@ -36,7 +36,7 @@ BEGIN {
 	library("openssl/ssl", "src/client/net/tls.c"); library("openssl/evp", "src/core/base/codec.c")
 	library("curl", "src/input/fetch/fetch.c src/client/load/transport_curl.c")
 	library("pcre2", "src/input/encode/regex.c src/input/constrain/pattern.c"); library("utf8proc", "")
-	library("turbojpeg", "src/input/media/jpeg.c"); library("png", "src/input/media/png.c")
+	library("turbojpeg", "src/input/media/decoders.c"); library("png", "src/input/media/decoders.c")
 	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/input/media/audio.c")
 	library("libav", "src/input/media/video.c"); library("libsw", "src/input/media/video.c")
 	library("archive", "src/input/table/table.c"); library("zlib", "src/core/base/codec.c")

@@ -16,7 +16,7 @@
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "fetch_server.h"
-#include "input/fetch/hub_parts.h"
+#include "input/fetch/hub_internal.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -26,7 +26,6 @@
 #define HELLO_GIT "b6fc4c620b67d95f953a5c1c1230aaab5db5a1b0"
 #define HELLO_SHA1 "aaf4c61ddcc5e8a2dabede0f3b482cd9aea9434d"
 #define HELLO_SHA256 "2cf24dba5fb0a30e26e83b2ac5b9e29e1b161e5c1fa7425e73043362938b9824"
-
 
 static const char *const VARIABLES[] = { "HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME",
 	"XDG_CACHE_HOME", "HF_ENDPOINT", "HF_TOKEN", "HUGGING_FACE_HUB_TOKEN", "HF_TOKEN_PATH",

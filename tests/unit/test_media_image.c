@@ -15,7 +15,7 @@
 #include "core/base/codec.h"
 #include "core/base/mem.h"
 #include "core/base/parallel.h"
-#include "input/media/decode.h"
+#include "input/media/image.h"
 #include "media_golden.h"
 
 static struct image made(uint32_t width, uint32_t height)

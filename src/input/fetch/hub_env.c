@@ -6,7 +6,7 @@
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "core/base/redact.h"
-#include "input/fetch/hub_parts.h"
+#include "input/fetch/hub_internal.h"
 
 #define ENDPOINT "https://huggingface.co"
 #define TIMEOUT_S 10

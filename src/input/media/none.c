@@ -4,7 +4,7 @@
  * and so without the headers of their libraries: everything is refused.
  */
 #include "input/media/audio.h"
-#include "input/media/decode.h"
+#include "input/media/image.h"
 #include "input/media/video.h"
 
 static int refuse(struct err *e, const char *what)
