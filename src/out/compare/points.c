@@ -47,8 +47,7 @@ static void add_verdict(const struct points_line *line, struct arena *a, struct 
 		result_verdict_text(line->record, &text);
 	else
 		buf_add_text(&text, line->state ? line->state : "");
-	grid_add(out, arena_text(a, buf_str(&text)));
-	buf_release(&text);
+	grid_add(out, arena_take(a, &text).p);
 }
 
 void points_grid(const struct points_table *p, int digits, struct arena *a, struct grid *out)

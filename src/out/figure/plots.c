@@ -95,7 +95,8 @@ static struct str text_of(const struct json_value *record, const struct frame_ke
 	return arena_take(a, &text);
 }
 
-static struct sweep_values make(const struct frame *f, const struct frame_keys *keys,
+/* Texts are "k=v" lines; plain ones the values alone. */
+static struct sweep_values sweep_values(const struct frame *f, const struct frame_keys *keys,
 				bool is_plain, struct arena *a)
 {
 	struct sweep_values v = { .keys = *keys };
@@ -114,18 +115,6 @@ static struct sweep_values make(const struct frame *f, const struct frame_keys *
 	for (size_t i = 0; i < v.n; i++)
 		v.text[i] = text_of(v.record[i], keys, is_plain, a);
 	return v;
-}
-
-static struct sweep_values sweep_values(const struct frame *f, const struct frame_keys *keys,
-				 struct arena *a)
-{
-	return make(f, keys, false, a);
-}
-
-static struct sweep_values sweep_values_plain(const struct frame *f, const struct frame_keys *keys,
-				       struct arena *a)
-{
-	return make(f, keys, true, a);
 }
 
 static size_t sweep_values_find(const struct sweep_values *v, const struct json_value *record)
@@ -433,14 +422,14 @@ int sweep_plot_figure(const struct frame *f, const struct sweep_plot *p, struct 
 		.legend_title = legend_title(&p->curve_by, a), .x_scale = p->scale_x,
 		.y_scale = p->scale_y, .panel_height_in = p->height_in, .dpi = p->dpi,
 	};
-	m.rows = sweep_values(&rows, &p->row_by, a);
-	m.cols = sweep_values(&rows, &p->col_by, a);
-	m.curves = sweep_values(&rows, &p->curve_by, a);
+	m.rows = sweep_values(&rows, &p->row_by, false, a);
+	m.cols = sweep_values(&rows, &p->col_by, false, a);
+	m.curves = sweep_values(&rows, &p->curve_by, false, a);
 	m.level = arena_alloc(a, (p->curve_by.n + 1) * sizeof(*m.level));
 	for (size_t k = 0; k < p->curve_by.n; k++) {
 		struct frame_keys one = { &p->curve_by.name[k], 1 };
 
-		m.level[k] = sweep_values_plain(&rows, &one, a);
+		m.level[k] = sweep_values(&rows, &one, true, a);
 	}
 	return make_panels(&m, &rows, out, e) < 0 ? -1 : 1;
 }

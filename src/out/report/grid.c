@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/base/mem.h"
+#include "results/read/frame.h"
 
 const char *grid_tone_name(enum grid_tone tone)
 {
@@ -296,27 +297,12 @@ void grid_html(const struct grid *g, struct buf *out)
 	buf_add_text(out, "</table>\n");
 }
 
-static void csv_cell(struct buf *out, const char *text)
-{
-	if (!strpbrk(text, ",\"\r\n")) {
-		buf_add_text(out, text);
-		return;
-	}
-	buf_add_char(out, '"');
-	for (; *text; text++) {
-		if (*text == '"')
-			buf_add_char(out, '"');
-		buf_add_char(out, *text);
-	}
-	buf_add_char(out, '"');
-}
-
 void grid_csv(const struct grid *g, struct buf *out)
 {
 	for (size_t row = 0; row <= grid_rows(g); row++) {
 		for (size_t col = 0; col < g->cols; col++) {
 			buf_add_text(out, col ? "," : "");
-			csv_cell(out, cell_at(g, row, col));
+			frame_csv_field(out, str_of(cell_at(g, row, col)));
 		}
 		buf_add_char(out, '\n');
 	}

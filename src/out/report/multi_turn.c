@@ -98,12 +98,6 @@ static void sheet_number(struct sheet *s, uint32_t row, uint32_t col, double v)
 	buf_printf(&s->xml, "><v>%s</v></c>", fmt_f64(text, v));
 }
 
-static void sheet_release(struct sheet *s)
-{
-	buf_release(&s->xml);
-	*s = (struct sheet){ 0 };
-}
-
 static void add_types(struct zip_archive *a, size_t n)
 {
 	struct buf xml = { 0 };
@@ -685,7 +679,7 @@ int multi_turn_workbook(const struct multi_turn_report *r, struct buf *out, stru
 	}
 	rc = workbook_write(sheet, 2, out, e);
 	for (size_t i = 0; i < 2; i++)
-		sheet_release(&sheet[i]);
+		buf_release(&sheet[i].xml);
 	release(&s);
 	return rc;
 }

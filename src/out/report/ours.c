@@ -66,7 +66,7 @@ static void put_marks(struct json_writer *w, unsigned marks)
 	json_end_array(w);
 }
 
-void ours_bounds(struct json_writer *w, const struct metrics *m)
+static void ours_bounds(struct json_writer *w, const struct metrics *m)
 {
 	json_member_array(w, "percentiles");
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
@@ -147,7 +147,7 @@ static void put_server(struct json_writer *w, const struct metrics_server *s)
 	put_growth(w, "generation_tokens", &s->generation_tokens);
 }
 
-void ours_server(struct json_writer *w, const struct metrics *m)
+static void ours_server(struct json_writer *w, const struct metrics *m)
 {
 	json_member_object(w, "server");
 	put_str(w, "not_read", m->server_note);
@@ -218,7 +218,7 @@ static void put_steady_numbers(struct json_writer *w, const struct metrics *m)
 	json_member_f64(w, "p99_tpot_ms", s->p99_tpot_ms);
 }
 
-void ours_steady(struct json_writer *w, const struct metrics *m)
+static void ours_steady(struct json_writer *w, const struct metrics *m)
 {
 	if (!m->steady.is_wanted)
 		return;

@@ -16,20 +16,13 @@ void line_real(struct buf *out, const char *label, double v);
 /* Nothing when there was nothing to measure. */
 void line_stats(struct buf *out, const char *label, const struct metrics_stats *s);
 void line_spread(struct buf *out, const char *label, const struct metrics_spread *s);
-void line_share(struct buf *out, const char *label, uint64_t part, uint64_t whole);
 
 /* ---- blocks of a report: each writes nothing when the run has nothing of it ---- */
 
-void report_probe_rows(const struct metrics *m, struct buf *out);
-/* Upstream's block about the engine: diffusion, else speculative decoding. */
-void report_engine_rows(const struct metrics *m, struct buf *out);
 /* As upstream names it: "TTFT", "E2EL". */
 const char *report_block_name(enum metric_block b);
-/* Ours. */
-void report_server_rows(const struct metrics *m, struct buf *out);
 void report_bounds_rows(const struct metrics *m, struct buf *out);
 void report_session_rows(const struct metrics *m, struct buf *out);
-void report_steady_rows(const struct metrics *m, struct buf *out);
 
 /* What speaks against a window; empty when nothing does. */
 void report_steady_warning(const struct metrics *m, struct buf *out);
@@ -43,9 +36,5 @@ void report_as_v011(struct buf *out, size_t at);
 void report_block_members(struct json_writer *w, const struct metrics_opts *o,
 			  enum metric_block b, const struct metrics_summary *s);
 
-/* Members of "profllm"; nothing when the run has nothing of it. */
-void ours_server(struct json_writer *w, const struct metrics *m);
-void ours_bounds(struct json_writer *w, const struct metrics *m);
-void ours_steady(struct json_writer *w, const struct metrics *m);
 /* n, mean, p50, p99, max; null when there was nothing to measure. */
 void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s);

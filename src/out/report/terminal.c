@@ -79,7 +79,7 @@ void line_spread(struct buf *out, const char *label, const struct metrics_spread
 }
 
 /* A percentage, or "-" when there was nothing to look at. */
-void line_share(struct buf *out, const char *label, uint64_t part, uint64_t whole)
+static void line_share(struct buf *out, const char *label, uint64_t part, uint64_t whole)
 {
 	if (whole)
 		line_real(out, label, 100.0 * (double)part / (double)whole);
@@ -91,7 +91,7 @@ void line_share(struct buf *out, const char *label, uint64_t part, uint64_t whol
 
 /* ---- upstream's blocks ---- */
 
-void report_probe_rows(const struct metrics *m, struct buf *out)
+static void report_probe_rows(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_probe *p = &m->probe;
 
@@ -134,7 +134,7 @@ static void spec_rows(const struct metrics_spec *s, struct buf *out)
 	}
 }
 
-void report_engine_rows(const struct metrics *m, struct buf *out)
+static void report_engine_rows(const struct metrics *m, struct buf *out)
 {
 	if (m->diffusion.is_told)
 		diffusion_rows(&m->diffusion, out);
@@ -174,7 +174,7 @@ void report_preemptions(const struct metrics *m, struct buf *out)
 		   (long long)n, n == 1 ? "" : "s");
 }
 
-void report_server_rows(const struct metrics *m, struct buf *out)
+static void report_server_rows(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_server *s = &m->servers;
 	char text[60];
@@ -244,7 +244,7 @@ static void steady_numbers(const struct metrics *m, struct buf *out)
 	line_real(out, "Steady P99 TPOT (ms):", s->p99_tpot_ms);
 }
 
-void report_steady_rows(const struct metrics *m, struct buf *out)
+static void report_steady_rows(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_steady *s = &m->steady;
 	char text[80];

@@ -56,11 +56,6 @@ static bool is_true(const struct json_value *v)
 	return v && (v->kind == JSON_TRUE || (v->kind == JSON_STRING && str_is(v->text, "true")));
 }
 
-static bool is_decode_only(const struct json_value *config)
-{
-	return is_true(json_get(json_get(config, "tags"), "decode_only"));
-}
-
 /* "offload-cold-max_num_seqs=4": what stands before the first pair; empty: all of it is pairs. */
 static struct str own_name(struct str name)
 {
@@ -73,11 +68,6 @@ static struct str own_name(struct str name)
 	return (struct str){ name.p, (size_t)(pair - name.p) };
 }
 
-static bool has_first_token(struct str key)
-{
-	return memmem(key.p, key.n, "ttft", 4) != NULL;
-}
-
 static void put_results(struct json_value *row, const struct json_value *results,
 			bool is_decode)
 {
@@ -87,7 +77,7 @@ static void put_results(struct json_value *row, const struct json_value *results
 		for (size_t k = 0; k < COUNT(renamed); k++)
 			if (str_is(key, renamed[k].document))
 				key = str_of(renamed[k].result);
-		if (!str_is(key, "profllm") && !(is_decode && has_first_token(key)))
+		if (!str_is(key, "profllm") && !(is_decode && memmem(key.p, key.n, "ttft", 4)))
 			put(row, key, results->item[i]);
 	}
 }
@@ -209,7 +199,7 @@ const struct json_value *document_row(const struct json_value *v, struct arena *
 		return NULL;
 	row = arena_alloc(a, sizeof(*row));
 	*row = object_of(size_of(results) + size_of(args) + 2, a);
-	put_results(row, results, is_decode_only(config));
+	put_results(row, results, is_true(json_get(json_get(config, "tags"), "decode_only")));
 	put_arguments(row, args);
 	if (name.n)
 		put(row, STR("experiment"), (struct json_value){ .kind = JSON_STRING, .text = name });

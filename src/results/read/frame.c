@@ -336,7 +336,7 @@ struct frame_keys frame_keys(const char *list, struct arena *a)
 
 /* ---- CSV, as pandas writes it ---- */
 
-static void add_field(struct buf *out, struct str text)
+void frame_csv_field(struct buf *out, struct str text)
 {
 	bool is_quoted = false;
 
@@ -362,7 +362,7 @@ static void add_value(struct buf *out, const struct json_value *v, enum frame_ki
 		return;
 	buf_reset(scratch);
 	frame_text(scratch, v, kind);
-	add_field(out, buf_str(scratch));
+	frame_csv_field(out, buf_str(scratch));
 }
 
 void frame_csv(const struct frame *f, struct buf *out)
@@ -375,7 +375,7 @@ void frame_csv(const struct frame *f, struct buf *out)
 	for (size_t k = 0; k < c.n; k++) {
 		kind[k] = frame_kind(f, c.name[k]);
 		buf_add_char(out, ',');
-		add_field(out, c.name[k]);
+		frame_csv_field(out, c.name[k]);
 	}
 	buf_add_char(out, '\n');
 	for (size_t i = 0; i < f->n; i++) {

@@ -115,3 +115,5 @@ int frame_group_by(const struct frame *f, const struct frame_keys *keys, struct 
  * line end asks for them.
  */
 void frame_csv(const struct frame *f, struct buf *out);
+/* A text in quotes where a comma, a quote or a line end asks for them. */
+void frame_csv_field(struct buf *out, struct str text);
