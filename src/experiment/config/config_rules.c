@@ -6,6 +6,7 @@
  * themselves, and says what does not go together, at the value that would most likely be changed.
  * An error is what cannot work; what may be meant is a note.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,20 +26,21 @@ typedef void rule(const struct rules *q);
 /* Of every server that we start, and is no simulator when the row says so. */
 typedef void server_rule(const struct rules *q, size_t i);
 
-/* rules_server.c, rules_bench.c: tables ended by NULL. */
-extern server_rule *const rules_of_servers[], *const rules_of_engines[];
-extern rule *const rules_of_benchmark[];
-
 #define TEXT_MAX 900
 
 /* ---- values ---- */
+
+#define BENCH SIZE_MAX /* instead of a server's place: the benchmark */
 
 static const struct json_value *server_tree(const struct rules *q, size_t i)
 {
 	const struct json_value *list = config_get(q->tree, "servers");
 
+	if (i == BENCH)
+		return config_get(q->tree, "benchmark");
 	if (!list)
 		return config_get(q->tree, "server");
+	assert(i < q->r->x->n_servers);
 	return i < list->count ? &list->item[i] : NULL;
 }
 
@@ -48,12 +50,12 @@ static const struct json_value *rules_given(const struct rules *q, size_t i, con
 	return config_get(server_tree(q, i), key);
 }
 
-/* "server.key" or "servers.1.key". */
+/* "server.key", "servers.1.key" or "benchmark.key". */
 static const char *rules_path(const struct rules *q, size_t i, const char *key)
 {
-	if (config_get(q->tree, "servers"))
+	if (i != BENCH && config_get(q->tree, "servers"))
 		return arena_printf(q->r->a, "servers.%zu.%s", i, key);
-	return arena_printf(q->r->a, "server.%s", key);
+	return arena_printf(q->r->a, "%s.%s", i == BENCH ? "benchmark" : "server", key);
 }
 
 /* In effect, defaults included; NAN: none, or no number. */
@@ -67,80 +69,33 @@ static bool rules_is_on(const struct rules *q, size_t i, const char *key)
 	return json_bool(json_get(q->r->x->server[i].values, key), false);
 }
 
-/* The benchmark's value as it was written; NULL: not given. */
-static const struct json_value *rules_bench(const struct rules *q, const char *key)
-{
-	return config_get(config_get(q->tree, "benchmark"), key);
-}
-
 /* ---- findings ---- */
 
-enum finding { REFUSED, NOTED };
-
-/* At v, or where it would stand. */
-static void say(const struct rules *q, enum finding what, const struct json_value *v,
-		const struct json_value *section, const char *path, const char *fmt, va_list ap)
-{
-	char text[TEXT_MAX];
-
-	vsnprintf(text, sizeof(text), fmt, ap);
-	if (what == REFUSED)
-		config_complain(q->r->c, q->r->f, v ? v : section, path, "%s", text);
-	else
-		config_note(q->r->c, q->r->f, v ? v : section, path, "%s", text);
-}
-
-static void say_server(const struct rules *q, enum finding what, size_t i, const char *key,
-		       const char *fmt, va_list ap)
-{
-	say(q, what, rules_given(q, i, key), server_tree(q, i), rules_path(q, i, key), fmt, ap);
-}
-
-static void say_bench(const struct rules *q, enum finding what, const char *key, const char *fmt,
-		      va_list ap)
-{
-	say(q, what, rules_bench(q, key), config_get(q->tree, "benchmark"),
-	    arena_printf(q->r->a, "benchmark.%s", key), fmt, ap);
-}
-
+/* At the value of a server's key, or of the benchmark's, or where it would be. */
 __attribute__((format(printf, 4, 5)))
 static void rules_refuse(const struct rules *q, size_t i, const char *key, const char *fmt, ...)
 {
+	const struct json_value *v = rules_given(q, i, key);
+	char text[TEXT_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	say_server(q, REFUSED, i, key, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
+	config_complain(q->r->c, q->r->f, v ? v : server_tree(q, i), rules_path(q, i, key), "%s", text);
 }
 
 __attribute__((format(printf, 4, 5)))
 static void rules_note(const struct rules *q, size_t i, const char *key, const char *fmt, ...)
 {
+	const struct json_value *v = rules_given(q, i, key);
+	char text[TEXT_MAX];
 	va_list ap;
 
 	va_start(ap, fmt);
-	say_server(q, NOTED, i, key, fmt, ap);
+	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-}
-
-__attribute__((format(printf, 3, 4)))
-static void rules_refuse_bench(const struct rules *q, const char *key, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say_bench(q, REFUSED, key, fmt, ap);
-	va_end(ap);
-}
-
-__attribute__((format(printf, 3, 4)))
-static void rules_note_bench(const struct rules *q, const char *key, const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	say_bench(q, NOTED, key, fmt, ap);
-	va_end(ap);
+	config_note(q->r->c, q->r->f, v ? v : server_tree(q, i), rules_path(q, i, key), "%s", text);
 }
 
 /* ---- who is there ---- */
@@ -413,31 +368,6 @@ static void names_gpus_once(const struct rules *q)
 						"%s is named twice", list[i]);
 }
 
-/* ---- the walk ---- */
-
-static rule *const rules_of_experiment[] = {
-	needs_server, needs_engine, needs_one_that_serves, has_names_of_its_own,
-	has_ports_of_its_own, can_be_ordered, can_be_commanded, has_gpus, shares_are_whole,
-	names_gpus_once, NULL,
-};
-
-void config_rules(struct config_reader *r, const struct json_value *tree)
-{
-	const struct rules q = { r, tree };
-
-	for (size_t i = 0; rules_of_experiment[i]; i++)
-		rules_of_experiment[i](&q);
-	for (size_t s = 0; s < r->x->n_servers; s++) {
-		for (size_t i = 0; rules_of_servers[i]; i++)
-			rules_of_servers[i](&q, s);
-		for (size_t i = 0; rules_of_engines[i] && !config_is_sim(r->x->server[s].command) &&
-		     !r->x->server[s].url; i++)
-			rules_of_engines[i](&q, s);
-	}
-	for (size_t i = 0; rules_of_benchmark[i]; i++)
-		rules_of_benchmark[i](&q);
-}
-
 static const struct experiment_server *serving(const struct rules *q)
 {
 	const struct experiment *x = q->r->x;
@@ -467,10 +397,10 @@ static void model_is_served(const struct rules *q)
 {
 	const struct experiment_server *s = serving(q);
 	const char *asked = q->r->x->serve.served_model_name;
-	const char *key = asked && rules_bench(q, "served_model_name") ? "served_model_name" : "model";
+	const char *key = asked && rules_given(q, BENCH, "served_model_name") ? "served_model_name" : "model";
 	const struct json_value *names, *model;
 
-	if (!s || s->url || s->role == ROLE_PROXY || !rules_bench(q, key))
+	if (!s || s->url || s->role == ROLE_PROXY || !rules_given(q, BENCH, key))
 		return;
 	asked = asked ? asked : q->r->x->serve.model;
 	model = json_get(s->args, "model");
@@ -478,7 +408,7 @@ static void model_is_served(const struct rules *q)
 	if (!model || !asked || is_served(names ? names : model, str_of(asked)) ||
 	    is_served(json_get(s->args, "lora_modules"), str_of(asked)))
 		return;
-	rules_refuse_bench(q, key, "'%.200s' is not what the server serves: %.300s", asked,
+	rules_refuse(q, BENCH, key, "'%.200s' is not what the server serves: %.300s", asked,
 			   config_json(names ? names : model, q->r->a));
 }
 
@@ -490,7 +420,7 @@ static void adapters_are_served(const struct rules *q)
 
 	for (size_t i = 0; served && i < asked->n; i++)
 		if (!is_served(served, str_of(asked->v[i])))
-			rules_note_bench(q, "lora_modules", "'%.200s' is none of server.lora_modules",
+			rules_note(q, BENCH, "lora_modules", "'%.200s' is none of server.lora_modules",
 					 asked->v[i]);
 }
 
@@ -511,8 +441,8 @@ static void requests_fit_the_model(const struct rules *q)
 	int64_t in = o->input_len.is_set ? o->input_len.v : o->data.random_input_len;
 	int64_t out = o->output_len.is_set ? o->output_len.v : o->data.random_output_len;
 	double most = s ? rules_number(q, q->r->x->serving, "max_model_len") : NAN, ratio, need;
-	const char *key = rules_bench(q, "random_input_len") ? "random_input_len" :
-			  rules_bench(q, "input_len") ? "input_len" : "dataset_name";
+	const char *key = rules_given(q, BENCH, "random_input_len") ? "random_input_len" :
+			  rules_given(q, BENCH, "input_len") ? "input_len" : "dataset_name";
 
 	if (isnan(most) || most < 1 || strcmp(o->dataset_name, "random") != 0 ||
 	    o->data.random_input_len_dist || o->data.random_output_len_dist ||
@@ -523,7 +453,7 @@ static void requests_fit_the_model(const struct rules *q)
 	need = (double)o->data.random_prefix_len + floor((double)in * (1 + ratio)) +
 	       floor((double)out * (1 + ratio));
 	if (need > most)
-		rules_refuse_bench(q, key, "requests of up to %.0f tokens (prefix %lld, prompt %lld, "
+		rules_refuse(q, BENCH, key, "requests of up to %.0f tokens (prefix %lld, prompt %lld, "
 				   "answer %lld, ratio %g), and %s is %.0f", need,
 				   (long long)o->data.random_prefix_len, (long long)in,
 				   (long long)out, ratio, rules_path(q, q->r->x->serving, "max_model_len"), most);
@@ -539,7 +469,7 @@ static void load_fits_the_batch(const struct rules *q)
 	seqs *= fmax(1, copies);
 	if (s && rules_given(q, q->r->x->serving, "max_num_seqs") && cap->is_set &&
 	    (double)cap->v > seqs)
-		rules_note_bench(q, "max_concurrency", "%lld is more than the server runs at once "
+		rules_note(q, BENCH, "max_concurrency", "%lld is more than the server runs at once "
 				 "(max_num_seqs, %.0f in all): the rest waits there",
 				 (long long)cap->v, seqs);
 }
@@ -576,7 +506,7 @@ static void key_is_sent(const struct rules *q)
 	*header = (struct opt_list){ v, header->n + 1, true };
 }
 
-rule *const rules_of_benchmark[] = {
+static rule *const rules_of_benchmark[] = {
 	model_is_served, adapters_are_served, requests_fit_the_model, load_fits_the_batch,
 	key_is_sent, NULL,
 };
@@ -794,12 +724,37 @@ static void is_started_by_us(const struct rules *q, size_t i)
 			rules_note(q, i, keys[k], "no effect on a server that runs already");
 }
 
-server_rule *const rules_of_servers[] = {
+static server_rule *const rules_of_servers[] = {
 	batch_holds_a_prompt, batch_holds_its_requests, blocks_are_whole, drafts_are_told,
 	gpus_are_allocated,
 	is_started_by_us, NULL,
 };
-server_rule *const rules_of_engines[] = {
+static server_rule *const rules_of_engines[] = {
 	loras_are_enabled, loras_fit, experts_are_there, cache_fits_device, memory_is_free,
 	gpus_are_enough, knows_its_peer, NULL,
 };
+
+/* ---- the walk ---- */
+
+static rule *const rules_of_experiment[] = {
+	needs_server, needs_engine, needs_one_that_serves, has_names_of_its_own,
+	has_ports_of_its_own, can_be_ordered, can_be_commanded, has_gpus, shares_are_whole,
+	names_gpus_once, NULL,
+};
+
+void config_rules(struct config_reader *r, const struct json_value *tree)
+{
+	const struct rules q = { r, tree };
+
+	for (size_t i = 0; rules_of_experiment[i]; i++)
+		rules_of_experiment[i](&q);
+	for (size_t s = 0; s < r->x->n_servers; s++) {
+		for (size_t i = 0; rules_of_servers[i]; i++)
+			rules_of_servers[i](&q, s);
+		for (size_t i = 0; rules_of_engines[i] && !config_is_sim(r->x->server[s].command) &&
+		     !r->x->server[s].url; i++)
+			rules_of_engines[i](&q, s);
+	}
+	for (size_t i = 0; rules_of_benchmark[i]; i++)
+		rules_of_benchmark[i](&q);
+}

@@ -83,16 +83,6 @@ unsigned profiling_version(char *const *command)
 
 /* ---- the folder ---- */
 
-static const char *env_value(char *const *env, const char *name)
-{
-	size_t n = strlen(name);
-
-	for (; env && *env; env++)
-		if (strncmp(*env, name, n) == 0 && (*env)[n] == '=')
-			return *env + n + 1;
-	return NULL;
-}
-
 /* "traces", as the process would resolve it now. */
 static const char *absolute(const char *path, struct arena *a)
 {
@@ -111,7 +101,7 @@ const char *profiling_own_folder(const struct experiment *x, struct arena *a)
 const char *profiling_folder(const struct experiment *x, struct arena *a)
 {
 	const struct experiment_server *s = x->n_servers ? &x->server[x->serving] : NULL;
-	const char *by_env = s ? env_value(s->env, "VLLM_TORCH_PROFILER_DIR") : NULL;
+	const char *by_env = s ? environment_variable(s->env, STR("VLLM_TORCH_PROFILER_DIR")) : NULL;
 	struct str said = { 0 };
 
 	if (s && s->args)
@@ -128,49 +118,25 @@ const char *profiling_folder(const struct experiment *x, struct arena *a)
 
 /* ---- words ---- */
 
-/* A list in the making, with room for a few more than were given. */
-struct list {
-	char **word;
-	size_t n;
-	struct arena *arena;
-};
-
-#define LIST_MORE 12
-
-static struct list list_of(char *const *given, struct arena *a)
+static struct word_list list_of(char *const *given, struct arena *a)
 {
-	struct list l = { .n = words_count(given), .arena = a };
+	struct word_list l = { .arena = a, .v = arena_alloc(a, sizeof(char *)) };
 
-	l.word = arena_alloc(a, (l.n + LIST_MORE + 1) * sizeof(*l.word));
-	if (l.n)
-		memcpy(l.word, given, l.n * sizeof(*l.word));
+	for (; given && *given; given++)
+		words_add(&l, *given);
 	return l;
 }
 
-static void list_add(struct list *l, const char *text)
+static void list_add(struct word_list *l, const char *text)
 {
-	l->word[l->n++] = arena_printf(l->arena, "%s", text);
-	l->word[l->n] = NULL;
-}
-
-static void list_add_before(struct list *l, const char *const *words)
-{
-	size_t n = 0;
-
-	while (words[n])
-		n++;
-	memmove(l->word + n, l->word, (l->n + 1) * sizeof(*l->word));
-	for (size_t i = 0; i < n; i++)
-		l->word[i] = arena_printf(l->arena, "%s", words[i]);
-	l->n += n;
+	words_add(l, arena_text(l->arena, str_of(text)));
 }
 
 /* Unless the configuration has it. */
-static void env_add(struct list *env, const char *name, const char *value)
+static void env_add(struct word_list *env, const char *name, const char *value)
 {
-	if (!env_value(env->word, name))
-		env->word[env->n++] = arena_printf(env->arena, "%s=%s", name, value);
-	env->word[env->n] = NULL;
+	if (!environment_variable(env->v, str_of(name)))
+		words_add(env, arena_printf(env->arena, "%s=%s", name, value));
 }
 
 static bool is_nsys(const struct experiment *x)
@@ -203,17 +169,17 @@ static bool has_own_config(char *const *argv, char *const *env, struct arena *a)
 {
 	return engine_argv_text(argv, "profiler-config.profiler", a) ||
 	       engine_argv_text(argv, "profiler-config", a) ||
-	       env_value(env, "VLLM_TORCH_PROFILER_DIR") ||
-	       env_value(env, "VLLM_TORCH_CUDA_PROFILE");
+	       environment_variable(env, STR("VLLM_TORCH_PROFILER_DIR")) ||
+	       environment_variable(env, STR("VLLM_TORCH_CUDA_PROFILE"));
 }
 
 /* What vLLM, or who takes its words, is told. */
 static void tell_vllm(const struct experiment *x, const char *dir, unsigned version,
-		      struct list *argv, struct list *env)
+		      struct word_list *argv, struct word_list *env)
 {
 	char ms[32];
 
-	if (!has_own_config(argv->word, env->word, argv->arena)) {
+	if (!has_own_config(argv->v, env->v, argv->arena)) {
 		if (takes_config(version)) {
 			list_add(argv, "--profiler-config");
 			list_add(argv, config_text(x, dir, argv->arena));
@@ -228,9 +194,10 @@ static void tell_vllm(const struct experiment *x, const char *dir, unsigned vers
 	env_add(env, LONG_RPC, ms);
 }
 
-static int wrap_in_nsys(const struct experiment *x, const struct experiment_server *s,
-			const char *dir, struct list *argv, struct list *env, struct err *e)
+static int wrap_in_nsys(const struct experiment_server *s, const char *dir,
+			struct word_list *argv, struct word_list *env, struct err *e)
 {
+	struct word_list wrapped = { .arena = argv->arena };
 	const char *report = arena_printf(argv->arena, "%s/%s", dir, s->name);
 	const char *const words[] = {
 		"nsys", "profile", "--trace-fork-before-exec=true", "--cuda-graph-trace=node",
@@ -238,14 +205,17 @@ static int wrap_in_nsys(const struct experiment *x, const struct experiment_serv
 		"--force-overwrite=true", "-o", report, NULL,
 	};
 
-	(void)x;
 	if (s->container)
 		return err_set(e, ERR_USAGE, "profiling.tool: nsys cannot watch a server in a "
 			       "container from outside; use torch, or nsys as its entrypoint");
 	if (!tool_exists("nsys"))
 		return err_set(e, ERR_USAGE, "profiling.tool: there is no nsys (Nsight Systems) in "
 			       "PATH; expected it, or tool: torch");
-	list_add_before(argv, words);
+	for (size_t i = 0; words[i]; i++)
+		list_add(&wrapped, words[i]);
+	for (char **word = argv->v; *word; word++)
+		words_add(&wrapped, *word);
+	*argv = wrapped;
 	env_add(env, "VLLM_WORKER_MULTIPROC_METHOD", "spawn");
 	return 0;
 }
@@ -255,10 +225,10 @@ int profiling_words(const struct experiment *x, const struct experiment_server *
 		    struct arena *a, struct profiling_words *out, struct buf *notes,
 		    struct err *e)
 {
-	struct list words = list_of(argv, a), lines = list_of(env, a);
+	struct word_list words = list_of(argv, a), lines = list_of(env, a);
 	struct server_address where;
 
-	*out = (struct profiling_words){ words.word, lines.word };
+	*out = (struct profiling_words){ words.v, lines.v };
 	if (!x->profiling.is_enabled || s->url || !role_has_engine(s->role))
 		return 0;
 	if (server_address(argv, &where, e) < 0 ||
@@ -271,9 +241,9 @@ int profiling_words(const struct experiment *x, const struct experiment_server *
 	else
 		buf_printf(notes, "profiling: how server %s is told where traces go is not known; its "
 			   "own words must say %s\n", s->name, dir);
-	if (is_nsys(x) && wrap_in_nsys(x, s, dir, &words, &lines, e) < 0)
+	if (is_nsys(x) && wrap_in_nsys(s, dir, &words, &lines, e) < 0)
 		return -1;
-	*out = (struct profiling_words){ words.word, lines.word };
+	*out = (struct profiling_words){ words.v, lines.v };
 	return 0;
 }
 
@@ -281,9 +251,9 @@ int profiling_offline(const struct experiment *x, const char *dir, unsigned vers
 		      char *const *argv, struct arena *a, char *const **out, struct buf *notes,
 		      struct err *e)
 {
-	struct list words = list_of(argv, a);
+	struct word_list words = list_of(argv, a);
 
-	*out = words.word;
+	*out = words.v;
 	if (!x->profiling.is_enabled)
 		return 0;
 	if (x->mode == MODE_STARTUP) {
@@ -298,14 +268,14 @@ int profiling_offline(const struct experiment *x, const char *dir, unsigned vers
 		list_add(&words, "--nsight");
 		list_add(&words, arena_printf(a, "%s/%s", dir, experiment_mode_name(x->mode)));
 	}
-	if (takes_config(version) && !has_own_config(words.word, NULL, a)) {
+	if (takes_config(version) && !has_own_config(words.v, NULL, a)) {
 		list_add(&words, "--profiler-config");
 		list_add(&words, config_text(x, dir, a));
 	} else if (!takes_config(version)) {
 		buf_printf(notes, "profiling: this engine's version reads VLLM_TORCH_PROFILER_DIR, which "
 			   "must be in the environment: export it as %s\n", dir);
 	}
-	*out = words.word;
+	*out = words.v;
 	return 0;
 }
 

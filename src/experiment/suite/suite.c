@@ -2,6 +2,7 @@
 /* suite.c - see suite.h: what a configuration stands for, names, files, the order. */
 #include "experiment/suite/suite.h"
 
+#include <assert.h>
 #include <fnmatch.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -105,31 +106,21 @@ static void read_settings(const struct config *c, const struct suite_opts *o, st
 
 /* ---- files ---- */
 
-/* "a/r.json": "a/r.d". */
-static const char *folder_beside(const char *output, struct arena *a)
-{
-	struct str s = str_of(output);
-
-	if (str_ends(s, STR(".json")))
-		s.n -= strlen(".json");
-	return arena_printf(a, "%.*s.d", (int)s.n, s.p);
-}
-
-/* "." would be the folder of the suite itself. */
-static struct str file_label(const char *label)
-{
-	return strcmp(label, ".") == 0 ? STR("_") : str_of(label);
-}
-
 static void settle_files(struct suite *s, const struct suite_opts *o)
 {
 	const struct experiment_output *given = &s->member[0].x.output;
+	struct str base;
 
 	s->output = o->output ? o->output : given->path ? given->path : OUTPUT_DEFAULT;
-	s->folder = given->folder ? given->folder : folder_beside(s->output, &s->arena);
+	base = str_of(s->output); /* "a/r.json": "a/r.d" */
+	if (str_ends(base, STR(".json")))
+		base.n -= strlen(".json");
+	s->folder = given->folder ? given->folder :
+				    arena_printf(&s->arena, "%.*s.d", (int)base.n, base.p);
 	for (size_t i = 0; i < s->n; i++) {
 		struct suite_member *m = &s->member[i];
-		struct str label = file_label(m->label);
+		/* "." would be the folder of the suite itself. */
+		struct str label = strcmp(m->label, ".") == 0 ? STR("_") : str_of(m->label);
 
 		m->path = s->is_single ? s->output
 			  : arena_printf(&s->arena, "%s/%s", s->folder,
@@ -161,24 +152,17 @@ static int check_names(const struct suite *s, struct config_findings *f)
 
 /* ---- members ---- */
 
-static const struct json_value *text_value(const char *text, struct arena *a)
-{
-	struct json_value *v = arena_alloc(a, sizeof(*v));
-
-	v->kind = JSON_STRING;
-	v->text = arena_str(a, str_of(text));
-	return v;
-}
-
 static const struct json_value *with_text(const struct suite *s, const struct json_value *tree,
 					  const char *key, const char *text, struct arena *a)
 {
-	const struct json_value *old = json_get(tree, key);
+	struct json_value *v = arena_alloc(a, sizeof(*v));
 	struct err e;
 
-	if (old && old->kind == JSON_STRING && str_is(old->text, text))
+	if (str_is(json_text(json_get(tree, key), STR("")), text))
 		return tree;
-	return config_put(s->config, tree, key, text_value(text, a), &e);
+	v->kind = JSON_STRING;
+	v->text = arena_str(a, str_of(text));
+	return config_put(s->config, tree, key, v, &e);
 }
 
 /*
@@ -218,32 +202,11 @@ static void suite_add_findings(const struct suite *s, const struct config_findin
 
 /* ---- --set for members of several modes ---- */
 
-/* The option of a word "benchmark.OPTION=VALUE"; empty: it is another one. */
-static struct str set_option(const char *word)
-{
-	struct str rest = str_of(word), path = str_trim(str_cut(&rest, '='));
-
-	if (!str_is(str_cut(&path, '.'), "benchmark"))
-		return (struct str){ 0 };
-	return path;
-}
-
 static bool has_option(enum experiment_mode mode, struct str option, struct arena *a)
 {
 	return config_row(config_bench_set(mode), option) ||
 	       (mode == MODE_MULTI_TURN && config_row(&serve_opt_set, option)) ||
 	       config_is_elsewhere(mode, arena_text(a, option));
-}
-
-/* Whether a member of another mode has the option. */
-static bool is_for_another(const struct suite_parts *parts, enum experiment_mode mode,
-			   struct str option, struct arena *a)
-{
-	for (size_t i = 0; i < parts->n; i++)
-		if (suite_mode_of(parts->v[i].tree) != mode &&
-		    has_option(suite_mode_of(parts->v[i].tree), option, a))
-			return true;
-	return false;
 }
 
 /*
@@ -259,10 +222,19 @@ static const struct json_value *without_others(const struct suite *s,
 	struct err e;
 
 	for (size_t i = 0; bench && i < s->config->n_sets; i++) {
-		struct str option = set_option(s->config->sets[i]);
+		struct str rest = str_of(s->config->sets[i]);
+		struct str option = str_trim(str_cut(&rest, '='));
+		bool is_for_another = false;
 
-		if (option.n && !str_is(option, "mode") && !has_option(mode, option, a) &&
-		    is_for_another(parts, mode, option, a))
+		if (!str_is(str_cut(&option, '.'), "benchmark") || !option.n ||
+		    str_is(option, "mode") || has_option(mode, option, a))
+			continue;
+		for (size_t k = 0; k < parts->n && !is_for_another; k++) {
+			enum experiment_mode other = suite_mode_of(parts->v[k].tree);
+
+			is_for_another = other != mode && has_option(other, option, a);
+		}
+		if (is_for_another)
 			kept = config_without(s->config, kept, arena_text(a, option));
 	}
 	return kept == bench ? tree : config_put(s->config, tree, "benchmark", kept, &e);
@@ -328,14 +300,16 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 
 /* ---- the order ---- */
 
-static void add_part_text(const struct experiment *x, const char *key, struct buf *out)
+/* The member, when it is there, and a character after it. */
+static void add_member_text(const struct json_value *object, const char *key, char after,
+			    struct buf *out)
 {
-	const struct json_value *v = json_get(x->given, key);
+	const struct json_value *v = json_get(object, key);
 	struct json_writer w = json_writer(out);
 
 	if (v)
 		json_put_value(&w, v);
-	buf_add_char(out, '\n');
+	buf_add_char(out, after);
 }
 
 /* Everything that servers are started by; an engine without a server is none of them. */
@@ -345,7 +319,7 @@ static void servers_text(const struct experiment *x, struct buf *out)
 
 	buf_add_text(out, mode_is_served(x->mode) ? "serve\n" : "\n");
 	for (size_t i = 0; i < sizeof(key) / sizeof(*key); i++)
-		add_part_text(x, key[i], out);
+		add_member_text(x->given, key[i], '\n', out);
 }
 
 bool suite_same_servers(const struct experiment *a, const struct experiment *b)
@@ -495,25 +469,18 @@ int suite_check_gpus(const struct suite *s, struct config_findings *f)
 	return rc;
 }
 
-static const char *suite_name(const struct config *c, bool is_single, struct arena *a)
-{
-	const struct json_value *v = json_get(c->tree, "suite");
-
-	if (!is_single && (!v || v->kind != JSON_STRING))
-		v = json_get(c->tree, "name");
-	return v && v->kind == JSON_STRING ? arena_text(a, v->text) : NULL;
-}
-
 int suite_expand(const struct config *config, const struct config_know *know,
 		 const struct suite_opts *o, struct suite *out, struct config_findings *f)
 {
 	struct suite *s = out;
 	struct config_findings own = { 0 };
 	struct suite_parts parts = { 0 };
+	const struct json_value *name;
 	struct map seen = { 0 };
 	struct settings set;
 	int rc;
 
+	assert(config->tree);
 	*s = (struct suite){ .config = config, .know = know };
 	read_settings(config, o, s, &set, f);
 	rc = suite_parts(config, know, &s->arena, &parts, &own);
@@ -522,7 +489,10 @@ int suite_expand(const struct config *config, const struct config_know *know,
 	if (rc < 0 || f->n_errors)
 		goto done;
 	s->is_single = !parts.is_list && (set.is_member || set.repeats == 1);
-	s->name = suite_name(config, s->is_single, &s->arena);
+	name = json_get(config->tree, "suite");
+	if (!s->is_single && (!name || name->kind != JSON_STRING))
+		name = json_get(config->tree, "name");
+	s->name = name && name->kind == JSON_STRING ? arena_text(&s->arena, name->text) : NULL;
 	s->n = parts.n * (set.is_member ? 1 : set.repeats);
 	if (s->n > SUITE_MEMBERS_MAX) {
 		config_complain(config, f, json_get(config->tree, "repeat"), "repeat",
@@ -626,16 +596,6 @@ static void command_key(const struct experiment_server *s, struct buf *out)
 			buf_printf(out, " %s", s->env[i]);
 }
 
-static void add_arg(const struct json_value *args, const char *name, struct buf *out)
-{
-	struct json_writer w = json_writer(out);
-	const struct json_value *v = json_get(args, name);
-
-	buf_printf(out, "\n%s ", name);
-	if (v)
-		json_put_value(&w, v);
-}
-
 bool suite_cause(const struct experiment *x, const char *category, struct buf *out)
 {
 	static const char *const model[] = { "model", "revision", "tokenizer", "tokenizer_revision",
@@ -654,8 +614,10 @@ bool suite_cause(const struct experiment *x, const char *category, struct buf *o
 		command_key(s, out);
 		if (s->container)
 			json_put_value(&w, s->container);
-		for (size_t k = 0; !is_command && k < sizeof(model) / sizeof(*model); k++)
-			add_arg(s->args, model[k], out);
+		for (size_t k = 0; !is_command && k < sizeof(model) / sizeof(*model); k++) {
+			buf_printf(out, "\n%s ", model[k]);
+			add_member_text(s->args, model[k], ' ', out);
+		}
 	}
 	if (is_bench)
 		suite_benchmark_key(x, out);

@@ -117,17 +117,6 @@ static void narrow(struct gpu_set *s, enum gpu_maker maker, const char *first, c
 	free(all.place);
 }
 
-/*
- * Marks by is_allowed what the environment leaves; NULL: not set. As the makers' libraries read
- * them: a word that names nothing ends the list. ROCR counts AMD's GPUs; HIP, or CUDA where HIP is
- * not set, counts those that ROCR leaves.
- */
-static void gpu_visible(struct gpu_set *s, const char *cuda, const char *hip, const char *rocr)
-{
-	narrow(s, GPU_NVIDIA, cuda, NULL);
-	narrow(s, GPU_AMD, rocr, hip ? hip : cuda);
-}
-
 /* ---- the set ---- */
 
 #define NVML_LIBRARY "libnvidia-ml.so.1"
@@ -164,6 +153,7 @@ struct gpu_set *gpu_open(const struct gpu_opts *o)
 	struct gpu_set *s = mem_grow(NULL, 1, sizeof(*s));
 	const char *nvml = o && o->nvml ? o->nvml : getenv("PROFLLM_NVML");
 	const char *sysfs = o && o->sysfs ? o->sysfs : getenv("PROFLLM_SYSFS");
+	const char *cuda = getenv("CUDA_VISIBLE_DEVICES"), *hip = getenv("HIP_VISIBLE_DEVICES");
 
 	*s = (struct gpu_set){ 0 };
 	if (!nvml)
@@ -173,8 +163,12 @@ struct gpu_set *gpu_open(const struct gpu_opts *o)
 			  &s->nvml);
 	s->n_nvidia = s->n;
 	amd_open(sysfs && *sysfs ? sysfs : "/sys", s, &s->amd);
-	gpu_visible(s, getenv("CUDA_VISIBLE_DEVICES"), getenv("HIP_VISIBLE_DEVICES"),
-		    getenv("ROCR_VISIBLE_DEVICES"));
+	/*
+	 * As the makers' libraries read them: a word that names nothing ends the list. ROCR counts
+	 * AMD's GPUs; HIP, or CUDA where HIP is not set, counts those that ROCR leaves.
+	 */
+	narrow(s, GPU_NVIDIA, cuda, NULL);
+	narrow(s, GPU_AMD, getenv("ROCR_VISIBLE_DEVICES"), hip ? hip : cuda);
 	return s;
 }
 

@@ -170,21 +170,6 @@ static const struct part_row {
 	{ "vllm:diffusion", "num_committed_tokens", SERIES_DIFFUSION_COMMITTED },
 };
 
-static bool contains(struct str text, const char *part)
-{
-	return memmem(text.p, text.n, part, strlen(part)) != NULL;
-}
-
-static bool total_cut(struct str *name)
-{
-	static const struct str total = { "_total", 6 };
-
-	if (name->n <= total.n || memcmp(name->p + name->n - total.n, total.p, total.n) != 0)
-		return false;
-	name->n -= total.n;
-	return true;
-}
-
 /* A sum of numbers that are finite stays so. */
 static double bounded(double sum)
 {
@@ -211,7 +196,8 @@ static void read_by_part(struct telemetry_values *out, const struct prometheus_s
 	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++) {
 		enum series_id m = parts[i].metric;
 
-		if (!str_starts(name, str_of(parts[i].prefix)) || !contains(name, parts[i].part))
+		if (!str_starts(name, str_of(parts[i].prefix)) ||
+		    !memmem(name.p, name.n, parts[i].part, strlen(parts[i].part)))
 			continue;
 		if (m == PER_POSITION) {
 			tell_position(out, s);
@@ -248,8 +234,10 @@ void telemetry_read(struct str text, struct telemetry_values *out)
 
 		if (rc < 0 || !isfinite(sample.value))
 			continue;
-		if (total_cut(&name))
+		if (str_ends(name, STR("_total")) && name.n > strlen("_total")) {
+			name.n -= strlen("_total");
 			read_by_part(out, &sample, name);
+		}
 		read_by_name(sum, n, name, sample.value);
 	}
 	for (size_t i = 0; i < ROWS; i++) {
