@@ -430,20 +430,9 @@ enum grammar_answer grammar_matches(const struct grammar *g, struct str text)
 
 #define REPEAT_MAX 10000 /* in {m,n}; written out, so GRAMMAR_SYMBOLS_MAX bounds it too */
 
-struct reader {
-	struct grammar *g;
-	struct arena *arena;
-	const char *p, *end;
-	uint32_t line;
-	unsigned depth;
-	struct map rule; /* name: struct syntax_rule */
-	struct syntax_rule *last;
-	struct err *e;
-};
+static struct syntax *read_choice(struct syntax_reader *r);
 
-static struct syntax *read_choice(struct reader *r);
-
-static void *refuse(struct reader *r, const char *why)
+static void *refuse(struct syntax_reader *r, const char *why)
 {
 	err_set(r->e, ERR_USAGE, "line %u: %s", r->line, why);
 	return NULL;
@@ -459,7 +448,7 @@ static bool is_name_part(char c)
 	return is_name_start(c) || (c >= '0' && c <= '9') || c == '-';
 }
 
-static void skip_blanks(struct reader *r)
+static void skip_blanks(struct syntax_reader *r)
 {
 	for (; r->p < r->end; r->p++) {
 		if (*r->p == '#')
@@ -471,17 +460,7 @@ static void skip_blanks(struct reader *r)
 	}
 }
 
-static bool take(struct reader *r, const char *text)
-{
-	size_t n = strlen(text);
-
-	if ((size_t)(r->end - r->p) < n || memcmp(r->p, text, n) != 0)
-		return false;
-	r->p += n;
-	return true;
-}
-
-static struct str peek_name(const struct reader *r)
+static struct str peek_name(const struct syntax_reader *r)
 {
 	const char *p = r->p;
 
@@ -492,17 +471,17 @@ static struct str peek_name(const struct reader *r)
 }
 
 /* A name followed by ::= begins the next rule. */
-static bool is_at_rule(const struct reader *r)
+static bool is_at_rule(const struct syntax_reader *r)
 {
-	struct reader ahead = *r;
+	struct syntax_reader ahead = *r;
 	struct str name = peek_name(r);
 
 	ahead.p += name.n;
 	skip_blanks(&ahead);
-	return name.n > 0 && take(&ahead, "::=");
+	return name.n > 0 && syntax_take(&ahead, "::=");
 }
 
-static struct syntax_rule *rule_named(struct reader *r, struct str name)
+static struct syntax_rule *rule_named(struct syntax_reader *r, struct str name)
 {
 	struct syntax_rule *rule;
 	uint64_t found;
@@ -522,23 +501,8 @@ static struct syntax_rule *rule_named(struct reader *r, struct str name)
 	return rule;
 }
 
-static bool hex_code(struct reader *r, int digits, uint32_t *code)
-{
-	*code = 0;
-	if (r->end - r->p < digits)
-		return false;
-	for (int i = 0; i < digits; i++) {
-		int digit = str_hex(*r->p++);
-
-		if (digit < 0)
-			return false;
-		*code = *code << 4 | (uint32_t)digit;
-	}
-	return *code <= 0x10ffff && !(*code >= 0xd800 && *code < 0xe000);
-}
-
 /* One character of a literal or class; false with an error. */
-static bool read_code(struct reader *r, uint32_t *code)
+static bool read_code(struct syntax_reader *r, uint32_t *code)
 {
 	size_t n;
 	char c;
@@ -563,8 +527,10 @@ static bool read_code(struct reader *r, uint32_t *code)
 		*code = '\t';
 		return true;
 	case 'x': case 'u': case 'U':
-		return hex_code(r, c == 'x' ? 2 : c == 'u' ? 4 : 8, code) ||
-			refuse(r, "an escape without the hexadecimal digits of a character");
+		if (syntax_hex(r, c == 'x' ? 2 : c == 'u' ? 4 : 8, code) &&
+		    !(*code >= 0xd800 && *code < 0xe000))
+			return true;
+		return refuse(r, "an escape without the hexadecimal digits of a character");
 	case '"': case '\\': case ']': case '[': case '-': case '^': case '/': case '\'':
 		*code = (unsigned char)c;
 		return true;
@@ -574,7 +540,7 @@ static bool read_code(struct reader *r, uint32_t *code)
 	}
 }
 
-static struct syntax *read_literal(struct reader *r)
+static struct syntax *read_literal(struct syntax_reader *r)
 {
 	struct syntax *text = syntax_new(r->arena, SYNTAX_SEQUENCE);
 	uint32_t line = r->line, code;
@@ -584,18 +550,18 @@ static struct syntax *read_literal(struct reader *r)
 			return NULL;
 		syntax_add(text, syntax_code(r->arena, code));
 	}
-	if (take(r, "\""))
+	if (syntax_take(r, "\""))
 		return text;
 	r->line = line;
 	return refuse(r, "a text in double quotes is never closed");
 }
 
-static struct syntax *read_class(struct reader *r)
+static struct syntax *read_class(struct syntax_reader *r)
 {
 	struct syntax *set = syntax_new(r->arena, SYNTAX_SET);
 	uint32_t line = r->line, low, high;
 
-	set->is_negated = take(r, "^");
+	set->is_negated = syntax_take(r, "^");
 	while (r->p < r->end && *r->p != ']') {
 		if (!read_code(r, &low))
 			return NULL;
@@ -609,13 +575,13 @@ static struct syntax *read_class(struct reader *r)
 		}
 		syntax_add_range(r->arena, set, low, high);
 	}
-	if (take(r, "]"))
+	if (syntax_take(r, "]"))
 		return set;
 	r->line = line;
 	return refuse(r, "'[' is never closed");
 }
 
-static struct syntax *read_group(struct reader *r)
+static struct syntax *read_group(struct syntax_reader *r)
 {
 	uint32_t line = r->line;
 	struct syntax *inside;
@@ -624,24 +590,24 @@ static struct syntax *read_group(struct reader *r)
 		return refuse(r, "groups are nested deeper than SYNTAX_DEPTH_MAX");
 	inside = read_choice(r);
 	r->depth--;
-	if (!inside || take(r, ")"))
+	if (!inside || syntax_take(r, ")"))
 		return inside;
 	r->line = line;
 	return refuse(r, "'(' is never closed");
 }
 
-static struct syntax *read_term(struct reader *r)
+static struct syntax *read_term(struct syntax_reader *r)
 {
 	struct str name = peek_name(r);
 	struct syntax *term;
 
-	if (take(r, "\""))
+	if (syntax_take(r, "\""))
 		return read_literal(r);
-	if (take(r, "["))
+	if (syntax_take(r, "["))
 		return read_class(r);
-	if (take(r, "("))
+	if (syntax_take(r, "("))
 		return read_group(r);
-	if (take(r, ".")) {
+	if (syntax_take(r, ".")) {
 		term = syntax_new(r->arena, SYNTAX_SET);
 		term->is_negated = true;
 		return term;
@@ -656,38 +622,29 @@ static struct syntax *read_term(struct reader *r)
 	return term;
 }
 
-static bool read_count(struct reader *r, uint32_t *n)
-{
-	const char *from = r->p;
-
-	for (*n = 0; r->p < r->end && *r->p >= '0' && *r->p <= '9'; r->p++)
-		*n = *n > REPEAT_MAX ? *n : *n * 10 + (uint32_t)(*r->p - '0');
-	return r->p > from;
-}
-
 /* p points after the brace. */
-static bool read_bounds(struct reader *r, uint32_t *min, uint32_t *max)
+static bool read_bounds(struct syntax_reader *r, uint32_t *min, uint32_t *max)
 {
 	bool is_good;
 
 	skip_blanks(r);
-	is_good = read_count(r, min);
+	is_good = syntax_count(r, REPEAT_MAX, min);
 	*max = *min;
 	skip_blanks(r);
-	if (take(r, ",")) {
+	if (syntax_take(r, ",")) {
 		skip_blanks(r);
-		if (!read_count(r, max))
+		if (!syntax_count(r, REPEAT_MAX, max))
 			*max = SYNTAX_UNBOUNDED;
 		skip_blanks(r);
 	}
-	if (!is_good || !take(r, "}") || *max < *min)
+	if (!is_good || !syntax_take(r, "}") || *max < *min)
 		return refuse(r, "expected {m}, {m,} or {m,n} with m at most n");
 	if (*min > REPEAT_MAX || (*max > REPEAT_MAX && *max != SYNTAX_UNBOUNDED))
 		return refuse(r, "more than 10000 repeats");
 	return true;
 }
 
-static struct syntax *read_repeats(struct reader *r, struct syntax *term)
+static struct syntax *read_repeats(struct syntax_reader *r, struct syntax *term)
 {
 	while (r->p < r->end && *r->p && strchr("*+?{", *r->p)) {
 		char c = *r->p++;
@@ -706,7 +663,7 @@ static struct syntax *read_repeats(struct reader *r, struct syntax *term)
 	return term;
 }
 
-static struct syntax *read_sequence(struct reader *r)
+static struct syntax *read_sequence(struct syntax_reader *r)
 {
 	struct syntax *sequence = syntax_new(r->arena, SYNTAX_SEQUENCE);
 
@@ -729,21 +686,12 @@ static struct syntax *read_sequence(struct reader *r)
 	}
 }
 
-static struct syntax *read_choice(struct reader *r)
+static struct syntax *read_choice(struct syntax_reader *r)
 {
-	struct syntax *choice = syntax_new(r->arena, SYNTAX_CHOICE);
-
-	do {
-		struct syntax *sequence = read_sequence(r);
-
-		if (!sequence)
-			return NULL;
-		syntax_add(choice, sequence);
-	} while (take(r, "|"));
-	return choice;
+	return syntax_choice(r, read_sequence);
 }
 
-static int read_rule(struct reader *r)
+static int read_rule(struct syntax_reader *r)
 {
 	struct str name = peek_name(r);
 	struct syntax_rule *rule;
@@ -762,12 +710,12 @@ static int read_rule(struct reader *r)
 	rule->line = r->line;
 	r->p += name.n;
 	skip_blanks(r);
-	take(r, "::=");
+	syntax_take(r, "::=");
 	rule->body = read_choice(r);
 	return rule->body ? 0 : -1;
 }
 
-static int read_rules(struct reader *r)
+static int read_rules(struct syntax_reader *r)
 {
 	uint64_t found;
 
@@ -811,7 +759,7 @@ bool grammar_is_lark(struct str text)
 struct grammar *grammar_new(struct str text, struct err *e)
 {
 	struct grammar *g;
-	struct reader r = { .p = text.p, .end = text.p + text.n, .line = 1, .e = e };
+	struct syntax_reader r = { .p = text.p, .end = text.p + text.n, .line = 1, .e = e };
 	int rc;
 
 	if (text.n > GRAMMAR_BYTES_MAX) {

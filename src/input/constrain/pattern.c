@@ -452,33 +452,15 @@ enum pattern_answer pattern_matches(const struct pattern *p, struct str text)
 #define REPEAT_MAX 65535 /* as in PCRE2 */
 #define CODE_MAX 0x10ffffu
 
-struct reader {
-	struct arena *arena;
-	const char *p, *end;
-	struct err *e;
-	bool is_ecma;
-	unsigned depth;
-};
+static struct syntax *read_choice(struct syntax_reader *r);
 
-static struct syntax *read_choice(struct reader *r);
-
-static struct syntax *syntax_refuse(struct reader *r, const char *what)
+static struct syntax *syntax_refuse(struct syntax_reader *r, const char *what)
 {
 	err_set(r->e, ERR_RUN, "no text is made for a regular expression with %s", what);
 	return NULL;
 }
 
-static bool take(struct reader *r, const char *text)
-{
-	size_t n = strlen(text);
-
-	if ((size_t)(r->end - r->p) < n || memcmp(r->p, text, n) != 0)
-		return false;
-	r->p += n;
-	return true;
-}
-
-static void add_negated(struct reader *r, struct syntax *set, const struct syntax *inner)
+static void add_negated(struct syntax_reader *r, struct syntax *set, const struct syntax *inner)
 {
 	uint32_t from = 0;
 
@@ -493,7 +475,7 @@ static void add_negated(struct reader *r, struct syntax *set, const struct synta
 }
 
 /* \d, \w, \s and their opposites, ASCII alone: that is part of every dialect's. */
-static bool add_named(struct reader *r, struct syntax *set, char letter)
+static bool add_named(struct syntax_reader *r, struct syntax *set, char letter)
 {
 	static const struct { char letter; const char *ranges; } named[] = {
 		{ 'd', "09" }, { 'w', "09AZaz__" }, { 's', "\t\r  " },
@@ -518,13 +500,13 @@ static bool add_named(struct reader *r, struct syntax *set, char letter)
 }
 
 /* \p{L}, \p{Lu}, \p{N} and the like, by their ASCII members. */
-static bool add_property(struct reader *r, struct syntax *set, char letter)
+static bool add_property(struct syntax_reader *r, struct syntax *set, char letter)
 {
 	const char *close = memchr(r->p, '}', (size_t)(r->end - r->p));
 	struct syntax *inner = syntax_new(r->arena, SYNTAX_SET);
 	struct str name;
 
-	if (!take(r, "{") || !close)
+	if (!syntax_take(r, "{") || !close)
 		return false;
 	name = (struct str){ r->p, (size_t)(close - r->p) };
 	r->p = close + 1;
@@ -546,44 +528,29 @@ static bool add_property(struct reader *r, struct syntax *set, char letter)
 	return true;
 }
 
-static bool hex_code(struct reader *r, int digits, uint32_t *code)
-{
-	*code = 0;
-	if (r->end - r->p < digits)
-		return false;
-	for (int i = 0; i < digits; i++) {
-		int digit = str_hex(*r->p++);
-
-		if (digit < 0)
-			return false;
-		*code = *code << 4 | (uint32_t)digit;
-	}
-	return *code <= CODE_MAX;
-}
-
 /* An escape that is one code point; p points after its letter. */
-static bool code_escape(struct reader *r, char letter, uint32_t *code)
+static bool code_escape(struct syntax_reader *r, char letter, uint32_t *code)
 {
 	static const char from[] = "nrtfvae0", to[] = "\n\r\t\f\v\a\033";
 	const char *at = strchr(from, letter);
 
 	if (letter == 'x')
-		return hex_code(r, 2, code);
+		return syntax_hex(r, 2, code);
 	if (letter == 'U' && !r->is_ecma)
-		return hex_code(r, 8, code);
-	if (letter == 'u' && r->is_ecma && take(r, "{")) {
+		return syntax_hex(r, 8, code);
+	if (letter == 'u' && r->is_ecma && syntax_take(r, "{")) {
 		const char *close = memchr(r->p, '}', (size_t)(r->end - r->p));
 
-		return close && close - r->p <= 6 && hex_code(r, (int)(close - r->p), code) &&
-			take(r, "}");
+		return close && close - r->p <= 6 && syntax_hex(r, (int)(close - r->p), code) &&
+			syntax_take(r, "}");
 	}
 	if (letter == 'u') {
 		uint32_t low;
 
-		if (!hex_code(r, 4, code))
+		if (!syntax_hex(r, 4, code))
 			return false;
-		if (*code >= 0xd800 && *code < 0xdc00 && take(r, "\\u")) {
-			if (!hex_code(r, 4, &low))
+		if (*code >= 0xd800 && *code < 0xdc00 && syntax_take(r, "\\u")) {
+			if (!syntax_hex(r, 4, &low))
 				return false;
 			*code = 0x10000 + ((*code - 0xd800) << 10) + ((low - 0xdc00) & 0x3ff);
 		}
@@ -598,7 +565,7 @@ static bool code_escape(struct reader *r, char letter, uint32_t *code)
 	return true;
 }
 
-static uint32_t plain_code(struct reader *r)
+static uint32_t plain_code(struct syntax_reader *r)
 {
 	size_t n;
 	uint32_t code = utf8_next(r->p, &n);
@@ -608,7 +575,7 @@ static uint32_t plain_code(struct reader *r)
 }
 
 /* One end of a range in a class; false: it was a named set, which is added. */
-static bool class_code(struct reader *r, struct syntax *set, uint32_t *code, bool *is_bad)
+static bool class_code(struct syntax_reader *r, struct syntax *set, uint32_t *code, bool *is_bad)
 {
 	char letter;
 
@@ -638,12 +605,12 @@ static bool class_code(struct reader *r, struct syntax *set, uint32_t *code, boo
 	return false;
 }
 
-static struct syntax *read_class(struct reader *r)
+static struct syntax *read_class(struct syntax_reader *r)
 {
 	struct syntax *set = syntax_new(r->arena, SYNTAX_SET);
 	bool is_bad = false, is_first = true;
 
-	set->is_negated = take(r, "^");
+	set->is_negated = syntax_take(r, "^");
 	while (r->p < r->end && (*r->p != ']' || (is_first && !r->is_ecma))) {
 		uint32_t low, high;
 
@@ -661,32 +628,32 @@ static struct syntax *read_class(struct reader *r)
 		}
 		syntax_add_range(r->arena, set, low, high);
 	}
-	return take(r, "]") ? set : syntax_refuse(r, "an open class");
+	return syntax_take(r, "]") ? set : syntax_refuse(r, "an open class");
 }
 
-static struct syntax *read_group(struct reader *r)
+static struct syntax *read_group(struct syntax_reader *r)
 {
 	struct syntax *inside;
-	bool is_look = take(r, "?=") || take(r, "?!") || take(r, "?<=") || take(r, "?<!");
+	bool is_look = syntax_take(r, "?=") || syntax_take(r, "?!") || syntax_take(r, "?<=") || syntax_take(r, "?<!");
 
-	if (!is_look && (take(r, "?P<") || take(r, "?<"))) {
+	if (!is_look && (syntax_take(r, "?P<") || syntax_take(r, "?<"))) {
 		while (r->p < r->end && *r->p != '>')
 			r->p++;
-		if (!take(r, ">"))
+		if (!syntax_take(r, ">"))
 			return syntax_refuse(r, "such a group");
-	} else if (!is_look && !take(r, "?:") && take(r, "?")) {
+	} else if (!is_look && !syntax_take(r, "?:") && syntax_take(r, "?")) {
 		return syntax_refuse(r, "such a group");
 	}
 	if (++r->depth > SYNTAX_DEPTH_MAX)
 		return syntax_refuse(r, "groups nested that deep");
 	inside = read_choice(r);
 	r->depth--;
-	if (inside && !take(r, ")"))
+	if (inside && !syntax_take(r, ")"))
 		return syntax_refuse(r, "an open group");
 	return inside && is_look ? syntax_new(r->arena, SYNTAX_SEQUENCE) : inside;
 }
 
-static struct syntax *read_escape(struct reader *r)
+static struct syntax *read_escape(struct syntax_reader *r)
 {
 	struct syntax *set = syntax_new(r->arena, SYNTAX_SET);
 	uint32_t code;
@@ -707,7 +674,7 @@ static struct syntax *read_escape(struct reader *r)
 		syntax_refuse(r, "such an escape");
 }
 
-static struct syntax *read_atom(struct reader *r)
+static struct syntax *read_atom(struct syntax_reader *r)
 {
 	struct syntax *any;
 
@@ -737,37 +704,28 @@ static struct syntax *read_atom(struct reader *r)
 	}
 }
 
-static bool take_count(struct reader *r, uint32_t *n)
-{
-	const char *from = r->p;
-
-	for (*n = 0; r->p < r->end && *r->p >= '0' && *r->p <= '9'; r->p++)
-		*n = *n > REPEAT_MAX ? *n : *n * 10 + (uint32_t)(*r->p - '0');
-	return r->p > from;
-}
-
 /* {m}, {m,}, {m,n}, {,n} of Python; anything else is a plain brace. */
-static bool take_bounds(struct reader *r, uint32_t *min, uint32_t *max)
+static bool take_bounds(struct syntax_reader *r, uint32_t *min, uint32_t *max)
 {
 	const char *from = r->p;
 	bool has_min, has_max;
 
 	r->p++;
-	has_min = take_count(r, min);
+	has_min = syntax_count(r, REPEAT_MAX, min);
 	*max = *min;
-	if (take(r, ",")) {
-		has_max = take_count(r, max);
+	if (syntax_take(r, ",")) {
+		has_max = syntax_count(r, REPEAT_MAX, max);
 		if (!has_max)
 			*max = SYNTAX_UNBOUNDED;
 		has_min |= has_max && !r->is_ecma;
 	}
-	if (has_min && take(r, "}") && *min <= *max)
+	if (has_min && syntax_take(r, "}") && *min <= *max)
 		return true;
 	r->p = from;
 	return false;
 }
 
-static struct syntax *read_repeats(struct reader *r, struct syntax *atom)
+static struct syntax *read_repeats(struct syntax_reader *r, struct syntax *atom)
 {
 	while (r->p < r->end && *r->p && strchr("*+?{", *r->p)) {
 		uint32_t min = *r->p == '+', max = *r->p == '?' ? 1 : SYNTAX_UNBOUNDED;
@@ -777,8 +735,8 @@ static struct syntax *read_repeats(struct reader *r, struct syntax *atom)
 			r->p++;
 		else if (!take_bounds(r, &min, &max))
 			break;
-		if (!take(r, "?")) /* lazy; and possessive in Python */
-			take(r, "+");
+		if (!syntax_take(r, "?")) /* lazy; and possessive in Python */
+			syntax_take(r, "+");
 		repeat = syntax_new(r->arena, SYNTAX_REPEAT);
 		repeat->min = min;
 		repeat->max = max;
@@ -788,7 +746,7 @@ static struct syntax *read_repeats(struct reader *r, struct syntax *atom)
 	return atom;
 }
 
-static struct syntax *read_sequence(struct reader *r)
+static struct syntax *read_sequence(struct syntax_reader *r)
 {
 	struct syntax *sequence = syntax_new(r->arena, SYNTAX_SEQUENCE);
 
@@ -802,24 +760,15 @@ static struct syntax *read_sequence(struct reader *r)
 	return sequence;
 }
 
-static struct syntax *read_choice(struct reader *r)
+static struct syntax *read_choice(struct syntax_reader *r)
 {
-	struct syntax *choice = syntax_new(r->arena, SYNTAX_CHOICE);
-
-	do {
-		struct syntax *sequence = read_sequence(r);
-
-		if (!sequence)
-			return NULL;
-		syntax_add(choice, sequence);
-	} while (take(r, "|"));
-	return choice;
+	return syntax_choice(r, read_sequence);
 }
 
 struct syntax *syntax_of_pattern(struct arena *a, struct str text, enum pattern_dialect dialect,
 				 struct err *e)
 {
-	struct reader r = { .arena = a, .p = text.p, .end = text.p + text.n, .e = e,
+	struct syntax_reader r = { .arena = a, .p = text.p, .end = text.p + text.n, .e = e,
 		.is_ecma = dialect == PATTERN_ECMA };
 	struct syntax *root;
 

@@ -69,6 +69,56 @@ uint64_t dice_below(struct dice *d, uint64_t n)
 	return dice_next(d) % n;
 }
 
+/* ---- reading ---- */
+
+bool syntax_take(struct syntax_reader *r, const char *word)
+{
+	size_t n = strlen(word);
+
+	if ((size_t)(r->end - r->p) < n || memcmp(r->p, word, n) != 0)
+		return false;
+	r->p += n;
+	return true;
+}
+
+bool syntax_hex(struct syntax_reader *r, int digits, uint32_t *code)
+{
+	*code = 0;
+	if (r->end - r->p < digits)
+		return false;
+	for (int i = 0; i < digits; i++) {
+		int digit = str_hex(*r->p++);
+
+		if (digit < 0)
+			return false;
+		*code = *code << 4 | (uint32_t)digit;
+	}
+	return *code <= 0x10ffff;
+}
+
+bool syntax_count(struct syntax_reader *r, uint32_t most, uint32_t *n)
+{
+	const char *from = r->p;
+
+	for (*n = 0; r->p < r->end && *r->p >= '0' && *r->p <= '9'; r->p++)
+		*n = *n > most ? *n : *n * 10 + (uint32_t)(*r->p - '0');
+	return r->p > from;
+}
+
+struct syntax *syntax_choice(struct syntax_reader *r,
+			     struct syntax *(*sequence)(struct syntax_reader *r))
+{
+	struct syntax *choice = syntax_new(r->arena, SYNTAX_CHOICE), *one;
+
+	do {
+		one = sequence(r);
+		if (!one)
+			return NULL;
+		syntax_add(choice, one);
+	} while (syntax_take(r, "|"));
+	return choice;
+}
+
 /* ---- measures ---- */
 
 static uint32_t higher(uint32_t a, uint32_t b) { return a > b ? a : b; }

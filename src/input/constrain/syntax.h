@@ -81,6 +81,29 @@ struct syntax_rule {
 	struct syntax_rule *next;
 };
 
+/* A pattern or a grammar that is read, and how far. */
+struct syntax_reader {
+	struct arena *arena;
+	const char *p, *end;
+	struct err *e;
+	unsigned depth;
+	bool is_ecma;    /* patterns */
+	struct grammar *g; /* grammars: */
+	uint32_t line;
+	struct map rule; /* name: struct syntax_rule */
+	struct syntax_rule *last;
+};
+
+/* Moves behind a word that is next. */
+bool syntax_take(struct syntax_reader *r, const char *word);
+/* So many hexadecimal digits of a code point (or of half a pair); false: they are not there. */
+bool syntax_hex(struct syntax_reader *r, int digits, uint32_t *code);
+/* A decimal number, of which those above most are all the same; false: there is none. */
+bool syntax_count(struct syntax_reader *r, uint32_t most, uint32_t *n);
+/* Sequences with | between them; NULL: the reader of one gave NULL. */
+struct syntax *syntax_choice(struct syntax_reader *r,
+			     struct syntax *(*sequence)(struct syntax_reader *r));
+
 struct syntax *syntax_new(struct arena *a, enum syntax_kind kind);
 struct syntax *syntax_code(struct arena *a, uint32_t code); /* exactly that code point */
 void syntax_add(struct syntax *parent, struct syntax *child);

@@ -30,6 +30,15 @@ void dataset_reading_show(void *self, uint64_t done, uint64_t total);
 /* Keeps what a sample says of its own request (workload_keep). */
 int dataset_keep_own(struct workload *w, struct sample *s, struct err *e);
 
+/* Refuses a backend that does not send `what` ("sessions") as chat messages, where one is named. */
+int dataset_check_chat(const struct dataset_env *env, const char *what, struct err *e);
+/*
+ * Which of `all` sessions are sent: --num-prompts of them, in order, then, unless --no-oversample
+ * is given, uniformly chosen ones again. *n: how many; the caller frees them.
+ */
+size_t *dataset_choose(const struct dataset_opts *o, const struct dataset_env *env,
+		       struct compat_rng *rng, size_t all, size_t *n);
+
 /* Adds a line to what the user should know of the workload. */
 __attribute__((format(printf, 2, 3)))
 void dataset_note(struct workload *w, const char *fmt, ...);
@@ -165,5 +174,7 @@ int rows_refuse(const struct rows *r, size_t i, struct err *e, const char *fmt, 
 
 /* Appends a member's text; false: there is none, or it is no text. */
 bool rows_text(struct json_slice object, const char *key, struct buf *out);
+/* What a JSON text says, in the arena. */
+struct str rows_string(struct json_slice v, struct arena *a);
 /* An element of a list; false: it is no list or shorter. */
 bool rows_item(struct json_slice list, size_t index, struct json_slice *item);

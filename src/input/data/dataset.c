@@ -82,8 +82,7 @@ void dataset_note(struct workload *w, const char *fmt, ...)
 	buf_add_str(&text, w->notes);
 	buf_add_text(&text, w->notes.n ? "\n" : "");
 	buf_add_text(&text, line);
-	w->notes = arena_str(&w->arena, buf_str(&text));
-	buf_release(&text);
+	w->notes = arena_take(&w->arena, &text);
 }
 
 void dataset_note_long(struct workload *w, const struct dataset_opts *o, size_t dropped)
@@ -126,6 +125,30 @@ bool dataset_sends_messages(const struct dataset_env *env)
 	static const char *const names[] = { "openai-chat", "anthropic", "ollama-chat", NULL };
 
 	return env->backend && is_one_of(env->backend, names);
+}
+
+int dataset_check_chat(const struct dataset_env *env, const char *what, struct err *e)
+{
+	if (!env->backend || dataset_sends_messages(env))
+		return 0;
+	return err_set(e, ERR_USAGE, "--backend %s: %s are sent as chat messages; use openai-chat",
+		       env->backend, what);
+}
+
+size_t *dataset_choose(const struct dataset_opts *o, const struct dataset_env *env,
+		       struct compat_rng *rng, size_t all, size_t *n)
+{
+	size_t *which;
+
+	*n = env->num_prompts > 0 ? (size_t)env->num_prompts : all;
+	if (*n > all && o->no_oversample)
+		*n = all;
+	which = mem_array(*n, sizeof(*which));
+	if (*n > all)
+		pyrandom_seed(&rng->py, (int64_t)env->seed);
+	for (size_t i = 0; i < *n; i++)
+		which[i] = i < all ? i : pyrandom_choice(&rng->py, all);
+	return which;
 }
 
 bool dataset_carries_media(const struct dataset_env *env, const char **backends)

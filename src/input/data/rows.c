@@ -594,6 +594,14 @@ bool rows_text(struct json_slice object, const char *key, struct buf *out)
 	return true;
 }
 
+struct str rows_string(struct json_slice v, struct arena *a)
+{
+	struct buf text = { 0 };
+
+	json_unescape(&text, v.raw);
+	return arena_take(a, &text);
+}
+
 bool rows_item(struct json_slice list, size_t index, struct json_slice *item)
 {
 	struct json_iter it;

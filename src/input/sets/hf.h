@@ -100,8 +100,6 @@ int hf_column(const struct hf_row *r, const char *column, struct json_slice *out
 /* The column must be text; a copy in a. */
 int hf_text(const struct hf_row *r, const char *column, struct arena *a, struct str *out,
 	    struct err *e);
-/* The text of a JSON string, in a. */
-struct str hf_string(struct json_slice v, struct arena *a);
 /* Appends v as Python's format() would: texts as they are, null as None. */
 void hf_format(struct buf *out, struct json_slice v);
 /* The column's value likewise. */

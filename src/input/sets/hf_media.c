@@ -45,7 +45,7 @@ static int add_stored(const struct hf_row *r, struct json_slice v, struct arena 
 		return rc < 0 ? -1 : 0;
 	if (!json_member(v, "path", &member) || member.kind != JSON_STRING)
 		return hf_refuse(r, e, "an image has neither \"bytes\" nor a \"path\"");
-	if (hf_file(r, hf_string(member, a), a, &file, e) < 0)
+	if (hf_file(r, rows_string(member, a), a, &file, e) < 0)
 		return -1;
 	if (!file.p)
 		return hf_refuse(r, e, "an image has no \"bytes\", and there is no file \"%.*s\"",
@@ -70,7 +70,7 @@ int hf_add_image(const struct hf_row *r, struct json_slice v, struct arena *a, s
 		return rc < 0 ? -1 : 0;
 	if (v.kind != JSON_STRING)
 		return hf_refuse(r, e, "an image must be its bytes, a path or a URL");
-	item->ref = hf_string(v, a);
+	item->ref = rows_string(v, a);
 	return 0;
 }
 
@@ -123,7 +123,7 @@ int hf_draft_vision_arena(const struct hf_row *r, struct arena *a, struct draft 
 	    !json_member(message, "content", &content) || content.kind != JSON_STRING)
 		return hf_refuse(r, e, "the conversation must be a list of lists of messages with "
 				 "\"content\"");
-	d->sample.prompt = hf_string(content, a);
+	d->sample.prompt = rows_string(content, a);
 	if (hf_column(r, "images", &images, e) < 0)
 		return -1;
 	if (!rows_item(images, 0, &image))
@@ -268,7 +268,7 @@ static int read_file(const struct hf_row *r, struct json_slice name, struct aren
 	const char *slash;
 	int rc;
 
-	if (hf_file(r, hf_string(name, a), a, &file, e) < 0)
+	if (hf_file(r, rows_string(name, a), a, &file, e) < 0)
 		return -1;
 	if (!file.p)
 		return hf_refuse(r, e, "there is no audio file \"%.*s\"", (int)name.raw.n, name.raw.p);

@@ -464,17 +464,6 @@ int hf_column(const struct hf_row *r, const char *column, struct json_slice *out
 	return -1;
 }
 
-struct str hf_string(struct json_slice v, struct arena *a)
-{
-	struct buf text = { 0 };
-	struct str copy;
-
-	json_unescape(&text, v.raw);
-	copy = arena_str(a, buf_str(&text));
-	buf_release(&text);
-	return copy;
-}
-
 int hf_text(const struct hf_row *r, const char *column, struct arena *a, struct str *out,
 	    struct err *e)
 {
@@ -485,7 +474,7 @@ int hf_text(const struct hf_row *r, const char *column, struct arena *a, struct 
 	if (v.kind != JSON_STRING)
 		return hf_refuse(r, e, "\"%s\" must be text, not %.*s", column,
 				 v.raw.n > 40 ? 40 : (int)v.raw.n, v.raw.p);
-	*out = hf_string(v, a);
+	*out = rows_string(v, a);
 	return 0;
 }
 

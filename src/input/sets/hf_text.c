@@ -92,7 +92,7 @@ static void add_answer(const struct hf_row *r, struct arena *a, struct draft *d)
 	for (size_t i = 0; i < COUNT(answer_columns); i++) {
 		if (!json_member(r->object, answer_columns[i], &v) || !find_text(v, &text, &reply))
 			continue;
-		d->answer = hf_string(text, a);
+		d->answer = rows_string(text, a);
 		if (!found->answer)
 			found->answer = answer_columns[i];
 		return;
@@ -130,7 +130,7 @@ static bool read_column(const struct hf_row *r, const char *column, struct arena
 		return false;
 	add_prompt(r, column, text, a, d);
 	if (reply.raw.p)
-		d->answer = hf_string(reply, a);
+		d->answer = rows_string(reply, a);
 	else
 		add_answer(r, a, d);
 	return true;
@@ -400,8 +400,8 @@ int hf_draft_conversation(const struct hf_row *r, struct arena *a, struct draft 
 	for (size_t i = 0; i < 2; i++)
 		if (!json_member(turn[i], "value", &value[i]) || value[i].kind != JSON_STRING)
 			return hf_refuse(r, e, "\"conversations\": turn %zu has no text \"value\"", i);
-	d->sample.prompt = hf_string(value[0], a);
-	d->answer = hf_string(value[1], a);
+	d->sample.prompt = rows_string(value[0], a);
+	d->answer = rows_string(value[1], a);
 	return 1;
 }
 
@@ -522,7 +522,7 @@ int hf_draft_mt_bench(const struct hf_row *r, struct arena *a, struct draft *d, 
 		return -1;
 	if (!rows_item(turns, 0, &first) || first.kind != JSON_STRING)
 		return hf_refuse(r, e, "\"turns\" must be a list of texts");
-	d->sample.prompt = hf_string(first, a);
+	d->sample.prompt = rows_string(first, a);
 	return 1;
 }
 

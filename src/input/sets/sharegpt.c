@@ -231,8 +231,7 @@ static int repeat(const struct dataset_opts *o, const struct dataset_env *env, s
 
 	for (int64_t i = 1; i < o->random_input_len; i++)
 		buf_add_text(&text, "hi");
-	prompt = arena_str(&w->arena, buf_str(&text));
-	buf_release(&text);
+	prompt = arena_take(&w->arena, &text);
 	tokens = tokenizer_count(env->tokenizer, prompt, true);
 	if (tokens == SIZE_MAX)
 		return tokenizer_refuse(env->tokenizer, prompt, e);

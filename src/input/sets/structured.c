@@ -409,7 +409,6 @@ static struct str overrides(const struct structured *s, struct arena *a, const c
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
 	char key[32];
-	struct str out;
 
 	json_begin_object(&w);
 	if (s->form == FORM_NEW) {
@@ -423,23 +422,18 @@ static struct str overrides(const struct structured *s, struct arena *a, const c
 		put_response_format(&w, value);
 	}
 	json_end_object(&w);
-	out = arena_str(a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(a, &text);
 }
 
 static struct str constraint_of(struct arena *a, const char *kind, struct str value)
 {
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
-	struct str out;
 
 	json_begin_object(&w);
 	put_member(&w, kind, kind, value);
 	json_end_object(&w);
-	out = arena_str(a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(a, &text);
 }
 
 /* The ids that all prompts begin with: upstream's draws, as they are. */
@@ -482,12 +476,9 @@ static int put_prefix(const struct structured *s, struct arena *a, struct str *p
 static struct str quoted(struct arena *a, struct str text)
 {
 	struct buf out = { 0 };
-	struct str copy;
 
 	json_quote(&out, text, false);
-	copy = arena_str(a, buf_str(&out));
-	buf_release(&out);
-	return copy;
+	return arena_take(a, &out);
 }
 
 /* A row's messages: as they are for chat APIs, else in the model's chat template. */

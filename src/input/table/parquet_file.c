@@ -409,13 +409,10 @@ static struct parquet_node *content(struct builder *b, const struct element *el,
 static struct str key_of(struct builder *b, struct str name)
 {
 	struct buf text = { 0 };
-	struct str key;
 
 	json_quote(&text, name, true);
 	buf_add_text(&text, ": ");
-	key = arena_str(&b->file->arena, buf_str(&text));
-	buf_release(&text);
-	return key;
+	return arena_take(&b->file->arena, &text);
 }
 
 /* Recursion ends: every second turn is a container, and those are limited in members and list. */

@@ -13,8 +13,23 @@
 
 /* ---- the pass ---- */
 
+/*
+ * The one pass over a file's bytes in which the places of its rows are found.
+ *
+ * Afterwards rows are read in any order; touch keeps what that leaves in memory small.
+ */
+struct table_pass {
+	const struct table_bytes *bytes;
+	const struct table_opts *o;
+	uint64_t *place; /* where each row begins */
+	size_t rows, cap;
+	size_t kept;     /* pages before this are given back */
+	size_t due;      /* where the next look around is due */
+	size_t touched;  /* bytes that may have come in since pages were last given back */
+	size_t last;     /* where the last row began */
+};
+
 #define LOOK_BYTES (1u << 20) /* between two looks at memory, progress and the wish to stop */
-#define ROWS_FIRST 1024
 
 static size_t page_bytes(void)
 {
@@ -39,20 +54,15 @@ static void advise(const struct table_pass *p, int how)
 	(void)madvise((void *)(uintptr_t)p->bytes->all.p, p->bytes->all.n, how);
 }
 
-void table_pass_begin(struct table_pass *p, const struct table_bytes *bytes,
+static void pass_begin(struct table_pass *p, const struct table_bytes *bytes,
 	const struct table_opts *o)
 {
 	*p = (struct table_pass){ .bytes = bytes, .o = o, .due = LOOK_BYTES };
 	advise(p, MADV_SEQUENTIAL);
 }
 
-void table_pass_release(struct table_pass *p)
-{
-	free(p->place);
-	p->place = NULL;
-}
-
-int table_text_at(const struct table_bytes *bytes, size_t *at, struct err *e)
+/* Where the text begins: behind a byte order mark. -1: it is UTF-16. */
+static int text_at(const struct table_bytes *bytes, size_t *at, struct err *e)
 {
 	struct str all = bytes->all;
 
@@ -62,20 +72,19 @@ int table_text_at(const struct table_bytes *bytes, size_t *at, struct err *e)
 	return 0;
 }
 
-int table_pass_row(struct table_pass *p, size_t at, struct err *e)
+/* Notes a row that begins at `at`. -1: TABLE_ROWS_MAX. */
+static int pass_row(struct table_pass *p, size_t at, struct err *e)
 {
-	if (p->rows == p->cap) {
-		if (p->rows >= TABLE_ROWS_MAX)
-			return err_set(e, ERR_LIMIT, "%s: more than %llu rows (TABLE_ROWS_MAX)",
-				p->bytes->name, TABLE_ROWS_MAX);
-		p->cap = p->cap ? 2 * p->cap : ROWS_FIRST;
-		p->place = mem_grow(p->place, p->cap, sizeof(*p->place));
-	}
+	if (p->rows == p->cap && p->rows >= TABLE_ROWS_MAX)
+		return err_set(e, ERR_LIMIT, "%s: more than %llu rows (TABLE_ROWS_MAX)", p->bytes->name,
+			       TABLE_ROWS_MAX);
+	p->place = mem_room(p->place, p->rows, &p->cap, sizeof(*p->place));
 	p->place[p->rows++] = at;
 	return 0;
 }
 
-int table_pass_look(struct table_pass *p, size_t at, struct err *e)
+/* The bytes before `at` are done with: memory, progress, ERR_CANCELLED. */
+static int pass_look(struct table_pass *p, size_t at, struct err *e)
 {
 	table_forget(p->bytes->all, &p->kept, at);
 	p->due = at + LOOK_BYTES;
@@ -86,9 +95,15 @@ int table_pass_look(struct table_pass *p, size_t at, struct err *e)
 	return 0;
 }
 
-int table_pass_end(struct table_pass *p, struct err *e)
+static int pass_on(struct table_pass *p, size_t at, struct err *e)
 {
-	int rc = table_pass_look(p, p->bytes->all.n, e);
+	return at < p->due ? 0 : pass_look(p, at, e);
+}
+
+/* The pass is over: the last progress; from now on rows are read in any order. */
+static int pass_end(struct table_pass *p, struct err *e)
+{
+	int rc = pass_look(p, p->bytes->all.n, e);
 
 	advise(p, MADV_NORMAL);
 	p->touched = p->bytes->all.n - p->kept;
@@ -104,7 +119,8 @@ int table_pass_end(struct table_pass *p, struct err *e)
  */
 #define AROUND_BYTES (2u << 20)
 
-void table_touch(struct table_pass *p, size_t at, size_t n)
+/* A row of n bytes is about to be read; pages of earlier ones may go. */
+static void touch(struct table_pass *p, size_t at, size_t n)
 {
 	bool is_near = at >= p->last && at - p->last < AROUND_BYTES;
 	size_t from = 0;
@@ -118,7 +134,8 @@ void table_touch(struct table_pass *p, size_t at, size_t n)
 	p->last = p->bytes->all.n; /* whatever comes is far from it */
 }
 
-size_t table_line_at(const struct table_bytes *bytes, size_t at)
+/* 1-based line of a place; reads the file up to there. */
+static size_t line_at(const struct table_bytes *bytes, size_t at)
 {
 	const char *p = bytes->all.p, *end = p + at;
 	size_t line = 1, kept = 0;
@@ -132,7 +149,8 @@ size_t table_line_at(const struct table_bytes *bytes, size_t at)
 	return line;
 }
 
-int table_check_size(const struct table_pass *p, size_t at, size_t n, struct err *e)
+/* ERR_LIMIT for a row of more than TABLE_ROW_BYTES_MAX bytes. */
+static int check_size(const struct table_pass *p, size_t at, size_t n, struct err *e)
 {
 	if (n <= TABLE_ROW_BYTES_MAX)
 		return 0;
@@ -140,12 +158,70 @@ int table_check_size(const struct table_pass *p, size_t at, size_t n, struct err
 		"(TABLE_ROW_BYTES_MAX)", p->bytes->name, at, TABLE_ROW_BYTES_MAX);
 }
 
-/* ---- lines of text ---- */
+/* ---- what these tables share ---- */
 
 struct text_table {
 	struct table_pass pass;
-	struct buf row;
+	struct buf row, cell;
+	/* CSV: */
+	char separator;
+	struct buf keys;      /* each as JSON with its colon */
+	size_t *key_end;      /* where each ends in keys */
+	size_t columns;
+	bool is_array;        /* JSON: rows are elements, which have no lines */
 };
+
+static void text_close(void *state)
+{
+	struct text_table *t = state;
+
+	if (t) {
+		free(t->pass.place);
+		buf_release(&t->keys);
+		buf_release(&t->row);
+		buf_release(&t->cell);
+		free(t->key_end);
+	}
+	free(t);
+}
+
+static void *open_rows(const struct table_bytes *bytes, const struct table_opts *o,
+		       int (*read)(struct text_table *t, struct err *e), struct err *e)
+{
+	struct text_table *t = mem_alloc(sizeof(*t));
+
+	pass_begin(&t->pass, bytes, o);
+	if (read(t, e) == 0 && pass_end(&t->pass, e) == 0)
+		return t;
+	text_close(t);
+	return NULL;
+}
+
+static size_t text_rows(const void *state)
+{
+	return ((const struct text_table *)state)->pass.rows;
+}
+
+/* Where a row begins, and where the next one does; it is about to be read. */
+static size_t row_at(struct table_pass *p, size_t row, size_t *next)
+{
+	*next = row + 1 < p->rows ? p->place[row + 1] : p->bytes->all.n;
+	touch(p, p->place[row], *next - p->place[row]);
+	return p->place[row];
+}
+
+/* The object in t->row. */
+static int row_made(struct text_table *t, struct json_slice *out, struct err *e)
+{
+	buf_add_char(&t->row, '}');
+	if (t->row.is_over)
+		return err_set(e, ERR_LIMIT, "longer than %llu bytes as JSON (BUF_BYTES_MAX)",
+			BUF_BYTES_MAX);
+	*out = (struct json_slice){ JSON_OBJECT, buf_str(&t->row) };
+	return 0;
+}
+
+/* ---- lines of text ---- */
 
 /* Where the line at `at` ends; *lf is the first LF at or behind it, found once. */
 static size_t text_line_end(struct str all, size_t at, size_t *lf)
@@ -167,68 +243,40 @@ static size_t behind_line(struct str all, size_t end)
 	return end + 1 + is_crlf;
 }
 
-static int read_lines(struct table_pass *p, struct err *e)
+static int read_lines(struct text_table *t, struct err *e)
 {
+	struct table_pass *p = &t->pass;
 	struct str all = p->bytes->all;
 	size_t at, end, lf = 0;
 
-	if (table_text_at(p->bytes, &at, e) < 0)
+	if (text_at(p->bytes, &at, e) < 0)
 		return -1;
 	for (; at < all.n; at = behind_line(all, end)) {
 		end = text_line_end(all, at, &lf);
-		if (table_check_size(p, at, end - at, e) < 0 || table_pass_row(p, at, e) < 0 ||
-		    table_pass_on(p, end, e) < 0)
+		if (check_size(p, at, end - at, e) < 0 || pass_row(p, at, e) < 0 ||
+		    pass_on(p, end, e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void text_close(void *state)
-{
-	struct text_table *t = state;
-
-	if (t) {
-		table_pass_release(&t->pass);
-		buf_release(&t->row);
-	}
-	free(t);
-}
-
 static void *text_open(const struct table_bytes *bytes, const struct table_opts *o, struct err *e)
 {
-	struct text_table *t = mem_alloc(sizeof(*t));
-
-	table_pass_begin(&t->pass, bytes, o);
-	if (read_lines(&t->pass, e) == 0 && table_pass_end(&t->pass, e) == 0)
-		return t;
-	text_close(t);
-	return NULL;
-}
-
-static size_t text_rows(const void *state)
-{
-	return ((const struct text_table *)state)->pass.rows;
+	return open_rows(bytes, o, read_lines, e);
 }
 
 static int text_row(void *state, size_t row, struct json_slice *out, struct err *e)
 {
 	struct text_table *t = state;
-	struct table_pass *p = &t->pass;
-	struct str all = p->bytes->all;
-	size_t at = p->place[row], next = row + 1 < p->rows ? p->place[row + 1] : all.n;
+	const char *all = t->pass.bytes->all.p;
+	size_t next, at = row_at(&t->pass, row, &next);
 
-	table_touch(p, at, next - at);
-	while (next > at && (all.p[next - 1] == '\n' || all.p[next - 1] == '\r'))
+	while (next > at && (all[next - 1] == '\n' || all[next - 1] == '\r'))
 		next--;
 	buf_reset(&t->row);
 	buf_add_text(&t->row, "{\"text\": ");
-	json_quote(&t->row, (struct str){ all.p + at, next - at }, true);
-	buf_add_char(&t->row, '}');
-	if (t->row.is_over)
-		return err_set(e, ERR_LIMIT, "longer than %llu bytes as JSON (BUF_BYTES_MAX)",
-			BUF_BYTES_MAX);
-	*out = (struct json_slice){ JSON_OBJECT, buf_str(&t->row) };
-	return 0;
+	json_quote(&t->row, (struct str){ all + at, next - at }, true);
+	return row_made(t, out, e);
 }
 
 static size_t text_line(const void *state, size_t row)
@@ -252,15 +300,6 @@ const struct table_format table_text = {
  * separators, line breaks and quotes (doubled). Empty lines are skipped; a row with more
  * or fewer cells than the head is an error.
  */
-
-struct csv_table {
-	struct table_pass pass;
-	char separator;
-	struct buf keys;      /* each as JSON with its colon */
-	size_t *key_end;      /* where each ends in keys */
-	size_t columns;
-	struct buf row, cell;
-};
 
 enum cell_end { CELL_NEXT, CELL_LAST, CELL_BAD };
 
@@ -321,7 +360,7 @@ static enum cell_end read_cell(char separator, const char **p, const char *end, 
 }
 
 /* The text of a cell, quotes undoubled in t->cell where there are any. */
-static struct str cell_text(struct csv_table *t, const struct cell *cell)
+static struct str cell_text(struct text_table *t, const struct cell *cell)
 {
 	struct str rest = cell->text;
 
@@ -342,7 +381,7 @@ static struct str cell_text(struct csv_table *t, const struct cell *cell)
 static int csv_fail_at(const struct table_pass *p, const char *at, const char *why, struct err *e)
 {
 	return err_set(e, ERR_PARSE, "%s: line %zu: %s", p->bytes->name,
-		table_line_at(p->bytes, (size_t)(at - p->bytes->all.p)), why);
+		line_at(p->bytes, (size_t)(at - p->bytes->all.p)), why);
 }
 
 /* A name for a column that no column before it has. */
@@ -366,7 +405,7 @@ static struct str name_column(struct arena *a, struct map *seen, struct str text
 	return name;
 }
 
-static void add_column(struct csv_table *t, struct str name)
+static void add_column(struct text_table *t, struct str name)
 {
 	buf_add_text(&t->keys, t->columns ? ", " : "");
 	json_quote(&t->keys, name, true);
@@ -375,7 +414,7 @@ static void add_column(struct csv_table *t, struct str name)
 	t->key_end[t->columns++] = t->keys.len;
 }
 
-static int read_head(struct csv_table *t, const char **p, const char *end, struct err *e)
+static int read_head(struct text_table *t, const char **p, const char *end, struct err *e)
 {
 	struct table_pass *pass = &t->pass;
 	struct arena names = { 0 };
@@ -415,7 +454,7 @@ static void skip_empty(const char **p, const char *end)
 }
 
 /* Moves past one row and counts its cells. */
-static int skip_row(struct csv_table *t, const char **p, const char *end, struct err *e)
+static int skip_row(struct text_table *t, const char **p, const char *end, struct err *e)
 {
 	struct table_pass *pass = &t->pass;
 	enum cell_end kind = CELL_NEXT;
@@ -432,18 +471,20 @@ static int skip_row(struct csv_table *t, const char **p, const char *end, struct
 	}
 	if (n != t->columns)
 		return err_set(e, ERR_PARSE, "%s: line %zu: %zu cells, but the head names %zu columns",
-			pass->bytes->name, table_line_at(pass->bytes, at), n, t->columns);
-	return table_check_size(pass, at, (size_t)(*p - row), e);
+			pass->bytes->name, line_at(pass->bytes, at), n, t->columns);
+	return check_size(pass, at, (size_t)(*p - row), e);
 }
 
-static int csv_read_rows(struct csv_table *t, struct err *e)
+static int csv_read_rows(struct text_table *t, struct err *e)
 {
 	struct table_pass *pass = &t->pass;
 	struct str all = pass->bytes->all;
 	const char *p, *end = all.p + all.n;
 	size_t at;
 
-	if (table_text_at(pass->bytes, &at, e) < 0)
+	t->separator = str_ends(table_plain(pass->bytes->name), STR(".tsv")) ? '\t' : ',';
+	t->keys.limit = TABLE_ROW_BYTES_MAX;
+	if (text_at(pass->bytes, &at, e) < 0)
 		return -1;
 	p = all.p + at;
 	skip_empty(&p, end);
@@ -454,55 +495,26 @@ static int csv_read_rows(struct csv_table *t, struct err *e)
 		return -1;
 	for (skip_empty(&p, end); p < end; skip_empty(&p, end)) {
 		at = (size_t)(p - all.p);
-		if (skip_row(t, &p, end, e) < 0 || table_pass_row(pass, at, e) < 0 ||
-		    table_pass_on(pass, (size_t)(p - all.p), e) < 0)
+		if (skip_row(t, &p, end, e) < 0 || pass_row(pass, at, e) < 0 ||
+		    pass_on(pass, (size_t)(p - all.p), e) < 0)
 			return -1;
 	}
 	return 0;
 }
 
-static void csv_close(void *state)
-{
-	struct csv_table *t = state;
-
-	if (t) {
-		table_pass_release(&t->pass);
-		buf_release(&t->keys);
-		buf_release(&t->row);
-		buf_release(&t->cell);
-		free(t->key_end);
-	}
-	free(t);
-}
-
 static void *csv_open(const struct table_bytes *bytes, const struct table_opts *o, struct err *e)
 {
-	struct csv_table *t = mem_alloc(sizeof(*t));
-
-	table_pass_begin(&t->pass, bytes, o);
-	t->separator = str_ends(table_plain(bytes->name), STR(".tsv")) ? '\t' : ',';
-	t->keys.limit = TABLE_ROW_BYTES_MAX;
-	if (csv_read_rows(t, e) == 0 && table_pass_end(&t->pass, e) == 0)
-		return t;
-	csv_close(t);
-	return NULL;
-}
-
-static size_t csv_rows(const void *state)
-{
-	return ((const struct csv_table *)state)->pass.rows;
+	return open_rows(bytes, o, csv_read_rows, e);
 }
 
 static int csv_row(void *state, size_t row, struct json_slice *out, struct err *e)
 {
-	struct csv_table *t = state;
-	struct table_pass *pass = &t->pass;
-	struct str all = pass->bytes->all;
-	size_t at = pass->place[row], next = row + 1 < pass->rows ? pass->place[row + 1] : all.n;
-	const char *p = all.p + at, *end = all.p + all.n;
+	struct text_table *t = state;
+	struct str all = t->pass.bytes->all;
+	size_t next;
+	const char *p = all.p + row_at(&t->pass, row, &next), *end = all.p + all.n;
 	struct cell cell;
 
-	table_touch(pass, at, next - at);
 	buf_reset(&t->row);
 	buf_add_char(&t->row, '{');
 	for (size_t i = 0, key = 0; i < t->columns; key = t->key_end[i++]) {
@@ -511,23 +523,18 @@ static int csv_row(void *state, size_t row, struct json_slice *out, struct err *
 		buf_add(&t->row, t->keys.data + key, t->key_end[i] - key);
 		json_quote(&t->row, cell_text(t, &cell), true);
 	}
-	buf_add_char(&t->row, '}');
-	if (t->row.is_over)
-		return err_set(e, ERR_LIMIT, "longer than %llu bytes as JSON (BUF_BYTES_MAX)",
-			BUF_BYTES_MAX);
-	*out = (struct json_slice){ JSON_OBJECT, buf_str(&t->row) };
-	return 0;
+	return row_made(t, out, e);
 }
 
 static size_t csv_line(const void *state, size_t row)
 {
-	const struct csv_table *t = state;
+	const struct text_table *t = state;
 
-	return table_line_at(t->pass.bytes, t->pass.place[row]);
+	return line_at(t->pass.bytes, t->pass.place[row]);
 }
 
 const struct table_format table_csv = {
-	.name = "csv", .open = csv_open, .close = csv_close, .rows = csv_rows, .row = csv_row,
+	.name = "csv", .open = csv_open, .close = text_close, .rows = text_rows, .row = csv_row,
 	.line = csv_line,
 };
 
@@ -541,11 +548,6 @@ const struct table_format table_csv = {
  * over lines. {"data": [...]} with nothing else in the file stands for the list. Everything is
  * validated once, at open; later reads stay inside the mapping whatever has become of it.
  */
-
-struct json_table {
-	struct table_pass pass;
-	bool is_array; /* rows are elements: they have no lines */
-};
 
 static bool is_line_name(const char *name)
 {
@@ -573,7 +575,7 @@ static int fail_found(const struct table_pass *p, size_t at, const char *what, s
 	size_t column = at - (line ? (size_t)(line + 1 - all.p) : 0) + 1;
 
 	return err_set(e, ERR_PARSE, "%s: line %zu, column %zu: %s", p->bytes->name,
-		table_line_at(p->bytes, at), column, what);
+		line_at(p->bytes, at), column, what);
 }
 
 static size_t at_of(const struct table_pass *p, const struct json_iter *it)
@@ -595,8 +597,8 @@ static int take_list(struct table_pass *p, struct json_iter *it, size_t *end, st
 		at = at_of(p, it);
 		if (json_take(it, &value) < 0)
 			return json_fail_at(p, at, e);
-		if (table_check_size(p, at, value.raw.n, e) < 0 || table_pass_row(p, at, e) < 0 ||
-		    table_pass_on(p, at_of(p, it), e) < 0)
+		if (check_size(p, at, value.raw.n, e) < 0 || pass_row(p, at, e) < 0 ||
+		    pass_on(p, at_of(p, it), e) < 0)
 			return -1;
 	}
 	at = at_of(p, it);
@@ -624,7 +626,7 @@ static bool is_end(const struct table_pass *p, size_t *at)
 	return is;
 }
 
-static int read_array(struct json_table *t, size_t at, struct err *e)
+static int read_array(struct text_table *t, size_t at, struct err *e)
 {
 	struct table_pass *p = &t->pass;
 	struct json_iter it = iter_at(p, at);
@@ -639,7 +641,7 @@ static int read_array(struct json_table *t, size_t at, struct err *e)
 }
 
 /* Whether the file is one object whose one member is a list of objects: 1, 0, -1 stopped. */
-static int read_wrapped(struct json_table *t, size_t at, struct err *e)
+static int read_wrapped(struct text_table *t, size_t at, struct err *e)
 {
 	struct table_pass *p = &t->pass;
 	struct json_iter it = iter_at(p, at), list, element;
@@ -692,7 +694,7 @@ static int read_values(struct table_pass *p, size_t at, bool is_line, struct err
 			if (scan.text.n == p->bytes->all.n)
 				return 0;
 			scan.at = scan.text.n + 1;
-			if (table_pass_on(p, scan.at, e) < 0)
+			if (pass_on(p, scan.at, e) < 0)
 				return -1;
 			continue;
 		}
@@ -702,20 +704,20 @@ static int read_values(struct table_pass *p, size_t at, bool is_line, struct err
 		if (is_line && !json_at_end(&scan))
 			return fail_found(p, scan.at, "more text after the object; expected one on "
 				"each line", e);
-		if (table_check_size(p, at, value.raw.n, e) < 0 || table_pass_row(p, at, e) < 0 ||
-		    table_pass_on(p, scan.at, e) < 0)
+		if (check_size(p, at, value.raw.n, e) < 0 || pass_row(p, at, e) < 0 ||
+		    pass_on(p, scan.at, e) < 0)
 			return -1;
 	}
 }
 
-static int json_read_rows(struct json_table *t, struct err *e)
+static int json_read_rows(struct text_table *t, struct err *e)
 {
 	struct table_pass *p = &t->pass;
 	struct str all = p->bytes->all;
 	size_t at;
 	int rc = 0;
 
-	if (table_text_at(p->bytes, &at, e) < 0)
+	if (text_at(p->bytes, &at, e) < 0)
 		return -1;
 	if (is_end(p, &at))
 		return 0;
@@ -726,41 +728,18 @@ static int json_read_rows(struct json_table *t, struct err *e)
 	return rc ? (rc < 0 ? -1 : 0) : read_values(p, at, is_line_name(p->bytes->name), e);
 }
 
-static void json_table_close(void *state)
-{
-	struct json_table *t = state;
-
-	if (t)
-		table_pass_release(&t->pass);
-	free(t);
-}
-
 static void *json_table_open(const struct table_bytes *bytes, const struct table_opts *o,
-	struct err *e)
+			     struct err *e)
 {
-	struct json_table *t = mem_alloc(sizeof(*t));
-
-	table_pass_begin(&t->pass, bytes, o);
-	if (json_read_rows(t, e) == 0 && table_pass_end(&t->pass, e) == 0)
-		return t;
-	json_table_close(t);
-	return NULL;
-}
-
-static size_t json_table_rows(const void *state)
-{
-	return ((const struct json_table *)state)->pass.rows;
+	return open_rows(bytes, o, json_read_rows, e);
 }
 
 static int json_table_row(void *state, size_t row, struct json_slice *out, struct err *e)
 {
-	struct json_table *t = state;
-	struct table_pass *p = &t->pass;
-	struct str all = p->bytes->all;
-	struct json_scan scan = { all, p->place[row] };
-	size_t next = row + 1 < p->rows ? p->place[row + 1] : all.n;
+	struct text_table *t = state;
+	size_t next;
+	struct json_scan scan = { t->pass.bytes->all, row_at(&t->pass, row, &next) };
 
-	table_touch(p, p->place[row], next - p->place[row]);
 	if (json_next(&scan, out, e) < 0)
 		return -1;
 	if (out->kind != JSON_OBJECT)
@@ -771,12 +750,12 @@ static int json_table_row(void *state, size_t row, struct json_slice *out, struc
 
 static size_t json_table_line(const void *state, size_t row)
 {
-	const struct json_table *t = state;
+	const struct text_table *t = state;
 
-	return t->is_array ? 0 : table_line_at(t->pass.bytes, t->pass.place[row]);
+	return t->is_array ? 0 : line_at(t->pass.bytes, t->pass.place[row]);
 }
 
 const struct table_format table_json = {
-	.name = "json", .open = json_table_open, .close = json_table_close,
-	.rows = json_table_rows, .row = json_table_row, .line = json_table_line,
+	.name = "json", .open = json_table_open, .close = text_close, .rows = text_rows,
+	.row = json_table_row, .line = json_table_line,
 };

@@ -497,27 +497,7 @@ int64_t conversations_to_workload(const struct conversations *c, const size_t *w
 static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
 {
 	(void)o;
-	if (!env->backend || dataset_sends_messages(env))
-		return 0;
-	return err_set(e, ERR_USAGE, "--backend %s: conversations are sent as chat messages; use "
-		       "openai-chat", env->backend);
-}
-
-/* The conversations that are sent, in order; *n of them. */
-static size_t *choose(const struct dataset_opts *o, const struct dataset_env *env,
-		      struct compat_rng *rng, size_t all, size_t *n)
-{
-	size_t *which;
-
-	*n = env->num_prompts > 0 ? (size_t)env->num_prompts : all;
-	if (*n > all && o->no_oversample)
-		*n = all;
-	which = mem_array(*n, sizeof(*which));
-	if (*n > all)
-		pyrandom_seed(&rng->py, (int64_t)env->seed);
-	for (size_t i = 0; i < *n; i++)
-		which[i] = i < all ? i : pyrandom_choice(&rng->py, all);
-	return which;
+	return dataset_check_chat(env, "conversations", e);
 }
 
 static int build(const struct dataset_opts *o, const struct dataset_env *env,
@@ -542,7 +522,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		return err_set(e, ERR_USAGE, "--num-prompts %" PRId64 " is more than the limit of %u",
 			       env->num_prompts, REQUESTS_MAX);
 	if (conversations_read(o->path, &reading, &c, e) == 0) {
-		which = choose(o, env, rng, c.n, &n);
+		which = dataset_choose(o, env, rng, c.n, &n);
 		left_out = conversations_to_workload(&c, which, n, &turns, w, e);
 	}
 	if (left_out > 0)

@@ -159,8 +159,7 @@ static int add_files(struct generation *gen, struct err *e)
 	}
 	if (rc == 0 && !names.len)
 		rc = refuse(g, "text_files", e, "the list is empty");
-	gen->out->params.text_files = arena_str(&gen->out->arena, buf_str(&names));
-	buf_release(&names);
+	gen->out->params.text_files = arena_take(&gen->out->arena, &names);
 	buf_release(&name);
 	return rc;
 }

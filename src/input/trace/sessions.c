@@ -405,7 +405,7 @@ static int count_tokens(struct filling *x, struct err *e)
 	return rc;
 }
 
-int graph_finish(struct graph *g, const uint32_t *which, size_t n, const struct dataset_env *env,
+int graph_finish(struct graph *g, const size_t *which, size_t n, const struct dataset_env *env,
 		 struct workload *w, struct err *e)
 {
 	struct filling x = {
@@ -420,7 +420,7 @@ int graph_finish(struct graph *g, const uint32_t *which, size_t n, const struct 
 
 	assert(w->n == 0 && (which || n == g->n_sessions));
 	for (size_t i = 0; rc == 0 && i < n; i++) {
-		uint32_t one = which ? which[i] : (uint32_t)i;
+		uint32_t one = (uint32_t)(which ? which[i] : i);
 
 		if (w->n + (x.first[one + 1] - x.first[one]) > REQUESTS_MAX)
 			rc = err_set(e, ERR_LIMIT, "the sessions have more than %u turns", REQUESTS_MAX);
@@ -503,74 +503,70 @@ int session_text(struct json_slice object, const char *key, struct arena *a, str
 		json_unescape(&text, v.raw);
 	else
 		buf_add_str(&text, v.raw);
-	*out = arena_str(a, buf_str(&text));
-	buf_release(&text);
+	*out = arena_take(a, &text);
 	for (size_t i = 0; i < out->n; i++)
 		if ((unsigned char)out->p[i] < ' ' || out->p[i] == 0x7f)
 			return err_set(e, ERR_RUN, "\"%s\" has a control character", key);
 	return 1;
 }
 
-/* ---- our own form ---- */
+static int by_session(const void *a, const void *b)
+{
+	const struct session_row *x = a, *y = b;
 
-struct row {
-	size_t number;
-	uint32_t session;
-	struct str id, turn;
-};
+	if (x->session != y->session)
+		return x->session < y->session ? -1 : 1;
+	return x->number < y->number ? -1 : x->number > y->number;
+}
+
+struct session_row *session_rows(const struct session_reading *r, const char *key, struct err *e)
+{
+	struct arena *a = &r->graph->arena;
+	size_t n = table_rows(r->table);
+	struct session_row *row = mem_array(n, sizeof(*row));
+	uint32_t sessions = 0;
+	struct map ids = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; rc >= 0 && i < n; i++) {
+		struct json_slice object;
+		uint64_t session = sessions;
+
+		row[i].number = i;
+		rc = table_row(r->table, i, &object, e);
+		if (rc < 0)
+			break;
+		rc = session_text(object, key, a, &row[i].id, e);
+		if (rc < 0)
+			err_wrap(e, "%s", session_where(r, i));
+		if (rc > 0 && !map_get(&ids, row[i].id, &session))
+			map_put(&ids, row[i].id, session);
+		sessions += session == sessions;
+		row[i].session = (uint32_t)session;
+	}
+	map_release(&ids);
+	if (rc >= 0) {
+		qsort(row, n, sizeof(*row), by_session);
+		return row;
+	}
+	free(row);
+	return NULL;
+}
+
+/* ---- our own form ---- */
 
 struct own {
 	const struct session_reading *r;
 	struct legacy np;
 	struct pcg64 rng; /* of laws */
-	struct row *row;
+	struct session_row *row;
 	size_t n;
 	struct map turns; /* "<session>/<turn>" to a node */
-	struct map ids;
 };
 
 static struct str turn_key(struct arena *a, uint32_t session, struct str turn)
 {
 	return str_of(arena_printf(a, "%u/%.*s", session, (int)turn.n, turn.p));
-}
-
-/* Which rows are whose: sessions in the order of their first rows. */
-static int read_names(struct own *x, struct err *e)
-{
-	struct arena *a = &x->r->graph->arena;
-
-	x->n = table_rows(x->r->table);
-	x->row = mem_array(x->n, sizeof(*x->row));
-	for (size_t i = 0; i < x->n; i++) {
-		struct row *row = &x->row[i];
-		struct json_slice object;
-		uint64_t session = x->ids.count;
-		int rc;
-
-		row->number = i;
-		if (table_row(x->r->table, i, &object, e) < 0)
-			return -1;
-		rc = session_text(object, "id", a, &row->id, e);
-		if (rc == 0)
-			rc = err_set(e, ERR_RUN, "\"id\", the session's, is missing");
-		if (rc > 0)
-			rc = session_text(object, "turn", a, &row->turn, e);
-		if (rc < 0)
-			return err_wrap(e, "%s", session_where(x->r, i));
-		if (!map_get(&x->ids, row->id, &session))
-			map_put(&x->ids, row->id, session);
-		row->session = (uint32_t)session;
-	}
-	return 0;
-}
-
-static int by_session(const void *a, const void *b)
-{
-	const struct row *x = a, *y = b;
-
-	if (x->session != y->session)
-		return x->session < y->session ? -1 : 1;
-	return x->number < y->number ? -1 : x->number > y->number;
 }
 
 /* A turn that another one names. */
@@ -745,27 +741,34 @@ static int add_nodes(struct own *x, struct err *e)
 	size_t in_session = 0;
 
 	for (size_t i = 0; i < x->n; i++) {
-		struct row *row = &x->row[i];
+		struct session_row *row = &x->row[i];
 		const char *where = session_where(x->r, row->number);
+		struct json_slice object;
+		struct str turn = { 0 }, key;
 		struct node *n;
-		struct str key;
 
+		if (!row->id.p)
+			return err_set(e, ERR_RUN, "%s: \"id\", the session's, is missing", where);
+		if (table_row(x->r->table, row->number, &object, e) < 0)
+			return -1;
+		if (session_text(object, "turn", &g->arena, &turn, e) < 0)
+			return err_wrap(e, "%s", where);
 		if (i == 0 || row->session != x->row[i - 1].session) {
 			graph_session(g, row->id);
 			in_session = 0;
 		}
-		if (!row->turn.p)
-			row->turn = str_of(arena_printf(&g->arena, "%zu", in_session));
+		if (!turn.p)
+			turn = str_of(arena_printf(&g->arena, "%zu", in_session));
 		in_session++;
-		n = graph_node(g, where, row->turn, e);
+		n = graph_node(g, where, turn, e);
 		if (!n)
 			return -1;
 		n->output_len = session_output_len(x->r);
-		key = turn_key(&g->arena, n->session, row->turn);
+		key = turn_key(&g->arena, n->session, turn);
 		if (map_get(&x->turns, key, NULL))
 			return err_set(e, ERR_RUN, "%s: session '%.*s' has two turns called '%.*s'", where,
 				       (int)(row->id.n < 100 ? row->id.n : 100), row->id.p,
-				       (int)(row->turn.n < 100 ? row->turn.n : 100), row->turn.p);
+				       (int)(turn.n < 100 ? turn.n : 100), turn.p);
 		map_put(&x->turns, key, g->n - 1);
 	}
 	return 0;
@@ -774,13 +777,12 @@ static int add_nodes(struct own *x, struct err *e)
 static int read_own(const struct session_reading *r, struct err *e)
 {
 	struct own x = { .r = r, .rng = rng_fork(r->env->seed + 1, "session gaps") };
-	int rc = read_names(&x, e);
+	int rc;
 
+	x.n = table_rows(r->table);
+	x.row = session_rows(r, "id", e);
+	rc = x.row ? add_nodes(&x, e) : -1;
 	legacy_seed(&x.np, (uint32_t)(r->env->seed + 1));
-	if (rc == 0) {
-		qsort(x.row, x.n, sizeof(*x.row), by_session);
-		rc = add_nodes(&x, e);
-	}
 	for (size_t i = 0; rc == 0 && i < x.n; i++) {
 		struct node *n = &r->graph->node[i];
 		struct json_slice object;
@@ -793,7 +795,6 @@ static int read_own(const struct session_reading *r, struct err *e)
 			rc = read_gap(&x, n, object, e);
 	}
 	map_release(&x.turns);
-	map_release(&x.ids);
 	free(x.row);
 	return rc;
 }
@@ -837,10 +838,7 @@ static int read_file(const struct session_reading *r, const char *path, struct e
 static int check(const struct dataset_opts *o, const struct dataset_env *env, struct err *e)
 {
 	(void)o;
-	if (!env->backend || dataset_sends_messages(env))
-		return 0;
-	return err_set(e, ERR_USAGE, "--backend %s: sessions are sent as chat messages; use "
-		       "openai-chat", env->backend);
+	return dataset_check_chat(env, "sessions", e);
 }
 
 /* Times from the first one on; all roots have one, or none is used. */
@@ -863,22 +861,6 @@ static void set_times(struct graph *g, struct workload *w)
 		g->node[i].timestamp_s = w->is_self_timed ? g->node[i].timestamp_s - first : NAN;
 }
 
-static uint32_t *choose(const struct dataset_opts *o, const struct dataset_env *env,
-			struct compat_rng *rng, size_t all, size_t *n)
-{
-	uint32_t *which;
-
-	*n = env->num_prompts > 0 ? (size_t)env->num_prompts : all;
-	if (*n > all && o->no_oversample)
-		*n = all;
-	which = mem_array(*n, sizeof(*which));
-	if (*n > all)
-		pyrandom_seed(&rng->py, (int64_t)env->seed);
-	for (size_t i = 0; i < *n; i++)
-		which[i] = (uint32_t)(i < all ? i : pyrandom_choice(&rng->py, all));
-	return which;
-}
-
 static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
@@ -887,8 +869,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	};
 	struct graph g = { 0 };
 	struct session_reading r = { .o = o, .env = env, .graph = &g };
-	uint32_t *which = NULL;
-	size_t n;
+	size_t *which = NULL, n;
 	int rc = -1;
 
 	if (env->num_prompts > REQUESTS_MAX)
@@ -897,7 +878,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 	r.table = table_open(o->path, &opts, e);
 	if (r.table && read_file(&r, o->path, e) == 0) {
 		set_times(&g, w);
-		which = choose(o, env, rng, g.n_sessions, &n);
+		which = dataset_choose(o, env, rng, g.n_sessions, &n);
 		rc = graph_finish(&g, which, n, env, w, e);
 	}
 	table_close(r.table);

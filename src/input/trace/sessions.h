@@ -67,7 +67,7 @@ void graph_message(struct graph *g, struct node *n, struct str role, struct str 
  * Fills w with the sessions named (NULL: all, in order), `n` of them. ERR_RUN with the place of
  * the turn.
  */
-int graph_finish(struct graph *g, const uint32_t *which, size_t n, const struct dataset_env *env,
+int graph_finish(struct graph *g, const size_t *which, size_t n, const struct dataset_env *env,
 		 struct workload *w, struct err *e);
 
 /* ---- readers: aiperf's files (trace/sessions_aiperf.c, sessions_dag.c) ---- */
@@ -95,6 +95,17 @@ int session_ms(struct json_slice object, const char *key, double *seconds, struc
 /* A text at key: 1, 0, -1; what lies in a. */
 int session_text(struct json_slice object, const char *key, struct arena *a, struct str *out,
 		 struct err *e);
+/*
+ * The rows of the file by session, which they name at key, in the order of the sessions' first
+ * rows; one without a name (id.p NULL) is a session of its own. The caller frees them. NULL: e says
+ * why.
+ */
+struct session_row {
+	size_t number;
+	uint32_t session;
+	struct str id;
+};
+struct session_row *session_rows(const struct session_reading *r, const char *key, struct err *e);
 /* An object with these keys alone. */
 int session_keys(struct json_slice object, const char *const *known, struct err *e);
 /* A member that is not what Python calls false: null, "", 0, [] and {} count as missing. */

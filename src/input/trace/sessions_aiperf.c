@@ -261,74 +261,30 @@ int sessions_read_multi_turn(const struct session_reading *r, struct err *e)
 	return 0;
 }
 
-/* Rows by session; those without one are sessions of their own. */
-struct single {
-	size_t row;
-	uint32_t session;
-	struct str id;
-};
-
-static int by_session(const void *a, const void *b)
-{
-	const struct single *x = a, *y = b;
-
-	if (x->session != y->session)
-		return x->session < y->session ? -1 : 1;
-	return x->row < y->row ? -1 : x->row > y->row;
-}
-
-static int name_rows(const struct session_reading *r, struct single *s, size_t n, struct err *e)
-{
-	struct map ids = { 0 };
-	uint32_t sessions = 0;
-	int rc = 0;
-
-	for (size_t i = 0; rc >= 0 && i < n; i++) {
-		struct json_slice object;
-		uint64_t session = sessions;
-
-		s[i].row = i;
-		rc = table_row(r->table, i, &object, e);
-		if (rc < 0)
-			break;
-		rc = session_text(object, "session_id", &r->graph->arena, &s[i].id, e);
-		if (rc < 0)
-			err_wrap(e, "%s", session_where(r, i));
-		if (rc > 0 && !map_get(&ids, s[i].id, &session))
-			map_put(&ids, s[i].id, session);
-		if (rc == 0)
-			s[i].id = str_of(arena_printf(&r->graph->arena, "session_%zu", i));
-		sessions += session == sessions;
-		s[i].session = (uint32_t)session;
-	}
-	map_release(&ids);
-	return rc < 0 ? -1 : 0;
-}
-
+/* Rows without a session are sessions of their own. */
 int sessions_read_single_turn(const struct session_reading *r, struct err *e)
 {
 	size_t n = table_rows(r->table);
-	struct single *s = mem_array(n, sizeof(*s));
+	struct session_row *s = session_rows(r, "session_id", e);
 	struct graph *g = r->graph;
-	int rc = name_rows(r, s, n, e);
+	int rc = s ? 0 : -1;
 	double before = NAN;
 
-	if (rc == 0)
-		qsort(s, n, sizeof(*s), by_session);
 	for (size_t i = 0, k = 0; rc == 0 && i < n; i++, k++) {
-		const char *where = session_where(r, s[i].row);
+		const char *where = session_where(r, s[i].number);
 		struct json_slice object;
 		struct node *node;
 
 		if (i == 0 || s[i].session != s[i - 1].session) {
-			graph_session(g, s[i].id);
+			graph_session(g, s[i].id.p ? s[i].id : str_of(arena_printf(
+				&g->arena, "session_%zu", s[i].number)));
 			before = NAN;
 			k = 0;
 		}
 		node = graph_node(g, where, numbered(&g->arena, k), e);
 		if (node && k)
 			graph_wait(g, (uint32_t)g->n - 1, (uint32_t)g->n - 2);
-		rc = node ? table_row(r->table, s[i].row, &object, e) : -1;
+		rc = node ? table_row(r->table, s[i].number, &object, e) : -1;
 		if (rc == 0 && fill_turn(r, node, object, &before, e) < 0)
 			rc = err_wrap(e, "%s", where);
 	}

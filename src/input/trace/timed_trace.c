@@ -142,8 +142,7 @@ static int read_hash_ids(struct trace *t, size_t i, struct json_slice row, struc
 					 label);
 		buf_add_char(&text, '\0');
 	}
-	*out = arena_str(&t->arena, buf_str(&text));
-	buf_release(&text);
+	*out = arena_take(&t->arena, &text);
 	return rc;
 }
 

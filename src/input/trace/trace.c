@@ -254,28 +254,14 @@ static bool trace_has_content(const struct trace_row *row)
 	return row->text.raw.p || row->messages.raw.p || row->payload.raw.p;
 }
 
-static struct str text_in(struct json_slice v, struct arena *a)
-{
-	struct buf text = { 0 };
-	struct str out;
-
-	json_unescape(&text, v.raw);
-	out = arena_str(a, buf_str(&text));
-	buf_release(&text);
-	return out;
-}
-
 /* Spelled as a body has it. */
 static struct str json_in(struct json_slice v, struct arena *a)
 {
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
-	struct str out;
 
 	json_put_foreign(&w, v.raw);
-	out = arena_str(a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(a, &text);
 }
 
 static uint32_t count(const struct dataset_env *env, struct str text)
@@ -291,7 +277,7 @@ static struct str texts_of(struct json_slice messages, struct arena *a)
 	struct json_iter it = json_iter(messages);
 	struct json_slice message, content;
 	struct buf text = { 0 };
-	struct str key, out;
+	struct str key;
 
 	while (json_each(&it, &key, &message) == 1) {
 		if (!json_member(message, "content", &content) || content.kind != JSON_STRING)
@@ -300,9 +286,7 @@ static struct str texts_of(struct json_slice messages, struct arena *a)
 			buf_add_char(&text, '\n');
 		json_unescape(&text, content.raw);
 	}
-	out = arena_str(a, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return arena_take(a, &text);
 }
 
 static int take_messages(const struct dataset_env *env, struct json_slice messages,
@@ -340,7 +324,7 @@ static int trace_content_take(const struct trace_source *s, const struct trace_r
 	if (!text.raw.p || text.kind != JSON_STRING)
 		return trace_refuse(s, row->name, e, "\"payload\" must have messages, or a prompt that is "
 				    "a text");
-	out->prompt = text_in(text, a);
+	out->prompt = rows_string(text, a);
 	out->kind = PROMPT_TEXT;
 	out->prompt_len = count(env, out->prompt);
 	return 0;
@@ -644,8 +628,7 @@ static int draft(struct trace *t, size_t at, struct err *e)
 			: trace_content_take(&t->source, &row, t->env, &t->lot, &it->sample, e) < 0)
 		return -1;
 	trace_content_overrides(&row, takes_min_tokens(t->env), it->sample.output_len, &overrides);
-	it->sample.overrides = arena_str(&t->lot, buf_str(&overrides));
-	buf_release(&overrides);
+	it->sample.overrides = arena_take(&t->lot, &overrides);
 	if (t->w->sessions && k->parent == TRACE_NO_PARENT && row.id.raw.p) {
 		buf_reset(&t->source.text);
 		trace_ids_name(row.id, &t->source.text);
