@@ -49,16 +49,6 @@ static const struct opt_set completion_set = {
 
 static cli_work completion;
 
-static const struct opt_set *prefix_caching_options(void)
-{
-	return prefix_caching_bench.set;
-}
-
-static const struct opt_set *long_document_options(void)
-{
-	return long_document_bench.set;
-}
-
 static const struct command commands[] = {
 	{ "bench serve", "measure a running server under load; vllm bench serve's options",
 	  &serve_opt_set, .run = cmd_bench_serve },
@@ -77,9 +67,9 @@ static const struct command commands[] = {
 	{ "bench mm-processor", "measure the stages of multimodal preprocessing",
 	  &mm_processor_opt_set, .run = cmd_bench_mm_processor },
 	{ "bench prefix-caching", "measure an engine with prompts that are sent several times",
-	  .options = prefix_caching_options, .run = cmd_bench_prefix_caching },
+	  &prefix_caching_opt_set, .run = cmd_bench_prefix_caching },
 	{ "bench long-document-qa", "measure an engine with long documents, asked about repeatedly",
-	  .options = long_document_options, .run = cmd_bench_long_document_qa },
+	  &long_document_opt_set, .run = cmd_bench_long_document_qa },
 	{ "bench hash", "time the hash functions of an installed vLLM",
 	  &hash_opt_set, .run = cmd_bench_hash },
 	{ "bench prefix-block-hash", "time vLLM's hashing of prefix-cache blocks",

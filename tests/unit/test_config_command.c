@@ -13,8 +13,9 @@
 #include <cmocka.h>
 
 #include "experiment/config/command.h"
+#include "experiment/config/command.h"
 #include "experiment/config/config.h"
-#include "host/engine/flags.h"
+#include "host/engine/args.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 #define WORDS(...) ((char *[]){ __VA_ARGS__, NULL })

@@ -77,6 +77,7 @@ static void what_cannot_run_is_refused(void **state)
 		const struct offline_engine engine = { .worker = "hf" };
 		struct latency_opts o = usual();
 		struct buf notes = { 0 };
+		struct offline_job job = { .opts = &o.common, .engine = &engine, .notes = &notes };
 		struct err e = { 0 };
 
 		o.input_len = row[i].input;
@@ -85,7 +86,7 @@ static void what_cannot_run_is_refused(void **state)
 		o.n = row[i].n;
 		o.num_iters = row[i].iters;
 		o.profile = row[i].profile;
-		assert_int_equal(latency_check(&o, &engine, &notes, &e), row[i].code ? -1 : 0);
+		assert_int_equal(latency_verb.check(&job, &e), row[i].code ? -1 : 0);
 		assert_int_equal(e.code, row[i].code);
 		if (row[i].code)
 			assert_non_null(strstr(e.text, row[i].text));
@@ -112,13 +113,14 @@ static void hub_sets_are_the_two_families(void **state)
 		struct mm_processor_opts o =
 			*(const struct mm_processor_opts *)mm_processor_opt_set.defaults;
 		struct buf notes = { 0 };
+		struct offline_job job = { .opts = &o.common, .engine = &engine, .notes = &notes };
 		struct err e = { 0 };
 
 		o.data.dataset_name = row[i].set;
 		o.data.set.path = row[i].path;
 		o.data.set.hf_name = row[i].name;
 		o.output_len = (struct opt_int){ true, 9 };
-		assert_int_equal(mm_processor_check(&o, &engine, &notes, &e), row[i].text ? -1 : 0);
+		assert_int_equal(mm_processor_verb.check(&job, &e), row[i].text ? -1 : 0);
 		if (row[i].text) {
 			assert_int_equal(e.code, ERR_USAGE);
 			assert_non_null(strstr(e.text, row[i].text));

@@ -166,12 +166,16 @@ static void numbers_of_old_stand_where_none_were_given(void **state)
 				  (char *)(uintptr_t)row[i].value, NULL };
 		struct opt_result result = { 0 };
 		struct startup_opts o;
+		struct buf notes = { 0 };
+		struct offline_job job = { .opts = &o.common, .given = &result, .engine = &engine,
+					   .notes = &notes };
 		struct arena a = { 0 };
 		struct err e = { 0 };
 
 		assert_int_equal(opt_parse(&startup_opt_set, row[i].given ? 2 : 0, argv, &o,
 					   &result, &a, &e), 0);
-		startup_defaults(&o, &result, &engine);
+		assert_int_equal(startup_verb.check(&job, &e), 0);
+		buf_release(&notes);
 		assert_int_equal(o.num_iters_cold, row[i].cold);
 		assert_int_equal(o.num_iters_warmup, row[i].warmup);
 		assert_int_equal(o.num_iters_warm, row[i].warm);

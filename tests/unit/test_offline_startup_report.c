@@ -185,9 +185,9 @@ static double mean_of(const struct json_value *side, const char *phase)
 
 static void phases_are_added_up_and_averaged_over_those_that_have_them(void **state)
 {
-	const struct startup_phase one[] = { { "weights", 1.0 }, { "capture", 0.5 },
+	const struct engine_phase one[] = { { "weights", 1.0 }, { "capture", 0.5 },
 					     { "weights", 2.0 } };
-	const struct startup_phase two[] = { { "weights", 5.0 } };
+	const struct engine_phase two[] = { { "weights", 5.0 } };
 	struct startup_iteration it[] = { ENGINE(9, 0, 0), ENGINE(9, 0, 0), ENGINE(9, 0, 0) };
 	struct startup_runs r = { .side = { [STARTUP_COLD] = { it, 3, 3 } } };
 	struct json_value *doc;

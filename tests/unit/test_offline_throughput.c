@@ -23,7 +23,6 @@
 struct rig {
 	struct arena arena;
 	struct throughput_opts o;
-	struct throughput_plan plan;
 	struct opt_result result;
 	struct offline_engine engine;
 	struct buf notes;
@@ -43,7 +42,9 @@ static int judge(struct rig *r, const char *const *arg)
 	    offline_opts_check(&throughput_opt_set, &r->result, &throughput_verb, &r->o.common,
 			       &r->engine, &r->arena, &r->notes, &r->e) < 0)
 		return -1;
-	return throughput_check(&r->o, &r->result, &r->engine, &r->plan, &r->notes, &r->e);
+	return throughput_verb.check(&(struct offline_job){
+		.opts = &r->o.common, .given = &r->result, .engine = &r->engine, .notes = &r->notes,
+	}, &r->e);
 }
 
 static void release(struct rig *r)
@@ -202,7 +203,7 @@ static void an_old_name_of_the_path_is_noted(void **state)
 	assert_int_equal(judge(&r, arg), 0);
 	assert_string_equal(r.o.data.set.path, "a/file");
 	assert_non_null(strstr(r.result.notes.data, "The '--dataset' argument will be deprecated"));
-	assert_false(r.plan.is_random_by_default);
+	assert_false(r.o.plan.is_random_by_default);
 	release(&r);
 }
 
@@ -231,8 +232,8 @@ static void tokens_are_counted_as_upstream_does(void **state)
 		struct rig r;
 
 		assert_int_equal(judge(&r, counted[i].arg), 0);
-		assert_int_equal(r.plan.is_as_requested, counted[i].is_as_requested);
-		assert_int_equal(r.plan.is_async, counted[i].is_async);
+		assert_int_equal(r.o.plan.is_as_requested, counted[i].is_as_requested);
+		assert_int_equal(r.o.plan.is_async, counted[i].is_async);
 		release(&r);
 	}
 }

@@ -258,8 +258,8 @@ static void combinations_add_up(void **state)
 	assert_true(params_has(x, "a") && params_has(x, "b_c") && params_has(x, "b-c"));
 	assert_true(params_has(x, "d-e.f_g") && params_has(x, "d_e.f_g"));
 	assert_false(params_has(x, "d-e.f-g") || params_has(x, "z"));
-	assert_null(params_get(x, "b_c"));
-	assert_int_equal(json_int(params_get(x, "b-c"), 0), 2);
+	assert_null(json_get(x, "b_c"));
+	assert_int_equal(json_int(json_get(x, "b-c"), 0), 2);
 }
 
 static void no_file_is_one_empty_combination(void **state)

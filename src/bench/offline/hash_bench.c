@@ -26,7 +26,7 @@
 #define RUN "Run"
 #define H(member, name, ...) OPT(struct hash_opts, member, name, __VA_ARGS__)
 #define SHARED_ROWS                                                                        \
-	H(output_json, "output-json", .arg = "FILE", .group = RUN, .flags = OPT_OURS,         \
+	H(common.output_json, "output-json", .arg = "FILE", .group = RUN, .flags = OPT_OURS,         \
 	  .words = "json output out -o", .help = "write the times as JSON"),                 \
 	H(common.python, "python", .group = OFFLINE_GROUP, .arg = "FILE", .flags = OPT_OURS,   \
 	  .help = "the interpreter that has vLLM; otherwise $PROFLLM_PYTHON, that of "        \
@@ -214,12 +214,9 @@ static int begin(struct talk *t, struct err *e)
 	t->w = json_writer(&t->ours);
 	t->w.indent = 4;
 	json_begin_object(&t->w);
-	json_key(&t->w, "version");
-	json_put_text(&t->w, PROFLLM_VERSION);
-	json_key(&t->w, "vllm_version");
-	json_put_text(&t->w, worker_hello(t->worker)->version);
-	json_key(&t->w, "seed");
-	json_put_int(&t->w, t->o->seed);
+	json_member_text(&t->w, "version", PROFLLM_VERSION);
+	json_member_text(&t->w, "vllm_version", worker_hello(t->worker)->version);
+	json_member_int(&t->w, "seed", t->o->seed);
 	return 0;
 }
 
@@ -231,8 +228,8 @@ static int end(struct talk *t, int rc, struct err *e)
 		rc = err_set(e, ERR_RUN, "none of the hash functions could be timed; the lines above say why");
 	if (worker_stop(t->worker, rc < 0 ? &ignored : e) < 0)
 		rc = -1;
-	if (rc == 0 && t->o->output_json &&
-	    report_save(t->o->output_json, buf_str(&t->ours), false, e) < 0)
+	if (rc == 0 && t->o->common.output_json &&
+	    report_save(t->o->common.output_json, buf_str(&t->ours), false, e) < 0)
 		rc = err_wrap(e, "--output-json");
 	buf_release(&t->ours);
 	arena_release(&t->arena);
@@ -339,10 +336,8 @@ static int time_all(struct talk *t, struct err *e)
 	thousands(&text, t->o->iterations);
 	buf_add_text(&text, "\n" WIDE "\n");
 	offline_say(t->hooks, &text);
-	json_key(&t->w, "iterations");
-	json_put_int(&t->w, t->o->iterations);
-	json_key(&t->w, "results");
-	json_begin_array(&t->w);
+	json_member_int(&t->w, "iterations", t->o->iterations);
+	json_member_array(&t->w, "results");
 	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++) {
 		struct hash_time *now = &times[t->timed];
 		const char *skipped = NULL;
@@ -353,19 +348,14 @@ static int time_all(struct talk *t, struct err *e)
 			return -1;
 		}
 		json_begin_object(&t->w);
-		json_key(&t->w, "name");
-		json_put_text(&t->w, all[i].name);
+		json_member_text(&t->w, "name", all[i].name);
 		if (skipped) {
-			buf_printf(&text, "Skipping %s: %s\n", all[i].name, skipped);
-			offline_say(t->hooks, &text);
-			json_key(&t->w, "skipped");
-			json_put_text(&t->w, skipped);
+			offline_line(t->hooks, "Skipping %s: %s", all[i].name, skipped);
+			json_member_text(&t->w, "skipped", skipped);
 		} else {
 			t->timed++;
-			json_key(&t->w, "mean_s");
-			json_put_f64(&t->w, now->mean_s);
-			json_key(&t->w, "std_s");
-			json_put_f64(&t->w, now->std_s);
+			json_member_f64(&t->w, "mean_s", now->mean_s);
+			json_member_f64(&t->w, "std_s", now->std_s);
 		}
 		json_end_object(&t->w);
 	}
@@ -449,12 +439,10 @@ static int time_chain(struct talk *t, const char *name, double *times, struct er
 	if (rc < 0)
 		return -1;
 	json_begin_object(&t->w);
-	json_key(&t->w, "algorithm");
-	json_put_text(&t->w, name);
+	json_member_text(&t->w, "algorithm", name);
 	if (is_skipped(t, &r, &skipped)) {
 		on_text(t, arena_printf(&t->arena, "Skipping %s: %s", name, skipped));
-		json_key(&t->w, "skipped");
-		json_put_text(&t->w, skipped);
+		json_member_text(&t->w, "skipped", skipped);
 	} else if (read_times(t, &r, times, e) < 0) {
 		return -1;
 	} else {
@@ -462,11 +450,7 @@ static int time_chain(struct talk *t, const char *name, double *times, struct er
 		block_hash_line(name, times, trials,
 				(double)t->o->num_blocks * (double)t->o->block_size, &text);
 		offline_say(t->hooks, &text);
-		json_key(&t->w, "times_s");
-		json_begin_array(&t->w);
-		for (size_t i = 0; i < trials; i++)
-			json_put_f64(&t->w, times[i]);
-		json_end_array(&t->w);
+		json_member_f64s(&t->w, "times_s", times, trials);
 	}
 	json_end_object(&t->w);
 	buf_release(&text);
@@ -482,21 +466,16 @@ static int time_chains(struct talk *t, struct err *e)
 	const size_t n = (size_t)(o->num_blocks * o->block_size);
 	uint32_t *id = mem_array(n, sizeof(*id));
 	double *times = mem_array((size_t)o->trials, sizeof(*times));
-	struct buf text = { 0 };
 	int rc;
 
 	hash_draw_ids(o->seed, o->vocab_size, n, id);
-	buf_printf(&text, "Benchmarking %zu algorithms on %" PRId64 " blocks (block size=%" PRId64
-		   ").\n", count, o->num_blocks, o->block_size);
-	offline_say(t->hooks, &text);
+	offline_line(t->hooks, "Benchmarking %zu algorithms on %" PRId64 " blocks (block size=%" PRId64
+		     ").", count, o->num_blocks, o->block_size);
 	rc = hand_over(t, id, n, e);
 	free(id);
-	json_key(&t->w, "num_blocks");
-	json_put_int(&t->w, o->num_blocks);
-	json_key(&t->w, "block_size");
-	json_put_int(&t->w, o->block_size);
-	json_key(&t->w, "results");
-	json_begin_array(&t->w);
+	json_member_int(&t->w, "num_blocks", o->num_blocks);
+	json_member_int(&t->w, "block_size", o->block_size);
+	json_member_array(&t->w, "results");
 	for (size_t i = 0; i < count && rc == 0; i++)
 		rc = time_chain(t, names[i], times, e);
 	if (rc == 0) {
@@ -504,7 +483,6 @@ static int time_chains(struct talk *t, struct err *e)
 		json_end_object(&t->w);
 	}
 	free(times);
-	buf_release(&text);
 	return rc;
 }
 

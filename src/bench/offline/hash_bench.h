@@ -18,7 +18,6 @@
 struct hash_opts {
 	struct offline_opts common;    /* python, worker_cmd, worker_log, show_log, time-outs */
 	int64_t seed;
-	const char *output_json;       /* NULL: no file */
 	/* hash */
 	int64_t iterations;
 	/* prefix-block-hash */

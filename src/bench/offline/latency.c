@@ -16,65 +16,7 @@
 #include "core/stats/significance.h"
 #include "core/stats/stats.h"
 #include "host/engine/args.h"
-#include "out/report/report.h"
 #include "out/report/verdict.h"
-
-#define BATCH "Batch"
-#define RUN "Iterations"
-
-static const char *const groups[] = { BATCH, RUN, OFFLINE_GROUP, OFFLINE_GROUP_OURS, NULL };
-
-#define L(member, name, ...) OPT(struct latency_opts, member, name, __VA_ARGS__)
-static const struct opt rows[] = {
-	L(input_len, "input-len", .arg = "TOKENS", .group = BATCH, .help = "length of each prompt"),
-	L(output_len, "output-len", .arg = "TOKENS", .group = BATCH,
-	  .help = "length of each answer; the end of a text is ignored"),
-	L(batch_size, "batch-size", .arg = "N", .group = BATCH,
-	  .help = "number of prompts; split into several batches if the engine takes fewer"),
-	L(n, "n", .arg = "N", .group = BATCH, .help = "answers to each prompt, or width of the beam"),
-	L(use_beam_search, "use-beam-search", .group = BATCH,
-	  .help = "search with beams, of width --n"),
-	L(num_iters_warmup, "num-iters-warmup", .arg = "N", .group = RUN,
-	  .words = "warmup",
-	  .help = "iterations before those that count"),
-	L(num_iters, "num-iters", .arg = "N", .group = RUN, .words = "iterations repeat",
-	  .help = "iterations that count"),
-	L(profile, "profile", .group = RUN,
-	  .help = "after the warm-up run the batch once under the engine's profiler, and nothing else"),
-	L(output_json, "output-json", .arg = "FILE", .group = RUN, .words = "json output out -o",
-	  .help = "write the result as JSON"),
-	L(disable_detokenize, "disable-detokenize", .group = RUN,
-	  .help = "answers stay token ids: turning them into text is not in the latency"),
-	OFFLINE_ROWS(offline_backends, OPT_OURS),
-	GATE_ROW_FAIL_IF(struct latency_opts, gate, OFFLINE_GROUP_OURS, "avg_latency>2"),
-	GATE_ROWS(struct latency_opts, gate, OFFLINE_GROUP_OURS, OPT_OURS),
-};
-
-static const struct latency_opts defaults = {
-	.common = { OFFLINE_DEFAULTS },
-	.input_len = 32, .output_len = 128, .batch_size = 8, .n = 1,
-	.num_iters_warmup = 10, .num_iters = 30,
-};
-
-const struct opt_set latency_opt_set = {
-	.command = "bench latency",
-	.summary = "Measures how long an engine takes for one batch of requests.",
-	.usage = "[options] [arguments of the engine]",
-	.epilog = "Examples:\n"
-		  "  profllm bench latency --model MODEL --input-len 512 --output-len 64 --batch-size 1\n"
-		  "  profllm bench latency --backend sim --model sim --num-iters 5",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
-	.foreign = &offline_engine_args,
-	.takes_prefixes = true,
-};
-
-static char no_prefix_caching[] = "--no-enable-prefix-caching";
-static char *const forced[] = { no_prefix_caching, NULL };
-
-const struct offline_verb latency_verb = { .name = "latency", .forced = forced };
-
-static const int percentages[LATENCY_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
 
 /* ---- numbers ---- */
 
@@ -161,8 +103,7 @@ void latency_facts(const struct latency_runs *r, struct latency_facts *f)
 	f->median_s = stats_median(sorted, r->n);
 	f->min_s = sorted[0];
 	f->max_s = sorted[r->n - 1];
-	for (int i = 0; i < LATENCY_PERCENTILES; i++)
-		f->percentile_s[i] = stats_percentile(sorted, r->n, percentages[i]);
+	offline_percentiles(r->latency_s, r->n, f->percentile_s);
 	f->mean_95 = student_interval(r->latency_s, r->n, 0.95);
 	deviation = median_deviation(r, f->median_s);
 	for (size_t i = 0; i < r->n; i++)
@@ -192,24 +133,30 @@ void latency_terminal(const struct latency_facts *f, struct buf *out)
 	char text[FMT_F64_BYTES];
 
 	buf_printf(out, "Avg latency: %s seconds\n", fmt_f64(text, f->mean_s));
-	for (int i = 0; i < LATENCY_PERCENTILES; i++)
-		buf_printf(out, "%d%% percentile latency: %s seconds\n", percentages[i],
+	for (int i = 0; i < OFFLINE_PERCENTILES; i++)
+		buf_printf(out, "%d%% percentile latency: %s seconds\n", offline_percentages[i],
 			   fmt_f64(text, f->percentile_s[i]));
 }
 
 /* None of them makes a latency useless: all lower the verdict by one. */
-static const struct { enum latency_doubt doubt; const char *code; } doubt_names[] = {
-	{ LATENCY_STOPPED, "interrupted" }, { LATENCY_SHORT, "short_answers" },
-	{ LATENCY_DRIFTS, "drift" }, { LATENCY_SPREADS, "spread" },
-	{ LATENCY_FIRST_SLOW, "no_warmup" }, { LATENCY_FEW, "few" },
-	{ LATENCY_OUTSIDE, "outside_the_clock" },
+static const struct offline_doubt doubts[] = {
+	{ LATENCY_STOPPED, TRUST_DEGRADED, "interrupted", NULL },
+	{ LATENCY_SHORT, TRUST_DEGRADED, "short_answers", NULL },
+	{ LATENCY_DRIFTS, TRUST_DEGRADED, "drift", NULL },
+	{ LATENCY_SPREADS, TRUST_DEGRADED, "spread", NULL },
+	{ LATENCY_FIRST_SLOW, TRUST_DEGRADED, "no_warmup", NULL },
+	{ LATENCY_FEW, TRUST_DEGRADED, "few", NULL },
+	{ LATENCY_OUTSIDE, TRUST_DEGRADED, "outside_the_clock", NULL },
 };
-#define DOUBTS (sizeof(doubt_names) / sizeof(*doubt_names))
+
+struct figures { const struct latency_runs *r; const struct latency_facts *f; };
 
 /* One sentence. */
-static void explain(const struct latency_runs *r, const struct latency_facts *f,
-		    enum latency_doubt doubt, struct buf *out)
+static void explain(const void *self, unsigned doubt, struct buf *out)
 {
+	const struct latency_runs *r = ((const struct figures *)self)->r;
+	const struct latency_facts *f = ((const struct figures *)self)->f;
+
 	if (doubt == LATENCY_STOPPED)
 		buf_printf(out, "stopped after %zu of %zu iterations", r->n, r->wanted);
 	else if (doubt == LATENCY_SHORT)
@@ -235,25 +182,8 @@ static void explain(const struct latency_runs *r, const struct latency_facts *f,
 
 static struct trust verdict(const struct latency_runs *r, const struct latency_facts *f)
 {
-	struct trust t = { 0 };
-	struct buf text = { 0 };
-
-	for (size_t i = 0; i < DOUBTS; i++) {
-		if (!(f->doubts & doubt_names[i].doubt))
-			continue;
-		buf_reset(&text);
-		explain(r, f, doubt_names[i].doubt, &text);
-		verdict_doubt(&t, TRUST_DEGRADED, doubt_names[i].code, buf_str(&text));
-	}
-	buf_release(&text);
-	return t;
-}
-
-static void show_time(struct buf *out, double s)
-{
-	char text[FMT_F64_BYTES];
-
-	buf_add_text(out, fmt_duration(text, (int64_t)(s * 1e9)));
+	return offline_verdict(doubts, sizeof(doubts) / sizeof(*doubts), f->doubts, explain,
+			       &(struct figures){ r, f });
 }
 
 void latency_terminal_ours(const struct latency_runs *r, const struct latency_facts *f,
@@ -264,12 +194,12 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 	if (r->n == 0)
 		return;
 	buf_add_text(out, "Median latency: ");
-	show_time(out, f->median_s);
+	offline_put_time(out, f->median_s);
 	buf_add_text(out, ", standard deviation ");
-	show_time(out, f->std_s);
+	offline_put_time(out, f->std_s);
 	if (r->n > 1) {
 		buf_add_text(out, ", mean known to +/- ");
-		show_time(out, (f->mean_95.high - f->mean_95.low) / 2);
+		offline_put_time(out, (f->mean_95.high - f->mean_95.low) / 2);
 		buf_add_text(out, " (95 %)");
 	}
 	buf_printf(out, "\nBatch: %" PRId64 " x %" PRId64 " prompt tokens, %s%" PRId64 " x %" PRId64
@@ -277,7 +207,7 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 		   r->sequences, r->output_len);
 	buf_printf(out, "Output%s: %.2f tokens/s, ", r->has_counts ? "" :
 		   " (asked for, not counted)", f->output_tokens_per_s);
-	show_time(out, f->s_per_token);
+	offline_put_time(out, f->s_per_token);
 	buf_printf(out, " for each token of an answer; prompt and output: %.2f tokens/s\n",
 		   f->total_tokens_per_s);
 	if (f->outliers)
@@ -286,32 +216,10 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 		buf_printf(out, "Note: the 99%% percentile of %zu values lies between the two "
 			   "largest.\n", r->n);
 	t = verdict(r, f);
-	buf_printf(out, "Verdict: %s\n", trust_name(t.verdict));
-	verdict_show(&t, out);
+	offline_show_verdict(&t, out);
 }
 
 /* ---- the result file ---- */
-
-static void put_spread(struct json_writer *w, const struct latency_runs *r,
-		       const struct latency_facts *f)
-{
-	json_member_f64(w, "std_latency", f->std_s);
-	json_member_f64(w, "median_latency", f->median_s);
-	json_member_f64(w, "min_latency", f->min_s);
-	json_member_f64(w, "max_latency", f->max_s);
-	if (r->n > 1) {
-		double ends[] = { f->mean_95.low, f->mean_95.high };
-
-		json_member_f64s(w, "mean_latency_interval_95", ends, 2);
-	}
-	if (r->n >= LATENCY_JUDGE_MIN) {
-		json_member_f64(w, "first_third_latency", f->first_third_s);
-		json_member_f64(w, "last_third_latency", f->last_third_s);
-		json_member_f64(w, "drift_share", f->drift);
-	}
-	json_member_int(w, "outliers", (int64_t)f->outliers);
-	json_member_f64(w, "outside_clock_s", r->outside_s);
-}
 
 static void put_ours(struct json_writer *w, const struct latency_runs *r,
 		     const struct latency_facts *f, const struct latency_config *config)
@@ -329,7 +237,20 @@ static void put_ours(struct json_writer *w, const struct latency_runs *r,
 	json_member_int(w, "iterations", (int64_t)r->n);
 	json_member_int(w, "iterations_wanted", (int64_t)r->wanted);
 	json_member_f64s(w, "warmup_latencies", r->warmup_s, r->n_warmup);
-	put_spread(w, r, f);
+	json_member_f64(w, "std_latency", f->std_s);
+	json_member_f64(w, "median_latency", f->median_s);
+	json_member_f64(w, "min_latency", f->min_s);
+	json_member_f64(w, "max_latency", f->max_s);
+	if (r->n > 1)
+		json_member_f64s(w, "mean_latency_interval_95",
+				 (const double[]){ f->mean_95.low, f->mean_95.high }, 2);
+	if (r->n >= LATENCY_JUDGE_MIN) {
+		json_member_f64(w, "first_third_latency", f->first_third_s);
+		json_member_f64(w, "last_third_latency", f->last_third_s);
+		json_member_f64(w, "drift_share", f->drift);
+	}
+	json_member_int(w, "outliers", (int64_t)f->outliers);
+	json_member_f64(w, "outside_clock_s", r->outside_s);
 	json_member_bool(w, "are_tokens_counted", r->has_counts);
 	json_member_f64(w, "prompt_tokens_per_iteration", f->prompt_tokens);
 	json_member_f64(w, "output_tokens_per_iteration", f->output_tokens);
@@ -337,18 +258,6 @@ static void put_ours(struct json_writer *w, const struct latency_runs *r,
 	json_member_f64(w, "total_token_throughput", f->total_tokens_per_s);
 	json_member_f64(w, "latency_per_output_token", f->s_per_token);
 	verdict_put(w, &t);
-	json_end_object(w);
-}
-
-static void put_percentiles(struct json_writer *w, const struct latency_facts *f)
-{
-	char key[8];
-
-	json_member_object(w, "percentiles");
-	for (int i = 0; i < LATENCY_PERCENTILES; i++) {
-		snprintf(key, sizeof(key), "%d", percentages[i]);
-		json_member_f64(w, key, f->percentile_s[i]);
-	}
 	json_end_object(w);
 }
 
@@ -368,7 +277,7 @@ void latency_extra(const struct latency_facts *f, struct buf *out)
 
 	json_begin_object(&w);
 	json_member_f64(&w, "avg_latency", f->mean_s);
-	put_percentiles(&w, f);
+	offline_put_percentiles(&w, "percentiles", f->percentile_s);
 	json_end_object(&w);
 }
 
@@ -382,7 +291,7 @@ void latency_json(const struct latency_runs *r, const struct latency_facts *f,
 	json_member_text(&w, "model_id", config->model);
 	json_member_f64(&w, "avg_latency", f->mean_s);
 	json_member_f64s(&w, "latencies", r->latency_s, r->n);
-	put_percentiles(&w, f);
+	offline_put_percentiles(&w, "percentiles", f->percentile_s);
 	put_ours(&w, r, f, config);
 	json_end_object(&w);
 }
@@ -390,11 +299,8 @@ void latency_json(const struct latency_runs *r, const struct latency_facts *f,
 #define IDS_BELOW 10000 /* upstream's */
 
 struct latency {
+	struct offline_job *job;
 	const struct latency_opts *o;
-	const struct offline_engine *engine;
-	const struct offline_hooks *hooks;
-	struct offline *offline;
-	struct offline_loaded loaded;
 	struct workload prompts;
 	double *latency_s, *warmup_s; /* as long as their options */
 	struct latency_runs runs;
@@ -402,13 +308,6 @@ struct latency {
 };
 
 /* ---- before anything runs ---- */
-
-static int at_least_one(const char *what, int64_t v, struct err *e)
-{
-	if (v < 1)
-		return err_set(e, ERR_USAGE, "%s: expected at least 1, got %" PRId64, what, v);
-	return 0;
-}
 
 /* As newer releases of vLLM are told, or older ones by their environment. */
 static bool has_profiler(const struct offline_engine *engine)
@@ -437,16 +336,24 @@ static int check_profiler(const struct offline_engine *engine, struct err *e)
 	return 0;
 }
 
-int latency_check(const struct latency_opts *o, const struct offline_engine *engine,
-		  struct buf *notes, struct err *e)
+static int check(struct offline_job *job, struct err *e)
 {
-	if (at_least_one("--input-len", o->input_len, e) < 0 ||
-	    at_least_one("--batch-size", o->batch_size, e) < 0 ||
-	    at_least_one("--n", o->n, e) < 0 || at_least_one("--output-len", o->output_len, e) < 0)
-		return -1;
-	if (engine->seed < 0 || engine->seed > UINT32_MAX)
+	const struct latency_opts *o = (const struct latency_opts *)job->opts;
+	const struct { const char *option; int64_t v; } least[] = {
+		{ "--input-len", o->input_len }, { "--batch-size", o->batch_size }, { "--n", o->n },
+		{ "--output-len", o->output_len },
+	};
+
+	if (o->profile && job->opts->gate.fail_if.n)
+		return err_set(e, ERR_USAGE, "--fail-if cannot be used with --profile, which measures "
+			       "nothing; leave out one of them");
+	for (size_t i = 0; i < sizeof(least) / sizeof(*least); i++)
+		if (least[i].v < 1)
+			return err_set(e, ERR_USAGE, "%s: expected at least 1, got %" PRId64,
+				       least[i].option, least[i].v);
+	if (job->engine->seed < 0 || job->engine->seed > UINT32_MAX)
 		return err_set(e, ERR_USAGE, "--seed: expected 0 to 4294967295, got %" PRId64,
-			       engine->seed);
+			       job->engine->seed);
 	if (o->batch_size > LATENCY_TOKENS_MAX / o->input_len)
 		return err_set(e, ERR_USAGE, "--batch-size %" PRId64 " x --input-len %" PRId64
 			       ": more than LATENCY_TOKENS_MAX, %d tokens", o->batch_size,
@@ -454,14 +361,16 @@ int latency_check(const struct latency_opts *o, const struct offline_engine *eng
 	if (o->num_iters > LATENCY_ITERATIONS_MAX || o->num_iters_warmup > LATENCY_ITERATIONS_MAX)
 		return err_set(e, ERR_USAGE, "--num-iters and --num-iters-warmup: at most "
 			       "LATENCY_ITERATIONS_MAX, %d", LATENCY_ITERATIONS_MAX);
-	if (o->profile && !o->common.worker_cmd && check_profiler(engine, e) < 0)
+	if (o->profile && !job->opts->worker_cmd && check_profiler(job->engine, e) < 0)
 		return -1;
-	if (o->profile && o->output_json)
-		buf_printf(notes, "--profile runs one batch and measures nothing: %s is not written\n",
-			   o->output_json);
 	if (!o->profile && o->num_iters < 1)
 		return err_set(e, ERR_USAGE, "--num-iters: expected at least 1, got %" PRId64,
 			       o->num_iters);
+	if (o->profile && job->opts->output_json) {
+		buf_printf(job->notes, "--profile runs one batch and measures nothing: %s is not written\n",
+			   job->opts->output_json);
+		job->opts->output_json = NULL;
+	}
 	return 0;
 }
 
@@ -492,11 +401,12 @@ int latency_prompts(const struct latency_opts *o, int64_t seed, int64_t vocabula
 	return rc;
 }
 
-void latency_plan(const struct latency_opts *o, const struct offline_engine *engine,
-		  struct buf *out)
+static void plan(const struct offline_job *job, struct buf *out)
 {
+	const struct latency_opts *o = (const struct latency_opts *)job->opts;
+
 	buf_printf(out, "Batch: %" PRId64 " prompts of %" PRId64 " tokens, seed %" PRId64 "; %s%" PRId64
-		   " x %" PRId64 " tokens each\n", o->batch_size, o->input_len, engine->seed,
+		   " x %" PRId64 " tokens each\n", o->batch_size, o->input_len, job->engine->seed,
 		   o->use_beam_search ? "beams " : "answers ", o->n, o->output_len);
 	if (o->profile)
 		buf_printf(out, "Iterations: %" PRId64 " to warm up, then one under the profiler\n",
@@ -504,20 +414,6 @@ void latency_plan(const struct latency_opts *o, const struct offline_engine *eng
 	else
 		buf_printf(out, "Iterations: %" PRId64 " to warm up, %" PRId64 " that count\n",
 			   o->num_iters_warmup, o->num_iters);
-}
-
-/* ---- what is said ---- */
-
-static void say(const struct latency *l, const char *text)
-{
-	if (l->hooks->line)
-		l->hooks->line(l->hooks->self, text);
-}
-
-static void progress(const struct latency *l, const char *what, int64_t done, int64_t total)
-{
-	if (l->hooks->progress && total > 0)
-		l->hooks->progress(l->hooks->self, what, (uint64_t)done, (uint64_t)total);
 }
 
 /* ---- iterations ---- */
@@ -532,11 +428,12 @@ static struct offline_run one(const struct latency_opts *o, bool is_profiled)
 	};
 }
 
-static int iterate(struct latency *l, bool is_profiled, struct offline_outcome *out, struct err *e)
+static int iterate(const struct latency *l, bool is_profiled, struct offline_outcome *out,
+		   struct err *e)
 {
 	const struct offline_run run = one(l->o, is_profiled);
 
-	return offline_run(l->offline, &run, out, e);
+	return offline_run(l->job->offline, &run, out, e);
 }
 
 static int warm_up(struct latency *l, struct err *e)
@@ -544,14 +441,14 @@ static int warm_up(struct latency *l, struct err *e)
 	static const char what[] = "Warmup iterations";
 	struct offline_outcome out;
 
-	say(l, "Warming up...");
-	progress(l, what, 0, l->o->num_iters_warmup);
+	offline_line(&l->job->hooks, "Warming up...");
+	offline_progress(&l->job->hooks, what, 0, l->o->num_iters_warmup);
 	for (int64_t i = 0; i < l->o->num_iters_warmup; i++) {
 		if (iterate(l, false, &out, e) < 0)
 			return -1;
 		l->warmup_s[l->runs.n_warmup++] = out.elapsed_s;
 		offline_outcome_release(&out);
-		progress(l, what, i + 1, l->o->num_iters_warmup);
+		offline_progress(&l->job->hooks, what, i + 1, l->o->num_iters_warmup);
 	}
 	return 0;
 }
@@ -570,44 +467,37 @@ static int measure(struct latency *l, struct err *e)
 	static const char what[] = "Bench iterations";
 	struct offline_outcome out;
 
-	progress(l, what, 0, l->o->num_iters);
+	offline_progress(&l->job->hooks, what, 0, l->o->num_iters);
 	for (int64_t i = 0; i < l->o->num_iters; i++) {
 		if (iterate(l, false, &out, e) < 0)
 			return -1;
 		l->latency_s[l->runs.n] = out.elapsed_s;
 		count(&l->runs, &out);
 		offline_outcome_release(&out);
-		progress(l, what, i + 1, l->o->num_iters);
+		offline_progress(&l->job->hooks, what, i + 1, l->o->num_iters);
 	}
 	return 0;
 }
 
 static int profile(struct latency *l, struct err *e)
 {
-	const struct offline_about *about = offline_about(l->offline);
-	struct offline_outcome out;
-	struct buf text = { 0 };
+	const struct offline_about *about = offline_about(l->job->offline);
+	const struct offline_hooks *hooks = &l->job->hooks;
 	bool has_dir = about->profile_dir && *about->profile_dir;
+	struct offline_outcome out;
 
 	if (strcmp(about->profile_to, "torch") == 0)
-		buf_printf(&text, "Profiling with torch profiler (results will be saved to %s)...\n",
-			   about->profile_dir);
+		offline_line(hooks, "Profiling with torch profiler (results will be saved to %s)...",
+			     about->profile_dir);
 	else if (strcmp(about->profile_to, "cuda") == 0)
-		buf_add_text(&text, "Profiling with cuda profiler ...\n");
+		offline_line(hooks, "Profiling with cuda profiler ...");
 	else if (strcmp(about->profile_to, "proton") == 0)
-		buf_printf(&text, "Profiling with Proton (results will be saved under %s)...\n",
-			   about->profile_dir);
-	offline_say(l->hooks, &text);
-	if (iterate(l, true, &out, e) < 0) {
-		buf_release(&text);
+		offline_line(hooks, "Profiling with Proton (results will be saved under %s)...",
+			     about->profile_dir);
+	if (iterate(l, true, &out, e) < 0)
 		return -1;
-	}
-	buf_printf(&text, "Profiled one batch in %.3f s", out.elapsed_s);
-	if (has_dir)
-		buf_printf(&text, "; its traces are in %s", about->profile_dir);
-	buf_add_char(&text, '\n');
-	offline_say(l->hooks, &text);
-	buf_release(&text);
+	offline_line(hooks, "Profiled one batch in %.3f s%s%s", out.elapsed_s,
+		     has_dir ? "; its traces are in " : "", has_dir ? about->profile_dir : "");
 	offline_outcome_release(&out);
 	return 0;
 }
@@ -627,74 +517,116 @@ static int64_t told_int(struct str json, const char *key)
 
 static int begin(struct latency *l, struct err *e)
 {
-	const struct offline_start how = {
-		.opts = &l->o->common, .engine_argv = l->engine->argv, .env = l->engine->env,
-		.backend = l->engine->worker, .is_async = l->engine->is_async, .hooks = *l->hooks,
-		.log_name = "latency",
-	};
+	struct offline_job *job = l->job;
 	const struct offline_batch batch = { .w = &l->prompts, .n = (size_t)l->o->batch_size };
 	const struct offline_run run = one(l->o, l->o->profile);
 	const struct offline_about *about;
 
-	if (offline_start(&how, &l->offline, e) < 0 ||
-	    offline_judge(&l->o->common, l->engine, offline_about(l->offline), l->hooks, e) < 0 ||
-	    offline_can(l->offline, &run, e) < 0 || offline_load(l->offline, &l->loaded, e) < 0)
+	if (offline_job_start(job, (struct offline_start){ 0 }, e) < 0 ||
+	    offline_can(job->offline, &run, e) < 0 ||
+	    offline_load(job->offline, &job->loaded, e) < 0)
 		return -1;
-	about = offline_about(l->offline);
+	about = offline_about(job->offline);
 	if (about->max_model_len > 0 &&
 	    about->max_model_len - l->o->input_len < l->o->output_len)
 		return err_set(e, ERR_RUN, "Please ensure that max_model_len is greater than the sum of "
 			       "input_len and output_len. (%" PRId64 ", not %" PRId64 " + %" PRId64 ")",
 			       about->max_model_len, l->o->input_len, l->o->output_len);
 	l->vocabulary = told_int(about->json, "vocab_size");
-	if (latency_prompts(l->o, l->engine->seed, l->vocabulary, &l->prompts, e) < 0)
+	if (latency_prompts(l->o, job->engine->seed, l->vocabulary, &l->prompts, e) < 0)
 		return -1;
-	return offline_put(l->offline, &batch, e);
+	return offline_put(job->offline, &batch, e);
 }
 
-static int save_pytorch(const struct latency *l, const struct latency_facts *facts, struct err *e)
+static int save(const struct latency *l, const struct latency_facts *facts,
+		const struct offline_told *told, struct err *e)
 {
-	const struct run_pytorch_verb verb = {
-		.set = &latency_opt_set, .values = l->o, .engine = l->engine,
-		.output_json = l->o->output_json,
-	};
+	const struct offline_engine *engine = l->job->engine;
+	struct latency_config config = { .model = engine->model, .seed = engine->seed };
 	struct pytorch_metric metric = { .name = "latency" };
-	struct buf values = { 0 }, extra = { 0 };
-	int rc;
-
-	latency_values(&l->runs, &values);
-	latency_extra(facts, &extra);
-	metric.values = buf_str(&values);
-	rc = run_pytorch_save_verb(&verb, NULL, &metric, 1, buf_str(&extra), e);
-	buf_release(&values);
-	buf_release(&extra);
-	return rc;
-}
-
-static void put_result(const struct latency *l, const struct latency_facts *facts,
-		       const struct offline_told *told, struct buf *text)
-{
-	struct buf ours = { 0 };
+	struct buf ours = { 0 }, values = { 0 }, extra = { 0 }, text = { 0 };
 	struct json_writer w = json_writer(&ours);
-	struct latency_config config = { .model = l->engine->model, .seed = l->engine->seed };
+	int rc;
 
 	json_begin_object(&w);
 	offline_told(&w, told);
 	if (l->vocabulary)
 		json_member_int(&w, "vocabulary", l->vocabulary);
-	offline_told_args(&w, l->engine);
+	json_member_texts(&w, "engine_args", engine->shown_argv);
 	json_end_object(&w);
 	config.ours = buf_str(&ours);
-	latency_json(&l->runs, facts, &config, text);
+	latency_json(&l->runs, facts, &config, &text);
+	latency_values(&l->runs, &values);
+	latency_extra(facts, &extra);
+	metric.values = buf_str(&values);
+	rc = offline_job_save(l->job, buf_str(&text), &metric, 1, buf_str(&extra), e);
 	buf_release(&ours);
+	buf_release(&values);
+	buf_release(&extra);
+	buf_release(&text);
+	return rc;
 }
 
-void latency_example(const struct latency_opts *o, struct buf *out)
+/* Of what was measured, however the run ended. */
+static int report(struct latency *l, struct err *e)
+{
+	const struct offline_told told = offline_told_of(l->job);
+	struct latency_facts facts;
+	struct buf text = { 0 };
+
+	latency_facts(&l->runs, &facts);
+	latency_terminal(&facts, &text);
+	offline_told_line(&text, &told);
+	latency_terminal_ours(&l->runs, &facts, &text);
+	offline_say(&l->job->hooks, &text);
+	buf_release(&text);
+	return save(l, &facts, &told, e);
+}
+
+static int run_all(struct latency *l, struct err *e)
+{
+	struct err late = { 0 };
+
+	if (begin(l, e) < 0 || warm_up(l, e) < 0)
+		return -1;
+	if (l->o->profile)
+		return profile(l, e);
+	if (measure(l, e) == 0)
+		return report(l, e);
+	/* Ctrl-C, or the engine failed: what was measured is not lost. */
+	if (l->runs.n && report(l, &late) < 0)
+		err_wrap(e, "%s", late.text);
+	return -1;
+}
+
+static int run(struct offline_job *job, struct err *e)
+{
+	const struct latency_opts *o = (const struct latency_opts *)job->opts;
+	const size_t n = o->num_iters > 0 ? (size_t)o->num_iters : 0;
+	const size_t warm = o->num_iters_warmup > 0 ? (size_t)o->num_iters_warmup : 0;
+	struct latency l = { .job = job, .o = o };
+	int rc;
+
+	l.latency_s = mem_array(n + 1, sizeof(double));
+	l.warmup_s = mem_array(warm + 1, sizeof(double));
+	l.runs = (struct latency_runs){
+		.latency_s = l.latency_s, .warmup_s = l.warmup_s, .wanted = n,
+		.batch_size = o->batch_size, .input_len = o->input_len, .output_len = o->output_len,
+		.sequences = o->n, .is_beam = o->use_beam_search,
+	};
+	rc = offline_job_end(job, run_all(&l, e), e);
+	workload_release(&l.prompts);
+	free(l.latency_s);
+	free(l.warmup_s);
+	return rc;
+}
+
+static void example(const void *values, struct buf *out)
 {
 	const double s[LATENCY_JUDGE_MIN] = { 1, 1, 1, 1, 1, 1 };
-	const size_t n = o->num_iters < 1 ? 1 :
-			 o->num_iters > LATENCY_JUDGE_MIN ? LATENCY_JUDGE_MIN
-							  : (size_t)o->num_iters;
+	const int64_t iters = ((const struct latency_opts *)values)->num_iters;
+	const size_t n = iters < 1 ? 1 : iters > LATENCY_JUDGE_MIN ? LATENCY_JUDGE_MIN
+								  : (size_t)iters;
 	struct latency_runs runs = {
 		.latency_s = s, .n = n, .wanted = n, .batch_size = 1, .input_len = 1,
 		.output_len = 1, .sequences = 1,
@@ -710,77 +642,62 @@ void latency_example(const struct latency_opts *o, struct buf *out)
 	buf_release(&ours);
 }
 
-static int save(const struct latency *l, const struct latency_facts *facts, struct str json,
-		struct err *e)
-{
-	if (report_save(l->o->output_json, json, false, e) < 0)
-		return err_wrap(e, "--output-json");
-	return save_pytorch(l, facts, e);
-}
+/* ---- options ---- */
 
-/* Of what was measured, however the run ended. */
-static int report(struct latency *l, struct err *e)
-{
-	const struct offline_told told = {
-		.command = "latency", .backend = l->o->common.backend,
-		.about = offline_about(l->offline), .loaded = &l->loaded,
-	};
-	struct latency_facts facts;
-	struct buf text = { 0 };
-	int rc;
+#define BATCH "Batch"
+#define RUN "Iterations"
 
-	latency_facts(&l->runs, &facts);
-	latency_terminal(&facts, &text);
-	offline_told_line(&text, &told);
-	buf_add_char(&text, '\n');
-	latency_terminal_ours(&l->runs, &facts, &text);
-	offline_say(l->hooks, &text);
-	put_result(l, &facts, &told, &text);
-	if (l->hooks->result)
-		l->hooks->result(l->hooks->self, buf_str(&text));
-	rc = l->o->output_json ? save(l, &facts, buf_str(&text), e) : 0;
-	buf_release(&text);
-	return rc;
-}
+static const char *const groups[] = { BATCH, RUN, OFFLINE_GROUP, OFFLINE_GROUP_OURS, NULL };
 
-static int run_all(struct latency *l, struct err *e)
-{
-	struct err late = { 0 };
-	int rc = begin(l, e);
+#define L(member, name, ...) OPT(struct latency_opts, member, name, __VA_ARGS__)
+static const struct opt rows[] = {
+	L(input_len, "input-len", .arg = "TOKENS", .group = BATCH, .help = "length of each prompt"),
+	L(output_len, "output-len", .arg = "TOKENS", .group = BATCH,
+	  .help = "length of each answer; the end of a text is ignored"),
+	L(batch_size, "batch-size", .arg = "N", .group = BATCH,
+	  .help = "number of prompts; split into several batches if the engine takes fewer"),
+	L(n, "n", .arg = "N", .group = BATCH, .help = "answers to each prompt, or width of the beam"),
+	L(use_beam_search, "use-beam-search", .group = BATCH,
+	  .help = "search with beams, of width --n"),
+	L(num_iters_warmup, "num-iters-warmup", .arg = "N", .group = RUN,
+	  .words = "warmup",
+	  .help = "iterations before those that count"),
+	L(num_iters, "num-iters", .arg = "N", .group = RUN, .words = "iterations repeat",
+	  .help = "iterations that count"),
+	L(profile, "profile", .group = RUN,
+	  .help = "after the warm-up run the batch once under the engine's profiler, and nothing else"),
+	L(common.output_json, "output-json", .arg = "FILE", .group = RUN, .words = "json output out -o",
+	  .help = "write the result as JSON"),
+	L(disable_detokenize, "disable-detokenize", .group = RUN,
+	  .help = "answers stay token ids: turning them into text is not in the latency"),
+	OFFLINE_ROWS(offline_backends, OPT_OURS),
+	GATE_ROW_FAIL_IF(struct latency_opts, common.gate, OFFLINE_GROUP_OURS, "avg_latency>2"),
+	GATE_ROWS(struct latency_opts, common.gate, OFFLINE_GROUP_OURS, OPT_OURS),
+};
 
-	if (rc == 0)
-		rc = warm_up(l, e);
-	if (rc < 0 || l->o->profile)
-		return rc < 0 ? rc : profile(l, e);
-	rc = measure(l, e);
-	if (rc == 0)
-		return report(l, e);
-	/* Ctrl-C, or the engine failed: what was measured is not lost. */
-	if (l->runs.n && report(l, &late) < 0)
-		err_wrap(e, "%s", late.text);
-	return -1;
-}
+static const struct latency_opts defaults = {
+	.common = { OFFLINE_DEFAULTS },
+	.input_len = 32, .output_len = 128, .batch_size = 8, .n = 1,
+	.num_iters_warmup = 10, .num_iters = 30,
+};
 
-int latency_run(const struct latency_opts *o, const struct offline_engine *engine,
-		const struct offline_hooks *hooks, struct err *e)
-{
-	const size_t n = o->num_iters > 0 ? (size_t)o->num_iters : 0;
-	const size_t warm = o->num_iters_warmup > 0 ? (size_t)o->num_iters_warmup : 0;
-	struct latency l = { .o = o, .engine = engine, .hooks = hooks };
-	struct err ignored = { 0 };
-	int rc, stopped;
+const struct opt_set latency_opt_set = {
+	.command = "bench latency",
+	.summary = "Measures how long an engine takes for one batch of requests.",
+	.usage = "[options] [arguments of the engine]",
+	.epilog = "Examples:\n"
+		  "  profllm bench latency --model MODEL --input-len 512 --output-len 64 --batch-size 1\n"
+		  "  profllm bench latency --backend sim --model sim --num-iters 5",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+	.foreign = &offline_engine_args,
+	.takes_prefixes = true,
+};
 
-	l.latency_s = mem_array(n + 1, sizeof(double));
-	l.warmup_s = mem_array(warm + 1, sizeof(double));
-	l.runs = (struct latency_runs){
-		.latency_s = l.latency_s, .warmup_s = l.warmup_s, .wanted = n,
-		.batch_size = o->batch_size, .input_len = o->input_len, .output_len = o->output_len,
-		.sequences = o->n, .is_beam = o->use_beam_search,
-	};
-	rc = run_all(&l, e);
-	stopped = offline_stop(l.offline, rc < 0 ? &ignored : e);
-	workload_release(&l.prompts);
-	free(l.latency_s);
-	free(l.warmup_s);
-	return rc < 0 ? rc : stopped;
-}
+static char no_prefix_caching[] = "--no-enable-prefix-caching";
+static char *const forced[] = { no_prefix_caching, NULL };
+
+const struct offline_verb latency_verb = {
+	.name = "latency", .set = &latency_opt_set, .forced = forced, .check = check, .plan = plan,
+	.example = example, .run = run,
+};

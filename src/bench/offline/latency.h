@@ -17,7 +17,6 @@
 #include "client/plan/workload.h"
 #include "core/base/str.h"
 #include "core/stats/stats.h"
-#include "out/compare/gate.h"
 
 struct latency_opts {
 	struct offline_opts common;  /* first: offline.h */
@@ -26,39 +25,20 @@ struct latency_opts {
 	bool use_beam_search;
 	int64_t num_iters_warmup, num_iters;
 	bool profile;
-	const char *output_json;     /* NULL: no file */
 	bool disable_detokenize;
-	struct gate_opts gate;
 };
 extern const struct opt_set latency_opt_set;
 extern const struct offline_verb latency_verb;
 
-/* What cannot be run. ERR_RUN with upstream's text where it has one; notes: lines of warnings. */
-int latency_check(const struct latency_opts *o, const struct offline_engine *engine,
-		  struct buf *notes, struct err *e);
 /* The batch. vocabulary: tokens the model has; 0: not known. ERR_LIMIT, ERR_IO. */
 int latency_prompts(const struct latency_opts *o, int64_t seed, int64_t vocabulary,
 		    struct workload *w, struct err *e);
-/* What would be run, lines for --dry-run. */
-void latency_plan(const struct latency_opts *o, const struct offline_engine *engine,
-		  struct buf *out);
-/* A result as these options give it, of made-up values: which keys it has. */
-void latency_example(const struct latency_opts *o, struct buf *out);
-/*
- * Runs it, says it through hooks->line, and writes --output-json. When cancelled, what was
- * measured is reported before ERR_CANCELLED is returned.
- */
-int latency_run(const struct latency_opts *o, const struct offline_engine *engine,
-		const struct offline_hooks *hooks, struct err *e);
-
 /*
  * What the iterations of one batch say: numbers, doubts, terminal and JSON of
  * `bench latency` (sweep spec 4).
  *
  * Pure. Times are seconds. Percentiles and means are NumPy's (stats/stats.h).
  */
-
-#define LATENCY_PERCENTILES 6 /* 10, 25, 50, 75, 90, 99 */
 
 /* ---- doubts; every threshold stands here ---- */
 
@@ -103,7 +83,7 @@ struct latency_runs {
 
 struct latency_facts {
 	double mean_s, std_s, median_s, min_s, max_s;
-	double percentile_s[LATENCY_PERCENTILES];
+	double percentile_s[OFFLINE_PERCENTILES];
 	struct interval mean_95;
 	double first_third_s, last_third_s; /* means; 0 with fewer than LATENCY_JUDGE_MIN */
 	double drift;                /* last over first, less 1 */

@@ -19,66 +19,6 @@
 #include "out/report/report.h"
 #include "out/report/verdict.h"
 
-#define REQUESTS "Requests"
-#define RESULTS "Results"
-
-static const char *const groups[] = {
-	REQUESTS, OFFLINE_RANDOM, OFFLINE_HUB, RESULTS, OFFLINE_GROUP, OFFLINE_GROUP_OURS, NULL,
-};
-static const char *const datasets[] = { "random-mm", "hf", NULL };
-
-#define M(member, name, ...) OPT(struct mm_processor_opts, member, name, __VA_ARGS__)
-static const struct opt rows[] = {
-	M(data.dataset_name, "dataset-name", .group = REQUESTS, .choices = datasets,
-	  .help = "where requests come from"),
-	M(data.num_prompts, "num-prompts", .arg = "N", .group = REQUESTS,
-	  .help = "requests that are measured"),
-	M(data.num_warmups, "num-warmups", .arg = "N", .group = REQUESTS,
-	  .help = "requests before them, drawn with the next seed"),
-	OFFLINE_RANDOM_ROWS(struct mm_processor_opts, data.set),
-	M(data.set.path, "dataset-path", .arg = "PATH", .group = OFFLINE_HUB,
-	  .help = "with --dataset-name hf: a multimodal set of the hub, such as "
-		  "lmarena-ai/VisionArena-Chat"),
-	M(data.set.hf_subset, "hf-subset", .arg = "NAME", .group = OFFLINE_HUB,
-	  .help = "the set's subset"),
-	M(data.set.hf_split, "hf-split", .arg = "NAME", .group = OFFLINE_HUB,
-	  .help = "its split, such as train"),
-	M(data.set.hf_name, "hf-name", .arg = "ID", .flags = OPT_OURS, .group = OFFLINE_HUB,
-	  .help = "the set's name on the hub when --dataset-path is a folder"),
-	M(output_len, "output-len", .arg = "TOKENS", .group = REQUESTS,
-	  .help = "most tokens of an answer, in place of the dataset's; of random-mm "
-		  "--random-output-len counts"),
-	M(output_json, "output-json", .arg = "FILE", .group = RESULTS,
-	  .help = "write the result as JSON"),
-	M(metric_percentiles, "metric-percentiles", .arg = "LIST", .group = RESULTS,
-	  .help = "comma list of percentiles, such as 50,90,99"),
-	M(disable_tqdm, "disable-tqdm", .group = RESULTS, .help = "no progress bar"),
-	OFFLINE_ROWS(offline_backends, OPT_OURS),
-};
-
-static const struct mm_processor_opts defaults = {
-	.common = { OFFLINE_DEFAULTS },
-	.data = { .dataset_name = "random-mm", .num_prompts = 10, .num_warmups = 1,
-		  .set = { OFFLINE_SET_DEFAULTS } },
-	.metric_percentiles = "99",
-};
-
-const struct opt_set mm_processor_opt_set = {
-	.command = "bench mm-processor",
-	.summary = "Measures the stages of multimodal preprocessing inside an engine.",
-	.usage = "[options] [arguments of the engine]",
-	.epilog = "Examples:\n"
-		  "  profllm bench mm-processor --model MODEL --num-prompts 100\n"
-		  "  profllm bench mm-processor --backend sim --model sim --random-input-len 64 \\\n"
-		  "      --random-output-len 8",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
-	.foreign = &offline_engine_args,
-	.takes_prefixes = true,
-};
-
-const struct offline_verb mm_processor_verb = { .name = "mm-processor" };
-
 const char mm_no_stages[] =
 	"\n⚠️  Warning: No MM processor stats found in registry.\n"
 	"   This may indicate that:\n"
@@ -302,6 +242,11 @@ static const char *percent_name(char letter, double p, struct arena *a)
 	return arena_printf(a, "%c%s", letter, fmt_f64(text, p));
 }
 
+static void add_number(struct grid *g, double v)
+{
+	grid_add(g, arena_printf(g->a, "%.2f", v));
+}
+
 /* A column for each percentile, of those asked for twice one, as a Python dict has them. */
 static void stage_table(const struct mm_facts *f, const struct mm_percentiles *p, struct arena *a,
 			struct buf *out)
@@ -320,12 +265,12 @@ static void stage_table(const struct mm_facts *f, const struct mm_percentiles *p
 		const struct mm_stage *s = &f->stages.v[i];
 
 		grid_add(&g, s->name);
-		grid_add(&g, arena_printf(a, "%.2f", s->spread.mean));
-		grid_add(&g, arena_printf(a, "%.2f", s->spread.median));
-		grid_add(&g, arena_printf(a, "%.2f", s->spread.std));
+		add_number(&g, s->spread.mean);
+		add_number(&g, s->spread.median);
+		add_number(&g, s->spread.std);
 		for (size_t k = 0; k < p->n; k++)
 			if (!is_repeated(p, k))
-				grid_add(&g, arena_printf(a, "%.2f", s->spread.percentile[k]));
+				add_number(&g, s->spread.percentile[k]);
 	}
 	put_table(&g, out);
 }
@@ -341,34 +286,26 @@ static void e2el_table(const struct mm_facts *f, const struct mm_percentiles *p,
 	grid_add(&g, "Value (ms)");
 	grid_end_heads(&g);
 	grid_add(&g, "Mean");
-	grid_add(&g, arena_printf(a, "%.2f", s->mean));
+	add_number(&g, s->mean);
 	grid_add(&g, "Median");
-	grid_add(&g, arena_printf(a, "%.2f", s->median));
+	add_number(&g, s->median);
 	grid_add(&g, "Std");
-	grid_add(&g, arena_printf(a, "%.2f", s->std));
+	add_number(&g, s->std);
 	for (size_t k = 0; k < p->n; k++) {
 		grid_add(&g, percent_name('P', p->v[k], a));
-		grid_add(&g, arena_printf(a, "%.2f", s->percentile[k]));
+		add_number(&g, s->percentile[k]);
 	}
 	put_table(&g, out);
 }
 
-static void rule(struct buf *out)
-{
-	for (int i = 0; i < 80; i++)
-		buf_add_char(out, '=');
-	buf_add_char(out, '\n');
-}
+#define RULE "================================================================================"
 
 void mm_terminal(const struct mm_facts *f, const struct mm_percentiles *p, struct buf *out)
 {
 	struct arena a = { 0 };
 
-	buf_add_char(out, '\n');
-	rule(out);
-	buf_add_text(out, "Multimodal Processor Benchmark Results\n");
-	rule(out);
-	buf_add_text(out, "\nMM Processor Metrics:\n");
+	buf_add_text(out, "\n" RULE "\nMultimodal Processor Benchmark Results\n" RULE
+		     "\n\nMM Processor Metrics:\n");
 	if (f->stages.n)
 		stage_table(f, p, &a, out);
 	else
@@ -458,12 +395,9 @@ static const char *const hub_sets[] = {
 #define HUB_SETS (sizeof(hub_sets) / sizeof(*hub_sets))
 
 struct mm {
+	struct offline_job *job;
 	const struct mm_processor_opts *o;
-	const struct offline_engine *engine;
-	const struct offline_hooks *hooks;
 	struct mm_percentiles percentiles;
-	struct offline *offline;
-	struct offline_loaded loaded;
 	struct offline_sampler sampler;
 	struct offline_requests requests, warmups;
 	struct offline_outcome outcome;
@@ -504,95 +438,7 @@ static int check_hub(const struct dataset_opts *set, struct err *e)
 	return -1;
 }
 
-int mm_processor_check(struct mm_processor_opts *o, const struct offline_engine *engine,
-		       struct buf *notes, struct err *e)
-{
-	const bool is_hub = strcmp(o->data.dataset_name, "hf") == 0;
-	struct mm_percentiles ignored;
-	struct arena a = { 0 };
-	int rc;
-
-	(void)engine;
-	if (is_hub && check_hub(&o->data.set, e) < 0)
-		return -1;
-	rc = mm_percentiles(o->metric_percentiles, &ignored, &a, e);
-	arena_release(&a);
-	if (rc < 0)
-		return rc;
-	if (!is_hub && (o->data.set.path || o->data.set.hf_subset || o->data.set.hf_split))
-		buf_add_text(notes, "--dataset-path, --hf-subset and --hf-split have no effect "
-			     "without --dataset-name hf\n");
-	if (!is_hub && o->output_len.is_set)
-		buf_printf(notes, "--output-len has no effect on random-mm: --random-output-len %"
-			   PRId64 " counts\n", o->data.set.random_output_len);
-	if (is_hub)
-		buf_add_text(notes, "the result's config has input_len and output_len of the random "
-			     "datasets, as upstream's, though they have no effect here\n");
-	if (!is_hub)
-		o->data.set.path = NULL;
-	o->data.set.hf_output_len = o->data.set.sharegpt_output_len = o->output_len;
-	o->data.set.enable_multimodal_chat = true;
-	return 0;
-}
-
-void mm_processor_plan(const struct mm_processor_opts *o, const struct offline_engine *engine,
-		       struct buf *out)
-{
-	buf_printf(out, "Requests: %" PRId64 " of %s, seed %" PRId64 "; before them %" PRId64
-		   " to warm up, seed %" PRId64 "\n", o->data.num_prompts,
-		   o->data.set.path ? o->data.set.path : o->data.dataset_name, engine->seed,
-		   o->data.num_warmups > 0 ? o->data.num_warmups : 0, engine->seed + 1);
-}
-
-/* ---- what is said ---- */
-
-static void say(const struct mm *m, const char *text)
-{
-	if (m->hooks->line)
-		m->hooks->line(m->hooks->self, text);
-}
-
-static void say_processing(const struct mm *m, size_t n, const char *what)
-{
-	struct buf text = { 0 };
-
-	buf_printf(&text, "Processing %zu %srequests...", n, what);
-	say(m, text.data);
-	buf_release(&text);
-}
-
 /* ---- the engine ---- */
-
-static struct offline *ask(void *self, struct err *e)
-{
-	struct mm *m = self;
-
-	(void)e;
-	return m->offline;
-}
-
-static int begin(struct mm *m, struct err *e)
-{
-	const struct offline_start how = {
-		.opts = &m->o->common, .engine_argv = m->engine->argv, .env = m->engine->env,
-		.backend = m->engine->worker, .is_async = m->engine->is_async, .hooks = *m->hooks,
-		.log_name = "mm-processor", .wants_mm_stats = true,
-	};
-	const struct offline_data *d = &m->o->data;
-
-	if (offline_start(&how, &m->offline, e) < 0 ||
-	    offline_judge(&m->o->common, m->engine, offline_about(m->offline), m->hooks, e) < 0)
-		return -1;
-	m->sampler = (struct offline_sampler){
-		.backend = "vllm-chat", .engine = m->engine, .hooks = *m->hooks, .ask = ask,
-		.ask_self = m,
-	};
-	if (offline_sampler_init(&m->sampler, e) < 0 ||
-	    offline_load(m->offline, &m->loaded, e) < 0 ||
-	    offline_sample(&m->sampler, d, d->num_prompts, m->engine->seed, &m->requests, e) < 0)
-		return -1;
-	return offline_requests_fit(&m->requests, offline_about(m->offline)->max_model_len, e);
-}
 
 static int chat(struct mm *m, const struct offline_requests *requests, bool is_warmup,
 		struct offline_outcome *out, struct err *e)
@@ -604,37 +450,18 @@ static int chat(struct mm *m, const struct offline_requests *requests, bool is_w
 		.progress = m->o->disable_tqdm ? NULL : "Processed prompts",
 	};
 
-	if (offline_put(m->offline, &batch, e) < 0)
+	if (offline_put(m->job->offline, &batch, e) < 0)
 		return -1;
-	return offline_run(m->offline, &run, out, e);
+	return offline_run(m->job->offline, &run, out, e);
 }
 
 /* Reads the times of stages, which empties the engine's register. */
 static int read_stages(struct mm *m, struct buf *out, struct err *e)
 {
-	if (offline_about(m->offline)->has_mm_stats)
-		return offline_mm_stats(m->offline, out, e);
+	if (offline_about(m->job->offline)->has_mm_stats)
+		return offline_mm_stats(m->job->offline, out, e);
 	m->why_no_stages = "the engine does not tell times of stages";
 	return 0;
-}
-
-static int warm_up(struct mm *m, struct err *e)
-{
-	const struct offline_data *d = &m->o->data;
-	struct offline_outcome out;
-	struct buf ignored = { 0 };
-	int rc;
-
-	if (d->num_warmups > 0) {
-		say_processing(m, (size_t)d->num_warmups, "warmup ");
-		if (offline_sample(&m->sampler, d, d->num_warmups, m->engine->seed + 1, &m->warmups,
-				   e) < 0 || chat(m, &m->warmups, true, &out, e) < 0)
-			return -1;
-		offline_outcome_release(&out);
-	}
-	rc = read_stages(m, &ignored, e);
-	buf_release(&ignored);
-	return rc;
 }
 
 /* ---- what came of it ---- */
@@ -654,51 +481,27 @@ static void read_outcome(struct mm *m)
 			r->e2el_s[r->n++] = out->e2el_s[i];
 }
 
-static struct trust verdict(const struct mm *m)
-{
-	struct buf text = { 0 };
-	struct trust t = { 0 };
-
-	if (m->run.failed) {
-		buf_printf(&text, "%zu of %zu requests did not finish", m->run.failed,
-			   m->outcome.n);
-		verdict_doubt(&t, m->run.completed ? TRUST_DEGRADED : TRUST_INVALID, "failed",
-			      buf_str(&text));
-	}
-	if (m->facts.is_average)
-		verdict_doubt(&t, TRUST_DEGRADED, "no_request_times",
-			      STR("no request's own time is known: each counts as the mean of all"));
-	buf_release(&text);
-	return t;
-}
-
-static void put_counts(const struct mm *m, struct json_writer *w)
+static void put_ours(const struct mm *m, const struct offline_told *told, const struct trust *t,
+		     struct buf *text)
 {
 	const struct offline_outcome *out = &m->outcome;
 	const double s = out->elapsed_s;
-
-	json_member_f64(w, "elapsed_time", s);
-	json_member_f64(w, "outside_clock_s", out->outside_s);
-	json_member_f64(w, "requests_per_second", s > 0 ? (double)out->n / s : 0);
-	if (!out->has_counts)
-		return;
-	json_member_int(w, "total_num_prompt_tokens", (int64_t)out->prompt_tokens);
-	json_member_int(w, "total_num_output_tokens", (int64_t)out->output_tokens);
-}
-
-static void put_ours(const struct mm *m, const struct offline_told *told, struct buf *text)
-{
 	struct json_writer w = json_writer(text);
-	const struct trust t = verdict(m);
 
 	json_begin_object(&w);
 	offline_told(&w, told);
-	verdict_put(&w, &t);
-	offline_told_args(&w, m->engine);
+	verdict_put(&w, t);
+	json_member_texts(&w, "engine_args", m->job->engine->shown_argv);
 	json_member_text(&w, "dataset", m->o->data.dataset_name);
-	json_member_int(&w, "seed", m->engine->seed);
+	json_member_int(&w, "seed", m->job->engine->seed);
 	json_member_int(&w, "num_warmups", (int64_t)m->warmups.n);
-	put_counts(m, &w);
+	json_member_f64(&w, "elapsed_time", s);
+	json_member_f64(&w, "outside_clock_s", out->outside_s);
+	json_member_f64(&w, "requests_per_second", s > 0 ? (double)out->n / s : 0);
+	if (out->has_counts) {
+		json_member_int(&w, "total_num_prompt_tokens", (int64_t)out->prompt_tokens);
+		json_member_int(&w, "total_num_output_tokens", (int64_t)out->output_tokens);
+	}
 	json_member_text(&w, "e2el_from", m->facts.is_average ? "average" : m->run.completed ?
 			 "engine" : "nothing");
 	json_member_text(&w, "stages_missing", m->why_no_stages);
@@ -706,81 +509,183 @@ static void put_ours(const struct mm *m, const struct offline_told *told, struct
 	json_end_object(&w);
 }
 
-static int save(const struct mm *m, const struct offline_told *told, struct err *e)
+static int save(const struct mm *m, const struct offline_told *told, const struct trust *t,
+		struct err *e)
 {
-	const struct mm_processor_opts *o = m->o;
+	const struct offline_data *data = &m->o->data;
 	char timestamp[REPORT_DATE_BYTES];
 	struct mm_config config = {
-		.model = m->engine->model, .num_prompts = o->data.num_prompts,
-		.input_len = o->data.set.random_input_len,
-		.output_len = o->data.set.random_output_len,
+		.model = m->job->engine->model, .num_prompts = data->num_prompts,
+		.input_len = data->set.random_input_len, .output_len = data->set.random_output_len,
 		.timestamp = report_timestamp(timestamp, clock_real_ns()),
 	};
 	struct buf ours = { 0 }, text = { 0 };
 	int rc;
 
-	put_ours(m, told, &ours);
+	put_ours(m, told, t, &ours);
 	config.ours = buf_str(&ours);
 	mm_json(&m->run, &m->facts, &m->percentiles, &config, &text);
-	rc = report_save(o->output_json, buf_str(&text), false, e);
+	rc = offline_job_save(m->job, buf_str(&text), NULL, 0, STR(""), e);
+	if (rc == 0 && m->job->opts->output_json) {
+		offline_line(&m->job->hooks, "%s", "");
+		offline_line(&m->job->hooks, "Results saved to %s", m->job->opts->output_json);
+	}
 	buf_release(&ours);
 	buf_release(&text);
-	return rc < 0 ? err_wrap(e, "--output-json") : 0;
+	return rc;
 }
 
 /* Ours, after upstream's tables. */
-static void show_ours(const struct mm *m, const struct offline_told *told, struct buf *text)
+static void show_ours(const struct mm *m, const struct offline_told *told, const struct trust *t)
 {
 	const struct offline_outcome *out = &m->outcome;
-	const struct trust t = verdict(m);
+	struct buf text = { 0 };
 
-	buf_add_char(text, '\n');
-	offline_told_line(text, told);
-	buf_printf(text, "\nRequests: %zu in %.3f s, %.2f requests/s", out->n, out->elapsed_s,
+	buf_add_char(&text, '\n');
+	offline_told_line(&text, told);
+	buf_printf(&text, "Requests: %zu in %.3f s, %.2f requests/s", out->n, out->elapsed_s,
 		   out->elapsed_s > 0 ? (double)out->n / out->elapsed_s : 0);
 	if (out->has_counts)
-		buf_printf(text, "; tokens: %" PRIu64 " of prompts, %" PRIu64 " of answers",
+		buf_printf(&text, "; tokens: %" PRIu64 " of prompts, %" PRIu64 " of answers",
 			   out->prompt_tokens, out->output_tokens);
-	buf_add_char(text, '\n');
+	buf_add_char(&text, '\n');
 	if (m->why_no_stages)
-		buf_printf(text, "Stages: not available: %s.\n", m->why_no_stages);
+		buf_printf(&text, "Stages: not available: %s.\n", m->why_no_stages);
 	else if (m->facts.stages.requests < out->n)
-		buf_printf(text, "Stages: of %zu of %zu requests.\n", m->facts.stages.requests,
+		buf_printf(&text, "Stages: of %zu of %zu requests.\n", m->facts.stages.requests,
 			   out->n);
-	buf_printf(text, "Verdict: %s\n", trust_name(t.verdict));
-	verdict_show(&t, text);
+	offline_show_verdict(t, &text);
+	offline_say(&m->job->hooks, &text);
+	buf_release(&text);
+}
+
+enum { MM_FAILED = 1, MM_NO_TIMES = 2 };
+
+static void explain(const void *self, unsigned doubt, struct buf *out)
+{
+	const struct mm *m = self;
+
+	(void)doubt; /* the only one without a text of its own */
+	buf_printf(out, "%zu of %zu requests did not finish", m->run.failed, m->outcome.n);
 }
 
 static int report(struct mm *m, struct err *e)
 {
-	const struct offline_told told = {
-		.command = "mm-processor", .backend = m->o->common.backend,
-		.about = offline_about(m->offline), .loaded = &m->loaded,
+	const struct offline_doubt rows[] = {
+		{ MM_FAILED, m->run.completed ? TRUST_DEGRADED : TRUST_INVALID, "failed", NULL },
+		{ MM_NO_TIMES, TRUST_DEGRADED, "no_request_times",
+		  "no request's own time is known: each counts as the mean of all" },
 	};
+	const struct offline_told told = offline_told_of(m->job);
 	struct buf text = { 0 };
-	int rc = 0;
+	struct trust trust;
+	int rc;
 
-	read_outcome(m);
 	if (mm_facts(&m->run, buf_str(&m->stages), &m->percentiles, &m->facts, &m->arena, e) < 0)
 		return -1;
 	if (m->facts.stages.n == 0) {
-		say(m, mm_no_stages);
+		offline_line(&m->job->hooks, "%s", mm_no_stages);
 		if (!m->why_no_stages)
 			m->why_no_stages = "the engine told none";
 	}
 	if (m->facts.is_average)
-		say(m, mm_no_e2el);
+		offline_line(&m->job->hooks, "%s", mm_no_e2el);
 	mm_terminal(&m->facts, &m->percentiles, &text);
-	offline_say(m->hooks, &text);
-	if (m->o->output_json)
-		rc = save(m, &told, e);
-	if (rc == 0 && m->o->output_json) {
-		buf_printf(&text, "\nResults saved to %s\n", m->o->output_json);
-		offline_say(m->hooks, &text);
-	}
-	show_ours(m, &told, &text);
-	offline_say(m->hooks, &text);
+	offline_say(&m->job->hooks, &text);
 	buf_release(&text);
+	trust = offline_verdict(rows, sizeof(rows) / sizeof(*rows), (m->run.failed ? MM_FAILED : 0) |
+				(m->facts.is_average ? MM_NO_TIMES : 0), explain, m);
+	rc = save(m, &told, &trust, e);
+	show_ours(m, &told, &trust);
+	return rc;
+}
+
+/* ---- the verb ---- */
+
+static int check(struct offline_job *job, struct err *e)
+{
+	struct mm_processor_opts *o = (struct mm_processor_opts *)job->opts;
+	const bool is_hub = strcmp(o->data.dataset_name, "hf") == 0;
+	struct mm_percentiles ignored;
+	struct arena a = { 0 };
+	int rc;
+
+	if (is_hub && check_hub(&o->data.set, e) < 0)
+		return -1;
+	rc = mm_percentiles(o->metric_percentiles, &ignored, &a, e);
+	arena_release(&a);
+	if (rc < 0)
+		return rc;
+	if (!is_hub && (o->data.set.path || o->data.set.hf_subset || o->data.set.hf_split))
+		buf_add_text(job->notes, "--dataset-path, --hf-subset and --hf-split have no effect "
+			     "without --dataset-name hf\n");
+	if (!is_hub && o->output_len.is_set)
+		buf_printf(job->notes, "--output-len has no effect on random-mm: --random-output-len %"
+			   PRId64 " counts\n", o->data.set.random_output_len);
+	if (is_hub)
+		buf_add_text(job->notes, "the result's config has input_len and output_len of the random "
+			     "datasets, as upstream's, though they have no effect here\n");
+	else
+		o->data.set.path = NULL;
+	o->data.set.hf_output_len = o->data.set.sharegpt_output_len = o->output_len;
+	o->data.set.enable_multimodal_chat = true;
+	if (o->disable_tqdm)
+		job->hooks.progress = NULL;
+	return 0;
+}
+
+static void plan(const struct offline_job *job, struct buf *out)
+{
+	const struct offline_data *d = &((const struct mm_processor_opts *)job->opts)->data;
+
+	buf_printf(out, "Requests: %" PRId64 " of %s, seed %" PRId64 "; before them %" PRId64
+		   " to warm up, seed %" PRId64 "\n", d->num_prompts,
+		   d->set.path ? d->set.path : d->dataset_name, job->engine->seed,
+		   d->num_warmups > 0 ? d->num_warmups : 0, job->engine->seed + 1);
+}
+
+/* The engine that a chat template may be asked of. */
+static struct offline *started(void *self, struct err *e)
+{
+	(void)e;
+	return ((struct mm *)self)->job->offline;
+}
+
+static int begin(struct mm *m, struct err *e)
+{
+	const struct offline_start how = { .wants_mm_stats = true };
+	const struct offline_data *d = &m->o->data;
+	struct offline_job *job = m->job;
+
+	if (offline_job_start(job, how, e) < 0)
+		return -1;
+	m->sampler = (struct offline_sampler){
+		.backend = "vllm-chat", .engine = job->engine, .hooks = job->hooks, .ask = started,
+		.ask_self = m,
+	};
+	if (offline_sampler_init(&m->sampler, e) < 0 ||
+	    offline_load(job->offline, &job->loaded, e) < 0 ||
+	    offline_sample(&m->sampler, d, d->num_prompts, job->engine->seed, &m->requests, e) < 0)
+		return -1;
+	return offline_requests_fit(&m->requests, offline_about(job->offline)->max_model_len, e);
+}
+
+static int warm_up(struct mm *m, struct err *e)
+{
+	const struct offline_data *d = &m->o->data;
+	struct offline_outcome out;
+	struct buf ignored = { 0 };
+	int rc;
+
+	if (d->num_warmups > 0) {
+		offline_line(&m->job->hooks, "Processing %zu warmup requests...", (size_t)d->num_warmups);
+		if (offline_sample(&m->sampler, d, d->num_warmups, m->job->engine->seed + 1,
+				   &m->warmups, e) < 0 || chat(m, &m->warmups, true, &out, e) < 0)
+			return -1;
+		offline_outcome_release(&out);
+	}
+	rc = read_stages(m, &ignored, e);
+	buf_release(&ignored);
 	return rc;
 }
 
@@ -788,22 +693,20 @@ static int run_all(struct mm *m, struct err *e)
 {
 	if (mm_percentiles(m->o->metric_percentiles, &m->percentiles, &m->arena, e) < 0)
 		return -1;
-	say(m, "Starting multimodal processor benchmark...");
+	offline_line(&m->job->hooks, "Starting multimodal processor benchmark...");
 	if (begin(m, e) < 0 || warm_up(m, e) < 0)
 		return -1;
-	say_processing(m, m->requests.n, "");
+	offline_line(&m->job->hooks, "Processing %zu requests...", m->requests.n);
 	if (chat(m, &m->requests, false, &m->outcome, e) < 0 || read_stages(m, &m->stages, e) < 0)
 		return -1;
+	read_outcome(m);
 	return report(m, e);
 }
 
-int mm_processor_run(const struct mm_processor_opts *o, const struct offline_engine *engine,
-		     const struct offline_hooks *hooks, struct err *e)
+static int run(struct offline_job *job, struct err *e)
 {
-	struct mm m = { .o = o, .engine = engine, .hooks = hooks };
-	struct err ignored = { 0 };
-	int rc = run_all(&m, e);
-	int stopped = offline_stop(m.offline, rc < 0 ? &ignored : e);
+	struct mm m = { .job = job, .o = (const struct mm_processor_opts *)job->opts };
+	int rc = offline_job_end(job, run_all(&m, e), e);
 
 	offline_requests_release(&m.requests);
 	offline_requests_release(&m.warmups);
@@ -811,5 +714,69 @@ int mm_processor_run(const struct mm_processor_opts *o, const struct offline_eng
 	offline_outcome_release(&m.outcome);
 	buf_release(&m.stages);
 	arena_release(&m.arena);
-	return rc < 0 ? rc : stopped;
+	return rc;
 }
+
+/* ---- options ---- */
+
+#define REQUESTS "Requests"
+#define RESULTS "Results"
+
+static const char *const groups[] = {
+	REQUESTS, OFFLINE_RANDOM, OFFLINE_HUB, RESULTS, OFFLINE_GROUP, OFFLINE_GROUP_OURS, NULL,
+};
+static const char *const datasets[] = { "random-mm", "hf", NULL };
+
+#define M(member, name, ...) OPT(struct mm_processor_opts, member, name, __VA_ARGS__)
+static const struct opt rows[] = {
+	M(data.dataset_name, "dataset-name", .group = REQUESTS, .choices = datasets,
+	  .help = "where requests come from"),
+	M(data.num_prompts, "num-prompts", .arg = "N", .group = REQUESTS,
+	  .help = "requests that are measured"),
+	M(data.num_warmups, "num-warmups", .arg = "N", .group = REQUESTS,
+	  .help = "requests before them, drawn with the next seed"),
+	OFFLINE_RANDOM_ROWS(struct mm_processor_opts, data.set),
+	M(data.set.path, "dataset-path", .arg = "PATH", .group = OFFLINE_HUB,
+	  .help = "with --dataset-name hf: a multimodal set of the hub, such as "
+		  "lmarena-ai/VisionArena-Chat"),
+	M(data.set.hf_subset, "hf-subset", .arg = "NAME", .group = OFFLINE_HUB,
+	  .help = "the set's subset"),
+	M(data.set.hf_split, "hf-split", .arg = "NAME", .group = OFFLINE_HUB,
+	  .help = "its split, such as train"),
+	M(data.set.hf_name, "hf-name", .arg = "ID", .flags = OPT_OURS, .group = OFFLINE_HUB,
+	  .help = "the set's name on the hub when --dataset-path is a folder"),
+	M(output_len, "output-len", .arg = "TOKENS", .group = REQUESTS,
+	  .help = "most tokens of an answer, in place of the dataset's; of random-mm "
+		  "--random-output-len counts"),
+	M(common.output_json, "output-json", .arg = "FILE", .group = RESULTS,
+	  .help = "write the result as JSON"),
+	M(metric_percentiles, "metric-percentiles", .arg = "LIST", .group = RESULTS,
+	  .help = "comma list of percentiles, such as 50,90,99"),
+	M(disable_tqdm, "disable-tqdm", .group = RESULTS, .help = "no progress bar"),
+	OFFLINE_ROWS(offline_backends, OPT_OURS),
+};
+
+static const struct mm_processor_opts defaults = {
+	.common = { OFFLINE_DEFAULTS },
+	.data = { .dataset_name = "random-mm", .num_prompts = 10, .num_warmups = 1,
+		  .set = { OFFLINE_SET_DEFAULTS } },
+	.metric_percentiles = "99",
+};
+
+const struct opt_set mm_processor_opt_set = {
+	.command = "bench mm-processor",
+	.summary = "Measures the stages of multimodal preprocessing inside an engine.",
+	.usage = "[options] [arguments of the engine]",
+	.epilog = "Examples:\n"
+		  "  profllm bench mm-processor --model MODEL --num-prompts 100\n"
+		  "  profllm bench mm-processor --backend sim --model sim --random-input-len 64 \\\n"
+		  "      --random-output-len 8",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
+	.foreign = &offline_engine_args,
+	.takes_prefixes = true,
+};
+
+const struct offline_verb mm_processor_verb = {
+	.name = "mm-processor", .set = &mm_processor_opt_set, .check = check, .plan = plan, .run = run,
+};

@@ -8,14 +8,21 @@
 #include <assert.h>
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/utsname.h>
 #include <unistd.h>
 
+#include "bench/offline/pytorch.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "core/stats/stats.h"
+#include "out/report/report.h"
+#include "out/report/verdict.h"
 #include "version.h"
 
 struct offline {
@@ -318,28 +325,20 @@ void offline_told(struct json_writer *w, const struct offline_told *t)
 
 void offline_told_line(struct buf *out, const struct offline_told *t)
 {
-	const struct offline_about *about = t->about;
-	char duration[FMT_F64_BYTES];
+	const struct offline_about none = { 0 }, *about = t->about ? t->about : &none;
+	const struct { const char *before, *text; } parts[] = {
+		{ " ", about->version }, { " on ", about->device }, { ", ", about->method },
+	};
 
-	buf_printf(out, "Engine: %s", about && about->engine && *about->engine ? about->engine
-		   : t->backend);
-	if (about && about->version && *about->version)
-		buf_printf(out, " %s", about->version);
-	if (about && about->device && *about->device)
-		buf_printf(out, " on %s", about->device);
-	if (about && about->method && *about->method)
-		buf_printf(out, ", %s", about->method);
-	if (t->loaded && !isnan(t->loaded->load_s))
-		buf_printf(out, ", loaded in %s",
-			   fmt_duration(duration, (int64_t)(t->loaded->load_s * 1e9)));
-}
-
-void offline_told_args(struct json_writer *w, const struct offline_engine *engine)
-{
-	json_member_array(w, "engine_args");
-	for (char *const *arg = engine->shown_argv; arg && *arg; arg++)
-		json_put_text(w, *arg);
-	json_end_array(w);
+	buf_printf(out, "Engine: %s", about->engine && *about->engine ? about->engine : t->backend);
+	for (size_t i = 0; i < sizeof(parts) / sizeof(*parts); i++)
+		if (parts[i].text && *parts[i].text)
+			buf_printf(out, "%s%s", parts[i].before, parts[i].text);
+	if (t->loaded && !isnan(t->loaded->load_s)) {
+		buf_add_text(out, ", loaded in ");
+		offline_put_time(out, t->loaded->load_s);
+	}
+	buf_add_char(out, '\n');
 }
 
 void offline_told_example(const char *command, struct buf *out)
@@ -368,4 +367,141 @@ void offline_say(const struct offline_hooks *hooks, struct buf *text)
 		free(copy);
 	}
 	buf_reset(text);
+}
+
+void offline_line(const struct offline_hooks *hooks, const char *fmt, ...)
+{
+	va_list ap;
+	char *text;
+	int n;
+
+	va_start(ap, fmt);
+	n = hooks->line ? vasprintf(&text, fmt, ap) : -1;
+	va_end(ap);
+	if (n < 0)
+		return;
+	hooks->line(hooks->self, text);
+	free(text);
+}
+
+void offline_progress(const struct offline_hooks *hooks, const char *what, int64_t done,
+		      int64_t total)
+{
+	if (hooks->progress && total > 0)
+		hooks->progress(hooks->self, what, (uint64_t)done, (uint64_t)total);
+}
+
+/* ---- a verb that is run ---- */
+
+struct offline_told offline_told_of(const struct offline_job *job)
+{
+	return (struct offline_told){
+		.command = job->verb->name, .backend = job->opts->backend,
+		.about = job->offline ? offline_about(job->offline) : NULL,
+		.loaded = job->offline ? &job->loaded : NULL,
+	};
+}
+
+int offline_job_start(struct offline_job *job, struct offline_start how, struct err *e)
+{
+	assert(!job->offline);
+	how.opts = job->opts;
+	how.backend = job->engine->worker;
+	how.is_async |= job->engine->is_async;
+	how.log_name = job->verb->name;
+	if (!how.engine_argv)
+		how.engine_argv = job->engine->argv;
+	if (!how.env)
+		how.env = job->engine->env;
+	if (!how.hooks.self)
+		how.hooks = job->hooks;
+	if (offline_start(&how, &job->offline, e) < 0)
+		return -1;
+	return offline_judge(job->opts, job->engine, offline_about(job->offline), &job->hooks, e);
+}
+
+int offline_job_save(const struct offline_job *job, struct str json,
+		     const struct pytorch_metric *metric, size_t n, struct str extra, struct err *e)
+{
+	const struct run_pytorch_verb verb = {
+		.set = job->verb->set, .values = job->opts, .engine = job->engine,
+		.output_json = job->opts->output_json,
+	};
+
+	if (job->hooks.result)
+		job->hooks.result(job->hooks.self, json);
+	if (!job->opts->output_json)
+		return 0;
+	if (report_save(job->opts->output_json, json, false, e) < 0)
+		return err_wrap(e, "--output-json");
+	return n ? run_pytorch_save_verb(&verb, NULL, metric, n, extra, e) : 0;
+}
+
+int offline_job_end(struct offline_job *job, int rc, struct err *e)
+{
+	struct err ignored = { 0 };
+	int stopped = offline_stop(job->offline, rc < 0 ? &ignored : e);
+
+	job->offline = NULL;
+	return rc < 0 ? rc : stopped;
+}
+
+/* ---- figures ---- */
+
+const int offline_percentages[OFFLINE_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
+
+void offline_percentiles(const double *v, size_t n, double out[OFFLINE_PERCENTILES])
+{
+	double *sorted = stats_sorted(v, n);
+
+	for (size_t i = 0; i < OFFLINE_PERCENTILES; i++)
+		out[i] = stats_percentile(sorted, n, offline_percentages[i]);
+	free(sorted);
+}
+
+void offline_put_percentiles(struct json_writer *w, const char *key,
+			     const double v[OFFLINE_PERCENTILES])
+{
+	char name[8];
+
+	json_member_object(w, key);
+	for (size_t i = 0; i < OFFLINE_PERCENTILES; i++) {
+		snprintf(name, sizeof(name), "%d", offline_percentages[i]);
+		json_member_f64(w, name, v[i]);
+	}
+	json_end_object(w);
+}
+
+void offline_put_time(struct buf *out, double s)
+{
+	char text[FMT_F64_BYTES];
+
+	buf_add_text(out, fmt_duration(text, (int64_t)(s * 1e9)));
+}
+
+struct trust offline_verdict(const struct offline_doubt *row, size_t n, unsigned doubts,
+			     void (*explain)(const void *self, unsigned doubt, struct buf *out),
+			     const void *self)
+{
+	struct trust t = { 0 };
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < n; i++) {
+		if (!(doubts & row[i].bit))
+			continue;
+		buf_reset(&text);
+		if (row[i].text)
+			buf_add_text(&text, row[i].text);
+		else
+			explain(self, row[i].bit, &text);
+		verdict_doubt(&t, row[i].level, row[i].code, buf_str(&text));
+	}
+	buf_release(&text);
+	return t;
+}
+
+void offline_show_verdict(const struct trust *t, struct buf *out)
+{
+	buf_printf(out, "Verdict: %s\n", trust_name(t->verdict));
+	verdict_show(t, out);
 }

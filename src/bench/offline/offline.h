@@ -21,12 +21,15 @@
 #include <stdint.h>
 
 #include "bench/server/engine_report.h"
+#include "client/metrics/trust.h"
 #include "client/plan/workload.h"
 #include "core/base/err.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/json/write.h"
 #include "core/opt/opt.h"
+#include "out/compare/gate.h"
+#include "out/report/pytorch.h"
 
 struct offline_opts; /* below: what the verbs have in common */
 
@@ -174,9 +177,6 @@ extern const struct offline_driver offline_worker_driver, offline_http_driver;
  * starts anything.
  */
 
-struct offline_about; /* offline/offline.h */
-struct offline_hooks;
-
 struct offline_opts {
 	const char *backend;        /* after the check: a worker's name, "http" or "worker" */
 	const char *python;         /* NULL: looked for */
@@ -192,6 +192,10 @@ struct offline_opts {
 	const char *progress;       /* "auto", "bar", "lines", "none" */
 	bool dry_run;
 	bool disable_frontend_multiprocessing; /* of old; no effect */
+	/* of the verbs that have rows for them */
+	const char *output_json;    /* NULL: no file */
+	const char *dump_workload;  /* likewise */
+	struct gate_opts gate;
 };
 
 #define OFFLINE_DEFAULTS                                                                    \
@@ -283,12 +287,27 @@ extern const struct opt_foreign offline_engine_args, offline_async_engine_args;
  */
 struct offline_fix { const char *name; unsigned bit; const char *help; };
 
-/* What a verb says of itself. */
+struct offline_job;
+
+/* What a verb says of itself. Its options begin with a struct offline_opts. */
 struct offline_verb {
 	const char *name;                /* "throughput" */
+	const struct opt_set *set;
 	const struct offline_fix *fixes, *compats; /* NULL: none */
 	char *const *forced;             /* engine arguments unless given otherwise, ended by NULL;
 					    NULL: none */
+	/*
+	 * Rules between options and engine: fills in what follows from them. ERR_RUN with
+	 * upstream's text where it has one. NULL: none.
+	 */
+	int (*check)(struct offline_job *job, struct err *e);
+	/* What would be run, lines for --dry-run; NULL: run says it, and starts nothing. */
+	void (*plan)(const struct offline_job *job, struct buf *out);
+	/* A result as these options give it, of made-up values, for --fail-if; NULL: no such row. */
+	void (*example)(const void *values, struct buf *out);
+	/* Runs it, says it through hooks, writes its files. When cancelled, what was measured is
+	   reported before ERR_CANCELLED is returned. */
+	int (*run)(struct offline_job *job, struct err *e);
 };
 
 /* The engine's arguments and what they come to. Texts live in the arena or in argv. */
@@ -297,7 +316,7 @@ struct offline_engine {
 	char *const *env;          /* "NAME=VALUE", ended by NULL */
 	char *const *command;      /* for engine_argv_*: "vllm serve" and what vLLM's table knows */
 	const char *shown;         /* argv as one line for people, secrets as "***" */
-	char *const *shown_argv;   /* word by word, likewise; ended by NULL */
+	const char *const *shown_argv; /* word by word, also redacted; ended by NULL: "engine_args" */
 	const char *worker;        /* offline_start.backend: "vllm", "vllm-chat", "hf", "sim" ... */
 	bool is_async;             /* --backend vllm-async */
 	const char *model;         /* vLLM's default when not given */
@@ -353,6 +372,30 @@ bool offline_list_names(const struct offline_opts *o, const struct offline_verb 
 int offline_config(const struct opt_set *set, int *argc, char ***argv, struct arena *a,
 		   struct err *e);
 
+/* ---- a verb that is run ---- */
+
+struct offline_job {
+	const struct offline_verb *verb;
+	struct offline_opts *opts;            /* the first member of the verb's options */
+	const struct opt_result *given;
+	const struct offline_engine *engine;
+	struct offline_hooks hooks;
+	struct buf *notes;                    /* of check: a line for each warning */
+	/* while it runs */
+	struct offline *offline;              /* NULL: nothing was started */
+	struct offline_loaded loaded;
+};
+/* Starts the job's engine and judges its arguments; of how only what the job does not know. */
+int offline_job_start(struct offline_job *job, struct offline_start how, struct err *e);
+/*
+ * The result goes to hooks.result and, if it is asked for, into opts->output_json and a PyTorch
+ * file of n metrics next to it; extra: a JSON object for each of them.
+ */
+int offline_job_save(const struct offline_job *job, struct str json,
+		     const struct pytorch_metric *metric, size_t n, struct str extra, struct err *e);
+/* Stops the engine; rc and e are those of the run, which take precedence. */
+int offline_job_end(struct offline_job *job, int rc, struct err *e);
+
 /*
  * What the result files of throughput, latency, startup and mm-processor say
  * of the engine that was measured, under "profllm": the same members in each, written once.
@@ -369,13 +412,43 @@ struct offline_told {
 	const struct offline_loaded *loaded; /* NULL: nothing to say of one load */
 };
 
+struct offline_told offline_told_of(const struct offline_job *job);
 /* Members into the object that the caller has begun. */
 void offline_told(struct json_writer *w, const struct offline_told *t);
-/* "Engine: vllm 0.32.0 on cpu, in-process, loaded in 12.3 s"; without a line end. */
+/* "Engine: vllm 0.32.0 on cpu, in-process, loaded in 12.3 s" and a line end. */
 void offline_told_line(struct buf *out, const struct offline_told *t);
-/* The member "engine_args": the engine's arguments, secrets redacted. */
-void offline_told_args(struct json_writer *w, const struct offline_engine *engine);
 /* The same object of a made-up engine: which keys there are. */
 void offline_told_example(const char *command, struct buf *out);
 /* Hands text to hooks->line, line by line, and empties it. */
 void offline_say(const struct offline_hooks *hooks, struct buf *text);
+/* One line for hooks->line. */
+__attribute__((format(printf, 2, 3)))
+void offline_line(const struct offline_hooks *hooks, const char *fmt, ...);
+/* hooks->progress, where there is one and a total. */
+void offline_progress(const struct offline_hooks *hooks, const char *what, int64_t done,
+		      int64_t total);
+
+/* ---- figures ---- */
+
+#define OFFLINE_PERCENTILES 6
+extern const int offline_percentages[OFFLINE_PERCENTILES]; /* 10, 25, 50, 75, 90, 99 */
+/* Those of n values in any order. */
+void offline_percentiles(const double *v, size_t n, double out[OFFLINE_PERCENTILES]);
+/* The member key, an object: {"10": ..., ...}. */
+void offline_put_percentiles(struct json_writer *w, const char *key,
+			     const double v[OFFLINE_PERCENTILES]);
+/* "1.5 s", "20 ms". */
+void offline_put_time(struct buf *out, double s);
+
+/* What may speak against a result: a bit, what it makes of the verdict, its code. */
+struct offline_doubt {
+	unsigned bit;
+	enum trust_verdict level;
+	const char *code, *text; /* text NULL: explain writes the sentence */
+};
+/* The doubts that are set. */
+struct trust offline_verdict(const struct offline_doubt *row, size_t n, unsigned doubts,
+			     void (*explain)(const void *self, unsigned doubt, struct buf *out),
+			     const void *self);
+/* "Verdict: VALID" and its reasons. */
+void offline_show_verdict(const struct trust *t, struct buf *out);

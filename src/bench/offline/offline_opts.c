@@ -275,32 +275,16 @@ static void join(const struct check *c)
 
 /* ---- as shown ---- */
 
-static void add_quoted(const char *word, struct buf *out)
-{
-	if (out->len)
-		buf_add_char(out, ' ');
-	if (*word && !word[strcspn(word, " \t\n\"'\\$`&|;<>(){}[]*?#~!")]) {
-		buf_add_text(out, word);
-		return;
-	}
-	buf_add_char(out, '\'');
-	for (; *word; word++) {
-		if (*word == '\'')
-			buf_add_text(out, "'\\''");
-		else
-			buf_add_char(out, *word);
-	}
-	buf_add_char(out, '\'');
-}
-
 static void show(const struct check *c)
 {
 	char **shown = redact_words(c->out->argv, c->a);
 	struct buf line = { 0 };
 
-	for (size_t i = 0; shown[i]; i++)
-		add_quoted(shown[i], &line);
-	c->out->shown_argv = shown;
+	for (size_t i = 0; shown[i]; i++) {
+		buf_add_text(&line, i ? " " : "");
+		words_quote(&line, str_of(shown[i]));
+	}
+	c->out->shown_argv = (const char *const *)shown;
 	c->out->shown = arena_text(c->a, buf_str(&line));
 	buf_release(&line);
 }
@@ -352,22 +336,14 @@ static void read_engine(const struct check *c)
 	out->data_parallel = engine_argv_int(argv, "data-parallel-size", 1);
 }
 
-/* Nsight follows processes that are spawned; forked ones lose their traces. */
-static void fill_env(const struct check *c)
-{
-	static char spawn[] = "VLLM_WORKER_MULTIPROC_METHOD=spawn";
-	char **env = arena_alloc(c->a, 2 * sizeof(*env));
-
-	env[0] = c->o->nsight.is_set ? spawn : NULL;
-	env[1] = NULL;
-	c->out->env = env;
-}
-
 int offline_opts_check(const struct opt_set *set, const struct opt_result *result,
 		       const struct offline_verb *verb, struct offline_opts *o,
 		       struct offline_engine *out, struct arena *a, struct buf *notes,
 		       struct err *e)
 {
+	/* Nsight follows processes that are spawned; forked ones lose their traces. */
+	static char spawn[] = "VLLM_WORKER_MULTIPROC_METHOD=spawn";
+	static char *const spawning[] = { spawn, NULL }, *const nothing[] = { NULL };
 	struct check c = { set, result, verb, o, out, a, notes, e };
 
 	*out = (struct offline_engine){ 0 };
@@ -376,7 +352,7 @@ int offline_opts_check(const struct opt_set *set, const struct opt_result *resul
 		return -1;
 	join(&c);
 	show(&c);
-	fill_env(&c);
+	out->env = o->nsight.is_set ? spawning : nothing;
 	if (engine_args_check(out->command + 2, HEAD, 0, o->strict_args, notes, e) < 0)
 		return -1;
 	read_engine(&c);
@@ -419,24 +395,8 @@ struct config {
 	const struct opt_set *set;
 	struct arena *a;
 	char *const *typed;  /* the command line, ended by NULL */
-	char **v;
-	size_t n, room;
+	struct word_list out;
 };
-
-static void add(struct config *c, const char *word)
-{
-	if (c->n + 1 >= c->room) {
-		size_t room = c->room * 2 + 64;
-		char **v = arena_alloc(c->a, room * sizeof(*v));
-
-		if (c->n)
-			memcpy(v, c->v, c->n * sizeof(*v));
-		c->v = v;
-		c->room = room;
-	}
-	c->v[c->n++] = (char *)word;
-	c->v[c->n] = NULL;
-}
 
 static bool is_same(struct str a, struct str b)
 {
@@ -516,41 +476,32 @@ static void add_option(struct config *c, struct str key, const struct json_value
 		return;
 	if (v->kind == JSON_FALSE) {
 		if (has_negative(c->set, key))
-			add(c, arena_printf(c->a, "--no-%.*s", (int)key.n, key.p));
+			words_add(&c->out, arena_printf(c->a, "--no-%.*s", (int)key.n, key.p));
 		return;
 	}
 	if (v->kind == JSON_ARRAY && v->count == 0)
 		return;
 	if (v->kind == JSON_TRUE || v->kind == JSON_ARRAY) {
-		add(c, name);
+		words_add(&c->out, (char *)name);
 		for (size_t i = 0; v->kind == JSON_ARRAY && i < v->count; i++)
-			add(c, text_of(&v->item[i], c->a));
+			words_add(&c->out, (char *)text_of(&v->item[i], c->a));
 		return;
 	}
 	text = text_of(v, c->a);
 	/* With "=" a value may begin with a dash. */
 	if (text[0] == '-') {
-		add(c, arena_printf(c->a, "%s=%s", name, text));
+		words_add(&c->out, arena_printf(c->a, "%s=%s", name, text));
 		return;
 	}
-	add(c, name);
-	add(c, text);
-}
-
-static void learn(const struct json_value *root)
-{
-	struct buf text = { 0 };
-	struct json_writer w = json_writer(&text);
-
-	json_put_value(&w, root);
-	redact_learn_text(buf_str(&text));
-	buf_release(&text);
+	words_add(&c->out, (char *)name);
+	words_add(&c->out, (char *)text);
 }
 
 static int read_file(struct config *c, const char *path, struct err *e)
 {
 	const char *dot = strrchr(path, '.');
 	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
 	struct json_value *root;
 	int rc;
 
@@ -565,29 +516,24 @@ static int read_file(struct config *c, const char *path, struct err *e)
 		rc = err_set(e, ERR_PARSE, "%.200s: expected names of options with their values", path);
 	if (rc < 0)
 		return err_wrap(e, "--config %.200s", path);
-	learn(root);
+	json_put_value(&w, root);
+	redact_learn_text(buf_str(&text));
+	buf_release(&text);
 	for (size_t i = 0; i < root->count; i++)
 		add_option(c, root->key[i], &root->item[i]);
 	return 0;
 }
 
-static bool has_row(const struct opt_set *set, const char *name)
-{
-	for (size_t i = 0; i < set->n; i++)
-		if (strcmp(set->row[i].name, name) == 0)
-			return true;
-	return false;
-}
-
 int offline_config(const struct opt_set *set, int *argc, char ***argv, struct arena *a,
 		   struct err *e)
 {
-	struct config c = { .set = set, .a = a, .typed = *argv };
+	struct config c = { .set = set, .a = a, .typed = *argv, .out.arena = a };
 	const char *path = NULL;
-	int at = -1, words = 0, n = 0;
+	int at = -1, words = 0;
 
-	if (has_row(set, "config"))
-		return 0;
+	for (size_t i = 0; i < set->n; i++)
+		if (strcmp(set->row[i].name, "config") == 0)
+			return 0;
 	for (int i = 0; i < *argc && strcmp((*argv)[i], "--") != 0; i++) {
 		bool is_whole = strcmp((*argv)[i], "--config") == 0;
 
@@ -607,12 +553,10 @@ int offline_config(const struct opt_set *set, int *argc, char ***argv, struct ar
 		return -1;
 	for (int i = 0; i < *argc; i++)
 		if (i < at || i >= at + words)
-			add(&c, (*argv)[i]);
-	if (!c.v)
-		add(&c, NULL);
-	for (n = 0; c.v[n];)
-		n++;
-	*argc = n;
-	*argv = c.v;
+			words_add(&c.out, (*argv)[i]);
+	if (!c.out.v)
+		c.out.v = arena_alloc(a, sizeof(*c.out.v));
+	*argc = (int)c.out.n;
+	*argv = c.out.v;
 	return 0;
 }

@@ -4,6 +4,8 @@
  * docs/guide/adapters.md; what an answer must be is judged here, and one that is not ends the talk.
  */
 #include <math.h>
+#include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
@@ -22,7 +24,6 @@
 #include "input/data/request_keys.h"
 
 #define SCRIPT_BYTES 4096 /* enough for a first line */
-#define PROGRAM_WORDS_MAX 16
 
 static const struct known {
 	const char *backend, *file;
@@ -140,56 +141,36 @@ static const char *find_python(const struct offline_opts *o, struct arena *a, st
 
 /* ---- the command ---- */
 
-static void add_words(struct offline_program *p, size_t *n, struct arena *a, char *const *more)
-{
-	size_t count = 0, had = *n;
-	char **all;
-
-	while (more[count])
-		count++;
-	all = arena_alloc(a, (had + count + 1) * sizeof(*all));
-	if (had)
-		memcpy(all, p->argv, had * sizeof(*all));
-	memcpy(all + had, more, count * sizeof(*all));
-	p->argv = all;
-	*n = had + count;
-}
-
 /*
  * With a profiler of CUDA the engine's own starts and stops say what is recorded, otherwise all
  * of it is. Workers are spawned, because what is forked is not followed well.
  */
-static int wrap(const struct offline_start *how, struct arena *a, struct offline_program *p,
-		size_t *n, struct err *e)
+static int wrap(const struct offline_start *how, struct word_list *out, struct err *e)
 {
-	static const char *const words[] = { "nsys", "profile", "--trace-fork-before-exec=true",
-					     "--cuda-graph-trace=node" };
-	const char *profiler = engine_argv_text(how->engine_argv, "profiler-config.profiler", a);
-	char *argv[PROGRAM_WORDS_MAX];
-	size_t k = 0;
+	static const char *const always[] = { "nsys", "profile", "--trace-fork-before-exec=true",
+					      "--cuda-graph-trace=node" };
+	const char *profiler = engine_argv_text(how->engine_argv, "profiler-config.profiler",
+						out->arena);
 
 	if (!tool_exists("nsys"))
 		return err_set(e, ERR_USAGE, "--nsight: there is no nsys (Nsight Systems) in PATH");
-	for (; k < sizeof(words) / sizeof(*words); k++)
-		argv[k] = arena_text(a, str_of(words[k]));
+	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
+		words_add(out, (char *)always[i]);
 	if (profiler && strcmp(profiler, "cuda") == 0) {
-		argv[k++] = arena_text(a, STR("--capture-range=cudaProfilerApi"));
-		argv[k++] = arena_text(a, STR("--capture-range-end=repeat"));
+		words_add(out, (char *)"--capture-range=cudaProfilerApi");
+		words_add(out, (char *)"--capture-range-end=repeat");
 	}
 	if (how->opts->nsight.n && how->opts->nsight.v[0][0]) {
-		argv[k++] = arena_text(a, STR("-o"));
-		argv[k++] = arena_text(a, str_of(how->opts->nsight.v[0]));
+		words_add(out, (char *)"-o");
+		words_add(out, (char *)how->opts->nsight.v[0]);
 	}
-	argv[k] = NULL;
-	add_words(p, n, a, argv);
-	p->is_wrapped = true;
 	return 0;
 }
 
-static int find_known(const struct offline_start *how, struct arena *a, struct offline_program *p,
-		      size_t *n, struct err *e)
+static int find_known(const struct offline_start *how, struct word_list *out, const char **python,
+		      struct err *e)
 {
-	char *argv[3] = { NULL, NULL, NULL };
+	char *file;
 	size_t i = 0;
 
 	while (i < sizeof(known) / sizeof(*known) && strcmp(known[i].backend, how->backend) != 0)
@@ -198,15 +179,15 @@ static int find_known(const struct offline_start *how, struct arena *a, struct o
 		return err_set(e, ERR_USAGE, "--backend %s needs --worker-cmd, the program that drives "
 			       "the engine", how->backend);
 	if (known[i].is_python) {
-		p->python = find_python(how->opts, a, e);
-		if (!p->python)
+		*python = find_python(how->opts, out->arena, e);
+		if (!*python)
 			return -1;
-		argv[0] = arena_text(a, str_of(p->python));
+		words_add(out, (char *)*python);
 	}
-	argv[known[i].is_python] = find_file(known[i].file, a, e);
-	if (!argv[known[i].is_python])
+	file = find_file(known[i].file, out->arena, e);
+	if (!file)
 		return -1;
-	add_words(p, n, a, argv);
+	words_add(out, file);
 	return 0;
 }
 
@@ -214,28 +195,30 @@ int offline_find(const struct offline_start *how, struct arena *a, struct offlin
 		 struct err *e)
 {
 	const char *given = how->opts->worker_cmd;
-	size_t n = 0, count = 0;
+	struct word_list w = { .arena = a };
+	size_t count = 0;
 	char **words;
+	int rc = 0;
 
-	*out = (struct offline_program){ 0 };
-	if (how->opts->nsight.is_set && wrap(how, a, out, &n, e) < 0)
+	*out = (struct offline_program){ .is_wrapped = how->opts->nsight.is_set };
+	if (out->is_wrapped && wrap(how, &w, e) < 0)
 		return -1;
 	if (given) {
 		if (words_split(str_of(given), a, &words, &count, e) < 0)
 			return err_wrap(e, "--worker-cmd");
 		if (!count)
 			return err_set(e, ERR_USAGE, "--worker-cmd is empty");
-		add_words(out, &n, a, words);
-		return 0;
+		while (*words)
+			words_add(&w, *words++);
+	} else if (strcmp(how->backend, "sim") == 0) {
+		words_add(&w, own_path(a));
+		words_add(&w, (char *)"sim");
+		words_add(&w, (char *)"--engine-worker");
+	} else {
+		rc = find_known(how, &w, &out->python, e);
 	}
-	if (strcmp(how->backend, "sim") == 0) {
-		char *argv[] = { own_path(a), arena_text(a, STR("sim")),
-				 arena_text(a, STR("--engine-worker")), NULL };
-
-		add_words(out, &n, a, argv);
-		return 0;
-	}
-	return find_known(how, a, out, &n, e);
+	out->argv = w.v;
+	return rc;
 }
 
 #define LOADING "Loading the engine"
@@ -324,19 +307,28 @@ static int get_seconds(struct state *s, struct json_slice from, const char *key,
 	return worker_distrust(s->worker, e, "%s is no number of seconds", key);
 }
 
+/* A string of an answer as text in the arena. */
+static const char *unescaped(struct state *s, struct json_slice v)
+{
+	struct buf text = { 0 };
+	const char *out;
+
+	json_unescape(&text, v.raw);
+	out = arena_text(&s->arena, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
 static int get_text(struct state *s, const struct worker_reply *r, const char *key,
 		    const char **out, struct err *e)
 {
 	struct json_slice v;
-	struct buf text = { 0 };
 
 	if (!json_member(r->body, key, &v) || v.kind == JSON_NULL)
 		return 0;
 	if (v.kind != JSON_STRING)
 		return worker_distrust(s->worker, e, "%s is no text", key);
-	json_unescape(&text, v.raw);
-	*out = arena_text(&s->arena, buf_str(&text));
-	buf_release(&text);
+	*out = unescaped(s, v);
 	return 0;
 }
 
@@ -386,21 +378,6 @@ static void about_hello(struct state *s, struct offline_about *about)
 	about->method = strcmp(s->backend, "sim") == 0 ? "simulated" : "in-process";
 }
 
-/* PYTHONUNBUFFERED: so that the log is whole when a worker is killed. */
-static char **environment(const struct offline_start *how, struct arena *a)
-{
-	size_t n = 0;
-	char **env;
-
-	while (how->env && how->env[n])
-		n++;
-	env = arena_alloc(a, (n + 2) * sizeof(*env));
-	if (n)
-		memcpy(env, how->env, n * sizeof(*env));
-	env[n] = arena_text(a, STR("PYTHONUNBUFFERED=1"));
-	return env;
-}
-
 /* A folder holds one file for each kind of start. */
 static const char *log_path(const struct offline_start *how, struct arena *a)
 {
@@ -425,12 +402,16 @@ static int launch(struct state *s, const struct offline_start *how,
 {
 	const struct offline_opts *o = how->opts;
 	struct worker_failure why;
+	struct word_list env = { .arena = &s->arena };
 	double grace_s = o->server_grace;
 
+	for (char *const *word = how->env; word && *word; word++)
+		words_add(&env, *word);
+	words_add(&env, (char *)"PYTHONUNBUFFERED=1"); /* so that the log is whole when it is killed */
 	if (p->is_wrapped && grace_s < NSIGHT_GRACE_S)
 		grace_s = NSIGHT_GRACE_S;
 	if (worker_start(&(struct worker_opts){
-		.name = s->name, .argv = p->argv, .env = environment(how, &s->arena),
+		.name = s->name, .argv = p->argv, .env = env.v,
 		.log_path = log_path(how, &s->arena), .show_fd = o->show_log ? STDERR_FILENO : -1,
 		.load_s = o->load_timeout, .silence_s = o->worker_timeout, .grace_s = grace_s,
 		.hooks = { s, on_text, on_text, on_progress, how->hooks.cancel } },
@@ -478,11 +459,7 @@ static int worker_driver_render(void *state, struct str messages, struct str too
 
 	json_begin_object(&w);
 	json_member_raw(&w, "messages", messages);
-	json_key(&w, "tools");
-	if (tools.n)
-		json_put_raw(&w, tools);
-	else
-		json_put_null(&w);
+	json_member_raw(&w, "tools", tools.n ? tools : STR("null"));
 	if (!s->is_loaded)
 		json_member_raw(&w, "args", buf_str(&s->args));
 	json_end_object(&w);
@@ -513,15 +490,12 @@ static int read_phases(struct state *s, const struct worker_reply *r, struct off
 	out->phase = arena_alloc(&s->arena, (n + 1) * sizeof(*out->phase));
 	for (it = json_iter(list); json_each(&it, &key, &v) == 1;) {
 		struct engine_phase *p = &out->phase[out->n_phases];
-		struct buf text = { 0 };
 
 		if (!json_member(v, "name", &name) || name.kind != JSON_STRING)
 			return worker_distrust(s->worker, e, "a phase has no name");
 		if (get_seconds(s, v, "s", &p->s, e) < 0)
 			return -1;
-		json_unescape(&text, name.raw);
-		p->name = arena_text(&s->arena, buf_str(&text));
-		buf_release(&text);
+		p->name = unescaped(s, name);
 		out->n_phases++;
 	}
 	return 0;
@@ -621,18 +595,6 @@ static int worker_driver_load(void *state, struct offline_about *about,
 
 /* ---- a batch ---- */
 
-static void put_lora(struct json_writer *w, const struct offline_batch *b, int32_t id)
-{
-	char name[32];
-
-	snprintf(name, sizeof(name), "lora%d", (int)id);
-	json_member_object(w, "lora");
-	json_member_text(w, "name", name);
-	json_member_int(w, "id", id);
-	json_member_text(w, "path", b->lora_path);
-	json_end_object(w);
-}
-
 /* A prompt that is whole messages: a list of objects. */
 static bool is_conversation(const struct sample *x)
 {
@@ -644,21 +606,12 @@ static bool is_conversation(const struct sample *x)
 	return text.n && *text.p == '{';
 }
 
-/* The request's own sampling parameters, in place of the run's. */
-static void put_sampling(struct json_writer *w, const struct sample *x)
-{
-	struct buf own = { 0 };
-
-	request_keys_sampling(x, &own);
-	if (own.len)
-		json_member_raw(w, "sampling", buf_str(&own));
-	buf_release(&own);
-}
-
 static void put_request(struct json_writer *w, const struct offline_batch *b, size_t i)
 {
 	const struct sample *x = &b->w->v[b->index ? b->index[i] : i];
 	const bool is_chat = is_conversation(x);
+	struct buf own = { 0 };
+	char name[32];
 
 	json_begin_object(w);
 	json_key(w, "prompt");
@@ -673,16 +626,25 @@ static void put_request(struct json_writer *w, const struct offline_batch *b, si
 	if (x->media.n)
 		json_member_raw(w, "media", x->media);
 	json_member_int(w, "prompt_len", x->prompt_len);
-	json_key(w, "output_len");
 	if (x->output_len >= 0)
-		json_put_int(w, x->output_len);
+		json_member_int(w, "output_len", x->output_len);
 	else
-		json_put_null(w);
-	if (b->lora && b->lora[i] > 0)
-		put_lora(w, b, b->lora[i]);
+		json_member_null(w, "output_len");
+	if (b->lora && b->lora[i] > 0) {
+		snprintf(name, sizeof(name), "lora%d", (int)b->lora[i]);
+		json_member_object(w, "lora");
+		json_member_text(w, "name", name);
+		json_member_int(w, "id", b->lora[i]);
+		json_member_text(w, "path", b->lora_path);
+		json_end_object(w);
+	}
 	if (b->w->has_priorities && !b->is_without_priorities)
 		json_member_int(w, "priority", x->priority);
-	put_sampling(w, x);
+	/* The request's own sampling parameters, in place of the run's. */
+	request_keys_sampling(x, &own);
+	if (own.len)
+		json_member_raw(w, "sampling", buf_str(&own));
+	buf_release(&own);
 	json_end_object(w);
 }
 
@@ -813,26 +775,31 @@ static int get_array(struct state *s, const struct worker_reply *r, const char *
 static int read_outcome(struct state *s, const struct worker_reply *r, struct offline_outcome *out,
 			struct err *e)
 {
-	void *prompt = NULL, *output = NULL, *cached = NULL, *finished = NULL, *e2el = NULL;
-	void *ttft = NULL, *queue = NULL;
+	const struct {
+		const char *key;
+		size_t size;
+		bool (*as)(struct json_slice v, void *out);
+		size_t to; /* the outcome's pointer */
+	} lists[] = {
+		{ "prompt_tokens", sizeof(uint32_t), as_count, offsetof(struct offline_outcome, prompt) },
+		{ "output_tokens", sizeof(uint32_t), as_count, offsetof(struct offline_outcome, output) },
+		{ "cached_tokens", sizeof(uint32_t), as_count, offsetof(struct offline_outcome, cached) },
+		{ "finished", sizeof(bool), as_bool, offsetof(struct offline_outcome, is_finished) },
+		{ "e2el_s", sizeof(double), as_seconds, offsetof(struct offline_outcome, e2el_s) },
+		{ "ttft_s", sizeof(double), as_seconds, offsetof(struct offline_outcome, ttft_s) },
+		{ "queue_s", sizeof(double), as_seconds, offsetof(struct offline_outcome, queue_s) },
+	};
 
 	if (get_clock(s, r, "began_ns", &out->began_ns, e) < 0 ||
-	    get_clock(s, r, "ended_ns", &out->ended_ns, e) < 0 ||
-	    get_array(s, r, "prompt_tokens", sizeof(uint32_t), as_count, &out->arena, &prompt, e) < 0 ||
-	    get_array(s, r, "output_tokens", sizeof(uint32_t), as_count, &out->arena, &output, e) < 0 ||
-	    get_array(s, r, "cached_tokens", sizeof(uint32_t), as_count, &out->arena, &cached, e) < 0 ||
-	    get_array(s, r, "finished", sizeof(bool), as_bool, &out->arena, &finished, e) < 0 ||
-	    get_array(s, r, "e2el_s", sizeof(double), as_seconds, &out->arena, &e2el, e) < 0 ||
-	    get_array(s, r, "ttft_s", sizeof(double), as_seconds, &out->arena, &ttft, e) < 0 ||
-	    get_array(s, r, "queue_s", sizeof(double), as_seconds, &out->arena, &queue, e) < 0)
+	    get_clock(s, r, "ended_ns", &out->ended_ns, e) < 0)
 		return -1;
-	out->prompt = prompt;
-	out->output = output;
-	out->cached = cached;
-	out->is_finished = finished;
-	out->e2el_s = e2el;
-	out->ttft_s = ttft;
-	out->queue_s = queue;
+	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
+		void *list = NULL;
+
+		if (get_array(s, r, lists[i].key, lists[i].size, lists[i].as, &out->arena, &list, e) < 0)
+			return -1;
+		memcpy((char *)out + lists[i].to, &list, sizeof(list));
+	}
 	return 0;
 }
 

@@ -16,7 +16,6 @@ struct prefix_opts {
 	struct offline_opts common;      /* first: offline.h */
 	int64_t output_len, repeat_count;
 	bool disable_detokenize;
-	const char *output_json;         /* NULL: no file */
 	bool compare_caching, exact_tokens;
 	/* prefix-caching */
 	const char *dataset_path;        /* ShareGPT; NULL: random ids */
@@ -27,27 +26,9 @@ struct prefix_opts {
 	/* long-document-qa */
 	int64_t document_length, num_documents, shuffle_seed;
 	const char *repeat_mode;         /* of repeat_orders */
+	/* after the check: what is drawn */
+	struct offline_data data;
+	int64_t seed;
 };
-
-/* One of the two verbs. */
-struct prefix_bench {
-	const struct opt_set *set;
-	struct offline_verb verb;
-	bool is_documents;
-};
-extern const struct prefix_bench prefix_caching_bench, long_document_bench;
-
-/*
- * What is drawn: dataset, its options, number and seed, from the verb's options and the engine's
- * --seed. ERR_USAGE, one sentence.
- */
-int prefix_bench_check(const struct prefix_opts *o, const struct prefix_bench *bench,
-		       const struct offline_engine *engine, struct offline_data *out,
-		       int64_t *seed, struct err *e);
-/*
- * Runs it, says it through hooks->line, and writes --output-json. With --dry-run the requests are
- * drawn and described, and nothing is started.
- */
-int prefix_bench_run(const struct prefix_opts *o, const struct prefix_bench *bench,
-		     const struct offline_engine *engine, const struct offline_hooks *hooks,
-		     struct err *e);
+extern const struct opt_set prefix_caching_opt_set, long_document_opt_set;
+extern const struct offline_verb prefix_caching_verb, long_document_verb;

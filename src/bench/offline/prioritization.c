@@ -61,7 +61,9 @@ const struct opt_set prioritization_opt_set = {
 	.takes_prefixes = true,
 };
 
-const struct offline_verb prioritization_verb = { .name = "prioritization" };
+const struct offline_verb prioritization_verb = {
+	.name = "prioritization", .set = &prioritization_opt_set,
+};
 
 /* ---- before it runs ---- */
 
@@ -186,13 +188,12 @@ static void remember(struct prioritization *s, const struct offline *engine,
 
 	json_begin_object(&w);
 	offline_told(&w, &about);
-	offline_told_args(&w, s->engine);
+	json_member_texts(&w, "engine_args", s->engine->shown_argv);
 	json_member_text(&w, "dataset", s->o->dataset);
 	json_member_int(&w, "seed", s->engine->seed);
 	json_member_int(&w, "n", s->o->n);
 	json_end_object(&w);
 	offline_told_line(&s->engine_line, &about);
-	buf_add_char(&s->engine_line, '\n');
 }
 
 static int measure(struct prioritization *s, struct offline *engine, bool is_baseline,

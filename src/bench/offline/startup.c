@@ -2,7 +2,9 @@
 /* startup.c - see startup.h: options, numbers, the run, its files. */
 #include "bench/offline/startup.h"
 
+#include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "bench/offline/caches.h"
@@ -12,65 +14,8 @@
 #include "core/base/str.h"
 #include "core/json/write.h"
 #include "core/stats/stats.h"
-#include "out/report/report.h"
 #include "out/report/verdict.h"
 
-#define GROUP "Start-up"
-#define COUNT_MAX 100000 /* days of starts */
-
-/* The order of upstream's flags, then ours. */
-static const struct opt rows[] = {
-	OPT(struct startup_opts, num_iters_cold, "num-iters-cold", .group = GROUP, .arg = "N",
-	    .max = COUNT_MAX, .help = "starts with empty compilation caches"),
-	OPT(struct startup_opts, num_iters_warmup, "num-iters-warmup", .group = GROUP, .arg = "N",
-	    .max = COUNT_MAX, .help = "starts that fill the caches and are not counted"),
-	OPT(struct startup_opts, num_iters_warm, "num-iters-warm", .group = GROUP, .arg = "N",
-	    .max = COUNT_MAX, .help = "starts with the caches of the one before"),
-	OPT(struct startup_opts, output_json, "output-json", .group = GROUP, .arg = "FILE",
-	    .help = "result file (JSON)"),
-	OPT(struct startup_opts, drop_page_cache, "drop-page-cache", .group = GROUP,
-	    .flags = OPT_OURS,
-	    .help = "before each cold start, take the model's files out of the kernel's page cache"),
-	OFFLINE_ROWS(offline_backends, OPT_OURS),
-	GATE_ROW_FAIL_IF(struct startup_opts, gate, OFFLINE_GROUP_OURS, "avg_cold_startup_time>60"),
-	GATE_ROWS(struct startup_opts, gate, OFFLINE_GROUP_OURS, OPT_OURS),
-};
-
-static const struct startup_opts defaults = {
-	.common = { OFFLINE_DEFAULTS },
-	.num_iters_cold = 3, .num_iters_warmup = 1, .num_iters_warm = 3,
-};
-
-const struct opt_set startup_opt_set = {
-	.command = "bench startup",
-	.summary = "Measure how long an engine takes to start, with empty caches and with full ones",
-	.usage = "[options] [arguments of the engine]",
-	.epilog = "Examples:\n"
-		  "  profllm bench startup --model facebook/opt-125m --output-json startup.json\n"
-		  "  profllm bench startup --backend sim --model sim",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
-	.defaults = &defaults, .bytes = sizeof(defaults),
-	.foreign = &offline_engine_args,
-	.takes_prefixes = true,
-};
-
-const struct offline_verb startup_verb = { .name = "startup" };
-
-void startup_defaults(struct startup_opts *o, const struct opt_result *given,
-		      const struct offline_engine *engine)
-{
-	const struct { const char *name; int64_t *v, v011; } old[] = {
-		{ "num-iters-cold", &o->num_iters_cold, 5 },
-		{ "num-iters-warmup", &o->num_iters_warmup, 3 },
-		{ "num-iters-warm", &o->num_iters_warm, 5 },
-	};
-
-	for (size_t i = 0; engine->is_v011 && i < sizeof(old) / sizeof(*old); i++)
-		if (!opt_given(&startup_opt_set, given, old[i].name))
-			*old[i].v = old[i].v011;
-}
-
-static const int percentages[STARTUP_PERCENTILES] = { 10, 25, 50, 75, 90, 99 };
 static const char *const side_name[STARTUP_SIDES] = { "cold", "warmup", "warm" };
 
 #define RULE "============================================================"
@@ -96,21 +41,12 @@ static double value_of(const struct startup_iteration *it, size_t field)
 	return *(const double *)(const void *)((const char *)it + fields[field].offset);
 }
 
+static const enum startup_side measured[] = { STARTUP_COLD, STARTUP_WARM };
+
 /* ---- metrics ---- */
-
-static void distribution(const double *value, size_t n, double percentile[STARTUP_PERCENTILES])
-{
-	double *sorted = stats_sorted(value, n);
-
-	for (size_t p = 0; p < STARTUP_PERCENTILES; p++)
-		percentile[p] = stats_percentile(sorted, n, percentages[p]);
-	free(sorted);
-}
 
 static bool has_encoder(const struct startup_runs *r)
 {
-	static const enum startup_side measured[] = { STARTUP_COLD, STARTUP_WARM };
-
 	for (size_t s = 0; s < 2; s++)
 		for (size_t i = 0; i < r->side[measured[s]].n; i++)
 			if (r->side[measured[s]].v[i].encoder_compilation_s > 0)
@@ -133,7 +69,7 @@ static void fill(const struct startup_runs *r, enum startup_side side, size_t fi
 	*m = (struct startup_metric){ .name = fields[field].name, .side = side, .value = value,
 				      .n = n, .mean = stats_mean(value, n) };
 	snprintf(m->key, sizeof(m->key), "%s_%s", side_name[side], fields[field].key);
-	distribution(value, n, m->percentile);
+	offline_percentiles(value, n, m->percentile);
 }
 
 size_t startup_metrics(const struct startup_runs *r, struct startup_metric *out, struct arena *a)
@@ -147,6 +83,89 @@ size_t startup_metrics(const struct startup_runs *r, struct startup_metric *out,
 			fill(r, s, f, &out[n++], a);
 	}
 	return n;
+}
+
+/* ---- doubts ---- */
+
+static double mean_from(const struct startup_runs *r, enum startup_side side, size_t from)
+{
+	double sum = 0;
+
+	for (size_t i = from; i < r->side[side].n; i++)
+		sum += r->side[side].v[i].startup_s;
+	return sum / (double)(r->side[side].n - from);
+}
+
+static bool is_spread(const struct startup_runs *r, enum startup_side side)
+{
+	size_t n = r->side[side].n;
+	struct arena a = { 0 };
+	double *v = arena_alloc(&a, (n + 1) * sizeof(*v));
+	bool is;
+
+	for (size_t i = 0; i < n; i++)
+		v[i] = r->side[side].v[i].startup_s;
+	is = n >= STARTUP_JUDGE_MIN && stats_std(v, n) > STARTUP_SPREAD_SHARE * stats_mean(v, n);
+	arena_release(&a);
+	return is;
+}
+
+/* The first start of all read from a disk what the later ones found in memory. */
+static bool is_first_slow(const struct startup_runs *r)
+{
+	const enum startup_side side = STARTUP_COLD;
+
+	return r->side[side].n >= STARTUP_JUDGE_MIN && !r->is_page_cache_dropped &&
+	       r->side[side].v[0].startup_s > STARTUP_FIRST_SHARE * mean_from(r, side, 1);
+}
+
+static bool is_coarse(const struct startup_runs *r)
+{
+	for (size_t s = 0; s < 2; s++)
+		if (r->is_server && r->side[measured[s]].n &&
+		    STARTUP_POLL_S > STARTUP_COARSE_SHARE * mean_from(r, measured[s], 0))
+			return true;
+	return false;
+}
+
+unsigned startup_doubts(const struct startup_runs *r)
+{
+	unsigned doubts = r->is_interrupted ? STARTUP_STOPPED : 0;
+
+	for (size_t s = 0; s < 2; s++) {
+		size_t n = r->side[measured[s]].n;
+
+		if (n && n < STARTUP_JUDGE_MIN)
+			doubts |= STARTUP_FEW;
+		if (is_spread(r, measured[s]))
+			doubts |= STARTUP_SPREADS;
+	}
+	if (r->side[STARTUP_WARM].n && !r->side[STARTUP_WARMUP].n)
+		doubts |= STARTUP_NO_WARMUP;
+	if (is_first_slow(r))
+		doubts |= STARTUP_FIRST_SLOW;
+	return is_coarse(r) ? doubts | STARTUP_COARSE : doubts;
+}
+
+static const struct offline_doubt doubt_rows[] = {
+	{ STARTUP_STOPPED, TRUST_DEGRADED, "interrupted",
+	  "it was stopped before all starts were measured" },
+	{ STARTUP_FEW, TRUST_DEGRADED, "few",
+	  "one or two starts of a kind tell nothing of their spread" },
+	{ STARTUP_SPREADS, TRUST_DEGRADED, "spread", "starts of a kind differ: their standard deviation "
+	  "is above 10 % of the mean" },
+	{ STARTUP_NO_WARMUP, TRUST_DEGRADED, "no_warmup",
+	  "nothing filled the caches before the first warm start" },
+	{ STARTUP_FIRST_SLOW, TRUST_DEGRADED, "first_slow", "the first start took more than 20 % longer "
+	  "than the other cold ones: it may have read the model from a disk, and they from memory" },
+	{ STARTUP_COARSE, TRUST_DEGRADED, "coarse", "a server is asked ten times a second whether it is "
+	  "there, which is more than 5 % of its start" },
+};
+
+static struct trust startup_trust(const struct startup_runs *r)
+{
+	return offline_verdict(doubt_rows, sizeof(doubt_rows) / sizeof(*doubt_rows),
+			       startup_doubts(r), NULL, NULL);
 }
 
 /* ---- upstream's lines ---- */
@@ -164,8 +183,8 @@ static void put_side(const struct startup_metric *m, size_t n, enum startup_side
 		if (m[i].side != side)
 			continue;
 		buf_printf(out, "%s percentiles:\n", m[i].name);
-		for (size_t p = 0; p < STARTUP_PERCENTILES; p++)
-			buf_printf(out, "  %d%%: %.2f seconds\n", percentages[p],
+		for (size_t p = 0; p < OFFLINE_PERCENTILES; p++)
+			buf_printf(out, "  %d%%: %.2f seconds\n", offline_percentages[p],
 				   m[i].percentile[p]);
 	}
 }
@@ -301,31 +320,10 @@ void startup_terminal_ours(const struct startup_runs *r, struct buf *out)
 	for (size_t i = 0; i < p.n; i++)
 		put_row(r, p.name[i], 0, p.name[i], out);
 	put_pages(r, out);
-	buf_printf(out, "Verdict: %s\n", trust_name(t.verdict));
-	verdict_show(&t, out);
+	offline_show_verdict(&t, out);
 }
 
 /* ---- JSON ---- */
-
-static void put_percentiles(struct json_writer *w, const double percentile[STARTUP_PERCENTILES])
-{
-	char key[8];
-
-	json_begin_object(w);
-	for (size_t p = 0; p < STARTUP_PERCENTILES; p++) {
-		snprintf(key, sizeof(key), "%d", percentages[p]);
-		json_member_f64(w, key, percentile[p]);
-	}
-	json_end_object(w);
-}
-
-static void put_values(struct json_writer *w, const double *value, size_t n)
-{
-	json_begin_array(w);
-	for (size_t i = 0; i < n; i++)
-		json_put_f64(w, value[i]);
-	json_end_array(w);
-}
 
 static void put_metric(struct json_writer *w, const struct startup_metric *m, bool has_mean)
 {
@@ -336,11 +334,9 @@ static void put_metric(struct json_writer *w, const struct startup_metric *m, bo
 		json_member_f64(w, key, m->mean);
 	}
 	snprintf(key, sizeof(key), "%s_times", m->key);
-	json_key(w, key);
-	put_values(w, m->value, m->n);
+	json_member_f64s(w, key, m->value, m->n);
 	snprintf(key, sizeof(key), "%s_percentiles", m->key);
-	json_key(w, key);
-	put_percentiles(w, m->percentile);
+	offline_put_percentiles(w, key, m->percentile);
 }
 
 void startup_extra(const struct startup_metric *m, struct buf *out)
@@ -385,16 +381,15 @@ static void put_spread(struct json_writer *w, const struct startup_runs *r, enum
 {
 	struct arena a = { 0 };
 	double *v = arena_alloc(&a, (r->side[side].n + 1) * sizeof(*v));
-	double percentile[STARTUP_PERCENTILES];
+	double percentile[OFFLINE_PERCENTILES];
 	size_t n = told(r, side, field, phase, v);
 
 	if (n) {
-		distribution(v, n, percentile);
+		offline_percentiles(v, n, percentile);
 		json_member_object(w, phase ? phase : fields[field].key);
 		json_member_f64(w, "mean", stats_mean(v, n));
 		json_member_f64(w, "std", stats_std(v, n));
-		json_key(w, "percentiles");
-		put_percentiles(w, percentile);
+		offline_put_percentiles(w, "percentiles", percentile);
 		json_end_object(w);
 	}
 	arena_release(&a);
@@ -454,162 +449,63 @@ void startup_json(const struct startup_runs *r, struct str ours, struct buf *out
 	arena_release(&a);
 }
 
-static const enum startup_side measured[] = { STARTUP_COLD, STARTUP_WARM };
-
-static double mean_from(const struct startup_runs *r, enum startup_side side, size_t from)
-{
-	double sum = 0;
-
-	for (size_t i = from; i < r->side[side].n; i++)
-		sum += r->side[side].v[i].startup_s;
-	return sum / (double)(r->side[side].n - from);
-}
-
-static bool is_spread(const struct startup_runs *r, enum startup_side side)
-{
-	size_t n = r->side[side].n;
-	struct arena a = { 0 };
-	double *v = arena_alloc(&a, (n + 1) * sizeof(*v));
-	bool is;
-
-	for (size_t i = 0; i < n; i++)
-		v[i] = r->side[side].v[i].startup_s;
-	is = n >= STARTUP_JUDGE_MIN && stats_std(v, n) > STARTUP_SPREAD_SHARE * stats_mean(v, n);
-	arena_release(&a);
-	return is;
-}
-
-/* The first start of all read from a disk what the later ones found in memory. */
-static bool is_first_slow(const struct startup_runs *r)
-{
-	const enum startup_side side = STARTUP_COLD;
-
-	return r->side[side].n >= STARTUP_JUDGE_MIN && !r->is_page_cache_dropped &&
-	       r->side[side].v[0].startup_s > STARTUP_FIRST_SHARE * mean_from(r, side, 1);
-}
-
-static bool is_coarse(const struct startup_runs *r)
-{
-	for (size_t s = 0; s < 2; s++)
-		if (r->is_server && r->side[measured[s]].n &&
-		    STARTUP_POLL_S > STARTUP_COARSE_SHARE * mean_from(r, measured[s], 0))
-			return true;
-	return false;
-}
-
-unsigned startup_doubts(const struct startup_runs *r)
-{
-	unsigned doubts = r->is_interrupted ? STARTUP_STOPPED : 0;
-
-	for (size_t s = 0; s < 2; s++) {
-		size_t n = r->side[measured[s]].n;
-
-		if (n && n < STARTUP_JUDGE_MIN)
-			doubts |= STARTUP_FEW;
-		if (is_spread(r, measured[s]))
-			doubts |= STARTUP_SPREADS;
-	}
-	if (r->side[STARTUP_WARM].n && !r->side[STARTUP_WARMUP].n)
-		doubts |= STARTUP_NO_WARMUP;
-	if (is_first_slow(r))
-		doubts |= STARTUP_FIRST_SLOW;
-	return is_coarse(r) ? doubts | STARTUP_COARSE : doubts;
-}
-
-static const struct { enum startup_doubt doubt; const char *code, *text; } doubt_rows[] = {
-	{ STARTUP_STOPPED, "interrupted", "it was stopped before all starts were measured" },
-	{ STARTUP_FEW, "few", "one or two starts of a kind tell nothing of their spread" },
-	{ STARTUP_SPREADS, "spread", "starts of a kind differ: their standard deviation is above "
-	  "10 % of the mean" },
-	{ STARTUP_NO_WARMUP, "no_warmup", "nothing filled the caches before the first warm start" },
-	{ STARTUP_FIRST_SLOW, "first_slow", "the first start took more than 20 % longer than the other "
-	  "cold ones: it may have read the model from a disk, and they from memory" },
-	{ STARTUP_COARSE, "coarse", "a server is asked ten times a second whether it is there, which is "
-	  "more than 5 % of its start" },
-};
-#define DOUBT_ROWS (sizeof(doubt_rows) / sizeof(*doubt_rows))
-
-struct trust startup_trust(const struct startup_runs *r)
-{
-	unsigned doubts = startup_doubts(r);
-	struct trust t = { 0 };
-
-	for (size_t i = 0; i < DOUBT_ROWS; i++)
-		if (doubts & doubt_rows[i].doubt)
-			verdict_doubt(&t, TRUST_DEGRADED, doubt_rows[i].code,
-				      str_of(doubt_rows[i].text));
-	return t;
-}
+/* ---- the run ---- */
 
 /* The engine runs in the program that tells of its compiling. */
 #define ONE_PROCESS "VLLM_ENABLE_V1_MULTIPROCESSING=0"
 
 struct bench {
+	struct offline_job *job;
 	const struct startup_opts *o;
-	const struct offline_engine *engine;
-	const struct offline_hooks *hooks;
-	struct startup_result *out;
-	struct offline_hooks quiet; /* without the progress of a single start */
+	struct startup_runs runs;
+	struct offline_about about;  /* of the first start; its texts are copies */
+	bool is_started;             /* about is filled */
 	bool is_left_said;
+	struct arena arena;
 };
-
-static void say(const struct bench *b, const char *text)
-{
-	if (b->hooks->line)
-		b->hooks->line(b->hooks->self, text);
-}
-
-static void warn(const struct bench *b, const char *text)
-{
-	if (b->hooks->warn)
-		b->hooks->warn(b->hooks->self, text);
-}
-
-/* ---- one start ---- */
 
 /* The user's, ours and those of the caches; words are borrowed. */
 static char **environment(const struct bench *b, const struct caches *caches)
 {
-	size_t n = 0, ours = 0, room = 6;
-	char **env;
+	const size_t ours = words_count(b->job->engine->env), room = 6;
+	char **env = mem_array(ours + room, sizeof(*env));
+	size_t n = 0;
 
-	while (b->engine->env && b->engine->env[ours])
-		ours++;
-	env = mem_array(ours + room, sizeof(*env));
 	for (; n < ours; n++)
-		env[n] = b->engine->env[n];
-	if (!b->out->runs.is_server)
+		env[n] = b->job->engine->env[n];
+	if (!b->runs.is_server)
 		env[n++] = (char *)(uintptr_t)ONE_PROCESS;
 	for (size_t i = 0; i < sizeof(caches->env) / sizeof(*caches->env) && caches->env[i]; i++)
 		env[n++] = caches->env[i];
+	assert(n < ours + room);
 	return env;
 }
 
 /* Texts live until offline_stop. */
-static void keep_about(struct startup_result *r, const struct offline_about *about)
+static void keep_about(struct bench *b, const struct offline_about *about)
 {
-	struct arena *a = &r->arena;
+	struct arena *a = &b->arena;
 
-	if (r->is_started)
+	if (b->is_started)
 		return;
-	r->is_started = true;
-	r->about = *about;
-	r->about.engine = arena_text(a, str_of(about->engine));
-	r->about.version = arena_text(a, str_of(about->version));
-	r->about.device = arena_text(a, str_of(about->device));
-	r->about.method = arena_text(a, str_of(about->method));
-	r->about.profile_to = r->about.profile_dir = "";
-	r->about.json = arena_str(a, about->json);
+	b->is_started = true;
+	b->about = *about;
+	b->about.engine = arena_text(a, str_of(about->engine));
+	b->about.version = arena_text(a, str_of(about->version));
+	b->about.device = arena_text(a, str_of(about->device));
+	b->about.method = arena_text(a, str_of(about->method));
+	b->about.profile_to = b->about.profile_dir = "";
+	b->about.json = arena_str(a, about->json);
 }
 
-static void keep_times(struct startup_result *r, const struct offline_loaded *l,
+static void keep_times(struct bench *b, const struct offline_loaded *l,
 		       struct startup_iteration *it)
 {
-	struct startup_phase *phase = arena_alloc(&r->arena, (l->n_phases + 1) * sizeof(*phase));
+	struct engine_phase *phase = arena_alloc(&b->arena, (l->n_phases + 1) * sizeof(*phase));
 
 	for (size_t i = 0; i < l->n_phases; i++)
-		phase[i] = (struct startup_phase){
-			arena_text(&r->arena, str_of(l->phase[i].name)), l->phase[i].s };
+		phase[i] = (struct engine_phase){
+			arena_text(&b->arena, str_of(l->phase[i].name)), l->phase[i].s };
 	it->startup_s = isnan(l->load_s) ? l->ready_s : l->load_s;
 	it->compilation_s = l->compilation_s;
 	it->encoder_compilation_s = l->encoder_compilation_s;
@@ -619,44 +515,38 @@ static void keep_times(struct startup_result *r, const struct offline_loaded *l,
 	it->n_phases = l->n_phases;
 }
 
-/* Once, with the first start: what its version does not know of the arguments. */
-static int judge(const struct bench *b, const struct offline_about *about, struct err *e)
+static int start_engine(struct bench *b, const struct caches *caches, struct startup_iteration *it,
+			struct err *e)
 {
-	return b->out->is_started ? 0 :
-		offline_judge(&b->o->common, b->engine, about, b->hooks, e);
-}
-
-static int start_engine(const struct bench *b, const struct caches *caches,
-			struct startup_iteration *it, struct err *e)
-{
-	char **env = environment(b, caches);
-	const struct offline_start how = {
-		.opts = &b->o->common, .engine_argv = b->engine->argv, .env = env,
-		.backend = b->engine->worker, .is_async = b->engine->is_async,
-		.log_name = "startup", .hooks = b->quiet,
+	struct offline_job *job = b->job;
+	struct offline_start how = {
+		.opts = job->opts, .engine_argv = job->engine->argv, .env = environment(b, caches),
+		.backend = job->engine->worker, .is_async = job->engine->is_async,
+		.log_name = "startup", .hooks = job->hooks,
 	};
 	struct offline_loaded loaded;
 	struct offline *engine = NULL;
 	struct err left = { 0 };
-	int rc = offline_start(&how, &engine, e);
+	int rc;
 
-	if (rc == 0)
-		rc = judge(b, offline_about(engine), e);
+	how.hooks.progress = NULL; /* that of a single start */
+	rc = offline_start(&how, &engine, e);
+	/* What its version does not know of the arguments is said with the first start. */
+	if (rc == 0 && !b->is_started)
+		rc = offline_judge(job->opts, job->engine, offline_about(engine), &job->hooks, e);
 	if (rc == 0 && (rc = offline_load(engine, &loaded, e)) < 0 && e->code != ERR_CANCELLED)
 		err_wrap(e, "Subprocess failed"); /* upstream's sentence */
 	if (rc == 0) {
-		keep_about(b->out, offline_about(engine));
-		keep_times(b->out, &loaded, it);
+		keep_about(b, offline_about(engine));
+		keep_times(b, &loaded, it);
 	}
 	if (offline_stop(engine, &left) < 0 && rc == 0) {
 		*e = left;
 		rc = -1;
 	}
-	free(env);
+	free((void *)(uintptr_t)how.env);
 	return rc;
 }
-
-/* ---- iterations ---- */
 
 static int drop_pages(const struct bench *b, struct startup_iteration *it, struct err *e)
 {
@@ -664,7 +554,7 @@ static int drop_pages(const struct bench *b, struct startup_iteration *it, struc
 
 	if (!b->o->drop_page_cache)
 		return 0;
-	if (pages_drop(b->engine->model, &pages, e) < 0)
+	if (pages_drop(b->job->engine->model, &pages, e) < 0)
 		return -1;
 	it->dropped_bytes = pages.dropped;
 	it->left_bytes = pages.left;
@@ -674,16 +564,18 @@ static int drop_pages(const struct bench *b, struct startup_iteration *it, struc
 static int one(struct bench *b, enum startup_side side, struct startup_iteration *it,
 	       struct err *e)
 {
+	const struct offline_hooks *hooks = &b->job->hooks;
 	struct caches caches = { 0 };
 	struct err left = { 0 };
-	int rc = 0;
+	int rc;
 
 	it->dropped_bytes = it->left_bytes = -1;
 	if (side == STARTUP_COLD && (drop_pages(b, it, e) < 0 || caches_new(&caches, e) < 0))
 		return -1;
 	rc = start_engine(b, &caches, it, e);
 	if (caches_remove(&caches, &left) < 0 && !b->is_left_said) {
-		warn(b, left.text);
+		if (hooks->warn)
+			hooks->warn(hooks->self, left.text);
 		b->is_left_said = true;
 	}
 	return rc;
@@ -691,101 +583,52 @@ static int one(struct bench *b, enum startup_side side, struct startup_iteration
 
 static int iterate(struct bench *b, enum startup_side side, const char *label, struct err *e)
 {
-	struct startup_runs *runs = &b->out->runs;
+	struct startup_runs *runs = &b->runs;
 	size_t wanted = runs->side[side].wanted;
 
-	runs->side[side].v = arena_alloc(&b->out->arena, wanted * sizeof(*runs->side[side].v));
+	runs->side[side].v = arena_alloc(&b->arena, wanted * sizeof(*runs->side[side].v));
 	for (size_t i = 0; i < wanted; i++) {
-		if (b->hooks->progress)
-			b->hooks->progress(b->hooks->self, label, i, wanted);
+		offline_progress(&b->job->hooks, label, (int64_t)i, (int64_t)wanted);
 		if (one(b, side, &runs->side[side].v[i], e) < 0)
 			return -1;
 		runs->side[side].n = i + 1;
 	}
-	if (wanted && b->hooks->progress)
-		b->hooks->progress(b->hooks->self, label, wanted, wanted);
+	offline_progress(&b->job->hooks, label, (int64_t)wanted, (int64_t)wanted);
 	return 0;
 }
 
-static int run_all(struct bench *b, struct err *e)
+static int measure(struct bench *b, struct err *e)
 {
-	if (!b->out->runs.is_server) {
-		say(b, "Setting " ONE_PROCESS " to collect startup metrics.");
-		say(b, "");
-	}
-	say(b, "Measuring cold startup time...");
-	say(b, "");
-	if (iterate(b, STARTUP_COLD, "Cold startup iterations", e) < 0)
-		return -1;
-	say(b, "");
-	say(b, "Warming up for warm startup measurement...");
-	say(b, "");
-	if (iterate(b, STARTUP_WARMUP, "Warmup iterations", e) < 0)
-		return -1;
-	say(b, "");
-	say(b, "Measuring warm startup time...");
-	say(b, "");
-	return iterate(b, STARTUP_WARM, "Warm startup iterations", e);
-}
-
-int startup_run(const struct startup_opts *o, const struct offline_engine *engine,
-		const struct offline_hooks *hooks, struct startup_result *out, struct err *e)
-{
-	struct bench b = { .o = o, .engine = engine, .hooks = hooks, .out = out, .quiet = *hooks };
-	const int64_t wanted[STARTUP_SIDES] = { o->num_iters_cold, o->num_iters_warmup,
-						o->num_iters_warm };
-	int rc;
-
-	*out = (struct startup_result){ 0 };
-	b.quiet.progress = NULL;
-	out->runs.is_server = strcmp(engine->worker, "http") == 0;
-	out->runs.is_page_cache_dropped = o->drop_page_cache;
-	for (size_t i = 0; i < STARTUP_SIDES; i++)
-		out->runs.side[i].wanted = wanted[i] > 0 ? (size_t)wanted[i] : 0;
-	if (wanted[STARTUP_COLD] + wanted[STARTUP_WARMUP] + wanted[STARTUP_WARM] <= 0)
-		return err_set(e, ERR_USAGE, "--num-iters-cold, --num-iters-warmup and --num-iters-warm are "
-			       "0: there is nothing to start");
-	if (out->runs.is_server && o->common.base_url)
-		return err_set(e, ERR_USAGE, "--base-url: a server that runs already cannot be started; "
-			       "give --server-cmd");
-	rc = run_all(&b, e);
-	/* A start that failed ends it, too; those before it are reported. */
-	out->runs.is_interrupted = rc < 0 && (e->code == ERR_CANCELLED ||
-					      out->runs.side[STARTUP_COLD].n > 0 ||
-					      out->runs.side[STARTUP_WARM].n > 0);
-	return rc;
-}
-
-void startup_result_release(struct startup_result *r)
-{
-	arena_release(&r->arena);
-	*r = (struct startup_result){ 0 };
-}
-
-static void put_members(const struct startup_opts *o, const struct offline_engine *engine,
-		     const struct startup_result *r, struct buf *out)
-{
-	const struct offline_told told = {
-		.command = "startup", .backend = o->common.backend,
-		.about = r->is_started ? &r->about : NULL,
+	static const struct { enum startup_side side; const char *line, *label; } steps[] = {
+		{ STARTUP_COLD, "Measuring cold startup time...", "Cold startup iterations" },
+		{ STARTUP_WARMUP, "Warming up for warm startup measurement...", "Warmup iterations" },
+		{ STARTUP_WARM, "Measuring warm startup time...", "Warm startup iterations" },
 	};
-	struct json_writer w = json_writer(out);
+	const struct offline_hooks *hooks = &b->job->hooks;
 
-	json_begin_object(&w);
-	offline_told(&w, &told);
-	json_member_text(&w, "model_id", engine->model);
-	offline_told_args(&w, engine);
-	json_end_object(&w);
+	if (!b->runs.is_server)
+		offline_line(hooks, "Setting " ONE_PROCESS " to collect startup metrics.");
+	for (size_t i = 0; i < sizeof(steps) / sizeof(*steps); i++) {
+		if (i || !b->runs.is_server)
+			offline_line(hooks, "%s", "");
+		offline_line(hooks, "%s", steps[i].line);
+		offline_line(hooks, "%s", "");
+		if (iterate(b, steps[i].side, steps[i].label, e) < 0)
+			return -1;
+	}
+	return 0;
 }
 
-/* One file for each metric. */
-static int save_metrics(const struct startup_opts *o, const struct offline_engine *engine,
-			const struct startup_result *r, struct err *e)
+/* ---- its files ---- */
+
+/* One PyTorch file for each metric. */
+static int save_metrics(const struct bench *b, struct err *e)
 {
-	const struct run_pytorch_verb verb = { &startup_opt_set, o, engine, o->output_json };
+	const struct run_pytorch_verb verb = { &startup_opt_set, b->o, b->job->engine,
+					       b->job->opts->output_json };
 	struct startup_metric m[STARTUP_METRICS_MAX];
 	struct arena a = { 0 };
-	size_t n = startup_metrics(&r->runs, m, &a);
+	size_t n = startup_metrics(&b->runs, m, &a);
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < n; i++) {
@@ -804,18 +647,104 @@ static int save_metrics(const struct startup_opts *o, const struct offline_engin
 	return rc;
 }
 
-void startup_result_json(const struct startup_opts *o, const struct offline_engine *engine,
-			 const struct startup_result *r, struct buf *out)
+static int report(const struct bench *b, struct err *e)
 {
-	struct buf ours = { 0 };
+	const struct offline_told told = {
+		.command = "startup", .backend = b->job->opts->backend, .about = &b->about,
+	};
+	struct buf text = { 0 }, ours = { 0 };
+	struct json_writer w = json_writer(&ours);
+	int rc;
 
-	put_members(o, engine, r, &ours);
-	startup_json(&r->runs, buf_str(&ours), out);
+	startup_terminal(&b->runs, &text);
+	offline_told_line(&text, &told);
+	startup_terminal_ours(&b->runs, &text);
+	offline_say(&b->job->hooks, &text);
+	json_begin_object(&w);
+	offline_told(&w, &told);
+	json_member_text(&w, "model_id", b->job->engine->model);
+	json_member_texts(&w, "engine_args", b->job->engine->shown_argv);
+	json_end_object(&w);
+	startup_json(&b->runs, buf_str(&ours), &text);
+	rc = offline_job_save(b->job, buf_str(&text), NULL, 0, STR(""), e);
 	buf_release(&ours);
+	buf_release(&text);
+	return rc < 0 ? -1 : save_metrics(b, e);
 }
 
-void startup_example(const struct startup_opts *o, struct buf *out)
+/* ---- the verb ---- */
+
+static int check(struct offline_job *job, struct err *e)
 {
+	struct startup_opts *o = (struct startup_opts *)job->opts;
+	const struct { const char *name; int64_t *v, v011; } counts[STARTUP_SIDES] = {
+		[STARTUP_COLD] = { "num-iters-cold", &o->num_iters_cold, 5 },
+		[STARTUP_WARMUP] = { "num-iters-warmup", &o->num_iters_warmup, 3 },
+		[STARTUP_WARM] = { "num-iters-warm", &o->num_iters_warm, 5 },
+	};
+
+	(void)e;
+	for (size_t i = 0; job->engine->is_v011 && i < STARTUP_SIDES; i++)
+		if (!opt_given(&startup_opt_set, job->given, counts[i].name))
+			*counts[i].v = counts[i].v011;
+	for (size_t i = 0; i < 2; i++)
+		if (*counts[measured[i]].v <= 0)
+			buf_printf(job->notes, "--%s %lld: %s starts are not measured, and the result has "
+				   "no keys of them\n", counts[measured[i]].name,
+				   (long long)*counts[measured[i]].v, side_name[measured[i]]);
+	if (o->num_iters_warm > 0 && o->num_iters_warmup <= 0)
+		buf_printf(job->notes, "--num-iters-warmup %lld: the first warm start may find empty "
+			   "caches\n", (long long)o->num_iters_warmup);
+	return 0;
+}
+
+static void plan(const struct offline_job *job, struct buf *out)
+{
+	const struct startup_opts *o = (const struct startup_opts *)job->opts;
+
+	buf_printf(out, "Starts: %lld cold, %lld for warm-up, %lld warm\n",
+		   (long long)o->num_iters_cold, (long long)o->num_iters_warmup,
+		   (long long)o->num_iters_warm);
+}
+
+static int run(struct offline_job *job, struct err *e)
+{
+	const struct startup_opts *o = (const struct startup_opts *)job->opts;
+	const int64_t wanted[STARTUP_SIDES] = { o->num_iters_cold, o->num_iters_warmup,
+						o->num_iters_warm };
+	struct bench b = { .job = job, .o = o };
+	struct startup_runs *runs = &b.runs;
+	struct err unsaved = { 0 };
+	int rc;
+
+	runs->is_server = strcmp(job->engine->worker, "http") == 0;
+	runs->is_page_cache_dropped = o->drop_page_cache;
+	for (size_t i = 0; i < STARTUP_SIDES; i++)
+		runs->side[i].wanted = wanted[i] > 0 ? (size_t)wanted[i] : 0;
+	if (wanted[STARTUP_COLD] + wanted[STARTUP_WARMUP] + wanted[STARTUP_WARM] <= 0)
+		return err_set(e, ERR_USAGE, "--num-iters-cold, --num-iters-warmup and --num-iters-warm are "
+			       "0: there is nothing to start");
+	if (runs->is_server && o->common.base_url)
+		return err_set(e, ERR_USAGE, "--base-url: a server that runs already cannot be started; "
+			       "give --server-cmd");
+	rc = measure(&b, e);
+	/* A start that failed ends it, too; those before it are reported. */
+	runs->is_interrupted = rc < 0 && (e->code == ERR_CANCELLED || runs->side[STARTUP_COLD].n > 0 ||
+					  runs->side[STARTUP_WARM].n > 0);
+	if (b.is_started && (rc == 0 || runs->is_interrupted) && report(&b, &unsaved) < 0) {
+		if (rc < 0)
+			err_wrap(e, "%s", unsaved.text);
+		else
+			*e = unsaved;
+		rc = -1;
+	}
+	arena_release(&b.arena);
+	return rc;
+}
+
+static void example(const void *values, struct buf *out)
+{
+	const struct startup_opts *o = values;
 	struct startup_iteration one = {
 		.startup_s = 1, .compilation_s = 1, .encoder_compilation_s = 1, .spawn_s = 1,
 		.ready_s = 1, .dropped_bytes = -1, .left_bytes = -1,
@@ -833,16 +762,48 @@ void startup_example(const struct startup_opts *o, struct buf *out)
 	buf_release(&ours);
 }
 
-int startup_save(const struct startup_opts *o, const struct offline_engine *engine,
-		 const struct startup_result *r, struct err *e)
-{
-	struct buf json = { 0 };
-	int rc;
+/* ---- options ---- */
 
-	if (!o->output_json)
-		return 0;
-	startup_result_json(o, engine, r, &json);
-	rc = report_save(o->output_json, buf_str(&json), false, e);
-	buf_release(&json);
-	return rc < 0 ? -1 : save_metrics(o, engine, r, e);
-}
+#define GROUP "Start-up"
+#define COUNT_MAX 100000 /* days of starts */
+
+/* The order of upstream's flags, then ours. */
+static const struct opt rows[] = {
+	OPT(struct startup_opts, num_iters_cold, "num-iters-cold", .group = GROUP, .arg = "N",
+	    .max = COUNT_MAX, .help = "starts with empty compilation caches"),
+	OPT(struct startup_opts, num_iters_warmup, "num-iters-warmup", .group = GROUP, .arg = "N",
+	    .max = COUNT_MAX, .help = "starts that fill the caches and are not counted"),
+	OPT(struct startup_opts, num_iters_warm, "num-iters-warm", .group = GROUP, .arg = "N",
+	    .max = COUNT_MAX, .help = "starts with the caches of the one before"),
+	OPT(struct startup_opts, common.output_json, "output-json", .group = GROUP, .arg = "FILE",
+	    .help = "result file (JSON)"),
+	OPT(struct startup_opts, drop_page_cache, "drop-page-cache", .group = GROUP,
+	    .flags = OPT_OURS,
+	    .help = "before each cold start, take the model's files out of the kernel's page cache"),
+	OFFLINE_ROWS(offline_backends, OPT_OURS),
+	GATE_ROW_FAIL_IF(struct startup_opts, common.gate, OFFLINE_GROUP_OURS, "avg_cold_startup_time>60"),
+	GATE_ROWS(struct startup_opts, common.gate, OFFLINE_GROUP_OURS, OPT_OURS),
+};
+
+static const struct startup_opts defaults = {
+	.common = { OFFLINE_DEFAULTS },
+	.num_iters_cold = 3, .num_iters_warmup = 1, .num_iters_warm = 3,
+};
+
+const struct opt_set startup_opt_set = {
+	.command = "bench startup",
+	.summary = "Measure how long an engine takes to start, with empty caches and with full ones",
+	.usage = "[options] [arguments of the engine]",
+	.epilog = "Examples:\n"
+		  "  profllm bench startup --model facebook/opt-125m --output-json startup.json\n"
+		  "  profllm bench startup --backend sim --model sim",
+	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.defaults = &defaults, .bytes = sizeof(defaults),
+	.foreign = &offline_engine_args,
+	.takes_prefixes = true,
+};
+
+const struct offline_verb startup_verb = {
+	.name = "startup", .set = &startup_opt_set, .check = check, .plan = plan, .example = example,
+	.run = run,
+};

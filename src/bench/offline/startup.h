@@ -26,17 +26,13 @@
  * iterations has no metrics: its keys are left out, where upstream crashes.
  */
 
-#define STARTUP_PERCENTILES 6 /* 10, 25, 50, 75, 90, 99 */
-
-struct startup_phase { const char *name; double s; };
-
 /* One start of the engine. NAN: not told. */
 struct startup_iteration {
 	double startup_s;              /* upstream's clock: building the engine */
 	double compilation_s, encoder_compilation_s;
 	double spawn_s;                /* from the program's start to its first word */
 	double ready_s;                /* from the program's start until it could be asked */
-	const struct startup_phase *phase;
+	const struct engine_phase *phase;
 	size_t n_phases;
 	/* Of the model's files in the page cache; -1: not asked. */
 	int64_t dropped_bytes, left_bytes;
@@ -58,7 +54,7 @@ struct startup_metric {
 	enum startup_side side;
 	const double *value;
 	size_t n;
-	double mean, percentile[STARTUP_PERCENTILES];
+	double mean, percentile[OFFLINE_PERCENTILES];
 };
 #define STARTUP_METRICS_MAX 6
 /* Those of the measured sides, in upstream's order; values live in the arena. */
@@ -83,8 +79,6 @@ enum startup_doubt {
 };
 /* Bits of enum startup_doubt. */
 unsigned startup_doubts(const struct startup_runs *runs);
-/* The same as a verdict. */
-struct trust startup_trust(const struct startup_runs *runs);
 
 /* ---- what is shown and kept ---- */
 
@@ -103,38 +97,7 @@ void startup_extra(const struct startup_metric *m, struct buf *out);
 struct startup_opts {
 	struct offline_opts common;
 	int64_t num_iters_cold, num_iters_warmup, num_iters_warm;
-	const char *output_json;     /* NULL: none */
 	bool drop_page_cache;
-	struct gate_opts gate;
 };
 extern const struct opt_set startup_opt_set;
 extern const struct offline_verb startup_verb;
-
-/* Defaults of the release that --compat names, where the numbers were not given. */
-void startup_defaults(struct startup_opts *o, const struct opt_result *given,
-		      const struct offline_engine *engine);
-
-/* Everything lives in the arena. */
-struct startup_result {
-	struct startup_runs runs;
-	struct offline_about about;  /* of the first start; its texts are copies */
-	bool is_started;             /* about is filled */
-	struct arena arena;
-};
-
-/*
- * Runs all iterations. -1 with e; a failed start is "Subprocess failed: <why>", as upstream has
- * it. When it was cancelled, out has what was measured before (runs.is_interrupted).
- */
-int startup_run(const struct startup_opts *o, const struct offline_engine *engine,
-		const struct offline_hooks *hooks, struct startup_result *out, struct err *e);
-void startup_result_release(struct startup_result *r);
-
-/* A result as these options give it, of made-up values: which keys it has. */
-void startup_example(const struct startup_opts *o, struct buf *out);
-/* What --output-json holds. */
-void startup_result_json(const struct startup_opts *o, const struct offline_engine *engine,
-			 const struct startup_result *r, struct buf *out);
-/* The files: --output-json and, where they are wanted, PyTorch's, one for each metric. */
-int startup_save(const struct startup_opts *o, const struct offline_engine *engine,
-		 const struct startup_result *r, struct err *e);

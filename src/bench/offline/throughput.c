@@ -20,6 +20,7 @@
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "input/sets/datasets.h"
 #include "out/report/report.h"
 
@@ -74,7 +75,7 @@ static const struct opt rows[] = {
 	  .help = "--backend hf: most prompts in one batch"),
 	T(hf_enable_torch_compile, "hf-enable-torch-compile", .group = RUN,
 	  .help = "--backend hf: compile the model"),
-	T(output_json, "output-json", .arg = "FILE", .group = RUN, .words = "json output out -o",
+	T(common.output_json, "output-json", .arg = "FILE", .group = RUN, .words = "json output out -o",
 	  .help = "write the result as JSON"),
 	T(async_engine, "async-engine", .group = RUN,
 	  .help = "the engine's asynchronous interface, a stream for each request"),
@@ -138,11 +139,11 @@ static const struct opt rows[] = {
 	  .words = "repeat repeats runs",
 	  .help = "time the same requests so many times; the numbers are those of the first run, for "
 		  "which no prompt is in a prefix cache, and the spread is reported beside them"),
-	T(dump_workload, "dump-workload", .group = RUN, .flags = OPT_OURS, .arg = "FILE",
+	T(common.dump_workload, "dump-workload", .group = RUN, .flags = OPT_OURS, .arg = "FILE",
 	  .help = "write the requests to a file, one JSON object a line"),
 	OFFLINE_ROWS(offline_backends, 0),
-	GATE_ROW_FAIL_IF(struct throughput_opts, gate, OFFLINE_GROUP_OURS, "tokens_per_second<1000"),
-	GATE_ROWS(struct throughput_opts, gate, OFFLINE_GROUP_OURS, OPT_OURS),
+	GATE_ROW_FAIL_IF(struct throughput_opts, common.gate, OFFLINE_GROUP_OURS, "tokens_per_second<1000"),
+	GATE_ROWS(struct throughput_opts, common.gate, OFFLINE_GROUP_OURS, OPT_OURS),
 };
 
 static const struct throughput_opts defaults = {
@@ -165,28 +166,6 @@ const struct opt_set throughput_opt_set = {
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.foreign = &offline_async_engine_args,
 	.takes_prefixes = true,
-};
-
-static const struct offline_fix fixes[] = {
-	{ "token-counts", THROUGHPUT_FIX_TOKENS,
-	  "tokens are counted with --async-engine and --backend hf, too, over all --n answers; vLLM "
-	  "takes what was asked for, one answer each" },
-	{ "lengths", 0, NULL },
-	{ "dataset-name", 0, NULL },
-	{ NULL, 0, NULL },
-};
-static const struct offline_fix compats[] = {
-	{ "lengths", THROUGHPUT_COMPAT_LENGTHS,
-	  "--input-len, --output-len and --prefix-len have no effect on random datasets: vLLM's "
-	  "defaults of --random-input-len, --random-output-len and --random-prefix-len (1024, 128, 0) "
-	  "take precedence" },
-	{ "dataset-name", THROUGHPUT_COMPAT_DATASET,
-	  "without --dataset-path every dataset of vLLM's but prefix_repetition becomes random" },
-	{ NULL, 0, NULL },
-};
-
-const struct offline_verb throughput_verb = {
-	.name = "throughput", .fixes = fixes, .compats = compats,
 };
 
 struct check {
@@ -266,22 +245,15 @@ static int check_backend(const struct check *c)
 	return 0;
 }
 
-/* One spelling of the name from here on: that of the table. */
-static void name_dataset(const struct check *c)
-{
-	const struct dataset *d = dataset_find(c->o->data.dataset_name);
-
-	if (d)
-		c->o->data.dataset_name = d->name;
-}
-
 static void choose_dataset(const struct check *c)
 {
 	static const char *const own[] = { "custom", "custom_image", "spec_bench", "speed_bench",
 					   "timed_trace", "mix", "workload", NULL };
 	struct throughput_opts *o = c->o;
+	const struct dataset *d = dataset_find(o->data.dataset_name);
 
-	name_dataset(c);
+	if (d) /* one spelling of the name from here on: that of the table */
+		o->data.dataset_name = d->name;
 	c->plan->is_own_dataset = is_one_of(o->data.dataset_name, own);
 	if (o->data.set.path || is_set(c, "prefix_repetition") || c->plan->is_own_dataset)
 		return;
@@ -505,36 +477,33 @@ static int check_engine(const struct check *c)
 	return 0;
 }
 
-int throughput_check(struct throughput_opts *o, const struct opt_result *result,
-		     const struct offline_engine *engine, struct throughput_plan *out,
-		     struct buf *notes, struct err *e)
+static int check(struct offline_job *job, struct err *e)
 {
-	const struct check c = { o, result, engine, out, notes, e };
+	struct throughput_opts *o = (struct throughput_opts *)job->opts;
+	struct throughput_plan *plan = &o->plan;
+	const struct check c = { o, job->given, job->engine, plan, job->notes, e };
 
-	*out = (struct throughput_plan){
-		.backend = engine->worker, .is_async = engine->is_async || o->async_engine,
+	*plan = (struct throughput_plan){
+		.backend = job->engine->worker, .is_async = job->engine->is_async || o->async_engine,
 	};
 	if (check_backend(&c) < 0)
 		return -1;
-	out->is_async &= is_backend(&c, "vllm") || is_ours(&c);
+	plan->is_async &= is_backend(&c, "vllm") || is_ours(&c);
 	choose_dataset(&c);
 	warn_ignored(&c);
 	warn_other_sets(&c);
 	choose_lengths(&c);
 	if (check_lora(&c) < 0 || check_engine(&c) < 0 || check_limits(&c) < 0)
 		return -1;
-	out->is_as_requested = (out->is_async || is_backend(&c, "hf")) &&
-			       !(engine->fixes & THROUGHPUT_FIX_TOKENS);
+	plan->is_as_requested = (plan->is_async || is_backend(&c, "hf")) &&
+				!(job->engine->fixes & THROUGHPUT_FIX_TOKENS);
 	return 0;
 }
 
-struct job {
+struct throughput {
+	struct offline_job *job;
 	const struct throughput_opts *o;
 	const struct throughput_plan *plan;
-	const struct offline_engine *engine;
-	const struct offline_hooks *hooks;
-	struct offline *offline;       /* NULL: not started */
-	struct offline_loaded loaded;
 	struct offline_sampler sampler;
 	struct offline_requests warmup, requests;
 	struct workload pass;          /* of --warmup-pass */
@@ -544,43 +513,28 @@ struct job {
 	struct report_reuse reuse;
 };
 
-/* ---- what is said ---- */
-
-static void say(const struct job *s, const char *text)
-{
-	if (s->hooks->line)
-		s->hooks->line(s->hooks->self, text);
-}
-
 /* ---- the engine ---- */
 
 /* For templates that no file tells, too: hence not before it is needed. */
 static struct offline *start(void *self, struct err *e)
 {
-	struct job *s = self;
-	const struct throughput_opts *o = s->o;
+	struct throughput *s = self;
 	const struct offline_start how = {
-		.opts = &o->common, .engine_argv = s->engine->argv, .env = s->engine->env,
-		.backend = s->engine->worker, .is_async = s->plan->is_async,
-		.is_compiled = o->hf_enable_torch_compile, .log_name = "throughput",
-		.hooks = *s->hooks,
+		.is_async = s->plan->is_async, .is_compiled = s->o->hf_enable_torch_compile,
 	};
 
-	if (s->offline)
-		return s->offline;
-	if (offline_start(&how, &s->offline, e) < 0 ||
-	    offline_judge(&o->common, s->engine, offline_about(s->offline), s->hooks, e) < 0)
+	if (!s->job->offline && offline_job_start(s->job, how, e) < 0)
 		return NULL;
-	return s->offline;
+	return s->job->offline;
 }
 
-static bool is_chat(const struct job *s)
+static bool is_chat(const struct throughput *s)
 {
 	return strcmp(s->plan->backend, "vllm-chat") == 0;
 }
 
 /* What this engine cannot take, before it is loaded. */
-static int check_requests(const struct job *s, const struct offline_requests *r, struct err *e)
+static int check_requests(const struct throughput *s, const struct offline_requests *r, struct err *e)
 {
 	const char *backend = s->plan->backend;
 
@@ -604,13 +558,13 @@ static int check_requests(const struct job *s, const struct offline_requests *r,
 
 /* ---- requests ---- */
 
-static int draw(struct job *s, struct err *e)
+static int draw(struct throughput *s, struct err *e)
 {
 	const struct throughput_opts *o = s->o;
-	const int64_t seed = s->engine->seed;
+	const int64_t seed = s->job->engine->seed;
 
 	s->sampler = (struct offline_sampler){
-		.backend = s->plan->backend, .engine = s->engine, .hooks = *s->hooks,
+		.backend = s->plan->backend, .engine = s->job->engine, .hooks = s->job->hooks,
 		.ask = o->common.dry_run ? NULL : start, .ask_self = s,
 		.lora_path = o->lora_path,
 		.chat_prefix = o->chat_prefix, .chat_suffix = o->chat_suffix,
@@ -642,22 +596,22 @@ static struct plan all_at_once(const struct offline_requests *r)
 	return p;
 }
 
-static int show_requests(struct job *s, struct err *e)
+static int show_requests(struct throughput *s, struct err *e)
 {
 	struct plan plan = all_at_once(&s->requests);
 	struct buf text = { 0 };
 	int rc = 0;
 
-	if (s->o->dump_workload) {
+	if (s->o->common.dump_workload) {
 		dump_workload(&s->requests.w, &plan, "", &text);
-		rc = file_write_atomic(s->o->dump_workload, buf_str(&text), e);
+		rc = file_write_atomic(s->o->common.dump_workload, buf_str(&text), e);
 		buf_reset(&text);
 	}
 	if (rc == 0 && s->o->common.dry_run) {
 		buf_printf(&text, "Requests: dataset %s, seed %" PRId64 "\n", s->requests.w.dataset,
-			   s->engine->seed);
+			   s->job->engine->seed);
 		dump_summary(&s->requests.w, &plan, &text);
-		offline_say(s->hooks, &text);
+		offline_say(&s->job->hooks, &text);
 	}
 	free(plan.entry);
 	buf_release(&text);
@@ -666,12 +620,12 @@ static int show_requests(struct job *s, struct err *e)
 
 /* ---- running ---- */
 
-static struct offline_run one(const struct job *s, bool is_warmup)
+static struct offline_run one(const struct throughput *s, bool is_warmup)
 {
 	const struct throughput_opts *o = s->o;
 
 	return (struct offline_run){
-		.method = offline_about(s->offline)->is_pooling ? OFFLINE_ENCODE :
+		.method = offline_about(s->job->offline)->is_pooling ? OFFLINE_ENCODE :
 			  is_chat(s) ? OFFLINE_CHAT : OFFLINE_GENERATE,
 		.n = o->n, .temperature = 1, .top_p = 1,
 		.ignore_eos = strcmp(s->plan->backend, "hf") != 0, /* as upstream has it */
@@ -683,59 +637,47 @@ static struct offline_run one(const struct job *s, bool is_warmup)
 	};
 }
 
-static int run_batch(struct job *s, bool is_warmup, struct offline_outcome *out, struct err *e)
+static int run_batch(struct throughput *s, bool is_warmup, struct offline_outcome *out, struct err *e)
 {
 	const struct offline_run run = one(s, is_warmup);
 
-	return offline_run(s->offline, &run, out, e);
+	return offline_run(s->job->offline, &run, out, e);
 }
 
-static int put(struct job *s, const struct offline_requests *r, struct err *e)
+static int put(struct throughput *s, const struct offline_requests *r, struct err *e)
 {
 	/* Without --enable-lora the engine would refuse them; upstream hands none over then. */
 	const struct offline_batch batch =
-		offline_requests_batch(r, s->engine->has_lora ? s->o->lora_path : NULL);
+		offline_requests_batch(r, s->job->engine->has_lora ? s->o->lora_path : NULL);
 
-	return offline_put(s->offline, &batch, e);
+	return offline_put(s->job->offline, &batch, e);
 }
 
-static int warm_up(struct job *s, struct err *e)
+/* Requests that are run before those that are timed. */
+static int run_untimed(struct throughput *s, struct err *e)
 {
+	const struct offline_batch pass = { .w = &s->pass, .n = s->pass.n };
 	struct offline_outcome out;
-	struct buf text = { 0 };
 
-	if (!s->warmup.n)
-		return 0;
-	buf_printf(&text, "Warming up with %zu requests...\n", s->warmup.n);
-	offline_say(s->hooks, &text);
-	buf_release(&text);
-	if (put(s, &s->warmup, e) < 0 || run_batch(s, true, &out, e) < 0)
-		return -1;
-	offline_outcome_release(&out);
-	return 0;
-}
-
-/* --warmup-pass: run like the measured requests, but never profiled. */
-static int pass_over(struct job *s, struct err *e)
-{
-	const struct offline_batch batch = { .w = &s->pass, .n = s->pass.n };
-	struct offline_outcome out;
-	struct buf text = { 0 };
-
+	if (s->warmup.n) {
+		offline_line(&s->job->hooks, "Warming up with %zu requests...", s->warmup.n);
+		if (put(s, &s->warmup, e) < 0 || run_batch(s, true, &out, e) < 0)
+			return -1;
+		offline_outcome_release(&out);
+	}
 	if (!s->pass.n)
 		return 0;
-	buf_printf(&text, "Warm-up pass: %zu requests with %s prompts...\n", s->pass.n,
-		   strcmp(s->o->data.set.warmup_pass, "same") == 0 ? "the measured" : "other");
-	offline_say(s->hooks, &text);
-	buf_release(&text);
-	if (offline_put(s->offline, &batch, e) < 0 || run_batch(s, true, &out, e) < 0)
+	/* --warmup-pass: run like the measured requests, but never profiled. */
+	offline_line(&s->job->hooks, "Warm-up pass: %zu requests with %s prompts...", s->pass.n,
+		     strcmp(s->o->data.set.warmup_pass, "same") == 0 ? "the measured" : "other");
+	if (offline_put(s->job->offline, &pass, e) < 0 || run_batch(s, true, &out, e) < 0)
 		return -1;
 	offline_outcome_release(&out);
 	return 0;
 }
 
 /* All that upstream reports is of the first run. */
-static void keep_first(struct job *s, const struct offline_outcome *out)
+static void keep_first(struct throughput *s, const struct offline_outcome *out)
 {
 	struct throughput_runs *r = &s->runs;
 
@@ -753,7 +695,7 @@ static void keep_first(struct job *s, const struct offline_outcome *out)
 	r->e2el_s = s->e2el_s;
 }
 
-static int measure(struct job *s, struct err *e)
+static int measure(struct throughput *s, struct err *e)
 {
 	struct offline_outcome out;
 
@@ -774,35 +716,17 @@ static int measure(struct job *s, struct err *e)
 
 /* ---- results ---- */
 
-static int save_pytorch(const struct job *s, const struct throughput_facts *f, struct err *e)
+static void put_names(struct json_writer *w, const char *key, const struct offline_fix *row,
+		      unsigned bits)
 {
-	const struct run_pytorch_verb verb = {
-		.set = &throughput_opt_set, .values = s->o, .engine = s->engine,
-		.output_json = s->o->output_json,
-	};
-	struct buf text[2] = { { 0 } }, extra = { 0 };
-	struct pytorch_metric metric[2] = { { .name = "requests_per_second" },
-					    { .name = "tokens_per_second" } };
-	const double value[2] = { f->requests_per_s, f->total_tokens_per_s };
-	int rc;
-
-	for (size_t i = 0; i < 2; i++) {
-		struct json_writer w = json_writer(&text[i]);
-
-		json_begin_array(&w);
-		json_put_f64(&w, value[i]);
-		json_end_array(&w);
-		metric[i].values = buf_str(&text[i]);
-	}
-	throughput_extra(&s->runs, f, &extra);
-	rc = run_pytorch_save_verb(&verb, NULL, metric, 2, buf_str(&extra), e);
-	buf_release(&text[0]);
-	buf_release(&text[1]);
-	buf_release(&extra);
-	return rc;
+	json_member_array(w, key);
+	for (; row->name; row++)
+		if (bits & row->bit)
+			json_put_text(w, row->name);
+	json_end_array(w);
 }
 
-static void put_requests(struct json_writer *w, const struct job *s)
+static void put_requests(struct json_writer *w, const struct throughput *s)
 {
 	const struct dataset_opts *set = &s->o->data.set;
 
@@ -818,41 +742,126 @@ static void put_requests(struct json_writer *w, const struct job *s)
 	report_reuse_json(&s->reuse, w);
 	if (s->sampler.chat_template)
 		json_member_text(w, "chat_template", s->sampler.chat_template);
-	json_member_int(w, "seed", s->engine->seed);
-	json_member_array(w, "fixes");
-	for (const struct offline_fix *fix = throughput_verb.fixes; fix->name; fix++)
-		if (s->engine->fixes & fix->bit)
-			json_put_text(w, fix->name);
-	json_end_array(w);
-	json_member_array(w, "compat");
-	for (const struct offline_fix *odd = throughput_verb.compats; odd->name; odd++)
-		if (s->engine->compat & odd->bit)
-			json_put_text(w, odd->name);
-	json_end_array(w);
+	json_member_int(w, "seed", s->job->engine->seed);
+	put_names(w, "fixes", s->job->verb->fixes, s->job->engine->fixes);
+	put_names(w, "compat", s->job->verb->compats, s->job->engine->compat);
 }
 
-static void put_result(const struct job *s, const struct throughput_facts *facts,
-		       const struct offline_told *told, struct buf *text)
+static int save(const struct throughput *s, const struct throughput_facts *f,
+		const struct offline_told *told, struct err *e)
 {
-	struct buf ours = { 0 };
+	struct throughput_config config = { .model = s->job->engine->model };
+	struct pytorch_metric metric[2] = { { .name = "requests_per_second" },
+					    { .name = "tokens_per_second" } };
+	const double value[2] = { f->requests_per_s, f->total_tokens_per_s };
+	struct buf ours = { 0 }, values[2] = { { 0 } }, extra = { 0 }, text = { 0 };
 	struct json_writer w = json_writer(&ours);
-	struct throughput_config config = { .model = s->engine->model };
+	char number[FMT_F64_BYTES];
+	int rc;
 
 	json_begin_object(&w);
 	offline_told(&w, told);
-	offline_told_args(&w, s->engine);
+	json_member_texts(&w, "engine_args", s->job->engine->shown_argv);
 	put_requests(&w, s);
 	json_end_object(&w);
 	config.ours = buf_str(&ours);
-	throughput_json(&s->runs, facts, &config, text);
+	throughput_json(&s->runs, f, &config, &text);
+	for (size_t i = 0; i < 2; i++) {
+		buf_printf(&values[i], "[%s]", fmt_f64(number, value[i]));
+		metric[i].values = buf_str(&values[i]);
+	}
+	throughput_extra(&s->runs, f, &extra);
+	rc = offline_job_save(s->job, buf_str(&text), metric, 2, buf_str(&extra), e);
 	buf_release(&ours);
+	buf_release(&values[0]);
+	buf_release(&values[1]);
+	buf_release(&extra);
+	buf_release(&text);
+	return rc;
 }
 
-void throughput_example(const struct throughput_opts *o, struct buf *out)
+static int report(struct throughput *s, struct err *e)
+{
+	const struct offline_told told = offline_told_of(s->job);
+	struct throughput_facts facts;
+	struct buf text = { 0 };
+
+	reuse_told(&s->requests.w, &s->o->data.set, &s->reuse);
+	throughput_facts(&s->runs, &facts);
+	throughput_terminal(&s->runs, &facts, &text);
+	offline_told_line(&text, &told);
+	throughput_terminal_ours(&s->runs, &facts, &text);
+	report_reuse_rows(&s->reuse, &text);
+	offline_say(&s->job->hooks, &text);
+	buf_release(&text);
+	return save(s, &facts, &told, e);
+}
+
+static int run_all(struct throughput *s, struct err *e)
+{
+	struct err late = { 0 };
+	struct offline_run run;
+	int64_t longest;
+
+	if (s->plan->is_random_by_default)
+		offline_line(&s->job->hooks,
+			     "When dataset path is not set, it will default to random dataset");
+	if (draw(s, e) < 0 || show_requests(s, e) < 0)
+		return -1;
+	if (s->o->common.dry_run)
+		return 0;
+	if (check_requests(s, &s->warmup, e) < 0 || check_requests(s, &s->requests, e) < 0 ||
+	    !start(s, e))
+		return -1;
+	run = one(s, false);
+	if (offline_can(s->job->offline, &run, e) < 0 || offline_load(s->job->offline, &s->job->loaded, e) < 0)
+		return -1;
+	longest = offline_about(s->job->offline)->max_model_len;
+	s->runs.n = s->requests.n;
+	s->runs.n_warmup = s->warmup.n;
+	s->runs.requested_prompt_tokens = s->requests.prompt_tokens;
+	s->runs.requested_output_tokens = s->requests.output_tokens;
+	s->runs.is_multimodal = s->requests.is_multimodal;
+	s->runs.is_pooling = offline_about(s->job->offline)->is_pooling;
+	if (offline_requests_fit(&s->warmup, longest, e) < 0 ||
+	    offline_requests_fit(&s->requests, longest, e) < 0 || run_untimed(s, e) < 0)
+		return -1;
+	if (measure(s, e) == 0)
+		return report(s, e);
+	/* Ctrl-C, or the engine failed: what was measured is not lost. */
+	if (s->runs.n_runs && report(s, &late) < 0)
+		err_wrap(e, "%s", late.text);
+	return -1;
+}
+
+static int run(struct offline_job *job, struct err *e)
+{
+	const struct throughput_opts *o = (const struct throughput_opts *)job->opts;
+	struct throughput s = { .job = job, .o = o, .plan = &o->plan };
+	int rc;
+
+	s.elapsed_s = mem_array((size_t)o->num_runs, sizeof(double));
+	s.runs = (struct throughput_runs){
+		.elapsed_s = s.elapsed_s, .wanted = (size_t)o->num_runs, .sequences = o->n,
+		.backend = o->plan.backend,
+		.is_as_requested = o->plan.is_as_requested, .is_profiled = o->profile,
+	};
+	rc = offline_job_end(job, run_all(&s, e), e);
+	workload_release(&s.pass); /* it shares texts with the requests */
+	offline_requests_release(&s.warmup);
+	offline_requests_release(&s.requests);
+	offline_sampler_release(&s.sampler);
+	free(s.elapsed_s);
+	free(s.e2el_s);
+	return rc;
+}
+
+static void example(const void *values, struct buf *out)
 {
 	const double s[] = { 1, 1 };
 	struct throughput_runs runs = {
-		.elapsed_s = s, .n_runs = o->num_runs > 1 ? 2 : 1, .n = 1, .finished = 1,
+		.elapsed_s = s, .n_runs = ((const struct throughput_opts *)values)->num_runs > 1 ? 2 : 1,
+		.n = 1, .finished = 1,
 		.sequences = 1, .has_counts = true, .prompt_tokens = 1, .output_tokens = 1,
 		.requested_prompt_tokens = 1, .requested_output_tokens = 1, .e2el_s = s,
 		.n_e2el = 1, .backend = "",
@@ -868,98 +877,25 @@ void throughput_example(const struct throughput_opts *o, struct buf *out)
 	buf_release(&ours);
 }
 
-static int save(const struct job *s, const struct throughput_facts *facts, struct str json,
-		struct err *e)
-{
-	if (report_save(s->o->output_json, json, false, e) < 0)
-		return err_wrap(e, "--output-json");
-	return save_pytorch(s, facts, e);
-}
+static const struct offline_fix fixes[] = {
+	{ "token-counts", THROUGHPUT_FIX_TOKENS,
+	  "tokens are counted with --async-engine and --backend hf, too, over all --n answers; vLLM "
+	  "takes what was asked for, one answer each" },
+	{ "lengths", 0, NULL },
+	{ "dataset-name", 0, NULL },
+	{ NULL, 0, NULL },
+};
+static const struct offline_fix compats[] = {
+	{ "lengths", THROUGHPUT_COMPAT_LENGTHS,
+	  "--input-len, --output-len and --prefix-len have no effect on random datasets: vLLM's "
+	  "defaults of --random-input-len, --random-output-len and --random-prefix-len (1024, 128, 0) "
+	  "take precedence" },
+	{ "dataset-name", THROUGHPUT_COMPAT_DATASET,
+	  "without --dataset-path every dataset of vLLM's but prefix_repetition becomes random" },
+	{ NULL, 0, NULL },
+};
 
-static int report(struct job *s, struct err *e)
-{
-	const struct offline_told told = {
-		.command = "throughput", .backend = s->o->common.backend,
-		.about = offline_about(s->offline), .loaded = &s->loaded,
-	};
-	struct throughput_facts facts;
-	struct buf text = { 0 };
-	int rc;
-
-	reuse_told(&s->requests.w, &s->o->data.set, &s->reuse);
-	throughput_facts(&s->runs, &facts);
-	throughput_terminal(&s->runs, &facts, &text);
-	offline_told_line(&text, &told);
-	buf_add_char(&text, '\n');
-	throughput_terminal_ours(&s->runs, &facts, &text);
-	report_reuse_rows(&s->reuse, &text);
-	offline_say(s->hooks, &text);
-	put_result(s, &facts, &told, &text);
-	if (s->hooks->result)
-		s->hooks->result(s->hooks->self, buf_str(&text));
-	rc = s->o->output_json ? save(s, &facts, buf_str(&text), e) : 0;
-	buf_release(&text);
-	return rc;
-}
-
-static int run_all(struct job *s, struct err *e)
-{
-	struct err late = { 0 };
-	struct offline_run run;
-	int64_t longest;
-
-	if (s->plan->is_random_by_default)
-		say(s, "When dataset path is not set, it will default to random dataset");
-	if (draw(s, e) < 0 || show_requests(s, e) < 0)
-		return -1;
-	if (s->o->common.dry_run)
-		return 0;
-	if (check_requests(s, &s->warmup, e) < 0 || check_requests(s, &s->requests, e) < 0 ||
-	    !start(s, e))
-		return -1;
-	run = one(s, false);
-	if (offline_can(s->offline, &run, e) < 0 || offline_load(s->offline, &s->loaded, e) < 0)
-		return -1;
-	longest = offline_about(s->offline)->max_model_len;
-	s->runs.n = s->requests.n;
-	s->runs.n_warmup = s->warmup.n;
-	s->runs.requested_prompt_tokens = s->requests.prompt_tokens;
-	s->runs.requested_output_tokens = s->requests.output_tokens;
-	s->runs.is_multimodal = s->requests.is_multimodal;
-	s->runs.is_pooling = offline_about(s->offline)->is_pooling;
-	if (offline_requests_fit(&s->warmup, longest, e) < 0 ||
-	    offline_requests_fit(&s->requests, longest, e) < 0 || warm_up(s, e) < 0 ||
-	    pass_over(s, e) < 0)
-		return -1;
-	if (measure(s, e) == 0)
-		return report(s, e);
-	/* Ctrl-C, or the engine failed: what was measured is not lost. */
-	if (s->runs.n_runs && report(s, &late) < 0)
-		err_wrap(e, "%s", late.text);
-	return -1;
-}
-
-int throughput_run(const struct throughput_opts *o, const struct throughput_plan *plan,
-		   const struct offline_engine *engine, const struct offline_hooks *hooks,
-		   struct err *e)
-{
-	struct job s = { .o = o, .plan = plan, .engine = engine, .hooks = hooks };
-	struct err ignored = { 0 };
-	int rc, stopped;
-
-	s.elapsed_s = mem_array((size_t)o->num_runs, sizeof(double));
-	s.runs = (struct throughput_runs){
-		.elapsed_s = s.elapsed_s, .wanted = (size_t)o->num_runs, .sequences = o->n,
-		.backend = plan->backend,
-		.is_as_requested = plan->is_as_requested, .is_profiled = o->profile,
-	};
-	rc = run_all(&s, e);
-	stopped = offline_stop(s.offline, rc < 0 ? &ignored : e);
-	workload_release(&s.pass); /* it shares texts with the requests */
-	offline_requests_release(&s.warmup);
-	offline_requests_release(&s.requests);
-	offline_sampler_release(&s.sampler);
-	free(s.elapsed_s);
-	free(s.e2el_s);
-	return rc < 0 ? rc : stopped;
-}
+const struct offline_verb throughput_verb = {
+	.name = "throughput", .set = &throughput_opt_set, .fixes = fixes, .compats = compats,
+	.check = check, .example = example, .run = run,
+};

@@ -19,6 +19,16 @@
 #include "core/stats/stats.h"
 #include "out/compare/gate.h"
 
+/* What follows from the options. */
+struct throughput_plan {
+	const char *backend;     /* as upstream calls it: "vllm", "vllm-chat", "hf", or ours */
+	bool is_async;
+	bool is_random_by_default; /* upstream says so on stdout */
+	/* Upstream takes the requested numbers of tokens, one sequence each. */
+	bool is_as_requested;
+	bool is_own_dataset;     /* a set that upstream's command does not have */
+};
+
 struct throughput_opts {
 	struct offline_opts common;  /* first: offline.h */
 	struct offline_data data;    /* after the check: what is drawn */
@@ -26,7 +36,6 @@ struct throughput_opts {
 	int64_t n;                   /* sequences for each prompt */
 	struct opt_int hf_max_batch_size;
 	bool hf_enable_torch_compile;
-	const char *output_json;     /* NULL: no file */
 	bool async_engine, prequeue_requests, disable_detokenize;
 	const char *lora_path;       /* NULL: none */
 	const char *lora_assignment; /* "random", "round-robin" */
@@ -35,9 +44,8 @@ struct throughput_opts {
 	struct opt_int repeat_prefix_len, repeat_suffix_len, repeat_num_prefixes, repeat_output_len;
 	/* ours */
 	int64_t num_runs;
-	const char *dump_workload;   /* NULL: no file */
 	const char *chat_prefix, *chat_suffix; /* as typed; NULL: not given */
-	struct gate_opts gate;
+	struct throughput_plan plan; /* after the check */
 };
 extern const struct opt_set throughput_opt_set;
 extern const struct offline_verb throughput_verb;
@@ -49,33 +57,6 @@ enum throughput_compat {
 	THROUGHPUT_COMPAT_LENGTHS = 1, /* --input-len loses to the default of --random-input-len */
 	THROUGHPUT_COMPAT_DATASET = 2, /* sets without a file become random */
 };
-
-/* What follows from the options. */
-struct throughput_plan {
-	const char *backend;     /* as upstream calls it: "vllm", "vllm-chat", "hf", or ours */
-	bool is_async;
-	bool is_random_by_default; /* upstream says so on stdout */
-	/* Upstream takes the requested numbers of tokens, one sequence each. */
-	bool is_as_requested;
-	bool is_own_dataset;     /* a set that upstream's command does not have */
-};
-
-/*
- * Upstream's rules in upstream's order, with its texts (ERR_RUN); what it would ignore is a line
- * in notes. Fills the lengths and the name in force into o->data.
- */
-int throughput_check(struct throughput_opts *o, const struct opt_result *given,
-		     const struct offline_engine *engine, struct throughput_plan *out,
-		     struct buf *notes, struct err *e);
-/* A result as these options give it, of made-up values: which keys it has. */
-void throughput_example(const struct throughput_opts *o, struct buf *out);
-/*
- * Runs it, says it through hooks->line, and writes --output-json. With --dry-run the requests are
- * drawn and described, and nothing is started.
- */
-int throughput_run(const struct throughput_opts *o, const struct throughput_plan *plan,
-		   const struct offline_engine *engine, const struct offline_hooks *hooks,
-		   struct err *e);
 
 /*
  * What a set of requests that was run at once says: numbers, doubts, terminal

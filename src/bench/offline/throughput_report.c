@@ -2,6 +2,7 @@
 /* throughput_report.c - see throughput.h: numbers, doubts, terminal and JSON. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -99,25 +100,24 @@ void throughput_terminal(const struct throughput_runs *r, const struct throughpu
 		   "\n", f->prompt_tokens, f->output_tokens);
 }
 
-static const struct {
-	enum throughput_doubt doubt;
-	enum trust_verdict level;
-	const char *code;
-} doubt_names[] = {
-	{ THROUGHPUT_STOPPED, TRUST_DEGRADED, "interrupted" },
-	{ THROUGHPUT_UNFINISHED, TRUST_INVALID, "unfinished" },
-	{ THROUGHPUT_FEWER, TRUST_DEGRADED, "short_answers" },
-	{ THROUGHPUT_REQUESTED, TRUST_DEGRADED, "requested_tokens" },
-	{ THROUGHPUT_PROFILED, TRUST_INVALID, "profiled" },
-	{ THROUGHPUT_MEDIA, TRUST_DEGRADED, "media_tokens" },
-	{ THROUGHPUT_BRIEF, TRUST_DEGRADED, "brief" },
-	{ THROUGHPUT_OUTSIDE, TRUST_DEGRADED, "outside_the_clock" },
-	{ THROUGHPUT_APART, TRUST_DEGRADED, "runs_apart" },
+static const struct offline_doubt doubts[] = {
+	{ THROUGHPUT_STOPPED, TRUST_DEGRADED, "interrupted", NULL },
+	{ THROUGHPUT_UNFINISHED, TRUST_INVALID, "unfinished", NULL },
+	{ THROUGHPUT_FEWER, TRUST_DEGRADED, "short_answers", NULL },
+	{ THROUGHPUT_REQUESTED, TRUST_DEGRADED, "requested_tokens", NULL },
+	{ THROUGHPUT_PROFILED, TRUST_INVALID, "profiled",
+	  "the profiler was started, ran and was stopped inside the clock" },
+	{ THROUGHPUT_MEDIA, TRUST_DEGRADED, "media_tokens",
+	  "tokens of images, videos and sound are not in these numbers" },
+	{ THROUGHPUT_BRIEF, TRUST_DEGRADED, "brief", NULL },
+	{ THROUGHPUT_OUTSIDE, TRUST_DEGRADED, "outside_the_clock", NULL },
+	{ THROUGHPUT_APART, TRUST_DEGRADED, "runs_apart", NULL },
 };
-#define DOUBTS (sizeof(doubt_names) / sizeof(*doubt_names))
+
+struct figures { const struct throughput_runs *r; const struct throughput_facts *f; };
 
 static void explain_tokens(const struct throughput_runs *r, const struct throughput_facts *f,
-			   enum throughput_doubt doubt, struct buf *out)
+			   unsigned doubt, struct buf *out)
 {
 	if (doubt == THROUGHPUT_FEWER)
 		buf_printf(out, "%" PRIu64 " tokens came back where %" PRIu64 " were asked for",
@@ -130,10 +130,12 @@ static void explain_tokens(const struct throughput_runs *r, const struct through
 }
 
 /* One sentence. */
-static void explain(const struct throughput_runs *r, const struct throughput_facts *f,
-		    enum throughput_doubt doubt, struct buf *out)
+static void explain(const void *self, unsigned doubt, struct buf *out)
 {
-	switch (doubt) {
+	const struct throughput_runs *r = ((const struct figures *)self)->r;
+	const struct throughput_facts *f = ((const struct figures *)self)->f;
+
+	switch ((enum throughput_doubt)doubt) {
 	case THROUGHPUT_STOPPED:
 		buf_printf(out, "stopped after %zu of %zu runs", r->n_runs, r->wanted);
 		break;
@@ -143,12 +145,6 @@ static void explain(const struct throughput_runs *r, const struct throughput_fac
 	case THROUGHPUT_FEWER:
 	case THROUGHPUT_REQUESTED:
 		explain_tokens(r, f, doubt, out);
-		break;
-	case THROUGHPUT_PROFILED:
-		buf_add_text(out, "the profiler was started, ran and was stopped inside the clock");
-		break;
-	case THROUGHPUT_MEDIA:
-		buf_add_text(out, "tokens of images, videos and sound are not in these numbers");
 		break;
 	case THROUGHPUT_BRIEF:
 		buf_printf(out, "the timed section took %.3f s, which is mostly the beginning and the "
@@ -163,30 +159,16 @@ static void explain(const struct throughput_runs *r, const struct throughput_fac
 			   "in a prefix cache, or no warm-up (--num-warmups)", r->n_runs,
 			   (f->median_s / f->elapsed_s - 1) * 100);
 		break;
+	case THROUGHPUT_PROFILED:
+	case THROUGHPUT_MEDIA:
+		break;
 	}
 }
 
 static struct trust verdict(const struct throughput_runs *r, const struct throughput_facts *f)
 {
-	struct trust t = { 0 };
-	struct buf text = { 0 };
-
-	for (size_t i = 0; i < DOUBTS; i++) {
-		if (!(f->doubts & doubt_names[i].doubt))
-			continue;
-		buf_reset(&text);
-		explain(r, f, doubt_names[i].doubt, &text);
-		verdict_doubt(&t, doubt_names[i].level, doubt_names[i].code, buf_str(&text));
-	}
-	buf_release(&text);
-	return t;
-}
-
-static void show_time(struct buf *out, double s)
-{
-	char text[FMT_F64_BYTES];
-
-	buf_add_text(out, fmt_duration(text, (int64_t)(s * 1e9)));
+	return offline_verdict(doubts, sizeof(doubts) / sizeof(*doubts), f->doubts, explain,
+			       &(struct figures){ r, f });
 }
 
 static void show_latencies(const struct throughput_runs *r, struct buf *out)
@@ -197,9 +179,9 @@ static void show_latencies(const struct throughput_runs *r, struct buf *out)
 		return;
 	sorted = stats_sorted(r->e2el_s, r->n_e2el);
 	buf_add_text(out, "A request's time: median ");
-	show_time(out, stats_median(sorted, r->n_e2el));
+	offline_put_time(out, stats_median(sorted, r->n_e2el));
 	buf_add_text(out, ", 99 % within ");
-	show_time(out, stats_percentile(sorted, r->n_e2el, 99));
+	offline_put_time(out, stats_percentile(sorted, r->n_e2el, 99));
 	buf_add_char(out, '\n');
 	free(sorted);
 }
@@ -211,9 +193,9 @@ static void show_runs(const struct throughput_runs *r, const struct throughput_f
 		return;
 	buf_printf(out, "Runs: %zu, median %.2f requests/s; 95 %% interval of the mean time ",
 		   r->n_runs, (double)r->n / f->median_s);
-	show_time(out, fmax(0, f->mean_95.low));
+	offline_put_time(out, fmax(0, f->mean_95.low));
 	buf_add_text(out, " to ");
-	show_time(out, f->mean_95.high);
+	offline_put_time(out, f->mean_95.high);
 	buf_add_text(out, "; the numbers above are of the first\n");
 }
 
@@ -227,15 +209,14 @@ void throughput_terminal_ours(const struct throughput_runs *r, const struct thro
 		   "average, after %zu to warm up\n", r->n, (double)r->requested_prompt_tokens / n,
 		   r->sequences, (double)r->requested_output_tokens / n, r->n_warmup);
 	buf_add_text(out, "Timed: ");
-	show_time(out, f->elapsed_s);
+	offline_put_time(out, f->elapsed_s);
 	buf_printf(out, "; prompt tokens: %.2f tokens/s", f->prompt_tokens_per_s);
 	buf_add_text(out, "; outside the engine's clock: ");
-	show_time(out, r->outside_s);
+	offline_put_time(out, r->outside_s);
 	buf_add_char(out, '\n');
 	show_latencies(r, out);
 	show_runs(r, f, out);
-	buf_printf(out, "Verdict: %s\n", trust_name(t.verdict));
-	verdict_show(&t, out);
+	offline_show_verdict(&t, out);
 }
 
 /* ---- the result file ---- */

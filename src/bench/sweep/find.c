@@ -329,22 +329,22 @@ static const char *const refused[] = {
 	NULL
 };
 
-struct words { struct serve_opts o; struct opt_result given; struct arena arena; };
+struct find_words { struct serve_opts o; struct opt_result given; struct arena arena; };
 
-static void words_release(struct words *w)
+static void words_release(struct find_words *w)
 {
 	opt_result_release(&w->given);
 	arena_release(&w->arena);
 }
 
-static int give(struct words *w, const char *option, const char *value, struct err *e)
+static int give(struct find_words *w, const char *option, const char *value, struct err *e)
 {
 	return opt_give(&serve_opt_set, &w->o, &w->given, option, str_of(value), &w->arena, e);
 }
 
-static int read_words(const struct find_opts *o, struct words *w, struct err *e)
+static int read_words(const struct find_opts *o, struct find_words *w, struct err *e)
 {
-	*w = (struct words){ .arena = { 0 } };
+	*w = (struct find_words){ .arena = { 0 } };
 	if (opt_parse(&serve_opt_set, o->argc, o->argv, &w->o, &w->given, &w->arena, e) < 0 ||
 	    serve_presets(&w->o, &w->given, &w->arena, e) < 0)
 		return -1;
@@ -357,7 +357,7 @@ static int read_words(const struct find_opts *o, struct words *w, struct err *e)
 
 struct load { double rate; uint32_t cap; double prompts; }; /* rate INFINITY, cap 0: none */
 
-static int give_run(const struct find *f, struct words *w, const struct load *l, struct err *e)
+static int give_run(const struct find *f, struct find_words *w, const struct load *l, struct err *e)
 {
 	int64_t seed = (f->seed + (int64_t)f->runs) % ((int64_t)UINT32_MAX + 1);
 	struct arena *a = &w->arena;
@@ -385,7 +385,7 @@ static int run_one(struct run *r, const struct load *l, struct err *e)
 	struct find *f = r->f;
 	struct serve_derived derived = { 0 };
 	struct point point = { 0 };
-	struct words w;
+	struct find_words w;
 	struct run_hooks hooks = {
 		.self = r, .warn = on_warn, .progress = on_progress, .sample = on_sample,
 		.measured = on_measured, .cancel = r->hooks->cancel, .close = &r->close,
@@ -604,7 +604,7 @@ static int level(struct find *f, const struct find_hooks *hooks, struct err *e)
 
 /* ---- the search ---- */
 
-static int choose_salt(struct find *f, const struct words *w, struct err *e)
+static int choose_salt(struct find *f, const struct find_words *w, struct err *e)
 {
 	const char *key = NULL;
 
@@ -625,7 +625,7 @@ static int begin(struct find *f, const struct find_hooks *hooks, struct err *e)
 {
 	const struct find_opts *o = f->opts;
 	bool is_rate = o->load == CAPACITY_RATE;
-	struct words w;
+	struct find_words w;
 	int rc = -1;
 
 	if (read_words(o, &w, e) < 0 || choose_salt(f, &w, e) < 0)

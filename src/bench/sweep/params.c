@@ -9,19 +9,9 @@
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "core/base/redact.h"
+#include "core/base/str.h"
 #include "core/json/python.h"
 #include "core/json/write.h"
-
-/* A text with a zero byte can be no word of a command and no name of a file. */
-static bool has_zero(const struct json_value *comb)
-{
-	for (size_t i = 0; i < comb->count; i++)
-		if (memchr(comb->key[i].p, 0, comb->key[i].n) ||
-		    (comb->item[i].kind == JSON_STRING &&
-		     memchr(comb->item[i].text.p, 0, comb->item[i].text.n)))
-			return true;
-	return false;
-}
 
 static const char *python_type(const struct json_value *v)
 {
@@ -91,11 +81,6 @@ bool params_equal(const struct json_value *x, const struct json_value *y)
 	return x->kind == JSON_NULL || same_items(x, y);
 }
 
-const struct json_value *params_get(const struct json_value *comb, const char *key)
-{
-	return json_get(comb, key);
-}
-
 const struct json_value *params_or(const struct json_value *comb, const struct json_value *other,
 				   struct arena *a)
 {
@@ -119,6 +104,23 @@ const struct json_value *params_or(const struct json_value *comb, const struct j
 		out->item[k] = other->item[i];
 		out->count += k == out->count;
 	}
+	return out;
+}
+
+const struct json_value *params_filter(const struct json_value *comb,
+				       bool (*keeps)(const void *self, struct str key),
+				       const void *self, struct arena *a)
+{
+	struct json_value *out = arena_alloc(a, sizeof(*out));
+
+	out->kind = JSON_OBJECT;
+	out->key = arena_alloc(a, (comb->count + 1) * sizeof(*out->key));
+	out->item = arena_alloc(a, (comb->count + 1) * sizeof(*out->item));
+	for (size_t i = 0; i < comb->count; i++)
+		if (keeps(self, comb->key[i])) {
+			out->key[out->count] = comb->key[i];
+			out->item[out->count++] = comb->item[i];
+		}
 	return out;
 }
 
@@ -178,11 +180,11 @@ static int refuse_equal_names(const struct params *p, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; i < p->n; i++) {
-		const struct json_value *x = params_get(&p->item[i], PARAMS_NAME_KEY);
+		const struct json_value *x = json_get(&p->item[i], PARAMS_NAME_KEY);
 		size_t before = 0, after = 0;
 
 		for (size_t k = 0; x && k < p->n; k++) {
-			const struct json_value *y = params_get(&p->item[k], PARAMS_NAME_KEY);
+			const struct json_value *y = json_get(&p->item[k], PARAMS_NAME_KEY);
 			bool is_same = y && k != i && params_equal(x, y);
 
 			before += is_same && k < i;
@@ -222,9 +224,15 @@ int params_parse(struct str text, struct arena *a, struct params *out, struct er
 				       "dictionary, but found type: <class '%s'>",
 				       python_type(&out->item[i]));
 	for (size_t i = 0; i < out->n; i++)
-		if (has_zero(&out->item[i]))
-			return err_set(e, ERR_RUN, "a key or value with a zero byte cannot stand "
-				       "on a command line");
+		for (size_t k = 0; k < out->item[i].count; k++) {
+			const struct json_value *v = &out->item[i].item[k];
+			struct str key = out->item[i].key[k];
+
+			if (memchr(key.p, 0, key.n) ||
+			    (v->kind == JSON_STRING && memchr(v->text.p, 0, v->text.n)))
+				return err_set(e, ERR_RUN, "a key or value with a zero byte cannot "
+					       "stand on a command line");
+		}
 	if (out->n > SWEEP_COMBINATIONS_MAX)
 		return err_set(e, ERR_LIMIT, "%zu combinations are more than the %u of "
 			       "SWEEP_COMBINATIONS_MAX", out->n, SWEEP_COMBINATIONS_MAX);
@@ -290,13 +298,13 @@ bool params_has(const struct json_value *comb, const char *key)
 }
 
 /* What a key and its value become: one word when second is NULL. */
-struct words { char *first, *second; };
+struct spelling { char *first, *second; };
 
-static struct words as_words(struct str key, const struct json_value *v, struct arena *a)
+static struct spelling as_words(struct str key, const struct json_value *v, struct arena *a)
 {
 	bool is_on = v->kind == JSON_TRUE, is_bool = is_on || v->kind == JSON_FALSE;
 	struct buf text = { 0 };
-	struct words out = { .first = spelled(key, DASHED, a) };
+	struct spelling out = { .first = spelled(key, DASHED, a) };
 
 	if (is_bool && memchr(key.p, '.', key.n)) {
 		out.first = arena_printf(a, "%s=%s", out.first, is_on ? "true" : "false");
@@ -316,21 +324,12 @@ static struct words as_words(struct str key, const struct json_value *v, struct 
 	return out;
 }
 
-struct command { char **v; size_t n, cap; struct arena *a; };
-
-static void insert(struct command *c, size_t at, char *word)
+/* In front of the word at `at`. */
+static void insert(struct word_list *c, size_t at, char *word)
 {
-	if (c->n + 1 >= c->cap) {
-		char **v = arena_alloc(c->a, (c->cap * 2 + 16) * sizeof(*v));
-
-		c->cap = c->cap * 2 + 16;
-		if (c->n)
-			memcpy(v, c->v, c->n * sizeof(*v));
-		c->v = v;
-	}
-	memmove(c->v + at + 1, c->v + at, (c->n - at) * sizeof(*c->v));
+	words_add(c, word);
+	memmove(c->v + at + 1, c->v + at, (c->n - 1 - at) * sizeof(*c->v));
 	c->v[at] = word;
-	c->v[++c->n] = NULL;
 }
 
 /* "--x", "-tp": an option and no value; "-1" and "-.5" are values. */
@@ -339,7 +338,7 @@ static bool is_option(const char *word)
 	return word[0] == '-' && word[1] && !strchr("0123456789.", word[1]);
 }
 
-static void replace(struct command *c, size_t at, struct words w)
+static void replace(struct word_list *c, size_t at, struct spelling w)
 {
 	c->v[at] = w.first;
 	if (!w.second)
@@ -351,7 +350,7 @@ static void replace(struct command *c, size_t at, struct words w)
 }
 
 /* The word equal to name, or (has_value) beginning with name and "=". False: there is none. */
-static bool find(const struct command *c, const char *name, bool has_value, size_t *at)
+static bool find(const struct word_list *c, const char *name, bool has_value, size_t *at)
 {
 	size_t n = strlen(name);
 
@@ -362,41 +361,39 @@ static bool find(const struct command *c, const char *name, bool has_value, size
 	return false;
 }
 
-static void put(struct command *c, struct str key, const struct json_value *v)
+static void put(struct word_list *c, struct str key, const struct json_value *v)
 {
-	struct words w = as_words(key, v, c->a);
+	struct spelling w = as_words(key, v, c->arena);
 	size_t at;
 
 	for (int how = 0; how < SPELLINGS; how++) {
-		if (find(c, spelled(key, how, c->a), false, &at)) {
+		if (find(c, spelled(key, how, c->arena), false, &at)) {
 			replace(c, at, w);
 			return;
 		}
 	}
 	for (int how = 0; how < SPELLINGS; how++) {
-		if (find(c, spelled(key, how, c->a), true, &at)) {
-			c->v[at] = w.second ? arena_printf(c->a, "%s=%s", w.first, w.second) :
+		if (find(c, spelled(key, how, c->arena), true, &at)) {
+			c->v[at] = w.second ? arena_printf(c->arena, "%s=%s", w.first, w.second) :
 				w.first;
 			return;
 		}
 	}
-	insert(c, c->n, w.first);
+	words_add(c, w.first);
 	if (w.second)
-		insert(c, c->n, w.second);
+		words_add(c, w.second);
 }
 
 char **params_apply(const struct json_value *comb, char *const *argv, struct arena *a)
 {
-	struct command c = { .a = a };
+	struct word_list c = { .arena = a };
 
-	for (size_t i = 0; argv[i]; i++)
-		insert(&c, i, argv[i]);
+	while (*argv)
+		words_add(&c, *argv++);
 	for (size_t i = 0; i < comb->count; i++)
 		if (!str_is(comb->key[i], PARAMS_NAME_KEY))
 			put(&c, comb->key[i], &comb->item[i]);
-	if (!c.v)
-		c.v = arena_alloc(a, sizeof(*c.v));
-	return c.v;
+	return c.v ? c.v : arena_alloc(a, sizeof(*c.v));
 }
 
 #define HASH_DIGITS 16
@@ -418,7 +415,7 @@ void params_text(const struct json_value *comb, const char *sep, struct buf *out
 
 void params_name(const struct json_value *comb, struct buf *out)
 {
-	const struct json_value *name = params_get(comb, PARAMS_NAME_KEY);
+	const struct json_value *name = json_get(comb, PARAMS_NAME_KEY);
 
 	if (name)
 		json_python_str(out, name);

@@ -45,13 +45,16 @@ void params_text(const struct json_value *comb, const char *sep, struct buf *out
 /* _benchmark_name, else the text with "-" between. Nothing for an empty combination. */
 void params_name(const struct json_value *comb, struct buf *out);
 
-/* Whether the key is there in one of its spellings; params_get: exactly as spelled, or NULL. */
+/* Whether the key is there in one of its spellings; json_get: exactly as spelled. */
 bool params_has(const struct json_value *comb, const char *key);
-const struct json_value *params_get(const struct json_value *comb, const char *key);
 
 /* Python's comb | other: other's values win, at comb's places; new keys come last. */
 const struct json_value *params_or(const struct json_value *comb, const struct json_value *other,
 				   struct arena *a);
+/* Only the keys that keeps says yes to. */
+const struct json_value *params_filter(const struct json_value *comb,
+				       bool (*keeps)(const void *self, struct str key),
+				       const void *self, struct arena *a);
 const struct json_value *params_with_int(const struct json_value *comb, const char *key,
 					 int64_t value, struct arena *a);
 const struct json_value *params_with_text(const struct json_value *comb, const char *key,

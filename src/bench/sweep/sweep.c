@@ -54,6 +54,15 @@ void sweep_line(struct sweep *s, const char *fmt, ...)
 	va_end(ap);
 }
 
+void sweep_lines(struct sweep *s, struct str text)
+{
+	while (text.n) {
+		struct str line = str_cut(&text, '\n');
+
+		sweep_line(s, "%.*s", (int)line.n, line.p);
+	}
+}
+
 void sweep_warn(struct sweep *s, const char *fmt, ...)
 {
 	va_list ap;
@@ -73,9 +82,18 @@ int sweep_cancelled(struct err *e)
 	return err_set(e, ERR_CANCELLED, "interrupted");
 }
 
+/* The text in the arena; the buffer is released. */
+static char *taken(struct sweep *s, struct buf *text)
+{
+	char *out = arena_text(&s->arena, buf_str(text));
+
+	buf_release(text);
+	return out;
+}
+
 char *sweep_argv_text(struct sweep *s, char *const *argv)
 {
-	char **shown = redact_words(argv, &s->arena), *out;
+	char **shown = redact_words(argv, &s->arena);
 	struct buf text = { 0 };
 
 	buf_add_char(&text, '[');
@@ -84,32 +102,26 @@ char *sweep_argv_text(struct sweep *s, char *const *argv)
 		json_repr_str(&text, str_of(shown[i]));
 	}
 	buf_add_char(&text, ']');
-	out = arena_text(&s->arena, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return taken(s, &text);
 }
 
 char *sweep_comb_text(struct sweep *s, const struct json_value *comb)
 {
 	struct buf text = { 0 };
-	char *out;
 
 	json_repr(&text, comb);
 	redact_tail(&text, 0, REDACT_SETTINGS);
-	out = arena_text(&s->arena, buf_str(&text));
-	buf_release(&text);
-	return out;
+	return taken(s, &text);
 }
 
 char *sweep_name(struct sweep *s, const struct json_value *comb, const char *otherwise)
 {
 	struct buf text = { 0 };
-	char *out;
 
 	params_name(comb, &text);
-	out = arena_text(&s->arena, text.len ? buf_str(&text) : str_of(otherwise));
-	buf_release(&text);
-	return out;
+	if (!text.len)
+		buf_add_text(&text, otherwise);
+	return taken(s, &text);
 }
 
 /* ---- paths, as Python's pathlib joins and shows them ---- */
@@ -120,7 +132,6 @@ char *sweep_path(struct sweep *s, const char *folder, const char *file)
 				 : arena_printf(&s->arena, "%s/%s", folder, file));
 	bool is_absolute = file[0] == '/' || folder[0] == '/';
 	struct buf out = { 0 };
-	char *path;
 
 	while (rest.n) {
 		struct str part = str_cut(&rest, '/');
@@ -130,9 +141,9 @@ char *sweep_path(struct sweep *s, const char *folder, const char *file)
 		buf_add_text(&out, out.len || is_absolute ? "/" : "");
 		buf_add_str(&out, part);
 	}
-	path = arena_text(&s->arena, out.len ? buf_str(&out) : is_absolute ? STR("/") : STR("."));
-	buf_release(&out);
-	return path;
+	if (!out.len)
+		buf_add_text(&out, is_absolute ? "/" : ".");
+	return taken(s, &out);
 }
 
 static int settle_folder(struct sweep *s, struct err *e)
@@ -162,11 +173,11 @@ char *sweep_folder(struct sweep *s, const struct json_value *serve, const struct
 		   const char *const *extra)
 {
 	const char *name = params_folder((struct params_side){ "SERVE-", serve },
-					 (struct params_side){ "BENCH-", bench }, extra,
+					 (struct params_side){ s->startup_cmd ? "STARTUP-" : "BENCH-", bench }, extra,
 					 &s->arena);
 	char *folder = sweep_path(s, s->folder, name), *old;
 
-	if (!s->o->resume.is_set || extra || file_exists(folder))
+	if (!s->o->resume.is_set || s->startup_cmd || extra || file_exists(folder))
 		return folder;
 	old = sweep_path(s, s->folder, params_folder_single_dash(serve, bench, &s->arena));
 	return file_is_dir(old) ? old : folder;
@@ -202,8 +213,8 @@ bool sweep_is_linked(const struct sweep *s, const struct json_value *serve,
 		     const struct json_value *bench)
 {
 	for (size_t i = 0; i < s->n_links; i++) {
-		const struct json_value *x = params_get(serve, s->link[i].serve);
-		const struct json_value *y = params_get(bench, s->link[i].bench);
+		const struct json_value *x = json_get(serve, s->link[i].serve);
+		const struct json_value *y = json_get(bench, s->link[i].bench);
 
 		if (!x || !y || !params_equal(x, y))
 			return false;
@@ -212,6 +223,22 @@ bool sweep_is_linked(const struct sweep *s, const struct json_value *serve,
 }
 
 /* ---- begin, end ---- */
+
+/* As base/file.c calls what it is about to put in another file's place. */
+#define HALF_WRITTEN ".profllm-"
+
+/* Removes what a sitting that was killed had half written there. */
+static void remove_half_written(struct sweep *s, const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+
+	while (dir && (entry = readdir(dir)) != NULL)
+		if (strncmp(entry->d_name, HALF_WRITTEN, strlen(HALF_WRITTEN)) == 0)
+			unlink(sweep_path(s, folder, entry->d_name));
+	if (dir)
+		closedir(dir);
+}
 
 static int split(struct sweep *s, const char *option, const char *text, char ***argv,
 		 struct err *e)
@@ -235,7 +262,7 @@ static int read_params(struct sweep *s, const char *option, const char *path, st
 	return 0;
 }
 
-int sweep_refuse_gates(const char *option, char *const *argv, struct err *e)
+static int refuse_gates(const char *option, char *const *argv, struct err *e)
 {
 	for (; argv && *argv; argv++)
 		if (strcmp(*argv, "--fail-if") == 0 || str_starts(str_of(*argv), STR("--fail-if=")))
@@ -254,7 +281,9 @@ int sweep_begin(struct sweep *s, const struct sweep_opts *o, const struct sweep_
 	*s = (struct sweep){ .o = o, .hooks = hooks, .progress.left_s = NAN };
 	if (split(s, "--serve-cmd", o->serve_cmd, &s->serve_cmd, e) < 0 ||
 	    split(s, "--bench-cmd", o->bench_cmd, &s->bench_cmd, e) < 0 ||
-	    sweep_refuse_gates("--bench-cmd", s->bench_cmd, e) < 0 ||
+	    refuse_gates("--bench-cmd", s->bench_cmd, e) < 0 ||
+	    split(s, "--startup-cmd", o->bench_cmd ? NULL : o->startup_cmd, &s->startup_cmd, e) < 0 ||
+	    refuse_gates("--startup-cmd", s->startup_cmd, e) < 0 ||
 	    split(s, "--after-bench-cmd", o->after_bench_cmd, &s->after_cmd, e) < 0 ||
 	    read_params(s, "--serve-params", o->serve_params, &s->serve, e) < 0 ||
 	    read_params(s, option, second, &s->bench, e) < 0 || parse_links(s, e) < 0 ||
@@ -264,7 +293,7 @@ int sweep_begin(struct sweep *s, const struct sweep_opts *o, const struct sweep_
 	    (o->resume.is_set && !o->dry_run && sweep_enter(s, e) < 0))
 		return -1;
 	if (o->resume.is_set && !o->dry_run)
-		sweep_record_sweep_out(s, s->folder);
+		remove_half_written(s, s->folder);
 	return sweep_server_remember(s, e);
 }
 
@@ -288,21 +317,11 @@ void sweep_add(struct sweep *s, const struct sweep_records *level)
 		sweep_records_add(s, &s->records, level->v[i]);
 }
 
-/* A record without what is ours, so that the columns are upstream's. */
-static const struct json_value *upstreams(struct sweep *s, const struct json_value *record)
+/* Without what is ours, so that the columns are upstream's. */
+static bool is_upstreams(const void *self, struct str key)
 {
-	struct json_value *out = arena_alloc(&s->arena, sizeof(*out));
-
-	out->kind = JSON_OBJECT;
-	out->key = arena_alloc(&s->arena, (record->count + 1) * sizeof(*out->key));
-	out->item = arena_alloc(&s->arena, (record->count + 1) * sizeof(*out->item));
-	for (size_t i = 0; i < record->count; i++) {
-		if (str_is(record->key[i], "profllm"))
-			continue;
-		out->key[out->count] = record->key[i];
-		out->item[out->count++] = record->item[i];
-	}
-	return out;
+	(void)self;
+	return !str_is(key, "profllm");
 }
 
 static int write_csv(struct sweep *s, struct err *e)
@@ -313,7 +332,8 @@ static int write_csv(struct sweep *s, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < s->records.n; i++)
-		rc = frame_add(&frame, upstreams(s, s->records.v[i]), path, &s->arena, e);
+		rc = frame_add(&frame, params_filter(s->records.v[i], is_upstreams, NULL, &s->arena), path,
+			       &s->arena, e);
 	if (rc == 0)
 		rc = sweep_enter(s, e);
 	if (rc == 0) {
@@ -367,7 +387,8 @@ void sweep_release(struct sweep *s)
 
 	if (sweep_server_end(s, &e) < 0)
 		sweep_warn(s, "%s", e.text);
-	sweep_leave(s);
+	if (s->lock)
+		close(s->lock - 1);
 	arena_release(&s->arena);
 	*s = (struct sweep){ 0 };
 }
@@ -484,12 +505,7 @@ int sweep_enter(struct sweep *s, struct err *e)
 	return 0;
 }
 
-void sweep_leave(struct sweep *s)
-{
-	if (s->lock)
-		close(s->lock - 1);
-	s->lock = 0;
-}
+/* ---- files ---- */
 
 /* A benchmark that was cut short says so in what it saved. */
 static bool is_cut_short(const struct json_value *result)
@@ -497,9 +513,9 @@ static bool is_cut_short(const struct json_value *result)
 	return json_bool(json_get(json_get(result, "profllm"), "interrupted"), false);
 }
 
-static struct json_value *read_result(const char *path, struct arena *a, struct err *e)
+static const struct json_value *read_result(const char *path, struct arena *a, struct err *e)
 {
-	struct json_value *result = result_json(path, FILE_BYTES_MAX, a, e);
+	const struct json_value *result = result_json(path, FILE_BYTES_MAX, a, e);
 
 	if (!result || result->kind == JSON_OBJECT)
 		return result;
@@ -507,72 +523,29 @@ static struct json_value *read_result(const char *path, struct arena *a, struct 
 	return NULL;
 }
 
-bool sweep_record_is_whole(const char *path)
+static bool is_whole(const char *path)
 {
 	struct arena a = { 0 };
 	struct err e = { 0 };
 	const struct json_value *result = file_exists(path) ? read_result(path, &a, &e) : NULL;
-	bool is_whole = result && !is_cut_short(result);
+	bool is = result && !is_cut_short(result);
 
 	arena_release(&a);
-	return is_whole;
+	return is;
 }
 
-/* As base/file.c calls what it is about to put in another file's place. */
-#define HALF_WRITTEN ".profllm-"
-
-void sweep_record_sweep_out(struct sweep *s, const char *folder)
+struct json_value *sweep_list(struct sweep *s, const struct sweep_records *records)
 {
-	DIR *dir = opendir(folder);
-	const struct dirent *entry;
+	struct json_value *list = arena_alloc(&s->arena, sizeof(*list));
 
-	while (dir && (entry = readdir(dir)) != NULL)
-		if (strncmp(entry->d_name, HALF_WRITTEN, strlen(HALF_WRITTEN)) == 0)
-			unlink(sweep_path(s, folder, entry->d_name));
-	if (dir)
-		closedir(dir);
-}
-
-static const struct json_value *merged(struct sweep *s, const struct json_value *result,
-				       const struct sweep_run *run)
-{
-	const struct json_value *record = params_with_int(result, "run_number", run->number,
-							  &s->arena);
-
-	record = params_or(record, run->first, &s->arena);
-	return params_or(record, run->second, &s->arena);
-}
-
-const struct json_value *sweep_record_read(struct sweep *s, const struct sweep_run *run)
-{
-	struct err e = { 0 };
-	const struct json_value *result = file_exists(run->path) ?
-		read_result(run->path, &s->arena, &e) : NULL;
-
-	return result && !is_cut_short(result) ? merged(s, result, run) : NULL;
-}
-
-const struct json_value *sweep_record_merge(struct sweep *s, const struct sweep_run *run,
-					    struct err *e)
-{
-	const struct json_value *record = read_result(run->path, &s->arena, e);
-
-	if (!record)
-		return NULL;
-	record = merged(s, record, run);
-	return sweep_save(run->path, record, e) < 0 ? NULL : record;
-}
-
-int sweep_record_summary(struct sweep *s, const char *folder, const struct sweep_records *records,
-			 struct err *e)
-{
-	struct json_value list = { .kind = JSON_ARRAY, .count = records->n };
-
-	list.item = arena_alloc(&s->arena, (records->n + 1) * sizeof(*list.item));
+	*list = (struct json_value){ .kind = JSON_ARRAY, .count = records->n };
+	list->item = arena_alloc(&s->arena, (records->n + 1) * sizeof(*list->item));
 	for (size_t i = 0; i < records->n; i++)
-		list.item[i] = *records->v[i];
-	return sweep_save(sweep_path(s, folder, RESULT_SUMMARY), &list, e);
+		list->item[i] = *records->v[i];
+	return list;
 }
+
+/* ---- one level ---- */
 
 #define WARMUP (-1) /* its run number */
 
@@ -582,6 +555,13 @@ struct level_runs {
 	const char *folder;
 	bool has_run;  /* since the level began */
 	unsigned runs;
+};
+
+/* A run: of a warm-up, bench is not the level's. */
+struct sweep_run {
+	const struct json_value *bench;
+	int number;
+	const char *path;
 };
 
 /* The file of a run, or (ending ".failure") of its failure. */
@@ -599,7 +579,7 @@ static unsigned lacking(const struct level_runs *l)
 	unsigned n = 0;
 
 	for (unsigned i = 0; i < l->runs; i++)
-		n += !sweep_record_is_whole(run_path(l, (int)i, ""));
+		n += !is_whole(run_path(l, (int)i, ""));
 	return n;
 }
 
@@ -608,6 +588,38 @@ unsigned sweep_runs_lacking(struct sweep *s, const char *folder)
 	const struct level_runs l = { .s = s, .folder = folder, .runs = (unsigned)s->o->num_runs };
 
 	return lacking(&l);
+}
+
+/* A run's result with the keys of its combinations; the later one's win. */
+static const struct json_value *merged(const struct level_runs *l, const struct sweep_run *run,
+				       const struct json_value *result)
+{
+	struct arena *a = &l->s->arena;
+	const struct json_value *record = params_with_int(result, "run_number", run->number, a);
+
+	return params_or(params_or(record, l->serve, a), run->bench, a);
+}
+
+/* The record of a run that is there; NULL: none, or not a whole one. */
+static const struct json_value *read_record(const struct level_runs *l, const struct sweep_run *run)
+{
+	struct err ignored = { 0 };
+	const struct json_value *result = file_exists(run->path) ?
+		read_result(run->path, &l->s->arena, &ignored) : NULL;
+
+	return result && !is_cut_short(result) ? merged(l, run, result) : NULL;
+}
+
+/* Of a run just made, whose file is written again. NULL with e. */
+static const struct json_value *take_record(const struct level_runs *l, const struct sweep_run *run,
+					    struct err *e)
+{
+	const struct json_value *record = read_result(run->path, &l->s->arena, e);
+
+	if (!record)
+		return NULL;
+	record = merged(l, run, record);
+	return sweep_save(run->path, record, e) < 0 ? NULL : record;
 }
 
 /*
@@ -629,39 +641,48 @@ static bool keeps_caches(struct sweep *s, char *const *argv)
 	return true;
 }
 
-/* The bench command with its overrides and what makes it save where we look. */
-static char **command(const struct level_runs *l, const struct json_value *bench, const char *path)
+/* The command without any --output-json of its own, then with ours. */
+static char **startup_command(const struct level_runs *l, const struct json_value *startup,
+			      const char *path)
 {
-	struct sweep *s = l->s;
-	char **base = params_apply(bench, s->bench_cmd, &s->arena), **argv;
-	char *more[] = { (char *)"--percentile-metrics", (char *)"ttft,tpot,itl,e2el",
-			 (char *)"--save-result", (char *)"--result-dir", (char *)l->folder,
-			 (char *)"--result-filename", strrchr(path, '/') ?
-			 strrchr(path, '/') + 1 : (char *)path, NULL };
-	char *fresh[] = { (char *)"--prompt-salt", (char *)salt_kind_name(SALT_FRESH) };
-	size_t n = 0;
+	struct arena *a = &l->s->arena;
+	char **argv = params_apply(startup, params_apply(l->serve, l->s->startup_cmd, a), a);
+	struct word_list out = { .arena = a };
 
-	while (base[n])
-		n++;
-	argv = arena_alloc(&s->arena, n * sizeof(*argv) + sizeof(fresh) + sizeof(more));
-	memcpy(argv, base, n * sizeof(*argv));
-	if (keeps_caches(s, base)) {
-		memcpy(argv + n, fresh, sizeof(fresh));
-		n += sizeof(fresh) / sizeof(*fresh);
+	for (; *argv; argv++) {
+		struct str value = str_of(*argv), name = str_cut(&value, '=');
+
+		if (!str_is(name, "--output-json") && !str_is(name, "--output_json"))
+			words_add(&out, *argv);
+		else if (!strchr(*argv, '=') && argv[1])
+			argv++;
 	}
-	memcpy(argv + n, more, sizeof(more));
-	return argv;
+	words_add(&out, (char *)"--output-json");
+	words_add(&out, (char *)path);
+	return out.v;
 }
 
-static void show_progress(const struct level_runs *l, int number)
+/* The bench command with its overrides and what makes it save where we look. */
+static char **bench_command(const struct level_runs *l, const struct json_value *bench,
+			    const char *path)
 {
 	struct sweep *s = l->s;
+	char **base = params_apply(bench, s->bench_cmd, &s->arena);
+	const char *const more[] = {
+		"--percentile-metrics", "ttft,tpot,itl,e2el", "--save-result", "--result-dir", l->folder,
+		"--result-filename", strrchr(path, '/') ? strrchr(path, '/') + 1 : path,
+	};
+	struct word_list out = { .arena = &s->arena };
 
-	s->progress.run = (unsigned)(number + 1);
-	s->progress.runs = l->runs;
-	s->progress.left_s = s->n_runs && s->runs_left ? s->run_s / s->n_runs * s->runs_left : NAN;
-	if (s->hooks->progress)
-		s->hooks->progress(s->hooks->self, &s->progress);
+	for (char **word = base; *word; word++)
+		words_add(&out, *word);
+	if (keeps_caches(s, base)) {
+		words_add(&out, (char *)"--prompt-salt");
+		words_add(&out, (char *)salt_kind_name(SALT_FRESH));
+	}
+	for (size_t i = 0; i < sizeof(more) / sizeof(*more); i++)
+		words_add(&out, (char *)more[i]);
+	return out.v;
 }
 
 /* What is left of a run that failed must not pass for a result. */
@@ -669,7 +690,7 @@ static int failed(const struct level_runs *l, const struct sweep_run *run, const
 		  const struct err *why, const struct err *said, struct err *e)
 {
 	const struct sweep_failure f = { .type = type, .text = why->text, .why = said->text,
-					 .serve = l->serve, .bench = run->second,
+					 .serve = l->serve, .bench = run->bench,
 					 .run = run->number };
 	struct err ignored = { 0 };
 	int rc;
@@ -691,7 +712,7 @@ static void warn_verdict(const struct level_runs *l, const struct sweep_run *run
 	struct str why = STR("");
 
 	result_verdict_whole(record, &verdict);
-	if (l->s->o->show_stdout || verdict == RESULT_VALID)
+	if (l->s->o->show_stdout || l->s->startup_cmd || verdict == RESULT_VALID)
 		return;
 	if (reasons && reasons->kind == JSON_ARRAY && reasons->count)
 		why = json_text(json_get(&reasons->item[0], "text"), STR(""));
@@ -707,7 +728,7 @@ static int execute(struct level_runs *l, const struct sweep_run *run, char *cons
 	int rc;
 
 	unlink(run->path);
-	if (file_mkdirs(l->folder, e) < 0)
+	if (sweep_enter(s, e) < 0 || file_mkdirs(l->folder, e) < 0)
 		return -1;
 	rc = sweep_command(s, argv, &said, &why);
 	if (why.code == ERR_CANCELLED) {
@@ -716,15 +737,14 @@ static int execute(struct level_runs *l, const struct sweep_run *run, char *cons
 		return -1;
 	}
 	if (rc == 0)
-		*record = sweep_record_merge(s, run, &why);
+		*record = take_record(l, run, &why);
 	if (sweep_server_survived(s, !*record || json_int(json_get(*record, "failed"), 0) > 0,
 				  &died) < 0) {
 		*record = NULL;
 		return failed(l, run, "RuntimeError", &died, &said, e);
 	}
 	if (!*record)
-		return failed(l, run, rc > 0 ? "CalledProcessError" : "OSError", &why,
-			      &said, e);
+		return failed(l, run, rc > 0 ? "CalledProcessError" : "OSError", &why, &said, e);
 	unlink(run_path(l, run->number, ".failure"));
 	warn_verdict(l, run, *record);
 	if (sweep_server_after(s, run->number == WARMUP, &why) == 0)
@@ -736,13 +756,18 @@ static int execute(struct level_runs *l, const struct sweep_run *run, char *cons
 	/* What was measured is good; the next run gets a server of its own. */
 	return sweep_fail(s, run_path(l, run->number, ".failure"),
 			  &(struct sweep_failure){ .type = "RuntimeError", .text = why.text,
-			  .serve = l->serve, .bench = run->second, .run = run->number }, e);
+			  .serve = l->serve, .bench = run->bench, .run = run->number }, e);
 }
 
-static void show_begin(struct sweep *s, const struct sweep_run *run, char *const *argv)
+static void show_begin(const struct level_runs *l, const struct sweep_run *run, char *const *argv)
 {
+	struct sweep *s = l->s;
+
 	sweep_line(s, "[BEGIN BENCHMARK]");
-	sweep_line(s, "Benchmark overrides: %s", sweep_comb_text(s, run->second));
+	if (s->startup_cmd)
+		sweep_line(s, "Serve overrides: %s", sweep_comb_text(s, l->serve));
+	sweep_line(s, "%s overrides: %s", s->startup_cmd ? "Startup" : "Benchmark",
+		   sweep_comb_text(s, run->bench));
 	sweep_line(s, "Run Number: %d", run->number);
 	sweep_line(s, "Benchmark command: %s", sweep_argv_text(s, argv));
 	sweep_line(s, "Output file: %s", run->path);
@@ -753,22 +778,28 @@ static int one(struct level_runs *l, const struct json_value *bench, int number,
 	       const struct json_value **record, struct err *e)
 {
 	struct sweep *s = l->s;
-	const struct sweep_run run = { l->serve, bench, number, run_path(l, number, "") };
-	char **argv = command(l, bench, run.path);
+	const struct sweep_run run = { bench, number, run_path(l, number, "") };
+	char **argv = s->startup_cmd ? startup_command(l, bench, run.path) :
+		      bench_command(l, bench, run.path);
 	int64_t began_ns = clock_mono_ns();
 	int rc;
 
-	*record = sweep_record_read(s, &run);
+	*record = read_record(l, &run);
 	if (!*record && !s->o->dry_run) {
 		if (sweep_is_cancelled(s))
 			return sweep_cancelled(e);
-		if (sweep_server_ready(s, l->serve, !l->has_run, e) < 0)
+		if (!s->startup_cmd && sweep_server_ready(s, l->serve, !l->has_run, e) < 0)
 			return -1;
 		if (s->is_server_failed)
 			return 0;
-		show_progress(l, number);
+		s->progress.run = (unsigned)(number + 1);
+		s->progress.runs = l->runs;
+		s->progress.left_s = s->n_runs && s->runs_left ?
+				     s->run_s / s->n_runs * s->runs_left : NAN;
+		if (s->hooks->progress)
+			s->hooks->progress(s->hooks->self, &s->progress);
 	}
-	show_begin(s, &run, argv);
+	show_begin(l, &run, argv);
 	if (*record) {
 		sweep_line(s, "Found existing results.");
 		sweep_line(s, "[SKIPPED BENCHMARK]");
@@ -788,21 +819,21 @@ static int one(struct level_runs *l, const struct json_value *bench, int number,
 }
 
 /* summary.json also has the runs that are there and were not asked for: from the next one on. */
-static int summary(const struct level_runs *l, const struct json_value *bench,
-		   const struct sweep_records *used, unsigned next, struct err *e)
+static int summary(const struct level_runs *l, const struct sweep_records *used, unsigned next,
+		   struct err *e)
 {
 	struct sweep_records all = { 0 };
 
 	for (size_t i = 0; i < used->n; i++)
 		sweep_records_add(l->s, &all, used->v[i]);
 	for (unsigned i = next; i < l->runs; i++) {
-		const struct sweep_run run = { l->serve, bench, (int)i, run_path(l, (int)i, "") };
-		const struct json_value *record = sweep_record_read(l->s, &run);
+		const struct sweep_run run = { l->bench, (int)i, run_path(l, (int)i, "") };
+		const struct json_value *record = read_record(l, &run);
 
 		if (record)
 			sweep_records_add(l->s, &all, record);
 	}
-	return sweep_record_summary(l->s, l->folder, &all, e);
+	return sweep_save(sweep_path(l->s, l->folder, RESULT_SUMMARY), sweep_list(l->s, &all), e);
 }
 
 int sweep_level_until(struct sweep *s, const struct json_value *serve,
@@ -811,7 +842,7 @@ int sweep_level_until(struct sweep *s, const struct json_value *serve,
 		      struct err *e)
 {
 	struct level_runs l = { .s = s, .serve = serve, .bench = bench, .folder = folder,
-			   .runs = (unsigned)s->o->num_runs };
+				.runs = (unsigned)s->o->num_runs };
 	const struct json_value *record;
 	int64_t warmup = s->o->warmup_num_prompts;
 	unsigned i = 0;
@@ -819,7 +850,7 @@ int sweep_level_until(struct sweep *s, const struct json_value *serve,
 	*out = (struct sweep_records){ 0 };
 	s->is_server_failed = false;
 	if (s->o->resume.is_set && !s->o->dry_run)
-		sweep_record_sweep_out(s, folder);
+		remove_half_written(s, folder);
 	if (warmup > 0 && (s->o->dry_run || lacking(&l) || file_exists(run_path(&l, WARMUP, ""))) &&
 	    one(&l, params_with_int(bench, "num_prompts", warmup, &s->arena), WARMUP, &record,
 		e) < 0)
@@ -830,13 +861,11 @@ int sweep_level_until(struct sweep *s, const struct json_value *serve,
 		if (record)
 			sweep_records_add(s, out, record);
 	}
-	if (s->o->dry_run) {
+	if (s->o->dry_run)
 		*out = (struct sweep_records){ 0 };
-		return 0;
-	}
-	if (out->n)
-		return summary(&l, bench, out, i, e);
-	if (!s->is_server_failed)
+	if (s->o->dry_run || out->n)
+		return s->o->dry_run ? 0 : summary(&l, out, i, e);
+	if (!s->is_server_failed && !s->startup_cmd)
 		sweep_line(s, "[NO SUCCESSFUL MEASURED RUNS] leaving combination retryable");
 	return 0;
 }

@@ -177,7 +177,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
  * (moved to experiment_name), options that exclude each other.
  */
 int sweep_opts_check(const struct opt_set *set, struct sweep_opts *o, struct err *e);
-/* The sets of serve and startup; searches have theirs in verbs/bench_search.c. */
+/* The sets of serve and startup; searches have theirs in verbs/bench_sweep.c. */
 extern const struct opt_set sweep_serve_opt_set, sweep_startup_opt_set;
 
 struct sweep_progress {
@@ -216,6 +216,7 @@ struct sweep {
 	const struct sweep_hooks *hooks;
 	struct arena arena;               /* everything below */
 	char **serve_cmd, **bench_cmd, **after_cmd; /* after_cmd NULL: caches are reset */
+	char **startup_cmd;               /* in place of the two; NULL: not a sweep of starts */
 	struct params serve, bench;
 	struct sweep_link *link;
 	size_t n_links;
@@ -293,3 +294,22 @@ void sweep_release(struct sweep *s);
 int sweep_serve(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
 /* `bench sweep startup`: no server, a command that measures starting one (sweep spec 7.7). */
 int sweep_startup(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
+
+/*
+ * Experiments whose levels follow from what was measured before: `bench
+ * sweep serve_workload` (sweep spec 7.5) and `bench sweep serve_sla` (7.6).
+ *
+ * Both vary one option of the benchmark, request_rate or max_concurrency, for every pair of
+ * combinations; a level is a folder of runs as in sweep/sweep.h, so that whatever is there is
+ * used again and a server is begun only when a run is lacking.
+ *
+ * serve_workload measures one request at a time and all at once, and levels evenly between what
+ * these two could carry. serve_sla looks for the largest level that keeps the limits of each
+ * object of --sla-params (sweep/search.h); beside upstream's files it writes
+ *   capacity.json     one element per pair and object: the answer with its interval, what each
+ *                     limit's key was there and at the first level that failed, levels and runs
+ *   BENCH--NAME.png   latency over throughput, with script and table (sweep/gnuplot.h)
+ *   hover.jsonl       with --hover: one line per window at the boundary, also on stdout
+ */
+int sweep_workload(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
+int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);

@@ -13,30 +13,25 @@
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
 #include "results/read/files.h"
 #include "results/read/frame.h"
 #include "results/read/read.h"
 
 /* ---- the KV cache ---- */
 
-static const struct json_value *read_servers(struct sweep *s)
-{
-	const struct json_value *list = result_json(sweep_path(s, s->folder, RESULT_SERVERS),
-						    SWEEP_PARAMS_BYTES_MAX, &s->arena, NULL);
-
-	return list && list->kind == JSON_ARRAY ? list : NULL;
-}
-
 void hunt_read_capacity(struct hunt *h, const struct json_value *record)
 {
-	const struct json_value *list = read_servers(h->s);
+	struct err ignored = { 0 };
+	const struct json_value *list = result_json(sweep_path(h->s, h->s->folder, RESULT_SERVERS),
+						   SWEEP_PARAMS_BYTES_MAX, &h->s->arena, &ignored);
 	double in, out, completed;
 
 	if (!frame_number(frame_value(record, STR("completed")), &completed))
 		completed = NAN;
 	if (!frame_number(frame_value(record, STR("num_prompts")), &h->requests))
 		h->requests = completed;
-	for (size_t i = 0; list && i < list->count; i++) {
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++) {
 		const struct json_value *serve = json_get(&list->item[i], "serve_overrides");
 		double tokens = json_real(json_get(json_get(&list->item[i], "kv_capacity"),
 						   "kv_tokens"), NAN);
@@ -57,11 +52,10 @@ void hunt_read_capacity(struct hunt *h, const struct json_value *record)
 
 static void put_level(struct json_writer *w, const char *key, int64_t level)
 {
-	json_key(w, key);
 	if (level > 0)
-		json_put_int(w, level);
+		json_member_int(w, key, level);
 	else
-		json_put_null(w);
+		json_member_null(w, key);
 }
 
 /* What the limit's key was at a level; NAN: it was not measured. */
@@ -97,8 +91,16 @@ static void put_limits(struct json_writer *w, const struct hunt *h, const struct
 	json_end_array(w);
 }
 
-static void put_levels(struct json_writer *w, const struct hunt *h)
+static void put_outcome(struct json_writer *w, const struct hunt *h, const struct search_outcome *o)
 {
+	json_member_text(w, "variable", h->variable);
+	json_member_text(w, "outcome", search_ends[o->end]);
+	put_level(w, "capacity", o->passing);
+	put_level(w, "first_failing", o->failing);
+	json_member_bool(w, "is_monotone", o->is_monotone);
+	put_limits(w, h, o);
+	json_member_text(w, "search", search_kinds[h->kind]);
+	json_member_int(w, "runs", o->runs);
 	json_member_array(w, "levels");
 	for (size_t i = 0; i < h->search.n; i++) {
 		const struct search_point *p = &h->search.point[i];
@@ -112,75 +114,60 @@ static void put_levels(struct json_writer *w, const struct hunt *h)
 		json_end_object(w);
 	}
 	json_end_array(w);
-}
-
-static void put_cache(struct json_writer *w, const struct hunt *h)
-{
-	json_key(w, "kv_cache");
 	if (isnan(h->kv_tokens)) {
-		json_put_null(w);
-		return;
+		json_member_null(w, "kv_cache");
+	} else {
+		json_member_object(w, "kv_cache");
+		json_member_f64(w, "tokens", h->kv_tokens);
+		json_member_f64(w, "request_tokens", h->kv_request_tokens);
+		json_member_f64(w, "requests", h->kv_requests);
+		json_end_object(w);
 	}
-	json_begin_object(w);
-	json_member_f64(w, "tokens", h->kv_tokens);
-	json_member_f64(w, "request_tokens", h->kv_request_tokens);
-	json_member_f64(w, "requests", h->kv_requests);
-	json_end_object(w);
 }
 
-static void put_outcome(struct json_writer *w, const struct hunt *h, const struct search_outcome *o)
+/* An element of capacity.json; o NULL: what the capacity procedure found. */
+static const struct json_value *element_of(struct hunt *h, const struct search_outcome *o,
+					   const struct find *f, struct err *e)
 {
-	struct buf text = { 0 };
+	struct arena *a = &h->s->arena;
+	struct buf text = { 0 }, sla = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct json_value *out = NULL;
 
-	sla_text(h->asked, ", ", &text);
-	json_begin_object(w);
-	json_member_value(w, "serve", h->serve);
-	json_member_value(w, "bench", h->bench);
-	json_member_str(w, "sla", buf_str(&text));
-	json_member_text(w, "variable", h->variable);
-	json_member_text(w, "outcome", search_ends[o->end]);
-	put_level(w, "capacity", o->passing);
-	put_level(w, "first_failing", o->failing);
-	json_member_bool(w, "is_monotone", o->is_monotone);
-	put_limits(w, h, o);
-	json_member_text(w, "search", search_kinds[h->kind]);
-	json_member_int(w, "runs", o->runs);
-	put_levels(w, h);
-	put_cache(w, h);
-	json_end_object(w);
+	sla_text(h->asked, ", ", &sla);
+	json_begin_object(&w);
+	json_member_value(&w, "serve", h->serve);
+	json_member_value(&w, "bench", h->bench);
+	json_member_str(&w, "sla", buf_str(&sla));
+	if (o) {
+		put_outcome(&w, h, o);
+	} else {
+		json_member_text(&w, "search", "capacity");
+		find_put(f, &w);
+	}
+	json_end_object(&w);
+	if (json_parse(a, arena_str(a, buf_str(&text)), &out, e) < 0)
+		out = NULL;
 	buf_release(&text);
+	buf_release(&sla);
+	return out;
 }
 
 int hunt_add(struct hunt *h, const struct json_value *outcome, struct err *e)
 {
 	struct sweep *s = h->s;
-	struct json_value *list = arena_alloc(&s->arena, sizeof(*list));
 
-	sweep_records_add(s, &h->report->outcomes, outcome);
-	list->kind = JSON_ARRAY;
-	list->count = h->report->outcomes.n;
-	list->item = arena_alloc(&s->arena, list->count * sizeof(*list->item));
-	for (size_t i = 0; i < list->count; i++)
-		list->item[i] = *h->report->outcomes.v[i];
+	sweep_records_add(s, h->outcomes, outcome);
 	if (file_mkdirs(s->folder, e) < 0)
 		return -1;
-	return sweep_save(sweep_path(s, s->folder, RESULT_CAPACITY), list, e);
+	return sweep_save(sweep_path(s, s->folder, RESULT_CAPACITY), sweep_list(s, h->outcomes), e);
 }
 
 int hunt_report(struct hunt *h, const struct search_outcome *o, struct err *e)
 {
-	struct sweep *s = h->s;
-	struct buf text = { 0 };
-	struct json_writer w = json_writer(&text);
-	struct json_value *element;
+	const struct json_value *element = element_of(h, o, NULL, e);
 
-	put_outcome(&w, h, o);
-	if (json_parse(&s->arena, arena_str(&s->arena, buf_str(&text)), &element, e) < 0) {
-		buf_release(&text);
-		return -1;
-	}
-	buf_release(&text);
-	return hunt_add(h, element, e);
+	return element ? hunt_add(h, element, e) : -1;
 }
 
 /* ---- --hover ---- */
@@ -191,30 +178,13 @@ static bool one_is_enough(void *self, const struct sweep_records *so_far)
 	return so_far->n > 0;
 }
 
-static char *hover_path(struct hunt *h, const char *name)
-{
-	return sweep_path(h->s, h->folder, name);
-}
-
-/* Lines are added, so that whoever follows the file sees each window as it ends. */
-static int add_line(const char *path, struct str line, struct err *e)
-{
-	int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-	int rc = fd < 0 ? -1 : file_write_all(fd, line);
-
-	if (rc < 0)
-		err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
-	if (fd >= 0)
-		close(fd);
-	return rc;
-}
-
 static int tell_window(struct hunt *h, const struct hover *hover, int64_t level,
 		       const double *value, const struct search_verdict *v, struct err *e)
 {
 	struct buf line = { 0 }, sla = { 0 };
 	struct json_writer w = json_writer(&line);
-	int rc;
+	const char *path = sweep_path(h->s, h->folder, "hover.jsonl");
+	int rc, fd;
 
 	sla_text(h->asked, ", ", &sla);
 	json_begin_object(&w);
@@ -232,7 +202,13 @@ static int tell_window(struct hunt *h, const struct hover *hover, int64_t level,
 	json_end_object(&w);
 	sweep_line(h->s, "%s", line.data);
 	buf_add_char(&line, '\n');
-	rc = add_line(hover_path(h, "hover.jsonl"), buf_str(&line), e);
+	/* Lines are added, so that whoever follows the file sees each window as it ends. */
+	fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+	rc = fd < 0 ? -1 : file_write_all(fd, buf_str(&line));
+	if (rc < 0)
+		err_set(e, ERR_IO, "cannot write %s: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
 	buf_release(&line);
 	buf_release(&sla);
 	return rc;
@@ -247,46 +223,37 @@ static bool is_num_prompts(struct str word)
 /* A window is as long as it is, however many requests that takes: --num-prompts goes. */
 static char **without_num_prompts(struct sweep *s)
 {
-	char **out;
-	size_t n = 0;
+	struct word_list out = { .arena = &s->arena };
 
-	while (s->bench_cmd[n])
-		n++;
-	out = arena_alloc(&s->arena, (n + 1) * sizeof(*out));
-	n = 0;
 	for (char **w = s->bench_cmd; *w; w++) {
 		struct str rest = str_of(*w);
 
 		if (!is_num_prompts(str_cut(&rest, '=')))
-			out[n++] = *w;
+			words_add(&out, *w);
 		else if (!strchr(*w, '=') && w[1])
 			w++;
 	}
-	return out;
+	return out.v;
 }
 
-static const struct json_value *window_comb(struct hunt *h)
+static bool is_of_window(const void *self, struct str key)
 {
-	struct arena *a = &h->s->arena;
-	struct json_value *out = arena_alloc(a, sizeof(*out));
+	(void)self;
+	return !is_num_prompts(key);
+}
 
-	out->kind = JSON_OBJECT;
-	out->key = arena_alloc(a, (h->bench->count + 1) * sizeof(*out->key));
-	out->item = arena_alloc(a, (h->bench->count + 1) * sizeof(*out->item));
-	for (size_t i = 0; i < h->bench->count; i++) {
-		if (is_num_prompts(h->bench->key[i]))
-			continue;
-		out->key[out->count] = h->bench->key[i];
-		out->item[out->count++] = h->bench->item[i];
-	}
-	return params_with_text(out, "duration", arena_printf(a, "%g", h->s->o->hover_window), a);
+static char *window_folder(struct hunt *h, unsigned number)
+{
+	return sweep_path(h->s, h->folder, arena_printf(&h->s->arena, "hover/window=%u", number));
 }
 
 /* 1: told; 0: the window could not be measured; -1. */
 static int window(struct hunt *h, struct hover *hover, unsigned number, struct err *e)
 {
 	struct arena *a = &h->s->arena;
-	const struct json_value *bench = window_comb(h);
+	const struct json_value *bench =
+		params_with_text(params_filter(h->bench, is_of_window, NULL, a), "duration",
+				 arena_printf(a, "%g", h->s->o->hover_window), a);
 	int64_t level = hover_level(hover);
 	double value[SLA_ALL_MAX];
 	struct sweep_records runs;
@@ -294,7 +261,7 @@ static int window(struct hunt *h, struct hover *hover, unsigned number, struct e
 	struct str why;
 
 	if (sweep_level_until(h->s, h->serve, params_with_int(bench, h->variable, level, a),
-			      hover_path(h, arena_printf(a, "hover/window=%u", number)),
+			      window_folder(h, number),
 			      one_is_enough, NULL, &runs, e) < 0)
 		return -1;
 	if (runs.n == 0)
@@ -322,7 +289,7 @@ int hunt_hover(struct hunt *h, double capacity, struct err *e)
 
 	h->s->bench_cmd = without_num_prompts(h->s);
 	hover_init(&hover, capacity, h->s->o->sla_max);
-	while (file_exists(hover_path(h, arena_printf(&h->s->arena, "hover/window=%u", number))))
+	while (file_exists(window_folder(h, number)))
 		number++;
 	while (rc > 0 && clock_mono_ns() < end_ns)
 		rc = window(h, &hover, number++, e);
@@ -360,61 +327,23 @@ static void on_ended(void *self, const struct find *f)
 	buf_release(&out);
 }
 
-static void print_answer(struct hunt *h, const struct find *f)
-{
-	struct buf out = { 0 };
-	struct str rest;
-
-	find_tell_answer(f, &out);
-	rest = buf_str(&out);
-	while (rest.n) {
-		struct str line = str_cut(&rest, '\n');
-
-		sweep_line(h->s, "%.*s", (int)line.n, line.p);
-	}
-	buf_release(&out);
-}
-
 /* ---- its file ---- */
-
-static const struct json_value *outcome_of(struct hunt *h, const struct find *f, struct err *e)
-{
-	struct buf text = { 0 }, sla = { 0 };
-	struct json_writer w = json_writer(&text);
-	struct json_value *out = NULL;
-
-	sla_text(h->asked, ", ", &sla);
-	json_begin_object(&w);
-	json_key(&w, "serve"), json_put_value(&w, h->serve);
-	json_key(&w, "bench"), json_put_value(&w, h->bench);
-	json_key(&w, "sla"), json_put_str(&w, buf_str(&sla));
-	json_key(&w, "search"), json_put_text(&w, "capacity");
-	find_put(f, &w);
-	json_end_object(&w);
-	if (json_parse(&h->s->arena, arena_str(&h->s->arena, buf_str(&text)), &out, e) < 0)
-		out = NULL;
-	buf_release(&text);
-	buf_release(&sla);
-	return out;
-}
 
 /* What an earlier sitting found; NULL: nothing, or it was interrupted. */
 static const struct json_value *found_before(struct hunt *h)
 {
+	struct err ignored = { 0 };
 	const struct json_value *v = h->s->o->resume.is_set ?
-		result_json(hunt_path(h, ".json"), SWEEP_PARAMS_BYTES_MAX, &h->s->arena, NULL) : NULL;
-	struct str outcome;
+		result_json(hunt_path(h, ".json"), SWEEP_PARAMS_BYTES_MAX, &h->s->arena, &ignored) : NULL;
+	struct str outcome = json_text(json_get(v, "outcome"), STR(""));
 
-	if (!v || v->kind != JSON_OBJECT)
-		return NULL;
-	outcome = json_text(json_get(v, "outcome"), STR(""));
 	return outcome.n && !str_is(outcome, "stopped") &&
 	       str_is(json_text(json_get(v, "variable"), STR("")), h->variable) ? v : NULL;
 }
 
 static int keep(struct hunt *h, const struct find *f, struct err *e)
 {
-	const struct json_value *outcome = outcome_of(h, f, e);
+	const struct json_value *outcome = element_of(h, NULL, f, e);
 	char *stem = hunt_path(h, "");
 	struct err undrawn = { 0 };
 
@@ -432,19 +361,16 @@ static void fill(struct hunt *h, struct find_opts *out)
 {
 	const struct sweep_opts *o = h->s->o;
 	struct arena *a = &h->s->arena;
-	char **argv = params_apply(h->bench, h->s->bench_cmd, a), **words;
-	size_t n = 0;
+	struct word_list words = { .arena = a };
 
-	while (argv[n])
-		n++;
-	words = arena_alloc(a, (n + 3) * sizeof(*words));
-	memcpy(words, argv, n * sizeof(*words));
+	for (char **word = params_apply(h->bench, h->s->bench_cmd, a); *word; word++)
+		words_add(&words, *word);
 	if (o->base_url) {
-		words[n++] = arena_text(a, STR("--base-url"));
-		words[n++] = arena_text(a, str_of(o->base_url));
+		words_add(&words, (char *)"--base-url");
+		words_add(&words, (char *)o->base_url);
 	}
-	out->argc = (int)n - 3; /* after "vllm bench serve" */
-	out->argv = words + 3;
+	out->argc = (int)words.n - 3; /* after "vllm bench serve" */
+	out->argv = words.v + 3;
 	out->load = strcmp(h->variable, "request_rate") == 0 ? CAPACITY_RATE : CAPACITY_CONCURRENCY;
 	out->precision = o->precision / 100;
 	out->budget_s = o->budget;
@@ -473,6 +399,7 @@ static int search(struct hunt *h, struct err *e)
 	struct find_hooks hooks = { .self = &t, .warn = on_warn, .ended = on_ended,
 				    .cancel = h->s->hooks->cancel };
 	struct find_opts o = { .argc = 0 };
+	struct buf text = { 0 };
 	struct err why = { 0 };
 	struct find f;
 	double capacity = NAN;
@@ -487,8 +414,11 @@ static int search(struct hunt *h, struct err *e)
 	} else {
 		int kept;
 
-		if (rc == 0 || find_has_answer(&f))
-			print_answer(h, &f);
+		if (rc == 0 || find_has_answer(&f)) {
+			find_tell_answer(&f, &text);
+			sweep_lines(h->s, buf_str(&text));
+			buf_release(&text);
+		}
 		kept = keep(h, &f, e);
 		if (kept == 0)
 			rc = f.is_interrupted ? sweep_cancelled(e) : rc < 0 ? fail(h, &why, e) : 0;

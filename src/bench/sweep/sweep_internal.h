@@ -13,6 +13,7 @@
 /* A line for stdout; sweep_warn: for stderr. */
 __attribute__((format(printf, 2, 3)))
 void sweep_line(struct sweep *s, const char *fmt, ...);
+void sweep_lines(struct sweep *s, struct str text); /* each line of a text */
 __attribute__((format(printf, 2, 3)))
 void sweep_warn(struct sweep *s, const char *fmt, ...);
 
@@ -30,12 +31,9 @@ void sweep_records_add(struct sweep *s, struct sweep_records *r, const struct js
 
 /*
  * Before the first file is written: makes the experiment's folder, which is this sweep's until
- * sweep_leave or the end of the process. -1 when another sweep has it.
+ * sweep_release or the end of the process. -1 when another sweep has it.
  */
 int sweep_enter(struct sweep *s, struct err *e);
-/* ERR_USAGE: the command has --fail-if, whose exit status 3 would count as a failed run. */
-int sweep_refuse_gates(const char *option, char *const *argv, struct err *e);
-void sweep_leave(struct sweep *s);
 
 /* What a failure file says. */
 struct sweep_failure {
@@ -56,26 +54,8 @@ int sweep_save(const char *path, const struct json_value *tree, struct err *e);
  * if that can; said is then what it ended with (and has told the user).
  */
 int sweep_command(struct sweep *s, char *const *argv, struct err *said, struct err *e);
-
-/* ---- records of runs (sweep_record.c) ---- */
-
-struct sweep_run {
-	const struct json_value *first, *second; /* combinations; the second's keys win */
-	int number;
-	const char *path;
-};
-/* The record of a run that is there, with its merged keys; NULL: none, or not a whole one. */
-const struct json_value *sweep_record_read(struct sweep *s, const struct sweep_run *run);
-/* Likewise for a run just made, whose file is written again. NULL with e. */
-const struct json_value *sweep_record_merge(struct sweep *s, const struct sweep_run *run,
-					    struct err *e);
-/* summary.json of a level. */
-int sweep_record_summary(struct sweep *s, const char *folder, const struct sweep_records *records,
-			 struct err *e);
-/* Removes what a sitting that was killed had half written there. */
-void sweep_record_sweep_out(struct sweep *s, const char *folder);
-/* Whether the file is the whole result of a run. */
-bool sweep_record_is_whole(const char *path);
+/* The records as an array, in the arena. */
+struct json_value *sweep_list(struct sweep *s, const struct sweep_records *records);
 
 /* ---- the server (sweep_server.c) ---- */
 
@@ -97,28 +77,7 @@ int sweep_server_check(struct sweep *s, struct err *e);
 /* What servers.json says of earlier sittings; -1 with e: they had another benchmark. */
 int sweep_server_remember(struct sweep *s, struct err *e);
 
-/*
- * Experiments whose levels follow from what was measured before: `bench
- * sweep serve_workload` (sweep spec 7.5) and `bench sweep serve_sla` (7.6).
- *
- * Both vary one option of the benchmark, request_rate or max_concurrency, for every pair of
- * combinations; a level is a folder of runs as in sweep/sweep.h, so that whatever is there is
- * used again and a server is begun only when a run is lacking.
- *
- * serve_workload measures one request at a time and all at once, and levels evenly between what
- * these two could carry. serve_sla looks for the largest level that keeps the limits of each
- * object of --sla-params (sweep/search.h); beside upstream's files it writes
- *   capacity.json     one element per pair and object: the answer with its interval, what each
- *                     limit's key was there and at the first level that failed, levels and runs
- *   BENCH--NAME.png   latency over throughput, with script and table (sweep/gnuplot.h)
- *   hover.jsonl       with --hover: one line per window at the boundary, also on stdout
- */
-
-/* As sweep_serve: the exit status, or -1 with e. */
-int sweep_workload(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
-int sweep_sla(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e);
-
-/* ---- shared by the two; not for others ---- */
+/* ---- what the searches share ---- */
 
 /*
  * What runs (at least one) say the variable would have been by itself: the mean of their
@@ -145,9 +104,6 @@ struct hunt_level {
 	double *mean; /* of each limit's key over the runs */
 };
 
-/* The elements of capacity.json so far. */
-struct hunt_report { struct sweep_records outcomes; };
-
 struct hunt {
 	struct sweep *s;
 	const struct json_value *serve, *bench;
@@ -165,7 +121,7 @@ struct hunt {
 	double requests;              /* of the run at infinite load, failed ones too */
 	/* The server's KV cache; NAN: not told. */
 	double kv_tokens, kv_requests, kv_request_tokens;
-	struct hunt_report *report;
+	struct sweep_records *outcomes; /* the elements of capacity.json so far */
 };
 
 /* What a level counts, for people. */

@@ -13,9 +13,11 @@
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "core/base/redact.h"
+#include "core/base/str.h"
 #include "host/engine/args.h"
 #include "input/fetch/fetch.h"
 #include "results/read/files.h"
+#include "results/read/read.h"
 
 #define ASK_TIMEOUT_MS 5000 /* /version, /metrics of a server that is ready */
 
@@ -42,20 +44,6 @@ struct sweep_start {
 
 /* ---- servers.json ---- */
 
-static const char *list_path(struct sweep *s)
-{
-	return sweep_path(s, s->folder, RESULT_SERVERS);
-}
-
-/* What runs when its sweep is killed is ended by its keeper. */
-static const struct json_value *as_ended(struct sweep *s, const struct json_value *start)
-{
-	if (start->kind == JSON_OBJECT && str_is(json_text(json_get(start, "state"), STR("")),
-						 "running"))
-		return params_with_text(start, "state", "killed", &s->arena);
-	return start;
-}
-
 /* Of all words but the first, with what is hidden of them. */
 static void words_digest(char *const *argv, char hex[DIGEST_HEX])
 {
@@ -72,10 +60,8 @@ static bool is_command(const struct json_value *words, char *const *given, size_
 		       struct arena *a)
 {
 	char **argv = redact_words(given, a);
-	size_t n = 0;
+	size_t n = words_count(argv);
 
-	while (argv[n])
-		n++;
 	if (words->kind != JSON_ARRAY || words->count != n)
 		return false;
 	for (size_t i = from; i < n; i++)
@@ -117,59 +103,47 @@ static int check_change(struct sweep *s, const struct json_value *start, struct 
 
 int sweep_server_remember(struct sweep *s, struct err *why)
 {
-	const char *path = list_path(s);
-	struct json_value *list = NULL;
-	struct buf text = { 0 };
+	const char *path = sweep_path(s, s->folder, RESULT_SERVERS);
+	const struct json_value *list = NULL;
+	struct json_value *kept;
 	struct err e = { 0 };
-	int rc = 0;
 
-	if (s->serve_cmd && file_exists(path) &&
-	    file_read(path, SWEEP_PARAMS_BYTES_MAX, &text, &e) == 0 &&
-	    json_parse(&s->arena, buf_str(&text), &list, &e) == 0 && list->kind == JSON_ARRAY) {
-		for (size_t i = 0; i < list->count; i++)
-			list->item[i] = *as_ended(s, &list->item[i]);
-		s->earlier = list;
-		if (list->count)
-			rc = check_change(s, &list->item[list->count - 1], why);
-	}
+	if (s->serve_cmd && file_exists(path))
+		list = result_json(path, SWEEP_PARAMS_BYTES_MAX, &s->arena, &e);
 	if (e.code)
-		sweep_warn(s, "%s: %s; what it said of earlier servers is lost", path, e.text);
-	buf_release(&text);
-	return rc;
-}
+		sweep_warn(s, "%s; what it said of earlier servers is lost", e.text);
+	if (!list || list->kind != JSON_ARRAY)
+		return 0;
+	kept = arena_alloc(&s->arena, sizeof(*kept));
+	*kept = *list;
+	kept->item = arena_alloc(&s->arena, (list->count + 1) * sizeof(*kept->item));
+	for (size_t i = 0; i < list->count; i++) {
+		const struct json_value *start = &list->item[i];
+		bool is_running = start->kind == JSON_OBJECT &&
+				  str_is(json_text(json_get(start, "state"), STR("")), "running");
 
-static void put_words(struct json_writer *w, const char *key, char *const *argv, struct sweep *s)
-{
-	char **shown = redact_words(argv, &s->arena);
-
-	json_member_array(w, key);
-	for (size_t i = 0; shown[i]; i++)
-		json_put_text(w, shown[i]);
-	json_end_array(w);
-}
-
-static void put_digest(struct json_writer *w, char *const *argv)
-{
-	char hex[DIGEST_HEX];
-
-	words_digest(argv, hex);
-	json_member_text(w, "bench_digest", hex);
+		/* What runs when its sweep is killed is ended by its keeper. */
+		kept->item[i] = is_running ? *params_with_text(start, "state", "killed", &s->arena) :
+				*start;
+	}
+	s->earlier = kept;
+	return list->count ? check_change(s, &kept->item[list->count - 1], why) : 0;
 }
 
 static void put_start(struct json_writer *w, struct sweep *s, const struct sweep_start *x)
 {
+	char hex[DIGEST_HEX];
+
 	json_begin_object(w);
 	json_member_value(w, "serve_overrides", x->serve);
-	put_words(w, "command", x->argv, s);
-	put_words(w, "bench_command", s->bench_cmd, s);
-	put_digest(w, s->bench_cmd);
+	json_member_texts(w, "command", (const char *const *)redact_words(x->argv, &s->arena));
+	json_member_texts(w, "bench_command",
+			  (const char *const *)redact_words(s->bench_cmd, &s->arena));
+	words_digest(s->bench_cmd, hex);
+	json_member_text(w, "bench_digest", hex);
 	json_member_text(w, "started", x->began);
 	json_member_int(w, "start_ns", x->began_ns);
-	json_key(w, "startup_s");
-	if (x->url)
-		json_put_f64(w, x->startup_s);
-	else
-		json_put_null(w);
+	json_member_f64(w, "startup_s", x->url ? x->startup_s : NAN);
 	json_member_text(w, "url", x->url);
 	json_member_text(w, "version", x->version);
 	json_key(w, "kv_capacity");
@@ -200,7 +174,7 @@ static void save_list(struct sweep *s)
 	json_end_array(&w);
 	buf_add_char(&text, '\n');
 	redact_tail(&text, 0, REDACT_SETTINGS);
-	if (file_write_atomic(list_path(s), buf_str(&text), &e) < 0)
+	if (file_write_atomic(sweep_path(s, s->folder, RESULT_SERVERS), buf_str(&text), &e) < 0)
 		sweep_warn(s, "%s", e.text);
 	buf_release(&text);
 }
@@ -228,53 +202,6 @@ static bool ask(struct sweep *s, const char *path, struct buf *out)
 	return is_good;
 }
 
-/* Said once of a combination: the versions of its later servers are the same. */
-static void check_version(struct sweep *s, const struct sweep_start *x)
-{
-	const struct sweep_start *first = s->first_start;
-	struct buf notes = { 0 };
-	struct str rest;
-
-	while (first && first != x && first->serve != x->serve)
-		first = first->next;
-	if (first == x)
-		engine_argv_check_version(x->argv, engine_version(x->version), &notes);
-	rest = buf_str(&notes);
-	while (rest.n) {
-		struct str line = str_cut(&rest, '\n');
-
-		sweep_warn(s, "%.*s", (int)line.n, line.p);
-	}
-	buf_release(&notes);
-}
-
-static void learn(struct sweep *s, struct sweep_start *x)
-{
-	struct json_value *answer = NULL;
-	struct buf text = { 0 };
-	struct err ignored = { 0 };
-	struct str version;
-
-	x->url = arena_text(&s->arena, str_of(server_url(s->server)));
-	x->startup_s = server_startup_s(s->server);
-	if (ask(s, "/version", &text) &&
-	    json_parse(&s->arena, buf_str(&text), &answer, &ignored) == 0) {
-		version = json_text(json_get(answer, "version"), STR(""));
-		if (version.n)
-			x->version = arena_text(&s->arena, version);
-		check_version(s, x);
-	}
-	buf_reset(&text);
-	if (file_read(x->log, SWEEP_LOG_BYTES_MAX, &text, &ignored) == 0)
-		capacity_of_log(buf_str(&text), &x->capacity);
-	buf_reset(&text);
-	if (!x->capacity.is_known && ask(s, "/metrics", &text))
-		capacity_of_metrics(buf_str(&text), &x->capacity);
-	buf_release(&text);
-}
-
-/* ---- before anything is run ---- */
-
 /* Each line once, whatever number of combinations has it. */
 static void warn_new(struct sweep *s, struct buf *said, struct buf *notes)
 {
@@ -291,6 +218,42 @@ static void warn_new(struct sweep *s, struct buf *said, struct buf *notes)
 	}
 	buf_reset(notes);
 }
+
+static void learn(struct sweep *s, struct sweep_start *x)
+{
+	struct json_value *answer = NULL;
+	struct buf text = { 0 };
+	struct err ignored = { 0 };
+	const struct sweep_start *first = s->first_start;
+	struct buf said = { 0 }, notes = { 0 };
+	struct str version;
+
+	x->url = arena_text(&s->arena, str_of(server_url(s->server)));
+	x->startup_s = server_startup_s(s->server);
+	if (ask(s, "/version", &text) &&
+	    json_parse(&s->arena, buf_str(&text), &answer, &ignored) == 0) {
+		version = json_text(json_get(answer, "version"), STR(""));
+		if (version.n)
+			x->version = arena_text(&s->arena, version);
+		/* Once of a combination: the versions of its later servers are the same. */
+		while (first && first != x && first->serve != x->serve)
+			first = first->next;
+		if (first == x)
+			engine_argv_check_version(x->argv, engine_version(x->version), &notes);
+		warn_new(s, &said, &notes);
+	}
+	buf_reset(&text);
+	if (file_read(x->log, SWEEP_LOG_BYTES_MAX, &text, &ignored) == 0)
+		capacity_of_log(buf_str(&text), &x->capacity);
+	buf_reset(&text);
+	if (!x->capacity.is_known && ask(s, "/metrics", &text))
+		capacity_of_metrics(buf_str(&text), &x->capacity);
+	buf_release(&text);
+	buf_release(&said);
+	buf_release(&notes);
+}
+
+/* ---- before anything is run ---- */
 
 static int check_args(struct sweep *s, enum server_kind kind, struct err *e)
 {
@@ -329,22 +292,6 @@ int sweep_server_check(struct sweep *s, struct err *e)
 
 /* ---- begin ---- */
 
-static void server_line(void *self, const char *text)
-{
-	sweep_line(self, "%s", text);
-}
-
-static void server_warn(void *self, const char *text)
-{
-	sweep_warn(self, "%s", text);
-}
-
-static const char *python_type(enum server_fault fault)
-{
-	return fault == SERVER_FAULT_DEADLINE ? "TimeoutError" :
-		fault == SERVER_FAULT_NOT_FOUND ? "FileNotFoundError" : "RuntimeError";
-}
-
 static char *failure_path(struct sweep *s, const struct json_value *serve)
 {
 	const char *name = arena_printf(&s->arena, "SERVE-%s", sweep_name(s, serve, "default"));
@@ -353,12 +300,14 @@ static char *failure_path(struct sweep *s, const struct json_value *serve)
 								&s->arena));
 }
 
-static bool has_failed(const struct sweep *s, const struct json_value *serve)
+static void server_line(void *self, const char *text)
 {
-	for (const struct sweep_start *x = s->first_start; x; x = x->next)
-		if (x->serve == serve && strcmp(x->state, "failed") == 0)
-			return true;
-	return false;
+	sweep_line(self, "%s", text);
+}
+
+static void server_warn(void *self, const char *text)
+{
+	sweep_warn(self, "%s", text);
 }
 
 static struct sweep_start *new_start(struct sweep *s, const struct json_value *serve)
@@ -385,7 +334,9 @@ static int start_failed(struct sweep *s, struct sweep_start *x, const struct ser
 			const struct err *told, struct err *e)
 {
 	const struct sweep_failure f = {
-		.type = python_type(why->fault), .text = told->text, .serve = x->serve,
+		.type = why->fault == SERVER_FAULT_DEADLINE ? "TimeoutError" :
+			why->fault == SERVER_FAULT_NOT_FOUND ? "FileNotFoundError" : "RuntimeError",
+		.text = told->text, .serve = x->serve,
 		.why = *why->reason ? why->reason : NULL,
 	};
 
@@ -440,7 +391,8 @@ int sweep_server_begin(struct sweep *s, const struct json_value *serve, struct e
 		return 0;
 	if (sweep_server_end(s, e) < 0)
 		return -1;
-	s->is_server_failed = has_failed(s, serve);
+	for (const struct sweep_start *past = s->first_start; past; past = past->next)
+		s->is_server_failed |= past->serve == serve && strcmp(past->state, "failed") == 0;
 	if (s->is_server_failed)
 		return 0;
 	x = new_start(s, serve);

@@ -71,29 +71,23 @@ static void curve_of(struct sweep *s, const struct json_value *serve,
 				      .count = count, .label = label };
 }
 
-static double highest(const struct figure_panel *panel)
-{
-	double y = 0;
-
-	for (size_t i = 0; i < panel->n_curves; i++)
-		for (size_t k = 0; k < panel->curve[i].n; k++)
-			y = fmax(y, panel->curve[i].y[k]);
-	return y;
-}
-
 /* The limits on what is drawn, as lines; one far above all points would only flatten them. */
 static void add_limits(struct sweep *s, const struct slas *slas, struct figure_panel *panel)
 {
+	double highest = 0;
 	struct figure_limit *limit =
 		arena_alloc(&s->arena, slas->n * SLA_LIMITS_MAX * sizeof(*limit));
 
+	for (size_t i = 0; i < panel->n_curves; i++)
+		for (size_t k = 0; k < panel->curve[i].n; k++)
+			highest = fmax(highest, panel->curve[i].y[k]);
 	for (size_t i = 0; i < slas->n; i++)
 		for (size_t k = 0; k < slas->item[i].n; k++) {
 			const struct sla one = { &slas->item[i].limit[k], 1 };
 			struct buf text = { 0 };
 
 			if (strcmp(one.limit->key, Y_KEY) != 0 ||
-			    one.limit->limit > LIMIT_REACH * highest(panel))
+			    one.limit->limit > LIMIT_REACH * highest)
 				continue;
 			sla_text(&one, "", &text);
 			limit[panel->n_limits++] = (struct figure_limit){
@@ -173,18 +167,6 @@ int hunt_values(struct hunt *h, const struct sweep_records *runs, double *value,
 	return 0;
 }
 
-/* Those of runs that can be held against the limits. */
-static struct sweep_records measured_of(struct hunt *h, const struct sweep_records *runs)
-{
-	struct sweep_records out = { 0 };
-	struct str why;
-
-	for (size_t i = 0; i < runs->n; i++)
-		if (sla_is_measured(runs->v[i], &h->sla, &why))
-			sweep_records_add(h->s, &out, runs->v[i]);
-	return out;
-}
-
 static void print_verdict(struct hunt *h, const double *mean, const struct search_verdict *v)
 {
 	struct buf text = { 0 };
@@ -200,18 +182,6 @@ static void print_verdict(struct hunt *h, const double *mean, const struct searc
 	sweep_line(h->s, "SLA criteria are %s.%s", v->passes ? "met" : "not met",
 		   text.len ? text.data : "");
 	buf_release(&text);
-}
-
-static void keep(struct hunt *h, int64_t level, const struct sweep_records *runs,
-		 const double *value)
-{
-	struct hunt_level *l = &h->level[h->n_levels++];
-
-	assert(h->n_levels <= SEARCH_LEVELS_MAX);
-	*l = (struct hunt_level){ level, arena_alloc(&h->s->arena, h->sla.n * sizeof(double)) };
-	for (size_t k = 0; k < h->sla.n; k++)
-		for (size_t i = 0; i < runs->n; i++)
-			l->mean[k] += value[i * h->sla.n + k] / (double)runs->n;
 }
 
 /* Infinite load tells where to look: by Little's law, and by what the KV cache holds. */
@@ -241,40 +211,40 @@ static void print_range(struct hunt *h, int64_t level, bool passes)
 		   (long long)o.passing, (long long)o.failing);
 }
 
-/* Says which runs of a level do not count. */
-static void warn_unmeasured(struct hunt *h, int64_t level, const struct sweep_records *all)
+/* A level was run: its verdict goes to the search. 0: no run of it counts. */
+static int tell(struct hunt *h, int64_t level, const struct sweep_records *all, struct err *e)
 {
+	struct sweep_records measured = { 0 }, *runs = &measured;
+	bool is_infinite = level == h->search.o.max;
+	struct hunt_level *kept = &h->level[h->n_levels];
+	struct search_verdict v;
 	struct str why;
+	double *value;
 
-	for (size_t i = 0; i < all->n; i++)
-		if (!sla_is_measured(all->v[i], &h->sla, &why))
+	for (size_t i = 0; i < all->n; i++) {
+		sweep_records_add(h->s, &h->records, all->v[i]);
+		if (sla_is_measured(all->v[i], &h->sla, &why))
+			sweep_records_add(h->s, runs, all->v[i]);
+		else
 			sweep_warn(h->s, "%s/run=%lld.json does not count (delete it to have it "
 				   "measured again): %.*s", level_folder(h, level),
 				   (long long)json_int(json_get(all->v[i], "run_number"), 0),
 				   (int)why.n, why.p);
-}
-
-/* A level was run: its verdict goes to the search. 0: no run of it counts. */
-static int tell(struct hunt *h, int64_t level, const struct sweep_records *all, struct err *e)
-{
-	const struct sweep_records measured = measured_of(h, all), *runs = &measured;
-	double *value = arena_alloc(&h->s->arena, (runs->n * h->sla.n + 1) * sizeof(*value));
-	bool is_infinite = level == h->search.o.max;
-	struct search_verdict v;
-
-	for (size_t i = 0; i < all->n; i++)
-		sweep_records_add(h->s, &h->records, all->v[i]);
-	warn_unmeasured(h, level, all);
-	if (runs->n == 0)
-		return 0;
-	if (hunt_values(h, runs, value, e) < 0)
-		return -1;
-	keep(h, level, runs, value);
+	}
+	value = arena_alloc(&h->s->arena, (runs->n * h->sla.n + 1) * sizeof(*value));
+	if (runs->n == 0 || hunt_values(h, runs, value, e) < 0)
+		return runs->n ? -1 : 0;
+	assert(h->n_levels < SEARCH_LEVELS_MAX);
+	h->n_levels++;
+	*kept = (struct hunt_level){ level, arena_alloc(&h->s->arena, h->sla.n * sizeof(double)) };
+	for (size_t k = 0; k < h->sla.n; k++)
+		for (size_t i = 0; i < runs->n; i++)
+			kept->mean[k] += value[i * h->sla.n + k] / (double)runs->n;
 	v = search_judge(&h->sla, value, (unsigned)runs->n);
 	if (is_infinite && look_around(h, runs, &v, e) < 0)
 		return -1;
 	if (!is_infinite || h->kind != SEARCH_BISECT)
-		print_verdict(h, h->level[h->n_levels - 1].mean, &v);
+		print_verdict(h, kept->mean, &v);
 	search_tell(&h->search, level, &v);
 	print_range(h, level, v.passes);
 	return 1;
@@ -314,15 +284,9 @@ char *hunt_path(struct hunt *h, const char *ending)
 
 static int save_records(struct hunt *h, struct err *e)
 {
-	struct json_value *list = arena_alloc(&h->s->arena, sizeof(*list));
-
-	*list = (struct json_value){ .kind = JSON_ARRAY, .count = h->records.n };
-	list->item = arena_alloc(&h->s->arena, (h->records.n + 1) * sizeof(*list->item));
-	for (size_t i = 0; i < h->records.n; i++)
-		list->item[i] = *h->records.v[i];
 	if (file_mkdirs(h->folder, e) < 0)
 		return -1;
-	return sweep_save(hunt_path(h, ".json"), list, e);
+	return sweep_save(hunt_path(h, ".json"), sweep_list(h->s, &h->records), e);
 }
 
 static void print_outcome(struct hunt *h, const struct search_outcome *o)
@@ -445,7 +409,7 @@ static int choose_search(struct sweep *s, const struct slas *slas, bool is_check
 
 static int hunt_pair(struct sweep *s, const struct json_value *serve,
 		     const struct json_value *bench, const struct slas *slas,
-		     const struct way *way, struct hunt_report *report, struct err *e)
+		     const struct way *way, struct sweep_records *outcomes, struct err *e)
 {
 	struct hunt *h = mem_alloc(sizeof(*h));
 	int rc = 0;
@@ -454,7 +418,7 @@ static int hunt_pair(struct sweep *s, const struct json_value *serve,
 		*h = (struct hunt){
 			.s = s, .serve = serve, .bench = bench, .asked = &slas->item[i],
 			.sla = sla_with_failures(&slas->item[i], s->o->sla_max_failed, &s->arena),
-			.variable = s->o->sla_variable, .kind = way->kind, .report = report,
+			.variable = s->o->sla_variable, .kind = way->kind, .outcomes = outcomes,
 			.folder = sweep_folder(s, serve, bench, NULL), .runs_before = s->n_runs,
 			.kv_tokens = NAN, .kv_requests = NAN, .kv_request_tokens = NAN,
 		};
@@ -471,14 +435,14 @@ static int hunt_pair(struct sweep *s, const struct json_value *serve,
 static int hunt_all(struct sweep *s, const struct slas *slas, const struct way *way,
 		    struct err *e)
 {
-	struct hunt_report report = { 0 };
+	struct sweep_records outcomes = { 0 };
 
 	s->progress.points = (unsigned)(s->serve.n * s->bench.n * slas->n);
 	for (size_t i = 0; i < s->serve.n; i++) {
 		for (size_t k = 0; k < s->bench.n; k++)
 			if (sweep_is_linked(s, &s->serve.item[i], &s->bench.item[k]) &&
 			    hunt_pair(s, &s->serve.item[i], &s->bench.item[k], slas, way,
-				      &report, e) < 0)
+				      &outcomes, e) < 0)
 				return -1;
 		if (sweep_server_end(s, e) < 0)
 			return -1;

@@ -124,7 +124,7 @@ static int batch(struct explorer *x, int64_t size, struct sweep_records *out, st
 
 static int dataset_size(struct explorer *x, int64_t *size, struct err *e)
 {
-	const struct json_value *v = params_get(x->bench, "num_prompts");
+	const struct json_value *v = json_get(x->bench, "num_prompts");
 	struct str text = { 0 };
 	struct buf shown = { 0 };
 	double number;

@@ -20,7 +20,7 @@ static int run(struct offline_talk *t, const struct prioritization_opts *o, stru
 {
 	if (prioritization_check(o, e) < 0)
 		return -1;
-	prioritization_notes(&t->engine, offline_note(t));
+	prioritization_notes(&t->engine, &t->cli.result.notes);
 	offline_notes(t);
 	if (o->common.dry_run)
 		offline_show_plan(t);
@@ -38,8 +38,10 @@ static int offline(int argc, char **argv)
 
 	if (status != CLI_CONTINUE)
 		return status;
-	offline_path(&opts.output_json);
-	offline_path(&opts.dataset);
+	if (opts.output_json && !*opts.output_json)
+		opts.output_json = NULL;
+	if (opts.dataset && !*opts.dataset)
+		opts.dataset = NULL;
 	run(&talk, &opts, &talk.cli.err);
 	return offline_end(&talk);
 }

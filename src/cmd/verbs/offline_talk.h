@@ -42,24 +42,13 @@ struct offline_talk {
  */
 int offline_begin(struct offline_talk *t, const struct opt_set *set,
 		  const struct offline_verb *verb, int argc, char **argv, void *values);
-/* A file's name that is empty is none, as in vLLM. */
-void offline_path(const char **path);
-/* --disable-tqdm, where a verb has it. */
-void offline_quiet(struct offline_talk *t);
-/* Notes of a verb's own go here ("...\n" each) and out with offline_notes. */
-struct buf *offline_note(struct offline_talk *t);
+/* Prints and empties the notes: cli.result.notes, "...\n" each. */
 void offline_notes(struct offline_talk *t);
 /*
  * --dry-run: what would be started, on stdout: backend, engine arguments, environment; the verb
  * adds its own lines after it.
  */
 void offline_show_plan(struct offline_talk *t);
-/*
- * Reads --fail-if; example: a result as the options give it, as JSON. ERR_USAGE: it has no such
- * number. Then hooks.result judges, and offline_end writes what came of it.
- */
-int offline_gates(struct offline_talk *t, const struct gate_opts *o, struct str example,
-		  struct err *e);
 /*
  * Ends a bar, prints conditions that did not pass and the error if there is one, frees, and returns
  * the exit status. That of a run that failed takes precedence over a gate's.

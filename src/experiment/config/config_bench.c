@@ -441,7 +441,7 @@ const struct opt_set *config_bench_set(enum experiment_mode mode)
 {
 	const struct opt_set *const sets[MODE_COUNT] = {
 		&serve_opt_set, &throughput_opt_set, &latency_opt_set, &startup_opt_set,
-		&prioritization_opt_set, prefix_caching_bench.set, long_document_bench.set,
+		&prioritization_opt_set, prefix_caching_verb.set, long_document_verb.set,
 		&serve_opt_set, &multi_turn_opt_set,
 	};
 
@@ -794,14 +794,13 @@ static void add_engine(struct config_reader *r, struct word_list *w, const struc
 /* What require is checked against. Modes without one have their metrics' names checked alone. */
 static void keep_example(struct config_reader *r, const void *values)
 {
+	const struct offline_verb *verb = r->x->mode == MODE_THROUGHPUT ? &throughput_verb :
+					  r->x->mode == MODE_LATENCY ? &latency_verb :
+					  r->x->mode == MODE_STARTUP ? &startup_verb : NULL;
 	struct buf json = { 0 };
 
-	if (r->x->mode == MODE_THROUGHPUT)
-		throughput_example(values, &json);
-	else if (r->x->mode == MODE_LATENCY)
-		latency_example(values, &json);
-	else if (r->x->mode == MODE_STARTUP)
-		startup_example(values, &json);
+	if (verb)
+		verb->example(values, &json);
 	if (json.len)
 		r->example = config_tree_of(buf_str(&json), r->a);
 	buf_release(&json);

@@ -19,7 +19,6 @@
 #include "experiment/config/config.h"
 #include "experiment/config/config_internal.h"
 #include "host/engine/args.h"
-#include "host/engine/flags.h"
 
 #define SHOWN_MAX 80
 

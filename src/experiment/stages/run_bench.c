@@ -636,8 +636,8 @@ static void keep_log(struct offline_bench *b, struct offline_opts *o)
 		o->show_log = true;
 }
 
-static int read_words(struct offline_bench *b, const struct opt_set *set,
-		      const struct offline_verb *verb, void *values, struct err *e)
+static int read_words(struct offline_bench *b, const struct offline_verb *verb, void *values,
+		      struct err *e)
 {
 	const struct run *r = b->run;
 	char *const *given = r->x->offline_argv;
@@ -657,7 +657,7 @@ static int read_words(struct offline_bench *b, const struct opt_set *set,
 		n++;
 	argv = arena_alloc(&b->arena, (n + 1) * sizeof(*argv));
 	memcpy(argv, given, n * sizeof(*argv));
-	take_set(b, set);
+	take_set(b, verb->set);
 	if (opt_parse(&b->set, (int)n, argv, values, &b->given, &b->arena, e) < 0 ||
 	    offline_opts_check(&b->set, &b->given, verb, values, &b->engine, &b->arena,
 			       &b->given.notes, e) < 0)
@@ -670,36 +670,11 @@ static int read_words(struct offline_bench *b, const struct opt_set *set,
 
 /* ---- the verbs ---- */
 
-static int throughput(struct offline_bench *b, struct err *e)
-{
-	struct throughput_opts o;
-	struct throughput_plan plan;
-
-	if (read_words(b, &throughput_opt_set, &throughput_verb, &o, e) < 0 ||
-	    throughput_check(&o, &b->given, &b->engine, &plan, &b->given.notes, e) < 0)
-		return -1;
-	run_notes(b->run, &b->given.notes);
-	o.output_json = b->path;
-	return throughput_run(&o, &plan, &b->engine, &b->hooks, e);
-}
-
-static int latency(struct offline_bench *b, struct err *e)
-{
-	struct latency_opts o;
-
-	if (read_words(b, &latency_opt_set, &latency_verb, &o, e) < 0 ||
-	    latency_check(&o, &b->engine, &b->given.notes, e) < 0)
-		return -1;
-	run_notes(b->run, &b->given.notes);
-	o.output_json = b->path;
-	return latency_run(&o, &b->engine, &b->hooks, e);
-}
-
 static int prioritization(struct offline_bench *b, struct err *e)
 {
 	struct prioritization_opts o;
 
-	if (read_words(b, &prioritization_opt_set, &prioritization_verb, &o, e) < 0 ||
+	if (read_words(b, &prioritization_verb, &o, e) < 0 ||
 	    prioritization_check(&o, e) < 0)
 		return -1;
 	prioritization_notes(&b->engine, &b->given.notes);
@@ -708,63 +683,19 @@ static int prioritization(struct offline_bench *b, struct err *e)
 	return prioritization_run(&o, &b->engine, &b->hooks, e);
 }
 
-static int prefixes(struct offline_bench *b, const struct prefix_bench *verb, struct err *e)
+static int measure_offline(struct offline_bench *b, const struct offline_verb *verb, struct err *e)
 {
-	struct prefix_opts o;
+	struct offline_opts *o = arena_alloc(&b->arena, verb->set->bytes);
+	struct offline_job job = { .verb = verb, .opts = o, .given = &b->given, .engine = &b->engine,
+				   .hooks = b->hooks, .notes = &b->given.notes };
 
-	if (read_words(b, verb->set, &verb->verb, &o, e) < 0)
+	if (verb == &prioritization_verb)
+		return prioritization(b, e);
+	if (read_words(b, verb, o, e) < 0 || (verb->check && verb->check(&job, e) < 0))
 		return -1;
-	o.output_json = b->path;
-	return prefix_bench_run(&o, verb, &b->engine, &b->hooks, e);
-}
-
-static int prefix_caching(struct offline_bench *b, struct err *e)
-{
-	return prefixes(b, &prefix_caching_bench, e);
-}
-
-static int long_document(struct offline_bench *b, struct err *e)
-{
-	return prefixes(b, &long_document_bench, e);
-}
-
-static void tell_startup(struct offline_bench *b, const struct startup_opts *o,
-			 const struct startup_result *result)
-{
-	const struct offline_told told = { .command = "startup", .backend = o->common.backend,
-					   .about = &result->about };
-	struct buf text = { 0 };
-
-	startup_terminal(&result->runs, &text);
-	offline_told_line(&text, &told);
-	buf_add_char(&text, '\n');
-	startup_terminal_ours(&result->runs, &text);
-	if (b->run->hooks->text)
-		b->run->hooks->text(b->run->hooks->self, buf_str(&text));
-	buf_release(&text);
-}
-
-static int startup(struct offline_bench *b, struct err *e)
-{
-	struct startup_result result = { 0 };
-	struct err unsaved = { 0 };
-	struct startup_opts o;
-	int rc;
-
-	if (read_words(b, &startup_opt_set, &startup_verb, &o, e) < 0)
-		return -1;
-	startup_defaults(&o, &b->given, &b->engine);
-	o.output_json = b->path;
-	rc = startup_run(&o, &b->engine, &b->hooks, &result, e);
-	if (result.is_started && (rc == 0 || result.runs.is_interrupted)) {
-		tell_startup(b, &o, &result);
-		if (startup_save(&o, &b->engine, &result, &unsaved) < 0 && rc == 0) {
-			*e = unsaved;
-			rc = -1;
-		}
-	}
-	startup_result_release(&result);
-	return rc;
+	run_notes(b->run, &b->given.notes);
+	o->output_json = b->path;
+	return verb->run(&job, e);
 }
 
 /* ---- talk ---- */
@@ -827,7 +758,7 @@ static void trace_latency(struct run *r)
 	b.hooks = (struct offline_hooks){ .self = &b, .line = on_offline_line,
 					  .warn = on_offline_warn, .cancel = &r->held->stop };
 	run_line(r, "Starting the engine again, to profile it");
-	if (latency(&b, &e) < 0)
+	if (measure_offline(&b, &latency_verb, &e) < 0)
 		run_warn(r, e.text);
 	unlink(b.path);
 	opt_result_release(&b.given);
@@ -836,10 +767,11 @@ static void trace_latency(struct run *r)
 
 int bench_offline(struct run *r)
 {
-	static int (*const mode[])(struct offline_bench *b, struct err *e) = {
-		[MODE_THROUGHPUT] = throughput, [MODE_LATENCY] = latency, [MODE_STARTUP] = startup,
-		[MODE_PRIORITIZATION] = prioritization, [MODE_PREFIX_CACHING] = prefix_caching,
-		[MODE_LONG_DOCUMENT] = long_document,
+	static const struct offline_verb *const mode[] = {
+		[MODE_THROUGHPUT] = &throughput_verb, [MODE_LATENCY] = &latency_verb,
+		[MODE_STARTUP] = &startup_verb, [MODE_PRIORITIZATION] = &prioritization_verb,
+		[MODE_PREFIX_CACHING] = &prefix_caching_verb,
+		[MODE_LONG_DOCUMENT] = &long_document_verb,
 	};
 	struct offline_bench b = { .run = r };
 	struct err e = { 0 };
@@ -853,7 +785,7 @@ int bench_offline(struct run *r)
 	r->is_profiled = r->traces.dir != NULL; /* by the engine itself, as it was told */
 	run_line(r, "Measuring %s", experiment_mode_name(r->x->mode));
 	watch_begin_offline(r, &b.watch);
-	rc = mode[r->x->mode](&b, &e);
+	rc = measure_offline(&b, mode[r->x->mode], &e);
 	keep_offline_result(&b);
 	watch_end_offline(r, &b.watch);
 	if (rc < 0)

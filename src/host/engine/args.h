@@ -26,6 +26,9 @@
 #include "core/base/str.h"
 #include "core/opt/opt.h"
 
+struct json_value;
+struct json_writer;
+
 enum engine_kind {
 	ENGINE_FLAG,   /* present or not, no value */
 	ENGINE_SWITCH, /* --x and --no-x */
@@ -187,7 +190,6 @@ int64_t engine_argv_int(char *const *argv, const char *name, int64_t otherwise);
  * Every argument that an engine without its HTTP server takes, as members of an open object: names
  * with underscores, the value in effect, null for none. argv[0] is a program's name.
  */
-struct json_writer;
 void engine_argv_values(char *const *argv, bool is_async, struct json_writer *w);
 /* Accelerators one server takes: tensor x pipeline x data parallel size; at least 1. */
 int64_t engine_argv_gpus(char *const *argv);
@@ -210,3 +212,39 @@ void engine_argv_optimization(char *const *argv, unsigned version,
  * "(not given)" where a side is silent. The number of lines.
  */
 size_t engine_argv_diff(char *const *a, char *const *b, struct buf *out);
+
+/*
+ * Arguments written as an object, back as the words of a command line.
+ *
+ *   {"tensor_parallel_size": 2, "enable_prefix_caching": false, "speculative_config":
+ *    {"method": "ngram"}}
+ *   -> --tensor-parallel-size 2 --no-enable-prefix-caching --speculative-config
+ *      '{"method": "ngram"}'
+ *
+ * Known arguments come in the order of the table, whatever their order in the object, so that
+ * equal experiments have equal commands; then the unknown ones as they stand. null: not
+ * given. true: the bare flag; false: --no-NAME, or nothing for a flag that has no other side. An
+ * object is its JSON text; so is a list, but of an argument that takes several words, or that
+ * nobody knows. Of a dotted name ("compilation_config.mode") the part before the dot is a name.
+ * Numbers are spelled as they were written.
+ *
+ * Nothing is judged here: engine_arg_check and engine_argv_check do that.
+ *
+ * args: an object or NULL; skip: names with underscores to leave out, ended by NULL, or NULL.
+ */
+char **engine_flags(const struct json_value *args, const char *const *skip, struct arena *a);
+
+/* ---- what the files of engine/ share about names ---- */
+
+/* By the whole name or another spelling, with dashes: "--model", "-tp"; NULL: none. */
+const struct engine_arg *engine_arg_spelled(struct str typed);
+/* The only one whose name begins so (without dashes), of switches alone if asked. */
+const struct engine_arg *engine_arg_beginning(struct str typed, bool is_switch, bool *is_several);
+/* The name that was probably meant, or NULL. */
+const char *engine_arg_nearest(struct str name);
+/* Whether the name was typed so, "_" and "-" alike. */
+bool engine_name_is(const char *name, struct str typed);
+/* Whether a blank-separated list has the word. */
+bool engine_word_in(const char *list, struct str word);
+/* What belongs to the option at `at`, of which arg and path are known, if it has no "=". */
+void engine_argv_take(char *const *at, struct engine_token *t);

@@ -1,21 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sweep_serve.c - `bench sweep serve`: each combination of the server's options with each of the
- * benchmark's, in the files' order or a random one. Records keep the files' order.
+ * sweep_grid.c - `bench sweep serve` and `startup` (sweep spec 7.7): each combination of the
+ * server's options with each of the benchmark's, in the files' order or a random one. Records keep
+ * the files' order.
+ *
+ * Options that a start-up command does not have are dropped: it has those of `bench startup`, and
+ * the engine's.
  */
+#include <stdlib.h>
 #include <string.h>
 
+#include "bench/offline/startup.h"
 #include "bench/sweep/sweep_internal.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/base/redact.h"
 #include "core/rng/rng.h"
+#include "host/engine/args.h"
 #include "out/compare/points.h"
 #include "results/read/frame.h"
 
 #define SHOWN_PARAMS_MAX 16 /* in the table's names of points */
 
-struct point {
+struct grid_point {
 	size_t serve, bench; /* which of the combinations */
 	char *folder;
 	unsigned lacking;    /* runs that are still to be made */
@@ -24,22 +31,22 @@ struct point {
 
 struct layout {
 	struct sweep *s;
-	struct point *point;
+	struct grid_point *point;
 	size_t *order; /* in which they are run */
 	size_t n;
 };
 
-static const struct json_value *serve_of(const struct layout *g, const struct point *p)
+static const struct json_value *serve_of(const struct layout *g, const struct grid_point *p)
 {
 	return &g->s->serve.item[p->serve];
 }
 
-static const struct json_value *bench_of(const struct layout *g, const struct point *p)
+static const struct json_value *bench_of(const struct layout *g, const struct grid_point *p)
 {
 	return &g->s->bench.item[p->bench];
 }
 
-static int refuse_collision(const struct layout *g, const struct point *x, const struct point *y,
+static int refuse_collision(const struct layout *g, const struct grid_point *x, const struct grid_point *y,
 			    struct err *e)
 {
 	struct sweep *s = g->s;
@@ -57,10 +64,10 @@ static int add_point(struct layout *g, struct map *folders, size_t serve, size_t
 		     struct err *e)
 {
 	struct sweep *s = g->s;
-	struct point *p = &g->point[g->n];
+	struct grid_point *p = &g->point[g->n];
 	uint64_t other;
 
-	*p = (struct point){ .serve = serve, .bench = bench };
+	*p = (struct grid_point){ .serve = serve, .bench = bench };
 	if (!sweep_is_linked(s, serve_of(g, p), bench_of(g, p)))
 		return 0;
 	p->folder = sweep_folder(s, serve_of(g, p), bench_of(g, p), NULL);
@@ -138,14 +145,15 @@ static bool needs_server(const struct layout *g, size_t at)
 static int run_point(struct layout *g, size_t at, struct err *e)
 {
 	struct sweep *s = g->s;
-	struct point *p = &g->point[g->order[at]];
+	struct grid_point *p = &g->point[g->order[at]];
 	bool is_new = at == 0 || g->point[g->order[at - 1]].serve != p->serve;
 	unsigned left = s->runs_left;
 	int rc;
 
 	if (is_new && sweep_server_end(s, e) < 0)
 		return -1;
-	if (is_new && needs_server(g, at) && sweep_server_begin(s, serve_of(g, p), e) < 0)
+	if (is_new && !s->startup_cmd && needs_server(g, at) &&
+	    sweep_server_begin(s, serve_of(g, p), e) < 0)
 		return -1;
 	s->progress.point = (unsigned)at + 1;
 	rc = sweep_level(s, serve_of(g, p), bench_of(g, p), p->folder, &p->records, e);
@@ -239,7 +247,7 @@ static void show_table(struct sweep *s)
 		.name_title = "Point", .column = column,
 		.n_columns = sizeof(column) / sizeof(*column), .line = line, .n = s->records.n,
 	};
-	struct str names[SHOWN_PARAMS_MAX], rest;
+	struct str names[SHOWN_PARAMS_MAX];
 	struct frame_keys keys = { .name = names };
 	struct points_best best;
 	struct buf text = { 0 };
@@ -254,12 +262,7 @@ static void show_table(struct sweep *s)
 	grid_text(&grid, false, &text);
 	best = points_best(&table, "output_throughput");
 	points_say_best(&table, &best, "output_throughput", "output throughput", "tok/s", &text);
-	rest = buf_str(&text);
-	while (rest.n) {
-		struct str row = str_cut(&rest, '\n');
-
-		sweep_line(s, "%.*s", (int)row.n, row.p);
-	}
+	sweep_lines(s, buf_str(&text));
 	buf_release(&text);
 }
 
@@ -272,6 +275,124 @@ int sweep_serve(const struct sweep_opts *o, const struct sweep_hooks *hooks, str
 		rc = sweep_finish(&s, run_all(&s, e), e);
 	if (rc >= 0 && s.records.n)
 		show_table(&s);
+	sweep_release(&s);
+	return rc;
+}
+
+/* ---- which options the command has ---- */
+
+static const char *const own[] = {
+	"config", "device_memory_utilization", /* gpu_memory_utilization's other name */
+};
+
+/* name: with underscores. Ours are for a command that is not upstream's own. */
+static bool is_row(const char *name, bool is_upstream)
+{
+	for (size_t i = 0; i < startup_opt_set.n; i++) {
+		const struct opt *row = &startup_opt_set.row[i];
+		size_t k = 0;
+
+		while (name[k] && name[k] == (row->name[k] == '-' ? '_' : row->name[k]))
+			k++;
+		if (!name[k] && !row->name[k])
+			return !(is_upstream && row->flags & OPT_OURS);
+	}
+	return false;
+}
+
+static bool has_option(struct str key, bool is_upstream)
+{
+	struct str rest = key, head = str_cut(&rest, '.');
+	char name[128];
+	const struct engine_arg *arg;
+
+	if (str_is(key, PARAMS_NAME_KEY))
+		return true;
+	if (head.n >= sizeof(name))
+		return false;
+	for (size_t i = 0; i <= head.n; i++)
+		name[i] = (char)(i == head.n ? 0 : head.p[i] == '-' ? '_' : head.p[i]);
+	for (size_t i = 0; i < sizeof(own) / sizeof(*own); i++)
+		if (strcmp(name, own[i]) == 0)
+			return true;
+	if (is_row(name, is_upstream))
+		return true;
+	arg = engine_arg_find(str_of(name));
+	if (!arg && strncmp(name, "no_", 3) == 0) {
+		arg = engine_arg_find(str_of(name + 3));
+		return arg && arg->kind == ENGINE_SWITCH && engine_arg_is_engines(arg, false);
+	}
+	return arg && engine_arg_is_engines(arg, false);
+}
+
+static int by_bytes(const void *x, const void *y)
+{
+	const struct str *a = x, *b = y;
+	int order = memcmp(a->p, b->p, a->n < b->n ? a->n : b->n);
+
+	return order ? order : (a->n > b->n) - (a->n < b->n);
+}
+
+static int tell_dropped(struct sweep *s, const struct json_value *comb, struct str *dropped,
+			size_t n, struct err *e)
+{
+	const struct json_value *name = json_get(comb, PARAMS_NAME_KEY);
+	struct buf text = { 0 };
+	int rc = 0;
+
+	buf_add_text(&text, "Ignoring unsupported startup params for ");
+	if (name && name->kind == JSON_STRING && name->text.n)
+		buf_add_str(&text, name->text);
+	else
+		params_text(comb, ", ", &text);
+	qsort(dropped, n, sizeof(*dropped), by_bytes);
+	for (size_t i = 0; i < n; i++)
+		buf_printf(&text, "%s%.*s", i ? ", " : ": ", (int)dropped[i].n, dropped[i].p);
+	if (s->o->strict_params)
+		rc = err_set(e, ERR_RUN, "%s", text.data);
+	else
+		sweep_line(s, "%s", text.data);
+	buf_release(&text);
+	return rc;
+}
+
+struct filter { bool is_upstream, is_dropping; };
+
+static bool keeps(const void *self, struct str key)
+{
+	const struct filter *f = self;
+
+	return has_option(key, f->is_upstream) != f->is_dropping;
+}
+
+static int filter(struct sweep *s, struct params *params, struct err *e)
+{
+	const char *slash = strrchr(*s->startup_cmd, '/');
+	bool is_upstream = strcmp(slash ? slash + 1 : *s->startup_cmd, "vllm") == 0;
+	struct json_value *kept = arena_alloc(&s->arena, params->n * sizeof(*kept));
+
+	for (size_t i = 0; i < params->n; i++) {
+		const struct json_value *comb = &params->item[i];
+		const struct json_value *dropped = params_filter(comb, keeps,
+			&(struct filter){ is_upstream, true }, &s->arena);
+
+		kept[i] = *params_filter(comb, keeps, &(struct filter){ is_upstream, false }, &s->arena);
+		if (dropped->count && tell_dropped(s, comb, dropped->key, dropped->count, e) < 0)
+			return -1;
+	}
+	params->item = kept;
+	return 0;
+}
+
+int sweep_startup(const struct sweep_opts *o, const struct sweep_hooks *hooks, struct err *e)
+{
+	struct sweep s;
+	int rc = sweep_begin(&s, o, hooks, e);
+
+	if (rc == 0 && (filter(&s, &s.serve, e) < 0 || filter(&s, &s.bench, e) < 0))
+		rc = -1;
+	if (rc == 0)
+		rc = sweep_finish(&s, run_all(&s, e), e);
 	sweep_release(&s);
 	return rc;
 }

@@ -1,14 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* offline_talk.c - see offline_talk.h. */
+/*
+ * bench_offline.c - see offline_talk.h: the verbs that measure an engine without a server. What is
+ * theirs alone is in the struct offline_verb of each.
+ */
 #include "cmd/verbs/offline_talk.h"
+#include "core/base/mem.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "bench/offline/hash_bench.h"
+#include "bench/offline/latency.h"
+#include "bench/offline/mm_processor.h"
 #include "bench/offline/offline.h"
+#include "bench/offline/prefix_bench.h"
+#include "bench/offline/startup.h"
+#include "bench/offline/throughput.h"
 #include "cmd/console/progress.h"
+#include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
 #include "core/base/clock.h"
 
@@ -61,47 +72,30 @@ static void add_bar(const struct offline_talk *t, uint64_t done, uint64_t total,
 	}
 }
 
+/* total 0: it is not known how much there is. */
 static void draw(struct offline_talk *t, uint64_t done, uint64_t total, double elapsed)
 {
+	double percent = total ? (double)done * 100 / (double)total : 0;
 	struct buf counts = { 0 }, line = { 0 };
 	unsigned columns = cli_columns(40, 120, 80), taken;
 
-	add_counts(&counts, done, total, elapsed);
-	buf_printf(&line, "%s: %3.0f%%|", t->what, (double)done * 100 / (double)total);
-	taken = (unsigned)(line.len + counts.len) + 2;
-	add_bar(t, done, total, columns > taken + 4 ? columns - taken : 4, &line);
-	buf_printf(&line, "|%s", counts.data);
-	fprintf(stderr, "\r%s\033[K", line.data);
-	t->is_drawn = true;
-	if (done >= total) {
-		fputc('\n', stderr);
-		t->is_drawn = false;
+	if (!total) {
+		progress_add_clock(&counts, elapsed);
+		fprintf(stderr, t->is_bar ? "\r%s [%s]\033[K" : "%s [%s]\n", t->what, counts.data);
+	} else if (!t->is_bar) {
+		add_counts(&counts, done, total, elapsed);
+		fprintf(stderr, "%s: %3.0f%%%s\n", t->what, percent, counts.data);
+	} else {
+		add_counts(&counts, done, total, elapsed);
+		buf_printf(&line, "%s: %3.0f%%|", t->what, percent);
+		taken = (unsigned)(line.len + counts.len) + 2;
+		add_bar(t, done, total, columns > taken + 4 ? columns - taken : 4, &line);
+		fprintf(stderr, "\r%s|%s\033[K%s", line.data, counts.data, done >= total ? "\n" : "");
 	}
+	t->is_drawn = t->is_bar && (!total || done < total);
 	fflush(stderr);
 	buf_release(&counts);
 	buf_release(&line);
-}
-
-/* Something of which nobody knows how much there is. */
-static void draw_open(struct offline_talk *t, double elapsed)
-{
-	struct buf text = { 0 };
-
-	progress_add_clock(&text, elapsed);
-	fprintf(stderr, t->is_bar ? "\r%s [%s]\033[K" : "%s [%s]\n", t->what, text.data);
-	t->is_drawn = t->is_bar;
-	fflush(stderr);
-	buf_release(&text);
-}
-
-static void print_line(struct offline_talk *t, uint64_t done, uint64_t total, double elapsed)
-{
-	struct buf counts = { 0 };
-
-	add_counts(&counts, done, total, elapsed);
-	fprintf(stderr, "%s: %3.0f%%%s\n", t->what, (double)done * 100 / (double)total,
-		counts.data);
-	buf_release(&counts);
 }
 
 static void on_progress(void *self, const char *what, uint64_t done, uint64_t total)
@@ -125,12 +119,7 @@ static void on_progress(void *self, const char *what, uint64_t done, uint64_t to
 	t->drawn_ns = now;
 	t->is_ended = is_end;
 	elapsed = (double)(now - t->began_ns) / 1e9;
-	if (!total)
-		draw_open(t, elapsed);
-	else if (t->is_bar)
-		draw(t, done > total ? total : done, total, elapsed);
-	else
-		print_line(t, done > total ? total : done, total, elapsed);
+	draw(t, done > total ? total : done, total, elapsed);
 }
 
 static void on_line(void *self, const char *text)
@@ -154,20 +143,6 @@ static void on_result(void *self, struct str json)
 
 	if (gates_judge_json(&t->gates, json, "", &t->ungated) < 0)
 		cli_warn(t->ungated.text);
-}
-
-int offline_gates(struct offline_talk *t, const struct gate_opts *o, struct str example,
-		  struct err *e)
-{
-	struct json_value *like;
-
-	if (json_parse(&t->cli.arena, example, &like, e) < 0 ||
-	    gates_begin(&t->gates, o, &t->cli.arena, e) < 0)
-		return -1;
-	for (size_t i = 0; i < t->gates.n; i++)
-		if (gate_check_like(&t->gates.gate[i], like, t->set.command, e) < 0)
-			return err_wrap(e, "--fail-if");
-	return 0;
 }
 
 /* 0, GATE_EXIT, or 1: a file could not be written. */
@@ -240,6 +215,13 @@ static int end(struct offline_talk *t)
 	return status;
 }
 
+/* A file's name that is empty is none, as in vLLM. */
+static void drop_empty(const char **path)
+{
+	if (*path && !**path)
+		*path = NULL;
+}
+
 int offline_begin(struct offline_talk *t, const struct opt_set *set,
 		  const struct offline_verb *verb, int argc, char **argv, void *values)
 {
@@ -268,25 +250,10 @@ int offline_begin(struct offline_talk *t, const struct opt_set *set,
 			       &t->cli.result.notes, &t->cli.err) < 0)
 		return end(t);
 	cli_flush_notes(&t->cli);
+	drop_empty(&o->output_json);
 	begin_progress(t);
 	cli_catch_signals();
 	return CLI_CONTINUE;
-}
-
-void offline_path(const char **path)
-{
-	if (*path && !**path)
-		*path = NULL;
-}
-
-void offline_quiet(struct offline_talk *t)
-{
-	t->is_off = true;
-}
-
-struct buf *offline_note(struct offline_talk *t)
-{
-	return &t->cli.result.notes;
 }
 
 void offline_notes(struct offline_talk *t)
@@ -323,4 +290,130 @@ int offline_end(struct offline_talk *t)
 	int gate = end_gates(t), status = end(t);
 
 	return status ? status : gate;
+}
+
+/* ---- verbs ---- */
+
+/* --fail-if is read against a result as the options give it. */
+static int read_gates(struct offline_talk *t, struct offline_job *job, struct err *e)
+{
+	struct json_value *like;
+	struct buf example = { 0 };
+	int rc;
+
+	if (!job->verb->example)
+		return 0;
+	job->verb->example(job->opts, &example);
+	rc = json_parse(&t->cli.arena, buf_str(&example), &like, e);
+	buf_release(&example);
+	if (rc < 0 || gates_begin(&t->gates, &job->opts->gate, &t->cli.arena, e) < 0)
+		return -1;
+	for (size_t i = 0; i < t->gates.n; i++)
+		if (gate_check_like(&t->gates.gate[i], like, t->set.command, e) < 0)
+			return err_wrap(e, "--fail-if");
+	return 0;
+}
+
+static int run(struct offline_talk *t, struct offline_job *job, struct err *e)
+{
+	const struct offline_opts *o = job->opts;
+	struct buf plan = { 0 };
+
+	if ((job->verb->check && job->verb->check(job, e) < 0) || read_gates(t, job, e) < 0)
+		return -1;
+	offline_notes(t);
+	if (o->dump_workload && target_check("--dump-workload", o->dump_workload, e) < 0)
+		return -1;
+	if (o->dry_run)
+		offline_show_plan(t);
+	else if (o->output_json && target_check("--output-json", o->output_json, e) < 0)
+		return -1;
+	if (!o->dry_run || !job->verb->plan)
+		return job->verb->run(job, e);
+	job->verb->plan(job, &plan);
+	cli_out(buf_str(&plan));
+	buf_release(&plan);
+	return 0;
+}
+
+static int bench(const struct offline_verb *verb, int argc, char **argv)
+{
+	struct offline_opts *opts = mem_alloc(verb->set->bytes);
+	struct offline_talk t;
+	int status = offline_begin(&t, verb->set, verb, argc, argv, opts);
+
+	if (status == CLI_CONTINUE) {
+		struct offline_job job = {
+			.verb = verb, .opts = opts, .given = &t.cli.result, .engine = &t.engine,
+			.hooks = t.hooks, .notes = &t.cli.result.notes,
+		};
+
+		run(&t, &job, &t.cli.err);
+		status = offline_end(&t);
+	}
+	free(opts);
+	return status;
+}
+
+int cmd_bench_latency(int argc, char **argv)
+{
+	return bench(&latency_verb, argc, argv);
+}
+
+int cmd_bench_throughput(int argc, char **argv)
+{
+	return bench(&throughput_verb, argc, argv);
+}
+
+int cmd_bench_startup(int argc, char **argv)
+{
+	return bench(&startup_verb, argc, argv);
+}
+
+int cmd_bench_mm_processor(int argc, char **argv)
+{
+	return bench(&mm_processor_verb, argc, argv);
+}
+
+int cmd_bench_prefix_caching(int argc, char **argv)
+{
+	return bench(&prefix_caching_verb, argc, argv);
+}
+
+int cmd_bench_long_document_qa(int argc, char **argv)
+{
+	return bench(&long_document_verb, argc, argv);
+}
+
+/* ---- hashes: a program with vLLM, but no engine ---- */
+
+static int bench_hashes(const struct opt_set *set,
+			int (*run_it)(const struct hash_opts *o, const struct offline_hooks *hooks,
+				      struct err *e), int argc, char **argv)
+{
+	struct offline_talk t = { .is_off = true };
+	struct hash_opts opts;
+	const struct offline_hooks hooks = { .self = &t, .line = on_line, .warn = on_warn,
+					     .cancel = cli_is_interrupted() };
+	int status = cli_begin(&t.cli, set, argc, argv, &opts);
+
+	if (status != CLI_CONTINUE)
+		return status;
+	cli_flush_notes(&t.cli);
+	drop_empty(&opts.common.output_json);
+	cli_catch_signals();
+	if (!opts.common.output_json ||
+	    target_check("--output-json", opts.common.output_json, &t.cli.err) == 0)
+		run_it(&opts, &hooks, &t.cli.err);
+	return end(&t);
+}
+
+int cmd_bench_hash(int argc, char **argv)
+{
+	return bench_hashes(&hash_opt_set, hash_run, argc, argv);
+}
+
+int cmd_bench_prefix_block_hash(int argc, char **argv)
+{
+	return bench_hashes(&block_hash_opt_set, block_hash_run, argc, argv);
 }
