@@ -593,7 +593,8 @@ static int report(struct mm *m, struct err *e)
 	mm_terminal(&m->facts, &m->percentiles, &text);
 	offline_say(&m->job->hooks, &text);
 	buf_release(&text);
-	trust = offline_verdict(rows, sizeof(rows) / sizeof(*rows), (m->run.failed ? MM_FAILED : 0) |
+	trust = offline_verdict(rows, sizeof(rows) / sizeof(*rows),
+				(m->run.failed ? MM_FAILED : 0) |
 				(m->facts.is_average ? MM_NO_TIMES : 0), explain, m);
 	rc = save(m, &told, &trust, e);
 	show_ours(m, &told, &trust);

@@ -303,7 +303,7 @@ struct offline_verb {
 	int (*check)(struct offline_job *job, struct err *e);
 	/* What would be run, lines for --dry-run; NULL: run says it, and starts nothing. */
 	void (*plan)(const struct offline_job *job, struct buf *out);
-	/* A result as these options give it, of made-up values, for --fail-if; NULL: no such row. */
+	/* A result as options give it, of made-up values: for --fail-if; NULL: it has none. */
 	void (*example)(const void *values, struct buf *out);
 	/* Runs it, says it through hooks, writes its files. When cancelled, what was measured is
 	   reported before ERR_CANCELLED is returned. */
@@ -392,7 +392,8 @@ int offline_job_start(struct offline_job *job, struct offline_start how, struct 
  * file of n metrics next to it; extra: a JSON object for each of them.
  */
 int offline_job_save(const struct offline_job *job, struct str json,
-		     const struct pytorch_metric *metric, size_t n, struct str extra, struct err *e);
+		     const struct pytorch_metric *metric, size_t n, struct str extra,
+		     struct err *e);
 /* Stops the engine; rc and e are those of the run, which take precedence. */
 int offline_job_end(struct offline_job *job, int rc, struct err *e);
 

@@ -796,7 +796,8 @@ static int read_outcome(struct state *s, const struct worker_reply *r, struct of
 	for (size_t i = 0; i < sizeof(lists) / sizeof(*lists); i++) {
 		void *list = NULL;
 
-		if (get_array(s, r, lists[i].key, lists[i].size, lists[i].as, &out->arena, &list, e) < 0)
+		if (get_array(s, r, lists[i].key, lists[i].size, lists[i].as, &out->arena, &list,
+			      e) < 0)
 			return -1;
 		memcpy((char *)out + lists[i].to, &list, sizeof(list));
 	}

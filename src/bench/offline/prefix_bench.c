@@ -142,7 +142,8 @@ static int draw(struct bench *s, struct err *e)
 	if (!is_documents(s->job))
 		offline_line(&s->job->hooks, "Start to sample %" PRId64 " prompts from %s", s->o->data.num_prompts,
 		     s->o->data.set.path ? s->o->data.set.path : "random");
-	if (offline_sample(&s->sampler, &s->o->data, s->o->data.num_prompts, seed, &s->requests, e) < 0)
+	if (offline_sample(&s->sampler, &s->o->data, s->o->data.num_prompts, seed, &s->requests,
+			   e) < 0)
 		return -1;
 	reuse_told(&s->requests.w, &s->o->data.set, &s->reuse);
 	if (!is_documents(s->job)) {

@@ -729,7 +729,8 @@ static int run(struct offline_job *job, struct err *e)
 			       "give --server-cmd");
 	rc = measure(&b, e);
 	/* A start that failed ends it, too; those before it are reported. */
-	runs->is_interrupted = rc < 0 && (e->code == ERR_CANCELLED || runs->side[STARTUP_COLD].n > 0 ||
+	runs->is_interrupted = rc < 0 && (e->code == ERR_CANCELLED ||
+					  runs->side[STARTUP_COLD].n > 0 ||
 					  runs->side[STARTUP_WARM].n > 0);
 	if (b.is_started && (rc == 0 || runs->is_interrupted) && report(&b, &unsaved) < 0) {
 		if (rc < 0)

@@ -484,7 +484,8 @@ static int check(struct offline_job *job, struct err *e)
 	const struct check c = { o, job->given, job->engine, plan, job->notes, e };
 
 	*plan = (struct throughput_plan){
-		.backend = job->engine->worker, .is_async = job->engine->is_async || o->async_engine,
+		.backend = job->engine->worker,
+		.is_async = job->engine->is_async || o->async_engine,
 	};
 	if (check_backend(&c) < 0)
 		return -1;
@@ -534,7 +535,8 @@ static bool is_chat(const struct throughput *s)
 }
 
 /* What this engine cannot take, before it is loaded. */
-static int check_requests(const struct throughput *s, const struct offline_requests *r, struct err *e)
+static int check_requests(const struct throughput *s, const struct offline_requests *r,
+			  struct err *e)
 {
 	const char *backend = s->plan->backend;
 
@@ -637,7 +639,8 @@ static struct offline_run one(const struct throughput *s, bool is_warmup)
 	};
 }
 
-static int run_batch(struct throughput *s, bool is_warmup, struct offline_outcome *out, struct err *e)
+static int run_batch(struct throughput *s, bool is_warmup, struct offline_outcome *out,
+		     struct err *e)
 {
 	const struct offline_run run = one(s, is_warmup);
 
@@ -814,7 +817,8 @@ static int run_all(struct throughput *s, struct err *e)
 	    !start(s, e))
 		return -1;
 	run = one(s, false);
-	if (offline_can(s->job->offline, &run, e) < 0 || offline_load(s->job->offline, &s->job->loaded, e) < 0)
+	if (offline_can(s->job->offline, &run, e) < 0 ||
+	    offline_load(s->job->offline, &s->job->loaded, e) < 0)
 		return -1;
 	longest = offline_about(s->job->offline)->max_model_len;
 	s->runs.n = s->requests.n;
@@ -858,9 +862,10 @@ static int run(struct offline_job *job, struct err *e)
 
 static void example(const void *values, struct buf *out)
 {
+	const struct throughput_opts *o = values;
 	const double s[] = { 1, 1 };
 	struct throughput_runs runs = {
-		.elapsed_s = s, .n_runs = ((const struct throughput_opts *)values)->num_runs > 1 ? 2 : 1,
+		.elapsed_s = s, .n_runs = o->num_runs > 1 ? 2 : 1,
 		.n = 1, .finished = 1,
 		.sequences = 1, .has_counts = true, .prompt_tokens = 1, .output_tokens = 1,
 		.requested_prompt_tokens = 1, .requested_output_tokens = 1, .e2el_s = s,

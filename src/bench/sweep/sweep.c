@@ -332,7 +332,8 @@ static int write_csv(struct sweep *s, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < s->records.n; i++)
-		rc = frame_add(&frame, params_filter(s->records.v[i], is_upstreams, NULL, &s->arena), path,
+		rc = frame_add(&frame,
+			       params_filter(s->records.v[i], is_upstreams, NULL, &s->arena), path,
 			       &s->arena, e);
 	if (rc == 0)
 		rc = sweep_enter(s, e);

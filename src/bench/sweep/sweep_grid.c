@@ -46,8 +46,8 @@ static const struct json_value *bench_of(const struct layout *g, const struct gr
 	return &g->s->bench.item[p->bench];
 }
 
-static int refuse_collision(const struct layout *g, const struct grid_point *x, const struct grid_point *y,
-			    struct err *e)
+static int refuse_collision(const struct layout *g, const struct grid_point *x,
+			    const struct grid_point *y, struct err *e)
 {
 	struct sweep *s = g->s;
 
@@ -376,7 +376,8 @@ static int filter(struct sweep *s, struct params *params, struct err *e)
 		const struct json_value *dropped = params_filter(comb, keeps,
 			&(struct filter){ is_upstream, true }, &s->arena);
 
-		kept[i] = *params_filter(comb, keeps, &(struct filter){ is_upstream, false }, &s->arena);
+		kept[i] = *params_filter(comb, keeps, &(struct filter){ is_upstream, false },
+					 &s->arena);
 		if (dropped->count && tell_dropped(s, comb, dropped->key, dropped->count, e) < 0)
 			return -1;
 	}

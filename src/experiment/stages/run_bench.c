@@ -686,8 +686,9 @@ static int prioritization(struct offline_bench *b, struct err *e)
 static int measure_offline(struct offline_bench *b, const struct offline_verb *verb, struct err *e)
 {
 	struct offline_opts *o = arena_alloc(&b->arena, verb->set->bytes);
-	struct offline_job job = { .verb = verb, .opts = o, .given = &b->given, .engine = &b->engine,
-				   .hooks = b->hooks, .notes = &b->given.notes };
+	struct offline_job job = { .verb = verb, .opts = o, .given = &b->given,
+				   .engine = &b->engine, .hooks = b->hooks,
+				   .notes = &b->given.notes };
 
 	if (verb == &prioritization_verb)
 		return prioritization(b, e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * argv.c - see args.h: a server's command line, token by token; what is wrong with it, what it comes
- * to, and how it is made of an object.
+ * argv.c - see args.h: a server's command line, token by token; what is wrong with it, what it
+ * comes to, and how it is made of an object.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -680,7 +680,8 @@ static char *word_of(const struct json_value *v, struct arena *a)
 	return text;
 }
 
-static void add_switch(struct word_list *w, const struct engine_arg *arg, struct str key, bool is_on)
+static void add_switch(struct word_list *w, const struct engine_arg *arg, struct str key,
+		       bool is_on)
 {
 	bool is_dotted = memchr(key.p, '.', key.n) != NULL;
 

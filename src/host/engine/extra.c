@@ -32,7 +32,8 @@ static bool is_name(struct str name, bool is_plain)
 	for (size_t i = 0; i < name.n; i++) {
 		unsigned char c = (unsigned char)name.p[i];
 
-		if (!(islower(c) || isdigit(c) || c == '-' || (!is_plain && (isupper(c) || c == '_'))))
+		if (!islower(c) && !isdigit(c) && c != '-' &&
+		    (is_plain || (!isupper(c) && c != '_')))
 			return false;
 	}
 	return name.n > 0;
