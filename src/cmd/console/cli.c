@@ -242,6 +242,16 @@ int target_check(const char *what, const char *path, struct err *e)
 	return 0;
 }
 
+int target_make(const char *what, const char *path, struct err *e)
+{
+	const char *slash = strrchr(path, '/');
+	char *folder = slash && slash > path ? mem_copy(path, (size_t)(slash - path)) : NULL;
+	int rc = folder ? file_mkdirs(folder, e) : 0;
+
+	free(folder);
+	return rc < 0 ? err_wrap(e, "%s", what) : target_check(what, path, e);
+}
+
 int target_name(struct target *t, const struct report_facts *f, const char *dir,
 		const char *filename, bool is_shared, struct err *e)
 {

@@ -59,6 +59,8 @@ const _Atomic _Bool *cli_is_interrupted(void);
  * and taken away again; a device or a pipe is not opened.
  */
 int target_check(const char *what, const char *path, struct err *e);
+/* The same, and its folder is made. */
+int target_make(const char *what, const char *path, struct err *e);
 
 struct report_facts;
 

@@ -14,6 +14,7 @@
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "out/compare/compare.h"
+#include "out/compare/markdown.h"
 
 struct compare_args {
 	struct opt_list files;
@@ -354,4 +355,34 @@ int cmd_bench_compare(int argc, char **argv)
 
 	free(all);
 	return status;
+}
+
+/* ---- bench markdown ---- */
+
+struct markdown_args { const char *result; };
+
+static const struct opt markdown_rows[] = {
+	OPT(struct markdown_args, result, "result", .letter = 'r', .arg = "DIR",
+	    .help = "Folder of results; benchmark_results.md and .json are written into it."),
+};
+static const struct markdown_args markdown_defaults = { .result = "results" };
+
+const struct opt_set cmd_bench_markdown_set = {
+	.command = "bench markdown",
+	.summary = "Writes the tables of a folder of results: Markdown for people, JSON to compare.",
+	.epilog = "Examples:\n"
+		  "  profllm bench markdown -r results\n"
+		  "  profllm bench compare -f a/benchmark_results.json -f b/benchmark_results.json",
+	OPT_SET_OF(markdown_rows, markdown_defaults),
+};
+
+int cmd_bench_markdown(struct cli *cli, void *values)
+{
+	struct markdown_args *o = values;
+	struct buf lines = { 0 };
+
+	markdown_report(o->result, &lines, &cli->err);
+	if (lines.len)
+		cli_out_buf(&lines);
+	return 0;
 }

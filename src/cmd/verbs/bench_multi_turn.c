@@ -41,24 +41,6 @@ static const struct opt_foreign of_serve = {
 
 /* ---- files ---- */
 
-/* Folders are made, as upstream makes them for --stats-json-output. */
-static int check_file(const char *option, const char *path, struct err *e)
-{
-	char *dir, *slash;
-	int rc = 0;
-
-	if (!path)
-		return 0;
-	dir = mem_text(path);
-	slash = strrchr(dir, '/');
-	if (slash && slash > dir) {
-		*slash = 0;
-		rc = file_mkdirs(dir, e);
-	}
-	free(dir);
-	return rc < 0 ? err_wrap(e, "%s", option) : target_check(option, path, e);
-}
-
 static int save(const char *option, const char *path, const struct buf *text, struct err *e)
 {
 	if (!path)
@@ -148,8 +130,9 @@ static int check(struct verb *v, struct cli *cli)
 
 	o->verify_output |= o->stop_on_mismatch;
 	if (multi_turn_opts_check(o, &cli->arena, &v->m, &cli->err) < 0 ||
-	    check_file("--output-file", o->output_file, &cli->err) < 0 ||
-	    check_file("--stats-json-output", o->stats_json_output, &cli->err) < 0)
+	    (o->output_file && target_make("--output-file", o->output_file, &cli->err) < 0) ||
+	    (o->stats_json_output &&
+	     target_make("--stats-json-output", o->stats_json_output, &cli->err) < 0))
 		return -1;
 	return 0;
 }

@@ -5,26 +5,66 @@
  * Files are read into a batch, and a batch is one transaction of the store: a commit for
  * each of a thousand files would cost more than reading them.
  */
-#include "cmd/verbs/ingest.h"
 
+#include <errno.h>
+#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/inotify.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
+#include "client/http/url.h"
 #include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
 #include "core/base/clock.h"
+#include "core/base/err.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/json/read.h"
 #include "core/json/write.h"
+#include "core/opt/opt.h"
 #include "experiment/suite/upload.h"
+#include "input/fetch/dashboard.h"
 #include "results/read/files.h"
+#include "results/read/read.h"
+#include "results/store/store.h"
 #include "results/store/trace_files.h"
 
 #define BATCH_RUNS 256
 #define BATCH_BYTES (16u << 20)
 #define BAR_EVERY_NS 100000000
 #define NOTES_MAX 1000 /* different sentences about files that are counted before they are said */
+
+struct ingest_opts {
+	struct opt_list paths;
+	const char *store, *traces_dir, *server, *token_file, *trace, *run;
+	bool is_watching, is_json, no_traces;
+};
+
+/* What came of a run, or of a file without any; skipped: JSON of a folder that is no result. */
+enum { INGEST_SKIPPED = PUT_INVALID + 1, INGEST_OUTCOMES };
+
+/* traces: how many of those that its document names came along. */
+struct ingest_run { struct str run_id, reason; int64_t id; int outcome; size_t traces; };
+
+/* A sentence about files, said once for all of them. */
+struct ingest_note { char *text, *path; size_t files, runs; }; /* path: the first file */
+
+struct ingest {
+	const struct ingest_opts *o;
+	struct store *store;                /* NULL: a dashboard takes them */
+	struct dashboard dashboard;         /* where there is no store */
+	struct batch *batch;                /* files that are read and not yet kept */
+	size_t files, files_of[INGEST_OUTCOMES], runs;
+	int64_t last_id;                    /* of the last run that was kept or was there */
+	bool is_bar;                        /* progress is drawn on stderr */
+	int64_t shown_ns;                   /* when it last was */
+	struct ingest_note *note;
+	size_t n_notes;
+	struct buf line;
+};
 
 #define R(member, flag, ...) OPT(struct ingest_opts, member, flag, __VA_ARGS__)
 #define WHERE "Where to"
@@ -228,7 +268,7 @@ static void add_note(struct ingest *g, const char *path, struct str text)
 		say_notes(g);
 }
 
-void ingest_tell(struct ingest *g, const char *path, const struct ingest_run *run, size_t n,
+static void ingest_tell(struct ingest *g, const char *path, const struct ingest_run *run, size_t n,
 		 const struct str *note, size_t n_notes)
 {
 	g->files++;
@@ -330,7 +370,9 @@ static int take_named(struct ingest *g, const char *path, struct str document,
 	return 0;
 }
 
-struct str ingest_run_note(struct arena *a, const struct ingest_run *run, size_t n, struct str note)
+/* A note about one of a file's n runs: it names the run where there are several. */
+static struct str ingest_run_note(struct arena *a, const struct ingest_run *run, size_t n,
+				  struct str note)
 {
 	return n == 1 ? note : str_of(arena_printf(a, "%.*s: %.*s", (int)run->run_id.n,
 						   run->run_id.p, (int)note.n, note.p));
@@ -363,7 +405,8 @@ static int tell_entry(struct ingest *g, const struct entry *entry, const struct 
 	return rc;
 }
 
-int ingest_flush(struct ingest *g, struct err *e)
+/* What is read is kept, and told. */
+static int ingest_flush(struct ingest *g, struct err *e)
 {
 	struct batch *b = g->batch;
 	struct read_run *run;
@@ -424,7 +467,154 @@ static int keep(struct ingest *g, const char *path, struct buf *bytes, bool is_f
 		ingest_flush(g, e) : 0;
 }
 
-int ingest_file(struct ingest *g, const char *path, bool is_found, struct err *e)
+/* ---- to a dashboard: a request for each file ---- */
+
+#define SEND_TIMEOUT_MS 120000
+#define ANSWER_BYTES_MAX (64u << 20) /* a file of 100,000 runs has an outcome for each */
+
+static int post(struct ingest *g, const char *url, struct str body, struct fetch_reply *reply,
+		struct err *e)
+{
+	struct fetch_opts how = dashboard_opts(&g->dashboard);
+
+	how.timeout_ms = SEND_TIMEOUT_MS;
+	how.body_bytes_max = ANSWER_BYTES_MAX;
+	how.cancel = cli_is_interrupted();
+	return fetch(url, &body, &how, reply, e);
+}
+
+static int outcome_named(struct str name)
+{
+	for (int k = 0; k <= PUT_INVALID; k++)
+		if (str_is(name, put_outcome_name((enum put_outcome)k)))
+			return k;
+	return PUT_INVALID;
+}
+
+static void warn(void *self, const char *text)
+{
+	(void)self;
+	cli_warn(text);
+}
+
+/* The traces that the documents name, each to its run. Notes: about those left out. */
+static int send_named(struct ingest *g, const char *path, struct str bytes, struct ingest_run *run,
+		      size_t n, struct arena *a, struct str *note, size_t *n_notes, struct err *e)
+{
+	struct upload_opts o = { .url = g->o->server, .token_file = g->o->token_file,
+				 .cancel = cli_is_interrupted(), .warn = warn };
+	struct read_file file = { 0 };
+	int rc = 0;
+
+	/* Few documents name any: the others are not read a second time. */
+	if (g->o->no_traces || (!result_is_packed(bytes) && !memmem(bytes.p, bytes.n, "\"profiling\"",
+								  strlen("\"profiling\""))) ||
+	    read_document(str_of(path), bytes, a, &file, NULL) < 0)
+		return 0;
+	for (size_t i = 0; rc == 0 && i < n && i < file.n; i++) {
+		struct str id = str_of(arena_printf(a, "%lld", (long long)run[i].id)), said;
+
+		if (!run[i].id)
+			continue;
+		named_traces(file.run[i].document, path, NULL, a, &o, &said);
+		if (said.n)
+			note[(*n_notes)++] = ingest_run_note(a, &run[i], n, said);
+		if (o.n_traces)
+			rc = upload_traces(&o, id, run[i].outcome != PUT_NEW, &run[i].traces, e);
+	}
+	return rc < 0 ? err_wrap(e, "%s: its traces", path) : 0;
+}
+
+/* The answer to an upload, told. -1: it is none, or a trace cannot be sent. */
+static int tell_answer(struct ingest *g, const char *path, struct str bytes,
+		       const struct json_value *answer, struct arena *a, struct err *e)
+{
+	const struct json_value *results = json_get(answer, "results");
+	const struct json_value *notes = json_get(answer, "notes");
+	size_t n_notes = notes && notes->kind == JSON_ARRAY ? notes->count : 0;
+	struct ingest_run *run;
+	struct str *note;
+	int rc;
+
+	if (!results || results->kind != JSON_ARRAY)
+		return err_set(e, ERR_NET, "%s did not answer as a dashboard does", g->o->server);
+	run = arena_alloc(a, (results->count + 1) * sizeof(*run));
+	note = arena_alloc(a, (n_notes + results->count + 1) * sizeof(*note));
+	for (size_t i = 0; i < results->count; i++) {
+		const struct json_value *v = &results->item[i];
+
+		run[i] = (struct ingest_run){
+			json_text(json_get(v, "run_id"), STR("")),
+			json_text(json_get(v, "reason"), STR("")), json_int(json_get(v, "id"), 0),
+			outcome_named(json_text(json_get(v, "outcome"), STR(""))), 0,
+		};
+	}
+	for (size_t i = 0; i < n_notes; i++)
+		note[i] = json_text(&notes->item[i], STR(""));
+	rc = send_named(g, path, bytes, run, results->count, a, note, &n_notes, e);
+	ingest_tell(g, path, run, results->count, note, n_notes);
+	return rc;
+}
+
+static int say_status(const struct ingest *g, long status, const struct json_value *answer,
+		      struct err *e)
+{
+	struct str detail = json_text(json_get(answer, "detail"), STR(""));
+
+	return err_set(e, ERR_NET, "%s answered %ld%s%.*s", g->o->server, status, detail.n ? ": " : "",
+		       (int)(detail.n < 500 ? detail.n : 500), detail.n ? detail.p : "");
+}
+
+static bool has(struct str text, const char *part)
+{
+	return memmem(text.p, text.n, part, strlen(part)) != NULL;
+}
+
+static int ingest_send(struct ingest *g, const char *path, struct str bytes, bool is_found,
+		struct err *e)
+{
+	struct buf url = { 0 };
+	struct fetch_reply reply = { 0 };
+	struct arena a = { 0 };
+	struct json_value *answer = NULL;
+	struct ingest_run invalid = { .outcome = PUT_INVALID };
+	int rc;
+
+	buf_printf(&url, "%s/api/upload/raw?name=", g->dashboard.base.data);
+	url_add_encoded(&url, str_of(path));
+	rc = post(g, url.data, bytes, &reply, e);
+	if (rc == 0 && json_parse(&a, buf_str(&reply.body), &answer, NULL) < 0)
+		answer = NULL;
+	if (rc == 0 && reply.status == 422) {
+		invalid.reason = json_text(json_get(answer, "detail"), STR("refused"));
+		if (is_found && (has(invalid.reason, READ_NOTHING_KNOWN) ||
+				 has(invalid.reason, READ_NOT_ENDED)))
+			invalid.outcome = INGEST_SKIPPED;
+		ingest_tell(g, path, &invalid, 1, NULL, 0);
+	} else if (rc == 0 && (reply.status < 200 || reply.status > 299)) {
+		rc = say_status(g, reply.status, answer, e);
+	} else if (rc == 0) {
+		rc = tell_answer(g, path, bytes, answer, &a, e);
+	}
+	fetch_reply_release(&reply);
+	arena_release(&a);
+	buf_release(&url);
+	return rc;
+}
+
+static int ingest_send_trace(struct ingest *g, const char *path, const char *run, struct err *e)
+{
+	const struct upload_opts o = { .url = g->o->server, .token_file = g->o->token_file,
+				       .cancel = cli_is_interrupted() };
+
+	return upload_trace(&o, str_of(run), path, e) < 0 ? err_wrap(e, "--trace") : 0;
+}
+
+/*
+ * A file. is_found: it comes from a folder, so that one which holds no result is skipped. -1: the
+ * store or the dashboard fails; what is wrong with the file itself is told and counted.
+ */
+static int ingest_file(struct ingest *g, const char *path, bool is_found, struct err *e)
 {
 	struct buf bytes = { 0 };
 	struct err why = { 0 };
@@ -445,7 +635,8 @@ int ingest_file(struct ingest *g, const char *path, bool is_found, struct err *e
 	return rc;
 }
 
-int ingest_path(struct ingest *g, const char *path, struct err *e)
+/* A file, or a folder's. */
+static int ingest_path(struct ingest *g, const char *path, struct err *e)
 {
 	struct result_files found = { 0 };
 	int rc = 0;
@@ -495,6 +686,241 @@ static int attach(struct ingest *g, struct err *e)
 		return take_trace(g, e);
 	snprintf(number, sizeof(number), "%lld", (long long)g->last_id);
 	return ingest_send_trace(g, g->o->trace, g->o->run ? g->o->run : number, e);
+}
+
+/* ---- --watch: what is there, then what comes, until a signal ---- */
+
+/*
+ * A folder is watched before its files are looked at, so that none falls between. A file counts
+ * when whoever wrote it has closed it or has renamed it to its name. A file that cannot be read yet
+ * and was changed a moment ago is still being written: it comes again when it is closed.
+ */
+
+#define WAIT_MS 500
+#define YOUNG_S 5       /* a file changed so long ago may still be in the making */
+#define EVENT_BYTES 65536
+
+struct watch {
+	struct ingest *g;
+	int fd;
+	char **folder;      /* by watch descriptor; NULL: gone */
+	size_t cap;
+	struct result_files late; /* not to be read, perhaps because they are being written */
+	struct map taken;        /* files of folders by path, to their number in state */
+	uint64_t *state;         /* that they were taken in */
+	size_t n_states, cap_states;
+	struct arena names;      /* of taken */
+};
+
+/* A file that was found and then is told by an event is taken once. */
+static uint64_t state_of(const char *path)
+{
+	struct stat st = { 0 };
+
+	if (stat(path, &st) < 0)
+		return 0;
+	return map_hash((struct str){ (const char *)&st.st_mtim, sizeof(st.st_mtim) }) ^
+	       (uint64_t)st.st_size ^ (uint64_t)st.st_ino << 32;
+}
+
+static bool is_taken(const struct watch *w, const char *path)
+{
+	uint64_t at;
+
+	return map_get(&w->taken, str_of(path), &at) && w->state[at] == state_of(path);
+}
+
+static int take(struct watch *w, const char *path, struct err *e)
+{
+	uint64_t at;
+
+	if (!map_get(&w->taken, str_of(path), &at)) {
+		at = w->n_states++;
+		if (at == w->cap_states) {
+			w->cap_states = w->cap_states ? 2 * w->cap_states : 64;
+			w->state = mem_grow(w->state, w->cap_states, sizeof(*w->state));
+		}
+		map_put(&w->taken, arena_str(&w->names, str_of(path)), at);
+	}
+	w->state[at] = state_of(path);
+	return ingest_file(w->g, path, true, e);
+}
+
+static void late_drop(struct watch *w, size_t i)
+{
+	free(w->late.path[i]);
+	w->late.path[i] = w->late.path[--w->late.n];
+}
+
+static void late_forget(struct watch *w, const char *path)
+{
+	for (size_t i = w->late.n; i-- > 0;)
+		if (strcmp(w->late.path[i], path) == 0)
+			late_drop(w, i);
+}
+
+static int add_folder(void *self, const char *path, struct err *e)
+{
+	struct watch *w = self;
+	const uint32_t events = IN_CLOSE_WRITE | IN_MOVED_TO | IN_CREATE | IN_ONLYDIR;
+	int wd = inotify_add_watch(w->fd, path, events);
+
+	if (wd < 0 && errno == ENOENT)
+		return 0; /* gone meanwhile */
+	if (wd < 0)
+		return err_set(e, ERR_IO, "%s cannot be watched: %s", path, errno == ENOSPC ?
+			       "too many folders; see fs.inotify.max_user_watches" : strerror(errno));
+	if ((size_t)wd >= w->cap) {
+		size_t cap = 2 * (size_t)wd + 16;
+
+		w->folder = mem_grow(w->folder, cap, sizeof(*w->folder));
+		memset(w->folder + w->cap, 0, (cap - w->cap) * sizeof(*w->folder));
+		w->cap = cap;
+	}
+	free(w->folder[wd]);
+	w->folder[wd] = mem_text(path);
+	return 0;
+}
+
+static bool is_young(const char *path)
+{
+	struct stat st;
+
+	return stat(path, &st) == 0 && clock_real_ns() / 1000000000 - st.st_mtime < YOUNG_S;
+}
+
+/* Whether it is whole: nobody asks the store about half a file. */
+static bool is_whole(const char *path)
+{
+	struct buf bytes = { 0 };
+	struct arena a = { 0 };
+	struct read_file file;
+	bool is_good = file_read(path, INGEST_BYTES_MAX, &bytes, NULL) == 0 &&
+		       read_document(str_of(path), buf_str(&bytes), &a, &file, NULL) == 0;
+
+	arena_release(&a);
+	buf_release(&bytes);
+	return is_good;
+}
+
+/* A folder that is new to us, with what is in it already. */
+static int take_folder(struct watch *w, const char *path, struct err *e)
+{
+	struct result_files found = { 0 };
+	struct err why = { 0 };
+	int rc = 0;
+
+	if (result_files_find(path, RESULT_FILES_ALL, &found, add_folder, w, &why) < 0 &&
+	    why.code != ERR_IO) {
+		*e = why;
+		rc = -1;
+	}
+	for (size_t i = 0; rc == 0 && i < found.n && !*cli_is_interrupted(); i++)
+		if (is_taken(w, found.path[i]))
+			continue;
+		else if (!is_young(found.path[i]) || is_whole(found.path[i]))
+			rc = take(w, found.path[i], e);
+		else
+			result_files_add(&w->late, found.path[i]);
+	result_files_release(&found);
+	return rc;
+}
+
+/* Files that nobody has closed for a while are told as they are. */
+static int take_late(struct watch *w, struct err *e)
+{
+	int rc = 0;
+
+	for (size_t i = w->late.n; rc == 0 && i-- > 0;) {
+		if (is_young(w->late.path[i]))
+			continue;
+		if (file_exists(w->late.path[i]))
+			rc = take(w, w->late.path[i], e);
+		late_drop(w, i);
+	}
+	return rc == 0 ? ingest_flush(w->g, e) : -1;
+}
+
+static int take_all(struct watch *w, struct err *e)
+{
+	const struct opt_list *paths = &w->g->o->paths;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < paths->n && !*cli_is_interrupted(); i++)
+		rc = file_is_dir(paths->v[i]) ? take_folder(w, paths->v[i], e) :
+						ingest_path(w->g, paths->v[i], e);
+	return rc == 0 ? ingest_flush(w->g, e) : -1;
+}
+
+static int on_event(struct watch *w, const struct inotify_event *event, struct err *e)
+{
+	const char *folder;
+	char *path;
+	int rc = 0;
+
+	if (event->mask & IN_Q_OVERFLOW)
+		return take_all(w, e);
+	if (event->wd < 0 || (size_t)event->wd >= w->cap || !(folder = w->folder[event->wd]))
+		return 0;
+	if (event->mask & IN_IGNORED) {
+		free(w->folder[event->wd]);
+		w->folder[event->wd] = NULL;
+		return 0;
+	}
+	if (!event->len || event->name[0] == '.')
+		return 0;
+	path = file_join(folder, event->name);
+	if (event->mask & IN_ISDIR)
+		rc = take_folder(w, path, e);
+	else if (!(event->mask & IN_CREATE) && result_file_is(folder, event->name) &&
+		 file_exists(path) && !is_taken(w, path)) {
+		late_forget(w, path);
+		rc = take(w, path, e);
+	}
+	free(path);
+	return rc;
+}
+
+static int read_events(struct watch *w, struct err *e)
+{
+	_Alignas(struct inotify_event) char bytes[EVENT_BYTES];
+	ssize_t n = read(w->fd, bytes, sizeof(bytes));
+	int rc = 0;
+
+	if (n < 0)
+		return errno == EINTR || errno == EAGAIN ? 0 :
+			err_set(e, ERR_IO, "the folders cannot be watched: %s", strerror(errno));
+	for (ssize_t at = 0; rc == 0 && at < n;) {
+		const struct inotify_event *event = (const void *)(bytes + at);
+
+		rc = on_event(w, event, e);
+		at += (ssize_t)(sizeof(*event) + event->len);
+	}
+	return rc == 0 ? ingest_flush(w->g, e) : -1;
+}
+
+static int ingest_watch(struct ingest *g, struct err *e)
+{
+	struct watch w = { .g = g, .fd = inotify_init1(IN_CLOEXEC | IN_NONBLOCK) };
+	struct pollfd poll_fd = { .fd = w.fd, .events = POLLIN };
+	int rc;
+
+	if (w.fd < 0)
+		return err_set(e, ERR_IO, "folders cannot be watched: %s", strerror(errno));
+	rc = take_all(&w, e);
+	if (rc == 0 && !*cli_is_interrupted())
+		fprintf(stderr, "Watching; Ctrl-C ends it.\n");
+	while (rc == 0 && !*cli_is_interrupted())
+		rc = poll(&poll_fd, 1, WAIT_MS) > 0 ? read_events(&w, e) : take_late(&w, e);
+	result_files_release(&w.late);
+	map_release(&w.taken);
+	free(w.state);
+	arena_release(&w.names);
+	for (size_t i = 0; i < w.cap; i++)
+		free(w.folder[i]);
+	free(w.folder);
+	close(w.fd);
+	return rc;
 }
 
 /* ---- the verb ---- */

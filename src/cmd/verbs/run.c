@@ -3,7 +3,6 @@
  * run.c - `profllm run`: experiments from one file, with one document for each: what comes
  * before a run, the run, conditions of `require`, documents to a dashboard, the exit status.
  */
-#include <libgen.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -242,16 +241,10 @@ static int read_config(struct command_run *c)
 static int check_output(struct command_run *c, struct err *e)
 {
 	const char *path = c->suite.output;
-	char *copy, *folder;
-	int rc;
 
 	if (!path || !*path)
 		return err_set(e, ERR_USAGE, "--output: expected a file for the document");
-	copy = mem_text(path);
-	folder = dirname(copy);
-	rc = file_mkdirs(folder, e);
-	free(copy);
-	return rc < 0 ? err_wrap(e, "--output") : target_check("--output", path, e);
+	return target_make("--output", path, e);
 }
 
 /* ---- `require`: documents are judged, so members that ran as children count ---- */

@@ -131,20 +131,6 @@ static int check_result_path(const struct serve_opts *o, const struct serve_deri
 	return rc;
 }
 
-/* Its folder is made, as that of a result is. */
-static int check_detailed(const char *path, struct err *e)
-{
-	char *dir = mem_text(path), *slash = strrchr(dir, '/');
-	int rc = 0;
-
-	if (slash && slash > dir) {
-		*slash = 0;
-		rc = file_mkdirs(dir, e);
-	}
-	free(dir);
-	return rc < 0 ? err_wrap(e, "--output-json") : target_check("--output-json", path, e);
-}
-
 /* Whether anything is called by the result's name. */
 static bool writes_by_name(const struct serve_opts *o)
 {
@@ -161,7 +147,7 @@ static int check_outputs(const struct serve_opts *o, const struct serve_derived 
 		return 0;
 	if (o->record_path && target_check("--record", o->record_path, e) < 0)
 		return -1;
-	if (o->output_json && check_detailed(o->output_json, e) < 0)
+	if (o->output_json && target_make("--output-json", o->output_json, e) < 0)
 		return -1;
 	if (!writes_by_name(o))
 		return 0;

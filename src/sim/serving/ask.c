@@ -269,7 +269,7 @@ static int ask_calls_add(struct buf *out, bool is_first, const char *name, struc
 }
 
 /*
- * See ask.h. A table of members, each with the reader of its value.
+ * A table of members, each with the reader of its value.
  *
  * The chat template is "<|tools|>\nJSON\n" where there are tools, "<|ROLE|>\nCONTENT\n" for
  * each message and "<|assistant|>\n" at the end; text parts of a content list are joined by
@@ -285,11 +285,18 @@ static int ask_calls_add(struct buf *out, bool is_first, const char *name, struc
 		  API(ASK_LLAMACPP) | API(ASK_SGLANG) | API(ASK_DEMO))
 #define ANY_API (GENERATE | API(ASK_TOKENIZE) | API(ASK_DETOKENIZE))
 
+/* A flag or a count goes where it is kept; read: everything else. */
 struct member {
 	const char *name;
 	unsigned apis;
 	int (*read)(struct ask *a, const char *name, struct json_slice v, struct err *e);
+	bool is_flag;
+	size_t at;     /* bool or int64_t in struct ask */
+	int64_t least; /* of a count */
 };
+
+#define FLAG(member) .is_flag = true, .at = offsetof(struct ask, member)
+#define COUNT(member, min) .at = offsetof(struct ask, member), .least = (min)
 
 static int wrong(const char *name, const char *expected, struct err *e)
 {
@@ -302,26 +309,6 @@ static int read_bool(const char *name, struct json_slice v, bool *out, struct er
 		return wrong(name, "true or false", e);
 	*out = v.kind == JSON_TRUE;
 	return 0;
-}
-
-static int read_stream(struct ask *a, const char *name, struct json_slice v, struct err *e)
-{
-	return read_bool(name, v, &a->is_stream, e);
-}
-
-static int read_ignore_eos(struct ask *a, const char *name, struct json_slice v, struct err *e)
-{
-	return read_bool(name, v, &a->is_eos_ignored, e);
-}
-
-static int read_stop_kept(struct ask *a, const char *name, struct json_slice v, struct err *e)
-{
-	return read_bool(name, v, &a->is_stop_kept, e);
-}
-
-static int read_special(struct ask *a, const char *name, struct json_slice v, struct err *e)
-{
-	return read_bool(name, v, &a->has_special, e);
 }
 
 static int read_echo(struct ask *a, const char *name, struct json_slice v, struct err *e)
@@ -375,11 +362,6 @@ static int read_count(const char *name, struct json_slice v, int64_t least, int6
 	return 0;
 }
 
-static int read_max_tokens(struct ask *a, const char *name, struct json_slice v, struct err *e)
-{
-	return read_count(name, v, 1, &a->max_tokens, e);
-}
-
 /* A negative limit is none: -1 without end, -2 until the context is full. */
 static int read_limit(struct ask *a, const char *name, struct json_slice v, struct err *e)
 {
@@ -389,11 +371,6 @@ static int read_limit(struct ask *a, const char *name, struct json_slice v, stru
 		return -1;
 	a->max_tokens = n < 1 ? -1 : n;
 	return 0;
-}
-
-static int read_min_tokens(struct ask *a, const char *name, struct json_slice v, struct err *e)
-{
-	return read_count(name, v, 0, &a->min_tokens, e);
 }
 
 static int read_n(struct ask *a, const char *name, struct json_slice v, struct err *e)
@@ -414,11 +391,6 @@ static int read_choices(struct ask *a, const char *name, struct json_slice v, st
 	return a->n <= ASK_CHOICES_MAX ? 0 :
 	       err_set(e, ERR_USAGE, "%s must be at most %d, got %" PRId64 ".", name,
 		       ASK_CHOICES_MAX, a->n);
-}
-
-static int read_priority(struct ask *a, const char *name, struct json_slice v, struct err *e)
-{
-	return read_count(name, v, INT64_MIN, &a->priority, e);
 }
 
 static int stop_add(struct ask *a, struct json_slice v, struct err *e)
@@ -614,59 +586,64 @@ static int read_nested(struct ask *a, const char *name, struct json_slice v, str
 }
 
 static const struct member members[] = {
-	{ "model", ANY_API, read_model },
+	{ "model", ANY_API, .read = read_model },
 	{ "prompt", API(ASK_COMPLETIONS) | API(ASK_TOKENIZE) | API(ASK_LLAMACPP) | API(ASK_DEMO) |
-	  API(ASK_OLLAMA), read_prompt },
+	  API(ASK_OLLAMA), .read = read_prompt },
 	{ "messages", API(ASK_CHAT) | API(ASK_TOKENIZE) | API(ASK_ANTHROPIC) |
-	  API(ASK_OLLAMA_CHAT), read_messages },
-	{ "tokens", API(ASK_DETOKENIZE), read_ids },
-	{ "input", API(ASK_RESPONSES), read_input },
-	{ "inputs", TGI, read_prompt },
-	{ "text", API(ASK_SGLANG), read_prompt },
-	{ "input_ids", API(ASK_SGLANG), read_prompt },
-	{ "instructions", API(ASK_RESPONSES), read_system },
-	{ "system", API(ASK_ANTHROPIC) | API(ASK_OLLAMA), read_system },
-	{ "parameters", TGI, read_nested },
-	{ "sampling_params", API(ASK_SGLANG), read_nested },
-	{ "options", OLLAMA, read_nested },
-	{ "stream", GENERATE & ~API(ASK_TGI_STREAM), read_stream },
-	{ "stream_options", OPENAI, read_usage },
-	{ "max_tokens", OPENAI | API(ASK_ANTHROPIC) | API(ASK_DEMO), read_max_tokens },
-	{ "max_completion_tokens", API(ASK_CHAT), read_max_tokens },
-	{ "max_output_tokens", API(ASK_RESPONSES), read_max_tokens },
-	{ "max_new_tokens", TGI | API(ASK_SGLANG), read_max_tokens },
-	{ "n_predict", API(ASK_LLAMACPP), read_limit },
-	{ "num_predict", OLLAMA, read_limit },
-	{ "min_tokens", GENERATE, read_min_tokens },
-	{ "min_new_tokens", API(ASK_SGLANG), read_min_tokens },
-	{ "ignore_eos", GENERATE, read_ignore_eos },
-	{ "stop", GENERATE, read_stop },
-	{ "stop_sequences", API(ASK_ANTHROPIC), read_stop },
-	{ "include_stop_str_in_output", GENERATE, read_stop_kept },
-	{ "n", OPENAI, read_choices },
-	{ "n", API(ASK_SGLANG) | API(ASK_DEMO), read_n },
-	{ "priority", GENERATE, read_priority },
-	{ "structured_outputs", OPENAI, ask_read_structured },
-	{ "guided_json", OPENAI, ask_read_guided },
-	{ "guided_regex", OPENAI, ask_read_guided },
-	{ "guided_choice", OPENAI, ask_read_guided },
-	{ "guided_grammar", OPENAI, ask_read_guided },
-	{ "response_format", OPENAI, ask_read_format },
-	{ "tools", API(ASK_CHAT) | API(ASK_TOKENIZE), ask_read_tools },
-	{ "tool_choice", API(ASK_CHAT), ask_read_tool_choice },
-	{ "parallel_tool_calls", API(ASK_CHAT), ask_read_parallel },
-	{ "echo", OPENAI, read_echo },
-	{ "add_special_tokens", ANY_API, read_special },
+	  API(ASK_OLLAMA_CHAT), .read = read_messages },
+	{ "tokens", API(ASK_DETOKENIZE), .read = read_ids },
+	{ "input", API(ASK_RESPONSES), .read = read_input },
+	{ "inputs", TGI, .read = read_prompt },
+	{ "text", API(ASK_SGLANG), .read = read_prompt },
+	{ "input_ids", API(ASK_SGLANG), .read = read_prompt },
+	{ "instructions", API(ASK_RESPONSES), .read = read_system },
+	{ "system", API(ASK_ANTHROPIC) | API(ASK_OLLAMA), .read = read_system },
+	{ "parameters", TGI, .read = read_nested },
+	{ "sampling_params", API(ASK_SGLANG), .read = read_nested },
+	{ "options", OLLAMA, .read = read_nested },
+	{ "stream", GENERATE & ~API(ASK_TGI_STREAM), FLAG(is_stream) },
+	{ "stream_options", OPENAI, .read = read_usage },
+	{ "max_tokens", OPENAI | API(ASK_ANTHROPIC) | API(ASK_DEMO), COUNT(max_tokens, 1) },
+	{ "max_completion_tokens", API(ASK_CHAT), COUNT(max_tokens, 1) },
+	{ "max_output_tokens", API(ASK_RESPONSES), COUNT(max_tokens, 1) },
+	{ "max_new_tokens", TGI | API(ASK_SGLANG), COUNT(max_tokens, 1) },
+	{ "n_predict", API(ASK_LLAMACPP), .read = read_limit },
+	{ "num_predict", OLLAMA, .read = read_limit },
+	{ "min_tokens", GENERATE, COUNT(min_tokens, 0) },
+	{ "min_new_tokens", API(ASK_SGLANG), COUNT(min_tokens, 0) },
+	{ "ignore_eos", GENERATE, FLAG(is_eos_ignored) },
+	{ "stop", GENERATE, .read = read_stop },
+	{ "stop_sequences", API(ASK_ANTHROPIC), .read = read_stop },
+	{ "include_stop_str_in_output", GENERATE, FLAG(is_stop_kept) },
+	{ "n", OPENAI, .read = read_choices },
+	{ "n", API(ASK_SGLANG) | API(ASK_DEMO), .read = read_n },
+	{ "priority", GENERATE, COUNT(priority, INT64_MIN) },
+	{ "structured_outputs", OPENAI, .read = ask_read_structured },
+	{ "guided_json", OPENAI, .read = ask_read_guided },
+	{ "guided_regex", OPENAI, .read = ask_read_guided },
+	{ "guided_choice", OPENAI, .read = ask_read_guided },
+	{ "guided_grammar", OPENAI, .read = ask_read_guided },
+	{ "response_format", OPENAI, .read = ask_read_format },
+	{ "tools", API(ASK_CHAT) | API(ASK_TOKENIZE), .read = ask_read_tools },
+	{ "tool_choice", API(ASK_CHAT), .read = ask_read_tool_choice },
+	{ "parallel_tool_calls", API(ASK_CHAT), .read = ask_read_parallel },
+	{ "echo", OPENAI, .read = read_echo },
+	{ "add_special_tokens", ANY_API, FLAG(has_special) },
 };
 
 static int member_read(struct ask *a, struct str key, struct json_slice v, const char **param,
 		       struct err *e)
 {
 	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-		if (!(members[i].apis & API(a->api)) || !str_is(key, members[i].name))
+		const struct member *m = &members[i];
+
+		if (!(m->apis & API(a->api)) || !str_is(key, m->name))
 			continue;
-		*param = members[i].name;
-		return members[i].read(a, members[i].name, v, e);
+		*param = m->name;
+		if (m->read)
+			return m->read(a, m->name, v, e);
+		return m->is_flag ? read_bool(m->name, v, (bool *)((char *)a + m->at), e) :
+		       read_count(m->name, v, m->least, (int64_t *)((char *)a + m->at), e);
 	}
 	return 0;
 }
@@ -697,23 +674,14 @@ static void ask_reset(struct ask *a, enum ask_api api)
 /* The member without which there is nothing to do. */
 static const char *needed(enum ask_api api)
 {
-	switch (api) {
-	case ASK_CHAT:
-	case ASK_ANTHROPIC:
-	case ASK_OLLAMA_CHAT:
-		return "messages";
-	case ASK_DETOKENIZE:
-		return "tokens";
-	case ASK_RESPONSES:
-		return "input";
-	case ASK_TGI:
-	case ASK_TGI_STREAM:
-		return "inputs";
-	case ASK_SGLANG:
-		return "text";
-	default:
-		return "prompt";
-	}
+	static const char *const names[ASK_APIS] = {
+		[ASK_CHAT] = "messages", [ASK_ANTHROPIC] = "messages",
+		[ASK_OLLAMA_CHAT] = "messages", [ASK_DETOKENIZE] = "tokens",
+		[ASK_RESPONSES] = "input", [ASK_TGI] = "inputs", [ASK_TGI_STREAM] = "inputs",
+		[ASK_SGLANG] = "text",
+	};
+
+	return names[api] ? names[api] : "prompt";
 }
 
 /* The tools, then the system's text go in front of the messages. */
@@ -820,26 +788,28 @@ static bool is_true(struct str v)
 static int field_read(struct ask *a, const struct form_part *p, struct buf *prompt,
 		      const char **param, struct err *e)
 {
-	if (str_is(p->name, "model"))
+	static const struct { const char *name; size_t at; } flags[] = {
+		{ "stream", offsetof(struct ask, is_stream) },
+		{ "stream_include_usage", offsetof(struct ask, has_usage) },
+		{ "stream_continuous_usage_stats", offsetof(struct ask, has_usage_always) },
+		{ "ignore_eos", offsetof(struct ask, is_eos_ignored) },
+	};
+
+	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
+		if (str_is(p->name, flags[i].name))
+			*(bool *)((char *)a + flags[i].at) = is_true(p->body);
+	if (str_is(p->name, "model")) {
 		buf_add_str(&a->model, p->body);
-	else if (str_is(p->name, "prompt"))
+	} else if (str_is(p->name, "prompt")) {
 		buf_add_str(prompt, p->body);
-	else if (str_is(p->name, "stream"))
-		a->is_stream = is_true(p->body);
-	else if (str_is(p->name, "stream_include_usage"))
-		a->has_usage = is_true(p->body);
-	else if (str_is(p->name, "stream_continuous_usage_stats"))
-		a->has_usage_always = is_true(p->body);
-	else if (str_is(p->name, "ignore_eos"))
-		a->is_eos_ignored = is_true(p->body);
-	else if (str_is(p->name, "max_completion_tokens")) {
+	} else if (str_is(p->name, "file")) {
+		a->salt = map_hash(p->body);
+		a->has_prompt = p->body.n > 0;
+	} else if (str_is(p->name, "max_completion_tokens")) {
 		*param = "max_completion_tokens";
 		if (!str_to_i64(p->body, &a->max_tokens) || a->max_tokens < 1)
 			return err_set(e, ERR_USAGE, "max_completion_tokens must be at least 1");
 		*param = NULL;
-	} else if (str_is(p->name, "file")) {
-		a->salt = map_hash(p->body);
-		a->has_prompt = p->body.n > 0;
 	}
 	return 0;
 }

@@ -67,10 +67,16 @@ static void serve_generate(struct conn *c, struct str body)
 	stream_start(c, ask_generate_api(body), body);
 }
 
+static void answer_ok(struct conn *c)
+{
+	route_answer(c, 200, NULL, (struct str){ 0 });
+}
+
+/* Also what resets caches of pictures and encoders, of which nothing is kept. */
 static void serve_health(struct conn *c, struct str body)
 {
 	(void)body;
-	route_answer(c, 200, NULL, (struct str){ 0 });
+	answer_ok(c);
 }
 
 static void serve_version(struct conn *c, struct str body)
@@ -270,11 +276,6 @@ static void serve_metrics(struct conn *c, struct str body)
 
 /* ---- controls ---- */
 
-static void answer_ok(struct conn *c)
-{
-	route_answer(c, 200, NULL, (struct str){ 0 });
-}
-
 static void serve_start_profile(struct conn *c, struct str body)
 {
 	(void)body;
@@ -306,13 +307,6 @@ static void serve_reset_prefix(struct conn *c, struct str body)
 	if (c->sim->opts->kv.is_cache_server ||
 	    memmem(c->request.target.p, c->request.target.n, all, sizeof(all) - 1))
 		prefix_reset(&c->sim->kv.host);
-	answer_ok(c);
-}
-
-/* Of pictures and what encoders make of them nothing is kept. */
-static void serve_reset_nothing(struct conn *c, struct str body)
-{
-	(void)body;
 	answer_ok(c);
 }
 
@@ -380,8 +374,8 @@ static const struct route routes[] = {
 	{ "/stop_profile", METHOD_POST, .serve = serve_stop_profile },
 	{ "/reset_prefix_cache", METHOD_POST, .serve = serve_reset_prefix },
 	{ "/flush_cache", METHOD_POST, .serve = serve_reset_prefix },
-	{ "/reset_mm_cache", METHOD_POST, .serve = serve_reset_nothing },
-	{ "/reset_encoder_cache", METHOD_POST, .serve = serve_reset_nothing },
+	{ "/reset_mm_cache", METHOD_POST, .serve = serve_health },
+	{ "/reset_encoder_cache", METHOD_POST, .serve = serve_health },
 	{ "/sleep", METHOD_POST, .serve = serve_sleep },
 	{ "/wake_up", METHOD_POST, .serve = serve_wake },
 	{ "/is_sleeping", METHOD_GET, .serve = serve_is_sleeping },

@@ -362,18 +362,7 @@ void truth_end(struct truth *t, struct truth_row *r)
 	t->last = r;
 }
 
-static void number(struct buf *out, uint64_t v)
-{
-	char text[20];
-	size_t at = sizeof(text);
-
-	do
-		text[--at] = (char)('0' + v % 10);
-	while (v /= 10);
-	buf_add(out, text + at, sizeof(text) - at);
-}
-
-static void faults_write(const struct fault_set *set, uint64_t hit, struct buf *out)
+static void faults_write(const struct fault_set *set, uint64_t hit, struct json_writer *w)
 {
 	struct buf names = { 0 };
 
@@ -384,71 +373,63 @@ static void faults_write(const struct fault_set *set, uint64_t hit, struct buf *
 			buf_add_char(&names, ',');
 		buf_add_text(&names, set->fault[i].text);
 	}
-	json_quote(out, buf_str(&names), false);
+	json_member_text(w, "fault", names.len ? names.data : NULL);
 	buf_release(&names);
 }
 
-static void quoted_or_null(struct buf *out, const char *key, const char *text)
-{
-	buf_printf(out, text ? ", \"%s\": \"%s\"" : ", \"%s\": null", key, text);
-}
-
 /* Nothing of an answer of words alone, which the row itself describes. */
-static void choices_write(const struct truth_row *r, struct buf *out)
+static void choices_write(const struct truth_row *r, struct json_writer *w)
 {
 	const struct truth_choice *c = r->choice;
 
 	if (r->choices == 0 || (r->choices == 1 && !c->constraint && !c->calls))
 		return;
-	buf_add_text(out, ", \"choices\": [");
+	json_member_array(w, "choices");
 	for (size_t i = 0; i < r->choices; i++, c++) {
-		buf_printf(out, "%s{\"output_tokens\": %" PRIu32 ", \"finish\": \"%s\"", i ? ", " : "",
-			   c->output_tokens, counters_finish_name(c->finish));
-		quoted_or_null(out, "constraint", c->constraint);
-		quoted_or_null(out, "mistake", c->mistake);
-		buf_printf(out, ", \"tool_calls\": %" PRIu32 ", \"malformed\": %" PRIu32 "}",
-			   c->calls, c->malformed);
+		json_begin_object(w);
+		json_member_int(w, "output_tokens", c->output_tokens);
+		json_member_text(w, "finish", counters_finish_name(c->finish));
+		json_member_text(w, "constraint", c->constraint);
+		json_member_text(w, "mistake", c->mistake);
+		json_member_int(w, "tool_calls", c->calls);
+		json_member_int(w, "malformed", c->malformed);
+		json_end_object(w);
 	}
-	buf_add_char(out, ']');
+	json_end_array(w);
 }
 
 static void row_write(const struct truth *t, const struct truth_row *r, struct buf *out)
 {
-	buf_add_text(out, "{\"request_id\": ");
-	if (r->request_id)
-		json_quote(out, str_of(r->request_id), false);
-	else
-		buf_add_text(out, "null");
-	buf_printf(out, ", \"recv_ns\": %" PRId64 ", \"send_ns\": [", r->recv_ns);
-	for (size_t i = 0; i < r->events; i++) {
-		if (i)
-			buf_add_text(out, ", ");
-		number(out, (uint64_t)r->send_ns[i]);
-	}
-	buf_add_text(out, "], \"tokens\": [");
-	for (size_t i = 0; i < r->events; i++) {
-		if (i)
-			buf_add_text(out, ", ");
-		number(out, r->tokens[i]);
-	}
-	buf_add_text(out, "], \"end_ns\": ");
+	struct json_writer w = json_writer(out);
+
+	json_begin_object(&w);
+	json_member_text(&w, "request_id", r->request_id);
+	json_member_int(&w, "recv_ns", r->recv_ns);
+	json_member_array(&w, "send_ns");
+	for (size_t i = 0; i < r->events; i++)
+		json_put_int(&w, r->send_ns[i]);
+	json_end_array(&w);
+	json_member_array(&w, "tokens");
+	for (size_t i = 0; i < r->events; i++)
+		json_put_int(&w, r->tokens[i]);
+	json_end_array(&w);
 	if (r->end_ns)
-		number(out, (uint64_t)r->end_ns);
+		json_member_int(&w, "end_ns", r->end_ns);
 	else
-		buf_add_text(out, "null");
-	buf_printf(out, ", \"prompt_tokens\": %" PRIu32 ", \"cached_tokens\": %" PRIu32
-		   ", \"output_tokens\": %" PRIu32 ", \"status\": %u, \"finish\": \"%s\", "
-		   "\"fault\": ", r->prompt_tokens, r->cached_tokens, r->output_tokens, r->status,
-		   counters_finish_name(r->finish));
-	if (r->faults)
-		faults_write(t->faults, r->faults, out);
-	else
-		buf_add_text(out, "null");
-	if (r->transferred_tokens)
-		buf_printf(out, ", \"transferred_tokens\": %" PRIu32 ", \"transfer_ns\": %" PRId64,
-			   r->transferred_tokens, r->transfer_ns);
-	choices_write(r, out);
-	buf_add_text(out, "}\n");
+		json_member_null(&w, "end_ns");
+	json_member_int(&w, "prompt_tokens", r->prompt_tokens);
+	json_member_int(&w, "cached_tokens", r->cached_tokens);
+	json_member_int(&w, "output_tokens", r->output_tokens);
+	json_member_int(&w, "status", r->status);
+	json_member_text(&w, "finish", counters_finish_name(r->finish));
+	faults_write(t->faults, r->faults, &w);
+	if (r->transferred_tokens) {
+		json_member_int(&w, "transferred_tokens", r->transferred_tokens);
+		json_member_int(&w, "transfer_ns", r->transfer_ns);
+	}
+	choices_write(r, &w);
+	json_end_object(&w);
+	buf_add_char(out, '\n');
 }
 
 bool truth_flush(struct truth *t)
