@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "core/base/file.h"
-#include "host/hardware/environment.h"
+#include "host/hardware/hardware.h"
 #include "scratch.h"
 
 static const char *put(const char *name, const char *text)

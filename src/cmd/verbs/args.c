@@ -12,7 +12,7 @@
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
-#include "host/hardware/environment.h"
+#include "host/hardware/hardware.h"
 #include "host/proc/tool.h"
 
 /* ---- the user's file of arguments that the table of engine/args.h lacks ---- */

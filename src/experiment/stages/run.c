@@ -16,7 +16,6 @@
 #include "experiment/config/experiment.h"
 #include "experiment/stages/run.h"
 #include "experiment/stages/run_internal.h"
-#include "host/hardware/environment.h"
 #include "host/hardware/hardware.h"
 
 /* ---- traces, the machine and its versions ---- */

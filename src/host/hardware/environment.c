@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* environment.c - see environment.h. */
-#include "host/hardware/environment.h"
+/* environment.c - see hardware.h. */
+#include "host/hardware/hardware.h"
 
 #include <fcntl.h>
 #include <link.h>
