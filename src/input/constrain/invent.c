@@ -68,15 +68,6 @@ static bool scalar_pattern(struct dice *d, struct str pattern, size_t bytes, str
 	return is_made;
 }
 
-static int64_t code_points(struct str s)
-{
-	int64_t n = 0;
-
-	for (size_t i = 0; i < s.n; i++)
-		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-	return n;
-}
-
 struct lengths { int64_t min, max; };
 
 /* Shorter and shorter ones until one is short enough; words fill it up. */
@@ -92,7 +83,7 @@ static bool text_of_pattern(struct dice *d, struct str pattern, size_t bytes, st
 
 		if (!scalar_pattern(d, pattern, bytes, out))
 			return false;
-		length = code_points(buf_since(out, from));
+		length = value_length(buf_since(out, from));
 		if (length < l.min)
 			add_words(d, (size_t)(l.min - length), out);
 		if (length <= l.max)

@@ -63,6 +63,7 @@ const char *format_example(const struct format *f); /* a text that has it */
 /* JSON values as JSON Schema compares them: numbers by value, objects without order. */
 bool value_equal(const struct json_value *a, const struct json_value *b);
 uint64_t value_hash(const struct json_value *v); /* equal for equal values */
+int64_t value_length(struct str text); /* code points; the reader has made it valid UTF-8 */
 bool value_has_repeats(const struct json_value *array);
 /* A member by a key that may hold any bytes; NULL when v is not an object or has none. */
 struct json_value *value_member(const struct json_value *v, struct str key);

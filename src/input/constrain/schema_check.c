@@ -268,6 +268,15 @@ bool value_has_repeats(const struct json_value *array)
 	return is_found;
 }
 
+int64_t value_length(struct str s)
+{
+	int64_t n = 0;
+
+	for (size_t i = 0; i < s.n; i++)
+		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
+	return n;
+}
+
 /* ---- schemas ---- */
 
 /* A place in the value. */
@@ -424,16 +433,6 @@ static bool check_number(struct judge *j, const struct schema_node *n, const str
 	return true;
 }
 
-/* The reader has made all texts valid UTF-8. */
-static int64_t code_points(struct str s)
-{
-	int64_t n = 0;
-
-	for (size_t i = 0; i < s.n; i++)
-		n += ((unsigned char)s.p[i] & 0xc0) != 0x80;
-	return n;
-}
-
 static bool matches(struct judge *j, const struct pattern *p, struct str text)
 {
 	enum pattern_answer answer = pattern_matches(p, text);
@@ -445,7 +444,7 @@ static bool matches(struct judge *j, const struct pattern *p, struct str text)
 
 static bool check_string(struct judge *j, const struct schema_node *n, const struct place *at)
 {
-	int64_t length = n->min_length >= 0 || n->max_length >= 0 ? code_points(at->v->text) : 0;
+	int64_t length = n->min_length >= 0 || n->max_length >= 0 ? value_length(at->v->text) : 0;
 
 	if (n->max_length >= 0 && length > n->max_length)
 		return fail(j, at, "maxLength");
