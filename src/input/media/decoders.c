@@ -21,19 +21,19 @@
 /* What is called of it: it is loaded when it is first needed. */
 #define JPEG_CALLS(X) X(tjCompress2) X(tjDecompress2) X(tjDecompressHeader3) X(tjDestroy) \
 	X(tjFree) X(tjGetErrorCode) X(tjGetErrorStr2) X(tjInitCompress) X(tjInitDecompress)
-LIBRARY(turb, JPEG_CALLS, "libturbojpeg.so.0", "libturbojpeg0");
+LIBRARY(libjpeg, JPEG_CALLS, "libturbojpeg.so.0", "libturbojpeg0");
 
 #define QUALITY 75
 
 /* The library speaks of a file that ends too early and of anything else by one kind of warning. */
 static bool is_cut_short(tjhandle tj)
 {
-	return strstr(turb.tjGetErrorStr2(tj), "Premature end of JPEG file") != NULL;
+	return strstr(libjpeg.tjGetErrorStr2(tj), "Premature end of JPEG file") != NULL;
 }
 
 static bool attempt(tjhandle tj, struct str s, int pixel, int flags, struct image *m)
 {
-	return turb.tjDecompress2(tj, (const unsigned char *)s.p, (unsigned long)s.n, m->rgb,
+	return libjpeg.tjDecompress2(tj, (const unsigned char *)s.p, (unsigned long)s.n, m->rgb,
 			     (int)m->width, 0, (int)m->height, pixel,
 			     flags | TJFLAG_ACCURATEDCT | TJFLAG_LIMITSCANS) == 0;
 }
@@ -46,10 +46,10 @@ static bool decode(tjhandle tj, struct str s, int pixel, struct image *m)
 {
 	if (attempt(tj, s, pixel, TJFLAG_STOPONWARNING, m))
 		return true;
-	if (turb.tjGetErrorCode(tj) != TJERR_WARNING || is_cut_short(tj))
+	if (libjpeg.tjGetErrorCode(tj) != TJERR_WARNING || is_cut_short(tj))
 		return false;
 	attempt(tj, s, pixel, 0, m);
-	return turb.tjGetErrorCode(tj) == TJERR_WARNING && !is_cut_short(tj);
+	return libjpeg.tjGetErrorCode(tj) == TJERR_WARNING && !is_cut_short(tj);
 }
 
 /* Inks as Adobe's programs store them, inverted; Pillow's rounding. Opaque. */
@@ -76,22 +76,22 @@ int jpeg_decode(struct str bytes, struct image *out, struct err *e)
 	tjhandle tj;
 	bool is_inks;
 
-	if (library_open(&turb_library, e) < 0)
+	if (library_open(&libjpeg_library, e) < 0)
 		return -1;
-	tj = turb.tjInitDecompress();
+	tj = libjpeg.tjInitDecompress();
 	if (!tj)
 		return err_set(e, ERR_LIMIT, "no memory for reading a JPEG file");
 	/* A sampling that has no name is an error of this call alone; the rest is known then. */
-	turb.tjDecompressHeader3(tj, (const unsigned char *)bytes.p, (unsigned long)bytes.n, &width,
-			    &height, &sampling, &colours);
+	libjpeg.tjDecompressHeader3(tj, (const unsigned char *)bytes.p, (unsigned long)bytes.n,
+				    &width, &height, &sampling, &colours);
 	is_inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
 	if (width <= 0 || height <= 0 || colours < 0) {
-		err_set(e, ERR_PARSE, "damaged JPEG file: %s", turb.tjGetErrorStr2(tj));
+		err_set(e, ERR_PARSE, "damaged JPEG file: %s", libjpeg.tjGetErrorStr2(tj));
 	} else if (image_begin(out, (uint64_t)width, (uint64_t)height, bytes.n, e) == 0) {
 		result = decode(tj, bytes, is_inks ? TJPF_CMYK : TJPF_RGBA, out) ? 0 :
-			 err_set(e, ERR_PARSE, "damaged JPEG file: %s", turb.tjGetErrorStr2(tj));
+			 err_set(e, ERR_PARSE, "damaged JPEG file: %s", libjpeg.tjGetErrorStr2(tj));
 	}
-	turb.tjDestroy(tj);
+	libjpeg.tjDestroy(tj);
 	if (result < 0)
 		return -1;
 	if (is_inks)
@@ -107,19 +107,19 @@ int image_jpeg(const struct image *m, struct buf *out, struct err *e)
 	unsigned long n = 0;
 	int result = 0;
 
-	if (library_open(&turb_library, e) < 0)
+	if (library_open(&libjpeg_library, e) < 0)
 		return -1;
-	tj = turb.tjInitCompress();
+	tj = libjpeg.tjInitCompress();
 	if (!tj)
 		return err_set(e, ERR_LIMIT, "no memory for writing a JPEG file");
-	if (turb.tjCompress2(tj, m->rgb, (int)m->width, 0, (int)m->height, TJPF_RGB, &jpeg, &n,
+	if (libjpeg.tjCompress2(tj, m->rgb, (int)m->width, 0, (int)m->height, TJPF_RGB, &jpeg, &n,
 			TJSAMP_420, QUALITY, TJFLAG_ACCURATEDCT) < 0)
 		result = err_set(e, ERR_LIMIT, "a picture of %u x %u pixels cannot be a JPEG file: %s",
-				 m->width, m->height, turb.tjGetErrorStr2(tj));
+				 m->width, m->height, libjpeg.tjGetErrorStr2(tj));
 	else
 		buf_add(out, jpeg, n);
-	turb.tjFree(jpeg);
-	turb.tjDestroy(tj);
+	libjpeg.tjFree(jpeg);
+	libjpeg.tjDestroy(tj);
 	if (result == 0 && out->is_over)
 		return err_set(e, ERR_LIMIT, "a JPEG file of %lu bytes is too long", n);
 	return result;
