@@ -145,7 +145,7 @@ static int draw(struct bench *s, struct err *e)
 	if (offline_sample(&s->sampler, &s->o->data, s->o->data.num_prompts, seed, &s->requests,
 			   e) < 0)
 		return -1;
-	reuse_told(&s->requests.w, &s->o->data.set, &s->reuse);
+	reuse_facts(&s->requests.w, &s->o->data.set, &s->reuse);
 	if (!is_documents(s->job)) {
 		say_lengths(s);
 		return 0;

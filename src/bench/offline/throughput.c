@@ -789,7 +789,7 @@ static int report(struct throughput *s, struct err *e)
 	struct throughput_facts facts;
 	struct buf text = { 0 };
 
-	reuse_told(&s->requests.w, &s->o->data.set, &s->reuse);
+	reuse_facts(&s->requests.w, &s->o->data.set, &s->reuse);
 	throughput_facts(&s->runs, &facts);
 	throughput_terminal(&s->runs, &facts, &text);
 	offline_told_line(&text, &told);

@@ -17,7 +17,7 @@
 #define COUNTED_BYTES 1024 /* of a text, behind a salt: tokens further on are the same without it */
 
 /* One entry's salt: as text, and as the spelling of ids that goes behind a list's bracket. */
-struct drawn { char text[SALT_WORDS * (LETTERS + 1) + 1]; char ids[SALT_WORDS * 12 + 1]; };
+struct salt_drawn { char text[SALT_WORDS * (LETTERS + 1) + 1]; char ids[SALT_WORDS * 12 + 1]; };
 
 static const char *const kinds[] = { [SALT_NONE] = "none", [SALT_RUN] = "run",
 				     [SALT_REQUEST] = "request", [SALT_FRESH] = "fresh" };
@@ -83,7 +83,7 @@ static uint32_t draw_id(const struct salt *s, struct pcg64 *g)
 	return s->id_low;
 }
 
-static void draw(const struct salt *s, uint32_t round, uint32_t entry, struct drawn *out)
+static void draw(const struct salt *s, uint32_t round, uint32_t entry, struct salt_drawn *out)
 {
 	uint64_t place = (uint64_t)round << 32 | (s->kind == SALT_REQUEST ? entry : 0);
 	char purpose[sizeof("prompt-salt ") + SALT_KEY_BYTES];
@@ -198,14 +198,14 @@ static uint32_t added(const struct salt *s, const char *salt, struct str text)
 }
 
 /* Where a sample's salt goes: in which of its texts, at what offset. */
-struct place { struct str *text; size_t at; bool is_ids; };
+struct salt_place { struct str *text; size_t at; bool is_ids; };
 
-static int find_place(const struct salt *s, struct workload *w, uint32_t i, struct place *out,
+static int find_place(const struct salt *s, struct workload *w, uint32_t i, struct salt_place *out,
 		      struct err *e)
 {
 	struct sample *one = &w->v[i];
 
-	*out = (struct place){ .text = one->messages.n ? &one->messages : &one->prompt };
+	*out = (struct salt_place){ .text = one->messages.n ? &one->messages : &one->prompt };
 	if (one->file.n)
 		return err_set(e, ERR_RUN, "%s cannot be used with dataset %s: request %u is a "
 			       "file", s->option, w->dataset, i);
@@ -231,7 +231,7 @@ static int find_place(const struct salt *s, struct workload *w, uint32_t i, stru
 
 int salt_check(const struct salt *s, const struct workload *w, struct err *e)
 {
-	struct place place;
+	struct salt_place place;
 
 	for (uint32_t i = 0; i < w->n; i++)
 		if (find_place(s, (struct workload *)w, i, &place, e) < 0)
@@ -304,8 +304,8 @@ static int shorten_ids(const struct salt *s, struct workload *w, struct str *jso
 static int salt_sample(const struct salt *s, struct workload *w, uint32_t i, struct err *e)
 {
 	struct sample *one = &w->v[i];
-	struct place place;
-	struct drawn salt;
+	struct salt_place place;
+	struct salt_drawn salt;
 	struct str text;
 	uint32_t n;
 
@@ -345,7 +345,7 @@ void salt_again(const struct salt *s, uint32_t sample, uint32_t round, uint32_t 
 		struct sample *sent, struct buf *text)
 {
 	struct str *where = sent->messages.n ? &sent->messages : &sent->prompt;
-	struct drawn old, new;
+	struct salt_drawn old, new;
 	const char *from, *to;
 	char *at;
 
@@ -397,7 +397,7 @@ int reuse_pass(const struct workload *w, const struct dataset_opts *o, uint64_t 
 	return salt_workload(&salt, out, e);
 }
 
-void reuse_told(const struct workload *w, const struct dataset_opts *o, struct report_reuse *out)
+void reuse_facts(const struct workload *w, const struct dataset_opts *o, struct report_reuse *out)
 {
 	const struct repeats *r = w->repeats;
 	double ideal;

@@ -101,4 +101,4 @@ size_t reuse_pass_count(const struct workload *w, const struct dataset_opts *o);
 int reuse_pass(const struct workload *w, const struct dataset_opts *o, uint64_t seed,
 	       const struct tokenizer *t, struct workload *out, struct err *e);
 /* What the report says of all this; texts are borrowed from o and w. */
-void reuse_told(const struct workload *w, const struct dataset_opts *o, struct report_reuse *out);
+void reuse_facts(const struct workload *w, const struct dataset_opts *o, struct report_reuse *out);

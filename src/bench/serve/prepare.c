@@ -307,7 +307,7 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 
 enum slot_state { SLOT_FREE, SLOT_READY, SLOT_FAILED };
 
-struct slot {
+struct look_slot {
 	enum slot_state state;
 	uint32_t entry;
 	struct buf request;
@@ -318,7 +318,7 @@ struct lookahead {
 	const struct str *head;
 	const struct plan *plan;
 	const struct workload *w;
-	struct slot slot[LOOKAHEAD_SLOTS];
+	struct look_slot slot[LOOKAHEAD_SLOTS];
 	struct err err;
 	bool is_stopped;
 	pthread_t thread;
@@ -327,7 +327,7 @@ struct lookahead {
 };
 
 /* Waits until entry i's slot is free; false when there is nothing left to do. */
-static bool wait_free(struct lookahead *l, struct slot *s)
+static bool wait_free(struct lookahead *l, struct look_slot *s)
 {
 	bool is_stopped;
 
@@ -339,7 +339,7 @@ static bool wait_free(struct lookahead *l, struct slot *s)
 	return !is_stopped;
 }
 
-static void publish(struct lookahead *l, struct slot *s, uint32_t entry, enum slot_state state)
+static void publish(struct lookahead *l, struct look_slot *s, uint32_t entry, enum slot_state state)
 {
 	pthread_mutex_lock(&l->lock);
 	s->entry = entry;
@@ -355,7 +355,7 @@ static void *make_all(void *self)
 	size_t read = 0; /* since texts were last forgotten */
 
 	for (uint32_t i = 0; i < l->plan->n; i++) {
-		struct slot *s = &l->slot[i % LOOKAHEAD_SLOTS];
+		struct look_slot *s = &l->slot[i % LOOKAHEAD_SLOTS];
 		struct err e = { 0 };
 		enum slot_state state = SLOT_READY;
 
@@ -418,7 +418,7 @@ static void lookahead_free(void *look_ahead)
 static int lookahead_take(void *self, uint32_t entry, struct buf *request, struct err *e)
 {
 	struct lookahead *l = self;
-	struct slot *s = &l->slot[entry % LOOKAHEAD_SLOTS];
+	struct look_slot *s = &l->slot[entry % LOOKAHEAD_SLOTS];
 	int rc = 0;
 
 	assert(entry < l->plan->n);

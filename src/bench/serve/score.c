@@ -103,7 +103,7 @@ void count_missing(struct record *r, const struct tokenizer *t, bool is_all_text
 /* ---- constraints ---- */
 
 /* The constraint that was compiled last: most runs have one for all requests. */
-struct last {
+struct last_constraint {
 	struct str text;            /* borrowed: the sample's */
 	struct constraint *compiled; /* NULL: it is no constraint of ours */
 };
@@ -116,7 +116,7 @@ bool correct_is_asked(const struct workload *w)
 	return false;
 }
 
-static const struct constraint *compile(struct last *last, struct str text)
+static const struct constraint *compile(struct last_constraint *last, struct str text)
 {
 	if (!last->text.p || !str_eq(last->text, text)) {
 		constraint_free(last->compiled);
@@ -201,7 +201,7 @@ static unsigned judge(const struct constraint *c, const struct request_row *row,
 void correct_answers(struct point *p)
 {
 	struct buf answer = { 0 };
-	struct last last = { 0 };
+	struct last_constraint last = { 0 };
 
 	for (uint32_t i = 0; i < p->plan.n; i++) {
 		struct request_row *row = &p->record.row[i];
@@ -402,7 +402,7 @@ static void load_facts(const struct serve_opts *o, const struct serve_derived *d
 		f->prompt_salt = salt_kind_name(p->salt);
 		f->prompt_salt_key = p->salt_key;
 	}
-	reuse_told(&p->workload, &o->data, &f->reuse);
+	reuse_facts(&p->workload, &o->data, &f->reuse);
 	replay_facts(o, p, f);
 	f->is_profile_asked = o->profile || o->profile_batch_threshold.is_set;
 	f->is_profiled = p->is_profiled;

@@ -13,7 +13,7 @@
 #define RETRY_S 1.0       /* before the first retry; doubled before each further one */
 #define RETRY_JITTER 0.1  /* of it, to either side */
 
-struct client {
+struct turn_client {
 	struct pyrandom py;
 	struct legacy np;
 	/*
@@ -38,7 +38,7 @@ struct turn_order {
 	uint8_t *fate;           /* enum turn_fate */
 	uint32_t *finished;
 	size_t n_finished;
-	struct client *client;
+	struct turn_client *client;
 	bool is_stopped;
 };
 
@@ -67,7 +67,7 @@ struct turn_order *turn_order_new(const struct turn_order_opts *o, const uint32_
 	t->finished = mem_array(n + 1, sizeof(*t->finished));
 	t->client = mem_array(o->clients, sizeof(*t->client));
 	for (uint32_t i = 0; i < o->clients; i++) {
-		struct client *c = &t->client[i];
+		struct turn_client *c = &t->client[i];
 
 		pyrandom_seed(&c->py, (int64_t)o->seed + i + 1);
 		legacy_seed(&c->np, o->seed + i + 1);
@@ -93,7 +93,7 @@ void turn_order_free(struct turn_order *t)
 }
 
 /* Takes from the queue until the client has as many active ones as it may; false: it is empty. */
-static bool refill(struct turn_order *t, struct client *c)
+static bool refill(struct turn_order *t, struct turn_client *c)
 {
 	while (c->n_waiting < c->active_max) {
 		uint32_t taken;
@@ -113,7 +113,7 @@ static bool refill(struct turn_order *t, struct client *c)
 	return true;
 }
 
-static void remove_at(struct client *c, uint32_t at)
+static void remove_at(struct turn_client *c, uint32_t at)
 {
 	assert(at < c->n_waiting);
 	c->n_waiting--;
@@ -122,7 +122,7 @@ static void remove_at(struct client *c, uint32_t at)
 }
 
 /* False: the client leaves. */
-static bool choose(struct turn_order *t, struct client *c)
+static bool choose(struct turn_order *t, struct turn_client *c)
 {
 	bool is_filled;
 
@@ -140,7 +140,7 @@ static bool choose(struct turn_order *t, struct client *c)
 
 bool turn_order_next(struct turn_order *t, uint32_t client, struct turn_next *out)
 {
-	struct client *c = &t->client[client];
+	struct turn_client *c = &t->client[client];
 
 	assert(client < t->o.clients && !c->is_busy);
 	if (!c->is_done && !c->is_retrying)
@@ -158,14 +158,14 @@ bool turn_order_next(struct turn_order *t, uint32_t client, struct turn_next *ou
 }
 
 /* 1 s, 2 s, 4 s, each a tenth more or less. */
-static double retry_pause_s(struct client *c)
+static double retry_pause_s(struct turn_client *c)
 {
 	double jitter = -RETRY_JITTER + 2 * RETRY_JITTER * legacy_double(&c->np);
 
 	return ldexp(RETRY_S, (int)c->attempt) * (1 + jitter);
 }
 
-static void answered(struct turn_order *t, struct client *c)
+static void answered(struct turn_order *t, struct turn_client *c)
 {
 	uint32_t done = ++t->done[c->current], messages_max = t->o.messages_max;
 
@@ -187,7 +187,7 @@ static void answered(struct turn_order *t, struct client *c)
 
 void turn_order_ended(struct turn_order *t, uint32_t client, enum turn_end how)
 {
-	struct client *c = &t->client[client];
+	struct turn_client *c = &t->client[client];
 
 	assert(client < t->o.clients && c->is_busy);
 	c->is_busy = false;

@@ -12,13 +12,13 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 
-struct kind {
+struct server_program {
 	const char *name;        /* the program's, or the Python module's up to a dot */
 	enum server_kind kind;
 	unsigned port;           /* where it listens when it is not told */
 };
 
-static const struct kind kinds[] = {
+static const struct server_program kinds[] = {
 	{ "vllm", SERVER_VLLM, 8000 },
 	{ "vllm-openai", SERVER_VLLM, 8000 },     /* the image */
 	{ "sglang", SERVER_SGLANG, 30000 },
@@ -27,8 +27,8 @@ static const struct kind kinds[] = {
 	{ "llama-server", SERVER_LLAMACPP, 8080 },
 	{ "llama.cpp", SERVER_LLAMACPP, 8080 },
 };
-static const struct kind sim_kind = { "profllm", SERVER_SIM, 8000 };
-static const struct kind other_kind = { "", SERVER_OTHER, 8000 };
+static const struct server_program sim_kind = { "profllm", SERVER_SIM, 8000 };
+static const struct server_program other_kind = { "", SERVER_OTHER, 8000 };
 
 /* Programs whose words hold the real command. */
 static const char *const wrappers[] = {
@@ -58,7 +58,7 @@ static bool is_one_of(struct str name, const char *const *list, size_t n)
 #define IS_ONE_OF(name, list) is_one_of(name, list, sizeof(list) / sizeof(*(list)))
 
 /* vllm, /opt/bin/vllm, vllm.entrypoints.openai.api_server, vllm/vllm-openai:v0.11 */
-static const struct kind *kind_of_word(struct str word)
+static const struct server_program *kind_of_word(struct str word)
 {
 	struct str name = last_part(word), module = name, image = name;
 
@@ -72,11 +72,11 @@ static const struct kind *kind_of_word(struct str word)
 }
 
 /* A script given as one word: sh -c 'vllm serve ...'. */
-static const struct kind *kind_of_text(struct str text)
+static const struct server_program *kind_of_text(struct str text)
 {
 	while (text.n) {
 		struct str word = str_cut(&text, ' ');
-		const struct kind *k = word.n ? kind_of_word(word) : NULL;
+		const struct server_program *k = word.n ? kind_of_word(word) : NULL;
 
 		if (k)
 			return k;
@@ -84,10 +84,10 @@ static const struct kind *kind_of_text(struct str text)
 	return NULL;
 }
 
-static const struct kind *kind_of(char *const *argv)
+static const struct server_program *kind_of(char *const *argv)
 {
 	struct str first = str_of(argv[0]), name = last_part(first);
-	const struct kind *k;
+	const struct server_program *k;
 
 	if (str_is(name, "profllm") && argv[1] && strcmp(argv[1], "sim") == 0)
 		return &sim_kind;
@@ -214,8 +214,8 @@ static int set_host(struct server_address *a, const char *scheme, const char *ho
 	return 0;
 }
 
-static int address_of(char *const *argv, const struct kind *kind, struct server_address *a,
-		      struct err *e)
+static int address_of(char *const *argv, const struct server_program *kind,
+		      struct server_address *a, struct err *e)
 {
 	const char *host = value_of(argv, "--host", NULL), *uds = value_of(argv, "--uds", NULL);
 	bool is_tls = has_word(argv, "--ssl-certfile") || has_word(argv, "--ssl-keyfile");

@@ -552,12 +552,12 @@ void metrics_classes(struct metrics *m, const struct record *r)
 
 /* ---- the busiest second, and the most requests at once ---- */
 
-struct window {
+struct peak_window {
 	double from;     /* the earliest start of a success */
 	size_t seconds;
 };
 
-static bool find_window(const struct metrics *m, const struct record *r, struct window *w)
+static bool find_window(const struct metrics *m, const struct record *r, struct peak_window *w)
 {
 	double to = 0;
 	bool is_first = true;
@@ -579,7 +579,7 @@ static bool find_window(const struct metrics *m, const struct record *r, struct 
 	return true;
 }
 
-static void add_at(double *bucket, const struct window *w, double t, double amount)
+static void add_at(double *bucket, const struct peak_window *w, double t, double amount)
 {
 	double at = t - w->from;
 
@@ -587,7 +587,7 @@ static void add_at(double *bucket, const struct window *w, double t, double amou
 		bucket[(size_t)(at < 0 ? 0 : at)] += amount;
 }
 
-static void count_tokens(const struct metrics *m, uint32_t i, const struct window *w,
+static void count_tokens(const struct metrics *m, uint32_t i, const struct peak_window *w,
 			 double *bucket)
 {
 	double t = m->start_time[i] + m->ttft[i], amount = 1;
@@ -603,7 +603,7 @@ static void count_tokens(const struct metrics *m, uint32_t i, const struct windo
 }
 
 /* Seconds from the start to the end, both included; as differences, summed up later. */
-static void count_running(const struct metrics *m, uint32_t i, const struct window *w,
+static void count_running(const struct metrics *m, uint32_t i, const struct peak_window *w,
 			  int64_t *change)
 {
 	size_t from = (size_t)(m->start_time[i] - w->from);
@@ -650,7 +650,7 @@ static int64_t exact_peak(const struct metrics *m, const struct record *r)
 void metrics_by_second(struct metrics_by_second *out, const struct metrics *m,
 		       const struct record *r)
 {
-	struct window w = { 0 };
+	struct peak_window w = { 0 };
 	int64_t running = 0;
 
 	*out = (struct metrics_by_second){ 0 };

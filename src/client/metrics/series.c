@@ -309,7 +309,7 @@ void metrics_engine(struct metrics *m, const struct record *r)
 
 /* ---- one series in the window ---- */
 
-struct window { int64_t from_ns, to_ns; };
+struct series_window { int64_t from_ns, to_ns; };
 
 /* On the line between the two points around an instant; beyond the ends, the nearest point's. */
 static double value_at(const struct record_series *s, int64_t at_ns)
@@ -332,10 +332,10 @@ static double value_at(const struct record_series *s, int64_t at_ns)
 }
 
 /* What the line that the samples make has in the window: from its start over samples to its end. */
-struct shape { double area, low, high, slope_low, slope_high; };
+struct series_shape { double area, low, high, slope_low, slope_high; };
 struct corner { int64_t at_ns; double value; };
 
-static void go_on(struct shape *h, struct corner *at, int64_t to_ns, double value)
+static void go_on(struct series_shape *h, struct corner *at, int64_t to_ns, double value)
 {
 	double span_s = metrics_seconds(to_ns - at->at_ns);
 
@@ -349,10 +349,10 @@ static void go_on(struct shape *h, struct corner *at, int64_t to_ns, double valu
 	*at = (struct corner){ to_ns, value };
 }
 
-static struct shape shape_of(const struct record_series *s, struct window in)
+static struct series_shape shape_of(const struct record_series *s, struct series_window in)
 {
 	struct corner at = { in.from_ns, value_at(s, in.from_ns) };
-	struct shape h = { 0, at.value, at.value, NAN, NAN };
+	struct series_shape h = { 0, at.value, at.value, NAN, NAN };
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->point[i].at_ns > in.from_ns && s->point[i].at_ns < in.to_ns)
@@ -372,16 +372,16 @@ static struct metrics_level no_level(void)
 }
 
 /* A sum of many products may end beside its bounds by a last digit. */
-static double mean_of(const struct shape *h, struct window in)
+static double mean_of(const struct series_shape *h, struct series_window in)
 {
 	if (in.to_ns <= in.from_ns)
 		return h->low;
 	return fmin(fmax(h->area / metrics_seconds(in.to_ns - in.from_ns), h->low), h->high);
 }
 
-static struct metrics_level level_of(const struct record_series *s, struct window in)
+static struct metrics_level level_of(const struct record_series *s, struct series_window in)
 {
-	struct shape h;
+	struct series_shape h;
 
 	if (is_empty(s))
 		return no_level();
@@ -389,15 +389,15 @@ static struct metrics_level level_of(const struct record_series *s, struct windo
 	return (struct metrics_level){ s->n, h.low, mean_of(&h, in), h.high };
 }
 
-static double growth_in(const struct record_series *s, struct window in)
+static double growth_in(const struct record_series *s, struct series_window in)
 {
 	return is_empty(s) ? NAN : value_at(s, in.to_ns) - value_at(s, in.from_ns);
 }
 
 /* How fast a counter goes. */
-static struct metrics_level rate_of(const struct record_series *s, struct window in)
+static struct metrics_level rate_of(const struct record_series *s, struct series_window in)
 {
-	struct shape h;
+	struct series_shape h;
 	double mean;
 
 	if (is_empty(s) || s->n < 2 || in.to_ns <= in.from_ns)
@@ -424,13 +424,13 @@ static double fact_of(const struct record_series *s)
 /* ---- what belongs together ---- */
 
 /* The series of one GPU, host, process or sampler: those with the same labels. */
-struct source {
+struct system_source {
 	const char *labels;
 	const struct record_series *series[SYSTEM_SERIES_COUNT];
 };
 
 enum source_kind { SOURCE_GPU, SOURCE_HOST, SOURCE_PROCESS, SOURCE_SAMPLER, SOURCE_KINDS };
-struct sources { struct source *v; size_t n; };
+struct system_sources { struct system_source *v; size_t n; };
 
 static enum source_kind kind_of(enum system_series id)
 {
@@ -438,27 +438,27 @@ static enum source_kind kind_of(enum system_series id)
 	     : id < SYSTEM_SAMPLER_CPU ? SOURCE_PROCESS : SOURCE_SAMPLER;
 }
 
-static struct source *source_of(struct sources *all, const char *labels)
+static struct system_source *source_of(struct system_sources *all, const char *labels)
 {
 	for (size_t i = 0; i < all->n; i++)
 		if (strcmp(all->v[i].labels, labels) == 0)
 			return &all->v[i];
-	all->v[all->n] = (struct source){ .labels = labels };
+	all->v[all->n] = (struct system_source){ .labels = labels };
 	return &all->v[all->n++];
 }
 
-static bool gather(struct sources all[SOURCE_KINDS], const struct record *r, struct arena *a)
+static bool gather(struct system_sources all[SOURCE_KINDS], const struct record *r, struct arena *a)
 {
-	const size_t bytes = r->n_series * sizeof(struct source);
+	const size_t bytes = r->n_series * sizeof(struct system_source);
 	bool is_any = false;
 
 	for (int k = 0; k < SOURCE_KINDS; k++)
-		all[k] = (struct sources){ arena_alloc(a, bytes), 0 };
+		all[k] = (struct system_sources){ arena_alloc(a, bytes), 0 };
 	for (size_t i = 0; i < r->n_series; i++) {
 		const struct record_series *s = r->series[i];
 
 		for (int id = 0; id < SYSTEM_SERIES_COUNT; id++) {
-			struct source *t;
+			struct system_source *t;
 
 			if (strcmp(s->name, system_series_name((enum system_series)id)) != 0)
 				continue;
@@ -471,14 +471,14 @@ static bool gather(struct sources all[SOURCE_KINDS], const struct record *r, str
 	return is_any;
 }
 
-static const char *label_text(const struct source *t, const char *name, struct arena *a)
+static const char *label_text(const struct system_source *t, const char *name, struct arena *a)
 {
 	const struct record_series labels = { .labels = t->labels };
 
 	return arena_text(a, metrics_label(&labels, name));
 }
 
-static int64_t label_int(const struct source *t, const char *name)
+static int64_t label_int(const struct system_source *t, const char *name)
 {
 	const struct record_series labels = { .labels = t->labels };
 	int64_t v = -1;
@@ -490,7 +490,8 @@ static int64_t label_int(const struct source *t, const char *name)
 /* ---- GPUs, processes, hosts ---- */
 
 /* A counter that went back was reset: power is integrated then, too. */
-static void gpu_energy(struct metrics_gpu *g, const struct source *t, struct window in)
+static void gpu_energy(struct metrics_gpu *g, const struct system_source *t,
+		       struct series_window in)
 {
 	const struct record_series *counter = t->series[SYSTEM_GPU_ENERGY];
 	double counted = is_empty(counter) || counter->n < 2 ? NAN : growth_in(counter, in);
@@ -503,8 +504,8 @@ static void gpu_energy(struct metrics_gpu *g, const struct source *t, struct win
 			    : shape_of(t->series[SYSTEM_GPU_POWER], in).area;
 }
 
-static void describe_gpu(struct metrics_gpu *g, const struct source *t, struct window in,
-			 struct arena *a)
+static void describe_gpu(struct metrics_gpu *g, const struct system_source *t,
+			 struct series_window in, struct arena *a)
 {
 	*g = (struct metrics_gpu){
 		.index = label_int(t, "gpu=\""), .uuid = label_text(t, "uuid=\"", a),
@@ -522,7 +523,8 @@ static void describe_gpu(struct metrics_gpu *g, const struct source *t, struct w
 	gpu_energy(g, t, in);
 }
 
-static void describe_host(struct metrics_host *h, const struct source *t, struct window in)
+static void describe_host(struct metrics_host *h, const struct system_source *t,
+			  struct series_window in)
 {
 	*h = (struct metrics_host){
 		.cpus = fact_of(t->series[SYSTEM_HOST_CPUS]),
@@ -534,8 +536,8 @@ static void describe_host(struct metrics_host *h, const struct source *t, struct
 	};
 }
 
-static void describe_process(struct metrics_process *p, const struct source *t, struct window in,
-			     struct arena *a)
+static void describe_process(struct metrics_process *p, const struct system_source *t,
+			     struct series_window in, struct arena *a)
 {
 	*p = (struct metrics_process){
 		.name = label_text(t, "process=\"", a), .pid = label_int(t, "pid=\""),
@@ -548,7 +550,8 @@ static void describe_process(struct metrics_process *p, const struct source *t, 
 }
 
 /* The samples are counted in the window; what they cost, from the first to the last of all. */
-static void describe_sampler(struct metrics_system *out, const struct source *t, struct window in)
+static void describe_sampler(struct metrics_system *out, const struct system_source *t,
+			     struct series_window in)
 {
 	const struct record_series *cpu = t->series[SYSTEM_SAMPLER_CPU];
 	const struct record_series *missed = t->series[SYSTEM_SAMPLER_MISSED];
@@ -578,7 +581,7 @@ static void describe_sampler(struct metrics_system *out, const struct source *t,
 /* ---- all together ---- */
 
 /* NAN as soon as one is not told. */
-static void over_gpus(struct metrics_system *out, struct window in,
+static void over_gpus(struct metrics_system *out, struct series_window in,
 		      const struct metrics_tokens *tokens)
 {
 	double memory = 0, utilization = 0, energy = 0, before = 0;
@@ -627,9 +630,9 @@ void metrics_system(struct metrics_system *out, const struct record *r,
 		    const struct metrics_tokens *tokens, struct arena *a)
 {
 	const int64_t stop_ns = r->stop_ns < r->start_ns ? r->start_ns : r->stop_ns;
-	const struct window in = { r->start_ns, stop_ns };
-	static const struct source none = { 0 };
-	struct sources all[SOURCE_KINDS];
+	const struct series_window in = { r->start_ns, stop_ns };
+	static const struct system_source none = { 0 };
+	struct system_sources all[SOURCE_KINDS];
 
 	*out = (struct metrics_system){
 		.peak_gpu_memory_gb = NAN, .avg_gpu_utilization = NAN, .energy_j = NAN,

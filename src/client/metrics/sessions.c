@@ -187,17 +187,17 @@ static void score_turns(struct metrics *m, const struct record *r)
 
 /* ---- by session ---- */
 
-struct span { int64_t from, to; };
+struct session_span { int64_t from, to; };
 
 static int by_start(const void *a, const void *b)
 {
-	const struct span *x = a, *y = b;
+	const struct session_span *x = a, *y = b;
 
 	return (x->from > y->from) - (x->from < y->from);
 }
 
 /* Time in which at least one of the spans was under way; they are sorted. */
-static int64_t covered_ns(struct span *span, uint32_t n)
+static int64_t covered_ns(struct session_span *span, uint32_t n)
 {
 	int64_t sum = 0, until = INT64_MIN;
 
@@ -217,14 +217,15 @@ static int64_t covered_ns(struct span *span, uint32_t n)
 struct lists {
 	double *turns, *duration, *serving, *gap, *cached;
 	size_t n_began, n_completed, n_cached;
-	struct span *span;
+	struct session_span *span;
 	uint32_t good;
 };
 
 /* What one session's turns came to. */
-struct outcome { uint32_t completed, failed, sent; bool is_good; double cached, prompt; };
+struct session_outcome { uint32_t completed, failed, sent; bool is_good; double cached, prompt; };
 
-static void count_turn(struct metrics *m, const struct record *r, uint32_t i, struct outcome *o)
+static void count_turn(struct metrics *m, const struct record *r, uint32_t i,
+		       struct session_outcome *o)
 {
 	const struct request_row *row = &r->row[m->row[i]];
 	struct metrics_sessions *s = &m->sessions;
@@ -260,7 +261,7 @@ static void time_session(const struct metrics *m, const struct record *r, const 
 	for (uint32_t k = 0; k < n; k++) {
 		const struct request_row *row = &r->row[m->row[element[k]]];
 
-		l->span[k] = (struct span){ row->sent_ns, row->end_ns };
+		l->span[k] = (struct session_span){ row->sent_ns, row->end_ns };
 		first = row->sent_ns < first ? row->sent_ns : first;
 		last = row->end_ns > last ? row->end_ns : last;
 	}
@@ -275,10 +276,10 @@ static void time_session(const struct metrics *m, const struct record *r, const 
 }
 
 static void score_session(struct metrics *m, const struct record *r, const uint32_t *element,
-			  uint32_t n, struct lists *l, struct outcome *all)
+			  uint32_t n, struct lists *l, struct session_outcome *all)
 {
 	struct metrics_sessions *s = &m->sessions;
-	struct outcome o = { .is_good = true };
+	struct session_outcome o = { .is_good = true };
 
 	for (uint32_t k = 0; k < n; k++)
 		o.sent += r->row[m->row[element[k]]].admitted_ns != 0;
@@ -308,7 +309,7 @@ static void score_each(struct metrics *m, const struct record *r)
 {
 	struct metrics_sessions *s = &m->sessions;
 	struct groups g = group(m, r, session_of);
-	struct outcome all = { 0 };
+	struct session_outcome all = { 0 };
 	struct lists l = {
 		.turns = mem_array(g.n, sizeof(double)), .duration = mem_array(g.n, sizeof(double)),
 		.serving = mem_array(g.n, sizeof(double)), .gap = mem_array(g.n, sizeof(double)),
