@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* exchange.c - what comes in, whether it may, and what is answered. */
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <math.h>
@@ -176,6 +177,7 @@ void exchange_begin(struct exchange *x)
 	struct str path = x->raw_path;
 	bool is_api = str_starts(path, STR("/api/")) || str_is(path, "/metrics");
 
+	assert(!x->has_begun);
 	x->has_begun = true;
 	if (x->head.bytes > WEB_HEAD_BYTES_MAX) {
 		too_long(x);
@@ -295,6 +297,7 @@ static bool map_body(struct exchange *x)
 
 bool exchange_end(struct exchange *x)
 {
+	assert(x->has_begun && !x->has_ended);
 	x->has_ended = true;
 	x->ready_ns = clock_mono_ns();
 	if (!x->is_answered && !map_body(x)) {
@@ -341,6 +344,7 @@ void exchange_refuse(struct exchange *x, unsigned status, const char *fmt, ...)
 	char text[sizeof(((struct err *)0)->text)];
 	va_list args;
 
+	assert(status >= 400 && status < 600);
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
@@ -485,6 +489,7 @@ void exchange_work(struct exchange *x)
 	struct err e = { 0 };
 	struct str body = x->mapped.n ? x->mapped : buf_str(&x->body);
 
+	assert(x->route && !x->is_answered);
 	r->web = x->web;
 	r->store = x->web->store;
 	/* A request that changes something may wait for its turn, in which much may change. */

@@ -10,6 +10,7 @@
  * the fewest workers busy, and nobody keeps all of them. A user is a token's name; without a token
  * an address (of IPv6 a /64). Each may have so many questions waiting, then it is told to wait.
  */
+#include <assert.h>
 #include <limits.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -149,6 +150,7 @@ static struct exchange *pop(struct web_work *work, struct queue *q)
 	}
 	q->n--;
 	u = user_of(work, x);
+	assert(u->waiting > 0);
 	u->waiting--;
 	u->busy++;
 	return x;
@@ -173,6 +175,7 @@ bool work_submit(struct web *w, struct exchange *x)
 	struct user *u;
 	bool has_room, is_user_full;
 
+	assert(x->route && !x->is_answered);
 	pthread_mutex_lock(&work->lock);
 	u = user_of(work, x);
 	is_user_full = u->waiting >= WEB_USER_WAITING_MAX;
@@ -240,6 +243,7 @@ static void serve(struct web_work *work, struct queue *q)
 		answer(x);
 		pthread_mutex_lock(&work->lock);
 		u = user_of(work, x);
+		assert(u->busy > 0);
 		u->busy--;
 		user_leave(work, u);
 		pthread_mutex_unlock(&work->lock);

@@ -6,6 +6,7 @@
  * Of more points than a page can draw every k-th is sent, by the order of runs, so that the same
  * request gives the same points; the totals say how many there are. A frontier is always whole.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,6 +22,7 @@
 /* How far apart the ones sent are. */
 static size_t stride_of(size_t n, size_t most)
 {
+	assert(most > 0);
 	return n > most ? (n + most - 1) / most : 1;
 }
 

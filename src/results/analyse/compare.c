@@ -7,6 +7,7 @@
  * (counted.h); its requests count for the guards. Runs of one server session (provenance.session)
  * are one sample.
  */
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,6 +250,7 @@ static int matching_find(struct matching *m, struct err *e)
 	size_t n_all, n;
 	struct str *column;
 
+	assert(m->n_sides > 0 && m->n_sides <= SIDES_MAX);
 	index_columns(m->r->view, &n_all);
 	column = arena_alloc(m->r->arena, (n_all + 1) * sizeof(*column));
 	m->key = arena_alloc(m->r->arena, (n_all + 1) * sizeof(*m->key));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts.c - see parts.h. */
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -128,6 +129,7 @@ int parts_select(const struct analyse_request *r, const struct str *column, size
 	struct answer count;
 	struct filter *f;
 
+	assert(r->view && r->arena && n_columns > 0);
 	*out = (struct rows){ 0 };
 	if (parts_bool(r->body, "include_invalid", &out->verdicts.is_everything, e) < 0 ||
 	    filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f, e) < 0)
@@ -549,6 +551,7 @@ enum counts counting_see(struct counting *c, const struct verdicts *j, size_t ru
 	enum counts counts = counts_for(c, j, run, v);
 	bool is_invalid = counts == COUNTS_INVALID;
 
+	assert(c->metric.n > 0);
 	c->failed += counts == COUNTS_FAILED;
 	c->invalid += is_invalid;
 	c->degraded += counts == COUNTS && counting_is_degraded(c, j, run);
@@ -731,6 +734,7 @@ int side_column(const struct analyse_request *r, const struct side *s, struct st
 	int64_t *id;
 	size_t n, place = 0;
 
+	assert(s->filter || s->row || !s->n);
 	if (s->filter)
 		return index_select(r->view, s->filter, 0, &column, 1, r->arena, &id, &n, out, e);
 	*out = arena_alloc(r->arena, (s->n + 1) * sizeof(**out));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* series.c - see series.h. */
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -701,6 +702,7 @@ struct point *points_of(struct arena *a, const struct rows *rows, const struct p
 	struct placed *run = arena_alloc(a, (s->n + 1) * sizeof(*run));
 	struct point *out;
 
+	assert(c->axis != AXIS_AUTO);
 	for (size_t i = 0; i < s->n; i++) {
 		size_t row = s->member[i];
 		double t = time_of(rows, c, row);
@@ -801,6 +803,7 @@ const char *step_text(struct arena *a, const struct step *s)
 	const char *unit = column_unit(s->metric), *text;
 	struct buf what = { 0 };
 
+	assert(s->before && s->after);
 	for (size_t i = 0; i < s->n_also; i++)
 		add_pair(&what, s->also[i].column, parts_cell_text(a, s->also[i].before),
 			 parts_cell_text(a, s->also[i].after));

@@ -12,6 +12,7 @@
  * A series that begins where another one has ended, because what was configured changed, says so;
  * the step between the two is shown and not tested.
  */
+#include <assert.h>
 #include <math.h>
 
 #include "core/stats/edivisive.h"
@@ -217,6 +218,7 @@ static struct matched_work *work_of_points(const struct trends *t, const struct 
 	struct matched_work *out;
 	size_t most = t->counting.failed;
 
+	assert(from <= to && to <= d->n);
 	for (size_t i = from; i < to; i++)
 		most += d->p[i].n;
 	out = arena_alloc(t->r->arena, (most + 1) * sizeof(*out));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* db.c - what is the same for both databases. */
+#include <assert.h>
 #include <math.h>
 #include <sys/random.h>
 
@@ -94,6 +95,7 @@ struct buf db_words(const struct db_hooks *h, const char *sql)
 
 int db_begin(struct db *d, enum db_begin how, struct err *e)
 {
+	assert(!d->is_inside);
 	for (size_t i = 0; i < 3 && d->hooks->begin[how][i]; i++) {
 		if (db_do(d, d->hooks->begin[how][i], NULL, 0, e) == 0) {
 			d->is_inside = true;

@@ -1,16 +1,69 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * kinds.h - kinds of files (read/kind.h): which columns each gives. Private to the
- * reader.
+ * store/kinds.h - which columns each kind of file gives (read/kind.h), and cells in the making:
+ * JSON values under dotted names, each name once. Private to the reader.
  *
- * A kind is a function that fills cells. The same thing has one
- * column whatever file it came from; docs/reference/columns.md lists them. To add a kind: a row
- * in read/kind.c, its function here, a case in tests/unit/test_store_read.c, a row in that page.
+ * The first value under a name stays; later ones are ignored, so the most certain one comes first.
+ * Names are shared by all runs of a file. What cannot be a cell is counted and said in a note:
+ * names that are empty, longer than COLUMN_BYTES_MAX or hold control characters.
+ *
+ * A kind is a function that fills cells. The same thing has one column whatever file it came from;
+ * docs/reference/columns.md lists them. To add a kind: a row in read/kind.c, its function here, a
+ * case in tests/unit/test_store_read.c, a row in that page.
  */
 #pragma once
 #include "core/base/err.h"
+#include "core/base/mem.h"
+#include "core/base/str.h"
+#include "core/json/read.h"
+#include "results/index/row.h"
 #include "results/read/kind.h"
-#include "results/store/flatten.h"
+
+#define COLUMN_BYTES_MAX 128
+#define FLATTEN_DEPTH_MAX 8      /* objects deeper than this become JSON texts */
+#define FLATTEN_NAMES_MAX 50000  /* different columns of one file */
+
+struct cells {
+	struct arena *arena;      /* of names and texts */
+	struct cell *cell;        /* of the run in the making */
+	size_t n, cap;
+	bool is_over;             /* more than INGEST_CELLS_MAX */
+	size_t bad_names;         /* of the whole file */
+	struct map names;         /* to an index in name */
+	struct known_name { struct str text; size_t run; } *name;
+	size_t n_names, cap_names;
+	size_t run;               /* number of the run, from 1 */
+	struct buf scratch;
+};
+
+void cells_init(struct cells *c, struct arena *a);
+void cells_release(struct cells *c);
+void cells_begin(struct cells *c); /* the next run: no cells */
+/* The run's cells, copied into the arena. */
+struct row cells_row(const struct cells *c);
+
+/* A NaN stays until read.c has seen it: of a metric it is told, else it is null. */
+void cells_put(struct cells *c, struct str name, struct value v);
+void cells_put_text(struct cells *c, const char *name, struct str text);
+void cells_put_number(struct cells *c, const char *name, double v); /* NaN: null */
+
+/*
+ * A value as it stands: null, booleans, numbers and texts are cells, "inf" and "-inf" infinite numbers.
+ * A list of those, and an empty object, is its JSON as a text; objects are taken apart, a name
+ * with a dot for each level; lists that hold objects or lists, or are long, are left out. prefix
+ * NULL: none. v NULL: nothing.
+ */
+void cells_put_json(struct cells *c, const char *prefix, struct str key,
+		    const struct json_value *v);
+/* Every member of an object. */
+void cells_put_members(struct cells *c, const char *prefix, const struct json_value *object);
+
+/* What a text, number or word stands for; absent for lists and objects. Borrowed from v. */
+struct value value_of(const struct json_value *v);
+/* "8", "0.5", "True", "null" as what they mean: for values that a command line made texts. */
+struct value value_of_word(struct str text);
+
+/* ---- kinds ---- */
 
 #define RUN_ID_BYTES_MAX 256
 
@@ -27,8 +80,6 @@ struct reading {
 /* Fills the cells of a run of that kind. -1: what the run rests on has a wrong type. */
 int put_kind(struct reading *r, enum result_kind kind, const struct json_value *v, struct err *e);
 
-/* ---- the kinds, file by file ---- */
-
 int put_document(struct reading *r, const struct json_value *v, struct err *e);
 int put_serve(struct reading *r, const struct json_value *v, struct err *e);
 int put_throughput(struct reading *r, const struct json_value *v, struct err *e);
@@ -38,7 +89,7 @@ int put_mm_processor(struct reading *r, const struct json_value *v, struct err *
 int put_pytorch(struct reading *r, const struct json_value *v, struct err *e);
 int put_nightly(struct reading *r, const struct json_value *v, struct err *e);
 
-/* ---- what they share: kinds_parts.c ---- */
+/* ---- what they share ---- */
 
 /* A column of another name than the key's. */
 struct rename { const char *key, *column; };
@@ -46,15 +97,12 @@ struct rename { const char *key, *column; };
 bool put_renamed(struct reading *r, const struct rename *table, size_t n, struct str key,
 		 const struct json_value *v);
 
-/* What our verbs write under "profllm" (kinds_ours.c): verdict, options, the machine, the client ... */
+/* What our verbs write under "profllm" (kinds_document.c): verdict, options, the machine, the client ... */
 void put_ours(struct reading *r, const struct json_value *ours);
-/* Options of the load: benchmark.*. */
-void put_options(struct reading *r, const struct json_value *options);
 /* The members "verdict", "verdicts" and "reasons" of an object. */
 void put_trust(struct reading *r, const struct json_value *from);
 /* "client_lag_ms": {...} and its like: what the client added. false: it is no such key. */
 bool put_budget(struct reading *r, struct str key, const struct json_value *v);
-void put_system(struct reading *r, const struct json_value *system);
 
 /*
  * A parameter of unknown origin (--metadata, a sweep's combination, arguments of a PyTorch record):

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* store.c - opening, connections, transactions, and the index that follows them. */
+#include <assert.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 
@@ -70,6 +71,7 @@ struct db *store_reader(struct store *s, struct err *e)
 
 void store_reader_back(struct store *s, struct db *d)
 {
+	assert(d != s->writer && s->n_idle < STORE_READERS_MAX);
 	pthread_mutex_lock(&s->pool_lock);
 	if (d->rest_until_ns > s->rest_until_ns)
 		s->rest_until_ns = d->rest_until_ns;
@@ -638,6 +640,7 @@ int store_write_begin(struct store *s, struct store_write *w, struct err *e)
 
 int64_t store_changed(struct store_write *w, int64_t id, unsigned flags, const struct row *row)
 {
+	assert(w->db && id > 0);
 	if (w->n == w->room) {
 		w->room = w->room ? 2 * w->room : 16;
 		w->list = mem_grow(w->list, w->room, sizeof(*w->list));
@@ -715,6 +718,7 @@ int store_number(struct store_write *w, const char *kind, size_t n, int64_t *fir
 	struct db_value v[2] = { db_int((int64_t)n), db_text(str_of(kind)) };
 	int64_t last;
 
+	assert(n > 0);
 	if (db_integer(w->db, "UPDATE numbers SET last = last + $1 WHERE name = $2 RETURNING last", v,
 		       2, 0, &last, e) < 0)
 		return -1;
