@@ -793,7 +793,8 @@ static const struct {
 	{ "provenance", put_provenance, REDACT_SETTINGS },
 };
 
-void document_learn(const struct experiment *x)
+/* Registers the secrets of x (redact_learn), so that nothing that is written later has them. */
+static void document_learn(const struct experiment *x)
 {
 	for (size_t i = 0; i < x->n_servers; i++) {
 		const struct experiment_server *s = &x->server[i];

@@ -22,9 +22,6 @@
 /* One experiment: one JSON object, indented, with a newline at its end. */
 void document_write(const struct experiment *x, const struct outcome *o, struct buf *out);
 
-/* Registers the secrets of x (redact_learn), so that nothing that is written later has them. */
-void document_learn(const struct experiment *x);
-
 /*
  * The JSON Schema (draft 2020-12) that it is valid by, and the document of a suite (suite.h) too;
  * NUL-terminated, with a newline.
