@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * offline_http.h - what the files of the http backend share. Private to run/.
+ * offline_internal.h - what the drivers of an engine share, and which program drives it.
  *
- *   offline_http.c       the server: started or only asked; what it is
- *   offline_http_words.c the command that starts it
+ *   offline_http.c       the server: started or only asked; what it is; the command that starts it
  *   offline_http_run.c   a batch: plan, load and record, as every load of ours
+ *   offline_worker.c     the program: found, started, asked
  */
 #pragma once
 #include "bench/offline/offline.h"

@@ -138,5 +138,5 @@ int hunt_add(struct hunt *h, const struct json_value *element, struct err *e);
 char *hunt_path(struct hunt *h, const char *ending);
 /* --hover: windows at the boundary, for as long as asked. */
 int hunt_hover(struct hunt *h, double capacity, struct err *e);
-/* The whole search by the capacity procedure (sweep_capacity.c). -1: the sweep must end. */
+/* The whole search by the capacity procedure . -1: the sweep must end. */
 int hunt_capacity(struct hunt *h, struct err *e);
