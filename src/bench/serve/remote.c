@@ -128,8 +128,8 @@ int remote_discover_model(const struct remote *r, const struct run_hooks *hooks,
 		err_set(&why, ERR_NET, "HTTP status %ld", reply.status);
 	if (why.code == ERR_NONE)
 		rc = first_model(r->base_url, buf_str(&reply.body), name, root, &why);
-	if (why.code == ERR_RUN || why.code == ERR_CANCELLED) {
-		*e = why;
+	if (why.code == ERR_RUN || why.code == ERR_CANCELLED || why.code == ERR_USAGE) {
+		*e = why; /* what the server has, or a URL that is none */
 	} else if (rc < 0) {
 		err_set(e, ERR_RUN, "Failed to fetch models from server at %s/v1/models. Check that:\n"
 			"1. The server is running\n2. The server URL is correct\nError: %s",
