@@ -71,14 +71,15 @@ struct db *store_reader(struct store *s, struct err *e)
 
 void store_reader_back(struct store *s, struct db *d)
 {
-	assert(d != s->writer && s->n_idle < STORE_READERS_MAX);
 	pthread_mutex_lock(&s->pool_lock);
+	assert(d != s->writer && s->n_idle < STORE_READERS_MAX);
 	if (d->rest_until_ns > s->rest_until_ns)
 		s->rest_until_ns = d->rest_until_ns;
 	s->idle[s->n_idle++] = d;
 	pthread_cond_signal(&s->is_idle);
 	pthread_mutex_unlock(&s->pool_lock);
 }
+
 void *store_list_add(struct store_list *l)
 {
 	if (l->n == l->room) {
