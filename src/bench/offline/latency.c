@@ -309,7 +309,7 @@ struct latency {
 
 /* ---- before anything runs ---- */
 
-/* As newer releases of vLLM are told, or older ones by their environment. */
+/* Newer releases of vLLM take the profiler as an argument, older ones from their environment. */
 static bool has_profiler(const struct offline_engine *engine)
 {
 	const char *dir = getenv("VLLM_TORCH_PROFILER_DIR"), *cuda = getenv("VLLM_TORCH_CUDA_PROFILE");
@@ -539,7 +539,7 @@ static int begin(struct latency *l, struct err *e)
 }
 
 static int save(const struct latency *l, const struct latency_facts *facts,
-		const struct offline_told *told, struct err *e)
+		const struct offline_reported *reported, struct err *e)
 {
 	const struct offline_engine *engine = l->job->engine;
 	struct latency_config config = { .model = engine->model, .seed = engine->seed };
@@ -549,7 +549,7 @@ static int save(const struct latency *l, const struct latency_facts *facts,
 	int rc;
 
 	json_begin_object(&w);
-	offline_told(&w, told);
+	offline_reported(&w, reported);
 	if (l->vocabulary)
 		json_member_int(&w, "vocabulary", l->vocabulary);
 	json_member_texts(&w, "engine_args", engine->shown_argv);
@@ -570,17 +570,17 @@ static int save(const struct latency *l, const struct latency_facts *facts,
 /* Of what was measured, however the run ended. */
 static int report(struct latency *l, struct err *e)
 {
-	const struct offline_told told = offline_told_of(l->job);
+	const struct offline_reported reported = offline_reported_of(l->job);
 	struct latency_facts facts;
 	struct buf text = { 0 };
 
 	latency_facts(&l->runs, &facts);
 	latency_terminal(&facts, &text);
-	offline_told_line(&text, &told);
+	offline_reported_line(&text, &reported);
 	latency_terminal_ours(&l->runs, &facts, &text);
 	offline_say(&l->job->hooks, &text);
 	buf_release(&text);
-	return save(l, &facts, &told, e);
+	return save(l, &facts, &reported, e);
 }
 
 static int run_all(struct latency *l, struct err *e)
@@ -635,7 +635,7 @@ static void example(const void *values, struct buf *out)
 	struct latency_config config = { .model = "" };
 	struct latency_facts facts;
 
-	offline_told_example("latency", &ours);
+	offline_reported_example("latency", &ours);
 	config.ours = buf_str(&ours);
 	latency_facts(&runs, &facts);
 	latency_json(&runs, &facts, &config, out);

@@ -481,15 +481,15 @@ static void read_outcome(struct mm *m)
 			r->e2el_s[r->n++] = out->e2el_s[i];
 }
 
-static void put_ours(const struct mm *m, const struct offline_told *told, const struct trust *t,
-		     struct buf *text)
+static void put_ours(const struct mm *m, const struct offline_reported *reported,
+		     const struct trust *t, struct buf *text)
 {
 	const struct offline_outcome *out = &m->outcome;
 	const double s = out->elapsed_s;
 	struct json_writer w = json_writer(text);
 
 	json_begin_object(&w);
-	offline_told(&w, told);
+	offline_reported(&w, reported);
 	verdict_put(&w, t);
 	json_member_texts(&w, "engine_args", m->job->engine->shown_argv);
 	json_member_text(&w, "dataset", m->o->data.dataset_name);
@@ -509,7 +509,7 @@ static void put_ours(const struct mm *m, const struct offline_told *told, const 
 	json_end_object(&w);
 }
 
-static int save(const struct mm *m, const struct offline_told *told, const struct trust *t,
+static int save(const struct mm *m, const struct offline_reported *reported, const struct trust *t,
 		struct err *e)
 {
 	const struct offline_data *data = &m->o->data;
@@ -522,7 +522,7 @@ static int save(const struct mm *m, const struct offline_told *told, const struc
 	struct buf ours = { 0 }, text = { 0 };
 	int rc;
 
-	put_ours(m, told, t, &ours);
+	put_ours(m, reported, t, &ours);
 	config.ours = buf_str(&ours);
 	mm_json(&m->run, &m->facts, &m->percentiles, &config, &text);
 	rc = offline_job_save(m->job, buf_str(&text), NULL, 0, STR(""), e);
@@ -536,13 +536,14 @@ static int save(const struct mm *m, const struct offline_told *told, const struc
 }
 
 /* Ours, after upstream's tables. */
-static void show_ours(const struct mm *m, const struct offline_told *told, const struct trust *t)
+static void show_ours(const struct mm *m, const struct offline_reported *reported,
+		      const struct trust *t)
 {
 	const struct offline_outcome *out = &m->outcome;
 	struct buf text = { 0 };
 
 	buf_add_char(&text, '\n');
-	offline_told_line(&text, told);
+	offline_reported_line(&text, reported);
 	buf_printf(&text, "Requests: %zu in %.3f s, %.2f requests/s", out->n, out->elapsed_s,
 		   out->elapsed_s > 0 ? (double)out->n / out->elapsed_s : 0);
 	if (out->has_counts)
@@ -576,7 +577,7 @@ static int report(struct mm *m, struct err *e)
 		{ MM_NO_TIMES, TRUST_DEGRADED, "no_request_times",
 		  "no request's own time is known: each counts as the mean of all" },
 	};
-	const struct offline_told told = offline_told_of(m->job);
+	const struct offline_reported reported = offline_reported_of(m->job);
 	struct buf text = { 0 };
 	struct trust trust;
 	int rc;
@@ -596,8 +597,8 @@ static int report(struct mm *m, struct err *e)
 	trust = offline_verdict(rows, sizeof(rows) / sizeof(*rows),
 				(m->run.failed ? MM_FAILED : 0) |
 				(m->facts.is_average ? MM_NO_TIMES : 0), explain, m);
-	rc = save(m, &told, &trust, e);
-	show_ours(m, &told, &trust);
+	rc = save(m, &reported, &trust, e);
+	show_ours(m, &reported, &trust);
 	return rc;
 }
 

@@ -226,7 +226,7 @@ static void put_seconds(struct json_writer *w, const char *key, double v)
 
 static void put_engine(struct json_writer *w, const struct offline_about *about)
 {
-	struct json_slice told;
+	struct json_slice reported;
 
 	json_member_object(w, "engine");
 	put_text(w, "name", about->engine);
@@ -234,9 +234,9 @@ static void put_engine(struct json_writer *w, const struct offline_about *about)
 	put_text(w, "device", about->device);
 	if (about->max_model_len > 0)
 		json_member_int(w, "max_model_len", about->max_model_len);
-	if (json_next(&(struct json_scan){ about->json, 0 }, &told, NULL) == 0 &&
-	    told.kind == JSON_OBJECT) {
-		json_member_foreign(w, "told", told.raw);
+	if (json_next(&(struct json_scan){ about->json, 0 }, &reported, NULL) == 0 &&
+	    reported.kind == JSON_OBJECT) {
+		json_member_foreign(w, "told", reported.raw);
 	}
 	json_end_object(w);
 }
@@ -309,7 +309,7 @@ static void put_host(struct json_writer *w)
 	json_end_object(w);
 }
 
-void offline_told(struct json_writer *w, const struct offline_told *t)
+void offline_reported(struct json_writer *w, const struct offline_reported *t)
 {
 	put_text(w, "version", PROFLLM_VERSION);
 	put_text(w, "command", t->command);
@@ -323,7 +323,7 @@ void offline_told(struct json_writer *w, const struct offline_told *t)
 	put_host(w);
 }
 
-void offline_told_line(struct buf *out, const struct offline_told *t)
+void offline_reported_line(struct buf *out, const struct offline_reported *t)
 {
 	const struct offline_about none = { 0 }, *about = t->about ? t->about : &none;
 	const struct { const char *before, *text; } parts[] = {
@@ -341,17 +341,17 @@ void offline_told_line(struct buf *out, const struct offline_told *t)
 	buf_add_char(out, '\n');
 }
 
-void offline_told_example(const char *command, struct buf *out)
+void offline_reported_example(const char *command, struct buf *out)
 {
 	const struct offline_loaded loaded = {
 		.spawn_s = 1, .load_s = 1, .ready_s = 1, .compilation_s = 1,
 		.encoder_compilation_s = 1,
 	};
-	const struct offline_told told = { .command = command, .loaded = &loaded };
+	const struct offline_reported reported = { .command = command, .loaded = &loaded };
 	struct json_writer w = json_writer(out);
 
 	json_begin_object(&w);
-	offline_told(&w, &told);
+	offline_reported(&w, &reported);
 	json_end_object(&w);
 }
 
@@ -393,9 +393,9 @@ void offline_progress(const struct offline_hooks *hooks, const char *what, int64
 
 /* ---- a verb that is run ---- */
 
-struct offline_told offline_told_of(const struct offline_job *job)
+struct offline_reported offline_reported_of(const struct offline_job *job)
 {
-	return (struct offline_told){
+	return (struct offline_reported){
 		.command = job->verb->name, .backend = job->opts->backend,
 		.about = job->offline ? offline_about(job->offline) : NULL,
 		.loaded = job->offline ? &job->loaded : NULL,

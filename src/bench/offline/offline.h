@@ -116,7 +116,7 @@ struct offline_outcome {
 	size_t n, finished;
 	uint32_t *prompt, *output;   /* tokens; output over all sequences of a prompt */
 	uint32_t *cached;            /* of the prompt's tokens, those that a prefix cache had */
-	double *e2el_s, *ttft_s, *queue_s; /* NAN where not told; queue: until it was scheduled */
+	double *e2el_s, *ttft_s, *queue_s; /* NAN: not reported; queue: until scheduled */
 	bool *is_finished;
 	struct arena arena;
 };
@@ -406,20 +406,20 @@ int offline_job_end(struct offline_job *job, int rc, struct err *e);
  * What the engine did not tell is left out.
  */
 
-struct offline_told {
+struct offline_reported {
 	const char *command;                 /* "latency" */
 	const char *backend;                 /* as --backend says */
 	const struct offline_about *about;   /* NULL: nothing was started */
 	const struct offline_loaded *loaded; /* NULL: nothing to say of one load */
 };
 
-struct offline_told offline_told_of(const struct offline_job *job);
+struct offline_reported offline_reported_of(const struct offline_job *job);
 /* Members into the object that the caller has begun. */
-void offline_told(struct json_writer *w, const struct offline_told *t);
+void offline_reported(struct json_writer *w, const struct offline_reported *t);
 /* "Engine: vllm 0.32.0 on cpu, in-process, loaded in 12.3 s" and a line end. */
-void offline_told_line(struct buf *out, const struct offline_told *t);
+void offline_reported_line(struct buf *out, const struct offline_reported *t);
 /* The same object of a made-up engine: which keys there are. */
-void offline_told_example(const char *command, struct buf *out);
+void offline_reported_example(const char *command, struct buf *out);
 /* Hands text to hooks->line, line by line, and empties it. */
 void offline_say(const struct offline_hooks *hooks, struct buf *text);
 /* One line for hooks->line. */

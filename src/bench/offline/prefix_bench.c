@@ -232,15 +232,15 @@ static char *const *arguments(struct bench *s, const struct leg *leg)
 
 static void tell(struct bench *s, const struct leg *leg)
 {
-	const struct offline_told told = offline_told_of(s->job);
+	const struct offline_reported reported = offline_reported_of(s->job);
 	struct buf text = { 0 };
 
 	if (!s->ours.len) { /* the second engine is the same */
 		s->w = json_writer(&s->ours);
 		json_begin_object(&s->w);
-		offline_told(&s->w, &told);
+		offline_reported(&s->w, &reported);
 	}
-	offline_told_line(&text, &told);
+	offline_reported_line(&text, &reported);
 	if (leg->out.cached)
 		buf_printf(&text, "Prompt tokens: %" PRIu64 ", of them %" PRIu64 " (%.2f %%) from the "
 			   "prefix cache\n", leg->out.prompt_tokens, leg->out.cached_tokens,

@@ -180,20 +180,20 @@ static void keep(const struct prioritization *s, const struct offline_outcome *o
 static void remember(struct prioritization *s, const struct offline *engine,
 		     const struct offline_loaded *loaded)
 {
-	const struct offline_told about = {
+	const struct offline_reported about = {
 		.command = "prioritization", .backend = s->o->common.backend,
 		.about = offline_about(engine), .loaded = loaded,
 	};
 	struct json_writer w = json_writer(&s->ours);
 
 	json_begin_object(&w);
-	offline_told(&w, &about);
+	offline_reported(&w, &about);
 	json_member_texts(&w, "engine_args", s->engine->shown_argv);
 	json_member_text(&w, "dataset", s->o->dataset);
 	json_member_int(&w, "seed", s->engine->seed);
 	json_member_int(&w, "n", s->o->n);
 	json_end_object(&w);
-	offline_told_line(&s->engine_line, &about);
+	offline_reported_line(&s->engine_line, &about);
 }
 
 static int measure(struct prioritization *s, struct offline *engine, bool is_baseline,

@@ -375,7 +375,7 @@ static void put_iteration(struct json_writer *w, const struct startup_runs *r,
 	json_end_object(w);
 }
 
-/* {"mean": s, "percentiles": {...}} of what was told; nothing when nothing was. */
+/* {"mean": s, "percentiles": {...}} of what was reported; nothing when nothing was. */
 static void put_spread(struct json_writer *w, const struct startup_runs *r, enum startup_side side,
 		       size_t field, const char *phase)
 {
@@ -649,7 +649,7 @@ static int save_metrics(const struct bench *b, struct err *e)
 
 static int report(const struct bench *b, struct err *e)
 {
-	const struct offline_told told = {
+	const struct offline_reported reported = {
 		.command = "startup", .backend = b->job->opts->backend, .about = &b->about,
 	};
 	struct buf text = { 0 }, ours = { 0 };
@@ -657,11 +657,11 @@ static int report(const struct bench *b, struct err *e)
 	int rc;
 
 	startup_terminal(&b->runs, &text);
-	offline_told_line(&text, &told);
+	offline_reported_line(&text, &reported);
 	startup_terminal_ours(&b->runs, &text);
 	offline_say(&b->job->hooks, &text);
 	json_begin_object(&w);
-	offline_told(&w, &told);
+	offline_reported(&w, &reported);
 	json_member_text(&w, "model_id", b->job->engine->model);
 	json_member_texts(&w, "engine_args", b->job->engine->shown_argv);
 	json_end_object(&w);
@@ -758,7 +758,7 @@ static void example(const void *values, struct buf *out)
 		runs.side[i].v = &one;
 		runs.side[i].n = runs.side[i].wanted = n[i] > 0;
 	}
-	offline_told_example("startup", &ours);
+	offline_reported_example("startup", &ours);
 	startup_json(&runs, buf_str(&ours), out);
 	buf_release(&ours);
 }

@@ -751,7 +751,7 @@ static void put_requests(struct json_writer *w, const struct throughput *s)
 }
 
 static int save(const struct throughput *s, const struct throughput_facts *f,
-		const struct offline_told *told, struct err *e)
+		const struct offline_reported *reported, struct err *e)
 {
 	struct throughput_config config = { .model = s->job->engine->model };
 	struct pytorch_metric metric[2] = { { .name = "requests_per_second" },
@@ -763,7 +763,7 @@ static int save(const struct throughput *s, const struct throughput_facts *f,
 	int rc;
 
 	json_begin_object(&w);
-	offline_told(&w, told);
+	offline_reported(&w, reported);
 	json_member_texts(&w, "engine_args", s->job->engine->shown_argv);
 	put_requests(&w, s);
 	json_end_object(&w);
@@ -785,19 +785,19 @@ static int save(const struct throughput *s, const struct throughput_facts *f,
 
 static int report(struct throughput *s, struct err *e)
 {
-	const struct offline_told told = offline_told_of(s->job);
+	const struct offline_reported reported = offline_reported_of(s->job);
 	struct throughput_facts facts;
 	struct buf text = { 0 };
 
 	reuse_facts(&s->requests.w, &s->o->data.set, &s->reuse);
 	throughput_facts(&s->runs, &facts);
 	throughput_terminal(&s->runs, &facts, &text);
-	offline_told_line(&text, &told);
+	offline_reported_line(&text, &reported);
 	throughput_terminal_ours(&s->runs, &facts, &text);
 	report_reuse_rows(&s->reuse, &text);
 	offline_say(&s->job->hooks, &text);
 	buf_release(&text);
-	return save(s, &facts, &told, e);
+	return save(s, &facts, &reported, e);
 }
 
 static int run_all(struct throughput *s, struct err *e)
@@ -875,7 +875,7 @@ static void example(const void *values, struct buf *out)
 	struct throughput_config config = { .model = "" };
 	struct throughput_facts facts;
 
-	offline_told_example("throughput", &ours);
+	offline_reported_example("throughput", &ours);
 	config.ours = buf_str(&ours);
 	throughput_facts(&runs, &facts);
 	throughput_json(&runs, &facts, &config, out);

@@ -518,7 +518,7 @@ export interface CompareMetric {
 	effect_min: number; // the least change worth naming, as a share
 	is_primary: boolean; verdict: CompareVerdict;
 	words: string; // the verdict for people
-	reason: string | null; // why there is no verdict
+	reason: string | null; // why the verdict is missing
 	sentence: string; // change, interval, counts, verdict and what would do
 	baseline: number | null; // geometric mean over configurations
 	value: number | null; // likewise of the group
@@ -629,7 +629,7 @@ export interface RegressionItem {
 	sessions: number[]; // server sessions behind them
 	sessions_needed: number | null; // a side, that would do
 	guard: RegressionGuard | null; // why it is not comparable
-	reason: string | null; // why there is no verdict
+	reason: string | null; // why the verdict is missing
 	sentence: string; // change, interval, verdict and what would do
 }
 
