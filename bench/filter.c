@@ -346,7 +346,7 @@ int main(int argc, char **argv)
 	/* Not one client on one core: a server that has all of them. */
 	if (is_known)
 		(void)sched_setaffinity(0, sizeof(all), &all);
-	(void)sched_setscheduler(0, SCHED_OTHER, &(struct sched_param){ 0 });
+	(void)bench_set_realtime(false);
 	b.is_realtime = false;
 	for (unsigned i = 0; rc == 0 && i < b.repeats; i++)
 		for (size_t k = 0; rc == 0 && k < (b.is_quick ? 1 : 3); k++) {

@@ -17,6 +17,12 @@ static int usage(struct err *e, const char *name)
 		       "[--shared] [--hog] [--repeats 1..%d] [--binary PATH]", name, BENCH_REPEATS_MAX);
 }
 
+bool bench_set_realtime(bool is_realtime)
+{
+	return sched_setscheduler(0, is_realtime ? SCHED_FIFO : SCHED_OTHER,
+				  &(struct sched_param){ is_realtime ? 10 : 0 }) == 0;
+}
+
 int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct err *e)
 {
 	const char *from_env = getenv("PROFLLM");
@@ -55,8 +61,7 @@ int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct
 		return err_set(e, ERR_RUN, "%s is not there: build it first, or name it with --binary",
 			       b->binary);
 	bench_pin_client();
-	b->is_realtime = !is_shared &&
-			 sched_setscheduler(0, SCHED_FIFO, &(struct sched_param){ 10 }) == 0;
+	b->is_realtime = !is_shared && bench_set_realtime(true);
 	return 0;
 }
 

@@ -47,6 +47,11 @@ void figure_least(struct figure *f, double target);
 /* Prints; returns the exit status: 1 with e's sentence on stderr when e is set; see is_strict. */
 int bench_end(const struct bench *b, const struct err *e);
 
+/*
+ * Real-time or the usual priority, for this thread and what it starts. A real-time thread that never
+ * sleeps loses 50 ms of every second to the kernel's reserve for other threads.
+ */
+bool bench_set_realtime(bool is_realtime);
 void bench_pin_server(void);
 void bench_pin_client(void);
 /* Resident memory of this process in bytes. */
