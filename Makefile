@@ -11,6 +11,7 @@
 #   asan ubsan tsan  sanitizer runs          fuzz   every fuzz target, FUZZ_SECONDS each
 #   tidy           what a tool can judge     cov    line coverage of the parsers and metrics
 #   bench          our own cost              install clean   lib  libprofllm alone
+#   client         the load generator alone: bench serve, bench score, sim, tokenizer, dataset
 
 O ?= build
 ifeq ($(origin CC),default)
@@ -33,9 +34,10 @@ CFLAGS ?=
 LDFLAGS ?=
 # Only what is called is linked; every other library is loaded when it is first needed
 # (base/library.h). Some tests and benches call one themselves.
-PKGS := libssl libcrypto libpcre2-8 libutf8proc zlib libzstd
+CLIENT_PKGS := libssl libcrypto libpcre2-8 zlib
+PKGS := $(CLIENT_PKGS) libzstd
 LDLIBS := -Wl,--as-needed $(shell pkg-config --libs $(PKGS) 2>/dev/null || \
-	echo -lssl -lcrypto -lpcre2-8 -lutf8proc -lz -lzstd) -lm -pthread
+	echo -lssl -lcrypto -lpcre2-8 -lz -lzstd) -lm -pthread
 TEST_LDLIBS := $(LDLIBS) -lcmocka -larchive -lpq -lsqlite3
 CPPFLAGS := -Isrc -I$(O)/gen -include src/core/base/banned.h
 
@@ -45,9 +47,12 @@ closure = $(shell awk -v want=$(1) -f tools/closure.awk src/LAYERS)
 # What needs headers that a build may lack, and what takes its place.
 MEDIA_SRC := $(addprefix src/input/media/,audio.c decoders.c video.c)
 PG_SRC := src/results/store/postgres.c
-NONE_SRC := src/input/media/none.c src/results/store/postgres_none.c
-LEFT_OUT := $(if $(filter 0,$(MEDIA)),$(MEDIA_SRC),src/input/media/none.c) \
-	$(if $(filter 0,$(PG)),$(PG_SRC),src/results/store/postgres_none.c)
+PACKED_SRC := src/core/json/yaml.c $(addprefix src/input/table/,codec.c unpack.c)
+PACKED_NONE := src/core/json/yaml_none.c src/input/table/none.c
+MEDIA_NONE := src/input/media/none.c
+PG_NONE := src/results/store/postgres_none.c
+LEFT_OUT := $(PACKED_NONE) $(if $(filter 0,$(MEDIA)),$(MEDIA_SRC),$(MEDIA_NONE)) \
+	$(if $(filter 0,$(PG)),$(PG_SRC),$(PG_NONE))
 layer_src = $(filter-out $(LEFT_OUT),$(wildcard $(foreach l,$(1),src/$(l)/*.c src/*/$(l)/*.c)))
 layer_obj = $(patsubst src/%.c,$(O)/obj/%.o,$(call layer_src,$(1))) \
 	$(if $(filter page,$(1)),$(O)/obj/assets.o) $(if $(filter web,$(1)),$(O)/obj/app.o)
@@ -78,13 +83,36 @@ $(O)/obj/%.o: src/%.c
 	$(call say,CC,$<)
 	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
+# The load generator alone, which needs libssl, libcrypto, PCRE2 and zlib, and libcurl's headers.
+CLIENT_VERBS := bench_serve bench_multi_turn bench_structured_output serve_once score sim sim_rows \
+	sim_worker tokenizer dataset
+CLIENT_SRC := $(filter-out $(PACKED_SRC) $(MEDIA_SRC) $(MEDIA_NONE),\
+	$(call layer_src,$(call closure,sweep) model serving console)) \
+	$(PACKED_NONE) $(MEDIA_NONE) $(CLIENT_VERBS:%=src/cmd/verbs/%.c)
+.PHONY: client
+client: $(O)/client/profllm
+$(O)/client/profllm: $(CLIENT_SRC:src/%.c=$(O)/obj/%.o) $(O)/client/main.o $(O)/client/assets.o
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--as-needed $(shell \
+		pkg-config --libs $(CLIENT_PKGS) 2>/dev/null || echo -lssl -lcrypto -lpcre2-8 -lz) \
+		-lm -pthread
+$(O)/client/main.o: src/main.c
+	@mkdir -p $(@D)
+	$(call say,CC,$@)
+	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -DPROFLLM_CLIENT -MMD -MP -c -o $@ $<
+$(O)/client/assets.S: tools/assets.sh
+	@mkdir -p $(@D)
+	$(Q)tools/assets.sh $@ web/dist
+$(O)/client/assets.o: $(O)/client/assets.S
+	$(Q)$(CC) -c -o $@ $<
+
 # The version comes from git, or from the release's VERSION file.
 $(O)/gen/version.h: FORCE
 	@mkdir -p $(@D)
 	@v=$$(git describe --tags --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown); \
 	printf '#define PROFLLM_VERSION "%s"\n' "$$v" >$@.new; \
 	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
-$(OBJ): | $(O)/gen/version.h
+$(OBJ) $(CLIENT_SRC:src/%.c=$(O)/obj/%.o) $(O)/client/main.o: | $(O)/gen/version.h
 
 # A unit test named after a layer links with that layer's closure and nothing else:
 # tests/unit/test_<layer>.c or tests/unit/test_<layer>_<topic>.c.
@@ -121,4 +149,4 @@ install: $(O)/profllm
 clean:
 	rm -rf $(O) web/dist
 
--include $(OBJ:.o=.d) $(UNIT:%=$(O)/unit/%.d)
+-include $(OBJ:.o=.d) $(O)/client/main.d $(UNIT:%=$(O)/unit/%.d)

@@ -24,12 +24,13 @@ $(UNIT:%=$(O)/unit/%) $(O)/bench/telemetry suite: | $(FAKE_NVML)
 units: $(UNIT:%=$(O)/unit/%)
 
 # The same program without what MEDIA=0 and PG=0 leave out, for tests of what it says then.
-LESS_OBJ := $(patsubst src/%.c,$(O)/obj/%.o,$(filter-out $(MEDIA_SRC) $(PG_SRC),$(SRC)) $(NONE_SRC))
+LESS_OBJ := $(patsubst src/%.c,$(O)/obj/%.o,$(filter-out $(MEDIA_SRC) $(PG_SRC),$(SRC)) \
+	$(MEDIA_NONE) $(PG_NONE))
 $(O)/less/profllm: $(LESS_OBJ) $(O)/obj/assets.o $(O)/obj/app.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-suite: $(if $(filter cli,$(WHAT)),$(O)/less/profllm)
+suite: $(if $(filter cli,$(WHAT)),$(O)/less/profllm $(O)/client/profllm)
 
 suite: $(if $(filter unit,$(WHAT)),units) $(if $(filter cli load web,$(WHAT)),$(O)/profllm) \
 		$(if $(filter web,$(WHAT)),$(O)/bench/timeline)

@@ -39,7 +39,7 @@ BEGIN {
 	library("turbojpeg", "src/input/media/decoders.c"); library("png", "src/input/media/decoders.c")
 	library("webp/", ""); library("gif_lib", ""); library("sndfile", "src/input/media/audio.c")
 	library("libav", "src/input/media/video.c"); library("libsw", "src/input/media/video.c")
-	library("archive", "src/input/table/table.c"); library("zlib", "src/core/base/codec.c")
+	library("archive", "src/input/table/unpack.c"); library("zlib", "src/core/base/codec.c")
 	library("zstd", "src/input/table/codec.c"); library("snappy", "src/input/table/codec.c")
 	library("lz4", "src/input/table/codec.c"); library("brotli/", "src/input/table/codec.c")
 	library("yaml.h", "src/core/json/yaml.c"); library("sqlite3", "src/results/store/sqlite.c")

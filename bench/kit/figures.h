@@ -48,8 +48,8 @@ void figure_least(struct figure *f, double target);
 int bench_end(const struct bench *b, const struct err *e);
 
 /*
- * Real-time or the usual priority, for this thread and what it starts. A real-time thread that never
- * sleeps loses 50 ms of every second to the kernel's reserve for other threads.
+ * Real-time or the usual priority, for this thread and what it starts. A real-time thread that
+ * never sleeps loses 50 ms of every second to the kernel's reserve for other threads.
  */
 bool bench_set_realtime(bool is_realtime);
 void bench_pin_server(void);

@@ -33,6 +33,22 @@ is($r->{status}, 2, 'a store on PostgreSQL is refused');
 like($r->{err}, qr/needs a program with libpq; this one was built with PG=0$/m, 'for the reason');
 unlike($r->{err}, qr/secret/, 'without the password');
 
+# The load generator alone.
+(my $client = dirname($program) . '/client/profllm');
+$r = run(command => [$client, @load, qw(--save-result --save-detailed --result-filename r.json)]);
+is($r->{status}, 0, 'the program of make client measures a server') or diag($r->{err});
+like($r->{out}, qr/^Successful requests: +5 *$/m, 'with the same report');
+is(run(command => [$client, qw(tokenizer count --tokenizer sim --text), 'two words'])->{status}, 0,
+	'and counts tokens');
+$r = run(command => [$client, 'ingest', 'r.json']);
+is($r->{status}, 2, 'it has no store');
+like($r->{err}, qr/unknown command 'ingest'/, 'and does not know the word');
+spew('prompts.jsonl.gz', "\x1f\x8b\x08" . "\0" x 20);
+$r = run(command => [$client, qw(dataset show --dataset-name trace --tokenizer sim --num-prompts 1
+	--dataset-path prompts.jsonl.gz)]);
+is($r->{status}, 2, 'packed files are refused');
+like($r->{err}, qr/make client does not read packed files; unpack it first/, 'with what to do');
+
 # A folder of broken libraries, which the loader finds first.
 mkdir 'broken';
 spew("broken/$_", "not a library\n") for 'libsqlite3.so.0';

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * normalize.c - the steps of a normalizer; the one file that includes utf8proc.
+ * normalize.c - the steps of a normalizer; the one file that calls utf8proc.
  *
  * Nearly all text is in its form already. A stretch that is not begins with the
  * last starter in front of it and ends before a character that begins anew, a
@@ -11,8 +11,9 @@
 
 #include <assert.h>
 #include <stdlib.h>
-#include <utf8proc.h>
+#include <sys/types.h>
 
+#include "core/base/library.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "input/encode/chars.h"
@@ -22,6 +23,13 @@
  * else it resets out, writes there and gives that. Past out's limit, out->is_over
  * is set and the result is worthless.
  */
+
+/* What is called of utf8proc (version 2), which is loaded with the first text that needs it. */
+enum { STABLE = 1 << 1, COMPAT = 1 << 2, COMPOSE = 1 << 3, DECOMPOSE = 1 << 4 };
+ssize_t utf8proc_decompose_char(int32_t cp, int32_t *to, ssize_t n, int options, int *boundary);
+ssize_t utf8proc_normalize_utf32(int32_t *code, ssize_t n, int options);
+#define UTF8PROC_CALLS(X) X(utf8proc_decompose_char) X(utf8proc_normalize_utf32)
+LIBRARY(lib, UTF8PROC_CALLS, "libutf8proc.so.2", "libutf8proc2");
 
 #define HIGH_BITS 0x8080808080808080u
 
@@ -46,16 +54,14 @@ static inline size_t skip_ascii(struct str text, size_t at)
 struct form {
 	unsigned changes;
 	unsigned decomposes;
-	utf8proc_option_t options;
+	int options;
 };
 
 static const struct form forms[] = {
-	[NORMALIZE_NFC] = { UNICODE_NFC, UNICODE_NFD, UTF8PROC_STABLE | UTF8PROC_COMPOSE },
-	[NORMALIZE_NFD] = { UNICODE_NFD, UNICODE_NFD, UTF8PROC_STABLE | UTF8PROC_DECOMPOSE },
-	[NORMALIZE_NFKC] = { UNICODE_NFKC, UNICODE_NFKD,
-		UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT },
-	[NORMALIZE_NFKD] = { UNICODE_NFKD, UNICODE_NFKD,
-		UTF8PROC_STABLE | UTF8PROC_DECOMPOSE | UTF8PROC_COMPAT },
+	[NORMALIZE_NFC] = { UNICODE_NFC, UNICODE_NFD, STABLE | COMPOSE },
+	[NORMALIZE_NFD] = { UNICODE_NFD, UNICODE_NFD, STABLE | DECOMPOSE },
+	[NORMALIZE_NFKC] = { UNICODE_NFKC, UNICODE_NFKD, STABLE | COMPOSE | COMPAT },
+	[NORMALIZE_NFKD] = { UNICODE_NFKD, UNICODE_NFKD, STABLE | DECOMPOSE | COMPAT },
 };
 
 /* A code point with the rank of its class above it. */
@@ -129,8 +135,8 @@ static size_t decompose(const struct form *f, struct form_cache *cache, uint32_t
 		while (++n < 3 && slot->code[n]);
 		return n;
 	}
-	n = (size_t)utf8proc_decompose_char((int32_t)cp, to, DECOMPOSED_MAX, f->options,
-		&boundary);
+	n = (size_t)lib.utf8proc_decompose_char((int32_t)cp, to, DECOMPOSED_MAX, f->options,
+						&boundary);
 	assert(n > 0 && n <= DECOMPOSED_MAX);
 	for (size_t i = 0; i < n; i++)
 		to[i] = with_rank((uint32_t)to[i], unicode_norm((uint32_t)to[i]));
@@ -205,8 +211,8 @@ static void add_form(const struct form *f, struct normalize_work *w, struct str 
 	size_t n = decompose_stretch(f, w, s);
 	char *to;
 
-	if (f->options & UTF8PROC_COMPOSE)
-		n = (size_t)utf8proc_normalize_utf32(w->code, (utf8proc_ssize_t)n, f->options);
+	if (f->options & COMPOSE)
+		n = (size_t)lib.utf8proc_normalize_utf32(w->code, (ssize_t)n, f->options);
 	if (buf_reserve(out, 4 * n))
 		return;
 	to = out->data + out->len;
@@ -221,10 +227,15 @@ static struct str normalize_form(enum normalize_kind form, struct normalize_work
 {
 	const struct form *f = forms + form;
 	size_t done = 0, start, end;
+	struct err none = { 0 };
 
 	if (!next_stretch(f->changes, text, 0, &start, &end))
 		return text;
 	buf_reset(out);
+	if (library_open(&lib_library, &none) < 0) {
+		w->failure = NORMALIZE_NO_LIBRARY;
+		return text;
+	}
 	do {
 		buf_add(out, text.p + done, start - done);
 		add_form(f, w, (struct str){ text.p + start, end - start }, out);
@@ -856,6 +867,10 @@ int normalize_explain(const struct normalizer *n, const struct normalize_work *w
 	};
 	const char *type = name[n->step[w->failed_step].kind];
 
+	if (w->failure == NORMALIZE_NO_LIBRARY)
+		return library_open(&lib_library, e) < 0 ?
+			       err_wrap(e, "the tokenizer's normalizer (%s)", type) :
+			       err_set(e, ERR_RUN, "utf8proc was not there a moment ago; try again");
 	if (w->failure == NORMALIZE_GAVE_UP)
 		return err_set(e, ERR_LIMIT, "the regular expression of normalizer step %zu (%s) "
 			"needs more CPU time or memory than is allowed on a text of %zu bytes",

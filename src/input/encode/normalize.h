@@ -114,6 +114,7 @@ size_t normalize_growth(size_t text_bytes);
 enum normalize_failure {
 	NORMALIZE_DONE,
 	NORMALIZE_GREW,    /* a step would have made too much of the text */
+	NORMALIZE_NO_LIBRARY, /* a normal form needs utf8proc, which cannot be loaded */
 	NORMALIZE_GAVE_UP, /* a regular expression needed too much time or memory */
 };
 
