@@ -92,7 +92,7 @@ struct driver {
 	_Alignas(64) atomic_uint n_failed; /* with a limit of failures only */
 	atomic_uint refused_status, n_refused; /* of the first REFUSED_FIRST entries */
 	atomic_uint live[ENDPOINTS_MAX];   /* per URL, with is_least_loaded only */
-	pthread_mutex_t lock;
+	pthread_mutex_t lock;    /* of what follows */
 	pthread_cond_t changed;
 	unsigned n_ready, n_running;
 	bool is_started;

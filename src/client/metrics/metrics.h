@@ -16,7 +16,7 @@
  * (REQ_UNSENT) is no part of the run.
  *
  * Not here: whether the numbers can be believed (metrics/trust.h), how they are
- * written (report/), filling in missing token counts (run/).
+ * written (out/report/), filling in missing token counts (bench/serve/).
  */
 #pragma once
 #include <stdbool.h>

@@ -27,7 +27,7 @@
 
 struct keeper {
 	pid_t root;              /* the keeper */
-	int control, report;     /* ours; control -1 once it is told to stop */
+	int control, report;     /* ours; control is -1 once it was asked to stop */
 	pthread_mutex_t lock;    /* of what follows */
 	bool has_ended, is_gone, is_lost;
 	int left;

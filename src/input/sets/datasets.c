@@ -2,7 +2,7 @@
 /* datasets.c - the table of datasets. */
 #include "input/sets/datasets.h"
 
-/* One row a dataset: src/data/<file>.c defines dataset_<name>. */
+/* One row per dataset; a file of input/ defines dataset_<name>. */
 #define DATASETS(X) \
 	X(random) \
 	X(random_mm) \

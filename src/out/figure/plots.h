@@ -41,7 +41,7 @@ int sweep_plot_figure(const struct frame *f, const struct sweep_plot *p, struct 
 
 /*
  * Tokens per second per user against tokens per second per GPU, and which
- * runs no other run beats in both (sweep spec 7.9, stats/pareto.h).
+ * runs no other run beats in both (sweep spec 7.9, core/stats/curve.h).
  *
  * Keys are looked for as they are, with dashes and with underscores; the first one that a record
  * has counts, even when its value is null. Users: the variable asked for, then request_rate, then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* columns.c - see columns.h. */
+/* columns.c - the columns of runs, packed; as store_internal.h has them. */
 #include <math.h>
 #include <stdlib.h>
 

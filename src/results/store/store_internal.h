@@ -113,8 +113,8 @@ struct str db_keep(struct arena *a, struct db_value v); /* the bytes, copied */
  *
  * A text: its length in 8 bytes, least first, then a Zstandard frame with a checksum.
  *
- * A row: one byte PACK_VERSION, how many cells, then each cell: the number of its column
- * (columns.h), a kind, and what the kind needs. Lengths and numbers without sign are LEB128;
+ * A row: one byte PACK_VERSION, how many cells, then each cell: the number of its column,
+ * a kind, and what the kind needs. Lengths and numbers without sign are LEB128;
  * whole numbers below 2^53 are zigzag LEB128, others 8 bytes of IEEE 754, least first. Every
  * value comes back as it went in, -0.0 among them.
  */
