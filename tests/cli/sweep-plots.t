@@ -151,7 +151,8 @@ SKIP: {
 		for qw(log sqrt symlog asinh linear logit);
 
 	my $text = run(args => [@plot, 'exp', @by, '--format', 'terminal', '--fig-name', 'text']);
-	check_run('as text', $text, { status => 0, out => ['*median_ttft_ms*', '*max_num_seqs*', '*64*'],
+	check_run('as text', $text, { status => 0, out => ['*median_ttft_ms*', '*max_num_seqs*',
+		'  A  16', '  B  64'],
 		gone => ['exp/text.png'], exists => ['exp/text.gp'] });
 
 	my $pareto = run(args => [@pareto, 'exp']);

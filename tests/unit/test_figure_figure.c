@@ -89,6 +89,43 @@ static void averages(void **state)
 	assert_null(g.panel->curve[1].low);
 }
 
+/*
+ * A measured x: two configurations at two loads with repeats, drawn in one color. Each repeat has
+ * an x of its own, but is no point of its own.
+ */
+static void measured_x(void **state)
+{
+#define RUN(x, y, c, seqs, n) "{\"output_throughput\": " #x ", \"y\": " #y ", \"max_concurrency\": " #c \
+	", \"run_number\": " #n ", \"max_num_seqs\": " #seqs ", \"gpu\": \"a\"}"
+	struct frame f = frame_of("[" RUN(90, 10, 16, 8, 0) "," RUN(110, 14, 16, 8, 1) ","
+				  RUN(120, 2, 1, 8, 0) "," RUN(122, 4, 1, 8, 1) ","
+				  RUN(200, 5, 16, 64, 0) "," RUN(30, 1, 1, 64, 0) "]");
+	struct sweep_plot p = plot_of("", "gpu");
+	const struct figure_curve *c;
+	struct figure g;
+	struct err e = { 0 };
+
+	(void)state;
+	p.var_x = "output_throughput";
+	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_int_equal(g.panel->n_curves, 2);
+	c = g.panel->curve;
+	assert_string_equal(c[0].title, c[1].title);
+	assert_int_equal(c[0].look.color, c[1].look.color);
+	/* In the order of load, although the server beyond its limit is slower. */
+	assert_int_equal(c[0].n, 2);
+	assert_true(c[0].x[0] == 121 && c[0].y[0] == 3 && c[0].count[0] == 2);
+	assert_true(c[0].x[1] == 100 && c[0].y[1] == 12 && c[0].count[1] == 2);
+	assert_true(fabs(c[0].high[1] - (12 + sqrt(8))) < 1e-12);
+	assert_true(c[1].n == 2 && c[1].x[0] == 30 && c[1].x[1] == 200 && isnan(c[1].low[0]));
+	/* At a single load configurations are the points of one curve, by x. */
+	assert_int_equal(frame_parse_filters(&p.filter_by, "max_concurrency>8", &arena, &e), 0);
+	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_int_equal(g.panel->n_curves, 1);
+	assert_true(g.panel->curve->n == 2 && g.panel->curve->x[0] == 100);
+#undef RUN
+}
+
 static void facets(void **state)
 {
 	struct frame f = frame_of(runs);
@@ -182,6 +219,32 @@ static void texts(void **state)
 	for (const char *p = strchr(script.data, '`'); p; p = strchr(p + 1, '`'))
 		assert_true(p[-1] == '\'' || p[1] == '\'');
 	buf_release(&data);
+	buf_release(&script);
+}
+
+/* As text every curve has its own letter; the legend is a list of them below the panels. */
+static void letters(void **state)
+{
+	const double x[] = { 1, 2 }, y[] = { 5, 6 };
+	const struct figure_curve curve[] = {
+		{ .title = "all", .style = FIGURE_POINTS, .look.is_muted = true, .n = 2, .x = x, .y = y },
+		{ .title = "m 8", .look.dash = 1, .n = 2, .x = x, .y = y },
+		{ .title = "m 64", .look = { .color = 1, .dash = 1 }, .n = 2, .x = x, .y = y },
+	};
+	const struct figure_panel panel = { .curve = curve, .n_curves = 3 };
+	const struct figure f = { .x_label = "x", .y_label = "y", .panel = &panel, .rows = 1, .cols = 1,
+				  .legend_title = "gpu, max_num_seqs" };
+	struct buf script = { 0 };
+
+	(void)state;
+	figure_script(&f, "f", &script);
+	assert_non_null(strstr(script.data, "\tprint '  '.'gpu, max_num_seqs'\n\tprint '  .  '.'all'\n"
+			       "\tprint '  A  '.'m 8'\n\tprint '  B  '.'m 64'\n"));
+	assert_non_null(strstr(script.data, "pt (is_text ? 1 : 5)"));
+	assert_non_null(strstr(script.data, "pt (is_text ? 2 : 5)"));
+	/* The key is below its title, which is a label, because gnuplot's own lies on an entry. */
+	assert_non_null(strstr(script.data, "set label 'gpu, max_num_seqs' at screen "));
+	assert_null(strstr(script.data, " title 'gpu, max_num_seqs' left"));
 	buf_release(&script);
 }
 
@@ -304,6 +367,7 @@ static void averaged_runs(void **state)
 					     .rule = PARETO_STRICT,
 					     .label_by = frame_keys("tp,runs", &arena) };
 	static const double per_user[] = { 10, 25, 17.5, 5, 5 }, per_gpu[] = { 20, 25, 35, 10, 10 };
+	const struct figure_curve *frontier;
 	struct sweep_pareto p;
 	struct figure g;
 	struct buf csv = { 0 };
@@ -317,9 +381,10 @@ static void averaged_runs(void **state)
 			fail_msg("point %zu: %g and %g", i, p.per_user[i], p.per_gpu[i]);
 	assert_int_equal(p.n_frontier, 2);
 	sweep_pareto_figure(&p, &o, &g, &arena);
-	assert_int_equal(g.panel->curve[1].n, 2);
-	assert_true(g.panel->curve[1].x[0] == 17.5 && g.panel->curve[1].x[1] == 25);
-	assert_string_equal(g.panel->curve[1].label[0], "tp=2\nruns=1");
+	frontier = &g.panel->curve[g.panel->n_curves - 1];
+	assert_int_equal(frontier->n, 2);
+	assert_true(frontier->x[0] == 17.5 && frontier->x[1] == 25);
+	assert_string_equal(frontier->label[0], "tp=2\nruns=1");
 	sweep_pareto_csv(&p, &csv);
 	assert_int_equal(strncmp(csv.data, ",max_concurrency,output_throughput,run_number,tp,"
 				 "tokens_per_user,tokens_per_gpu,user_count_estimate,gpu_count,runs,"
@@ -327,10 +392,46 @@ static void averaged_runs(void **state)
 	buf_release(&csv);
 }
 
+/* A color for each configuration; labels say the load, and follow --label-by where it is given. */
+static void pareto_colors(void **state)
+{
+#define RUN(tokens, c, gpu, tp, seqs) "{\"max_concurrency\": " #c ", \"output_throughput\": " #tokens \
+	", \"run_number\": 0, \"max_concurrency\": " #c ", \"gpu\": \"" gpu "\", \"tp\": " #tp \
+	", \"max_num_seqs\": " #seqs "}"
+	struct frame f = frame_of("[" RUN(100, 1, "h100", 2, 8) "," RUN(320, 4, "h100", 2, 8) ","
+				  RUN(150, 1, "b200", 1, 8) "," RUN(480, 4, "b200", 1, 64) "]");
+	struct sweep_pareto_opts o = { .user_count_var = "max_concurrency" };
+	const struct figure_curve *c;
+	struct sweep_pareto p;
+	struct figure g;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(sweep_pareto(&p, &f, &o, &arena, &e), 0);
+	sweep_pareto_figure(&p, &o, &g, &arena);
+	assert_string_equal(g.legend_title, "gpu, max_num_seqs"); /* tp follows from gpu */
+	assert_int_equal(g.panel->n_curves, 4);
+	c = g.panel->curve;
+	assert_string_equal(c[0].title, "b200, 8");
+	assert_string_equal(c[1].title, "b200, 64");
+	assert_string_equal(c[2].title, "h100, 8");
+	assert_true(c[2].n == 2 && c[2].look.color == 2 && !c[2].look.is_muted);
+	assert_string_equal(c[3].title, "Pareto frontier");
+	assert_true(c[3].look.is_ink && c[3].n == 2);
+	assert_string_equal(c[3].label[0], "c=4");
+	assert_string_equal(c[3].label[1], "c=1");
+	o.label_by = frame_keys("max_concurrency,gpu", &arena);
+	sweep_pareto_figure(&p, &o, &g, &arena);
+	assert_string_equal(g.panel->curve[3].label[0], "max_concurrency=4\ngpu=b200");
+#undef RUN
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(averages), cmocka_unit_test(facets), cmocka_unit_test(plot_errors),
+		cmocka_unit_test(averages), cmocka_unit_test(measured_x), cmocka_unit_test(facets),
+		cmocka_unit_test(plot_errors), cmocka_unit_test(letters),
+		cmocka_unit_test(pareto_colors),
 		cmocka_unit_test(nothing_left), cmocka_unit_test(texts), cmocka_unit_test(scales),
 		cmocka_unit_test(axis_labels), cmocka_unit_test(users_and_gpus),
 		cmocka_unit_test(pareto_errors), cmocka_unit_test(averaged_runs),

@@ -184,8 +184,8 @@ static const struct opt pareto_rows[] = {
 	R(gpu_count_var, "gpu-count-var", .arg = "KEY",
 	  .help = "Variable with the number of GPUs; else num_gpus or gpu_count, else tensor x "
 		  "pipeline x data parallel size."),
-	R(label_by, "label-by", .arg = "KEYS", .help = "Comma list of what is written beside points of "
-	  "the frontier."),
+	R(label_by, "label-by", .arg = "KEYS", .help = "Comma list of what is written at points of the "
+	  "frontier; without it their load."),
 	R(strict, "strict", .flags = OPT_OURS,
 	  .help = "Leaves points out of the frontier that another one equals in one measure and "
 		  "beats in the other."),
@@ -196,7 +196,7 @@ static const struct opt pareto_rows[] = {
 	R(dry_run, "dry-run", .help = "Tells what would be drawn, and draws nothing."),
 };
 static const struct pareto_opts pareto_defaults = {
-	.user_count_var = "max_concurrency", .label_by = "max_concurrency,gpu_count", .format = "png",
+	.user_count_var = "max_concurrency", .format = "png",
 };
 const struct opt_set cmd_bench_sweep_pareto_set = {
 	.command = "bench sweep plot_pareto",
@@ -536,7 +536,7 @@ static int pareto_all(const struct pareto_opts *o, struct arena *a, struct err *
 {
 	struct sweep_pareto_opts how = {
 		.user_count_var = o->user_count_var, .gpu_count_var = o->gpu_count_var,
-		.label_by = frame_keys(o->label_by, a), .is_averaged = o->average_runs,
+		.label_by = frame_keys(o->label_by ? o->label_by : "", a), .is_averaged = o->average_runs,
 		.rule = o->strict ? PARETO_STRICT : PARETO_WEAK,
 	};
 	struct job job = { 0 };

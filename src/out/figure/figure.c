@@ -11,7 +11,6 @@
 #include "out/figure/figure_internal.h"
 
 #define OFF 0.08    /* inches between a point and its text */
-#define BESIDE 0.6
 #define FAR 0.15
 
 struct box { double x0, y0, x1, y1, weight; };
@@ -63,9 +62,7 @@ static struct box place(size_t i, double x, double y, double w, double h, struct
 static double covered(const struct box *b, const struct box *taken, size_t n,
 		      const struct figure_layout *l)
 {
-	/* Room to the right of the only panel is as good as within it. */
-	double beside = l->is_single ? BESIDE : 0;
-	struct box inside = { 0, 0, l->panel_width + beside, l->panel_height, 0 };
+	struct box inside = { 0, 0, l->panel_width, l->panel_height, 0 };
 	double sum = ((b->x1 - b->x0) * (b->y1 - b->y0) - shared(b, &inside)) * 4;
 
 	for (size_t i = 0; i < n; i++)
@@ -455,8 +452,7 @@ static double size_legend(const struct figure *f, struct figure_layout *l)
 
 struct figure_layout figure_layout(const struct figure *f)
 {
-	struct figure_layout l = { .left = 0.95, .bottom = 0.7, .gap_x = 0.25,
-				   .is_single = f->cols == 1 };
+	struct figure_layout l = { .left = 0.95, .bottom = 0.7, .gap_x = 0.25 };
 	size_t title_lines = 0;
 	double legend;
 

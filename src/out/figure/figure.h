@@ -24,7 +24,8 @@ struct figure_look {
 	unsigned color;    /* 0, 1, ...: distinct and safe for the colour-blind */
 	unsigned dash;     /* 0 solid, then dashes and dots; the marker changes with it */
 	unsigned width;    /* 0 normal, then wider */
-	bool is_muted;     /* grey and behind: context, not the subject */
+	bool is_muted;     /* grey and drawn first: context, not the subject */
+	bool is_ink;       /* dark grey: a line over all colors, such as a frontier */
 };
 
 struct figure_curve {

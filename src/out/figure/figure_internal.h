@@ -21,7 +21,6 @@ struct figure_layout {
 	double legend_x;          /* 0: no legend */
 	double legend_pt;
 	size_t legend_rows;
-	bool is_single;           /* one column of panels: nothing but the legend to the right */
 	struct figure_range x, y;
 };
 

@@ -3,8 +3,10 @@
  * figure_script.c - the gnuplot script of a figure; see figure.h.
  *
  * For gnuplot 5.4. Texts stand between single quotes, in which gnuplot expands nothing, line by
- * line. Colours: the eight of Okabe and Ito that are told apart by everyone and show on
- * white; of more curves, steps of one ramp from dark blue to yellow.
+ * line. Colours and markers: the eight of the dashboard (web/src/app/colour.ts), checked for
+ * every kind of color blindness; of more curves, steps of one ramp from dark blue to yellow.
+ * As text every curve has a letter of its own and the legend is a list below the panels, because
+ * the terminal's key covers the first letters of its titles.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -13,16 +15,21 @@
 #include "core/base/str.h"
 #include "out/figure/figure_internal.h"
 
-#define COLORS 7
+#define COLORS 8
 #define DASHES 5
-#define MARKERS 6
+#define MARKERS 8
+#define LETTERS 26
+#define LETTER_SINGLE 15 /* O, of a curve without a title */
 #define TICS_MAX 12 /* values on a logarithmic axis that are marked one by one */
 #define TIC_APART 0.065 /* of the axis: room for their texts */
 #define MUTED "#9a9a9a"
+#define INK "#333333"
 
 struct script {
 	const struct figure *f;
 	struct figure_layout l;
+	const struct figure_curve **legend;
+	size_t n_legend;
 	struct buf *out;
 	unsigned colors;          /* how many looks there are */
 	bool has_dashes;          /* markers follow the dashes, else the colours */
@@ -52,7 +59,8 @@ static const char *number(char out[FMT_F64_BYTES], double v)
 static void add_color(const struct script *s, const struct figure_look *look)
 {
 	static const char *const few[COLORS] = {
-		"#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#444444",
+		"#0f4dd6", "#da7931", "#0ca38d", "#9f0258", "#7f5e05", "#ab71f9", "#1d562d",
+		"#801002",
 	};
 	static const double ramp[][3] = {
 		{ 68, 1, 84 }, { 65, 68, 135 }, { 42, 120, 142 },
@@ -62,8 +70,8 @@ static void add_color(const struct script *s, const struct figure_look *look)
 	unsigned rgb[3];
 	size_t i;
 
-	if (look->is_muted) {
-		buf_add_text(s->out, "'" MUTED "'");
+	if (look->is_muted || look->is_ink) {
+		buf_add_text(s->out, look->is_ink ? "'" INK "'" : "'" MUTED "'");
 		return;
 	}
 	if (s->colors <= COLORS) {
@@ -78,6 +86,19 @@ static void add_color(const struct script *s, const struct figure_look *look)
 	buf_printf(s->out, "'#%02x%02x%02x'", rgb[0], rgb[1], rgb[2]);
 }
 
+/* The marker as text: gnuplot's point type n is the n-th letter there. */
+static size_t letter(const struct script *s, const struct figure_curve *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; c->title && i < s->n_legend; i++) {
+		if (strcmp(s->legend[i]->title, c->title) == 0)
+			return n % LETTERS + 1;
+		n += !s->legend[i]->look.is_muted && s->legend[i]->style != FIGURE_LINE;
+	}
+	return LETTER_SINGLE;
+}
+
 /* with linespoints lc ... lw ... dt ... pt ... ps ... */
 static void add_style(const struct script *s, const struct figure_curve *c)
 {
@@ -88,7 +109,7 @@ static void add_style(const struct script *s, const struct figure_curve *c)
 	static const char *const dash[DASHES] = {
 		"solid", "(9,4)", "(2,3)", "(10,3,2,3)", "(14,5)",
 	};
-	static const int marker[MARKERS] = { 7, 5, 9, 13, 11, 15 };
+	static const int marker[MARKERS] = { 7, 5, 9, 13, 11, 15, 2, 3 };
 	const struct figure_look *look = &c->look;
 	unsigned mark = s->has_dashes ? look->dash : look->color;
 	enum figure_style how = c->style == FIGURE_LINE_POINTS ? s->f->style : c->style;
@@ -100,8 +121,8 @@ static void add_style(const struct script *s, const struct figure_curve *c)
 	if (has_line)
 		buf_printf(s->out, " lw %.1f dt %s", 1.8 + 1.4 * look->width, dash[look->dash % DASHES]);
 	if (has_points)
-		buf_printf(s->out, " pt %d ps %s", marker[look->is_muted ? 0 : mark % MARKERS],
-			   look->is_muted ? "0.7" : "0.9");
+		buf_printf(s->out, " pt (is_text ? %zu : %d) ps %s", letter(s, c),
+			   marker[look->is_muted ? 0 : mark % MARKERS], look->is_muted ? "0.7" : "0.9");
 }
 
 /* ---- the head ---- */
@@ -286,7 +307,7 @@ static void add_margins(const struct script *s, size_t row, size_t col)
 	double left = l->left + (double)col * (l->panel_width + l->gap_x);
 	double bottom = l->bottom + (double)(s->f->rows - 1 - row) * (l->panel_height + l->gap_y);
 
-	buf_printf(s->out, "set lmargin at screen %.5f\nset rmargin at screen %.5f\n"
+	buf_printf(s->out, "set lmargin at screen %.5f * wide\nset rmargin at screen %.5f * wide\n"
 		   "set bmargin at screen %.5f\nset tmargin at screen %.5f%s\n", left / l->width,
 		   (left + l->panel_width) / l->width, bottom / l->height,
 		   (bottom + l->panel_height) / l->height, TEXT_TOP);
@@ -366,17 +387,35 @@ static void add_labels(const struct script *s, const struct figure_panel *p)
 
 static void add_legend(const struct script *s)
 {
-	size_t n = figure_legend(s->f, NULL);
-	const struct figure_curve **curve = mem_array(n, sizeof(struct figure_curve *));
-
-	figure_legend(s->f, curve);
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < s->n_legend; i++) {
 		buf_add_text(s->out, ", \\\n     keyentry");
-		add_style(s, curve[i]);
+		add_style(s, s->legend[i]);
 		buf_add_text(s->out, " title ");
-		add_quoted(s->out, curve[i]->title);
+		add_quoted(s->out, s->legend[i]->title);
 	}
-	free(curve);
+}
+
+/* "A  b200, 8" line by line, below the panels. */
+static void add_text_legend(const struct script *s)
+{
+	if (!s->n_legend)
+		return;
+	buf_add_text(s->out, "if (is_text) {\n\tset print '-'\n");
+	if (s->f->legend_title) {
+		buf_add_text(s->out, "\tprint '  '.");
+		add_quoted(s->out, s->f->legend_title);
+		buf_add_char(s->out, '\n');
+	}
+	for (size_t i = 0; i < s->n_legend; i++) {
+		const struct figure_curve *c = s->legend[i];
+
+		buf_printf(s->out, "\tprint ' %c%c  '.", c->style == FIGURE_LINE ? '-' : ' ',
+			   c->style == FIGURE_LINE ? '-' : c->look.is_muted ? '.' :
+			   (char)('A' + letter(s, c) - 1));
+		add_quoted(s->out, c->title);
+		buf_add_char(s->out, '\n');
+	}
+	buf_add_text(s->out, "}\n");
 }
 
 static void add_bands(const struct script *s, const struct figure_panel *p, size_t block)
@@ -402,10 +441,31 @@ static void add_curves(const struct script *s, const struct figure_panel *p, siz
 	for (size_t k = 0; k < p->n_curves; k++) {
 		if (p->curve[k].look.is_muted != is_muted)
 			continue;
-		buf_printf(s->out, ", \\\n     data index %zu using 1:2", block + k);
+		buf_printf(s->out, ", \\\n     data index %zu using 1:%s", block + k,
+			   is_muted ? "(is_text ? NaN : $2)" : "2");
 		add_style(s, &p->curve[k]);
 		buf_add_text(s->out, " notitle");
+		if (is_muted)
+			buf_printf(s->out, ", \\\n     data index %zu using 1:(is_text ? $2 : NaN) "
+				   "with dots notitle", block + k);
 	}
+}
+
+/* To the right of the panels. gnuplot's own title of a key lies on its first entry. */
+static void add_key(const struct script *s)
+{
+	double x = s->l.legend_x / s->l.width, y = 1 - 0.3 / s->l.height;
+
+	if (s->f->legend_title) {
+		buf_add_text(s->out, "if (!is_text) {\n\tset label ");
+		add_quoted(s->out, s->f->legend_title);
+		buf_printf(s->out, " at screen %.5f, screen %.5f left font ',%g' tc rgb '#555555'\n}\n",
+			   x + 0.1 / s->l.width, y, s->l.legend_pt);
+		y -= 1.1 * FIGURE_LINE_IN(s->l.legend_pt) / s->l.height;
+	}
+	buf_printf(s->out, "set key at screen %.5f, screen %.5f left top Left reverse samplen 2.5 "
+		   "spacing 1.15 font ',%g' maxrows %zu\nif (is_text) { unset key }\n", x, y,
+		   s->l.legend_pt, s->l.legend_rows);
 }
 
 static void add_panel(const struct script *s, size_t at, size_t block)
@@ -422,19 +482,11 @@ static void add_panel(const struct script *s, size_t at, size_t block)
 		buf_add_text(s->out, ".\"\\n\".");
 		add_quoted(s->out, p->title);
 	}
-	buf_add_text(s->out, " }\nunset arrow\nunset label\n");
+	buf_add_text(s->out, "; unset ylabel }\nunset arrow\nunset label\n");
 	add_limits(s, p);
 	add_labels(s, p);
 	if (at == 0 && s->l.legend_x > 0) {
-		buf_printf(s->out, "set key at screen %.5f, screen %.5f left top Left reverse samplen 2.5 "
-			   "spacing 1.15 font ',%g' maxrows %zu", s->l.legend_x / s->l.width,
-			   1 - 0.3 / s->l.height, s->l.legend_pt, s->l.legend_rows);
-		if (s->f->legend_title) {
-			buf_add_text(s->out, " title ");
-			add_quoted(s->out, s->f->legend_title);
-			buf_add_text(s->out, " left");
-		}
-		buf_add_char(s->out, '\n');
+		add_key(s);
 	} else {
 		buf_add_text(s->out, "unset key\n");
 	}
@@ -454,7 +506,7 @@ static void find_looks(struct script *s)
 			const struct figure_look *look = &s->f->panel[p].curve[k].look;
 
 			s->has_dashes |= look->dash > 0;
-			if (!look->is_muted && look->color >= s->colors)
+			if (!look->is_muted && !look->is_ink && look->color >= s->colors)
 				s->colors = look->color + 1;
 		}
 }
@@ -477,6 +529,8 @@ static void add_body(const struct script *s)
 	add_axes(s);
 	/* A band that leaves the axis below, or is text, would break or clutter what is drawn. */
 	number(low, s->l.y.low);
+	buf_printf(s->out, "wide = is_text ? %.5f : 1\n",
+		   s->l.legend_x > 0 ? s->l.width / s->l.legend_x : 1.0);
 	buf_printf(s->out, "held(v) = is_text ? NaN : v < %s ? %s : v\nset multiplot", low, low);
 	if (f->title) {
 		buf_add_text(s->out, " title ");
@@ -489,13 +543,17 @@ static void add_body(const struct script *s)
 		block += f->panel[p].n_curves;
 	}
 	buf_add_text(s->out, "unset multiplot\nset output\n");
+	add_text_legend(s);
 }
 
 void figure_script(const struct figure *f, const char *stem, struct buf *out)
 {
 	struct buf body = { 0 };
-	struct script s = { .f = f, .l = figure_layout(f), .out = &body };
+	struct script s = { .f = f, .l = figure_layout(f), .out = &body,
+			    .n_legend = figure_legend(f, NULL) };
 
+	s.legend = mem_array(s.n_legend + 1, sizeof(struct figure_curve *));
+	figure_legend(f, s.legend);
 	find_looks(&s);
 	add_body(&s);
 	s.out = out;
@@ -505,4 +563,5 @@ void figure_script(const struct figure *f, const char *stem, struct buf *out)
 	buf_add_str(out, buf_str(&body));
 	out->is_over |= body.is_over;
 	buf_release(&body);
+	free(s.legend);
 }

@@ -1,25 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plots.c - see plots.h: results as points and lines of a figure. */
-#include "out/figure/plots.h"
-
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/json/python.h"
+#include "core/schema/schema.h"
 #include "core/stats/stats.h"
-
-/*
- * The different values of one or more variables, in order: numbers by size, then texts, then what
- * is null or missing.
- */
-struct sweep_values {
-	struct frame_keys keys;
-	const struct json_value **record; /* one that has the value */
-	struct str *text;                 /* NUL-terminated */
-	size_t n;                         /* without variables: 1 */
-};
+#include "out/figure/plots_internal.h"
 
 /* 0 a number, 1 a text or a container, 2 nothing. */
 static int rank(const struct json_value *v, double *number)
@@ -95,8 +85,7 @@ static struct str text_of(const struct json_value *record, const struct frame_ke
 	return arena_take(a, &text);
 }
 
-/* Texts are "k=v" lines; plain ones the values alone. */
-static struct sweep_values sweep_values(const struct frame *f, const struct frame_keys *keys,
+struct sweep_values sweep_values(const struct frame *f, const struct frame_keys *keys,
 				bool is_plain, struct arena *a)
 {
 	struct sweep_values v = { .keys = *keys };
@@ -117,14 +106,112 @@ static struct sweep_values sweep_values(const struct frame *f, const struct fram
 	return v;
 }
 
-static size_t sweep_values_find(const struct sweep_values *v, const struct json_value *record)
+size_t sweep_values_find(const struct sweep_values *v, const struct json_value *record)
 {
 	size_t at = lower_bound(v, record);
 
 	return at < v->n ? at : v->n - 1;
 }
 
-#define LOOKS 3 /* variables told apart by colour, dash and width; more become one */
+/* ---- loads, configurations, runs of one point ---- */
+
+/* name: of the load, which a store calls "benchmark.NAME". */
+static double load_of(const struct json_value *record, const char *name)
+{
+	char key[64];
+	double v;
+
+	if (frame_number(frame_value(record, str_of(name)), &v))
+		return isnan(v) ? INFINITY : v;
+	snprintf(key, sizeof(key), "benchmark.%s", name);
+	return frame_number(frame_value(record, str_of(key)), &v) && !isnan(v) ? v : INFINITY;
+}
+
+struct plot_load plot_load(const struct json_value *record)
+{
+	return (struct plot_load){ load_of(record, "request_rate"),
+				   load_of(record, "max_concurrency") };
+}
+
+int plot_load_compare(const struct plot_load *a, const struct plot_load *b)
+{
+	int order = (a->rate > b->rate) - (a->rate < b->rate);
+
+	return order ? order
+		     : (a->concurrency > b->concurrency) - (a->concurrency < b->concurrency);
+}
+
+const char *plot_load_text(const struct plot_load *load, struct arena *a)
+{
+	if (isinf(load->rate) && isinf(load->concurrency))
+		return "all at once";
+	if (isinf(load->rate))
+		return arena_printf(a, "c=%.6g", load->concurrency);
+	if (isinf(load->concurrency))
+		return arena_printf(a, "%.6g/s", load->rate);
+	return arena_printf(a, "%.6g/s, c=%.6g", load->rate, load->concurrency);
+}
+
+static const char *const load_keys[] = { "request_rate", "max_concurrency", "num_prompts",
+					 "burstiness", NULL };
+
+bool plots_is_load_key(struct str key)
+{
+	for (size_t i = 0; load_keys[i]; i++)
+		if (str_is(key, load_keys[i]))
+			return true;
+	return false;
+}
+
+bool plots_next_parameter(const struct json_value *record, size_t *i)
+{
+	size_t k = *i;
+
+	while (k < record->count && *i == 0 && !str_is(record->key[k], "run_number"))
+		k++;
+	for (k++; k < record->count; k++) {
+		const struct json_value *v = &record->item[k];
+
+		if (str_is(record->key[k], "tokens_per_user"))
+			return false; /* sweep_pareto() has added what follows */
+		if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY) {
+			*i = k;
+			return true;
+		}
+	}
+	return false;
+}
+
+static void add_parameters(const struct json_value *record, bool has_load, struct buf *id)
+{
+	for (size_t i = 0; plots_next_parameter(record, &i);)
+		if (has_load || !plots_is_load_key(record->key[i])) {
+			json_repr_str(id, record->key[i]);
+			frame_text(id, &record->item[i], FRAME_OBJECT);
+			buf_add_char(id, '\n');
+		}
+}
+
+void plots_add_identity(const struct json_value *record, size_t number, struct buf *id)
+{
+	for (size_t i = 0; load_keys[i]; i++) {
+		frame_text(id, frame_value(record, str_of(load_keys[i])), FRAME_OBJECT);
+		buf_add_char(id, '\n');
+	}
+	add_parameters(record, true, id);
+	if (!frame_value(record, STR("run_number")))
+		buf_printf(id, "%zu", number);
+}
+
+size_t plots_index_of(struct map *seen, size_t *n, const struct buf *text, struct arena *a)
+{
+	uint64_t at = *n;
+
+	if (!map_get(seen, buf_str(text), &at))
+		map_put(seen, arena_str(a, buf_str(text)), (*n)++);
+	return (size_t)at;
+}
+
 
 int sweep_plot_grid(const struct frame *f, const struct sweep_plot *p, size_t *rows, size_t *cols,
 		    struct arena *a, struct err *e)
@@ -269,6 +356,106 @@ static void fill_curve(const struct frame *rows, const struct sweep_plot *p,
 	}
 }
 
+/* ---- points of a measured x ---- */
+
+struct measured {
+	double x, y, squares;     /* sums, then means; of the differences from the mean of y */
+	struct plot_load load;
+	size_t n, configuration;
+};
+
+static bool is_measured(const char *variable)
+{
+	const struct schema_field *field = schema_field_find(variable);
+
+	return field && field->better != SCHEMA_NONE;
+}
+
+static int by_configuration(const void *a, const void *b)
+{
+	const struct measured *p = a, *q = b;
+	int order = (p->configuration > q->configuration) - (p->configuration < q->configuration);
+
+	order = order ? order : plot_load_compare(&p->load, &q->load);
+	return order ? order : (p->x > q->x) - (p->x < q->x);
+}
+
+/* The runs as points in the order in which they are connected; gives their number. */
+static size_t measure(const struct frame *rows, const struct sweep_plot *p, struct measured *out,
+		      struct arena *a)
+{
+	struct map points = { 0 }, configurations = { 0 };
+	struct buf id = { 0 };
+	size_t *at = arena_alloc(a, rows->n * sizeof(*at)), n = 0, n_configurations = 0;
+	double x, y;
+
+	for (size_t i = 0; i < rows->n; i++) {
+		struct measured *m;
+
+		buf_reset(&id);
+		plots_add_identity(rows->row[i], i, &id);
+		at[i] = plots_index_of(&points, &n, &id, a);
+		m = &out[at[i]];
+		buf_reset(&id);
+		add_parameters(rows->row[i], false, &id);
+		m->configuration = plots_index_of(&configurations, &n_configurations, &id, a);
+		m->load = plot_load(rows->row[i]);
+		frame_number(frame_value(rows->row[i], str_of(p->var_x)), &x);
+		frame_number(frame_value(rows->row[i], str_of(p->var_y)), &y);
+		m->x += x;
+		m->y += y;
+		m->n++;
+	}
+	for (size_t i = 0; i < n; i++) {
+		out[i].x /= (double)out[i].n;
+		out[i].y /= (double)out[i].n;
+		if (n_configurations == n) { /* at one load each: they are connected by x */
+			out[i].configuration = 0;
+			out[i].load = (struct plot_load){ 0 };
+		}
+	}
+	for (size_t i = 0; i < rows->n; i++) {
+		frame_number(frame_value(rows->row[i], str_of(p->var_y)), &y);
+		out[at[i]].squares += (y - out[at[i]].y) * (y - out[at[i]].y);
+	}
+	if (n)
+		qsort(out, n, sizeof(*out), by_configuration);
+	map_release(&points);
+	map_release(&configurations);
+	buf_release(&id);
+	return n;
+}
+
+/* A curve for each configuration, all with the title and look of *like; gives their number. */
+static size_t measured_curves(const struct frame *rows, const struct sweep_plot *p,
+			      const struct figure_curve *like, struct figure_curve *out,
+			      struct arena *a)
+{
+	struct measured *m = arena_alloc(a, rows->n * sizeof(*m));
+	struct arrays made = new_arrays(rows->n, a);
+	size_t n = measure(rows, p, m, a), curves = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double spread = m[i].n < 2 ? NAN : sqrt(m[i].squares / (double)(m[i].n - 1));
+
+		made.x[i] = m[i].x;
+		made.y[i] = m[i].y;
+		made.low[i] = m[i].y - spread;
+		made.high[i] = m[i].y + spread;
+		made.count[i] = m[i].n;
+		if (i == 0 || m[i].configuration != m[i - 1].configuration) {
+			out[curves] = *like;
+			out[curves].x = &made.x[i];
+			out[curves].y = &made.y[i];
+			out[curves].count = &made.count[i];
+			out[curves].low = p->has_errors ? &made.low[i] : NULL;
+			out[curves++].high = p->has_errors ? &made.high[i] : NULL;
+		}
+		out[curves - 1].n++;
+	}
+	return curves;
+}
+
 /* ---- curves and panels ---- */
 
 static const char *curve_title(const struct sweep_values *v, const struct frame_keys *keys,
@@ -333,18 +520,23 @@ static int make_panel(const struct figure_maker *m, const struct frame *rows,
 
 	if (split(rows, &m->curves, &by_curve, m->arena, e) < 0)
 		return -1;
-	curve = arena_alloc(m->arena, (by_curve.n + 1) * sizeof(*curve));
+	curve = arena_alloc(m->arena, (rows->n + 1) * sizeof(*curve));
 	out->curve = curve;
 	for (size_t i = 0; i < by_curve.n; i++) {
 		const struct frame *points = &by_curve.item[i];
-		struct figure_curve *c = &curve[out->n_curves];
+		struct figure_curve c = { 0 };
 
 		if (points->n == 0)
 			continue;
-		c->title = curve_title(m->level, &m->plot->curve_by, points->row[0], m->arena);
-		c->look = look_of(m, i, points->row[0]);
-		fill_curve(points, m->plot, c, m->arena);
-		out->n_curves++;
+		c.title = curve_title(m->level, &m->plot->curve_by, points->row[0], m->arena);
+		c.look = look_of(m, i, points->row[0]);
+		if (is_measured(m->plot->var_x)) {
+			out->n_curves += measured_curves(points, m->plot, &c, &curve[out->n_curves],
+							 m->arena);
+		} else {
+			fill_curve(points, m->plot, &c, m->arena);
+			curve[out->n_curves++] = c;
+		}
 	}
 	return 0;
 }
@@ -392,14 +584,14 @@ static const char *label_of(const char *variable, struct arena *a)
 	return arena_take(a, &text).p;
 }
 
-static const char *legend_title(const struct frame_keys *keys, struct arena *a)
+const char *plots_legend_title(const struct frame_keys *keys, struct arena *a)
 {
 	const char *text = "";
 
 	if (keys->n == 0 || keys->n > LOOKS)
 		return NULL;
 	for (size_t k = 0; k < keys->n; k++)
-		text = arena_printf(a, "%s%s%.*s", text, k ? ",\n" : "", (int)keys->name[k].n,
+		text = arena_printf(a, "%s%s%.*s", text, k ? ", " : "", (int)keys->name[k].n,
 				    keys->name[k].p);
 	return text;
 }
@@ -419,7 +611,7 @@ int sweep_plot_figure(const struct frame *f, const struct sweep_plot *p, struct 
 	*out = (struct figure){
 		.title = p->title,
 		.x_label = label_of(p->var_x, a), .y_label = label_of(p->var_y, a),
-		.legend_title = legend_title(&p->curve_by, a), .x_scale = p->scale_x,
+		.legend_title = plots_legend_title(&p->curve_by, a), .x_scale = p->scale_x,
 		.y_scale = p->scale_y, .panel_height_in = p->height_in, .dpi = p->dpi,
 	};
 	m.rows = sweep_values(&rows, &p->row_by, false, a);
@@ -432,407 +624,4 @@ int sweep_plot_figure(const struct frame *f, const struct sweep_plot *p, struct 
 		m.level[k] = sweep_values(&rows, &one, true, a);
 	}
 	return make_panels(&m, &rows, out, e) < 0 ? -1 : 1;
-}
-
-#define KEYS_MAX 3
-#define SHOWN 600 /* bytes of a record in a message */
-
-/* ---- numbers of a record ---- */
-
-static const struct json_value *spelled(const struct json_value *record, const char *key, char from,
-					char to)
-{
-	char other[256];
-	size_t n = strlen(key);
-
-	if (n >= sizeof(other))
-		return NULL;
-	for (size_t i = 0; i <= n; i++)
-		other[i] = key[i] == from ? to : key[i];
-	return frame_value(record, (struct str){ other, n });
-}
-
-static const struct json_value *first_present(const struct json_value *record,
-					      const char *const *keys)
-{
-	for (; *keys; keys++) {
-		const struct json_value *v = frame_value(record, str_of(*keys));
-
-		v = v ? v : spelled(record, *keys, '_', '-');
-		v = v ? v : spelled(record, *keys, '-', '_');
-		if (v)
-			return v;
-	}
-	return NULL;
-}
-
-static int not_numeric(const struct json_value *record, const char *const *keys,
-		       const struct json_value *v, struct err *e)
-{
-	struct buf names = { 0 }, value = { 0 }, shown = { 0 };
-
-	for (size_t i = 0; keys[i]; i++) {
-		buf_add_text(&names, i ? ", " : "");
-		json_repr_str(&names, str_of(keys[i]));
-	}
-	json_repr(&value, v);
-	json_repr(&shown, record);
-	err_set(e, ERR_RUN, "Expected numeric value for one of [%s], but found %.*s in run_data=%.*s",
-		names.data, 100, value.data, SHOWN, shown.data);
-	buf_release(&names);
-	buf_release(&value);
-	buf_release(&shown);
-	return -1;
-}
-
-/* 1: *out is the value; 0: none of the keys is there, or null; -1: it is no number. */
-static int numeric(const struct json_value *record, const char *const *keys, double *out,
-		   struct err *e)
-{
-	const struct json_value *v = first_present(record, keys);
-
-	if (!v || v->kind == JSON_NULL)
-		return 0;
-	if (frame_number(v, out) || (v->kind == JSON_STRING && frame_float(v->text, out)))
-		return 1;
-	return not_numeric(record, keys, v, e);
-}
-
-/* Likewise, 0 counting as none. */
-static int count_of(const struct json_value *record, const char *const *keys, double *out,
-		    struct err *e)
-{
-	int found = numeric(record, keys, out, e);
-
-	return found > 0 && *out == 0 ? 0 : found;
-}
-
-static int users_of(const struct json_value *record, const struct sweep_pareto_opts *o, double *out,
-		    enum sweep_users *kind, struct err *e)
-{
-	static const char *const peak[] = { "max_concurrent_requests", NULL };
-	const char *asked[KEYS_MAX] = { "request_rate" };
-	bool has_var = o->user_count_var && *o->user_count_var;
-	int found;
-
-	if (has_var) {
-		asked[0] = o->user_count_var;
-		asked[1] = "request_rate";
-	}
-	found = count_of(record, asked, out, e);
-	*kind = has_var && first_present(record, (const char *[]){ asked[0], NULL }) ?
-		SWEEP_USERS_ASKED : SWEEP_USERS_RATE;
-	if (found == 0) {
-		*kind = SWEEP_USERS_PEAK;
-		found = count_of(record, peak, out, e);
-	}
-	return found;
-}
-
-static int gpus_of(const struct json_value *record, const struct sweep_pareto_opts *o, double *out,
-		   struct err *e)
-{
-	static const char *const known[] = { "num_gpus", "gpu_count", NULL };
-	static const char *const sizes[][KEYS_MAX] = {
-		{ "tensor_parallel_size", "tp" }, { "pipeline_parallel_size", "pp" },
-		{ "data_parallel_size", "dp" },
-	};
-	const char *asked[] = { o->gpu_count_var, NULL };
-	bool has_var = o->gpu_count_var && *o->gpu_count_var;
-	int found = has_var ? count_of(record, asked, out, e) : 0;
-	double world = 1, size;
-
-	if (found == 0)
-		found = count_of(record, known, out, e);
-	if (found)
-		return found;
-	for (size_t i = 0; i < sizeof(sizes) / sizeof(*sizes); i++) {
-		found = count_of(record, sizes[i], &size, e);
-		if (found < 0)
-			return -1;
-		world *= found ? size : 1;
-	}
-	*out = world;
-	return 1;
-}
-
-static int by_name(const void *a, const void *b)
-{
-	const struct str *s = a, *t = b;
-	size_t n = s->n < t->n ? s->n : t->n;
-	int order = n ? memcmp(s->p, t->p, n) : 0;
-
-	return order ? order : (s->n > t->n) - (s->n < t->n);
-}
-
-static int no_throughput(const struct json_value *record, struct err *e)
-{
-	struct str *key = mem_array(record->count, sizeof(*key));
-	struct buf keys = { 0 };
-
-	if (record->count) {
-		memcpy(key, record->key, record->count * sizeof(*key));
-		qsort(key, record->count, sizeof(*key), by_name);
-	}
-	for (size_t i = 0; i < record->count; i++) {
-		buf_add_text(&keys, i ? ", " : "");
-		json_repr_str(&keys, key[i]);
-	}
-	err_set(e, ERR_RUN, "Cannot find throughput metric 'output_throughput' in run data. Available "
-		"keys: [%s]", keys.data ? keys.data : "");
-	buf_release(&keys);
-	free(key);
-	return -1;
-}
-
-/* ---- records with what was found ---- */
-
-struct added { const char *key; double value; };
-
-static struct json_value *extended(const struct json_value *record, const struct added *add,
-				   size_t n, struct arena *a)
-{
-	struct json_value *copy = arena_alloc(a, sizeof(*copy));
-
-	*copy = (struct json_value){ .kind = JSON_OBJECT, .count = record->count };
-	copy->item = arena_alloc(a, (record->count + n + 1) * sizeof(*copy->item));
-	copy->key = arena_alloc(a, (record->count + n + 1) * sizeof(*copy->key));
-	if (record->count) {
-		memcpy(copy->item, record->item, record->count * sizeof(*copy->item));
-		memcpy(copy->key, record->key, record->count * sizeof(*copy->key));
-	}
-	for (size_t i = 0; i < n; i++) {
-		size_t at = 0;
-
-		while (at < copy->count && !str_is(copy->key[at], add[i].key))
-			at++;
-		copy->count += at == copy->count;
-		copy->key[at] = str_of(add[i].key);
-		copy->item[at] = (struct json_value){ .kind = JSON_REAL, .real = add[i].value };
-	}
-	return copy;
-}
-
-static int prepare_one(struct sweep_pareto *p, const struct json_value *record,
-		       const struct sweep_pareto_opts *o, struct arena *a, struct err *e)
-{
-	static const char *const key[] = { "output_throughput", NULL };
-	double throughput, users, gpus;
-	enum sweep_users kind;
-	int found = numeric(record, key, &throughput, e);
-
-	if (found <= 0)
-		return found < 0 ? -1 : no_throughput(record, e);
-	found = users_of(record, o, &users, &kind, e);
-	if (found == 0)
-		p->n_skipped++;
-	if (found <= 0)
-		return found;
-	if (gpus_of(record, o, &gpus, e) < 0)
-		return -1;
-	p->n_by[kind]++;
-	return frame_add(&p->points, extended(record, (struct added[]){
-		{ "tokens_per_user", throughput / users }, { "tokens_per_gpu", throughput / gpus },
-		{ "user_count_estimate", users }, { "gpu_count", gpus } }, 4, a), "pareto", a, e);
-}
-
-/* ---- runs of one point ---- */
-
-/*
- * What makes runs those of one point: the load, and the parameters, which a sweep writes behind
- * run_number. Without run_number a record is a point of its own.
- */
-static void add_identity(const struct json_value *record, size_t number, struct buf *id)
-{
-	static const char *const load[] = { "request_rate", "max_concurrency", "num_prompts",
-					    "burstiness", NULL };
-	bool is_parameter = false;
-
-	for (size_t i = 0; load[i]; i++) {
-		const struct json_value *v = frame_value(record, str_of(load[i]));
-
-		frame_text(id, v, FRAME_OBJECT);
-		buf_add_char(id, '\n');
-	}
-	for (size_t i = 0; i < record->count; i++) {
-		const struct json_value *v = &record->item[i];
-
-		if (is_parameter && v->kind != JSON_OBJECT && v->kind != JSON_ARRAY) {
-			if (str_is(record->key[i], "tokens_per_user"))
-				break;
-			json_repr_str(id, record->key[i]);
-			frame_text(id, v, FRAME_OBJECT);
-			buf_add_char(id, '\n');
-		}
-		is_parameter |= str_is(record->key[i], "run_number");
-	}
-	if (!is_parameter)
-		buf_printf(id, "%zu", number);
-}
-
-static const struct json_value *mean_of(const struct frame *runs, struct arena *a)
-{
-	static const char *const keys[] = { "output_throughput", "tokens_per_user",
-					    "tokens_per_gpu", "user_count_estimate" };
-	struct added add[5] = { { 0 } };
-
-	for (size_t k = 0; k < 4; k++) {
-		double sum = 0, v = 0;
-
-		for (size_t i = 0; i < runs->n; i++) {
-			frame_number(frame_value(runs->row[i], str_of(keys[k])), &v);
-			sum += v;
-		}
-		add[k] = (struct added){ keys[k], sum / (double)runs->n };
-	}
-	add[4] = (struct added){ "runs", (double)runs->n };
-	return extended(runs->row[0], add, 5, a);
-}
-
-static int average_points(struct frame *points, struct arena *a, struct err *e)
-{
-	struct frame *runs = arena_alloc(a, (points->n + 1) * sizeof(*runs)), out = { 0 };
-	struct map seen = { 0 };
-	struct buf id = { 0 };
-	size_t n = 0;
-	int rc = 0;
-
-	for (size_t i = 0; rc == 0 && i < points->n; i++) {
-		uint64_t at = n;
-
-		buf_reset(&id);
-		add_identity(points->row[i], i, &id);
-		if (!map_get(&seen, buf_str(&id), &at)) {
-			map_put(&seen, arena_str(a, buf_str(&id)), at);
-			n++;
-		}
-		rc = frame_add(&runs[at], points->row[i], "pareto", a, e);
-	}
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		rc = frame_add(&out, mean_of(&runs[i], a), "pareto", a, e);
-	map_release(&seen);
-	buf_release(&id);
-	*points = out;
-	return rc;
-}
-
-int sweep_pareto(struct sweep_pareto *out, const struct frame *f,
-		 const struct sweep_pareto_opts *o, struct arena *a, struct err *e)
-{
-	*out = (struct sweep_pareto){ 0 };
-	for (size_t i = 0; i < f->n; i++)
-		if (prepare_one(out, f->row[i], o, a, e) < 0)
-			return -1;
-	if (o->is_averaged && average_points(&out->points, a, e) < 0)
-		return -1;
-	out->per_user = arena_alloc(a, (out->points.n + 1) * sizeof(*out->per_user));
-	out->per_gpu = arena_alloc(a, (out->points.n + 1) * sizeof(*out->per_gpu));
-	out->is_frontier = arena_alloc(a, out->points.n + 1);
-	for (size_t i = 0; i < out->points.n; i++) {
-		const struct json_value *record = out->points.row[i];
-
-		frame_number(frame_value(record, STR("tokens_per_user")), &out->per_user[i]);
-		frame_number(frame_value(record, STR("tokens_per_gpu")), &out->per_gpu[i]);
-	}
-	out->n_frontier = pareto_frontier(out->per_user, out->per_gpu, out->points.n, o->rule,
-					  out->is_frontier);
-	return 0;
-}
-
-size_t sweep_pareto_usable(const struct sweep_pareto *p)
-{
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->points.n; i++)
-		n += !isnan(p->per_user[i]) && !isnan(p->per_gpu[i]);
-	return n;
-}
-
-/* ---- the figure ---- */
-
-static const char *point_label(const struct json_value *record, const struct frame_keys *keys,
-			    struct arena *a)
-{
-	struct buf text = { 0 };
-
-	for (size_t k = 0; k < keys->n; k++) {
-		const struct json_value *v = frame_value(record, keys->name[k]);
-		double x;
-
-		if (!v)
-			continue;
-		if (text.len)
-			buf_add_char(&text, '\n');
-		buf_add_str(&text, keys->name[k]);
-		buf_add_char(&text, '=');
-		if (v->kind == JSON_REAL && frame_number(v, &x))
-			buf_printf(&text, "%.6g", x);
-		else
-			frame_text(&text, v, FRAME_OBJECT);
-	}
-	return text.len ? arena_take(a, &text).p : NULL;
-}
-
-struct spot { double x, y; size_t at; };
-
-static int by_spot(const void *a, const void *b)
-{
-	const struct spot *p = a, *q = b;
-
-	if (p->x != q->x)
-		return p->x < q->x ? -1 : 1;
-	return p->y != q->y ? (p->y > q->y ? -1 : 1) : p->at < q->at ? -1 : 1;
-}
-
-void sweep_pareto_figure(const struct sweep_pareto *p, const struct sweep_pareto_opts *o,
-			 struct figure *out, struct arena *a)
-{
-	struct spot *spot = arena_alloc(a, (p->n_frontier + 1) * sizeof(*spot));
-	double *x = arena_alloc(a, (p->n_frontier + 1) * sizeof(*x));
-	double *y = arena_alloc(a, (p->n_frontier + 1) * sizeof(*y));
-	const char **label = arena_alloc(a, (p->n_frontier + 1) * sizeof(*label));
-	struct figure_curve *curve = arena_alloc(a, 2 * sizeof(*curve));
-	struct figure_panel *panel = arena_alloc(a, sizeof(*panel));
-	size_t n = 0;
-
-	for (size_t i = 0; i < p->points.n; i++)
-		if (p->is_frontier[i])
-			spot[n++] = (struct spot){ p->per_user[i], p->per_gpu[i], i };
-	if (n)
-		qsort(spot, n, sizeof(*spot), by_spot);
-	for (size_t i = 0; i < n; i++) {
-		x[i] = spot[i].x;
-		y[i] = spot[i].y;
-		label[i] = point_label(p->points.row[spot[i].at], &o->label_by, a);
-	}
-	curve[0] = (struct figure_curve){
-		.title = o->is_averaged ? "All points" : "All runs", .style = FIGURE_POINTS,
-		.look.is_muted = true, .n = p->points.n, .x = p->per_user, .y = p->per_gpu,
-	};
-	curve[1] = (struct figure_curve){
-		.title = "Pareto frontier", .n = n, .x = x, .y = y, .label = label,
-	};
-	*panel = (struct figure_panel){ .curve = curve, .n_curves = 2 };
-	*out = (struct figure){
-		.x_label = "Tokens/s/user", .y_label = "Tokens/s/GPU", .panel = panel, .rows = 1,
-		.cols = 1,
-	};
-}
-
-void sweep_pareto_csv(const struct sweep_pareto *p, struct buf *out)
-{
-	struct frame all = { 0 };
-	struct arena a = { 0 };
-	struct err e = { 0 };
-
-	for (size_t i = 0; i < p->points.n; i++) {
-		struct json_value *record = extended(p->points.row[i], NULL, 0, &a);
-
-		record->key[record->count] = STR("is_frontier");
-		record->item[record->count++] = (struct json_value){
-			.kind = p->is_frontier[i] ? JSON_TRUE : JSON_FALSE };
-		frame_add(&all, record, "pareto", &a, &e);
-	}
-	frame_csv(&all, out);
-	arena_release(&a);
 }

@@ -8,11 +8,25 @@
 #include "out/figure/figure.h"
 #include "results/read/frame.h"
 
+/* ---- the load of a run ---- */
+
+struct plot_load { double rate, concurrency; }; /* INFINITY: not limited */
+
+struct plot_load plot_load(const struct json_value *record);
+/* By rate, then by concurrency, as qsort has it. */
+int plot_load_compare(const struct plot_load *a, const struct plot_load *b);
+/* "c=16", "4/s", "4/s, c=16", "all at once". */
+const char *plot_load_text(const struct plot_load *load, struct arena *a);
+
 /* ---- records of a sweep ---- */
 
 /*
  * Records of a sweep as a figure: facets, curves, points averaged where x is
  * the same, the sample standard deviation as a band (sweep spec 7.8).
+ *
+ * Where x is itself measured, no two runs have the same x. Then the runs of one configuration at
+ * one load are a point, the mean of both, and a configuration's points are connected in the order
+ * of their load.
  */
 struct sweep_plot {
 	struct frame_keys row_by, col_by, curve_by;
@@ -50,7 +64,7 @@ int sweep_plot_figure(const struct frame *f, const struct sweep_plot *p, struct 
  */
 struct sweep_pareto_opts {
 	const char *user_count_var, *gpu_count_var; /* "" and NULL: none */
-	struct frame_keys label_by;
+	struct frame_keys label_by; /* none: the load */
 	enum pareto_rule rule;
 	bool is_averaged; /* one point for the runs of one point (records with a run_number) */
 };
@@ -70,7 +84,10 @@ struct sweep_pareto {
 /* Everything in the arena. -1: no throughput, a number that is none; in upstream's words. */
 int sweep_pareto(struct sweep_pareto *out, const struct frame *f,
 		 const struct sweep_pareto_opts *o, struct arena *a, struct err *e);
-/* Points without numbers are not in it; the caller sees to it that there are others. */
+/*
+ * A color for each configuration (parameters of the sweep that differ, the load left out).
+ * Points without numbers are not in it; the caller sees to it that there are others.
+ */
 void sweep_pareto_figure(const struct sweep_pareto *p, const struct sweep_pareto_opts *o,
 			 struct figure *out, struct arena *a);
 /* How many points have both numbers. */

@@ -16,7 +16,8 @@
 #define NAMES_SHOWN 12     /* of metrics, in an error */
 
 struct load_point {
-	double x, y, rate, concurrency; /* sums of x and y until they are divided */
+	double x, y;              /* sums until they are divided */
+	struct plot_load load;
 	size_t n;
 	const char *name;         /* of its curve */
 	size_t curve;
@@ -180,18 +181,6 @@ static bool has_metric(const struct frame *f, const char *name)
 	return false;
 }
 
-/* name: of the load, which a store calls "benchmark.NAME". */
-static double load_of(const struct json_value *record, const char *name)
-{
-	char key[64];
-	double v;
-
-	if (frame_number(frame_value(record, str_of(name)), &v))
-		return isnan(v) ? INFINITY : v;
-	snprintf(key, sizeof(key), "benchmark.%s", name);
-	return frame_number(frame_value(record, str_of(key)), &v) && !isnan(v) ? v : INFINITY;
-}
-
 static void add_point(struct points *p, struct map *places, struct map *curves,
 		      const struct load_point *one)
 {
@@ -203,8 +192,8 @@ static void add_point(struct points *p, struct map *places, struct map *curves,
 		map_put(curves, str_of(one->name), curve);
 		p->n_curves++;
 	}
-	buf_printf(&id, "%llu %.17g %.17g", (unsigned long long)curve, one->rate,
-		   one->concurrency);
+	buf_printf(&id, "%llu %.17g %.17g", (unsigned long long)curve, one->load.rate,
+		   one->load.concurrency);
 	if (!map_get(places, buf_str(&id), &at)) {
 		map_put(places, arena_str(p->a, buf_str(&id)), at);
 		p->v[p->n] = *one;
@@ -224,9 +213,7 @@ static int by_load(const void *a, const void *b)
 
 	if (p->curve != q->curve)
 		return p->curve < q->curve ? -1 : 1;
-	if (p->rate != q->rate)
-		return p->rate < q->rate ? -1 : 1;
-	return (p->concurrency > q->concurrency) - (p->concurrency < q->concurrency);
+	return plot_load_compare(&p->load, &q->load);
 }
 
 static void collect(const struct frame *f, const struct result_plot *p,
@@ -238,8 +225,7 @@ static void collect(const struct frame *f, const struct result_plot *p,
 	out->v = arena_alloc(out->a, (f->n + 1) * sizeof(*out->v));
 	for (size_t i = 0; i < f->n; i++) {
 		const struct json_value *r = f->row[i];
-		struct load_point one = { .rate = load_of(r, "request_rate"),
-				     .concurrency = load_of(r, "max_concurrency") };
+		struct load_point one = { .load = plot_load(r) };
 		enum result_verdict x = result_verdict(r, str_of(p->var_x));
 		enum result_verdict y = result_verdict(r, str_of(p->var_y));
 		enum result_verdict worst = x > y ? x : y;
@@ -269,18 +255,6 @@ static void collect(const struct frame *f, const struct result_plot *p,
 
 /* ---- the figure ---- */
 
-/* "c=16", "4/s", "4/s, c=16", "all at once": the load of a point. */
-static const char *load_text(const struct load_point *p, struct arena *a)
-{
-	if (isinf(p->rate) && isinf(p->concurrency))
-		return "all at once";
-	if (isinf(p->rate))
-		return arena_printf(a, "c=%.6g", p->concurrency);
-	if (isinf(p->concurrency))
-		return arena_printf(a, "%.6g/s", p->rate);
-	return arena_printf(a, "%.6g/s, c=%.6g", p->rate, p->concurrency);
-}
-
 static struct figure_curve *make_curves(const struct points *all, bool is_points, struct arena *a)
 {
 	struct figure_curve *curve = arena_alloc(a, (all->n_curves + 2) * sizeof(*curve));
@@ -295,7 +269,7 @@ static struct figure_curve *make_curves(const struct points *all, bool is_points
 		x[i] = all->v[i].x;
 		y[i] = all->v[i].y;
 		count[i] = all->v[i].n;
-		label[i] = load_text(&all->v[i], a);
+		label[i] = plot_load_text(&all->v[i].load, a);
 		if (!c->n)
 			*c = (struct figure_curve){
 				.title = *all->v[i].name ? all->v[i].name : NULL,
@@ -359,7 +333,7 @@ static struct figure_curve frontier(const struct points *all, const struct resul
 	if (*n)
 		qsort(best, *n, sizeof(*best), by_x);
 	for (size_t i = 0; i < *n; i++) {
-		const char *load = load_text(&best[i], a);
+		const char *load = plot_load_text(&best[i].load, a);
 
 		x[i] = best[i].x;
 		y[i] = best[i].y;
@@ -367,7 +341,7 @@ static struct figure_curve frontier(const struct points *all, const struct resul
 			arena_printf(a, "%s\n%s", best[i].name, load) : load;
 	}
 	return (struct figure_curve){
-		.title = "Pareto frontier", .style = FIGURE_LINE, .look = { .color = 6 }, .n = *n,
+		.title = "Pareto frontier", .style = FIGURE_LINE, .look.is_ink = true, .n = *n,
 		.x = x, .y = y, .label = label,
 	};
 }
