@@ -4,8 +4,8 @@
  * labels and limit lines. It becomes two texts, a table of everything drawn and a gnuplot script
  * that draws it, which stay beside the picture so that a reader can restyle it.
  *
- * Draws nothing itself (bench/sweep/gnuplot.h does). Everything in a figure is borrowed. All panels
- * share their axes' ranges and one legend, to the right of them.
+ * Draws nothing itself (bench/sweep/gnuplot.h does). Everything in a figure is borrowed. All
+ * panels share their axes' ranges and one legend: to the right of them, as text below them.
  */
 #pragma once
 #include <stdbool.h>
