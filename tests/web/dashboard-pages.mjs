@@ -336,7 +336,7 @@ async function charts(page, url) {
 		answer.groups.flatMap((g) => g.points.map((p) => [p.id, p.x, p.is_frontier])),
 		'the chart’s points and frontiers',
 	);
-	await page.click('button:has-text("Mark an area")');
+	await page.click('button:has-text("Select area")');
 	const box = await page.$eval('.chart-box', (e) => {
 		const { x, y, width, height } = e.getBoundingClientRect();
 		return { x, y, width, height };
@@ -384,19 +384,19 @@ async function charts(page, url) {
 		'and becomes the filter of Runs',
 	);
 	await page.goto(`${url}/charts?axes=server.tensor_parallel_size,output_throughput,median_ttft_ms`);
-	await page.waitForSelector('section[aria-label="Many columns at once"] canvas');
-	await page.click('section[aria-label="Many columns at once"] .twin summary');
+	await page.waitForSelector('section[aria-label="Parallel coordinates"] canvas');
+	await page.click('section[aria-label="Parallel coordinates"] .twin summary');
 	const lines = await ask(url, '/api/analysis/parallel', {
 		filter: null,
 		limit: 1000,
 		columns: ['server.tensor_parallel_size', 'output_throughput', 'median_ttft_ms'],
 	});
 	equal(
-		await page.$$eval('section[aria-label="Many columns at once"] tbody tr', (l) => l.length),
+		await page.$$eval('section[aria-label="Parallel coordinates"] tbody tr', (l) => l.length),
 		lines.lines.length,
 		'parallel coordinates: a line per run',
 	);
-	const canvas = await page.$('section[aria-label="Many columns at once"] .chart-box');
+	const canvas = await page.$('section[aria-label="Parallel coordinates"] .chart-box');
 	await canvas.scrollIntoViewIfNeeded();
 	const b = await canvas.boundingBox(),
 		middle = b.x + 70 + (b.width - 160) / 2;

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 import {
-	extentIn,
 	extentOf,
+	isDoubling,
 	isWide,
 	keyId,
 	keyName,
-	niceExtent,
-	niceStep,
+	planAxis,
+	stepOf,
 	titleOf,
+	valueAxis,
 } from '../../../web/src/app/charts/axis';
 import { groupsOf, lineOf, pointOf, SHOWN_AT_FIRST } from '../../../web/src/app/charts/scatter';
 import { categories, chosen, isNumeric, partsOf } from '../../../web/src/app/charts/parallel';
@@ -20,8 +21,12 @@ it('finds extents among numbers only', () => {
 	expect(extentOf([-1, 0, 5, 50], true)).toEqual({ min: 5, max: 50 });
 });
 
-it('ends axes on round numbers that hold every value', () => {
-	for (const [min, max] of [
+const across = { isVertical: false, px: 900 },
+	up = { isVertical: true, px: 380 };
+const texts = (plan: ReturnType<typeof planAxis>): string[] => plan.ticks.map(plan.format);
+
+it('ends axes a little after the data, at every scale, and keeps ticks inside', () => {
+	for (const values of [
 		[0, 7],
 		[3, 1234],
 		[-5, 5],
@@ -29,22 +34,98 @@ it('ends axes on round numbers that hold every value', () => {
 		[99, 101],
 		[7, 7],
 		[0, 0],
-	]) {
-		const e = niceExtent({ min, max });
-		expect(e.min).toBeLessThanOrEqual(min);
-		expect(e.max).toBeGreaterThanOrEqual(max);
-		expect(e.max).toBeGreaterThan(e.min);
-		expect(e.max - e.min).toBeLessThan(Math.max((max - Math.min(min, 0)) * 3, 4));
-	}
-	expect(niceExtent({ min: 10, max: 100 }).min).toBe(0);
-	expect(niceExtent({ min: 90, max: 100 }).min).toBeGreaterThan(80);
-	expect(niceExtent({ min: 3, max: 4000 }, true)).toEqual({ min: 1, max: 10000 });
-	expect(niceExtent(null)).toEqual({ min: 0, max: 1 });
-	expect(niceStep(10)).toBe(2);
-	expect(extentIn('%', { min: 2, max: 99 }).max).toBe(100);
-	expect(extentIn('%', { min: 2, max: 180 }).max).toBeGreaterThanOrEqual(180);
-	expect(isWide({ min: 1, max: 41 })).toBe(true);
-	expect(isWide({ min: 0, max: 41 })).toBe(false);
+		[],
+		[90, 14243],
+		[1, 1e9],
+	])
+		for (const scale of ['linear', 'log', 'auto'] as const) {
+			const plan = planAxis(values, { ...up, scale });
+			expect(plan.max).toBeGreaterThan(plan.min);
+			expect(plan.ticks.length).toBeGreaterThan(0);
+			for (const v of values.filter((n) => n > 0 || plan.scale === 'linear')) {
+				expect(plan.min).toBeLessThanOrEqual(v);
+				expect(plan.max).toBeGreaterThanOrEqual(v);
+			}
+			for (const tick of [...plan.ticks, ...plan.minor]) {
+				expect(tick).toBeGreaterThanOrEqual(plan.min - 1e-9);
+				expect(tick).toBeLessThanOrEqual(plan.max * (1 + 1e-9));
+			}
+			expect(new Set(texts(plan)).size).toBe(plan.ticks.length);
+		}
+});
+
+it('draws the demo chart as the design does: from 0, ticks at 200 and at 500 or 1,000', () => {
+	const x = planAxis([17.2, 330, 1008], { ...across, scale: 'linear' }),
+		y = planAxis([50, 900, 3725], { ...up, scale: 'linear' });
+	expect([x.scale, x.min]).toEqual(['linear', 0]);
+	expect(x.ticks).toEqual([0, 100, 200, 300, 400, 500, 600, 700, 800, 900, 1000]);
+	expect(x.format(1000)).toBe('1,000');
+	const narrow = planAxis([17.2, 330, 1008], { ...across, px: 500, scale: 'linear' });
+	expect(texts(narrow)).toEqual(['0', '200', '400', '600', '800', '1,000']);
+	expect(texts(y)).toEqual(['0', '500', '1,000', '1,500', '2,000', '2,500', '3,000', '3,500']);
+	// No tick is forced at the end: 12k is not printed over 12.5k.
+	const high = planAxis([0, 12_500], { ...up, scale: 'linear' });
+	expect(texts(high)).toEqual(['0', '2k', '4k', '6k', '8k', '10k', '12k']);
+	expect(high.max).toBe(13_000);
+	const drawn = valueAxis({ name: 'y', plan: high, isVertical: true, ink: { grid: '' } as never });
+	expect(drawn).toMatchObject({ min: 0, max: 13_000, axisLabel: { customValues: high.ticks } });
+});
+
+it('steps by 1, 2 or 5, nearest to the wanted distance', () => {
+	expect(stepOf(10, 900, 90)).toBe(1);
+	expect(stepOf(100, 450, 90)).toBe(20);
+	expect(stepOf(1.2, 300, 90)).toBe(0.5);
+	expect(stepOf(7000, 300, 56)).toBe(1000);
+});
+
+it('labels tight logarithmic axes at 1, 2 and 5, and wide ones at 1 alone', () => {
+	const near = planAxis([90, 5000], { ...up, scale: 'log' });
+	expect(near.min).toBeCloseTo(90 * 0.92);
+	expect(near.max).toBeCloseTo(5000 * 1.08);
+	expect(texts(near)).toEqual(['100', '200', '500', '1,000', '2,000', '5,000']);
+	const far = planAxis([90, 142_430], { ...up, scale: 'log' });
+	expect(texts(far)).toEqual(['100', '1,000', '10k', '100k']);
+	expect(far.minor).toEqual([200, 500, 2000, 5000, 20_000, 50_000]);
+	const short = planAxis([21, 48], { ...up, scale: 'log' });
+	expect(short.ticks).toEqual([20, 25, 30, 35, 40, 45, 50]);
+	expect(isWide([1, 2, 3, 40])).toBe(false);
+	expect(isWide([1, 10, 60])).toBe(true);
+	expect(isWide([0, 41])).toBe(false);
+});
+
+it('doubles where sizes are powers of two', () => {
+	expect(isDoubling([1, 2, 4, 8])).toBe(true);
+	expect(isDoubling([1, 2])).toBe(false);
+	expect(isDoubling([1, 2, 3, 4])).toBe(false);
+	const tp = planAxis([1, 2, 4, 8], { ...across, scale: 'log2' });
+	expect(texts(tp)).toEqual(['1', '2', '4', '8']);
+	const many = planAxis([1, 1024], { ...across, px: 300, scale: 'log2' });
+	expect(many.ticks.length).toBeLessThanOrEqual(7);
+});
+
+it('writes all numbers of an axis in one way, and shares end at 100 %', () => {
+	const low = planAxis([0, 1.9], { ...up, px: 260, scale: 'linear' });
+	expect(texts(low)).toEqual(['0.0', '0.5', '1.0', '1.5']);
+	expect(texts(planAxis([0, 42_000_000], up)).slice(-2)).toEqual(['35M', '40M']);
+	expect(planAxis([2, 99], { ...up, unit: '%' }).max).toBe(100);
+	expect(planAxis([2, 180], { ...up, unit: '%' }).max).toBeGreaterThan(180);
+});
+
+it('never lets labels collide', () => {
+	for (const px of [250, 400, 900, 1500])
+		for (const max of [3, 77, 1008, 14_243, 9_999_999])
+			for (const scale of ['linear', 'log'] as const) {
+				const values = [max / 300, max / 2, max];
+				const plan = planAxis(values, { isVertical: false, px, scale });
+				const place = (v: number): number =>
+					(scale === 'log'
+						? Math.log(v / plan.min) / Math.log(plan.max / plan.min)
+						: (v - plan.min) / (plan.max - plan.min)) * px;
+				plan.ticks.slice(1).forEach((v, i) => {
+					const width = 7 * plan.format(v).length;
+					expect(place(v) - place(plan.ticks[i])).toBeGreaterThan(width);
+				});
+			}
 });
 
 it('names groups by the API, or by their values', () => {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 import { columnLabel, count, exactCell, given, measured, NOTHING, showCell, showValue, when,
 } from '../../../web/src/app/show';
-import { COLOURS, colourName } from '../../../web/src/app/colour';
 import { keptQuery } from '../../../web/src/app/pages/runs/view';
 
 it('rounds what was measured to four digits, whole numbers never', () => {
@@ -29,15 +28,6 @@ it('names columns and counts', () => {
 	expect(['server.tensor_parallel_size', 'median_ttft_ms', 'tags.a.b_ms', 'ms'].map(columnLabel))
 		.toEqual(['tensor parallel size', 'median TTFT', 'a b ms', 'ms']);
 	expect([0, 1, 2500].map((n) => count(n, 'run'))).toEqual(['0 runs', '1 run', '2,500 runs']);
-});
-
-it('keeps a colour with its key, and gives others to others', () => {
-	const keys = Array.from({ length: COLOURS }, (_, i) => `series ${i}`);
-	const first = keys.map(colourName);
-	expect(new Set(first).size).toBe(COLOURS);
-	expect([...keys].reverse().map(colourName).reverse()).toEqual(first);
-	expect(first).toContain(colourName('one more'));
-	expect(keys.map(colourName)).toEqual(first);
 });
 
 it('keeps in a preset what is shown, not what is selected', () => {

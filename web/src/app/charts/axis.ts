@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// axis.ts: what all drawings with axes share: extents that do not move, texts, tooltips.
+// axis.ts: what all drawings with axes share: where they end, ticks, texts, tooltips.
 import type { Cell } from '../api';
-import { short } from '../../lib/format';
+import { whole } from '../../lib/format';
 import { measured, showValue } from '../show';
 import { FONT, type Ink } from './ink';
 
@@ -19,68 +19,177 @@ export function extentOf(values: Iterable<number>, isLog = false): Extent | null
 	return min <= max ? { min, max } : null;
 }
 
-/** 1, 2, 2.5, 5 times a power of ten: a step that divides a span into about n parts. */
-export function niceStep(span: number, n = 5): number {
-	const rough = span / n, power = 10 ** Math.floor(Math.log10(rough));
-	return ([1, 2, 2.5, 5].find((s) => s * power >= rough * (1 - 1e-9)) ?? 10) * power;
+/** What a picture has for its drawing, in pixels. */
+export interface Size { width: number; height: number }
+export const USUAL_SIZE: Size = { width: 900, height: 440 };
+
+export type Scale = 'linear' | 'log' | 'log2';
+
+/** An axis, decided: its ends, where its labels and its other grid lines are, and how they read. */
+export interface Plan {
+	scale: Scale;
+	min: number;
+	max: number;
+	ticks: number[];
+	minor: number[];
+	format: (v: number) => string;
 }
 
-/** Shares end at 100 %. */
-export function extentIn(unit: string | null, e: Extent | null, isLog = false): Extent {
-	const nice = niceExtent(e, isLog);
-	return unit === '%' && e && e.max <= 100 && nice.max > 100 ? { ...nice, max: 100 } : nice;
+const GAP_X_PX = 90, GAP_Y_PX = 56;
+const LABEL_X_PX = 44, LABEL_Y_PX = 20;
+const AIR = 0.04, LOG_AIR = 0.08;
+const DECADES_LABELLED = 2.2;
+const SPAN_LOG = 50;
+const round = (v: number): number => Number(v.toPrecision(12));
+
+/** The step 1, 2 or 5 times a power of ten whose distance on the screen is nearest to the wanted. */
+export function stepOf(span: number, px: number, gap: number): number {
+	const wanted = span * gap / Math.max(px, gap), power = 10 ** Math.floor(Math.log10(wanted));
+	const far = (step: number): number => Math.abs(Math.log(step / wanted));
+	return [1, 2, 5, 10].map((s) => round(s * power)).reduce((a, b) => (far(b) < far(a) ? b : a));
 }
 
-/** Whether a figure spans so much that most of it would lie on the ground. */
-export function isWide(e: Extent | null): boolean {
-	return e !== null && e.min > 0 && e.max / e.min > 40;
+/** One way of writing for a whole axis: as many decimals as its step needs, four digits at most. */
+export function formatOf(largest: number, step: number): (v: number) => string {
+	const size = Math.abs(largest);
+	const [divisor, unit] = size >= 1e10 ? [1e9, 'G'] : size >= 1e7 ? [1e6, 'M']
+		: size >= 1e4 ? [1e3, 'k'] : [1, ''];
+	if (size > 0 && size < 1e-3)
+		return (v) => (v === 0 ? '0' : v.toExponential(0).replace('e-', 'e−'));
+	const digits = Math.max(0, -Math.floor(Math.log10(step / divisor) + 1e-9));
+	return (v) => {
+		const text = (Math.abs(v) / divisor).toFixed(Math.min(digits, 6));
+		const [head, tail] = text.split('.');
+		const sign = v < 0 ? '−' : '';
+		return v === 0 ? (digits && !unit ? text : '0')
+			: `${sign}${whole(Number(head))}${tail ? `.${tail}` : ''}${unit}`;
+	};
 }
 
-/** Ends on round numbers; from zero where that costs little of the room. */
-export function niceExtent(e: Extent | null, isLog = false): Extent {
-	if (!e)
-		return isLog ? { min: 1, max: 10 } : { min: 0, max: 1 };
-	if (isLog) {
-		const min = 10 ** Math.floor(Math.log10(e.min)), max = 10 ** Math.ceil(Math.log10(e.max));
-		return { min, max: max > min ? max : min * 10 };
-	}
+function multiples(step: number, min: number, max: number): number[] {
+	const out: number[] = [];
+	for (let k = Math.ceil(min / step - 1e-9); k * step <= max + step * 1e-9; k++)
+		out.push(round(k * step));
+	return out;
+}
+
+function linear(e: Extent, px: number, gap: number, unit: string | null): Plan {
 	let { min, max } = e;
 	if (min >= 0 && min < max * 0.6)
 		min = 0;
-	if (min === max) {
-		const air = Math.abs(min) * 0.05 || 1;
-		min -= air;
-		max += air;
-	}
-	const step = niceStep(max - min), air = (max - min) * 0.03;
-	const low = min === 0 ? 0 : Math.floor((min - air) / step) * step;
-	const high = Math.ceil((max + air) / step) * step;
-	const round = (v: number): number => Number(v.toPrecision(12));
-	return { min: round(low), max: round(high) };
+	const air = (max - min) * AIR || Math.abs(max) * 0.05 || 1;
+	const isShare = unit === '%' && e.max <= 100;
+	max = isShare ? Math.min(100, max + air) : max + air;
+	min = min === 0 && e.max > 0 ? 0 : e.min >= 0 ? Math.max(0, min - air) : min - air;
+	const step = stepOf(max - min, px, gap);
+	return { scale: 'linear', min, max, ticks: multiples(step, min, max), minor: [],
+		format: formatOf(max, step) };
+}
+
+/** Powers of ten, and 2 and 5 times them. */
+function decades(min: number, max: number): { value: number; lead: number }[] {
+	const out = [];
+	for (let k = Math.floor(Math.log10(min)); k <= Math.ceil(Math.log10(max)); k++)
+		for (const lead of [1, 2, 5])
+			if (lead * 10 ** k >= min * (1 - 1e-9) && lead * 10 ** k <= max * (1 + 1e-9))
+				out.push({ value: round(lead * 10 ** k), lead });
+	return out;
+}
+
+/** Labels of a logarithmic axis may differ in size so much that each is written for itself. */
+const logFormat = (v: number): string => {
+	const size = Math.abs(v);
+	return size >= 1e4 || (size < 1e-3 && size > 0) ? formatOf(v, v)(v)
+		: size >= 1 ? whole(v) : String(round(v));
+};
+
+function logarithmic(e: Extent, px: number, gap: number, label: number): Plan {
+	const min = e.min * (1 - LOG_AIR), max = e.max * (1 + LOG_AIR);
+	const span = Math.log10(max / min), all = decades(min, max);
+	if (all.length < 3)
+		return { ...linear(e, px, gap, null), scale: 'log', min, max,
+			ticks: multiples(stepOf(max - min, px, gap), min, max).filter((v) => v > 0) };
+	const isRoomy = span < DECADES_LABELLED && px / span * Math.log10(2) >= label;
+	const chief = isRoomy ? all : all.filter((t) => t.lead === 1);
+	const each = Math.ceil(chief.length * label / px);
+	const ticks = (chief.length < 2 ? [all[0], all[all.length - 1]] : chief)
+		.filter((_, i) => i % each === 0).map((t) => t.value);
+	return { scale: 'log', min, max, ticks, format: logFormat,
+		minor: all.map((t) => t.value).filter((v) => !ticks.includes(v)) };
+}
+
+function doubling(e: Extent, px: number, label: number): Plan {
+	const from = Math.round(Math.log2(e.min)), to = Math.round(Math.log2(e.max));
+	const all = Array.from({ length: to - from + 1 }, (_, i) => 2 ** (from + i));
+	const each = Math.max(1, Math.ceil(all.length * label / px));
+	const ticks = all.filter((_, i) => i % each === 0);
+	return { scale: 'log2', min: e.min * 2 ** -0.25, max: e.max * 2 ** 0.25, ticks, format: logFormat,
+		minor: all.filter((v) => !ticks.includes(v)) };
+}
+
+/** 1, 2, 4, 8...: sizes that are doubled, as tensor parallelism and concurrency are. */
+export function isDoubling(values: readonly number[]): boolean {
+	const kinds = new Set(values);
+	return kinds.size > 2 && [...kinds].every((v) => v > 0 && Number.isInteger(Math.log2(v)));
+}
+
+/** Whether values span so much that most of them would lie on the ground of a linear axis. */
+export function isWide(values: readonly number[]): boolean {
+	const sorted = values.filter((v) => Number.isFinite(v)).sort((a, b) => a - b);
+	if (!sorted.length || sorted[0] <= 0)
+		return false;
+	const at = (share: number): number => sorted[Math.round(share * (sorted.length - 1))];
+	return at(0.95) / at(0.05) > SPAN_LOG;
+}
+
+interface PlanOptions {
+	isVertical: boolean;
+	/** Length of the axis. */
+	px: number;
+	scale?: Scale | 'auto';
+	unit?: string | null;
+}
+
+/** From the values that are shown, and no others. */
+export function planAxis(values: readonly number[], o: PlanOptions): Plan {
+	const { isVertical, px, scale = 'auto', unit = null } = o;
+	const gap = isVertical ? GAP_Y_PX : GAP_X_PX, label = isVertical ? LABEL_Y_PX : LABEL_X_PX;
+	const is = scale !== 'auto' ? scale : isWide(values) ? 'log' : 'linear';
+	const e = extentOf(values, is !== 'linear');
+	if (is === 'linear' || !e)
+		return linear(e ?? { min: 0, max: 1 }, px, gap, unit);
+	return is === 'log2' ? doubling(e, px, label) : logarithmic(e, px, gap, label);
 }
 
 export function titleOf(label: string, unit: string | null | undefined): string {
 	return unit ? `${label} (${unit})` : label;
 }
 
-interface AxisOptions { name: string; extent: Extent; isLog?: boolean; ink: Ink; isVertical: boolean }
+interface AxisOptions { name: string; plan: Plan; ink: Ink; isVertical: boolean }
 
-export function valueAxis({ name, extent, isLog = false, ink, isVertical }: AxisOptions): object {
+/** Ends, labels and grid lines are all ours, so that none is forced in at an end. */
+export function valueAxis({ name, plan, ink, isVertical }: AxisOptions): object {
+	const { scale, min, max, ticks, minor } = plan;
 	return {
-		type: isLog ? 'log' : 'value', name, min: extent.min, max: extent.max,
-		nameLocation: 'middle', nameGap: isVertical ? 52 : 30,
+		type: scale === 'linear' ? 'value' : 'log', ...(scale === 'log2' && { logBase: 2 }),
+		name, min, max, nameLocation: 'middle', nameGap: isVertical ? 52 : 30,
 		nameTextStyle: { color: ink.dim, fontFamily: FONT, fontSize: 12 },
-		axisLabel: { color: ink.dim, fontFamily: FONT, fontSize: 11,
-			formatter: (v: number) => short(v), hideOverlap: true },
+		axisLabel: { color: ink.dim, fontFamily: FONT, fontSize: 11, customValues: ticks,
+			formatter: plan.format, showMinLabel: true, showMaxLabel: true },
 		axisLine: { show: !isVertical, lineStyle: { color: ink['line-strong'] } },
-		axisTick: { show: false },
+		axisTick: { show: false, customValues: [...ticks, ...minor].sort((a, b) => a - b) },
 		splitLine: { lineStyle: { color: ink.grid } },
 	};
 }
 
-export function grid(): object {
-	return { left: 70, right: 24, top: 16, bottom: 48 };
-}
+const GRID = { left: 70, right: 24, top: 16, bottom: 48 };
+
+export const grid = (): object => ({ ...GRID });
+
+/** How long the axes of a picture are. */
+export const roomOf = (size: Size): Size => ({
+	width: Math.max(120, size.width - GRID.left - GRID.right),
+	height: Math.max(120, size.height - GRID.top - GRID.bottom) });
 
 /** Rows of words and numbers; elements, because a policy without inline styles forbids markup. */
 export function tipBody(title: string, rows: [string, string][], foot?: string): HTMLElement {

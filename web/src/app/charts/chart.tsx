@@ -5,6 +5,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { ECharts, EChartsCoreOption } from 'echarts/core';
 import { Failure } from '../parts/states';
 import { useTheme } from '../theme';
+import { USUAL_SIZE, type Size } from './axis';
 import { readInk, type Ink } from './ink';
 
 export interface Click { seriesId: string; dataIndex: number; data: unknown }
@@ -18,7 +19,7 @@ interface Props {
 	/** Read out in place of the drawing; its table tells the rest. */
 	label: string;
 	height: number;
-	make: (ink: Ink) => EChartsCoreOption;
+	make: (ink: Ink, size: Size) => EChartsCoreOption;
 	onClick?: ((click: Click) => void) | undefined;
 	/** A rectangle was drawn (null: taken away). */
 	onArea?: ((area: Area | null) => void) | undefined;
@@ -64,17 +65,22 @@ export function Chart(props: Props): ReactNode {
 	const now = useRef(props);
 	const [chart, setChart] = useState<ECharts | null>(null);
 	const [error, setError] = useState<unknown>(null);
+	const [width, setWidth] = useState(USUAL_SIZE.width);
 	const theme = useTheme();
 	now.current = props;
 	useEffect(() => {
 		let made: ECharts | null = null, isGone = false;
-		const follow = new ResizeObserver(() => made?.resize());
+		const follow = new ResizeObserver(() => {
+			made?.resize();
+			setWidth(made?.getWidth() ?? USUAL_SIZE.width);
+		});
 		import('./echarts').then(({ init }) => {
 			if (isGone || !box.current)
 				return;
 			made = init(box.current, null, { renderer: 'canvas' });
 			listen(made, now);
 			follow.observe(box.current);
+			setWidth(made.getWidth());
 			setChart(made);
 		}).catch(setError);
 		return () => {
@@ -86,13 +92,13 @@ export function Chart(props: Props): ReactNode {
 	useEffect(() => {
 		if (!chart)
 			return;
-		chart.setOption({ animation: false, ...make(readInk()) }, { notMerge: true });
+		chart.setOption({ animation: false, ...make(readInk(), { width, height }) }, { notMerge: true });
 		if (!now.current.onArea)
 			return;
 		arm(chart, isBrushing);
 		chart.dispatchAction({ type: 'brush', areas: area ? [{ brushType: 'rect', xAxisIndex: 0,
 			yAxisIndex: 0, coordRange: [area.x, area.y] }] : [] });
-	}, [chart, make, theme, isBrushing, area]);
+	}, [chart, make, theme, isBrushing, area, width, height]);
 	useEffect(() => axes?.forEach((intervals, i) => chart?.dispatchAction({ type: 'axisAreaSelect',
 		parallelAxisId: String(i), intervals }, { silent: true })), [chart, make, theme, axes]);
 	if (error !== null)

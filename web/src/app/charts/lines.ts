@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // lines.ts: one figure over commits, time or a parameter: a line per series, its spread, and changes.
 import type { EChartsCoreOption } from 'echarts/core';
-import { drawnColour } from '../colour';
+import { arrange, drawnColour, placeOf } from '../colour';
 import { when } from '../show';
-import { amount, extentIn, extentOf, grid, niceExtent, tipBody, titleOf, tooltip, valueAxis } from './axis';
+import {
+	amount, extentOf, grid, isDoubling, planAxis, roomOf, tipBody, titleOf, tooltip, USUAL_SIZE,
+	valueAxis, type Size,
+} from './axis';
 import { FONT, type Ink } from './ink';
 import type { Measure } from './scatter';
 import { markOf } from './scatter';
@@ -54,7 +57,7 @@ export function hitOf(
 	return s && point ? { series: s, point, index } : null;
 }
 
-function xAxis(o: LineOptions, ink: Ink): object {
+function xAxis(o: LineOptions, ink: Ink, room: Size): object {
 	const shared = {
 		name: o.x.name,
 		nameLocation: 'middle',
@@ -72,11 +75,15 @@ function xAxis(o: LineOptions, ink: Ink): object {
 			boundaryGap: true,
 			axisLabel: label,
 		};
-	const all = o.series.flatMap((s) => s.points.map((p) => Number(p.x)));
+	const all = o.series.filter((s) => s.isShown).flatMap((s) => s.points.map((p) => Number(p.x)));
 	if (o.x.kind === 'number')
 		return valueAxis({
 			name: o.x.name,
-			extent: niceExtent(extentOf(all)),
+			plan: planAxis(all, {
+				isVertical: false,
+				px: room.width,
+				scale: isDoubling(all) ? 'log2' : 'auto',
+			}),
 			ink,
 			isVertical: false,
 		});
@@ -135,15 +142,14 @@ function spread(s: LineSeries, i: number, color: string): object[] {
 	];
 }
 
-export function linesOption(o: LineOptions, ink: Ink): EChartsCoreOption {
-	const y = extentIn(
-		o.y.unit,
-		extentOf(
-			o.series.flatMap((s) =>
-				s.points.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value]),
-			),
-		),
+export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChartsCoreOption {
+	const room = roomOf(size);
+	const shown = o.series.filter((s) => s.isShown);
+	const y = planAxis(
+		shown.flatMap((s) => s.points.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value])),
+		{ isVertical: true, px: room.height, unit: o.y.unit, scale: 'linear' },
 	);
+	arrange(o.series.map((s) => s.id));
 	const drawn = o.series.flatMap((s, i) => {
 		if (!s.isShown) return [];
 		const color = drawnColour(s.id);
@@ -161,7 +167,7 @@ export function linesOption(o: LineOptions, ink: Ink): EChartsCoreOption {
 			{
 				type: 'scatter',
 				id: `dots ${i}`,
-				symbol: markOf(i),
+				symbol: markOf(placeOf(s.id)),
 				z: 3,
 				symbolSize: 8,
 				itemStyle: { color, borderColor: ink.card, borderWidth: 1 },
@@ -173,9 +179,9 @@ export function linesOption(o: LineOptions, ink: Ink): EChartsCoreOption {
 	});
 	return {
 		grid: grid(),
-		xAxis: xAxis(o, ink),
+		xAxis: xAxis(o, ink, room),
 		series: drawn,
-		yAxis: valueAxis({ name: titleOf(o.y.label, o.y.unit), extent: y, ink, isVertical: true }),
+		yAxis: valueAxis({ name: titleOf(o.y.label, o.y.unit), plan: y, ink, isVertical: true }),
 		tooltip: tooltip(ink, (hit) => {
 			const { seriesId = '', dataIndex } = hit as {
 				seriesId?: string;

@@ -4,10 +4,9 @@ import type { EChartsCoreOption } from 'echarts/core';
 import type { Parallel, ParallelAxis } from '../../lib/api';
 import type { Cell } from '../api';
 import type { Condition } from '../filter';
-import { short } from '../../lib/format';
-import { drawnColour } from '../colour';
+import { arrange, drawnColour } from '../colour';
 import { showValue } from '../show';
-import { extentIn, extentOf, isWide, tipBody, tooltip } from './axis';
+import { planAxis, roomOf, tipBody, tooltip, USUAL_SIZE } from './axis';
 import { FONT, type Ink } from './ink';
 
 export const isNumeric = (a: ParallelAxis): boolean => a.kind === 'number';
@@ -61,8 +60,10 @@ interface ParallelOptions {
 
 const LINES_FAINT = 300;
 
-export function parallelOption(o: ParallelOptions, ink: Ink): EChartsCoreOption {
+export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE): EChartsCoreOption {
 	const { answer, labels, colourBy } = o;
+	if (colourBy >= 0)
+		arrange(categories(answer, colourBy).map((v) => nameOf(answer.axes[colourBy].column, v)));
 	const opacity = answer.lines.length > LINES_FAINT ? 0.22 : 0.5;
 	const axis = answer.axes.map((a, i) => {
 		const common = { id: String(i), dim: i, name: labels[i], realtime: false };
@@ -72,10 +73,22 @@ export function parallelOption(o: ParallelOptions, ink: Ink): EChartsCoreOption 
 				type: 'category',
 				data: categories(answer, i).map((v) => nameOf(a.column, v)),
 			};
-		const e = extentOf([a.min, a.max].filter((v): v is number => typeof v === 'number'));
-		const isLog = isWide(e),
-			{ min, max } = extentIn(a.unit, e, isLog);
-		return { ...common, type: isLog ? 'log' : 'value', min, max };
+		const values = answer.lines
+			.map((line) => line.values[i])
+			.filter((v): v is number => typeof v === 'number');
+		const ends = [a.min, a.max].filter((v): v is number => typeof v === 'number');
+		const plan = planAxis([...values, ...ends], {
+			isVertical: true,
+			px: roomOf(size).height,
+			unit: a.unit,
+		});
+		return {
+			...common,
+			type: plan.scale === 'linear' ? 'value' : 'log',
+			min: plan.min,
+			max: plan.max,
+			axisLabel: { customValues: plan.ticks, formatter: plan.format },
+		};
 	});
 	return {
 		parallel: {
@@ -103,8 +116,6 @@ export function parallelOption(o: ParallelOptions, ink: Ink): EChartsCoreOption 
 					overflow: 'truncate',
 					textBorderColor: ink.card,
 					textBorderWidth: 3,
-					formatter: (v: number | string) =>
-						typeof v === 'number' ? short(v) : v,
 				},
 				areaSelectStyle: {
 					width: 18,

@@ -3,10 +3,10 @@
 import type { EChartsCoreOption } from 'echarts/core';
 import type { ParetoGroup, ParetoPoint } from '../../lib/api';
 import type { Click } from './chart';
-import { drawnColour } from '../colour';
+import { arrange, drawnColour, placeOf, shapeOf } from '../colour';
 import {
-	amount, extentIn, extentOf, grid, keyId, keyName, tipBody, titleOf, tooltip,
-	valueAxis,
+	amount, grid, keyId, keyName, planAxis, roomOf, tipBody, titleOf, tooltip, USUAL_SIZE, valueAxis,
+	type Size,
 } from './axis';
 import type { Ink } from './ink';
 
@@ -26,12 +26,9 @@ interface ScatterOptions {
 
 export const SHOWN_AT_FIRST = 8;
 const LARGE = 4000;
-const DRAWN: Record<number, string> = { 0: 'circle', 1: 'diamond', 2: 'triangle', 3: 'rect' };
 
-/** Names told apart by form as well, for those who do not see all colours. */
-export const markOf = (index: number): string => DRAWN[index % 4];
-
-const hollow = (mark: string): string => `empty${mark.charAt(0).toUpperCase()}${mark.slice(1)}`;
+/** Names are different in shape as well, for those who do not see all colours. */
+export const markOf = (place: number): string => `path://${shapeOf(place)}`;
 
 /** What a line goes through: the frontier's points, or all of a group, from left to right. */
 export function lineOf(points: ParetoPoint[], join: Join): [number, number][] {
@@ -43,6 +40,7 @@ export function lineOf(points: ParetoPoint[], join: Join): [number, number][] {
 
 /** Few at first; flipped holds those whose button was pressed. */
 export function groupsOf(groups: (ParetoGroup & { name?: string })[], flipped: string[]): Group[] {
+	arrange(groups.map((g) => keyId(g.key)));
 	return groups.map((g, i) => {
 		const id = keyId(g.key);
 		return { id, name: keyName(g.key, g.name), points: g.points,
@@ -52,10 +50,12 @@ export function groupsOf(groups: (ParetoGroup & { name?: string })[], flipped: s
 
 interface Hit { seriesId?: string; dataIndex: number }
 
-export function scatterOption(o: ScatterOptions, ink: Ink): EChartsCoreOption {
-	const all = o.groups.flatMap((g) => g.points);
-	const x = extentIn(o.x.unit, extentOf(all.map((p) => p.x), o.isLogX), o.isLogX);
-	const y = extentIn(o.y.unit, extentOf(all.map((p) => p.y), o.isLogY), o.isLogY);
+export function scatterOption(o: ScatterOptions, ink: Ink, size = USUAL_SIZE): EChartsCoreOption {
+	const all = o.groups.filter((g) => g.isShown).flatMap((g) => g.points), room: Size = roomOf(size);
+	const x = planAxis(all.map((p) => p.x), { isVertical: false, px: room.width, unit: o.x.unit,
+		scale: o.isLogX ? 'log' : 'linear' });
+	const y = planAxis(all.map((p) => p.y), { isVertical: true, px: room.height, unit: o.y.unit,
+		scale: o.isLogY ? 'log' : 'linear' });
 	const isMany = all.length > LARGE;
 	const series = o.groups.flatMap((g, i) => {
 		if (!g.isShown)
@@ -66,12 +66,13 @@ export function scatterOption(o: ScatterOptions, ink: Ink): EChartsCoreOption {
 			{ type: 'line', id: `line ${i}`, silent: true, symbol: 'none', z: 2,
 				step: isFront ? false : undefined, data: lineOf(g.points, o.join),
 				lineStyle: { color, width: 2, opacity: isMany ? 0.95 : 0.75 } },
-			{ type: 'scatter', id: `dots ${i}`, symbol: markOf(i), z: 3,
+			{ type: 'scatter', id: `dots ${i}`, symbol: markOf(placeOf(g.id)), z: 3,
 				symbolSize: isMany ? 3 : all.length > 400 ? 6 : 9,
 				large: isMany, largeThreshold: LARGE,
 				data: g.points.map((p) => ({ value: [p.x, p.y], itemStyle: {
-					opacity: !isFront || p.is_frontier ? 0.95 : 0.38 },
-				...(p.is_degraded && { symbol: hollow(markOf(i)) }) })),
+					opacity: !isFront || p.is_frontier ? 0.95 : 0.38,
+					...(p.is_degraded && { color: ink.card, borderColor: color,
+						borderWidth: 1.5 }) } })),
 				itemStyle: { color, borderColor: ink.card, borderWidth: isMany ? 0 : 1 },
 				emphasis: { scale: 1.5 } },
 		];
@@ -88,10 +89,8 @@ export function scatterOption(o: ScatterOptions, ink: Ink): EChartsCoreOption {
 	};
 	return {
 		grid: grid(), tooltip: tooltip(ink, tell), series,
-		xAxis: valueAxis({ name: titleOf(o.x.label, o.x.unit), extent: x, isLog: o.isLogX, ink,
-			isVertical: false }),
-		yAxis: valueAxis({ name: titleOf(o.y.label, o.y.unit), extent: y, isLog: o.isLogY, ink,
-			isVertical: true }),
+		xAxis: valueAxis({ name: titleOf(o.x.label, o.x.unit), plan: x, ink, isVertical: false }),
+		yAxis: valueAxis({ name: titleOf(o.y.label, o.y.unit), plan: y, ink, isVertical: true }),
 		brush: { toolbox: [], xAxisIndex: 0, brushLink: 'none', throttleType: 'debounce',
 			outOfBrush: { colorAlpha: 1 },
 			brushStyle: { color: ink.select, borderColor: ink.accent, borderWidth: 1 } },

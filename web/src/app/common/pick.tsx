@@ -70,7 +70,7 @@ interface PickManyProps {
 }
 
 export function PickMany(props: PickManyProps): ReactNode {
-	const { label, values, onPick, columns, options, max = 6, add = 'Add' } = props;
+	const { label, values, onPick, columns, options, max = 6, add = 'Add column' } = props;
 	const rest = useMemo(() => options.filter((c) => !values.includes(c.column)), [options, values]);
 	const id = useId();
 	return (
@@ -78,8 +78,8 @@ export function PickMany(props: PickManyProps): ReactNode {
 			<span id={id}>{label}</span>
 			{values.map((column) => (
 				<button key={column} type="button" className="small chosen"
-					aria-label={`${label}: take ${columns.measure(column).label} away`}
-					title={`${column}: click takes it away`}
+					aria-label={`${label}: remove ${columns.measure(column).label}`}
+					title={`${column}: click removes it`}
 					onClick={() => onPick(values.filter((c) => c !== column))}>
 					<span>{columns.measure(column).label}</span><Icon name="cross" />
 				</button>
@@ -87,7 +87,7 @@ export function PickMany(props: PickManyProps): ReactNode {
 			{values.length < max && rest.length > 0 && (
 				<select aria-label={`${label}: ${add}`} value="" className="add"
 					onChange={(e) => onPick([...values, e.target.value])}>
-					<option value="">{`+ ${add}`}</option>
+					<option value="">{add}</option>
 					<Choices options={rest} columns={columns} />
 				</select>
 			)}

@@ -57,7 +57,7 @@ function Form({ columns, usual }: { columns: Columns; usual: string[] }): ReactN
 					onClick={() => setLimits([...limits,
 					{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Limit</button>
 			</fieldset>
-			<PickMany label="A configuration is" values={by[0] === 'auto' ? usual : by} max={12} add="column"
+			<PickMany label="A configuration is" values={by[0] === 'auto' ? usual : by} max={12}
 				columns={columns} options={columns.groups}
 				onPick={(list) => setBy(list.length ? list : ['auto'])} />
 		</form>

@@ -3,7 +3,7 @@
 import type { ReactNode } from 'react';
 import type { DistributionGroup } from '../../../lib/api';
 import { keyId, keyName, titleOf } from '../../charts/axis';
-import { cssColour } from '../../colour';
+import { arrange, cssColour } from '../../colour';
 import type { Columns } from '../../common/columns';
 import { Mark } from '../../common/mark';
 import { Pick } from '../../common/pick';
@@ -84,12 +84,13 @@ export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
 		{ filter: both(filter, others(brush, [metric])), metric, group: by.filter((c) => c !== '') },
 		metric !== '');
 	const groups = (answer.data?.groups ?? []).filter((g) => g.n > 0);
+	arrange(groups.map((g) => keyId(g.key)));
 	const scale = scaleOf(groups.flatMap((g) => g.quantiles));
 	return (
 		<section className="card" aria-label={`Distribution of ${measure.label}`}>
 			<div className="card-head">
 				<h2>Distribution</h2>
-				<Pick label="Of" value={metric} onPick={setMetric} columns={columns}
+				<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
 					options={columns.numbers} />
 			</div>
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
@@ -102,7 +103,7 @@ export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
 									<th scope="col">{titleOf(measure.label, measure.unit)}, {measured(scale.min)} to{' '}
 										{measured(scale.max)}{scale.isLog && ', logarithmic'}</th>
 									<th scope="col">Histogram</th>
-									{['5 %', '25 %', 'Median', '75 %', '95 %'].map((h) =>
+									{['P5', 'P25', 'Median', 'P75', 'P95'].map((h) =>
 										<th key={h} scope="col" className="num">{h}</th>)}
 								</tr></thead>
 								<tbody>{groups.slice(0, GROUPS_SHOWN).map((g) =>

@@ -31,9 +31,9 @@ function Brushed({ brush, columns, onClear }: {
 	const whole = JSON.stringify(merged(filter, brush));
 	return (
 		<div className="brushed" role="status">
-			<span>Marked: {brush.and.map((part) => partText(part, columns)).join('; ')}</span>
+			<span>Selected: {brush.and.map((part) => partText(part, columns)).join('; ')}</span>
 			<Link className="button small" to={target('/charts', { f: whole })}>
-				<Icon name="filter" />Make it the filter
+				<Icon name="filter" />Use as filter
 			</Link>
 			<Link className="button small" to={target('/runs', { f: whole })}>Show these runs</Link>
 			<button type="button" className="small" onClick={onClear}>Clear</button>
@@ -50,7 +50,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const ys = y || firstOf(columns, LATENCY_COLUMNS) || columns.numbers[1]?.column || xs;
 	const usual = firstOf(columns, GROUP_COLUMNS);
 	const by = groups[0] === 'auto' ? (usual ? [usual] : []) : groups;
-	useKeys([{ key: 'Escape', text: 'clear what is marked', act: () => setBrush({ and: [] }) }]);
+	useKeys([{ key: 'Escape', text: 'clear the selected area', act: () => setBrush({ and: [] }) }]);
 	return (
 		<>
 			<Brushed brush={brush} columns={columns} onClear={() => setBrush({ and: [] })} />

@@ -2,7 +2,7 @@
 // parallel.tsx: parallel coordinates. A drag along an axis marks that part for all other drawings.
 import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Parallel as Answer } from '../../../lib/api';
-import { titleOf } from '../../charts/axis';
+import { titleOf, type Size } from '../../charts/axis';
 import { Chart, type Click, type Part } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
 import { categories, chosen, isNumeric, parallelOption, partsOf } from '../../charts/parallel';
@@ -35,7 +35,7 @@ export function usualAxes(columns: Columns, by: string[], metrics: string[]): st
 
 function Table({ answer, labels }: { answer: Answer; labels: string[] }): ReactNode {
 	const target = usePageTarget();
-	return <Twin title="As a table" heads={[{ text: 'Run' }, ...labels.map((text, i) =>
+	return <Twin title="Show as table" heads={[{ text: 'Run' }, ...labels.map((text, i) =>
 		({ text, isNumber: isNumeric(answer.axes[i]) }))]}
 	rows={answer.lines.map((line) => [
 		<Link key="run" to={target(`/runs/${line.id}`)}>{line.id}</Link>,
@@ -63,8 +63,8 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 		return titleOf(m.label, m.unit);
 	}), [answer.data, columns]);
 	const colourBy = (answer.data?.axes ?? []).findIndex((a) => by.includes(a.column));
-	const make = useCallback((ink: Ink) => (answer.data
-		? parallelOption({ answer: answer.data, labels, colourBy }, ink) : {}),
+	const make = useCallback((ink: Ink, size: Size) => (answer.data
+		? parallelOption({ answer: answer.data, labels, colourBy }, ink, size) : {}),
 	[answer.data, labels, colourBy]);
 	const parts = useMemo(() => (answer.data ? answer.data.axes.map((a, i) =>
 		partsOf(answer.data, i, conditionOn(brush, a.column))) : null), [answer.data, brush]);
@@ -86,23 +86,23 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 			navigate(target(`/runs/${line.id}`));
 	};
 	return (
-		<section className="card" aria-label="Many columns at once">
+		<section className="card" aria-label="Parallel coordinates">
 			<div className="card-head">
-				<h2>Many columns at once</h2>
-				<PickMany label="Axes" values={list} columns={columns} max={12} add="axis"
+				<h2>Parallel coordinates</h2>
+				<PickMany label="Axes" values={list} columns={columns} max={12} add="Add axis"
 					options={columns.all.filter((c) => c.distinct > 1)}
 					onPick={(next) => setAxes(next.length ? next : ['auto'])} />
 			</div>
-			{list.length < 2 ? <Empty title="Choose two axes or more" />
+			{list.length < 2 ? <Empty title="Select at least two axes" />
 				: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: !answer.data ? <Loading />
-						: !answer.data.lines.length ? <Empty title="No run matches" /> : (
+						: !answer.data.lines.length ? <Empty title="No runs match" /> : (
 							<>
 								<p className="dim small-text">
 									{answer.data.lines.length < answer.data.total
 										? `${count(answer.data.lines.length, 'run')} of ${count(answer.data.total, 'run')}. `
 										: ''}
-									Drag along an axis to mark a part of it; the drawings above then show those runs.
+									Drag along an axis to select a part of it; the other charts then show those runs only.
 								</p>
 								<Chart label={`${count(answer.data.lines.length, 'run')} over ${labels.join(', ')}`}
 									height={HEIGHT} make={make} onClick={click} onAxis={marked} axes={parts} />

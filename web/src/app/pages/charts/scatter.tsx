@@ -5,7 +5,7 @@ import { Chart, type Click } from '../../charts/chart';
 import {
 	groupsOf, pointOf, scatterOption, type Group, type Join, type Measure,
 } from '../../charts/scatter';
-import { extentOf, isWide, titleOf } from '../../charts/axis';
+import { isWide, titleOf, type Size } from '../../charts/axis';
 import type { Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Pick, PickMany } from '../../common/pick';
@@ -16,6 +16,7 @@ import { isEverything, type And } from '../../filter';
 import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count } from '../../show';
+import { whole } from '../../../lib/format';
 import { useFilter, usePageTarget } from '../../state';
 import { choiceCodec, listCodec, navigate, useUrlState } from '../../url';
 import type { Ink } from '../../charts/ink';
@@ -24,7 +25,7 @@ import { others, rangeOf, span, without } from './brush';
 const joinCodec = choiceCodec<Join>(['frontier', 'lines', 'none'], 'frontier');
 const logCodec = choiceCodec<'auto' | '1' | '0'>(['auto', '1', '0'], 'auto');
 const flipCodec = listCodec();
-const JOINS: [Join, string][] = [['frontier', 'Frontier'], ['lines', 'Lines'], ['none', 'Points']];
+const JOINS: [Join, string][] = [['frontier', 'Best of each'], ['lines', 'Every configuration'], ['none', 'Points']];
 const HEIGHT = 440;
 
 interface Props {
@@ -53,10 +54,10 @@ function Tools(props: ToolsProps): ReactNode {
 	const [, setLogY] = useUrlState('ly', logCodec);
 	return (
 		<div className="tools">
-			<Pick label="Across" value={x} onPick={props.onX} columns={columns} options={columns.numbers} />
-			<Pick label="Up" value={y} onPick={props.onY} columns={columns} options={columns.numbers} />
-			<PickMany label="A colour per" values={by} onPick={props.onBy} columns={columns}
-				options={columns.groups} max={4} add="column" />
+			<Pick label="X axis" value={x} onPick={props.onX} columns={columns} options={columns.numbers} />
+			<Pick label="Y axis" value={y} onPick={props.onY} columns={columns} options={columns.numbers} />
+			<PickMany label="Color by" values={by} onPick={props.onBy} columns={columns}
+				options={columns.groups} max={4} />
 			<div className="segments" role="group" aria-label="Lines">
 				{JOINS.map(([name, label]) => (
 					<button key={name} type="button" aria-pressed={join === name}
@@ -65,12 +66,12 @@ function Tools(props: ToolsProps): ReactNode {
 			</div>
 			<div className="row tight">
 				<button type="button" className="small" aria-pressed={isLogX}
-					onClick={() => setLogX(isLogX ? '0' : '1')}>log across</button>
+					onClick={() => setLogX(isLogX ? '0' : '1')}>Log X</button>
 				<button type="button" className="small" aria-pressed={isLogY}
-					onClick={() => setLogY(isLogY ? '0' : '1')}>log up</button>
+					onClick={() => setLogY(isLogY ? '0' : '1')}>Log Y</button>
 				<button type="button" className="small" aria-pressed={isMarking}
 					title="Draw a rectangle: the other charts then show its runs"
-					onClick={() => props.onMarking(!isMarking)}>Mark an area</button>
+					onClick={() => props.onMarking(!isMarking)}>Select area</button>
 			</div>
 		</div>
 	);
@@ -83,9 +84,9 @@ function Table({ groups, x, y }: { groups: Group[]; x: Measure; y: Measure }): R
 		<Num key="x" v={p.x} />, <Num key="y" v={p.y} />, p.is_frontier ? 'yes' : '',
 		p.is_degraded ? 'DEGRADED' : '',
 	]));
-	return <Twin title="As a table" rows={rows} heads={[{ text: 'Run' }, { text: 'Group' },
+	return <Twin title="Show as table" rows={rows} heads={[{ text: 'Run' }, { text: 'Group' },
 		{ text: titleOf(x.label, x.unit), isNumber: true },
-		{ text: titleOf(y.label, y.unit), isNumber: true }, { text: 'On the frontier' },
+		{ text: titleOf(y.label, y.unit), isNumber: true }, { text: 'On frontier' },
 		{ text: 'Verdict' }]} />;
 }
 
@@ -103,9 +104,9 @@ export function Scatter(props: Props): ReactNode {
 		x !== '' && y !== '');
 	const groups = useMemo(() => groupsOf(answer.data?.groups ?? [], flipped), [answer.data, flipped]);
 	const [isLogX, isLogY] = useMemo(() => {
-		const all = groups.flatMap((g) => g.points);
+		const all = groups.filter((g) => g.isShown).flatMap((g) => g.points);
 		const is = (word: string, values: number[]): boolean =>
-			(word === 'auto' ? isWide(extentOf(values)) : word === '1');
+			(word === 'auto' ? isWide(values) : word === '1');
 		return [is(logX, all.map((p) => p.x)), is(logY, all.map((p) => p.y))];
 	}, [groups, logX, logY]);
 	const measures = useMemo(() => [columns.measure(x), columns.measure(y)], [columns, x, y]);
@@ -113,8 +114,8 @@ export function Scatter(props: Props): ReactNode {
 		const across = span(brush, x), up = span(brush, y);
 		return across && up ? { x: across, y: up } : null;
 	}, [brush, x, y]);
-	const make = useCallback((ink: Ink) => scatterOption({ groups, x: measures[0], y: measures[1],
-		join, isLogX, isLogY }, ink), [groups, measures, join, isLogX, isLogY]);
+	const make = useCallback((ink: Ink, size: Size) => scatterOption({ groups, x: measures[0], y: measures[1],
+		join, isLogX, isLogY }, ink, size), [groups, measures, join, isLogX, isLogY]);
 	const click = (hit: Click): void => {
 		const found = pointOf(groups, hit);
 		if (found && !isMarking)
@@ -131,9 +132,9 @@ export function Scatter(props: Props): ReactNode {
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
 					: shown === 0 ? (
-						<Empty title="No run has both figures">
+						<Empty title="No run has both metrics">
 							<p>{count(total, 'run')} match{isEverything(filter) ? '' : ' the filter'}. Choose
-								other figures or a wider filter.</p>
+								other metrics or a wider filter.</p>
 						</Empty>
 					) : (
 						<>
@@ -146,8 +147,8 @@ export function Scatter(props: Props): ReactNode {
 							onToggle={(id) => setFlipped((now) => (now.includes(id)
 								? now.filter((w) => w !== id) : [...now, id]), { replace: true })} />
 							<p className="dim small-text">
-								{count(shown, 'run')} of {count(total, 'run')} drawn
-								{shown < total && '; the others lack one of the figures or are beyond the limit'}.
+								{shown < total ? `${whole(shown)} of ${count(total, 'run')}. The others lack one of the `
+									+ 'metrics or are beyond the limit.' : `${count(total, 'run')}.`}
 							</p>
 							<Table groups={groups} x={measures[0]} y={measures[1]} />
 						</>

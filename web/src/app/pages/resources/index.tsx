@@ -4,7 +4,7 @@ import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Resources as Answer } from '../../../lib/api';
 import { Chart, type Click } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
-import { titleOf } from '../../charts/axis';
+import { titleOf, type Size } from '../../charts/axis';
 import { pointOf, scatterOption, type Group } from '../../charts/scatter';
 import {
 	firstOf, GROUP_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
@@ -64,8 +64,8 @@ function Drawing({ answer, color, columns }: { answer: Answer; color: string; co
 	const groups = useMemo(() => byValue(answer, color, flipped), [answer, color, flipped]);
 	const [x, y] = useMemo(() => [columns.measure(answer.x.column), columns.measure(answer.y.column)],
 		[columns, answer]);
-	const make = useCallback((ink: Ink) => scatterOption({ groups, x, y, join: 'none',
-		isLogX: false, isLogY: false }, ink), [groups, x, y]);
+	const make = useCallback((ink: Ink, size: Size) => scatterOption({ groups, x, y, join: 'none',
+		isLogX: false, isLogY: false }, ink, size), [groups, x, y]);
 	const click = (hit: Click): void => {
 		const found = pointOf(groups, hit);
 		if (found)
@@ -79,7 +79,7 @@ function Drawing({ answer, color, columns }: { answer: Answer; color: string; co
 				({ id: g.id, name: g.name, isShown: g.isShown, n: g.points.length }))} />
 			<p className="dim small-text">{count(answer.shown, 'run')} of {count(answer.total, 'run')} drawn
 				{answer.left_out > 0 && '; the others have not both figures, or do not count'}.</p>
-			<Twin title="As a table" heads={[{ text: 'Run' }, { text: 'Group' },
+			<Twin title="Show as table" heads={[{ text: 'Run' }, { text: 'Group' },
 				{ text: titleOf(x.label, x.unit), isNumber: true },
 				{ text: titleOf(y.label, y.unit), isNumber: true }]}
 			rows={groups.flatMap((g) => g.points.map((p) => [
@@ -113,9 +113,9 @@ function View({ columns }: { columns: Columns }): ReactNode {
 							onClick={() => setY(column)}>{name}</button>
 					))}
 				</div>
-				<Pick label="Up" value={y} onPick={setY} columns={columns} options={columns.numbers} />
-				<Pick label="Across" value={x} onPick={setX} columns={columns} options={columns.numbers} />
-				<Pick label="A colour per" value={color} none="nothing" columns={columns}
+				<Pick label="Y axis" value={y} onPick={setY} columns={columns} options={columns.numbers} />
+				<Pick label="X axis" value={x} onPick={setX} columns={columns} options={columns.numbers} />
+				<Pick label="Color by" value={color} none="nothing" columns={columns}
 					options={columns.groups} onPick={(c) => setColor(c || '-')} />
 			</div>
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />

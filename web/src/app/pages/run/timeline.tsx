@@ -179,7 +179,7 @@ function Drawing({ r, errors }: { r: Requests; errors: (string | null)[] }): Rea
 				</div>
 			</div>
 			<p className="dim small-text" aria-live="off">{told(r, hovered)}</p>
-			<Twin title="As a table" rows={rows} heads={[{ text: 'Request', isNumber: true },
+			<Twin title="Show as table" rows={rows} heads={[{ text: 'Request', isNumber: true },
 				{ text: 'TTFT (ms)', isNumber: true }, { text: 'E2EL (ms)', isNumber: true },
 				{ text: 'Longest gap (ms)', isNumber: true }, { text: 'Prompt tokens', isNumber: true },
 				{ text: 'Output tokens', isNumber: true }, { text: 'State' }]} />

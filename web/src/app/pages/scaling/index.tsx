@@ -4,7 +4,7 @@ import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Scaling as Answer } from '../../../lib/api';
 import { Chart } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
-import { keyId } from '../../charts/axis';
+import { keyId, type Size } from '../../charts/axis';
 import { linesOption, type LineSeries } from '../../charts/lines';
 import { firstOf, RATE_COLUMNS, useColumns, type Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
@@ -74,8 +74,8 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 	const series = useMemo(() => linesOf(answer, flipped), [answer, flipped]);
 	const [x, y] = useMemo(() => [columns.measure(answer.by), columns.measure(answer.metric)],
 		[columns, answer]);
-	const make = useCallback((ink: Ink) => linesOption({ series, y, foot: '',
-		x: { name: x.label, kind: 'number', categories: [] } }, ink), [series, x, y]);
+	const make = useCallback((ink: Ink, size: Size) => linesOption({ series, y, foot: '',
+		x: { name: x.label, kind: 'number', categories: [] } }, ink, size), [series, x, y]);
 	return (
 		<>
 			<Chart label={`${y.label} over ${x.label}`} height={HEIGHT} make={make} />
@@ -106,7 +106,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 					<Pick label="Of" value={metric} onPick={setMetric} columns={columns}
 						options={columns.numbers} />
 					<Pick label="Over" value={by} onPick={setBy} columns={columns} options={parameters} />
-					<PickMany label="A series per" values={told} max={16} add="column"
+					<PickMany label="A series per" values={told} max={16}
 						columns={columns} options={columns.groups.filter((c) => c.column !== by)}
 						onPick={(list) => setSeries(list.length ? list : [''])} />
 					{told.length < named.length && <span className="dim small-text">and what all runs have in

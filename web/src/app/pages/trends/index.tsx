@@ -3,6 +3,7 @@
 import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Trends as Answer } from '../../../lib/api';
 import { Chart, type Click } from '../../charts/chart';
+import type { Size } from '../../charts/axis';
 import type { Ink } from '../../charts/ink';
 import { hitOf, linesOption } from '../../charts/lines';
 import {
@@ -36,7 +37,7 @@ const HEIGHT = 400;
 
 function Table({ answer }: { answer: Answer }): ReactNode {
 	const target = usePageTarget();
-	return <Twin title="As a table" heads={[{ text: 'Series' }, { text: 'At' }, { text: 'Time' },
+	return <Twin title="Show as table" heads={[{ text: 'Series' }, { text: 'At' }, { text: 'Time' },
 		{ text: 'Mean', isNumber: true }, { text: 'Least', isNumber: true },
 		{ text: 'Most', isNumber: true }, { text: 'Runs' }]}
 	rows={answer.series.flatMap((s) => s.points.map((p) => [s.name || 'All runs', placeOf(p),
@@ -51,14 +52,14 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 	const series = useMemo(() => linesOf(answer, flipped), [answer, flipped]);
 	const measure = useMemo(() => columns.measure(answer.metric), [columns, answer.metric]);
 	const isCommit = answer.axis === 'commit', isNamed = isCommit || answer.axis === 'version';
-	const make = useCallback((ink: Ink) => linesOption({
+	const make = useCallback((ink: Ink, size: Size) => linesOption({
 		series: series.map((s) => (isCommit ? { ...s, points: s.points.map((p) =>
 			({ ...p, x: shortCommit(String(p.x)) })) } : s)),
 		y: measure, foot: 'Click opens the runs.',
 		x: { name: isCommit ? 'Commit of the engine' : isNamed ? 'Version of the engine' : 'Time',
 			kind: isNamed ? 'category' : 'time',
 			categories: isCommit ? commitsOf(answer.series).map(shortCommit) : versionsOf(answer.series) },
-	}, ink), [series, measure, isCommit, isNamed, answer]);
+	}, ink, size), [series, measure, isCommit, isNamed, answer]);
 	const click = (c: Click): void => {
 		const hit = hitOf(series, c.seriesId, c.dataIndex);
 		const at = hit ? series.indexOf(hit.series) : -1;
@@ -109,7 +110,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 								onClick={() => setAxis(name)}>{label}</button>
 						))}
 					</div>
-					<PickMany label="A series per" values={told} max={16} add="column"
+					<PickMany label="A series per" values={told} max={16}
 						columns={columns} options={columns.groups}
 						onPick={(list) => setBy(list.length ? list : [''])} />
 					{told.length < named.length && <span className="dim small-text">and what all runs have in
