@@ -21,6 +21,7 @@ $(eval $(call generate,host/engine/args_rows.h,arg-rows,schema/engine_args.json)
 $(eval $(call generate,experiment/config/schema_text.h,experiment-literal,$(EXPERIMENT_SCHEMAS)))
 $(eval $(call generate,experiment.schema.json,experiment-schema,$(EXPERIMENT_SCHEMAS)))
 $(eval $(call generate,results/store/columns_rows.h,columns,schema/columns.json $(EXPERIMENT_SCHEMAS)))
+$(eval $(call generate,results/index/columns_rows.h,columns-index,schema/columns.json $(EXPERIMENT_SCHEMAS)))
 $(eval $(call generate,input/encode/unicode_tables.h,unicode,schema/unicode.json))
 $(eval $(call generate,input/chat/known_rows.h,chat,schema/chat_templates.json))
 $(eval $(call generate,web/api_text.h,api-literal,schema/api.json))
@@ -35,12 +36,14 @@ $(O)/obj/core/schema/schema.o: $(O)/gen/core/schema/result_rows.h
 $(O)/obj/host/engine/args.o: $(O)/gen/host/engine/args_rows.h
 $(O)/obj/experiment/config/document.o: $(O)/gen/experiment/config/schema_text.h
 $(O)/obj/results/store/known.o: $(O)/gen/results/store/columns_rows.h
+$(O)/obj/results/index/names.o $(O)/obj/results/index/derive.o: $(O)/gen/results/index/columns_rows.h
 $(O)/obj/input/encode/chars.o: $(O)/gen/input/encode/unicode_tables.h
 $(O)/obj/input/chat/chat.o: $(O)/gen/input/chat/known_rows.h
 $(O)/obj/web/routes.o: $(O)/gen/web/api_text.h
 lint $(FUZZERS:%=$(O)/fuzz/%): | $(O)/gen/web/api_text.h $(O)/gen/core/schema/result_rows.h \
 		$(O)/gen/host/engine/args_rows.h $(O)/gen/experiment/config/schema_text.h \
-		$(O)/gen/results/store/columns_rows.h $(O)/gen/input/encode/unicode_tables.h \
+		$(O)/gen/results/store/columns_rows.h \
+		$(O)/gen/results/index/columns_rows.h $(O)/gen/input/encode/unicode_tables.h \
 		$(O)/gen/input/chat/known_rows.h
 
 TYPES_MADE := experiment api

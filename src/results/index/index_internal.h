@@ -425,7 +425,7 @@ void cache_put(struct cache *c, uint64_t version, struct str key, const struct q
  */
 
 #define SNAPSHOT_MAGIC "profllmX"
-#define SNAPSHOT_FORM 3 /* before 3 there were rows in it that had been removed */
+#define SNAPSHOT_FORM 4 /* before 4 columns that derive.c computes were not in it */
 #define SNAPSHOT_ORDER 0x0102030405060708u
 #define SNAPSHOT_ALIGN 64
 

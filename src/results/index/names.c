@@ -3,6 +3,7 @@
 #include "results/index/names.h"
 
 #include "core/schema/schema.h"
+#include "results/index/derive.h"
 
 #define KEY_BYTES 160
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
@@ -148,6 +149,15 @@ static bool is_time(struct str name)
 
 static void plain(struct str name, struct column_name *c)
 {
+	const struct derived_column *derived = derived_column(name);
+
+	if (derived) {
+		c->is_metric = c->is_outcome = derived->better != 0;
+		c->group = c->is_metric ? STR("metric") : STR("run");
+		c->unit = derived->unit;
+		c->better = derived->better;
+		return;
+	}
 	for (size_t i = 0; i < COUNT(run_column); i++)
 		if (str_is(name, run_column[i])) {
 			c->group = STR("run");
@@ -242,10 +252,15 @@ static void add_word(struct buf *out, struct str word)
 
 void column_label(struct str name, struct buf *out)
 {
+	const struct derived_column *derived = derived_column(name);
 	struct column_name c = column_name(name);
 	struct buf label = { 0 };
 	struct str rest = name;
 
+	if (derived) {
+		buf_add_text(out, derived->label);
+		return;
+	}
 	if (!str_is(c.group, "run") && !str_is(c.group, "metric")) {
 		if (name.n > c.group.n + 1)
 			buf_add(out, name.p + c.group.n + 1, name.n - c.group.n - 1);
@@ -262,4 +277,103 @@ void column_label(struct str name, struct buf *out)
 	}
 	buf_add_str(out, buf_str(&label));
 	buf_release(&label);
+}
+
+/* ---- roles ---- */
+
+static const struct role_row {
+	const char *head, *tail;
+	bool is_pattern; /* anything may be between both */
+	enum column_role role;
+} role_rows[] = {
+#define ROLE(...) { __VA_ARGS__ },
+#include "results/index/columns_rows.h"
+#undef ROLE
+};
+static const char *const role_name[] = {
+	"hardware", "engine", "version", "precision", "parallel", "argument", "workload", "load",
+	"provenance", "harness", "outcome", "metric",
+};
+/* Which role comes first where only some columns have room. */
+static const unsigned preference[] = {
+	[ROLE_HARDWARE] = 0, [ROLE_ENGINE] = 1, [ROLE_VERSION] = 2, [ROLE_PRECISION] = 3,
+	[ROLE_PARALLEL] = 4, [ROLE_LOAD] = 5, [ROLE_ARGUMENT] = 6, [ROLE_WORKLOAD] = 7,
+	[ROLE_PROVENANCE] = 8, [ROLE_HARNESS] = 9, [ROLE_OUTCOME] = 10, [ROLE_METRIC] = 11,
+};
+
+static bool fits(const struct role_row *row, struct str name)
+{
+	struct str head = str_of(row->head), tail = str_of(row->tail);
+
+	if (!row->is_pattern)
+		return str_eq(name, head);
+	return name.n >= head.n + tail.n && str_starts(name, head) && str_ends(name, tail);
+}
+
+static size_t role_row(struct str name)
+{
+	size_t i = 0;
+
+	while (i < COUNT(role_rows) && !fits(&role_rows[i], name))
+		i++;
+	return i;
+}
+
+/* Groups that are servers of a role: those that no file has of another kind. */
+static bool is_server_role(struct str group)
+{
+	static const char *const other[] = {
+		"run", "metric", "benchmark", "hardware", "environment", "provenance", "tags",
+		"resources", "failures", "server",
+	};
+
+	for (size_t i = 0; i < COUNT(measured); i++)
+		if (str_is(group, measured[i].group))
+			return false;
+	for (size_t i = 0; i < COUNT(other); i++)
+		if (str_is(group, other[i]))
+			return false;
+	return true;
+}
+
+static enum column_role role_and_row(struct str name, size_t *row)
+{
+	struct column_name c = column_name(name);
+	char as_server[KEY_BYTES];
+	size_t rest;
+
+	*row = role_row(name);
+	if (c.is_metric)
+		return ROLE_METRIC;
+	if (c.is_outcome || str_is(c.group, "failures"))
+		return ROLE_OUTCOME;
+	if (is_server_role(c.group) && name.n > c.group.n) {
+		rest = name.n - c.group.n;
+		if (rest + strlen("server") <= sizeof(as_server)) {
+			memcpy(as_server, "server", strlen("server"));
+			memcpy(as_server + strlen("server"), name.p + c.group.n, rest);
+			*row = role_row((struct str){ as_server, strlen("server") + rest });
+		}
+	}
+	return *row < COUNT(role_rows) ? role_rows[*row].role : ROLE_PROVENANCE;
+}
+
+enum column_role column_role(struct str name)
+{
+	size_t row;
+
+	return role_and_row(name, &row);
+}
+
+size_t column_rank(struct str name)
+{
+	size_t row;
+	enum column_role role = role_and_row(name, &row);
+
+	return preference[role] * (COUNT(role_rows) + 1) + row;
+}
+
+const char *column_role_name(enum column_role role)
+{
+	return role_name[role];
 }

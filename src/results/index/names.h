@@ -27,3 +27,21 @@ int column_better(struct str name);
  * the first dot, as it is, because that is how an engine's documentation calls it.
  */
 void column_label(struct str name, struct buf *out);
+
+/* ---- roles ---- */
+
+/* What a column is for (schema/columns.json), in the order in which columns are preferred. */
+enum column_role {
+	ROLE_HARDWARE, ROLE_ENGINE, ROLE_VERSION, ROLE_PRECISION, ROLE_PARALLEL,
+	ROLE_ARGUMENT,   /* other arguments of the engine */
+	ROLE_WORKLOAD, ROLE_LOAD,
+	ROLE_PROVENANCE, /* and whatever is of no other role */
+	ROLE_HARNESS,    /* ports, paths, seeds, how the client works */
+	ROLE_OUTCOME,    /* how a run went, and what was counted */
+	ROLE_METRIC,
+};
+
+enum column_role column_role(struct str name);
+/* A place in that order: smaller ones are preferred, within a role too. */
+size_t column_rank(struct str name);
+const char *column_role_name(enum column_role role); /* "hardware" */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/opt/opt.h"
+#include "results/index/derive.h"
 
 #define NAME_BYTES 192
 #define SHOWN_BYTES_MAX 100 /* of a name or a text that is repeated in a sentence */
@@ -108,12 +109,12 @@ const struct known_column *known_column(struct str name)
 
 bool known_is_listed(struct str name)
 {
-	return name.n < NAME_BYTES && (row_of(name) || row_of_role(name));
+	return name.n < NAME_BYTES && (row_of(name) || row_of_role(name) || derived_column(name));
 }
 
 size_t known_listed_count(void)
 {
-	size_t n = known_column_count;
+	size_t n = known_column_count + derived_column_count;
 
 	for (size_t i = 0; i < known_column_count; i++)
 		if (str_starts(str_of(known_columns[i].name), STR("server.")))
@@ -131,14 +132,19 @@ bool known_is_setting(struct str name)
 	return false;
 }
 
-unsigned known_kind_of(struct value v)
+static unsigned kind_bit(enum value_kind kind)
 {
-	switch (v.kind) {
+	switch (kind) {
 	case VALUE_BOOL: return KNOWN_BOOL;
 	case VALUE_NUMBER: return KNOWN_NUMBER;
 	case VALUE_TEXT: return KNOWN_TEXT;
 	default: return 0;
 	}
+}
+
+unsigned known_kind_of(struct value v)
+{
+	return kind_bit(v.kind);
 }
 
 /* ---- what was probably meant ---- */
@@ -163,11 +169,14 @@ static const char *nearest(const struct index_view *v, struct str name, struct a
 
 	if (meant)
 		return meant;
-	names = arena_alloc(a, (n_there + known_column_count) * sizeof(*names));
+	names = arena_alloc(a, (n_there + known_column_count + derived_column_count) *
+				sizeof(*names));
 	for (size_t i = 0; i < n_there; i++)
 		names[n++] = arena_text(a, there[i].name);
 	for (size_t i = 0; i < known_column_count; i++)
 		names[n++] = known_columns[i].name;
+	for (size_t i = 0; i < derived_column_count; i++)
+		names[n++] = derived_columns[i].name;
 	return opt_nearest(name, names, n);
 }
 
@@ -181,7 +190,7 @@ int known_check_column(const struct index_view *v, struct str name, const char *
 {
 	const char *meant;
 
-	if (index_column(v, name) || known_column(name))
+	if (index_column(v, name) || known_column(name) || derived_column(name))
 		return 0;
 	meant = nearest(v, name, a);
 	err_set(e, ERR_USAGE, "%s: there is no column \"%.*s\"", pointer, shown(name), name.p);
@@ -197,7 +206,8 @@ static unsigned kinds_of(const struct index_view *v, struct str name)
 {
 	const struct column_info *there = index_column(v, name);
 	const struct known_column *known = known_column(name);
-	unsigned kinds = known ? known->kinds : 0;
+	const struct derived_column *derived = derived_column(name);
+	unsigned kinds = known ? known->kinds : derived ? kind_bit(derived->kind) : 0;
 
 	if (there)
 		kinds |= (there->has_bool ? KNOWN_BOOL : 0u) | (there->has_text ? KNOWN_TEXT : 0u) |

@@ -31,8 +31,9 @@ extern const size_t known_column_count;
 /* NULL: the schemas do not know it. */
 const struct known_column *known_column(struct str name);
 /*
- * Whether it is one of the names that the schemas list: a row, or ROLE.NAME for a row server.NAME.
- * Percentiles other than those of the rows are not, because there is no end of them.
+ * Whether it is one of the names that the schemas list: a row, ROLE.NAME for a row server.NAME, or
+ * a column that is computed (index/derive.h). Percentiles other than those of the rows are not,
+ * because there is no end of them.
  */
 bool known_is_listed(struct str name);
 size_t known_listed_count(void); /* how many such names there are */

@@ -8,6 +8,7 @@
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "results/index/derive.h"
 #include "results/store/store_internal.h"
 
 #define ROWS_AT_ONCE 4096
@@ -169,6 +170,7 @@ static int follow_run(void *self, const struct db_got *got)
 	if (unpack_row(db_as_bytes(got->v[2]), columns_name, &f->s->columns, &f->arena, r, got->e) <
 	    0)
 		return err_wrap(got->e, "run %lld", (long long)r->id);
+	*r = derive(r, &f->arena);
 	f->flags[f->n] = flags;
 	return ++f->n < ROWS_AT_ONCE ? 0 : flush(f, got->e);
 }
@@ -678,13 +680,14 @@ static void tell_flags(struct store *s, const struct store_write *w)
 static int tell_index(struct store *s, const struct store_write *w)
 {
 	struct row *row = mem_array(w->n, sizeof(*row));
+	struct arena a = { 0 };
 	size_t n = 0;
 	int rc = 0;
 
 	for (size_t i = 0; i < w->n; i++) {
 		if (!w->list[i].row)
 			continue;
-		row[n] = *w->list[i].row;
+		row[n] = derive(w->list[i].row, &a);
 		row[n++].id = w->list[i].id;
 	}
 	if (n)
@@ -692,6 +695,7 @@ static int tell_index(struct store *s, const struct store_write *w)
 	if (!rc)
 		tell_flags(s, w);
 	free(row);
+	arena_release(&a);
 	return rc;
 }
 
