@@ -380,7 +380,7 @@ static int start(const struct launch *l, struct launch_job *s, struct keeper **o
 }
 
 /* The last line of the log that says something, for a run that left no document. */
-static char *last_words(const struct launch_job *s)
+static char *exit_reason(const struct launch_job *s)
 {
 	char *path = file_join(s->folder, LAUNCH_LOG), *words = NULL;
 	struct buf text = { 0 };
@@ -483,7 +483,7 @@ static void finish(struct launch *l, struct launch_job *s, const struct keeper_e
 	if (rc < 0 && s->code == 0)
 		set_text(&s->reason, mem_text(e.text));
 	else if (rc < 0 || (s->code && !s->reason))
-		set_text(&s->reason, last_words(s));
+		set_text(&s->reason, exit_reason(s));
 	if (is_stopped)
 		set_text(&s->reason, mem_text("the dashboard was stopped while it ran"));
 	else if (atomic_load(&s->is_cancelled))

@@ -65,7 +65,7 @@ static void test_spec(void **state)
 {
 	static const struct {
 		double drafts, draft_tokens, accepted, first, second;
-		bool is_told;
+		bool is_reported;
 		double rate, length;
 		size_t positions;
 	} cases[] = {
@@ -89,11 +89,11 @@ static void test_spec(void **state)
 		counter(&r, SERIES_POSITION, A ",position=\"10\"", 3, 3 + cases[i].second);
 		counter(&r, SERIES_POSITION, A ",position=\"2\"", 3, 3 + cases[i].first);
 		m = score(&r);
-		assert_int_equal(m.spec.is_told, cases[i].is_told);
+		assert_int_equal(m.spec.is_reported, cases[i].is_reported);
 		assert_true(m.spec.acceptance_rate == cases[i].rate);
 		assert_true(m.spec.acceptance_length == cases[i].length);
 		assert_int_equal(m.spec.n_positions, cases[i].positions);
-		if (cases[i].is_told)
+		if (cases[i].is_reported)
 			assert_true(m.spec.drafts == cases[i].drafts &&
 				    m.spec.draft_tokens == cases[i].draft_tokens &&
 				    m.spec.accepted_tokens == cases[i].accepted);
@@ -118,7 +118,7 @@ static void test_spec_beyond_integers(void **state)
 	counter(&r, "spec_draft_tokens", A, 0, 2e300);
 	counter(&r, "spec_accepted_tokens", A, 0, 1e300);
 	m = score(&r);
-	assert_true(m.spec.is_told);
+	assert_true(m.spec.is_reported);
 	assert_true(m.spec.drafts == INT64_MAX && m.spec.draft_tokens == INT64_MAX);
 	assert_true(m.spec.accepted_tokens == INT64_MAX);
 	assert_true(m.spec.acceptance_length == 2);
@@ -138,13 +138,13 @@ static void test_spec_ends(void **state)
 	points(&r, "spec_drafts", A, (const double[]){ 1, 11 }, (const int[]){ -1, 11 }, 2);
 	points(&r, "spec_draft_tokens", A, (const double[]){ 1, 11 }, (const int[]){ 5, 11 }, 2);
 	m = score(&r);
-	assert_false(m.spec.is_told);
+	assert_false(m.spec.is_reported);
 	metrics_release(&m);
 	r.series[2]->point[0].at_ns = T0 - 1000 * MS;
 	points(&r, SERIES_POSITION, A ",position=\"0\"", (const double[]){ 4 }, (const int[]){ 11 }, 1);
 	points(&r, SERIES_POSITION, A ",position=\"1\"", (const double[]){ 4 }, (const int[]){ -1 }, 1);
 	m = score(&r);
-	assert_true(m.spec.is_told && m.spec.drafts == 10);
+	assert_true(m.spec.is_reported && m.spec.drafts == 10);
 	assert_int_equal(m.spec.n_positions, 2);
 	assert_true(m.spec.position_rate[0] == 0.4 && m.spec.position_rate[1] == 0);
 	metrics_release(&m);
@@ -152,7 +152,7 @@ static void test_spec_ends(void **state)
 	for (size_t i = 0; i < r.n_series; i++)
 		r.series[i]->point[r.series[i]->n - 1].at_ns = T0 + 9000 * MS;
 	m = score(&r);
-	assert_false(m.spec.is_told);
+	assert_false(m.spec.is_reported);
 	metrics_release(&m);
 	record_release(&r);
 }
@@ -169,7 +169,7 @@ static void test_diffusion(void **state)
 	counter(&r, "diffusion_positions", A, 0, 2560);   /* 32 positions each */
 	counter(&r, "diffusion_committed", A, 50, 370);   /* 320 tokens: 10 canvases */
 	m = score(&r);
-	assert_true(m.diffusion.is_told);
+	assert_true(m.diffusion.is_reported);
 	assert_true(m.diffusion.committed_throughput == 32);
 	assert_true(m.diffusion.denoising_steps == 70);
 	assert_true(m.diffusion.steps_per_canvas == 7);
@@ -178,12 +178,12 @@ static void test_diffusion(void **state)
 	metrics_release(&m);
 	r.series[3]->point[1].value = 50 + 80 * 32; /* every step commits: a division by 0 */
 	m = score(&r);
-	assert_true(m.diffusion.is_told && m.diffusion.denoising_steps == 0);
+	assert_true(m.diffusion.is_reported && m.diffusion.denoising_steps == 0);
 	assert_true(m.diffusion.committed_per_step == 0 && m.diffusion.steps_per_canvas == 0);
 	metrics_release(&m);
 	r.series[2]->point[1].value = 0; /* likewise */
 	m = score(&r);
-	assert_false(m.diffusion.is_told);
+	assert_false(m.diffusion.is_reported);
 	metrics_release(&m);
 	record_release(&r);
 }
@@ -219,9 +219,10 @@ static void test_servers(void **state)
 	assert_true(m.servers.kv_usage.n == 1 && m.servers.kv_usage.max == 0.5);
 	assert_int_equal(m.servers.waiting.n, 0);
 	assert_true(m.servers.prefix_queries.value == 2500 && m.servers.prefix_hits.value == 500);
-	assert_true(m.server[1].prefix_queries.value == 500 && !m.server[1].prefix_hits.is_told);
-	assert_true(m.servers.preemptions.is_told && m.servers.preemptions.value == 4);
-	assert_false(m.servers.prompt_tokens.is_told);
+	assert_true(m.server[1].prefix_queries.value == 500);
+	assert_false(m.server[1].prefix_hits.is_reported);
+	assert_true(m.servers.preemptions.is_reported && m.servers.preemptions.value == 4);
+	assert_false(m.servers.prompt_tokens.is_reported);
 	assert_true(str_is(m.server_note, "http://c/metrics: HTTP status 404"));
 	metrics_release(&m);
 	record_release(&r);
@@ -262,11 +263,11 @@ static void test_restarted(void **state)
 		m = score(&r);
 		assert_int_equal(m.n_servers, 2);
 		assert_true(str_is(m.server[0].url, "http://b") && !m.server[0].is_restarted);
-		assert_true(m.server[0].prefix_queries.is_told);
+		assert_true(m.server[0].prefix_queries.is_reported);
 		if (m.server[1].is_restarted != is || m.servers.is_restarted != is ||
-		    m.server[1].preemptions.is_told == is ||
-		    m.server[1].prefix_queries.is_told == is || m.spec.is_told == is ||
-		    m.servers.prefix_queries.is_told == is)
+		    m.server[1].preemptions.is_reported == is ||
+		    m.server[1].prefix_queries.is_reported == is || m.spec.is_reported == is ||
+		    m.servers.prefix_queries.is_reported == is)
 			fail_msg("case %zu", i);
 		assert_true(m.servers.preemptions.value == (is ? 0 : 300));
 		assert_true(m.servers.prefix_queries.value == (is ? 0 : 1500));

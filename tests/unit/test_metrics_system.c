@@ -246,7 +246,7 @@ static void sampler(void **state)
 	record_note_add(&rig.r, 0, "other", "not this");
 	record_note_add(&rig.r, 0, NOTE_SYSTEM, "process: two");
 	m = score(&rig, 0, 0);
-	assert_true(m->is_told);
+	assert_true(m->is_reported);
 	assert_int_equal(m->samples, 3);
 	is_near(m->interval_s, 3);
 	is_near(m->missed, 3);
@@ -282,7 +282,7 @@ static void odd_series(void **state)
 	(void)state;
 	begin(&rig);
 	m = score(&rig, 1, 1);
-	assert_false(m->is_told);
+	assert_false(m->is_reported);
 	assert_null(m->note);
 	end(&rig);
 
@@ -318,7 +318,7 @@ static void not_a_server(void **state)
 	ADD(&rig, GPU_POWER, GPU0, { 0, 10 }, { 10, 10 });
 	metrics_score(&m, &rig.r, &o);
 	assert_int_equal(m.n_servers, 0);
-	assert_true(m.system.is_told);
+	assert_true(m.system.is_reported);
 	is_near(m.system.energy_j, 100);
 	metrics_release(&m);
 	end(&rig);

@@ -415,7 +415,7 @@ static void test_blocks(void **state)
 }
 
 /* Names of a prompt of n tokens from first on. */
-static void name(struct prefix_hold *h, uint32_t first, size_t n)
+static void name(struct prefix_pins *h, uint32_t first, size_t n)
 {
 	struct prefix_tail tail;
 	uint32_t id[256];
@@ -428,7 +428,7 @@ static void name(struct prefix_hold *h, uint32_t first, size_t n)
 /* The same prompt twice takes its blocks once, and is computed once; what ended makes room. */
 static void test_shared_blocks(void **state)
 {
-	struct prefix_hold hold[4] = { 0 };
+	struct prefix_pins hold[4] = { 0 };
 	struct engine_seq s[4];
 	struct prefix_cache cache;
 	struct engine g;
@@ -483,7 +483,7 @@ static void test_shared_blocks(void **state)
 	assert_int_equal(cache.held, 4); /* in use */
 	engine_remove(&g, &s[0]);
 	for (size_t i = 0; i < COUNT(hold); i++)
-		prefix_hold_release(&hold[i]);
+		prefix_pins_release(&hold[i]);
 	prefix_release(&cache);
 	engine_release(&g);
 }
@@ -491,7 +491,7 @@ static void test_shared_blocks(void **state)
 /* What was preempted finds its own blocks again, if nobody needed them. */
 static void test_preempted_blocks(void **state)
 {
-	struct prefix_hold hold[2] = { 0 };
+	struct prefix_pins hold[2] = { 0 };
 	struct engine_seq s[2];
 	struct prefix_cache cache;
 	struct engine g;
@@ -520,7 +520,7 @@ static void test_preempted_blocks(void **state)
 	assert_int_equal(g.step_tokens, 16);
 	engine_remove(&g, &s[1]);
 	for (size_t i = 0; i < 2; i++)
-		prefix_hold_release(&hold[i]);
+		prefix_pins_release(&hold[i]);
 	prefix_release(&cache);
 	engine_release(&g);
 }

@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #include "core/base/file.h"
-#include "host/proc/last_words.h"
+#include "host/proc/exit_reason.h"
 #include "scratch.h"
 
 /* A file of the made-up mount. */
@@ -85,23 +85,23 @@ static void why_it_was_killed(void **state)
 	(void)state;
 	put(".", "memory.events", "oom_kill 0\n");
 	oom_begin_at(&c, dir, STR("0::/\n"));
-	assert_int_equal(last_words_sign(str_of(said), true, -SIGKILL, &c, &reason),
+	assert_int_equal(exit_reason_sign(str_of(said), true, -SIGKILL, &c, &reason),
 			 LAST_SIGN_KILLED);
 	assert_non_null(memmem(reason.p, reason.n, "has not risen", 13));
 	/* The cgroup of what a shell or a container runs may be another. */
-	assert_int_equal(last_words_sign(str_of(said), true, 137, &c, &reason), LAST_SIGN_KILLED);
+	assert_int_equal(exit_reason_sign(str_of(said), true, 137, &c, &reason), LAST_SIGN_KILLED);
 	assert_non_null(memmem(reason.p, reason.n, "would tell", 10));
-	assert_int_equal(last_words_sign(STR("CUDA out of memory"), true, -SIGKILL, &c, &reason),
+	assert_int_equal(exit_reason_sign(STR("CUDA out of memory"), true, -SIGKILL, &c, &reason),
 			 LAST_SIGN_MEMORY);
 	put(".", "memory.events", "oom_kill 1\n");
-	assert_int_equal(last_words_sign(str_of(said), true, -SIGKILL, &c, &reason),
+	assert_int_equal(exit_reason_sign(str_of(said), true, -SIGKILL, &c, &reason),
 			 LAST_SIGN_MEMORY);
 	assert_true(str_is(reason, "the kernel's out-of-memory killer ended a process of its cgroup"));
 	/* An engine's process was killed, and the server that waited for it gave up. */
-	assert_int_equal(last_words_sign(str_of(said), true, 1, &c, &reason), LAST_SIGN_MEMORY);
-	assert_int_equal(last_words_sign(STR("x\nGatedRepoError: no"), true, 1, &c, &reason),
+	assert_int_equal(exit_reason_sign(str_of(said), true, 1, &c, &reason), LAST_SIGN_MEMORY);
+	assert_int_equal(exit_reason_sign(STR("x\nGatedRepoError: no"), true, 1, &c, &reason),
 			 LAST_SIGN_MODEL);
-	assert_int_equal(last_words_sign(str_of(said), true, 0, &c, &reason), LAST_SIGN_NONE);
+	assert_int_equal(exit_reason_sign(str_of(said), true, 0, &c, &reason), LAST_SIGN_NONE);
 }
 
 int main(void)

@@ -105,7 +105,7 @@ static void test_probe(void **state)
 static void set_spec(struct metrics *m)
 {
 	m->spec = (struct metrics_spec){
-		.is_told = true, .acceptance_rate = 62.504, .acceptance_length = 2.876,
+		.is_reported = true, .acceptance_rate = 62.504, .acceptance_length = 2.876,
 		.drafts = 1000, .draft_tokens = 3000, .accepted_tokens = 1875,
 		.position_rate = { 0.9, 0.625, 0.35 }, .n_positions = 3,
 	};
@@ -114,7 +114,7 @@ static void set_spec(struct metrics *m)
 static void set_diffusion(struct metrics *m)
 {
 	m->diffusion = (struct metrics_diffusion){
-		.is_told = true, .committed_throughput = 3200.126, .steps_per_canvas = 7,
+		.is_reported = true, .committed_throughput = 3200.126, .steps_per_canvas = 7,
 		.committed_per_step = 4.5714, .denoising_steps = 70.99, .committed_tokens = 320,
 		.canvas_positions = 2560,
 	};

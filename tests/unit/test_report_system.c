@@ -26,7 +26,7 @@ static struct metrics_gpu gpu(int64_t index)
 static struct metrics_system system_of(struct metrics_gpu *gpus, size_t n)
 {
 	return (struct metrics_system){
-		.is_told = true, .gpu = gpus, .n_gpus = n,
+		.is_reported = true, .gpu = gpus, .n_gpus = n,
 		.host = { NAN, NAN, none, none, none, none },
 		.peak_gpu_memory_gb = NAN, .avg_gpu_utilization = 20, .energy_j = NAN,
 		.power_mean_w = NAN, .power_before_w = NAN, .j_per_token = NAN,
@@ -99,7 +99,7 @@ static void rows(void **state)
 
 static void nothing(void **state)
 {
-	struct metrics_system s = { .is_told = false };
+	struct metrics_system s = { .is_reported = false };
 	struct buf out = { 0 };
 	struct json_writer w = json_writer(&out);
 

@@ -17,7 +17,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "host/proc/keeper.h"
-#include "host/proc/last_words.h"
+#include "host/proc/exit_reason.h"
 #include "host/proc/tree.h"
 #include "input/fetch/fetch.h"
 

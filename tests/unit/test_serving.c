@@ -474,23 +474,23 @@ static void test_prefix_cache(void **state)
 static void test_prefix_keep(void **state)
 {
 	static const uint64_t hash[] = { 11, 12, 13, 14, 15 };
-	struct prefix_hold all = { .hash = (uint64_t[]){ 11, 12, 13, 14, 15 }, .n = 5 };
+	struct prefix_pins all = { .hash = (uint64_t[]){ 11, 12, 13, 14, 15 }, .n = 5 };
 	struct prefix_cache p = { 0 };
 	size_t held;
 	(void)state;
-	prefix_keep(&p, hash, 5); /* switched off */
-	assert_int_equal(prefix_look(&p, &all, &held), 0);
+	prefix_insert(&p, hash, 5); /* switched off */
+	assert_int_equal(prefix_match(&p, &all, &held), 0);
 	prefix_init(&p, 4 * PREFIX_BLOCK_TOKENS);
-	prefix_keep(&p, hash, 2);
-	prefix_keep(&p, hash, 3);
-	assert_int_equal(prefix_look(&p, &all, &held), 3 * PREFIX_BLOCK_TOKENS);
+	prefix_insert(&p, hash, 2);
+	prefix_insert(&p, hash, 3);
+	assert_int_equal(prefix_match(&p, &all, &held), 3 * PREFIX_BLOCK_TOKENS);
 	assert_int_equal(held, 0);
 	/* More than there is room for: the beginning stays. */
-	prefix_keep(&p, hash, 5);
-	assert_int_equal(prefix_look(&p, &all, &held), 4 * PREFIX_BLOCK_TOKENS);
+	prefix_insert(&p, hash, 5);
+	assert_int_equal(prefix_match(&p, &all, &held), 4 * PREFIX_BLOCK_TOKENS);
 	/* Of what comes then, the end of the old ones makes room. */
-	prefix_keep(&p, (uint64_t[]){ 21 }, 1);
-	assert_int_equal(prefix_look(&p, &all, &held), 3 * PREFIX_BLOCK_TOKENS);
+	prefix_insert(&p, (uint64_t[]){ 21 }, 1);
+	assert_int_equal(prefix_match(&p, &all, &held), 3 * PREFIX_BLOCK_TOKENS);
 	prefix_release(&p);
 }
 

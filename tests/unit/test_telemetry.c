@@ -26,7 +26,7 @@ static void reads(const char *text, const struct want *want, size_t n)
 	telemetry_read(str_of(text), &v);
 	assert_int_equal(v.n_told, n);
 	for (size_t i = 0; i < n; i++) {
-		assert_true(v.is_told[want[i].id]);
+		assert_true(v.is_reported[want[i].id]);
 		assert_true(v.value[want[i].id] == want[i].value);
 	}
 }
@@ -87,7 +87,7 @@ static void test_process_start(void **state)
 
 	(void)state;
 	telemetry_read(STR("process_start_time_seconds 1767225601.5\n"), &v);
-	assert_true(v.is_told[SERIES_PROCESS_START]);
+	assert_true(v.is_reported[SERIES_PROCESS_START]);
 	assert_true(v.value[SERIES_PROCESS_START] == 1767225601.5);
 	assert_int_equal(v.n_told, 0);
 }

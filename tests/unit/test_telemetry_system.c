@@ -424,20 +424,20 @@ static void comes_back(void *self)
 
 static void patience(void **state)
 {
-	static struct beat stuck; /* the thread's own from then on */
-	struct beat good = { 0 };
+	static struct ticker stuck; /* the thread's own from then on */
+	struct ticker good = { 0 };
 
 	(void)state;
 	stuck.patience_s = 0.05;
-	beat_start(&stuck, MS, hangs, &stuck);
+	ticker_start(&stuck, MS, hangs, &stuck);
 	while (!atomic_load(&is_entered))
 		sleep_ms(1);
-	assert_false(beat_stop(&stuck));
+	assert_false(ticker_stop(&stuck));
 	atomic_store(&is_released, true);
-	assert_true(beat_stop(&good)); /* never started */
-	beat_start(&good, MS, comes_back, &good);
+	assert_true(ticker_stop(&good)); /* never started */
+	ticker_start(&good, MS, comes_back, &good);
 	sleep_ms(20);
-	assert_true(beat_stop(&good));
+	assert_true(ticker_stop(&good));
 	assert_false(good.has_thread || atomic_load(&good.is_over));
 }
 

@@ -19,7 +19,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "host/proc/keeper.h"
-#include "host/proc/last_words.h"
+#include "host/proc/exit_reason.h"
 #include "host/proc/roster.h"
 #include "host/proc/tool.h"
 #include "host/proc/tree.h"
@@ -70,7 +70,7 @@ enum server_fault server_fault_of(struct str log, bool has_code, int code,
 		[LAST_SIGN_KILLED] = SERVER_FAULT_KILLED,
 	};
 
-	return faults[last_words_sign(log, has_code, code, oom, reason)];
+	return faults[exit_reason_sign(log, has_code, code, oom, reason)];
 }
 
 /* Fills why from the server's log. */
@@ -81,14 +81,14 @@ static void explain(const struct server *s, const struct keeper_end *end,
 	struct str reason;
 
 	*why = (struct server_failure){ .has_code = end->is_known, .code = end->code };
-	last_words_read(s->log_fd, s->log_began, &log);
+	exit_reason_read(s->log_fd, s->log_began, &log);
 	why->fault = server_fault_of(buf_str(&log), end->is_known, end->code, &s->oom, &reason);
-	if (last_words_is_disk_full(s->log_fd))
+	if (exit_reason_is_disk_full(s->log_fd))
 		why->fault = SERVER_FAULT_DISK;
 	snprintf(why->reason, sizeof(why->reason), "%.*s",
 		 (int)(reason.n < sizeof(why->reason) ? reason.n : sizeof(why->reason) - 1),
 		 reason.n ? reason.p : "");
-	last_words_tail(buf_str(&log), why->tail, sizeof(why->tail));
+	exit_reason_tail(buf_str(&log), why->tail, sizeof(why->tail));
 	buf_release(&log);
 }
 
@@ -99,7 +99,7 @@ static void show_tail(const struct server *s, const struct server_failure *why)
 
 	buf_printf(&whose, "the server's log%s%s", s->opts.is_log_removed ? "" : " ",
 		   s->opts.is_log_removed ? "" : s->opts.log_path);
-	last_words_show(why->tail, whose.data, s->hooks.warn, s->hooks.self);
+	exit_reason_show(why->tail, whose.data, s->hooks.warn, s->hooks.self);
 	buf_release(&whose);
 }
 
@@ -253,7 +253,7 @@ static bool is_in_log(const struct server *s)
 	struct buf log = { 0 };
 	bool is_there;
 
-	last_words_read(s->log_fd, s->log_began, &log);
+	exit_reason_read(s->log_fd, s->log_began, &log);
 	is_there = log.len && memmem(log.data, log.len, s->opts.ready_log,
 				     strlen(s->opts.ready_log));
 	buf_release(&log);

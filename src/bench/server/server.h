@@ -78,7 +78,7 @@ int server_address(char *const *argv, struct server_address *a, struct err *e);
 /* Another place than its words say; port 0: the port stays. ERR_USAGE: the name is too long. */
 int server_at(struct server_address *a, const char *host, unsigned port, struct err *e);
 
-/* The category of an end, by last_words_sign. */
+/* The category of an end, by exit_reason_sign. */
 struct oom_counter;
 enum server_fault server_fault_of(struct str log, bool has_code, int code,
 				  const struct oom_counter *oom, struct str *reason);

@@ -18,7 +18,7 @@
 #include "core/base/redact.h"
 #include "core/base/str.h"
 #include "core/stats/stats.h"
-#include "host/proc/last_words.h"
+#include "host/proc/exit_reason.h"
 
 #define DEATH_STEP_MS 10
 #define DEATH_STEPS 50 /* half a second for a process to end that has dropped its connections */
@@ -154,7 +154,7 @@ int ab_servers_check(struct ab_servers *s, bool is_suspect, struct err *e)
 		if (!s->server[side] || server_check(s->server[side], &why, &died) == 0)
 			continue;
 		*e = died;
-		last_words_show(why.tail, side ? "the log of server B" : "the log of server A",
+		exit_reason_show(why.tail, side ? "the log of server B" : "the log of server A",
 				s->hooks->warn, s->hooks->self);
 		return name_side(s, side, e);
 	}

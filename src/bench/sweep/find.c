@@ -158,7 +158,7 @@ struct run {
 	double warmup_s;
 	double abandon_s;           /* given up then, once SATURATION_LEAST have ended */
 	double sent_s;              /* when admission was closed; INFINITY: it was not */
-	bool is_closed_loop, is_cut, is_told; /* is_told: capacity_look said to stop */
+	bool is_closed_loop, is_cut, is_reported; /* is_reported: capacity_look said to stop */
 	atomic_bool close, abandon;
 	/* what came of it */
 	double per_s, running;      /* running: the most that the server said; NAN: nothing */
@@ -178,7 +178,7 @@ static void look(struct run *r, const struct run_sample *now, double at_s)
 		atomic_store(&r->abandon, true);
 		/* fall through */
 	case CAPACITY_STOP_DRAIN:
-		r->is_told = true;
+		r->is_reported = true;
 		r->sent_s = at_s;
 		atomic_store(&r->close, true);
 		break;
@@ -593,7 +593,7 @@ static int level(struct find *f, const struct find_hooks *hooks, struct err *e)
 	if (rc < 0 || f->is_interrupted)
 		return rc;
 	f->level = measured;
-	f->spoilt = r.is_spoilt && !r.is_told ? f->spoilt + 1 : 0;
+	f->spoilt = r.is_spoilt && !r.is_reported ? f->spoilt + 1 : 0;
 	if (f->spoilt == SPOILT_MAX)
 		return err_set(e, ERR_RUN, "the level of %.4g %s cannot be measured: %s", s.load,
 			       find_unit(f->opts->load), f->why_spoilt);

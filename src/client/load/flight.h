@@ -101,7 +101,7 @@ struct driver {
 /*
  * Starts what is due and has a slot, steps requests at most; returns when to call
  * again (CLOCK_MONOTONIC, INT64_MAX). Between two reads one step is enough: more
- * would let a herd keep answers unread until their stamps run together.
+ * would let a burst keep answers unread until their stamps run together.
  */
 int64_t worker_admit(struct worker *w, int steps);
 /* A request failed: is that one too many? */

@@ -101,7 +101,7 @@ struct metrics_probe {
 
 /* What speculative decoding did during the run, over all servers. */
 struct metrics_spec {
-	bool is_told;
+	bool is_reported;
 	double acceptance_rate;        /* percent */
 	double acceptance_length;      /* tokens; 0 without drafts */
 	int64_t drafts, draft_tokens, accepted_tokens;
@@ -111,7 +111,7 @@ struct metrics_spec {
 
 /* What a diffusion model did during the run, over all servers. */
 struct metrics_diffusion {
-	bool is_told;
+	bool is_reported;
 	double committed_throughput;   /* tokens/s */
 	double steps_per_canvas;       /* denoising steps, the committing one not counted */
 	double committed_per_step;     /* tokens */
@@ -122,7 +122,7 @@ struct metrics_diffusion {
 /* A gauge while load ran; of several servers, the points of all. */
 struct metrics_gauge { size_t n; double min, mean, max, last; int64_t last_ns; };
 /* How far a counter went from before the load to after it; of several servers, the sum. */
-struct metrics_growth { bool is_told; double value; };
+struct metrics_growth { bool is_reported; double value; };
 
 struct metrics_server {
 	struct str url;                /* of one of several servers; empty for all together */
@@ -308,7 +308,7 @@ struct metrics_host {
 };
 
 struct metrics_system {
-	bool is_told;                  /* there is any series of the machine */
+	bool is_reported;                  /* there is any series of the machine */
 	struct metrics_gpu *gpu;
 	size_t n_gpus;
 	struct metrics_host host;

@@ -121,7 +121,7 @@ static void add_growth(struct metrics_growth *g, const struct metrics *m, const 
 {
 	if (!is_in_first(r, s) || !is_in_last(m, r, s))
 		return;
-	g->is_told = true;
+	g->is_reported = true;
 	g->value += s->point[s->n - 1].value - s->point[0].value;
 }
 
@@ -145,7 +145,7 @@ static struct metrics_growth counter_growth(const struct metrics *m, const struc
 static void spec_positions(struct metrics *m, const struct record *r, double drafts)
 {
 	double grown[SPEC_POSITIONS_MAX] = { 0 };
-	bool is_told[SPEC_POSITIONS_MAX] = { 0 };
+	bool is_reported[SPEC_POSITIONS_MAX] = { 0 };
 
 	for (size_t i = 0; i < r->n_series; i++) {
 		const struct record_series *s = r->series[i];
@@ -155,13 +155,13 @@ static void spec_positions(struct metrics *m, const struct record *r, double dra
 		    !str_to_i64(metrics_label(s, "position=\""), &k) || k < 0 ||
 		    k >= SPEC_POSITIONS_MAX)
 			continue;
-		is_told[k] = true;
+		is_reported[k] = true;
 		if (is_in_last(m, r, s))
 			grown[k] += s->point[s->n - 1].value -
 				    (is_in_first(r, s) ? s->point[0].value : 0);
 	}
 	for (size_t k = 0; k < SPEC_POSITIONS_MAX; k++)
-		if (is_told[k])
+		if (is_reported[k])
 			m->spec.position_rate[m->spec.n_positions++] = grown[k] / drafts;
 }
 
@@ -174,7 +174,7 @@ static void spec(struct metrics *m, const struct record *r)
 
 	if (draft_tokens <= 0)
 		return;
-	m->spec.is_told = true;
+	m->spec.is_reported = true;
 	m->spec.drafts = metrics_whole(drafts);
 	m->spec.draft_tokens = metrics_whole(draft_tokens);
 	m->spec.accepted_tokens = metrics_whole(accepted);
@@ -197,7 +197,7 @@ static void diffusion(struct metrics *m, const struct record *r)
 	if (steps <= 0 || committed <= 0 || positions <= 0)
 		return;
 	canvases = committed / (positions / steps);
-	d->is_told = true;
+	d->is_reported = true;
 	d->denoising_steps = steps - canvases;
 	d->canvas_positions = metrics_whole(positions);
 	d->committed_tokens = metrics_whole(committed);
@@ -640,9 +640,9 @@ void metrics_system(struct metrics_system *out, const struct record *r,
 		.j_per_token_total = NAN, .tokens_per_s_per_w = NAN, .missed = NAN,
 		.interval_s = NAN, .sampler_cpu_s = NAN, .sampler_share = NAN,
 	};
-	out->is_told = gather(all, r, a);
+	out->is_reported = gather(all, r, a);
 	out->note = note_of(r, a);
-	if (!out->is_told)
+	if (!out->is_reported)
 		return;
 	out->n_gpus = all[SOURCE_GPU].n;
 	out->gpu = arena_alloc(a, out->n_gpus * sizeof(*out->gpu));

@@ -362,7 +362,8 @@ static double cached_share(const struct metrics *m)
 	if (m->total_cached)
 		return share((double)m->total_cached, (double)m->total_input);
 	/* A request that was preempted finds its own blocks when it comes back. */
-	if (!s->prefix_queries.is_told || !s->prefix_hits.is_told || s->preemptions.value > 0)
+	if (!s->prefix_queries.is_reported || !s->prefix_hits.is_reported ||
+	    s->preemptions.value > 0)
 		return 0;
 	return share(s->prefix_hits.value, s->prefix_queries.value);
 }

@@ -26,7 +26,7 @@
 #include "results/read/files.h"
 #include "results/read/read.h"
 
-static bool is_told(const struct frame *records, const char *gpu_count_var)
+static bool is_reported(const struct frame *records, const char *gpu_count_var)
 {
 	static const char *const keys[] = {
 		"num_gpus", "gpu_count", "tensor_parallel_size", "tp", "pipeline_parallel_size", "pp",
@@ -75,7 +75,7 @@ static void plot_gpus_warn(const char *folder, const struct frame *records,
 	struct buf text = { 0 };
 	int64_t most = 1;
 
-	if (!is_told(records, gpu_count_var) && file_exists(path))
+	if (!is_reported(records, gpu_count_var) && file_exists(path))
 		starts = result_json(path, FRAME_FILE_BYTES_MAX, &a, NULL);
 	if (starts && starts->kind == JSON_ARRAY)
 		for (size_t i = 0; i < starts->count; i++) {

@@ -627,7 +627,7 @@ void watch_end_offline(struct run *r, struct run_watch *w)
 	record.stop_ns = w->to_ns > record.start_ns ? w->to_ns : clock_real_ns();
 	tokens = tokens_of(r->out->result, (double)(record.stop_ns - record.start_ns) / 1e9);
 	metrics_system(&m, &record, &tokens, &arena);
-	if (m.is_told) {
+	if (m.is_reported) {
 		report_system_json(&m, &out);
 		r->out->system = run_keep(r, &json);
 	}

@@ -58,7 +58,7 @@ struct experiment_held {
 	struct run *run;            /* NULL: nobody collects warnings */
 	atomic_bool stop;
 	atomic_int died;            /* which server ended by itself; -1: none */
-	struct beat guard;
+	struct ticker guard;
 	struct arena arena;
 };
 

@@ -52,12 +52,12 @@ void guard_begin(struct run *r)
 {
 	atomic_store(&r->held->stop, false);
 	atomic_store(&r->held->died, -1);
-	beat_start(&r->held->guard, GUARD_NS, look, r->held);
+	ticker_start(&r->held->guard, GUARD_NS, look, r->held);
 }
 
 void guard_end(struct run *r)
 {
-	beat_stop(&r->held->guard);
+	ticker_stop(&r->held->guard);
 }
 
 bool servers_are_alive(const struct experiment_held *held)

@@ -428,14 +428,14 @@ static void await_leftover(const struct suite_sitting *t, const struct suite_mem
 	const struct timespec pause = { .tv_nsec = LEFTOVER_POLL_NS };
 	int64_t until_ns = clock_mono_ns() + clock_span_ns(suite_grace_s(&m->x));
 	int fd = open(m->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	bool is_told = !hooks->warn;
+	bool is_reported = !hooks->warn;
 
 	while (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK &&
 	       clock_mono_ns() < until_ns && !suite_is_cancelled(t)) {
-		if (!is_told)
+		if (!is_reported)
 			hooks->warn(hooks->self, "waiting for the end of an earlier run of this "
 				    "experiment, which is stopping its servers");
-		is_told = true;
+		is_reported = true;
 		nanosleep(&pause, NULL);
 	}
 	if (fd >= 0)

@@ -351,7 +351,7 @@ static struct str version_commit(const char *version)
 }
 
 /* What a pipeline says when there is nothing to say. */
-static bool is_told(const char *text)
+static bool is_reported(const char *text)
 {
 	return text && *text && strcmp(text, "false") != 0;
 }
@@ -377,13 +377,13 @@ static struct str find(size_t i, const struct json_value *given, const char *ser
 	if (own && own->kind == JSON_INT)
 		return own->raw;
 	for (const char *const *name = values[i].variable; *name; name++)
-		if (is_told(get(*name)))
+		if (is_reported(get(*name)))
 			return str_of(get(*name));
 	if (i == 0)
 		return version_commit(server_version);
 	if (strcmp(values[i].key, "pr") == 0)
 		return pull_of(get("GITHUB_REF"));
-	if (strcmp(values[i].key, "branch") == 0 && is_told(get("GITHUB_REF_NAME")))
+	if (strcmp(values[i].key, "branch") == 0 && is_reported(get("GITHUB_REF_NAME")))
 		return str_of(get("GITHUB_REF_NAME"));
 	return STR("");
 }

@@ -501,7 +501,7 @@ struct watched_tree {
 
 struct system_watch {
 	struct record own;             /* only its series, notes and arena are used */
-	struct beat beat;
+	struct ticker beat;
 	int64_t began_ns, thread_ns;   /* monotonic; of the thread's processor time */
 
 	struct gpu_set *gpus;
@@ -793,7 +793,7 @@ struct system_watch *system_begin(const struct system_opts *o)
 	w->began_ns = clock_mono_ns();
 	w->beat.patience_s = PATIENCE_S;
 	if (o->interval_ns > 0)
-		beat_start(&w->beat, o->interval_ns, sample_again, w);
+		ticker_start(&w->beat, o->interval_ns, sample_again, w);
 	return w;
 }
 
@@ -838,7 +838,7 @@ void system_end(struct system_watch *w, struct record *into)
 {
 	if (!w)
 		return;
-	if (!beat_stop(&w->beat)) {
+	if (!ticker_stop(&w->beat)) {
 		record_note_add(into, clock_real_ns(), NOTE_SYSTEM,
 				"a sample did not come to its end: the driver of the GPUs hangs");
 		return;

@@ -14,7 +14,7 @@
 
 /* ---- a thread that does one thing again and again ---- */
 
-static void set_next(struct beat *b)
+static void set_next(struct ticker *b)
 {
 	int64_t now_ns = clock_mono_ns();
 	int64_t late = (now_ns > b->not_before_ns ? now_ns : b->not_before_ns) - b->next_ns;
@@ -24,9 +24,9 @@ static void set_next(struct beat *b)
 	b->next_ns += b->interval_ns * (skipped + 1);
 }
 
-static void *beat_main(void *arg)
+static void *ticker_main(void *arg)
 {
-	struct beat *b = arg;
+	struct ticker *b = arg;
 
 	pthread_mutex_lock(&b->lock);
 	for (;;) {
@@ -46,7 +46,7 @@ static void *beat_main(void *arg)
 	return NULL;
 }
 
-void beat_start(struct beat *b, int64_t interval_ns, void (*fn)(void *self), void *self)
+void ticker_start(struct ticker *b, int64_t interval_ns, void (*fn)(void *self), void *self)
 {
 	const struct sched_param usual = { 0 };
 	pthread_condattr_t clock;
@@ -65,7 +65,7 @@ void beat_start(struct beat *b, int64_t interval_ns, void (*fn)(void *self), voi
 	pthread_attr_setinheritsched(&attr, PTHREAD_EXPLICIT_SCHED);
 	pthread_attr_setschedpolicy(&attr, SCHED_OTHER);
 	pthread_attr_setschedparam(&attr, &usual);
-	b->has_thread = pthread_create(&b->thread, &attr, beat_main, b) == 0;
+	b->has_thread = pthread_create(&b->thread, &attr, ticker_main, b) == 0;
 	pthread_attr_destroy(&attr);
 	if (b->has_thread)
 		return;
@@ -73,7 +73,7 @@ void beat_start(struct beat *b, int64_t interval_ns, void (*fn)(void *self), voi
 	pthread_cond_destroy(&b->wake);
 }
 
-static bool join(struct beat *b)
+static bool join(struct ticker *b)
 {
 	int64_t until_ns = clock_real_ns() + (int64_t)(b->patience_s * 1e9);
 	struct timespec until = { until_ns / 1000000000, until_ns % 1000000000 };
@@ -86,7 +86,7 @@ static bool join(struct beat *b)
 	return false;
 }
 
-bool beat_stop(struct beat *b)
+bool ticker_stop(struct ticker *b)
 {
 	int64_t to_come;
 
@@ -203,8 +203,8 @@ static void read_by_part(struct telemetry_values *out, const struct prometheus_s
 			tell_position(out, s);
 			return;
 		}
-		out->n_told += !out->is_told[m];
-		out->is_told[m] = true;
+		out->n_told += !out->is_reported[m];
+		out->is_reported[m] = true;
 		out->value[m] = bounded(out->value[m] + trunc(s->value));
 		return;
 	}
@@ -243,9 +243,9 @@ void telemetry_read(struct str text, struct telemetry_values *out)
 	for (size_t i = 0; i < ROWS; i++) {
 		enum series_id m = rows[i].metric;
 
-		if (n[i] == 0 || out->is_told[m])
+		if (n[i] == 0 || out->is_reported[m])
 			continue;
-		out->is_told[m] = true;
+		out->is_reported[m] = true;
 		out->n_told += m != SERIES_PROCESS_START; /* any program says that */
 		out->value[m] = rows[i].rule == MEAN ? sum[i] / n[i] : sum[i];
 	}
@@ -268,7 +268,7 @@ struct telemetry {
 	size_t n;
 	struct record own;             /* only its series, notes and arena are used */
 	struct fetch_pool *pool;
-	struct beat beat;              /* its end ends a reading that is under way */
+	struct ticker beat;              /* its end ends a reading that is under way */
 };
 
 /* ---- one reading ---- */
@@ -307,7 +307,7 @@ static void add_values(struct telemetry *t, struct server *s, const struct telem
 		       int64_t at_ns)
 {
 	for (int k = 0; k < SERIES_COUNT; k++)
-		if (v->is_told[k])
+		if (v->is_reported[k])
 			add_point(t, s, k, at_ns, v->value[k]);
 	for (int k = 0; k < SPEC_POSITIONS_MAX; k++)
 		if (v->is_position_told[k])
@@ -343,7 +343,7 @@ static int ask(struct telemetry *t, const struct server *s, struct telemetry_val
 static void keep_now(struct server *s, const struct telemetry_values *v)
 {
 	for (int k = 0; k < SERIES_COUNT; k++)
-		atomic_store_explicit(&s->now[k], v->is_told[k] ? v->value[k] : NAN,
+		atomic_store_explicit(&s->now[k], v->is_reported[k] ? v->value[k] : NAN,
 				      memory_order_relaxed);
 }
 
@@ -437,7 +437,7 @@ struct telemetry *telemetry_begin(const struct telemetry_source *source, size_t 
 		keep_now(&t->server[i], &(struct telemetry_values){ 0 });
 	}
 	if (read_first(t) && interval_ns > 0)
-		beat_start(&t->beat, interval_ns, read_again, t);
+		ticker_start(&t->beat, interval_ns, read_again, t);
 	return t;
 }
 
@@ -470,7 +470,7 @@ void telemetry_end(struct telemetry *t, struct record *into)
 {
 	if (!t)
 		return;
-	beat_stop(&t->beat);
+	ticker_stop(&t->beat);
 	read_all(t);
 	for (size_t i = 0; i < t->n; i++) {
 		struct server *s = &t->server[i];

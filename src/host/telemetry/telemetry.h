@@ -63,7 +63,7 @@ void telemetry_end(struct telemetry *t, struct record *into);
  */
 struct telemetry_values {
 	double value[SERIES_COUNT];
-	bool is_told[SERIES_COUNT];
+	bool is_reported[SERIES_COUNT];
 	double position[SPEC_POSITIONS_MAX];
 	bool is_position_told[SPEC_POSITIONS_MAX];
 	size_t n_told; /* values and positions */
@@ -78,14 +78,14 @@ void telemetry_read(struct str text, struct telemetry_values *out);
  * Beats that come too late are left out and counted, never made up for. The thread has the usual
  * scheduling class whatever its parent has: who watches never stands above what is watched.
  */
-struct beat {
+struct ticker {
 	int64_t interval_ns;      /* fn may change it */
 	int64_t next_ns;          /* monotonic */
 	int64_t not_before_ns;    /* fn may set it: beats before it are left out */
 	uint64_t missed;          /* for fn and, once it is stopped, for all */
 	int64_t cpu_ns;           /* what the thread has taken; once it is stopped */
-	atomic_bool is_over;      /* set by beat_stop: fn should come to its end */
-	double patience_s;        /* how long beat_stop waits for that; 0: for ever */
+	atomic_bool is_over;      /* set by ticker_stop: fn should come to its end */
+	double patience_s;        /* how long ticker_stop waits for that; 0: for ever */
 	void (*fn)(void *self);
 	void *self;
 	pthread_t thread;
@@ -98,10 +98,10 @@ struct beat {
  * Fn is called on the thread, first after one interval. Without a thread nothing is called.
  * patience_s may be set before.
  */
-void beat_start(struct beat *b, int64_t interval_ns, void (*fn)(void *self), void *self);
+void ticker_start(struct ticker *b, int64_t interval_ns, void (*fn)(void *self), void *self);
 /*
  * Waits until fn has come back; is_over is false again then. Accepts one that never started.
  * false: fn did not come back (a driver that hangs). The thread then lives on and b, self and what
  * they point at are its own for good.
  */
-bool beat_stop(struct beat *b);
+bool ticker_stop(struct ticker *b);

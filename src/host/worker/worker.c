@@ -22,7 +22,7 @@
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "host/proc/keeper.h"
-#include "host/proc/last_words.h"
+#include "host/proc/exit_reason.h"
 #include "host/proc/tool.h"
 #include "host/worker/frame.h"
 
@@ -96,7 +96,7 @@ enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int
 		[LAST_SIGN_MODEL] = WORKER_FAULT_MODEL,
 		[LAST_SIGN_KILLED] = WORKER_FAULT_KILLED,
 	};
-	struct str line = last_words_line(log);
+	struct str line = exit_reason_line(log);
 	enum last_sign sign;
 
 	*reason = line;
@@ -104,7 +104,7 @@ enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int
 		return WORKER_FAULT_PACKAGE;
 	if (is_start && is_program(line, has_code, code))
 		return WORKER_FAULT_NOT_FOUND;
-	sign = last_words_sign(log, has_code, code, oom, reason);
+	sign = exit_reason_sign(log, has_code, code, oom, reason);
 	return faults[sign];
 }
 
@@ -173,11 +173,11 @@ static void show_tail(struct worker *w, struct worker_failure *why)
 {
 	struct buf log = { 0 }, whose = { 0 };
 
-	last_words_read(w->log_fd, w->log_began, &log);
-	last_words_tail(buf_str(&log), why->tail, sizeof(why->tail));
+	exit_reason_read(w->log_fd, w->log_began, &log);
+	exit_reason_tail(buf_str(&log), why->tail, sizeof(why->tail));
 	buf_printf(&whose, "the log of %s%s%s", w->name, w->log_path ? ", " : "",
 		   w->log_path ? w->log_path : "");
-	last_words_show(why->tail, whose.data, w->hooks.warn, w->hooks.self);
+	exit_reason_show(why->tail, whose.data, w->hooks.warn, w->hooks.self);
 	buf_release(&log);
 	buf_release(&whose);
 }
@@ -219,12 +219,12 @@ static int fail_dead(struct worker *w, struct wait *t, const struct keeper_end *
 	struct str reason;
 
 	w->is_over = true;
-	last_words_read(w->log_fd, w->log_began, &log);
+	exit_reason_read(w->log_fd, w->log_began, &log);
 	t->why->has_code = end->is_known;
 	t->why->code = end->code;
 	t->why->fault = fault_of_end(buf_str(&log), !w->hello.engine, end->is_known, end->code,
 				     &w->oom, &reason);
-	if (last_words_is_disk_full(w->log_fd))
+	if (exit_reason_is_disk_full(w->log_fd))
 		t->why->fault = WORKER_FAULT_DISK;
 	copy_text(reason, t->why->reason, sizeof(t->why->reason));
 	buf_release(&log);

@@ -21,7 +21,7 @@
 #include "core/base/err.h"
 #include "core/base/str.h"
 #include "core/json/read.h"
-#include "host/proc/last_words.h"
+#include "host/proc/exit_reason.h"
 
 #define WORKER_PROTOCOL 1
 #define WORKER_FD 3

@@ -94,7 +94,7 @@ struct encoding {
 	const char *file;  /* its name; NULL: any */
 	const char *class; /* the tokenizer_class beside it; NULL: none is known */
 	uint32_t ranks;    /* tokens it has; 0: any number */
-	bool is_told_by_ranks;
+	bool is_known_by_ranks;
 	bool is_nfc;
 	bool has_runs;       /* its program cuts long texts (tokenizer.c) */
 	bool has_bos;        /* the first special token stands before a sequence */
@@ -160,7 +160,7 @@ static const struct encoding ENCODINGS[] = {
 		.special = O200K, .pattern = BY_CASE("", "[\\r\\n/]*") },
 	{ .name = "o200k_harmony", .file = "o200k_harmony.tiktoken", .ranks = 199998,
 		.special = HARMONY, .pattern = BY_CASE("", "[\\r\\n/]*") },
-	{ .name = "Llama 3", .file = "tokenizer.model", .ranks = 128000, .is_told_by_ranks = true,
+	{ .name = "Llama 3", .file = "tokenizer.model", .ranks = 128000, .is_known_by_ranks = true,
 		.has_runs = true, .has_bos = true, .special = LLAMA3, .pattern = BY_WORDS("\\p{N}{1,3}") },
 	{ .name = "Qwen", .file = "qwen.tiktoken", .class = "QWenTokenizer", .ranks = 151643,
 		.is_nfc = true, .special = QWEN, .pattern = BY_WORDS("\\p{N}") },
@@ -208,11 +208,11 @@ static const struct encoding *find_encoding(const char *path, size_t ranks, stru
 		const struct encoding *c = ENCODINGS + i;
 		bool is_named = c->file && str_is(base_name(path), c->file);
 
-		if (is_general(class) ? is_named || (c->is_told_by_ranks && c->ranks == ranks)
+		if (is_general(class) ? is_named || (c->is_known_by_ranks && c->ranks == ranks)
 			: c->class && str_is(class, c->class))
 			found = c;
 	}
-	if (!found || (found->is_told_by_ranks && found->ranks != ranks)) {
+	if (!found || (found->is_known_by_ranks && found->ranks != ranks)) {
 		refuse(ranks, class, e);
 		return NULL;
 	}

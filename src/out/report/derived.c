@@ -79,7 +79,7 @@ static struct input of_report(const struct report *r)
 		.output = has_tokens ? m->output_throughput : NAN,
 		.total = m->total_token_throughput,
 		.tpot_ms = has_tokens ? m->block[BLOCK_TPOT].median_ms : NAN,
-		.per_w = m->system.is_told ? m->system.tokens_per_s_per_w : NAN,
+		.per_w = m->system.is_reported ? m->system.tokens_per_s_per_w : NAN,
 		.gpus = { (double)r->facts->gpus, r->facts->gpu_price },
 	};
 }

@@ -125,7 +125,7 @@ static void put_gauge(struct json_writer *w, const char *key, const struct metri
 static void put_growth(struct json_writer *w, const char *key, const struct metrics_growth *g)
 {
 	json_key(w, key);
-	if (g->is_told)
+	if (g->is_reported)
 		json_put_int(w, metrics_whole(g->value));
 	else
 		json_put_null(w);
@@ -140,7 +140,7 @@ static void put_server(struct json_writer *w, const struct metrics_server *s)
 	put_gauge(w, "kv_usage", &s->kv_usage);
 	put_growth(w, "prefix_queries", &s->prefix_queries);
 	put_growth(w, "prefix_hits", &s->prefix_hits);
-	json_member_f64(w, "prefix_hit_rate", s->prefix_queries.is_told && s->prefix_hits.is_told ?
+	json_member_f64(w, "prefix_hit_rate", s->prefix_queries.is_reported && s->prefix_hits.is_reported ?
 			s->prefix_hits.value / s->prefix_queries.value : NAN);
 	put_growth(w, "preemptions", &s->preemptions);
 	put_growth(w, "prompt_tokens", &s->prompt_tokens);
@@ -453,7 +453,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 	put_cached(&w, r->metrics);
 	ours_bounds(&w, r->metrics);
 	ours_server(&w, r->metrics);
-	if (r->metrics->system.is_told) {
+	if (r->metrics->system.is_reported) {
 		json_key(&w, "system");
 		report_system_json(&r->metrics->system, &w);
 	}

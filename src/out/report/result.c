@@ -462,7 +462,7 @@ static void put_engine(struct fields *f, const struct metrics *m)
 	const struct metrics_spec *s = &m->spec;
 	const struct metrics_diffusion *d = &m->diffusion;
 
-	if (s->is_told) {
+	if (s->is_reported) {
 		put_real(f, "spec_decode_acceptance_rate", s->acceptance_rate);
 		put_real(f, "spec_decode_acceptance_length", s->acceptance_length);
 		put_int(f, "spec_decode_num_drafts", s->drafts);
@@ -470,7 +470,7 @@ static void put_engine(struct fields *f, const struct metrics *m)
 		put_int(f, "spec_decode_accepted_tokens", s->accepted_tokens);
 		put_array(f, "spec_decode_per_position_acceptance_rates", FIELD_POSITIONS);
 	}
-	if (!d->is_told)
+	if (!d->is_reported)
 		return;
 	put_real(f, "diffusion_committed_throughput", d->committed_throughput);
 	put_real(f, "diffusion_steps_per_canvas", d->steps_per_canvas);

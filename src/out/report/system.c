@@ -91,7 +91,7 @@ static void put_telemetry(struct json_writer *w, const struct metrics_system *s)
 
 void report_system_json(const struct metrics_system *s, struct json_writer *w)
 {
-	if (!s->is_told) {
+	if (!s->is_reported) {
 		json_put_null(w);
 		return;
 	}
@@ -195,7 +195,7 @@ void report_system_rows(const struct metrics_system *s, struct buf *out)
 {
 	char text[80];
 
-	if (!s->is_told)
+	if (!s->is_reported)
 		return;
 	line_heading(out, '-', "System");
 	energy_rows(s, out);

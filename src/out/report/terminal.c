@@ -136,9 +136,9 @@ static void spec_rows(const struct metrics_spec *s, struct buf *out)
 
 static void report_engine_rows(const struct metrics *m, struct buf *out)
 {
-	if (m->diffusion.is_told)
+	if (m->diffusion.is_reported)
 		diffusion_rows(&m->diffusion, out);
-	else if (m->spec.is_told)
+	else if (m->spec.is_reported)
 		spec_rows(&m->spec, out);
 }
 
@@ -162,7 +162,7 @@ static void gauge_row(struct buf *out, const char *label, const struct metrics_g
 void report_preemptions(const struct metrics *m, struct buf *out)
 {
 	const struct metrics_growth *p = &m->servers.preemptions;
-	int64_t n = p->is_told ? metrics_whole(p->value) : 0;
+	int64_t n = p->is_reported ? metrics_whole(p->value) : 0;
 
 	if (n <= 0)
 		return;
@@ -186,10 +186,11 @@ static void report_server_rows(const struct metrics *m, struct buf *out)
 	gauge_row(out, "Running requests min/mean/max/last:", &s->running, false);
 	gauge_row(out, "Waiting requests min/mean/max/last:", &s->waiting, false);
 	gauge_row(out, "KV cache use min/mean/max/last (%):", &s->kv_usage, true);
-	if (s->prefix_queries.is_told && s->prefix_hits.is_told && s->prefix_queries.value > 0)
+	if (s->prefix_queries.is_reported && s->prefix_hits.is_reported &&
+	    s->prefix_queries.value > 0)
 		line_real(out, "Prefix cache hit rate (%):",
 			  100 * s->prefix_hits.value / s->prefix_queries.value);
-	if (s->preemptions.is_told)
+	if (s->preemptions.is_reported)
 		line_int(out, "Preemptions:", metrics_whole(s->preemptions.value));
 	snprintf(text, sizeof(text), "%u / %u", s->scrapes, s->failed_scrapes);
 	line_text(out, "Readings of /metrics, done/failed:", text);

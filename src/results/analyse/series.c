@@ -223,7 +223,7 @@ static int by_rank(const void *x, const void *y)
 }
 
 /* A series is called by these, also where all have the same. */
-static bool is_told(struct str column)
+static bool is_reported(struct str column)
 {
 	return str_is(column, "server.model") || str_is(column, "hardware.gpu");
 }
@@ -239,7 +239,7 @@ static struct str *columns_of(const struct analyse_request *r, enum series_role 
 	for (size_t i = 0; i < n_all; i++)
 		rows = all[i].present > rows ? all[i].present : rows;
 	for (size_t i = 0; i < n_all; i++)
-		if ((all[i].distinct > 1 || all[i].present < rows || is_told(all[i].name)) &&
+		if ((all[i].distinct > 1 || all[i].present < rows || is_reported(all[i].name)) &&
 		    series_role(all[i].name) <= most)
 			out[(*n)++] = all[i].name;
 	if (*n)
@@ -276,7 +276,7 @@ static int scan(const struct analyse_request *r, const struct filter *f, const s
 	looked_at[n] = STR("environment.server.version");
 	rc = index_select(r->view, f, 0, looked_at, n + 1, &arena, &id, &rows, &value, e);
 	for (size_t c = 0; rc == 0 && c < n; c++)
-		if (is_told(column[c]) ||
+		if (is_reported(column[c]) ||
 		    varies(column[c], value + c * rows, value + n * rows, rows))
 			out->column[out->n++] = column[c];
 	arena_release(&arena);

@@ -496,7 +496,7 @@ static bool can_be(const struct known_column *c, struct value v)
 }
 
 /* "p50_x" beside "median_x" says the same again. */
-static bool is_told(struct str told, struct str name)
+static bool is_reported(struct str told, struct str name)
 {
 	char other[COLUMN_BYTES_MAX + 16];
 	int n;
@@ -544,7 +544,7 @@ static void leave_out(struct run_reader *x)
 			c->cell[kept++] = cell;
 		else if (told.len > LEFT_OUT_BYTES)
 			more++;
-		else if (!is_told(buf_str(&told), cell.column))
+		else if (!is_reported(buf_str(&told), cell.column))
 			tell(x, &told, &cell, known);
 	}
 	c->n = kept;

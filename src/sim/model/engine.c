@@ -164,7 +164,7 @@ static void running_leave(struct engine *g, struct engine_seq *s)
 	if (s->lora && g->loras_max)
 		g->lora_running[lora_place(g, s)]--;
 	if (g->prefix && s->hold)
-		prefix_let_go(g->prefix, s->hold);
+		prefix_unpin(g->prefix, s->hold);
 	s->is_running = s->has_token = false;
 }
 
@@ -346,7 +346,7 @@ static size_t known_take(const struct engine *g, struct engine_seq *s)
 	if (!is_named && !s->brought)
 		return 0;
 	if (is_named)
-		known = prefix_look(g->prefix, s->hold, &held);
+		known = prefix_match(g->prefix, s->hold, &held);
 	if (s->brought > known)
 		known = s->brought;
 	if (known >= all)
@@ -406,7 +406,7 @@ static void admit(struct engine *g, struct step *p, struct engine_seq *s)
 	running_enter(g, s);
 	s->known = s->context;
 	if (g->prefix && s->hold)
-		prefix_hold(g->prefix, s->hold);
+		prefix_pin(g->prefix, s->hold);
 	p->held += own_blocks(g, s, s->context);
 	step_take(g, p, s);
 }

@@ -106,7 +106,7 @@ double engine_cost_us(const struct engine_cost *c, const struct engine_load *l);
 struct engine_seq {
 	uint32_t prompt_left;  /* set before engine_add; tokens still to prefill */
 	uint32_t context;      /* set before engine_add; tokens of it in the KV cache */
-	struct prefix_hold *hold; /* set before engine_add: the prompt's blocks, or NULL */
+	struct prefix_pins *hold; /* set before engine_add: the prompt's blocks, or NULL */
 	uint32_t brought;      /* set before engine_add: tokens that came from elsewhere (kv.h) */
 	uint32_t known;        /* tokens of it that the prefix cache had when it was admitted */
 	uint32_t yield;        /* tokens that its next decoding step gives; 0 counts as 1 */

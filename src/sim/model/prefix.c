@@ -197,7 +197,7 @@ uint32_t prefix_take(struct prefix_cache *p, uint64_t salt, const uint32_t *id, 
 
 /* ---- what runs ---- */
 
-void prefix_name(struct prefix_hold *h, uint64_t salt, const uint32_t *id, size_t n,
+void prefix_name(struct prefix_pins *h, uint64_t salt, const uint32_t *id, size_t n,
 		 struct prefix_tail *tail)
 {
 	size_t blocks = n / PREFIX_BLOCK_TOKENS;
@@ -216,15 +216,16 @@ void prefix_name(struct prefix_hold *h, uint64_t salt, const uint32_t *id, size_
 		tail->id[tail->ids++] = id[i];
 }
 
-void prefix_hold_release(struct prefix_hold *h)
+void prefix_pins_release(struct prefix_pins *h)
 {
 	assert(!h->is_held);
 	free(h->hash);
 	free(h->block);
-	*h = (struct prefix_hold){ 0 };
+	*h = (struct prefix_pins){ 0 };
 }
 
-uint32_t prefix_look(const struct prefix_cache *p, const struct prefix_hold *h, size_t *held_blocks)
+uint32_t prefix_match(const struct prefix_cache *p, const struct prefix_pins *h,
+		      size_t *held_blocks)
 {
 	size_t known = 0;
 
@@ -239,7 +240,7 @@ uint32_t prefix_look(const struct prefix_cache *p, const struct prefix_hold *h, 
 	return (uint32_t)(known * PREFIX_BLOCK_TOKENS);
 }
 
-void prefix_hold(struct prefix_cache *p, struct prefix_hold *h)
+void prefix_pin(struct prefix_cache *p, struct prefix_pins *h)
 {
 	assert(!h->is_held);
 	h->is_held = true;
@@ -254,7 +255,7 @@ void prefix_hold(struct prefix_cache *p, struct prefix_hold *h)
 	}
 }
 
-void prefix_let_go(struct prefix_cache *p, struct prefix_hold *h)
+void prefix_unpin(struct prefix_cache *p, struct prefix_pins *h)
 {
 	if (!h->is_held)
 		return;
@@ -269,7 +270,7 @@ void prefix_let_go(struct prefix_cache *p, struct prefix_hold *h)
 	}
 }
 
-void prefix_keep(struct prefix_cache *p, const uint64_t *hash, size_t n)
+void prefix_insert(struct prefix_cache *p, const uint64_t *hash, size_t n)
 {
 	size_t kept = p->cap && n > p->cap ? p->cap : n;
 

@@ -10,7 +10,7 @@
  * beginning. What a sequence generates is added when it ends.
  *
  * The oracle asks with prefix_take as requests arrive. The engine model holds the blocks of
- * prompts that run (prefix_hold): several sequences share them, they are not forgotten, and
+ * prompts that run (prefix_pin): several sequences share them, they are not forgotten, and
  * they take room of the KV cache once.
  *
  * Pure: no clock, no sockets. Two prompts collide when a 64-bit hash does.
@@ -32,7 +32,7 @@ struct prefix_cache {
 	uint32_t *bucket;
 	uint32_t *way;       /* blocks of the prompt being looked up */
 	size_t cap, used;    /* blocks; used ones were known at some time */
-	size_t held;         /* blocks that a prefix_hold has */
+	size_t held;         /* blocks that a prefix_pin has */
 	size_t idle;         /* known ones that none has */
 	size_t buckets;      /* a power of two */
 	uint32_t newest, oldest; /* of the idle ones */
@@ -40,7 +40,7 @@ struct prefix_cache {
 };
 
 /* The whole blocks of one prompt, by name. Filled by prefix_name. */
-struct prefix_hold {
+struct prefix_pins {
 	uint64_t *hash;
 	uint32_t *block;     /* while it is held; PREFIX_NONE where there was no room */
 	size_t n, cap;
@@ -64,18 +64,18 @@ void prefix_reset(struct prefix_cache *p); /* forgets everything that is not hel
 uint32_t prefix_take(struct prefix_cache *p, uint64_t salt, const uint32_t *id, size_t n,
 		     struct prefix_tail *tail);
 /* The same in two steps: the names of a prompt's blocks, and where it ends. */
-void prefix_name(struct prefix_hold *h, uint64_t salt, const uint32_t *id, size_t n,
+void prefix_name(struct prefix_pins *h, uint64_t salt, const uint32_t *id, size_t n,
 		 struct prefix_tail *tail);
-void prefix_hold_release(struct prefix_hold *h);
+void prefix_pins_release(struct prefix_pins *h);
 /* Tokens of its beginning that are known; *held_blocks: how many of its blocks others hold. */
-uint32_t prefix_look(const struct prefix_cache *p, const struct prefix_hold *h,
+uint32_t prefix_match(const struct prefix_cache *p, const struct prefix_pins *h,
 		     size_t *held_blocks);
-void prefix_hold(struct prefix_cache *p, struct prefix_hold *h);
+void prefix_pin(struct prefix_cache *p, struct prefix_pins *h);
 /* Its blocks stay known, the beginning as the newest. No effect when it is not held. */
-void prefix_let_go(struct prefix_cache *p, struct prefix_hold *h);
+void prefix_unpin(struct prefix_cache *p, struct prefix_pins *h);
 /* Forgets the oldest until at most so many are idle. */
 void prefix_shrink(struct prefix_cache *p, size_t idle_max);
 /* So many blocks are known from now on, held by nobody, the beginning as the newest. */
-void prefix_keep(struct prefix_cache *p, const uint64_t *hash, size_t n);
+void prefix_insert(struct prefix_cache *p, const uint64_t *hash, size_t n);
 /* One more token of the sequence. */
 void prefix_add(struct prefix_cache *p, struct prefix_tail *tail, uint32_t id);

@@ -17,7 +17,7 @@ static void ask_wish_reset(struct ask *a)
 	buf_reset(&a->tool_text);
 	buf_reset(&a->named_text);
 	a->constraints = 0;
-	a->constraint_member = NULL;
+	a->told_by = NULL;
 	a->calls = ASK_CALLS_NONE;
 	a->is_choice_given = a->is_call_single = false;
 	a->tools = a->named = 0;
@@ -72,7 +72,7 @@ static int ask_read_structured(struct ask *a, const char *name, struct json_slic
 
 	if (!(a->knows & ASK_KNOWS_STRUCTURED) || v.kind == JSON_NULL)
 		return 0;
-	a->constraint_member = name;
+	a->told_by = name;
 	if (v.kind != JSON_OBJECT)
 		return err_set(e, ERR_USAGE, "%s must be an object", name);
 	for (size_t i = 0; i < KINDS; i++)
@@ -95,7 +95,7 @@ static int ask_read_guided(struct ask *a, const char *name, struct json_slice v,
 
 	if (!(a->knows & ASK_KNOWS_GUIDED))
 		return 0;
-	a->constraint_member = name;
+	a->told_by = name;
 	for (size_t i = 0; i < KINDS; i++)
 		if (str_is(str_of(kind), kinds[i].name))
 			return constraint_set(a, kinds[i].kind, name, v, e);
@@ -108,7 +108,7 @@ static int ask_read_format(struct ask *a, const char *name, struct json_slice v,
 
 	if (!(a->knows & ASK_KNOWS_FORMAT) || v.kind == JSON_NULL)
 		return 0;
-	a->constraint_member = name;
+	a->told_by = name;
 	if (!json_member(v, "type", &type) || type.kind != JSON_STRING)
 		return err_set(e, ERR_USAGE, "%s must be an object with a type", name);
 	if (str_is(type.raw, "text"))
@@ -229,7 +229,7 @@ static int ask_wish_check(struct ask *a, const char **param, struct err *e)
 {
 	if (a->constraints > 1) {
 		if (param)
-			*param = a->constraint_member;
+			*param = a->told_by;
 		return err_set(e, ERR_USAGE, "You can only use one kind of structured outputs "
 			       "constraint but multiple are specified");
 	}

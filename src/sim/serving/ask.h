@@ -72,7 +72,7 @@ struct ask {
 	unsigned constraints;    /* that were asked for; more than one is an error */
 	enum constraint_kind constraint_kind;
 	struct buf constraint;   /* as constraint_compile takes it */
-	const char *constraint_member; /* of the body */
+	const char *told_by; /* of the body */
 	enum ask_calls calls;    /* ASK_CALLS_NONE without tools */
 	bool is_choice_given;    /* private: tool_choice was there */
 	bool is_call_single;     /* parallel_tool_calls false */

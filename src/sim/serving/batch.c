@@ -12,7 +12,7 @@ struct batch_seq {
 	struct engine_seq seq;  /* first: tokens come with a pointer to it */
 	struct batch_item *item;
 	struct batch_lane *lane;
-	struct prefix_hold hold;
+	struct prefix_pins hold;
 	struct pcg64 rng;       /* of what is accepted of its drafts */
 	uint32_t done, ready;   /* tokens; denoising steps of the canvas under way */
 	bool is_first;          /* of its prompt */
@@ -249,7 +249,7 @@ void batch_run(struct batch_engine *b, struct batch_item *item, size_t n,
 	for (size_t i = 0; i < b->lanes; i++)
 		sum->preempted += b->lane[i].engine.preempted;
 	for (size_t i = 0; i < seqs; i++)
-		prefix_hold_release(&t.seq[i].hold);
+		prefix_pins_release(&t.seq[i].hold);
 	free(t.seq);
 	free(t.coded);
 }

@@ -332,13 +332,13 @@ static void on_cache_done(struct call *call, const char *failure)
 	bring(c, tokens < most(c) ? (uint32_t)tokens : most(c));
 }
 
-static void add_names(const struct prefix_hold *h, struct buf *out)
+static void add_names(const struct prefix_pins *h, struct buf *out)
 {
 	for (size_t i = 0; i < h->n; i++)
 		buf_printf(out, "%016" PRIx64 "\n", h->hash[i]);
 }
 
-static void cache_request(struct sim *s, const char *path, const struct prefix_hold *h,
+static void cache_request(struct sim *s, const char *path, const struct prefix_pins *h,
 			  struct buf *out)
 {
 	struct buf names = { 0 };
@@ -373,7 +373,7 @@ void kv_begin(struct conn *c)
 
 	t->kv = (struct kv_wait){ .asked_ns = clock_mono_ns(), .is_waiting = true };
 	if (x->seq.hold)
-		t->kv.local = prefix_look(own, x->seq.hold, &held);
+		t->kv.local = prefix_match(own, x->seq.hold, &held);
 	k->queries += t->form.prompt_tokens;
 	if (k->opts->is_decode_bench || is_prefilled_elsewhere(c)) {
 		bring(c, most(c));
@@ -381,7 +381,7 @@ void kv_begin(struct conn *c)
 	}
 	t->kv.brought = t->kv.local;
 	if (is_named && k->host.cap) {
-		uint32_t known = prefix_look(&k->host, &x->hold, &held);
+		uint32_t known = prefix_match(&k->host, &x->hold, &held);
 
 		t->kv.brought = known > t->kv.brought ? known : t->kv.brought;
 	}
@@ -435,13 +435,13 @@ static void put_to_cache(struct conn *c)
 void kv_keep(struct conn *c)
 {
 	struct stream *t = &c->stream;
-	const struct prefix_hold *h = &t->choice->hold;
+	const struct prefix_pins *h = &t->choice->hold;
 	struct kv *k = &c->sim->kv;
 
 	if (t->kv.is_kept || !kv_wants_names(k) || h->n == 0)
 		return;
 	t->kv.is_kept = true;
-	prefix_keep(&k->host, h->hash, h->n);
+	prefix_insert(&k->host, h->hash, h->n);
 	/* What came from there need not go back. */
 	if (k->opts->cache_url && h->n * PREFIX_BLOCK_TOKENS > t->kv.brought)
 		put_to_cache(c);
@@ -474,13 +474,13 @@ static bool names_read(struct str body, uint64_t **out, size_t *n)
 void kv_serve_look(struct conn *c, struct str body)
 {
 	struct kv *k = &c->sim->kv;
-	struct prefix_hold names = { 0 };
+	struct prefix_pins names = { 0 };
 	char text[32];
 	size_t held, known;
 	int n;
 
 	if (names_read(body, &names.hash, &names.n)) {
-		known = prefix_look(&k->host, &names, &held) / PREFIX_BLOCK_TOKENS;
+		known = prefix_match(&k->host, &names, &held) / PREFIX_BLOCK_TOKENS;
 		k->queries += names.n * PREFIX_BLOCK_TOKENS;
 		k->hits += known * PREFIX_BLOCK_TOKENS;
 		n = snprintf(text, sizeof(text), "%zu\n", known);
@@ -497,7 +497,7 @@ void kv_serve_keep(struct conn *c, struct str body)
 	size_t n;
 
 	if (names_read(body, &hash, &n)) {
-		prefix_keep(&c->sim->kv.host, hash, n);
+		prefix_insert(&c->sim->kv.host, hash, n);
 		route_answer(c, 200, NULL, (struct str){ 0 });
 	} else {
 		route_error(c, 400, NULL, "expected names of blocks, 16 hexadecimal digits a line");
@@ -539,7 +539,7 @@ struct forward {
 	size_t sends;
 	unsigned status;
 	bool is_head_sent;
-	bool is_told;            /* has its line in the truth file */
+	bool is_reported;            /* has its line in the truth file */
 };
 
 /* ---- set up ---- */
@@ -691,7 +691,7 @@ static void truth_write(const struct forward *f)
 	struct json_writer w = json_writer(&s->truth.sink.lines);
 	struct str own = http_head_value(buf_str(&f->conn->head), "x-request-id");
 
-	if (!s->truth.sink.path || !f->is_told)
+	if (!s->truth.sink.path || !f->is_reported)
 		return;
 	json_begin_object(&w);
 	json_key(&w, "request_id");
@@ -891,7 +891,7 @@ void proxy_serve(struct conn *c, struct str path, struct str body)
 	c->sim->arrivals++;
 	f->conn = c;
 	f->recv_ns = c->recv_ns;
-	f->is_told = is_generation(path);
+	f->is_reported = is_generation(path);
 	f->peer[LEG_DECODE] = peer_next(is_split ? &p->decode : &p->backend);
 	f->leg = is_split && is_both ? LEG_PREFILL : LEG_DECODE;
 	if (f->leg == LEG_PREFILL)

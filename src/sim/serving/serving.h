@@ -153,7 +153,7 @@ struct choice {
 	int64_t ideal_ns;          /* monotonic; of the next event, before the burst grid */
 	int64_t first_ns, last_ns; /* real; stamps of the first and latest event */
 	struct prefix_tail tail;   /* of the sequence, for the prefix cache */
-	struct prefix_hold hold;   /* the prompt's blocks; engine model */
+	struct prefix_pins hold;   /* the prompt's blocks; engine model */
 	bool is_known_told;        /* what of them was known is in the counters */
 	struct timer timer;        /* oracle */
 	struct engine_seq seq;     /* engine model */

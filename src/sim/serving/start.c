@@ -90,7 +90,7 @@ static int compose_check(struct sim *s, const char **param, struct err *e)
 {
 	const struct ask *a = &s->ask;
 
-	*param = a->constraint_member;
+	*param = a->told_by;
 	if (a->constraints && !constraint_of(s, e))
 		return -1;
 	*param = "tools";
@@ -661,7 +661,7 @@ void stream_release(struct stream *t)
 	for (uint32_t i = 0; i < t->choices_cap; i++) {
 		buf_release(&t->choice[i].stop_reason);
 		script_release(&t->choice[i].script);
-		prefix_hold_release(&t->choice[i].hold);
+		prefix_pins_release(&t->choice[i].hold);
 	}
 	free(t->choice);
 	event_form_release(&t->form);

@@ -86,7 +86,7 @@ static void pace_step(void *self, int64_t ns, size_t done)
 }
 
 /* Lets the time of the batch pass; --die-after may strike meanwhile. */
-static void pace_live(struct pace *p, int64_t began_ns, int64_t end_ns, bool is_told)
+static void pace_live(struct pace *p, int64_t began_ns, int64_t end_ns, bool is_reported)
 {
 	struct talk *t = p->talk;
 	int64_t end = began_ns + end_ns, dead = INT64_MAX;
@@ -100,7 +100,7 @@ static void pace_live(struct pace *p, int64_t began_ns, int64_t end_ns, bool is_
 	for (size_t i = 0; i < p->n && began_ns + p->mark[i].ns < dead; i++) {
 		int64_t at = began_ns + p->mark[i].ns;
 
-		if (!is_told || end - at < PROGRESS_NS)
+		if (!is_reported || end - at < PROGRESS_NS)
 			continue;
 		sleep_until(at);
 		talk_progress(t, p->mark[i].done, p->total);

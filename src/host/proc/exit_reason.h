@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * last_words.h - why a program ended, by the end of its log and by its exit status.
+ * exit_reason.h - why a program ended, by the end of its log and by its exit status.
  *
  * The texts are those that engines and the libraries below them print; the last line of the log
  * that holds one decides, because a program that goes on has survived what it printed before. Two
  * exceptions: a line of level INFO or WARNING, or about a retry, does not count when an exception
  * follows it, and of exceptions that were raised one while another was handled the first decides.
  * Disks come first: without room nothing else that is written can be trusted. A program that says
- * nothing was out of memory when the kernel counted that it killed for it (proc/last_words.h).
+ * nothing was out of memory when the kernel counted that it killed for it (proc/exit_reason.h).
  */
 #pragma once
 #include <stdbool.h>
@@ -52,16 +52,16 @@ enum last_sign {
  * ours. code: exit status, or minus the signal. oom: begun when the program was started; NULL: not
  * known.
  */
-enum last_sign last_words_sign(struct str log, bool has_code, int code,
+enum last_sign exit_reason_sign(struct str log, bool has_code, int code,
 			       const struct oom_counter *oom, struct str *reason);
 /* The log's last line that is not blank. */
-struct str last_words_line(struct str log);
+struct str exit_reason_line(struct str log);
 /* The end of what stands in the file behind from, cut to SERVER_LOG_READ_BYTES. */
-void last_words_read(int fd, int64_t from, struct buf *out);
+void exit_reason_read(int fd, int64_t from, struct buf *out);
 /* The last whole lines that fit, SERVER_TAIL_LINES at most. */
-void last_words_tail(struct str log, char *out, size_t room);
+void exit_reason_tail(struct str log, char *out, size_t room);
 /* Whether the file's disk has no room left. */
-bool last_words_is_disk_full(int fd);
+bool exit_reason_is_disk_full(int fd);
 /* The tail line by line; whose: "the server's log server.log". warn may be NULL. */
-void last_words_show(const char *tail, const char *whose,
+void exit_reason_show(const char *tail, const char *whose,
 		     void (*warn)(void *self, const char *text), void *self);

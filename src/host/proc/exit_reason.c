@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* last_words.c - see last_words.h. */
-#include "host/proc/last_words.h"
+/* exit_reason.c - see exit_reason.h. */
+#include "host/proc/exit_reason.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -285,7 +285,7 @@ static enum last_sign first_of_chain(struct str log, enum last_sign sign, struct
 }
 
 /* Of a crash without a text that is known: Python's last line says what was raised. */
-struct str last_words_line(struct str log)
+struct str exit_reason_line(struct str log)
 {
 	log = str_trim(log);
 	return log.n ? str_trim(line_around(log, log.p + log.n - 1)) : log;
@@ -315,10 +315,10 @@ static enum last_sign sign_of_end(int code, const struct oom_counter *oom, struc
 	return code == 2 ? LAST_SIGN_FLAG : LAST_SIGN_NONE;
 }
 
-enum last_sign last_words_sign(struct str log, bool has_code, int code,
+enum last_sign exit_reason_sign(struct str log, bool has_code, int code,
 			       const struct oom_counter *oom, struct str *reason)
 {
-	struct str line = last_words_line(log);
+	struct str line = exit_reason_line(log);
 	enum last_sign found = last_sign(log, LAST_SIGN_DISK, &line);
 
 	if (found == LAST_SIGN_NONE) {
@@ -332,14 +332,14 @@ enum last_sign last_words_sign(struct str log, bool has_code, int code,
 
 /* ---- files ---- */
 
-bool last_words_is_disk_full(int fd)
+bool exit_reason_is_disk_full(int fd)
 {
 	struct statvfs fs;
 
 	return fstatvfs(fd, &fs) == 0 && fs.f_blocks > 0 && fs.f_bavail == 0;
 }
 
-void last_words_read(int fd, int64_t from, struct buf *out)
+void exit_reason_read(int fd, int64_t from, struct buf *out)
 {
 	struct stat st;
 	ssize_t n;
@@ -359,7 +359,7 @@ void last_words_read(int fd, int64_t from, struct buf *out)
 			out->data[i] = ' ';
 }
 
-void last_words_tail(struct str log, char *out, size_t room)
+void exit_reason_tail(struct str log, char *out, size_t room)
 {
 	size_t lines = 0;
 	const char *from;
@@ -379,7 +379,7 @@ void last_words_tail(struct str log, char *out, size_t room)
 	snprintf(out, room, "%.*s", (int)(log.p + log.n - from), log.n ? from : "");
 }
 
-void last_words_show(const char *tail, const char *whose,
+void exit_reason_show(const char *tail, const char *whose,
 		     void (*warn)(void *self, const char *text), void *self)
 {
 	struct str rest = str_of(tail);
