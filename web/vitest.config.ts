@@ -2,6 +2,9 @@
 import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitest/config';
 
+// A zone that is not UTC, so that a test sees where one is taken for the other.
+process.env.TZ = 'Asia/Kolkata';
+
 // The tests live with all others, in tests/; what they import lives here.
 const top = fileURLToPath(new URL('..', import.meta.url));
 

@@ -142,7 +142,7 @@ const read = (text) => Number(text.replace(/,/g, '').replace('−', '-'));
 /** Whether a number on the page is the one of the API, rounded to no less than four digits. */
 export function isShown(text, value) {
 	if (value === null || value === undefined)
-		return text === '–' || text === 'null';
+		return text === '' || text === '–' || text === 'null';
 	if (typeof value !== 'number')
 		return text === String(value);
 	return Math.abs(read(text) - value) <= Math.abs(value) * 5e-4 + 1e-12;

@@ -18,7 +18,7 @@ async function looks(page, url) {
 		await page.emulateMedia({ colorScheme: scheme });
 		await page.setViewportSize({ width, height });
 		await page.goto(`${url}/runs?sel=3`);
-		await page.waitForSelector('[data-statistic]');
+		await page.waitForSelector('.tile [data-value]');
 		await page.waitForSelector('.grid-body [role=row]');
 		await becomes(() => page.evaluate(() => document.documentElement.scrollWidth <= innerWidth),
 			true, `${width} px, ${scheme}: nothing beside the page`);
@@ -37,7 +37,7 @@ async function looks(page, url) {
 	const none = '{"and":[{"column":"server.model","in":["y"]}]}';
 	await page.goto(`${url}/runs?f=${encodeURIComponent(none)}`);
 	await page.waitForSelector('.state.empty');
-	await accessible(page, 'no run has all of this');
+	await accessible(page, 'no runs match');
 	await page.click('.state.empty button');
 	await becomes(total(page), RUNS, 'from there, one click shows all');
 	await page.click('.top-tools .menu button');
@@ -65,7 +65,7 @@ async function door(browser) {
 	const others = wrong.filter((w) => !w.includes('401'));
 	equal(others, [], 'with nothing but refusals on the way');
 	equal(await it.stop(), 0, 'it ends when told');
-	await page.click('.tools button:has-text("Presets")');
+	await page.click('.tools button:has-text("Views")');
 	await page.waitForSelector('.pulse.bad', { timeout: 60000 });
 	ok(true, 'a dashboard that is gone is told');
 	await page.waitForSelector('dialog[open] .state.failure');

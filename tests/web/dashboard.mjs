@@ -50,6 +50,13 @@ async function fullnessIs(page, url) {
 	'how full the store is');
 }
 
+/** Local time as the table shows it. */
+function local(s) {
+	const t = new Date(s * 1000), two = (n) => String(n).padStart(2, '0');
+	return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} `
+		+ [t.getHours(), t.getMinutes()].map(two).join(':');
+}
+
 /** Every number in the strip and the table is the API's. */
 async function numbersAre(page, url, name) {
 	const filter = filterOf(page);
@@ -70,20 +77,48 @@ async function numbersAre(page, url, name) {
 		[...e.querySelectorAll('[data-column]')].map((c) => [c.dataset.column, c.dataset.value,
 			c.textContent])]));
 	const cells = rows.flatMap(([id, list]) => list.map((c) => [id, ...c]));
-	const columns = [...new Set(cells.map((c) => c[1]))];
+	const columns = [...new Set(['status', ...cells.map((c) => c[1])])];
 	const page1 = await ask(url, '/api/filters/apply', { filter, limit: 1000, columns });
 	const byId = new Map(page1.items.map((r) => [r.id, r.values]));
 	const wrong = cells.filter(([id, column, exact, text]) => {
 		const value = byId.get(id)?.[column];
 		if (column === 'timestamp')
-			return exact !== new Date(value * 1000).toISOString()
-				|| text !== exact.slice(0, 16).replace('T', ' ');
+			return exact !== new Date(value * 1000).toISOString() || text !== local(value);
+		if (column === 'verdict' && value === undefined)
+			return exact !== 'missing' || (text !== '' && text !== byId.get(id)?.status);
 		const want = value === undefined ? 'missing' : typeof value === 'string' ? value
 			: JSON.stringify(value);
 		return exact !== want || !isShown(text, value);
 	});
 	ok(cells.length > 100 && wrong.length === 0, `${name}: every cell is the API's`,
 		`${cells.length} cells`, JSON.stringify(wrong.slice(0, 5)));
+}
+
+/** The tiles name the best runs and open them; a facet stays where it is when it is used. */
+async function tiles(browser, url, all) {
+	const { page, wrong, context } = await tab(browser, `${url}/runs`);
+	const best = (list, key, sign) => list.reduce((a, b) => (sign * b[key] > sign * a[key] ? b : a));
+	const figure = (column) => () => page.$eval(`[data-best="${column}"] [data-value]`,
+		(e) => Number(e.dataset.value)).catch(() => null);
+	await becomes(figure('output_throughput'), best(all, 'output_throughput', 1).output_throughput,
+		'the best output throughput');
+	await becomes(figure('p99_ttft_ms'), best(all, 'p99_ttft_ms', -1).p99_ttft_ms, 'the lowest P99 TTFT');
+	equal(await page.$$eval('[data-counted]', (l) => l.map((e) => [e.dataset.counted,
+		e.querySelector('[data-value]').textContent])), [['INVALID', '0'], ['failed', '0']],
+	'and how many runs are not usable');
+	ok(/^Answered in [\d.]+ ms$/.test(await page.textContent('.runs-foot span')),
+		'the time of the answer is in the footer');
+	const second = page.locator('.side .panel-list .facet').nth(1);
+	const before = await second.boundingBox(), column = await second.getAttribute('data-facet');
+	await second.locator('.values li input').first().click();
+	await becomes(async () => filterOf(page).and.map((c) => c.column), [column], 'a facet filters');
+	await page.waitForTimeout(300);
+	const after = await page.locator(facet(column)).boundingBox();
+	equal([after.x, after.y], [before.x, before.y], 'and stays under the pointer');
+	await page.click('[data-best="p99_ttft_ms"] a');
+	await page.waitForURL(/\/runs\/\d+/);
+	equal(wrong, [], 'nothing goes wrong there');
+	await context.close();
 }
 
 async function filtering(page, url) {
@@ -178,7 +213,7 @@ async function groups(page, url, all) {
 	await condition.locator('input').first().fill('server.model');
 	await condition.locator('select').selectOption('text');
 	await condition.locator('input').nth(1).fill('LARGE');
-	await dialog.locator('.group .group button:has-text("Condition")').click();
+	await dialog.locator('.group .group button:has-text("Filter")').click();
 	const second = dialog.locator('.group .group .condition').last();
 	await second.locator('input').first().fill('benchmark.request_rate');
 	await second.locator('select').selectOption('range');
@@ -233,7 +268,7 @@ async function table(page, url) {
 }
 
 async function columns(page) {
-	await page.click('.tools button:has-text("Columns")');
+	await page.click('.tools button:has(span:text-is("Columns"))');
 	const dialog = page.locator('dialog[open]');
 	await dialog.locator('input[type=search]').fill('prefix');
 	await dialog.locator('label[title="server.enable_prefix_caching"] input').check();
@@ -251,7 +286,7 @@ async function columns(page) {
 	await page.waitForFunction(() => [...document.querySelectorAll('[role=columnheader] button')]
 		.some((e) => e.title.startsWith('server.enable_prefix_caching')));
 	ok((await heads()).includes('server.dtype'), 'a column that is the same everywhere');
-	await page.click('.tools button:has-text("Only differing")');
+	await page.click('.tools button:has-text("Hide constant columns")');
 	await becomes(async () => (await heads()).includes('server.dtype'), false, 'is left out when asked');
 	await page.$eval('.grid', (e) => e.scrollTo(0, 0));
 }
@@ -272,7 +307,7 @@ async function fixed(page, browser, url) {
 async function presets(page, browser, url) {
 	const before = page.url();
 	const save = async (name) => {
-		await page.click('.tools button:has-text("Presets")');
+		await page.click('.tools button:has-text("Views")');
 		await page.fill('dialog[open] .preset-save input', name);
 		await page.click('dialog[open] .preset-save button');
 		await page.waitForSelector(`dialog[open] .preset-name:has-text("${name}")`);
@@ -284,10 +319,10 @@ async function presets(page, browser, url) {
 	const { items } = await ask(url, '/api/filters/presets');
 	equal(items.map((p) => p.name), ['my view'], 'a preset is kept by the server');
 	const other = await tab(browser, `${url}/runs`);
-	await other.page.click('.tools button:has-text("Presets")');
+	await other.page.click('.tools button:has-text("Views")');
 	await other.page.click('dialog[open] .preset-name');
 	await becomes(async () => other.page.url(), before, 'and loads in another browser');
-	await other.page.click('.tools button:has-text("Presets")');
+	await other.page.click('.tools button:has-text("Views")');
 	await other.page.click('dialog[open] button[aria-label="Rename my view"]');
 	await other.page.fill('dialog[open] input[aria-label="New name"]', 'our view');
 	await other.page.click('dialog[open] button:has-text("Rename")');
@@ -308,7 +343,7 @@ async function gone(browser, url) {
 		'/sort/0/column: there is no column "tags.zzzzsssss"',
 		'/columns/5: there is no column "tags.zzzzccccc"']) {
 		await becomes(said, part, `${part} is a sentence on the page`);
-		await page.click('.failure button:has-text("Leave it out")');
+		await page.click('.failure button:has-text("Remove it")');
 	}
 	await page.waitForSelector('.grid-body [role=row]');
 	equal(new URL(page.url()).searchParams.get('cols'), 'server.model', 'and can be left out');
@@ -340,7 +375,7 @@ async function keys(page) {
 	await page.focus('main');
 	await page.keyboard.press('/');
 	await becomes(() => page.evaluate(() => document.activeElement.getAttribute('aria-label')),
-		'Find a parameter', '/ goes to the filters');
+		'Search columns', '/ goes to the filters');
 	await page.keyboard.press('Escape');
 	await page.focus('main');
 	await page.keyboard.press('?');
@@ -398,7 +433,9 @@ main(async () => {
 	const all = results(RUNS), it = await dashboard(), browser = await launch();
 	const put = await upload(it.url, all);
 	equal(put.results.filter((r) => r.outcome === 'new').length, RUNS, 'runs to look at');
-	const { page, wrong } = await tab(browser, `${it.url}/runs`);
+	await tiles(browser, it.url, all);
+	const { page, wrong } = await tab(browser,
+		`${it.url}/runs?stats=output_throughput,median_ttft_ms,p99_ttft_ms,failed`);
 	await filtering(page, it.url);
 	await ranges(page, it.url);
 	await texts(page, all);

@@ -4,9 +4,9 @@ import {
 	tidy, toggleValue, whole, withCondition, withoutPart, withRange, type And,
 } from '../../../web/src/app/filter';
 import {
-	binsOf, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX, facetRows, filterText,
-	goneOf, isSpread, nextSort, parseBound, parseValues, roundBound, sortCodec, SORTS_MAX, writeBound,
-	writeValues,
+	barsOf, binsOf, BARS, cellText, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX, facetRows, filterText,
+	goneOf, isParameter, isSpread, nextSort, parseBound, parseValues, ranksOf, roundBound, sharesMinute,
+	sortCodec, SORTS_MAX, writeBound, writeValues,
 } from '../../../web/src/app/pages/runs/view';
 import type { ColumnOption, Facet, Sort } from '../../../web/src/app/query';
 
@@ -60,7 +60,7 @@ it('says filters in words', () => {
 			{ column: 't', range: { min: 1, max: 1 } }] }] }] };
 	expect(filterText(f, (c) => c.toUpperCase())).toBe('TP: 1, 2, 4 + 2 and not (A: missing) and '
 		+ '(any text: contains “h100” or (T: ≥ 5 and T: 1))');
-	expect(conditionText({ column: 'timestamp', range: { max: 0 } })).toBe('≤ 1970-01-01 00:00');
+	expect(conditionText({ column: 'timestamp', range: { max: 0 } })).toBe('≤ 1970-01-01 05:30');
 });
 
 const option = (more: Partial<ColumnOption>): ColumnOption => ({ column: 'tp', group: 'server',
@@ -136,10 +136,10 @@ it('reads values as somebody types them, and writes them so that they read the s
 it('reads ends of ranges: numbers, and dates where there are times', () => {
 	expect(['5', '-1e3', ' 0 ', 'inf', '-inf', '', 'x', '2026-03-01'].map((t) => parseBound('a', t)))
 		.toEqual([5, -1000, 0, 'inf', '-inf', undefined, undefined, undefined]);
-	const at = Date.UTC(2026, 2, 1, 14, 5) / 1000;
-	expect(['2026-03-01 14:05', '2026-03-01T14:05Z', '2026-03-01T15:05+01:00', '2026-13-01', String(at)]
+	const at = new Date(2026, 2, 1, 14, 5).getTime() / 1000;
+	expect(['2026-03-01 14:05', '2026-03-01T08:35Z', '2026-03-01T09:35+01:00', '2026-13-01', String(at)]
 		.map((t) => parseBound('timestamp', t))).toEqual([at, at, at, undefined, at]);
-	expect(parseBound('timestamp', '2026-03-01')).toBe(Date.UTC(2026, 2, 1) / 1000);
+	expect(parseBound('timestamp', '2026-03-01')).toBe(new Date(2026, 2, 1).getTime() / 1000);
 	for (const v of [at, at + 0.5, 0, 'inf', -3] as const)
 		for (const column of ['timestamp', 'a'])
 			expect(parseBound(column, writeBound(column, v))).toBe(v);
@@ -179,4 +179,47 @@ it('knows which part of a link was refused', () => {
 	expect(goneOf('/sort/1/column')).toEqual({ part: 'sort', at: 1 });
 	for (const other of ['/filter', '/filter/or/1', '/statistics/0', '/limit', '/columns/x', undefined])
 		expect(goneOf(other)).toBe(null);
+});
+
+const metric = (column: string, better: 'higher' | 'lower' | null): ColumnOption =>
+	({ column, better, group: 'metric', kind: 'number', label: column }) as ColumnOption;
+
+it('ranks sound runs only, and calls none the best while rows are missing', () => {
+	const options = new Map([metric('rate', 'higher'), metric('ttft', 'lower'), metric('n', null)]
+		.map((o) => [o.column, o]));
+	const rows = [10, 20, 30, 40, 80].map((rate, i) => ({ id: i, flags: [], values: { rate, n: rate,
+		ttft: 100 - rate, verdict: i === 4 ? 'INVALID' : 'VALID', status: 'completed' } }));
+	const best = (complete: boolean, column: string): number[] =>
+		[...ranksOf(rows, ['rate', 'ttft', 'n'], options, complete).get(column) ?? []]
+			.filter(([, r]) => r.isBest).map(([id]) => id);
+	expect(best(true, 'rate')).toEqual([1, 2, 3]);
+	expect(best(true, 'ttft')).toEqual([1, 2, 3]);
+	expect(best(true, 'n')).toEqual([]);
+	expect(best(false, 'rate')).toEqual([]);
+	expect(ranksOf(rows, ['rate'], options, true).get('rate')?.get(0)?.share).toBe(0.25);
+	expect(ranksOf(rows, ['rate'], options, true).get('rate')?.has(4)).toBe(false);
+	expect(ranksOf(rows.slice(0, 3), ['rate'], options, true).size).toBe(0);
+});
+
+it('shows every kind of nothing as a blank cell', () => {
+	expect([undefined, null, '', 0, false].map((v) => cellText('server.a', v)))
+		.toEqual(['', '', '', '0', 'false']);
+	expect(sharesMinute([60, 119, null])).toBe(true);
+	expect(sharesMinute([60, 120, undefined])).toBe(false);
+});
+
+it('knows parameters from metrics and names', () => {
+	const option = (column: string, group: string): ColumnOption =>
+		({ column, group, better: null }) as ColumnOption;
+	expect([option('server.dtype', 'server'), option('name', 'run'), option('timestamp', 'run'),
+		metric('x', 'lower'), undefined].map(isParameter)).toEqual([true, false, false, false, false]);
+});
+
+it('draws a spread in bars of equal width that hold all rows', () => {
+	const sum = (list: number[]): number => Math.round(list.reduce((a, b) => a + b, 0));
+	const dense = barsOf([{ from: 6000, to: 6000, count: 36 }, { from: 7500, to: 7500, count: 24 }], 6000, 7500);
+	expect(dense).toHaveLength(BARS);
+	expect([dense[0], dense[BARS - 1], sum(dense)]).toEqual([36, 24, 60]);
+	expect(barsOf([{ from: 0, to: 24, count: 48 }], 0, 24)).toEqual(new Array(BARS).fill(2));
+	expect(sum(barsOf([{ from: 5, to: 5, count: 3 }], 5, 5))).toBe(3);
 });

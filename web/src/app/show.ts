@@ -29,13 +29,38 @@ export function given(v: number): string {
 
 const two = (n: number): string => String(n).padStart(2, '0');
 
-/** Seconds since 1970 as "2026-03-01 14:05" in UTC. */
-export function when(s: number): string {
+/** Seconds since 1970 as "2026-03-01 14:05" in the reader's time zone. */
+export function when(s: number, hasSeconds = false): string {
 	const t = new Date(s * 1000);
 	if (!Number.isFinite(t.getTime()))
 		return given(s);
-	return `${t.getUTCFullYear()}-${two(t.getUTCMonth() + 1)}-${two(t.getUTCDate())} `
-		+ `${two(t.getUTCHours())}:${two(t.getUTCMinutes())}`;
+	return `${t.getFullYear()}-${two(t.getMonth() + 1)}-${two(t.getDate())} `
+		+ `${two(t.getHours())}:${two(t.getMinutes())}${hasSeconds ? `:${two(t.getSeconds())}` : ''}`;
+}
+
+/** "2026-03-01 14:05:09 GMT+1 (Europe/Berlin)": for titles. */
+export function zonedTime(s: number): string {
+	const t = new Date(s * 1000);
+	if (!Number.isFinite(t.getTime()))
+		return given(s);
+	const zone = new Intl.DateTimeFormat('en', { timeZoneName: 'short' }).formatToParts(t)
+		.find((p) => p.type === 'timeZoneName')?.value ?? '';
+	const place = Intl.DateTimeFormat().resolvedOptions().timeZone;
+	return `${when(s, true)} ${zone}${place && place !== zone ? ` (${place})` : ''}`;
+}
+
+const DAY_S = 86_400;
+
+/** "3 min ago" within a day, else the local date; hasSeconds: the clock, as rows share minutes. */
+export function age(s: number, now: number, hasSeconds = false): string {
+	const ago = now - s;
+	if (!(ago >= 0 && ago < DAY_S))
+		return when(s, hasSeconds);
+	if (hasSeconds)
+		return when(s, true).slice(11);
+	if (ago < 60)
+		return 'just now';
+	return ago < 3600 ? `${Math.floor(ago / 60)} min ago` : `${Math.floor(ago / 3600)} h ago`;
 }
 
 export function exactTime(s: number): string {

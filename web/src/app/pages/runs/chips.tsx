@@ -37,7 +37,7 @@ export function Chips({ filter, label, onFilter, onEdit }: Props): ReactNode {
 			{filter.and.length > 1 && <button type="button" className="quiet small"
 				onClick={() => onFilter(EVERYTHING)}>Clear all</button>}
 			<button type="button" className="quiet small" onClick={onEdit}>
-				<Icon name="plus" />{filter.and.length ? 'And, or, not' : 'Condition'}
+				<Icon name="plus" />{filter.and.length ? 'And, or, not' : 'Filter'}
 			</button>
 		</div>
 	);

@@ -9,7 +9,6 @@ import { labelOf, sections } from './view';
 interface Props {
 	title: string;
 	chosen: string[];
-	usual: string[];
 	options: Map<string, ColumnOption>;
 	isAllowed?: (o: ColumnOption) => boolean;
 	most?: number;
@@ -28,7 +27,7 @@ function Chosen({ list, label, onList }: {
 		onList(next);
 	};
 	return (
-		<ol className="picked" aria-label="Chosen, in order">
+		<ol className="picked" aria-label="Selected columns">
 			{list.map((column, i) => (
 				<li key={column} title={column}>
 					<span className="picked-name">{label(column)}</span>
@@ -39,7 +38,7 @@ function Chosen({ list, label, onList }: {
 						aria-label={`${label(column)} later`} onClick={() => move(i, 1)}>
 						<Icon name="down" /></button>
 					<button type="button" className="quiet small icon"
-						aria-label={`Without ${label(column)}`}
+						aria-label={`Remove ${label(column)}`}
 						onClick={() => onList(list.filter((c) => c !== column))}>
 						<Icon name="cross" /></button>
 				</li>
@@ -49,7 +48,7 @@ function Chosen({ list, label, onList }: {
 }
 
 export function ColumnPicker(props: Props): ReactNode {
-	const { chosen, usual, options, isAllowed, most = 400, differing } = props;
+	const { chosen, options, isAllowed, most = 400, differing } = props;
 	const [list, setList] = useState(chosen);
 	const [word, setWord] = useState('');
 	const label = (column: string): string => labelOf(column, options);
@@ -64,7 +63,10 @@ export function ColumnPicker(props: Props): ReactNode {
 	};
 	return (
 		<Dialog title={props.title} look="wide" onClose={props.onClose} foot={<>
-			<button type="button" className="quiet" onClick={() => setList(usual)}>As usual</button>
+			<button type="button" className="quiet" onClick={() => {
+				props.onChosen([]);
+				props.onClose();
+			}}>Reset to default</button>
 			{differing && <button type="button" className="quiet" onClick={() => setList([
 				...list.filter((c) => differing.has(c)),
 				...[...differing].filter((c) => !list.includes(c))].slice(0, most))}>
@@ -75,7 +77,7 @@ export function ColumnPicker(props: Props): ReactNode {
 		</>}>
 			<div className="picker">
 				<div className="picker-all">
-					<input type="search" value={word} aria-label="Find a column" placeholder="Find a column"
+					<input type="search" value={word} aria-label="Search columns" placeholder="Search columns"
 						onChange={(event) => setWord(event.target.value)} />
 					{groups.map(({ name, label: title, items }) => {
 						const shown = items.filter(isFound);

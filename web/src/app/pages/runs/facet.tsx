@@ -84,7 +84,7 @@ function Values(props: Props): ReactNode {
 				</button>
 			)}
 			{isLong && !word && found.length > LISTED && (
-				<button type="button" className="text more" onClick={() => setLong(false)}>Fewer</button>
+				<button type="button" className="text more" onClick={() => setLong(false)}>Show less</button>
 			)}
 		</>
 	);
@@ -96,7 +96,7 @@ function Spread({ option, label, facet, filter, onFilter }: Props): ReactNode {
 	const range = now && 'range' in now ? now : undefined;
 	const ends = endsOf(option);
 	if (!ends)
-		return <p className="dim">No numbers among these runs.</p>;
+		return <p className="dim">These runs have no numbers here.</p>;
 	return <Range column={column} label={label} min={ends[0]} max={ends[1]} now={range}
 		bins={binsOf(facet)}
 		onChange={(low, high) => onFilter(withRange(filter, column, low, high), { replace: true })} />;

@@ -20,11 +20,11 @@ export function Fullness(): ReactNode {
 	const { used, limit } = columns;
 	const isFull = isNearlyFull(used, limit);
 	return (
-		<p className={`fullness num ${isFull ? 'warn-text' : 'dim'}`} role={isFull ? 'alert' : undefined}
+		<p className={`fullness ${isFull ? 'warn-text' : ''}`} role={isFull ? 'alert' : undefined}
 			data-used={used} data-limit={limit}
 			title="Columns for names that no schema lists, such as tags.NAME">
 			{whole(used)} of {whole(limit)} columns used ({whole(Math.round(100 * used / limit))} %)
-			{isFull && '. New parameters will soon have no column: remove runs whose names hold '
+			{isFull && '. New parameters will soon have no column. Remove runs whose column names contain '
 				+ 'numbers, such as one per request or layer.'}
 		</p>
 	);

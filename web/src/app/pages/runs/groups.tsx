@@ -15,7 +15,7 @@ type Operator = 'in' | 'range' | 'text' | 'missing' | 'present';
 type Kind = 'and' | 'or' | 'not';
 
 const OPERATORS: [Operator, string][] = [['in', 'is one of'], ['range', 'is between'],
-	['text', 'contains'], ['missing', 'is missing'], ['present', 'is there']];
+	['text', 'contains'], ['missing', 'is missing'], ['present', 'is present']];
 
 function operatorOf(c: Condition): Operator {
 	if ('in' in c)
@@ -83,7 +83,7 @@ function ConditionRow({ c, options, list, onChange, onDrop }: {
 }): ReactNode {
 	return (
 		<li className="condition">
-			<input type="text" list={list} value={c.column} aria-label="Parameter"
+			<input type="text" list={list} value={c.column} aria-label="Column"
 				placeholder="parameter" spellCheck={false}
 				onChange={(event) => onChange({ ...c, column: event.target.value })} />
 			<select value={operatorOf(c)} aria-label="How"
@@ -91,7 +91,7 @@ function ConditionRow({ c, options, list, onChange, onDrop }: {
 				{OPERATORS.map(([name, text]) => <option key={name} value={name}>{text}</option>)}
 			</select>
 			<Operand key={`${c.column}/${operatorOf(c)}`} c={c} options={options} onChange={onChange} />
-			<button type="button" className="quiet small icon" aria-label="Remove the condition"
+			<button type="button" className="quiet small icon" aria-label="Remove the filter"
 				onClick={onDrop}><Icon name="trash" /></button>
 		</li>
 	);
@@ -122,12 +122,12 @@ function GroupBox({ g, options, list, isTop, onChange, onDrop }: {
 	return (
 		<fieldset className={`group ${kind}`}>
 			<div className="group-head">
-				{isTop ? <span className="dim">Runs with all of</span> : (
+				{isTop ? <span className="dim">Match all</span> : (
 					<select value={kind} aria-label="Kind of group"
 						onChange={(event) => onChange(group(event.target.value as Kind, parts))}>
-						<option value="and">all of</option>
-						<option value="or">any of</option>
-						<option value="not">none of</option>
+						<option value="and">Match all</option>
+						<option value="or">Match any</option>
+						<option value="not">Match none</option>
 					</select>
 				)}
 				{!isTop && <button type="button" className="quiet small icon"
@@ -145,7 +145,7 @@ function GroupBox({ g, options, list, isTop, onChange, onDrop }: {
 			<div className="row">
 				<button type="button" className="quiet small" onClick={() =>
 					onChange(group(kind, [...parts, { column: '', in: [] }]))}>
-					<Icon name="plus" />Condition
+					<Icon name="plus" />Filter
 				</button>
 				<button type="button" className="quiet small" onClick={() =>
 					onChange(group(kind, [...parts, { or: [{ column: '', in: [] }] }]))}>
@@ -183,7 +183,7 @@ export function Groups({ filter, options, onFilter, onClose }: Props): ReactNode
 		onClose();
 	};
 	return (
-		<Dialog title="Conditions" look="wide" onClose={onClose} foot={<>
+		<Dialog title="Filter builder" look="wide" onClose={onClose} foot={<>
 			<button type="button" className="quiet" onClick={onClose}>Cancel</button>
 			<button type="button" className="primary" onClick={done}>Apply</button>
 		</>}>
@@ -193,8 +193,8 @@ export function Groups({ filter, options, onFilter, onClose }: Props): ReactNode
 			</datalist>
 			<GroupBox g={draft} options={options} list={list} isTop onChange={setDraft}
 				onDrop={onClose} />
-			<p className="dim hint">Values are set apart by commas; <code>missing</code> stands for runs
-				without one, and the parameter <code>*</code> with “contains” looks into every text.</p>
+			<p className="dim hint">Separate values by commas. <code>missing</code> matches runs without a value.
+				The column <code>*</code> with “contains” searches every text.</p>
 		</Dialog>
 	);
 }

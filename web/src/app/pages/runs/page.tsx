@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // page.tsx: filter panel, summary, table, and what can be done with the runs that are left.
 import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
+import { whole as wholeText } from '../../../lib/format';
 import { ApiError, type Cell } from '../../api';
 import {
 	asked, EVERYTHING, isEverything, onlyValue, whole, withoutPart, type And,
@@ -13,23 +14,28 @@ import { Link } from '../../parts/link';
 import { Empty, Failure } from '../../parts/states';
 import { toast, toastError } from '../../parts/toast';
 import {
-	useApply, useHealth, useOptions, useRows, type ColumnOption, type Sort,
+	useApply, useHealth, useOptions, useRows, type ColumnOption, type Facet, type Item, type Sort,
 } from '../../query';
 import { useFilter, usePageTarget, useSelection, useShown, type Selection } from '../../state';
+import { exactCell, measured } from '../../show';
 import { useUrlState } from '../../url';
 import { Chips } from './chips';
 import { ColumnPicker } from './columns';
 import { Export } from './export';
 import { Fullness } from './fullness';
 import { Groups } from './groups';
+import { shortNames, shortValue } from './names';
 import { Panel } from './panel';
 import { Presets } from './presets';
 import { Strip } from './strip';
 import { Table } from './table';
 import {
-	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, labelOf, LEAD_COLUMNS,
+	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, isParameter, labelOf, LEAD_COLUMNS,
 	nextSort, PAGE_ROWS, ROWS_MAX, runsText, sortCodec, statisticsCodec, type Gone,
 } from './view';
+
+const CONSTANTS_MAX = 6;
+const CONSTANTS_LISTED_MAX = 40; /* in the title */
 
 type Open = 'none' | 'columns' | 'groups' | 'presets' | 'panel';
 
@@ -56,15 +62,15 @@ function Nothing({ all, onClear }: { all: number; onClear: () => void }): ReactN
 	const target = usePageTarget();
 	if (all > 0) {
 		return (
-			<Empty title="No run has all of this" icon="filter">
-				<p>Take a condition away, or begin again.</p>
-				<p><button type="button" onClick={onClear}>Clear the filter</button></p>
+			<Empty title="No runs match" icon="filter">
+				<p>Remove a filter or clear all.</p>
+				<p><button type="button" onClick={onClear}>Clear all</button></p>
 			</Empty>
 		);
 	}
 	return (
 		<Empty title="No runs yet" icon="upload">
-			<p>Upload result files, or take them in from a shell:</p>
+			<p>Upload result files, or import them from a shell:</p>
 			<p><code>profllm ingest results/</code></p>
 			{PAGES.some((p) => p.name === 'upload') && <p>
 				<Link className="button primary" to={target('/upload')}>Upload files</Link></p>}
@@ -80,14 +86,14 @@ function Refused({ error, onLeaveOut, onRetry }: {
 	return (
 		<Failure error={error} onRetry={onRetry}>
 			{gone && <button type="button" className="primary" onClick={() => onLeaveOut(gone)}>
-				Leave it out</button>}
+				Remove it</button>}
 		</Failure>
 	);
 }
 
 async function copyAddress(): Promise<void> {
 	await navigator.clipboard.writeText(location.href);
-	toast('The link to this view is on the clipboard');
+	toast('Link copied');
 }
 
 function Tools({ open, onOpen, isDiffering, onDiffering, children }: {
@@ -100,18 +106,26 @@ function Tools({ open, onOpen, isDiffering, onDiffering, children }: {
 				<Icon name="filter" />Filters</button>
 			<span className="spread" />
 			<button type="button" className="quiet" aria-pressed={isDiffering}
-				title="Leave out columns that are the same in every run"
-				onClick={() => onDiffering(!isDiffering)}><Icon name="compare" /><span>Only differing</span>
+				title="Hide columns that have the same value in all runs of the filter"
+				onClick={() => onDiffering(!isDiffering)}><Icon name="compare" /><span>Hide constant columns</span>
 			</button>
 			<button type="button" className="quiet" aria-expanded={open === 'columns'}
 				onClick={() => onOpen('columns')}><Icon name="columns" /><span>Columns</span></button>
 			<button type="button" className="quiet" aria-expanded={open === 'presets'}
-				onClick={() => onOpen('presets')}><Icon name="star" /><span>Presets</span></button>
+				onClick={() => onOpen('presets')}><Icon name="star" /><span>Views</span></button>
 			{children}
 			<button type="button" className="quiet" title="Copy a link to exactly this view"
-				onClick={() => copyAddress().catch(toastError)}><Icon name="link" /><span>Link</span></button>
+				onClick={() => copyAddress().catch(toastError)}><Icon name="link" /><span>Copy link</span></button>
 		</div>
 	);
+}
+
+/** How many runs have each verdict, status and workload. */
+function useCounts(filter: And, shown: ReturnType<typeof useShown>[0],
+	options: Map<string, ColumnOption>): Facet[] | undefined {
+	const columns = ['verdict', 'status', ...(options.has('workload') ? ['workload'] : [])];
+	return useApply({ filter: whole(filter), shown, limit: 0, facets: columns, facet_values: 20 },
+		options.size > 0).data?.facets;
 }
 
 /** The columns of the table: the chosen ones, without those that are the same everywhere. */
@@ -128,6 +142,26 @@ function useColumns(filter: And, shown: ReturnType<typeof useShown>[0], chosen: 
 	const listed = useMemo(() => (isDiffering && differ ? columns.filter((c) => differ.has(c))
 		: columns), [columns, differ, isDiffering]);
 	return { columns, differ, listed };
+}
+
+interface Constant { column: string; label: string; value: Cell }
+
+/** What all runs of the filter have in common, and whether their figures may be ranked. */
+function Common({ constants, workloads }: {
+	constants: Constant[] | undefined; workloads: number;
+}): ReactNode {
+	if (!constants?.length && workloads < 2)
+		return null;
+	const text = (constants ?? []).slice(0, CONSTANTS_MAX).map((c) => shortValue(c.column, c.value));
+	const rest = (constants?.length ?? 0) - text.length;
+	return (
+		<p className="common dim" title={(constants ?? []).slice(0, CONSTANTS_LISTED_MAX).map((c) =>
+			`${c.label}: ${exactCell(c.column, c.value)}`).join('\n')}>
+			{text.length > 0 && <>All runs: {text.join(', ')}{rest > 0 && ` and ${wholeText(rest)} more`}</>}
+			{text.length > 0 && workloads > 1 && ' · '}
+			{workloads > 1 && `${workloads} workloads: filter by one to rank its runs`}
+		</p>
+	);
 }
 
 export function RunsPage(): ReactNode {
@@ -152,12 +186,22 @@ export function RunsPage(): ReactNode {
 	const { columns, differ, listed } = useColumns(filter, shown, chosen, usual, isDiffering,
 		open === 'columns', options);
 	const items = useMemo(() => rows.data?.pages.flatMap((p) => p.items) ?? [], [rows.data]);
+	const hasVerdict = (options.get('verdict')?.distinct ?? 0) > 0 || shown !== 'usual'
+		|| (options.get('status')?.distinct ?? 0) > 1;
+	const tableColumns = useMemo(() => (hasVerdict ? ['verdict', ...listed] : listed), [hasVerdict, listed]);
+	const counts = useCounts(filter, shown, options);
+	const workloads = counts?.find((f) => f.column === 'workload')?.distinct ?? 0;
+	const names = useMemo(() => shortNames(items.map(({ id, values }) =>
+		({ id, values, name: values.name, kind: values.mode })),
+	listed.filter((c) => isParameter(options.get(c)))), [items, listed, options]);
+	const nameOf = useCallback((row: Item) => shortNames([row, ...items].map(({ id, values }) =>
+		({ id, values, name: values.name, kind: values.mode })), []).get(row.id) ?? '', [items]);
 	const label = useCallback((c: string) => labelOf(c, options), [options]);
 	const close = (): void => setOpen('none');
 	const { fetchNextPage } = rows;
 	const next = useCallback(() => void fetchNextPage(), [fetchNextPage]);
 	const runTarget = useCallback((id: number) => target(`/runs/${id}`), [target]);
-	useKeys([{ key: '/', text: 'find a parameter to filter by', act: (event) => {
+	useKeys([{ key: '/', text: 'search columns to filter by', act: (event) => {
 		event.preventDefault();
 		if (search.current?.offsetParent)
 			search.current.focus();
@@ -183,8 +227,8 @@ export function RunsPage(): ReactNode {
 			<div className="runs-main">
 				<h1 className="unseen">Runs</h1>
 				<Strip filter={filter} shown={shown} total={first?.total} all={given.data?.runs}
-					queryMs={first?.query_ms} isBusy={rows.isFetching} options={options} chosen={stats}
-					onChosen={setStats} />
+					facets={counts} isBusy={rows.isFetching} options={options} chosen={stats}
+					nameOf={nameOf} runTarget={runTarget} onFilter={setFilter} onChosen={setStats} />
 				<div className="bar">
 					<Chips filter={filter} label={label} onFilter={setFilter}
 						onEdit={() => setOpen('groups')} />
@@ -194,16 +238,22 @@ export function RunsPage(): ReactNode {
 							...LEAD_COLUMNS.slice(0, 3), ...listed]} />
 					</Tools>
 				</div>
+				<Common constants={(first as { constants?: Constant[] } | undefined)?.constants} workloads={workloads} />
 				{rows.isError ? <Refused error={rows.error} onLeaveOut={leaveOut}
 					onRetry={() => void rows.refetch()} />
 					: first && first.total === 0 ? (
 						<Nothing all={isEverything(filter) ? 0 : 1} onClear={() => setFilter(EVERYTHING)} />
-					) : <Table items={items} total={first?.total ?? 0} columns={listed} options={options}
-						sort={sort} selection={selection} hasNext={rows.hasNextPage && items.length < ROWS_MAX} onNext={next}
+					) : <Table items={items} total={first?.total ?? 0} columns={tableColumns} options={options}
+						names={names}
+						isRanked={workloads === 1} sort={sort} selection={selection} hasNext={rows.hasNextPage && items.length < ROWS_MAX} onNext={next}
 						isFetching={rows.isFetching} runTarget={runTarget} onSort={onSort}
 						onValue={onValue} resetKey={JSON.stringify([filter, shown, sort])} />}
 				<p className="unseen" role="status">{first && runsText(first.total)}</p>
-				<Fullness />
+				<footer className="runs-foot dim num">
+					{first && <span title="How long the server took to answer">
+						Answered in {measured(Number(first.query_ms.toPrecision(2)))} ms</span>}
+					<Fullness />
+				</footer>
 				{selection.ids.length > 0 && <Chosen selection={selection} />}
 			</div>
 			{open === 'panel' && <Dialog title="Filters" look="side" onClose={close}>{panel}</Dialog>}
@@ -212,7 +262,7 @@ export function RunsPage(): ReactNode {
 			{open === 'presets' && <Presets isReadOnly={!(health.data?.can_change ?? false)}
 				onClose={close} />}
 			{open === 'columns' && <ColumnPicker title="Columns" chosen={columns} options={options}
-				usual={usual.filter((c) => !LEAD_COLUMNS.includes(c))} differing={differ}
+				differing={differ}
 				onChosen={setChosen} onClose={close} />}
 		</div>
 	);

@@ -2,8 +2,10 @@
 // panel.tsx: every parameter as a filter, with the rows that each value would leave.
 //
 // The server orders parameters by how much they split the runs; the first of them are open at the
-// beginning. What is open is asked for in one query.
+// beginning. Their order stays while the panel is there: nothing moves under the pointer. What is
+// open is asked for in one query.
 import { useMemo, useState, type ReactNode, type RefObject } from 'react';
+import { whole } from '../../../lib/format';
 import { asked, isCondition, withCondition, type And } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { Failure, Loading } from '../../parts/states';
@@ -25,13 +27,14 @@ const FIRST = 8; /* parameters above the groups */
 const FIRST_OPEN = 4;
 const VALUES = 50;
 const FOUND_MAX = 40;
-const SHOWN: [Shown, string][] = [['usual', 'Usual runs'], ['excluded', 'Excluded runs'],
+const SHOWN: [Shown, string][] = [['usual', 'Active runs'], ['excluded', 'Excluded runs'],
 	['archived', 'Archived runs'], ['all', 'All runs']];
 
-/** Parameters that split the runs, without names that are different in every run. */
-function telling(items: ColumnOption[]): ColumnOption[] {
-	return items.filter((o) => o.group !== 'metric' && o.group !== 'run' && !o.is_constant
-		&& (o.kind !== 'text' || o.distinct <= 200)).slice(0, FIRST);
+/** Columns that split the runs, without names that are different in every run, and those in use. */
+function suggestions(items: ColumnOption[], filter: And): string[] {
+	const first = items.filter((o) => o.group !== 'metric' && o.group !== 'run' && !o.is_constant
+		&& (o.kind !== 'text' || o.distinct <= 200)).slice(0, FIRST).map((o) => o.column);
+	return [...new Set([...first, ...filter.and.filter(isCondition).map((c) => c.column)])];
 }
 
 function found(items: ColumnOption[], word: string, label: (c: string) => string): ColumnOption[] {
@@ -47,7 +50,7 @@ export function Panel(props: Props): ReactNode {
 	if (options.isError)
 		return <Failure error={options.error} onRetry={() => void options.refetch()} />;
 	if (!options.data)
-		return <Loading what="Parameters" />;
+		return <Loading what="Columns" />;
 	return <Ready {...props} items={options.data.items} />;
 }
 
@@ -56,7 +59,8 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 }): ReactNode {
 	const options = useMemo(() => byName(items), [items]);
 	const label = (column: string): string => labelOf(column, options);
-	const first = useMemo(() => telling(items), [items]);
+	const [suggested] = useState(() => suggestions(items, filter));
+	const first = suggested.map((c) => options.get(c)).filter((o) => o !== undefined);
 	const [word, setWord] = useState('');
 	const [open, setOpen] = useState<ReadonlySet<string>>(() => new Set([
 		...filter.and.filter(isCondition).map((c) => c.column),
@@ -66,8 +70,6 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 	const groups = useMemo(() => sections(items.filter((o) => hasConstant || !o.is_constant)),
 		[items, hasConstant]);
 	const constants = items.filter((o) => o.is_constant).length;
-	const active = filter.and.filter(isCondition).map((c) => options.get(c.column))
-		.filter((o): o is ColumnOption => o !== undefined);
 	const hits = word ? found(items, word, label) : [];
 	const seen = new Set<string>();
 	const asking = [...open].filter((c) => options.has(c)).slice(0, 100);
@@ -93,8 +95,8 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 		<div className="panel">
 			<div className="panel-search">
 				<Icon name="search" />
-				<input type="search" ref={search} value={word} aria-label="Find a parameter"
-					placeholder={`Find one of ${items.length} parameters`} aria-keyshortcuts="/"
+				<input type="search" ref={search} value={word} aria-label="Search columns"
+					placeholder={`Search ${whole(items.length)} columns`} aria-keyshortcuts="/"
 					onChange={(event) => setWord(event.target.value)}
 					onKeyDown={(event) => {
 						if (event.key === 'Escape' && !word)
@@ -107,10 +109,10 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 			<div className="panel-list" aria-busy={facets.isFetching}>
 				{word ? (
 					<section aria-label="Found">
-						<h2 className="panel-title">{count(hits.length, 'parameter')}</h2>
+						<h2 className="panel-title">{count(hits.length, 'column')}</h2>
 						{hits.slice(0, FOUND_MAX).map(facet)}
 						{hits.length === 0 && <p className="panel-none">
-							No parameter has “{word}” in its name.</p>}
+							No column has “{word}” in its name.</p>}
 						<button type="button" className="panel-any" onClick={() => {
 							onFilter(withCondition(filter, '*', { column: '*', text: word }));
 							setWord('');
@@ -118,10 +120,8 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 					</section>
 				) : (
 					<>
-						{active.length > 0 && <section aria-label="In use">
-							<h2 className="panel-title">In use</h2>{active.map(facet)}</section>}
-						<section aria-label="Most telling">
-							<h2 className="panel-title">Most telling</h2>{first.map(facet)}</section>
+						<section aria-label="Suggested">
+							<h2 className="panel-title">Suggested</h2>{first.map(facet)}</section>
 						{groups.map((g) => (
 							<section key={g.name} aria-label={g.label}>
 								<button type="button" className="panel-group"
@@ -137,7 +137,7 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 						{constants > 0 && <label className="panel-check">
 							<input type="checkbox" checked={hasConstant}
 								onChange={(event) => setConstant(event.target.checked)} />
-							<span>Also {count(constants, 'parameter')} with one value</span>
+							<span>Show {count(constants, 'constant column')}</span>
 						</label>}
 					</>
 				)}

@@ -75,18 +75,18 @@ export function Presets({ isReadOnly, onClose }: {
 		onClose();
 	};
 	return (
-		<Dialog title="Presets" onClose={onClose}>
+		<Dialog title="Views" onClose={onClose}>
 			{!isReadOnly && <form className="preset-save" onSubmit={save}>
-				<input type="text" value={name} aria-label="Name of a new preset" maxLength={200}
-					placeholder="Name for what is shown now"
+				<input type="text" value={name} aria-label="Name of a new view" maxLength={200}
+					placeholder="Name of this view"
 					onChange={(event) => setName(event.target.value)} />
 				<button type="submit" className="primary" disabled={!name.trim()}>Save</button>
 			</form>}
 			{presets.isError && <Failure error={presets.error} />}
-			{presets.isPending && <Loading what="Presets" />}
+			{presets.isPending && <Loading what="Views" />}
 			{presets.data && presets.data.items.length === 0 && (
-				<Empty title="No presets yet" icon="star">
-					<p>A preset keeps filters, order and columns under a name.</p>
+				<Empty title="No saved views" icon="star">
+					<p>A view keeps filters, sort order and columns under a name.</p>
 				</Empty>
 			)}
 			<ul className="presets">

@@ -4,7 +4,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { Bound, RangeCondition } from '../../filter';
 import type { Bin } from '../../query';
 import { isTime, measured, showCell } from '../../show';
-import { parseBound, RANGE_STEPS, roundBound, writeBound } from './view';
+import { BARS, barsOf, parseBound, RANGE_STEPS, roundBound, writeBound } from './view';
 
 interface Props {
 	column: string;
@@ -25,15 +25,15 @@ const finite = (b: Bound | undefined, otherwise: number): number =>
 function Bars({ bins, min, max, low, high }: {
 	bins: Bin[]; min: number; max: number; low: number; high: number;
 }): ReactNode {
-	const most = Math.max(1, ...bins.map((b) => b.count));
-	const x = (v: number): number => ((v - min) / (max - min || 1)) * 100;
+	const bars = barsOf(bins, min, max), most = Math.max(1, ...bars);
+	const size = (max - min) / BARS, width = 100 / BARS;
 	return (
 		<svg className="bars" viewBox={`0 0 100 ${HEIGHT}`} preserveAspectRatio="none" aria-hidden="true">
-			{bins.map((b, i) => {
-				const height = b.count ? Math.max(2, (b.count / most) * HEIGHT) : 0;
-				const isIn = b.to >= low && b.from <= high;
-				return <rect key={i} x={x(b.from)} y={HEIGHT - height} height={height}
-					width={Math.max(0.4, x(b.to) - x(b.from) - 0.5)} className={isIn ? 'in' : 'out'} />;
+			{bars.map((n, i) => {
+				const height = n ? Math.max(2, (n / most) * HEIGHT) : 0;
+				const isIn = min + (i + 1) * size >= low && min + i * size <= high;
+				return <rect key={i} x={i * width} y={HEIGHT - height} height={height}
+					width={width - 0.5} className={isIn ? 'in' : 'out'} />;
 			})}
 		</svg>
 	);

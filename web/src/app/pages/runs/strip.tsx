@@ -1,25 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
-// strip.tsx: how many runs there are, large, and what they say in a few numbers.
+// strip.tsx: how many runs there are, the best of them, and what is wrong with some; or medians of
+// metrics that somebody chose.
 import { useState, type ReactNode } from 'react';
 import { whole } from '../../../lib/format';
 import { ApiError } from '../../api';
-import { asked, type And } from '../../filter';
+import { asked, onlyValue, type And, type Filter } from '../../filter';
 import { Icon } from '../../parts/icon';
-import { useApply, type ColumnOption, type Statistic } from '../../query';
+import { Link } from '../../parts/link';
+import { useApply, type ColumnOption, type Facet, type Item, type Statistic } from '../../query';
 import { measured, NOTHING } from '../../show';
 import type { Shown } from '../../state';
 import { ColumnPicker } from './columns';
-import { defaultStatistics, labelOf } from './view';
+import { defaultStatistics, labelOf, LEAD_COLUMNS } from './view';
+
+const BEST_RATES = ['tokens_per_s_per_gpu', 'output_throughput', 'request_throughput'];
+const BEST_LATENCY = 'p99_ttft_ms';
+const SMALLEST = 1e-9; /* a latency of 0 was never measured */
+
+/** "Output throughput" within a sentence; abbreviations keep their capitals. */
+const sentenceCase = (label: string): string =>
+	(/^[A-Z][a-z]/.test(label) ? label.charAt(0).toLowerCase() + label.slice(1) : label);
+
+function soundWith(filter: And, column: string): Filter {
+	return { and: [{ and: filter.and }, { not: { column: 'verdict', in: ['INVALID'] } },
+		{ not: { column: 'status', in: ['failed'] } }, { column, range: { min: SMALLEST } }] };
+}
 
 interface Props {
 	filter: And;
 	shown: Shown;
 	total: number | undefined;
 	all: number | undefined;
-	queryMs: number | undefined;
+	facets: Facet[] | undefined;
 	isBusy: boolean;
 	options: Map<string, ColumnOption>;
 	chosen: string[];
+	nameOf: (row: Item) => string;
+	runTarget: (id: number) => string;
+	onFilter: (next: And) => void;
 	onChosen: (next: string[]) => void;
 }
 
@@ -44,43 +62,100 @@ function Tile({ s, label, unit }: { s: Statistic; label: string; unit: string | 
 	);
 }
 
-export function Strip(props: Props): ReactNode {
-	const { filter, shown, total, all, queryMs, isBusy, options, chosen, onChosen } = props;
-	const [isPicking, setPicking] = useState(false);
-	const columns = chosen.length ? chosen : defaultStatistics(options);
-	const answer = useApply({ filter: asked(filter), shown, limit: 0, statistics: columns },
-		columns.length > 0);
-	/* What else is wrong stands in place of the table. */
+/** The best run of a metric as a link; INVALID and failed runs are not asked. */
+function Best({ column, label, isLowest, props }: {
+	column: string; label: string; isLowest: boolean; props: Props;
+}): ReactNode {
+	const { filter, shown, options, runTarget } = props;
+	const answer = useApply({ filter: soundWith(filter, column), shown, limit: 1,
+		sort: [{ column, descending: !isLowest }], columns: [...LEAD_COLUMNS, column] });
+	const row = answer.data?.items[0], v = row?.values[column];
+	const unit = options.get(column)?.unit;
+	return (
+		<div className="tile" data-best={column}>
+			<dt>{label}</dt>
+			<dd>
+				{row && typeof v === 'number' ? <>
+					<Link className="tile-value" to={runTarget(row.id)}><Value v={v} />{unit
+						&& <span className="unit">{unit}</span>}</Link>
+					<span className="tile-range dim">{props.nameOf(row)}</span>
+				</> : <span className="tile-value dim">{answer.data ? 'none' : '…'}</span>}
+			</dd>
+		</div>
+	);
+}
+
+/** How many runs have a value; a click filters by it. */
+function Counted({ column, value, label, props }: {
+	column: string; value: string; label: string; props: Props;
+}): ReactNode {
+	const n = props.facets?.find((f) => f.column === column)?.values
+		.find((v) => v.value === value)?.count ?? 0;
+	return (
+		<div className="tile" data-counted={value}>
+			<dt>{label}</dt>
+			<dd><button type="button" className={`tile-value text ${n ? 'bad-text' : ''}`} disabled={n === 0}
+				title={n ? `Show the runs that are ${value}` : undefined}
+				onClick={() => props.onFilter(onlyValue(props.filter, column, value))}>
+				<span className="num" data-value={n}>{whole(n)}</span></button></dd>
+		</div>
+	);
+}
+
+function Usual({ props }: { props: Props }): ReactNode {
+	const { options } = props;
+	const rate = BEST_RATES.find((c) => (options.get(c)?.distinct ?? 0) > 0);
+	return (
+		<dl className="tiles" tabIndex={0} aria-label="Best runs and problems">
+			{rate && <Best column={rate} label={`Best ${sentenceCase(labelOf(rate, options))}`}
+				isLowest={false} props={props} />}
+			{(options.get(BEST_LATENCY)?.distinct ?? 0) > 0 && <Best column={BEST_LATENCY}
+				label={`Lowest ${labelOf(BEST_LATENCY, options)}`} isLowest props={props} />}
+			<Counted column="verdict" value="INVALID" label="INVALID" props={props} />
+			<Counted column="status" value="failed" label="Failed" props={props} />
+		</dl>
+	);
+}
+
+/** Medians of the metrics that somebody chose. */
+function Medians({ props }: { props: Props }): ReactNode {
+	const { filter, shown, options, chosen } = props;
+	const answer = useApply({ filter: asked(filter), shown, limit: 0, statistics: chosen });
+	/* Other errors replace the table. */
 	const refused = answer.error instanceof ApiError
 		&& answer.error.pointer?.startsWith('/statistics') ? answer.error.message : null;
+	if (refused)
+		return <p role="alert">{refused}</p>;
 	return (
-		<section className="strip" aria-label="Summary">
+		<dl className="tiles" tabIndex={0} aria-label="Medians and their ranges">
+			{(answer.data?.statistics ?? []).map((s) => (
+				<Tile key={s.column} s={s} label={labelOf(s.column, options)}
+					unit={options.get(s.column)?.unit ?? null} />
+			))}
+		</dl>
+	);
+}
+
+export function Strip(props: Props): ReactNode {
+	const { total, all, isBusy, options, chosen, onChosen } = props;
+	const [isPicking, setPicking] = useState(false);
+	return (
+		<section className="strip" aria-label="Summary" aria-busy={isBusy}>
 			<div className="strip-total" aria-live="polite">
 				<p className="big-number" data-total={total}>
 					{total === undefined ? '…' : whole(total)}
 					<span className="unit">{total === 1 ? 'run' : 'runs'}</span>
 				</p>
-				<p className="dim num">
-					{all !== undefined && total !== undefined && all > total
-						&& <>of {whole(all)} · </>}
-					<span className={isBusy ? 'busy' : ''}>
-						{queryMs === undefined ? 'asking' : `${measured(Number(queryMs.toPrecision(2)))} ms`}
-					</span>
-				</p>
+				<p className="dim num">{total === undefined ? 'loading'
+					: all !== undefined && all > total && <>of {whole(all)}</>}</p>
 			</div>
-			{refused && <p role="alert">{refused}</p>}
-			<dl className="tiles" tabIndex={0} aria-label="Medians and their ranges">
-				{(refused ? [] : answer.data?.statistics ?? []).map((s) => (
-					<Tile key={s.column} s={s} label={labelOf(s.column, options)}
-						unit={options.get(s.column)?.unit ?? null} />
-				))}
-			</dl>
+			{chosen.length ? <Medians props={props} /> : <Usual props={props} />}
 			{options.size > 0 && <button type="button" className="quiet small icon strip-edit"
-				aria-label="Choose the numbers above the table" title="Choose numbers"
+				aria-label="Select summary metrics" title="Select summary metrics"
 				onClick={() => setPicking(true)}><Icon name="pencil" /></button>}
-			{isPicking && <ColumnPicker title="Numbers above the table" chosen={columns} options={options}
-				isAllowed={(o) => o.kind === 'number' || o.kind === 'mixed'} most={12}
-				usual={defaultStatistics(options)} onChosen={onChosen}
+			{isPicking && <ColumnPicker title="Summary metrics" options={options} most={12}
+				chosen={chosen.length ? chosen : defaultStatistics(options)}
+				isAllowed={(o) => o.kind === 'number' || o.kind === 'mixed'} onChosen={onChosen}
 				onClose={() => setPicking(false)} />}
 		</section>
 	);

@@ -4,7 +4,8 @@
 //
 // The grid is one stop for the tab key; j, k and the arrows move inside it.
 import {
-	memo, useEffect, useMemo, useRef, useState, type KeyboardEvent, type MouseEvent, type ReactNode,
+	memo, useEffect, useMemo, useRef, useState, type CSSProperties, type KeyboardEvent,
+	type MouseEvent, type ReactNode,
 } from 'react';
 import { useVirtualizer, type VirtualItem } from '@tanstack/react-virtual';
 import { whole } from '../../../lib/format';
@@ -12,14 +13,15 @@ import type { Cell } from '../../api';
 import { useKeys } from '../../keys';
 import { Link } from '../../parts/link';
 import type { ColumnOption, Item, Sort } from '../../query';
-import { exactCell, isTime, showCell } from '../../show';
+import { age, exactCell, exactTime, isTime, zonedTime } from '../../show';
 import type { Selection } from '../../state';
 import { navigate } from '../../url';
-import { labelOf, placeOf } from './view';
+import { cellText, labelOf, placeOf, ranksOf, sharesMinute, type Ranks } from './view';
 
 const ROW = 34;
 const HEAD = 48;
-const LEAD = 272, LEAD_SMALL = 168;
+const LEAD = 248, LEAD_SMALL = 176;
+const NARROW: Record<string, number> = { verdict: 84, timestamp: 118 };
 const SMALL = 600; /* px of the grid */
 const AHEAD = 40; /* rows before the end at which the next page is asked for */
 
@@ -28,9 +30,12 @@ interface Props {
 	total: number;
 	columns: string[];
 	options: Map<string, ColumnOption>;
+	names: Map<number, string>;
 	sort: Sort[];
 	selection: Selection;
 	resetKey: string;
+	/** All runs are of one workload, so that their figures may be ranked. */
+	isRanked: boolean;
 	hasNext: boolean;
 	isFetching: boolean;
 	runTarget: (id: number) => string;
@@ -47,9 +52,11 @@ function isNumber(option: ColumnOption | undefined): boolean {
 const GROWTH_MAX = 1.7;
 
 function widthOf(column: string, options: Map<string, ColumnOption>): number {
+	if (NARROW[column])
+		return NARROW[column];
 	const option = options.get(column);
 	const head = labelOf(column, options).length * 8.8 + 30;
-	const body = isTime(column) ? 152 : isNumber(option) ? 92
+	const body = isTime(column) ? 118 : isNumber(option) ? 92
 		: option?.kind === 'bool' ? 80 : 176;
 	return Math.round(Math.max(body, Math.min(head, 250)));
 }
@@ -57,7 +64,7 @@ function widthOf(column: string, options: Map<string, ColumnOption>): number {
 /** Widths of the columns; where there is room, those with texts take it. */
 function widthsOf(columns: string[], options: Map<string, ColumnOption>, room: number): number[] {
 	const least = columns.map((c) => widthOf(c, options));
-	const isWide = columns.map((c) => !isNumber(options.get(c)) && !isTime(c));
+	const isWide = columns.map((c) => !isNumber(options.get(c)) && !isTime(c) && !NARROW[c]);
 	const sum = (list: number[]): number => list.reduce((a, b) => a + b, 0);
 	const texts = sum(least.filter((_, i) => isWide[i]));
 	const growth = texts ? Math.min(GROWTH_MAX, 1 + Math.max(0, room - sum(least)) / texts) : 1;
@@ -66,15 +73,14 @@ function widthsOf(columns: string[], options: Map<string, ColumnOption>, room: n
 
 const VERDICTS: Record<string, string> = { VALID: 'good', DEGRADED: 'warn', INVALID: 'bad' };
 
-function Marks({ item }: { item: Item }): ReactNode {
+/** The verdict as a mark of its own form; a status other than completed, and flags, as words. */
+function Verdict({ item }: { item: Item }): ReactNode {
 	const { verdict, status } = item.values;
 	const look = typeof verdict === 'string' ? VERDICTS[verdict.toUpperCase()] : undefined;
 	return (
 		<>
-			{look === 'good' && <span className="dot good" title="valid"><span className="unseen">
-				valid</span></span>}
-			{look && look !== 'good' && <span className={`tag ${look}`}>{String(verdict).toLowerCase()}
-			</span>}
+			{look && <><span className={`dot ${look}`} aria-hidden="true" />
+				<span className="unseen">{String(verdict)}</span></>}
 			{typeof status === 'string' && status !== 'completed' && (
 				<span className={`tag ${status === 'failed' ? 'bad' : 'warn'}`}>{status}</span>)}
 			{item.flags.map((f) => <span key={f} className="tag">{f}</span>)}
@@ -82,17 +88,30 @@ function Marks({ item }: { item: Item }): ReactNode {
 	);
 }
 
-function nameOf(item: Item): string {
-	const { name, run_id: runId } = item.values;
-	if (typeof name === 'string' && name)
-		return name;
-	/* Files without a run_id of their own go by their hash, which tells people nothing. */
-	return typeof runId === 'string' && runId && !runId.startsWith('sha256:') ? runId
-		: `run ${item.id}`;
+function verdictTitle({ values, flags }: Item): string {
+	const { verdict, status } = values;
+	return [verdict, status === 'completed' ? null : status, ...flags]
+		.filter((word) => typeof word === 'string').join(', ') || 'No verdict was recorded';
+}
+
+const ROUND_S = 30;
+
+/** Seconds since 1970, twice a minute: for ages. */
+function useNow(): number {
+	const [now, setNow] = useState(() => Date.now() / 1000);
+	useEffect(() => {
+		const timer = setInterval(() => setNow(Date.now() / 1000), ROUND_S * 1000);
+		return () => clearInterval(timer);
+	}, []);
+	return now;
 }
 
 interface RowProps {
 	item: Item;
+	name: string;
+	ranks: Ranks;
+	now: number;
+	hasSeconds: boolean;
 	index: number;
 	top: number;
 	width: number;
@@ -107,9 +126,32 @@ interface RowProps {
 	onToggle: (id: number) => void;
 }
 
+function CellBox({ p, column, at, left, width }: {
+	p: RowProps; column: string; at: number; left: number; width: number;
+}): ReactNode {
+	const { item, index, options } = p;
+	const value = item.values[column];
+	const isDate = isTime(column) && typeof value === 'number';
+	const rank = p.ranks.get(column)?.get(item.id);
+	const look = ['cell', isNumber(options.get(column)) ? 'num' : '', rank ? 'barred' : '',
+		rank?.isBest ? 'best' : '', p.isNow && p.nowColumn === at + 1 ? 'here' : '']
+		.filter(Boolean).join(' ');
+	const title = column === 'verdict' ? verdictTitle(item)
+		: `${labelOf(column, options)}: ${isDate ? zonedTime(value) : exactCell(column, value)}`
+			+ (rank?.isBest ? '\nOne of the best three of this workload' : '');
+	return (
+		<div role="gridcell" aria-colindex={at + 2} className={look} id={`cell-${index}-${at + 1}`}
+			data-column={column} data-row={index} title={title}
+			data-value={isDate ? exactTime(value) : exactCell(column, value)}
+			style={{ left, width, ...(rank && { '--share': rank.share }) } as CSSProperties}>
+			{column === 'verdict' ? <Verdict item={item} />
+				: isDate ? age(value, p.now, p.hasSeconds) : cellText(column, value)}</div>
+	);
+}
+
 const Row = memo(function Row(p: RowProps): ReactNode {
-	const { item, index, columns, options } = p;
-	const name = nameOf(item);
+	const { item, index, columns, name } = p;
+	const full = typeof item.values.name === 'string' && item.values.name ? item.values.name : name;
 	return (
 		<div role="row" aria-rowindex={index + 2} aria-selected={p.isSelected} data-id={item.id}
 			className={`grid-row${p.isNow ? ' now' : ''}${p.isSelected ? ' selected' : ''}`}
@@ -117,26 +159,12 @@ const Row = memo(function Row(p: RowProps): ReactNode {
 			<div role="rowheader" aria-colindex={1} className="cell lead" id={`cell-${index}-0`}
 				style={{ width: p.lead }}>
 				<input type="checkbox" tabIndex={-1} checked={p.isSelected}
-					aria-label={`Select ${name}`} onChange={() => p.onToggle(item.id)} />
-				<Link to={p.target} tabIndex={-1} title={`${name}\n${String(item.values.run_id ?? '')}`}>
-					{name}</Link>
-				<Marks item={item} />
+					aria-label={`Select ${full}`} onChange={() => p.onToggle(item.id)} />
+				<Link to={p.target} tabIndex={-1} title={`${full}\n${String(item.values.run_id ?? '')}`}
+					aria-label={full}>{name}</Link>
 			</div>
-			{p.seen.map((v) => {
-				const column = columns[v.index];
-				const value = item.values[column];
-				const text = showCell(column, value);
-				const look = `cell${isNumber(options.get(column)) ? ' num' : ''}`
-					+ `${value === undefined || value === null ? ' nothing' : ''}`
-					+ `${p.isNow && p.nowColumn === v.index + 1 ? ' here' : ''}`;
-				return (
-					<div key={column} role="gridcell" aria-colindex={v.index + 2} className={look}
-						id={`cell-${index}-${v.index + 1}`} data-column={column} data-row={index}
-						data-value={exactCell(column, value)}
-						title={`${labelOf(column, options)}: ${exactCell(column, value)}`}
-						style={{ left: v.start, width: v.size }}>{text}</div>
-				);
-			})}
+			{p.seen.map((v) => <CellBox key={columns[v.index]} p={p} column={columns[v.index]}
+				at={v.index} left={v.start} width={v.size} />)}
 		</div>
 	);
 });
@@ -206,6 +234,10 @@ export function Table(props: Props): ReactNode {
 		scroller?.scrollTo({ top: 0 });
 		setAt(-1);
 	}, [scroller, props.resetKey]);
+	const now = useNow();
+	const ranks = useMemo(() => ranksOf(props.isRanked ? items : [], columns, options,
+		items.length === props.total), [props.isRanked, items, columns, options, props.total]);
+	const hasSeconds = useMemo(() => sharesMinute(items.map((i) => i.values.timestamp)), [items]);
 	const seenRows = rows.getVirtualItems(), seen = cols.getVirtualItems();
 	const last = seenRows.at(-1)?.index ?? 0;
 	useEffect(() => {
@@ -280,6 +312,7 @@ export function Table(props: Props): ReactNode {
 				{seenRows.map((v) => {
 					const item = items[v.index];
 					return item && <Row key={item.id} item={item} index={v.index} top={v.start} width={width}
+						name={props.names.get(item.id) ?? ''} ranks={ranks} now={now} hasSeconds={hasSeconds}
 						lead={lead} columns={columns} seen={seen} options={options} isNow={v.index === at}
 						nowColumn={nowColumn} isSelected={selection.has(item.id)}
 						target={props.runTarget(item.id)} onToggle={onToggle} />;
@@ -287,7 +320,7 @@ export function Table(props: Props): ReactNode {
 			</div>
 			{!hasNext && !isFetching && items.length < props.total && <p className="grid-more dim">
 				The first {whole(items.length)} runs. Filter to see others, or export all.</p>}
-			{isFetching && hasNext && <p className="grid-more dim">More runs…</p>}
+			{isFetching && hasNext && <p className="grid-more dim">Loading more runs…</p>}
 		</div>
 	);
 }

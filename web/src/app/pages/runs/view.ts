@@ -4,17 +4,18 @@ import type { Cell } from '../../api';
 import {
 	isCondition, selectedValues, type And, type Bound, type Condition, type Filter,
 } from '../../filter';
-import type { Bin, ColumnOption, Facet, Sort } from '../../query';
+import type { Bin, ColumnOption, Facet, Item as Row, Sort } from '../../query';
 import { columnLabel, count, isTime, showCell, showValue, when } from '../../show';
 import { flagCodec, listCodec, plain, queryText, type Codec } from '../../url';
 
-export const PAGE_ROWS = 200;
+export const PAGE_ROWS = 500;
 export const ROWS_MAX = 100_000; /* listed; beyond, a table is no way to look at runs */
 export const SORTS_MAX = 4;
 export const DIFFERING_MAX = 400;
 export const SEARCH_FROM = 20; /* values, from which on a list has a search box */
-/** What every row needs for its first column. */
+/** What every row needs for its name and its verdict. */
 export const LEAD_COLUMNS = ['name', 'run_id', 'verdict', 'status'];
+export const BEST_ROWS = 3;
 const STATISTICS = ['output_throughput', 'request_throughput', 'median_ttft_ms', 'p99_ttft_ms',
 	'median_tpot_ms', 'median_itl_ms', 'median_e2el_ms', 'avg_latency', 'failed'];
 export const STATISTICS_SHOWN = 5;
@@ -60,17 +61,66 @@ export function byName(options: ColumnOption[]): Map<string, ColumnOption> {
 }
 
 export function labelOf(column: string, options: Map<string, ColumnOption>): string {
+	if (isTime(column))
+		return column === 'received' ? 'Received' : 'Date';
 	return options.get(column)?.label || columnLabel(column);
 }
 
 /** The first word of a parameter's name, or its unit: the small line below a label. */
 export function placeOf(column: string, options: Map<string, ColumnOption>): string {
 	const option = options.get(column);
-	if (isTime(column))
-		return 'UTC';
 	if (option?.unit)
 		return option.unit;
 	return column.includes('.') ? column.slice(0, column.indexOf('.')) : '';
+}
+
+/** What was configured: not measured, and not what the run is called. */
+export function isParameter(option: ColumnOption | undefined): boolean {
+	return option !== undefined && option.group !== 'metric' && option.better === null
+		&& !isTime(option.column) && !['name', 'run_id', 'suite'].includes(option.column);
+}
+
+/** A cell of the table: nothing of any kind is blank, and the title says which kind it is. */
+export function cellText(column: string, v: Cell | undefined): string {
+	return v === undefined || v === null || v === '' ? '' : showCell(column, v);
+}
+
+/** Whether two of these times fall into the same minute, so that minutes do not tell them apart. */
+export function sharesMinute(times: (Cell | undefined)[]): boolean {
+	const minutes = times.filter((t): t is number => typeof t === 'number')
+		.map((t) => Math.floor(t / 60));
+	return new Set(minutes).size < minutes.length;
+}
+
+export interface Rank { share: number; isBest: boolean }
+/** By column and number of the run. */
+export type Ranks = Map<string, Map<number, Rank>>;
+
+const isSound = ({ values }: Row): boolean =>
+	values.verdict !== 'INVALID' && values.status !== 'failed';
+
+/**
+ * The length of each metric's bar, and its best three. Runs that are INVALID or failed have no part
+ * in it. Nothing is called best while more rows are to come.
+ */
+export function ranksOf(rows: Row[], columns: string[], options: Map<string, ColumnOption>,
+	isComplete: boolean): Ranks {
+	const out: Ranks = new Map();
+	for (const column of columns) {
+		const better = options.get(column)?.better;
+		const list = better ? rows.filter(isSound).flatMap(({ id, values }) => {
+			const v = values[column];
+			return typeof v === 'number' && Number.isFinite(v) && v >= 0 ? [{ id, v }] : [];
+		}) : [];
+		const most = list.reduce((m, { v }) => Math.max(m, v), 0);
+		if (list.length <= BEST_ROWS || most <= 0)
+			continue;
+		const sorted = list.map(({ v }) => v).sort((a, b) => (better === 'higher' ? b - a : a - b));
+		const limit = sorted[BEST_ROWS - 1], isFlat = sorted[0] === sorted[sorted.length - 1];
+		out.set(column, new Map(list.map(({ id, v }) => [id, { share: v / most, isBest: isComplete
+			&& !isFlat && (better === 'higher' ? v >= limit : v <= limit) }])));
+	}
+	return out;
 }
 
 const GROUPS: [string, string][] = [['run', 'Run'], ['metric', 'Results'], ['server', 'Server'],
@@ -111,6 +161,25 @@ export function binsOf(facet: Facet | undefined): Bin[] {
 		return facet.histogram;
 	return (facet?.values ?? []).flatMap(({ value, count: n }) =>
 		(typeof value === 'number' ? [{ from: value, to: value, count: n }] : []));
+}
+
+export const BARS = 24;
+
+/** The same rows in bars of equal width over the whole range. */
+export function barsOf(bins: Bin[], min: number, max: number): number[] {
+	const bars = new Array<number>(BARS).fill(0), size = (max - min) / BARS;
+	const at = (v: number): number => Math.min(BARS - 1, Math.max(0, Math.floor((v - min) / size)));
+	for (const b of bins) {
+		if (!(size > 0) || b.to <= b.from) {
+			bars[size > 0 ? at(b.from) : 0] += b.count;
+			continue;
+		}
+		for (let i = at(b.from); i <= at(b.to); i++) {
+			const low = Math.max(b.from, min + i * size), high = Math.min(b.to, min + (i + 1) * size);
+			bars[i] += b.count * Math.max(0, high - low) / (b.to - b.from);
+		}
+	}
+	return bars;
 }
 
 /** The ends of a column's numbers over all runs; infinite ones have no place on a scale. */
@@ -218,7 +287,7 @@ export function writeValues(values: Cell[], kind: ColumnOption['kind'] | undefin
 	}).join(', ');
 }
 
-/** An end of a range: a number, "inf", or for times a date in UTC. undefined: none of them. */
+/** An end of a range: a number, "inf", or for times a local date. undefined: none of them. */
 export function parseBound(column: string, text: string): Bound | undefined {
 	const word = text.trim();
 	if (word === 'inf' || word === '-inf')
@@ -228,7 +297,7 @@ export function parseBound(column: string, text: string): Bound | undefined {
 	if (!isTime(column) || !/^\d{4}-\d\d-\d\d/.test(word))
 		return undefined;
 	const ms = Date.parse(/[zZ]|[+-]\d\d:?\d\d$/.test(word.slice(10)) ? word
-		: `${word.replace(' ', 'T')}${word.length > 10 ? '' : 'T00:00'}Z`);
+		: `${word.replace(' ', 'T')}${word.length > 10 ? '' : 'T00:00'}`);
 	return Number.isFinite(ms) ? ms / 1000 : undefined;
 }
 

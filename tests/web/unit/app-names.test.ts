@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+import { shortNames, shortValue, type Named } from '../../../web/src/app/pages/runs/names';
+import type { Values } from '../../../web/src/app/api';
+
+const row = (id: number, name: string | null, values: Values = {}): Named =>
+	({ id, name, kind: 'serve', values });
+const names = (rows: Named[], shown: string[] = []): string[] => [...shortNames(rows, shown).values()];
+
+const GPUS = ['h100-80gb', 'h200-141gb', 'a100-80gb', 'mi300x-192gb', 'b200-192gb'];
+const TP = 'server.tensor_parallel_size', C = 'benchmark.max_concurrency';
+const grid = (): Named[] => GPUS.flatMap((gpu, g) => [1, 2, 4, 8].flatMap((tp, t) =>
+	[1, 2, 4, 8, 16, 32, 64].map((c, k) => row(100 * g + 10 * t + k,
+		`gpu=${gpu}-tensor_parallel_size=${tp}-max_concurrency=${c}`,
+		{ 'server.gpu': gpu, [TP]: tp, [C]: c }))));
+
+it('splits names with keys before each key, whatever their values hold', () => {
+	const list = names(grid());
+	expect(list).toContain('b200 TP4 c64');
+	expect(new Set(list).size).toBe(140);
+});
+
+it('falls back to the short forms where every part is shown as a column', () => {
+	const list = names(grid(), ['server.gpu', TP, C]);
+	expect(list).toContain('mi300x TP8 c1');
+	expect(new Set(list).size).toBe(140);
+});
+
+it('keeps the memory of a GPU where it tells two of them apart', () => {
+	expect(names([row(1, 'gpu=h100-80gb'), row(2, 'gpu=h100-94gb')])).toEqual(['h100-80gb', 'h100-94gb']);
+});
+
+it('keeps the word before a number', () => {
+	expect(names([row(1, 'commit-01'), row(2, 'commit-02')])).toEqual(['commit 01', 'commit 02']);
+});
+
+it('drops a part only where its place repeats a shown column in every row', () => {
+	const nightly = [24, 8].flatMap((n, i) => [8, 32].map((c, k) =>
+		row(10 * i + k, `nightly-${n}-c${c}`, { [C]: c })));
+	expect(names(nightly, [C])).toEqual(['nightly 24', 'nightly 24', 'nightly 8', 'nightly 8']);
+	expect(names(nightly, [])).toEqual(['nightly 24 c8', 'nightly 24 c32', 'nightly 8 c8', 'nightly 8 c32']);
+});
+
+it('drops what all rows share, and the folders of values', () => {
+	expect(names([row(1, 'model=meta-llama/Llama-8B-dtype=fp8-seed=0'),
+		row(2, 'model=meta-llama/Llama-70B-dtype=fp8-seed=0')])).toEqual(['Llama-8B', 'Llama-70B']);
+	expect(names([row(1, 'big_run_a100'), row(2, 'big_run_h100')])).toEqual(['a100', 'h100']);
+});
+
+it('names a run alone by all of its name, one without a name by kind and number', () => {
+	expect(names([row(7, 'my_run-3')])).toEqual(['my run 3']);
+	expect(names([row(290, null)])).toEqual(['serve 290']);
+	expect([...shortNames([{ ...row(3, ''), kind: null }], []).values()]).toEqual(['run 3']);
+	expect(names([row(1, 'same'), row(2, 'same')])).toEqual(['same', 'same']);
+});
+
+it('uses columns that differ where rows of one name have nothing else', () => {
+	expect(names([row(1, 'same', { [TP]: 1, 'a.b': 'x' }), row(2, 'same', { [TP]: 2, 'a.b': 'x' })],
+		[TP, 'a.b'])).toEqual(['TP1', 'TP2']);
+});
+
+it('never cuts inside a part', () => {
+	const [first] = names([row(1, 'alpha beta gamma delta epsilon zeta'), row(2, 'one two')]);
+	expect(first).toBe('alpha beta gamma … zeta');
+	expect(names([row(1, 'a'.repeat(40)), row(2, 'b')])[0]).toBe('a'.repeat(40));
+});
+
+it('writes values as people do', () => {
+	expect([shortValue('benchmark.request_rate', 8), shortValue('request_rate', 'inf'),
+		shortValue('server.enforce_eager', true), shortValue('enforce_eager', 'false'),
+		shortValue('server.swap', 4), shortValue('server.dtype', 'fp8')])
+		.toEqual(['8/s', 'inf', 'enforce eager', 'no enforce eager', 'swap 4', 'fp8']);
+});
