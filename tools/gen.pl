@@ -370,7 +370,8 @@ sub derived_row($d) {
 	has([qw(text number)], $d->{kind} // '') && exists $better{ $d->{better} // 'none' }
 		or die "derived: $d->{name}: expected a kind, and a direction or none\n";
 	return 'DERIVED(' . join(', ', quote($d->{name}), 'VALUE_' . uc $d->{kind},
-		quote(member($d, 'label')), quote(member($d, 'unit')), $better{ $d->{better} // 'none' }) . ")\n";
+		quote(member($d, 'label')), quote(member($d, 'unit')),
+		$better{ $d->{better} // 'none' }) . ")\n";
 }
 
 # A row for each name: its part before the *, the part behind it, and whether there is one.

@@ -41,8 +41,8 @@ mkdir -p "$dir"
 	printf 'repeat: 3\nexperiments:\n'
 	for i in $(seq 24); do
 		for load in 8 32; do
-			printf '  - {name: nightly-%02d-c%d, provenance: {engine_commit: "%07x"},' "$i" $load \
-				$((0xc0ffee + i * 7919))
+			printf '  - {name: nightly-%02d-c%d,' "$i" $load
+			printf ' provenance: {engine_commit: "%07x"},' $((0xc0ffee + i * 7919))
 			printf ' benchmark: {max_concurrency: %d}, server: {decode_base_us: %d}}\n' $load \
 				$((i > 16 ? 6780 : 6000))
 		done

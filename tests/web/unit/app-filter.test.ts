@@ -4,7 +4,8 @@ import {
 	tidy, toggleValue, whole, withCondition, withoutPart, withRange, type And,
 } from '../../../web/src/app/filter';
 import {
-	barsOf, binsOf, BARS, cellText, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX, facetRows, filterText,
+	barsOf, binsOf, BARS, cellText, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX,
+	facetRows, filterText,
 	goneOf, isParameter, isSpread, nextSort, parseBound, parseValues, ranksOf, roundBound, sharesMinute,
 	sortCodec, SORTS_MAX, writeBound, writeValues,
 } from '../../../web/src/app/pages/runs/view';
@@ -212,12 +213,14 @@ it('knows parameters from metrics and names', () => {
 	const option = (column: string, group: string): ColumnOption =>
 		({ column, group, better: null }) as ColumnOption;
 	expect([option('server.dtype', 'server'), option('name', 'run'), option('timestamp', 'run'),
-		metric('x', 'lower'), undefined].map(isParameter)).toEqual([true, false, false, false, false]);
+		metric('x', 'lower'), undefined].map(isParameter))
+		.toEqual([true, false, false, false, false]);
 });
 
 it('draws a spread in bars of equal width that hold all rows', () => {
 	const sum = (list: number[]): number => Math.round(list.reduce((a, b) => a + b, 0));
-	const dense = barsOf([{ from: 6000, to: 6000, count: 36 }, { from: 7500, to: 7500, count: 24 }], 6000, 7500);
+	const dense = barsOf(
+		[{ from: 6000, to: 6000, count: 36 }, { from: 7500, to: 7500, count: 24 }], 6000, 7500);
 	expect(dense).toHaveLength(BARS);
 	expect([dense[0], dense[BARS - 1], sum(dense)]).toEqual([36, 24, 60]);
 	expect(barsOf([{ from: 0, to: 24, count: 48 }], 0, 24)).toEqual(new Array(BARS).fill(2));

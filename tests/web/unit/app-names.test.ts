@@ -37,7 +37,8 @@ it('drops a part only where its place repeats a shown column in every row', () =
 	const nightly = [24, 8].flatMap((n, i) => [8, 32].map((c, k) =>
 		row(10 * i + k, `nightly-${n}-c${c}`, { [C]: c })));
 	expect(names(nightly, [C])).toEqual(['nightly 24', 'nightly 24', 'nightly 8', 'nightly 8']);
-	expect(names(nightly, [])).toEqual(['nightly 24 c8', 'nightly 24 c32', 'nightly 8 c8', 'nightly 8 c32']);
+	expect(names(nightly, [])).toEqual([
+		'nightly 24 c8', 'nightly 24 c32', 'nightly 8 c8', 'nightly 8 c32']);
 });
 
 it('drops what all rows share, and the folders of values', () => {
