@@ -13,12 +13,13 @@ import {
 import { isTrace, namedTraces, runsOf, valuesOf } from '../../../web/src/app/pages/upload/traces';
 import { linesOf, sampleOf, secondsText } from '../../../web/src/app/pages/launch/types';
 import {
-	changesOf, commitsOf, markPlace, shortCommit, sidesOf,
+	changesOf, commitsOf, drawable, linesOf as trendLines, markPlace, namesOf, ordered, relative,
+	shortCommit, shownAtFirst, sidesOf, spanOf as trendSpan,
 } from '../../../web/src/app/pages/trends/model';
 import { asked, LIMITS_MAX, limitsCodec, USUAL } from '../../../web/src/app/pages/capacity/slo';
 import { bytesText } from '../../../web/src/app/common/traces';
 import { at, scaleOf } from '../../../web/src/app/common/scale';
-import type { JobFile, TrendChange, TrendSeries } from '../../../web/src/lib/api';
+import type { JobFile, TrendChange, Trends, TrendSeries } from '../../../web/src/lib/api';
 
 it('reads requests from arrays, in microseconds since the first one', () => {
 	const r = requestsOf({
@@ -239,6 +240,32 @@ it('puts commits of all series in the order of time, and open changes first', ()
 	]);
 	expect(shortCommit('0123456789abcdef')).toBe('01234567');
 	expect(shortCommit('v1.2.3')).toBe('v1.2.3');
+});
+
+it('shows first what changed, names only what differs, and draws noise as noise', () => {
+	const at: [string, number][] = [['x', 1], ['y', 2]];
+	const of = (name: string, gpu: string, tp: number, changes: TrendChange[]): TrendSeries =>
+		({ ...series(name, at, changes), key: { model: 'm', gpu, memory: gpu.charCodeAt(0), tp } });
+	const long = { ...of('long', 'A', 2, []), points: series('', [...at, ['z', 3]], []).points };
+	const all = ordered([of('flat', 'A', 1, []), long, of('known', 'B', 1, [change(1, -0.5, true)]),
+		of('small', 'B', 2, [change(1, 0.1, false)]), of('large', 'C', 1, [change(1, -0.2, false)])]);
+	expect(all.map((s) => s.name)).toEqual(['large', 'small', 'known', 'long', 'flat']);
+	expect(shownAtFirst(all)).toBe(2);
+	expect(shownAtFirst(all.slice(2))).toBe(4);
+	const names = namesOf(all, (c) => c.toUpperCase());
+	expect(names.common).toEqual(['m']);
+	expect(names.of.get('large')).toBe('C, TP 1');
+	expect(namesOf([all[0]], (c) => c).of.get('large')).toBe('All runs');
+	expect(drawable([all[0], series('single', [['x', 1]], [])])).toEqual([all[0]]);
+	expect(drawable([series('single', [['x', 1]], [])])).toHaveLength(1);
+	const lines = trendLines({ axis: 'commit', series: all } as Trends, ['flat', 'small'], names);
+	expect(lines.map((l) => l.isShown)).toEqual([true, false, false, false, true]);
+	lines[0].points[0].value = 200;
+	expect(relative(lines)[0].points.map((p) => p.value)).toEqual([100, 0.5]);
+	lines[0].points[0].value = 0;
+	expect(relative(lines)[0].points).toEqual([]);
+	expect(trendSpan(lines)).toEqual([0.9, 1.1]);
+	expect(trendSpan([])).toEqual([]);
 });
 
 it('asks for limits that have a number', () => {

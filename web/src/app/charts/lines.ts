@@ -39,6 +39,8 @@ interface LineOptions {
 	y: Measure;
 	x: { name: string; kind: 'category' | 'time' | 'number'; categories: string[] };
 	foot: string;
+	/** Values that the axis spans as well, so that noise alone does not fill it. */
+	spans?: number[];
 }
 
 /** "lo 1" and so on: what was clicked. */
@@ -146,7 +148,9 @@ export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChart
 	const room = roomOf(size);
 	const shown = o.series.filter((s) => s.isShown);
 	const y = planAxis(
-		shown.flatMap((s) => s.points.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value])),
+		shown
+			.flatMap((s) => s.points.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value]))
+			.concat(o.spans ?? []),
 		{ isVertical: true, px: room.height, unit: o.y.unit, scale: 'linear' },
 	);
 	arrange(o.series.map((s) => s.id));

@@ -13,9 +13,10 @@ import { toast, toastError } from '../../parts/toast';
 import { refresh, useCanChange } from '../../query';
 import { columnLabel, measured, showValue } from '../../show';
 import { usePageTarget } from '../../state';
-import { changesOf, markPlace, placeOf, sidesOf, type Change } from './model';
+import { changesOf, markPlace, placeOf, sidesOf, shortCommit, type Change, type Names } from './model';
 
 type Kind = 'expected' | 'seen';
+const KINDS: Record<string, string> = { expected: 'expected', seen: 'known' };
 const WORDS: Record<string, string> = { better: 'better', worse: 'worse', changed: 'changed' };
 
 function MarkDialog({ c, metric, kind, onClose }: {
@@ -28,23 +29,23 @@ function MarkDialog({ c, metric, kind, onClose }: {
 		const body = { series: c.series.id, metric, at: markPlace(c.change), kind, text,
 			...(who.trim() ? { who: who.trim() } : {}) };
 		tell('POST', '/api/analysis/marks', body).then(() => {
-			toast(kind === 'expected' ? 'Marked as expected.' : 'Marked as seen.');
+			toast(kind === 'expected' ? 'Marked as expected.' : 'Marked as known.');
 			refresh();
 			onClose();
 		}).catch(toastError);
 	};
 	return (
-		<Dialog title={kind === 'expected' ? 'This change was expected' : 'This change was seen'}
+		<Dialog title={kind === 'expected' ? 'This change is expected' : 'This change is known'}
 			onClose={onClose}>
 			<form className="stack" onSubmit={submit}>
 				<p className="dim">{columnLabel(metric)} of {c.series.name || 'all runs'}, {placeOf(c.change)}:
 					{' '}{percent(c.change.effect)}</p>
-				<label className="field"><span>{kind === 'expected' ? 'Why' : 'Remark'}</span>
+				<label className="field"><span>{kind === 'expected' ? 'Reason' : 'Note'}</span>
 					<input value={text} onChange={(e) => setText(e.target.value)}
 						required={kind === 'expected'} /></label>
 				<label className="field"><span>Your name</span>
 					<input value={who} onChange={(e) => setWho(e.target.value)} autoComplete="name" /></label>
-				<div className="actions"><button type="submit" className="primary">Mark it</button></div>
+				<div className="actions"><button type="submit" className="primary">Save</button></div>
 			</form>
 		</Dialog>
 	);
@@ -55,23 +56,23 @@ type Mark = NonNullable<Change['change']['mark']>;
 function Marked({ mark, isReadOnly }: { mark: Mark; isReadOnly: boolean }): ReactNode {
 	const drop = (): void => {
 		tell('DELETE', `/api/analysis/marks/${mark.id}`).then(() => {
-			toast('No longer marked.');
+			toast('Review removed.');
 			refresh();
 		}).catch(toastError);
 	};
 	return (
 		<span className="row tight">
-			<span className="tag">{mark.kind}</span>
-			<span className="dim">{[mark.text, mark.who, mark.metric === null && 'an older mark, for no one metric']
+			<span className="tag">{KINDS[mark.kind]}</span>
+			<span className="dim">{[mark.text, mark.who, mark.metric === null && 'an older review, of no one metric']
 				.filter(Boolean).join(', ')}</span>
 			{!isReadOnly && <button type="button" className="small icon quiet" onClick={drop}
-				aria-label="Take the mark away"><Icon name="cross" /></button>}
+				aria-label="Remove review"><Icon name="cross" /></button>}
 		</span>
 	);
 }
 
 /** A mark that is there without judging the change is of before marks named a metric. */
-function Judged({ c, isReadOnly, onMark }: {
+function Review({ c, isReadOnly, onMark }: {
 	c: Change; isReadOnly: boolean; onMark: (kind: Kind) => void;
 }): ReactNode {
 	const { mark, is_marked } = c.change;
@@ -80,7 +81,7 @@ function Judged({ c, isReadOnly, onMark }: {
 			{mark && <Marked mark={mark} isReadOnly={isReadOnly} />}
 			{!is_marked && !isReadOnly && <span className="row tight">
 				<button type="button" className="small" onClick={() => onMark('expected')}>Expected</button>
-				<button type="button" className="small" onClick={() => onMark('seen')}>Seen</button>
+				<button type="button" className="small" onClick={() => onMark('seen')}>Known</button>
 			</span>}
 		</>
 	);
@@ -92,17 +93,17 @@ function There({ change }: { change: Change['change'] }): ReactNode {
 		<>
 			{change.also.map((a) => <span key={a.column} className="dim small-text"><br />
 				{columnLabel(a.column)} {showValue(a.column, a.before)} → {showValue(a.column, a.after)}</span>)}
-			{change.command !== null && <details className="small-text"><summary>Decide it</summary>
+			{change.command !== null && <details className="small-text"><summary>Command that confirms it</summary>
 				<code>{change.command}</code></details>}
 		</>
 	);
 }
 
 interface ChangesProps {
-	metric: string; series: TrendSeries[]; unit: string | null; reason: string | null;
+	metric: string; series: TrendSeries[]; unit: string | null; reason: string | null; names: Names;
 }
 
-export function Changes({ metric, series, unit, reason }: ChangesProps): ReactNode {
+export function Changes({ metric, series, unit, reason, names }: ChangesProps): ReactNode {
 	const [marking, setMarking] = useState<{ c: Change; kind: Kind } | null>(null);
 	const isReadOnly = !useCanChange();
 	const target = usePageTarget();
@@ -111,37 +112,39 @@ export function Changes({ metric, series, unit, reason }: ChangesProps): ReactNo
 		<section className="card" aria-label="Changes">
 			<div className="card-head">
 				<p className="big-number" data-changes={open}>{open}
-					<span className="unit">{open === 1 ? 'change nobody has judged' : 'changes nobody has judged'}</span></p>
+					<span className="unit">{open === 1 ? 'unreviewed change' : 'unreviewed changes'}</span></p>
 			</div>
 			{series.filter((s) => s.begins !== null).map((s) => (
-				<p key={s.id} className="dim">{s.name || 'All runs'}: {s.begins?.text}, a step of
+				<p key={s.id} className="dim">{names.of.get(s.id) ?? s.name}: {s.begins?.text}, a step of
 					{' '}{percent(s.begins?.effect ?? null)} that is not tested.</p>
 			))}
-			{!list.length ? <p className="dim">No change is told: {reason}.</p> : (
+			{!list.length ? <p className="dim">No change was found: {reason}.</p> : (
 				<div className="scroll-x" tabIndex={0} role="region" aria-label="List of changes">
 					<table className="plain-table">
-						<thead><tr><th scope="col">Series</th><th scope="col">At</th>
+						<thead><tr><th scope="col">Series</th><th scope="col">{list[0].change.commit !== null ? 'Commit' : 'Date'}</th>
 							<th scope="col" className="num">Before</th><th scope="col" className="num">After</th>
 							<th scope="col" className="num">Change</th><th scope="col">Verdict</th>
-							<th scope="col" className="num">p</th><th scope="col">Judged</th></tr></thead>
+							<th scope="col" className="num">p</th><th scope="col">Review</th></tr></thead>
 						<tbody>{list.map((c) => {
 							const { change } = c;
 							const tone = change.verdict === 'better' ? 'good' : change.verdict === 'worse' ? 'bad' : '';
 							return (
 								<tr key={`${c.series.id} ${change.index}`}>
-									<th scope="row">{c.series.name || 'All runs'}</th>
-									<td><Link to={target('/compare', { groups: sidesOf(change) })}
-										title="The runs before it against those after it">{placeOf(change)}</Link>
+									<th scope="row">{names.of.get(c.series.id) ?? c.series.name}</th>
+									<td><code>{change.commit_before !== null && change.commit !== null
+										? `${shortCommit(change.commit_before)}..${shortCommit(change.commit)}` : placeOf(change)}</code>
+									<br /><Link to={target('/compare', { groups: sidesOf(change) })}
+										title="Compares the runs before it with those after it">Before / after</Link>
 									<There change={change} /></td>
 									<td className="num"><Num v={change.before} unit={unit} /></td>
 									<td className="num"><Num v={change.after} unit={unit} /></td>
 									<td className={`num ${tone ? `${tone}-text` : ''}`} data-value={change.effect ?? ''}>
-										<strong>{percent(change.effect)}</strong></td>
+										<strong>{percent(change.effect, 3)}</strong></td>
 									<td><span className={`tag ${tone}`}>{WORDS[change.verdict]}</span>
 										{change.guard && <span className="dim"> not better: {change.guard}</span>}</td>
 									<td className="num" title={String(change.p)} data-value={change.p ?? ''}>
 										{change.p !== null && change.p < 0.001 ? '< 0.001' : measured(change.p ?? NaN)}</td>
-									<td><Judged c={c} isReadOnly={isReadOnly}
+									<td><Review c={c} isReadOnly={isReadOnly}
 										onMark={(kind) => setMarking({ c, kind })} /></td>
 								</tr>
 							);

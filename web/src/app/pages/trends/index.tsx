@@ -21,45 +21,56 @@ import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count, when } from '../../show';
 import { useFilter, usePageTarget } from '../../state';
-import { choiceCodec, listCodec, navigate, textCodec, useUrlState } from '../../url';
+import { choiceCodec, flagCodec, listCodec, navigate, textCodec, useUrlState } from '../../url';
 import { Changes } from './changes';
-import { commitsOf, linesOf, placeOf, shortCommit, versionsOf } from './model';
+import {
+	commitsOf, drawable, linesOf, namesOf, ordered, placeOf, relative, shortCommit, spanOf, versionsOf, type Names,
+} from './model';
 import '../../common/pages.css';
 
 type AxisName = 'commit' | 'version' | 'day' | 'time';
 const text = textCodec('');
 const axisCodec = choiceCodec<AxisName | 'auto'>(['commit', 'version', 'day', 'time', 'auto'],
 	'auto');
-const seriesCodec = listCodec(['auto']);
+const seriesCodec = listCodec(['auto']), relativeCodec = flagCodec();
 const AXES: [AxisName, string][] = [['commit', 'Commits'], ['version', 'Versions'], ['day', 'Days'],
 	['time', 'Runs']];
 const HEIGHT = 400;
 
-function Table({ answer }: { answer: Answer }): ReactNode {
+function Table({ answer, names }: { answer: Answer; names: Names }): ReactNode {
 	const target = usePageTarget();
-	return <Twin title="Show as table" heads={[{ text: 'Series' }, { text: 'At' }, { text: 'Time' },
-		{ text: 'Mean', isNumber: true }, { text: 'Least', isNumber: true },
-		{ text: 'Most', isNumber: true }, { text: 'Runs' }]}
-	rows={answer.series.flatMap((s) => s.points.map((p) => [s.name || 'All runs', placeOf(p),
+	return <Twin title="Show as table" heads={[{ text: 'Series' }, { text: answer.axis === 'commit' ? 'Commit' : 'Date' }, { text: 'Time' },
+		{ text: 'Mean', isNumber: true }, { text: 'Min', isNumber: true },
+		{ text: 'Max', isNumber: true }, { text: 'Runs' }]}
+	rows={answer.series.flatMap((s) => s.points.map((p) => [names.of.get(s.id) ?? s.name, placeOf(p),
 		p.at === null ? '' : when(p.at), <Num key="v" v={p.value} />, <Num key="l" v={p.low} />,
 		<Num key="h" v={p.high} />, <span key="r">{p.ids.slice(0, 6).map((id) => (
 			<Link key={id} className="run-link" to={target(`/runs/${id}`)}>{id}</Link>))}</span>]))} />;
 }
 
-function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
+interface DrawingProps { answer: Answer; columns: Columns; names: Names; isRelative: boolean }
+
+function Drawing({ answer, columns, names, isRelative }: DrawingProps): ReactNode {
 	const { flipped, flip } = useFlipped();
 	const target = usePageTarget();
-	const series = useMemo(() => linesOf(answer, flipped), [answer, flipped]);
-	const measure = useMemo(() => columns.measure(answer.metric), [columns, answer.metric]);
+	const series = useMemo(() => {
+		const lines = linesOf(answer, flipped, names);
+		return isRelative ? relative(lines) : lines;
+	}, [answer, flipped, names, isRelative]);
+	const measure = useMemo(() => {
+		const m = columns.measure(answer.metric);
+		return isRelative ? { ...m, label: `${m.label}, first = 100 %`, unit: '%' } : m;
+	}, [columns, answer.metric, isRelative]);
 	const isCommit = answer.axis === 'commit', isNamed = isCommit || answer.axis === 'version';
 	const make = useCallback((ink: Ink, size: Size) => linesOption({
 		series: series.map((s) => (isCommit ? { ...s, points: s.points.map((p) =>
 			({ ...p, x: shortCommit(String(p.x)) })) } : s)),
 		y: measure, foot: 'Click opens the runs.',
+		spans: measure.unit === '%' && !isRelative ? [] : spanOf(series),
 		x: { name: isCommit ? 'Commit of the engine' : isNamed ? 'Version of the engine' : 'Time',
 			kind: isNamed ? 'category' : 'time',
 			categories: isCommit ? commitsOf(answer.series).map(shortCommit) : versionsOf(answer.series) },
-	}, ink, size), [series, measure, isCommit, isNamed, answer]);
+	}, ink, size), [series, measure, isCommit, isNamed, isRelative, answer]);
 	const click = (c: Click): void => {
 		const hit = hitOf(series, c.seriesId, c.dataIndex);
 		const at = hit ? series.indexOf(hit.series) : -1;
@@ -77,10 +88,11 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 			height={HEIGHT} make={make} onClick={click} />
 			<Legend label="Series" hasForms entries={series.map((s, i) => ({ id: s.id, name: s.name,
 				isShown: s.isShown, n: answer.series[i].points.length }))}
-			onToggle={(id) => flip(series.find((s) => s.id === id)?.name ?? id)} />
-			{answer.left_out > 0 && <p className="dim small-text">{count(answer.left_out, 'run')} of the
-				filter are in no series that is shown.</p>}
-			<Table answer={answer} />
+			onToggle={(id) => flip(answer.series.find((s) => s.id === id)?.name ?? id)} />
+			{answer.left_out > 0 && <p className="dim small-text">{count(answer.left_out, 'run')}
+				{answer.left_out === 1 ? ' is' : ' are'} not in a series (no {columns.measure(answer.metric).label}
+				{isCommit ? ' or no engine commit' : isNamed ? ' or no version' : ''}).</p>}
+			<Table answer={answer} names={names} />
 		</>
 	);
 }
@@ -92,42 +104,58 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const [by, setBy] = useUrlState('series', seriesCodec);
 	const metric = chosen || firstOf(columns, [...RATE_COLUMNS, ...LATENCY_COLUMNS])
 		|| columns.numbers[0]?.column || '';
-	const answer = useRead('POST /api/analysis/trends', { filter: asked(filter), metric,
+	const [isRelative, setRelative] = useUrlState('rel', relativeCodec);
+	const asks = useRead('POST /api/analysis/trends', { filter: asked(filter), metric,
 		axis: axis === 'auto' ? null : axis, series: by[0] === 'auto' ? null : by.filter((c) => c !== '') }, metric !== '');
-	const on = axis === 'auto' ? answer.data?.axis : axis;
-	const named = answer.data && by[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {}) : by;
-	const told = named.filter((c) => c !== '' && (columns.of(c)?.distinct ?? 2) > 1);
-	const isEmpty = answer.data && answer.data.series.every((s) => !s.points.length);
+	const answer = useMemo(() => asks.data && { ...asks.data, series: ordered(drawable(asks.data.series)) }, [asks.data]);
+	const names = useMemo(() => namesOf(answer?.series ?? [], (c) => columns.measure(c).label),
+		[answer, columns]);
+	const on = axis === 'auto' ? answer?.axis : axis;
+	const keys = answer && by[0] === 'auto' ? Object.keys(answer.series[0]?.key ?? {}) : by;
+	const listed = keys.filter((c) => c !== '' && (columns.of(c)?.distinct ?? 2) > 1);
+	const isEmpty = answer && answer.series.every((s) => !s.points.length);
 	return (
 		<>
 			<section className="card" aria-label="Trend">
 				<div className="tools">
-					<Pick label="Of" value={metric} onPick={setMetric} columns={columns}
+					<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
 						options={columns.numbers} />
-					<div className="segments" role="group" aria-label="Axis">
+					<div className="segments" role="group" aria-label="X axis">
 						{AXES.map(([name, label]) => (
 							<button key={name} type="button" aria-pressed={on === name}
 								onClick={() => setAxis(name)}>{label}</button>
 						))}
 					</div>
-					<PickMany label="A series per" values={told} max={16}
+					<div className="segments" role="group" aria-label="Values">
+						{[false, true].map((is) => (
+							<button key={String(is)} type="button" aria-pressed={isRelative === is}
+								onClick={() => setRelative(is)}>{is ? 'Relative to first' : 'Absolute'}</button>
+						))}
+					</div>
+				</div>
+				<details className="small-text">
+					<summary className="dim">Series by {count(listed.length, 'column')}
+						{names.common.length > 0 && `. Common to all: ${names.common.join(', ')}`}</summary>
+					<PickMany label="Series by" values={listed} max={16}
 						columns={columns} options={columns.groups}
 						onPick={(list) => setBy(list.length ? list : [''])} />
-					{told.length < named.length && <span className="dim small-text">and what all runs have in
-						common</span>}
-				</div>
-				{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
-					: !answer.data ? <Loading />
+				</details>
+				{asks.isError ? <Failure error={asks.error} onRetry={() => void asks.refetch()} />
+					: !answer ? <Loading />
 						: isEmpty ? (
 							<Empty title="Nothing to draw">
-								<p>No trend is drawn: {answer.data.reason}.</p>
+								<p>No trend is drawn: {answer.reason}.</p>
 							</Empty>
-						) : <Drawing answer={answer.data} columns={columns} />}
-				{answer.data && <p className="dim small-text">{answer.data.order}</p>}
-				<Notes notes={answer.data?.notes} />
+						) : <Drawing answer={answer} columns={columns} names={names} isRelative={isRelative} />}
+				{answer && asks.data && answer.series.length < asks.data.series.length
+					&& <p className="dim small-text">{count(asks.data.series.length - answer.series.length,
+						'series has', 'series have')} a single point and {asks.data.series.length
+						- answer.series.length === 1 ? 'is' : 'are'} hidden.</p>}
+				{answer && <p className="dim small-text">{answer.order}</p>}
+				<Notes notes={answer?.notes} />
 			</section>
-			{answer.data && !isEmpty && <Changes metric={answer.data.metric}
-				series={answer.data.series} unit={answer.data.unit} reason={answer.data.reason} />}
+			{answer && !isEmpty && <Changes metric={answer.metric} names={names}
+				series={answer.series} unit={answer.unit} reason={answer.reason} />}
 		</>
 	);
 }

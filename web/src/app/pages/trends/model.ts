@@ -3,7 +3,7 @@
 import type { TrendChange, TrendPoint, Trends, TrendSeries } from '../../../lib/api';
 import type { LineSeries } from '../../charts/lines';
 import { isSeen } from '../../common/shown';
-import { count, when } from '../../show';
+import { count, showValue, when } from '../../show';
 
 export const SHOWN_AT_FIRST = 4;
 
@@ -56,13 +56,117 @@ export const markPlace = (c: TrendChange): string => c.commit ?? String(c.at);
 const toneOf = (c: TrendChange): 'good' | 'bad' | 'plain' =>
 	c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'plain';
 
-/** The address tells a series by its place in the answer's order of names, short and readable. */
-export function linesOf(answer: Trends, flipped: string[]): LineSeries[] {
+/** The largest change of a series that nobody has reviewed; 0: it has none. */
+const openEffect = (s: TrendSeries): number =>
+	Math.max(0, ...s.changes.map((c) => (c.is_marked ? 0 : Math.abs(c.effect ?? 0))));
+
+/** Without those of a single point, which draw nothing, unless there are no others. */
+export function drawable(series: TrendSeries[]): TrendSeries[] {
+	const lines = series.filter((s) => s.points.length > 1);
+	return lines.length ? lines : series;
+}
+
+/** Those that changed first, unreviewed changes before the others; then those of most points. */
+export const ordered = (series: TrendSeries[]): TrendSeries[] =>
+	[...series].sort(
+		(a, b) =>
+			openEffect(b) - openEffect(a) ||
+			Number(b.changes.length > 0) - Number(a.changes.length > 0) ||
+			b.points.length - a.points.length,
+	);
+
+/** How many of the ordered series are drawn at first: those with an unreviewed change, else the first few. */
+export function shownAtFirst(series: TrendSeries[]): number {
+	const open = series.filter((s) => openEffect(s) > 0).length;
+	return open ? Math.min(open, SHOWN_AT_FIRST) : SHOWN_AT_FIRST;
+}
+
+export interface Names {
+	/** What all series have in common. */
+	common: string[];
+	/** By the series' number: what differs. */
+	of: Map<string, string>;
+}
+
+/** Which series have the same value of a column: equal for columns that split the series alike. */
+function splitOf(series: TrendSeries[], column: string): string {
+	const values = series.map((s) => JSON.stringify(s.key[column] ?? null));
+	return values.map((v) => values.indexOf(v)).join();
+}
+
+/**
+ * A value is enough where it is a text; a number needs its label. Of columns that split the series alike
+ * the first is named.
+ */
+export function namesOf(series: TrendSeries[], label: (column: string) => string): Names {
+	const columns = [...new Set(series.flatMap((s) => Object.keys(s.key)))];
+	const splits = columns.map((c) => splitOf(series, c));
+	const isCommon = (c: string): boolean => !/[1-9]/.test(splits[columns.indexOf(c)]);
+	const text = (s: TrendSeries, c: string): string => {
+		const v = s.key[c] ?? null;
+		return typeof v === 'string' && v !== '' ? v : `${label(c)} ${showValue(c, v)}`;
+	};
+	const differing = columns.filter((c, i) => !isCommon(c) && splits.indexOf(splits[i]) === i);
+	return {
+		common: series.length
+			? columns
+					.filter((c) => isCommon(c) && (series[0].key[c] ?? null) !== null)
+					.map((c) => text(series[0], c))
+			: [],
+		of: new Map(
+			series.map((s) => [
+				s.id,
+				differing.length
+					? differing.map((c) => text(s, c)).join(', ')
+					: series.length > 1
+						? s.name
+						: 'All runs',
+			]),
+		),
+	};
+}
+
+const NOISE = 0.1;
+
+/** A tenth around the median of what is shown: an axis that spans it shows no drama where there is none. */
+export function spanOf(series: LineSeries[]): number[] {
+	const values = series
+		.filter((s) => s.isShown)
+		.flatMap((s) => s.points.map((p) => p.value))
+		.sort((a, b) => a - b);
+	const median = values[values.length >> 1];
+	return median === undefined ? [] : [median * (1 - NOISE), median * (1 + NOISE)];
+}
+
+/** Every value as a share of the first of its series, in percent. */
+export function relative(series: LineSeries[]): LineSeries[] {
+	return series.map((s) => {
+		const first = s.points[0]?.value ?? 0;
+		const share = (v: number): number => (100 * v) / first;
+		return {
+			...s,
+			points:
+				first > 0
+					? s.points.map((p) => ({
+							...p,
+							value: share(p.value),
+							low: p.low === null ? null : share(p.low),
+							high: p.high === null ? null : share(p.high),
+						}))
+					: [],
+			changes: first > 0 ? s.changes : [],
+		};
+	});
+}
+
+/** The answer's series are ordered; the address tells one by its whole name. */
+export function linesOf(answer: Trends, flipped: string[], names: Names): LineSeries[] {
 	const { axis } = answer;
+	const first = shownAtFirst(answer.series);
 	return answer.series.map((s, i) => ({
 		id: s.id,
-		name: s.name || 'All runs',
-		isShown: isSeen(i, s.name, flipped, SHOWN_AT_FIRST),
+		name: names.of.get(s.id) ?? s.name,
+		isShown: isSeen(i, s.name, flipped, first),
 		points: s.points.map((p) => ({
 			x:
 				axis === 'commit'
