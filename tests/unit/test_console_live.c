@@ -53,6 +53,7 @@ static void test_rows(void **state)
 	assert_int_equal(d.ttft.count, 2);
 	assert_int_equal(d.itl.count, 4);
 	assert_true(d.e2el.max_ns == 30 * MS);
+	assert_true(fabs(d.ttft_sum_ms - 30) < 1e-9 && fabs(d.itl_sum_ms - 20) < 1e-9);
 	assert_int_equal(d.n_slow, 2);
 	assert_int_equal(d.slow[0].row, 0);
 	assert_true(d.slow[0].ttft_ns == 20 * MS && d.slow[0].e2el_ns == 30 * MS);
@@ -122,6 +123,29 @@ static void test_ring(void **state)
 	draws(&r, 2, 0, " @");
 }
 
+static void test_chart(void **state)
+{
+	static const char *const rows[] = { "   ===", "   @@@", "+++@@@" };
+	struct live_ring r = { 0 };
+	struct buf out = { 0 };
+
+	(void)state;
+	live_ring_add(&r, 5);
+	live_ring_add(&r, 20);
+	assert_true(live_ring_most(&r) == 20);
+	for (unsigned row = 0; row < 3; row++) { /* two values fill six columns */
+		buf_reset(&out);
+		live_ring_chart(&r, row, 3, 6, 24, false, &out);
+		assert_string_equal(out.data, rows[row]);
+	}
+	live_ring_add(&r, NAN);
+	live_ring_add(&r, 24);
+	buf_reset(&out);
+	live_ring_chart(&r, 0, 1, 3, 24, false, &out); /* the last ones, where there is less room */
+	assert_string_equal(out.data, "# @");
+	buf_release(&out);
+}
+
 static void test_series(void **state)
 {
 	struct run_sample now = { .server = { NAN, 3, NAN } };
@@ -137,7 +161,7 @@ static void test_series(void **state)
 	assert_false(live_series_line(&s, LIVE_KV, 60, false, &out));
 	assert_false(live_series_line(&s, LIVE_HOST_CPU, 60, false, &out));
 	assert_true(live_series_line(&s, LIVE_WAITING, 60, false, &out));
-	assert_string_equal(out.data, "waiting           3.0 requests     @");
+	assert_string_equal(out.data, "waiting             3 requests     @");
 	buf_reset(&out);
 	assert_true(live_series_line(&s, LIVE_GPU_MEMORY, 60, false, &out));
 	assert_string_equal(out.data, "GPU memory       60.0 of 80 GB     *");
@@ -156,6 +180,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_rows),
 		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_chart),
 		cmocka_unit_test(test_series),
 	};
 

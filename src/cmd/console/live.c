@@ -7,6 +7,7 @@
  */
 #include "cmd/console/live.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -69,11 +70,14 @@ static void add_times(struct live_data *d, const struct record *r, uint32_t i)
 		d->gaps = mem_grow(d->gaps, d->gaps_cap, sizeof(*d->gaps));
 	}
 	record_gaps(r, row, d->gaps);
-	for (uint32_t k = 1; k < row->n_events; k++)
+	for (uint32_t k = 1; k < row->n_events; k++) {
 		hist_add(&d->itl, d->gaps[k]);
+		d->itl_sum_ms += (double)d->gaps[k] / 1e6;
+	}
 	slow.ttft_ns = row->first_event_ns - row->sent_ns;
 	slow.e2el_ns = row->last_event_ns - row->sent_ns;
 	hist_add(&d->ttft, slow.ttft_ns);
+	d->ttft_sum_ms += (double)slow.ttft_ns / 1e6;
 	hist_add(&d->e2el, slow.e2el_ns);
 	add_slow(d, slow);
 }
@@ -118,25 +122,55 @@ void live_ring_add(struct live_ring *r, double v)
 	r->v[r->n++ % LIVE_SECONDS] = v;
 }
 
-double live_ring_draw(const struct live_ring *r, size_t room, double full, bool is_utf8,
-		      struct buf *out)
+static size_t kept(const struct live_ring *r)
+{
+	return r->n < LIVE_SECONDS ? r->n : LIVE_SECONDS;
+}
+
+/* part of a character's height, from the bottom. */
+static void add_block(double part, bool is_utf8, struct buf *out)
 {
 	static const char *const blocks[] = { " ", "\u2581", "\u2582", "\u2583", "\u2584", "\u2585",
 					      "\u2586", "\u2587", "\u2588" };
 	static const char *const ascii[] = { " ", ".", ":", "-", "=", "+", "*", "#", "@" };
-	size_t n = r->n < LIVE_SECONDS ? r->n : LIVE_SECONDS;
+	double eighths = ceil(part * 8);
+	size_t level = !(eighths > 0) ? 0 : eighths > 8 ? 8 : (size_t)eighths;
 
-	if (n > room)
-		n = room;
+	buf_add_text(out, is_utf8 ? blocks[level] : ascii[level]);
+}
+
+double live_ring_most(const struct live_ring *r)
+{
+	double most = 0;
+
+	for (size_t i = r->n - kept(r); i < r->n; i++) /* one that is NAN is passed over */
+		most = fmax(most, r->v[i % LIVE_SECONDS]);
+	return most;
+}
+
+void live_ring_chart(const struct live_ring *r, unsigned row, unsigned rows, size_t room,
+		     double full, bool is_utf8, struct buf *out)
+{
+	size_t n = kept(r) < room ? kept(r) : room;
+
+	assert(row < rows);
+	for (size_t x = 0; n && x < room; x++) {
+		double v = r->v[(r->n - n + x * n / room) % LIVE_SECONDS];
+
+		add_block(full > 0 ? v / full * rows - (rows - 1 - row) : 0, is_utf8, out);
+	}
+}
+
+double live_ring_draw(const struct live_ring *r, size_t room, double full, bool is_utf8,
+		      struct buf *out)
+{
+	size_t n = kept(r) < room ? kept(r) : room;
+
 	if (full == 0)
 		for (size_t i = r->n - n; i < r->n; i++) /* one that is NAN is passed over */
 			full = fmax(full, r->v[i % LIVE_SECONDS]);
-	for (size_t i = r->n - n; i < r->n; i++) {
-		double v = r->v[i % LIVE_SECONDS], part = full > 0 ? ceil(v / full * 8) : 0;
-		size_t level = !(part > 0) ? 0 : part > 8 ? 8 : (size_t)part;
-
-		buf_add_text(out, is_utf8 ? blocks[level] : ascii[level]);
-	}
+	for (size_t i = r->n - n; i < r->n; i++)
+		add_block(full > 0 ? r->v[i % LIVE_SECONDS] / full : 0, is_utf8, out);
 	return full;
 }
 
@@ -144,6 +178,7 @@ void live_series_take(struct live_series *s, const struct run_sample *now)
 {
 	const struct system_now *m = &now->system;
 
+	s->now[LIVE_RUNNING] = now->server.running;
 	s->now[LIVE_WAITING] = now->server.waiting;
 	s->now[LIVE_KV] = 100 * now->server.kv_usage;
 	s->now[LIVE_GPU] = m->gpu_utilization;
@@ -186,7 +221,8 @@ bool live_series_line(const struct live_series *s, enum live_series_id id, unsig
 	if (!is_ever_told(s, id))
 		return false;
 	if (!isnan(s->now[id]))
-		snprintf(value, sizeof(value), "%.1f", s->now[id]);
+		snprintf(value, sizeof(value), "%.*f", strcmp(row[id].unit, "requests") != 0,
+			 s->now[id]);
 	if (s->full[id] > 0 && strcmp(row[id].unit, "%") != 0)
 		snprintf(of, sizeof(of), "of %.4g ", s->full[id]);
 	buf_printf(out, "%-12s %8s %s%-*s", row[id].name, value, of, 13 - (int)strlen(of),
@@ -203,17 +239,31 @@ bool live_series_line(const struct live_series *s, enum live_series_id id, unsig
 #define EVENTS_MAX 100000 /* token events taken in one frame */
 #define BAR_WIDTH 32u
 #define LINE_BYTES 1024
+#define RED "\033[1;31m"
+#define PLAIN "\033[0m"
+#define SLOW 1.5 /* times the median E2EL, for a request to be listed as slow */
+
+/* What is drawn over time, one value a second. */
+enum live_chart { CHART_TOKENS, CHART_TTFT, CHART_ITL, CHART_COUNT };
+#define CHART_GUTTER 10u /* columns of the axis */
+#define CHART_ROOM 250u  /* columns at most: LINE_BYTES hold them */
+#define CHART_ROWS_MIN 3u /* with the line of its name */
+#define CHART_ROWS_MAX 13u
+#define CHART_ROWS_GOOD 5u /* a list of slow requests leaves them that many */
 
 struct live {
 	const char *title, *url;
-	bool is_on, is_utf8;
+	bool is_on, is_utf8, has_color;
+	bool is_counting;        /* lines are counted, not drawn */
 	unsigned columns, rows;  /* 0: not drawn yet */
 	unsigned row;            /* the next line of the frame */
 	int64_t began_ns, second_ns; /* the run; the second under way */
 	uint64_t second_tokens;  /* tokens and requests done when it began */
 	uint32_t second_done;
 	double tokens_per_s, done_per_s; /* of the last whole second */
-	struct live_ring spark;  /* tok/s */
+	double second_sum_ms[CHART_COUNT]; /* of TTFT and ITL when it began, and how many */
+	uint64_t second_n[CHART_COUNT];
+	struct live_ring chart[CHART_COUNT];
 	struct live_series series;
 	struct live_data data;
 	struct buf frame;
@@ -250,6 +300,7 @@ struct live *live_new(const char *title, const char *url)
 	l->title = title;
 	l->url = url;
 	l->is_utf8 = is_utf8();
+	l->has_color = !getenv("NO_COLOR");
 	return l;
 }
 
@@ -266,18 +317,27 @@ static void line(struct live *l, const char *fmt, ...)
 {
 	char text[LINE_BYTES];
 	unsigned shown = 0;
+	bool is_colored = false;
 	va_list ap;
 
-	if (++l->row >= l->rows)
+	if (++l->row >= l->rows || l->is_counting)
 		return;
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	for (const char *p = text; *p && (shown < l->columns || (*p & 0xc0) == 0x80); p++) {
+		size_t escape = *p == '\033' ? strcspn(p, "m") : 0; /* a color: no width */
+
+		if (escape && p[escape]) {
+			buf_add(&l->frame, p, escape + 1);
+			is_colored = true;
+			p += escape;
+			continue;
+		}
 		shown += (*p & 0xc0) != 0x80; /* bytes that go on with a character have no width */
 		buf_add_char(&l->frame, *p);
 	}
-	buf_add_text(&l->frame, "\033[K\r\n");
+	buf_add_text(&l->frame, is_colored ? PLAIN "\033[K\r\n" : "\033[K\r\n");
 }
 
 static void add_clock(char out[16], double seconds)
@@ -289,6 +349,11 @@ static void add_clock(char out[16], double seconds)
 			 (int)(s % 60));
 	else
 		snprintf(out, 16, "%02d:%02d", (int)(s / 60), (int)(s % 60));
+}
+
+static const char *color(const struct live *l, const char *code, bool is_on)
+{
+	return l->has_color && is_on ? code : "";
 }
 
 static void draw_head(struct live *l, const struct run_sample *now, double elapsed_s)
@@ -304,7 +369,8 @@ static void draw_head(struct live *l, const struct run_sample *now, double elaps
 	line(l, "[%.*s%.*s] %u/%u  %s, %s left", (int)filled, "################################",
 	     (int)(BAR_WIDTH - filled), "--------------------------------", t->done, now->n_rows,
 	     elapsed, left);
-	line(l, "in flight %u   done %u   failed %u", t->admitted - t->done, t->done, t->failed);
+	line(l, "in flight %u   done %u   %sfailed %u", t->admitted - t->done, t->done,
+	     color(l, RED, t->failed > 0), t->failed);
 	line(l, "%s", "");
 	line(l, "%-12s %12s %12s", "", "last second", "mean");
 	line(l, "%-12s %12.1f %12.1f", "requests/s", l->done_per_s,
@@ -313,14 +379,60 @@ static void draw_head(struct live *l, const struct run_sample *now, double elaps
 	     elapsed_s > 0 ? (double)t->tokens / elapsed_s : 0);
 }
 
-static void draw_spark(struct live *l)
+static double round_up(double v)
 {
-	size_t room = l->columns > 30 ? l->columns - 22 : 8;
-	struct buf text = { 0 };
-	double max = live_ring_draw(&l->spark, room, 0, l->is_utf8, &text);
+	static const double step[] = { 1, 1.5, 2, 2.5, 3, 4, 5, 6, 7, 8, 10 };
+	double decade = v > 0 ? pow(10, floor(log10(v))) : 1;
+	size_t i = 0;
 
-	line(l, "%s  (peak %.0f tok/s)", text.len ? text.data : "", max);
+	while (i + 1 < sizeof(step) / sizeof(*step) && step[i] * decade < v)
+		i++;
+	return step[i] * decade;
+}
+
+static void draw_chart(struct live *l, enum live_chart id, unsigned rows)
+{
+	static const struct { const char *name, *color; } words[CHART_COUNT] = {
+		[CHART_TOKENS] = { "output tokens/s of each second", "\033[34m" },
+		[CHART_TTFT] = { "TTFT (ms), mean of each second", "\033[36m" },
+		[CHART_ITL] = { "ITL (ms), mean of each second", "\033[35m" },
+	};
+	const struct live_ring *r = &l->chart[id];
+	size_t room = l->columns > CHART_GUTTER + 8 ? l->columns - CHART_GUTTER : 8;
+	double most = live_ring_most(r), full = round_up(most);
+	struct buf text = { 0 };
+
+	line(l, "%s: peak %.*f", words[id].name, id != CHART_TOKENS, most);
+	for (unsigned row = 0; row < rows; row++) {
+		char label[16] = "";
+
+		if (row == 0)
+			snprintf(label, sizeof(label), "%.6g", full);
+		else if (row + 1 == rows)
+			snprintf(label, sizeof(label), "0");
+		buf_reset(&text);
+		live_ring_chart(r, row, rows, room < CHART_ROOM ? room : CHART_ROOM, full,
+				l->is_utf8, &text);
+		line(l, "%8s %s%s%s", label, l->is_utf8 ? "\u2502" : "|",
+		     color(l, words[id].color, true), text.len ? text.data : "");
+	}
 	buf_release(&text);
+}
+
+/* As many charts as fit into so many lines, the most telling first. */
+static void draw_charts(struct live *l, unsigned room)
+{
+	unsigned n = CHART_COUNT;
+
+	while (n > 1 && (!live_ring_most(&l->chart[n - 1]) || room / n < CHART_ROWS_MIN))
+		n--;
+	for (unsigned id = 0; room > 1 && id < n; id++) {
+		unsigned rows = room / (n - id);
+
+		rows = rows > CHART_ROWS_MAX ? CHART_ROWS_MAX : rows;
+		draw_chart(l, (enum live_chart)id, rows - 1);
+		room -= rows;
+	}
 }
 
 static void draw_series(struct live *l)
@@ -345,32 +457,21 @@ static void draw_hist(struct live *l, const char *name, const struct hist *h)
 	     (double)hist_percentile(h, 99) / 1e6, (double)hist_max(h) / 1e6);
 }
 
-static void draw_server(struct live *l, const struct telemetry_now *s)
-{
-	char part[3][48] = { "", "", "" };
-
-	if (isnan(s->running) && isnan(s->waiting) && isnan(s->kv_usage))
-		return;
-	if (!isnan(s->running))
-		snprintf(part[0], sizeof(part[0]), "   running %.0f", s->running);
-	if (!isnan(s->waiting))
-		snprintf(part[1], sizeof(part[1]), "   waiting %.0f", s->waiting);
-	if (!isnan(s->kv_usage))
-		snprintf(part[2], sizeof(part[2]), "   KV cache %.1f %%", 100 * s->kv_usage);
-	line(l, "server%s%s%s", part[0], part[1], part[2]);
-}
-
+/* Requests much slower than the others, if there are any. */
 static void draw_slowest(struct live *l)
 {
-	if (l->data.n_slow == 0)
+	double limit_ns = SLOW * (double)hist_percentile(&l->data.e2el, 50);
+
+	if (l->data.n_slow == 0 || (double)l->data.slow[0].e2el_ns < limit_ns)
 		return;
 	line(l, "%s", "");
 	line(l, "slowest so far        E2EL (ms)  TTFT (ms)     events");
 	for (unsigned i = 0; i < l->data.n_slow; i++) {
 		const struct live_slow *s = &l->data.slow[i];
 
-		line(l, "  request %-10u %10.2f %10.2f %10u", s->row, (double)s->e2el_ns / 1e6,
-		     (double)s->ttft_ns / 1e6, s->events);
+		if ((double)s->e2el_ns >= limit_ns)
+			line(l, "  request %-10u %10.2f %10.2f %10u", s->row, (double)s->e2el_ns / 1e6,
+			     (double)s->ttft_ns / 1e6, s->events);
 	}
 }
 
@@ -384,27 +485,54 @@ static void draw_errors(struct live *l)
 		if (c != FAIL_CANCELLED && l->data.fail[c])
 			buf_printf(&text, "  %s %u", fail_name((enum fail_category)c), l->data.fail[c]);
 	line(l, "%s", "");
-	line(l, "errors, the last first%s", text.len ? text.data : "");
+	line(l, "%serrors, the last first%s", color(l, RED, true), text.len ? text.data : "");
 	for (unsigned i = 0; i < l->data.n_errors; i++)
 		line(l, "  request %-10u %s: %s", l->data.error[i].row,
 		     fail_name(l->data.error[i].category), l->data.error[i].text);
 	buf_release(&text);
 }
 
+/* What is below the charts. */
+static void draw_tail(struct live *l)
+{
+	line(l, "%s", "");
+	draw_series(l);
+	draw_errors(l);
+}
+
+/* How many lines it would draw. */
+static unsigned count_lines(struct live *l, void (*drawn)(struct live *))
+{
+	unsigned row = l->row, n;
+
+	l->row = 0;
+	l->is_counting = true;
+	drawn(l);
+	n = l->row;
+	l->row = row;
+	l->is_counting = false;
+	return n;
+}
+
 static void draw(struct live *l, const struct run_sample *now, int64_t now_ns)
 {
+	unsigned tail = count_lines(l, draw_tail), slowest = count_lines(l, draw_slowest), room;
+
 	l->row = 0;
 	draw_head(l, now, (double)(now_ns - l->began_ns) / 1e9);
-	draw_spark(l);
 	line(l, "%s", "");
 	line(l, "%-8s %10s %10s %10s %10s %10s", "ms", "mean", "p50", "p90", "p99", "max");
 	draw_hist(l, "TTFT", &l->data.ttft);
 	draw_hist(l, "ITL", &l->data.itl);
 	draw_hist(l, "E2EL", &l->data.e2el);
-	draw_server(l, &now->server);
-	draw_series(l);
-	draw_slowest(l);
-	draw_errors(l);
+	line(l, "%s", "");
+	room = l->rows > l->row + tail + 1 ? l->rows - 1 - l->row - tail : 0;
+	if (room < slowest + CHART_COUNT * CHART_ROWS_GOOD)
+		slowest = 0;
+	draw_charts(l, room - slowest);
+	draw_tail(l);
+	if (slowest)
+		draw_slowest(l);
 }
 
 /* ---- the screen ---- */
@@ -448,12 +576,24 @@ static void begin(struct live *l, const struct run_sample *now, int64_t now_ns)
 	l->second_tokens = 0;
 	l->second_done = 0;
 	l->tokens_per_s = l->done_per_s = 0;
-	l->spark = (struct live_ring){ 0 };
+	memset(l->chart, 0, sizeof(l->chart));
+	memset(l->second_sum_ms, 0, sizeof(l->second_sum_ms));
+	memset(l->second_n, 0, sizeof(l->second_n));
 	l->series = (struct live_series){ 0 };
 	fflush(stdout);
 	fflush(stderr);
 	cli_terminal_taken(ENTER, LEAVE);
 	write_all(ENTER, sizeof(ENTER) - 1);
+}
+
+/* The mean of what came since the last second; NAN: nothing. */
+static void count_mean(struct live *l, enum live_chart id, double sum_ms, uint64_t n)
+{
+	uint64_t since = n - l->second_n[id];
+
+	live_ring_add(&l->chart[id], since ? (sum_ms - l->second_sum_ms[id]) / (double)since : NAN);
+	l->second_sum_ms[id] = sum_ms;
+	l->second_n[id] = n;
 }
 
 static void count_second(struct live *l, const struct load_totals *t, int64_t now_ns)
@@ -464,7 +604,9 @@ static void count_second(struct live *l, const struct load_totals *t, int64_t no
 		return;
 	l->tokens_per_s = (double)(t->tokens - l->second_tokens) / span_s;
 	l->done_per_s = (double)(t->done - l->second_done) / span_s;
-	live_ring_add(&l->spark, l->tokens_per_s);
+	live_ring_add(&l->chart[CHART_TOKENS], l->tokens_per_s);
+	count_mean(l, CHART_TTFT, l->data.ttft_sum_ms, l->data.ttft.count);
+	count_mean(l, CHART_ITL, l->data.itl_sum_ms, l->data.itl.count);
 	live_series_second(&l->series);
 	l->second_ns = now_ns;
 	l->second_tokens = t->tokens;
@@ -478,8 +620,8 @@ void live_show(struct live *l, const struct run_sample *now)
 	if (!l->is_on)
 		begin(l, now, now_ns);
 	live_series_take(&l->series, now);
-	count_second(l, &now->load, now_ns);
 	live_data_take(&l->data, now->record, now->n_begun, EVENTS_MAX);
+	count_second(l, &now->load, now_ns);
 	buf_reset(&l->frame);
 	if (is_resized(l))
 		buf_add_text(&l->frame, "\033[2J");

@@ -47,6 +47,7 @@ struct live_error { uint32_t row; enum fail_category category; char text[LIVE_ER
 
 struct live_data {
 	struct hist ttft, itl, e2el;
+	double ttft_sum_ms, itl_sum_ms; /* of as many as the histograms have */
 	uint32_t fail[FAIL_COUNT];
 	struct live_slow slow[LIVE_SLOWEST];    /* slowest first */
 	unsigned n_slow;
@@ -81,13 +82,22 @@ struct live_ring {
 
 /* NAN: not told in that second, drawn as a gap. */
 void live_ring_add(struct live_ring *r, double v);
+/*
+ * One row of a chart that is rows high, row 0 at the top. While there are fewer values than room,
+ * each is drawn as wide as it takes to fill the row.
+ */
+void live_ring_chart(const struct live_ring *r, unsigned row, unsigned rows, size_t room,
+		     double full, bool is_utf8, struct buf *out);
+/* The largest of those that are kept; 0: none. */
+double live_ring_most(const struct live_ring *r);
 /* The last ones, room at most; full is the largest block, 0: the largest value. Returns that. */
 double live_ring_draw(const struct live_ring *r, size_t room, double full, bool is_utf8,
 		      struct buf *out);
 
-/* Queue, KV cache, GPUs, host and server processes: X(enum, name, unit). */
+/* Requests and KV cache of the server, GPUs, host and server processes: X(enum, name, unit). */
 #define LIVE_SERIES(X)                                                                    \
-	X(WAITING, "waiting", "requests") X(KV, "KV cache", "%") X(GPU, "GPU use", "%")    \
+	X(RUNNING, "running", "requests") X(WAITING, "waiting", "requests")                \
+	X(KV, "KV cache", "%") X(GPU, "GPU use", "%")                                      \
 	X(GPU_MEMORY, "GPU memory", "GB") X(GPU_POWER, "GPU power", "W")                   \
 	X(HOST_CPU, "host CPUs", "busy") X(HOST_MEMORY, "host memory", "GB")               \
 	X(SERVER_CPU, "server CPUs", "busy") X(SERVER_RSS, "server mem", "GB")
