@@ -90,6 +90,17 @@ my $page = slurp('page.html');
 like($page, qr/^<!doctype html>.*worse by at least 3 %.*<svg.*<\/html>\n\z/s, 'HTML: a page with a drawing');
 unlike($page, qr/(src|href|url)\s*[=(]|https?:|\@import|<script/i, 'HTML: nothing from elsewhere');
 
+like($page, qr{>-20 %</text>.*>-10 %</text>.*>0 %</text>.*>\+10 %</text>}s, 'HTML: round marks, 0 without a sign');
+
+# Long names are shown by what differs between them; the table of sides has both forms.
+my @long = map { "a-folder-of-some-release-candidate-$_-h100-80gb-tp4" } '0.12.0', '0.13.0';
+side($long[0], 1000, 5);
+side($long[1], 900, 5);
+$page = status_is('long names', 0, undef, @long, '--format', 'html')->{out};
+like($page, qr{<h2>0\.13\.0 against 0\.12\.0</h2>}, 'long names: a short heading');
+like($page, qr{<td>0\.13\.0: \Q$long[1]\E</td>}, 'long names: whole ones in the table of sides');
+like($page, qr{<th[^>]*>0\.12\.0</th><th[^>]*>0\.13\.0</th>}, 'long names: short heads of columns');
+
 # ---- many configurations, one run each ----
 
 # 12 servers of 8 loads: factors of 96 between configurations, 1 % of noise.

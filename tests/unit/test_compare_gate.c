@@ -226,8 +226,8 @@ static void changes(void **state)
 		{ "output_throughput<-5%", -0.724, "output_throughput fell by 72.4 % (limit 5 %)" },
 		{ "p99_ttft_ms>+5%", 0.0500004, "p99_ttft_ms rose by 5.00004 % (limit 5 %)" },
 		{ "p99_ttft_ms>+5%", 0, "p99_ttft_ms changed by 0 % (limit 5 %)" },
-		{ "p99_ttft_ms>+5%", -0.1, "p99_ttft_ms changed by -10 % (limit +5 %)" },
-		{ "output_throughput<+5%", 0.02, "output_throughput changed by +2 % (limit +5 %)" },
+		{ "p99_ttft_ms>+5%", -0.1, "p99_ttft_ms changed by -10.0 % (limit +5 %)" },
+		{ "output_throughput<+5%", 0.02, "output_throughput changed by +2.0 % (limit +5 %)" },
 		{ "failed>+5%", INFINITY, "failed rose from 0 (limit +5 %)" },
 	};
 	struct arena a = { 0 };

@@ -16,6 +16,7 @@
 #include "core/json/python.h"
 #include "core/json/write.h"
 #include "core/stats/stats.h"
+#include "out/report/grid.h"
 #include "results/read/frame.h"
 #include "results/read/kind.h"
 
@@ -640,7 +641,50 @@ const char *compare_confounded(const struct comparison *c, size_t side, struct a
 			names = arena_printf(a, "%s%s%s", names, n++ ? ", " : "", c->param[p].key);
 	return n < 2 ? NULL :
 		arena_printf(a, "%s and %s differ in %zu parameters (%s), so a change cannot be traced "
-			     "to one of them", c->side[0].name, c->side[side].name, n, names);
+			     "to one of them", c->side[0].short_name, c->side[side].short_name, n, names);
+}
+
+/* How much of all names is the same, up to the last separator; from_end: of their ends. */
+static size_t same_part(const struct comparison *c, bool from_end)
+{
+	const char *first = c->side[0].name;
+	size_t n = strlen(first), length = n, part = 0;
+
+	for (size_t s = 1; s < c->n_sides; s++) {
+		const char *other = c->side[s].name;
+		size_t m = strlen(other), k = 0;
+
+		while (k < length && k < m && (from_end ? first[n - 1 - k] == other[m - 1 - k]
+							: first[k] == other[k]))
+			k++;
+		length = k;
+	}
+	for (size_t k = 1; k <= length; k++)
+		if (strchr("-_/ =,:", from_end ? first[n - k] : first[k - 1]))
+			part = k;
+	return part;
+}
+
+/* "0.13.0" of two folders whose long names differ in nothing else. */
+static void shorten_names(struct comparison *c)
+{
+	size_t before = same_part(c, false), after = same_part(c, true);
+	bool is_long = false, is_short = true;
+
+	for (size_t s = 0; s < c->n_sides; s++) {
+		size_t n = strlen(c->side[s].name);
+
+		is_long |= grid_width(c->side[s].name) > COMPARE_HEAD_CHARS_MAX;
+		is_short &= n > before + after && n - before - after <= COMPARE_HEAD_CHARS_MAX;
+	}
+	for (size_t s = 0; s < c->n_sides; s++) {
+		struct compare_side *side = &c->side[s];
+
+		side->short_name = !is_long ? side->name :
+			is_short ? arena_text(c->a, (struct str){ side->name + before,
+					      strlen(side->name) - before - after }) :
+			s ? arena_printf(c->a, "side %zu", s + 1) : "baseline";
+	}
 }
 
 int compare_judge(struct comparison *c, struct err *e)
@@ -650,8 +694,9 @@ int compare_judge(struct comparison *c, struct err *e)
 	if (c->n_sides < 2)
 		return err_set(e, ERR_USAGE, "%s alone: a comparison needs a baseline and another side",
 			       c->side[0].name);
+	shorten_names(c);
 	for (size_t s = 0; s < c->n_sides; s++) {
-		name[s] = c->side[s].name;
+		name[s] = c->side[s].short_name;
 		compare_note_server(c, &c->side[s]);
 	}
 	take_runs(c);

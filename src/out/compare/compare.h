@@ -49,8 +49,12 @@ struct compare_run {
 	const char **param;      /* a text for each parameter; NULL: it has none */
 };
 
+#define COMPARE_HEAD_CHARS_MAX 24 /* longer names would make tables wider than screens */
+
 struct compare_side {
 	const char *name;        /* what the operand was called, made unique */
+	const char *short_name;  /* for headings and sentences (compare_judge): where names are long,
+				    what differs between them; else the name */
 	const char *path;
 	struct compare_run *run;
 	size_t n, cap;

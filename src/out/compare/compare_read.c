@@ -386,8 +386,8 @@ void compare_note_server(struct comparison *c, const struct compare_side *side)
 			buf_printf(&text, "%s%.*s", text.len ? "; " : "", (int)line.n, line.p);
 	}
 	if (text.len)
-		compare_note(c, "%s: its server was started otherwise than %s's: %s", side->name,
-			     c->side[0].name, text.data);
+		compare_note(c, "%s: its server was started otherwise than %s's: %s", side->short_name,
+			     c->side[0].short_name, text.data);
 	buf_release(&lines);
 	buf_release(&text);
 }

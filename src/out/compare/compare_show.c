@@ -15,7 +15,6 @@
 #include "out/compare/compare.h"
 #include "out/report/grid.h"
 
-#define HEAD_CHARS_MAX 24 /* longer names would make tables wider than screens */
 #define DIGITS_MAX 1e12   /* and so would all digits of larger numbers */
 #define CONFIGS_SHOWN 12  /* of a metric, where a page or a file would show all */
 
@@ -70,15 +69,6 @@ static enum grid_tone tone_of(const struct matched_row *row)
 	}
 }
 
-/* What heads a side's columns: its name if that is short for all sides. */
-static const char *head_of(const struct comparison *c, size_t side, struct arena *a)
-{
-	for (size_t s = 0; s < c->n_sides; s++)
-		if (grid_width(c->side[s].name) > HEAD_CHARS_MAX)
-			return side ? arena_printf(a, "side %zu", side + 1) : "baseline";
-	return c->side[side].name;
-}
-
 static const char *interval_head(const struct comparison *c, struct arena *a)
 {
 	return arena_printf(a, "%.3g %% interval", (1 - c->o->alpha) * 100);
@@ -101,10 +91,11 @@ static void sides_grid(const struct comparison *c, struct grid *g, struct arena 
 			grid_add(g, c->param[p].key);
 	grid_end_heads(g);
 	for (size_t s = 0; s < c->n_sides; s++) {
-		const char *head = s ? head_of(c, s, a) : "baseline";
+		const char *name = c->side[s].name, *head = c->side[s].short_name;
 
-		grid_add(g, head == c->side[s].name ? head :
-				    arena_printf(a, "%s (%s)", c->side[s].name, head));
+		if (head != name && strcmp(head, "baseline") != 0)
+			name = arena_printf(a, "%s: %s", head, name);
+		grid_add(g, s ? name : arena_printf(a, "%s (baseline)", name));
 		grid_add(g, arena_printf(a, "%zu", c->side[s].n));
 		for (size_t p = 0; p < c->n_params; p++)
 			if (c->param[p].kind == COMPARE_BETWEEN)
@@ -138,7 +129,7 @@ static void summary_grid(const struct comparison *c, const struct matched_pair *
 	for (size_t m = 0; m < c->n_metrics; m++)
 		is_any_need |= *need_text(&pair->row[m], a) != 0;
 	grid_begin(g, a);
-	grid_add_all(g, "metric", head_of(c, 0, a), head_of(c, pair->side, a), "change",
+	grid_add_all(g, "metric", c->side[0].short_name, c->side[pair->side].short_name, "change",
 		     interval_head(c, a), "higher : lower", "sessions", NULL);
 	if (is_any_need)
 		grid_add(g, "would do");
@@ -399,8 +390,8 @@ static void add_all(const struct form *f, const struct comparison *c, struct buf
 
 		buf_add_char(out, '\n');
 		if (c->out.n_pairs > 1)
-			buf_printf(out, "%s%s against %s%s", f->pair, c->side[pair->side].name,
-				   c->side[0].name, f->after);
+			buf_printf(out, "%s%s against %s%s", f->pair, c->side[pair->side].short_name,
+				   c->side[0].short_name, f->after);
 		if (!pair->refusal) {
 			summary_grid(c, pair, &g, &a);
 			f->grid(f, &g, out);
@@ -557,13 +548,15 @@ static const char style[] =
 	"table{border-collapse:collapse;margin:.6rem 0;display:block;overflow-x:auto}"
 	"th,td{padding:.25rem .6rem;border-bottom:1px solid #8884;text-align:left;white-space:nowrap}"
 	".n{text-align:right;font-variant-numeric:tabular-nums}"
-	".good{color:#15803d;font-weight:600}.bad{color:#c2410c;font-weight:600}"
+	".good{color:#00796b;font-weight:600}.bad{color:#c62828;font-weight:600}"
 	".fair{color:#a16207;font-weight:600}.faint{opacity:.65}"
-	"@media(prefers-color-scheme:dark){.good{color:#4ade80}.bad{color:#fb923c}.fair{color:#facc15}}"
+	"@media(prefers-color-scheme:dark){.good{color:#4fd1b5}.bad{color:#ff8f70}.fair{color:#facc15}}"
 	"svg{max-width:100%;height:auto}svg text{font:12px system-ui,sans-serif;fill:currentColor}"
 	"svg .axis{stroke:currentColor;stroke-opacity:.35}"
-	"svg .good{fill:#15803d;stroke:#15803d}svg .bad{fill:#c2410c;stroke:#c2410c}"
-	"svg .fair{fill:#a16207;stroke:#a16207}svg .faint{fill:#64748b;stroke:#64748b}";
+	"svg .good{fill:#00796b;stroke:#00796b}svg .bad{fill:#c62828;stroke:#c62828}"
+	"svg .fair{fill:#a16207;stroke:#a16207}svg .faint{fill:#64748b;stroke:#64748b}"
+	"@media(prefers-color-scheme:dark){svg .good{fill:#4fd1b5;stroke:#4fd1b5}"
+	"svg .bad{fill:#ff8f70;stroke:#ff8f70}svg .fair{fill:#facc15;stroke:#facc15}}";
 
 static bool is_drawn(const struct matched_row *row)
 {
@@ -612,7 +605,8 @@ static void draw_row(const struct matched_row *r, double most, size_t row, struc
 		   place(is->ratio - 1, most), y);
 }
 
-static void draw(const struct comparison *c, const struct matched_pair *pair, struct buf *out)
+static void draw(const struct comparison *c, const struct matched_pair *pair, struct buf *out,
+		 struct arena *a)
 {
 	double most = reach(c, pair), mark[] = { -most, -most / 2, 0, most / 2, most };
 	size_t rows = 0, height;
@@ -628,9 +622,10 @@ static void draw(const struct comparison *c, const struct matched_pair *pair, st
 			   LABEL_PX + PLOT_PX + 30, height, LABEL_PX + PLOT_PX + 30, height);
 		for (size_t i = 0; i < sizeof(mark) / sizeof(*mark); i++)
 			buf_printf(out, "<line class=\"axis\" x1=\"%.1f\" x2=\"%.1f\" y1=\"8\" y2=\"%zu\"/>"
-				   "<text x=\"%.1f\" y=\"%zu\" text-anchor=\"middle\">%+.3g %%</text>\n",
+				   "<text x=\"%.1f\" y=\"%zu\" text-anchor=\"middle\">%s</text>\n",
 				   place(mark[i], most), place(mark[i], most), height - ROW_PX,
-				   place(mark[i], most), height - 6, mark[i] * 100);
+				   place(mark[i], most), height - 6,
+				   i == 2 ? "0 %" : arena_printf(a, "%+.3g %%", mark[i] * 100));
 		buf_add_str(out, buf_str(&body));
 		buf_add_text(out, "</svg>\n");
 	}
@@ -693,12 +688,12 @@ void compare_html(const struct comparison *c, struct buf *out)
 	for (size_t i = 0; i < c->out.n_pairs; i++) {
 		const struct matched_pair *pair = &c->out.pair[i];
 
-		add_head("h2", arena_printf(&a, "%s against %s", c->side[pair->side].name,
-					    c->side[0].name), out);
+		add_head("h2", arena_printf(&a, "%s against %s", c->side[pair->side].short_name,
+					    c->side[0].short_name), out);
 		if (!pair->refusal) {
 			summary_grid(c, pair, &g, &a);
 			grid_html(&g, out);
-			draw(c, pair, out);
+			draw(c, pair, out, &a);
 		}
 		add_notes(compare_remarks(c, pair, &a), out, &a);
 		for (size_t m = 0; !pair->refusal && m < c->n_metrics; m++)

@@ -206,7 +206,7 @@ const char *gate_change(const struct gate *g, double delta, struct arena *a)
 		return arena_printf(a, "%s %s by %s %% (limit %.10g %%)", g->key,
 				    v < 0 || v > 0 ? verb : "changed",
 				    number_text(fabs(v), fabs(limit), a), fabs(limit));
-	return arena_printf(a, "%s changed by %+.4g %% (limit %+.10g %%)", g->key, v, limit);
+	return arena_printf(a, "%s changed by %+.1f %% (limit %+.10g %%)", g->key, v, limit);
 }
 
 /* ---- cases ---- */
