@@ -391,7 +391,8 @@ sub role_rows($all) {
 				$ROLE{$role}) . ")\n";
 		}
 	}
-	return "$out#endif\n";
+	return "$out#endif\n#ifdef SHORT\n" . join('', map { 'SHORT(' . quote($_) . ', ' .
+		quote($columns->{short}{$_}) . ")\n" } keys_of($columns->{short})) . "#endif\n";
 }
 
 # ---- all ----

@@ -16,6 +16,7 @@
 #pragma once
 #include "client/http/form.h"
 #include "core/base/err.h"
+#include "results/index/names.h"
 #include "web/route.h"
 
 #define ASK_LIMIT_DEFAULT 50
@@ -153,9 +154,53 @@ double filters_entropy(const size_t *count, size_t n);
 int filters_auto_facets(const struct index_view *v, struct query *q, struct arena *a,
 			struct err *e);
 /* Names the columns of q: what a run was and how it went, as far as there are such columns. */
-void filters_usual_columns(const struct index_view *v, struct arena *a, struct query *q);
+void filters_main_columns(const struct index_view *v, struct arena *a, struct query *q);
 /* Names its statistics. */
 void filters_usual_statistics(const struct index_view *v, struct arena *a, struct query *q);
+
+/*
+ * filters_split.c: in which columns the runs of a filter differ.
+ *
+ * A column differs when at least two runs, and two in a hundred, have another value than the most
+ * common one; a missing value is one too. Columns that split the runs in the same way are one: the
+ * first of them by its rank (names.h), which the others are the same as. With very many runs some
+ * at even distances stand for all.
+ */
+
+#define CONSTANTS_MAX 6
+
+struct column_split {
+	struct str name;
+	enum column_role role;
+	size_t rank, distinct, present; /* a missing value is one of the distinct ones */
+	double bits;                    /* entropy */
+	uint64_t signature;             /* equal: the same runs have equal values */
+	struct value common;            /* the most common value */
+	struct str same_as;             /* empty: it is the first of those */
+	bool differs, is_constant, has_text;
+	uint32_t *number;               /* of each row's value; NULL: it does not differ */
+};
+
+/* By rank; no metric and no outcome. */
+struct columns_split {
+	struct column_split *column;
+	size_t n, rows;
+	bool is_sample; /* not all rows were looked at */
+};
+/* Names are borrowed from the view. */
+void columns_split_make(const struct index_view *v, const struct query *q, struct arena *a,
+			struct columns_split *out);
+/* NULL: there is no such column, or it is a metric or an outcome. */
+const struct column_split *columns_split_find(const struct columns_split *s, struct str name);
+/*
+ * Names the columns of q: what differs (at most four, the load among them, and none that follows
+ * from those before it), the metrics that the runs have, verdict and time.
+ */
+int filters_usual_columns(const struct index_view *v, const struct columns_split *s,
+			  struct arena *a, struct query *q, struct err *e);
+/* Members "constants", at most CONSTANTS_MAX that say most, and "constants_total". */
+int filters_put_constants(struct json_writer *w, const struct index_view *v, const struct query *q,
+			  const struct columns_split *s, struct arena *a, struct err *e);
 
 /* upload.c: a trace as JSON; run_id of its run is looked up in the request's view. */
 void trace_put(const struct web_request *r, struct json_writer *w, const struct trace *t);

@@ -468,7 +468,7 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 	if (asked_query(r, a, members, &ask, e) < 0)
 		return -1;
 	if (!ask.query.column)
-		filters_usual_columns(r->view, r->arena, &ask.query);
+		filters_main_columns(r->view, r->arena, &ask.query);
 	if (index_query(r->view, &ask.query, r->arena, &answer, e) < 0)
 		return asked_page_failed(a, r->arena, e);
 	data_put_page(&a->json, &ask.query, &answer);

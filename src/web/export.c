@@ -220,7 +220,7 @@ static void all_columns(struct export *x, const struct index_view *v)
 	struct str *name = arena_alloc(&x->asked, (n + 1) * sizeof(*name));
 	struct map seen = { 0 };
 
-	filters_usual_columns(v, &x->asked, &x->query);
+	filters_main_columns(v, &x->asked, &x->query);
 	for (; there < x->query.n_columns; there++) {
 		name[there] = arena_str(&x->asked, x->query.column[there]);
 		map_put(&seen, name[there], 1);

@@ -235,7 +235,7 @@ int filters_auto_facets(const struct index_view *v, struct query *q, struct aren
 
 /* ---- usual choices ---- */
 
-static const char *const usual_columns[] = {
+static const char *const main_columns[] = {
 	"run_id", "timestamp", "name", "suite", "status", "verdict", "server.model",
 	"server.tensor_parallel_size", "hardware.gpu", "benchmark.dataset_name",
 	"benchmark.request_rate", "benchmark.max_concurrency", "request_throughput",
@@ -259,10 +259,10 @@ static struct str *those_of_view(const struct index_view *v, struct arena *a,
 	return out;
 }
 
-void filters_usual_columns(const struct index_view *v, struct arena *a, struct query *q)
+void filters_main_columns(const struct index_view *v, struct arena *a, struct query *q)
 {
-	q->column = those_of_view(v, a, usual_columns,
-				  sizeof(usual_columns) / sizeof(*usual_columns), &q->n_columns);
+	q->column = those_of_view(v, a, main_columns,
+				  sizeof(main_columns) / sizeof(*main_columns), &q->n_columns);
 }
 
 void filters_usual_statistics(const struct index_view *v, struct arena *a, struct query *q)
@@ -310,12 +310,17 @@ static void put_values(struct json_writer *w, const struct facet *f)
 	json_end_array(w);
 }
 
-static void put_option(struct json_writer *w, const struct column_info *c, const struct facet *f)
+static void put_option(struct json_writer *w, const struct column_info *c, const struct facet *f,
+		       const struct column_split *s)
 {
 	struct column_name name = column_name(c->name);
 
 	json_begin_object(w);
 	put_name(w, c->name, &name);
+	json_member_text(w, "role", column_role_name(column_role(c->name)));
+	data_put_key_or_null(w, "short", str_of(column_short(c->name)));
+	json_member_bool(w, "differs", s && s->differs);
+	data_put_key_or_null(w, "same_as", s ? s->same_as : STR(""));
 	json_member_text(w, "kind", kind_of(c));
 	data_put_key_or_null(w, "unit", str_of(name.unit));
 	json_member_text(w, "better", name.better > 0 ? "higher" : name.better < 0 ? "lower" :
@@ -337,6 +342,7 @@ static void put_option(struct json_writer *w, const struct column_info *c, const
 static int options(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	const unsigned members = ASK_FILTER | ASK_SHOWN | ASK_FACET_VALUES | ASK_BINS;
+	struct columns_split differing;
 	struct filters_split split;
 	struct ask ask;
 	size_t n;
@@ -347,11 +353,13 @@ static int options(const struct web_request *r, struct web_answer *a, struct err
 	if (asked_facet_cells(&ask.query, n, r->arena, a, e) < 0 ||
 	    split_columns(r->view, &ask.query, r->arena, &split, e) < 0)
 		return -1;
+	columns_split_make(r->view, &ask.query, r->arena, &differing);
 	json_member_int(&a->json, "total", (int64_t)split.n);
 	json_member_int(&a->json, "runs", (int64_t)split.total);
 	json_member_array(&a->json, "items");
 	for (size_t i = 0; i < split.n; i++)
-		put_option(&a->json, split.item[i].column, split.item[i].facet);
+		put_option(&a->json, split.item[i].column, split.item[i].facet,
+			   columns_split_find(&differing, split.item[i].column->name));
 	json_end_array(&a->json);
 	json_member_null(&a->json, "next");
 	return 0;
@@ -363,13 +371,19 @@ static int apply(const struct web_request *r, struct web_answer *a, struct err *
 {
 	const unsigned members = ASK_FILTER | ASK_SHOWN | ASK_SORT | ASK_LIMIT | ASK_CURSOR |
 		ASK_COLUMNS | ASK_FACETS | ASK_FACET_VALUES | ASK_BINS | ASK_STATISTICS;
+	struct columns_split differing;
 	struct answer answer;
 	struct ask ask;
+	bool is_first;
 
 	if (asked_read(r->body, members, r->view, r->arena, a, &ask, e) < 0)
 		return -1;
-	if (!ask.query.column)
-		filters_usual_columns(r->view, r->arena, &ask.query);
+	is_first = !ask.query.cursor.n;
+	if (is_first || !ask.query.column)
+		columns_split_make(r->view, &ask.query, r->arena, &differing);
+	if (!ask.query.column &&
+	    filters_usual_columns(r->view, &differing, r->arena, &ask.query, e) < 0)
+		return -1;
 	if (ask.has_auto_facets &&
 	    filters_auto_facets(r->view, &ask.query, r->arena, e) < 0)
 		return -1;
@@ -381,6 +395,9 @@ static int apply(const struct web_request *r, struct web_answer *a, struct err *
 		data_put_facet(&a->json, &answer.facet[i]);
 	json_end_array(&a->json);
 	data_put_statistics(&a->json, &answer);
+	if (is_first)
+		return filters_put_constants(&a->json, r->view, &ask.query, &differing, r->arena,
+					     e);
 	return 0;
 }
 

@@ -377,3 +377,22 @@ const char *column_role_name(enum column_role role)
 {
 	return role_name[role];
 }
+
+int column_role_order(enum column_role role)
+{
+	return (int)preference[role];
+}
+
+const char *column_short(struct str name)
+{
+	static const struct { const char *name, *word; } row[] = {
+#define SHORT(...) { __VA_ARGS__ },
+#include "results/index/columns_rows.h"
+#undef SHORT
+	};
+
+	for (size_t i = 0; i < COUNT(row); i++)
+		if (str_is(name, row[i].name))
+			return row[i].word;
+	return "";
+}

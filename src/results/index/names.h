@@ -45,3 +45,7 @@ enum column_role column_role(struct str name);
 /* A place in that order: smaller ones are preferred, within a role too. */
 size_t column_rank(struct str name);
 const char *column_role_name(enum column_role role); /* "hardware" */
+/* Its place among the roles in that order. */
+int column_role_order(enum column_role role);
+/* What engineers write in front of its value, as in "TP4", "c32"; "" where there is no such word. */
+const char *column_short(struct str name);

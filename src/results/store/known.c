@@ -149,11 +149,18 @@ unsigned known_kind_of(struct value v)
 
 /* ---- what was probably meant ---- */
 
-/* A name that is only lacking its group: "max_num_seqs". */
-static const char *with_group(struct str name, struct arena *a)
+/* A name that is only lacking its group: "max_num_seqs"; one that runs have comes first. */
+static const char *with_group(const struct index_view *v, struct str name, struct arena *a)
 {
 	static const char *const group[] = { "server.", "benchmark.", "system.", "hardware." };
+	static const char *const there[] = { "server.", "benchmark.", "tags.", "hardware." };
 
+	for (size_t i = 0; i < COUNT(there); i++) {
+		const char *full = arena_printf(a, "%s%.*s", there[i], (int)name.n, name.p);
+
+		if (index_column(v, str_of(full)))
+			return full;
+	}
 	for (size_t i = 0; i < COUNT(group) && name.n < NAME_BYTES; i++)
 		if (row_instead(group[i], name, 0))
 			return arena_printf(a, "%s%.*s", group[i], (int)name.n, name.p);
@@ -162,7 +169,7 @@ static const char *with_group(struct str name, struct arena *a)
 
 static const char *nearest(const struct index_view *v, struct str name, struct arena *a)
 {
-	const char *meant = with_group(name, a);
+	const char *meant = with_group(v, name, a);
 	size_t n_there, n = 0;
 	const struct column_info *there = index_columns(v, &n_there);
 	const char **names;

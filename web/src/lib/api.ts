@@ -63,6 +63,11 @@ export interface Option {
 	column: string;
 	group: string; // run, metric, or what stands before the first dot: server, benchmark, hardware
 	label: string; // for people
+	/** what the column is for, as the page about columns lists them: hardware, engine, load */
+	role: string;
+	short: string | null; // what goes in front of a value in a short label: TP of TP4
+	differs: boolean; // two runs, and two in a hundred, lack its most common value; not of metrics
+	same_as: string | null; // the column that splits the runs in the same way and comes first
 	kind: 'text' | 'number' | 'bool' | 'mixed'; unit: string | null;
 	better: 'higher' | 'lower' | null;
 	distinct: number; // values of the runs that match
@@ -74,6 +79,7 @@ export interface Option {
 	histogram?: Bin[]; // of numbers that are too many for a list
 }
 
+export interface Constant { column: string; label: string; value: Cell }
 export interface OptionValue { value: Cell; count: number }
 export interface Bin { from: number; to: number; count: number }
 
@@ -83,7 +89,8 @@ export interface ApplyRequest {
 	sort?: Sort[] | null; // newest first unless given
 	limit?: number; // 50 unless given
 	cursor?: string | null; // `next` of the page before
-	columns?: string[] | null; // null: a usual choice
+	/** null: up to four in which the runs differ, the main metrics, verdict and time */
+	columns?: string[] | null;
 	facets?: string[] | 'auto' | null; // `auto`: the 30 that split the matching runs most
 	facet_values?: number; // 20 unless given
 	bins?: number; // 24 unless given
@@ -346,6 +353,9 @@ export interface Apply extends Answer {
 	items: Row[];
 	next: string | null; // cursor of the next page
 	columns: string[]; facets: Facet[]; statistics: Statistic[];
+	/** of the first page: what all runs that match have in common, at most six facts */
+	constants?: Constant[];
+	constants_total?: number; // columns with one value
 }
 
 export interface List extends Answer {
