@@ -65,8 +65,8 @@ it('says filters in words', () => {
 });
 
 const option = (more: Partial<ColumnOption>): ColumnOption => ({ column: 'tp', group: 'server',
-	label: 'tp', kind: 'number', unit: null, better: null, distinct: 3, missing: 2, is_constant: false,
-	min: 1, max: 8, ...more });
+	label: 'tp', role: 'parallel', short: 'TP', differs: true, same_as: null, kind: 'number', unit: null,
+	better: null, distinct: 3, missing: 2, is_constant: false, min: 1, max: 8, ...more });
 const facet = (more: Partial<Facet>): Facet => ({ column: 'tp', distinct: 1, missing: 0, others: 0,
 	values: [], ...more });
 
