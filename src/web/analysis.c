@@ -125,6 +125,9 @@ static bool has_members(struct str key)
 static int check_names(const struct web_request *r, const struct json_value *v,
 		       const char *pointer, struct err *e)
 {
+	/* Cost is no column of the index: it needs the prices of the request. */
+	if (v->kind == JSON_STRING && str_is(v->text, "usd_per_m_output"))
+		return 0;
 	if (v->kind == JSON_STRING)
 		return known_check_column(r->view, v->text, pointer, r->arena, e);
 	for (size_t i = 0; v->kind == JSON_ARRAY && i < v->count; i++)
@@ -199,6 +202,7 @@ questions[] = {
 	{ "/pareto", analyse_pareto, 0 },
 	{ "/distribution", analyse_distribution, NEEDS_METRIC },
 	{ "/parallel", analyse_parallel, 0 },
+	{ "/curves", analyse_curves, 0 },
 };
 
 static const struct analysis_question *question_of(const struct web_route *route)
@@ -301,6 +305,7 @@ static const struct web_route routes[] = {
 	{ "POST", "/api/analysis/pareto", ROUTE_READS, analysis },
 	{ "POST", "/api/analysis/distribution", ROUTE_READS, analysis },
 	{ "POST", "/api/analysis/parallel", ROUTE_READS, analysis },
+	{ "POST", "/api/analysis/curves", ROUTE_READS, analysis },
 	{ "GET", "/api/analysis/marks", 0, marks },
 	{ "POST", "/api/analysis/marks", ROUTE_CHANGES, mark_add },
 	{ "DELETE", "/api/analysis/marks/{id}", ROUTE_CHANGES, mark_drop },

@@ -263,6 +263,8 @@ async function analysis(ids) {
 		color: 'benchmark.request_rate' });
 	await ask('POST', '/api/analysis/pareto', { filter, x: 'output_throughput', y: metric,
 		group: ['server.tensor_parallel_size'] });
+	await ask('POST', '/api/analysis/curves', { filter, x: metric, y: 'output_throughput',
+		color: 'server.tensor_parallel_size', at: 10, prices: { h100: 2.5 } });
 	await ask('POST', '/api/analysis/distribution', { filter, metric,
 		group: ['server.tensor_parallel_size'] });
 	await ask('POST', '/api/analysis/parallel', { filter, limit: 10,

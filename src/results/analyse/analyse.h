@@ -25,4 +25,5 @@ struct analyse_request {
 typedef int analyse_fn(const struct analyse_request *r, struct json_writer *w, struct err *e);
 
 analyse_fn analyse_compare, analyse_trends, analyse_regression, analyse_impact, analyse_scaling,
-	analyse_capacity, analyse_resources, analyse_pareto, analyse_distribution, analyse_parallel;
+	analyse_capacity, analyse_resources, analyse_pareto, analyse_distribution, analyse_parallel,
+	analyse_curves;

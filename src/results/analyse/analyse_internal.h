@@ -38,6 +38,7 @@ enum counts {
 /* The runs of one metric: which count, and what those that do not would have shown. */
 struct counting {
 	struct str metric;
+	struct str judged;         /* the metric that verdicts name: of a quotient what it is of */
 	int better;                /* which way: 1, -1, 0 neither */
 	bool is_measured;          /* else it is a parameter, and every run counts */
 	bool is_of_failures;       /* a failed run has it, too */
@@ -109,6 +110,11 @@ struct rows {
 /* The runs of the body's "filter". */
 int parts_select(const struct analyse_request *r, const struct str *column, size_t n_columns,
 		 struct rows *out, struct err *e);
+/* The runs of a filter of the analysis' own. */
+int parts_select_by(const struct analyse_request *r, const struct filter *f,
+		    const struct str *column, size_t n_columns, struct rows *out, struct err *e);
+/* Appends bytes that are equal for equal values alone. */
+void parts_add_key(struct buf *b, struct value v);
 /* A finite one whose powers are finite too. */
 bool parts_is_number(struct value v, double *out);
 double parts_number_at(const struct rows *rows, size_t column, size_t row); /* NAN: it is none */
@@ -147,6 +153,8 @@ void parts_put_count(struct json_writer *w, const char *key, size_t n);
 void parts_put_interval(struct json_writer *w, const char *key, double low, double high);
 /* "unit" and "better" of a column. */
 void parts_put_kind(struct json_writer *w, struct str column);
+/* "key": {"column", "unit", "better"} */
+void parts_put_axis(struct json_writer *w, const char *key, struct str column);
 void parts_put_ids(struct json_writer *w, const struct rows *rows, const size_t *member, size_t n);
 
 /* What a reader must know, a sentence each. */
@@ -354,3 +362,100 @@ const char *step_command(const struct analyse_request *r, const struct step *s, 
 extern const struct str work_columns[WORK_COLUMNS];
 /* value[c] is of work_columns[c]. */
 struct matched_work work_at(const struct value *const value[WORK_COLUMNS], size_t row);
+
+/*
+ * The runs of one workload as configurations at their loads. Private to analyse/.
+ *
+ * A run differs from others in columns of hardware, engine, version, precision, parallelism and
+ * other arguments (index/names.h) that enough of them have different values in. One of these is the
+ * color; versions that are not the color leave the newest runs of each point; all others are the
+ * configuration. A point is a configuration at a load, its runs are repeats.
+ */
+
+#define SETUP_METRICS_MAX 8
+#define SETUP_COLUMNS_MAX 32
+#define SETUP_COLORS_MAX 8
+
+enum setup_fact {
+	SETUP_LOAD, SETUP_LOAD_KIND, SETUP_TIME, SETUP_GPU, SETUP_GPUS, SETUP_GPUS_FROM,
+	SETUP_SPEED_FROM, SETUP_OUTPUT, SETUP_FACTS,
+};
+
+struct workload { struct str key; size_t runs, configurations; double newest_s; };
+
+/* A column in which the runs differ. */
+struct differing {
+	struct str column;
+	enum column_role role;
+	size_t place;              /* in rows */
+	uint32_t *code, n_codes;   /* of each row: equal codes are equal values */
+	double entropy;            /* bits */
+};
+
+struct legend_color {
+	struct value value;
+	const char *name;
+	size_t runs;
+	double best;               /* of the y axis, more is better */
+	bool is_natural, is_other; /* ordered by its name; stands for all further values */
+};
+
+struct setups {
+	const struct analyse_request *r;
+	struct workload *workload; /* most configurations first */
+	size_t n_workloads, runs;  /* runs of all workloads */
+	struct str key;            /* of the one that was chosen; empty: runs without a workload */
+	struct filter *filter;     /* the request's, and the workload */
+	struct filter *unfiltered; /* all runs of the workload, whatever the request's filter */
+	struct str metric[SETUP_METRICS_MAX];
+	size_t n_metrics;
+	struct counting counting[SETUP_METRICS_MAX];
+	struct rows rows;          /* metrics, facts, columns that differ */
+	struct str *column;
+	size_t n_columns;
+	struct differing *differs, *color; /* color NULL: all runs are of one */
+	size_t n_differs;
+	struct differing *configuration[SETUP_COLUMNS_MAX], *version[SETUP_COLUMNS_MAX];
+	size_t n_configuration, n_versions;
+	struct legend_color *legend; /* setups_legend */
+	size_t n_colors, *color_of;  /* of each row, a place in legend */
+};
+
+/* A configuration at a load: points of one line have the same number and lie together by load. */
+struct setup_point {
+	uint32_t line;
+	double load;               /* NAN: unknown */
+	size_t *member, n;         /* rows; never none */
+	size_t n_older;            /* runs of older versions, which are left out */
+};
+
+struct folded { double value, low, high; size_t n; }; /* the median; NAN of none */
+
+/*
+ * result: the metric that a configuration must have to count when a workload is chosen. color: the
+ * request's member with the column of colors, NULL: chosen by the data.
+ */
+int setups_read(const struct analyse_request *r, const struct str *metric, size_t n_metrics,
+		struct str result, const char *color, struct setups *out, struct err *e);
+/* Values as codes from 0 in the order they are met; n_codes of them. Null is absent. */
+uint32_t *setups_codes(struct arena *a, const struct value *v, size_t n, uint32_t *n_codes);
+/* Fills a metric with $ per million output tokens by the request's "prices". */
+int setups_price(struct setups *s, size_t metric, struct err *e);
+/* Colors in the order of the legend; metric is that of the y axis. */
+int setups_legend(struct setups *s, size_t metric, struct err *e);
+/* counts: of each row, whether it counts when the newest version is looked for. */
+struct setup_point *setups_points(const struct setups *s, const bool *counts, size_t *n);
+struct folded setups_fold(const struct setups *s, const struct setup_point *p, size_t metric,
+			  const bool *keep);
+double setups_metric(const struct setups *s, size_t metric, size_t row);
+struct value setups_fact(const struct setups *s, enum setup_fact fact, size_t row);
+struct value setups_value(const struct setups *s, const struct differing *d, size_t row);
+/* The configuration of a run in a few words, "TP4, fp8"; otherwise when there is none. */
+const char *setups_name(const struct setups *s, size_t row, const char *otherwise);
+const char *setups_load_text(const struct setups *s, const struct setup_point *p); /* "c32" */
+/* "workload", "workloads" */
+void setups_put_workloads(struct json_writer *w, const struct setups *s);
+/* "3,725", "507.6": a number for a sentence. */
+const char *setups_number(struct arena *a, double v);
+/* Whether two medians are level: intervals of repeats overlap, or 2 % apart with one run. */
+bool setups_is_level(struct folded a, struct folded b);

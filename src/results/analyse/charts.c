@@ -26,14 +26,6 @@ static size_t stride_of(size_t n, size_t most)
 	return n > most ? (n + most - 1) / most : 1;
 }
 
-static void put_axis(struct json_writer *w, const char *key, struct str column)
-{
-	json_member_object(w, key);
-	json_member_str(w, "column", column);
-	parts_put_kind(w, column);
-	json_end_object(w);
-}
-
 /* Columns in front, then x and y; rows that have both numbers and count for both. */
 struct cloud {
 	struct str *column;
@@ -82,8 +74,8 @@ static int read_cloud(const struct analyse_request *r, const struct str *front, 
 
 static void put_totals(struct json_writer *w, const struct cloud *c, size_t shown)
 {
-	put_axis(w, "x", c->x);
-	put_axis(w, "y", c->y);
+	parts_put_axis(w, "x", c->x);
+	parts_put_axis(w, "y", c->y);
 	parts_put_count(w, "total", c->n);
 	parts_put_count(w, "shown", shown);
 	parts_put_count(w, "left_out", c->rows.n - c->n);

@@ -123,18 +123,25 @@ struct str *parts_present(const struct analyse_request *r, const char *const *li
 int parts_select(const struct analyse_request *r, const struct str *column, size_t n_columns,
 		 struct rows *out, struct err *e)
 {
+	struct filter *f;
+
+	if (filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f, e) < 0)
+		return -1;
+	return parts_select_by(r, f, column, n_columns, out, e);
+}
+
+int parts_select_by(const struct analyse_request *r, const struct filter *f,
+		    const struct str *column, size_t n_columns, struct rows *out, struct err *e)
+{
 	const size_t n_all = n_columns + COUNTED_COLUMNS;
 	struct str *all = arena_alloc(r->arena, n_all * sizeof(*all));
-	struct query q = { .filter = NULL };
+	struct query q = { .filter = f };
 	struct answer count;
-	struct filter *f;
 
 	assert(r->view && r->arena && n_columns > 0);
 	*out = (struct rows){ 0 };
-	if (parts_bool(r->body, "include_invalid", &out->verdicts.is_everything, e) < 0 ||
-	    filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f, e) < 0)
+	if (parts_bool(r->body, "include_invalid", &out->verdicts.is_everything, e) < 0)
 		return -1;
-	q.filter = f;
 	if (index_query(r->view, &q, r->arena, &count, e) < 0)
 		return -1;
 	if (count.total * (n_all + 1) > ANALYSE_CELLS_MAX)
@@ -168,7 +175,7 @@ double parts_number_at(const struct rows *rows, size_t column, size_t row)
 
 /* ---- series ---- */
 
-static void add_key(struct buf *b, struct value v)
+void parts_add_key(struct buf *b, struct value v)
 {
 	char kind = (char)(value_is_missing(v) ? VALUE_ABSENT : v.kind);
 
@@ -311,7 +318,7 @@ static size_t number_rows(struct arena *a, struct series_list *l, const bool *ke
 			continue;
 		buf_reset(&key);
 		for (size_t k = 0; k < l->n_keys; k++)
-			add_key(&key, rows->value[k * rows->n + i]);
+			parts_add_key(&key, rows->value[k * rows->n + i]);
 		buf_add_char(&key, 0);
 		if (!map_get(&seen, buf_str(&key), &at)) {
 			if (l->n == cap) {
@@ -420,6 +427,14 @@ void parts_put_kind(struct json_writer *w, struct str column)
 	json_member_text(w, "better", c.better > 0 ? "higher" : c.better < 0 ? "lower" : NULL);
 }
 
+void parts_put_axis(struct json_writer *w, const char *key, struct str column)
+{
+	json_member_object(w, key);
+	json_member_str(w, "column", column);
+	parts_put_kind(w, column);
+	json_end_object(w);
+}
+
 void parts_put_ids(struct json_writer *w, const struct rows *rows, const size_t *member, size_t n)
 {
 	json_member_array(w, "ids");
@@ -494,12 +509,30 @@ static bool is_listed(struct value list, struct str column)
 
 /* ---- one run ---- */
 
+/* What a verdict on one of the metrics of a run says about a quotient of them. */
+static const struct { struct str quotient, judged; } quotients[] = {
+	{ { "tokens_per_s_per_gpu", 20 }, { "output_throughput", 17 } },
+	{ { "total_tokens_per_s_per_gpu", 26 }, { "total_token_throughput", 22 } },
+	{ { "tokens_per_s_per_user", 21 }, { "median_tpot_ms", 14 } },
+	{ { "p99_tokens_per_s_per_user", 25 }, { "p99_tpot_ms", 11 } },
+	{ { "request_tokens_per_s", 20 }, { "median_e2el_ms", 14 } },
+	{ { "output_tokens_per_s_per_slot", 28 }, { "output_throughput", 17 } },
+	{ { "tokens_per_s_per_kw", 19 }, { "output_throughput", 17 } },
+	{ { "j_per_output_token", 18 }, { "output_throughput", 17 } },
+	{ { "usd_per_m_output", 16 }, { "output_throughput", 17 } },
+};
+
 struct counting counting_of(struct str metric)
 {
 	struct column_name name = column_name(metric);
+	struct str judged = metric;
 
+	for (size_t i = 0; i < sizeof(quotients) / sizeof(*quotients); i++)
+		if (str_eq(metric, quotients[i].quotient))
+			judged = quotients[i].judged;
 	return (struct counting){
-		.metric = metric, .better = name.better, .is_measured = name.is_metric,
+		.metric = metric, .judged = judged, .better = name.better,
+		.is_measured = name.is_metric,
 		.is_of_failures = str_is(metric, "failed") || str_is(metric, "completed") ||
 				  str_is(metric, "failed_share") || str_is(name.group, "failures"),
 		.best = { NAN, NAN },
@@ -519,7 +552,7 @@ static bool is_judged(const struct counting *c, const struct verdicts *j, size_t
 		      const char *verdict)
 {
 	if (j->value[list][run].kind == VALUE_TEXT)
-		return is_listed(j->value[list][run], c->metric);
+		return is_listed(j->value[list][run], c->judged);
 	return value_is_text(j->value[VERDICT][run], verdict);
 }
 

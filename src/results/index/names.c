@@ -40,6 +40,7 @@ static const struct fact metric[] = {
 	{ "caching_speedup", "", 1 },
 	{ "priorities", "", 0 },
 	{ "failed_share", "", -1 },
+	{ "usd_per_m_output", "$/M output tokens", -1 },
 };
 
 /* How a name's last word tells the unit; longer ones before their own endings. */

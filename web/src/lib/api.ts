@@ -281,6 +281,19 @@ export interface ParetoRequest {
 	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
+export interface CurvesRequest {
+	filter?: Filter | null;
+	/** a key of `workloads`; the one with the most configurations unless given */
+	workload?: string | null;
+	x?: string | null; // tokens_per_s_per_user unless given
+	/** tokens_per_s_per_gpu unless given, or output_throughput where GPUs are unknown */
+	y?: string | null;
+	color?: string | null; // chosen by the data unless given; null: none
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
+	at?: number | null; // x of the reading line
+	prices?: Record<string, number> | null; // dollars per GPU hour by gpu_model
+}
+
 export interface ParetoWanted { x?: 'higher' | 'lower'; y?: 'higher' | 'lower' }
 
 export interface DistributionRequest {
@@ -469,6 +482,24 @@ export interface Resources extends Answer {
 export interface Pareto extends Answer {
 	groups: ParetoGroup[]; groups_left_out: number; better: ParetoBetter; x: Axis; y: Axis;
 	total: number; shown: number; left_out: number; trust: MetricTrust[]; notes: string[];
+}
+
+export interface Curves extends Answer {
+	workload: string;
+	workloads: Workload[]; // most configurations first
+	x: Axis; y: Axis;
+	color: string | null; // the column of colors; null: all runs have one
+	configuration: string[]; // columns
+	colors: CurveColor[]; // in the order of the legend, which no filter changes
+	load: string | null; // the column that orders points along a line
+	common: CurveFact[]; // what all runs shown have
+	lines: CurveLine[];
+	sentence: string; // which color leads where
+	reading: CurveReading[];
+	at: number | null; // x of the reading line
+	left_out: CurveLeftOut; trust: MetricTrust[]; notes: string[];
+	total: number; // points
+	shown: number; // points
 }
 
 export interface Distribution extends Answer {
@@ -706,6 +737,46 @@ export interface ParallelAxis {
 }
 
 export interface Axis { column: string; unit: string | null; better: 'higher' | 'lower' | null }
+
+export interface Workload {
+	key: string; // of the column `workload`; empty: runs without one
+	label: string; runs: number;
+	configurations: number; // that have a result
+}
+
+export interface CurveColor { key: string; points: number }
+export interface CurveFact { column: string; label: string; value: string }
+
+export interface CurveLine {
+	name: string; // its configuration in a few words
+	color: string; // a key of `colors`
+	points: CurvePoint[]; // by load
+}
+
+export interface CurvePoint {
+	ids: number[]; // its repeats, at most 200
+	x: number; // the median
+	y: number; x_min: number; x_max: number; y_min: number; y_max: number; load: number | null;
+	label: string;
+	is_frontier: boolean; // of its color
+	is_best: boolean; // on the frontier of all colors
+	is_degraded: boolean; // x or y is DEGRADED in one of its runs
+	tip: CurveTip[];
+}
+
+export interface CurveTip { label: string; value: string }
+
+export interface CurveReading {
+	color: string;
+	y: number | null; // the best measured one at this x or better
+}
+
+export interface CurveLeftOut {
+	invalid: number; // runs
+	missing: number; // runs without both metrics, and failed ones
+	would_lead: boolean; // an INVALID run would be on the frontier of all colors
+}
+
 export interface ParetoBetter { x: 'higher' | 'lower'; y: 'higher' | 'lower' }
 export interface ParallelLine { id: number; values: Cell[] }
 
@@ -786,6 +857,7 @@ export interface Routes {
 	'POST /api/analysis/capacity': { query: undefined; request: CapacityRequest; answer: Capacity };
 	'POST /api/analysis/resources': { query: undefined; request: ResourcesRequest; answer: Resources };
 	'POST /api/analysis/pareto': { query: undefined; request: ParetoRequest; answer: Pareto };
+	'POST /api/analysis/curves': { query: undefined; request: CurvesRequest; answer: Curves };
 	'POST /api/analysis/distribution': {
 		query: undefined; request: DistributionRequest; answer: Distribution;
 	};
