@@ -2,10 +2,12 @@
 /*
  * data.c - routes that read runs: lists, one whole run, its bytes, and a summary of many.
  */
+#include <math.h>
 #include <stdio.h>
 
 #include "core/base/str.h"
 #include "host/engine/args.h"
+#include "results/analyse/analyse.h"
 #include "web/api.h"
 #include "web/web_internal.h"
 
@@ -90,7 +92,7 @@ static void put_verdict(struct badges *b, const struct row *r, const struct json
 		codes.n = 0;
 	if (value_is_text(verdict, "DEGRADED") || value_is_text(verdict, "INVALID"))
 		put(b, value_is_text(verdict, "INVALID") ? "bad" : "warn", "verdict",
-		    "The run judged itself %.*s%s%.*s.", (int)verdict.text.n, verdict.text.p,
+		    "%.*s%s%.*s.", (int)verdict.text.n, verdict.text.p,
 		    codes.n ? ": " : "", (int)(codes.n < 200 ? codes.n : 200), codes.p);
 }
 
@@ -99,7 +101,7 @@ static void put_left_out(struct badges *b, const struct row *r)
 	struct value which = cell_of(r, "left_out");
 
 	if (which.kind == VALUE_TEXT && which.text.n)
-		put(b, "bad", "left_out", "Values that cannot be are left out of the columns: %.*s.",
+		put(b, "bad", "left_out", "Impossible values are not in the columns: %.*s.",
 		    (int)which.text.n, which.text.p);
 }
 
@@ -125,8 +127,8 @@ static void put_requests(struct badges *b, const struct row *r)
 		    100 * failed.number / all);
 	}
 	if (completed.kind == VALUE_NUMBER && completed.number < BADGE_REQUESTS_MIN)
-		put(b, "warn", "few_requests", "Only %.0f requests were completed: tail percentiles "
-		    "rest on single ones.", completed.number);
+		put(b, "warn", "few_requests", "Only %.0f requests completed: tail percentiles depend on "
+		    "single requests.", completed.number);
 }
 
 static bool has_group(const struct row *r, const char *prefix)
@@ -141,12 +143,12 @@ static void put_missing(struct badges *b, const struct row *r, const struct json
 {
 	if (json_get(document, "config") && !json_get(document, "schema_version"))
 		put(b, "warn", "no_schema_version",
-		    "The document does not say which version of the schema it follows.");
+		    "The document names no schema version.");
 	if (!has_group(r, "environment.") && !has_group(r, "hardware."))
 		put(b, "warn", "no_environment",
-		    "Nothing says on which machine and with which versions it ran.");
+		    "Machine and versions are not recorded.");
 	if (cell_of(r, "server.model").kind == VALUE_ABSENT)
-		put(b, "warn", "no_model", "Nothing says which model was served.");
+		put(b, "warn", "no_model", "Model not recorded.");
 }
 
 static void put_flags(struct badges *b, const struct row *r, unsigned flags)
@@ -154,11 +156,11 @@ static void put_flags(struct badges *b, const struct row *r, unsigned flags)
 	struct value profiled = cell_of(r, "profiled");
 
 	if (profiled.kind == VALUE_BOOL && profiled.is_true)
-		put(b, "warn", "profiled", "A profiler was running, which costs speed.");
+		put(b, "warn", "profiled", "A profiler was running: the run is slower than without it.");
 	if (flags & INDEX_EXCLUDED)
-		put(b, "warn", "excluded", "Somebody has excluded this run.");
+		put(b, "warn", "excluded", "Excluded from analysis.");
 	if (flags & INDEX_SUPERSEDED)
-		put(b, "warn", "superseded", "There is a newer version of this run.");
+		put(b, "warn", "superseded", "A newer version of this run exists.");
 	if (flags & INDEX_ARCHIVED)
 		put(b, "warn", "archived", "This run is archived.");
 }
@@ -176,13 +178,14 @@ void run_put_badges(struct json_writer *w, const struct row *r, unsigned flags,
 	put_missing(&b, r, document);
 	put_flags(&b, r, flags);
 	if (!b.n)
-		put(&b, "good", "fine", "Nothing speaks against these numbers.");
+		put(&b, "good", "fine", "Valid: no problems found.");
 	json_end_array(w);
 }
 
 /* ---- a run's parameters as command lines ---- */
 
 #define OPTION_BYTES_MAX 128
+#define EPHEMERAL_PORT_MIN 32768 /* ip_local_port_range of Linux: nobody serves there for long */
 
 /* ---- a shell's words ---- */
 
@@ -345,22 +348,58 @@ static void add_switch(struct buf *line, struct str name, bool is_on)
 		add_option(line, is_on ? "--" : "--no-", name);
 }
 
-/* Every option as our own results have them. */
+/* Where the run's own server listened and its result was written; another run has others. */
+static bool is_place(struct str name, double port)
+{
+	static const char *const output[] = { "output_json", "result_dir", "result_filename" };
+
+	for (size_t i = 0; i < sizeof(output) / sizeof(*output); i++)
+		if (str_is(name, output[i]))
+			return true;
+	return port >= EPHEMERAL_PORT_MIN && (str_is(name, "port") || str_is(name, "host"));
+}
+
+/* An option that differs from the default of `bench serve`. A switch that is on says so itself. */
+static bool is_worth_saying(struct str name, struct value v)
+{
+	struct buf column = { 0 };
+	bool is_default;
+
+	if (v.kind == VALUE_BOOL)
+		return true;
+	buf_printf(&column, "benchmark.%.*s", (int)name.n, name.p);
+	is_default = analyse_is_default(buf_str(&column), v);
+	buf_release(&column);
+	return !is_default;
+}
+
+static struct value scalar_of(const struct json_value *v)
+{
+	if (v->kind == JSON_STRING)
+		return (struct value){ .kind = VALUE_TEXT, .text = v->text };
+	return (struct value){ .kind = VALUE_NUMBER, .number = json_real(v, NAN) };
+}
+
+/* The options as our own results have them, without defaults. */
 static void add_given_options(struct buf *line, const struct json_value *options)
 {
 	struct str dataset = json_text(json_get(options, "dataset_name"), STR(""));
+	double port = json_real(json_get(options, "port"), 0);
 
 	for (size_t i = 0; i < options->count; i++) {
 		const struct json_value *v = &options->item[i];
 		struct str name = options->key[i];
 
 		if (v->kind == JSON_NULL || str_is(name, "model") ||
-		    is_of_other_dataset(name, dataset))
+		    is_of_other_dataset(name, dataset) || is_place(name, port))
 			continue;
 		if (v->kind == JSON_TRUE || v->kind == JSON_FALSE) {
 			add_switch(line, name, v->kind == JSON_TRUE);
 			continue;
 		}
+		if (v->kind != JSON_ARRAY && v->kind != JSON_OBJECT &&
+		    !is_worth_saying(name, scalar_of(v)))
+			continue;
 		add_option(line, "--", name);
 		add_json(line, v);
 	}
@@ -369,6 +408,8 @@ static void add_given_options(struct buf *line, const struct json_value *options
 static void add_load_options(struct buf *line, const struct row *r, struct arena *a)
 {
 	struct value dataset = cell_of(r, "benchmark.dataset_name");
+	struct value port = cell_of(r, "benchmark.port");
+	double number = port.kind == VALUE_NUMBER ? port.number : 0;
 	bool is_trace = dataset.kind == VALUE_TEXT && str_is(dataset.text, "timed_trace");
 	struct str prefix = STR("benchmark.");
 
@@ -380,7 +421,8 @@ static void add_load_options(struct buf *line, const struct row *r, struct arena
 			continue;
 		name = (struct str){ name.p + prefix.n, name.n - prefix.n };
 		/* vLLM's records say self_timed of every dataset; only of one has it a meaning. */
-		if (str_is(name, "model") || (str_is(name, "self_timed") && !is_trace))
+		if (str_is(name, "model") || (str_is(name, "self_timed") && !is_trace) ||
+		    is_place(name, number) || !is_worth_saying(name, v))
 			continue;
 		if (v.kind == VALUE_BOOL) {
 			add_switch(line, name, v.is_true);
@@ -389,6 +431,13 @@ static void add_load_options(struct buf *line, const struct row *r, struct arena
 		add_option(line, "--", name);
 		add_value(line, v, a);
 	}
+}
+
+/* Whether the result says more of its server than the model. */
+static bool is_server_known(const struct row *r)
+{
+	return cell_of(r, "environment.server.version").kind == VALUE_TEXT ||
+	       cell_of(r, "server.version").kind == VALUE_TEXT;
 }
 
 static void put_line(struct json_writer *w, struct buf *line)
@@ -404,12 +453,16 @@ static void put_from_cells(struct json_writer *w, const struct row *r,
 	struct value model = cell_of(r, "server.model"), mode = cell_of(r, "mode");
 	bool is_serve = mode.kind != VALUE_TEXT || str_is(mode.text, "serve");
 	struct buf line = { 0 };
+	size_t without_args;
 
 	if (is_serve && model.kind == VALUE_TEXT) {
 		add_words(&line, "vllm serve");
 		add_word(&line, model.text);
+		without_args = line.len;
 		add_engine_args(&line, r, a);
-		put_line(w, &line);
+		if (line.len > without_args || is_server_known(r))
+			put_line(w, &line);
+		buf_reset(&line);
 	}
 	add_words(&line, "profllm bench");
 	add_word(&line, is_serve ? STR("serve") : mode.text);

@@ -698,13 +698,13 @@ is_deeply($there->{reasons}, [
 	{ level => 'DEGRADED', code => 'few', text => 'Only 9 requests.', spoils => [] }],
 	'reasons with their sentences and the metrics they are about');
 is_deeply([map { $_->{text} } grep { $_->{code} eq 'verdict' } @{$there->{badges}}],
-	['The run judged itself INVALID.'], 'the verdict is a badge');
+	['INVALID.'], 'the verdict is a badge');
 delete $_->{text} for @{$odd->{trust}{reasons}};
 $odd->{run_id} = 'exp_codes';
 ask($d, POST => '/api/upload/raw', json_text($odd));
 $there = ask($d, GET => '/api/data/experiments/exp_codes')->{json};
 is_deeply([map { $_->{text} } grep { $_->{code} eq 'verdict' } @{$there->{badges}}],
-	['The run judged itself INVALID: skew,few.'], 'an older document has codes alone');
+	['INVALID: skew,few.'], 'an older document has codes alone');
 is($there->{reasons}[1]{text}, undef, '... and no sentence');
 
 # ---- people's words ----

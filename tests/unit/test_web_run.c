@@ -100,7 +100,7 @@ static const struct { const char *cells, *document, *lines; } repeated[] = {
 	  " \"benchmark.dataset_path\": \"it's here.json\", \"benchmark.max_concurrency\": null}", "{}",
 	  "vllm serve m/x --tensor-parallel-size 4 --no-enable-prefix-caching "
 	  "--served-model-name 'a b' c\n"
-	  "profllm bench serve --model m/x --request-rate inf --num-prompts 1000 --ignore-eos "
+	  "profllm bench serve --model m/x --ignore-eos "
 	  "--dataset-path 'it'\\''s here.json'\n" },
 	{ "{\"mode\": \"latency\", \"server.model\": \"m\", \"server.compilation_config.level\": 3,"
 	  " \"benchmark.batch_size\": 8}", "{\"config\": {\"given\": null}}",
@@ -114,9 +114,16 @@ static const struct { const char *cells, *document, *lines; } repeated[] = {
 	  " \"random_input_len\": 8, \"sonnet_input_len\": 9, \"random_mm_x\": 1, \"n\": null,"
 	  " \"goodput\": [\"ttft:100\", \"itl:5\"], \"extra_body\": {\"a b\": [1, true]},"
 	  " \"ignore_eos\": true, \"no_stream\": false, \"request_rate\": \"inf\"}}}",
-	  "vllm serve m\nprofllm bench serve --model m --seed 0 --dataset-name random "
+	  "profllm bench serve --model m --seed 0 "
 	  "--random-input-len 8 --goodput ttft:100 itl:5 --extra-body '{\"a b\": [1, true]}' "
-	  "--ignore-eos --request-rate inf\n" },
+	  "--ignore-eos\n" },
+	{ "{\"server.model\": \"m\", \"environment.server.version\": \"0.13.0\"}",
+	  "{\"profllm\": {\"options\": {\"host\": \"127.0.0.1\", \"port\": 46369, \"threads\": 1,"
+	  " \"burstiness\": 1.0, \"num_prompts\": 60, \"result_filename\": \"old.json\"}}}",
+	  "vllm serve m\nprofllm bench serve --model m --num-prompts 60\n" },
+	{ "{\"server.model\": \"m\"}",
+	  "{\"profllm\": {\"options\": {\"host\": \"gpu7\", \"port\": 8000}}}",
+	  "profllm bench serve --model m --host gpu7 --port 8000\n" },
 };
 
 static void reproduce(void **state)

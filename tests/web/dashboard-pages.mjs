@@ -161,7 +161,7 @@ async function runPage(page, url) {
 	equal(
 		[
 			told.length > 0,
-			await page.$$eval('.reasons li span:not(.tag):not(.dim)', (l) =>
+			await page.$$eval('.reasons li .reason-text', (l) =>
 				l.map((e) => e.textContent),
 			),
 		],
@@ -171,7 +171,7 @@ async function runPage(page, url) {
 	equal(
 		await page.$$eval('.copy-line pre', (l) => l.map((e) => e.textContent)),
 		run.reproduce,
-		'how to run it again',
+		'how to reproduce it',
 	);
 	await page.click('button:has-text("Configuration")');
 	await page.fill('input[type=search]', 'tensor_parallel_size');
@@ -181,29 +181,60 @@ async function runPage(page, url) {
 		'a parameter is found by its name',
 	);
 	await page.click('button:has-text("Notes and traces")');
-	await page.fill('section[aria-label=Remarks] label:first-of-type input', 'looks <b>odd</b>');
-	await page.click('section[aria-label=Remarks] button:has-text("Add")');
+	await page.fill('section[aria-label=Notes] label:first-of-type input', 'looks <b>odd</b>');
+	await page.click('section[aria-label=Notes] button:has-text("Add")');
 	await becomes(
 		() =>
-			page.$$eval('section[aria-label=Remarks] li p:first-child', (l) =>
+			page.$$eval('section[aria-label=Notes] li p:first-child', (l) =>
 				l.map((e) => e.textContent),
 			),
 		['looks <b>odd</b>'],
-		'a remark is kept, as text',
+		'a note is kept, as text',
 	);
 	await page.fill('section[aria-label=Exclusion] label:first-of-type input', 'the machine was busy');
 	await page.click('section[aria-label=Exclusion] button:has-text("Exclude")');
-	await page.waitForSelector('section[aria-label=Exclusion] button:has-text("count again")');
+	await page.waitForSelector('section[aria-label=Exclusion] button:has-text("Include again")');
 	equal(
 		(await ask(url, '/api/data/experiments/5')).flags,
 		['excluded'],
 		'a run is excluded with a reason',
 	);
-	await page.click('section[aria-label=Exclusion] button:has-text("count again")');
+	await page.click('section[aria-label=Exclusion] button:has-text("Include again")');
 	await page.waitForSelector('section[aria-label=Exclusion] button:has-text("Exclude")');
-	equal((await ask(url, '/api/data/experiments/5')).flags, [], 'and counts again');
+	equal((await ask(url, '/api/data/experiments/5')).flags, [], 'and is included again');
 	await page.click('button:has-text("Document")');
 	ok(await page.$('a[download][href$="/document"]'), 'its document can be had');
+}
+
+/** A run that failed says why, with the last lines of its server's log. */
+async function failedRun(page, url) {
+	const document = study()[0];
+	const log = Array.from({ length: 80 }, (_, i) => `log line ${i}`).join('\n');
+	Object.assign(document, { run_id: 'exp_failed', status: 'failed' });
+	document.error = { stage: 'start', category: 'crash', reason: 'The server ended.', log_tail: log };
+	await ask(url, '/api/upload/raw?name=failed.json', document);
+	await page.goto(`${url}/runs/exp_failed`);
+	await page.waitForSelector('.log-tail');
+	equal(
+		(await page.textContent('.log-tail')).trim().split('\n'),
+		log.split('\n').slice(-50),
+		'the last 50 lines of the log',
+	);
+	ok(
+		(await page.textContent('section[aria-label=Failure]')).includes('The server ended.'),
+		'with the reason',
+	);
+	const broken = await page.$$eval('.facts dt', (l) =>
+		l.filter((e) => e.getClientRects().length && e.offsetHeight > 60).map((e) => e.textContent),
+	);
+	equal(broken, [], 'no label is broken into pieces');
+	await page.goto(`${url}/runs`);
+	await page.click('[data-counted=failed] button');
+	await becomes(
+		() => page.$eval('[data-total]', (e) => Number(e.dataset.total)),
+		1,
+		'Runs counts it and shows it',
+	);
 }
 
 async function requests(page, url) {
@@ -621,6 +652,7 @@ await main(async () => {
 		analyses,
 		launches,
 		traces,
+		failedRun,
 	])
 		await walk(page, it.url);
 	const refused = wrong.filter((w) => w.includes('400 (Bad Request)'));

@@ -22,6 +22,12 @@ struct analyse_request {
 	const struct json_value *marks;
 };
 
+/*
+ * Whether a value says no more than its absence: the default of `bench serve` for a column
+ * benchmark.NAME, null, or a flag that is off.
+ */
+bool analyse_is_default(struct str column, struct value v);
+
 typedef int analyse_fn(const struct analyse_request *r, struct json_writer *w, struct err *e);
 
 analyse_fn analyse_compare, analyse_trends, analyse_regression, analyse_impact, analyse_scaling,

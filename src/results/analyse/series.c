@@ -200,6 +200,14 @@ struct value series_value(struct str column, struct value v, struct value versio
 	return is_spelled(v, engine_default(name, version)) ? none : v;
 }
 
+bool analyse_is_default(struct str column, struct value v)
+{
+	const struct value none = { .kind = VALUE_ABSENT };
+
+	assert(column.n);
+	return value_is_missing(series_value(column, v, none));
+}
+
 /* ---- the key of a request ---- */
 
 /* Model, hardware and engine, then servers, then the load. */

@@ -5,9 +5,9 @@ import {
 } from '../../../web/src/app/filter';
 import {
 	barsOf, binsOf, BARS, cellText, conditionText, differing, endsOf, exportTarget, EXPORT_URL_MAX,
-	facetRows, filterText,
-	goneOf, isParameter, isSpread, nextSort, parseBound, parseValues, ranksOf, roundBound, sharesMinute,
-	sortCodec, SORTS_MAX, writeBound, writeValues,
+	facetRows, filterText, goneOf, isInvalid, isParameter, isSpread, judgedOf, nextSort, parseBound,
+	parseValues, ranksOf, roundBound, sharesMinute, sortCodec, SORTS_MAX, usable, writeBound,
+	writeValues,
 } from '../../../web/src/app/pages/runs/view';
 import type { ColumnOption, Facet, Sort } from '../../../web/src/app/query';
 
@@ -190,16 +190,35 @@ it('ranks sound runs only, and calls none the best while rows are missing', () =
 		.map((o) => [o.column, o]));
 	const rows = [10, 20, 30, 40, 80].map((rate, i) => ({ id: i, flags: [], values: { rate, n: rate,
 		ttft: 100 - rate, verdict: i === 4 ? 'INVALID' : 'VALID', status: 'completed' } }));
+	const invalid = new Map([[4, null]]);
 	const best = (complete: boolean, column: string): number[] =>
-		[...ranksOf(rows, ['rate', 'ttft', 'n'], options, complete).get(column) ?? []]
+		[...ranksOf(rows, ['rate', 'ttft', 'n'], options, invalid, complete).get(column) ?? []]
 			.filter(([, r]) => r.isBest).map(([id]) => id);
 	expect(best(true, 'rate')).toEqual([1, 2, 3]);
 	expect(best(true, 'ttft')).toEqual([1, 2, 3]);
 	expect(best(true, 'n')).toEqual([]);
 	expect(best(false, 'rate')).toEqual([]);
-	expect(ranksOf(rows, ['rate'], options, true).get('rate')?.get(0)?.share).toBe(0.25);
-	expect(ranksOf(rows, ['rate'], options, true).get('rate')?.has(4)).toBe(false);
-	expect(ranksOf(rows.slice(0, 3), ['rate'], options, true).size).toBe(0);
+	expect(ranksOf(rows, ['rate'], options, invalid, true).get('rate')?.get(0)?.share).toBe(0.25);
+	expect(ranksOf(rows, ['rate'], options, invalid, true).get('rate')?.has(4)).toBe(false);
+	expect(ranksOf(rows, ['rate'], options, new Map([[4, 'itl,ttft']]), true).get('rate')?.get(4)?.isBest)
+		.toBe(true);
+	expect(ranksOf(rows.slice(0, 3), ['rate'], options, invalid, true).size).toBe(0);
+});
+
+it('doubts a metric, not the run', () => {
+	expect(['median_ttft_ms', 'tokens_per_s_per_gpu', 'tokens_per_s_per_user', 'total_tokens_per_s_per_gpu',
+		'p99_itl_ms', 'output_throughput', 'duration'].map(judgedOf)).toEqual(['ttft', 'output_throughput',
+		'tpot', 'total_token_throughput', 'itl', 'output_throughput', undefined]);
+	const invalid = new Map<number, string | null>([[1, 'itl,tpot'], [2, null]]);
+	expect([[1, 'median_itl_ms'], [1, 'median_ttft_ms'], [1, 'duration'], [2, 'duration'], [3, 'itl']]
+		.map(([id, c]) => isInvalid(invalid, id as number, c as string)))
+		.toEqual([true, false, false, true, false]);
+	expect(usable(EVERYTHING, 'p99_ttft_ms').and.length).toBe(3);
+	expect(usable({ and: [{ column: 'a', in: [1] }] }, 'duration')).toEqual({ and: [
+		{ and: [{ column: 'a', in: [1] }] }, { not: { column: 'status', in: ['failed'] } },
+		{ not: { and: [{ column: 'verdict', in: ['INVALID'] },
+			{ or: [{ column: 'trust.invalid', missing: true }] }] } },
+		{ column: 'duration', range: { min: 1e-9 } }] });
 });
 
 it('shows every kind of nothing as a blank cell', () => {

@@ -37,20 +37,20 @@ export function Configuration({ run }: { run: Run }): ReactNode {
 	return (
 		<>
 			<div className="tools">
-				<input type="search" value={search} placeholder="Find a parameter or a value"
-					aria-label="Find a parameter or a value"
+				<input type="search" value={search} placeholder="Search parameters and values"
+					aria-label="Search parameters and values"
 					onChange={(e) => setSearch(e.target.value, { replace: true })} />
 				{given && (
 					<label className="row tight">
 						<input type="checkbox" checked={isGivenOnly}
 							onChange={(e) => setGivenOnly(e.target.checked)} />
-						only what was given
+						Given parameters only
 					</label>
 				)}
 				<span className="dim num">{count(shown.length, 'parameter')} of {all.length}</span>
 			</div>
 			{groups.map((g) => <Group key={g} name={g} list={shown.filter((s) => s.group === g)} />)}
-			{!shown.length && <Empty title="No parameter like that" />}
+			{!shown.length && <Empty title="No parameters match" />}
 		</>
 	);
 }

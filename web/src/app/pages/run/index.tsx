@@ -7,7 +7,7 @@ import { useGet } from '../../common/routes';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { Failure, Loading } from '../../parts/states';
-import { showCell, when } from '../../show';
+import { age, showCell, zonedTime } from '../../show';
 import { usePageTarget, useSelection } from '../../state';
 import { choiceCodec, useUrlState } from '../../url';
 import type { PageProps } from '../../pages';
@@ -41,18 +41,20 @@ function Head({ run }: { run: Answer }): ReactNode {
 	const { has, toggle } = useSelection();
 	const facts = ['server.model', 'hardware.gpu', 'benchmark.dataset_name']
 		.filter((c) => typeof run.values[c] === 'string').map((c) => showCell(c, run.values[c]));
+	const at = typeof run.values.timestamp === 'number' ? run.values.timestamp : null;
 	const title = run.values.name ?? run.values['server.model'] ?? run.values.model_id ?? run.run_id;
 	return (
 		<div className="page-head run-head">
 			<div>
 				<p><Link to={target('/runs')}>Runs</Link> <span className="dim">/ {run.id}</span></p>
 				<h1>{showCell('name', title)} <Tags run={run} /></h1>
-				<p className="dim">{[run.run_id, typeof run.values.timestamp === 'number'
-					? when(run.values.timestamp) : '', ...facts].filter(Boolean).join(' · ')}</p>
+				<p className="dim">
+					{at !== null && <span title={zonedTime(at)}>{age(at, Date.now() / 1000)}</span>}
+					{[...facts, run.run_id].filter(Boolean).map((f) => ` · ${f}`).join('')}</p>
 			</div>
 			<div className="row">
 				<button type="button" aria-pressed={has(run.id)} onClick={() => toggle(run.id)}>
-					<Icon name={has(run.id) ? 'check' : 'plus'} />{has(run.id) ? 'Chosen' : 'Choose'}
+					<Icon name={has(run.id) ? 'check' : 'plus'} />{has(run.id) ? 'In comparison' : 'Add to comparison'}
 				</button>
 				<Link className="button" to={target('/compare')}><Icon name="compare" />Compare</Link>
 			</div>
@@ -70,7 +72,7 @@ export default function Run({ id }: PageProps): ReactNode {
 		return <><h1 className="unseen">Run {id}</h1>
 			<Failure error={answer.error} onRetry={() => void answer.refetch()} /></>;
 	if (!run)
-		return <Loading what="Reading the run" />;
+		return <Loading what="Loading the run" />;
 	const tabs = TABS.filter((t) => t !== 'requests' || run.has_arrays);
 	return (
 		<div className="page">
@@ -84,7 +86,7 @@ export default function Run({ id }: PageProps): ReactNode {
 			{tab === 'overview' && <Overview run={run} columns={columns} />}
 			{tab === 'requests' && (run.has_arrays ? (
 				<section className="card" aria-label="Requests"><Timeline id={run.id} /></section>
-			) : <p className="card dim">This run was received without its requests.</p>)}
+			) : <p className="card dim">This run was imported without its requests.</p>)}
 			{tab === 'configuration' && <Configuration run={run} />}
 			{tab === 'notes' && <Notes r={run} />}
 			{tab === 'document' && <Document run={run} />}

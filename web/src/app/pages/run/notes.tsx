@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// notes.tsx: what people say of a run, whether it counts, other versions of it, its traces.
+// notes.tsx: people's notes on a run, its exclusion from analyses, other versions of it, its traces.
 import { useState, type FormEvent, type ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import { change, send } from '../../api';
@@ -50,25 +50,25 @@ const signed = (who: string, at: number): string => `${who ? `${who}, ` : ''}${w
 const words = (text: string, who: string, key: string): object =>
 	(who ? { [key]: text, who } : { [key]: text });
 
-function Remarks({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
+function NoteList({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
 	return (
-		<section className="card" aria-label="Remarks">
-			<h2>Remarks</h2>
+		<section className="card" aria-label="Notes">
+			<h2>Notes</h2>
 			{r.annotations.length === 0 && <p className="dim">None yet.</p>}
 			<ul className="remarks">{r.annotations.map((a) => (
 				<li key={a.id}>
 					<p>{a.text}</p>
 					<p className="dim small-text">{signed(a.who, a.at)}
 						{!isReadOnly && (
-							<button type="button" className="small icon quiet" aria-label="Remove this remark"
+							<button type="button" className="small icon quiet" aria-label="Remove this note"
 								onClick={() => run(change('DELETE', `/api/annotations/${a.id}`), 'Removed.')}>
 								<Icon name="trash" /></button>
 						)}</p>
 				</li>
 			))}</ul>
-			{!isReadOnly && <Say label="Add a remark" action="Add" onSay={(text, who) => run(
+			{!isReadOnly && <Say label="Add a note" action="Add" onSay={(text, who) => run(
 				change('POST', `/api/data/experiments/${r.id}/annotations`, words(text, who, 'text')),
-				'Remark added.')} />}
+				'Note added.')} />}
 		</section>
 	);
 }
@@ -78,16 +78,16 @@ function Exclusion({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNod
 	const path = `/api/data/experiments/${r.id}/exclusion`;
 	return (
 		<section className="card" aria-label="Exclusion">
-			<h2>Does it count?</h2>
-			<p>{isOut ? 'It is excluded: it takes part in no list, chart or comparison.'
-				: 'It counts. A run that went wrong can be excluded; it stays in the store.'}</p>
+			<h2>Include in analysis</h2>
+			<p>{isOut ? 'Excluded from lists, charts and comparisons.'
+				: 'Included. A run that went wrong can be excluded; it stays in the store.'}</p>
 			<ul className="remarks">{r.exclusions.map((x, i) => (
-				<li key={i}><p>{x.reason}{x.is_over && <span className="tag">taken back</span>}</p>
+				<li key={i}><p>{x.reason}{x.is_over && <span className="tag">reverted</span>}</p>
 					<p className="dim small-text">{signed(x.who, x.at)}</p></li>
 			))}</ul>
 			{!isReadOnly && (isOut ? (
-				<button type="button" onClick={() => run(change('DELETE', path), 'It counts again.')}>
-					Let it count again</button>
+				<button type="button" onClick={() => run(change('DELETE', path), 'Included again.')}>
+					Include again</button>
 			) : (
 				<Say label="Reason" action="Exclude" onSay={(text, who) => run(
 					change('PUT', path, words(text, who, 'reason')), 'Excluded.')} />
@@ -103,12 +103,12 @@ function Versions({ r }: { r: Run }): ReactNode {
 			<h2>Versions</h2>
 			<ul className="remarks">{r.versions.map((v) => (
 				<li key={v.id}>
-					{v.id === r.id ? <strong>This one</strong>
-						: <Link to={target(`/runs/${v.id}`)}>Number {v.id}</Link>}
-					<span className="dim">, received {when(v.received)}</span>
+					{v.id === r.id ? <strong>This version</strong>
+						: <Link to={target(`/runs/${v.id}`)}>Version {v.id}</Link>}
+					<span className="dim">, imported {when(v.received)}</span>
 				</li>
 			))}</ul>
-			<p className="dim small-text break">Received as <code>{r.kind}</code>
+			<p className="dim small-text break">Imported as <code>{r.kind}</code>
 				{r.who && <> from {r.who}</>}, content hash <code>{r.hash}</code></p>
 		</section>
 	);
@@ -118,9 +118,9 @@ function Versions({ r }: { r: Run }): ReactNode {
 function NoTraces({ r }: { r: Run }): ReactNode {
 	const named = namedTraces(r.document, '').map((t) => t.base);
 	if (!named.length)
-		return <p className="dim">No profiler trace belongs to this run.</p>;
-	return <p className="dim break">Its document names {count(named.length, 'trace')}, which did not come with
-		it: {named.join(', ')}. Attach them here, or run <code>profllm ingest</code> where they are.</p>;
+		return <p className="dim">This run has no profiler trace.</p>;
+	return <p className="dim break">Its document names {count(named.length, 'trace')} that the store does not
+		have: {named.join(', ')}. Attach them here, or run <code>profllm ingest</code> where they are.</p>;
 }
 
 function Traces({ r, isReadOnly }: { r: Run; isReadOnly: boolean }): ReactNode {
@@ -151,7 +151,7 @@ export function Notes({ r }: { r: Run }): ReactNode {
 	const isReadOnly = !useCanChange();
 	return (
 		<div className="halves">
-			<Remarks r={r} isReadOnly={isReadOnly} />
+			<NoteList r={r} isReadOnly={isReadOnly} />
 			<Exclusion r={r} isReadOnly={isReadOnly} />
 			<Versions r={r} />
 			<Traces r={r} isReadOnly={isReadOnly} />

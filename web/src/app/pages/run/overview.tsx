@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// overview.tsx: the run in a glance: main figures, whether to believe them, how to run it again.
+// overview.tsx: the run in a glance: its verdict, its main metrics, and how to reproduce it.
 import type { ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
@@ -7,21 +7,34 @@ import { CopyLine } from '../../common/copy';
 import { Num } from '../../common/twin';
 import { Icon } from '../../parts/icon';
 import { exactCell, NOTHING, showCell } from '../../show';
+import { isInvalid, type Invalid } from '../runs/view';
 import { telemetryOf } from './config';
 import { Conversations } from './conversations';
+import { failureOf, fineText, REMEDIES, spoilsText } from './verdict';
 
 const MAIN = ['output_throughput', 'request_throughput', 'median_ttft_ms', 'median_tpot_ms',
 	'median_e2el_ms', 'failed_requests', 'requests_per_second', 'tokens_per_second', 'avg_latency',
 	'startup_time'];
 const STATISTICS = ['mean', 'median', 'std', 'p90', 'p95', 'p99'];
+const HEADS: Record<string, string> = { mean: 'Mean', median: 'Median', std: 'Std. dev.', p90: 'P90',
+	p95: 'P95', p99: 'P99' };
 const TIMES = ['ttft', 'tpot', 'itl', 'e2el'];
+
+/** Which metrics of the run are INVALID. */
+function invalidOf(run: Run): Invalid {
+	const { verdict } = run.values, list = run.values['trust.invalid'];
+	return new Map(verdict === 'INVALID' ? [[run.id, typeof list === 'string' ? list : null]] : []);
+}
+
+const spoiled = (run: Run, column: string): object => (isInvalid(invalidOf(run), run.id, column)
+	? { 'data-spoiled': true, title: 'INVALID in this run: do not use' } : {});
 
 function Figure({ column, run, columns }: { column: string; run: Run; columns: Columns }): ReactNode {
 	const v = run.values[column], m = columns.measure(column);
 	return (
 		<div className="figure">
 			<p className="dim">{m.label}</p>
-			<p className="big-number" data-column={column}>
+			<p className="big-number" data-column={column} {...spoiled(run, column)}>
 				{typeof v === 'number' ? <Num v={v} /> : showCell(column, v)}
 				{m.unit && <span className="unit">{m.unit}</span>}
 			</p>
@@ -43,21 +56,43 @@ function Badges({ run }: { run: Run }): ReactNode {
 	);
 }
 
-/** Why the run judged itself as it did, in its own sentences, and which metrics they are about. */
+/** Why the run has its verdict, in its own sentences: what not to use, and what helps. */
 function Reasons({ run }: { run: Run }): ReactNode {
-	const told = run.reasons.filter((r) => r.text);
-	if (!told.length)
+	const given = run.reasons.filter((r) => r.text);
+	if (!given.length)
 		return null;
+	const fine = fineText(given);
 	return (
-		<section className="card" aria-label="Why">
-			<h2>Why the run judged itself {showCell('verdict', run.values.verdict)}</h2>
-			<ul className="reasons">{told.map((r, i) => (
+		<section className="card" aria-label="Verdict">
+			<h2>Why this run is {showCell('verdict', run.values.verdict)}</h2>
+			<ul className="reasons">{given.map((r, i) => (
 				<li key={i} data-code={r.code}>
 					{r.level && <span className={`tag ${r.level === 'INVALID' ? 'bad' : 'warn'}`}>{r.level}</span>}
-					<span>{r.text}</span>
-					{r.spoils.length > 0 && <span className="dim">Not to be trusted: {r.spoils.join(', ')}</span>}
+					<span className="reason-text">{r.text}</span>
+					{r.spoils.length > 0 && <strong className="spoils">{spoilsText(r.spoils)}</strong>}
+					{r.code && REMEDIES[r.code] && <span className="dim">What helps: {REMEDIES[r.code]}.</span>}
 				</li>
 			))}</ul>
+			{fine && <p className="dim">{fine}</p>}
+		</section>
+	);
+}
+
+/** Why a run failed, and the end of its server's log. */
+function Failure({ run }: { run: Run }): ReactNode {
+	const failed = failureOf(run.document);
+	if (!failed)
+		return null;
+	return (
+		<section className="card" aria-label="Failure">
+			<h2>Failed{failed.stage && ` at stage “${failed.stage}”`}{failed.category && `: ${failed.category}`}</h2>
+			{failed.reason && <p className="break">{failed.reason}</p>}
+			{failed.log.length > 0 ? <>
+				<p className="dim">Last lines of the server’s log
+					{failed.left > 0 && ` (${failed.left} earlier lines are in the document)`}</p>
+				<pre className="document log-tail" tabIndex={0} aria-label="Log of the server">
+					{failed.log.join('\n')}</pre>
+			</> : <p className="dim">No server log was recorded.</p>}
 		</section>
 	);
 }
@@ -68,18 +103,18 @@ function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	if (!rows.length)
 		return null;
 	return (
-		<section className="card" aria-label="Times">
-			<h2>Times (ms)</h2>
-			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of times">
+		<section className="card" aria-label="Latency">
+			<h2>Latency (ms)</h2>
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of latencies">
 				<table className="plain-table">
-					<thead><tr><th scope="col"><span className="unseen">Time</span></th>
-						{STATISTICS.map((s) => <th key={s} scope="col" className="num">{s}</th>)}</tr></thead>
+					<thead><tr><th scope="col"><span className="unseen">Metric</span></th>
+						{STATISTICS.map((s) => <th key={s} scope="col" className="num">{HEADS[s]}</th>)}</tr></thead>
 					<tbody>{rows.map((t) => (
 						<tr key={t}>
 							<th scope="row">{columns.measure(`mean_${t}_ms`).label.replace(/^mean /i, '')}</th>
 							{STATISTICS.map((s) => {
 								const v = run.values[`${s}_${t}_ms`];
-								return <td key={s} className="num">
+								return <td key={s} className="num" {...spoiled(run, `${s}_${t}_ms`)}>
 									{typeof v === 'number' ? <Num v={v} /> : NOTHING}</td>;
 							})}
 						</tr>
@@ -90,14 +125,14 @@ function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	);
 }
 
-/** All other figures of the run itself. */
+/** All other values of the run itself. */
 function Rest({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	const isTime = new RegExp(`^(${STATISTICS.join('|')}|p\\d+)_(${TIMES.join('|')})_ms$`);
 	const list = Object.keys(run.values).filter((c) => !c.includes('.') && !MAIN.includes(c)
 		&& !isTime.test(c)).sort();
 	return (
-		<section className="card" aria-label="Everything else of the run">
-			<h2>More of this run</h2>
+		<section className="card" aria-label="Details">
+			<h2>Details</h2>
 			<dl className="facts">{list.map((c) => (
 				<div key={c}>
 					<dt title={c}>{columns.measure(c).label}</dt>
@@ -117,12 +152,12 @@ function Machine({ run }: { run: Run }): ReactNode {
 	if (!list.length)
 		return null;
 	return (
-		<section className="card" aria-label="The machine under load">
-			<h2>The machine under load</h2>
-			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of the machine under load">
+		<section className="card" aria-label="System metrics">
+			<h2>System metrics</h2>
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of system metrics">
 				<table className="plain-table">
-					<thead><tr><th scope="col">Watched</th>
-						{['least', 'mean', 'most'].map((h) => <th key={h} scope="col" className="num">{h}</th>)}
+					<thead><tr><th scope="col">Metric</th>
+						{['Min', 'Mean', 'Max'].map((h) => <th key={h} scope="col" className="num">{h}</th>)}
 					</tr></thead>
 					<tbody>{list.map((t) => (
 						<tr key={t.name}><th scope="row">{t.name}</th>
@@ -140,17 +175,18 @@ export function Overview({ run, columns }: { run: Run; columns: Columns }): Reac
 	return (
 		<>
 			<Badges run={run} />
+			<Failure run={run} />
 			<Reasons run={run} />
 			{main.length > 0 && (
-				<section className="card figures-row" aria-label="Main figures">
+				<section className="card figures-row" aria-label="Main metrics">
 					{main.map((c) => <Figure key={c} column={c} run={run} columns={columns} />)}
 				</section>
 			)}
 			<Times run={run} columns={columns} />
 			<Conversations run={run} />
 			{run.reproduce.length > 0 && (
-				<section className="card" aria-label="Run it again">
-					<h2>Run it again</h2>
+				<section className="card" aria-label="Reproduce">
+					<h2>Reproduce</h2>
 					{run.reproduce.map((line, i) => (
 						<CopyLine key={i} text={line} label={`command ${i + 1}`} />
 					))}

@@ -17,9 +17,9 @@ import { count } from '../../show';
 import { useTheme } from '../../theme';
 import { LIMITS_MS, requestsOf, spanOf, type Arrays } from './arrays';
 
-const LEGEND: [string, string][] = [['ttft', 'to the first token'],
-	['itl-low', `gap below ${LIMITS_MS[0]} ms`], ['itl-mid', `${LIMITS_MS[0]} to ${LIMITS_MS[1]} ms`],
-	['itl-high', `above ${LIMITS_MS[1]} ms`], ['waited', 'waiting in the client'], ['ended', 'failed']];
+const LEGEND: [string, string][] = [['ttft', 'TTFT'],
+	['itl-low', `ITL < ${LIMITS_MS[0]} ms`], ['itl-mid', `ITL ${LIMITS_MS[0]} to ${LIMITS_MS[1]} ms`],
+	['itl-high', `ITL > ${LIMITS_MS[1]} ms`], ['waited', 'Queued in client'], ['ended', 'Failed']];
 const ZOOM = 1.4, PAN_PIXELS = 80, ROW_MAX = 20;
 
 interface Parts { view: View; draw: () => void; readTheme: () => void; scroller: HTMLElement }
@@ -110,14 +110,14 @@ function useDrawing(r: Requests, point: (i: number) => void) {
 	return { axis, canvas, scroller, spacer, parts };
 }
 
-function told(r: Requests, i: number): string {
+function requestText(r: Requests, i: number): string {
 	if (i < 0)
-		return 'Point at a request for its times. Ctrl and the wheel zoom, a drag pans; with the '
-			+ 'focus in the rows + − ← → and f do.';
+		return 'Hover over a request for its times. Ctrl + wheel zooms, dragging pans. Keys in the chart: '
+			+ '+ − ← → and f.';
 	const ns = (units: number): string => duration(units * r.unitNs);
 	const place = r.session && r.session[i] >= 0
 		? ` (session ${r.session[i]}, turn ${(r.turn?.[i] ?? 0) + 1})` : '';
-	return `Request ${i}${place}: first token after ${ns(r.ttft[i])}, ended after ${ns(r.whole[i])}, longest `
+	return `Request ${i}${place}: TTFT ${ns(r.ttft[i])}, E2EL ${ns(r.whole[i])}, longest `
 		+ `gap ${ns(r.longest[i])}; ${r.prompt[i]} prompt and ${r.output[i]} output tokens`
 		+ (r.state[i] ? `; ${STATES[r.state[i]]}` : '');
 }
@@ -152,7 +152,7 @@ function Drawing({ r, errors }: { r: Requests; errors: (string | null)[] }): Rea
 						</select>
 					</label>
 				)}
-				<label className={`pick ${r.session ? '' : 'push'}`}><span>Order</span>
+				<label className={`pick ${r.session ? '' : 'push'}`}><span>Sort</span>
 					<select value={sort} onChange={(e) => {
 						const next = e.target.value as Sort;
 						setSort(next);
@@ -167,7 +167,7 @@ function Drawing({ r, errors }: { r: Requests; errors: (string | null)[] }): Rea
 						onClick={() => act((v) => v.zoom(1 / ZOOM))}><Icon name="plus" /></button>
 					<button type="button" className="small" onClick={() => act((v) => v.zoom(ZOOM))}
 						aria-label="Zoom out">−</button>
-					<button type="button" className="small" onClick={() => act((v) => v.fit())}>Fit</button>
+					<button type="button" className="small" onClick={() => act((v) => v.fit())}>Fit to width</button>
 				</div>
 			</div>
 			<div className="timeline">
@@ -178,7 +178,7 @@ function Drawing({ r, errors }: { r: Requests; errors: (string | null)[] }): Rea
 					<div ref={spacer} />
 				</div>
 			</div>
-			<p className="dim small-text" aria-live="off">{told(r, hovered)}</p>
+			<p className="dim small-text" aria-live="off">{requestText(r, hovered)}</p>
 			<Twin title="Show as table" rows={rows} heads={[{ text: 'Request', isNumber: true },
 				{ text: 'TTFT (ms)', isNumber: true }, { text: 'E2EL (ms)', isNumber: true },
 				{ text: 'Longest gap (ms)', isNumber: true }, { text: 'Prompt tokens', isNumber: true },
@@ -194,11 +194,11 @@ export function Timeline({ id }: { id: number }): ReactNode {
 	if (answer.isError)
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
 	if (!arrays)
-		return <Loading what="Reading the requests" />;
+		return <Loading what="Loading the requests" />;
 	if (!r) {
 		return (
-			<Empty title="These requests cannot be put on a time axis">
-				<p>The file has times per request, but not when each began.</p>
+			<Empty title="Request start times are not recorded">
+				<p>The timeline needs the start time of each request.</p>
 			</Empty>
 		);
 	}

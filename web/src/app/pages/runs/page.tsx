@@ -32,8 +32,10 @@ import { Table } from './table';
 import {
 	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, isParameter, labelOf, LEAD_COLUMNS,
 	nextSort, PAGE_ROWS, ROWS_MAX, runsText, sortCodec, statisticsCodec, type Gone,
+	type Invalid,
 } from './view';
 
+const INVALID_MAX = 1000;
 const CONSTANTS_MAX = 6;
 const CONSTANTS_LISTED_MAX = 40; /* in the title */
 
@@ -128,6 +130,16 @@ function useCounts(filter: And, shown: ReturnType<typeof useShown>[0],
 		options.size > 0).data?.facets;
 }
 
+/** Which metrics of the INVALID runs are. */
+function useInvalid(filter: And, shown: ReturnType<typeof useShown>[0]): Invalid {
+	const answer = useApply({ filter: { and: [...(filter.and.length ? [{ and: filter.and }] : []),
+		{ column: 'verdict', in: ['INVALID'] }] }, shown, limit: INVALID_MAX, columns: ['trust.invalid'] });
+	return useMemo(() => new Map((answer.data?.items ?? []).map(({ id, values }) => {
+		const list = values['trust.invalid'];
+		return [id, typeof list === 'string' ? list : null];
+	})), [answer.data]);
+}
+
 /** The columns of the table: the chosen ones, without those that are the same everywhere. */
 function useColumns(filter: And, shown: ReturnType<typeof useShown>[0], chosen: string[],
 	usual: string[], isDiffering: boolean, wantsDiffering: boolean, options: Map<string, ColumnOption>) {
@@ -190,6 +202,7 @@ export function RunsPage(): ReactNode {
 		|| (options.get('status')?.distinct ?? 0) > 1;
 	const tableColumns = useMemo(() => (hasVerdict ? ['verdict', ...listed] : listed), [hasVerdict, listed]);
 	const counts = useCounts(filter, shown, options);
+	const invalid = useInvalid(filter, shown);
 	const workloads = counts?.find((f) => f.column === 'workload')?.distinct ?? 0;
 	const names = useMemo(() => shortNames(items.map(({ id, values }) =>
 		({ id, values, name: values.name, kind: values.mode })),
@@ -245,7 +258,7 @@ export function RunsPage(): ReactNode {
 						<Nothing all={isEverything(filter) ? 0 : 1} onClear={() => setFilter(EVERYTHING)} />
 					) : <Table items={items} total={first?.total ?? 0} columns={tableColumns} options={options}
 						names={names}
-						isRanked={workloads === 1} sort={sort} selection={selection} hasNext={rows.hasNextPage && items.length < ROWS_MAX} onNext={next}
+						isRanked={workloads === 1} invalid={invalid} sort={sort} selection={selection} hasNext={rows.hasNextPage && items.length < ROWS_MAX} onNext={next}
 						isFetching={rows.isFetching} runTarget={runTarget} onSort={onSort}
 						onValue={onValue} resetKey={JSON.stringify([filter, shown, sort])} />}
 				<p className="unseen" role="status">{first && runsText(first.total)}</p>

@@ -4,27 +4,23 @@
 import { useState, type ReactNode } from 'react';
 import { whole } from '../../../lib/format';
 import { ApiError } from '../../api';
-import { asked, onlyValue, type And, type Filter } from '../../filter';
+import { asked, onlyValue, type And } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { useApply, type ColumnOption, type Facet, type Item, type Statistic } from '../../query';
 import { measured, NOTHING } from '../../show';
 import type { Shown } from '../../state';
 import { ColumnPicker } from './columns';
-import { defaultStatistics, labelOf, LEAD_COLUMNS } from './view';
+import { defaultStatistics, labelOf, LEAD_COLUMNS, usable } from './view';
 
 const BEST_RATES = ['tokens_per_s_per_gpu', 'output_throughput', 'request_throughput'];
 const BEST_LATENCY = 'p99_ttft_ms';
-const SMALLEST = 1e-9; /* a latency of 0 was never measured */
 
 /** "Output throughput" within a sentence; abbreviations keep their capitals. */
 const sentenceCase = (label: string): string =>
 	(/^[A-Z][a-z]/.test(label) ? label.charAt(0).toLowerCase() + label.slice(1) : label);
 
-function soundWith(filter: And, column: string): Filter {
-	return { and: [{ and: filter.and }, { not: { column: 'verdict', in: ['INVALID'] } },
-		{ not: { column: 'status', in: ['failed'] } }, { column, range: { min: SMALLEST } }] };
-}
+
 
 interface Props {
 	filter: And;
@@ -62,12 +58,12 @@ function Tile({ s, label, unit }: { s: Statistic; label: string; unit: string | 
 	);
 }
 
-/** The best run of a metric as a link; INVALID and failed runs are not asked. */
+/** The best run of a metric as a link, among those in which it is usable. */
 function Best({ column, label, isLowest, props }: {
 	column: string; label: string; isLowest: boolean; props: Props;
 }): ReactNode {
 	const { filter, shown, options, runTarget } = props;
-	const answer = useApply({ filter: soundWith(filter, column), shown, limit: 1,
+	const answer = useApply({ filter: usable(filter, column), shown, limit: 1,
 		sort: [{ column, descending: !isLowest }], columns: [...LEAD_COLUMNS, column] });
 	const row = answer.data?.items[0], v = row?.values[column];
 	const unit = options.get(column)?.unit;

@@ -16,7 +16,7 @@ import type { ColumnOption, Item, Sort } from '../../query';
 import { age, exactCell, exactTime, isTime, zonedTime } from '../../show';
 import type { Selection } from '../../state';
 import { navigate } from '../../url';
-import { cellText, labelOf, placeOf, ranksOf, sharesMinute, type Ranks } from './view';
+import { cellText, headOf, isInvalid, labelOf, placeOf, ranksOf, sharesMinute, type Invalid, type Ranks } from './view';
 
 const ROW = 34;
 const HEAD = 48;
@@ -36,6 +36,7 @@ interface Props {
 	resetKey: string;
 	/** All runs are of one workload, so that their figures may be ranked. */
 	isRanked: boolean;
+	invalid: Invalid;
 	hasNext: boolean;
 	isFetching: boolean;
 	runTarget: (id: number) => string;
@@ -55,8 +56,12 @@ function widthOf(column: string, options: Map<string, ColumnOption>): number {
 	if (NARROW[column])
 		return NARROW[column];
 	const option = options.get(column);
-	const head = labelOf(column, options).length * 8.8 + 30;
-	const body = isTime(column) ? 118 : isNumber(option) ? 92
+	const words = headOf(column, options).split(/(?<=[ /_])/), text = words.join('');
+	/* Two lines, broken where the browser may. */
+	const half = words.reduce((n, w) => (n + w.length <= Math.max(text.length / 2 + 2, w.length)
+		? n + w.length : n), 0);
+	const head = (text.length <= 12 ? text.length : Math.max(half, text.length - half)) * 9 + 34;
+	const body = isTime(column) ? 118 : isNumber(option) ? 84
 		: option?.kind === 'bool' ? 80 : 176;
 	return Math.round(Math.max(body, Math.min(head, 250)));
 }
@@ -110,6 +115,7 @@ interface RowProps {
 	item: Item;
 	name: string;
 	ranks: Ranks;
+	invalid: Invalid;
 	now: number;
 	hasSeconds: boolean;
 	index: number;
@@ -132,13 +138,14 @@ function CellBox({ p, column, at, left, width }: {
 	const { item, index, options } = p;
 	const value = item.values[column];
 	const isDate = isTime(column) && typeof value === 'number';
-	const rank = p.ranks.get(column)?.get(item.id);
+	const rank = p.ranks.get(column)?.get(item.id), isSpoiled = isInvalid(p.invalid, item.id, column);
 	const look = ['cell', isNumber(options.get(column)) ? 'num' : '', rank ? 'barred' : '',
-		rank?.isBest ? 'best' : '', p.isNow && p.nowColumn === at + 1 ? 'here' : '']
+		rank?.isBest ? 'best' : '', isSpoiled && isNumber(options.get(column)) ? 'spoiled' : '', p.isNow && p.nowColumn === at + 1 ? 'here' : '']
 		.filter(Boolean).join(' ');
 	const title = column === 'verdict' ? verdictTitle(item)
 		: `${labelOf(column, options)}: ${isDate ? zonedTime(value) : exactCell(column, value)}`
-			+ (rank?.isBest ? '\nOne of the best three of this workload' : '');
+			+ (rank?.isBest ? '\nOne of the best three of this workload' : '')
+			+ (isSpoiled ? '\nINVALID in this run' : '');
 	return (
 		<div role="gridcell" aria-colindex={at + 2} className={look} id={`cell-${index}-${at + 1}`}
 			data-column={column} data-row={index} title={title}
@@ -177,17 +184,18 @@ function Head({ columns, seen, options, sort, lead, allSelected, onAll, onSort }
 	const cell = (column: string, at: number, style: { left?: number; width: number }): ReactNode => {
 		const place = sort.findIndex((s) => s.column === column);
 		const order = place < 0 ? 'none' : sort[place].descending ? 'descending' : 'ascending';
-		const label = column === 'name' ? 'Run' : labelOf(column, options);
+		const label = column === 'name' ? 'Run' : headOf(column, options);
+		const unit = placeOf(column, options);
 		return (
 			<div key={column} role="columnheader" aria-colindex={at + 1} aria-sort={order} style={style}
 				className={`cell ${at === 0 ? 'lead' : ''} ${isNumber(options.get(column)) ? 'num' : ''}`}>
 				{at === 0 && <input type="checkbox" tabIndex={-1} checked={allSelected} onChange={onAll}
 					aria-label="Select the runs that are loaded" />}
-				<button type="button" className="head-button" tabIndex={-1} title={`${column}\n`
+				<button type="button" className="head-button" tabIndex={-1} title={`${column}\n${labelOf(column, options)}\n`
 					+ 'Click sorts, with shift after the others'}
 					onClick={(event) => onSort(column, event.shiftKey)}>
 					<span className="head-label">{label}</span>
-					<span className="head-place dim">{placeOf(column, options)}</span>
+					<span className="head-place dim">{unit && !label.includes(unit) ? unit : ''}</span>
 					{place >= 0 && <span className="head-order" aria-hidden="true">
 						{sort[place].descending ? '↓' : '↑'}{sort.length > 1 && place + 1}</span>}
 				</button>
@@ -236,7 +244,8 @@ export function Table(props: Props): ReactNode {
 	}, [scroller, props.resetKey]);
 	const now = useNow();
 	const ranks = useMemo(() => ranksOf(props.isRanked ? items : [], columns, options,
-		items.length === props.total), [props.isRanked, items, columns, options, props.total]);
+		props.invalid, items.length === props.total),
+	[props.isRanked, items, columns, options, props.invalid, props.total]);
 	const hasSeconds = useMemo(() => sharesMinute(items.map((i) => i.values.timestamp)), [items]);
 	const seenRows = rows.getVirtualItems(), seen = cols.getVirtualItems();
 	const last = seenRows.at(-1)?.index ?? 0;
@@ -312,7 +321,7 @@ export function Table(props: Props): ReactNode {
 				{seenRows.map((v) => {
 					const item = items[v.index];
 					return item && <Row key={item.id} item={item} index={v.index} top={v.start} width={width}
-						name={props.names.get(item.id) ?? ''} ranks={ranks} now={now} hasSeconds={hasSeconds}
+						name={props.names.get(item.id) ?? ''} ranks={ranks} invalid={props.invalid} now={now} hasSeconds={hasSeconds}
 						lead={lead} columns={columns} seen={seen} options={options} isNow={v.index === at}
 						nowColumn={nowColumn} isSelected={selection.has(item.id)}
 						target={props.runTarget(item.id)} onToggle={onToggle} />;

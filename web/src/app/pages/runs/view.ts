@@ -66,6 +66,18 @@ export function labelOf(column: string, options: Map<string, ColumnOption>): str
 	return options.get(column)?.label || columnLabel(column);
 }
 
+const HEADS: Record<string, string> = {
+	tensor_parallel_size: 'TP', pipeline_parallel_size: 'PP', data_parallel_size: 'DP',
+	expert_parallel_size: 'EP', max_concurrency: 'Concurrency', request_rate: 'Request rate',
+	dataset_name: 'Dataset', model: 'Model', gpu: 'GPU', random_input_len: 'Input tokens',
+	random_output_len: 'Output tokens', engine_commit: 'Commit', num_prompts: 'Prompts',
+};
+
+/** A label that is short enough for the head of a table. */
+export function headOf(column: string, options: Map<string, ColumnOption>): string {
+	return HEADS[column.slice(column.lastIndexOf('.') + 1)] ?? labelOf(column, options);
+}
+
 /** The first word of a parameter's name, or its unit: the small line below a label. */
 export function placeOf(column: string, options: Map<string, ColumnOption>): string {
 	const option = options.get(column);
@@ -96,21 +108,50 @@ export interface Rank { share: number; isBest: boolean }
 /** By column and number of the run. */
 export type Ranks = Map<string, Map<number, Rank>>;
 
-const isSound = ({ values }: Row): boolean =>
-	values.verdict !== 'INVALID' && values.status !== 'failed';
+/** Metrics that a run judges one by one, as trust.invalid lists them. */
+const JUDGED = ['ttft', 'tpot', 'itl', 'e2el', 'request_throughput', 'request_goodput',
+	'input_throughput', 'output_throughput', 'total_token_throughput'];
+const MADE_OF: [string, string][] = [['total_tokens_per_s_per_gpu', 'total_token_throughput'],
+	['tokens_per_s_per_user', 'tpot'], ['output_tokens_per_s', 'output_throughput'],
+	['tokens_per_s_per', 'output_throughput'], ['per_output_token', 'output_throughput']];
+
+/** The judged metric that a column is about; undefined: none. */
+export function judgedOf(column: string): string | undefined {
+	return MADE_OF.find(([part]) => column.includes(part))?.[1] ?? JUDGED.find((m) => column.includes(m));
+}
+
+/** What INVALID runs say of their metrics: a list, or null where all of them are meant. */
+export type Invalid = Map<number, string | null>;
+
+export function isInvalid(invalid: Invalid, id: number, column: string): boolean {
+	const list = invalid.get(id), metric = judgedOf(column);
+	return list === null || (list !== undefined && metric !== undefined && list.split(',').includes(metric));
+}
+
+/** Runs with a usable number in the column: the rule of analyses (docs/guide/dashboard.md). */
+export function usable(filter: And, column: string): And {
+	const metric = judgedOf(column), list = 'trust.invalid';
+	return { and: [...(filter.and.length ? [{ and: filter.and }] : []),
+		{ not: { column: 'status', in: ['failed'] } },
+		{ not: { and: [{ column: 'verdict', in: ['INVALID'] }, { or: [{ column: list, missing: true },
+			...(metric ? [{ column: list, text: metric }] : [])] }] } },
+		{ column, range: { min: SMALLEST } }] };
+}
+
+const SMALLEST = 1e-9; /* a rate or a latency of 0 was never measured */
 
 /**
- * The length of each metric's bar, and its best three. Runs that are INVALID or failed have no part
- * in it. Nothing is called best while more rows are to come.
+ * The length of each metric's bar, and its best three. Failed runs and metrics that are INVALID are
+ * excluded. Nothing is called best while more rows are to come.
  */
 export function ranksOf(rows: Row[], columns: string[], options: Map<string, ColumnOption>,
-	isComplete: boolean): Ranks {
+	invalid: Invalid, isComplete: boolean): Ranks {
 	const out: Ranks = new Map();
 	for (const column of columns) {
 		const better = options.get(column)?.better;
-		const list = better ? rows.filter(isSound).flatMap(({ id, values }) => {
+		const list = better ? rows.flatMap(({ id, values }) => {
 			const v = values[column];
-			return typeof v === 'number' && Number.isFinite(v) && v >= 0 ? [{ id, v }] : [];
+			return values.status !== 'failed' && !isInvalid(invalid, id, column) && typeof v === 'number' && Number.isFinite(v) && v >= 0 ? [{ id, v }] : [];
 		}) : [];
 		const most = list.reduce((m, { v }) => Math.max(m, v), 0);
 		if (list.length <= BEST_ROWS || most <= 0)

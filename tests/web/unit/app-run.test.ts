@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+import { readFileSync } from 'node:fs';
+import {
+	failureOf, fineText, LOG_LINES_MAX, REMEDIES, spoilsText,
+} from '../../../web/src/app/pages/run/verdict';
+import type { Reason } from '../../../web/src/lib/api';
+
+const reason = (spoils: string[]): Reason => ({ level: 'DEGRADED', code: 'x', text: 'y', spoils });
+
+it('says which metrics not to use, and which are not affected', () => {
+	expect(spoilsText(['itl'])).toBe('Do not use: ITL.');
+	expect(spoilsText(['ttft', 'request_goodput'])).toBe('Do not use: TTFT, goodput.');
+	expect(spoilsText([])).toBe('');
+	expect(spoilsText(['ttft', 'tpot', 'itl', 'e2el', 'request_throughput', 'input_throughput',
+		'output_throughput', 'total_token_throughput', 'request_goodput']))
+		.toBe('Do not use any metric of this run.');
+	expect(fineText([reason(['itl', 'tpot']), reason(['ttft', 'e2el'])]))
+		.toBe('Not affected: request throughput, input throughput, output throughput, '
+			+ 'total token throughput, goodput.');
+	expect(fineText([reason([])])).toBe('');
+});
+
+it('has the remedies of the troubleshooting page', () => {
+	const page = readFileSync(new URL('../../../docs/guide/troubleshooting.md', import.meta.url), 'utf8');
+	const plain = (text: string): string => text.replace(/`/g, '').replace(/\]\([^)]*\)/g, '').replace(/\[/g, '');
+	const rows = page.split('\n').flatMap((line) => {
+		const [, codes, , helps] = /^\| (`\w+`(?:, `\w+`)*) \| (.*) \| (.*) \|$/.exec(line) ?? [];
+		return codes ? codes.replace(/`/g, '').split(', ').map((c) => [c, plain(helps)]) : [];
+	});
+	const known = new Map(rows as [string, string][]);
+	expect(known.size).toBeGreaterThan(15);
+	for (const [code, text] of Object.entries(REMEDIES)) {
+		const there = known.get(code)!.replace(/^the same/, 'a core of its own');
+		expect([code, text]).toEqual([code, there]);
+	}
+});
+
+it('reads why a run failed, with the end of its log', () => {
+	expect(failureOf({ error: null })).toBeNull();
+	expect(failureOf(null)).toBeNull();
+	const log = Array.from({ length: 70 }, (_, i) => `line ${i}`).join('\n');
+	const failed = failureOf({ error: { stage: 'start', category: null, reason: 'It died.', log_tail: `${log}\n` } })!;
+	expect([failed.stage, failed.category, failed.reason]).toEqual(['start', '', 'It died.']);
+	expect([failed.log.length, failed.log[0], failed.log.at(-1), failed.left])
+		.toEqual([LOG_LINES_MAX, 'line 20', 'line 69', 20]);
+	expect(failureOf({ error: { reason: 'x' } })!.log).toEqual([]);
+});

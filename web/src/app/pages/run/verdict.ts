@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// verdict.ts: what a run's verdict means for its numbers, what helps, and why a run failed. Pure.
+import type { Reason } from '../../../lib/api';
+
+/** Metrics that are judged by themselves, and what people call them. */
+const NAMES: [string, string][] = [['ttft', 'TTFT'], ['tpot', 'TPOT'], ['itl', 'ITL'], ['e2el', 'E2EL'],
+	['request_throughput', 'request throughput'], ['input_throughput', 'input throughput'],
+	['output_throughput', 'output throughput'], ['total_token_throughput', 'total token throughput'],
+	['request_goodput', 'goodput']];
+
+const named = (keys: string[]): string => keys.map((k) => NAMES.find(([key]) => key === k)?.[1] ?? k)
+	.join(', ');
+
+/** "Do not use: ITL." of one reason; nothing for a note that spoils nothing. */
+export function spoilsText(spoils: string[]): string {
+	if (!spoils.length)
+		return '';
+	return NAMES.every(([key]) => spoils.includes(key)) ? 'Do not use any metric of this run.'
+		: `Do not use: ${named(spoils)}.`;
+}
+
+/** "Not affected: TTFT, TPOT." over all reasons; nothing where all or none are. */
+export function fineText(reasons: Reason[]): string {
+	const spoiled = new Set(reasons.flatMap((r) => r.spoils));
+	const fine = NAMES.map(([key]) => key).filter((key) => !spoiled.has(key));
+	return spoiled.size && fine.length ? `Not affected: ${named(fine)}.` : '';
+}
+
+/** As docs/guide/troubleshooting.md has it, which app-run.test.ts compares. */
+export const REMEDIES: Record<string, string> = {
+	shared_reads: 'a core of its own; --threads 2 or more',
+	shared_first: 'a core of its own; --threads 2 or more',
+	skew: 'a core of its own; kernel stamps (the default)',
+	send_lag: 'a core of its own; --warm-connections N when connecting is slow',
+	send_stall: 'a core of its own; --warm-connections N when connecting is slow',
+	client_cpu: '--threads',
+	role_event: '--compat role-chunk',
+	usage_refused: 'mend the server; a tokenizer (--tokenizer) makes our counts exact',
+	usage_ignored: '--fix usage, --fix all-text',
+	token_count: '--fix usage, --fix all-text',
+	answer_length: "--extra-body '{\"max_tokens\": N}' or the field that the server reads",
+	constraints_ignored: 'the other --constraint-form, or a server that has structured output',
+	rate_not_carried: 'a lower --request-rate; a search for the highest one it carries',
+	queue_growing: 'a lower --request-rate; a search for the highest one it carries',
+	usage: 'read TPOT instead of ITL',
+	unstamped: 'a kernel or network driver that stamps',
+	clock_step: 'run again; let the clock be slewed',
+};
+
+export const LOG_LINES_MAX = 50;
+
+export interface Failed { stage: string; category: string; reason: string; log: string[]; left: number }
+
+/** What the document says of a failure; null: nothing. */
+export function failureOf(document: unknown): Failed | null {
+	const error = typeof document === 'object' && document !== null
+		? (document as Record<string, unknown>)['error'] : null;
+	if (typeof error !== 'object' || error === null)
+		return null;
+	const text = (key: string): string => {
+		const v = (error as Record<string, unknown>)[key];
+		return typeof v === 'string' ? v : '';
+	};
+	const lines = text('log_tail').replace(/\s+$/, '').split('\n');
+	const log = lines.length === 1 && lines[0] === '' ? [] : lines;
+	return { stage: text('stage'), category: text('category'), reason: text('reason'),
+		log: log.slice(-LOG_LINES_MAX), left: Math.max(0, log.length - LOG_LINES_MAX) };
+}
