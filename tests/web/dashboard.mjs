@@ -240,8 +240,8 @@ async function groups(page, url, all) {
 async function table(page, url) {
 	await page.click('.chips button:has-text("Clear all")');
 	await becomes(total(page), RUNS, 'everything is back');
-	const head = (text) => page.locator('[role=columnheader]', { hasText: text }).locator('button');
-	await head('Output throughput').click();
+	const head = (column) => page.locator(`[role=columnheader] button[title^="${column}"]`);
+	await head('output_throughput').click();
 	await becomes(async () => params(page).get('sort'), '-output_throughput', 'a click sorts');
 	const ids = () => page.$$eval('.grid-body [role=row]', (all) => all.map((e) =>
 		[Number(e.getAttribute('aria-rowindex')), Number(e.dataset.id)]).sort((a, b) => a[0] - b[0])
@@ -250,8 +250,8 @@ async function table(page, url) {
 		.items.map((r) => r.id);
 	await becomes(ids, await sorted([{ column: 'output_throughput', descending: true }]),
 		'as the API does');
-	await head('tensor_parallel_size').click();
-	await head('Output throughput').click({ modifiers: ['Shift'] });
+	await head(TP).click();
+	await head('output_throughput').click({ modifiers: ['Shift'] });
 	await becomes(ids, await sorted([{ column: TP, descending: true },
 		{ column: 'output_throughput', descending: true }]), 'and by two columns');
 	await page.$eval('.grid', (e) => e.scrollTo(0, 1e9));
