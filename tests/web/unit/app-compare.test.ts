@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 import {
-	GROUPS_MAX, keptCodec, ofChosen, ofKept, ofRuns, ofValues,
+	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRuns, ofValues,
 } from '../../../web/src/app/pages/compare/groups';
-import { countsText, headlineOf, toneOf } from '../../../web/src/app/pages/compare/words';
+import { countsText, headlineOf, noticesOf, toneOf } from '../../../web/src/app/pages/compare/words';
 import { sizeText } from '../../../web/src/app/pages/compare/metrics';
 import { intervalText, percent, reachOf } from '../../../web/src/app/common/interval';
 import { EVERYTHING } from '../../../web/src/app/filter';
-import type { CompareMetric, CompareParameter } from '../../../web/src/lib/api';
+import type { Comparison, CompareMetric, CompareParameter } from '../../../web/src/lib/api';
 
 it('writes differences as people read them', () => {
 	expect(percent(0.0523)).toBe('+5.2 %');
@@ -69,4 +69,30 @@ it('keeps groups in the address', () => {
 	for (const bad of ['{}', '[1]', '[null]', 'x', '[{"filter":{"column":3}}]'])
 		expect(keptCodec.read(bad)).toEqual(bad === '[1]' ? [{ name: '', filter: EVERYTHING }] : []);
 	expect(keptCodec.read('[{"name":"a","ids":[1,-2,"x",3.5,7]}]')).toEqual([{ name: 'a', ids: [1, 7] }]);
+});
+
+it('names single runs by the parameters in which they differ', () => {
+	const p = (column: string, differs: 'between' | 'within', ...values: (string | number)[]): CompareParameter =>
+		({ column, group: column.split('.')[0], differs, values: values.map((value) => [{ value, count: 1 }]) });
+	const list = [p('benchmark.max_concurrency', 'between', 8, 64, 64), p('server.gpu', 'between', 'h100', 'b200', 'b200'),
+		p('provenance.engine_commit', 'between', 'a', 'b', 'c')];
+	expect(namesOf([1, 2, 3], list)).toEqual(['h100 c8', 'b200 c64 (run 2)', 'b200 c64 (run 3)']);
+	const many = [p('server.max_num_seqs', 'between', 1, 2), p('server.gpu', 'between', 'h100', 'b200'),
+		p('hardware.gpu', 'between', 'h100', 'b200')];
+	expect(namesOf([1, 2], many)).toEqual(['h100', 'b200']);
+	expect(namesOf([1, 2], [])).toEqual(['Run 1', 'Run 2']);
+	expect(ofRuns([4, 9], ['a', 'b']).map((g) => g.name)).toEqual(['a', 'b']);
+});
+
+it('offers columns that were probably meant', () => {
+	expect(nearColumns('gpu', ['tags.gpu', 'server.gpu_memory', 'server.model']))
+		.toEqual(['tags.gpu', 'server.gpu_memory']);
+	expect(nearColumns('server.gpu', ['server.gpu', 'tags.gpu'])).toEqual(['tags.gpu']);
+	expect(nearColumns('', ['a'])).toEqual([]);
+});
+
+it('gathers notices once, with the side they are about', () => {
+	const one = { side: 'b', notes: ['x', 'y'] } as Comparison, two = { side: 'c', notes: ['c mixes'] } as Comparison;
+	expect(noticesOf({ notes: ['x'], comparisons: [one] })).toEqual(['x', 'y']);
+	expect(noticesOf({ notes: ['x'], comparisons: [one, two] })).toEqual(['x', 'b: x', 'b: y', 'c mixes']);
 });

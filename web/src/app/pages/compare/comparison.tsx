@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// comparison.tsx: one group against the baseline: figures, a table by configuration, what has no
-// counterpart, and what a reader must know.
+// comparison.tsx: one group against the baseline: metrics, a table by configuration, and the
+// configurations that only one side has.
 import { useState, type ReactNode } from 'react';
 import type { CompareAlone, CompareConfiguration, CompareMetric, Comparison } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
 import { Interval, intervalText, percent, reachOf } from '../../common/interval';
 import { Num, Twin } from '../../common/twin';
-import { Icon } from '../../parts/icon';
 import { count } from '../../show';
 import { Figures, isMain } from './metrics';
 import { headlineOf } from './words';
@@ -46,7 +45,7 @@ function Alone({ list, n, name, other }: AloneProps): ReactNode {
 	if (!n)
 		return null;
 	return (
-		<Twin title={`${count(n, 'configuration')} of ${name} without a counterpart in ${other}`}
+		<Twin title={`${count(n, 'configuration')} only in ${name}, not in ${other}`}
 			heads={[{ text: 'Configuration' }, { text: 'Runs', isNumber: true }]}
 			rows={list.map((o) => [o.configuration, o.runs])} />
 	);
@@ -81,9 +80,6 @@ export function ComparisonCard({ c, columns, primary }: {
 			{chosen && chosen.configurations.length > 0 && <Configurations c={c} m={chosen} columns={columns} />}
 			<Alone list={c.only_baseline} n={c.alone[0]} name={c.baseline} other={c.side} />
 			<Alone list={c.only_side} n={c.alone[1]} name={c.side} other={c.baseline} />
-			{c.notes.length > 0 && (
-				<ul className="notes">{c.notes.map((n) => <li key={n}><Icon name="warning" />{n}</li>)}</ul>
-			)}
 		</section>
 	);
 }

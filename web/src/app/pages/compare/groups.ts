@@ -6,6 +6,7 @@ import type { Cell } from '../../api';
 import { asked, checkWhole, isEverything, type And, type Filter } from '../../filter';
 import { showValue } from '../../show';
 import { jsonCodec } from '../../url';
+import { shortValue } from '../runs/names';
 
 export const GROUPS_MAX = 12;
 /** Of the API: a list of numbers. */
@@ -40,8 +41,50 @@ export function ofKept(kept: Kept[]): CompareGroup[] {
 	);
 }
 
-export function ofRuns(ids: number[]): CompareGroup[] {
-	return ids.slice(0, GROUPS_MAX).map((id) => ({ name: `Run ${id}`, ids: [id] }));
+export function ofRuns(ids: number[], names: string[] = []): CompareGroup[] {
+	return ids.slice(0, GROUPS_MAX).map((id, i) => ({ name: names[i] ?? `Run ${id}`, ids: [id] }));
+}
+
+/** What people name a configuration by, if it differs; others only where these do not suffice. */
+const NAMED_BY = ['gpu_model', 'gpu', 'version', 'model', 'quantization', 'dtype', 'tensor_parallel_size',
+	'pipeline_parallel_size', 'data_parallel_size', 'max_concurrency', 'request_rate'];
+const NAMED_GROUPS = ['server', 'hardware', 'benchmark', 'environment'];
+const NAMED_COLUMNS_MAX = 4;
+
+/** Single runs by the parameters in which they differ: "h100 TP4 c64"; alike ones by number too. */
+export function namesOf(ids: number[], parameters: CompareParameter[]): string[] {
+	const last = (p: CompareParameter): string => p.column.slice(p.column.lastIndexOf('.') + 1);
+	const word = (p: CompareParameter, i: number): string => {
+		const v = p.values[i]?.[0]?.value;
+		return v === undefined || v === null ? '' : shortValue(p.column, v);
+	};
+	const shown = ids.slice(0, GROUPS_MAX), words = shown.map(() => [] as string[]);
+	const differing = parameters.filter((p) => p.differs === 'between' && NAMED_GROUPS.includes(p.group));
+	const first = NAMED_BY.flatMap((name) => differing.find((p) => last(p) === name) ?? []);
+	let n = 0;
+	for (const p of [...first, ...differing.filter((o) => !first.includes(o))]) {
+		const isDistinct = new Set(words.map((w) => w.join(' '))).size === shown.length;
+		if (n === NAMED_COLUMNS_MAX || (isDistinct && !first.includes(p)))
+			break;
+		/* Two columns of one fact say it once. */
+		if (n > 0 && words.every((w, i) => w.includes(word(p, i))))
+			continue;
+		words.forEach((w, i) => word(p, i) && w.push(word(p, i)));
+		n++;
+	}
+	const names = words.map((w) => w.join(' '));
+	return names.map((name, i) => (!name ? `Run ${ids[i]}`
+		: names.indexOf(name) !== names.lastIndexOf(name) ? `${name} (run ${ids[i]})` : name));
+}
+
+const NEAR_MAX = 6;
+
+/** Columns that end in the same word first, then those that hold it. */
+export function nearColumns(wanted: string, all: string[]): string[] {
+	const word = wanted.slice(wanted.lastIndexOf('.') + 1).toLowerCase();
+	const ends = all.filter((c) => c.slice(c.lastIndexOf('.') + 1).toLowerCase() === word);
+	const holds = all.filter((c) => !ends.includes(c) && word !== '' && c.toLowerCase().includes(word));
+	return [...ends, ...holds].filter((c) => c !== wanted).slice(0, NEAR_MAX);
 }
 
 /** A filter's runs by one column's values. */

@@ -16,16 +16,20 @@ import { count } from '../../show';
 import { useFilter, usePageTarget, useSelection, useShown } from '../../state';
 import { isEverything, whole } from '../../filter';
 import { flagCodec, listCodec, numberCodec, textCodec, useUrlState } from '../../url';
-import { GROUPS_MAX, keptCodec, ofChosen, ofKept, ofRuns, ofValues, type Kept } from './groups';
+import {
+	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRuns, ofValues, type Kept,
+} from './groups';
 import { ComparisonCard } from './comparison';
 import { Headline, usePrimary } from './metrics';
 import { Parameters } from './parameters';
+import { noticesOf } from './words';
 import '../../common/pages.css';
 
 const text = textCodec('');
 const first = numberCodec(0);
 const ignored = listCodec();
 const off = flagCodec();
+const NOTICES_SHOWN = 3;
 
 interface Groups {
 	groups: CompareGroup[]; splits: string[]; isWaiting: boolean; note: string | null; error: unknown;
@@ -50,10 +54,10 @@ function useGroups(columns: Columns): Groups {
 		if (isChosen) {
 			const differing = apart.data?.parameters.map((p) => p.column) ?? [];
 			const by = apart.data?.parameters.find((p) => p.column === split);
-			const groups = by ? ofChosen(ids.slice(0, GROUPS_MAX), by) : ofRuns(ids);
-			const note = ids.length > GROUPS_MAX ? `The first ${GROUPS_MAX} of ${ids.length} chosen runs.`
+			const groups = by ? ofChosen(ids.slice(0, GROUPS_MAX), by) : ofRuns(ids, namesOf(ids, apart.data?.parameters ?? []));
+			const note = ids.length > GROUPS_MAX ? `The first ${GROUPS_MAX} of ${ids.length} selected runs.`
 				: null;
-			return { groups, splits: differing, isWaiting: split !== '' && apart.isPending, note,
+			return { groups, splits: differing, isWaiting: apart.isPending, note,
 				error: apart.error };
 		}
 		const values = facet.data?.facets[0]?.values ?? [];
@@ -75,8 +79,8 @@ function Tools({ columns, g }: { columns: Columns; g: Groups }): ReactNode {
 	return (
 		<div className="tools">
 			{kept.length === 0 && (
-				<Pick label="Groups by" value={split} onPick={setSplit} columns={columns} options={options}
-					none={ids.length > 1 ? 'each chosen run' : 'choose a column'} />
+				<Pick label="Compare by" value={split} onPick={setSplit} columns={columns} options={options}
+					none={ids.length > 1 ? 'selected runs' : 'select a column'} />
 			)}
 			{g.groups.length > 1 && (
 				<label className="pick">
@@ -89,14 +93,14 @@ function Tools({ columns, g }: { columns: Columns; g: Groups }): ReactNode {
 			<div className="row tight">
 				{ids.length > 0 && (
 					<button type="button" className="small" onClick={() =>
-						keep({ name: ids.length === 1 ? `Run ${ids[0]}` : count(ids.length, 'chosen run'), ids })}>
-						<Icon name="plus" />Chosen runs as a group
+						keep({ name: ids.length === 1 ? `Run ${ids[0]}` : count(ids.length, 'selected run'), ids })}>
+						<Icon name="plus" />Add selection as group
 					</button>
 				)}
 				{!isEverything(filter) && (
 					<button type="button" className="small" onClick={() =>
 						keep({ name: `Filter ${kept.length + 1}`, filter })}>
-						<Icon name="plus" />Filter as a group
+						<Icon name="plus" />Add filter as group
 					</button>
 				)}
 				{kept.map((k, i) => (
@@ -104,7 +108,7 @@ function Tools({ columns, g }: { columns: Columns; g: Groups }): ReactNode {
 						<input aria-label={`Name of group ${i + 1}`} value={k.name} onChange={(e) =>
 							setKept(kept.map((o, n) => (n === i ? { ...o, name: e.target.value } : o)),
 								{ replace: true })} />
-						<button type="button" className="small icon quiet" aria-label={`Take ${k.name} away`}
+						<button type="button" className="small icon quiet" aria-label={`Remove ${k.name}`}
 							onClick={() => setKept(kept.filter((_, n) => n !== i))}><Icon name="cross" /></button>
 					</span>
 				))}
@@ -117,13 +121,13 @@ function MatchedColumns({ list, columns, onLeave }: {
 	list: string[]; columns: Columns; onLeave: (column: string) => void;
 }): ReactNode {
 	return list.map((column) => (
-		<button key={column} type="button" className="small chosen" title={`${column}: click leaves it out`}
+		<button key={column} type="button" className="small chosen" title={`${column}: click removes it from the match`}
 			onClick={() => onLeave(column)}>
 			<span>{columns.measure(column).label}</span><Icon name="cross" /></button>
 	));
 }
 
-/** What tells configurations apart; a click leaves a column out of that. */
+/** The columns that configurations are matched on; a click removes one. */
 function MatchedBy({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
 	const [ignore, setIgnore] = useUrlState('ignore', ignored);
 	const [isOnly, setOnly] = useUrlState('comparable', off);
@@ -131,22 +135,42 @@ function MatchedBy({ answer, columns }: { answer: Answer; columns: Columns }): R
 	if (!answer.comparisons.length)
 		return null;
 	return (
-		<div className="scope" role="group" aria-label="Configurations">
-			<span className="dim">Configurations are told apart by</span>
+		<div className="scope" role="group" aria-label="Matched columns">
+			<span className="dim">Match on</span>
 			{answer.matched_by.length === 0 && <span>nothing: all runs of a group are repeats</span>}
 			<MatchedColumns list={answer.matched_by} columns={columns}
 				onLeave={(column) => setIgnore([...ignore, column])} />
 			{ignore.map((column) => (
-				<button key={column} type="button" className="small" title={`${column}: click takes it in again`}
+				<button key={column} type="button" className="small" title={`${column}: click adds it to the match again`}
 					onClick={() => setIgnore(ignore.filter((c) => c !== column))}>
 					not {columns.measure(column).label}</button>
 			))}
 			{(isDoubtful || isOnly) && (
 				<button type="button" className="small" aria-pressed={isOnly} onClick={() => setOnly(!isOnly)}
-					title="A verdict over the configurations in which both sides did the same work">
-					Only comparable ones</button>
+					title="Use only configurations in which both sides did the same work">
+					Compare only equal work</button>
 			)}
 		</div>
+	);
+}
+
+/** All notes of the answer in one place: the first lines, the others folded. */
+function Notices({ lines }: { lines: string[] }): ReactNode {
+	if (!lines.length)
+		return null;
+	const items = (list: string[]): ReactNode => list.map((n) => (
+		<li key={n}><Icon name="warning" /><span>{n}</span></li>
+	));
+	return (
+		<section aria-label="Notices">
+			<ul className="notes">{items(lines.slice(0, NOTICES_SHOWN))}</ul>
+			{lines.length > NOTICES_SHOWN && (
+				<details className="more-notes">
+					<summary>{count(lines.length - NOTICES_SHOWN, 'more notice')}</summary>
+					<ul className="notes">{items(lines.slice(NOTICES_SHOWN))}</ul>
+				</details>
+			)}
+		</section>
 	);
 }
 
@@ -155,9 +179,7 @@ function Result({ answer, columns }: { answer: Answer; columns: Columns }): Reac
 	return (
 		<>
 			<Headline answer={answer} columns={columns} primary={primary} onPrimary={setPrimary} />
-			{answer.notes.length > 0 && (
-				<ul className="notes">{answer.notes.map((n) => <li key={n}><Icon name="warning" />{n}</li>)}</ul>
-			)}
+			<Notices lines={noticesOf(answer)} />
 			<MatchedBy answer={answer} columns={columns} />
 			{answer.comparisons.map((c) => (
 				<ComparisonCard key={c.group} c={c} columns={columns} primary={primary} />
@@ -179,12 +201,12 @@ function Refused({ error, groups, columns }: {
 			{isGroups ? <Empty title="These groups cannot be compared" icon="compare">
 				<p>{error.message.replace(/^\/groups: /, '')}.</p></Empty> : <Failure error={error} />}
 			{ignore.length > 0 && (
-				<button type="button" className="small" onClick={() => setIgnore([])}>Match by all columns again</button>
+				<button type="button" className="small" onClick={() => setIgnore([])}>Match on all columns</button>
 			)}
 			{answer.data && (
 				<>
-					<div className="scope" role="group" aria-label="Configurations">
-						<span className="dim">Configurations are told apart by</span>
+					<div className="scope" role="group" aria-label="Matched columns">
+						<span className="dim">Match on</span>
 						<MatchedColumns list={answer.data.matched_by.filter((c) => !ignore.includes(c))}
 							columns={columns} onLeave={(column) => setIgnore([...ignore, column])} />
 					</div>
@@ -195,12 +217,31 @@ function Refused({ error, groups, columns }: {
 	);
 }
 
+/** A column that makes no groups: why, and which ones were probably meant. */
+function Unsplit({ split, groups, columns }: {
+	split: string; groups: CompareGroup[]; columns: Columns;
+}): ReactNode {
+	const target = usePageTarget();
+	const near = nearColumns(split, columns.groups.map((c) => c.column));
+	const label = columns.of(split) ? columns.measure(split).label : split;
+	return (
+		<Empty title={`Nothing to compare by ${label}`} icon="compare">
+			<p>{!columns.of(split) ? `There is no column “${split}”.`
+				: groups.length ? `All runs have the same value: ${groups[0].name}.`
+					: 'No run has a value in this column.'}{near.length > 0 && ' Did you mean:'}</p>
+			<p className="row centre">{near.map((c) => (
+				<Link key={c} className="button small" to={target('/compare', { by: c })}>{c}</Link>
+			))}</p>
+		</Empty>
+	);
+}
+
 function Start({ columns }: { columns: Columns }): ReactNode {
 	const target = usePageTarget();
 	return (
-		<Empty title="Choose what to compare" icon="compare">
-			<p>Mark two runs or more on <Link to={target('/runs')}>Runs</Link> (key x) and press c, or split
-				the runs of the filter into groups by a column:</p>
+		<Empty title="Select what to compare" icon="compare">
+			<p>Select at least two runs on <Link to={target('/runs')}>Runs</Link> (key x) and press c, or
+				compare the runs of the filter by a column:</p>
 			<p className="row centre">{columns.groups.slice(0, 8).map((c) => (
 				<Link key={c.column} className="button small" to={target('/compare', { by: c.column })}>
 					{columns.measure(c.column).label}
@@ -213,6 +254,7 @@ function Start({ columns }: { columns: Columns }): ReactNode {
 export default function Compare(): ReactNode {
 	const columns = useColumns(), g = useGroups(columns);
 	const [base] = useUrlState('base', first);
+	const [split] = useUrlState('by', text);
 	const { ids } = useSelection();
 	const isEnough = g.groups.length > 1;
 	const baseline = Math.min(Math.max(0, base), g.groups.length - 1);
@@ -224,7 +266,7 @@ export default function Compare(): ReactNode {
 	return (
 		<div className="page">
 			<div className="page-head"><h1>Compare</h1>
-				{ids.length > 1 ? <span className="scope dim">{count(ids.length, 'chosen run')}
+				{ids.length > 1 ? <span className="scope dim">{count(ids.length, 'selected run')}
 					<IncludeInvalid /></span> : <Scope />}
 			</div>
 			<section className="card" aria-label="Groups">
@@ -232,8 +274,10 @@ export default function Compare(): ReactNode {
 				{g.note && <p className="dim small-text">{g.note}</p>}
 			</section>
 			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
-				: g.error ? <Failure error={g.error} />
 				: g.isWaiting || !columns.isReady ? <Loading />
+				: split && !isEnough && ids.length < 2 ? <section className="card">
+					<Unsplit split={split} groups={g.groups} columns={columns} /></section>
+				: g.error ? <Failure error={g.error} />
 					: !isEnough ? <section className="card"><Start columns={columns} /></section>
 						: answer.isError ? <Refused error={answer.error} groups={g.groups} columns={columns} />
 							: answer.data ? <Result answer={answer.data} columns={columns} /> : <Loading />}

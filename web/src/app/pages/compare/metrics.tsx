@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.tsx: the one number that matters, large; and the figures of a group against the baseline.
+// metrics.tsx: the one number that matters, large; and the metrics of a group against the baseline.
 import { useMemo, type ReactNode } from 'react';
 import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
@@ -51,7 +51,7 @@ export function Headline({ answer, columns, primary, onPrimary }: HeadlineProps)
 	if (!m)
 		return null;
 	return (
-		<section className="card headline" aria-label="Main figure">
+		<section className="card headline" aria-label="Main metric">
 			<div className="card-head">
 				<Pick label="Primary metric" value={primary} onPick={onPrimary} columns={columns} options={options}
 					none="none (all are adjusted)" />
@@ -106,7 +106,7 @@ interface FiguresProps {
 
 export function Figures({ c, shown, columns, reach, chosen, onChoose }: FiguresProps): ReactNode {
 	return (
-		<div className="scroll-x" tabIndex={0} role="region" aria-label={`Figures of ${c.side}`}>
+		<div className="scroll-x" tabIndex={0} role="region" aria-label={`Metrics of ${c.side}`}>
 			<table className="plain-table figures">
 				<thead><tr>
 					<th scope="col">Metric</th>

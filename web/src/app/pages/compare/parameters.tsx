@@ -48,7 +48,7 @@ export function Parameters({ answer, columns }: { answer: Compare; columns: Colu
 						{ordered.map((p) => (
 							<tr key={p.column}>
 								<th scope="row" title={p.column}>{columns.measure(p.column).label}
-									{p.differs === 'within' && <span className="tag">varies inside</span>}</th>
+									{p.differs === 'within' && <span className="tag">varies within group</span>}</th>
 								{p.values.map((values, i) => (
 									<td key={i}><Values column={p.column} values={values} /></td>
 								))}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // words.ts: what a verdict looks like, and which metric leads. Its words are the API's.
-import type { CompareMetric } from '../../../lib/api';
+import type { Compare, CompareMetric } from '../../../lib/api';
 import { count } from '../../show';
 
 export type Tone = 'good' | 'bad' | 'plain';
@@ -34,4 +34,11 @@ export function headlineOf(metrics: CompareMetric[], wanted: string): CompareMet
 		usual.map((name) => metrics.find((m) => m.metric === name)).find((m) => m !== undefined) ??
 		metrics[0]
 	);
+}
+
+/** Every note of a comparison once; those of one side name it where there are several. */
+export function noticesOf(answer: Pick<Compare, 'notes' | 'comparisons'>): string[] {
+	const isMany = answer.comparisons.length > 1;
+	return [...new Set([...answer.notes, ...answer.comparisons.flatMap((c) =>
+		c.notes.map((n) => (isMany && !n.includes(c.side) ? `${c.side}: ${n}` : n)))])];
 }
