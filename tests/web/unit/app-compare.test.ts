@@ -72,9 +72,11 @@ it('keeps groups in the address', () => {
 });
 
 it('names single runs by the parameters in which they differ', () => {
-	const p = (column: string, differs: 'between' | 'within', ...values: (string | number)[]): CompareParameter =>
-		({ column, group: column.split('.')[0], differs, values: values.map((value) => [{ value, count: 1 }]) });
-	const list = [p('benchmark.max_concurrency', 'between', 8, 64, 64), p('server.gpu', 'between', 'h100', 'b200', 'b200'),
+	const p = (column: string, differs: 'between' | 'within', ...values: (string | number)[]):
+		CompareParameter => ({ column, group: column.split('.')[0], differs,
+		values: values.map((value) => [{ value, count: 1 }]) });
+	const list = [p('benchmark.max_concurrency', 'between', 8, 64, 64),
+		p('server.gpu', 'between', 'h100', 'b200', 'b200'),
 		p('provenance.engine_commit', 'between', 'a', 'b', 'c')];
 	expect(namesOf([1, 2, 3], list)).toEqual(['h100 c8', 'b200 c64 (run 2)', 'b200 c64 (run 3)']);
 	const many = [p('server.max_num_seqs', 'between', 1, 2), p('server.gpu', 'between', 'h100', 'b200'),
@@ -92,7 +94,9 @@ it('offers columns that were probably meant', () => {
 });
 
 it('gathers notices once, with the side they are about', () => {
-	const one = { side: 'b', notes: ['x', 'y'] } as Comparison, two = { side: 'c', notes: ['c mixes'] } as Comparison;
+	const one = { side: 'b', notes: ['x', 'y'] } as Comparison;
+	const two = { side: 'c', notes: ['c mixes'] } as Comparison;
 	expect(noticesOf({ notes: ['x'], comparisons: [one] })).toEqual(['x', 'y']);
-	expect(noticesOf({ notes: ['x'], comparisons: [one, two] })).toEqual(['x', 'b: x', 'b: y', 'c mixes']);
+	expect(noticesOf({ notes: ['x'], comparisons: [one, two] }))
+		.toEqual(['x', 'b: x', 'b: y', 'c mixes']);
 });

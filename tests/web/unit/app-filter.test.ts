@@ -206,8 +206,10 @@ it('ranks sound runs only, and calls none the best while rows are missing', () =
 });
 
 it('doubts a metric, not the run', () => {
-	expect(['median_ttft_ms', 'tokens_per_s_per_gpu', 'tokens_per_s_per_user', 'total_tokens_per_s_per_gpu',
-		'p99_itl_ms', 'output_throughput', 'duration'].map(judgedOf)).toEqual(['ttft', 'output_throughput',
+	expect(['median_ttft_ms', 'tokens_per_s_per_gpu', 'tokens_per_s_per_user',
+		'total_tokens_per_s_per_gpu',
+		'p99_itl_ms', 'output_throughput', 'duration'].map(judgedOf)).toEqual(['ttft',
+		'output_throughput',
 		'tpot', 'total_token_throughput', 'itl', 'output_throughput', undefined]);
 	const invalid = new Map<number, string | null>([[1, 'itl,tpot'], [2, null]]);
 	expect([[1, 'median_itl_ms'], [1, 'median_ttft_ms'], [1, 'duration'], [2, 'duration'], [3, 'itl']]

@@ -22,7 +22,7 @@ it('says which metrics not to use, and which are not affected', () => {
 
 it('has the remedies of the troubleshooting page', () => {
 	const page = readFileSync(new URL('../../../docs/guide/troubleshooting.md', import.meta.url), 'utf8');
-	const plain = (text: string): string => text.replace(/`/g, '').replace(/\]\([^)]*\)/g, '').replace(/\[/g, '');
+	const plain = (text: string): string => text.replace(/`|\]\([^)]*\)|\[/g, '');
 	const rows = page.split('\n').flatMap((line) => {
 		const [, codes, , helps] = /^\| (`\w+`(?:, `\w+`)*) \| (.*) \| (.*) \|$/.exec(line) ?? [];
 		return codes ? codes.replace(/`/g, '').split(', ').map((c) => [c, plain(helps)]) : [];
@@ -39,7 +39,8 @@ it('reads why a run failed, with the end of its log', () => {
 	expect(failureOf({ error: null })).toBeNull();
 	expect(failureOf(null)).toBeNull();
 	const log = Array.from({ length: 70 }, (_, i) => `line ${i}`).join('\n');
-	const failed = failureOf({ error: { stage: 'start', category: null, reason: 'It died.', log_tail: `${log}\n` } })!;
+	const failed = failureOf({ error: { stage: 'start', category: null, reason: 'It died.',
+		log_tail: `${log}\n` } })!;
 	expect([failed.stage, failed.category, failed.reason]).toEqual(['start', '', 'It died.']);
 	expect([failed.log.length, failed.log[0], failed.log.at(-1), failed.left])
 		.toEqual([LOG_LINES_MAX, 'line 20', 'line 69', 20]);

@@ -139,8 +139,9 @@ export function shortNames(rows: Named[], shown: string[]): Map<number, string> 
 	return new Map(rows.map((row, n) => {
 		const parts = all[n];
 		if (!parts.length)
-			return [row.id, `${typeof row.kind === 'string' && row.kind ? row.kind : 'run'} ${row.id}`];
-		const word = (i: number): string => short.get(place(parts, i))?.get(parts[i].text) ?? parts[i].text;
+			return [row.id, `${typeof row.kind === 'string' && row.kind || 'run'} ${row.id}`];
+		const word = (i: number): string =>
+			short.get(place(parts, i))?.get(parts[i].text) ?? parts[i].text;
 		const own = parts.map((_, i) => i).filter((i) => !isShared(parts[i]));
 		const kept = own.filter((i) => !isRepeated(place(parts, i)));
 		if (kept.length && kept[0] > 0 && !parts[kept[0]].key && /^\d/.test(parts[kept[0]].value))

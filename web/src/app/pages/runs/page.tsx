@@ -2,6 +2,7 @@
 // page.tsx: filter panel, summary, table, and what can be done with the runs that are left.
 import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
 import { whole as wholeText } from '../../../lib/format';
+import type { Constant } from '../../../lib/api';
 import { ApiError, type Cell } from '../../api';
 import {
 	asked, EVERYTHING, isEverything, onlyValue, whole, withoutPart, type And,
@@ -156,16 +157,14 @@ function useColumns(filter: And, shown: ReturnType<typeof useShown>[0], chosen: 
 	return { columns, differ, listed };
 }
 
-interface Constant { column: string; label: string; value: Cell }
-
 /** What all runs of the filter have in common, and whether their figures may be ranked. */
-function Common({ constants, workloads }: {
-	constants: Constant[] | undefined; workloads: number;
+function Common({ constants, total, workloads }: {
+	constants: Constant[] | undefined; total: number; workloads: number;
 }): ReactNode {
 	if (!constants?.length && workloads < 2)
 		return null;
 	const text = (constants ?? []).slice(0, CONSTANTS_MAX).map((c) => shortValue(c.column, c.value));
-	const rest = (constants?.length ?? 0) - text.length;
+	const rest = total - text.length;
 	return (
 		<p className="common dim" title={(constants ?? []).slice(0, CONSTANTS_LISTED_MAX).map((c) =>
 			`${c.label}: ${exactCell(c.column, c.value)}`).join('\n')}>
@@ -251,7 +250,7 @@ export function RunsPage(): ReactNode {
 							...LEAD_COLUMNS.slice(0, 3), ...listed]} />
 					</Tools>
 				</div>
-				<Common constants={(first as { constants?: Constant[] } | undefined)?.constants} workloads={workloads} />
+				<Common constants={first?.constants} total={first?.constants_total ?? 0} workloads={workloads} />
 				{rows.isError ? <Refused error={rows.error} onLeaveOut={leaveOut}
 					onRetry={() => void rows.refetch()} />
 					: first && first.total === 0 ? (

@@ -51,8 +51,11 @@ function isNumber(option: ColumnOption | undefined): boolean {
 }
 
 const GROWTH_MAX = 1.7;
+const TEXT_MAX = 176;
+const SAMPLE = 100; /* rows by which widths are chosen */
 
-function widthOf(column: string, options: Map<string, ColumnOption>): number {
+/** longest: characters of the longest text in the first rows. */
+function widthOf(column: string, options: Map<string, ColumnOption>, longest: number): number {
 	if (NARROW[column])
 		return NARROW[column];
 	const option = options.get(column);
@@ -62,13 +65,14 @@ function widthOf(column: string, options: Map<string, ColumnOption>): number {
 		? n + w.length : n), 0);
 	const head = (text.length <= 12 ? text.length : Math.max(half, text.length - half)) * 9 + 34;
 	const body = isTime(column) ? 118 : isNumber(option) ? 84
-		: option?.kind === 'bool' ? 80 : 176;
+		: option?.kind === 'bool' ? 80 : Math.min(TEXT_MAX, Math.max(72, longest * 8.2 + 28));
 	return Math.round(Math.max(body, Math.min(head, 250)));
 }
 
 /** Widths of the columns; where there is room, those with texts take it. */
-function widthsOf(columns: string[], options: Map<string, ColumnOption>, room: number): number[] {
-	const least = columns.map((c) => widthOf(c, options));
+function widthsOf(columns: string[], options: Map<string, ColumnOption>, room: number,
+	longest: number[]): number[] {
+	const least = columns.map((c, i) => widthOf(c, options, longest[i]));
 	const isWide = columns.map((c) => !isNumber(options.get(c)) && !isTime(c) && !NARROW[c]);
 	const sum = (list: number[]): number => list.reduce((a, b) => a + b, 0);
 	const texts = sum(least.filter((_, i) => isWide[i]));
@@ -229,8 +233,13 @@ export function Table(props: Props): ReactNode {
 	const lead = room < SMALL ? LEAD_SMALL : LEAD;
 	const [at, setAt] = useState(-1);
 	const [nowColumn, setColumn] = useState(0);
-	const widths = useMemo(() => widthsOf(columns, options, room - lead),
-		[columns, options, room, lead]);
+	const sample = items.length > SAMPLE ? SAMPLE : items.length;
+	const longest = useMemo(() => columns.map((c) => items.slice(0, sample).reduce((most, { values }) =>
+		Math.max(most, cellText(c, values[c]).length), 0)),
+	// Later pages do not move columns.
+	[columns, items[0]?.id, sample]);
+	const widths = useMemo(() => widthsOf(columns, options, room - lead, longest),
+		[columns, options, room, lead, longest]);
 	const rows = useVirtualizer({ count: items.length, getScrollElement: () => scroller,
 		estimateSize: () => ROW, overscan: 8, scrollPaddingStart: HEAD,
 		getItemKey: (i) => items[i]?.id ?? i });

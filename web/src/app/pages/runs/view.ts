@@ -125,7 +125,8 @@ export type Invalid = Map<number, string | null>;
 
 export function isInvalid(invalid: Invalid, id: number, column: string): boolean {
 	const list = invalid.get(id), metric = judgedOf(column);
-	return list === null || (list !== undefined && metric !== undefined && list.split(',').includes(metric));
+	return list === null || (list !== undefined && metric !== undefined
+		&& list.split(',').includes(metric));
 }
 
 /** Runs with a usable number in the column: the rule of analyses (docs/guide/dashboard.md). */
@@ -151,7 +152,8 @@ export function ranksOf(rows: Row[], columns: string[], options: Map<string, Col
 		const better = options.get(column)?.better;
 		const list = better ? rows.flatMap(({ id, values }) => {
 			const v = values[column];
-			return values.status !== 'failed' && !isInvalid(invalid, id, column) && typeof v === 'number' && Number.isFinite(v) && v >= 0 ? [{ id, v }] : [];
+			const isUsed = values.status !== 'failed' && !isInvalid(invalid, id, column);
+			return isUsed && typeof v === 'number' && Number.isFinite(v) && v >= 0 ? [{ id, v }] : [];
 		}) : [];
 		const most = list.reduce((m, { v }) => Math.max(m, v), 0);
 		if (list.length <= BEST_ROWS || most <= 0)
@@ -216,7 +218,8 @@ export function barsOf(bins: Bin[], min: number, max: number): number[] {
 			continue;
 		}
 		for (let i = at(b.from); i <= at(b.to); i++) {
-			const low = Math.max(b.from, min + i * size), high = Math.min(b.to, min + (i + 1) * size);
+			const low = Math.max(b.from, min + i * size);
+			const high = Math.min(b.to, min + (i + 1) * size);
 			bars[i] += b.count * Math.max(0, high - low) / (b.to - b.from);
 		}
 	}
