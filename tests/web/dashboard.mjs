@@ -241,19 +241,19 @@ async function table(page, url) {
 	await page.click('.chips button:has-text("Clear all")');
 	await becomes(total(page), RUNS, 'everything is back');
 	const head = (text) => page.locator('[role=columnheader]', { hasText: text }).locator('button');
-	await head('Output throughput').click();
-	await becomes(async () => params(page).get('sort'), '-output_throughput', 'a click sorts');
+	await head('Output tokens/s/GPU').click();
+	await becomes(async () => params(page).get('sort'), '-tokens_per_s_per_gpu', 'a click sorts');
 	const ids = () => page.$$eval('.grid-body [role=row]', (all) => all.map((e) =>
 		[Number(e.getAttribute('aria-rowindex')), Number(e.dataset.id)]).sort((a, b) => a[0] - b[0])
 		.slice(0, 10).map((r) => r[1]));
 	const sorted = async (sort) => (await ask(url, '/api/filters/apply', { sort, limit: 10 }))
 		.items.map((r) => r.id);
-	await becomes(ids, await sorted([{ column: 'output_throughput', descending: true }]),
+	await becomes(ids, await sorted([{ column: 'tokens_per_s_per_gpu', descending: true }]),
 		'as the API does');
 	await head('tensor_parallel_size').click();
-	await head('Output throughput').click({ modifiers: ['Shift'] });
+	await head('Output tokens/s/GPU').click({ modifiers: ['Shift'] });
 	await becomes(ids, await sorted([{ column: TP, descending: true },
-		{ column: 'output_throughput', descending: true }]), 'and by two columns');
+		{ column: 'tokens_per_s_per_gpu', descending: true }]), 'and by two columns');
 	await page.$eval('.grid', (e) => e.scrollTo(0, 1e9));
 	await page.waitForFunction(() => document.querySelector('.grid-body [aria-rowindex="350"]')
 		|| document.querySelector('.grid').scrollTo(0, 1e9));

@@ -3,6 +3,7 @@
 import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
 import { whole as wholeText } from '../../../lib/format';
 import { ApiError, type Cell } from '../../api';
+import type { Constant } from '../../../lib/api';
 import {
 	asked, EVERYTHING, isEverything, onlyValue, whole, withoutPart, type And,
 } from '../../filter';
@@ -34,8 +35,6 @@ import {
 	nextSort, PAGE_ROWS, ROWS_MAX, runsText, sortCodec, statisticsCodec, type Gone,
 } from './view';
 
-const CONSTANTS_MAX = 6;
-const CONSTANTS_LISTED_MAX = 40; /* in the title */
 
 type Open = 'none' | 'columns' | 'groups' | 'presets' | 'panel';
 
@@ -144,18 +143,16 @@ function useColumns(filter: And, shown: ReturnType<typeof useShown>[0], chosen: 
 	return { columns, differ, listed };
 }
 
-interface Constant { column: string; label: string; value: Cell }
-
 /** What all runs of the filter have in common, and whether their figures may be ranked. */
-function Common({ constants, workloads }: {
-	constants: Constant[] | undefined; workloads: number;
+function Common({ constants, total, workloads }: {
+	constants: Constant[]; total: number; workloads: number;
 }): ReactNode {
-	if (!constants?.length && workloads < 2)
+	if (!constants.length && workloads < 2)
 		return null;
-	const text = (constants ?? []).slice(0, CONSTANTS_MAX).map((c) => shortValue(c.column, c.value));
-	const rest = (constants?.length ?? 0) - text.length;
+	const text = constants.map((c) => shortValue(c.column, c.value));
+	const rest = total - text.length;
 	return (
-		<p className="common dim" title={(constants ?? []).slice(0, CONSTANTS_LISTED_MAX).map((c) =>
+		<p className="common dim" title={constants.map((c) =>
 			`${c.label}: ${exactCell(c.column, c.value)}`).join('\n')}>
 			{text.length > 0 && <>All runs: {text.join(', ')}{rest > 0 && ` and ${wholeText(rest)} more`}</>}
 			{text.length > 0 && workloads > 1 && ' · '}
@@ -238,7 +235,8 @@ export function RunsPage(): ReactNode {
 							...LEAD_COLUMNS.slice(0, 3), ...listed]} />
 					</Tools>
 				</div>
-				<Common constants={(first as { constants?: Constant[] } | undefined)?.constants} workloads={workloads} />
+				<Common constants={first?.constants ?? []} total={first?.constants_total ?? 0}
+					workloads={workloads} />
 				{rows.isError ? <Refused error={rows.error} onLeaveOut={leaveOut}
 					onRetry={() => void rows.refetch()} />
 					: first && first.total === 0 ? (
