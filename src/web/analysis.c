@@ -203,6 +203,7 @@ questions[] = {
 	{ "/distribution", analyse_distribution, NEEDS_METRIC },
 	{ "/parallel", analyse_parallel, 0 },
 	{ "/curves", analyse_curves, 0 },
+	{ "/overview", analyse_overview, NEEDS_MARKS },
 };
 
 static const struct analysis_question *question_of(const struct web_route *route)
@@ -306,6 +307,7 @@ static const struct web_route routes[] = {
 	{ "POST", "/api/analysis/distribution", ROUTE_READS, analysis },
 	{ "POST", "/api/analysis/parallel", ROUTE_READS, analysis },
 	{ "POST", "/api/analysis/curves", ROUTE_READS, analysis },
+	{ "POST", "/api/analysis/overview", 0, analysis },
 	{ "GET", "/api/analysis/marks", 0, marks },
 	{ "POST", "/api/analysis/marks", ROUTE_CHANGES, mark_add },
 	{ "DELETE", "/api/analysis/marks/{id}", ROUTE_CHANGES, mark_drop },

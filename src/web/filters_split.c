@@ -269,6 +269,12 @@ static size_t choose(const struct columns_split *s, const struct column_split **
 	return kept;
 }
 
+/* The load without its kind, and the kind without the load: the options say both. */
+static bool is_load_alone(const struct column_split *c)
+{
+	return str_is(c->name, "load") || str_is(c->name, "load_kind");
+}
+
 static size_t differing(const struct columns_split *s, struct arena *a, struct str *out)
 {
 	const struct column_split **some = arena_alloc(a, (s->n + 1) * sizeof(*some));
@@ -280,8 +286,8 @@ static size_t differing(const struct columns_split *s, struct arena *a, struct s
 		const struct column_split *c = &s->column[i];
 
 		if (!c->differs || c->same_as.n || column_role_order(c->role) >
-		    column_role_order(ROLE_WORKLOAD) ||
-		    (c->has_text && c->distinct > USUAL_TEXTS_MAX))
+		    column_role_order(ROLE_ARGUMENT) ||
+		    (c->has_text && c->distinct > USUAL_TEXTS_MAX) || is_load_alone(c))
 			continue;
 		some[n++] = c;
 		if (c->role == ROLE_LOAD && !load)
@@ -387,7 +393,7 @@ static bool is_default(const struct column_split *c)
 static bool is_told(const struct columns_split *s, const struct column_split *c, bool has_workload)
 {
 	if (!c->is_constant || is_default(c) ||
-	    column_role_order(c->role) > column_role_order(ROLE_WORKLOAD))
+	    column_role_order(c->role) > column_role_order(ROLE_ARGUMENT))
 		return false;
 	if (c->role == ROLE_WORKLOAD)
 		return has_workload ? str_is(c->name, "workload") :

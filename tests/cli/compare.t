@@ -90,7 +90,8 @@ my $page = slurp('page.html');
 like($page, qr/^<!doctype html>.*worse by at least 3 %.*<svg.*<\/html>\n\z/s, 'HTML: a page with a drawing');
 unlike($page, qr/(src|href|url)\s*[=(]|https?:|\@import|<script/i, 'HTML: nothing from elsewhere');
 
-like($page, qr{>-20 %</text>.*>-10 %</text>.*>0 %</text>.*>\+10 %</text>}s, 'HTML: round marks, 0 without a sign');
+like($page, qr{>-20 %</text>.*>-10 %</text>.*>0 %</text>.*>\+10 %</text>}s,
+	'HTML: round marks, 0 without a sign');
 
 # Long names are shown by what differs between them; the table of sides has both forms.
 my @long = map { "a-folder-of-some-release-candidate-$_-h100-80gb-tp4" } '0.12.0', '0.13.0';

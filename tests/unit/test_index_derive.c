@@ -294,8 +294,8 @@ static void roles(void **state)
 	static const char *const order[] = {
 		"gpu_model", "server.gpu", "hardware.gpu", "environment.server.kind",
 		"provenance.engine_commit", "server.quantization", "server.tensor_parallel_size",
-		"gpus_used", "benchmark.max_concurrency", "load", "server.max_num_seqs",
-		"server.model", "workload", "tags.team", "benchmark.seed", "verdict",
+		"gpus_used", "benchmark.max_concurrency", "load", "server.model", "workload",
+		"server.max_num_seqs", "tags.team", "benchmark.seed", "verdict",
 		"median_ttft_ms",
 	};
 

@@ -241,6 +241,43 @@ static void timeline(void **state)
 	free(path);
 }
 
+static struct str meta_of(struct run *run, const char *path, struct buf *page)
+{
+	const double of_run[2] = { 0, 0 };
+	struct err e = { 0 };
+
+	buf_reset(page);
+	assert_int_equal(plot_timeline(&run->report, of_run, path, &e), PLOT_WRITTEN);
+	assert_int_equal(file_read(path, 1 << 24, page, &e), 0);
+	return element(buf_str(page), "meta");
+}
+
+/* Limits that were not asked for are those of the run; the peak is that of the curve. */
+static void timeline_of_run(void **state)
+{
+	static const char low[] = "\"ITL \\u003c 10ms (2 \\u00d7 median)\"";
+	static const char peak[] = "\"peak_concurrency\": 4,";
+	struct run run = { 0 };
+	struct buf page = { 0 };
+	char *path = file_join(dir, "o.html");
+	struct str meta;
+
+	(void)state;
+	if (!plot_has_pages())
+		skip();
+	make_run(&run, 40, false);
+	for (uint32_t i = 0; i < run.metrics.n; i++) /* far more than there were at once */
+		run.metrics.max_concurrent_requests = 99;
+	meta = meta_of(&run, path, &page);
+	if (!memmem(meta.p, meta.n, low, sizeof(low) - 1) ||
+	    !memmem(meta.p, meta.n, "\"limits_ms\": [10.0, 20.0]", 25) ||
+	    !memmem(meta.p, meta.n, peak, sizeof(peak) - 1))
+		fail_msg("%.*s", (int)meta.n, meta.p);
+	release_run(&run);
+	buf_release(&page);
+	free(path);
+}
+
 /* More gaps than are kept to the nanosecond: microseconds, whose errors do not add up. */
 static void large_timeline(void **state)
 {
@@ -348,6 +385,20 @@ static void dataset(void **state)
 	assert_non_null(strstr(text.data, "set output 'it''s.png'\n"));
 	assert_non_null(strstr(text.data, "set title 'Total Tokens Distribution'\n"));
 	assert_non_null(strstr(text.data, "\n39.0 1 49 0\nEND\n"));
+	/* Marks at whole tokens; the key is above the bars and covers none. */
+	assert_non_null(strstr(text.data, "set xtics 10\n"));
+	assert_non_null(strstr(text.data, "set key top right horizontal\n"));
+	assert_null(strstr(text.data, "opaque"));
+	for (uint32_t i = 0; i < run.metrics.n; i++)
+		run.metrics.input_len[i] = 300;
+	assert_int_equal(plot_dataset_script(&run.report, path, "x.png", &e), PLOT_WRITTEN);
+	buf_reset(&text);
+	assert_int_equal(file_read(path, 1 << 20, &text, &e), 0);
+	/* Equal lengths are one bar. */
+	assert_non_null(strstr(text.data, "$hist0 << END\n300 1 40\nEND\n"));
+	assert_non_null(strstr(text.data, "set xrange [297.800:302.200]\n"));
+	for (uint32_t i = 0; i < run.metrics.n; i++)
+		run.metrics.input_len[i] = 10 + i;
 	buf_reset(&text);
 	if (plot_has_pages()) {
 		struct numbers prompt;
@@ -370,6 +421,7 @@ int main(void)
 		cmocka_unit_test(names),
 		cmocka_unit_test(thresholds),
 		cmocka_unit_test(timeline),
+		cmocka_unit_test(timeline_of_run),
 		cmocka_unit_test(large_timeline),
 		cmocka_unit_test(nothing_to_draw),
 		cmocka_unit_test(histograms),

@@ -265,6 +265,8 @@ async function analysis(ids) {
 		group: ['server.tensor_parallel_size'] });
 	await ask('POST', '/api/analysis/curves', { filter, x: metric, y: 'output_throughput',
 		color: 'server.tensor_parallel_size', at: 10, prices: { h100: 2.5 } });
+	await ask('POST', '/api/analysis/overview', { rank: 'gpu', need: { p99_ttft_ms: 200 },
+		prices: { h100: 2.5 } });
 	await ask('POST', '/api/analysis/distribution', { filter, metric,
 		group: ['server.tensor_parallel_size'] });
 	await ask('POST', '/api/analysis/parallel', { filter, limit: 10,

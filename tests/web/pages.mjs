@@ -54,9 +54,10 @@ async function texts(page, selector) {
 
 async function summary(page, json) {
 	const shown = await texts(page, '.summary'), want = {};
-	for (const key of ['completed', 'failed', 'total_input_tokens', 'total_output_tokens',
-		'max_concurrent_requests'])
+	for (const key of ['completed', 'failed', 'total_input_tokens', 'total_output_tokens'])
 		want[key] = String(json[key]);
+	const rates = await page.evaluate(() => window.timeline.meta.rates);
+	want.peak_concurrency = String(Math.max(...rates.concurrency));
 	for (const key of ['duration', 'request_throughput', 'output_throughput', 'total_token_throughput',
 		'max_output_tokens_per_s'])
 		want[key] = json[key].toFixed(2);
@@ -69,8 +70,8 @@ async function summary(page, json) {
 	equal(await page.$$eval('[data-legend]', (all) => all.map((e) => e.textContent)),
 		['TTFT', 'ITL < 8ms', '8ms ≤ ITL < 20ms', 'ITL ≥ 20ms'], 'the legend, in upstream\'s order');
 	equal(await page.$$eval('[data-legend] i', (all) => all.map((e) =>
-		getComputedStyle(e).backgroundColor)), ['rgb(99, 110, 250)', 'rgb(16, 150, 24)',
-		'rgb(255, 127, 14)', 'rgb(214, 39, 40)'], 'in upstream\'s colours');
+		getComputedStyle(e).backgroundColor)), ['rgb(15, 77, 214)', 'rgb(12, 163, 141)',
+		'rgb(218, 121, 49)', 'rgb(159, 2, 88)'], 'in colors that everyone can tell apart');
 }
 
 /** Every time of every request, as exactly as it was measured. */
@@ -211,7 +212,7 @@ async function picture(page, json) {
 		return [...canvas.getContext('2d').getImageData((px - box.left) * (canvas.width / box.width),
 			(py - box.top) * (canvas.height / box.height), 1, 1).data];
 	}, [x, y]);
-	equal(colour, [99, 110, 250, 255], 'the time to the first token is drawn where it was');
+	equal(colour, [15, 77, 214, 255], 'the time to the first token is drawn where it was');
 }
 
 async function series(page) {

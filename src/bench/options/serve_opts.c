@@ -117,6 +117,8 @@ static int check_timeline(const struct serve_check *c)
 					  " without --plot-timeline" };
 
 	serve_warn_unused(c, &row, 1);
+	if (!serve_given(c, row.option))
+		return 0; /* the default is upstream's; ours come from the run */
 	return plot_thresholds(c->o->timeline_itl_thresholds, c->d->timeline_ms, c->e);
 }
 

@@ -224,7 +224,7 @@ struct serve_derived {
 	uint32_t gpus;               /* that serve; 0: not known */
 	double gpu_price;            /* of one, per hour; 0: not known */
 	unsigned warm_connections;   /* SERVE_WARM_AUTO: the run decides */
-	double timeline_ms[2];       /* --timeline-itl-thresholds; set with --plot-timeline */
+	double timeline_ms[2];       /* --timeline-itl-thresholds; 0 0: not given */
 	bool is_num_prompts_given;
 	enum serve_balance balance;
 	const char *session_header;  /* NULL: none */

@@ -381,7 +381,8 @@ static const struct opt rows[] = {
 	S(PLOTS, plot_timeline, "plot-timeline",
 	  .help = "draw every request over time as one self-contained page"),
 	S(PLOTS, timeline_itl_thresholds, "timeline-itl-thresholds", .arg = "MS,MS",
-	  .help = "two limits that colour the gaps between tokens on that page"),
+	  .help = "two limits that color the gaps between tokens on that page; not "
+		  "given: twice and four times the median ITL"),
 	S(PLOTS, plot_dataset_stats, "plot-dataset-stats",
 	  .help = "draw histograms of prompt and answer lengths: a page, and a PNG through "
 		  "gnuplot"),

@@ -13,7 +13,7 @@
 
 struct plots {
 	bool is_timeline, is_dataset_stats, is_turns;
-	double timeline_ms[2]; /* --timeline-itl-thresholds */
+	double timeline_ms[2]; /* --timeline-itl-thresholds; 0 0: not given */
 };
 
 /* Before the run: whether this build can draw them, and their files can be written. */

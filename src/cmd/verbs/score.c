@@ -60,7 +60,8 @@ static const struct opt rows[] = {
 	ROW(plot_timeline, "plot-timeline", .group = OUTPUT,
 	    .help = "Draw every request over time as one self-contained page."),
 	ROW(timeline_itl_thresholds, "timeline-itl-thresholds", .group = OUTPUT, .arg = "MS,MS",
-	    .help = "Two limits that colour the gaps between tokens on that page."),
+	    .help = "Two limits that color the gaps between tokens on that page; not given: twice "
+		    "and four times the median ITL."),
 	ROW(plot_dataset_stats, "plot-dataset-stats", .group = OUTPUT,
 	    .help = "Draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot."),
 	ROW(plot_turns, "plot-turns", .group = OUTPUT,
@@ -68,7 +69,7 @@ static const struct opt rows[] = {
 	ROW(strict, "strict", .group = OUTPUT,
 	    .help = "Exit with 3 unless the verdict is VALID."),
 };
-static const struct score_opts defaults = { .timeline_itl_thresholds = "25,50" };
+static const struct score_opts defaults = { .timeline_itl_thresholds = NULL };
 
 const struct opt_set cmd_bench_score_set = {
 	.command = "bench score",
@@ -308,7 +309,7 @@ static int plot(const struct score_opts *o, const struct report *r, const char *
 
 	if (!is_drawn(o))
 		return 0;
-	if (o->plot_timeline &&
+	if (o->plot_timeline && o->timeline_itl_thresholds &&
 	    plot_thresholds(o->timeline_itl_thresholds, plots.timeline_ms, e) < 0)
 		rc = -1;
 	if (rc == 0 && o->result_dir && *o->result_dir)

@@ -53,8 +53,7 @@ struct compare_run {
 
 struct compare_side {
 	const char *name;        /* what the operand was called, made unique */
-	const char *short_name;  /* for headings and sentences (compare_judge): where names are long,
-				    what differs between them; else the name */
+	const char *short_name;  /* of long names what differs between them (compare_judge) */
 	const char *path;
 	struct compare_run *run;
 	size_t n, cap;

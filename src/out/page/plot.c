@@ -64,11 +64,12 @@ int plot_thresholds(const char *text, double out_ms[2], struct err *e)
 }
 
 #define BARS_MAX 2000
-#define STEELBLUE "#4682B4"
-#define CORAL "#FF7F50"
-#define MEDIUMSEAGREEN "#3CB371"
+#define BLUE "#0f4dd6"
+#define ORANGE "#da7931"
+#define TEAL "#0ca38d"
+#define KEY_ROOM 1.2 /* of the highest bar: above it is the key */
 
-static const char *const colour[LENGTHS_PANELS] = { STEELBLUE, CORAL, MEDIUMSEAGREEN };
+static const char *const colour[LENGTHS_PANELS] = { BLUE, ORANGE, TEAL };
 
 static void add_hist_data(struct buf *out, const struct metrics *m, enum lengths_panel panel)
 {
@@ -78,15 +79,19 @@ static void add_hist_data(struct buf *out, const struct metrics *m, enum lengths
 	lengths_count(m, panel, &h);
 	buf_printf(out, "# %s: middle, width, requests\n$hist%d << END\n", lengths_words[panel].label,
 		   (int)panel);
-	for (int k = 0; k < LENGTHS_BINS; k++)
+	if (h.min == h.max) /* one bar, as wide as a token */
+		buf_printf(out, "%lld 1 %u\n", (long long)h.min, m->n);
+	for (int k = 0; h.min < h.max && k < LENGTHS_BINS; k++)
 		buf_printf(out, "%s %s %u\n", fmt_f64(middle, (h.edge[k] + h.edge[k + 1]) / 2),
 			   fmt_f64(width, h.edge[k + 1] - h.edge[k]), h.count[k]);
 	buf_add_text(out, "END\n");
 }
 
-static void add_bar_data(struct buf *out, const struct metrics *m)
+/* Gives the height of the highest bar. */
+static int64_t add_bar_data(struct buf *out, const struct metrics *m)
 {
 	uint32_t step = m->n / BARS_MAX + 1;
+	int64_t most = 1;
 
 	buf_printf(out, "# request, width, prompt tokens, output tokens\n$requests << END\n");
 	for (uint32_t i = 0; i < m->n; i += step) {
@@ -97,10 +102,25 @@ static void add_bar_data(struct buf *out, const struct metrics *m)
 			prompt = m->input_len[k] > prompt ? m->input_len[k] : prompt;
 			output = m->output_len[k] > output ? m->output_len[k] : output;
 		}
+		most = prompt + output > most ? prompt + output : most;
 		buf_printf(out, "%.1f %u %lld %lld\n", (double)(i + k - 1) / 2, k - i,
 			   (long long)prompt, (long long)output);
 	}
 	buf_add_text(out, "END\n");
+	return most;
+}
+
+/* A round number of tokens between marks, about six of them: there are no parts of a token. */
+static int64_t token_step(double span)
+{
+	static const int64_t part[] = { 1, 2, 5 };
+	int64_t power = 1;
+
+	for (size_t i = 0;; i++) {
+		if ((double)(part[i % 3] * power) * 6 >= span)
+			return part[i % 3] * power;
+		power *= i % 3 == 2 ? 10 : 1;
+	}
 }
 
 static void add_hist_plot(struct buf *out, const struct metrics *m, enum lengths_panel panel)
@@ -108,31 +128,37 @@ static void add_hist_plot(struct buf *out, const struct metrics *m, enum lengths
 	struct lengths_hist h;
 	double from, to;
 	uint32_t most = 0;
+	bool is_one;
 
 	lengths_count(m, panel, &h);
 	for (int k = 0; k < LENGTHS_BINS; k++)
 		most = h.count[k] > most ? h.count[k] : most;
-	from = h.edge[0];
-	to = h.edge[LENGTHS_BINS];
+	is_one = h.min == h.max;
+	from = is_one ? (double)h.min - 2 : h.edge[0];
+	to = is_one ? (double)h.max + 2 : h.edge[LENGTHS_BINS];
 	buf_printf(out, "set title '%s'\nset xlabel '%s'\nset ylabel 'Frequency'\n",
 		   lengths_words[panel].title, lengths_words[panel].label);
 	buf_printf(out, "set xrange [%.3f:%.3f]\nset yrange [0:%.3f]\n", from - (to - from) * 0.05,
 		   to + (to - from) * 0.05, most * 1.05);
+	buf_printf(out, "set xtics %lld\nset ytics %lld\n", (long long)token_step(to - from),
+		   (long long)token_step(most));
 	buf_printf(out, "plot $hist%d using 1:3:2 with boxes fillcolor rgb '%s'\n", (int)panel,
 		   colour[panel]);
 }
 
-static void add_bar_plot(struct buf *out, uint32_t n)
+static void add_bar_plot(struct buf *out, uint32_t n, int64_t most)
 {
-	buf_printf(out, "set xrange [%.1f:%.1f]\nset yrange [0:*]\n", -0.5 - n * 0.03, n - 0.5 + n * 0.03);
+	buf_printf(out, "set xrange [%.1f:%.1f]\nset yrange [0:%.1f]\nset xtics %lld\nset ytics %lld\n",
+		   -0.5 - n * 0.03, n - 0.5 + n * 0.03, (double)most * KEY_ROOM,
+		   (long long)token_step(n), (long long)token_step((double)most));
 	buf_add_text(out, "set title 'Tokens per Request (Stacked)'\nset xlabel 'Request ID'\n"
-			  "set ylabel 'Tokens'\nset key top right opaque invert\nset style fill solid 0.7 noborder\n"
+			  "set ylabel 'Tokens'\nset key top right horizontal\nset style fill solid 0.7 noborder\n"
 			  "unset grid\nset grid ytics linecolor rgb '#4DB0B0B0' linetype 1\n"
-			  "plot $requests using 1:($3+$4):2 with boxes fillcolor rgb '" CORAL "' "
+			  "plot $requests using 1:($3+$4):2 with boxes fillcolor rgb '" ORANGE "' "
 			  "title 'Output Tokens', \\\n"
 			  "  $requests using 1:3:2 with boxes fillcolor rgb 'white' fillstyle solid 1 "
 			  "notitle, \\\n"
-			  "  $requests using 1:3:2 with boxes fillcolor rgb '" STEELBLUE "' "
+			  "  $requests using 1:3:2 with boxes fillcolor rgb '" BLUE "' "
 			  "title 'Prompt Tokens'\n");
 }
 
@@ -141,6 +167,7 @@ enum plot_outcome plot_dataset_script(const struct report *r, const char *path, 
 {
 	const struct metrics *m = r->metrics;
 	struct buf out = { 0 };
+	int64_t most;
 	int rc;
 
 	if (m->opts.is_pooling || m->n == 0)
@@ -151,13 +178,13 @@ enum plot_outcome plot_dataset_script(const struct report *r, const char *path, 
 	buf_add_char(&out, '\n');
 	for (enum lengths_panel panel = 0; panel < LENGTHS_PANELS; panel++)
 		add_hist_data(&out, m, panel);
-	add_bar_data(&out, m);
+	most = add_bar_data(&out, m);
 	buf_add_text(&out, "set multiplot layout 2,2\nset key off\n"
 			   "set style fill solid 0.7 border rgb 'black'\nset tics out nomirror\n"
 			   "set grid linecolor rgb '#4DB0B0B0' linetype 1\n");
 	for (enum lengths_panel panel = 0; panel < LENGTHS_PANELS; panel++)
 		add_hist_plot(&out, m, panel);
-	add_bar_plot(&out, m->n);
+	add_bar_plot(&out, m->n, most);
 	buf_add_text(&out, "unset multiplot\n");
 	rc = file_write_atomic(path, buf_str(&out), e);
 	buf_release(&out);
@@ -235,13 +262,13 @@ void load_plot_script(const struct load_plot *p, struct buf *out)
 		     "set y2label 'Requests due so far'\n"
 		     "set ytics nomirror\n"
 		     "set y2tics\n"
-		     "plot data index 0 using 1:2 with boxes lc rgb '#4682b4' title 'due per span', \\\n"
-		     "     data index 0 using 1:3 axes x1y2 with lines lw 2 lc rgb '#ff7f50' "
+		     "plot data index 0 using 1:2 with boxes lc rgb '#0f4dd6' title 'due per span', \\\n"
+		     "     data index 0 using 1:3 axes x1y2 with lines lw 2 lc rgb '#da7931' "
 		     "title 'due so far'\n"
 		     "unset y2label\n"
 		     "unset y2tics\n"
 		     "set xlabel 'Interval between two requests (s)'\n"
 		     "set ylabel 'Intervals'\n"
-		     "plot data index 1 using 1:2 with boxes lc rgb '#3cb371' notitle\n"
+		     "plot data index 1 using 1:2 with boxes lc rgb '#0ca38d' notitle\n"
 		     "unset multiplot\n");
 }

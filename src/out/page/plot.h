@@ -35,7 +35,10 @@ int plot_thresholds(const char *text, double out_ms[2], struct err *e);
 
 enum plot_outcome { PLOT_WRITTEN, PLOT_NOT_DETAILED, PLOT_EMPTY, PLOT_FAILED };
 
-/* PLOT_NOT_DETAILED: no generation requests; PLOT_EMPTY: none was sent; PLOT_FAILED: e. */
+/*
+ * PLOT_NOT_DETAILED: no generation requests; PLOT_EMPTY: none was sent; PLOT_FAILED: e.
+ * threshold_ms: of ITL; 0 0: twice and four times the median of the run.
+ */
 enum plot_outcome plot_timeline(const struct report *r, const double threshold_ms[2],
 				const char *path, struct err *e);
 /* TTFT, context and cached tokens by turn. PLOT_NOT_DETAILED: no conversations. */

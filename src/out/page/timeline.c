@@ -40,10 +40,14 @@
 #define TIMELINE_ERRORS_MAX 64     /* distinct texts; more become the last one */
 #define TIMELINE_RUN_GAPS (1u << 20) /* gaps in one column: what the page reads at a time */
 
+struct rates { int64_t width_ns; size_t bins; double *tokens, *running; };
+
 struct timeline {
 	const struct report *r;
 	int64_t from_ns, to_ns;    /* first request sent, last one ended */
 	int64_t unit_ns;
+	struct rates rates;
+	int64_t peak;              /* the most requests in flight at once */
 	struct buf error[TIMELINE_ERRORS_MAX];
 	unsigned n_errors;
 };
@@ -130,9 +134,15 @@ static void put_block(struct json_writer *w, const struct metrics *m, enum metri
 	json_end_object(w);
 }
 
-/* The result's own keys and values, so that the page and the JSON cannot differ. */
-static void put_summary(struct json_writer *w, const struct metrics *m)
+/*
+ * The result's own keys and values, so that the page and the JSON cannot differ. But the result's
+ * max_concurrent_requests counts a request in every second that it touches, which is more than
+ * were ever in flight: the page has the peak of its own curve.
+ */
+static void put_summary(struct json_writer *w, const struct timeline *t)
 {
+	const struct metrics *m = t->r->metrics;
+
 	json_member_object(w, "summary");
 	json_member_int(w, "completed", m->completed);
 	json_member_int(w, "failed", m->failed);
@@ -146,7 +156,7 @@ static void put_summary(struct json_writer *w, const struct metrics *m)
 	json_member_setting(w, "output_throughput", m->output_throughput);
 	json_member_setting(w, "total_token_throughput", m->total_token_throughput);
 	json_member_setting(w, "max_output_tokens_per_s", m->max_output_tokens_per_s);
-	json_member_int(w, "max_concurrent_requests", m->max_concurrent_requests);
+	json_member_int(w, "peak_concurrency", t->peak);
 	json_member_array(w, "blocks");
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
 		if (m->block[b].is_reported)
@@ -170,13 +180,41 @@ static void put_verdict(struct json_writer *w, const struct trust *t)
 	json_end_object(w);
 }
 
-static void put_categories(struct json_writer *w, const double ms[2])
+/* To two digits, so that a limit can be read. */
+static double rounded(double v)
 {
-	char text[3][128];
+	double unit = pow(10, floor(log10(v)) - 1);
 
-	snprintf(text[0], sizeof(text[0]), "ITL < %.0fms", ms[0]);
-	snprintf(text[1], sizeof(text[1]), "%.0fms \xe2\x89\xa4 ITL < %.0fms", ms[0], ms[1]);
-	snprintf(text[2], sizeof(text[2]), "ITL \xe2\x89\xa5 %.0fms", ms[1]);
+	return round(v / unit) * unit;
+}
+
+/*
+ * Limits that were not asked for come from the run, or a page of a fast server would have one
+ * color. A run without gaps has upstream's.
+ */
+static bool choose_limits(const struct metrics *m, double ms[2])
+{
+	double median_ms = m->block[BLOCK_ITL].median_ms;
+	bool has_gaps = median_ms > 0 && isfinite(median_ms);
+
+	ms[0] = has_gaps ? rounded(2 * median_ms) : 25;
+	ms[1] = has_gaps ? rounded(4 * median_ms) : 50;
+	return has_gaps;
+}
+
+static void put_categories(struct json_writer *w, const struct metrics *m, const double asked_ms[2])
+{
+	double ms[2] = { asked_ms[0], asked_ms[1] };
+	bool is_asked = ms[0] < ms[1], is_of_run = !is_asked && choose_limits(m, ms);
+	char text[3][128], limit[2][40];
+
+	for (int i = 0; i < 2; i++) /* limits that were asked for as upstream writes them */
+		snprintf(limit[i], sizeof(limit[i]), is_of_run ? "%.4gms" : "%.0fms", ms[i]);
+	snprintf(text[0], sizeof(text[0]), "ITL < %s%s", limit[0],
+		 is_of_run ? " (2 \xc3\x97 median)" : "");
+	snprintf(text[1], sizeof(text[1]), "%s \xe2\x89\xa4 ITL < %s", limit[0], limit[1]);
+	snprintf(text[2], sizeof(text[2]), "ITL \xe2\x89\xa5 %s%s", limit[1],
+		 is_of_run ? " (4 \xc3\x97 median)" : "");
 	json_member_array(w, "labels");
 	for (int i = 0; i < 3; i++)
 		json_put_text(w, text[i]);
@@ -269,22 +307,27 @@ static void put_bins(struct json_writer *w, const char *key, const double *v, si
 	json_end_array(w);
 }
 
-static void put_rates(struct json_writer *w, const struct timeline *t)
+static void find_rates(struct timeline *t)
 {
-	double itl_ms = t->r->metrics->block[BLOCK_ITL].median_ms;
-	int64_t width = bin_ns(t->to_ns - t->from_ns, itl_ms);
-	size_t bins = (size_t)((t->to_ns - t->from_ns) / width) + 1;
-	double *tokens = mem_array(bins, sizeof(*tokens)), *most = mem_array(bins, sizeof(*most));
+	struct rates *r = &t->rates;
 
-	count_tokens(t, width, bins, tokens);
-	count_running(t, width, bins, most);
+	r->width_ns = bin_ns(t->to_ns - t->from_ns, t->r->metrics->block[BLOCK_ITL].median_ms);
+	r->bins = (size_t)((t->to_ns - t->from_ns) / r->width_ns) + 1;
+	r->tokens = mem_array(r->bins, sizeof(*r->tokens));
+	r->running = mem_array(r->bins, sizeof(*r->running));
+	count_tokens(t, r->width_ns, r->bins, r->tokens);
+	count_running(t, r->width_ns, r->bins, r->running);
+	for (size_t i = 0; i < r->bins; i++)
+		t->peak = (int64_t)r->running[i] > t->peak ? (int64_t)r->running[i] : t->peak;
+}
+
+static void put_rates(struct json_writer *w, const struct rates *r)
+{
 	json_member_object(w, "rates");
-	json_member_int(w, "bin_ns", width);
-	put_bins(w, "tokens_per_s", tokens, bins, 1e9 / (double)width);
-	put_bins(w, "concurrency", most, bins, 1);
+	json_member_int(w, "bin_ns", r->width_ns);
+	put_bins(w, "tokens_per_s", r->tokens, r->bins, 1e9 / (double)r->width_ns);
+	put_bins(w, "concurrency", r->running, r->bins, 1);
 	json_end_object(w);
-	free(tokens);
-	free(most);
 }
 
 static void put_one_series(struct json_writer *w, const struct record_series *s, int64_t from_ns)
@@ -351,11 +394,11 @@ static void write_meta(const struct timeline *t, const double limits_ms[2], stru
 	json_member_int(&w, "run_gaps", TIMELINE_RUN_GAPS);
 	json_member_int(&w, "unit_ns", t->unit_ns);
 	json_member_int(&w, "span_ns", t->to_ns - t->from_ns);
-	put_categories(&w, limits_ms);
+	put_categories(&w, t->r->metrics, limits_ms);
 	put_facts(&w, t->r->facts);
-	put_summary(&w, t->r->metrics);
+	put_summary(&w, t);
 	put_verdict(&w, t->r->trust);
-	put_rates(&w, t);
+	put_rates(&w, &t->rates);
 	put_series(&w, t);
 	put_errors(&w, t);
 	json_end_object(&w);
@@ -561,6 +604,7 @@ enum plot_outcome plot_timeline(const struct report *r, const double threshold_m
 		return PLOT_EMPTY;
 	if (html_begin(&html, "timeline.html", path, e) < 0)
 		return PLOT_FAILED;
+	find_rates(&t);
 	write_states(&t, &html);
 	write_meta(&t, threshold_ms, &html);
 	write_times(&t, &html);
@@ -568,6 +612,8 @@ enum plot_outcome plot_timeline(const struct report *r, const double threshold_m
 	write_turns(&t, &html);
 	write_gaps(&t, &html);
 	rc = html_end(&html, e);
+	free(t.rates.tokens);
+	free(t.rates.running);
 	for (unsigned k = 0; k < t.n_errors; k++)
 		buf_release(&t.error[k]);
 	return rc < 0 ? PLOT_FAILED : PLOT_WRITTEN;

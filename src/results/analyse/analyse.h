@@ -32,4 +32,4 @@ typedef int analyse_fn(const struct analyse_request *r, struct json_writer *w, s
 
 analyse_fn analyse_compare, analyse_trends, analyse_regression, analyse_impact, analyse_scaling,
 	analyse_capacity, analyse_resources, analyse_pareto, analyse_distribution, analyse_parallel,
-	analyse_curves;
+	analyse_curves, analyse_overview;

@@ -13,6 +13,7 @@
 #include "results/analyse/analyse_internal.h"
 
 #define OTHER_AFTER 7      /* texts with a color, when there are more than SETUP_COLORS_MAX */
+#define NUMBERS_MAX 64     /* with a color each; more are folded as texts are */
 #define LEVEL_SHARE 0.02   /* medians of single runs that are no further apart are level */
 
 /* ---- values in a word ---- */
@@ -145,7 +146,8 @@ static void fold_others(struct setups *s, size_t texts)
 {
 	struct legend_color other = { .is_other = true };
 
-	if (s->n_colors <= SETUP_COLORS_MAX || texts < s->n_colors / 2)
+	if (s->n_colors <= SETUP_COLORS_MAX ||
+	    (texts < s->n_colors / 2 && s->n_colors <= NUMBERS_MAX))
 		return;
 	qsort(s->legend, s->n_colors, sizeof(*s->legend), by_runs);
 	for (size_t i = OTHER_AFTER; i < s->n_colors; i++)

@@ -298,7 +298,7 @@ static const char *const role_name[] = {
 /* Which role comes first where only some columns have room. */
 static const unsigned preference[] = {
 	[ROLE_HARDWARE] = 0, [ROLE_ENGINE] = 1, [ROLE_VERSION] = 2, [ROLE_PRECISION] = 3,
-	[ROLE_PARALLEL] = 4, [ROLE_LOAD] = 5, [ROLE_ARGUMENT] = 6, [ROLE_WORKLOAD] = 7,
+	[ROLE_PARALLEL] = 4, [ROLE_LOAD] = 5, [ROLE_WORKLOAD] = 6, [ROLE_ARGUMENT] = 7,
 	[ROLE_PROVENANCE] = 8, [ROLE_HARNESS] = 9, [ROLE_OUTCOME] = 10, [ROLE_METRIC] = 11,
 };
 

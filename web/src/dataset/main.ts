@@ -82,8 +82,11 @@ function range(a: number, b: number): string {
 }
 
 function histogram(data: Histogram, colour: string): HTMLElement {
-	const { edges, counts } = data, last = edges.length - 1;
-	const air = (edges[last] - edges[0]) * 0.04;
+	// Equal lengths are one bar, as wide as a token.
+	const isOne = data.min === data.max;
+	const edges = isOne ? [data.min - 0.5, data.min + 0.5] : data.edges, last = edges.length - 1;
+	const counts = isOne ? [data.counts.reduce((a, b) => a + b, 0)] : data.counts;
+	const air = isOne ? 1.6 : (edges[last] - edges[0]) * 0.04;
 	const plot = frame(data.title, data.label, 'Frequency', edges[0] - air, edges[last] + air,
 		Math.max(...counts), true);
 	counts.forEach((count, k) => {
@@ -93,11 +96,13 @@ function histogram(data: Histogram, colour: string): HTMLElement {
 		// Bins with few requests are hit at any height.
 		const area = svg('rect', { class: 'area', x: left, y: TOP, width: plot.x(edges[k + 1]) - left,
 			height: PLOT_HEIGHT, 'data-panel': colour, 'data-bin': k });
-		tipFor(area, range(edges[k], edges[k + 1]), [['count', 'Requests', whole(count)]]);
+		const what = isOne ? whole(data.min) : range(edges[k], edges[k + 1]);
+		tipFor(area, what, [['count', 'Requests', whole(count)]]);
 		plot.body.append(bar, area);
 	});
 	plot.figure.append(plot.body as Node, h('p', { class: 'dim num' },
-		`${whole(data.min)} to ${whole(data.max)} tokens, mean ${data.mean.toFixed(1)}`));
+		isOne ? `All ${whole(data.min)} tokens`
+			: `${whole(data.min)} to ${whole(data.max)} tokens, mean ${data.mean.toFixed(1)}`));
 	return plot.figure;
 }
 

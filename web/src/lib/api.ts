@@ -294,6 +294,20 @@ export interface CurvesRequest {
 	prices?: Record<string, number> | null; // dollars per GPU hour by gpu_model
 }
 
+export interface OverviewRequest {
+	workload?: string | null; // a key of `workloads`
+	/** speed per user at low load and throughput per GPU at others unless given */
+	rank?: 'user' | 'gpu' | 'kw' | 'ttft' | 'usd' | null;
+	need?: OverviewNeed | null;
+	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
+	prices?: Record<string, number> | null; // dollars per GPU hour by gpu_model
+}
+
+export interface OverviewNeed {
+	tokens_per_s_per_user?: number | null; // at least
+	p99_ttft_ms?: number | null; // at most
+}
+
 export interface ParetoWanted { x?: 'higher' | 'lower'; y?: 'higher' | 'lower' }
 
 export interface DistributionRequest {
@@ -500,6 +514,17 @@ export interface Curves extends Answer {
 	left_out: CurveLeftOut; trust: MetricTrust[]; notes: string[];
 	total: number; // points
 	shown: number; // points
+}
+
+export interface Overview extends Answer {
+	runs: number; workload: string;
+	workloads: Workload[]; // most configurations first
+	rows_by: string | null; // the column whose values are rows
+	loads: OverviewLoad[]; rows: OverviewRow[];
+	at_need: OverviewAtNeed[]; // empty without a need
+	sentence: string;
+	changes: OverviewChange[]; // unreviewed ones, the largest of each commit
+	attention: OverviewAttention; latest: OverviewSuite[];
 }
 
 export interface Distribution extends Answer {
@@ -777,6 +802,35 @@ export interface CurveLeftOut {
 	would_lead: boolean; // an INVALID run would be on the frontier of all colors
 }
 
+export interface OverviewLoad { name: 'low' | 'middle' | 'high'; value: number | null; label: string }
+
+export interface OverviewRow {
+	name: string;
+	cells: (OverviewCell | null)[]; // of each load
+}
+
+export interface OverviewCell {
+	id: number;
+	ids: number[]; // repeats; where none counts, INVALID runs
+	configuration: string; tokens_per_s_per_user: number | null; tokens_per_s_per_gpu: number | null;
+	p99_ttft_ms: number | null; median_ttft_ms: number | null; usd_per_m_output: number | null;
+	is_best: boolean; // of this load, or level with the best
+	invalid: number; // runs left out
+	would_lead: boolean; // an INVALID run is better than the best
+}
+
+export interface OverviewAtNeed { name: string; id: number; tokens_per_s_per_gpu: number }
+
+export interface OverviewChange {
+	metric: string; commit: string | null; previous: string | null; effect: number;
+	verdict: 'better' | 'worse' | 'changed';
+	series: number; // that changed there
+	series_total: number; before_ids: number[]; after_ids: number[];
+	name: string; // of the metric
+}
+
+export interface OverviewAttention { invalid: number; failed: number; degraded: number }
+export interface OverviewSuite { suite: string | null; runs: number; time: number }
 export interface ParetoBetter { x: 'higher' | 'lower'; y: 'higher' | 'lower' }
 export interface ParallelLine { id: number; values: Cell[] }
 
@@ -858,6 +912,7 @@ export interface Routes {
 	'POST /api/analysis/resources': { query: undefined; request: ResourcesRequest; answer: Resources };
 	'POST /api/analysis/pareto': { query: undefined; request: ParetoRequest; answer: Pareto };
 	'POST /api/analysis/curves': { query: undefined; request: CurvesRequest; answer: Curves };
+	'POST /api/analysis/overview': { query: undefined; request: OverviewRequest; answer: Overview };
 	'POST /api/analysis/distribution': {
 		query: undefined; request: DistributionRequest; answer: Distribution;
 	};

@@ -17,11 +17,11 @@ function legend(view: View, meta: Meta): HTMLElement {
 	add('ttft', 'TTFT');
 	['itl-low', 'itl-mid', 'itl-high'].forEach((kind, k) => add(kind, meta.labels[k]));
 	if (r.lead.some((v) => v * r.unitNs >= LEAD_NS_MIN))
-		add('waited', 'waiting in the client', true);
+		add('waited', 'Queued in client', true);
 	if (r.state.some((s) => s !== 0))
-		add('ended', 'failed', true);
+		add('ended', 'Failed', true);
 	if (r.answer.some((v) => v >= 0))
-		add('answer', 'answer begins', true);
+		add('answer', 'Answer begins', true);
 	return list;
 }
 

@@ -27,7 +27,7 @@ export function segmentAt(r: Requests, meta: Meta, i: number, t: number, next = 
 		return { type: 'Pause before the next turn', start: over, end: r.start[next] - r.lead[next],
 			index: 0 };
 	if (t < start && r.lead[i] > 0)
-		return { type: 'Waiting in the client', start: start - r.lead[i], end: start, index: 0 };
+		return { type: 'Queued in client', start: start - r.lead[i], end: start, index: 0 };
 	if (t < token || r.first[i] === r.first[i + 1] && r.state[i] === DONE)
 		return { type: 'TTFT', start, end: token, index: 0 };
 	if (t >= end && r.state[i] !== DONE)

@@ -20,7 +20,7 @@ const TOTALS: [string, string, number][] = [
 	['output_throughput', 'Output tok/s', 2],
 	['max_output_tokens_per_s', 'Peak output tok/s', 2],
 	['total_token_throughput', 'Total tok/s', 2],
-	['max_concurrent_requests', 'Peak concurrency', 0],
+	['peak_concurrency', 'Peak concurrency', 0],
 	['total_input_tokens', 'Input tokens', 0],
 	['total_output_tokens', 'Output tokens', 0],
 ];

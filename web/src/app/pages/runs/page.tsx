@@ -31,14 +31,13 @@ import { Presets } from './presets';
 import { Strip } from './strip';
 import { Table } from './table';
 import {
-	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, isParameter, labelOf, LEAD_COLUMNS,
+	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, isParameter, labelOf,
+	LEAD_COLUMNS,
 	nextSort, PAGE_ROWS, ROWS_MAX, runsText, sortCodec, statisticsCodec, type Gone,
 	type Invalid,
 } from './view';
 
 const INVALID_MAX = 1000;
-const CONSTANTS_MAX = 6;
-const CONSTANTS_LISTED_MAX = 40; /* in the title */
 
 type Open = 'none' | 'columns' | 'groups' | 'presets' | 'panel';
 
@@ -159,14 +158,14 @@ function useColumns(filter: And, shown: ReturnType<typeof useShown>[0], chosen: 
 
 /** What all runs of the filter have in common, and whether their figures may be ranked. */
 function Common({ constants, total, workloads }: {
-	constants: Constant[] | undefined; total: number; workloads: number;
+	constants: Constant[]; total: number; workloads: number;
 }): ReactNode {
-	if (!constants?.length && workloads < 2)
+	if (!constants.length && workloads < 2)
 		return null;
-	const text = (constants ?? []).slice(0, CONSTANTS_MAX).map((c) => shortValue(c.column, c.value));
+	const text = constants.map((c) => shortValue(c.column, c.value));
 	const rest = total - text.length;
 	return (
-		<p className="common dim" title={(constants ?? []).slice(0, CONSTANTS_LISTED_MAX).map((c) =>
+		<p className="common dim" title={constants.map((c) =>
 			`${c.label}: ${exactCell(c.column, c.value)}`).join('\n')}>
 			{text.length > 0 && <>All runs: {text.join(', ')}{rest > 0 && ` and ${wholeText(rest)} more`}</>}
 			{text.length > 0 && workloads > 1 && ' · '}
@@ -250,7 +249,8 @@ export function RunsPage(): ReactNode {
 							...LEAD_COLUMNS.slice(0, 3), ...listed]} />
 					</Tools>
 				</div>
-				<Common constants={first?.constants} total={first?.constants_total ?? 0} workloads={workloads} />
+				<Common constants={first?.constants ?? []} total={first?.constants_total ?? 0}
+					workloads={workloads} />
 				{rows.isError ? <Refused error={rows.error} onLeaveOut={leaveOut}
 					onRetry={() => void rows.refetch()} />
 					: first && first.total === 0 ? (

@@ -1,0 +1,295 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_analyse_overview.c - what the first page concludes: the best configuration at each load,
+ * what is level with it, what INVALID runs would have won, what meets a need, and what changed.
+ */
+#include "analyse_rig.h"
+
+struct made {
+	const char *workload, *gpu;
+	double tp, load, user, gpu_rate, ttft_ms;
+	const char *invalid;
+};
+
+static int64_t make(struct rig *r, struct made m)
+{
+	rig_text(r, "workload", m.workload ? m.workload : "Llama-8B");
+	rig_text(r, "gpu_model", m.gpu);
+	rig_number(r, "server.tensor_parallel_size", m.tp > 0 ? m.tp : 1);
+	if (m.load > 0) {
+		rig_number(r, "load", m.load);
+		rig_text(r, "load_kind", "concurrency");
+	}
+	rig_number(r, "timestamp", (double)(1000 + r->next));
+	rig_number(r, "tokens_per_s_per_user", m.user);
+	if (m.gpu_rate > 0)
+		rig_number(r, "tokens_per_s_per_gpu", m.gpu_rate);
+	rig_number(r, "output_throughput", m.gpu_rate > 0 ? m.gpu_rate : 1000 / m.user);
+	rig_number(r, "p99_ttft_ms", m.ttft_ms > 0 ? m.ttft_ms : 100);
+	rig_text(r, "status", "success");
+	rig_text(r, "verdict", m.invalid ? "INVALID" : "VALID");
+	if (m.invalid)
+		rig_text(r, "trust.invalid", m.invalid);
+	return rig_run(r, 0);
+}
+
+static bool is_true(const struct json_value *v, const char *path)
+{
+	return json_bool(rig_at(v, path), false);
+}
+
+/* At low load h200 is faster, at the others b200 has more throughput; TP4 is the fast one. */
+static void grid(struct rig *r)
+{
+	static const double load[] = { 1, 4, 8, 64 };
+
+	for (size_t i = 0; i < 4; i++)
+		for (int tp = 1; tp <= 4; tp += 3) {
+			double user = (300 - 60 * (double)i) * (tp > 1 ? 1.5 : 1);
+			double rate = (200 + 500 * (double)i) * (tp > 1 ? 0.5 : 1);
+
+			make(r, (struct made){ .gpu = "b200", .tp = tp, .load = load[i],
+					       .user = user, .gpu_rate = rate,
+					       .ttft_ms = 100 * (double)(i + 1) });
+			make(r, (struct made){ .gpu = "h200", .tp = tp, .load = load[i],
+					       .user = i ? user / 2 : user * 2,
+					       .gpu_rate = rate / 2, .ttft_ms = 50 });
+		}
+}
+
+static void best_of_each_load(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	grid(&r);
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "runs", 16);
+	rig_same(v, "rows_by", "gpu_model");
+	assert_int_equal(rig_count(v, "loads"), 3);
+	rig_near(v, "loads/0/value", 1);
+	rig_near(v, "loads/1/value", 8); /* the nearest to the root of 1 x 64 */
+	rig_near(v, "loads/2/value", 64);
+	rig_same(v, "loads/2/label", "concurrency 64");
+	rig_same(v, "rows/0/name", "b200");
+	rig_same(v, "rows/1/name", "h200");
+	rig_same(v, "rows/0/cells/0/configuration", "TP4");
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_user", 450);
+	assert_false(is_true(v, "rows/0/cells/0/is_best"));
+	rig_near(v, "rows/1/cells/0/tokens_per_s_per_user", 900);
+	assert_true(is_true(v, "rows/1/cells/0/is_best"));
+	rig_same(v, "rows/0/cells/2/configuration", "TP1");
+	rig_near(v, "rows/0/cells/2/tokens_per_s_per_gpu", 1700);
+	assert_true(is_true(v, "rows/0/cells/1/is_best"));
+	assert_true(is_true(v, "rows/0/cells/2/is_best"));
+	rig_same(v, "sentence", "b200 leads at high load with 1,700 tokens/s/GPU (TP1). h200 leads at low "
+		 "load with 900 tokens/s/user (TP4).");
+	assert_int_equal(rig_count(v, "at_need"), 0);
+	/* Another rank: the shortest TTFT. */
+	v = rig_ask(&r, analyse_overview, "{\"rank\": \"ttft\"}");
+	assert_true(is_true(v, "rows/1/cells/2/is_best"));
+	assert_false(is_true(v, "rows/0/cells/2/is_best"));
+	rig_refused(&r, analyse_overview, "{\"rank\": \"best\"}", "/rank");
+	rig_refused(&r, analyse_overview, "{\"need\": 1}", "/need");
+	rig_refused(&r, analyse_overview, "{\"need\": {\"p99_ttft_ms\": -1}}", "/need/p99_ttft_ms");
+	rig_end(&r);
+}
+
+static void within_a_need(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	grid(&r);
+	v = rig_ask(&r, analyse_overview, "{\"need\": {\"p99_ttft_ms\": 200}}");
+	assert_int_equal(rig_at(v, "rows/0/cells/2")->kind, JSON_NULL);
+	assert_true(is_true(v, "rows/1/cells/2/is_best"));
+	rig_same(v, "at_need/0/name", "b200"); /* at 4, where its P99 TTFT is 200 */
+	rig_near(v, "at_need/0/tokens_per_s_per_gpu", 700);
+	rig_near(v, "at_need/1/tokens_per_s_per_gpu", 850);
+	v = rig_ask(&r, analyse_overview, "{\"need\": {\"tokens_per_s_per_user\": 5000}}");
+	rig_same(v, "sentence", "No run meets the need.");
+	rig_end(&r);
+}
+
+/* Repeats whose intervals overlap, and single runs within 2 %, are all the best. */
+static void level(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 3; i++) {
+		make(&r, (struct made){ .gpu = "a", .load = 8, .user = 9, .gpu_rate = 1000 + 100 * i });
+		make(&r, (struct made){ .gpu = "b", .load = 8, .user = 9, .gpu_rate = 900 + 60 * i });
+		make(&r, (struct made){ .gpu = "c", .load = 8, .user = 9, .gpu_rate = 700 + 100 * i });
+	}
+	make(&r, (struct made){ .gpu = "d", .load = 8, .user = 9, .gpu_rate = 1079 });
+	v = rig_ask(&r, analyse_overview, "{}");
+	assert_int_equal(rig_count(v, "loads"), 1);
+	rig_same(v, "rows/0/name", "a");
+	rig_same(v, "rows/1/name", "d");
+	assert_int_equal(rig_count(v, "rows/0/cells/0/ids"), 3);
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_gpu", 1100);
+	for (size_t i = 0; i < 4; i++) {
+		static const bool is_best[] = { true, true, true, false }; /* a, d, b, c */
+		char path[64];
+
+		snprintf(path, sizeof(path), "rows/%zu/cells/0/is_best", i);
+		if (is_true(v, path) != is_best[i])
+			fail_msg("%s", path);
+	}
+	rig_same(v, "sentence", "a, d and b are level with 1,100 tokens/s/GPU.");
+	rig_end(&r);
+}
+
+static void invalid_would_lead(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	grid(&r);
+	make(&r, (struct made){ .gpu = "h200", .tp = 8, .load = 64, .user = 9, .gpu_rate = 9000,
+				.invalid = "output_throughput" });
+	/* Speed is INVALID, throughput is not: it counts at high load. */
+	make(&r, (struct made){ .gpu = "b200", .tp = 8, .load = 64, .user = 9, .gpu_rate = 1800,
+				.invalid = "tpot" });
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "rows/1/cells/2/invalid", 1);
+	assert_true(is_true(v, "rows/1/cells/2/would_lead"));
+	assert_false(is_true(v, "rows/1/cells/2/is_best"));
+	rig_near(v, "rows/0/cells/2/invalid", 0);
+	rig_near(v, "rows/0/cells/2/tokens_per_s_per_gpu", 1800);
+	rig_same(v, "sentence", "b200 leads at high load with 1,800 tokens/s/GPU (TP8). h200 leads at low "
+		 "load with 900 tokens/s/user (TP4). INVALID runs are left out that would lead.");
+	rig_near(v, "attention/invalid", 2);
+	rig_near(v, "attention/failed", 0);
+	v = rig_ask(&r, analyse_overview, "{\"include_invalid\": true}");
+	rig_near(v, "rows/0/cells/2/tokens_per_s_per_gpu", 9000);
+	rig_same(v, "rows/0/name", "h200");
+	rig_end(&r);
+}
+
+/* A cell with nothing but INVALID runs names them. */
+static void all_invalid(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	make(&r, (struct made){ .gpu = "a", .load = 8, .user = 9, .gpu_rate = 100 });
+	make(&r, (struct made){ .gpu = "b", .load = 8, .user = 9, .gpu_rate = 200,
+				.invalid = "output_throughput" });
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "rows/1/cells/0/id", 2);
+	rig_near(v, "rows/1/cells/0/tokens_per_s_per_gpu", NAN);
+	assert_true(is_true(v, "rows/1/cells/0/would_lead"));
+	assert_true(is_true(v, "rows/0/cells/0/is_best"));
+	rig_end(&r);
+}
+
+static void few_runs(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "runs", 0);
+	rig_same(v, "sentence", "There are no runs.");
+	assert_int_equal(rig_count(v, "rows"), 0);
+	assert_int_equal(rig_count(v, "loads"), 0);
+	assert_int_equal(rig_count(v, "changes"), 0);
+	assert_int_equal(rig_count(v, "latest"), 0);
+	/* One run, no load, no number of GPUs. */
+	make(&r, (struct made){ .gpu = "b200", .user = 4 });
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_same(v, "sentence", "b200 reaches 250 tokens/s.");
+	rig_same(v, "loads/0/label", "as measured");
+	rig_same(v, "rows/0/name", "b200");
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_user", 4);
+	assert_int_equal(rig_count(v, "latest"), 1);
+	rig_near(v, "latest/0/runs", 1);
+	rig_near(v, "latest/0/time", 1001);
+	rig_end(&r);
+}
+
+static void default_workload(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 20; i++)
+		make(&r, (struct made){ .workload = "history", .gpu = "h100", .load = 8, .user = 50,
+					.gpu_rate = 700 + i });
+	for (int i = 0; i < 4; i++)
+		make(&r, (struct made){ .workload = "grid", .gpu = i % 2 ? "h100" : "b200",
+					.tp = 1 + i / 2, .load = 8, .user = 50, .gpu_rate = 100 });
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_same(v, "workload", "grid");
+	rig_near(v, "runs", 24);
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_gpu", 100);
+	v = rig_ask(&r, analyse_overview, "{\"workload\": \"history\"}");
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_gpu", 709.5);
+	rig_end(&r);
+}
+
+/* Two series get slower at one commit: one line. A mark takes it out. */
+static void changes(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int commit = 0; commit < 24; commit++)
+		for (int k = 0; k < 2; k++) {
+			char name[16];
+
+			snprintf(name, sizeof(name), "c%06d", commit);
+			rig_text(&r, "provenance.engine_commit", name);
+			rig_number(&r, "median_ttft_ms", 100 + rig_normal(&r));
+			rig_text(&r, "suite", commit < 12 ? "old" : "new");
+			make(&r, (struct made){ .gpu = "b200", .tp = 1 + k, .load = 8, .user = 50,
+						.gpu_rate = (commit < 12 ? 1000 : 900 - 10 * k) +
+							    rig_normal(&r) });
+		}
+	v = rig_ask(&r, analyse_overview, "{}");
+	assert_int_equal(rig_count(v, "changes"), 1);
+	rig_same(v, "changes/0/metric", "output_throughput");
+	rig_same(v, "changes/0/commit", "c000012");
+	rig_same(v, "changes/0/previous", "c000011");
+	rig_same(v, "changes/0/verdict", "worse");
+	assert_true(fabs(rig_real(v, "changes/0/effect") + 0.11) < 0.005);
+	rig_near(v, "changes/0/series", 2);
+	rig_near(v, "changes/0/series_total", 2);
+	assert_int_equal(rig_count(v, "changes/0/before_ids"), 12);
+	assert_int_equal(rig_count(v, "changes/0/after_ids"), 12);
+	rig_same(v, "latest/0/suite", "new");
+	rig_near(v, "latest/0/runs", 24);
+	rig_same(v, "latest/1/suite", "old");
+	rig_end(&r);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(best_of_each_load), cmocka_unit_test(within_a_need),
+		cmocka_unit_test(level), cmocka_unit_test(invalid_would_lead),
+		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
+		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
