@@ -153,7 +153,8 @@ export function ranksOf(rows: Row[], columns: string[], options: Map<string, Col
 		const list = better ? rows.flatMap(({ id, values }) => {
 			const v = values[column];
 			const isUsed = values.status !== 'failed' && !isInvalid(invalid, id, column);
-			return isUsed && typeof v === 'number' && Number.isFinite(v) && v >= 0 ? [{ id, v }] : [];
+			return isUsed && typeof v === 'number' && Number.isFinite(v) && v >= 0
+				? [{ id, v }] : [];
 		}) : [];
 		const most = list.reduce((m, { v }) => Math.max(m, v), 0);
 		if (list.length <= BEST_ROWS || most <= 0)
