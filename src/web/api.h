@@ -163,8 +163,8 @@ void filters_usual_statistics(const struct index_view *v, struct arena *a, struc
  *
  * A column differs when at least two runs, and two in a hundred, have another value than the most
  * common one; a missing value is one too. Columns that split the runs in the same way are one: the
- * first of them by its rank (names.h), which the others are the same as. With very many runs some
- * at even distances stand for all.
+ * first of them by its rank (names.h), which the others are the same as. Of many runs some of the
+ * newest stand for all, at even distances.
  */
 
 #define CONSTANTS_MAX 6

@@ -519,6 +519,8 @@ for (
 		'did you mean "server.model"?'],
 	['POST', '/api/filters/apply', { filter => { column => 'max_num_seqs', missing => $true } }, 400,
 		'/filter/column', 'did you mean "server.max_num_seqs"?'],
+	['POST', '/api/filters/apply', { facets => ['note'] }, 400, '/facets/0',
+		'there is no column "note"; did you mean "tags.note"?'],
 	['POST', '/api/filters/apply', { filter => { column => 'tags.unheard_of', missing => $true } }, 400,
 		'/filter/column', 'there is no column "tags.unheard_of"'],
 	['POST', '/api/filters/apply', { sort => [{ column => 'run_id' }, { column => 'zzzzzz' }] }, 400,

@@ -349,6 +349,48 @@ async function compares(page, url) {
 	await becomes(said, true, 'the same runs on both sides: one sentence');
 }
 
+/** The address without a parameter answers: a sentence, a frontier per color, every point below. */
+async function performance(page, url) {
+	const answer = await ask(url, '/api/analysis/curves', { filter: null });
+	await page.goto(`${url}/charts?x=${answer.x.column}&y=${answer.y.column}`);
+	await page.waitForSelector('.chart-box[data-drawn=true] canvas');
+	equal(await page.textContent('.answer strong'), answer.sentence,
+		'the server’s sentence is above the chart');
+	await page.click('.card .twin summary');
+	const rows = () => page.$$eval('.twin[open] tbody tr', (l) =>
+		l.map((tr) => tr.children[6].textContent === 'yes'));
+	const points = answer.lines.flatMap((l) => l.points.map((p) => ({ ...p, color: l.color })));
+	equal((await rows()).length, points.length, 'every point is in the table');
+	equal((await rows()).filter((is) => is).length, points.filter((p) => p.is_frontier).length,
+		'and the frontier is the server’s');
+	const first = answer.colors[0].key;
+	await page.click(`.legend button:has-text("${first}")`);
+	equal(new URL(page.url()).searchParams.get('hide'), first,
+		'a click in the legend hides a color, in the address');
+	equal((await rows()).length, points.filter((p) => p.color !== first).length, 'its points are gone');
+	await page.focus(`.legend button[aria-label="Only ${first}"]`);
+	await page.keyboard.press('Enter');
+	equal((await rows()).length, points.filter((p) => p.color === first).length, 'Only shows it alone');
+	await page.focus('.chart-keys');
+	await page.keyboard.press('ArrowRight');
+	await page.keyboard.press('Space');
+	const pin = Number(new URL(page.url()).searchParams.get('pin'));
+	const pinned = points.find((p) => p.ids[0] === pin);
+	equal([pinned.color, pinned.is_frontier], [first, true], 'the arrows reach the frontier, Space pins');
+	equal(await page.$eval('.pin a', (a) => new URL(a.href).pathname), `/runs/${pin}`,
+		'a pin opens its run');
+	const [saved] = await Promise.all([page.waitForEvent('download'), (async () => {
+		await page.click('.chart-menu button');
+		await page.click('.menu-item:has-text("SVG")');
+	})()]);
+	const svg = readFileSync(await saved.path(), 'utf8');
+	ok(svg.includes(first) && svg.includes('</svg>'), 'the chart is saved as SVG with its legend');
+	await page.focus('.chart-keys');
+	await page.keyboard.press('ArrowRight');
+	await page.keyboard.press('Enter');
+	await page.waitForURL((u) => u.pathname.startsWith('/runs/'));
+}
+
 async function charts(page, url) {
 	await page.goto(`${url}/charts?g=server.model&x=output_throughput&y=median_ttft_ms`);
 	await page.waitForSelector('.chart-box[data-drawn=true] canvas');
@@ -647,6 +689,7 @@ await main(async () => {
 		runPage,
 		requests,
 		compares,
+		performance,
 		charts,
 		trends,
 		analyses,

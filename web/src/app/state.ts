@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // state.ts: the parts of the address that all pages share: which runs (f, shown), the chosen ones
-// (sel), and whether analyses also show what failed or is INVALID (invalid). They stay when one goes
-// from page to page; the rest belongs to its page.
+// (sel), whether analyses also show what failed or is INVALID (invalid), and the workload (w). They
+// stay when one goes from page to page; the rest belongs to its page.
 import { useCallback, useMemo } from 'react';
 import { checkWhole, EVERYTHING, type And } from './filter';
 import {
@@ -10,7 +10,7 @@ import {
 
 export type Shown = 'usual' | 'excluded' | 'archived' | 'all';
 export const SELECTION_MAX = 200;
-const SHARED = ['f', 'shown', 'sel', 'invalid'];
+const SHARED = ['f', 'shown', 'sel', 'invalid', 'w'];
 
 const filterCodec = jsonCodec<And>(checkWhole, EVERYTHING);
 const shownCodec = choiceCodec<Shown>(['usual', 'excluded', 'archived', 'all'], 'usual');

@@ -73,9 +73,9 @@ function multiples(step: number, min: number, max: number): number[] {
 	return out;
 }
 
-function linear(e: Extent, px: number, gap: number, unit: string | null): Plan {
+function linear(e: Extent, px: number, gap: number, unit: string | null, isFromZero = false): Plan {
 	let { min, max } = e;
-	if (min >= 0 && min < max * 0.6)
+	if (min >= 0 && (isFromZero || min < max * 0.6))
 		min = 0;
 	const air = (max - min) * AIR || Math.abs(max) * 0.05 || 1;
 	const isShare = unit === '%' && e.max <= 100;
@@ -148,21 +148,23 @@ interface PlanOptions {
 	px: number;
 	scale?: Scale | 'auto';
 	unit?: string | null;
+	/** A linear axis of positive values begins at zero. */
+	isFromZero?: boolean;
 }
 
 /** From the values that are shown, and no others. */
 export function planAxis(values: readonly number[], o: PlanOptions): Plan {
-	const { isVertical, px, scale = 'auto', unit = null } = o;
+	const { isVertical, px, scale = 'auto', unit = null, isFromZero = false } = o;
 	const gap = isVertical ? GAP_Y_PX : GAP_X_PX, label = isVertical ? LABEL_Y_PX : LABEL_X_PX;
 	const is = scale !== 'auto' ? scale : isWide(values) ? 'log' : 'linear';
 	const e = extentOf(values, is !== 'linear');
 	if (is === 'linear' || !e)
-		return linear(e ?? { min: 0, max: 1 }, px, gap, unit);
+		return linear(e ?? { min: 0, max: 1 }, px, gap, unit, isFromZero);
 	return is === 'log2' ? doubling(e, px, label) : logarithmic(e, px, gap, label);
 }
 
 export function titleOf(label: string, unit: string | null | undefined): string {
-	return unit ? `${label} (${unit})` : label;
+	return unit && !label.toLowerCase().includes(unit.toLowerCase()) ? `${label} (${unit})` : label;
 }
 
 interface AxisOptions { name: string; plan: Plan; ink: Ink; isVertical: boolean }
@@ -182,7 +184,7 @@ export function valueAxis({ name, plan, ink, isVertical }: AxisOptions): object 
 	};
 }
 
-const GRID = { left: 70, right: 24, top: 16, bottom: 48 };
+export const GRID = { left: 70, right: 24, top: 16, bottom: 48 };
 
 export const grid = (): object => ({ ...GRID });
 

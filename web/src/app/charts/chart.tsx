@@ -7,6 +7,7 @@ import { Failure } from '../parts/states';
 import { useTheme } from '../theme';
 import { USUAL_SIZE, type Size } from './axis';
 import { readInk, type Ink } from './ink';
+import { ChartMenu, type Saved } from './menu';
 
 export interface Click { seriesId: string; dataIndex: number; data: unknown }
 
@@ -21,6 +22,11 @@ interface Props {
 	height: number;
 	make: (ink: Ink, size: Size) => EChartsCoreOption;
 	onClick?: ((click: Click) => void) | undefined;
+	onDouble?: ((click: Click) => void) | undefined;
+	/** What lies over the drawing, given its size. */
+	over?: (size: Size) => ReactNode;
+	/** What a saved picture has besides the drawing, and its points. */
+	saved?: Saved;
 	/** A rectangle was drawn (null: taken away). */
 	onArea?: ((area: Area | null) => void) | undefined;
 	area?: Area | null;
@@ -36,12 +42,13 @@ interface BrushEnd { areas: { coordRange?: [[number, number], [number, number]] 
 interface AxisPart { parallelAxisId?: string; intervals?: Part[] }
 
 function listen(chart: ECharts, props: { current: Props }): void {
-	chart.on('click', (event) => {
-		const click = event as { seriesId?: string; dataIndex?: number; data?: unknown };
-		if (click.seriesId !== undefined && click.dataIndex !== undefined)
-			props.current.onClick?.({ seriesId: click.seriesId, dataIndex: click.dataIndex,
-				data: click.data });
-	});
+	for (const kind of ['click', 'dblclick'] as const)
+		chart.on(kind, (event) => {
+			const click = event as { seriesId?: string; dataIndex?: number; data?: unknown };
+			const { onClick, onDouble } = props.current, act = kind === 'click' ? onClick : onDouble;
+			if (click.seriesId !== undefined && click.dataIndex !== undefined)
+				act?.({ seriesId: click.seriesId, dataIndex: click.dataIndex, data: click.data });
+		});
 	chart.on('brushEnd', (event) => {
 		const range = (event as BrushEnd).areas[0]?.coordRange;
 		props.current.onArea?.(range ? { x: range[0], y: range[1] } : null);
@@ -60,7 +67,7 @@ function arm(chart: ECharts, isBrushing: boolean): void {
 }
 
 export function Chart(props: Props): ReactNode {
-	const { label, height, make, isBrushing = false, area = null, axes = null } = props;
+	const { label, height, make, isBrushing = false, area = null, axes = null, over, saved } = props;
 	const box = useRef<HTMLDivElement>(null);
 	const now = useRef(props);
 	const [chart, setChart] = useState<ECharts | null>(null);
@@ -104,8 +111,11 @@ export function Chart(props: Props): ReactNode {
 	if (error !== null)
 		return <Failure error={error} title="The chart could not be loaded" />;
 	return (
-		<div className="chart" role="img" aria-label={label}>
-			<div ref={box} className="chart-box" style={{ height }} data-drawn={chart !== null} />
+		<div className="chart">
+			<ChartMenu title={label} saved={saved} size={{ width, height }} make={make} />
+			<div ref={box} className="chart-box" role="img" aria-label={label} style={{ height }}
+				data-drawn={chart !== null} />
+			{over?.({ width, height })}
 		</div>
 	);
 }

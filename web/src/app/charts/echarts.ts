@@ -5,9 +5,9 @@ import {
 	BrushComponent, GridComponent, MarkLineComponent, ParallelComponent, TooltipComponent,
 } from 'echarts/components';
 import { init, use } from 'echarts/core';
-import { CanvasRenderer } from 'echarts/renderers';
+import { CanvasRenderer, SVGRenderer } from 'echarts/renderers';
 
 use([BarChart, CustomChart, LineChart, ParallelChart, ScatterChart, BrushComponent, GridComponent,
-	MarkLineComponent, ParallelComponent, TooltipComponent, CanvasRenderer]);
+	MarkLineComponent, ParallelComponent, TooltipComponent, CanvasRenderer, SVGRenderer]);
 
 export { init };

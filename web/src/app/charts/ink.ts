@@ -12,5 +12,5 @@ export function readInk(): Ink {
 		[name, style.getPropertyValue(`--${name}`).trim()])) as Ink;
 }
 
-export const FONT = 'system-ui, -apple-system, "Segoe UI", Roboto, "Noto Sans", "DejaVu Sans", '
-	+ 'sans-serif';
+/** Without quotes, so that a drawing can be put into an SVG as it is. */
+export const FONT = 'system-ui, -apple-system, Segoe UI, Roboto, Noto Sans, DejaVu Sans, sans-serif';

@@ -149,7 +149,8 @@ export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChart
 	const shown = o.series.filter((s) => s.isShown);
 	const y = planAxis(
 		shown
-			.flatMap((s) => s.points.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value]))
+			.flatMap((s) => s.points)
+			.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value])
 			.concat(o.spans ?? []),
 		{ isVertical: true, px: room.height, unit: o.y.unit, scale: 'linear' },
 	);

@@ -63,8 +63,8 @@ export function firstOf(columns: Columns, wanted: readonly string[]): string | u
 		?? wanted.find((c) => columns.of(c) !== undefined);
 }
 
-export const GROUP_COLUMNS = ['server.model', 'benchmark.model', 'hardware.gpu', 'name',
-	'server.tensor_parallel_size', 'suite', 'source', 'mode'] as const;
+export const GROUP_COLUMNS = ['gpu_model', 'server.model', 'benchmark.model', 'hardware.gpu',
+	'server.tensor_parallel_size', 'suite', 'source', 'mode', 'name'] as const;
 export const RATE_COLUMNS = ['output_throughput', 'request_throughput', 'total_token_throughput',
 	'requests_per_second', 'tokens_per_second'] as const;
 export const LATENCY_COLUMNS = ['median_ttft_ms', 'p95_ttft_ms', 'median_tpot_ms', 'median_e2el_ms',

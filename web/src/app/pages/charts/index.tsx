@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// charts: one metric against another with each group's frontier, distributions, many columns at once.
+// charts: the performance of one workload; or any two metrics, distributions, parallel coordinates.
 import type { ReactNode } from 'react';
 import { isEverything, type And } from '../../filter';
 import { Icon } from '../../parts/icon';
@@ -11,11 +11,13 @@ import {
 import { useKeys } from '../../keys';
 import { Link } from '../../parts/link';
 import { useFilter, usePageTarget } from '../../state';
-import { listCodec, textCodec, useUrlState } from '../../url';
+import { listCodec, navigate, textCodec, useSearch, useUrlState } from '../../url';
 import { brushCodec, merged } from './brush';
 import { Distribution } from './distribution';
 import { Parallel } from './parallel';
+import { Performance } from './performance';
 import { Scatter } from './scatter';
+import { USUAL_VIEW, viewOf, VIEWS } from './view';
 import '../../common/pages.css';
 
 const text = textCodec('');
@@ -62,18 +64,31 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	);
 }
 
+function Views(): ReactNode {
+	const now = viewOf(useSearch()), target = usePageTarget();
+	return (
+		<div className="segments" role="group" aria-label="View">
+			{VIEWS.map(([name, label]) => (
+				<button key={name} type="button" aria-pressed={now === name} onClick={() =>
+					navigate(target('/charts', name === USUAL_VIEW ? {} : { view: name }))}>{label}</button>
+			))}
+		</div>
+	);
+}
+
 export default function Charts(): ReactNode {
 	const columns = useColumns();
+	const view = viewOf(useSearch());
 	return (
 		<div className="page charts-page">
-			<div className="page-head"><h1>Charts</h1><Scope /></div>
+			<div className="page-head"><h1>Charts</h1><Views /><Scope /></div>
 			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
 				: !columns.isReady ? <Loading />
 					: columns.numbers.length < 1 ? (
 						<Empty title="Nothing to draw yet" icon="upload">
 							<p><Link to="/upload">Upload results</Link> and they appear here.</p>
 						</Empty>
-					) : <View columns={columns} />}
+					) : view === 'any' ? <View columns={columns} /> : <Performance columns={columns} />}
 		</div>
 	);
 }

@@ -6,6 +6,7 @@ import {
 	groupsOf, pointOf, scatterOption, type Group, type Join, type Measure,
 } from '../../charts/scatter';
 import { isWide, titleOf, type Size } from '../../charts/axis';
+import { drawnColour, placeOf, shapeOf } from '../../colour';
 import type { Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Pick, PickMany } from '../../common/pick';
@@ -125,6 +126,14 @@ export function Scatter(props: Props): ReactNode {
 		const rest = without(brush, [x, y]);
 		onBrush(next ? rangeOf(rangeOf(rest, x, ...next.x), y, ...next.y) : rest);
 	};
+	const saved = useMemo(() => ({
+		title: `${measures[1].label} against ${measures[0].label}`,
+		legend: () => groups.filter((g) => g.isShown && groups.length > 1).map((g) => ({ name: g.name,
+			colour: drawnColour(g.id), shape: shapeOf(placeOf(g.id)) })),
+		table: () => [['run', 'group', x, y, 'on_frontier', 'degraded'], ...groups.filter((g) => g.isShown)
+			.flatMap((g) => g.points.map((p) => [p.id, g.name, p.x, p.y, String(p.is_frontier),
+				String(p.is_degraded)]))],
+	}), [groups, measures, x, y]);
 	const total = answer.data?.total ?? 0, shown = answer.data?.shown ?? 0;
 	return (
 		<section className="card" aria-label={`${measures[1].label} against ${measures[0].label}`}>
@@ -141,7 +150,7 @@ export function Scatter(props: Props): ReactNode {
 							<Chart label={`${measures[1].label} against ${measures[0].label}, `
 								+ `${count(shown, 'run')} in ${count(groups.length, 'group')}`}
 							height={HEIGHT} make={make} onClick={click} isBrushing={isMarking}
-							area={area} onArea={marked} />
+							area={area} onArea={marked} saved={saved} />
 							<Legend label="Groups" hasForms entries={groups.map((g) =>
 								({ id: g.id, name: g.name, isShown: g.isShown, n: g.points.length }))}
 							onToggle={(id) => setFlipped((now) => (now.includes(id)

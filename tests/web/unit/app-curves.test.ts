@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+// The performance chart: what is drawn of an answer, where labels go, and what can be saved.
+import {
+	curvesOption, frontier, looksOf, placeLabels, plansOf, shareOf, spotsOf, usualLines, valueAt,
+	type CurveOptions, type Label,
+} from '../../../web/src/app/charts/curves';
+import { composed, csvText, fileName, legendPlaces, wrapped } from '../../../web/src/app/charts/export';
+import type { Ink } from '../../../web/src/app/charts/ink';
+import {
+	againstFirst, pinText, readingText, USUAL_VIEW, viewOf,
+} from '../../../web/src/app/pages/charts/view';
+import { SHAPES } from '../../../web/src/app/colour';
+import type { CurvePoint, Curves } from '../../../web/src/lib/api';
+
+vi.stubGlobal('getComputedStyle', () => ({ getPropertyValue: (name: string) => `#${name.slice(-1)}00000` }));
+vi.stubGlobal('document', { documentElement: null });
+
+const size = { width: 1000, height: 480 };
+const ink = { card: '#fff', ink: '#111', dim: '#555', faint: '#777', grid: '#eee' } as Ink;
+const point = (id: number, x: number, y: number, more: Partial<CurvePoint> = {}): CurvePoint => ({
+	ids: [id], x, y, x_min: x, x_max: x, y_min: y, y_max: y, load: id, label: `TP1 c${id}`,
+	is_frontier: true, is_best: false, is_degraded: false,
+	tip: [{ label: 'Tokens/s/user', value: `${x} tokens/s/user` }], ...more });
+const answer: Curves = {
+	workload: 'w', workloads: [], color: 'gpu_model', configuration: [], load: 'load', common: [],
+	notes: [], x: { column: 'x', unit: 'tokens/s', better: 'higher' },
+	y: { column: 'y', unit: null, better: 'higher' },
+	colors: [{ key: 'b200', points: 3 }, { key: 'a100', points: 2 }],
+	lines: [
+		{ name: 'TP1', color: 'b200', points: [point(1, 900, 100, { is_best: true }),
+			point(2, 300, 3000), point(3, 200, 90, { is_frontier: false, is_degraded: true })] },
+		{ name: 'TP1', color: 'a100', points: [point(4, 100, 500),
+			point(5, 120, 4000, { is_frontier: false })] },
+	],
+	sentence: 'b200 leads.', reading: [{ color: 'b200', y: 3000 }, { color: 'a100', y: null }], at: 100,
+	left_out: { invalid: 0, missing: 0, would_lead: false }, total: 5, shown: 5, trust: [],
+	data_version: 1, query_ms: 0,
+};
+const measure = (column: string): CurveOptions['x'] => ({ column, label: column, unit: null });
+const options = (more: Partial<CurveOptions> = {}): CurveOptions => {
+	const looks = looksOf(answer.colors);
+	return { looks, spots: spotsOf(answer.lines, looks), isShown: () => true, x: measure('x'),
+		y: measure('y'), lines: 'best', isLogX: null, isLogY: null, at: 100, pins: [], pointed: null,
+		focus: null, ...more };
+};
+interface Drawn { id: string; data: unknown[] }
+const series = (o: CurveOptions): Drawn[] => curvesOption(o, ink, size).series as Drawn[];
+const of = (o: CurveOptions, id: string): Drawn | undefined => series(o).find((s) => s.id === id);
+
+it('joins the best of each color from left to right', () => {
+	expect(of(options(), 'front b200')?.data).toEqual([[300, 3000], [900, 100]]);
+	expect(of(options(), 'front a100')?.data).toEqual([[100, 500]]);
+	expect(frontier(options().spots).map((s) => s.id)).toEqual([4, 2, 1]);
+	const every = options({ lines: 'all' });
+	expect(of(every, 'line b200 0')?.data).toEqual([[900, 100], [300, 3000], [200, 90]]);
+	expect(of(every, 'front b200')).toBeUndefined();
+	expect(series(options({ lines: 'points' })).map((s) => s.id)).toEqual(['reading', 'dots']);
+	expect(usualLines(answer.lines)).toBe('all');
+	expect(usualLines(Array.from({ length: 9 }, () => answer.lines[0]))).toBe('best');
+});
+
+it('draws DEGRADED hollow, pins with a number, and the rest small', () => {
+	const dots = of(options({ pins: [2] }), 'dots')?.data as {
+		symbol: string; symbolSize: number; itemStyle: { color: string; opacity: number };
+		label: { show: boolean; formatter: string };
+	}[];
+	expect(dots[2].itemStyle.color).toBe(ink.card);
+	expect(dots[0].itemStyle.color).not.toBe(ink.card);
+	expect(dots[2].itemStyle.opacity).toBeLessThan(0.5);
+	expect(dots[3].symbol).toContain(SHAPES[1]);
+	expect(dots[1].label).toMatchObject({ show: true, formatter: '1: TP1 c2' });
+	expect(dots[1].symbolSize).toBeGreaterThan(dots[0].symbolSize);
+});
+
+it('spans only what is shown, and keeps colors when one is hidden', () => {
+	const whole = plansOf(options(), size), part = options({ isShown: (c) => c === 'b200' });
+	expect(plansOf(part, size).y.max).toBeLessThan(whole.y.max);
+	expect([whole.x.min, whole.y.min]).toEqual([0, 0]);
+	expect(part.looks.get('a100')?.css).toBe('var(--series-2)');
+	expect(valueAt(whole.x, shareOf(whole.x, 321))).toBeCloseTo(321);
+	const log = plansOf(options({ isLogX: true }), size).x;
+	expect(log.scale).toBe('log');
+	expect(valueAt(log, shareOf(log, 321))).toBeCloseTo(321);
+});
+
+it('colors numbers by a ramp in their order, and what is missing in grey', () => {
+	const looks = looksOf(['8', '1', 'missing', '2'].map((key) => ({ key, points: 1 })));
+	expect(looks.get('1')?.css).toContain('--ramp-1');
+	expect(looks.get('8')?.css).toContain('--ramp-5) 100%');
+	expect(looks.get('missing')?.css).toBe('var(--faint)');
+	expect(looksOf(answer.colors).get('b200')?.css).toBe('var(--series-1)');
+});
+
+it('puts no label over another or over a point, and the best first', () => {
+	const at = (index: number, x: number, rank: number): Label =>
+		({ text: 'TP1 c32', x, y: 100, rank, index });
+	const room = { width: 800, height: 400 };
+	expect(placeLabels([at(0, 100, 1), at(1, 300, 1)], [{ x: 100, y: 100 }, { x: 300, y: 100 }], room))
+		.toEqual(new Map([[0, 'right'], [1, 'right']]));
+	const crowd = Array.from({ length: 9 }, (_, i) => at(i, 100 + i * 5, i === 4 ? 0 : 1));
+	const placed = placeLabels(crowd, crowd, room);
+	expect(placed.get(4)).toBeDefined();
+	expect(placed.size).toBeLessThan(crowd.length);
+	expect(placeLabels([at(0, 795, 0)], [{ x: 795, y: 100 }], room).get(0)).not.toBe('right');
+});
+
+it('names a point by what differs, each once', () => {
+	expect(options().spots[0].name).toBe('b200 · TP1 c1');
+	const points = [point(1, 1, 1, { label: 'c4' })];
+	const loose = spotsOf([{ name: 'fp8', color: 'b200', points }], new Map());
+	expect(loose[0].name).toBe('b200 · fp8 · c4');
+});
+
+it('reads the line in words, and pins against the first', () => {
+	expect(readingText(answer, { label: 'Tokens/s/user', unit: 'tokens/s/user' }))
+		.toBe('At 100 tokens/s/user or more: b200 3,000.');
+	const low: Curves = { ...answer, x: { ...answer.x, better: 'lower' } };
+	expect(readingText(low, { label: 'P99 TTFT', unit: 'ms' }))
+		.toContain('At 100 ms or less');
+	expect(readingText({ ...answer, at: null }, { label: '', unit: null })).toBe('');
+	expect([againstFirst(112, 100), againstFirst(50, 100), againstFirst(1, 0)])
+		.toEqual(['+12.0\u00a0%', '−50.0\u00a0%', '']);
+	expect(pinText(options().spots[0])).toBe('b200 · TP1 c1\nTokens/s/user\t900\nRuns\t1');
+});
+
+it('opens old addresses in the view that they were made in', () => {
+	expect(viewOf('')).toBe(USUAL_VIEW);
+	expect(viewOf('?view=performance&x=p99_ttft_ms&w=a')).toBe('performance');
+	expect(viewOf('?view=any')).toBe('any');
+	expect(viewOf('?g=server.model&x=output_throughput')).toBe('any');
+});
+
+it('saves a picture with its title, legend and notes, and a table that no spreadsheet runs', () => {
+	const legend = [{ name: '<b200>', colour: '#123456', shape: SHAPES[0] }];
+	const p = { title: 'A & B', notes: ['one'], legend, size, ink };
+	const { svg, size: all } = composed(p, '<svg></svg>');
+	expect(svg).toContain('A &amp; B');
+	expect(svg).toContain('&lt;b200&gt;');
+	expect(svg).toContain('#123456');
+	expect(all.width).toBeGreaterThan(size.width);
+	expect(csvText([['run', 'a,b'], [1, '=1+1'], [2, null]])).toBe('run,"a,b"\r\n1,\'=1+1\r\n2,\r\n');
+	expect(fileName('Tokens/s/GPU against TTFT', 'png')).toBe('tokens-s-gpu-against-ttft.png');
+	expect(wrapped('aaa bbb ccc', 1)).toEqual(['aaa bbb ccc']);
+	const places = legendPlaces(['x'.repeat(40), 'y'.repeat(40)], 400);
+	expect(places[1]).toEqual({ x: 0, y: 20 });
+});

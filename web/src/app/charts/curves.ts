@@ -1,0 +1,246 @@
+// SPDX-License-Identifier: Apache-2.0
+// curves.ts: the performance chart: one workload, a colour per value of a column, in each colour the
+// configurations that no other one beats on both axes, joined; the rest as small dots.
+import type { EChartsCoreOption } from 'echarts/core';
+import type { CurveColor, CurveLine, CurvePoint } from '../../lib/api';
+import { cssColour, cssRamp, drawnColour, drawnRamp, shapeOf } from '../colour';
+import {
+	grid, planAxis, roomOf, tipBody, titleOf, tooltip, valueAxis, type Plan, type Size,
+} from './axis';
+import { FONT, type Ink } from './ink';
+import type { Measure } from './scatter';
+
+export type Lines = 'best' | 'all' | 'points';
+
+/** A point with all that its drawing and its tip need. */
+export interface Spot { point: CurvePoint; line: CurveLine; place: number; id: number; name: string }
+
+export interface Look { place: number; css: string; drawn: () => string; shape: string }
+
+const LINES_ALL = 8;
+const MISSING = new Set(['', 'missing', 'other']);
+
+/** At most eight configurations: all are drawn as lines; of more, the best of each colour. */
+export const usualLines = (lines: CurveLine[]): Lines => (lines.length > LINES_ALL ? 'best' : 'all');
+
+/** A colour and a shape per key in the server's order; numbers have a ramp. */
+export function looksOf(colors: readonly CurveColor[]): Map<string, Look> {
+	const plain = colors.filter((c) => !MISSING.has(c.key));
+	const isNumber = (key: string): boolean => key.trim() !== '' && Number.isFinite(Number(key));
+	const isRamp = plain.length > 1 && plain.every((c) => isNumber(c.key));
+	const order = [...plain].sort((a, b) => Number(a.key) - Number(b.key));
+	return new Map(colors.map((c, place) => {
+		const i = order.indexOf(c), n = order.length;
+		return [c.key, { place, shape: shapeOf(place),
+			css: MISSING.has(c.key) && colors.length > 1 ? 'var(--faint)'
+				: isRamp ? cssRamp(i, n) : cssColour(place),
+			drawn: () => (isRamp ? drawnRamp(i, n) : drawnColour(place)) }];
+	}));
+}
+
+/** The colour, the configuration and the load, each once. */
+function nameOf(line: CurveLine, { label }: CurvePoint): string {
+	const whole = label.startsWith(line.name) ? [label] : line.name.includes(label) ? [line.name]
+		: [line.name, label];
+	return [line.color, ...whole].filter((part, i, all) => part && all.indexOf(part) === i).join(' · ');
+}
+
+export function spotsOf(lines: readonly CurveLine[], looks: Map<string, Look>): Spot[] {
+	return lines.flatMap((line) => line.points.map((point) => ({ point, line, id: point.ids[0],
+		place: looks.get(line.color)?.place ?? 0,
+		name: nameOf(line, point) })));
+}
+
+/** The points that nothing of their colour beats, from left to right. */
+export const frontier = (spots: readonly Spot[]): Spot[] => spots
+	.filter((s) => s.point.is_frontier).sort((a, b) => a.point.x - b.point.x);
+
+interface Box { left: number; right: number; top: number; bottom: number }
+export interface Label { text: string; x: number; y: number; rank: number; index: number }
+export type Side = 'right' | 'top' | 'left' | 'bottom';
+
+const CHAR_PX = 6.1, LINE_PX = 14, AWAY_PX = 7;
+
+function boxOf(l: Label, side: Side): Box {
+	const w = l.text.length * CHAR_PX, h = LINE_PX;
+	const left = side === 'right' ? l.x + AWAY_PX : side === 'left' ? l.x - AWAY_PX - w : l.x - w / 2;
+	const top = side === 'top' ? l.y - AWAY_PX - h : side === 'bottom' ? l.y + AWAY_PX : l.y - h / 2;
+	return { left, right: left + w, top, bottom: top + h };
+}
+
+const meet = (a: Box, b: Box): boolean =>
+	a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
+
+/** Where each label goes; one that fits on no side of its point is left out. Low ranks come first. */
+export function placeLabels(labels: readonly Label[], marks: readonly { x: number; y: number }[],
+	room: Size): Map<number, Side> {
+	const taken: Box[] = marks.map(({ x, y }) =>
+		({ left: x - 4, right: x + 4, top: y - 4, bottom: y + 4 }));
+	const out = new Map<number, Side>();
+	for (const l of [...labels].sort((a, b) => a.rank - b.rank || a.index - b.index)) {
+		const side = (['right', 'top', 'left', 'bottom'] as const).find((s) => {
+			const b = boxOf(l, s);
+			return b.left >= 0 && b.right <= room.width + 20 && b.top >= -12
+				&& b.bottom <= room.height && !taken.some((t) => meet(b, t));
+		});
+		if (side) {
+			taken.push(boxOf(l, side));
+			out.set(l.index, side);
+		}
+	}
+	return out;
+}
+
+export interface CurveOptions {
+	spots: Spot[];
+	looks: Map<string, Look>;
+	/** Without those that are hidden. */
+	isShown: (color: string) => boolean;
+	x: Measure;
+	y: Measure;
+	lines: Lines;
+	isLogX: boolean | null;
+	isLogY: boolean | null;
+	at: number | null;
+	/** Ids of the points that are pinned, in their order. */
+	pins: number[];
+	/** The colour that is pointed at in the legend: the others are dimmed. */
+	pointed: string | null;
+	/** The point that the keyboard is on. */
+	focus: number | null;
+}
+
+/** A logarithm makes only what is 0 impossible; what it is good for, the values say. */
+export function plansOf(o: CurveOptions, size: Size): { x: Plan; y: Plan } {
+	const room = roomOf(size);
+	const seen = o.spots.filter((s) => o.isShown(s.line.color)).map((s) => s.point);
+	const plan = (values: number[], isVertical: boolean, isLog: boolean | null, m: Measure): Plan =>
+		planAxis(values, { isVertical, px: isVertical ? room.height : room.width, unit: m.unit,
+			isFromZero: true, scale: isLog === null ? 'auto' : isLog ? 'log' : 'linear' });
+	return { x: plan(seen.map((p) => p.x), false, o.isLogX, o.x),
+		y: plan(seen.map((p) => p.y), true, o.isLogY, o.y) };
+}
+
+/** 0 to 1 along an axis. */
+export function shareOf(plan: Plan, v: number): number {
+	const f = plan.scale === 'linear' ? (n: number): number => n : Math.log;
+	return (f(v) - f(plan.min)) / (f(plan.max) - f(plan.min));
+}
+
+/** The value at a share of an axis. */
+export function valueAt(plan: Plan, share: number): number {
+	return plan.scale === 'linear' ? plan.min + share * (plan.max - plan.min)
+		: plan.min * (plan.max / plan.min) ** share;
+}
+
+const FRONT_PX = 9, OTHER_PX = 6, FAINT_PX = 5, MANY = 4000;
+const DIMMED = 0.2, FAINT = 0.3;
+
+function labelsOf(o: CurveOptions, plans: { x: Plan; y: Plan }, size: Size): Map<number, Side> {
+	const room = roomOf(size), marks: { x: number; y: number }[] = [], labels: Label[] = [];
+	const ends = new Set(o.lines === 'best' ? [] : o.spots.filter((s) =>
+		s.line.points[0] === s.point || s.line.points[s.line.points.length - 1] === s.point));
+	let before = '';
+	o.spots.forEach((s, index) => {
+		if (!o.isShown(s.line.color))
+			return;
+		const { point } = s;
+		const at = { x: shareOf(plans.x, point.x) * room.width,
+			y: (1 - shareOf(plans.y, point.y)) * room.height };
+		const isChief = point.is_frontier || ends.has(s);
+		if (isChief)
+			marks.push(at);
+		if (isChief && point.label)
+			labels.push({ ...at, text: point.label, index, rank: point.is_best ? 0
+				: point.label === before ? 2 : 1 });
+		before = point.label;
+	});
+	return placeLabels(labels, marks, room);
+}
+
+interface Styled { o: CurveOptions; ink: Ink; sides: Map<number, Side>; isMany: boolean }
+
+function dotOf(s: Spot, index: number, { o, ink, sides, isMany }: Styled): object {
+	const { point } = s, color = o.looks.get(s.line.color)?.drawn() ?? ink.faint;
+	const isChief = o.lines !== 'best' || point.is_frontier, side = sides.get(index);
+	const pin = o.pins.indexOf(s.id), isMarked = pin >= 0 || o.focus === index;
+	const isHollow = point.is_degraded;
+	const dim = o.pointed !== null && o.pointed !== s.line.color ? DIMMED : 1;
+	return {
+		value: [point.x, point.y],
+		symbol: `path://${o.looks.get(s.line.color)?.shape ?? shapeOf(0)}`,
+		symbolSize: isMany ? 3 : isMarked ? FRONT_PX + 4 : point.is_frontier ? FRONT_PX
+			: isChief ? OTHER_PX : FAINT_PX,
+		itemStyle: { color: isHollow ? ink.card : color,
+			opacity: (isChief || isMarked ? 1 : FAINT) * dim,
+			borderColor: isMarked ? ink.ink : isHollow ? color : ink.card,
+			borderWidth: isMany ? 0 : isMarked ? 2 : isHollow ? 1.5 : isChief ? 1 : 0 },
+		label: { show: pin >= 0 || side !== undefined, position: side ?? 'top', distance: 5,
+			formatter: pin >= 0 ? `${pin + 1}: ${point.label}` : point.label, color: ink.ink,
+			fontFamily: FONT, fontSize: 11, opacity: dim,
+			fontWeight: pin >= 0 ? 'bold' : 'normal',
+			textBorderColor: ink.card, textBorderWidth: 3 },
+	};
+}
+
+/** Through these points in their order, in a colour; of repeats a thin line from min to max. */
+function joined(id: string, points: CurvePoint[], color: string, opacity: number): object {
+	return { type: 'line', id, silent: true, symbol: 'none', z: 2,
+		lineStyle: { color, width: 2, opacity }, data: points.map((p) => [p.x, p.y]) };
+}
+
+function whiskers(seen: Spot[], o: CurveOptions): object[] {
+	const data = seen.filter(({ point: p }) => p.is_frontier || o.lines !== 'best')
+		.flatMap(({ point: p }) => [
+			...(p.y_min < p.y_max ? [[p.x, p.y_min], [p.x, p.y_max], [p.x, null]] : []),
+			...(p.x_min < p.x_max ? [[p.x_min, p.y], [p.x_max, p.y], [null, p.y]] : [])]);
+	return data.length ? [{ type: 'line', id: 'whiskers', silent: true, symbol: 'none', z: 1,
+		connectNulls: false, lineStyle: { width: 1, opacity: 0.5 }, data }] : [];
+}
+
+function linesOfColor(o: CurveOptions, key: string, seen: Spot[], ink: Ink): object[] {
+	const color = o.looks.get(key)?.drawn() ?? ink.faint;
+	const opacity = o.pointed !== null && o.pointed !== key ? DIMMED : 1;
+	if (o.lines === 'points')
+		return [];
+	if (o.lines === 'best')
+		return [joined(`front ${key}`, frontier(seen).map((s) => s.point), color, opacity)];
+	return [...new Set(seen.map((s) => s.line))].map((line, i) =>
+		joined(`line ${key} ${i}`, line.points, color, opacity));
+}
+
+/** Rows of a point's tip; a unit that its label has already is left out. */
+export function tipRows(s: Spot): [string, string][] {
+	return s.point.tip.map(({ label, value }) => {
+		const at = value.indexOf(' '), unit = value.slice(at + 1).toLowerCase();
+		return [label, at > 0 && label.toLowerCase().includes(unit) ? value.slice(0, at) : value];
+	});
+}
+
+export function curvesOption(o: CurveOptions, ink: Ink, size: Size): EChartsCoreOption {
+	const plans = plansOf(o, size), seen = o.spots.filter((s) => o.isShown(s.line.color));
+	const style: Styled = { o, ink, sides: labelsOf(o, plans, size), isMany: seen.length > MANY };
+	const index = new Map(o.spots.map((s, i) => [s, i]));
+	const reading = o.at === null ? [] : [{ type: 'line', id: 'reading', silent: true, symbol: 'none',
+		z: 1, lineStyle: { color: ink.dim, width: 1, type: 'dashed' },
+		data: [[o.at, plans.y.min], [o.at, plans.y.max]] }];
+	return {
+		grid: grid(),
+		tooltip: tooltip(ink, (hit) => {
+			const s = seen[(hit as { dataIndex: number }).dataIndex];
+			return s ? tipBody(s.name, tipRows(s), 'Click pins it, a double click opens it.')
+				: '';
+		}),
+		xAxis: valueAxis({ name: `${titleOf(o.x.label, o.x.unit)} →`, plan: plans.x, ink,
+			isVertical: false }),
+		yAxis: valueAxis({ name: `${titleOf(o.y.label, o.y.unit)} →`, plan: plans.y, ink,
+			isVertical: true }),
+		series: [
+			...reading, ...whiskers(seen, o),
+			...[...o.looks.keys()].flatMap((key) =>
+				linesOfColor(o, key, seen.filter((s) => s.line.color === key), ink)),
+			{ type: 'scatter', id: 'dots', z: 3, emphasis: { scale: 1.3 },
+				data: seen.map((s) => dotOf(s, index.get(s) ?? 0, style)) },
+		],
+	};
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// view.ts: which view of Charts an address shows, and the words of the performance chart.
+import type { Curves } from '../../../lib/api';
+import { tipRows, type Spot } from '../../charts/curves';
+import { measured } from '../../show';
+
+export type Name = 'performance' | 'any';
+export const VIEWS: [Name, string][] = [['performance', 'Performance'], ['any', 'Any two metrics']];
+export const USUAL_VIEW: Name = 'performance';
+/** Of addresses from before there were views. */
+const OWN_OF_ANY = ['g', 'axes', 'brush', 'm', 'join'];
+
+/** Which view an address shows: the one it names, else the one whose parameters it has. */
+export function viewOf(search: string): Name {
+	const params = new URLSearchParams(search), named = params.get('view');
+	if (named === null && OWN_OF_ANY.some((key) => params.has(key)))
+		return 'any';
+	return VIEWS.find(([name]) => name === named)?.[0] ?? USUAL_VIEW;
+}
+
+/** What the reading line reads: each colour's best measured value at it or better. */
+export function readingText(answer: Curves, x: { label: string; unit: string | null }): string {
+	const found = answer.reading.filter((r) => r.y !== null);
+	if (answer.at === null || !found.length)
+		return '';
+	const way = answer.x.better === 'lower' ? 'or less' : 'or more';
+	return `At ${measured(answer.at)} ${x.unit ?? x.label} ${way}: `
+		+ `${found.map((r) => `${r.color || 'all'} ${measured(r.y ?? 0)}`).join(', ')}.`;
+}
+
+/** "+12 %" against the first pin. */
+export function againstFirst(v: number, first: number): string {
+	if (!Number.isFinite(v / first) || first === 0)
+		return '';
+	const percent = (v / first - 1) * 100;
+	return `${percent < 0 ? '−' : '+'}${Math.abs(percent).toFixed(1)}\u00a0%`;
+}
+
+export const pinText = (s: Spot): string =>
+	[s.name, ...tipRows(s).map(([label, value]) => `${label}\t${value}`),
+		`Runs\t${s.point.ids.join(' ')}`].join('\n');
