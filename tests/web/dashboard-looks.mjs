@@ -88,7 +88,7 @@ async function printed(browser) {
 			later.push(r.url());
 	});
 	await page.goto(target);
-	await page.waitForSelector('.state.empty:has-text("No runs yet")');
+	await page.waitForSelector('.welcome:has-text("No runs yet")');
 	ok(!page.url().includes('token'), 'the URL opens the page, and the token is gone from the address');
 	const [cookie] = await context.cookies();
 	equal([cookie.value, cookie.httpOnly, cookie.sameSite], [token, true, 'Strict'],
@@ -100,7 +100,7 @@ async function printed(browser) {
 	await page.goBack();
 	ok(!page.url().includes('token'), 'nor has the history');
 	await page.goto(`${it.url}/?token=${'0'.repeat(token.length)}`);
-	await page.waitForSelector('.state.empty:has-text("No runs yet")');
+	await page.waitForSelector('.welcome:has-text("No runs yet")');
 	ok(!page.url().includes('token'), 'a wrong token is taken away and takes nothing away');
 	await context.close();
 	const stranger = await tab(browser, `${it.url}/`);

@@ -13,6 +13,7 @@ const shots = join(output, 'screenshots');
 
 /** Name, address, and what is there once it is drawn. */
 const PAGES = [
+	['overview', '/', '.overview-cards'],
 	['charts', '/charts', '.chart-box[data-drawn=true]'],
 	['trends', '/trends', '[data-changes]'],
 	['compare', '/compare?by=server.model', '.figures td'],

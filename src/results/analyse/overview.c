@@ -7,7 +7,8 @@
  * the request says what counts, that is the speed of a user at low load and the throughput of a GPU
  * at the others. Of INVALID runs only their number is shown, and whether one of them would lead.
  *
- * Changes are those of trends.c: unreviewed ones of three metrics, one for each commit.
+ * Changes are those of trends.c: unreviewed ones of three metrics, one for each commit, in the
+ * newest runs that name a commit: this page must not wait for all of a long history.
  */
 #include <assert.h>
 #include <math.h>
@@ -20,6 +21,7 @@
 #define LOADS_SHOWN 3
 #define CHANGES_SHOWN 5
 #define CHANGES_SEEN 512
+#define CHANGES_RUNS_MAX 5000 /* with a commit, that are looked at: the newest */
 #define CHANGE_IDS_SHOWN 50
 #define LATEST_SHOWN 5
 
@@ -502,9 +504,29 @@ static struct str commit_of(const struct change *c)
 	return json_text(json_get(c->of, "commit"), STR(""));
 }
 
-/* The answer of trends for a metric, over the runs that name a commit. */
-static int ask_trends(const struct overview *o, const char *metric, struct json_value **out,
-		      struct err *e)
+/* The time of the oldest of the newest runs with a commit. */
+static double changes_from(const struct overview *o)
+{
+	static const struct str time = { "timestamp", 9 };
+	struct filter has_commit = { .kind = FILTER_MISSING,
+				     .column = STR("provenance.engine_commit") };
+	struct query q = { .filter = &has_commit, .n_sorts = 1,
+			   .sort = { { .column = time, .is_descending = true } } };
+	struct page_row last;
+	int64_t *id;
+	size_t n;
+
+	index_order(o->r->view, &q, CHANGES_RUNS_MAX, o->r->arena, &id, &n);
+	if (n < CHANGES_RUNS_MAX ||
+	    !index_rows(o->r->view, &id[n - 1], 1, &time, 1, o->r->arena, &last) ||
+	    last.value[0].kind != VALUE_NUMBER)
+		return 0;
+	return last.value[0].number;
+}
+
+/* The answer of trends for a metric, over the runs since then that name a commit. */
+static int ask_trends(const struct overview *o, const char *metric, double from_s,
+		      struct json_value **out, struct err *e)
 {
 	struct arena *a = o->r->arena;
 	struct analyse_request r = *o->r;
@@ -512,8 +534,9 @@ static int ask_trends(const struct overview *o, const char *metric, struct json_
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
 	int rc = json_parse(a, str_of(arena_printf(a, "{\"metric\": \"%s\", \"axis\": \"commit\", "
-			    "\"filter\": {\"column\": \"provenance.engine_commit\", "
-			    "\"missing\": false}}", metric)), &body, e);
+			    "\"filter\": {\"and\": [{\"column\": \"provenance.engine_commit\", "
+			    "\"missing\": false}, {\"column\": \"timestamp\", \"range\": "
+			    "{\"min\": %.17g}}]}}", metric, from_s)), &body, e);
 
 	if (rc == 0) {
 		r.body = body;
@@ -597,6 +620,7 @@ static void put_change(struct json_writer *w, const struct change *c)
 static int put_changes(const struct overview *o, struct json_writer *w, struct err *e)
 {
 	struct change *c = arena_alloc(o->r->arena, CHANGES_SEEN * sizeof(*c));
+	double from_s = changes_from(o);
 	size_t n = 0, shown = 0;
 
 	for (size_t m = 0; m < CHANGE_METRICS; m++) {
@@ -604,7 +628,7 @@ static int put_changes(const struct overview *o, struct json_writer *w, struct e
 
 		if (!index_column(o->r->view, STR("provenance.engine_commit")))
 			continue;
-		if (ask_trends(o, change_metrics[m], &trends, e) < 0)
+		if (ask_trends(o, change_metrics[m], from_s, &trends, e) < 0)
 			return -1;
 		n = add_changes(c, n, m, trends);
 	}

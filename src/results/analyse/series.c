@@ -347,6 +347,24 @@ static char *id_of(const struct analyse_request *r, int64_t run)
 
 /* ---- series ---- */
 
+/* Values of one column that were looked up: a lookup walks through all arguments of an engine. */
+#define SEEN 16
+struct seen { struct value v, version, key; bool is_used; };
+
+static struct value seen_value(struct seen *seen, struct str column, struct value v,
+			       struct value version)
+{
+	uint64_t bits = v.kind == VALUE_TEXT ? v.text.n : v.kind == VALUE_BOOL ? v.is_true : 0;
+	struct seen *s;
+
+	if (v.kind == VALUE_NUMBER)
+		memcpy(&bits, &v.number, sizeof(bits));
+	s = &seen[(bits ^ (uint64_t)v.kind) * 0x9e3779b97f4a7c15u >> 60];
+	if (!s->is_used || !value_same(s->v, v) || !value_same(s->version, version))
+		*s = (struct seen){ v, version, series_value(column, v, version), true };
+	return s->key;
+}
+
 void series_make(const struct analyse_request *r, const struct series_key *key,
 		 const struct rows *rows, size_t version, const bool *keep, struct keyed *out)
 {
@@ -354,13 +372,16 @@ void series_make(const struct analyse_request *r, const struct series_key *key,
 
 	out->rows = *rows;
 	out->rows.value = arena_alloc(r->arena, (key->n * n + 1) * sizeof(*rows->value));
-	for (size_t k = 0; k < key->n; k++)
+	for (size_t k = 0; k < key->n; k++) {
+		struct seen seen[SEEN] = { 0 };
+
 		for (size_t i = 0; i < n; i++) {
 			struct value v = rows->value[k * n + i];
 
 			out->rows.value[k * n + i] = key->is_chosen ? v :
-				series_value(key->column[k], v, rows->value[version * n + i]);
+				seen_value(seen, key->column[k], v, rows->value[version * n + i]);
 		}
+	}
 	parts_series(r->arena, &out->rows, key->column, key->n, keep, &out->list);
 	out->list.rows = rows;
 	parts_name_series(r->arena, &out->list);

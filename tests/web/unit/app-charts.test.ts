@@ -91,6 +91,8 @@ it('labels tight logarithmic axes at 1, 2 and 5, and wide ones at 1 alone', () =
 	expect(isWide([1, 2, 3, 40])).toBe(false);
 	expect(isWide([1, 10, 60])).toBe(true);
 	expect(isWide([0, 41])).toBe(false);
+	expect(planAxis([8, 90, 1200], { ...across, unit: 'ms' }).scale).toBe('log');
+	expect(planAxis([8, 90, 300], { ...across, unit: null }).scale).toBe('linear');
 });
 
 it('doubles where sizes are powers of two', () => {

@@ -38,7 +38,7 @@ const answer: Curves = {
 };
 const measure = (column: string): CurveOptions['x'] => ({ column, label: column, unit: null });
 const options = (more: Partial<CurveOptions> = {}): CurveOptions => {
-	const looks = looksOf(answer.colors);
+	const looks = looksOf(answer.colors, false);
 	return { looks, spots: spotsOf(answer.lines, looks), isShown: () => true, x: measure('x'),
 		y: measure('y'), lines: 'best', isLogX: null, isLogY: null, at: 100, pins: [], pointed: null,
 		focus: null, ...more };
@@ -84,11 +84,12 @@ it('spans only what is shown, and keeps colors when one is hidden', () => {
 });
 
 it('colors numbers by a ramp in their order, and what is missing in grey', () => {
-	const looks = looksOf(['8', '1', 'missing', '2'].map((key) => ({ key, points: 1 })));
-	expect(looks.get('1')?.css).toContain('--ramp-1');
-	expect(looks.get('8')?.css).toContain('--ramp-5) 100%');
+	const keys = ['TP8', 'TP1', 'missing', 'TP2'].map((key) => ({ key, points: 1 }));
+	const looks = looksOf(keys, true);
+	expect(looks.get('TP1')?.css).toContain('--ramp-1');
+	expect(looks.get('TP8')?.css).toContain('--ramp-5) 100%');
 	expect(looks.get('missing')?.css).toBe('var(--faint)');
-	expect(looksOf(answer.colors).get('b200')?.css).toBe('var(--series-1)');
+	expect(looksOf(answer.colors, false).get('b200')?.css).toBe('var(--series-1)');
 });
 
 it('puts no label over another or over a point, and the best first', () => {

@@ -6,7 +6,7 @@ import { LOGIN_WANTED } from './api';
 import { Help } from './help';
 import { useKeys } from './keys';
 import { Login } from './login';
-import { PAGES, placeOf, type Page, type Place } from './pages';
+import { movedTo, PAGES, placeOf, type Page, type Place } from './pages';
 import { Icon } from './parts/icon';
 import { Link } from './parts/link';
 import { Menu } from './parts/menu';
@@ -16,18 +16,21 @@ import { client, useHealth } from './query';
 import { usePageTarget, useSelection } from './state';
 import { count } from './show';
 import { chooseTheme, useThemeChoice, type Choice } from './theme';
-import { navigate, usePath } from './url';
+import { navigate, usePath, useSearch } from './url';
 
 const GROUPS: [Page['group'], string][] =
-	[['look', 'Look'], ['analyse', 'Analyse'], ['manage', 'Manage']];
+	[['explore', 'Explore'], ['changed', 'What changed'], ['decide', 'Decide'], ['add', 'Add']];
+/** g followed by one of these goes to that page. */
+const LETTERS: Record<string, string> = { overview: 'o', charts: 'c', runs: 'r', compare: 'm', trends: 't',
+	capacity: 'p', upload: 'u', launch: 'l' };
 const THEMES: [Choice, string, 'sun' | 'moon' | 'screen'][] =
-	[['light', 'Light', 'sun'], ['dark', 'Dark', 'moon'], ['system', 'As the system', 'screen']];
+	[['light', 'Light', 'sun'], ['dark', 'Dark', 'moon'], ['system', 'System', 'screen']];
 
 function Navigation({ now, onGo }: { now: string; onGo?: () => void }): ReactNode {
 	const target = usePageTarget();
 	return (
 		<>{GROUPS.filter(([group]) => PAGES.some((p) => p.group === group)).map(([group, label]) => (
-			<ul key={group} className="nav-group" aria-label={label}>
+			<ul key={group} className="nav-group" aria-label={label} data-label={label}>
 				{PAGES.filter((p) => p.group === group).map((p) => (
 					<li key={p.name}>
 						<Link to={target(p.path)} onClick={onGo}
@@ -60,7 +63,7 @@ function ThemeMenu(): ReactNode {
 function State(): ReactNode {
 	const health = useHealth();
 	if (health.isError)
-		return <span className="pulse bad" role="status">No answer</span>;
+		return <span className="pulse bad" role="status">Server unreachable</span>;
 	if (!health.data)
 		return null;
 	const { runs, version, store, can_change: canChange, needs_token: needsToken, role } = health.data;
@@ -83,13 +86,13 @@ function Top({ place, onHelp }: { place: Place; onHelp: () => void }): ReactNode
 	const name = place.page?.name === 'run' ? 'runs' : place.page?.name ?? '';
 	return (
 		<header className="top">
-			<a className="skip" href="#main">Skip to the page</a>
+			<a className="skip" href="#main">Skip to content</a>
 			<div className="small-nav">
 				<Menu label="Pages" icon="menu" isBare look="quiet">
 					{(close) => <nav aria-label="Pages"><Navigation now={name} onGo={close} /></nav>}
 				</Menu>
 			</div>
-			<Link className="brand" to={target('/runs')}>
+			<Link className="brand" to={target('/overview')}>
 				<svg viewBox="0 0 32 32" width="22" height="22" aria-hidden="true">
 					<rect width="32" height="32" rx="8" className="brand-ground" />
 					<path d="M7 22.5h3.5V17H7zM14.25 22.5h3.5v-9.5h-3.5zM21.5 22.5H25V9h-3.5z"
@@ -101,7 +104,7 @@ function Top({ place, onHelp }: { place: Place; onHelp: () => void }): ReactNode
 			<div className="top-tools">
 				<State />
 				<ThemeMenu />
-				<button type="button" className="quiet icon" aria-label="Keys and help" title="Keys (?)"
+				<button type="button" className="quiet icon" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)"
 					onClick={onHelp}><Icon name="help" /></button>
 			</div>
 		</header>
@@ -138,7 +141,7 @@ function useArrival(place: Place): void {
 }
 
 function Shell(): ReactNode {
-	const place = placeOf(usePath());
+	const path = usePath(), moved = movedTo(path, useSearch()), place = placeOf(moved ? '/runs' : path);
 	const target = usePageTarget();
 	const { ids } = useSelection();
 	const [isHelp, setHelp] = useState(false);
@@ -150,7 +153,13 @@ function Shell(): ReactNode {
 			if (ids.length && PAGES.some((p) => p.name === 'compare'))
 				navigate(target('/compare'));
 		} },
+		...PAGES.filter((p) => LETTERS[p.name]).map((p) => ({ key: `g ${LETTERS[p.name]}`,
+			text: `go to ${p.label}`, act: () => navigate(target(p.path)) })),
 	]);
+	useEffect(() => {
+		if (moved)
+			navigate(moved, { replace: true });
+	}, [moved]);
 	useEffect(() => {
 		const ask = (): void => setLogin(true);
 		addEventListener(LOGIN_WANTED, ask);

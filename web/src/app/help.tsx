@@ -11,7 +11,7 @@ const NAMES: Record<string, string> = {
 export function Help({ onClose }: { onClose: () => void }): ReactNode {
 	const [keys] = useState(shortcuts);
 	return (
-		<Dialog title="Keys" onClose={onClose}>
+		<Dialog title="Keyboard shortcuts" onClose={onClose}>
 			<dl className="keys">
 				{keys.map(({ key, text }) => (
 					<div key={key}><dt><kbd>{NAMES[key] ?? key}</kbd></dt><dd>{text}</dd></div>

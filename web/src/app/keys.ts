@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// keys.ts: keys as commands. A key does nothing while somebody types or a dialog is open.
+// keys.ts: keys as commands. A key does nothing while somebody types or a dialog is open. "g o" is g
+// followed by o within a second.
 import { useEffect, useRef } from 'react';
 
 export interface Key { key: string; text: string; act: (event: KeyboardEvent) => void }
@@ -7,6 +8,8 @@ export interface Shortcut { key: string; text: string }
 
 interface Holder { keys: Key[] }
 const holders: Holder[] = [];
+const SECOND_KEY_MS = 1000;
+let first = { key: '', at: -Infinity };
 
 function isTyping(target: EventTarget | null): boolean {
 	return target instanceof HTMLElement
@@ -18,13 +21,17 @@ function pressed(event: KeyboardEvent): void {
 	if (event.defaultPrevented || event.ctrlKey || event.metaKey || event.altKey
 		|| isTyping(event.target) || document.querySelector('dialog[open]:modal'))
 		return;
-	for (let i = holders.length - 1; i >= 0; i--) {
-		const key = holders[i].keys.find((k) => k.key === event.key);
-		if (key) {
-			key.act(event);
-			return;
+	const before = event.timeStamp - first.at < SECOND_KEY_MS ? first.key : '';
+	first = { key: event.key, at: event.timeStamp };
+	for (const wanted of before ? [`${before} ${event.key}`, event.key] : [event.key])
+		for (let i = holders.length - 1; i >= 0; i--) {
+			const key = holders[i].keys.find((k) => k.key === wanted);
+			if (key) {
+				first.at = -Infinity;
+				key.act(event);
+				return;
+			}
 		}
-	}
 }
 
 /** Keys of a component as long as it is shown; the one shown last comes first. */

@@ -12,7 +12,7 @@ export interface Page {
 	name: string;
 	label: string;
 	path: string;
-	group: 'look' | 'analyse' | 'manage' | 'none';
+	group: 'explore' | 'changed' | 'decide' | 'add' | 'none';
 	view: LazyExoticComponent<ComponentType<PageProps>>;
 }
 
@@ -20,17 +20,18 @@ type Loader = () => Promise<{ default: ComponentType<PageProps> }>;
 const loaders = import.meta.glob<{ default: ComponentType<PageProps> }>('./pages/*/index.tsx');
 
 const TABLE: [name: string, label: string, group: Page['group']][] = [
-	['runs', 'Runs', 'look'],
-	['charts', 'Charts', 'look'],
-	['trends', 'Trends', 'look'],
-	['compare', 'Compare', 'look'],
-	['resources', 'Resources', 'analyse'],
-	['impact', 'Impact', 'analyse'],
-	['scaling', 'Scaling', 'analyse'],
-	['capacity', 'Capacity', 'analyse'],
-	['traces', 'Traces', 'manage'],
-	['upload', 'Upload', 'manage'],
-	['launch', 'Launch', 'manage'],
+	['overview', 'Overview', 'explore'],
+	['charts', 'Charts', 'explore'],
+	['runs', 'Runs', 'explore'],
+	['traces', 'Traces', 'explore'],
+	['compare', 'Compare', 'changed'],
+	['trends', 'Trends', 'changed'],
+	['capacity', 'Capacity', 'decide'],
+	['scaling', 'Scaling', 'decide'],
+	['impact', 'Impact', 'decide'],
+	['resources', 'Resources', 'decide'],
+	['upload', 'Upload', 'add'],
+	['launch', 'Launch', 'add'],
 	['run', 'Run', 'none'],
 ];
 
@@ -41,10 +42,19 @@ export const PAGES: Page[] = TABLE.flatMap(([name, label, group]) => {
 
 export interface Place { page: Page | null; id: string }
 
-/** /runs/ID is a run; everything else is a page by its first word; / is the runs. */
+/** /runs/ID is a run; everything else is a page by its first word; / is the overview. */
 export function placeOf(path: string): Place {
 	const [first = '', ...rest] = path.split('/').filter((w) => w !== '');
 	const id = decodeURIComponent(rest.join('/'));
-	const name = first === '' ? 'runs' : first === 'runs' && id !== '' ? 'run' : first;
+	const name = first === '' ? 'overview' : first === 'runs' && id !== '' ? 'run' : first;
 	return { page: PAGES.find((p) => p.name === name) ?? null, id };
+}
+
+/** Parameters of the page Runs, which used to be at /: an old link with one of them still opens it. */
+const OF_RUNS = ['f', 'shown', 'sort', 'cols', 'stats', 'diff', 'sel'];
+
+/** Where an old address leads; null: it is none. */
+export function movedTo(path: string, search: string): string | null {
+	const has = new URLSearchParams(search);
+	return path === '/' && OF_RUNS.some((key) => has.has(key)) ? `/runs${search}` : null;
 }

@@ -39,7 +39,7 @@ const GAP_X_PX = 90, GAP_Y_PX = 56;
 const LABEL_X_PX = 44, LABEL_Y_PX = 20;
 const AIR = 0.04, LOG_AIR = 0.08;
 const DECADES_LABELLED = 2.2;
-const SPAN_LOG = 50;
+const SPAN_LOG = 50, SPAN_LOG_TIME = 10;
 const round = (v: number): number => Number(v.toPrecision(12));
 
 /** The step 1, 2 or 5 times a power of ten whose distance on the screen is nearest to the wanted. */
@@ -134,12 +134,12 @@ export function isDoubling(values: readonly number[]): boolean {
 }
 
 /** Whether values span so much that most of them would lie on the ground of a linear axis. */
-export function isWide(values: readonly number[]): boolean {
+export function isWide(values: readonly number[], span = SPAN_LOG): boolean {
 	const sorted = values.filter((v) => Number.isFinite(v)).sort((a, b) => a - b);
 	if (!sorted.length || sorted[0] <= 0)
 		return false;
 	const at = (share: number): number => sorted[Math.round(share * (sorted.length - 1))];
-	return at(0.95) / at(0.05) > SPAN_LOG;
+	return at(0.95) / at(0.05) > span;
 }
 
 interface PlanOptions {
@@ -156,7 +156,9 @@ interface PlanOptions {
 export function planAxis(values: readonly number[], o: PlanOptions): Plan {
 	const { isVertical, px, scale = 'auto', unit = null, isFromZero = false } = o;
 	const gap = isVertical ? GAP_Y_PX : GAP_X_PX, label = isVertical ? LABEL_Y_PX : LABEL_X_PX;
-	const is = scale !== 'auto' ? scale : isWide(values) ? 'log' : 'linear';
+	/* Latencies grow without end where a server is full. */
+	const span = unit === 'ms' ? SPAN_LOG_TIME : SPAN_LOG;
+	const is = scale !== 'auto' ? scale : isWide(values, span) ? 'log' : 'linear';
 	const e = extentOf(values, is !== 'linear');
 	if (is === 'linear' || !e)
 		return linear(e ?? { min: 0, max: 1 }, px, gap, unit, isFromZero);

@@ -23,12 +23,13 @@ const MISSING = new Set(['', 'missing', 'other']);
 /** At most eight configurations: all are drawn as lines; of more, the best of each colour. */
 export const usualLines = (lines: CurveLine[]): Lines => (lines.length > LINES_ALL ? 'best' : 'all');
 
-/** A colour and a shape per key in the server's order; numbers have a ramp. */
-export function looksOf(colors: readonly CurveColor[]): Map<string, Look> {
+/** A colour and a shape per key in the server's order; numbers (TP1, TP2) have a ramp. */
+export function looksOf(colors: readonly CurveColor[], isNumber: boolean): Map<string, Look> {
 	const plain = colors.filter((c) => !MISSING.has(c.key));
-	const isNumber = (key: string): boolean => key.trim() !== '' && Number.isFinite(Number(key));
-	const isRamp = plain.length > 1 && plain.every((c) => isNumber(c.key));
-	const order = [...plain].sort((a, b) => Number(a.key) - Number(b.key));
+	const numberOf = (key: string): number => parseFloat(/[\d.]+/.exec(key)?.[0] ?? '');
+	const isRamp = isNumber && plain.length > 1
+		&& plain.every((c) => Number.isFinite(numberOf(c.key)));
+	const order = [...plain].sort((a, b) => numberOf(a.key) - numberOf(b.key));
 	return new Map(colors.map((c, place) => {
 		const i = order.indexOf(c), n = order.length;
 		return [c.key, { place, shape: shapeOf(place),

@@ -129,7 +129,8 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 	const [pointed, setPointed] = useState<string | null>(null);
 	const [focus, setFocus] = useState<number | null>(null);
 	const target = usePageTarget();
-	const looks = useMemo(() => looksOf(answer.colors), [answer]);
+	const looks = useMemo(() => looksOf(answer.colors,
+		columns.of(answer.color ?? '')?.kind === 'number'), [answer, columns]);
 	const spots = useMemo(() => spotsOf(answer.lines, looks), [answer, looks]);
 	const [x, y] = useMemo(() => [columns.measure(answer.x.column), columns.measure(answer.y.column)],
 		[columns, answer]);

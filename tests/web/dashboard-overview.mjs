@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// dashboard-overview.mjs: the first page. Every number is the API's and opens its run; an empty store
+// shows the first steps; a recorded answer shows what the sample's runs do not have.
+import { launch } from './browser.mjs';
+import { accessible, ask, dashboard, isShown, tab, upload } from './dashboard-kit.mjs';
+import { series, study } from './dashboard-sample.mjs';
+import { becomes, equal, main, ok } from './tap.mjs';
+
+const API = '/api/analysis/overview', TABLE = '.best-table';
+
+/** A cell of the recorded answer. */
+const cell = (id, best, invalid, lead) => ({ id, ids: [id], configuration: 'TP2',
+	tokens_per_s_per_user: 100 + id, tokens_per_s_per_gpu: 50 + id, p99_ttft_ms: 90 + id,
+	median_ttft_ms: 30 + id, usd_per_m_output: null, is_best: best, invalid, would_lead: lead });
+const RECORDED = {
+	runs: 9, workload: 'w', workloads: [{ key: 'w', label: 'model · random', runs: 9, configurations: 3 }],
+	rows_by: 'gpu_model', loads: [{ name: 'low', value: 1, label: 'concurrency 1' },
+		{ name: 'high', value: 64, label: 'concurrency 64' }],
+	rows: [{ name: 'alpha', cells: [cell(1, false, 2, true), cell(2, true, 1, false)] },
+		{ name: 'beta', cells: [cell(3, true, 0, false), null] }],
+	at_need: [{ name: 'beta', id: 3, tokens_per_s_per_gpu: 53 }], sentence: 'beta leads.', changes: [],
+	attention: { invalid: 3, failed: 0, degraded: 1 },
+	latest: [{ suite: null, runs: 9, time: 1790000000 }],
+};
+
+/** Numbers of the table by row and load, as [value, run]. */
+const tableOf = (page) => page.$$eval(`${TABLE} tbody tr`, (rows) => rows.map((tr) => [
+	tr.querySelector('th').textContent,
+	...[...tr.querySelectorAll('td[data-load]')].filter((td) => td.dataset.load !== 'At need').map((td) =>
+		[td.classList.contains('is-best'), ...[...td.querySelectorAll('.numbers a')].map((a) =>
+			[Number(a.dataset.value), Number(new URL(a.href).pathname.split('/').pop())])])]));
+
+const tableIn = (answer) => answer.rows.map((row) => [row.name, ...row.cells.map((c) => (!c ? [false]
+	: [c.is_best, ...[c.tokens_per_s_per_user, c.tokens_per_s_per_gpu, c.usd_per_m_output]
+		.filter((v) => v !== null).map((v) => [v, c.id])]))]);
+
+async function empty(browser) {
+	const it = await dashboard();
+	const { page, wrong, context } = await tab(browser, `${it.url}/`);
+	await page.waitForSelector('.welcome:has-text("No runs yet")');
+	equal(await page.title(), 'Overview · ProfLLM', 'an empty store opens with the overview');
+	equal(await page.$$eval('.welcome section', (l) => l.map((e) => e.getAttribute('aria-label'))),
+		['Run a first experiment', 'Import results'], 'which offers the first steps, and nothing else');
+	equal(await page.textContent('.welcome pre'), 'profllm ingest results/', 'a line for the shell');
+	await accessible(page, 'first steps');
+	await page.click('.welcome a:has-text("Open Launch")');
+	await becomes(() => page.$eval('textarea', (e) => e.value.includes('sim')).catch(() => false), true,
+		'the first experiment is ready to be started');
+	equal(wrong, [], 'nothing went wrong');
+	await context.close();
+	await it.stop();
+}
+
+async function numbers(page, url) {
+	const answer = await ask(url, API, {});
+	await page.goto(`${url}/`);
+	await page.waitForSelector(TABLE);
+	ok(answer.rows.length > 1 && answer.loads.length === 3, 'several rows at three loads',
+		JSON.stringify(answer.loads));
+	equal(await tableOf(page), tableIn(answer), 'every number is the API’s and opens its run');
+	const shown = await page.$$eval(`${TABLE} .numbers a`, (l) => l.map((a) =>
+		[a.firstChild.textContent, Number(a.dataset.value)]));
+	ok(shown.every(([text, v]) => isShown(text, v)), 'and reads as it', JSON.stringify(shown));
+	equal(await page.textContent('.answer'), answer.sentence, 'the sentence too');
+	const { invalid, degraded, failed } = answer.attention;
+	equal(await page.$$eval('section[aria-label="To look at"] [data-value]', (l) =>
+		l.map((e) => Number(e.dataset.value))), [invalid, degraded, failed], 'what to look at is counted');
+	equal(await page.$$eval('section[aria-label=Latest] li p', (l) => l.map((p) => parseInt(p.textContent))),
+		answer.latest.map((l) => l.runs), 'and what came last');
+	for (const scheme of ['light', 'dark']) {
+		await page.emulateMedia({ colorScheme: scheme });
+		await accessible(page, `overview, ${scheme}`);
+	}
+	await page.click(`${TABLE} .numbers a`);
+	await page.waitForURL(/\/runs\/\d+$/);
+	ok(true, 'a click on a number opens a run');
+	await page.goBack();
+}
+
+async function choices(page, url) {
+	await page.waitForSelector(TABLE);
+	const first = await ask(url, API, {}), other = first.workloads[1];
+	await page.selectOption('.pick:has-text("Workload") select', other.key);
+	const second = await ask(url, API, { workload: other.key });
+	await becomes(() => tableOf(page), tableIn(second), 'another workload has its own table');
+	equal(new URL(page.url()).searchParams.get('w'), other.key, 'which the address holds');
+	const best = Math.max(...second.rows.flatMap((r) => r.cells.map((c) => c?.tokens_per_s_per_user ?? 0)));
+	const need = { tokens_per_s_per_user: Math.floor(best * 0.9) };
+	await page.fill('.need input >> nth=0', String(need.tokens_per_s_per_user));
+	await page.keyboard.press('Enter');
+	await becomes(() => tableOf(page), tableIn(await ask(url, API, { workload: other.key, need })),
+		'what is needed leaves what reaches it');
+	await page.selectOption('.pick:has-text("Rank") select', 'ttft');
+	await becomes(() => tableOf(page), tableIn(await ask(url, API,
+		{ workload: other.key, need, rank: 'ttft' })), 'another rank is the API’s too');
+}
+
+async function changed(page, url) {
+	const { changes } = await ask(url, API, {});
+	await page.goto(`${url}/`);
+	await page.waitForSelector('section[aria-label=Changed] li');
+	equal(changes.some((c) => c.metric === 'output_throughput' && c.verdict === 'worse'), true,
+		'the step of the history is found');
+	equal(await page.$$eval('section[aria-label=Changed] [data-value]', (l) =>
+		l.map((e) => Number(e.dataset.value))), changes.map((c) => c.effect), 'and shown with its effect');
+	await page.click('section[aria-label=Changed] a:has-text("Before / after")');
+	await page.waitForURL(/\/compare\?/);
+	equal(JSON.parse(new URL(page.url()).searchParams.get('groups')).map((g) => g.ids),
+		[changes[0].before_ids, changes[0].after_ids], 'it leads to the runs before and after it');
+}
+
+async function goes(page, url) {
+	const f = JSON.stringify({ and: [{ column: 'server.model', in: ['org/trend-1b'] }] });
+	await page.goto(`${url}/?f=${encodeURIComponent(f)}&sort=timestamp`);
+	await page.waitForSelector('.grid-body [role=row]');
+	const at = new URL(page.url());
+	equal([at.pathname, at.searchParams.get('f'), at.searchParams.get('sort')], ['/runs', f, 'timestamp'],
+		'an old link with a filter opens Runs');
+	await page.focus('main');
+	for (const [key, path] of [['o', '/overview'], ['t', '/trends'], ['r', '/runs']]) {
+		await page.keyboard.press('g');
+		await page.keyboard.press(key);
+		await becomes(() => new URL(page.url()).pathname, path, `g ${key} goes to ${path}`);
+	}
+}
+
+async function recorded(page, url) {
+	const asked = [];
+	await page.route(`**${API}`, (r) => {
+		asked.push(r.request().postDataJSON());
+		return r.fulfill({ json: RECORDED });
+	});
+	await page.goto(`${url}/?need=user:50`);
+	await page.waitForSelector(TABLE);
+	equal(asked.at(-1), { need: { tokens_per_s_per_user: 50 } }, 'the address is the question');
+	equal(await tableOf(page), tableIn(RECORDED), 'a recorded answer');
+	equal(await page.$$eval(`${TABLE} .facts-line a`, (l) => l.map((a) => a.textContent)),
+		['2 INVALID left out (would lead)', '1 INVALID left out'], 'says what was left out and would lead');
+	const link = new URL(await page.$eval(`${TABLE} .facts-line a`, (a) => a.href));
+	equal(JSON.parse(link.searchParams.get('f')).and.map((c) => [c.column, c.in]),
+		[['verdict', ['INVALID']], ['workload', ['w']], ['gpu_model', ['alpha']], ['load', [1]]],
+		'and leads to those runs');
+	equal(await page.$$eval(`${TABLE} td[data-load="At need"]`, (l) => l.map((td) =>
+		td.querySelector('a')?.dataset.value ?? td.textContent)), ['not reached', '53'], 'with what is needed');
+	ok((await page.textContent('section[aria-label=Changed]')).includes('No unreviewed change'),
+		'no change is a sentence');
+	await page.click('button:has-text("Prices")');
+	await page.fill('.prices input >> nth=1', '2.5');
+	await page.keyboard.press('Enter');
+	await becomes(() => asked.at(-1).prices, { beta: 2.5 }, 'a price becomes part of the question');
+	await page.setViewportSize({ width: 390, height: 844 });
+	await becomes(() => page.evaluate(() => document.querySelector('html').scrollWidth > innerWidth), false,
+		'nothing is wider than a narrow screen');
+	await accessible(page, 'overview, narrow');
+}
+
+await main(async () => {
+	const browser = await launch();
+	await empty(browser);
+	const it = await dashboard();
+	const loaded = study().map((d) => {
+		d.config.benchmark.max_concurrency = d.config.benchmark.request_rate;
+		return d;
+	});
+	await upload(it.url, [...loaded, ...series()]);
+	const { page, wrong } = await tab(browser, `${it.url}/upload`);
+	for (const walk of [numbers, choices, changed, goes, recorded])
+		await walk(page, it.url);
+	equal(wrong, [], 'no error, and no request to elsewhere');
+	await browser.close();
+	await it.stop();
+});

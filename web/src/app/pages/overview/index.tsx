@@ -1,0 +1,208 @@
+// SPDX-License-Identifier: Apache-2.0
+// overview: which configuration is best at each load, what changed, what needs attention.
+import { useState, type FormEvent, type ReactNode } from 'react';
+import type { Overview, OverviewChange } from '../../../lib/api';
+import { useColumns, type Columns } from '../../common/columns';
+import { percent } from '../../common/interval';
+import { useRead } from '../../common/routes';
+import { isEverything } from '../../filter';
+import { Link } from '../../parts/link';
+import { Menu } from '../../parts/menu';
+import { Empty, Failure, Loading } from '../../parts/states';
+import { age, count, zonedTime } from '../../show';
+import { useFilter, usePageTarget } from '../../state';
+import { choiceCodec, textCodec, useUrlState } from '../../url';
+import { shortCommit } from '../trends/model';
+import { FirstSteps } from './empty';
+import {
+	needCodec, pricesCodec, questionOf, RANKS, sidesOf, type Need,
+} from './model';
+import { BestTable } from './table';
+import '../../common/pages.css';
+import './overview.css';
+
+const text = textCodec('');
+const rankCodec = choiceCodec(RANKS.map(([name]) => name), 'auto');
+
+/** A number that counts once it is whole: on Enter, or when the field is left. */
+function Limit({ label, unit, value, onValue }: {
+	label: string; unit: string; value: number | null; onValue: (v: number | null) => void;
+}): ReactNode {
+	const [typed, setTyped] = useState<string | null>(null);
+	const settle = (): void => {
+		const v = Number(typed);
+		if (typed !== null)
+			onValue(typed.trim() !== '' && Number.isFinite(v) && v > 0 ? v : null);
+		setTyped(null);
+	};
+	const submit = (event: FormEvent): void => {
+		event.preventDefault();
+		settle();
+	};
+	return (
+		<form className="limit" onSubmit={submit}>
+			<label><span>{label}</span>
+				<input inputMode="decimal" size={4} placeholder="any" value={typed ?? value ?? ''}
+					onChange={(e) => setTyped(e.target.value)} onBlur={settle} /></label>
+			{unit && <span className="dim">{unit}</span>}
+		</form>
+	);
+}
+
+function Prices({ gpus, prices, onPrices }: {
+	gpus: string[]; prices: Record<string, number>; onPrices: (next: Record<string, number>) => void;
+}): ReactNode {
+	const set = (gpu: string, v: number | null): void => {
+		const { [gpu]: _, ...rest } = prices;
+		onPrices(v === null ? rest : { ...rest, [gpu]: v });
+	};
+	return (
+		<Menu label={Object.keys(prices).length ? `Prices (${Object.keys(prices).length})` : 'Prices'}
+			title="What an hour of each GPU costs">
+			{() => <div className="prices">
+				<p className="dim">$ for one hour of one GPU, kept in the address</p>
+				{gpus.map((gpu) => <Limit key={gpu} label={gpu} unit="$/h" value={prices[gpu] ?? null}
+					onValue={(v) => set(gpu, v)} />)}
+			</div>}
+		</Menu>
+	);
+}
+
+/** "Llama-3.1-8B-Instruct · random · 256/12": the picker's entries, those with more first. */
+const entryOf = (w: Overview['workloads'][number]): string =>
+	`${w.label} (${count(w.configurations, 'configuration')}, ${count(w.runs, 'run')})`;
+
+function ChangeLine({ c, columns }: { c: OverviewChange; columns: Columns }): ReactNode {
+	const tone = c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'warn';
+	const target = usePageTarget();
+	return (
+		<li>
+			<div>
+				<Link to={target('/trends', { m: c.metric })} data-value={c.effect}>
+					<strong className={`${tone}-text num`}>{c.effect < 0 ? '▼' : '▲'} {percent(c.effect, 3)}</strong>
+					{c.commit !== null && <span> at <code>{shortCommit(c.commit)}</code></span>}</Link>
+				<p className="dim small-text">{c.name || columns.measure(c.metric).label}, {c.verdict}
+					{c.series_total > 1 && ` · ${c.series} of ${count(c.series_total, 'series', 'series')}`}</p>
+			</div>
+			<Link className="push" to={target('/compare', { groups: sidesOf(c) })}>Before / after</Link>
+		</li>
+	);
+}
+
+const only = (column: string, value: string | null): string =>
+	`/runs?f=${encodeURIComponent(JSON.stringify({ and: [{ column, in: [value] }] }))}`;
+
+function CountLine({ label, n, to }: { label: string; n: number; to: string }): ReactNode {
+	return <li><span>{label}</span>{n > 0 ? <Link className="push num" to={to} data-value={n}
+		aria-label={`${label}: ${n}`}>{n}</Link> : <span className="push num dim" data-value={n}>0</span>}</li>;
+}
+
+function Cards({ answer, columns }: { answer: Overview; columns: Columns }): ReactNode {
+	const { changes, attention, latest } = answer;
+	return (
+		<div className="overview-cards">
+			<section className="card" aria-label="Changed">
+				<h2>Changed</h2>
+				{changes.length ? <ul className="lines">{changes.map((c) =>
+					<ChangeLine key={`${c.metric} ${c.commit} ${c.name}`} c={c} columns={columns} />)}</ul>
+					: <p className="dim">No unreviewed change. <Link to="/trends">Trends</Link> draws every
+						metric over commits and time.</p>}
+			</section>
+			<section className="card" aria-label="To look at">
+				<h2>To look at</h2>
+				<ul className="lines">
+					<CountLine label="INVALID runs" n={attention.invalid} to={only('verdict', 'INVALID')} />
+					<CountLine label="DEGRADED runs" n={attention.degraded} to={only('verdict', 'DEGRADED')} />
+					<CountLine label="Failed runs" n={attention.failed} to={only('status', 'failed')} />
+				</ul>
+			</section>
+			<section className="card" aria-label="Latest">
+				<h2>Latest</h2>
+				<ul className="lines">{latest.map((l) => (
+					<li key={`${l.suite} ${l.time}`}>
+						<div><Link to={only('suite', l.suite)}>{l.suite ?? 'Single results'}</Link>
+							<p className="dim small-text" title={zonedTime(l.time)}>{count(l.runs, 'run')},
+								{' '}{age(l.time, Date.now() / 1000)}</p>
+						</div>
+					</li>
+				))}</ul>
+			</section>
+		</div>
+	);
+}
+
+function Others({ answer }: { answer: Overview }): ReactNode {
+	const target = usePageTarget();
+	const others = answer.workloads.filter((w) => w.key !== answer.workload).slice(0, 8);
+	if (!others.length)
+		return null;
+	return (
+		<section className="card" aria-label="Other workloads">
+			<h2>Other workloads</h2>
+			<ul className="workloads">{others.map((w) => (
+				<li key={w.key}><Link to={target('/overview', { w: w.key })}>{w.label}</Link>
+					<p className="dim small-text">{count(w.configurations, 'configuration')}, {count(w.runs, 'run')}</p>
+				</li>
+			))}</ul>
+		</section>
+	);
+}
+
+function View({ columns }: { columns: Columns }): ReactNode {
+	const [workload, setWorkload] = useUrlState('w', text);
+	const [rank, setRank] = useUrlState('rank', rankCodec);
+	const [need, setNeed] = useUrlState('need', needCodec);
+	const [prices, setPrices] = useUrlState('prices', pricesCodec);
+	const [filter] = useFilter();
+	const answer = useRead('POST /api/analysis/overview', questionOf(workload, rank, need, prices));
+	if (answer.isError)
+		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
+	if (!answer.data)
+		return <Loading />;
+	const { data } = answer, change = (part: Partial<Need>): void => setNeed((now) => ({ ...now, ...part }));
+	if (data.runs === 0)
+		return <FirstSteps />;
+	return (
+		<>
+			<section className="card overview-best" aria-label="Best configurations" aria-busy={answer.isFetching}>
+				<div className="tools">
+					<label className="pick"><span>Workload</span>
+						<select value={data.workload} onChange={(e) => setWorkload(e.target.value)}>
+							{data.workloads.map((w) => <option key={w.key} value={w.key}>{entryOf(w)}</option>)}
+						</select></label>
+					<label className="pick"><span>Rank</span>
+						<select value={rank} onChange={(e) => setRank(e.target.value as typeof rank)}>
+							{RANKS.map(([name, label]) => <option key={name} value={name}>{label}</option>)}
+						</select></label>
+					<div className="need" role="group" aria-label="Need">
+						<Limit label="Need tokens/s/user ≥" unit="" value={need.user} onValue={(user) => change({ user })} />
+						<Limit label="P99 TTFT ≤" unit="ms" value={need.ttft} onValue={(ttft) => change({ ttft })} />
+					</div>
+					{data.rows_by === 'gpu_model' && <Prices gpus={data.rows.map((r) => r.name)} prices={prices}
+						onPrices={setPrices} />}
+				</div>
+				{data.sentence && <p className="answer" role="status">{data.sentence}</p>}
+				{rank === 'usd' && !Object.keys(prices).length && <p className="warn-text">Set a price of each GPU
+					under Prices: none is known.</p>}
+				{data.rows.length ? <BestTable answer={data} rank={rank} columns={columns} />
+					: <Empty title="No configuration to rank"><p>No run of this workload has the metrics and meets
+						what is needed.</p></Empty>}
+				{!isEverything(filter) && <p className="dim small-text">The filter of the other pages does not apply
+					here.</p>}
+			</section>
+			<Cards answer={data} columns={columns} />
+			<Others answer={data} />
+		</>
+	);
+}
+
+export default function OverviewPage(): ReactNode {
+	const columns = useColumns();
+	return (
+		<div className="page">
+			<h1 className="unseen">Overview</h1>
+			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
+				: !columns.isReady ? <Loading /> : <View columns={columns} />}
+		</div>
+	);
+}
