@@ -69,4 +69,5 @@ printf '  %-38s %s\n' "$dir/runs.db" "every parameter and metric of every run, a
 
 step "the dashboard on it"
 printf '  %s dashboard --store %s\n' "$PROFLLM" "$dir/runs.db"
-printf 'then open the URL that it prints in a browser: its first page is the Overview, with the best\nconfiguration at each load and the slower commit. Next: docs/guide/dashboard.md.\n'
+printf 'then open the URL that it prints in a browser: its first page is the Overview, with the best\n'
+printf 'configuration at each load and the slower commit. Next: docs/guide/dashboard.md.\n'

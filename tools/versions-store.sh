@@ -74,7 +74,11 @@ perl -MJSON::PP -MPOSIX=strftime -e '
 	my $now = time;
 	srand(7);
 	sub load_suite { local $/; open my $in, "<", "$dir/$_[0].json" or die; $json->decode(<$in>) }
-	sub save { open my $out, ">", "$dir/$_[0].json" or die; print $out $json->encode($_[1]); close $out or die }
+	sub save {
+		open my $out, ">", "$dir/$_[0].json" or die;
+		print $out $json->encode($_[1]);
+		close $out or die;
+	}
 	sub at {
 		my ($x, $when, $tag) = @_;
 		$x->{timestamp} = strftime("%Y-%m-%dT%H:%M:%S.000Z", gmtime $when);
@@ -90,8 +94,8 @@ perl -MJSON::PP -MPOSIX=strftime -e '
 			at($x, $now - $days * 86400 + 60 * $i++, $name);
 			$x->{environment}{server}{version} = $name;
 			my $r = $x->{results} or next;
-			$_ =~ /throughput$/ && defined $r->{$_} and $r->{$_} *= $factor for keys %$r;
-			$_ =~ /_ms$/ && !ref $r->{$_} && defined $r->{$_} and $r->{$_} /= $factor for keys %$r;
+			/throughput$/ && defined $r->{$_} and $r->{$_} *= $factor for keys %$r;
+			/_ms$/ && !ref $r->{$_} && defined $r->{$_} and $r->{$_} /= $factor for keys %$r;
 			$r->{duration} /= $factor if $r->{duration};
 		}
 		save("grid-$name", $grid);

@@ -13,7 +13,8 @@ const cell = (id, best, invalid, lead) => ({ id, ids: [id], configuration: 'TP2'
 	tokens_per_s_per_user: 100 + id, tokens_per_s_per_gpu: 50 + id, p99_ttft_ms: 90 + id,
 	median_ttft_ms: 30 + id, usd_per_m_output: null, is_best: best, invalid, would_lead: lead });
 const RECORDED = {
-	runs: 9, workload: 'w', workloads: [{ key: 'w', label: 'model · random', runs: 9, configurations: 3 }],
+	runs: 9, workload: 'w',
+	workloads: [{ key: 'w', label: 'model · random', runs: 9, configurations: 3 }],
 	rows_by: 'gpu_model', loads: [{ name: 'low', value: 1, label: 'concurrency 1' },
 		{ name: 'high', value: 64, label: 'concurrency 64' }],
 	rows: [{ name: 'alpha', cells: [cell(1, false, 2, true), cell(2, true, 1, false)] },
@@ -40,7 +41,8 @@ async function empty(browser) {
 	await page.waitForSelector('.welcome:has-text("No runs yet")');
 	equal(await page.title(), 'Overview · ProfLLM', 'an empty store opens with the overview');
 	equal(await page.$$eval('.welcome section', (l) => l.map((e) => e.getAttribute('aria-label'))),
-		['Run a first experiment', 'Import results'], 'which offers the first steps, and nothing else');
+		['Run a first experiment', 'Import results'],
+		'which offers the first steps, and nothing else');
 	equal(await page.textContent('.welcome pre'), 'profllm ingest results/', 'a line for the shell');
 	await accessible(page, 'first steps');
 	await page.click('.welcome a:has-text("Open Launch")');
@@ -64,8 +66,10 @@ async function numbers(page, url) {
 	equal(await page.textContent('.answer'), answer.sentence, 'the sentence too');
 	const { invalid, degraded, failed } = answer.attention;
 	equal(await page.$$eval('section[aria-label="To look at"] [data-value]', (l) =>
-		l.map((e) => Number(e.dataset.value))), [invalid, degraded, failed], 'what to look at is counted');
-	equal(await page.$$eval('section[aria-label=Latest] li p', (l) => l.map((p) => parseInt(p.textContent))),
+		l.map((e) => Number(e.dataset.value))), [invalid, degraded, failed],
+		'what to look at is counted');
+	equal(await page.$$eval('section[aria-label=Latest] li p',
+		(l) => l.map((p) => parseInt(p.textContent))),
 		answer.latest.map((l) => l.runs), 'and what came last');
 	for (const scheme of ['light', 'dark']) {
 		await page.emulateMedia({ colorScheme: scheme });
@@ -84,7 +88,8 @@ async function choices(page, url) {
 	const second = await ask(url, API, { workload: other.key });
 	await becomes(() => tableOf(page), tableIn(second), 'another workload has its own table');
 	equal(new URL(page.url()).searchParams.get('w'), other.key, 'which the address holds');
-	const best = Math.max(...second.rows.flatMap((r) => r.cells.map((c) => c?.tokens_per_s_per_user ?? 0)));
+	const best = Math.max(
+		...second.rows.flatMap((r) => r.cells.map((c) => c?.tokens_per_s_per_user ?? 0)));
 	const need = { tokens_per_s_per_user: Math.floor(best * 0.9) };
 	await page.fill('.need input >> nth=0', String(need.tokens_per_s_per_user));
 	await page.keyboard.press('Enter');
@@ -102,7 +107,8 @@ async function changed(page, url) {
 	equal(changes.some((c) => c.metric === 'output_throughput' && c.verdict === 'worse'), true,
 		'the step of the history is found');
 	equal(await page.$$eval('section[aria-label=Changed] [data-value]', (l) =>
-		l.map((e) => Number(e.dataset.value))), changes.map((c) => c.effect), 'and shown with its effect');
+		l.map((e) => Number(e.dataset.value))), changes.map((c) => c.effect),
+		'and shown with its effect');
 	await page.click('section[aria-label=Changed] a:has-text("Before / after")');
 	await page.waitForURL(/\/compare\?/);
 	equal(JSON.parse(new URL(page.url()).searchParams.get('groups')).map((g) => g.ids),
@@ -135,13 +141,15 @@ async function recorded(page, url) {
 	equal(asked.at(-1), { need: { tokens_per_s_per_user: 50 } }, 'the address is the question');
 	equal(await tableOf(page), tableIn(RECORDED), 'a recorded answer');
 	equal(await page.$$eval(`${TABLE} .facts-line a`, (l) => l.map((a) => a.textContent)),
-		['2 INVALID left out (would lead)', '1 INVALID left out'], 'says what was left out and would lead');
+		['2 INVALID left out (would lead)', '1 INVALID left out'],
+		'says what was left out and would lead');
 	const link = new URL(await page.$eval(`${TABLE} .facts-line a`, (a) => a.href));
 	equal(JSON.parse(link.searchParams.get('f')).and.map((c) => [c.column, c.in]),
 		[['verdict', ['INVALID']], ['workload', ['w']], ['gpu_model', ['alpha']], ['load', [1]]],
 		'and leads to those runs');
 	equal(await page.$$eval(`${TABLE} td[data-load="At need"]`, (l) => l.map((td) =>
-		td.querySelector('a')?.dataset.value ?? td.textContent)), ['not reached', '53'], 'with what is needed');
+		td.querySelector('a')?.dataset.value ?? td.textContent)), ['not reached', '53'],
+		'with what is needed');
 	ok((await page.textContent('section[aria-label=Changed]')).includes('No unreviewed change'),
 		'no change is a sentence');
 	await page.click('button:has-text("Prices")');
@@ -149,7 +157,8 @@ async function recorded(page, url) {
 	await page.keyboard.press('Enter');
 	await becomes(() => asked.at(-1).prices, { beta: 2.5 }, 'a price becomes part of the question');
 	await page.setViewportSize({ width: 390, height: 844 });
-	await becomes(() => page.evaluate(() => document.querySelector('html').scrollWidth > innerWidth), false,
+	await becomes(() => page.evaluate(
+		() => document.querySelector('html').scrollWidth > innerWidth), false,
 		'nothing is wider than a narrow screen');
 	await accessible(page, 'overview, narrow');
 }

@@ -28,7 +28,8 @@ it('keeps needs and prices in the address', () => {
 });
 
 it('says what decides each column', () => {
-	const load = (name: OverviewLoad['name']): OverviewLoad => ({ name, value: 1, label: 'concurrency 1' });
+	const load = (name: OverviewLoad['name']): OverviewLoad =>
+		({ name, value: 1, label: 'concurrency 1' });
 	expect(rankText('auto', load('low'), false)).toBe('fastest per user');
 	expect(rankText('auto', load('low'), true)).toBe('most per GPU');
 	expect(rankText('auto', load('high'), false)).toBe('most per GPU');
