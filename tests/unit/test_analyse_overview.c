@@ -91,6 +91,10 @@ static void best_of_each_load(void **state)
 	v = rig_ask(&r, analyse_overview, "{\"rank\": \"ttft\"}");
 	assert_true(is_true(v, "rows/1/cells/2/is_best"));
 	assert_false(is_true(v, "rows/0/cells/2/is_best"));
+	/* One that leads at both ends is named once. */
+	v = rig_ask(&r, analyse_overview, "{\"rank\": \"gpu\"}");
+	rig_same(v, "sentence", "b200 leads at high load with 1,700 tokens/s/GPU (TP1) and at low load "
+		 "with 200 tokens/s/GPU (TP1).");
 	rig_refused(&r, analyse_overview, "{\"rank\": \"best\"}", "/rank");
 	rig_refused(&r, analyse_overview, "{\"need\": 1}", "/need");
 	rig_refused(&r, analyse_overview, "{\"need\": {\"p99_ttft_ms\": -1}}", "/need/p99_ttft_ms");

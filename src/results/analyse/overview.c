@@ -418,15 +418,22 @@ static void put_at_need(const struct overview *o, struct json_writer *w)
 
 /* ---- the sentence ---- */
 
-/* "b200 and h200 lead at high load: 3,725 tokens/s/GPU" */
-static void add_leader(struct buf *b, const struct overview *o, size_t load)
+#define NO_ROW SIZE_MAX
+
+/*
+ * "b200 leads at high load with 3,725 tokens/s/GPU (TP1)." *leader: the row that leads alone at the
+ * load before this one, or NO_ROW; then it is said only where else it leads.
+ */
+static void add_leader(struct buf *b, const struct overview *o, size_t load, size_t *leader)
 {
 	static const char *const at[LOADS_SHOWN] = { "low", "middle", "high" };
 	const struct best *best = NULL;
-	size_t n = 0, seen = 0;
+	size_t n = 0, seen = 0, last = NO_ROW;
+	bool is_same;
 
 	for (size_t i = 0; i < o->n_rows; i++) {
 		n += o->best[i][load].is_best;
+		last = o->best[i][load].is_best ? i : last;
 		if (o->best[i][load].is_best &&
 		    (!best || is_better(o, o->rank[load], o->best[i][load].value.value,
 					best->value.value)))
@@ -434,14 +441,18 @@ static void add_leader(struct buf *b, const struct overview *o, size_t load)
 	}
 	if (!best)
 		return;
-	if (b->len)
-		buf_add_char(b, ' ');
-	for (size_t i = 0; i < o->n_rows; i++)
+	is_same = n == 1 && last == *leader && o->n_rows > 1;
+	*leader = n == 1 ? last : NO_ROW;
+	if (is_same)
+		b->len--; /* the full stop */
+	buf_add_text(b, is_same ? " and" : b->len ? " " : "");
+	for (size_t i = 0; i < o->n_rows && !is_same; i++)
 		if (o->best[i][load].is_best) {
 			buf_printf(b, "%s%s", !seen ? "" : seen + 1 == n ? " and " : ", ", row_name(o, i));
 			seen++;
 		}
-	buf_add_text(b, n > 1 ? " are level" : o->n_rows == 1 ? " reaches" : " leads");
+	if (!is_same)
+		buf_add_text(b, n > 1 ? " are level" : o->n_rows == 1 ? " reaches" : " leads");
 	if (o->n_loads > 1)
 		buf_printf(b, " at %s load", at[o->n_loads == 2 && load ? 2 : load]);
 	buf_printf(b, "%s %s %s", o->n_rows == 1 && o->n_loads == 1 ? "" : " with",
@@ -455,13 +466,13 @@ static void add_leader(struct buf *b, const struct overview *o, size_t load)
 static const char *sentence_of(const struct overview *o)
 {
 	struct buf b = { 0 };
-	size_t leading = 0;
+	size_t leading = 0, leader = NO_ROW;
 
 	if (!o->s.rows.n)
 		return "There are no runs.";
 	for (size_t i = o->n_loads; i-- > 0;)
 		if (i == 0 || i + 1 == o->n_loads)
-			add_leader(&b, o, i);
+			add_leader(&b, o, i, &leader);
 	if (!b.len)
 		buf_add_text(&b, isnan(o->need_user) && isnan(o->need_ttft_ms) ?
 				 "No run counts." : "No run meets the need.");

@@ -21,7 +21,7 @@ import { cellText, headOf, isInvalid, labelOf, placeOf, ranksOf, sharesMinute, t
 const ROW = 34;
 const HEAD = 48;
 const LEAD = 248, LEAD_SMALL = 176;
-const NARROW: Record<string, number> = { verdict: 84, timestamp: 118 };
+const NARROW: Record<string, number> = { verdict: 108, timestamp: 118 };
 const SMALL = 600; /* px of the grid */
 const AHEAD = 40; /* rows before the end at which the next page is asked for */
 
