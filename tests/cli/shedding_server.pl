@@ -48,19 +48,22 @@ sub take {
 
 while (1) {
 	my $wait = @due ? $due[0][0] - time : 1;
+	my @asking;
 	for my $s ($select->can_read($wait > 0 ? $wait : 0)) {
 		if ($s == $listen) {
 			my $new = $listen->accept or next;
 			$select->add($new);
 			$input{$new} = '';
-			next;
-		}
-		sysread($s, $input{$s}, 65536, length $input{$s}) or do {
+		} elsif (sysread($s, $input{$s}, 65536, length $input{$s})) {
+			push @asking, $s;
+		} else {
 			$active -= grep { $_->[1] == $s } @due;
 			@due = grep { $_->[1] != $s } @due;
 			drop($s);
-			next;
-		};
+		}
+	}
+	# Whoever has gone has made room by now, however late this server looks.
+	for my $s (@asking) {
 		while ($input{$s} =~ /^(.*?)\r\n\r\n/s) {
 			my $head = $1;
 			my $body = $head =~ /^content-length: *(\d+)/im ? $1 : 0;
