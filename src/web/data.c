@@ -185,7 +185,7 @@ void run_put_badges(struct json_writer *w, const struct row *r, unsigned flags,
 /* ---- a run's parameters as command lines ---- */
 
 #define OPTION_BYTES_MAX 128
-#define EPHEMERAL_PORT_MIN 32768 /* ip_local_port_range of Linux: nobody serves there for long */
+#define EPHEMERAL_PORT_MIN 32768 /* ip_local_port_range of Linux: no server stays there */
 
 /* ---- a shell's words ---- */
 

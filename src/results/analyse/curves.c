@@ -16,7 +16,7 @@
 #define POINTS_SHOWN 2000
 #define COMMON_SHOWN 6
 #define RANGES_SAID 3
-#define LEADERS_MAX 64        /* colors that are told apart in the sentence: one bit each */
+#define LEADERS_MAX 64        /* colors that the sentence names: one bit each */
 #define LEVEL 0.02
 #define READING_PART 4        /* the reading line is at a quarter of what all colors reach */
 

@@ -37,5 +37,5 @@ extern const size_t derived_column_count;
 /* NULL: it is none. */
 const struct derived_column *derived_column(struct str name);
 
-/* The row with its derived cells behind the others; these lie in a. */
+/* The row with its derived cells after the others; they live in a. */
 struct row derive(const struct row *r, struct arena *a);

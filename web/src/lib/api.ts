@@ -61,7 +61,7 @@ export interface Problem {
 
 export interface Option {
 	column: string;
-	group: string; // run, metric, or what stands before the first dot: server, benchmark, hardware
+	group: string; // run, metric, or what comes before the first dot: server, benchmark, hardware
 	label: string; // for people
 	/** what the column is for, as the page about columns lists them: hardware, engine, load */
 	role: string;

@@ -56,7 +56,7 @@ export const markPlace = (c: TrendChange): string => c.commit ?? String(c.at);
 const toneOf = (c: TrendChange): 'good' | 'bad' | 'plain' =>
 	c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'plain';
 
-/** The largest change of a series that nobody has reviewed; 0: it has none. */
+/** The largest unreviewed change of a series; 0: it has none. */
 const openEffect = (s: TrendSeries): number =>
 	Math.max(0, ...s.changes.map((c) => (c.is_marked ? 0 : Math.abs(c.effect ?? 0))));
 
@@ -159,7 +159,7 @@ export function relative(series: LineSeries[]): LineSeries[] {
 	});
 }
 
-/** The answer's series are ordered; the address tells one by its whole name. */
+/** The answer's series are ordered; the address names one in full. */
 export function linesOf(answer: Trends, flipped: string[], names: Names): LineSeries[] {
 	const { axis } = answer;
 	const first = shownAtFirst(answer.series);
