@@ -6,7 +6,7 @@
 #include "analyse_rig.h"
 
 struct made {
-	const char *workload, *gpu;
+	const char *workload, *gpu, *kind; /* kind: of the load */
 	double tp, load, user, gpu_rate, ttft_ms;
 	const char *invalid;
 };
@@ -18,7 +18,7 @@ static int64_t make(struct rig *r, struct made m)
 	rig_number(r, "server.tensor_parallel_size", m.tp > 0 ? m.tp : 1);
 	if (m.load > 0) {
 		rig_number(r, "load", m.load);
-		rig_text(r, "load_kind", "concurrency");
+		rig_text(r, "load_kind", m.kind ? m.kind : "concurrency");
 	}
 	rig_number(r, "timestamp", (double)(1000 + r->next));
 	rig_number(r, "tokens_per_s_per_user", m.user);
@@ -98,6 +98,27 @@ static void best_of_each_load(void **state)
 	rig_refused(&r, analyse_overview, "{\"rank\": \"best\"}", "/rank");
 	rig_refused(&r, analyse_overview, "{\"need\": 1}", "/need");
 	rig_refused(&r, analyse_overview, "{\"need\": {\"p99_ttft_ms\": -1}}", "/need/p99_ttft_ms");
+	rig_end(&r);
+}
+
+/* One request per second is not one request at once, however fast it is answered. */
+static void loads_of_two_kinds(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	grid(&r);
+	make(&r, (struct made){ .gpu = "b200", .tp = 1, .load = 1, .kind = "request rate",
+				.user = 5000, .gpu_rate = 9, .ttft_ms = 10 });
+	v = rig_ask(&r, analyse_overview, "{}");
+	assert_int_equal(rig_count(v, "loads"), 3);
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_user", 450);
+	assert_true(is_true(v, "rows/1/cells/0/is_best"));
+	/* A need does not ask for a kind of load. */
+	v = rig_ask(&r, analyse_overview, "{\"need\": {\"tokens_per_s_per_user\": 4000}}");
+	rig_near(v, "at_need/0/tokens_per_s_per_gpu", 9);
 	rig_end(&r);
 }
 
@@ -289,7 +310,8 @@ static void changes(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(best_of_each_load), cmocka_unit_test(within_a_need),
+		cmocka_unit_test(best_of_each_load), cmocka_unit_test(loads_of_two_kinds),
+		cmocka_unit_test(within_a_need),
 		cmocka_unit_test(level), cmocka_unit_test(invalid_would_lead),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),

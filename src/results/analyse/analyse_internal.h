@@ -397,7 +397,7 @@ struct legend_color {
 	const char *name;
 	size_t runs;
 	double best;               /* of the y axis, more is better */
-	bool is_natural, is_other; /* ordered by its name; stands for all further values */
+	bool is_natural, is_other; /* ordered by its name; all further values together */
 };
 
 struct setups {

@@ -22,7 +22,7 @@
 #define DIFFERS_RUNS 2        /* and this many, */
 #define DIFFERS_SMALL 10      /* unless there are fewer runs than this: then one will do */
 #define COLUMNS_READ_MAX 24   /* in which runs differ */
-#define COLUMNS_FIRST_MAX 10  /* likewise, to count the configurations of all workloads */
+#define COLUMNS_FIRST_MAX 10  /* the same, to count the configurations of all workloads */
 #define CODES_SEEN 1024       /* a power of two */
 
 static const struct str facts[SETUP_FACTS] = {
@@ -129,7 +129,7 @@ static bool is_configured(enum column_role role)
 	return role <= ROLE_ARGUMENT;
 }
 
-/* What stands for the code that is tested, such as the simulator's own costs, is a version. */
+/* Columns that describe the code under test, such as the simulator's costs, are versions. */
 static enum column_role role_of(struct str column)
 {
 	enum column_role role = column_role(column);

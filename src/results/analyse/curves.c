@@ -78,7 +78,7 @@ static bool has_any(const struct setups *s, size_t metric)
 	return false;
 }
 
-/* Where nobody knows how many GPUs served, their throughput together is the usual y axis. */
+/* Without a known number of GPUs the default y axis is their total throughput. */
 static int read_request(struct curves *c, struct err *e)
 {
 	const struct json_value *y = json_get(c->r->body, "y");

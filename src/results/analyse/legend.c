@@ -18,16 +18,10 @@
 
 /* ---- values in a word ---- */
 
-static const struct { const char *word, *form; } short_forms[] = {
-	{ "tensor_parallel_size", "TP" }, { "tp", "TP" }, { "pipeline_parallel_size", "PP" },
-	{ "pp", "PP" }, { "data_parallel_size", "DP" }, { "dp", "DP" }, { "ep", "EP" },
-	{ "max_num_seqs", "seqs " }, { "max_num_batched_tokens", "batched tokens " },
-	{ "gpus_used", "GPUs " }, { "block_size", "block " },
-};
-
 static void add_short(struct buf *b, struct arena *a, struct str column, struct value v)
 {
 	struct str word = parts_last_word(column);
+	const char *form = column_short(column);
 
 	if (v.kind == VALUE_TEXT) {
 		const char *slash = memrchr(v.text.p, '/', v.text.n);
@@ -38,11 +32,10 @@ static void add_short(struct buf *b, struct arena *a, struct str column, struct 
 			     arena_text(a, v.text));
 		return;
 	}
-	for (size_t i = 0; i < sizeof(short_forms) / sizeof(*short_forms); i++)
-		if (v.kind == VALUE_NUMBER && str_is(word, short_forms[i].word)) {
-			buf_printf(b, "%s%.10g", short_forms[i].form, v.number);
-			return;
-		}
+	if (v.kind == VALUE_NUMBER && *form) {
+		buf_printf(b, "%s%.10g", form, v.number);
+		return;
+	}
 	if (str_is(word, "enable_expert_parallel")) {
 		buf_add_text(b, v.kind == VALUE_BOOL && v.is_true ? "EP" : "no EP");
 		return;
@@ -66,39 +59,7 @@ static const char *short_text(struct arena *a, struct str column, struct value v
 
 /* ---- colors in the order of the legend ---- */
 
-/* "0.9.1" before "0.12": runs of digits are numbers. */
-static int natural_compare(struct str a, struct str b)
-{
-	size_t i = 0, k = 0;
-
-	while (i < a.n && k < b.n) {
-		bool is_digit_a = a.p[i] >= '0' && a.p[i] <= '9';
-		bool is_digit_b = b.p[k] >= '0' && b.p[k] <= '9';
-		size_t from_a = i, from_b = k;
-
-		if (!is_digit_a || !is_digit_b) {
-			if (a.p[i] != b.p[k])
-				return (unsigned char)a.p[i] < (unsigned char)b.p[k] ? -1 : 1;
-			i++;
-			k++;
-			continue;
-		}
-		for (; from_a < a.n && a.p[from_a] == '0'; from_a++, i++)
-			;
-		for (; from_b < b.n && b.p[from_b] == '0'; from_b++, k++)
-			;
-		while (i < a.n && a.p[i] >= '0' && a.p[i] <= '9')
-			i++;
-		while (k < b.n && b.p[k] >= '0' && b.p[k] <= '9')
-			k++;
-		if (i - from_a != k - from_b)
-			return i - from_a < k - from_b ? -1 : 1;
-		if (i > from_a && memcmp(a.p + from_a, b.p + from_b, i - from_a) != 0)
-			return memcmp(a.p + from_a, b.p + from_b, i - from_a);
-	}
-	return (a.n - i > b.n - k) - (a.n - i < b.n - k);
-}
-
+/* Versions naturally: "0.9.1" before "0.12". */
 static int by_legend(const void *x, const void *y)
 {
 	const struct legend_color *a = x, *b = y;
@@ -106,7 +67,7 @@ static int by_legend(const void *x, const void *y)
 	if (value_is_missing(a->value) != value_is_missing(b->value))
 		return value_is_missing(a->value) ? 1 : -1;
 	if (a->is_natural && a->value.kind == VALUE_TEXT && b->value.kind == VALUE_TEXT)
-		return natural_compare(a->value.text, b->value.text);
+		return strverscmp(a->name, b->name);
 	if (!a->is_natural && a->value.kind == VALUE_TEXT && b->value.kind == VALUE_TEXT &&
 	    (a->best > b->best || a->best < b->best))
 		return a->best > b->best ? -1 : 1;

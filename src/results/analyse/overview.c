@@ -51,7 +51,7 @@ struct overview {
 	size_t n_points;
 	double load[LOADS_SHOWN];    /* NAN: whatever was measured */
 	size_t n_loads, rank[LOADS_SHOWN];
-	const char *wanted;          /* the request's rank; NULL: none */
+	size_t wanted;               /* the metric that the request ranks by; METRICS: none */
 	double need_user, need_ttft_ms; /* NAN: no need */
 	size_t row[ROWS_SHOWN], n_rows; /* places in the legend */
 	struct best best[ROWS_SHOWN][LOADS_SHOWN];
@@ -61,14 +61,17 @@ struct overview {
 
 static int read_request(struct overview *o, struct err *e)
 {
-	static const char *const ranks[] = { "user", "gpu", "kw", "ttft", "usd" };
+	static const struct { const char *name; size_t metric; } ranks[] = {
+		{ "user", USER }, { "gpu", GPU }, { "kw", KW }, { "ttft", TTFT_P99 }, { "usd", USD },
+	};
 	const struct json_value *rank = json_get(o->r->body, "rank");
 	const struct json_value *need = json_get(o->r->body, "need");
 
+	o->wanted = METRICS;
 	for (size_t i = 0; rank && i < sizeof(ranks) / sizeof(*ranks); i++)
-		if (str_is(json_text(rank, STR("")), ranks[i]))
-			o->wanted = ranks[i];
-	if (rank && rank->kind != JSON_NULL && !o->wanted)
+		if (str_is(json_text(rank, STR("")), ranks[i].name))
+			o->wanted = ranks[i].metric;
+	if (rank && rank->kind != JSON_NULL && o->wanted == METRICS)
 		return parts_refuse(e, "/rank", "user, gpu, kw, ttft or usd was expected");
 	if (need && need->kind != JSON_OBJECT && need->kind != JSON_NULL)
 		return parts_refuse(e, "/need", "an object was expected");
@@ -169,6 +172,26 @@ static double *common_loads(const struct overview *o, size_t *n_common)
 	return out;
 }
 
+/* A column has loads of one kind: points of a kind that is not the most frequent lose theirs. */
+static void keep_loads_of_one_kind(struct overview *o)
+{
+	struct arena *a = o->r->arena;
+	struct value *kind = arena_alloc(a, (o->n_points + 1) * sizeof(*kind));
+	uint32_t n_codes, usual = 0, *code;
+	size_t *points;
+
+	for (size_t i = 0; i < o->n_points; i++)
+		kind[i] = setups_fact(&o->s, SETUP_LOAD_KIND, o->point[i].member[0]);
+	code = setups_codes(a, kind, o->n_points, &n_codes);
+	points = arena_alloc(a, ((size_t)n_codes + 1) * sizeof(*points));
+	for (size_t i = 0; i < o->n_points; i++)
+		if (!isnan(o->point[i].load) && ++points[code[i]] > points[usual])
+			usual = code[i];
+	for (size_t i = 0; i < o->n_points; i++)
+		if (code[i] != usual)
+			o->point[i].load = NAN;
+}
+
 static void choose_loads(struct overview *o)
 {
 	size_t kept, nearest = 1;
@@ -201,11 +224,8 @@ static void choose_ranks(struct overview *o)
 		bool is_low = o->n_loads > 1 && i == 0;
 
 		o->rank[i] = is_low && has_any(o, USER) ? USER : throughput;
-		if (!o->wanted)
-			continue;
-		o->rank[i] = !strcmp(o->wanted, "user") ? USER : !strcmp(o->wanted, "kw") ? KW :
-			     !strcmp(o->wanted, "ttft") ? TTFT_P99 :
-			     !strcmp(o->wanted, "usd") ? USD : throughput;
+		if (o->wanted != METRICS)
+			o->rank[i] = o->wanted == GPU ? throughput : o->wanted;
 	}
 }
 
@@ -740,6 +760,7 @@ int analyse_overview(const struct analyse_request *r, struct json_writer *w, str
 	if (setups_legend(&o.s, has_any(&o, GPU) ? GPU : OUTPUT, e) < 0)
 		return -1;
 	o.point = setups_points(&o.s, counts, &o.n_points);
+	keep_loads_of_one_kind(&o);
 	choose_loads(&o);
 	choose_ranks(&o);
 	choose_rows(&o);
