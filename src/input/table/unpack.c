@@ -110,7 +110,7 @@ static int next_entry(struct unpack *u, struct archive_entry **entry, struct err
 	return rc == ARCHIVE_OK || rc == ARCHIVE_WARN ? 1 : fail(u, e);
 }
 
-/* Appends a name as it may be shown: whoever made the archive chose its bytes. */
+/* Appends a name with a ? for each control character: the name comes from the archive. */
 static void add_name(struct buf *out, const char *name)
 {
 	for (; *name; name++)
@@ -126,7 +126,7 @@ static const char *name_of(struct archive_entry *entry)
 	return name ? name : "?";
 }
 
-/* Folders, and what file managers and tar leave beside the data. */
+/* Whether it is data: no folder, and none of the extra files of file managers and tar. */
 static bool is_file(struct archive_entry *entry)
 {
 	const char *name = name_of(entry), *last = strrchr(name, '/');
@@ -187,7 +187,7 @@ static int fail_write(const struct unpack *u, struct err *e)
 		u->path, dir && *dir ? dir : "/tmp", strerror(errno));
 }
 
-/* A file that nobody else can see and that is gone with its last user. */
+/* A file without a name: it is deleted when it is closed. */
 static int open_nameless(struct unpack *u, struct err *e)
 {
 	u->fd = file_unnamed(NULL);
@@ -212,7 +212,7 @@ static int write_at(const struct unpack *u, const char *p, size_t n, uint64_t at
 	return 0;
 }
 
-/* The wanted entry's bytes; the reader stands behind its header. */
+/* Writes the bytes of the entry whose header was read last. */
 static int write_entry(struct unpack *u, struct err *e)
 {
 	const void *block;

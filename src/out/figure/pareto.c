@@ -60,7 +60,7 @@ static int not_numeric(const struct json_value *record, const char *const *keys,
 	return -1;
 }
 
-/* 1: *out is the value; 0: none of the keys is there, or null; -1: it is no number. */
+/* 1: *out is the value; 0: the record has none of the keys, or null; -1: not a number. */
 static int numeric(const struct json_value *record, const char *const *keys, double *out,
 		   struct err *e)
 {
@@ -73,7 +73,7 @@ static int numeric(const struct json_value *record, const char *const *keys, dou
 	return not_numeric(record, keys, v, e);
 }
 
-/* Likewise, 0 counting as none. */
+/* The same; a value of 0 counts as missing. */
 static int count_of(const struct json_value *record, const char *const *keys, double *out,
 		    struct err *e)
 {

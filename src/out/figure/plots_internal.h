@@ -4,7 +4,7 @@
 #pragma once
 #include "out/figure/plots.h"
 
-#define LOOKS 3 /* variables told apart by colour, dash and width; more become one */
+#define LOOKS 3 /* variables shown by colour, dash and width; more become one */
 
 /*
  * The different values of one or more variables, in order: numbers by size, then texts, then what
