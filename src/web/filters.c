@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * filters.c - routes that filter: every column there is, a filter's answer, saved filters.
+ * filters.c - routes that filter: every column there is, a filter's answer, saved views and boards.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -401,14 +401,19 @@ static int apply(const struct web_request *r, struct web_answer *a, struct err *
 	return 0;
 }
 
-/* ---- presets ---- */
+/* ---- presets and boards: a name and a body that only the pages read ---- */
+
+static const char *saved_kind(const struct web_request *r)
+{
+	return str_starts(r->path, STR("/api/boards")) ? "board" : "preset";
+}
 
 static int presets(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct preset *p;
 	size_t n;
 
-	if (store_presets(r->store, r->arena, &p, &n, e) < 0)
+	if (store_presets(r->store, saved_kind(r), r->arena, &p, &n, e) < 0)
 		return -1;
 	json_member_array(&a->json, "items");
 	for (size_t i = 0; i < n; i++) {
@@ -456,7 +461,7 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 	if (!is_new && json_get(r->body, "name") && !name->n)
 		return asked_wrong(a, e, r->arena, "/name", "a name");
 	if (!given)
-		return is_new ? asked_wrong(a, e, r->arena, "/body", "what the preset is to hold") : 0;
+		return is_new ? asked_wrong(a, e, r->arena, "/body", "what is to be saved") : 0;
 	json_put_value(&w, given);
 	is_over = text.is_over;
 	*body = arena_str(r->arena, buf_str(&text));
@@ -474,7 +479,7 @@ static int put_preset(const struct web_request *r, struct web_answer *a, int64_t
 {
 	int64_t out = id;
 
-	if (store_preset_put(r->store, id, name, body, &out, e) < 0)
+	if (store_preset_put(r->store, saved_kind(r), id, name, body, &out, e) < 0)
 		return asked_usage(a, 409, e);
 	json_member_int(&a->json, "id", out);
 	return 0;
@@ -486,15 +491,15 @@ static int check_room(const struct web_request *r, struct web_answer *a, size_t 
 	struct preset *p;
 	size_t n;
 
-	if (store_presets(r->store, r->arena, &p, &n, e) < 0)
+	if (store_presets(r->store, saved_kind(r), r->arena, &p, &n, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		bytes += p[i].body.n;
 	if (n < PRESETS_MAX && bytes <= PRESETS_BYTES_MAX)
 		return 0;
-	return asked_refuse(a, 422, e, "there are %zu presets of %zu bytes with this one, and at most %d "
+	return asked_refuse(a, 422, e, "there are %zu %ss of %zu bytes with this one, and at most %d "
 			    "of %u bytes are kept (PRESETS_MAX, PRESETS_BYTES_MAX); delete some of them",
-			    n + 1, bytes, PRESETS_MAX, PRESETS_BYTES_MAX);
+			    n + 1, saved_kind(r), bytes, PRESETS_MAX, PRESETS_BYTES_MAX);
 }
 
 static int preset_add(const struct web_request *r, struct web_answer *a, struct err *e)
@@ -515,21 +520,26 @@ static int preset_change(const struct web_request *r, struct web_answer *a, stru
 	int64_t id;
 	size_t n;
 
-	if (asked_number(r, a, "preset", &id, e) < 0 ||
+	if (asked_number(r, a, saved_kind(r), &id, e) < 0 ||
 	    read_preset(r, a, false, &name, &body, e) < 0 ||
-	    store_presets(r->store, r->arena, &p, &n, e) < 0)
+	    store_presets(r->store, saved_kind(r), r->arena, &p, &n, e) < 0)
 		return -1;
 	for (size_t i = 0; i < n; i++)
 		if (p[i].id == id)
 			old = &p[i];
 	if (!old)
-		return asked_refuse(a, 404, e, "there is no preset %lld", (long long)id);
+		return asked_refuse(a, 404, e, "there is no %s %lld", saved_kind(r),
+				    (long long)id);
 	return put_preset(r, a, id, name.n ? name : old->name, body.n ? body : old->body, e);
 }
 
 static int preset_drop(const struct web_request *r, struct web_answer *a, struct err *e)
 {
-	return asked_drop(r, a, "preset", store_preset_drop, e);
+	int64_t id;
+
+	if (asked_number(r, a, saved_kind(r), &id, e) < 0)
+		return -1;
+	return store_preset_drop(r->store, saved_kind(r), id, e) < 0 ? asked_usage(a, 404, e) : 0;
 }
 
 static const struct web_route routes[] = {
@@ -539,5 +549,9 @@ static const struct web_route routes[] = {
 	{ "POST", "/api/filters/presets", ROUTE_CHANGES, preset_add },
 	{ "PUT", "/api/filters/presets/{id}", ROUTE_CHANGES, preset_change },
 	{ "DELETE", "/api/filters/presets/{id}", ROUTE_CHANGES, preset_drop },
+	{ "GET", "/api/boards", 0, presets },
+	{ "POST", "/api/boards", ROUTE_CHANGES, preset_add },
+	{ "PUT", "/api/boards/{id}", ROUTE_CHANGES, preset_change },
+	{ "DELETE", "/api/boards/{id}", ROUTE_CHANGES, preset_drop },
 };
 const struct web_routes filters_routes = { routes, sizeof(routes) / sizeof(*routes) };

@@ -241,7 +241,7 @@ static void backup_and_restore(const char *url)
 	put_many(s, "s", 0, 40);
 	must(store_put(s, &again, 1, STR(""), &a, &out, e));
 	must(store_annotate(s, out.id, STR("kept"), STR("anna"), &id, e));
-	must(store_preset_put(s, 0, STR("mine"), STR("{}"), &id, e));
+	must(store_preset_put(s, "preset", 0, STR("mine"), STR("{}"), &id, e));
 	must(store_backup(s, file, e));
 	put_many(s, "after", 0, 1);
 	must(store_restore(to, file, false, e));

@@ -109,21 +109,29 @@ static void presets(const char *url)
 	struct preset *p;
 	size_t n;
 
-	must(store_preset_put(s, 0, STR("mine"), STR("{\"and\": []}"), &one, e));
-	must(store_preset_put(s, 0, STR("yours"), STR("{}"), &two, e));
+	must(store_preset_put(s, "preset", 0, STR("mine"), STR("{\"and\": []}"), &one, e));
+	must(store_preset_put(s, "preset", 0, STR("yours"), STR("{}"), &two, e));
 	assert_true(two > one);
-	refuses(store_preset_put(s, 0, STR("mine"), STR("{}"), &again, e), "already");
-	refuses(store_preset_put(s, two, STR("mine"), STR("{}"), &again, e), "already");
-	refuses(store_preset_put(s, 0, STR(""), STR("{}"), &again, e), "empty");
-	must(store_preset_put(s, two, STR("ours"), STR("[]"), &again, e));
+	refuses(store_preset_put(s, "preset", 0, STR("mine"), STR("{}"), &again, e), "already");
+	refuses(store_preset_put(s, "preset", two, STR("mine"), STR("{}"), &again, e), "already");
+	refuses(store_preset_put(s, "preset", 0, STR(""), STR("{}"), &again, e), "empty");
+	must(store_preset_put(s, "preset", two, STR("ours"), STR("[]"), &again, e));
 	assert_int_equal(again, two);
-	must(store_presets(s, &a, &p, &n, e));
+	must(store_presets(s, "preset", &a, &p, &n, e));
 	assert_int_equal(n, 2);
 	assert_true(str_is(p[0].name, "mine") && str_is(p[0].body, "{\"and\": []}"));
 	assert_true(str_is(p[1].name, "ours") && str_is(p[1].body, "[]"));
-	must(store_preset_drop(s, one, e));
-	refuses(store_preset_drop(s, one, e), "there is no preset");
-	refuses(store_preset_put(s, one, STR("gone"), STR("{}"), &again, e), "there is no preset");
+	/* Another kind has its own names. */
+	must(store_preset_put(s, "board", 0, STR("mine"), STR("{}"), &again, e));
+	must(store_presets(s, "board", &a, &p, &n, e));
+	assert_int_equal(n, 1);
+	assert_int_equal(p[0].id, again);
+	refuses(store_preset_drop(s, "board", one, e), "there is no board");
+	refuses(store_preset_put(s, "board", one, STR("x"), STR("{}"), &again, e), "there is no board");
+	must(store_preset_drop(s, "preset", one, e));
+	refuses(store_preset_drop(s, "preset", one, e), "there is no preset");
+	refuses(store_preset_put(s, "preset", one, STR("gone"), STR("{}"), &again, e),
+		"there is no preset");
 	store_close(s);
 	arena_release(&a);
 }

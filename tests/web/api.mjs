@@ -203,6 +203,10 @@ async function filters(ids) {
 	await ask('PUT', `/api/filters/presets/${made.id}`, { body: [1, null] });
 	await ask('GET', '/api/filters/presets');
 	await ask('DELETE', `/api/filters/presets/${made.id}`);
+	const board = await ask('POST', '/api/boards', { name: 'a', body: { blocks: [] } });
+	await ask('PUT', `/api/boards/${board.id}`, { name: 'b' });
+	await ask('GET', '/api/boards');
+	await ask('DELETE', `/api/boards/${board.id}`);
 	await ask('GET', '/api/data/experiments?limit=2&sort=-timestamp,run_id&columns=run_id,status');
 	await ask('GET', '/api/data/summary');
 	await ask('POST', '/api/data/summary', { filter, statistics: ['p99_ttft_ms'] });

@@ -228,7 +228,17 @@ static const char *const columns_come_back[STATEMENTS_MAX] = {
 	"INSERT INTO numbers (name, last) VALUES ('columns', 1), ('rewritten', 0)",
 };
 
-static const char *const *const steps[] = { first, marks_metric, columns_come_back };
+/* Presets of several kinds, such as boards; a name is unique among those of its kind. */
+static const char *const presets_kind[STATEMENTS_MAX] = {
+	"CREATE TABLE presets_again (id {int} PRIMARY KEY, kind TEXT NOT NULL, name TEXT NOT NULL,"
+	" body TEXT NOT NULL, at {real} NOT NULL, UNIQUE (kind, name))",
+	"INSERT INTO presets_again (id, kind, name, body, at)"
+	" SELECT id, 'preset', name, body, at FROM presets",
+	"DROP TABLE presets",
+	"ALTER TABLE presets_again RENAME TO presets",
+};
+
+static const char *const *const steps[] = { first, marks_metric, columns_come_back, presets_kind };
 
 const struct store_table store_table[] = {
 	{ "columns", "number, name, sql_name, kind", "number" },
@@ -240,7 +250,7 @@ const struct store_table store_table[] = {
 	{ "removed", "id, changed", "id" },
 	{ "jobs", "id, number, kind, state, detail, created, ended, new_columns", "number" },
 	{ "job_files", "id, job, name, bytes, outcome, runs, run, reason", "id" },
-	{ "presets", "id, name, body, at", "id" },
+	{ "presets", "id, kind, name, body, at", "id" },
 	{ "annotations", "id, run, text, who, at", "id" },
 	{ "exclusions", "id, run, reason, who, at, ended", "id" },
 	{ "marks", "id, series, metric, place, kind, text, who, at", "id" },

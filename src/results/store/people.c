@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* people.c - what people say: notes, exclusions, filters with a name, marks on a trend. */
+/* people.c - what people say: notes, exclusions, what they save by a name, marks on a trend. */
 #include "core/base/mem.h"
 #include "results/store/store_internal.h"
 
@@ -166,49 +166,62 @@ int store_exclusions(struct store *s, int64_t run, struct arena *a, struct exclu
 
 /* ---- presets ---- */
 
-static int put_preset(struct store_write *w, int64_t id, struct str name, struct str body,
-		      int64_t *out, struct err *e)
+static int put_preset(struct store_write *w, const char *kind, int64_t id, struct str name,
+		      struct str body, int64_t *out, struct err *e)
 {
-	struct db_value v[4] = { db_text(name), db_text(body), db_real(store_now_s()), db_int(id) };
-	struct db_value same[2] = { db_text(name), db_int(id) };
+	struct db_value v[5] = { db_text(name), db_text(body), db_real(store_now_s()), db_int(id),
+				 db_text(str_of(kind)) };
+	struct db_value same[3] = { db_text(name), db_int(id), v[4] };
 	int64_t other;
 
-	if (db_integer(w->db, "SELECT id FROM presets WHERE name = $1 AND id <> $2", same, 2, 0,
-		       &other, e) < 0)
+	if (db_integer(w->db, "SELECT id FROM presets WHERE name = $1 AND id <> $2 AND kind = $3",
+		       same, 3, 0, &other, e) < 0)
 		return -1;
 	if (other)
-		return err_set(e, ERR_USAGE, "there is already a preset with the name %.*s",
+		return err_set(e, ERR_USAGE, "there is already a %s with the name %.*s", kind,
 			       (int)name.n, name.p);
 	if (id) {
 		if (db_integer(w->db, "UPDATE presets SET name = $1, body = $2, at = $3 WHERE id = $4"
-				      " RETURNING id", v, 4, 0, out, e) < 0)
+				      " AND kind = $5 RETURNING id", v, 5, 0, out, e) < 0)
 			return -1;
-		return *out ? 0 : err_set(e, ERR_USAGE, "there is no preset with the number %lld",
+		return *out ? 0 : err_set(e, ERR_USAGE, "there is no %s with the number %lld", kind,
 					  (long long)id);
 	}
 	if (store_number(w, "preset", 1, out, e) < 0)
 		return -1;
 	v[3] = db_int(*out);
-	return db_do(w->db, "INSERT INTO presets (name, body, at, id) VALUES ($1, $2, $3, $4)", v, 4, e);
+	return db_do(w->db, "INSERT INTO presets (name, body, at, id, kind)"
+			    " VALUES ($1, $2, $3, $4, $5)", v, 5, e);
 }
 
-int store_preset_put(struct store *s, int64_t id, struct str name, struct str body, int64_t *out,
-		     struct err *e)
+int store_preset_put(struct store *s, const char *kind, int64_t id, struct str name,
+		     struct str body, int64_t *out, struct err *e)
 {
 	struct store_write w;
 	int rc;
 
-	if (is_words(name, "the preset's name", e) < 0 || is_name(name, "the preset's name", e) < 0 ||
-	    store_fits(body, STORE_WORDS_BYTES_MAX, "the preset", e) < 0 ||
+	if (is_words(name, "the name", e) < 0 || is_name(name, "the name", e) < 0 ||
+	    store_fits(body, PRESET_BYTES_MAX, "what is saved", e) < 0 ||
 	    store_write_begin(s, &w, e) < 0)
 		return -1;
-	rc = put_preset(&w, id, name, body, out, e);
+	rc = put_preset(&w, kind, id, name, body, out, e);
 	return store_write_end(s, &w, rc, e);
 }
 
-int store_preset_drop(struct store *s, int64_t id, struct err *e)
+int store_preset_drop(struct store *s, const char *kind, int64_t id, struct err *e)
 {
-	return drop(s, "DELETE FROM presets WHERE id = $1 RETURNING id", id, "preset", e);
+	struct db_value v[2] = { db_int(id), db_text(str_of(kind)) };
+	struct store_write w;
+	int64_t gone = 0;
+	int rc;
+
+	if (store_write_begin(s, &w, e) < 0)
+		return -1;
+	rc = db_integer(w.db, "DELETE FROM presets WHERE id = $1 AND kind = $2 RETURNING id", v, 2, 0,
+			&gone, e);
+	if (!rc && !gone)
+		rc = store_has_none(kind, id, e);
+	return store_write_end(s, &w, rc, e);
 }
 
 static int take_preset(void *self, const struct db_got *got)
@@ -224,11 +237,13 @@ static int take_preset(void *self, const struct db_got *got)
 	return 0;
 }
 
-int store_presets(struct store *s, struct arena *a, struct preset **out, size_t *n, struct err *e)
+int store_presets(struct store *s, const char *kind, struct arena *a, struct preset **out,
+		  size_t *n, struct err *e)
 {
 	struct store_list l = { .a = a, .size = sizeof(**out) };
-	int rc = store_ask(s, "SELECT id, name, body, at FROM presets ORDER BY id", NULL, 0,
-			   take_preset, &l, e);
+	struct db_value v = db_text(str_of(kind));
+	int rc = store_ask(s, "SELECT id, name, body, at FROM presets WHERE kind = $1 ORDER BY id", &v,
+			   1, take_preset, &l, e);
 
 	*out = (struct preset *)(void *)l.item;
 	*n = l.n;

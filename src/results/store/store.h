@@ -150,11 +150,17 @@ struct exclusion { struct str reason, who; double at_s; bool is_over; };
 int store_exclusions(struct store *s, int64_t run, struct arena *a, struct exclusion **out,
 		     size_t *n, struct err *e);
 
+/*
+ * What people save by a name. kind: a word such as "preset" (a saved view) or "board", which
+ * messages use too; a name is unique among those of its kind.
+ */
+#define PRESET_BYTES_MAX (1u << 20)
 struct preset { int64_t id; struct str name, body; double at_s; }; /* body: JSON */
-int store_preset_put(struct store *s, int64_t id, struct str name, struct str body, int64_t *out,
-		     struct err *e); /* id 0: a new one */
-int store_preset_drop(struct store *s, int64_t id, struct err *e);
-int store_presets(struct store *s, struct arena *a, struct preset **out, size_t *n, struct err *e);
+int store_preset_put(struct store *s, const char *kind, int64_t id, struct str name,
+		     struct str body, int64_t *out, struct err *e); /* id 0: a new one */
+int store_preset_drop(struct store *s, const char *kind, int64_t id, struct err *e);
+int store_presets(struct store *s, const char *kind, struct arena *a, struct preset **out,
+		  size_t *n, struct err *e);
 
 /*
  * Marks on a trend: an expected change, or one that somebody has seen. metric is empty in marks

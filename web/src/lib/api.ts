@@ -854,6 +854,10 @@ export interface Routes {
 	'POST /api/filters/presets': { query: undefined; request: PresetRequest; answer: Created };
 	'PUT /api/filters/presets/{id}': { query: undefined; request: PresetRequest; answer: Created };
 	'DELETE /api/filters/presets/{id}': { query: undefined; request: undefined; answer: Done };
+	'GET /api/boards': { query: undefined; request: undefined; answer: Presets };
+	'POST /api/boards': { query: undefined; request: PresetRequest; answer: Created };
+	'PUT /api/boards/{id}': { query: undefined; request: PresetRequest; answer: Created };
+	'DELETE /api/boards/{id}': { query: undefined; request: undefined; answer: Done };
 	'GET /api/data/experiments': {
 		query: { filter?: string;
 			shown?: Shown;
