@@ -595,6 +595,53 @@ static void whole_loads(void **state)
 	}
 }
 
+/* Levels of few requests at a server that answers so many at once and refuses the others. */
+static void slots(void **state)
+{
+	static const double slots[] = { 1, 2, 3, 4, 7, 12 };
+	static const uint32_t requests[] = { 120, 200, 400, 2000 };
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(slots) * COUNT(requests); i++) {
+		struct capacity_opts o = opts();
+		struct capacity_saturation m = { 100, slots[i / 4], 10, 5 };
+		struct capacity_search *c;
+		struct capacity_answer a;
+		struct capacity_step s;
+
+		o.load = CAPACITY_CONCURRENCY;
+		o.limit[0].quantile = 0.9;
+		o.limits = 1;
+		o.precision = 0.2;
+		o.budget_s = 60;
+		o.level_s = 3;
+		c = capacity_new(&o);
+		capacity_tell_probe(c, true, 0.1);
+		capacity_tell_unloaded(c, &(struct level){ .e2e_s = 0.02, .requests = 10 });
+		capacity_tell_saturation(c, &m);
+		while ((s = capacity_next(c)).ask == CAPACITY_LEVEL) {
+			uint32_t n = requests[i % 4] / LEVEL_BATCHES;
+			struct level l = { .attempted = n * LEVEL_BATCHES, .spent_s = 3,
+					   .requests = n * LEVEL_BATCHES, .e2e_s = 0.02,
+					   .batches = LEVEL_BATCHES };
+			uint32_t failed = (uint32_t)ceil(n * fmax(0, 1 - slots[i / 4] / s.load));
+
+			for (size_t b = 0; b < LEVEL_BATCHES; b++)
+				for (size_t j = 0; j < 2; j++) {
+					l.batch[b].n[j] = n;
+					l.batch[b].slow[j] = failed;
+				}
+			capacity_tell_level(c, &l);
+		}
+		a = capacity_answer(c);
+		assert_true(a.has_interval);
+		near("slots", a.load, slots[i / 4], 0);
+		near("low", a.low, slots[i / 4], 0);
+		near("high", a.high, slots[i / 4], 0);
+		capacity_free(c);
+	}
+}
+
 /* The caller's range: passed by all, failed by all, and a capacity within. */
 static void ranges(void **state)
 {
@@ -675,7 +722,8 @@ int main(void)
 		cmocka_unit_test(curve), cmocka_unit_test(curve_corners),
 		cmocka_unit_test(curve_of_means), cmocka_unit_test(searches),
 		cmocka_unit_test(words_of_an_answer), cmocka_unit_test(any_time),
-		cmocka_unit_test(forecast), cmocka_unit_test(whole_loads), cmocka_unit_test(ranges),
+		cmocka_unit_test(forecast), cmocka_unit_test(whole_loads), cmocka_unit_test(slots),
+		cmocka_unit_test(ranges),
 		cmocka_unit_test(unreachable), cmocka_unit_test(decreasing),
 	};
 

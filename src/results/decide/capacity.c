@@ -184,8 +184,13 @@ static void ask_long(struct capacity_search *s)
 	double most = is_of_mean ? OFFSET_MAX_MEANS : OFFSET_MAX;
 
 	load = exp(s->middle + fmax(-most, fmin(most, offset)));
-	if (is_whole(s)) /* two neighbours, at the least */
+	if (is_whole(s)) { /* a load that is neither sure to hold nor sure to break, if there is one */
+		struct whole_loads w = capacity_whole_loads(s);
+
 		load = fmax(1, is_below ? floor(load) : ceil(load));
+		if (w.holds + 1 < w.breaks)
+			load = fmax(w.holds + 1, fmin(w.breaks - 1, load));
+	}
 	if (s->o.load_max > 0)
 		load = fmin(load, s->o.load_max);
 	load = fmax(load, s->o.load_min);

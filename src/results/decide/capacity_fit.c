@@ -573,37 +573,90 @@ static int is_sure(const struct capacity_search *s, const struct capacity_point 
 	return all;
 }
 
+/* All measuring levels of the i-th one's load together; false: an earlier one has that load. */
+static bool pool_load(const struct capacity_search *s, size_t i, struct capacity_point *out)
+{
+	*out = s->point[i];
+	for (size_t k = s->first; k < s->points; k++) {
+		const struct capacity_point *p = &s->point[k];
+
+		if (k == i || fabs(p->load - out->load) > 0.5)
+			continue;
+		if (k < i)
+			return false;
+		for (size_t j = 0; j < capacity_limits(s); j++) {
+			out->limit[j].n += p->limit[j].n;
+			out->limit[j].slow += p->limit[j].slow;
+			out->limit[j].phi = fmax(out->limit[j].phi, p->limit[j].phi);
+		}
+	}
+	return true;
+}
+
+/* Enough requests for a share, and no limit's share is beyond what it allows. */
+static bool seems_to_hold(const struct capacity_search *s, const struct capacity_point *p)
+{
+	for (size_t j = 0; j < capacity_limits(s); j++) {
+		struct capacity_limit limit = capacity_limit_of(s, j);
+		double share = 1 - limit.quantile;
+
+		if (limit.is_mean || p->limit[j].n * share < 1 ||
+		    p->limit[j].slow > share * p->limit[j].n)
+			return false;
+	}
+	return true;
+}
+
+struct whole_loads capacity_whole_loads(const struct capacity_search *s)
+{
+	struct whole_loads w = { .breaks = INFINITY };
+
+	for (size_t i = s->first; i < s->points; i++) {
+		struct capacity_point all;
+		int sure;
+
+		if (!pool_load(s, i, &all))
+			continue;
+		sure = is_sure(s, &all);
+		if (sure < 0)
+			w.holds = fmax(w.holds, all.load);
+		if (sure > 0)
+			w.breaks = fmin(w.breaks, all.load);
+		if (seems_to_hold(s, &all))
+			w.seems = fmax(w.seems, all.load);
+	}
+	return w;
+}
+
 /*
- * The largest whole load that holds: what the curve says, rounded outwards, unless a level of a
- * neighbouring load says more.
+ * The largest whole load that holds: what the curve says, rounded outwards, unless the levels of a
+ * load itself say more. A server that refuses whatever exceeds its slots is a step, which a curve
+ * rounds off: there a load that was measured and held is better evidence than the curve.
  */
 static void make_whole(const struct capacity_search *s, struct capacity_answer *a)
 {
-	double holds = 0, breaks = INFINITY;
+	struct whole_loads w = capacity_whole_loads(s);
 
-	for (size_t i = s->first; i < s->points; i++) {
-		int sure = is_sure(s, &s->point[i]);
-
-		if (sure < 0)
-			holds = fmax(holds, s->point[i].load);
-		if (sure > 0)
-			breaks = fmin(breaks, s->point[i].load);
-	}
 	a->low = floor(a->low);
 	a->high = ceil(a->high);
-	if (holds < breaks) {
-		a->low = fmax(a->low, holds);
-		a->high = fmax(a->low, fmin(a->high, breaks - 1));
+	if (w.holds < w.breaks) {
+		a->low = fmax(a->low, w.holds);
+		a->high = fmax(a->low, fmin(a->high, w.breaks - 1));
 	}
-	a->load = fmax(a->low, fmin(a->high, floor(a->load)));
+	a->load = fmax(a->low, fmin(a->high, fmax(w.seems, floor(a->load))));
 }
 
 bool capacity_is_precise(const struct capacity_search *s, struct fit f)
 {
 	struct capacity_answer a = { .load = exp(f.at), .low = exp(f.low), .high = exp(f.high) };
 
-	if (s->o.load == CAPACITY_CONCURRENCY)
+	if (s->o.load == CAPACITY_CONCURRENCY) {
+		struct whole_loads w = capacity_whole_loads(s);
+
+		if (w.holds < w.breaks && w.holds + 1 >= w.breaks)
+			return true;
 		make_whole(s, &a);
+	}
 	return f.levels >= PRECISE_LEVELS &&
 	       (a.low >= a.high || half_width(f) <= s->o.precision);
 }

@@ -53,4 +53,11 @@ void capacity_fit_all(struct capacity_search *s);
  * counts only when it binds: its curve knows one bit a level.
  */
 struct fit capacity_combined(const struct capacity_search *s);
+/* Of the measuring levels of whole loads, all levels of a load together. */
+struct whole_loads {
+	double holds;  /* the largest load that is sure to hold; 0: none */
+	double breaks; /* the smallest one that is sure to break; INFINITY: none */
+	double seems;  /* the largest whose requests are within the limits so far; 0: none */
+};
+struct whole_loads capacity_whole_loads(const struct capacity_search *s);
 bool capacity_is_precise(const struct capacity_search *s, struct fit f);
