@@ -307,6 +307,98 @@ static void changes(void **state)
 	rig_end(&r);
 }
 
+/* Of 32 configurations each is measured with some versions, the newer by a factor faster. */
+static void versioned(struct rig *r, const char *suite, const char *version, double factor)
+{
+	for (int i = 0; i < 32; i++) {
+		if (suite)
+			rig_text(r, "suite", suite);
+		rig_text(r, "environment.server.version", version);
+		rig_text(r, "server.gpu", i % 2 ? "b200" : "h200");
+		rig_number(r, "server.tensor_parallel_size", 1 << (i / 2 % 4));
+		rig_number(r, "benchmark.max_concurrency", 1 << (i / 8 % 4));
+		make(r, (struct made){ .gpu = i % 2 ? "b200" : "h200", .load = 1 << (i / 8 % 4),
+				       .user = 50, .gpu_rate = (100 + 37 * i) * factor *
+				       exp(0.005 * rig_normal(r)) });
+	}
+}
+
+/* The newest version against the one before; the older ones and other suites take no part. */
+static void versions(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	versioned(&r, "grid", "0.9.2", 0.5);
+	versioned(&r, "grid", "0.13.0", 1.075);
+	versioned(&r, "grid", "0.12.0", 1);
+	versioned(&r, "alone", "0.12.0", 7);
+	v = rig_ask(&r, analyse_overview, "{}");
+	assert_int_equal(rig_count(v, "versions"), 1);
+	rig_same(v, "versions/0/by", "suite");
+	rig_same(v, "versions/0/name", "grid");
+	rig_same(v, "versions/0/older", "0.12.0");
+	rig_same(v, "versions/0/newer", "0.13.0");
+	rig_same(v, "versions/0/metric", "output_throughput");
+	rig_same(v, "versions/0/verdict", "better");
+	rig_same(v, "versions/0/text", "32 of 32 faster");
+	assert_true(fabs(rig_real(v, "versions/0/effect") - 0.075) < 0.004);
+	assert_true(rig_real(v, "versions/0/interval/0") > 0.07);
+	assert_true(rig_real(v, "versions/0/interval/1") < 0.08);
+	rig_end(&r);
+}
+
+/* No difference is no change; one version says nothing; else workloads are compared. */
+static void versions_alike(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	versioned(&r, NULL, "0.12.0", 1);
+	v = rig_ask(&r, analyse_overview, "{}");
+	assert_int_equal(rig_count(v, "versions"), 0);
+	versioned(&r, "later", "0.13.0", 1);
+	v = rig_ask(&r, analyse_overview, "{}");
+	assert_int_equal(rig_count(v, "versions"), 1);
+	rig_same(v, "versions/0/by", "workload");
+	rig_same(v, "versions/0/verdict", "no_change");
+	assert_true(fabs(rig_real(v, "versions/0/effect")) < 0.005);
+	/* Nothing in common: why, and the page is not lost. */
+	rig_text(&r, "environment.server.version", "0.14.0");
+	rig_number(&r, "benchmark.max_concurrency", 999);
+	make(&r, (struct made){ .gpu = "b200", .user = 50 });
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_same(v, "versions/0/newer", "0.14.0");
+	assert_int_equal(rig_at(v, "versions/0/verdict")->kind, JSON_NULL);
+	assert_non_null(strstr(json_text(rig_at(v, "versions/0/text"), STR("")).p, "no configuration"));
+	rig_end(&r);
+}
+
+/* Too many runs for a page that must open at once: named, and not compared. */
+static void versions_many(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 32; i++)
+		versioned(&r, "grid", i % 2 ? "0.13.0" : "0.12.0", 1);
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_same(v, "versions/0/verdict", "no_change");
+	for (int i = 0; i < 32; i++)
+		versioned(&r, "grid", i % 2 ? "0.13.0" : "0.12.0", 1);
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "versions/0/effect", NAN);
+	assert_int_equal(rig_at(v, "versions/0/verdict")->kind, JSON_NULL);
+	rig_same(v, "versions/0/text", "2048 runs: open the comparison to see the answer");
+	rig_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -315,6 +407,8 @@ int main(void)
 		cmocka_unit_test(level), cmocka_unit_test(invalid_would_lead),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
+		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),
+		cmocka_unit_test(versions_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -21,7 +21,7 @@ const RECORDED = {
 		{ name: 'beta', cells: [cell(3, true, 0, false), null] }],
 	at_need: [{ name: 'beta', id: 3, tokens_per_s_per_gpu: 53 }], sentence: 'beta leads.', changes: [],
 	attention: { invalid: 3, failed: 0, degraded: 1 },
-	latest: [{ suite: null, runs: 9, time: 1790000000 }],
+	versions: [], latest: [{ suite: null, runs: 9, time: 1790000000 }],
 };
 
 /** Numbers of the table by row and load, as [value, run]. */
@@ -115,6 +115,36 @@ async function changed(page, url) {
 		[changes[0].before_ids, changes[0].after_ids], 'it leads to the runs before and after it');
 }
 
+/** The study measured with two versions, 7.5 % apart: a line, and Compare says the same. */
+async function versions(page, url) {
+	await page.goto(`${url}/`);
+	await page.waitForSelector('section[aria-label=Latest] li');
+	equal(await page.$$('[data-versions]'), [], 'one version says nothing');
+	await upload(url, ['0.12.0', '0.13.0'].flatMap((version, k) => study().map((d, i) => {
+		d.run_id = `exp_20260${5 + k}01_120000_${(i + 9000).toString(16).padStart(6, '0')}`;
+		d.timestamp = d.timestamp.replace('2026-04', `2026-0${5 + k}`);
+		d.suite = 'of two versions';
+		d.environment.server.version = version;
+		for (const rate of ['request_throughput', 'output_throughput', 'total_token_throughput'])
+			d.results[rate] *= k ? 1.075 : 1;
+		return d;
+	})));
+	await page.goto(`${url}/`);
+	await page.waitForSelector('[data-versions="0.13.0 0.12.0"]');
+	const [line] = (await ask(url, API, {})).versions;
+	equal([line.name, line.text, line.verdict, Math.round(line.effect * 1e4) / 1e4],
+		['of two versions', '36 of 36 faster', 'better', 0.075],
+		'a known difference of two versions is found');
+	const text = await page.textContent('[data-versions]');
+	ok(['0.13.0 against 0.12.0', '+7.5 %', line.text].every((part) => text.includes(part)),
+		'and is a line of Changed', text);
+	await page.click('[data-versions] a');
+	await page.waitForSelector('section[aria-label="Main metric"] .big-number');
+	equal(await page.$eval('section[aria-label="Main metric"] .big-number',
+		(e) => Number(e.dataset.value)), line.effect,
+		'Compare opens with both sides and the same change');
+}
+
 async function goes(page, url) {
 	const f = JSON.stringify({ and: [{ column: 'server.model', in: ['org/trend-1b'] }] });
 	await page.goto(`${url}/?f=${encodeURIComponent(f)}&sort=timestamp`);
@@ -173,7 +203,7 @@ await main(async () => {
 	});
 	await upload(it.url, [...loaded, ...series()]);
 	const { page, wrong } = await tab(browser, `${it.url}/upload`);
-	for (const walk of [numbers, choices, changed, goes, recorded])
+	for (const walk of [numbers, choices, changed, versions, goes, recorded])
 		await walk(page, it.url);
 	equal(wrong, [], 'no error, and no request to elsewhere');
 	await browser.close();

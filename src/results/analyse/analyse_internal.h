@@ -250,6 +250,9 @@ void points_choose(const struct rows *rows, const bool *keep, struct arena *a,
 const char *points_axis_name(enum axis axis);
 const char *points_order(enum axis axis); /* a sentence: what a point is, what orders them */
 
+/* Like strcmp: "0.9.2" is before "0.11.0rc1", which is before "0.11.0". */
+int versions_order(struct str a, struct str b);
+
 /* Whether a row can be on this axis at all. */
 bool points_has(const struct rows *rows, const struct point_columns *c, size_t row);
 /* In order; all members of s must have what points_has asks for. */
@@ -459,3 +462,8 @@ void setups_put_workloads(struct json_writer *w, const struct setups *s);
 const char *setups_number(struct arena *a, double v);
 /* Whether two medians are level: intervals of repeats overlap, or 2 % apart with one run. */
 bool setups_is_level(struct folded a, struct folded b);
+
+/* ---- the newest version against the one before; versions.c ---- */
+
+/* Puts "versions", for the overview. Runs of the whole store, whatever the request's filter. */
+int versions_put(const struct analyse_request *r, struct json_writer *w, struct err *e);

@@ -8,7 +8,8 @@
  * at the others. Of INVALID runs only their number is shown, and whether one of them would lead.
  *
  * Changes are those of trends.c: unreviewed ones of three metrics, one for each commit, in the
- * newest runs that name a commit: this page must not wait for all of a long history.
+ * newest runs that name a commit: this page must not wait for all of a long history. Versions are
+ * compared by versions.c.
  */
 #include <assert.h>
 #include <math.h>
@@ -769,7 +770,7 @@ int analyse_overview(const struct analyse_request *r, struct json_writer *w, str
 	put_rows(&o, w);
 	put_at_need(&o, w);
 	json_member_text(w, "sentence", sentence_of(&o));
-	if (put_changes(&o, w, e) < 0 || put_attention(&o, w, e) < 0)
+	if (put_changes(&o, w, e) < 0 || versions_put(r, w, e) < 0 || put_attention(&o, w, e) < 0)
 		return -1;
 	return put_latest(&o, w, e);
 }

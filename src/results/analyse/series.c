@@ -617,8 +617,7 @@ static int place_of_rest(struct str rest)
 	return isalpha((unsigned char)*rest.p) && !str_starts(rest, STR("post")) ? -1 : 1;
 }
 
-/* "0.9.2" is before "0.11.0rc1", which is before "0.11.0". */
-static int compare_versions(struct str a, struct str b)
+int versions_order(struct str a, struct str b)
 {
 	struct str whole[2] = { a, b };
 
@@ -670,7 +669,7 @@ static int by_version(const void *x, const void *y)
 {
 	const struct point *a = x, *b = y;
 
-	return compare_versions(a->version, b->version);
+	return versions_order(a->version, b->version);
 }
 
 /* ---- points ---- */

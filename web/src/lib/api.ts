@@ -524,6 +524,8 @@ export interface Overview extends Answer {
 	at_need: OverviewAtNeed[]; // empty without a need
 	sentence: string;
 	changes: OverviewChange[]; // unreviewed ones, the largest of each commit
+	/** the newest version against the one before, of each suite or workload; the newest three */
+	versions: OverviewVersion[];
 	attention: OverviewAttention; latest: OverviewSuite[];
 }
 
@@ -827,6 +829,15 @@ export interface OverviewChange {
 	series: number; // that changed there
 	series_total: number; before_ids: number[]; after_ids: number[];
 	name: string; // of the metric
+}
+
+export interface OverviewVersion {
+	by: 'suite' | 'workload'; name: string; older: string; newer: string; metric: string;
+	metric_name: string;
+	effect: number | null; // as `Compare` has it
+	interval: number[] | null;
+	verdict: CompareVerdict | null; // null: not compared
+	text: string; // counts of configurations, or why there are none
 }
 
 export interface OverviewAttention { invalid: number; failed: number; degraded: number }

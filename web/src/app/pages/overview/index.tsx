@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // overview: which configuration is best at each load, what changed, what needs attention.
 import { useState, type FormEvent, type ReactNode } from 'react';
-import type { Overview, OverviewChange } from '../../../lib/api';
+import type { Overview, OverviewChange, OverviewVersion } from '../../../lib/api';
 import { useColumns, type Columns } from '../../common/columns';
 import { percent } from '../../common/interval';
 import { useRead } from '../../common/routes';
@@ -12,10 +12,11 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { age, count, zonedTime } from '../../show';
 import { useFilter, usePageTarget } from '../../state';
 import { choiceCodec, textCodec, useUrlState } from '../../url';
+import { toneOf } from '../compare/words';
 import { shortCommit } from '../trends/model';
 import { FirstSteps } from './empty';
 import {
-	needCodec, pricesCodec, questionOf, RANKS, sidesOf, type Need,
+	needCodec, pricesCodec, questionOf, RANKS, sidesOf, versionSides, type Need,
 } from './model';
 import { BestTable } from './table';
 import '../../common/pages.css';
@@ -89,6 +90,23 @@ function ChangeLine({ c, columns }: { c: OverviewChange; columns: Columns }): Re
 	);
 }
 
+/** The newest version of a suite against the one before it; opens what Compare says of both. */
+function VersionLine({ v }: { v: OverviewVersion }): ReactNode {
+	const target = usePageTarget();
+	const tone = v.verdict === null ? 'plain' : toneOf(v.verdict);
+	return (
+		<li data-versions={`${v.newer} ${v.older}`}>
+			<div>
+				<Link to={target('/compare', { groups: versionSides(v), m: v.metric })}>
+					{v.newer} against {v.older}</Link>
+				{v.effect !== null && <strong className={`${tone}-text num`} data-value={v.effect}>
+					{' '}{tone !== 'plain' && (v.effect < 0 ? '▼ ' : '▲ ')}{percent(v.effect)}</strong>}
+				<p className="dim small-text">{v.name}: {v.text}{v.verdict !== null && `, ${v.metric_name}`}</p>
+			</div>
+		</li>
+	);
+}
+
 const only = (column: string, value: string | null): string =>
 	`/runs?f=${encodeURIComponent(JSON.stringify({ and: [{ column, in: [value] }] }))}`;
 
@@ -98,14 +116,15 @@ function CountLine({ label, n, to }: { label: string; n: number; to: string }): 
 }
 
 function Cards({ answer, columns }: { answer: Overview; columns: Columns }): ReactNode {
-	const { changes, attention, latest } = answer;
+	const { changes, versions, attention, latest } = answer;
 	return (
 		<div className="overview-cards">
 			<section className="card" aria-label="Changed">
 				<h2>Changed</h2>
-				{changes.length ? <ul className="lines">{changes.map((c) =>
-					<ChangeLine key={`${c.metric} ${c.commit} ${c.name}`} c={c} columns={columns} />)}</ul>
-					: <p className="dim">No unreviewed change. <Link to="/trends">Trends</Link> draws every
+				{changes.length + versions.length > 0 && <ul className="lines">
+					{changes.map((c) => <ChangeLine key={`${c.metric} ${c.commit} ${c.name}`} c={c} columns={columns} />)}
+					{versions.map((v) => <VersionLine key={`${v.by} ${v.name}`} v={v} />)}</ul>}
+				{changes.length === 0 && <p className="dim">No unreviewed change. <Link to="/trends">Trends</Link> draws every
 						metric over commits and time.</p>}
 			</section>
 			<section className="card" aria-label="To look at">

@@ -4,7 +4,7 @@ import type { Filter } from '../../filter';
 import type { Codec } from '../../url';
 import { shortCommit } from '../trends/model';
 import type {
-	Overview, OverviewCell, OverviewChange, OverviewLoad, OverviewRequest,
+	Overview, OverviewCell, OverviewChange, OverviewLoad, OverviewRequest, OverviewVersion,
 } from '../../../lib/api';
 
 export type Rank = NonNullable<OverviewRequest['rank']>;
@@ -91,4 +91,11 @@ export function sidesOf(c: OverviewChange): string {
 		{ name: c.previous ? `until ${shortCommit(c.previous)}` : 'before', ids: c.before_ids },
 		{ name: c.commit ? `from ${shortCommit(c.commit)}` : 'after', ids: c.after_ids },
 	]);
+}
+
+/** The runs of both versions, the older one first, as the page Compare's groups. */
+export function versionSides(v: OverviewVersion): string {
+	return JSON.stringify([v.older, v.newer].map((version) => ({ name: version, filter: { and: [
+		{ column: v.by, in: [v.name] },
+		{ column: 'environment.server.version', in: [version] }] } })));
 }
