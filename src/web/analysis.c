@@ -9,6 +9,7 @@
 #include "results/analyse/analyse.h"
 #include "results/store/known.h"
 #include "web/api.h"
+#include "web/web_internal.h"
 
 #define MARK_BYTES_MAX 4096 /* of each of its texts */
 #define TREND_MARKS_MAX 10000     /* of the store: all of them are told at once */
@@ -187,7 +188,10 @@ static int no_metric(const struct web_request *r, struct err *e)
 }
 
 /* What a question must have, and which of its members name columns. */
-enum analysis_needs { NEEDS_METRIC = 1, NEEDS_MARKS = 2, NEEDS_SCALE = 4, NEEDS_METRICS = 8 };
+enum analysis_needs {
+	NEEDS_METRIC = 1, NEEDS_MARKS = 2, NEEDS_SCALE = 4, NEEDS_METRICS = 8, NEEDS_PRICES = 16,
+	IS_KEPT = 32, /* pages that many people open ask for it: the answer is kept for a while */
+};
 
 /* By the last word of the route's path. */
 static const struct analysis_question { const char *name; analyse_fn *answer; unsigned needs; }
@@ -202,8 +206,8 @@ questions[] = {
 	{ "/pareto", analyse_pareto, 0 },
 	{ "/distribution", analyse_distribution, NEEDS_METRIC },
 	{ "/parallel", analyse_parallel, 0 },
-	{ "/curves", analyse_curves, 0 },
-	{ "/overview", analyse_overview, NEEDS_MARKS },
+	{ "/curves", analyse_curves, NEEDS_PRICES | IS_KEPT },
+	{ "/overview", analyse_overview, NEEDS_MARKS | NEEDS_PRICES | IS_KEPT },
 };
 
 static const struct analysis_question *question_of(const struct web_route *route)
@@ -215,6 +219,61 @@ static const struct analysis_question *question_of(const struct web_route *route
 		assert(i < sizeof(questions) / sizeof(*questions));
 	}
 	return &questions[i];
+}
+
+static int read_prices(const struct web_request *r, struct analyse_request *q, struct err *e)
+{
+	struct buf text[2] = { { 0 }, { 0 } };
+	struct json_writer usd = json_writer(&text[0]), watts = json_writer(&text[1]);
+	struct json_value *v[2] = { NULL, NULL };
+	int rc = prices_put(r, &usd, &watts, e);
+
+	for (size_t i = 0; i < 2; i++) {
+		if (rc == 0)
+			rc = json_parse(r->arena, arena_str(r->arena, buf_str(&text[i])), &v[i], e);
+		buf_release(&text[i]);
+	}
+	q->prices = v[0];
+	q->watts = v[1];
+	return rc;
+}
+
+/* Everything that the answer depends on. */
+static struct str key_of(const struct web_request *r, const struct analyse_request *q)
+{
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct str out;
+
+	json_begin_array(&w);
+	json_put_text(&w, r->route->path);
+	json_put_int(&w, (int64_t)index_view_version(r->view));
+	json_put_value(&w, q->body);
+	json_put_value(&w, q->marks);
+	json_put_value(&w, q->prices);
+	json_put_value(&w, q->watts);
+	json_end_array(&w);
+	out = arena_str(r->arena, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+/* The answer that was made before, or a new one. */
+static int answer_kept(const struct web_request *r, struct web_answer *a,
+		       const struct analysis_question *asks, const struct analyse_request *q,
+		       struct err *e)
+{
+	struct answers *kept = &r->web->kept;
+	struct str key = key_of(r, q);
+	size_t from = a->body.len;
+
+	if (answers_get(kept, key, &a->json))
+		return 0;
+	if (asks->answer(q, &a->json, e) < 0)
+		return asked_failed(a, r->arena, e);
+	if (!a->body.is_over)
+		answers_put(kept, key, (struct str){ a->body.data + from, a->body.len - from });
+	return 0;
 }
 
 static int ask(const struct web_request *r, struct web_answer *a, const struct json_value *body,
@@ -237,6 +296,10 @@ static int ask(const struct web_request *r, struct web_answer *a, const struct j
 	if (asks->needs & NEEDS_MARKS && read_marks(r, &set, e) < 0)
 		return -1;
 	q.marks = set;
+	if (asks->needs & NEEDS_PRICES && read_prices(r, &q, e) < 0)
+		return -1;
+	if (asks->needs & IS_KEPT)
+		return answer_kept(r, a, asks, &q, e);
 	return asks->answer(&q, &a->json, e) < 0 ? asked_failed(a, r->arena, e) : 0;
 }
 
@@ -306,7 +369,7 @@ static const struct web_route routes[] = {
 	{ "POST", "/api/analysis/pareto", ROUTE_READS, analysis },
 	{ "POST", "/api/analysis/distribution", ROUTE_READS, analysis },
 	{ "POST", "/api/analysis/parallel", ROUTE_READS, analysis },
-	{ "POST", "/api/analysis/curves", ROUTE_READS, analysis },
+	{ "POST", "/api/analysis/curves", 0, analysis },
 	{ "POST", "/api/analysis/overview", 0, analysis },
 	{ "GET", "/api/analysis/marks", 0, marks },
 	{ "POST", "/api/analysis/marks", ROUTE_CHANGES, mark_add },

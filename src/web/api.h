@@ -93,6 +93,15 @@ int asked_run(const struct web_request *r, struct web_answer *a, int64_t *id, st
 int asked_object(const struct web_request *r, struct web_answer *a, const char *members,
 		 struct err *e);
 
+/* ---- prices.c ---- */
+
+/*
+ * Two objects by gpu_model: dollars of an hour, as people entered them, and watts of a board, as
+ * they or its vendor state them. What is not known is in neither.
+ */
+int prices_put(const struct web_request *r, struct json_writer *usd, struct json_writer *watts,
+	       struct err *e);
+
 /* ---- cells, rows, facets and statistics as JSON ---- */
 
 /* As it would stand in a CSV file, unquoted; absent: nothing. */

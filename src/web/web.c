@@ -456,6 +456,7 @@ int web_open(const struct web_opts *o, struct web **out, struct err *e)
 	w->began_ns = clock_real_ns();
 	copy_options(w, o);
 	w->answers.max = WEB_ANSWERS_BYTES_MAX;
+	answers_begin(&w->kept);
 	metrics_open(w);
 	pulse_open(w);
 	if (getrandom(&w->boot, sizeof(w->boot), 0) != sizeof(w->boot))
@@ -555,6 +556,7 @@ void web_free(struct web *w)
 	metrics_close(w);
 	pulse_close(w);
 	auth_release(&w->auth);
+	answers_release(&w->kept);
 	explicit_bzero(w->made_token, sizeof(w->made_token));
 	arena_release(&w->arena);
 	free(w);

@@ -24,6 +24,27 @@
 /* Why a request was refused that would have been answered with less to do. */
 enum refused { REFUSED_QUEUE, REFUSED_USER, REFUSED_BYTES, REFUSED_STREAMS, REFUSED_REASONS };
 
+/* ---- answers.c ---- */
+
+#define ANSWERS_KEPT_MAX 64
+#define ANSWERS_KEPT_BYTES_MAX (16u << 20) /* with their keys */
+#define ANSWER_KEPT_BYTES_MAX (4u << 20)   /* larger ones are made anew each time */
+#define ANSWER_KEY_BYTES_MAX (1u << 20)
+
+struct kept_answer { struct buf key, members; uint64_t used; }; /* key empty: none */
+struct answers {
+	pthread_mutex_t lock;      /* guards all */
+	struct kept_answer kept[ANSWERS_KEPT_MAX];
+	size_t n, bytes;
+	uint64_t uses;             /* counted, for the order of use */
+};
+void answers_begin(struct answers *s);
+void answers_release(struct answers *s);
+/* Puts the members of the answer to this key; false: none is kept. */
+bool answers_get(struct answers *s, struct str key, struct json_writer *w);
+/* members: as they were written, without braces. What is too large is not kept. */
+void answers_put(struct answers *s, struct str key, struct str members);
+
 struct web {
 	struct web_opts o;             /* texts live in arena */
 	struct arena arena;
@@ -34,6 +55,7 @@ struct web {
 	struct web_work *work;
 	struct web_pulse *pulse;
 	struct web_carrier *carrier;   /* server.c's own */
+	struct answers kept;           /* to analyses */
 	struct upload_worker *upload;
 	struct launch *launch;
 	const struct route_params *params; /* of each route */

@@ -21,6 +21,7 @@ struct rig {
 	struct index *index;
 	struct index_view *view;
 	struct json_value *marks;
+	const char *prices, *watts;      /* that the server keeps, as JSON; NULL: none */
 	struct cell cell[RIG_CELLS_MAX]; /* of the run being built */
 	size_t n_cells;
 	int64_t next;
@@ -69,6 +70,16 @@ static inline int64_t rig_run(struct rig *r, unsigned flags)
 	return row.id;
 }
 
+static inline struct json_value *rig_settings(struct rig *r, const char *text)
+{
+	struct json_value *out = NULL;
+	struct err e = { 0 };
+
+	if (text && json_parse(&r->arena, str_of(text), &out, &e) < 0)
+		fail_msg("%s: %s", text, e.text);
+	return out;
+}
+
 static inline int rig_call(struct rig *r, analyse_fn *f, const char *body, struct json_value **out,
 			   struct err *e)
 {
@@ -84,6 +95,8 @@ static inline int rig_call(struct rig *r, analyse_fn *f, const char *body, struc
 	if (json_parse(&r->arena, str_of(body), &json, e) < 0)
 		fail_msg("%s: %s", body, e->text);
 	q.body = json;
+	q.prices = rig_settings(r, r->prices);
+	q.watts = rig_settings(r, r->watts);
 	buf_reset(&r->text);
 	json_begin_object(&w);
 	rc = f(&q, &w, e);

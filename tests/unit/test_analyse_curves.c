@@ -177,6 +177,7 @@ static void latency_axis(void **state)
 
 static void invalid_would_lead(void **state)
 {
+	const struct json_value *p;
 	struct json_value *v;
 	struct rig r;
 
@@ -198,8 +199,17 @@ static void invalid_would_lead(void **state)
 		 "least one would lead.");
 	rig_near(point_at(v, "h100", "TP8", 1), "x", 10);
 	v = rig_ask(&r, analyse_curves, "{\"include_invalid\": true}");
-	rig_same(v, "sentence", "h100 leads at every speed per user.");
-	rig_near(v, "left_out/invalid", 0);
+	/* As crosses: on no frontier, and in no conclusion. */
+	rig_same(v, "sentence", "b200 leads at every speed per user. 2 INVALID runs are drawn as crosses, "
+		 "and at least one would lead.");
+	p = point_at(v, "h100", "TP8", 64);
+	rig_near(p, "y", 9000);
+	assert_true(is_true(p, "is_invalid"));
+	assert_false(is_true(p, "is_frontier") || is_true(p, "is_best"));
+	assert_true(is_true(point_at(v, "h100", "TP8", 8), "is_invalid"));
+	assert_false(is_true(point_at(v, "h100", "TP8", 1), "is_invalid"));
+	rig_near(v, "left_out/invalid", 2);
+	rig_near(v, "total", 15);
 	v = rig_ask(&r, analyse_curves, "{\"filter\": {\"not\": {\"column\": \"load\", \"in\": [64]}}}");
 	rig_near(v, "left_out/invalid", 1);
 	assert_false(is_true(v, "left_out/would_lead"));
@@ -424,6 +434,15 @@ static void prices(void **state)
 	rig_same(v, "sentence", "b200 leads at every speed per user.");
 	v = rig_ask(&r, analyse_curves, "{\"y\": \"usd_per_m_output\"}");
 	rig_same(v, "sentence", "No run has both metrics.");
+	assert_int_equal(rig_count(v, "unpriced"), 2);
+	/* Those that the server keeps, unless the request has its own. */
+	r.prices = "{\"b200\": 3.6}";
+	v = rig_ask(&r, analyse_curves, "{\"y\": \"usd_per_m_output\"}");
+	rig_near(point_at(v, "b200", "b200", 8), "y", 1);
+	assert_int_equal(rig_count(v, "unpriced"), 1);
+	rig_same(v, "unpriced/0", "h100");
+	v = rig_ask(&r, analyse_curves, body);
+	assert_int_equal(rig_count(v, "unpriced"), 0);
 	rig_refused(&r, analyse_curves, "{\"prices\": {\"b200\": -1}, \"y\": \"usd_per_m_output\"}",
 		    "/prices/b200");
 	rig_refused(&r, analyse_curves, "{\"x\": 1}", "/x");
@@ -433,9 +452,35 @@ static void prices(void **state)
 	rig_end(&r);
 }
 
+/* Tokens/s per kW by the power of boards, where none was measured. */
+static void board_power(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 2; i++) {
+		rig_number(&r, "gpus_used", 2);
+		if (i)
+			rig_number(&r, "tokens_per_s_per_kw", 900);
+		make(&r, (struct made){ .gpu = i ? "b200" : "h100", .tp = 2, .load = 8, .user = 50,
+					.gpu_rate = 700 });
+	}
+	r.watts = "{\"b200\": 1000, \"h100\": 700}";
+	v = rig_ask(&r, analyse_curves, "{\"y\": \"tokens_per_s_per_kw\"}");
+	/* 1000 x 1400 / (2 x 700); the measured one stays. */
+	rig_near(point_at(v, "h100", "h100", 8), "y", 1000);
+	rig_near(point_at(v, "b200", "b200", 8), "y", 900);
+	rig_same(v, "notes/0",
+		 "the power of 1 runs was not measured: that of their boards is assumed");
+	rig_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(board_power),
 		cmocka_unit_test(one_leads_everywhere), cmocka_unit_test(crossing),
 		cmocka_unit_test(latency_axis), cmocka_unit_test(invalid_would_lead),
 		cmocka_unit_test(repeats), cmocka_unit_test(newest),

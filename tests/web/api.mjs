@@ -184,6 +184,52 @@ async function server() {
 	await ask('POST', '/api/logout');
 }
 
+/** Two GPUs of one workload: g1 has three times the throughput of g2 and costs four times as much. */
+const rented = () => ['g1', 'g2'].flatMap((gpu) => [1, 8].map((load) => JSON.stringify({
+	model_id: 'rented', gpu_type: gpu, tensor_parallel_size: 1, max_concurrency: load, num_prompts: 50,
+	completed: 50, failed: 0, request_throughput: load, median_ttft_ms: 20, p99_ttft_ms: 30,
+	output_throughput: load * (gpu === 'g1' ? 300 : 100), median_tpot_ms: 10 }))).join('\n');
+
+/** Prices that the server keeps decide what is cheapest; answers that it keeps follow them and the data. */
+async function prices() {
+	await ask('POST', '/api/upload/json', file_form(['file', 'rented.jsonl', rented()]));
+	const workload = (await ask('POST', '/api/analysis/overview', {})).workloads
+		.find((w) => w.key.startsWith('rented')).key;
+	const cheapest = async (own) => {
+		const answer = await ask('POST', '/api/analysis/overview', { workload, rank: 'usd', ...own });
+		const best = answer.rows.filter((r) => r.cells.at(-1)?.is_best);
+		return [best.map((r) => r.name).join(' '), answer.unpriced];
+	};
+	const kept = async () => (await ask('GET', '/api/settings/prices')).items;
+
+	equal(await cheapest(), ['', ['g1', 'g2']], 'without prices nothing is cheapest, and none is guessed');
+	equal((await kept()).filter((p) => p.usd_per_hour !== null), [], 'no price is shipped');
+	await ask('PUT', '/api/settings/prices/g1', { usd_per_hour: 8, who: 'me' });
+	await ask('PUT', '/api/settings/prices/g2', { usd_per_hour: 2, power_w: 500 });
+	equal(await cheapest(), ['g2', []], 'three times the throughput for four times the price costs more');
+	equal((await cheapest({ prices: { g1: 1, g2: 2 } }))[0], 'g1', 'prices of a request come first');
+	const curves = { workload, x: 'tokens_per_s_per_user', y: 'usd_per_m_output' };
+	const costs = (await ask('POST', '/api/analysis/curves', curves)).lines.flatMap((l) => l.points)
+		.map((p) => Number((p.y).toFixed(4))).sort((a, b) => a - b);
+	equal(costs, [0.6944, 0.9259, 5.5556, 7.4074], '$/M is price x GPUs x 1e6 / (3600 x tokens/s)');
+	await ask('PUT', '/api/settings/prices/g1', { usd_per_hour: 4, who: 'me' });
+	equal((await cheapest())[0], 'g1', 'another price, another answer');
+	equal((await kept()).filter((p) => ['g1', 'g2'].includes(p.gpu))
+		.map((p) => [p.gpu, p.usd_per_hour, p.power_w, p.who, p.source, typeof p.at]),
+	[['g1', 4, null, 'me', null, 'number'], ['g2', 2, 500, 'local', null, 'number']], 'each with who and when');
+	const faster = { ...JSON.parse(rented().split('\n')[3]), output_throughput: 5000, date: '20260301-000000' };
+	await ask('POST', '/api/upload/json', file_form(['file', 'more.jsonl', JSON.stringify(faster)]));
+	equal((await cheapest())[0], 'g2', 'an upload changes the answer');
+	await ask('PUT', '/api/settings/prices/g1', { usd_per_hour: null });
+	await ask('PUT', '/api/settings/prices/g2', { usd_per_hour: null, power_w: null });
+	equal((await kept()).filter((p) => p.usd_per_hour !== null), [], 'prices can be removed');
+	const h100 = (await kept()).find((p) => p.gpu.startsWith('h100'));
+	equal([h100.power_w, h100.source], [700, 'NVIDIA H100 data sheet: H100 SXM, up to 700 W'],
+		'power of a board is the vendor\'s, and says so');
+	await refused('PUT', '/api/settings/prices/g1', 400, { usd_per_hour: -1 });
+	await refused('PUT', '/api/settings/prices/g1', 400, { usd_per_hour: 1, color: 'red' });
+}
+
 async function filters(ids) {
 	const filter = { and: [{ column: 'server.model', in: ['m', null] },
 		{ or: [{ column: 'median_ttft_ms', range: { min: 1, max: 'inf' } },
@@ -207,6 +253,7 @@ async function filters(ids) {
 	await ask('PUT', `/api/boards/${board.id}`, { name: 'b' });
 	await ask('GET', '/api/boards');
 	await ask('DELETE', `/api/boards/${board.id}`);
+	await prices();
 	await ask('GET', '/api/data/experiments?limit=2&sort=-timestamp,run_id&columns=run_id,status');
 	await ask('GET', '/api/data/summary');
 	await ask('POST', '/api/data/summary', { filter, statistics: ['p99_ttft_ms'] });

@@ -396,6 +396,13 @@ void json_member_array(struct json_writer *w, const char *key)
 	json_begin_array(w);
 }
 
+void json_put_members_raw(struct json_writer *w, struct str members)
+{
+	assert(w->depth > 0 && w->is_object[w->depth - 1] && !w->is_after_key);
+	separate(w);
+	buf_add_str(w->out, members);
+}
+
 void json_put_members(struct json_writer *w, struct str object)
 {
 	struct json_value *v;

@@ -65,6 +65,8 @@ void json_member_value(struct json_writer *w, const char *key, const struct json
 /* A member that is an object or a list; its end is json_end_object or json_end_array. */
 void json_member_object(struct json_writer *w, const char *key);
 void json_member_array(struct json_writer *w, const char *key);
+/* The same members that a writer with the same separators has written, without braces. */
+void json_put_members_raw(struct json_writer *w, struct str members);
 /* All members of an object that is written as JSON already; nothing for any other text. */
 void json_put_members(struct json_writer *w, struct str object);
 

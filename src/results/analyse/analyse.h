@@ -20,6 +20,11 @@ struct analyse_request {
 	struct arena *arena;
 	/* Marks people set on trends, as a JSON array that is looked at by series and position. */
 	const struct json_value *marks;
+	/*
+	 * Dollars of a GPU's hour and watts of its board, objects by gpu_model, for requests that
+	 * have no "prices". NULL: none.
+	 */
+	const struct json_value *prices, *watts;
 };
 
 /*

@@ -422,6 +422,7 @@ struct setups {
 	size_t n_configuration, n_versions;
 	struct legend_color *legend; /* setups_legend */
 	size_t n_colors, *color_of;  /* of each row, a place in legend */
+	bool *is_assumed;          /* of each row: power is its boards', not measured; NULL: none */
 };
 
 /* A configuration at a load: points of one line have the same number and lie together by load. */
@@ -442,8 +443,18 @@ int setups_read(const struct analyse_request *r, const struct str *metric, size_
 		struct str result, const char *color, struct setups *out, struct err *e);
 /* Values as codes from 0 in the order they are met; n_codes of them. Null is absent. */
 uint32_t *setups_codes(struct arena *a, const struct value *v, size_t n, uint32_t *n_codes);
-/* Fills a metric with $ per million output tokens by the request's "prices". */
+/*
+ * Fills a metric with $ per million output tokens, of runs whose GPU has a price: by the request's
+ * "prices", else by those that the server keeps.
+ */
 int setups_price(struct setups *s, size_t metric, struct err *e);
+/*
+ * Where a metric of power was not measured: by the board's power times GPUs, which is_assumed then
+ * says of the row. Leaves any other metric as it is.
+ */
+void setups_power(struct setups *s, size_t metric);
+/* "unpriced": GPUs among the runs that have no price. */
+void setups_put_unpriced(struct json_writer *w, const struct setups *s);
 /* Colors in the order of the legend; metric is that of the y axis. */
 int setups_legend(struct setups *s, size_t metric, struct err *e);
 /* counts: of each row, whether it counts when the newest version is looked for. */

@@ -24,6 +24,7 @@
 #define COLUMNS_READ_MAX 24   /* in which runs differ */
 #define COLUMNS_FIRST_MAX 10  /* the same, to count the configurations of all workloads */
 #define CODES_SEEN 1024       /* a power of two */
+#define GPUS_NAMED 8          /* that have no price */
 
 static const struct str facts[SETUP_FACTS] = {
 	[SETUP_LOAD] = { "load", 4 }, [SETUP_LOAD_KIND] = { "load_kind", 9 },
@@ -473,12 +474,24 @@ int setups_read(const struct analyse_request *r, const struct str *metric, size_
 	return 0;
 }
 
-/* $ per million output tokens, of runs whose GPU has a price. */
-int setups_price(struct setups *s, size_t metric, struct err *e)
+/* The number that an object by gpu_model has for a row; NAN: none. */
+static double rate_of(const struct setups *s, const struct json_value *by_gpu, size_t row)
 {
-	const struct json_value *prices = json_get(s->r->body, "prices");
-	size_t n = s->rows.n;
+	struct value gpu = setups_fact(s, SETUP_GPU, row);
+	double out = NAN;
 
+	for (size_t i = 0; gpu.kind == VALUE_TEXT && by_gpu && i < by_gpu->count; i++)
+		if (str_eq(by_gpu->key[i], gpu.text))
+			out = json_real(&by_gpu->item[i], NAN);
+	return out;
+}
+
+static int read_prices(const struct analyse_request *r, const struct json_value **out,
+		       struct err *e)
+{
+	const struct json_value *prices = json_get(r->body, "prices");
+
+	*out = prices && prices->kind != JSON_NULL ? prices : r->prices;
 	if (prices && prices->kind != JSON_OBJECT && prices->kind != JSON_NULL)
 		return parts_refuse(e, "/prices", "an object of dollars per GPU hour was expected");
 	for (size_t i = 0; prices && prices->kind == JSON_OBJECT && i < prices->count; i++) {
@@ -488,15 +501,21 @@ int setups_price(struct setups *s, size_t metric, struct err *e)
 			return err_set(e, ERR_USAGE, "/prices/%.*s: a price per GPU hour of at least 0 was "
 				       "expected", (int)prices->key[i].n, prices->key[i].p);
 	}
+	return 0;
+}
+
+int setups_price(struct setups *s, size_t metric, struct err *e)
+{
+	const struct json_value *prices;
+	size_t n = s->rows.n;
+
+	if (read_prices(s->r, &prices, e) < 0)
+		return -1;
 	for (size_t row = 0; row < n; row++) {
 		struct value *out = &s->rows.value[metric * n + row];
-		struct value gpu = setups_fact(s, SETUP_GPU, row);
-		double gpus, output, price = NAN;
+		double gpus, output, price = rate_of(s, prices, row);
 
 		*out = (struct value){ .kind = VALUE_ABSENT };
-		for (size_t i = 0; gpu.kind == VALUE_TEXT && prices && i < prices->count; i++)
-			if (str_eq(prices->key[i], gpu.text))
-				price = json_real(&prices->item[i], NAN);
 		if (isnan(price) || !parts_is_number(setups_fact(s, SETUP_GPUS, row), &gpus) ||
 		    !parts_is_number(setups_fact(s, SETUP_OUTPUT, row), &output) || output <= 0)
 			continue;
@@ -504,6 +523,62 @@ int setups_price(struct setups *s, size_t metric, struct err *e)
 				       .number = price * gpus * 1e6 / (3600 * output) };
 	}
 	return 0;
+}
+
+static double of_power(struct str metric, double watts, double output)
+{
+	return str_is(metric, "power_w") ? watts : str_is(metric, "tokens_per_s_per_kw") ?
+		1000 * output / watts : watts / output;
+}
+
+void setups_power(struct setups *s, size_t metric)
+{
+	static const char *const metrics[] = {
+		"power_w", "tokens_per_s_per_kw", "j_per_output_token",
+	};
+	size_t n = s->rows.n, k = 0;
+
+	while (k < 3 && !str_is(s->metric[metric], metrics[k]))
+		k++;
+	if (k == 3)
+		return;
+	for (size_t row = 0; row < n; row++) {
+		struct value *out = &s->rows.value[metric * n + row];
+		double gpus, output, watts = rate_of(s, s->r->watts, row);
+
+		if (!value_is_missing(*out) || isnan(watts) ||
+		    !parts_is_number(setups_fact(s, SETUP_GPUS, row), &gpus) ||
+		    !parts_is_number(setups_fact(s, SETUP_OUTPUT, row), &output) || output <= 0)
+			continue;
+		*out = (struct value){ .kind = VALUE_NUMBER,
+				       .number = of_power(s->metric[metric], watts * gpus,
+							  output) };
+		s->is_assumed = s->is_assumed ? s->is_assumed : arena_alloc(s->r->arena, n + 1);
+		s->is_assumed[row] = true;
+	}
+}
+
+void setups_put_unpriced(struct json_writer *w, const struct setups *s)
+{
+	const struct json_value *prices;
+	struct str seen[GPUS_NAMED] = { { 0 } };
+	struct err none = { 0 };
+	size_t n = 0;
+
+	json_member_array(w, "unpriced");
+	for (size_t row = 0; row < s->rows.n && n < GPUS_NAMED; row++) {
+		struct value gpu = setups_fact(s, SETUP_GPU, row);
+		size_t k = 0;
+
+		while (k < n && !str_eq(seen[k], gpu.text))
+			k++;
+		if (k < n || gpu.kind != VALUE_TEXT || read_prices(s->r, &prices, &none) < 0 ||
+		    !isnan(rate_of(s, prices, row)))
+			continue;
+		seen[n++] = gpu.text;
+		json_put_str(w, gpu.text);
+	}
+	json_end_array(w);
 }
 
 double setups_metric(const struct setups *s, size_t metric, size_t row)

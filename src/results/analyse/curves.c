@@ -27,6 +27,7 @@ struct drawn {
 	struct folded at[2];
 	size_t color;
 	bool is_frontier, is_best, is_degraded, is_shown;
+	bool is_invalid;           /* of the INVALID runs there: on no frontier, in no words */
 };
 
 struct curves {
@@ -34,6 +35,7 @@ struct curves {
 	struct setups s;
 	double sign[2];            /* 1: more is better, -1: less is */
 	bool *keep, *is_invalid;   /* of each row; is_invalid: has both numbers, one is INVALID */
+	bool has_invalid;          /* INVALID runs are drawn, too */
 	struct setup_point *point;
 	size_t n_points;
 	struct drawn *drawn;       /* points with both metrics, by line and load */
@@ -64,9 +66,11 @@ static int read_setups(struct curves *c, const struct str axis[2], struct err *e
 
 	if (setups_read(c->r, metric, METRICS, axis[Y], "color", &c->s, e) < 0)
 		return -1;
-	for (size_t k = 0; k < 2; k++)
+	for (size_t k = 0; k < 2; k++) {
 		if (str_is(axis[k], "usd_per_m_output") && setups_price(&c->s, k, e) < 0)
 			return -1;
+		setups_power(&c->s, k);
+	}
 	return 0;
 }
 
@@ -135,24 +139,35 @@ static bool is_spoiled(const struct curves *c, const struct setup_point *p, size
 	return false;
 }
 
+/* The rows of its point that it is drawn of. */
+static const bool *rows_of(const struct curves *c, const struct drawn *d)
+{
+	return d->is_invalid ? c->is_invalid : c->keep;
+}
+
+static void draw_point(struct curves *c, const struct setup_point *p, bool is_invalid)
+{
+	struct drawn *d = &c->drawn[c->n_drawn];
+
+	*d = (struct drawn){ .p = p, .color = c->s.color_of[p->member[0]],
+			     .is_invalid = is_invalid };
+	for (size_t k = 0; k < 2; k++)
+		d->at[k] = setups_fold(&c->s, p, k, rows_of(c, d));
+	if (!d->at[0].n)
+		return;
+	d->is_degraded = !is_invalid && (is_spoiled(c, p, X) || is_spoiled(c, p, Y));
+	c->n_drawn++;
+}
+
 static void draw(struct curves *c)
 {
-	struct setups *s = &c->s;
-
-	c->point = setups_points(s, c->keep, &c->n_points);
-	c->drawn = arena_alloc(c->r->arena, (c->n_points + 1) * sizeof(*c->drawn));
+	c->point = setups_points(&c->s, c->keep, &c->n_points);
+	c->drawn = arena_alloc(c->r->arena, (2 * c->n_points + 1) * sizeof(*c->drawn));
 	for (size_t i = 0; i < c->n_points; i++) {
-		const struct setup_point *p = &c->point[i];
-		struct drawn *d = &c->drawn[c->n_drawn];
-
-		*d = (struct drawn){ .p = p, .color = s->color_of[p->member[0]] };
-		c->older += p->n_older;
-		for (size_t k = 0; k < 2; k++)
-			d->at[k] = setups_fold(s, p, k, c->keep);
-		if (!d->at[0].n)
-			continue;
-		d->is_degraded = is_spoiled(c, p, X) || is_spoiled(c, p, Y);
-		c->n_drawn++;
+		c->older += c->point[i].n_older;
+		draw_point(c, &c->point[i], false);
+		if (c->has_invalid)
+			draw_point(c, &c->point[i], true);
 	}
 }
 
@@ -160,7 +175,7 @@ static void draw(struct curves *c)
 static bool invalid_would_lead(const struct curves *c)
 {
 	struct arena *a = c->r->arena;
-	size_t n = 0;
+	size_t n = 0, valid = 0;
 	double *x = arena_alloc(a, (2 * c->n_points + 1) * sizeof(*x));
 	double *y = arena_alloc(a, (2 * c->n_points + 1) * sizeof(*y));
 	bool *is_frontier = arena_alloc(a, 2 * c->n_points + 1);
@@ -179,10 +194,12 @@ static bool invalid_would_lead(const struct curves *c)
 	if (!n)
 		return false;
 	for (size_t i = 0; i < c->n_drawn; i++) {
-		x[n + i] = c->sign[X] * c->drawn[i].at[X].value;
-		y[n + i] = c->sign[Y] * c->drawn[i].at[Y].value;
+		if (c->drawn[i].is_invalid)
+			continue;
+		x[n + valid] = c->sign[X] * c->drawn[i].at[X].value;
+		y[n + valid++] = c->sign[Y] * c->drawn[i].at[Y].value;
 	}
-	pareto_frontier(x, y, n + c->n_drawn, PARETO_STRICT, is_frontier);
+	pareto_frontier(x, y, n + valid, PARETO_STRICT, is_frontier);
 	for (size_t i = 0; i < n; i++)
 		would_lead |= is_frontier[i];
 	return would_lead;
@@ -200,7 +217,8 @@ static void find_frontiers(struct curves *c)
 		size_t count = 0;
 
 		for (size_t i = 0; i < n; i++) {
-			if (color < c->s.n_colors && c->drawn[i].color != color)
+			if (c->drawn[i].is_invalid ||
+			    (color < c->s.n_colors && c->drawn[i].color != color))
 				continue;
 			of[count] = i;
 			x[count] = c->sign[X] * c->drawn[i].at[X].value;
@@ -413,6 +431,15 @@ static const char *name_of(const struct curves *c, const struct drawn *d)
 	return arena_printf(c->r->arena, "%s%s%s", name, *load ? " " : "", load);
 }
 
+static size_t valid_drawn(const struct curves *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < c->n_drawn; i++)
+		n += !c->drawn[i].is_invalid;
+	return n;
+}
+
 /* One color alone: the points at both ends of its frontier. */
 static void add_ends(struct buf *b, const struct curves *c)
 {
@@ -425,7 +452,7 @@ static void add_ends(struct buf *b, const struct curves *c)
 							     end[k] ? end[k]->at[k].value : NAN))
 				end[k] = &c->drawn[i];
 	assert(end[0] && end[1]);
-	if (c->n_drawn == 1) {
+	if (valid_drawn(c) == 1) {
 		buf_printf(b, "One configuration is measured: %s %s at %s %s (%s).",
 			   setups_number(a, end[Y]->at[Y].value), axis_words(c, Y),
 			   setups_number(a, end[Y]->at[X].value), axis_words(c, X),
@@ -447,7 +474,7 @@ static size_t colors_drawn(const struct curves *c)
 	for (size_t k = 0; k < c->s.n_colors; k++) {
 		size_t i = 0;
 
-		while (i < c->n_drawn && c->drawn[i].color != k)
+		while (i < c->n_drawn && (c->drawn[i].color != k || c->drawn[i].is_invalid))
 			i++;
 		n += i < c->n_drawn;
 	}
@@ -483,7 +510,7 @@ static const char *sentence_of(const struct curves *c)
 
 	if (!c->s.rows.n)
 		buf_add_text(&b, "No run matches.");
-	else if (!c->n_drawn)
+	else if (!valid_drawn(c))
 		buf_add_text(&b, c->invalid ? "No run counts for both metrics." :
 					      "No run has both metrics.");
 	else if (colors_drawn(c) == 1)
@@ -491,8 +518,10 @@ static const char *sentence_of(const struct curves *c)
 	else
 		add_leading(&b, c);
 	if (c->would_lead)
-		buf_printf(&b, " %zu INVALID run%s left out, and %s would lead.", c->invalid,
-			   c->invalid == 1 ? " is" : "s are", c->invalid == 1 ? "it" : "at least one");
+		buf_printf(&b, " %zu INVALID run%s %s, and %s would lead.", c->invalid,
+			   c->invalid == 1 ? " is" : "s are",
+			   c->has_invalid ? "drawn as crosses" : "left out",
+			   c->invalid == 1 ? "it" : "at least one");
 	out = arena_text(c->r->arena, buf_str(&b));
 	buf_release(&b);
 	return out;
@@ -526,7 +555,7 @@ static double usual_reading(const struct curves *c)
 		double best = NAN;
 
 		for (size_t i = 0; i < c->n_drawn; i++)
-			if (c->drawn[i].color == k &&
+			if (c->drawn[i].color == k && !c->drawn[i].is_invalid &&
 			    is_better(c, X, c->drawn[i].at[X].value, best))
 				best = c->drawn[i].at[X].value;
 		if (!isnan(best) && (isnan(least) || is_better(c, X, least, best)))
@@ -550,7 +579,7 @@ static void put_tip(struct json_writer *w, const char *label, const char *value)
 static void put_tip_metric(const struct curves *c, struct json_writer *w, const struct drawn *d,
 			   size_t metric)
 {
-	struct folded f = setups_fold(&c->s, d->p, metric, c->keep);
+	struct folded f = setups_fold(&c->s, d->p, metric, rows_of(c, d));
 	struct str column = c->s.metric[metric];
 	const char *unit = column_unit(column);
 
@@ -586,6 +615,8 @@ static void put_tips(const struct curves *c, struct json_writer *w, const struct
 		if (v.kind == VALUE_TEXT)
 			put_tip(w, from[i].label, parts_cell_text(a, v));
 	}
+	if (s->is_assumed && s->is_assumed[row])
+		put_tip(w, "GPU power", "of its boards (assumed, not measured)");
 	put_tip(w, "Runs", arena_printf(a, "%zu", d->at[X].n));
 	if (d->p->n_older)
 		put_tip(w, "Runs of older versions", arena_printf(a, "%zu", d->p->n_older));
@@ -603,7 +634,7 @@ static void put_point(const struct curves *c, struct json_writer *w, const struc
 	json_begin_object(w);
 	json_member_array(w, "ids");
 	for (size_t i = 0; i < d->p->n && shown < ANALYSE_IDS_SHOWN_MAX; i++)
-		if (c->keep[d->p->member[i]]) {
+		if (rows_of(c, d)[d->p->member[i]]) {
 			json_put_int(w, c->s.rows.id[d->p->member[i]]);
 			shown++;
 		}
@@ -618,6 +649,7 @@ static void put_point(const struct curves *c, struct json_writer *w, const struc
 	json_member_bool(w, "is_frontier", d->is_frontier);
 	json_member_bool(w, "is_best", d->is_best);
 	json_member_bool(w, "is_degraded", d->is_degraded);
+	json_member_bool(w, "is_invalid", d->is_invalid);
 	put_tips(c, w, d);
 	json_end_object(w);
 }
@@ -670,7 +702,7 @@ static void put_colors(const struct curves *c, struct json_writer *w)
 		size_t points = 0;
 
 		for (size_t i = 0; i < c->n_drawn; i++)
-			points += c->drawn[i].color == k;
+			points += c->drawn[i].color == k && !c->drawn[i].is_invalid;
 		json_begin_object(w);
 		json_member_text(w, "key", c->s.legend[k].name);
 		parts_put_count(w, "points", points);
@@ -733,6 +765,15 @@ static void put_reading(const struct curves *c, struct json_writer *w)
 	parts_put_number(w, "at", c->at);
 }
 
+static size_t rows_assumed(const struct curves *c)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; c->s.is_assumed && i < c->s.rows.n; i++)
+		n += c->s.is_assumed[i];
+	return n;
+}
+
 static void put_left_out(struct curves *c, struct json_writer *w)
 {
 	json_member_object(w, "left_out");
@@ -742,6 +783,9 @@ static void put_left_out(struct curves *c, struct json_writer *w)
 	json_end_object(w);
 	counting_put(w, c->s.counting, 2);
 	counting_notes(c->s.counting, 2, &c->notes);
+	if (rows_assumed(c))
+		parts_note(&c->notes, "the power of %zu runs was not measured: that of their boards is "
+			   "assumed", rows_assumed(c));
 	if (c->older)
 		parts_note(&c->notes, "each point shows its newest version; %zu run%s of older ones %s "
 			   "left out", c->older, c->older == 1 ? "" : "s",
@@ -751,11 +795,30 @@ static void put_left_out(struct curves *c, struct json_writer *w)
 	parts_put_count(w, "shown", c->n_shown);
 }
 
-int analyse_curves(const struct analyse_request *r, struct json_writer *w, struct err *e)
+/*
+ * The same request without its include_invalid, so that INVALID runs never count: they are drawn
+ * next to what counts.
+ */
+static struct analyse_request only_valid(const struct analyse_request *r)
 {
-	struct curves c = { .r = r, .notes.arena = r->arena };
+	struct analyse_request out = *r;
+	struct json_value *body = arena_alloc(r->arena, sizeof(*body));
 
-	if (read_request(&c, e) < 0)
+	*body = *r->body;
+	body->key = arena_alloc(r->arena, (body->count + 1) * sizeof(*body->key));
+	for (size_t i = 0; i < body->count; i++)
+		body->key[i] = str_is(r->body->key[i], "include_invalid") ? STR("") : r->body->key[i];
+	out.body = body;
+	return out;
+}
+
+int analyse_curves(const struct analyse_request *asked, struct json_writer *w, struct err *e)
+{
+	const struct analyse_request r = only_valid(asked);
+	struct curves c = { .r = &r, .notes.arena = r.arena };
+
+	if (parts_bool(asked->body, "include_invalid", &c.has_invalid, e) < 0 ||
+	    read_request(&c, e) < 0)
 		return -1;
 	judge_rows(&c);
 	if (setups_legend(&c.s, Y, e) < 0)
@@ -777,5 +840,6 @@ int analyse_curves(const struct analyse_request *r, struct json_writer *w, struc
 	json_member_text(w, "sentence", sentence_of(&c));
 	put_reading(&c, w);
 	put_left_out(&c, w);
+	setups_put_unpriced(w, &c.s);
 	return 0;
 }

@@ -82,6 +82,7 @@ static int read_request(struct overview *o, struct err *e)
 			 &o->need_ttft_ms, e) < 0 ||
 	    setups_read(o->r, metrics, METRICS, metrics[GPU], NULL, &o->s, e) < 0)
 		return -1;
+	setups_power(&o->s, KW);
 	return setups_price(&o->s, USD, e);
 }
 
@@ -502,6 +503,8 @@ static const char *sentence_of(const struct overview *o)
 			leading += o->best[i][k].would_lead;
 	if (leading)
 		buf_add_text(&b, " INVALID runs are left out that would lead.");
+	if (o->wanted == KW && o->s.is_assumed)
+		buf_add_text(&b, " Where power was not measured, that of the boards is assumed.");
 	return arena_take(o->r->arena, &b).p;
 }
 
@@ -770,6 +773,7 @@ int analyse_overview(const struct analyse_request *r, struct json_writer *w, str
 	put_rows(&o, w);
 	put_at_need(&o, w);
 	json_member_text(w, "sentence", sentence_of(&o));
+	setups_put_unpriced(w, &o.s);
 	if (put_changes(&o, w, e) < 0 || versions_put(r, w, e) < 0 || put_attention(&o, w, e) < 0)
 		return -1;
 	return put_latest(&o, w, e);

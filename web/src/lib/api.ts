@@ -289,9 +289,10 @@ export interface CurvesRequest {
 	/** tokens_per_s_per_gpu unless given, or output_throughput where GPUs are unknown */
 	y?: string | null;
 	color?: string | null; // chosen by the data unless given; null: none
-	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
+	include_invalid?: boolean; // points of INVALID runs, too; they count for nothing
 	at?: number | null; // x of the reading line
-	prices?: Record<string, number> | null; // dollars per GPU hour by gpu_model
+	/** dollars per GPU hour by gpu_model; those of /api/settings/prices unless given */
+	prices?: Record<string, number> | null;
 }
 
 export interface OverviewRequest {
@@ -300,7 +301,23 @@ export interface OverviewRequest {
 	rank?: 'user' | 'gpu' | 'kw' | 'ttft' | 'usd' | null;
 	need?: OverviewNeed | null;
 	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
-	prices?: Record<string, number> | null; // dollars per GPU hour by gpu_model
+	/** dollars per GPU hour by gpu_model; those of /api/settings/prices unless given */
+	prices?: Record<string, number> | null;
+}
+
+export interface PriceRequest {
+	usd_per_hour?: number | null; // of one GPU; stays as it is unless given
+	power_w?: number | null; // of one board; null: the vendor's figure again
+	who?: string; // where no token says so
+}
+
+export interface Price {
+	gpu: string; // a value of gpu_model
+	usd_per_hour: number | null; power_w: number | null;
+	who: string; // who entered it; empty: nobody
+	at: number | null; // when, seconds since 1970
+	/** the document that states the power; null: people entered it, or it is unknown */
+	source: string | null;
 }
 
 export interface OverviewNeed {
@@ -389,6 +406,7 @@ export interface List extends Answer {
 	total: number; items: Row[]; next: string | null; columns: string[];
 }
 
+export interface Prices extends Answer { items: Price[] }
 export interface Presets extends Answer { items: Preset[] }
 
 export interface Run extends Answer {
@@ -514,6 +532,7 @@ export interface Curves extends Answer {
 	left_out: CurveLeftOut; trust: MetricTrust[]; notes: string[];
 	total: number; // points
 	shown: number; // points
+	unpriced: string[]; // GPUs of these runs that have no price, at most 8
 }
 
 export interface Overview extends Answer {
@@ -523,6 +542,7 @@ export interface Overview extends Answer {
 	loads: OverviewLoad[]; rows: OverviewRow[];
 	at_need: OverviewAtNeed[]; // empty without a need
 	sentence: string;
+	unpriced: string[]; // GPUs of this workload that have no price, at most 8
 	changes: OverviewChange[]; // unreviewed ones, the largest of each commit
 	/** the newest version against the one before, of each suite or workload; the newest three */
 	versions: OverviewVersion[];
@@ -788,6 +808,7 @@ export interface CurvePoint {
 	is_frontier: boolean; // of its color
 	is_best: boolean; // on the frontier of all colors
 	is_degraded: boolean; // x or y is DEGRADED in one of its runs
+	is_invalid: boolean; // of INVALID runs, with include_invalid: on no line and no frontier
 	tip: CurveTip[];
 }
 
@@ -869,6 +890,8 @@ export interface Routes {
 	'POST /api/boards': { query: undefined; request: PresetRequest; answer: Created };
 	'PUT /api/boards/{id}': { query: undefined; request: PresetRequest; answer: Created };
 	'DELETE /api/boards/{id}': { query: undefined; request: undefined; answer: Done };
+	'GET /api/settings/prices': { query: undefined; request: undefined; answer: Prices };
+	'PUT /api/settings/prices/{gpu}': { query: undefined; request: PriceRequest; answer: Done };
 	'GET /api/data/experiments': {
 		query: { filter?: string;
 			shown?: Shown;
