@@ -38,15 +38,25 @@ export function when(s: number, hasSeconds = false): string {
 		+ `${two(t.getHours())}:${two(t.getMinutes())}${hasSeconds ? `:${two(t.getSeconds())}` : ''}`;
 }
 
+/** By the minutes to UTC: a formatter costs more than all else in a cell, and a table has many. */
+const zones = new Map<number, string>();
+
+function zoneOf(t: Date): string {
+	const offset = t.getTimezoneOffset(), known = zones.get(offset);
+	if (known !== undefined)
+		return known;
+	const format = new Intl.DateTimeFormat('en', { timeZoneName: 'short' });
+	const zone = format.formatToParts(t).find((p) => p.type === 'timeZoneName')?.value ?? '';
+	const place = format.resolvedOptions().timeZone;
+	const text = `${zone}${place && place !== zone ? ` (${place})` : ''}`;
+	zones.set(offset, text);
+	return text;
+}
+
 /** "2026-03-01 14:05:09 GMT+1 (Europe/Berlin)": for titles. */
 export function zonedTime(s: number): string {
 	const t = new Date(s * 1000);
-	if (!Number.isFinite(t.getTime()))
-		return given(s);
-	const zone = new Intl.DateTimeFormat('en', { timeZoneName: 'short' }).formatToParts(t)
-		.find((p) => p.type === 'timeZoneName')?.value ?? '';
-	const place = Intl.DateTimeFormat().resolvedOptions().timeZone;
-	return `${when(s, true)} ${zone}${place && place !== zone ? ` (${place})` : ''}`;
+	return Number.isFinite(t.getTime()) ? `${when(s, true)} ${zoneOf(t)}` : given(s);
 }
 
 const DAY_S = 86_400;
