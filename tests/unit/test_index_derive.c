@@ -248,15 +248,26 @@ static void in_the_index(void **state)
 
 static void names(void **state)
 {
+	static const struct { const char *name, *label; } labels[] = {
+		{ "tokens_per_s_per_gpu", "Output tokens/s/GPU" },
+		{ "median_ttft_ms", "Median TTFT" }, { "p99.9_itl_ms", "P99.9 ITL" },
+		{ "steady_state.median_ttft_ms", "Steady state: median TTFT" },
+		{ "steady_state.p99_tpot_ms", "Steady state: P99 TPOT" },
+		{ "steady_state.window.end_s", "window.end_s" },
+		{ "max_output_tokens_per_s", "Max output tokens/s" },
+		{ "server.max_num_seqs", "max_num_seqs" },
+	};
 	struct buf label = { 0 };
 	struct column_name c = column_name(STR("tokens_per_s_per_gpu"));
 
 	(void)state;
 	assert_true(c.is_metric && c.better == 1 && str_is(c.group, "metric"));
 	assert_string_equal(c.unit, "tokens/s/GPU");
-	column_label(STR("tokens_per_s_per_gpu"), &label);
-	assert_true(str_is(buf_str(&label), "Output tokens/s/GPU"));
-	buf_release(&label);
+	for (size_t i = 0; i < sizeof(labels) / sizeof(*labels); i++) {
+		column_label(str_of(labels[i].name), &label);
+		assert_true(str_is(buf_str(&label), labels[i].label));
+		buf_release(&label);
+	}
 	assert_int_equal(column_better(STR("j_per_output_token")), -1);
 	for (size_t i = 0; i < derived_column_count; i++) {
 		c = column_name(str_of(derived_columns[i].name));

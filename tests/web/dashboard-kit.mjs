@@ -137,6 +137,13 @@ export async function accessible(page, name, runOnly) {
 	`axe finds nothing: ${name}`);
 }
 
+/** Opens the list of columns in scope and chooses one, found by its name. */
+export async function pick(page, scope, column) {
+	await page.click(`${scope} .pick-button`);
+	await page.fill(`${scope} .choices input`, column);
+	await page.click(`${scope} .choice[data-column="${column}"]`);
+}
+
 const read = (text) => Number(text.replace(/,/g, '').replace('−', '-'));
 
 /** Whether a number on the page is the one of the API, rounded to no less than four digits. */

@@ -4,7 +4,7 @@
 // request leaves the origin.
 import { readFileSync } from 'node:fs';
 import { launch } from './browser.mjs';
-import { ask, dashboard, isShown, tab } from './dashboard-kit.mjs';
+import { ask, dashboard, isShown, pick, tab } from './dashboard-kit.mjs';
 import { detailed, series, study } from './dashboard-sample.mjs';
 import { becomes, equal, main, ok } from './tap.mjs';
 
@@ -329,7 +329,7 @@ async function compares(page, url) {
 		main(other).map((m) => m.effect),
 		'the baseline can be another',
 	);
-	await page.selectOption('.pick:has-text("Primary metric") select', 'median_ttft_ms');
+	await pick(page, '.pick:has-text("Primary metric")', 'median_ttft_ms');
 	await page.waitForURL(/m=median_ttft_ms/);
 	const more = { baseline: 1, primary: 'median_ttft_ms' };
 	const judged = await ask(url, '/api/data/compare', question(groups, more));
@@ -430,7 +430,7 @@ async function charts(page, url) {
 		filter: brush,
 		group: ['server.model'],
 	});
-	await page.selectOption('section[aria-label^=Distribution] select', 'output_throughput');
+	await pick(page, 'section[aria-label^=Distribution] .pick', 'output_throughput');
 	const narrowed = await ask(url, '/api/analysis/distribution', {
 		metric: 'output_throughput',
 		filter: { and: [brush.and[1]] },

@@ -237,44 +237,61 @@ static const char *const unit_word[] = { "ms", "s", "gb" };
 
 static void add_word(struct buf *out, struct str word)
 {
-	bool is_first = out->len == 0;
+	bool is_first = out->len == 0, is_percentile_word = is_percentile(word);
 
 	if (!is_first)
 		buf_add_char(out, ' ');
 	for (size_t i = 0; i < COUNT(special); i++)
 		if (str_is(word, special[i].word))
 			word = str_of(special[i].label);
-	if (is_first && word.p[0] >= 'a' && word.p[0] <= 'z') {
+	if ((is_first || is_percentile_word) && word.p[0] >= 'a' && word.p[0] <= 'z') {
 		buf_add_char(out, (char)(word.p[0] - 'a' + 'A'));
 		word = (struct str){ word.p + 1, word.n - 1 };
 	}
 	buf_add_str(out, word);
 }
 
+/* "median_ttft_ms" as "Median TTFT", "max_output_tokens_per_s" as "Max output tokens/s". */
+static void add_words(struct buf *label, struct str name)
+{
+	struct str before = STR("");
+	size_t from = label->len;
+
+	while (name.n) {
+		struct str word = str_cut(&name, '_');
+		bool is_unit = false;
+
+		for (size_t i = 0; i < COUNT(unit_word); i++)
+			is_unit |= !name.n && label->len > from && str_is(word, unit_word[i]);
+		if (is_unit && str_is(word, "s") && str_is(before, "per")) {
+			label->len -= strlen(" per");
+			buf_add_text(label, "/s");
+		} else if (word.n && !is_unit) {
+			add_word(label, word);
+		}
+		before = word;
+	}
+}
+
 void column_label(struct str name, struct buf *out)
 {
 	const struct derived_column *derived = derived_column(name);
 	struct column_name c = column_name(name);
+	struct str prefix = STR("steady_state.");
 	struct buf label = { 0 };
-	struct str rest = name;
 
 	if (derived) {
 		buf_add_text(out, derived->label);
 		return;
 	}
-	if (!str_is(c.group, "run") && !str_is(c.group, "metric")) {
+	if (str_starts(name, prefix) && !memchr(name.p + prefix.n, '.', name.n - prefix.n)) {
+		buf_add_text(&label, "Steady state:");
+		add_words(&label, (struct str){ name.p + prefix.n, name.n - prefix.n });
+	} else if (!str_is(c.group, "run") && !str_is(c.group, "metric")) {
 		if (name.n > c.group.n + 1)
-			buf_add(out, name.p + c.group.n + 1, name.n - c.group.n - 1);
-		return;
-	}
-	while (rest.n) {
-		struct str word = str_cut(&rest, '_');
-		bool is_unit = false;
-
-		for (size_t i = 0; i < COUNT(unit_word); i++)
-			is_unit |= !rest.n && label.len && str_is(word, unit_word[i]);
-		if (word.n && !is_unit)
-			add_word(&label, word);
+			buf_add(&label, name.p + c.group.n + 1, name.n - c.group.n - 1);
+	} else {
+		add_words(&label, name);
 	}
 	buf_add_str(out, buf_str(&label));
 	buf_release(&label);

@@ -1,37 +1,167 @@
 // SPDX-License-Identifier: Apache-2.0
-// pick.tsx: choosing one column, or several, from hundreds: the browser's own list with its typing.
-import { useId, useMemo, type ReactNode } from 'react';
+// pick.tsx: choosing one column, or several, from hundreds: a button that opens a list with a search
+// box. Arrows, Page up and Page down move, Enter chooses, Escape closes; the list is a listbox whose
+// active option the search box names, so that a screen reader reads it.
+import {
+	useEffect, useId, useLayoutEffect, useMemo, useRef, useState, type KeyboardEvent, type ReactNode,
+} from 'react';
+import { count } from '../show';
+import { isEverything, whole } from '../filter';
 import { Icon } from '../parts/icon';
-import { columnLabel } from '../show';
+import { useApply, type ColumnOption } from '../query';
+import { useFilter, useShown } from '../state';
 import type { Columns } from './columns';
-import type { ColumnOption } from '../query';
+import { choicesOf } from './metrics';
 
-const FIRST = ['metric', 'run', 'server', 'benchmark'];
+const LISTED_MAX = 400; /* beyond, a word narrows the list */
+const ASKED_MAX = 400; /* QUERY_FACETS_MAX of src/results/index/index.h */
+const PAGE = 8;
 
-function grouped(options: ColumnOption[]): [string, ColumnOption[]][] {
-	const by = new Map<string, ColumnOption[]>();
-	for (const c of options)
-		by.set(c.group, [...by.get(c.group) ?? [], c]);
-	const place = (g: string): number => (FIRST.includes(g) ? FIRST.indexOf(g) : FIRST.length);
-	return [...by].sort(([a], [b]) => place(a) - place(b) || a.localeCompare(b));
+/** The columns of which some run of the filter has a value; null: all of them, or not known yet. */
+function usePresent(options: ColumnOption[]): ReadonlySet<string> | null {
+	const [filter] = useFilter(), [shown] = useShown();
+	const asked = useMemo(() => options.slice(0, ASKED_MAX).map((o) => o.column), [options]);
+	const answer = useApply({ filter: whole(filter), shown, limit: 0, facets: asked, facet_values: 1,
+		bins: 1 }, asked.length > 0 && (!isEverything(filter) || shown !== 'usual'));
+	return useMemo(() => answer.data ? new Set([
+		...options.slice(ASKED_MAX).map((o) => o.column),
+		...answer.data.facets.filter((f) => f.distinct > 0).map((f) => f.column)]) : null,
+	[answer.data, options]);
 }
 
-interface ListProps { options: ColumnOption[]; columns: Columns; missing?: string | undefined }
+interface ListProps {
+	label: string;
+	value: string;
+	options: ColumnOption[];
+	columns: Columns;
+	none?: string | undefined;
+	onPick: (column: string) => void;
+	onClose: () => void;
+}
 
-function Choices({ options, columns, missing }: ListProps): ReactNode {
-	const groups = useMemo(() => grouped(options), [options]);
+/** What is open: the search box and the list below it. */
+function Choices({ label, value, options, columns, none, onPick, onClose }: ListProps): ReactNode {
+	const id = useId();
+	const box = useRef<HTMLDivElement>(null), input = useRef<HTMLInputElement>(null);
+	const [word, setWord] = useState('');
+	const present = usePresent(options);
+	const { groups, hidden } = useMemo(() => choicesOf(options, (c) => columns.measure(c).label, word,
+		present, value), [options, columns, word, present, value]);
+	const flat = useMemo(() => [...(none !== undefined && word === '' ? [''] : []),
+		...groups.flatMap((g) => g.items.map((c) => c.column))].slice(0, LISTED_MAX), [groups, none, word]);
+	const place = useMemo(() => new Map(flat.map((c, i) => [c, i])), [flat]);
+	const [moved, setMoved] = useState<string | null>(null);
+	const active = moved !== null && place.has(moved) ? moved : word === '' && place.has(value)
+		? value : flat[0];
+	const at = active === undefined ? -1 : place.get(active)!;
+	useLayoutEffect(() => {
+		input.current!.focus();
+		const panel = box.current!, { left, right } = panel.getBoundingClientRect();
+		if (right > innerWidth - 8)
+			panel.style.translate = `${Math.max(innerWidth - 8 - right, 8 - left)}px 0`;
+	}, []);
+	useLayoutEffect(() => {
+		box.current!.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
+	}, [active]);
+	const move = (to: number): void => setMoved(flat[Math.min(flat.length - 1, Math.max(0, to))] ?? null);
+	const pressed = (event: KeyboardEvent): void => {
+		const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE };
+		if (steps[event.key]) {
+			move(at + steps[event.key]);
+		} else if (event.key === 'Enter') {
+			if (active !== undefined)
+				onPick(active);
+		} else if (event.key === 'Escape') {
+			onClose();
+		} else {
+			return;
+		}
+		event.preventDefault();
+		event.stopPropagation();
+	};
+	const option = (column: string, text: string, unit: string | null): ReactNode => (
+		<div key={column} role="option" id={`${id}-${place.get(column)}`} data-column={column}
+			aria-selected={column === active} className={column === value ? 'choice now' : 'choice'}
+			title={column} onPointerMove={() => setMoved(column)} onClick={() => onPick(column)}>
+			<span className="choice-label">{text}{unit && !text.toLowerCase().includes(unit.toLowerCase())
+				&& <span className="unit">{unit}</span>}</span>
+			{column !== '' && <span className="choice-name">{column}</span>}
+		</div>
+	);
 	return (
-		<>
-			{missing && !options.some((c) => c.column === missing)
-				&& <option value={missing}>{columnLabel(missing)}</option>}
-			{groups.map(([group, list]) => (
-				<optgroup key={group} label={group}>
-					{list.map((c) => (
-						<option key={c.column} value={c.column}>{columns.measure(c.column).label}</option>
-					))}
-				</optgroup>
-			))}
-		</>
+		<div className="choices" ref={box} onKeyDown={pressed}>
+			<div className="choices-search">
+				<Icon name="search" />
+				<input ref={input} type="text" role="combobox" aria-expanded="true" aria-autocomplete="list"
+					aria-label={`Search: ${label}`} aria-controls={`${id}-list`} autoComplete="off"
+					aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined} spellCheck={false}
+					placeholder={`Search ${count(options.length, 'column')}`} value={word}
+					onChange={(event) => {
+						setWord(event.target.value);
+						setMoved(null);
+					}} />
+			</div>
+			<div className="choices-list" role="listbox" id={`${id}-list`} aria-label={label} tabIndex={-1}>
+				{none !== undefined && word === '' && option('', none, null)}
+				{groups.map((g) => {
+					const items = g.items.filter((c) => place.has(c.column));
+					return items.length > 0 && (
+						<div key={g.label} role="group" aria-label={g.label}>
+							<div className="choices-group" aria-hidden="true">{g.label}</div>
+							{items.map((c) => option(c.column, c.label, c.unit))}
+						</div>
+					);
+				})}
+			</div>
+			{flat.length === 0 && <p className="choices-note" role="status">
+				No column has “{word}” in its name.</p>}
+			{hidden > 0 && <p className="choices-note">
+				{count(hidden, 'column')} hidden: no run of the filter has a value.</p>}
+		</div>
+	);
+}
+
+/** A button with its list; closed by Escape, by a choice and by a click elsewhere. */
+function Opener({ id, look, labelledBy, name, children, ...list }: Omit<ListProps, 'onClose'> & {
+	id?: string; look: string; labelledBy?: string | undefined; name?: string | undefined;
+	children: ReactNode;
+}): ReactNode {
+	const [isOpen, setOpen] = useState(false);
+	const root = useRef<HTMLSpanElement>(null), button = useRef<HTMLButtonElement>(null);
+	useEffect(() => {
+		if (!isOpen)
+			return;
+		const outside = (event: Event): void => {
+			if (event.target instanceof Node && !root.current?.contains(event.target))
+				setOpen(false);
+		};
+		addEventListener('pointerdown', outside);
+		addEventListener('focusin', outside);
+		return () => {
+			removeEventListener('pointerdown', outside);
+			removeEventListener('focusin', outside);
+		};
+	}, [isOpen]);
+	const close = (): void => {
+		setOpen(false);
+		button.current?.focus();
+	};
+	return (
+		<span className="opener" ref={root}>
+			<button type="button" ref={button} id={id} className={look} aria-haspopup="listbox"
+				aria-expanded={isOpen} aria-labelledby={labelledBy} aria-label={name}
+				onClick={() => setOpen(!isOpen)}
+				onKeyDown={(event) => {
+					if (event.key === 'ArrowDown' && !isOpen) {
+						event.preventDefault();
+						setOpen(true);
+					}
+				}}>{children}</button>
+			{isOpen && <Choices {...list} onClose={close} onPick={(column) => {
+				close();
+				list.onPick(column);
+			}} />}
+		</span>
 	);
 }
 
@@ -47,15 +177,19 @@ interface PickProps {
 }
 
 export function Pick({ label, value, onPick, columns, options, none, id }: PickProps): ReactNode {
-	const own = useId();
+	const own = useId(), at = id ?? own;
 	return (
-		<label className="pick" htmlFor={id ?? own}>
-			{label && <span>{label}</span>}
-			<select id={id ?? own} aria-label={label ? undefined : 'Column'} value={value} onChange={(e) => onPick(e.target.value)}>
-				{none !== undefined && <option value="">{none}</option>}
-				<Choices options={options} columns={columns} missing={value || undefined} />
-			</select>
-		</label>
+		<span className="pick">
+			{label && <label id={`${at}-label`} htmlFor={at}>{label}</label>}
+			<Opener id={at} look="pick-button" label={label || 'Column'} value={value} options={options}
+				columns={columns} none={none} onPick={onPick}
+				labelledBy={label ? `${at}-label ${at}-value` : undefined}
+				name={label ? undefined : `Column: ${columns.measure(value).label}`}>
+				<span id={`${at}-value`} className="pick-value" title={value}>
+					{value === '' ? none ?? 'Select' : columns.measure(value).label}</span>
+				<Icon name="down" />
+			</Opener>
+		</span>
 	);
 }
 
@@ -85,11 +219,10 @@ export function PickMany(props: PickManyProps): ReactNode {
 				</button>
 			))}
 			{values.length < max && rest.length > 0 && (
-				<select aria-label={`${label}: ${add}`} value="" className="add"
-					onChange={(e) => onPick([...values, e.target.value])}>
-					<option value="">{add}</option>
-					<Choices options={rest} columns={columns} />
-				</select>
+				<Opener look="pick-button add" label={`${label}: ${add}`} name={`${label}: ${add}`} value=""
+					options={rest} columns={columns} onPick={(column) => onPick([...values, column])}>
+					<Icon name="plus" /><span className="pick-value">{add}</span>
+				</Opener>
 			)}
 		</div>
 	);
