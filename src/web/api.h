@@ -211,6 +211,12 @@ int filters_usual_columns(const struct index_view *v, const struct columns_split
 int filters_put_constants(struct json_writer *w, const struct index_view *v, const struct query *q,
 			  const struct columns_split *s, struct arena *a, struct err *e);
 
+/*
+ * upload.c: a file of results into the store; its outcomes are members "results" and "notes" of
+ * the answer. *first: the store's number of the file's first run.
+ */
+int upload_put(const struct web_request *r, struct str name, struct str bytes,
+	       struct web_answer *a, int64_t *first, struct err *e);
 /* upload.c: a trace as JSON; run_id of its run is looked up in the request's view. */
 void trace_put(const struct web_request *r, struct json_writer *w, const struct trace *t);
 

@@ -176,8 +176,7 @@ static void put_results(struct json_writer *j, const struct put_result *result,
 	json_end_array(j);
 }
 
-/* *first: the store's number of the file's first run. */
-static int put_file(const struct web_request *r, struct str name, struct str bytes,
+int upload_put(const struct web_request *r, struct str name, struct str bytes,
 		    struct web_answer *a, int64_t *first, struct err *e)
 {
 	struct read_file file = { 0 };
@@ -213,7 +212,7 @@ static int upload_raw(const struct web_request *r, struct web_answer *a, struct 
 
 	if (!r->raw.n)
 		return err_set(e, ERR_USAGE, "the body is empty; expected a result file");
-	return put_file(r, web_param(r, "name"), r->raw, a, &first, e);
+	return upload_put(r, web_param(r, "name"), r->raw, a, &first, e);
 }
 
 static int put_trace(const struct web_request *r, int64_t run, const struct upload_part *p,
@@ -277,7 +276,7 @@ static int upload_json(const struct web_request *r, struct web_answer *a, struct
 	if (n_files > 1)
 		return err_set(e, ERR_USAGE, "the form has %zu parts called file; expected one "
 			       "(/api/upload/batch takes many)", n_files);
-	if (rc < 0 || put_file(r, file.name, file.bytes, a, &run, e) < 0)
+	if (rc < 0 || upload_put(r, file.name, file.bytes, a, &run, e) < 0)
 		return -1;
 	parts_open(r, &parts, e);
 	while (parts_next(&parts, &part, e) > 0)

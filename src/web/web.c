@@ -500,6 +500,7 @@ int web_start(struct web *w, struct store *store, struct err *e)
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
 	pulse_look(w);
 	carrier_make(w);
+	live_open(w);
 	/* Jobs first: whoever asks for one finds it. */
 	if (upload_open(w, e) < 0 || launch_open(w, e) < 0 || work_open(w, e) < 0)
 		return -1;
@@ -549,6 +550,7 @@ void web_free(struct web *w)
 	if (!w)
 		return;
 	launch_close(w);
+	live_close(w);
 	upload_close(w);
 	work_close(w);
 	stop_listening(w);

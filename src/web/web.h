@@ -56,6 +56,7 @@ struct web_opts {
 	struct web_names include_dir;     /* folders whose files their configurations may include */
 	struct web_names launch_command;  /* what they may start; none: anything */
 	bool is_read_only;
+	double live_lost_s;               /* after so much silence a live run is lost; 0: 60 s */
 };
 
 struct web;

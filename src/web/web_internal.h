@@ -58,6 +58,7 @@ struct web {
 	struct answers kept;           /* to analyses */
 	struct upload_worker *upload;
 	struct launch *launch;
+	struct live *live;
 	const struct route_params *params; /* of each route */
 	int listener;
 	unsigned port;
@@ -267,6 +268,11 @@ void carrier_resume(struct web *w, struct exchange *x);
 void carrier_tick(struct web *w, int64_t now_ns);
 /* Event streams that wait look for events, which may take long; called a few times a second. */
 void carrier_look(struct web *w);
+
+/* ---- live.c ---- */
+
+void live_open(struct web *w);
+void live_close(struct web *w); /* also of a server that never started */
 
 /* ---- upload.c ---- */
 

@@ -346,6 +346,24 @@ async function jobs(ids) {
 	await ask('POST', `/api/jobs/${next.job_id}/cancel`);
 }
 
+async function live() {
+	const { id } = await ask('POST', '/api/live', { name: 'chat at 8', kind: 'bench serve', total: 60,
+		run_id: 'a1' });
+	await ask('POST', `/api/live/${id}/samples`, { samples: [
+		{ t_s: 0.5, done: 3, failed: 0, running: 8, tokens_per_s: 210.5, ttft_ms: 41.5 },
+		{ t_s: 1.5, done: 9, failed: 1, running: 8, tokens_per_s: null, kv_cache_percent: 12 }] });
+	const run = await ask('GET', `/api/live/${id}`);
+	equal([run.state, run.done, run.failed, run.total, run.series.tracks.map((t) => t.key)],
+		['running', 9, 1, 60,
+			['output_tokens_per_s', 'requests_running', 'kv_cache_percent', 'ttft_ms']],
+		'a run that goes on has its curves');
+	const end = await ask('POST', `/api/live/${id}/end`, { result: {
+		model_id: 'm', request_throughput: 5, completed: 60, failed: 1, median_ttft_ms: 9 } });
+	const list = await ask('GET', '/api/live');
+	equal(list.items.map((item) => [item.id, item.state, item.run]), [[id, 'done', end.run]],
+		'one that has ended names its run');
+}
+
 async function wrong() {
 	await refused('GET', '/api/data/experiments/none', 404);
 	await refused('GET', '/api/nothing', 404);
@@ -367,6 +385,7 @@ await main(async () => {
 		await runs(ids);
 		await analysis(ids);
 		await jobs(ids);
+		await live();
 		await wrong();
 		const all = Object.entries(api.paths).flatMap(([path, operations]) => Object.keys(operations)
 			.map((method) => `${method.toUpperCase()} ${path}`));

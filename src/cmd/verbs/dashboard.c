@@ -29,6 +29,7 @@ struct dashboard_opts {
 	struct opt_int port;
 	struct opt_list host_name, proxy, launch_env, include_dir, launch_command;
 	int64_t launch;
+	double live_lost;
 	bool no_auth, open_read, no_launch, is_read_only;
 };
 
@@ -88,8 +89,10 @@ static const struct opt rows[] = {
 	R(launch_command, "launch-command", .group = DATA, .arg = "COMMAND", .flags = OPT_EACH,
 	  .help = "a command that they may start, word for word, such as 'vllm serve', sim, docker; may "
 		  "be repeated; default: any"),
+	R(live_lost, "live-lost", .group = DATA, .flags = OPT_HIDDEN, .arg = "SECONDS", .min = 0.1,
+	  .max = 3600, .help = "a run that reports here and is silent for so long is lost"),
 };
-static const struct dashboard_opts defaults = { .launch = 1 };
+static const struct dashboard_opts defaults = { .launch = 1, .live_lost = 60 };
 static const char *const groups[] = { SERVER, DATA, NULL };
 
 const struct opt_set cmd_dashboard_set = {
@@ -277,7 +280,8 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 		.n_host_names = o->host_name.n, .proxy = o->proxy.v, .n_proxies = o->proxy.n,
 		.version = PROFLLM_VERSION, .log_path = o->log,
 		.log_fd = STDERR_FILENO, .folder = jobs_place(o, &cli->arena),
-		.launches = o->no_launch ? 0 : (unsigned)o->launch, .is_read_only = o->is_read_only,
+		.launches = o->no_launch ? 0 : (unsigned)o->launch, .live_lost_s = o->live_lost,
+		.is_read_only = o->is_read_only,
 		.launch_env = names_of(&o->launch_env), .include_dir = names_of(&o->include_dir),
 		.launch_command = names_of(&o->launch_command),
 	};

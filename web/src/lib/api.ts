@@ -372,6 +372,60 @@ export interface LaunchKey {
 	key: string; value: string | null; default: string | null; help: string | null; group?: string;
 }
 
+export interface LiveRequest {
+	/** the client's own name of the run: beginning again with it goes on with the same run */
+	run_id?: string;
+	name: string;
+	kind: string; // what is run: bench serve, run
+	total?: number | null; // requests
+}
+
+export interface LiveSample {
+	t_s: number; // since the run began
+	done?: number; // requests so far
+	failed?: number; total?: number | null;
+	stage?: string; // what is under way
+	tokens_per_s?: number | null; // output
+	running?: number | null; waiting?: number | null; kv_cache_percent?: number | null;
+	gpu_util_percent?: number | null; gpu_power_w?: number | null;
+	ttft_ms?: number | null; // mean since the sample before
+	itl_ms?: number | null;
+}
+
+export interface LiveSamples {
+	samples: LiveSample[]; // at most 120, in the order of their times
+}
+
+export interface LiveEnd {
+	result?: Record<string, unknown>; // taken into the store as an upload is
+	failure?: string; // why there is none, or not all of it
+}
+
+export interface LiveItem {
+	id: string; name: string; kind: string; who: string; stage: string | null;
+	started_s: number; // seconds since 1970
+	seen_s: number; // when it last sent something
+	elapsed_s: number; // of the last sample
+	total: number | null; // requests
+	done: number; failed: number;
+	tokens_per_s: number | null; // of the last sample
+	ttft_ms: number | null;
+	run: number | null; // the number of its result
+	failure: string | null;
+	state: 'running' | 'done' | 'lost'; // lost: nothing was sent for a minute
+}
+
+export interface LiveTrack {
+	key: string; label: string; unit: string | null; t_s: number[]; y: (number | null)[];
+	min: (number | null)[] | null; max: (number | null)[] | null;
+}
+
+export interface LiveSeries {
+	start_s: number | null; duration_s: number; tracks: LiveTrack[];
+	failed_s: number[]; // when requests failed
+	missing: string[];
+}
+
 export interface LoginRequest { token: string }
 
 export interface Health extends Answer {
@@ -425,6 +479,25 @@ export interface Run extends Answer {
 }
 
 export interface Created extends Answer { id: number }
+export interface LiveBegun extends Answer { id: string }
+
+export interface LiveEnded extends Answer {
+	results?: PutResult[]; notes?: string[];
+	run: number | null; // the number of the result's run
+}
+
+export interface LiveList extends Answer {
+	items: LiveItem[]; // newest first; those that are over for an hour at most
+}
+
+export interface LiveRun extends Answer {
+	id: string; name: string; kind: string; who: string; stage: string | null;
+	started_s: number; // seconds since 1970
+	seen_s: number; elapsed_s: number; total: number | null; done: number; failed: number;
+	tokens_per_s: number | null; ttft_ms: number | null; run: number | null; failure: string | null;
+	state: 'running' | 'done' | 'lost'; series: LiveSeries;
+}
+
 export interface Attached extends Answer { ids: number[] }
 export type Done = Answer;
 
@@ -965,6 +1038,11 @@ export interface Routes {
 	};
 	'POST /api/upload/batch': { query: undefined; request: FormData; answer: BatchStarted };
 	'GET /api/upload/status/{job_id}': { query: undefined; request: undefined; answer: UploadJob };
+	'GET /api/live': { query: undefined; request: undefined; answer: LiveList };
+	'POST /api/live': { query: undefined; request: LiveRequest; answer: LiveBegun };
+	'GET /api/live/{id}': { query: undefined; request: undefined; answer: LiveRun };
+	'POST /api/live/{id}/samples': { query: undefined; request: LiveSamples; answer: Done };
+	'POST /api/live/{id}/end': { query: undefined; request: LiveEnd; answer: LiveEnded };
 	'GET /api/jobs': {
 		query: { limit?: number };
 		request: undefined; answer: Jobs;
