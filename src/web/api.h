@@ -134,6 +134,8 @@ void data_put_statistics(struct json_writer *w, const struct answer *a);
  */
 void run_put_badges(struct json_writer *w, const struct row *r, unsigned flags,
 		    const struct json_value *document);
+/* Where a document, or a result by itself, keeps the reasons of its verdict; NULL: nowhere. */
+const struct json_value *run_reasons(const struct json_value *document);
 /*
  * Command lines for a shell, as an array of texts: the configuration as it was given when the
  * document has it; else a server and a load made of the run's parameters, without those that are

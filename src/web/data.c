@@ -43,8 +43,7 @@ static void put(struct badges *b, const char *level, const char *code, const cha
 	json_end_object(b->w);
 }
 
-/* Where a document, or a result by itself, keeps the reasons of its verdict; NULL: nowhere. */
-static const struct json_value *reasons_of(const struct json_value *document)
+const struct json_value *run_reasons(const struct json_value *document)
 {
 	static const char *const mode[] = {
 		"throughput", "latency", "startup", "prioritization", "prefix-caching",
@@ -62,7 +61,7 @@ static const struct json_value *reasons_of(const struct json_value *document)
 
 static void put_reasons(struct json_writer *w, const struct json_value *document)
 {
-	const struct json_value *list = reasons_of(document);
+	const struct json_value *list = run_reasons(document);
 
 	json_begin_array(w);
 	for (size_t i = 0; list && i < list->count; i++) {
@@ -85,7 +84,7 @@ static void put_reasons(struct json_writer *w, const struct json_value *document
 static void put_verdict(struct badges *b, const struct row *r, const struct json_value *document)
 {
 	struct value verdict = cell_of(r, "verdict"), why = cell_of(r, "trust.reasons");
-	const struct json_value *list = reasons_of(document);
+	const struct json_value *list = run_reasons(document);
 	struct str codes = why.kind == VALUE_TEXT ? why.text : STR("");
 
 	if (list && list->count && json_get(&list->item[0], "text"))

@@ -273,6 +273,10 @@ async function runs(ids) {
 		await ask('GET', `/api/data/experiments/${item.id}`);
 	await ask('GET', `/api/data/experiments/${ids.detailed}/document`);
 	await ask('GET', `/api/data/experiments/${ids.detailed}/arrays`);
+	await ask('GET', `/api/data/experiments/${ids.detailed}/series`);
+	await ask('GET', `/api/data/experiments/${ids.detailed}/sketches`);
+	await ask('GET', `/api/data/experiments/${ids.first}/series`);
+	await ask('GET', `/api/data/experiments/${ids.first}/sketches`);
 	await ask('DELETE', `/api/data/experiments/${ids.detailed}/exclusion`);
 	await ask('DELETE', `/api/annotations/${remark.id}`);
 	const traces = await ask('GET', '/api/traces?limit=1');
@@ -281,6 +285,67 @@ async function runs(ids) {
 	equal(rest.items.map((t) => t.name), ['a.pt.trace.json.gz'], 'the other one on the next');
 	equal(await ask('GET', `/api/export/traces/${rest.items[0].id}`), 'traced', 'its bytes');
 	await ask('DELETE', `/api/traces/${rest.items[0].id}`);
+}
+
+/** A detailed result as vLLM writes it: a request a second for 30 s, then two a second for 30 s. */
+function detailed_load() {
+	const starts = Array.from({ length: 90 }, (_, i) => 1000 + (i < 30 ? i : 30 + (i - 30) / 2));
+	const each = (make) => starts.map((at, i) => make(i, at));
+
+	return { model_id: 'm', request_throughput: 1.5, completed: 89, failed: 1, duration: 61,
+		max_concurrency: null, request_rate: 'inf', start_times: starts,
+		input_lens: each((i) => 100 + i), output_lens: each((i) => i === 50 ? 0 : 10),
+		ttfts: each((i) => i === 50 ? 0 : 0.05 + i / 1000),
+		itls: each((i) => i === 50 ? [] : Array(9).fill(0.02)),
+		errors: each((i) => i === 50 ? 'Connection reset' : '') };
+}
+
+/** What the page of a run draws, made of a foreign result's arrays. */
+async function drawn() {
+	const mean = (track, from, to) => {
+		const some = track.y.filter((_, i) => track.t_s[i] >= from && track.t_s[i] < to);
+		return some.reduce((a, b) => a + b, 0) / some.length;
+	};
+	const near = (got, want, what) =>
+		ok(Math.abs(got - want) < 0.01 * want, what, `${got}, not ${want}`);
+	const sent = await ask('POST', '/api/upload/json',
+		file_form(['file', 'load.json', JSON.stringify(detailed_load())]));
+	const id = sent.results[0].id;
+	const series = await ask('GET', `/api/data/experiments/${id}/series`);
+	const [tokens, running] = series.tracks;
+	equal(series.tracks.map((t) => t.key), ['output_tokens_per_s', 'requests_running'], 'load over time');
+	equal([series.start_s, series.duration_s, tokens.y.length], [null, 61, 61], 'its grid');
+	near(mean(tokens, 2, 29), 10, 'ten tokens a second');
+	near(mean(tokens, 41, 59), 20, 'twice as many in the second half');
+	near(mean(running, 2, 29), 0.05 + 0.18 + 0.015, 'requests in flight'); // the mean E2EL
+	ok(running.max.every((v) => v >= 0) && Math.max(...running.max) >= 1, 'with the most in each bin');
+	equal(series.failed_s, [40], 'when a request failed');
+	equal(series.missing, ["The server's queue and KV cache were not read during this run.",
+		'This run has no GPU telemetry.'], 'what is missing');
+	const sketches = await ask('GET', `/api/data/experiments/${id}/sketches`);
+	const at = (key, p) => {
+		const m = sketches.metrics.find((one) => one.key === key);
+		return m.value[m.p.indexOf(p)];
+	};
+	equal(sketches.metrics.map((m) => [m.key, m.n]),
+		[['ttft_ms', 89], ['tpot_ms', 89], ['itl_ms', 801], ['e2el_ms', 89]], 'four distributions');
+	ok(sketches.metrics.every((m) => !m.is_spoiled), 'which nothing spoils');
+	near(at('ttft_ms', 0), 50, 'least TTFT');
+	near(at('ttft_ms', 0.5), 94, 'median TTFT'); // 0 to 89 without 50: the 45th of 89 is 44
+	near(at('ttft_ms', 1), 139, 'greatest TTFT');
+	near(at('itl_ms', 0.5), 20, 'ITL');
+	near(at('e2el_ms', 1), 319, 'E2EL');
+	const by = sketches.by_prompt;
+	equal([by.prompt_tokens.length, by.prompt_tokens[51], Math.round(by.ttft_ms[51])],
+		[89, 152, 102], 'TTFT by prompt');
+	equal([sketches.by_turn, sketches.missing], [null, []], 'no turns');
+
+	const plain = await ask('POST', '/api/upload/json', file_form(['file', 'p.json', JSON.stringify({
+		model_id: 'plain', request_throughput: 1, duration: 5, median_ttft_ms: 3 })]));
+	const none = `/api/data/experiments/${plain.results[0].id}`;
+	const [load, latencies] = [await ask('GET', `${none}/series`), await ask('GET', `${none}/sketches`)];
+	equal([load.tracks, load.duration_s, load.missing.length], [[], 5, 1], 'summary figures only');
+	ok(latencies.missing[0].startsWith('This result has summary figures only'), 'which is said');
 }
 
 async function analysis(ids) {
@@ -383,6 +448,7 @@ await main(async () => {
 		await server();
 		await filters(ids);
 		await runs(ids);
+		await drawn();
 		await analysis(ids);
 		await jobs(ids);
 		await live();

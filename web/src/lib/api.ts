@@ -139,6 +139,32 @@ export interface SummaryRequest {
 	statistics?: string[] | null; // null: a usual choice of metrics
 }
 
+export interface SeriesTrack {
+	key: string; // one of those that docs/guide/dashboard.md lists, in that order
+	label: string; unit: string | null;
+	t_s: number[]; // seconds after the start, ascending
+	y: (number | null)[]; // the mean around each time
+	min: (number | null)[] | null; // least value there; null: equals y
+	max: (number | null)[] | null; // greatest value there; null: equals y
+}
+
+export interface Sketch {
+	key: 'ttft_ms' | 'tpot_ms' | 'itl_ms' | 'e2el_ms'; label: string; unit: string;
+	n: number; // values in all
+	p: number[]; // from 0 to 1, ascending
+	value: (number | null)[]; // so large is quantile p
+	is_spoiled: boolean; // a reason of the verdict spoils this metric
+	spoiled_by: string | null; // that reason, the worst one
+}
+
+export interface SketchPrompt { prompt_tokens: number[]; ttft_ms: (number | null)[] }
+
+export interface SketchTurn {
+	turn: number[]; // from 1
+	ttft_ms_median: (number | null)[];
+	n: number[]; // requests that succeeded
+}
+
 export interface Annotation { id: number; text: string; who: string; at: number }
 
 export interface AnnotationRequest {
@@ -476,6 +502,21 @@ export interface Run extends Answer {
 	reproduce: string[]; // command lines
 	badges: Badge[];
 	reasons: Reason[]; // why the run judged itself as it did
+}
+
+export interface RunSeries extends Answer {
+	start_s: number | null; // since 1970
+	duration_s: number;
+	tracks: SeriesTrack[]; // those that are known, at most 600 points each
+	failed_s: number[]; // when requests failed; of more than 600 every second, third ...
+	missing: string[]; // what is not known, a sentence each
+}
+
+export interface RunSketches extends Answer {
+	metrics: Sketch[];
+	by_prompt: SketchPrompt | null; // a request each; of more than 2,000 the same sample each time
+	by_turn: SketchTurn | null; // of conversations
+	missing: string[]; // what is not known, a sentence each
 }
 
 export interface Created extends Answer { id: number }
@@ -979,6 +1020,12 @@ export interface Routes {
 		query: undefined; request: undefined; answer: unknown;
 	};
 	'GET /api/data/experiments/{id}/arrays': { query: undefined; request: undefined; answer: unknown };
+	'GET /api/data/experiments/{id}/series': {
+		query: undefined; request: undefined; answer: RunSeries;
+	};
+	'GET /api/data/experiments/{id}/sketches': {
+		query: undefined; request: undefined; answer: RunSketches;
+	};
 	'POST /api/data/experiments/{id}/annotations': {
 		query: undefined; request: AnnotationRequest; answer: Created;
 	};
