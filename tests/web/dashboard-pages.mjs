@@ -638,6 +638,8 @@ benchmark:
   ignore_eos: true
 `;
 
+const HEADLINE = ['verdict', 'output_throughput', 'median_ttft_ms', 'p99_ttft_ms'];
+
 async function launches(page, url) {
 	await page.goto(`${url}/launch`);
 	await page.waitForSelector('textarea');
@@ -652,22 +654,28 @@ async function launches(page, url) {
 		(await page.$eval('.findings li', (e) => e.textContent)).includes('num_prompts'),
 		'a mistake is told with its line and the nearest key',
 	);
-	ok(
-		await page.$eval('button.primary:has-text("Start")', (e) => e.disabled),
-		'and cannot be started',
-	);
+	const run = 'section[aria-label=Configuration] button.primary:has-text("Run")';
+	ok(await page.$eval(run, (e) => e.disabled), 'and cannot be run');
 	await page.fill('textarea', CONFIG);
-	await page.waitForSelector('button.primary:has-text("Start"):not([disabled])');
+	await page.waitForSelector(`${run}:not([disabled])`);
 	ok(
 		(await page.$eval('section[aria-label=Plan] tbody th', (e) => e.textContent)).startsWith(
 			'walked',
 		),
 		'the plan is shown before anything is done',
 	);
-	await page.click('button.primary:has-text("Start")');
+	await page.click(run);
 	await page.waitForSelector('section[aria-label=Experiment] [data-state=done]', { timeout: 60000 });
 	ok((await page.$eval('.log', (e) => e.textContent)).length > 100, 'its log was followed');
-	await page.click('a:has-text("Open exp_")');
+	const [row] = (await ask(url, '/api/filters/apply', {
+		filter: { column: 'name', in: ['walked'] }, columns: HEADLINE, limit: 1 })).items;
+	await page.waitForSelector('.outcome td[data-column]');
+	const shown = await page.$$eval('.outcome td[data-column] [data-value]', (l) => l.map((e) =>
+		[e.parentElement.dataset.column, Number(e.dataset.value)]));
+	equal([Object.fromEntries(shown), await page.textContent('.outcome td .tag')],
+		[Object.fromEntries(HEADLINE.slice(1).map((c) => [c, row.values[c]])), row.values.verdict],
+		'the card ends with the verdict and the headline metrics of the store');
+	await page.click('.outcome a');
 	await page.waitForSelector('.figure');
 	equal(
 		await page.$eval(
@@ -677,6 +685,43 @@ async function launches(page, url) {
 		true,
 		'and its run is in the store',
 	);
+	await repeats(page, url, row.id);
+}
+
+/** From the page of a run: Launch again, type another value, Run. */
+async function repeats(page, url, id) {
+	await page.click('.run-head a:has-text("Launch again")');
+	await page.waitForFunction(() => document.activeElement?.selectionEnd > 0);
+	equal(await page.$eval('textarea', (e) => [e.value.slice(e.selectionStart, e.selectionEnd),
+		e.value.split('\n').find((l) => l.includes('num_prompts')), location.search]),
+	['6', '  num_prompts: 6', ''], 'the configuration of the run, the value to change selected');
+	await page.keyboard.type('7');
+	await page.click('section[aria-label=Configuration] button.primary:has-text("Run"):not([disabled])');
+	await page.waitForSelector('section[aria-label=Experiment] [data-state=done]', { timeout: 60000 });
+	await page.click('.outcome a');
+	await page.waitForSelector('.figure');
+	const again = (await ask(url, `/api/data/experiments/${new URL(page.url()).pathname.split('/')[2]}`))
+		.document.config.given;
+	const before = (await ask(url, `/api/data/experiments/${id}`)).document.config.given;
+	equal(again, { ...before, benchmark: { ...before.benchmark, num_prompts: 7 } },
+		'was run with that value, and nothing else is different');
+}
+
+/** A result of bench serve becomes a configuration whose load is the same command line. */
+async function repeatsResult(page, url) {
+	const options = { model: 'org/demo', host: '127.0.0.1', port: 41234, num_prompts: 120,
+		max_concurrency: 8, tokenizer: 'sim', random_input_len: 64, ignore_eos: true, seed: 0 };
+	await ask(url, '/api/upload/raw?name=served.json', { ...detailed(5), date: '20260503-120000',
+		model_id: 'org/demo', profllm: { schema_version: 1, version: 'x', options } });
+	const [row] = (await ask(url, '/api/filters/apply', { columns: [], limit: 1,
+		filter: { column: 'server.model', in: ['org/demo'] } })).items;
+	await page.goto(`${url}/launch?from=${row.id}`);
+	const load = 'section[aria-label=Plan] td:nth-of-type(2) .command';
+	await page.waitForSelector(load);
+	equal((await page.textContent(load)).trim(),
+		'vllm bench serve --base-url http://127.0.0.1:41234 --num-prompts 120 --random-input-len 64 '
+		+ '--max-concurrency 8 --model org/demo --tokenizer sim --ignore-eos',
+		'a result becomes an experiment with the options that were given');
 }
 
 await main(async () => {
@@ -694,6 +739,7 @@ await main(async () => {
 		trends,
 		analyses,
 		launches,
+		repeatsResult,
 		traces,
 		failedRun,
 	])

@@ -30,6 +30,7 @@ const PATHS = {
 	warning: 'M8 2.7l6 10.6H2zM8 6.7v3M8 11.6h.01',
 	compare: 'M5 2.5v11M11 2.5v11M2.5 5.5L5 2.5l2.5 3M8.5 10.5l2.5 3 2.5-3',
 	external: 'M9 3h4v4M13 3L7.5 8.5M11.5 9.5V13H3V4.5h3.5',
+	play: 'M4.5 2.8l8.5 5.2-8.5 5.2z',
 	copy: 'M5.5 5.5h8v8h-8zM3.5 10.5h-1v-8h8v1',
 } as const;
 

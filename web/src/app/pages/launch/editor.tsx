@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // editor.tsx: plain text with line numbers; lines with findings are marked, findings lead to them.
-import { useRef, type KeyboardEvent, type ReactNode } from 'react';
+import { useEffect, useRef, type KeyboardEvent, type ReactNode } from 'react';
 import { Icon } from '../../parts/icon';
 import type { Finding } from './types';
 
@@ -8,6 +8,8 @@ interface Props {
 	text: string;
 	onText: (text: string) => void;
 	findings: Finding[];
+	/** Begin and end of what is selected when it is given: the next key replaces it. */
+	select?: [number, number] | null;
 }
 
 /** Where a line begins in a text; lines count from 1. */
@@ -22,8 +24,14 @@ export function offsetOf(text: string, line: number, column = 1): number {
 	return Math.min(text.length, at + Math.max(0, column - 1));
 }
 
-export function Editor({ text, onText, findings }: Props): ReactNode {
+export function Editor({ text, onText, findings, select = null }: Props): ReactNode {
 	const area = useRef<HTMLTextAreaElement>(null), gutter = useRef<HTMLPreElement>(null);
+	useEffect(() => {
+		if (!select || !area.current)
+			return;
+		area.current.focus();
+		area.current.setSelectionRange(...select);
+	}, [select]);
 	const lines = text.split('\n').length;
 	const level = new Map(findings.filter((f) => f.line !== null).map((f) =>
 		[f.line!, f.level ?? 'error']));

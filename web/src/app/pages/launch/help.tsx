@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// help.tsx: what a configuration may hold, searchable.
+// help.tsx: the keys of a configuration, searchable.
 import { useMemo, useState, type ReactNode } from 'react';
 import { useGet } from '../../common/routes';
 import { Failure, Loading } from '../../parts/states';
@@ -33,17 +33,17 @@ export function Help(): ReactNode {
 		return <Loading />;
 	return (
 		<div className="launch-help">
-			<input type="search" value={search} placeholder={`Find one of ${list.length} keys`}
-				aria-label="Find a key" onChange={(e) => setSearch(e.target.value)} />
+			<input type="search" value={search} placeholder={`Search ${list.length} keys`}
+				aria-label="Search keys" onChange={(e) => setSearch(e.target.value)} />
 			<dl tabIndex={0} aria-label="Keys">{found.slice(0, SHOWN).map((k) => (
 				<div key={`${k.section}/${k.key}`}>
 					<dt><code>{k.key}</code> <span className="dim">{k.section}</span></dt>
 					<dd>{k.help}
 						{k.value && <> <span className="dim">{k.value}</span></>}
-						{k.default && <> <span className="dim">Usual: {k.default}</span></>}</dd>
+						{k.default && <> <span className="dim">Default: {k.default}</span></>}</dd>
 				</div>
 			))}</dl>
-			{found.length > SHOWN && <p className="dim small-text">{found.length - SHOWN} more; type to find.</p>}
+			{found.length > SHOWN && <p className="dim small-text">{found.length - SHOWN} more: search to find them.</p>}
 		</div>
 	);
 }

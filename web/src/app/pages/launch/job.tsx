@@ -6,12 +6,11 @@ import { change } from '../../api';
 import { useJob } from '../../common/job';
 import { useGet } from '../../common/routes';
 import { Spark } from '../../common/spark';
-import { Link } from '../../parts/link';
 import { Failure, Loading } from '../../parts/states';
 import { toastError } from '../../parts/toast';
 import { refresh, useHealth } from '../../query';
 import { when } from '../../show';
-import { usePageTarget } from '../../state';
+import { Outcome } from './outcome';
 import { linesOf, sampleOf, type Sample } from './types';
 
 const TONE: Record<string, string> = { done: 'good', failed: 'bad', cancelled: 'warn' };
@@ -73,17 +72,11 @@ function Progress({ progress }: { progress: Record<string, unknown> }): ReactNod
 }
 
 function Ended({ job }: { job: Answer }): ReactNode {
-	const target = usePageTarget();
 	const reason = (job.detail as { reason?: string | null } | null)?.reason;
 	return (
 		<>
 			{reason && <p className={job.state === 'failed' ? 'bad-text' : 'dim'}>{reason}</p>}
-			{job.run_ids.length > 0 && (
-				<p className="row">{job.run_ids.map((id) => (
-					<Link key={id} className="button primary" to={target(`/runs/${encodeURIComponent(id)}`)}>
-						Open {id}</Link>
-				))}</p>
-			)}
+			<Outcome runIds={job.run_ids} />
 		</>
 	);
 }

@@ -12,7 +12,8 @@ export function PlanView({ plan }: { plan: Plan }): ReactNode {
 		<section className="card" aria-label="Plan">
 			<div className="card-head">
 				<h2>{plan.suite ? `Suite ${plan.suite}` : 'Plan'}</h2>
-				<span className="dim">{count(list.length, 'experiment')}, about {secondsText(plan.total_s)}</span>
+				<span className="dim">{count(list.length, 'experiment')}, {plan.total_s === null || plan.n_unknown === list.length ? 'time unknown'
+					: `about ${secondsText(plan.total_s)}`}</span>
 			</div>
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Experiments">
 				<table className="plain-table">
@@ -21,9 +22,9 @@ export function PlanView({ plan }: { plan: Plan }): ReactNode {
 					<tbody>{list.slice(0, SHOWN).map((x) => (
 						<tr key={x.document + x.name}>
 							<th scope="row">{x.name}<br /><span className="dim light">{x.mode}, GPUs: {x.gpus}</span>
-								{x.is_kept && <span className="tag">there already</span>}</th>
+								{x.is_kept && <span className="tag">already measured</span>}</th>
 							<td>{x.servers.map((s) => <code key={s.name} className="command">
-								{s.command ?? `${s.name} runs already`}</code>)}</td>
+								{s.command ?? `${s.name} is already running`}</code>)}</td>
 							<td>{x.benchmark && <code className="command">{x.benchmark}</code>}</td>
 							<td title={x.time?.basis}>{secondsText(x.time?.total_s ?? null)}</td>
 						</tr>

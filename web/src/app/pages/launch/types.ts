@@ -53,6 +53,8 @@ export interface Plan {
 	experiments: Planned[];
 	total_s: number | null;
 	n_run?: number;
+	/** Experiments of which nothing says how long they take. */
+	n_unknown?: number;
 }
 export interface Check {
 	ok: boolean;
@@ -127,7 +129,7 @@ export function linesOf(samples: Sample[]): Line[] {
 }
 
 export const secondsText = (s: number | null): string => {
-	if (s === null) return 'not known';
+	if (s === null) return 'unknown';
 	if (s < 90) return `${Number(s.toPrecision(2))} s`;
 	return s < 5400 ? `${Math.round(s / 60)} min` : `${Number((s / 3600).toPrecision(2))} h`;
 };

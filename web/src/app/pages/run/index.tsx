@@ -7,6 +7,7 @@ import { useGet } from '../../common/routes';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { Failure, Loading } from '../../parts/states';
+import { useHealth } from '../../query';
 import { age, showCell, zonedTime } from '../../show';
 import { usePageTarget, useSelection } from '../../state';
 import { choiceCodec, useUrlState } from '../../url';
@@ -38,7 +39,8 @@ function Tags({ run }: { run: Answer }): ReactNode {
 
 function Head({ run }: { run: Answer }): ReactNode {
 	const target = usePageTarget();
-	const { has, toggle } = useSelection();
+	const { has, toggle } = useSelection(), health = useHealth().data;
+	const canLaunch = health?.role === 'launch' && health.can_launch && !health.is_read_only;
 	const facts = ['server.model', 'hardware.gpu', 'benchmark.dataset_name']
 		.filter((c) => typeof run.values[c] === 'string').map((c) => showCell(c, run.values[c]));
 	const at = typeof run.values.timestamp === 'number' ? run.values.timestamp : null;
@@ -57,6 +59,8 @@ function Head({ run }: { run: Answer }): ReactNode {
 					<Icon name={has(run.id) ? 'check' : 'plus'} />{has(run.id) ? 'In comparison' : 'Add to comparison'}
 				</button>
 				<Link className="button" to={target('/compare')}><Icon name="compare" />Compare</Link>
+				{canLaunch && <Link className="button" to={target('/launch', { from: String(run.id) })}>
+					<Icon name="play" />Launch again</Link>}
 			</div>
 		</div>
 	);
