@@ -19,7 +19,7 @@ const size = { width: 1000, height: 480 };
 const ink = { card: '#fff', ink: '#111', dim: '#555', faint: '#777', grid: '#eee' } as Ink;
 const point = (id: number, x: number, y: number, more: Partial<CurvePoint> = {}): CurvePoint => ({
 	ids: [id], x, y, x_min: x, x_max: x, y_min: y, y_max: y, load: id, label: `TP1 c${id}`,
-	is_frontier: true, is_best: false, is_degraded: false,
+	is_frontier: true, is_best: false, is_degraded: false, is_invalid: false,
 	tip: [{ label: 'Tokens/s/user', value: `${x} tokens/s/user` }], ...more });
 const answer: Curves = {
 	workload: 'w', workloads: [], color: 'gpu_model', configuration: [], load: 'load', common: [],
@@ -33,7 +33,7 @@ const answer: Curves = {
 			point(5, 120, 4000, { is_frontier: false })] },
 	],
 	sentence: 'b200 leads.', reading: [{ color: 'b200', y: 3000 }, { color: 'a100', y: null }], at: 100,
-	left_out: { invalid: 0, missing: 0, would_lead: false }, total: 5, shown: 5, trust: [],
+	left_out: { invalid: 0, missing: 0, would_lead: false }, unpriced: [], total: 5, shown: 5, trust: [],
 	data_version: 1, query_ms: 0,
 };
 const measure = (column: string): CurveOptions['x'] => ({ column, label: column, unit: null });

@@ -44,7 +44,8 @@ it('repeats an experiment as it was given', () => {
 	const given = { name: 'grid-max_concurrency=8,gpu=h100', server: { command: 'sim', model: 'm' },
 		benchmark: { max_concurrency: 8, num_prompts: 4 } };
 	const output = { folder: '/x/y', upload: null };
-	const r = repeatOf({ document: { config: { given: { ...given, output } } }, values: { mode: 'serve' } }, schema);
+	const r = repeatOf({ document: { config: { given: { ...given, output } } },
+		values: { mode: 'serve' } }, schema);
 	expect(r.config).toEqual({ ...given, name: 'grid gpu=h100' });
 	expect(r.notes).toEqual([]);
 	const hidden = { server: { url: 'http://h:1' }, benchmark: { header: ['a=***'] } };
