@@ -167,7 +167,7 @@ it('draws whatever numbers an event has', () => {
 		[1, 2],
 	]);
 	expect([secondsText(null), secondsText(6), secondsText(600), secondsText(7200)]).toEqual([
-		'not known',
+		'unknown',
 		'6 s',
 		'10 min',
 		'2 h',
