@@ -11,7 +11,7 @@
 #define RUNS_PER_THREAD 16 /* small enough that nobody waits long for the last one */
 #define RUN_ITEMS_MAX 256
 
-struct job {
+struct parallel_job {
 	bool (*one)(void *self, size_t item, unsigned worker);
 	void *self;
 	size_t n, run;
@@ -29,7 +29,7 @@ unsigned parallel_threads(void)
 	return n < THREADS_MAX ? (unsigned)n : THREADS_MAX;
 }
 
-static void note_failure(struct job *j, size_t item)
+static void note_failure(struct parallel_job *j, size_t item)
 {
 	size_t first = atomic_load(&j->failed);
 
@@ -39,7 +39,7 @@ static void note_failure(struct job *j, size_t item)
 
 static void *take_runs(void *arg)
 {
-	struct job *j = arg;
+	struct parallel_job *j = arg;
 	unsigned worker = atomic_fetch_add(&j->workers, 1);
 	size_t from, to;
 
@@ -58,7 +58,7 @@ static void *take_runs(void *arg)
 size_t parallel_for(unsigned threads, size_t n,
 		    bool (*one)(void *self, size_t item, unsigned worker), void *self)
 {
-	struct job j = { .one = one, .self = self, .n = n, .failed = n };
+	struct parallel_job j = { .one = one, .self = self, .n = n, .failed = n };
 	pthread_t thread[THREADS_MAX];
 	unsigned started = 0;
 

@@ -325,7 +325,7 @@ static void add_without_learned(struct buf *out, struct str text)
 
 enum list { LIST_NONE, LIST_SECRETS, LIST_HEADERS };
 
-struct finder {
+struct secret_finder {
 	struct str text;
 	size_t at;
 	size_t string_at, string_width; /* where the content of the last quote begins, its width */
@@ -337,13 +337,13 @@ struct finder {
 	bool is_urls_alone;
 };
 
-struct span {
+struct secret_span {
 	size_t at, n;
 	bool is_bare;        /* needs quotes to be JSON */
 	bool is_learned;     /* its name is secret, or it is a password of a URL */
 };
 
-static char char_at(const struct finder *f, size_t i)
+static char char_at(const struct secret_finder *f, size_t i)
 {
 	return i < f->text.n ? f->text.p[i] : 0;
 }
@@ -353,7 +353,7 @@ static bool is_name_char(char c)
 	return isalnum((unsigned char)c) || c == '_' || c == '-' || c == '.';
 }
 
-static size_t skip_blanks(const struct finder *f, size_t i)
+static size_t skip_blanks(const struct secret_finder *f, size_t i)
 {
 	while (char_at(f, i) && strchr(" \t\r\n", char_at(f, i)))
 		i++;
@@ -361,7 +361,7 @@ static size_t skip_blanks(const struct finder *f, size_t i)
 }
 
 /* The bytes of a quote at i, its backslashes included; 0: there is none. */
-static size_t quote_at(const struct finder *f, size_t i)
+static size_t quote_at(const struct secret_finder *f, size_t i)
 {
 	size_t n = 0;
 
@@ -371,7 +371,7 @@ static size_t quote_at(const struct finder *f, size_t i)
 }
 
 /* Where the quote that closes begins, the content being at i; the text's end without one. */
-static size_t string_end(const struct finder *f, size_t i, size_t width)
+static size_t string_end(const struct secret_finder *f, size_t i, size_t width)
 {
 	char quote = f->text.p[i - 1];
 
@@ -385,7 +385,7 @@ static size_t string_end(const struct finder *f, size_t i, size_t width)
 }
 
 /* Where an array or object ends that begins at i; quotes hide brackets. */
-static size_t value_end(const struct finder *f, size_t i)
+static size_t value_end(const struct secret_finder *f, size_t i)
 {
 	size_t depth = 0;
 
@@ -407,7 +407,7 @@ static size_t value_end(const struct finder *f, size_t i)
 	return f->text.n;
 }
 
-static struct str slice(const struct finder *f, size_t from, size_t to)
+static struct str slice(const struct secret_finder *f, size_t from, size_t to)
 {
 	to = to < f->text.n ? to : f->text.n;
 	return (struct str){ f->text.p + from, to > from ? to - from : 0 };
@@ -420,7 +420,8 @@ static bool is_shown(struct str value)
 	       str_starts(value, STR("Bearer ..."));
 }
 
-static bool hide(struct finder *f, size_t from, size_t to, bool is_learned, struct span *out)
+static bool hide(struct secret_finder *f, size_t from, size_t to, bool is_learned,
+		 struct secret_span *out)
 {
 	struct str value;
 
@@ -428,7 +429,7 @@ static bool hide(struct finder *f, size_t from, size_t to, bool is_learned, stru
 		to = f->string_end;
 	value = slice(f, from, to);
 	f->at = to > f->at ? to : f->at + 1;
-	*out = (struct span){ .at = from, .n = value.n, .is_learned = is_learned };
+	*out = (struct secret_span){ .at = from, .n = value.n, .is_learned = is_learned };
 	return !is_shown(value);
 }
 
@@ -464,7 +465,7 @@ static bool is_below_headers(struct str name, struct str *header)
 	return false;
 }
 
-static bool is_hidden(const struct finder *f, struct str name, bool *is_learned)
+static bool is_hidden(const struct secret_finder *f, struct str name, bool *is_learned)
 {
 	struct str header = name;
 	bool is_header = f->at < f->headers_end || is_below_headers(name, &header);
@@ -489,7 +490,7 @@ static bool is_known_header(struct str name)
 /* ---- values ---- */
 
 /* A colon in front of a blank belongs to the sentence. */
-static size_t word_end(const struct finder *f, size_t i)
+static size_t word_end(const struct secret_finder *f, size_t i)
 {
 	size_t from = i;
 
@@ -499,8 +500,8 @@ static size_t word_end(const struct finder *f, size_t i)
 }
 
 /* After "NAME=": to the end of the string that NAME begins, of a quoted text, or of the word. */
-static bool hide_assigned(struct finder *f, size_t name_at, size_t i, bool is_learned,
-			  struct span *out)
+static bool hide_assigned(struct secret_finder *f, size_t name_at, size_t i, bool is_learned,
+			  struct secret_span *out)
 {
 	static const char *const schemes[] = { "bearer", "basic", "digest", "token", "apikey" };
 	size_t width = quote_at(f, i), end;
@@ -523,8 +524,8 @@ static bool hide_assigned(struct finder *f, size_t name_at, size_t i, bool is_le
 }
 
 /* After "NAME": in quotes and a colon; is_plain: quotes of JSON. Switches are no secrets. */
-static bool hide_member(struct finder *f, size_t i, bool is_plain, bool is_learned,
-			struct span *out)
+static bool hide_member(struct secret_finder *f, size_t i, bool is_plain, bool is_learned,
+			struct secret_span *out)
 {
 	size_t width = quote_at(f, i), end;
 	struct str word;
@@ -546,7 +547,8 @@ static bool hide_member(struct finder *f, size_t i, bool is_plain, bool is_learn
 }
 
 /* Password and token of "scheme://user:password@host", i being behind the slashes. */
-static bool hide_userinfo(struct finder *f, struct str scheme, size_t i, struct span *out)
+static bool hide_userinfo(struct secret_finder *f, struct str scheme, size_t i,
+			  struct secret_span *out)
 {
 	size_t end = i, word = i, at = 0, colon = 0;
 	bool is_web = str_starts(scheme, STR("http"));
@@ -575,7 +577,7 @@ static bool hide_userinfo(struct finder *f, struct str scheme, size_t i, struct 
 /* ---- the pass ---- */
 
 /* A quote at f->at. */
-static bool at_quote(struct finder *f, size_t width, struct span *out)
+static bool at_quote(struct secret_finder *f, size_t width, struct secret_span *out)
 {
 	size_t begin = f->at + width, end = begin, next, value;
 	struct str name;
@@ -613,7 +615,7 @@ static bool at_quote(struct finder *f, size_t width, struct span *out)
 }
 
 /* ", "value"" of an array, after an option that takes secrets. */
-static bool at_list(struct finder *f, struct span *out)
+static bool at_list(struct secret_finder *f, struct secret_span *out)
 {
 	size_t i = skip_blanks(f, f->at), width, begin, end, equals;
 
@@ -642,7 +644,7 @@ static bool at_list(struct finder *f, struct span *out)
 }
 
 /* A word at f->at. */
-static bool at_word(struct finder *f, struct span *out)
+static bool at_word(struct secret_finder *f, struct secret_span *out)
 {
 	size_t begin = f->at, end = begin;
 	struct str name, known;
@@ -686,7 +688,7 @@ static bool at_word(struct finder *f, struct span *out)
 	return false;
 }
 
-static bool next_span(struct finder *f, struct span *out)
+static bool next_span(struct secret_finder *f, struct secret_span *out)
 {
 	while (f->at < f->text.n) {
 		size_t width;
@@ -713,9 +715,9 @@ static bool next_span(struct finder *f, struct span *out)
 
 /* ---- texts ---- */
 
-static struct str without(struct finder *f, struct buf *room)
+static struct str without(struct secret_finder *f, struct buf *room)
 {
-	struct span span = { 0 };
+	struct secret_span span = { 0 };
 	size_t plain = 0;
 	bool has_one = false;
 
@@ -726,7 +728,7 @@ static struct str without(struct finder *f, struct buf *room)
 		buf_add_text(room, span.is_bare ? "\"" REDACTED "\"" : REDACTED);
 		plain = span.at + span.n;
 		has_one = true;
-		span = (struct span){ 0 };
+		span = (struct secret_span){ 0 };
 	}
 	if (!has_one && !holds_learned(f->text))
 		return f->text;
@@ -736,21 +738,21 @@ static struct str without(struct finder *f, struct buf *room)
 
 struct str redact(struct str text, struct buf *room)
 {
-	struct finder f = { .text = text };
+	struct secret_finder f = { .text = text };
 
 	return without(&f, room);
 }
 
 struct str redact_data(struct str text, struct buf *room)
 {
-	struct finder f = { .text = text, .is_urls_alone = true };
+	struct secret_finder f = { .text = text, .is_urls_alone = true };
 
 	return without(&f, room);
 }
 
 struct str redact_line(struct str line, struct buf *room)
 {
-	struct finder f = { .text = line, .is_line = true, .is_settings = true };
+	struct secret_finder f = { .text = line, .is_line = true, .is_settings = true };
 
 	return without(&f, room);
 }
@@ -758,7 +760,7 @@ struct str redact_line(struct str line, struct buf *room)
 void redact_tail(struct buf *b, size_t from, enum redact_kind kind)
 {
 	struct buf room = { .limit = b->limit };
-	struct finder f = { .is_settings = kind == REDACT_SETTINGS,
+	struct secret_finder f = { .is_settings = kind == REDACT_SETTINGS,
 			    .is_urls_alone = kind == REDACT_DATA };
 	struct str out;
 
@@ -829,29 +831,29 @@ char **redact_words(char *const *argv, struct arena *a)
 
 /* ---- learning ---- */
 
-static void learn_spans(struct finder *f)
+static void learn_spans(struct secret_finder *f)
 {
-	struct span span = { 0 };
+	struct secret_span span = { 0 };
 
 	while (next_span(f, &span)) {
 		struct str value = { f->text.p + span.at, span.n };
 
 		if (span.is_learned)
 			redact_learn(value);
-		span = (struct span){ 0 };
+		span = (struct secret_span){ 0 };
 	}
 }
 
 void redact_learn_text(struct str text)
 {
-	struct finder f = { .text = text, .is_settings = true };
+	struct secret_finder f = { .text = text, .is_settings = true };
 
 	learn_spans(&f);
 }
 
 static void learn_line(struct str line, bool is_header)
 {
-	struct finder f = { .text = line, .is_line = true, .is_settings = true,
+	struct secret_finder f = { .text = line, .is_line = true, .is_settings = true,
 			    .headers_end = is_header ? line.n : 0 };
 
 	learn_spans(&f);

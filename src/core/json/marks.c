@@ -58,7 +58,7 @@ void json_marks_copy(struct json_marks *m, const struct json_value *from,
 /* ---- JSON ---- */
 
 /* Places are asked for in their order, so each line is counted once. */
-struct reading {
+struct marks_reading {
 	struct arena *a;
 	struct json_marks *marks;
 	const char *file, *at, *line_start;
@@ -68,7 +68,7 @@ struct reading {
 	size_t values;
 };
 
-static void place(struct reading *r, const char *p, unsigned *line, unsigned *column)
+static void place(struct marks_reading *r, const char *p, unsigned *line, unsigned *column)
 {
 	const char *newline;
 
@@ -81,14 +81,14 @@ static void place(struct reading *r, const char *p, unsigned *line, unsigned *co
 	*column = (unsigned)(p - r->line_start) + 1;
 }
 
-static struct str unescaped(struct reading *r, struct str raw)
+static struct str unescaped(struct marks_reading *r, struct str raw)
 {
 	buf_reset(&r->scratch);
 	json_unescape(&r->scratch, raw);
 	return arena_str(r->a, buf_str(&r->scratch));
 }
 
-static int refuse_twice(struct reading *r, const struct json_value *object, size_t first,
+static int refuse_twice(struct marks_reading *r, const struct json_value *object, size_t first,
 			const struct json_mark *mark)
 {
 	struct json_mark before = json_marks_get(r->marks, &object->item[first]);
@@ -99,10 +99,10 @@ static int refuse_twice(struct reading *r, const struct json_value *object, size
 		       before.key_line, before.key_column);
 }
 
-static int build(struct reading *r, struct json_slice from, struct json_mark mark,
+static int build(struct marks_reading *r, struct json_slice from, struct json_mark mark,
 		 struct json_value *out);
 
-static int build_container(struct reading *r, struct json_slice from, struct json_value *out)
+static int build_container(struct marks_reading *r, struct json_slice from, struct json_value *out)
 {
 	struct json_iter it = json_iter(from), count = it;
 	struct map seen = { 0 };
@@ -137,7 +137,7 @@ static int build_container(struct reading *r, struct json_slice from, struct jso
 	return rc;
 }
 
-static int build(struct reading *r, struct json_slice from, struct json_mark mark,
+static int build(struct marks_reading *r, struct json_slice from, struct json_mark mark,
 		 struct json_value *out)
 {
 	if (++r->values > YAML_VALUES_MAX)
@@ -171,7 +171,7 @@ static int build(struct reading *r, struct json_slice from, struct json_mark mar
 int json_parse_marked(struct arena *a, struct str text, const char *file, struct json_marks *m,
 		      struct json_value **out, struct err *e)
 {
-	struct reading r = { .a = a, .marks = m, .file = file, .line = 1, .e = e };
+	struct marks_reading r = { .a = a, .marks = m, .file = file, .line = 1, .e = e };
 	struct json_mark mark = { .file = file };
 	struct lex l;
 	struct json_slice root;

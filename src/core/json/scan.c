@@ -112,7 +112,7 @@ void json_scan_paths_init(struct json_paths *paths, const char *const *path, siz
 
 /* ---- running ---- */
 
-struct walk {
+struct path_walk {
 	struct lex lex;
 	const struct json_path_node *node;
 	struct json_slice *out;
@@ -120,10 +120,10 @@ struct walk {
 	uint64_t seen; /* one bit per place passed already */
 };
 
-static const char *walk_value(struct walk *w, const char *p, const struct json_path_node *at,
+static const char *walk_value(struct path_walk *w, const char *p, const struct json_path_node *at,
 			      unsigned depth);
 
-static const struct json_path_node *find_escaped(const struct walk *w, uint8_t child,
+static const struct json_path_node *find_escaped(const struct path_walk *w, uint8_t child,
 						 struct str key)
 {
 	for (; child; child = w->node[child].next) {
@@ -135,7 +135,7 @@ static const struct json_path_node *find_escaped(const struct walk *w, uint8_t c
 	return NULL;
 }
 
-static inline const struct json_path_node *find_name(const struct walk *w,
+static inline const struct json_path_node *find_name(const struct path_walk *w,
 						     const struct json_path_node *at,
 						     struct str key)
 {
@@ -155,7 +155,8 @@ static inline const struct json_path_node *find_name(const struct walk *w,
 	return NULL;
 }
 
-static const struct json_path_node *find_index(const struct walk *w, uint8_t child, uint32_t index)
+static const struct json_path_node *find_index(const struct path_walk *w, uint8_t child,
+					       uint32_t index)
 {
 	for (; child; child = w->node[child].next)
 		if (!w->node[child].name.p && w->node[child].index == index)
@@ -164,8 +165,8 @@ static const struct json_path_node *find_index(const struct walk *w, uint8_t chi
 }
 
 /* p stands on { or [; depth counts the containers around it. */
-static const char *walk_container(struct walk *w, const char *p, const struct json_path_node *at,
-				  unsigned depth)
+static const char *walk_container(struct path_walk *w, const char *p,
+				  const struct json_path_node *at, unsigned depth)
 {
 	const struct json_path_node *child;
 	bool is_object = *p == '{', is_first = true;
@@ -198,14 +199,14 @@ static const char *walk_container(struct walk *w, const char *p, const struct js
 }
 
 /* The last of equal keys wins, so what an earlier one left below is dropped. */
-static void forget(struct walk *w, uint32_t paths)
+static void forget(struct path_walk *w, uint32_t paths)
 {
 	for (size_t i = 0; paths; i++, paths >>= 1)
 		if (paths & 1)
 			w->out[i] = (struct json_slice){ 0 };
 }
 
-static const char *walk_value(struct walk *w, const char *p, const struct json_path_node *at,
+static const char *walk_value(struct path_walk *w, const char *p, const struct json_path_node *at,
 			      unsigned depth)
 {
 	struct json_slice *v = &w->unwanted;
@@ -229,7 +230,7 @@ static const char *walk_value(struct walk *w, const char *p, const struct json_p
 
 int json_scan_run(const struct json_paths *paths, struct str text, struct json_slice *out)
 {
-	struct walk w = { .node = paths->node, .out = out };
+	struct path_walk w = { .node = paths->node, .out = out };
 	const char *p;
 
 	assert(paths->nodes > 0);

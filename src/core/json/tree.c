@@ -23,15 +23,15 @@
 #define TEXT_SHARED_MAX 4096 /* longer strings get a block of their own */
 #define FEW_MEMBERS 12       /* up to here duplicates are found by comparing all pairs */
 
-struct item {
+struct tree_item {
 	struct str key;
 	struct json_value value;
 };
 
-struct build {
+struct tree_build {
 	struct arena *arena;
 	struct lex lex;
-	struct item *item; /* the stack */
+	struct tree_item *item; /* the stack */
 	size_t count, cap;
 	size_t open[JSON_DEPTH_MAX]; /* where on the stack the open containers stand */
 	unsigned level;
@@ -44,7 +44,7 @@ struct build {
 	struct str twice;  /* the key that a strict text has twice in one object */
 };
 
-static struct str keep_bytes(struct build *b, struct str s)
+static struct str keep_bytes(struct tree_build *b, struct str s)
 {
 	char *copy = b->text;
 
@@ -75,7 +75,7 @@ static bool is_plain(struct str s)
 	return utf8_is_valid(s);
 }
 
-static struct str keep_text(struct build *b, struct str raw, bool is_escaped)
+static struct str keep_text(struct tree_build *b, struct str raw, bool is_escaped)
 {
 	if (is_escaped || !is_plain(raw)) {
 		buf_reset(&b->scratch);
@@ -85,7 +85,7 @@ static struct str keep_text(struct build *b, struct str raw, bool is_escaped)
 	return keep_bytes(b, raw);
 }
 
-static struct item *push(struct build *b)
+static struct tree_item *push(struct tree_build *b)
 {
 	if (b->count == b->cap) {
 		b->cap = b->cap ? b->cap * 2 : 64;
@@ -99,7 +99,7 @@ static bool is_finite_text(struct str number)
 	return number.p[number.n - 1] >= '0' && number.p[number.n - 1] <= '9';
 }
 
-static void set_number(struct build *b, struct json_value *v, struct json_slice plain)
+static void set_number(struct tree_build *b, struct json_value *v, struct json_slice plain)
 {
 	v->raw = keep_bytes(b, plain.raw);
 	v->kind = plain.kind;
@@ -110,11 +110,11 @@ static void set_number(struct build *b, struct json_value *v, struct json_slice 
 }
 
 /* Reads a value that is not a container into a new item. */
-static const char *add_plain(struct build *b, const char *p, struct str key)
+static const char *add_plain(struct tree_build *b, const char *p, struct str key)
 {
 	const char *from = p;
 	struct json_slice plain;
-	struct item *item;
+	struct tree_item *item;
 	bool is_escaped = false;
 
 	p = lex_plain(&b->lex, p, &plain, &is_escaped);
@@ -123,7 +123,7 @@ static const char *add_plain(struct build *b, const char *p, struct str key)
 	if (b->is_strict && plain.kind == JSON_REAL && !is_finite_text(plain.raw))
 		return lex_fail(&b->lex, from, LEX_NO_VALUE);
 	item = push(b);
-	*item = (struct item){ key, { .kind = plain.kind } };
+	*item = (struct tree_item){ key, { .kind = plain.kind } };
 	if (plain.kind == JSON_STRING)
 		item->value.text = keep_text(b, plain.raw, is_escaped);
 	else if (plain.kind == JSON_INT || plain.kind == JSON_REAL)
@@ -132,7 +132,7 @@ static const char *add_plain(struct build *b, const char *p, struct str key)
 }
 
 /* The earlier member with item i's key, or i itself. */
-static size_t first_of_few(const struct item *item, size_t i)
+static size_t first_of_few(const struct tree_item *item, size_t i)
 {
 	for (size_t k = 0; k < i; k++)
 		if (item[k].key.p && str_eq(item[k].key, item[i].key))
@@ -140,7 +140,7 @@ static size_t first_of_few(const struct item *item, size_t i)
 	return i;
 }
 
-static size_t first_of_many(struct build *b, const struct item *item, size_t i)
+static size_t first_of_many(struct tree_build *b, const struct tree_item *item, size_t i)
 {
 	size_t at = map_hash(item[i].key) >> 32 & (b->slot_cap - 1);
 
@@ -156,7 +156,7 @@ static size_t first_of_many(struct build *b, const struct item *item, size_t i)
 }
 
 /* Keeps one member per key: the last value, at the first place. Returns how many are left. */
-static size_t drop_duplicates(struct build *b, struct item *item, size_t count)
+static size_t drop_duplicates(struct tree_build *b, struct tree_item *item, size_t count)
 {
 	size_t kept = 0;
 
@@ -183,11 +183,11 @@ static size_t drop_duplicates(struct build *b, struct item *item, size_t count)
 	return kept;
 }
 
-static void close_container(struct build *b)
+static void close_container(struct tree_build *b)
 {
 	size_t at = b->open[--b->level];
 	struct json_value *v = &b->item[at].value;
-	struct item *item = &b->item[at + 1];
+	struct tree_item *item = &b->item[at + 1];
 	size_t count = b->count - at - 1;
 
 	b->count = at + 1;
@@ -206,17 +206,17 @@ static void close_container(struct build *b)
 		v->key[i] = item[i].key;
 }
 
-static const char *open_container(struct build *b, const char *p, struct str key)
+static const char *open_container(struct tree_build *b, const char *p, struct str key)
 {
 	if (b->level == JSON_DEPTH_MAX)
 		return lex_fail(&b->lex, p, LEX_TOO_DEEP);
 	b->open[b->level++] = b->count;
-	*push(b) = (struct item){ key, { .kind = *p == '{' ? JSON_OBJECT : JSON_ARRAY } };
+	*push(b) = (struct tree_item){ key, { .kind = *p == '{' ? JSON_OBJECT : JSON_ARRAY } };
 	return p + 1;
 }
 
 /* One value with everything in it; it becomes the stack's only item. */
-static const char *build_value(struct build *b, const char *p)
+static const char *build_value(struct tree_build *b, const char *p)
 {
 	struct lex *l = &b->lex;
 	struct str key = { 0 }, raw;
@@ -251,7 +251,7 @@ static const char *build_value(struct build *b, const char *p)
 static int parse(struct arena *a, struct str text, bool is_strict, struct json_value **out,
 		 struct err *e)
 {
-	struct build b = { .arena = a, .is_strict = is_strict };
+	struct tree_build b = { .arena = a, .is_strict = is_strict };
 	const char *p;
 	int rc = -1;
 

@@ -21,7 +21,7 @@
 	X(yaml_parser_set_input_string) X(yaml_token_delete)
 LIBRARY(lib, YAML_CALLS, "libyaml-0.so.2", "libyaml-0-2");
 
-struct reading {
+struct yaml_reading {
 	yaml_document_t document;
 	struct arena *a;
 	struct err *e;
@@ -156,7 +156,7 @@ static bool is_real(struct str s, double *out)
 	return n < 79 && str_to_f64((struct str){ text, n }, out);
 }
 
-static void read_plain(struct reading *r, struct str s, struct json_value *out)
+static void read_plain(struct yaml_reading *r, struct str s, struct json_value *out)
 {
 	char text[FMT_F64_BYTES];
 
@@ -185,7 +185,7 @@ static void read_plain(struct reading *r, struct str s, struct json_value *out)
 #define TEXT_OF_(limit) #limit
 #define TOO_DEEP "nested deeper than " TEXT_OF(JSON_DEPTH_MAX) " levels (JSON_DEPTH_MAX)"
 
-static int fail_as(const struct reading *r, enum err_code code, const yaml_mark_t *at,
+static int fail_as(const struct yaml_reading *r, enum err_code code, const yaml_mark_t *at,
 		   const char *what)
 {
 	if (r->marks)
@@ -193,7 +193,7 @@ static int fail_as(const struct reading *r, enum err_code code, const yaml_mark_
 	return err_set(r->e, code, "line %zu, column %zu: %s", at->line + 1, at->column + 1, what);
 }
 
-static int fail(const struct reading *r, const yaml_mark_t *at, const char *what)
+static int fail(const struct yaml_reading *r, const yaml_mark_t *at, const char *what)
 {
 	return fail_as(r, ERR_PARSE, at, what);
 }
@@ -212,10 +212,10 @@ static bool has_plain_tag(const yaml_node_t *node)
 	       strcmp(tag, YAML_MAP_TAG) == 0;
 }
 
-static int convert(struct reading *r, int id, const yaml_node_t *key, unsigned depth,
+static int convert(struct yaml_reading *r, int id, const yaml_node_t *key, unsigned depth,
 		   struct json_value *out);
 
-static int read_list(struct reading *r, const yaml_node_t *node, unsigned depth,
+static int read_list(struct yaml_reading *r, const yaml_node_t *node, unsigned depth,
 		     struct json_value *out)
 {
 	const yaml_node_item_t *first = node->data.sequence.items.start;
@@ -230,7 +230,7 @@ static int read_list(struct reading *r, const yaml_node_t *node, unsigned depth,
 	return 0;
 }
 
-static int refuse_twice(const struct reading *r, const struct json_value *first,
+static int refuse_twice(const struct yaml_reading *r, const struct json_value *first,
 			const yaml_node_t *key)
 {
 	struct json_mark before = json_marks_get(r->marks, first);
@@ -243,7 +243,7 @@ static int refuse_twice(const struct reading *r, const struct json_value *first,
 }
 
 /* One member. The last one of a name counts, as in Python; its place is the first one's. */
-static int read_member(struct reading *r, const yaml_node_pair_t *pair, unsigned depth,
+static int read_member(struct yaml_reading *r, const yaml_node_pair_t *pair, unsigned depth,
 		       struct map *seen, struct json_value *out)
 {
 	const yaml_node_t *key = lib.yaml_document_get_node(&r->document, pair->key);
@@ -264,7 +264,7 @@ static int read_member(struct reading *r, const yaml_node_pair_t *pair, unsigned
 	return convert(r, pair->value, key, depth + 1, &out->item[at]);
 }
 
-static int read_map(struct reading *r, const yaml_node_t *node, unsigned depth,
+static int read_map(struct yaml_reading *r, const yaml_node_t *node, unsigned depth,
 		    struct json_value *out)
 {
 	const yaml_node_pair_t *first = node->data.mapping.pairs.start;
@@ -281,7 +281,7 @@ static int read_map(struct reading *r, const yaml_node_t *node, unsigned depth,
 	return rc;
 }
 
-static void mark_value(struct reading *r, const yaml_node_t *node, const yaml_node_t *key,
+static void mark_value(struct yaml_reading *r, const yaml_node_t *node, const yaml_node_t *key,
 		       const struct json_value *out)
 {
 	struct json_mark mark = {
@@ -298,7 +298,7 @@ static void mark_value(struct reading *r, const yaml_node_t *node, const yaml_no
 	json_marks_put(r->marks, out, mark);
 }
 
-static int convert(struct reading *r, int id, const yaml_node_t *key, unsigned depth,
+static int convert(struct yaml_reading *r, int id, const yaml_node_t *key, unsigned depth,
 		   struct json_value *out)
 {
 	const yaml_node_t *node = lib.yaml_document_get_node(&r->document, id);
@@ -325,7 +325,7 @@ static int convert(struct reading *r, int id, const yaml_node_t *key, unsigned d
 }
 
 /* libyaml says of a tab that it cannot begin a token, which helps nobody. */
-static int parser_error(const struct reading *r, const yaml_parser_t *parser, struct str text)
+static int parser_error(const struct yaml_reading *r, const yaml_parser_t *parser, struct str text)
 {
 	const yaml_mark_t *at = &parser->problem_mark;
 	bool is_tab = at->index < text.n && text.p[at->index] == '\t';
@@ -338,7 +338,7 @@ static int parser_error(const struct reading *r, const yaml_parser_t *parser, st
 	return fail(r, at, what);
 }
 
-static int open_parser(const struct reading *r, struct str text, yaml_parser_t *parser)
+static int open_parser(const struct yaml_reading *r, struct str text, yaml_parser_t *parser)
 {
 	if (library_open(&lib_library, r->e) < 0)
 		return -1;
@@ -351,7 +351,7 @@ static int open_parser(const struct reading *r, struct str text, yaml_parser_t *
 /* What one more token comes to: how deep, and how many of what libyaml keeps in lists. */
 struct cost { size_t depth, anchors, directives; };
 
-static int count_token(const struct reading *r, const yaml_token_t *token, struct cost *c)
+static int count_token(const struct yaml_reading *r, const yaml_token_t *token, struct cost *c)
 {
 	switch (token->type) {
 	case YAML_BLOCK_SEQUENCE_START_TOKEN:
@@ -384,7 +384,7 @@ static int count_token(const struct reading *r, const yaml_token_t *token, struc
  * open flow collections, each alias at all anchors, each directive at those before it. Tokens
  * alone are taken up to the first one too many. A mistake is left to the parser.
  */
-static int check_cost(const struct reading *r, struct str text)
+static int check_cost(const struct yaml_reading *r, struct str text)
 {
 	bool is_over = false;
 	struct cost cost = { 0 };
@@ -403,7 +403,7 @@ static int check_cost(const struct reading *r, struct str text)
 	return rc;
 }
 
-static int read_one(struct reading *r, yaml_parser_t *parser, struct str text,
+static int read_one(struct yaml_reading *r, yaml_parser_t *parser, struct str text,
 		    struct json_value *out)
 {
 	const yaml_node_t *root;
@@ -426,7 +426,7 @@ static int read_one(struct reading *r, yaml_parser_t *parser, struct str text,
 	return rc;
 }
 
-static int parse(struct reading *r, struct str text, struct json_value **out)
+static int parse(struct yaml_reading *r, struct str text, struct json_value **out)
 {
 	yaml_parser_t parser;
 	int rc;
@@ -441,7 +441,7 @@ static int parse(struct reading *r, struct str text, struct json_value **out)
 
 int yaml_parse(struct arena *a, struct str text, struct json_value **out, struct err *e)
 {
-	struct reading r = { .a = a, .e = e };
+	struct yaml_reading r = { .a = a, .e = e };
 
 	return parse(&r, text, out);
 }
@@ -449,7 +449,7 @@ int yaml_parse(struct arena *a, struct str text, struct json_value **out, struct
 int yaml_parse_marked(struct arena *a, struct str text, const char *file, struct json_marks *m,
 		      struct json_value **out, struct err *e)
 {
-	struct reading r = { .a = a, .e = e, .file = file, .marks = m };
+	struct yaml_reading r = { .a = a, .e = e, .file = file, .marks = m };
 
 	return parse(&r, text, out);
 }

@@ -124,12 +124,12 @@ void monotone_fit(double *y, const double *weight, size_t n)
 
 #define EPSILON 1e-9 /* upstream's */
 
-struct point { double x, y; size_t at; };
+struct curve_point { double x, y; size_t at; };
 
 /* Greater x first, then greater y. */
 static int from_the_right(const void *a, const void *b)
 {
-	const struct point *p = a, *q = b;
+	const struct curve_point *p = a, *q = b;
 
 	if (p->x != q->x)
 		return p->x < q->x ? 1 : -1;
@@ -141,14 +141,14 @@ static int from_the_right(const void *a, const void *b)
 size_t pareto_frontier(const double *x, const double *y, size_t n, enum pareto_rule rule,
 		       bool *is_frontier)
 {
-	struct point *p = mem_array(n, sizeof(*p));
+	struct curve_point *p = mem_array(n, sizeof(*p));
 	size_t known = 0, count = 0, last = 0;
 	double best = -INFINITY;
 
 	for (size_t i = 0; i < n; i++) {
 		is_frontier[i] = false;
 		if (!isnan(x[i]) && !isnan(y[i]))
-			p[known++] = (struct point){ x[i], y[i], i };
+			p[known++] = (struct curve_point){ x[i], y[i], i };
 	}
 	if (known)
 		qsort(p, known, sizeof(*p), from_the_right);

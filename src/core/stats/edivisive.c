@@ -17,7 +17,7 @@
 #define WEAK_P_MAX 0.1
 #define PASSES_MAX 4 /* of moving and testing again; two nearly always do */
 
-struct series {
+struct edivisive_series {
 	const double *x;      /* as given */
 	double *y;            /* logarithms, outliers pulled in */
 	size_t n, min;
@@ -72,7 +72,7 @@ static void pull_outliers(const double *raw, size_t n, double *y)
 	}
 }
 
-static void make_values(struct series *s)
+static void make_values(struct edivisive_series *s)
 {
 	double *raw = mem_array(s->n, sizeof(*raw));
 	bool is_positive = true;
@@ -88,11 +88,11 @@ static void make_values(struct series *s)
 
 /* ---- one split ---- */
 
-struct sums { double mean, squares; }; /* squares about the mean */
+struct series_sums { double mean, squares; }; /* squares about the mean */
 
-static struct sums sums_of(const double *y, size_t n)
+static struct series_sums sums_of(const double *y, size_t n)
 {
-	struct sums s = { stats_mean(y, n), 0 };
+	struct series_sums s = { stats_mean(y, n), 0 };
 
 	for (size_t i = 0; i < n; i++)
 		s.squares += (y[i] - s.mean) * (y[i] - s.mean);
@@ -100,10 +100,10 @@ static struct sums sums_of(const double *y, size_t n)
 }
 
 /* Student's test of y[a..b) against y[b..c); 1 when a side is too short. */
-static double test(const struct series *s, size_t a, size_t b, size_t c)
+static double test(const struct edivisive_series *s, size_t a, size_t b, size_t c)
 {
 	double n = (double)(b - a), m = (double)(c - b), error;
-	struct sums l, r;
+	struct series_sums l, r;
 
 	if (b - a < s->min || c - b < s->min)
 		return 1;
@@ -118,7 +118,7 @@ static double test(const struct series *s, size_t a, size_t b, size_t c)
 	return fmin(1, 2 * student_cdf(-fabs(r.mean - l.mean) / error, n + m - 2));
 }
 
-static void fill_area(struct series *s)
+static void fill_area(struct edivisive_series *s)
 {
 	size_t w = s->m + 1;
 	const double *y = s->y + s->from;
@@ -136,18 +136,18 @@ static void fill_area(struct series *s)
 }
 
 /* The sum of distances between values a..b and c..d of the window. */
-static double distances(const struct series *s, size_t a, size_t b, size_t c, size_t d)
+static double distances(const struct edivisive_series *s, size_t a, size_t b, size_t c, size_t d)
 {
 	size_t w = s->m + 1;
 
 	return s->area[b * w + d] - s->area[a * w + d] - s->area[b * w + c] + s->area[a * w + c];
 }
 
-struct split { size_t at, end; double q; };
+struct series_split { size_t at, end; double q; };
 
-static struct split best_split(const struct series *s, size_t a, size_t b)
+static struct series_split best_split(const struct edivisive_series *s, size_t a, size_t b)
 {
-	struct split best = { 0, 0, 0 };
+	struct series_split best = { 0, 0, 0 };
 
 	for (size_t t = a + s->min; t + s->min <= b; t++) {
 		double n = (double)(t - a), left = distances(s, a, t, a, t) / (n * (n - 1));
@@ -159,17 +159,17 @@ static struct split best_split(const struct series *s, size_t a, size_t b)
 			double q = n * m / (n + m) * (2 * between - left - right);
 
 			if (q > best.q)
-				best = (struct split){ t, k, q };
+				best = (struct series_split){ t, k, q };
 		}
 	}
 	return best;
 }
 
 /* Marks the points of the window's values a..b. */
-static void divide(struct series *s, size_t a, size_t b)
+static void divide(struct edivisive_series *s, size_t a, size_t b)
 {
 	double weak = fmin(WEAK_TIMES * s->o->p, fmax(WEAK_P_MAX, s->o->p));
-	struct split best;
+	struct series_split best;
 
 	if (b - a < 2 * s->min)
 		return;
@@ -183,7 +183,8 @@ static void divide(struct series *s, size_t a, size_t b)
 
 /* ---- all points together ---- */
 
-static size_t end_of(const struct series *s, const struct change_point *c, size_t n, size_t i)
+static size_t end_of(const struct edivisive_series *s, const struct change_point *c, size_t n,
+		     size_t i)
 {
 	return i < n ? c[i].index : s->n;
 }
@@ -192,7 +193,7 @@ static size_t end_of(const struct series *s, const struct change_point *c, size_
  * The medians of a short segment may be those of two outliers, the means of pulled values may
  * hold a little of one: a change is as large as both say.
  */
-static void judge(const struct series *s, struct change_point *c, size_t n, size_t i)
+static void judge(const struct edivisive_series *s, struct change_point *c, size_t n, size_t i)
 {
 	size_t from = i ? c[i - 1].index : 0, at = c[i].index, to = end_of(s, c, n, i + 1);
 	double apart = stats_mean(s->y + at, to - at) - stats_mean(s->y + from, at - from);
@@ -206,7 +207,7 @@ static void judge(const struct series *s, struct change_point *c, size_t n, size
 }
 
 /* The one that most needs to go; n: none. */
-static size_t weakest(const struct series *s, const struct change_point *c, size_t n)
+static size_t weakest(const struct edivisive_series *s, const struct change_point *c, size_t n)
 {
 	size_t worst = n;
 
@@ -222,7 +223,7 @@ static size_t weakest(const struct series *s, const struct change_point *c, size
 	return worst;
 }
 
-static size_t drop_weak(const struct series *s, struct change_point *c, size_t n)
+static size_t drop_weak(const struct edivisive_series *s, struct change_point *c, size_t n)
 {
 	size_t i;
 
@@ -240,7 +241,7 @@ static size_t drop_weak(const struct series *s, struct change_point *c, size_t n
 }
 
 /* Where two levels fit best between the neighbours: least squares. */
-static size_t best_place(const struct series *s, size_t from, size_t at, size_t to)
+static size_t best_place(const struct edivisive_series *s, size_t from, size_t at, size_t to)
 {
 	double left = 0, right = 0, most = -1;
 	size_t best = at;
@@ -266,7 +267,7 @@ static size_t best_place(const struct series *s, size_t from, size_t at, size_t 
 	return best;
 }
 
-static size_t settle(const struct series *s, struct change_point *c, size_t n)
+static size_t settle(const struct edivisive_series *s, struct change_point *c, size_t n)
 {
 	bool is_moved = true;
 
@@ -286,7 +287,7 @@ static size_t settle(const struct series *s, struct change_point *c, size_t n)
 }
 
 /* Points of overlapping windows may lie next to each other: the settling tells which stays. */
-static size_t collect(const struct series *s, struct change_point *out)
+static size_t collect(const struct edivisive_series *s, struct change_point *out)
 {
 	size_t n = 0;
 
@@ -299,7 +300,7 @@ static size_t collect(const struct series *s, struct change_point *out)
 size_t edivisive(const double *x, size_t n, const struct edivisive_opts *o,
 		 struct change_point *out)
 {
-	struct series s = { .x = x, .n = n, .min = o->segment_min, .o = o };
+	struct edivisive_series s = { .x = x, .n = n, .min = o->segment_min, .o = o };
 	size_t found;
 
 	assert(s.min >= EDIVISIVE_SEGMENT_MIN && o->window >= 2 * s.min &&
