@@ -32,7 +32,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct source_opts o = { .path = "d" };
 	struct source s = { 0 }, t = { 0 };
 	struct err e = { 0 };
-	struct card card;
+	struct dataset_card card;
 
 	if (card_read(&s.arena, text, &card, &e) < 0) {
 		CHECK(e.code == ERR_PARSE && e.text[0]);

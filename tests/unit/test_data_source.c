@@ -88,7 +88,7 @@ static void sort_all(struct source_opts o, const char *card_text, const char *co
 	o.note = note;
 	for (size_t i = 0; i < n; i++) {
 		struct source s = { 0 };
-		struct card card = { 0 };
+		struct dataset_card card = { 0 };
 		int rc = 0;
 
 		if (card_text)
@@ -227,7 +227,7 @@ static void test_deep_card(void **state)
 {
 	struct buf card = { 0 };
 	struct arena a = { 0 };
-	struct card out;
+	struct dataset_card out;
 	struct err e = { 0 };
 
 	(void)state;

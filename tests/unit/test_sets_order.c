@@ -34,7 +34,7 @@ static void test_golden(void **state)
 		const struct order_golden *g = &order_golden[i];
 		struct shards s = { .size = g->size, .failing = SIZE_MAX };
 		struct err e = { 0 };
-		struct order *o = order_open(g->kind, g->seed, g->shards, rows, &s, &e);
+		struct hf_order *o = order_open(g->kind, g->seed, g->shards, rows, &s, &e);
 		uint64_t hash = 0xcbf29ce484222325u, total = 0, n = 0;
 		struct order_row row;
 
@@ -62,7 +62,7 @@ static void test_natural(void **state)
 	static const struct order_row want[] = { { 1, 0 }, { 1, 1 }, { 3, 0 } };
 	struct shards s = { .size = size, .failing = SIZE_MAX };
 	struct err e = { 0 };
-	struct order *o = order_open(ORDER_NATURAL, 7, 5, rows, &s, &e);
+	struct hf_order *o = order_open(ORDER_NATURAL, 7, 5, rows, &s, &e);
 	struct order_row row;
 
 	(void)state;
@@ -81,7 +81,7 @@ static void test_lazy(void **state)
 	static const uint64_t size[] = { 5000, 5000, 5000 };
 	struct shards s = { .size = size, .failing = SIZE_MAX };
 	struct err e = { 0 };
-	struct order *o = order_open(ORDER_STREAM, 1, 3, rows, &s, &e);
+	struct hf_order *o = order_open(ORDER_STREAM, 1, 3, rows, &s, &e);
 	struct order_row row;
 
 	(void)state;
@@ -102,7 +102,7 @@ static void test_failing_and_empty(void **state)
 	for (size_t i = 0; i < COUNT(kind); i++) {
 		struct shards s = { .size = size, .failing = 1 };
 		struct err e = { 0 };
-		struct order *o = order_open(kind[i], 3, 2, rows, &s, &e);
+		struct hf_order *o = order_open(kind[i], 3, 2, rows, &s, &e);
 		struct order_row row;
 		int rc = o ? 1 : -1;
 

@@ -246,13 +246,13 @@ static int grammar_lower(struct grammar *g, struct err *e)
 
 /* ---- matching ---- */
 
-struct item {
+struct earley_item {
 	uint32_t dot;    /* symbol that comes next */
 	uint32_t origin; /* place where the production began */
 };
 
 struct items {
-	struct item *item;
+	struct earley_item *item;
 	size_t count, cap;
 };
 
@@ -270,19 +270,19 @@ struct match {
 	bool has_given_up;
 };
 
-static void push(struct items *items, struct item i)
+static void push(struct items *items, struct earley_item i)
 {
 	items->item = mem_room(items->item, items->count, &items->cap, sizeof(*items->item));
 	items->item[items->count++] = i;
 }
 
-static size_t slot_of(const struct match *m, struct item i)
+static size_t slot_of(const struct match *m, struct earley_item i)
 {
 	uint64_t h = ((uint64_t)i.dot << 32 | i.origin) * 0x9e3779b97f4a7c15u;
 	size_t at = h >> 32 & (m->slot_cap - 1);
 
 	while (m->slot_place[at] == m->place + 1) {
-		struct item there = m->all.item[m->slot[at]];
+		struct earley_item there = m->all.item[m->slot[at]];
 
 		if (there.dot == i.dot && there.origin == i.origin)
 			return at;
@@ -308,7 +308,7 @@ static void grow_slots(struct match *m)
 		note_slot(m, slot_of(m, m->all.item[i]), i);
 }
 
-static void add_item(struct match *m, struct item i)
+static void add_item(struct match *m, struct earley_item i)
 {
 	size_t at;
 
@@ -325,31 +325,31 @@ static void add_item(struct match *m, struct item i)
 	push(&m->all, i);
 }
 
-static void predict(struct match *m, struct item i, uint32_t wanted)
+static void predict(struct match *m, struct earley_item i, uint32_t wanted)
 {
 	const struct nonterminal *n = &m->g->nonterminal[wanted];
 
 	if (n->is_nullable)
-		add_item(m, (struct item){ i.dot + 1, i.origin });
+		add_item(m, (struct earley_item){ i.dot + 1, i.origin });
 	if (m->predicted[wanted] == m->place + 1)
 		return;
 	m->predicted[wanted] = m->place + 1;
 	for (uint32_t p = n->productions; p != GRAMMAR_NONE; p = m->g->production[p].next)
-		add_item(m, (struct item){ m->g->production[p].first, m->place });
+		add_item(m, (struct earley_item){ m->g->production[p].first, m->place });
 }
 
 /* Goes on with what waited for it where it began. */
-static void complete(struct match *m, struct item done, uint32_t produced)
+static void complete(struct match *m, struct earley_item done, uint32_t produced)
 {
 	size_t end = done.origin == m->place ? m->all.count : m->begins[done.origin + 1];
 
 	for (size_t i = m->begins[done.origin]; i < end && !m->has_given_up; i++) {
-		struct item waiting = m->all.item[i];
+		struct earley_item waiting = m->all.item[i];
 		const struct symbol *s = &m->g->symbol[waiting.dot];
 
 		m->has_given_up |= ++m->steps > GRAMMAR_STEPS_MAX;
 		if (s->kind == SYMBOL_PRODUCED && s->produced == produced)
-			add_item(m, (struct item){ waiting.dot + 1, waiting.origin });
+			add_item(m, (struct earley_item){ waiting.dot + 1, waiting.origin });
 	}
 }
 
@@ -357,7 +357,7 @@ static void complete(struct match *m, struct item done, uint32_t produced)
 static void fill_place(struct match *m, uint32_t code)
 {
 	for (size_t i = m->begins[m->place]; i < m->all.count && !m->has_given_up; i++) {
-		struct item item = m->all.item[i];
+		struct earley_item item = m->all.item[i];
 		const struct symbol *s = &m->g->symbol[item.dot];
 
 		if (s->kind == SYMBOL_PRODUCED)
@@ -365,7 +365,7 @@ static void fill_place(struct match *m, uint32_t code)
 		else if (s->kind == SYMBOL_END)
 			complete(m, item, s->produced);
 		else if (code != UTF8_BAD && syntax_has(s->set, code))
-			push(&m->next, (struct item){ item.dot + 1, item.origin });
+			push(&m->next, (struct earley_item){ item.dot + 1, item.origin });
 	}
 }
 
@@ -387,7 +387,7 @@ static enum grammar_answer match_all(struct match *m, struct str text)
 	const struct nonterminal *root = &m->g->nonterminal[m->g->root->rule->index];
 
 	for (uint32_t p = root->productions; p != GRAMMAR_NONE; p = m->g->production[p].next)
-		add_item(m, (struct item){ m->g->production[p].first, 0 });
+		add_item(m, (struct earley_item){ m->g->production[p].first, 0 });
 	for (size_t at = 0, n = 0; !m->has_given_up; at += n) {
 		uint32_t code = at < text.n ? utf8_next(text.p + at, &n) : UTF8_BAD;
 

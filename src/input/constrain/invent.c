@@ -16,7 +16,7 @@
 #include "core/json/write.h"
 #include "input/constrain/syntax.h"
 
-struct ask {
+struct invent_ask {
 	const struct schema_node *node[64]; /* all apply to the same value */
 	size_t count;
 };
@@ -68,10 +68,10 @@ static bool scalar_pattern(struct dice *d, struct str pattern, size_t bytes, str
 	return is_made;
 }
 
-struct lengths { int64_t min, max; };
+struct text_lengths { int64_t min, max; };
 
 /* Shorter and shorter ones until one is short enough; words fill it up. */
-static bool text_of_pattern(struct dice *d, struct str pattern, size_t bytes, struct lengths l,
+static bool text_of_pattern(struct dice *d, struct str pattern, size_t bytes, struct text_lengths l,
 			    struct buf *out)
 {
 	size_t from = out->len;
@@ -94,7 +94,7 @@ static bool text_of_pattern(struct dice *d, struct str pattern, size_t bytes, st
 }
 
 /* Each appends; false: none was found. */
-static bool scalar_text(struct dice *d, const struct ask *a, size_t bytes, struct buf *out)
+static bool scalar_text(struct dice *d, const struct invent_ask *a, size_t bytes, struct buf *out)
 {
 	int64_t min = 0, max = INT64_MAX, length;
 	const struct schema_node *n, *patterned = NULL;
@@ -113,7 +113,7 @@ static bool scalar_text(struct dice *d, const struct ask *a, size_t bytes, struc
 		return false;
 	if (patterned)
 		return text_of_pattern(d, patterned->pattern_text, bytes ? bytes : TEXT_BYTES_USUAL,
-			(struct lengths){ min, max }, out);
+			(struct text_lengths){ min, max }, out);
 	if (format) {
 		buf_add_text(out, format_example(format));
 		return true;
@@ -193,7 +193,7 @@ struct bounds {
 	const struct decimal *step;
 };
 
-static struct bounds bounds_of(const struct ask *a)
+static struct bounds bounds_of(const struct invent_ask *a)
 {
 	struct bounds b = { .low = -INFINITY, .high = INFINITY };
 
@@ -264,7 +264,8 @@ static struct unit unit_of(const struct bounds *b, bool is_integer)
 	return (struct unit){ 1, (int)floor(log10(width)) - 2 };
 }
 
-static bool scalar_number(struct dice *d, const struct ask *a, bool is_integer, struct buf *out)
+static bool scalar_number(struct dice *d, const struct invent_ask *a, bool is_integer,
+			  struct buf *out)
 {
 	struct bounds b = bounds_of(a);
 	struct unit u = unit_of(&b, is_integer);
@@ -306,27 +307,28 @@ static bool scalar_number(struct dice *d, const struct ask *a, bool is_integer, 
 #define SAME_ITEM_TRIES 16
 
 /* The kinds of values; an integer may stand for a number. */
-enum form { FORM_NULL, FORM_BOOLEAN, FORM_OBJECT, FORM_ARRAY, FORM_STRING, FORM_INTEGER,
+enum invent_form { FORM_NULL, FORM_BOOLEAN, FORM_OBJECT, FORM_ARRAY, FORM_STRING, FORM_INTEGER,
 	FORM_NUMBER, FORM_COUNT };
 #define ALL_FORMS ((1u << FORM_COUNT) - 1)
 
-struct maker {
+struct inventor {
 	const struct schema *schema;
 	struct dice *dice;
 	size_t steps;
 };
 
-static bool make_value(struct maker *m, const struct ask *a, struct json_writer *w, size_t share,
-		       unsigned nesting);
+static bool make_value(struct inventor *m, const struct invent_ask *a, struct json_writer *w,
+		       size_t share, unsigned nesting);
 
-static bool is_likely(struct maker *m, unsigned percent)
+static bool is_likely(struct inventor *m, unsigned percent)
 {
 	return dice_below(m->dice, 100) < percent;
 }
 
 /* ---- the schemas that apply ---- */
 
-static bool add_node(struct maker *m, struct ask *a, const struct schema_node *n, unsigned nesting);
+static bool add_node(struct inventor *m, struct invent_ask *a, const struct schema_node *n,
+		     unsigned nesting);
 
 /* How likely a schema leads to ever more nesting. */
 static unsigned weight(const struct schema_node *n)
@@ -338,7 +340,7 @@ static unsigned weight(const struct schema_node *n)
 	return (n->ref || n->dynamic_ref ? 2u : 0u) + (n->types & containers ? 1u : 0u);
 }
 
-static const struct schema_node *pick_branch(struct maker *m, const struct schema_list *list,
+static const struct schema_node *pick_branch(struct inventor *m, const struct schema_list *list,
 					     unsigned nesting)
 {
 	size_t chosen = dice_below(m->dice, list->count);
@@ -350,7 +352,7 @@ static const struct schema_node *pick_branch(struct maker *m, const struct schem
 	return list->item[chosen];
 }
 
-static bool add_condition(struct maker *m, struct ask *a, const struct schema_node *n,
+static bool add_condition(struct inventor *m, struct invent_ask *a, const struct schema_node *n,
 			  unsigned nesting)
 {
 	if (!is_likely(m, 50))
@@ -359,7 +361,8 @@ static bool add_condition(struct maker *m, struct ask *a, const struct schema_no
 		(!n->then_that || add_node(m, a, n->then_that, nesting));
 }
 
-static bool add_node(struct maker *m, struct ask *a, const struct schema_node *n, unsigned nesting)
+static bool add_node(struct inventor *m, struct invent_ask *a, const struct schema_node *n,
+		     unsigned nesting)
 {
 	if (n->is_boolean && n->allows)
 		return true;
@@ -414,10 +417,11 @@ static unsigned meant_forms(const struct schema_node *n)
 	return forms;
 }
 
-static enum form pick_form(struct maker *m, const struct ask *a, unsigned nesting, bool *is_none)
+static enum invent_form pick_form(struct inventor *m, const struct invent_ask *a, unsigned nesting,
+				  bool *is_none)
 {
 	unsigned forms = ALL_FORMS, meant = 0, count = 0;
-	enum form chosen = FORM_NULL;
+	enum invent_form chosen = FORM_NULL;
 
 	for (size_t i = 0; i < a->count; i++) {
 		forms &= a->node[i]->metaschema ? 1u << FORM_BOOLEAN | 1u << FORM_OBJECT :
@@ -433,15 +437,15 @@ static enum form pick_form(struct maker *m, const struct ask *a, unsigned nestin
 	*is_none = forms == 0;
 	for (unsigned f = 0; f < FORM_COUNT; f++)
 		if (forms & 1u << f && dice_below(m->dice, ++count) == 0)
-			chosen = (enum form)f;
+			chosen = (enum invent_form)f;
 	return chosen;
 }
 
 /* ---- arrays ---- */
 
 /* The schemas of an item; false: there can be none. */
-static bool ask_item(struct maker *m, const struct ask *a, size_t i, bool is_contained,
-		     unsigned nesting, struct ask *out)
+static bool ask_item(struct inventor *m, const struct invent_ask *a, size_t i, bool is_contained,
+		     unsigned nesting, struct invent_ask *out)
 {
 	bool is_known = false;
 
@@ -469,7 +473,7 @@ struct sizes {
 	bool is_unique;
 };
 
-static struct sizes array_sizes(const struct ask *a)
+static struct sizes array_sizes(const struct invent_ask *a)
 {
 	struct sizes s = { .max = INT64_MAX };
 
@@ -486,8 +490,8 @@ static struct sizes array_sizes(const struct ask *a)
 }
 
 /* One more item as text of its own, other than those before it where that is asked for. */
-static bool make_item(struct maker *m, const struct ask *a, struct buf *text, struct map *seen,
-		      struct arena *arena, size_t share, unsigned nesting)
+static bool make_item(struct inventor *m, const struct invent_ask *a, struct buf *text,
+		      struct map *seen, struct arena *arena, size_t share, unsigned nesting)
 {
 	for (int i = 0; i < SAME_ITEM_TRIES; i++) {
 		struct json_writer w = json_writer(text);
@@ -506,7 +510,7 @@ static bool make_item(struct maker *m, const struct ask *a, struct buf *text, st
 	return false;
 }
 
-static int64_t item_count(struct maker *m, const struct sizes *s, size_t share, unsigned nesting)
+static int64_t item_count(struct inventor *m, const struct sizes *s, size_t share, unsigned nesting)
 {
 	int64_t count = s->min > s->contained ? s->min : s->contained;
 
@@ -515,8 +519,8 @@ static int64_t item_count(struct maker *m, const struct sizes *s, size_t share, 
 	return count < s->max ? count : s->max;
 }
 
-static bool make_array(struct maker *m, const struct ask *a, struct json_writer *w, size_t share,
-		       unsigned nesting)
+static bool make_array(struct inventor *m, const struct invent_ask *a, struct json_writer *w,
+		       size_t share, unsigned nesting)
 {
 	struct sizes s = array_sizes(a);
 	int64_t count = item_count(m, &s, share, nesting);
@@ -529,7 +533,7 @@ static bool make_array(struct maker *m, const struct ask *a, struct json_writer 
 		return false;
 	json_begin_array(w);
 	for (int64_t i = 0; i < count && is_made; i++) {
-		struct ask item = { .count = 0 };
+		struct invent_ask item = { .count = 0 };
 
 		is_made = ask_item(m, a, (size_t)i, count - i <= s.contained, nesting + 1, &item) &&
 			make_item(m, &item, &text, s.is_unique ? &seen : NULL, &arena,
@@ -550,7 +554,8 @@ static bool make_array(struct maker *m, const struct ask *a, struct json_writer 
 
 /* ---- listed values ---- */
 
-static bool all_hold(const struct maker *m, const struct ask *a, const struct json_value *v)
+static bool all_hold(const struct inventor *m, const struct invent_ask *a,
+		     const struct json_value *v)
 {
 	for (size_t i = 0; i < a->count; i++)
 		if (!schema_node_holds(m->schema, a->node[i], v))
@@ -559,7 +564,8 @@ static bool all_hold(const struct maker *m, const struct ask *a, const struct js
 }
 
 /* One of the values of enum and const that keeps to everything else; NULL: none does. */
-static const struct json_value *pick_listed(struct maker *m, const struct ask *a, bool *is_listed)
+static const struct json_value *pick_listed(struct inventor *m, const struct invent_ask *a,
+					    bool *is_listed)
 {
 	const struct json_value *list = NULL;
 
@@ -585,14 +591,14 @@ static const struct json_value *pick_listed(struct maker *m, const struct ask *a
 
 /* ---- objects ---- */
 
-struct names {
+struct known_names {
 	struct str *name;
 	bool *is_required;
 	size_t count, cap;
 	struct map known; /* name: its index */
 };
 
-static void add_name(struct names *s, struct str name, bool is_required)
+static void add_name(struct known_names *s, struct str name, bool is_required)
 {
 	uint64_t at;
 
@@ -612,7 +618,7 @@ static void add_name(struct names *s, struct str name, bool is_required)
 	s->is_required[s->count++] = is_required;
 }
 
-static void add_names(struct names *s, const struct schema_node *n)
+static void add_names(struct known_names *s, const struct schema_node *n)
 {
 	for (size_t i = 0; i < n->property_count; i++)
 		add_name(s, n->property[i], false);
@@ -621,7 +627,8 @@ static void add_names(struct names *s, const struct schema_node *n)
 }
 
 /* What the members chosen so far bring with them. */
-static bool add_dependents(struct maker *m, struct ask *a, struct names *s, unsigned nesting)
+static bool add_dependents(struct inventor *m, struct invent_ask *a, struct known_names *s,
+			   unsigned nesting)
 {
 	for (size_t i = 0; i < a->count; i++) {
 		const struct schema_node *n = a->node[i];
@@ -653,8 +660,8 @@ static bool add_dependents(struct maker *m, struct ask *a, struct names *s, unsi
 }
 
 /* The schemas of a member; false: there can be none. */
-static bool ask_member(struct maker *m, const struct ask *a, struct str name, unsigned nesting,
-		       struct ask *out)
+static bool ask_member(struct inventor *m, const struct invent_ask *a, struct str name,
+		       unsigned nesting, struct invent_ask *out)
 {
 	bool is_known_at_all = false;
 
@@ -691,9 +698,9 @@ static bool ask_member(struct maker *m, const struct ask *a, struct str name, un
 	return true;
 }
 
-static void add_asked_name(struct maker *m, const struct schema_node *names, struct buf *out)
+static void add_asked_name(struct inventor *m, const struct schema_node *names, struct buf *out)
 {
-	struct ask name = { .count = 0 };
+	struct invent_ask name = { .count = 0 };
 	const struct json_value *listed;
 	bool is_listed;
 
@@ -707,7 +714,8 @@ static void add_asked_name(struct maker *m, const struct schema_node *names, str
 }
 
 /* A name for a member that no schema names; empty: there can be none. */
-static struct str new_name(struct maker *m, const struct ask *a, struct arena *arena, size_t i)
+static struct str new_name(struct inventor *m, const struct invent_ask *a, struct arena *arena,
+			   size_t i)
 {
 	for (size_t k = 0; k < a->count; k++) {
 		const struct schema_node *n = a->node[k];
@@ -730,7 +738,7 @@ static struct str new_name(struct maker *m, const struct ask *a, struct arena *a
 
 struct object_sizes { int64_t min, max; bool has_names; };
 
-static struct object_sizes object_sizes(const struct ask *a)
+static struct object_sizes object_sizes(const struct invent_ask *a)
 {
 	struct object_sizes s = { .max = NAMES_MAX };
 
@@ -747,8 +755,8 @@ static struct object_sizes object_sizes(const struct ask *a)
 }
 
 /* Decides which members there are; those get is_required. */
-static bool choose_names(struct maker *m, struct ask *a, struct names *s, struct arena *arena,
-			 unsigned nesting)
+static bool choose_names(struct inventor *m, struct invent_ask *a, struct known_names *s,
+			 struct arena *arena, unsigned nesting)
 {
 	struct object_sizes sizes = object_sizes(a);
 	unsigned percent = nesting > NESTING_USUAL ? 0 : 50;
@@ -761,7 +769,7 @@ static bool choose_names(struct maker *m, struct ask *a, struct names *s, struct
 	for (size_t i = 0; i < s->count; i++)
 		count += s->is_required[i];
 	for (size_t i = 0; i < s->count; i++) {
-		struct ask probe = { .count = 0 };
+		struct invent_ask probe = { .count = 0 };
 
 		if (s->is_required[i] || count >= sizes.max ||
 		    (count >= sizes.min && !is_likely(m, percent)) ||
@@ -782,11 +790,11 @@ static bool choose_names(struct maker *m, struct ask *a, struct names *s, struct
 	return add_dependents(m, a, s, nesting) && add_dependents(m, a, s, nesting);
 }
 
-static bool make_object(struct maker *m, const struct ask *asked, struct json_writer *w,
+static bool make_object(struct inventor *m, const struct invent_ask *asked, struct json_writer *w,
 			size_t share, unsigned nesting)
 {
-	struct ask a = *asked;
-	struct names s = { 0 };
+	struct invent_ask a = *asked;
+	struct known_names s = { 0 };
 	struct arena arena = { 0 };
 	bool is_made = choose_names(m, &a, &s, &arena, nesting);
 	size_t count = 0;
@@ -795,7 +803,7 @@ static bool make_object(struct maker *m, const struct ask *asked, struct json_wr
 		count += s.is_required[i];
 	json_begin_object(w);
 	for (size_t i = 0; i < s.count && is_made; i++) {
-		struct ask member = { .count = 0 };
+		struct invent_ask member = { .count = 0 };
 
 		if (!s.is_required[i])
 			continue;
@@ -816,8 +824,8 @@ static bool make_object(struct maker *m, const struct ask *asked, struct json_wr
 
 /* ---- values ---- */
 
-static bool make_form(struct maker *m, const struct ask *a, enum form form, struct json_writer *w,
-		      size_t share, unsigned nesting)
+static bool make_form(struct inventor *m, const struct invent_ask *a, enum invent_form form,
+		      struct json_writer *w, size_t share, unsigned nesting)
 {
 	struct buf text = { 0 };
 	bool is_made = true;
@@ -849,12 +857,12 @@ static bool make_form(struct maker *m, const struct ask *a, enum form form, stru
 }
 
 /* Writes one value, whatever happens; false: it does not keep to what is asked. */
-static bool make_value(struct maker *m, const struct ask *a, struct json_writer *w, size_t share,
-		       unsigned nesting)
+static bool make_value(struct inventor *m, const struct invent_ask *a, struct json_writer *w,
+		       size_t share, unsigned nesting)
 {
 	const struct json_value *listed = NULL;
 	bool is_listed = false, is_none = true;
-	enum form form = FORM_NULL;
+	enum invent_form form = FORM_NULL;
 
 	if (++m->steps <= INVENT_STEPS_MAX && nesting <= NESTING_MAX &&
 	    w->out->len <= SENTENCE_BYTES_MAX) {
@@ -871,9 +879,9 @@ static bool make_value(struct maker *m, const struct ask *a, struct json_writer 
 	return false;
 }
 
-static bool make_checked(struct maker *m, size_t bytes, struct buf *text)
+static bool make_checked(struct inventor *m, size_t bytes, struct buf *text)
 {
-	struct ask root = { .count = 0 };
+	struct invent_ask root = { .count = 0 };
 	struct json_writer w = json_writer(text);
 	struct arena arena = { 0 };
 	struct json_value *v;
@@ -891,7 +899,7 @@ static bool make_checked(struct maker *m, size_t bytes, struct buf *text)
 int schema_invent(const struct schema *s, struct dice *d, size_t bytes, struct buf *out,
 		  struct err *e)
 {
-	struct maker m = { .schema = s, .dice = d };
+	struct inventor m = { .schema = s, .dice = d };
 	struct buf text = { .limit = 2 * SENTENCE_BYTES_MAX };
 	bool is_made = false;
 

@@ -280,9 +280,9 @@ int64_t value_length(struct str s)
 /* ---- schemas ---- */
 
 /* A place in the value. */
-struct place {
+struct value_place {
 	const struct json_value *v;
-	const struct place *up;
+	const struct value_place *up;
 	struct str key; /* p NULL: an index */
 	size_t index;
 };
@@ -303,7 +303,7 @@ struct judge {
 	bool has_given_up;
 };
 
-static bool check(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check(struct judge *j, const struct schema_node *n, const struct value_place *at,
 		  const struct scope *outer, bool *marks);
 
 static bool give_up(struct judge *j, const char *why)
@@ -314,7 +314,7 @@ static bool give_up(struct judge *j, const char *why)
 	return false;
 }
 
-static void add_pointer(struct buf *out, const struct place *at)
+static void add_pointer(struct buf *out, const struct value_place *at)
 {
 	if (!at->up)
 		return;
@@ -331,7 +331,7 @@ static void add_pointer(struct buf *out, const struct place *at)
 }
 
 /* Notes the first failure that decides, which is the innermost one; false. */
-static bool fail(struct judge *j, const struct place *at, const char *keyword)
+static bool fail(struct judge *j, const struct value_place *at, const char *keyword)
 {
 	struct buf pointer = { 0 };
 	size_t room = j->why_bytes - strlen(keyword) - 2;
@@ -352,7 +352,7 @@ static bool fail(struct judge *j, const struct place *at, const char *keyword)
 }
 
 /* A schema for a part of the value. Only false itself is blamed on the keyword that has it. */
-static bool check_part(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check_part(struct judge *j, const struct schema_node *n, const struct value_place *at,
 		       const struct scope *scope, const char *keyword)
 {
 	if (n->is_boolean && !n->allows)
@@ -360,24 +360,28 @@ static bool check_part(struct judge *j, const struct schema_node *n, const struc
 	return check(j, n, at, scope, NULL);
 }
 
-static bool check_item(struct judge *j, const struct schema_node *n, const struct place *array,
-		       size_t i, const struct scope *scope, const char *keyword)
+static bool check_item(struct judge *j, const struct schema_node *n,
+		       const struct value_place *array, size_t i, const struct scope *scope,
+		       const char *keyword)
 {
-	struct place item = { .v = &array->v->item[i], .up = array, .index = i };
+	struct value_place item = { .v = &array->v->item[i], .up = array, .index = i };
 
 	return check_part(j, n, &item, scope, keyword);
 }
 
-static bool check_member(struct judge *j, const struct schema_node *n, const struct place *object,
-			 size_t i, const struct scope *scope, const char *keyword)
+static bool check_member(struct judge *j, const struct schema_node *n,
+			 const struct value_place *object, size_t i, const struct scope *scope,
+			 const char *keyword)
 {
-	struct place member = { .v = &object->v->item[i], .up = object, .key = object->v->key[i] };
+	struct value_place member = {
+		.v = &object->v->item[i], .up = object, .key = object->v->key[i],
+	};
 
 	return check_part(j, n, &member, scope, keyword);
 }
 
 /* Another schema for the same value; its marks are added to those of the schema that has it. */
-static bool check_same(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check_same(struct judge *j, const struct schema_node *n, const struct value_place *at,
 		       const struct scope *scope, bool *marks)
 {
 	bool *own = marks ? mem_array(at->v->count, sizeof *own) : NULL;
@@ -389,7 +393,7 @@ static bool check_same(struct judge *j, const struct schema_node *n, const struc
 	return holds;
 }
 
-static bool try_same(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool try_same(struct judge *j, const struct schema_node *n, const struct value_place *at,
 		     const struct scope *scope, bool *marks)
 {
 	bool holds;
@@ -416,7 +420,7 @@ static bool is_listed(const struct json_value *list, const struct json_value *v)
 	return false;
 }
 
-static bool check_number(struct judge *j, const struct schema_node *n, const struct place *at)
+static bool check_number(struct judge *j, const struct schema_node *n, const struct value_place *at)
 {
 	struct decimal d = decimal_of(at->v->raw);
 
@@ -442,7 +446,7 @@ static bool matches(struct judge *j, const struct pattern *p, struct str text)
 	return answer == PATTERN_YES;
 }
 
-static bool check_string(struct judge *j, const struct schema_node *n, const struct place *at)
+static bool check_string(struct judge *j, const struct schema_node *n, const struct value_place *at)
 {
 	int64_t length = n->min_length >= 0 || n->max_length >= 0 ? value_length(at->v->text) : 0;
 
@@ -457,8 +461,8 @@ static bool check_string(struct judge *j, const struct schema_node *n, const str
 	return true;
 }
 
-static bool check_contains(struct judge *j, const struct schema_node *n, const struct place *at,
-			   const struct scope *scope, bool *marks)
+static bool check_contains(struct judge *j, const struct schema_node *n,
+			   const struct value_place *at, const struct scope *scope, bool *marks)
 {
 	int64_t min = n->min_contains >= 0 ? n->min_contains : 1, found = 0;
 
@@ -478,7 +482,7 @@ static bool check_contains(struct judge *j, const struct schema_node *n, const s
 	return true;
 }
 
-static bool check_array(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check_array(struct judge *j, const struct schema_node *n, const struct value_place *at,
 			const struct scope *scope, bool *marks)
 {
 	bool is_old = n->resource->draft == DRAFT_7;
@@ -508,8 +512,9 @@ static bool check_array(struct judge *j, const struct schema_node *n, const stru
 }
 
 /* One member by properties, patternProperties and additionalProperties. */
-static bool check_property(struct judge *j, const struct schema_node *n, const struct place *at,
-			   size_t i, const struct scope *scope, bool *marks)
+static bool check_property(struct judge *j, const struct schema_node *n,
+			   const struct value_place *at, size_t i, const struct scope *scope,
+			   bool *marks)
 {
 	struct str key = at->v->key[i];
 	bool is_known = false;
@@ -539,11 +544,11 @@ static bool check_property(struct judge *j, const struct schema_node *n, const s
 	return !j->has_given_up;
 }
 
-static bool check_name(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check_name(struct judge *j, const struct schema_node *n, const struct value_place *at,
 		       size_t i, const struct scope *scope)
 {
 	struct json_value name = { .kind = JSON_STRING, .text = at->v->key[i] };
-	struct place member = { .v = &name, .up = at, .key = at->v->key[i] };
+	struct value_place member = { .v = &name, .up = at, .key = at->v->key[i] };
 	bool holds;
 
 	j->quiet++;
@@ -560,8 +565,8 @@ static bool has_all(const struct json_value *v, const struct str *name, size_t c
 	return true;
 }
 
-static bool check_dependents(struct judge *j, const struct schema_node *n, const struct place *at,
-			     const struct scope *scope, bool *marks)
+static bool check_dependents(struct judge *j, const struct schema_node *n,
+			     const struct value_place *at, const struct scope *scope, bool *marks)
 {
 	uint64_t node;
 
@@ -576,7 +581,7 @@ static bool check_dependents(struct judge *j, const struct schema_node *n, const
 	return true;
 }
 
-static bool check_object(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check_object(struct judge *j, const struct schema_node *n, const struct value_place *at,
 			 const struct scope *scope, bool *marks)
 {
 	const struct json_value *v = at->v;
@@ -597,7 +602,7 @@ static bool check_object(struct judge *j, const struct schema_node *n, const str
 	return check_dependents(j, n, at, scope, marks);
 }
 
-static bool check_one_of(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check_one_of(struct judge *j, const struct schema_node *n, const struct value_place *at,
 			 const struct scope *scope, bool *marks)
 {
 	unsigned held = 0;
@@ -607,7 +612,7 @@ static bool check_one_of(struct judge *j, const struct schema_node *n, const str
 	return held == 1 || fail(j, at, "oneOf");
 }
 
-static bool check_any_of(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check_any_of(struct judge *j, const struct schema_node *n, const struct value_place *at,
 			 const struct scope *scope, bool *marks)
 {
 	bool holds = false;
@@ -618,8 +623,8 @@ static bool check_any_of(struct judge *j, const struct schema_node *n, const str
 	return holds || fail(j, at, "anyOf");
 }
 
-static bool check_combined(struct judge *j, const struct schema_node *n, const struct place *at,
-			   const struct scope *scope, bool *marks)
+static bool check_combined(struct judge *j, const struct schema_node *n,
+			   const struct value_place *at, const struct scope *scope, bool *marks)
 {
 	const struct schema_node *next;
 
@@ -652,8 +657,8 @@ static const struct schema_node *dynamic_target(const struct schema_node *n,
 	return target;
 }
 
-static bool check_unevaluated(struct judge *j, const struct schema_node *n, const struct place *at,
-			      const struct scope *scope, bool *marks)
+static bool check_unevaluated(struct judge *j, const struct schema_node *n,
+			      const struct value_place *at, const struct scope *scope, bool *marks)
 {
 	bool is_array = at->v->kind == JSON_ARRAY;
 	const struct schema_node *part = is_array ? n->unevaluated_items :
@@ -670,7 +675,7 @@ static bool check_unevaluated(struct judge *j, const struct schema_node *n, cons
 	return true;
 }
 
-static bool check_alone(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check_alone(struct judge *j, const struct schema_node *n, const struct value_place *at,
 			const struct scope *scope, bool *marks)
 {
 	const struct json_value *v = at->v;
@@ -699,7 +704,7 @@ static bool check_alone(struct judge *j, const struct schema_node *n, const stru
 	return true;
 }
 
-static bool check_node(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check_node(struct judge *j, const struct schema_node *n, const struct value_place *at,
 		       const struct scope *scope, bool *marks)
 {
 	if (n->metaschema)
@@ -713,7 +718,7 @@ static bool check_node(struct judge *j, const struct schema_node *n, const struc
 }
 
 /* marks: NULL, or a cleared row for this schema alone. */
-static bool check(struct judge *j, const struct schema_node *n, const struct place *at,
+static bool check(struct judge *j, const struct schema_node *n, const struct value_place *at,
 		  const struct scope *outer, bool *marks)
 {
 	struct scope scope = { n->resource, outer };
@@ -745,7 +750,7 @@ enum schema_answer schema_judge(const struct schema *s, const struct json_value 
 				size_t why_bytes)
 {
 	struct judge j = { .schema = s, .why = why, .why_bytes = why_bytes };
-	struct place root = { .v = v };
+	struct value_place root = { .v = v };
 	bool holds;
 
 	assert(why_bytes >= 64);
@@ -762,7 +767,7 @@ bool schema_node_holds(const struct schema *s, const struct schema_node *n,
 {
 	char why[64] = "";
 	struct judge j = { .schema = s, .why = why, .why_bytes = sizeof why, .quiet = 1 };
-	struct place root = { .v = v };
+	struct value_place root = { .v = v };
 
 	return check(&j, n, &root, NULL, NULL);
 }

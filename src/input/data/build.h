@@ -134,7 +134,7 @@ struct rows_opts {
 };
 
 /* Zeroed is a valid empty one. */
-struct rows {
+struct dataset_rows {
 	struct table **table;
 	size_t *end;    /* rows of the tables up to this one */
 	size_t tables;
@@ -147,30 +147,31 @@ struct rows {
 };
 
 /* The rows of n files, one after the other. r must be released also when it fails. */
-int rows_open(struct rows *r, const char *const *path, size_t n, const struct rows_opts *opts,
-	      struct compat_rng *rng, struct err *e);
-void rows_release(struct rows *r);
+int rows_open(struct dataset_rows *r, const char *const *path, size_t n,
+	      const struct rows_opts *opts, struct compat_rng *rng, struct err *e);
+void rows_release(struct dataset_rows *r);
 
 /* The i-th in order; its text stays until the next call. */
-int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e);
+int rows_get(struct dataset_rows *r, size_t i, struct json_slice *row, struct err *e);
 
 /*
  * What the row says of its own request (request_keys.h), into d->sample; texts in a. To be called
  * last: what it says of lengths takes precedence. ERR_RUN with file and line.
  */
-int rows_own_keys(const struct rows *r, size_t i, struct json_slice row, struct arena *a,
+int rows_own_keys(const struct dataset_rows *r, size_t i, struct json_slice row, struct arena *a,
 		  struct draft *d, struct err *e);
 
 /* Notes the keys that the rows that were read have and the set does not use. */
-void rows_note_unused(const struct rows *r, const struct dataset_opts *o, struct workload *w);
+void rows_note_unused(const struct dataset_rows *r, const struct dataset_opts *o,
+		      struct workload *w);
 
 /* dataset_take over all of them; ERR_RUN when there are none. */
-int rows_take(const struct rows *r, struct take *take, const struct rows_opts *opts,
+int rows_take(const struct dataset_rows *r, struct take *take, const struct rows_opts *opts,
 	      struct compat_rng *rng, struct workload *w, struct err *e);
 
 /* "train.jsonl:17: <sentence>", ERR_RUN; returns -1. */
 __attribute__((format(printf, 4, 5)))
-int rows_refuse(const struct rows *r, size_t i, struct err *e, const char *fmt, ...);
+int rows_refuse(const struct dataset_rows *r, size_t i, struct err *e, const char *fmt, ...);
 
 /* Appends a member's text; false: there is none, or it is no text. */
 bool rows_text(struct json_slice object, const char *key, struct buf *out);

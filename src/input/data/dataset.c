@@ -210,7 +210,7 @@ bool dataset_has_chat(const struct dataset_env *env)
 #define AT_ONCE 1024
 #define AT_ONCE_BYTES (16u << 20)
 
-struct lot {
+struct draft_lot {
 	const struct take *take;
 	struct arena arena;
 	size_t n, too_long;    /* too_long: beyond --max-model-len, over all lots */
@@ -225,8 +225,8 @@ struct lot {
 	struct err failure[AT_ONCE];
 };
 
-static int read_lot(struct lot *lot, size_t *next, size_t wanted, const struct dataset_env *env,
-		    struct err *e)
+static int read_lot(struct draft_lot *lot, size_t *next, size_t wanted,
+		    const struct dataset_env *env, struct err *e)
 {
 	const struct take *t = lot->take;
 
@@ -252,7 +252,8 @@ static int read_lot(struct lot *lot, size_t *next, size_t wanted, const struct d
 enum what { PROMPTS, ANSWERS, PLAIN_ANSWERS };
 
 /* Counts one kind of text of the whole lot. */
-static int count(struct lot *lot, enum what what, const struct dataset_env *env, struct err *e)
+static int count(struct draft_lot *lot, enum what what, const struct dataset_env *env,
+		 struct err *e)
 {
 	size_t *out = what == PROMPTS ? lot->prompt_tokens : lot->answer_tokens, n = 0;
 
@@ -274,7 +275,7 @@ static int count(struct lot *lot, enum what what, const struct dataset_env *env,
 	return 0;
 }
 
-static int count_all(struct lot *lot, const struct dataset_env *env, struct err *e)
+static int count_all(struct draft_lot *lot, const struct dataset_env *env, struct err *e)
 {
 	if (env->tokenizer)
 		return count(lot, PROMPTS, env, e) < 0 || count(lot, ANSWERS, env, e) < 0 ||
@@ -285,7 +286,7 @@ static int count_all(struct lot *lot, const struct dataset_env *env, struct err 
 }
 
 /* Drops rows of lengths that are not valid; what stays moves up. */
-static void filter(struct lot *lot, const struct opt_int *max_model_len)
+static void filter(struct draft_lot *lot, const struct opt_int *max_model_len)
 {
 	const struct take *t = lot->take;
 	size_t kept = 0;
@@ -318,7 +319,7 @@ static void filter(struct lot *lot, const struct opt_int *max_model_len)
 
 static bool make_one(void *self, size_t i, unsigned worker)
 {
-	struct lot *lot = self;
+	struct draft_lot *lot = self;
 
 	(void)worker;
 	buf_reset(&lot->parts[i]);
@@ -327,7 +328,7 @@ static bool make_one(void *self, size_t i, unsigned worker)
 				     &lot->failure[i]) == 0;
 }
 
-static int make_media(struct lot *lot, const struct dataset_env *env, struct err *e)
+static int make_media(struct draft_lot *lot, const struct dataset_env *env, struct err *e)
 {
 	size_t failed;
 
@@ -365,7 +366,7 @@ static int make_message(struct sample *s, struct str parts, struct workload *w, 
 	return rc;
 }
 
-static int accept_one(const struct lot *lot, size_t i, const struct dataset_opts *o,
+static int accept_one(const struct draft_lot *lot, size_t i, const struct dataset_opts *o,
 		      const struct dataset_env *env, struct workload *w, struct err *e)
 {
 	const struct draft *d = &lot->draft[i];
@@ -401,7 +402,7 @@ int dataset_take(const struct take *t, const struct dataset_opts *o,
 {
 	size_t all = t->takes_all ? SIZE_MAX : 0;
 	size_t wanted = env->num_prompts > 0 ? (size_t)env->num_prompts : all;
-	struct lot *lot = mem_alloc(sizeof(*lot));
+	struct draft_lot *lot = mem_alloc(sizeof(*lot));
 	size_t next = 0;
 	int rc = 0;
 

@@ -45,14 +45,14 @@ static const char *values_of(const struct lengths *l)
 
 /* ---- histogram files ---- */
 
-struct histogram {
+struct lengths_histogram {
 	const char *path;
 	struct lengths *out;
 	size_t cap;
 };
 
 /* -1: not a value and a weight. */
-static int add(struct histogram *h, struct str value, double weight)
+static int add(struct lengths_histogram *h, struct str value, double weight)
 {
 	struct lengths *l = h->out;
 	double v;
@@ -77,7 +77,7 @@ static bool is_head(struct str line)
 	return line.n && ((line.p[0] | 32) >= 'a' && (line.p[0] | 32) <= 'z');
 }
 
-static int read_csv(struct histogram *h, struct str text, struct err *e)
+static int read_csv(struct lengths_histogram *h, struct str text, struct err *e)
 {
 	size_t number = 0;
 
@@ -98,7 +98,7 @@ static int read_csv(struct histogram *h, struct str text, struct err *e)
 }
 
 /* [value, weight] */
-static int add_pair(struct histogram *h, struct json_slice pair)
+static int add_pair(struct lengths_histogram *h, struct json_slice pair)
 {
 	struct json_iter it = json_iter(pair);
 	struct json_slice value, weight, more;
@@ -111,7 +111,7 @@ static int add_pair(struct histogram *h, struct json_slice pair)
 	return value.kind == JSON_INT || value.kind == JSON_REAL ? add(h, value.raw, w) : -1;
 }
 
-static int read_json(struct histogram *h, struct str text, struct err *e)
+static int read_json(struct lengths_histogram *h, struct str text, struct err *e)
 {
 	struct json_scan scan = { .text = text };
 	struct json_slice all, item;
@@ -140,7 +140,7 @@ static int read_json(struct histogram *h, struct str text, struct err *e)
 
 static int read_histogram(const char *path, struct lengths *out, struct err *e)
 {
-	struct histogram h = { .path = path, .out = out };
+	struct lengths_histogram h = { .path = path, .out = out };
 	struct buf text = { 0 };
 	struct str all;
 	double sum = 0;
@@ -164,7 +164,7 @@ static int read_histogram(const char *path, struct lengths *out, struct err *e)
 
 /* ---- what is written on the command line ---- */
 
-struct form {
+struct law_form {
 	const char *name, *arguments;
 	enum lengths_kind kind;
 	size_t numbers; /* that must be there */
@@ -172,7 +172,7 @@ struct form {
 	bool is_b_unit;  /* the second number is one of the law's unit */
 };
 
-static const struct form forms[] = {
+static const struct law_form forms[] = {
 	{ "histogram", "FILE", LENGTHS_HISTOGRAM, 0, false, false },
 	{ "uniform", "LO,HI", LENGTHS_UNIFORM, 2, false, true },
 	{ "normal", "MEAN,SD[,MIN,MAX]", LENGTHS_NORMAL, 2, true, true },
@@ -181,7 +181,8 @@ static const struct form forms[] = {
 	{ "zipf", "EXPONENT,MAX", LENGTHS_ZIPF, 2, false, false },
 };
 
-static int length_refuse(const char *option, const char *text, const struct form *f, struct err *e)
+static int length_refuse(const char *option, const char *text, const struct law_form *f,
+			 struct err *e)
 {
 	if (f)
 		return err_set(e, ERR_USAGE, "%s %s: %s:%s was expected, lengths being whole numbers of "
@@ -192,7 +193,8 @@ static int length_refuse(const char *option, const char *text, const struct form
 		       "exponential:MEAN[,MIN,MAX] or zipf:EXPONENT,MAX", option, text);
 }
 
-static int refuse_time(const char *option, const char *text, const struct form *f, struct err *e)
+static int refuse_time(const char *option, const char *text, const struct law_form *f,
+		       struct err *e)
 {
 	if (f)
 		return err_set(e, ERR_USAGE, "%s %s: %s:%s was expected, limits being seconds from 0 to "
@@ -213,8 +215,8 @@ static bool set_limits(struct lengths *out, double min, double max)
 }
 
 /* Up to four numbers into v; limits, which may be 0 in times, are the last two. */
-static bool split_numbers(const struct form *f, const struct lengths *l, struct str rest, double *v,
-			  size_t *n)
+static bool split_numbers(const struct law_form *f, const struct lengths *l, struct str rest,
+			  double *v, size_t *n)
 {
 	for (*n = 0; *n < 4 && rest.n; ++*n) {
 		bool is_limit = f->kind == LENGTHS_UNIFORM || *n >= f->numbers;
@@ -230,7 +232,7 @@ static bool split_numbers(const struct form *f, const struct lengths *l, struct 
 	return !rest.n && (*n == f->numbers || (f->has_limits && *n == f->numbers + 2));
 }
 
-static bool read_numbers(const struct form *f, struct str rest, struct lengths *out)
+static bool read_numbers(const struct law_form *f, struct str rest, struct lengths *out)
 {
 	double v[4] = { 0 };
 	size_t n;
@@ -248,7 +250,7 @@ static bool read_numbers(const struct form *f, struct str rest, struct lengths *
 	return set_limits(out, least(out), most(out));
 }
 
-static const struct form *find_form(struct str name)
+static const struct law_form *find_form(struct str name)
 {
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)
 		if (str_is(name, forms[i].name))
@@ -259,7 +261,7 @@ static const struct form *find_form(struct str name)
 static int parse(const char *option, const char *text, struct lengths *out, struct err *e)
 {
 	struct str rest = str_of(text), name = str_cut(&rest, ':');
-	const struct form *f = find_form(name);
+	const struct law_form *f = find_form(name);
 	int rc = 0;
 
 	if (!f || !rest.n || (out->is_time && f->kind == LENGTHS_ZIPF))
@@ -409,19 +411,19 @@ int json_file_refuse(const struct json_file *f, const char *at, const char *key,
 }
 
 /* What a distribution is read with. */
-struct reading {
+struct lengths_reading {
 	const struct json_file *file;
 	const char *key;
 	struct json_slice object;
 	struct buf shown; /* the numbers so far, as Python prints them */
 };
 
-static int distribution_refuse(const struct reading *r, const char *what, struct err *e)
+static int distribution_refuse(const struct lengths_reading *r, const char *what, struct err *e)
 {
 	return json_file_refuse(r->file, r->object.raw.p, r->key, e, "%s", what);
 }
 
-static void show(struct reading *r, struct json_slice v)
+static void show(struct lengths_reading *r, struct json_slice v)
 {
 	struct json_writer w = json_writer(&r->shown);
 	double x;
@@ -434,7 +436,7 @@ static void show(struct reading *r, struct json_slice v)
 }
 
 /* A number of the object: 1, 0 when it is missing or null, -1. */
-static int number(struct reading *r, const char *name, struct json_slice *v, double *out,
+static int number(struct lengths_reading *r, const char *name, struct json_slice *v, double *out,
 		  struct err *e)
 {
 	if (!json_member(r->object, name, v) || v->kind == JSON_NULL)
@@ -446,7 +448,7 @@ static int number(struct reading *r, const char *name, struct json_slice *v, dou
 }
 
 /* A number that there has to be, shown; kind, if not NULL, receives which sort. */
-static int needed(struct reading *r, const char *name, double *out, enum json_kind *kind,
+static int needed(struct lengths_reading *r, const char *name, double *out, enum json_kind *kind,
 		  struct err *e)
 {
 	struct json_slice v;
@@ -462,7 +464,7 @@ static int needed(struct reading *r, const char *name, double *out, enum json_ki
 	return 0;
 }
 
-static int read_max(struct reading *r, bool is_shown, double *max, struct err *e)
+static int read_max(struct lengths_reading *r, bool is_shown, double *max, struct err *e)
 {
 	struct json_slice v;
 	int rc = number(r, "max", &v, max, e);
@@ -478,14 +480,14 @@ static int read_max(struct reading *r, bool is_shown, double *max, struct err *e
 	return 0;
 }
 
-static int read_constant(struct reading *r, struct distribution *d, struct err *e)
+static int read_constant(struct lengths_reading *r, struct distribution *d, struct err *e)
 {
 	if (needed(r, "value", &d->a, NULL, e) < 0)
 		return -1;
 	return d->a < 0 ? distribution_refuse(r, "\"value\" must not be below 0", e) : 0;
 }
 
-static int read_uniform(struct reading *r, struct distribution *d, struct err *e)
+static int read_uniform(struct lengths_reading *r, struct distribution *d, struct err *e)
 {
 	enum json_kind min, max;
 
@@ -501,7 +503,7 @@ static int read_uniform(struct reading *r, struct distribution *d, struct err *e
 	return 0;
 }
 
-static int read_average(struct reading *r, struct distribution *d, struct err *e)
+static int read_average(struct lengths_reading *r, struct distribution *d, struct err *e)
 {
 	double ratio = MEDIAN_RATIO, other = 0;
 	struct json_slice v;
@@ -529,7 +531,7 @@ static int read_average(struct reading *r, struct distribution *d, struct err *e
 	return 0;
 }
 
-static int read_lognormal(struct reading *r, struct distribution *d, struct err *e)
+static int read_lognormal(struct lengths_reading *r, struct distribution *d, struct err *e)
 {
 	struct json_slice v;
 
@@ -545,14 +547,14 @@ static int read_lognormal(struct reading *r, struct distribution *d, struct err 
 	return read_max(r, true, &d->max, e);
 }
 
-static int read_zipf(struct reading *r, struct distribution *d, struct err *e)
+static int read_zipf(struct lengths_reading *r, struct distribution *d, struct err *e)
 {
 	if (needed(r, "alpha", &d->a, NULL, e) < 0 || read_max(r, false, &d->max, e) < 0)
 		return -1;
 	return d->a > 1 ? 0 : distribution_refuse(r, "\"alpha\" of zipf must be above 1", e);
 }
 
-static int read_poisson(struct reading *r, struct distribution *d, struct err *e)
+static int read_poisson(struct lengths_reading *r, struct distribution *d, struct err *e)
 {
 	if (needed(r, "alpha", &d->a, NULL, e) < 0 || read_max(r, false, &d->max, e) < 0)
 		return -1;
@@ -563,7 +565,7 @@ static int read_poisson(struct reading *r, struct distribution *d, struct err *e
 
 static const struct {
 	const char *name, *shown;
-	int (*read)(struct reading *r, struct distribution *d, struct err *e);
+	int (*read)(struct lengths_reading *r, struct distribution *d, struct err *e);
 } kinds[] = {
 	[DISTRIBUTION_CONSTANT] = { "constant", "Constant", read_constant },
 	[DISTRIBUTION_UNIFORM] = { "uniform", "UniformDistribution", read_uniform },
@@ -575,7 +577,7 @@ static const struct {
 int distribution_read(const struct json_file *f, const char *key, struct json_slice object,
 		      struct arena *a, struct distribution *out, struct err *e)
 {
-	struct reading r = { .file = f, .key = key, .object = object };
+	struct lengths_reading r = { .file = f, .key = key, .object = object };
 	struct json_slice name;
 	size_t k = 0, n = sizeof(kinds) / sizeof(*kinds);
 	int rc;

@@ -393,7 +393,7 @@ int priority_deal(const char *option, const struct priority_classes *c, struct p
 
 /* ---- rows of files ---- */
 
-static struct table *table_of(const struct rows *r, size_t *row)
+static struct table *table_of(const struct dataset_rows *r, size_t *row)
 {
 	size_t t = 0;
 
@@ -403,7 +403,7 @@ static struct table *table_of(const struct rows *r, size_t *row)
 	return r->table[t];
 }
 
-static int refuse_at(const struct rows *r, size_t row, struct err *e, enum err_code code,
+static int refuse_at(const struct dataset_rows *r, size_t row, struct err *e, enum err_code code,
 		     const char *text)
 {
 	struct buf where = { 0 };
@@ -415,7 +415,7 @@ static int refuse_at(const struct rows *r, size_t row, struct err *e, enum err_c
 	return -1;
 }
 
-int rows_refuse(const struct rows *r, size_t i, struct err *e, const char *fmt, ...)
+int rows_refuse(const struct dataset_rows *r, size_t i, struct err *e, const char *fmt, ...)
 {
 	char text[512];
 	va_list args;
@@ -426,14 +426,14 @@ int rows_refuse(const struct rows *r, size_t i, struct err *e, const char *fmt, 
 	return refuse_at(r, r->order[i], e, ERR_RUN, text);
 }
 
-static int get(struct rows *r, size_t row, struct json_slice *out, struct err *e)
+static int get(struct dataset_rows *r, size_t row, struct json_slice *out, struct err *e)
 {
 	struct table *t = table_of(r, &row);
 
 	return table_row(t, row, out, e);
 }
 
-static bool is_known(const struct rows *r, struct str key)
+static bool is_known(const struct dataset_rows *r, struct str key)
 {
 	if (str_is(key, "output_tokens"))
 		return r->output_len == -1;
@@ -443,7 +443,7 @@ static bool is_known(const struct rows *r, struct str key)
 	return request_keys_know(key);
 }
 
-static void count_unused(struct rows *r, struct json_slice row)
+static void count_unused(struct dataset_rows *r, struct json_slice row)
 {
 	struct json_iter it = json_iter(row);
 	struct json_slice value;
@@ -470,7 +470,7 @@ static void count_unused(struct rows *r, struct json_slice row)
 	}
 }
 
-int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e)
+int rows_get(struct dataset_rows *r, size_t i, struct json_slice *row, struct err *e)
 {
 	if (get(r, r->order[i], row, e) < 0)
 		return -1;
@@ -479,7 +479,8 @@ int rows_get(struct rows *r, size_t i, struct json_slice *row, struct err *e)
 	return 0;
 }
 
-void rows_note_unused(const struct rows *r, const struct dataset_opts *o, struct workload *w)
+void rows_note_unused(const struct dataset_rows *r, const struct dataset_opts *o,
+		      struct workload *w)
 {
 	for (size_t i = 0; i < r->n_unused; i++) {
 		const struct unused_key *key = &r->unused[i];
@@ -497,7 +498,7 @@ void rows_note_unused(const struct rows *r, const struct dataset_opts *o, struct
 			     o->path, UNUSED_KEYS_MAX, r->unnamed);
 }
 
-int rows_own_keys(const struct rows *r, size_t i, struct json_slice row, struct arena *a,
+int rows_own_keys(const struct dataset_rows *r, size_t i, struct json_slice row, struct arena *a,
 		  struct draft *d, struct err *e)
 {
 	struct err why = { 0 };
@@ -507,7 +508,7 @@ int rows_own_keys(const struct rows *r, size_t i, struct json_slice row, struct 
 	return rows_refuse(r, i, e, "%s", why.text);
 }
 
-static int open_tables(struct rows *r, const char *const *path, size_t n,
+static int open_tables(struct dataset_rows *r, const char *const *path, size_t n,
 		       const struct rows_opts *opts, struct err *e)
 {
 	struct dataset_reading reading = { .env = opts->env };
@@ -537,7 +538,7 @@ static int open_tables(struct rows *r, const char *const *path, size_t n,
 	return 0;
 }
 
-static int choose(struct rows *r, const struct rows_opts *opts, struct err *e)
+static int choose(struct dataset_rows *r, const struct rows_opts *opts, struct err *e)
 {
 	r->order = mem_array(r->all, sizeof(*r->order));
 	for (size_t row = 0; row < r->all; row++) {
@@ -558,10 +559,10 @@ static int choose(struct rows *r, const struct rows_opts *opts, struct err *e)
 	return 0;
 }
 
-int rows_open(struct rows *r, const char *const *path, size_t n, const struct rows_opts *opts,
-	      struct compat_rng *rng, struct err *e)
+int rows_open(struct dataset_rows *r, const char *const *path, size_t n,
+	      const struct rows_opts *opts, struct compat_rng *rng, struct err *e)
 {
-	*r = (struct rows){
+	*r = (struct dataset_rows){
 		.known = opts->is_known_only ? opts->columns : NULL, .output_len = opts->output_len,
 	};
 	if (open_tables(r, path, n, opts, e) < 0 || choose(r, opts, e) < 0)
@@ -572,7 +573,7 @@ int rows_open(struct rows *r, const char *const *path, size_t n, const struct ro
 	return 0;
 }
 
-void rows_release(struct rows *r)
+void rows_release(struct dataset_rows *r)
 {
 	for (size_t i = 0; i < r->tables; i++)
 		table_close(r->table[i]);
@@ -581,7 +582,7 @@ void rows_release(struct rows *r)
 	free(r->table);
 	free(r->end);
 	free(r->order);
-	*r = (struct rows){ 0 };
+	*r = (struct dataset_rows){ 0 };
 }
 
 bool rows_text(struct json_slice object, const char *key, struct buf *out)
@@ -615,7 +616,7 @@ bool rows_item(struct json_slice list, size_t index, struct json_slice *item)
 	return false;
 }
 
-int rows_take(const struct rows *r, struct take *take, const struct rows_opts *opts,
+int rows_take(const struct dataset_rows *r, struct take *take, const struct rows_opts *opts,
 	      struct compat_rng *rng, struct workload *w, struct err *e)
 {
 	if (r->all == 0)

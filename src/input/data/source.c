@@ -28,10 +28,10 @@ struct source_part {
 	struct hub_list list;
 };
 
-enum place { PLACE_FILE, PLACE_FOLDER, PLACE_HUB };
+enum source_place { PLACE_FILE, PLACE_FOLDER, PLACE_HUB };
 
 /* What a path is; a folder's ends without a slash. */
-static int find_place(const struct source_opts *o, enum place *out, struct err *e)
+static int find_place(const struct source_opts *o, enum source_place *out, struct err *e)
 {
 	if (!o->path || !*o->path)
 		return err_set(e, ERR_USAGE, "--dataset-path: expected a file, a folder or a dataset of "
@@ -140,7 +140,7 @@ static int take_config(const struct card_reader *r, const struct json_value *v,
 
 /* A name that is there twice means the later one, at the earlier one's place. */
 static int take_configs(const struct card_reader *r, const struct json_value *list,
-			struct card *out)
+			struct dataset_card *out)
 {
 	struct map seen = { 0 };
 	int rc = 0;
@@ -190,14 +190,14 @@ static bool take_lines(struct str readme, struct buf *out)
 	return false;
 }
 
-int card_read(struct arena *a, struct str readme, struct card *out, struct err *e)
+int card_read(struct arena *a, struct str readme, struct dataset_card *out, struct err *e)
 {
 	struct card_reader r = { .a = a, .marks = { .arena = a }, .e = e };
 	struct json_value *top;
 	struct buf lines = { 0 };
 	int rc = 0;
 
-	*out = (struct card){ 0 };
+	*out = (struct dataset_card){ 0 };
 	if (take_lines(readme, &lines)) {
 		rc = yaml_parse_marked(a, buf_str(&lines), "README.md", &r.marks, &top, e);
 		if (rc == 0)
@@ -209,17 +209,17 @@ int card_read(struct arena *a, struct str readme, struct card *out, struct err *
 
 /* ---- folders ---- */
 
-struct walk {
+struct folder_walk {
 	struct arena *a;
 	const char **name;
 	size_t count, cap;
 };
 
-static int walk_folder(struct walk *w, const char *dir, const char *prefix, unsigned depth,
+static int walk_folder(struct folder_walk *w, const char *dir, const char *prefix, unsigned depth,
 	struct err *e);
 
 /* A file is noted, a folder is walked, anything else is let be. */
-static int walk_entry(struct walk *w, const char *path, const char *name, unsigned depth,
+static int walk_entry(struct folder_walk *w, const char *path, const char *name, unsigned depth,
 	struct err *e)
 {
 	struct stat st;
@@ -245,7 +245,7 @@ static int walk_entry(struct walk *w, const char *path, const char *name, unsign
 	return 0;
 }
 
-static int walk_folder(struct walk *w, const char *dir, const char *prefix, unsigned depth,
+static int walk_folder(struct folder_walk *w, const char *dir, const char *prefix, unsigned depth,
 	struct err *e)
 {
 	struct buf path = { 0 }, name = { 0 };
@@ -334,7 +334,7 @@ static int get_file(const struct source_opts *o, const struct source_part *part,
 static int list_names(const struct source_opts *o, struct source *s, struct source_names *names,
 	struct err *e)
 {
-	struct walk w = { .a = &s->arena };
+	struct folder_walk w = { .a = &s->arena };
 	int rc = 0;
 
 	if (s->part->dir) {
@@ -359,12 +359,12 @@ static bool has_name(const struct source_names *names, const char *name)
 }
 
 static int read_card(const struct source_opts *o, struct source *s,
-	const struct source_names *names, struct card *card, struct err *e)
+	const struct source_names *names, struct dataset_card *card, struct err *e)
 {
 	struct buf path = { 0 }, text = { 0 };
 	int rc = 0;
 
-	*card = (struct card){ 0 };
+	*card = (struct dataset_card){ 0 };
 	if (has_name(names, CARD)) {
 		rc = get_file(o, s->part, CARD, &path, e) == 0 ? 0 : -1;
 		if (rc == 0)
@@ -432,7 +432,7 @@ static void note_missing(const struct source_opts *o, const struct source *s)
 	buf_release(&text);
 }
 
-static bool has_files(const struct card *card)
+static bool has_files(const struct dataset_card *card)
 {
 	return card->count && card->config[0].split;
 }
@@ -440,7 +440,7 @@ static bool has_files(const struct card *card)
 static int sort_out(const struct source_opts *o, struct source *s, struct err *e)
 {
 	struct source_names names = { 0 };
-	struct card card;
+	struct dataset_card card;
 	int rc = -1;
 
 	if (list_names(o, s, &names, e) < 0 || read_card(o, s, &names, &card, e) < 0)
@@ -475,7 +475,7 @@ static void take_file(const struct source_opts *o, struct source *s)
 
 int source_open(const struct source_opts *o, struct source *s, struct err *e)
 {
-	enum place place;
+	enum source_place place;
 	int rc = 0;
 
 	*s = (struct source){ 0 };
@@ -530,7 +530,7 @@ static int file_on_disk(const char *path, bool is_folder, const char *name, stru
 int source_file(const struct source_opts *o, const char *name, struct buf *path, struct err *e)
 {
 	struct hub_opts hub = hub_of(o, o->revision);
-	enum place place;
+	enum source_place place;
 	int rc;
 
 	if (find_place(o, &place, e) < 0)

@@ -28,13 +28,13 @@ struct card_config {
 	size_t count;
 };
 
-struct card {
+struct dataset_card {
 	struct card_config *config;
 	size_t count;             /* 0: there are none */
 };
 
 /* Everything lives in the arena. ERR_PARSE with the line: malformed; ERR_LIMIT as yaml_parse. */
-int card_read(struct arena *a, struct str readme, struct card *out, struct err *e);
+int card_read(struct arena *a, struct str readme, struct dataset_card *out, struct err *e);
 
 struct source_names {
 	const char **name; /* relative, in the order of their bytes */
@@ -43,7 +43,7 @@ struct source_names {
 
 /* Fills subset, split, splits and file of out, in its arena. what: the dataset, for errors. */
 int source_sort(const struct source_opts *o, const char *what, const struct source_names *names,
-	const struct card *card, struct source *out, struct err *e);
+	const struct dataset_card *card, struct source *out, struct err *e);
 
 /* Likewise for the hub's converted form: SUBSET/SPLIT/0000.parquet. */
 int source_sort_converted(const struct source_opts *o, const char *what,

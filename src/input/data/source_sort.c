@@ -178,7 +178,7 @@ struct file_list {
 	size_t count, cap;
 };
 
-struct split {
+struct source_split {
 	const char *name;
 	struct file_list files;
 };
@@ -187,7 +187,7 @@ struct sorting {
 	const struct source_names *names;
 	struct arena *a;
 	const char *dir; /* what every name begins with, "" or "data/" */
-	struct split *split;
+	struct source_split *split;
 	size_t count, cap;
 	struct map place; /* of a split by its name */
 };
@@ -199,14 +199,14 @@ static void add_name(struct file_list *list, const char *name)
 }
 
 /* Names must outlive the sorting. */
-static struct split *split_named(struct sorting *s, const char *name)
+static struct source_split *split_named(struct sorting *s, const char *name)
 {
 	uint64_t i;
 
 	if (map_get(&s->place, str_of(name), &i))
 		return &s->split[i];
 	s->split = mem_room(s->split, s->count, &s->cap, sizeof(*s->split));
-	s->split[s->count] = (struct split){ .name = name };
+	s->split[s->count] = (struct source_split){ .name = name };
 	map_put(&s->place, str_of(name), s->count);
 	return &s->split[s->count++];
 }
@@ -241,7 +241,8 @@ static const char *sharded_split(struct arena *a, const char *name)
 static int by_split(const void *a, const void *b)
 {
 	static const char *const first[] = { "train", "validation", "test" };
-	const char *name[2] = { ((const struct split *)a)->name, ((const struct split *)b)->name };
+	const char *name[2] = { ((const struct source_split *)a)->name,
+				((const struct source_split *)b)->name };
 
 	for (size_t i = 0; i < COUNT(first); i++)
 		for (int k = 0; k < 2; k++)
@@ -380,11 +381,11 @@ static int fail_split(const struct source_opts *o, const char *what, const struc
 static int take_split(const struct source_opts *o, const char *what, const struct sorting *s,
 	struct source *out, struct err *e)
 {
-	const struct split *taken = NULL, *first = NULL;
+	const struct source_split *taken = NULL, *first = NULL;
 
 	out->splits = arena_alloc(&out->arena, (s->count + 1) * sizeof(*out->splits));
 	for (size_t i = 0; i < s->count; i++) {
-		const struct split *split = &s->split[i];
+		const struct source_split *split = &s->split[i];
 
 		if (split->files.count == 0)
 			continue;
@@ -438,8 +439,9 @@ static void note_subset(const struct source_opts *o, const char *what, const cha
 	buf_release(&text);
 }
 
-static int pick_config(const struct source_opts *o, const char *what, const struct card *card,
-	struct arena *a, const struct card_config **out, struct err *e)
+static int pick_config(const struct source_opts *o, const char *what,
+		       const struct dataset_card *card, struct arena *a,
+		       const struct card_config **out, struct err *e)
 {
 	const char **name = arena_alloc(a, (card->count + 1) * sizeof(*name));
 	const struct card_config *taken = NULL;
@@ -476,7 +478,7 @@ static const char *folder_of(struct arena *a, const char *dir)
 }
 
 int source_sort(const struct source_opts *o, const char *what, const struct source_names *names,
-	const struct card *card, struct source *out, struct err *e)
+	const struct dataset_card *card, struct source *out, struct err *e)
 {
 	const struct card_config *config = NULL;
 	struct sorting s = { .names = names, .a = &out->arena, .dir = "" };
@@ -492,7 +494,7 @@ int source_sort(const struct source_opts *o, const char *what, const struct sour
 		sort_by_names(&s);
 	} else {
 		for (size_t i = 0; i < config->count; i++) {
-			struct split *split = split_named(&s, config->split[i].name);
+			struct source_split *split = split_named(&s, config->split[i].name);
 
 			for (size_t k = 0; k < config->split[i].count; k++) {
 				const char *pattern = config->split[i].pattern[k];

@@ -88,7 +88,7 @@ static void workload_sessions_put(const struct sessions *s, struct buf *out)
 
 /* ---- reading ---- */
 
-struct reader {
+struct workload_reader {
 	const char *session, *turn, *wait, *id, *end; /* where the next one is */
 	struct session_build *made;
 	bool *is_waited; /* of the session's turns */
@@ -105,7 +105,7 @@ static bool is_header_text(struct str text)
 }
 
 /* Whether the last turn waits for `turn`, directly or by way of others. */
-static bool is_after(struct reader *r, uint32_t first, uint32_t turn)
+static bool is_after(struct workload_reader *r, uint32_t first, uint32_t turn)
 {
 	const struct session_build *b = r->made;
 	uint32_t last = (uint32_t)b->n_turns - 1;
@@ -122,7 +122,7 @@ static bool is_after(struct reader *r, uint32_t first, uint32_t turn)
 }
 
 /* The turn that comes next, of a session that begins with turn `first`. */
-static bool take_turn(struct reader *r, uint32_t first)
+static bool take_turn(struct workload_reader *r, uint32_t first)
 {
 	uint32_t at = (uint32_t)r->made->n_turns, wait;
 	struct turn_record own;
@@ -152,7 +152,7 @@ static bool take_turn(struct reader *r, uint32_t first)
 	return own.history == TURN_NONE || is_after(r, first, own.history);
 }
 
-static bool take_session(struct reader *r)
+static bool take_session(struct workload_reader *r)
 {
 	struct session_record own;
 	uint32_t first = (uint32_t)r->made->n_turns;
@@ -172,7 +172,8 @@ static bool take_session(struct reader *r)
 	return true;
 }
 
-static bool lay_out(struct str content, const struct workload_sessions_head *h, struct reader *r)
+static bool lay_out(struct str content, const struct workload_sessions_head *h,
+		    struct workload_reader *r)
 {
 	uint64_t front;
 
@@ -200,7 +201,7 @@ static bool lay_out(struct str content, const struct workload_sessions_head *h, 
 static int workload_sessions_read(struct str content, size_t most, struct session_build *out,
 				  uint64_t *bytes, struct err *e)
 {
-	struct reader r = { .made = out };
+	struct workload_reader r = { .made = out };
 	struct workload_sessions_head h = { 0 };
 	size_t k = 0;
 	bool is_good;
@@ -234,7 +235,7 @@ enum text {
 };
 
 /* Of layout 1. */
-struct record {
+struct workload_record {
 	uint64_t at;              /* of the first text, from the first record */
 	uint32_t bytes[TEXTS_1];  /* texts follow each other */
 	uint32_t kind;            /* enum prompt_kind */
@@ -253,7 +254,7 @@ struct record_more {
 
 static size_t record_bytes(uint32_t layout)
 {
-	return sizeof(struct record) + (layout > 1 ? sizeof(struct record_more) : 0);
+	return sizeof(struct workload_record) + (layout > 1 ? sizeof(struct record_more) : 0);
 }
 
 static int texts_in(uint32_t layout)
@@ -263,7 +264,7 @@ static int texts_in(uint32_t layout)
 
 /* ---- writing ---- */
 
-struct writer {
+struct workload_writer {
 	int fd;
 	char *block;
 	size_t used;
@@ -271,7 +272,7 @@ struct writer {
 	const atomic_bool *cancel;
 };
 
-static int flush(struct writer *w)
+static int flush(struct workload_writer *w)
 {
 	uint8_t sum[DIGEST_BYTES];
 
@@ -289,7 +290,7 @@ static int flush(struct writer *w)
 	return 0;
 }
 
-static int put(struct writer *w, const void *bytes, size_t n)
+static int put(struct workload_writer *w, const void *bytes, size_t n)
 {
 	const char *p = bytes;
 
@@ -335,7 +336,7 @@ static uint32_t layout_of(const struct workload *w)
 }
 
 /* content: to which all bytes are added. 1: a text is too long to be kept. */
-static int put_records(struct writer *out, const struct workload *w, struct str prefix,
+static int put_records(struct workload_writer *out, const struct workload *w, struct str prefix,
 		       uint32_t layout, uint64_t *content)
 {
 	uint64_t at = w->n * record_bytes(layout);
@@ -343,7 +344,7 @@ static int put_records(struct writer *out, const struct workload *w, struct str 
 
 	for (size_t i = 0; i < w->n; i++) {
 		const struct sample *s = &w->v[i];
-		struct record r = {
+		struct workload_record r = {
 			.at = at, .kind = s->kind, .output_len = s->output_len,
 			.timestamp_s = s->timestamp_s, .prompt_len = s->prompt_len,
 			.sequences = s->sequences, .audio_s = s->audio_s,
@@ -369,7 +370,7 @@ static int put_records(struct writer *out, const struct workload *w, struct str 
 	return 0;
 }
 
-static int put_sessions(struct writer *out, const struct workload *w, uint64_t *content)
+static int put_sessions(struct workload_writer *out, const struct workload *w, uint64_t *content)
 {
 	struct buf bytes = { 0 };
 	int rc;
@@ -383,7 +384,7 @@ static int put_sessions(struct writer *out, const struct workload *w, uint64_t *
 	return rc;
 }
 
-static int put_texts(struct writer *out, const struct workload *w, struct str prefix,
+static int put_texts(struct workload_writer *out, const struct workload *w, struct str prefix,
 		     uint32_t layout)
 {
 	struct str text[TEXTS];
@@ -422,7 +423,7 @@ static int write_file(int fd, const struct workload *w, struct str prefix, struc
 		      const atomic_bool *cancel, struct workload_file_head *h)
 {
 	static const char pad[8];
-	struct writer out = {
+	struct workload_writer out = {
 		.fd = fd, .block = mem_alloc(WORKLOAD_FILE_BLOCK), .cancel = cancel,
 	};
 	size_t front = sizeof(*h) + description.n;
@@ -484,14 +485,14 @@ int workload_file_write(const char *path, const struct workload *w, struct str p
 
 /* ---- reading ---- */
 
-struct checking {
+struct block_check {
 	struct str content;
 	uint8_t (*sum)[DIGEST_BYTES];
 };
 
 static bool sum_block(void *self, size_t i, unsigned worker)
 {
-	struct checking *c = self;
+	struct block_check *c = self;
 	size_t at = i * WORKLOAD_FILE_BLOCK, left = c->content.n - at;
 	struct str block = { c->content.p + at,
 			     left < WORKLOAD_FILE_BLOCK ? left : WORKLOAD_FILE_BLOCK };
@@ -505,7 +506,7 @@ static bool sum_block(void *self, size_t i, unsigned worker)
 static bool is_whole(struct str content, const uint8_t hash[DIGEST_BYTES])
 {
 	size_t blocks = (content.n + WORKLOAD_FILE_BLOCK - 1) / WORKLOAD_FILE_BLOCK;
-	struct checking c = { content, mem_array(blocks + 1, DIGEST_BYTES) };
+	struct block_check c = { content, mem_array(blocks + 1, DIGEST_BYTES) };
 	uint8_t got[DIGEST_BYTES];
 
 	parallel_for(0, blocks, sum_block, &c);
@@ -560,7 +561,7 @@ static bool is_sendable(struct str headers)
 }
 
 /* Of these kinds, and nothing that would break a message. */
-static bool are_valid(const struct record *r, const struct str text[TEXTS])
+static bool are_valid(const struct workload_record *r, const struct str text[TEXTS])
 {
 	if (r->output_len < -1 || isinf(r->timestamp_s) || !is_header_text(text[REQUEST_ID]) ||
 	    !is_header_text(text[FILE_NAME]) || !is_sendable(text[HEADERS]))
@@ -573,8 +574,8 @@ static bool are_valid(const struct record *r, const struct str text[TEXTS])
 }
 
 /* Texts follow each other without gaps: no byte is looked at twice, whatever records say. */
-static bool cut_texts(const struct record *r, const struct record_more *more, uint32_t layout,
-		      struct str content, uint64_t *at, struct str text[TEXTS])
+static bool cut_texts(const struct workload_record *r, const struct record_more *more,
+		      uint32_t layout, struct str content, uint64_t *at, struct str text[TEXTS])
 {
 	if (r->at != *at)
 		return false;
@@ -589,8 +590,9 @@ static bool cut_texts(const struct record *r, const struct record_more *more, ui
 	return true;
 }
 
-static bool take_record(const struct record *r, const struct record_more *more, uint32_t layout,
-			struct str content, uint64_t *at, const char *prefix, struct workload *w)
+static bool take_record(const struct workload_record *r, const struct record_more *more,
+			uint32_t layout, struct str content, uint64_t *at, const char *prefix,
+			struct workload *w)
 {
 	struct str text[TEXTS] = { { 0 } };
 	struct sample *s;
@@ -626,7 +628,7 @@ static int take_records(const char *path, struct str content, uint32_t layout, u
 	for (size_t i = 0; i < n && i < most; i++) {
 		const char *from = content.p + i * record_bytes(layout);
 		struct record_more more = { 0 };
-		struct record r;
+		struct workload_record r;
 
 		memcpy(&r, from, sizeof(r));
 		if (layout > 1)

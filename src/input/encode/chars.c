@@ -210,7 +210,7 @@ struct str chars_stand_in(struct str text, struct buf *scratch)
 static struct classes table;
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-struct pages {
+struct class_pages {
 	size_t used, at; /* pages; entries of unicode_class_start */
 	uint8_t uniform[32]; /* one more than the page that is all this class */
 };
@@ -225,14 +225,14 @@ static unsigned class_at(size_t i)
 	return unicode_class_start[i] & 31;
 }
 
-static size_t new_page(struct pages *p)
+static size_t new_page(struct class_pages *p)
 {
 	assert(p->used < CLASS_PAGES_MAX);
 	return p->used++;
 }
 
 /* The page of 256 code points from first on. p->at is the last change at or before first. */
-static size_t make_page(struct pages *p, uint32_t first)
+static size_t make_page(struct class_pages *p, uint32_t first)
 {
 	uint32_t end = first + 256;
 	size_t page;
@@ -261,7 +261,7 @@ static size_t make_page(struct pages *p, uint32_t first)
 
 static void expand(void)
 {
-	struct pages p = { 0 };
+	struct class_pages p = { 0 };
 
 	for (uint32_t first = 0; first < 0x110000; first += 256)
 		table.page_of[first >> 8] = (uint8_t)make_page(&p, first);

@@ -190,7 +190,7 @@ void decoder_release(struct decoder *d)
 
 /* ---- texts of tokens ---- */
 
-struct maker {
+struct decoder_maker {
 	struct model *m;
 	struct str *added; /* contents of added tokens by id; p NULL: none */
 	struct buf spelled, text;
@@ -198,7 +198,7 @@ struct maker {
 };
 
 /* A token as its file spells it. */
-static struct str spelling(struct maker *k, uint32_t id)
+static struct str spelling(struct decoder_maker *k, uint32_t id)
 {
 	const struct vocab *v = &k->m->vocab;
 	struct str bytes = vocab_bytes(v, id);
@@ -224,7 +224,7 @@ static int byte_of(struct str s)
 	return high < 0 || low < 0 ? -1 : high << 4 | low;
 }
 
-static int show(struct maker *k, uint32_t id, size_t place, struct decoder_shown *shown,
+static int show(struct decoder_maker *k, uint32_t id, size_t place, struct decoder_shown *shown,
 	struct err *e)
 {
 	const struct decoder *d = &k->m->decoder;
@@ -257,7 +257,7 @@ static int show(struct maker *k, uint32_t id, size_t place, struct decoder_shown
 }
 
 /* A text that is the same in the middle is kept once. */
-static void share(struct maker *k, const struct decoder_shown *middle,
+static void share(struct decoder_maker *k, const struct decoder_shown *middle,
 	struct decoder_shown *shown)
 {
 	const char *text = k->text.data;
@@ -269,7 +269,7 @@ static void share(struct maker *k, const struct decoder_shown *middle,
 	shown->start = middle->start;
 }
 
-static int show_all(struct maker *k, struct err *e)
+static int show_all(struct decoder_maker *k, struct err *e)
 {
 	const struct vocab *v = &k->m->vocab;
 	struct decoder_table *t = &k->m->decoder.table;
@@ -328,7 +328,7 @@ int decoder_index(struct model *m, struct err *e)
 {
 	struct decoder *d = &m->decoder;
 	struct decoder_table *t = &d->table;
-	struct maker k = { .m = m };
+	struct decoder_maker k = { .m = m };
 	int rc;
 
 	t->places = count_places(d);
@@ -363,14 +363,14 @@ int decoder_index(struct model *m, struct err *e)
 #define COPY 16
 static_assert(COPY <= VOCAB_SLACK, "a copy may not leave the text of tokens");
 
-struct writer {
+struct decoder_writer {
 	const char *text;
 	char *to;
 	char *run; /* where the run of byte tokens that ends at to began; NULL: none */
 };
 
 /* Bytes that are no UTF-8 become a U+FFFD each; there is room for it. */
-static void end_run(struct writer *w)
+static void end_run(struct decoder_writer *w)
 {
 	struct str run = { w->run, (size_t)(w->to - w->run) };
 
@@ -382,7 +382,7 @@ static void end_run(struct writer *w)
 	w->run = NULL;
 }
 
-static inline void put(struct writer *w, struct decoder_shown shown, bool has_runs)
+static inline void put(struct decoder_writer *w, struct decoder_shown shown, bool has_runs)
 {
 	const char *text = w->text + shown.start;
 
@@ -432,7 +432,7 @@ static size_t measure(const struct model *m, const char *text, const uint32_t **
 	return bytes;
 }
 
-static void put_all(const struct model *m, struct writer *w, const uint32_t *ids, size_t n,
+static void put_all(const struct model *m, struct decoder_writer *w, const uint32_t *ids, size_t n,
 	bool skip_special, bool is_exact)
 {
 	const struct decoder_table *t = &m->decoder.table;
@@ -503,7 +503,7 @@ static int put_plain(const struct model *m, const char *text, const uint32_t *id
 {
 	const struct decoder_shown *shown = m->decoder.table.shown;
 	const size_t limit = m->vocab.id_limit, longest = m->decoder.table.longest, ahead = 8;
-	struct writer w = { .text = text };
+	struct decoder_writer w = { .text = text };
 
 	for (size_t at = 0; at < n; at += TOGETHER) {
 		size_t end = n - at < TOGETHER ? n : at + TOGETHER;
@@ -529,7 +529,8 @@ int decoder_run(const struct model *m, const uint32_t *ids, size_t n, bool skip_
 	bool is_exact, struct buf *out)
 {
 	const struct decoder *d = &m->decoder;
-	struct writer w = { .text = d->table.is_shared ? m->vocab.bytes.data : d->table.text };
+	struct decoder_writer w = { .text = d->table.is_shared ? m->vocab.bytes.data
+							       : d->table.text };
 	size_t from = out->len, bytes;
 
 	if (is_plain(d, n, out)) {

@@ -51,13 +51,13 @@ static inline size_t skip_ascii(struct str text, size_t at)
 /* ---- Normal forms ---- */
 
 /* Both are bits of unicode_norm(). */
-struct form {
+struct normal_form {
 	unsigned changes;
 	unsigned decomposes;
 	int options;
 };
 
-static const struct form forms[] = {
+static const struct normal_form forms[] = {
 	[NORMALIZE_NFC] = { UNICODE_NFC, UNICODE_NFD, STABLE | COMPOSE },
 	[NORMALIZE_NFD] = { UNICODE_NFD, UNICODE_NFD, STABLE | DECOMPOSE },
 	[NORMALIZE_NFKC] = { UNICODE_NFKC, UNICODE_NFKD, STABLE | COMPOSE | COMPAT },
@@ -122,7 +122,8 @@ static int32_t with_rank(uint32_t cp, unsigned norm)
 }
 
 /* Writes at most DECOMPOSED_MAX codes; returns how many. */
-static size_t decompose(const struct form *f, struct form_cache *cache, uint32_t cp, int32_t *to)
+static size_t decompose(const struct normal_form *f, struct form_cache *cache, uint32_t cp,
+			int32_t *to)
 {
 	uint32_t key = cp | (uint32_t)f->options << RANK_SHIFT;
 	struct slot *slot = cache->slot + (cp ^ cp >> 9) % CACHE_SLOTS;
@@ -172,7 +173,7 @@ static void sort_marks(int32_t *code, size_t n, int32_t *scratch)
 }
 
 /* The stretch as decomposed code points in canonical order in w->code; their number. */
-static size_t decompose_stretch(const struct form *f, struct normalize_work *w, struct str s)
+static size_t decompose_stretch(const struct normal_form *f, struct normalize_work *w, struct str s)
 {
 	size_t n = 0, marks = 0, length;
 
@@ -206,7 +207,8 @@ static size_t decompose_stretch(const struct form *f, struct normalize_work *w, 
 }
 
 /* Appends the normal form of one stretch. */
-static void add_form(const struct form *f, struct normalize_work *w, struct str s, struct buf *out)
+static void add_form(const struct normal_form *f, struct normalize_work *w, struct str s,
+		     struct buf *out)
 {
 	size_t n = decompose_stretch(f, w, s);
 	char *to;
@@ -225,7 +227,7 @@ static void add_form(const struct form *f, struct normalize_work *w, struct str 
 static struct str normalize_form(enum normalize_kind form, struct normalize_work *w,
 	struct str text, struct buf *out)
 {
-	const struct form *f = forms + form;
+	const struct normal_form *f = forms + form;
 	size_t done = 0, start, end;
 	struct err none = { 0 };
 
@@ -567,14 +569,15 @@ static size_t cluster_end(struct str text, size_t at, enum unicode_break *class)
 	return at;
 }
 
-struct output {
+struct normal_output {
 	struct str text;
 	struct buf *out;
 	size_t done; /* what of text is settled */
 };
 
 /* False when the map has nothing for these bytes; they are not settled then. */
-static bool replace_cluster(struct output *o, const struct charsmap *map, size_t at, size_t n)
+static bool replace_cluster(struct normal_output *o, const struct charsmap *map, size_t at,
+			    size_t n)
 {
 	struct str to;
 
@@ -590,7 +593,7 @@ static bool replace_cluster(struct output *o, const struct charsmap *map, size_t
 
 struct str normalize_map(const struct charsmap *map, struct str text, struct buf *out)
 {
-	struct output o = { .text = text, .out = out };
+	struct normal_output o = { .text = text, .out = out };
 	enum unicode_break class = BREAK_OTHER; /* of the character at at */
 	size_t at = 0, n;
 

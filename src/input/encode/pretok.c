@@ -19,7 +19,7 @@ struct spelled {
 	const char *at, *byte;
 };
 
-struct walk {
+struct pretok_walk {
 	const struct pretok *p;
 	struct pretok_work *work;
 	void (*take)(void *ctx, const struct str *word, size_t count);
@@ -30,21 +30,21 @@ struct walk {
 	struct spelled spelled;
 };
 
-struct piece {
+struct pretok_piece {
 	struct str text;
 	bool is_start; /* of the whole input */
 };
 
 /* Spans of one stage waiting to be joined with their neighbours. */
-struct cut {
-	struct walk *walk;
+struct pretok_cut {
+	struct pretok_walk *walk;
 	size_t stage;
-	struct piece piece;
+	struct pretok_piece piece;
 	size_t start, end; /* the span that is still open */
 	bool is_open, was_match;
 };
 
-static int run(struct walk *w, size_t stage, struct piece piece);
+static int run(struct pretok_walk *w, size_t stage, struct pretok_piece piece);
 
 void pretok_release(struct pretok *p)
 {
@@ -70,7 +70,7 @@ void pretok_work_release(struct pretok_work *w)
 
 /* ---- handing words over ---- */
 
-static void hand_over(struct walk *w)
+static void hand_over(struct pretok_walk *w)
 {
 	if (w->count > 0)
 		w->take(w->ctx, w->word, w->count);
@@ -91,7 +91,7 @@ static struct str unspell(struct spelled *s, struct str word)
 	return bytes;
 }
 
-static void add_word(struct walk *w, struct str word)
+static void add_word(struct pretok_walk *w, struct str word)
 {
 	w->word[w->count++] = w->is_spelled ? unspell(&w->spelled, word) : word;
 	if (w->count == PRETOK_BATCH)
@@ -100,13 +100,13 @@ static void add_word(struct walk *w, struct str word)
 
 /* ---- what becomes of spans ---- */
 
-static int pass_on(const struct cut *c, size_t start, size_t end)
+static int pass_on(const struct pretok_cut *c, size_t start, size_t end)
 {
-	return run(c->walk, c->stage + 1, (struct piece){
+	return run(c->walk, c->stage + 1, (struct pretok_piece){
 		{ c->piece.text.p + start, end - start }, c->piece.is_start && start == 0 });
 }
 
-static int flush(struct cut *c)
+static int flush(struct pretok_cut *c)
 {
 	bool was_open = c->is_open;
 
@@ -115,7 +115,7 @@ static int flush(struct cut *c)
 }
 
 /* One span of the piece, a match of the stage's pattern or the text between two. */
-static int add_span(struct cut *c, size_t start, size_t end, bool is_match)
+static int add_span(struct pretok_cut *c, size_t start, size_t end, bool is_match)
 {
 	const struct pretok_stage *s = c->walk->p->stage + c->stage;
 	bool joins = false;
@@ -229,8 +229,8 @@ static int find_length(const struct pretok_stage *s, struct str text, size_t fro
 }
 
 /* The next match from *from on: 1, 0 at the end, -1. */
-static int find(const struct walk *w, const struct pretok_stage *s, struct str text, size_t from,
-	size_t *start, size_t *end)
+static int find(const struct pretok_walk *w, const struct pretok_stage *s, struct str text,
+		size_t from, size_t *start, size_t *end)
 {
 	switch (s->kind) {
 	case PRETOK_REGEX:
@@ -250,10 +250,10 @@ static int find(const struct walk *w, const struct pretok_stage *s, struct str t
  * As the reference walks matches: an empty one counts, unless it touches the end
  * of the match before; then the search goes on one character later.
  */
-static int split(struct walk *w, size_t stage, struct piece piece)
+static int split(struct pretok_walk *w, size_t stage, struct pretok_piece piece)
 {
 	const struct pretok_stage *s = w->p->stage + stage;
-	struct cut cut = { .walk = w, .stage = stage, .piece = piece };
+	struct pretok_cut cut = { .walk = w, .stage = stage, .piece = piece };
 	struct str text = piece.text;
 	size_t from = 0, done = 0, start, end;
 	bool is_first = true;
@@ -285,7 +285,7 @@ static int split(struct walk *w, size_t stage, struct piece piece)
 	return flush(&cut);
 }
 
-static int scan(struct walk *w, size_t stage, struct piece piece)
+static int scan(struct pretok_walk *w, size_t stage, struct pretok_piece piece)
 {
 	struct scan scan = scan_begin(w->p->stage[stage].scanner, piece.text);
 	struct str word[PRETOK_BATCH / 4];
@@ -303,7 +303,7 @@ static int scan(struct walk *w, size_t stage, struct piece piece)
 		for (size_t i = 0; i < n; i++) {
 			bool is_start = piece.is_start && word[i].p == piece.text.p;
 
-			if (run(w, stage + 1, (struct piece){ word[i], is_start }))
+			if (run(w, stage + 1, (struct pretok_piece){ word[i], is_start }))
 				return -1;
 		}
 	}
@@ -316,7 +316,7 @@ static int scan(struct walk *w, size_t stage, struct piece piece)
  * The stage's buffer with room for n bytes. Words handed out may stand in it, so it
  * is emptied only after those are taken.
  */
-static struct buf *room(struct walk *w, size_t stage, size_t n)
+static struct buf *room(struct pretok_walk *w, size_t stage, size_t n)
 {
 	struct buf *b = w->work->text + stage;
 
@@ -332,7 +332,7 @@ static struct buf *room(struct walk *w, size_t stage, size_t n)
 	return w->work->has_grown ? NULL : b;
 }
 
-static int prefix(struct walk *w, size_t stage, struct piece piece)
+static int prefix(struct pretok_walk *w, size_t stage, struct pretok_piece piece)
 {
 	struct buf *b;
 	size_t before;
@@ -349,7 +349,7 @@ static int prefix(struct walk *w, size_t stage, struct piece piece)
 	return run(w, stage + 1, piece);
 }
 
-static int metaspace(struct walk *w, size_t stage, struct piece piece)
+static int metaspace(struct pretok_walk *w, size_t stage, struct pretok_piece piece)
 {
 	const struct pretok_stage *s = w->p->stage + stage;
 	struct str text = piece.text;
@@ -377,7 +377,7 @@ static int metaspace(struct walk *w, size_t stage, struct piece piece)
 	return run(w, stage + 1, piece);
 }
 
-static int spell(struct walk *w, size_t stage, struct piece piece)
+static int spell(struct pretok_walk *w, size_t stage, struct pretok_piece piece)
 {
 	struct buf *b = room(w, stage, 2 * piece.text.n);
 	struct str text;
@@ -395,7 +395,7 @@ static int spell(struct walk *w, size_t stage, struct piece piece)
 
 /* ---- all of them ---- */
 
-static int run(struct walk *w, size_t stage, struct piece piece)
+static int run(struct pretok_walk *w, size_t stage, struct pretok_piece piece)
 {
 	if (piece.text.n == 0)
 		return 0;
@@ -441,7 +441,7 @@ int pretok_run(const struct pretok *p, struct pretok_work *work, struct str text
 	void (*take)(void *ctx, const struct str *word, size_t count), void *ctx)
 {
 	bool is_whole = !work->has_begun;
-	struct walk w;
+	struct pretok_walk w;
 
 	if (is_whole)
 		pretok_begin(work, text.n);
@@ -453,7 +453,7 @@ int pretok_run(const struct pretok *p, struct pretok_work *work, struct str text
 	w.ctx = ctx;
 	w.count = 0;
 	w.is_spelled = false;
-	if (run(&w, 0, (struct piece){ text, is_start }))
+	if (run(&w, 0, (struct pretok_piece){ text, is_start }))
 		return -1;
 	hand_over(&w);
 	return 0;

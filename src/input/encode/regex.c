@@ -32,7 +32,7 @@
 	"\\x{2060}-\\x{2fff}\\x{3001}-\\x{10ffff}"
 #define WORDS "\\p{L}\\p{M}\\p{N}\\p{Pc}"
 
-struct pattern {
+struct regex_pattern {
 	struct str in;
 	size_t at;
 	struct buf *out;
@@ -41,25 +41,25 @@ struct pattern {
 	size_t depth;
 };
 
-static int peek(const struct pattern *p, size_t ahead)
+static int peek(const struct regex_pattern *p, size_t ahead)
 {
 	return p->in.n - p->at > ahead ? (uint8_t)p->in.p[p->at + ahead] : -1;
 }
 
-static int refuse(struct pattern *p, const char *what)
+static int refuse(struct regex_pattern *p, const char *what)
 {
 	return err_set(p->e, ERR_PARSE, "regular expression uses %s at character %zu, which is not "
 		"supported", what, p->at);
 }
 
-static void copy(struct pattern *p, size_t n)
+static void copy(struct regex_pattern *p, size_t n)
 {
 	buf_add(p->out, p->in.p + p->at, n);
 	p->at += n;
 }
 
 /* \p{...} or \P{...}; at stands on the backslash. */
-static int rewrite_property(struct pattern *p)
+static int rewrite_property(struct regex_pattern *p)
 {
 	struct str rest = { p->in.p + p->at + 2, p->in.n - p->at - 2 };
 	const char *end = rest.n ? memchr(rest.p, '}', rest.n) : NULL;
@@ -104,7 +104,7 @@ static const char *escape_text(int letter, bool in_class)
 	}
 }
 
-static int rewrite_escape(struct pattern *p, bool in_class)
+static int rewrite_escape(struct regex_pattern *p, bool in_class)
 {
 	int letter = peek(p, 1);
 	const char *text;
@@ -131,10 +131,11 @@ static int rewrite_escape(struct pattern *p, bool in_class)
 	return 0;
 }
 
-static int rewrite_class(struct pattern *p, size_t depth);
+static int rewrite_class(struct regex_pattern *p, size_t depth);
 
 /* [A&&[^B]] becomes (?:(?!B)[A]); at stands behind the &&, the class began at start in out. */
-static int rewrite_intersection(struct pattern *p, size_t start, bool is_negated, size_t depth)
+static int rewrite_intersection(struct regex_pattern *p, size_t start, bool is_negated,
+				size_t depth)
 {
 	struct buf left = { 0 };
 	size_t inner;
@@ -165,7 +166,7 @@ done:
 	return rc;
 }
 
-static int rewrite_nested_class(struct pattern *p, size_t depth)
+static int rewrite_nested_class(struct regex_pattern *p, size_t depth)
 {
 	if (peek(p, 1) == ':') { /* [:alpha:] */
 		return refuse(p, "a POSIX class");
@@ -178,7 +179,7 @@ static int rewrite_nested_class(struct pattern *p, size_t depth)
 }
 
 /* at stands on '['. Nested classes (depth > 0) write their members only. */
-static int rewrite_class(struct pattern *p, size_t depth)
+static int rewrite_class(struct regex_pattern *p, size_t depth)
 {
 	size_t start = p->out->len;
 	bool is_negated = peek(p, 1) == '^', is_first = true;
@@ -228,7 +229,7 @@ static size_t interval_length(struct str s, bool *is_exact)
 }
 
 /* A quantifier behind the atom that began at atom in out. */
-static int rewrite_interval(struct pattern *p, size_t atom)
+static int rewrite_interval(struct regex_pattern *p, size_t atom)
 {
 	struct str rest = { p->in.p + p->at, p->in.n - p->at };
 	bool is_exact;
@@ -260,7 +261,7 @@ static int rewrite_interval(struct pattern *p, size_t atom)
 }
 
 /* at stands on '('. Groups that both libraries read alike are copied. */
-static int open_group(struct pattern *p)
+static int open_group(struct regex_pattern *p)
 {
 	static const char *const plain[] = { "(?:", "(?=", "(?!", "(?<=", "(?<!", "(?>", "(?i:",
 		"(?-i:", "(?i)" };
@@ -283,7 +284,7 @@ static int open_group(struct pattern *p)
 }
 
 /* One atom, group mark or quantifier; *atom is where the atom before it began. */
-static int rewrite_one(struct pattern *p, size_t *atom)
+static int rewrite_one(struct regex_pattern *p, size_t *atom)
 {
 	int c = peek(p, 0);
 
@@ -318,7 +319,7 @@ static int rewrite_one(struct pattern *p, size_t *atom)
 
 int pattern_rewrite(struct str pattern, struct buf *out, struct err *e)
 {
-	struct pattern p = { .in = pattern, .out = out, .e = e };
+	struct regex_pattern p = { .in = pattern, .out = out, .e = e };
 	size_t atom = out->len;
 
 	while (p.at < p.in.n)

@@ -30,7 +30,7 @@
 #define LOWER (CLASS_SET(CLASS_LL) | BOTH)
 #define HAN CLASS_HAN_SET
 
-struct view {
+struct scan_view {
 	const struct scanner *s;
 	const struct classes *classes;
 	const uint8_t *end;
@@ -40,7 +40,7 @@ struct view {
 
 /* ---- characters and runs ---- */
 
-ALWAYS_INLINE unsigned class_at(const struct view *v, const uint8_t *p, unsigned *n)
+ALWAYS_INLINE unsigned class_at(const struct scan_view *v, const uint8_t *p, unsigned *n)
 {
 	unsigned class = CLASS_END;
 
@@ -55,7 +55,7 @@ ALWAYS_INLINE bool is_in(unsigned class, uint32_t set)
 	return set >> class & 1;
 }
 
-ALWAYS_INLINE const uint8_t *skip(const struct view *v, const uint8_t *p, uint32_t set)
+ALWAYS_INLINE const uint8_t *skip(const struct scan_view *v, const uint8_t *p, uint32_t set)
 {
 	unsigned n;
 
@@ -65,7 +65,7 @@ ALWAYS_INLINE const uint8_t *skip(const struct view *v, const uint8_t *p, uint32
 }
 
 /* Behind the bytes that are first..last once the bits of fold are set; first > 0. */
-ALWAYS_INLINE const uint8_t *skip_ascii(const struct view *v, const uint8_t *p, int fold,
+ALWAYS_INLINE const uint8_t *skip_ascii(const struct scan_view *v, const uint8_t *p, int fold,
 	int first, int last)
 {
 #ifdef __SSE2__
@@ -87,14 +87,14 @@ ALWAYS_INLINE const uint8_t *skip_ascii(const struct view *v, const uint8_t *p, 
 }
 
 /* set holds the ASCII letters. */
-ALWAYS_INLINE const uint8_t *skip_letters(const struct view *v, const uint8_t *p, uint32_t set)
+ALWAYS_INLINE const uint8_t *skip_letters(const struct scan_view *v, const uint8_t *p, uint32_t set)
 {
 	p = skip_ascii(v, p, 0x20, 'a', 'z');
 	return p < v->end && *p >= 0x80 ? skip(v, p, set) : p;
 }
 
 /* \p{N}{1,most} */
-ALWAYS_INLINE const uint8_t *skip_digits(const struct view *v, const uint8_t *p, unsigned most)
+ALWAYS_INLINE const uint8_t *skip_digits(const struct scan_view *v, const uint8_t *p, unsigned most)
 {
 	unsigned n;
 
@@ -104,7 +104,7 @@ ALWAYS_INLINE const uint8_t *skip_digits(const struct view *v, const uint8_t *p,
 }
 
 /* The length of s, t, re, ve, m, ll or d, as behind an apostrophe; 0 when it is none. */
-ALWAYS_INLINE size_t contraction(const struct view *v, const uint8_t *p, int fold)
+ALWAYS_INLINE size_t contraction(const struct scan_view *v, const uint8_t *p, int fold)
 {
 	size_t n = (size_t)(v->end - p);
 	int a = n > 0 ? p[0] | fold : 0, b = n > 1 ? p[1] | fold : 0;
@@ -125,7 +125,7 @@ ALWAYS_INLINE size_t contraction(const struct view *v, const uint8_t *p, int fol
  * White space from p on: \s*[\r\n]+|\s+(?!\S)|\s+, or the last two. All up to the last
  * line end; else all but the character before a word, unless that is the only one.
  */
-ALWAYS_INLINE const uint8_t *space_end(const struct view *v, const uint8_t *p, bool has_lines)
+ALWAYS_INLINE const uint8_t *space_end(const struct scan_view *v, const uint8_t *p, bool has_lines)
 {
 	const uint8_t *last = p, *line = NULL, *q = p;
 	unsigned n, class;
@@ -143,9 +143,9 @@ ALWAYS_INLINE const uint8_t *space_end(const struct view *v, const uint8_t *p, b
 
 /* Words from s->at on, one after the other, up to end; end_of is inlined. */
 ALWAYS_INLINE size_t fill(struct scan *s, const uint8_t *end, struct str *word, size_t room,
-	const uint8_t *(*end_of)(const struct view *v, const uint8_t *p))
+	const uint8_t *(*end_of)(const struct scan_view *v, const uint8_t *p))
 {
-	struct view v = { s->scanner, classes_get(), end };
+	struct scan_view v = { s->scanner, classes_get(), end };
 	const uint8_t *p = s->at;
 	size_t count = 0;
 
@@ -161,7 +161,7 @@ ALWAYS_INLINE size_t fill(struct scan *s, const uint8_t *end, struct str *word, 
 
 /* ---- GPT-2 ---- */
 
-ALWAYS_INLINE const uint8_t *gpt2_end(const struct view *v, const uint8_t *p)
+ALWAYS_INLINE const uint8_t *gpt2_end(const struct scan_view *v, const uint8_t *p)
 {
 	unsigned n, class = class_at(v, p, &n);
 	const uint8_t *q = p;
@@ -191,7 +191,7 @@ static size_t cut_gpt2(struct scan *s, struct str *word, size_t room)
 
 /* ---- Llama 3, Qwen ---- */
 
-ALWAYS_INLINE const uint8_t *llama3_end(const struct view *v, const uint8_t *p)
+ALWAYS_INLINE const uint8_t *llama3_end(const struct scan_view *v, const uint8_t *p)
 {
 	uint32_t letters = v->s->letters;
 	unsigned n, class = class_at(v, p, &n), next_n, next;
@@ -233,7 +233,7 @@ static size_t cut_llama3(struct scan *s, struct str *word, size_t room)
  * letter behind the upper ones, lower+ is what upper* gives back: up to the last
  * character that is in both sets.
  */
-ALWAYS_INLINE const uint8_t *cased_end(const struct view *v, const uint8_t *p, bool *is_upper)
+ALWAYS_INLINE const uint8_t *cased_end(const struct scan_view *v, const uint8_t *p, bool *is_upper)
 {
 	uint32_t upper = v->s->upper, lower = v->s->lower;
 	const uint8_t *both = NULL, *q = p;
@@ -256,7 +256,7 @@ ALWAYS_INLINE const uint8_t *cased_end(const struct view *v, const uint8_t *p, b
 }
 
 /* (?i:'s|'t|'re|'ve|'m|'ll|'d)? */
-ALWAYS_INLINE const uint8_t *with_contraction(const struct view *v, const uint8_t *q)
+ALWAYS_INLINE const uint8_t *with_contraction(const struct scan_view *v, const uint8_t *q)
 {
 	size_t n;
 
@@ -270,7 +270,7 @@ ALWAYS_INLINE const uint8_t *with_contraction(const struct view *v, const uint8_
  * A word of letters and marks with its prefix, or NULL. A mark can be prefix or word:
  * it is alone when only upper-case letters follow, for lower+ then takes the mark.
  */
-ALWAYS_INLINE const uint8_t *cased_word(const struct view *v, const uint8_t *p, unsigned class,
+ALWAYS_INLINE const uint8_t *cased_word(const struct scan_view *v, const uint8_t *p, unsigned class,
 	unsigned n)
 {
 	const uint8_t *q;
@@ -288,7 +288,7 @@ ALWAYS_INLINE const uint8_t *cased_word(const struct view *v, const uint8_t *p, 
 	return q ? with_contraction(v, q) : NULL;
 }
 
-ALWAYS_INLINE const uint8_t *o200k_end(const struct view *v, const uint8_t *p)
+ALWAYS_INLINE const uint8_t *o200k_end(const struct scan_view *v, const uint8_t *p)
 {
 	unsigned n, class = class_at(v, p, &n), next_n;
 	const uint8_t *q;
@@ -332,7 +332,7 @@ ALWAYS_INLINE bool is_east_asian(const uint8_t *p, const uint8_t *end)
 }
 
 /* Up to a digit or a character that is not ASCII. */
-ALWAYS_INLINE const uint8_t *skip_no_digits(const struct view *v, const uint8_t *p)
+ALWAYS_INLINE const uint8_t *skip_no_digits(const struct scan_view *v, const uint8_t *p)
 {
 #ifdef __SSE2__
 	while (v->end - p >= 16) {
@@ -352,7 +352,7 @@ ALWAYS_INLINE const uint8_t *skip_no_digits(const struct view *v, const uint8_t 
 }
 
 /* Behind what the first two stages leave in one piece. */
-static const uint8_t *deepseek_piece(const struct view *v, const uint8_t *p)
+static const uint8_t *deepseek_piece(const struct scan_view *v, const uint8_t *p)
 {
 	unsigned n, class = class_at(v, p, &n);
 
@@ -371,7 +371,7 @@ static const uint8_t *deepseek_piece(const struct view *v, const uint8_t *p)
 }
 
 /* The third stage inside a piece that ends at v->end. */
-ALWAYS_INLINE const uint8_t *deepseek_end(const struct view *v, const uint8_t *p)
+ALWAYS_INLINE const uint8_t *deepseek_end(const struct scan_view *v, const uint8_t *p)
 {
 	uint32_t letters = LETTERS | MARKS;
 	unsigned n, class = class_at(v, p, &n), next_n, next;
@@ -408,7 +408,7 @@ ALWAYS_INLINE const uint8_t *deepseek_end(const struct view *v, const uint8_t *p
 
 static size_t cut_deepseek(struct scan *s, struct str *word, size_t room)
 {
-	struct view v = { s->scanner, classes_get(), s->end };
+	struct scan_view v = { s->scanner, classes_get(), s->end };
 	size_t count = 0;
 
 	while (s->at < s->end && count < room) {

@@ -145,11 +145,11 @@ static void add_unknown(const struct unigram *u, struct str run, struct ids *out
 }
 
 /* A place in a word; bytes are only counted where they are needed. */
-struct place {
+struct word_at {
 	size_t at, byte;
 };
 
-static size_t go_back(struct place *p, struct str word, size_t at)
+static size_t go_back(struct word_at *p, struct str word, size_t at)
 {
 	for (; p->at > at; p->at--)
 		do
@@ -162,7 +162,7 @@ static size_t go_back(struct place *p, struct str word, size_t at)
 static void go_backward(const struct unigram *u, const uint32_t *token, size_t count,
 	struct str word, struct ids *out)
 {
-	struct place place = { count, word.n };
+	struct word_at place = { count, word.n };
 
 	for (size_t end = count, start; end > 0; end = start) {
 		struct unigram_end last = u->end[token[end]];
@@ -219,15 +219,15 @@ void unigram_word(const struct unigram *u, struct unigram_work *w, struct str wo
 #define UNITS_MORE_MAX (1u << 22)
 
 /* A child of a node, one character further. */
-struct step {
+struct unigram_step {
 	uint32_t node, code; /* code: the code point before there are codes */
 };
 struct steps {
-	struct step *step;
+	struct unigram_step *step;
 	size_t count, cap;
 };
 
-struct builder {
+struct unigram_builder {
 	struct unigram *u;
 	const struct trie *trie;
 	uint32_t *unit_of;  /* by node of the trie */
@@ -260,11 +260,11 @@ static void add_step(struct steps *s, uint32_t node, uint32_t code)
 		s->cap = s->cap ? 2 * s->cap : 256;
 		s->step = mem_grow(s->step, s->cap, sizeof *s->step);
 	}
-	s->step[s->count++] = (struct step){ node, code };
+	s->step[s->count++] = (struct unigram_step){ node, code };
 }
 
 /* The way on from inside a character: cp so far, and how many bytes are still to come. */
-static void add_inner(struct builder *b, uint32_t node, uint32_t cp, unsigned left)
+static void add_inner(struct unigram_builder *b, uint32_t node, uint32_t cp, unsigned left)
 {
 	const struct trie *t = b->trie;
 
@@ -279,7 +279,7 @@ static void add_inner(struct builder *b, uint32_t node, uint32_t cp, unsigned le
 }
 
 /* The children of a node, by code point. */
-static const struct steps *find_steps(struct builder *b, uint32_t node)
+static const struct steps *find_steps(struct unigram_builder *b, uint32_t node)
 {
 	const struct trie *t = b->trie;
 
@@ -296,13 +296,13 @@ static const struct steps *find_steps(struct builder *b, uint32_t node)
 	return &b->steps;
 }
 
-struct counted {
+struct counted_code {
 	uint32_t cp, count;
 };
 
 static int compare_counts(const void *a, const void *b)
 {
-	const struct counted *x = a, *y = b;
+	const struct counted_code *x = a, *y = b;
 
 	if (x->count != y->count)
 		return x->count < y->count ? 1 : -1;
@@ -310,11 +310,11 @@ static int compare_counts(const void *a, const void *b)
 }
 
 /* Gives every code point that leads to a node its code, and u its tables of them. */
-static void make_codes(struct builder *b)
+static void make_codes(struct unigram_builder *b)
 {
 	uint32_t *count = b->code_of;
 	struct unigram *u = b->u;
-	struct counted *list;
+	struct counted_code *list;
 	size_t n = 0, pages = 1;
 
 	for (uint32_t node = 0; node + 1 < b->trie->nodes; node++) {
@@ -331,7 +331,7 @@ static void make_codes(struct builder *b)
 	for (uint32_t cp = 0; cp < CODE_POINTS; cp++) {
 		if (count[cp] == 0)
 			continue;
-		list[b->codes++] = (struct counted){ cp, count[cp] };
+		list[b->codes++] = (struct counted_code){ cp, count[cp] };
 		if (u->page[cp >> UNIGRAM_PAGE_BITS] == 0)
 			u->page[cp >> UNIGRAM_PAGE_BITS] = (uint16_t)pages++;
 	}
@@ -350,7 +350,7 @@ static void make_codes(struct builder *b)
 
 /* ---- units ---- */
 
-static void grow_to(struct builder *b, size_t units)
+static void grow_to(struct unigram_builder *b, size_t units)
 {
 	struct unigram *u = b->u;
 
@@ -379,7 +379,7 @@ static void grow_to(struct builder *b, size_t units)
 	}
 }
 
-static void take_unit(struct builder *b, uint32_t unit, uint32_t label)
+static void take_unit(struct unigram_builder *b, uint32_t unit, uint32_t label)
 {
 	b->u->unit[unit].label = label;
 	b->next[b->before[unit]] = b->next[unit];
@@ -388,7 +388,7 @@ static void take_unit(struct builder *b, uint32_t unit, uint32_t label)
 		b->rover = b->next[unit];
 }
 
-static bool fits(const struct builder *b, size_t base, const struct steps *s)
+static bool fits(const struct unigram_builder *b, size_t base, const struct steps *s)
 {
 	for (size_t i = 0; i < s->count; i++) {
 		size_t to = base + s->step[i].code;
@@ -400,7 +400,7 @@ static bool fits(const struct builder *b, size_t base, const struct steps *s)
 }
 
 /* Whether the first of the children can go to this free unit, and the others where they must. */
-static bool fits_at(const struct builder *b, uint32_t unit, const struct steps *s)
+static bool fits_at(const struct unigram_builder *b, uint32_t unit, const struct steps *s)
 {
 	uint32_t base = unit - s->step[0].code;
 
@@ -408,7 +408,7 @@ static bool fits_at(const struct builder *b, uint32_t unit, const struct steps *
 }
 
 /* s: by code. */
-static size_t choose_base(struct builder *b, const struct steps *s)
+static size_t choose_base(struct unigram_builder *b, const struct steps *s)
 {
 	uint32_t first = s->step[0].code, unit = b->next[0];
 	size_t behind = b->u->units - first;
@@ -424,13 +424,13 @@ static size_t choose_base(struct builder *b, const struct steps *s)
 
 static int compare_steps(const void *a, const void *b)
 {
-	const struct step *x = a, *y = b;
+	const struct unigram_step *x = a, *y = b;
 
 	return (x->code > y->code) - (x->code < y->code);
 }
 
 /* False: too many units. */
-static bool place_children(struct builder *b, uint32_t node, const double *score)
+static bool place_children(struct unigram_builder *b, uint32_t node, const double *score)
 {
 	struct steps *s = &b->steps;
 	uint32_t parent = b->unit_of[node];
@@ -469,7 +469,7 @@ static bool place_children(struct builder *b, uint32_t node, const double *score
 }
 
 /* Units of the first characters, whether or not a token begins with all of them. */
-static void place_root(struct builder *b)
+static void place_root(struct unigram_builder *b)
 {
 	grow_to(b, (size_t)b->codes + 1);
 	b->u->unit[0].label = 0;
@@ -480,7 +480,7 @@ static void place_root(struct builder *b)
 
 static int build(struct unigram *u, const struct trie *trie, const double *score, struct err *e)
 {
-	struct builder b = { .u = u, .trie = trie };
+	struct unigram_builder b = { .u = u, .trie = trie };
 	int rc = 0;
 
 	b.unit_of = mem_array(trie->nodes, sizeof *b.unit_of);

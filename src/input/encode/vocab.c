@@ -285,17 +285,17 @@ static void sort_keys(struct trie_key *key, size_t n)
 }
 
 /* The keys below one node: they agree in their first depth bytes. */
-struct run {
+struct trie_run {
 	uint32_t first, last, depth;
 };
 
-struct builder {
+struct trie_builder {
 	struct trie *t;
-	struct run *run; /* by node */
+	struct trie_run *run; /* by node */
 	size_t cap;
 };
 
-static uint32_t new_node(struct builder *b, struct run run, uint8_t label)
+static uint32_t new_node(struct trie_builder *b, struct trie_run run, uint8_t label)
 {
 	struct trie *t = b->t;
 
@@ -312,9 +312,9 @@ static uint32_t new_node(struct builder *b, struct run run, uint8_t label)
 }
 
 /* Gives a node its value and its children. */
-static void fill_node(struct builder *b, uint32_t node, const struct trie_key *key)
+static void fill_node(struct trie_builder *b, uint32_t node, const struct trie_key *key)
 {
-	struct run run = b->run[node];
+	struct trie_run run = b->run[node];
 	uint32_t i = run.first;
 
 	b->t->node[node].child = (uint32_t)b->t->nodes;
@@ -329,7 +329,7 @@ static void fill_node(struct builder *b, uint32_t node, const struct trie_key *k
 		for (end = i + 1; end < run.last; end++)
 			if ((uint8_t)key[end].bytes.p[run.depth] != byte)
 				break;
-		child = new_node(b, (struct run){ i, end, run.depth + 1 }, byte);
+		child = new_node(b, (struct trie_run){ i, end, run.depth + 1 }, byte);
 		if (node == 0)
 			b->t->root[byte] = child;
 	}
@@ -337,18 +337,18 @@ static void fill_node(struct builder *b, uint32_t node, const struct trie_key *k
 
 void trie_build(struct trie *t, struct trie_key *key, size_t n)
 {
-	struct builder b = { .t = t };
+	struct trie_builder b = { .t = t };
 
 	assert(n < UINT32_MAX);
 	*t = (struct trie){ 0 };
 	if (n > 0)
 		sort_keys(key, n);
-	new_node(&b, (struct run){ 0, (uint32_t)n, 0 }, 0);
+	new_node(&b, (struct trie_run){ 0, (uint32_t)n, 0 }, 0);
 	for (uint32_t node = 0; n > 0 && node < t->nodes; node++)
 		fill_node(&b, node, key);
 	if (n == 0)
 		t->node[0].child = 1; /* none */
-	new_node(&b, (struct run){ 0 }, 0);
+	new_node(&b, (struct trie_run){ 0 }, 0);
 	t->node[t->nodes - 1].child = (uint32_t)t->nodes - 1;
 	free(b.run);
 }

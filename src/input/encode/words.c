@@ -12,7 +12,7 @@
 #define SLOTS (1u << 18)
 #define RING_BYTES (8u << 20)
 
-struct slot {
+struct word_slot {
 	uint64_t hash;
 	uint64_t at;    /* bytes written to the ring before this word; the word is there while
 	                   no more than RING_BYTES have been written since */
@@ -21,7 +21,7 @@ struct slot {
 };
 
 struct long_words {
-	struct slot *slot;
+	struct word_slot *slot;
 	char *ring;       /* of each word first ids, then bytes; none lies across the end */
 	uint64_t written;
 };
@@ -52,7 +52,7 @@ uint64_t long_words_hash(struct str word, unsigned kind)
 bool long_words_get(const struct long_words *l, struct str word, unsigned kind, uint64_t hash,
 	struct ids *out)
 {
-	const struct slot *s = &l->slot[hash % SLOTS];
+	const struct word_slot *s = &l->slot[hash % SLOTS];
 	const char *kept = l->ring + s->at % RING_BYTES;
 	size_t id_bytes = s->ids * sizeof(uint32_t);
 
@@ -80,8 +80,8 @@ void long_words_keep(struct long_words *l, struct str word, unsigned kind, uint6
 	if (count)
 		memcpy(to, id, id_bytes);
 	memcpy(to + id_bytes, word.p, word.n);
-	l->slot[hash % SLOTS] = (struct slot){ hash, l->written, (uint16_t)word.n, (uint16_t)count,
-		(uint16_t)kind };
+	l->slot[hash % SLOTS] = (struct word_slot){ hash, l->written, (uint16_t)word.n,
+						    (uint16_t)count, (uint16_t)kind };
 	l->written += size;
 }
 
@@ -210,15 +210,15 @@ static void encode_word(const struct model *m, struct words_work *w, struct str 
 }
 
 /* Where a word is kept; slot NULL: nowhere, it is too long. */
-struct place {
+struct kept_word {
 	uint64_t key[2];
 	struct cached_word *slot;
 };
 
 /* With ignore_merges a part is not what the same bytes are as a word. */
-static struct place place_of(const struct words_work *w, struct str word, bool is_other)
+static struct kept_word place_of(const struct words_work *w, struct str word, bool is_other)
 {
-	struct place p = { { 0 }, NULL };
+	struct kept_word p = { { 0 }, NULL };
 
 	if (word.n > CACHE_BYTES)
 		return p;
@@ -231,14 +231,14 @@ static struct place place_of(const struct words_work *w, struct str word, bool i
 	return p;
 }
 
-static bool is_kept(const struct place *p)
+static bool is_kept(const struct kept_word *p)
 {
 	return p->slot && p->slot->key[0] == p->key[0] &&
 		(p->slot->key[1] & ~COUNT_MASK) == p->key[1];
 }
 
 /* Keeps the ids of out from before on, if they are few; perhaps there are none. */
-static void keep(const struct place *p, const struct ids *out, size_t before)
+static void keep(const struct kept_word *p, const struct ids *out, size_t before)
 {
 	size_t count = out->count - before;
 
@@ -252,7 +252,7 @@ static void keep(const struct place *p, const struct ids *out, size_t before)
 
 /* A word that the first table has not, or cannot have. */
 static void encode_other(const struct model *m, struct words_work *w, struct str word,
-	bool is_part, bool is_other, const struct place *place, struct ids *out)
+	bool is_part, bool is_other, const struct kept_word *place, struct ids *out)
 {
 	bool is_long = word.n > CACHE_BYTES && word.n <= LONG_WORD_BYTES_MAX;
 	uint64_t hash = is_long ? long_words_hash(word, is_other) : 0;
@@ -272,7 +272,7 @@ static void encode_together(const struct model *m, struct words_work *w, const s
 	size_t n, bool is_part, struct ids *out)
 {
 	bool is_other = is_part && m->bpe.ignore_merges;
-	struct place place[TOGETHER];
+	struct kept_word place[TOGETHER];
 
 	for (size_t i = 0; i < n; i++)
 		place[i] = place_of(w, word[i], is_other);

@@ -338,14 +338,14 @@ void fetch_reply_release(struct fetch_reply *r)
 }
 
 /* One of the transfers under way. */
-struct transfer {
+struct fetch_transfer {
 	CURL *curl;
 	size_t index;
 	struct fetch_reply reply;
 	char message[CURL_ERROR_SIZE];
 };
 
-static void begin(CURLM *multi, struct transfer *t, size_t i, const char *url,
+static void begin(CURLM *multi, struct fetch_transfer *t, size_t i, const char *url,
 		  const struct fetch_many *many, const struct fetch_opts *o,
 		  struct curl_slist *headers)
 {
@@ -368,7 +368,7 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 {
 	unsigned parallel = many->parallel < PARALLEL_MAX ? many->parallel : PARALLEL_MAX;
 	struct curl_slist *headers;
-	struct transfer *transfer;
+	struct fetch_transfer *transfer;
 	size_t next = 0, done = 0, before;
 	int running, left, rc = 0;
 	CURLMsg *message;
@@ -392,7 +392,7 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 		if (lib.curl_multi_perform(multi, &running) != CURLM_OK)
 			rc = err_set(e, ERR_NET, "%s: libcurl failed", url);
 		while (rc == 0 && (message = lib.curl_multi_info_read(multi, &left))) {
-			struct transfer *t;
+			struct fetch_transfer *t;
 
 			if (message->msg != CURLMSG_DONE)
 				continue;

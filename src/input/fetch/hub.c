@@ -335,12 +335,12 @@ static int hub_link(const struct hub *h, const char *commit, const char *file, c
 #define SERVER_TEXT_MAX 200        /* bytes of the server's own words in a sentence */
 
 /* What a HEAD tells about a file. */
-struct answer {
+struct hub_answer {
 	struct buf commit, etag;
 	int64_t bytes; /* -1: not said */
 };
 
-static void answer_release(struct answer *a)
+static void answer_release(struct hub_answer *a)
 {
 	buf_release(&a->commit);
 	buf_release(&a->etag);
@@ -485,7 +485,7 @@ static bool take_name(struct buf *out, struct str value)
 		value.p[0] != '.' && hub_is_safe_path(out->data);
 }
 
-static int read_answer(const struct hub *h, const struct fetch_reply *reply, struct answer *a,
+static int read_answer(const struct hub *h, const struct fetch_reply *reply, struct hub_answer *a,
 	struct err *e)
 {
 	struct str etag = fetch_header(reply, "X-Linked-Etag");
@@ -505,7 +505,7 @@ static int read_answer(const struct hub *h, const struct fetch_reply *reply, str
 }
 
 /* 0, HUB_NO_FILE (a->commit may be empty), or -1. */
-static int ask(const struct hub *h, const char *file, unsigned tries, struct answer *a,
+static int ask(const struct hub *h, const char *file, unsigned tries, struct hub_answer *a,
 	bool *is_final, struct err *e)
 {
 	struct fetch_reply reply;
@@ -533,9 +533,9 @@ static int ask(const struct hub *h, const char *file, unsigned tries, struct ans
 
 /* ---- one file's bytes ---- */
 
-struct download {
+struct hub_download {
 	const struct hub *h;
-	const struct answer *a;
+	const struct hub_answer *a;
 	const char *file;
 	const char *path; /* where it is until it is whole */
 	int fd;
@@ -543,13 +543,13 @@ struct download {
 
 static void on_bytes(void *self, int64_t bytes)
 {
-	const struct download *d = self;
+	const struct hub_download *d = self;
 
 	d->h->o->progress(d->h->o->self, d->file, bytes, d->a->bytes);
 }
 
 /* From the descriptor's position to the end. */
-static int transfer(struct download *d, struct err *e)
+static int transfer(struct hub_download *d, struct err *e)
 {
 	const struct hub *h = d->h;
 	struct fetch_reply reply;
@@ -577,7 +577,7 @@ static int transfer(struct download *d, struct err *e)
 	return rc;
 }
 
-static int check_size(const struct download *d, struct err *e)
+static int check_size(const struct hub_download *d, struct err *e)
 {
 	int64_t bytes = lseek(d->fd, 0, SEEK_END);
 
@@ -588,7 +588,7 @@ static int check_size(const struct download *d, struct err *e)
 }
 
 /* What an earlier download left is continued, and done with when it turns out to be wrong. */
-static int fill(struct download *d, struct err *e)
+static int fill(struct hub_download *d, struct err *e)
 {
 	for (int64_t from = lseek(d->fd, 0, SEEK_END);; from = 0) {
 		int rc;
@@ -608,9 +608,10 @@ static int fill(struct download *d, struct err *e)
 }
 
 /* Under the blob's lock. */
-static int get_blob(const struct hub *h, const char *file, const struct answer *a, struct err *e)
+static int get_blob(const struct hub *h, const char *file, const struct hub_answer *a,
+		    struct err *e)
 {
-	struct download d = { .h = h, .a = a, .file = file };
+	struct hub_download d = { .h = h, .a = a, .file = file };
 	struct buf blob = { 0 }, part = { 0 };
 	int rc;
 
@@ -638,7 +639,7 @@ done:
 	return rc;
 }
 
-static int download(const struct hub *h, const char *file, const struct answer *a,
+static int download(const struct hub *h, const char *file, const struct hub_answer *a,
 	struct buf *path, struct err *e)
 {
 	struct buf blobs = { 0 };
@@ -684,7 +685,7 @@ static void note_cache(const struct hub *h, const char *commit, const struct err
 static int file_from_hub(const struct hub *h, const char *file, const struct buf *cached_commit,
 	bool is_cached, struct buf *path, struct err *e)
 {
-	struct answer a = { 0 };
+	struct hub_answer a = { 0 };
 	struct err why = { 0 };
 	bool is_final = false;
 	int rc = ask(h, file, is_cached ? 1 : ASK_TRIES, &a, &is_final, &why);

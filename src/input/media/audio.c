@@ -17,7 +17,7 @@ LIBRARY(lib, SNDFILE_CALLS, "libsndfile.so.1", "libsndfile1");
 #define READ_SAMPLES (1u << 16)
 
 /* Where the library reads or writes; positions count from the beginning of bytes or of out. */
-struct place {
+struct audio_place {
 	struct str bytes;
 	struct buf *out; /* NULL when reading */
 	size_t base;     /* what out held before */
@@ -26,14 +26,14 @@ struct place {
 
 static sf_count_t place_size(void *self)
 {
-	struct place *p = self;
+	struct audio_place *p = self;
 
 	return (sf_count_t)(p->out ? p->out->len - p->base : p->bytes.n);
 }
 
 static sf_count_t place_seek(sf_count_t offset, int whence, void *self)
 {
-	struct place *p = self;
+	struct audio_place *p = self;
 	sf_count_t size = place_size(p), from = 0, to;
 
 	if (whence == SEEK_CUR)
@@ -48,7 +48,7 @@ static sf_count_t place_seek(sf_count_t offset, int whence, void *self)
 
 static sf_count_t place_read(void *to, sf_count_t n, void *self)
 {
-	struct place *p = self;
+	struct audio_place *p = self;
 	size_t taken = p->bytes.n - p->at;
 
 	if (n < 0)
@@ -63,7 +63,7 @@ static sf_count_t place_read(void *to, sf_count_t n, void *self)
 /* The head is written twice: with lengths once they are known. */
 static sf_count_t place_write(const void *from, sf_count_t count, void *self)
 {
-	struct place *p = self;
+	struct audio_place *p = self;
 	size_t n = (size_t)count, size = p->out->len - p->base;
 	size_t over = n < size - p->at ? n : size - p->at;
 
@@ -78,7 +78,7 @@ static sf_count_t place_write(const void *from, sf_count_t count, void *self)
 
 static sf_count_t place_tell(void *self)
 {
-	struct place *p = self;
+	struct audio_place *p = self;
 
 	return (sf_count_t)p->at;
 }
@@ -96,7 +96,7 @@ static bool is_known(struct str s)
 	       memcmp(s.p, "ID3", 3) == 0 || (s.p[0] == '\xff' && (s.p[1] & 0xe0) == 0xe0);
 }
 
-static SNDFILE *open_bytes(struct place *p, SF_INFO *info, struct err *e)
+static SNDFILE *open_bytes(struct audio_place *p, SF_INFO *info, struct err *e)
 {
 	SNDFILE *file;
 
@@ -150,7 +150,7 @@ static int read_all(SNDFILE *file, size_t expected, struct audio *a, struct err 
 
 int audio_decode(struct str bytes, struct audio *out, struct err *e)
 {
-	struct place p = { .bytes = bytes };
+	struct audio_place p = { .bytes = bytes };
 	SF_INFO info;
 	SNDFILE *file = open_bytes(&p, &info, e);
 	int result;
@@ -175,7 +175,7 @@ void audio_release(struct audio *a)
 
 int audio_duration(struct str bytes, double *seconds, struct err *e)
 {
-	struct place p = { .bytes = bytes };
+	struct audio_place p = { .bytes = bytes };
 	SF_INFO info;
 	SNDFILE *file = open_bytes(&p, &info, e);
 
@@ -188,7 +188,7 @@ int audio_duration(struct str bytes, double *seconds, struct err *e)
 
 int audio_wav(const struct audio *a, struct buf *out, struct err *e)
 {
-	struct place p = { .out = out, .base = out->len };
+	struct audio_place p = { .out = out, .base = out->len };
 	SF_INFO info = { .samplerate = (int)a->rate, .channels = (int)a->channels,
 			 .format = SF_FORMAT_WAV | SF_FORMAT_PCM_16 };
 	SNDFILE *file;

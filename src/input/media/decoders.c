@@ -145,7 +145,7 @@ LIBRARY(libpng, PNG_CALLS, "libpng16.so.16", "libpng16-16");
  * Everything that lives across the library's jumps, so that no local variable does: functions
  * that call setjmp only get a pointer to this.
  */
-struct work {
+struct decoder_work {
 	png_structp png;
 	png_infop info;
 	struct str rest;      /* reading: bytes behind those taken */
@@ -161,7 +161,7 @@ struct work {
 
 static void on_error(png_structp png, png_const_charp text)
 {
-	struct work *w = libpng.png_get_error_ptr(png);
+	struct decoder_work *w = libpng.png_get_error_ptr(png);
 
 	snprintf(w->text, sizeof w->text, "%s", text);
 	libpng.png_longjmp(png, 1);
@@ -175,7 +175,7 @@ static void on_warning(png_structp png, png_const_charp text)
 
 static void give_png(png_structp png, png_bytep to, size_t n)
 {
-	struct work *w = libpng.png_get_io_ptr(png);
+	struct decoder_work *w = libpng.png_get_io_ptr(png);
 
 	if (n > w->rest.n)
 		libpng.png_error(png, "it ends too early");
@@ -185,7 +185,7 @@ static void give_png(png_structp png, png_bytep to, size_t n)
 }
 
 /* Asks for RGBA of 8 bits each, or for 16 bit grey and alpha: 4 bytes a pixel either way. */
-static void choose_form(struct work *w, int depth, int colour)
+static void choose_form(struct decoder_work *w, int depth, int colour)
 {
 	w->is_wide_grey = depth == 16 && colour == PNG_COLOR_TYPE_GRAY;
 	libpng.png_set_expand(w->png);
@@ -199,7 +199,7 @@ static void choose_form(struct work *w, int depth, int colour)
 }
 
 /* False: the library jumped, or w->e says why. */
-static bool read_png_rows(struct work *w)
+static bool read_png_rows(struct decoder_work *w)
 {
 	png_uint_32 width, height;
 	int depth, colour;
@@ -237,7 +237,7 @@ static void narrow(struct image *m)
 
 int png_decode(struct str bytes, struct image *out, struct err *e)
 {
-	struct work w = { .rest = bytes, .bytes = bytes.n, .m = out };
+	struct decoder_work w = { .rest = bytes, .bytes = bytes.n, .m = out };
 	bool ok;
 
 	if (library_open(&libpng_library, e) < 0)
@@ -259,7 +259,7 @@ int png_decode(struct str bytes, struct image *out, struct err *e)
 
 static void take(png_structp png, png_bytep from, size_t n)
 {
-	struct work *w = libpng.png_get_io_ptr(png);
+	struct decoder_work *w = libpng.png_get_io_ptr(png);
 
 	buf_add(w->out, from, n);
 	if (w->out->is_over)
@@ -271,7 +271,7 @@ static void flush(png_structp png)
 	(void)png;
 }
 
-static bool write_rows(struct work *w)
+static bool write_rows(struct decoder_work *w)
 {
 	if (setjmp(*libpng.png_set_longjmp_fn(w->png, longjmp, sizeof(jmp_buf))))
 		return false;
@@ -288,7 +288,7 @@ static bool write_rows(struct work *w)
 
 int image_png(const struct image *m, struct buf *out, struct err *e)
 {
-	struct work w = { .from = m, .out = out };
+	struct decoder_work w = { .from = m, .out = out };
 	bool ok;
 
 	if (library_open(&libpng_library, e) < 0)

@@ -46,13 +46,13 @@ static unsigned from_tiff(struct str s)
 }
 
 /* Pieces of s from `at` on: a name of 4 bytes and a length, in either order. */
-struct pieces {
+struct image_pieces {
 	bool is_big, is_length_first;
 	size_t tail;    /* bytes behind each: the checksum of PNG */
 	unsigned align; /* the next begins at a multiple */
 };
 
-static struct str piece(struct str s, size_t at, const char *name, const struct pieces *p)
+static struct str piece(struct str s, size_t at, const char *name, const struct image_pieces *p)
 {
 	while (at <= s.n && s.n - at >= 8) {
 		size_t n = number(s, at + (p->is_length_first ? 0 : 4), 4, p->is_big);
@@ -91,7 +91,7 @@ static struct str from_jpeg(struct str s)
 /* Orientation of a JPEG, PNG or WebP file as its EXIF data says, 1 to 8; 1 when it says none. */
 static unsigned exif_orientation(struct str file)
 {
-	static const struct pieces png = { true, true, 4, 1 }, riff = { false, false, 0, 2 };
+	static const struct image_pieces png = { true, true, 4, 1 }, riff = { false, false, 0, 2 };
 	struct str tiff;
 
 	if (file.n < 12)

@@ -33,13 +33,13 @@
 LIBRARY(lib, VIDEO_CALLS, LIBRARY_FILE, "libavformat59");
 
 /* A file in memory that the library writes to and seeks in. */
-struct place {
+struct video_place {
 	struct buf *out;
 	size_t base, at; /* what out held before; the next byte counts from there */
 };
 
-struct work {
-	struct place place;
+struct video_work {
+	struct video_place place;
 	AVFormatContext *file;
 	AVIOContext *io;
 	AVStream *stream;
@@ -50,7 +50,7 @@ struct work {
 
 static int place_write(void *self, uint8_t *from, int count)
 {
-	struct place *p = self;
+	struct video_place *p = self;
 	size_t n = (size_t)count, size = p->out->len - p->base;
 	size_t over = n < size - p->at ? n : size - p->at;
 
@@ -65,7 +65,7 @@ static int place_write(void *self, uint8_t *from, int count)
 
 static int64_t place_seek(void *self, int64_t offset, int whence)
 {
-	struct place *p = self;
+	struct video_place *p = self;
 	int64_t size = (int64_t)(p->out->len - p->base);
 
 	if (whence & AVSEEK_SIZE)
@@ -80,7 +80,7 @@ static int64_t place_seek(void *self, int64_t offset, int whence)
 	return offset;
 }
 
-static int open_codec(struct work *w, int width, int height)
+static int open_codec(struct video_work *w, int width, int height)
 {
 	const AVCodec *mpeg4 = lib.avcodec_find_encoder(AV_CODEC_ID_MPEG4);
 	/* OpenCV asks for a bit a pixel and then adds half of that twice. */
@@ -124,7 +124,7 @@ static AVFrame *new_frame(int width, int height)
 	return f;
 }
 
-static int open_file(struct work *w, int width, int height)
+static int open_file(struct video_work *w, int width, int height)
 {
 	uint8_t *room;
 	int status = lib.avformat_alloc_output_context2(&w->file, NULL, "mp4", NULL);
@@ -152,7 +152,7 @@ static int open_file(struct work *w, int width, int height)
 }
 
 /* One frame in (NULL: no more), the packets that are ready out. */
-static int encode(struct work *w, const AVFrame *frame)
+static int encode(struct video_work *w, const AVFrame *frame)
 {
 	int status = lib.avcodec_send_frame(w->codec, frame);
 
@@ -199,7 +199,7 @@ static void put_pair(AVFrame *f, size_t y, const uint8_t *top, const uint8_t *bo
 	}
 }
 
-static int write_frames(struct work *w, const uint8_t *rgb, uint32_t width, uint32_t height,
+static int write_frames(struct video_work *w, const uint8_t *rgb, uint32_t width, uint32_t height,
 			uint32_t frames)
 {
 	for (uint32_t i = 0; i < frames; i++, rgb += (size_t)3 * width * height) {
@@ -217,7 +217,7 @@ static int write_frames(struct work *w, const uint8_t *rgb, uint32_t width, uint
 	return encode(w, NULL);
 }
 
-static void release(struct work *w)
+static void release(struct video_work *w)
 {
 	lib.av_packet_free(&w->packet);
 	lib.av_frame_free(&w->frame);
@@ -231,7 +231,7 @@ static void release(struct work *w)
 int video_mp4(const uint8_t *rgb, uint32_t width, uint32_t height, uint32_t frames,
 	      struct buf *out, struct err *e)
 {
-	struct work w = { .place = { .out = out, .base = out->len } };
+	struct video_work w = { .place = { .out = out, .base = out->len } };
 	char text[AV_ERROR_MAX_STRING_SIZE];
 	int status;
 

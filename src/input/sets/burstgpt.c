@@ -21,7 +21,7 @@
 
 struct lengths_row { uint32_t input, output; };
 
-struct build {
+struct burstgpt_build {
 	const struct dataset_env *env;
 	struct workload *w;
 	struct lengths_row *row;  /* those that may be drawn */
@@ -76,7 +76,8 @@ static bool is_length(double v)
 	return v >= 0 && v <= LENGTH_TOKENS_MAX && v == floor(v);
 }
 
-static int read_row(struct build *b, struct table *t, size_t i, struct buf *text, struct err *e)
+static int read_row(struct burstgpt_build *b, struct table *t, size_t i, struct buf *text,
+		    struct err *e)
 {
 	static const char *const name[] = { "Model", "Request tokens", "Response tokens" };
 	struct json_slice row, cell[3];
@@ -103,7 +104,7 @@ static int read_row(struct build *b, struct table *t, size_t i, struct buf *text
 	return 0;
 }
 
-static int read_file(struct build *b, const char *path, struct err *e)
+static int read_file(struct burstgpt_build *b, const char *path, struct err *e)
 {
 	static const char *const columns[] = { "Model", "Request tokens", "Response tokens", NULL };
 	struct table *t = table_open(path, &(struct table_opts){ .columns = columns,
@@ -127,7 +128,7 @@ static int read_file(struct build *b, const char *path, struct err *e)
 /* Request i's text is of the ids i, i + 1, ... of the vocabulary. */
 static bool make_one(void *self, size_t item, unsigned worker)
 {
-	struct build *b = self;
+	struct burstgpt_build *b = self;
 	size_t i = b->begin + item, left = b->row[b->drawn[i]].input;
 	struct ids *ids = &b->ids[item];
 
@@ -140,7 +141,7 @@ static bool make_one(void *self, size_t item, unsigned worker)
 	       tokenizer_decode(b->env->tokenizer, ids->id, ids->count, false, &b->text[item]) == 0;
 }
 
-static size_t lot_size(const struct build *b)
+static size_t lot_size(const struct burstgpt_build *b)
 {
 	size_t n = 0, tokens = 0;
 
@@ -149,7 +150,7 @@ static size_t lot_size(const struct build *b)
 	return n;
 }
 
-static int make_lot(struct build *b, struct err *e)
+static int make_lot(struct burstgpt_build *b, struct err *e)
 {
 	b->n = lot_size(b);
 	if (parallel_for(b->env->threads, b->n, make_one, b) < b->n)
@@ -174,7 +175,7 @@ static int make_lot(struct build *b, struct err *e)
 static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
-	struct build *b = mem_alloc(sizeof(*b));
+	struct burstgpt_build *b = mem_alloc(sizeof(*b));
 	int rc;
 
 	(void)rng; /* upstream's rows are drawn with a state of their own */

@@ -36,7 +36,7 @@ struct custom_sampler {
 	/* A row that is only a notice is left out, with a note; NULL: there are none. */
 	bool (*is_notice)(struct json_slice row);
 	/* its own */
-	struct rows rows;
+	struct dataset_rows rows;
 	struct buf scratch, wrapped;
 	size_t notices;
 };
@@ -44,7 +44,7 @@ struct custom_sampler {
 /* ---- custom ---- */
 
 /* The row's own output_tokens: a whole number of tokens. */
-static int custom_output_tokens(const struct rows *rows, size_t i, struct json_slice row,
+static int custom_output_tokens(const struct dataset_rows *rows, size_t i, struct json_slice row,
 				const char *option, int64_t *out, struct err *e)
 {
 	struct json_slice v;
@@ -219,7 +219,7 @@ const struct dataset dataset_custom = {
  */
 
 struct image_rows {
-	struct rows rows;
+	struct dataset_rows rows;
 	const struct dataset_opts *o;
 	const struct dataset_env *env;
 	struct buf text;
@@ -469,7 +469,7 @@ const struct dataset dataset_custom_mm = {
 #define OUTPUT_TOKENS 256 /* without a tokenizer and without any other number */
 
 struct audio_rows {
-	struct rows rows;
+	struct dataset_rows rows;
 	const struct dataset_opts *o;
 	const struct dataset_env *env;
 	bool is_templated, is_silent;

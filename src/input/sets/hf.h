@@ -70,7 +70,7 @@ struct hf {
 	struct table **table;      /* one per shard, opened when it is due */
 	size_t shards;
 	bool is_whole;             /* never a stream's order */
-	struct order *order;       /* NULL: rows come as listed */
+	struct hf_order *order;    /* NULL: rows come as listed */
 	struct order_row *list;
 	size_t listed;
 	size_t first;              /* of w's samples, how many were there before */
@@ -171,12 +171,12 @@ struct order_row {
 /* How many rows shard has: 0, or -1 with e filled. Asked for once per shard. */
 typedef int order_rows_fn(void *self, size_t shard, uint64_t *rows, struct err *e);
 
-struct order;
+struct hf_order;
 
 /* NULL with e set: rows failed, or ERR_LIMIT (more than SHUFFLED_ROWS_MAX rows for ORDER_WHOLE). */
-struct order *order_open(enum order_kind kind, uint64_t seed, size_t shards, order_rows_fn *rows,
+struct hf_order *order_open(enum order_kind kind, uint64_t seed, size_t shards, order_rows_fn *rows,
 	void *self, struct err *e);
-void order_close(struct order *o); /* accepts NULL */
+void order_close(struct hf_order *o); /* accepts NULL */
 
 /* 1 and the next row; 0: that was all; -1 with e set. */
-int order_next(struct order *o, struct order_row *out, struct err *e);
+int order_next(struct hf_order *o, struct order_row *out, struct err *e);

@@ -14,7 +14,7 @@
 
 /* ---- pictures and videos ---- */
 
-struct item {
+struct hf_item {
 	const char *kind;  /* of the content part: "image_url", "video_url" */
 	struct str bytes;  /* the file's; p NULL: not here */
 	const char *file;  /* that is read for them; NULL: none */
@@ -22,10 +22,10 @@ struct item {
 	const char *where; /* the row, for errors */
 };
 
-static struct item *add_item(const struct hf_row *r, const char *kind, struct arena *a,
-			     struct draft *d)
+static struct hf_item *add_item(const struct hf_row *r, const char *kind, struct arena *a,
+				struct draft *d)
 {
-	struct item *item = arena_alloc(a, sizeof(*item));
+	struct hf_item *item = arena_alloc(a, sizeof(*item));
 
 	item->kind = kind;
 	item->where = hf_where(r, a);
@@ -35,7 +35,7 @@ static struct item *add_item(const struct hf_row *r, const char *kind, struct ar
 
 /* {"bytes": ..., "path": ...}, as the hub's library stores pictures */
 static int add_stored(const struct hf_row *r, struct json_slice v, struct arena *a,
-		      struct item *item, struct err *e)
+		      struct hf_item *item, struct err *e)
 {
 	struct json_slice member;
 	struct str file;
@@ -57,7 +57,7 @@ static int add_stored(const struct hf_row *r, struct json_slice v, struct arena 
 int hf_add_image(const struct hf_row *r, struct json_slice v, struct arena *a, struct draft *d,
 		 struct err *e)
 {
-	struct item *item;
+	struct hf_item *item;
 	int rc;
 
 	if (v.kind == JSON_NULL)
@@ -74,7 +74,7 @@ int hf_add_image(const struct hf_row *r, struct json_slice v, struct arena *a, s
 	return 0;
 }
 
-static int make_url(const struct item *item, struct str bytes, struct buf *url, struct err *e)
+static int make_url(const struct hf_item *item, struct str bytes, struct buf *url, struct err *e)
 {
 	bool is_image = strcmp(item->kind, "image_url") == 0;
 
@@ -89,7 +89,7 @@ static int make_url(const struct item *item, struct str bytes, struct buf *url, 
 
 int hf_make_media(void *self, const struct draft *d, struct buf *parts, struct err *e)
 {
-	const struct item *item = d->media;
+	const struct hf_item *item = d->media;
 	struct json_writer w = json_writer(parts);
 	struct buf url = { 0 };
 	struct str bytes = item->bytes;
@@ -164,7 +164,7 @@ static int add_video(const struct hf_row *r, struct str url, struct arena *a, st
 		     struct err *e)
 {
 	const struct str hub = STR("https://huggingface.co/datasets/yale-nlp/MMVU/resolve/main");
-	struct item *item = add_item(r, "video_url", a, d);
+	struct hf_item *item = add_item(r, "video_url", a, d);
 	struct hf *h = r->hf;
 	struct str file;
 	char *whole;

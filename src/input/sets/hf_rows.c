@@ -22,19 +22,19 @@
 #define HELD_ROWS (BUFFER_ROWS + CHUNK_ROWS)
 
 /* Shards that are read one after the other: a part of the shuffled list of shards. */
-struct group {
+struct hf_group {
 	size_t next, end;
 	uint64_t row, rows; /* the next row and their number, of the shard before `next` */
 };
 
-struct order {
+struct hf_order {
 	enum order_kind kind;
 	struct pcg64 rng;
 	order_rows_fn *rows;
 	void *self;
 	size_t *shard; /* numbers of the shards in the order in which they are read */
 	size_t shards;
-	struct group group[GROUPS_MAX];
+	struct hf_group group[GROUPS_MAX];
 	size_t groups, turn; /* turn: the group whose chunk comes next */
 	/* ORDER_WHOLE: numbers of rows, and where each shard ends in them */
 	size_t *place;
@@ -48,7 +48,7 @@ struct order {
 };
 
 /* The next row of a group: 1, 0, -1. */
-static int group_next(struct order *o, struct group *g, struct order_row *out, struct err *e)
+static int group_next(struct hf_order *o, struct hf_group *g, struct order_row *out, struct err *e)
 {
 	while (g->row == g->rows) {
 		if (g->next == g->end)
@@ -63,7 +63,7 @@ static int group_next(struct order *o, struct group *g, struct order_row *out, s
 
 /* ---- the whole split ---- */
 
-static int open_whole(struct order *o, struct err *e)
+static int open_whole(struct hf_order *o, struct err *e)
 {
 	o->end = mem_array(o->shards, sizeof(*o->end));
 	for (size_t i = 0; i < o->shards; i++) {
@@ -83,7 +83,7 @@ static int open_whole(struct order *o, struct err *e)
 	return 0;
 }
 
-static int next_whole(struct order *o, struct order_row *out)
+static int next_whole(struct hf_order *o, struct order_row *out)
 {
 	size_t low = 0, high = o->shards;
 	uint64_t place;
@@ -117,7 +117,7 @@ static void shuffle_rows(struct pcg64 *rng, struct order_row *row, size_t n,
 }
 
 /* All that is held becomes what is chosen. */
-static void choose_rest(struct order *o)
+static void choose_rest(struct hf_order *o)
 {
 	shuffle_rows(&o->rng, o->held, o->held_n, o->chosen);
 	o->chosen_n = o->held_n;
@@ -125,7 +125,7 @@ static void choose_rest(struct order *o)
 	o->is_at_end = true;
 }
 
-static int next_chosen(struct order *o, struct order_row *out)
+static int next_chosen(struct hf_order *o, struct order_row *out)
 {
 	if (o->chosen_at == o->chosen_n)
 		return 0;
@@ -133,7 +133,7 @@ static int next_chosen(struct order *o, struct order_row *out)
 	return 1;
 }
 
-static size_t draw_slot(struct order *o)
+static size_t draw_slot(struct hf_order *o)
 {
 	if (o->slot_at == DRAWN_AT_ONCE) {
 		for (size_t i = 0; i < DRAWN_AT_ONCE; i++)
@@ -144,7 +144,7 @@ static size_t draw_slot(struct order *o)
 }
 
 /* A row that comes in pushes out a random one. */
-static int next_stream(struct order *o, struct order_row *out, struct err *e)
+static int next_stream(struct hf_order *o, struct order_row *out, struct err *e)
 {
 	struct order_row row;
 	int rc;
@@ -169,13 +169,13 @@ static int next_stream(struct order *o, struct order_row *out, struct err *e)
 }
 
 /* Adds the next chunk of the group whose turn it is: 1; 0: all groups are at their end; -1. */
-static int hold_chunk(struct order *o, struct err *e)
+static int hold_chunk(struct hf_order *o, struct err *e)
 {
 	size_t wanted = o->kind == ORDER_STREAM_5 ? CHUNK_ROWS : 1;
 	int rc;
 
 	for (size_t tried = 0; tried < o->groups; tried++) {
-		struct group *g = &o->group[o->turn];
+		struct hf_group *g = &o->group[o->turn];
 		size_t n = 0;
 
 		o->turn = (o->turn + 1) % o->groups;
@@ -192,7 +192,7 @@ static int hold_chunk(struct order *o, struct err *e)
 }
 
 /* Once the buffer is full it is shuffled, and all but half its size comes out. */
-static int next_stream_5(struct order *o, struct order_row *out, struct err *e)
+static int next_stream_5(struct hf_order *o, struct order_row *out, struct err *e)
 {
 	struct order_row all[HELD_ROWS];
 	int rc;
@@ -216,7 +216,7 @@ static int next_stream_5(struct order *o, struct order_row *out, struct err *e)
 }
 
 /* Shards in the order of a generator that is seeded alike; the buffer's begins anew. */
-static void open_stream(struct order *o)
+static void open_stream(struct hf_order *o)
 {
 	struct pcg64 rng = o->rng;
 	size_t size, more, at = 0;
@@ -237,13 +237,13 @@ static void open_stream(struct order *o)
 	}
 }
 
-struct order *order_open(enum order_kind kind, uint64_t seed, size_t shards, order_rows_fn *rows,
+struct hf_order *order_open(enum order_kind kind, uint64_t seed, size_t shards, order_rows_fn *rows,
 	void *self, struct err *e)
 {
-	struct order *o = mem_alloc(sizeof(*o));
+	struct hf_order *o = mem_alloc(sizeof(*o));
 	int rc = 0;
 
-	*o = (struct order){ .kind = kind, .rows = rows, .self = self, .shards = shards };
+	*o = (struct hf_order){ .kind = kind, .rows = rows, .self = self, .shards = shards };
 	pcg64_seed(&o->rng, seed);
 	o->shard = mem_array(shards, sizeof(*o->shard));
 	for (size_t i = 0; i < shards; i++)
@@ -260,7 +260,7 @@ struct order *order_open(enum order_kind kind, uint64_t seed, size_t shards, ord
 	return NULL;
 }
 
-void order_close(struct order *o)
+void order_close(struct hf_order *o)
 {
 	if (!o)
 		return;
@@ -270,7 +270,7 @@ void order_close(struct order *o)
 	free(o);
 }
 
-int order_next(struct order *o, struct order_row *out, struct err *e)
+int order_next(struct hf_order *o, struct order_row *out, struct err *e)
 {
 	switch (o->kind) {
 	case ORDER_NATURAL:

@@ -24,7 +24,7 @@ static const char *const answer_columns[] = {
 };
 #define COUNT(array) (sizeof(array) / sizeof(*array))
 
-struct found {
+struct found_columns {
 	const char *prompt, *answer; /* columns of the first row that has any */
 	bool has_context;
 };
@@ -86,7 +86,7 @@ static bool find_text(struct json_slice v, struct json_slice *text, struct json_
 
 static void add_answer(const struct hf_row *r, struct arena *a, struct draft *d)
 {
-	struct found *found = r->hf->own;
+	struct found_columns *found = r->hf->own;
 	struct json_slice v, text, reply;
 
 	for (size_t i = 0; i < COUNT(answer_columns); i++) {
@@ -102,7 +102,7 @@ static void add_answer(const struct hf_row *r, struct arena *a, struct draft *d)
 static void add_prompt(const struct hf_row *r, const char *column, struct json_slice text,
 		       struct arena *a, struct draft *d)
 {
-	struct found *found = r->hf->own;
+	struct found_columns *found = r->hf->own;
 	struct json_slice context;
 	bool has_context = strcmp(column, "input") == 0 &&
 			   json_member(r->object, "context", &context) &&
@@ -152,7 +152,7 @@ int hf_draft_any(const struct hf_row *r, struct arena *a, struct draft *d, struc
 	bool is_known = false;
 
 	if (!r->hf->own)
-		r->hf->own = mem_alloc(sizeof(struct found));
+		r->hf->own = mem_alloc(sizeof(struct found_columns));
 	if (asked && hf_column(r, asked, &v, e) < 0)
 		return -1;
 	if (asked && read_column(r, asked, a, d))
@@ -173,7 +173,7 @@ int hf_draft_any(const struct hf_row *r, struct arena *a, struct draft *d, struc
 
 void hf_finish_any(struct hf *h)
 {
-	const struct found *found = h->own;
+	const struct found_columns *found = h->own;
 
 	if (!found)
 		return;

@@ -17,7 +17,7 @@
 #include "input/data/build.h"
 #include "input/data/request_keys.h"
 
-struct part {
+struct mix_part {
 	struct dataset_component set;
 	struct workload made;
 	size_t wanted, taken;
@@ -25,7 +25,7 @@ struct part {
 
 struct mix {
 	const struct dataset_env *env;
-	struct part part[MIX_PARTS_MAX];
+	struct mix_part part[MIX_PARTS_MAX];
 	size_t parts;
 	uint8_t *choice; /* of each request */
 	size_t n;
@@ -70,7 +70,7 @@ static void draw(struct mix *m)
 	}
 }
 
-static int build_part(const struct mix *m, size_t k, struct part *p, struct err *e)
+static int build_part(const struct mix *m, size_t k, struct mix_part *p, struct err *e)
 {
 	const struct dataset *d = p->set.dataset;
 	struct dataset_env env = *m->env;
@@ -105,7 +105,7 @@ static bool is_generation(const struct dataset_env *env)
 }
 
 /* The row's keys over those of its set, and both over what the set always has. */
-static void own_keys(struct mix *m, const struct part *p, struct sample *s)
+static void own_keys(struct mix *m, const struct mix_part *p, struct sample *s)
 {
 	const int64_t asked = p->set.own.output_len;
 
@@ -120,7 +120,7 @@ static void own_keys(struct mix *m, const struct part *p, struct sample *s)
 
 static int take_one(struct mix *m, size_t i, struct workload *w, struct err *e)
 {
-	struct part *p = &m->part[m->choice[i]];
+	struct mix_part *p = &m->part[m->choice[i]];
 	struct sample *s = workload_add(w);
 
 	*s = p->made.v[p->taken++];

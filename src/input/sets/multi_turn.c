@@ -175,7 +175,7 @@ int multi_turn_sessions(struct conversations *c, const struct dataset_opts *o,
 
 /* ---- random ---- */
 
-struct texts {
+struct turn_texts {
 	struct arena arena;
 	struct str *text;
 	uint32_t *tokens;
@@ -183,7 +183,7 @@ struct texts {
 
 static int keep_text(void *self, const struct random_prompt *p, struct err *e)
 {
-	struct texts *t = self;
+	struct turn_texts *t = self;
 
 	(void)e;
 	t->text[p->index] = arena_str(&t->arena, p->text);
@@ -194,7 +194,7 @@ static int keep_text(void *self, const struct random_prompt *p, struct err *e)
 /* n random texts around input_len tokens; out->text and tokens by index. */
 static int make_texts(struct random_gen *g, const struct dataset_opts *o, const struct ids *prefix,
 		      int64_t input_len, size_t n, size_t first, struct random_lengths *lengths,
-		      struct texts *out, struct err *e)
+		      struct turn_texts *out, struct err *e)
 {
 	int64_t special = random_special(g);
 
@@ -217,7 +217,7 @@ static int make_texts(struct random_gen *g, const struct dataset_opts *o, const 
 	return random_prompts(g, prefix, lengths, first, keep_text, out, e);
 }
 
-static void texts_release(struct texts *t)
+static void texts_release(struct turn_texts *t)
 {
 	arena_release(&t->arena);
 	free(t->text);
@@ -288,7 +288,7 @@ static void add_message(struct conversations *c, enum speaker role, struct str t
 /* What texts begin with; those without text are not there. */
 enum shared { OF_ALL, OF_CONVERSATION, OF_FIRST_TURN, SYSTEM_MESSAGE, SHARED };
 
-static void begin_with(const struct texts *shared, size_t j, struct buf *text, size_t *tokens)
+static void begin_with(const struct turn_texts *shared, size_t j, struct buf *text, size_t *tokens)
 {
 	if (!shared->text)
 		return;
@@ -297,9 +297,9 @@ static void begin_with(const struct texts *shared, size_t j, struct buf *text, s
 }
 
 /* Turn t of conversation j, whose own text is text i of its kind. */
-static void add_turn(struct random_turns *x, const struct texts *t, const struct random_lengths *l,
-		     size_t i, const struct texts *shared, size_t j, bool is_first,
-		     struct buf *text)
+static void add_turn(struct random_turns *x, const struct turn_texts *t,
+		     const struct random_lengths *l, size_t i, const struct turn_texts *shared,
+		     size_t j, bool is_first, struct buf *text)
 {
 	size_t tokens = t->tokens[i];
 
@@ -313,8 +313,8 @@ static void add_turn(struct random_turns *x, const struct texts *t, const struct
 	add_message(&x->made, SPEAKER_ASSISTANT, STR(""), (size_t)l->output[i]);
 }
 
-static void assemble(struct random_turns *x, const struct texts text[2],
-		     const struct random_lengths length[2], const struct texts *shared)
+static void assemble(struct random_turns *x, const struct turn_texts text[2],
+		     const struct random_lengths length[2], const struct turn_texts *shared)
 {
 	struct buf joined = { 0 };
 	size_t later = 0;
@@ -334,7 +334,7 @@ static void assemble(struct random_turns *x, const struct texts text[2],
 
 /* n texts of so many tokens behind a prefix; none to draw for output lengths. */
 static int make_shared(struct random_turns *x, const struct ids *prefix, int64_t tokens, size_t n,
-		       struct texts *out, struct err *e)
+		       struct turn_texts *out, struct err *e)
 {
 	struct random_lengths l = {
 		.n = n, .input = mem_array(n, sizeof(*l.input)),
@@ -353,7 +353,7 @@ static int make_shared(struct random_turns *x, const struct ids *prefix, int64_t
 	return rc;
 }
 
-static int make_all_shared(struct random_turns *x, struct texts shared[SHARED], struct err *e)
+static int make_all_shared(struct random_turns *x, struct turn_texts shared[SHARED], struct err *e)
 {
 	const struct dataset_opts *o = x->o;
 	const struct ids none = { 0 };
@@ -372,7 +372,7 @@ static int make_all_shared(struct random_turns *x, struct texts shared[SHARED], 
 
 static int fill(struct random_turns *x, struct workload *w, struct err *e)
 {
-	struct texts text[2] = { 0 }, shared[SHARED] = { 0 };
+	struct turn_texts text[2] = { 0 }, shared[SHARED] = { 0 };
 	struct random_lengths length[2] = { 0 };
 	const struct ids none = { 0 };
 	int64_t first, later;
@@ -582,7 +582,7 @@ int multi_turn_talks(const struct multi_turn_talks *rows, const struct dataset_o
 
 static int next_row(void *self, size_t i, struct json_slice *row, struct err *e)
 {
-	struct rows *r = self;
+	struct dataset_rows *r = self;
 
 	if (i >= r->n)
 		return 0;
@@ -597,7 +597,7 @@ int multi_turn_sharegpt(const char *path, const struct dataset_opts *o,
 	const struct rows_opts opts = {
 		.o = o, .env = env, .seed = env->seed, .columns = columns, .keep = has_messages,
 	};
-	struct rows rows = { 0 };
+	struct dataset_rows rows = { 0 };
 	const struct multi_turn_talks talks = {
 		.name = path, .next = next_row, .self = &rows, .output_len = o->sharegpt_output_len,
 	};

@@ -474,7 +474,7 @@ const struct dataset dataset_random_rerank = {
 #define AHEAD_MIN 4
 #define AHEAD_MAX 512
 
-struct block {
+struct random_block {
 	bool is_prefix;
 	struct fitting fit;
 	enum fitting_state state;
@@ -493,7 +493,7 @@ struct prefix_build {
 	int64_t next, blocks;     /* number of the next block, and of all */
 	struct ids prefix;        /* the last one before the blocks below */
 	int64_t mismatch;
-	struct block block[AHEAD_MAX];
+	struct random_block block[AHEAD_MAX];
 	size_t n;
 };
 
@@ -516,7 +516,7 @@ static void draw_ids(struct prefix_build *b, struct fitting *f)
 static void draw_ahead(struct prefix_build *b, size_t n)
 {
 	for (b->n = 0; b->n < n && b->next + (int64_t)b->n < b->blocks; b->n++) {
-		struct block *block = &b->block[b->n];
+		struct random_block *block = &b->block[b->n];
 
 		block->is_prefix = begins_group(b, b->next + (int64_t)b->n);
 		fitting_begin(&block->fit, (size_t)(block->is_prefix ?
@@ -547,7 +547,7 @@ static int settle(struct prefix_build *b, struct err *e)
 	while (kept < b->n && b->block[kept].state == FITTING_DONE)
 		kept++;
 	if (kept < b->n) {
-		struct block *block = &b->block[kept++];
+		struct random_block *block = &b->block[kept++];
 
 		*b->rng = block->after;
 		while (block->state == FITTING_SHORT) {
@@ -564,7 +564,7 @@ static int settle(struct prefix_build *b, struct err *e)
 static bool decode_one(void *self, size_t i, unsigned worker)
 {
 	struct prefix_build *b = self;
-	struct block *block = &b->block[i];
+	struct random_block *block = &b->block[i];
 
 	(void)worker;
 	if (block->is_prefix)
@@ -582,7 +582,7 @@ static int add_all(struct prefix_build *b, struct err *e)
 	const struct ids *prefix = &b->prefix;
 
 	for (size_t i = 0; i < b->n; i++) {
-		struct block *block = &b->block[i];
+		struct random_block *block = &b->block[i];
 
 		b->mismatch += (int64_t)block->fit.ids.count - (int64_t)block->fit.target;
 		if (block->is_prefix)

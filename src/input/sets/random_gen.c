@@ -211,7 +211,7 @@ int random_prefix_draw(struct random_gen *g, int64_t length, struct ids *prefix,
 
 /* ---- prompts ---- */
 
-struct lot {
+struct random_lot {
 	struct random_gen *g;
 	const struct ids *prefix;
 	const struct random_lengths *lengths;
@@ -229,7 +229,7 @@ struct lot {
 	uint32_t *begins; /* [n_allowed + 1] */
 };
 
-static void spell(struct lot *lot)
+static void spell(struct random_lot *lot)
 {
 	const struct random_gen *g = lot->g;
 
@@ -249,7 +249,7 @@ static size_t run_piece(const struct random_gen *g, size_t start, size_t n)
 	return n < g->n_allowed - start ? n : g->n_allowed - start;
 }
 
-static bool make_ids(struct lot *lot, struct fitting *f, size_t start, size_t n)
+static bool make_ids(struct random_lot *lot, struct fitting *f, size_t start, size_t n)
 {
 	const struct random_gen *g = lot->g;
 
@@ -268,7 +268,7 @@ static bool make_ids(struct lot *lot, struct fitting *f, size_t start, size_t n)
 
 static bool make_one(void *self, size_t item, unsigned worker)
 {
-	struct lot *lot = self;
+	struct random_lot *lot = self;
 	const struct random_gen *g = lot->g;
 	const struct random_lengths *l = lot->lengths;
 	struct fitting *f = &lot->fit[item];
@@ -292,7 +292,7 @@ static bool make_one(void *self, size_t item, unsigned worker)
 }
 
 /* As many requests as have RANDOM_LOT_TOKENS tokens, at least one. */
-static size_t lot_size(const struct lot *lot)
+static size_t lot_size(const struct random_lot *lot)
 {
 	const struct random_lengths *l = lot->lengths;
 	size_t n = 0, tokens = 0;
@@ -304,7 +304,7 @@ static size_t lot_size(const struct lot *lot)
 
 /* ---- short ones, several at once ---- */
 
-static void draw_ahead(struct lot *lot, size_t k)
+static void draw_ahead(struct random_lot *lot, size_t k)
 {
 	struct fitting *f = &lot->fit[lot->pending[k]];
 
@@ -315,7 +315,7 @@ static void draw_ahead(struct lot *lot, size_t k)
 	draw_missing(lot->g, f);
 }
 
-static void take_back(struct lot *lot, size_t k)
+static void take_back(struct random_lot *lot, size_t k)
 {
 	struct fitting *f = &lot->fit[lot->pending[k]];
 
@@ -327,7 +327,7 @@ static void take_back(struct lot *lot, size_t k)
 
 static bool run_ahead(void *self, size_t k, unsigned worker)
 {
-	struct lot *lot = self;
+	struct random_lot *lot = self;
 	size_t item = lot->pending[lot->at + k];
 
 	(void)worker;
@@ -337,7 +337,7 @@ static bool run_ahead(void *self, size_t k, unsigned worker)
 	return true;
 }
 
-static int finish_all(struct lot *lot, struct err *e)
+static int finish_all(struct random_lot *lot, struct err *e)
 {
 	struct random_gen *g = lot->g;
 	size_t all = 0;
@@ -372,7 +372,7 @@ static int finish_all(struct lot *lot, struct err *e)
 	return 0;
 }
 
-static int hand_out(struct lot *lot, random_each_fn *each, void *self, struct err *e)
+static int hand_out(struct random_lot *lot, random_each_fn *each, void *self, struct err *e)
 {
 	struct random_gen *g = lot->g;
 
@@ -396,7 +396,7 @@ static int hand_out(struct lot *lot, random_each_fn *each, void *self, struct er
 int random_prompts(struct random_gen *g, const struct ids *prefix, const struct random_lengths *l,
 		   size_t first, random_each_fn *each, void *self, struct err *e)
 {
-	struct lot *lot = mem_alloc(sizeof(*lot));
+	struct random_lot *lot = mem_alloc(sizeof(*lot));
 	int rc = 0;
 
 	lot->g = g;

@@ -32,20 +32,20 @@ static const char *const kind_name[MM_KINDS] = { "image", "video" };
 
 /* ---- a Python dict of tuples to numbers ---- */
 
-struct cursor {
+struct dict_cursor {
 	struct str all;
 	size_t at;
 	struct err *e;
 };
 
-static char peek(struct cursor *c)
+static char peek(struct dict_cursor *c)
 {
 	while (c->at < c->all.n && isspace((unsigned char)c->all.p[c->at]))
 		c->at++;
 	return c->at < c->all.n ? c->all.p[c->at] : '\0';
 }
 
-static int wrong(const struct cursor *c, const char *expected)
+static int wrong(const struct dict_cursor *c, const char *expected)
 {
 	size_t rest = c->all.n - c->at;
 
@@ -54,7 +54,7 @@ static int wrong(const struct cursor *c, const char *expected)
 		       rest < 40 ? (int)rest : 40, c->all.p + c->at);
 }
 
-static bool accept(struct cursor *c, char wanted)
+static bool accept(struct dict_cursor *c, char wanted)
 {
 	if (peek(c) != wanted)
 		return false;
@@ -62,7 +62,7 @@ static bool accept(struct cursor *c, char wanted)
 	return true;
 }
 
-static struct str number(struct cursor *c)
+static struct str number(struct dict_cursor *c)
 {
 	size_t from;
 
@@ -76,14 +76,14 @@ static struct str number(struct cursor *c)
 	return (struct str){ c->all.p + from, c->at - from };
 }
 
-static int read_tuple(struct cursor *c, struct mm_bucket *b)
+static int read_tuple(struct dict_cursor *c, struct mm_bucket *b)
 {
 	int64_t *part[] = { &b->height, &b->width, &b->frames };
 
 	if (!accept(c, '('))
 		return wrong(c, "'('");
 	for (unsigned i = 0; i < 3; i++) {
-		struct cursor before = *c;
+		struct dict_cursor before = *c;
 
 		if (!str_to_i64(number(c), part[i]))
 			return wrong(&before, "a whole number");
@@ -95,7 +95,7 @@ static int read_tuple(struct cursor *c, struct mm_bucket *b)
 }
 
 /* The same in quotes: what JSON can say. */
-static int read_key(struct cursor *c, struct mm_bucket *b)
+static int read_key(struct dict_cursor *c, struct mm_bucket *b)
 {
 	char quote = peek(c);
 
@@ -124,13 +124,13 @@ static void put(struct mm_plan *p, const struct mm_bucket *b)
 
 static int read_buckets(const char *text, struct mm_plan *p, struct err *e)
 {
-	struct cursor c = { .all = str_of(text), .e = e };
+	struct dict_cursor c = { .all = str_of(text), .e = e };
 
 	if (!accept(&c, '{'))
 		return wrong(&c, "'{'");
 	while (!accept(&c, '}')) {
 		struct mm_bucket b;
-		struct cursor before;
+		struct dict_cursor before;
 
 		if (read_key(&c, &b) < 0)
 			return -1;
@@ -338,7 +338,7 @@ const struct mm_bucket *mm_next(struct mm_plan *p, struct pcg64 *rng)
 #define LOT_BYTES (128u << 20) /* pixels and texts: some forty pictures of 1280 x 720 */
 
 /* One picture or video on its way. */
-struct item {
+struct mm_item {
 	size_t sample;
 	const struct mm_bucket *bucket;
 	uint8_t *rgb;
@@ -346,13 +346,13 @@ struct item {
 	struct err e;
 };
 
-struct build {
+struct mm_build {
 	struct random_gen *gen;
 	const struct random_lengths *lengths;
 	struct workload *w;
 	struct mm_plan plan;
 	bool is_chat;
-	struct item *item; /* those not made */
+	struct mm_item *item; /* those not made */
 	size_t n, cap, bytes;
 	struct buf parts;  /* JSON list of the first sample that is not whole */
 	size_t first;      /* that one; prompts from there on are on the heap */
@@ -360,7 +360,7 @@ struct build {
 
 /* ---- on all threads ---- */
 
-static int make_file(struct item *it, struct buf *file)
+static int make_file(struct mm_item *it, struct buf *file)
 {
 	const struct mm_bucket *b = it->bucket;
 	struct image m = { (uint32_t)b->width, (uint32_t)b->height, it->rgb };
@@ -371,7 +371,7 @@ static int make_file(struct item *it, struct buf *file)
 
 static bool make_part(void *self, size_t i, unsigned worker)
 {
-	struct item *it = (struct item *)self + i;
+	struct mm_item *it = (struct mm_item *)self + i;
 	struct json_writer w = json_writer(&it->part);
 	struct buf file = { 0 }, url = { 0 };
 	bool is_image = mm_kind(it->bucket) == MM_IMAGE;
@@ -398,7 +398,7 @@ static bool make_part(void *self, size_t i, unsigned worker)
 
 /* ---- in order ---- */
 
-static int finish_sample(struct build *b, struct err *e)
+static int finish_sample(struct mm_build *b, struct err *e)
 {
 	struct sample *s = b->w->v + b->first;
 	char *text = (char *)s->prompt.p;
@@ -426,7 +426,7 @@ static int finish_sample(struct build *b, struct err *e)
 }
 
 /* Makes what was drawn. Samples in front of `whole` are complete then. */
-static int make_all(struct build *b, size_t whole, struct err *e)
+static int make_all(struct mm_build *b, size_t whole, struct err *e)
 {
 	size_t failed = parallel_for(b->gen->env->threads, b->n, make_part, b->item);
 	int result = 0;
@@ -436,7 +436,7 @@ static int make_all(struct build *b, size_t whole, struct err *e)
 		result = -1;
 	}
 	for (size_t i = 0; i < b->n; i++) {
-		struct item *it = b->item + i;
+		struct mm_item *it = b->item + i;
 
 		while (result == 0 && b->first < it->sample)
 			result = finish_sample(b, e);
@@ -453,10 +453,10 @@ static int make_all(struct build *b, size_t whole, struct err *e)
 	return result;
 }
 
-static int draw_item(struct build *b, const struct mm_bucket *bucket, struct err *e)
+static int draw_item(struct mm_build *b, const struct mm_bucket *bucket, struct err *e)
 {
 	size_t n = (size_t)(3 * bucket->height * bucket->width * bucket->frames);
-	struct item *it;
+	struct mm_item *it;
 
 	if (b->bytes + n > LOT_BYTES && b->n > 0 &&
 	    (dataset_go_on(b->gen->env, e) < 0 || make_all(b, b->w->n - 1, e) < 0))
@@ -466,7 +466,7 @@ static int draw_item(struct build *b, const struct mm_bucket *bucket, struct err
 		b->item = mem_grow(b->item, b->cap, sizeof *b->item);
 	}
 	it = b->item + b->n++;
-	*it = (struct item){ .sample = b->w->n - 1, .bucket = bucket, .rgb = mem_alloc(n) };
+	*it = (struct mm_item){ .sample = b->w->n - 1, .bucket = bucket, .rgb = mem_alloc(n) };
 	pcg64_fill_u8(&b->gen->rng, it->rgb, n);
 	b->bytes += n;
 	return 0;
@@ -474,7 +474,7 @@ static int draw_item(struct build *b, const struct mm_bucket *bucket, struct err
 
 static int add(void *self, const struct random_prompt *p, struct err *e)
 {
-	struct build *b = self;
+	struct mm_build *b = self;
 	struct sample *s = workload_add(b->w);
 	const struct mm_bucket *bucket;
 
@@ -491,7 +491,7 @@ static int add(void *self, const struct random_prompt *p, struct err *e)
 	return b->bytes > LOT_BYTES ? make_all(b, b->w->n, e) : 0;
 }
 
-static void release(struct build *b)
+static void release(struct mm_build *b)
 {
 	for (size_t i = 0; i < b->n; i++) {
 		free(b->item[i].rgb);
@@ -511,7 +511,7 @@ static int fill(struct random_gen *g, const struct dataset_opts *o, struct workl
 {
 	struct random_lengths lengths = { 0 };
 	struct ids prefix = { 0 };
-	struct build b = { .gen = g, .lengths = &lengths, .w = w, .first = w->n,
+	struct mm_build b = { .gen = g, .lengths = &lengths, .w = w, .first = w->n,
 			   .is_chat = o->enable_multimodal_chat };
 	int rc = -1;
 

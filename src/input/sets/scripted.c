@@ -114,7 +114,7 @@ const struct dataset dataset_documents = {
 
 /* ---- length range ---- */
 
-struct source {
+struct scripted_source {
 	const struct dataset_opts *o;
 	const struct dataset_env *env;
 	struct workload *w;
@@ -122,8 +122,8 @@ struct source {
 	size_t n;
 };
 
-static int add(const struct source *s, struct str prompt, enum prompt_kind kind, size_t tokens,
-	       struct err *e)
+static int add(const struct scripted_source *s, struct str prompt, enum prompt_kind kind,
+	       size_t tokens, struct err *e)
 {
 	struct sample *one = workload_add(s->w);
 
@@ -137,7 +137,7 @@ static int add(const struct source *s, struct str prompt, enum prompt_kind kind,
 
 /* ---- random ids ---- */
 
-static int find_ids(struct source *s, struct err *e)
+static int find_ids(struct scripted_source *s, struct err *e)
 {
 	const struct tokenizer *t = s->env->tokenizer;
 	const struct model *m = tokenizer_model(t);
@@ -157,7 +157,7 @@ static int find_ids(struct source *s, struct err *e)
 				  tokenizer_name(t));
 }
 
-static void draw(const struct source *s, struct compat_rng *rng, size_t n, struct ids *out)
+static void draw(const struct scripted_source *s, struct compat_rng *rng, size_t n, struct ids *out)
 {
 	size_t *index = mem_array(n + 1, sizeof(*index));
 
@@ -167,7 +167,7 @@ static void draw(const struct source *s, struct compat_rng *rng, size_t n, struc
 	free(index);
 }
 
-static int add_ids(const struct source *s, const struct ids *ids, struct err *e)
+static int add_ids(const struct scripted_source *s, const struct ids *ids, struct err *e)
 {
 	struct buf text = { 0 };
 	int rc;
@@ -186,7 +186,7 @@ static int add_ids(const struct source *s, const struct ids *ids, struct err *e)
 	return rc;
 }
 
-static int build_random(struct source *s, struct compat_rng *rng, struct err *e)
+static int build_random(struct scripted_source *s, struct compat_rng *rng, struct err *e)
 {
 	const struct dataset_opts *o = s->o;
 	struct ids ids = { 0 };
@@ -217,7 +217,7 @@ static int has_turns(void *self, struct json_slice entry, struct err *e)
 }
 
 /* The i-th row's first text when its length is in the range. */
-static int take(const struct source *s, struct rows *rows, size_t i, struct err *e)
+static int take(const struct scripted_source *s, struct dataset_rows *rows, size_t i, struct err *e)
 {
 	const struct tokenizer *t = s->env->tokenizer;
 	struct json_slice entry, turns, first;
@@ -247,14 +247,14 @@ static int take(const struct source *s, struct rows *rows, size_t i, struct err 
 	return rc;
 }
 
-static int build_conversations(struct source *s, struct compat_rng *rng, struct err *e)
+static int build_conversations(struct scripted_source *s, struct compat_rng *rng, struct err *e)
 {
 	static const char *const columns[] = { "conversations", NULL };
 	const struct rows_opts opts = {
 		.o = s->o, .env = s->env, .seed = s->env->seed, .columns = columns,
 		.keep = has_turns,
 	};
-	struct rows rows = { 0 };
+	struct dataset_rows rows = { 0 };
 	int rc = rows_open(&rows, &s->o->path, 1, &opts, rng, e);
 
 	for (size_t i = 0; rc == 0 && i < rows.n && s->w->n < (size_t)s->env->num_prompts; i++)
@@ -270,7 +270,7 @@ static int build_conversations(struct source *s, struct compat_rng *rng, struct 
 static int range_build(const struct dataset_opts *o, const struct dataset_env *env,
 		       struct compat_rng *rng, struct workload *w, struct err *e)
 {
-	struct source s = { .o = o, .env = env, .w = w };
+	struct scripted_source s = { .o = o, .env = env, .w = w };
 
 	pyrandom_seed(&rng->py, (int64_t)env->seed);
 	return o->path ? build_conversations(&s, rng, e) : build_random(&s, rng, e);

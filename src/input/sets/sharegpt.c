@@ -18,7 +18,7 @@
 #define HUB_FILE "ShareGPT_V3_unfiltered_cleaned_split.json"
 
 struct sharegpt {
-	struct rows rows;
+	struct dataset_rows rows;
 	const struct dataset_opts *o;
 	struct buf text;
 };

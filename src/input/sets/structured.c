@@ -245,7 +245,7 @@ static void structured_rows_release(struct structured_rows *r)
 /* ---- requests ---- */
 
 /* How a server is told: by releases up to 0.10.1, since then, and as OpenAI has it. */
-enum form { FORM_NEW, FORM_GUIDED, FORM_RESPONSE };
+enum structured_form { FORM_NEW, FORM_GUIDED, FORM_RESPONSE };
 
 /* A person: what upstream ships with its script in 0.32; before, it was characters of a game. */
 static const char usual_schema[] =
@@ -284,7 +284,7 @@ struct structured {
 	const struct dataset_opts *o;
 	const struct tokenizer *tokenizer;
 	struct ids prefix;         /* --random-prefix-len; empty: none */
-	enum form form;
+	enum structured_form form;
 	const struct plain *plain; /* NULL: a schema */
 	bool is_unique;
 	bool is_bench;             /* xgrammar_bench: each request has a row's schema */

@@ -28,7 +28,7 @@ LIBRARY(snappy, SNAPPY_CALLS, "libsnappy.so.1", "libsnappy1v5");
 LIBRARY(brotli, BROTLI_CALLS, "libbrotlidec.so.1", "libbrotli1");
 LIBRARY(lz4, LZ4_CALLS, "liblz4.so.1", "liblz4-1");
 
-enum outcome { DAMAGED, TOO_SMALL, DONE };
+enum codec_outcome { DAMAGED, TOO_SMALL, DONE };
 
 /* What is written to, and how much was: got is at most size. */
 struct room {
@@ -37,7 +37,7 @@ struct room {
 };
 
 /* Its head says the size; a copy of 64 bytes takes 3. */
-static enum outcome unpack_snappy(struct str in, struct room *room)
+static enum codec_outcome unpack_snappy(struct str in, struct room *room)
 {
 	size_t size;
 
@@ -50,7 +50,7 @@ static enum outcome unpack_snappy(struct str in, struct room *room)
 		       DONE : DAMAGED;
 }
 
-static enum outcome unpack_gzip(struct str in, struct room *room)
+static enum codec_outcome unpack_gzip(struct str in, struct room *room)
 {
 	switch (zip_unpack(in, room->p, room->size, &room->got)) {
 	case ZIP_DONE:
@@ -62,7 +62,7 @@ static enum outcome unpack_gzip(struct str in, struct room *room)
 	}
 }
 
-static enum outcome unpack_brotli(struct str in, struct room *room)
+static enum codec_outcome unpack_brotli(struct str in, struct room *room)
 {
 	BrotliDecoderState *state = brotli.BrotliDecoderCreateInstance(NULL, NULL, NULL);
 	const uint8_t *next_in = (const uint8_t *)in.p;
@@ -80,7 +80,7 @@ static enum outcome unpack_brotli(struct str in, struct room *room)
 	return rc == BROTLI_DECODER_RESULT_SUCCESS ? DONE : DAMAGED;
 }
 
-static enum outcome unpack_zstd(struct str in, struct room *room)
+static enum codec_outcome unpack_zstd(struct str in, struct room *room)
 {
 	size_t got = ZSTD_decompress(room->p, room->size, in.p, in.n);
 
@@ -92,7 +92,7 @@ static enum outcome unpack_zstd(struct str in, struct room *room)
 }
 
 /* One block; a byte of it stands for 255 at most. Too small a room is not told from damage. */
-static enum outcome unpack_lz4_block(struct str in, struct room *room)
+static enum codec_outcome unpack_lz4_block(struct str in, struct room *room)
 {
 	size_t most = in.n * 255 + 64;
 	int got;
@@ -114,7 +114,7 @@ static uint32_t big_endian(const char *p)
 }
 
 /* Hadoop's frames: unpacked size, packed size, a block; again and again. */
-static enum outcome unpack_lz4_frames(struct str in, struct room *room)
+static enum codec_outcome unpack_lz4_frames(struct str in, struct room *room)
 {
 	while (in.n >= 8) {
 		struct room part = { room->p + room->got, big_endian(in.p), 0 };
@@ -131,7 +131,7 @@ static enum outcome unpack_lz4_frames(struct str in, struct room *room)
 }
 
 /* The old name: framed by most writers, a plain block by some. */
-static enum outcome unpack_lz4(struct str in, struct room *room)
+static enum codec_outcome unpack_lz4(struct str in, struct room *room)
 {
 	struct room whole = { room->p, room->size, 0 };
 
@@ -143,7 +143,7 @@ static enum outcome unpack_lz4(struct str in, struct room *room)
 
 static const struct {
 	const char *name;
-	enum outcome (*unpack)(struct str in, struct room *room);
+	enum codec_outcome (*unpack)(struct str in, struct room *room);
 	size_t ratio; /* the most bytes that one can become; 0: no bound worth the name */
 	struct library *library; /* loaded before the first page; NULL: this program has it */
 } codecs[CODEC_COUNT] = {
@@ -179,7 +179,7 @@ int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *o
 		 struct err *e)
 {
 	struct room room = { 0 };
-	enum outcome outcome;
+	enum codec_outcome outcome;
 
 	if (codec >= CODEC_COUNT || !codecs[codec].unpack)
 		return err_set(e, ERR_PARSE, "pages packed by codec %d (%s) cannot be unpacked",
@@ -218,7 +218,7 @@ int codec_unpack_file(enum codec codec, struct str packed, size_t limit, struct 
 		      struct err *e)
 {
 	struct room room = { .size = first_room(CODEC_ZSTD, packed.n, limit) };
-	enum outcome outcome;
+	enum codec_outcome outcome;
 
 	buf_reset(out);
 	for (;;) {

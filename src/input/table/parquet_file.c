@@ -22,13 +22,13 @@
 #define SCALE_MAX 1000                       /* digits behind a decimal's point; 76 are real */
 
 enum repetition { REQUIRED, OPTIONAL, REPEATED };
-enum annotation { PLAIN_GROUP, AS_LIST, AS_MAP };
+enum parquet_annotation { PLAIN_GROUP, AS_LIST, AS_MAP };
 
 struct element {
 	struct str name;
 	struct parquet_leaf leaf; /* what is known of it so far */
 	enum repetition repetition;
-	enum annotation annotation;
+	enum parquet_annotation annotation;
 	uint32_t children;
 	bool has_type;
 };
@@ -40,7 +40,7 @@ static void read_converted(struct element *el, int32_t converted)
 {
 	static const struct {
 		enum parquet_meaning meaning;
-		enum annotation annotation;
+		enum parquet_annotation annotation;
 		uint32_t digits;
 	} of[] = {
 		[0] = { .meaning = MEANS_TEXT },           /* UTF8 */
@@ -262,7 +262,7 @@ static int read_element(struct parquet_file *file, struct thrift *t,
 
 /* ---- the tree ---- */
 
-struct builder {
+struct schema_builder {
 	struct parquet_file *file;
 	const struct element *element;
 	uint32_t at, count;
@@ -271,15 +271,15 @@ struct builder {
 };
 
 /* Where an element stands: the levels around it, and JSON's containers. */
-struct place {
+struct schema_place {
 	unsigned def, rep, depth;
 };
 
-static struct parquet_node *field(struct builder *b, struct place at);
-static struct parquet_node *content(struct builder *b, const struct element *el,
-				    struct place at);
+static struct parquet_node *field(struct schema_builder *b, struct schema_place at);
+static struct parquet_node *content(struct schema_builder *b, const struct element *el,
+				    struct schema_place at);
 
-static const struct element *take(struct builder *b)
+static const struct element *take(struct schema_builder *b)
 {
 	if (b->at < b->count)
 		return &b->element[b->at++];
@@ -287,7 +287,7 @@ static const struct element *take(struct builder *b)
 	return NULL;
 }
 
-static struct parquet_node *new_node(struct builder *b, enum parquet_shape shape)
+static struct parquet_node *new_node(struct schema_builder *b, enum parquet_shape shape)
 {
 	struct parquet_node *node = arena_alloc(&b->file->arena, sizeof *node);
 
@@ -296,7 +296,8 @@ static struct parquet_node *new_node(struct builder *b, enum parquet_shape shape
 	return node;
 }
 
-static struct parquet_node *value(struct builder *b, const struct element *el, struct place at)
+static struct parquet_node *value(struct schema_builder *b, const struct element *el,
+				  struct schema_place at)
 {
 	struct parquet_node *node = new_node(b, SHAPE_VALUE);
 	struct parquet_file *file = b->file;
@@ -318,8 +319,8 @@ static struct parquet_node *value(struct builder *b, const struct element *el, s
 }
 
 /* The children of a group as members of node, keys and all. */
-static struct parquet_node *members(struct builder *b, struct parquet_node *node,
-				    uint32_t children, struct place at)
+static struct parquet_node *members(struct schema_builder *b, struct parquet_node *node,
+				    uint32_t children, struct schema_place at)
 {
 	struct parquet_node **link = &node->child;
 
@@ -339,7 +340,7 @@ static struct parquet_node *members(struct builder *b, struct parquet_node *node
 }
 
 /* What one item of a list is, by the rules for older writers: the repeated field or its child. */
-static bool is_wrapper(const struct builder *b, const struct element *repeated)
+static bool is_wrapper(const struct schema_builder *b, const struct element *repeated)
 {
 	return repeated->children == 1 && !str_is(repeated->name, "array") &&
 	       !str_ends(repeated->name, STR("_tuple")) &&
@@ -347,8 +348,8 @@ static bool is_wrapper(const struct builder *b, const struct element *repeated)
 	       b->element[b->at].repetition != REPEATED;
 }
 
-static struct parquet_node *list(struct builder *b, const struct element *repeated,
-				 bool may_wrap, struct place at)
+static struct parquet_node *list(struct schema_builder *b, const struct element *repeated,
+				 bool may_wrap, struct schema_place at)
 {
 	struct parquet_node *node = new_node(b, SHAPE_LIST);
 
@@ -365,7 +366,7 @@ static struct parquet_node *list(struct builder *b, const struct element *repeat
 }
 
 /* A map is an object when its keys are text, else a list of {"key", "value"}. */
-static struct parquet_node *map(struct builder *b, struct place at)
+static struct parquet_node *map(struct schema_builder *b, struct schema_place at)
 {
 	struct parquet_node *node = new_node(b, SHAPE_MAP);
 
@@ -382,8 +383,8 @@ static struct parquet_node *map(struct builder *b, struct place at)
 }
 
 /* What an element is when it is there; its levels are those of `at`. */
-static struct parquet_node *content(struct builder *b, const struct element *el,
-				    struct place at)
+static struct parquet_node *content(struct schema_builder *b, const struct element *el,
+				    struct schema_place at)
 {
 	const struct element *inner;
 
@@ -406,7 +407,7 @@ static struct parquet_node *content(struct builder *b, const struct element *el,
 }
 
 /* `"name": ` as JSON. */
-static struct str key_of(struct builder *b, struct str name)
+static struct str key_of(struct schema_builder *b, struct str name)
 {
 	struct buf text = { 0 };
 
@@ -416,7 +417,7 @@ static struct str key_of(struct builder *b, struct str name)
 }
 
 /* Recursion ends: every second turn is a container, and those are limited in members and list. */
-static struct parquet_node *field(struct builder *b, struct place at)
+static struct parquet_node *field(struct schema_builder *b, struct schema_place at)
 {
 	const struct element *el = take(b);
 	struct parquet_node *node;
@@ -444,7 +445,7 @@ static struct parquet_node *field(struct builder *b, struct place at)
 }
 
 /* Past an element and all below it. */
-static int skip_field(struct builder *b)
+static int skip_field(struct schema_builder *b)
 {
 	for (uint64_t pending = 1; pending; pending--) {
 		const struct element *el = take(b);
@@ -467,7 +468,7 @@ static bool is_wanted(const char *const *columns, struct str name)
 	return false;
 }
 
-static int build(struct builder *b, const char *const *columns)
+static int build(struct schema_builder *b, const char *const *columns)
 {
 	const struct element *root = take(b);
 	struct parquet_node **link = &b->file->top;
@@ -483,7 +484,7 @@ static int build(struct builder *b, const char *const *columns)
 				return -1;
 			continue;
 		}
-		*link = field(b, (struct place){ .depth = 1 });
+		*link = field(b, (struct schema_place){ .depth = 1 });
 		if (!*link)
 			return -1;
 		link = &(*link)->next;
@@ -502,7 +503,7 @@ static int parquet_schema_read(struct parquet_file *file, struct thrift *t,
 			       const struct thrift_field *f, const char *const *columns,
 			       struct err *e)
 {
-	struct builder b = { .file = file, .e = e };
+	struct schema_builder b = { .file = file, .e = e };
 	struct thrift_field item;
 	size_t count = thrift_list(t, f, &item);
 	struct element *element;
@@ -529,7 +530,7 @@ static int parquet_schema_read(struct parquet_file *file, struct thrift *t,
 #define TAIL_BYTES 8 /* the footer's size and the magic again */
 
 /* What grows while row groups are read: how much there is room for. */
-struct reader {
+struct parquet_reader {
 	struct parquet_file *f;
 	struct thrift t;
 	size_t group_room, chunk_room;
@@ -618,13 +619,14 @@ static struct column_meta read_column(struct thrift *t, const struct thrift_fiel
 	return meta;
 }
 
-static int bad_chunk(const struct reader *r, const struct parquet_leaf *leaf, const char *what)
+static int bad_chunk(const struct parquet_reader *r, const struct parquet_leaf *leaf,
+		     const char *what)
 {
 	return err_set(r->e, ERR_PARSE, "%s: column \"%s\", row group %u: %s", r->f->name,
 		       leaf->path.p, r->f->group_count, what);
 }
 
-static int check_chunk(const struct reader *r, const struct parquet_leaf *leaf,
+static int check_chunk(const struct parquet_reader *r, const struct parquet_leaf *leaf,
 		       const struct column_meta *meta, struct parquet_chunk *chunk)
 {
 	uint64_t begin, packed;
@@ -659,7 +661,7 @@ static int check_chunk(const struct reader *r, const struct parquet_leaf *leaf,
 	return 0;
 }
 
-static int read_chunks(struct reader *r, const struct thrift_field *f)
+static int read_chunks(struct parquet_reader *r, const struct thrift_field *f)
 {
 	struct parquet_file *file = r->f;
 	struct thrift_field item;
@@ -687,7 +689,7 @@ static int read_chunks(struct reader *r, const struct thrift_field *f)
 	return 0;
 }
 
-static int add_group(struct reader *r, int64_t rows)
+static int add_group(struct parquet_reader *r, int64_t rows)
 {
 	struct parquet_file *f = r->f;
 
@@ -710,7 +712,7 @@ static int add_group(struct reader *r, int64_t rows)
 	return 0;
 }
 
-static int read_group(struct reader *r, const struct thrift_field *outer)
+static int read_group(struct parquet_reader *r, const struct thrift_field *outer)
 {
 	struct thrift_field f = { 0 };
 	bool has_columns = false;
@@ -736,7 +738,7 @@ static int read_group(struct reader *r, const struct thrift_field *outer)
 	return add_group(r, rows);
 }
 
-static int read_groups(struct reader *r, const struct thrift_field *f)
+static int read_groups(struct parquet_reader *r, const struct thrift_field *f)
 {
 	struct thrift_field item;
 	size_t n = thrift_list(&r->t, f, &item);
@@ -752,7 +754,7 @@ static int read_groups(struct reader *r, const struct thrift_field *f)
 }
 
 /* FileMetaData; the schema must come before the groups, which every writer sees to. */
-static int read_footer(struct reader *r, const char *const *columns)
+static int read_footer(struct parquet_reader *r, const char *const *columns)
 {
 	struct parquet_file *file = r->f;
 	struct thrift_field f = { 0 };
@@ -795,7 +797,7 @@ static int read_footer(struct reader *r, const char *const *columns)
 int parquet_file_open(struct parquet_file *f, const struct table_bytes *bytes,
 		      const char *const *columns, struct err *e)
 {
-	struct reader r = { .f = f, .e = e };
+	struct parquet_reader r = { .f = f, .e = e };
 	struct str footer;
 
 	*f = (struct parquet_file){ .name = bytes->name, .all = bytes->all };

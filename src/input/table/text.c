@@ -303,7 +303,7 @@ const struct table_format table_text = {
 
 enum cell_end { CELL_NEXT, CELL_LAST, CELL_BAD };
 
-struct cell {
+struct text_cell {
 	struct str text;      /* without the outer quotes */
 	bool has_quotes;      /* doubled ones inside */
 	const char *why;      /* of CELL_BAD */
@@ -328,7 +328,8 @@ static bool is_stop(char c, char separator)
 	return c == separator || c == '\n' || c == '\r';
 }
 
-static enum cell_end read_cell(char separator, const char **p, const char *end, struct cell *out)
+static enum cell_end read_cell(char separator, const char **p, const char *end,
+			       struct text_cell *out)
 {
 	const char *from = *p, *at = from;
 
@@ -360,7 +361,7 @@ static enum cell_end read_cell(char separator, const char **p, const char *end, 
 }
 
 /* The text of a cell, quotes undoubled in t->cell where there are any. */
-static struct str cell_text(struct text_table *t, const struct cell *cell)
+static struct str cell_text(struct text_table *t, const struct text_cell *cell)
 {
 	struct str rest = cell->text;
 
@@ -421,7 +422,7 @@ static int read_head(struct text_table *t, const char **p, const char *end, stru
 	struct map seen = { 0 };
 	enum cell_end kind = CELL_NEXT;
 	const char *from = *p;
-	struct cell cell;
+	struct text_cell cell;
 	struct str name;
 	int rc = 0;
 
@@ -460,7 +461,7 @@ static int skip_row(struct text_table *t, const char **p, const char *end, struc
 	enum cell_end kind = CELL_NEXT;
 	const char *row = *p;
 	size_t at = (size_t)(row - pass->bytes->all.p), n;
-	struct cell cell;
+	struct text_cell cell;
 
 	for (n = 0; kind == CELL_NEXT; n++) {
 		const char *from = *p;
@@ -513,7 +514,7 @@ static int csv_row(void *state, size_t row, struct json_slice *out, struct err *
 	struct str all = t->pass.bytes->all;
 	size_t next;
 	const char *p = all.p + row_at(&t->pass, row, &next), *end = all.p + all.n;
-	struct cell cell;
+	struct text_cell cell;
 
 	buf_reset(&t->row);
 	buf_add_char(&t->row, '{');

@@ -27,13 +27,13 @@
 
 static const char MAGIC[16] = "profllm tokens\r\n";
 
-struct head {
+struct cache_head {
 	char magic[16];
 	uint64_t layout, sum, bytes;
 };
 
 /* What is not an array. */
-struct facts {
+struct cache_facts {
 	struct vocab vocab;
 	struct bpe bpe;
 	struct unigram unigram;
@@ -51,13 +51,14 @@ struct flat_added {
 	bool is_single_word, is_lstrip, is_rstrip, is_normalized, is_special, is_silent;
 };
 
-struct table {
-	size_t pointer, count, size; /* offsets in struct facts; count 0: see element_count */
+struct cache_table {
+	size_t pointer, count, size; /* offsets in struct cache_facts; count 0: see element_count */
 };
 
-#define T(pointer_, count_, type_)                                             \
-	{ offsetof(struct facts, pointer_), offsetof(struct facts, count_), sizeof(type_) }
-static const struct table TABLE[] = {
+#define T(pointer_, count_, type_)						\
+	{ offsetof(struct cache_facts, pointer_), offsetof(struct cache_facts, count_), \
+	  sizeof(type_) }
+static const struct cache_table TABLE[] = {
 	T(vocab.bytes.data, vocab.bytes.len, char),
 	T(vocab.entry, vocab.id_limit, struct vocab_entry),
 	T(vocab.slot, vocab.slots, struct vocab_slot),
@@ -84,7 +85,7 @@ static const struct table TABLE[] = {
 };
 #define TABLES (sizeof TABLE / sizeof *TABLE)
 
-static void *pointer_of(const struct facts *f, const struct table *t)
+static void *pointer_of(const struct cache_facts *f, const struct cache_table *t)
 {
 	void *p;
 
@@ -92,7 +93,7 @@ static void *pointer_of(const struct facts *f, const struct table *t)
 	return p;
 }
 
-static size_t count_of(const struct facts *f, const struct table *t)
+static size_t count_of(const struct cache_facts *f, const struct cache_table *t)
 {
 	size_t n;
 
@@ -100,7 +101,7 @@ static size_t count_of(const struct facts *f, const struct table *t)
 	return n;
 }
 
-static void set_pointer(struct facts *f, const struct table *t, const void *p)
+static void set_pointer(struct cache_facts *f, const struct cache_table *t, const void *p)
 {
 	memcpy((char *)f + t->pointer, &p, sizeof p);
 }
@@ -144,7 +145,7 @@ static void align(struct buf *out)
 	buf_add(out, zeros, (COMPILED_ALIGN - out->len % COMPILED_ALIGN) % COMPILED_ALIGN);
 }
 
-static void clear_pointers(struct facts *f)
+static void clear_pointers(struct cache_facts *f)
 {
 	for (size_t i = 0; i < TABLES; i++)
 		set_pointer(f, TABLE + i, NULL);
@@ -160,9 +161,9 @@ static void clear_pointers(struct facts *f)
 	f->raw.is_borrowed = f->normalized.is_borrowed = true;
 }
 
-static struct facts *facts_of(const struct model *m)
+static struct cache_facts *facts_of(const struct model *m)
 {
-	struct facts *f = mem_alloc(sizeof *f);
+	struct cache_facts *f = mem_alloc(sizeof *f);
 
 	f->vocab = m->vocab;
 	f->bpe = m->bpe;
@@ -207,9 +208,9 @@ static void add_added(struct buf *out, const struct model *m)
 	buf_release(&text);
 }
 
-static void add_facts(struct buf *out, const struct facts *f)
+static void add_facts(struct buf *out, const struct cache_facts *f)
 {
-	struct facts *clear = mem_alloc(sizeof *clear);
+	struct cache_facts *clear = mem_alloc(sizeof *clear);
 
 	memcpy(clear, f, sizeof *clear);
 	clear_pointers(clear);
@@ -223,13 +224,13 @@ static uint64_t layout(void)
 
 	for (size_t i = 0; i < TABLES; i++)
 		v = v * 31 + TABLE[i].size + TABLE[i].pointer;
-	return v * 31 + sizeof(struct facts) + sizeof(struct flat_added);
+	return v * 31 + sizeof(struct cache_facts) + sizeof(struct flat_added);
 }
 
 void compiled_write(const struct model *m, struct buf *out)
 {
-	struct head head = { .layout = layout() };
-	struct facts *f = facts_of(m);
+	struct cache_head head = { .layout = layout() };
+	struct cache_facts *f = facts_of(m);
 	const struct str stage[] = { m->stage_text.normalizer, m->stage_text.pre_tokenizer,
 		m->stage_text.post_processor, m->stage_text.decoder };
 
@@ -253,13 +254,13 @@ void compiled_write(const struct model *m, struct buf *out)
 
 /* ---- reading ---- */
 
-struct cursor {
+struct cache_cursor {
 	struct str bytes;
 	size_t at;
 	bool is_bad;
 };
 
-static struct str next_blob(struct cursor *c)
+static struct str next_blob(struct cache_cursor *c)
 {
 	uint64_t n;
 	size_t at;
@@ -280,7 +281,7 @@ bad:
 
 static int check_head(struct str bytes, struct err *e)
 {
-	struct head head;
+	struct cache_head head;
 
 	if (bytes.n < sizeof head)
 		return err_set(e, ERR_PARSE, "is too short for a compiled tokenizer");
@@ -295,7 +296,7 @@ static int check_head(struct str bytes, struct err *e)
 	return 0;
 }
 
-static int read_added(struct model *m, struct cursor *c, struct err *e)
+static int read_added(struct model *m, struct cache_cursor *c, struct err *e)
 {
 	struct str flat = next_blob(c), text = next_blob(c);
 	size_t n = flat.n / sizeof(struct flat_added);
@@ -325,7 +326,7 @@ static void read_foreign(struct vocab *v)
 			map_put(&v->foreign, vocab_bytes(v, (uint32_t)id), id);
 }
 
-static void place(struct model *m, const struct facts *f)
+static void place(struct model *m, const struct cache_facts *f)
 {
 	m->vocab = f->vocab;
 	m->bpe = f->bpe;
@@ -343,7 +344,8 @@ static void place(struct model *m, const struct facts *f)
 	read_foreign(&m->vocab);
 }
 
-static int read_tables(struct model *m, struct facts *f, struct cursor *c, struct err *e)
+static int read_tables(struct model *m, struct cache_facts *f, struct cache_cursor *c,
+		       struct err *e)
 {
 	for (size_t i = 0; i < TABLES; i++) {
 		struct str blob = next_blob(c);
@@ -360,8 +362,8 @@ static int read_tables(struct model *m, struct facts *f, struct cursor *c, struc
 
 int compiled_read(struct model *m, struct str bytes, struct err *e)
 {
-	struct cursor c = { .bytes = bytes, .at = sizeof(struct head) };
-	struct facts *f = mem_alloc(sizeof *f);
+	struct cache_cursor c = { .bytes = bytes, .at = sizeof(struct cache_head) };
+	struct cache_facts *f = mem_alloc(sizeof *f);
 	struct stage_texts stage;
 	struct str blob;
 	int rc = -1;
@@ -472,19 +474,19 @@ static bool sum_contents(const char *path, uint64_t *sum)
 
 /* ---- stamps ---- */
 
-struct place {
+struct cache_place {
 	struct buf dir, stamp_path, stamp; /* stamp: what it should say before the sum */
 	uint64_t sum;                      /* of the contents */
 };
 
-static void place_release(struct place *p)
+static void place_release(struct cache_place *p)
 {
 	buf_release(&p->dir);
 	buf_release(&p->stamp_path);
 	buf_release(&p->stamp);
 }
 
-static bool place_init(struct place *p, const char *path)
+static bool place_init(struct cache_place *p, const char *path)
 {
 	char *real = realpath(path, NULL);
 
@@ -499,7 +501,7 @@ static bool place_init(struct place *p, const char *path)
 	return true;
 }
 
-static bool read_stamp(struct place *p)
+static bool read_stamp(struct cache_place *p)
 {
 	char sum[17] = "";
 	struct str text;
@@ -542,7 +544,7 @@ static bool write_file(const char *path, struct str bytes)
 	return is_good;
 }
 
-static void write_stamp(struct place *p)
+static void write_stamp(struct cache_place *p)
 {
 	struct buf line = { 0 };
 
@@ -553,7 +555,7 @@ static void write_stamp(struct place *p)
 
 /* ---- compiled files ---- */
 
-static bool read_compiled(struct model *m, const struct place *p)
+static bool read_compiled(struct model *m, const struct cache_place *p)
 {
 	struct buf name = { 0 };
 	struct str bytes;
@@ -576,7 +578,7 @@ done:
 
 bool cache_load(struct model *m, const char *path, struct buf *stamp)
 {
-	struct place p = { 0 };
+	struct cache_place p = { 0 };
 	bool is_good = false;
 
 	if (place_init(&p, path)) {
@@ -647,7 +649,7 @@ static bool is_unchanged(const char *path, const struct buf *stamp)
 
 bool cache_store(const struct model *m, const char *path, const struct buf *stamp, bool is_forced)
 {
-	struct place p = { 0 };
+	struct cache_place p = { 0 };
 	struct buf name = { 0 }, bytes = { 0 };
 	bool is_good = false;
 
@@ -671,7 +673,7 @@ done:
 
 bool cache_path(const char *path, struct buf *out)
 {
-	struct place p = { 0 };
+	struct cache_place p = { 0 };
 	bool is_good = place_init(&p, path) && (read_stamp(&p) || sum_contents(path, &p.sum));
 
 	if (is_good)

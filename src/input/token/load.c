@@ -45,12 +45,12 @@ static const char *const BESIDE[] = { "tokenizer_config.json", "special_tokens_m
 static const char *const WEIGHTS[] = { ".safetensors", ".bin", ".gguf", ".pt", ".pth" };
 
 /* A place's files. The strings are borrowed, or those of a listed directory. */
-struct names {
+struct file_names {
 	const char *const *name;
 	size_t count;
 };
 
-static bool has_name(const struct names *n, const char *name)
+static bool has_name(const struct file_names *n, const char *name)
 {
 	for (size_t i = 0; i < n->count; i++)
 		if (strcmp(n->name[i], name) == 0)
@@ -64,7 +64,7 @@ static bool ends(const char *name, const char *suffix)
 }
 
 /* Files in folders of a repository are none of these. */
-static const char *one_that_ends(const struct names *n, const char *suffix, const char **other)
+static const char *one_that_ends(const struct file_names *n, const char *suffix, const char **other)
 {
 	const char *found = NULL;
 
@@ -80,7 +80,7 @@ static const char *one_that_ends(const struct names *n, const char *suffix, cons
 	return found;
 }
 
-static const char *first_weights(const struct names *n)
+static const char *first_weights(const struct file_names *n)
 {
 	for (size_t k = 0; k < COUNT(WEIGHTS); k++)
 		for (size_t i = 0; i < n->count; i++)
@@ -89,12 +89,12 @@ static const char *first_weights(const struct names *n)
 	return NULL;
 }
 
-struct choice {
+struct reader_choice {
 	const char *name, *beside;
 };
 
 /* The form that Mistral's own library reads; NULL: there is none. */
-static const char *mistral_form(const struct names *n)
+static const char *mistral_form(const struct file_names *n)
 {
 	const char *found = NULL;
 
@@ -108,18 +108,18 @@ static const char *mistral_form(const struct names *n)
 }
 
 /* place: "directory x", "model x". */
-static int choose(const struct names *n, const char *mode, const char *place, struct choice *c,
-	struct err *e)
+static int choose(const struct file_names *n, const char *mode, const char *place,
+		  struct reader_choice *c, struct err *e)
 {
 	const char *weights = first_weights(n), *other;
 
-	*c = (struct choice){ 0 };
+	*c = (struct reader_choice){ 0 };
 	if (mode && strcmp(mode, "mistral") == 0)
 		c->name = mistral_form(n);
 	if (c->name)
 		return 0;
 	for (size_t k = 0; k < COUNT(KINDS); k++) {
-		*c = (struct choice){ KINDS[k].name, KINDS[k].beside };
+		*c = (struct reader_choice){ KINDS[k].name, KINDS[k].beside };
 		if (has_name(n, c->name) && (!c->beside || has_name(n, c->beside)))
 			return 0;
 		if (!KINDS[k].suffix)
@@ -160,12 +160,12 @@ static int find_in_dir(const char *dir, const char *mode, struct buf *path, stru
 {
 	struct hub_list list = { 0 };
 	struct buf place = { 0 };
-	struct choice c;
+	struct reader_choice c;
 	int rc = list_dir(dir, &list, e);
 
 	buf_printf(&place, "directory %s", dir);
 	if (rc == 0)
-		rc = choose(&(struct names){ list.file, list.count }, mode, place.data, &c, e);
+		rc = choose(&(struct file_names){ list.file, list.count }, mode, place.data, &c, e);
 	if (rc == 0)
 		buf_printf(path, "%s%s%s", dir, ends(dir, "/") ? "" : "/", c.name);
 	hub_list_release(&list);
@@ -179,9 +179,9 @@ static int find_in_dir(const char *dir, const char *mode, struct buf *path, stru
 static int get_files(const struct hub_opts *at, const char *name, const char *mode,
 	const struct hub_list *list, struct buf *path, struct err *e)
 {
-	struct names names = { list->file, list->count };
+	struct file_names names = { list->file, list->count };
 	struct buf text = { 0 };
-	struct choice c;
+	struct reader_choice c;
 	int rc;
 
 	buf_printf(&text, "model %s (commit %.12s%s)", name, list->commit,
@@ -204,7 +204,7 @@ static void remember(const struct hub_opts *hub, const char *name, const struct 
 	size_t n = 0;
 
 	for (size_t i = 0; i < COUNT(BESIDE); i++)
-		if (!has_name(&(struct names){ list->file, list->count }, BESIDE[i]))
+		if (!has_name(&(struct file_names){ list->file, list->count }, BESIDE[i]))
 			absent[n++] = BESIDE[i];
 	hub_remember(hub, name, list, absent);
 }
@@ -470,7 +470,7 @@ done:
 
 /* ---- Loading ---- */
 
-static const struct reader *const READERS[] = {
+static const struct model_reader *const READERS[] = {
 	&reader_tiktoken, &reader_tekken, &reader_sentencepiece, &reader_merges, &reader_json,
 };
 

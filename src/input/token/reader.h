@@ -16,15 +16,15 @@
 #include "core/json/read.h"
 #include "input/encode/model.h"
 
-struct reader {
+struct model_reader {
 	const char *name; /* for people: "tokenizer.json" */
 	bool (*is_mine)(struct str path, struct str bytes);
 	int (*read)(struct model *m, const char *path, struct str bytes, struct err *e);
 };
 
 /* In the order they are asked; the last one, tokenizer.json, takes everything. */
-extern const struct reader reader_tiktoken, reader_tekken, reader_sentencepiece, reader_merges,
-	reader_json;
+extern const struct model_reader reader_tiktoken, reader_tekken, reader_sentencepiece,
+	reader_merges, reader_json;
 
 /* A string's text; into scratch only when it holds escapes. */
 struct str reader_json_text(struct str raw, struct buf *scratch);

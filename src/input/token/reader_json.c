@@ -256,13 +256,13 @@ int reader_json_bpe(struct model *m, struct json_slice vocab, struct json_slice 
  * A number as the reference reads it, which is not always the nearest double: as many
  * leading digits as fit 64 bits, as a double, times or divided by a power of ten.
  */
-struct decimal {
+struct token_decimal {
 	uint64_t digits;
 	int exponent;
 };
 
 /* false: the digits with this one behind them do not fit. */
-static bool add_digit(struct decimal *d, char digit)
+static bool add_digit(struct token_decimal *d, char digit)
 {
 	uint64_t v;
 
@@ -278,7 +278,7 @@ static bool is_digit(const char *p, const char *end)
 	return p < end && *p >= '0' && *p <= '9';
 }
 
-static const char *read_digits(const char *p, const char *end, struct decimal *d)
+static const char *read_digits(const char *p, const char *end, struct token_decimal *d)
 {
 	for (; is_digit(p, end) && add_digit(d, *p); p++)
 		;
@@ -311,7 +311,7 @@ static double power_of_ten(int n)
 static int read_score(struct json_slice v, double *score)
 {
 	const char *p = v.raw.p, *end = p + v.raw.n;
-	struct decimal d = { 0 };
+	struct token_decimal d = { 0 };
 	int64_t exponent = 0;
 	bool is_negative;
 
@@ -494,12 +494,12 @@ struct file_sections {
 	bool has_model;
 };
 
-struct member {
+struct wanted_member {
 	const char *name;
 	struct json_slice *slice;
 };
 
-static void keep_member(const struct member *member, size_t count, struct str key,
+static void keep_member(const struct wanted_member *member, size_t count, struct str key,
 	struct json_slice value)
 {
 	for (size_t i = 0; i < count; i++)
@@ -509,7 +509,7 @@ static void keep_member(const struct member *member, size_t count, struct str ke
 
 static int find_in_model(struct json_iter *it, struct model_sections *s)
 {
-	const struct member member[] = {
+	const struct wanted_member member[] = {
 		{ "type", &s->type }, { "vocab", &s->vocab }, { "merges", &s->merges },
 		{ "unk_token", &s->unk_token }, { "fuse_unk", &s->fuse_unk },
 		{ "ignore_merges", &s->ignore_merges }, { "byte_fallback", &s->byte_fallback },
@@ -530,7 +530,7 @@ static int find_in_model(struct json_iter *it, struct model_sections *s)
 /* -1: it is no JSON object, or something is behind it. The model is entered, not read twice. */
 static int find_in_file(struct str text, struct file_sections *s)
 {
-	const struct member member[] = {
+	const struct wanted_member member[] = {
 		{ "added_tokens", &s->added_tokens }, { "normalizer", &s->normalizer },
 		{ "pre_tokenizer", &s->pre_tokenizer }, { "post_processor", &s->post_processor },
 		{ "decoder", &s->decoder },
@@ -619,4 +619,4 @@ static bool is_any(struct str path, struct str bytes)
 	return true;
 }
 
-const struct reader reader_json = { "tokenizer.json", is_any, read_json };
+const struct model_reader reader_json = { "tokenizer.json", is_any, read_json };

@@ -143,7 +143,7 @@ static const struct class *find_class(struct str name, struct err *e)
 	return NULL;
 }
 
-struct source {
+struct merges_source {
 	const struct class *class;
 	struct json_slice vocab;
 	struct buf merges; /* as a JSON list */
@@ -153,7 +153,7 @@ struct source {
 /* ---- special tokens ---- */
 
 /* What tokenizer_config.json or special_tokens_map.json says of one; NULL: nothing. */
-static const struct json_value *special_member(const struct source *s, const char *name)
+static const struct json_value *special_member(const struct merges_source *s, const char *name)
 {
 	const struct json_value *v = json_get(s->config, name);
 
@@ -161,7 +161,7 @@ static const struct json_value *special_member(const struct source *s, const cha
 }
 
 /* A special token's content; empty where there is none. */
-static struct str special_text(const struct source *s, size_t which)
+static struct str special_text(const struct merges_source *s, size_t which)
 {
 	const struct json_value *v = special_member(s, SPECIAL_NAMES[which]);
 
@@ -213,7 +213,7 @@ static int add_decoder_list(struct model *m, const struct json_value *list, stru
 }
 
 /* {"content": id} of added_tokens.json. */
-static int add_encoder_list(struct model *m, const struct source *s, struct err *e)
+static int add_encoder_list(struct model *m, const struct merges_source *s, struct err *e)
 {
 	const struct json_value *list = s->added;
 
@@ -251,7 +251,7 @@ static int add_special(struct model *m, struct str content, const struct json_va
 	return add_token(m, token, flags, e);
 }
 
-static int add_specials(struct model *m, const struct source *s, struct err *e)
+static int add_specials(struct model *m, const struct merges_source *s, struct err *e)
 {
 	const struct json_value *more = special_member(s, "additional_special_tokens");
 
@@ -277,7 +277,7 @@ static int add_specials(struct model *m, const struct source *s, struct err *e)
 
 /* ---- stages ---- */
 
-static int find_id(const struct source *s, struct str content, uint32_t *id, struct err *e)
+static int find_id(const struct merges_source *s, struct str content, uint32_t *id, struct err *e)
 {
 	struct json_value *list = json_get(s->config, "added_tokens_decoder");
 	struct json_slice v;
@@ -297,7 +297,7 @@ static int find_id(const struct source *s, struct str content, uint32_t *id, str
 	return 0;
 }
 
-static int load_stages(struct model *m, const struct source *s, struct err *e)
+static int load_stages(struct model *m, const struct merges_source *s, struct err *e)
 {
 	const struct class *c = s->class;
 	struct byte_stages stages = { .pattern = str_of(c->pattern), .is_nfc = c->is_nfc,
@@ -347,7 +347,7 @@ static int read_merges(const char *path, struct buf *out, struct err *e)
 	return rc;
 }
 
-static int load(struct model *m, struct source *s, struct err *e)
+static int load(struct model *m, struct merges_source *s, struct err *e)
 {
 	struct json_scan scan = { .text = buf_str(&s->merges) };
 	struct json_slice merges;
@@ -362,7 +362,7 @@ static int load(struct model *m, struct source *s, struct err *e)
 static int read_pair(struct model *m, const char *path, struct str bytes, struct err *e)
 {
 	struct json_scan scan = { .text = bytes };
-	struct source s = { 0 };
+	struct merges_source s = { 0 };
 	struct arena arena = { 0 };
 	int rc = -1;
 
@@ -388,4 +388,4 @@ static bool is_vocab(struct str path, struct str bytes)
 	return str_is(path, "vocab.json") || str_ends(path, STR("/vocab.json"));
 }
 
-const struct reader reader_merges = { "vocab.json", is_vocab, read_pair };
+const struct model_reader reader_merges = { "vocab.json", is_vocab, read_pair };

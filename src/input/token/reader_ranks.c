@@ -379,7 +379,7 @@ static bool is_tiktoken(struct str path, struct str bytes)
 	return token.n >= 4 && token.n % 4 == 0 && str_to_u64(line, &rank);
 }
 
-const struct reader reader_tiktoken = { "tiktoken", is_tiktoken, read_tiktoken };
+const struct model_reader reader_tiktoken = { "tiktoken", is_tiktoken, read_tiktoken };
 
 /* ---- tekken ---- */
 
@@ -631,4 +631,4 @@ static bool is_tekken(struct str path, struct str bytes)
 	return memmem(bytes.p, bytes.n < 4096 ? bytes.n : 4096, "\"token_bytes\"", 13);
 }
 
-const struct reader reader_tekken = { "tekken.json", is_tekken, read_tekken };
+const struct model_reader reader_tekken = { "tekken.json", is_tekken, read_tekken };

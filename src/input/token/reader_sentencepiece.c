@@ -185,14 +185,14 @@ static float protobuf_float(const struct protobuf_field *f)
 enum piece_type { NORMAL = 1, UNKNOWN, CONTROL, USER_DEFINED, UNUSED, BYTE };
 enum model_type { TYPE_UNIGRAM = 1, TYPE_BPE };
 
-struct piece {
+struct sentencepiece_piece {
 	struct str text;
 	float score;
 	enum piece_type type;
 };
 
-struct source {
-	struct piece *piece;
+struct sentencepiece_source {
+	struct sentencepiece_piece *piece;
 	size_t count, cap, bytes;
 	int64_t type, bos; /* bos below 0: none */
 	bool has_byte_fallback, is_suffix, is_unescaped, has_prefix, is_trimmed, has_denormalizer;
@@ -202,12 +202,13 @@ struct source {
 
 /* ---- the file ---- */
 
-static int read_piece(struct protobuf in, struct piece *piece, size_t id, struct err *e)
+static int read_piece(struct protobuf in, struct sentencepiece_piece *piece, size_t id,
+		      struct err *e)
 {
 	struct protobuf_field f;
 	int rc;
 
-	*piece = (struct piece){ .type = NORMAL };
+	*piece = (struct sentencepiece_piece){ .type = NORMAL };
 	while ((rc = protobuf_next(&in, &f, e)) > 0) {
 		if (f.number == 1 && f.kind == PROTOBUF_BYTES)
 			piece->text = f.bytes;
@@ -232,7 +233,7 @@ static int read_piece(struct protobuf in, struct piece *piece, size_t id, struct
 	return 0;
 }
 
-static int add_piece(struct source *s, struct protobuf in, struct err *e)
+static int add_piece(struct sentencepiece_source *s, struct protobuf in, struct err *e)
 {
 	if (s->count == TOKEN_ID_MAX)
 		return err_set(e, ERR_LIMIT, "has more than %u pieces", TOKEN_ID_MAX);
@@ -246,7 +247,7 @@ static int add_piece(struct source *s, struct protobuf in, struct err *e)
 	return 0;
 }
 
-static int read_trainer(struct source *s, struct protobuf in, struct err *e)
+static int read_trainer(struct sentencepiece_source *s, struct protobuf in, struct err *e)
 {
 	struct protobuf_field f;
 	int rc;
@@ -266,7 +267,7 @@ static int read_trainer(struct source *s, struct protobuf in, struct err *e)
 	return rc;
 }
 
-static int read_normalizer(struct source *s, struct protobuf in, struct err *e)
+static int read_normalizer(struct sentencepiece_source *s, struct protobuf in, struct err *e)
 {
 	struct protobuf_field f;
 	int rc;
@@ -284,7 +285,7 @@ static int read_normalizer(struct source *s, struct protobuf in, struct err *e)
 	return rc;
 }
 
-static int read_denormalizer(struct source *s, struct protobuf in, struct err *e)
+static int read_denormalizer(struct sentencepiece_source *s, struct protobuf in, struct err *e)
 {
 	struct protobuf_field f;
 	int rc;
@@ -294,9 +295,10 @@ static int read_denormalizer(struct source *s, struct protobuf in, struct err *e
 	return rc;
 }
 
-static int read_file(struct source *s, struct str bytes, struct err *e)
+static int read_file(struct sentencepiece_source *s, struct str bytes, struct err *e)
 {
-	static int (*const READ[])(struct source *s, struct protobuf in, struct err *e) = {
+	static int (*const READ[])(struct sentencepiece_source *s, struct protobuf in,
+				   struct err *e) = {
 		[1] = add_piece, [2] = read_trainer, [3] = read_normalizer,
 		[5] = read_denormalizer,
 	};
@@ -304,7 +306,7 @@ static int read_file(struct source *s, struct str bytes, struct err *e)
 	struct protobuf_field f;
 	int rc;
 
-	*s = (struct source){ .type = TYPE_UNIGRAM, .bos = 1, .has_prefix = true,
+	*s = (struct sentencepiece_source){ .type = TYPE_UNIGRAM, .bos = 1, .has_prefix = true,
 		.is_trimmed = true };
 	while ((rc = protobuf_next(&in, &f, e)) > 0) {
 		if (f.number >= sizeof READ / sizeof *READ || !READ[f.number] ||
@@ -318,12 +320,12 @@ static int read_file(struct source *s, struct str bytes, struct err *e)
 
 /* ---- what sentencepiece demands of a model, and what is not read here ---- */
 
-static int check_types(struct source *s, struct err *e)
+static int check_types(struct sentencepiece_source *s, struct err *e)
 {
 	size_t unknown = 0, bytes = 0;
 
 	for (uint32_t id = 0; id < s->count; id++) {
-		const struct piece *piece = s->piece + id;
+		const struct sentencepiece_piece *piece = s->piece + id;
 
 		if (piece->type == UNKNOWN) {
 			s->unk = id;
@@ -344,7 +346,7 @@ static int check_types(struct source *s, struct err *e)
 	return 0;
 }
 
-static int check(struct source *s, struct err *e)
+static int check(struct sentencepiece_source *s, struct err *e)
 {
 	const char *what = NULL;
 
@@ -384,7 +386,7 @@ static void add_base64(struct buf *out, struct str bytes)
 	}
 }
 
-static void write_normalizer(const struct source *s, struct buf *out)
+static void write_normalizer(const struct sentencepiece_source *s, struct buf *out)
 {
 	struct json_writer w = json_writer(out);
 	struct buf map = { 0 };
@@ -405,7 +407,7 @@ static void write_normalizer(const struct source *s, struct buf *out)
 }
 
 /* bos in front of the sequence, as a TemplateProcessing. */
-static void write_post_processor(const struct source *s, struct buf *out)
+static void write_post_processor(const struct sentencepiece_source *s, struct buf *out)
 {
 	if (s->bos < 0 || (uint64_t)s->bos >= s->count || s->piece[s->bos].type != CONTROL)
 		return;
@@ -414,7 +416,7 @@ static void write_post_processor(const struct source *s, struct buf *out)
 		"{\"bos\":{\"ids\":[%d]}}}", (int)s->bos);
 }
 
-static void write_decoder(const struct source *s, struct buf *out)
+static void write_decoder(const struct sentencepiece_source *s, struct buf *out)
 {
 	buf_add_text(out, "{\"type\":\"Sequence\",\"decoders\":[{\"type\":\"Replace\","
 		"\"pattern\":{\"String\":\"\xe2\x96\x81\"},\"content\":\" \"}");
@@ -428,7 +430,7 @@ static void write_decoder(const struct source *s, struct buf *out)
 	buf_add_text(out, "]}");
 }
 
-static int load_stages(struct model *m, const struct source *s, struct err *e)
+static int load_stages(struct model *m, const struct sentencepiece_source *s, struct err *e)
 {
 	struct buf normalizer = { 0 }, post_processor = { 0 }, decoder = { 0 };
 	struct stage_texts text;
@@ -448,7 +450,7 @@ static int load_stages(struct model *m, const struct source *s, struct err *e)
 
 /* ---- vocabulary and models ---- */
 
-static int load_vocab(struct model *m, const struct source *s, struct err *e)
+static int load_vocab(struct model *m, const struct sentencepiece_source *s, struct err *e)
 {
 	struct vocab *v = &m->vocab;
 
@@ -459,7 +461,7 @@ static int load_vocab(struct model *m, const struct source *s, struct err *e)
 	return vocab_index(v, e);
 }
 
-static int load_unigram(struct model *m, const struct source *s, struct err *e)
+static int load_unigram(struct model *m, const struct sentencepiece_source *s, struct err *e)
 {
 	struct unigram *u = &m->unigram;
 	double *score = mem_array(s->count, sizeof *score);
@@ -474,7 +476,7 @@ static int load_unigram(struct model *m, const struct source *s, struct err *e)
 		highest = fmaxf(highest, s->piece[id].score);
 	}
 	for (size_t id = 0; id < s->count; id++) {
-		const struct piece *piece = s->piece + id;
+		const struct sentencepiece_piece *piece = s->piece + id;
 
 		score[id] = piece->type == NORMAL ? piece->score : NAN;
 		if (piece->type == USER_DEFINED) /* so high that it is always taken */
@@ -491,7 +493,8 @@ static int load_unigram(struct model *m, const struct source *s, struct err *e)
 }
 
 /* Merging reaches a piece only by way of its characters: each must be one too. */
-static int check_characters(const struct model *m, const struct source *s, struct err *e)
+static int check_characters(const struct model *m, const struct sentencepiece_source *s,
+			    struct err *e)
 {
 	for (size_t id = 0; id < s->count; id++) {
 		struct str rest = s->piece[id].text;
@@ -510,14 +513,14 @@ static int check_characters(const struct model *m, const struct source *s, struc
 
 static int compare_scores(const void *a, const void *b, void *ctx)
 {
-	const struct piece *piece = ctx;
+	const struct sentencepiece_piece *piece = ctx;
 	float x = piece[*(const uint32_t *)a].score, y = piece[*(const uint32_t *)b].score;
 
 	return (x < y) - (x > y);
 }
 
 /* The higher the score, the earlier; equal scores have one rank. */
-static void rank_pieces(const struct source *s, uint32_t *rank)
+static void rank_pieces(const struct sentencepiece_source *s, uint32_t *rank)
 {
 	uint32_t *id = mem_array(s->count, sizeof *id), next = 0;
 	size_t count = 0;
@@ -536,7 +539,7 @@ static void rank_pieces(const struct source *s, uint32_t *rank)
 	free(id);
 }
 
-static int load_bpe(struct model *m, const struct source *s, struct err *e)
+static int load_bpe(struct model *m, const struct sentencepiece_source *s, struct err *e)
 {
 	struct bpe *b = &m->bpe;
 	uint32_t *rank;
@@ -554,10 +557,10 @@ static int load_bpe(struct model *m, const struct source *s, struct err *e)
 }
 
 /* A BPE model's own symbols are never part of a merge: they cut the normalized text. */
-static int load_added(struct model *m, const struct source *s, struct err *e)
+static int load_added(struct model *m, const struct sentencepiece_source *s, struct err *e)
 {
 	for (uint32_t id = 0; id < s->count; id++) {
-		const struct piece *piece = s->piece + id;
+		const struct sentencepiece_piece *piece = s->piece + id;
 		struct added_token token = { .content = piece->text, .id = id };
 
 		token.is_special = piece->type == CONTROL || piece->type == UNKNOWN;
@@ -570,7 +573,7 @@ static int load_added(struct model *m, const struct source *s, struct err *e)
 
 static int read_sentencepiece(struct model *m, const char *path, struct str bytes, struct err *e)
 {
-	struct source s;
+	struct sentencepiece_source s;
 	int rc = -1;
 
 	(void)path;
@@ -606,4 +609,4 @@ static bool is_mine(struct str path, struct str bytes)
 		looks_like_model(bytes);
 }
 
-const struct reader reader_sentencepiece = { "sentencepiece .model", is_mine, read_sentencepiece };
+const struct model_reader reader_sentencepiece = { "sentencepiece .model", is_mine, read_sentencepiece };

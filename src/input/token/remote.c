@@ -17,7 +17,7 @@
 #define PARALLEL 64
 #define HOLE_IDS 16 /* ids in a row that may be missing below the highest */
 
-struct kept {
+struct remote_kept {
 	bool is_set;
 	uint8_t key[DIGEST_BYTES];
 	struct ids ids;
@@ -29,7 +29,7 @@ struct token_remote {
 	const char **header;
 	size_t vocab_size, id_limit, special_count;
 	pthread_mutex_t lock; /* of kept */
-	struct kept kept[TOKEN_REMOTE_TEXTS_MAX];
+	struct remote_kept kept[TOKEN_REMOTE_TEXTS_MAX];
 };
 
 /* ---- requests and answers ---- */
@@ -179,7 +179,7 @@ int token_server_render(const struct token_server *s, struct str content, struct
 
 /* ---- what is kept ---- */
 
-static struct kept *kept_at(struct token_remote *r, const uint8_t key[DIGEST_BYTES])
+static struct remote_kept *kept_at(struct token_remote *r, const uint8_t key[DIGEST_BYTES])
 {
 	size_t i = (size_t)key[0] | (size_t)key[1] << 8;
 
@@ -194,7 +194,7 @@ static void key_of(struct str text, bool add_special, uint8_t key[DIGEST_BYTES])
 
 static bool kept_get(struct token_remote *r, const uint8_t key[DIGEST_BYTES], struct ids *out)
 {
-	struct kept *k = kept_at(r, key);
+	struct remote_kept *k = kept_at(r, key);
 	bool is_there;
 
 	pthread_mutex_lock(&r->lock);
@@ -208,7 +208,7 @@ static bool kept_get(struct token_remote *r, const uint8_t key[DIGEST_BYTES], st
 static void kept_put(struct token_remote *r, const uint8_t key[DIGEST_BYTES], const uint32_t *id,
 	size_t n)
 {
-	struct kept *k = kept_at(r, key);
+	struct remote_kept *k = kept_at(r, key);
 
 	if (n > TOKEN_REMOTE_IDS_MAX)
 		return;
@@ -259,7 +259,7 @@ int token_remote_decode(struct token_remote *r, const uint32_t *ids, size_t n, s
 
 /* ---- many at once ---- */
 
-struct batch {
+struct remote_batch {
 	struct token_remote *r;
 	const struct str *text;
 	bool add_special;
@@ -275,13 +275,13 @@ struct batch {
 
 static struct str batch_body(void *self, size_t i)
 {
-	struct batch *b = self;
+	struct remote_batch *b = self;
 
 	tokenize_body(&b->body, b->r->model, b->text[b->pending[i]], b->add_special);
 	return buf_str(&b->body);
 }
 
-static void batch_take(struct batch *b, size_t i)
+static void batch_take(struct remote_batch *b, size_t i)
 {
 	if (b->ids)
 		ids_add(b->ids + i, b->scratch.id, b->scratch.count);
@@ -291,7 +291,7 @@ static void batch_take(struct batch *b, size_t i)
 
 static void batch_done(void *self, size_t at, const struct fetch_reply *reply)
 {
-	struct batch *b = self;
+	struct remote_batch *b = self;
 	const size_t i = b->pending[at];
 	uint8_t key[DIGEST_BYTES];
 	struct err why = { 0 };
@@ -312,7 +312,7 @@ static void batch_done(void *self, size_t at, const struct fetch_reply *reply)
 int token_remote_batch(struct token_remote *r, const struct str *text, size_t n,
 	bool add_special, struct ids *ids, size_t *count, struct err *e)
 {
-	struct batch b = { .r = r, .text = text, .add_special = add_special, .ids = ids,
+	struct remote_batch b = { .r = r, .text = text, .add_special = add_special, .ids = ids,
 		.count = count, .pending = mem_array(n, sizeof *b.pending) };
 	struct fetch_many many = { .parallel = PARALLEL, .body = batch_body, .done = batch_done,
 		.self = &b };

@@ -790,12 +790,12 @@ static const struct {
 };
 
 /* What is known of the steps so far. */
-struct order {
+struct step_order {
 	const char *join;  /* the step that looked at neighbours; NULL: none yet */
 	bool is_whole;     /* one text is left */
 };
 
-static int refuse_order(const struct json_value *v, const struct order *o, struct err *e)
+static int refuse_order(const struct json_value *v, const struct step_order *o, struct err *e)
 {
 	struct str type = step_type(v);
 
@@ -803,8 +803,8 @@ static int refuse_order(const struct json_value *v, const struct order *o, struc
 		"not read", (int)type.n, type.p, o->join);
 }
 
-static int add_join(struct decoder *d, struct order *o, size_t index, const struct json_value *v,
-	struct err *e)
+static int add_join(struct decoder *d, struct step_order *o, size_t index,
+		    const struct json_value *v, struct err *e)
 {
 	enum decoder_kind kind = JOINS[index].kind;
 
@@ -819,7 +819,7 @@ static int add_join(struct decoder *d, struct order *o, size_t index, const stru
 	return 0;
 }
 
-static int add_decoder(struct decoder *d, struct order *o, const struct json_value *v,
+static int add_decoder(struct decoder *d, struct step_order *o, const struct json_value *v,
 	struct err *e)
 {
 	const struct json_value *list;
@@ -851,7 +851,7 @@ static int add_decoder(struct decoder *d, struct order *o, const struct json_val
 static int stages_decoder(struct model *m, const struct json_value *root, struct err *e)
 {
 	struct decoder *d = &m->decoder;
-	struct order order = { 0 };
+	struct step_order order = { 0 };
 
 	d->kind = DECODER_PLAIN;
 	if (add_decoder(d, &order, root, e))

@@ -101,7 +101,7 @@ static void sim_decode(const uint32_t *ids, size_t n, bool skip_special, struct 
 #define RUNS_BLOCK_CHARS 400000
 #define RUNS_CHARS_MAX 25000
 
-struct runs {
+struct text_runs {
 	struct str rest;
 	size_t block; /* characters of the block handed out */
 };
@@ -113,7 +113,7 @@ static bool is_blank(uint32_t cp)
 }
 
 /* The next part of valid UTF-8; false at the end. Start with { .rest = text }. */
-static bool runs_next(struct runs *r, struct str *part)
+static bool runs_next(struct text_runs *r, struct str *part)
 {
 	struct str text = r->rest;
 	size_t at = 0, run = 0, n;
@@ -138,8 +138,8 @@ static bool runs_next(struct runs *r, struct str *part)
 
 /* ---- Tokenizers ---- */
 
-struct work {
-	struct work *next;
+struct encode_work {
+	struct encode_work *next;
 	struct buf text;
 	struct normalize_work normalize;
 	struct pretok_work pretok;
@@ -150,9 +150,9 @@ struct work {
 	struct ids *out;
 };
 
-struct pool {
+struct encode_pool {
 	pthread_mutex_t lock;
-	struct work *idle;
+	struct encode_work *idle;
 };
 
 struct tokenizer {
@@ -160,7 +160,7 @@ struct tokenizer {
 	bool is_sim;
 	struct token_remote *remote; /* a server's tokenizer; model is empty then */
 	struct model model;
-	struct pool *pool;
+	struct encode_pool *pool;
 };
 
 /* ---- working memory ---- */
@@ -170,9 +170,9 @@ struct tokenizer {
 
 static_assert(WORK_BYTES_MAX < UINT32_MAX, "positions in a word are 32-bit");
 
-static struct work *work_new(void)
+static struct encode_work *work_new(void)
 {
-	struct work *w = mem_alloc(sizeof *w);
+	struct encode_work *w = mem_alloc(sizeof *w);
 
 	pretok_work_init(&w->pretok, WORK_BYTES_MAX);
 	w->words = words_work_new();
@@ -180,9 +180,9 @@ static struct work *work_new(void)
 	return w;
 }
 
-static struct work *work_take(const struct tokenizer *t)
+static struct encode_work *work_take(const struct tokenizer *t)
 {
-	struct work *w;
+	struct encode_work *w;
 
 	pthread_mutex_lock(&t->pool->lock);
 	w = t->pool->idle;
@@ -195,7 +195,7 @@ static struct work *work_take(const struct tokenizer *t)
 	return w;
 }
 
-static void work_give_back(const struct tokenizer *t, struct work *w)
+static void work_give_back(const struct tokenizer *t, struct encode_work *w)
 {
 	pthread_mutex_lock(&t->pool->lock);
 	w->next = t->pool->idle;
@@ -203,7 +203,7 @@ static void work_give_back(const struct tokenizer *t, struct work *w)
 	pthread_mutex_unlock(&t->pool->lock);
 }
 
-static void work_free(struct work *w)
+static void work_free(struct encode_work *w)
 {
 	buf_release(&w->text);
 	normalize_work_release(&w->normalize);
@@ -276,11 +276,11 @@ struct tokenizer *tokenizer_load(const char *name, const struct tokenizer_load_o
 
 void tokenizer_free(struct tokenizer *t)
 {
-	struct work *next;
+	struct encode_work *next;
 
 	if (!t)
 		return;
-	for (struct work *w = t->pool->idle; w; w = next) {
+	for (struct encode_work *w = t->pool->idle; w; w = next) {
 		next = w->next;
 		work_free(w);
 	}
@@ -324,13 +324,13 @@ done:
 
 static void take_words(void *ctx, const struct str *word, size_t count)
 {
-	struct work *w = ctx;
+	struct encode_work *w = ctx;
 
 	words_encode(w->model, w->words, word, count, w->out);
 }
 
 /* Text between two added tokens found in the raw text; is_start: at the input's front. */
-static int encode_piece(struct work *w, struct str text, bool is_start)
+static int encode_piece(struct encode_work *w, struct str text, bool is_start)
 {
 	const struct model *m = w->model;
 	struct added_walk walk = { .text = normalize(&m->normalizer, &w->normalize, text) };
@@ -352,7 +352,7 @@ static int encode_piece(struct work *w, struct str text, bool is_start)
 	return 0;
 }
 
-static int encode_text(struct work *w, struct str text)
+static int encode_text(struct encode_work *w, struct str text)
 {
 	struct added_walk walk = { .text = text };
 	struct str before;
@@ -369,10 +369,10 @@ static int encode_text(struct work *w, struct str text)
 	return 0;
 }
 
-static int encode(struct work *w, struct str text, bool add_special)
+static int encode(struct encode_work *w, struct str text, bool add_special)
 {
 	const struct model *m = w->model;
-	struct runs runs;
+	struct text_runs runs;
 	struct str part;
 	int rc = 0;
 
@@ -385,7 +385,7 @@ static int encode(struct work *w, struct str text, bool add_special)
 	pretok_begin(&w->pretok, text.n);
 	if (add_special)
 		ids_add(w->out, m->before.id, m->before.count);
-	runs = (struct runs){ .rest = text };
+	runs = (struct text_runs){ .rest = text };
 	if (!m->has_runs)
 		rc = encode_text(w, text);
 	else
@@ -400,7 +400,7 @@ int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_specia
 	struct ids *out)
 {
 	size_t before = out->count;
-	struct work *w;
+	struct encode_work *w;
 	int rc;
 
 	if (text.n > TOKEN_TEXT_BYTES_MAX)
@@ -423,7 +423,7 @@ int tokenizer_encode(const struct tokenizer *t, struct str text, bool add_specia
 int tokenizer_refuse(const struct tokenizer *t, struct str text, struct err *e)
 {
 	struct ids ids = { 0 };
-	struct work *w;
+	struct encode_work *w;
 	int rc;
 
 	if (text.n > TOKEN_TEXT_BYTES_MAX)
@@ -452,7 +452,7 @@ int tokenizer_refuse(const struct tokenizer *t, struct str text, struct err *e)
 
 size_t tokenizer_count(const struct tokenizer *t, struct str text, bool add_special)
 {
-	struct work *w;
+	struct encode_work *w;
 	size_t count;
 
 	if (text.n > TOKEN_TEXT_BYTES_MAX)
@@ -586,7 +586,7 @@ const char *tokenizer_path(const struct tokenizer *t)
 
 /* Many texts at once, by several threads. */
 
-struct batch {
+struct encode_batch {
 	const struct tokenizer *t;
 	const struct str *text;
 	size_t n;
@@ -597,7 +597,7 @@ struct batch {
 
 static bool encode_one(void *self, size_t i, unsigned worker)
 {
-	struct batch *b = self;
+	struct encode_batch *b = self;
 
 	(void)worker;
 	if (b->ids)
@@ -606,7 +606,7 @@ static bool encode_one(void *self, size_t i, unsigned worker)
 	return b->count[i] != SIZE_MAX;
 }
 
-static int run(struct batch *b, unsigned threads, struct err *e)
+static int run(struct encode_batch *b, unsigned threads, struct err *e)
 {
 	size_t first;
 
@@ -623,7 +623,9 @@ static int run(struct batch *b, unsigned threads, struct err *e)
 int tokenizer_encode_batch(const struct tokenizer *t, const struct str *text, size_t n,
 	bool add_special, unsigned threads, struct ids *out, struct err *e)
 {
-	struct batch b = { .t = t, .text = text, .n = n, .has_special = add_special, .ids = out };
+	struct encode_batch b = {
+		.t = t, .text = text, .n = n, .has_special = add_special, .ids = out
+	};
 
 	return run(&b, threads, e);
 }
@@ -631,7 +633,9 @@ int tokenizer_encode_batch(const struct tokenizer *t, const struct str *text, si
 int tokenizer_count_batch(const struct tokenizer *t, const struct str *text, size_t n,
 	bool add_special, unsigned threads, size_t *out, struct err *e)
 {
-	struct batch b = { .t = t, .text = text, .n = n, .has_special = add_special, .count = out };
+	struct encode_batch b = {
+		.t = t, .text = text, .n = n, .has_special = add_special, .count = out
+	};
 
 	return run(&b, threads, e);
 }

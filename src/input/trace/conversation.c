@@ -75,7 +75,7 @@ void conversations_release(struct conversations *c)
 
 /* ---- form (a) ---- */
 
-struct reader {
+struct conversation_reader {
 	const struct conversations_opts *o;
 	struct conversations *out;
 	struct map ids;
@@ -103,7 +103,7 @@ static int read_role(struct json_slice v, bool is_first, enum speaker before, en
 }
 
 /* A list of content parts, each an object with a type; the texts of text parts are its text. */
-static int read_parts(struct reader *r, struct json_slice list, struct err *e)
+static int read_parts(struct conversation_reader *r, struct json_slice list, struct err *e)
 {
 	struct json_writer w = json_writer(&r->parts);
 	struct json_iter it = json_iter(list);
@@ -128,7 +128,7 @@ static int read_parts(struct reader *r, struct json_slice list, struct err *e)
 	return 0;
 }
 
-static int read_content(struct reader *r, struct json_slice v, struct err *e)
+static int read_content(struct conversation_reader *r, struct json_slice v, struct err *e)
 {
 	buf_reset(&r->text);
 	buf_reset(&r->parts);
@@ -142,7 +142,7 @@ static int read_content(struct reader *r, struct json_slice v, struct err *e)
 		       (int)(v.raw.n < 60 ? v.raw.n : 60), v.raw.p);
 }
 
-static int read_message(struct reader *r, struct json_slice object, bool is_first,
+static int read_message(struct conversation_reader *r, struct json_slice object, bool is_first,
 			enum speaker before, struct err *e)
 {
 	struct json_iter it = json_iter(object);
@@ -166,7 +166,8 @@ static int read_message(struct reader *r, struct json_slice object, bool is_firs
 	return 0;
 }
 
-static int read_id(struct reader *r, struct json_slice item, struct str *id, struct err *e)
+static int read_id(struct conversation_reader *r, struct json_slice item, struct str *id,
+		   struct err *e)
 {
 	struct json_slice v;
 
@@ -190,7 +191,7 @@ static int read_id(struct reader *r, struct json_slice item, struct str *id, str
 	return 0;
 }
 
-static int read_item(struct reader *r, struct json_slice item, struct err *e)
+static int read_item(struct conversation_reader *r, struct json_slice item, struct err *e)
 {
 	struct json_slice list, v;
 	struct json_iter it;
@@ -232,7 +233,7 @@ static int read_list(const char *path, const struct conversations_opts *o,
 		.columns = columns, .cancel = o->cancel,
 		.ending = file_is_stream(path) ? ".json" : NULL,
 	};
-	struct reader r = { .o = o, .out = out };
+	struct conversation_reader r = { .o = o, .out = out };
 	struct table *t = table_open(path, &opts, e);
 	struct buf where = { 0 };
 	int rc = t ? 0 : -1;

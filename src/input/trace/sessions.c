@@ -53,7 +53,7 @@ uint32_t graph_session(struct graph *g, struct str id)
 	return (uint32_t)g->n_sessions++;
 }
 
-struct node *graph_node(struct graph *g, const char *where, struct str name, struct err *e)
+struct session_node *graph_node(struct graph *g, const char *where, struct str name, struct err *e)
 {
 	assert(g->n_sessions);
 	if (g->n == REQUESTS_MAX || g->n - g->first == SESSION_TURNS_MAX) {
@@ -62,7 +62,7 @@ struct node *graph_node(struct graph *g, const char *where, struct str name, str
 		return NULL;
 	}
 	g->node = mem_room(g->node, g->n, &g->cap, sizeof(*g->node));
-	g->node[g->n] = (struct node){
+	g->node[g->n] = (struct session_node){
 		.where = where, .name = name, .session = (uint32_t)(g->n_sessions - 1),
 		.history = TURN_NONE, .timestamp_s = NAN,
 		.output_len = -1,
@@ -72,7 +72,7 @@ struct node *graph_node(struct graph *g, const char *where, struct str name, str
 
 void graph_wait(struct graph *g, uint32_t node, uint32_t other)
 {
-	struct node *n = &g->node[node];
+	struct session_node *n = &g->node[node];
 
 	if (!n->n_waits)
 		n->wait = (uint32_t)g->n_waits;
@@ -114,8 +114,8 @@ static int add_part_texts(struct buf *text, struct json_slice list, struct err *
 	return 0;
 }
 
-static int check_message(struct graph *g, struct node *n, struct json_slice m, bool is_first,
-			 struct err *e)
+static int check_message(struct graph *g, struct session_node *n, struct json_slice m,
+			 bool is_first, struct err *e)
 {
 	struct json_slice role, content, calls;
 	bool has_content = json_member(m, "content", &content);
@@ -138,7 +138,7 @@ static int check_message(struct graph *g, struct node *n, struct json_slice m, b
 	return err_set(e, ERR_RUN, "\"content\" must be a text or a list of parts");
 }
 
-int graph_messages(struct graph *g, struct node *n, struct json_slice list, struct err *e)
+int graph_messages(struct graph *g, struct session_node *n, struct json_slice list, struct err *e)
 {
 	struct json_writer w = json_writer(&g->json);
 	struct json_iter it = json_iter(list);
@@ -164,7 +164,7 @@ int graph_messages(struct graph *g, struct node *n, struct json_slice list, stru
 	return n->messages.n ? 0 : -1;
 }
 
-void graph_message(struct graph *g, struct node *n, struct str role, struct str text)
+void graph_message(struct graph *g, struct session_node *n, struct str role, struct str text)
 {
 	struct json_writer w = json_writer(&g->json);
 
@@ -192,7 +192,7 @@ struct ordering {
 	uint32_t *stack;
 };
 
-static int refuse(const struct node *n, struct err *e, const char *fmt, struct str other)
+static int refuse(const struct session_node *n, struct err *e, const char *fmt, struct str other)
 {
 	char text[256];
 
@@ -218,7 +218,7 @@ static int sort_session(struct ordering *x, struct err *e)
 		uint32_t kept = 0;
 
 		for (uint32_t i = 0; i < left; i++) {
-			const struct node *n = &g->node[round[i]];
+			const struct session_node *n = &g->node[round[i]];
 			uint32_t k = 0;
 
 			while (k < n->n_waits && !x->open[g->wait[n->wait + k] - x->first])
@@ -231,7 +231,7 @@ static int sort_session(struct ordering *x, struct err *e)
 			x->order[x->n_done++] = round[i];
 		}
 		if (kept == left) {
-			const struct node *n = &g->node[round[0]];
+			const struct session_node *n = &g->node[round[0]];
 
 			for (uint32_t k = 0; k < n->n_waits; k++)
 				if (x->open[g->wait[n->wait + k] - x->first])
@@ -248,7 +248,7 @@ static int sort_session(struct ordering *x, struct err *e)
 static bool is_after(struct ordering *x, uint32_t a, uint32_t b)
 {
 	const struct graph *g = x->g;
-	const struct node *first = &g->node[a];
+	const struct session_node *first = &g->node[a];
 	uint32_t depth = 0;
 
 	for (uint32_t k = 0; k < first->n_waits; k++)
@@ -258,7 +258,7 @@ static bool is_after(struct ordering *x, uint32_t a, uint32_t b)
 	memset(x->seen, 0, x->n * sizeof(*x->seen));
 	x->stack[depth++] = a;
 	while (depth) {
-		const struct node *n = &g->node[x->stack[--depth]];
+		const struct session_node *n = &g->node[x->stack[--depth]];
 
 		for (uint32_t k = 0; k < n->n_waits; k++) {
 			uint32_t wait = g->wait[n->wait + k];
@@ -277,7 +277,7 @@ static bool is_after(struct ordering *x, uint32_t a, uint32_t b)
 static int check_histories(struct ordering *x, struct err *e)
 {
 	for (uint32_t i = 0; i < x->n; i++) {
-		const struct node *n = &x->g->node[x->first + i];
+		const struct session_node *n = &x->g->node[x->first + i];
 
 		if (n->history != TURN_NONE && !is_after(x, x->first + i, n->history))
 			return refuse(n, e, "continues '%.*s' without waiting for it",
@@ -298,7 +298,7 @@ struct filling {
 	size_t *tokens;         /* of each node's text */
 };
 
-static uint64_t prompt_tokens(const struct filling *x, const struct node *n)
+static uint64_t prompt_tokens(const struct filling *x, const struct session_node *n)
 {
 	uint64_t tokens = x->tokens[n - x->g->node];
 
@@ -314,7 +314,7 @@ static uint64_t prompt_tokens(const struct filling *x, const struct node *n)
 static int add_node(struct filling *x, uint32_t i, struct err *e)
 {
 	struct graph *g = x->g;
-	const struct node *n = &g->node[i];
+	const struct session_node *n = &g->node[i];
 	uint32_t prompt_len = (uint32_t)prompt_tokens(x, n), number = 0;
 	struct sample *s = workload_add(x->w);
 	struct turn *t;
@@ -555,7 +555,7 @@ struct session_row *session_rows(const struct session_reading *r, const char *ke
 
 /* ---- our own form ---- */
 
-struct own {
+struct own_sessions {
 	const struct session_reading *r;
 	struct legacy np;
 	struct pcg64 rng; /* of laws */
@@ -570,8 +570,8 @@ static struct str turn_key(struct arena *a, uint32_t session, struct str turn)
 }
 
 /* A turn that another one names. */
-static int find_turn(struct own *x, const struct node *n, const char *key, struct json_slice v,
-		     uint32_t *out, struct err *e)
+static int find_turn(struct own_sessions *x, const struct session_node *n, const char *key,
+		     struct json_slice v, uint32_t *out, struct err *e)
 {
 	struct buf name = { 0 };
 	struct arena a = { 0 };
@@ -593,7 +593,8 @@ static int find_turn(struct own *x, const struct node *n, const char *key, struc
 	return is_known ? 0 : -1;
 }
 
-static int read_waits(struct own *x, struct node *n, struct json_slice object, struct err *e)
+static int read_waits(struct own_sessions *x, struct session_node *n, struct json_slice object,
+		      struct err *e)
 {
 	uint32_t at = (uint32_t)(n - x->r->graph->node), wait;
 	struct json_slice v, one;
@@ -631,7 +632,7 @@ static bool is_choice(struct json_slice v, const char *a, const char *b, bool *i
 }
 
 /* "lognormal:2,0.5" */
-static int draw_law(struct own *x, struct node *n, struct str raw, struct err *e)
+static int draw_law(struct own_sessions *x, struct session_node *n, struct str raw, struct err *e)
 {
 	struct buf text = { 0 };
 	struct lengths law;
@@ -649,7 +650,8 @@ static int draw_law(struct own *x, struct node *n, struct str raw, struct err *e
 	return rc;
 }
 
-static int read_gap(struct own *x, struct node *n, struct json_slice object, struct err *e)
+static int read_gap(struct own_sessions *x, struct session_node *n, struct json_slice object,
+		    struct err *e)
 {
 	const struct json_file place = { .where = n->where };
 	struct distribution d;
@@ -702,7 +704,8 @@ static int read_object(struct json_slice object, const char *key, struct arena *
 	return out->n ? 0 : -1;
 }
 
-static int read_members(struct own *x, struct node *n, struct json_slice object, struct err *e)
+static int read_members(struct own_sessions *x, struct session_node *n, struct json_slice object,
+			struct err *e)
 {
 	static const char *const known[] = {
 		"id", "turn", "history", "waits", "gap", "gap_kind", "gap_from", "messages",
@@ -735,7 +738,7 @@ static int read_members(struct own *x, struct node *n, struct json_slice object,
 }
 
 /* A node for each row, so that every turn has its number before one is named. */
-static int add_nodes(struct own *x, struct err *e)
+static int add_nodes(struct own_sessions *x, struct err *e)
 {
 	struct graph *g = x->r->graph;
 	size_t in_session = 0;
@@ -745,7 +748,7 @@ static int add_nodes(struct own *x, struct err *e)
 		const char *where = session_where(x->r, row->number);
 		struct json_slice object;
 		struct str turn = { 0 }, key;
-		struct node *n;
+		struct session_node *n;
 
 		if (!row->id.p)
 			return err_set(e, ERR_RUN, "%s: \"id\", the session's, is missing", where);
@@ -776,7 +779,7 @@ static int add_nodes(struct own *x, struct err *e)
 
 static int read_own(const struct session_reading *r, struct err *e)
 {
-	struct own x = { .r = r, .rng = rng_fork(r->env->seed + 1, "session gaps") };
+	struct own_sessions x = { .r = r, .rng = rng_fork(r->env->seed + 1, "session gaps") };
 	int rc;
 
 	x.n = table_rows(r->table);
@@ -784,7 +787,7 @@ static int read_own(const struct session_reading *r, struct err *e)
 	rc = x.row ? add_nodes(&x, e) : -1;
 	legacy_seed(&x.np, (uint32_t)(r->env->seed + 1));
 	for (size_t i = 0; rc == 0 && i < x.n; i++) {
-		struct node *n = &r->graph->node[i];
+		struct session_node *n = &r->graph->node[i];
 		struct json_slice object;
 
 		rc = table_row(r->table, x.row[i].number, &object, e);

@@ -15,7 +15,7 @@
 #include "input/data/build.h"
 #include "input/data/lengths.h"
 
-struct node {
+struct session_node {
 	const char *where;
 	struct str name;       /* as the file calls it, for errors */
 	uint32_t session;
@@ -36,7 +36,7 @@ struct node {
 
 struct graph {
 	struct arena arena;
-	struct node *node;
+	struct session_node *node;
 	size_t n, cap;
 	uint32_t *wait;
 	size_t n_waits, cap_waits;
@@ -49,7 +49,7 @@ struct graph {
 
 uint32_t graph_session(struct graph *g, struct str id); /* id is copied */
 /* A node of the last session, its members empty; or NULL with ERR_LIMIT. */
-struct node *graph_node(struct graph *g, const char *where, struct str name, struct err *e);
+struct session_node *graph_node(struct graph *g, const char *where, struct str name, struct err *e);
 /* node waits for this other one. All waits of a node are added before those of another. */
 void graph_wait(struct graph *g, uint32_t node, uint32_t other);
 void graph_release(struct graph *g);
@@ -59,9 +59,9 @@ void graph_release(struct graph *g);
  * assistant that calls tools, missing) and spells it into n->messages and n->text; a message of
  * a tool makes the gap before the turn one of tools. Errors do not name the place.
  */
-int graph_messages(struct graph *g, struct node *n, struct json_slice list, struct err *e);
+int graph_messages(struct graph *g, struct session_node *n, struct json_slice list, struct err *e);
 /* The same of one text. */
-void graph_message(struct graph *g, struct node *n, struct str role, struct str text);
+void graph_message(struct graph *g, struct session_node *n, struct str role, struct str text);
 
 /*
  * Fills w with the sessions named (NULL: all, in order), `n` of them. ERR_RUN with the place of
@@ -111,5 +111,5 @@ int session_keys(struct json_slice object, const char *const *known, struct err 
 /* A member that is not what Python calls false: null, "", 0, [] and {} count as missing. */
 bool session_has(struct json_slice object, const char *key, struct json_slice *v);
 /* "extra", "model" and "tools" of an object as what goes into the body. */
-int session_extra(const struct session_reading *r, struct node *n, struct json_slice object,
+int session_extra(const struct session_reading *r, struct session_node *n, struct json_slice object,
 		  struct err *e);

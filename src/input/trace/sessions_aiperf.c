@@ -107,7 +107,7 @@ static void put_video(struct json_writer *w, struct str ref)
 }
 
 /* The turn's one message: a text where it is nothing else, or a list of parts. */
-static int put_turn(const struct session_reading *r, struct node *n, struct json_slice turn,
+static int put_turn(const struct session_reading *r, struct session_node *n, struct json_slice turn,
 		    struct err *e)
 {
 	struct buf parts = { 0 }, text = { 0 }, media = { 0 };
@@ -141,7 +141,7 @@ static int put_turn(const struct session_reading *r, struct node *n, struct json
 	return rc;
 }
 
-int session_extra(const struct session_reading *r, struct node *n, struct json_slice turn,
+int session_extra(const struct session_reading *r, struct session_node *n, struct json_slice turn,
 		  struct err *e)
 {
 	static const char *const key[] = { "model", "tools" };
@@ -177,7 +177,7 @@ int session_extra(const struct session_reading *r, struct node *n, struct json_s
 }
 
 /* Time of a turn: before is the time of the turn before it in its session, NAN for none. */
-static int put_time(struct node *n, struct json_slice turn, double *before, struct err *e)
+static int put_time(struct session_node *n, struct json_slice turn, double *before, struct err *e)
 {
 	double delay = 0, at = 0;
 	int has_delay = session_ms(turn, "delay", &delay, e);
@@ -205,8 +205,8 @@ static int put_time(struct node *n, struct json_slice turn, double *before, stru
 	return 0;
 }
 
-static int fill_turn(const struct session_reading *r, struct node *n, struct json_slice turn,
-		     double *before, struct err *e)
+static int fill_turn(const struct session_reading *r, struct session_node *n,
+		     struct json_slice turn, double *before, struct err *e)
 {
 	n->output_len = session_output_len(r);
 	if (session_keys(turn, turn_keys, e) < 0 || put_turn(r, n, turn, e) < 0 ||
@@ -244,7 +244,7 @@ int sessions_read_multi_turn(const struct session_reading *r, struct err *e)
 		graph_session(g, id);
 		it = json_iter(turns);
 		for (; json_each(&it, NULL, &turn) == 1; k++) {
-			struct node *n = graph_node(g, where, numbered(&g->arena, k), e);
+			struct session_node *n = graph_node(g, where, numbered(&g->arena, k), e);
 
 			if (!n)
 				return -1;
@@ -273,7 +273,7 @@ int sessions_read_single_turn(const struct session_reading *r, struct err *e)
 	for (size_t i = 0, k = 0; rc == 0 && i < n; i++, k++) {
 		const char *where = session_where(r, s[i].number);
 		struct json_slice object;
-		struct node *node;
+		struct session_node *node;
 
 		if (i == 0 || s[i].session != s[i - 1].session) {
 			graph_session(g, s[i].id.p ? s[i].id : str_of(arena_printf(
@@ -314,7 +314,7 @@ static const char *const dag_turn_keys[] = {
 	"messages", "model", "max_tokens", "tools", "extra", "forks", "spawns", "delay", NULL,
 };
 
-struct talk {
+struct aiperf_talk {
 	const char *where;
 	struct str id;
 	struct json_slice object; /* in the arena */
@@ -324,7 +324,7 @@ struct talk {
 
 struct dag {
 	const struct session_reading *r;
-	struct talk *talk;
+	struct aiperf_talk *talk;
 	size_t n;
 	struct map ids;
 	struct legacy np;    /* think times */
@@ -332,7 +332,7 @@ struct dag {
 };
 
 /* What a conversation begins with. */
-struct start {
+struct aiperf_start {
 	const uint32_t *waits;
 	size_t n_waits;
 	uint32_t history;
@@ -340,25 +340,26 @@ struct start {
 };
 
 /* Turns of one conversation that wait for others' last turns. */
-struct join {
+struct aiperf_join {
 	size_t at;      /* turn */
 	uint32_t node;
 };
 struct joins {
-	struct join *v;
+	struct aiperf_join *v;
 	size_t n, cap;
 };
 
-static int expand(struct dag *d, struct talk *t, const struct start *s, uint32_t *last,
-		  struct err *e);
+static int expand(struct dag *d, struct aiperf_talk *t, const struct aiperf_start *s,
+		  uint32_t *last, struct err *e);
 
 static void add_join(struct joins *j, size_t at, uint32_t node)
 {
 	j->v = mem_room(j->v, j->n, &j->cap, sizeof(*j->v));
-	j->v[j->n++] = (struct join){ at, node };
+	j->v[j->n++] = (struct aiperf_join){ at, node };
 }
 
-static struct talk *find(struct dag *d, struct json_slice name, const char *key, struct err *e)
+static struct aiperf_talk *find(struct dag *d, struct json_slice name, const char *key,
+				struct err *e)
 {
 	struct buf text = { 0 };
 	uint64_t i = 0;
@@ -375,14 +376,14 @@ static struct talk *find(struct dag *d, struct json_slice name, const char *key,
 }
 
 /* A list of names, or of objects with one name or a list of them, each handed to each. */
-typedef int name_fn(struct dag *d, struct talk *named, struct json_slice entry, void *self,
+typedef int name_fn(struct dag *d, struct aiperf_talk *named, struct json_slice entry, void *self,
 		    struct err *e);
 static int each_name(struct dag *d, struct json_slice list, const char *key, name_fn *each,
 		     void *self, struct err *e)
 {
 	struct json_iter it, inner;
 	struct json_slice entry, v, name;
-	struct talk *named;
+	struct aiperf_talk *named;
 
 	if (list.kind != JSON_ARRAY)
 		return err_set(e, ERR_RUN, "\"%s\" must be a list of sessions", key);
@@ -410,7 +411,7 @@ static int each_name(struct dag *d, struct json_slice list, const char *key, nam
 
 /* ---- who names whom ---- */
 
-static int mark_fork(struct dag *d, struct talk *named, struct json_slice entry, void *self,
+static int mark_fork(struct dag *d, struct aiperf_talk *named, struct json_slice entry, void *self,
 		     struct err *e)
 {
 	(void)d;
@@ -425,7 +426,7 @@ static int mark_fork(struct dag *d, struct talk *named, struct json_slice entry,
 	return 0;
 }
 
-static int mark_spawn(struct dag *d, struct talk *named, struct json_slice entry, void *self,
+static int mark_spawn(struct dag *d, struct aiperf_talk *named, struct json_slice entry, void *self,
 		      struct err *e)
 {
 	const bool *is_early = self;
@@ -478,7 +479,7 @@ static int mark_rounds(struct dag *d, struct json_slice rounds, struct err *e)
 	return 0;
 }
 
-static int mark_talk(struct dag *d, struct talk *t, struct err *e)
+static int mark_talk(struct dag *d, struct aiperf_talk *t, struct err *e)
 {
 	struct json_slice list, turns, turn;
 	bool is_early = false;
@@ -520,7 +521,7 @@ static int read_talks(struct dag *d, struct err *e)
 	d->n = table_rows(d->r->table);
 	d->talk = mem_array(d->n, sizeof(*d->talk));
 	for (size_t i = 0; i < d->n; i++) {
-		struct talk *t = &d->talk[i];
+		struct aiperf_talk *t = &d->talk[i];
 		int rc;
 
 		t->where = session_where(d->r, i);
@@ -552,22 +553,22 @@ struct branching {
 	struct joins *joins;
 };
 
-static int fork_one(struct dag *d, struct talk *named, struct json_slice entry, void *self,
+static int fork_one(struct dag *d, struct aiperf_talk *named, struct json_slice entry, void *self,
 		    struct err *e)
 {
 	const struct branching *b = self;
-	const struct start s = { &b->node, 1, b->node, 0 };
+	const struct aiperf_start s = { &b->node, 1, b->node, 0 };
 	uint32_t last;
 
 	(void)entry;
 	return expand(d, named, &s, &last, e);
 }
 
-static int spawn_one(struct dag *d, struct talk *named, struct json_slice entry, void *self,
+static int spawn_one(struct dag *d, struct aiperf_talk *named, struct json_slice entry, void *self,
 		     struct err *e)
 {
 	const struct branching *b = self;
-	const struct start s = { &b->node, 1, TURN_NONE, 0 };
+	const struct aiperf_start s = { &b->node, 1, TURN_NONE, 0 };
 	int64_t at = (int64_t)b->turn + 1;
 	struct json_slice v;
 	uint32_t last;
@@ -585,8 +586,8 @@ static int spawn_one(struct dag *d, struct talk *named, struct json_slice entry,
 }
 
 /* Spawned at once; what comes after does not wait. */
-static int spawn_early(struct dag *d, struct talk *named, struct json_slice entry, void *self,
-		       struct err *e)
+static int spawn_early(struct dag *d, struct aiperf_talk *named, struct json_slice entry,
+		       void *self, struct err *e)
 {
 	uint32_t last;
 
@@ -594,7 +595,8 @@ static int spawn_early(struct dag *d, struct talk *named, struct json_slice entr
 	return expand(d, named, self, &last, e);
 }
 
-static int fill_dag_turn(struct dag *d, struct node *n, struct json_slice turn, struct err *e)
+static int fill_dag_turn(struct dag *d, struct session_node *n, struct json_slice turn,
+			 struct err *e)
 {
 	double delay = 0;
 	struct json_slice v;
@@ -611,14 +613,15 @@ static int fill_dag_turn(struct dag *d, struct node *n, struct json_slice turn, 
 }
 
 /* One turn with what hangs on it; before: the one before it, or TURN_NONE. */
-static int expand_turn(struct dag *d, struct talk *t, struct json_slice turn,
-		       struct branching *b, const struct start *s, uint32_t before, struct err *e)
+static int expand_turn(struct dag *d, struct aiperf_talk *t, struct json_slice turn,
+		       struct branching *b, const struct aiperf_start *s, uint32_t before,
+		       struct err *e)
 {
 	struct graph *g = d->r->graph;
 	struct json_slice v;
 	struct str name = str_of(arena_printf(&g->arena, "%.*s:%zu", (int)t->id.n, t->id.p,
 					      b->turn));
-	struct node *n = graph_node(g, t->where, name, e);
+	struct session_node *n = graph_node(g, t->where, name, e);
 
 	if (!n)
 		return -1;
@@ -642,8 +645,8 @@ static int expand_turn(struct dag *d, struct talk *t, struct json_slice turn,
 	return session_has(turn, "spawns", &v) ? each_name(d, v, "spawns", spawn_one, b, e) : 0;
 }
 
-static int expand_turns(struct dag *d, struct talk *t, const struct start *s, uint32_t *last,
-			struct err *e)
+static int expand_turns(struct dag *d, struct aiperf_talk *t, const struct aiperf_start *s,
+			uint32_t *last, struct err *e)
 {
 	struct joins joins = { 0 };
 	struct branching b = { .joins = &joins };
@@ -693,12 +696,12 @@ static double think_time(struct dag *d, struct json_slice round, struct json_sli
 }
 
 struct round {
-	struct start start;  /* the last turns of the round before */
+	struct aiperf_start start; /* the last turns of the round before */
 	struct joins ended;  /* those of this one */
 };
 
-static int spawn_in_round(struct dag *d, struct talk *named, struct json_slice entry, void *self,
-			  struct err *e)
+static int spawn_in_round(struct dag *d, struct aiperf_talk *named, struct json_slice entry,
+			  void *self, struct err *e)
 {
 	struct round *r = self;
 	uint32_t last;
@@ -711,7 +714,7 @@ static int spawn_in_round(struct dag *d, struct talk *named, struct json_slice e
 	return 0;
 }
 
-static int run_round(struct dag *d, struct talk *t, struct json_slice round, struct round *r,
+static int run_round(struct dag *d, struct aiperf_talk *t, struct json_slice round, struct round *r,
 		     uint32_t **waits, struct err *e)
 {
 	struct json_slice list;
@@ -731,8 +734,8 @@ static int run_round(struct dag *d, struct talk *t, struct json_slice round, str
 	return 0;
 }
 
-static int orchestrate(struct dag *d, struct talk *t, const struct start *s, uint32_t *last,
-		       struct err *e)
+static int orchestrate(struct dag *d, struct aiperf_talk *t, const struct aiperf_start *s,
+		       uint32_t *last, struct err *e)
 {
 	struct round r = { .start = *s };
 	struct json_slice rounds = { 0 }, one;
@@ -758,10 +761,10 @@ static int orchestrate(struct dag *d, struct talk *t, const struct start *s, uin
 	return rc;
 }
 
-static int expand(struct dag *d, struct talk *t, const struct start *s, uint32_t *last,
-		  struct err *e)
+static int expand(struct dag *d, struct aiperf_talk *t, const struct aiperf_start *s,
+		  uint32_t *last, struct err *e)
 {
-	struct start early = *s;
+	struct aiperf_start early = *s;
 	struct json_slice v;
 	int rc = 0;
 
@@ -787,7 +790,7 @@ static int expand(struct dag *d, struct talk *t, const struct start *s, uint32_t
 
 int sessions_read_dag(const struct session_reading *r, struct err *e)
 {
-	static const struct start root = { .history = TURN_NONE };
+	static const struct aiperf_start root = { .history = TURN_NONE };
 	struct dag d = { .r = r };
 	uint32_t last;
 	int rc = read_talks(&d, e);
@@ -801,7 +804,7 @@ int sessions_read_dag(const struct session_reading *r, struct err *e)
 		rc = expand(&d, &d.talk[i], &root, &last, e);
 	}
 	for (size_t i = 0; rc == 0 && i < d.n; i++) {
-		const struct talk *t = &d.talk[i];
+		const struct aiperf_talk *t = &d.talk[i];
 
 		if (!t->is_used)
 			rc = err_set(e, ERR_RUN, "%s: session '%.*s' is part of a cycle: no session that "

@@ -11,18 +11,18 @@
 #include "core/rng/rng.h"
 #include "input/table/table.h"
 
-struct part {
+struct sharegpt_part {
 	size_t talk, row;
 	int64_t number;
 };
 
-struct talk {
+struct sharegpt_talk {
 	struct str id;
 	size_t first, n; /* parts */
 };
 
 /* A message of the file, its text still escaped in the arena. */
-struct line {
+struct sharegpt_line {
 	int role; /* enum speaker, or -1: unknown */
 	struct str from, value;
 };
@@ -30,15 +30,15 @@ struct line {
 struct converting {
 	const struct sharegpt_convert_opts *o;
 	struct table *table;
-	struct part *part;
-	struct talk *talk;
+	struct sharegpt_part *part;
+	struct sharegpt_talk *talk;
 	size_t n_talks;
 	struct conversations *out;
 	struct sharegpt_converted *count;
 	struct arena names;
 	/* of one conversation */
 	struct arena scratch;
-	struct line *line;
+	struct sharegpt_line *line;
 	size_t n, cap;
 	struct buf text;
 };
@@ -72,7 +72,7 @@ static int64_t split_id(struct str *id)
 
 static int by_talk(const void *a, const void *b)
 {
-	const struct part *x = a, *y = b;
+	const struct sharegpt_part *x = a, *y = b;
 
 	if (x->talk != y->talk)
 		return x->talk < y->talk ? -1 : 1;
@@ -102,7 +102,7 @@ static int name_parts(struct converting *x, struct err *e)
 		buf_reset(&x->text);
 		json_unescape(&x->text, v.raw);
 		id = arena_str(&x->names, buf_str(&x->text));
-		x->part[row] = (struct part){ .row = row, .number = split_id(&id) };
+		x->part[row] = (struct sharegpt_part){ .row = row, .number = split_id(&id) };
 		if (!map_get(&ids, id, &talk)) {
 			map_put(&ids, id, talk);
 			x->talk[x->n_talks++].id = id;
@@ -115,7 +115,7 @@ static int name_parts(struct converting *x, struct err *e)
 		return -1;
 	qsort(x->part, n, sizeof(*x->part), by_talk);
 	for (size_t i = 0; i < n; i++) {
-		struct talk *t = &x->talk[x->part[i].talk];
+		struct sharegpt_talk *t = &x->talk[x->part[i].talk];
 
 		t->first = t->n++ ? t->first : i;
 	}
@@ -147,14 +147,14 @@ static int add_line(struct converting *x, size_t row, struct json_slice message,
 		return refuse(x, row, e, "a message of \"conversations\" needs the texts \"from\" and "
 			      "\"value\"");
 	x->line = mem_room(x->line, x->n, &x->cap, sizeof(*x->line));
-	x->line[x->n++] = (struct line){
+	x->line[x->n++] = (struct sharegpt_line){
 		.role = role_of(from.raw), .from = arena_str(&x->scratch, from.raw),
 		.value = arena_str(&x->scratch, value.raw),
 	};
 	return 0;
 }
 
-static int join(struct converting *x, const struct talk *t, struct err *e)
+static int join(struct converting *x, const struct sharegpt_talk *t, struct err *e)
 {
 	x->n = 0;
 	arena_release(&x->scratch);
@@ -197,7 +197,7 @@ static int64_t characters(struct str text)
 }
 
 /* Counts why a message is not taken, or adds it to the last conversation. */
-static bool take_line(struct converting *x, const struct line *line, size_t taken)
+static bool take_line(struct converting *x, const struct sharegpt_line *line, size_t taken)
 {
 	const struct sharegpt_convert_opts *o = x->o;
 	struct str text;
@@ -231,7 +231,7 @@ static void take_back(struct conversations *c)
 	c->n_messages = c->v[--c->n].first;
 }
 
-static int convert(struct converting *x, const struct talk *t, struct err *e)
+static int convert(struct converting *x, const struct sharegpt_talk *t, struct err *e)
 {
 	size_t taken = 0, skipped;
 

@@ -21,20 +21,20 @@
 #define AT_ONCE 256
 #define AT_ONCE_TOKENS (4u << 20)
 
-struct row {
+struct timed_row {
 	struct str hash_ids; /* elements as texts, each with a NUL behind it */
 	size_t wanted, made; /* tokens */
 	struct buf prompt;
 };
 
-struct trace {
-	struct rows rows;
+struct timed_trace {
+	struct dataset_rows rows;
 	const struct dataset_opts *o;
 	const struct dataset_env *env;
 	uint32_t *id; /* ascending; what chunks are drawn from */
 	size_t ids;
 	struct arena arena;
-	struct row row[AT_ONCE];
+	struct timed_row row[AT_ONCE];
 	struct sample sample[AT_ONCE];
 	size_t n;
 };
@@ -43,8 +43,8 @@ struct trace {
 
 static bool make_prompt(void *self, size_t i, unsigned worker)
 {
-	struct trace *t = self;
-	struct row *row = &t->row[i];
+	struct timed_trace *t = self;
+	struct timed_row *row = &t->row[i];
 	struct str rest = row->hash_ids;
 	size_t chunk = (size_t)t->o->timed_trace_chunk_hash_size;
 	struct buf key = { 0 };
@@ -74,8 +74,8 @@ static bool make_prompt(void *self, size_t i, unsigned worker)
 
 /* ---- rows ---- */
 
-static int refuse_missing(const struct trace *t, size_t i, struct json_slice row, const char *label,
-			  const char *option, struct err *e)
+static int refuse_missing(const struct timed_trace *t, size_t i, struct json_slice row,
+			  const char *label, const char *option, struct err *e)
 {
 	struct json_iter it = json_iter(row);
 	struct json_slice v;
@@ -92,8 +92,8 @@ static int refuse_missing(const struct trace *t, size_t i, struct json_slice row
 	return -1;
 }
 
-static int read_tokens(const struct trace *t, size_t i, struct json_slice row, const char *label,
-		       const char *option, int64_t *out, struct err *e)
+static int read_tokens(const struct timed_trace *t, size_t i, struct json_slice row,
+		       const char *label, const char *option, int64_t *out, struct err *e)
 {
 	struct json_slice v;
 
@@ -105,7 +105,7 @@ static int read_tokens(const struct trace *t, size_t i, struct json_slice row, c
 	return 0;
 }
 
-static int read_time(const struct trace *t, size_t i, struct json_slice row, double *out,
+static int read_time(const struct timed_trace *t, size_t i, struct json_slice row, double *out,
 		     struct err *e)
 {
 	const char *label = t->o->timed_trace_label_timestamp;
@@ -122,7 +122,7 @@ static int read_time(const struct trace *t, size_t i, struct json_slice row, dou
 }
 
 /* None at all is an empty prompt, as upstream. */
-static int read_hash_ids(struct trace *t, size_t i, struct json_slice row, struct str *out,
+static int read_hash_ids(struct timed_trace *t, size_t i, struct json_slice row, struct str *out,
 			 struct err *e)
 {
 	const char *label = t->o->timed_trace_label_hash_ids;
@@ -146,9 +146,9 @@ static int read_hash_ids(struct trace *t, size_t i, struct json_slice row, struc
 	return rc;
 }
 
-static int read_row(struct trace *t, size_t i, struct err *e)
+static int read_row(struct timed_trace *t, size_t i, struct err *e)
 {
-	struct row *row = &t->row[t->n];
+	struct timed_row *row = &t->row[t->n];
 	struct sample *s = &t->sample[t->n];
 	struct json_slice object;
 	int64_t input;
@@ -170,7 +170,7 @@ static int read_row(struct trace *t, size_t i, struct err *e)
 }
 
 /* Rows from *next on, as many as are made together. */
-static int read_lot(struct trace *t, size_t *next, size_t wanted, struct err *e)
+static int read_lot(struct timed_trace *t, size_t *next, size_t wanted, struct err *e)
 {
 	size_t tokens = 0;
 
@@ -185,7 +185,7 @@ static int read_lot(struct trace *t, size_t *next, size_t wanted, struct err *e)
 	return 0;
 }
 
-static int keep_lot(struct trace *t, struct workload *w, struct err *e)
+static int keep_lot(struct timed_trace *t, struct workload *w, struct err *e)
 {
 	for (size_t i = 0; i < t->n; i++) {
 		struct sample *s = workload_add(w);
@@ -200,7 +200,7 @@ static int keep_lot(struct trace *t, struct workload *w, struct err *e)
 	return 0;
 }
 
-static int make_all(struct trace *t, struct workload *w, struct err *e)
+static int make_all(struct timed_trace *t, struct workload *w, struct err *e)
 {
 	size_t wanted = t->env->num_prompts > 0 ? (size_t)t->env->num_prompts : t->rows.n, next = 0;
 	size_t failed;
@@ -246,7 +246,7 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
 	struct dataset_opts unshuffled = *o;
-	struct trace *t = mem_alloc(sizeof(*t));
+	struct timed_trace *t = mem_alloc(sizeof(*t));
 	const struct rows_opts opts = { .o = &unshuffled, .env = env };
 	int rc = -1;
 

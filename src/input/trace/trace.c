@@ -392,7 +392,7 @@ static void trace_content_overrides(const struct trace_row *row, bool is_min, in
 #define OWN_BLOCK 512 /* tokens that are drawn at once where there are no ids */
 
 /* A request that is being made. */
-struct item {
+struct trace_item {
 	struct trace_prompt prompt;
 	size_t seed_at;        /* of its ids in trace.seed */
 	size_t shared;         /* tokens that other prompts have, too */
@@ -403,7 +403,7 @@ struct item {
 	struct sample sample;
 };
 
-struct trace {
+struct trace_build {
 	const struct dataset_opts *o;
 	const struct dataset_env *env;
 	struct workload *w;
@@ -416,21 +416,21 @@ struct trace {
 	uint64_t *seed;        /* of ids of the rows in hand */
 	size_t n_seeds, seeds_cap;
 	struct arena lot;      /* texts of these rows */
-	struct item item[AT_ONCE];
+	struct trace_item item[AT_ONCE];
 	size_t n;
 	size_t n_made, n_exact;
 };
 
 /* ---- ids ---- */
 
-static void add_seed(struct trace *t, uint64_t seed)
+static void add_seed(struct trace_build *t, uint64_t seed)
 {
 	t->seed = mem_room(t->seed, t->n_seeds, &t->seeds_cap, sizeof(*t->seed));
 	t->seed[t->n_seeds++] = seed;
 }
 
 /* The ids that its length needs; left_over: how many more there are. */
-static int read_ids(struct trace *t, size_t i, const struct trace_row *row,
+static int read_ids(struct trace_build *t, size_t i, const struct trace_row *row,
 		    struct trace_prompt *out, uint64_t *left_over, struct err *e)
 {
 	size_t block = t->maker.block, wanted = ((size_t)row->input + block - 1) / block;
@@ -491,8 +491,8 @@ static struct at *order_by_time(const struct trace_rows *r)
 	return at;
 }
 
-static void count_row(struct trace *t, const struct trace_row *row, const struct trace_prompt *p,
-		      uint64_t left_over)
+static void count_row(struct trace_build *t, const struct trace_row *row,
+		      const struct trace_prompt *p, uint64_t left_over)
 {
 	size_t named = p->n * t->maker.block;
 
@@ -503,7 +503,7 @@ static void count_row(struct trace *t, const struct trace_row *row, const struct
 	}
 }
 
-static int walk_in_time(struct trace *t, const struct at *at, struct err *e)
+static int walk_in_time(struct trace_build *t, const struct at *at, struct err *e)
 {
 	uint64_t hit = 0, all = 0;
 	bool is_known = true;
@@ -530,7 +530,7 @@ static int walk_in_time(struct trace *t, const struct at *at, struct err *e)
 	return 0;
 }
 
-static int find_sharing(struct trace *t, struct err *e)
+static int find_sharing(struct trace_build *t, struct err *e)
 {
 	const struct trace_format *f = t->source.format;
 	struct at *at;
@@ -548,7 +548,7 @@ static int find_sharing(struct trace *t, struct err *e)
 
 /* ---- prompts ---- */
 
-static bool put_list(struct item *it)
+static bool put_list(struct trace_item *it)
 {
 	buf_add_char(&it->out, '[');
 	for (size_t k = 0; k < it->ids.count; k++)
@@ -560,7 +560,7 @@ static bool put_list(struct item *it)
 }
 
 /* The whole prompt is decoded once; what a server makes of it is the same at most. */
-static bool put_text(const struct trace *t, struct item *it)
+static bool put_text(const struct trace_build *t, struct trace_item *it)
 {
 	const struct tokenizer *tokenizer = t->env->tokenizer;
 
@@ -579,8 +579,8 @@ static bool put_text(const struct trace *t, struct item *it)
 
 static bool make_one(void *self, size_t i, unsigned worker)
 {
-	struct trace *t = self;
-	struct item *it = &t->item[i];
+	struct trace_build *t = self;
+	struct trace_item *it = &t->item[i];
 
 	(void)worker;
 	if (!it->is_made)
@@ -604,10 +604,10 @@ static bool takes_min_tokens(const struct dataset_env *env)
 	return !env->backend;
 }
 
-static int draft(struct trace *t, size_t at, struct err *e)
+static int draft(struct trace_build *t, size_t at, struct err *e)
 {
 	const struct trace_kept *k = &t->rows.v[at];
-	struct item *it = &t->item[t->n];
+	struct trace_item *it = &t->item[t->n];
 	struct trace_row row;
 	struct buf overrides = { 0 };
 	uint64_t left_over;
@@ -639,10 +639,10 @@ static int draft(struct trace *t, size_t at, struct err *e)
 	return 0;
 }
 
-static int keep(struct trace *t, struct err *e)
+static int keep(struct trace_build *t, struct err *e)
 {
 	for (size_t i = 0; i < t->n; i++) {
-		struct item *it = &t->item[i];
+		struct trace_item *it = &t->item[i];
 		struct sample *s = workload_add(t->w);
 
 		*s = it->sample;
@@ -660,7 +660,7 @@ static int keep(struct trace *t, struct err *e)
 }
 
 /* Rows from *next on, as many as are made together. */
-static int make_lot(struct trace *t, size_t *next, struct err *e)
+static int make_lot(struct trace_build *t, size_t *next, struct err *e)
 {
 	size_t tokens = 0, failed;
 
@@ -687,7 +687,7 @@ static double gap_of(double s)
 }
 
 /* Turns that are scheduled wait for their parent as well; others come so long after it. */
-static void fill_turn(const struct trace *t, size_t i, struct sessions *s)
+static void fill_turn(const struct trace_build *t, size_t i, struct sessions *s)
 {
 	const struct trace_kept *k = &t->rows.v[i];
 	bool has_parent = k->parent != TRACE_NO_PARENT;
@@ -716,7 +716,7 @@ static void fill_turn(const struct trace *t, size_t i, struct sessions *s)
 	s->session[k->session].n++;
 }
 
-static void fill_sessions(struct trace *t)
+static void fill_sessions(struct trace_build *t)
 {
 	struct arena *a = &t->w->arena;
 	struct sessions *s;
@@ -740,7 +740,7 @@ static void fill_sessions(struct trace *t)
 /* ---- the set ---- */
 
 /* Text is made of ids that begin words where there are enough of them. */
-static int open_maker(struct trace *t, struct err *e)
+static int open_maker(struct trace_build *t, struct err *e)
 {
 	bool is_seeded = t->o->trace_salt && strcmp(t->o->trace_salt, "seed") == 0;
 	char salt[24] = "";
@@ -755,7 +755,7 @@ static int open_maker(struct trace *t, struct err *e)
 	return 0;
 }
 
-static void note(const struct trace *t)
+static void note(const struct trace_build *t)
 {
 	const struct trace_facts *f = t->facts;
 
@@ -772,7 +772,7 @@ static void note(const struct trace *t)
 			     "differ (TRACE_CHAINS_MAX)", t->o->path, TRACE_CHAINS_MAX);
 }
 
-static int make_all(struct trace *t, struct err *e)
+static int make_all(struct trace_build *t, struct err *e)
 {
 	size_t next = 0;
 
@@ -791,7 +791,7 @@ static int make_all(struct trace *t, struct err *e)
 	return 0;
 }
 
-static void finish(struct trace *t)
+static void finish(struct trace_build *t)
 {
 	struct trace_facts *f = t->facts;
 
@@ -808,7 +808,7 @@ static void finish(struct trace *t)
 static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		 struct compat_rng *rng, struct workload *w, struct err *e)
 {
-	struct trace *t = mem_alloc(sizeof(*t));
+	struct trace_build *t = mem_alloc(sizeof(*t));
 	int rc;
 
 	(void)rng; /* blocks are drawn from their names */
