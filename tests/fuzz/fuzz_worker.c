@@ -21,7 +21,7 @@ struct sum {
 
 static void check_message(struct str frame)
 {
-	struct message m;
+	struct worker_message m;
 	struct err e = { 0 };
 
 	if (message_read(frame, &m, &e) < 0) {

@@ -107,7 +107,7 @@ static void folders_that_cannot_be_made_are_an_error(void **state)
 
 static void every_file_of_a_model_is_taken_out(void **state)
 {
-	struct pages p;
+	struct cached_pages p;
 	struct err e = { 0 };
 	char *folder = scratch(), *path;
 
@@ -134,7 +134,7 @@ static void every_file_of_a_model_is_taken_out(void **state)
 
 static void a_model_that_is_nowhere_is_an_error(void **state)
 {
-	struct pages p;
+	struct cached_pages p;
 	struct err e = { 0 };
 
 	(void)state;

@@ -61,7 +61,7 @@ static void count(void *self, uint64_t done, uint64_t total)
 }
 
 struct rig {
-	struct worker *w;
+	struct engine_worker *w;
 	struct worker_opts o;
 	struct worker_failure why;
 	struct buf said;
@@ -324,7 +324,7 @@ static void every_fault(void **state)
 static void no_such_program(void **state)
 {
 	struct rig r = { 0 };
-	struct worker *w;
+	struct engine_worker *w;
 
 	(void)state;
 	r.o.name = "the x worker";

@@ -117,7 +117,7 @@ static int64_t resident(int fd, off_t size)
 	return bytes < size ? bytes : size;
 }
 
-static void drop_file(const char *path, struct pages *out)
+static void drop_file(const char *path, struct cached_pages *out)
 {
 	int fd = open(path, O_RDONLY | O_CLOEXEC);
 	struct stat st;
@@ -136,7 +136,7 @@ static void drop_file(const char *path, struct pages *out)
 	close(fd);
 }
 
-static int drop_named(const char *model, struct pages *out, struct err *e)
+static int drop_named(const char *model, struct cached_pages *out, struct err *e)
 {
 	const struct hub_opts hub = { .is_offline = true };
 	struct hub_list list = { 0 };
@@ -155,7 +155,7 @@ static int drop_named(const char *model, struct pages *out, struct err *e)
 }
 
 /* nftw has no argument for its visitor; one walk at a time on a thread. */
-static _Thread_local struct pages *walked;
+static _Thread_local struct cached_pages *walked;
 
 static int drop_visited(const char *path, const struct stat *st, int type, struct FTW *where)
 {
@@ -166,9 +166,9 @@ static int drop_visited(const char *path, const struct stat *st, int type, struc
 	return 0;
 }
 
-int pages_drop(const char *model, struct pages *out, struct err *e)
+int pages_drop(const char *model, struct cached_pages *out, struct err *e)
 {
-	*out = (struct pages){ 0 };
+	*out = (struct cached_pages){ 0 };
 	if (file_is_dir(model)) {
 		walked = out;
 		nftw(model, drop_visited, WALK_FILES, 0);

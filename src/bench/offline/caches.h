@@ -22,10 +22,10 @@ int caches_new(struct caches *c, struct err *e);
 int caches_remove(struct caches *c, struct err *e);
 
 /* Of the files of a model, bytes. */
-struct pages { int64_t files, dropped, left; };
+struct cached_pages { int64_t files, dropped, left; };
 /*
  * Takes a model's files out of the page cache: model is a folder, a file, or a name whose files
  * lie in the hub's cache. What somebody has mapped or has not written yet stays. -1: there are
  * no such files.
  */
-int pages_drop(const char *model, struct pages *out, struct err *e);
+int pages_drop(const char *model, struct cached_pages *out, struct err *e);

@@ -162,10 +162,10 @@ void block_hash_line(const char *name, const double *times_s, size_t n, double t
 
 /* ---- the program with vLLM ---- */
 
-struct talk {
+struct hash_run {
 	const struct hash_opts *o;
 	const struct offline_hooks *hooks;
-	struct worker *worker;
+	struct engine_worker *worker;
 	struct arena arena;
 	struct buf ours;          /* --output-json */
 	struct json_writer w;
@@ -174,7 +174,7 @@ struct talk {
 
 static void on_text(void *self, const char *text)
 {
-	const struct talk *t = self;
+	const struct hash_run *t = self;
 
 	if (t->hooks->warn)
 		t->hooks->warn(t->hooks->self, text);
@@ -182,13 +182,13 @@ static void on_text(void *self, const char *text)
 
 static void on_progress(void *self, uint64_t done, uint64_t total)
 {
-	const struct talk *t = self;
+	const struct hash_run *t = self;
 
 	if (t->hooks->progress)
 		t->hooks->progress(t->hooks->self, "Timed calls", done, total);
 }
 
-static int begin(struct talk *t, struct err *e)
+static int begin(struct hash_run *t, struct err *e)
 {
 	const struct offline_opts *o = &t->o->common;
 	const struct offline_start how = { .opts = o, .backend = "hash" };
@@ -220,7 +220,7 @@ static int begin(struct talk *t, struct err *e)
 	return 0;
 }
 
-static int end(struct talk *t, int rc, struct err *e)
+static int end(struct hash_run *t, int rc, struct err *e)
 {
 	struct err ignored = { 0 };
 
@@ -249,7 +249,7 @@ static struct json_writer question(struct buf *members)
 }
 
 /* members: a whole object, whose braces are the talk's to place. */
-static int ask(struct talk *t, const char *type, const struct buf *members,
+static int ask(struct hash_run *t, const char *type, const struct buf *members,
 	       struct worker_reply *r, struct err *e)
 {
 	const struct buf inner = { .data = members->data + 1, .len = members->len - 2 };
@@ -258,7 +258,7 @@ static int ask(struct talk *t, const char *type, const struct buf *members,
 }
 
 /* Whether the answer says why there is no time; *why in the arena. */
-static bool is_skipped(struct talk *t, const struct worker_reply *r, const char **why)
+static bool is_skipped(struct hash_run *t, const struct worker_reply *r, const char **why)
 {
 	struct json_slice v;
 	struct buf text = { 0 };
@@ -271,7 +271,7 @@ static bool is_skipped(struct talk *t, const struct worker_reply *r, const char 
 	return true;
 }
 
-static int get_seconds(struct talk *t, struct json_slice v, const char *what, double *out,
+static int get_seconds(struct hash_run *t, struct json_slice v, const char *what, double *out,
 		       struct err *e)
 {
 	if (json_to_f64(v, out) && isfinite(*out) && *out >= 0)
@@ -281,7 +281,7 @@ static int get_seconds(struct talk *t, struct json_slice v, const char *what, do
 
 /* ---- bench hash ---- */
 
-static int time_one(struct talk *t, const char *function, const struct hash_payload *p,
+static int time_one(struct hash_run *t, const char *function, const struct hash_payload *p,
 		    struct hash_time *out, const char **skipped, struct err *e)
 {
 	struct buf members = { 0 }, hex = { 0 };
@@ -321,7 +321,7 @@ static void thousands(struct buf *out, int64_t v)
 	}
 }
 
-static int time_all(struct talk *t, struct err *e)
+static int time_all(struct hash_run *t, struct err *e)
 {
 	static const struct { const char *name, *function; } all[] = {
 		{ "SHA256 (pickle)", "sha256" }, { "xxHash (pickle)", "xxhash" }, { BUILTIN, "hash" },
@@ -369,7 +369,7 @@ static int time_all(struct talk *t, struct err *e)
 
 int hash_run(const struct hash_opts *o, const struct offline_hooks *hooks, struct err *e)
 {
-	struct talk t = { .o = o, .hooks = hooks };
+	struct hash_run t = { .o = o, .hooks = hooks };
 	int rc = begin(&t, e);
 
 	return end(&t, rc == 0 ? time_all(&t, e) : rc, e);
@@ -377,7 +377,7 @@ int hash_run(const struct hash_opts *o, const struct offline_hooks *hooks, struc
 
 /* ---- bench prefix-block-hash ---- */
 
-static int hand_over(struct talk *t, const uint32_t *id, size_t n, struct err *e)
+static int hand_over(struct hash_run *t, const uint32_t *id, size_t n, struct err *e)
 {
 	struct buf members = { 0 };
 	size_t at = 0;
@@ -404,7 +404,8 @@ static int hand_over(struct talk *t, const uint32_t *id, size_t n, struct err *e
 	return rc;
 }
 
-static int read_times(struct talk *t, const struct worker_reply *r, double *times, struct err *e)
+static int read_times(struct hash_run *t, const struct worker_reply *r, double *times,
+		      struct err *e)
 {
 	struct json_slice list, v;
 	struct json_iter it;
@@ -421,7 +422,7 @@ static int read_times(struct talk *t, const struct worker_reply *r, double *time
 						       (long long)t->o->trials);
 }
 
-static int time_chain(struct talk *t, const char *name, double *times, struct err *e)
+static int time_chain(struct hash_run *t, const char *name, double *times, struct err *e)
 {
 	const size_t trials = (size_t)t->o->trials;
 	struct buf members = { 0 }, text = { 0 };
@@ -457,7 +458,7 @@ static int time_chain(struct talk *t, const char *name, double *times, struct er
 	return 0;
 }
 
-static int time_chains(struct talk *t, struct err *e)
+static int time_chains(struct hash_run *t, struct err *e)
 {
 	const struct hash_opts *o = t->o;
 	const char *const *names = o->algorithms.n ? o->algorithms.v : algorithms;
@@ -488,7 +489,7 @@ static int time_chains(struct talk *t, struct err *e)
 
 int block_hash_run(const struct hash_opts *o, const struct offline_hooks *hooks, struct err *e)
 {
-	struct talk t = { .o = o, .hooks = hooks };
+	struct hash_run t = { .o = o, .hooks = hooks };
 	int rc;
 
 	if (o->num_blocks > TOKENS_MAX / o->block_size)

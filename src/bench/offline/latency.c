@@ -149,13 +149,13 @@ static const struct offline_doubt doubts[] = {
 	{ LATENCY_OUTSIDE, TRUST_DEGRADED, "outside_the_clock", NULL },
 };
 
-struct figures { const struct latency_runs *r; const struct latency_facts *f; };
+struct latency_figures { const struct latency_runs *r; const struct latency_facts *f; };
 
 /* One sentence. */
 static void explain(const void *self, unsigned doubt, struct buf *out)
 {
-	const struct latency_runs *r = ((const struct figures *)self)->r;
-	const struct latency_facts *f = ((const struct figures *)self)->f;
+	const struct latency_runs *r = ((const struct latency_figures *)self)->r;
+	const struct latency_facts *f = ((const struct latency_figures *)self)->f;
 
 	if (doubt == LATENCY_STOPPED)
 		buf_printf(out, "stopped after %zu of %zu iterations", r->n, r->wanted);
@@ -183,7 +183,7 @@ static void explain(const void *self, unsigned doubt, struct buf *out)
 static struct trust verdict(const struct latency_runs *r, const struct latency_facts *f)
 {
 	return offline_verdict(doubts, sizeof(doubts) / sizeof(*doubts), f->doubts, explain,
-			       &(struct figures){ r, f });
+			       &(struct latency_figures){ r, f });
 }
 
 void latency_terminal_ours(const struct latency_runs *r, const struct latency_facts *f,

@@ -106,7 +106,7 @@ static void join(const struct http *h, struct workload *out)
 
 /* ---- one run ---- */
 
-struct call {
+struct offline_call {
 	struct http *h;
 	const struct offline_run *run;
 	const struct endpoint *endpoint;
@@ -143,7 +143,7 @@ static const struct endpoint *choose_endpoint(const struct http *h, const struct
 							  &endpoint_whole_completions;
 }
 
-static void put_sampling(struct call *c)
+static void put_sampling(struct offline_call *c)
 {
 	const struct offline_run *r = c->run;
 	char temperature[FMT_F64_BYTES], top_p[FMT_F64_BYTES];
@@ -159,7 +159,7 @@ static void put_sampling(struct call *c)
 	}
 }
 
-static void make_plan(struct call *c)
+static void make_plan(struct offline_call *c)
 {
 	struct http *h = c->h;
 
@@ -176,7 +176,7 @@ static void make_plan(struct call *c)
 		c->plan.entry[i].sample = h->index[i];
 }
 
-static int check_files(const struct call *c, struct err *e)
+static int check_files(const struct offline_call *c, struct err *e)
 {
 	size_t limit = sock_raise_nofile();
 
@@ -186,7 +186,7 @@ static int check_files(const struct call *c, struct err *e)
 		       "%zu files (ulimit -n)", c->plan.n, limit);
 }
 
-static int make_ready(struct call *c, struct err *e)
+static int make_ready(struct offline_call *c, struct err *e)
 {
 	static const char *const without[] = { "priority" };
 	struct http *h = c->h;
@@ -230,7 +230,7 @@ static bool is_cancelled(const struct http *h)
 /* A few times a second. Answers that end are its signs of life. */
 static void tick(void *self)
 {
-	struct call *c = self;
+	struct offline_call *c = self;
 	struct load_totals t = load_progress_total(c->progress);
 	int64_t now = clock_mono_ns();
 
@@ -248,7 +248,7 @@ static void tick(void *self)
 
 static void *wake(void *self)
 {
-	struct call *c = self;
+	struct offline_call *c = self;
 	struct err ignored;
 
 	while (!atomic_load(&c->is_over) &&
@@ -263,14 +263,14 @@ static void *wake(void *self)
 
 static void started(void *self)
 {
-	struct call *c = self;
+	struct offline_call *c = self;
 
 	if (c->is_paused)
 		c->is_waking = pthread_create(&c->waker, NULL, wake, c) == 0;
 }
 
 /* Before the clock: what waits in the server is scheduled when all of it is there. */
-static int pause_server(struct call *c, struct err *e)
+static int pause_server(struct offline_call *c, struct err *e)
 {
 	long status;
 
@@ -286,7 +286,7 @@ static int pause_server(struct call *c, struct err *e)
 	return 0;
 }
 
-static int wake_server(struct call *c, struct err *e)
+static int wake_server(struct offline_call *c, struct err *e)
 {
 	struct err ignored;
 
@@ -301,7 +301,8 @@ static int wake_server(struct call *c, struct err *e)
 					     "(POST /wake_up: HTTP status %ld)", c->woken);
 }
 
-static int profile(struct call *c, const char *path, int64_t *at_ns, bool is_begin, struct err *e)
+static int profile(struct offline_call *c, const char *path, int64_t *at_ns, bool is_begin,
+		   struct err *e)
 {
 	long status;
 
@@ -335,7 +336,7 @@ static int64_t clock_offset_ns(void)
 	return offset;
 }
 
-static int send_all(struct call *c, struct err *e)
+static int send_all(struct offline_call *c, struct err *e)
 {
 	struct http *h = c->h;
 	const char *url = h->url, *proxy = *h->remote.fetch.proxy ? h->remote.fetch.proxy : NULL;
@@ -371,7 +372,7 @@ static int send_all(struct call *c, struct err *e)
 /* ---- what came of it ---- */
 
 /* The first request that failed; NULL: none. */
-static const struct request_row *first_failed(const struct call *c, uint32_t *n)
+static const struct request_row *first_failed(const struct offline_call *c, uint32_t *n)
 {
 	const struct request_row *first = NULL;
 
@@ -383,7 +384,7 @@ static const struct request_row *first_failed(const struct call *c, uint32_t *n)
 }
 
 /* Connections break before the process has ended: a server of ours gets a moment to do so. */
-static bool has_died(struct call *c, struct err *e)
+static bool has_died(struct offline_call *c, struct err *e)
 {
 	const struct timespec step = { 0, DEATH_LOOK_NS };
 	uint32_t n;
@@ -398,7 +399,7 @@ static bool has_died(struct call *c, struct err *e)
 	return true;
 }
 
-static int explain(struct call *c, struct err *e)
+static int explain(struct offline_call *c, struct err *e)
 {
 	struct buf why = { 0 };
 	const struct request_row *row;
@@ -425,7 +426,7 @@ static int explain(struct call *c, struct err *e)
 }
 
 /* Bad request, or one that cannot be read: to a request with a list of prompts. */
-static bool is_refusal_of_list(const struct call *c)
+static bool is_refusal_of_list(const struct offline_call *c)
 {
 	const struct request_row *row = &c->record.row[0];
 
@@ -439,7 +440,7 @@ static uint32_t share(uint64_t sum, size_t n, size_t i)
 }
 
 /* A server that reports none may have none, or not report them: neither is a count. */
-static bool is_cache_told(const struct call *c)
+static bool is_cache_told(const struct offline_call *c)
 {
 	for (uint32_t i = 0; i < c->plan.n; i++)
 		if (c->record.row[i].cached_tokens)
@@ -447,7 +448,7 @@ static bool is_cache_told(const struct call *c)
 	return false;
 }
 
-static void fill(const struct call *c, struct offline_outcome *out)
+static void fill(const struct offline_call *c, struct offline_outcome *out)
 {
 	int64_t first = INT64_MAX, last = 0;
 	size_t n = c->h->n;
@@ -477,7 +478,7 @@ static void fill(const struct call *c, struct offline_outcome *out)
 	out->ended_ns = c->run->is_profiled ? c->profile_ended_ns : last - c->offset_ns;
 }
 
-static void note_clock(const struct call *c)
+static void note_clock(const struct offline_call *c)
 {
 	int64_t step = clock_offset_ns() - c->offset_ns;
 	struct buf text = { 0 };
@@ -490,7 +491,7 @@ static void note_clock(const struct call *c)
 	buf_release(&text);
 }
 
-static void release(struct call *c)
+static void release(struct offline_call *c)
 {
 	prepared_release(&c->prepared);
 	plan_release(&c->plan);
@@ -504,7 +505,7 @@ static void release(struct call *c)
 static int attempt(struct http *h, const struct offline_run *run, struct offline_outcome *out,
 		   struct err *e)
 {
-	struct call c = { .h = h, .run = run, .endpoint = choose_endpoint(h, run),
+	struct offline_call c = { .h = h, .run = run, .endpoint = choose_endpoint(h, run),
 			  .progress = mem_alloc(sizeof(*c.progress)) };
 	int rc;
 

@@ -28,7 +28,7 @@ const struct opt_foreign offline_async_engine_args = {
 	.row = engine_foreign_row, .is_open = true,
 };
 
-struct check {
+struct offline_check {
 	const struct opt_set *set;
 	const struct opt_result *result;
 	const struct offline_verb *verb;
@@ -49,7 +49,7 @@ static bool is_one_of(const char *text, const char *const *list)
 
 /* ---- the backend, and what only some of them have ---- */
 
-static void warn_of_idle(const struct check *c)
+static void warn_of_idle(const struct offline_check *c)
 {
 	static const char *const idle[] = { "worker-log", "show-log", "server-grace", "python" };
 
@@ -59,7 +59,7 @@ static void warn_of_idle(const struct check *c)
 				   "started here\n", idle[i]);
 }
 
-static int check_http(const struct check *c)
+static int check_http(const struct offline_check *c)
 {
 	const struct offline_opts *o = c->o;
 	bool is_http = strcmp(o->backend, "http") == 0;
@@ -83,7 +83,7 @@ static int check_http(const struct check *c)
 	return 0;
 }
 
-static int check_backend(const struct check *c)
+static int check_backend(const struct offline_check *c)
 {
 	static const char *const with_python[] = {
 		"vllm", "vllm-chat", "vllm-async", "hf", "worker", NULL,
@@ -124,7 +124,7 @@ static const struct offline_fix *find_name(const struct offline_fix *row, struct
 	return row && row->name ? row : NULL;
 }
 
-static int check_compat(const struct check *c)
+static int check_compat(const struct offline_check *c)
 {
 	struct str rest = str_of(c->o->compat);
 
@@ -143,7 +143,7 @@ static int check_compat(const struct check *c)
 	return 0;
 }
 
-static int check_fixes(const struct check *c)
+static int check_fixes(const struct offline_check *c)
 {
 	for (size_t i = 0; i < c->o->fix.n; i++) {
 		const char *name = c->o->fix.v[i];
@@ -193,7 +193,7 @@ static bool is_engines(const struct opt_foreign *by)
 }
 
 /* Words that no table knows, and words of another program's than the backend's. */
-static int check_words(const struct check *c)
+static int check_words(const struct offline_check *c)
 {
 	const struct opt_rest *rest = &c->result->rest;
 	bool is_sim = strcmp(c->o->backend, "sim") == 0;
@@ -217,7 +217,7 @@ static int check_words(const struct check *c)
 	return 0;
 }
 
-static bool names_model(const struct check *c)
+static bool names_model(const struct offline_check *c)
 {
 	const struct opt_rest *rest = &c->result->rest;
 
@@ -235,7 +235,7 @@ static bool names_model(const struct check *c)
 	return false;
 }
 
-static void join(const struct check *c)
+static void join(const struct offline_check *c)
 {
 	static char vllm[] = "vllm", serve[] = "serve", model[] = "--model", sim[] = "sim";
 	const struct opt_rest *rest = &c->result->rest;
@@ -275,7 +275,7 @@ static void join(const struct check *c)
 
 /* ---- as shown ---- */
 
-static void show(const struct check *c)
+static void show(const struct offline_check *c)
 {
 	char **shown = redact_words(c->out->argv, c->a);
 	struct buf line = { 0 };
@@ -310,7 +310,7 @@ static bool is_on(const struct offline_engine *engine, const char *name, struct 
 	return text && strcmp(text, "true") == 0;
 }
 
-static void read_engine(const struct check *c)
+static void read_engine(const struct offline_check *c)
 {
 	struct offline_engine *out = c->out;
 	char *const *argv = out->command;
@@ -344,7 +344,7 @@ int offline_opts_check(const struct opt_set *set, const struct opt_result *resul
 	/* Nsight follows processes that are spawned; forked ones lose their traces. */
 	static char spawn[] = "VLLM_WORKER_MULTIPROC_METHOD=spawn";
 	static char *const spawning[] = { spawn, NULL }, *const nothing[] = { NULL };
-	struct check c = { set, result, verb, o, out, a, notes, e };
+	struct offline_check c = { set, result, verb, o, out, a, notes, e };
 
 	*out = (struct offline_engine){ 0 };
 	if (check_backend(&c) < 0 || check_compat(&c) < 0 || check_fixes(&c) < 0 ||
@@ -391,7 +391,7 @@ const char *offline_engine_text(const struct offline_engine *engine, const char 
 	return engine_argv_text(engine->command, name, a);
 }
 
-struct config {
+struct config_words {
 	const struct opt_set *set;
 	struct arena *a;
 	char *const *typed;  /* the command line, ended by NULL */
@@ -451,7 +451,7 @@ static const char *text_of(const struct json_value *v, struct arena *a)
 }
 
 /* Whether the option is on the command line, too, by its whole name. */
-static bool is_typed(const struct config *c, struct str key)
+static bool is_typed(const struct config_words *c, struct str key)
 {
 	for (char *const *at = c->typed; *at; at++) {
 		struct str rest = str_of(*at), name = str_cut(&rest, '=');
@@ -467,7 +467,7 @@ static bool is_typed(const struct config *c, struct str key)
 	return false;
 }
 
-static void add_option(struct config *c, struct str key, const struct json_value *v)
+static void add_option(struct config_words *c, struct str key, const struct json_value *v)
 {
 	const char *name = arena_printf(c->a, "--%.*s", (int)key.n, key.p);
 	const char *text;
@@ -497,7 +497,7 @@ static void add_option(struct config *c, struct str key, const struct json_value
 	words_add(&c->out, (char *)text);
 }
 
-static int read_file(struct config *c, const char *path, struct err *e)
+static int read_file(struct config_words *c, const char *path, struct err *e)
 {
 	const char *dot = strrchr(path, '.');
 	struct buf text = { 0 };
@@ -527,7 +527,7 @@ static int read_file(struct config *c, const char *path, struct err *e)
 int offline_config(const struct opt_set *set, int *argc, char ***argv, struct arena *a,
 		   struct err *e)
 {
-	struct config c = { .set = set, .a = a, .typed = *argv, .out.arena = a };
+	struct config_words c = { .set = set, .a = a, .typed = *argv, .out.arena = a };
 	const char *path = NULL;
 	int at = -1, words = 0;
 

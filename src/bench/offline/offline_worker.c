@@ -224,8 +224,8 @@ int offline_find(const struct offline_start *how, struct arena *a, struct offlin
 #define LOADING "Loading the engine"
 #define NSIGHT_GRACE_S 600 /* it writes its report when the program ends */
 
-struct state {
-	struct worker *worker;
+struct worker_state {
+	struct engine_worker *worker;
 	struct arena arena;
 	struct offline_hooks hooks;
 	const char *backend, *name;
@@ -238,7 +238,7 @@ struct state {
 
 static void on_text(void *self, const char *text)
 {
-	const struct state *s = self;
+	const struct worker_state *s = self;
 
 	if (s->hooks.warn)
 		s->hooks.warn(s->hooks.self, text);
@@ -246,13 +246,13 @@ static void on_text(void *self, const char *text)
 
 static void on_progress(void *self, uint64_t done, uint64_t total)
 {
-	const struct state *s = self;
+	const struct worker_state *s = self;
 
 	if (s->hooks.progress && s->progress)
 		s->hooks.progress(s->hooks.self, s->progress, done, total);
 }
 
-static struct json_writer members(struct state *s)
+static struct json_writer members(struct worker_state *s)
 {
 	struct json_writer w;
 
@@ -264,7 +264,7 @@ static struct json_writer members(struct state *s)
 }
 
 /* The question is written as an object; its braces are the worker's to place. */
-static int call(struct state *s, const char *type, struct worker_reply *r, struct err *e)
+static int call(struct worker_state *s, const char *type, struct worker_reply *r, struct err *e)
 {
 	struct buf inner = { 0 };
 
@@ -276,7 +276,8 @@ static int call(struct state *s, const char *type, struct worker_reply *r, struc
 	return worker_call(s->worker, type, &inner, r, NULL, e);
 }
 
-static int call_plain(struct state *s, const char *type, struct worker_reply *r, struct err *e)
+static int call_plain(struct worker_state *s, const char *type, struct worker_reply *r,
+		      struct err *e)
 {
 	buf_reset(&s->members);
 	return call(s, type, r, e);
@@ -284,8 +285,8 @@ static int call_plain(struct state *s, const char *type, struct worker_reply *r,
 
 /* ---- members of answers ---- */
 
-static int get_clock(struct state *s, const struct worker_reply *r, const char *key, int64_t *out,
-		     struct err *e)
+static int get_clock(struct worker_state *s, const struct worker_reply *r, const char *key,
+		     int64_t *out, struct err *e)
 {
 	struct json_slice v;
 
@@ -294,7 +295,7 @@ static int get_clock(struct state *s, const struct worker_reply *r, const char *
 	return worker_distrust(s->worker, e, "%s is no integer of nanoseconds", key);
 }
 
-static int get_seconds(struct state *s, struct json_slice from, const char *key, double *out,
+static int get_seconds(struct worker_state *s, struct json_slice from, const char *key, double *out,
 		       struct err *e)
 {
 	struct json_slice v;
@@ -308,7 +309,7 @@ static int get_seconds(struct state *s, struct json_slice from, const char *key,
 }
 
 /* A string of an answer as text in the arena. */
-static const char *unescaped(struct state *s, struct json_slice v)
+static const char *unescaped(struct worker_state *s, struct json_slice v)
 {
 	struct buf text = { 0 };
 	const char *out;
@@ -319,7 +320,7 @@ static const char *unescaped(struct state *s, struct json_slice v)
 	return out;
 }
 
-static int get_text(struct state *s, const struct worker_reply *r, const char *key,
+static int get_text(struct worker_state *s, const struct worker_reply *r, const char *key,
 		    const char **out, struct err *e)
 {
 	struct json_slice v;
@@ -332,8 +333,8 @@ static int get_text(struct state *s, const struct worker_reply *r, const char *k
 	return 0;
 }
 
-static int get_bool(struct state *s, const struct worker_reply *r, const char *key, bool *out,
-		    struct err *e)
+static int get_bool(struct worker_state *s, const struct worker_reply *r, const char *key,
+		    bool *out, struct err *e)
 {
 	struct json_slice v;
 
@@ -347,7 +348,7 @@ static int get_bool(struct state *s, const struct worker_reply *r, const char *k
 
 /* ---- start ---- */
 
-static void write_args(struct state *s, char *const *argv)
+static void write_args(struct worker_state *s, char *const *argv)
 {
 	struct json_writer w = json_writer(&s->args);
 
@@ -358,9 +359,9 @@ static void write_args(struct state *s, char *const *argv)
 	json_end_array(&w);
 }
 
-static void about_hello(struct state *s, struct offline_about *about)
+static void about_hello(struct worker_state *s, struct offline_about *about)
 {
-	const struct worker *w = s->worker;
+	const struct engine_worker *w = s->worker;
 
 	about->engine = worker_hello(w)->engine;
 	about->version = worker_hello(w)->version;
@@ -388,7 +389,7 @@ static const char *log_path(const struct offline_start *how, struct arena *a)
 	return path;
 }
 
-static void state_free(struct state *s)
+static void state_free(struct worker_state *s)
 {
 	buf_release(&s->args);
 	buf_release(&s->members);
@@ -397,7 +398,7 @@ static void state_free(struct state *s)
 }
 
 /* What a worker could not do for want of a package depends on who ran it. */
-static int launch(struct state *s, const struct offline_start *how,
+static int launch(struct worker_state *s, const struct offline_start *how,
 		  const struct offline_program *p, struct err *e)
 {
 	const struct offline_opts *o = how->opts;
@@ -427,7 +428,7 @@ static int launch(struct state *s, const struct offline_start *how,
 static int worker_driver_start(const struct offline_start *how, void **state,
 			       struct offline_about *about, struct err *e)
 {
-	struct state *s = mem_alloc(sizeof(*s));
+	struct worker_state *s = mem_alloc(sizeof(*s));
 	struct offline_program program;
 
 	s->hooks = how->hooks;
@@ -452,7 +453,7 @@ static int worker_driver_start(const struct offline_start *how, void **state,
 static int worker_driver_render(void *state, struct str messages, struct str tools,
 				struct buf *text, struct err *e)
 {
-	struct state *s = state;
+	struct worker_state *s = state;
 	struct json_writer w = members(s);
 	struct worker_reply r;
 	struct json_slice v;
@@ -473,8 +474,8 @@ static int worker_driver_render(void *state, struct str messages, struct str too
 
 /* ---- load ---- */
 
-static int read_phases(struct state *s, const struct worker_reply *r, struct offline_loaded *out,
-		       struct err *e)
+static int read_phases(struct worker_state *s, const struct worker_reply *r,
+		       struct offline_loaded *out, struct err *e)
 {
 	struct json_slice list, v, name;
 	struct json_iter it;
@@ -501,8 +502,8 @@ static int read_phases(struct state *s, const struct worker_reply *r, struct off
 	return 0;
 }
 
-static int read_loaded(struct state *s, const struct worker_reply *r, struct offline_loaded *out,
-		       struct err *e)
+static int read_loaded(struct worker_state *s, const struct worker_reply *r,
+		       struct offline_loaded *out, struct err *e)
 {
 	int64_t began_ns, ended_ns;
 
@@ -524,7 +525,7 @@ static int read_loaded(struct state *s, const struct worker_reply *r, struct off
 }
 
 /* All it said of itself but what belongs to the talk. */
-static struct str keep_description(struct state *s, struct json_slice body)
+static struct str keep_description(struct worker_state *s, struct json_slice body)
 {
 	struct json_iter it = json_iter(body);
 	struct buf text = { 0 };
@@ -549,7 +550,7 @@ static struct str keep_description(struct state *s, struct json_slice body)
 	return kept;
 }
 
-static int describe(struct state *s, struct offline_about *about, struct err *e)
+static int describe(struct worker_state *s, struct offline_about *about, struct err *e)
 {
 	struct worker_reply r;
 	struct json_slice v;
@@ -573,7 +574,7 @@ static int describe(struct state *s, struct offline_about *about, struct err *e)
 static int worker_driver_load(void *state, struct offline_about *about,
 			      struct offline_loaded *out, struct err *e)
 {
-	struct state *s = state;
+	struct worker_state *s = state;
 	struct json_writer w = members(s);
 	struct worker_reply r;
 
@@ -649,7 +650,7 @@ static void put_request(struct json_writer *w, const struct offline_batch *b, si
 }
 
 /* Requests from *at until a frame's worth is written. Returns the bytes of their texts. */
-static size_t put_some(struct state *s, const struct offline_batch *b, size_t *at)
+static size_t put_some(struct worker_state *s, const struct offline_batch *b, size_t *at)
 {
 	bool is_first = *at == 0;
 	struct json_writer w = members(s);
@@ -665,7 +666,7 @@ static size_t put_some(struct state *s, const struct offline_batch *b, size_t *a
 }
 
 /* What requests of the batch need and the worker lacks. */
-static int check_put(const struct state *s, const struct offline_batch *b, struct err *e)
+static int check_put(const struct worker_state *s, const struct offline_batch *b, struct err *e)
 {
 	struct buf own = { 0 };
 	int rc = 0;
@@ -687,7 +688,7 @@ static int check_put(const struct state *s, const struct offline_batch *b, struc
 
 static int worker_driver_put(void *state, const struct offline_batch *b, struct err *e)
 {
-	struct state *s = state;
+	struct worker_state *s = state;
 	struct worker_reply r;
 	struct json_slice v;
 	size_t at = 0, read = 0;
@@ -746,9 +747,9 @@ static bool as_bool(struct json_slice v, void *out)
 }
 
 /* One entry for each request, or no such member (or null): *out is NULL then. */
-static int get_array(struct state *s, const struct worker_reply *r, const char *key, size_t size,
-		     bool (*as)(struct json_slice v, void *out), struct arena *a, void **out,
-		     struct err *e)
+static int get_array(struct worker_state *s, const struct worker_reply *r, const char *key,
+		     size_t size, bool (*as)(struct json_slice v, void *out), struct arena *a,
+		     void **out, struct err *e)
 {
 	struct json_slice list, v;
 	struct json_iter it;
@@ -772,8 +773,8 @@ static int get_array(struct state *s, const struct worker_reply *r, const char *
 	return 0;
 }
 
-static int read_outcome(struct state *s, const struct worker_reply *r, struct offline_outcome *out,
-			struct err *e)
+static int read_outcome(struct worker_state *s, const struct worker_reply *r,
+			struct offline_outcome *out, struct err *e)
 {
 	const struct {
 		const char *key;
@@ -807,7 +808,7 @@ static int read_outcome(struct state *s, const struct worker_reply *r, struct of
 static int worker_driver_run(void *state, const struct offline_run *run,
 			     struct offline_outcome *out, struct err *e)
 {
-	struct state *s = state;
+	struct worker_state *s = state;
 	struct json_writer w = members(s);
 	struct worker_reply r;
 
@@ -831,7 +832,7 @@ static int worker_driver_run(void *state, const struct offline_run *run,
 
 static int worker_driver_mm_stats(void *state, struct buf *out, struct err *e)
 {
-	struct state *s = state;
+	struct worker_state *s = state;
 	struct worker_reply r;
 	struct json_slice v;
 
@@ -845,7 +846,7 @@ static int worker_driver_mm_stats(void *state, struct buf *out, struct err *e)
 
 static int worker_driver_stop(void *state, struct err *e)
 {
-	struct state *s = state;
+	struct worker_state *s = state;
 	int rc = worker_stop(s->worker, e);
 
 	state_free(s);

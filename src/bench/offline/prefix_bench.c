@@ -21,20 +21,20 @@
 #define WARMUP_HEAD "This is warm up request "
 
 /* One engine, from its start to its end. */
-struct leg {
+struct prefix_leg {
 	const char *flag;             /* what the engine is told of its cache; NULL: nothing */
 	const char *name;             /* "on", "off"; NULL: as the engine's arguments say */
 	double elapsed_s, warmup_s;   /* warmup_s 0: no warm-up */
 	struct offline_outcome out;
 };
 
-struct bench {
+struct prefix_bench {
 	struct offline_job *job;
 	const struct prefix_opts *o;
 	struct offline_sampler sampler;
 	struct offline_requests warmup, requests;
 	struct report_reuse reuse;
-	struct leg leg[LEGS_MAX];
+	struct prefix_leg leg[LEGS_MAX];
 	size_t legs, done;
 	struct buf ours;              /* members of the result: an object that is still open */
 	struct json_writer w;
@@ -110,7 +110,7 @@ static int by_number(const void *a, const void *b)
 }
 
 /* Of the different prompts, as upstream: before they are repeated. */
-static void say_lengths(const struct bench *s)
+static void say_lengths(const struct prefix_bench *s)
 {
 	const struct workload *w = &s->requests.w;
 	const struct repeats *r = w->repeats;
@@ -129,7 +129,7 @@ static void say_lengths(const struct bench *s)
 	free(length);
 }
 
-static int draw(struct bench *s, struct err *e)
+static int draw(struct prefix_bench *s, struct err *e)
 {
 	struct offline_data warmup = s->o->data;
 	const int64_t seed = s->o->seed;
@@ -157,7 +157,7 @@ static int draw(struct bench *s, struct err *e)
 	return offline_sample(&s->sampler, &warmup, warmup.num_prompts, seed, &s->warmup, e);
 }
 
-static void show_plan(struct bench *s)
+static void show_plan(struct prefix_bench *s)
 {
 	struct plan plan;
 	struct buf text = { 0 };
@@ -173,7 +173,7 @@ static void show_plan(struct bench *s)
 
 /* ---- one engine ---- */
 
-static int run_batch(const struct bench *s, const struct offline_requests *r,
+static int run_batch(const struct prefix_bench *s, const struct offline_requests *r,
 		     struct offline_outcome *out, struct err *e)
 {
 	const struct offline_batch batch = offline_requests_batch(r, NULL);
@@ -187,7 +187,7 @@ static int run_batch(const struct bench *s, const struct offline_requests *r,
 	       offline_run(s->job->offline, &run, out, e);
 }
 
-static int measure(const struct bench *s, struct leg *leg, struct err *e)
+static int measure(const struct prefix_bench *s, struct prefix_leg *leg, struct err *e)
 {
 	struct offline_outcome warmup;
 	char took[FMT_F64_BYTES];
@@ -216,7 +216,7 @@ static int measure(const struct bench *s, struct leg *leg, struct err *e)
 }
 
 /* The engine's arguments with the leg's own behind them: the last one given counts. */
-static char *const *arguments(struct bench *s, const struct leg *leg)
+static char *const *arguments(struct prefix_bench *s, const struct prefix_leg *leg)
 {
 	const size_t n = words_count(s->job->engine->argv);
 	char **argv;
@@ -230,7 +230,7 @@ static char *const *arguments(struct bench *s, const struct leg *leg)
 	return argv;
 }
 
-static void tell(struct bench *s, const struct leg *leg)
+static void tell(struct prefix_bench *s, const struct prefix_leg *leg)
 {
 	const struct offline_reported reported = offline_reported_of(s->job);
 	struct buf text = { 0 };
@@ -250,7 +250,7 @@ static void tell(struct bench *s, const struct leg *leg)
 	buf_release(&text);
 }
 
-static int run_engine(struct bench *s, struct leg *leg, struct err *e)
+static int run_engine(struct prefix_bench *s, struct prefix_leg *leg, struct err *e)
 {
 	const struct offline_start how = { .engine_argv = arguments(s, leg) };
 	struct offline_job *job = s->job;
@@ -268,7 +268,7 @@ static int run_engine(struct bench *s, struct leg *leg, struct err *e)
 	return 0;
 }
 
-static int run_leg(struct bench *s, struct leg *leg, struct err *e)
+static int run_leg(struct prefix_bench *s, struct prefix_leg *leg, struct err *e)
 {
 	int rc = run_engine(s, leg, e);
 
@@ -278,11 +278,11 @@ static int run_leg(struct bench *s, struct leg *leg, struct err *e)
 
 /* ---- results ---- */
 
-static void put_legs(struct json_writer *w, const struct bench *s)
+static void put_legs(struct json_writer *w, const struct prefix_bench *s)
 {
 	json_member_array(w, "runs");
 	for (size_t i = 0; i < s->done; i++) {
-		const struct leg *leg = &s->leg[i];
+		const struct prefix_leg *leg = &s->leg[i];
 
 		json_begin_object(w);
 		if (leg->name)
@@ -306,7 +306,7 @@ static void put_legs(struct json_writer *w, const struct bench *s)
 }
 
 /* The first engine's numbers as bench throughput has them; both engines' among ours. */
-static int save(struct bench *s, const struct throughput_runs *runs,
+static int save(struct prefix_bench *s, const struct throughput_runs *runs,
 		const struct throughput_facts *facts, struct err *e)
 {
 	struct throughput_config config = { .model = s->job->engine->model };
@@ -327,9 +327,9 @@ static int save(struct bench *s, const struct throughput_runs *runs,
 	return rc;
 }
 
-static int report(struct bench *s, struct err *e)
+static int report(struct prefix_bench *s, struct err *e)
 {
-	const struct leg *leg = &s->leg[0];
+	const struct prefix_leg *leg = &s->leg[0];
 	const struct throughput_runs runs = {
 		.elapsed_s = &leg->elapsed_s, .n_runs = 1, .wanted = 1,
 		.outside_s = leg->out.outside_s,
@@ -357,7 +357,7 @@ static int report(struct bench *s, struct err *e)
 	return save(s, &runs, &facts, e);
 }
 
-static int run_all(struct bench *s, struct err *e)
+static int run_all(struct prefix_bench *s, struct err *e)
 {
 	struct err late = { 0 };
 	int rc = draw(s, e);
@@ -378,12 +378,14 @@ static int run_all(struct bench *s, struct err *e)
 
 static int run(struct offline_job *job, struct err *e)
 {
-	struct bench s = { .job = job, .o = (const struct prefix_opts *)job->opts, .legs = 1 };
+	struct prefix_bench s = {
+		.job = job, .o = (const struct prefix_opts *)job->opts, .legs = 1,
+	};
 	int rc;
 
 	if (s.o->compare_caching) {
-		s.leg[0] = (struct leg){ .flag = "--enable-prefix-caching", .name = "on" };
-		s.leg[1] = (struct leg){ .flag = "--no-enable-prefix-caching", .name = "off" };
+		s.leg[0] = (struct prefix_leg){ .flag = "--enable-prefix-caching", .name = "on" };
+		s.leg[1] = (struct prefix_leg){ .flag = "--no-enable-prefix-caching", .name = "off" };
 		s.legs = LEGS_MAX;
 	}
 	rc = run_all(&s, e);

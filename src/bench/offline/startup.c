@@ -21,12 +21,12 @@ static const char *const side_name[STARTUP_SIDES] = { "cold", "warmup", "warm" }
 #define RULE "============================================================"
 
 /* What is told of an iteration, by name. */
-struct field {
+struct startup_field {
 	const char *key, *name, *lower; /* of upstream's metrics; NULL: ours */
 	size_t offset;
 };
 enum { FIELD_STARTUP, FIELD_COMPILATION, FIELD_ENCODER, FIELD_SPAWN, FIELD_READY, FIELDS };
-static const struct field fields[FIELDS] = {
+static const struct startup_field fields[FIELDS] = {
 	{ "startup", "Startup time", "startup time", offsetof(struct startup_iteration, startup_s) },
 	{ "compilation", "Compilation time", "compilation time",
 	  offsetof(struct startup_iteration, compilation_s) },
@@ -454,7 +454,7 @@ void startup_json(const struct startup_runs *r, struct str ours, struct buf *out
 /* The engine runs in the program that tells of its compiling. */
 #define ONE_PROCESS "VLLM_ENABLE_V1_MULTIPROCESSING=0"
 
-struct bench {
+struct startup_bench {
 	struct offline_job *job;
 	const struct startup_opts *o;
 	struct startup_runs runs;
@@ -465,7 +465,7 @@ struct bench {
 };
 
 /* The user's, ours and those of the caches; words are borrowed. */
-static char **environment(const struct bench *b, const struct caches *caches)
+static char **environment(const struct startup_bench *b, const struct caches *caches)
 {
 	const size_t ours = words_count(b->job->engine->env), room = 6;
 	char **env = mem_array(ours + room, sizeof(*env));
@@ -482,7 +482,7 @@ static char **environment(const struct bench *b, const struct caches *caches)
 }
 
 /* Texts live until offline_stop. */
-static void keep_about(struct bench *b, const struct offline_about *about)
+static void keep_about(struct startup_bench *b, const struct offline_about *about)
 {
 	struct arena *a = &b->arena;
 
@@ -498,7 +498,7 @@ static void keep_about(struct bench *b, const struct offline_about *about)
 	b->about.json = arena_str(a, about->json);
 }
 
-static void keep_times(struct bench *b, const struct offline_loaded *l,
+static void keep_times(struct startup_bench *b, const struct offline_loaded *l,
 		       struct startup_iteration *it)
 {
 	struct engine_phase *phase = arena_alloc(&b->arena, (l->n_phases + 1) * sizeof(*phase));
@@ -515,8 +515,8 @@ static void keep_times(struct bench *b, const struct offline_loaded *l,
 	it->n_phases = l->n_phases;
 }
 
-static int start_engine(struct bench *b, const struct caches *caches, struct startup_iteration *it,
-			struct err *e)
+static int start_engine(struct startup_bench *b, const struct caches *caches,
+			struct startup_iteration *it, struct err *e)
 {
 	struct offline_job *job = b->job;
 	struct offline_start how = {
@@ -548,9 +548,9 @@ static int start_engine(struct bench *b, const struct caches *caches, struct sta
 	return rc;
 }
 
-static int drop_pages(const struct bench *b, struct startup_iteration *it, struct err *e)
+static int drop_pages(const struct startup_bench *b, struct startup_iteration *it, struct err *e)
 {
-	struct pages pages;
+	struct cached_pages pages;
 
 	if (!b->o->drop_page_cache)
 		return 0;
@@ -561,7 +561,7 @@ static int drop_pages(const struct bench *b, struct startup_iteration *it, struc
 	return 0;
 }
 
-static int one(struct bench *b, enum startup_side side, struct startup_iteration *it,
+static int one(struct startup_bench *b, enum startup_side side, struct startup_iteration *it,
 	       struct err *e)
 {
 	const struct offline_hooks *hooks = &b->job->hooks;
@@ -581,7 +581,8 @@ static int one(struct bench *b, enum startup_side side, struct startup_iteration
 	return rc;
 }
 
-static int iterate(struct bench *b, enum startup_side side, const char *label, struct err *e)
+static int iterate(struct startup_bench *b, enum startup_side side, const char *label,
+		   struct err *e)
 {
 	struct startup_runs *runs = &b->runs;
 	size_t wanted = runs->side[side].wanted;
@@ -597,7 +598,7 @@ static int iterate(struct bench *b, enum startup_side side, const char *label, s
 	return 0;
 }
 
-static int measure(struct bench *b, struct err *e)
+static int measure(struct startup_bench *b, struct err *e)
 {
 	static const struct { enum startup_side side; const char *line, *label; } steps[] = {
 		{ STARTUP_COLD, "Measuring cold startup time...", "Cold startup iterations" },
@@ -622,7 +623,7 @@ static int measure(struct bench *b, struct err *e)
 /* ---- its files ---- */
 
 /* One PyTorch file for each metric. */
-static int save_metrics(const struct bench *b, struct err *e)
+static int save_metrics(const struct startup_bench *b, struct err *e)
 {
 	const struct run_pytorch_verb verb = { &startup_opt_set, b->o, b->job->engine,
 					       b->job->opts->output_json };
@@ -647,7 +648,7 @@ static int save_metrics(const struct bench *b, struct err *e)
 	return rc;
 }
 
-static int report(const struct bench *b, struct err *e)
+static int report(const struct startup_bench *b, struct err *e)
 {
 	const struct offline_reported reported = {
 		.command = "startup", .backend = b->job->opts->backend, .about = &b->about,
@@ -712,7 +713,7 @@ static int run(struct offline_job *job, struct err *e)
 	const struct startup_opts *o = (const struct startup_opts *)job->opts;
 	const int64_t wanted[STARTUP_SIDES] = { o->num_iters_cold, o->num_iters_warmup,
 						o->num_iters_warm };
-	struct bench b = { .job = job, .o = o };
+	struct startup_bench b = { .job = job, .o = o };
 	struct startup_runs *runs = &b.runs;
 	struct err unsaved = { 0 };
 	int rc;

@@ -168,7 +168,7 @@ const struct opt_set throughput_opt_set = {
 	.takes_prefixes = true,
 };
 
-struct check {
+struct throughput_check {
 	struct throughput_opts *o;
 	const struct opt_result *given;
 	const struct offline_engine *engine;
@@ -177,13 +177,13 @@ struct check {
 	struct err *e;
 };
 
-static bool given(const struct check *c, const char *name)
+static bool given(const struct throughput_check *c, const char *name)
 {
 	return opt_given(&throughput_opt_set, c->given, name);
 }
 
 __attribute__((format(printf, 2, 3)))
-static void note(const struct check *c, const char *fmt, ...)
+static void note(const struct throughput_check *c, const char *fmt, ...)
 {
 	char line[512];
 	va_list ap;
@@ -202,34 +202,34 @@ static bool is_one_of(const char *text, const char *const *list)
 	return false;
 }
 
-static bool is_backend(const struct check *c, const char *name)
+static bool is_backend(const struct throughput_check *c, const char *name)
 {
 	return strcmp(c->plan->backend, name) == 0;
 }
 
 /* Those that upstream has; the rest are engines of ours, which take what they can. */
-static bool is_ours(const struct check *c)
+static bool is_ours(const struct throughput_check *c)
 {
 	static const char *const names[] = { "sim", "http", "worker", NULL };
 
 	return is_one_of(c->plan->backend, names);
 }
 
-static bool is_random(const struct check *c)
+static bool is_random(const struct throughput_check *c)
 {
 	static const char *const names[] = { "random", "random-mm", "random-rerank", NULL };
 
 	return is_one_of(c->o->data.dataset_name, names);
 }
 
-static bool is_set(const struct check *c, const char *name)
+static bool is_set(const struct throughput_check *c, const char *name)
 {
 	return strcmp(c->o->data.dataset_name, name) == 0;
 }
 
 /* ---- steps ---- */
 
-static int check_backend(const struct check *c)
+static int check_backend(const struct throughput_check *c)
 {
 	const struct throughput_opts *o = c->o;
 
@@ -245,7 +245,7 @@ static int check_backend(const struct check *c)
 	return 0;
 }
 
-static void choose_dataset(const struct check *c)
+static void choose_dataset(const struct throughput_check *c)
 {
 	static const char *const own[] = { "custom", "custom_image", "spec_bench", "speed_bench",
 					   "timed_trace", "mix", "workload", NULL };
@@ -268,7 +268,7 @@ static void choose_dataset(const struct check *c)
 }
 
 /* Upstream's, where they are true; it prints some of them on every run. */
-static void warn_ignored(const struct check *c)
+static void warn_ignored(const struct throughput_check *c)
 {
 	const char *const name = c->o->data.dataset_name;
 
@@ -292,7 +292,7 @@ static void warn_ignored(const struct check *c)
 }
 
 /* Other options that only some datasets read. */
-static void warn_other_sets(const struct check *c)
+static void warn_other_sets(const struct throughput_check *c)
 {
 	const struct { const char *option, *set; } idle[] = {
 		{ "prefix-repetition-prefix-len", "prefix_repetition" },
@@ -343,8 +343,8 @@ static void warn_other_sets(const struct check *c)
  * precedence, in upstream with its default as well. value: what is in force; asked: what the
  * former says.
  */
-static void choose_length(const struct check *c, const char *name, bool is_asked, int64_t asked,
-			  const char *what, int64_t *value)
+static void choose_length(const struct throughput_check *c, const char *name, bool is_asked,
+			  int64_t asked, const char *what, int64_t *value)
 {
 	char random[32];
 
@@ -363,7 +363,7 @@ static void choose_length(const struct check *c, const char *name, bool is_asked
 	}
 }
 
-static void choose_lengths(const struct check *c)
+static void choose_lengths(const struct throughput_check *c)
 {
 	struct throughput_opts *o = c->o;
 	struct dataset_opts *s = &o->data.set;
@@ -403,7 +403,7 @@ static void choose_lengths(const struct check *c)
 		s->enable_multimodal_chat = true;
 }
 
-static int check_limits(const struct check *c)
+static int check_limits(const struct throughput_check *c)
 {
 	const struct dataset_opts *s = &c->o->data.set;
 	const struct { const char *option; int64_t tokens; } lengths[] = {
@@ -430,7 +430,7 @@ static int check_limits(const struct check *c)
 	return 0;
 }
 
-static int check_lora(const struct check *c)
+static int check_lora(const struct throughput_check *c)
 {
 	const struct throughput_opts *o = c->o;
 
@@ -445,7 +445,7 @@ static int check_lora(const struct check *c)
 	return 0;
 }
 
-static int check_engine(const struct check *c)
+static int check_engine(const struct throughput_check *c)
 {
 	const struct throughput_opts *o = c->o;
 	const struct offline_engine *engine = c->engine;
@@ -481,7 +481,7 @@ static int check(struct offline_job *job, struct err *e)
 {
 	struct throughput_opts *o = (struct throughput_opts *)job->opts;
 	struct throughput_plan *plan = &o->plan;
-	const struct check c = { o, job->given, job->engine, plan, job->notes, e };
+	const struct throughput_check c = { o, job->given, job->engine, plan, job->notes, e };
 
 	*plan = (struct throughput_plan){
 		.backend = job->engine->worker,

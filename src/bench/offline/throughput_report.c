@@ -114,7 +114,7 @@ static const struct offline_doubt doubts[] = {
 	{ THROUGHPUT_APART, TRUST_DEGRADED, "runs_apart", NULL },
 };
 
-struct figures { const struct throughput_runs *r; const struct throughput_facts *f; };
+struct throughput_figures { const struct throughput_runs *r; const struct throughput_facts *f; };
 
 static void explain_tokens(const struct throughput_runs *r, const struct throughput_facts *f,
 			   unsigned doubt, struct buf *out)
@@ -132,8 +132,8 @@ static void explain_tokens(const struct throughput_runs *r, const struct through
 /* One sentence. */
 static void explain(const void *self, unsigned doubt, struct buf *out)
 {
-	const struct throughput_runs *r = ((const struct figures *)self)->r;
-	const struct throughput_facts *f = ((const struct figures *)self)->f;
+	const struct throughput_runs *r = ((const struct throughput_figures *)self)->r;
+	const struct throughput_facts *f = ((const struct throughput_figures *)self)->f;
 
 	switch ((enum throughput_doubt)doubt) {
 	case THROUGHPUT_STOPPED:
@@ -168,7 +168,7 @@ static void explain(const void *self, unsigned doubt, struct buf *out)
 static struct trust verdict(const struct throughput_runs *r, const struct throughput_facts *f)
 {
 	return offline_verdict(doubts, sizeof(doubts) / sizeof(*doubts), f->doubts, explain,
-			       &(struct figures){ r, f });
+			       &(struct throughput_figures){ r, f });
 }
 
 static void show_latencies(const struct throughput_runs *r, struct buf *out)

@@ -365,13 +365,13 @@ bool engine_arg_is_engines(const struct engine_arg *arg, bool is_async)
 
 /* ---- beginnings ---- */
 
-struct found {
+struct found_arg {
 	const struct engine_arg *arg;
 	bool is_off;
 	size_t n;
 };
 
-static void look(const struct engine_arg *arg, struct str plain, struct found *out)
+static void look(const struct engine_arg *arg, struct str plain, struct found_arg *out)
 {
 	struct str positive = { plain.p + 3, plain.n - 3 };
 	bool is_off = arg->kind == ENGINE_SWITCH && plain.n > 3 &&
@@ -385,10 +385,10 @@ static void look(const struct engine_arg *arg, struct str plain, struct found *o
 }
 
 /* name: with dashes. What is gone counts only when nothing else begins so. */
-static struct found beginning(const void *self, struct str name)
+static struct found_arg beginning(const void *self, struct str name)
 {
 	struct str plain = { name.p + 2, name.n - 2 };
-	struct found out = { 0 };
+	struct found_arg out = { 0 };
 
 	for (int is_gone = 0; is_gone < 2 && out.n == 0; is_gone++)
 		for (size_t i = 0; i < engine_arg_count; i++)
@@ -408,7 +408,7 @@ static int beginning_words(const void *self, char *const *argv, struct err *e)
 {
 	struct str name = name_of(*argv);
 	struct engine_token t = { .name = name, .n = 1 };
-	struct found found;
+	struct found_arg found;
 
 	if (name.n < 3 || !str_starts(name, STR("--")))
 		return 0;
@@ -428,7 +428,7 @@ static int beginning_words(const void *self, char *const *argv, struct err *e)
 const char *engine_foreign_whole(const void *self, const char *word, struct arena *a)
 {
 	struct str name = name_of(word);
-	struct found found;
+	struct found_arg found;
 
 	if (name.n < 3 || !str_starts(name, STR("--")) || engine_arg_spelled(name))
 		return word;

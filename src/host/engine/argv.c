@@ -345,7 +345,7 @@ static char *const *first_of(char *const *argv)
 /* ---- one value ---- */
 
 /* What a command says of one argument; text NULL: nothing. */
-struct said {
+struct said_arg {
 	const char *text;
 	struct str name; /* of the token that said it, as it was typed */
 };
@@ -363,26 +363,26 @@ static const char *joined(const struct engine_token *t, struct arena *a)
 }
 
 /* The last token counts; keys of a JSON argument, given one by one, replace a whole one. */
-static struct said said_of(char *const *argv, const struct engine_arg *arg, struct arena *a)
+static struct said_arg said_of(char *const *argv, const struct engine_arg *arg, struct arena *a)
 {
 	struct json_value *keys = NULL;
-	struct said last = { 0 };
+	struct said_arg last = { 0 };
 	char *const *at = first_of(argv);
 	bool is_model = strcmp(arg->name, "model") == 0;
 	struct engine_token t;
 
 	while (engine_argv_next(&at, &t)) {
 		if (is_model && t.is_positional && !last.text)
-			last = (struct said){ arena_text(a, t.value), STR("") };
+			last = (struct said_arg){ arena_text(a, t.value), STR("") };
 		if (t.arg != arg)
 			continue;
 		if (arg->kind == ENGINE_FLAG || arg->kind == ENGINE_SWITCH)
-			last = (struct said){ t.is_off ? "false" : "true", t.name };
+			last = (struct said_arg){ t.is_off ? "false" : "true", t.name };
 		else if (t.path.n && t.has_value &&
 			 opt_dotted_put(&keys, arg->name, t.path, t.value, NULL, a, NULL) == 0)
-			last = (struct said){ opt_dotted_text(keys, a), t.name };
+			last = (struct said_arg){ opt_dotted_text(keys, a), t.name };
 		else if (t.has_value && !keys)
-			last = (struct said){ joined(&t, a), t.name };
+			last = (struct said_arg){ joined(&t, a), t.name };
 	}
 	return last;
 }
@@ -411,7 +411,7 @@ const char *engine_argv_text(char *const *argv, const char *name, struct arena *
 {
 	struct str path;
 	const struct engine_arg *arg = split(name, &path);
-	struct said said;
+	struct said_arg said;
 	char *plain;
 
 	if (!arg)
@@ -508,7 +508,7 @@ void engine_argv_optimization(char *const *argv, unsigned version,
 {
 	const struct engine_arg *level = engine_arg_find(STR("optimization-level"));
 	struct arena a = { 0 };
-	struct said said;
+	struct said_arg said;
 	int v;
 
 	*out = (struct engine_optimization){ 2, 3, "", "" };

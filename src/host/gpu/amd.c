@@ -22,7 +22,7 @@
 
 #define VENDOR 0x1002
 
-struct card {
+struct amd_card {
 	char *device;    /* its folder */
 	char *sensors;   /* its hwmon folder; NULL */
 	uint64_t id;     /* KFD's; 0: none */
@@ -32,7 +32,7 @@ struct card {
 
 struct amd {
 	char *kfd;       /* "/sys/class/kfd/kfd" */
-	struct card *card;
+	struct amd_card *card;
 	size_t n;
 };
 
@@ -132,7 +132,7 @@ static void each_numbered(const char *folder, const char *prefix, void *ctx,
 
 static void keep_sensors(void *ctx, const char *path, unsigned number)
 {
-	struct card *c = ctx;
+	struct amd_card *c = ctx;
 
 	(void)number;
 	if (!c->sensors)
@@ -140,7 +140,7 @@ static void keep_sensors(void *ctx, const char *path, unsigned number)
 }
 
 /* PCI_SLOT_NAME=0000:c1:00.0 */
-static void read_pci(struct card *c)
+static void read_pci(struct amd_card *c)
 {
 	char *text = text_of(c->device, "uevent");
 	struct str rest = str_of(text);
@@ -159,7 +159,7 @@ static void keep_card(void *ctx, const char *path, unsigned number)
 	struct amd *v = ctx;
 	char *device = file_join(path, "device"), *hwmon;
 	char *vendor = text_of(device, "vendor");
-	struct card *c;
+	struct amd_card *c;
 
 	(void)number;
 	if (strtol(vendor, NULL, 16) != VENDOR || v->n == GPUS_MAX ||
@@ -171,7 +171,7 @@ static void keep_card(void *ctx, const char *path, unsigned number)
 	free(vendor);
 	v->card = mem_grow(v->card, v->n + 1, sizeof(*v->card));
 	c = &v->card[v->n++];
-	*c = (struct card){ .device = device, .order = UINT32_MAX };
+	*c = (struct amd_card){ .device = device, .order = UINT32_MAX };
 	read_pci(c);
 	hwmon = file_join(device, "hwmon");
 	each_numbered(hwmon, "hwmon", c, keep_sensors);
@@ -204,14 +204,14 @@ static void match_node(void *ctx, const char *path, unsigned number)
 
 static int by_order(const void *a, const void *b)
 {
-	const struct card *x = a, *y = b;
+	const struct amd_card *x = a, *y = b;
 
 	if (x->order != y->order)
 		return x->order < y->order ? -1 : 1;
 	return strcmp(x->pci, y->pci);
 }
 
-static void describe(const struct card *c, const char *driver, struct gpu *g)
+static void describe(const struct amd_card *c, const char *driver, struct gpu *g)
 {
 	char *name = text_of(c->device, "product_name"), *id = text_of(c->device, "unique_id");
 	double numa = number_of(c->device, "numa_node", 1);
@@ -270,7 +270,7 @@ void amd_close(struct amd *v)
 
 void amd_sample(const struct amd *v, size_t i, struct gpu_sample *out)
 {
-	const struct card *c = &v->card[i];
+	const struct amd_card *c = &v->card[i];
 
 	out->utilization_percent = number_of(c->device, "gpu_busy_percent", 1);
 	out->memory_busy_percent = number_of(c->device, "mem_busy_percent", 1);

@@ -15,12 +15,12 @@
 /* ---- what CUDA_VISIBLE_DEVICES and its kin leave ---- */
 
 /* Places of whole GPUs of one maker, in the order in which a variable counts them. */
-struct counted {
+struct counted_gpus {
 	size_t *place;
 	size_t n;
 };
 
-static void count_in(struct counted *c, size_t place)
+static void count_in(struct counted_gpus *c, size_t place)
 {
 	c->place = mem_grow(c->place, c->n + 1, sizeof(*c->place));
 	c->place[c->n++] = place;
@@ -33,7 +33,7 @@ static bool begins(const struct gpu *g, struct str word)
 }
 
 /* Which GPU or part the word names; -1: none, or more than one. */
-static long named_by(const struct gpu_set *s, const struct counted *c, enum gpu_maker maker,
+static long named_by(const struct gpu_set *s, const struct counted_gpus *c, enum gpu_maker maker,
 		     struct str word)
 {
 	uint64_t index;
@@ -53,7 +53,7 @@ static long named_by(const struct gpu_set *s, const struct counted *c, enum gpu_
 	return found;
 }
 
-static bool is_chosen(const struct counted *c, size_t place)
+static bool is_chosen(const struct counted_gpus *c, size_t place)
 {
 	for (size_t i = 0; i < c->n; i++)
 		if (c->place[i] == place)
@@ -62,11 +62,11 @@ static bool is_chosen(const struct counted *c, size_t place)
 }
 
 /* The words of the list, each looked for among those counted; in their order. */
-static struct counted choose(const struct gpu_set *s, const struct counted *c,
-			     enum gpu_maker maker, const char *text)
+static struct counted_gpus choose(const struct gpu_set *s, const struct counted_gpus *c,
+				  enum gpu_maker maker, const char *text)
 {
 	struct str rest = str_of(text);
-	struct counted chosen = { 0 };
+	struct counted_gpus chosen = { 0 };
 
 	while (rest.n) {
 		long place = named_by(s, c, maker, str_trim(str_cut(&rest, ',')));
@@ -82,7 +82,7 @@ static struct counted choose(const struct gpu_set *s, const struct counted *c,
 }
 
 /* Parts are meant by their own names, and by their GPU's. */
-static bool is_left(const struct gpu_set *s, const struct counted *chosen, size_t place)
+static bool is_left(const struct gpu_set *s, const struct counted_gpus *chosen, size_t place)
 {
 	const struct gpu *g = &s->gpu[place];
 
@@ -96,14 +96,14 @@ static bool is_left(const struct gpu_set *s, const struct counted *chosen, size_
 
 static void narrow(struct gpu_set *s, enum gpu_maker maker, const char *first, const char *second)
 {
-	struct counted all = { 0 };
+	struct counted_gpus all = { 0 };
 
 	for (size_t i = 0; i < s->n; i++)
 		if (s->gpu[i].maker == maker && s->gpu[i].part < 0)
 			count_in(&all, i);
 	for (int i = 0; i < 2; i++) {
 		const char *text = i == 0 ? first : second;
-		struct counted chosen;
+		struct counted_gpus chosen;
 
 		if (!text)
 			continue;

@@ -32,13 +32,13 @@ enum { INSUFFICIENT_SIZE = 7 };                   /* nvmlReturn_t */
 
 struct memory_v1 { uint64_t total, free, used; };
 struct memory_v2 { unsigned version; uint64_t total, reserved, free, used; };
-struct rates { unsigned gpu, memory; };
+struct nvml_rates { unsigned gpu, memory; };
 struct pci { char legacy[16]; unsigned domain, bus, device, id, subsystem; char text[32]; };
 /* The first form of the list ends after memory. */
 struct process_v2 { unsigned pid; uint64_t memory; unsigned gpu_instance, compute_instance; };
 struct process_v1 { unsigned pid; uint64_t memory; };
 
-struct calls {
+struct nvml_calls {
 	int (*init)(void);
 	int (*shutdown)(void);
 	const char *(*error)(int);
@@ -55,7 +55,7 @@ struct calls {
 	int (*power_limit)(device, unsigned *);
 	int (*clock)(device, unsigned, unsigned *);
 	int (*clock_max)(device, unsigned, unsigned *);
-	int (*rates)(device, struct rates *);
+	int (*rates)(device, struct nvml_rates *);
 	int (*power)(device, unsigned *);
 	int (*energy)(device, unsigned long long *);
 	int (*temperature)(device, unsigned, unsigned *);
@@ -71,46 +71,46 @@ struct calls {
 
 /* By preference where a call has two rows: the first that is there is kept. */
 static const struct { const char *name; size_t offset; } symbols[] = {
-	{ "nvmlInit_v2", offsetof(struct calls, init) },
-	{ "nvmlShutdown", offsetof(struct calls, shutdown) },
-	{ "nvmlErrorString", offsetof(struct calls, error) },
-	{ "nvmlSystemGetDriverVersion", offsetof(struct calls, driver) },
-	{ "nvmlSystemGetCudaDriverVersion_v2", offsetof(struct calls, cuda) },
-	{ "nvmlSystemGetCudaDriverVersion", offsetof(struct calls, cuda) },
-	{ "nvmlDeviceGetCount_v2", offsetof(struct calls, count) },
-	{ "nvmlDeviceGetHandleByIndex_v2", offsetof(struct calls, by_index) },
-	{ "nvmlDeviceGetUUID", offsetof(struct calls, uuid) },
-	{ "nvmlDeviceGetName", offsetof(struct calls, name) },
-	{ "nvmlDeviceGetPciInfo_v3", offsetof(struct calls, pci) },
-	{ "nvmlDeviceGetMemoryInfo_v2", offsetof(struct calls, memory_v2) },
-	{ "nvmlDeviceGetMemoryInfo", offsetof(struct calls, memory_v1) },
-	{ "nvmlDeviceGetCudaComputeCapability", offsetof(struct calls, capability) },
-	{ "nvmlDeviceGetEnforcedPowerLimit", offsetof(struct calls, power_limit) },
-	{ "nvmlDeviceGetClockInfo", offsetof(struct calls, clock) },
-	{ "nvmlDeviceGetMaxClockInfo", offsetof(struct calls, clock_max) },
-	{ "nvmlDeviceGetUtilizationRates", offsetof(struct calls, rates) },
-	{ "nvmlDeviceGetPowerUsage", offsetof(struct calls, power) },
-	{ "nvmlDeviceGetTotalEnergyConsumption", offsetof(struct calls, energy) },
-	{ "nvmlDeviceGetTemperature", offsetof(struct calls, temperature) },
-	{ "nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct calls, processes) },
-	{ "nvmlDeviceGetComputeRunningProcesses_v2", offsetof(struct calls, processes) },
-	{ "nvmlDeviceGetComputeRunningProcesses", offsetof(struct calls, processes_v1) },
-	{ "nvmlDeviceGetMigMode", offsetof(struct calls, mig_mode) },
-	{ "nvmlDeviceGetMaxMigDeviceCount", offsetof(struct calls, mig_count) },
-	{ "nvmlDeviceGetMigDeviceHandleByIndex", offsetof(struct calls, mig_by_index) },
-	{ "nvmlDeviceGetP2PStatus", offsetof(struct calls, p2p) },
-	{ "nvmlDeviceGetTopologyCommonAncestor", offsetof(struct calls, ancestor) },
-	{ "nvmlDeviceGetNumaNodeId", offsetof(struct calls, numa) },
+	{ "nvmlInit_v2", offsetof(struct nvml_calls, init) },
+	{ "nvmlShutdown", offsetof(struct nvml_calls, shutdown) },
+	{ "nvmlErrorString", offsetof(struct nvml_calls, error) },
+	{ "nvmlSystemGetDriverVersion", offsetof(struct nvml_calls, driver) },
+	{ "nvmlSystemGetCudaDriverVersion_v2", offsetof(struct nvml_calls, cuda) },
+	{ "nvmlSystemGetCudaDriverVersion", offsetof(struct nvml_calls, cuda) },
+	{ "nvmlDeviceGetCount_v2", offsetof(struct nvml_calls, count) },
+	{ "nvmlDeviceGetHandleByIndex_v2", offsetof(struct nvml_calls, by_index) },
+	{ "nvmlDeviceGetUUID", offsetof(struct nvml_calls, uuid) },
+	{ "nvmlDeviceGetName", offsetof(struct nvml_calls, name) },
+	{ "nvmlDeviceGetPciInfo_v3", offsetof(struct nvml_calls, pci) },
+	{ "nvmlDeviceGetMemoryInfo_v2", offsetof(struct nvml_calls, memory_v2) },
+	{ "nvmlDeviceGetMemoryInfo", offsetof(struct nvml_calls, memory_v1) },
+	{ "nvmlDeviceGetCudaComputeCapability", offsetof(struct nvml_calls, capability) },
+	{ "nvmlDeviceGetEnforcedPowerLimit", offsetof(struct nvml_calls, power_limit) },
+	{ "nvmlDeviceGetClockInfo", offsetof(struct nvml_calls, clock) },
+	{ "nvmlDeviceGetMaxClockInfo", offsetof(struct nvml_calls, clock_max) },
+	{ "nvmlDeviceGetUtilizationRates", offsetof(struct nvml_calls, rates) },
+	{ "nvmlDeviceGetPowerUsage", offsetof(struct nvml_calls, power) },
+	{ "nvmlDeviceGetTotalEnergyConsumption", offsetof(struct nvml_calls, energy) },
+	{ "nvmlDeviceGetTemperature", offsetof(struct nvml_calls, temperature) },
+	{ "nvmlDeviceGetComputeRunningProcesses_v3", offsetof(struct nvml_calls, processes) },
+	{ "nvmlDeviceGetComputeRunningProcesses_v2", offsetof(struct nvml_calls, processes) },
+	{ "nvmlDeviceGetComputeRunningProcesses", offsetof(struct nvml_calls, processes_v1) },
+	{ "nvmlDeviceGetMigMode", offsetof(struct nvml_calls, mig_mode) },
+	{ "nvmlDeviceGetMaxMigDeviceCount", offsetof(struct nvml_calls, mig_count) },
+	{ "nvmlDeviceGetMigDeviceHandleByIndex", offsetof(struct nvml_calls, mig_by_index) },
+	{ "nvmlDeviceGetP2PStatus", offsetof(struct nvml_calls, p2p) },
+	{ "nvmlDeviceGetTopologyCommonAncestor", offsetof(struct nvml_calls, ancestor) },
+	{ "nvmlDeviceGetNumaNodeId", offsetof(struct nvml_calls, numa) },
 };
 
 struct nvml {
-	struct calls call;
+	struct nvml_calls call;
 	device *device;  /* as many as the set has of NVIDIA's */
 	size_t n;
 };
 
 /* What the starting thread fills. The one who finishes last frees it. */
-struct start {
+struct nvml_start {
 	pthread_mutex_t mutex;
 	pthread_cond_t has_changed;
 	bool is_done, is_left;
@@ -323,7 +323,7 @@ static void find(const char *library, struct gpu_set *s, struct nvml **out)
 
 /* ---- starting within a time ---- */
 
-static void start_free(struct start *t)
+static void start_free(struct nvml_start *t)
 {
 	pthread_cond_destroy(&t->has_changed);
 	pthread_mutex_destroy(&t->mutex);
@@ -333,7 +333,7 @@ static void start_free(struct start *t)
 
 static void *start_run(void *arg)
 {
-	struct start *t = arg;
+	struct nvml_start *t = arg;
 	bool is_left;
 
 	find(t->library, &t->found, &t->nvml);
@@ -350,7 +350,7 @@ static void *start_run(void *arg)
 	return NULL;
 }
 
-static bool await(struct start *t, double timeout_s)
+static bool await(struct nvml_start *t, double timeout_s)
 {
 	struct timespec until;
 	int64_t at_ns = clock_mono_ns() + (int64_t)(timeout_s * 1e9);
@@ -373,7 +373,7 @@ void nvml_open(const char *library, double timeout_s, struct gpu_set *s, struct 
 {
 	/* The driver is the machine's: whoever asks next need not find out anew. */
 	static atomic_bool has_hung;
-	struct start *t = mem_alloc(sizeof(*t));
+	struct nvml_start *t = mem_alloc(sizeof(*t));
 	pthread_condattr_t how;
 	pthread_t thread;
 
@@ -419,7 +419,7 @@ void nvml_sample(const struct nvml *v, size_t i, struct gpu_sample *out)
 {
 	device d = v->device[i];
 	unsigned long long energy_mj;
-	struct rates rates;
+	struct nvml_rates rates;
 	unsigned degrees;
 	double total;
 

@@ -188,14 +188,14 @@ static const char *const libraries[] = {
 };
 #define LIBRARIES (sizeof(libraries) / sizeof(*libraries))
 
-struct found {
+struct found_libraries {
 	char version[LIBRARIES][64]; /* "" : not loaded */
 };
 
 /* "/usr/lib/libcurl.so.4.8.0" is libcurl 4.8.0: what a link leads to says more than the link. */
 static int look_at_library(struct dl_phdr_info *info, size_t size, void *self)
 {
-	struct found *found = self;
+	struct found_libraries *found = self;
 	char *path = info->dlpi_name && *info->dlpi_name ? realpath(info->dlpi_name, NULL) : NULL;
 	const char *slash = path ? strrchr(path, '/') : NULL, *so;
 
@@ -210,7 +210,7 @@ static int look_at_library(struct dl_phdr_info *info, size_t size, void *self)
 
 static void put_libraries(struct json_writer *w)
 {
-	struct found found = { 0 };
+	struct found_libraries found = { 0 };
 
 	dl_iterate_phdr(look_at_library, &found);
 	json_member_object(w, "libraries");

@@ -24,11 +24,11 @@
 #define PATH_BYTES (2 * WORD_BYTES + 64)
 
 /* Paths are those of the machine ("/proc/cpuinfo"); root is put before each. */
-struct hardware { const char *root; };
+struct hardware_root { const char *root; };
 
 /* ---- small files ---- */
 
-static bool is_there(const struct hardware *h, const char *path)
+static bool is_there(const struct hardware_root *h, const char *path)
 {
 	struct buf whole = { 0 };
 	bool is_file;
@@ -40,7 +40,7 @@ static bool is_there(const struct hardware *h, const char *path)
 }
 
 /* Whole, into out, which is emptied before; false: it is not there. */
-static bool read_file(const struct hardware *h, struct buf *out, const char *path)
+static bool read_file(const struct hardware_root *h, struct buf *out, const char *path)
 {
 	struct buf whole = { 0 };
 	bool is_read;
@@ -54,7 +54,8 @@ static bool read_file(const struct hardware *h, struct buf *out, const char *pat
 
 /* Without the blanks around it; false, and "": not there, or empty. */
 __attribute__((format(printf, 3, 4)))
-static bool read_word(const struct hardware *h, char out[static WORD_BYTES], const char *fmt, ...)
+static bool read_word(const struct hardware_root *h, char out[static WORD_BYTES],
+		      const char *fmt, ...)
 {
 	struct buf text = { 0 };
 	char path[PATH_BYTES];
@@ -73,7 +74,7 @@ static bool read_word(const struct hardware *h, char out[static WORD_BYTES], con
 	return *out;
 }
 
-static bool read_number(const struct hardware *h, int64_t *out, const char *folder,
+static bool read_number(const struct hardware_root *h, int64_t *out, const char *folder,
 			const char *file)
 {
 	char word[WORD_BYTES];
@@ -105,7 +106,7 @@ static int no_dots(const struct dirent *d)
 }
 
 /* Names in a folder, sorted; free with free_names. */
-static size_t names_in(const struct hardware *h, const char *folder, struct dirent ***out)
+static size_t names_in(const struct hardware_root *h, const char *folder, struct dirent ***out)
 {
 	struct buf path = { 0 };
 	int n;
@@ -125,7 +126,7 @@ static void free_names(struct dirent **names, size_t n)
 }
 
 /* The last part of what a link leads to. */
-static void link_word(const struct hardware *h, const char *folder, const char *file,
+static void link_word(const struct hardware_root *h, const char *folder, const char *file,
 		      char out[static 256])
 {
 	struct buf whole = { 0 };
@@ -141,7 +142,7 @@ static void link_word(const struct hardware *h, const char *folder, const char *
 	buf_release(&whole);
 }
 
-static void put_card(const struct hardware *h, const char *name, struct json_writer *w)
+static void put_card(const struct hardware_root *h, const char *name, struct json_writer *w)
 {
 	char folder[PATH_BYTES], driver[256], state[WORD_BYTES];
 	int64_t speed;
@@ -158,7 +159,7 @@ static void put_card(const struct hardware *h, const char *name, struct json_wri
 }
 
 /* "mlx5_0: 200 Gb/sec (4X HDR)" */
-static void put_rdma(const struct hardware *h, struct json_writer *w)
+static void put_rdma(const struct hardware_root *h, struct json_writer *w)
 {
 	struct dirent **names = NULL;
 	size_t n = names_in(h, "/sys/class/infiniband", &names);
@@ -178,7 +179,7 @@ static void put_rdma(const struct hardware *h, struct json_writer *w)
 	free_names(names, n);
 }
 
-static void put_network(const struct hardware *h, struct json_writer *w)
+static void put_network(const struct hardware_root *h, struct json_writer *w)
 {
 	struct dirent **names = NULL;
 	size_t n = names_in(h, "/sys/class/net", &names);
@@ -194,7 +195,7 @@ static void put_network(const struct hardware *h, struct json_writer *w)
 
 /* ---- container, virtualisation ---- */
 
-static const char *container(const struct hardware *h)
+static const char *container(const struct hardware_root *h)
 {
 	static const struct { const char *in_group, *name; } groups[] = {
 		{ "kubepods", "kubernetes" }, { "/docker", "docker" }, { "libpod", "podman" },
@@ -224,7 +225,7 @@ static const char *container(const struct hardware *h)
 }
 
 /* Whether the processor says that a hypervisor is below. */
-static bool is_guest(const struct hardware *h)
+static bool is_guest(const struct hardware_root *h)
 {
 	struct buf text = { 0 };
 	bool is_one = read_file(h, &text, "/proc/cpuinfo") && text.len &&
@@ -235,7 +236,7 @@ static bool is_guest(const struct hardware *h)
 }
 
 /* Container and virtualisation. */
-static void put_walls(const struct hardware *h, struct json_writer *w)
+static void put_walls(const struct hardware_root *h, struct json_writer *w)
 {
 	char maker[WORD_BYTES], product[WORD_BYTES];
 	char name[2 * WORD_BYTES + 2] = "";
@@ -302,7 +303,7 @@ static void count_pairs(int64_t (*pair)[2], size_t n, struct cpus *out)
 	}
 }
 
-static void look_at_thread(const struct hardware *h, const char *folder, struct cpus *out)
+static void look_at_thread(const struct hardware_root *h, const char *folder, struct cpus *out)
 {
 	char governor[WORD_BYTES];
 	int64_t khz;
@@ -316,7 +317,7 @@ static void look_at_thread(const struct hardware *h, const char *folder, struct 
 	snprintf(out->governor, sizeof(out->governor), "%s", governor);
 }
 
-static void look_at_threads(const struct hardware *h, struct cpus *out)
+static void look_at_threads(const struct hardware_root *h, struct cpus *out)
 {
 	int64_t(*pair)[2] = mem_array(HARDWARE_CPUS_MAX, sizeof(*pair));
 	char online[WORD_BYTES];
@@ -344,7 +345,7 @@ static void look_at_threads(const struct hardware *h, struct cpus *out)
 }
 
 /* "name<tab>: value" lines. */
-static void read_cpuinfo(const struct hardware *h, struct cpus *out)
+static void read_cpuinfo(const struct hardware_root *h, struct cpus *out)
 {
 	struct buf text = { 0 };
 	struct str rest;
@@ -369,7 +370,7 @@ static void read_cpuinfo(const struct hardware *h, struct cpus *out)
 	buf_release(&text);
 }
 
-static void put_boost(const struct hardware *h, struct json_writer *w)
+static void put_boost(const struct hardware_root *h, struct json_writer *w)
 {
 	int64_t v;
 
@@ -401,7 +402,7 @@ static int64_t kilobytes(struct str text, const char *name)
 	return -1;
 }
 
-static void put_nodes(const struct hardware *h, struct json_writer *w)
+static void put_nodes(const struct hardware_root *h, struct json_writer *w)
 {
 	char online[WORD_BYTES], path[160], cpus[WORD_BYTES];
 	int64_t node = -1, last = -1;
@@ -425,7 +426,7 @@ static void put_nodes(const struct hardware *h, struct json_writer *w)
 	buf_release(&text);
 }
 
-static void put_cpu(const struct hardware *h, struct json_writer *w)
+static void put_cpu(const struct hardware_root *h, struct json_writer *w)
 {
 	struct cpus cpus = { .clock_max_mhz = NAN };
 	struct utsname name;
@@ -453,7 +454,7 @@ static void put_cpu(const struct hardware *h, struct json_writer *w)
 /* ---- memory ---- */
 
 /* "always [madvise] never": the one in brackets. */
-static void put_hugepages(const struct hardware *h, struct json_writer *w)
+static void put_hugepages(const struct hardware_root *h, struct json_writer *w)
 {
 	char word[WORD_BYTES], *open, *close;
 
@@ -465,7 +466,7 @@ static void put_hugepages(const struct hardware *h, struct json_writer *w)
 	put_word(w, "hugepages", close ? open + 1 : "");
 }
 
-static void put_memory(const struct hardware *h, struct json_writer *w)
+static void put_memory(const struct hardware_root *h, struct json_writer *w)
 {
 	struct buf text = { 0 };
 	double limit = host_group_memory(h->root);
@@ -542,7 +543,7 @@ static void put_gpus(struct json_writer *w)
 /* ---- the system ---- */
 
 /* NAME="value" of os-release. */
-static void put_distribution(const struct hardware *h, struct json_writer *w)
+static void put_distribution(const struct hardware_root *h, struct json_writer *w)
 {
 	struct buf text = { 0 };
 	struct str rest, name = STR("");
@@ -565,7 +566,7 @@ static void put_distribution(const struct hardware *h, struct json_writer *w)
 	buf_release(&text);
 }
 
-static void put_os(const struct hardware *h, struct json_writer *w)
+static void put_os(const struct hardware_root *h, struct json_writer *w)
 {
 	char kernel[WORD_BYTES], libc[64];
 
@@ -580,7 +581,7 @@ static void put_os(const struct hardware *h, struct json_writer *w)
 
 void hardware_json(const char *root, struct buf *out)
 {
-	struct hardware h = { .root = root };
+	struct hardware_root h = { .root = root };
 	struct json_writer w = json_writer(out);
 
 	json_begin_object(&w);

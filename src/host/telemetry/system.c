@@ -180,7 +180,7 @@ void host_find_nets(const char *sysfs, struct host_nets *out)
 		closedir(dir);
 }
 
-static void host_open(struct host *h)
+static void host_open(struct system_host *h)
 {
 	static const char *const path[] = { [HOST_STAT] = "/proc/stat",
 					    [HOST_MEMINFO] = "/proc/meminfo",
@@ -194,14 +194,14 @@ static void host_open(struct host *h)
 }
 
 /* Only the first line of /proc/stat is looked at, however long the file is. */
-static struct str read_file(const struct host *h, int file, char *into, size_t room)
+static struct str read_file(const struct system_host *h, int file, char *into, size_t room)
 {
 	ssize_t n = h->fd[file] < 0 ? -1 : pread(h->fd[file], into, room, 0);
 
 	return (struct str){ into, n > 0 ? (size_t)n : 0 };
 }
 
-static void host_read(const struct host *h, struct host_values *out)
+static void host_read(const struct system_host *h, struct host_values *out)
 {
 	char text[FILE_BYTES];
 
@@ -213,7 +213,7 @@ static void host_read(const struct host *h, struct host_values *out)
 		       &out->sent);
 }
 
-static void host_close(struct host *h)
+static void host_close(struct system_host *h)
 {
 	for (int i = 0; i < HOST_FILES; i++)
 		if (h->fd[i] >= 0)
@@ -486,7 +486,7 @@ struct watched_gpu {
 };
 
 /* A counter's last two values, and how fast it went. */
-struct pace {
+struct counter_pace {
 	int64_t at_ns;
 	double value;
 	_Atomic double per_s;
@@ -495,7 +495,7 @@ struct pace {
 struct watched_tree {
 	struct tree_watch tree;
 	struct slots slots;
-	struct pace pace;
+	struct counter_pace pace;
 	_Atomic double rss;
 };
 
@@ -509,9 +509,9 @@ struct system_watch {
 	size_t n_gpus;
 
 	bool has_host;
-	struct host host;
+	struct system_host host;
 	struct slots host_slots;
-	struct pace host_pace;
+	struct counter_pace host_pace;
 	double cpus, memory_limit;
 	_Atomic double memory;
 
@@ -558,7 +558,7 @@ static double kept(const _Atomic double *from)
 	return atomic_load_explicit(from, memory_order_relaxed);
 }
 
-static void keep_pace(struct pace *p, int64_t at_ns, double value)
+static void keep_pace(struct counter_pace *p, int64_t at_ns, double value)
 {
 	if (p->at_ns && at_ns > p->at_ns)
 		keep(&p->per_s, (value - p->value) / ((double)(at_ns - p->at_ns) / 1e9));

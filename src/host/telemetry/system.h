@@ -98,7 +98,7 @@ bool host_parse_net(struct str text, const struct host_nets *nets, double *recei
 enum { HOST_STAT, HOST_MEMINFO, HOST_NET, HOST_FILES };
 
 /* Files stay open from open to close. */
-struct host {
+struct system_host {
 	int fd[HOST_FILES];            /* -1: cannot be read */
 	double ticks_per_s;
 	struct host_nets nets;         /* as they were when it was opened */

@@ -255,7 +255,7 @@ void telemetry_read(struct str text, struct telemetry_values *out)
 enum { SCRAPE = SERIES_COUNT, SCRAPE_FAILED, READINGS, FIRST_POSITION };
 #define SLOTS (FIRST_POSITION + SPEC_POSITIONS_MAX)
 
-struct server {
+struct watched_server {
 	struct telemetry_source source;
 	struct record_series *series[SLOTS]; /* in t->own; NULL until there is a point */
 	size_t readings;
@@ -264,7 +264,7 @@ struct server {
 };
 
 struct telemetry {
-	struct server *server;
+	struct watched_server *server;
 	size_t n;
 	struct record own;             /* only its series, notes and arena are used */
 	struct fetch_pool *pool;
@@ -273,7 +273,8 @@ struct telemetry {
 
 /* ---- one reading ---- */
 
-static void add_point(struct telemetry *t, struct server *s, int k, int64_t at_ns, double value)
+static void add_point(struct telemetry *t, struct watched_server *s, int k, int64_t at_ns,
+		      double value)
 {
 	struct record_series **series = &s->series[k];
 	const char *name = k < SERIES_COUNT ? series_name((enum series_id)k)
@@ -287,7 +288,7 @@ static void add_point(struct telemetry *t, struct server *s, int k, int64_t at_n
 	record_series_point(*series, at_ns, value);
 }
 
-static void add_position(struct telemetry *t, struct server *s, int position, int64_t at_ns,
+static void add_position(struct telemetry *t, struct watched_server *s, int position, int64_t at_ns,
 			 double value)
 {
 	struct record_series **series = &s->series[FIRST_POSITION + position];
@@ -303,8 +304,8 @@ static void add_position(struct telemetry *t, struct server *s, int position, in
 	record_series_point(*series, at_ns, value);
 }
 
-static void add_values(struct telemetry *t, struct server *s, const struct telemetry_values *v,
-		       int64_t at_ns)
+static void add_values(struct telemetry *t, struct watched_server *s,
+		       const struct telemetry_values *v, int64_t at_ns)
 {
 	for (int k = 0; k < SERIES_COUNT; k++)
 		if (v->is_reported[k])
@@ -315,7 +316,7 @@ static void add_values(struct telemetry *t, struct server *s, const struct telem
 }
 
 /* 0: values and how long it took; -1: none, why says what was wrong. */
-static int ask(struct telemetry *t, const struct server *s, struct telemetry_values *out,
+static int ask(struct telemetry *t, const struct watched_server *s, struct telemetry_values *out,
 	       int64_t *at_ns, int64_t *took_ns, struct err *why)
 {
 	struct fetch_opts opts = s->source.opts;
@@ -340,14 +341,14 @@ static int ask(struct telemetry *t, const struct server *s, struct telemetry_val
 	return rc;
 }
 
-static void keep_now(struct server *s, const struct telemetry_values *v)
+static void keep_now(struct watched_server *s, const struct telemetry_values *v)
 {
 	for (int k = 0; k < SERIES_COUNT; k++)
 		atomic_store_explicit(&s->now[k], v->is_reported[k] ? v->value[k] : NAN,
 				      memory_order_relaxed);
 }
 
-static void read_server(struct telemetry *t, struct server *s, struct err *why)
+static void read_server(struct telemetry *t, struct watched_server *s, struct err *why)
 {
 	struct telemetry_values values;
 	int64_t at_ns, took_ns;
@@ -377,7 +378,7 @@ static bool read_first(struct telemetry *t)
 	bool is_any = false;
 
 	for (size_t i = 0; i < t->n; i++) {
-		struct server *s = &t->server[i];
+		struct watched_server *s = &t->server[i];
 		struct err why = { 0 };
 		struct buf text = { 0 };
 
@@ -473,7 +474,7 @@ void telemetry_end(struct telemetry *t, struct record *into)
 	ticker_stop(&t->beat);
 	read_all(t);
 	for (size_t i = 0; i < t->n; i++) {
-		struct server *s = &t->server[i];
+		struct watched_server *s = &t->server[i];
 
 		if (s->series[SCRAPE] && s->readings > s->series[SCRAPE]->n)
 			add_point(t, s, READINGS, clock_real_ns(), (double)s->readings);

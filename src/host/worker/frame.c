@@ -157,7 +157,7 @@ static bool read_features(struct json_slice body, struct json_slice *out)
 	return true;
 }
 
-static int read_members(struct str frame, struct message *m, struct err *e)
+static int read_members(struct str frame, struct worker_message *m, struct err *e)
 {
 	struct json_slice v;
 
@@ -189,13 +189,13 @@ static int read_members(struct str frame, struct message *m, struct err *e)
 	return 0;
 }
 
-int message_read(struct str frame, struct message *m, struct err *e)
+int message_read(struct str frame, struct worker_message *m, struct err *e)
 {
 	struct json_scan scan = { frame, 0 };
 	struct json_slice type, id;
 	size_t i = 0;
 
-	*m = (struct message){ 0 };
+	*m = (struct worker_message){ 0 };
 	if (json_next(&scan, &m->body, NULL) < 0 || !json_at_end(&scan) ||
 	    m->body.kind != JSON_OBJECT)
 		return refuse_frame(frame, "a frame that is no JSON object", e);

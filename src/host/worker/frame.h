@@ -36,7 +36,7 @@ enum message_kind {
 	MESSAGE_HELLO, MESSAGE_OK, MESSAGE_ERROR, MESSAGE_PROGRESS, MESSAGE_LINE,
 };
 
-struct message {
+struct worker_message {
 	enum message_kind kind;
 	bool has_id;
 	int64_t id;
@@ -49,4 +49,4 @@ struct message {
 };
 
 /* What a frame says; -1 with e: no message of the protocol, or a member of another type. */
-int message_read(struct str frame, struct message *m, struct err *e);
+int message_read(struct str frame, struct worker_message *m, struct err *e);

@@ -127,7 +127,7 @@ enum err_code fault_code(enum worker_fault fault)
 #define CLOSED_NS 2000000000 /* for the end of a program that has closed its socket */
 #define AT_START "starting"
 
-struct worker {
+struct engine_worker {
 	char *name, *log_path;   /* log_path NULL: nameless */
 	struct worker_hooks hooks;
 	double load_s, silence_s, grace_s;
@@ -169,7 +169,7 @@ static void copy_text(struct str text, char *out, size_t room)
 			out[i] = ' ';
 }
 
-static void show_tail(struct worker *w, struct worker_failure *why)
+static void show_tail(struct engine_worker *w, struct worker_failure *why)
 {
 	struct buf log = { 0 }, whose = { 0 };
 
@@ -182,14 +182,14 @@ static void show_tail(struct worker *w, struct worker_failure *why)
 	buf_release(&whose);
 }
 
-static int fail_cancelled(struct worker *w, struct wait *t, struct err *e)
+static int fail_cancelled(struct engine_worker *w, struct wait *t, struct err *e)
 {
 	w->is_over = w->is_cancelled = true;
 	t->why->fault = WORKER_FAULT_CANCELLED;
 	return err_set(e, ERR_CANCELLED, "stopped while %s was busy with %s", w->name, t->during);
 }
 
-static int fail_hung(struct worker *w, struct wait *t, struct err *e)
+static int fail_hung(struct engine_worker *w, struct wait *t, struct err *e)
 {
 	w->is_over = true;
 	t->why->fault = WORKER_FAULT_HUNG;
@@ -202,7 +202,7 @@ static int fail_hung(struct worker *w, struct wait *t, struct err *e)
 }
 
 /* inner: what is wrong, in its own words. */
-static int fail_protocol(struct worker *w, struct worker_failure *why, const char *during,
+static int fail_protocol(struct engine_worker *w, struct worker_failure *why, const char *during,
 			 const char *inner, struct err *e)
 {
 	w->is_over = true;
@@ -213,7 +213,8 @@ static int fail_protocol(struct worker *w, struct worker_failure *why, const cha
 }
 
 /* "the vllm worker was killed by signal 9 (Killed) during load (out of memory: ...)" */
-static int fail_dead(struct worker *w, struct wait *t, const struct keeper_end *end, struct err *e)
+static int fail_dead(struct engine_worker *w, struct wait *t, const struct keeper_end *end,
+		     struct err *e)
 {
 	struct buf log = { 0 }, how = { 0 };
 	struct str reason;
@@ -243,7 +244,8 @@ static int fail_dead(struct worker *w, struct wait *t, const struct keeper_end *
 }
 
 /* It said itself what is wrong, and where its sentence tells all its log is not shown. */
-static int fail_answer(struct worker *w, struct wait *t, const struct message *m, struct err *e)
+static int fail_answer(struct engine_worker *w, struct wait *t, const struct worker_message *m,
+		       struct err *e)
 {
 	struct worker_failure *why = t->why;
 	struct buf text = { 0 };
@@ -260,7 +262,7 @@ static int fail_answer(struct worker *w, struct wait *t, const struct message *m
 		       worker_fault_name(why->fault), why->reason);
 }
 
-int worker_distrust(struct worker *w, struct err *e, const char *fmt, ...)
+int worker_distrust(struct engine_worker *w, struct err *e, const char *fmt, ...)
 {
 	struct worker_failure why = { 0 };
 	char text[512];
@@ -274,7 +276,7 @@ int worker_distrust(struct worker *w, struct err *e, const char *fmt, ...)
 
 /* ---- waiting ---- */
 
-static bool is_cancelled(const struct worker *w)
+static bool is_cancelled(const struct engine_worker *w)
 {
 	return w->hooks.cancel && atomic_load(w->hooks.cancel);
 }
@@ -285,7 +287,7 @@ static bool is_overdue(const struct wait *t)
 }
 
 /* Whoever does not read ends or answers all the same: an error to send is none. */
-static void send_more(struct worker *w, struct wait *t)
+static void send_more(struct engine_worker *w, struct wait *t)
 {
 	ssize_t n = send(w->fd, w->out.data + t->sent, w->out.len - t->sent,
 			 MSG_NOSIGNAL | MSG_DONTWAIT);
@@ -297,7 +299,7 @@ static void send_more(struct worker *w, struct wait *t)
 }
 
 /* Whether something came. */
-static bool receive_more(struct worker *w, struct wait *t)
+static bool receive_more(struct engine_worker *w, struct wait *t)
 {
 	char *room = frames_room(&w->in, READ_BYTES);
 	ssize_t n = recv(w->fd, room, READ_BYTES, MSG_DONTWAIT);
@@ -310,7 +312,7 @@ static bool receive_more(struct worker *w, struct wait *t)
 	return n > 0;
 }
 
-static void tell(struct worker *w, const struct message *m)
+static void tell(struct engine_worker *w, const struct worker_message *m)
 {
 	struct buf text = { 0 };
 
@@ -324,7 +326,8 @@ static void tell(struct worker *w, const struct message *m)
 }
 
 /* 1: *m is neither progress nor a line; 0: nothing complete has come; -1. */
-static int next_message(struct worker *w, struct wait *t, struct message *m, struct err *e)
+static int next_message(struct engine_worker *w, struct wait *t, struct worker_message *m,
+			struct err *e)
 {
 	struct err inner = { 0 };
 	struct str frame;
@@ -343,7 +346,7 @@ static int next_message(struct worker *w, struct wait *t, struct message *m, str
 }
 
 /* Nothing more can come: why. 0: it is still ending. */
-static int judge_end(struct worker *w, struct wait *t, struct err *e)
+static int judge_end(struct engine_worker *w, struct wait *t, struct err *e)
 {
 	struct keeper_end end;
 
@@ -363,7 +366,7 @@ static int judge_end(struct worker *w, struct wait *t, struct err *e)
 }
 
 /* Sends w->out and waits for what is neither progress nor a line. */
-static int await(struct worker *w, struct wait *t, struct message *m, struct err *e)
+static int await(struct engine_worker *w, struct wait *t, struct worker_message *m, struct err *e)
 {
 	int rc;
 
@@ -393,7 +396,7 @@ static int await(struct worker *w, struct wait *t, struct message *m, struct err
 
 /* ---- starting ---- */
 
-static int open_log(struct worker *w, struct err *e)
+static int open_log(struct engine_worker *w, struct err *e)
 {
 	struct stat st;
 	char *copy;
@@ -417,7 +420,7 @@ static int open_log(struct worker *w, struct err *e)
 	return 0;
 }
 
-static int launch(struct worker *w, const struct worker_opts *o, struct worker_failure *why,
+static int launch(struct engine_worker *w, const struct worker_opts *o, struct worker_failure *why,
 		  struct err *e)
 {
 	char *own[] = { (char[]){ WORKER_FD_VARIABLE "=3" }, NULL }, **envp;
@@ -445,7 +448,7 @@ static int launch(struct worker *w, const struct worker_opts *o, struct worker_f
 	return rc;
 }
 
-static const char *keep_text(struct worker *w, struct str escaped)
+static const char *keep_text(struct engine_worker *w, struct str escaped)
 {
 	struct buf text = { 0 };
 	const char *kept;
@@ -456,10 +459,10 @@ static const char *keep_text(struct worker *w, struct str escaped)
 	return kept;
 }
 
-static int await_hello(struct worker *w, struct worker_failure *why, struct err *e)
+static int await_hello(struct engine_worker *w, struct worker_failure *why, struct err *e)
 {
 	struct wait t = { .during = AT_START, .limit_s = w->load_s, .is_total = true, .why = why };
-	struct message m;
+	struct worker_message m;
 	char text[64];
 
 	if (await(w, &t, &m, e) < 0)
@@ -484,10 +487,10 @@ static int await_hello(struct worker *w, struct worker_failure *why, struct err 
 	return 0;
 }
 
-int worker_start(const struct worker_opts *o, struct worker **out, struct worker_failure *why,
-		 struct err *e)
+int worker_start(const struct worker_opts *o, struct engine_worker **out,
+		 struct worker_failure *why, struct err *e)
 {
-	struct worker *w = mem_alloc(sizeof(*w));
+	struct engine_worker *w = mem_alloc(sizeof(*w));
 	struct worker_failure unasked = { 0 };
 
 	why = why ? why : &unasked;
@@ -510,12 +513,12 @@ int worker_start(const struct worker_opts *o, struct worker **out, struct worker
 	return -1;
 }
 
-const struct worker_hello *worker_hello(const struct worker *w)
+const struct worker_hello *worker_hello(const struct engine_worker *w)
 {
 	return &w->hello;
 }
 
-bool worker_has(const struct worker *w, const char *feature)
+bool worker_has(const struct engine_worker *w, const char *feature)
 {
 	struct json_iter it = json_iter(w->hello.features);
 	struct json_slice v;
@@ -529,7 +532,7 @@ bool worker_has(const struct worker *w, const char *feature)
 
 /* ---- asking ---- */
 
-static int put_question(struct worker *w, const char *type, const struct buf *members,
+static int put_question(struct engine_worker *w, const char *type, const struct buf *members,
 			struct err *e)
 {
 	size_t begin;
@@ -545,9 +548,9 @@ static int put_question(struct worker *w, const char *type, const struct buf *me
 	return frame_end(&w->out, begin, e);
 }
 
-static int ask(struct worker *w, struct wait *t, struct worker_reply *out, struct err *e)
+static int ask(struct engine_worker *w, struct wait *t, struct worker_reply *out, struct err *e)
 {
-	struct message m;
+	struct worker_message m;
 	char text[96];
 
 	out->asked_ns = clock_mono_ns();
@@ -570,7 +573,7 @@ static int ask(struct worker *w, struct wait *t, struct worker_reply *out, struc
 	return 0;
 }
 
-int worker_call(struct worker *w, const char *type, const struct buf *members,
+int worker_call(struct engine_worker *w, const char *type, const struct buf *members,
 		struct worker_reply *out, struct worker_failure *why, struct err *e)
 {
 	struct worker_failure unasked = { 0 };
@@ -589,7 +592,7 @@ int worker_call(struct worker *w, const char *type, const struct buf *members,
 /* ---- stopping ---- */
 
 /* What it says to this concerns nobody any more, and how it ends neither. */
-static void shut_down(struct worker *w)
+static void shut_down(struct engine_worker *w)
 {
 	int64_t until_ns = clock_mono_ns() + (int64_t)(w->grace_s * 1e9);
 	struct worker_failure why = { 0 };
@@ -614,7 +617,7 @@ static void shut_down(struct worker *w)
 	}
 }
 
-int worker_stop(struct worker *w, struct err *e)
+int worker_stop(struct engine_worker *w, struct err *e)
 {
 	/* What is left of a worker that has failed has nothing to save. */
 	atomic_bool hurry;

@@ -76,14 +76,14 @@ struct worker_opts {
 	struct worker_hooks hooks;
 };
 
-struct worker;
+struct engine_worker;
 
 /*
  * Starts it and waits for its hello. -1: *why (may be NULL) for programs, e in one sentence
  * (ERR_USAGE: a program that is not there), and hooks.warn got the end of the log. Nothing is left.
  */
-int worker_start(const struct worker_opts *o, struct worker **out, struct worker_failure *why,
-		 struct err *e);
+int worker_start(const struct worker_opts *o, struct engine_worker **out,
+		 struct worker_failure *why, struct err *e);
 
 /* What it said of itself; texts live as long as w. */
 struct worker_hello {
@@ -92,8 +92,8 @@ struct worker_hello {
 	double spawn_s;               /* from its start to its hello */
 	int64_t began_ns;             /* its start, CLOCK_MONOTONIC */
 };
-const struct worker_hello *worker_hello(const struct worker *w);
-bool worker_has(const struct worker *w, const char *feature);
+const struct worker_hello *worker_hello(const struct engine_worker *w);
+bool worker_has(const struct engine_worker *w, const char *feature);
 
 struct worker_reply {
 	struct json_slice body;       /* the whole answer; lives until the next call */
@@ -105,7 +105,7 @@ struct worker_reply {
  * id and type; may be NULL. -1: an "error" answer (the worker lives on) or any fault.
  * ERR_USAGE: an argument of the user's that the engine refuses.
  */
-int worker_call(struct worker *w, const char *type, const struct buf *members,
+int worker_call(struct engine_worker *w, const char *type, const struct buf *members,
 		struct worker_reply *out, struct worker_failure *why, struct err *e);
 
 /*
@@ -113,13 +113,13 @@ int worker_call(struct worker *w, const char *type, const struct buf *members,
  * believed. Returns -1 with e: "the vllm worker broke the protocol: ...".
  */
 __attribute__((format(printf, 3, 4)))
-int worker_distrust(struct worker *w, struct err *e, const char *fmt, ...);
+int worker_distrust(struct engine_worker *w, struct err *e, const char *fmt, ...);
 
 /*
  * Asks it to shut down, ends what is left of its tree and frees w; accepts NULL. After a fault, or
  * once cancelled, it is not asked. -1: something could not be ended.
  */
-int worker_stop(struct worker *w, struct err *e);
+int worker_stop(struct engine_worker *w, struct err *e);
 
 /* ---- in which category a worker's end or error falls; pure, for worker.c and tests ---- */
 
