@@ -11,7 +11,7 @@
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
-static void accepted(const struct ask *a)
+static void accepted(const struct sim_ask *a)
 {
 	CHECK(a->has_prompt && a->n >= 1 && a->n <= ASK_CHOICES_MAX);
 	CHECK(a->constraints <= 1 && a->tools <= ASK_TOOLS_MAX && a->stops <= ASK_STOPS_MAX);
@@ -28,7 +28,7 @@ static void accepted(const struct ask *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-	struct ask a = { .knows = ASK_KNOWS_STRUCTURED | ASK_KNOWS_GUIDED | ASK_KNOWS_FORMAT };
+	struct sim_ask a = { .knows = ASK_KNOWS_STRUCTURED | ASK_KNOWS_GUIDED | ASK_KNOWS_FORMAT };
 
 	for (int api = 0; api < ASK_APIS; api++) {
 		struct str body = { (const char *)data, size };

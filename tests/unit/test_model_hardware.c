@@ -23,9 +23,9 @@ static struct hardware_opts opts_of(const char *shape)
 				       .max_model_len = 8192 };
 }
 
-static struct hardware plan(const struct hardware_opts *o)
+static struct sim_hardware plan(const struct hardware_opts *o)
 {
-	struct hardware hw;
+	struct sim_hardware hw;
 	struct err e = { 0 };
 
 	if (hardware_plan(o, &hw, &e) < 0)
@@ -44,7 +44,7 @@ static void test_shapes(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct hardware_opts o = opts_of(rows[i].shape);
-		struct hardware hw;
+		struct sim_hardware hw;
 
 		o.tp = rows[i].gib > 0 ? 1 : 4;
 		hw = plan(&o);
@@ -70,7 +70,7 @@ static void test_names(void **state)
 	};
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
-		const struct shape *s = hardware_shape_of(rows[i].model);
+		const struct model_shape *s = hardware_shape_of(rows[i].model);
 		const struct quantization *q = hardware_quantization_of(rows[i].model);
 
 		assert_int_equal(s != NULL, rows[i].shape != NULL);
@@ -87,7 +87,7 @@ static void test_names(void **state)
 static void test_memory(void **state)
 {
 	struct hardware_opts o = opts_of("llama-3.1-8b");
-	struct hardware one = plan(&o), other;
+	struct sim_hardware one = plan(&o), other;
 	(void)state;
 	assert_true(fabs(one.kv_token_bytes - 131072) < 1);
 	assert_true(fabs(one.weights_bytes + one.activation_bytes + one.kv_bytes -
@@ -152,7 +152,7 @@ static void test_refusals(void **state)
 	(void)state;
 	for (size_t i = 0; i < COUNT(rows); i++) {
 		struct hardware_opts o = opts_of(rows[i].shape);
-		struct hardware hw;
+		struct sim_hardware hw;
 		struct err e = { 0 };
 
 		o.gpu = rows[i].gpu;
@@ -171,7 +171,8 @@ static void test_refusals(void **state)
 
 /* ---- steps ---- */
 
-static double step_us(const struct hardware *hw, uint32_t batch, uint32_t context, uint32_t prefill)
+static double step_us(const struct sim_hardware *hw, uint32_t batch, uint32_t context,
+		      uint32_t prefill)
 {
 	struct engine_load l = { .decoding = batch,
 				 .decode_tokens = batch * (1 + (uint32_t)hw->opts.drafted),
@@ -185,7 +186,7 @@ static double step_us(const struct hardware *hw, uint32_t batch, uint32_t contex
 static void test_steps(void **state)
 {
 	struct hardware_opts o = opts_of("llama-3.1-8b");
-	struct hardware base = plan(&o), other;
+	struct sim_hardware base = plan(&o), other;
 	double one = step_us(&base, 1, 512, 0);
 	(void)state;
 	assert_true(engine_cost_us(&base.cost, &(struct engine_load){ 0 }) <= 0);
@@ -235,9 +236,9 @@ static void test_steps(void **state)
 
 static struct virtual_result run(const struct hardware_opts *o, const struct virtual_load *l)
 {
-	struct hardware hw = plan(o);
+	struct sim_hardware hw = plan(o);
 	struct virtual_result r;
-	struct engine g;
+	struct sim_engine g;
 
 	engine_of_hardware(&g, &hw);
 	r = virtual_run(&g, l);
@@ -365,7 +366,7 @@ static void test_drafts(void **state)
 static void test_whole_prompts(void **state)
 {
 	struct engine_seq s[3];
-	struct engine g;
+	struct sim_engine g;
 	(void)state;
 	engine_init(&g, (struct engine_cost){ .prefill_base_us = 1 }, 8, 100);
 	for (size_t i = 0; i < COUNT(s); i++) {
@@ -396,7 +397,7 @@ static void test_whole_prompts(void **state)
 static void test_blocks(void **state)
 {
 	struct engine_seq s[2] = { { .prompt_left = 17 }, { .prompt_left = 16 } };
-	struct engine g;
+	struct sim_engine g;
 	(void)state;
 	engine_init(&g, (struct engine_cost){ .prefill_base_us = 1 }, 8, 100);
 	g.kv_tokens = 48;
@@ -431,7 +432,7 @@ static void test_shared_blocks(void **state)
 	struct prefix_pins hold[4] = { 0 };
 	struct engine_seq s[4];
 	struct prefix_cache cache;
-	struct engine g;
+	struct sim_engine g;
 	(void)state;
 	for (size_t i = 0; i < COUNT(s); i++) {
 		name(&hold[i], i < 3 ? 0 : 5000, i < 3 ? 64 : 96);
@@ -494,7 +495,7 @@ static void test_preempted_blocks(void **state)
 	struct prefix_pins hold[2] = { 0 };
 	struct engine_seq s[2];
 	struct prefix_cache cache;
-	struct engine g;
+	struct sim_engine g;
 	(void)state;
 	engine_init(&g, (struct engine_cost){ .prefill_base_us = 1 }, 8, 1000);
 	prefix_init(&cache, 80);
@@ -530,7 +531,7 @@ static void test_offload(void **state)
 {
 	struct hardware_opts o = opts_of("llama-3.1-8b");
 	struct engine_load one = { .decoding = 1, .decode_tokens = 1, .sampled = 1 };
-	struct hardware whole = plan(&o), hw;
+	struct sim_hardware whole = plan(&o), hw;
 	struct err e = { 0 };
 	double more_us;
 	(void)state;
@@ -555,7 +556,7 @@ static void test_offload(void **state)
 static void test_explain(void **state)
 {
 	struct hardware_opts o = opts_of("llama-3.1-8b");
-	struct hardware hw;
+	struct sim_hardware hw;
 	struct buf out = { 0 };
 	(void)state;
 	o.quantization = "fp8";

@@ -220,7 +220,7 @@ static const struct { enum ask_api api; const char *body, *why, *param; } ask_ro
 
 static void test_ask_rows(void **state)
 {
-	struct ask a = { 0 };
+	struct sim_ask a = { 0 };
 	(void)state;
 	for (size_t i = 0; i < COUNT(ask_rows); i++) {
 		const char *param = "";
@@ -240,7 +240,7 @@ static void test_ask_rows(void **state)
 
 static void test_ask_fields(void **state)
 {
-	struct ask a = { 0 };
+	struct sim_ask a = { 0 };
 	(void)state;
 	assert_int_equal(ask_read(&a, ASK_COMPLETIONS, STR(
 		"{\"model\":\"m\\u0041\",\"prompt\":\"x\\ny\",\"stream\":true,\"stream_options\":"
@@ -286,7 +286,7 @@ static void test_ask_fields(void **state)
 static void test_words_count_honestly(void **state)
 {
 	struct tokenizer *t = tokenizer_load(TOKENIZER_SIM, NULL, NULL);
-	struct words w = { 0 };
+	struct sim_words w = { 0 };
 	struct buf text = { 0 };
 	(void)state;
 	assert_non_null(t);
@@ -308,7 +308,7 @@ static void test_words_count_honestly(void **state)
 
 #define SEQS_MAX 8
 struct served {
-	struct engine g;
+	struct sim_engine g;
 	struct engine_seq seq[SEQS_MAX];
 	int tokens[SEQS_MAX], want[SEQS_MAX];
 	char order[64];
@@ -618,7 +618,7 @@ static void test_truth_lines(void **state)
 
 static void test_sink_tells_what_was_lost(void **state)
 {
-	struct sink s = { 0 };
+	struct truth_sink s = { 0 };
 	struct err e = { 0 };
 	(void)state;
 	assert_int_equal(sink_open(&s, "--truth", "/no/such/dir/x", &e), -1);

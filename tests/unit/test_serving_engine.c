@@ -22,7 +22,7 @@
 /* ---- a few sequences, step by step ---- */
 
 struct few {
-	struct engine g;
+	struct sim_engine g;
 	struct engine_seq seq[6];
 	int tokens[6], want[6];
 	char order[16];

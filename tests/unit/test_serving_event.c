@@ -11,7 +11,7 @@
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
 struct event_row {
-	const struct shape *shape;
+	const struct event_shape *shape;
 	bool has_usage_always, is_crlf, is_commented;
 	struct event event;
 	const char *stream; /* without the chunks' sizes */
@@ -122,7 +122,7 @@ static void assert_stream(const char *wanted, struct buf *got)
 	buf_release(&all);
 }
 
-static void form_fill(struct event_form *f, const struct shape *shape)
+static void form_fill(struct event_form *f, const struct event_shape *shape)
 {
 	event_prepare(f, shape, STR("cmpl-1"), STR("sim"), 5, STR("a\"b"));
 	f->prompt_tokens = 7;
@@ -158,7 +158,7 @@ static void test_event_bytes(void **state)
 }
 
 static const struct {
-	const struct shape *shape;
+	const struct event_shape *shape;
 	const char *open, *close, *error;
 } end_rows[] = {
 	{ &shape_completions, "",
@@ -214,7 +214,7 @@ static const struct {
 
 static void test_event_ends(void **state)
 {
-	const struct ending end = { .output_tokens = 3, .reasoning_tokens = 1,
+	const struct event_ending end = { .output_tokens = 3, .reasoning_tokens = 1,
 				    .finish_reason = "length", .prefill_ns = 1000,
 				    .decode_ns = 2000 };
 	struct event_form f = { 0 };

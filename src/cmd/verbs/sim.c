@@ -360,7 +360,7 @@ static void hardware_apply(const struct sim_cli *c, const struct cli *parsed,
 {
 	static const char *const costs[] = { "prefill-base-us", "prefill-us-per-token",
 					     "decode-base-us", "decode-us-per-seq" };
-	const struct hardware *hw = &s->hw;
+	const struct sim_hardware *hw = &s->hw;
 	bool is_cost_given = false;
 
 	for (size_t i = 0; i < sizeof(costs) / sizeof(*costs); i++)

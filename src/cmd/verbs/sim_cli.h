@@ -77,7 +77,7 @@ int sim_args_fit(const struct opt_set *set, char **argv, struct sim_args *out, s
 struct sim_setup {
 	struct sim_opts sim;
 	bool has_hardware;    /* hw models the engine's time and memory */
-	struct hardware hw;   /* zeroed without, but for the times of a slow start */
+	struct sim_hardware hw; /* zeroed without, but for the times of a slow start */
 	struct buf notes;     /* a line each; to be released */
 };
 

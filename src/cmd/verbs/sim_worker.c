@@ -124,7 +124,7 @@ static void phase_add(const struct host *h, struct sim_model *m, const char *nam
 
 static void phases_plan(struct host *h, struct sim_model *m, bool has_encoder)
 {
-	struct hardware *hw = &h->setup.hw;
+	struct sim_hardware *hw = &h->setup.hw;
 	double compile, encoder = 0;
 
 	if (hw->load_s == 0) {
@@ -278,7 +278,7 @@ static void wait_until(int64_t at_ns)
 
 static void phase_log(const struct host *h, const struct sim_model *m, const struct sim_phase *p)
 {
-	const struct hardware *hw = &h->setup.hw;
+	const struct sim_hardware *hw = &h->setup.hw;
 
 	if (strcmp(p->name, "load weights") == 0) {
 		sim_log("Loading weights took %.2f seconds", p->s);

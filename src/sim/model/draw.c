@@ -99,7 +99,7 @@ static bool is_word(struct str s)
 	return true;
 }
 
-static void words_collect(struct words *w, const struct tokenizer *t)
+static void words_collect(struct sim_words *w, const struct tokenizer *t)
 {
 	size_t limit = tokenizer_vocab_size(t);
 	struct buf text = { 0 };
@@ -124,7 +124,7 @@ static void words_collect(struct words *w, const struct tokenizer *t)
 	ids_release(&again);
 }
 
-static bool words_are_stable(const struct words *w, const struct tokenizer *t)
+static bool words_are_stable(const struct sim_words *w, const struct tokenizer *t)
 {
 	struct buf text = { 0 };
 	struct ids again = { 0 };
@@ -144,9 +144,9 @@ static bool words_are_stable(const struct words *w, const struct tokenizer *t)
 	return is_stable;
 }
 
-int words_init(struct words *w, const struct tokenizer *t, struct err *e)
+int words_init(struct sim_words *w, const struct tokenizer *t, struct err *e)
 {
-	*w = (struct words){ .word = mem_array(WORDS_MAX, sizeof(*w->word)) };
+	*w = (struct sim_words){ .word = mem_array(WORDS_MAX, sizeof(*w->word)) };
 	words_collect(w, t);
 	if (w->n >= WORDS_MIN && words_are_stable(w, t))
 		return 0;
@@ -156,8 +156,8 @@ int words_init(struct words *w, const struct tokenizer *t, struct err *e)
 		       tokenizer_name(t));
 }
 
-void words_release(struct words *w)
+void words_release(struct sim_words *w)
 {
 	free(w->word);
-	*w = (struct words){ 0 };
+	*w = (struct sim_words){ 0 };
 }

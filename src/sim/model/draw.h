@@ -50,14 +50,14 @@ struct word {
 	char text[WORD_BYTES_MAX];
 };
 
-struct words {
+struct sim_words {
 	struct word *word;
 	size_t n;
 };
 
 /* Chooses the words by asking the tokenizer; ERR_PARSE when it has too few stable ones. */
-int words_init(struct words *w, const struct tokenizer *t, struct err *e);
-void words_release(struct words *w);
+int words_init(struct sim_words *w, const struct tokenizer *t, struct err *e);
+void words_release(struct sim_words *w);
 
 /* A well mixed 64-bit function; also what keys and ids are derived with. */
 static inline uint64_t words_mix(uint64_t x)
@@ -68,7 +68,7 @@ static inline uint64_t words_mix(uint64_t x)
 	return x ^ x >> 31;
 }
 
-static inline const struct word *words_at(const struct words *w, uint64_t key, uint64_t i)
+static inline const struct word *words_at(const struct sim_words *w, uint64_t key, uint64_t i)
 {
 	uint64_t draw = words_mix(key + i * 0x9e3779b97f4a7c15ull) >> 32;
 

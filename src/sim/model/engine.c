@@ -49,19 +49,19 @@ double engine_cost_us(const struct engine_cost *c, const struct engine_load *l)
 	return c->roof.dense_s > 0 ? roofline_us(&c->roof, l) : linear_us(c, l);
 }
 
-void engine_init(struct engine *g, struct engine_cost cost, size_t max_num_seqs,
+void engine_init(struct sim_engine *g, struct engine_cost cost, size_t max_num_seqs,
 		 uint32_t max_num_batched_tokens)
 {
 	assert(max_num_seqs >= 1 && max_num_batched_tokens >= 1);
-	*g = (struct engine){ .cost = cost, .max_num_seqs = max_num_seqs,
+	*g = (struct sim_engine){ .cost = cost, .max_num_seqs = max_num_seqs,
 			      .max_num_batched_tokens = max_num_batched_tokens,
 			      .running = mem_array(max_num_seqs, sizeof(*g->running)) };
 }
 
-void engine_release(struct engine *g)
+void engine_release(struct sim_engine *g)
 {
 	free(g->running);
-	*g = (struct engine){ 0 };
+	*g = (struct sim_engine){ 0 };
 }
 
 /* Whether a has to wait for b where both are scheduled by priority. */
@@ -71,7 +71,7 @@ static bool is_after(const struct engine_seq *a, const struct engine_seq *b)
 }
 
 /* Behind prev; NULL: in front of all. */
-static void waiting_link(struct engine *g, struct engine_seq *s, struct engine_seq *prev)
+static void waiting_link(struct sim_engine *g, struct engine_seq *s, struct engine_seq *prev)
 {
 	s->prev = prev;
 	s->next = prev ? prev->next : g->first;
@@ -87,7 +87,7 @@ static void waiting_link(struct engine *g, struct engine_seq *s, struct engine_s
 }
 
 /* Whom s follows in the queue; those who were preempted go first unless priorities decide. */
-static struct engine_seq *waiting_before(const struct engine *g, const struct engine_seq *s,
+static struct engine_seq *waiting_before(const struct sim_engine *g, const struct engine_seq *s,
 					 bool is_preempted)
 {
 	struct engine_seq *prev = g->last;
@@ -99,7 +99,7 @@ static struct engine_seq *waiting_before(const struct engine *g, const struct en
 	return prev;
 }
 
-void engine_add(struct engine *g, struct engine_seq *s)
+void engine_add(struct sim_engine *g, struct engine_seq *s)
 {
 	assert(s->prompt_left >= 1);
 	s->has_token = s->is_running = false;
@@ -107,7 +107,7 @@ void engine_add(struct engine *g, struct engine_seq *s)
 	waiting_link(g, s, waiting_before(g, s, false));
 }
 
-static void waiting_unlink(struct engine *g, struct engine_seq *s)
+static void waiting_unlink(struct sim_engine *g, struct engine_seq *s)
 {
 	if (s->prev)
 		s->prev->next = s->next;
@@ -124,7 +124,7 @@ static void waiting_unlink(struct engine *g, struct engine_seq *s)
 /* ---- who runs ---- */
 
 /* The place of the sequence's adapter in the batch, or a free one; loras_max: neither. */
-static uint32_t lora_place(const struct engine *g, const struct engine_seq *s)
+static uint32_t lora_place(const struct sim_engine *g, const struct engine_seq *s)
 {
 	uint32_t at = g->loras_max;
 
@@ -137,12 +137,12 @@ static uint32_t lora_place(const struct engine *g, const struct engine_seq *s)
 	return at;
 }
 
-static bool is_lora_fit(const struct engine *g, const struct engine_seq *s)
+static bool is_lora_fit(const struct sim_engine *g, const struct engine_seq *s)
 {
 	return !s->lora || !g->loras_max || lora_place(g, s) < g->loras_max;
 }
 
-static void running_enter(struct engine *g, struct engine_seq *s)
+static void running_enter(struct sim_engine *g, struct engine_seq *s)
 {
 	s->slot = g->running_end++;
 	s->is_running = true;
@@ -156,7 +156,7 @@ static void running_enter(struct engine *g, struct engine_seq *s)
 	}
 }
 
-static void running_leave(struct engine *g, struct engine_seq *s)
+static void running_leave(struct sim_engine *g, struct engine_seq *s)
 {
 	assert(g->running[s->slot] == s);
 	g->running[s->slot] = NULL;
@@ -168,7 +168,7 @@ static void running_leave(struct engine *g, struct engine_seq *s)
 	s->is_running = s->has_token = false;
 }
 
-void engine_remove(struct engine *g, struct engine_seq *s)
+void engine_remove(struct sim_engine *g, struct engine_seq *s)
 {
 	if (s->is_running) {
 		running_leave(g, s);
@@ -179,7 +179,7 @@ void engine_remove(struct engine *g, struct engine_seq *s)
 }
 
 /* Closes the gaps left by those that went, keeping the order. */
-static void running_pack(struct engine *g)
+static void running_pack(struct sim_engine *g)
 {
 	size_t kept = 0;
 
@@ -194,7 +194,7 @@ static void running_pack(struct engine *g)
 	assert(kept == g->running_count);
 }
 
-struct step {
+struct engine_step {
 	uint32_t budget;
 	uint64_t held;      /* tokens of blocks that one sequence has for itself */
 	bool is_short;      /* somebody was preempted */
@@ -202,7 +202,7 @@ struct step {
 };
 
 /* Tokens of the blocks that hold so many. */
-static uint64_t blocks_of(const struct engine *g, uint64_t tokens)
+static uint64_t blocks_of(const struct sim_engine *g, uint64_t tokens)
 {
 	uint64_t block = g->kv_block ? g->kv_block : 1;
 
@@ -210,20 +210,21 @@ static uint64_t blocks_of(const struct engine *g, uint64_t tokens)
 }
 
 /* Tokens of the blocks that only s has when it has so many tokens. */
-static uint64_t own_blocks(const struct engine *g, const struct engine_seq *s, uint64_t tokens)
+static uint64_t own_blocks(const struct sim_engine *g, const struct engine_seq *s, uint64_t tokens)
 {
 	uint64_t shared = s->hold && s->hold->is_held ? s->hold->n * PREFIX_BLOCK_TOKENS : 0;
 
 	return tokens > shared ? blocks_of(g, tokens) - shared : 0;
 }
 
-static uint64_t all_held(const struct engine *g, const struct step *p)
+static uint64_t all_held(const struct sim_engine *g, const struct engine_step *p)
 {
 	return p->held + (g->prefix ? g->prefix->held * PREFIX_BLOCK_TOKENS : 0);
 }
 
 /* Tokens a sequence takes of what is left of the budget. */
-static uint32_t step_share(const struct engine *g, const struct step *p, const struct engine_seq *s)
+static uint32_t step_share(const struct sim_engine *g, const struct engine_step *p,
+			   const struct engine_seq *s)
 {
 	uint32_t n = s->prompt_left ? s->prompt_left : 1 + g->drafted;
 
@@ -243,7 +244,7 @@ static uint32_t step_growth(const struct engine_seq *s, uint32_t share)
 }
 
 /* Gives a running sequence its share of the step. */
-static void step_take(const struct engine *g, struct step *p, struct engine_seq *s)
+static void step_take(const struct sim_engine *g, struct engine_step *p, struct engine_seq *s)
 {
 	uint32_t n = step_share(g, p, s), grown = step_growth(s, n);
 
@@ -273,7 +274,7 @@ static void step_take(const struct engine *g, struct step *p, struct engine_seq 
 }
 
 /* What a sequence took of this step, if its turn was already, is given back. */
-static void step_return(const struct engine *g, struct step *p, struct engine_seq *s)
+static void step_return(const struct sim_engine *g, struct engine_step *p, struct engine_seq *s)
 {
 	uint32_t n = s->share, used = g->max_num_batched_tokens - p->budget;
 
@@ -297,7 +298,7 @@ static void step_return(const struct engine *g, struct step *p, struct engine_se
 }
 
 /* Whom the others go on without. */
-static struct engine_seq *victim_choose(const struct engine *g)
+static struct engine_seq *victim_choose(const struct sim_engine *g)
 {
 	struct engine_seq *last = NULL;
 
@@ -313,7 +314,7 @@ static struct engine_seq *victim_choose(const struct engine *g)
 }
 
 /* Puts a running sequence back into the queue. */
-static void preempt(struct engine *g, struct step *p)
+static void preempt(struct sim_engine *g, struct engine_step *p)
 {
 	struct engine_seq *s = victim_choose(g);
 
@@ -327,7 +328,8 @@ static void preempt(struct engine *g, struct step *p)
 }
 
 /* Whether a running sequence has room for its share. */
-static bool can_grow(const struct engine *g, const struct step *p, const struct engine_seq *s)
+static bool can_grow(const struct sim_engine *g, const struct engine_step *p,
+		     const struct engine_seq *s)
 {
 	uint32_t grown = step_growth(s, step_share(g, p, s));
 	uint64_t after = own_blocks(g, s, (uint64_t)s->context + grown);
@@ -337,7 +339,7 @@ static bool can_grow(const struct engine *g, const struct step *p, const struct 
 }
 
 /* Takes what the cache knows of a waiting sequence off its prompt; its last token never. */
-static size_t known_take(const struct engine *g, struct engine_seq *s)
+static size_t known_take(const struct sim_engine *g, struct engine_seq *s)
 {
 	uint32_t all = s->prompt_left + s->context, known = 0;
 	bool is_named = g->prefix && s->hold;
@@ -357,8 +359,8 @@ static size_t known_take(const struct engine *g, struct engine_seq *s)
 }
 
 /* Whether all of a waiting prompt fits; of its blocks so many are held by others anyway. */
-static bool can_enter(const struct engine *g, const struct step *p, const struct engine_seq *s,
-		      size_t held_blocks)
+static bool can_enter(const struct sim_engine *g, const struct engine_step *p,
+		      const struct engine_seq *s, size_t held_blocks)
 {
 	uint64_t needed = blocks_of(g, (uint64_t)s->context + s->prompt_left);
 
@@ -366,7 +368,7 @@ static bool can_enter(const struct engine *g, const struct step *p, const struct
 	       all_held(g, p) + needed - held_blocks * PREFIX_BLOCK_TOKENS <= g->kv_tokens;
 }
 
-static void running_take(struct engine *g, struct step *p)
+static void running_take(struct sim_engine *g, struct engine_step *p)
 {
 	for (size_t i = 0; i < g->running_end; i++) {
 		p->held += own_blocks(g, g->running[i], g->running[i]->context);
@@ -383,7 +385,7 @@ static void running_take(struct engine *g, struct step *p)
 }
 
 /* Who is admitted next: the first in the queue whose adapter has a place in the batch. */
-static struct engine_seq *admissible(const struct engine *g, const struct step *p)
+static struct engine_seq *admissible(const struct sim_engine *g, const struct engine_step *p)
 {
 	struct engine_seq *s = g->first;
 	size_t held_blocks;
@@ -400,7 +402,7 @@ static struct engine_seq *admissible(const struct engine *g, const struct step *
 	return g->running_count == 0 || can_enter(g, p, s, held_blocks) ? s : NULL;
 }
 
-static void admit(struct engine *g, struct step *p, struct engine_seq *s)
+static void admit(struct sim_engine *g, struct engine_step *p, struct engine_seq *s)
 {
 	waiting_unlink(g, s);
 	running_enter(g, s);
@@ -412,7 +414,7 @@ static void admit(struct engine *g, struct step *p, struct engine_seq *s)
 }
 
 /* What the running ones leave of the KV cache is for blocks that are merely known. */
-static void rest_keep(struct engine *g)
+static void rest_keep(struct sim_engine *g)
 {
 	uint64_t left = g->kv_tokens > g->held ? g->kv_tokens - g->held : 0;
 
@@ -420,9 +422,9 @@ static void rest_keep(struct engine *g)
 		prefix_shrink(g->prefix, (size_t)(left / PREFIX_BLOCK_TOKENS));
 }
 
-int64_t engine_step_begin(struct engine *g)
+int64_t engine_step_begin(struct sim_engine *g)
 {
-	struct step p = { .budget = g->max_num_batched_tokens };
+	struct engine_step p = { .budget = g->max_num_batched_tokens };
 	struct engine_seq *next;
 
 	assert(!g->is_in_step);
@@ -439,7 +441,7 @@ int64_t engine_step_begin(struct engine *g)
 	return (int64_t)llround(1000 * engine_cost_us(&g->cost, &p.load));
 }
 
-void engine_step_end(struct engine *g, engine_on_token *on_token, void *ctx)
+void engine_step_end(struct sim_engine *g, engine_on_token *on_token, void *ctx)
 {
 	assert(g->is_in_step);
 	g->is_in_step = false;

@@ -123,7 +123,7 @@ struct engine_seq {
 
 #define ENGINE_LORAS_MAX 256 /* adapters in one batch */
 
-struct engine {
+struct sim_engine {
 	struct engine_cost cost;
 	size_t max_num_seqs;
 	uint32_t max_num_batched_tokens;
@@ -149,16 +149,16 @@ struct engine {
 	uint32_t step_tokens;        /* budget used by the step under way */
 };
 
-void engine_init(struct engine *g, struct engine_cost cost, size_t max_num_seqs,
+void engine_init(struct sim_engine *g, struct engine_cost cost, size_t max_num_seqs,
 		 uint32_t max_num_batched_tokens);
-void engine_release(struct engine *g);
+void engine_release(struct sim_engine *g);
 /* prompt_left must be set and >= 1. */
-void engine_add(struct engine *g, struct engine_seq *s);
+void engine_add(struct sim_engine *g, struct engine_seq *s);
 /* Finished or given up; allowed at any time, also from on_token. Not queued: no effect. */
-void engine_remove(struct engine *g, struct engine_seq *s);
+void engine_remove(struct sim_engine *g, struct engine_seq *s);
 
 /* Plans a step and returns its length in nanoseconds; -1 when there is nothing to do. */
-int64_t engine_step_begin(struct engine *g);
+int64_t engine_step_begin(struct sim_engine *g);
 /* Ends it: on_token for every sequence that got one, in order of admission. */
 typedef void engine_on_token(struct engine_seq *s, void *ctx);
-void engine_step_end(struct engine *g, engine_on_token *on_token, void *ctx);
+void engine_step_end(struct sim_engine *g, engine_on_token *on_token, void *ctx);

@@ -8,14 +8,14 @@
 #include <stdio.h>
 #include <stdint.h>
 
-enum value_kind { VALUE_NONE, VALUE_STATUS, VALUE_DURATION, VALUE_COUNT };
+enum fault_value { VALUE_NONE, VALUE_STATUS, VALUE_DURATION, VALUE_COUNT };
 
 #define NOWHERE SIZE_MAX
 
 static const struct fault_row {
 	const char *name;
 	bool has_token;
-	enum value_kind value;
+	enum fault_value value;
 	int64_t fallback;    /* value when none is written; -1: it must be written */
 	size_t token_at;     /* uint32_t in struct fault_plan */
 	size_t value_at;     /* int64_t in struct fault_plan */
@@ -63,7 +63,7 @@ static bool duration(struct str s, int64_t *ns)
 	return false;
 }
 
-static bool value_read(enum value_kind kind, struct str s, int64_t *out)
+static bool value_read(enum fault_value kind, struct str s, int64_t *out)
 {
 	switch (kind) {
 	case VALUE_STATUS:

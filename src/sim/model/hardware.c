@@ -16,7 +16,7 @@
 	.flops_share = 0.62, .flops8_share = 0.53, .link = 450e9, .link_s = 8e-6, \
 	.step_s = 0.25e-3, .launch_layer_s = 0.26e-3, .pcie = 55e9
 
-static const struct gpu gpus[] = {
+static const struct gpu_model gpus[] = {
 	{ .name = "h100-80gb", .memory_gib = 79.1, .bandwidth = 3.35e12, HOPPER },
 	{ .name = "h200-141gb", .memory_gib = 139.8, .bandwidth = 4.8e12, HOPPER },
 	{ .name = "a100-80gb", .memory_gib = 79.2, .bandwidth = 2.039e12, .flops = 312e12,
@@ -37,7 +37,7 @@ static const struct gpu gpus[] = {
 	  .step_s = 0.25e-3, .launch_layer_s = 0.25e-3, .pcie = 55e9 },
 };
 
-static const struct shape shapes[] = {
+static const struct model_shape shapes[] = {
 	{ "llama-3.1-8b", "llama-3.1-8b", 32, 4096, 14336, 32, 8, 128, 128256, 1, 1, 131072 },
 	{ "llama-3.1-70b", "llama-3.1-70b", 80, 8192, 28672, 64, 8, 128, 128256, 1, 1, 131072 },
 	{ "llama-3.1-70b", "llama-3.3-70b", 80, 8192, 28672, 64, 8, 128, 128256, 1, 1, 131072 },
@@ -72,7 +72,7 @@ const char *const hardware_shapes[] = {
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
-const struct gpu *hardware_gpu(const char *name)
+const struct gpu_model *hardware_gpu(const char *name)
 {
 	for (size_t i = 0; i < COUNT(gpus); i++)
 		if (strcmp(gpus[i].name, name) == 0)
@@ -80,7 +80,7 @@ const struct gpu *hardware_gpu(const char *name)
 	return NULL;
 }
 
-const struct shape *hardware_shape(const char *name)
+const struct model_shape *hardware_shape(const char *name)
 {
 	for (size_t i = 0; i < COUNT(shapes); i++)
 		if (strcmp(shapes[i].name, name) == 0)
@@ -104,7 +104,7 @@ static bool has_part(const char *text, const char *part)
 	return false;
 }
 
-const struct shape *hardware_shape_of(const char *model)
+const struct model_shape *hardware_shape_of(const char *model)
 {
 	for (size_t i = 0; i < COUNT(shapes); i++)
 		if (has_part(model, shapes[i].like))
@@ -150,22 +150,22 @@ const struct quantization *hardware_quantization_of(const char *model)
 
 /* ---- parameters ---- */
 
-static double attention_params(const struct shape *s)
+static double attention_params(const struct model_shape *s)
 {
 	return 2.0 * s->hidden * s->head_size * (s->heads + s->kv_heads);
 }
 
-static double expert_params(const struct shape *s)
+static double expert_params(const struct model_shape *s)
 {
 	return 3.0 * s->hidden * s->intermediate;
 }
 
-static double output_params(const struct shape *s)
+static double output_params(const struct model_shape *s)
 {
 	return (double)s->vocabulary * s->hidden;
 }
 
-static double layers_params(const struct shape *s)
+static double layers_params(const struct model_shape *s)
 {
 	return s->layers * (attention_params(s) + s->experts * expert_params(s));
 }
@@ -178,7 +178,7 @@ static int64_t or_default(int64_t given, int64_t other)
 }
 
 /* As vLLM 0.32.0's server chooses by the GPU. */
-static void defaults_fill(struct hardware *hw)
+static void defaults_fill(struct sim_hardware *hw)
 {
 	struct hardware_opts *o = &hw->opts;
 	bool is_huge = hw->gpu->memory_gib >= 160;
@@ -193,7 +193,7 @@ static void defaults_fill(struct hardware *hw)
 		o->max_num_seqs = o->max_num_batched_tokens;
 }
 
-static int names_find(struct hardware *hw, struct err *e)
+static int names_find(struct sim_hardware *hw, struct err *e)
 {
 	const struct hardware_opts *o = &hw->opts;
 
@@ -211,7 +211,7 @@ static int names_find(struct hardware *hw, struct err *e)
 	return 0;
 }
 
-static int sizes_check(const struct hardware *hw, struct err *e)
+static int sizes_check(const struct sim_hardware *hw, struct err *e)
 {
 	const struct hardware_opts *o = &hw->opts;
 
@@ -259,7 +259,7 @@ static double kv_bytes_of(const char *dtype, double base_bytes)
 }
 
 /* Arithmetic in so many bits, where the GPU has it; otherwise weights are widened first. */
-static double flops_of(const struct gpu *g, int bits)
+static double flops_of(const struct gpu_model *g, int bits)
 {
 	if (bits == 4 && g->flops4 > 0)
 		return g->flops4 * g->flops8_share;
@@ -268,7 +268,7 @@ static double flops_of(const struct gpu *g, int bits)
 	return g->flops * g->flops_share;
 }
 
-static int formats_find(const struct hardware *hw, struct formats *f, struct err *e)
+static int formats_find(const struct sim_hardware *hw, struct formats *f, struct err *e)
 {
 	const struct hardware_opts *o = &hw->opts;
 	const struct quantization *q = NULL;
@@ -300,7 +300,7 @@ static double per_gpu(const struct hardware_opts *o)
 	return (double)o->tp * (double)o->pp;
 }
 
-static double weights_bytes(const struct hardware *hw, const struct formats *f)
+static double weights_bytes(const struct sim_hardware *hw, const struct formats *f)
 {
 	const struct hardware_opts *o = &hw->opts;
 	/* Embedding and output layer stand on the first and the last stage. */
@@ -309,10 +309,10 @@ static double weights_bytes(const struct hardware *hw, const struct formats *f)
 	return layers_params(hw->shape) * f->weight_bits / 8 / per_gpu(o) + ends / (double)o->tp;
 }
 
-static double activation_bytes(const struct hardware *hw, const struct formats *f)
+static double activation_bytes(const struct sim_hardware *hw, const struct formats *f)
 {
 	const struct hardware_opts *o = &hw->opts;
-	const struct shape *s = hw->shape;
+	const struct model_shape *s = hw->shape;
 	/* Gate, up and their product. */
 	double wide = 3.0 * s->intermediate * s->experts_used / (double)o->tp;
 	double token = (wide + 6.0 * s->hidden) * f->base_bytes;
@@ -322,10 +322,10 @@ static double activation_bytes(const struct hardware *hw, const struct formats *
 	       HARDWARE_LIBRARY_BYTES * (o->tp > 1 ? 2 : 1);
 }
 
-static double kv_token_bytes(const struct hardware *hw, const struct formats *f)
+static double kv_token_bytes(const struct sim_hardware *hw, const struct formats *f)
 {
 	const struct hardware_opts *o = &hw->opts;
-	const struct shape *s = hw->shape;
+	const struct model_shape *s = hw->shape;
 	double heads = fmax(1, (double)s->kv_heads / (double)o->tp);
 	double layers = ceil((double)s->layers / (double)o->pp);
 
@@ -333,7 +333,7 @@ static double kv_token_bytes(const struct hardware *hw, const struct formats *f)
 }
 
 /* What the longest request needs must be there. */
-static int kv_check(struct hardware *hw, struct err *e)
+static int kv_check(struct sim_hardware *hw, struct err *e)
 {
 	struct hardware_opts *o = &hw->opts;
 	double needed = (double)o->max_model_len * hw->kv_token_bytes;
@@ -356,7 +356,7 @@ static int kv_check(struct hardware *hw, struct err *e)
 		       needed / GIB, hw->kv_bytes / GIB, fits);
 }
 
-static int memory_plan(struct hardware *hw, const struct formats *f, struct err *e)
+static int memory_plan(struct sim_hardware *hw, const struct formats *f, struct err *e)
 {
 	const struct hardware_opts *o = &hw->opts;
 	double memory = hw->gpu->memory_gib * GIB;
@@ -386,7 +386,7 @@ static int memory_plan(struct hardware *hw, const struct formats *f, struct err 
 
 /* ---- time ---- */
 
-static double draft_s(const struct hardware *hw, const struct roofline *r)
+static double draft_s(const struct sim_hardware *hw, const struct roofline *r)
 {
 	const struct hardware_opts *o = &hw->opts;
 	const char *method = o->draft_method ? o->draft_method : "ngram";
@@ -401,11 +401,11 @@ static double draft_s(const struct hardware *hw, const struct roofline *r)
 	return (double)o->drafted * layer_s; /* eagle, mtp, medusa: a layer of its own */
 }
 
-static void roofline_fill(struct hardware *hw, const struct formats *f)
+static void roofline_fill(struct sim_hardware *hw, const struct formats *f)
 {
 	const struct hardware_opts *o = &hw->opts;
-	const struct shape *s = hw->shape;
-	const struct gpu *g = hw->gpu;
+	const struct model_shape *s = hw->shape;
+	const struct gpu_model *g = hw->gpu;
 	struct roofline *r = &hw->cost.roof;
 	double tp = (double)o->tp, read = g->bandwidth * g->weights_share * tp;
 	double bytes = f->weight_bits / 8, reduces = o->tp > 1 ? 2.0 * s->layers : 0;
@@ -435,11 +435,11 @@ static void roofline_fill(struct hardware *hw, const struct formats *f)
 	r->dense_s += hw->offload_bytes / g->pcie;
 }
 
-int hardware_plan(const struct hardware_opts *opts, struct hardware *hw, struct err *e)
+int hardware_plan(const struct hardware_opts *opts, struct sim_hardware *hw, struct err *e)
 {
 	struct formats f = { 0 };
 
-	*hw = (struct hardware){ .opts = *opts };
+	*hw = (struct sim_hardware){ .opts = *opts };
 	if (names_find(hw, e) < 0 || formats_find(hw, &f, e) < 0)
 		return -1;
 	defaults_fill(hw);
@@ -468,7 +468,7 @@ struct virtual_seq {
 };
 
 struct virtual {
-	struct engine *g;
+	struct sim_engine *g;
 	const struct virtual_load *l;
 	struct virtual_seq *seq;
 	int64_t now_ns;
@@ -537,7 +537,7 @@ static struct virtual_result virtual_sum(const struct virtual *v)
 	return r;
 }
 
-struct virtual_result virtual_run(struct engine *g, const struct virtual_load *l)
+struct virtual_result virtual_run(struct sim_engine *g, const struct virtual_load *l)
 {
 	struct virtual v = { .g = g, .l = l };
 	struct virtual_result r;
@@ -558,7 +558,7 @@ struct virtual_result virtual_run(struct engine *g, const struct virtual_load *l
 	return r;
 }
 
-void engine_of_hardware(struct engine *g, const struct hardware *hw)
+void engine_of_hardware(struct sim_engine *g, const struct sim_hardware *hw)
 {
 	const struct hardware_opts *o = &hw->opts;
 
@@ -572,7 +572,8 @@ void engine_of_hardware(struct engine *g, const struct hardware *hw)
 
 /* ---- the text ---- */
 
-static void step_line(const struct hardware *hw, uint32_t batch, uint32_t context, struct buf *out)
+static void step_line(const struct sim_hardware *hw, uint32_t batch, uint32_t context,
+		      struct buf *out)
 {
 	uint32_t drafted = (uint32_t)hw->opts.drafted;
 	struct engine_load l = { .decoding = batch, .decode_tokens = batch * (1 + drafted),
@@ -583,7 +584,7 @@ static void step_line(const struct hardware *hw, uint32_t batch, uint32_t contex
 		   batch, us / 1000, batch / us * 1e6, context);
 }
 
-static void prefill_line(const struct hardware *hw, uint32_t tokens, struct buf *out)
+static void prefill_line(const struct sim_hardware *hw, uint32_t tokens, struct buf *out)
 {
 	struct engine_load l = { .prefill_seqs = 1, .prefill_tokens = tokens, .sampled = 1,
 				 .pairs = 0.5 * tokens * tokens };
@@ -594,11 +595,12 @@ static void prefill_line(const struct hardware *hw, uint32_t tokens, struct buf 
 }
 
 /* As throughput tables are measured: everything is sent at once. */
-static void load_line(const struct hardware *hw, uint32_t prompt, uint32_t output, struct buf *out)
+static void load_line(const struct sim_hardware *hw, uint32_t prompt, uint32_t output,
+		      struct buf *out)
 {
 	struct virtual_load l = { .prompt = prompt, .output = output, .requests = 3000 };
 	struct virtual_result r;
-	struct engine g;
+	struct sim_engine g;
 
 	if (prompt + output > hw->opts.max_model_len)
 		return;
@@ -610,7 +612,7 @@ static void load_line(const struct hardware *hw, uint32_t prompt, uint32_t outpu
 		   r.preempted ? ", with preemption" : "");
 }
 
-void hardware_explain(const struct hardware *hw, struct buf *out)
+void hardware_explain(const struct sim_hardware *hw, struct buf *out)
 {
 	const struct hardware_opts *o = &hw->opts;
 	static const uint32_t batches[] = { 1, 64, 256 };

@@ -33,7 +33,7 @@
 #define HARDWARE_BLOCK_TOKENS 16
 #define HARDWARE_UTILIZATION 0.92 /* vLLM 0.32.0's default */
 
-struct gpu {
+struct gpu_model {
 	const char *name;
 	double memory_gib;        /* as the driver reports it */
 	double bandwidth;         /* bytes a second */
@@ -49,7 +49,7 @@ struct gpu {
 	bool is_small_default;    /* vLLM gives it the smaller defaults whatever its memory */
 };
 
-struct shape {
+struct model_shape {
 	const char *name;
 	const char *like;         /* model names, in lower case, with a part like this are of it */
 	int layers, hidden;
@@ -78,9 +78,9 @@ struct hardware_opts {
 	bool is_eager, is_sync, is_prompt_whole, is_dummy;
 };
 
-struct hardware {
-	const struct gpu *gpu;
-	const struct shape *shape;
+struct sim_hardware {
+	const struct gpu_model *gpu;
+	const struct model_shape *shape;
 	struct hardware_opts opts;/* with defaults filled in */
 	double params;            /* of the whole model */
 	double weight_bits;       /* of a parameter of a layer */
@@ -97,9 +97,9 @@ struct hardware {
 /* NULL-ended lists of names, for help and messages. */
 extern const char *const hardware_gpus[];
 extern const char *const hardware_shapes[];
-const struct gpu *hardware_gpu(const char *name);            /* NULL: none of that name */
-const struct shape *hardware_shape(const char *name);        /* likewise */
-const struct shape *hardware_shape_of(const char *model);    /* whose like the name has */
+const struct gpu_model *hardware_gpu(const char *name);      /* NULL: none of that name */
+const struct model_shape *hardware_shape(const char *name);  /* likewise */
+const struct model_shape *hardware_shape_of(const char *model); /* whose like the name has */
 
 /* How weights are kept. bits of a parameter; compute: bits that arithmetic is done in. */
 struct quantization { const char *name; double bits; int compute; };
@@ -110,7 +110,7 @@ const struct quantization *hardware_quantization_of(const char *model);
  * ERR_USAGE: a name or number that is none. ERR_RUN: it does not fit or not go
  * together, in the words by which vLLM's failure is known.
  */
-int hardware_plan(const struct hardware_opts *opts, struct hardware *hw, struct err *e);
+int hardware_plan(const struct hardware_opts *opts, struct sim_hardware *hw, struct err *e);
 
 /*
  * What the engine model of some hardware amounts to, as lines of
@@ -136,8 +136,8 @@ struct virtual_result {
 };
 
 /* g is fresh and set up; it is idle again afterwards. */
-struct virtual_result virtual_run(struct engine *g, const struct virtual_load *l);
+struct virtual_result virtual_run(struct sim_engine *g, const struct virtual_load *l);
 /* An engine as hw describes it; to be released with engine_release. */
-void engine_of_hardware(struct engine *g, const struct hardware *hw);
+void engine_of_hardware(struct sim_engine *g, const struct sim_hardware *hw);
 
-void hardware_explain(const struct hardware *hw, struct buf *out);
+void hardware_explain(const struct sim_hardware *hw, struct buf *out);

@@ -134,21 +134,21 @@ uint32_t script_calls(const struct script *s, uint32_t tokens, uint32_t *malform
 /* ---- where JSON can be changed ---- */
 
 /* A member, from its key's quote to its value's end, or the value of an element. */
-struct place {
+struct script_place {
 	size_t key, value, end; /* bytes; key == value: an element */
 	enum json_kind kind;
 };
 
 struct places {
 	struct str text;
-	struct place place[PLACES_MAX];
+	struct script_place place[PLACES_MAX];
 	size_t n;
 };
 
 static void places_add(struct places *p, struct str key, bool is_member, struct json_slice v)
 {
 	size_t quote = v.kind == JSON_STRING;
-	struct place *at = &p->place[p->n];
+	struct script_place *at = &p->place[p->n];
 
 	if (p->n == PLACES_MAX)
 		return;
@@ -173,24 +173,24 @@ static void places_walk(struct places *p, struct json_slice v, unsigned depth)
 	}
 }
 
-static bool is_number(const struct place *at)
+static bool is_number(const struct script_place *at)
 {
 	return at->kind == JSON_INT || at->kind == JSON_REAL;
 }
 
-static bool is_member(const struct place *at)
+static bool is_member(const struct script_place *at)
 {
 	return at->key < at->value;
 }
 
-static bool is_scalar(const struct place *at)
+static bool is_scalar(const struct script_place *at)
 {
 	return at->kind != JSON_OBJECT && at->kind != JSON_ARRAY && at->kind != JSON_NULL;
 }
 
 /* The draw's one of those that fit; NULL: none does. */
-static const struct place *place_choose(const struct places *p,
-					bool (*fits)(const struct place *at), uint64_t draw)
+static const struct script_place *
+place_choose(const struct places *p, bool (*fits)(const struct script_place *at), uint64_t draw)
 {
 	size_t n = 0;
 
@@ -216,7 +216,7 @@ typedef void change(const struct places *p, uint64_t draw, struct buf *out);
 
 static void number_quoted(const struct places *p, uint64_t draw, struct buf *out)
 {
-	const struct place *at = place_choose(p, is_number, draw);
+	const struct script_place *at = place_choose(p, is_number, draw);
 
 	if (!at)
 		return;
@@ -227,7 +227,7 @@ static void number_quoted(const struct places *p, uint64_t draw, struct buf *out
 
 static void number_nan(const struct places *p, uint64_t draw, struct buf *out)
 {
-	const struct place *at = place_choose(p, is_number, draw);
+	const struct script_place *at = place_choose(p, is_number, draw);
 
 	if (at)
 		put(out, p->text, at->value, at->end, STR("NaN"));
@@ -235,7 +235,7 @@ static void number_nan(const struct places *p, uint64_t draw, struct buf *out)
 
 static void value_null(const struct places *p, uint64_t draw, struct buf *out)
 {
-	const struct place *at = place_choose(p, is_scalar, draw);
+	const struct script_place *at = place_choose(p, is_scalar, draw);
 
 	if (at)
 		put(out, p->text, at->value, at->end, STR("null"));
@@ -243,7 +243,7 @@ static void value_null(const struct places *p, uint64_t draw, struct buf *out)
 
 static void key_misspelt(const struct places *p, uint64_t draw, struct buf *out)
 {
-	const struct place *at = place_choose(p, is_member, draw);
+	const struct script_place *at = place_choose(p, is_member, draw);
 	const char *quote = at ? memchr(p->text.p + at->key + 1, '"', at->value - at->key - 1) : NULL;
 	size_t end;
 
@@ -256,7 +256,7 @@ static void key_misspelt(const struct places *p, uint64_t draw, struct buf *out)
 
 static void key_missing(const struct places *p, uint64_t draw, struct buf *out)
 {
-	const struct place *at = place_choose(p, is_member, draw);
+	const struct script_place *at = place_choose(p, is_member, draw);
 	size_t from, to;
 
 	if (!at)
@@ -278,7 +278,7 @@ static void key_missing(const struct places *p, uint64_t draw, struct buf *out)
 
 static void key_twice(const struct places *p, uint64_t draw, struct buf *out)
 {
-	const struct place *at = place_choose(p, is_member, draw);
+	const struct script_place *at = place_choose(p, is_member, draw);
 
 	if (!at)
 		return;
@@ -390,12 +390,12 @@ static void line_behind(const struct places *p, uint64_t draw, struct buf *out)
 	put(out, p->text, p->text.n, p->text.n, STR("\n"));
 }
 
-struct row {
+struct script_row {
 	const char *name;
 	change *make;
 };
 
-static const struct row of_json[] = {
+static const struct script_row of_json[] = {
 	{ "number as text", number_quoted }, { "NaN", number_nan }, { "null", value_null },
 	{ "member misspelt", key_misspelt }, { "member missing", key_missing },
 	{ "member twice", key_twice }, { "end missing", end_missing },
@@ -403,7 +403,7 @@ static const struct row of_json[] = {
 	{ "fenced", fenced },
 };
 
-static const struct row of_text[] = {
+static const struct script_row of_text[] = {
 	{ "letter missing", letter_missing }, { "letter twice", letter_twice },
 	{ "letters swapped", letters_swapped }, { "other case", case_changed },
 	{ "space in front", space_before }, { "space at the end", space_behind },
@@ -415,7 +415,7 @@ static const struct row of_text[] = {
 const char *mistake_make(const struct constraint *c, uint64_t seed, struct buf *answer)
 {
 	bool is_json = constraint_kind(c) == CONSTRAINT_JSON;
-	const struct row *row = is_json ? of_json : of_text;
+	const struct script_row *row = is_json ? of_json : of_text;
 	size_t rows = is_json ? sizeof(of_json) / sizeof(*row) : sizeof(of_text) / sizeof(*row);
 	struct json_scan scan = { .text = buf_str(answer) };
 	struct places p = { .text = buf_str(answer) };
@@ -427,7 +427,7 @@ const char *mistake_make(const struct constraint *c, uint64_t seed, struct buf *
 	if (is_json && json_next(&scan, &all, NULL) == 0)
 		places_walk(&p, all, 0);
 	for (size_t i = 0; p.text.n && !name && i < rows * TRIES; i++) {
-		const struct row *r = &row[(seed + i) % rows];
+		const struct script_row *r = &row[(seed + i) % rows];
 
 		buf_reset(&wrong);
 		r->make(&p, words_mix(seed + i) >> 8, &wrong);

@@ -11,7 +11,7 @@
 
 #define ANY_OBJECT "{\"type\": \"object\"}" /* what json_object asks for */
 
-static void ask_wish_reset(struct ask *a)
+static void ask_wish_reset(struct sim_ask *a)
 {
 	buf_reset(&a->constraint);
 	buf_reset(&a->tool_text);
@@ -34,7 +34,7 @@ static const struct { const char *name; enum constraint_kind kind; } kinds[] = {
 #define KINDS (sizeof(kinds) / sizeof(*kinds))
 
 /* A schema may also come as JSON text in a string, a choice is a list, the others are texts. */
-static int constraint_set(struct ask *a, enum constraint_kind kind, const char *name,
+static int constraint_set(struct sim_ask *a, enum constraint_kind kind, const char *name,
 			  struct json_slice v, struct err *e)
 {
 	bool is_text = v.kind == JSON_STRING;
@@ -57,7 +57,7 @@ static int constraint_set(struct ask *a, enum constraint_kind kind, const char *
 	return 0;
 }
 
-static void any_object(struct ask *a)
+static void any_object(struct sim_ask *a)
 {
 	a->constraints++;
 	a->constraint_kind = CONSTRAINT_JSON;
@@ -65,7 +65,8 @@ static void any_object(struct ask *a)
 	buf_add_text(&a->constraint, ANY_OBJECT);
 }
 
-static int ask_read_structured(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int ask_read_structured(struct sim_ask *a, const char *name, struct json_slice v,
+			       struct err *e)
 {
 	unsigned before = a->constraints;
 	struct json_slice member;
@@ -89,7 +90,7 @@ static int ask_read_structured(struct ask *a, const char *name, struct json_slic
 	return 0;
 }
 
-static int ask_read_guided(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int ask_read_guided(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	const char *kind = name + sizeof("guided_") - 1;
 
@@ -102,7 +103,7 @@ static int ask_read_guided(struct ask *a, const char *name, struct json_slice v,
 	return 0;
 }
 
-static int ask_read_format(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int ask_read_format(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_slice type, schema;
 
@@ -128,7 +129,7 @@ static int ask_read_format(struct ask *a, const char *name, struct json_slice v,
 
 /* ---- tools ---- */
 
-static int tool_add(struct ask *a, const char *list, struct json_slice v, struct err *e)
+static int tool_add(struct sim_ask *a, const char *list, struct json_slice v, struct err *e)
 {
 	struct ask_tool tool = { .name_at = a->tool_text.len };
 	struct json_slice function, name, parameters;
@@ -150,7 +151,7 @@ static int tool_add(struct ask *a, const char *list, struct json_slice v, struct
 	return 0;
 }
 
-static int ask_read_tools(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int ask_read_tools(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it = json_iter(v);
 	struct json_slice tool;
@@ -167,7 +168,8 @@ static int ask_read_tools(struct ask *a, const char *name, struct json_slice v, 
 	return 0;
 }
 
-static int ask_read_tool_choice(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int ask_read_tool_choice(struct sim_ask *a, const char *name, struct json_slice v,
+				struct err *e)
 {
 	static const struct { const char *name; enum ask_calls calls; } choices[] = {
 		{ "none", ASK_CALLS_NONE }, { "auto", ASK_CALLS_AUTO },
@@ -192,7 +194,8 @@ static int ask_read_tool_choice(struct ask *a, const char *name, struct json_sli
 	return 0;
 }
 
-static int ask_read_parallel(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int ask_read_parallel(struct sim_ask *a, const char *name, struct json_slice v,
+			     struct err *e)
 {
 	if (v.kind != JSON_TRUE && v.kind != JSON_FALSE && v.kind != JSON_NULL)
 		return err_set(e, ERR_USAGE, "%s must be true or false", name);
@@ -200,13 +203,13 @@ static int ask_read_parallel(struct ask *a, const char *name, struct json_slice 
 	return 0;
 }
 
-struct str ask_tool_name(const struct ask *a, size_t i)
+struct str ask_tool_name(const struct sim_ask *a, size_t i)
 {
 	return (struct str){ a->tool_text.data + a->tool[i].name_at, a->tool[i].name_n };
 }
 
 /* tool_choice and tools go together. */
-static int tools_check(struct ask *a, struct err *e)
+static int tools_check(struct sim_ask *a, struct err *e)
 {
 	if (a->tools == 0) {
 		if (a->calls != ASK_CALLS_NONE)
@@ -225,7 +228,7 @@ static int tools_check(struct ask *a, struct err *e)
 }
 
 /* All members are read: do they go together? *param as ask_read's. */
-static int ask_wish_check(struct ask *a, const char **param, struct err *e)
+static int ask_wish_check(struct sim_ask *a, const char **param, struct err *e)
 {
 	if (a->constraints > 1) {
 		if (param)
@@ -286,17 +289,17 @@ static int ask_calls_add(struct buf *out, bool is_first, const char *name, struc
 #define ANY_API (GENERATE | API(ASK_TOKENIZE) | API(ASK_DETOKENIZE))
 
 /* A flag or a count goes where it is kept; read: everything else. */
-struct member {
+struct read_member {
 	const char *name;
 	unsigned apis;
-	int (*read)(struct ask *a, const char *name, struct json_slice v, struct err *e);
+	int (*read)(struct sim_ask *a, const char *name, struct json_slice v, struct err *e);
 	bool is_flag;
-	size_t at;     /* bool or int64_t in struct ask */
+	size_t at; /* bool or int64_t in struct sim_ask */
 	int64_t least; /* of a count */
 };
 
-#define FLAG(member) .is_flag = true, .at = offsetof(struct ask, member)
-#define COUNT(member, min) .at = offsetof(struct ask, member), .least = (min)
+#define FLAG(member) .is_flag = true, .at = offsetof(struct sim_ask, member)
+#define COUNT(member, min) .at = offsetof(struct sim_ask, member), .least = (min)
 
 static int wrong(const char *name, const char *expected, struct err *e)
 {
@@ -311,7 +314,7 @@ static int read_bool(const char *name, struct json_slice v, bool *out, struct er
 	return 0;
 }
 
-static int read_echo(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_echo(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	bool is_echo = false;
 
@@ -321,7 +324,7 @@ static int read_echo(struct ask *a, const char *name, struct json_slice v, struc
 	return is_echo ? err_set(e, ERR_USAGE, "echo is not supported by this server") : 0;
 }
 
-static int read_usage(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_usage(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_slice flag;
 
@@ -338,7 +341,7 @@ static int read_usage(struct ask *a, const char *name, struct json_slice v, stru
 	return 0;
 }
 
-static int read_model(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_model(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	if (v.kind == JSON_NULL)
 		return 0;
@@ -363,7 +366,7 @@ static int read_count(const char *name, struct json_slice v, int64_t least, int6
 }
 
 /* A negative limit is none: -1 without end, -2 until the context is full. */
-static int read_limit(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_limit(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	int64_t n = -1;
 
@@ -373,7 +376,7 @@ static int read_limit(struct ask *a, const char *name, struct json_slice v, stru
 	return 0;
 }
 
-static int read_n(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_n(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	int64_t n = 1;
 
@@ -384,7 +387,7 @@ static int read_n(struct ask *a, const char *name, struct json_slice v, struct e
 				    name, n);
 }
 
-static int read_choices(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_choices(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	if (read_count(name, v, 1, &a->n, e) < 0)
 		return -1;
@@ -393,7 +396,7 @@ static int read_choices(struct ask *a, const char *name, struct json_slice v, st
 		       ASK_CHOICES_MAX, a->n);
 }
 
-static int stop_add(struct ask *a, struct json_slice v, struct err *e)
+static int stop_add(struct sim_ask *a, struct json_slice v, struct err *e)
 {
 	size_t before = a->stop_text.len;
 
@@ -408,7 +411,7 @@ static int stop_add(struct ask *a, struct json_slice v, struct err *e)
 	return 0;
 }
 
-static int read_stop(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_stop(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it;
 	struct json_slice item;
@@ -428,7 +431,7 @@ static int read_stop(struct ask *a, const char *name, struct json_slice v, struc
 	return 0;
 }
 
-static int read_ids(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_ids(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it = json_iter(v);
 	struct json_slice item;
@@ -446,7 +449,7 @@ static int read_ids(struct ask *a, const char *name, struct json_slice v, struct
 	return 0;
 }
 
-static int read_prompt(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_prompt(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it;
 	struct json_slice first, second;
@@ -533,7 +536,7 @@ int ask_messages(struct buf *out, const char *name, struct json_slice v, struct 
 	return 0;
 }
 
-static int read_messages(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_messages(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	a->has_ids = false;
 	a->has_prompt = true;
@@ -541,7 +544,7 @@ static int read_messages(struct ask *a, const char *name, struct json_slice v, s
 }
 
 /* What Responses takes: one text of the user, token ids, or a list of messages. */
-static int read_input(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_input(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it = json_iter(v);
 	struct json_slice first;
@@ -558,17 +561,17 @@ static int read_input(struct ask *a, const char *name, struct json_slice v, stru
 	return 0;
 }
 
-static int read_system(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_system(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	buf_reset(&a->system);
 	return content_add(&a->system, v, name, e);
 }
 
-static int member_read(struct ask *a, struct str key, struct json_slice v, const char **param,
+static int member_read(struct sim_ask *a, struct str key, struct json_slice v, const char **param,
 		       struct err *e);
 
 /* Parameters in an object of their own: the members of the same table. */
-static int read_nested(struct ask *a, const char *name, struct json_slice v, struct err *e)
+static int read_nested(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it = json_iter(v);
 	struct json_slice value;
@@ -585,7 +588,7 @@ static int read_nested(struct ask *a, const char *name, struct json_slice v, str
 	return 0;
 }
 
-static const struct member members[] = {
+static const struct read_member members[] = {
 	{ "model", ANY_API, .read = read_model },
 	{ "prompt", API(ASK_COMPLETIONS) | API(ASK_TOKENIZE) | API(ASK_LLAMACPP) | API(ASK_DEMO) |
 	  API(ASK_OLLAMA), .read = read_prompt },
@@ -631,11 +634,11 @@ static const struct member members[] = {
 	{ "add_special_tokens", ANY_API, FLAG(has_special) },
 };
 
-static int member_read(struct ask *a, struct str key, struct json_slice v, const char **param,
+static int member_read(struct sim_ask *a, struct str key, struct json_slice v, const char **param,
 		       struct err *e)
 {
 	for (size_t i = 0; i < sizeof(members) / sizeof(*members); i++) {
-		const struct member *m = &members[i];
+		const struct read_member *m = &members[i];
 
 		if (!(m->apis & API(a->api)) || !str_is(key, m->name))
 			continue;
@@ -648,7 +651,7 @@ static int member_read(struct ask *a, struct str key, struct json_slice v, const
 	return 0;
 }
 
-static void ask_reset(struct ask *a, enum ask_api api)
+static void ask_reset(struct sim_ask *a, enum ask_api api)
 {
 	buf_reset(&a->model);
 	buf_reset(&a->text);
@@ -685,7 +688,7 @@ static const char *needed(enum ask_api api)
 }
 
 /* The tools, then the system's text go in front of the messages. */
-static void front_add(struct ask *a)
+static void front_add(struct sim_ask *a)
 {
 	struct buf all = { 0 };
 
@@ -706,7 +709,8 @@ static void front_add(struct ask *a)
 	a->text = all;
 }
 
-int ask_read(struct ask *a, enum ask_api api, struct str body, const char **param, struct err *e)
+int ask_read(struct sim_ask *a, enum ask_api api, struct str body, const char **param,
+	     struct err *e)
 {
 	struct json_scan scan = { .text = body };
 	struct json_slice object, value;
@@ -752,14 +756,14 @@ enum ask_api ask_generate_api(struct str body)
 	return json_member(object, "inputs", &value) ? ASK_TGI : ASK_SGLANG;
 }
 
-struct str ask_stop(const struct ask *a, size_t i)
+struct str ask_stop(const struct sim_ask *a, size_t i)
 {
 	size_t from = i ? a->stop_end[i - 1] : 0;
 
 	return (struct str){ a->stop_text.data + from, a->stop_end[i] - from };
 }
 
-void ask_release(struct ask *a)
+void ask_release(struct sim_ask *a)
 {
 	buf_release(&a->model);
 	buf_release(&a->text);
@@ -769,7 +773,7 @@ void ask_release(struct ask *a)
 	buf_release(&a->tool_text);
 	buf_release(&a->named_text);
 	ids_release(&a->ids);
-	*a = (struct ask){ 0 };
+	*a = (struct sim_ask){ 0 };
 }
 
 /*
@@ -785,14 +789,14 @@ static bool is_true(struct str v)
 	return str_eq_nocase(v, STR("true")) || str_is(v, "1");
 }
 
-static int field_read(struct ask *a, const struct form_part *p, struct buf *prompt,
+static int field_read(struct sim_ask *a, const struct form_part *p, struct buf *prompt,
 		      const char **param, struct err *e)
 {
 	static const struct { const char *name; size_t at; } flags[] = {
-		{ "stream", offsetof(struct ask, is_stream) },
-		{ "stream_include_usage", offsetof(struct ask, has_usage) },
-		{ "stream_continuous_usage_stats", offsetof(struct ask, has_usage_always) },
-		{ "ignore_eos", offsetof(struct ask, is_eos_ignored) },
+		{ "stream", offsetof(struct sim_ask, is_stream) },
+		{ "stream_include_usage", offsetof(struct sim_ask, has_usage) },
+		{ "stream_continuous_usage_stats", offsetof(struct sim_ask, has_usage_always) },
+		{ "ignore_eos", offsetof(struct sim_ask, is_eos_ignored) },
 	};
 
 	for (size_t i = 0; i < sizeof(flags) / sizeof(*flags); i++)
@@ -816,7 +820,7 @@ static int field_read(struct ask *a, const struct form_part *p, struct buf *prom
 
 int audio_read(struct conn *c, struct str body, const char **param, struct err *e)
 {
-	struct ask *a = &c->sim->ask;
+	struct sim_ask *a = &c->sim->ask;
 	struct buf prompt = { 0 };
 	struct form form;
 	struct form_part part;

@@ -49,7 +49,7 @@ struct ask_tool {
 #define ASK_CALL_MARK "<|tool_call|>"
 
 /* A zeroed struct is a valid empty one; memory is kept from one request to the next. */
-struct ask {
+struct sim_ask {
 	enum ask_api api;
 	struct buf model;        /* empty when not named */
 	bool is_stream, has_usage, has_usage_always;
@@ -88,14 +88,15 @@ struct ask {
  * Fills a from body. On failure e is the sentence for the client and *param
  * (when not NULL) the member at fault or NULL: the answer is status 400.
  */
-int ask_read(struct ask *a, enum ask_api api, struct str body, const char **param, struct err *e);
+int ask_read(struct sim_ask *a, enum ask_api api, struct str body, const char **param,
+	     struct err *e);
 /* What the body of POST /generate is for: servers of three kinds have that path. */
 enum ask_api ask_generate_api(struct str body);
 /* Messages through the chat template into out; name is the member's, for errors. */
 int ask_messages(struct buf *out, const char *name, struct json_slice v, struct err *e);
-struct str ask_stop(const struct ask *a, size_t i);
-struct str ask_tool_name(const struct ask *a, size_t i);
+struct str ask_stop(const struct sim_ask *a, size_t i);
+struct str ask_tool_name(const struct sim_ask *a, size_t i);
 
 /* ---- ask_wish.c, for ask.c ---- */
 
-void ask_release(struct ask *a);
+void ask_release(struct sim_ask *a);

@@ -18,7 +18,7 @@ struct batch_seq {
 	bool is_first;          /* of its prompt */
 };
 
-struct batch {
+struct batch_run {
 	struct batch_engine *b;
 	const struct batch_how *how;
 	struct batch_sum *sum;
@@ -53,7 +53,7 @@ void batch_engine_release(struct batch_engine *b)
 }
 
 /* Tokens of the next step: the drafts that are accepted and one more. */
-static uint32_t yield_draw(const struct batch *t, struct batch_seq *s)
+static uint32_t yield_draw(const struct batch_run *t, struct batch_seq *s)
 {
 	const struct sim_opts *o = t->b->opts;
 	uint32_t n = 1;
@@ -65,7 +65,7 @@ static uint32_t yield_draw(const struct batch *t, struct batch_seq *s)
 }
 
 /* Tokens that come out of this step; 0: the canvas needs more of them. */
-static uint32_t token_count(const struct batch *t, struct batch_seq *s)
+static uint32_t token_count(const struct batch_run *t, struct batch_seq *s)
 {
 	const struct sim_opts *o = t->b->opts;
 
@@ -81,7 +81,7 @@ static void on_token(struct engine_seq *seq, void *ctx)
 {
 	struct batch_seq *s = (struct batch_seq *)seq;
 	struct batch_item *item = s->item;
-	struct batch *t = ctx;
+	struct batch_run *t = ctx;
 	uint32_t left = item->output - s->done, n = token_count(t, s);
 
 	if (n == 0)
@@ -109,7 +109,7 @@ static struct batch_lane *lane_choose(struct batch_engine *b)
 	size_t best_load = SIZE_MAX;
 
 	for (size_t i = 0; i < b->lanes; i++) {
-		const struct engine *g = &b->lane[i].engine;
+		const struct sim_engine *g = &b->lane[i].engine;
 		size_t load = 4 * g->waiting_count + g->running_count;
 
 		if (load < best_load) {
@@ -120,7 +120,7 @@ static struct batch_lane *lane_choose(struct batch_engine *b)
 	return best;
 }
 
-static void seq_begin(struct batch *t, size_t index)
+static void seq_begin(struct batch_run *t, size_t index)
 {
 	struct batch_seq *s = &t->seq[index];
 	struct batch_item *item = &t->item[index / t->how->sequences];
@@ -144,7 +144,7 @@ static void seq_begin(struct batch *t, size_t index)
 }
 
 /* Time of the encoder for what this lane's step has just admitted. */
-static int64_t encode_ns(struct batch *t, const struct batch_lane *l)
+static int64_t encode_ns(struct batch_run *t, const struct batch_lane *l)
 {
 	size_t kept = 0;
 	int64_t ns = 0;
@@ -161,7 +161,7 @@ static int64_t encode_ns(struct batch *t, const struct batch_lane *l)
 	return ns;
 }
 
-static void lane_step(struct batch *t, struct batch_lane *l)
+static void lane_step(struct batch_run *t, struct batch_lane *l)
 {
 	int64_t ns = engine_step_begin(&l->engine), coding;
 
@@ -175,7 +175,7 @@ static void lane_step(struct batch *t, struct batch_lane *l)
 	t->sum->encode_ns += coding;
 }
 
-static void lane_end(struct batch *t, struct batch_lane *l)
+static void lane_end(struct batch_run *t, struct batch_lane *l)
 {
 	t->now_ns = l->end_ns;
 	if (t->how->wait)
@@ -186,7 +186,7 @@ static void lane_end(struct batch *t, struct batch_lane *l)
 }
 
 /* Whoever is ready now is with the engine; lanes that slept begin. */
-static void arrive(struct batch *t)
+static void arrive(struct batch_run *t)
 {
 	t->now_ns = t->item[t->begun].ready_ns;
 	for (; t->begun < t->n && t->item[t->begun].ready_ns <= t->now_ns; t->begun++)
@@ -198,7 +198,7 @@ static void arrive(struct batch *t)
 }
 
 /* What comes next: the end of a step, or the next prompt. False: nothing is left. */
-static bool advance(struct batch *t)
+static bool advance(struct batch_run *t)
 {
 	struct batch_lane *next = NULL;
 
@@ -230,7 +230,7 @@ static void running_limit(struct batch_engine *b, int64_t most)
 void batch_run(struct batch_engine *b, struct batch_item *item, size_t n,
 	       const struct batch_how *how, struct batch_sum *sum)
 {
-	struct batch t = { .b = b, .how = how, .sum = sum, .item = item, .n = n };
+	struct batch_run t = { .b = b, .how = how, .sum = sum, .item = item, .n = n };
 	size_t seqs = n * how->sequences;
 
 	assert(how->sequences >= 1);

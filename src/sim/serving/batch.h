@@ -19,7 +19,7 @@
 #include "sim/serving/sim.h"
 
 struct batch_lane {
-	struct engine engine;
+	struct sim_engine engine;
 	struct prefix_cache prefix;
 	int64_t end_ns;         /* of the step under way; -1: none */
 };

@@ -5,7 +5,7 @@
 #include <assert.h>
 #include <inttypes.h>
 
-void event_prepare(struct event_form *f, const struct shape *shape, struct str id,
+void event_prepare(struct event_form *f, const struct event_shape *shape, struct str id,
 		   struct str model, int64_t created, struct str prompt)
 {
 	struct event_form fresh = {
@@ -38,19 +38,19 @@ void event_form_release(struct event_form *f)
  */
 #define PIECES_MAX 10
 
-struct pieces {
+struct event_pieces {
 	struct str piece[PIECES_MAX];
 	size_t n, bytes;
 };
 
-static void piece_add(struct pieces *p, struct str s)
+static void piece_add(struct event_pieces *p, struct str s)
 {
 	assert(p->n < PIECES_MAX);
 	p->piece[p->n++] = s;
 	p->bytes += s.n;
 }
 
-static void chunk_write(const struct pieces *p, struct buf *out)
+static void chunk_write(const struct event_pieces *p, struct buf *out)
 {
 	char size[20];
 	size_t at = sizeof(size);
@@ -74,7 +74,7 @@ void event_put(struct event_form *f, const char *name, struct buf *out)
 	struct str end = f->is_crlf ? STR("\r\n") : STR("\n");
 	struct str twice = f->is_crlf ? STR("\r\n\r\n") : STR("\n\n");
 	struct str json = buf_str(&f->json);
-	struct pieces p = { .n = 0 };
+	struct event_pieces p = { .n = 0 };
 
 	if (f->is_malformed)
 		json.n /= 2;
@@ -116,7 +116,7 @@ static void done_put(struct event_form *f, struct buf *out)
 	event_put(f, NULL, out);
 }
 
-void event_close(struct event_form *f, const struct ending *v, struct buf *out)
+void event_close(struct event_form *f, const struct event_ending *v, struct buf *out)
 {
 	if (f->shape->close)
 		f->shape->close(f, v, out);
@@ -129,7 +129,7 @@ void event_error(struct event_form *f, const char *message, struct buf *out)
 	done_put(f, out);
 }
 
-struct str event_whole(struct event_form *f, const struct ending *v)
+struct str event_whole(struct event_form *f, const struct event_ending *v)
 {
 	buf_reset(&f->json);
 	f->shape->whole(f, v);

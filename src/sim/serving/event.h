@@ -18,10 +18,10 @@
 
 #include "core/base/str.h"
 
-struct shape;
+struct event_shape;
 
 struct event_form {
-	const struct shape *shape;
+	const struct event_shape *shape;
 	struct str id, model;  /* borrowed for as long as the answer is under way */
 	int64_t created;       /* seconds */
 	struct buf head;       /* the shape's own: what its events have in common */
@@ -55,17 +55,17 @@ struct event {
 };
 
 /* The end of an answer; texts only where it is not streamed. */
-struct ending {
+struct event_ending {
 	struct str reasoning, text;
 	struct str calls;      /* of tools: the members of OpenAI's list, as JSON */
 	uint32_t output_tokens, reasoning_tokens; /* of all choices */
 	const char *finish_reason;
 	struct str stop_reason;
-	const struct ending *next; /* the next choice's texts, calls and reasons; NULL: none */
+	const struct event_ending *next; /* the next choice's texts, calls, reasons; NULL: none */
 	int64_t prefill_ns, decode_ns;
 };
 
-struct shape {
+struct event_shape {
 	const char *object;    /* what "object" says, where one file serves several APIs */
 	const char *id_prefix;
 	const char *type;      /* Content-Type of a stream */
@@ -80,28 +80,28 @@ struct shape {
 	void (*open)(struct event_form *f, struct buf *out);
 	void (*event)(struct event_form *f, const struct event *v, struct buf *out);
 	/* After the last token: counts and closing events, [DONE] excepted; NULL: nothing. */
-	void (*close)(struct event_form *f, const struct ending *v, struct buf *out);
+	void (*close)(struct event_form *f, const struct event_ending *v, struct buf *out);
 	/* Instead of the rest of the stream. */
 	void (*error)(struct event_form *f, const char *message, struct buf *out);
 	/* The body of an answer that is not streamed, into f->json. */
-	void (*whole)(struct event_form *f, const struct ending *v);
+	void (*whole)(struct event_form *f, const struct event_ending *v);
 };
 
-extern const struct shape shape_completions, shape_chat, shape_audio, shape_responses,
+extern const struct event_shape shape_completions, shape_chat, shape_audio, shape_responses,
 	shape_anthropic, shape_tgi, shape_llamacpp, shape_sglang, shape_demo, shape_ollama,
 	shape_ollama_chat;
 
 /* id with the shape's prefix. Resets f to a new answer, keeping its memory. */
-void event_prepare(struct event_form *f, const struct shape *shape, struct str id,
+void event_prepare(struct event_form *f, const struct event_shape *shape, struct str id,
 		   struct str model, int64_t created, struct str prompt);
 void event_open(struct event_form *f, struct buf *out);
 void event_write(struct event_form *f, const struct event *v, struct buf *out);
 /* The closing events and [DONE], as far as they are not left out. */
-void event_close(struct event_form *f, const struct ending *v, struct buf *out);
+void event_close(struct event_form *f, const struct event_ending *v, struct buf *out);
 /* An error and what follows it. */
 void event_error(struct event_form *f, const char *message, struct buf *out);
 /* The whole answer; borrowed until f is used again. */
-struct str event_whole(struct event_form *f, const struct ending *v);
+struct str event_whole(struct event_form *f, const struct event_ending *v);
 void event_form_release(struct event_form *f);
 
 /* ---- for the shapes ---- */

@@ -20,17 +20,17 @@
 #define INPUTS_MAX 65536 /* of one request */
 
 /* One text, list of ids, chat or other thing to embed or score. */
-struct input {
+struct pool_input {
 	uint64_t key;
 	uint32_t tokens;
 	struct str raw; /* as it stood in the request */
 };
 
-struct pool {
+struct pooling {
 	struct conn *conn;
 	struct json_slice body;
 	char id[REQUEST_ID_MAX + 1];
-	struct input *input;
+	struct pool_input *input;
 	size_t n, cap;
 	uint64_t tokens;
 	int64_t limit;      /* tokens of an input; more are cut off, or refused */
@@ -45,7 +45,8 @@ static int refused(const char *member, const char *expected, struct err *e)
 
 /* ---- reading ---- */
 
-static int input_put(struct pool *p, struct str key, size_t tokens, struct str raw, struct err *e)
+static int input_put(struct pooling *p, struct str key, size_t tokens, struct str raw,
+		     struct err *e)
 {
 	if (p->n == INPUTS_MAX)
 		return err_set(e, ERR_USAGE, "more than %d inputs", INPUTS_MAX);
@@ -58,7 +59,7 @@ static int input_put(struct pool *p, struct str key, size_t tokens, struct str r
 		p->cap = p->cap ? p->cap * 2 : 16;
 		p->input = mem_grow(p->input, p->cap, sizeof(*p->input));
 	}
-	p->input[p->n++] = (struct input){
+	p->input[p->n++] = (struct pool_input){
 		.key = words_mix(p->conn->sim->opts->seed ^ map_hash(key)), .raw = raw,
 		.tokens = (uint32_t)((int64_t)tokens > p->limit ? (size_t)p->limit : tokens),
 	};
@@ -66,7 +67,7 @@ static int input_put(struct pool *p, struct str key, size_t tokens, struct str r
 	return 0;
 }
 
-static int text_put(struct pool *p, struct json_slice v, struct err *e)
+static int text_put(struct pooling *p, struct json_slice v, struct err *e)
 {
 	struct sim *s = p->conn->sim;
 
@@ -76,7 +77,7 @@ static int text_put(struct pool *p, struct json_slice v, struct err *e)
 			 tokenizer_count(s->tokenizer, buf_str(&s->text), true), v.raw, e);
 }
 
-static int chat_put(struct pool *p, const char *name, struct json_slice v, struct err *e)
+static int chat_put(struct pooling *p, const char *name, struct json_slice v, struct err *e)
 {
 	struct sim *s = p->conn->sim;
 
@@ -86,7 +87,7 @@ static int chat_put(struct pool *p, const char *name, struct json_slice v, struc
 			 tokenizer_count(s->tokenizer, buf_str(&s->text), false), v.raw, e);
 }
 
-static int ids_put(struct pool *p, struct json_slice v, struct err *e)
+static int ids_put(struct pooling *p, struct json_slice v, struct err *e)
 {
 	struct json_iter it = json_iter(v);
 	struct json_slice item;
@@ -102,7 +103,7 @@ static int ids_put(struct pool *p, struct json_slice v, struct err *e)
 }
 
 /* A text, ids, messages, or a list of such. */
-static int inputs_read(struct pool *p, const char *name, struct json_slice v, bool is_nested,
+static int inputs_read(struct pooling *p, const char *name, struct json_slice v, bool is_nested,
 		       struct err *e)
 {
 	struct json_iter it = json_iter(v);
@@ -127,14 +128,14 @@ static int inputs_read(struct pool *p, const char *name, struct json_slice v, bo
 }
 
 /* Arrival, faults, JSON and model; false when the request was answered already. */
-static bool pool_open(struct pool *p, struct conn *c, struct str body)
+static bool pool_open(struct pooling *p, struct conn *c, struct str body)
 {
 	struct json_scan scan = { .text = body };
 	struct json_slice v;
 	struct buf *model = &c->sim->ask.model;
 	int64_t n = 0;
 
-	*p = (struct pool){ .conn = c, .limit = c->sim->opts->max_model_len };
+	*p = (struct pooling){ .conn = c, .limit = c->sim->opts->max_model_len };
 	if (!start_arrive(c, p->id))
 		return false;
 	if (json_next(&scan, &p->body, NULL) < 0 || !json_at_end(&scan) ||
@@ -156,16 +157,16 @@ static bool pool_open(struct pool *p, struct conn *c, struct str body)
 
 /* ---- answering ---- */
 
-static void pool_refuse(struct pool *p, const struct err *e)
+static void pool_refuse(struct pooling *p, const struct err *e)
 {
 	start_refuse(p->conn, 400, NULL, e->text, p->id);
 	free(p->input);
 }
 
 /* The answer stands in the stream's body; it goes out when it is due. */
-static void pool_send(struct pool *p, const char *type)
+static void pool_send(struct pooling *p, const char *type)
 {
-	struct stream *t = &p->conn->stream;
+	struct sim_stream *t = &p->conn->stream;
 
 	t->is_pooled = true;
 	t->type = type;
@@ -177,7 +178,7 @@ static void pool_send(struct pool *p, const char *type)
 	stream_pace(p->conn);
 }
 
-static void id_write(const struct pool *p, const char *prefix, struct buf *out)
+static void id_write(const struct pooling *p, const char *prefix, struct buf *out)
 {
 	const struct sim *s = p->conn->sim;
 	char own[40];
@@ -189,13 +190,13 @@ static void id_write(const struct pool *p, const char *prefix, struct buf *out)
 	buf_add_char(out, '"');
 }
 
-static void model_write(const struct pool *p, struct buf *out)
+static void model_write(const struct pooling *p, struct buf *out)
 {
 	buf_add_text(out, ",\"model\":");
 	json_quote(out, str_of(route_model(p->conn->sim)), true);
 }
 
-static void usage_write(const struct pool *p, bool is_short, struct buf *out)
+static void usage_write(const struct pooling *p, bool is_short, struct buf *out)
 {
 	if (p->conn->stream.fault.is_without_usage)
 		return;
@@ -228,7 +229,7 @@ static void bytes_write(uint64_t key, size_t n, struct buf *out)
 	}
 }
 
-static void list_begin(struct pool *p, const char *prefix, struct buf *out)
+static void list_begin(struct pooling *p, const char *prefix, struct buf *out)
 {
 	id_write(p, prefix, out);
 	buf_printf(out, ",\"object\":\"list\",\"created\":%" PRId64,
@@ -238,7 +239,7 @@ static void list_begin(struct pool *p, const char *prefix, struct buf *out)
 }
 
 /* {"id":..,"object":"list",..,"data":[{"index":0,"object":..,"embedding":..}..],"usage":..} */
-static void vectors_write(struct pool *p, const char *object, const char *member, size_t n,
+static void vectors_write(struct pooling *p, const char *object, const char *member, size_t n,
 			  bool is_base64, struct buf *out)
 {
 	struct buf bytes = { 0 };
@@ -265,7 +266,7 @@ static void vectors_write(struct pool *p, const char *object, const char *member
 }
 
 /* What the metadata header says of the bytes in the body. */
-static void metadata_write(struct pool *p, size_t n, struct buf *extra)
+static void metadata_write(struct pooling *p, size_t n, struct buf *extra)
 {
 	size_t bytes = n * sizeof(float);
 
@@ -280,7 +281,7 @@ static void metadata_write(struct pool *p, size_t n, struct buf *extra)
 	buf_add_text(extra, "}\r\n");
 }
 
-static int dimensions_read(const struct pool *p, size_t *n, struct err *e)
+static int dimensions_read(const struct pooling *p, size_t *n, struct err *e)
 {
 	struct json_slice v;
 	int64_t wanted = DIMENSIONS;
@@ -293,10 +294,10 @@ static int dimensions_read(const struct pool *p, size_t *n, struct err *e)
 }
 
 /* The vectors in the form that encoding_format names. */
-static int vectors_answer(struct pool *p, const char *object, const char *member,
+static int vectors_answer(struct pooling *p, const char *object, const char *member,
 			  const char **type, struct err *e)
 {
-	struct stream *t = &p->conn->stream;
+	struct sim_stream *t = &p->conn->stream;
 	struct json_slice v;
 	struct str format = STR("float");
 	size_t n = 0;
@@ -322,7 +323,7 @@ static int vectors_answer(struct pool *p, const char *object, const char *member
 
 static void vectors_serve(struct conn *c, struct str body, const char *object, const char *member)
 {
-	struct pool p;
+	struct pooling p;
 	struct json_slice v;
 	struct err e = { 0 };
 	const char *type = NULL;
@@ -357,7 +358,7 @@ void pool_pool(struct conn *c, struct str body)
 /* ---- pairs ---- */
 
 /* A text, or an object with one, or a list of either. */
-static int texts_read(struct pool *p, const char *name, struct json_slice v, struct err *e)
+static int texts_read(struct pooling *p, const char *name, struct json_slice v, struct err *e)
 {
 	struct json_iter it = json_iter(v);
 	struct json_slice item, text;
@@ -380,7 +381,7 @@ static int texts_read(struct pool *p, const char *name, struct json_slice v, str
 }
 
 /* Reads both sides into p; *left of the inputs are the first side. */
-static int pairs_read(struct pool *p, const char *const names[2], size_t *left, struct err *e)
+static int pairs_read(struct pooling *p, const char *const names[2], size_t *left, struct err *e)
 {
 	struct json_slice v;
 
@@ -408,7 +409,7 @@ struct ranked {
 	double score;
 };
 
-static double score_of(const struct pool *p, size_t left, size_t i)
+static double score_of(const struct pooling *p, size_t left, size_t i)
 {
 	uint64_t pair = p->input[left > 1 ? i : 0].key ^ words_mix(p->input[left + i].key);
 
@@ -424,7 +425,7 @@ static int by_score(const void *a, const void *b)
 	return x->index < y->index ? -1 : x->index > y->index;
 }
 
-static void ranking_write(struct pool *p, int64_t top, struct buf *out)
+static void ranking_write(struct pooling *p, int64_t top, struct buf *out)
 {
 	size_t n = p->n - 1;
 	struct ranked *rank = mem_array(n, sizeof(*rank));
@@ -449,7 +450,7 @@ static void ranking_write(struct pool *p, int64_t top, struct buf *out)
 void pool_rerank(struct conn *c, struct str body)
 {
 	static const char *const names[2] = { "query", "documents" };
-	struct pool p;
+	struct pooling p;
 	struct json_slice v;
 	struct err e = { 0 };
 	int64_t top = 0;
@@ -467,7 +468,7 @@ void pool_rerank(struct conn *c, struct str body)
 	pool_send(&p, "application/json");
 }
 
-static void scores_write(struct pool *p, size_t left, struct buf *out)
+static void scores_write(struct pooling *p, size_t left, struct buf *out)
 {
 	list_begin(p, "embd-", out);
 	for (size_t i = 0; i < p->n - left; i++)
@@ -484,7 +485,7 @@ void pool_score(struct conn *c, struct str body)
 		{ "text_1", "text_2" }, { "queries", "documents" }, { "queries", "items" },
 		{ "data_1", "data_2" },
 	};
-	struct pool p;
+	struct pooling p;
 	struct json_slice v;
 	struct err e = { 0 };
 	size_t left = 0, which = 0;

@@ -62,7 +62,7 @@ static void call_write_head(struct buf *out, struct str method, struct str targe
 	buf_printf(out, "%sConnection: close\r\n\r\n", more);
 }
 
-static void shut(struct call *c)
+static void shut(struct remote_call *c)
 {
 	if (!c->is_active)
 		return;
@@ -77,19 +77,19 @@ static void shut(struct call *c)
 }
 
 /* Without a word. Accepts an idle one; its memory is given back. */
-static void call_cancel(struct call *c)
+static void call_cancel(struct remote_call *c)
 {
 	shut(c);
 }
 
-static void end(struct call *c, const char *failure)
+static void end(struct remote_call *c, const char *failure)
 {
 	shut(c);
 	c->done(c, failure);
 }
 
 /* False: it has ended. */
-static bool take(struct call *c, struct str *in)
+static bool take(struct remote_call *c, struct str *in)
 {
 	struct str part;
 	struct err e = { 0 };
@@ -119,7 +119,7 @@ static bool take(struct call *c, struct str *in)
 	}
 }
 
-static void on_input(struct call *c)
+static void on_input(struct remote_call *c)
 {
 	char bytes[READ_BYTES];
 	int64_t stamp = 0;
@@ -142,7 +142,7 @@ static void on_input(struct call *c)
 }
 
 /* Gives the kernel what it takes. False: it has ended. */
-static bool on_output(struct call *c)
+static bool on_output(struct remote_call *c)
 {
 	ssize_t n;
 
@@ -171,7 +171,8 @@ static bool on_output(struct call *c)
 
 static void on_ready(struct watch *w, uint32_t events)
 {
-	struct call *c = (struct call *)((char *)w - offsetof(struct call, watch));
+	struct remote_call *c =
+		(struct remote_call *)((char *)w - offsetof(struct remote_call, watch));
 
 	if (events & (EPOLLOUT | EPOLLERR) && c->out.len && !on_output(c))
 		return;
@@ -181,12 +182,13 @@ static void on_ready(struct watch *w, uint32_t events)
 
 static void on_deadline(struct timer *t)
 {
-	struct call *c = (struct call *)((char *)t - offsetof(struct call, deadline));
+	struct remote_call *c =
+		(struct remote_call *)((char *)t - offsetof(struct remote_call, deadline));
 
 	end(c, c->failure[0] ? c->failure : "no answer in time");
 }
 
-void call_begin(struct call *c, struct loop *l, const struct peer *to, struct str request,
+void call_begin(struct remote_call *c, struct loop *l, const struct peer *to, struct str request,
 		int64_t timeout_ns)
 {
 	struct err e = { 0 };
@@ -219,7 +221,7 @@ void call_begin(struct call *c, struct loop *l, const struct peer *to, struct st
 struct kv_put {
 	struct kv *kv;
 	struct kv_put *next;
-	struct call call;
+	struct remote_call call;
 };
 
 int kv_init(struct kv *k, const struct kv_opts *o, struct err *e)
@@ -307,7 +309,7 @@ static bool is_prefilled_elsewhere(const struct conn *c)
 	       !http_head_value(head, "x-kv-target").n;
 }
 
-static void on_cache_body(struct call *call, struct str part)
+static void on_cache_body(struct remote_call *call, struct str part)
 {
 	struct conn *c = (struct conn *)((char *)call - offsetof(struct conn, stream.kv.call));
 
@@ -318,7 +320,7 @@ static void on_cache_body(struct call *call, struct str part)
 	w->answered += n;
 }
 
-static void on_cache_done(struct call *call, const char *failure)
+static void on_cache_done(struct remote_call *call, const char *failure)
 {
 	struct conn *c = (struct conn *)((char *)call - offsetof(struct conn, stream.kv.call));
 	struct kv_wait *w = &c->stream.kv;
@@ -364,9 +366,9 @@ static void ask_cache(struct conn *c)
 
 void kv_begin(struct conn *c)
 {
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 	struct kv *k = &c->sim->kv;
-	const struct choice *x = t->choice;
+	const struct sim_choice *x = t->choice;
 	const struct prefix_cache *own = &x->lane->prefix;
 	bool is_named = x->seq.hold || kv_wants_names(k);
 	size_t held;
@@ -406,7 +408,7 @@ void kv_cancel(struct conn *c)
 
 /* ---- keeping ---- */
 
-static void on_put(struct call *call, const char *failure)
+static void on_put(struct remote_call *call, const char *failure)
 {
 	struct kv_put *p = (struct kv_put *)((char *)call - offsetof(struct kv_put, call)), **at;
 
@@ -434,7 +436,7 @@ static void put_to_cache(struct conn *c)
 
 void kv_keep(struct conn *c)
 {
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 	const struct prefix_pins *h = &t->choice->hold;
 	struct kv *k = &c->sim->kv;
 
@@ -526,7 +528,7 @@ struct leg_truth {
 
 struct forward {
 	struct conn *conn;
-	struct call call;
+	struct remote_call call;
 	enum leg leg;
 	struct buf body;         /* what goes to the decode server, as it came */
 	struct buf request;      /* being built */
@@ -768,7 +770,7 @@ static void forward_fail(struct forward *f, unsigned status, const char *what, c
 
 /* ---- what comes back ---- */
 
-static struct forward *of(struct call *c)
+static struct forward *of(struct remote_call *c)
 {
 	return (struct forward *)((char *)c - offsetof(struct forward, call));
 }
@@ -784,7 +786,7 @@ static void leg_note(struct forward *f)
 
 static void leg_begin(struct forward *f, struct str body);
 
-static void on_prefill_body(struct call *c, struct str part)
+static void on_prefill_body(struct remote_call *c, struct str part)
 {
 	struct forward *f = of(c);
 
@@ -792,13 +794,13 @@ static void on_prefill_body(struct call *c, struct str part)
 		buf_add_str(&f->refusal, part);
 }
 
-static void on_first(struct call *c, struct str head)
+static void on_first(struct remote_call *c, struct str head)
 {
 	(void)head;
 	of(c)->truth[of(c)->leg].first_ns = c->stamp_ns;
 }
 
-static void on_prefill_done(struct call *c, const char *failure)
+static void on_prefill_done(struct remote_call *c, const char *failure)
 {
 	struct forward *f = of(c);
 
@@ -813,7 +815,7 @@ static void on_prefill_done(struct call *c, const char *failure)
 	}
 }
 
-static void on_decode_head(struct call *c, struct str head)
+static void on_decode_head(struct remote_call *c, struct str head)
 {
 	struct forward *f = of(c);
 	struct str type = http_head_value(head, "content-type");
@@ -829,7 +831,7 @@ static void on_decode_head(struct call *c, struct str head)
 	f->is_head_sent = true;
 }
 
-static void on_decode_body(struct call *c, struct str part)
+static void on_decode_body(struct remote_call *c, struct str part)
 {
 	struct forward *f = of(c);
 
@@ -840,7 +842,7 @@ static void on_decode_body(struct call *c, struct str part)
 	conn_write(f->conn, buf_str(&f->request));
 }
 
-static void on_decode_done(struct call *c, const char *failure)
+static void on_decode_done(struct remote_call *c, const char *failure)
 {
 	struct forward *f = of(c);
 

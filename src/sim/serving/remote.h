@@ -31,7 +31,7 @@ struct peer {
 };
 
 /* Embedded; a zeroed one is idle. */
-struct call {
+struct remote_call {
 	struct loop *loop;
 	struct watch watch;
 	struct timer deadline;
@@ -43,15 +43,15 @@ struct call {
 	bool is_active, is_connected;
 	char failure[128];   /* it could not even begin */
 	/* May be NULL but for done. None of them may free the call, done may. */
-	void (*head)(struct call *c, struct str head);
-	void (*body)(struct call *c, struct str part);
-	void (*done)(struct call *c, const char *failure); /* NULL: the answer is complete */
+	void (*head)(struct remote_call *c, struct str head);
+	void (*body)(struct remote_call *c, struct str part);
+	void (*done)(struct remote_call *c, const char *failure); /* NULL: the answer is complete */
 };
 
 /*
  * request: head and body, copied. Set hooks before; none is called before it returns.
  */
-void call_begin(struct call *c, struct loop *l, const struct peer *to, struct str request,
+void call_begin(struct remote_call *c, struct loop *l, const struct peer *to, struct str request,
 		int64_t timeout_ns);
 
 /*
@@ -102,7 +102,7 @@ struct kv {
 /* Of one answer, until the engine has it. Zeroed: none. */
 struct kv_wait {
 	struct timer timer;
-	struct call call;
+	struct remote_call call;
 	uint32_t local, brought;  /* tokens: in the engine's own cache; all that need no work */
 	int64_t asked_ns;         /* monotonic */
 	char answer[24];          /* of the cache server */

@@ -134,7 +134,7 @@ void profiler_release(struct profiler *p);
 struct conn;
 
 /* One of the sequences that an answer has (n of the request). */
-struct choice {
+struct sim_choice {
 	struct conn *conn;
 	uint32_t index;
 	bool is_over;              /* all of it went out, or was given up */
@@ -157,16 +157,16 @@ struct choice {
 	bool is_known_told;        /* what of them was known is in the counters */
 	struct timer timer;        /* oracle */
 	struct engine_seq seq;     /* engine model */
-	struct lane *lane;         /* whose sequence it is; NULL: of none yet */
+	struct sim_lane *lane;     /* whose sequence it is; NULL: of none yet */
 };
 
 /* One answer under way; embedded in its connection and reused by the next one. */
-struct stream {
+struct sim_stream {
 	bool is_active;
 	bool is_streamed;          /* events; otherwise one JSON body at the end */
 	bool is_pooled;            /* body holds the answer; its one choice has one, no token */
 	bool is_open;              /* what comes before the first token is sent */
-	struct choice *choice;     /* not moved while is_active */
+	struct sim_choice *choice; /* not moved while is_active */
 	uint32_t choices, choices_cap;
 	uint32_t left;             /* choices that are not all there yet */
 	uint32_t held_events;      /* coalesced, not yet sent */
@@ -201,14 +201,14 @@ struct conn {
 	struct buf in, out;        /* not yet read as requests; not yet taken by the kernel */
 	struct buf head, body;     /* the request under way */
 	struct timer idle;
-	struct stream stream;
+	struct sim_stream stream;
 	struct forward *forward;   /* of a proxy; NULL: none */
 };
 
 /* One of the engines that requests are spread over (data parallel ranks, pipeline stages). */
-struct lane {
+struct sim_lane {
 	struct sim *sim;
-	struct engine engine;
+	struct sim_engine engine;
 	struct prefix_cache prefix;/* of the first one, if it is the oracle */
 	struct timer step;         /* the end of the engine's step */
 	bool is_ending_step;       /* its tokens are being handed out */
@@ -232,12 +232,12 @@ struct sim {
 	struct tls_config *tls;
 	int stamps;                /* keeps the kernel's stamping on */
 	struct tokenizer *tokenizer;
-	struct words words;
+	struct sim_words words;
 	struct fault_set faults;
 	struct dist ttft, itl, output_len;
 	bool is_oracle, has_output_len;
 	int64_t burst_ns, origin_ns; /* the grid of burst mode, monotonic */
-	struct lane *lane;         /* lanes of them */
+	struct sim_lane *lane;     /* lanes of them */
 	size_t lanes;
 	bool is_asleep;            /* POST /sleep: the engine model makes no steps */
 	struct kv kv;              /* what it brings from elsewhere */
@@ -250,13 +250,13 @@ struct sim {
 	int64_t id_base;           /* makes ids of requests without one differ between runs */
 	struct counters counters;
 	struct truth truth;
-	struct sink requests;
+	struct truth_sink requests;
 	struct timer flush;
 	struct timer death;        /* --die-after */
 	bool is_dead;
 	struct hist lag;           /* send minus due */
 	uint64_t events;
-	struct ask ask;            /* of the request being looked at */
+	struct sim_ask ask;        /* of the request being looked at */
 	struct compiled compiled[COMPILED_MAX]; /* constraints, by what they say */
 	struct buf event;          /* the bytes being built for one send */
 	struct buf text;           /* the words of one event */
@@ -328,14 +328,14 @@ void compose_release(struct sim *s);
 
 /* ---- stream.c ---- */
 /* What token i of a choice says, and its id. Borrowed. */
-struct str choice_text(const struct sim *s, const struct choice *x, uint32_t i);
+struct str choice_text(const struct sim *s, const struct sim_choice *x, uint32_t i);
 void stream_pace(struct conn *c);  /* everything is set: the first event gets its time */
 void stream_admit(struct conn *c); /* nothing is waited for: the engine model has it */
 void stream_wake(struct sim *s);   /* the engine model may go on */
 void stream_abort(struct conn *c); /* the client left; no effect without a stream */
 void stream_on_time(struct timer *t);
 void stream_on_step(struct timer *t);
-void stream_release(struct stream *t);
+void stream_release(struct sim_stream *t);
 
 /* ---- answer.c ---- */
 /* The answer is due as a whole: sends it, slowly or in part when a fault says so. */

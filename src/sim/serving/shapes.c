@@ -141,7 +141,7 @@ static void audio_event(struct event_form *f, const struct event *v, struct buf 
 }
 
 /* The event with no choices that carries usage; only asked for when the client wants one. */
-static void openai_close(struct event_form *f, const struct ending *v, struct buf *out)
+static void openai_close(struct event_form *f, const struct event_ending *v, struct buf *out)
 {
 	if (f->is_without_usage)
 		return;
@@ -176,7 +176,7 @@ static void whole_begin(struct event_form *f, const char *object)
 	buf_add_text(json, ",\"choices\":[");
 }
 
-static void whole_choice_end(struct event_form *f, const struct ending *v)
+static void whole_choice_end(struct event_form *f, const struct event_ending *v)
 {
 	struct buf *json = &f->json;
 
@@ -186,7 +186,7 @@ static void whole_choice_end(struct event_form *f, const struct ending *v)
 	buf_add_text(json, v->next ? "}," : "}");
 }
 
-static void whole_end(struct event_form *f, const struct ending *v)
+static void whole_end(struct event_form *f, const struct event_ending *v)
 {
 	struct buf *json = &f->json;
 
@@ -198,12 +198,12 @@ static void whole_end(struct event_form *f, const struct ending *v)
 	buf_add_char(json, '}');
 }
 
-static void completions_whole(struct event_form *f, const struct ending *v)
+static void completions_whole(struct event_form *f, const struct event_ending *v)
 {
 	uint32_t i = 0;
 
 	whole_begin(f, "text_completion");
-	for (const struct ending *x = v; x; x = x->next) {
+	for (const struct event_ending *x = v; x; x = x->next) {
 		index_begin(&f->json, i++);
 		event_text(&f->json, "text", x->text);
 		whole_choice_end(f, x);
@@ -211,13 +211,13 @@ static void completions_whole(struct event_form *f, const struct ending *v)
 	whole_end(f, v);
 }
 
-static void chat_whole(struct event_form *f, const struct ending *v)
+static void chat_whole(struct event_form *f, const struct event_ending *v)
 {
 	struct buf *json = &f->json;
 	uint32_t i = 0;
 
 	whole_begin(f, "chat.completion");
-	for (const struct ending *x = v; x; x = x->next) {
+	for (const struct event_ending *x = v; x; x = x->next) {
 		index_begin(json, i++);
 		buf_add_text(json, ",\"message\":{\"role\":\"assistant\"");
 		quoted_or_null(json, "reasoning_content", x->reasoning);
@@ -230,7 +230,7 @@ static void chat_whole(struct event_form *f, const struct ending *v)
 	whole_end(f, v);
 }
 
-static void audio_whole(struct event_form *f, const struct ending *v)
+static void audio_whole(struct event_form *f, const struct event_ending *v)
 {
 	buf_add_char(&f->json, '{');
 	event_text(&f->json, "text", v->text);
@@ -241,20 +241,20 @@ static void audio_whole(struct event_form *f, const struct ending *v)
 	buf_add_char(&f->json, '}');
 }
 
-const struct shape shape_completions = {
+const struct event_shape shape_completions = {
 	.object = "text_completion", .id_prefix = "cmpl-", .type = EVENT_STREAM, .data = "data: ",
 	.has_done = true, .prepare = openai_prepare, .event = completions_event,
 	.close = openai_close, .error = event_error_openai, .whole = completions_whole,
 };
 
-const struct shape shape_chat = {
+const struct event_shape shape_chat = {
 	.object = "chat.completion.chunk", .id_prefix = "chatcmpl-", .type = EVENT_STREAM,
 	.data = "data: ", .has_done = true, .has_reasoning = true, .is_opening_counted = true,
 	.prepare = openai_prepare, .open = chat_open, .event = chat_event,
 	.close = openai_close, .error = event_error_openai, .whole = chat_whole,
 };
 
-const struct shape shape_audio = {
+const struct event_shape shape_audio = {
 	.object = "transcription.chunk", .id_prefix = "trsc-", .type = EVENT_STREAM,
 	.data = "data: ", .has_done = true, .prepare = openai_prepare, .event = audio_event,
 	.close = openai_close, .error = event_error_openai, .whole = audio_whole,
@@ -379,7 +379,7 @@ static void responses_event(struct event_form *f, const struct event *v, struct 
 	buf_add_str(&f->said, v->text);
 }
 
-static void usage_write(const struct event_form *f, const struct ending *v, struct buf *json)
+static void usage_write(const struct event_form *f, const struct event_ending *v, struct buf *json)
 {
 	event_key(json, "usage");
 	if (f->is_without_usage) {
@@ -410,7 +410,7 @@ static void output_item(struct buf *json, const char *type, const char *part, st
 }
 
 /* The response with all it became. */
-static void response_end(struct event_form *f, const struct ending *v)
+static void response_end(struct event_form *f, const struct event_ending *v)
 {
 	bool is_cut = strcmp(v->finish_reason, "length") == 0;
 	struct buf *json = &f->json;
@@ -425,7 +425,7 @@ static void response_end(struct event_form *f, const struct ending *v)
 	buf_add_char(json, '}');
 }
 
-static void responses_close(struct event_form *f, const struct ending *v, struct buf *out)
+static void responses_close(struct event_form *f, const struct event_ending *v, struct buf *out)
 {
 	item_close(f, out);
 	if (f->is_without_done)
@@ -446,7 +446,7 @@ static void responses_error(struct event_form *f, const char *message, struct bu
 	event_put(f, "error", out);
 }
 
-const struct shape shape_responses = {
+const struct event_shape shape_responses = {
 	.id_prefix = "resp_", .type = "text/event-stream; charset=utf-8", .data = "data: ",
 	.has_reasoning = true, .open = responses_open, .event = responses_event,
 	.close = responses_close, .error = responses_error, .whole = response_end,
@@ -507,7 +507,7 @@ static void tgi_error(struct event_form *f, const char *message, struct buf *out
 	event_put(f, NULL, out);
 }
 
-static void tgi_whole(struct event_form *f, const struct ending *v)
+static void tgi_whole(struct event_form *f, const struct event_ending *v)
 {
 	buf_add_char(&f->json, '{');
 	event_text(&f->json, "generated_text", v->text);
@@ -515,7 +515,7 @@ static void tgi_whole(struct event_form *f, const struct ending *v)
 	buf_add_char(&f->json, '}');
 }
 
-const struct shape shape_tgi = {
+const struct event_shape shape_tgi = {
 	.id_prefix = "", .type = EVENT_STREAM, .data = "data:", .event = tgi_event,
 	.error = tgi_error, .whole = tgi_whole,
 };
@@ -532,7 +532,7 @@ static void llamacpp_event(struct event_form *f, const struct event *v, struct b
 	event_put(f, NULL, out);
 }
 
-static void llamacpp_end(struct event_form *f, const struct ending *v)
+static void llamacpp_end(struct event_form *f, const struct event_ending *v)
 {
 	struct buf *json = &f->json;
 
@@ -558,7 +558,7 @@ static void llamacpp_end(struct event_form *f, const struct ending *v)
 	buf_add_char(json, '}');
 }
 
-static void llamacpp_close(struct event_form *f, const struct ending *v, struct buf *out)
+static void llamacpp_close(struct event_form *f, const struct event_ending *v, struct buf *out)
 {
 	if (f->is_without_done)
 		return;
@@ -574,7 +574,7 @@ static void llamacpp_error(struct event_form *f, const char *message, struct buf
 	event_put(f, NULL, out);
 }
 
-const struct shape shape_llamacpp = {
+const struct event_shape shape_llamacpp = {
 	.id_prefix = "", .type = EVENT_STREAM, .data = "data: ", .event = llamacpp_event,
 	.close = llamacpp_close, .error = llamacpp_error, .whole = llamacpp_end,
 };
@@ -628,7 +628,7 @@ static void sglang_event(struct event_form *f, const struct event *v, struct buf
 	event_put(f, NULL, out);
 }
 
-static void sglang_whole(struct event_form *f, const struct ending *v)
+static void sglang_whole(struct event_form *f, const struct event_ending *v)
 {
 	sglang_write(f, v->text, v->finish_reason, v->stop_reason, v->output_tokens);
 }
@@ -642,7 +642,7 @@ static void sglang_error(struct event_form *f, const char *message, struct buf *
 	event_put(f, NULL, out);
 }
 
-const struct shape shape_sglang = {
+const struct event_shape shape_sglang = {
 	.id_prefix = "", .type = EVENT_STREAM, .data = "data: ", .has_done = true,
 	.event = sglang_event, .error = sglang_error, .whole = sglang_whole,
 };
@@ -667,7 +667,7 @@ static void demo_event(struct event_form *f, const struct event *v, struct buf *
 	event_put(f, NULL, out);
 }
 
-static void demo_whole(struct event_form *f, const struct ending *v)
+static void demo_whole(struct event_form *f, const struct event_ending *v)
 {
 	buf_add_text(&f->json, "{\"text\":[\"");
 	buf_add_str(&f->json, buf_str(&f->said));
@@ -675,7 +675,7 @@ static void demo_whole(struct event_form *f, const struct ending *v)
 	buf_add_text(&f->json, "\"]}");
 }
 
-const struct shape shape_demo = {
+const struct event_shape shape_demo = {
 	.id_prefix = "", .type = "application/x-ndjson", .is_lines = true,
 	.prepare = demo_prepare, .event = demo_event, .error = sglang_error, .whole = demo_whole,
 };
@@ -728,7 +728,7 @@ static void ollama_event(struct event_form *f, const struct event *v, struct buf
 	event_put(f, NULL, out);
 }
 
-static void ollama_end(struct event_form *f, const struct ending *v)
+static void ollama_end(struct event_form *f, const struct event_ending *v)
 {
 	struct buf *json = &f->json;
 
@@ -748,7 +748,7 @@ static void ollama_end(struct event_form *f, const struct ending *v)
 	buf_add_char(json, '}');
 }
 
-static void ollama_close(struct event_form *f, const struct ending *v, struct buf *out)
+static void ollama_close(struct event_form *f, const struct event_ending *v, struct buf *out)
 {
 	if (f->is_without_done)
 		return;
@@ -764,13 +764,13 @@ static void ollama_error(struct event_form *f, const char *message, struct buf *
 	event_put(f, NULL, out);
 }
 
-const struct shape shape_ollama = {
+const struct event_shape shape_ollama = {
 	.id_prefix = "", .type = "application/x-ndjson", .is_lines = true, .has_reasoning = true,
 	.prepare = ollama_prepare, .event = ollama_event, .close = ollama_close,
 	.error = ollama_error, .whole = ollama_end,
 };
 
-const struct shape shape_ollama_chat = {
+const struct event_shape shape_ollama_chat = {
 	.id_prefix = "", .type = "application/x-ndjson", .is_lines = true, .has_reasoning = true,
 	.prepare = ollama_prepare, .event = ollama_event, .close = ollama_close,
 	.error = ollama_error, .whole = ollama_end,
@@ -854,7 +854,7 @@ static void anthropic_event(struct event_form *f, const struct event *v, struct 
 	event_put(f, "content_block_delta", out);
 }
 
-static void stop_write(const struct ending *v, struct buf *json)
+static void stop_write(const struct event_ending *v, struct buf *json)
 {
 	const char *reason = strcmp(v->finish_reason, "length") == 0 ? "max_tokens" :
 			     v->stop_reason.n ? "stop_sequence" : "end_turn";
@@ -867,7 +867,7 @@ static void stop_write(const struct ending *v, struct buf *json)
 		buf_add_text(json, "null");
 }
 
-static void anthropic_close(struct event_form *f, const struct ending *v, struct buf *out)
+static void anthropic_close(struct event_form *f, const struct event_ending *v, struct buf *out)
 {
 	struct buf *json = &f->json;
 
@@ -893,7 +893,7 @@ static void anthropic_error(struct event_form *f, const char *message, struct bu
 	event_put(f, "error", out);
 }
 
-static void anthropic_whole(struct event_form *f, const struct ending *v)
+static void anthropic_whole(struct event_form *f, const struct event_ending *v)
 {
 	struct buf *json = &f->json;
 
@@ -920,7 +920,7 @@ static void anthropic_whole(struct event_form *f, const struct ending *v)
 	buf_add_char(json, '}');
 }
 
-const struct shape shape_anthropic = {
+const struct event_shape shape_anthropic = {
 	.id_prefix = "msg_", .type = "text/event-stream; charset=utf-8", .data = "data: ",
 	.has_reasoning = true, .open = anthropic_open, .event = anthropic_event,
 	.close = anthropic_close, .error = anthropic_error, .whole = anthropic_whole,

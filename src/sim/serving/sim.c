@@ -35,7 +35,7 @@ struct sim_opts sim_defaults(void)
 
 /* ---- setting up ---- */
 
-void sim_engine_init(struct engine *g, struct prefix_cache *p, const struct sim_opts *o)
+void sim_engine_init(struct sim_engine *g, struct prefix_cache *p, const struct sim_opts *o)
 {
 	engine_init(g, o->cost, (size_t)o->max_num_seqs, (uint32_t)o->max_num_batched_tokens);
 	if (o->is_prefix_cached) {
@@ -56,9 +56,9 @@ static void lanes_init(struct sim *s)
 	s->lanes = (size_t)s->opts->engines;
 	s->lane = mem_array(s->lanes, sizeof(*s->lane));
 	for (size_t i = 0; i < s->lanes; i++) {
-		struct lane *l = &s->lane[i];
+		struct sim_lane *l = &s->lane[i];
 
-		*l = (struct lane){ .sim = s, .step.on_time = stream_on_step };
+		*l = (struct sim_lane){ .sim = s, .step.on_time = stream_on_step };
 		sim_engine_init(&l->engine, &l->prefix, s->opts);
 	}
 }

@@ -93,7 +93,7 @@ struct sim_opts {
 /* What a server of a mid-range GPU and an 8B model would use. */
 struct sim_opts sim_defaults(void);
 /* An engine as opts describe it, and its prefix cache (zeroed before); both to be released. */
-void sim_engine_init(struct engine *g, struct prefix_cache *p, const struct sim_opts *o);
+void sim_engine_init(struct sim_engine *g, struct prefix_cache *p, const struct sim_opts *o);
 
 /* How exact the oracle was: send time minus due time of its events, nanoseconds. */
 struct sim_summary {

@@ -88,7 +88,7 @@ static struct constraint *parameters_of(struct sim *s, size_t tool, struct err *
  */
 static int compose_check(struct sim *s, const char **param, struct err *e)
 {
-	const struct ask *a = &s->ask;
+	const struct sim_ask *a = &s->ask;
 
 	*param = a->told_by;
 	if (a->constraints && !constraint_of(s, e))
@@ -103,14 +103,14 @@ static int compose_check(struct sim *s, const char **param, struct err *e)
 
 /* ---- text ---- */
 
-static bool strikes(struct choice *x, double share)
+static bool strikes(struct sim_choice *x, double share)
 {
 	return share > 0 && pcg64_double(&x->rng) < share;
 }
 
 /* An answer of about so many bytes into out, wrong on purpose for a share of them. */
-static int answer_make(struct choice *x, const struct constraint *c, size_t bytes, double errors,
-		       struct buf *out, const char **mistake, struct err *e)
+static int answer_make(struct sim_choice *x, const struct constraint *c, size_t bytes,
+		       double errors, struct buf *out, const char **mistake, struct err *e)
 {
 	uint64_t seed = x->key ^ pcg64_u64(&x->rng);
 	bool is_wrong = strikes(x, errors);
@@ -126,7 +126,7 @@ static int answer_make(struct choice *x, const struct constraint *c, size_t byte
 }
 
 /* Tokens the answer may well have: those it has by --output-len, or what leaves room to end. */
-static size_t bytes_wanted(const struct sim *s, struct choice *x, int64_t limit)
+static size_t bytes_wanted(const struct sim *s, struct sim_choice *x, int64_t limit)
 {
 	double most = limit > 1 ? (double)limit / 2 : 1;
 	double bytes = s->has_output_len ? dist_draw(&s->output_len, &x->rng) : ANSWER_BYTES;
@@ -134,7 +134,7 @@ static size_t bytes_wanted(const struct sim *s, struct choice *x, int64_t limit)
 	return (size_t)(bytes < most ? bytes : most);
 }
 
-static int text_make(struct sim *s, struct choice *x, int64_t limit, struct err *e)
+static int text_make(struct sim *s, struct sim_choice *x, int64_t limit, struct err *e)
 {
 	size_t bytes = bytes_wanted(s, x, limit);
 	const struct constraint *c = constraint_of(s, e);
@@ -158,7 +158,7 @@ static int text_make(struct sim *s, struct choice *x, int64_t limit, struct err 
 
 /* ---- calls ---- */
 
-static int call_make(struct sim *s, struct choice *x, size_t tool, struct err *e)
+static int call_make(struct sim *s, struct sim_choice *x, size_t tool, struct err *e)
 {
 	const struct constraint *c = parameters_of(s, tool, e);
 	struct str name = ask_tool_name(&s->ask, tool);
@@ -192,9 +192,9 @@ static int call_make(struct sim *s, struct choice *x, size_t tool, struct err *e
 	return rc;
 }
 
-static int calls_make(struct sim *s, struct choice *x, struct err *e)
+static int calls_make(struct sim *s, struct sim_choice *x, struct err *e)
 {
-	const struct ask *a = &s->ask;
+	const struct sim_ask *a = &s->ask;
 	int64_t n = a->is_call_single ? 1 : pcg64_bounded(&x->rng, 1, s->opts->tool_calls_max);
 
 	for (int64_t i = 0; i < n; i++) {
@@ -208,9 +208,9 @@ static int calls_make(struct sim *s, struct choice *x, struct err *e)
 }
 
 /* Fills x->script where the answer is not words alone; limit: tokens that it may have. */
-static int compose_choice(struct sim *s, struct choice *x, int64_t limit, struct err *e)
+static int compose_choice(struct sim *s, struct sim_choice *x, int64_t limit, struct err *e)
 {
-	const struct ask *a = &s->ask;
+	const struct sim_ask *a = &s->ask;
 
 	if (a->calls > ASK_CALLS_AUTO ||
 	    (a->calls == ASK_CALLS_AUTO && strikes(x, s->opts->tool_call_share)))
@@ -227,7 +227,7 @@ static int compose_choice(struct sim *s, struct choice *x, int64_t limit, struct
 
 size_t ask_tokens(struct sim *s, bool is_listed)
 {
-	const struct ask *a = &s->ask;
+	const struct sim_ask *a = &s->ask;
 
 	ids_reset(&s->ids);
 	if (a->has_ids) {
@@ -292,7 +292,8 @@ static struct pcg64 answer_rng(const struct sim *s, const char *id, uint32_t i)
 }
 
 /* Where in text a stop string begins that ends in its last fresh bytes; false: none. */
-static bool stop_find(const struct ask *a, struct str text, size_t fresh, size_t *at, size_t *which)
+static bool stop_find(const struct sim_ask *a, struct str text, size_t fresh, size_t *at,
+		      size_t *which)
 {
 	bool is_found = false;
 
@@ -311,9 +312,9 @@ static bool stop_find(const struct ask *a, struct str text, size_t fresh, size_t
 }
 
 /* Shortens the answer where one of the stop strings appears in what it says. */
-static void stop_apply(struct sim *s, struct choice *x)
+static void stop_apply(struct sim *s, struct sim_choice *x)
 {
-	const struct ask *a = &s->ask;
+	const struct sim_ask *a = &s->ask;
 	size_t at = 0, which = 0;
 
 	x->cut = SIZE_MAX;
@@ -334,7 +335,7 @@ static void stop_apply(struct sim *s, struct choice *x)
 }
 
 /* What limits the answer from outside; room is what the context leaves. */
-static int64_t length_limit(const struct ask *a, int64_t room)
+static int64_t length_limit(const struct sim_ask *a, int64_t room)
 {
 	int64_t n = a->max_tokens;
 
@@ -344,9 +345,9 @@ static int64_t length_limit(const struct ask *a, int64_t room)
 }
 
 /* How many tokens words have before they end by themselves; INT64_MAX: they do not. */
-static int64_t length_natural(struct sim *s, struct choice *x)
+static int64_t length_natural(struct sim *s, struct sim_choice *x)
 {
-	const struct ask *a = &s->ask;
+	const struct sim_ask *a = &s->ask;
 	bool is_short = a->api == ASK_COMPLETIONS || a->api == ASK_DEMO;
 	int64_t natural = INT64_MAX;
 
@@ -360,8 +361,8 @@ static int64_t length_natural(struct sim *s, struct choice *x)
 }
 
 /* How many tokens the choice has and why it ends; -1: nothing can be said. */
-static int length_decide(struct sim *s, struct choice *x, int64_t room, const struct shape *shape,
-			 struct err *e)
+static int length_decide(struct sim *s, struct sim_choice *x, int64_t room,
+			 const struct event_shape *shape, struct err *e)
 {
 	int64_t n = length_limit(&s->ask, room), natural;
 
@@ -396,7 +397,7 @@ static int context_check(const struct sim *s, size_t prompt, struct err *e)
 		       " in the answer.", limit, (int64_t)prompt + wanted, prompt, wanted);
 }
 
-static void id_write(struct sim *s, struct stream *t, const char *prefix, const char *id)
+static void id_write(struct sim *s, struct sim_stream *t, const char *prefix, const char *id)
 {
 	buf_reset(&t->id);
 	buf_add_text(&t->id, prefix);
@@ -408,9 +409,9 @@ static void id_write(struct sim *s, struct stream *t, const char *prefix, const 
 }
 
 /* Forgets the answer before, keeping its memory. */
-static void stream_clear(struct stream *t)
+static void stream_clear(struct sim_stream *t)
 {
-	struct stream fresh = { .form = t->form, .id = t->id, .held = t->held, .body = t->body,
+	struct sim_stream fresh = { .form = t->form, .id = t->id, .held = t->held, .body = t->body,
 				.extra = t->extra, .trickle = t->trickle, .choice = t->choice,
 				.choices_cap = t->choices_cap };
 
@@ -422,7 +423,7 @@ static void stream_clear(struct stream *t)
 
 void start_choices(struct conn *c, uint32_t n)
 {
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 
 	assert(!t->is_active && n >= 1);
 	if (n > t->choices_cap) {
@@ -432,11 +433,11 @@ void start_choices(struct conn *c, uint32_t n)
 	}
 	t->choices = t->left = n;
 	for (uint32_t i = 0; i < n; i++) {
-		struct choice *x = &t->choice[i];
+		struct sim_choice *x = &t->choice[i];
 
 		buf_reset(&x->stop_reason);
 		script_reset(&x->script);
-		*x = (struct choice){ .conn = c, .index = i, .stop_reason = x->stop_reason,
+		*x = (struct sim_choice){ .conn = c, .index = i, .stop_reason = x->stop_reason,
 				      .script = x->script, .hold = x->hold, .rng = t->rng,
 				      .cut = SIZE_MAX, .timer.on_time = stream_on_time };
 	}
@@ -445,7 +446,7 @@ void start_choices(struct conn *c, uint32_t n)
 bool start_arrive(struct conn *c, char id[REQUEST_ID_MAX + 1])
 {
 	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 	struct str header = http_head_value(buf_str(&c->head), "x-request-id");
 
 	assert(!t->is_active);
@@ -482,9 +483,9 @@ bool start_has_model(struct conn *c, struct str model, const char *id)
  * What the cache knows of the prompt need not be computed. The engine model finds out when it
  * admits the request, the oracle now.
  */
-static void prefix_apply(struct sim *s, struct choice *x, size_t prompt)
+static void prefix_apply(struct sim *s, struct sim_choice *x, size_t prompt)
 {
-	struct stream *t = &x->conn->stream;
+	struct sim_stream *t = &x->conn->stream;
 	struct prefix_cache *cache = &s->lane[0].prefix;
 	uint32_t known;
 
@@ -506,7 +507,7 @@ static void prefix_apply(struct sim *s, struct choice *x, size_t prompt)
 void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed)
 {
 	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 
 	t->is_active = true;
 	t->recv_ns = c->recv_ns;
@@ -514,7 +515,7 @@ void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed)
 	t->form.prompt_tokens = (uint32_t)prompt;
 	t->form.cached_tokens = 0;
 	for (uint32_t i = 0; i < t->choices; i++) {
-		struct choice *x = &t->choice[i];
+		struct sim_choice *x = &t->choice[i];
 
 		x->seq.prompt_left = (uint32_t)prompt;
 		x->seq.priority = t->is_pooled ? 0 : s->ask.priority;
@@ -532,11 +533,11 @@ void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed)
 	}
 }
 
-static void form_prepare(struct conn *c, const struct shape *shape, const char *id)
+static void form_prepare(struct conn *c, const struct event_shape *shape, const char *id)
 {
 	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
-	const struct ask *a = &s->ask;
+	struct sim_stream *t = &c->stream;
+	const struct sim_ask *a = &s->ask;
 	const char *model = t->lora ? s->opts->lora[t->lora - 1].name : route_model(s);
 
 	t->is_streamed = a->is_stream;
@@ -566,7 +567,7 @@ static void head_send(struct conn *c)
 		conn_write(c, buf_str(out));
 }
 
-static const struct shape *const shapes[ASK_APIS] = {
+static const struct event_shape *const shapes[ASK_APIS] = {
 	[ASK_COMPLETIONS] = &shape_completions, [ASK_CHAT] = &shape_chat,
 	[ASK_RESPONSES] = &shape_responses, [ASK_AUDIO] = &shape_audio,
 	[ASK_ANTHROPIC] = &shape_anthropic, [ASK_TGI] = &shape_tgi,
@@ -595,14 +596,14 @@ static int wishes_check(struct sim *s, const char **param, struct err *e)
 }
 
 /* Each choice says something else, the first one what it would say by itself. */
-static int choices_make(struct conn *c, const struct shape *shape, const char *id, int64_t room,
-			uint64_t key, struct err *e)
+static int choices_make(struct conn *c, const struct event_shape *shape, const char *id,
+			int64_t room, uint64_t key, struct err *e)
 {
 	struct sim *s = c->sim;
 
 	start_choices(c, (uint32_t)s->ask.n);
 	for (uint32_t i = 0; i < c->stream.choices; i++) {
-		struct choice *x = &c->stream.choice[i];
+		struct sim_choice *x = &c->stream.choice[i];
 
 		x->key = i ? words_mix(key + i) : key;
 		if (i)
@@ -656,7 +657,7 @@ void stream_start(struct conn *c, enum ask_api api, struct str body)
 	stream_pace(c);
 }
 
-void stream_release(struct stream *t)
+void stream_release(struct sim_stream *t)
 {
 	for (uint32_t i = 0; i < t->choices_cap; i++) {
 		buf_release(&t->choice[i].stop_reason);
@@ -671,5 +672,5 @@ void stream_release(struct stream *t)
 	buf_release(&t->extra);
 	buf_release(&t->trickle.bytes);
 	truth_row_free(t->row);
-	*t = (struct stream){ 0 };
+	*t = (struct sim_stream){ 0 };
 }

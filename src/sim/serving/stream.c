@@ -97,7 +97,7 @@ static int64_t draw_ns(const struct dist *d, struct pcg64 *g)
 	return (int64_t)llround(dist_draw(d, g) * 1e6);
 }
 
-static void stream_arm(struct choice *x)
+static void stream_arm(struct sim_choice *x)
 {
 	struct sim *s = x->conn->sim;
 	int64_t at = x->ideal_ns;
@@ -111,7 +111,7 @@ static void stream_arm(struct choice *x)
 }
 
 /* Tokens up to which the next event may reach: it says one kind of thing. */
-static uint32_t share_end(const struct choice *x)
+static uint32_t share_end(const struct sim_choice *x)
 {
 	const struct script_part *p;
 	uint32_t end;
@@ -125,7 +125,7 @@ static uint32_t share_end(const struct choice *x)
 	return end < x->total ? end : x->total;
 }
 
-static bool is_call(const struct choice *x)
+static bool is_call(const struct sim_choice *x)
 {
 	return x->done >= x->reasoning && x->script.parts &&
 	       script_part_of(&x->script, x->done - x->reasoning)->kind == SCRIPT_CALL;
@@ -135,7 +135,7 @@ static bool is_call(const struct choice *x)
  * Decides the tokens of the next event, never across the end of a part; a call's name is one
  * event. With speculative decoding that is what of a draft is accepted and one more.
  */
-static void share_draw(const struct sim *s, struct choice *x)
+static void share_draw(const struct sim *s, struct sim_choice *x)
 {
 	const struct sim_opts *o = s->opts;
 	uint32_t left = share_end(x) - x->done;
@@ -150,7 +150,7 @@ static void share_draw(const struct sim *s, struct choice *x)
 }
 
 /* Counts the drafts or the denoising that n tokens stand for. */
-static void share_count(struct sim *s, const struct choice *x, uint32_t n)
+static void share_count(struct sim *s, const struct sim_choice *x, uint32_t n)
 {
 	struct counters *k = &s->counters;
 	const struct sim_opts *o = s->opts;
@@ -172,13 +172,13 @@ static void share_count(struct sim *s, const struct choice *x, uint32_t n)
 	}
 }
 
-static bool is_within(const struct choice *x, uint32_t token, uint32_t n)
+static bool is_within(const struct sim_choice *x, uint32_t token, uint32_t n)
 {
 	return token > x->done && token <= x->done + n;
 }
 
 /* Adds the gap to the next event. */
-static void stream_advance(struct choice *x)
+static void stream_advance(struct sim_choice *x)
 {
 	const struct fault_plan *fault = &x->conn->stream.fault;
 
@@ -188,22 +188,22 @@ static void stream_advance(struct choice *x)
 	stream_arm(x);
 }
 
-static void lane_kick(struct lane *l);
+static void lane_kick(struct sim_lane *l);
 
 /* Tokens that one step adds to the sequence: those of a draft come together. */
-static uint32_t choice_yield(const struct sim *s, const struct choice *x)
+static uint32_t choice_yield(const struct sim *s, const struct sim_choice *x)
 {
 	return s->opts->spec_tokens && !is_call(x) ? x->share : 1;
 }
 
 /* The engine with the fewest requests, those that wait counting fourfold as in vLLM. */
-static struct lane *lane_choose(struct sim *s)
+static struct sim_lane *lane_choose(struct sim *s)
 {
-	struct lane *best = &s->lane[0];
+	struct sim_lane *best = &s->lane[0];
 	size_t best_load = SIZE_MAX;
 
 	for (size_t i = 0; i < s->lanes; i++) {
-		const struct engine *g = &s->lane[i].engine;
+		const struct sim_engine *g = &s->lane[i].engine;
 		size_t load = 4 * g->waiting_count + g->running_count;
 
 		if (load < best_load) {
@@ -216,10 +216,10 @@ static struct lane *lane_choose(struct sim *s)
 
 void stream_admit(struct conn *c)
 {
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 
 	for (uint32_t i = 0; i < t->choices; i++) {
-		struct choice *x = &t->choice[i];
+		struct sim_choice *x = &t->choice[i];
 
 		/* The first one's engine was asked what it knows of the prompt. */
 		if (i > 0)
@@ -234,7 +234,7 @@ void stream_admit(struct conn *c)
 void stream_pace(struct conn *c)
 {
 	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 
 	for (uint32_t i = 0; i < t->choices; i++)
 		share_draw(s, &t->choice[i]);
@@ -247,7 +247,7 @@ void stream_pace(struct conn *c)
 		return;
 	}
 	for (uint32_t i = 0; i < t->choices; i++) {
-		struct choice *x = &t->choice[i];
+		struct sim_choice *x = &t->choice[i];
 
 		x->ideal_ns = t->recv_ns - t->offset_ns + draw_ns(&s->ttft, &x->rng) +
 			      t->fault.slow_ns;
@@ -261,7 +261,7 @@ void stream_pace(struct conn *c)
 
 /* ---- what is said ---- */
 
-struct str choice_text(const struct sim *s, const struct choice *x, uint32_t i)
+struct str choice_text(const struct sim *s, const struct sim_choice *x, uint32_t i)
 {
 	const struct word *w;
 
@@ -271,7 +271,7 @@ struct str choice_text(const struct sim *s, const struct choice *x, uint32_t i)
 	return (struct str){ w->text, w->n };
 }
 
-static uint32_t choice_id(const struct sim *s, const struct choice *x, uint32_t i)
+static uint32_t choice_id(const struct sim *s, const struct sim_choice *x, uint32_t i)
 {
 	if (x->script.parts && i >= x->reasoning)
 		return x->script.ids.id[i - x->reasoning];
@@ -279,7 +279,7 @@ static uint32_t choice_id(const struct sim *s, const struct choice *x, uint32_t 
 }
 
 /* finish_reason */
-static const char *choice_reason(const struct choice *x)
+static const char *choice_reason(const struct sim_choice *x)
 {
 	if (x->finish == FINISH_STOP && x->script.calls)
 		return "tool_calls";
@@ -287,7 +287,7 @@ static const char *choice_reason(const struct choice *x)
 }
 
 /* What n tokens say, clipped where the answer is cut and spelled as JSON, into s->text. */
-static struct str event_words(struct sim *s, struct choice *x, uint32_t n)
+static struct str event_words(struct sim *s, struct sim_choice *x, uint32_t n)
 {
 	struct buf *out = &s->text;
 	struct str said;
@@ -307,7 +307,7 @@ static struct str event_words(struct sim *s, struct choice *x, uint32_t n)
 }
 
 /* Which part of the answer the next event is, and of which call. */
-static void event_part(const struct choice *x, struct event *v)
+static void event_part(const struct sim_choice *x, struct event *v)
 {
 	static const enum event_part parts[] = {
 		[SCRIPT_TEXT] = EVENT_TEXT, [SCRIPT_CALL] = EVENT_CALL,
@@ -348,9 +348,9 @@ static int64_t stream_send(struct conn *c, struct str bytes)
 }
 
 /* One event of x's that was given to the kernel at at. */
-static void stream_sent(struct choice *x, int64_t at, uint32_t tokens)
+static void stream_sent(struct sim_choice *x, int64_t at, uint32_t tokens)
 {
-	struct stream *t = &x->conn->stream;
+	struct sim_stream *t = &x->conn->stream;
 	struct sim *s = x->conn->sim;
 
 	s->events++;
@@ -372,7 +372,7 @@ static void stream_sent(struct choice *x, int64_t at, uint32_t tokens)
 static void opening_send(struct conn *c)
 {
 	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 	int64_t at;
 
 	t->is_open = true;
@@ -386,9 +386,9 @@ static void opening_send(struct conn *c)
 }
 
 /* Keeps the event when sends are to be shared; true when it was dealt with. */
-static bool stream_hold(struct choice *x, uint32_t n, bool is_final)
+static bool stream_hold(struct sim_choice *x, uint32_t n, bool is_final)
 {
-	struct stream *t = &x->conn->stream;
+	struct sim_stream *t = &x->conn->stream;
 	struct sim *s = x->conn->sim;
 	int64_t at;
 
@@ -414,9 +414,9 @@ static bool stream_hold(struct choice *x, uint32_t n, bool is_final)
 }
 
 /* One event of n tokens goes out. */
-static void stream_event(struct choice *x, uint32_t n)
+static void stream_event(struct sim_choice *x, uint32_t n)
 {
-	struct stream *t = &x->conn->stream;
+	struct sim_stream *t = &x->conn->stream;
 	struct sim *s = x->conn->sim;
 	bool is_final = x->done + n == x->total;
 	struct event v = {
@@ -442,9 +442,9 @@ static void stream_event(struct choice *x, uint32_t n)
 /* ---- the end ---- */
 
 /* What was generated is in the cache as well, for whoever sends it back. */
-static void words_remember(struct choice *x)
+static void words_remember(struct sim_choice *x)
 {
-	struct stream *t = &x->conn->stream;
+	struct sim_stream *t = &x->conn->stream;
 	struct sim *s = x->conn->sim;
 	struct prefix_cache *cache = &(x->lane ? x->lane : s->lane)->prefix;
 	struct prefix_tail tail = x->tail;
@@ -458,9 +458,9 @@ static void words_remember(struct choice *x)
 }
 
 /* One choice is all there, or given up. */
-static void choice_over(struct choice *x, enum counter_finish finish)
+static void choice_over(struct sim_choice *x, enum counter_finish finish)
 {
-	struct stream *t = &x->conn->stream;
+	struct sim_stream *t = &x->conn->stream;
 	struct sim *s = x->conn->sim;
 
 	if (x->is_over)
@@ -491,11 +491,11 @@ static void choice_over(struct choice *x, enum counter_finish finish)
 static void stream_over(struct conn *c, enum counter_finish finish)
 {
 	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 	uint32_t done = 0;
 
 	for (uint32_t i = 0; i < t->choices; i++) {
-		struct choice *x = &t->choice[i];
+		struct sim_choice *x = &t->choice[i];
 
 		choice_over(x, finish <= FINISH_LENGTH ? x->finish : finish);
 		done += x->done;
@@ -515,13 +515,13 @@ static void stream_over(struct conn *c, enum counter_finish finish)
 }
 
 /* How the answer ends, its tokens those of all choices; texts are left out. */
-static struct ending answer_ending(const struct stream *t)
+static struct event_ending answer_ending(const struct sim_stream *t)
 {
-	const struct choice *first = t->choice;
+	const struct sim_choice *first = t->choice;
 	int64_t now = clock_real_ns();
 	int64_t first_ns = first->first_ns ? first->first_ns : now;
 	int64_t last_ns = first->last_ns ? first->last_ns : now;
-	struct ending end = {
+	struct event_ending end = {
 		.finish_reason = choice_reason(first), .stop_reason = buf_str(&first->stop_reason),
 		.prefill_ns = first_ns > t->recv_ns ? first_ns - t->recv_ns : 0,
 		.decode_ns = last_ns > first_ns ? last_ns - first_ns : 0,
@@ -538,8 +538,8 @@ static struct ending answer_ending(const struct stream *t)
 static void stream_tail(struct conn *c)
 {
 	struct sim *s = c->sim;
-	struct stream *t = &c->stream;
-	struct ending end = answer_ending(t);
+	struct sim_stream *t = &c->stream;
+	struct event_ending end = answer_ending(t);
 	int64_t at;
 
 	buf_reset(&s->event);
@@ -566,10 +566,10 @@ static void stream_fail(struct conn *c)
 }
 
 /* A fault that ends the answer before the choice's next n tokens; true when one struck. */
-static bool stream_struck(struct choice *x, uint32_t n)
+static bool stream_struck(struct sim_choice *x, uint32_t n)
 {
 	struct conn *c = x->conn;
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 
 	if (is_within(x, t->fault.reset_at, n)) {
 		conn_reset(c);
@@ -585,10 +585,10 @@ static bool stream_struck(struct choice *x, uint32_t n)
 }
 
 /* The next event is due, n tokens are there for it. */
-static void stream_emit(struct choice *x, uint32_t n)
+static void stream_emit(struct sim_choice *x, uint32_t n)
 {
 	struct conn *c = x->conn;
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 
 	assert(t->is_active && !x->is_over && n >= 1);
 	trickle_finish(c);
@@ -626,7 +626,8 @@ void stream_abort(struct conn *c)
 
 void stream_on_time(struct timer *timer)
 {
-	struct choice *x = (struct choice *)((char *)timer - offsetof(struct choice, timer));
+	struct sim_choice *x =
+		(struct sim_choice *)((char *)timer - offsetof(struct sim_choice, timer));
 	struct conn *c = x->conn;
 	struct sim *s = c->sim;
 	int64_t due = x->timer.at_ns + c->stream.offset_ns;
@@ -644,9 +645,9 @@ void stream_on_time(struct timer *timer)
 }
 
 /* What the engine found in its prefix cache, before the first token goes out. */
-static void known_tell(struct choice *x)
+static void known_tell(struct sim_choice *x)
 {
-	struct stream *t = &x->conn->stream;
+	struct sim_stream *t = &x->conn->stream;
 	struct sim *s = x->conn->sim;
 
 	if (x->is_known_told)
@@ -662,7 +663,7 @@ static void known_tell(struct choice *x)
 }
 
 /* Steps of the engine that the next event takes. */
-static uint32_t event_steps(const struct sim *s, const struct choice *x)
+static uint32_t event_steps(const struct sim *s, const struct sim_choice *x)
 {
 	if (s->opts->diffusion_block)
 		return (uint32_t)s->opts->diffusion_steps;
@@ -671,7 +672,8 @@ static uint32_t event_steps(const struct sim *s, const struct choice *x)
 
 static void on_token(struct engine_seq *seq, void *ctx)
 {
-	struct choice *x = (struct choice *)((char *)seq - offsetof(struct choice, seq));
+	struct sim_choice *x =
+		(struct sim_choice *)((char *)seq - offsetof(struct sim_choice, seq));
 	struct conn *c = x->conn;
 	struct sim *s = ctx;
 
@@ -696,7 +698,7 @@ static void on_token(struct engine_seq *seq, void *ctx)
 #define STEP_LATE_MAX_NS 100000000
 
 /* Plans the step that starts at at and sets the timer for its end. */
-static void step_next(struct lane *l, int64_t at)
+static void step_next(struct sim_lane *l, int64_t at)
 {
 	int64_t length = engine_step_begin(&l->engine);
 
@@ -707,7 +709,7 @@ static void step_next(struct lane *l, int64_t at)
 		      l->engine.step_tokens);
 }
 
-static void lane_kick(struct lane *l)
+static void lane_kick(struct sim_lane *l)
 {
 	if (!l->engine.is_in_step && !l->is_ending_step && !l->sim->is_asleep)
 		step_next(l, clock_mono_ns());
@@ -721,7 +723,7 @@ void stream_wake(struct sim *s)
 
 void stream_on_step(struct timer *timer)
 {
-	struct lane *l = (struct lane *)((char *)timer - offsetof(struct lane, step));
+	struct sim_lane *l = (struct sim_lane *)((char *)timer - offsetof(struct sim_lane, step));
 	int64_t end = timer->at_ns;
 	int64_t now = clock_mono_ns();
 
@@ -739,11 +741,11 @@ void stream_on_step(struct timer *timer)
  */
 
 /* The texts of one choice; to be released. */
-struct said {
+struct said_texts {
 	struct buf plain, reasoning, text, calls;
 };
 
-static void said_release(struct said *v)
+static void said_release(struct said_texts *v)
 {
 	buf_release(&v->plain);
 	buf_release(&v->reasoning);
@@ -752,8 +754,8 @@ static void said_release(struct said *v)
 }
 
 /* What tokens from..to say, clipped at the choice's cut and spelled as JSON. at: bytes before. */
-static size_t words_write(const struct sim *s, const struct choice *x, uint32_t from, uint32_t to,
-			  size_t at, struct said *v, struct buf *out)
+static size_t words_write(const struct sim *s, const struct sim_choice *x, uint32_t from,
+			  uint32_t to, size_t at, struct said_texts *v, struct buf *out)
 {
 	buf_reset(&v->plain);
 	for (uint32_t i = from; i < to && at < x->cut; i++) {
@@ -774,8 +776,8 @@ static size_t words_write(const struct sim *s, const struct choice *x, uint32_t 
 }
 
 /* A call as OpenAI's list has it; its arguments are what of them was generated. */
-static void call_write(const struct sim *s, const struct choice *x, const struct script_part *p,
-		       struct said *v)
+static void call_write(const struct sim *s, const struct sim_choice *x, const struct script_part *p,
+		       struct said_texts *v)
 {
 	uint32_t from = x->reasoning + p->token_end, to = from;
 	struct str name = { x->script.text.data + p->name_at, p->name_n };
@@ -804,8 +806,8 @@ static struct str bare(const struct buf *b)
 }
 
 /* Fills the texts of one choice's ending; they live as long as v. */
-static void choice_say(const struct sim *s, const struct choice *x, struct said *v,
-		       struct ending *end)
+static void choice_say(const struct sim *s, const struct sim_choice *x, struct said_texts *v,
+		       struct event_ending *end)
 {
 	size_t at;
 
@@ -828,15 +830,15 @@ static void choice_say(const struct sim *s, const struct choice *x, struct said 
 }
 
 /* The JSON of the answer, borrowed from its form. */
-static struct str generated(struct sim *s, struct stream *t)
+static struct str generated(struct sim *s, struct sim_stream *t)
 {
-	struct ending *end = mem_array(t->choices, sizeof(*end));
-	struct said *said = mem_array(t->choices, sizeof(*said));
+	struct event_ending *end = mem_array(t->choices, sizeof(*end));
+	struct said_texts *said = mem_array(t->choices, sizeof(*said));
 	struct str json;
 
 	end[0] = answer_ending(t);
 	for (uint32_t i = 0; i < t->choices; i++) {
-		const struct choice *x = &t->choice[i];
+		const struct sim_choice *x = &t->choice[i];
 
 		end[i].finish_reason = choice_reason(x);
 		end[i].stop_reason = buf_str(&x->stop_reason);
@@ -854,7 +856,7 @@ static struct str generated(struct sim *s, struct stream *t)
 
 /* ---- sending ---- */
 
-static struct str body_of(struct sim *s, struct stream *t)
+static struct str body_of(struct sim *s, struct sim_stream *t)
 {
 	struct str body = t->is_pooled ? buf_str(&t->body) : generated(s, t);
 
@@ -869,7 +871,7 @@ static struct str body_of(struct sim *s, struct stream *t)
 
 static void whole_write(const struct conn *c, struct str body, struct buf *out, size_t *head)
 {
-	const struct stream *t = &c->stream;
+	const struct sim_stream *t = &c->stream;
 	const char *extra = route_extra(c);
 	struct buf lines = { 0 };
 
@@ -884,7 +886,7 @@ static void whole_write(const struct conn *c, struct str body, struct buf *out, 
 
 static void whole_over(struct conn *c, int64_t at)
 {
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 
 	for (uint32_t i = 0; i < t->choices; i++)
 		stream_sent(&t->choice[i], at, t->is_pooled ? 0 : t->choice[i].total);
@@ -918,7 +920,7 @@ static void slow_send(struct conn *c, const struct buf *all, size_t head)
 
 void answer_send(struct conn *c)
 {
-	struct stream *t = &c->stream;
+	struct sim_stream *t = &c->stream;
 	struct buf all = { 0 };
 	size_t head, cut;
 	int64_t at;

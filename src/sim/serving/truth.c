@@ -16,9 +16,9 @@
 #include "core/base/str.h"
 #include "core/json/write.h"
 
-int sink_open(struct sink *s, const char *option, const char *path, struct err *e)
+int sink_open(struct truth_sink *s, const char *option, const char *path, struct err *e)
 {
-	*s = (struct sink){ .path = path };
+	*s = (struct truth_sink){ .path = path };
 	s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (s->fd >= 0)
 		return 0;
@@ -26,7 +26,7 @@ int sink_open(struct sink *s, const char *option, const char *path, struct err *
 	return err_set(e, ERR_IO, "%s: cannot write %s: %s", option, path, strerrordesc_np(errno));
 }
 
-bool sink_flush(struct sink *s, size_t bytes_max)
+bool sink_flush(struct truth_sink *s, size_t bytes_max)
 {
 	if (!s->path || s->failure.code) {
 		buf_reset(&s->lines);
@@ -58,7 +58,7 @@ bool sink_flush(struct sink *s, size_t bytes_max)
 	return false;
 }
 
-int sink_close(struct sink *s, struct err *e)
+int sink_close(struct truth_sink *s, struct err *e)
 {
 	int rc = 0;
 
@@ -71,7 +71,7 @@ int sink_close(struct sink *s, struct err *e)
 	if (s->failure.code)
 		rc = err_set(e, s->failure.code, "%s", s->failure.text);
 	buf_release(&s->lines);
-	*s = (struct sink){ 0 };
+	*s = (struct truth_sink){ 0 };
 	return rc;
 }
 
@@ -90,7 +90,7 @@ static const double e2e_bounds[] = {
 };
 
 #define BOUNDS(a) a, sizeof(a) / sizeof(*a)
-static const struct shape {
+static const struct event_shape {
 	const char *name, *help;
 	const double *bound;
 	size_t bounds;
@@ -115,7 +115,7 @@ const char *counters_finish_name(enum counter_finish f)
 
 void counters_observe(struct counters *c, enum counter_histogram which, int64_t ns)
 {
-	const struct shape *s = &shapes[which];
+	const struct event_shape *s = &shapes[which];
 	struct histogram *h = &c->hist[which];
 	double seconds = (double)ns / 1e9;
 	size_t i = 0;
@@ -128,8 +128,8 @@ void counters_observe(struct counters *c, enum counter_histogram which, int64_t 
 	h->sum += seconds;
 }
 
-static void histogram_write(const struct histogram *h, const struct shape *s, struct buf *labels,
-			    struct buf *out)
+static void histogram_write(const struct histogram *h, const struct event_shape *s,
+			    struct buf *labels, struct buf *out)
 {
 	size_t bare = labels->len;
 	uint64_t below = 0;

@@ -21,7 +21,7 @@
  */
 
 /* A zeroed struct is a sink without a file: flush and close do nothing. */
-struct sink {
+struct truth_sink {
 	const char *path;   /* borrowed; NULL: none */
 	int fd;
 	struct buf lines;
@@ -30,11 +30,11 @@ struct sink {
 };
 
 /* Creates or empties the file. option names it in errors ("--truth"). */
-int sink_open(struct sink *s, const char *option, const char *path, struct err *e);
+int sink_open(struct truth_sink *s, const char *option, const char *path, struct err *e);
 /* Writes at most bytes_max bytes; true when more is left. */
-bool sink_flush(struct sink *s, size_t bytes_max);
+bool sink_flush(struct truth_sink *s, size_t bytes_max);
 /* Writes the rest; -1 when anything was lost since sink_open. */
-int sink_close(struct sink *s, struct err *e);
+int sink_close(struct truth_sink *s, struct err *e);
 
 /*
  * What GET /metrics shows, under vLLM's names.
@@ -131,7 +131,7 @@ struct truth_row {
 
 /* A zeroed struct with an open or absent sink is a valid empty one. */
 struct truth {
-	struct sink sink;
+	struct truth_sink sink;
 	struct truth_row *first, *last; /* ended, not yet spelled out */
 	const struct fault_set *faults;
 };

@@ -110,7 +110,7 @@ int wire_write(int fd, struct str body, struct err *e)
 #define TRACE_STEPS_MAX 100000
 
 /* One line in one write, so that workers that share the file do not mix theirs. */
-static void line_add(const struct talk *t, const struct buf *line)
+static void line_add(const struct worker_talk *t, const struct buf *line)
 {
 	int fd = open(t->model.account, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
 
@@ -120,7 +120,7 @@ static void line_add(const struct talk *t, const struct buf *line)
 	close(fd);
 }
 
-static void account_load(const struct talk *t, int64_t began_ns, int64_t ended_ns)
+static void account_load(const struct worker_talk *t, int64_t began_ns, int64_t ended_ns)
 {
 	const struct sim_model *m = &t->model;
 	struct buf line = { 0 };
@@ -143,7 +143,7 @@ static void account_load(const struct talk *t, int64_t began_ns, int64_t ended_n
 	buf_release(&line);
 }
 
-void account_run(const struct talk *t, const struct worker_outcome *o)
+void account_run(const struct worker_talk *t, const struct worker_outcome *o)
 {
 	struct buf line = { 0 };
 
@@ -164,7 +164,7 @@ void account_run(const struct talk *t, const struct worker_outcome *o)
 
 /* ---- the profiler ---- */
 
-void profile_step(struct talk *t, int64_t end_ns)
+void profile_step(struct worker_talk *t, int64_t end_ns)
 {
 	if (t->steps == TRACE_STEPS_MAX)
 		return;
@@ -175,7 +175,7 @@ void profile_step(struct talk *t, int64_t end_ns)
 	t->step[t->steps++] = t->profile_base_ns + end_ns;
 }
 
-int profile_write(struct talk *t, struct err *e)
+int profile_write(struct worker_talk *t, struct err *e)
 {
 	struct buf out = { 0 };
 	char name[96], *path;
@@ -206,7 +206,7 @@ int profile_write(struct talk *t, struct err *e)
 
 /* ---- frames ---- */
 
-static int hello_send(struct talk *t, struct err *e)
+static int hello_send(struct worker_talk *t, struct err *e)
 {
 	struct json_writer w = json_writer(&t->out);
 
@@ -229,7 +229,7 @@ static int hello_send(struct talk *t, struct err *e)
 	return wire_write(t->fd, buf_str(&t->out), e);
 }
 
-static int error_send(struct talk *t, int64_t id, const char *category, const char *text,
+static int error_send(struct worker_talk *t, int64_t id, const char *category, const char *text,
 		      struct err *e)
 {
 	buf_reset(&t->out);
@@ -243,7 +243,7 @@ static int error_send(struct talk *t, int64_t id, const char *category, const ch
 	return wire_write(t->fd, buf_str(&t->out), e);
 }
 
-int talk_progress(struct talk *t, uint64_t done, uint64_t total)
+int talk_progress(struct worker_talk *t, uint64_t done, uint64_t total)
 {
 	char text[128];
 	int n = snprintf(text, sizeof(text), "{\"type\": \"progress\", \"done\": %" PRIu64
@@ -252,7 +252,7 @@ int talk_progress(struct talk *t, uint64_t done, uint64_t total)
 	return wire_write(t->fd, (struct str){ text, (size_t)n }, NULL);
 }
 
-static const char *category_of(const struct talk *t, const struct err *e)
+static const char *category_of(const struct worker_talk *t, const struct err *e)
 {
 	if (t->category)
 		return t->category;
@@ -290,7 +290,7 @@ static void args_free(char **args)
 	free(args);
 }
 
-static void engine_drop(struct talk *t)
+static void engine_drop(struct worker_talk *t)
 {
 	batch_engine_release(&t->engine);
 	encoder_release(&t->encoder);
@@ -300,7 +300,7 @@ static void engine_drop(struct talk *t)
 }
 
 /* What can be wrong with the arguments, before the clock. */
-static int engine_plan(struct talk *t, struct json_slice frame, struct err *e)
+static int engine_plan(struct worker_talk *t, struct json_slice frame, struct err *e)
 {
 	const struct sim_opts *o;
 	char **args = args_read(frame);
@@ -327,7 +327,7 @@ static int engine_plan(struct talk *t, struct json_slice frame, struct err *e)
 	return -1;
 }
 
-static void phases_write(struct talk *t)
+static void phases_write(struct worker_talk *t)
 {
 	const struct sim_model *m = &t->model;
 
@@ -343,7 +343,7 @@ static void phases_write(struct talk *t)
 	buf_add_char(&t->members, ']');
 }
 
-static int on_load(struct talk *t, struct json_slice frame, struct err *e)
+static int on_load(struct worker_talk *t, struct json_slice frame, struct err *e)
 {
 	struct json_slice wants;
 	struct json_slice wish;
@@ -373,7 +373,7 @@ static int on_load(struct talk *t, struct json_slice frame, struct err *e)
 	return 0;
 }
 
-static int on_describe(struct talk *t, struct json_slice frame, struct err *e)
+static int on_describe(struct worker_talk *t, struct json_slice frame, struct err *e)
 {
 	const struct sim_model *m = &t->model;
 	const struct sim_opts *o = m->opts;
@@ -406,7 +406,7 @@ static int on_describe(struct talk *t, struct json_slice frame, struct err *e)
 
 /* ---- small questions ---- */
 
-static int on_render(struct talk *t, struct json_slice frame, struct err *e)
+static int on_render(struct worker_talk *t, struct json_slice frame, struct err *e)
 {
 	struct json_slice messages = { 0 }, tools;
 	struct buf text = { 0 };
@@ -433,7 +433,7 @@ static int on_render(struct talk *t, struct json_slice frame, struct err *e)
 	return rc;
 }
 
-static int on_put(struct talk *t, struct json_slice frame, struct err *e)
+static int on_put(struct worker_talk *t, struct json_slice frame, struct err *e)
 {
 	if (requests_put(&t->requests, frame, e) < 0)
 		return -1;
@@ -441,7 +441,7 @@ static int on_put(struct talk *t, struct json_slice frame, struct err *e)
 	return 0;
 }
 
-static int on_profile(struct talk *t, struct json_slice frame, struct err *e)
+static int on_profile(struct worker_talk *t, struct json_slice frame, struct err *e)
 {
 	struct json_slice type = { 0 };
 
@@ -457,7 +457,7 @@ static int on_profile(struct talk *t, struct json_slice frame, struct err *e)
 	return profile_write(t, e);
 }
 
-static int on_mm_stats(struct talk *t, struct json_slice frame, struct err *e)
+static int on_mm_stats(struct worker_talk *t, struct json_slice frame, struct err *e)
 {
 	(void)frame;
 	(void)e;
@@ -478,7 +478,7 @@ static int on_mm_stats(struct talk *t, struct json_slice frame, struct err *e)
 	return 0;
 }
 
-static int on_shutdown(struct talk *t, struct json_slice frame, struct err *e)
+static int on_shutdown(struct worker_talk *t, struct json_slice frame, struct err *e)
 {
 	(void)t;
 	(void)frame;
@@ -491,7 +491,8 @@ static int on_shutdown(struct talk *t, struct json_slice frame, struct err *e)
 static const struct {
 	const char *type;
 	bool needs_engine;
-	int (*answer)(struct talk *t, struct json_slice frame, struct err *e); /* NULL: a batch */
+	int (*answer)(struct worker_talk *t, struct json_slice frame,
+		      struct err *e); /* NULL: a batch */
 } questions[] = {
 	{ "load", false, on_load }, { "describe", true, on_describe },
 	{ "render", false, on_render }, { "put", true, on_put }, { "generate", true, NULL },
@@ -500,7 +501,8 @@ static const struct {
 	{ "mm_stats", true, on_mm_stats }, { "shutdown", false, on_shutdown },
 };
 
-static int answer_make(struct talk *t, struct str type, struct json_slice frame, struct err *e)
+static int answer_make(struct worker_talk *t, struct str type, struct json_slice frame,
+		       struct err *e)
 {
 	for (size_t i = 0; i < sizeof(questions) / sizeof(*questions); i++) {
 		if (!str_is(type, questions[i].type))
@@ -523,7 +525,7 @@ static _Noreturn void stay_for_ever(void)
 }
 
 /* Goes wrong instead of answering. 0: it only spoils the answer. */
-static int mishap_before(struct talk *t, int64_t id, struct err *e)
+static int mishap_before(struct worker_talk *t, int64_t id, struct err *e)
 {
 	static const char oversize[] = "\xff\xff\xff\xff", noise[] = "Traceback (most recent call "
 		"last):\n  File \"worker\", line 1\n";
@@ -554,7 +556,7 @@ static int mishap_before(struct talk *t, int64_t id, struct err *e)
 	}
 }
 
-static int answer_send(struct talk *t, int64_t id, bool is_struck, struct err *e)
+static int answer_send(struct worker_talk *t, int64_t id, bool is_struck, struct err *e)
 {
 	static const char cut[] = { 0, 0, 1, 0, '{' };
 
@@ -573,7 +575,7 @@ static int answer_send(struct talk *t, int64_t id, bool is_struck, struct err *e
 }
 
 /* One question. 1: goes on, 0: it was the last one, -1: the talk broke. */
-static int question_serve(struct talk *t, struct err *e)
+static int question_serve(struct worker_talk *t, struct err *e)
 {
 	struct json_scan scan = { .text = buf_str(&t->in) };
 	struct json_slice frame, type, number;
@@ -609,7 +611,7 @@ static int question_serve(struct talk *t, struct err *e)
 	return rc < 0 ? -1 : !str_is(type.raw, "shutdown");
 }
 
-static void talk_release(struct talk *t)
+static void talk_release(struct worker_talk *t)
 {
 	engine_drop(t);
 	requests_release(&t->requests);
@@ -622,7 +624,7 @@ static void talk_release(struct talk *t)
 
 int sim_worker_serve(const struct sim_worker_host *host, int fd, struct err *e)
 {
-	struct talk t = { .host = host, .fd = fd };
+	struct worker_talk t = { .host = host, .fd = fd };
 	int rc = mishap_read(&t.mishap, host->mishap, e);
 
 	if (rc == 0 && mishap_strikes(&t.mishap, STR("hello"))) {

@@ -81,7 +81,7 @@ struct media_stat {
 	struct media_times times;
 };
 
-struct talk {
+struct worker_talk {
 	const struct sim_worker_host *host;
 	int fd;
 	struct buf in, out;
@@ -124,13 +124,14 @@ struct worker_outcome {
 };
 
 /* ---- worker.c ---- */
-int talk_progress(struct talk *t, uint64_t done, uint64_t total);
+int talk_progress(struct worker_talk *t, uint64_t done, uint64_t total);
 
 /* ---- worker_run.c ---- */
-int run_question(struct talk *t, struct str question, struct json_slice frame, struct err *e);
+int run_question(struct worker_talk *t, struct str question, struct json_slice frame,
+		 struct err *e);
 
 /* ---- worker_account.c ---- */
-void account_run(const struct talk *t, const struct worker_outcome *o);
-void profile_step(struct talk *t, int64_t end_ns); /* after the batch's begin */
+void account_run(const struct worker_talk *t, const struct worker_outcome *o);
+void profile_step(struct worker_talk *t, int64_t end_ns); /* after the batch's begin */
 /* Writes the trace; ERR_IO names the file. */
-int profile_write(struct talk *t, struct err *e);
+int profile_write(struct worker_talk *t, struct err *e);

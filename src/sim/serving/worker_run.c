@@ -41,8 +41,8 @@ struct mark {
  * A batch is computed first and lived through afterwards: whoever waits is woken a few times a
  * second instead of at every step, so a busy machine has less to be late with.
  */
-struct pace {
-	struct talk *talk;
+struct sim_pace {
+	struct worker_talk *talk;
 	struct mark *mark;
 	size_t n, cap;
 	size_t total;           /* items */
@@ -68,7 +68,7 @@ static void sleep_until(int64_t at_ns)
 /* A step ends at ns. */
 static void pace_step(void *self, int64_t ns, size_t done)
 {
-	struct pace *p = self;
+	struct sim_pace *p = self;
 
 	if (p->is_beam)
 		done = p->ended;
@@ -86,9 +86,9 @@ static void pace_step(void *self, int64_t ns, size_t done)
 }
 
 /* Lets the time of the batch pass; --die-after may strike meanwhile. */
-static void pace_live(struct pace *p, int64_t began_ns, int64_t end_ns, bool is_reported)
+static void pace_live(struct sim_pace *p, int64_t began_ns, int64_t end_ns, bool is_reported)
 {
-	struct talk *t = p->talk;
+	struct worker_talk *t = p->talk;
 	int64_t end = began_ns + end_ns, dead = INT64_MAX;
 
 	if (p->dead_ns < INT64_MAX)
@@ -144,7 +144,7 @@ static int how_read(struct how *h, struct str question, struct json_slice frame,
 }
 
 /* Tokens of one answer; the context ends it early, as it does in vLLM. 0 with e. */
-static uint32_t output_of(struct talk *t, const struct how *h, size_t i, struct err *e)
+static uint32_t output_of(struct worker_talk *t, const struct how *h, size_t i, struct err *e)
 {
 	const struct request *q = &t->requests.request[i];
 	int64_t limit = t->model.opts->max_model_len, n = q->output;
@@ -169,8 +169,8 @@ static uint32_t output_of(struct talk *t, const struct how *h, size_t i, struct 
 }
 
 /* Seconds until the engine has one request; its media are known from then on. */
-static double prepare_s(struct talk *t, const struct how *h, const struct request *q, uint64_t id,
-			struct batch_item *item)
+static double prepare_s(struct worker_talk *t, const struct how *h, const struct request *q,
+			uint64_t id, struct batch_item *item)
 {
 	double s = REQUEST_S + (h->is_chat ? CHAT_S : 0);
 	struct media_times m;
@@ -190,7 +190,8 @@ static double prepare_s(struct talk *t, const struct how *h, const struct reques
 }
 
 /* All that is done before the clock: items and when each is ready. */
-static int items_make(struct talk *t, const struct how *h, struct worker_outcome *o, struct err *e)
+static int items_make(struct worker_talk *t, const struct how *h, struct worker_outcome *o,
+		      struct err *e)
 {
 	bool is_queued_first = h->is_prequeued || t->model.is_in_process;
 	int64_t at = 0;
@@ -277,10 +278,10 @@ static void beam_gather(struct worker_outcome *o, const struct batch_item *round
  * As vLLM does it: each token is a request for one more token of every beam, whose prompt is all
  * so far. The prefix cache, where there is one, makes that cheap.
  */
-static void beam_run(struct talk *t, const struct how *h, struct worker_outcome *o,
+static void beam_run(struct worker_talk *t, const struct how *h, struct worker_outcome *o,
 		     struct batch_how *how)
 {
-	struct pace *pace = how->self;
+	struct sim_pace *pace = how->self;
 	uint32_t width = (uint32_t)h->n, most = 0;
 	struct batch_item *round = mem_array(o->n * width, sizeof(*round));
 	struct ids ids = { 0 };
@@ -348,7 +349,8 @@ static double one(const struct worker_outcome *o, size_t i)
 	return 1;
 }
 
-static void outcome_write(struct talk *t, const struct worker_outcome *o, struct str question)
+static void outcome_write(struct worker_talk *t, const struct worker_outcome *o,
+			  struct str question)
 {
 	bool is_struck = mishap_strikes(&t->mishap, question);
 	int64_t began = o->began_ns;
@@ -370,8 +372,8 @@ static void outcome_write(struct talk *t, const struct worker_outcome *o, struct
 
 /* ---- running ---- */
 
-static void batch_make(struct talk *t, const struct how *h, struct worker_outcome *o,
-		       struct pace *pace)
+static void batch_make(struct worker_talk *t, const struct how *h, struct worker_outcome *o,
+		       struct sim_pace *pace)
 {
 	struct batch_how how = { .sequences = (uint32_t)h->n, .running_max = h->batch_max,
 				 .self = pace, .wait = pace_step };
@@ -387,9 +389,10 @@ static void batch_make(struct talk *t, const struct how *h, struct worker_outcom
 	o->modelled_ns = o->sum.end_ns + ns_of((double)(last * h->n) * output_s);
 }
 
-static int run_timed(struct talk *t, const struct how *h, struct worker_outcome *o, struct err *e)
+static int run_timed(struct worker_talk *t, const struct how *h, struct worker_outcome *o,
+		     struct err *e)
 {
-	struct pace pace = { .talk = t, .total = o->n, .is_beam = h->is_beam,
+	struct sim_pace pace = { .talk = t, .total = o->n, .is_beam = h->is_beam,
 			     .die_at = SIZE_MAX, .dead_ns = INT64_MAX };
 	uint64_t limit = (uint64_t)t->model.opts->die_after_requests;
 	int rc = 0;
@@ -413,7 +416,7 @@ static int run_timed(struct talk *t, const struct how *h, struct worker_outcome 
 	return rc;
 }
 
-int run_question(struct talk *t, struct str question, struct json_slice frame, struct err *e)
+int run_question(struct worker_talk *t, struct str question, struct json_slice frame, struct err *e)
 {
 	struct worker_outcome o = { 0 };
 	struct how h;
