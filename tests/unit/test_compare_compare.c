@@ -63,8 +63,8 @@ static void put_runs(struct made *m, const char *folder, const double *v, size_t
 		put(m, arena_printf(&m->a, "%s/%zu.json", folder, i), result(m, v[i], more));
 }
 
-static int build(struct made *m, struct comparison *c, const struct compare_opts *o, const char *x,
-		 const char *y, struct err *e)
+static int build(struct made *m, struct bench_comparison *c, const struct compare_opts *o,
+		 const char *x, const char *y, struct err *e)
 {
 	const char *path[] = { arena_printf(&m->a, "%s/%s", dir, x),
 			       arena_printf(&m->a, "%s/%s", dir, y) };
@@ -77,7 +77,7 @@ static int build(struct made *m, struct comparison *c, const struct compare_opts
 static const double five[] = { 1000, 1010, 990, 1005, 995 };
 static const double less[] = { 900, 909, 891, 904, 896 };
 
-static const struct matched_row *row_of(const struct comparison *c, const char *key)
+static const struct matched_row *row_of(const struct bench_comparison *c, const char *key)
 {
 	for (size_t i = 0; i < c->n_metrics; i++)
 		if (strcmp(c->metric[i].name, key) == 0)
@@ -86,13 +86,13 @@ static const struct matched_row *row_of(const struct comparison *c, const char *
 	return NULL;
 }
 
-static const struct matched_row *throughput(const struct comparison *c)
+static const struct matched_row *throughput(const struct bench_comparison *c)
 {
 	assert_null(compare_refusal(c));
 	return row_of(c, "output_throughput");
 }
 
-static const char *remarks(struct made *m, const struct comparison *c)
+static const char *remarks(struct made *m, const struct bench_comparison *c)
 {
 	return compare_remarks(c, &c->out.pair[0], &m->a);
 }
@@ -129,7 +129,7 @@ static void put_grid(struct made *m, const char *folder, double change, uint64_t
 static void grid_of_configurations(void **state)
 {
 	struct made m = { 0 };
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 
 	(void)state;
@@ -155,7 +155,7 @@ static void grid_of_configurations(void **state)
 
 /* ---- parameters ---- */
 
-static enum compare_param_kind kind_of(const struct comparison *c, const char *key)
+static enum compare_param_kind kind_of(const struct bench_comparison *c, const char *key)
 {
 	for (size_t p = 0; p < c->n_params; p++)
 		if (strcmp(c->param[p].key, key) == 0)
@@ -167,7 +167,7 @@ static enum compare_param_kind kind_of(const struct comparison *c, const char *k
 static void parameters(void **state)
 {
 	struct made m = { 0 };
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 
 	(void)state;
@@ -203,7 +203,7 @@ static void workload(void **state)
 {
 	struct made m = { 0 };
 	struct compare_opts ignoring = each;
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 
 	(void)state;
@@ -237,7 +237,7 @@ static void workload(void **state)
 static void sessions(void **state)
 {
 	struct made m = { 0 };
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 	struct buf a = { 0 }, b = { 0 }, starts = { 0 };
 
@@ -302,7 +302,7 @@ static void put_document(struct made *m, const char *folder, int commit, int run
 static void documents(void **state)
 {
 	struct made m = { 0 };
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 	uint64_t seed = 5;
 
@@ -339,7 +339,7 @@ static void documents(void **state)
 static void other_work(void **state)
 {
 	struct made m = { 0 };
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 
 	(void)state;
@@ -366,7 +366,7 @@ static void invalid(void **state)
 {
 	struct made m = { 0 };
 	struct compare_opts all = each;
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 
 	(void)state;
@@ -394,7 +394,7 @@ static void primary(void **state)
 {
 	struct made m = { 0 };
 	struct compare_opts named = each;
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 
 	(void)state;
@@ -434,7 +434,7 @@ static void gates(void **state)
 		{ "output_throughput>=950", false, GATE_PASSED },
 	};
 	struct made m = { 0 };
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 	struct gate_log log = { .a = &m.a };
 
@@ -472,7 +472,7 @@ static void gates(void **state)
 static void scaling(void **state)
 {
 	struct made m = { 0 };
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 	struct buf out = { 0 };
 	const double fast[] = { 3200 };
@@ -497,7 +497,7 @@ static void mistakes(void **state)
 {
 	struct made m = { 0 };
 	struct compare_opts named = usual;
-	struct comparison c;
+	struct bench_comparison c;
 	struct err e = { 0 };
 
 	(void)state;

@@ -205,7 +205,7 @@ static int deliver(const struct compare_args *o, struct buf *text, struct err *e
 	return 0;
 }
 
-static int show(const struct compare_args *o, const struct comparison *c, struct err *e)
+static int show(const struct compare_args *o, const struct bench_comparison *c, struct err *e)
 {
 	const char *format = format_of(o);
 	bool is_coloured = !o->output && isatty(STDOUT_FILENO) && !getenv("NO_COLOR");
@@ -251,7 +251,7 @@ static int judge_runs(const struct compare_args *o, struct gates *g, struct err 
 }
 
 /* Without gates, sides that cannot be compared are a mistake; a gate says that it cannot judge. */
-static int judge(struct comparison *c, size_t gates, struct err *e)
+static int judge(struct bench_comparison *c, size_t gates, struct err *e)
 {
 	const char *why;
 
@@ -272,7 +272,7 @@ static int changes(const struct compare_args *o, struct gates *g, struct cli *cl
 		.is_each_run = o->assume_independent, .is_invalid_counted = o->include_invalid,
 		.also = also, .n_also = g->n,
 	};
-	struct comparison c = { 0 };
+	struct bench_comparison c = { 0 };
 	int rc;
 
 	if (o->min_effect <= 0 && o->min_effect > -1)

@@ -134,7 +134,7 @@ static bool is_load_option(const char *key)
 
 /* ---- parameters of all runs ---- */
 
-static bool is_ignored(const struct comparison *c, struct str key)
+static bool is_ignored(const struct bench_comparison *c, struct str key)
 {
 	struct str rest = str_of(c->o->ignore);
 
@@ -148,7 +148,7 @@ static bool is_ignored(const struct comparison *c, struct str key)
 struct keys { struct map record, option; size_t cap; };
 
 /* Where the parameter stands; it is added when it is new. "-" and "_" are one. */
-static size_t param_at(struct comparison *c, struct str key, size_t *cap)
+static size_t param_at(struct bench_comparison *c, struct str key, size_t *cap)
 {
 	char *name = arena_text(c->a, key);
 	size_t i;
@@ -164,7 +164,7 @@ static size_t param_at(struct comparison *c, struct str key, size_t *cap)
 	return i;
 }
 
-static const char *python_text(struct comparison *c, const struct json_value *v)
+static const char *python_text(struct bench_comparison *c, const struct json_value *v)
 {
 	struct buf text = { 0 };
 
@@ -172,7 +172,7 @@ static const char *python_text(struct comparison *c, const struct json_value *v)
 	return arena_take(c->a, &text).p;
 }
 
-static bool is_param(const struct comparison *c, const char *name, bool is_option)
+static bool is_param(const struct bench_comparison *c, const char *name, bool is_option)
 {
 	if (is_ignored(c, str_of(name)))
 		return false;
@@ -180,7 +180,8 @@ static bool is_param(const struct comparison *c, const char *name, bool is_optio
 }
 
 /* 1 + the place of a key's parameter; 0: it is none. */
-static size_t place_of(struct comparison *c, struct keys *keys, struct str key, bool is_option)
+static size_t place_of(struct bench_comparison *c, struct keys *keys, struct str key,
+		       bool is_option)
 {
 	struct map *known = is_option ? &keys->option : &keys->record;
 	uint64_t place;
@@ -195,8 +196,8 @@ static size_t place_of(struct comparison *c, struct keys *keys, struct str key, 
 }
 
 /* Notes which parameters a run has; with text their texts too, one place for each. */
-static void read_params(struct comparison *c, const struct compare_run *run, struct keys *keys,
-			const char **text)
+static void read_params(struct bench_comparison *c, const struct compare_run *run,
+			struct keys *keys, const char **text)
 {
 	const struct json_value *r = run->record;
 	const struct json_value *options = frame_value(r, STR("profllm.options"));
@@ -222,7 +223,7 @@ static bool is_same(const char *a, const char *b)
 }
 
 /* Whether every side has it: what a result does not say cannot speak against a match. */
-static bool is_everywhere(const struct comparison *c, size_t param)
+static bool is_everywhere(const struct bench_comparison *c, size_t param)
 {
 	for (size_t s = 0; s < c->n_sides; s++)
 		if (!c->side[s].run[0].param[param])
@@ -230,7 +231,7 @@ static bool is_everywhere(const struct comparison *c, size_t param)
 	return true;
 }
 
-static void classify(struct comparison *c)
+static void classify(struct bench_comparison *c)
 {
 	for (size_t p = 0; p < c->n_params; p++) {
 		const char *key = c->param[p].key;
@@ -253,7 +254,7 @@ static void classify(struct comparison *c)
 	}
 }
 
-static void find_params(struct comparison *c)
+static void find_params(struct bench_comparison *c)
 {
 	struct keys keys = { .cap = 32 };
 
@@ -277,7 +278,7 @@ static void find_params(struct comparison *c)
 /* ---- runs ---- */
 
 /* "max_concurrency=8 request_rate=inf": a run's parameters of a kind. In the arena. */
-static const char *params_text(const struct comparison *c, const struct compare_run *run,
+static const char *params_text(const struct bench_comparison *c, const struct compare_run *run,
 			       enum compare_param_kind kind, bool is_of_workload)
 {
 	struct buf text = { 0 };
@@ -290,14 +291,14 @@ static const char *params_text(const struct comparison *c, const struct compare_
 	return arena_take(c->a, &text).p;
 }
 
-static const char *load_of(const struct comparison *c, const struct compare_run *run)
+static const char *load_of(const struct bench_comparison *c, const struct compare_run *run)
 {
 	const char *load = params_text(c, run, COMPARE_WITHIN, true);
 
 	return *load ? load : NULL;
 }
 
-static const char *config_of(const struct comparison *c, const struct compare_run *run)
+static const char *config_of(const struct bench_comparison *c, const struct compare_run *run)
 {
 	const char *config = params_text(c, run, COMPARE_WITHIN, false);
 
@@ -305,7 +306,7 @@ static const char *config_of(const struct comparison *c, const struct compare_ru
 }
 
 /* The run's own id, else its content: a copy of a file holds the same run. */
-static const char *id_of(const struct comparison *c, const struct compare_run *run)
+static const char *id_of(const struct bench_comparison *c, const struct compare_run *run)
 {
 	struct str id = json_text(frame_value(run->record, STR("profllm.run_id")), STR(""));
 	struct buf text = { 0 };
@@ -322,7 +323,8 @@ static const char *id_of(const struct comparison *c, const struct compare_run *r
 }
 
 /* Unique over all runs; the parts of an operand that was split share its servers. */
-static const char *session_of(const struct comparison *c, const struct compare_side *side, size_t i)
+static const char *session_of(const struct bench_comparison *c, const struct compare_side *side,
+			      size_t i)
 {
 	if (c->o->is_each_run)
 		return arena_printf(c->a, "%s run %zu", side->name, i);
@@ -365,7 +367,7 @@ static struct matched_work work_of(const struct json_value *r)
 }
 
 /* Where no request completed, latencies of 0 were never measured. */
-static void fill_values(const struct comparison *c, const struct json_value *r, double *value,
+static void fill_values(const struct bench_comparison *c, const struct json_value *r, double *value,
 			unsigned char *state)
 {
 	double completed;
@@ -379,7 +381,7 @@ static void fill_values(const struct comparison *c, const struct json_value *r, 
 	}
 }
 
-static void take_runs(struct comparison *c)
+static void take_runs(struct bench_comparison *c)
 {
 	size_t n = 0;
 
@@ -401,7 +403,7 @@ static void take_runs(struct comparison *c)
 		}
 }
 
-void compare_note(struct comparison *c, const char *fmt, ...)
+void compare_note(struct bench_comparison *c, const char *fmt, ...)
 {
 	char line[1024];
 	va_list args;
@@ -438,7 +440,7 @@ static bool has_metric(const struct compare_side *s, const char *key)
 }
 
 /* A number that is 0 everywhere says nothing: the audio rate of a text model. */
-static bool is_ever_more(const struct comparison *c, const char *key)
+static bool is_ever_more(const struct bench_comparison *c, const char *key)
 {
 	double v;
 
@@ -449,7 +451,7 @@ static bool is_ever_more(const struct comparison *c, const char *key)
 	return false;
 }
 
-static struct matched_metric metric_of(const struct comparison *c, const char *key)
+static struct matched_metric metric_of(const struct bench_comparison *c, const char *key)
 {
 	static const int better[] = { [SCHEMA_NONE] = 0, [SCHEMA_HIGHER] = 1, [SCHEMA_LOWER] = -1 };
 	struct matched_metric m =
@@ -460,7 +462,7 @@ static struct matched_metric metric_of(const struct comparison *c, const char *k
 	return m;
 }
 
-static void add_metric(struct comparison *c, const char *key, size_t *cap)
+static void add_metric(struct bench_comparison *c, const char *key, size_t *cap)
 {
 	for (size_t i = 0; i < c->n_metrics; i++)
 		if (strcmp(c->metric[i].name, key) == 0)
@@ -469,8 +471,8 @@ static void add_metric(struct comparison *c, const char *key, size_t *cap)
 	c->metric[c->n_metrics++] = metric_of(c, key);
 }
 
-static int named_metric(struct comparison *c, const char *option, const char *key, size_t *cap,
-			struct err *e)
+static int named_metric(struct bench_comparison *c, const char *option, const char *key,
+			size_t *cap, struct err *e)
 {
 	for (size_t s = 0; s < c->n_sides; s++)
 		if (has_metric(&c->side[s], key)) {
@@ -480,7 +482,7 @@ static int named_metric(struct comparison *c, const char *option, const char *ke
 	return err_set(e, ERR_USAGE, "%s: no run has a number called '%s'", option, key);
 }
 
-static int named_metrics(struct comparison *c, size_t *cap, struct err *e)
+static int named_metrics(struct bench_comparison *c, size_t *cap, struct err *e)
 {
 	struct str rest = str_of(c->o->metrics);
 
@@ -498,7 +500,7 @@ static int named_metrics(struct comparison *c, size_t *cap, struct err *e)
 	return 0;
 }
 
-static void every_metric(struct comparison *c, size_t *cap)
+static void every_metric(struct bench_comparison *c, size_t *cap)
 {
 	for (size_t s = 0; s < c->n_sides; s++)
 		for (size_t i = 0; i < c->side[s].n; i++) {
@@ -515,7 +517,7 @@ static void every_metric(struct comparison *c, size_t *cap)
 		}
 }
 
-static int choose_metrics(struct comparison *c, struct err *e)
+static int choose_metrics(struct bench_comparison *c, struct err *e)
 {
 	size_t cap = 0;
 
@@ -538,7 +540,7 @@ static int choose_metrics(struct comparison *c, struct err *e)
 
 /* ---- everything ---- */
 
-static int check_models(const struct comparison *c, struct err *e)
+static int check_models(const struct bench_comparison *c, struct err *e)
 {
 	struct str first = { 0 };
 	const char *path = NULL;
@@ -561,10 +563,10 @@ static int check_models(const struct comparison *c, struct err *e)
 	return 0;
 }
 
-int compare_load(struct comparison *c, const struct compare_opts *o, const char *const *path,
+int compare_load(struct bench_comparison *c, const struct compare_opts *o, const char *const *path,
 		 size_t n, struct arena *a, struct err *e)
 {
-	*c = (struct comparison){ .o = o, .a = a };
+	*c = (struct bench_comparison){ .o = o, .a = a };
 	if (n > COMPARE_SIDES_MAX)
 		return err_set(e, ERR_LIMIT, "%zu sides are more than the limit of %d", n,
 			       COMPARE_SIDES_MAX);
@@ -581,7 +583,7 @@ int compare_load(struct comparison *c, const struct compare_opts *o, const char 
 }
 
 /* The place of the metric that is judged without adjustment; n_metrics: none. */
-static size_t primary_of(const struct comparison *c)
+static size_t primary_of(const struct bench_comparison *c)
 {
 	size_t i = 0;
 
@@ -593,7 +595,7 @@ static size_t primary_of(const struct comparison *c)
 }
 
 /* What only a user can know. */
-static void note_unknown_sessions(struct comparison *c)
+static void note_unknown_sessions(struct bench_comparison *c)
 {
 	for (size_t i = 0; i < c->out.n_pairs; i++) {
 		const struct matched_pair *pair = &c->out.pair[i];
@@ -611,7 +613,7 @@ static void note_unknown_sessions(struct comparison *c)
 }
 
 /* Whether two sides differ in a parameter that defines them. */
-static bool is_different(const struct comparison *c, size_t param, size_t side)
+static bool is_different(const struct bench_comparison *c, size_t param, size_t side)
 {
 	const char *a = c->side[0].run[0].param[param], *b = c->side[side].run[0].param[param];
 
@@ -619,7 +621,7 @@ static bool is_different(const struct comparison *c, size_t param, size_t side)
 }
 
 /* Whether a parameter says no more than an earlier one, as model and model_id do. */
-static bool is_repeated(const struct comparison *c, size_t param, size_t side)
+static bool is_repeated(const struct bench_comparison *c, size_t param, size_t side)
 {
 	const char **a = c->side[0].run[0].param, **b = c->side[side].run[0].param;
 
@@ -630,7 +632,7 @@ static bool is_repeated(const struct comparison *c, size_t param, size_t side)
 	return false;
 }
 
-const char *compare_confounded(const struct comparison *c, size_t side, struct arena *a)
+const char *compare_confounded(const struct bench_comparison *c, size_t side, struct arena *a)
 {
 	const char *names = "";
 	size_t n = 0;
@@ -645,7 +647,7 @@ const char *compare_confounded(const struct comparison *c, size_t side, struct a
 }
 
 /* How much of all names is the same, up to the last separator; from_end: of their ends. */
-static size_t same_part(const struct comparison *c, bool from_end)
+static size_t same_part(const struct bench_comparison *c, bool from_end)
 {
 	const char *first = c->side[0].name;
 	size_t n = strlen(first), length = n, part = 0;
@@ -666,7 +668,7 @@ static size_t same_part(const struct comparison *c, bool from_end)
 }
 
 /* "0.13.0" of two folders whose long names differ in nothing else. */
-static void shorten_names(struct comparison *c)
+static void shorten_names(struct bench_comparison *c)
 {
 	size_t before = same_part(c, false), after = same_part(c, true);
 	bool is_long = false, is_short = true;
@@ -687,7 +689,7 @@ static void shorten_names(struct comparison *c)
 	}
 }
 
-int compare_judge(struct comparison *c, struct err *e)
+int compare_judge(struct bench_comparison *c, struct err *e)
 {
 	const char **name = arena_alloc(c->a, c->n_sides * sizeof(*name));
 
@@ -710,7 +712,7 @@ int compare_judge(struct comparison *c, struct err *e)
 	return 0;
 }
 
-void compare_release(struct comparison *c)
+void compare_release(struct bench_comparison *c)
 {
 	buf_release(&c->notes);
 }
@@ -726,7 +728,8 @@ static bool has_value(const struct compare_side *s, size_t param, const char *va
 }
 
 /* Whether the sides have the parameter and not one value of it in common. */
-static bool is_apart(const struct comparison *c, size_t param, const struct compare_side *other)
+static bool is_apart(const struct bench_comparison *c, size_t param,
+		     const struct compare_side *other)
 {
 	bool is_any = false;
 
@@ -746,7 +749,7 @@ static const char *value_text(const char *value)
 }
 
 /* "no configuration in common" with the parameters that are to blame, and what can be done. */
-static const char *unmatched(const struct comparison *c, const struct matched_pair *pair)
+static const char *unmatched(const struct bench_comparison *c, const struct matched_pair *pair)
 {
 	const struct compare_side *other = &c->side[pair->side];
 	const char *which = "", *names = "";
@@ -766,7 +769,7 @@ static const char *unmatched(const struct comparison *c, const struct matched_pa
 			    pair->reason, which, names);
 }
 
-const char *compare_refusal(const struct comparison *c)
+const char *compare_refusal(const struct bench_comparison *c)
 {
 	const struct matched_pair *pair = c->out.pair;
 
@@ -779,10 +782,11 @@ const char *compare_refusal(const struct comparison *c)
 /* ---- values of a side ---- */
 
 /* Sums of one session's runs in one configuration. */
-struct part { const char *config, *session; double sum; size_t n; };
+struct session_part { const char *config, *session; double sum; size_t n; };
 
 /* The part of a run; a new one, if there is none. */
-static struct part *part_of(struct part *part, size_t *n, const struct matched_run *run)
+static struct session_part *part_of(struct session_part *part, size_t *n,
+				    const struct matched_run *run)
 {
 	for (size_t i = 0; i < *n; i++)
 		if (strcmp(part[i].config, run->config) == 0 &&
@@ -790,7 +794,7 @@ static struct part *part_of(struct part *part, size_t *n, const struct matched_r
 		     (run->session && part[i].session &&
 		      strcmp(part[i].session, run->session) == 0)))
 			return &part[i];
-	part[*n] = (struct part){ .config = run->config, .session = run->session };
+	part[*n] = (struct session_part){ .config = run->config, .session = run->session };
 	return &part[(*n)++];
 }
 
@@ -802,15 +806,15 @@ static double median_of(const double *x, size_t n)
 	return median;
 }
 
-size_t compare_values(const struct comparison *c, size_t metric, size_t side, struct arena *a,
+size_t compare_values(const struct bench_comparison *c, size_t metric, size_t side, struct arena *a,
 		      struct compare_values **out)
 {
-	struct part *part = arena_alloc(a, (c->side[side].n + 1) * sizeof(*part));
+	struct session_part *part = arena_alloc(a, (c->side[side].n + 1) * sizeof(*part));
 	size_t parts = 0, n = 0;
 
 	for (size_t i = 0; i < c->spec.n_runs; i++) {
 		const struct matched_run *run = &c->run[i];
-		struct part *one;
+		struct session_part *one;
 
 		if (run->side != side || isnan(run->value[metric]) ||
 		    (run->state[metric] == MATCHED_INVALID && !c->o->is_invalid_counted))

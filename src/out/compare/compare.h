@@ -66,7 +66,7 @@ enum compare_param_kind { COMPARE_SAME, COMPARE_BETWEEN, COMPARE_WITHIN };
 
 struct compare_param { const char *key; enum compare_param_kind kind; };
 
-struct comparison {
+struct bench_comparison {
 	const struct compare_opts *o;
 	struct arena *a;
 	struct compare_side *side;
@@ -85,35 +85,35 @@ struct comparison {
  * Reads the operands and finds metrics and parameters. ERR_RUN names the operand that is not there,
  * holds no result, or has another model. o and the arena must live as long as c.
  */
-int compare_load(struct comparison *c, const struct compare_opts *o, const char *const *path,
+int compare_load(struct bench_comparison *c, const struct compare_opts *o, const char *const *path,
 		 size_t n, struct arena *a, struct err *e);
 /* Compares what was loaded. ERR_USAGE: there is but one side. */
-int compare_judge(struct comparison *c, struct err *e);
+int compare_judge(struct bench_comparison *c, struct err *e);
 /* Why not one side could be compared with the baseline, a sentence; NULL: one could. */
-const char *compare_refusal(const struct comparison *c);
-void compare_release(struct comparison *c);
+const char *compare_refusal(const struct bench_comparison *c);
+void compare_release(struct bench_comparison *c);
 /*
  * Each side becomes as many as its runs have values of o->by (compare_split.c). ERR_RUN: no run has
  * it, or all have the same; ERR_LIMIT.
  */
-int compare_split(struct comparison *c, struct err *e);
+int compare_split(struct bench_comparison *c, struct err *e);
 
 /* ---- output ---- */
 
-void compare_text(const struct comparison *c, bool is_coloured, struct buf *out);
-void compare_markdown(const struct comparison *c, struct buf *out);
+void compare_text(const struct bench_comparison *c, bool is_coloured, struct buf *out);
+void compare_markdown(const struct bench_comparison *c, struct buf *out);
 /* A row for each metric over all configurations, and one for each configuration. */
-void compare_csv(const struct comparison *c, struct buf *out);
-void compare_json(const struct comparison *c, struct buf *out);
+void compare_csv(const struct bench_comparison *c, struct buf *out);
+void compare_json(const struct bench_comparison *c, struct buf *out);
 /* One page that asks the network for nothing; the drawings are plain SVG. */
-void compare_html(const struct comparison *c, struct buf *out);
+void compare_html(const struct bench_comparison *c, struct buf *out);
 
 /*
  * Speed-up and efficiency per GPU against the smallest size, over the runs of all sides that were
  * loaded: runs that differ in nothing but their number of GPUs. Returns how many sizes were
  * compared.
  */
-size_t compare_scaling(const struct comparison *c, const char *metric, bool is_markdown,
+size_t compare_scaling(const struct bench_comparison *c, const char *metric, bool is_markdown,
 		       struct buf *out);
 
 /* ---- gates ---- */
@@ -126,10 +126,10 @@ size_t compare_scaling(const struct comparison *c, const char *metric, bool is_m
  * without enough sessions, and a change neither where the comparison was refused nor where the
  * sides are not comparable.
  */
-void compare_gate_check(const struct comparison *c, const struct gate *g, bool is_any,
+void compare_gate_check(const struct bench_comparison *c, const struct gate *g, bool is_any,
 			struct gate_log *log);
 /* A case for each configuration and side in which more requests failed than at the baseline. */
-void compare_gate_failures(const struct comparison *c, struct gate_log *log);
+void compare_gate_failures(const struct bench_comparison *c, struct gate_log *log);
 /*
  * One operand: every run in it is judged by itself (gate_judge). Notes on files that were left out
  * are lines. Errors as of compare_load; ERR_USAGE for a condition on a change.
@@ -143,7 +143,7 @@ struct compare_values { const char *config; double *value; size_t n; double medi
  * Of all configurations of a side, in order of first appearance; runs in which the metric is
  * INVALID are left out. Returns how many.
  */
-size_t compare_values(const struct comparison *c, size_t metric, size_t side, struct arena *a,
+size_t compare_values(const struct bench_comparison *c, size_t metric, size_t side, struct arena *a,
 		      struct compare_values **out);
 
 /*
@@ -180,7 +180,7 @@ int tables_compare(const struct tables_opts *o, const char *const *path, size_t 
 /* ---- shared by the files of compare; not for others ---- */
 
 /* Reads an operand into a new side. */
-int compare_read(struct comparison *c, const char *path, struct err *e);
+int compare_read(struct bench_comparison *c, const char *path, struct err *e);
 const char *compare_unit(const char *key); /* "ms"; "": none, or not known */
 bool compare_is_metric(const char *key);   /* a number about a run, not a parameter of it */
 bool compare_number(const struct json_value *record, const char *key, double *out);
@@ -188,15 +188,15 @@ bool compare_number(const struct json_value *record, const char *key, double *ou
  * How the command of a side's server differs from the baseline's, where both are known, in
  * arguments that are no parameters of the runs anyway and not its address.
  */
-void compare_note_server(struct comparison *c, const struct compare_side *side);
+void compare_note_server(struct bench_comparison *c, const struct compare_side *side);
 /*
  * A sentence where a side differs from the baseline in several parameters: its change is not the
  * effect of one of them, or of the code alone. NULL: it does not.
  */
-const char *compare_confounded(const struct comparison *c, size_t side, struct arena *a);
+const char *compare_confounded(const struct bench_comparison *c, size_t side, struct arena *a);
 __attribute__((format(printf, 2, 3)))
-void compare_note(struct comparison *c, const char *fmt, ...);
+void compare_note(struct bench_comparison *c, const char *fmt, ...);
 
 /* Sentences about a pair, one a line: what must be said of its rows, then its notes. */
-const char *compare_remarks(const struct comparison *c, const struct matched_pair *pair,
+const char *compare_remarks(const struct bench_comparison *c, const struct matched_pair *pair,
 			    struct arena *a);

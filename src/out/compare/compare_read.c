@@ -20,8 +20,8 @@
 
 /* ---- runs ---- */
 
-static void add_run(struct comparison *c, struct compare_side *s, const struct json_value *record,
-		    const char *path, unsigned session)
+static void add_run(struct bench_comparison *c, struct compare_side *s,
+		    const struct json_value *record, const char *path, unsigned session)
 {
 	s->run = arena_room(c->a, s->run, s->n, &s->cap, sizeof(*s->run));
 	s->run[s->n++] = (struct compare_run){ .record = record, .path = path,
@@ -60,7 +60,7 @@ static unsigned session_of_document(struct compare_side *s, const struct json_va
 }
 
 /* Adds the results of a file; those that must not count are named in a note. The number, or -1. */
-static int add_file(struct comparison *c, struct compare_side *s, const char *path,
+static int add_file(struct bench_comparison *c, struct compare_side *s, const char *path,
 		    unsigned session, struct err *e)
 {
 	struct frame f = { 0 };
@@ -83,8 +83,8 @@ static int add_file(struct comparison *c, struct compare_side *s, const char *pa
 	return n;
 }
 
-static int read_loose(struct comparison *c, struct compare_side *s, const struct result_files *f,
-		      struct err *e)
+static int read_loose(struct bench_comparison *c, struct compare_side *s,
+		      const struct result_files *f, struct err *e)
 {
 	size_t other = 0;
 
@@ -128,7 +128,7 @@ static char *servers_path(const char *summary)
 	return above;
 }
 
-static void load_starts(struct comparison *c, struct compare_side *s, const char *path,
+static void load_starts(struct bench_comparison *c, struct compare_side *s, const char *path,
 			struct starts *out)
 {
 	struct err e = { 0 };
@@ -178,8 +178,8 @@ static unsigned session_of(const struct starts *t, const struct json_value *reco
 	return session;
 }
 
-static int read_sweep(struct comparison *c, struct compare_side *s, const struct result_files *f,
-		      struct err *e)
+static int read_sweep(struct bench_comparison *c, struct compare_side *s,
+		      const struct result_files *f, struct err *e)
 {
 	struct starts starts = { 0 };
 	int rc = 0;
@@ -213,7 +213,7 @@ static int read_sweep(struct comparison *c, struct compare_side *s, const struct
 
 /* ---- one operand ---- */
 
-static const char *side_name(const struct comparison *c, const char *path)
+static const char *side_name(const struct bench_comparison *c, const char *path)
 {
 	struct str s = str_of(path);
 	const char *slash;
@@ -231,7 +231,7 @@ static const char *side_name(const struct comparison *c, const char *path)
 	return name;
 }
 
-static int read_dir(struct comparison *c, struct compare_side *s, struct err *e)
+static int read_dir(struct bench_comparison *c, struct compare_side *s, struct err *e)
 {
 	struct result_files files = { 0 };
 	bool is_sweep;
@@ -243,7 +243,7 @@ static int read_dir(struct comparison *c, struct compare_side *s, struct err *e)
 	return rc;
 }
 
-int compare_read(struct comparison *c, const char *path, struct err *e)
+int compare_read(struct bench_comparison *c, const char *path, struct err *e)
 {
 	struct compare_side *s = &c->side[c->n_sides];
 	int rc;
@@ -265,7 +265,7 @@ int compare_read(struct comparison *c, const char *path, struct err *e)
 /* ---- one operand as several sides ---- */
 
 /* The text of a run's value; "(none)" when it has none. */
-static const char *value_of(const struct comparison *c, const struct compare_run *run)
+static const char *value_of(const struct bench_comparison *c, const struct compare_run *run)
 {
 	struct str key = str_of(c->o->by);
 	const struct json_value *v = frame_value(run->record, key);
@@ -281,7 +281,7 @@ static const char *value_of(const struct comparison *c, const struct compare_run
 }
 
 /* The side of that value among those from first on; a new one, or NULL when there is no room. */
-static struct compare_side *side_for(struct comparison *c, size_t first,
+static struct compare_side *side_for(struct bench_comparison *c, size_t first,
 				     const struct compare_side *from, const char *value,
 				     bool is_prefixed)
 {
@@ -300,7 +300,7 @@ static struct compare_side *side_for(struct comparison *c, size_t first,
 	return &c->side[c->n_sides++];
 }
 
-int compare_split(struct comparison *c, struct err *e)
+int compare_split(struct bench_comparison *c, struct err *e)
 {
 	struct compare_side *given = c->side;
 	size_t n = c->n_sides;
@@ -329,7 +329,7 @@ int compare_split(struct comparison *c, struct err *e)
 /* ---- servers ---- */
 
 /* The command of a start as a list of words; NULL: it tells none. */
-static char **words_of(struct comparison *c, const struct json_value *server)
+static char **words_of(struct bench_comparison *c, const struct json_value *server)
 {
 	const struct json_value *command = json_get(server, "command");
 	char **argv;
@@ -365,7 +365,7 @@ static bool is_address(struct str name)
 	return str_is(name, "port") || str_is(name, "host") || str_is(name, "uds");
 }
 
-void compare_note_server(struct comparison *c, const struct compare_side *side)
+void compare_note_server(struct bench_comparison *c, const struct compare_side *side)
 {
 	const struct json_value *base = c->side[0].server;
 	char **a, **b;

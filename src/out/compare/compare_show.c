@@ -69,7 +69,7 @@ static enum grid_tone tone_of(const struct matched_row *row)
 	}
 }
 
-static const char *interval_head(const struct comparison *c, struct arena *a)
+static const char *interval_head(const struct bench_comparison *c, struct arena *a)
 {
 	return arena_printf(a, "%.3g %% interval", (1 - c->o->alpha) * 100);
 }
@@ -81,7 +81,7 @@ static const char *two_counts(size_t x, size_t y, struct arena *a)
 
 /* ---- the sides ---- */
 
-static void sides_grid(const struct comparison *c, struct grid *g, struct arena *a)
+static void sides_grid(const struct bench_comparison *c, struct grid *g, struct arena *a)
 {
 	grid_begin(g, a);
 	grid_add(g, "side");
@@ -121,7 +121,7 @@ static const char *need_text(const struct matched_row *row, struct arena *a)
 		arena_printf(a, "%zu configurations", n->clusters);
 }
 
-static void summary_grid(const struct comparison *c, const struct matched_pair *pair,
+static void summary_grid(const struct bench_comparison *c, const struct matched_pair *pair,
 			  struct grid *g, struct arena *a)
 {
 	bool is_any_need = false;
@@ -169,7 +169,7 @@ static void add_estimate(struct grid *g, const struct matched_estimate *is, int 
 		grid_add(g, interval_text(is->interval, a));
 }
 
-static void estimate_heads(const struct comparison *c, const char *first, bool has_interval,
+static void estimate_heads(const struct bench_comparison *c, const char *first, bool has_interval,
 			   struct grid *g, struct arena *a)
 {
 	grid_begin(g, a);
@@ -178,7 +178,7 @@ static void estimate_heads(const struct comparison *c, const char *first, bool h
 		grid_add(g, interval_head(c, a));
 }
 
-static void configs_grid(const struct comparison *c, const struct matched_pair *pair,
+static void configs_grid(const struct bench_comparison *c, const struct matched_pair *pair,
 			  const struct matched_row *row, size_t most, struct grid *g,
 			  struct arena *a)
 {
@@ -202,8 +202,8 @@ static void configs_grid(const struct comparison *c, const struct matched_pair *
 	}
 }
 
-static void loads_grid(const struct comparison *c, const struct matched_row *row, struct grid *g,
-			struct arena *a)
+static void loads_grid(const struct bench_comparison *c, const struct matched_row *row,
+		       struct grid *g, struct arena *a)
 {
 	estimate_heads(c, "load", true, g, a);
 	grid_add(g, "configurations");
@@ -231,7 +231,7 @@ static bool is_same_reason(const struct matched_row *x, const struct matched_row
 }
 
 /* "not enough data for a, b: ...": metrics that have no answer for the same reason. */
-static void add_reason(const struct comparison *c, const struct matched_pair *pair, size_t m,
+static void add_reason(const struct bench_comparison *c, const struct matched_pair *pair, size_t m,
 		       struct buf *out, struct arena *a)
 {
 	const struct matched_row *row = &pair->row[m];
@@ -251,7 +251,7 @@ static void add_reason(const struct comparison *c, const struct matched_pair *pa
 	buf_printf(out, "): %s\n", row->reason);
 }
 
-const char *compare_remarks(const struct comparison *c, const struct matched_pair *pair,
+const char *compare_remarks(const struct bench_comparison *c, const struct matched_pair *pair,
 			    struct arena *a)
 {
 	const char *confounded = compare_confounded(c, pair->side, a);
@@ -277,7 +277,8 @@ static const char *const brief[] = {
 };
 
 /* "96 configurations matched, 2 metrics: better 1, not enough data 1" */
-static void conclude(const struct comparison *c, const struct matched_pair *pair, struct buf *out)
+static void conclude(const struct bench_comparison *c, const struct matched_pair *pair,
+		     struct buf *out)
 {
 	size_t n[MATCHED_NOT_COMPARABLE + 1] = { 0 }, metrics = 0;
 	const char *sep = "";
@@ -302,25 +303,25 @@ static void conclude(const struct comparison *c, const struct matched_pair *pair
 /* ---- text and Markdown ---- */
 
 /* How the two forms differ. */
-struct form {
-	void (*grid)(const struct form *f, const struct grid *g, struct buf *out);
+struct show_form {
+	void (*grid)(const struct show_form *f, const struct grid *g, struct buf *out);
 	const char *pair, *metric, *after; /* before and after heads */
 	const char *line, *above;    /* before a remark; between a table and a line */
 	bool is_coloured;
 };
 
-static void as_text(const struct form *f, const struct grid *g, struct buf *out)
+static void as_text(const struct show_form *f, const struct grid *g, struct buf *out)
 {
 	grid_text(g, f->is_coloured, out);
 }
 
-static void as_markdown(const struct form *f, const struct grid *g, struct buf *out)
+static void as_markdown(const struct show_form *f, const struct grid *g, struct buf *out)
 {
 	(void)f;
 	grid_markdown(g, out);
 }
 
-static void add_lines(const struct form *f, const char *lines, struct buf *out)
+static void add_lines(const struct show_form *f, const char *lines, struct buf *out)
 {
 	struct str rest = str_of(lines);
 
@@ -343,7 +344,7 @@ static bool has_table(const struct matched_pair *pair, size_t m, bool is_first)
 				      row->do_effects_differ || is_first);
 }
 
-static void add_tables(const struct form *f, const struct comparison *c,
+static void add_tables(const struct show_form *f, const struct bench_comparison *c,
 		       const struct matched_pair *pair, const struct matched_row *row,
 		       struct buf *out, struct arena *a)
 {
@@ -361,7 +362,7 @@ static void add_tables(const struct form *f, const struct comparison *c,
 	f->grid(f, &g, out);
 }
 
-static void add_metrics(const struct form *f, const struct comparison *c,
+static void add_metrics(const struct show_form *f, const struct bench_comparison *c,
 			const struct matched_pair *pair, struct buf *out, struct arena *a)
 {
 	bool is_first = c->spec.primary == c->n_metrics, is_cut = false;
@@ -378,7 +379,7 @@ static void add_metrics(const struct form *f, const struct comparison *c,
 			   "metric\n", f->line);
 }
 
-static void add_all(const struct form *f, const struct comparison *c, struct buf *out)
+static void add_all(const struct show_form *f, const struct bench_comparison *c, struct buf *out)
 {
 	struct arena a = { 0 };
 	struct grid g;
@@ -408,17 +409,17 @@ static void add_all(const struct form *f, const struct comparison *c, struct buf
 	arena_release(&a);
 }
 
-void compare_text(const struct comparison *c, bool is_coloured, struct buf *out)
+void compare_text(const struct bench_comparison *c, bool is_coloured, struct buf *out)
 {
-	const struct form text = { .grid = as_text, .pair = "", .metric = "", .after = "\n",
+	const struct show_form text = { .grid = as_text, .pair = "", .metric = "", .after = "\n",
 				   .line = "note: ", .above = "", .is_coloured = is_coloured };
 
 	add_all(&text, c, out);
 }
 
-void compare_markdown(const struct comparison *c, struct buf *out)
+void compare_markdown(const struct bench_comparison *c, struct buf *out)
 {
-	const struct form markdown = { .grid = as_markdown, .pair = "### ", .metric = "#### ",
+	const struct show_form markdown = { .grid = as_markdown, .pair = "### ", .metric = "#### ",
 				       .after = "\n\n", .line = "- ", .above = "\n" };
 
 	buf_add_text(out, "## Comparison\n\n");
@@ -434,7 +435,7 @@ static const char *exact(double v, struct arena *a)
 	return isfinite(v) ? arena_text(a, str_of(fmt_f64(text, v))) : "";
 }
 
-static void csv_row(const struct comparison *c, const struct matched_pair *pair,
+static void csv_row(const struct bench_comparison *c, const struct matched_pair *pair,
 		    const struct matched_row *row, const struct matched_config *one, struct grid *g,
 		    struct arena *a)
 {
@@ -455,7 +456,7 @@ static void csv_row(const struct comparison *c, const struct matched_pair *pair,
 	grid_add(g, !one ? matched_verdict_key(row->verdict) : one->apart ? "not_comparable" : "");
 }
 
-void compare_csv(const struct comparison *c, struct buf *out)
+void compare_csv(const struct bench_comparison *c, struct buf *out)
 {
 	static const char *const heads[] = {
 		"metric", "unit", "baseline", "side", "configuration", "baseline_value", "value",
@@ -488,7 +489,7 @@ void compare_csv(const struct comparison *c, struct buf *out)
 
 #define SCHEMA_VERSION 2 /* 1: points with Welch's test */
 
-static void put_sides(struct json_writer *w, const struct comparison *c)
+static void put_sides(struct json_writer *w, const struct bench_comparison *c)
 {
 	json_member_array(w, "sides");
 	for (size_t s = 0; s < c->n_sides; s++) {
@@ -508,7 +509,7 @@ static void put_sides(struct json_writer *w, const struct comparison *c)
 	json_end_array(w);
 }
 
-void compare_json(const struct comparison *c, struct buf *out)
+void compare_json(const struct bench_comparison *c, struct buf *out)
 {
 	struct json_writer w = json_writer(out);
 	struct str rest = buf_str(&c->notes);
@@ -564,7 +565,7 @@ static bool is_drawn(const struct matched_row *row)
 }
 
 /* A round number beyond the largest change and end of an interval, so that everything fits. */
-static double reach(const struct comparison *c, const struct matched_pair *pair)
+static double reach(const struct bench_comparison *c, const struct matched_pair *pair)
 {
 	static const double round[] = { 0.02, 0.04, 0.1, 0.2, 0.4, 1 };
 	double most = 0;
@@ -605,7 +606,7 @@ static void draw_row(const struct matched_row *r, double most, size_t row, struc
 		   place(is->ratio - 1, most), y);
 }
 
-static void draw(const struct comparison *c, const struct matched_pair *pair, struct buf *out,
+static void draw(const struct bench_comparison *c, const struct matched_pair *pair, struct buf *out,
 		 struct arena *a)
 {
 	double most = reach(c, pair), mark[] = { -most, -most / 2, 0, most / 2, most };
@@ -640,7 +641,7 @@ static void add_head(const char *level, const char *text, struct buf *out)
 }
 
 /* A metric's table by configuration, folded. */
-static void add_configs(const struct comparison *c, const struct matched_pair *pair,
+static void add_configs(const struct bench_comparison *c, const struct matched_pair *pair,
 			const struct matched_row *row, struct buf *out, struct arena *a)
 {
 	struct grid g;
@@ -674,7 +675,7 @@ static void add_notes(const char *lines, struct buf *out, struct arena *a)
 	buf_add_text(out, "</ul>\n");
 }
 
-void compare_html(const struct comparison *c, struct buf *out)
+void compare_html(const struct bench_comparison *c, struct buf *out)
 {
 	struct arena a = { 0 };
 	struct grid g;
@@ -725,7 +726,7 @@ static bool is_size(const char *key)
 	       is_one_of(key, data);
 }
 
-static double factor(const struct comparison *c, const struct compare_run *run,
+static double factor(const struct bench_comparison *c, const struct compare_run *run,
 		     const char *const *names, double otherwise)
 {
 	double v;
@@ -737,7 +738,7 @@ static double factor(const struct comparison *c, const struct compare_run *run,
 	return otherwise;
 }
 
-static double gpus_of(const struct comparison *c, const struct compare_run *run)
+static double gpus_of(const struct bench_comparison *c, const struct compare_run *run)
 {
 	double n = factor(c, run, total, 0);
 
@@ -745,7 +746,7 @@ static double gpus_of(const struct comparison *c, const struct compare_run *run)
 				   factor(c, run, data, 1);
 }
 
-static bool is_alike(const struct comparison *c, const struct compare_run *x,
+static bool is_alike(const struct bench_comparison *c, const struct compare_run *x,
 		     const struct compare_run *y)
 {
 	for (size_t p = 0; p < c->n_params; p++) {
@@ -757,7 +758,7 @@ static bool is_alike(const struct comparison *c, const struct compare_run *x,
 	return true;
 }
 
-static const char *rest_of(const struct comparison *c, const struct compare_run *run,
+static const char *rest_of(const struct bench_comparison *c, const struct compare_run *run,
 			   struct arena *a)
 {
 	const char *text = "";
@@ -769,10 +770,10 @@ static const char *rest_of(const struct comparison *c, const struct compare_run 
 	return text;
 }
 
-struct sized { const struct compare_run *run; double gpus, v; bool is_done; };
+struct sized_run { const struct compare_run *run; double gpus, v; bool is_done; };
 
 /* The median of the runs like this one with its number of GPUs. */
-static double median_at(const struct comparison *c, struct sized *all, size_t n,
+static double median_at(const struct bench_comparison *c, struct sized_run *all, size_t n,
 			const struct compare_run *like, double gpus, struct arena *a)
 {
 	double *v = arena_alloc(a, n * sizeof(*v));
@@ -788,7 +789,7 @@ static double median_at(const struct comparison *c, struct sized *all, size_t n,
 }
 
 /* The least number of GPUs above one among runs like this one; 0: none. */
-static double next_size(const struct comparison *c, const struct sized *all, size_t n,
+static double next_size(const struct bench_comparison *c, const struct sized_run *all, size_t n,
 			const struct compare_run *like, double above)
 {
 	double least = 0;
@@ -800,7 +801,7 @@ static double next_size(const struct comparison *c, const struct sized *all, siz
 	return least;
 }
 
-static size_t add_family(const struct comparison *c, struct sized *all, size_t n,
+static size_t add_family(const struct bench_comparison *c, struct sized_run *all, size_t n,
 			 const struct compare_run *like, struct grid *g, struct arena *a)
 {
 	double smallest = next_size(c, all, n, like, 0), first = 0;
@@ -818,11 +819,11 @@ static size_t add_family(const struct comparison *c, struct sized *all, size_t n
 	return lines > 1 ? lines : 0;
 }
 
-size_t compare_scaling(const struct comparison *c, const char *metric, bool is_markdown,
+size_t compare_scaling(const struct bench_comparison *c, const char *metric, bool is_markdown,
 		       struct buf *out)
 {
 	struct arena a = { 0 };
-	struct sized *all;
+	struct sized_run *all;
 	struct grid g;
 	size_t n = 0, lines = 0;
 
@@ -859,7 +860,7 @@ int compare_two(const char *a, const char *b, struct buf *out, struct err *e)
 						  .is_all = true, .is_any_model = true };
 	const char *const path[] = { a, b };
 	struct arena arena = { 0 };
-	struct comparison c;
+	struct bench_comparison c;
 	struct grid g;
 	int rc = compare_load(&c, &opts, path, 2, &arena, e);
 

@@ -115,7 +115,7 @@ static int read_file(struct tables_file *f, const char *path, struct arena *a, s
 static int read_folder(struct tables_file *f, const char *path, struct arena *a, struct err *e)
 {
 	static const struct compare_opts opts = { 0 };
-	struct comparison c = { .o = &opts, .a = a };
+	struct bench_comparison c = { .o = &opts, .a = a };
 	struct compare_side side;
 	int rc;
 
@@ -500,7 +500,7 @@ static const char style[] =
 	"h2{font-size:1.4em}h3{font-size:1.15em}svg text{font:11px system-ui,sans-serif}</style>\n";
 
 /* A group's levels, its heading and what its files are called. */
-struct group { size_t from, to; const char *title, *page, *sheet; };
+struct table_group { size_t from, to; const char *title, *page, *sheet; };
 
 /* ---- names ---- */
 
@@ -552,7 +552,7 @@ static char *sheet_name(const struct tables *t, const struct tables_level *l)
 	return *text ? text : arena_printf(t->a, "sheet");
 }
 
-static const char *unique_sheet(const struct tables *t, const struct group *before, size_t n,
+static const char *unique_sheet(const struct tables *t, const struct table_group *before, size_t n,
 				const struct tables_level *l)
 {
 	char *base = sheet_name(t, l), *name = base;
@@ -634,7 +634,7 @@ static void metric_heads(const struct tables *t, size_t first, struct grid *g)
 	grid_end_heads(g);
 }
 
-static void metric_grid(const struct tables *t, const struct group *group, size_t metric,
+static void metric_grid(const struct tables *t, const struct table_group *group, size_t metric,
 			bool is_exact, struct grid *g)
 {
 	size_t first = is_exact ? 0 : t->n_groups;
@@ -671,7 +671,7 @@ static const char *limit_text(const struct tables *t, const char *name, double l
 			    limit * (1 + slack / 100), slack);
 }
 
-static void summary_grid(const struct tables *t, const struct group *group, bool is_exact,
+static void summary_grid(const struct tables *t, const struct table_group *group, bool is_exact,
 			 struct grid *g)
 {
 	const struct tables_opts *o = t->o;
@@ -708,9 +708,9 @@ static void summary_grid(const struct tables *t, const struct group *group, bool
 
 /* ---- charts ---- */
 
-struct span { double low, high; };
+struct value_span { double low, high; };
 
-static void widen(struct span *s, double v)
+static void widen(struct value_span *s, double v)
 {
 	if (!isnan(v)) {
 		s->low = fmin(s->low, v);
@@ -718,22 +718,22 @@ static void widen(struct span *s, double v)
 	}
 }
 
-static double place_x(struct span s, double v)
+static double place_x(struct value_span s, double v)
 {
 	double whole = s.high > s.low ? s.high - s.low : 1;
 
 	return CHART_LEFT + (v - s.low) / whole * (CHART_W - CHART_LEFT - 10);
 }
 
-static double place_y(struct span s, double v)
+static double place_y(struct value_span s, double v)
 {
 	double whole = s.high > s.low ? s.high - s.low : 1;
 
 	return CHART_H - CHART_BOTTOM - (v - s.low) / whole * (CHART_H - CHART_BOTTOM - 20);
 }
 
-static void draw_file(const struct tables *t, const struct group *group, size_t metric,
-		      size_t file, struct span x, struct span y, struct buf *out)
+static void draw_file(const struct tables *t, const struct table_group *group, size_t metric,
+		      size_t file, struct value_span x, struct value_span y, struct buf *out)
 {
 	static const char *const colour[] = { "#2563eb", "#c2410c", "#15803d", "#7c3aed", "#a16207",
 					      "#0e7490" };
@@ -750,10 +750,10 @@ static void draw_file(const struct tables *t, const struct group *group, size_t 
 	buf_add_text(out, "</text>\n");
 }
 
-static void chart(const struct tables *t, const struct group *group, size_t metric,
+static void chart(const struct tables *t, const struct table_group *group, size_t metric,
 		  struct buf *out)
 {
-	struct span x = { INFINITY, -INFINITY }, y = { 0, 0 };
+	struct value_span x = { INFINITY, -INFINITY }, y = { 0, 0 };
 	double limit = metric == TABLES_TTFT ? t->o->ttft_max_ms : t->o->tpot_max_ms;
 
 	for (size_t i = group->from; i < group->to; i++) {
@@ -803,7 +803,7 @@ static void heading(struct buf *out, const char *tag, const char *text, const ch
 	buf_printf(out, "</%s>\n", tag);
 }
 
-static int write_csv(const struct tables *t, const struct group *group, const char *table,
+static int write_csv(const struct tables *t, const struct table_group *group, const char *table,
 		     const struct grid *g, struct err *e)
 {
 	struct buf text = { 0 };
@@ -820,7 +820,7 @@ static int write_csv(const struct tables *t, const struct group *group, const ch
 	return rc;
 }
 
-static int write_group(const struct tables *t, const struct group *group, struct buf *page,
+static int write_group(const struct tables *t, const struct table_group *group, struct buf *page,
 		       struct err *e)
 {
 	struct grid g, turned;
@@ -875,7 +875,7 @@ static bool is_same_group(const struct tables *t, size_t i, size_t k)
 
 static int write_all(const struct tables *t, struct err *e)
 {
-	struct group *group = arena_alloc(t->a, (t->n_levels + 1) * sizeof(*group));
+	struct table_group *group = arena_alloc(t->a, (t->n_levels + 1) * sizeof(*group));
 	struct buf whole = { 0 };
 	size_t n = 0;
 	int rc = 0;
@@ -885,7 +885,7 @@ static int write_all(const struct tables *t, struct err *e)
 		return -1;
 	for (size_t i = 0; rc == 0 && i < t->n_levels; i = group[n++].to) {
 		struct buf page = { 0 };
-		struct group *now = &group[n];
+		struct table_group *now = &group[n];
 
 		now->from = i;
 		now->to = i + 1;

@@ -487,7 +487,7 @@ void gate_markdown(const struct gate_log *log, const char *title, struct buf *ou
 #define SESSIONS_MIN 4 /* for a limit on a value */
 
 /* "slow at max_concurrency=8"; "" where there is one further side and one configuration (NULL). */
-static const char *where(const struct comparison *c, size_t side, const char *config,
+static const char *where(const struct bench_comparison *c, size_t side, const char *config,
 			 struct arena *a)
 {
 	if (!config)
@@ -496,7 +496,7 @@ static const char *where(const struct comparison *c, size_t side, const char *co
 }
 
 /* Why no run of a side counts in a configuration (NULL: in any); NULL: one does. */
-static const char *left_out(const struct comparison *c, size_t side, size_t metric,
+static const char *left_out(const struct bench_comparison *c, size_t side, size_t metric,
 			    const char *config, struct arena *a)
 {
 	bool is_invalid = false;
@@ -544,7 +544,7 @@ static const char *unjudged(const struct matched_pair *pair, const struct matche
 	}
 }
 
-static void check_change(const struct comparison *c, const struct gate *g,
+static void check_change(const struct bench_comparison *c, const struct gate *g,
 			 const struct matched_pair *pair, size_t metric, bool is_any,
 			 struct gate_log *log)
 {
@@ -583,7 +583,7 @@ static void check_change(const struct comparison *c, const struct gate *g,
 
 /* ---- a value ---- */
 
-static void check_value(const struct comparison *c, const struct gate *g,
+static void check_value(const struct bench_comparison *c, const struct gate *g,
 			const struct compare_values *v, const char *at, bool is_any,
 			struct gate_log *log)
 {
@@ -601,7 +601,7 @@ static void check_value(const struct comparison *c, const struct gate *g,
 			     gate_value(g->key, g->limit, NAN, log->a));
 }
 
-static void check_values(const struct comparison *c, const struct gate *g,
+static void check_values(const struct bench_comparison *c, const struct gate *g,
 			 const struct matched_pair *pair, size_t metric, bool is_any,
 			 struct gate_log *log)
 {
@@ -628,7 +628,7 @@ static void check_values(const struct comparison *c, const struct gate *g,
 	}
 }
 
-void compare_gate_check(const struct comparison *c, const struct gate *g, bool is_any,
+void compare_gate_check(const struct bench_comparison *c, const struct gate *g, bool is_any,
 			struct gate_log *log)
 {
 	size_t metric = 0;
@@ -645,7 +645,7 @@ void compare_gate_check(const struct comparison *c, const struct gate *g, bool i
 /* ---- failed requests ---- */
 
 /* The share of failed requests of a side in one configuration; NAN: not known. */
-static double failed_share(const struct comparison *c, size_t side, const char *config)
+static double failed_share(const struct bench_comparison *c, size_t side, const char *config)
 {
 	double failed = 0, all = 0;
 
@@ -661,7 +661,7 @@ static double failed_share(const struct comparison *c, size_t side, const char *
 	return all > 0 ? failed / all : NAN;
 }
 
-void compare_gate_failures(const struct comparison *c, struct gate_log *log)
+void compare_gate_failures(const struct bench_comparison *c, struct gate_log *log)
 {
 	for (size_t i = 0; i < c->out.n_pairs; i++) {
 		const struct matched_pair *pair = &c->out.pair[i];
@@ -719,7 +719,7 @@ int compare_gate_runs(const char *path, const struct gate *gate, size_t n, struc
 		      struct buf *notes, struct err *e)
 {
 	static const struct compare_opts none;
-	struct comparison c = { .o = &none, .a = log->a };
+	struct bench_comparison c = { .o = &none, .a = log->a };
 	const struct compare_side *s;
 	int rc = 0;
 

@@ -81,15 +81,15 @@ static bool is_within(const struct figure_range *r, double v)
 }
 
 /* What a panel's points, lines and labels take, in a list that grows. */
-struct taken { struct box *box; size_t n, cap; };
+struct taken_boxes { struct box *box; size_t n, cap; };
 
-static void take(struct taken *t, struct box b)
+static void take(struct taken_boxes *t, struct box b)
 {
 	t->box = mem_room(t->box, t->n, &t->cap, sizeof(*t->box));
 	t->box[t->n++] = b;
 }
 
-static void take_dot(struct taken *t, double x, double y, double weight)
+static void take_dot(struct taken_boxes *t, double x, double y, double weight)
 {
 	const double half = 0.04; /* inches */
 
@@ -97,7 +97,7 @@ static void take_dot(struct taken *t, double x, double y, double weight)
 }
 
 /* Dots all along the way. */
-static void take_line(struct taken *t, double x0, double y0, double x1, double y1)
+static void take_line(struct taken_boxes *t, double x0, double y0, double x1, double y1)
 {
 	double length = hypot(x1 - x0, y1 - y0);
 	size_t steps = length > 0.1 ? (size_t)(length / 0.1) : 0;
@@ -109,7 +109,7 @@ static void take_line(struct taken *t, double x0, double y0, double x1, double y
 	}
 }
 
-static void take_curve(struct taken *t, const struct figure *f, const struct figure_layout *l,
+static void take_curve(struct taken_boxes *t, const struct figure *f, const struct figure_layout *l,
 		       const struct figure_curve *c)
 {
 	double before_x = NAN, before_y = NAN;
@@ -130,7 +130,7 @@ static void take_curve(struct taken *t, const struct figure *f, const struct fig
 }
 
 static void choose(struct figure_spot *s, const struct figure *f, const struct figure_layout *l,
-		   struct taken *t)
+		   struct taken_boxes *t)
 {
 	const char *text = s->curve->label[s->point];
 	double w = (double)figure_columns(text) * FIGURE_LETTER_IN(FIGURE_LABEL_PT);
@@ -164,7 +164,7 @@ static void choose(struct figure_spot *s, const struct figure *f, const struct f
 size_t figure_labels(const struct figure_panel *p, const struct figure *f,
 		     const struct figure_layout *l, struct figure_spot **out)
 {
-	struct taken t = { 0 };
+	struct taken_boxes t = { 0 };
 	struct figure_spot *spot = NULL;
 	size_t n = 0, cap = 0;
 

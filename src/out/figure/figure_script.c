@@ -25,7 +25,7 @@
 #define MUTED "#9a9a9a"
 #define INK "#333333"
 
-struct script {
+struct figure_script {
 	const struct figure *f;
 	struct figure_layout l;
 	const struct figure_curve **legend;
@@ -56,7 +56,7 @@ static const char *number(char out[FMT_F64_BYTES], double v)
 
 /* ---- looks ---- */
 
-static void add_color(const struct script *s, const struct figure_look *look)
+static void add_color(const struct figure_script *s, const struct figure_look *look)
 {
 	static const char *const few[COLORS] = {
 		"#0f4dd6", "#da7931", "#0ca38d", "#9f0258", "#7f5e05", "#ab71f9", "#1d562d",
@@ -87,7 +87,7 @@ static void add_color(const struct script *s, const struct figure_look *look)
 }
 
 /* The marker as text: gnuplot's point type n is the n-th letter there. */
-static size_t letter(const struct script *s, const struct figure_curve *c)
+static size_t letter(const struct figure_script *s, const struct figure_curve *c)
 {
 	size_t n = 0;
 
@@ -100,7 +100,7 @@ static size_t letter(const struct script *s, const struct figure_curve *c)
 }
 
 /* with linespoints lc ... lw ... dt ... pt ... ps ... */
-static void add_style(const struct script *s, const struct figure_curve *c)
+static void add_style(const struct figure_script *s, const struct figure_curve *c)
 {
 	static const char *const style[] = {
 		[FIGURE_LINE_POINTS] = "linespoints", [FIGURE_LINE] = "lines",
@@ -127,7 +127,7 @@ static void add_style(const struct script *s, const struct figure_curve *c)
 
 /* ---- the head ---- */
 
-static void add_terminals(const struct script *s, const char *stem)
+static void add_terminals(const struct figure_script *s, const char *stem)
 {
 	const struct figure_layout *l = &s->l;
 	unsigned dpi = s->f->dpi ? s->f->dpi : FIGURE_DPI;
@@ -156,7 +156,7 @@ static void add_terminals(const struct script *s, const char *stem)
 	buf_add_text(s->out, ".'.'.format\n}\n");
 }
 
-static void add_head(const struct script *s, const char *stem)
+static void add_head(const struct figure_script *s, const char *stem)
 {
 	buf_add_text(s->out, "# A figure by profllm. In this folder: gnuplot ");
 	add_quoted(s->out, stem);
@@ -237,7 +237,7 @@ static void add_decades(struct buf *out, enum figure_scale scale, struct figure_
 		}
 }
 
-static void add_scale(const struct script *s, char axis, enum figure_scale scale,
+static void add_scale(const struct figure_script *s, char axis, enum figure_scale scale,
 		      struct figure_range r)
 {
 	static const char *const via[][2] = {
@@ -264,7 +264,7 @@ static void add_scale(const struct script *s, char axis, enum figure_scale scale
 	}
 }
 
-static void add_tics(const struct script *s, char axis, enum figure_scale scale,
+static void add_tics(const struct figure_script *s, char axis, enum figure_scale scale,
 		     struct figure_range r)
 {
 	double value[TICS_MAX], most = fmax(fabs(r.low), fabs(r.high));
@@ -288,7 +288,7 @@ static void add_tics(const struct script *s, char axis, enum figure_scale scale,
 	}
 }
 
-static void add_axes(const struct script *s)
+static void add_axes(const struct figure_script *s)
 {
 	add_scale(s, 'x', s->f->x_scale, s->l.x);
 	add_scale(s, 'y', s->f->y_scale, s->l.y);
@@ -301,7 +301,7 @@ static void add_axes(const struct script *s)
 /* Text has no upright letters: there the label of y stands above the panel, where room is made. */
 #define TEXT_TOP " - (is_text ? 2.0 / lines : 0)"
 
-static void add_margins(const struct script *s, size_t row, size_t col)
+static void add_margins(const struct figure_script *s, size_t row, size_t col)
 {
 	const struct figure_layout *l = &s->l;
 	double left = l->left + (double)col * (l->panel_width + l->gap_x);
@@ -314,7 +314,7 @@ static void add_margins(const struct script *s, size_t row, size_t col)
 }
 
 /* Texts of the axes stand at the outer panels alone, since all share their ranges. */
-static void add_outer(const struct script *s, size_t row, size_t col)
+static void add_outer(const struct figure_script *s, size_t row, size_t col)
 {
 	if (row + 1 == s->f->rows) {
 		buf_add_text(s->out, "set xlabel ");
@@ -334,7 +334,7 @@ static void add_outer(const struct script *s, size_t row, size_t col)
 	}
 }
 
-static void add_limits(const struct script *s, const struct figure_panel *p)
+static void add_limits(const struct figure_script *s, const struct figure_panel *p)
 {
 	char at[FMT_F64_BYTES];
 
@@ -359,7 +359,7 @@ static void add_limits(const struct script *s, const struct figure_panel *p)
 	}
 }
 
-static void add_labels(const struct script *s, const struct figure_panel *p)
+static void add_labels(const struct figure_script *s, const struct figure_panel *p)
 {
 	struct figure_spot *spot;
 	size_t n = figure_labels(p, s->f, &s->l, &spot);
@@ -385,7 +385,7 @@ static void add_labels(const struct script *s, const struct figure_panel *p)
 	free(spot);
 }
 
-static void add_legend(const struct script *s)
+static void add_legend(const struct figure_script *s)
 {
 	for (size_t i = 0; i < s->n_legend; i++) {
 		buf_add_text(s->out, ", \\\n     keyentry");
@@ -396,7 +396,7 @@ static void add_legend(const struct script *s)
 }
 
 /* "A  b200, 8" line by line, below the panels. */
-static void add_text_legend(const struct script *s)
+static void add_text_legend(const struct figure_script *s)
 {
 	if (!s->n_legend)
 		return;
@@ -418,7 +418,7 @@ static void add_text_legend(const struct script *s)
 	buf_add_text(s->out, "}\n");
 }
 
-static void add_bands(const struct script *s, const struct figure_panel *p, size_t block)
+static void add_bands(const struct figure_script *s, const struct figure_panel *p, size_t block)
 {
 	for (size_t k = 0; k < p->n_curves; k++) {
 		const struct figure_curve *c = &p->curve[k];
@@ -435,7 +435,7 @@ static void add_bands(const struct script *s, const struct figure_panel *p, size
 	}
 }
 
-static void add_curves(const struct script *s, const struct figure_panel *p, size_t block,
+static void add_curves(const struct figure_script *s, const struct figure_panel *p, size_t block,
 		       bool is_muted)
 {
 	for (size_t k = 0; k < p->n_curves; k++) {
@@ -452,7 +452,7 @@ static void add_curves(const struct script *s, const struct figure_panel *p, siz
 }
 
 /* To the right of the panels. gnuplot's own title of a key lies on its first entry. */
-static void add_key(const struct script *s)
+static void add_key(const struct figure_script *s)
 {
 	double x = s->l.legend_x / s->l.width, y = 1 - 0.3 / s->l.height;
 
@@ -468,7 +468,7 @@ static void add_key(const struct script *s)
 		   s->l.legend_pt, s->l.legend_rows);
 }
 
-static void add_panel(const struct script *s, size_t at, size_t block)
+static void add_panel(const struct figure_script *s, size_t at, size_t block)
 {
 	const struct figure_panel *p = &s->f->panel[at];
 
@@ -499,7 +499,7 @@ static void add_panel(const struct script *s, size_t at, size_t block)
 	buf_add_char(s->out, '\n');
 }
 
-static void find_looks(struct script *s)
+static void find_looks(struct figure_script *s)
 {
 	for (size_t p = 0; p < s->f->rows * s->f->cols; p++)
 		for (size_t k = 0; k < s->f->panel[p].n_curves; k++) {
@@ -520,7 +520,7 @@ static bool is_ascii(struct str s)
 	return true;
 }
 
-static void add_body(const struct script *s)
+static void add_body(const struct figure_script *s)
 {
 	const struct figure *f = s->f;
 	char low[FMT_F64_BYTES];
@@ -549,7 +549,7 @@ static void add_body(const struct script *s)
 void figure_script(const struct figure *f, const char *stem, struct buf *out)
 {
 	struct buf body = { 0 };
-	struct script s = { .f = f, .l = figure_layout(f), .out = &body,
+	struct figure_script s = { .f = f, .l = figure_layout(f), .out = &body,
 			    .n_legend = figure_legend(f, NULL) };
 
 	s.legend = mem_array(s.n_legend + 1, sizeof(struct figure_curve *));

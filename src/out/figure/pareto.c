@@ -310,11 +310,11 @@ static const char *point_label(const struct json_value *record, const struct fra
 	return text.len ? arena_take(a, &text).p : NULL;
 }
 
-struct spot { double x, y; size_t at; };
+struct pareto_spot { double x, y; size_t at; };
 
 static int by_spot(const void *a, const void *b)
 {
-	const struct spot *p = a, *q = b;
+	const struct pareto_spot *p = a, *q = b;
 
 	if (p->x != q->x)
 		return p->x < q->x ? -1 : 1;
@@ -397,7 +397,7 @@ static size_t point_curves(const struct sweep_pareto *p, const struct sweep_valu
 static struct figure_curve frontier_curve(const struct sweep_pareto *p,
 					  const struct sweep_pareto_opts *o, struct arena *a)
 {
-	struct spot *spot = arena_alloc(a, (p->n_frontier + 1) * sizeof(*spot));
+	struct pareto_spot *spot = arena_alloc(a, (p->n_frontier + 1) * sizeof(*spot));
 	double *x = arena_alloc(a, (p->n_frontier + 1) * sizeof(*x));
 	double *y = arena_alloc(a, (p->n_frontier + 1) * sizeof(*y));
 	const char **label = arena_alloc(a, (p->n_frontier + 1) * sizeof(*label));
@@ -405,7 +405,7 @@ static struct figure_curve frontier_curve(const struct sweep_pareto *p,
 
 	for (size_t i = 0; i < p->points.n; i++)
 		if (p->is_frontier[i])
-			spot[n++] = (struct spot){ p->per_user[i], p->per_gpu[i], i };
+			spot[n++] = (struct pareto_spot){ p->per_user[i], p->per_gpu[i], i };
 	if (n)
 		qsort(spot, n, sizeof(*spot), by_spot);
 	for (size_t i = 0; i < n; i++) {

@@ -298,11 +298,11 @@ static int by_x(const void *a, const void *b)
 	return (p->x > q->x) - (p->x < q->x);
 }
 
-struct arrays { double *x, *y, *low, *high; size_t *count; };
+struct plot_arrays { double *x, *y, *low, *high; size_t *count; };
 
-static struct arrays new_arrays(size_t n, struct arena *a)
+static struct plot_arrays new_arrays(size_t n, struct arena *a)
 {
-	return (struct arrays){
+	return (struct plot_arrays){
 		arena_alloc(a, n * sizeof(double)), arena_alloc(a, n * sizeof(double)),
 		arena_alloc(a, n * sizeof(double)), arena_alloc(a, n * sizeof(double)),
 		arena_alloc(a, n * sizeof(size_t)),
@@ -310,7 +310,8 @@ static struct arrays new_arrays(size_t n, struct arena *a)
 }
 
 /* Mean of equal x, plus and minus the standard deviation of a sample. */
-static size_t average(struct plot_point *p, size_t n, const struct arrays *out, struct arena *a)
+static size_t average(struct plot_point *p, size_t n, const struct plot_arrays *out,
+		      struct arena *a)
 {
 	double *y = arena_alloc(a, n * sizeof(*y));
 	size_t made = 0;
@@ -340,7 +341,7 @@ static void fill_curve(const struct frame *rows, const struct sweep_plot *p,
 		       struct figure_curve *c, struct arena *a)
 {
 	struct plot_point *point = arena_alloc(a, rows->n * sizeof(*point));
-	struct arrays made = new_arrays(rows->n, a);
+	struct plot_arrays made = new_arrays(rows->n, a);
 
 	for (size_t i = 0; i < rows->n; i++) {
 		frame_number(frame_value(rows->row[i], str_of(p->var_x)), &point[i].x);
@@ -358,7 +359,7 @@ static void fill_curve(const struct frame *rows, const struct sweep_plot *p,
 
 /* ---- points of a measured x ---- */
 
-struct measured {
+struct measured_load {
 	double x, y, squares;     /* sums, then means; of the differences from the mean of y */
 	struct plot_load load;
 	size_t n, configuration;
@@ -373,7 +374,7 @@ static bool is_measured(const char *variable)
 
 static int by_configuration(const void *a, const void *b)
 {
-	const struct measured *p = a, *q = b;
+	const struct measured_load *p = a, *q = b;
 	int order = (p->configuration > q->configuration) - (p->configuration < q->configuration);
 
 	order = order ? order : plot_load_compare(&p->load, &q->load);
@@ -381,8 +382,8 @@ static int by_configuration(const void *a, const void *b)
 }
 
 /* The runs as points in the order in which they are connected; gives their number. */
-static size_t measure(const struct frame *rows, const struct sweep_plot *p, struct measured *out,
-		      struct arena *a)
+static size_t measure(const struct frame *rows, const struct sweep_plot *p,
+		      struct measured_load *out, struct arena *a)
 {
 	struct map points = { 0 }, configurations = { 0 };
 	struct buf id = { 0 };
@@ -390,7 +391,7 @@ static size_t measure(const struct frame *rows, const struct sweep_plot *p, stru
 	double x, y;
 
 	for (size_t i = 0; i < rows->n; i++) {
-		struct measured *m;
+		struct measured_load *m;
 
 		buf_reset(&id);
 		plots_add_identity(rows->row[i], i, &id);
@@ -431,8 +432,8 @@ static size_t measured_curves(const struct frame *rows, const struct sweep_plot 
 			      const struct figure_curve *like, struct figure_curve *out,
 			      struct arena *a)
 {
-	struct measured *m = arena_alloc(a, rows->n * sizeof(*m));
-	struct arrays made = new_arrays(rows->n, a);
+	struct measured_load *m = arena_alloc(a, rows->n * sizeof(*m));
+	struct plot_arrays made = new_arrays(rows->n, a);
 	size_t n = measure(rows, p, m, a), curves = 0;
 
 	for (size_t i = 0; i < n; i++) {

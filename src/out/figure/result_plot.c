@@ -23,7 +23,7 @@ struct load_point {
 	size_t curve;
 };
 
-struct points {
+struct load_points {
 	struct load_point *v;
 	size_t n, n_curves;
 	struct arena *a;
@@ -181,7 +181,7 @@ static bool has_metric(const struct frame *f, const char *name)
 	return false;
 }
 
-static void add_point(struct points *p, struct map *places, struct map *curves,
+static void add_point(struct load_points *p, struct map *places, struct map *curves,
 		      const struct load_point *one)
 {
 	struct buf id = { 0 };
@@ -217,7 +217,7 @@ static int by_load(const void *a, const void *b)
 }
 
 static void collect(const struct frame *f, const struct result_plot *p,
-		    const struct frame_keys *keys, struct points *out,
+		    const struct frame_keys *keys, struct load_points *out,
 		    struct result_plot_told *told)
 {
 	struct map places = { 0 }, curves = { 0 };
@@ -255,7 +255,8 @@ static void collect(const struct frame *f, const struct result_plot *p,
 
 /* ---- the figure ---- */
 
-static struct figure_curve *make_curves(const struct points *all, bool is_points, struct arena *a)
+static struct figure_curve *make_curves(const struct load_points *all, bool is_points,
+					struct arena *a)
 {
 	struct figure_curve *curve = arena_alloc(a, (all->n_curves + 2) * sizeof(*curve));
 	double *x = arena_alloc(a, (all->n + 1) * sizeof(*x));
@@ -311,7 +312,7 @@ static int by_x(const void *a, const void *b)
 	return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->y > q->y) - (p->y < q->y);
 }
 
-static struct figure_curve frontier(const struct points *all, const struct result_plot *p,
+static struct figure_curve frontier(const struct load_points *all, const struct result_plot *p,
 				    size_t *n)
 {
 	struct arena *a = all->a;
@@ -389,7 +390,7 @@ int result_plot_figure(const struct frame *f, const struct result_plot *p, struc
 		       struct result_plot_told *told, struct arena *a, struct err *e)
 {
 	struct frame_keys keys = p->is_chosen ? p->curve_by : parameters(f, a);
-	struct points all = { .a = a };
+	struct load_points all = { .a = a };
 	struct figure_panel *panel = arena_alloc(a, sizeof(*panel));
 	struct figure_curve *curve;
 	size_t n;

@@ -40,13 +40,13 @@
 #define TIMELINE_ERRORS_MAX 64     /* distinct texts; more become the last one */
 #define TIMELINE_RUN_GAPS (1u << 20) /* gaps in one column: what the page reads at a time */
 
-struct rates { int64_t width_ns; size_t bins; double *tokens, *running; };
+struct bin_rates { int64_t width_ns; size_t bins; double *tokens, *running; };
 
 struct timeline {
 	const struct report *r;
 	int64_t from_ns, to_ns;    /* first request sent, last one ended */
 	int64_t unit_ns;
-	struct rates rates;
+	struct bin_rates rates;
 	int64_t peak;              /* the most requests in flight at once */
 	struct buf error[TIMELINE_ERRORS_MAX];
 	unsigned n_errors;
@@ -309,7 +309,7 @@ static void put_bins(struct json_writer *w, const char *key, const double *v, si
 
 static void find_rates(struct timeline *t)
 {
-	struct rates *r = &t->rates;
+	struct bin_rates *r = &t->rates;
 
 	r->width_ns = bin_ns(t->to_ns - t->from_ns, t->r->metrics->block[BLOCK_ITL].median_ms);
 	r->bins = (size_t)((t->to_ns - t->from_ns) / r->width_ns) + 1;
@@ -321,7 +321,7 @@ static void find_rates(struct timeline *t)
 		t->peak = (int64_t)r->running[i] > t->peak ? (int64_t)r->running[i] : t->peak;
 }
 
-static void put_rates(struct json_writer *w, const struct rates *r)
+static void put_rates(struct json_writer *w, const struct bin_rates *r)
 {
 	json_member_object(w, "rates");
 	json_member_int(w, "bin_ns", r->width_ns);
@@ -411,9 +411,9 @@ static void write_meta(const struct timeline *t, const double limits_ms[2], stru
 #define EXACT_GAPS_MAX (1u << 20)  /* more: microseconds, or the page would be too large */
 #define ERROR_BYTES 300
 
-enum state { STATE_DONE, STATE_FAILED, STATE_CANCELLED, STATE_UNSENT };
+enum bar_state { STATE_DONE, STATE_FAILED, STATE_CANCELLED, STATE_UNSENT };
 
-static enum state state_of(const struct timeline *t, uint32_t i)
+static enum bar_state state_of(const struct timeline *t, uint32_t i)
 {
 	const struct request_row *row = timeline_row(t, i);
 

@@ -8,7 +8,7 @@
 #include "core/json/write.h"
 #include "results/read/frame.h"
 
-struct input {
+struct derived_input {
 	double output, total, tpot_ms, per_w; /* tokens/s, ms, tokens/s/W */
 	struct derived_gpus gpus;
 };
@@ -24,7 +24,7 @@ static double over(double a, double b)
 	return is_known(a) && is_known(b) ? a / b : NAN;
 }
 
-static double cost(const struct input *in, double tokens_per_s)
+static double cost(const struct derived_input *in, double tokens_per_s)
 {
 	double per_s = in->gpus.count * in->gpus.price_per_hour / 3600;
 
@@ -33,11 +33,11 @@ static double cost(const struct input *in, double tokens_per_s)
 }
 
 #define OUTPUTS 8
-struct output { const char *key; double value; };
+struct derived_output { const char *key; double value; };
 
-static void derive(const struct input *in, struct output out[OUTPUTS])
+static void derive(const struct derived_input *in, struct derived_output out[OUTPUTS])
 {
-	const struct output all[OUTPUTS] = {
+	const struct derived_output all[OUTPUTS] = {
 		{ "gpu_count", in->gpus.count },
 		{ "output_throughput_per_gpu", over(in->output, in->gpus.count) },
 		{ "total_token_throughput_per_gpu", over(in->total, in->gpus.count) },
@@ -51,9 +51,9 @@ static void derive(const struct input *in, struct output out[OUTPUTS])
 	memcpy(out, all, sizeof(all));
 }
 
-static void put(const struct input *in, struct json_writer *w)
+static void put(const struct derived_input *in, struct json_writer *w)
 {
-	struct output out[OUTPUTS];
+	struct derived_output out[OUTPUTS];
 	size_t n = 0;
 
 	derive(in, out);
@@ -70,12 +70,12 @@ static void put(const struct input *in, struct json_writer *w)
 	json_end_object(w);
 }
 
-static struct input of_report(const struct report *r)
+static struct derived_input of_report(const struct report *r)
 {
 	const struct metrics *m = r->metrics;
 	bool has_tokens = !m->opts.is_pooling;
 
-	return (struct input){
+	return (struct derived_input){
 		.output = has_tokens ? m->output_throughput : NAN,
 		.total = m->total_token_throughput,
 		.tpot_ms = has_tokens ? m->block[BLOCK_TPOT].median_ms : NAN,
@@ -86,15 +86,15 @@ static struct input of_report(const struct report *r)
 
 void derived_put(const struct report *r, struct json_writer *w)
 {
-	const struct input in = of_report(r);
+	const struct derived_input in = of_report(r);
 
 	put(&in, w);
 }
 
 void derived_rows(const struct report *r, struct buf *out)
 {
-	const struct input in = of_report(r);
-	struct output v[OUTPUTS];
+	const struct derived_input in = of_report(r);
+	struct derived_output v[OUTPUTS];
 
 	if (!is_known(in.gpus.count))
 		return;
@@ -161,7 +161,7 @@ const struct json_value *derived_record(const struct json_value *record,
 					      "derived.gpu_price_per_hour" };
 	static const char *const watts[] = { "profllm.system.tokens_per_s_per_w",
 					     "system.tokens_per_s_per_w" };
-	struct input in = {
+	struct derived_input in = {
 		.output = number(record, "output_throughput"),
 		.total = number(record, "total_token_throughput"),
 		.tpot_ms = number(record, "median_tpot_ms"), .per_w = first_of(record, watts, 2),

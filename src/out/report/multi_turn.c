@@ -315,7 +315,7 @@ static const struct { double p; const char *label; size_t from; } percentiles[PE
 
 /* "count", "mean", "std", "min", percentiles, "max": as pandas describes a column. */
 #define FIGURES_MAX (5 + PERCENTILES_MAX)
-struct figures { double v[FIGURES_MAX]; };
+struct turn_figures { double v[FIGURES_MAX]; };
 
 /* n: of all samples, before a share is left out. */
 static size_t figure_labels(size_t n, const char *label[static FIGURES_MAX])
@@ -334,7 +334,7 @@ static size_t figure_labels(size_t n, const char *label[static FIGURES_MAX])
 }
 
 /* v: finite values, sorted here. n_all: see figure_labels. */
-static void describe(double *v, size_t n, size_t n_all, struct figures *out)
+static void describe(double *v, size_t n, size_t n_all, struct turn_figures *out)
 {
 	double mean = n ? stats_mean(v, n) : NAN;
 	size_t k = 0;
@@ -355,27 +355,27 @@ static void describe(double *v, size_t n, size_t n_all, struct figures *out)
 #define METRICS_MAX (COLUMNS + 1)
 
 /* The statistics of the samples from `from` on. */
-struct table {
+struct turn_table {
 	const char *name[METRICS_MAX];
-	struct figures figures[METRICS_MAX];
+	struct turn_figures figures[METRICS_MAX];
 	size_t n;
 	const char *label[FIGURES_MAX];
 	size_t n_labels;
 };
 
-static void add_metric(struct table *t, const char *name, double *v, size_t n, size_t n_all)
+static void add_metric(struct turn_table *t, const char *name, double *v, size_t n, size_t n_all)
 {
 	t->name[t->n] = name;
 	describe(v, n, n_all, &t->figures[t->n++]);
 }
 
 static void make_table(const struct multi_turn_report *r, const struct sorted *s, size_t from,
-		       struct table *out)
+		       struct turn_table *out)
 {
 	double *v = mem_array(s->n + 1, sizeof(*v));
 	size_t n = 0;
 
-	*out = (struct table){ .n = 0 };
+	*out = (struct turn_table){ .n = 0 };
 	out->n_labels = figure_labels(s->n, out->label);
 	for (size_t c = 0; c < COLUMNS; c++) {
 		if (!columns[c].is_described)
@@ -442,7 +442,7 @@ static void heading(const struct multi_turn_report *r, struct buf *out, const ch
  * As many as a column needs: zeros that end all of its numbers are left out, but for one. A column
  * with a number that so few decimals would hide, or a very large one, has exponents instead.
  */
-static int decimals_of(const struct table *t, size_t label, struct arena *a)
+static int decimals_of(const struct turn_table *t, size_t label, struct arena *a)
 {
 	int zeros = DECIMALS - 1;
 
@@ -469,7 +469,7 @@ static const char *figure_text(struct arena *a, double v, int decimals)
 				     : arena_printf(a, "%.*f", decimals, v);
 }
 
-static void show_table(const struct table *t, struct buf *out)
+static void show_table(const struct turn_table *t, struct buf *out)
 {
 	struct arena a = { 0 };
 	struct grid g;
@@ -494,7 +494,7 @@ static void show_table(const struct table *t, struct buf *out)
 void multi_turn_describe(const struct multi_turn_count *count, size_t n, size_t n_labelled,
 			 struct buf *out)
 {
-	struct table t = { .n = 0 };
+	struct turn_table t = { .n = 0 };
 
 	assert(n <= METRICS_MAX);
 	t.n_labels = figure_labels(n_labelled, t.label);
@@ -509,7 +509,7 @@ static void show_share(const struct multi_turn_report *r, const struct sorted *s
 	struct key_line line[LINES_MAX];
 	size_t n = key_lines(r, s, from, line);
 	struct buf assumed = { 0 };
-	struct table table;
+	struct turn_table table;
 
 	if (r->warmup[i] > 0 || r->n_warmup > 1)
 		buf_printf(&assumed, " (assuming %.0f%% warmup samples)", 100 * r->warmup[i]);
@@ -611,7 +611,7 @@ static uint32_t put_share(struct sheet *s, uint32_t row, const struct multi_turn
 {
 	struct key_line line[LINES_MAX];
 	size_t n = key_lines(r, sorted, from, line);
-	struct table t;
+	struct turn_table t;
 
 	for (uint32_t i = 0; i < n; i++)
 		sheet_text(s, row, i, str_of(line[i].key));

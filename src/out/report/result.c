@@ -308,19 +308,19 @@ enum field_kind {
 	FIELD_RAMP, FIELD_POSITIONS, FIELD_SESSIONS, FIELD_TURNS, FIELD_OURS,
 };
 
-struct field {
+struct result_field {
 	const char *key;
 	enum field_kind kind;
 	union { const char *text; int64_t integer; double real; };
 };
 
 struct fields {
-	struct field *v;
+	struct result_field *v;
 	size_t n, cap;
 	struct arena arena; /* keys that are put together */
 };
 
-static void put(struct fields *f, struct field field)
+static void put(struct fields *f, struct result_field field)
 {
 	for (size_t i = 0; i < f->n; i++) {
 		if (strcmp(f->v[i].key, field.key) == 0) {
@@ -334,22 +334,23 @@ static void put(struct fields *f, struct field field)
 
 static void put_array(struct fields *f, const char *key, enum field_kind kind)
 {
-	put(f, (struct field){ .key = key, .kind = kind });
+	put(f, (struct result_field){ .key = key, .kind = kind });
 }
 
 static void put_text(struct fields *f, const char *key, const char *text)
 {
-	put(f, (struct field){ .key = key, .kind = text ? FIELD_TEXT : FIELD_NULL, .text = text });
+	put(f, (struct result_field){ .key = key, .kind = text ? FIELD_TEXT : FIELD_NULL,
+				      .text = text });
 }
 
 static void put_int(struct fields *f, const char *key, int64_t v)
 {
-	put(f, (struct field){ .key = key, .kind = FIELD_INT, .integer = v });
+	put(f, (struct result_field){ .key = key, .kind = FIELD_INT, .integer = v });
 }
 
 static void put_real(struct fields *f, const char *key, double v)
 {
-	put(f, (struct field){ .key = key, .kind = FIELD_REAL, .real = v });
+	put(f, (struct result_field){ .key = key, .kind = FIELD_REAL, .real = v });
 }
 
 static void put_setting(struct fields *f, const char *key, double v)
@@ -636,7 +637,7 @@ static void write_ours(struct json_writer *w, const struct report *r)
 	buf_release(&ours);
 }
 
-static void write_field(struct json_writer *w, const struct report *r, const struct field *f)
+static void write_field(struct json_writer *w, const struct report *r, const struct result_field *f)
 {
 	const struct metrics *m = r->metrics;
 
