@@ -19,7 +19,7 @@ const RECORDED = {
 		{ name: 'high', value: 64, label: 'concurrency 64' }],
 	rows: [{ name: 'alpha', cells: [cell(1, false, 2, true), cell(2, true, 1, false)] },
 		{ name: 'beta', cells: [cell(3, true, 0, false), null] }],
-	at_need: [{ name: 'beta', id: 3, tokens_per_s_per_gpu: 53 }], sentence: 'beta leads.', changes: [],
+	unpriced: ['beta'], at_need: [{ name: 'beta', id: 3, tokens_per_s_per_gpu: 53 }], sentence: 'beta leads.', changes: [],
 	attention: { invalid: 3, failed: 0, degraded: 1 },
 	versions: [], latest: [{ suite: null, runs: 9, time: 1790000000 }],
 };
@@ -185,7 +185,11 @@ async function recorded(page, url) {
 	await page.click('button:has-text("Prices")');
 	await page.fill('.prices input >> nth=1', '2.5');
 	await page.keyboard.press('Enter');
-	await becomes(() => asked.at(-1).prices, { beta: 2.5 }, 'a price becomes part of the question');
+	await becomes(async () => (await (await fetch(`${url}/api/settings/prices`)).json()).items
+		.find((p) => p.gpu === 'beta')?.usd_per_hour, 2.5, 'a price is kept for everybody');
+	await page.keyboard.press('Escape');
+	await page.selectOption('label:has-text("Rank") select', 'usd');
+	await page.waitForSelector('[aria-label="GPUs without a price"]:has-text("Set a price forbeta")');
 	await page.setViewportSize({ width: 390, height: 844 });
 	await becomes(() => page.evaluate(
 		() => document.querySelector('html').scrollWidth > innerWidth), false,

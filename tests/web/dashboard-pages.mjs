@@ -556,22 +556,25 @@ async function trends(page, url) {
 }
 
 async function analyses(page, url) {
+	const overview = await ask(url, '/api/analysis/curves', { filter: null });
+	const filter = { and: [{ column: 'workload', in: [overview.workload] }] };
 	await page.goto(`${url}/impact?m=output_throughput`);
+	await becomes(() => new URL(page.url()).search, '?m=output_throughput&tab=impact', 'an old address leads to Plan');
 	await page.waitForSelector('.impact');
 	await numbersOf(
 		page,
 		'.impact',
-		all(await ask(url, '/api/analysis/impact', { filter: null, metric: 'output_throughput' })),
+		all(await ask(url, '/api/analysis/impact', { filter, metric: 'output_throughput' })),
 		'impact',
 	);
-	await page.goto(`${url}/scaling?m=output_throughput&by=server.tensor_parallel_size`);
+	await page.goto(`${url}/plan?tab=scaling&load=all&m=output_throughput&by=server.tensor_parallel_size`);
 	await page.waitForSelector('section[aria-label^=Speed] td');
 	await numbersOf(
 		page,
 		'section[aria-label^=Speed]',
 		all(
 			await ask(url, '/api/analysis/scaling', {
-				filter: null,
+				filter,
 				metric: 'output_throughput',
 				by: 'server.tensor_parallel_size',
 				series: null,
@@ -579,10 +582,10 @@ async function analyses(page, url) {
 		),
 		'scaling',
 	);
-	await page.goto(`${url}/capacity?rate=50`);
+	await page.goto(`${url}/plan?rate=50`);
 	await page.waitForSelector('.ranked td');
 	const capacity = await ask(url, '/api/analysis/capacity', {
-		filter: null,
+		filter,
 		rate: 50,
 		slo: [{ column: 'p95_ttft_ms', max: 1000 }],
 		configuration: null,
@@ -590,14 +593,14 @@ async function analyses(page, url) {
 	await numbersOf(page, '.ranked', all(capacity), 'capacity');
 	await page.fill('.capacity-form input[type=number]', '100');
 	const more = await ask(url, '/api/analysis/capacity', {
-		filter: null,
+		filter,
 		rate: 100,
 		slo: [{ column: 'p95_ttft_ms', max: 1000 }],
 		configuration: null,
 	});
 	await becomes(
 		() =>
-			page.$eval('section[aria-label="Fewest GPUs"] [data-value]', (e) =>
+			page.$eval('section[aria-label="GPUs needed"] [data-value]', (e) =>
 				Number(e.dataset.value),
 			),
 		more.configurations[0].gpus.value,

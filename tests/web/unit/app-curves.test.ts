@@ -44,8 +44,23 @@ const options = (more: Partial<CurveOptions> = {}): CurveOptions => {
 		focus: null, ...more };
 };
 interface Drawn { id: string; data: unknown[] }
+interface Dot { value: number[]; symbol: string; itemStyle: { color: string } }
 const series = (o: CurveOptions): Drawn[] => curvesOption(o, ink, size).series as Drawn[];
 const of = (o: CurveOptions, id: string): Drawn | undefined => series(o).find((s) => s.id === id);
+
+it('draws INVALID runs as crosses that no line joins', () => {
+	const looks = looksOf(answer.colors, false);
+	const invalid = point(6, 5000, 9000, { is_frontier: false, is_invalid: true });
+	const [first, ...rest] = answer.lines;
+	const spots = spotsOf([{ ...first, points: [...first.points, invalid] }, ...rest], looks);
+	for (const lines of ['best', 'all', 'points'] as const) {
+		const all = series(options({ spots, lines }));
+		expect(all.filter((s) => s.id !== 'dots').flatMap((s) => s.data)).not.toContainEqual([5000, 9000]);
+		const dots = all.find((s) => s.id === 'dots')?.data as Dot[];
+		const crosses = dots.filter((d) => !SHAPES.some((shape) => d.symbol === `path://${shape}`));
+		expect(crosses.map((d) => [d.value, d.itemStyle.color])).toEqual([[[5000, 9000], 'none']]);
+	}
+});
 
 it('joins the best of each color from left to right', () => {
 	expect(of(options(), 'front b200')?.data).toEqual([[300, 3000], [900, 100]]);

@@ -1,30 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 import type { Overview, OverviewChange, OverviewLoad } from '../../../web/src/lib/api';
 import {
-	invalidFilter, needCodec, pricesCodec, questionOf, rankText, sidesOf,
+	invalidFilter, needCodec, questionOf, rankText, sidesOf,
 } from '../../../web/src/app/pages/overview/model';
 import { movedTo, placeOf } from '../../../web/src/app/pages';
 
 const NO_NEED = { user: null, ttft: null };
 
 it('asks only for what was chosen', () => {
-	expect(questionOf('', 'auto', NO_NEED, {})).toEqual({});
-	expect(questionOf('w', 'ttft', { user: 50, ttft: null }, { b200: 3.5 })).toEqual({
-		workload: 'w', rank: 'ttft', need: { tokens_per_s_per_user: 50 }, prices: { b200: 3.5 },
+	expect(questionOf('', 'auto', NO_NEED)).toEqual({});
+	expect(questionOf('w', 'ttft', { user: 50, ttft: null })).toEqual({
+		workload: 'w', rank: 'ttft', need: { tokens_per_s_per_user: 50 },
 	});
-	expect(questionOf('', 'auto', { user: null, ttft: 200 }, {})).toEqual({ need: { p99_ttft_ms: 200 } });
+	expect(questionOf('', 'auto', { user: null, ttft: 200 })).toEqual({ need: { p99_ttft_ms: 200 } });
 });
 
-it('keeps needs and prices in the address', () => {
+it('keeps needs in the address', () => {
 	expect(needCodec.write(NO_NEED)).toBeNull();
 	expect(needCodec.write({ user: 50, ttft: 200 })).toBe('user:50,ttft:200');
 	expect(needCodec.read('user:50,ttft:200')).toEqual({ user: 50, ttft: 200 });
 	for (const wrong of [null, '', 'user:', 'user:-1', 'user:x,ttft:inf', ',,:'])
 		expect(needCodec.read(wrong)).toEqual(NO_NEED);
-	const prices = { 'b200': 3.5, 'a:b': 2 };
-	expect(pricesCodec.read(pricesCodec.write(prices))).toEqual(prices);
-	expect(pricesCodec.write({})).toBeNull();
-	expect(pricesCodec.read('b200:0,:3,h100')).toEqual({});
 });
 
 it('says what decides each column', () => {

@@ -16,7 +16,7 @@ import {
 	changesOf, commitsOf, drawable, linesOf as trendLines, markPlace, namesOf, ordered, relative,
 	shortCommit, shownAtFirst, sidesOf, spanOf as trendSpan,
 } from '../../../web/src/app/pages/trends/model';
-import { asked, LIMITS_MAX, limitsCodec, USUAL } from '../../../web/src/app/pages/capacity/slo';
+import { asked, LIMITS_MAX, limitsCodec, USUAL } from '../../../web/src/app/pages/plan/slo';
 import { bytesText } from '../../../web/src/app/common/traces';
 import { at, scaleOf } from '../../../web/src/app/common/scale';
 import type { JobFile, TrendChange, Trends, TrendSeries } from '../../../web/src/lib/api';

@@ -22,7 +22,7 @@ const GROUPS: [Page['group'], string][] =
 	[['explore', 'Explore'], ['changed', 'What changed'], ['decide', 'Decide'], ['add', 'Add']];
 /** g followed by one of these goes to that page. */
 const LETTERS: Record<string, string> = { overview: 'o', charts: 'c', runs: 'r', compare: 'm', trends: 't',
-	capacity: 'p', upload: 'u', launch: 'l' };
+	plan: 'p', upload: 'u', launch: 'l' };
 const THEMES: [Choice, string, 'sun' | 'moon' | 'screen'][] =
 	[['light', 'Light', 'sun'], ['dark', 'Dark', 'moon'], ['system', 'System', 'screen']];
 
@@ -141,7 +141,7 @@ function useArrival(place: Place): void {
 }
 
 function Shell(): ReactNode {
-	const path = usePath(), moved = movedTo(path, useSearch()), place = placeOf(moved ? '/runs' : path);
+	const path = usePath(), moved = movedTo(path, useSearch()), place = placeOf(moved?.replace(/\?.*/, '') ?? path);
 	const target = usePageTarget();
 	const { ids } = useSelection();
 	const [isHelp, setHelp] = useState(false);

@@ -26,9 +26,7 @@ const TABLE: [name: string, label: string, group: Page['group']][] = [
 	['traces', 'Traces', 'explore'],
 	['compare', 'Compare', 'changed'],
 	['trends', 'Trends', 'changed'],
-	['capacity', 'Capacity', 'decide'],
-	['scaling', 'Scaling', 'decide'],
-	['impact', 'Impact', 'decide'],
+	['plan', 'Plan', 'decide'],
 	['resources', 'Resources', 'decide'],
 	['upload', 'Upload', 'add'],
 	['launch', 'Launch', 'add'],
@@ -53,8 +51,15 @@ export function placeOf(path: string): Place {
 /** Parameters of the page Runs, which used to be at /: an old link with one of them still opens it. */
 const OF_RUNS = ['f', 'shown', 'sort', 'cols', 'stats', 'diff', 'sel'];
 
+/** Pages that are tabs of Plan now. */
+const TABS_OF_PLAN = ['capacity', 'scaling', 'impact'];
+
 /** Where an old address leads; null: it is none. */
 export function movedTo(path: string, search: string): string | null {
-	const has = new URLSearchParams(search);
+	const has = new URLSearchParams(search), tab = path.slice(1);
+	if (TABS_OF_PLAN.includes(tab)) {
+		has.set('tab', tab);
+		return `/plan?${has.toString()}`;
+	}
 	return path === '/' && OF_RUNS.some((key) => has.has(key)) ? `/runs${search}` : null;
 }

@@ -134,13 +134,15 @@ export function valueAt(plan: Plan, share: number): number {
 		: plan.min * (plan.max / plan.min) ** share;
 }
 
+/** Of INVALID runs: only its outline is drawn. */
+const CROSS = 'M1 1L9 9M9 1L1 9';
 const FRONT_PX = 9, OTHER_PX = 6, FAINT_PX = 5, MANY = 4000;
 const DIMMED = 0.2, FAINT = 0.3;
 
 function labelsOf(o: CurveOptions, plans: { x: Plan; y: Plan }, size: Size): Map<number, Side> {
 	const room = roomOf(size), marks: { x: number; y: number }[] = [], labels: Label[] = [];
-	const ends = new Set(o.lines === 'best' ? [] : o.spots.filter((s) =>
-		s.line.points[0] === s.point || s.line.points[s.line.points.length - 1] === s.point));
+	const ends = new Set(o.lines === 'best' ? [] : o.spots.filter((s) => !s.point.is_invalid
+		&& (s.line.points[0] === s.point || s.line.points[s.line.points.length - 1] === s.point)));
 	let before = '';
 	o.spots.forEach((s, index) => {
 		if (!o.isShown(s.line.color))
@@ -163,17 +165,17 @@ interface Styled { o: CurveOptions; ink: Ink; sides: Map<number, Side>; isMany: 
 
 function dotOf(s: Spot, index: number, { o, ink, sides, isMany }: Styled): object {
 	const { point } = s, color = o.looks.get(s.line.color)?.drawn() ?? ink.faint;
-	const isChief = o.lines !== 'best' || point.is_frontier, side = sides.get(index);
+	const isChief = !point.is_invalid && (o.lines !== 'best' || point.is_frontier), side = sides.get(index);
 	const pin = o.pins.indexOf(s.id), isMarked = pin >= 0 || o.focus === index;
-	const isHollow = point.is_degraded;
+	const isHollow = point.is_degraded || point.is_invalid;
 	const dim = o.pointed !== null && o.pointed !== s.line.color ? DIMMED : 1;
 	return {
 		value: [point.x, point.y],
-		symbol: `path://${o.looks.get(s.line.color)?.shape ?? shapeOf(0)}`,
+		symbol: `path://${point.is_invalid ? CROSS : o.looks.get(s.line.color)?.shape ?? shapeOf(0)}`,
 		symbolSize: isMany ? 3 : isMarked ? FRONT_PX + 4 : point.is_frontier ? FRONT_PX
-			: isChief ? OTHER_PX : FAINT_PX,
-		itemStyle: { color: isHollow ? ink.card : color,
-			opacity: (isChief || isMarked ? 1 : FAINT) * dim,
+			: isChief || point.is_invalid ? OTHER_PX : FAINT_PX,
+		itemStyle: { color: point.is_invalid ? 'none' : isHollow ? ink.card : color,
+			opacity: (isChief || isMarked || point.is_invalid ? 1 : FAINT) * dim,
 			borderColor: isMarked ? ink.ink : isHollow ? color : ink.card,
 			borderWidth: isMany ? 0 : isMarked ? 2 : isHollow ? 1.5 : isChief ? 1 : 0 },
 		label: { show: pin >= 0 || side !== undefined, position: side ?? 'top', distance: 5,
@@ -191,7 +193,7 @@ function joined(id: string, points: CurvePoint[], color: string, opacity: number
 }
 
 function whiskers(seen: Spot[], o: CurveOptions): object[] {
-	const data = seen.filter(({ point: p }) => p.is_frontier || o.lines !== 'best')
+	const data = seen.filter(({ point: p }) => p.is_frontier || (o.lines !== 'best' && !p.is_invalid))
 		.flatMap(({ point: p }) => [
 			...(p.y_min < p.y_max ? [[p.x, p.y_min], [p.x, p.y_max], [p.x, null]] : []),
 			...(p.x_min < p.x_max ? [[p.x_min, p.y], [p.x_max, p.y], [null, p.y]] : [])]);
@@ -207,15 +209,16 @@ function linesOfColor(o: CurveOptions, key: string, seen: Spot[], ink: Ink): obj
 	if (o.lines === 'best')
 		return [joined(`front ${key}`, frontier(seen).map((s) => s.point), color, opacity)];
 	return [...new Set(seen.map((s) => s.line))].map((line, i) =>
-		joined(`line ${key} ${i}`, line.points, color, opacity));
+		joined(`line ${key} ${i}`, line.points.filter((p) => !p.is_invalid), color, opacity));
 }
 
 /** Rows of a point's tip; a unit that its label has already is left out. */
 export function tipRows(s: Spot): [string, string][] {
-	return s.point.tip.map(({ label, value }) => {
+	const rows = s.point.tip.map(({ label, value }): [string, string] => {
 		const at = value.indexOf(' '), unit = value.slice(at + 1).toLowerCase();
 		return [label, at > 0 && label.toLowerCase().includes(unit) ? value.slice(0, at) : value];
 	});
+	return s.point.is_invalid ? [...rows, ['Verdict', 'INVALID: does not count']] : rows;
 }
 
 export function curvesOption(o: CurveOptions, ink: Ink, size: Size): EChartsCoreOption {

@@ -32,6 +32,8 @@ export interface LineSeries {
 	isShown: boolean;
 	points: LinePoint[];
 	changes: LineChange[];
+	/** A dashed line without marks, in the colour of another series: what was hoped for. */
+	idealOf?: string;
 }
 
 interface LineOptions {
@@ -154,10 +156,14 @@ export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChart
 			.concat(o.spans ?? []),
 		{ isVertical: true, px: room.height, unit: o.y.unit, scale: 'linear' },
 	);
-	arrange(o.series.map((s) => s.id));
+	arrange(o.series.filter((s) => s.idealOf === undefined).map((s) => s.id));
 	const drawn = o.series.flatMap((s, i) => {
 		if (!s.isShown) return [];
-		const color = drawnColour(s.id);
+		const color = drawnColour(s.idealOf ?? s.id);
+		if (s.idealOf !== undefined)
+			return [{ type: 'line', id: `ideal ${i}`, silent: true, symbol: 'none', z: 1,
+				lineStyle: { color, width: 1, type: 'dashed', opacity: 0.6 },
+				data: s.points.map((p) => [p.x, p.value]) }];
 		return [
 			...spread(s, i, color),
 			{

@@ -18,6 +18,12 @@ export interface Columns {
 	groups: ColumnOption[];
 }
 
+/** Metrics that prices and the power of boards give: no run has them by itself. */
+export const COMPUTED: Record<string, { label: string; unit: string } | undefined> = {
+	usd_per_m_output: { label: '$/M output tokens', unit: '$/M output tokens' },
+	tokens_per_s_per_kw: { label: 'Output tokens/s per kW', unit: 'tokens/s/kW' },
+};
+
 /** Some run has a number there; a machine without a GPU has null in every column of its. */
 const isNumber = (c: ColumnOption): boolean =>
 	(c.kind === 'number' || c.kind === 'mixed') && (c.distinct > 0 || typeof c.min === 'number');
@@ -48,8 +54,9 @@ export function useColumns(): Columns {
 			all, isReady: options.data !== undefined, error: options.error,
 			retry: () => void options.refetch(),
 			of: (column: string) => by.get(column),
-			measure: (column: string) => ({ column, unit: by.get(column)?.unit ?? null,
-				label: names.get(column) ?? columnLabel(column) }),
+			measure: (column: string) => ({ column,
+				unit: by.get(column)?.unit ?? COMPUTED[column]?.unit ?? null,
+				label: names.get(column) ?? COMPUTED[column]?.label ?? columnLabel(column) }),
 			numbers: all.filter(isNumber),
 			groups: all.filter(canGroup),
 		};

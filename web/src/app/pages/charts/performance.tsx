@@ -12,6 +12,7 @@ import type { Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick } from '../../common/pick';
+import { computed, COST, Unpriced } from '../../common/prices';
 import { useRead } from '../../common/routes';
 import { Num, Twin } from '../../common/twin';
 import { asked } from '../../filter';
@@ -32,6 +33,7 @@ const NO_COLOR = '-';
 const PRESETS: [string, string, string][] = [
 	['Tokens/s/GPU against tokens/s/user', X_USUAL, Y_USUAL],
 	['Tokens/s/GPU against P99 TTFT', 'p99_ttft_ms', Y_USUAL],
+	['$/M against tokens/s/user', X_USUAL, COST],
 	['Tokens/s/kW against tokens/s/user', X_USUAL, 'tokens_per_s_per_kw'],
 	['Throughput against E2EL', 'median_e2el_ms', 'output_throughput'],
 ];
@@ -57,10 +59,11 @@ function Tools({ columns, x, y, answer, lines }: ToolsProps): ReactNode {
 	const [logX, setLogX] = useUrlState('lx', logCodec);
 	const [logY, setLogY] = useUrlState('ly', logCodec);
 	const used = answer?.color ?? '';
+	const numbers = useMemo(() => [...columns.numbers, ...computed(columns)], [columns]);
 	return (
 		<div className="tools">
-			<Pick label="Y axis" value={y} onPick={setY} columns={columns} options={columns.numbers} />
-			<Pick label="X axis" value={x} onPick={setX} columns={columns} options={columns.numbers} />
+			<Pick label="Y axis" value={y} onPick={setY} columns={columns} options={numbers} />
+			<Pick label="X axis" value={x} onPick={setX} columns={columns} options={numbers} />
 			<Pick label="Color by" value={color === NO_COLOR ? '' : color || used} none="nothing"
 				onPick={(c) => setColor(c || NO_COLOR)} columns={columns} options={columns.groups} />
 			<div className="segments" role="group" aria-label="Lines">
@@ -83,7 +86,9 @@ type HeadProps = Omit<ToolsProps, 'lines'>;
 
 function Head({ columns, x, y, answer }: HeadProps): ReactNode {
 	const [, setWorkload] = useUrlState('w', text);
-	const there = PRESETS.filter(([, a, b]) => columns.of(a) && columns.of(b));
+	const own = computed(columns).map((c) => c.column);
+	const has = (column: string): boolean => columns.of(column) !== undefined || own.includes(column);
+	const there = PRESETS.filter(([, a, b]) => has(a) && has(b));
 	return (
 		<div className="performance-head">
 			<label className="pick workload">
@@ -114,7 +119,7 @@ function Table({ spots, x, y }: { spots: Spot[]; x: CurveOptions['x']; y: CurveO
 		<Link key="run" to={target(`/runs/${id}`)}>{id}</Link>, line.color, line.name,
 		<Num key="load" v={point.load} />, <Num key="x" v={point.x} />, <Num key="y" v={point.y} />,
 		point.is_frontier ? 'yes' : '',
-		point.is_degraded ? 'DEGRADED' : ''])} />;
+		point.is_invalid ? 'INVALID' : point.is_degraded ? 'DEGRADED' : ''])} />;
 }
 
 interface DrawingProps { answer: Curves; columns: Columns; lines: Lines }
@@ -182,8 +187,9 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 		legend: () => answer.colors.filter((c) => c.key && options.isShown(c.key)).map((c) => ({ name: c.key,
 			colour: looks.get(c.key)?.drawn() ?? '', shape: looks.get(c.key)?.shape ?? '' })),
 		table: () => [['run', 'color', 'configuration', 'load', answer.x.column, answer.y.column, 'on_frontier',
-			'degraded', 'runs'], ...seen.map((s) => [s.id, s.line.color, s.line.name, s.point.load, s.point.x,
-			s.point.y, String(s.point.is_frontier), String(s.point.is_degraded), s.point.ids.join(' ')])],
+			'degraded', 'invalid', 'runs'], ...seen.map((s) => [s.id, s.line.color, s.line.name, s.point.load, s.point.x,
+			s.point.y, String(s.point.is_frontier), String(s.point.is_degraded), String(s.point.is_invalid),
+			s.point.ids.join(' ')])],
 	}), [label, answer, reading, common, options, looks, seen]);
 	return (
 		<>
@@ -213,7 +219,7 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 				{common && <span>{common}. </span>}
 				<span>{answer.shown < answer.total && `${whole(answer.shown)} of `}{count(answer.total, 'point')}
 					{missing > 0 && `; ${count(missing, 'run')} failed or lack one of the metrics`}. </span>
-				{(invalid > 0 || isAll) && <span>{isAll ? 'INVALID runs are shown' : `${whole(invalid)} INVALID left out`
+				{invalid > 0 && <span>{`${whole(invalid)} INVALID ${isAll ? 'shown as crosses' : 'left out'}`
 					+ `${wouldLead ? ' (would lead)' : ''}`}: <button type="button" className="text"
 					onClick={() => setAll(!isAll)}>{isAll ? 'hide' : 'show'}</button></span>}
 			</p>
@@ -240,6 +246,7 @@ export function Performance({ columns }: { columns: Columns }): ReactNode {
 		<section className="card performance" aria-label="Performance">
 			<Head columns={columns} x={x} y={y} answer={answer.data} />
 			<Tools columns={columns} x={x} y={y} answer={answer.data} lines={lines} />
+			{[x, y].includes(COST) && <Unpriced gpus={answer.data?.unpriced ?? []} />}
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
 					: answer.data.shown === 0 ? (

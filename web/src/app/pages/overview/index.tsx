@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // overview: which configuration is best at each load, what changed, what needs attention.
-import { useState, type FormEvent, type ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import type { Overview, OverviewChange, OverviewVersion } from '../../../lib/api';
 import { useColumns, type Columns } from '../../common/columns';
 import { percent } from '../../common/interval';
+import { Amount } from '../../common/amount';
+import { PriceFields, Unpriced } from '../../common/prices';
 import { useRead } from '../../common/routes';
 import { isEverything } from '../../filter';
 import { Link } from '../../parts/link';
@@ -16,7 +18,7 @@ import { toneOf } from '../compare/words';
 import { shortCommit } from '../trends/model';
 import { FirstSteps } from './empty';
 import {
-	needCodec, pricesCodec, questionOf, RANKS, sidesOf, versionSides, type Need,
+	needCodec, questionOf, RANKS, sidesOf, versionSides, type Need,
 } from './model';
 import { BestTable } from './table';
 import '../../common/pages.css';
@@ -24,50 +26,6 @@ import './overview.css';
 
 const text = textCodec('');
 const rankCodec = choiceCodec(RANKS.map(([name]) => name), 'auto');
-
-/** A number that counts once it is whole: on Enter, or when the field is left. */
-function Limit({ label, unit, value, onValue }: {
-	label: string; unit: string; value: number | null; onValue: (v: number | null) => void;
-}): ReactNode {
-	const [typed, setTyped] = useState<string | null>(null);
-	const settle = (): void => {
-		const v = Number(typed);
-		if (typed !== null)
-			onValue(typed.trim() !== '' && Number.isFinite(v) && v > 0 ? v : null);
-		setTyped(null);
-	};
-	const submit = (event: FormEvent): void => {
-		event.preventDefault();
-		settle();
-	};
-	return (
-		<form className="limit" onSubmit={submit}>
-			<label><span>{label}</span>
-				<input inputMode="decimal" size={4} placeholder="any" value={typed ?? value ?? ''}
-					onChange={(e) => setTyped(e.target.value)} onBlur={settle} /></label>
-			{unit && <span className="dim">{unit}</span>}
-		</form>
-	);
-}
-
-function Prices({ gpus, prices, onPrices }: {
-	gpus: string[]; prices: Record<string, number>; onPrices: (next: Record<string, number>) => void;
-}): ReactNode {
-	const set = (gpu: string, v: number | null): void => {
-		const { [gpu]: _, ...rest } = prices;
-		onPrices(v === null ? rest : { ...rest, [gpu]: v });
-	};
-	return (
-		<Menu label={Object.keys(prices).length ? `Prices (${Object.keys(prices).length})` : 'Prices'}
-			title="What an hour of each GPU costs">
-			{() => <div className="prices">
-				<p className="dim">$ for one hour of one GPU, kept in the address</p>
-				{gpus.map((gpu) => <Limit key={gpu} label={gpu} unit="$/h" value={prices[gpu] ?? null}
-					onValue={(v) => set(gpu, v)} />)}
-			</div>}
-		</Menu>
-	);
-}
 
 /** "Llama-3.1-8B-Instruct · random · 256/12": the picker's entries, those with more first. */
 const entryOf = (w: Overview['workloads'][number]): string =>
@@ -171,9 +129,8 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const [workload, setWorkload] = useUrlState('w', text);
 	const [rank, setRank] = useUrlState('rank', rankCodec);
 	const [need, setNeed] = useUrlState('need', needCodec);
-	const [prices, setPrices] = useUrlState('prices', pricesCodec);
 	const [filter] = useFilter();
-	const answer = useRead('POST /api/analysis/overview', questionOf(workload, rank, need, prices));
+	const answer = useRead('POST /api/analysis/overview', questionOf(workload, rank, need));
 	if (answer.isError)
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
 	if (!answer.data)
@@ -194,15 +151,16 @@ function View({ columns }: { columns: Columns }): ReactNode {
 							{RANKS.map(([name, label]) => <option key={name} value={name}>{label}</option>)}
 						</select></label>
 					<div className="need" role="group" aria-label="Need">
-						<Limit label="Need tokens/s/user ≥" unit="" value={need.user} onValue={(user) => change({ user })} />
-						<Limit label="P99 TTFT ≤" unit="ms" value={need.ttft} onValue={(ttft) => change({ ttft })} />
+						<Amount label="Need tokens/s/user ≥" unit="" value={need.user} onValue={(user) => change({ user })} />
+						<Amount label="P99 TTFT ≤" unit="ms" value={need.ttft} onValue={(ttft) => change({ ttft })} />
 					</div>
-					{data.rows_by === 'gpu_model' && <Prices gpus={data.rows.map((r) => r.name)} prices={prices}
-						onPrices={setPrices} />}
+					{data.rows_by === 'gpu_model' && (
+						<Menu label="Prices" title="What an hour of each GPU costs">
+							{() => <PriceFields gpus={data.rows.map((r) => r.name)} />}</Menu>
+					)}
 				</div>
 				{data.sentence && <p className="answer" role="status">{data.sentence}</p>}
-				{rank === 'usd' && !Object.keys(prices).length && <p className="warn-text">Set a price of each GPU
-					under Prices: none is known.</p>}
+				{rank === 'usd' && <Unpriced gpus={data.unpriced} />}
 				{data.rows.length ? <BestTable answer={data} rank={rank} columns={columns} />
 					: <Empty title="No configuration to rank"><p>No run of this workload has the metrics and meets
 						what is needed.</p></Empty>}

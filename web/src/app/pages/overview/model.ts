@@ -29,18 +29,8 @@ export const needCodec: Codec<Need> = {
 		.filter(Boolean).join(',') || null,
 };
 
-/** "b200:3.5,h100:2": $ for an hour of each GPU, in the address. */
-export const pricesCodec: Codec<Record<string, number>> = {
-	read: (text) => Object.fromEntries((text ?? '').split(',').flatMap((part) => {
-		const at = part.lastIndexOf(':'), price = positive(part.slice(at + 1));
-		return at > 0 && price !== null ? [[part.slice(0, at), price]] : [];
-	})),
-	write: (prices) => Object.entries(prices).map(([gpu, p]) => `${gpu}:${p}`).join(',') || null,
-};
-
 /** Only what was chosen: the server's defaults are for the rest. */
-export function questionOf(workload: string, rank: Rank | 'auto', need: Need,
-	prices: Record<string, number>): OverviewRequest {
+export function questionOf(workload: string, rank: Rank | 'auto', need: Need): OverviewRequest {
 	const { user, ttft } = need;
 	return {
 		...workload && { workload },
@@ -48,7 +38,6 @@ export function questionOf(workload: string, rank: Rank | 'auto', need: Need,
 		...(user !== null || ttft !== null) && { need: {
 			...user !== null && { tokens_per_s_per_user: user },
 			...ttft !== null && { p99_ttft_ms: ttft } } },
-		...Object.keys(prices).length > 0 && { prices },
 	};
 }
 

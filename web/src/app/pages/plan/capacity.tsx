@@ -5,19 +5,16 @@ import type { CapacityConfiguration, Estimate } from '../../../lib/api';
 import { keyId } from '../../charts/axis';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
-import { useColumns, type Columns } from '../../common/columns';
+import type { Columns } from '../../common/columns';
 import { useRead } from '../../common/routes';
-import { Scope } from '../../common/scope';
 import { at, scaleOf } from '../../common/scale';
 import { Num } from '../../common/twin';
-import { asked as filterAsked } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count, measured, NOTHING } from '../../show';
-import { useFilter } from '../../state';
 import { listCodec, numberCodec, useUrlState } from '../../url';
 import { asked, LIMITS_MAX, limitsCodec, type Limit } from './slo';
-import '../../common/pages.css';
+import type { ViewProps } from './index';
 import './capacity.css';
 
 const rateCodec = numberCodec(10);
@@ -36,7 +33,7 @@ function Form({ columns, usual }: { columns: Columns; usual: string[] }): ReactN
 				<input type="number" min="0" step="any" value={rate} onChange={(e) =>
 					setRate(Math.max(0, e.target.valueAsNumber || 0), { replace: true })} /></label>
 			<fieldset>
-				<legend>Within</legend>
+				<legend>Limits</legend>
 				{limits.map((l, i) => (
 					<div key={i} className="row tight limit">
 						<Pick label="" value={l.column} onPick={(column) => change(i, { column })}
@@ -49,15 +46,15 @@ function Form({ columns, usual }: { columns: Columns; usual: string[] }): ReactN
 							onChange={(e) => change(i, { value: Number.isFinite(e.target.valueAsNumber)
 								? e.target.valueAsNumber : null })} />
 						<span className="dim">{columns.measure(l.column).unit}</span>
-						<button type="button" className="small icon quiet" aria-label={`Take limit ${i + 1} away`}
+						<button type="button" className="small icon quiet" aria-label={`Remove limit ${i + 1}`}
 							onClick={() => setLimits(limits.filter((_, k) => k !== i))}><Icon name="cross" /></button>
 					</div>
 				))}
 				<button type="button" className="small" disabled={limits.length >= LIMITS_MAX}
 					onClick={() => setLimits([...limits,
-					{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Limit</button>
+					{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Add limit</button>
 			</fieldset>
-			<PickMany label="A configuration is" values={by[0] === 'auto' ? usual : by} max={12}
+			<PickMany label="Configuration columns" values={by[0] === 'auto' ? usual : by} max={12}
 				columns={columns} options={columns.groups}
 				onPick={(list) => setBy(list.length ? list : ['auto'])} />
 		</form>
@@ -106,8 +103,8 @@ function Ranked({ list, rate }: { list: CapacityConfiguration[]; rate: number })
 	return (
 		<>
 			{best.gpus.value !== null && (
-				<section className="card" aria-label="Fewest GPUs">
-					<p className="dim">Fewest GPUs for {measured(rate)} requests a second</p>
+				<section className="card" aria-label="GPUs needed">
+					<p className="dim">GPUs needed for {measured(rate)} requests/s</p>
 					<p className="big-number"><Num v={best.gpus.value} /><span className="unit">
 						{best.gpus.value === 1 ? 'GPU' : 'GPUs'}
 						{spanText(best.gpus) && `, ${spanText(best.gpus)}`}</span></p>
@@ -118,12 +115,12 @@ function Ranked({ list, rate }: { list: CapacityConfiguration[]; rate: number })
 				<h2>{count(list.length, 'configuration')}</h2>
 				<div className="scroll-x" tabIndex={0} role="region" aria-label="Ranked configurations">
 					<table className="plain-table ranked">
-						<thead><tr><th scope="col"><span className="unseen">Place</span></th>
+						<thead><tr><th scope="col"><span className="unseen">Rank</span></th>
 							<th scope="col">Configuration</th><th scope="col" className="num">GPUs</th>
 							<th scope="col"><span className="unseen">Range</span></th>
 							<th scope="col" className="num">Servers</th>
-							<th scope="col" className="num">Requests/s a server</th>
-							<th scope="col" className="num">Runs</th><th scope="col">Remark</th></tr></thead>
+							<th scope="col" className="num">Requests/s per server</th>
+							<th scope="col" className="num">Runs</th><th scope="col">Note</th></tr></thead>
 						<tbody>{list.map((c, i) => <Row key={keyId(c.key)} c={c} rank={i + 1} most={most} />)}</tbody>
 					</table>
 				</div>
@@ -132,38 +129,26 @@ function Ranked({ list, rate }: { list: CapacityConfiguration[]; rate: number })
 	);
 }
 
-function View({ columns }: { columns: Columns }): ReactNode {
-	const [filter] = useFilter();
+export function Capacity({ columns, filter }: ViewProps): ReactNode {
 	const [rate] = useUrlState('rate', rateCodec);
 	const [limits] = useUrlState('slo', limitsCodec);
 	const [by] = useUrlState('by', configurationCodec);
-	const answer = useRead('POST /api/analysis/capacity', { filter: filterAsked(filter), rate,
+	const answer = useRead('POST /api/analysis/capacity', { filter, rate,
 		slo: asked(limits), configuration: by[0] === 'auto' ? null : by }, rate > 0);
 	return (
 		<>
 			<Form columns={columns} usual={Object.keys(answer.data?.configurations[0]?.key ?? {})} />
-			{rate <= 0 ? <Empty title="Say how many requests a second" />
+			{rate <= 0 ? <Empty title="Enter a request rate" />
 				: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: !answer.data ? <Loading />
 						: !answer.data.configurations.length ? (
-							<section className="card"><Empty title="No run can tell">
-								<p>It takes runs that were measured at a given load and have these figures.</p>
+							<section className="card"><Empty title="No suitable runs">
+								<p>Capacity needs runs that were measured at a known load and have these metrics.</p>
 							</Empty></section>
 						) : <Ranked list={answer.data.configurations} rate={rate} />}
 			{answer.data && answer.data.left_out > 0 && <p className="dim">{count(answer.data.left_out, 'run')}
-				{' '}left out: they lack one of the figures, or do not count for it.</p>}
+				{' '}excluded: they lack one of the metrics, or do not count for it.</p>}
 			<Notes notes={answer.data?.notes} />
 		</>
-	);
-}
-
-export default function Capacity(): ReactNode {
-	const columns = useColumns();
-	return (
-		<div className="page">
-			<div className="page-head"><h1>Capacity</h1><Scope /></div>
-			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
-				: !columns.isReady ? <Loading /> : <View columns={columns} />}
-		</div>
 	);
 }

@@ -1,55 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
-// scaling: what more of something brings: medians, speed-up and efficiency against its least.
+// scaling: what more of something brings at one load: medians, speedup and efficiency.
 import { useCallback, useMemo, type ReactNode } from 'react';
-import type { Scaling as Answer } from '../../../lib/api';
+import type { Curves, Scaling as Answer } from '../../../lib/api';
 import { Chart } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
 import { keyId, type Size } from '../../charts/axis';
+import { arrange } from '../../colour';
 import { linesOption, type LineSeries } from '../../charts/lines';
-import { firstOf, RATE_COLUMNS, useColumns, type Columns } from '../../common/columns';
+import { firstOf, RATE_COLUMNS, type Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
 import { useRead } from '../../common/routes';
-import { Scope } from '../../common/scope';
 import { isSeen, useFlipped } from '../../common/shown';
 import { Num } from '../../common/twin';
-import { asked } from '../../filter';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count, given, measured, NOTHING } from '../../show';
-import { useFilter } from '../../state';
 import { listCodec, textCodec, useUrlState } from '../../url';
-import '../../common/pages.css';
+import type { ViewProps } from './index';
 
 const text = textCodec('');
 const seriesCodec = listCodec(['auto']);
-const HEIGHT = 380, SHOWN_AT_FIRST = 6;
+const HEIGHT = 380, EFFICIENCY_HEIGHT = 170, SHOWN_AT_FIRST = 6;
 const BY = ['server.tensor_parallel_size', 'server.data_parallel_size', 'server.pipeline_parallel_size',
 	'benchmark.max_concurrency', 'benchmark.request_rate', 'server.max_num_seqs'] as const;
+
+/** Columns that are the load themselves. */
+const LOADS: string[] = ['benchmark.max_concurrency', 'benchmark.request_rate', 'load'];
+const ALL_LOADS = 'all';
 
 const share = (v: number | null): string => (v === null ? NOTHING : `${Math.round(v * 100)} %`);
 
 function linesOf(answer: Answer, flipped: string[]): LineSeries[] {
+	arrange(answer.series.map((s) => keyId(s.key)));
 	return answer.series.map((s, i) => {
 		const id = keyId(s.key);
 		return { id, name: s.name || 'All runs', isShown: isSeen(i, id, flipped, SHOWN_AT_FIRST), changes: [],
 			points: s.points.map((p) => ({ x: p.x, value: p.median, low: p.low, high: p.high, facts: [
-				['At', given(p.x)], ['Speed-up', p.speedup === null ? NOTHING : `${measured(p.speedup)} ×`],
+				['At', given(p.x)], ['Speedup', p.speedup === null ? NOTHING : `${measured(p.speedup)} ×`],
 				['Efficiency', share(p.efficiency)], ['From', count(p.n, 'run')]] })) };
 	});
 }
 
 function Table({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
 	return (
-		<section className="card" aria-label="Speed-up and efficiency">
-			<h2>Speed-up and efficiency</h2>
-			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of speed-up and efficiency">
+		<section className="card" aria-label="Speedup and efficiency">
+			<h2>Speedup and efficiency</h2>
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of speedup and efficiency">
 				<table className="plain-table">
 					<thead><tr><th scope="col">Series</th>
 						<th scope="col" className="num">{columns.measure(answer.by).label}</th>
 						<th scope="col" className="num">Runs</th>
 						<th scope="col" className="num">Median {columns.measure(answer.metric).label}</th>
-						<th scope="col" className="num">Speed-up</th>
+						<th scope="col" className="num">Speedup</th>
 						<th scope="col" className="num">Efficiency</th></tr></thead>
 					<tbody>{answer.series.flatMap((s) => s.points.map((p, i) => (
 						<tr key={`${keyId(s.key)} ${p.x}`}>
@@ -69,31 +72,65 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 	);
 }
 
+/** From the least of each series on: as much more as there is more of it. */
+const idealOf = (answer: Answer, lines: LineSeries[]): LineSeries[] => lines.map((line, i) => {
+	const [first] = answer.series[i].points, { better } = answer;
+	const at = (x: number): number => first.median * (better === 'lower' ? first.x / x : x / first.x);
+	return { ...line, id: `ideal ${line.id}`, idealOf: line.id, points: answer.series[i].points.map((p) =>
+		({ x: p.x, value: at(p.x), low: null, high: null, facts: [] })) };
+});
+
+const efficiencyOf = (answer: Answer, lines: LineSeries[]): LineSeries[] => lines.map((line, i) => ({ ...line,
+	points: answer.series[i].points.flatMap((p) => (p.efficiency === null ? [] : [{ x: p.x,
+		value: p.efficiency * 100, low: null, high: null, facts: [] }])) }));
+
 function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
 	const { flipped, flip } = useFlipped();
 	const series = useMemo(() => linesOf(answer, flipped), [answer, flipped]);
 	const [x, y] = useMemo(() => [columns.measure(answer.by), columns.measure(answer.metric)],
 		[columns, answer]);
-	const make = useCallback((ink: Ink, size: Size) => linesOption({ series, y, foot: '',
-		x: { name: x.label, kind: 'number', categories: [] } }, ink, size), [series, x, y]);
+	const make = useCallback((ink: Ink, size: Size) => linesOption({ y, foot: '', spans: [0],
+		series: [...idealOf(answer, series).filter((s) => s.isShown), ...series],
+		x: { name: x.label, kind: 'number', categories: [] } }, ink, size), [answer, series, x, y]);
+	const makeEfficiency = useCallback((ink: Ink, size: Size) => linesOption({ foot: '', spans: [0, 100],
+		series: efficiencyOf(answer, series), y: { column: '', label: 'Efficiency', unit: '%' },
+		x: { name: x.label, kind: 'number', categories: [] } }, ink, size), [answer, series, x]);
 	return (
 		<>
-			<Chart label={`${y.label} over ${x.label}`} height={HEIGHT} make={make} />
+			<Chart label={`${y.label} over ${x.label}; dashed: ideal`} height={HEIGHT} make={make} />
+			<Chart label={`Efficiency over ${x.label}`} height={EFFICIENCY_HEIGHT} make={makeEfficiency} />
 			<Legend label="Series" hasForms onToggle={flip} entries={series.map((s, i) =>
 				({ id: s.id, name: s.name, isShown: s.isShown, n: answer.series[i].n }))} />
+			<p className="dim small-text">Dashed: ideal, in proportion to {x.label}.</p>
 		</>
 	);
 }
 
-function View({ columns }: { columns: Columns }): ReactNode {
-	const [filter] = useFilter();
+/** Loads of the workload, ascending; usual: the largest that most colors were measured at. */
+export function loadsOf(workload: Pick<Curves, 'lines'>): { all: number[]; usual: number | null } {
+	const colors = new Map<number, Set<string>>();
+	for (const line of workload.lines)
+		for (const { load } of line.points)
+			if (load !== null)
+				colors.set(load, (colors.get(load) ?? new Set()).add(line.color));
+	const all = [...colors.keys()].sort((a, b) => a - b);
+	const most = Math.max(0, ...all.map((load) => colors.get(load)?.size ?? 0));
+	return { all, usual: all.filter((load) => colors.get(load)?.size === most).at(-1) ?? null };
+}
+
+export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 	const [chosen, setMetric] = useUrlState('m', text);
 	const [chosenBy, setBy] = useUrlState('by', text);
+	const [chosenLoad, setLoad] = useUrlState('load', text);
 	const [series, setSeries] = useUrlState('series', seriesCodec);
 	const metric = chosen || firstOf(columns, RATE_COLUMNS) || columns.numbers[0]?.column || '';
 	const parameters = columns.groups.filter((c) => c.kind !== 'text' && c.kind !== 'bool');
 	const by = chosenBy || firstOf(columns, BY) || parameters[0]?.column || '';
-	const answer = useRead('POST /api/analysis/scaling', { filter: asked(filter), metric, by,
+	const loads = useMemo(() => loadsOf(workload), [workload]);
+	const load = LOADS.includes(by) || chosenLoad === ALL_LOADS ? null
+		: loads.all.find((l) => String(l) === chosenLoad) ?? loads.usual;
+	const answer = useRead('POST /api/analysis/scaling', { metric, by,
+		filter: load === null ? filter : { and: [...filter ? [filter] : [], { column: 'load', in: [load] }] },
 		series: series[0] === 'auto' ? null : series.filter((c) => c !== '') }, metric !== '' && by !== '');
 	const named = answer.data && series[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {})
 		: series;
@@ -103,36 +140,33 @@ function View({ columns }: { columns: Columns }): ReactNode {
 		<>
 			<section className="card" aria-label="Scaling">
 				<div className="tools">
-					<Pick label="Of" value={metric} onPick={setMetric} columns={columns}
+					<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
 						options={columns.numbers} />
-					<Pick label="Over" value={by} onPick={setBy} columns={columns} options={parameters} />
-					<PickMany label="A series per" values={told} max={16}
+					<Pick label="Scale by" value={by} onPick={setBy} columns={columns} options={parameters} />
+					{!LOADS.includes(by) && loads.all.length > 1 && (
+						<label className="pick"><span>Load</span>
+							<select value={load === null ? ALL_LOADS : String(load)}
+								onChange={(e) => setLoad(e.target.value)}>
+								{loads.all.map((l) => <option key={l} value={String(l)}>{given(l)}</option>)}
+								<option value={ALL_LOADS}>all</option>
+							</select></label>
+					)}
+					<PickMany label="Series by" values={told} max={16}
 						columns={columns} options={columns.groups.filter((c) => c.column !== by)}
 						onPick={(list) => setSeries(list.length ? list : [''])} />
-					{told.length < named.length && <span className="dim small-text">and what all runs have in
-						common</span>}
+					{told.length < named.length && <span className="dim small-text">common to all:
+						{' '}{named.length - told.length} more</span>}
 				</div>
 				{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: isEmpty ? (
-						<Empty title="Nothing was scaled in these runs">
-							<p>It takes runs that differ in one parameter and in nothing that makes a series.
-								Take columns away from the series, or choose another parameter.</p>
+						<Empty title="No scaling series found">
+							<p>Scaling needs runs that differ in one parameter and in nothing that makes a series.
+								Remove columns from the series, or choose another parameter or load.</p>
 						</Empty>
 					) : !answer.data ? <Loading /> : <Drawing answer={answer.data} columns={columns} />}
 				<Notes notes={answer.data?.notes} />
 			</section>
 			{answer.data && !isEmpty && <Table answer={answer.data} columns={columns} />}
 		</>
-	);
-}
-
-export default function Scaling(): ReactNode {
-	const columns = useColumns();
-	return (
-		<div className="page">
-			<div className="page-head"><h1>Scaling</h1><Scope /></div>
-			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
-				: !columns.isReady ? <Loading /> : <View columns={columns} />}
-		</div>
 	);
 }

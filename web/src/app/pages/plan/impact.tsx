@@ -1,22 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// impact: which parameter goes along with a figure, with caution: what moves together is told.
+// impact: which parameter moves a metric, with caution: confounded ones are named.
 import { useState, type ReactNode } from 'react';
 import type { ImpactParameter } from '../../../lib/api';
 import { Pick } from '../../common/pick';
-import { firstOf, RATE_COLUMNS, LATENCY_COLUMNS, useColumns, type Columns } from '../../common/columns';
+import { firstOf, RATE_COLUMNS, LATENCY_COLUMNS, type Columns } from '../../common/columns';
 import { percent } from '../../common/interval';
 import { Notes } from '../../common/notes';
 import { useRead } from '../../common/routes';
-import { Scope } from '../../common/scope';
 import { at, scaleOf } from '../../common/scale';
 import { Num } from '../../common/twin';
-import { asked } from '../../filter';
 import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count, measured, showValue } from '../../show';
-import { useFilter, usePageTarget } from '../../state';
+import { usePageTarget } from '../../state';
 import { textCodec, useUrlState } from '../../url';
-import '../../common/pages.css';
+import type { ViewProps } from './index';
 import './impact.css';
 
 const text = textCodec('');
@@ -59,19 +57,18 @@ function Row({ p, columns, unit }: { p: ImpactParameter; columns: Columns; unit:
 					<rect width="100" height="6" rx="3" className="ground" />
 					<rect width={Math.max(1, share * 100)} height="6" rx="3" />
 				</svg>
-				<p className="dim small-text">of the variance, alone</p>
+				<p className="dim small-text">of variance (one-way)</p>
 			</div>
 			<div className="impact-text">
 				<h2 title={p.column}>{columns.measure(p.column).label} <code className="dim">{p.column}</code></h2>
-				<p>{p.effect !== null && <>From the lowest to the highest median <strong
+				<p>{p.effect !== null && <>Range of medians: <strong
 					data-value={p.effect}>{percent(p.effect)}</strong>. </>}
 				{p.p_adjusted !== null && <span className="dim">p {p.p_adjusted < 0.001 ? '< 0.001'
 					: `= ${measured(p.p_adjusted)}`}</span>}</p>
-				{p.confounded_with.length > 0 && <p className="warn-text">Moves together with {p.confounded_with
+				{p.confounded_with.length > 0 && <p className="warn-text">Confounded with {p.confounded_with
 					.slice(0, OTHERS_SHOWN).map((c) => `${columns.measure(c.column).label}${c.strength !== null
 						? ` (${measured(c.strength)})` : ''}`).join(', ')}{p.confounded_with.length > OTHERS_SHOWN
-					&& ` and ${p.confounded_with.length - OTHERS_SHOWN} more`}: which of them it is cannot be told
-						from these runs.</p>}
+					&& ` and ${p.confounded_with.length - OTHERS_SHOWN} more`}: their effects cannot be separated.</p>}
 				{p.note && !(p.confounded_with.length && p.note.startsWith('moves together'))
 					&& <p className="dim">{p.note}</p>}
 				<p><Link to={target('/compare', { by: p.column })}>Compare its values</Link></p>
@@ -81,26 +78,25 @@ function Row({ p, columns, unit }: { p: ImpactParameter; columns: Columns; unit:
 	);
 }
 
-function View({ columns }: { columns: Columns }): ReactNode {
-	const [filter] = useFilter();
+export function Impact({ columns, filter }: ViewProps): ReactNode {
 	const [chosen, setMetric] = useUrlState('m', text);
 	const [most, setMost] = useState(SHOWN);
 	const metric = chosen || firstOf(columns, [...RATE_COLUMNS, ...LATENCY_COLUMNS])
 		|| columns.numbers[0]?.column || '';
-	const answer = useRead('POST /api/analysis/impact', { filter: asked(filter), metric }, metric !== '');
+	const answer = useRead('POST /api/analysis/impact', { filter, metric }, metric !== '');
 	const list = answer.data?.parameters ?? [];
 	return (
 		<section className="card" aria-label="Impact">
 			<div className="tools">
-				<Pick label="On" value={metric} onPick={setMetric} columns={columns}
+				<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
 					options={columns.numbers} />
 				{answer.data && <span className="dim">{count(answer.data.n, 'run')}</span>}
 			</div>
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
-				: !answer.data ? <Loading what="Looking at every parameter" />
+				: !answer.data ? <Loading what="Analyzing parameters" />
 					: !list.length ? (
-						<Empty title="No parameter differs enough to tell">
-							<p>It takes runs with more than one value of a parameter, and the figure.</p>
+						<Empty title="Not enough variation">
+							<p>Impact needs runs with more than one value of a parameter that have the metric.</p>
 						</Empty>
 					) : (
 						<>
@@ -115,16 +111,5 @@ function View({ columns }: { columns: Columns }): ReactNode {
 					)}
 			<Notes notes={answer.data?.notes} />
 		</section>
-	);
-}
-
-export default function Impact(): ReactNode {
-	const columns = useColumns();
-	return (
-		<div className="page">
-			<div className="page-head"><h1>Impact</h1><Scope /></div>
-			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
-				: !columns.isReady ? <Loading /> : <View columns={columns} />}
-		</div>
 	);
 }
