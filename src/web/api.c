@@ -244,6 +244,16 @@ static int read_facets(struct ask_reader *r, const struct ask_member *m, const s
 	return 0;
 }
 
+static int read_group(struct ask_reader *r, const struct ask_member *m, const struct json_value *v,
+		      const char *pointer)
+{
+	(void)m;
+	if (v->kind != JSON_STRING || !str_is(v->text, FOLD_COLUMN))
+		return wrong(r, pointer, "\"" FOLD_COLUMN "\" or null");
+	r->ask->query.fold = v->text;
+	return 0;
+}
+
 static int read_format(struct ask_reader *r, const struct ask_member *m,
 		       const struct json_value *v, const char *pointer)
 {
@@ -271,6 +281,7 @@ static const struct ask_member members_known[] = {
 	{ ASK_STATISTICS, "statistics", NAMES, read_names, MOST(QUERY_STATISTICS_MAX),
 	  AT(statistic), AT(n_statistics) },
 	{ ASK_FORMAT, "format", TEXT, read_format, 0, NULL, 0, 0 },
+	{ ASK_GROUP, "group", TEXT, read_group, 0, NULL, 0, 0 },
 };
 #undef MOST
 #undef AT
@@ -652,6 +663,23 @@ void data_put_flags(struct json_writer *w, unsigned flags)
 
 /* ---- answers of the index ---- */
 
+static void put_repeats(struct json_writer *w, const struct query *q, const struct page_row *row)
+{
+	json_member_int(w, "n", (int64_t)row->n);
+	json_member_array(w, "ids");
+	for (size_t i = 0; i < row->n_ids; i++)
+		json_put_int(w, row->ids[i]);
+	json_end_array(w);
+	json_member_object(w, "spread");
+	for (size_t i = 0; i < q->n_columns; i++) {
+		if (isnan(row->spread[i]))
+			continue;
+		json_key_str(w, q->column[i]);
+		value_put_number(w, row->spread[i]);
+	}
+	json_end_object(w);
+}
+
 static void put_row(struct json_writer *w, const struct query *q, const struct page_row *row)
 {
 	json_begin_object(w);
@@ -665,12 +693,16 @@ static void put_row(struct json_writer *w, const struct query *q, const struct p
 		value_put(w, row->value[i]);
 	}
 	json_end_object(w);
+	if (q->fold.n)
+		put_repeats(w, q, row);
 	json_end_object(w);
 }
 
 void data_put_page(struct json_writer *w, const struct query *q, const struct answer *a)
 {
 	json_member_int(w, "total", (int64_t)a->total);
+	if (q->fold.n)
+		json_member_int(w, "folded", (int64_t)a->folded);
 	json_member_array(w, "items");
 	for (size_t i = 0; i < a->n_rows; i++)
 		put_row(w, q, &a->row[i]);

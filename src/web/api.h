@@ -28,11 +28,14 @@
 /* Runs of a page times its columns, facets times their values and bins; exports have no pages. */
 #define ASK_CELLS_MAX 500000
 
+/* Derived: equal for repeats. Its numbers say nothing to people: no list of columns has it. */
+#define FOLD_COLUMN "configuration"
+
 /* Which members a route knows. */
 enum asked_member {
 	ASK_FILTER = 1, ASK_SHOWN = 2, ASK_SORT = 4, ASK_LIMIT = 8, ASK_CURSOR = 16,
 	ASK_COLUMNS = 32, ASK_FACETS = 64, ASK_FACET_VALUES = 128, ASK_BINS = 256,
-	ASK_STATISTICS = 512, ASK_FORMAT = 1024,
+	ASK_STATISTICS = 512, ASK_FORMAT = 1024, ASK_GROUP = 2048,
 };
 
 struct ask {

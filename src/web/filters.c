@@ -220,7 +220,8 @@ int filters_auto_facets(const struct index_view *v, struct query *q, struct aren
 		return -1;
 	for (size_t i = 0; i < n_all; i++)
 		if ((info[i].distinct > 1 || info[i].present < answer.total) &&
-		    !is_name(&info[i]) && !column_name(info[i].name).is_outcome) {
+		    !str_is(info[i].name, FOLD_COLUMN) && !is_name(&info[i]) &&
+		    !column_name(info[i].name).is_outcome) {
 			name[n] = info[i].name;
 			some[n++] = &info[i];
 		}
@@ -354,12 +355,14 @@ static int options(const struct web_request *r, struct web_answer *a, struct err
 	    split_columns(r->view, &ask.query, r->arena, &split, e) < 0)
 		return -1;
 	columns_split_make(r->view, &ask.query, r->arena, &differing);
-	json_member_int(&a->json, "total", (int64_t)split.n);
+	json_member_int(&a->json, "total",
+			(int64_t)split.n - !!index_column(r->view, STR(FOLD_COLUMN)));
 	json_member_int(&a->json, "runs", (int64_t)split.total);
 	json_member_array(&a->json, "items");
 	for (size_t i = 0; i < split.n; i++)
-		put_option(&a->json, split.item[i].column, split.item[i].facet,
-			   columns_split_find(&differing, split.item[i].column->name));
+		if (!str_is(split.item[i].column->name, FOLD_COLUMN))
+			put_option(&a->json, split.item[i].column, split.item[i].facet,
+				   columns_split_find(&differing, split.item[i].column->name));
 	json_end_array(&a->json);
 	json_member_null(&a->json, "next");
 	return 0;
@@ -370,7 +373,8 @@ static int options(const struct web_request *r, struct web_answer *a, struct err
 static int apply(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	const unsigned members = ASK_FILTER | ASK_SHOWN | ASK_SORT | ASK_LIMIT | ASK_CURSOR |
-		ASK_COLUMNS | ASK_FACETS | ASK_FACET_VALUES | ASK_BINS | ASK_STATISTICS;
+		ASK_COLUMNS | ASK_FACETS | ASK_FACET_VALUES | ASK_BINS | ASK_STATISTICS |
+		ASK_GROUP;
 	struct columns_split differing;
 	struct answer answer;
 	struct ask ask;

@@ -276,6 +276,51 @@ static void names(void **state)
 	assert_null(derived_column(STR("tokens_per_s")));
 }
 
+static double configuration_of(const char *given)
+{
+	struct run r;
+	struct value v;
+
+	make(&r, given);
+	v = row_value(&r.row, STR("configuration"));
+	arena_release(&r.a);
+	return v.kind == VALUE_NUMBER ? v.number : 0;
+}
+
+/* Repeats share a number; another commit, version or machine, and what went wrong, do not. */
+static void configurations(void **state)
+{
+	static const char base[] = "config_hash=abc provenance.engine_commit=c1 verdict=VALID "
+				   "status=completed hardware.cpu.model=x";
+	static const char *const same[] = {
+		"config_hash=abc provenance.engine_commit=c1 verdict=DEGRADED status=completed "
+		"hardware.cpu.model=x repeat=2 name=other suite=s median_ttft_ms=4 timestamp=9",
+		"name=a hardware.cpu.model=x provenance.engine_commit=c1 config_hash=abc",
+	};
+	static const char *const other[] = {
+		"config_hash=abd provenance.engine_commit=c1 hardware.cpu.model=x",
+		"config_hash=abc provenance.engine_commit=c2 hardware.cpu.model=x",
+		"config_hash=abc tags.commit=c1 hardware.cpu.model=x",
+		"config_hash=abc provenance.engine_commit=c1 hardware.cpu.model=y",
+		"config_hash=abc provenance.engine_commit=c1 hardware.cpu.model=x hardware.gpus=2",
+		"config_hash=abc provenance.engine_commit=c1 hardware.cpu.model=x status=failed",
+		"config_hash=abc provenance.engine_commit=c1 hardware.cpu.model=x verdict=INVALID",
+		"config_hash=abc provenance.engine_commit=c1 hardware.cpu.model=x "
+		"environment.server.version=0.13",
+	};
+
+	(void)state;
+	assert_true(configuration_of(base) > 0 && configuration_of(base) <= 0x1p52);
+	for (size_t i = 0; i < sizeof(same) / sizeof(*same); i++)
+		assert_true(configuration_of(same[i]) == configuration_of(base));
+	for (size_t i = 0; i < sizeof(other) / sizeof(*other); i++) {
+		assert_true(configuration_of(other[i]) != configuration_of(base));
+		for (size_t k = 0; k < i; k++)
+			assert_true(configuration_of(other[i]) != configuration_of(other[k]));
+	}
+	assert_true(configuration_of("name=a provenance.engine_commit=c1") == 0);
+}
+
 static void roles(void **state)
 {
 	static const struct { const char *name; enum column_role role; } rows[] = {
@@ -328,7 +373,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(gpus), cmocka_unit_test(models), cmocka_unit_test(speeds),
 		cmocka_unit_test(power), cmocka_unit_test(loads), cmocka_unit_test(workloads),
-		cmocka_unit_test(in_the_index), cmocka_unit_test(names), cmocka_unit_test(roles),
+		cmocka_unit_test(in_the_index), cmocka_unit_test(names),
+		cmocka_unit_test(configurations), cmocka_unit_test(roles),
 	};
 
 	cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -40,7 +40,7 @@ static const struct {
 	{ "trust.client_lag_ms.n", "trust", "", 0, false, "client_lag_ms.n" },
 	{ "trust.reasons", "trust", "", 0, false, "reasons" },
 	{ "steady_state.output_throughput", "steady_state", "events/s", 1, true,
-	  "output_throughput" },
+	  "Steady state: output throughput" },
 	{ "sessions.completed", "sessions", "sessions", 1, true, "completed" },
 	{ "sessions.ttft_later_turns_ms.p99", "sessions", "ms", 0, true, "ttft_later_turns_ms.p99" },
 	{ "correctness.constrained_correct_rate", "correctness", "%", 1, true,

@@ -239,6 +239,7 @@ async function filters(ids) {
 	await ask('GET', '/api/filters/options?facet_values=3&bins=4&shown=all');
 	await ask('GET', `/api/filters/options?filter=${encodeURIComponent(JSON.stringify(filter))}`);
 	await ask('POST', '/api/filters/apply', {});
+	await ask('POST', '/api/filters/apply', { group: 'configuration' });
 	const page = await ask('POST', '/api/filters/apply', { filter, shown: 'all', limit: 3,
 		sort: [{ column: 'median_ttft_ms', descending: true }], facets: 'auto', facet_values: 2,
 		bins: 5, statistics: ['median_ttft_ms', 'benchmark.request_rate', 'server.revision'] });
@@ -433,6 +434,7 @@ async function wrong() {
 	await refused('GET', '/api/data/experiments/none', 404);
 	await refused('GET', '/api/nothing', 404);
 	await refused('POST', '/api/filters/apply', 400, { filter: 3 });
+	await refused('POST', '/api/filters/apply', 400, { group: 'suite' });
 	await refused('POST', '/api/analysis/trends', 400, { metric: 3 });
 	await refused('POST', '/api/data/compare', 400, { groups: [] });
 }

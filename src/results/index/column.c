@@ -738,6 +738,7 @@ struct str cache_key(const struct query *q, struct arena *a)
 	add_number(&b, q->facet_values_max);
 	add_number(&b, q->histogram_bins);
 	add_texts(&b, q->statistic, q->n_statistics);
+	add_text(&b, q->fold);
 	key = arena_str(a, buf_str(&b));
 	buf_release(&b);
 	return key;
@@ -773,8 +774,15 @@ static struct answer copy_answer(const struct answer *from, const struct query *
 	struct answer to = *from;
 
 	to.row = copy(from->row, from->n_rows * sizeof(*to.row), a);
-	for (size_t i = 0; i < to.n_rows; i++)
-		to.row[i].value = copy(to.row[i].value, q->n_columns * sizeof(struct value), a);
+	for (size_t i = 0; i < to.n_rows; i++) {
+		struct page_row *row = &to.row[i];
+
+		row->value = copy(row->value, q->n_columns * sizeof(*row->value), a);
+		if (!q->fold.n)
+			continue;
+		row->ids = copy(row->ids, row->n_ids * sizeof(*row->ids), a);
+		row->spread = copy(row->spread, q->n_columns * sizeof(*row->spread), a);
+	}
 	to.next = arena_str(a, from->next);
 	to.facet = arena_alloc(a, to.n_facets * sizeof(*to.facet));
 	for (size_t i = 0; i < to.n_facets; i++)

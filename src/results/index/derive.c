@@ -46,7 +46,15 @@ const struct derived_column *derived_column(struct str name)
 	X(DATASET_PATH, "benchmark.dataset_path") X(HF_NAME, "benchmark.hf_name") \
 	X(INPUT_LEN, "benchmark.input_len") X(OUTPUT_LEN, "benchmark.output_len") \
 	X(ISL_TAG, "tags.isl") X(OSL_TAG, "tags.osl") \
-	X(RANGE, "benchmark.random_range_ratio") X(PREFIX, "benchmark.random_prefix_len")
+	X(RANGE, "benchmark.random_range_ratio") X(PREFIX, "benchmark.random_prefix_len") \
+	X(CONFIG_HASH, "config_hash") X(STATUS, "status") X(VERDICT, "verdict") \
+	X(COMMIT, "provenance.engine_commit") X(BUILD, "provenance.build") \
+	X(COMMIT_TAG, "tags.commit") X(ENGINE_COMMIT_TAG, "tags.engine_commit") \
+	X(ENGINE, "environment.server.kind") X(ENGINE_VERSION, "environment.server.version") \
+	X(VERSION, "server.version") X(VERSION_TAG, "tags.version") \
+	X(ENGINE_VERSION_TAG, "tags.engine_version") X(DRIVER, "environment.driver") \
+	X(CPU, "hardware.cpu.model") X(CPU_THREADS, "hardware.cpu.threads") \
+	X(MEMORY, "hardware.memory.total_bytes")
 
 enum input {
 #define X(id, name) IN_##id,
@@ -430,6 +438,46 @@ static struct str workload(const struct inputs *in, struct arena *a)
 	return arena_str(a, (struct str){ w.text, w.n });
 }
 
+/* ---- configuration ---- */
+
+#define CONFIGURATION_BITS 52 /* whole numbers of so many bits are doubles */
+
+static uint64_t mixed(uint64_t hash, struct value v)
+{
+	uint64_t bits = 0;
+
+	if (v.kind == VALUE_TEXT)
+		bits = map_hash(v.text);
+	else if (v.kind == VALUE_NUMBER)
+		memcpy(&bits, &v.number, sizeof(bits));
+	else if (v.kind == VALUE_BOOL)
+		bits = 1 + v.is_true;
+	bits = (hash ^ bits ^ (uint64_t)v.kind << 56) * 0x9e3779b97f4a7c15u;
+	return bits ^ bits >> 32;
+}
+
+/*
+ * A number that repeats of one configuration share and others do not: the configuration's hash, the
+ * engine's commit and version, and the machine. A failed or INVALID run is no repeat of a good one.
+ */
+static double configuration(const struct inputs *in)
+{
+	static const enum input part[] = {
+		IN_CONFIG_HASH, IN_COMMIT, IN_BUILD, IN_COMMIT_TAG, IN_ENGINE_COMMIT_TAG, IN_ENGINE,
+		IN_ENGINE_VERSION, IN_VERSION, IN_VERSION_TAG, IN_ENGINE_VERSION_TAG, IN_DRIVER,
+		IN_CPU, IN_CPU_THREADS, IN_MEMORY, IN_GPU, IN_SIM_GPU, IN_MACHINE_GPUS,
+	};
+	uint64_t hash = 2u * value_is_text(in->v[IN_STATUS], "failed") +
+		value_is_text(in->v[IN_VERDICT], "INVALID");
+
+	if (in->v[IN_CONFIG_HASH].kind != VALUE_TEXT)
+		return 0;
+	for (size_t i = 0; i < COUNT(part); i++)
+		hash = mixed(hash, value_is_missing(in->v[part[i]]) ? (struct value){ 0 } :
+								      in->v[part[i]]);
+	return (double)((hash >> (64 - CONFIGURATION_BITS)) + 1);
+}
+
 /* ---- all ---- */
 
 static void put_number(struct row *r, const char *column, double v)
@@ -483,6 +531,7 @@ struct row derive(const struct row *r, struct arena *a)
 	put_number(&out, "j_per_output_token", quotient(power, output));
 	put_ruled(&out, "load", load(&in), "load_kind");
 	put_text(&out, "workload", workload(&in, a));
+	put_number(&out, "configuration", configuration(&in));
 	assert(out.n <= r->n + COUNT(derived_columns));
 	return out;
 }

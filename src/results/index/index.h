@@ -111,6 +111,7 @@ struct query {
 	size_t n_facets, facet_values_max, histogram_bins;
 	const struct str *statistic;
 	size_t n_statistics;
+	struct str fold;           /* rows with equal values in it are one; empty: none are */
 };
 
 /* One value and its rows. */
@@ -147,14 +148,24 @@ struct statistic {
 	double min, max, mean, std, p50, p90, p95, p99; /* NAN when count is 0; stats/stats.h */
 };
 
+/*
+ * A folded row is its newest run; its metrics are medians over all of its runs, its verdict is the
+ * worst of theirs, its moments are the latest. Order and cursors are those of these values.
+ */
+#define FOLD_IDS_MAX 200 /* of one row that are listed; n says how many there are */
 struct page_row {
 	int64_t id;
 	unsigned flags;
 	struct value *value; /* n_columns of them */
+	/* Only where the query folds: */
+	size_t n, n_ids;
+	int64_t *ids;        /* newest first */
+	double *spread;      /* half the range of each column; NAN: no metric, or fewer than two */
 };
 
 struct answer {
 	size_t total;
+	size_t folded;          /* rows that folding leaves; 0 where the query does not fold */
 	struct page_row *row;
 	size_t n_rows;
 	struct str next;        /* cursor of the next page; empty: this is the last */

@@ -387,6 +387,45 @@ void facet_count(const struct index_view *v, const struct choice *c, const struc
 		 const struct wanted *wanted, struct scratch *s, struct facet *out);
 void statistic_make(const struct index_view *v, const struct choice *c, struct str column,
 		    struct scratch *s, struct statistic *out);
+
+/* What a page is sorted by, as keys that compare like the values; page.c. */
+struct column_order {
+	const struct head *head;
+	const uint32_t *rank; /* of each code; NULL: a column of keys */
+	bool is_descending;
+};
+
+struct order {
+	const struct index_view *view;
+	struct column_order by[QUERY_SORTS_MAX];
+	size_t n;
+	const struct fold *fold; /* NULL: rows are sorted, else its groups */
+};
+/* For the value of a row in the order's nth column; missing ones last in both directions. */
+uint64_t order_key(const struct order *o, size_t nth, size_t row);
+uint64_t order_key_of_number(const struct column_order *by, double v);
+#define KEY_LAST UINT64_MAX /* missing values, whatever the direction */
+
+/*
+ * Chosen rows as groups of equal values in one column (query.fold); rows with other flags, and
+ * rows without a value, are groups of their own. fold.c; everything lies in the arena.
+ */
+struct fold {
+	size_t n_rows, n;         /* chosen rows; groups, in the order of their first rows */
+	uint32_t *row, *group;    /* of each chosen row: its place in the index, its group */
+	uint32_t *newest;         /* of each group: the place of its row with the largest id */
+	uint32_t *first, *member; /* rows of group g: member[first[g]] up to first[g + 1] */
+	uint64_t *key[QUERY_SORTS_MAX];
+	bool is_computed[QUERY_SORTS_MAX]; /* equal keys are equal values */
+};
+/* o: the order of the rows, whose keys become those of the groups. */
+void fold_make(const struct index_view *v, const struct choice *c, const struct query *q,
+	       const struct order *o, struct arena *a, struct fold *out);
+/* The group of a row; SIZE_MAX: it is not among the chosen ones. */
+size_t fold_find(const struct fold *f, size_t row);
+struct page_row fold_row(const struct index_view *v, const struct fold *f, size_t group,
+			 const struct query *q, const size_t *column, struct arena *a);
+
 /* The ids of the first chosen rows, at most `most`, into id, in the query's order; how many. */
 size_t page_order(const struct index_view *v, const struct choice *c, const struct query *q,
 		  size_t most, struct arena *a, int64_t *id);
@@ -425,7 +464,7 @@ void cache_put(struct cache *c, uint64_t version, struct str key, const struct q
  */
 
 #define SNAPSHOT_MAGIC "profllmX"
-#define SNAPSHOT_FORM 4 /* before 4 columns that derive.c computes were not in it */
+#define SNAPSHOT_FORM 5 /* 4: with derived columns (derive.h); 5: configuration */
 #define SNAPSHOT_ORDER 0x0102030405060708u
 #define SNAPSHOT_ALIGN 64
 

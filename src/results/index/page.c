@@ -6,20 +6,6 @@
 #include "core/base/mem.h"
 #include "results/index/index_internal.h"
 
-#define KEY_LAST UINT64_MAX /* missing values, whatever the direction */
-
-struct column_order {
-	const struct head *head;
-	const uint32_t *rank; /* of each code; NULL: a column of keys */
-	bool is_descending;
-};
-
-struct order {
-	const struct index_view *view;
-	struct column_order by[QUERY_SORTS_MAX];
-	size_t n;
-};
-
 /* A row on its way into the page. */
 struct entry { uint64_t key; size_t row; };
 
@@ -95,13 +81,29 @@ static uint64_t turned(const struct column_order *by, uint64_t key)
 	return !key ? KEY_LAST : by->is_descending ? ~key : key;
 }
 
-static uint64_t key_at(const struct order *o, size_t nth, size_t row)
+uint64_t order_key(const struct order *o, size_t nth, size_t row)
 {
 	const struct column_order *by = &o->by[nth];
 	unsigned shift = o->view->index->block_shift;
 
 	return turned(by, plain_key(by, view_block(o->view, by->head, row >> shift),
 				    row & (block_rows(o->view->index) - 1)));
+}
+
+uint64_t order_key_of_number(const struct column_order *by, double v)
+{
+	return turned(by, key_of_number(v));
+}
+
+/* Of a row, or of a group of them where rows are folded. */
+static uint64_t key_at(const struct order *o, size_t nth, size_t row)
+{
+	return o->fold ? o->fold->key[nth][row] : order_key(o, nth, row);
+}
+
+static size_t place_of(const struct order *o, size_t row)
+{
+	return o->fold ? o->fold->newest[row] : row;
 }
 
 /* Below 0 when row a comes before row b; first is the order's place to begin at. */
@@ -116,15 +118,15 @@ static int compare_rows(const struct order *o, size_t first, size_t a, size_t b)
 
 		if (x != y)
 			return x < y ? -1 : 1;
-		if (by->rank || x == KEY_LAST)
+		if (by->rank || x == KEY_LAST || (o->fold && o->fold->is_computed[i]))
 			continue;
-		c = value_compare(view_value(o->view, by->head, a),
-				  view_value(o->view, by->head, b));
+		c = value_compare(view_value(o->view, by->head, place_of(o, a)),
+				  view_value(o->view, by->head, place_of(o, b)));
 		if (c)
 			return by->is_descending ? -c : c;
 	}
-	id_a = view_id(o->view, a);
-	id_b = view_id(o->view, b);
+	id_a = view_id(o->view, place_of(o, a));
+	id_b = view_id(o->view, place_of(o, b));
 	return (id_a < id_b) - (id_a > id_b);
 }
 
@@ -139,7 +141,7 @@ static int compare_entries(const struct order *o, const struct entry *a, const s
 /* Without a column to sort by, later ids come first. */
 static uint64_t first_key(const struct order *o, size_t row)
 {
-	return o->n ? key_at(o, 0, row) : ~(uint64_t)view_id(o->view, row);
+	return o->n ? key_at(o, 0, row) : ~(uint64_t)view_id(o->view, place_of(o, row));
 }
 
 static struct order make_order(const struct index_view *v, const struct query *q, struct arena *a)
@@ -252,6 +254,18 @@ static void newest(const struct choice *c, struct best *best, const struct entry
 		}
 }
 
+static void best_groups(struct best *best, const struct entry *after)
+{
+	for (size_t group = best->order->fold->n; group-- > 0;) {
+		struct entry it = { first_key(best->order, group), group };
+
+		if (best->n == best->most && it.key > best->entry[0].key)
+			continue;
+		if (!after || compare_entries(best->order, &it, after) > 0)
+			keep(best, it);
+	}
+}
+
 /*
  * The first `most` rows, sorted. Later blocks first: in the usual order, newest first, the others
  * are soon seen to be behind.
@@ -262,9 +276,11 @@ static struct best find_best(const struct order *o, const struct choice *c, size
 	struct best best = { .order = o, .most = most };
 
 	best.entry = arena_alloc(a, most * sizeof(*best.entry));
-	if (!o->n)
+	if (o->fold)
+		best_groups(&best, after);
+	else if (!o->n)
 		newest(c, &best, after);
-	for (size_t block = o->n ? view_blocks(o->view) : 0; block-- > 0;)
+	for (size_t block = o->n && !o->fold ? view_blocks(o->view) : 0; block-- > 0;)
 		if (c->count[block])
 			block_best(c, &best, after, block);
 	qsort_r(best.entry, best.n, sizeof(*best.entry), compare_sorted, (void *)o);
@@ -328,7 +344,7 @@ size_t index_rows(const struct index_view *v, const int64_t *id, size_t n, const
 /* What a page is sorted by, as a number; a cursor of another order is refused. */
 static uint64_t order_mark(const struct query *q)
 {
-	uint64_t mark = q->n_sorts;
+	uint64_t mark = q->n_sorts + (q->fold.n ? map_hash(q->fold) : 0);
 
 	for (size_t i = 0; i < q->n_sorts; i++)
 		mark = (mark * 2 + q->sort[i].is_descending) * 0x9e3779b97f4a7c15u +
@@ -353,6 +369,8 @@ static int read_cursor(const struct order *o, const struct query *q, struct entr
 	if (number != order_mark(q))
 		return err_set(e, ERR_USAGE, "cursor: it belongs to a page that is sorted in another way");
 	after->row = view_row_of(o->view, id);
+	if (after->row != SIZE_MAX && o->fold)
+		after->row = fold_find(o->fold, after->row);
 	if (after->row == SIZE_MAX)
 		return err_set(e, ERR_USAGE, "cursor: the run it points at, %lld, is not there any more: "
 			       "begin at the first page", (long long)id);
@@ -363,24 +381,36 @@ static int read_cursor(const struct order *o, const struct query *q, struct entr
 int page_make(const struct index_view *v, const struct choice *c, const struct query *q,
 	      struct arena *a, struct answer *out, struct err *e)
 {
+	struct arena scratch = { 0 };
 	struct order o = make_order(v, q, a);
 	struct entry after;
+	struct fold fold;
 	struct best best;
 	size_t *column;
+	int rc = -1;
 
+	if (q->fold.n) {
+		fold_make(v, c, q, &o, &scratch, &fold);
+		out->folded = fold.n;
+		o.fold = &fold;
+	}
 	if (q->cursor.n && read_cursor(&o, q, &after, e) < 0)
-		return -1;
+		goto done;
+	rc = 0;
 	if (!q->limit)
-		return 0;
+		goto done;
 	best = find_best(&o, c, (q->limit < c->total ? q->limit : c->total) + 1,
 			 q->cursor.n ? &after : NULL, a);
 	out->n_rows = best.n > q->limit ? q->limit : best.n;
 	out->row = arena_alloc(a, out->n_rows * sizeof(*out->row));
 	column = column_numbers(v, q->column, q->n_columns, a);
 	for (size_t i = 0; i < out->n_rows; i++)
-		out->row[i] = read_row(v, best.entry[i].row, column, q->n_columns, a);
+		out->row[i] = q->fold.n ? fold_row(v, &fold, best.entry[i].row, q, column, a) :
+			read_row(v, best.entry[i].row, column, q->n_columns, a);
 	if (best.n > q->limit)
 		out->next = str_of(arena_printf(a, "%016" PRIx64 "-%lld", order_mark(q),
 						(long long)out->row[out->n_rows - 1].id));
-	return 0;
+done:
+	arena_release(&scratch);
+	return rc;
 }

@@ -95,9 +95,16 @@ export interface ApplyRequest {
 	facet_values?: number; // 20 unless given
 	bins?: number; // 24 unless given
 	statistics?: string[] | null;
+	/** repeats of one configuration are one row; facets still count runs */
+	group?: 'configuration' | null;
 }
 
-export interface Row { id: number; flags: Flag[]; values: Record<string, Cell> }
+export interface Row {
+	id: number; flags: Flag[]; values: Record<string, Cell>;
+	n?: number; // runs that a folded row stands for
+	ids?: number[]; // newest first, at most 200 (FOLD_IDS_MAX)
+	spread?: Record<string, number>; // half the range of each metric of a folded row
+}
 
 export interface FacetValue {
 	value: Cell; count: number;
@@ -474,6 +481,7 @@ export interface Options extends Answer {
 
 export interface Apply extends Answer {
 	total: number; // runs that match
+	folded?: number; // rows that folding leaves
 	items: Row[];
 	next: string | null; // cursor of the next page
 	columns: string[]; facets: Facet[]; statistics: Statistic[];
