@@ -97,6 +97,14 @@ static void faster(void **state)
 	rig_same(v, "matched_by/1", "benchmark.request_rate");
 	assert_int_equal(rig_count(v, "matched_by"), 2);
 	assert_int_equal(rig_count(v, "groups_by"), 0); /* a tag is nothing that is configured */
+	/* What each configuration is, and its runs on both sides. */
+	assert_int_equal(rig_count(v, "configurations"), 96);
+	rig_same(v, "configurations/5/configuration", "tensor_parallel_size=2, request_rate=2");
+	rig_near(v, "configurations/5/values/0", 2);
+	rig_near(v, "configurations/5/values/1", 2);
+	rig_near(v, "configurations/5/ids/0/0", 6);
+	rig_near(v, "configurations/5/ids/1/0", 96 + 6);
+	assert_int_equal(rig_count(v, "configurations/5/ids/1"), 1);
 	/* rtfx is 0 everywhere and no part of it */
 	assert_int_equal(rig_count(v, "comparisons/0/metrics"), 2);
 	m = metric(v, "request_throughput");

@@ -297,30 +297,49 @@ async function compares(page, url) {
 		main(answer).map((m) => m.words),
 		'with the verdict in words',
 	);
-	equal(
-		await page.$$eval('.sentence', (l) => l.map((e) => e.textContent)),
-		main(answer).map((m) => `${m.sentence}.`),
-		'and in a sentence',
-	);
 	const [first] = answer.comparisons;
-	equal(
-		await page.$$eval(
-			`section[aria-label="${first.side} against ${first.baseline}"] .twin:first-of-type ` +
-				'tbody tr',
-			(l) => l.map((tr) => tr.children[0].textContent),
-		),
-		main(answer)[0].configurations.map((c) => c.configuration),
-		'every matched configuration has its row, by change',
-	);
+	const card = `section[aria-label="${first.side} against ${first.baseline}"]`;
+	const [lead] = main(answer);
+	ok((await page.textContent('.headline .answer')).includes(`of ${lead.n_configurations} matched`),
+		'and in a sentence');
+	const drawn = (table) => page.$$eval(`${card} ${table} tbody tr .forest`, (l) => l.map((e) =>
+		[Number(e.dataset.effect), e.dataset.interval]));
+	const numbersIn = (list) => list.filter((m) => m.verdict !== 'not_comparable' && m.effect !== null)
+		.map((m) => [m.effect, m.interval?.join(' ') ?? '']);
+	const listed = await page.$$eval(`${card} .figures:not(.configurations) tbody button`,
+		(l) => l.map((e) => e.title.split(':')[0]));
+	ok(['output_throughput', 'median_ttft_ms'].every((m) => listed.includes(m)),
+		'main metrics are listed');
+	equal(await drawn('.figures:not(.configurations)'),
+		numbersIn(first.metrics.filter((m) => listed.includes(m.metric))),
+		'the forest plot has the API’s numbers');
+	const dots = await page.$$eval(`${card} .figures:not(.configurations) .forest .dot[cx]`, (l) =>
+		l.map((e) => [Number(e.closest('svg').dataset.effect), Number(e.getAttribute('cx')) - 130])
+			.filter(([v]) => v !== 0));
+	const scale = dots.map(([v, x]) => x / v);
+	ok(dots.length > 2 && scale.every((s) => Math.abs(s / scale[0] - 1) < 1e-6),
+		'its dots lie where the numbers are, on one axis about 0', JSON.stringify(dots));
+	const rows = () => page.$$eval(`${card} .configurations tbody tr[data-configuration]`, (l) =>
+		l.map((tr) => tr.dataset.configuration));
+	equal(await rows(), lead.configurations.slice(0, 20).map((c) => c.configuration),
+		'matched configurations have a row each, by change');
+	equal(await drawn('.configurations'), numbersIn(lead.configurations.slice(0, 20)),
+		'with the API’s numbers');
+	const panels = await page.$$eval(`${card} .multiple circle`, (l) => l.map((e) =>
+		e.dataset.sides.split(' ').map(Number)));
+	equal(panels.sort().join(), lead.configurations.map((c) => [c.baseline, c.value]).sort().join(),
+		'and are drawn over the load');
+	await page.click(`${card} .configurations tbody button >> nth=0`);
+	equal((await page.$$eval(`${card} .pair .run-link`, (l) => l.map((e) => e.textContent))).length,
+		lead.configurations[0].runs[0] + lead.configurations[0].runs[1],
+		'a row opens the runs of the pair');
 	await numbersOf(page, 'main', all(answer), 'comparison');
-	equal(
-		await page.$$eval(
-			'section[aria-label="Differing parameters"] tbody tr',
-			(l) => l.length - 1,
-		),
-		answer.parameters.length,
-		'only differing parameters are listed',
-	);
+	const parameters = () => page.$$eval('section[aria-label="Differing parameters"] tbody tr',
+		(l) => l.length - 1);
+	equal(await parameters(), answer.parameters.filter((p) => p.differs === 'between').length,
+		'only parameters that differ between groups are listed');
+	await page.click('section[aria-label="Differing parameters"] button');
+	equal(await parameters(), answer.parameters.length, 'the others on a click');
 	await page.selectOption('.pick:has-text("Baseline") select', { value: '1' });
 	await page.waitForURL(/base=1/);
 	const other = await ask(url, '/api/data/compare', question(groups, { baseline: 1 }));
@@ -335,11 +354,16 @@ async function compares(page, url) {
 	const judged = await ask(url, '/api/data/compare', question(groups, more));
 	await becomes(() => shownEffects(page), main(judged, 'median_ttft_ms').map((m) => m.effect),
 		'so can the metric that is judged');
-	await becomes(() => page.$$eval('.figures .tag', (l) => l.map((e) => e.textContent)),
-		judged.comparisons.map(() => 'primary'), 'which is said');
+	await becomes(() => page.$$eval('.figures .tag', (l) => l.map((e) => e.textContent)), ['primary'],
+		'which is said');
+	const second = judged.comparisons[1];
+	await page.click('.headline-delta >> nth=1');
+	await page.waitForSelector(`section[aria-label="${second.side} against ${second.baseline}"]`);
+	equal(Number(new URL(page.url()).searchParams.get('side')), second.group,
+		'each group has its own card');
 	await page.goto(`${url}/compare?sel=1,2`);
 	await becomes(
-		() => page.$$eval('.headline strong', (l) => l.map((e) => e.textContent)),
+		() => page.$$eval('.headline-delta strong', (l) => l.map((e) => e.textContent)),
 		['not enough data'],
 		'two runs are not enough data',
 	);

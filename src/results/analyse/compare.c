@@ -494,6 +494,8 @@ static int differ_put(const struct analyse_request *r, const struct side *side, 
 #define COMPARE_RUNS_MAX (ANALYSE_CELLS_MAX / 48) /* of all groups together */
 #define COMPARE_LISTED_MAX 6000 /* configurations of all metrics and groups together */
 #define COMPARE_COLUMNS_NAMED 6 /* in a note */
+#define COMPARE_CONFIGURATIONS_MAX 2000 /* with their values and runs */
+#define COMPARE_IDS_SHOWN_MAX 4 /* of a configuration and a group */
 
 static const char *const usual[] = {
 	"request_throughput", "request_goodput", "output_throughput", "total_token_throughput",
@@ -870,6 +872,71 @@ static void put_columns(struct json_writer *w, const char *key, const struct str
 	json_end_array(w);
 }
 
+/* What a configuration is, and some of its runs. */
+struct configured {
+	const char *name;
+	size_t run, n_ids[SIDES_MAX];
+	int64_t id[SIDES_MAX][COMPARE_IDS_SHOWN_MAX];
+};
+
+static void put_configured(const struct comparison *c, struct json_writer *w,
+			   const struct configured *o)
+{
+	const struct matching *m = &c->matching;
+
+	json_begin_object(w);
+	json_member_text(w, "configuration", o->name);
+	json_member_array(w, "values");
+	for (size_t k = 0; k < m->n_keys; k++)
+		value_put(w, m->value[k * m->total + o->run]);
+	json_end_array(w);
+	json_member_array(w, "ids");
+	for (size_t s = 0; s < c->n_sides; s++) {
+		json_begin_array(w);
+		for (size_t i = 0; i < o->n_ids[s]; i++)
+			json_put_int(w, o->id[s][i]);
+		json_end_array(w);
+	}
+	json_end_array(w);
+	json_end_object(w);
+}
+
+/*
+ * Puts "configurations" in the order of the baseline's runs. A configuration of the same name as
+ * another one has different values that are written alike: it shares its entry.
+ */
+static void put_configurations(const struct comparison *c, struct json_writer *w)
+{
+	size_t most = c->total < COMPARE_CONFIGURATIONS_MAX ? c->total : COMPARE_CONFIGURATIONS_MAX;
+	struct configured *out = arena_alloc(c->r->arena, (most + 1) * sizeof(*out));
+	struct map seen = { 0 };
+	size_t n = 0;
+
+	for (size_t k = 0; k < c->n_sides; k++) {
+		size_t s = k == 0 ? c->baseline : k <= c->baseline ? k - 1 : k;
+
+		for (size_t i = 0; i < c->side[s].n; i++) {
+			size_t run = c->first[s] + i;
+			uint64_t at = n;
+
+			if (!map_get(&seen, str_of(c->run[run].config), &at)) {
+				if (n == most)
+					continue;
+				map_put(&seen, str_of(c->run[run].config), n);
+				out[n].name = c->run[run].config;
+				out[n++].run = run;
+			}
+			if (out[at].n_ids[s] < COMPARE_IDS_SHOWN_MAX)
+				out[at].id[s][out[at].n_ids[s]++] = c->side[s].id[i];
+		}
+	}
+	map_release(&seen);
+	json_member_array(w, "configurations");
+	for (size_t i = 0; i < n; i++)
+		put_configured(c, w, &out[i]);
+	json_end_array(w);
+}
+
 int analyse_compare(const struct analyse_request *r, struct json_writer *w, struct err *e)
 {
 	struct comparison c = { .r = r, .notes.arena = r->arena };
@@ -888,6 +955,7 @@ int analyse_compare(const struct analyse_request *r, struct json_writer *w, stru
 		return -1;
 	put_columns(w, "matched_by", c.matching.key, c.matching.n_keys);
 	put_columns(w, "groups_by", c.matching.apart, c.matching.n_apart);
+	put_configurations(&c, w);
 	if (put_comparisons(&c, w, e) < 0)
 		return -1;
 	counting_put(w, c.counting, c.n_metrics);

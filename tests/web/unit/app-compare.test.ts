@@ -2,9 +2,15 @@
 import {
 	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRuns, ofValues,
 } from '../../../web/src/app/pages/compare/groups';
-import { countsText, headlineOf, noticesOf, toneOf } from '../../../web/src/app/pages/compare/words';
+import {
+	answerOf, countsText, headlineOf, noticesOf, sidesOf, toneOf,
+} from '../../../web/src/app/pages/compare/words';
 import { sizeText } from '../../../web/src/app/pages/compare/metrics';
-import { intervalText, percent, reachOf } from '../../../web/src/app/common/interval';
+import { intervalText, percent } from '../../../web/src/app/common/interval';
+import { rangeOf, ticksOf } from '../../../web/src/app/pages/compare/forest';
+import {
+	aloneReason, configuredOf, mainlyAt, panelColumns, panelsOf,
+} from '../../../web/src/app/pages/compare/configured';
 import { EVERYTHING } from '../../../web/src/app/filter';
 import type { Comparison, CompareMetric, CompareParameter } from '../../../web/src/lib/api';
 
@@ -18,11 +24,92 @@ it('writes differences as people read them', () => {
 	expect(intervalText(null)).toBe('');
 });
 
-it('gives all bars of a list one reach, whatever one of them does', () => {
+it('gives a forest plot one range, symmetrical, in steps of 1, 2 or 5', () => {
 	const small = Array.from({ length: 20 }, () => ({ effect: 0.1, interval: [0.05, 0.15] }));
-	expect(reachOf([...small, { effect: 90, interval: null }])).toBeLessThan(0.3);
-	expect(reachOf([])).toBe(0.05);
-	expect(reachOf([{ effect: 50, interval: null }])).toBe(2);
+	expect(rangeOf([...small, { effect: 90, interval: null }])).toEqual({ reach: 0.2, step: 0.1 });
+	expect(rangeOf([])).toEqual({ reach: 0.02, step: 0.01 });
+	expect(rangeOf([{ effect: 50, interval: null }]).reach).toBe(2);
+	expect(ticksOf(rangeOf([{ effect: 0.075, interval: [0.073, 0.078] }])))
+		.toEqual([-0.1, -0.05, 0, 0.05, 0.1]);
+	for (let size = 0.001; size < 3; size *= 1.3) {
+		const range = rangeOf([{ effect: -size, interval: null }]), ticks = ticksOf(range);
+		expect(range.reach).toBeGreaterThanOrEqual(Math.min(2, size));
+		expect([1, 2, 5]).toContain(Number(range.step.toExponential()[0]));
+		expect(ticks.length).toBeGreaterThanOrEqual(3);
+		expect(ticks.length).toBeLessThanOrEqual(7);
+		expect(ticks.map((t) => -t).reverse().map((t) => t + 0)).toEqual(ticks.map((t) => t + 0));
+	}
+});
+
+/** Two GPUs by three loads; the batch follows from the GPU. Load 64 is in B alone. */
+const matched = ['server.gpu', 'server.max_num_batched_tokens', 'benchmark.max_concurrency'];
+const grid = ['h100', 'b200'].flatMap((gpu) => [1, 8, 64].map((load) => ({
+	configuration: `gpu=${gpu}, batch, max_concurrency=${load}`,
+	values: [gpu, gpu === 'h100' ? 512 : 1024, load],
+	ids: [load === 64 ? [] : [load], [100 + load]] })));
+const answer = { configurations: grid, matched_by: matched };
+const metricOf = (change: (gpu: string, load: number) => number): CompareMetric => ({
+	metric: 'output_throughput', better: 1,
+	configurations: grid.filter((g) => g.ids[0].length).map((g) => ({
+		configuration: g.configuration, baseline: 100, not_comparable: null,
+		value: 100 * (1 + change(g.values[0] as string, g.values[2] as number)) })),
+}) as unknown as CompareMetric;
+
+it('names configurations shortly, and says why one is on one side alone', () => {
+	const by = configuredOf(answer);
+	expect([...by.values()].map((c) => c.short))
+		.toEqual(['h100 · c1', 'h100 · c8', 'h100 · c64', 'b200 · c1', 'b200 · c8', 'b200 · c64']);
+	expect(aloneReason(by.get(grid[2].configuration)!, by.values(), matched, 1, 0, 'B'))
+		.toBe('c64 only in B');
+	expect(aloneReason(by.get(grid[1].configuration)!, by.values(), matched, 1, 0, 'B'))
+		.toBe('this combination');
+});
+
+it('draws a panel per value of the first column, a line per configuration over the load', () => {
+	const by = configuredOf(answer), m = metricOf((_, load) => load / 100);
+	const columns = panelColumns(matched, m.configurations.map((c) => by.get(c.configuration)!));
+	expect(columns).toEqual([0]);
+	const panels = panelsOf(matched, by, m, 0);
+	expect(panels.map((p) => [p.name, p.lines.length])).toEqual([['b200', 1], ['h100', 1]]);
+	expect(panels[0].lines[0].points.map((p) => [p.load, p.a, p.b]))
+		.toEqual([[1, 100, 101], [8, 100, 108]]);
+});
+
+it('says where a change mainly lies, if one column explains it', () => {
+	const by = configuredOf(answer);
+	const at = (change: (gpu: string, load: number) => number): string | null =>
+		mainlyAt(matched, by, metricOf(change), -1);
+	expect(at((gpu, load) => (gpu === 'b200' ? -0.2 : 0.01) + load / 1e4)).toBe('b200');
+	expect(at((gpu, load) => ((gpu === 'b200') === (load === 1) ? -0.1 : 0.1))).toBeNull();
+	expect(at(() => 0.1)).toBeNull();
+});
+
+it('answers in a sentence', () => {
+	const c = { side: '0.13', baseline: '0.12', level: 0.95 } as Comparison;
+	const say = (m: object, mainly?: string): string => answerOf(c, {
+		metric: 'output_throughput', better: 1, higher: 96, lower: 0, equal: 0,
+		n_configurations: 96, effect: 0.075, interval: [0.073, 0.076], effect_min: 0.03,
+		verdict: 'better', reason: null, words: '', ...m } as unknown as CompareMetric, mainly);
+	expect(say({})).toBe('0.13 is faster in 96 of 96 matched configurations: '
+		+ '+7.5 % (95 % interval +7.3 % to +7.6 %).');
+	expect(say({ metric: 'median_ttft_ms', better: -1, higher: 90, lower: 6, effect: 0.1, interval: null,
+		verdict: 'worse' }, 'TP8'))
+		.toBe('0.13 is slower in 90 of 96 matched configurations: +10 %; mainly at TP8.');
+	expect(say({ verdict: 'better_small', effect: 0.01, interval: null }))
+		.toBe('0.13 is faster in 96 of 96 matched configurations: +1 %, which is less than 3 %.');
+	const mixed = { verdict: 'mixed', higher: 60, lower: 30, effect: 0.012, interval: [-0.004, 0.029] };
+	expect(say(mixed, 'TP8'))
+		.toBe('0.13 is faster in 60, slower in 30 of 96 matched configurations: +1.2 % '
+			+ '(95 % interval −0.4 % to +2.9 %); mainly slower at TP8.');
+	expect(say({ verdict: 'no_change', effect: 0.002, interval: null }))
+		.toBe('0.13 and 0.12 differ by less than 3 % over 96 matched configurations: +0.2 %.');
+	expect(say({ verdict: 'not_comparable', reason: '18.2 output tokens per request against 12' }))
+		.toBe('Not comparable: 18.2 output tokens per request against 12.');
+	expect(say({ verdict: 'not_enough_data', reason: 'one configuration' }))
+		.toBe('Not enough data: one configuration.');
+	expect(sidesOf({ better: -1, higher: 1, lower: 4, equal: 2 }))
+		.toEqual({ better: 4, same: 2, worse: 1 });
+	expect(sidesOf({ better: 0, higher: 1, lower: 4, equal: 2 })).toBeNull();
 });
 
 it('shows the side of a verdict and counts configurations', () => {

@@ -591,6 +591,7 @@ export interface Compare extends Answer {
 	parameters: CompareParameter[]; // those that differ
 	matched_by: string[]; // columns that tell configurations apart
 	groups_by: string[]; // configured columns with one value in each group, not the same in all
+	configurations: CompareConfigured[]; // of all groups, at most 2,000
 	/** of each group but the baseline; empty for a single group or without metrics */
 	comparisons: Comparison[];
 	trust: MetricTrust[]; notes: string[];
@@ -701,6 +702,12 @@ export interface CompareParameter {
 	column: string; group: string;
 	differs: 'between' | 'within'; // groups, or only runs of one group
 	values: CompareValue[][]; // a list per group
+}
+
+export interface CompareConfigured {
+	configuration: string; // its name
+	values: Cell[]; // in the columns of `matched_by`
+	ids: number[][]; // of each group some of its runs
 }
 
 export interface CompareValue { value: Cell; count: number }

@@ -1,65 +1,113 @@
 // SPDX-License-Identifier: Apache-2.0
-// comparison.tsx: one group against the baseline: metrics, a table by configuration, and the
-// configurations that only one side has.
-import { useState, type ReactNode } from 'react';
-import type { CompareAlone, CompareConfiguration, CompareMetric, Comparison } from '../../../lib/api';
+// comparison.tsx: one group against the baseline: metrics, both sides over the load, a table by
+// configuration, and the configurations that only one side has.
+import { Fragment, useState, type ReactNode } from 'react';
+import type { Compare, CompareAlone, CompareConfiguration, CompareMetric, Comparison } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
-import { Interval, intervalText, percent, reachOf } from '../../common/interval';
+import { intervalText, percent } from '../../common/interval';
 import { Num, Twin } from '../../common/twin';
 import { count } from '../../show';
-import { Figures, isMain } from './metrics';
-import { headlineOf } from './words';
+import { aloneReason, baselineOf, type Configured } from './configured';
+import { ForestAxis, ForestRow, rangeOf } from './forest';
+import { Figures, isMain, Statistics, TONE_CLASS } from './metrics';
+import { Multiples } from './multiples';
+import { Pair } from './pair';
+import { headlineOf, toneOf, type Tone } from './words';
 
-const OPEN_UP_TO = 40;
+const ROWS_SHOWN = 20;
 
-function configurationRow(c: CompareConfiguration, better: number, reach: number): ReactNode[] {
-	const way = c.evident * better;
-	const tone = way > 0 ? 'good' : way < 0 ? 'bad' : 'plain';
-	const [a, b] = c.runs, [sa, sb] = c.sessions.map((s) => s.length);
-	return [
-		c.configuration, <Num v={c.baseline} />, <Num v={c.value} />,
-		<span className="num" data-value={c.effect ?? ''}>{percent(c.effect)}</span>,
-		c.not_comparable ? <span className="dim">not comparable: {c.not_comparable}</span>
-			: <><Interval effect={c.effect} interval={c.interval} reach={reach} tone={tone} />
-				<span className="dim small-text"> {intervalText(c.interval)}</span></>,
-		<span title={`sessions ${sa} : ${sb}`}>{a} : {b}</span>,
-	];
+/** By its own sessions where these are enough, else by the metric's verdict as a whole. */
+function toneOfConfiguration(o: CompareConfiguration, m: CompareMetric): Tone {
+	const way = o.evident * m.better;
+	if (way !== 0)
+		return way > 0 ? 'good' : 'bad';
+	const is = (o.effect ?? 0) * m.better;
+	return toneOf(m.verdict) === 'plain' || Math.abs(o.effect ?? 0) < m.effect_min ? 'plain' : is > 0 ? 'good' : 'bad';
 }
 
-function Configurations({ c, m, columns }: { c: Comparison; m: CompareMetric; columns: Columns }): ReactNode {
-	const reach = reachOf(m.configurations.filter((o) => !o.not_comparable));
+interface PartProps { answer: Compare; c: Comparison; m: CompareMetric; columns: Columns; by: Map<string, Configured> }
+
+function Configurations({ answer, c, m, columns, by }: PartProps): ReactNode {
+	const [isAll, setAll] = useState(false);
+	const [open, setOpen] = useState<string | null>(null);
 	const total = m.n_configurations + (m.verdict === 'not_comparable' ? 0 : m.not_comparable);
-	const shown = m.configurations.length < total ? ` (${m.configurations.length} of ${total})` : '';
+	const rows = isAll ? m.configurations : m.configurations.slice(0, ROWS_SHOWN);
+	const range = rangeOf(m.configurations.filter((o) => !o.not_comparable));
+	const baseline = baselineOf(answer);
 	return (
-		<Twin title={`${columns.measure(m.metric).label} by configuration: ${c.side}${shown}`}
-			isOpen={m.configurations.length <= OPEN_UP_TO}
-			heads={[{ text: 'Configuration' }, { text: c.baseline, isNumber: true }, { text: c.side, isNumber: true },
-				{ text: 'Change', isNumber: true }, { text: 'Interval' }, { text: 'Runs', isNumber: true }]}
-			rows={m.configurations.map((o) => configurationRow(o, m.better, reach))} />
+		<section aria-label="Configurations">
+			<h3>{columns.measure(m.metric).label} by configuration, the worst change first</h3>
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="List of configurations">
+				<table className="plain-table figures configurations">
+					<thead><tr><th scope="col">Configuration</th><th scope="col" className="num aside">{c.baseline}</th>
+						<th scope="col" className="num aside">{c.side}</th><th scope="col" className="num">Change</th>
+						<th scope="col"><ForestAxis range={range} /></th><th scope="col">Runs</th></tr></thead>
+					<tbody>{rows.map((o) => {
+						const known = by.get(o.configuration), tone = toneOfConfiguration(o, m);
+						const isOpen = open === o.configuration;
+						return (
+							<Fragment key={o.configuration}>
+								<tr data-configuration={o.configuration}>
+									<th scope="row"><button type="button" className="small quiet" aria-expanded={isOpen}
+										title={o.configuration} onClick={() => setOpen(isOpen ? null : o.configuration)}>
+										{known?.short ?? o.configuration}</button></th>
+									<td className="num aside"><Num v={o.baseline} /></td>
+									<td className="num aside"><Num v={o.value} /></td>
+									<td className={`num delta-number ${o.not_comparable ? '' : TONE_CLASS[tone]}`}
+										data-value={o.effect ?? ''}>{percent(o.effect)}</td>
+									<td title={intervalText(o.interval)}>{o.not_comparable
+										? <span className="dim">not comparable: {o.not_comparable}</span>
+										: <ForestRow e={o} range={range} tone={tone} />}</td>
+									<td className="dim">{o.runs.join(' : ')}</td>
+								</tr>
+								{isOpen && known && <tr className="pair-row"><td colSpan={6}>
+									<Pair c={c} known={known} baseline={baseline} /></td></tr>}
+							</Fragment>
+						);
+					})}</tbody>
+				</table>
+			</div>
+			{m.configurations.length > ROWS_SHOWN && (
+				<button type="button" className="small" aria-expanded={isAll} onClick={() => setAll(!isAll)}>
+					{isAll ? `First ${ROWS_SHOWN}` : `All ${m.configurations.length}`}</button>
+			)}
+			{m.configurations.length < total && <p className="dim small-text">The {m.configurations.length} with
+				the largest changes of {total}.</p>}
+		</section>
 	);
 }
 
-interface AloneProps { list: CompareAlone[]; n: number; name: string; other: string }
+interface AloneProps {
+	list: CompareAlone[]; n: number; name: string; other: string; reason: (configuration: string) => string;
+	by: Map<string, Configured>;
+}
 
-function Alone({ list, n, name, other }: AloneProps): ReactNode {
+function Alone({ list, n, name, other, reason, by }: AloneProps): ReactNode {
 	if (!n)
 		return null;
 	return (
 		<Twin title={`${count(n, 'configuration')} only in ${name}, not in ${other}`}
-			heads={[{ text: 'Configuration' }, { text: 'Runs', isNumber: true }]}
-			rows={list.map((o) => [o.configuration, o.runs])} />
+			heads={[{ text: 'Configuration' }, { text: 'Why' }, { text: 'Runs', isNumber: true }]}
+			rows={list.map((o) => [<span title={o.configuration}>{by.get(o.configuration)?.short ?? o.configuration}</span>,
+				reason(o.configuration), o.runs])} />
 	);
 }
 
-export function ComparisonCard({ c, columns, primary }: {
-	c: Comparison; columns: Columns; primary: string;
-}): ReactNode {
+interface Props { answer: Compare; c: Comparison; columns: Columns; primary: string; by: Map<string, Configured> }
+
+export function ComparisonCard({ answer, c, columns, primary, by }: Props): ReactNode {
 	const [isAll, setAll] = useState(false);
 	const [wanted, setWanted] = useState('');
 	const main = c.metrics.filter((m) => isMain(m.metric) || m.is_primary);
 	const shown = isAll || !main.length ? c.metrics : main;
 	const chosen = headlineOf(c.metrics, wanted || primary);
 	const name = `${c.side} against ${c.baseline}`;
+	const baseline = baselineOf(answer);
+	const why = (group: number, other: number) => (configuration: string): string => {
+		const one = by.get(configuration);
+		return one ? aloneReason(one, by.values(), answer.matched_by, group, other, answer.groups[group].name)
+			: 'this combination';
+	};
 	return (
 		<section className="card" aria-label={name}>
 			<div className="card-head">
@@ -72,14 +120,22 @@ export function ComparisonCard({ c, columns, primary }: {
 				)}
 			</div>
 			{c.refused && <p>{c.reason}</p>}
-			{chosen && <p className="sentence">{chosen.sentence}.</p>}
 			{shown.length > 0 && (
-				<Figures c={c} shown={shown} columns={columns} reach={reachOf(shown)} chosen={chosen?.metric ?? ''}
-					onChoose={setWanted} />
+				<>
+					<Figures c={c} shown={shown} columns={columns} chosen={chosen?.metric ?? ''} onChoose={setWanted} />
+					<Statistics shown={shown} columns={columns} />
+				</>
 			)}
-			{chosen && chosen.configurations.length > 0 && <Configurations c={c} m={chosen} columns={columns} />}
-			<Alone list={c.only_baseline} n={c.alone[0]} name={c.baseline} other={c.side} />
-			<Alone list={c.only_side} n={c.alone[1]} name={c.side} other={c.baseline} />
+			{chosen && chosen.configurations.length > 0 && (
+				<>
+					<Multiples answer={answer} m={chosen} sides={[c.baseline, c.side]} columns={columns} by={by} />
+					<Configurations answer={answer} c={c} m={chosen} columns={columns} by={by} />
+				</>
+			)}
+			<Alone list={c.only_baseline} n={c.alone[0]} name={c.baseline} other={c.side} by={by}
+				reason={why(baseline, c.group)} />
+			<Alone list={c.only_side} n={c.alone[1]} name={c.side} other={c.baseline} by={by}
+				reason={why(c.group, baseline)} />
 		</section>
 	);
 }

@@ -20,10 +20,12 @@ import {
 	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRuns, ofValues, type Kept,
 } from './groups';
 import { ComparisonCard } from './comparison';
+import { baselineOf, configuredOf } from './configured';
 import { Headline, usePrimary } from './metrics';
 import { Parameters } from './parameters';
 import { noticesOf } from './words';
 import '../../common/pages.css';
+import './compare.css';
 
 const text = textCodec('');
 const first = numberCodec(0);
@@ -176,14 +178,18 @@ function Notices({ lines }: { lines: string[] }): ReactNode {
 
 function Result({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
 	const [primary, setPrimary] = usePrimary();
+	const [side, setSide] = useUrlState('side', first);
+	const chosen = answer.comparisons.find((c) => c.group === side) ?? answer.comparisons[0];
+	const by = useMemo(() => configuredOf(answer, chosen ? [baselineOf(answer), chosen.group] : []),
+		[answer, chosen]);
 	return (
 		<>
-			<Headline answer={answer} columns={columns} primary={primary} onPrimary={setPrimary} />
+			{chosen && <Headline answer={answer} chosen={chosen} by={by} columns={columns} primary={primary}
+				onPrimary={setPrimary} onSide={setSide} />}
 			<Notices lines={noticesOf(answer)} />
 			<MatchedBy answer={answer} columns={columns} />
-			{answer.comparisons.map((c) => (
-				<ComparisonCard key={c.group} c={c} columns={columns} primary={primary} />
-			))}
+			{chosen && <ComparisonCard key={chosen.group} answer={answer} c={chosen} columns={columns} primary={primary}
+				by={by} />}
 			<Parameters answer={answer} columns={columns} />
 		</>
 	);

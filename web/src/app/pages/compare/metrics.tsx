@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// metrics.tsx: the one number that matters, large; and the metrics of a group against the baseline.
+// metrics.tsx: the one number that matters, large; the metrics of a group against the baseline as a
+// forest plot; and what the verdicts rest on.
 import { useMemo, type ReactNode } from 'react';
 import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
-import { Interval, intervalText, percent } from '../../common/interval';
+import { intervalText, percent } from '../../common/interval';
 import { Pick } from '../../common/pick';
-import { Num } from '../../common/twin';
+import { Num, Twin } from '../../common/twin';
+import { measured } from '../../show';
 import { textCodec, useUrlState } from '../../url';
-import { countsText, headlineOf, toneOf, type Tone } from './words';
+import { mainlyAt, type Configured } from './configured';
+import { ForestAxis, ForestRow, rangeOf } from './forest';
+import { answerOf, headlineOf, sidesOf, toneOf, type Tone } from './words';
 
 const text = textCodec('');
 export const TONE_CLASS: Record<Tone, string> = { good: 'good-text', bad: 'bad-text', plain: '' };
@@ -18,81 +22,100 @@ export const isMain = (column: string): boolean => FIRST.test(column);
 
 export const sizeText = (p: number): string => (p < 0.001 ? 'p < 0.001' : `p = ${p.toFixed(3)}`);
 
-function HeadlineChange({ c, m }: { c: Comparison; m: CompareMetric | undefined }): ReactNode {
-	if (!m)
-		return <div className="headline-delta"><p className="dim">{c.side}</p><p>{c.reason}</p></div>;
-	const tone = toneOf(m.verdict), q = m.q ?? null;
-	const isShown = m.verdict !== 'not_comparable';
+interface ChangeProps { c: Comparison; m: CompareMetric | undefined; isChosen: boolean; onChoose: () => void }
+
+function HeadlineChange({ c, m, isChosen, onChoose }: ChangeProps): ReactNode {
+	const tone = m ? toneOf(m.verdict) : 'plain';
 	return (
-		<div className={`headline-delta ${tone}`}>
-			<p className="dim">{c.side}</p>
-			{isShown && (
-				<p className={`big-number ${TONE_CLASS[tone]}`} data-value={m.effect ?? ''}>{percent(m.effect)}</p>
+		<button type="button" className="headline-delta" aria-pressed={isChosen} onClick={onChoose}
+			title={`Show ${c.side} against ${c.baseline}`}>
+			<span className="dim">{c.side}</span>
+			{m && m.verdict !== 'not_comparable' && (
+				<span className={`big-number ${TONE_CLASS[tone]}`} data-value={m.effect ?? ''}>
+					{tone !== 'plain' && <span className="arrow">{(m.effect ?? 0) < 0 ? '▼' : '▲'}</span>}
+					{percent(m.effect)}</span>
 			)}
-			<p className={TONE_CLASS[tone]}><strong>{m.words}</strong></p>
-			{isShown && (
-				<p className="dim small-text">
-					{intervalText(m.interval) && <>{Math.round(c.level * 100)} % interval {intervalText(m.interval)}. </>}
-					{countsText(m) && <>{countsText(m)}. </>}{q !== null && <>{sizeText(q)}.</>}
-				</p>
-			)}
-			{m.reason && <p className="warn-text small-text">{m.reason}</p>}
-		</div>
+			<strong className={TONE_CLASS[tone]}>{m ? m.words : 'not compared'}</strong>
+		</button>
 	);
 }
 
-interface HeadlineProps { answer: Compare; columns: Columns; primary: string; onPrimary: (m: string) => void }
+interface HeadlineProps {
+	answer: Compare; chosen: Comparison; by: Map<string, Configured>; columns: Columns; primary: string;
+	onPrimary: (m: string) => void; onSide: (group: number) => void;
+}
 
-export function Headline({ answer, columns, primary, onPrimary }: HeadlineProps): ReactNode {
+export function Headline(props: HeadlineProps): ReactNode {
+	const { answer, chosen, by, columns, primary, onPrimary, onSide } = props;
 	const known = answer.comparisons.find((c) => c.metrics.length)?.metrics ?? [];
 	const m = headlineOf(known, primary);
 	const options = useMemo(() => columns.numbers.filter((c) =>
 		known.some((other) => other.metric === c.column)), [columns, known]);
 	if (!m)
 		return null;
+	const own = chosen.metrics.find((o) => o.metric === m.metric);
 	return (
 		<section className="card headline" aria-label="Main metric">
-			<div className="card-head">
+			<p className="answer" role="status">{own ? answerOf(chosen, own,
+				mainlyAt(answer.matched_by, by, own, -(own.better || 1))) : `${chosen.reason ?? ''}.`}</p>
+			<div className="tools">
 				<Pick label="Primary metric" value={primary} onPick={onPrimary} columns={columns} options={options}
 					none="none (all are adjusted)" />
 				<span className="dim">{columns.measure(m.metric).label} against {answer.comparisons[0].baseline}</span>
 			</div>
-			<div className="headline-row">
+			<div className="headline-row" role="group" aria-label="Groups against the baseline">
 				{answer.comparisons.map((c) => (
-					<HeadlineChange key={c.group} c={c} m={c.metrics.find((o) => o.metric === m.metric)} />
+					<HeadlineChange key={c.group} c={c} m={c.metrics.find((o) => o.metric === m.metric)}
+						isChosen={answer.comparisons.length > 1 && c.group === chosen.group}
+						onChoose={() => onSide(c.group)} />
 				))}
 			</div>
+			{answer.comparisons.length > 1 && <Matrix answer={answer} columns={columns} />}
 		</section>
 	);
 }
 
+/** Every main metric of every group: changes of the geometric means. */
+function Matrix({ answer, columns }: { answer: Compare; columns: Columns }): ReactNode {
+	const names = [...new Set(answer.comparisons.flatMap((c) => c.metrics.map((m) => m.metric)))].filter(isMain);
+	return (
+		<Twin title={`All groups against ${answer.comparisons[0].baseline}`} heads={[{ text: 'Metric' },
+			...answer.comparisons.map((c) => ({ text: c.side, isNumber: true }))]}
+		rows={names.map((name) => [columns.measure(name).label, ...answer.comparisons.map((c) => {
+			const m = c.metrics.find((o) => o.metric === name);
+			return !m ? '–' : m.verdict === 'not_comparable' ? <span className="dim">not comparable</span>
+				: <span className={TONE_CLASS[toneOf(m.verdict)]} data-value={m.effect ?? ''}>{percent(m.effect)}</span>;
+		})])} />
+	);
+}
+
+function Counts({ m }: { m: CompareMetric }): ReactNode {
+	const s = sidesOf(m);
+	return s ? <>{[s.better, s.same, s.worse].map((n, i) =>
+		<td key={i} className="num aside">{n}</td>)}</>
+		: <td className="num dim aside" colSpan={3}>{m.higher} higher, {m.lower} lower</td>;
+}
+
 interface RowProps {
-	m: CompareMetric; columns: Columns; reach: number; isChosen: boolean; onChoose: () => void;
+	m: CompareMetric; columns: Columns; range: ReturnType<typeof rangeOf>; isChosen: boolean; onChoose: () => void;
 }
 
 /** The sentence spells out what the cells say. */
-function Row({ m, columns, reach, isChosen, onChoose }: RowProps): ReactNode {
+function Row({ m, columns, range, isChosen, onChoose }: RowProps): ReactNode {
 	const tone = toneOf(m.verdict), isShown = m.verdict !== 'not_comparable';
 	return (
 		<tr title={m.sentence}>
 			<th scope="row">
 				<button type="button" className="small quiet" aria-pressed={isChosen} onClick={onChoose}
-					title={`${m.metric}: list its configurations`}>{columns.measure(m.metric).label}</button>
+					title={`${m.metric}: show its configurations`}>{columns.measure(m.metric).label}</button>
 				{m.unit && <span className="dim"> {m.unit}</span>}
 			</th>
-			<td className="num"><Num v={m.baseline} /></td>
-			<td className="num"><Num v={m.value} /></td>
-			<td className="delta">
-				{isShown && (
-					<>
-						<span className={`num delta-number ${TONE_CLASS[tone]}`} data-value={m.effect ?? ''}>
-							{percent(m.effect)}</span>
-						<Interval effect={m.effect} interval={m.interval} reach={reach} tone={tone} />
-						<p className="dim small-text">{intervalText(m.interval) || 'no interval'}</p>
-					</>
-				)}
-			</td>
-			<td className="num" title={countsText(m)}>{m.higher} : {m.lower}</td>
+			<td className="num aside"><Num v={m.baseline} /></td>
+			<td className="num aside"><Num v={m.value} /></td>
+			<Counts m={m} />
+			<td className={`num delta-number ${TONE_CLASS[tone]}`} data-value={isShown ? m.effect ?? '' : ''}>
+				{isShown && percent(m.effect)}</td>
+			<td title={intervalText(m.interval)}>{isShown && <ForestRow e={m} range={range} tone={tone} />}</td>
 			<td><span className={TONE_CLASS[tone]}>{m.words}</span>{m.is_primary && <span className="tag">primary</span>}
 				{m.reason && <p className="dim small-text">{m.reason}</p>}</td>
 		</tr>
@@ -100,28 +123,47 @@ function Row({ m, columns, reach, isChosen, onChoose }: RowProps): ReactNode {
 }
 
 interface FiguresProps {
-	c: Comparison; shown: CompareMetric[]; columns: Columns; reach: number; chosen: string;
-	onChoose: (metric: string) => void;
+	c: Comparison; shown: CompareMetric[]; columns: Columns; chosen: string; onChoose: (metric: string) => void;
 }
 
-export function Figures({ c, shown, columns, reach, chosen, onChoose }: FiguresProps): ReactNode {
+export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): ReactNode {
+	const range = rangeOf(shown.filter((m) => m.verdict !== 'not_comparable'));
 	return (
 		<div className="scroll-x" tabIndex={0} role="region" aria-label={`Metrics of ${c.side}`}>
 			<table className="plain-table figures">
 				<thead><tr>
 					<th scope="col">Metric</th>
-					<th scope="col" className="num">{c.baseline}</th>
-					<th scope="col" className="num">{c.side}</th>
-					<th scope="col">Change</th>
-					<th scope="col" className="num">Higher : lower</th>
+					<th scope="col" className="num aside">{c.baseline}</th>
+					<th scope="col" className="num aside">{c.side}</th>
+					<th scope="col" className="num aside">Better</th>
+					<th scope="col" className="num aside">Same</th>
+					<th scope="col" className="num aside">Worse</th>
+					<th scope="col" className="num">Change</th>
+					<th scope="col"><ForestAxis range={range} /></th>
 					<th scope="col">Verdict</th>
 				</tr></thead>
 				<tbody>{shown.map((m) => (
-					<Row key={m.metric} m={m} columns={columns} reach={reach} isChosen={m.metric === chosen}
+					<Row key={m.metric} m={m} columns={columns} range={range} isChosen={m.metric === chosen}
 						onChoose={() => onChoose(m.metric)} />
 				))}</tbody>
 			</table>
 		</div>
+	);
+}
+
+const RULES: Record<string, string> = { sessions: 'server sessions', configurations: 'configurations' };
+
+/** What each verdict rests on, for those who check it. */
+export function Statistics({ shown, columns }: Pick<FiguresProps, 'shown' | 'columns'>): ReactNode {
+	return (
+		<Twin title="Statistics" heads={[{ text: 'Metric' }, { text: 'Interval' }, { text: 'p' },
+			{ text: 'Adjusted p' }, { text: 'Interval from' }, { text: 'Samples', isNumber: true },
+			{ text: 'Sessions' }, { text: 'Rank test' }, { text: 'Spread', isNumber: true }]}
+		rows={shown.map((m) => [columns.measure(m.metric).label, intervalText(m.interval) || 'none',
+			m.p === null ? '–' : sizeText(m.p), m.q === null ? '–' : sizeText(m.q),
+			m.rule === null ? 'none' : RULES[m.rule] ?? m.rule, String(m.n_clusters), m.sessions.join(' : '),
+			m.p_ranks === null ? '–' : sizeText(m.p_ranks),
+			m.spread === null ? '–' : `${measured(100 * m.spread)} %`])} />
 	);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // parameters.tsx: the parameters in which the groups differ, and no others.
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { Compare, CompareValue } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
 import { Link } from '../../parts/link';
@@ -30,13 +30,18 @@ function Values({ column, values }: { column: string; values: CompareValue[] }):
 
 export function Parameters({ answer, columns }: { answer: Compare; columns: Columns }): ReactNode {
 	const target = usePageTarget();
-	const ordered = [...answer.parameters].sort((a, b) =>
-		Number(a.differs === 'within') - Number(b.differs === 'within'));
+	const [isAll, setAll] = useState(false);
+	const between = answer.parameters.filter((p) => p.differs === 'between');
+	const within = answer.parameters.filter((p) => p.differs !== 'between');
+	const ordered = isAll ? [...between, ...within] : between;
 	return (
 		<section className="card" aria-label="Differing parameters">
 			<div className="card-head">
-				<h2>{answer.parameters.length ? count(answer.parameters.length, 'differing parameter')
-					: 'No parameter differs'}</h2>
+				<h2>{between.length ? `${count(between.length, 'parameter')} ${between.length === 1 ? 'differs' : 'differ'} `
+					+ 'between groups' : 'No parameter differs between groups'}</h2>
+				{within.length > 0 && <button type="button" className="small push" aria-pressed={isAll}
+					onClick={() => setAll(!isAll)}>{within.length} more {within.length === 1 ? 'varies' : 'vary'} within
+					groups</button>}
 			</div>
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Parameters of all groups">
 				<table className="plain-table">

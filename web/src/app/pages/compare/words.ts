@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // words.ts: what a verdict looks like, and which metric leads. Its words are the API's.
-import type { Compare, CompareMetric } from '../../../lib/api';
+import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
+import { intervalText, percent } from '../../common/interval';
 import { count } from '../../show';
 
 export type Tone = 'good' | 'bad' | 'plain';
@@ -19,6 +20,43 @@ export function countsText(m: Counts): string {
 	const all = count(m.n_configurations, 'configuration');
 	return m.equal === m.n_configurations ? `equal in ${all}`
 		: `${m.higher >= m.lower ? 'higher' : 'lower'} in ${most} of ${all}`;
+}
+
+/** Configurations that got better, stayed equal, got worse; null: the metric has no better direction. */
+export function sidesOf(m: Pick<CompareMetric, 'higher' | 'lower' | 'equal' | 'better'>):
+{ better: number; same: number; worse: number } | null {
+	return m.better === 0 ? null : { same: m.equal, better: m.better > 0 ? m.higher : m.lower,
+		worse: m.better > 0 ? m.lower : m.higher };
+}
+
+const SPEED = /throughput|goodput|per_second|per_s_|_ms$|latency|time/;
+
+/** What a metric's two directions are called: [for the better, for the worse]. */
+const directionsOf = (m: CompareMetric): [string, string] => (m.better === 0 ? ['higher', 'lower']
+	: SPEED.test(m.metric) ? ['faster', 'slower'] : ['better', 'worse']);
+
+/** The answer in one sentence; mainly: where it got worse. */
+export function answerOf(c: Comparison, m: CompareMetric, mainly: string | null = null): string {
+	const [up, down] = directionsOf(m), n = m.n_configurations;
+	const good = m.better < 0 ? m.lower : m.higher, bad = m.better < 0 ? m.higher : m.lower;
+	const change = `${percent(m.effect)}${m.interval?.length === 2
+		? ` (${Math.round(c.level * 100)} % interval ${intervalText(m.interval)})` : ''}`;
+	const all = `${n} matched ${n === 1 ? 'configuration' : 'configurations'}`;
+	const least = `${Number((m.effect_min * 100).toPrecision(3))} %`;
+	switch (m.verdict) {
+	case 'not_comparable': return `Not comparable: ${m.reason ?? 'different work was done'}.`;
+	case 'not_enough_data': return `Not enough data: ${m.reason ?? m.words}.`;
+	case 'no_change': return `${c.side} and ${c.baseline} differ by less than ${least} over ${all}: `
+		+ `${change}.`;
+	case 'mixed': return `${c.side} is ${up} in ${good}, ${down} in ${bad} of ${all}: ${change}`
+		+ `${mainly ? `; mainly ${down} at ${mainly}` : ''}.`;
+	default: {
+		const isUp = (m.effect ?? 0) * (m.better || 1) > 0;
+		const where = mainly && !isUp ? `; mainly at ${mainly}` : '';
+		return `${c.side} is ${isUp ? up : down} in ${isUp ? good : bad} of ${all}: ${change}`
+			+ `${m.verdict.endsWith('small') ? `, which is less than ${least}` : ''}${where}.`;
+	}
+	}
 }
 
 /** What leads the page: the metric asked for, or the first with something to say. */

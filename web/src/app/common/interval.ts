@@ -1,0 +1,16 @@
+// SPDX-License-Identifier: Apache-2.0
+// interval.ts: an effect and its interval in words.
+
+/** "+5.2 %", "−0.3 %"; of a share, not of a difference of percentages. */
+export function percent(v: number | null | undefined, digits = 2): string {
+	if (v === null || v === undefined)
+		return '–';
+	const p = v * 100, size = Math.abs(p);
+	const text = size >= 100 ? String(Math.round(size))
+		: String(Number(size.toPrecision(Math.max(2, digits))));
+	return `${p < 0 ? '−' : p > 0 ? '+' : ''}${text} %`;
+}
+
+export function intervalText(interval: readonly number[] | null | undefined): string {
+	return interval?.length === 2 ? `${percent(interval[0])} to ${percent(interval[1])}` : '';
+}
