@@ -802,6 +802,101 @@ static int exclude_no_more(const struct web_request *r, struct web_answer *a, st
 	return store_exclude(r->store, run, STR(""), r->who, e);
 }
 
+/* ---- the same change to many runs ---- */
+
+static int bulk_action(const struct web_request *r, struct web_answer *a, enum bulk_action *out,
+		       struct err *e)
+{
+	static const char *const name[] = { "exclude", "include", "delete" };
+	struct str given = json_text(json_get(r->body, "action"), STR(""));
+
+	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
+		if (str_is(given, name[i])) {
+			*out = (enum bulk_action)i;
+			return 0;
+		}
+	return asked_wrong(a, e, r->arena, "/action", "exclude, include or delete");
+}
+
+static int bulk_ids(const struct web_request *r, struct web_answer *a,
+		    const struct json_value *list, int64_t **id, size_t *n, struct err *e)
+{
+	if (list->kind != JSON_ARRAY)
+		return asked_wrong(a, e, r->arena, "/ids", "a list of numbers of runs");
+	*n = list->count;
+	*id = arena_alloc(r->arena, (*n + 1) * sizeof(**id));
+	for (size_t i = 0; i < *n; i++) {
+		double v = json_real(&list->item[i], NAN);
+
+		if (!(v >= 1) || v > 9007199254740991.0 || trunc(v) != v)
+			return asked_wrong(a, e, r->arena,
+					   arena_printf(r->arena, "/ids/%zu", i),
+					   "the number of a run");
+		(*id)[i] = (int64_t)v;
+	}
+	return 0;
+}
+
+/* The runs of a filter, by the reader of all other questions: an unknown column is refused. */
+static int bulk_filter(const struct web_request *r, struct web_answer *a, int64_t **id, size_t *n,
+		       struct err *e)
+{
+	struct str key[2] = { STR("filter"), STR("shown") };
+	struct json_value item[2] = { { .kind = JSON_NULL }, { .kind = JSON_NULL } };
+	struct json_value body = { .kind = JSON_OBJECT, .key = key, .item = item, .count = 2 };
+	struct index_view *v = store_view(r->store);
+	struct value *none;
+	struct ask ask;
+	int rc = -1;
+
+	for (size_t i = 0; i < 2; i++)
+		if (json_get(r->body, key[i].p))
+			item[i] = *json_get(r->body, key[i].p);
+	if (asked_read(&body, ASK_FILTER | ASK_SHOWN, v, r->arena, a, &ask, e) == 0)
+		rc = index_select(v, ask.query.filter, ask.query.shown, NULL, 0, r->arena, id, n,
+				  &none, e);
+	index_view_release(v);
+	return rc;
+}
+
+static int bulk(const struct web_request *r, struct web_answer *a, struct err *e)
+{
+	const struct json_value *ids = json_get(r->body, "ids");
+	const struct json_value *filter = json_get(r->body, "filter");
+	bool has_ids = ids && ids->kind != JSON_NULL;
+	bool has_filter = filter && filter->kind != JSON_NULL;
+	enum bulk_action what = BULK_EXCLUDE;
+	struct str text = STR(""), who;
+	struct bulk_result done;
+	int64_t *id;
+	size_t n;
+
+	if (asked_object(r, a, "ids filter shown action text who", e) < 0 ||
+	    bulk_action(r, a, &what, e) < 0 || asked_who(r, a, &who, e) < 0 ||
+	    asked_text(r, a, "text", REMARK_BYTES_MAX, what == BULK_EXCLUDE, &text, e) < 0)
+		return -1;
+	if (has_ids == has_filter)
+		return asked_wrong(a, e, r->arena, "/ids", "either ids or a filter, the other one null");
+	if ((has_ids ? bulk_ids(r, a, ids, &id, &n, e) : bulk_filter(r, a, &id, &n, e)) < 0)
+		return -1;
+	if (n > STORE_BULK_MAX)
+		return asked_refuse(a, 422, e, "%zu runs are too many to change at once: at most %d "
+				    "(STORE_BULK_MAX); narrow the filter", n, STORE_BULK_MAX);
+	if (store_bulk(r->store, what, id, n, text, who, &done, e) < 0)
+		return -1;
+	json_member_int(&a->json, "changed", (int64_t)done.n_changed);
+	json_member_int(&a->json, "skipped", (int64_t)(done.n_same + done.n_missing));
+	json_member_array(&a->json, "notes");
+	if (done.n_same)
+		json_put_text(&a->json, arena_printf(r->arena, "%zu were %s already.", done.n_same,
+						     what == BULK_EXCLUDE ? "excluded" : "included"));
+	if (done.n_missing)
+		json_put_text(&a->json, arena_printf(r->arena, "%zu do not exist any more.",
+						     done.n_missing));
+	json_end_array(&a->json);
+	return 0;
+}
+
 static const struct web_route routes[] = {
 	{ "GET", "/api/data/experiments", ROUTE_READS, list },
 	{ "GET", "/api/data/experiments/{id}", 0, one },
@@ -812,6 +907,7 @@ static const struct web_route routes[] = {
 	{ "GET", "/api/openapi.json", ROUTE_OPEN | ROUTE_QUICK, data_api },
 	{ "POST", "/api/data/experiments/{id}/annotations", ROUTE_CHANGES, annotation_add },
 	{ "DELETE", "/api/annotations/{id}", ROUTE_CHANGES, annotation_drop },
+	{ "POST", "/api/data/bulk", ROUTE_CHANGES, bulk },
 	{ "PUT", "/api/data/experiments/{id}/exclusion", ROUTE_CHANGES, exclude },
 	{ "DELETE", "/api/data/experiments/{id}/exclusion", ROUTE_CHANGES, exclude_no_more },
 };

@@ -57,6 +57,66 @@ static void notes(const char *url)
 	arena_release(&a);
 }
 
+static bool is_shown(struct store *s, int64_t run)
+{
+	struct index_view *v = store_view(s);
+	struct arena a = { 0 };
+	unsigned flags = 0;
+	struct row row;
+	bool is_there = index_row(v, run, &a, &row, &flags);
+
+	index_view_release(v);
+	arena_release(&a);
+	return is_there && !(flags & INDEX_EXCLUDED);
+}
+
+static void bulk(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	int64_t id[4], few[2];
+	struct bulk_result done;
+	struct exclusion *ex;
+	char name[3] = "r0";
+	size_t n;
+
+	for (int i = 0; i < 4; i++, name[1]++)
+		id[i] = put_one(s, &a, name, i + 1);
+	must(store_exclude(s, id[1], STR("before"), STR("anna"), e));
+	few[0] = id[0];
+	few[1] = id[1];
+	must(store_bulk(s, BULK_EXCLUDE, few, 2, STR("hot room"), STR("bert"), &done, e));
+	assert_int_equal(done.n_changed, 1);
+	assert_int_equal(done.n_same, 1);
+	assert_false(is_shown(s, id[0]) || is_shown(s, id[1]) || !is_shown(s, id[2]));
+	must(store_exclusions(s, id[0], &a, &ex, &n, e));
+	assert_true(n == 1 && str_is(ex[0].reason, "hot room") && str_is(ex[0].who, "bert"));
+	must(store_exclusions(s, id[1], &a, &ex, &n, e));
+	assert_true(n == 1 && str_is(ex[0].reason, "before"));
+	must(store_bulk(s, BULK_INCLUDE, id, 4, STR(""), STR(""), &done, e));
+	assert_int_equal(done.n_changed, 2);
+	assert_int_equal(done.n_same, 2);
+	assert_true(is_shown(s, id[0]) && is_shown(s, id[1]));
+	few[1] = id[3] + 100;
+	must(store_bulk(s, BULK_DELETE, few, 2, STR(""), STR(""), &done, e));
+	assert_int_equal(done.n_changed, 1);
+	assert_int_equal(done.n_missing, 1);
+	assert_false(is_shown(s, id[0]));
+	assert_true(is_shown(s, id[1]) && is_shown(s, id[2]) && is_shown(s, id[3]));
+	refuses(store_bulk(s, BULK_EXCLUDE, id, 1, STR(""), STR(""), &done, e), "reason is empty");
+	refuses(store_bulk(s, BULK_DELETE, id, STORE_BULK_MAX + 1, STR(""), STR(""), &done, e),
+		"STORE_BULK_MAX");
+	assert_true(is_shown(s, id[1]));
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_bulk(void **state)
+{
+	(void)state;
+	with_stores(bulk);
+}
+
 static void test_notes(void **state)
 {
 	(void)state;
@@ -487,7 +547,8 @@ static void test_jobs(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_notes),   cmocka_unit_test(test_exclusions),
+		cmocka_unit_test(test_notes), cmocka_unit_test(test_bulk),
+		cmocka_unit_test(test_exclusions),
 		cmocka_unit_test(test_presets), cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_traces_that_come_along),
 		cmocka_unit_test(test_traces_of_a_backup),

@@ -430,6 +430,32 @@ async function live() {
 		'one that has ended names its run');
 }
 
+/** Many runs at once; the others stay as they are. */
+async function bulk() {
+	const rows = (shown) => ask('POST', '/api/filters/apply', { shown, limit: 2 });
+	const change = (body) => ask('POST', '/api/data/bulk', body);
+	const { items, total } = await rows('usual'), some = items.map((r) => r.id);
+	const all = (await rows('all')).total;
+	const filter = { and: [{ column: 'run_id', missing: false }] };
+	const noisy = await change({ ids: some, action: 'exclude', text: 'noisy', who: 'anna' });
+	equal(noisy.changed, 2, 'some runs are excluded');
+	equal((await rows('usual')).total, total - 2, 'and not the others');
+	const again = await change({ ids: [...some, 999999], action: 'exclude', text: 'x' });
+	equal([again.changed, again.skipped, again.notes], [0, 3, ['2 were excluded already.',
+		'1 do not exist any more.']], 'what is skipped is said');
+	equal((await change({ filter, shown: 'excluded', action: 'include' })).changed, 2,
+		'a filter chooses, too');
+	equal((await rows('usual')).total, total, 'all runs are back');
+	await refused('POST', '/api/data/bulk', 400, { action: 'exclude', ids: some });
+	await refused('POST', '/api/data/bulk', 400, { action: 'delete' });
+	await refused('POST', '/api/data/bulk', 400, { action: 'delete', ids: some, filter });
+	await refused('POST', '/api/data/bulk', 400, { action: 'delete', filter: { column: 'no', in: [1] } });
+	await refused('POST', '/api/data/bulk', 422, { action: 'delete',
+		ids: Array.from({ length: 10001 }, (_, i) => i + 1) });
+	equal((await change({ ids: some.slice(0, 1), action: 'delete' })).changed, 1, 'one is deleted');
+	equal((await rows('all')).total, all - 1, 'and only that one');
+}
+
 async function wrong() {
 	await refused('GET', '/api/data/experiments/none', 404);
 	await refused('GET', '/api/nothing', 404);
@@ -455,6 +481,7 @@ await main(async () => {
 		await jobs(ids);
 		await live();
 		await wrong();
+		await bulk();
 		const all = Object.entries(api.paths).flatMap(([path, operations]) => Object.keys(operations)
 			.map((method) => `${method.toUpperCase()} ${path}`));
 		// There is nothing to log in to without a token.

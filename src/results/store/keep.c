@@ -286,6 +286,59 @@ int store_remove(struct store *s, const struct filter *f, size_t *n, struct err 
 	return *n ? store_columns_give_back(s, &n_columns, e) : 0;
 }
 
+/* ---- by number ---- */
+
+static int change_one(struct store *s, struct store_write *w, enum bulk_action what, int64_t id,
+		      struct str text, struct str who, struct bulk_result *out, struct err *e)
+{
+	struct db_value v = db_int(id);
+	struct one_run o = { 0 };
+	bool is_excluded;
+
+	if (db_run(w->db, "SELECT id, flags FROM documents WHERE id = $1", &v, 1, take_one, &o, e) < 0)
+		return -1;
+	if (!o.id) {
+		out->n_missing++;
+		return 0;
+	}
+	if (what == BULK_DELETE)
+		return remove_one(s, w, id, &out->n_changed, e);
+	is_excluded = o.flags & INDEX_EXCLUDED;
+	if (is_excluded == (what == BULK_EXCLUDE)) {
+		out->n_same++;
+		return 0;
+	}
+	out->n_changed++;
+	return store_exclude_one(w, id, text, who, e);
+}
+
+int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t n, struct str text,
+	       struct str who, struct bulk_result *out, struct err *e)
+{
+	struct store_write w;
+	size_t n_columns;
+	int rc = 0;
+
+	*out = (struct bulk_result){ 0 };
+	if (n > STORE_BULK_MAX)
+		return err_set(e, ERR_USAGE, "%zu runs are too many to change at once: at most %d "
+			       "(STORE_BULK_MAX)", n, STORE_BULK_MAX);
+	if (what == BULK_EXCLUDE && !text.n)
+		return err_set(e, ERR_USAGE, "the reason is empty");
+	if (store_fits(text, STORE_WORDS_BYTES_MAX, "the reason", e) < 0 ||
+	    store_fits(who, STORE_NAME_BYTES_MAX, "the name of who says so", e) < 0 ||
+	    store_write_begin(s, &w, e) < 0)
+		return -1;
+	if (what == BULK_INCLUDE)
+		text.n = 0;
+	for (size_t i = 0; !rc && i < n; i++)
+		rc = change_one(s, &w, what, id[i], text, who, out, e);
+	rc = store_write_end(s, &w, rc, e);
+	if (!rc && what == BULK_DELETE && out->n_changed)
+		rc = store_columns_give_back(s, &n_columns, e);
+	return rc;
+}
+
 /* ---- by age ---- */
 
 /* A run is as old as its document says, else as long as it has been here. */

@@ -117,24 +117,30 @@ static int add_exclusion(struct store_write *w, int64_t run, struct str reason, 
 			     " VALUES ($1, $2, $3, $4, $5)", v, 5, e);
 }
 
+int store_exclude_one(struct store_write *w, int64_t run, struct str reason, struct str who,
+		      struct err *e)
+{
+	struct db_value v[2] = { db_real(store_now_s()), db_int(run) };
+
+	/* What held until now is over: history, whatever comes instead. */
+	if (db_do(w->db, "UPDATE exclusions SET ended = $1 WHERE run = $2 AND ended IS NULL", v, 2,
+		  e) < 0 ||
+	    (reason.n && add_exclusion(w, run, reason, who, e) < 0))
+		return -1;
+	return set_excluded(w, run, reason.n > 0, e);
+}
+
 int store_exclude(struct store *s, int64_t run, struct str reason, struct str who, struct err *e)
 {
 	struct store_write w;
-	struct db_value v[2] = { db_real(store_now_s()), db_int(run) };
 	int rc;
 
 	if (store_fits(reason, STORE_WORDS_BYTES_MAX, "the reason", e) < 0 ||
 	    is_name(who, "the name of who says so", e) < 0 || store_write_begin(s, &w, e) < 0)
 		return -1;
 	rc = store_is_run(&w, run, e);
-	/* What held until now is over: history, whatever comes instead. */
 	if (!rc)
-		rc = db_do(w.db, "UPDATE exclusions SET ended = $1 WHERE run = $2 AND ended IS NULL", v,
-			    2, e);
-	if (!rc && reason.n)
-		rc = add_exclusion(&w, run, reason, who, e);
-	if (!rc)
-		rc = set_excluded(&w, run, reason.n > 0, e);
+		rc = store_exclude_one(&w, run, reason, who, e);
 	return store_write_end(s, &w, rc, e);
 }
 

@@ -151,6 +151,16 @@ int store_exclusions(struct store *s, int64_t run, struct arena *a, struct exclu
 		     size_t *n, struct err *e);
 
 /*
+ * The same for many runs, in one transaction: all or none. text is the reason of an exclusion. Runs
+ * that are so already, and numbers that are no run's, are passed over and counted.
+ */
+#define STORE_BULK_MAX 10000
+enum bulk_action { BULK_EXCLUDE, BULK_INCLUDE, BULK_DELETE };
+struct bulk_result { size_t n_changed, n_same, n_missing; };
+int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t n, struct str text,
+	       struct str who, struct bulk_result *out, struct err *e);
+
+/*
  * What people save by a name. kind: a word such as "preset" (a saved view) or "board", which
  * messages use too; a name is unique among those of its kind.
  */

@@ -373,6 +373,9 @@ struct str store_clean_name(struct buf *out, struct str name);
 int store_has_none(const char *what, int64_t id, struct err *e);
 /* ERR_USAGE when there is no such run. */
 int store_is_run(struct store_write *w, int64_t id, struct err *e);
+/* store_exclude within a transaction, for a run that is there. */
+int store_exclude_one(struct store_write *w, int64_t run, struct str reason, struct str who,
+		      struct err *e);
 
 /* The digest that `check` compares with what is kept: of the document, then the arrays. */
 char *store_checksum(struct str document, struct str arrays, char out[static DIGEST_HEX]);

@@ -174,6 +174,15 @@ export interface SketchTurn {
 
 export interface Annotation { id: number; text: string; who: string; at: number }
 
+export interface BulkRequest {
+	ids?: number[] | null; // either these
+	filter?: Filter | null; // or the runs of a filter
+	shown?: Shown; // for a filter; usual unless given
+	action: 'exclude' | 'include' | 'delete';
+	text?: string; // the reason of an exclusion
+	who?: string; // where no token tells
+}
+
 export interface AnnotationRequest {
 	text: string;
 	who?: string; // where no token tells
@@ -525,6 +534,11 @@ export interface RunSketches extends Answer {
 	by_prompt: SketchPrompt | null; // a request each; of more than 2,000 the same sample each time
 	by_turn: SketchTurn | null; // of conversations
 	missing: string[]; // what is not known, a sentence each
+}
+
+export interface Bulk extends Answer {
+	changed: number; skipped: number;
+	notes: string[]; // why some were skipped
 }
 
 export interface Created extends Answer { id: number }
@@ -1045,6 +1059,7 @@ export interface Routes {
 		query: undefined; request: AnnotationRequest; answer: Created;
 	};
 	'DELETE /api/annotations/{id}': { query: undefined; request: undefined; answer: Done };
+	'POST /api/data/bulk': { query: undefined; request: BulkRequest; answer: Bulk };
 	'PUT /api/data/experiments/{id}/exclusion': {
 		query: undefined; request: ExclusionRequest; answer: Done;
 	};
