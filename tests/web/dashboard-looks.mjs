@@ -65,7 +65,7 @@ async function door(browser) {
 	const others = wrong.filter((w) => !w.includes('401'));
 	equal(others, [], 'with nothing but refusals on the way');
 	equal(await it.stop(), 0, 'it ends when told');
-	await page.click('.tools button:has-text("Views")');
+	await page.click('.views-button');
 	await page.waitForSelector('.pulse.bad', { timeout: 60000 });
 	ok(true, 'a dashboard that is gone is told');
 	await page.waitForSelector('dialog[open] .state.failure');
@@ -117,7 +117,7 @@ async function reader(browser) {
 	const { page, wrong, context } = await tab(browser, `${it.url}/upload`);
 	await page.waitForSelector('.state.empty:has-text("Your token may not upload")');
 	await page.goto(`${it.url}/launch`);
-	await page.waitForSelector('.state.empty:has-text("Your token may not start experiments")');
+	await page.waitForSelector('.state.empty:has-text("Your token cannot launch experiments")');
 	equal(await page.$$('input[type=file], textarea, button:has-text("Start")'), [],
 		'a reader is offered neither uploads nor experiments');
 	await page.click('.top-tools button:has-text("Log in")');

@@ -310,7 +310,7 @@ async function fixed(page, browser, url) {
 async function presets(page, browser, url) {
 	const before = page.url();
 	const save = async (name) => {
-		await page.click('.tools button:has-text("Views")');
+		await page.click('.views-button');
 		await page.fill('dialog[open] .preset-save input', name);
 		await page.click('dialog[open] .preset-save button');
 		await page.waitForSelector(`dialog[open] .preset-name:has-text("${name}")`);
@@ -322,11 +322,11 @@ async function presets(page, browser, url) {
 	const { items } = await ask(url, '/api/filters/presets');
 	equal(items.map((p) => p.name), ['my view'], 'a preset is kept by the server');
 	const other = await tab(browser, `${url}/runs`);
-	await other.page.click('.tools button:has-text("Views")');
+	await other.page.click('.views-button');
 	await other.page.click('dialog[open] .preset-name');
 	const view = (address) => [...new URL(address).searchParams].sort();
 	await becomes(async () => view(other.page.url()), view(before), 'and loads in another browser');
-	await other.page.click('.tools button:has-text("Views")');
+	await other.page.click('.views-button');
 	await other.page.click('dialog[open] button[aria-label="Rename my view"]');
 	await other.page.fill('dialog[open] input[aria-label="New name"]', 'our view');
 	await other.page.click('dialog[open] button:has-text("Rename")');

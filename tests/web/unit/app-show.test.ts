@@ -2,7 +2,6 @@
 import { age, columnLabel, count, exactCell, given, measured, NOTHING, showCell, showValue, when,
 	zonedTime,
 } from '../../../web/src/app/show';
-import { keptQuery } from '../../../web/src/app/pages/runs/view';
 
 it('rounds what was measured to four digits, whole numbers never', () => {
 	expect([0, 1, 999.96, 1234.5, 1234567, 0.00012345, 12.34567, -3.14159, 123.456].map(measured))
@@ -40,9 +39,4 @@ it('names columns and counts', () => {
 	expect(['server.tensor_parallel_size', 'median_ttft_ms', 'tags.a.b_ms', 'ms'].map(columnLabel))
 		.toEqual(['tensor parallel size', 'median TTFT', 'a b ms', 'ms']);
 	expect([0, 1, 2500].map((n) => count(n, 'run'))).toEqual(['0 runs', '1 run', '2,500 runs']);
-});
-
-it('keeps in a preset what is shown, not what is selected', () => {
-	expect(keptQuery('?sel=1&f={}&cols=a,b&x=1&diff=1')).toBe('?f={}&cols=a,b&diff=1');
-	expect(keptQuery('')).toBe('');
 });

@@ -3,6 +3,8 @@
 import { Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { LOGIN_WANTED } from './api';
+import { homeBoard } from './common/saved';
+import { Views } from './common/views';
 import { Help } from './help';
 import { useKeys } from './keys';
 import { Login } from './login';
@@ -22,7 +24,7 @@ const GROUPS: [Page['group'], string][] =
 	[['explore', 'Explore'], ['changed', 'What changed'], ['decide', 'Decide'], ['add', 'Add']];
 /** g followed by one of these goes to that page. */
 const LETTERS: Record<string, string> = { overview: 'o', charts: 'c', runs: 'r', compare: 'm', trends: 't',
-	plan: 'p', upload: 'u', launch: 'l' };
+	plan: 'p', boards: 'b', upload: 'u', launch: 'l' };
 const THEMES: [Choice, string, 'sun' | 'moon' | 'screen'][] =
 	[['light', 'Light', 'sun'], ['dark', 'Dark', 'moon'], ['system', 'System', 'screen']];
 
@@ -81,7 +83,9 @@ function State(): ReactNode {
 	);
 }
 
-function Top({ place, onHelp }: { place: Place; onHelp: () => void }): ReactNode {
+function Top({ place, onHelp, onViews }: {
+	place: Place; onHelp: () => void; onViews: () => void;
+}): ReactNode {
 	const target = usePageTarget();
 	const name = place.page?.name === 'run' ? 'runs' : place.page?.name ?? '';
 	return (
@@ -103,6 +107,8 @@ function Top({ place, onHelp }: { place: Place; onHelp: () => void }): ReactNode
 			<nav className="wide-nav" aria-label="Pages"><Navigation now={name} /></nav>
 			<div className="top-tools">
 				<State />
+				<button type="button" className="quiet views-button" aria-label="Views" title="Saved views of all pages"
+					onClick={onViews}><Icon name="star" /><span>Views</span></button>
 				<ThemeMenu />
 				<button type="button" className="quiet icon" aria-label="Keyboard shortcuts" title="Keyboard shortcuts (?)"
 					onClick={onHelp}><Icon name="help" /></button>
@@ -141,11 +147,13 @@ function useArrival(place: Place): void {
 }
 
 function Shell(): ReactNode {
-	const path = usePath(), moved = movedTo(path, useSearch()), place = placeOf(moved?.replace(/\?.*/, '') ?? path);
+	const path = usePath(), moved = movedTo(path, useSearch()), home = path === '/' ? homeBoard() : null;
+	const place = placeOf(moved?.replace(/\?.*/, '') ?? (home ? `/boards/${home}` : path));
 	const target = usePageTarget();
 	const { ids } = useSelection();
 	const [isHelp, setHelp] = useState(false);
 	const [isLogin, setLogin] = useState(false);
+	const [isViews, setViews] = useState(false);
 	useArrival(place);
 	useKeys([
 		{ key: '?', text: 'show these keys', act: () => setHelp(true) },
@@ -167,8 +175,9 @@ function Shell(): ReactNode {
 	}, []);
 	return (
 		<>
-			<Top place={place} onHelp={() => setHelp(true)} />
+			<Top place={place} onHelp={() => setHelp(true)} onViews={() => setViews(true)} />
 			<main id="main" tabIndex={-1}><View place={place} /></main>
+			{isViews && <Views onClose={() => setViews(false)} />}
 			{isHelp && <Help onClose={() => setHelp(false)} />}
 			{isLogin && <Login onClose={() => setLogin(false)} />}
 			<Toasts />

@@ -28,6 +28,7 @@ const TABLE: [name: string, label: string, group: Page['group']][] = [
 	['trends', 'Trends', 'changed'],
 	['plan', 'Plan', 'decide'],
 	['resources', 'Resources', 'decide'],
+	['boards', 'Boards', 'decide'],
 	['upload', 'Upload', 'add'],
 	['launch', 'Launch', 'add'],
 	['run', 'Run', 'none'],

@@ -10,6 +10,7 @@ const KEY = 'profllm-theme';
 const dark = matchMedia('(prefers-color-scheme: dark)');
 const listeners = new Set<() => void>();
 let choice: Choice = remembered();
+let forced: Theme | null = null;
 
 function remembered(): Choice {
 	try {
@@ -21,6 +22,8 @@ function remembered(): Choice {
 }
 
 export function currentTheme(): Theme {
+	if (forced)
+		return forced;
 	if (choice === 'system')
 		return dark.matches ? 'dark' : 'light';
 	return choice;
@@ -31,8 +34,16 @@ function show(): void {
 	listeners.forEach((tell) => tell());
 }
 
+/** For paper and files, which are white; null: as it was chosen. */
+export function forceTheme(theme: Theme | null): void {
+	forced = theme;
+	show();
+}
+
 export function followTheme(): void {
 	dark.addEventListener('change', show);
+	addEventListener('beforeprint', () => forceTheme('light'));
+	addEventListener('afterprint', () => forceTheme(null));
 	show();
 }
 

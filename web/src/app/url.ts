@@ -4,7 +4,7 @@
 // A codec turns one parameter into a value and back; a parameter at its default is left out, so
 // that links stay short. Values of discrete choices make a step of the browser's history; those
 // that change while something is dragged or typed replace it.
-import { useCallback, useMemo, useSyncExternalStore } from 'react';
+import { createContext, useCallback, useContext, useMemo, useSyncExternalStore } from 'react';
 
 export interface Codec<T> {
 	/** null: the parameter is not there. Whatever a stranger wrote gives a value. */
@@ -124,37 +124,68 @@ export function navigate(target: string, how: Go = {}): void {
 	tellAll();
 }
 
+/** Where the state of a view is kept: the browser's address, or one that a block of a board holds. */
+export interface Address {
+	path: () => string;
+	search: () => string;
+	subscribe: (tell: () => void) => () => void;
+	go: (target: string, how?: Go) => void;
+}
+
+const browser: Address = { path: () => location.pathname, search: () => location.search, subscribe,
+	go: navigate };
+export const AddressContext = createContext(browser);
+
+/** An address of its own: parts of a page can be shown at it, and changed, without the browser's. */
+export function heldAddress(path: string, query: string): Address {
+	const tells = new Set<() => void>();
+	let search = query && `?${query.replace(/^\?/, '')}`;
+	return {
+		path: () => path, search: () => search,
+		subscribe: (tell) => {
+			tells.add(tell);
+			return () => tells.delete(tell);
+		},
+		go: (target) => {
+			search = target.includes('?') ? target.slice(target.indexOf('?')) : '';
+			tells.forEach((tell) => tell());
+		},
+	};
+}
+
 /** Changes some parameters and leaves the others; null takes one away. */
-export function setParams(changes: Record<string, string | null>, how: Go = {}): void {
-	const params = new URLSearchParams(location.search);
+export function setParams(changes: Record<string, string | null>, how: Go = {}, at = browser): void {
+	const params = new URLSearchParams(at.search());
 	for (const [key, value] of Object.entries(changes)) {
 		if (value === null)
 			params.delete(key);
 		else
 			params.set(key, value);
 	}
-	navigate(location.pathname + queryText(params), how);
+	at.go(at.path() + queryText(params), how);
 }
 
 export function usePath(): string {
-	return useSyncExternalStore(subscribe, () => location.pathname);
+	const at = useContext(AddressContext);
+	return useSyncExternalStore(at.subscribe, at.path);
 }
 
 export function useSearch(): string {
-	return useSyncExternalStore(subscribe, () => location.search);
+	const at = useContext(AddressContext);
+	return useSyncExternalStore(at.subscribe, at.search);
 }
 
 /** One parameter of the query string as state. Give a codec that lives outside the component. */
 export function useUrlState<T>(
 	key: string, codec: Codec<T>,
 ): [T, (next: T | ((now: T) => T), how?: Go) => void] {
-	const raw = useSyncExternalStore(subscribe,
-		() => new URLSearchParams(location.search).get(key));
+	const at = useContext(AddressContext);
+	const raw = useSyncExternalStore(at.subscribe, () => new URLSearchParams(at.search()).get(key));
 	const value = useMemo(() => codec.read(raw), [codec, raw]);
 	const set = useCallback((next: T | ((now: T) => T), how: Go = {}) => {
-		const now = codec.read(new URLSearchParams(location.search).get(key));
+		const now = codec.read(new URLSearchParams(at.search()).get(key));
 		const made = typeof next === 'function' ? (next as (now: T) => T)(now) : next;
-		setParams({ [key]: codec.write(made) }, how);
-	}, [key, codec]);
+		setParams({ [key]: codec.write(made) }, how, at);
+	}, [key, codec, at]);
 	return [value, set];
 }

@@ -3,6 +3,7 @@
 // is put on the page, sized, and drawn again in the other theme.
 import { useEffect, useRef, useState, type ReactNode } from 'react';
 import type { ECharts, EChartsCoreOption } from 'echarts/core';
+import { useIsBlock } from '../common/block';
 import { Failure } from '../parts/states';
 import { useTheme } from '../theme';
 import { USUAL_SIZE, type Size } from './axis';
@@ -38,6 +39,8 @@ interface Props {
 	axes?: Part[][] | null;
 }
 
+const BLOCK_HEIGHT = 360;
+
 interface BrushEnd { areas: { coordRange?: [[number, number], [number, number]] }[] }
 interface AxisPart { parallelAxisId?: string; intervals?: Part[] }
 
@@ -67,7 +70,8 @@ function arm(chart: ECharts, isBrushing: boolean): void {
 }
 
 export function Chart(props: Props): ReactNode {
-	const { label, height, make, isBrushing = false, area = null, axes = null, over, saved } = props;
+	const { label, make, isBrushing = false, area = null, axes = null, over, saved } = props;
+	const isBlock = useIsBlock(), height = isBlock ? Math.min(props.height, BLOCK_HEIGHT) : props.height;
 	const box = useRef<HTMLDivElement>(null);
 	const now = useRef(props);
 	const [chart, setChart] = useState<ECharts | null>(null);
@@ -84,7 +88,8 @@ export function Chart(props: Props): ReactNode {
 		import('./echarts').then(({ init }) => {
 			if (isGone || !box.current)
 				return;
-			made = init(box.current, null, { renderer: 'canvas' });
+			// What is printed and exported is made of lines and text, not of dots.
+			made = init(box.current, null, { renderer: isBlock ? 'svg' : 'canvas' });
 			listen(made, now);
 			follow.observe(box.current);
 			setWidth(made.getWidth());
@@ -95,7 +100,7 @@ export function Chart(props: Props): ReactNode {
 			follow.disconnect();
 			made?.dispose();
 		};
-	}, []);
+	}, [isBlock]);
 	useEffect(() => {
 		if (!chart)
 			return;

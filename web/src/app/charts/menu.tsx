@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // menu.tsx: what every chart can be taken away as.
-import type { ReactNode } from 'react';
+import { useState, type ReactNode } from 'react';
 import type { EChartsCoreOption } from 'echarts/core';
+import { BoardDialog, BoardItems, useBlockOf } from '../common/board-menu';
+import { addressOf } from '../common/saved';
 import { Menu } from '../parts/menu';
 import { toast, toastError } from '../parts/toast';
+import { useCanChange } from '../query';
 import type { Size } from './axis';
 import { csvText, fileName, pngOf, save, svgOf, type LegendItem, type Picture, type Table } from './export';
 import { readInk, type Ink } from './ink';
@@ -14,6 +17,8 @@ export interface Saved {
 	legend?: () => LegendItem[];
 	/** The points: names of the columns first. */
 	table?: () => Table;
+	/** Parameters that the address leaves out because they are the default: a block names them. */
+	params?: Record<string, string>;
 }
 
 interface Props {
@@ -25,6 +30,9 @@ interface Props {
 
 export function ChartMenu({ title, saved, size, make }: Props): ReactNode {
 	const name = saved?.title ?? title;
+	const canChange = useCanChange();
+	const block = useBlockOf({ kind: 'chart', caption: name }, saved?.params);
+	const [isAsking, setAsking] = useState(false);
 	const picture = (): Picture => {
 		const ink = readInk();
 		return { title: name, notes: saved?.notes ?? [], legend: saved?.legend?.() ?? [], size, ink,
@@ -37,7 +45,7 @@ export function ChartMenu({ title, saved, size, make }: Props): ReactNode {
 		...(table ? [['CSV of the points', async () => save(new Blob([csvText(table())],
 			{ type: 'text/csv' }), fileName(name, 'csv'))] as [string, () => Promise<void>]] : []),
 		['Copy link', async () => {
-			await navigator.clipboard.writeText(location.href);
+			await navigator.clipboard.writeText(location.origin + addressOf(block.here));
 			toast('Link copied');
 		}],
 	];
@@ -45,13 +53,18 @@ export function ChartMenu({ title, saved, size, make }: Props): ReactNode {
 		<div className="chart-menu">
 			<Menu label="Save this chart" icon="more" isBare look="small" align="end"
 				title="Save or share this chart">
-				{(close) => items.map(([text, act]) => (
-					<button key={text} type="button" className="menu-item" onClick={() => {
-						close();
-						act().catch(toastError);
-					}}>{text}</button>
-				))}
+				{(close) => <>
+					{items.map(([text, act]) => (
+						<button key={text} type="button" className="menu-item" onClick={() => {
+							close();
+							act().catch(toastError);
+						}}>{text}</button>
+					))}
+					{canChange && block.isPossible
+						&& <BoardItems block={block.block} onClose={close} onAsk={() => setAsking(true)} />}
+				</>}
 			</Menu>
+			{isAsking && <BoardDialog block={block.block} onClose={() => setAsking(false)} />}
 		</div>
 	);
 }

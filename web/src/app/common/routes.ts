@@ -1,13 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 // routes.ts: what a route of the API answers, as React state; types are those of schema/api.json.
+import { useContext, useEffect } from 'react';
 import { keepPreviousData, useQuery, type UseQueryResult } from '@tanstack/react-query';
 import type { Routes } from '../../lib/api';
 import { get, post } from '../api';
 import { asked, type And, type Filter } from '../filter';
 import { useIncludeInvalid } from '../state';
+import { BlockContext } from './block';
 
 type Named<M extends string> = Extract<keyof Routes, `${M} ${string}`>;
 type PathOf<K extends string> = K extends `${string} ${infer P}` ? P : never;
+
+/** What a route answers to a body. In a block that is frozen it is the answer that is kept. */
+export function useAnswer<T>(route: string, body: unknown, enabled = true): UseQueryResult<T> {
+	const block = useContext(BlockContext), kept = block?.frozen?.[route] as T | undefined;
+	const isFrozen = block?.frozen != null, onAnswer = block?.onAnswer;
+	const query = useQuery<T>({
+		queryKey: isFrozen ? ['frozen', block?.id, route] : [route, body], enabled: enabled && !isFrozen,
+		...(isFrozen ? { initialData: kept as never } : { placeholderData: keepPreviousData as never }),
+		queryFn: ({ signal }) => post<T>(route, body, signal),
+	});
+	const { data, isPlaceholderData } = query;
+	useEffect(() => {
+		if (data !== undefined && !isPlaceholderData)
+			onAnswer?.(route, data);
+	}, [route, data, isPlaceholderData, onAnswer]);
+	return query;
+}
 
 /** An analysis. Its last answer stays while the next one is on its way. */
 export function useRead<K extends Named<'POST'>>(
@@ -16,10 +35,7 @@ export function useRead<K extends Named<'POST'>>(
 	const [isAll] = useIncludeInvalid();
 	const path = route.slice('POST '.length) as PathOf<K>;
 	const body = isAll ? { ...question as object, include_invalid: true } : question;
-	return useQuery({
-		queryKey: [path, body], enabled, placeholderData: keepPreviousData,
-		queryFn: ({ signal }) => post<Routes[K]['answer']>(path, body, signal),
-	});
+	return useAnswer<Routes[K]['answer']>(path, body, enabled);
 }
 
 /** A GET; path is the route's with its numbers filled in. */

@@ -2,8 +2,10 @@
 // toast.tsx: a short word about something that happened, read out and gone after a while.
 import { useEffect, useState, type ReactNode } from 'react';
 
-interface Note { id: number; text: string; kind: 'good' | 'bad' }
-const SHOWN_MS = 5000;
+/** What else can be done about it, such as to undo it. */
+interface Action { label: string; act: () => void }
+interface Note { id: number; text: string; kind: 'good' | 'bad'; action?: Action | undefined }
+const SHOWN_MS = 5000, ACTION_MS = 10_000;
 let notes: Note[] = [];
 let next = 1;
 let tell: (now: Note[]) => void = () => undefined;
@@ -13,11 +15,11 @@ function drop(id: number): void {
 	tell(notes);
 }
 
-export function toast(text: string, kind: Note['kind'] = 'good'): void {
+export function toast(text: string, kind: Note['kind'] = 'good', action?: Action): void {
 	const id = next++;
-	notes = [...notes.slice(-3), { id, text, kind }];
+	notes = [...notes.slice(-3), { id, text, kind, action }];
 	tell(notes);
-	setTimeout(() => drop(id), SHOWN_MS);
+	setTimeout(() => drop(id), action ? ACTION_MS : SHOWN_MS);
 }
 
 /** For promises nobody waits for: the reason, where the reader sees it. */
@@ -36,8 +38,13 @@ export function Toasts(): ReactNode {
 	return (
 		<div className="toasts" role="status" aria-live="polite">
 			{shown.map((n) => (
-				<button key={n.id} type="button" className={`toast ${n.kind}`}
-					onClick={() => drop(n.id)}>{n.text}</button>
+				<div key={n.id} className="row tight">
+					<button type="button" className={`toast ${n.kind}`} onClick={() => drop(n.id)}>{n.text}</button>
+					{n.action && <button type="button" className="toast action" onClick={() => {
+						drop(n.id);
+						n.action?.act();
+					}}>{n.action.label}</button>}
+				</div>
 			))}
 		</div>
 	);

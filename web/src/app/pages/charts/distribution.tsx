@@ -4,6 +4,8 @@ import type { ReactNode } from 'react';
 import type { DistributionGroup } from '../../../lib/api';
 import { keyId, keyName, titleOf } from '../../charts/axis';
 import { arrange, cssColour } from '../../colour';
+import { BoardMenu } from '../../common/board-menu';
+import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
 import { Mark } from '../../common/mark';
 import { Pick } from '../../common/pick';
@@ -77,7 +79,7 @@ function Row({ g, scale }: { g: DistributionGroup; scale: Scale }): ReactNode {
 interface Props { columns: Columns; by: string[]; brush: And; usual: string }
 
 export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
-	const [filter] = useFilter();
+	const [filter] = useFilter(), isBlock = useIsBlock();
 	const [chosen, setMetric] = useUrlState('m', text);
 	const metric = chosen || usual, measure = columns.measure(metric);
 	const answer = useRead('POST /api/analysis/distribution',
@@ -88,11 +90,13 @@ export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
 	const scale = scaleOf(groups.flatMap((g) => g.quantiles));
 	return (
 		<section className="card" aria-label={`Distribution of ${measure.label}`}>
-			<div className="card-head">
+			{!isBlock && <div className="card-head">
 				<h2>Distribution</h2>
 				<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
 					options={columns.numbers} />
-			</div>
+				<BoardMenu block={{ kind: 'chart', caption: `Distribution of ${measure.label}` }}
+					params={{ view: 'distribution', m: metric, g: by.join(',') }} />
+			</div>}
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
 					: !groups.length ? <Empty title={`No run has ${measure.label}`} /> : (

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import { isEverything, type And } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { Empty, Failure, Loading } from '../../parts/states';
+import { useIsBlock } from '../../common/block';
 import { Scope, partText } from '../../common/scope';
 import {
 	firstOf, GROUP_COLUMNS, LATENCY_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
@@ -17,7 +18,7 @@ import { Distribution } from './distribution';
 import { Parallel } from './parallel';
 import { Performance } from './performance';
 import { Scatter } from './scatter';
-import { USUAL_VIEW, viewOf, VIEWS } from './view';
+import { USUAL_VIEW, viewOf, VIEWS, type Name } from './view';
 import '../../common/pages.css';
 
 const text = textCodec('');
@@ -43,7 +44,8 @@ function Brushed({ brush, columns, onClear }: {
 	);
 }
 
-function View({ columns }: { columns: Columns }): ReactNode {
+/** Any two metrics come with the other two drawings, so that an area selected in one holds in all. */
+function View({ columns, view }: { columns: Columns; view: Name }): ReactNode {
 	const [x, setX] = useUrlState('x', text);
 	const [y, setY] = useUrlState('y', text);
 	const [groups, setGroups] = useUrlState('g', groupCodec);
@@ -52,14 +54,17 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const ys = y || firstOf(columns, LATENCY_COLUMNS) || columns.numbers[1]?.column || xs;
 	const usual = firstOf(columns, GROUP_COLUMNS);
 	const by = groups[0] === 'auto' ? (usual ? [usual] : []) : groups;
+	const isAny = view === 'any', isBlock = useIsBlock();
+	const has = (name: Name): boolean => view === name || (isAny && !isBlock);
 	useKeys([{ key: 'Escape', text: 'clear the selected area', act: () => setBrush({ and: [] }) }]);
 	return (
 		<>
-			<Brushed brush={brush} columns={columns} onClear={() => setBrush({ and: [] })} />
-			<Scatter columns={columns} x={xs} y={ys} by={by} brush={brush} onX={setX} onY={setY}
-				onBy={(list) => setGroups(list.length ? list : [''])} onBrush={setBrush} />
-			<Distribution columns={columns} by={by} brush={brush} usual={ys} />
-			<Parallel columns={columns} by={by} brush={brush} onBrush={setBrush} usual={[xs, ys]} />
+			{!isBlock && <Brushed brush={brush} columns={columns} onClear={() => setBrush({ and: [] })} />}
+			{isAny && <Scatter columns={columns} x={xs} y={ys} by={by} brush={brush} onX={setX} onY={setY}
+				onBy={(list) => setGroups(list.length ? list : [''])} onBrush={setBrush} />}
+			{has('distribution') && <Distribution columns={columns} by={by} brush={brush} usual={ys} />}
+			{has('parallel') && <Parallel columns={columns} by={by} brush={brush} onBrush={setBrush}
+				usual={[xs, ys]} />}
 		</>
 	);
 }
@@ -78,17 +83,18 @@ function Views(): ReactNode {
 
 export default function Charts(): ReactNode {
 	const columns = useColumns();
-	const view = viewOf(useSearch());
+	const view = viewOf(useSearch()), isBlock = useIsBlock();
 	return (
 		<div className="page charts-page">
-			<div className="page-head"><h1>Charts</h1><Views /><Scope /></div>
+			{!isBlock && <div className="page-head"><h1>Charts</h1><Views /><Scope /></div>}
 			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
 				: !columns.isReady ? <Loading />
 					: columns.numbers.length < 1 ? (
 						<Empty title="Nothing to draw yet" icon="upload">
 							<p><Link to="/upload">Upload results</Link> and they appear here.</p>
 						</Empty>
-					) : view === 'any' ? <View columns={columns} /> : <Performance columns={columns} />}
+					) : view === 'performance' ? <Performance columns={columns} />
+						: <View columns={columns} view={view} />}
 		</div>
 	);
 }

@@ -6,6 +6,7 @@ import { titleOf, type Size } from '../../charts/axis';
 import { Chart, type Click, type Part } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
 import { categories, chosen, isNumeric, parallelOption, partsOf } from '../../charts/parallel';
+import { useIsBlock } from '../../common/block';
 import { firstOf, type Columns } from '../../common/columns';
 import { PickMany } from '../../common/pick';
 import { Notes } from '../../common/notes';
@@ -52,7 +53,7 @@ interface Props {
 }
 
 export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNode {
-	const [filter] = useFilter();
+	const [filter] = useFilter(), isBlock = useIsBlock();
 	const [axes, setAxes] = useUrlState('axes', axesCodec);
 	const target = usePageTarget();
 	const list = axes[0] === 'auto' ? usualAxes(columns, by, usual) : axes;
@@ -80,6 +81,7 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 			onBrush(valuesOf(brush, a.column, spans.flatMap(([from, to]) =>
 				chosen(categories(answer.data, index), from, to))));
 	};
+	const saved = { title: 'Parallel coordinates', params: { view: 'parallel', axes: list.join(','), g: by.join(',') } };
 	const click = (hit: Click): void => {
 		const line = answer.data?.lines[hit.dataIndex];
 		if (line)
@@ -87,12 +89,12 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 	};
 	return (
 		<section className="card" aria-label="Parallel coordinates">
-			<div className="card-head">
+			{!isBlock && <div className="card-head">
 				<h2>Parallel coordinates</h2>
 				<PickMany label="Axes" values={list} columns={columns} max={12} add="Add axis"
 					options={columns.all.filter((c) => c.distinct > 1)}
 					onPick={(next) => setAxes(next.length ? next : ['auto'])} />
-			</div>
+			</div>}
 			{list.length < 2 ? <Empty title="Select at least two axes" />
 				: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: !answer.data ? <Loading />
@@ -102,10 +104,12 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 									{answer.data.lines.length < answer.data.total
 										? `${count(answer.data.lines.length, 'run')} of ${count(answer.data.total, 'run')}. `
 										: ''}
-									Drag along an axis to select a part of it; the other charts then show those runs only.
+									{!isBlock && 'Drag along an axis to select a part of it; the other charts then show '
+										+ 'those runs only.'}
 								</p>
 								<Chart label={`${count(answer.data.lines.length, 'run')} over ${labels.join(', ')}`}
-									height={HEIGHT} make={make} onClick={click} onAxis={marked} axes={parts} />
+									height={HEIGHT} make={make} onClick={click} onAxis={marked} axes={parts}
+									saved={saved} />
 								<Table answer={answer.data} labels={labels} />
 							</>
 						)}

@@ -8,6 +8,7 @@ import {
 	curvesOption, frontier, looksOf, plansOf, spotsOf, usualLines, type CurveOptions, type Lines, type Spot,
 } from '../../charts/curves';
 import type { Ink } from '../../charts/ink';
+import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
@@ -183,7 +184,7 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 	const reading = readingText(answer, x), label = `${y.label} against ${x.label}`;
 	const spoken = focus !== null ? spots[focus] : undefined;
 	const saved = useMemo(() => ({
-		title: label, notes: [[answer.sentence, reading].filter(Boolean).join(' '), common].filter(Boolean),
+		title: label, params: { w: answer.workload ?? '' }, notes: [[answer.sentence, reading].filter(Boolean).join(' '), common].filter(Boolean),
 		legend: () => answer.colors.filter((c) => c.key && options.isShown(c.key)).map((c) => ({ name: c.key,
 			colour: looks.get(c.key)?.drawn() ?? '', shape: looks.get(c.key)?.shape ?? '' })),
 		table: () => [['run', 'color', 'configuration', 'load', answer.x.column, answer.y.column, 'on_frontier',
@@ -242,10 +243,11 @@ export function Performance({ columns }: { columns: Columns }): ReactNode {
 		...(color && { color: color === NO_COLOR ? null : color }) };
 	const answer = useRead('POST /api/analysis/curves', body);
 	const lines = wanted !== 'auto' ? wanted : usualLines(answer.data?.lines ?? []);
+	const isBlock = useIsBlock();
 	return (
 		<section className="card performance" aria-label="Performance">
-			<Head columns={columns} x={x} y={y} answer={answer.data} />
-			<Tools columns={columns} x={x} y={y} answer={answer.data} lines={lines} />
+			{!isBlock && <Head columns={columns} x={x} y={y} answer={answer.data} />}
+			{!isBlock && <Tools columns={columns} x={x} y={y} answer={answer.data} lines={lines} />}
 			{[x, y].includes(COST) && <Unpriced gpus={answer.data?.unpriced ?? []} />}
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />

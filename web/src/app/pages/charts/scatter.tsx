@@ -7,6 +7,7 @@ import {
 } from '../../charts/scatter';
 import { isWide, titleOf, type Size } from '../../charts/axis';
 import { drawnColour, placeOf, shapeOf } from '../../colour';
+import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Pick, PickMany } from '../../common/pick';
@@ -99,6 +100,7 @@ export function Scatter(props: Props): ReactNode {
 	const [logY] = useUrlState('ly', logCodec);
 	const [flipped, setFlipped] = useUrlState('flip', flipCodec);
 	const [isMarking, setMarking] = useState(false);
+	const isBlock = useIsBlock();
 	const target = usePageTarget();
 	const answer = useRead('POST /api/analysis/pareto',
 		{ filter: both(filter, others(brush, [x, y])), x, y, group: by.filter((c) => c !== '') },
@@ -127,17 +129,17 @@ export function Scatter(props: Props): ReactNode {
 		onBrush(next ? rangeOf(rangeOf(rest, x, ...next.x), y, ...next.y) : rest);
 	};
 	const saved = useMemo(() => ({
-		title: `${measures[1].label} against ${measures[0].label}`,
+		title: `${measures[1].label} against ${measures[0].label}`, params: { view: 'any', x, y, g: by.join(',') },
 		legend: () => groups.filter((g) => g.isShown && groups.length > 1).map((g) => ({ name: g.name,
 			colour: drawnColour(g.id), shape: shapeOf(placeOf(g.id)) })),
 		table: () => [['run', 'group', x, y, 'on_frontier', 'degraded'], ...groups.filter((g) => g.isShown)
 			.flatMap((g) => g.points.map((p) => [p.id, g.name, p.x, p.y, String(p.is_frontier),
 				String(p.is_degraded)]))],
-	}), [groups, measures, x, y]);
+	}), [groups, measures, x, y, by]);
 	const total = answer.data?.total ?? 0, shown = answer.data?.shown ?? 0;
 	return (
 		<section className="card" aria-label={`${measures[1].label} against ${measures[0].label}`}>
-			<Tools {...props} isMarking={isMarking} onMarking={setMarking} isLogX={isLogX} isLogY={isLogY} />
+			{!isBlock && <Tools {...props} isMarking={isMarking} onMarking={setMarking} isLogX={isLogX} isLogY={isLogY} />}
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
 					: shown === 0 ? (

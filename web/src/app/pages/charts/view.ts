@@ -4,8 +4,9 @@ import type { Curves } from '../../../lib/api';
 import { tipRows, type Spot } from '../../charts/curves';
 import { measured } from '../../show';
 
-export type Name = 'performance' | 'any';
-export const VIEWS: [Name, string][] = [['performance', 'Performance'], ['any', 'Any two metrics']];
+export type Name = 'performance' | 'any' | 'distribution' | 'parallel';
+export const VIEWS: [Name, string][] = [['performance', 'Performance'], ['any', 'Any two metrics'],
+	['distribution', 'Distribution'], ['parallel', 'Parallel coordinates']];
 export const USUAL_VIEW: Name = 'performance';
 /** Of addresses from before there were views. */
 const OWN_OF_ANY = ['g', 'axes', 'brush', 'm', 'join'];

@@ -3,6 +3,7 @@
 // configuration, and the configurations that only one side has.
 import { Fragment, useState, type ReactNode } from 'react';
 import type { Compare, CompareAlone, CompareConfiguration, CompareMetric, Comparison } from '../../../lib/api';
+import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
 import { intervalText, percent } from '../../common/interval';
 import { Num, Twin } from '../../common/twin';
@@ -97,7 +98,7 @@ interface Props { answer: Compare; c: Comparison; columns: Columns; primary: str
 
 export function ComparisonCard({ answer, c, columns, primary, by }: Props): ReactNode {
 	const [isAll, setAll] = useState(false);
-	const [wanted, setWanted] = useState('');
+	const [wanted, setWanted] = useState(''), isBlock = useIsBlock();
 	const main = c.metrics.filter((m) => isMain(m.metric) || m.is_primary);
 	const shown = isAll || !main.length ? c.metrics : main;
 	const chosen = headlineOf(c.metrics, wanted || primary);
@@ -123,19 +124,19 @@ export function ComparisonCard({ answer, c, columns, primary, by }: Props): Reac
 			{shown.length > 0 && (
 				<>
 					<Figures c={c} shown={shown} columns={columns} chosen={chosen?.metric ?? ''} onChoose={setWanted} />
-					<Statistics shown={shown} columns={columns} />
+					{!isBlock && <Statistics shown={shown} columns={columns} />}
 				</>
 			)}
-			{chosen && chosen.configurations.length > 0 && (
+			{!isBlock && chosen && chosen.configurations.length > 0 && (
 				<>
 					<Multiples answer={answer} m={chosen} sides={[c.baseline, c.side]} columns={columns} by={by} />
 					<Configurations answer={answer} c={c} m={chosen} columns={columns} by={by} />
 				</>
 			)}
-			<Alone list={c.only_baseline} n={c.alone[0]} name={c.baseline} other={c.side} by={by}
-				reason={why(baseline, c.group)} />
-			<Alone list={c.only_side} n={c.alone[1]} name={c.side} other={c.baseline} by={by}
-				reason={why(c.group, baseline)} />
+			{!isBlock && <Alone list={c.only_baseline} n={c.alone[0]} name={c.baseline} other={c.side} by={by}
+				reason={why(baseline, c.group)} />}
+			{!isBlock && <Alone list={c.only_side} n={c.alone[1]} name={c.side} other={c.baseline} by={by}
+				reason={why(c.group, baseline)} />}
 		</section>
 	);
 }

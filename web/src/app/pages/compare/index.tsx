@@ -4,6 +4,8 @@
 import { useMemo, type ReactNode } from 'react';
 import type { Compare as Answer, CompareGroup } from '../../../lib/api';
 import { ApiError } from '../../api';
+import { useIsBlock } from '../../common/block';
+import { BoardMenu } from '../../common/board-menu';
 import { useColumns, type Columns } from '../../common/columns';
 import { Pick } from '../../common/pick';
 import { useRead } from '../../common/routes';
@@ -177,7 +179,7 @@ function Notices({ lines }: { lines: string[] }): ReactNode {
 }
 
 function Result({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
-	const [primary, setPrimary] = usePrimary();
+	const [primary, setPrimary] = usePrimary(), isBlock = useIsBlock();
 	const [side, setSide] = useUrlState('side', first);
 	const chosen = answer.comparisons.find((c) => c.group === side) ?? answer.comparisons[0];
 	const by = useMemo(() => configuredOf(answer, chosen ? [baselineOf(answer), chosen.group] : []),
@@ -187,10 +189,10 @@ function Result({ answer, columns }: { answer: Answer; columns: Columns }): Reac
 			{chosen && <Headline answer={answer} chosen={chosen} by={by} columns={columns} primary={primary}
 				onPrimary={setPrimary} onSide={setSide} />}
 			<Notices lines={noticesOf(answer)} />
-			<MatchedBy answer={answer} columns={columns} />
+			{!isBlock && <MatchedBy answer={answer} columns={columns} />}
 			{chosen && <ComparisonCard key={chosen.group} answer={answer} c={chosen} columns={columns} primary={primary}
 				by={by} />}
-			<Parameters answer={answer} columns={columns} />
+			{!isBlock && <Parameters answer={answer} columns={columns} />}
 		</>
 	);
 }
@@ -267,19 +269,25 @@ export default function Compare(): ReactNode {
 	const [primary] = usePrimary();
 	const [ignore] = useUrlState('ignore', ignored);
 	const [isOnly] = useUrlState('comparable', off);
+	const isBlock = useIsBlock();
 	const answer = useRead('POST /api/data/compare', { groups: g.groups, metrics: null, primary: primary || null,
 		baseline: Math.max(0, baseline), ignore, comparable_only: isOnly }, isEnough && !g.isWaiting);
 	return (
 		<div className="page">
-			<div className="page-head"><h1>Compare</h1>
+			{!isBlock && <div className="page-head"><h1>Compare</h1>
 				{ids.length > 1 ? <span className="scope dim">{count(ids.length, 'selected run')}
 					<IncludeInvalid /></span> : <Scope />}
-			</div>
-			<section className="card" aria-label="Groups">
-				<Tools columns={columns} g={g} />
+			</div>}
+			{!isBlock && <section className="card" aria-label="Groups">
+				<div className="row">
+					<Tools columns={columns} g={g} />
+					{isEnough && <BoardMenu block={{ kind: 'chart', caption: `Comparison by ${split
+						? columns.measure(split).label : 'selected runs'}` }} />}
+				</div>
 				{g.note && <p className="dim small-text">{g.note}</p>}
-			</section>
+			</section>}
 			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
+				: isBlock && columns.isReady && answer.data ? <Result answer={answer.data} columns={columns} />
 				: g.isWaiting || !columns.isReady ? <Loading />
 				: split && !isEnough && ids.length < 2 ? <section className="card">
 					<Unsplit split={split} groups={g.groups} columns={columns} /></section>

@@ -3,6 +3,7 @@
 // forest plot; and what the verdicts rest on.
 import { useMemo, type ReactNode } from 'react';
 import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
+import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
 import { intervalText, percent } from '../../common/interval';
 import { Pick } from '../../common/pick';
@@ -49,6 +50,7 @@ export function Headline(props: HeadlineProps): ReactNode {
 	const { answer, chosen, by, columns, primary, onPrimary, onSide } = props;
 	const known = answer.comparisons.find((c) => c.metrics.length)?.metrics ?? [];
 	const m = headlineOf(known, primary);
+	const isBlock = useIsBlock();
 	const options = useMemo(() => columns.numbers.filter((c) =>
 		known.some((other) => other.metric === c.column)), [columns, known]);
 	if (!m)
@@ -59,8 +61,8 @@ export function Headline(props: HeadlineProps): ReactNode {
 			<p className="answer" role="status">{own ? answerOf(chosen, own,
 				mainlyAt(answer.matched_by, by, own, -(own.better || 1))) : `${chosen.reason ?? ''}.`}</p>
 			<div className="tools">
-				<Pick label="Primary metric" value={primary} onPick={onPrimary} columns={columns} options={options}
-					none="none (all are adjusted)" />
+				{!isBlock && <Pick label="Primary metric" value={primary} onPick={onPrimary} columns={columns}
+					options={options} none="none (all are adjusted)" />}
 				<span className="dim">{columns.measure(m.metric).label} against {answer.comparisons[0].baseline}</span>
 			</div>
 			<div className="headline-row" role="group" aria-label="Groups against the baseline">

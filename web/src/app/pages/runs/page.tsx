@@ -15,7 +15,7 @@ import { Link } from '../../parts/link';
 import { Empty, Failure } from '../../parts/states';
 import { toast, toastError } from '../../parts/toast';
 import {
-	useApply, useHealth, useOptions, useRows, type ColumnOption, type Facet, type Item, type Sort,
+	useApply, useOptions, useRows, type ColumnOption, type Facet, type Item, type Sort,
 } from '../../query';
 import { useFilter, usePageTarget, useSelection, useShown, type Selection } from '../../state';
 import { exactCell, measured } from '../../show';
@@ -27,7 +27,6 @@ import { Fullness } from './fullness';
 import { Groups } from './groups';
 import { shortNames, shortValue } from './names';
 import { Panel } from './panel';
-import { Presets } from './presets';
 import { Strip } from './strip';
 import { Table } from './table';
 import {
@@ -39,7 +38,7 @@ import {
 
 const INVALID_MAX = 1000;
 
-type Open = 'none' | 'columns' | 'groups' | 'presets' | 'panel';
+type Open = 'none' | 'columns' | 'groups' | 'panel';
 
 function firstDown(option: ColumnOption | undefined): boolean {
 	return option?.kind === 'number' && option.better !== 'lower';
@@ -113,8 +112,6 @@ function Tools({ open, onOpen, isDiffering, onDiffering, children }: {
 			</button>
 			<button type="button" className="quiet" aria-expanded={open === 'columns'}
 				onClick={() => onOpen('columns')}><Icon name="columns" /><span>Columns</span></button>
-			<button type="button" className="quiet" aria-expanded={open === 'presets'}
-				onClick={() => onOpen('presets')}><Icon name="star" /><span>Views</span></button>
 			{children}
 			<button type="button" className="quiet" title="Copy a link to exactly this view"
 				onClick={() => copyAddress().catch(toastError)}><Icon name="link" /><span>Copy link</span></button>
@@ -185,7 +182,6 @@ export function RunsPage(): ReactNode {
 	const selection = useSelection();
 	const target = usePageTarget();
 	const search = useRef<HTMLInputElement>(null);
-	const health = useHealth();
 	const given = useOptions();
 	const options = useMemo(() => byName(given.data?.items ?? []), [given.data]);
 	const asks = useMemo(() => (chosen.length ? [...new Set([...LEAD_COLUMNS, ...chosen])] : null),
@@ -270,8 +266,6 @@ export function RunsPage(): ReactNode {
 			</div>
 			{open === 'panel' && <Dialog title="Filters" look="side" onClose={close}>{panel}</Dialog>}
 			{open === 'groups' && <Groups filter={filter} options={options} onFilter={setFilter}
-				onClose={close} />}
-			{open === 'presets' && <Presets isReadOnly={!(health.data?.can_change ?? false)}
 				onClose={close} />}
 			{open === 'columns' && <ColumnPicker title="Columns" chosen={columns} options={options}
 				differing={differ}

@@ -6,7 +6,7 @@ import {
 } from '../../filter';
 import type { Bin, ColumnOption, Facet, Item as Row, Sort } from '../../query';
 import { columnLabel, count, isTime, showCell, showValue, when } from '../../show';
-import { flagCodec, listCodec, plain, queryText, type Codec } from '../../url';
+import { flagCodec, listCodec, plain, type Codec } from '../../url';
 
 export const PAGE_ROWS = 500;
 export const ROWS_MAX = 100_000; /* listed; beyond, a table is no way to look at runs */
@@ -419,19 +419,4 @@ export interface Gone { part: 'filter' | 'columns' | 'sort'; at: number }
 export function goneOf(pointer: string | undefined): Gone | null {
 	const found = /^\/(?:(filter)\/and|(columns|sort))\/(\d+)(?:\/|$)/.exec(pointer ?? '');
 	return found && { part: (found[1] ?? found[2]) as Gone['part'], at: Number(found[3]) };
-}
-
-/* ---- presets ---- */
-
-const KEPT = ['f', 'shown', 'sort', 'cols', 'stats', 'diff'];
-
-/** The part of the address that a preset keeps. */
-export function keptQuery(search: string): string {
-	const now = new URLSearchParams(search), kept = new URLSearchParams();
-	for (const key of KEPT) {
-		const value = now.get(key);
-		if (value !== null)
-			kept.set(key, value);
-	}
-	return queryText(kept);
 }

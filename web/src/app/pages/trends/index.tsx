@@ -6,6 +6,7 @@ import { Chart, type Click } from '../../charts/chart';
 import type { Size } from '../../charts/axis';
 import type { Ink } from '../../charts/ink';
 import { hitOf, linesOption } from '../../charts/lines';
+import { useIsBlock } from '../../common/block';
 import {
 	firstOf, LATENCY_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
 } from '../../common/columns';
@@ -85,7 +86,9 @@ function Drawing({ answer, columns, names, isRelative }: DrawingProps): ReactNod
 		<>
 			<Chart label={`${measure.label} over ${isCommit ? 'commits' : isNamed ? 'versions' : 'time'}: `
 				+ `${count(points, 'point')} in ${count(answer.series.length, 'series', 'series')}`}
-			height={HEIGHT} make={make} onClick={click} />
+			height={HEIGHT} make={make} onClick={click}
+			saved={{ title: `${measure.label} over ${isCommit ? 'commits' : isNamed ? 'versions' : 'time'}`,
+				params: { m: answer.metric } }} />
 			<Legend label="Series" hasForms entries={series.map((s, i) => ({ id: s.id, name: s.name,
 				isShown: s.isShown, n: answer.series[i].points.length }))}
 			onToggle={(id) => flip(answer.series.find((s) => s.id === id)?.name ?? id)} />
@@ -105,6 +108,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const metric = chosen || firstOf(columns, [...RATE_COLUMNS, ...LATENCY_COLUMNS])
 		|| columns.numbers[0]?.column || '';
 	const [isRelative, setRelative] = useUrlState('rel', relativeCodec);
+	const isBlock = useIsBlock();
 	const asks = useRead('POST /api/analysis/trends', { filter: asked(filter), metric,
 		axis: axis === 'auto' ? null : axis, series: by[0] === 'auto' ? null : by.filter((c) => c !== '') }, metric !== '');
 	const answer = useMemo(() => asks.data && { ...asks.data, series: ordered(drawable(asks.data.series)) }, [asks.data]);
@@ -117,29 +121,31 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	return (
 		<>
 			<section className="card" aria-label="Trend">
-				<div className="tools">
-					<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
-						options={columns.numbers} />
-					<div className="segments" role="group" aria-label="X axis">
-						{AXES.map(([name, label]) => (
-							<button key={name} type="button" aria-pressed={on === name}
-								onClick={() => setAxis(name)}>{label}</button>
-						))}
+				{!isBlock && <>
+					<div className="tools">
+						<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
+							options={columns.numbers} />
+						<div className="segments" role="group" aria-label="X axis">
+							{AXES.map(([name, label]) => (
+								<button key={name} type="button" aria-pressed={on === name}
+									onClick={() => setAxis(name)}>{label}</button>
+							))}
+						</div>
+						<div className="segments" role="group" aria-label="Values">
+							{[false, true].map((is) => (
+								<button key={String(is)} type="button" aria-pressed={isRelative === is}
+									onClick={() => setRelative(is)}>{is ? 'Relative to first' : 'Absolute'}</button>
+							))}
+						</div>
 					</div>
-					<div className="segments" role="group" aria-label="Values">
-						{[false, true].map((is) => (
-							<button key={String(is)} type="button" aria-pressed={isRelative === is}
-								onClick={() => setRelative(is)}>{is ? 'Relative to first' : 'Absolute'}</button>
-						))}
-					</div>
-				</div>
-				<details className="small-text">
-					<summary className="dim">Series by {count(listed.length, 'column')}
-						{names.common.length > 0 && `. Common to all: ${names.common.join(', ')}`}</summary>
-					<PickMany label="Series by" values={listed} max={16}
-						columns={columns} options={columns.groups}
-						onPick={(list) => setBy(list.length ? list : [''])} />
-				</details>
+					<details className="small-text">
+						<summary className="dim">Series by {count(listed.length, 'column')}
+							{names.common.length > 0 && `. Common to all: ${names.common.join(', ')}`}</summary>
+						<PickMany label="Series by" values={listed} max={16}
+							columns={columns} options={columns.groups}
+							onPick={(list) => setBy(list.length ? list : [''])} />
+					</details>
+				</>}
 				{asks.isError ? <Failure error={asks.error} onRetry={() => void asks.refetch()} />
 					: !answer ? <Loading />
 						: isEmpty ? (
@@ -154,17 +160,17 @@ function View({ columns }: { columns: Columns }): ReactNode {
 				{answer && <p className="dim small-text">{answer.order}</p>}
 				<Notes notes={answer?.notes} />
 			</section>
-			{answer && !isEmpty && <Changes metric={answer.metric} names={names}
+			{answer && !isEmpty && !isBlock && <Changes metric={answer.metric} names={names}
 				series={answer.series} unit={answer.unit} reason={answer.reason} />}
 		</>
 	);
 }
 
 export default function Trends(): ReactNode {
-	const columns = useColumns();
+	const columns = useColumns(), isBlock = useIsBlock();
 	return (
 		<div className="page">
-			<div className="page-head"><h1>Trends</h1><Scope /></div>
+			{!isBlock && <div className="page-head"><h1>Trends</h1><Scope /></div>}
 			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
 				: !columns.isReady ? <Loading /> : <View columns={columns} />}
 		</div>

@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+// board.tsx: one board: its blocks in order, and what can be done with it.
+import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
+import { useColumns } from '../../common/columns';
+import { PickMany } from '../../common/pick';
+import {
+	homeBoard, moved, saveBoard, setHomeBoard, type Block, type Board, type BoardBody,
+} from '../../common/saved';
+import { partText } from '../../common/scope';
+import { isEverything } from '../../filter';
+import { Icon } from '../../parts/icon';
+import { Link } from '../../parts/link';
+import { Menu } from '../../parts/menu';
+import { Empty } from '../../parts/states';
+import { toast, toastError } from '../../parts/toast';
+import { useCanChange } from '../../query';
+import { when } from '../../show';
+import { useFilter, usePageTarget } from '../../state';
+import { textCodec, useUrlState } from '../../url';
+import { BlockCard, type Edit } from './block';
+import { exported, fitDrawings } from './export';
+
+const text = textCodec('');
+
+interface NameProps { board: Board; canChange: boolean }
+
+function Name({ board, canChange }: NameProps): ReactNode {
+	const [typed, setTyped] = useState<string | null>(null);
+	const submit = (event: FormEvent): void => {
+		event.preventDefault();
+		const name = typed?.trim();
+		setTyped(null);
+		if (name && name !== board.name)
+			saveBoard(board.id, { name }).catch(toastError);
+	};
+	if (typed !== null) {
+		return (
+			<form className="row" onSubmit={submit}>
+				<input type="text" aria-label="Name of the board" value={typed} autoFocus maxLength={200}
+					onChange={(e) => setTyped(e.target.value)} onBlur={submit} />
+			</form>
+		);
+	}
+	return (
+		<div className="row tight">
+			<h1>{board.name}</h1>
+			{canChange && <button type="button" className="quiet small icon" aria-label="Rename the board" title="Rename"
+				onClick={() => setTyped(board.name)}><Icon name="pencil" /></button>}
+		</div>
+	);
+}
+
+/** The filter and the workload of all blocks: taken from the address, as it is kept from page to page. */
+function Common({ body, onBody }: { body: BoardBody; onBody: ((next: BoardBody) => void) | null }): ReactNode {
+	const [filter] = useFilter(), [w] = useUrlState('w', text);
+	const columns = useColumns(), { f, w: workload, ...rest } = body;
+	const now = JSON.stringify(filter);
+	const label = (key: string): string => key.split('\u001f').join(' · ');
+	return (
+		<div className="scope" role="group" aria-label="Filter of all blocks">
+			{f && <span className="tag">{f.and.map((part) => partText(part, columns)).join('; ')}</span>}
+			{workload && <span className="tag" title={workload}>Workload: {label(workload)}</span>}
+			{(f || workload) && onBody && <button type="button" className="small"
+				onClick={() => onBody(rest)}>Remove the filter of the board</button>}
+			{onBody && !isEverything(filter) && now !== JSON.stringify(f) && <button type="button" className="small"
+				title="Every block shows only these runs" onClick={() => onBody({ ...body, f: filter })}>
+				Filter all blocks by {filter.and.map((part) => partText(part, columns)).join('; ')}</button>}
+			{onBody && w && w !== workload && <button type="button" className="small" title={w}
+				onClick={() => onBody({ ...body, w })}>Use the current workload for all blocks</button>}
+		</div>
+	);
+}
+
+function AddMenu({ onAdd }: { onAdd: (block: Block) => void }): ReactNode {
+	const columns = useColumns(), target = usePageTarget();
+	const [isNumber, setNumber] = useState(false);
+	if (isNumber) {
+		return (
+			<div className="row tight">
+				<PickMany label="Median of" values={[]} add="Choose a metric" columns={columns} options={columns.numbers}
+					onPick={([m]) => {
+						setNumber(false);
+						if (m)
+							onAdd({ kind: 'number', path: '/runs', query: `m=${encodeURIComponent(m)}`,
+								caption: columns.measure(m).label });
+					}} />
+				<button type="button" className="quiet small" onClick={() => setNumber(false)}>Cancel</button>
+			</div>
+		);
+	}
+	const items: [string, () => void][] = [
+		['Heading', () => onAdd({ kind: 'heading', caption: 'Heading' })],
+		['Text', () => onAdd({ kind: 'text', text: 'Click *Edit text* in the menu of this block.' })],
+		['Number', () => setNumber(true)],
+		['Newest runs', () => onAdd({ kind: 'table', path: '/runs', query: '', caption: 'Newest runs' })],
+	];
+	return (
+		<Menu label="Add" icon="plus">
+			{(close) => <>
+				{items.map(([label, act]) => (
+					<button key={label} type="button" className="menu-item" onClick={() => {
+						close();
+						act();
+					}}>{label}</button>
+				))}
+				<hr className="menu-line" />
+				<Link className="menu-item" to={target('/charts')}>A chart: its menu has “Add to board”</Link>
+			</>}
+		</Menu>
+	);
+}
+
+function ShareMenu({ board }: { board: Board }): ReactNode {
+	const [home, setHome] = useState(homeBoard);
+	const isHome = home === board.id;
+	const items: [string, () => Promise<void> | void][] = [
+		['Copy link', async () => {
+			await navigator.clipboard.writeText(`${location.origin}/boards/${board.id}`);
+			toast('Link copied');
+		}],
+		['Print', () => print()],
+		['Export as HTML file', () => exported(board.name)],
+		[isHome ? 'Show Overview as start page' : 'Use as start page', () => {
+			setHomeBoard(isHome ? null : board.id);
+			setHome(isHome ? null : board.id);
+			toast(isHome ? 'Overview is the start page of this browser' : 'This board is the start page of this browser');
+		}],
+	];
+	return (
+		<Menu label="Share" icon="external" align="end">
+			{(close) => items.map(([label, act]) => (
+				<button key={label} type="button" className="menu-item" onClick={() => {
+					close();
+					Promise.resolve(act()).catch(toastError);
+				}}>{label}</button>
+			))}
+		</Menu>
+	);
+}
+
+export function BoardPage({ board }: { board: Board }): ReactNode {
+	const canChange = useCanChange(), target = usePageTarget();
+	const { body } = board, { blocks } = body;
+	useEffect(() => {
+		const fit = (): void => fitDrawings(document.body);
+		addEventListener('beforeprint', fit);
+		return () => removeEventListener('beforeprint', fit);
+	}, []);
+	const set = (next: BoardBody, said?: string): void => {
+		saveBoard(board.id, { body: next }).then(() => {
+			if (said)
+				toast(said, 'good', { label: 'Undo', act: () => set(body) });
+		}).catch(toastError);
+	};
+	const edit = (at: number): Edit => ({
+		change: (next, said) => set({ ...body, blocks: blocks.map((b, i) => (i === at ? next : b)) }, said),
+		move: (by) => {
+			if (at + by >= 0 && at + by < blocks.length)
+				set({ ...body, blocks: moved(blocks, at, at + by) });
+		},
+		remove: () => set({ ...body, blocks: blocks.filter((_, i) => i !== at) }, 'Block removed'),
+	});
+	return (
+		<div className="page board-page">
+			<div className="page-head">
+				<Name board={board} canChange={canChange} />
+				<Common body={body} onBody={canChange ? (next) => set(next, 'Filter changed') : null} />
+				<div className="row board-tools">
+					{canChange && <AddMenu onAdd={(block) => set({ ...body, blocks: [...blocks, block] })} />}
+					<ShareMenu board={board} />
+					<Link className="button" to={target('/boards')}>All boards</Link>
+				</div>
+			</div>
+			{!blocks.length && (
+				<Empty title="This board has no blocks" icon="plus">
+					<p>Every chart has “Add to board” in its menu, at the top right of the chart.</p>
+					<p><Link className="button primary" to={target('/charts')}>Open Charts</Link></p>
+				</Empty>
+			)}
+			<div className="board">
+				{blocks.map((block, i) => (
+					<BlockCard key={`${i} ${block.kind} ${block.path ?? ''} ${block.query ?? ''}`} body={body}
+						block={block} at={i} edit={canChange ? edit(i) : null} />
+				))}
+			</div>
+			<footer className="board-foot dim small-text">
+				{`${location.origin}/boards/${board.id}`} · {when(Date.now() / 1000)}
+			</footer>
+		</div>
+	);
+}

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// export.ts: a board as one HTML file: what is drawn, with its style, without a script.
+import { fileName, save } from '../../charts/export';
+import { forceTheme } from '../../theme';
+
+const CONTROLS = 'button, .menu, .menu-panel, input, select, textarea, .block-editor, details:not([open]), '
+	+ '.board-tools, .reading, .unseen, .page-head .scope button, script';
+const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
+
+/** Every rule that the page has, from its own files. */
+function styleText(): string {
+	return [...document.styleSheets].flatMap((sheet) => {
+		try {
+			return [...sheet.cssRules].map((rule) => rule.cssText);
+		} catch {
+			return []; // of a browser's extension
+		}
+	}).join('\n');
+}
+
+/** An entry of a legend is a button on the page and a text in the file. */
+function withoutControls(page: Element): Element {
+	const copy = page.cloneNode(true) as Element;
+	for (const entry of copy.querySelectorAll('.legend button.quiet')) {
+		const span = document.createElement('span');
+		span.className = 'legend-entry';
+		span.replaceChildren(...entry.childNodes);
+		if (entry.getAttribute('aria-pressed') === 'true')
+			entry.replaceWith(span);
+	}
+	copy.querySelectorAll(CONTROLS).forEach((e) => e.remove());
+	copy.querySelectorAll('a[href^="/"]').forEach((a) => a.setAttribute('href', location.origin
+		+ (a.getAttribute('href') ?? '')));
+	copy.querySelectorAll('[tabindex], [role=application]').forEach((e) => {
+		e.removeAttribute('tabindex');
+		e.removeAttribute('role');
+	});
+	return copy;
+}
+
+/** Drawings that shrink with the paper or the window. */
+export function fitDrawings(page: Element): void {
+	for (const svg of page.querySelectorAll('.chart-box svg')) {
+		const width = svg.getAttribute('width'), height = svg.getAttribute('height');
+		if (width && height)
+			svg.setAttribute('viewBox', `0 0 ${width} ${height}`);
+	}
+}
+
+export async function boardFile(name: string): Promise<string> {
+	forceTheme('light');
+	try {
+		await new Promise((done) => setTimeout(done, 100));
+		const page = document.querySelector('.board-page');
+		if (!page)
+			throw new Error('The board is not shown.');
+		fitDrawings(page);
+		return `<!doctype html>\n<html lang="en" data-theme="light"><head><meta charset="utf-8">`
+			+ `<meta name="viewport" content="width=device-width, initial-scale=1">`
+			+ `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`
+			+ `<title>${escaped(name)}</title><style>${styleText().replace(/<\//g, '<\\/')}</style></head>`
+			+ `<body class="exported">${withoutControls(page).outerHTML}</body></html>\n`;
+	} finally {
+		forceTheme(null);
+	}
+}
+
+export async function exported(name: string): Promise<void> {
+	save(new Blob([await boardFile(name)], { type: 'text/html' }), fileName(name, 'html'));
+}

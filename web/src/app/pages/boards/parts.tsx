@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+// parts.tsx: what a block of a board shows: a page's chart, the first rows of a table, a number, text.
+import { Suspense, useMemo, type ReactNode } from 'react';
+import type { Apply, Distribution } from '../../../lib/api';
+import type { Cell } from '../../api';
+import { useColumns } from '../../common/columns';
+import { Markdown } from '../../common/markdown';
+import { both, useAnswer, useRead } from '../../common/routes';
+import { addressOf, type Block } from '../../common/saved';
+import { asked } from '../../filter';
+import { PAGES, placeOf } from '../../pages';
+import { Link } from '../../parts/link';
+import { Empty, Failure, Loading } from '../../parts/states';
+import { count, exactCell, measured, showCell } from '../../show';
+import { useFilter, usePageTarget, useShown } from '../../state';
+import { textCodec, useSearch, useUrlState } from '../../url';
+import { columnsCodec, sortCodec } from '../runs/view';
+
+const ROWS = 20, MEDIAN = 3;
+const text = textCodec('');
+
+/** The page itself, which leaves out its controls in a block. */
+function ChartPart({ path }: { path: string }): ReactNode {
+	const { page, id } = placeOf(path);
+	if (!page || !PAGES.includes(page) || page.name === 'boards')
+		return <Empty title={`This version has no page ${path}`} />;
+	const View = page.view;
+	return <Suspense fallback={<Loading />}><View id={id} /></Suspense>;
+}
+
+function CellText({ column, value }: { column: string; value: Cell | undefined }): ReactNode {
+	if (value === undefined || value === null)
+		return '';
+	return <span title={exactCell(column, value)} data-value={typeof value === 'number' ? value : undefined}>
+		{showCell(column, value)}</span>;
+}
+
+/** Columns that say no more than the link of the row does. */
+const SAID = ['run_id', 'name', 'status'];
+
+function TablePart(): ReactNode {
+	const [filter] = useFilter(), [shown] = useShown();
+	const [sort] = useUrlState('sort', sortCodec);
+	const [chosen] = useUrlState('cols', columnsCodec);
+	const columns = useColumns(), target = usePageTarget();
+	const answer = useAnswer<Apply>('/api/filters/apply', { filter: asked(filter), shown, sort, limit: ROWS,
+		columns: chosen.length ? [...new Set(['run_id', 'name', ...chosen])] : null });
+	if (answer.isError)
+		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
+	if (!answer.data)
+		return <Loading />;
+	const { items, total } = answer.data, names = answer.data.columns.filter((c) => !SAID.includes(c));
+	if (!total)
+		return <Empty title="No runs match" icon="filter" />;
+	const isNumber = (c: string): boolean => items.some((row) => typeof row.values[c] === 'number');
+	return (
+		<>
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Runs">
+				<table className="plain-table">
+					<thead><tr><th scope="col">Run</th>{names.map((c) => (
+						<th key={c} scope="col" className={isNumber(c) ? 'num' : undefined}>{columns.measure(c).label}</th>
+					))}</tr></thead>
+					<tbody>{items.map((row) => (
+						<tr key={row.id}>
+							<th scope="row"><Link to={target(`/runs/${row.id}`)}>
+								{String(row.values.name ?? row.values.run_id ?? row.id)}</Link></th>
+							{names.map((c) => (
+								<td key={c} className={isNumber(c) ? 'num' : undefined}>
+									<CellText column={c} value={row.values[c]} /></td>
+							))}
+						</tr>
+					))}</tbody>
+				</table>
+			</div>
+			{total > items.length && <p className="dim small-text">The first {items.length} of {count(total, 'run')}.</p>}
+		</>
+	);
+}
+
+/** The median of a metric over the runs of the address, without what is INVALID. */
+function NumberPart(): ReactNode {
+	const [filter] = useFilter(), [metric] = useUrlState('m', text), [w] = useUrlState('w', text);
+	const columns = useColumns(), target = usePageTarget(), m = columns.measure(metric);
+	const of = useMemo(() => (w ? both(filter, [{ column: 'workload', in: [w] }]) : asked(filter)), [filter, w]);
+	const answer = useRead('POST /api/analysis/distribution', { filter: of, metric, group: [] }, metric !== '');
+	if (answer.isError)
+		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
+	if (!answer.data)
+		return <Loading />;
+	const group: Distribution['groups'][number] | undefined = answer.data.groups[0];
+	const v = group?.quantiles[MEDIAN];
+	if (v === undefined)
+		return <p className="dim">No run has {m.label}.</p>;
+	return (
+		<p className="number-block">
+			<Link className="big-number" to={target('/runs')} title={`${v}${m.unit ? ` ${m.unit}` : ''}: show the runs`}
+				data-value={v}>{measured(v)}{m.unit && <span className="unit">{m.unit}</span>}</Link>
+			<span className="dim">{group.n === 1 ? m.label : `Median ${m.label} of ${count(group.n, 'run')}`}</span>
+		</p>
+	);
+}
+
+export function Content({ block }: { block: Block }): ReactNode {
+	switch (block.kind) {
+	case 'heading': return null;
+	case 'text': return <Markdown text={block.text ?? ''} />;
+	case 'table': return <TablePart />;
+	case 'number': return <NumberPart />;
+	case 'chart': return <ChartPart path={block.path ?? ''} />;
+	}
+}
+
+/** How many runs the address has and when the newest began: whether there is something new to see. */
+export function Newest(): ReactNode {
+	const [filter] = useFilter(), [shown] = useShown(), [w] = useUrlState('w', text);
+	const more = w ? [{ column: 'workload', in: [w] }] : [];
+	const answer = useAnswer<Apply>('/api/filters/apply', { filter: both(filter, more), shown, limit: 1,
+		columns: ['timestamp'], sort: [{ column: 'timestamp', descending: true }] });
+	const at = answer.data?.items[0]?.values.timestamp;
+	if (!answer.data)
+		return null;
+	return <>{count(answer.data.total, 'run')}{typeof at === 'number' && `, newest ${showCell('timestamp', at)}`}</>;
+}
+
+/** To the page of the block, where it has its controls. */
+export function Source({ block }: { block: Block }): ReactNode {
+	const search = useSearch(), path = block.path ?? '/runs';
+	const label = placeOf(path).page?.label ?? path;
+	return <Link to={addressOf({ path, query: search.replace(/^\?/, '') })}>Open in {label}</Link>;
+}
