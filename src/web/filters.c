@@ -275,6 +275,7 @@ void filters_usual_statistics(const struct index_view *v, struct arena *a, struc
 
 #define PRESET_NAME_BYTES_MAX 200
 #define PRESET_BODY_BYTES_MAX (256u << 10)
+#define BOARD_BODY_BYTES_MAX PRESET_BYTES_MAX /* with the answers of frozen blocks in it */
 #define PRESETS_MAX 1000                  /* all of them are told at once */
 #define PRESETS_BYTES_MAX (16u << 20)     /* their bodies together */
 
@@ -453,7 +454,8 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 		       struct str *name, struct str *body, struct err *e)
 {
 	const struct json_value *given = preset_body(r);
-	struct buf text = { .limit = PRESET_BODY_BYTES_MAX };
+	bool is_board = str_starts(r->path, STR("/api/boards"));
+	struct buf text = { .limit = is_board ? BOARD_BODY_BYTES_MAX : PRESET_BODY_BYTES_MAX };
 	struct json_writer w = json_writer(&text);
 	bool is_over;
 
@@ -473,8 +475,10 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 	if (!is_over)
 		return 0;
 	a->pointer = STR("/body");
-	return asked_refuse(a, 413, e, "/body: expected at most %u bytes (PRESET_BODY_BYTES_MAX)",
-			    PRESET_BODY_BYTES_MAX);
+	return asked_refuse(a, 413, e, "/body: expected at most %u bytes (%s)%s",
+			    is_board ? BOARD_BODY_BYTES_MAX : PRESET_BODY_BYTES_MAX,
+			    is_board ? "BOARD_BODY_BYTES_MAX" : "PRESET_BODY_BYTES_MAX",
+			    is_board ? "; unfreeze a block or begin another board" : "");
 }
 
 /* What the store refuses here is a name that is taken. */
@@ -522,7 +526,7 @@ static int preset_change(const struct web_request *r, struct web_answer *a, stru
 	struct str name = STR(""), body = STR("");
 	struct preset *p, *old = NULL;
 	int64_t id;
-	size_t n;
+	size_t n, bytes = 0;
 
 	if (asked_number(r, a, saved_kind(r), &id, e) < 0 ||
 	    read_preset(r, a, false, &name, &body, e) < 0 ||
@@ -534,6 +538,12 @@ static int preset_change(const struct web_request *r, struct web_answer *a, stru
 	if (!old)
 		return asked_refuse(a, 404, e, "there is no %s %lld", saved_kind(r),
 				    (long long)id);
+	for (size_t i = 0; i < n; i++)
+		bytes += p[i].body.n;
+	if (body.n > old->body.n && bytes - old->body.n + body.n > PRESETS_BYTES_MAX)
+		return asked_refuse(a, 422, e, "all %ss together may have at most %u bytes "
+				    "(PRESETS_BYTES_MAX); delete some of them", saved_kind(r),
+				    PRESETS_BYTES_MAX);
 	return put_preset(r, a, id, name.n ? name : old->name, body.n ? body : old->body, e);
 }
 

@@ -16,8 +16,10 @@ export function useAnswer<T>(route: string, body: unknown, enabled = true): UseQ
 	const block = useContext(BlockContext), kept = block?.frozen?.[route] as T | undefined;
 	const isFrozen = block?.frozen != null, onAnswer = block?.onAnswer;
 	const query = useQuery<T>({
-		queryKey: isFrozen ? ['frozen', block?.id, route] : [route, body], enabled: enabled && !isFrozen,
-		...(isFrozen ? { initialData: kept as never } : { placeholderData: keepPreviousData as never }),
+		queryKey: isFrozen ? ['frozen', block?.id, route] : [route, body],
+		enabled: enabled && !isFrozen,
+		...(isFrozen ? { initialData: kept as never }
+			: { placeholderData: keepPreviousData as never }),
 		queryFn: ({ signal }) => post<T>(route, body, signal),
 	});
 	const { data, isPlaceholderData } = query;

@@ -31,7 +31,8 @@ export function targetOf(body: unknown): Target {
 	const path = isPath(body.path) ? body.path : '/runs';
 	if (typeof body.query === 'string')
 		return { path, query: body.query.replace(/^\?/, '') };
-	const query = 'filter' in body ? queryText(new URLSearchParams({ f: JSON.stringify(body.filter) })) : '';
+	const query = !('filter' in body) ? ''
+		: queryText(new URLSearchParams({ f: JSON.stringify(body.filter) }));
 	return { path, query: query.replace(/^\?/, '') };
 }
 

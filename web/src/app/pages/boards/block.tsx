@@ -20,7 +20,9 @@ export interface Edit {
 interface Props { body: BoardBody; block: Block; at: number; edit: Edit | null }
 
 const hasData = (block: Block): boolean => ['chart', 'table', 'number'].includes(block.kind);
-export const isWide = ({ kind, is_wide: wide = kind === 'heading' || kind === 'table' }: Block): boolean => wide;
+/** What has many columns side by side is wide unless it was made narrow. */
+export const isWide = ({ kind, query = '', is_wide: wide = kind === 'heading' || kind === 'table'
+	|| query.includes('view=parallel') }: Block): boolean => wide;
 
 /** Its caption or text, typed; Escape leaves it as it was. */
 function Editor({ block, onDone }: { block: Block; onDone: (next: Block | null) => void }): ReactNode {

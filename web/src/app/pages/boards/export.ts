@@ -5,6 +5,10 @@ import { forceTheme } from '../../theme';
 
 const CONTROLS = 'button, .menu, .menu-panel, input, select, textarea, .block-editor, details:not([open]), '
 	+ '.board-tools, .reading, .unseen, .page-head .scope button, script';
+/** The file loads nothing and runs nothing, whatever a board says. */
+const META = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
+	+ '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
+	+ 'style-src \'unsafe-inline\'">';
 const escaped = (text: string): string => text.replace(/&/g, '&amp;').replace(/</g, '&lt;');
 
 /** Every rule that the page has, from its own files. */
@@ -55,10 +59,9 @@ export async function boardFile(name: string): Promise<string> {
 		if (!page)
 			throw new Error('The board is not shown.');
 		fitDrawings(page);
-		return `<!doctype html>\n<html lang="en" data-theme="light"><head><meta charset="utf-8">`
-			+ `<meta name="viewport" content="width=device-width, initial-scale=1">`
-			+ `<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">`
-			+ `<title>${escaped(name)}</title><style>${styleText().replace(/<\//g, '<\\/')}</style></head>`
+		const style = styleText().replace(/<\//g, '<\\/');
+		return `<!doctype html>\n<html lang="en" data-theme="light"><head>${META}`
+			+ `<title>${escaped(name)}</title><style>${style}</style></head>`
 			+ `<body class="exported">${withoutControls(page).outerHTML}</body></html>\n`;
 	} finally {
 		forceTheme(null);
