@@ -13,7 +13,7 @@ import {
 } from './saved';
 
 /** Pages whose main chart or table can be drawn on a board: pages/boards/parts.tsx. */
-const DRAWN = ['/charts', '/trends', '/compare', '/scaling', '/resources', '/runs'];
+const DRAWN = ['/charts', '/trends', '/compare', '/runs'];
 
 /** here: the address where the reader is; block: one that shows what is here, with these parameters. */
 export function useBlockOf(block: Block, params: Record<string, string> = {}): {
