@@ -118,13 +118,13 @@ async function reader(browser) {
 	await page.waitForSelector('.state.empty:has-text("Your token may not upload")');
 	await page.goto(`${it.url}/launch`);
 	await page.waitForSelector('.state.empty:has-text("Your token cannot launch experiments")');
-	equal(await page.$$('input[type=file], textarea, button:has-text("Start")'), [],
+	equal(await page.$$('input[type=file], textarea, button:text-is("Run")'), [],
 		'a reader is offered neither uploads nor experiments');
 	await page.click('.top-tools button:has-text("Log in")');
 	await becomes(() => /token=\S+/.test(it.log), true, 'the owner has a token');
 	await page.fill('dialog[open] input[type=password]', /token=(\w+)/.exec(it.log)[1]);
 	await page.click('dialog[open] button.primary');
-	await page.waitForSelector('button:has-text("Start")');
+	await page.waitForSelector('button:text-is("Run")');
 	ok(true, 'with the token they are there');
 	equal(wrong, [], 'and nothing was refused on the way');
 	await context.close();
