@@ -92,6 +92,7 @@ async function blocks(page, url, id) {
 	const { groups } = await ask(url, '/api/analysis/distribution', { metric: 'output_throughput',
 		group: [] });
 	equal(before, groups[0].quantiles[3], 'a number is the median that the API has');
+	await page.waitForSelector('.block.table tbody tr');
 	const rows = await page.$$eval('.block.table tbody tr', (l) => l.map((tr) =>
 		tr.cells[1].textContent));
 	const { items } = await ask(url, '/api/filters/apply', { limit: 20, columns: ['output_throughput'],
