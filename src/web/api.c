@@ -666,6 +666,8 @@ void data_put_flags(struct json_writer *w, unsigned flags)
 static void put_repeats(struct json_writer *w, const struct query *q, const struct page_row *row)
 {
 	json_member_int(w, "n", (int64_t)row->n);
+	json_key(w, FOLD_COLUMN);
+	value_put(w, row->fold);
 	json_member_array(w, "ids");
 	for (size_t i = 0; i < row->n_ids; i++)
 		json_put_int(w, row->ids[i]);

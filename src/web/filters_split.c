@@ -411,6 +411,29 @@ static bool is_told(const struct columns_split *s, const struct column_split *c,
 		columns_split_find(s, STR("server.tensor_parallel_size")));
 }
 
+/*
+ * Whether one of the facts told says the same in other words, as "vLLM" and "vLLM 0.13" do; of two
+ * such the longer text is kept.
+ */
+static bool is_said(const struct column_split **told, size_t n, const struct column_split *c)
+{
+	struct value v = c->common;
+
+	for (size_t i = 0; i < n && v.kind == VALUE_TEXT && v.text.n; i++) {
+		struct value other = told[i]->common;
+
+		if (other.kind != VALUE_TEXT || !other.text.n)
+			continue;
+		if (memmem(other.text.p, other.text.n, v.text.p, v.text.n))
+			return true;
+		if (memmem(v.text.p, v.text.n, other.text.p, other.text.n)) {
+			told[i] = c;
+			return true;
+		}
+	}
+	return false;
+}
+
 static bool is_constant(const struct columns_split *s, const char *name)
 {
 	const struct column_split *c = columns_split_find(s, str_of(name));
@@ -456,10 +479,9 @@ int filters_put_constants(struct json_writer *w, const struct index_view *v, con
 		for (size_t i = 0; i < s->n && n < CONSTANTS_MAX; i++) {
 			const struct column_split *c = &s->column[i];
 
-			if ((c->role == ROLE_WORKLOAD) == (turn == 1) ||
-			    !is_told(s, c, has_workload))
-				continue;
-			told[n++] = c;
+			if ((c->role == ROLE_WORKLOAD) != (turn == 1) &&
+			    is_told(s, c, has_workload) && !is_said(told, n, c))
+				told[n++] = c;
 		}
 	if (confirm(v, q, s->is_sample, a, told, &n, e) < 0)
 		return -1;

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// dashboard-runs.mjs: the list of columns by keyboard, pointer and screen reader.
-import { mkdirSync } from 'node:fs';
+// dashboard-runs.mjs: repeats as one row, many runs changed at once, quick filters, and the list of
+// columns by keyboard, pointer and screen reader.
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { launch } from './browser.mjs';
-import { accessible, dashboard, pick, results, tab, upload } from './dashboard-kit.mjs';
+import { launch, root } from './browser.mjs';
+import {
+	accessible, ask, dashboard, pick, results, tab, upload,
+} from './dashboard-kit.mjs';
 import { becomes, equal, main, ok, output } from './tap.mjs';
 
 const RUNS = 60;
@@ -60,8 +63,139 @@ async function picker(browser, url) {
 			`${width} px, ${scheme}: the list is inside the page`);
 		await shot(page, `picker-${scheme}-${width}`);
 	}
+	await page.setViewportSize({ width: 1440, height: 900 });
+	await page.goto(`${url}/runs`);
+	await page.waitForSelector('.panel .facet');
+	const facets = await page.$$eval('.panel-list section[aria-label=Suggested] .facet', (l) =>
+		l.map((e) => e.dataset.facet));
+	ok(facets.includes('benchmark.request_rate') && !facets.some((c) => /seed|port|num_prompts/.test(c)),
+		'suggested filters are parameters, not how the client works');
 	equal(wrong, [], 'nothing went wrong in the list of columns');
 	await page.close();
+}
+
+const HOUR_S = 3600;
+
+/** A document of a configuration, by its hash, so many hours ago. */
+function document(name, hash, hours, ttft, status = 'completed') {
+	const d = JSON.parse(readFileSync(join(root, 'examples/results/vllm-cpu.json'), 'utf8'));
+	const at = new Date(Date.now() - hours * HOUR_S * 1000);
+	Object.assign(d, { run_id: `run-${name}-${hours}`, timestamp: at.toISOString(), status });
+	Object.assign(d.config, { name, hash: hash.padStart(16, '0') });
+	d.provenance.engine_commit = 'c1';
+	if (status === 'failed')
+		Object.assign(d, { error: { stage: 'server', category: 'crash', reason: 'it ended' } });
+	d.results.median_ttft_ms = ttft;
+	return d;
+}
+
+/** Three repeats of 100, 110 and 130 ms, two of 50 and 60, one alone; two that failed. */
+const documents = () => [document('big', 'a', 2, 100), document('big', 'a', 3, 130),
+	document('big', 'a', 4, 110), document('small', 'b', 5, 50), document('small', 'b', 6, 60),
+	document('alone', 'c', 7, 70), document('big', 'a', 8, 900, 'failed'),
+	document('big', 'a', 80, 900, 'failed')];
+
+const cells = (page, column) => page.$$eval(`.grid-row:not(.head) [data-column="${column}"]`,
+	(l) => l.map((e) => e.textContent.trim().replace(/\s+/g, ' ')));
+const names = (page) => page.$$eval('.grid-row:not(.head) .lead', (l) => l.map((e) =>
+	`${e.querySelector('a').textContent}${e.querySelector('.times')?.textContent ?? ''}`));
+const rows = (page) => page.$eval('[role=grid]', (e) => Number(e.getAttribute('aria-rowcount')) - 1);
+
+async function folding(page, url) {
+	const f = encodeURIComponent('{"and":[{"column":"status","in":["completed"]}]}');
+	await page.goto(`${url}/runs?f=${f}&cols=name,median_ttft_ms,timestamp&sort=median_ttft_ms`);
+	await page.waitForSelector('.grid-row .fold');
+	equal(await names(page), ['small×2', 'alone', 'big×3'], 'repeats are one row, by their medians');
+	equal(await cells(page, 'median_ttft_ms'), ['55 ±9.1 %', '70', '110 ±14 %'],
+		'which shows the median and half the range');
+	equal(await rows(page), 3, 'the table counts its rows');
+	ok(/6 runs in 3 rows/.test(await page.textContent('.common')), 'the line above says how many runs');
+	await page.click('.grid-row:has-text("big") .fold');
+	await becomes(() => cells(page, 'median_ttft_ms'),
+		['55 ±9.1 %', '70', '110 ±14 %', '100', '130', '110'],
+		'the arrow shows the repeats, newest first');
+	await accessible(page, 'repeats that are open');
+	await page.keyboard.press('j');
+	await page.keyboard.press('e');
+	await becomes(async () => (await cells(page, 'median_ttft_ms')).length, 8, 'e opens them, too');
+	await page.keyboard.press('e');
+	await becomes(async () => (await cells(page, 'median_ttft_ms')).length, 6, 'and closes them');
+	await page.click('.grid-row:has-text("small") input');
+	await becomes(() => page.textContent('.chosen .num'), '2', 'a folded row selects its runs');
+	await page.click('.grid-row:has-text("small") input');
+	await becomes(() => page.$('.chosen'), null, 'and takes them back');
+	await page.click('button:has-text("Group repeats")');
+	await becomes(() => names(page).then((l) => l.length), 6, 'runs can be shown one by one');
+	equal(new URL(page.url()).searchParams.get('group'), 'none', 'which the address keeps');
+}
+
+async function lastNight(page, url) {
+	let clicks = 0;
+	const click = async (target) => {
+		clicks++;
+		await page.click(target);
+	};
+	await page.goto(url);
+	await click('nav a:has-text("Runs"), header a:has-text("Runs")');
+	await page.waitForSelector('.quick');
+	await click('.quick button:has-text("Failed")');
+	await click('.quick button:has-text("Last 24 hours")');
+	await becomes(() => page.$eval('[data-total]', (e) => Number(e.dataset.total)), 1,
+		'the run that failed last night, and not the one of three days ago');
+	ok(clicks <= 5, `in ${clicks} clicks from the first page`);
+	equal(await page.$$eval('.quick [aria-pressed=true]', (l) => l.map((e) => e.textContent)),
+		['Last 24 hours', 'Failed'], 'the quick filters say that they are on');
+	await page.click('.quick button:has-text("Failed")');
+	await becomes(() => page.$eval('[data-total]', (e) => +e.dataset.total), 7, 'a click ends it');
+}
+
+async function bulk(page, url) {
+	const total = async (shown) => (await ask(url, '/api/filters/apply', { shown, limit: 0 })).total;
+	await page.goto(`${url}/runs?sort=median_ttft_ms`);
+	await page.click('.grid-row:has-text("small") input');
+	await page.click('.chosen .menu button');
+	await page.waitForSelector('.menu-item:has-text("Exclude")');
+	await accessible(page, 'what can be done with selected runs');
+	await shot(page, 'runs-bulk');
+	await page.click('.menu-item:has-text("Exclude")');
+	await page.fill('dialog input[required]', 'noisy machine');
+	await shot(page, 'runs-exclude');
+	await page.click('dialog button.primary');
+	await becomes(() => total('usual'), 6, 'two runs are excluded with a reason');
+	await becomes(() => page.$$eval('.toast', (l) => l.some((e) => e.textContent === '2 runs excluded.')),
+		true, 'which is said');
+	const one = (await ask(url, '/api/filters/apply', { shown: 'excluded', limit: 9 })).items
+		.find((r) => r.flags.includes('excluded'));
+	equal((await ask(url, `/api/data/experiments/${one.id}`)).exclusions[0].reason, 'noisy machine',
+		'the reason is kept');
+	await page.goto(`${url}/runs?shown=excluded&sel=${one.id}`);
+	await page.click('.chosen .menu button');
+	await page.click('.menu-item:has-text("Include again")');
+	await becomes(() => total('usual'), 7, 'one is included again');
+	await page.goto(`${url}/runs?sel=${one.id}`);
+	await page.click('.chosen .menu button');
+	await page.click('.menu-item:has-text("Save as a view")');
+	await page.fill('dialog input[required]', 'the best one');
+	await page.click('dialog button.primary');
+	await becomes(async () => (await ask(url, '/api/filters/presets')).items.map((p) => p.name),
+		['the best one'], 'selected runs get a name');
+	await page.click('.chosen .menu button');
+	await page.click('.menu-item:has-text("Delete")');
+	ok(/Delete 1 run\?/.test(await page.textContent('dialog h2')), 'deleting asks, with the number');
+	equal(await total('all'), 8, 'nothing is deleted before that');
+	await page.click('dialog button.danger');
+	await becomes(() => total('all'), 7, 'then the run is gone');
+}
+
+async function repeats(browser) {
+	const it = await dashboard(), { page, wrong } = await tab(browser, it.url);
+	for (const d of documents())
+		await upload(it.url, [d]);
+	await folding(page, it.url);
+	await lastNight(page, it.url);
+	await bulk(page, it.url);
+	equal(wrong, [], 'nothing went wrong with repeats');
+	equal(await it.stop(), 0, 'that dashboard ends, too');
 }
 
 main(async () => {
@@ -69,6 +203,7 @@ main(async () => {
 	const it = await dashboard(), browser = await launch();
 	await upload(it.url, results(RUNS));
 	await picker(browser, it.url);
+	await repeats(browser);
 	equal(await it.stop(), 0, 'the dashboard ends as it should');
 	await browser.close();
 });

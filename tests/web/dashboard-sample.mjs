@@ -9,6 +9,14 @@ import { numbers } from './dashboard-kit.mjs';
 const example = JSON.parse(readFileSync(join(root, 'examples/results/vllm-cpu.json'), 'utf8'));
 const two = (n) => String(n).padStart(2, '0');
 
+/** 16 hex digits, as a document has them for its configuration. */
+function hashOf(parts) {
+	let hash = 14695981039346656037n;
+	for (const c of Buffer.from(JSON.stringify(parts)))
+		hash = BigInt.asUintN(64, (hash ^ BigInt(c)) * 1099511628211n);
+	return hash.toString(16).padStart(16, '0');
+}
+
 /** i: an hour of the study. */
 function document(i, { model, gpu, tp, rate, commit, throughput, ttft }) {
 	const d = structuredClone(example);
@@ -18,6 +26,7 @@ function document(i, { model, gpu, tp, rate, commit, throughput, ttft }) {
 	Object.assign(d.config.server, { model, tensor_parallel_size: tp });
 	Object.assign(d.config.benchmark, { model, request_rate: rate, num_prompts: 500 });
 	d.provenance.engine_commit = commit;
+	d.config.hash = hashOf([model, gpu, tp, rate]);
 	d.system.hardware_info.gpus = Array.from({ length: tp }, (_, k) => ({
 		index: k,
 		name: gpu,

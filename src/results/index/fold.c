@@ -280,12 +280,15 @@ struct page_row fold_row(const struct index_view *v, const struct fold *f, size_
 			 const struct query *q, const size_t *column, struct arena *a)
 {
 	size_t at = f->newest[group], n = f->first[group + 1] - f->first[group];
+	size_t by = view_column(v, q->fold);
 	struct page_row row = { .id = view_id(v, at), .flags = view_flags(v, at), .n = n };
 
 	assert(group < f->n && n > 0);
 	row.value = arena_alloc(a, q->n_columns * sizeof(*row.value));
 	row.spread = arena_alloc(a, q->n_columns * sizeof(*row.spread));
 	list_ids(v, f, group, a, &row);
+	if (by != SIZE_MAX)
+		row.fold = view_value(v, &v->head[by], at);
 	for (size_t k = 0; k < q->n_columns; k++) {
 		const struct head *h = column[k] == SIZE_MAX ? NULL : &v->head[column[k]];
 		enum shows what = n > 1 ? shows(q->column[k]) : SHOWS_NEWEST;

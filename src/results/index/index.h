@@ -158,6 +158,7 @@ struct page_row {
 	unsigned flags;
 	struct value *value; /* n_columns of them */
 	/* Only where the query folds: */
+	struct value fold;   /* of its runs; absent: it is a run of its own */
 	size_t n, n_ids;
 	int64_t *ids;        /* newest first */
 	double *spread;      /* half the range of each column; NAN: no metric, or fewer than two */

@@ -94,8 +94,10 @@ export function useApply(body: ApplyBody, enabled = true): UseQueryResult<Applie
 /** Rows as one scrolls, page after page by cursor. */
 export function useRows(
 	filter: And, shown: Shown, sort: Sort[], columns: string[] | null, limit: number,
+	isFolded: boolean,
 ) {
-	const body: ApplyBody = { filter: asked(filter), shown, sort, columns, limit };
+	const body: ApplyBody = { filter: asked(filter), shown, sort, columns, limit,
+		group: isFolded ? 'configuration' : null };
 	return useInfiniteQuery({
 		queryKey: ['rows', body],
 		queryFn: ({ pageParam, signal }) => post<Applied>('/api/filters/apply',

@@ -102,6 +102,7 @@ export interface ApplyRequest {
 export interface Row {
 	id: number; flags: Flag[]; values: Record<string, Cell>;
 	n?: number; // runs that a folded row stands for
+	configuration?: number | null; // of these runs, to filter by
 	ids?: number[]; // newest first, at most 200 (FOLD_IDS_MAX)
 	spread?: Record<string, number>; // half the range of each metric of a folded row
 }

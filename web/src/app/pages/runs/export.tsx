@@ -2,6 +2,7 @@
 // export.tsx: the filtered runs as a file.
 import type { ReactNode } from 'react';
 import { send } from '../../api';
+import type { Filter } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { Menu } from '../../parts/menu';
 import { toastError } from '../../parts/toast';
@@ -33,6 +34,19 @@ function Choice({ body, label, onDone }: {
 			onDone();
 		}}>{inside}</button>
 	);
+}
+
+/** Some runs, found when one asks for their file. */
+export function ExportRuns({ filter, columns, onDone }: {
+	filter: () => Promise<Filter>; columns: string[]; onDone: () => void;
+}): ReactNode {
+	return KINDS.map(([format, label]) => (
+		<button key={format} type="button" className="menu-item" onClick={() => {
+			filter().then((runs) => fetched({ filter: runs, shown: 'all', sort: [], columns, format }))
+				.catch(toastError);
+			onDone();
+		}}><Icon name="download" /><span>{label}</span></button>
+	));
 }
 
 export function Export({ body, columns }: {

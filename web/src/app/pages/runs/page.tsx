@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // page.tsx: filter panel, summary, table, and what can be done with the runs that are left.
 import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
+import { useQueries } from '@tanstack/react-query';
 import { whole as wholeText } from '../../../lib/format';
 import type { Constant } from '../../../lib/api';
-import { ApiError, type Cell } from '../../api';
+import { ApiError, post, type Cell } from '../../api';
 import {
 	asked, EVERYTHING, isEverything, onlyValue, whole, withoutPart, type And,
 } from '../../filter';
@@ -15,11 +16,13 @@ import { Link } from '../../parts/link';
 import { Empty, Failure } from '../../parts/states';
 import { toast, toastError } from '../../parts/toast';
 import {
-	useApply, useOptions, useRows, type ColumnOption, type Facet, type Item, type Sort,
+	useApply, useCanChange, useOptions, useRows, type Applied, type ApplyBody, type ColumnOption,
+	type Facet, type Item, type Sort,
 } from '../../query';
-import { useFilter, usePageTarget, useSelection, useShown, type Selection } from '../../state';
-import { exactCell, measured } from '../../show';
+import { useFilter, usePageTarget, useSelection, useShown } from '../../state';
+import { count, exactCell, measured } from '../../show';
 import { useUrlState } from '../../url';
+import { Bulk } from './bulk';
 import { Chips } from './chips';
 import { ColumnPicker } from './columns';
 import { Export } from './export';
@@ -27,36 +30,23 @@ import { Fullness } from './fullness';
 import { Groups } from './groups';
 import { shortNames, shortValue } from './names';
 import { Panel } from './panel';
+import { Quick } from './quick';
 import { Strip } from './strip';
 import { Table } from './table';
 import {
-	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, isParameter, labelOf,
-	LEAD_COLUMNS,
+	byName, columnsCodec, differing, differingCodec, DIFFERING_MAX, goneOf, groupCodec, isParameter, labelOf,
+	LEAD_COLUMNS, linesOf,
 	nextSort, PAGE_ROWS, ROWS_MAX, runsText, sortCodec, statisticsCodec, type Gone,
 	type Invalid,
 } from './view';
 
 const INVALID_MAX = 1000;
+const REPEATS_MAX = 200;
 
 type Open = 'none' | 'columns' | 'groups' | 'panel';
 
 function firstDown(option: ColumnOption | undefined): boolean {
 	return option?.kind === 'number' && option.better !== 'lower';
-}
-
-function Chosen({ selection }: { selection: Selection }): ReactNode {
-	const target = usePageTarget();
-	const n = selection.ids.length;
-	return (
-		<div className="chosen" role="status">
-			<span><strong className="num">{n}</strong> selected</span>
-			{PAGES.some((p) => p.name === 'compare') && (
-				<Link className="button primary small" to={target('/compare')}>
-					<Icon name="compare" />Compare<kbd>c</kbd></Link>
-			)}
-			<button type="button" className="quiet small" onClick={selection.clear}>Clear</button>
-		</div>
-	);
 }
 
 function Nothing({ all, onClear }: { all: number; onClear: () => void }): ReactNode {
@@ -97,15 +87,19 @@ async function copyAddress(): Promise<void> {
 	toast('Link copied');
 }
 
-function Tools({ open, onOpen, isDiffering, onDiffering, children }: {
+function Tools({ open, onOpen, isDiffering, onDiffering, isFolded, onFolded, children }: {
 	open: Open; onOpen: (what: Open) => void; isDiffering: boolean;
-	onDiffering: (next: boolean) => void; children: ReactNode;
+	onDiffering: (next: boolean) => void; isFolded: boolean; onFolded: (next: boolean) => void;
+	children: ReactNode;
 }): ReactNode {
 	return (
 		<div className="tools">
 			<button type="button" className="panel-button" onClick={() => onOpen('panel')}>
 				<Icon name="filter" />Filters</button>
 			<span className="spread" />
+			<button type="button" className="quiet" aria-pressed={isFolded}
+				title="Show the repeats of one configuration as one row, with medians"
+				onClick={() => onFolded(!isFolded)}><Icon name="menu" /><span>Group repeats</span></button>
 			<button type="button" className="quiet" aria-pressed={isDiffering}
 				title="Hide columns that have the same value in all runs of the filter"
 				onClick={() => onDiffering(!isDiffering)}><Icon name="compare" /><span>Hide constant columns</span>
@@ -137,6 +131,28 @@ function useInvalid(filter: And, shown: ReturnType<typeof useShown>[0]): Invalid
 	})), [answer.data]);
 }
 
+/** The repeats of rows that are open, newest first. */
+function useRepeats(items: Item[], filter: And, shown: ReturnType<typeof useShown>[0],
+	columns: string[] | undefined) {
+	const [open, setOpen] = useState<ReadonlySet<number>>(new Set());
+	const listed = items.filter((i) => open.has(i.id) && (i.n ?? 1) > 1 && i.configuration != null);
+	const rows = useQueries({ queries: listed.map((row) => {
+		const body: ApplyBody = { filter: { and: [...filter.and.length ? [{ and: filter.and }] : [],
+			{ column: 'configuration', in: [row.configuration!] }] }, shown, limit: REPEATS_MAX,
+		sort: [{ column: 'timestamp', descending: true }],
+		columns: [...new Set([...LEAD_COLUMNS, ...columns ?? []])] };
+		return { queryKey: ['/api/filters/apply', body], queryFn: () =>
+			post<Applied>('/api/filters/apply', body) };
+	}), combine: (answers) => new Map(answers.map((a, i) => [listed[i].id, a.data?.items ?? []])) });
+	const toggle = useCallback((id: number) => setOpen((now) => {
+		const next = new Set(now);
+		if (!next.delete(id))
+			next.add(id);
+		return next;
+	}), []);
+	return { open, rows, toggle };
+}
+
 /** The columns of the table: the chosen ones, without those that are the same everywhere. */
 function useColumns(filter: And, shown: ReturnType<typeof useShown>[0], chosen: string[],
 	usual: string[], isDiffering: boolean, wantsDiffering: boolean, options: Map<string, ColumnOption>) {
@@ -154,16 +170,17 @@ function useColumns(filter: And, shown: ReturnType<typeof useShown>[0], chosen: 
 }
 
 /** What all runs of the filter have in common, and whether their figures may be ranked. */
-function Common({ constants, total, workloads }: {
-	constants: Constant[]; total: number; workloads: number;
+function Common({ constants, total, workloads, runs, rows }: {
+	constants: Constant[]; total: number; workloads: number; runs: number; rows: number;
 }): ReactNode {
-	if (!constants.length && workloads < 2)
+	if (!constants.length && workloads < 2 && rows === runs)
 		return null;
 	const text = constants.map((c) => shortValue(c.column, c.value));
 	const rest = total - text.length;
 	return (
 		<p className="common dim" title={constants.map((c) =>
 			`${c.label}: ${exactCell(c.column, c.value)}`).join('\n')}>
+			{rows < runs && <>{runsText(runs)} in {count(rows, 'row')} · </>}
 			{text.length > 0 && <>All runs: {text.join(', ')}{rest > 0 && ` and ${wholeText(rest)} more`}</>}
 			{text.length > 0 && workloads > 1 && ' · '}
 			{workloads > 1 && `${workloads} workloads: filter by one to rank its runs`}
@@ -178,7 +195,10 @@ export function RunsPage(): ReactNode {
 	const [chosen, setChosen] = useUrlState('cols', columnsCodec);
 	const [stats, setStats] = useUrlState('stats', statisticsCodec);
 	const [isDiffering, setDiffering] = useUrlState('diff', differingCodec);
+	const [group, setGroup] = useUrlState('group', groupCodec);
+	const isFolded = group === 'configuration';
 	const [open, setOpen] = useState<Open>('none');
+	const canChange = useCanChange();
 	const selection = useSelection();
 	const target = usePageTarget();
 	const search = useRef<HTMLInputElement>(null);
@@ -186,7 +206,7 @@ export function RunsPage(): ReactNode {
 	const options = useMemo(() => byName(given.data?.items ?? []), [given.data]);
 	const asks = useMemo(() => (chosen.length ? [...new Set([...LEAD_COLUMNS, ...chosen])] : null),
 		[chosen]);
-	const rows = useRows(filter, shown, sort, asks, PAGE_ROWS);
+	const rows = useRows(filter, shown, sort, asks, PAGE_ROWS, isFolded);
 	const first = rows.data?.pages[0];
 	const usual = useMemo(() => first?.columns ?? [], [first]);
 	const { columns, differ, listed } = useColumns(filter, shown, chosen, usual, isDiffering,
@@ -198,6 +218,8 @@ export function RunsPage(): ReactNode {
 	const counts = useCounts(filter, shown, options);
 	const invalid = useInvalid(filter, shown);
 	const workloads = counts?.find((f) => f.column === 'workload')?.distinct ?? 0;
+	const repeats = useRepeats(items, filter, shown, first?.columns);
+	const lines = useMemo(() => linesOf(items, repeats.rows), [items, repeats.rows]);
 	const names = useMemo(() => shortNames(items.map(({ id, values }) =>
 		({ id, values, name: values.name, kind: values.mode })),
 	listed.filter((c) => isParameter(options.get(c)))), [items, listed, options]);
@@ -240,29 +262,34 @@ export function RunsPage(): ReactNode {
 					<Chips filter={filter} label={label} onFilter={setFilter}
 						onEdit={() => setOpen('groups')} />
 					<Tools open={open} onOpen={setOpen} isDiffering={isDiffering}
-						onDiffering={setDiffering}>
+						onDiffering={setDiffering} isFolded={isFolded}
+						onFolded={(on) => setGroup(on ? 'configuration' : 'none')}>
 						<Export body={{ filter: asked(filter), shown, sort }} columns={[
 							...LEAD_COLUMNS.slice(0, 3), ...listed]} />
 					</Tools>
 				</div>
-				<Common constants={first?.constants ?? []} total={first?.constants_total ?? 0}
+				<Quick filter={filter} hasVerdicts={(options.get('verdict')?.distinct ?? 0) > 0}
+					onFilter={setFilter} />
+				<Common runs={first?.total ?? 0} rows={first?.folded ?? first?.total ?? 0} constants={first?.constants ?? []} total={first?.constants_total ?? 0}
 					workloads={workloads} />
 				{rows.isError ? <Refused error={rows.error} onLeaveOut={leaveOut}
 					onRetry={() => void rows.refetch()} />
 					: first && first.total === 0 ? (
 						<Nothing all={isEverything(filter) ? 0 : 1} onClear={() => setFilter(EVERYTHING)} />
-					) : <Table items={items} total={first?.total ?? 0} columns={tableColumns} options={options}
+					) : <Table items={lines} open={repeats.open} onOpen={repeats.toggle}
+						total={first?.folded ?? first?.total ?? 0} columns={tableColumns} options={options}
 						names={names}
 						isRanked={workloads === 1} invalid={invalid} sort={sort} selection={selection} hasNext={rows.hasNextPage && items.length < ROWS_MAX} onNext={next}
 						isFetching={rows.isFetching} runTarget={runTarget} onSort={onSort}
-						onValue={onValue} resetKey={JSON.stringify([filter, shown, sort])} />}
+						onValue={onValue} resetKey={JSON.stringify([filter, shown, sort, group])} />}
 				<p className="unseen" role="status">{first && runsText(first.total)}</p>
 				<footer className="runs-foot dim num">
 					{first && <span title="How long the server took to answer">
 						Answered in {measured(Number(first.query_ms.toPrecision(2)))} ms</span>}
 					<Fullness />
 				</footer>
-				{selection.ids.length > 0 && <Chosen selection={selection} />}
+				{selection.ids.length > 0 && <Bulk selection={selection} hasExcluded={shown !== 'usual'}
+					canChange={canChange} columns={[...LEAD_COLUMNS.slice(0, 3), ...listed]} />}
 			</div>
 			{open === 'panel' && <Dialog title="Filters" look="side" onClose={close}>{panel}</Dialog>}
 			{open === 'groups' && <Groups filter={filter} options={options} onFilter={setFilter}

@@ -13,7 +13,7 @@ import { useApply, useOptions, type ColumnOption } from '../../query';
 import type { Shown } from '../../state';
 import { count } from '../../show';
 import { Facet } from './facet';
-import { byName, labelOf, sections } from './view';
+import { byName, headOf, labelOf, sections } from './view';
 
 interface Props {
 	filter: And;
@@ -30,11 +30,24 @@ const FOUND_MAX = 40;
 const SHOWN: [Shown, string][] = [['usual', 'Active runs'], ['excluded', 'Excluded runs'],
 	['archived', 'Archived runs'], ['all', 'All runs']];
 
-/** Columns that split the runs, without names that are different in every run, and those in use. */
-function suggestions(items: ColumnOption[], filter: And): string[] {
-	const first = items.filter((o) => o.group !== 'metric' && o.group !== 'run' && !o.is_constant
-		&& (o.kind !== 'text' || o.distinct <= 200)).slice(0, FIRST).map((o) => o.column);
-	return [...new Set([...first, ...filter.and.filter(isCondition).map((c) => c.column)])];
+/** What people filter by; the rest is found by its group or by search. */
+const SUGGESTED: ColumnOption['role'][] = ['hardware', 'engine', 'version', 'precision', 'parallel',
+	'load', 'workload', 'argument'];
+const NOISE_VALUES = 20;
+
+/** Columns in which the runs differ, one for each way to split them, and those in use. */
+export function suggestions(items: ColumnOption[], filter: And): string[] {
+	const all = items.filter((o) => SUGGESTED.includes(o.role) && !o.is_constant
+		&& !['load', 'load_kind'].includes(o.column) && (o.kind !== 'text' || o.distinct <= 200));
+	const first = all.filter((o) => o.differs && !o.same_as);
+	return [...new Set([...first, ...all.filter((o) => !o.same_as)].map((o) => o.column).slice(0, FIRST)
+		.concat(filter.and.filter(isCondition).map((c) => c.column)))];
+}
+
+/** Found by search only: how the client works, and numbers that are different in nearly every run. */
+export function isListed(o: ColumnOption): boolean {
+	return o.role !== 'harness' && !(o.role === 'provenance' && o.kind === 'number'
+		&& o.distinct > NOISE_VALUES);
 }
 
 function found(items: ColumnOption[], word: string, label: (c: string) => string): ColumnOption[] {
@@ -67,7 +80,7 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 		...first.slice(0, FIRST_OPEN).map((o) => o.column)]));
 	const [openGroups, setOpenGroups] = useState<ReadonlySet<string>>(new Set());
 	const [hasConstant, setConstant] = useState(false);
-	const groups = useMemo(() => sections(items.filter((o) => hasConstant || !o.is_constant)),
+	const groups = useMemo(() => sections(items.filter((o) => isListed(o) && (hasConstant || !o.is_constant))),
 		[items, hasConstant]);
 	const constants = items.filter((o) => o.is_constant).length;
 	const hits = word ? found(items, word, label) : [];
@@ -86,7 +99,7 @@ function Ready({ filter, shown, search, onFilter, onShown, items }: Props & {
 		if (seen.has(option.column))
 			return null;
 		seen.add(option.column);
-		return <Facet key={option.column} option={option} label={label(option.column)}
+		return <Facet key={option.column} option={option} label={headOf(option.column, options)}
 			facet={answers.get(option.column)} filter={filter} shown={shown}
 			isOpen={open.has(option.column)} onFilter={onFilter}
 			onOpen={() => setOpen(toggle(open, option.column))} />;

@@ -12,11 +12,15 @@ import { whole } from '../../../lib/format';
 import type { Cell } from '../../api';
 import { useKeys } from '../../keys';
 import { Link } from '../../parts/link';
-import type { ColumnOption, Item, Sort } from '../../query';
+import type { ColumnOption, Sort } from '../../query';
 import { age, exactCell, exactTime, isTime, zonedTime } from '../../show';
 import type { Selection } from '../../state';
 import { navigate } from '../../url';
-import { cellText, headOf, isInvalid, labelOf, placeOf, ranksOf, sharesMinute, type Invalid, type Ranks } from './view';
+import {
+	cellText, headOf, idsOf, isInvalid, labelOf, placeOf, ranksOf, sharesMinute, spreadText,
+	type Invalid, type Line, type Ranks,
+} from './view';
+import { Icon } from '../../parts/icon';
 
 const ROW = 34;
 const HEAD = 48;
@@ -26,8 +30,11 @@ const SMALL = 600; /* px of the grid */
 const AHEAD = 40; /* rows before the end at which the next page is asked for */
 
 interface Props {
-	items: Item[];
+	items: Line[];
 	total: number;
+	/** Rows whose repeats are listed below them. */
+	open: ReadonlySet<number>;
+	onOpen: (id: number) => void;
 	columns: string[];
 	options: Map<string, ColumnOption>;
 	names: Map<number, string>;
@@ -55,7 +62,8 @@ const TEXT_MAX = 176;
 const SAMPLE = 100; /* rows by which widths are chosen */
 
 /** longest: characters of the longest text in the first rows. */
-function widthOf(column: string, options: Map<string, ColumnOption>, longest: number): number {
+function widthOf(column: string, options: Map<string, ColumnOption>, longest: number,
+	hasSpread: boolean): number {
 	if (NARROW[column])
 		return NARROW[column];
 	const option = options.get(column);
@@ -64,15 +72,15 @@ function widthOf(column: string, options: Map<string, ColumnOption>, longest: nu
 	const half = words.reduce((n, w) => (n + w.length <= Math.max(text.length / 2 + 2, w.length)
 		? n + w.length : n), 0);
 	const head = (text.length <= 12 ? text.length : Math.max(half, text.length - half)) * 9 + 34;
-	const body = isTime(column) ? 118 : isNumber(option) ? 84
+	const body = isTime(column) ? 118 : isNumber(option) ? (hasSpread ? 122 : 84)
 		: option?.kind === 'bool' ? 80 : Math.min(TEXT_MAX, Math.max(72, longest * 8.2 + 28));
 	return Math.round(Math.max(body, Math.min(head, 250)));
 }
 
 /** Widths of the columns; where there is room, those with texts take it. */
 function widthsOf(columns: string[], options: Map<string, ColumnOption>, room: number,
-	longest: number[]): number[] {
-	const least = columns.map((c, i) => widthOf(c, options, longest[i]));
+	longest: number[], spread: boolean[]): number[] {
+	const least = columns.map((c, i) => widthOf(c, options, longest[i], spread[i]));
 	const isWide = columns.map((c) => !isNumber(options.get(c)) && !isTime(c) && !NARROW[c]);
 	const sum = (list: number[]): number => list.reduce((a, b) => a + b, 0);
 	const texts = sum(least.filter((_, i) => isWide[i]));
@@ -83,7 +91,7 @@ function widthsOf(columns: string[], options: Map<string, ColumnOption>, room: n
 const VERDICTS: Record<string, string> = { VALID: 'good', DEGRADED: 'warn', INVALID: 'bad' };
 
 /** The verdict as a mark of its own form; a status other than completed, and flags, as words. */
-function Verdict({ item }: { item: Item }): ReactNode {
+function Verdict({ item }: { item: Line }): ReactNode {
 	const { verdict, status } = item.values;
 	const look = typeof verdict === 'string' ? VERDICTS[verdict.toUpperCase()] : undefined;
 	return (
@@ -97,7 +105,7 @@ function Verdict({ item }: { item: Item }): ReactNode {
 	);
 }
 
-function verdictTitle({ values, flags }: Item): string {
+function verdictTitle({ values, flags }: Line): string {
 	const { verdict, status } = values;
 	return [verdict, status === 'completed' ? null : status, ...flags]
 		.filter((word) => typeof word === 'string').join(', ') || 'No verdict was recorded';
@@ -116,8 +124,12 @@ function useNow(): number {
 }
 
 interface RowProps {
-	item: Item;
+	item: Line;
 	name: string;
+	isOpen: boolean;
+	/** Some row has an arrow: the names of the others begin below those with one. */
+	hasFolds: boolean;
+	onOpen: (id: number) => void;
 	ranks: Ranks;
 	invalid: Invalid;
 	now: number;
@@ -133,7 +145,7 @@ interface RowProps {
 	nowColumn: number;
 	isSelected: boolean;
 	target: string;
-	onToggle: (id: number) => void;
+	onToggle: (item: Line) => void;
 }
 
 function CellBox({ p, column, at, left, width }: {
@@ -142,12 +154,14 @@ function CellBox({ p, column, at, left, width }: {
 	const { item, index, options } = p;
 	const value = item.values[column];
 	const isDate = isTime(column) && typeof value === 'number';
-	const rank = p.ranks.get(column)?.get(item.id), isSpoiled = isInvalid(p.invalid, item.id, column);
+	const rank = item.isMember ? undefined : p.ranks.get(column)?.get(item.id);
+	const spread = spreadText(item, column), isSpoiled = isInvalid(p.invalid, item.id, column);
 	const look = ['cell', isNumber(options.get(column)) ? 'num' : '', rank ? 'barred' : '',
 		rank?.isBest ? 'best' : '', isSpoiled && isNumber(options.get(column)) ? 'spoiled' : '', p.isNow && p.nowColumn === at + 1 ? 'here' : '']
 		.filter(Boolean).join(' ');
 	const title = column === 'verdict' ? verdictTitle(item)
 		: `${labelOf(column, options)}: ${isDate ? zonedTime(value) : exactCell(column, value)}`
+			+ (spread ? `\nMedian of ${item.n} runs, ${spread} half the range` : '')
 			+ (rank?.isBest ? '\nOne of the best three of this workload' : '')
 			+ (isSpoiled ? '\nINVALID in this run' : '');
 	return (
@@ -156,7 +170,8 @@ function CellBox({ p, column, at, left, width }: {
 			data-value={isDate ? exactTime(value) : exactCell(column, value)}
 			style={{ left, width, ...(rank && { '--share': rank.share }) } as CSSProperties}>
 			{column === 'verdict' ? <Verdict item={item} />
-				: isDate ? age(value, p.now, p.hasSeconds) : cellText(column, value)}</div>
+				: isDate ? age(value, p.now, p.hasSeconds) : cellText(column, value)}
+			{spread && <span className="spread-of dim">{` ${spread}`}</span>}</div>
 	);
 }
 
@@ -165,14 +180,21 @@ const Row = memo(function Row(p: RowProps): ReactNode {
 	const full = typeof item.values.name === 'string' && item.values.name ? item.values.name : name;
 	return (
 		<div role="row" aria-rowindex={index + 2} aria-selected={p.isSelected} data-id={item.id}
-			className={`grid-row${p.isNow ? ' now' : ''}${p.isSelected ? ' selected' : ''}`}
+			className={`grid-row${p.isNow ? ' now' : ''}${p.isSelected ? ' selected' : ''}${
+				item.isMember ? ' member' : ''}`}
 			style={{ width: p.width, height: ROW, transform: `translateY(${p.top}px)` }}>
 			<div role="rowheader" aria-colindex={1} className="cell lead" id={`cell-${index}-0`}
 				style={{ width: p.lead }}>
 				<input type="checkbox" tabIndex={-1} checked={p.isSelected}
-					aria-label={`Select ${full}`} onChange={() => p.onToggle(item.id)} />
+					aria-label={`Select ${full}`} onChange={() => p.onToggle(item)} />
+				{(item.n ?? 1) > 1 && <button type="button" className="quiet icon fold" tabIndex={-1}
+					aria-expanded={p.isOpen} aria-label={`${item.n} repeats of ${full}`}
+					title={`${item.n} runs of this configuration: e shows them`}
+					onClick={() => p.onOpen(item.id)}><Icon name={p.isOpen ? 'down' : 'right'} /></button>}
+				{p.hasFolds && !item.isMember && (item.n ?? 1) === 1 && <span className="fold-space" />}
 				<Link to={p.target} tabIndex={-1} title={`${full}\n${String(item.values.run_id ?? '')}`}
-					aria-label={full}>{name}</Link>
+					aria-label={item.isMember ? `${full}, run ${item.id}` : full}>{item.isMember ? `run ${item.id}` : name}</Link>
+				{(item.n ?? 1) > 1 && <span className="times num dim">×{item.n}</span>}
 			</div>
 			{p.seen.map((v) => <CellBox key={columns[v.index]} p={p} column={columns[v.index]}
 				at={v.index} left={v.start} width={v.size} />)}
@@ -226,6 +248,10 @@ function useWidth(element: HTMLElement | null): number {
 	return width;
 }
 
+/** The first of repeats is in its folded row and below it. */
+const keyOf = (item: Line | undefined, at: number): string | number =>
+	(item ? (item.isMember ? `m${item.id}` : item.id) : at);
+
 export function Table(props: Props): ReactNode {
 	const { items, columns, options, selection, hasNext, isFetching, onNext } = props;
 	const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
@@ -238,11 +264,13 @@ export function Table(props: Props): ReactNode {
 		Math.max(most, cellText(c, values[c]).length), 0)),
 	// Later pages do not move columns.
 	[columns, items[0]?.id, sample]);
-	const widths = useMemo(() => widthsOf(columns, options, room - lead, longest),
-		[columns, options, room, lead, longest]);
+	const spread = useMemo(() => columns.map((c) => items.slice(0, sample)
+		.some((i) => spreadText(i, c) !== '')), [columns, items[0]?.id, sample]);
+	const widths = useMemo(() => widthsOf(columns, options, room - lead, longest, spread),
+		[columns, options, room, lead, longest, spread]);
 	const rows = useVirtualizer({ count: items.length, getScrollElement: () => scroller,
 		estimateSize: () => ROW, overscan: 8, scrollPaddingStart: HEAD,
-		getItemKey: (i) => items[i]?.id ?? i });
+		getItemKey: (i) => keyOf(items[i], i) });
 	const cols = useVirtualizer({ count: columns.length, getScrollElement: () => scroller,
 		estimateSize: (i) => widths[i] ?? 100, horizontal: true, overscan: 2, paddingStart: lead,
 		scrollPaddingStart: lead, getItemKey: (i) => columns[i] ?? i });
@@ -252,8 +280,8 @@ export function Table(props: Props): ReactNode {
 		setAt(-1);
 	}, [scroller, props.resetKey]);
 	const now = useNow();
-	const ranks = useMemo(() => ranksOf(props.isRanked ? items : [], columns, options,
-		props.invalid, items.length === props.total),
+	const ranks = useMemo(() => ranksOf(props.isRanked ? items.filter((i) => !i.isMember) : [], columns, options,
+		props.invalid, items.filter((i) => !i.isMember).length === props.total),
 	[props.isRanked, items, columns, options, props.invalid, props.total]);
 	const hasSeconds = useMemo(() => sharesMinute(items.map((i) => i.values.timestamp)), [items]);
 	const seenRows = rows.getVirtualItems(), seen = cols.getVirtualItems();
@@ -269,6 +297,12 @@ export function Table(props: Props): ReactNode {
 		setAt(next);
 		rows.scrollToIndex(next);
 	};
+	const toggle = useRef((item: Line): void => void item);
+	toggle.current = (item) => {
+		const ids = idsOf(item);
+		selection.set(ids.every(selection.has) ? selection.ids.filter((id) => !ids.includes(id))
+			: [...selection.ids, ...ids]);
+	};
 	const isElsewhere = (event: Event): boolean => event.target instanceof Element
 		&& event.target.closest('button, a, label, .menu-panel') !== null;
 	const open = (): void => {
@@ -283,7 +317,11 @@ export function Table(props: Props): ReactNode {
 	useKeys([
 		{ key: 'j', text: 'next run', act: () => move(1) },
 		{ key: 'k', text: 'run before', act: () => move(-1) },
-		{ key: 'x', text: 'select the run, or not', act: () => items[at] && selection.toggle(items[at].id) },
+		{ key: 'x', text: 'select the run, or not', act: () => items[at] && toggle.current(items[at]) },
+		{ key: 'e', text: 'show the repeats of a row, or not', act: () => {
+			if ((items[at]?.n ?? 1) > 1)
+				props.onOpen(items[at].id);
+		} },
 		{ key: 'Enter', text: 'open the run', act: (event) => isElsewhere(event) || open() },
 		{ key: 'f', text: 'filter by the value one is on (arrows go there)', act: filterHere },
 	]);
@@ -308,10 +346,10 @@ export function Table(props: Props): ReactNode {
 		const column = cell.dataset.column!;
 		props.onValue(column, items[Number(cell.dataset.row)]?.values[column] ?? null);
 	};
-	const toggle = useRef(selection.toggle);
-	toggle.current = selection.toggle;
-	const onToggle = useMemo(() => (id: number) => toggle.current(id), []);
-	const allSelected = items.length > 0 && items.every((i) => selection.has(i.id));
+	const hasFolds = useMemo(() => items.some((i) => (i.n ?? 1) > 1), [items]);
+	const allIds = useMemo(() => items.flatMap(idsOf), [items]);
+	const onToggle = useMemo(() => (item: Line) => toggle.current(item), []);
+	const allSelected = items.length > 0 && allIds.every(selection.has);
 	const width = Math.max(cols.getTotalSize(), lead);
 	const isHere = at >= 0 && seenRows.some((v) => v.index === at);
 	return (
@@ -323,20 +361,21 @@ export function Table(props: Props): ReactNode {
 			<div role="rowgroup" className="grid-head" style={{ width }}>
 				<Head columns={columns} seen={seen} options={options} sort={props.sort} lead={lead}
 					allSelected={allSelected} onSort={props.onSort}
-					onAll={() => (allSelected ? selection.clear() : selection.set(items.map((i) => i.id)))} />
+					onAll={() => (allSelected ? selection.clear() : selection.set(allIds))} />
 			</div>
 			<div role="rowgroup" className="grid-body" onClick={clicked}
 				style={{ width, height: rows.getTotalSize() }}>
 				{seenRows.map((v) => {
 					const item = items[v.index];
-					return item && <Row key={item.id} item={item} index={v.index} top={v.start} width={width}
+					return item && <Row key={keyOf(item, v.index)} item={item}
+						isOpen={props.open.has(item.id)} hasFolds={hasFolds} onOpen={props.onOpen} index={v.index} top={v.start} width={width}
 						name={props.names.get(item.id) ?? ''} ranks={ranks} invalid={props.invalid} now={now} hasSeconds={hasSeconds}
 						lead={lead} columns={columns} seen={seen} options={options} isNow={v.index === at}
-						nowColumn={nowColumn} isSelected={selection.has(item.id)}
+						nowColumn={nowColumn} isSelected={idsOf(item).every(selection.has)}
 						target={props.runTarget(item.id)} onToggle={onToggle} />;
 				})}
 			</div>
-			{!hasNext && !isFetching && items.length < props.total && <p className="grid-more dim">
+			{!hasNext && !isFetching && items.filter((i) => !i.isMember).length < props.total && <p className="grid-more dim">
 				The first {whole(items.length)} runs. Filter to see others, or export all.</p>}
 			{isFetching && hasNext && <p className="grid-more dim">Loading more runs…</p>}
 		</div>

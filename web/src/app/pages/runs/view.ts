@@ -6,13 +6,34 @@ import {
 } from '../../filter';
 import type { Bin, ColumnOption, Facet, Item as Row, Sort } from '../../query';
 import { columnLabel, count, isTime, showCell, showValue, when } from '../../show';
-import { flagCodec, listCodec, plain, type Codec } from '../../url';
+import { choiceCodec, flagCodec, listCodec, plain, type Codec } from '../../url';
 
 export const PAGE_ROWS = 500;
 export const ROWS_MAX = 100_000; /* listed; beyond, a table is no way to look at runs */
 export const SORTS_MAX = 4;
 export const DIFFERING_MAX = 400;
 export const SEARCH_FROM = 20; /* values, from which on a list has a search box */
+/** A row of the table: a run, repeats folded into one, or one of the repeats below their row. */
+export interface Line extends Row { isMember?: boolean }
+
+/** Rows with the repeats of those that are open below them. */
+export function linesOf(rows: Row[], open: ReadonlyMap<number, Row[]>): Line[] {
+	return rows.flatMap((row) => [row, ...(open.get(row.id) ?? []).map((m) =>
+		({ ...m, isMember: true }))]);
+}
+
+/** The runs that a row stands for. */
+export const idsOf = (row: Row): number[] => row.ids ?? [row.id];
+
+/** "±0.8 %": half the range of repeats in percent of their median; empty where there is none. */
+export function spreadText(row: Row, column: string): string {
+	const half = row.spread?.[column], middle = row.values[column];
+	if (half === undefined || typeof middle !== 'number' || middle === 0)
+		return '';
+	const share = Math.abs(half / middle) * 100;
+	return `±${share < 9.95 ? share.toFixed(1) : share.toFixed(0)} %`;
+}
+
 /** What every row needs for its name and its verdict. */
 export const LEAD_COLUMNS = ['name', 'run_id', 'verdict', 'status'];
 export const BEST_ROWS = 3;
@@ -43,6 +64,7 @@ export const sortCodec: Codec<Sort[]> = {
 export const columnsCodec = listCodec();
 export const statisticsCodec = listCodec();
 export const differingCodec = flagCodec();
+export const groupCodec = choiceCodec<'configuration' | 'none'>(['configuration', 'none'], 'configuration');
 
 /** A click on a column's head: best first, then the other way round, then not at all. */
 export function nextSort(sort: Sort[], column: string, isAdded: boolean, firstDown: boolean): Sort[] {
