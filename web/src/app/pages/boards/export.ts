@@ -3,8 +3,9 @@
 import { fileName, save } from '../../charts/export';
 import { forceTheme } from '../../theme';
 
-const CONTROLS = 'button, .menu, .menu-panel, input, select, textarea, .block-editor, details:not([open]), '
+const CONTROLS = 'button, .menu, .menu-panel, input, select, textarea, .block-editor, '
 	+ '.board-tools, .reading, .unseen, .page-head .scope button, script';
+const WORDS = '.legend button.quiet[aria-pressed=true], :is(td, th, .headline-row) button';
 /** The file loads nothing and runs nothing, whatever a board says. */
 const META = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
 	+ '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
@@ -22,15 +23,14 @@ function styleText(): string {
 	}).join('\n');
 }
 
-/** An entry of a legend is a button on the page and a text in the file. */
+/** A button whose words are part of what is read becomes these words. */
 function withoutControls(page: Element): Element {
 	const copy = page.cloneNode(true) as Element;
-	for (const entry of copy.querySelectorAll('.legend button.quiet')) {
+	for (const entry of copy.querySelectorAll(WORDS)) {
 		const span = document.createElement('span');
-		span.className = 'legend-entry';
+		span.className = entry.closest('.legend') ? 'legend-entry' : entry.className;
 		span.replaceChildren(...entry.childNodes);
-		if (entry.getAttribute('aria-pressed') === 'true')
-			entry.replaceWith(span);
+		entry.replaceWith(span);
 	}
 	copy.querySelectorAll(CONTROLS).forEach((e) => e.remove());
 	copy.querySelectorAll('a[href^="/"]').forEach((a) => a.setAttribute('href', location.origin
