@@ -87,6 +87,7 @@ async function blocks(page, url, id) {
 		{ kind: 'number', path: '/runs', query: 'm=output_throughput', caption: 'Speed then' },
 		{ kind: 'table', path: '/runs', query: 'sort=-output_throughput&cols=output_throughput',
 			caption: 'Fastest' },
+		{ ...body.blocks[0], caption: 'Performance once more' },
 		{ kind: 'text', text: '**Bold** and <b onclick="x()">text</b>, [runs](/runs)' }), url);
 	const before = await number(page, 'Speed');
 	const { groups } = await ask(url, '/api/analysis/distribution', { metric: 'output_throughput',
@@ -116,6 +117,30 @@ async function blocks(page, url, id) {
 	await becomes(() => number(page, 'Speed'), after, 'a block follows the store');
 	equal(await number(page, 'Speed then'), before, 'one that is frozen does not');
 	ok(/Frozen \d{4}-/.test(await block(page, 'Speed then').textContent()), 'and says since when');
+}
+
+/** Other pages that can be blocks: what they show there is what their own page shows. */
+async function otherPages(page, url) {
+	for (const [path, button, part] of [['/overview', MENU, '.best-table'], ['/runs', MENU, null]]) {
+		await page.goto(url + path);
+		await page.locator(button).first().click();
+		await page.click(ADD);
+		await page.waitForSelector('.toast:has-text("Added")');
+		if (!part)
+			continue;
+		const values = () => page.$$eval(`${part} [data-value]`, (l) => l.map((e) =>
+			e.dataset.value));
+		const there = await values();
+		await page.click('.toast:has-text("Open board")');
+		await page.waitForSelector(`.block ${part}`);
+		ok(there.length > 2, `${path} has numbers`, there);
+		equal(await values(), there, 'which its block has, too');
+		equal(await page.$$eval('.block .tools', (l) => l.filter((e) => e.checkVisibility())
+			.map((e) => e.querySelectorAll('select, input').length)), [0], 'without controls');
+	}
+	await page.click('.toast:has-text("Open board")');
+	await page.waitForSelector('.block.table[aria-label=Runs] tbody tr');
+	ok(true, 'a table of runs can be added from Runs');
 }
 
 async function edits(page, url, id) {
@@ -153,7 +178,7 @@ async function looks(page, url, id) {
 		await page.emulateMedia({ colorScheme: scheme });
 		await page.setViewportSize({ width, height: 900 });
 		await page.goto(`${url}/boards/${id}`);
-		await drawn(page, 3);
+		await drawn(page, 4);
 		await becomes(() => page.evaluate(() =>
 			document.querySelector('main').scrollWidth <= innerWidth), true,
 			`${width} px, ${scheme}: nothing is wider than the screen`);
@@ -201,7 +226,7 @@ async function file(page, browser) {
 	await opened.goto(`file://${path}`);
 	equal(asked.filter((u) => !u.startsWith('file:')), [], 'it asks for nothing');
 	const sizes = await opened.locator('.chart-box svg').all();
-	equal(sizes.length, 3, 'and has the charts');
+	equal(sizes.length, 4, 'and has the charts');
 	for (const svg of sizes)
 		ok((await svg.boundingBox())?.height > 100, 'which are seen');
 	equal(await opened.locator('.big-number').first().textContent(),
@@ -236,7 +261,7 @@ async function views(page, browser, url) {
 async function readOnly(browser, db, id) {
 	const it = await dashboard('--read-only', '--store', db);
 	const { page, wrong, context } = await tab(browser, `${it.url}/boards/${id}`);
-	await drawn(page, 3);
+	await drawn(page, 4);
 	equal(await page.$$eval('.block-head button, .board-tools button:has-text("Add"), h1 + button', (l) =>
 		l.length), 0,
 		'a dashboard that is read-only shows boards without what would change them');
@@ -287,6 +312,7 @@ await main(async () => {
 	const { id } = (await ask(it.url, '/api/boards')).items[0];
 	await sameNumbers(page, it.url);
 	await blocks(page, it.url, id);
+	await otherPages(page, it.url);
 	await edits(page, it.url, id);
 	await looks(page, it.url, id);
 	await paper(page);

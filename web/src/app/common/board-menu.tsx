@@ -13,13 +13,14 @@ import {
 } from './saved';
 
 /** Pages whose main chart or table can be drawn on a board: pages/boards/parts.tsx. */
-const DRAWN = ['/charts', '/trends', '/compare', '/runs'];
+const DRAWN = ['/overview', '/charts', '/trends', '/compare', '/plan', '/runs'];
 
 /** here: the address where the reader is; block: one that shows what is here, with these parameters. */
 export function useBlockOf(block: Block, params: Record<string, string> = {}): {
 	here: Target; block: Block; isPossible: boolean;
 } {
-	const at = useContext(AddressContext), path = at.path(), search = at.search();
+	const at = useContext(AddressContext), search = at.search();
+	const path = at.path() === '/' ? '/overview' : at.path();
 	const full = new URLSearchParams(keptQuery(path, search));
 	for (const [key, value] of Object.entries(params))
 		full.set(key, value);

@@ -32,7 +32,7 @@ export function Twin({ title, heads, rows, isOpen = false }: Props): ReactNode {
 	return (
 		<details className="twin" open={isOpen}>
 			<summary><Icon name="right" />{title}</summary>
-			<div className="scroll-x" tabIndex={0} role="region" aria-label={title}>
+			<div className="scroll-x" tabIndex={0} role="group" aria-label={title}>
 				<table className="plain-table">
 					<thead>
 						<tr>{heads.map((h) => (

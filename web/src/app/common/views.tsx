@@ -10,7 +10,7 @@ import { Empty, Failure, Loading } from '../parts/states';
 import { toast, toastError } from '../parts/toast';
 import { client, useCanChange } from '../query';
 import { navigate } from '../url';
-import { addressOf, keptQuery, targetOf, type Saved } from './saved';
+import { addressOf, homeBoard, keptQuery, targetOf, type Saved } from './saved';
 
 interface RowProps { view: Saved; canChange: boolean; onOpen: () => void; onChanged: () => void }
 
@@ -72,7 +72,9 @@ export function Views({ onClose }: { onClose: () => void }): ReactNode {
 	const again = (): void => void client.invalidateQueries({ queryKey: ['presets'] });
 	const save = (event: FormEvent): void => {
 		event.preventDefault();
-		const path = location.pathname, body = { path, query: keptQuery(path, location.search) };
+		const home = homeBoard(), path = location.pathname !== '/' ? location.pathname
+			: home ? `/boards/${home}` : '/overview';
+		const body = { path, query: keptQuery(path, location.search) };
 		post('/api/filters/presets', { name: name.trim(), body }).then(() => {
 			toast(`Saved as “${name.trim()}”`);
 			setName('');

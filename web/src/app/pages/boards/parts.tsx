@@ -55,7 +55,7 @@ function TablePart(): ReactNode {
 	const isNumber = (c: string): boolean => items.some((row) => typeof row.values[c] === 'number');
 	return (
 		<>
-			<div className="scroll-x" tabIndex={0} role="region" aria-label="Runs">
+			<div className="scroll-x" tabIndex={0} role="group" aria-label="Runs">
 				<table className="plain-table">
 					<thead><tr><th scope="col">Run</th>{names.map((c) => (
 						<th key={c} scope="col" className={isNumber(c) ? 'num' : undefined}>{columns.measure(c).label}</th>

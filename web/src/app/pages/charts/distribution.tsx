@@ -89,7 +89,7 @@ export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
 	arrange(groups.map((g) => keyId(g.key)));
 	const scale = scaleOf(groups.flatMap((g) => g.quantiles));
 	return (
-		<section className="card" aria-label={`Distribution of ${measure.label}`}>
+		<section className="card" role={isBlock ? 'group' : undefined} aria-label={`Distribution of ${measure.label}`}>
 			{!isBlock && <div className="card-head">
 				<h2>Distribution</h2>
 				<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
@@ -100,7 +100,7 @@ export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
 					: !groups.length ? <Empty title={`No run has ${measure.label}`} /> : (
-						<div className="scroll-x" tabIndex={0} role="region" aria-label="Distributions">
+						<div className="scroll-x" tabIndex={0} role="group" aria-label="Distributions">
 							<table className="plain-table spread">
 								<thead><tr>
 									<th scope="col">Group</th><th scope="col" className="num">Runs</th>

@@ -88,7 +88,7 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 			navigate(target(`/runs/${line.id}`));
 	};
 	return (
-		<section className="card" aria-label="Parallel coordinates">
+		<section className="card" role={isBlock ? 'group' : undefined} aria-label="Parallel coordinates">
 			{!isBlock && <div className="card-head">
 				<h2>Parallel coordinates</h2>
 				<PickMany label="Axes" values={list} columns={columns} max={12} add="Add axis"

@@ -245,7 +245,7 @@ export function Performance({ columns }: { columns: Columns }): ReactNode {
 	const lines = wanted !== 'auto' ? wanted : usualLines(answer.data?.lines ?? []);
 	const isBlock = useIsBlock();
 	return (
-		<section className="card performance" aria-label="Performance">
+		<section className="card performance" role={isBlock ? 'group' : undefined} aria-label="Performance">
 			{!isBlock && <Head columns={columns} x={x} y={y} answer={answer.data} />}
 			{!isBlock && <Tools columns={columns} x={x} y={y} answer={answer.data} lines={lines} />}
 			{[x, y].includes(COST) && <Unpriced gpus={answer.data?.unpriced ?? []} />}

@@ -138,7 +138,8 @@ export function Scatter(props: Props): ReactNode {
 	}), [groups, measures, x, y, by]);
 	const total = answer.data?.total ?? 0, shown = answer.data?.shown ?? 0;
 	return (
-		<section className="card" aria-label={`${measures[1].label} against ${measures[0].label}`}>
+		<section className="card" role={isBlock ? 'group' : undefined}
+			aria-label={`${measures[1].label} against ${measures[0].label}`}>
 			{!isBlock && <Tools {...props} isMarking={isMarking} onMarking={setMarking} isLogX={isLogX} isLogY={isLogY} />}
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />

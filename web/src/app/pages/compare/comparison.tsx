@@ -110,7 +110,7 @@ export function ComparisonCard({ answer, c, columns, primary, by }: Props): Reac
 			: 'this combination';
 	};
 	return (
-		<section className="card" aria-label={name}>
+		<section className="card" role={isBlock ? 'group' : undefined} aria-label={name}>
 			<div className="card-head">
 				<h2>{name}</h2>
 				<span className="dim">{c.refused ? 'not compared' : `${count(c.matched, 'matched configuration')}; `

@@ -166,7 +166,7 @@ function Notices({ lines }: { lines: string[] }): ReactNode {
 		<li key={n}><Icon name="warning" /><span>{n}</span></li>
 	));
 	return (
-		<section aria-label="Notices">
+		<div role="group" aria-label="Notices">
 			<ul className="notes">{items(lines.slice(0, NOTICES_SHOWN))}</ul>
 			{lines.length > NOTICES_SHOWN && (
 				<details className="more-notes">
@@ -174,7 +174,7 @@ function Notices({ lines }: { lines: string[] }): ReactNode {
 					<ul className="notes">{items(lines.slice(NOTICES_SHOWN))}</ul>
 				</details>
 			)}
-		</section>
+		</div>
 	);
 }
 

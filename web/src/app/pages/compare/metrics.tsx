@@ -57,7 +57,7 @@ export function Headline(props: HeadlineProps): ReactNode {
 		return null;
 	const own = chosen.metrics.find((o) => o.metric === m.metric);
 	return (
-		<section className="card headline" aria-label="Main metric">
+		<section className="card headline" role={isBlock ? 'group' : undefined} aria-label="Main metric">
 			<p className="answer" role="status">{own ? answerOf(chosen, own,
 				mainlyAt(answer.matched_by, by, own, -(own.better || 1))) : `${chosen.reason ?? ''}.`}</p>
 			<div className="tools">
@@ -131,7 +131,7 @@ interface FiguresProps {
 export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): ReactNode {
 	const range = rangeOf(shown.filter((m) => m.verdict !== 'not_comparable'));
 	return (
-		<div className="scroll-x" tabIndex={0} role="region" aria-label={`Metrics of ${c.side}`}>
+		<div className="scroll-x" tabIndex={0} role="group" aria-label={`Metrics of ${c.side}`}>
 			<table className="plain-table figures">
 				<thead><tr>
 					<th scope="col">Metric</th>

@@ -2,6 +2,8 @@
 // overview: which configuration is best at each load, what changed, what needs attention.
 import type { ReactNode } from 'react';
 import type { Overview, OverviewChange, OverviewVersion } from '../../../lib/api';
+import { useIsBlock } from '../../common/block';
+import { BoardMenu } from '../../common/board-menu';
 import { useColumns, type Columns } from '../../common/columns';
 import { percent } from '../../common/interval';
 import { Amount } from '../../common/amount';
@@ -129,7 +131,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const [workload, setWorkload] = useUrlState('w', text);
 	const [rank, setRank] = useUrlState('rank', rankCodec);
 	const [need, setNeed] = useUrlState('need', needCodec);
-	const [filter] = useFilter();
+	const [filter] = useFilter(), isBlock = useIsBlock();
 	const answer = useRead('POST /api/analysis/overview', questionOf(workload, rank, need));
 	if (answer.isError)
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
@@ -140,8 +142,9 @@ function View({ columns }: { columns: Columns }): ReactNode {
 		return <FirstSteps />;
 	return (
 		<>
-			<section className="card overview-best" aria-label="Best configurations" aria-busy={answer.isFetching}>
-				<div className="tools">
+			<section className="card overview-best" role={isBlock ? 'group' : undefined} aria-label="Best configurations"
+				aria-busy={answer.isFetching}>
+				{!isBlock && <div className="tools">
 					<label className="pick"><span>Workload</span>
 						<select value={data.workload} onChange={(e) => setWorkload(e.target.value)}>
 							{data.workloads.map((w) => <option key={w.key} value={w.key}>{entryOf(w)}</option>)}
@@ -158,26 +161,27 @@ function View({ columns }: { columns: Columns }): ReactNode {
 						<Menu label="Prices" title="What an hour of each GPU costs">
 							{() => <PriceFields gpus={data.rows.map((r) => r.name)} />}</Menu>
 					)}
-				</div>
+					<BoardMenu block={{ kind: 'chart', caption: 'Best configurations' }} params={{ w: data.workload }} />
+				</div>}
 				{data.sentence && <p className="answer" role="status">{data.sentence}</p>}
 				{rank === 'usd' && <Unpriced gpus={data.unpriced} />}
 				{data.rows.length ? <BestTable answer={data} rank={rank} columns={columns} />
 					: <Empty title="No configuration to rank"><p>No run of this workload has the metrics and meets
 						what is needed.</p></Empty>}
-				{!isEverything(filter) && <p className="dim small-text">The filter of the other pages does not apply
+				{!isBlock && !isEverything(filter) && <p className="dim small-text">The filter of the other pages does not apply
 					here.</p>}
 			</section>
-			<Cards answer={data} columns={columns} />
-			<Others answer={data} />
+			{!isBlock && <Cards answer={data} columns={columns} />}
+			{!isBlock && <Others answer={data} />}
 		</>
 	);
 }
 
 export default function OverviewPage(): ReactNode {
-	const columns = useColumns();
+	const columns = useColumns(), isBlock = useIsBlock();
 	return (
 		<div className="page">
-			<h1 className="unseen">Overview</h1>
+			{!isBlock && <h1 className="unseen">Overview</h1>}
 			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
 				: !columns.isReady ? <Loading /> : <View columns={columns} />}
 		</div>

@@ -3,6 +3,7 @@
 // matters; and what GPUs cost.
 import type { ReactNode } from 'react';
 import type { Curves } from '../../../lib/api';
+import { useIsBlock } from '../../common/block';
 import { useColumns, type Columns } from '../../common/columns';
 import { Prices } from '../../common/prices';
 import { both, useRead } from '../../common/routes';
@@ -42,7 +43,7 @@ function Workload({ answer }: { answer: Curves }): ReactNode {
 function View({ columns }: { columns: Columns }): ReactNode {
 	const [tab] = useUrlState('tab', tabCodec);
 	const [w] = useUrlState('w', text);
-	const [filter] = useFilter();
+	const [filter] = useFilter(), isBlock = useIsBlock();
 	const answer = useRead('POST /api/analysis/curves', { filter: asked(filter), ...w && { workload: w } });
 	if (tab === 'prices')
 		return <Prices />;
@@ -56,7 +57,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 		? [{ column: 'workload', in: [answer.data.workload] }] : []) };
 	return (
 		<>
-			<Workload answer={answer.data} />
+			{!isBlock && <Workload answer={answer.data} />}
 			{tab === 'scaling' ? <Scaling {...props} /> : tab === 'impact' ? <Impact {...props} />
 				: <Capacity {...props} />}
 		</>
@@ -77,10 +78,10 @@ function Tabs(): ReactNode {
 }
 
 export default function Plan(): ReactNode {
-	const columns = useColumns();
+	const columns = useColumns(), isBlock = useIsBlock();
 	return (
 		<div className="page plan-page">
-			<div className="page-head"><h1>Plan</h1><Tabs /><Scope /></div>
+			{!isBlock && <div className="page-head"><h1>Plan</h1><Tabs /><Scope /></div>}
 			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
 				: !columns.isReady ? <Loading /> : <View columns={columns} />}
 		</div>

@@ -8,6 +8,7 @@ import { ApiError, post, type Cell } from '../../api';
 import {
 	asked, EVERYTHING, isEverything, onlyValue, whole, withoutPart, type And,
 } from '../../filter';
+import { BoardMenu } from '../../common/board-menu';
 import { useKeys } from '../../keys';
 import { PAGES } from '../../pages';
 import { Dialog } from '../../parts/dialog';
@@ -109,6 +110,7 @@ function Tools({ open, onOpen, isDiffering, onDiffering, isFolded, onFolded, chi
 			{children}
 			<button type="button" className="quiet" title="Copy a link to exactly this view"
 				onClick={() => copyAddress().catch(toastError)}><Icon name="link" /><span>Copy link</span></button>
+			<BoardMenu block={{ kind: 'table', caption: 'Runs' }} />
 		</div>
 	);
 }

@@ -120,7 +120,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const isEmpty = answer && answer.series.every((s) => !s.points.length);
 	return (
 		<>
-			<section className="card" aria-label="Trend">
+			<section className="card" role={isBlock ? 'group' : undefined} aria-label="Trend">
 				{!isBlock && <>
 					<div className="tools">
 						<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
