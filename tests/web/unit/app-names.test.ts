@@ -1,5 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 import { shortNames, shortValue, type Named } from '../../../web/src/app/pages/runs/names';
+import { isListed, suggestions } from '../../../web/src/app/pages/runs/panel';
+import { since, toggled } from '../../../web/src/app/pages/runs/quick';
+import { idsOf, linesOf, spreadText } from '../../../web/src/app/pages/runs/view';
+import type { ColumnOption } from '../../../web/src/app/query';
 import type { Values } from '../../../web/src/app/api';
 
 const row = (id: number, name: string | null, values: Values = {}): Named =>
@@ -70,4 +74,41 @@ it('writes values as people do', () => {
 		shortValue('server.enforce_eager', true), shortValue('enforce_eager', 'false'),
 		shortValue('server.swap', 4), shortValue('server.dtype', 'fp8')])
 		.toEqual(['8/s', 'inf', 'enforce eager', 'no enforce eager', 'swap 4', 'fp8']);
+});
+
+it('lists the repeats of rows that are open below them, with the spread in percent', () => {
+	const run = (id: number, v: number) => ({ id, flags: [], values: { median_ttft_ms: v } });
+	const folded = { ...run(3, 110), n: 2, ids: [3, 1], spread: { median_ttft_ms: 5.5 } };
+	const lines = linesOf([folded, run(2, 7)], new Map([[3, [run(3, 115.5), run(1, 104.5)]]]));
+	expect(lines.map((l) => [l.id, l.isMember ?? false])).toEqual(
+		[[3, false], [3, true], [1, true], [2, false]]);
+	expect(idsOf(folded)).toEqual([3, 1]);
+	expect(idsOf(run(2, 7))).toEqual([2]);
+	expect(spreadText(folded, 'median_ttft_ms')).toBe('±5.0 %');
+	expect(spreadText({ ...folded, spread: { median_ttft_ms: 22 } }, 'median_ttft_ms')).toBe('±20 %');
+	expect(spreadText(run(2, 7), 'median_ttft_ms')).toBe('');
+});
+
+it('turns quick filters on and off, next to others', () => {
+	const day = since(1_000_000, 86_400), failed = { column: 'status', in: ['failed'] };
+	expect(day).toEqual({ column: 'timestamp', range: { min: 910_800 } });
+	const both = toggled(toggled({ and: [] }, day), failed);
+	expect(both).toEqual({ and: [day, failed] });
+	expect(toggled(both, day)).toEqual({ and: [failed] });
+	expect(toggled(both, since(1_000_000, 7 * 86_400)).and).toHaveLength(2);
+});
+
+it('suggests parameters that differ, once, and not how the client works', () => {
+	const option = (column: string, role: ColumnOption['role'], same_as: string | null = null) => ({
+		column, group: column.slice(0, column.indexOf('.')), label: column, role, short: null,
+		differs: true, same_as, kind: 'number', unit: null, better: null, distinct: 30, missing: 0,
+		is_constant: false, min: 0, max: 9 }) as ColumnOption;
+	const items = [option('benchmark.seed', 'harness'), option('server.max_num_seqs', 'argument'),
+		option('gpu_model', 'hardware'), option('hardware.gpu', 'hardware', 'gpu_model'),
+		option('output_throughput', 'metric'), option('hardware.cpu.clock_mhz', 'provenance')];
+	expect(suggestions(items, { and: [] })).toEqual(['server.max_num_seqs', 'gpu_model']);
+	expect(suggestions(items, { and: [{ column: 'benchmark.seed', in: [1] }] })).toEqual(
+		['server.max_num_seqs', 'gpu_model', 'benchmark.seed']);
+	expect(items.filter(isListed).map((o) => o.column)).toEqual(['server.max_num_seqs', 'gpu_model',
+		'hardware.gpu', 'output_throughput']);
 });

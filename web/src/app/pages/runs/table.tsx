@@ -24,8 +24,9 @@ import { Icon } from '../../parts/icon';
 
 const ROW = 34;
 const HEAD = 48;
-const LEAD = 248, LEAD_SMALL = 176;
-const NARROW: Record<string, number> = { verdict: 108, timestamp: 118 };
+const LEAD = 248, LEAD_SMALL = 176, LEAD_FOLDS = 42; /* for arrows and ×3 */
+const NARROW: Record<string, number> = { verdict: 84, timestamp: 118 };
+const VERDICT_TAGGED = 112; /* with a word such as failed next to the mark */
 const SMALL = 600; /* px of the grid */
 const AHEAD = 40; /* rows before the end at which the next page is asked for */
 
@@ -72,7 +73,7 @@ function widthOf(column: string, options: Map<string, ColumnOption>, longest: nu
 	const half = words.reduce((n, w) => (n + w.length <= Math.max(text.length / 2 + 2, w.length)
 		? n + w.length : n), 0);
 	const head = (text.length <= 12 ? text.length : Math.max(half, text.length - half)) * 9 + 34;
-	const body = isTime(column) ? 118 : isNumber(option) ? (hasSpread ? 122 : 84)
+	const body = isTime(column) ? 118 : isNumber(option) ? (hasSpread ? 114 : 84)
 		: option?.kind === 'bool' ? 80 : Math.min(TEXT_MAX, Math.max(72, longest * 8.2 + 28));
 	return Math.round(Math.max(body, Math.min(head, 250)));
 }
@@ -256,7 +257,8 @@ export function Table(props: Props): ReactNode {
 	const { items, columns, options, selection, hasNext, isFetching, onNext } = props;
 	const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
 	const room = useWidth(scroller);
-	const lead = room < SMALL ? LEAD_SMALL : LEAD;
+	const hasFolds = useMemo(() => items.some((i) => (i.n ?? 1) > 1), [items]);
+	const lead = room < SMALL ? LEAD_SMALL : hasFolds ? LEAD + LEAD_FOLDS : LEAD;
 	const [at, setAt] = useState(-1);
 	const [nowColumn, setColumn] = useState(0);
 	const sample = items.length > SAMPLE ? SAMPLE : items.length;
@@ -266,8 +268,11 @@ export function Table(props: Props): ReactNode {
 	[columns, items[0]?.id, sample]);
 	const spread = useMemo(() => columns.map((c) => items.slice(0, sample)
 		.some((i) => spreadText(i, c) !== '')), [columns, items[0]?.id, sample]);
-	const widths = useMemo(() => widthsOf(columns, options, room - lead, longest, spread),
-		[columns, options, room, lead, longest, spread]);
+	const isTagged = useMemo(() => items.some((i) => i.flags.length > 0
+		|| (typeof i.values.status === 'string' && i.values.status !== 'completed')), [items]);
+	const widths = useMemo(() => widthsOf(columns, options, room - lead, longest, spread)
+		.map((w, i) => (columns[i] === 'verdict' && isTagged ? VERDICT_TAGGED : w)),
+	[columns, options, room, lead, longest, spread, isTagged]);
 	const rows = useVirtualizer({ count: items.length, getScrollElement: () => scroller,
 		estimateSize: () => ROW, overscan: 8, scrollPaddingStart: HEAD,
 		getItemKey: (i) => keyOf(items[i], i) });
@@ -346,7 +351,6 @@ export function Table(props: Props): ReactNode {
 		const column = cell.dataset.column!;
 		props.onValue(column, items[Number(cell.dataset.row)]?.values[column] ?? null);
 	};
-	const hasFolds = useMemo(() => items.some((i) => (i.n ?? 1) > 1), [items]);
 	const allIds = useMemo(() => items.flatMap(idsOf), [items]);
 	const onToggle = useMemo(() => (item: Line) => toggle.current(item), []);
 	const allSelected = items.length > 0 && allIds.every(selection.has);
