@@ -146,9 +146,10 @@ async function firstPage(browser, url) {
 	show('first page with data, p95', rank(took, 0.95), 'ms');
 }
 
-/** The most that a renderer holds: its proportional share of memory, in MB. */
-async function memory(browser) {
+/** The most that a renderer holds without garbage: its proportional share of memory, in MB. */
+async function memory(browser, page) {
 	const cdp = await browser.newBrowserCDPSession();
+	await (await page.context().newCDPSession(page)).send('HeapProfiler.collectGarbage');
 	const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
 	const held = processInfo.filter((p) => p.type === 'renderer').map((p) => {
 		try {
@@ -175,7 +176,7 @@ try {
 	const page = await context.newPage();
 	await filters(page, it.url);
 	await charts(page, it.url);
-	await memory(browser);
+	await memory(browser, page);
 	await firstPage(browser, it.url);
 	await browser.close();
 	await it.stop();

@@ -51,14 +51,25 @@ export function useSelection(): Selection {
 	}), [ids, members, toggle, set]);
 }
 
-/** Another page with the same runs: its path with the shared parameters and some of its own. */
-export function pageTarget(search: string, path: string, own: Record<string, string> = {}): string {
-	const now = new URLSearchParams(search), next = new URLSearchParams();
+/** The shared parameters of an address; those of the last one are kept, as tables ask once a row. */
+let last = { search: '', shared: new URLSearchParams() };
+
+function sharedOf(search: string): URLSearchParams {
+	if (search === last.search)
+		return last.shared;
+	const now = new URLSearchParams(search), shared = new URLSearchParams();
 	for (const key of SHARED) {
 		const value = now.get(key);
 		if (value !== null)
-			next.set(key, value);
+			shared.set(key, value);
 	}
+	last = { search, shared };
+	return shared;
+}
+
+/** Another page with the same runs: its path with the shared parameters and some of its own. */
+export function pageTarget(search: string, path: string, own: Record<string, string> = {}): string {
+	const next = new URLSearchParams(sharedOf(search));
 	for (const [key, value] of Object.entries(own))
 		next.set(key, value);
 	return path + queryText(next);

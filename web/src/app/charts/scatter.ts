@@ -68,8 +68,8 @@ export function scatterOption(o: ScatterOptions, ink: Ink, size = USUAL_SIZE): E
 				lineStyle: { color, width: 2, opacity: isMany ? 0.95 : 0.75 } },
 			{ type: 'scatter', id: `dots ${i}`, symbol: markOf(placeOf(g.id)), z: 3,
 				symbolSize: isMany ? 3 : all.length > 400 ? 6 : 9,
-				large: isMany, largeThreshold: LARGE,
-				data: g.points.map((p) => ({ value: [p.x, p.y], itemStyle: {
+				large: isMany, largeThreshold: 1,
+				data: g.points.map((p) => (isMany ? [p.x, p.y] : { value: [p.x, p.y], itemStyle: {
 					opacity: !isFront || p.is_frontier ? 0.95 : 0.38,
 					...(p.is_degraded && { color: ink.card, borderColor: color,
 						borderWidth: 1.5 }) } })),

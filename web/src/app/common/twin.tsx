@@ -22,7 +22,8 @@ export interface Head { text: string; isNumber?: boolean }
 interface Props {
 	title: string;
 	heads: Head[];
-	rows: ReactNode[][];
+	/** Those of long tables are made when they are shown. */
+	rows: (ReactNode[] | (() => ReactNode[]))[];
 	/** Shown from the start. */
 	isOpen?: boolean;
 }
@@ -40,8 +41,8 @@ export function Twin({ title, heads, rows, isOpen = false }: Props): ReactNode {
 						))}</tr>
 					</thead>
 					<tbody>
-						{rows.slice(0, most).map((cells, i) => (
-							<tr key={i}>{cells.map((cell, k) => (
+						{rows.slice(0, most).map((row, i) => (
+							<tr key={i}>{(typeof row === 'function' ? row() : row).map((cell, k) => (
 								<td key={k} className={heads[k].isNumber ? 'num' : undefined}>{cell}</td>
 							))}</tr>
 						))}

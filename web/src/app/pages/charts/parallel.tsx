@@ -38,7 +38,7 @@ function Table({ answer, labels }: { answer: Answer; labels: string[] }): ReactN
 	const target = usePageTarget();
 	return <Twin title="Show as table" heads={[{ text: 'Run' }, ...labels.map((text, i) =>
 		({ text, isNumber: isNumeric(answer.axes[i]) }))]}
-	rows={answer.lines.map((line) => [
+	rows={answer.lines.map((line) => () => [
 		<Link key="run" to={target(`/runs/${line.id}`)}>{line.id}</Link>,
 		...line.values.map((v, i) => (v === null ? '–' : showCell(answer.axes[i].column, v))),
 	])} />;

@@ -116,7 +116,7 @@ function Table({ spots, x, y }: { spots: Spot[]; x: CurveOptions['x']; y: CurveO
 	const heads = [{ text: 'Run' }, { text: 'Color' }, { text: 'Configuration' }, { text: 'Load', isNumber: true },
 		{ text: titleOf(x.label, x.unit), isNumber: true }, { text: titleOf(y.label, y.unit), isNumber: true },
 		{ text: 'On frontier' }, { text: 'Verdict' }];
-	return <Twin title="Show as table" heads={heads} rows={spots.map(({ point, line, id }) => [
+	return <Twin title="Show as table" heads={heads} rows={spots.map(({ point, line, id }) => () => [
 		<Link key="run" to={target(`/runs/${id}`)}>{id}</Link>, line.color, line.name,
 		<Num key="load" v={point.load} />, <Num key="x" v={point.x} />, <Num key="y" v={point.y} />,
 		point.is_frontier ? 'yes' : '',

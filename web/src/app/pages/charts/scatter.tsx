@@ -81,7 +81,7 @@ function Tools(props: ToolsProps): ReactNode {
 
 function Table({ groups, x, y }: { groups: Group[]; x: Measure; y: Measure }): ReactNode {
 	const target = usePageTarget();
-	const rows = groups.flatMap((g) => g.points.map((p) => [
+	const rows = groups.flatMap((g) => g.points.map((p) => () => [
 		<Link key="run" to={target(`/runs/${p.id}`)}>{p.id}</Link>, g.name,
 		<Num key="x" v={p.x} />, <Num key="y" v={p.y} />, p.is_frontier ? 'yes' : '',
 		p.is_degraded ? 'DEGRADED' : '',

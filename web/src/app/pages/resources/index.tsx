@@ -82,7 +82,7 @@ function Drawing({ answer, color, columns }: { answer: Answer; color: string; co
 			<Twin title="Show as table" heads={[{ text: 'Run' }, { text: 'Group' },
 				{ text: titleOf(x.label, x.unit), isNumber: true },
 				{ text: titleOf(y.label, y.unit), isNumber: true }]}
-			rows={groups.flatMap((g) => g.points.map((p) => [
+			rows={groups.flatMap((g) => g.points.map((p) => () => [
 				<Link key="r" to={target(`/runs/${p.id}`)}>{p.id}</Link>, g.name,
 				<Num key="x" v={p.x} />, <Num key="y" v={p.y} />]))} />
 		</>

@@ -8,7 +8,7 @@ import type { Bin, ColumnOption, Facet, Item as Row, Sort } from '../../query';
 import { columnLabel, count, isTime, showCell, showValue, when } from '../../show';
 import { choiceCodec, flagCodec, listCodec, plain, type Codec } from '../../url';
 
-export const PAGE_ROWS = 500;
+export const PAGE_ROWS = 150;
 export const ROWS_MAX = 100_000; /* listed; beyond, a table is no way to look at runs */
 export const SORTS_MAX = 4;
 export const DIFFERING_MAX = 400;
