@@ -202,7 +202,8 @@ async function prices() {
 	};
 	const kept = async () => (await ask('GET', '/api/settings/prices')).items;
 
-	equal(await cheapest(), ['', ['g1', 'g2']], 'without prices nothing is cheapest, and none is guessed');
+	equal(await cheapest(), ['', ['g1', 'g2']],
+		'without prices nothing is cheapest, and none is guessed');
 	equal((await kept()).filter((p) => p.usd_per_hour !== null), [], 'no price is shipped');
 	await ask('PUT', '/api/settings/prices/g1', { usd_per_hour: 8, who: 'me' });
 	await ask('PUT', '/api/settings/prices/g2', { usd_per_hour: 2, power_w: 500 });
@@ -216,8 +217,10 @@ async function prices() {
 	equal((await cheapest())[0], 'g1', 'another price, another answer');
 	equal((await kept()).filter((p) => ['g1', 'g2'].includes(p.gpu))
 		.map((p) => [p.gpu, p.usd_per_hour, p.power_w, p.who, p.source, typeof p.at]),
-	[['g1', 4, null, 'me', null, 'number'], ['g2', 2, 500, 'local', null, 'number']], 'each with who and when');
-	const faster = { ...JSON.parse(rented().split('\n')[3]), output_throughput: 5000, date: '20260301-000000' };
+	[['g1', 4, null, 'me', null, 'number'], ['g2', 2, 500, 'local', null, 'number']],
+	'each with who and when');
+	const faster = { ...JSON.parse(rented().split('\n')[3]), output_throughput: 5000,
+		date: '20260301-000000' };
 	await ask('POST', '/api/upload/json', file_form(['file', 'more.jsonl', JSON.stringify(faster)]));
 	equal((await cheapest())[0], 'g2', 'an upload changes the answer');
 	await ask('PUT', '/api/settings/prices/g1', { usd_per_hour: null });

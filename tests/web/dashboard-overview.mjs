@@ -19,7 +19,8 @@ const RECORDED = {
 		{ name: 'high', value: 64, label: 'concurrency 64' }],
 	rows: [{ name: 'alpha', cells: [cell(1, false, 2, true), cell(2, true, 1, false)] },
 		{ name: 'beta', cells: [cell(3, true, 0, false), null] }],
-	unpriced: ['beta'], at_need: [{ name: 'beta', id: 3, tokens_per_s_per_gpu: 53 }], sentence: 'beta leads.', changes: [],
+	unpriced: ['beta'], at_need: [{ name: 'beta', id: 3, tokens_per_s_per_gpu: 53 }],
+	sentence: 'beta leads.', changes: [],
 	attention: { invalid: 3, failed: 0, degraded: 1 },
 	versions: [], latest: [{ suite: null, runs: 9, time: 1790000000 }],
 };

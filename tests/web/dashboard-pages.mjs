@@ -583,7 +583,8 @@ async function analyses(page, url) {
 	const overview = await ask(url, '/api/analysis/curves', { filter: null });
 	const filter = { and: [{ column: 'workload', in: [overview.workload] }] };
 	await page.goto(`${url}/impact?m=output_throughput`);
-	await becomes(() => new URL(page.url()).search, '?m=output_throughput&tab=impact', 'an old address leads to Plan');
+	await becomes(() => new URL(page.url()).search, '?m=output_throughput&tab=impact',
+		'an old address leads to Plan');
 	await page.waitForSelector('.impact');
 	await numbersOf(
 		page,
@@ -591,7 +592,8 @@ async function analyses(page, url) {
 		all(await ask(url, '/api/analysis/impact', { filter, metric: 'output_throughput' })),
 		'impact',
 	);
-	await page.goto(`${url}/plan?tab=scaling&load=all&m=output_throughput&by=server.tensor_parallel_size`);
+	await page.goto(
+		`${url}/plan?tab=scaling&load=all&m=output_throughput&by=server.tensor_parallel_size`);
 	await page.waitForSelector('section[aria-label^=Speed] td');
 	await numbersOf(
 		page,

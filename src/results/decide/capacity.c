@@ -184,7 +184,8 @@ static void ask_long(struct capacity_search *s)
 	double most = is_of_mean ? OFFSET_MAX_MEANS : OFFSET_MAX;
 
 	load = exp(s->middle + fmax(-most, fmin(most, offset)));
-	if (is_whole(s)) { /* a load that is neither sure to hold nor sure to break, if there is one */
+	if (is_whole(s)) {
+		/* A load that is neither sure to hold nor sure to break, if there is one. */
 		struct whole_loads w = capacity_whole_loads(s);
 
 		load = fmax(1, is_below ? floor(load) : ceil(load));

@@ -55,7 +55,8 @@ it('draws INVALID runs as crosses that no line joins', () => {
 	const spots = spotsOf([{ ...first, points: [...first.points, invalid] }, ...rest], looks);
 	for (const lines of ['best', 'all', 'points'] as const) {
 		const all = series(options({ spots, lines }));
-		expect(all.filter((s) => s.id !== 'dots').flatMap((s) => s.data)).not.toContainEqual([5000, 9000]);
+		expect(all.filter((s) => s.id !== 'dots').flatMap((s) => s.data))
+			.not.toContainEqual([5000, 9000]);
 		const dots = all.find((s) => s.id === 'dots')?.data as Dot[];
 		const crosses = dots.filter((d) => !SHAPES.some((shape) => d.symbol === `path://${shape}`));
 		expect(crosses.map((d) => [d.value, d.itemStyle.color])).toEqual([[[5000, 9000], 'none']]);

@@ -165,7 +165,8 @@ interface Styled { o: CurveOptions; ink: Ink; sides: Map<number, Side>; isMany: 
 
 function dotOf(s: Spot, index: number, { o, ink, sides, isMany }: Styled): object {
 	const { point } = s, color = o.looks.get(s.line.color)?.drawn() ?? ink.faint;
-	const isChief = !point.is_invalid && (o.lines !== 'best' || point.is_frontier), side = sides.get(index);
+	const isChief = !point.is_invalid && (o.lines !== 'best' || point.is_frontier);
+	const side = sides.get(index);
 	const pin = o.pins.indexOf(s.id), isMarked = pin >= 0 || o.focus === index;
 	const isHollow = point.is_degraded || point.is_invalid;
 	const dim = o.pointed !== null && o.pointed !== s.line.color ? DIMMED : 1;

@@ -69,10 +69,11 @@ export function scatterOption(o: ScatterOptions, ink: Ink, size = USUAL_SIZE): E
 			{ type: 'scatter', id: `dots ${i}`, symbol: markOf(placeOf(g.id)), z: 3,
 				symbolSize: isMany ? 3 : all.length > 400 ? 6 : 9,
 				large: isMany, largeThreshold: 1,
-				data: g.points.map((p) => (isMany ? [p.x, p.y] : { value: [p.x, p.y], itemStyle: {
-					opacity: !isFront || p.is_frontier ? 0.95 : 0.38,
-					...(p.is_degraded && { color: ink.card, borderColor: color,
-						borderWidth: 1.5 }) } })),
+				data: g.points.map((p) => (isMany ? [p.x, p.y] : {
+					value: [p.x, p.y], itemStyle: {
+						opacity: !isFront || p.is_frontier ? 0.95 : 0.38,
+						...(p.is_degraded && { color: ink.card, borderColor: color,
+							borderWidth: 1.5 }) } })),
 				itemStyle: { color, borderColor: ink.card, borderWidth: isMany ? 0 : 1 },
 				emphasis: { scale: 1.5 } },
 		];
