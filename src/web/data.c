@@ -876,9 +876,9 @@ static int bulk(const struct web_request *r, struct web_answer *a, struct err *e
 	    asked_text(r, a, "text", REMARK_BYTES_MAX, what == BULK_EXCLUDE, &text, e) < 0)
 		return -1;
 	if (what == BULK_DELETE && r->role < AUTH_LAUNCH)
-		return asked_refuse(a, 403, e, "deleting runs needs a token of role %s; yours has role %s: "
-				    "exclude them instead", auth_role_name(AUTH_LAUNCH),
-				    auth_role_name(r->role));
+		return asked_refuse(a, 403, e, "deleting runs needs a token of role %s; that of %.*s has role "
+				    "%s; exclude the runs instead", auth_role_name(AUTH_LAUNCH),
+				    (int)r->who.n, r->who.p, auth_role_name(r->role));
 	if (has_ids == has_filter)
 		return asked_wrong(a, e, r->arena, "/ids", "either ids or a filter, the other one null");
 	if ((has_ids ? bulk_ids(r, a, ids, &id, &n, e) : bulk_filter(r, a, &id, &n, e)) < 0)

@@ -295,6 +295,7 @@ for my $case (['read', 'GET', '/api/filters/options'], ['read', 'POST', '/api/fi
 	['read', 'GET', '/api/jobs'], ['read', 'GET', '/metrics'], ['upload', 'POST', '/api/upload/raw', '{'],
 	['upload', 'PUT', '/api/data/experiments/1/exclusion', '{}'],
 	['upload', 'POST', '/api/filters/presets', '{}'],
+	['upload', 'POST', '/api/data/bulk', json_text({ action => 'exclude', text => 'x', ids => [1] })],
 	['launch', 'POST', '/api/launch/check', json_text({ config => 'a: b' })],
 	['launch', 'POST', '/api/launch', json_text({ config => 'a: b' })],
 	['launch', 'POST', '/api/jobs/0123456789abcdef/cancel']) {
@@ -312,6 +313,13 @@ for my $case (['read', 'GET', '/api/filters/options'], ['read', 'POST', '/api/fi
 				. "that of $role-er has role $role", 'which says what is missing');
 		}
 	}
+}
+for my $role (qw(upload launch)) {
+	$r = ask($d, 'POST', '/api/data/bulk', json_text({ action => 'delete', ids => [999] }),
+		Authorization => "Bearer $token{$role}");
+	is($r->{status}, $role eq 'launch' ? 200 : 403, "whether $role may delete runs");
+	is($r->{json}{detail}, 'deleting runs needs a token of role launch; that of upload-er has role '
+		. 'upload; exclude the runs instead', 'which says what one may do') if $role eq 'upload';
 }
 for my $role (qw(read upload launch)) {
 	$r = ask($d, 'GET', '/api/health', undef, Authorization => "Bearer $token{$role}")->{json};

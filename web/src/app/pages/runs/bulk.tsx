@@ -109,12 +109,13 @@ function SaveView({ ids, onClose }: { ids: number[]; onClose: () => void }): Rea
 interface Props {
 	selection: Selection;
 	canChange: boolean;
+	canDelete: boolean;
 	/** Excluded runs are shown, so that they can be included again. */
 	hasExcluded: boolean;
 	columns: string[];
 }
 
-export function Bulk({ selection, canChange, hasExcluded, columns }: Props): ReactNode {
+export function Bulk({ selection, canChange, canDelete, hasExcluded, columns }: Props): ReactNode {
 	const target = usePageTarget();
 	const [asking, setAsking] = useState<Asking>(null);
 	const { ids } = selection, n = ids.length;
@@ -152,10 +153,10 @@ export function Bulk({ selection, canChange, hasExcluded, columns }: Props): Rea
 								done();
 								act('include');
 							}}><Icon name="check" /><span>Include again</span></button>}
-							<button type="button" className="menu-item danger" onClick={() => {
+							{canDelete && <button type="button" className="menu-item danger" onClick={() => {
 								done();
 								setAsking('delete');
-							}}><Icon name="trash" /><span>Delete…</span></button>
+							}}><Icon name="trash" /><span>Delete…</span></button>}
 						</>}
 					</>}
 				</Menu>

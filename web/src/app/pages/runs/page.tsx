@@ -17,7 +17,7 @@ import { Link } from '../../parts/link';
 import { Empty, Failure } from '../../parts/states';
 import { toast, toastError } from '../../parts/toast';
 import {
-	useApply, useCanChange, useOptions, useRows, type Applied, type ApplyBody, type ColumnOption,
+	useApply, useHealth, useOptions, useRows, type Applied, type ApplyBody, type ColumnOption,
 	type Facet, type Item, type Sort,
 } from '../../query';
 import { useFilter, usePageTarget, useSelection, useShown } from '../../state';
@@ -200,7 +200,8 @@ export function RunsPage(): ReactNode {
 	const [group, setGroup] = useUrlState('group', groupCodec);
 	const isFolded = group === 'configuration';
 	const [open, setOpen] = useState<Open>('none');
-	const canChange = useCanChange();
+	const health = useHealth(), canChange = health.data?.can_change ?? false;
+	const canDelete = canChange && health.data?.role === 'launch';
 	const selection = useSelection();
 	const target = usePageTarget();
 	const search = useRef<HTMLInputElement>(null);
@@ -291,7 +292,7 @@ export function RunsPage(): ReactNode {
 					<Fullness />
 				</footer>
 				{selection.ids.length > 0 && <Bulk selection={selection} hasExcluded={shown !== 'usual'}
-					canChange={canChange} columns={[...LEAD_COLUMNS.slice(0, 3), ...listed]} />}
+					canChange={canChange} canDelete={canDelete} columns={[...LEAD_COLUMNS.slice(0, 3), ...listed]} />}
 			</div>
 			{open === 'panel' && <Dialog title="Filters" look="side" onClose={close}>{panel}</Dialog>}
 			{open === 'groups' && <Groups filter={filter} options={options} onFilter={setFilter}
