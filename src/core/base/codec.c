@@ -158,6 +158,7 @@ struct zip *zip_begin(int level, zip_sink *sink, void *self)
 	struct zip *zip = mem_array(1, sizeof(*zip));
 	int rc;
 
+	assert(level >= 1 && level <= 9 && sink);
 	zip->sink = sink;
 	zip->self = self;
 	zip->z.zalloc = allocate;
@@ -235,6 +236,7 @@ static void pack_whole(struct str bytes, int level, int form, struct buf *out)
 
 void zip_gzip(struct str bytes, int level, struct buf *out)
 {
+	assert(level >= 1 && level <= 9);
 	pack_whole(bytes, level, GZIP_FORM, out);
 }
 
@@ -274,6 +276,7 @@ void zip_archive_add(struct zip_archive *a, const char *name, struct str bytes)
 	uint32_t crc;
 
 	assert(bytes.n <= BUF_BYTES_MAX && a->n < UINT16_MAX);
+	assert(a->n == 0 || a->directory.len); /* not ended */
 	crc = (uint32_t)crc32_z(0, (const Bytef *)bytes.p, bytes.n);
 	pack_whole(bytes, ARCHIVE_LEVEL, RAW_FORM, &packed);
 	buf_add_text(&a->out, "PK\3\4");
@@ -297,6 +300,7 @@ void zip_archive_end(struct zip_archive *a)
 {
 	size_t at = a->out.len;
 
+	assert(a->n == 0 || a->directory.len);
 	buf_add_str(&a->out, buf_str(&a->directory));
 	buf_add_text(&a->out, "PK\5\6");
 	add_le(&a->out, 0, 4); /* disks */

@@ -2,6 +2,7 @@
 /* err.c - see err.h. */
 #include "core/base/err.h"
 
+#include <assert.h>
 #include <stdarg.h>
 
 #include "core/base/redact.h"
@@ -24,6 +25,7 @@ int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 {
 	va_list ap;
 
+	assert(code != ERR_NONE);
 	if (!e)
 		return -1;
 	e->code = code;

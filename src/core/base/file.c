@@ -2,6 +2,7 @@
 /* file.c - see file.h. */
 #include "core/base/file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <libgen.h>
@@ -125,6 +126,7 @@ int file_read(const char *path, size_t limit, struct buf *out, struct err *e)
 
 int file_write_all(int fd, struct str bytes)
 {
+	assert(fd >= 0);
 	while (bytes.n) {
 		ssize_t n = write(fd, bytes.p, bytes.n);
 
@@ -197,6 +199,7 @@ int file_swap_begin_mode(struct file_swap *s, const char *path, mode_t mode)
 	mode_t first = mode ? mode & 0600 : 0666;
 	struct stat st;
 
+	assert(!(mode & ~(mode_t)07777));
 	*s = (struct file_swap){ .fd = -1, .path = target ? target : mem_text(path) };
 	if (stat(s->path, &st) == 0 && !S_ISREG(st.st_mode))
 		s->fd = open(s->path, O_WRONLY | O_CLOEXEC);
@@ -237,6 +240,7 @@ int file_swap_end(struct file_swap *s, bool is_good)
 {
 	int saved = errno, rc = is_good ? 0 : -1;
 
+	assert(s->path);
 	if (s->temp && rc == 0 && (fsync(s->fd) < 0 || give_name(s) < 0 ||
 				   rename(s->temp, s->path) < 0)) {
 		saved = errno;
@@ -279,6 +283,7 @@ int file_mkdirs_mode(const char *path, mode_t mode, struct err *e)
 	char *copy = mem_text(path);
 	int rc = 0;
 
+	assert(!(mode & ~(mode_t)07777));
 	for (char *p = copy; rc == 0 && *p; p++) {
 		if (p == copy || *p != '/')
 			continue;

@@ -2,6 +2,7 @@
 /* library.c - see base/library.h. */
 #include "core/base/library.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <pthread.h>
 
@@ -28,6 +29,7 @@ int library_open(struct library *l, struct err *e)
 	static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 	int rc;
 
+	assert(l->n > 0 && l->file && l->package);
 	pthread_mutex_lock(&lock);
 	rc = l->is_open ? 0 : load(l, e);
 	pthread_mutex_unlock(&lock);

@@ -30,6 +30,7 @@ void *mem_array(size_t count, size_t size)
 {
 	void *p = calloc(count ? count : 1, size);
 
+	assert(size > 0);
 	if (!p)
 		out_of_memory();
 	return p;
@@ -39,6 +40,7 @@ void *mem_grow(void *p, size_t count, size_t size)
 {
 	void *grown = reallocarray(p, count ? count : 1, size);
 
+	assert(size > 0);
 	if (!grown)
 		out_of_memory();
 	return grown;
@@ -255,6 +257,7 @@ int slab_init(struct slab *s, size_t item_bytes, size_t count_max, struct err *e
 	void *p = mmap(NULL, item_bytes * count_max, PROT_READ | PROT_WRITE,
 		       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
 
+	assert(item_bytes > 0 && count_max <= SIZE_MAX / item_bytes);
 	if (p == MAP_FAILED)
 		return err_set(e, ERR_LIMIT, "cannot reserve %zu bytes of address space: %s",
 			       item_bytes * count_max, strerror(errno));
@@ -266,6 +269,7 @@ void slab_prefault(struct slab *s, size_t count)
 {
 	size_t bytes = (count < s->count_max ? count : s->count_max) * s->item_bytes;
 
+	assert(s->data || !count);
 	for (size_t at = 0; at < bytes; at += 4096)
 		((volatile char *)s->data)[at] = 0;
 }

@@ -21,6 +21,7 @@ int lex_err(const struct lex *l, struct str text, struct err *e)
 	const char *line = text.p;
 	size_t lines = 1;
 
+	assert(l->fail_why);
 	if (!e)
 		return -1;
 	for (const char *p = text.p; p < l->fail_at; p++) {

@@ -2,6 +2,8 @@
 /* marks.c - see marks.h: the table, and JSON read with it (yaml.c reads YAML). */
 #include "core/json/marks.h"
 
+#include <assert.h>
+
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/json/lex.h"
@@ -32,6 +34,7 @@ void json_marks_put(struct json_marks *m, const struct json_value *v, struct jso
 {
 	size_t at;
 
+	assert(m->arena && v);
 	if (m->count * 2 >= m->cap)
 		grow(m);
 	at = slot_of(m, v);

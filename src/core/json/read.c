@@ -99,6 +99,7 @@ bool json_open(const struct json_iter *it, struct json_iter *inner)
 {
 	char c = *it->rest.p;
 
+	assert(it->rest.n > 0);
 	*inner = (struct json_iter){ .rest = { it->rest.p + 1, it->rest.n - 1 },
 		.is_object = c == '{' };
 	return c == '{' || c == '[';

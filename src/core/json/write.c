@@ -9,6 +9,7 @@
 
 struct json_writer json_writer(struct buf *out)
 {
+	assert(out);
 	return (struct json_writer){ .out = out };
 }
 

@@ -8,6 +8,8 @@
  */
 #include "core/opt/opt_internal.h"
 
+#include <assert.h>
+
 static bool is_shown(const struct opt *o)
 {
 	return !(o->flags & (OPT_HIDDEN | OPT_LATER)) && !o->alias_of;
@@ -292,6 +294,7 @@ static void write_zsh(const struct opt_set *const *sets, size_t n, const char *p
 int opt_completion(const struct opt_set *const *sets, size_t n, const char *program,
 		   const char *shell, struct buf *out, struct err *e)
 {
+	assert(n > 0);
 	if (strcmp(shell, "bash") == 0)
 		write_bash(sets, n, program, out);
 	else if (strcmp(shell, "zsh") == 0)

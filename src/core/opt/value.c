@@ -334,6 +334,7 @@ int opt_read_list(const struct opt_set *set, const struct opt *o, void *values, 
 int opt_read_bool(const struct opt_set *set, const struct opt *o, void *values, bool is_on,
 		  struct err *e)
 {
+	assert(o->kind == OPT_FLAG || o->kind == OPT_TRI);
 	if (o->kind == OPT_TRI)
 		*(enum opt_tri *)opt_field(o, values) = is_on ? OPT_TRI_YES : OPT_TRI_NO;
 	else
@@ -350,6 +351,7 @@ int opt_read(const struct opt_set *set, const struct opt *o, void *values, struc
 	const char **list;
 	int rc = 0;
 
+	assert(o->kind != OPT_FLAG && o->kind != OPT_TRI);
 	switch (o->kind) {
 	case OPT_INT:
 		rc = read_int(o, field, text, e);

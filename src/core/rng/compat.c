@@ -168,6 +168,7 @@ void pyrandom_choices(struct pyrandom *g, size_t n, size_t *out, size_t k)
 
 void pyrandom_shuffle(struct pyrandom *g, void *items, size_t n, size_t size)
 {
+	assert(size > 0);
 	for (size_t i = n; i-- > 1;)
 		rng_swap(items, size, i, pyrandom_below(g, i + 1));
 }

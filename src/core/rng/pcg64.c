@@ -207,6 +207,7 @@ void pcg64_cdf(const double *weight, double *cdf, size_t n)
 
 size_t pcg64_choose(struct pcg64 *g, const double *cdf, size_t n)
 {
+	assert(n > 0);
 	return rng_first_above(cdf, n, pcg64_double(g));
 }
 

@@ -65,6 +65,7 @@ double monotone_at(const double *x, const double *y, const double *slope, size_t
 {
 	size_t i = 0;
 
+	assert(n >= 2);
 	while (i + 2 < n && at >= x[i + 1])
 		i++;
 	return piece_at(x, y, slope, i, at);
@@ -100,6 +101,7 @@ void monotone_fit(double *y, const double *weight, size_t n)
 	size_t *count = mem_array(n, sizeof(*count)), blocks = 0, at = 0;
 
 	for (size_t i = 0; i < n; i++) {
+		assert(weight[i] > 0);
 		value[blocks] = y[i];
 		sum[blocks] = weight[i];
 		count[blocks++] = 1;

@@ -390,8 +390,10 @@ double cramers_v(const uint8_t *a, size_t groups_a, const uint8_t *b, size_t gro
 	uint32_t *table = mem_array(groups_a * groups_b + 1, sizeof(*table));
 
 	assert(groups_a <= ASSOCIATION_GROUPS_MAX && groups_b <= ASSOCIATION_GROUPS_MAX);
-	for (size_t i = 0; i < n; i++)
+	for (size_t i = 0; i < n; i++) {
+		assert(a[i] < groups_a && b[i] < groups_b);
 		table[a[i] * groups_b + b[i]]++;
+	}
 	for (size_t i = 0; i < groups_a; i++)
 		for (size_t k = 0; k < groups_b; k++) {
 			in_a[i] += table[i * groups_b + k];

@@ -190,6 +190,7 @@ double stats_between(double low, double high, double part)
 {
 	double gap = high - low;
 
+	assert(part >= 0 && part <= 1);
 	/* From the nearer end, so that the result never leaves the interval. */
 	return part < 0.5 ? low + gap * part : high - gap * (1.0 - part);
 }
@@ -285,6 +286,7 @@ void hist_merge(struct hist *into, const struct hist *from)
 {
 	int64_t max = load(&from->max_ns);
 
+	assert(into != from);
 	for (unsigned b = 0; b < HIST_BUCKETS; b++)
 		into->bucket[b] += load(&from->bucket[b]);
 	into->count += load(&from->count);
