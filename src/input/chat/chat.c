@@ -4,6 +4,7 @@
  */
 #include "input/chat/chat.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/codec.h"
@@ -29,6 +30,7 @@ const char *chat_source_name(enum chat_source source)
 {
 	static const char *const name[] = { "none", "flags", "known", "server", "engine" };
 
+	assert((size_t)source < sizeof(name) / sizeof(*name));
 	return name[source];
 }
 
@@ -64,6 +66,7 @@ void chat_apply(const struct chat_wrap *w, struct str content, struct buf *out)
 void chat_apply_system(const struct chat_wrap *w, struct str system, struct str content,
 	struct buf *out)
 {
+	assert(w->has_system);
 	buf_add_str(out, w->system_prefix);
 	buf_add_str(out, w->is_system_stripping ? strip(system) : system);
 	buf_add_str(out, w->system_middle);

@@ -32,6 +32,7 @@ struct syntax *syntax_code(struct arena *a, uint32_t code)
 {
 	struct syntax *s = syntax_new(a, SYNTAX_SET);
 
+	assert(code <= 0x10ffff);
 	syntax_add_range(a, s, code, code);
 	return s;
 }
@@ -48,6 +49,7 @@ void syntax_add(struct syntax *parent, struct syntax *child)
 
 bool syntax_has(const struct syntax *set, uint32_t code)
 {
+	assert(set->kind == SYNTAX_SET);
 	for (const struct syntax_range *r = set->ranges; r; r = r->next)
 		if (code >= r->low && code <= r->high)
 			return !set->is_negated;
@@ -65,6 +67,7 @@ uint64_t dice_next(struct dice *d)
 
 uint64_t dice_below(struct dice *d, uint64_t n)
 {
+	assert(n > 0);
 	assert(n > 0);
 	return dice_next(d) % n;
 }

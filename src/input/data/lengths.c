@@ -400,6 +400,7 @@ int json_file_refuse(const struct json_file *f, const char *at, const char *key,
 	char text[512];
 	va_list args;
 
+	assert(f->where || (at >= f->text.p && at <= f->text.p + f->text.n));
 	for (const char *p = f->text.p; !f->where && p < at; p++)
 		line += *p == '\n';
 	va_start(args, fmt);

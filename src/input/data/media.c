@@ -2,6 +2,8 @@
 /* media.c - see media.h. */
 #include "input/data/media.h"
 
+#include <assert.h>
+
 #include "core/base/codec.h"
 #include "core/base/file.h"
 #include "core/base/limits.h"
@@ -124,6 +126,7 @@ int media_inline_url(struct str ref, const atomic_bool *cancel, struct buf *url,
 
 void media_put_url(struct json_writer *w, const char *kind, struct str url)
 {
+	assert(strcmp(kind, "image_url") == 0 || strcmp(kind, "video_url") == 0);
 	json_begin_object(w);
 	json_member_text(w, "type", kind);
 	json_member_object(w, kind);

@@ -2,6 +2,7 @@
 /* rows.c - rows of files, and what they say of their own requests; see build.h, request_keys.h. */
 #include "input/data/build.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -374,6 +375,7 @@ int priority_deal(const char *option, const struct priority_classes *c, struct p
 {
 	double all = 0;
 
+	assert(c->n > 0);
 	if (w->has_priorities)
 		return err_set(e, ERR_USAGE, "--%s: requests of this dataset have priorities already",
 			       option);
@@ -420,6 +422,7 @@ int rows_refuse(const struct dataset_rows *r, size_t i, struct err *e, const cha
 	char text[512];
 	va_list args;
 
+	assert(i < r->n);
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
@@ -472,6 +475,7 @@ static void count_unused(struct dataset_rows *r, struct json_slice row)
 
 int rows_get(struct dataset_rows *r, size_t i, struct json_slice *row, struct err *e)
 {
+	assert(i < r->n);
 	if (get(r, r->order[i], row, e) < 0)
 		return -1;
 	if (r->known && row->kind == JSON_OBJECT)

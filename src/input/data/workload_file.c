@@ -2,6 +2,7 @@
 /* workload_file.c - see workload_file.h. */
 #include "input/data/workload_file.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -674,6 +675,7 @@ int workload_file_read(const char *path, size_t most, const char *prefix, struct
 	struct workload_file_head h;
 	struct str all, content = { 0 };
 
+	assert(w->n == 0);
 	if (file_map(path, &all, e) < 0)
 		return -1;
 	workload_adopt(w, all);

@@ -521,6 +521,7 @@ size_t bpe_cut(const struct bpe *b, struct str word)
 	size_t at, n;
 	uint32_t before = utf8_next(word.p, &at), cp;
 
+	assert(word.n > 0);
 	for (; at < word.n; at += n, before = cp) {
 		cp = utf8_next(word.p + at, &n);
 		if ((before | cp) < 0x80) {
@@ -819,6 +820,7 @@ static void drop_doubles(const struct bpe *b, struct bpe_pair *pair, size_t *n)
 
 void bpe_index(struct bpe *b, struct bpe_pair *pair, size_t n)
 {
+	assert(b->vocab->slots > 0);
 	sort_by_rank(pair, n);
 	fill_pairs(b, pair, n);
 	if (b->count < n)
@@ -840,6 +842,7 @@ void bpe_index_splits(struct bpe *b, const uint32_t *rank_by_id)
 	struct bpe_pair *pair = NULL;
 	size_t n = 0, cap = 0;
 
+	assert(b->vocab->slots > 0);
 	for (uint32_t id = 0; id < v->id_limit; id++) {
 		struct str s = vocab_bytes(v, id);
 

@@ -65,6 +65,7 @@ uint32_t chars_last(struct str s)
 {
 	size_t n, at = last_start(s);
 
+	assert(s.n > 0);
 	return utf8_decode((struct str){ s.p + at, s.n - at }, &n);
 }
 

@@ -7,6 +7,7 @@
  */
 #include "input/encode/normalize.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/codec.h"
@@ -164,6 +165,7 @@ size_t charsmap_shortest(const struct charsmap *c, struct str text, struct str *
 
 size_t charsmap_skip(const struct charsmap *c, struct str text, size_t at)
 {
+	assert(at <= text.n);
 	for (; at < text.n; at++) {
 		uint8_t byte = (uint8_t)text.p[at];
 

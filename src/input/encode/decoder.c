@@ -169,6 +169,7 @@ static int run_step(const struct decoder_step *step, unsigned place, struct deco
 int decoder_steps_run(const struct decoder_step *step, size_t count, unsigned place,
 	struct decoder_step_work *w, struct str *text)
 {
+	assert(!(place & ~(unsigned)(DECODER_FIRST | DECODER_LAST)));
 	for (size_t i = 0; i < count; i++)
 		if (run_step(step + i, place, w, text))
 			return -1;
@@ -331,6 +332,7 @@ int decoder_index(struct model *m, struct err *e)
 	struct decoder_maker k = { .m = m };
 	int rc;
 
+	assert(!m->decoder.table.shown);
 	t->places = count_places(d);
 	t->count = t->places * m->vocab.id_limit;
 	t->shown = mem_array(t->count + 1, sizeof *t->shown);
@@ -556,6 +558,7 @@ int decoder_make_valid(struct buf *out, size_t from)
 	struct buf raw = { 0 };
 	struct str text;
 
+	assert(from <= out->len);
 	if (out->len == from)
 		return 0;
 	text = (struct str){ out->data + from, out->len - from };

@@ -70,6 +70,7 @@ void added_put(struct added_set *s, struct str pattern, uint32_t token)
 	uint8_t first;
 	uint32_t node;
 
+	assert(!s->is_borrowed);
 	if (pattern.n == 0)
 		return;
 	first = (uint8_t)pattern.p[0];

@@ -870,6 +870,7 @@ int normalize_explain(const struct normalizer *n, const struct normalize_work *w
 	};
 	const char *type = name[n->step[w->failed_step].kind];
 
+	assert(w->failure != NORMALIZE_DONE);
 	if (w->failure == NORMALIZE_NO_LIBRARY)
 		return library_open(&lib_library, e) < 0 ?
 			       err_wrap(e, "the tokenizer's normalizer (%s)", type) :

@@ -7,6 +7,7 @@
  */
 #include "input/encode/unigram.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -554,6 +555,7 @@ int unigram_index(struct unigram *u, const double *score, bool has_byte_fallback
 	size_t longest = 0, count;
 	int rc;
 
+	assert(u->vocab->slots > 0);
 	u->longest = 1;
 	count = list_tokens(u, score, key, &longest);
 	if (longest > TOKEN_ENTRY_BYTES_MAX) {

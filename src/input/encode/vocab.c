@@ -70,6 +70,7 @@ int vocab_add(struct vocab *v, struct str spelled, int64_t id, struct err *e)
 {
 	struct vocab_entry *entry;
 
+	assert(!v->slots);
 	if (id < 0 || id >= TOKEN_ID_MAX)
 		return err_set(e, ERR_PARSE, "token \"%.*s\" has id %lld; ids are 0 to %d",
 			(int)(spelled.n < 64 ? spelled.n : 64), spelled.p, (long long)id,
@@ -109,6 +110,7 @@ int vocab_index(struct vocab *v, struct err *e)
 {
 	size_t cap = 1024;
 
+	assert(!v->slots);
 	while (cap < v->count * 2)
 		cap *= 2;
 	v->slots = cap;
@@ -390,6 +392,7 @@ void wordpiece_index(struct wordpiece *p, struct str prefix)
 	struct trie_key *key = mem_array(2 * v->id_limit, sizeof *key), *later = key + v->id_limit;
 	size_t count = 0, later_count = 0;
 
+	assert(p->vocab->slots > 0);
 	for (uint32_t id = 0; id < v->id_limit; id++) {
 		struct str bytes = vocab_bytes(v, id);
 

@@ -3,6 +3,7 @@
 #include "input/fetch/fetch.h"
 
 #define CURL_DISABLE_TYPECHECK /* its macros would hide the functions */
+#include <assert.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <pthread.h>
@@ -374,6 +375,7 @@ int fetch_many(const char *url, const struct fetch_many *many, const struct fetc
 	CURLMsg *message;
 	CURLM *multi;
 
+	assert(many->parallel > 0);
 	if (load_curl(e) < 0)
 		return -1;
 	transfer = mem_array(parallel, sizeof(*transfer));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* decoders.c - pictures of each kind, by the library for it; see image.h. */
+#include <assert.h>
 #include <gif_lib.h>
 #include <png.h>
 #include <stdlib.h>
@@ -107,6 +108,7 @@ int image_jpeg(const struct image *m, struct buf *out, struct err *e)
 	unsigned long n = 0;
 	int result = 0;
 
+	assert(m->rgb && m->width > 0 && m->height > 0);
 	if (library_open(&libjpeg_library, e) < 0)
 		return -1;
 	tj = libjpeg.tjInitCompress();
@@ -291,6 +293,7 @@ int image_png(const struct image *m, struct buf *out, struct err *e)
 	struct decoder_work w = { .from = m, .out = out };
 	bool ok;
 
+	assert(m->rgb && m->width > 0 && m->height > 0);
 	if (library_open(&libpng_library, e) < 0)
 		return -1;
 	w.png = libpng.png_create_write_struct(PNG_LIBPNG_VER_STRING, &w, on_error, on_warning);

@@ -2,6 +2,7 @@
 /* image.c - see image.h; kinds told apart, transparency, turning. */
 #include "input/media/image.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "core/base/mem.h"
@@ -132,6 +133,7 @@ void image_release(struct image *m)
 
 int image_begin(struct image *m, uint64_t width, uint64_t height, size_t bytes, struct err *e)
 {
+	assert(!m->rgb);
 	if (width == 0 || height == 0)
 		return err_set(e, ERR_PARSE, "the picture has no pixels");
 	if (width > IMAGE_PIXELS_MAX || height > IMAGE_PIXELS_MAX / width)
@@ -153,6 +155,7 @@ void image_over_white(struct image *m)
 	const uint8_t *from = m->rgb;
 	uint8_t *to = m->rgb;
 
+	assert(m->rgb);
 	for (size_t i = 0; i < n; i++, from += 4, to += 3) {
 		unsigned alpha = from[3];
 

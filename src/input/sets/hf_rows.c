@@ -374,6 +374,7 @@ int hf_open_split(struct hf *h, struct err *e)
 {
 	enum order_kind kind = h->opts->disable_shuffle ? ORDER_NATURAL : ORDER_WHOLE;
 
+	assert(!h->table);
 	if (open_source(h, e) < 0)
 		return -1;
 	h->shards = h->source.count;
@@ -425,6 +426,7 @@ const char *hf_where(const struct hf_row *r, struct arena *a)
 	struct buf where = { 0 };
 	const char *text;
 
+	assert(r->shard < r->hf->shards);
 	table_where(r->hf->table[r->shard], r->row, &where);
 	text = arena_text(a, buf_str(&where));
 	buf_release(&where);

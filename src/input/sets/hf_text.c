@@ -2,6 +2,8 @@
 /* hf_text.c - hub datasets whose rows are texts; see hf.h. */
 #include "input/sets/hf.h"
 
+#include <assert.h>
+
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/json/write.h"
@@ -241,6 +243,7 @@ int hf_open_bfcl(struct hf *h, struct err *e)
 	struct str rest = str_of(h->opts->bfcl_categories ? h->opts->bfcl_categories : CATEGORIES);
 	struct pyrandom random;
 
+	assert(!h->table);
 	h->table = mem_array(CATEGORIES_MAX, sizeof(*h->table));
 	h->own = mem_alloc(sizeof(bool));
 	while (rest.n) {

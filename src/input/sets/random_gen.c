@@ -11,6 +11,7 @@
  */
 #include "input/sets/random.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -114,6 +115,7 @@ int random_check_count(const struct dataset_env *env, struct err *e)
 int random_gen_open(struct random_gen *g, const struct dataset_env *env, enum random_ids ids,
 		    struct err *e)
 {
+	assert(env->tokenizer);
 	*g = (struct random_gen){ .env = env };
 	g->vocab = tokenizer_vocab_size(env->tokenizer);
 	pcg64_seed(&g->rng, env->seed);
@@ -168,6 +170,7 @@ int random_lengths_draw(struct random_gen *g, const struct dataset_opts *o, int6
 	double answer = (double)output_len;
 	double ri = o->input_range_ratio, ro = o->output_range_ratio;
 
+	assert(ri >= 0 && ri < 1 && ro >= 0 && ro < 1);
 	*out = (struct random_lengths){ .n = n };
 	if (check_length("an input length", in * (1 + ri), e) < 0 ||
 	    check_length("an output length", answer * (1 + ro), e) < 0)
@@ -195,6 +198,7 @@ int random_prefix_draw(struct random_gen *g, int64_t length, struct ids *prefix,
 	struct fitting f = { 0 };
 	int rc = 0;
 
+	assert(g->n_allowed > 0);
 	if (check_length("a prefix", (double)length, e) < 0)
 		return -1;
 	for (int64_t i = 0; i < length; i++)
@@ -399,6 +403,7 @@ int random_prompts(struct random_gen *g, const struct ids *prefix, const struct 
 	struct random_lot *lot = mem_alloc(sizeof(*lot));
 	int rc = 0;
 
+	assert(g->n_allowed > 0);
 	lot->g = g;
 	lot->prefix = prefix;
 	lot->lengths = l;

@@ -6,6 +6,7 @@
  * Python's generator as it is. A prompt that turns out too long is drawn again; upstream
  * does so for ever when none can fit, here the tries are counted.
  */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 
@@ -289,6 +290,7 @@ int slices_make(const char *input, const struct dataset_opts *o, const struct da
 	size_t n = (size_t)env->num_prompts;
 	int rc = -1;
 
+	assert(env->tokenizer);
 	s->env = env;
 	s->length = &length;
 	if (env->num_prompts < 1 || env->num_prompts > REQUESTS_MAX)

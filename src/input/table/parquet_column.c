@@ -289,6 +289,7 @@ static int page_load(struct parquet_column *c, uint64_t at, const struct page_he
 void column_init(struct parquet_column *c, const struct parquet_file *f, uint32_t leaf,
 		 const atomic_bool *cancel, size_t *places_left)
 {
+	assert(leaf < f->leaf_count);
 	*c = (struct parquet_column){ .file = f, .leaf = &f->leaf[leaf], .index = leaf,
 				      .cancel = cancel, .places_left = places_left };
 	c->places = mem_array(f->group_count, sizeof *c->places);
@@ -603,6 +604,7 @@ static void pass(struct parquet_column *c, uint64_t target)
 
 int column_seek(struct parquet_column *c, uint32_t group, uint64_t row, struct err *e)
 {
+	assert(group < c->file->group_count);
 	if (!c->is_placed || c->group != group)
 		begin_chunk(c, group);
 	if (c->row != row && choose_start(c, row, e) < 0)

@@ -28,6 +28,7 @@ uint64_t bits_at(const uint8_t *p, const uint8_t *end, uint64_t at, unsigned wid
 	unsigned shift = at & 7;
 	uint64_t v;
 
+	assert(width <= 64);
 	if (width == 0 || at >> 3 >= (uint64_t)(end - p))
 		return 0;
 	p += at >> 3;
@@ -112,6 +113,7 @@ uint32_t runs_packed(struct runs *r)
 {
 	uint32_t v = 0;
 
+	assert(r->packed);
 	if (!r->is_msb) {
 		v = (uint32_t)bits_at(r->packed, r->end, r->bit, r->width);
 		r->bit += r->width;

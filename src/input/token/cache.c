@@ -368,6 +368,7 @@ int compiled_read(struct model *m, struct str bytes, struct err *e)
 	struct str blob;
 	int rc = -1;
 
+	assert(!m->vocab.slots);
 	if (check_head(bytes, e))
 		goto done;
 	blob = next_blob(&c);
@@ -581,6 +582,7 @@ bool cache_load(struct model *m, const char *path, struct buf *stamp)
 	struct cache_place p = { 0 };
 	bool is_good = false;
 
+	assert(stamp->len == 0);
 	if (place_init(&p, path)) {
 		buf_add_str(stamp, buf_str(&p.stamp));
 		is_good = read_stamp(&p) && read_compiled(m, &p);

@@ -6,6 +6,7 @@
  */
 #include "input/token/load.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -494,6 +495,7 @@ int model_load(struct model *m, const char *path, struct err *e)
 	struct str bytes;
 	int rc;
 
+	assert(!m->vocab.slots && !m->added_count);
 	if (file_map(path, &bytes, e))
 		return -1;
 	rc = read_bytes(m, path, bytes, e);

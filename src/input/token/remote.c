@@ -4,6 +4,7 @@
  */
 #include "input/token/remote.h"
 
+#include <assert.h>
 #include <pthread.h>
 #include <stdlib.h>
 
@@ -321,6 +322,7 @@ int token_remote_batch(struct token_remote *r, const struct str *text, size_t n,
 	uint8_t key[DIGEST_BYTES];
 	int rc = 0;
 
+	assert(!ids != !count);
 	for (size_t i = 0; i < n; i++) {
 		ids_reset(&b.scratch);
 		key_of(text[i], add_special, key);

@@ -22,6 +22,7 @@ static const char *const names[] = { "system", "user", "assistant" };
 
 const char *speaker_name(enum speaker role)
 {
+	assert((size_t)role < sizeof(names) / sizeof(*names));
 	return names[role];
 }
 
@@ -268,6 +269,7 @@ int conversations_count(struct conversations *c, const struct tokenizer *t, unsi
 	size_t *count = mem_array(c->n_messages, sizeof(*count));
 	int rc;
 
+	assert(t);
 	for (size_t i = 0; i < c->n_messages; i++)
 		text[i] = c->message[i].text;
 	rc = tokenizer_count_batch(t, text, c->n_messages, false, threads, count, e);

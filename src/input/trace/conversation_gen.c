@@ -16,6 +16,7 @@
  */
 #include "input/trace/conversation.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -301,6 +302,7 @@ int conversations_generate(const struct json_file *f, struct json_slice object,
 	struct generation gen = { .g = &g, .o = o, .out = out };
 	int rc;
 
+	assert(!out->n);
 	out->params.is_generated = true;
 	if (!o->tokenizer)
 		return err_set(e, ERR_USAGE, "%s: a tokenizer is needed to make up conversations", f->path);

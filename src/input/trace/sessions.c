@@ -74,6 +74,7 @@ void graph_wait(struct graph *g, uint32_t node, uint32_t other)
 {
 	struct session_node *n = &g->node[node];
 
+	assert(node < g->n);
 	if (!n->n_waits)
 		n->wait = (uint32_t)g->n_waits;
 	assert(n->wait + n->n_waits == g->n_waits);
@@ -418,6 +419,7 @@ int graph_finish(struct graph *g, const size_t *which, size_t n, const struct da
 	uint32_t *copies = mem_array(g->n_sessions, sizeof(*copies));
 	int rc = order_sessions(&x, e) < 0 ? -1 : count_tokens(&x, e);
 
+	assert(w->n == 0 && (which || n == g->n_sessions));
 	assert(w->n == 0 && (which || n == g->n_sessions));
 	for (size_t i = 0; rc == 0 && i < n; i++) {
 		uint32_t one = (uint32_t)(which ? which[i] : i);

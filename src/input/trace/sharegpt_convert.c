@@ -2,6 +2,7 @@
 /* sharegpt_convert.c - see conversation.h. */
 #include "input/trace/conversation.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -302,6 +303,7 @@ int sharegpt_convert(const char *path, const struct sharegpt_convert_opts *o,
 	size_t *order;
 	int rc;
 
+	assert(!out->n);
 	*count = (struct sharegpt_converted){ 0 };
 	x.table = table_open(path, &opts, e);
 	rc = x.table ? name_parts(&x, e) : -1;

@@ -2,6 +2,7 @@
 /* trace_rows.c - see trace_internal.h: rows in the order of time, and as sessions. */
 #include "input/trace/trace_internal.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -268,6 +269,7 @@ int trace_rows_read(struct trace_rows *r, struct trace_source *s, const struct d
 {
 	size_t before;
 
+	assert(!r->n);
 	if (check_rows(s, e) < 0 || read_all(r, s, o, env, e) < 0 ||
 	    (o->sort_trace && sort(r, s, e) < 0))
 		return -1;

@@ -2,6 +2,7 @@
 /* trace_source.c - see trace_internal.h: opening a file, and what rows of every family have. */
 #include "input/trace/trace_internal.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -193,6 +194,7 @@ void trace_ids_put(struct buf *list, uint32_t id)
 	char text[12];
 	size_t at = sizeof(text);
 
+	assert(list->len > 0);
 	do
 		text[--at] = (char)('0' + id % 10);
 	while ((id /= 10) != 0);
@@ -574,6 +576,7 @@ int trace_source_row(struct trace_source *s, size_t i, struct trace_row *out, st
 	const struct trace_format *f = s->format;
 	struct json_slice row;
 
+	assert(s->format);
 	*out = (struct trace_row){ .delay_s = NAN, .output = -1, .name = (uint32_t)i };
 	if (f->is_record) {
 		read_recorded(s, i, out);
