@@ -3,6 +3,7 @@ import { inlines, partsOf } from '../../../web/src/app/common/markdown';
 import {
 	addressOf, boardOf, freeName, keptQuery, lastBoard, moved, queryOn, targetOf, type Block,
 } from '../../../web/src/app/common/saved';
+import { thinned } from '../../../web/src/app/pages/boards/thin';
 import { heldAddress, setParams } from '../../../web/src/app/url';
 
 it('keeps a page’s address without the selection, which only Compare is about', () => {
@@ -52,6 +53,17 @@ it('moves blocks, finds a free name, and adds to the board that changed last', (
 	expect(freeName(boards)).toBe('Board 2');
 	expect(lastBoard(boards)?.name).toBe('Board 3');
 	expect(lastBoard([])).toBeUndefined();
+});
+
+it('keeps of a frozen comparison what its block draws', () => {
+	const metric = (name: string) => ({ metric: name, loads: [1], configurations: [1, 2], effect: 0.5 });
+	const answer = { parameters: [1], comparisons: [{ group: 1, metrics: [metric('median_ttft_ms'),
+		metric('output_throughput')] }] };
+	const kept = (primary?: string) => (thinned('/api/data/compare', answer, primary) as typeof answer)
+		.comparisons[0].metrics.map((m) => [m.effect, m.configurations.length]);
+	expect(kept()).toEqual([[0.5, 0], [0.5, 2]]);
+	expect(kept('median_ttft_ms')).toEqual([[0.5, 2], [0.5, 0]]);
+	expect(thinned('/api/analysis/curves', answer)).toBe(answer);
 });
 
 it('holds an address of its own, which changes without the browser’s', () => {

@@ -60,8 +60,10 @@ export function ChartMenu({ title, saved, size, make }: Props): ReactNode {
 							act().catch(toastError);
 						}}>{text}</button>
 					))}
-					{canChange && block.isPossible
-						&& <BoardItems block={block.block} onClose={close} onAsk={() => setAsking(true)} />}
+					{canChange && block.isPossible && <>
+						<hr className="menu-line" />
+						<BoardItems block={block.block} onClose={close} onAsk={() => setAsking(true)} />
+					</>}
 				</>}
 			</Menu>
 			{isAsking && <BoardDialog block={block.block} onClose={() => setAsking(false)} />}

@@ -42,7 +42,6 @@ export function BoardItems({ block, onClose, onAsk }: ItemsProps): ReactNode {
 	const last = lastBoard(boards.data);
 	return (
 		<>
-			<hr className="menu-line" />
 			<button type="button" className="menu-item" onClick={() => {
 				onClose();
 				add(last?.id ?? freeName(boards.data), block);

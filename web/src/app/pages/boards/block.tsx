@@ -10,6 +10,7 @@ import { toast } from '../../parts/toast';
 import { when } from '../../show';
 import { AddressContext, heldAddress } from '../../url';
 import { Content, Newest, Source } from './parts';
+import { thinned } from './thin';
 
 export interface Edit {
 	change: (next: Block, said?: string) => void;
@@ -55,7 +56,9 @@ interface ToolsProps { block: Block; edit: Edit; answers: () => Record<string, u
 
 function Tools({ block, edit, answers, onEdit }: ToolsProps): ReactNode {
 	const freeze = (): void => {
-		const answer = answers();
+		const primary = new URLSearchParams(block.query).get('m') ?? '';
+		const answer = Object.fromEntries(Object.entries(answers())
+			.map(([route, given]) => [route, thinned(route, given, primary)]));
 		if (!Object.keys(answer).length)
 			toast('The block has no answer yet. Wait until it is drawn.', 'bad');
 		else

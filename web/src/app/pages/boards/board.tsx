@@ -92,7 +92,7 @@ function AddMenu({ onAdd }: { onAdd: (block: Block) => void }): ReactNode {
 		['Heading', () => onAdd({ kind: 'heading', caption: 'Heading' })],
 		['Text', () => onAdd({ kind: 'text', text: 'Click *Edit text* in the menu of this block.' })],
 		['Number', () => setNumber(true)],
-		['Newest runs', () => onAdd({ kind: 'table', path: '/runs', query: '', caption: 'Newest runs' })],
+		['Newest runs', () => onAdd({ kind: 'table', path: '/runs', query: 'group=none', caption: 'Newest runs' })],
 	];
 	return (
 		<Menu label="Add" icon="plus">

@@ -14,7 +14,7 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { count, exactCell, measured, showCell } from '../../show';
 import { useFilter, usePageTarget, useShown } from '../../state';
 import { textCodec, useSearch, useUrlState } from '../../url';
-import { columnsCodec, sortCodec } from '../runs/view';
+import { columnsCodec, groupCodec, sortCodec } from '../runs/view';
 
 const ROWS = 20, MEDIAN = 3;
 const text = textCodec('');
@@ -42,8 +42,10 @@ function TablePart(): ReactNode {
 	const [filter] = useFilter(), [shown] = useShown();
 	const [sort] = useUrlState('sort', sortCodec);
 	const [chosen] = useUrlState('cols', columnsCodec);
+	const [group] = useUrlState('group', groupCodec);
 	const columns = useColumns(), target = usePageTarget();
 	const answer = useAnswer<Apply>('/api/filters/apply', { filter: asked(filter), shown, sort, limit: ROWS,
+		group: group === 'none' ? null : group,
 		columns: chosen.length ? [...new Set(['run_id', 'name', ...chosen])] : null });
 	if (answer.isError)
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
@@ -63,7 +65,8 @@ function TablePart(): ReactNode {
 					<tbody>{items.map((row) => (
 						<tr key={row.id}>
 							<th scope="row"><Link to={target(`/runs/${row.id}`)}>
-								{String(row.values.name ?? row.values.run_id ?? row.id)}</Link></th>
+								{String(row.values.name ?? row.values.run_id ?? row.id)}</Link>
+								{(row.n ?? 1) > 1 && <span className="dim"> ×{row.n}</span>}</th>
 							{names.map((c) => (
 								<td key={c} className={isNumber(c) ? 'num' : undefined}>
 									<CellText column={c} value={row.values[c]} /></td>
@@ -72,7 +75,8 @@ function TablePart(): ReactNode {
 					))}</tbody>
 				</table>
 			</div>
-			{total > items.length && <p className="dim small-text">The first {items.length} of {count(total, 'run')}.</p>}
+			{total > items.length && <p className="dim small-text">The first {items.length} of {count(total,
+				group === 'none' ? 'run' : 'configuration')}.</p>}
 		</>
 	);
 }

@@ -9,6 +9,7 @@ import { Scope, partText } from '../../common/scope';
 import {
 	firstOf, GROUP_COLUMNS, LATENCY_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
 } from '../../common/columns';
+import { PickMany } from '../../common/pick';
 import { useKeys } from '../../keys';
 import { Link } from '../../parts/link';
 import { useFilter, usePageTarget } from '../../state';
@@ -60,6 +61,10 @@ function View({ columns, view }: { columns: Columns; view: Name }): ReactNode {
 	return (
 		<>
 			{!isBlock && <Brushed brush={brush} columns={columns} onClear={() => setBrush({ and: [] })} />}
+			{!isAny && !isBlock && <div className="tools">
+				<PickMany label="Color by" values={by} max={4} columns={columns} options={columns.groups}
+					onPick={(list) => setGroups(list.length ? list : [''])} />
+			</div>}
 			{isAny && <Scatter columns={columns} x={xs} y={ys} by={by} brush={brush} onX={setX} onY={setY}
 				onBy={(list) => setGroups(list.length ? list : [''])} onBrush={setBrush} />}
 			{has('distribution') && <Distribution columns={columns} by={by} brush={brush} usual={ys} />}

@@ -97,7 +97,8 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 		x: { name: x.label, kind: 'number', categories: [] } }, ink, size), [answer, series, x]);
 	return (
 		<>
-			<Chart label={`${y.label} over ${x.label}; dashed: ideal`} height={HEIGHT} make={make} />
+			<Chart label={`${y.label} over ${x.label}; dashed: ideal`} height={HEIGHT} make={make}
+				saved={{ title: `${y.label} over ${x.label}` }} />
 			<Chart label={`Efficiency over ${x.label}`} height={EFFICIENCY_HEIGHT} make={makeEfficiency} />
 			<Legend label="Series" hasForms onToggle={flip} entries={series.map((s, i) =>
 				({ id: s.id, name: s.name, isShown: s.isShown, n: answer.series[i].n }))} />
