@@ -96,7 +96,8 @@ async function blocks(page, url, id) {
 	await page.waitForSelector('.block.table tbody tr');
 	const rows = await page.$$eval('.block.table tbody tr', (l) => l.map((tr) =>
 		tr.cells[1].textContent));
-	const { items } = await ask(url, '/api/filters/apply', { limit: 20, columns: ['output_throughput'], group: 'configuration',
+	const { items } = await ask(url, '/api/filters/apply', { limit: 20, columns: ['output_throughput'],
+		group: 'configuration',
 		sort: [{ column: 'output_throughput', descending: true }] });
 	ok(rows.length === 20 && rows.every((t, i) => isShown(t, items[i].values.output_throughput)),
 		'a table has the first 20 rows of its address', rows);
