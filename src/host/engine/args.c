@@ -8,6 +8,7 @@
  */
 #include "host/engine/args.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -444,6 +445,7 @@ int engine_foreign_words(const void *self, char *const *argv, bool is_whole, str
 	char *const *at = argv;
 	struct engine_token t;
 
+	assert(argv[0] && argv[0][0] == '-');
 	if (!is_whole)
 		return beginning_words(self, argv, e);
 	if (!engine_argv_next(&at, &t) || !t.arg || t.is_beginning)

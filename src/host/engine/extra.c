@@ -2,6 +2,7 @@
 /* extra.c - see extra.h: files of arguments, and how they differ from the table. */
 #include "host/engine/extra.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 
@@ -13,6 +14,7 @@ static const char *const kind_names[ENGINE_KINDS] = {
 
 const char *engine_kind_name(enum engine_kind kind)
 {
+	assert((size_t)kind < ENGINE_KINDS);
 	return kind_names[kind];
 }
 

@@ -7,6 +7,7 @@
  *   class/kfd/kfd/topology/nodes/N/        compute nodes, in the order in which HIP counts
  *   class/kfd/kfd/proc/PID/vram_ID         who computes, with how much memory
  */
+#include <assert.h>
 #include <dirent.h>
 #include <math.h>
 #include <stdio.h>
@@ -272,6 +273,7 @@ void amd_sample(const struct amd *v, size_t i, struct gpu_sample *out)
 {
 	const struct amd_card *c = &v->card[i];
 
+	assert(i < v->n);
 	out->utilization_percent = number_of(c->device, "gpu_busy_percent", 1);
 	out->memory_busy_percent = number_of(c->device, "mem_busy_percent", 1);
 	out->memory_used_bytes = number_of(c->device, "mem_info_vram_used", 1);

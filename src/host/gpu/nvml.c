@@ -6,6 +6,7 @@
  * words: only what we call, each in the newest form that the library has. One that is missing, or
  * that returns anything but 0, has told nothing.
  */
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <math.h>
@@ -423,6 +424,7 @@ void nvml_sample(const struct nvml *v, size_t i, struct gpu_sample *out)
 	unsigned degrees;
 	double total;
 
+	assert(i < v->n);
 	memory_of(v, d, &total, &out->memory_used_bytes, &out->memory_free_bytes);
 	if (v->call.rates && v->call.rates(d, &rates) == 0) {
 		out->utilization_percent = rates.gpu;
@@ -466,6 +468,7 @@ enum gpu_link nvml_link(const struct nvml *v, size_t a, size_t b)
 {
 	unsigned status, level;
 
+	assert(a < v->n && b < v->n);
 	if (v->call.p2p && v->call.p2p(v->device[a], v->device[b], P2P_NVLINK, &status) == 0 &&
 	    status == P2P_OK)
 		return GPU_LINK_DIRECT;

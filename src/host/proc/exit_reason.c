@@ -2,6 +2,7 @@
 /* exit_reason.c - see exit_reason.h. */
 #include "host/proc/exit_reason.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <signal.h>
@@ -364,6 +365,7 @@ void exit_reason_tail(struct str log, char *out, size_t room)
 	size_t lines = 0;
 	const char *from;
 
+	assert(room > 0);
 	log = str_trim(log);
 	from = log.p + log.n;
 	while (from > log.p && (size_t)(log.p + log.n - from) < room - 1 &&

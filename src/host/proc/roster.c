@@ -2,6 +2,7 @@
 /* roster.c - see roster.h. */
 #include "host/proc/roster.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -126,6 +127,7 @@ int roster_parse(struct str text, struct roster *r)
 
 void roster_print(const struct roster *r, struct buf *out)
 {
+	assert(r->mark[0]);
 	buf_printf(out, FIRST_LINE "\nmark %s\nhost %s\nboot %s\nowner %d %llu\nkeeper %d %llu\n"
 		   "grace %.3f\ncommand %s\n", r->mark, r->host, r->boot, (int)r->owner.pid,
 		   (unsigned long long)r->owner.start, (int)r->keeper.pid,
@@ -154,6 +156,7 @@ unsigned roster_end(const struct roster *r, unsigned *left)
 	struct tree tree = { 0 };
 	unsigned still;
 
+	assert(r->mark[0]);
 	snprintf(mark, sizeof(mark), KEEPER_MARK "=%s", r->mark);
 	for (;;) {
 		still = 0;

@@ -2,6 +2,7 @@
 /* tool.c - see tool.h. */
 #include "host/proc/tool.h"
 
+#include <assert.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <poll.h>
@@ -313,10 +314,12 @@ int tool_run(const char *const *argv, struct str input, unsigned timeout_s, stru
 {
 	const struct tool_opts o = { .argv = argv, .input = input, .timeout_s = timeout_s };
 
+	assert(argv && argv[0]);
 	return run(&o, false, out, errors, e);
 }
 
 int tool_run_within(const struct tool_opts *o, struct buf *out, struct buf *errors, struct err *e)
 {
+	assert(o->argv && o->argv[0]);
 	return run(o, true, out, errors, e);
 }

@@ -2,6 +2,7 @@
 /* tree.c - see tree.h. */
 #include "host/proc/tree.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <stdio.h>
@@ -136,6 +137,7 @@ size_t tree_mark(struct tree *t, pid_t root)
 {
 	size_t n = 0, before;
 
+	assert(root > 0);
 	for (size_t i = 0; i < t->n; i++)
 		t->process[i].is_in_tree = false;
 	do {

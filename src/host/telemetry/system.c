@@ -2,6 +2,7 @@
 /* system.c - see system.h. */
 #include "host/telemetry/system.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -40,6 +41,7 @@ bool host_parse_stat(struct str text, double ticks_per_s, double *cpu_s)
 	struct str line = str_cut(&text, '\n');
 	double busy = 0;
 
+	assert(ticks_per_s > 0);
 	if (!str_is(next_word(&line), "cpu"))
 		return false;
 	for (int i = 0; i < COUNT; i++) {

@@ -2,6 +2,7 @@
 /* telemetry.c - see telemetry.h. */
 #include "host/telemetry/telemetry.h"
 
+#include <assert.h>
 #include <float.h>
 #include <math.h>
 #include <stdlib.h>
@@ -52,6 +53,7 @@ void ticker_start(struct ticker *b, int64_t interval_ns, void (*fn)(void *self),
 	pthread_condattr_t clock;
 	pthread_attr_t attr;
 
+	assert(interval_ns > 0 && fn && !b->has_thread);
 	b->interval_ns = interval_ns;
 	b->fn = fn;
 	b->self = self;
@@ -430,6 +432,7 @@ struct telemetry *telemetry_begin(const struct telemetry_source *source, size_t 
 {
 	struct telemetry *t = mem_alloc(sizeof(*t));
 
+	assert(interval_ns >= 0 && (source || !n));
 	t->server = mem_array(n, sizeof(*t->server));
 	t->n = n;
 	t->pool = fetch_pool_new();

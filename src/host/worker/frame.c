@@ -33,6 +33,7 @@ char *frames_room(struct frames *f, size_t n)
 
 void frames_add(struct frames *f, size_t n)
 {
+	assert(n < f->in.cap - f->in.len);
 	f->in.len += n;
 	f->in.data[f->in.len] = 0;
 }
@@ -86,6 +87,7 @@ int frame_end(struct buf *out, size_t begin, struct err *e)
 {
 	size_t n = out->len - begin - HEAD_BYTES;
 
+	assert(out->is_over || begin + HEAD_BYTES <= out->len);
 	if (out->is_over)
 		return err_set(e, ERR_LIMIT, "a question of more than %lu bytes (WORKER_FRAME_BYTES_MAX)",
 			       (unsigned long)WORKER_FRAME_BYTES_MAX);

@@ -48,6 +48,7 @@ static const char *const names[] = {
 
 const char *worker_fault_name(enum worker_fault fault)
 {
+	assert((size_t)fault < sizeof(names) / sizeof(*names));
 	return names[fault];
 }
 
@@ -268,6 +269,7 @@ int worker_distrust(struct engine_worker *w, struct err *e, const char *fmt, ...
 	char text[512];
 	va_list args;
 
+	assert(!w->is_over);
 	va_start(args, fmt);
 	vsnprintf(text, sizeof(text), fmt, args);
 	va_end(args);
@@ -493,6 +495,7 @@ int worker_start(const struct worker_opts *o, struct engine_worker **out,
 	struct engine_worker *w = mem_alloc(sizeof(*w));
 	struct worker_failure unasked = { 0 };
 
+	assert(o->name && o->argv);
 	why = why ? why : &unasked;
 	*why = (struct worker_failure){ 0 };
 	w->name = mem_text(o->name);
