@@ -617,6 +617,7 @@ void hardware_explain(const struct sim_hardware *hw, struct buf *out)
 	const struct hardware_opts *o = &hw->opts;
 	static const uint32_t batches[] = { 1, 64, 256 };
 
+	assert(hw->gpu && hw->shape);
 	buf_printf(out, "gpu                   %s, %" PRId64 " of them\n", hw->gpu->name,
 		   o->tp * o->pp * o->dp);
 	buf_printf(out, "model                 %s, %.2f billion parameters of %.4g bits\n",

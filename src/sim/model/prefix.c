@@ -282,6 +282,7 @@ void prefix_insert(struct prefix_cache *p, const uint64_t *hash, size_t n)
 
 void prefix_add(struct prefix_cache *p, struct prefix_tail *tail, uint32_t id)
 {
+	assert(tail->ids < PREFIX_BLOCK_TOKENS);
 	if (p->cap == 0)
 		return;
 	tail->id[tail->ids++] = id;

@@ -2,6 +2,7 @@
 /* ask.c - see ask.h. */
 #include "sim/serving/ask.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "client/http/form.h"
@@ -205,6 +206,7 @@ static int ask_read_parallel(struct sim_ask *a, const char *name, struct json_sl
 
 struct str ask_tool_name(const struct sim_ask *a, size_t i)
 {
+	assert(i < a->tools);
 	return (struct str){ a->tool_text.data + a->tool[i].name_at, a->tool[i].name_n };
 }
 
@@ -760,6 +762,7 @@ struct str ask_stop(const struct sim_ask *a, size_t i)
 {
 	size_t from = i ? a->stop_end[i - 1] : 0;
 
+	assert(i < a->stops);
 	return (struct str){ a->stop_text.data + from, a->stop_end[i] - from };
 }
 

@@ -32,6 +32,7 @@ struct batch_run {
 
 void batch_engine_init(struct batch_engine *b, const struct sim_opts *opts)
 {
+	assert(opts->engines >= 1);
 	*b = (struct batch_engine){ .opts = opts, .lanes = (size_t)opts->engines };
 	b->lane = mem_array(b->lanes, sizeof(*b->lane));
 	for (size_t i = 0; i < b->lanes; i++) {

@@ -7,6 +7,7 @@
  */
 #include "sim/serving/remote.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -193,6 +194,7 @@ void call_begin(struct remote_call *c, struct loop *l, const struct peer *to, st
 {
 	struct err e = { 0 };
 
+	assert(!c->is_active && c->done);
 	c->loop = l;
 	c->response = (struct http_response){ 0 };
 	c->sent_ns = c->stamp_ns = 0;
@@ -888,6 +890,7 @@ void proxy_serve(struct conn *c, struct str path, struct str body)
 	struct forward *f = mem_alloc(sizeof(*f));
 	struct buf first = { 0 };
 
+	assert(!c->forward);
 	c->forward = f;
 	c->sim->stream_count++;
 	c->sim->arrivals++;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* route.c - paths and their answers; generation goes on to start.c. */
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -28,6 +29,7 @@ void route_answer(struct conn *c, unsigned status, const char *type, struct str 
 {
 	struct buf out = { 0 };
 
+	assert(status >= 100 && status <= 599);
 	http_write_head(&out, status, type, (int64_t)body.n, route_extra(c));
 	buf_add_str(&out, body);
 	conn_write(c, buf_str(&out));
@@ -42,6 +44,7 @@ void route_error(struct conn *c, unsigned status, const char *param, const char 
 			   status == 404 ? "NotFoundError" :
 			   status >= 500 ? "InternalServerError" : "BadRequestError";
 
+	assert(status >= 400 && status <= 599);
 	w.is_compact = true;
 	json_begin_object(&w);
 	json_member_object(&w, "error");

@@ -37,6 +37,7 @@ struct sim_opts sim_defaults(void)
 
 void sim_engine_init(struct sim_engine *g, struct prefix_cache *p, const struct sim_opts *o)
 {
+	assert(!p->cap);
 	engine_init(g, o->cost, (size_t)o->max_num_seqs, (uint32_t)o->max_num_batched_tokens);
 	if (o->is_prefix_cached) {
 		prefix_init(p, (size_t)o->kv_cache_tokens);

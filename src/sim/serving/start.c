@@ -509,6 +509,7 @@ void start_begin(struct conn *c, const char *id, size_t prompt, bool is_listed)
 	struct sim *s = c->sim;
 	struct sim_stream *t = &c->stream;
 
+	assert(!t->is_active);
 	t->is_active = true;
 	t->recv_ns = c->recv_ns;
 	t->offset_ns = clock_real_ns() - clock_mono_ns();

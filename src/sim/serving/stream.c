@@ -218,6 +218,7 @@ void stream_admit(struct conn *c)
 {
 	struct sim_stream *t = &c->stream;
 
+	assert(t->is_active);
 	for (uint32_t i = 0; i < t->choices; i++) {
 		struct sim_choice *x = &t->choice[i];
 

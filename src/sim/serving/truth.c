@@ -18,6 +18,7 @@
 
 int sink_open(struct truth_sink *s, const char *option, const char *path, struct err *e)
 {
+	assert(path);
 	*s = (struct truth_sink){ .path = path };
 	s->fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
 	if (s->fd >= 0)
@@ -110,6 +111,7 @@ const char *counters_finish_name(enum counter_finish f)
 {
 	static const char *const names[FINISHES] = { "stop", "length", "abort", "error" };
 
+	assert((size_t)f < FINISHES);
 	return names[f];
 }
 

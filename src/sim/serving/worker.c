@@ -5,6 +5,7 @@
  */
 #include "sim/serving/worker.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -249,6 +250,7 @@ int talk_progress(struct worker_talk *t, uint64_t done, uint64_t total)
 	int n = snprintf(text, sizeof(text), "{\"type\": \"progress\", \"done\": %" PRIu64
 			 ", \"total\": %" PRIu64 "}", done, total);
 
+	assert(done <= total);
 	return wire_write(t->fd, (struct str){ text, (size_t)n }, NULL);
 }
 
