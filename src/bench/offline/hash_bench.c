@@ -2,6 +2,7 @@
 /* hash_bench.c - see hash_bench.h. */
 #include "bench/offline/hash_bench.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -122,6 +123,7 @@ void hash_draw_ids(int64_t seed, int64_t vocab, size_t n, uint32_t *out)
 {
 	struct pyrandom g;
 
+	assert(vocab >= 1);
 	pyrandom_seed(&g, seed);
 	for (size_t i = 0; i < n; i++)
 		out[i] = (uint32_t)pyrandom_below(&g, (uint64_t)vocab);

@@ -2,6 +2,7 @@
 /* latency.c - see latency.h: options, numbers, the run. */
 #include "bench/offline/latency.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -94,6 +95,7 @@ void latency_facts(const struct latency_runs *r, struct latency_facts *f)
 {
 	double *sorted, deviation, sum;
 
+	assert(r->n <= r->wanted);
 	*f = (struct latency_facts){ .doubts = r->n < r->wanted ? LATENCY_STOPPED : 0 };
 	if (r->n == 0)
 		return;

@@ -454,6 +454,7 @@ void offline_percentiles(const double *v, size_t n, double out[OFFLINE_PERCENTIL
 {
 	double *sorted = stats_sorted(v, n);
 
+	assert(n > 0);
 	for (size_t i = 0; i < OFFLINE_PERCENTILES; i++)
 		out[i] = stats_percentile(sorted, n, offline_percentages[i]);
 	free(sorted);

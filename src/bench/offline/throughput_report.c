@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* throughput_report.c - see throughput.h: numbers, doubts, terminal and JSON. */
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -75,6 +76,7 @@ void throughput_facts(const struct throughput_runs *r, struct throughput_facts *
 {
 	double *sorted = stats_sorted(r->elapsed_s, r->n_runs);
 
+	assert(r->n_runs > 0);
 	*f = (struct throughput_facts){ .elapsed_s = r->elapsed_s[0] };
 	count(r, f);
 	f->median_s = stats_median(sorted, r->n_runs);
