@@ -5,6 +5,7 @@
  */
 #include "out/compare/compare.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -637,6 +638,7 @@ const char *compare_confounded(const struct bench_comparison *c, size_t side, st
 	const char *names = "";
 	size_t n = 0;
 
+	assert(side < c->n_sides);
 	for (size_t p = 0; p < c->n_params; p++)
 		if (is_different(c, p, side) && !is_repeated(c, p, side) &&
 		    strcmp(c->param[p].key, "experiment") != 0)
@@ -812,6 +814,7 @@ size_t compare_values(const struct bench_comparison *c, size_t metric, size_t si
 	struct session_part *part = arena_alloc(a, (c->side[side].n + 1) * sizeof(*part));
 	size_t parts = 0, n = 0;
 
+	assert(side < c->n_sides && metric < c->n_metrics);
 	for (size_t i = 0; i < c->spec.n_runs; i++) {
 		const struct matched_run *run = &c->run[i];
 		struct session_part *one;

@@ -5,6 +5,7 @@
  */
 #include "out/compare/compare.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -248,6 +249,7 @@ int compare_read(struct bench_comparison *c, const char *path, struct err *e)
 	struct compare_side *s = &c->side[c->n_sides];
 	int rc;
 
+	assert(c->n_sides < COMPARE_SIDES_MAX);
 	*s = (struct compare_side){ .name = side_name(c, path), .path = path };
 	if (!file_exists(path))
 		return err_set(e, ERR_RUN, "%s does not exist; a result file, a folder of results or "

@@ -169,6 +169,7 @@ const char *gate_outcome_name(enum gate_outcome outcome)
 {
 	static const char *const names[] = { "passed", "failed", "unjudged" };
 
+	assert((size_t)outcome < sizeof(names) / sizeof(*names));
 	return names[outcome];
 }
 

@@ -2,6 +2,7 @@
 /* figure.c - see figure.h: a figure as data; how its labels are written and spread. */
 #include "out/figure/figure.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -456,6 +457,7 @@ struct figure_layout figure_layout(const struct figure *f)
 	size_t title_lines = 0;
 	double legend;
 
+	assert(f->rows > 0 && f->cols > 0);
 	for (size_t i = 0; i < f->rows * f->cols; i++) {
 		size_t n = figure_lines(f->panel[i].title);
 

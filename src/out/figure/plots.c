@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plots.c - see plots.h: results as points and lines of a figure. */
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,6 +111,7 @@ size_t sweep_values_find(const struct sweep_values *v, const struct json_value *
 {
 	size_t at = lower_bound(v, record);
 
+	assert(v->n > 0);
 	return at < v->n ? at : v->n - 1;
 }
 

@@ -69,6 +69,7 @@ int html_begin(struct html *h, const char *name, const char *path, struct err *e
 /* "</script>" and "<!--" in a text would end or change the element. */
 void html_json(struct html *h, const char *id, struct str json)
 {
+	assert(!h->zip);
 	buf_printf(&h->out, "<script type=\"application/json\" id=\"%s\">", id);
 	while (json.n) {
 		const char *at = memchr(json.p, '<', json.n);
@@ -96,6 +97,7 @@ static void on_piece(void *self, struct str piece)
 
 void html_column(struct html *h, const char *id)
 {
+	assert(!h->zip);
 	buf_printf(&h->out, "<script type=\"text/plain\" id=\"%s\">", id);
 	h->zip = zip_begin(ZIP_LEVEL, on_piece, h);
 }
@@ -105,6 +107,7 @@ void html_uint(struct html *h, uint64_t v)
 	unsigned char bytes[10];
 	size_t n = 0;
 
+	assert(h->zip);
 	while (v >= 0x80) {
 		bytes[n++] = (unsigned char)(v | 0x80);
 		v >>= 7;
@@ -119,6 +122,7 @@ void html_uint(struct html *h, uint64_t v)
 
 void html_column_end(struct html *h)
 {
+	assert(h->zip);
 	zip_add(h->zip, buf_str(&h->raw));
 	buf_reset(&h->raw);
 	zip_end(h->zip);

@@ -2,6 +2,8 @@
 /* lengths.c - see lengths.h. */
 #include "out/page/lengths.h"
 
+#include <assert.h>
+
 const struct lengths_words lengths_words[LENGTHS_PANELS] = {
 	[LENGTHS_PROMPT] = { "Prompt Tokens Distribution", "Prompt Tokens", "steelblue" },
 	[LENGTHS_OUTPUT] = { "Output Tokens Distribution", "Output Tokens", "coral" },
@@ -35,6 +37,7 @@ void lengths_count(const struct metrics *m, enum lengths_panel panel, struct len
 {
 	double from, to, sum = 0;
 
+	assert(m->n >= 1);
 	*h = (struct lengths_hist){ .min = length_of(m, panel, 0),
 				    .max = length_of(m, panel, 0) };
 	for (uint32_t i = 0; i < m->n; i++) {

@@ -14,6 +14,7 @@ const char *grid_tone_name(enum grid_tone tone)
 {
 	static const char *const name[] = { "", "good", "bad", "fair", "faint", "mark" };
 
+	assert((size_t)tone < sizeof(name) / sizeof(*name));
 	return name[tone];
 }
 
@@ -55,6 +56,7 @@ void grid_end_heads(struct grid *g)
 
 size_t grid_rows(const struct grid *g)
 {
+	assert(g->cols > 0 && g->n % g->cols == 0);
 	return g->n / g->cols - 1;
 }
 

@@ -2,6 +2,7 @@
 /* priorities.c - see priorities.h. */
 #include "out/report/priorities.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -49,6 +50,7 @@ void report_classes(const struct metrics *m, struct buf *out)
 
 void report_classes_json(const struct metrics_class *class, size_t n, struct json_writer *w)
 {
+	assert(n <= METRICS_CLASSES_MAX);
 	json_begin_array(w);
 	for (size_t i = 0; i < n; i++) {
 		const struct metrics_class *c = &class[i];

@@ -2,6 +2,8 @@
 /* pytorch.c - see pytorch.h. */
 #include "out/report/pytorch.h"
 
+#include <assert.h>
+
 #include "core/base/mem.h"
 #include "core/json/write.h"
 
@@ -148,6 +150,7 @@ int pytorch_write_metrics(const struct pytorch_opts *o, const struct pytorch_met
 	struct arena a = { 0 };
 	int rc = -1;
 
+	assert(n > 0);
 	if (json_parse(&a, o->args, &args, e) == 0 && json_parse(&a, extra, &tree, e) == 0) {
 		json_begin_array(&w);
 		for (size_t i = 0; i < n; i++)

@@ -7,6 +7,7 @@
  */
 #include "out/report/report_internal.h"
 
+#include <assert.h>
 #include <stdio.h>
 
 #include "core/base/str.h"
@@ -280,6 +281,7 @@ static const struct { const char *heading, *name; } blocks[BLOCK_COUNT] = {
 
 const char *report_block_name(enum metric_block b)
 {
+	assert((size_t)b < BLOCK_COUNT);
 	return blocks[b].name;
 }
 
@@ -616,6 +618,7 @@ void report_charts_script(const struct report *r, unsigned columns, struct buf *
 {
 	struct metrics_by_second s;
 
+	assert(columns > 0);
 	if (r->metrics->opts.is_pooling)
 		return;
 	metrics_by_second(&s, r->metrics, r->record);

@@ -13,6 +13,7 @@ void verdict_doubt(struct trust *t, enum trust_verdict level, const char *code, 
 {
 	struct trust_reason *r = &t->reason[t->n_reasons];
 
+	assert(code && *code);
 	assert(t->n_reasons < TRUST_REASONS_MAX);
 	r->level = level;
 	r->code = code;
