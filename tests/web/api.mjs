@@ -255,6 +255,10 @@ async function filters(ids) {
 	await ask('DELETE', `/api/filters/presets/${made.id}`);
 	const board = await ask('POST', '/api/boards', { name: 'a', body: { blocks: [] } });
 	await ask('PUT', `/api/boards/${board.id}`, { name: 'b' });
+	const frozen = 'x'.repeat(1_000_000), tooLong = frozen + 'x'.repeat(100_000);
+	await ask('PUT', `/api/boards/${board.id}`, { body: { blocks: [], frozen } });
+	await refused('PUT', `/api/boards/${board.id}`, 413, { body: tooLong });
+	await refused('POST', '/api/filters/presets', 413, { name: 'c', body: frozen });
 	await ask('GET', '/api/boards');
 	await ask('DELETE', `/api/boards/${board.id}`);
 	await prices();
