@@ -73,8 +73,8 @@ static int mark_add(const struct web_request *r, struct web_answer *a, struct er
 	    asked_text(r, a, "text", MARK_BYTES_MAX, false, &m.text, e) < 0 ||
 	    asked_who(r, a, &m.who, e) < 0)
 		return -1;
-	if (!str_is(m.kind, "expected") && !str_is(m.kind, "seen"))
-		return asked_wrong(a, e, r->arena, "/kind", "expected or seen");
+	if (!str_is(m.kind, "expected") && !str_is(m.kind, "seen") && !str_is(m.kind, "not_real"))
+		return asked_wrong(a, e, r->arena, "/kind", "expected, seen or not_real");
 	if (check_room(r, a, e) < 0 || store_mark_put(r->store, &m, &id, e) < 0)
 		return -1;
 	a->status = 201;

@@ -247,6 +247,10 @@ int points_axis(const struct analyse_request *r, enum axis *out, struct err *e);
 #define POINT_DAYS_A_VERSION 3
 void points_choose(const struct rows *rows, const bool *keep, struct arena *a,
 		   struct point_columns *c);
+/* How many rows would be on an axis, and at how many places; single runs are taken as days. */
+struct axis_use { size_t runs, places; };
+struct axis_use points_on(const struct rows *rows, const bool *keep, struct arena *a,
+			  struct point_columns c, enum axis axis);
 const char *points_axis_name(enum axis axis);
 const char *points_order(enum axis axis); /* a sentence: what a point is, what orders them */
 

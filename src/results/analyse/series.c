@@ -546,15 +546,13 @@ bool points_has(const struct rows *rows, const struct point_columns *c, size_t r
 
 /* ---- the axis ---- */
 
-struct told { size_t runs, distinct; };
-
-/* How many rows would be on an axis, and at how many places. */
-static struct told told_by(const struct rows *rows, const bool *keep, struct arena *a,
-			   struct point_columns c)
+struct axis_use points_on(const struct rows *rows, const bool *keep, struct arena *a,
+			  struct point_columns c, enum axis axis)
 {
 	struct map seen = { 0 };
-	struct told out = { 0 };
+	struct axis_use out = { 0 };
 
+	c.axis = axis;
 	for (size_t i = 0; i < rows->n; i++) {
 		struct str name;
 		uint64_t at;
@@ -567,7 +565,7 @@ static struct told told_by(const struct rows *rows, const bool *keep, struct are
 		if (!map_get(&seen, name, &at))
 			map_put(&seen, name, 0);
 	}
-	out.distinct = seen.count;
+	out.places = seen.count;
 	map_release(&seen);
 	return out;
 }
@@ -575,24 +573,23 @@ static struct told told_by(const struct rows *rows, const bool *keep, struct are
 void points_choose(const struct rows *rows, const bool *keep, struct arena *a,
 		   struct point_columns *c)
 {
-	struct told of[AXIS_TIME];
+	struct axis_use of[AXIS_TIME];
 
 	if (c->axis != AXIS_AUTO)
 		return;
 	for (enum axis axis = AXIS_COMMIT; axis < AXIS_TIME; axis++)
-		of[axis] = told_by(rows, keep, a,
-				   (struct point_columns){ c->metric, c->first, axis });
+		of[axis] = points_on(rows, keep, a, *c, axis);
 	for (enum axis axis = AXIS_COMMIT; axis <= AXIS_VERSION; axis++) {
-		bool is_rare = axis == AXIS_VERSION && of[axis].distinct * POINT_DAYS_A_VERSION <
-						       of[AXIS_DAY].distinct;
-		bool is_usual = of[axis].distinct > 1 && 2 * of[axis].runs > of[AXIS_DAY].runs;
+		bool is_rare = axis == AXIS_VERSION && of[axis].places * POINT_DAYS_A_VERSION <
+						       of[AXIS_DAY].places;
+		bool is_usual = of[axis].places > 1 && 2 * of[axis].runs > of[AXIS_DAY].runs;
 
-		if (!is_rare && (is_usual || of[axis].distinct >= ENOUGH)) {
+		if (!is_rare && (is_usual || of[axis].places >= ENOUGH)) {
 			c->axis = axis;
 			return;
 		}
 	}
-	c->axis = of[AXIS_DAY].distinct >= ENOUGH ? AXIS_DAY : AXIS_TIME;
+	c->axis = of[AXIS_DAY].places >= ENOUGH ? AXIS_DAY : AXIS_TIME;
 }
 
 /* ---- orders ---- */

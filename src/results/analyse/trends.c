@@ -16,6 +16,8 @@
 #include <math.h>
 
 #include "core/stats/edivisive.h"
+#include "core/stats/significance.h"
+#include "core/stats/stats.h"
 #include "results/analyse/analyse_internal.h"
 
 #define TRENDS_POINTS_MAX 5000 /* of one series; the latest ones */
@@ -26,6 +28,8 @@
 #define BEGINS_CHANGES_MAX 4   /* of its key; more is another experiment */
 #define BEGINS_POINTS 10       /* on each side, for the size of the step */
 #define DAY_S 86400.0
+#define NOISE_MADS 2           /* half of the band about a level */
+#define INTERVAL_LEVEL 0.95
 
 /* A series as it is drawn. */
 struct drawn {
@@ -49,6 +53,7 @@ struct trends {
 	struct counting counting;
 	enum counts *counts;       /* of each row */
 	struct drawn *drawn;       /* of each series that is shown */
+	struct map there, changed; /* series that have a point, a change, at a place */
 	struct notes notes;
 };
 
@@ -318,6 +323,76 @@ static void put_step(const struct trends *t, struct json_writer *w, const struct
 	json_member_text(w, "command", step_command(t->r, &s, after[0]));
 }
 
+/*
+ * Student's interval (Welch) of the change of the geometric mean from one level to the next; the
+ * levels were found in the same points, so that it is a little too narrow.
+ */
+static void put_change_interval(const struct trends *t, struct json_writer *w, const struct drawn *d,
+				size_t at)
+{
+	size_t bound[3] = { level_from(d, at), d->change[at].index, level_to(d, at) };
+	double mean[2], part[2], df, half = NAN;
+
+	for (int s = 0; s < 2; s++) {
+		size_t n = bound[s + 1] - bound[s];
+		double *ln = arena_alloc(t->r->arena, (n + 1) * sizeof(*ln)), sd;
+
+		for (size_t i = 0; i < n; i++)
+			ln[i] = log(d->p[bound[s] + i].value); /* NAN at or below 0 */
+		mean[s] = stats_mean(ln, n);
+		sd = stats_std(ln, n);
+		part[s] = n > 1 ? sd * sd / (double)(n - 1) : NAN;
+		df = s ? df + part[1] * part[1] / (double)(n - 1) : part[0] * part[0] / (double)(n - 1);
+	}
+	df = (part[0] + part[1]) * (part[0] + part[1]) / df;
+	if (isfinite(df) && df > 0)
+		half = sqrt(part[0] + part[1]) * student_quantile((1 + INTERVAL_LEVEL) / 2, df);
+	parts_put_interval(w, "interval", expm1(mean[1] - mean[0] - half),
+			   expm1(mean[1] - mean[0] + half));
+}
+
+/* What a point shares with those of other series; empty on the axis of single runs. */
+static struct str place_of(const struct trends *t, const struct point *p)
+{
+	return t->columns.axis == AXIS_COMMIT ? p->commit :
+	       t->columns.axis == AXIS_VERSION ? p->version :
+	       t->columns.axis == AXIS_TIME ? STR("") :
+	       str_of(arena_printf(t->r->arena, "%.0f", floor(p->at_s / DAY_S)));
+}
+
+static void count_up(struct map *m, struct str place)
+{
+	uint64_t n = 0;
+
+	if (!place.n)
+		return;
+	map_get(m, place, &n);
+	map_put(m, place, n + 1);
+}
+
+static void count_places(struct trends *t)
+{
+	for (size_t i = 0; i < t->keyed.list.shown; i++) {
+		const struct drawn *d = &t->drawn[i];
+
+		for (size_t k = 0; k < d->n; k++)
+			count_up(&t->there, place_of(t, &d->p[k]));
+		for (size_t k = 0; k < d->n_changes; k++)
+			count_up(&t->changed, place_of(t, &d->p[d->change[k].index]));
+	}
+}
+
+/* How many series changed there, this one too, and how many have a point there. */
+static void put_elsewhere(const struct trends *t, struct json_writer *w, const struct point *p)
+{
+	uint64_t there = 1, changed = 1;
+
+	map_get(&t->there, place_of(t, p), &there);
+	map_get(&t->changed, place_of(t, p), &changed);
+	parts_put_count(w, "also_in", changed);
+	parts_put_count(w, "also_of", there);
+}
+
 static void put_change(const struct trends *t, struct json_writer *w, const struct drawn *d,
 		       size_t i)
 {
@@ -336,7 +411,9 @@ static void put_change(const struct trends *t, struct json_writer *w, const stru
 	parts_put_number(w, "before", c->before);
 	parts_put_number(w, "after", c->after);
 	parts_put_number(w, "effect", c->effect);
+	put_change_interval(t, w, d, i);
 	parts_put_number(w, "p", c->p);
+	put_elsewhere(t, w, at);
 	json_member_bool(w, "is_new", d->is_new[i]);
 	put_mark(t, w, d->s, at);
 	json_member_text(w, "verdict", !better || guard ? "changed" : is_gain ? "better" : "worse");
@@ -454,7 +531,67 @@ static void put_begin(const struct trends *t, struct json_writer *w, const struc
 	buf_release(&text);
 }
 
+/* ---- noise ---- */
+
+/*
+ * Puts "levels": the median between changes, and about it twice the median of all distances from
+ * their medians, as shares of these.
+ */
+static void put_levels(const struct trends *t, struct json_writer *w, const struct drawn *d)
+{
+	struct arena *a = t->r->arena;
+	double *away = arena_alloc(a, (d->n + 1) * sizeof(*away));
+	double *x = arena_alloc(a, (d->n + 1) * sizeof(*x));
+	double *median = arena_alloc(a, (d->n_changes + 1) * sizeof(*median)), noise;
+
+	for (size_t k = 0; k <= d->n_changes && d->n; k++) {
+		size_t from = k ? d->change[k - 1].index : 0;
+		size_t to = k < d->n_changes ? d->change[k].index : d->n;
+
+		for (size_t i = from; i < to; i++)
+			x[i - from] = d->p[i].value;
+		median[k] = parts_median(x, to - from);
+		for (size_t i = from; i < to; i++)
+			away[i] = fabs(median[k]) > 0 ? fabs(d->p[i].value / median[k] - 1) : 0;
+	}
+	noise = NOISE_MADS * parts_median(away, d->n);
+	json_member_array(w, "levels");
+	for (size_t k = 0; k <= d->n_changes && d->n; k++) {
+		json_begin_object(w);
+		parts_put_count(w, "from", k ? d->change[k - 1].index : 0);
+		parts_put_count(w, "to", k < d->n_changes ? d->change[k].index : d->n);
+		parts_put_number(w, "value", median[k]);
+		parts_put_number(w, "low", median[k] - noise * fabs(median[k]));
+		parts_put_number(w, "high", median[k] + noise * fabs(median[k]));
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
 /* ---- everything ---- */
+
+/* Puts "axes": those on which the runs are at several places. */
+static void put_axes(const struct trends *t, struct json_writer *w)
+{
+	static const enum axis axis[] = { AXIS_COMMIT, AXIS_VERSION, AXIS_DAY };
+	bool *keep = arena_alloc(t->r->arena, t->rows.n + 1);
+
+	for (size_t i = 0; i < t->rows.n; i++)
+		keep[i] = t->counts[i] == COUNTS;
+	json_member_array(w, "axes");
+	for (size_t i = 0; i < sizeof(axis) / sizeof(*axis); i++) {
+		struct axis_use use = points_on(&t->rows, keep, t->r->arena, t->columns, axis[i]);
+
+		if (use.places < 2)
+			continue;
+		json_begin_object(w);
+		json_member_text(w, "axis", points_axis_name(axis[i]));
+		parts_put_count(w, "runs", use.runs);
+		parts_put_count(w, "places", use.places);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
 
 static void put_series(const struct trends *t, struct json_writer *w, size_t i)
 {
@@ -465,6 +602,7 @@ static void put_series(const struct trends *t, struct json_writer *w, size_t i)
 	parts_put_series(w, &t->keyed.list, i);
 	put_begin(t, w, d);
 	put_points(t, w, d);
+	put_levels(t, w, d);
 	json_member_array(w, "changes");
 	for (size_t k = 0; k < d->n_changes; k++)
 		put_change(t, w, d, k);
@@ -545,6 +683,7 @@ static void put_all(struct trends *t, struct json_writer *w, size_t missing)
 	parts_put_number(w, "level", t->opts.p);
 	parts_put_number(w, "effect", t->opts.effect_min);
 	put_reason(t, w);
+	put_axes(t, w);
 	json_member_array(w, "series");
 	for (size_t i = 0; i < l->shown; i++) {
 		put_series(t, w, i);
@@ -608,6 +747,9 @@ int analyse_trends(const struct analyse_request *r, struct json_writer *w, struc
 	t.drawn = arena_alloc(r->arena, (t.keyed.list.shown + 1) * sizeof(*t.drawn));
 	for (size_t i = 0; i < t.keyed.list.shown; i++)
 		draw(&t, &t.keyed.list.series[i], &t.drawn[i]);
+	count_places(&t);
 	put_all(&t, w, missing);
+	map_release(&t.there);
+	map_release(&t.changed);
 	return 0;
 }

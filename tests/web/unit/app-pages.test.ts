@@ -189,6 +189,9 @@ const change = (index: number, effect: number, is_marked: boolean): TrendChange 
 	before: 1,
 	after: 2,
 	effect,
+	interval: null,
+	also_in: 1,
+	also_of: 1,
 	p: 0,
 	is_marked,
 	guard: null,
@@ -200,6 +203,7 @@ const series = (name: string, commits: [string, number][], changes: TrendChange[
 	key: {},
 	name,
 	begins: null,
+	levels: [],
 	changes,
 	points: commits.map(([commit, time]) => ({
 		at: time,

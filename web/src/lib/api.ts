@@ -380,10 +380,12 @@ export interface ParallelRequest {
 	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
 
+export type MarkKind = 'expected' | 'seen' | 'not_real';
+
 export interface Mark {
 	id: number; series: string;
 	metric: string | null; // null: set before marks named one
-	at: string; kind: 'expected' | 'seen'; text: string; who: string;
+	at: string; kind: MarkKind; text: string; who: string;
 	made: number; // seconds since 1970
 }
 
@@ -391,7 +393,7 @@ export interface MarkRequest {
 	series: string; // its id
 	metric: string;
 	at: string; // commit, or seconds since 1970
-	kind: 'expected' | 'seen'; text?: string;
+	kind: MarkKind; text?: string;
 	who?: string; // where no token tells
 }
 
@@ -618,6 +620,7 @@ export interface Trends extends Answer {
 	level: number; effect: number;
 	reason: string | null; // why no change is told
 	is_judged: boolean; // a series has points enough
+	axes: TrendAxis[]; // on which the runs have several places
 	series: TrendSeries[];
 	left_out: number; // runs
 	trust: MetricTrust[]; notes: string[];
@@ -810,7 +813,19 @@ export interface MetricTrust {
 export interface TrendSeries {
 	id: string; key: Record<string, Cell>; name: string;
 	begins: TrendBegin | null; // the series that it takes the place of
-	points: TrendPoint[]; changes: TrendChange[];
+	points: TrendPoint[];
+	levels: TrendLevel[]; // between changes
+	changes: TrendChange[];
+}
+
+export interface TrendAxis { axis: 'commit' | 'version' | 'day'; runs: number; places: number }
+
+export interface TrendLevel {
+	from: number; // the first point
+	to: number; // the point after the last
+	value: number; // median
+	low: number; // of the noise: median - 2 MAD
+	high: number;
 }
 
 export interface TrendPoint {
@@ -824,7 +839,11 @@ export interface TrendChange {
 	index: number; at: number | null; commit: string | null;
 	commit_before: string | null; // of the point before
 	version: string | null; is_new: boolean; before: number; after: number; effect: number | null;
-	p: number | null; is_marked: boolean;
+	interval: number[] | null; // 95 %, of the change of the geometric mean
+	p: number | null;
+	also_in: number; // series that changed there, this one too
+	also_of: number; // series with a point there
+	is_marked: boolean;
 	mark: TrendMark | null; // also one that was set before marks named a metric: it marks nothing
 	verdict: 'better' | 'worse' | 'changed';
 	guard: string | null; // why better does not count
@@ -845,7 +864,7 @@ export interface TrendBegin {
 }
 
 export interface TrendMark {
-	id: number; metric: string | null; kind: 'expected' | 'seen'; text: string; who: string;
+	id: number; metric: string | null; kind: MarkKind; text: string; who: string;
 }
 
 export interface RegressionItem {
