@@ -21,6 +21,29 @@ static void put_commit(struct rig *r, const char *gpu, int commit, double v, dou
 	}
 }
 
+/* Its interval, who shares it, the noise about both levels, the axes that would do. */
+static void about_a_step(const struct json_value *v)
+{
+	assert_true(rig_real(v, "series/0/changes/0/interval/0") < -0.2 &&
+		    rig_real(v, "series/0/changes/0/interval/0") > -0.203);
+	assert_true(rig_real(v, "series/0/changes/0/interval/1") > -0.2 &&
+		    rig_real(v, "series/0/changes/0/interval/1") < -0.197);
+	rig_near(v, "series/0/changes/0/also_in", 1); /* the other series changed elsewhere */
+	rig_near(v, "series/0/changes/0/also_of", 2);
+	/* Noise of 0.2 % about each level: a band of twice that. */
+	assert_int_equal(rig_count(v, "series/0/levels"), 2);
+	rig_near(v, "series/0/levels/0/to", 18);
+	rig_near(v, "series/0/levels/1/from", 18);
+	assert_true(fabs(rig_real(v, "series/0/levels/1/value") - 80) < 0.1);
+	assert_true(fabs(rig_real(v, "series/0/levels/1/high") - 80 * 1.004) < 0.1);
+	assert_true(fabs(rig_real(v, "series/0/levels/1/low") - 80 * 0.996) < 0.1);
+	assert_int_equal(rig_count(v, "axes"), 2);
+	rig_same(v, "axes/0/axis", "commit");
+	rig_near(v, "axes/0/runs", 180);
+	rig_near(v, "axes/0/places", 30);
+	rig_same(v, "axes/1/axis", "day");
+}
+
 static void steps(void **state)
 {
 	struct json_value *v;
@@ -72,24 +95,7 @@ static void steps(void **state)
 	rig_same(v, "series/0/changes/0/commit", "c000018");
 	rig_near(v, "series/0/changes/0/effect", -0.2);
 	rig_same(v, "series/0/changes/0/verdict", "worse");
-	assert_true(rig_real(v, "series/0/changes/0/interval/0") < -0.2 &&
-		    rig_real(v, "series/0/changes/0/interval/0") > -0.203);
-	assert_true(rig_real(v, "series/0/changes/0/interval/1") > -0.2 &&
-		    rig_real(v, "series/0/changes/0/interval/1") < -0.197);
-	rig_near(v, "series/0/changes/0/also_in", 1); /* the other series changed elsewhere */
-	rig_near(v, "series/0/changes/0/also_of", 2);
-	/* Noise of 0.2 % about each level: a band of twice that. */
-	assert_int_equal(rig_count(v, "series/0/levels"), 2);
-	rig_near(v, "series/0/levels/0/to", 18);
-	rig_near(v, "series/0/levels/1/from", 18);
-	assert_true(fabs(rig_real(v, "series/0/levels/1/value") - 80) < 0.1);
-	assert_true(fabs(rig_real(v, "series/0/levels/1/high") - 80 * 1.004) < 0.1);
-	assert_true(fabs(rig_real(v, "series/0/levels/1/low") - 80 * 0.996) < 0.1);
-	assert_int_equal(rig_count(v, "axes"), 2);
-	rig_same(v, "axes/0/axis", "commit");
-	rig_near(v, "axes/0/runs", 180);
-	rig_near(v, "axes/0/places", 30);
-	rig_same(v, "axes/1/axis", "day");
+	about_a_step(v);
 	assert_false(json_bool(rig_at(v, "series/0/changes/0/is_marked"), true));
 	assert_int_equal(rig_count(v, "series/1/changes"), 1);
 	rig_near(v, "series/1/changes/0/index", 10);

@@ -579,6 +579,49 @@ async function trends(page, url) {
 	);
 }
 
+/** A step at the 17th commit in one of three series: its row is the first, until it is reviewed. */
+async function listed(page, url) {
+	const [known] = (await ask(url, '/api/analysis/trends', { metric: 'output_throughput', axis: 'commit',
+		filter: { and: [{ column: 'server.model', in: ['org/trend-1b'] }] } })).series;
+	const [step] = known.changes;
+	const row = (name, changes) => ({ ...known, id: name, name, key: { 'server.gpu': name }, changes });
+	const change = (more) => ({ ...step, index: 17, commit: known.points[17].commit,
+		is_marked: false, mark: null, ...more });
+	let isReviewed = false;
+	const marked = { is_marked: true, mark: { id: 1, metric: 'output_throughput', kind: 'not_real',
+		text: 'a slow night', who: 'ann' } };
+	await page.route('**/api/analysis/trends', (r) => r.fulfill({ json: { metric: 'output_throughput',
+		unit: 'tokens/s', better: 'higher', axis: 'commit', order: '', level: 1e-5, effect: 0.03,
+		reason: null, is_judged: true, axes: [], left_out: 0, trust: [], notes: [],
+		series: [row('flat', []),
+			row('small', [change({ effect: -0.04 })]),
+			row('seeded', [change({ effect: -0.13, also_in: 2, also_of: 3,
+				...isReviewed ? marked : {} })])] } }));
+	const names = () => page.$$eval('.series-list .name', (l) => l.map((e) => e.textContent));
+	await page.goto(`${url}/trends?m=output_throughput`);
+	await page.waitForSelector('.series-list');
+	equal(await names(), ['seeded', 'small', 'flat'], 'the series with the largest change is the first');
+	equal(await page.$eval('.series-list [data-value]', (e) => Number(e.dataset.value)), -0.13,
+		'with its change');
+	equal(await page.$$eval('.series-list .sparkline',
+		(l) => l.map((e) => e.querySelectorAll('circle').length)), [1, 1, 0],
+		'and a dot at each change');
+	ok((await page.textContent('section[aria-label=Changes]')).includes('In 2 of 3 series'),
+		'a change says how many series share it');
+	await page.click('.series-part button:has-text("Changed")');
+	await becomes(names, ['seeded', 'small'], 'only those that changed');
+	await page.click('.series-list button >> nth=1');
+	await becomes(() => page.$$eval('.series-list button',
+		(l) => l.map((e) => e.getAttribute('aria-pressed'))), ['true', 'false'],
+		'a click takes a series out of the chart');
+	isReviewed = true;
+	await page.goto(`${url}/trends?m=output_throughput`);
+	await page.waitForSelector('.series-list');
+	equal(await names(), ['small', 'seeded', 'flat'], 'a reviewed change moves down');
+	ok((await page.textContent('section[aria-label=Changes]')).includes('not real'), 'with its review');
+	await page.unroute('**/api/analysis/trends');
+}
+
 async function analyses(page, url) {
 	const overview = await ask(url, '/api/analysis/curves', { filter: null });
 	const filter = { and: [{ column: 'workload', in: [overview.workload] }] };
@@ -766,6 +809,7 @@ await main(async () => {
 		performance,
 		charts,
 		trends,
+		listed,
 		analyses,
 		launches,
 		repeatsResult,

@@ -327,11 +327,11 @@ static void put_step(const struct trends *t, struct json_writer *w, const struct
  * Student's interval (Welch) of the change of the geometric mean from one level to the next; the
  * levels were found in the same points, so that it is a little too narrow.
  */
-static void put_change_interval(const struct trends *t, struct json_writer *w, const struct drawn *d,
-				size_t at)
+static void put_change_interval(const struct trends *t, struct json_writer *w,
+				const struct drawn *d, size_t at)
 {
 	size_t bound[3] = { level_from(d, at), d->change[at].index, level_to(d, at) };
-	double mean[2], part[2], df, half = NAN;
+	double mean[2], part[2], df = 0, half = NAN;
 
 	for (int s = 0; s < 2; s++) {
 		size_t n = bound[s + 1] - bound[s];
@@ -342,7 +342,7 @@ static void put_change_interval(const struct trends *t, struct json_writer *w, c
 		mean[s] = stats_mean(ln, n);
 		sd = stats_std(ln, n);
 		part[s] = n > 1 ? sd * sd / (double)(n - 1) : NAN;
-		df = s ? df + part[1] * part[1] / (double)(n - 1) : part[0] * part[0] / (double)(n - 1);
+		df += part[s] * part[s] / (double)(n - 1);
 	}
 	df = (part[0] + part[1]) * (part[0] + part[1]) / df;
 	if (isfinite(df) && df > 0)

@@ -32,6 +32,8 @@ export interface LineSeries {
 	isShown: boolean;
 	points: LinePoint[];
 	changes: LineChange[];
+	/** Noise about the level between changes: of the points from one to before another. */
+	levels?: { from: number; to: number; low: number; high: number }[];
 	/** A dashed line without marks, in the colour of another series: what was hoped for. */
 	idealOf?: string;
 }
@@ -146,6 +148,20 @@ function spread(s: LineSeries, i: number, color: string): object[] {
 	];
 }
 
+/** The noise about each level, as a pale area. */
+function bands(s: LineSeries, i: number, color: string): object[] {
+	return (s.levels ?? []).filter((l) => l.low < l.high).flatMap((l, k) => {
+		const xs = s.points.slice(l.from, l.to).map((p) => p.x);
+		const shared = { type: 'line', stack: `band ${i} ${k}`, stackStrategy: 'all', silent: true,
+			symbol: 'none', z: 0, lineStyle: { opacity: 0 } };
+		return [
+			{ ...shared, id: `low ${i} ${k}`, data: xs.map((x) => [x, l.low]) },
+			{ ...shared, id: `band ${i} ${k}`, data: xs.map((x) => [x, l.high - l.low]),
+				areaStyle: { color, opacity: 0.12 } },
+		];
+	});
+}
+
 export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChartsCoreOption {
 	const room = roomOf(size);
 	const shown = o.series.filter((s) => s.isShown);
@@ -165,6 +181,7 @@ export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChart
 				lineStyle: { color, width: 1, type: 'dashed', opacity: 0.6 },
 				data: s.points.map((p) => [p.x, p.value]) }];
 		return [
+			...bands(s, i, color),
 			...spread(s, i, color),
 			{
 				type: 'line',

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // changes.tsx: where a series has changed, in words; people say whether they expected it.
 import { useState, type FormEvent, type ReactNode } from 'react';
-import type { TrendSeries } from '../../../lib/api';
+import type { MarkKind, TrendSeries } from '../../../lib/api';
 import { change as tell } from '../../api';
-import { percent } from '../../common/interval';
+import { intervalText, percent } from '../../common/interval';
 import { Num } from '../../common/twin';
 import { keepWho, lastWho } from '../../common/who';
 import { Dialog } from '../../parts/dialog';
@@ -15,8 +15,9 @@ import { columnLabel, measured, showValue } from '../../show';
 import { usePageTarget } from '../../state';
 import { changesOf, markPlace, placeOf, sidesOf, shortCommit, type Change, type Names } from './model';
 
-type Kind = 'expected' | 'seen';
-const KINDS: Record<string, string> = { expected: 'expected', seen: 'known' };
+type Kind = MarkKind;
+const KINDS: Record<Kind, string> = { expected: 'expected', seen: 'known', not_real: 'not real' };
+const NOTES: Record<Kind, string> = { expected: 'Reason', seen: 'Issue link or note', not_real: 'Why not' };
 const WORDS: Record<string, string> = { better: 'better', worse: 'worse', changed: 'changed' };
 
 function MarkDialog({ c, metric, kind, onClose }: {
@@ -29,18 +30,18 @@ function MarkDialog({ c, metric, kind, onClose }: {
 		const body = { series: c.series.id, metric, at: markPlace(c.change), kind, text,
 			...(who.trim() ? { who: who.trim() } : {}) };
 		tell('POST', '/api/analysis/marks', body).then(() => {
-			toast(kind === 'expected' ? 'Marked as expected.' : 'Marked as known.');
+			toast(`Marked as ${KINDS[kind]}.`);
 			refresh();
 			onClose();
 		}).catch(toastError);
 	};
 	return (
-		<Dialog title={kind === 'expected' ? 'This change is expected' : 'This change is known'}
+		<Dialog title={`This change is ${KINDS[kind]}`}
 			onClose={onClose}>
 			<form className="stack" onSubmit={submit}>
 				<p className="dim">{columnLabel(metric)} of {c.series.name || 'all runs'}, {placeOf(c.change)}:
 					{' '}{percent(c.change.effect)}</p>
-				<label className="field"><span>{kind === 'expected' ? 'Reason' : 'Note'}</span>
+				<label className="field"><span>{NOTES[kind]}</span>
 					<input value={text} onChange={(e) => setText(e.target.value)}
 						required={kind === 'expected'} /></label>
 				<label className="field"><span>Your name</span>
@@ -63,7 +64,8 @@ function Marked({ mark, isReadOnly }: { mark: Mark; isReadOnly: boolean }): Reac
 	return (
 		<span className="row tight">
 			<span className="tag">{KINDS[mark.kind]}</span>
-			<span className="dim">{[mark.text, mark.who, mark.metric === null && 'an older review, of no one metric']
+			{/^https?:\/\//.test(mark.text) && <a href={mark.text} target="_blank" rel="noreferrer">issue</a>}
+			<span className="dim">{[!/^https?:\/\//.test(mark.text) && mark.text, mark.who, mark.metric === null && 'an older review, of no one metric']
 				.filter(Boolean).join(', ')}</span>
 			{!isReadOnly && <button type="button" className="small icon quiet" onClick={drop}
 				aria-label="Remove review"><Icon name="cross" /></button>}
@@ -82,6 +84,7 @@ function Review({ c, isReadOnly, onMark }: {
 			{!is_marked && !isReadOnly && <span className="row tight">
 				<button type="button" className="small" onClick={() => onMark('expected')}>Expected</button>
 				<button type="button" className="small" onClick={() => onMark('seen')}>Known</button>
+				<button type="button" className="small" onClick={() => onMark('not_real')}>Not real</button>
 			</span>}
 		</>
 	);
@@ -93,6 +96,8 @@ function There({ change }: { change: Change['change'] }): ReactNode {
 		<>
 			{change.also.map((a) => <span key={a.column} className="dim small-text"><br />
 				{columnLabel(a.column)} {showValue(a.column, a.before)} → {showValue(a.column, a.after)}</span>)}
+			{change.also_in > 1 && <span className="dim small-text"><br />
+				In {change.also_in} of {change.also_of} series</span>}
 			{change.command !== null && <details className="small-text"><summary>Command that confirms it</summary>
 				<code>{change.command}</code></details>}
 		</>
@@ -139,7 +144,9 @@ export function Changes({ metric, series, unit, reason, names }: ChangesProps): 
 									<td className="num"><Num v={change.before} unit={unit} /></td>
 									<td className="num"><Num v={change.after} unit={unit} /></td>
 									<td className={`num ${tone ? `${tone}-text` : ''}`} data-value={change.effect ?? ''}>
-										<strong>{percent(change.effect, 3)}</strong></td>
+										<strong>{percent(change.effect, 3)}</strong>
+										{change.interval && <span className="dim small-text"><br />
+											{intervalText(change.interval)}</span>}</td>
 									<td><span className={`tag ${tone}`}>{WORDS[change.verdict]}</span>
 										{change.guard && <span className="dim"> not better: {change.guard}</span>}</td>
 									<td className="num" title={String(change.p)} data-value={change.p ?? ''}>

@@ -10,7 +10,6 @@ import { useIsBlock } from '../../common/block';
 import {
 	firstOf, LATENCY_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
 } from '../../common/columns';
-import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
 import { useRead } from '../../common/routes';
@@ -24,10 +23,13 @@ import { count, when } from '../../show';
 import { useFilter, usePageTarget } from '../../state';
 import { choiceCodec, flagCodec, listCodec, navigate, textCodec, useUrlState } from '../../url';
 import { Changes } from './changes';
+import { SeriesList } from './list';
 import {
-	commitsOf, drawable, linesOf, namesOf, ordered, placeOf, relative, shortCommit, spanOf, versionsOf, type Names,
+	commitsOf, drawable, linesOf, namesOf, ordered, placeOf, relative, ONLY, shortCommit, spanOf, versionsOf,
+	type Names,
 } from './model';
 import '../../common/pages.css';
+import './trends.css';
 
 type AxisName = 'commit' | 'version' | 'day' | 'time';
 const text = textCodec('');
@@ -37,6 +39,7 @@ const seriesCodec = listCodec(['auto']), relativeCodec = flagCodec();
 const AXES: [AxisName, string][] = [['commit', 'Commits'], ['version', 'Versions'], ['day', 'Days'],
 	['time', 'Runs']];
 const HEIGHT = 400;
+const onlyCodec = choiceCodec(ONLY.map(([name]) => name), 'all');
 
 function Table({ answer, names }: { answer: Answer; names: Names }): ReactNode {
 	const target = usePageTarget();
@@ -53,6 +56,7 @@ interface DrawingProps { answer: Answer; columns: Columns; names: Names; isRelat
 
 function Drawing({ answer, columns, names, isRelative }: DrawingProps): ReactNode {
 	const { flipped, flip } = useFlipped();
+	const [only, setOnly] = useUrlState('only', onlyCodec);
 	const target = usePageTarget();
 	const series = useMemo(() => {
 		const lines = linesOf(answer, flipped, names);
@@ -89,9 +93,9 @@ function Drawing({ answer, columns, names, isRelative }: DrawingProps): ReactNod
 			height={HEIGHT} make={make} onClick={click}
 			saved={{ title: `${measure.label} over ${isCommit ? 'commits' : isNamed ? 'versions' : 'time'}`,
 				params: { m: answer.metric } }} />
-			<Legend label="Series" hasForms entries={series.map((s, i) => ({ id: s.id, name: s.name,
-				isShown: s.isShown, n: answer.series[i].points.length }))}
-			onToggle={(id) => flip(answer.series.find((s) => s.id === id)?.name ?? id)} />
+			{answer.series.length > 1 && <SeriesList series={answer.series} names={names} only={only} onOnly={setOnly}
+				isShown={(s) => series[answer.series.indexOf(s)]?.isShown ?? false}
+				onToggle={(s) => flip(s.name)} />}
 			{answer.left_out > 0 && <p className="dim small-text">{count(answer.left_out, 'run')}
 				{answer.left_out === 1 ? ' is' : ' are'} not in a series (no {columns.measure(answer.metric).label}
 				{isCommit ? ' or no engine commit' : isNamed ? ' or no version' : ''}).</p>}
@@ -151,6 +155,10 @@ function View({ columns }: { columns: Columns }): ReactNode {
 						: isEmpty ? (
 							<Empty title="Nothing to draw">
 								<p>No trend is drawn: {answer.reason}.</p>
+								<p className="row centre">{answer.axes.filter((o) => o.axis !== on).map((o) => (
+									<button key={o.axis} type="button" className="small" onClick={() => setAxis(o.axis)}>
+										{AXES.find(([name]) => name === o.axis)?.[1]} would work: {count(o.runs, 'run')}</button>
+								))}</p>
 							</Empty>
 						) : <Drawing answer={answer} columns={columns} names={names} isRelative={isRelative} />}
 				{answer && asks.data && answer.series.length < asks.data.series.length

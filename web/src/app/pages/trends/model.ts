@@ -56,6 +56,17 @@ export const markPlace = (c: TrendChange): string => c.commit ?? String(c.at);
 const toneOf = (c: TrendChange): 'good' | 'bad' | 'plain' =>
 	c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'plain';
 
+export type Only = 'all' | 'changed' | 'improved';
+export const ONLY: [Only, string][] = [['all', 'All'], ['changed', 'Changed'], ['improved', 'Improved']];
+
+export const isOf = (s: TrendSeries, only: Only): boolean =>
+	only === 'all' ||
+	s.changes.some((c) => !c.is_marked && (only === 'changed' || c.verdict === 'better'));
+
+/** What a series' row says first: its newest unreviewed change, else its newest change. */
+export const badgeOf = (s: TrendSeries): TrendChange | undefined =>
+	[...s.changes].reverse().find((c) => !c.is_marked) ?? s.changes.at(-1);
+
 /** The largest unreviewed change of a series; 0: it has none. */
 const openEffect = (s: TrendSeries): number =>
 	Math.max(0, ...s.changes.map((c) => (c.is_marked ? 0 : Math.abs(c.effect ?? 0))));
@@ -155,6 +166,11 @@ export function relative(series: LineSeries[]): LineSeries[] {
 						}))
 					: [],
 			changes: first > 0 ? s.changes : [],
+			levels: (s.levels ?? []).map((l) => ({
+				...l,
+				low: share(l.low),
+				high: share(l.high),
+			})),
 		};
 	});
 }
@@ -187,6 +203,7 @@ export function linesOf(answer: Trends, flipped: string[], names: Names): LineSe
 				['From', count(p.n, 'run')],
 			],
 		})),
+		levels: s.levels,
 		changes: s.changes.map((c) => ({ index: c.index, tone: toneOf(c), isMarked: c.is_marked })),
 	}));
 }

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+// list.tsx: every series as one row: its newest unreviewed change, a line over its own extent with a dot
+// at each change, its points. A click draws it in the large chart or takes it out.
+import { useState, type ReactNode } from 'react';
+import type { TrendChange, TrendSeries } from '../../../lib/api';
+import { cssColour } from '../../colour';
+import { percent } from '../../common/interval';
+import { Mark } from '../../common/mark';
+import { count } from '../../show';
+import { badgeOf, isOf, ONLY, placeOf, type Names, type Only } from './model';
+
+const WIDTH = 220, HEIGHT = 24, AIR = 4, ROWS_SHOWN = 24;
+
+function Sparkline({ s }: { s: TrendSeries }): ReactNode {
+	const ys = s.points.map((p) => p.value), low = Math.min(...ys), high = Math.max(...ys);
+	const x = (i: number): number => AIR + (i / Math.max(1, ys.length - 1)) * (WIDTH - 2 * AIR);
+	const y = (v: number): number => HEIGHT - AIR - ((v - low) / (high - low || 1)) * (HEIGHT - 2 * AIR);
+	const tone = (c: TrendChange): string => (c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'warn');
+	return (
+		<svg className="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true">
+			<polyline points={ys.map((v, i) => `${x(i).toFixed(1)},${y(v).toFixed(1)}`).join(' ')} />
+			{s.changes.map((c) => <circle key={c.index} cx={x(c.index)} cy={y(ys[c.index])} r="3.5"
+				className={c.is_marked ? 'reviewed' : tone(c)} />)}
+		</svg>
+	);
+}
+
+function Badge({ s }: { s: TrendSeries }): ReactNode {
+	const c = badgeOf(s);
+	if (!c)
+		return <span className="dim">flat</span>;
+	const tone = c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'warn';
+	return <strong className={c.is_marked ? 'dim' : `${tone}-text`} data-value={c.effect ?? ''}>
+		{(c.effect ?? 0) < 0 ? '▼' : '▲'} {percent(c.effect, 3)}</strong>;
+}
+
+interface Props {
+	series: TrendSeries[]; names: Names; isShown: (s: TrendSeries) => boolean;
+	onToggle: (s: TrendSeries) => void; only: Only; onOnly: (only: Only) => void;
+}
+
+export function SeriesList({ series, names, isShown, onToggle, only, onOnly }: Props): ReactNode {
+	const [isAll, setAll] = useState(false);
+	const list = series.filter((s) => isOf(s, only)), rows = isAll ? list : list.slice(0, ROWS_SHOWN);
+	return (
+		<div className="series-part">
+			<div className="segments" role="group" aria-label="Which series">
+				{ONLY.map(([name, label]) => <button key={name} type="button" aria-pressed={only === name}
+					onClick={() => onOnly(name)}>{label} {series.filter((s) => isOf(s, name)).length}</button>)}
+			</div>
+			<ul className="series-list" aria-label="Series">{rows.map((s) => {
+				const c = badgeOf(s);
+				return (
+					<li key={s.id}><button type="button" className="quiet" aria-pressed={isShown(s)}
+						title={s.name} onClick={() => onToggle(s)}>
+						<span className="num badge"><Badge s={s} /></span>
+						<Mark form={0} colour={cssColour(s.id)} isShown={isShown(s)} />
+						<span className="name">{names.of.get(s.id) ?? s.name}</span>
+						<Sparkline s={s} />
+						<span className="dim num">{count(s.points.length, 'point')}</span>
+						<span className="dim last">{c ? `${placeOf(c)}${c.is_marked ? ', reviewed' : ''}` : ''}</span>
+					</button></li>
+				);
+			})}</ul>
+			{list.length > ROWS_SHOWN && <button type="button" className="small" aria-expanded={isAll}
+				onClick={() => setAll(!isAll)}>{isAll ? 'Show less' : `All ${list.length} series`}</button>}
+		</div>
+	);
+}
