@@ -329,7 +329,21 @@ async function compares(page, url) {
 		e.dataset.sides.split(' ').map(Number)));
 	equal(panels.sort().join(), lead.configurations.map((c) => [c.baseline, c.value]).sort().join(),
 		'and are drawn over the load');
+	const values = (run) => [1, 2, 3].map((k) => 10 * k + run / 1000);
+	await page.route('**/sketches', (r) => {
+		const run = Number(r.request().url().split('/').at(-2));
+		return r.fulfill({ json: { by_prompt: null, by_turn: null, missing: [],
+			metrics: [{ key: 'ttft_ms', label: 'TTFT', unit: 'ms', n: 3, p: [0, 0.5, 1],
+				value: values(run), is_spoiled: false, spoiled_by: null }] } });
+	});
 	await page.click(`${card} .configurations tbody button >> nth=0`);
+	await page.waitForSelector(`${card} .cdf path`);
+	const opened = lead.configurations[0].configuration;
+	const pair = answer.configurations.find((c) => c.configuration === opened);
+	equal(await page.$$eval(`${card} .cdf path`, (l) => l.map((e) => e.dataset.values)),
+		[0, first.group].map((g) => values(pair.ids[g][0]).join(' ')),
+		'with the distributions of a run of each side');
+	await page.unroute('**/sketches');
 	equal((await page.$$eval(`${card} .pair .run-link`, (l) => l.map((e) => e.textContent))).length,
 		lead.configurations[0].runs[0] + lead.configurations[0].runs[1],
 		'a row opens the runs of the pair');

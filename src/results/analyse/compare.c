@@ -394,7 +394,8 @@ static const char *matching_obstacles(const struct matching *m, size_t a, size_t
 static bool is_parameter(struct str column)
 {
 	static const char *const aside[] = {
-		"run_id", "repeat", "config_hash", "warnings", "provenance.session",
+		"run_id", "repeat", "config_hash", "configuration", "warnings",
+		"provenance.session",
 	};
 
 	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++)

@@ -53,7 +53,7 @@ export function SeriesList({ series, names, isShown, onToggle, only, onOnly }: P
 				return (
 					<li key={s.id}><button type="button" className="quiet" aria-pressed={isShown(s)}
 						title={s.name} onClick={() => onToggle(s)}>
-						<span className="num badge"><Badge s={s} /></span>
+						<span className="num effect"><Badge s={s} /></span>
 						<Mark form={0} colour={cssColour(s.id)} isShown={isShown(s)} />
 						<span className="name">{names.of.get(s.id) ?? s.name}</span>
 						<Sparkline s={s} />
