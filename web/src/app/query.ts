@@ -87,8 +87,17 @@ export function useAsked<T>(path: string, body: unknown, enabled = true): UseQue
 	});
 }
 
+/** Counts and facets; they are asked for after the rows, which a reader waits for. */
 export function useApply(body: ApplyBody, enabled = true): UseQueryResult<Applied> {
-	return useAsked<Applied>('/api/filters/apply', body, enabled);
+	const path = '/api/filters/apply';
+	return useQuery({
+		queryKey: [path, body], enabled,
+		queryFn: async ({ signal }) => {
+			await new Promise((then) => setTimeout(then, 0));
+			return post<Applied>(path, body, signal);
+		},
+		placeholderData: keepPreviousData,
+	});
 }
 
 /** Rows as one scrolls, page after page by cursor. */
