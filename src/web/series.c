@@ -275,7 +275,7 @@ static void begin_track(struct json_writer *w, size_t which)
 
 /* One that the document has: at the middles of the grid's bins where it has no times. */
 static bool put_kept(struct json_writer *w, size_t which, const struct json_value *list,
-		     const struct sketch_grid *g)
+		     struct sketch_grid g)
 {
 	const struct json_value *t = NULL, *y, *at;
 	size_t n;
@@ -293,10 +293,10 @@ static bool put_kept(struct json_writer *w, size_t which, const struct json_valu
 		n = at->count < n ? at->count : n;
 		put_numbers(w, "t_s", at, n);
 	} else {
-		n = g->n < n ? g->n : n;
+		g.n = n;
 		json_member_array(w, "t_s");
 		for (size_t i = 0; i < n; i++)
-			json_put_f64(w, sketch_grid_at(g, i));
+			json_put_f64(w, sketch_grid_at(&g, i));
 		json_end_array(w);
 	}
 	put_numbers(w, "y", y, n);
@@ -457,11 +457,13 @@ static void put_series(struct drawn_run *d)
 	if (!(start_s > 0) && origin_s > EPOCH_S_MIN)
 		start_s = origin_s;
 	g = sketch_grid(duration_s);
+	if (json_real(json_get(kept, "step_s"), 0) > 0)
+		g.step_s = json_real(json_get(kept, "step_s"), 0);
 	data_put_key_number(d->w, "start_s", start_s);
 	json_member_f64(d->w, "duration_s", duration_s);
 	json_member_array(d->w, "tracks");
 	for (size_t i = 0; i < TRACKS; i++)
-		has[i] = put_kept(d->w, i, json_get(kept, "tracks"), &g);
+		has[i] = put_kept(d->w, i, json_get(kept, "tracks"), g);
 	if (!kept && q.has_start && g.n)
 		put_load(d, &q, origin_s, &g, has);
 	json_end_array(d->w);

@@ -14,6 +14,7 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
+#include "core/stats/sketch.h"
 #include "core/stats/stats.h"
 
 #define MS 1000.0
@@ -383,6 +384,11 @@ void metrics_summarize(const struct metrics *m, const struct record *r, const ui
 	for (size_t k = 0; k < m->opts.n_percentiles; k++)
 		s->percentile_ms[k] = stats_percentile(v, s->n, m->opts.percentile[k]) * MS;
 	s->bounds = !element && s->is_reported && s->n ? bounds_of(m, r, b, v) : NULL;
+	s->sketch = NULL;
+	if (!element && s->n && b <= BLOCK_E2EL && is_defined(&m->opts, b)) {
+		s->sketch = mem_array(SKETCH_QUANTILES, sizeof(*s->sketch));
+		sketch_quantiles(v, s->n, s->sketch);
+	}
 	free(v);
 }
 
@@ -423,7 +429,7 @@ void metrics_release(struct metrics *m)
 	if (!m)
 		return;
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-		free(m->block[b].percentile_ms), free(m->block[b].bounds);
+		free(m->block[b].percentile_ms), free(m->block[b].bounds), free(m->block[b].sketch);
 	free(m->row);
 	free(m->input_len);
 	free(m->output_len);

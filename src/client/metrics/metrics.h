@@ -91,6 +91,7 @@ struct metrics_summary {
 	double mean_ms, median_ms, std_ms;
 	double *percentile_ms;         /* one per percentile asked for */
 	struct percentile *bounds;     /* of each, in s; NULL: not reported, or of a part */
+	double *sketch;                /* SKETCH_QUANTILES, in s; NULL: of a part, or no latency */
 };
 
 /* Requests beside the load, one at a time. Told when one succeeded. */

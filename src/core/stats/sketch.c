@@ -334,6 +334,10 @@ void sketch_combine(const struct sketch_grid *g, const struct sketch_series *s, 
 		out->high[out->n] = fmax(all.high, out->y[out->n]);
 		out->n++;
 	}
+	if (out->n == g->n && s[most].n > SKETCH_POINTS_MAX) {
+		free(out->t_s);
+		out->t_s = NULL;
+	}
 	free(at);
 	free(last);
 }

@@ -452,7 +452,7 @@ static const char *const elsewhere[] = {
 	"verdict", "verdicts", "reasons", "notes", "options", "system", "provenance", "tags", "profiled",
 	"client_lag_ms", "send_lag_ms", "skew_ms", "connect_ms", "stamp_source",
 	"requests_user_stamped", "shared_read_share", "not_one_token_share",
-	"usage_differs_share", "late_shared_read_share", NULL,
+	"usage_differs_share", "late_shared_read_share", "series", "sketches", NULL,
 };
 static const char *const budget[] = {
 	"client_lag_ms", "send_lag_ms", "skew_ms", "connect_ms", "stamp_source",
@@ -493,6 +493,26 @@ static const struct json_value *at_path(const struct json_value *v, const char *
 
 /* ---- serving ---- */
 
+/* Hundreds of numbers each: in one line. */
+static void put_drawn(struct document *d, const struct json_value *ours)
+{
+	static const char *const drawn[] = { "series", "sketches" };
+	struct buf text = { 0 };
+
+	for (size_t i = 0; i < COUNT(drawn); i++) {
+		const struct json_value *v = json_get(ours, drawn[i]);
+		struct json_writer line = json_writer(&text);
+
+		if (!v)
+			continue;
+		line.is_compact = true;
+		json_put_value(&line, v);
+		json_member_raw(d->w, drawn[i], buf_str(&text));
+		buf_reset(&text);
+	}
+	buf_release(&text);
+}
+
 static void put_serve(struct document *d)
 {
 	const struct json_value *r = d->result;
@@ -509,6 +529,7 @@ static void put_serve(struct document *d)
 		if (str_is(key, "profllm")) {
 			json_begin_object(d->w);
 			put_members(d, &r->item[i], elsewhere);
+			put_drawn(d, &r->item[i]);
 			json_end_object(d->w);
 		} else if (str_is(key, "request_rate")) {
 			json_put_value(d->w, &r->item[i]); /* may be "inf" */

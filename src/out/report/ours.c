@@ -11,6 +11,7 @@
 #include "core/json/write.h"
 #include "out/report/derived.h"
 #include "out/report/priorities.h"
+#include "out/report/sketch.h"
 #include "out/report/system.h"
 #include "out/report/verdict.h"
 
@@ -463,6 +464,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 		json_key(&w, "priorities");
 		report_classes_json(r->metrics->class, r->metrics->n_priorities, &w);
 	}
+	report_sketch_members(r, &w);
 	json_key(&w, "options");
 	if (r->facts->options.n)
 		json_put_raw(&w, r->facts->options);

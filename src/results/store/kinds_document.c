@@ -515,7 +515,8 @@ void put_ours(struct reading *r, const struct json_value *ours)
 	static const struct rename plain[] = {
 		{ "verdict", "" }, { "verdicts", "" }, { "reasons", "" }, { "notes", "" },
 		{ "schema_version", "" }, { "start_ns", "" },
-		{ "stop_ns", "" }, { "dataset", "benchmark.dataset_name" }, { "version", "environment.profllm" },
+		{ "stop_ns", "" }, { "series", "" }, { "sketches", "" },
+		{ "dataset", "benchmark.dataset_name" }, { "version", "environment.profllm" },
 		{ "build", "environment.build" }, { "profiled", "profiled" },
 		{ "interrupted", "interrupted" }, { "cached_share", "cached_share" },
 		{ "cached_tokens", "total_cached_tokens" }, { "endpoints", "" },

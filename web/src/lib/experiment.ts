@@ -655,6 +655,29 @@ export interface ExperimentDocument {
 				}[];
 				other_texts?: number;
 			}[];
+			series?: {
+				step_s?: number | null;
+				tracks?: {
+					key?: string;
+					t_s?: (number | null)[];
+					y?: (number | null)[];
+					min?: (number | null)[];
+					max?: (number | null)[];
+				}[];
+				failed_s?: (number | null)[];
+			};
+			sketches?: {
+				p?: (number | null)[];
+				metrics?: {
+					metric?: string;
+					n?: number;
+					value_ms?: (number | null)[];
+				}[];
+				by_prompt?: {
+					prompt_tokens?: (number | null)[];
+					ttft_ms?: (number | null)[];
+				};
+			};
 			requests?: {
 				request_id?: (string | null)[];
 				due_ns?: (number | null)[];
