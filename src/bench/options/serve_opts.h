@@ -142,6 +142,7 @@ struct serve_opts {
 	struct opt_list system_pid;         /* "[NAME=]PID"; empty: who listens at the base URL */
 	const char *charts;                 /* "auto", "always", "never" */
 	bool live;
+	const char *dashboard;              /* where the run reports; NULL: nowhere */
 	const char *load_pattern;           /* NULL: none */
 	bool plot_load_pattern;
 	bool plot_turns;

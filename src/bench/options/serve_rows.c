@@ -634,6 +634,10 @@ static const struct opt rows[] = {
 	O(OUTPUT, live, "live", .words = "tui watch",
 	  .help = "a full screen while load runs: rates, percentiles so far, slowest requests, "
 		  "errors"),
+	S(OUTPUT, dashboard, "dashboard", .flags = OPT_OURS | OPT_SECRET, .arg = "URL",
+	  .words = "report upload live server",
+	  .help = "report progress and live curves to a dashboard while it runs, and the result at "
+		  "the end; the URL as profllm dashboard prints it"),
 	O(TRAFFIC, load_pattern, "load-pattern", .arg = "NAME",
 	  .help = "well-known traffic options under one name; help lists them"),
 	O(PLOTS, plot_load_pattern, "plot-load-pattern",

@@ -325,8 +325,8 @@ static const char *const refused[] = {
 	"duration", "num-runs", "sweep-max-concurrency", "sweep-request-rate", "multi-turn",
 	"max-sessions", "user-centric-rate", "ramp-up-strategy", "load-pattern", "self-timed",
 	"request-cancellation-rate", "append-result", "record", "dump-workload", "plot-timeline",
-	"plot-dataset-stats", "plot-load-pattern", "compare", "live", "fail-if", "junit", "summary",
-	NULL
+	"plot-dataset-stats", "plot-load-pattern", "compare", "live", "dashboard", "fail-if", "junit",
+	"summary", NULL
 };
 
 struct find_words { struct serve_opts o; struct opt_result given; struct arena arena; };

@@ -12,10 +12,15 @@
 #define BAR_EVERY_NS 200000000
 #define LINE_EVERY_NS 5000000000
 
-static const char *const stage_name[STAGE_COUNT] = {
+static const char *const stage_names[STAGE_COUNT] = {
 	[STAGE_DATASET] = "Prompts", [STAGE_ALIGN] = "Alignment", [STAGE_READY] = "Ready check",
 	[STAGE_WARMUP] = "Warm-up", [STAGE_MAIN] = "Benchmark",
 };
+
+const char *progress_stage_name(enum point_stage stage)
+{
+	return stage_names[stage];
+}
 
 void progress_init(struct progress *p, enum serve_progress how)
 {
@@ -116,9 +121,9 @@ void progress_show(struct progress *p, enum point_stage stage, uint64_t done, ui
 	p->drawn_ns = now;
 	describe(p, &text, done, total, load, now);
 	if (p->is_bar)
-		draw_bar(p, stage_name[stage], text.data, done, total);
+		draw_bar(p, stage_names[stage], text.data, done, total);
 	else
-		fprintf(stderr, "%s: %s\n", stage_name[stage], text.data);
+		fprintf(stderr, "%s: %s\n", stage_names[stage], text.data);
 	buf_release(&text);
 }
 

@@ -22,5 +22,7 @@ void progress_show(struct progress *p, enum point_stage stage, uint64_t done, ui
 void progress_bytes(struct progress *p, const char *what, uint64_t done, uint64_t total);
 /* Clears the bar so that a line can be printed. */
 void progress_clear(struct progress *p);
+/* "Warm-up", "Benchmark", ... */
+const char *progress_stage_name(enum point_stage stage);
 /* "01:23", "1:02:03". */
 void progress_add_clock(struct buf *out, double seconds);

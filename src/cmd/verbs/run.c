@@ -64,6 +64,10 @@ static const struct opt rows[] = {
 	  .words = "server url",
 	  .help = "send documents and the profiler's traces of their runs to a dashboard "
 		  "(http://host:8080, unix:PATH); what cannot be sent waits in a spool folder"),
+	R(dashboard, "dashboard", .group = WHAT, .arg = "URL", .flags = OPT_SECRET,
+	  .words = "report live server url",
+	  .help = "report progress and live curves to a dashboard while it runs, and the document at "
+		  "the end; the URL as profllm dashboard prints it"),
 	R(no_upload_traces, "no-upload-traces", .group = WHAT, .help = "send documents alone"),
 	R(token_file, "token-file", .group = WHAT, .arg = "FILE",
 	  .help = "the token for --upload is its first line; a dashboard of this user on this "
@@ -504,7 +508,7 @@ static int with_gate(struct command_run *c, struct gates *g, int status, struct 
 
 static char *const *child_words(struct command_run *c)
 {
-	char **words = arena_alloc(&c->arena, 7 * sizeof(*words));
+	char **words = arena_alloc(&c->arena, 9 * sizeof(*words));
 	size_t n = 0;
 
 	words[n++] = arena_text(&c->arena, STR("--progress"));
@@ -515,10 +519,20 @@ static char *const *child_words(struct command_run *c)
 		words[n++] = arena_text(&c->arena, STR("--args-file"));
 		words[n++] = arena_text(&c->arena, str_of(c->o.args_file));
 	}
+	if (c->o.dashboard) {
+		words[n++] = arena_text(&c->arena, STR("--dashboard"));
+		words[n++] = arena_text(&c->arena, str_of(c->o.dashboard));
+	}
 	/* It is given what was merged and judged here, and reads nothing more. */
 	if (c->o.is_bounded)
 		words[n++] = arena_text(&c->arena, STR("--bounded"));
 	return words;
+}
+
+/* Not a suite whose members run at once: each of them is a process, which reports. */
+static bool reports_itself(const struct command_run *c)
+{
+	return c->suite.is_single || c->suite.jobs <= 1;
 }
 
 static int run(struct command_run *c, struct err *e)
@@ -527,6 +541,7 @@ static int run(struct command_run *c, struct err *e)
 	struct suite_tally tally = { 0 };
 	struct err unsent = { 0 };
 	struct run_events *events;
+	struct run_report *report;
 	struct gates gates;
 	bool has_run;
 	int status = -1;
@@ -537,14 +552,20 @@ static int run(struct command_run *c, struct err *e)
 	status = look_ahead(c, false);
 	if (status != 0)
 		return status;
-	if (run_events_begin(c->o.events, &hooks, &events, e) < 0)
+	if (run_report_begin(c->o.dashboard, reports_itself(c), &c->suite, &hooks, &report,
+			     e) < 0)
 		return -1;
+	if (run_events_begin(c->o.events, &hooks, &events, e) < 0) {
+		run_report_end(report);
+		return -1;
+	}
 	hooks.checked = &c->checked;
 	status = -1;
 	c->talk.is_single = c->suite.is_single;
 	c->asked.child_words = child_words(c);
 	has_run = suite_run(&c->suite, &c->asked, &hooks, &tally, e) == 0;
 	run_events_end(events);
+	run_report_end(report);
 	if (has_run) {
 		run_talk_clear(&c->talk);
 		if (!c->o.member)

@@ -13,6 +13,7 @@
 #include "bench/serve/point.h"
 #include "cmd/console/cli.h"
 #include "cmd/console/progress.h"
+#include "cmd/console/reporter.h"
 #include "cmd/verbs/run_verb.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
@@ -22,10 +23,12 @@
 #include "core/json/write.h"
 #include "experiment/suite/check.h"
 #include "experiment/suite/suite.h"
+#include "input/fetch/dashboard.h"
 
 #define BAR_WIDTH 24
 #define BAR_EVERY_NS 200000000
 #define LINE_EVERY_NS 5000000000
+#define BENCHMARK "Benchmark" /* what a load is called in progress */
 
 void run_talk_init(struct run_talk *t, const char *progress)
 {
@@ -326,6 +329,159 @@ void run_events_end(struct run_events *r)
 		return;
 	if (r->fd >= 0)
 		close(r->fd);
+	free(r);
+}
+
+/* ---- to a dashboard ---- */
+
+struct run_report {
+	struct suite_hooks inner;
+	const char *url;           /* --dashboard; NULL: what each member says */
+	struct reporter *reporter; /* NULL: this member does not report */
+	const char *to;            /* where it reports */
+	bool has_samples;          /* of this member's load */
+};
+
+static void report_line(void *self, const char *text)
+{
+	struct run_report *r = self;
+
+	r->inner.run.line(r->inner.run.self, text);
+}
+
+static void report_text(void *self, struct str text)
+{
+	struct run_report *r = self;
+
+	r->inner.run.text(r->inner.run.self, text);
+}
+
+static void report_warn(void *self, const char *text)
+{
+	struct run_report *r = self;
+
+	r->inner.run.warn(r->inner.run.self, text);
+}
+
+/* The load's own progress comes as samples, which say more. */
+static void report_progress(void *self, const char *what, uint64_t done, uint64_t total)
+{
+	struct run_report *r = self;
+
+	if (!r->has_samples || strcmp(what, BENCHMARK) != 0)
+		reporter_stage(r->reporter, what, done, total);
+	r->inner.run.progress(r->inner.run.self, what, done, total);
+}
+
+static void report_sample(void *self, const struct run_sample *now)
+{
+	struct run_report *r = self;
+
+	r->has_samples = true;
+	reporter_sample(r->reporter, now);
+	if (r->inner.run.sample)
+		r->inner.run.sample(r->inner.run.self, now);
+}
+
+/* A member has ended: its document, as it is in its file. */
+static void report_document(struct run_report *r, const struct suite_now *now)
+{
+	struct buf text = { 0 };
+	struct err e = { 0 };
+
+	if (now->status == OUTCOME_FAILED && !file_exists(now->member->path))
+		err_set(&e, ERR_RUN, "%s", now->reason ? now->reason : "it failed");
+	else if (file_read(now->member->path, BUF_BYTES_MAX, &text, &e) < 0)
+		buf_reset(&text);
+	reporter_end(r->reporter, buf_str(&text), e.code ? e.text : now->reason);
+	buf_release(&text);
+}
+
+static const char *report_url(const char *url, const struct suite_member *m)
+{
+	return url ? url : m->x.output.dashboard;
+}
+
+/* The address was looked at before anything was run, its token may have gone since. */
+static void report_begins(struct run_report *r, const struct suite_member *m)
+{
+	const struct reporter_opts o = { .url = report_url(r->url, m), .kind = "run",
+					 .self = r->inner.run.self, .line = r->inner.run.line,
+					 .warn = r->inner.run.warn };
+	struct err e = { 0 };
+
+	if (r->reporter && (!o.url || strcmp(o.url, r->to) != 0)) {
+		reporter_free(r->reporter);
+		r->reporter = NULL;
+	}
+	if (o.url && !r->reporter && reporter_new(&o, &r->reporter, &e) < 0)
+		o.warn(o.self, e.text);
+	r->to = o.url;
+	r->has_samples = false;
+	reporter_begin(r->reporter, m->label);
+}
+
+static void report_member(void *self, const struct suite_now *now)
+{
+	struct run_report *r = self;
+
+	if (now->has_ended)
+		report_document(r, now);
+	r->inner.member(r->inner.self, now);
+	if (!now->has_ended)
+		report_begins(r, now->member);
+}
+
+static void report_child(void *self, const struct suite_member *m, const char *text, bool is_err)
+{
+	struct run_report *r = self;
+
+	r->inner.child(r->inner.self, m, text, is_err);
+}
+
+int run_report_begin(const char *url, bool is_itself, const struct suite *suite,
+		     struct suite_hooks *hooks, struct run_report **out, struct err *e)
+{
+	struct run_report *r;
+	bool is_any = false;
+
+	*out = NULL;
+	for (size_t i = 0; i < suite->n; i++) {
+		const char *to = report_url(url, &suite->member[i]);
+		struct dashboard d;
+		int rc;
+
+		if (!to || !suite->member[i].is_chosen)
+			continue;
+		rc = dashboard_find_printed(to, &d, e);
+		dashboard_release(&d);
+		if (rc < 0)
+			return err_wrap(e, url ? "--dashboard" : "output.dashboard");
+		is_any = true;
+	}
+	if (!is_any || !is_itself)
+		return 0;
+	r = mem_alloc(sizeof(*r));
+	r->inner = *hooks;
+	r->url = url;
+	hooks->self = r;
+	hooks->member = report_member;
+	hooks->child = report_child;
+	hooks->run.self = r;
+	hooks->run.line = report_line;
+	hooks->run.text = report_text;
+	hooks->run.warn = report_warn;
+	hooks->run.progress = report_progress;
+	hooks->run.sample = report_sample;
+	*out = r;
+	return 0;
+}
+
+void run_report_end(struct run_report *r)
+{
+	if (!r)
+		return;
+	reporter_free(r->reporter);
 	free(r);
 }
 

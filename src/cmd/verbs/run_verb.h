@@ -47,6 +47,22 @@ int run_events_begin(const char *path, struct suite_hooks *hooks, struct run_eve
 		     struct err *e);
 void run_events_end(struct run_events *r); /* accepts NULL */
 
+/*
+ * `profllm run --dashboard URL`: each member reports as a run of its own (console/reporter.h), and
+ * ends with its document. Members that run as children of this process report by themselves.
+ */
+
+struct run_report;
+
+/*
+ * hooks is changed, as by run_events_begin, unless neither url nor a member's output.dashboard says
+ * where to. Unless is_itself the addresses are only looked at: children report. ERR_USAGE: one is
+ * no address.
+ */
+int run_report_begin(const char *url, bool is_itself, const struct suite *suite,
+		     struct suite_hooks *hooks, struct run_report **out, struct err *e);
+void run_report_end(struct run_report *r); /* accepts NULL */
+
 #define RUN_EXIT_FAILED 1
 #define RUN_EXIT_INTERRUPTED 130
 
@@ -58,7 +74,7 @@ struct run_opts {
 	const char *plan;
 	struct gate_opts gate;
 	struct opt_int jobs;
-	const char *upload, *token_file, *progress, *member, *args_file, *events;
+	const char *upload, *token_file, *progress, *member, *args_file, *events, *dashboard;
 };
 
 struct command_run {

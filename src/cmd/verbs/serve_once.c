@@ -2,6 +2,8 @@
 /* serve_once.c - see serve_once.h. */
 #include "cmd/verbs/serve_once.h"
 
+#include <math.h>
+
 #include "bench/offline/pytorch.h"
 #include "bench/options/serve_opts.h"
 #include "bench/serve/build_workload.h"
@@ -14,6 +16,7 @@
 #include "cmd/console/live.h"
 #include "cmd/console/plots.h"
 #include "cmd/console/progress.h"
+#include "cmd/console/reporter.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
@@ -25,6 +28,7 @@
 struct talk {
 	struct progress progress;
 	struct live *live; /* NULL: progress */
+	struct reporter *reporter; /* NULL: no --dashboard */
 	const struct serve_opts *opts;
 	const struct serve_derived *derived;
 	struct repeat runs;
@@ -65,6 +69,8 @@ static void on_progress(void *self, enum point_stage stage, uint64_t done, uint6
 {
 	struct talk *talk = self;
 
+	if (stage != STAGE_MAIN)
+		reporter_stage(talk->reporter, progress_stage_name(stage), done, total);
 	if (!talk->live || stage != STAGE_MAIN)
 		progress_show(&talk->progress, stage, done, total, load);
 }
@@ -73,6 +79,9 @@ static void on_sample(void *self, const struct run_sample *now)
 {
 	struct talk *talk = self;
 
+	reporter_sample(talk->reporter, now);
+	if (!talk->live)
+		return;
 	progress_clear(&talk->progress);
 	live_show(talk->live, now);
 }
@@ -395,6 +404,45 @@ static void judge_none(struct gates *g, const struct err *why)
 		cli_warn(e.text);
 }
 
+/* --dashboard: the run begins there, under the name of what is measured. */
+static int begin_report(struct talk *talk, struct err *e)
+{
+	const struct serve_opts *o = talk->opts;
+	const struct reporter_opts how = { .url = o->dashboard, .kind = "bench serve", .self = talk,
+					   .line = on_line, .warn = on_warn };
+	struct buf name = { 0 };
+
+	if (!o->dashboard || o->dry_run)
+		return 0;
+	if (reporter_new(&how, &talk->reporter, e) < 0)
+		return -1;
+	buf_printf(&name, "%s, %s", o->label ? o->label : o->model ? o->model : o->backend,
+		   o->dataset_name);
+	if (talk->derived->load.max_concurrency > 0)
+		buf_printf(&name, ", concurrency %lld",
+			   (long long)talk->derived->load.max_concurrency);
+	if (isfinite(o->request_rate))
+		buf_printf(&name, ", %g requests/s", o->request_rate);
+	reporter_begin(talk->reporter, name.data);
+	buf_release(&name);
+	return 0;
+}
+
+/* What is saved is sent, once it is saved. */
+static void end_report(struct talk *talk, const struct err *e)
+{
+	struct buf json = { 0 };
+	struct err none = { 0 };
+
+	if (!talk->reporter)
+		return;
+	if (talk->runs.n)
+		report_result_json(&repeat_median(&talk->runs)->scored.report, &json, &none);
+	reporter_end(talk->reporter, buf_str(&json), e->code ? e->text : NULL);
+	reporter_free(talk->reporter);
+	buf_release(&json);
+}
+
 static int run(const struct serve_opts *o, const struct serve_derived *d, const struct slo *slo,
 	       struct gates *gates, struct serve_outcome *outcome, struct err *e)
 {
@@ -407,11 +455,13 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, const 
 	struct err undumped = { 0 }, unnamed = { 0 };
 	int status = 0, rc;
 
+	if (begin_report(&talk, e) < 0)
+		return -1;
 	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
 	cli_catch_signals();
 	if (o->live && !o->disable_tqdm)
 		talk.live = live_new(o->model ? o->model : o->backend, d->base_url);
-	if (talk.live)
+	if (talk.live || talk.reporter)
 		hooks.sample = on_sample;
 	rc = run_point(o, d, &hooks, &point, e);
 	live_free(talk.live);
@@ -431,6 +481,7 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, const 
 		judge_none(gates, e);
 	add_error(e, &talk.err);
 	add_error(e, &undumped);
+	end_report(&talk, e);
 	target_release(&talk.target);
 	repeat_release(&talk.runs);
 	point_release(&point);

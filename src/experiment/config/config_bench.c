@@ -90,6 +90,9 @@ static const struct opt output_rows[] = {
 	  .help = "keep arrays with one element per request in the document"),
 	O(upload, "upload", .arg = "{url, token_file}",
 	  .help = "where the document is sent when it is whole"),
+	O(dashboard, "dashboard", .arg = "URL", .flags = OPT_SECRET,
+	  .help = "the dashboard that it reports to while it runs, and sends the document to; see "
+		  "--dashboard"),
 };
 
 #define S(member, name, ...) OPT(struct config_server, member, name, __VA_ARGS__)
@@ -433,7 +436,7 @@ static const struct { const char *name, *where; } elsewhere[] = {
 /* Those that would write beside the document what is in it: without effect. */
 static const char *const idle[] = {
 	"save_result", "append_result", "result_dir", "result_filename", "output_json", "progress",
-	"disable_tqdm", "live", "charts", "strict", "output_file", "stats_json_output",
+	"disable_tqdm", "live", "dashboard", "charts", "strict", "output_file", "stats_json_output",
 	"excel_output", "print_content", NULL,
 };
 

@@ -792,7 +792,7 @@ static void check_bench(struct config_reader *r, const struct json_value *bench)
 
 static void check_outputs(struct config_reader *r, const struct json_value *tree)
 {
-	static const char *const keys[] = { "path", "folder", "upload" };
+	static const char *const keys[] = { "path", "folder", "upload", "dashboard" };
 	const struct json_value *output = config_get(tree, "output");
 	const struct json_value *profiling = config_get(tree, "profiling");
 

@@ -92,6 +92,7 @@ struct experiment_output {
 	const char *folder;            /* logs, record, traces: beside it, "results.d/NAME" */
 	bool keeps_record, is_detailed;
 	struct opt_json upload;        /* unused: `profllm run` reads it from the configuration */
+	const char *dashboard;         /* where the run reports; NULL: nowhere */
 };
 
 struct experiment {

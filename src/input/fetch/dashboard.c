@@ -14,6 +14,7 @@
 
 #include "core/base/codec.h"
 #include "core/base/file.h"
+#include "core/base/mem.h"
 #include "core/base/redact.h"
 
 #define TOKEN_BYTES_MAX 4096
@@ -21,6 +22,7 @@
 #define UNIX_BASE "http://localhost" /* what requests over a Unix socket name */
 #define SOCKET_DIGITS 24             /* of a path's digest, which names its file */
 #define HTTP_PORT 80
+#define TOKEN_QUERY "?token="
 
 bool dashboard_is_name(const char *name)
 {
@@ -52,17 +54,16 @@ char *dashboard_absolute(const char *name)
 
 /* ---- the token of a file ---- */
 
-/* Its first line, after "Bearer ". */
-static int take_token(struct str text, const char *path, struct buf *header, struct err *e)
+/* The first line of text, after "Bearer "; from: where it was read, for messages. */
+static int take_token(struct str text, const char *from, struct buf *header, struct err *e)
 {
 	struct str line = str_trim(str_cut(&text, '\n'));
 
 	if (!line.n)
-		return err_set(e, ERR_USAGE, "token file %s: its first line is empty", path);
+		return err_set(e, ERR_USAGE, "%s: its first line is empty", from);
 	for (size_t i = 0; i < line.n; i++)
 		if ((unsigned char)line.p[i] <= ' ' || line.p[i] == 0x7f)
-			return err_set(e, ERR_USAGE, "token file %s: its first line must be one word",
-				       path);
+			return err_set(e, ERR_USAGE, "%s: its first line must be one word", from);
 	redact_learn(line);
 	buf_add_text(header, "Authorization: Bearer ");
 	buf_add_str(header, line);
@@ -78,11 +79,13 @@ static void wipe(struct buf *b)
 
 static int read_token(const char *path, struct buf *header, struct err *e)
 {
-	struct buf text = { 0 };
+	struct buf text = { 0 }, from = { 0 };
 	int rc = file_read(path, TOKEN_BYTES_MAX, &text, e);
 
-	rc = rc < 0 ? err_wrap(e, "token file") : take_token(buf_str(&text), path, header, e);
+	buf_printf(&from, "token file %s", path);
+	rc = rc < 0 ? err_wrap(e, "token file") : take_token(buf_str(&text), from.data, header, e);
 	wipe(&text);
+	buf_release(&from);
 	return rc;
 }
 
@@ -232,7 +235,9 @@ static int find_kept(const char *name, struct dashboard *d, struct err *e)
 	return rc < 0 ? -1 : 0;
 }
 
-int dashboard_find(const char *name, const char *token_file, struct dashboard *d, struct err *e)
+/* token: NULL, or one that was read from there. */
+static int find(const char *name, const char *token_file, const char *token, const char *from,
+		struct dashboard *d, struct err *e)
 {
 	const char *path = socket_of(name);
 	int rc;
@@ -244,9 +249,32 @@ int dashboard_find(const char *name, const char *token_file, struct dashboard *d
 	if (path)
 		buf_add_text(&d->socket, path);
 	buf_add_text(&d->base, path ? UNIX_BASE : name);
-	rc = token_file ? read_token(token_file, &d->header, e) : find_kept(name, d, e);
+	rc = token ? take_token(str_of(token), from, &d->header, e) :
+	     token_file ? read_token(token_file, &d->header, e) : find_kept(name, d, e);
 	while (d->base.len && d->base.data[d->base.len - 1] == '/')
 		d->base.data[--d->base.len] = 0;
+	return rc;
+}
+
+int dashboard_find(const char *name, const char *token_file, struct dashboard *d, struct err *e)
+{
+	return find(name, token_file, NULL, NULL, d, e);
+}
+
+int dashboard_find_printed(const char *url, struct dashboard *d, struct err *e)
+{
+	const char *query = strchr(url, '?'), *own = query ? query + strlen(TOKEN_QUERY) : NULL;
+	const char *other = getenv(DASHBOARD_TOKEN_VARIABLE);
+	char *name = mem_copy(url, query ? (size_t)(query - url) : strlen(url));
+	int rc;
+
+	if (query && strncmp(query, TOKEN_QUERY, strlen(TOKEN_QUERY)) != 0)
+		rc = err_set(e, ERR_USAGE, "the dashboard '%s': expected its address, with ?token=TOKEN "
+			     "after it where it needs one", name);
+	else
+		rc = find(name, NULL, own ? own : other && *other ? other : NULL,
+			  own ? "the token after ?token=" : DASHBOARD_TOKEN_VARIABLE, d, e);
+	free(name);
 	return rc;
 }
 

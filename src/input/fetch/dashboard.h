@@ -31,6 +31,12 @@ bool dashboard_is_name(const char *name);
  * error never quotes a token. Release it in any case.
  */
 int dashboard_find(const char *name, const char *token_file, struct dashboard *d, struct err *e);
+/*
+ * The address as a dashboard prints it, which may end in ?token=TOKEN; else the token is that of
+ * DASHBOARD_TOKEN_VARIABLE, else the one that the dashboard has kept. Release it in any case.
+ */
+#define DASHBOARD_TOKEN_VARIABLE "PROFLLM_DASHBOARD_TOKEN"
+int dashboard_find_printed(const char *url, struct dashboard *d, struct err *e);
 /* header, unix_socket and proxy for requests to it; borrowed from d. */
 struct fetch_opts dashboard_opts(struct dashboard *d);
 /* Forgets the token, too. */

@@ -34,7 +34,7 @@ static const char *const aside_setting[] = {
 	"label", "served_model_name", "model_tag", "api_key", "metadata", "result_dir",
 	"result_filename", "request_id_prefix", "save_result", "save_detailed", "append_result",
 	"output_json", "record", "dump_workload", "disable_tqdm", "progress", "charts", "live",
-	"load_pattern", "percentile_metrics", "metric_percentiles", "dry_run", "strict", "fix",
+	"dashboard", "load_pattern", "percentile_metrics", "metric_percentiles", "dry_run", "strict", "fix",
 	"compat", "compare", "ready_check_timeout_sec", "system_pid", "system_gpus", "worker_log",
 	"show_log", "verbose", "root_path", "download_dir", "cacert", "client_cert", "client_key",
 	"ssl_certfile", "ssl_keyfile", "ssl_ca_certs", "port_file", "keep_alive_ms", "trace", "servers",
