@@ -4,17 +4,24 @@ import type { ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
 import { CopyLine } from '../../common/copy';
+import { percent } from '../../common/interval';
 import { Num } from '../../common/twin';
 import { Icon } from '../../parts/icon';
 import { exactCell, NOTHING, showCell } from '../../show';
+import { useApply, type ColumnOption } from '../../query';
 import { isInvalid, type Invalid } from '../runs/view';
 import { telemetryOf } from './config';
 import { Conversations } from './conversations';
+import { Distributions } from './distributions';
+import { OverTime } from './over-time';
+import { differenceOf, othersOf, ROWS_READ, sameConfiguration, type Difference, type Others } from './repeats';
 import { failureOf, fineText, REMEDIES, spoilsText } from './verdict';
 
-const MAIN = ['output_throughput', 'request_throughput', 'median_ttft_ms', 'median_tpot_ms',
-	'median_e2el_ms', 'failed_requests', 'requests_per_second', 'tokens_per_second', 'avg_latency',
-	'startup_time'];
+/** The first six that the run has. */
+const MAIN = ['output_throughput', 'tokens_per_s_per_gpu', 'tokens_per_s_per_user', 'median_ttft_ms',
+	'p99_ttft_ms', 'median_tpot_ms', 'median_e2el_ms', 'request_throughput', 'tokens_per_second',
+	'requests_per_second', 'avg_latency', 'startup_time'];
+const MAIN_SHOWN = 6;
 const STATISTICS = ['mean', 'median', 'std', 'p90', 'p95', 'p99'];
 const HEADS: Record<string, string> = { mean: 'Mean', median: 'Median', std: 'Std. dev.', p90: 'P90',
 	p95: 'P95', p99: 'P99' };
@@ -29,7 +36,26 @@ function invalidOf(run: Run): Invalid {
 const spoiled = (run: Run, column: string): object => (isInvalid(invalidOf(run), run.id, column)
 	? { 'data-spoiled': true, title: 'INVALID in this run: do not use' } : {});
 
-function Figure({ column, run, columns }: { column: string; run: Run; columns: Columns }): ReactNode {
+/** Against the median of other runs; a color and an arrow only where it is outside of all of them. */
+function Against({ column, difference, better }: {
+	column: string; difference: Difference; better: ColumnOption['better'] | undefined;
+}): ReactNode {
+	const { effect, median, n, isOutside } = difference;
+	const isBetter = better ? (effect > 0) === (better === 'higher') : null;
+	const tone = isOutside && isBetter !== null ? isBetter ? 'good-text' : 'bad-text' : 'dim';
+	return (
+		<p className={`small-text num ${tone}`} data-against={column} data-value={effect}
+			title={`Median of ${n}: ${median}${isOutside ? '; outside of all of them' : ''}`}>
+			{isOutside && (effect > 0 ? '↑ ' : '↓ ')}{percent(effect)}
+			{isOutside && isBetter !== null && (isBetter ? ' better' : ' worse')}
+		</p>
+	);
+}
+
+interface FigureProps { column: string; run: Run; columns: Columns; others: Others | null }
+
+function Figure({ column, run, columns, others }: FigureProps): ReactNode {
+	const difference = others && differenceOf(run, others, column);
 	const v = run.values[column], m = columns.measure(column);
 	return (
 		<div className="figure">
@@ -38,7 +64,29 @@ function Figure({ column, run, columns }: { column: string; run: Run; columns: C
 				{typeof v === 'number' ? <Num v={v} /> : showCell(column, v)}
 				{m.unit && <span className="unit">{m.unit}</span>}
 			</p>
+			{difference && <Against column={column} difference={difference}
+				better={columns.of(column)?.better} />}
 		</div>
+	);
+}
+
+/** Six metrics, each with its difference from the run's repeats or from other runs of its configuration. */
+function Main({ run, columns }: { run: Run; columns: Columns }): ReactNode {
+	const main = MAIN.filter((c) => typeof run.values[c] === 'number').slice(0, MAIN_SHOWN);
+	const asked = [...main, 'suite', 'verdict', 'trust.invalid'].filter((c) => columns.of(c));
+	const answer = useApply({ filter: sameConfiguration(run, columns.all), columns: asked, limit: ROWS_READ,
+		sort: [{ column: 'timestamp', descending: true }] }, columns.isReady && main.length > 0);
+	const others = answer.data ? othersOf(run, answer.data.items) : null;
+	if (!main.length)
+		return null;
+	return (
+		<section className="card" aria-label="Main metrics">
+			<div className="figures-row">{main.map((c) => (
+				<Figure key={c} column={c} run={run} columns={columns} others={others} />
+			))}</div>
+			{others && <p className="dim small-text" data-others={others.rows.length}>
+				Percent: against the median of {others.words}.</p>}
+		</section>
 	);
 }
 
@@ -171,17 +219,14 @@ function Machine({ run }: { run: Run }): ReactNode {
 }
 
 export function Overview({ run, columns }: { run: Run; columns: Columns }): ReactNode {
-	const main = MAIN.filter((c) => typeof run.values[c] === 'number').slice(0, 6);
 	return (
 		<>
 			<Badges run={run} />
 			<Failure run={run} />
 			<Reasons run={run} />
-			{main.length > 0 && (
-				<section className="card figures-row" aria-label="Main metrics">
-					{main.map((c) => <Figure key={c} column={c} run={run} columns={columns} />)}
-				</section>
-			)}
+			<Main run={run} columns={columns} />
+			<OverTime id={run.id} />
+			<Distributions id={run.id} />
 			<Times run={run} columns={columns} />
 			<Conversations run={run} />
 			{run.reproduce.length > 0 && (
