@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // dashboard-overview.mjs: the first page. Every number is the API's and opens its run; an empty store
 // shows the first steps; a recorded answer shows what the sample's runs do not have.
-import { launch } from './browser.mjs';
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { launch, root } from './browser.mjs';
 import { accessible, ask, dashboard, isShown, tab, upload } from './dashboard-kit.mjs';
 import { series, study } from './dashboard-sample.mjs';
-import { becomes, equal, main, ok } from './tap.mjs';
+import { becomes, equal, main, ok, output } from './tap.mjs';
 
 const API = '/api/analysis/overview', TABLE = '.best-table';
+const SAMPLE = join(root, 'web/src/app/pages/overview/sample.json');
 
 /** A cell of the recorded answer. */
 const cell = (id, best, invalid, lead) => ({ id, ids: [id], configuration: 'TP2',
@@ -42,13 +45,43 @@ async function empty(browser) {
 	await page.waitForSelector('.welcome:has-text("No runs yet")');
 	equal(await page.title(), 'Overview · ProfLLM', 'an empty store opens with the overview');
 	equal(await page.$$eval('.welcome section', (l) => l.map((e) => e.getAttribute('aria-label'))),
-		['Run a first experiment', 'Import results'],
+		['Try it with sample data', 'Run a first experiment', 'Import results'],
 		'which offers the first steps, and nothing else');
 	equal(await page.textContent('.welcome pre'), 'profllm ingest results/', 'a line for the shell');
 	await accessible(page, 'first steps');
 	await page.click('.welcome a:has-text("Open Launch")');
 	await becomes(() => page.$eval('textarea', (e) => e.value.includes('sim')).catch(() => false), true,
 		'the first experiment is ready to be started');
+	equal(wrong, [], 'nothing went wrong');
+	await context.close();
+	await it.stop();
+}
+
+/** What the sample's own documents say: the most tokens/s/GPU at the highest load, and the slower commit. */
+function truth() {
+	const runs = JSON.parse(readFileSync(SAMPLE, 'utf8')).experiments;
+	const perGpu = (x) => x.results.output_throughput / x.config.server.tensor_parallel_size;
+	const spoiled = (x) => x.trust.verdicts.output_throughput === 'INVALID';
+	const best = runs.filter((x) => x.suite === 'sample-gpus' && x.config.benchmark.max_concurrency === 64
+		&& !spoiled(x)).sort((a, b) => perGpu(b) - perGpu(a))[0].config.server;
+	const slow = runs.find((x) => x.suite === 'sample-commits' && x.config.server.decode_base_us > 7000);
+	return { best: `${best.gpu} leads at high load`, tp: `(TP${best.tensor_parallel_size})`,
+		commit: slow.provenance.engine_commit };
+}
+
+/** One click fills an empty store with runs whose answer is known; another one removes them. */
+async function sample(browser) {
+	const it = await dashboard(), { best, tp, commit } = truth();
+	const { page, wrong, context } = await tab(browser, `${it.url}/`);
+	await page.click('button:has-text("Load sample data")');
+	await page.waitForSelector(TABLE);
+	const sentence = await page.textContent('.overview-best .answer');
+	ok(sentence.includes(best) && sentence.includes(tp), `the overview says: ${best} ${tp}`, sentence);
+	ok((await page.textContent('section[aria-label=Changed] li')).includes(commit.slice(0, 7)),
+		'and names the commit that made it slower');
+	await page.screenshot({ path: join(output, 'screenshots', 'overview-sample.png'), fullPage: true });
+	await page.click('button:has-text("Remove sample data")');
+	await page.waitForSelector('.welcome:has-text("No runs yet")');
 	equal(wrong, [], 'nothing went wrong');
 	await context.close();
 	await it.stop();
@@ -200,7 +233,9 @@ async function recorded(page, url) {
 
 await main(async () => {
 	const browser = await launch();
+	mkdirSync(join(output, 'screenshots'), { recursive: true });
 	await empty(browser);
+	await sample(browser);
 	const it = await dashboard();
 	const loaded = study().map((d) => {
 		d.config.benchmark.max_concurrency = d.config.benchmark.request_rate;

@@ -5,14 +5,16 @@ import { CopyLine } from '../../common/copy';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { useHealth } from '../../query';
+import { TrySample } from './sample';
 
 /** A dashboard that is read-only or that launches nothing offers no first experiment. */
 export function FirstSteps(): ReactNode {
 	const health = useHealth().data, canLaunch = health?.can_launch && !health.is_read_only;
 	return (
 		<div className="welcome">
-			<p className="answer">No runs yet{canLaunch ? '. Two ways to begin:' : '.'}</p>
+			<p className="answer">No runs yet{health?.can_change ? '. Ways to begin:' : '.'}</p>
 			<div className="first-steps">
+				{health?.can_change && <TrySample />}
 				{canLaunch && (
 					<section className="card stack" aria-label="Run a first experiment">
 						<h2>Run a first experiment</h2>

@@ -19,6 +19,7 @@ import { choiceCodec, textCodec, useUrlState } from '../../url';
 import { toneOf } from '../compare/words';
 import { shortCommit } from '../trends/model';
 import { FirstSteps } from './empty';
+import { SampleNote } from './sample';
 import {
 	needCodec, questionOf, RANKS, sidesOf, versionSides, type Need,
 } from './model';
@@ -142,6 +143,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 		return <FirstSteps />;
 	return (
 		<>
+			{!isBlock && <SampleNote columns={columns} />}
 			<section className="card overview-best" role={isBlock ? 'group' : undefined} aria-label="Best configurations"
 				aria-busy={answer.isFetching}>
 				{!isBlock && <div className="tools">
