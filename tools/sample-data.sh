@@ -10,17 +10,23 @@ set -eu
 perl -MJSON::PP -e '
 	my $json = JSON::PP->new->canonical->allow_nonref;
 	my %keep = (
-		server => [qw(model gpu tensor_parallel_size max_num_seqs max_num_batched_tokens max_model_len decode_base_us)],
-		benchmark => [qw(num_prompts dataset_name random_input_len random_output_len max_concurrency ignore_eos)],
-		results => ["num_prompts", "max_concurrency", "duration", "completed_requests", "failed_requests",
-			"total_input_tokens", "total_output_tokens", "request_throughput", "output_throughput",
-			"total_token_throughput", map { my $m = $_; map { "${_}_${m}_ms" } qw(mean median p90 p99) }
-				qw(ttft tpot itl e2el)],
+		server => [qw(model gpu tensor_parallel_size max_num_seqs max_num_batched_tokens
+			max_model_len decode_base_us)],
+		benchmark => [qw(num_prompts dataset_name random_input_len random_output_len
+			max_concurrency ignore_eos)],
+		results => [qw(num_prompts max_concurrency duration completed_requests failed_requests
+			total_input_tokens total_output_tokens request_throughput output_throughput
+			total_token_throughput), map { my $m = $_; map { "${_}_${m}_ms" }
+				qw(mean median p90 p99) } qw(ttft tpot itl e2el)],
 	);
 	sub part {
 		my ($of, $keys) = @_;
-		return { map { my $v = $of->{$_}; ($_ => defined $v && $v =~ /^-?\d+\.\d+(e-?\d+)?$/ ? 0 + sprintf("%.5g", $v) : $v) }
-			grep { defined $of->{$_} } @$keys };
+		my %out;
+		for (grep { defined $of->{$_} } @$keys) {
+			my $v = $of->{$_};
+			$out{$_} = $v =~ /^-?\d+\.\d+(e-?\d+)?$/ ? 0 + sprintf("%.5g", $v) : $v;
+		}
+		return \%out;
 	}
 	my @runs;
 	for my $file (@ARGV) {
@@ -29,21 +35,27 @@ perl -MJSON::PP -e '
 		my $suite = $json->decode(scalar <$in>);
 		for my $x (@{$suite->{experiments}}) {
 			my ($c, $t) = ($x->{config}, $x->{trust});
-			my %verdicts = map { ($_ => $t->{verdicts}{$_}) } grep { $t->{verdicts}{$_} ne "VALID" } keys %{$t->{verdicts}};
+			my $of = $t->{verdicts};
+			my %verdicts = map { ($_ => $of->{$_}) } grep { $of->{$_} ne "VALID" } keys %$of;
 			push @runs, $json->encode({
-				schema_version => 1, run_id => "sample_" . substr($x->{run_id}, 4), suite => "sample-$x->{suite}",
+				schema_version => 1, run_id => "sample_" . substr($x->{run_id}, 4),
+				suite => "sample-$x->{suite}",
 				timestamp => $x->{timestamp}, status => $x->{status},
 				config => { name => $c->{name}, mode => $c->{mode}, hash => $c->{hash},
-					configured_hash => $c->{configured_hash}, server => part($c->{server}, $keep{server}),
-					benchmark => part($c->{benchmark}, $keep{benchmark}), tags => { sample => JSON::PP::true } },
+					configured_hash => $c->{configured_hash},
+					server => part($c->{server}, $keep{server}),
+					benchmark => part($c->{benchmark}, $keep{benchmark}),
+					tags => { sample => JSON::PP::true } },
 				environment => { server => $x->{environment}{server} },
 				provenance => { engine_commit => $x->{provenance}{engine_commit} },
 				results => part($x->{results}, $keep{results}),
 				trust => { verdict => $t->{verdict}, verdicts => \%verdicts,
-					reasons => [map { part($_, [qw(code level text)]) } @{$t->{reasons}}] },
+					reasons => [map { part($_, [qw(code level text)]) }
+						@{$t->{reasons}}] },
 			});
 		}
 	}
-	print "{\"schema_version\": 1, \"suite\": \"sample\", \"experiments\": [\n", join(",\n", @runs), "\n]}\n";
+	print "{\"schema_version\": 1, \"suite\": \"sample\", \"experiments\": [\n",
+		join(",\n", @runs), "\n]}\n";
 ' "$O/demo/store/grid.json" "$O/demo/store/commits.json" >"$OUT.new"
 mv "$OUT.new" "$OUT"

@@ -40,8 +40,7 @@ for (const [width, height] of SIZES)
 			await page.goto(it.url + path);
 			await page.waitForLoadState('networkidle');
 			await page.waitForTimeout(300);
-			await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`),
-				fullPage: true });
+			await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
 		}
 		await context.close();
 	}

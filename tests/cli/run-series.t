@@ -118,7 +118,8 @@ for my $name (qw(ttft tpot itl e2el)) {
 	my %at = map { $m->{p}[$_] => $m->{value}[$_] } 0 .. $#{ $m->{p} };
 
 	for my $p (50, 90, 95, 99) {
-		near($at{$p / 100}, $results->{"p${p}_${name}_ms"}, 1e-4, "P$p of $name is that of the result");
+		near($at{$p / 100}, $results->{"p${p}_${name}_ms"}, 1e-4,
+			"P$p of $name is that of the result");
 	}
 	is($m->{n}, $name eq 'itl' ? 180 * 20 : 180, "so many values of $name");
 	ok(!(grep { $m->{value}[$_] < $m->{value}[$_ - 1] } 1 .. $#{ $m->{value} }), "$name ascends");

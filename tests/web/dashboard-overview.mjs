@@ -194,6 +194,24 @@ async function goes(page, url) {
 	}
 }
 
+/** A run that reports is there with its curves, and leads to its result when it has ended. */
+async function live(page, url) {
+	const { id } = await ask(url, '/api/live', { name: 'far away', kind: 'bench serve', total: 60 });
+	const sample = (t_s, done, tokens_per_s) => ({ t_s, done, tokens_per_s, running: 4 });
+	await ask(url, `/api/live/${id}/samples`, { samples: [sample(1, 20, 900), sample(2, 40, 1100)] });
+	await page.goto(`${url}/`);
+	const item = `section[aria-label="Running now"] li[data-live="${id}"]`;
+	await becomes(() => page.textContent(`${item} summary`),
+		'far away 40 of 60 requests · 1,100 tokens/s · 2 s', 'a run that reports says how far it is');
+	await page.waitForSelector(`${item} [data-track=output_tokens_per_s]`);
+	await accessible(page, 'a run that reports');
+	const [result] = study();
+	result.run_id = 'exp_20260601_000000_0000ff';
+	const { run } = await ask(url, `/api/live/${id}/end`, { result });
+	await becomes(() => page.$eval(`${item} > a`, (a) => new URL(a.href).pathname).catch(() => ''),
+		`/runs/${run}`, 'and leads to its result when it has ended');
+}
+
 async function recorded(page, url) {
 	const asked = [];
 	await page.route(`**${API}`, (r) => {
@@ -243,7 +261,7 @@ await main(async () => {
 	});
 	await upload(it.url, [...loaded, ...series()]);
 	const { page, wrong } = await tab(browser, `${it.url}/upload`);
-	for (const walk of [numbers, choices, changed, versions, goes, recorded])
+	for (const walk of [numbers, choices, live, changed, versions, goes, recorded])
 		await walk(page, it.url);
 	equal(wrong, [], 'no error, and no request to elsewhere');
 	await browser.close();

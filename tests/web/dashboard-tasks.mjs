@@ -25,9 +25,13 @@ function version(name, factor, from) {
 		d.environment.server.version = name;
 		d.config.benchmark.max_concurrency = users;
 		d.trust = { verdict: 'VALID', reasons: [] };
+		r.profllm = { ...r.profllm, series: { step_s: 1, tracks: [
+			{ key: 'gpu_util_percent', y: [40, 60, 97] },
+			{ key: 'gpu_power_w', y: [300, 500, 690] }] } };
 		Object.assign(r, { max_concurrency: users, median_tpot_ms: 1000 / user,
 			mean_tpot_ms: 1000 / user,
-			output_throughput: user * users, median_ttft_ms: 4000 / user, p99_ttft_ms: 6000 / user,
+			output_throughput: user * users, median_ttft_ms: 4000 / user,
+			p99_ttft_ms: 6000 / user,
 			median_e2el_ms: 4000 / user + 127_000 / user });
 		return d;
 	});
@@ -85,7 +89,8 @@ async function task(page, url, name, walk) {
 const marked = (page, column) => page.$$eval('.best-table tbody tr', (rows, k) => {
 	const row = rows.find((tr) => tr.querySelectorAll('td[data-load]')[k]?.classList.contains('is-best'));
 	return row && [row.querySelector('th').textContent,
-		row.querySelectorAll('td[data-load]')[k].querySelector('.facts-line')?.textContent.split(' · ')[0]];
+		row.querySelectorAll('td[data-load]')[k].querySelector('.facts-line')?.textContent
+			.split(' · ')[0]];
 }, column);
 
 await main(async () => {
@@ -95,7 +100,8 @@ await main(async () => {
 	for (const [gpu, usd] of Object.entries(PRICES)) {
 		const { items } = await ask(url, '/api/settings/prices');
 		const known = items.find((p) => p.gpu.startsWith(gpu));
-		await ask(url, `/api/settings/prices/${encodeURIComponent(known.gpu)}`, { usd_per_hour: usd }, 'PUT');
+		await ask(url, `/api/settings/prices/${encodeURIComponent(known.gpu)}`,
+			{ usd_per_hour: usd }, 'PUT');
 	}
 	const { page, wrong } = await tab(browser, `${url}/`);
 	await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
@@ -110,7 +116,8 @@ await main(async () => {
 		const want = best(newer, (d) => user(d) >= 50, perGpu);
 		const found = await page.$$eval('.best-table tbody tr', (rows) => rows.map((tr) =>
 			[tr.querySelector('th').textContent,
-				Number(tr.querySelector('td[data-load="At need"] a')?.dataset.value ?? NaN)]));
+				Number(tr.querySelector('td[data-load="At need"] a')
+					?.dataset.value ?? NaN)]));
 		const [name] = found.reduce((a, b) => (b[1] > a[1] ? b : a));
 		ok(name.toLowerCase().startsWith(want[0]), `the GPU is ${want[0]}`, JSON.stringify(found));
 	});
@@ -126,7 +133,8 @@ await main(async () => {
 			&& d.results.p99_ttft_ms <= 100, (d) => perGpu(d) / PRICES[gpuOf(d)]);
 		const columns = await page.$$eval('.best-table thead th', (l) => l.length);
 		const found = await marked(page, columns - 3);
-		ok(found?.[0].toLowerCase().startsWith(gpu), `at high load it is ${gpu}`, JSON.stringify(found));
+		ok(found?.[0].toLowerCase().startsWith(gpu), `at high load it is ${gpu}`,
+			JSON.stringify(found));
 	});
 	await task(page, url, 'did 0.13 beat 0.12', async (click) => {
 		await click('section[aria-label=Changed] a:has-text("0.13.0 against 0.12.0")');
@@ -136,7 +144,8 @@ await main(async () => {
 	});
 	await task(page, url, 'which commit made it slower', async (click) => {
 		const line = page.locator('section[aria-label=Changed] li').first();
-		ok((await line.textContent()).includes('12c0ffe'), 'the first line names the thirteenth commit');
+		ok((await line.textContent()).includes('12c0ffe'),
+			'the first line names the thirteenth commit');
 		await click('section[aria-label=Changed] li a');
 		await page.waitForURL(/\/trends/);
 		const row = page.locator('section[aria-label=Changes] tbody tr').first();
@@ -152,17 +161,27 @@ await main(async () => {
 		ok((await page.textContent('section[aria-label=Verdict]')).includes('used 99 % of a core'),
 			'the page of the run begins with the reason');
 	});
+	await task(page, url, 'what did the GPU do', async (click) => {
+		await click('.best-table td a');
+		await page.waitForURL(/\/runs\/\d+/);
+		await page.waitForSelector('[data-track=gpu_power_w]');
+		equal(await page.$$eval('[data-track^=gpu_]', (l) => l.map((e) => parseFloat(
+			/[\d.]+/.exec(e.textContent)[0]))), [97, 690], 'its use and its power at the end');
+	});
 	await task(page, url, 'repeat a run with another batch size', async (click) => {
 		await click('.best-table td a');
 		await page.waitForURL(/\/runs\/\d+/);
 		await click('a:has-text("Launch again"), button:has-text("Launch again")');
 		await page.waitForURL(/\/launch/);
-		await page.waitForFunction(() => document.querySelector('textarea')?.value.includes('max_num_seqs'));
-		const chosen = await page.$eval('textarea', (e) => e.value.slice(e.selectionStart, e.selectionEnd));
+		await page.waitForFunction(() =>
+			document.querySelector('textarea')?.value.includes('max_num_seqs'));
+		const chosen = await page.$eval('textarea', (e) =>
+			e.value.slice(e.selectionStart, e.selectionEnd));
 		ok(/\d/.test(chosen), 'what is changed most is selected already', JSON.stringify(chosen));
 		await page.keyboard.type('16');
 		const text = await page.inputValue('textarea');
-		ok(/(max_num_seqs|max_concurrency)"?: 16\b/.test(text), 'typing replaces it', text.slice(0, 900));
+		ok(/(max_num_seqs|max_concurrency)"?: 16\b/.test(text), 'typing replaces it',
+			text.slice(0, 900));
 		await page.waitForSelector('button:text-is("Run"):not([disabled])');
 	});
 	await task(page, url, 'share a chart', async (click) => {
@@ -177,7 +196,8 @@ await main(async () => {
 		await click('section[aria-label="To look at"] li:has-text("Failed") a');
 		await page.waitForURL(/\/runs/);
 		await click('.quick button:has-text("Last 24 hours")');
-		await page.waitForFunction(() => document.querySelector('[data-total]')?.dataset.total === '1');
+		await page.waitForFunction(() =>
+			document.querySelector('[data-total]')?.dataset.total === '1');
 		await click('.grid-body [role=row] a');
 		await page.waitForSelector('section[aria-label=Failure]');
 		ok((await page.textContent('section[aria-label=Failure]')).includes('CUDA out of memory'),

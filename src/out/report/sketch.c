@@ -32,7 +32,8 @@ static void put_short(struct json_writer *w, double v, int digits)
 	json_put_f64(w, isfinite(v) ? strtod(text, NULL) : NAN);
 }
 
-static void put_drawn(struct json_writer *w, const char *key, const double *v, size_t n, double unit)
+static void put_drawn(struct json_writer *w, const char *key, const double *v, size_t n,
+		      double unit)
 {
 	json_member_array(w, key);
 	for (size_t i = 0; i < n; i++)
@@ -85,9 +86,10 @@ static void put_tokens(const struct report *r, const struct sketch_grid *g, stru
 	sketch_tokens_init(&tokens, g);
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct request_row *row = &r->record->row[m->row[i]];
+		int64_t first_ns = row->first_event_ns;
 
-		if (is_success(r, i) && row->first_event_ns)
-			sketch_tokens_add(&tokens, seconds(row->first_event_ns - r->record->start_ns),
+		if (is_success(r, i) && first_ns)
+			sketch_tokens_add(&tokens, seconds(first_ns - r->record->start_ns),
 					  m->itl + m->itl_at[i], m->itl_at[i + 1] - m->itl_at[i],
 					  (double)m->output_len[i]);
 	}

@@ -34,7 +34,8 @@ export function stripsOf(series: Series): Strip[] {
 			return [];
 		const group = TOGETHER.find((g) => g.lines.some(([key]) => key === track.key));
 		if (!group)
-			return [{ key: track.key, label: track.label, unit: track.unit, lines: [{ label: '', track }] }];
+			return [{ key: track.key, label: track.label, unit: track.unit,
+				lines: [{ label: '', track }] }];
 		const there = group.lines.filter(([key]) => by.has(key));
 		there.forEach(([key]) => isUsed.add(key));
 		const lines = there.map(([key, label]) => ({ label, track: by.get(key)! }))

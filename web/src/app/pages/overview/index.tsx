@@ -19,6 +19,7 @@ import { choiceCodec, textCodec, useUrlState } from '../../url';
 import { toneOf } from '../compare/words';
 import { shortCommit } from '../trends/model';
 import { FirstSteps } from './empty';
+import { Running } from './running';
 import { SampleNote } from './sample';
 import {
 	needCodec, questionOf, RANKS, sidesOf, versionSides, type Need,
@@ -184,6 +185,7 @@ export default function OverviewPage(): ReactNode {
 	return (
 		<div className="page">
 			{!isBlock && <h1 className="unseen">Overview</h1>}
+			{!isBlock && <Running />}
 			{columns.error ? <Failure error={columns.error} onRetry={columns.retry} />
 				: !columns.isReady ? <Loading /> : <View columns={columns} />}
 		</div>

@@ -44,7 +44,7 @@ function Against({ column, difference, better }: {
 	const isBetter = better ? (effect > 0) === (better === 'higher') : null;
 	const tone = isOutside && isBetter !== null ? isBetter ? 'good-text' : 'bad-text' : 'dim';
 	return (
-		<p className={`small-text num ${tone}`} data-against={column} data-value={effect}
+		<p className={`small-text num ${tone}`} data-against={column} data-effect={effect}
 			title={`Median of ${n}: ${median}${isOutside ? '; outside of all of them' : ''}`}>
 			{isOutside && (effect > 0 ? '↑ ' : '↓ ')}{percent(effect)}
 			{isOutside && isBetter !== null && (isBetter ? ' better' : ' worse')}

@@ -66,7 +66,8 @@ export function differenceOf(run: Pick<Run, 'values'>, others: Others, column: s
 		const w = r.values[column], spoiled = r.values['trust.invalid'];
 		const invalid = new Map(r.values['verdict'] === 'INVALID'
 			? [[r.id, typeof spoiled === 'string' ? spoiled : null]] : []);
-		return typeof w === 'number' && Number.isFinite(w) && !isInvalid(invalid, r.id, column) ? [w] : [];
+		return typeof w === 'number' && Number.isFinite(w) && !isInvalid(invalid, r.id, column)
+			? [w] : [];
 	}).sort((a, b) => a - b);
 	if (typeof v !== 'number' || !Number.isFinite(v) || !list.length)
 		return null;

@@ -54,7 +54,8 @@ export function binsOf(points: Points, isLog: boolean): Bin[] {
 		return [];
 	const least = points[0][0], most = points[points.length - 1][0];
 	if (!(most > least))
-		return [{ from: least - Math.abs(least) * 0.01, to: least + Math.abs(least) * 0.01, share: 1 }];
+		return [{ from: least - Math.abs(least) * 0.01, to: least + Math.abs(least) * 0.01,
+			share: 1 }];
 	const on = isLog ? Math.log : (v: number): number => v, off = isLog ? Math.exp : on;
 	const edge = (i: number): number => (i === 0 ? least : i === BINS ? most
 		: off(on(least) + (on(most) - on(least)) * i / BINS));
@@ -74,7 +75,9 @@ const shareText = (p: number): string => `${Number((p * 100).toPrecision(4))} %`
 const NAME_PX = 30;
 
 /** Lines at the marks; a name that would lie on another one is left out, P95 first. */
-export function marksOf(points: Points, x: Plan, px: number): { value: number; name: string; isNamed: boolean }[] {
+interface Named { value: number; name: string; isNamed: boolean }
+
+export function marksOf(points: Points, x: Plan, px: number): Named[] {
 	const on = x.scale === 'linear' ? (v: number): number => v : Math.log;
 	const place = (v: number): number => (on(v) - on(x.min)) / (on(x.max) - on(x.min)) * px;
 	const all = MARKS.flatMap(([p, name]): { value: number; name: string }[] => {
@@ -83,9 +86,17 @@ export function marksOf(points: Points, x: Plan, px: number): { value: number; n
 	});
 	const named: number[] = [];
 	for (const i of [0, 2, 1])
-		if (all[i] && named.every((k) => Math.abs(place(all[k].value) - place(all[i].value)) >= NAME_PX))
+		if (all[i] && named.every((k) =>
+			Math.abs(place(all[k].value) - place(all[i].value)) >= NAME_PX))
 			named.push(i);
 	return all.map((m, i) => ({ ...m, isNamed: named.includes(i) }));
+}
+
+/** What ECharts gives to a function that draws an item. */
+interface Drawn {
+	value: (i: number) => number;
+	coord: (p: number[]) => number[];
+	style: () => object;
 }
 
 /** One metric. A spoiled one is grey. */
@@ -95,20 +106,21 @@ export function sketchOption(s: Sketch, look: Look, ink: Ink, colour: string, si
 	const color = s.is_spoiled ? ink.faint : colour, opacity = s.is_spoiled ? SPOILED_OPACITY : 1;
 	const bins = look === 'histogram' ? binsOf(points, x.scale === 'log') : [];
 	const top = Math.max(...bins.map((b) => b.share), 1e-6) * 100;
-	const y = planAxis(look === 'cdf' ? [0, 100] : [0, top], { isVertical: true, px: room.height, unit: '%',
-		isFromZero: true });
+	const y = planAxis(look === 'cdf' ? [0, 100] : [0, top],
+		{ isVertical: true, px: room.height, unit: '%', isFromZero: true });
 	const markLine = { symbol: 'none', silent: true, animation: false,
 		data: marksOf(points, x, room.width).map((m) => ({ xAxis: m.value, name: m.name,
-			label: { show: m.isNamed, formatter: m.name, position: 'end', distance: 3, color: ink.dim,
-				fontFamily: FONT, fontSize: 11 } })),
+			label: { show: m.isNamed, formatter: m.name, position: 'end', distance: 3,
+				color: ink.dim, fontFamily: FONT, fontSize: 11 } })),
 		lineStyle: { color: ink['line-strong'], type: 'dashed', width: 1 } };
-	const series = look === 'cdf' ? { type: 'line', id: s.key, symbol: 'none', lineStyle: { color, width: 2, opacity },
-		itemStyle: { color }, data: points.map(([v, p]) => [v, p * 100]), markLine } : {
+	const series = look === 'cdf' ? { type: 'line', id: s.key, symbol: 'none',
+		lineStyle: { color, width: 2, opacity }, itemStyle: { color }, markLine,
+		data: points.map(([v, p]) => [v, p * 100]) } : {
 		type: 'custom', id: s.key, itemStyle: { color, opacity }, markLine,
 		data: bins.map((b) => [b.from, b.to, b.share * 100]), encode: { x: [0, 1], y: 2 },
-		renderItem: (_: unknown, api: { value: (i: number) => number; coord: (p: number[]) => number[];
-			style: () => object }) => {
-			const [left, head] = api.coord([api.value(0), api.value(2)]), [right, foot] = api.coord([api.value(1), 0]);
+		renderItem: (_: unknown, api: Drawn) => {
+			const [left, head] = api.coord([api.value(0), api.value(2)]);
+			const [right, foot] = api.coord([api.value(1), 0]);
 			return { type: 'rect', style: api.style(), shape: { x: left, y: head,
 				width: Math.max(1, right - left - 0.5), height: foot - head } };
 		} };
@@ -117,7 +129,8 @@ export function sketchOption(s: Sketch, look: Look, ink: Ink, colour: string, si
 		if (!at?.data)
 			return '';
 		const [a, b, c] = at.data;
-		return look === 'cdf' ? tipBody(`${shareText(b / 100)} of ${s.label}`, [['at most', amount(a, s.unit)]])
+		return look === 'cdf'
+			? tipBody(`${shareText(b / 100)} of ${s.label}`, [['at most', amount(a, s.unit)]])
 			: tipBody(`${amount(a)} to ${amount(b, s.unit)}`, [['of all', shareText(c / 100)]]);
 	};
 	return {
@@ -146,7 +159,8 @@ export function promptOption(by: NonNullable<RunSketches['by_prompt']>, isSpoile
 			return tipBody(amount(ms, 'ms'), [['Prompt tokens', amount(tokens)]]);
 		}),
 		series: [{ type: 'scatter', id: 'requests', symbolSize: data.length > 500 ? 4 : 6, data,
-			itemStyle: { color: isSpoiled ? ink.faint : colour, opacity: data.length > 500 ? 0.35 : 0.6 } }],
+			itemStyle: { color: isSpoiled ? ink.faint : colour,
+				opacity: data.length > 500 ? 0.35 : 0.6 } }],
 		xAxis: valueAxis({ name: 'Prompt tokens', plan: x, ink, isVertical: false }),
 		yAxis: valueAxis({ name: 'TTFT (ms)', plan: y, ink, isVertical: true }),
 	};
@@ -163,10 +177,11 @@ export function turnOption(by: NonNullable<RunSketches['by_turn']>, isSpoiled: b
 	return {
 		grid: { ...SMALL }, tooltip: tooltip(ink, (hit) => {
 			const [turn, ms, n] = (hit as { data: [number, number, number] }).data;
-			return tipBody(`Turn ${turn}`, [['Median TTFT', amount(ms, 'ms')], ['Requests', amount(n)]]);
+			return tipBody(`Turn ${turn}`,
+				[['Median TTFT', amount(ms, 'ms')], ['Requests', amount(n)]]);
 		}),
-		series: [{ type: 'line', id: 'turns', symbol: 'circle', symbolSize: 7, data, lineStyle: { color, width: 2 },
-			itemStyle: { color }, connectNulls: false }],
+		series: [{ type: 'line', id: 'turns', symbol: 'circle', symbolSize: 7, data,
+			lineStyle: { color, width: 2 }, itemStyle: { color }, connectNulls: false }],
 		xAxis: valueAxis({ name: 'Turn', plan: { ...x, ticks: x.ticks.filter(Number.isInteger) }, ink,
 			isVertical: false }),
 		yAxis: valueAxis({ name: 'Median TTFT (ms)', plan: y, ink, isVertical: true }),
