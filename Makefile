@@ -26,7 +26,7 @@ PG ?= 1
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(filter 1,$(V)),,@printf '  %-6s %s\n' $(1) $(2))
 
-WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion \
+WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Wvla -Wconversion -Wformat-security \
 	$(if $(filter 1,$(DEV)),-Werror)
 BASE_CFLAGS := -std=c17 -O2 -g -D_GNU_SOURCE -ffp-contract=off -fno-omit-frame-pointer -pthread \
 	-fPIC -fvisibility=hidden -fno-semantic-interposition

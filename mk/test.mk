@@ -81,8 +81,10 @@ $(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(call layer_src,$$(fuzz_layers_$(1))) \
 		$$(if $$(filter web,$$(fuzz_layers_$(1))),$(O)/obj/app.o) $(wildcard src/*/*.h src/*/*/*.h)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ,$$@)
-	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -o $$@ $$(filter %.c %.o,$$^) $$(LDLIBS)
+	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -o $$@ $$(filter %.c %.o,$$^) $$(LDLIBS) \
+		$$(FUZZ_LDLIBS_$(1))
 endef
+FUZZ_LDLIBS_image := -lwebp
 $(foreach f,$(FUZZERS),$(eval $(call fuzz_rule,$(f))))
 endif
 fuzz: $(O)/gen/version.h $(FUZZERS:%=$(O)/fuzz/%)

@@ -412,7 +412,7 @@ static bool is_told(const struct columns_split *s, const struct column_split *c,
 }
 
 /*
- * Whether one of the facts told says the same in other words, as "vLLM" and "vLLM 0.13" do; of two
+ * Whether one of the facts in the line says the same in other words, as "vLLM" and "vLLM 0.13" do; of two
  * such the longer text is kept.
  */
 static bool is_said(const struct column_split **told, size_t n, const struct column_split *c)

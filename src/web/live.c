@@ -8,8 +8,8 @@
  * point, so that old and new parts of a curve are equally fine. A run that has sent nothing for
  * LIVE_LOST_S is lost; it is running again as soon as it sends something.
  *
- * Only whoever began a run may add to it. Times of samples are seconds since the run began, as its
- * own clock counts them.
+ * Only the user who began a run may add to it. Times of samples are seconds since the run began, by
+ * its own clock.
  */
 #include <assert.h>
 #include <math.h>

@@ -75,7 +75,7 @@ static const struct board *board_of(struct str gpu)
 
 struct price {
 	struct str gpu, who;
-	int64_t preset;      /* 0: nobody has entered anything */
+	int64_t preset;      /* 0: nothing was entered */
 	double usd, watts;   /* NAN: unknown */
 	double at_s;
 	const char *source;  /* of watts; NULL: entered by people */

@@ -128,6 +128,8 @@ my @tokenizer = qw(encode decode count show compile);
 my @rows = (
 	# server
 	['serve', 2, "--base-url: '127.0.0.1:8000' has no scheme; $scheme", qw(--base-url 127.0.0.1:8000)],
+	['serve', 2, "--dashboard: the dashboard 'x': expected a URL that begins with http:// or https://, "
+		. 'or unix:PATH', qw(--dashboard x)],
 	['serve', 2, "--base-url: scheme 'ftp' is not supported; $scheme", qw(--base-url ftp://h:1)],
 	['serve', 2, "--base-url: port '99999' of host 'h' is not a number from 1 to 65535",
 		qw(--base-url http://h:99999)],

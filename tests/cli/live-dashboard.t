@@ -75,7 +75,7 @@ cmp_ok($ttft, '>=', 19, 'and of TTFT, as the server makes it');
 # ---- a dashboard that is not there, refuses, ends, comes back ----
 
 my $plain = run(args => [@load, qw(--num-prompts 8 --output-json plain.json)]);
-for (['nobody listens', 'http://127.0.0.1:1'], ['it is none', $sim->{url}]) {
+for (['nothing listens', 'http://127.0.0.1:1'], ['it is none', $sim->{url}]) {
 	my ($name, $url) = @$_;
 	my $got = run(args => [@load, qw(--num-prompts 8 --output-json away.json), '--dashboard', $url]);
 

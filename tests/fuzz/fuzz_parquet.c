@@ -15,6 +15,7 @@
 #undef TABLE_ROW_BYTES_MAX
 #define TABLE_ROW_BYTES_MAX (1ull << 20)
 #define table_parquet fuzz_parquet
+#define parquet_spell fuzz_parquet_spell
 #include "input/table/parquet.c" /* parquet.c alone knows the limit */
 
 #define ROWS_READ 300

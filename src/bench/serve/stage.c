@@ -281,10 +281,8 @@ bool stage_take_early(struct stage *s)
 	rest = buf_str(&early->notes);
 	while (rest.n) {
 		struct str line = str_cut(&rest, '\n');
-		char *text = mem_copy(line.p, line.n);
 
-		stage_warn(s, text);
-		free(text);
+		stage_warn(s, "%.*s", (int)line.n, line.p);
 	}
 	return true;
 }

@@ -412,10 +412,15 @@ static int begin_report(struct talk *talk, struct err *e)
 					   .line = on_line, .warn = on_warn };
 	struct buf name = { 0 };
 
-	if (!o->dashboard || o->dry_run)
+	if (!o->dashboard)
 		return 0;
 	if (reporter_new(&how, &talk->reporter, e) < 0)
 		return -1;
+	if (o->dry_run) { /* the URL is read, and nothing is sent */
+		reporter_free(talk->reporter);
+		talk->reporter = NULL;
+		return 0;
+	}
 	buf_printf(&name, "%s, %s", o->label ? o->label : o->model ? o->model : o->backend,
 		   o->dataset_name);
 	if (talk->derived->load.max_concurrency > 0)

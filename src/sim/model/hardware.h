@@ -98,7 +98,7 @@ struct sim_hardware {
 extern const char *const hardware_gpus[];
 extern const char *const hardware_shapes[];
 const struct gpu_model *hardware_gpu(const char *name);      /* NULL: none of that name */
-const struct model_shape *hardware_shape(const char *name);  /* likewise */
+const struct model_shape *hardware_shape(const char *name);  /* the same */
 const struct model_shape *hardware_shape_of(const char *model); /* whose like the name has */
 
 /* How weights are kept. bits of a parameter; compute: bits that arithmetic is done in. */

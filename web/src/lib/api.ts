@@ -101,7 +101,7 @@ export interface ApplyRequest {
 
 export interface Row {
 	id: number; flags: Flag[]; values: Record<string, Cell>;
-	n?: number; // runs that a folded row stands for
+	n?: number; // runs in a folded row
 	configuration?: number | null; // of these runs, to filter by
 	ids?: number[]; // newest first, at most 200 (FOLD_IDS_MAX)
 	spread?: Record<string, number>; // half the range of each metric of a folded row
@@ -357,7 +357,7 @@ export interface PriceRequest {
 export interface Price {
 	gpu: string; // a value of gpu_model
 	usd_per_hour: number | null; power_w: number | null;
-	who: string; // who entered it; empty: nobody
+	who: string; // who entered it; empty: it was not entered
 	at: number | null; // when, seconds since 1970
 	/** the document that states the power; null: people entered it, or it is unknown */
 	source: string | null;

@@ -11,6 +11,14 @@ export function percent(v: number | null | undefined, digits = 2): string {
 	return `${p < 0 ? '−' : p > 0 ? '+' : ''}${text} %`;
 }
 
+const DIGITS_MOST = 4;
+
+/** With as many digits as it takes to tell its ends from each other, up to four. */
 export function intervalText(interval: readonly number[] | null | undefined): string {
-	return interval?.length === 2 ? `${percent(interval[0])} to ${percent(interval[1])}` : '';
+	if (interval?.length !== 2)
+		return '';
+	let digits = 2;
+	while (digits < DIGITS_MOST && percent(interval[0], digits) === percent(interval[1], digits))
+		digits++;
+	return `${percent(interval[0], digits)} to ${percent(interval[1], digits)}`;
 }

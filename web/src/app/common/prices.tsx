@@ -79,7 +79,7 @@ export function Prices(): ReactNode {
 		<section className="card" aria-label="Prices and power">
 			<h2>Prices and power</h2>
 			<p className="dim">$/M output tokens needs a price for the GPU. Tokens/s per kW needs its power where a run
-				did not measure it. No price is known until somebody enters one.</p>
+				did not measure it. No price is known until one is entered.</p>
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Table of prices and power">
 				<table className="plain-table prices-table">
 					<thead><tr><th scope="col">GPU</th><th scope="col">$ per GPU hour</th>

@@ -22,7 +22,7 @@ export function linesOf(rows: Row[], open: ReadonlyMap<number, Row[]>): Line[] {
 		({ ...m, isMember: true }))]);
 }
 
-/** The runs that a row stands for. */
+/** The runs of a row: several where repeats are one. */
 export const idsOf = (row: Row): number[] => row.ids ?? [row.id];
 
 /** "±0.8 %": half the range of repeats in percent of their median; empty where there is none. */
