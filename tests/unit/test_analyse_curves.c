@@ -473,7 +473,7 @@ static void board_power(void **state)
 	rig_near(point_at(v, "h100", "h100", 8), "y", 1000);
 	rig_near(point_at(v, "b200", "b200", 8), "y", 900);
 	rig_same(v, "notes/0",
-		 "the power of 1 runs was not measured: that of their boards is assumed");
+		 "power was not measured in 1 of the runs: that of the boards is assumed there");
 	rig_end(&r);
 }
 

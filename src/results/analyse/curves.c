@@ -784,8 +784,8 @@ static void put_left_out(struct curves *c, struct json_writer *w)
 	counting_put(w, c->s.counting, 2);
 	counting_notes(c->s.counting, 2, &c->notes);
 	if (rows_assumed(c))
-		parts_note(&c->notes, "the power of %zu runs was not measured: that of their boards is "
-			   "assumed", rows_assumed(c));
+		parts_note(&c->notes, "power was not measured in %zu of the runs: that of the boards is "
+			   "assumed there", rows_assumed(c));
 	if (c->older)
 		parts_note(&c->notes, "each point shows its newest version; %zu run%s of older ones %s "
 			   "left out", c->older, c->older == 1 ? "" : "s",

@@ -5,7 +5,7 @@ import { useState, type ReactNode } from 'react';
 import { post, send } from '../../api';
 import type { Columns } from '../../common/columns';
 import { toast, toastError } from '../../parts/toast';
-import { refresh, useCanChange } from '../../query';
+import { refresh, useHealth } from '../../query';
 import { count } from '../../show';
 import file from './sample.json?url';
 
@@ -41,7 +41,7 @@ export function TrySample(): ReactNode {
 
 /** While sample data are among the runs. */
 export function SampleNote({ columns }: { columns: Columns }): ReactNode {
-	const canChange = useCanChange(), values = columns.of(TAG)?.values ?? [];
+	const canDelete = useHealth().data?.role === 'launch', values = columns.of(TAG)?.values ?? [];
 	const runs = values.find((v) => v.value === true)?.count ?? 0;
 	if (!runs)
 		return null;
@@ -52,6 +52,6 @@ export function SampleNote({ columns }: { columns: Columns }): ReactNode {
 	};
 	return (
 		<p className="sample-note"><span>{count(runs, 'run')} of sample data: simulated engines, not real ones.
-		</span>{canChange && <Doing label="Remove sample data" busy="Removing…" act={remove} />}</p>
+		</span>{canDelete && <Doing label="Remove sample data" busy="Removing…" act={remove} />}</p>
 	);
 }
