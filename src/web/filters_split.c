@@ -390,7 +390,7 @@ static bool is_default(const struct column_split *c)
 }
 
 /* The workload first, then the engine, and of hardware the GPU alone. */
-static bool is_told(const struct columns_split *s, const struct column_split *c, bool has_workload)
+static bool is_fact(const struct columns_split *s, const struct column_split *c, bool has_workload)
 {
 	if (!c->is_constant || is_default(c) ||
 	    column_role_order(c->role) > column_role_order(ROLE_ARGUMENT))
@@ -412,22 +412,22 @@ static bool is_told(const struct columns_split *s, const struct column_split *c,
 }
 
 /*
- * Whether one of the facts in the line says the same in other words, as "vLLM" and "vLLM 0.13" do; of two
- * such the longer text is kept.
+ * Whether one of the facts in the line says the same in other words, as "vLLM" and "vLLM 0.13" do;
+ * the longer text of the two is kept.
  */
-static bool is_said(const struct column_split **told, size_t n, const struct column_split *c)
+static bool is_said(const struct column_split **fact, size_t n, const struct column_split *c)
 {
 	struct value v = c->common;
 
 	for (size_t i = 0; i < n && v.kind == VALUE_TEXT && v.text.n; i++) {
-		struct value other = told[i]->common;
+		struct value other = fact[i]->common;
 
 		if (other.kind != VALUE_TEXT || !other.text.n)
 			continue;
 		if (memmem(other.text.p, other.text.n, v.text.p, v.text.n))
 			return true;
 		if (memmem(v.text.p, v.text.n, other.text.p, other.text.n)) {
-			told[i] = c;
+			fact[i] = c;
 			return true;
 		}
 	}
@@ -469,7 +469,7 @@ static int confirm(const struct index_view *v, const struct query *q, bool is_sa
 int filters_put_constants(struct json_writer *w, const struct index_view *v, const struct query *q,
 			  const struct columns_split *s, struct arena *a, struct err *e)
 {
-	const struct column_split *told[CONSTANTS_MAX];
+	const struct column_split *fact[CONSTANTS_MAX];
 	bool has_workload = is_constant(s, "workload");
 	size_t n = 0, all = 0;
 
@@ -480,21 +480,21 @@ int filters_put_constants(struct json_writer *w, const struct index_view *v, con
 			const struct column_split *c = &s->column[i];
 
 			if ((c->role == ROLE_WORKLOAD) != (turn == 1) &&
-			    is_told(s, c, has_workload) && !is_said(told, n, c))
-				told[n++] = c;
+			    is_fact(s, c, has_workload) && !is_said(fact, n, c))
+				fact[n++] = c;
 		}
-	if (confirm(v, q, s->is_sample, a, told, &n, e) < 0)
+	if (confirm(v, q, s->is_sample, a, fact, &n, e) < 0)
 		return -1;
 	json_member_array(w, "constants");
 	for (size_t i = 0; i < n; i++) {
 		struct buf label = { 0 };
 
-		column_label(told[i]->name, &label);
+		column_label(fact[i]->name, &label);
 		json_begin_object(w);
-		json_member_str(w, "column", told[i]->name);
+		json_member_str(w, "column", fact[i]->name);
 		json_member_str(w, "label", buf_str(&label));
 		json_key(w, "value");
-		value_put(w, told[i]->common);
+		value_put(w, fact[i]->common);
 		json_end_object(w);
 		buf_release(&label);
 	}

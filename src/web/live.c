@@ -116,7 +116,7 @@ static void drop_run(struct live *l, size_t i)
 	memmove(&l->run[i], &l->run[i + 1], (l->n - i) * sizeof(*l->run));
 }
 
-/* What has been over for long; when there is no room, also the first that is not running. */
+/* Drops runs that ended long ago; if the list is still full, also the first that is not running. */
 static void make_room(struct live *l)
 {
 	for (size_t i = l->n; i-- > 0;)
@@ -142,13 +142,13 @@ static void keep_text(char *out, size_t room, struct str text)
 
 #define KEEP(out, text) keep_text(out, sizeof(out), text)
 
-/* NULL: there is no such run, or another user's; the answer says so. */
+/* The run in the path. NULL, and the answer says why: there is none, or another user began it. */
 static struct live_run *own_run(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct live_run *x = find_run(r->web->live, r->id[0]);
 
 	if (!x)
-		asked_refuse(a, 404, e, "there is no live run \"%.*s\"; begin one with POST /api/live",
+		asked_refuse(a, 404, e, "live run \"%.*s\" does not exist; POST /api/live begins one",
 			     (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
 	else if (!str_is(r->who, x->who))
 		asked_refuse(a, 403, e, "live run %s was begun with another token; only that one may "
@@ -609,8 +609,8 @@ static int live_one(const struct web_request *r, struct web_answer *a, struct er
 		put_series(&a->json, x);
 	}
 	pthread_mutex_unlock(&l->lock);
-	return x ? 0 : asked_refuse(a, 404, e, "there is no live run \"%.*s\"; runs that have ended are "
-				    "listed for an hour, and their results are among the runs",
+	return x ? 0 : asked_refuse(a, 404, e, "live run \"%.*s\" does not exist; a run that has ended is "
+				    "listed for an hour, and its result is in the store",
 				    (int)(r->id[0].n < 100 ? r->id[0].n : 100), r->id[0].p);
 }
 

@@ -36,16 +36,6 @@ static struct str url_of(const struct record_series *s)
 	return metrics_label(s, "url=\"");
 }
 
-/* Hosts of one run read the same servers: the first one's view is taken. */
-static bool is_repeated(const struct record *r, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (strcmp(r->series[k]->name, r->series[i]->name) == 0 &&
-		    strcmp(r->series[k]->labels, r->series[i]->labels) == 0)
-			return true;
-	return false;
-}
-
 /* The series of that name with the same server; NULL when there is none. */
 static const struct record_series *series_of_server(const struct record *r,
 						    const struct record_series *of,
@@ -134,7 +124,8 @@ static struct metrics_growth counter_growth(const struct metrics *m, const struc
 	if (is_lost(m, r, series_name(id), STR("")))
 		return g;
 	for (size_t i = 0; i < r->n_series; i++)
-		if (strcmp(r->series[i]->name, series_name(id)) == 0 && !is_repeated(r, i))
+		if (strcmp(r->series[i]->name, series_name(id)) == 0 &&
+		    !record_series_is_repeated(r, i))
 			add_growth(&g, m, r, r->series[i]);
 	return g;
 }
@@ -151,7 +142,8 @@ static void spec_positions(struct metrics *m, const struct record *r, double dra
 		const struct record_series *s = r->series[i];
 		int64_t k;
 
-		if (strcmp(s->name, SERIES_POSITION) != 0 || s->n == 0 || is_repeated(r, i) ||
+		if (strcmp(s->name, SERIES_POSITION) != 0 || s->n == 0 ||
+		    record_series_is_repeated(r, i) ||
 		    !str_to_i64(metrics_label(s, "position=\""), &k) || k < 0 ||
 		    k >= SPEC_POSITIONS_MAX)
 			continue;
@@ -286,7 +278,7 @@ static void servers(struct metrics *m, const struct record *r)
 	}
 	for (size_t i = 0; i < r->n_series; i++) {
 		/* Without a url it is not a server's. */
-		if (url_of(r->series[i]).n == 0 || is_repeated(r, i))
+		if (url_of(r->series[i]).n == 0 || record_series_is_repeated(r, i))
 			continue;
 		add_series(&m->servers, m, r, r->series[i]);
 		add_series(server_of(m, r->series[i]), m, r, r->series[i]);

@@ -413,6 +413,16 @@ void record_series_point(struct record_series *s, int64_t at_ns, double value)
 	s->point[s->n++].value = value;
 }
 
+bool record_series_is_repeated(const struct record *r, size_t i)
+{
+	assert(i < r->n_series);
+	for (size_t k = 0; k < i; k++)
+		if (strcmp(r->series[k]->name, r->series[i]->name) == 0 &&
+		    strcmp(r->series[k]->labels, r->series[i]->labels) == 0)
+			return true;
+	return false;
+}
+
 void record_note_add(struct record *r, int64_t at_ns, const char *kind, const char *text)
 {
 	r->note = mem_grow(r->note, r->n_notes + 1, sizeof(*r->note));

@@ -301,6 +301,11 @@ const struct record_mark *record_marks(const struct record *r, const struct requ
 struct record_series *record_series_add(struct record *r, const char *name, const char *unit,
 					const char *labels);
 void record_series_point(struct record_series *s, int64_t at_ns, double value);
+/*
+ * Whether an earlier series has series i's name and labels, as when several client hosts read the
+ * same server.
+ */
+bool record_series_is_repeated(const struct record *r, size_t i);
 void record_note_add(struct record *r, int64_t at_ns, const char *kind, const char *text);
 
 const char *fail_name(enum fail_category c);

@@ -144,15 +144,6 @@ static void put_requests(const struct report *r, const struct sketch_grid *g, st
 /* What was read of a name between start and stop; several hosts read the same, the first one's. */
 struct read_series { struct sketch_series *v; double **room; size_t n; };
 
-static bool is_read_before(const struct record *r, size_t i)
-{
-	for (size_t k = 0; k < i; k++)
-		if (strcmp(r->series[k]->name, r->series[i]->name) == 0 &&
-		    strcmp(r->series[k]->labels, r->series[i]->labels) == 0)
-			return true;
-	return false;
-}
-
 static void read_series(const struct record *r, const char *name, struct read_series *out)
 {
 	*out = (struct read_series){
@@ -164,7 +155,7 @@ static void read_series(const struct record *r, const char *name, struct read_se
 		double *t_s, *value;
 		size_t n = 0;
 
-		if (strcmp(s->name, name) != 0 || is_read_before(r, i))
+		if (strcmp(s->name, name) != 0 || record_series_is_repeated(r, i))
 			continue;
 		t_s = out->room[2 * out->n] = mem_array(s->n, sizeof(*t_s));
 		value = out->room[2 * out->n + 1] = mem_array(s->n, sizeof(*value));

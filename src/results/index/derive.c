@@ -458,7 +458,7 @@ static uint64_t mixed(uint64_t hash, struct value v)
 
 /*
  * A number that repeats of one configuration share and others do not: the configuration's hash, the
- * engine's commit and version, and the machine. A failed or INVALID run is no repeat of a good one.
+ * engine's commit and version, and the machine. Failed and INVALID runs have no repeats.
  */
 static double configuration(const struct inputs *in)
 {

@@ -15,17 +15,18 @@ static int is_name(struct str text, const char *what, struct err *e)
 	return store_fits(text, STORE_NAME_BYTES_MAX, what, e);
 }
 
-/* One row less; an error when there is none of that number. */
-static int drop(struct store *s, const char *sql, int64_t id, const char *what, struct err *e)
+/* Deletes a row: $1 of sql is its number, $2 may be what. An error when there is none. */
+static int drop(struct store *s, const char *sql, size_t values, int64_t id, const char *what,
+		struct err *e)
 {
 	struct store_write w;
-	struct db_value v = db_int(id);
+	struct db_value v[2] = { db_int(id), db_text(str_of(what)) };
 	int64_t gone = 0;
 	int rc;
 
 	if (store_write_begin(s, &w, e) < 0)
 		return -1;
-	rc = db_integer(w.db, sql, &v, 1, 0, &gone, e);
+	rc = db_integer(w.db, sql, v, values, 0, &gone, e);
 	if (!rc && !gone)
 		rc = store_has_none(what, id, e);
 	return store_write_end(s, &w, rc, e);
@@ -57,7 +58,7 @@ int store_annotate(struct store *s, int64_t run, struct str text, struct str who
 
 int store_annotation_drop(struct store *s, int64_t id, struct err *e)
 {
-	return drop(s, "DELETE FROM annotations WHERE id = $1 RETURNING id", id, "note", e);
+	return drop(s, "DELETE FROM annotations WHERE id = $1 RETURNING id", 1, id, "note", e);
 }
 
 static int take_annotation(void *self, const struct db_got *got)
@@ -216,18 +217,7 @@ int store_preset_put(struct store *s, const char *kind, int64_t id, struct str n
 
 int store_preset_drop(struct store *s, const char *kind, int64_t id, struct err *e)
 {
-	struct db_value v[2] = { db_int(id), db_text(str_of(kind)) };
-	struct store_write w;
-	int64_t gone = 0;
-	int rc;
-
-	if (store_write_begin(s, &w, e) < 0)
-		return -1;
-	rc = db_integer(w.db, "DELETE FROM presets WHERE id = $1 AND kind = $2 RETURNING id", v, 2, 0,
-			&gone, e);
-	if (!rc && !gone)
-		rc = store_has_none(kind, id, e);
-	return store_write_end(s, &w, rc, e);
+	return drop(s, "DELETE FROM presets WHERE id = $1 AND kind = $2 RETURNING id", 2, id, kind, e);
 }
 
 static int take_preset(void *self, const struct db_got *got)
@@ -284,7 +274,7 @@ int store_mark_put(struct store *s, const struct change_mark *m, int64_t *id, st
 
 int store_mark_drop(struct store *s, int64_t id, struct err *e)
 {
-	return drop(s, "DELETE FROM marks WHERE id = $1 RETURNING id", id, "mark", e);
+	return drop(s, "DELETE FROM marks WHERE id = $1 RETURNING id", 1, id, "mark", e);
 }
 
 static int take_mark(void *self, const struct db_got *got)
