@@ -19,6 +19,7 @@
  */
 #include <math.h>
 
+#include "client/metrics/oracle.h"
 #include "client/metrics/trust.h"
 #include "core/base/mem.h"
 #include "core/stats/stats.h"
@@ -40,12 +41,15 @@ static const struct scene scenes[] = {
 	{ "10000", 10000, 30, "100", NULL, true, false },
 };
 
-static void add_figures(struct bench *b, const struct scene *s, struct errors *r)
+static void add_figures(struct bench *b, const struct scene *s, struct oracle_errors *r)
 {
 	static const char *const view[] = { "kernel", "user" };
-	struct figure *f = bench_add(b, "us", stats_mean(r->ttft, r->n_ttft), "%s: mean |TTFT error|",
-				     s->name);
+	struct figure *f;
+	double ttft = 0;
 
+	for (size_t i = 0; i < r->n_requests; i++)
+		ttft += fabs(r->ttft[i]) / (double)r->n_requests;
+	f = bench_add(b, "us", ttft, "%s: mean |TTFT error|", s->name);
 	if (s->has_targets && !s->burst_ms)
 		figure_most(f, 100);
 	for (int k = 0; k < 2; k++) {
@@ -73,13 +77,13 @@ static void add_figures(struct bench *b, const struct scene *s, struct errors *r
 struct judged { const char *name; enum trust_metric metric; double error; };
 
 /* Tokens a second if all requests had come at once, as they were due: the longest answer's time. */
-static double true_throughput(const struct truth_table *t)
+static double true_throughput(const struct oracle_truth *t)
 {
 	int64_t longest = 0;
 	double events = 0;
 
 	for (uint32_t i = 0; i < t->n; i++) {
-		const struct truth_request *row = &t->row[i];
+		const struct oracle_request *row = &t->row[i];
 		int64_t took = row->send_ns[row->events - 1] - row->recv_ns;
 
 		longest = took > longest ? took : longest;
@@ -89,25 +93,25 @@ static double true_throughput(const struct truth_table *t)
 }
 
 /* p99 of |TTFT error| in microseconds; user space read each first event later by its skew. */
-static double ttft_error(const struct errors *r, const struct client *c, bool is_user)
+static double ttft_error(const struct oracle_errors *r, const struct client *c, bool is_user)
 {
-	double *v = mem_array(r->n_ttft, sizeof(*v)), p99;
+	double *v = mem_array(r->n_requests, sizeof(*v)), p99;
 
-	for (size_t i = 0; i < r->n_ttft; i++) {
+	for (size_t i = 0; i < r->n_requests; i++) {
 		const struct request_row *row = &c->record.row[i];
 
-		v[i] = r->ttft[i];
+		v[i] = fabs(r->ttft[i]);
 		if (is_user)
 			v[i] += (double)(row->user_first_event_ns - row->first_event_ns) / 1e3;
 	}
-	stats_sort(v, r->n_ttft);
-	p99 = stats_percentile(v, r->n_ttft, 99);
+	stats_sort(v, r->n_requests);
+	p99 = stats_percentile(v, r->n_requests, 99);
 	free(v);
 	return p99;
 }
 
-static int check_verdict(struct bench *b, const struct scene *s, const struct errors *r,
-			 const struct client *c, const struct truth_table *truth, bool is_user,
+static int check_verdict(struct bench *b, const struct scene *s, const struct oracle_errors *r,
+			 const struct client *c, const struct oracle_truth *truth, bool is_user,
 			 struct err *e)
 {
 	const struct load_stats *l = &c->stats;
@@ -154,18 +158,19 @@ static int measure(struct bench *b, const struct scene *s, struct sim_child *sim
 {
 	struct client_spec spec = { .base_url = sim->url, .requests = s->streams,
 				    .output_len = events, .prompt_bytes = 64, .rate = INFINITY };
-	struct truth_table truth = { 0 };
+	struct oracle_truth truth = { 0 };
 	struct rusage use = { 0 };
-	struct errors r;
+	struct oracle_errors r;
 	int rc = -1;
 
-	errors_init(&r, s->streams, events);
+	oracle_errors_init(&r, s->streams, events);
 	if (client_prepare(c, &spec, e) < 0 || client_send(c, e) < 0)
 		goto done;
 	sim_child_stop(sim, &use);
-	if (truth_read(&truth, sim->truth, s->streams, e) < 0 ||
-	    errors_join(&r, c, &truth, events, e) < 0)
+	if (oracle_read(&truth, sim->truth, "b", s->streams, e) < 0 ||
+	    oracle_join(&r, &c->record, 0, &truth, 0, s->streams, events, e) < 0)
 		goto done;
+	oracle_errors_sort(&r);
 	add_figures(b, s, &r);
 	bench_add(b, "%", 100.0 * (double)r.n_shared / (double)r.n_stamp, "%s: events in shared reads",
 		  s->name);
@@ -179,8 +184,8 @@ static int measure(struct bench *b, const struct scene *s, struct sim_child *sim
 	for (int is_user = 0; rc == 0 && !b->is_quick && is_user < 2; is_user++)
 		rc = check_verdict(b, s, &r, c, &truth, is_user, e);
 done:
-	truth_release(&truth);
-	errors_release(&r);
+	oracle_release(&truth);
+	oracle_errors_release(&r);
 	return rc;
 }
 

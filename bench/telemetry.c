@@ -16,6 +16,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/metrics/oracle.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 #include "core/stats/percentile.h"
@@ -315,17 +316,17 @@ static size_t pairs_outlasted(const struct turns *t, int64_t until_ns)
 	return n;
 }
 
-static int join_windows(struct turns *t, const struct client *c, const struct truth_table *truth,
+static int join_windows(struct turns *t, const struct client *c, const struct oracle_truth *truth,
 			uint32_t events, struct err *e)
 {
-	struct errors r;
+	struct oracle_errors r;
 	int rc;
 
-	errors_init(&r, truth->n, events);
+	oracle_errors_init(&r, truth->n, events);
 	r.gap = add_gap;
 	r.gap_self = t;
-	rc = errors_join(&r, c, truth, events, e);
-	errors_release(&r);
+	rc = oracle_join(&r, &c->record, 0, truth, 0, truth->n, events, e);
+	oracle_errors_release(&r);
 	t->pairs = pairs_outlasted(t, all_flow_until(&c->record));
 	if (rc == 0 && t->pairs == 0)
 		rc = err_set(e, ERR_RUN, "the run ended before two windows did");
@@ -338,7 +339,7 @@ static int measure(const struct scene *s, struct sim_child *sim, struct client *
 	uint32_t events = turns_events(t, s);
 	struct client_spec spec = { .base_url = sim->url, .requests = s->streams,
 				    .output_len = events, .prompt_bytes = 64, .rate = INFINITY };
-	struct truth_table truth = { 0 };
+	struct oracle_truth truth = { 0 };
 	struct rusage use = { 0 };
 	int rc = client_prepare(c, &spec, e);
 
@@ -347,10 +348,10 @@ static int measure(const struct scene *s, struct sim_child *sim, struct client *
 		rc = send_in_turns(c, t, e);
 	sim_child_stop(sim, &use);
 	if (rc == 0)
-		rc = truth_read(&truth, sim->truth, s->streams, e);
+		rc = oracle_read(&truth, sim->truth, "b", s->streams, e);
 	if (rc == 0)
 		rc = join_windows(t, c, &truth, events, e);
-	truth_release(&truth);
+	oracle_release(&truth);
 	return rc;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * kit.h - what the programs of bench/ share: options and figures, child
- * processes, a fast server of canned answers, the client as a function call,
- * and the simulator's truth file.
+ * processes, a fast server of canned answers, and the client as a function call.
+ * What the client measured is held against the simulator's truth file by
+ * client/metrics/oracle.h.
  *
  * A bench program measures everything it compares in one run, several times,
  * and gives medians: this machine's next minute is never this minute. It exits
@@ -132,37 +133,3 @@ int client_prepare(struct client *c, const struct client_spec *spec, struct err 
 /* Sends; -1 too when any request failed, with the first failure's text. */
 int client_send(struct client *c, struct err *e);
 void client_release(struct client *c);
-
-/* ---- the truth file ---- */
-
-struct truth_request {
-	int64_t recv_ns;
-	int64_t *send_ns;
-	uint32_t events;
-};
-/* Row i is request "b<i>". */
-struct truth_table {
-	struct truth_request *row;
-	uint32_t n;
-};
-int truth_read(struct truth_table *t, const char *path, uint32_t requests, struct err *e);
-void truth_release(struct truth_table *t);
-
-/* ---- the client's error ---- */
-
-/* Differences in microseconds over all streams of one run. [0] kernel, [1] user space. */
-struct errors {
-	double *ttft, *itl[2], *stamp[2]; /* itl and stamp ascending once they are joined */
-	size_t n_ttft, n_itl, n_stamp;
-	uint64_t n_shared;                /* events that came in one read with an earlier one */
-
-	/* NULL, or told every ITL error and when (record's clock) the later event came. */
-	void (*gap)(void *self, int64_t at_ns, const double itl[2]);
-	void *gap_self;
-};
-
-void errors_init(struct errors *r, uint32_t streams, uint32_t events);
-/* Joins record and truth by request, event by event; each stream must have that many. */
-int errors_join(struct errors *r, const struct client *c, const struct truth_table *t,
-		uint32_t events, struct err *e);
-void errors_release(struct errors *r);

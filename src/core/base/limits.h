@@ -21,6 +21,7 @@
 #define ANSWER_EVENTS_MIN 65536         /* events that any answer may have, */
 #define ANSWER_EVENTS_UNASKED_MAX (1u << 20) /* or one that no length was asked for */
 #define ANSWER_EVENT_BYTES 64           /* of text, on average over that many events */
+#define ORACLE_BYTES_MAX (1ull << 30)   /* a truth file that is read again: 50 million events */
 /*
  * Token counts that a server sends are believed up to the largest of these. So many times what was
  * asked for: several choices, hidden reasoning. Or a floor: hidden reasoning where little was asked
