@@ -9,9 +9,9 @@
 #include "results/index/names.h"
 #include "web/api.h"
 
-#define SPLIT_CELLS_MAX 200000   /* values that are looked at */
+#define SPLIT_CELLS_MAX 60000   /* values that are looked at */
 #define SPLIT_ROWS_MAX 20000
-#define SPLIT_WALK_MAX 50000     /* newest rows of which some are taken, at even distances */
+#define SPLIT_WALK_MAX 20000     /* newest rows of which some are taken, at even distances */
 #define FEW_ROWS 5               /* among fewer there is no stray one */
 #define DIFFERS_ROWS 2
 #define DIFFERS_SHARE 0.02

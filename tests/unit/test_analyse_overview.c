@@ -399,6 +399,32 @@ static void versions_many(void **state)
 	rig_end(&r);
 }
 
+/* Of more runs than one page can look at, the newest: what was retired long ago leads nothing. */
+static void newest_of_many(void **state)
+{
+	enum { OLD = 10, NEW = 100000 };
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < OLD; i++)
+		make(&r, (struct made){ .workload = "Retired-1B", .gpu = "v100", .load = i + 1,
+					.user = 900 });
+	for (int i = 0; i < NEW; i++)
+		make(&r, (struct made){ .gpu = i % 2 ? "b200" : "h200", .load = i % 4 + 1,
+					.user = i % 2 ? 200 : 100 });
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "matching", OLD + NEW);
+	rig_near(v, "runs", NEW);
+	rig_same(v, "workload", "Llama-8B");
+	assert_int_equal(rig_count(v, "workloads"), 1);
+	assert_int_equal(rig_count(v, "rows"), 2);
+	v = rig_ask(&r, analyse_overview, "{\"workload\": \"Retired-1B\"}");
+	assert_int_equal(rig_count(v, "rows"), 0);
+	rig_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -408,7 +434,7 @@ int main(void)
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
 		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),
-		cmocka_unit_test(versions_many),
+		cmocka_unit_test(versions_many), cmocka_unit_test(newest_of_many),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -113,6 +113,14 @@ int parts_select(const struct analyse_request *r, const struct str *column, size
 /* The runs of a filter of the analysis' own. */
 int parts_select_by(const struct analyse_request *r, const struct filter *f,
 		    const struct str *column, size_t n_columns, struct rows *out, struct err *e);
+/*
+ * Of the filter's runs the newest `most`, as a condition on time: not before that of the oldest.
+ * NULL where no more than that match. matching: how many do.
+ */
+int parts_newest(const struct analyse_request *r, const struct filter *f, size_t most,
+		 struct filter **out, size_t *matching, struct err *e);
+/* Runs that both match; either may be NULL. */
+struct filter *parts_both(struct arena *a, const struct filter *x, const struct filter *y);
 /* Appends bytes that are equal for equal values alone. */
 void parts_add_key(struct buf *b, struct value v);
 /* A finite one whose powers are finite too. */
@@ -407,13 +415,17 @@ struct legend_color {
 	bool is_natural, is_other; /* ordered by its name; all further values together */
 };
 
+#define SETUPS_RUNS_MAX 100000 /* the newest: more are months of a large team */
+
 struct setups {
 	const struct analyse_request *r;
 	struct workload *workload; /* most configurations first */
-	size_t n_workloads, runs;  /* runs of all workloads */
+	size_t n_workloads, runs;  /* runs of all workloads, of `matching` */
+	size_t matching;           /* the request's filter */
 	struct str key;            /* of the one that was chosen; empty: runs without a workload */
 	struct filter *filter;     /* the request's, and the workload */
 	struct filter *unfiltered; /* all runs of the workload, whatever the request's filter */
+	struct filter *newest;     /* of the newest SETUPS_RUNS_MAX; NULL: there are no more */
 	struct str metric[SETUP_METRICS_MAX];
 	size_t n_metrics;
 	struct counting counting[SETUP_METRICS_MAX];
@@ -480,5 +492,6 @@ bool setups_is_level(struct folded a, struct folded b);
 
 /* ---- the newest version against the one before; versions.c ---- */
 
-/* Puts "versions", for the overview. Runs of the whole store, whatever the request's filter. */
-int versions_put(const struct analyse_request *r, struct json_writer *w, struct err *e);
+/* Puts "versions", for the overview: of the filter's runs, NULL: of the whole store. */
+int versions_put(const struct analyse_request *r, const struct filter *f, struct json_writer *w,
+		 struct err *e);

@@ -316,7 +316,7 @@ static int choose_workload(struct setups *s, struct err *e)
 static struct filter *of_workload(const struct setups *s, const struct filter *f)
 {
 	struct arena *a = s->r->arena;
-	struct filter *both = arena_alloc(a, sizeof(*both)), *one = arena_alloc(a, sizeof(*one));
+	struct filter *one = arena_alloc(a, sizeof(*one));
 
 	one->kind = FILTER_IN;
 	one->column = STR("workload");
@@ -324,12 +324,7 @@ static struct filter *of_workload(const struct setups *s, const struct filter *f
 	one->n_values = 1;
 	one->value[0] = s->key.n ? (struct value){ .kind = VALUE_TEXT, .text = s->key }
 				 : (struct value){ .kind = VALUE_NULL };
-	both->kind = FILTER_AND;
-	both->part = arena_alloc(a, 2 * sizeof(*both->part));
-	both->part[both->n_parts++] = one;
-	if (f)
-		both->part[both->n_parts++] = (struct filter *)f;
-	return both;
+	return parts_both(a, one, f);
 }
 
 /* ---- which column does what ---- */
@@ -445,9 +440,13 @@ int setups_read(const struct analyse_request *r, const struct str *metric, size_
 	assert(n_metrics > 0 && n_metrics <= SETUP_METRICS_MAX);
 	*out = (struct setups){ .r = r, .n_metrics = n_metrics };
 	if (filter_read(json_get(r->body, "filter"), "/filter", r->arena, &f, e) < 0 ||
-	    find_workloads(out, f, result, e) < 0 || choose_workload(out, e) < 0)
+	    parts_newest(r, f, SETUPS_RUNS_MAX, &out->newest, &out->matching, e) < 0)
 		return -1;
-	out->unfiltered = of_workload(out, NULL);
+	if (out->newest)
+		f = parts_both(r->arena, f, out->newest);
+	if (find_workloads(out, f, result, e) < 0 || choose_workload(out, e) < 0)
+		return -1;
+	out->unfiltered = of_workload(out, out->newest);
 	out->filter = f = of_workload(out, f);
 	if (differing(r, f, true, COLUMNS_READ_MAX, &differs, &n, e) < 0)
 		return -1;

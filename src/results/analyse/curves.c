@@ -783,6 +783,9 @@ static void put_left_out(struct curves *c, struct json_writer *w)
 	json_end_object(w);
 	counting_put(w, c->s.counting, 2);
 	counting_notes(c->s.counting, 2, &c->notes);
+	if (c->s.newest)
+		parts_note(&c->notes, "%zu runs match; the newest %zu of them are shown, and a filter "
+			   "shows others", c->s.matching, c->s.runs);
 	if (rows_assumed(c))
 		parts_note(&c->notes, "power was not measured in %zu of the runs: that of the boards is "
 			   "assumed there", rows_assumed(c));

@@ -539,25 +539,6 @@ static struct str commit_of(const struct change *c)
 	return json_text(json_get(c->of, "commit"), STR(""));
 }
 
-/* The time of the oldest of the newest runs with a commit. */
-static double changes_from(const struct overview *o)
-{
-	static const struct str time = { "timestamp", 9 };
-	struct filter has_commit = { .kind = FILTER_MISSING,
-				     .column = STR("provenance.engine_commit") };
-	struct query q = { .filter = &has_commit, .n_sorts = 1,
-			   .sort = { { .column = time, .is_descending = true } } };
-	struct page_row last;
-	int64_t *id;
-	size_t n;
-
-	index_order(o->r->view, &q, CHANGES_RUNS_MAX, o->r->arena, &id, &n);
-	if (n < CHANGES_RUNS_MAX ||
-	    !index_rows(o->r->view, &id[n - 1], 1, &time, 1, o->r->arena, &last) ||
-	    last.value[0].kind != VALUE_NUMBER)
-		return 0;
-	return last.value[0].number;
-}
 
 /* The answer of trends for a metric, over the runs since then that name a commit. */
 static int ask_trends(const struct overview *o, const char *metric, double from_s,
@@ -655,9 +636,14 @@ static void put_change(struct json_writer *w, const struct change *c)
 static int put_changes(const struct overview *o, struct json_writer *w, struct err *e)
 {
 	struct change *c = arena_alloc(o->r->arena, CHANGES_SEEN * sizeof(*c));
-	double from_s = changes_from(o);
-	size_t n = 0, shown = 0;
+	struct filter has_commit = { .kind = FILTER_MISSING,
+				     .column = STR("provenance.engine_commit") }, *since;
+	size_t n = 0, shown = 0, matching;
+	double from_s;
 
+	if (parts_newest(o->r, &has_commit, CHANGES_RUNS_MAX, &since, &matching, e) < 0)
+		return -1;
+	from_s = since ? since->min : 0;
 	for (size_t m = 0; m < CHANGE_METRICS; m++) {
 		struct json_value *trends;
 
@@ -723,7 +709,7 @@ static int put_latest(const struct overview *o, struct json_writer *w, struct er
 	struct rows rows;
 	uint32_t *code, n;
 
-	if (parts_select_by(o->r, NULL, column, 2, &rows, e) < 0)
+	if (parts_select_by(o->r, o->s.newest, column, 2, &rows, e) < 0)
 		return -1;
 	code = setups_codes(a, rows.value, rows.n, &n);
 	suite = arena_alloc(a, ((size_t)n + 1) * sizeof(*suite));
@@ -769,12 +755,14 @@ int analyse_overview(const struct analyse_request *r, struct json_writer *w, str
 	choose_ranks(&o);
 	choose_rows(&o);
 	parts_put_count(w, "runs", o.s.runs);
+	parts_put_count(w, "matching", o.s.matching);
 	setups_put_workloads(w, &o.s);
 	put_rows(&o, w);
 	put_at_need(&o, w);
 	json_member_text(w, "sentence", sentence_of(&o));
 	setups_put_unpriced(w, &o.s);
-	if (put_changes(&o, w, e) < 0 || versions_put(r, w, e) < 0 || put_attention(&o, w, e) < 0)
+	if (put_changes(&o, w, e) < 0 || versions_put(r, o.s.newest, w, e) < 0 ||
+	    put_attention(&o, w, e) < 0)
 		return -1;
 	return put_latest(&o, w, e);
 }

@@ -158,6 +158,47 @@ int parts_select_by(const struct analyse_request *r, const struct filter *f,
 	return 0;
 }
 
+struct filter *parts_both(struct arena *a, const struct filter *x, const struct filter *y)
+{
+	struct filter *both = arena_alloc(a, sizeof(*both));
+
+	both->kind = FILTER_AND;
+	both->part = arena_alloc(a, 2 * sizeof(*both->part));
+	if (x)
+		both->part[both->n_parts++] = (struct filter *)x;
+	if (y)
+		both->part[both->n_parts++] = (struct filter *)y;
+	return both;
+}
+
+int parts_newest(const struct analyse_request *r, const struct filter *f, size_t most,
+		 struct filter **out, size_t *matching, struct err *e)
+{
+	static const struct str time = { "timestamp", 9 };
+	struct query q = { .filter = f, .n_sorts = 1,
+			   .sort = { { .column = time, .is_descending = true } } };
+	struct query counted = { .filter = f };
+	struct answer count;
+	struct page_row oldest;
+	int64_t *id;
+	size_t n;
+
+	*out = NULL;
+	if (index_query(r->view, &counted, r->arena, &count, e) < 0)
+		return -1;
+	*matching = count.total;
+	if (count.total <= most)
+		return 0;
+	index_order(r->view, &q, most, r->arena, &id, &n);
+	if (!n || !index_rows(r->view, &id[n - 1], 1, &time, 1, r->arena, &oldest) ||
+	    oldest.value[0].kind != VALUE_NUMBER)
+		return 0;
+	*out = arena_alloc(r->arena, sizeof(**out));
+	**out = (struct filter){ .kind = FILTER_RANGE, .column = time,
+				 .min = oldest.value[0].number, .max = INFINITY };
+	return 0;
+}
+
 bool parts_is_number(struct value v, double *out)
 {
 	if (v.kind != VALUE_NUMBER || !(fabs(v.number) <= ANALYSE_NUMBER_MAX))

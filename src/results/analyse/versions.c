@@ -209,7 +209,8 @@ static void put_succession(const struct analyse_request *r, struct json_writer *
 	json_end_object(w);
 }
 
-int versions_put(const struct analyse_request *r, struct json_writer *w, struct err *e)
+int versions_put(const struct analyse_request *r, const struct filter *f, struct json_writer *w,
+		 struct err *e)
 {
 	struct succession *s = NULL;
 	struct str *metric;
@@ -218,7 +219,7 @@ int versions_put(const struct analyse_request *r, struct json_writer *w, struct 
 
 	metric = parts_present(r, primaries, &n_metrics);
 	if (n_metrics && index_column(r->view, columns[VERSION])) {
-		if (parts_select_by(r, NULL, columns, COLUMNS, &rows, e) < 0)
+		if (parts_select_by(r, f, columns, COLUMNS, &rows, e) < 0)
 			return -1;
 		s = find(r->arena, &rows, SUITE, &n);
 		if (!n)

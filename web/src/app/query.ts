@@ -87,13 +87,26 @@ export function useAsked<T>(path: string, body: unknown, enabled = true): UseQue
 	});
 }
 
-/** Counts and facets; they are asked for after the rows, which a reader waits for. */
+/** Resolves once no rows are being fetched. */
+async function afterRows(signal: AbortSignal): Promise<void> {
+	const cache = client.getQueryCache();
+	await new Promise((then) => setTimeout(then, 0)); // the rows of the same change begin first
+	while (client.isFetching({ queryKey: ['rows'] }) > 0 && !signal.aborted)
+		await new Promise<void>((then) => {
+			const stop = cache.subscribe(() => {
+				stop();
+				then();
+			});
+		});
+}
+
+/** Counts and facets: after the rows, which a reader waits for and which need the same processors. */
 export function useApply(body: ApplyBody, enabled = true): UseQueryResult<Applied> {
 	const path = '/api/filters/apply';
 	return useQuery({
 		queryKey: [path, body], enabled,
 		queryFn: async ({ signal }) => {
-			await new Promise((then) => setTimeout(then, 0));
+			await afterRows(signal);
 			return post<Applied>(path, body, signal);
 		},
 		placeholderData: keepPreviousData,

@@ -677,7 +677,9 @@ export interface Curves extends Answer {
 }
 
 export interface Overview extends Answer {
-	runs: number; workload: string;
+	runs: number; // that were looked at: the newest 100,000 of a larger store
+	matching: number; // runs of the store
+	workload: string;
 	workloads: Workload[]; // most configurations first
 	rows_by: string | null; // the column whose values are rows
 	loads: OverviewLoad[]; rows: OverviewRow[];

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // overview: which configuration is best at each load, what changed, what needs attention.
 import type { ReactNode } from 'react';
+import { whole } from '../../../lib/format';
 import type { Overview, OverviewChange, OverviewVersion } from '../../../lib/api';
 import { useIsBlock } from '../../common/block';
 import { BoardMenu } from '../../common/board-menu';
@@ -171,6 +172,8 @@ function View({ columns }: { columns: Columns }): ReactNode {
 				{data.rows.length ? <BestTable answer={data} rank={rank} columns={columns} />
 					: <Empty title="No configuration to rank"><p>No run of this workload has the metrics and meets
 						what is needed.</p></Empty>}
+				{data.runs < data.matching && <p className="dim small-text">The newest {count(data.runs, 'run')} of
+					{' '}{whole(data.matching)}.</p>}
 				{!isBlock && !isEverything(filter) && <p className="dim small-text">The filter of the other pages does not apply
 					here.</p>}
 			</section>
