@@ -11,7 +11,7 @@
 #   asan ubsan tsan  sanitizer runs          fuzz   every fuzz target, FUZZ_SECONDS each
 #   tidy           what a tool can judge     cov    line coverage of the parsers and metrics
 #   bench          our own cost              install clean   lib  libprofllm alone
-#   client         the load generator alone: bench serve, bench score, sim, tokenizer, dataset
+#   client         the load generator alone: bench serve, bench score, doctor, sim, tokenizer, dataset
 
 O ?= build
 ifeq ($(origin CC),default)
@@ -85,9 +85,9 @@ $(O)/obj/%.o: src/%.c
 
 # The load generator alone, which needs libssl, libcrypto, PCRE2 and zlib, and libcurl's headers.
 CLIENT_VERBS := bench_serve bench_multi_turn bench_structured_output serve_once score sim sim_rows \
-	sim_worker tokenizer dataset
+	sim_worker tokenizer dataset doctor
 CLIENT_SRC := $(filter-out $(PACKED_SRC) $(MEDIA_SRC) $(MEDIA_NONE),\
-	$(call layer_src,$(call closure,sweep) model serving console)) \
+	$(call layer_src,$(call closure,sweep) hardware doctor model serving console)) \
 	$(PACKED_NONE) $(MEDIA_NONE) $(CLIENT_VERBS:%=src/cmd/verbs/%.c)
 .PHONY: client
 client: $(O)/client/profllm

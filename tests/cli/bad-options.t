@@ -21,6 +21,7 @@ my %verb = (
 		--tokenizer sim --model sim --request-rate 1)],
 	'bench sweep serve'   => [qw(bench sweep serve --dry-run --serve-cmd vllm --bench-cmd vllm)],
 	'bench sweep startup' => [qw(bench sweep startup --dry-run)],
+	'doctor'      => ['doctor'],
 	'sim'         => [qw(sim --port 0)],
 	'tokenizer encode'  => [qw(tokenizer encode --tokenizer sim)],
 	'tokenizer decode'  => [qw(tokenizer decode --tokenizer sim)],
@@ -149,6 +150,7 @@ my @rows = (
 		qw(--backend-file no.json)],
 	['serve', 2, '--cacert: cannot read no.pem: No such file or directory',
 		qw(--base-url https://127.0.0.1:1 --cacert no.pem)],
+	['doctor', 2, '--cacert: cannot read no.pem: No such file or directory', qw(--cacert no.pem)],
 	# model and tokenizer
 	['serve', 1, 'no tokenizer "": there is no such file or directory, and it is no model name '
 		. '(org/name)', '--tokenizer', ''],
@@ -469,7 +471,7 @@ my %any_text = (
 my %covered;
 for my $row (@rows) {
 	my ($short, $status, $message, @args) = @$row;
-	my $verb = $short =~ /^(sim|tokenizer .*)$/ ? $short : "bench $short";
+	my $verb = $short =~ /^(doctor|sim|tokenizer .*)$/ ? $short : "bench $short";
 	my @command = @{$verb{$verb}};
 	my ($option) = grep { /^--/ } @args;
 	my $r;

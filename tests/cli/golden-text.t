@@ -34,6 +34,7 @@ my @rows = (
 	[0, 'help-serve-word.txt', qw(bench serve --help=percentile)],
 	[0, 'help-serve-none.txt', qw(bench serve --help=nothing-like-it)],
 	[0, 'help-score.txt', qw(bench score --help)],
+	[0, 'help-doctor.txt', qw(doctor --help)],
 	[0, 'help-plot.txt', qw(bench sweep plot --help)],
 	[0, 'help-pareto.txt', qw(bench sweep plot_pareto --help)],
 	[0, 'help-sla.txt', qw(bench sweep serve_sla --help=sla)],

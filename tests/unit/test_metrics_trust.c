@@ -10,6 +10,9 @@
 
 #include "client/metrics/trust.h"
 
+/* Reasons that this machine may be the cause of end with the verb that looks for it. */
+#define SEE_DOCTOR " profllm doctor looks for the cause."
+
 /* A run of 1,000 requests with nothing against it. */
 static struct metrics good(void)
 {
@@ -283,43 +286,43 @@ static const struct {
 	{ shift_at, TRUST_VALID, NULL, NULL, NULL },
 	{ shift_itl, TRUST_DEGRADED, "skew",
 	  "The client read events 5.000 ms (p99) after they arrived, and --timestamps user counts "
-	  "that as the server's time: ITL is wrong by up to 1.010 ms (p99), TTFT by 10.000 ms.",
+	  "that as the server's time: ITL is wrong by up to 1.010 ms (p99), TTFT by 10.000 ms." SEE_DOCTOR,
 	  "ITL" },
 	{ shift_all, TRUST_DEGRADED, "skew",
 	  "The client read events 120.000 ms (p99) after they arrived, and --timestamps user counts "
-	  "that as the server's time: ITL is wrong by up to 101.000 ms (p99), TTFT by 101.000 ms.",
+	  "that as the server's time: ITL is wrong by up to 101.000 ms (p99), TTFT by 101.000 ms." SEE_DOCTOR,
 	  "TTFT, TPOT, ITL, E2EL, goodput" },
 	{ lag_at, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_over, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 10.100 ms (p99) later than they could have gone (limit "
-	  "10.000 ms), which cost 0.0 % of the duration (limit 5 %).",
+	  "10.000 ms), which cost 0.0 % of the duration (limit 5 %)." SEE_DOCTOR,
 	  "TTFT, E2EL, goodput" },
 	{ lag_floor, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_inf, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_inf_over, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 101.000 ms (p99) later than they could have gone (limit "
-	  "100.000 ms), which cost 0.1 % of the duration (limit 5 %).",
+	  "100.000 ms), which cost 0.1 % of the duration (limit 5 %)." SEE_DOCTOR,
 	  "TTFT, E2EL, goodput" },
 	{ lag_closed, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_closed_over, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 10.000 ms (p99) later than they could have gone (limit "
-	  "10.000 ms), which cost 5.7 % of the duration (limit 5 %).", "throughput" },
+	  "10.000 ms), which cost 5.7 % of the duration (limit 5 %)." SEE_DOCTOR, "throughput" },
 	{ lag_long, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 5100.000 ms (p99) later than they could have gone (limit "
-	  "6000.000 ms), which cost 5.1 % of the duration (limit 5 %).", "throughput" },
+	  "6000.000 ms), which cost 5.1 % of the duration (limit 5 %)." SEE_DOCTOR, "throughput" },
 	{ stall_at, TRUST_VALID, NULL, NULL, NULL },
 	{ stall_over, TRUST_DEGRADED, "send_stall",
 	  "Writing a request took 10.100 ms (p99; limit 10 % of the median TTFT of 100.000 ms), "
-	  "which TTFT and E2EL include: the client was interrupted.", "TTFT, E2EL, goodput" },
+	  "which TTFT and E2EL include: the client was interrupted." SEE_DOCTOR, "TTFT, E2EL, goodput" },
 	{ stall_small, TRUST_VALID, NULL, NULL, NULL },
 	{ shared_at, TRUST_VALID, NULL, NULL, NULL },
 	{ shared_over, TRUST_DEGRADED, "shared_reads",
 	  "0.40 % of the events were read late, together with an earlier one, and share its arrival "
-	  "stamp (limit 0.4 %): ITL is smeared.",
+	  "stamp (limit 0.4 %): ITL is smeared." SEE_DOCTOR,
 	  "ITL" },
 	{ shared_much, TRUST_INVALID, "shared_reads",
 	  "5.00 % of the events were read late, together with an earlier one, and share its arrival "
-	  "stamp (limit 5.0 %): ITL is not usable.",
+	  "stamp (limit 5.0 %): ITL is not usable." SEE_DOCTOR,
 	  "ITL" },
 	{ first_at, TRUST_VALID, NULL, NULL, NULL },
 	{ first_over, TRUST_DEGRADED, "shared_first",
@@ -377,20 +380,20 @@ static const struct {
 	  "The record reached its limit: later token events are not in it.",
 	  "every metric" },
 	{ unstamped, TRUST_DEGRADED, "unstamped",
-	  "1.1 % of the reads had no kernel stamp and took the user-space clock (limit 1 %).",
+	  "1.1 % of the reads had no kernel stamp and took the user-space clock (limit 1 %)." SEE_DOCTOR,
 	  "ITL" },
 	{ unstamped_at, TRUST_VALID, NULL, NULL, NULL },
 	{ unstamped_user, TRUST_VALID, NULL, NULL, NULL },
 	{ step, TRUST_DEGRADED, "clock_step",
 	  "The system clock moved by -1.000 ms against the monotonic one during the run (limit 1 "
-	  "ms).", "TTFT, TPOT, ITL, E2EL, goodput" },
+	  "ms)." SEE_DOCTOR, "TTFT, TPOT, ITL, E2EL, goodput" },
 	{ step_at, TRUST_VALID, NULL, NULL, NULL },
 	{ step_large, TRUST_INVALID, "clock_step",
 	  "The system clock moved by 101.000 ms against the monotonic one during the run (limit 1 "
-	  "ms).", "TTFT, TPOT, ITL, E2EL, goodput" },
+	  "ms)." SEE_DOCTOR, "TTFT, TPOT, ITL, E2EL, goodput" },
 	{ step_huge, TRUST_INVALID, "clock_step",
 	  "The system clock moved by 3600000.000 ms against the monotonic one during the run (limit "
-	  "1 ms).", "every metric" },
+	  "1 ms)." SEE_DOCTOR, "every metric" },
 	{ cpu_at, TRUST_VALID, NULL, NULL, NULL },
 	{ cpu_over, TRUST_VALID, "client_cpu",
 	  "The client's busiest loop used 81 % of a CPU; above 95 % the run is INVALID. --threads "

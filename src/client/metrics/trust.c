@@ -138,6 +138,9 @@ static void conclude(struct trust *t)
 			t->verdict = t->metric[k];
 }
 
+/* The end of reasons whose cause is this machine: the verb that looks for it. */
+#define SEE_DOCTOR " profllm doctor looks for the cause."
+
 /* VALID below the first limit, INVALID above the second. */
 static enum trust_verdict level_of(double value, double degraded, double invalid)
 {
@@ -205,7 +208,7 @@ static void judge_skew(struct trust *t, const struct metrics *m)
 		doubt(t, TRUST_DEGRADED, "skew",
 		      "The client read events %s (p99) after they arrived, and --timestamps user "
 		      "counts that as the server's time: ITL is wrong by up to %.3f ms (p99), TTFT by "
-		      "%.3f ms.", late, s->itl_p99_ms, s->ttft_p99_ms)->spoils = spoils;
+		      "%.3f ms." SEE_DOCTOR, late, s->itl_p99_ms, s->ttft_p99_ms)->spoils = spoils;
 }
 
 /* Of the duration, the share that the client's own delay may have added. */
@@ -237,8 +240,8 @@ static void judge_sending(struct trust *t, const struct metrics *m)
 	if (c->send_lag.n && (p99 > limit || lost > TRUST_LAG_THROUGHPUT)) {
 		r = doubt(t, TRUST_DEGRADED, "send_lag",
 			  "The client sent requests %.3f ms (p99) later than they could have gone "
-			  "(limit %.3f ms), which cost %.1f %% of the duration (limit %.0f %%).", p99,
-			  limit, 100 * lost, 100 * TRUST_LAG_THROUGHPUT);
+			  "(limit %.3f ms), which cost %.1f %% of the duration (limit %.0f %%)."
+			  SEE_DOCTOR, p99, limit, 100 * lost, 100 * TRUST_LAG_THROUGHPUT);
 		r->spoils = (p99 > limit ? TTFT | E2EL | GOODPUT : 0) |
 			    (lost > TRUST_LAG_THROUGHPUT ? RATES : 0);
 	}
@@ -246,7 +249,7 @@ static void judge_sending(struct trust *t, const struct metrics *m)
 	    c->write.p99_ms > TRUST_STALL_SHARE * ttft)
 		doubt(t, TRUST_DEGRADED, "send_stall",
 		      "Writing a request took %.3f ms (p99; limit %.0f %% of the median TTFT of %.3f "
-		      "ms), which TTFT and E2EL include: the client was interrupted.",
+		      "ms), which TTFT and E2EL include: the client was interrupted." SEE_DOCTOR,
 		      c->write.p99_ms, 100 * TRUST_STALL_SHARE, ttft);
 }
 
@@ -261,7 +264,7 @@ static void judge_events(struct trust *t, const struct metrics *m)
 	if (level != TRUST_VALID)
 		doubt(t, level, "shared_reads",
 		      "%.2f %% of the events were read late, together with an earlier one, and share "
-		      "its arrival stamp (limit %.1f %%): ITL is %s.", 100 * late,
+		      "its arrival stamp (limit %.1f %%): ITL is %s." SEE_DOCTOR, 100 * late,
 		      100 * (level == TRUST_INVALID ? TRUST_SHARED_INVALID : TRUST_SHARED_DEGRADED),
 		      level == TRUST_INVALID ? "not usable" : "smeared");
 	else if (shared > TRUST_SHARED_INVALID)
@@ -391,11 +394,11 @@ static void judge_clocks(struct trust *t, const struct metrics *m, const struct 
 	if (f->is_kernel_stamped && !m->opts.is_user_stamps && unstamped > TRUST_UNSTAMPED_SHARE)
 		doubt(t, TRUST_DEGRADED, "unstamped",
 		      "%.1f %% of the reads had no kernel stamp and took the user-space clock (limit "
-		      "%.0f %%).", 100 * unstamped, 100 * TRUST_UNSTAMPED_SHARE);
+		      "%.0f %%)." SEE_DOCTOR, 100 * unstamped, 100 * TRUST_UNSTAMPED_SHARE);
 	if (step_ms > TRUST_CLOCK_STEP_NS / 1e6) {
 		r = doubt(t, is_large ? TRUST_INVALID : TRUST_DEGRADED, "clock_step",
 			  "The system clock moved by %.3f ms against the monotonic one during the run "
-			  "(limit %.0f ms).", (double)f->clock_step_ns / 1e6,
+			  "(limit %.0f ms)." SEE_DOCTOR, (double)f->clock_step_ns / 1e6,
 			  TRUST_CLOCK_STEP_NS / 1e6);
 		if (step_ms <= TRUST_STEP_SHARE * m->duration_s * 1000)
 			r->spoils &= ~(unsigned)RATES;

@@ -2,6 +2,7 @@
 /* hardware.c - see hardware.h. */
 #include "host/hardware/hardware.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <gnu/libc-version.h>
 #include <math.h>
@@ -22,6 +23,8 @@
 
 #define WORD_BYTES 256
 #define PATH_BYTES (2 * WORD_BYTES + 64)
+
+static_assert(HARDWARE_NAME_BYTES >= 2 * WORD_BYTES + 2, "vendor and product fit");
 
 /* Paths are those of the machine ("/proc/cpuinfo"); root is put before each. */
 struct hardware_root { const char *root; };
@@ -195,8 +198,9 @@ static void put_network(const struct hardware_root *h, struct json_writer *w)
 
 /* ---- container, virtualisation ---- */
 
-static const char *container(const struct hardware_root *h)
+const char *hardware_container(const char *root)
 {
+	const struct hardware_root machine = { root }, *h = &machine;
 	static const struct { const char *in_group, *name; } groups[] = {
 		{ "kubepods", "kubernetes" }, { "/docker", "docker" }, { "libpod", "podman" },
 		{ "/lxc", "lxc" }, { "containerd", "containerd" },
@@ -235,22 +239,30 @@ static bool is_guest(const struct hardware_root *h)
 	return is_one || is_there(h, "/sys/hypervisor/type");
 }
 
-/* Container and virtualisation. */
-static void put_walls(const struct hardware_root *h, struct json_writer *w)
+const char *hardware_hypervisor(const char *root, char out[static HARDWARE_NAME_BYTES])
 {
+	const struct hardware_root machine = { root }, *h = &machine;
 	char maker[WORD_BYTES], product[WORD_BYTES];
-	char name[2 * WORD_BYTES + 2] = "";
 
+	out[0] = '\0';
 	if (is_guest(h)) {
 		read_word(h, maker, "/sys/class/dmi/id/sys_vendor");
 		read_word(h, product, "/sys/class/dmi/id/product_name");
-		snprintf(name, sizeof(name), "%s%s%s", maker, *maker && *product ? " " : "",
-			 product);
-		if (!*name)
-			snprintf(name, sizeof(name), "unknown");
+		snprintf(out, HARDWARE_NAME_BYTES, "%s%s%s", maker,
+			 *maker && *product ? " " : "", product);
+		if (!*out)
+			snprintf(out, HARDWARE_NAME_BYTES, "unknown");
 	}
-	put_word(w, "container", container(h));
-	put_word(w, "virtualization", name);
+	return out;
+}
+
+/* Container and virtualisation. */
+static void put_walls(const struct hardware_root *h, struct json_writer *w)
+{
+	char name[HARDWARE_NAME_BYTES];
+
+	put_word(w, "container", hardware_container(h->root));
+	put_word(w, "virtualization", hardware_hypervisor(h->root, name));
 }
 
 /* ---- processor ---- */
@@ -442,7 +454,7 @@ static void put_cpu(const struct hardware_root *h, struct json_writer *w)
 	put_count(w, "threads", cpus.threads);
 	put_count(w, "allowed", sched_getaffinity(0, sizeof(allowed), &allowed) == 0 ?
 			   CPU_COUNT(&allowed) : -1);
-	json_member_f64(w, "quota", host_group_cpus(h->root)); /* null: no limit */
+	json_member_f64(w, "quota", host_group_cpus(h->root, NULL)); /* null: no limit */
 	put_word(w, "governor", cpus.governor);
 	json_member_f64(w, "clock_mhz", cpus.clock_mhz);
 	json_member_f64(w, "clock_max_mhz", cpus.clock_max_mhz);

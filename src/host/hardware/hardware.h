@@ -17,6 +17,12 @@
 /* Appends one JSON object. root stands before every path ("" the machine itself; tests). */
 void hardware_json(const char *root, struct buf *out);
 
+/* "docker", "kubernetes", ...; NULL: in none that is known. */
+const char *hardware_container(const char *root);
+/* Vendor and product of the virtual machine that this is, into out; "": it is none. Returns out. */
+#define HARDWARE_NAME_BYTES 514
+const char *hardware_hypervisor(const char *root, char out[static HARDWARE_NAME_BYTES]);
+
 /*
  * Versions of everything, and where the measured engine came from.
  *

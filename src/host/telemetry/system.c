@@ -263,12 +263,45 @@ static double read_memory_limit(const char *folder)
 	return limit > 0x1p60 ? INFINITY : limit;
 }
 
-/* The least of what read finds for our group and those above it; controller "": version 2. */
+/* Seconds; below zero, so that the least one is of the group that was stopped for longest. */
+static double stopped_s(struct str text, const char *key, double unit_s)
+{
+	while (text.n) {
+		struct str line = str_cut(&text, '\n');
+		uint64_t n;
+
+		if (str_is(next_word(&line), key) && str_to_u64(next_word(&line), &n))
+			return -(double)n * unit_s;
+	}
+	return NAN;
+}
+
+static double parse_stopped_us(struct str text)
+{
+	return stopped_s(text, "throttled_usec", 1e-6);
+}
+
+static double parse_stopped_ns(struct str text)
+{
+	return stopped_s(text, "throttled_time", 1e-9);
+}
+
+static double read_stopped(const char *folder)
+{
+	double s = limit_in(folder, "cpu.stat", parse_stopped_us);
+
+	return isfinite(s) ? s : limit_in(folder, "cpu.stat", parse_stopped_ns);
+}
+
+/*
+ * The least of what read finds for our group and those above it; controller "": version 2. where
+ * receives its folder, unless NULL or nothing is below INFINITY.
+ */
 static double least_limit(const char *root, const char *mount, const char *controller,
-			  double (*read)(const char *folder))
+			  double (*read)(const char *folder), struct buf *where)
 {
 	char path[PATH_MAX], folder[PATH_MAX];
-	double least = INFINITY;
+	double least = INFINITY, one;
 	struct buf text = { 0 };
 	struct str rest, own = { 0 };
 
@@ -284,7 +317,14 @@ static double least_limit(const char *root, const char *mount, const char *contr
 	for (;;) {
 		snprintf(folder, sizeof(folder), "%s" GROUP_ROOT "%s%.*s", root, mount,
 			 (int)(own.n > 1 ? own.n : 0), own.n ? own.p : "");
-		least = fmin(least, read(folder));
+		one = read(folder);
+		if (one < least) {
+			least = one;
+			if (where) {
+				buf_reset(where);
+				buf_add_text(where, folder);
+			}
+		}
 		if (!own.n)
 			break;
 		while (own.n && own.p[--own.n] != '/')
@@ -294,25 +334,55 @@ static double least_limit(const char *root, const char *mount, const char *contr
 	return least;
 }
 
-double host_group_cpus(const char *root)
+/* In whichever version of control groups, and under either name of the first one's mount. */
+static double least_cpu(const char *root, double (*second)(const char *folder),
+			double (*first)(const char *folder), struct buf *where)
 {
-	double limit = fmin(least_limit(root, "", "", read_cpu_max),
-			    least_limit(root, "/cpu", "cpu", read_cfs));
+	static const char *const mounts[] = { "cpu", "cpu,cpuacct" };
+	double least = least_limit(root, "", "", second, where);
 
-	return fmin(limit, least_limit(root, "/cpu,cpuacct", "cpu,cpuacct", read_cfs));
+	for (size_t i = 0; i < sizeof(mounts) / sizeof(*mounts); i++) {
+		char mount[32];
+		struct buf here = { 0 };
+		double one;
+
+		snprintf(mount, sizeof(mount), "/%s", mounts[i]);
+		one = least_limit(root, mount, mounts[i], first, &here);
+		if (one < least) {
+			least = one;
+			if (where) {
+				buf_reset(where);
+				buf_add_str(where, buf_str(&here));
+			}
+		}
+		buf_release(&here);
+	}
+	return least;
+}
+
+double host_group_cpus(const char *root, struct buf *where)
+{
+	return least_cpu(root, read_cpu_max, read_cfs, where);
+}
+
+double host_group_stopped_s(const char *root)
+{
+	double s = least_cpu(root, read_stopped, read_stopped, NULL);
+
+	return isfinite(s) ? -s : NAN;
 }
 
 double host_group_memory(const char *root)
 {
-	return fmin(least_limit(root, "", "", read_memory_max),
-		    least_limit(root, "/memory", "memory", read_memory_limit));
+	return fmin(least_limit(root, "", "", read_memory_max, NULL),
+		    least_limit(root, "/memory", "memory", read_memory_limit, NULL));
 }
 
 double host_cpus(void)
 {
 	long n = sysconf(_SC_NPROCESSORS_ONLN);
 
-	return fmin(n > 0 ? (double)n : 1, host_group_cpus(""));
+	return fmin(n > 0 ? (double)n : 1, host_group_cpus("", NULL));
 }
 
 double host_memory_limit(double total)

@@ -111,7 +111,9 @@ double host_memory_limit(double total);
  * What the control groups of this process allow, those above its own included: processors, bytes.
  * INFINITY: no limit. root is put before /proc and /sys ("" the machine itself).
  */
-double host_group_cpus(const char *root);
+double host_group_cpus(const char *root, struct buf *where); /* where: as a folder; may be NULL */
+/* How long a quota has stopped our groups so far, the one that was for longest. NAN: not told. */
+double host_group_stopped_s(const char *root);
 double host_group_memory(const char *root);
 
 /* "max 100000" or "150000 100000" of cpu.max: processors; INFINITY: no limit; NAN: no such form. */
