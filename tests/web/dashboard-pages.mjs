@@ -130,6 +130,20 @@ async function traces(page, url) {
 	]);
 	equal(readFileSync(await download.path(), 'utf8'), trace, 'its page gives it back, byte for byte');
 	equal(download.suggestedFilename(), 'rank0.json', 'by its name');
+	await page.goto(`${url}/traces`);
+	await page.waitForSelector('.run-traces');
+	equal([new URL(page.url()).pathname, new URL(page.url()).searchParams.get('f')],
+		['/runs', JSON.stringify({ and: [{ column: 'run_id', in: ['exp_traced'] }] })],
+		'the old address of Traces shows the runs that have one');
+	await page.click('.run-traces summary');
+	const stored = await (await fetch(`${url}/api/traces`)).json();
+	equal(await page.$$eval('.run-traces tbody tr', (rows) => rows.map((r) => [
+		r.querySelector('th').textContent, Number(r.querySelector('[data-value]').dataset.value),
+		r.querySelector('a[download]').getAttribute('href')])),
+	stored.items.map((t) => [t.name, t.bytes, `/api/export/traces/${t.id}`]),
+	'they are listed there, to download');
+	await page.goto(`${url}/runs/exp_traced`);
+	await page.click('button:has-text("Notes and traces")');
 	await page.click('section[aria-label=Traces] button[aria-label="Remove rank0.json"]');
 	await page.waitForSelector('section[aria-label=Traces] p');
 	await becomes(
@@ -691,6 +705,11 @@ async function analyses(page, url) {
 	);
 	await page.goto(`${url}/resources?y=system.j_per_token&x=output_throughput`);
 	await page.waitForSelector('.twin');
+	equal(new URL(page.url()).pathname + new URL(page.url()).search,
+		'/charts?y=system.j_per_token&x=output_throughput&view=any',
+		'the old address of Resources opens any two metrics, with its metrics');
+	equal(await page.$eval('[aria-label^="System metric"] [aria-pressed=true]', (e) => e.textContent),
+		'Energy per token', 'where what the machine did is one click');
 	await page.click('.twin summary');
 	await numbersOf(
 		page,
@@ -706,8 +725,8 @@ async function analyses(page, url) {
 		'resources',
 	);
 	await page.goto(`${url}/traces`);
-	await page.waitForSelector('.state.empty');
-	ok(true, 'no traces is no error');
+	equal(await (await page.waitForSelector('.quick + p[role=status]')).textContent().then((t) => t.slice(0, 19)),
+		'No run has a trace.', 'no traces is no error');
 }
 
 const CONFIG = `name: walked
