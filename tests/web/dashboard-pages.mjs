@@ -4,7 +4,7 @@
 // request leaves the origin.
 import { readFileSync } from 'node:fs';
 import { launch } from './browser.mjs';
-import { ask, dashboard, isShown, pick, tab } from './dashboard-kit.mjs';
+import { accessible, ask, dashboard, isShown, pick, tab } from './dashboard-kit.mjs';
 import { detailed, series, study } from './dashboard-sample.mjs';
 import { becomes, equal, main, ok } from './tap.mjs';
 
@@ -650,6 +650,44 @@ async function listed(page, url) {
 	await page.unroute('**/api/analysis/trends');
 }
 
+/** Configurations that the question settles, in the order of the table. */
+const settled = (list) => list.filter((c) => c.gpus.value !== null && (c.state === 'found' || c.servers === 1));
+
+async function plans(page, url, filter) {
+	const limits = encodeURIComponent(JSON.stringify([{ column: 'p95_ttft_ms', side: 'max', value: 1000 }]));
+	const asks = (rate, slo) => ask(url, '/api/analysis/capacity', { filter, rate, slo, configuration: null });
+	const slo = [{ column: 'p95_ttft_ms', max: 1000 }];
+	await page.goto(`${url}/plan?rate=50&slo=${limits}`);
+	await page.waitForSelector('section[aria-label="GPUs needed"]');
+	const capacity = await asks(50, slo);
+	const best = () => page.$$eval('section[aria-label="GPUs needed"] .big-number [data-value]',
+		(l) => l.map((e) => Number(e.dataset.value)));
+	const firstOf = (answer) => settled(answer.configurations).slice(0, 1).map((c) => c.gpus.value);
+	await numbersOf(page, 'main', all(capacity), 'capacity');
+	equal(await best(), firstOf(capacity), 'the fewest GPUs that are known to do');
+	await page.fill('.capacity-form input[inputmode=decimal]', '100');
+	await page.keyboard.press('Enter');
+	await becomes(best, firstOf(await asks(100, slo)), 'another rate, other GPUs');
+	await page.goto(`${url}/plan`);
+	await page.waitForSelector('.ranked td');
+	const usual = await asks(null, null), ranked = settled(usual.configurations);
+	equal([Number(await page.inputValue('.capacity-form input[inputmode=decimal]')),
+		Number(await page.inputValue('.capacity-form input[type=number]'))], [usual.rate, usual.slo[0].max],
+	'without a question: 70 % of what carries most, twice the lowest P99 TTFT');
+	ok(ranked.length < usual.configurations.length || ranked.some((c) => c.servers > 1),
+		'which tells configurations apart');
+	equal(await page.$$eval('.ranked tbody tr', (rows) => rows.map((r) => [r.querySelector('th').textContent,
+		Number(r.querySelectorAll('td')[1].querySelector('[data-value]').dataset.value),
+		Number(r.querySelectorAll('td')[4].dataset.value)])),
+	ranked.map((c) => [c.name, c.gpus.value, c.headroom]), 'ranked by GPUs, with headroom');
+	equal(await page.$$eval('section[aria-label="Not ranked"] tbody th', (l) => l.map((e) => e.textContent)),
+		usual.configurations.filter((c) => !ranked.includes(c)).map((c) => c.name),
+		'what needs a higher load or never keeps the limit is apart');
+	await numbersOf(page, 'main', all(usual), 'the default capacity');
+	await page.waitForSelector('section[aria-label="Latency over load"] .chart-box[data-drawn=true]');
+	await accessible(page, 'capacity');
+}
+
 async function analyses(page, url) {
 	const overview = await ask(url, '/api/analysis/curves', { filter: null });
 	const filter = { and: [{ column: 'workload', in: [overview.workload] }] };
@@ -679,30 +717,7 @@ async function analyses(page, url) {
 		),
 		'scaling',
 	);
-	await page.goto(`${url}/plan?rate=50`);
-	await page.waitForSelector('.ranked td');
-	const capacity = await ask(url, '/api/analysis/capacity', {
-		filter,
-		rate: 50,
-		slo: [{ column: 'p95_ttft_ms', max: 1000 }],
-		configuration: null,
-	});
-	await numbersOf(page, '.ranked', all(capacity), 'capacity');
-	await page.fill('.capacity-form input[type=number]', '100');
-	const more = await ask(url, '/api/analysis/capacity', {
-		filter,
-		rate: 100,
-		slo: [{ column: 'p95_ttft_ms', max: 1000 }],
-		configuration: null,
-	});
-	await becomes(
-		() =>
-			page.$eval('section[aria-label="GPUs needed"] [data-value]', (e) =>
-				Number(e.dataset.value),
-			),
-		more.configurations[0].gpus.value,
-		'another rate, other GPUs',
-	);
+	await plans(page, url, filter);
 	await page.goto(`${url}/resources?y=system.j_per_token&x=output_throughput`);
 	await page.waitForSelector('.twin');
 	equal(new URL(page.url()).pathname + new URL(page.url()).search,

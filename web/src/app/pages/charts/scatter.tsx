@@ -62,12 +62,13 @@ function Tools(props: ToolsProps): ReactNode {
 			<Pick label="Y axis" value={y} onPick={props.onY} columns={columns} options={columns.numbers} />
 			<PickMany label="Color by" values={by} onPick={props.onBy} columns={columns}
 				options={columns.groups} max={4} />
-			{machine.length > 0 && <div className="segments" role="group" aria-label="System metric as Y axis">
-				{machine.map(([label, column]) => (
-					<button key={column} type="button" aria-pressed={y === column}
-						onClick={() => props.onY(column)}>{label}</button>
-				))}
-			</div>}
+			{machine.length > 0 && <span className="pick"><span>System</span>
+				<div className="segments" role="group" aria-label="System metric as Y axis">
+					{machine.map(([label, column]) => (
+						<button key={column} type="button" aria-pressed={y === column}
+							onClick={() => props.onY(column)}>{label}</button>
+					))}
+				</div></span>}
 			<div className="segments" role="group" aria-label="Lines">
 				{JOINS.map(([name, label]) => (
 					<button key={name} type="button" aria-pressed={join === name}
