@@ -73,6 +73,18 @@ static void plan(void **state)
 	assert_null(named(v, "server.model"));
 	assert_null(named(v, "server.port"));
 	assert_true(rig_has_note(v, "no proof of a cause"));
+	/* Everything else equal: two steps of tp and one of the cache; the letter and the tag are none. */
+	assert_int_equal(rig_count(v, "matched"), 4);
+	rig_same(v, "matched/0/column", "server.tensor_parallel_size");
+	rig_near(v, "matched/0/effect", 1);
+	rig_near(v, "matched/0/pairs", 4);
+	rig_same(v, "matched/1/column", "server.tensor_parallel_size");
+	rig_same(v, "matched/2/column", "server.cache");
+	rig_near(v, "matched/2/effect", 0.1);
+	rig_near(v, "matched/2/interval/0", 0.1);
+	rig_near(v, "matched/2/pairs", 6);
+	rig_same(v, "matched/3/column", "benchmark.letter");
+	rig_near(v, "matched/3/effect", 0);
 	/* the first has the largest share */
 	rig_near(v, "parameters/0/share", rig_real(named(v, "tags.size"), "share"));
 	/* Only what is asked for. */

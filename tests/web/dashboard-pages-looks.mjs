@@ -20,7 +20,7 @@ const PAGES = [
 	['compare-runs', '/compare?sel=1,2,3', '.figures td'],
 	['compare-start', '/compare', '.state.empty'],
 	['any', '/charts?view=any', '.chart-box[data-drawn=true]'],
-	['impact', '/plan?tab=impact', '.impact'],
+	['impact', '/plan?tab=impact', '.matched'],
 	['scaling', '/plan?tab=scaling', 'section[aria-label^=Speed]'],
 	['capacity', '/plan?rate=60', '.ranked'],
 	['prices', '/plan?tab=prices', '.prices-table td'],

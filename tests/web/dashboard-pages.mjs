@@ -686,6 +686,17 @@ async function plans(page, url, filter) {
 	await numbersOf(page, 'main', all(usual), 'the default capacity');
 	await page.waitForSelector('section[aria-label="Latency over load"] .chart-box[data-drawn=true]');
 	await accessible(page, 'capacity');
+	await page.goto(`${url}/plan?tab=calculator&speed=60`);
+	await page.waitForSelector('.calculated');
+	const { reading } = await ask(url, '/api/analysis/curves', { filter: null, at: 60 });
+	const rowsShown = () => page.$$eval('.calculated tbody tr', (rows) => rows.map((r) => {
+		const cell = r.querySelectorAll('td')[0].querySelector('[data-value]');
+		return [r.querySelector('th').textContent, cell && Number(cell.dataset.value), cell
+			? r.querySelectorAll('td')[0].textContent[0] : null];
+	}).sort());
+	equal(await rowsShown(), reading.map((r) => [r.color, r.between, r.between === null ? null : '~']).sort(),
+		'the calculator reads each color off its frontier, and says that nobody measured it');
+	await accessible(page, 'calculator');
 }
 
 async function analyses(page, url) {
@@ -694,13 +705,18 @@ async function analyses(page, url) {
 	await page.goto(`${url}/impact?m=output_throughput`);
 	await becomes(() => new URL(page.url()).search, '?m=output_throughput&tab=impact',
 		'an old address leads to Plan');
+	await page.waitForSelector('.matched');
+	const impact = await ask(url, '/api/analysis/impact', { filter, metric: 'output_throughput' });
+	await numbersOf(page, '.matched', all(impact), 'matched effects');
+	equal(await page.$$eval('.matched tbody tr', (rows) => rows.map((r) => [
+		Number(r.querySelector('td[data-value]').dataset.value), Number(r.lastElementChild
+			.previousElementSibling.dataset.value)])),
+	impact.matched.slice(0, 15).map((s) => [s.effect, s.pairs]),
+	'matched effects come first, the largest above');
+	await accessible(page, 'impact');
+	await page.click('.impact-shares summary');
 	await page.waitForSelector('.impact');
-	await numbersOf(
-		page,
-		'.impact',
-		all(await ask(url, '/api/analysis/impact', { filter, metric: 'output_throughput' })),
-		'impact',
-	);
+	await numbersOf(page, '.impact', all(impact), 'impact');
 	await page.goto(
 		`${url}/plan?tab=scaling&load=all&m=output_throughput&by=server.tensor_parallel_size`);
 	await page.waitForSelector('section[aria-label^=Speed] td');

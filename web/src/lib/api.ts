@@ -633,6 +633,7 @@ export interface Regression extends Answer {
 
 export interface Impact extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null; n: number;
+	matched: ImpactStep[]; // everything else equal, the largest effects first, at most 40
 	parameters: ImpactParameter[]; trust: MetricTrust[]; notes: string[];
 }
 
@@ -891,6 +892,15 @@ export interface RegressionItem {
 
 export interface RegressionGuard { text: string }
 
+export interface ImpactStep {
+	column: string; from: Cell; to: Cell;
+	effect: number; // the change, as a share
+	interval: number[] | null; // 95 %
+	pairs: number; // of configurations, at least 3
+	also: string[]; // columns that change along with this one, at most 4
+	also_total: number;
+}
+
 export interface ImpactParameter {
 	column: string;
 	share: number | null; // of the variance, by itself
@@ -999,6 +1009,8 @@ export interface CurveTip { label: string; value: string }
 export interface CurveReading {
 	color: string;
 	y: number | null; // the best measured one at this x or better
+	/** between points of the color's frontier, on a monotone curve; null outside the x that were measured */
+	between: number | null;
 }
 
 export interface CurveLeftOut {
