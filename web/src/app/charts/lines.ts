@@ -44,6 +44,8 @@ export interface LineSeries {
 export interface Rule {
 	text: string;
 	at: { x: number | string } | { y: number };
+	/** The one that the reader is at. */
+	isNow?: boolean;
 }
 
 interface LineOptions {
@@ -188,7 +190,8 @@ function rules(list: Rule[], ink: Ink): object[] {
 		markLine: {
 			silent: true, symbol: 'none', animation: false,
 			lineStyle: { color: ink.dim, width: 1, type: 'dashed', opacity: 0.8 },
-			data: list.map(({ text, at }) => ({ ...('x' in at ? { xAxis: at.x } : { yAxis: at.y }),
+			data: list.map(({ text, at, isNow }) => ({ ...('x' in at ? { xAxis: at.x } : { yAxis: at.y }),
+				...(isNow && { lineStyle: { color: ink.accent, width: 2, type: 'solid' } }),
 				label: { formatter: text, color: ink.dim, fontFamily: FONT, fontSize: 11,
 					position: 'insideEndTop' } })),
 		},

@@ -223,3 +223,43 @@ export function changesOf(series: TrendSeries[]): Change[] {
 				Math.abs(b.change.effect ?? 0) - Math.abs(a.change.effect ?? 0),
 		);
 }
+
+/** Where a point lies along the axis that all series share, 0 to 1. */
+export function placesOf(answer: Pick<Trends, 'axis' | 'series'>): (p: TrendPoint) => number {
+	const { axis, series } = answer;
+	if (axis === 'commit' || axis === 'version') {
+		const all = axis === 'commit' ? commitsOf(series) : versionsOf(series);
+		const at = new Map(all.map((name, i) => [name, i / Math.max(1, all.length - 1)]));
+		return (p) => at.get(p[axis] ?? '') ?? 0;
+	}
+	const times = series.flatMap((s) => s.points.map((p) => p.at ?? NaN)).filter(Number.isFinite);
+	const from = Math.min(...times), span = Math.max(...times) - from || 1;
+	return (p) => ((p.at ?? from) - from) / span;
+}
+
+export interface TrendEvent { place: number; x: number | string; text: string; kind: 'change' | 'version' }
+const VERSIONS_NAMED = 8;
+
+/** What happened along the axis: changes of the series, the largest of a place named; new versions. */
+export function eventsOf(answer: Pick<Trends, 'axis' | 'series'>, percent: (v: number) => string): TrendEvent[] {
+	const place = placesOf(answer), { axis } = answer;
+	const xOf = (p: TrendPoint): number | string =>
+		axis === 'commit' ? shortCommit(p.commit ?? '') : axis === 'version' ? p.version ?? '' : p.at ?? 0;
+	const changes = new Map<number, TrendEvent & { effect: number }>(), versions = new Map<string, TrendEvent>();
+	for (const { points, changes: own } of answer.series) {
+		for (const c of own) {
+			const p = points[c.index], effect = Math.abs(c.effect ?? 0), at = place(p);
+			if (effect >= (changes.get(at)?.effect ?? 0))
+				changes.set(at, { place: at, x: xOf(p), kind: 'change', effect,
+					text: c.effect === null ? 'change' : percent(c.effect) });
+		}
+		for (let i = 1; i < points.length && axis !== 'version'; i++) {
+			const { version } = points[i], at = place(points[i]), known = versions.get(version ?? '');
+			if (version !== null && version !== points[i - 1].version && (!known || at < known.place))
+				versions.set(version, { place: at, x: xOf(points[i]), kind: 'version', text: version });
+		}
+	}
+	const named = [...versions.values()].sort((a, b) => a.place - b.place).slice(-VERSIONS_NAMED);
+	return [...changes.values()].map(({ effect: _, ...event }): TrendEvent => event).concat(named)
+		.sort((a, b) => a.place - b.place);
+}
