@@ -73,7 +73,7 @@ static void plan(void **state)
 	assert_null(named(v, "server.model"));
 	assert_null(named(v, "server.port"));
 	assert_true(rig_has_note(v, "no proof of a cause"));
-	/* Everything else equal: two steps of tp and one of the cache; the letter and the tag are none. */
+	/* Everything else equal: two steps of tp, one of the cache, one of the letter. */
 	assert_int_equal(rig_count(v, "matched"), 4);
 	rig_same(v, "matched/0/column", "server.tensor_parallel_size");
 	rig_near(v, "matched/0/effect", 1);
@@ -391,7 +391,7 @@ static void capacity(void **state)
 	rig_near(v, "configurations/4/rate_per_server/value", NAN);
 	rig_near(v, "configurations/4/servers", NAN);
 	assert_non_null(strstr(rig_at(v, "configurations/4/reason")->text.p, "lowest load"));
-	/* What is asked unless somebody says: twice the lowest 100 ms, and 70 % of what carries most. */
+	/* The default: twice the lowest 100 ms, and 70 % of what carries most. */
 	v = rig_ask(&r, analyse_capacity, "{\"rate\": null, \"slo\": null}");
 	rig_same(v, "slo/0/column", "p99_ttft_ms");
 	rig_near(v, "slo/0/max", 200);

@@ -647,15 +647,29 @@ async function listed(page, url) {
 	await page.waitForSelector('.series-list');
 	equal(await names(), ['small', 'seeded', 'flat'], 'a reviewed change moves down');
 	ok((await page.textContent('section[aria-label=Changes]')).includes('not real'), 'with its review');
+	const rows = await page.$$eval('.changes-table tbody tr', (l) => l.length);
+	const reached = () => page.$$eval('.changes-table tbody tr',
+		(l) => l.findIndex((r) => r === document.activeElement && r.ariaCurrent === 'true'));
+	await page.click('h1');
+	for (const [key, row] of [['n', 0], ['n', 1 % rows], ['p', 0], ['p', rows - 1]]) {
+		await page.keyboard.press(key);
+		await becomes(reached, row, `${key}: change ${row + 1} of ${rows} has the focus`);
+	}
+	const ticks = await page.$$eval('.series-list .sparkline', (l) => l.map((e) =>
+		[...e.querySelectorAll('.tick.change')].map((t) => t.getAttribute('x1')).join()));
+	equal([ticks[0] !== '', new Set(ticks).size], [true, 1], 'ticks of all sparklines are aligned');
 	await page.unroute('**/api/analysis/trends');
 }
 
 /** Configurations that the question settles, in the order of the table. */
-const settled = (list) => list.filter((c) => c.gpus.value !== null && (c.state === 'found' || c.servers === 1));
+const settled = (list) => list.filter((c) => c.gpus.value !== null
+	&& (c.state === 'found' || c.servers === 1));
 
 async function plans(page, url, filter) {
-	const limits = encodeURIComponent(JSON.stringify([{ column: 'p95_ttft_ms', side: 'max', value: 1000 }]));
-	const asks = (rate, slo) => ask(url, '/api/analysis/capacity', { filter, rate, slo, configuration: null });
+	const limits = encodeURIComponent(JSON.stringify([
+		{ column: 'p95_ttft_ms', side: 'max', value: 1000 }]));
+	const asks = (rate, slo) => ask(url, '/api/analysis/capacity',
+		{ filter, rate, slo, configuration: null });
 	const slo = [{ column: 'p95_ttft_ms', max: 1000 }];
 	await page.goto(`${url}/plan?rate=50&slo=${limits}`);
 	await page.waitForSelector('section[aria-label="GPUs needed"]');
@@ -672,15 +686,18 @@ async function plans(page, url, filter) {
 	await page.waitForSelector('.ranked td');
 	const usual = await asks(null, null), ranked = settled(usual.configurations);
 	equal([Number(await page.inputValue('.capacity-form input[inputmode=decimal]')),
-		Number(await page.inputValue('.capacity-form input[type=number]'))], [usual.rate, usual.slo[0].max],
+		Number(await page.inputValue('.capacity-form input[type=number]'))],
+	[usual.rate, usual.slo[0].max],
 	'without a question: 70 % of what carries most, twice the lowest P99 TTFT');
 	ok(ranked.length < usual.configurations.length || ranked.some((c) => c.servers > 1),
 		'which tells configurations apart');
-	equal(await page.$$eval('.ranked tbody tr', (rows) => rows.map((r) => [r.querySelector('th').textContent,
+	equal(await page.$$eval('.ranked tbody tr', (rows) => rows.map((r) => [
+		r.querySelector('th').textContent,
 		Number(r.querySelectorAll('td')[1].querySelector('[data-value]').dataset.value),
 		Number(r.querySelectorAll('td')[4].dataset.value)])),
 	ranked.map((c) => [c.name, c.gpus.value, c.headroom]), 'ranked by GPUs, with headroom');
-	equal(await page.$$eval('section[aria-label="Not ranked"] tbody th', (l) => l.map((e) => e.textContent)),
+	equal(await page.$$eval('section[aria-label="Not ranked"] tbody th',
+		(l) => l.map((e) => e.textContent)),
 		usual.configurations.filter((c) => !ranked.includes(c)).map((c) => c.name),
 		'what needs a higher load or never keeps the limit is apart');
 	await numbersOf(page, 'main', all(usual), 'the default capacity');
@@ -694,7 +711,8 @@ async function plans(page, url, filter) {
 		return [r.querySelector('th').textContent, cell && Number(cell.dataset.value), cell
 			? r.querySelectorAll('td')[0].textContent[0] : null];
 	}).sort());
-	equal(await rowsShown(), reading.map((r) => [r.color, r.between, r.between === null ? null : '~']).sort(),
+	equal(await rowsShown(),
+		reading.map((r) => [r.color, r.between, r.between === null ? null : '~']).sort(),
 		'the calculator reads each color off its frontier, and says that nobody measured it');
 	await accessible(page, 'calculator');
 }
@@ -756,8 +774,8 @@ async function analyses(page, url) {
 		'resources',
 	);
 	await page.goto(`${url}/traces`);
-	equal(await (await page.waitForSelector('.quick + p[role=status]')).textContent().then((t) => t.slice(0, 19)),
-		'No run has a trace.', 'no traces is no error');
+	const none = await page.waitForSelector('.quick + p[role=status]');
+	equal((await none.textContent()).slice(0, 19), 'No run has a trace.', 'no traces is no error');
 }
 
 const CONFIG = `name: walked

@@ -10,8 +10,9 @@
  * each names the others, and the note says so.
  *
  * Besides, the matched effects: runs whose configuration (series.h) is the same but for one
- * parameter are one group, each of its values one mean of logarithms there, and each two neighbouring
- * values a pair. A step has the geometric mean of its pairs' ratios and Student's interval of it.
+ * parameter are one group, each of its values one mean of logarithms there, and each two
+ * neighbouring values a pair. A step has the geometric mean of its pairs' ratios and Student's
+ * interval of it.
  * Columns with one value for each value of the parameter change along with it, and are named.
  *
  * Parameters that are the same in all the runs are left out first; of the others at most
@@ -556,7 +557,8 @@ static size_t pairs_of(const struct impact *m, const struct member *x, struct pa
 		double mean = next_mean(x, m->n, &i);
 
 		if (first && x[first].rest == x[first - 1].rest)
-			out[n++] = (struct pair_of){ x[first - 1].level, x[first].level, mean - before };
+			out[n++] = (struct pair_of){ x[first - 1].level, x[first].level,
+						     mean - before };
 		before = mean;
 	}
 	return n;

@@ -1009,7 +1009,7 @@ export interface CurveTip { label: string; value: string }
 export interface CurveReading {
 	color: string;
 	y: number | null; // the best measured one at this x or better
-	/** between points of the color's frontier, on a monotone curve; null outside the x that were measured */
+	/** on a monotone curve through the color's frontier; null outside the x that were measured */
 	between: number | null;
 }
 

@@ -176,10 +176,16 @@ function bands(s: LineSeries, i: number, color: string): object[] {
 
 function answers(s: LineSeries, i: number, color: string, ink: Ink): object[] {
 	return (s.answers ?? []).flatMap((a, k) => [
-		...(a.low !== null && a.high !== null ? [{ type: 'line', id: `sure ${i} ${k}`, silent: true, symbol: 'none',
-			z: 4, lineStyle: { color, width: 6, opacity: 0.35 }, data: [[a.low, a.value], [a.high, a.value]] }] : []),
-		{ type: 'scatter', id: `answer ${i} ${k}`, silent: true, z: 6, symbol: 'circle', symbolSize: 15,
-			itemStyle: { color: ink.card, borderColor: color, borderWidth: 3 }, data: [[a.x, a.value]] },
+		...(a.low !== null && a.high !== null ? [{
+			type: 'line', id: `sure ${i} ${k}`, silent: true, symbol: 'none', z: 4,
+			lineStyle: { color, width: 6, opacity: 0.35 },
+			data: [[a.low, a.value], [a.high, a.value]],
+		}] : []),
+		{
+			type: 'scatter', id: `answer ${i} ${k}`, silent: true, z: 6, symbol: 'circle',
+			symbolSize: 15, data: [[a.x, a.value]],
+			itemStyle: { color: ink.card, borderColor: color, borderWidth: 3 },
+		},
 	]);
 }
 
@@ -190,7 +196,8 @@ function rules(list: Rule[], ink: Ink): object[] {
 		markLine: {
 			silent: true, symbol: 'none', animation: false,
 			lineStyle: { color: ink.dim, width: 1, type: 'dashed', opacity: 0.8 },
-			data: list.map(({ text, at, isNow }) => ({ ...('x' in at ? { xAxis: at.x } : { yAxis: at.y }),
+			data: list.map(({ text, at, isNow }) => ({
+				...('x' in at ? { xAxis: at.x } : { yAxis: at.y }),
 				...(isNow && { lineStyle: { color: ink.accent, width: 2, type: 'solid' } }),
 				label: { formatter: text, color: ink.dim, fontFamily: FONT, fontSize: 11,
 					position: 'insideEndTop' } })),

@@ -41,8 +41,8 @@ export function asked(limits: Limit[]): Slo[] {
 }
 
 /** Limits of an answer, as they are edited. */
-export const limitsOf = (slo: Slo[]): Limit[] => slo.map(({ column, min, max }): Limit =>
-	min === undefined ? { column, side: 'max', value: max ?? null } : { column, side: 'min', value: min });
+export const limitsOf = (slo: Slo[]): Limit[] => slo.map(({ column, min, max }): Limit => ({
+	column, side: min === undefined ? 'max' : 'min', value: min ?? max ?? null }));
 
 /**
  * Those that the question settles, best first, and those of which more loads would say more. One that

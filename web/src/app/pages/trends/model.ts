@@ -237,29 +237,49 @@ export function placesOf(answer: Pick<Trends, 'axis' | 'series'>): (p: TrendPoin
 	return (p) => ((p.at ?? from) - from) / span;
 }
 
-export interface TrendEvent { place: number; x: number | string; text: string; kind: 'change' | 'version' }
+export interface TrendEvent {
+	place: number;
+	x: number | string;
+	text: string;
+	kind: 'change' | 'version';
+}
 const VERSIONS_NAMED = 8;
 
-/** What happened along the axis: changes of the series, the largest of a place named; new versions. */
-export function eventsOf(answer: Pick<Trends, 'axis' | 'series'>, percent: (v: number) => string): TrendEvent[] {
-	const place = placesOf(answer), { axis } = answer;
-	const xOf = (p: TrendPoint): number | string =>
-		axis === 'commit' ? shortCommit(p.commit ?? '') : axis === 'version' ? p.version ?? '' : p.at ?? 0;
-	const changes = new Map<number, TrendEvent & { effect: number }>(), versions = new Map<string, TrendEvent>();
-	for (const { points, changes: own } of answer.series) {
-		for (const c of own) {
-			const p = points[c.index], effect = Math.abs(c.effect ?? 0), at = place(p);
-			if (effect >= (changes.get(at)?.effect ?? 0))
-				changes.set(at, { place: at, x: xOf(p), kind: 'change', effect,
+type Lines = Pick<Trends, 'axis' | 'series'>;
+
+function xOf(p: TrendPoint, axis: string): number | string {
+	if (axis === 'commit') return shortCommit(p.commit ?? '');
+	return axis === 'version' ? p.version ?? '' : p.at ?? 0;
+}
+
+/** Where series changed; of those at one place the largest. */
+function changesAlong(answer: Lines, percent: (v: number) => string): TrendEvent[] {
+	const place = placesOf(answer), out = new Map<number, TrendEvent & { effect: number }>();
+	for (const { points, changes } of answer.series)
+		for (const c of changes) {
+			const p = points[c.index], at = place(p), effect = Math.abs(c.effect ?? 0);
+			if (effect >= (out.get(at)?.effect ?? 0))
+				out.set(at, { place: at, x: xOf(p, answer.axis), kind: 'change', effect,
 					text: c.effect === null ? 'change' : percent(c.effect) });
 		}
-		for (let i = 1; i < points.length && axis !== 'version'; i++) {
-			const { version } = points[i], at = place(points[i]), known = versions.get(version ?? '');
-			if (version !== null && version !== points[i - 1].version && (!known || at < known.place))
-				versions.set(version, { place: at, x: xOf(points[i]), kind: 'version', text: version });
-		}
-	}
-	const named = [...versions.values()].sort((a, b) => a.place - b.place).slice(-VERSIONS_NAMED);
-	return [...changes.values()].map(({ effect: _, ...event }): TrendEvent => event).concat(named)
-		.sort((a, b) => a.place - b.place);
+	return [...out.values()].map(({ effect: _, ...event }) => event);
 }
+
+/** Where a version of the engine came first after another one. */
+function versionsAlong(answer: Lines): TrendEvent[] {
+	const place = placesOf(answer), out = new Map<string, TrendEvent>();
+	for (const { points } of answer.series)
+		for (let i = 1; i < points.length; i++) {
+			const { version } = points[i], at = place(points[i]);
+			if (version !== null && version !== points[i - 1].version
+				&& at < (out.get(version)?.place ?? Infinity))
+				out.set(version, { place: at, x: xOf(points[i], answer.axis), kind: 'version',
+					text: version });
+		}
+	return [...out.values()].sort((a, b) => a.place - b.place).slice(-VERSIONS_NAMED);
+}
+
+/** What happened along the axis: changes of the series, and new versions where it has no versions. */
+export const eventsOf = (answer: Lines, percent: (v: number) => string): TrendEvent[] =>
+	[...changesAlong(answer, percent), ...answer.axis === 'version' ? [] : versionsAlong(answer)]
+		.sort((a, b) => a.place - b.place);
