@@ -13,8 +13,8 @@ import {
 import { isTrace, namedTraces, runsOf, valuesOf } from '../../../web/src/app/pages/upload/traces';
 import { linesOf, sampleOf, secondsText } from '../../../web/src/app/pages/launch/types';
 import {
-	changesOf, commitsOf, drawable, eventsOf, linesOf as trendLines, markPlace, namesOf, ordered, placesOf,
-	relative,
+	changesOf, commitsOf, drawable, eventsOf, linesOf as trendLines, markPlace, namesOf, ordered,
+	placesOf, relative,
 	shortCommit, shownAtFirst, sidesOf, spanOf as trendSpan,
 } from '../../../web/src/app/pages/trends/model';
 import { asked, LIMITS_MAX, limitsCodec, USUAL } from '../../../web/src/app/pages/plan/slo';
@@ -302,8 +302,9 @@ it('places values on a scale, in logarithms where they span much', () => {
 });
 
 it('puts what happened on the axis that all series share', () => {
-	const points = (commits: string[]): unknown[] => commits.map((commit) => ({ commit, at: Number(commit.slice(1)),
-		version: Number(commit.slice(1)) < 3 ? '0.12' : '0.13', value: 1 }));
+	const points = (commits: string[]): unknown[] => commits.map((commit) => ({
+		commit, at: Number(commit.slice(1)), value: 1,
+		version: Number(commit.slice(1)) < 3 ? '0.12' : '0.13' }));
 	const answer = { axis: 'commit', series: [
 		{ points: points(['c1', 'c2', 'c3', 'c5']), changes: [{ index: 2, effect: -0.1 }] },
 		{ points: points(['c3', 'c5']), changes: [{ index: 0, effect: 0.02 }] },
