@@ -309,6 +309,7 @@ sub mask_run {
 		s/^(Build: +)\S.*$/$1#/mg;
 		s/^(Time stamps: +)\S.*$/$1#/mg;
 		s/^(P[\d.]+ .*, 95 % interval \(ms\): +)\S.*$/$1#/mg;
+		s/^((?:Settled [^:]*|Requests left out at start\/end|.* of attempted \(ms\)): +)\S.*$/$1#/mg;
 		s/^(Verdict: +)\S.*$/$1#/mg;
 		s/^  (?:(?:DEGRADED|INVALID)(?: \(.*?\))?|VALID|Note): .*\n//mg;
 		s/^(Maximum TTFT.*|Mean TTFT with\/without connect.*)\n//mg;

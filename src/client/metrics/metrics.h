@@ -30,6 +30,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/stats/percentile.h"
+#include "core/stats/settled.h"
 
 /* The blocks of the report, in report order: X(bit name, key). */
 #define METRIC_BLOCKS(X)                                                                  \
@@ -147,6 +148,45 @@ struct metrics_steady {
 	double request_throughput, input_throughput, output_throughput, total_token_throughput;
 	double mean_ttft_ms, median_ttft_ms, *percentile_ttft_ms; /* one per percentile asked for */
 	double mean_tpot_ms, median_tpot_ms, p90_tpot_ms, p99_tpot_ms;
+};
+
+/* What has a mean of the settled part of a run: X(name, key). */
+#define METRICS_SETTLED(X)                                                                \
+	X(TTFT, "ttft_ms") X(TPOT, "tpot_ms") X(ITL, "itl_ms") X(E2EL, "e2el_ms")         \
+	X(REQUESTS, "request_throughput") X(OUTPUT, "output_throughput")
+#define X(name, key) METRICS_SETTLED_##name,
+enum metrics_settled_value { METRICS_SETTLED(X) METRICS_SETTLED_COUNT };
+#undef X
+
+/*
+ * The run without its warm-up and its end, as far as the numbers themselves show either
+ * (core/stats/settled.h). Successes in the order of their start.
+ */
+struct metrics_settled {
+	bool is_reported;              /* something succeeded */
+	bool is_burst;                 /* sent in less time than one takes: nothing can settle */
+	uint32_t left_out_start, left_out_end; /* requests */
+	uint32_t n;                    /* kept */
+	double start_s, end_s;         /* starts of the first and the last of them, from first_ns */
+	struct settled_mean mean[METRICS_SETTLED_COUNT]; /* ms, per s; n, needed: requests */
+};
+
+/*
+ * A percentile over all requests that were attempted. One that failed or was cancelled took at
+ * least as long as it ran, so low has it as that long, and high as infinitely long.
+ */
+struct metrics_attempted_percentile { double p, low_ms, high_ms; };
+struct metrics_attempted_block {
+	uint32_t known, censored;      /* requests whose value is known, and all others attempted */
+	struct metrics_attempted_percentile *percentile; /* the median, then those asked for */
+};
+/* Every request is one of these: attempted = succeeded + failed + cancelled. */
+struct metrics_attempted {
+	uint32_t n, succeeded, failed, cancelled;
+	uint32_t unsent;               /* cancelled before anything of it was sent; not attempted */
+	uint32_t with_tpot, with_itl;  /* successes that these blocks have values of */
+	double good_share;             /* of the attempted, in all limits of --goodput, or NAN */
+	struct metrics_attempted_block ttft, e2el;
 };
 
 /* A distribution of ours. */
@@ -450,6 +490,8 @@ struct metrics {
 	struct str server_note;        /* why a server's metrics were not read; may be empty */
 	struct metrics_system system;  /* the machine */
 	struct metrics_steady steady;
+	struct metrics_settled settled;
+	struct metrics_attempted attempted;
 	struct metrics_url *url;       /* by the rows' endpoint */
 	size_t n_urls;
 	struct metrics_sessions sessions; /* n 0: no conversations */

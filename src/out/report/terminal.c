@@ -515,6 +515,7 @@ static void correctness(const struct metrics_correctness *c, struct buf *out)
 static void outcome(const struct report *r, struct buf *out)
 {
 	failures(r->metrics, out);
+	report_attempted_rows(r->metrics, out);
 	correctness(&r->metrics->correctness, out);
 	if (r->metrics->cancelled)
 		line_int(out, "Cancelled requests:", r->metrics->cancelled);
@@ -538,6 +539,7 @@ static void ours(const struct report *r, struct buf *out)
 	report_server_rows(m, out);
 	report_system_rows(&m->system, out);
 	report_steady_rows(m, out);
+	report_settled_rows(m, out);
 	report_classes(m, out);
 	line_heading(out, '-', "Measurement Quality");
 	report_bounds_rows(m, out);
