@@ -45,13 +45,19 @@ my $rate = $settled->{request_throughput};
 my $true_rate = 32 / 0.081;
 ok($rate->{low} < $true_rate && $true_rate < $rate->{high},
 	"32 at once of 81 ms each: $rate->{low} to $rate->{high} holds $true_rate");
+my ($median) = grep { $_->{metric} eq 'median_ttft_ms' } @{ $result->{profllm}{percentiles} };
+my $true_median = 80 * log 2;
+ok($median->{low_ms} < $true_median && $true_median < $median->{high_ms},
+	"the median has one, too: $median->{low_ms} to $median->{high_ms} holds $true_median");
+has_line($run->{out}, 'Median TTFT, 95 % interval (ms): * to *') or fail('and it is printed');
 unlike($run->{out}, qr/of attempted/, 'all requests succeeded: nothing is said of attempted ones');
 is(attempted($result, 'p99_ttft_ms')->{low_ms}, $result->{p99_ttft_ms}, 'P99 is the usual one');
 is(attempted($result, 'p99_ttft_ms')->{high_ms}, $result->{p99_ttft_ms}, 'from both sides');
 
 ($run, $result) = load($sim, qw(--num-prompts 20 --max-concurrency 4));
-check_run('too short', $run, { status => 0,
-	out => ['Settled means: * none: too short, at least * requests are needed'] });
+check_run('too short', $run, { status => 0, out => [
+	'P99 TTFT, 95 % interval (ms): * n = 20 cannot bound P99* (* needed)*',
+	'Settled means: * none: too short, at least * requests are needed'] });
 is($result->{profllm}{settled}{ttft_ms}{low}, undef, 'and has no interval');
 
 ($run, $result) = load($sim, qw(--num-prompts 20));

@@ -195,6 +195,37 @@ static void nothing_succeeded(void **state)
 	record_release(&r);
 }
 
+/* Slow requests that come together tell less than as many that come alone. */
+static void clumped_percentiles_have_wider_intervals(void **state)
+{
+	struct metrics_opts o = usual();
+	struct percentile got[2];
+
+	(void)state;
+	for (int is_clumped = 0; is_clumped < 2; is_clumped++) {
+		const struct metrics_summary *s;
+		struct record r = { 0 };
+		struct metrics m;
+
+		begin(&r, 2000);
+		for (uint32_t i = 0; i < 2000; i++) {
+			bool is_slow = is_clumped ? i % 400 < 40 : i * 7919 % 2000 < 200;
+
+			answer(&r, i, 10 * i, is_slow ? 300 + i * 31 % 997 : 20 + i * 31 % 17, 5);
+		}
+		metrics_score(&m, &r, &o);
+		s = &m.block[BLOCK_TTFT];
+		assert_true(s->bounds[0].value * 1000 == s->median_ms);
+		assert_true(s->bounds[0].low <= s->bounds[0].value);
+		got[is_clumped] = s->bounds[1];
+		metrics_release(&m);
+		record_release(&r);
+	}
+	assert_true(got[0].phi < 2 && got[1].phi > 2);
+	assert_true(got[1].needed > 2 * got[0].needed);
+	assert_true(got[1].low < got[0].low);
+}
+
 /* ---- the settled part ---- */
 
 static struct pcg64 rng;
@@ -291,6 +322,7 @@ int main(void)
 		cmocka_unit_test(failing_does_not_look_faster),
 		cmocka_unit_test(every_request_is_counted_once),
 		cmocka_unit_test(nothing_succeeded),
+		cmocka_unit_test(clumped_percentiles_have_wider_intervals),
 		cmocka_unit_test(settled_mean_is_without_warm_up),
 		cmocka_unit_test(a_burst_does_not_settle),
 	};

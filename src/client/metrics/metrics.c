@@ -346,13 +346,13 @@ uint32_t *metrics_time_order(const struct metrics *m, const struct record *r)
 static struct percentile *bounds_of(const struct metrics *m, const struct record *r,
 				    enum metric_block b, const double *sorted)
 {
-	struct percentile *out = mem_array(m->opts.n_percentiles, sizeof(*out));
+	struct percentile *out = mem_array(m->opts.n_percentiles + 1, sizeof(*out));
 	uint32_t *order = metrics_time_order(m, r);
 	size_t n;
 	double *in_time = block_values(m, r, order, m->n, b, &n);
 
-	for (size_t k = 0; k < m->opts.n_percentiles; k++) {
-		double p = m->opts.percentile[k];
+	for (size_t k = 0; k <= m->opts.n_percentiles; k++) {
+		double p = k ? m->opts.percentile[k - 1] : 50;
 
 		if (p > 0 && p < 100)
 			out[k] = percentile_bounds(in_time, sorted, n, p, PERCENTILE_LEVEL);

@@ -91,7 +91,7 @@ struct metrics_summary {
 	size_t n;
 	double mean_ms, median_ms, std_ms;
 	double *percentile_ms;         /* one per percentile asked for */
-	struct percentile *bounds;     /* of each, in s; NULL: not reported, or of a part */
+	struct percentile *bounds;     /* of the median, then of each, in s; or NULL */
 	double *sketch;                /* SKETCH_QUANTILES, in s; NULL: of a part, or no latency */
 };
 

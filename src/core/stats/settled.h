@@ -22,7 +22,7 @@
  * there is no interval, because phi itself is underestimated then; up to there the interval is
  * widened for the same reason. Drifting: the slowest wave alone is larger than the others allow.
  *
- * bench/settled.c measures all of this on series whose mean is known. Values are finite.
+ * tests/unit/test_decide_settled.c measures all of this on series of known mean. Values are finite.
  */
 #pragma once
 #include <stddef.h>

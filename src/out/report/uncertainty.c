@@ -15,7 +15,22 @@
 /* ---- how far percentiles can be trusted ---- */
 
 #define LABEL_BYTES 80
+#define NAME_BYTES (FMT_F64_BYTES + 8)
+#define CORRELATED 2.0 /* times as many requests as independent ones would be needed */
 #define MS 1000 /* bounds are seconds, as the record's arrays are */
+
+/* "median_ttft_ms", "p99_ttft_ms": k 0 is the median, then come those asked for. */
+static void percentile_key(char out[LABEL_BYTES], const struct metrics *m, size_t k,
+			   const char *metric)
+{
+	char p[FMT_F64_BYTES];
+
+	if (k)
+		snprintf(out, LABEL_BYTES, "p%s_%s_ms",
+			 metrics_percentile_name(p, m->opts.percentile[k - 1]), metric);
+	else
+		snprintf(out, LABEL_BYTES, "median_%s_ms", metric);
+}
 
 /* "12.30 to 15.84", or what is known below it and how many requests would bound it. */
 static void say_bounds(const struct percentile *p, const char *name, struct buf *out)
@@ -34,23 +49,57 @@ static void say_bounds(const struct percentile *p, const char *name, struct buf 
 		buf_add_text(out, ", too narrow: slow requests come in long clumps");
 }
 
+/* "Median" or "P99.9", of the k-th of a block's bounds. Returns out. */
+static const char *bound_name(const struct metrics *m, size_t k, char out[NAME_BYTES])
+{
+	char p[FMT_F64_BYTES];
+
+	if (k)
+		snprintf(out, NAME_BYTES, "P%s",
+			 metrics_percentile_name(p, m->opts.percentile[k - 1]));
+	else
+		snprintf(out, NAME_BYTES, "Median");
+	return out;
+}
+
+/* The numbers whose values are least independent, where that matters. */
+static void say_correlation(const struct percentile *worst, const char *name, struct buf *out)
+{
+	struct buf text = { 0 };
+
+	if (!worst || worst->phi < CORRELATED)
+		return;
+	buf_printf(&text, "%s: %zu values tell as much as %.0f independent ones", name, worst->n,
+		   (double)worst->n / worst->phi);
+	line_text(out, "Correlated requests, at worst:", text.data);
+	buf_release(&text);
+}
+
 void report_bounds_rows(const struct metrics *m, struct buf *out)
 {
+	const struct percentile *worst = NULL;
+	char name[NAME_BYTES], label[LABEL_BYTES], worst_name[LABEL_BYTES];
+
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-		for (size_t k = 0; m->block[b].bounds && k < m->opts.n_percentiles; k++) {
+		for (size_t k = 0; m->block[b].bounds && k <= m->opts.n_percentiles; k++) {
 			const struct percentile *p = &m->block[b].bounds[k];
-			char label[LABEL_BYTES], name[FMT_F64_BYTES + 1] = "P";
 			struct buf text = { 0 };
 
 			if (!p->n)
 				continue;
-			metrics_percentile_name(name + 1, m->opts.percentile[k]);
-			snprintf(label, sizeof(label), "%s %s, %g %% interval (ms):", name,
-				 report_block_name(b), 100 * PERCENTILE_LEVEL);
+			snprintf(label, sizeof(label), "%s %s, %g %% interval (ms):",
+				 bound_name(m, k, name), report_block_name(b),
+				 100 * PERCENTILE_LEVEL);
 			say_bounds(p, name, &text);
 			line_text(out, label, text.data);
 			buf_release(&text);
+			if (worst && worst->phi >= p->phi)
+				continue;
+			worst = p;
+			snprintf(worst_name, sizeof(worst_name), "%s %s", name,
+				 report_block_name(b));
 		}
+	say_correlation(worst, worst_name, out);
 }
 
 static void put_marks(struct json_writer *w, unsigned marks)
@@ -68,15 +117,13 @@ void report_bounds_json(const struct metrics *m, struct json_writer *w)
 {
 	json_member_array(w, "percentiles");
 	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-		for (size_t k = 0; m->block[b].bounds && k < m->opts.n_percentiles; k++) {
+		for (size_t k = 0; m->block[b].bounds && k <= m->opts.n_percentiles; k++) {
 			const struct percentile *p = &m->block[b].bounds[k];
-			char key[LABEL_BYTES], name[FMT_F64_BYTES];
+			char key[LABEL_BYTES];
 
 			if (!p->n)
 				continue;
-			snprintf(key, sizeof(key), "p%s_%s_ms",
-				 metrics_percentile_name(name, m->opts.percentile[k]),
-				 metric_block_key(b));
+			percentile_key(key, m, k, metric_block_key(b));
 			json_begin_object(w);
 			json_member_text(w, "metric", key);
 			json_member_int(w, "n", (int64_t)p->n);
@@ -217,13 +264,9 @@ static void attempted_rows(const struct metrics *m, const struct metrics_attempt
 	struct buf text = { 0 };
 
 	for (size_t k = 0; b->percentile && k <= m->opts.n_percentiles; k++) {
-		char label[LABEL_BYTES], p[FMT_F64_BYTES];
+		char label[LABEL_BYTES], p[NAME_BYTES];
 
-		if (k)
-			snprintf(label, sizeof(label), "P%s %s of attempted (ms):",
-				 metrics_percentile_name(p, b->percentile[k].p), name);
-		else
-			snprintf(label, sizeof(label), "Median %s of attempted (ms):", name);
+		snprintf(label, sizeof(label), "%s %s of attempted (ms):", bound_name(m, k, p), name);
 		buf_reset(&text);
 		say_between(&b->percentile[k], &text);
 		line_text(out, label, text.data);
@@ -254,13 +297,9 @@ static void put_attempted(struct json_writer *w, const struct metrics *m, const 
 {
 	for (size_t k = 0; b->percentile && k <= m->opts.n_percentiles; k++) {
 		const struct metrics_attempted_percentile *p = &b->percentile[k];
-		char key[LABEL_BYTES], number[FMT_F64_BYTES];
+		char key[LABEL_BYTES];
 
-		if (k)
-			snprintf(key, sizeof(key), "p%s_%s_ms", metrics_percentile_name(number, p->p),
-				 name);
-		else
-			snprintf(key, sizeof(key), "median_%s_ms", name);
+		percentile_key(key, m, k, name);
 		json_begin_object(w);
 		json_member_text(w, "metric", key);
 		json_member_f64(w, "low_ms", p->low_ms);
