@@ -7,6 +7,8 @@
 #include "bench/options/salt.h"
 #include "bench/serve/multi_turn.h"
 #include "bench/serve/point_internal.h"
+#include "client/load/pressure.h"
+#include "client/net/sock.h"
 #include "client/record/series.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
@@ -317,11 +319,19 @@ static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct
 static struct trust_facts trust_facts(const struct point *p)
 {
 	const struct load_stats *l = &p->load;
+	double wall = (double)l->wall_ns;
 
 	return (struct trust_facts){
-		.cpu_share_max = l->wall_ns ? (double)l->cpu_ns_max / (double)l->wall_ns : 0,
+		.cpu_share_max = wall > 0 ? (double)l->cpu_ns_max / wall : 0,
 		.reads = l->net.reads, .reads_without_stamp = l->net.reads_without_stamp,
 		.clock_step_ns = p->clock_step_ns,
+		.wait_share_max = wall > 0 ? (double)l->wait_ns_max / wall : 0,
+		.throttled_share = wall > 0 ? (double)l->throttled_ns / wall : 0,
+		.connections_most = l->net.connections_most,
+		.ports = pressure_ports(), .descriptors = sock_raise_nofile(),
+		.no_ports = l->net.no_ports, .no_descriptors = l->net.no_descriptors,
+		.resent = l->net.resent, .out_of_order = l->net.out_of_order,
+		.resolve_ns = l->net.resolve_ns,
 		.is_kernel_stamped = l->is_kernel_stamped,
 		.is_interrupted = p->is_interrupted,
 		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE ||

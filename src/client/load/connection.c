@@ -83,7 +83,12 @@ void connection_close(struct connection *c)
 {
 	assert(!c->x && c->state != CONNECTION_CLOSED);
 	list_drop(c);
+	c->net->n_open--;
 	if (c->watch.fd >= 0) {
+		struct sock_losses losses = sock_losses(c->watch.fd);
+
+		c->net->stats.resent += losses.resent;
+		c->net->stats.out_of_order += losses.out_of_order;
 		loop_unwatch(c->net->loop, &c->watch);
 		sock_close(c->watch.fd);
 	}
@@ -629,11 +634,15 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x)
 	}
 	move_to(c, &s->connecting, n->opts.connect_timeout_ns / s->n_addr);
 	n->stats.connects++;
+	if (++n->n_open > n->stats.connections_most)
+		n->stats.connections_most = n->n_open;
 	while (!try_address(c, &e)) {
 		int error = errno;
 
 		if (++c->addr_at < s->n_addr)
 			continue;
+		n->stats.no_ports += error == EADDRNOTAVAIL;
+		n->stats.no_descriptors += error == EMFILE || error == ENFILE;
 		if (error == EADDRNOTAVAIL)
 			err_set(&e, ERR_NET, "no local port is left for %s:%u: about 28,000 "
 				"connections fit one server address "

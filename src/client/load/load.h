@@ -145,6 +145,8 @@ struct load_stats {
 	struct transport_stats net;
 	int64_t wall_ns, cpu_ns;    /* cpu: sum over loops, from the start of the clock */
 	int64_t cpu_ns_max;         /* the busiest loop's, less what it spun before due times */
+	int64_t wait_ns_max;        /* most that a loop waited for a processor (pressure.h) */
+	int64_t throttled_ns;       /* for which a CPU quota had stopped the program */
 	unsigned threads;
 	uint64_t reads_shared;      /* reads that held more than one event of a stream */
 	bool is_kernel_stamped;

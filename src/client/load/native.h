@@ -76,6 +76,7 @@ struct native {
 	struct connection *free;
 	struct connection *dead; /* closed in this round; free after it */
 	struct connection_list active;
+	unsigned n_open;
 	unsigned n_warming;  /* connections being opened ahead of use */
 	struct err warm_error;
 	struct transport_stats stats;

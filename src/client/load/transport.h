@@ -73,6 +73,12 @@ struct transport_stats {
 	uint64_t connects, connect_failures, retries, reads, reads_without_stamp, stale_closed;
 	uint64_t http2;              /* answers that came by HTTP/2 */
 	int64_t spun_ns;             /* CPU spent on waiting exactly (loop_spun_ns) */
+	/* Connections that this machine refused: no local port, no descriptor was left. */
+	uint64_t no_ports, no_descriptors;
+	uint64_t connections_most;   /* open at once */
+	/* Of ended connections: segments of ours sent again, and theirs that came too early. */
+	uint64_t resent, out_of_order;
+	int64_t resolve_ns;          /* the longest look-up of a host's name */
 };
 
 struct transport {
@@ -85,7 +91,8 @@ struct transport {
 	void (*poll)(void *self, int64_t until_mono_ns, bool is_exact,
 		     struct transport_stats *stats);
 	void (*wake)(void *self); /* from any thread: the poll under way returns soon */
-	void (*close)(void *self);
+	/* Adds what is known at the end alone to stats, unless that is NULL. */
+	void (*close)(void *self, struct transport_stats *stats);
 };
 
 extern const struct transport transport_native, transport_null, transport_curl;

@@ -40,7 +40,7 @@ static int site_resolve(struct site *s, const char *base_url, const char *proxy,
 	return 0;
 }
 
-static void native_close(void *self)
+static void native_close(void *self, struct transport_stats *stats)
 {
 	struct native *n = self;
 
@@ -52,6 +52,10 @@ static void native_close(void *self)
 		c->x = NULL;
 		if (c->state != CONNECTION_CLOSED)
 			connection_close(c);
+	}
+	if (stats) {
+		stats->resent = n->stats.resent;
+		stats->out_of_order = n->stats.out_of_order;
 	}
 	for (unsigned i = 0; n->site && i < n->opts.n_endpoints; i++)
 		free(n->site[i].host);
@@ -205,8 +209,13 @@ static void *native_open(const struct transport_opts *o, struct err *e)
 	if (!n->loop)
 		goto failed;
 	for (unsigned i = 0; i < o->n_endpoints; i++) {
+		int64_t began_ns = clock_mono_ns(), took_ns;
+
 		if (site_resolve(&n->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0)
 			goto failed;
+		took_ns = clock_mono_ns() - began_ns;
+		n->stats.resolve_ns = took_ns > n->stats.resolve_ns ? took_ns
+								     : n->stats.resolve_ns;
 		needs_tls |= n->site[i].is_tls;
 	}
 	if (needs_tls) {
@@ -227,7 +236,7 @@ static void *native_open(const struct transport_opts *o, struct err *e)
 		goto failed;
 	return n;
 failed:
-	native_close(n);
+	native_close(n, NULL);
 	return NULL;
 }
 

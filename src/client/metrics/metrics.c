@@ -412,6 +412,8 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_classes(m, r);
 	metrics_client(m, r);
 	metrics_queue(m, r);
+	metrics_start(m, r);
+	metrics_outage(m, r);
 	metrics_correctness(m, r);
 	metrics_failures(m, r);
 	tokens = (struct metrics_tokens){ (double)m->total_input, (double)m->total_output };

@@ -248,6 +248,31 @@ struct metrics_queue {
 	double growth_p;               /* two-sided, that both thirds are alike */
 };
 
+/*
+ * Whether the first requests of a run were slower than the others, in order of sending
+ * (episodes.c has the test).
+ */
+struct metrics_start {
+	bool is_known;                 /* enough requests, and the first prompts are not longer */
+	uint32_t n, first;             /* successes, and how many of the first are compared */
+	double p;                      /* that requests that are all alike look like this */
+	double ttft_first_ms, ttft_rest_ms; /* medians */
+	double mean_ms, mean_rest_ms;  /* of TTFT: over all, and without the first */
+};
+/*
+ * Probability that k of n drawn at random have at least `overlap` of k marked ones among them;
+ * k <= n, overlap <= k.
+ */
+double metrics_overlap_p(uint32_t n, uint32_t k, uint32_t overlap);
+
+/*
+ * The longest run of requests that ended one after the other by a lost connection, one of them at
+ * least because no connection could be made, with successes before and after it; requests 0: none.
+ * start_s: end of the first of them, since the start of the run; duration_s: from there to the next
+ * success.
+ */
+struct metrics_outage { uint32_t requests; double start_s, duration_s; };
+
 /* Values of any unit. */
 struct metrics_stats { size_t n; double mean, p50, p99, max; }; /* n 0: nothing to say */
 
@@ -413,6 +438,8 @@ struct metrics_client {
 	struct metrics_spread first_late;   /* about what late first reads add to TTFT */
 	struct metrics_shift shift;
 	struct metrics_queue queue;
+	struct metrics_start start;
+	struct metrics_outage outage;
 	struct metrics_schedule schedule;
 	double mean_interarrival_s;         /* between due times of roots */
 	uint64_t n_events;                  /* token events of all requests */

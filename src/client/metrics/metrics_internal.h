@@ -73,6 +73,8 @@ void metrics_probe(struct metrics *m, const struct record *r);
 void metrics_engine(struct metrics *m, const struct record *r);
 void metrics_steady(struct metrics *m, const struct record *r);
 void metrics_queue(struct metrics *m, const struct record *r); /* after metrics_client */
+void metrics_start(struct metrics *m, const struct record *r);
+void metrics_outage(struct metrics *m, const struct record *r);
 void metrics_settled(struct metrics *m, const struct record *r);   /* after the blocks */
 void metrics_attempted(struct metrics *m, const struct record *r); /* after the totals */
 void metrics_urls(struct metrics *m, const struct record *r);

@@ -48,6 +48,8 @@ static const struct scalar opts_rows[] = {
 };
 static const struct scalar trust_rows[] = {
 	T(cpu_share_max), T(reads), T(reads_without_stamp), T(clock_step_ns),
+	T(wait_share_max), T(throttled_share), T(connections_most), T(ports), T(descriptors),
+	T(no_ports), T(no_descriptors), T(resent), T(out_of_order), T(resolve_ns),
 	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
 	T(knows_explained), T(cached_explained), T(told_by),
 };
