@@ -39,7 +39,6 @@ for (const [width, height] of SIZES)
 		for (const [name, path] of pages) {
 			await page.goto(it.url + path);
 			await page.waitForLoadState('networkidle');
-			await page.waitForFunction(() => !document.querySelector('main .loading'));
 			await page.waitForTimeout(300);
 			await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
 		}

@@ -74,15 +74,9 @@ static void client_wake(void *self)
 	(void)self;
 }
 
-static void client_close(void *self, struct transport_stats *stats)
-{
-	(void)stats;
-	free(self);
-}
-
 static const struct transport scripted = {
 	.name = "scripted", .open = client_open, .start = client_start, .cancel = client_cancel,
-	.poll = client_poll, .wake = client_wake, .close = client_close,
+	.poll = client_poll, .wake = client_wake, .close = free,
 };
 
 /* One request; its row is record's first. */

@@ -110,9 +110,8 @@ static void client_wake(void *self)
 	atomic_store(&((struct client *)self)->is_woken, true);
 }
 
-static void client_close(void *self, struct transport_stats *stats)
+static void client_close(void *self)
 {
-	(void)stats;
 	free(self);
 }
 

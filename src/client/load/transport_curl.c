@@ -723,11 +723,10 @@ static void curl_wake(void *self)
 	loop_wake(((struct client *)self)->loop);
 }
 
-static void curl_close(void *self, struct transport_stats *stats)
+static void curl_close(void *self)
 {
 	struct client *c = self;
 
-	(void)stats;
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->transfers.count; i++) {
@@ -799,7 +798,7 @@ static void *curl_open(const struct transport_opts *o, struct err *e)
 			goto failed;
 	return c;
 failed:
-	curl_close(c, NULL);
+	curl_close(c);
 	return NULL;
 }
 
