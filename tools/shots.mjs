@@ -39,6 +39,7 @@ for (const [width, height] of SIZES)
 		for (const [name, path] of pages) {
 			await page.goto(it.url + path);
 			await page.waitForLoadState('networkidle');
+			await page.waitForFunction(() => !document.querySelector('main .loading'));
 			await page.waitForTimeout(300);
 			await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) });
 		}

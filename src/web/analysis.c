@@ -201,7 +201,7 @@ questions[] = {
 	{ "/regression", analyse_regression, NEEDS_METRICS | NEEDS_MARKS },
 	{ "/impact", analyse_impact, NEEDS_METRIC },
 	{ "/scaling", analyse_scaling, NEEDS_METRIC | NEEDS_SCALE },
-	{ "/capacity", analyse_capacity, 0 },
+	{ "/capacity", analyse_capacity, NEEDS_PRICES },
 	{ "/resources", analyse_resources, 0 },
 	{ "/pareto", analyse_pareto, 0 },
 	{ "/distribution", analyse_distribution, NEEDS_METRIC },

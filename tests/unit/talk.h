@@ -189,9 +189,9 @@ static void talk_wake(void *self)
 	(void)self;
 }
 
-static void talk_close(void *self)
+static void talk_close(void *self, struct transport_stats *stats)
 {
-	(void)self;
+	(void)self, (void)stats;
 }
 
 static const struct transport talk_transport = {

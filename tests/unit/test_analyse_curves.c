@@ -113,6 +113,9 @@ static void one_leads_everywhere(void **state)
 	rig_near(v, "at", 230);
 	rig_near(v, "reading/0/y", 350);
 	rig_near(v, "reading/1/y", NAN);
+	/* The calculator: between measured points of the frontier, and nowhere else. */
+	assert_true(rig_real(v, "reading/0/between") >= 350 && rig_real(v, "reading/0/between") < 1200);
+	rig_near(v, "reading/1/between", NAN);
 	/* A filter neither recolors nor reorders. */
 	v = rig_ask(&r, analyse_curves, "{\"color\": \"gpu_model\", \"filter\": {\"column\": "
 		    "\"gpu_model\", \"in\": [\"h100\"]}}");

@@ -73,6 +73,18 @@ static void plan(void **state)
 	assert_null(named(v, "server.model"));
 	assert_null(named(v, "server.port"));
 	assert_true(rig_has_note(v, "no proof of a cause"));
+	/* Everything else equal: two steps of tp, one of the cache, one of the letter. */
+	assert_int_equal(rig_count(v, "matched"), 4);
+	rig_same(v, "matched/0/column", "server.tensor_parallel_size");
+	rig_near(v, "matched/0/effect", 1);
+	rig_near(v, "matched/0/pairs", 4);
+	rig_same(v, "matched/1/column", "server.tensor_parallel_size");
+	rig_same(v, "matched/2/column", "server.cache");
+	rig_near(v, "matched/2/effect", 0.1);
+	rig_near(v, "matched/2/interval/0", 0.1);
+	rig_near(v, "matched/2/pairs", 6);
+	rig_same(v, "matched/3/column", "benchmark.letter");
+	rig_near(v, "matched/3/effect", 0);
 	/* the first has the largest share */
 	rig_near(v, "parameters/0/share", rig_real(named(v, "tags.size"), "share"));
 	/* Only what is asked for. */
@@ -363,10 +375,32 @@ static void capacity(void **state)
 	rig_same(v, "configurations/3/key/hardware.gpu", "E");
 	rig_near(v, "configurations/3/rate_per_server/value", 5);
 	rig_near(v, "configurations/3/gpus/value", 40);
+	rig_same(v, "configurations/0/state", "found");
+	rig_same(v, "configurations/2/state", "needs_higher_load");
+	rig_same(v, "configurations/4/state", "never");
+	rig_near(v, "configurations/0/headroom", 0);
+	rig_near(v, "configurations/1/headroom", 0.28);
+	rig_near(v, "configurations/0/usd_per_hour", NAN);
+	rig_near(v, "slo/0/max", 500);
+	rig_near(v, "binding", 0);
+	assert_int_equal(rig_count(v, "configurations/0/loads"), 4);
+	rig_near(v, "configurations/0/loads/2/rate", 12);
+	rig_near(v, "configurations/0/loads/2/values/0/value", 600);
+	assert_int_equal(rig_at(v, "configurations/0/loads/2/holds")->kind, JSON_FALSE);
 	rig_same(v, "configurations/4/key/hardware.gpu", "D");
 	rig_near(v, "configurations/4/rate_per_server/value", NAN);
 	rig_near(v, "configurations/4/servers", NAN);
 	assert_non_null(strstr(rig_at(v, "configurations/4/reason")->text.p, "lowest load"));
+	/* The default: twice the lowest 100 ms, and 70 % of what carries most. */
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": null, \"slo\": null}");
+	rig_same(v, "slo/0/column", "p99_ttft_ms");
+	rig_near(v, "slo/0/max", 200);
+	rig_near(v, "rate", 35); /* C carries 50 within 200 ms */
+	rig_near(v, "configurations/0/gpus/value", 7); /* A: a third of the way from 4 to 8 */
+	rig_same(v, "configurations/1/key/hardware.gpu", "B");
+	rig_near(v, "configurations/1/rate_per_server/value", 25);
+	rig_near(v, "configurations/1/gpus/value", 8);
+	rig_refused(&r, analyse_capacity, "{\"rate\": null}", "/slo");
 	rig_end(&r);
 }
 

@@ -15,6 +15,7 @@
 #include <cmocka.h>
 
 #include "client/load/load.h"
+#include "client/load/pressure.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 
@@ -447,6 +448,19 @@ static void spinning_is_not_work(void **state)
 	bench_release(&b);
 }
 
+/* What control groups say of a quota, in both versions' words. */
+static void throttling_is_read(void **state)
+{
+	(void)state;
+	assert_int_equal(pressure_throttled_in(STR("usage_usec 9\nnr_throttled 4\nthrottled_usec 250\n")),
+			 250000);
+	assert_int_equal(pressure_throttled_in(STR("nr_periods 8\nthrottled_time 123456\n")), 123456);
+	assert_int_equal(pressure_throttled_in(STR("nr_periods 8\n")), 0);
+	assert_int_equal(pressure_throttled_in(STR("throttled_usec x\n")), 0);
+	assert_true(pressure_wait_ns() >= 0 && pressure_throttled_ns() >= 0);
+	assert_true(pressure_ports() <= 65535);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -462,6 +476,7 @@ int main(void)
 		cmocka_unit_test(a_full_record_stays_consistent),
 		cmocka_unit_test(ticks_come_whatever_the_wall_clock_says),
 		cmocka_unit_test(spinning_is_not_work),
+		cmocka_unit_test(throttling_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

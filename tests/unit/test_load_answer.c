@@ -74,9 +74,15 @@ static void client_wake(void *self)
 	(void)self;
 }
 
+static void client_close(void *self, struct transport_stats *stats)
+{
+	(void)stats;
+	free(self);
+}
+
 static const struct transport scripted = {
 	.name = "scripted", .open = client_open, .start = client_start, .cancel = client_cancel,
-	.poll = client_poll, .wake = client_wake, .close = free,
+	.poll = client_poll, .wake = client_wake, .close = client_close,
 };
 
 /* One request; its row is record's first. */

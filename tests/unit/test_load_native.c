@@ -156,7 +156,7 @@ static void rig_open(struct rig *r, bool is_unix)
 
 static void rig_close(struct rig *r)
 {
-	native->close(r->transport);
+	native->close(r->transport, NULL);
 	for (unsigned i = 0; i < r->n_sides; i++)
 		sock_close(r->side[i]);
 	sock_close(r->listener);
@@ -711,7 +711,7 @@ static void connect_timeouts_follow_their_deadlines(void **state)
 	assert_int_equal(one.fail, FAIL_CONNECT);
 	assert_string_equal(one.text, "no connection within 0.6 s");
 	assert_int_equal(two.ends, 0);
-	native->close(n);
+	native->close(n, NULL);
 	for (int i = 0; i < FILLERS; i++)
 		sock_close(filler[i]);
 	sock_close(dead);

@@ -110,8 +110,9 @@ static void client_wake(void *self)
 	atomic_store(&((struct client *)self)->is_woken, true);
 }
 
-static void client_close(void *self)
+static void client_close(void *self, struct transport_stats *stats)
 {
+	(void)stats;
 	free(self);
 }
 

@@ -1,14 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* What the verdict is made of: late reads, and a server that does not keep up. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
 #include "client/metrics/metrics.h"
+#include "core/rng/rng.h"
 #include "record_sample.h"
 
 #define MS 1000000ll
@@ -51,13 +54,8 @@ static void test_shift(void **state)
 /* Events that share a read: what a prompt client reads together arrived together. */
 static void test_shared_late(void **state)
 {
-	static const struct {
-		int64_t skew_ns; bool keeps_skew; uint32_t shared; uint64_t late;
-	} cases[] = {
-		{ MS / 100, true, SHARED_READ, 0 }, { MS - 1, true, SHARED_READ, 0 },
-		{ MS + 1, true, SHARED_READ, 1 }, { 0, false, SHARED_READ, 1 },
-		/* In one segment they arrived together, however late that was read. */
-		{ MS + 1, true, SHARED_SEGMENT, 0 }, { 0, false, SHARED_SEGMENT, 0 },
+	static const struct { int64_t skew_ns; bool keeps_skew; uint64_t late; } cases[] = {
+		{ MS / 100, true, 0 }, { MS - 1, true, 0 }, { MS + 1, true, 1 }, { 0, false, 1 },
 	};
 	struct metrics_opts o = usual();
 
@@ -74,8 +72,7 @@ static void test_shared_late(void **state)
 			bool is_shared = k == 4;
 
 			if (is_shared) {
-				record_mark(&r.shard[0], &r.row[0], MARK_SHARED,
-					    cases[i].shared);
+				record_mark(&r.shard[0], &r.row[0], MARK_SHARED, 1);
 				r.row[0].n_shared++;
 			}
 			/* The median gap is 10 ms: a read is late after 1 ms. */
@@ -86,7 +83,6 @@ static void test_shared_late(void **state)
 		metrics_score(&m, &r, &o);
 		assert_int_equal(m.client.n_shared, 1);
 		assert_int_equal(m.client.n_shared_late, cases[i].late);
-		assert_int_equal(m.client.n_joined, cases[i].shared == SHARED_SEGMENT);
 		assert_float_equal(m.client.first_late.max_ms, 0, 0);
 		metrics_release(&m);
 		record_release(&r);
@@ -187,11 +183,163 @@ static void test_queue(void **state)
 	record_release(&r);
 }
 
+/* ---- parts of a run that are unlike the rest (episodes.c) ---- */
+
+/* n open-loop requests, one every 10 ms, with TTFTs of exponential law around 20 ms. */
+static void chance_loop(struct record *r, uint32_t n, uint64_t seed)
+{
+	struct pcg64 rng = rng_fork(seed, "episodes");
+	struct err e;
+
+	assert_int_equal(record_init(r, n, 1, 0, true, true, &e), 0);
+	record_add_rows(r, n);
+	r->start_ns = T0;
+	for (uint32_t i = 0; i < n; i++) {
+		struct request_row *row = &r->row[i];
+		double chance = pcg64_double(&rng);
+
+		row->due_ns = row->admitted_ns = row->sent_ns = T0 + 10 * MS * i;
+		row->prompt_tokens = 100;
+		row->output_tokens = 1;
+		row->flags = ROW_HAS_USAGE;
+		sample_event(r, row, 5 * MS + (int64_t)(-15e6 * log(1 - chance)), 0);
+		row->end_ns = row->last_event_ns;
+		row->state = REQ_DONE;
+	}
+	r->stop_ns = r->row[n - 1].end_ns;
+}
+
+static struct metrics_start start_of(struct record *r)
+{
+	struct metrics_opts o = usual();
+	struct metrics_start s;
+	struct metrics m;
+
+	metrics_score(&m, r, &o);
+	s = m.client.start;
+	metrics_release(&m);
+	return s;
+}
+
+/* The first `slow` requests take 100 ms longer. */
+static struct metrics_start cold_start(uint32_t n, uint32_t slow, uint64_t seed)
+{
+	struct record r = { 0 };
+	struct metrics_start s;
+
+	chance_loop(&r, n, seed);
+	for (uint32_t i = 0; i < slow; i++) {
+		r.row[i].first_event_ns += 200 * MS;
+		r.row[i].last_event_ns += 200 * MS;
+	}
+	s = start_of(&r);
+	record_release(&r);
+	return s;
+}
+
+/* Of runs without a cold start, a share of at most P is below P: here 50 of 1,000 at 5 %. */
+static void test_start_false_alarms(void **state)
+{
+	unsigned below = 0;
+
+	(void)state;
+	for (uint64_t seed = 0; seed < 1000; seed++)
+		below += cold_start(200, 0, seed).p < 0.05;
+	assert_true(below <= 50);
+}
+
+static void test_start(void **state)
+{
+	struct record r = { 0 };
+	struct metrics_start s;
+
+	(void)state;
+	/* 10 balls, 3 of them marked; 3 drawn: (C(3,2) C(7,1) + C(3,3)) / C(10,3) */
+	assert_float_equal(metrics_overlap_p(10, 3, 2), 22.0 / 120, 1e-12);
+	assert_float_equal(metrics_overlap_p(10, 3, 0), 1, 1e-12);
+	for (uint64_t seed = 0; seed < 50; seed++) {
+		static const uint32_t slow[] = { 2, 5, 20, 50 };
+
+		for (size_t k = 0; k < 4; k++) {
+			s = cold_start(200, slow[k], seed);
+			assert_true(s.is_known && s.p < 0.001);
+			assert_true(s.ttft_first_ms > 3 * s.ttft_rest_ms);
+			assert_true(s.mean_ms > s.mean_rest_ms);
+		}
+		assert_true(cold_start(200, 1, seed).p > 0.001); /* the slowest of 200 may be any */
+	}
+	assert_false(cold_start(39, 10, 1).is_known);
+	/* The first prompts are longer: they may well take longer. */
+	chance_loop(&r, 200, 7);
+	for (uint32_t i = 0; i < 10; i++) {
+		r.row[i].first_event_ns += 200 * MS;
+		r.row[i].prompt_tokens = 1000;
+	}
+	assert_false(start_of(&r).is_known);
+	record_release(&r);
+}
+
+/* Ends in order: o an answer, x a refused connection, r a lost one, 5 a status. */
+static struct metrics_outage outage_of(const char *ends)
+{
+	struct metrics_opts o = usual();
+	uint32_t n = (uint32_t)strlen(ends);
+	struct metrics_outage found;
+	struct record r = { 0 };
+	struct metrics m;
+
+	chance_loop(&r, n, 1);
+	for (uint32_t i = 0; i < n; i++) {
+		struct request_row *row = &r.row[i];
+
+		row->end_ns = T0 + 1000 * MS * (i + 1);
+		if (ends[i] == 'o')
+			continue;
+		row->state = REQ_FAILED;
+		row->fail = ends[i] == 'x' ? FAIL_CONNECT :
+			    ends[i] == 'r' ? FAIL_RESET : FAIL_STATUS;
+	}
+	metrics_score(&m, &r, &o);
+	found = m.client.outage;
+	metrics_release(&m);
+	record_release(&r);
+	return found;
+}
+
+static void test_outage(void **state)
+{
+	static const struct {
+		const char *ends;
+		uint32_t requests;
+		double start_s, duration_s;
+	} cases[] = {
+		{ "oooo", 0, 0, 0 },
+		{ "oorrxoo", 3, 3, 3 },
+		{ "ooxxoo", 0, 0, 0 },      /* too few */
+		{ "oorrroo", 0, 0, 0 },     /* connections were made */
+		{ "xxxoo", 0, 0, 0 },       /* it was not up yet */
+		{ "ooxxx", 0, 0, 0 },       /* it did not come back */
+		{ "oxx5xxo", 0, 0, 0 },     /* it answered in between */
+		{ "oxxxoxxxxxo", 5, 6, 5 }, /* the longest */
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+		struct metrics_outage found = outage_of(cases[i].ends);
+
+		assert_int_equal(found.requests, cases[i].requests);
+		assert_float_equal(found.start_s, cases[i].start_s, 1e-9);
+		assert_float_equal(found.duration_s, cases[i].duration_s, 1e-9);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_shift), cmocka_unit_test(test_shared_late),
 		cmocka_unit_test(test_first_late), cmocka_unit_test(test_queue),
+		cmocka_unit_test(test_start_false_alarms), cmocka_unit_test(test_start),
+		cmocka_unit_test(test_outage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

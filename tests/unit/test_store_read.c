@@ -153,6 +153,14 @@ static const struct {
 	    "client.transport='native'", "tags.a=true", "failures.http_500=2.0", "prefill.gpus=2.0",
 	    "system.energy_j=1.0", "system.server.preemptions=4.0", "steady_state.p90_ttft_ms=4.0",
 	    "median_e2el_ms=1.5", "p95_e2el_ms=2.5", "status='partial'" } },
+	{ "the settled part", "", "{\"completed\": 3, \"request_throughput\": 1, \"profllm\": {"
+	  "\"settled\": {\"requests\": 3, "
+	  "\"start_s\": 0.5, \"ttft_ms\": {\"mean\": 41.2, \"low\": 40.8, \"high\": null, "
+	  "\"n_needed\": 9}}, \"attempted\": {\"requests\": 5, \"e2el_known\": 3}}}", "serve", 1,
+	  { "settled.requests=3.0", "settled.ttft_ms.mean=41.2", "settled.ttft_ms.low=40.8",
+	    "settled.ttft_ms.high=null", "settled.start_s=absent", "settled.ttft_ms.n_needed=absent",
+	    "attempted.requests=5.0", "attempted.e2el_known=absent",
+	    "client.settled.requests=absent" } },
 	{ "pooling", "", "{\"input_sequence_throughput\": 4.5, \"completed\": 2, \"duration\": 1}",
 	  "serve", 1, { "input_sequence_throughput=4.5", "completed=2.0", "status='completed'" } },
 	{ "JSON lines", "", "{\"request_throughput\": 1, \"completed\": 0, \"failed\": 4}\n"

@@ -205,9 +205,33 @@ async function live(page, url) {
 		'far away 40 of 60 requests · 1,100 tokens/s · 2 s', 'a run that reports says how far it is');
 	await page.waitForSelector(`${item} [data-track=output_tokens_per_s]`);
 	await accessible(page, 'a run that reports');
+	await page.goto(`${url}/runs`);
+	await page.click(`section[aria-label="Running now"] li[data-live="${id}"] a`);
+	await becomes(() => new URL(page.url()).pathname, `/live/${id}`,
+		'Runs has it at the top, with a page of its own');
+	const tokens = '[data-track=output_tokens_per_s] [data-value]';
+	const lineOf = () => page.$eval('.strip-line path.line',
+		(p) => (p.getAttribute('d').match(/[ML]/g) ?? []).length);
+	const tokensShown = () => page.$eval(tokens, (e) => Number(e.dataset.value));
+	await page.waitForSelector(tokens);
+	equal(await tokensShown(), 1100, 'its strips show what the API has');
+	equal(await lineOf(), 2, 'a point for each sample');
+	await ask(url, `/api/live/${id}/samples`, { samples: [{ ...sample(3, 55, 1300), ttft_ms: 21 }] });
+	await becomes(tokensShown, 1300, 'they grow while it runs');
+	equal(await lineOf(), 3, 'by the new sample');
+	equal(await page.$$eval('.figure [data-value]', (l) => l.map((e) => Number(e.dataset.value))),
+		[55, 0, 1300, 21, 3], 'and its figures are those of the last sample');
+	await accessible(page, 'the page of a run that reports');
 	const [result] = study();
 	result.run_id = 'exp_20260601_000000_0000ff';
 	const { run } = await ask(url, `/api/live/${id}/end`, { result });
+	await becomes(() => page.$eval('[role=status] a.button', (a) => new URL(a.href).pathname)
+		.catch(() => ''), `/runs/${run}`, 'its page ends with the link to the stored run');
+	await page.goto(`${url}/runs`);
+	await page.waitForSelector('.run-name, [role=grid], table');
+	equal(await page.$$(`section[aria-label="Running now"]`).then((l) => l.length), 0,
+		'Runs lists it among the others');
+	await page.goto(`${url}/`);
 	await becomes(() => page.$eval(`${item} > a`, (a) => new URL(a.href).pathname).catch(() => ''),
 		`/runs/${run}`, 'and leads to its result when it has ended');
 }

@@ -4,7 +4,7 @@
 // request leaves the origin.
 import { readFileSync } from 'node:fs';
 import { launch } from './browser.mjs';
-import { ask, dashboard, isShown, pick, tab } from './dashboard-kit.mjs';
+import { accessible, ask, dashboard, isShown, pick, tab } from './dashboard-kit.mjs';
 import { detailed, series, study } from './dashboard-sample.mjs';
 import { becomes, equal, main, ok } from './tap.mjs';
 
@@ -130,6 +130,20 @@ async function traces(page, url) {
 	]);
 	equal(readFileSync(await download.path(), 'utf8'), trace, 'its page gives it back, byte for byte');
 	equal(download.suggestedFilename(), 'rank0.json', 'by its name');
+	await page.goto(`${url}/traces`);
+	await page.waitForSelector('.run-traces');
+	equal([new URL(page.url()).pathname, new URL(page.url()).searchParams.get('f')],
+		['/runs', JSON.stringify({ and: [{ column: 'run_id', in: ['exp_traced'] }] })],
+		'the old address of Traces shows the runs that have one');
+	await page.click('.run-traces summary');
+	const stored = await (await fetch(`${url}/api/traces`)).json();
+	equal(await page.$$eval('.run-traces tbody tr', (rows) => rows.map((r) => [
+		r.querySelector('th').textContent, Number(r.querySelector('[data-value]').dataset.value),
+		r.querySelector('a[download]').getAttribute('href')])),
+	stored.items.map((t) => [t.name, t.bytes, `/api/export/traces/${t.id}`]),
+	'they are listed there, to download');
+	await page.goto(`${url}/runs/exp_traced`);
+	await page.click('button:has-text("Notes and traces")');
 	await page.click('section[aria-label=Traces] button[aria-label="Remove rank0.json"]');
 	await page.waitForSelector('section[aria-label=Traces] p');
 	await becomes(
@@ -633,7 +647,74 @@ async function listed(page, url) {
 	await page.waitForSelector('.series-list');
 	equal(await names(), ['small', 'seeded', 'flat'], 'a reviewed change moves down');
 	ok((await page.textContent('section[aria-label=Changes]')).includes('not real'), 'with its review');
+	const rows = await page.$$eval('.changes-table tbody tr', (l) => l.length);
+	const reached = () => page.$$eval('.changes-table tbody tr',
+		(l) => l.findIndex((r) => r === document.activeElement && r.ariaCurrent === 'true'));
+	await page.click('h1');
+	for (const [key, row] of [['n', 0], ['n', 1 % rows], ['p', 0], ['p', rows - 1]]) {
+		await page.keyboard.press(key);
+		await becomes(reached, row, `${key}: change ${row + 1} of ${rows} has the focus`);
+	}
+	const ticks = await page.$$eval('.series-list .sparkline', (l) => l.map((e) =>
+		[...e.querySelectorAll('.tick.change')].map((t) => t.getAttribute('x1')).join()));
+	equal([ticks[0] !== '', new Set(ticks).size], [true, 1], 'ticks of all sparklines are aligned');
 	await page.unroute('**/api/analysis/trends');
+}
+
+/** Configurations that the question settles, in the order of the table. */
+const settled = (list) => list.filter((c) => c.gpus.value !== null
+	&& (c.state === 'found' || c.servers === 1));
+
+async function plans(page, url, filter) {
+	const limits = encodeURIComponent(JSON.stringify([
+		{ column: 'p95_ttft_ms', side: 'max', value: 1000 }]));
+	const asks = (rate, slo) => ask(url, '/api/analysis/capacity',
+		{ filter, rate, slo, configuration: null });
+	const slo = [{ column: 'p95_ttft_ms', max: 1000 }];
+	await page.goto(`${url}/plan?rate=50&slo=${limits}`);
+	await page.waitForSelector('section[aria-label="GPUs needed"]');
+	const capacity = await asks(50, slo);
+	const best = () => page.$$eval('section[aria-label="GPUs needed"] .big-number [data-value]',
+		(l) => l.map((e) => Number(e.dataset.value)));
+	const firstOf = (answer) => settled(answer.configurations).slice(0, 1).map((c) => c.gpus.value);
+	await numbersOf(page, 'main', all(capacity), 'capacity');
+	equal(await best(), firstOf(capacity), 'the fewest GPUs that are known to do');
+	await page.fill('.capacity-form input[inputmode=decimal]', '100');
+	await page.keyboard.press('Enter');
+	await becomes(best, firstOf(await asks(100, slo)), 'another rate, other GPUs');
+	await page.goto(`${url}/plan`);
+	await page.waitForSelector('.ranked td');
+	const usual = await asks(null, null), ranked = settled(usual.configurations);
+	equal([Number(await page.inputValue('.capacity-form input[inputmode=decimal]')),
+		Number(await page.inputValue('.capacity-form input[type=number]'))],
+	[usual.rate, usual.slo[0].max],
+	'without a question: 70 % of what carries most, twice the lowest P99 TTFT');
+	ok(ranked.length < usual.configurations.length || ranked.some((c) => c.servers > 1),
+		'which tells configurations apart');
+	equal(await page.$$eval('.ranked tbody tr', (rows) => rows.map((r) => [
+		r.querySelector('th').textContent,
+		Number(r.querySelectorAll('td')[1].querySelector('[data-value]').dataset.value),
+		Number(r.querySelectorAll('td')[4].dataset.value)])),
+	ranked.map((c) => [c.name, c.gpus.value, c.headroom]), 'ranked by GPUs, with headroom');
+	equal(await page.$$eval('section[aria-label="Not ranked"] tbody th',
+		(l) => l.map((e) => e.textContent)),
+		usual.configurations.filter((c) => !ranked.includes(c)).map((c) => c.name),
+		'what needs a higher load or never keeps the limit is apart');
+	await numbersOf(page, 'main', all(usual), 'the default capacity');
+	await page.waitForSelector('section[aria-label="Latency over load"] .chart-box[data-drawn=true]');
+	await accessible(page, 'capacity');
+	await page.goto(`${url}/plan?tab=calculator&speed=60`);
+	await page.waitForSelector('.calculated');
+	const { reading } = await ask(url, '/api/analysis/curves', { filter: null, at: 60 });
+	const rowsShown = () => page.$$eval('.calculated tbody tr', (rows) => rows.map((r) => {
+		const cell = r.querySelectorAll('td')[0].querySelector('[data-value]');
+		return [r.querySelector('th').textContent, cell && Number(cell.dataset.value), cell
+			? r.querySelectorAll('td')[0].textContent[0] : null];
+	}).sort());
+	equal(await rowsShown(),
+		reading.map((r) => [r.color, r.between, r.between === null ? null : '~']).sort(),
+		'the calculator reads each color off its frontier, and says that nobody measured it');
+	await accessible(page, 'calculator');
 }
 
 async function analyses(page, url) {
@@ -642,13 +723,18 @@ async function analyses(page, url) {
 	await page.goto(`${url}/impact?m=output_throughput`);
 	await becomes(() => new URL(page.url()).search, '?m=output_throughput&tab=impact',
 		'an old address leads to Plan');
+	await page.waitForSelector('.matched');
+	const impact = await ask(url, '/api/analysis/impact', { filter, metric: 'output_throughput' });
+	await numbersOf(page, '.matched', all(impact), 'matched effects');
+	equal(await page.$$eval('.matched tbody tr', (rows) => rows.map((r) => [
+		Number(r.querySelector('td[data-value]').dataset.value), Number(r.lastElementChild
+			.previousElementSibling.dataset.value)])),
+	impact.matched.slice(0, 15).map((s) => [s.effect, s.pairs]),
+	'matched effects come first, the largest above');
+	await accessible(page, 'impact');
+	await page.click('.impact-shares summary');
 	await page.waitForSelector('.impact');
-	await numbersOf(
-		page,
-		'.impact',
-		all(await ask(url, '/api/analysis/impact', { filter, metric: 'output_throughput' })),
-		'impact',
-	);
+	await numbersOf(page, '.impact', all(impact), 'impact');
 	await page.goto(
 		`${url}/plan?tab=scaling&load=all&m=output_throughput&by=server.tensor_parallel_size`);
 	await page.waitForSelector('section[aria-label^=Speed] td');
@@ -665,32 +751,14 @@ async function analyses(page, url) {
 		),
 		'scaling',
 	);
-	await page.goto(`${url}/plan?rate=50`);
-	await page.waitForSelector('.ranked td');
-	const capacity = await ask(url, '/api/analysis/capacity', {
-		filter,
-		rate: 50,
-		slo: [{ column: 'p95_ttft_ms', max: 1000 }],
-		configuration: null,
-	});
-	await numbersOf(page, '.ranked', all(capacity), 'capacity');
-	await page.fill('.capacity-form input[type=number]', '100');
-	const more = await ask(url, '/api/analysis/capacity', {
-		filter,
-		rate: 100,
-		slo: [{ column: 'p95_ttft_ms', max: 1000 }],
-		configuration: null,
-	});
-	await becomes(
-		() =>
-			page.$eval('section[aria-label="GPUs needed"] [data-value]', (e) =>
-				Number(e.dataset.value),
-			),
-		more.configurations[0].gpus.value,
-		'another rate, other GPUs',
-	);
+	await plans(page, url, filter);
 	await page.goto(`${url}/resources?y=system.j_per_token&x=output_throughput`);
 	await page.waitForSelector('.twin');
+	equal(new URL(page.url()).pathname + new URL(page.url()).search,
+		'/charts?y=system.j_per_token&x=output_throughput&view=any',
+		'the old address of Resources opens any two metrics, with its metrics');
+	equal(await page.$eval('[aria-label^="System metric"] [aria-pressed=true]', (e) => e.textContent),
+		'Energy per token', 'where what the machine did is one click');
 	await page.click('.twin summary');
 	await numbersOf(
 		page,
@@ -706,8 +774,8 @@ async function analyses(page, url) {
 		'resources',
 	);
 	await page.goto(`${url}/traces`);
-	await page.waitForSelector('.state.empty');
-	ok(true, 'no traces is no error');
+	const none = await page.waitForSelector('.quick + p[role=status]');
+	equal((await none.textContent()).slice(0, 19), 'No run has a trace.', 'no traces is no error');
 }
 
 const CONFIG = `name: walked

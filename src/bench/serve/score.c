@@ -7,6 +7,8 @@
 #include "bench/options/salt.h"
 #include "bench/serve/multi_turn.h"
 #include "bench/serve/point_internal.h"
+#include "client/load/pressure.h"
+#include "client/net/sock.h"
 #include "client/record/series.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
@@ -314,30 +316,27 @@ static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct
 	return m;
 }
 
-/* Why segments have no stamps although they were asked for; NULL: they have. */
-static const char *no_tap(const struct load_stats *l)
-{
-	if (l->no_tap.code != ERR_NONE)
-		return l->no_tap.text;
-	return l->is_tapped && !l->tap.segments ? "none of the server's packets passed this machine's "
-	       "network layer under the address that requests are sent to (a Unix socket, or address "
-	       "translation)" : NULL;
-}
-
 static struct trust_facts trust_facts(const struct point *p)
 {
 	const struct load_stats *l = &p->load;
+	double wall = (double)l->wall_ns;
 
 	return (struct trust_facts){
-		.cpu_share_max = l->wall_ns ? (double)l->cpu_ns_max / (double)l->wall_ns : 0,
+		.cpu_share_max = wall > 0 ? (double)l->cpu_ns_max / wall : 0,
 		.reads = l->net.reads, .reads_without_stamp = l->net.reads_without_stamp,
 		.clock_step_ns = p->clock_step_ns,
+		.wait_share_max = wall > 0 ? (double)l->wait_ns_max / wall : 0,
+		.throttled_share = wall > 0 ? (double)l->throttled_ns / wall : 0,
+		.connections_most = l->net.connections_most,
+		.ports = pressure_ports(), .descriptors = sock_raise_nofile(),
+		.no_ports = l->net.no_ports, .no_descriptors = l->net.no_descriptors,
+		.resent = l->net.resent, .out_of_order = l->net.out_of_order,
+		.resolve_ns = l->net.resolve_ns,
 		.is_kernel_stamped = l->is_kernel_stamped,
 		.is_interrupted = p->is_interrupted,
 		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE ||
 			      l->end == LOAD_REFUSED,
 		.told_by = constraint_key(&p->workload),
-		.no_tap = no_tap(l),
 	};
 }
 
@@ -463,7 +462,6 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.warm_connections = d->warm_connections == SERVE_WARM_AUTO ? 0
 								  : d->warm_connections,
 		.threads = d->load.threads,
-		.segments = { p->load.events_by_segment, p->load.tap.dropped, no_tap(&p->load) },
 	};
 	load_facts(o, d, p, &f->load, a);
 	report_date(f->date, p->record.stop_ns);

@@ -17,6 +17,7 @@
 #include <time.h>
 
 #include "client/load/follow.h"
+#include "client/load/pressure.h"
 #include "core/base/clock.h"
 #include "core/base/mem.h"
 
@@ -281,17 +282,19 @@ static void *worker_main(void *arg)
 {
 	struct worker *w = arg;
 	struct driver *d = w->driver;
-	int64_t cpu;
+	int64_t cpu, waited;
 
 	wait_for_start(d);
 	for (size_t i = 0; i < w->n_pending; i++) /* the first picks, which count from the start */
 		w->pending[i].due_mono_ns += d->start_mono_ns;
+	waited = pressure_wait_ns();
 	cpu = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	run_worker(w);
 	w->stats.cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu;
 	w->stats.cpu_ns_max = w->stats.cpu_ns > w->stats.net.spun_ns
 			      ? w->stats.cpu_ns - w->stats.net.spun_ns : 0;
 	w->stats.wall_ns = clock_mono_ns() - d->start_mono_ns;
+	w->stats.wait_ns_max = pressure_wait_ns() - waited;
 	pthread_mutex_lock(&d->lock);
 	d->n_running--;
 	pthread_cond_broadcast(&d->changed);
@@ -394,11 +397,19 @@ static void add_stats(struct load_stats *sum, const struct load_stats *one)
 	sum->net.stale_closed += one->net.stale_closed;
 	sum->net.http2 += one->net.http2;
 	sum->net.spun_ns += one->net.spun_ns;
+	sum->net.no_ports += one->net.no_ports;
+	sum->net.no_descriptors += one->net.no_descriptors;
+	sum->net.connections_most += one->net.connections_most;
+	sum->net.resent += one->net.resent;
+	sum->net.out_of_order += one->net.out_of_order;
+	sum->net.resolve_ns = one->net.resolve_ns > sum->net.resolve_ns ? one->net.resolve_ns
+									 : sum->net.resolve_ns;
 	sum->reads_shared += one->reads_shared;
-	sum->events_by_segment += one->events_by_segment;
 	sum->cpu_ns += one->cpu_ns;
 	if (one->cpu_ns_max > sum->cpu_ns_max)
 		sum->cpu_ns_max = one->cpu_ns_max;
+	if (one->wait_ns_max > sum->wait_ns_max)
+		sum->wait_ns_max = one->wait_ns_max;
 	if (one->wall_ns > sum->wall_ns)
 		sum->wall_ns = one->wall_ns;
 }
@@ -490,7 +501,7 @@ static int open_worker(struct driver *d, unsigned i, struct load_lane *lane, str
 	w->lane = lane;
 	if (slab_init(&w->flights, sizeof(struct flight), d->plan->n + 1, e) < 0)
 		return -1;
-	w->transport = o->transport->open(&d->net, e);
+	w->transport = o->transport->open(&o->net, e);
 	return w->transport ? 0 : -1;
 }
 
@@ -499,30 +510,10 @@ static void close_worker(struct worker *w)
 	for (size_t i = 0; i < w->flights.count; i++)
 		flight_release(slab_at(&w->flights, i));
 	if (w->transport)
-		w->driver->opts->transport->close(w->transport);
+		w->driver->opts->transport->close(w->transport, &w->stats.net);
 	slab_release(&w->flights);
 	free(w->pending);
 	buf_release(&w->built);
-}
-
-/* One tap for all loops, which they open their connections with. */
-static int open_tap(struct driver *d, struct load_stats *stats, struct err *e)
-{
-	enum load_tap wanted = d->opts->tap;
-
-	if (wanted == LOAD_TAP_OFF || d->opts->phase != PHASE_MAIN)
-		return 0;
-	if (d->opts->transport != &transport_native) {
-		err_set(&stats->no_tap, ERR_USAGE, "the %s transport gives no access to its connections",
-			d->opts->transport->name);
-		return 0;
-	}
-	d->net.tap = tap_open(&stats->no_tap);
-	stats->is_tapped = d->net.tap != NULL;
-	if (stats->is_tapped || wanted == LOAD_TAP_ALLOWED)
-		return 0;
-	*e = stats->no_tap;
-	return -1;
 }
 
 int load_run(const struct load_opts *o, const struct plan *plan, const struct prepared *prepared,
@@ -530,9 +521,9 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 	     struct load_stats *stats, const atomic_bool *cancel, struct err *e)
 {
 	struct driver d = { .opts = o, .plan = plan, .prepared = prepared, .record = record,
-			    .first_row = first_row, .cancel = cancel, .n_workers = o->threads,
-			    .net = o->net };
-	int rc;
+			    .first_row = first_row, .cancel = cancel, .n_workers = o->threads };
+	int64_t throttled = pressure_throttled_ns();
+	int rc = 0;
 
 	assert(o->threads >= 1 && o->threads <= THREADS_MAX);
 	assert(o->first_shard + o->threads <= record->n_shards);
@@ -540,7 +531,6 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 	*stats = (struct load_stats){ 0 };
 	d.worker = mem_array(o->threads, sizeof(*d.worker));
 	fill_rows(&d);
-	rc = open_tap(&d, stats, e);
 	for (unsigned i = 0; rc == 0 && i < o->threads; i++)
 		rc = open_worker(&d, i, &progress->lane[i], e);
 	if (rc == 0) {
@@ -552,13 +542,11 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 	for (unsigned i = 0; i < o->threads; i++) {
 		if (!d.worker[i].driver)
 			continue;
-		add_stats(stats, &d.worker[i].stats);
 		close_worker(&d.worker[i]);
+		add_stats(stats, &d.worker[i].stats);
 	}
-	if (d.net.tap)
-		stats->tap = tap_stats(d.net.tap);
-	tap_close(d.net.tap);
 	stats->threads = o->threads;
+	stats->throttled_ns = pressure_throttled_ns() - throttled;
 	stats->is_kernel_stamped = stats->net.reads > stats->net.reads_without_stamp;
 	free(d.worker);
 	follow_release(&d);

@@ -19,7 +19,6 @@
 
 #include "client/endpoint/endpoint.h"
 #include "client/load/transport.h"
-#include "client/net/tap.h"
 #include "client/plan/plan.h"
 #include "client/plan/workload.h"
 #include "client/record/record.h"
@@ -56,9 +55,6 @@ struct prepared {
 	void (*build_free)(void *self);    /* for who releases the requests; NULL: nothing to do */
 };
 
-/* Whether segments are stamped (net/tap.h): not, where it is allowed, or else nothing is sent. */
-enum load_tap { LOAD_TAP_OFF, LOAD_TAP_ALLOWED, LOAD_TAP_NEEDED };
-
 struct load_opts {
 	const struct transport *transport;
 	struct transport_opts net;
@@ -92,7 +88,6 @@ struct load_opts {
 			 const struct request_row *row, double *gap_s);
 	void *pick_self;
 	enum request_phase phase;
-	enum load_tap tap;          /* of the native transport; ignored by the others */
 	bool is_user_stamps;        /* --timestamps user: metrics see user-space stamps */
 	bool is_role_chunk_skipped; /* --compat role-chunk */
 	bool is_stream_error_ignored; /* --compat stream-error: errors and cuts of a stream */
@@ -150,12 +145,10 @@ struct load_stats {
 	struct transport_stats net;
 	int64_t wall_ns, cpu_ns;    /* cpu: sum over loops, from the start of the clock */
 	int64_t cpu_ns_max;         /* the busiest loop's, less what it spun before due times */
+	int64_t wait_ns_max;        /* most that a loop waited for a processor (pressure.h) */
+	int64_t throttled_ns;       /* for which a CPU quota had stopped the program */
 	unsigned threads;
-	uint64_t reads_shared;      /* events with the stamp of the one before in their stream */
-	uint64_t events_by_segment; /* token events with the stamp of their own segment */
-	struct tap_stats tap;
-	bool is_tapped;             /* there was a tap */
-	struct err no_tap;          /* why there was none, where one was wanted; else ERR_NONE */
+	uint64_t reads_shared;      /* reads that held more than one event of a stream */
 	bool is_kernel_stamped;
 };
 

@@ -22,7 +22,6 @@
 #include "core/base/str.h"
 
 struct exchange;
-struct tap;
 
 struct exchange_sink {
 	/* The clock was read; the first byte is written next. Called once per attempt. */
@@ -32,7 +31,7 @@ struct exchange_sink {
 	/* Response head: status, whole head text (empty for transports without one). */
 	void (*on_head)(struct exchange *x, unsigned status, bool is_event_stream, struct str head,
 			int64_t kernel_ns, int64_t user_ns);
-	/* A piece of the body. Pieces of one read share user_ns; of one segment kernel_ns, too. */
+	/* A piece of the body; several pieces of one read carry the same stamps and read number. */
 	void (*on_body)(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns);
 	/*
 	 * The end. fail = FAIL_NONE: the message is complete. Otherwise text says
@@ -51,7 +50,6 @@ struct exchange {
 	int64_t connect_ns, connected_ns; /* 0 when a kept connection served it */
 	uint64_t bytes_in;
 	uint8_t attempts;
-	bool is_segment_stamp;  /* kernel_ns of the piece is of its own segment, not of the read */
 	void *connection;       /* private */
 };
 
@@ -66,7 +64,6 @@ struct transport_opts {
 	bool is_http2;               /* curl alone: by TLS where the server agrees, else at once */
 	bool is_redirected;          /* curl alone: redirects are followed */
 	bool is_stamped;             /* ask the kernel for receive stamps */
-	struct tap *tap;             /* native alone: stamps of segments; borrowed; NULL: none */
 	int64_t connect_timeout_ns, request_timeout_ns;
 	unsigned connections_max;    /* idle ones kept per endpoint; 0: no limit */
 	unsigned warm_connections;   /* per endpoint, opened and waited for by open() */
@@ -76,6 +73,12 @@ struct transport_stats {
 	uint64_t connects, connect_failures, retries, reads, reads_without_stamp, stale_closed;
 	uint64_t http2;              /* answers that came by HTTP/2 */
 	int64_t spun_ns;             /* CPU spent on waiting exactly (loop_spun_ns) */
+	/* Connections that this machine refused: no local port, no descriptor was left. */
+	uint64_t no_ports, no_descriptors;
+	uint64_t connections_most;   /* open at once */
+	/* Of ended connections: segments of ours sent again, and theirs that came too early. */
+	uint64_t resent, out_of_order;
+	int64_t resolve_ns;          /* the longest look-up of a host's name */
 };
 
 struct transport {
@@ -88,7 +91,8 @@ struct transport {
 	void (*poll)(void *self, int64_t until_mono_ns, bool is_exact,
 		     struct transport_stats *stats);
 	void (*wake)(void *self); /* from any thread: the poll under way returns soon */
-	void (*close)(void *self);
+	/* Adds what is known at the end alone to stats, unless that is NULL. */
+	void (*close)(void *self, struct transport_stats *stats);
 };
 
 extern const struct transport transport_native, transport_null, transport_curl;

@@ -723,10 +723,11 @@ static void curl_wake(void *self)
 	loop_wake(((struct client *)self)->loop);
 }
 
-static void curl_close(void *self)
+static void curl_close(void *self, struct transport_stats *stats)
 {
 	struct client *c = self;
 
+	(void)stats;
 	if (!c)
 		return;
 	for (size_t i = 0; i < c->transfers.count; i++) {
@@ -798,7 +799,7 @@ static void *curl_open(const struct transport_opts *o, struct err *e)
 			goto failed;
 	return c;
 failed:
-	curl_close(c);
+	curl_close(c, NULL);
 	return NULL;
 }
 

@@ -40,16 +40,7 @@ static int site_resolve(struct site *s, const char *base_url, const char *proxy,
 	return 0;
 }
 
-/* Its packets are seen from now on; a server that the tap does not know is stamped by read. */
-static void site_tap(const struct site *s, struct tap *tap)
-{
-	struct err ignored;
-
-	for (unsigned i = 0; tap && i < s->n_addr; i++)
-		(void)tap_add_server(tap, &s->addr[i], &ignored);
-}
-
-static void native_close(void *self)
+static void native_close(void *self, struct transport_stats *stats)
 {
 	struct native *n = self;
 
@@ -61,6 +52,10 @@ static void native_close(void *self)
 		c->x = NULL;
 		if (c->state != CONNECTION_CLOSED)
 			connection_close(c);
+	}
+	if (stats) {
+		stats->resent = n->stats.resent;
+		stats->out_of_order = n->stats.out_of_order;
 	}
 	for (unsigned i = 0; n->site && i < n->opts.n_endpoints; i++)
 		free(n->site[i].host);
@@ -214,9 +209,13 @@ static void *native_open(const struct transport_opts *o, struct err *e)
 	if (!n->loop)
 		goto failed;
 	for (unsigned i = 0; i < o->n_endpoints; i++) {
+		int64_t began_ns = clock_mono_ns(), took_ns;
+
 		if (site_resolve(&n->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0)
 			goto failed;
-		site_tap(&n->site[i], o->tap);
+		took_ns = clock_mono_ns() - began_ns;
+		n->stats.resolve_ns = took_ns > n->stats.resolve_ns ? took_ns
+								     : n->stats.resolve_ns;
 		needs_tls |= n->site[i].is_tls;
 	}
 	if (needs_tls) {
@@ -237,7 +236,7 @@ static void *native_open(const struct transport_opts *o, struct err *e)
 		goto failed;
 	return n;
 failed:
-	native_close(n);
+	native_close(n, NULL);
 	return NULL;
 }
 

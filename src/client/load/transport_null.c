@@ -111,10 +111,11 @@ static void null_poll(void *self, int64_t until_mono_ns, bool is_exact,
 	stats->spun_ns = loop_spun_ns(c->loop);
 }
 
-static void null_close(void *self)
+static void null_close(void *self, struct transport_stats *stats)
 {
 	struct null_client *c = self;
 
+	(void)stats;
 	loop_free(c->loop);
 	free(c->queue);
 	free(c);

@@ -197,13 +197,6 @@ static void fill_arrays(struct metrics *m, const struct record *r)
 
 /* ---- totals and rates ---- */
 
-static double tpot_of(const struct metrics *m, uint32_t i)
-{
-	if (m->output_len[i] <= 1)
-		return 0;
-	return (m->latency[i] - m->ttft[i]) / (double)(m->output_len[i] - 1);
-}
-
 /* One token or none by our own count, but several events with something in them: who knows. */
 static bool is_tpot_known(const struct metrics *m, uint32_t i, const struct request_row *row)
 {
@@ -216,7 +209,7 @@ bool metrics_is_good(const struct metrics *m, uint32_t i, const struct request_r
 	for (size_t k = 0; k < m->opts.n_goodput; k++) {
 		const struct metrics_goodput *g = &m->opts.goodput[k];
 		double value = g->block == BLOCK_TTFT ? m->ttft[i]
-			       : g->block == BLOCK_TPOT ? tpot_of(m, i) : m->latency[i];
+			       : g->block == BLOCK_TPOT ? metrics_tpot(m, i) : m->latency[i];
 
 		if (value > g->limit_ms / MS)
 			return false;
@@ -295,7 +288,7 @@ static double *block_values(const struct metrics *m, const struct record *r,
 			break;
 		case BLOCK_TPOT:
 			if (m->output_len[i] > 1)
-				v[(*n)++] = tpot_of(m, i);
+				v[(*n)++] = metrics_tpot(m, i);
 			break;
 		case BLOCK_ITL:
 			for (size_t k = m->itl_at[i]; k < m->itl_at[i + 1]; k++)
@@ -329,8 +322,7 @@ static bool is_defined(const struct metrics_opts *o, enum metric_block block)
 	}
 }
 
-/* The elements by their start, NULL: they are in that order. For free(). */
-static uint32_t *time_order(const struct metrics *m, const struct record *r)
+uint32_t *metrics_time_order(const struct metrics *m, const struct record *r)
 {
 	struct metrics_moment *begun;
 	uint32_t *order, i = 1;
@@ -354,13 +346,13 @@ static uint32_t *time_order(const struct metrics *m, const struct record *r)
 static struct percentile *bounds_of(const struct metrics *m, const struct record *r,
 				    enum metric_block b, const double *sorted)
 {
-	struct percentile *out = mem_array(m->opts.n_percentiles, sizeof(*out));
-	uint32_t *order = time_order(m, r);
+	struct percentile *out = mem_array(m->opts.n_percentiles + 1, sizeof(*out));
+	uint32_t *order = metrics_time_order(m, r);
 	size_t n;
 	double *in_time = block_values(m, r, order, m->n, b, &n);
 
-	for (size_t k = 0; k < m->opts.n_percentiles; k++) {
-		double p = m->opts.percentile[k];
+	for (size_t k = 0; k <= m->opts.n_percentiles; k++) {
+		double p = k ? m->opts.percentile[k - 1] : 50;
 
 		if (p > 0 && p < 100)
 			out[k] = percentile_bounds(in_time, sorted, n, p, PERCENTILE_LEVEL);
@@ -413,11 +405,15 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_probe(m, r);
 	metrics_engine(m, r);
 	metrics_steady(m, r);
+	metrics_settled(m, r);
+	metrics_attempted(m, r);
 	metrics_urls(m, r);
 	metrics_sessions(m, r);
 	metrics_classes(m, r);
 	metrics_client(m, r);
 	metrics_queue(m, r);
+	metrics_start(m, r);
+	metrics_outage(m, r);
 	metrics_correctness(m, r);
 	metrics_failures(m, r);
 	tokens = (struct metrics_tokens){ (double)m->total_input, (double)m->total_output };

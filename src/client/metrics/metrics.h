@@ -30,6 +30,7 @@
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "core/stats/percentile.h"
+#include "core/stats/settled.h"
 
 /* The blocks of the report, in report order: X(bit name, key). */
 #define METRIC_BLOCKS(X)                                                                  \
@@ -90,7 +91,7 @@ struct metrics_summary {
 	size_t n;
 	double mean_ms, median_ms, std_ms;
 	double *percentile_ms;         /* one per percentile asked for */
-	struct percentile *bounds;     /* of each, in s; NULL: not reported, or of a part */
+	struct percentile *bounds;     /* of the median, then of each, in s; or NULL */
 	double *sketch;                /* SKETCH_QUANTILES, in s; NULL: of a part, or no latency */
 };
 
@@ -147,6 +148,45 @@ struct metrics_steady {
 	double request_throughput, input_throughput, output_throughput, total_token_throughput;
 	double mean_ttft_ms, median_ttft_ms, *percentile_ttft_ms; /* one per percentile asked for */
 	double mean_tpot_ms, median_tpot_ms, p90_tpot_ms, p99_tpot_ms;
+};
+
+/* What has a mean of the settled part of a run: X(name, key). */
+#define METRICS_SETTLED(X)                                                                \
+	X(TTFT, "ttft_ms") X(TPOT, "tpot_ms") X(ITL, "itl_ms") X(E2EL, "e2el_ms")         \
+	X(REQUESTS, "request_throughput") X(OUTPUT, "output_throughput")
+#define X(name, key) METRICS_SETTLED_##name,
+enum metrics_settled_value { METRICS_SETTLED(X) METRICS_SETTLED_COUNT };
+#undef X
+
+/*
+ * The run without its warm-up and its end, as far as the numbers themselves show either
+ * (core/stats/settled.h). Successes in the order of their start.
+ */
+struct metrics_settled {
+	bool is_reported;              /* something succeeded */
+	bool is_burst;                 /* sent in less time than one takes: nothing can settle */
+	uint32_t left_out_start, left_out_end; /* requests */
+	uint32_t n;                    /* kept */
+	double start_s, end_s;         /* starts of the first and the last of them, from first_ns */
+	struct settled_mean mean[METRICS_SETTLED_COUNT]; /* ms, per s; n, needed: requests */
+};
+
+/*
+ * A percentile over all requests that were attempted. One that failed or was cancelled took at
+ * least as long as it ran, so low has it as that long, and high as infinitely long.
+ */
+struct metrics_attempted_percentile { double p, low_ms, high_ms; };
+struct metrics_attempted_block {
+	uint32_t known, censored;      /* requests whose value is known, and all others attempted */
+	struct metrics_attempted_percentile *percentile; /* the median, then those asked for */
+};
+/* Every request is one of these: attempted = succeeded + failed + cancelled. */
+struct metrics_attempted {
+	uint32_t n, succeeded, failed, cancelled;
+	uint32_t unsent;               /* cancelled before anything of it was sent; not attempted */
+	uint32_t with_tpot, with_itl;  /* successes that these blocks have values of */
+	double good_share;             /* of the attempted, in all limits of --goodput, or NAN */
+	struct metrics_attempted_block ttft, e2el;
 };
 
 /* A distribution of ours. */
@@ -207,6 +247,31 @@ struct metrics_queue {
 	double ttft_first_ms, ttft_last_ms; /* medians of the first and the last third to arrive */
 	double growth_p;               /* two-sided, that both thirds are alike */
 };
+
+/*
+ * Whether the first requests of a run were slower than the others, in order of sending
+ * (episodes.c has the test).
+ */
+struct metrics_start {
+	bool is_known;                 /* enough requests, and the first prompts are not longer */
+	uint32_t n, first;             /* successes, and how many of the first are compared */
+	double p;                      /* that requests that are all alike look like this */
+	double ttft_first_ms, ttft_rest_ms; /* medians */
+	double mean_ms, mean_rest_ms;  /* of TTFT: over all, and without the first */
+};
+/*
+ * Probability that k of n drawn at random have at least `overlap` of k marked ones among them;
+ * k <= n, overlap <= k.
+ */
+double metrics_overlap_p(uint32_t n, uint32_t k, uint32_t overlap);
+
+/*
+ * The longest run of requests that ended one after the other by a lost connection, one of them at
+ * least because no connection could be made, with successes before and after it; requests 0: none.
+ * start_s: end of the first of them, since the start of the run; duration_s: from there to the next
+ * success.
+ */
+struct metrics_outage { uint32_t requests; double start_s, duration_s; };
 
 /* Values of any unit. */
 struct metrics_stats { size_t n; double mean, p50, p99, max; }; /* n 0: nothing to say */
@@ -373,14 +438,14 @@ struct metrics_client {
 	struct metrics_spread first_late;   /* about what late first reads add to TTFT */
 	struct metrics_shift shift;
 	struct metrics_queue queue;
+	struct metrics_start start;
+	struct metrics_outage outage;
 	struct metrics_schedule schedule;
 	double mean_interarrival_s;         /* between due times of roots */
 	uint64_t n_events;                  /* token events of all requests */
 	uint64_t n_events_with_text;
 	uint64_t n_shared;                  /* with text, in one read after another with text */
-	uint64_t n_shared_late;             /* of these, in a late read and not in one segment; how
-					       late is unknown: all */
-	uint64_t n_joined;                  /* events in one segment with the one before */
+	uint64_t n_shared_late;             /* of these, in a late read; all when that is unknown */
 	uint64_t n_not_one_token;           /* events known to carry no token or several */
 	uint64_t n_events_with_usage;       /* events of successes that have usage... */
 	uint64_t n_tokens_with_usage;       /* ...and the tokens it states */
@@ -452,6 +517,8 @@ struct metrics {
 	struct str server_note;        /* why a server's metrics were not read; may be empty */
 	struct metrics_system system;  /* the machine */
 	struct metrics_steady steady;
+	struct metrics_settled settled;
+	struct metrics_attempted attempted;
 	struct metrics_url *url;       /* by the rows' endpoint */
 	size_t n_urls;
 	struct metrics_sessions sessions; /* n 0: no conversations */

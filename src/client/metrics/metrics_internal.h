@@ -56,6 +56,15 @@ bool metrics_is_good(const struct metrics *m, uint32_t i, const struct request_r
 void metrics_summarize(const struct metrics *m, const struct record *r, const uint32_t *element,
 		       uint32_t n, enum metric_block b, struct metrics_summary *out);
 
+/* TPOT of element i; 0 where it has at most one token. */
+static inline double metrics_tpot(const struct metrics *m, uint32_t i)
+{
+	return m->output_len[i] > 1 ? (m->latency[i] - m->ttft[i]) / (double)(m->output_len[i] - 1)
+				    : 0;
+}
+/* The elements by their start, NULL: they are in that order. For free(). */
+uint32_t *metrics_time_order(const struct metrics *m, const struct record *r);
+
 /* The value of a label as it is spelled, name with its ="; empty when there is none. */
 struct str metrics_label(const struct record_series *s, const char *name);
 
@@ -64,6 +73,10 @@ void metrics_probe(struct metrics *m, const struct record *r);
 void metrics_engine(struct metrics *m, const struct record *r);
 void metrics_steady(struct metrics *m, const struct record *r);
 void metrics_queue(struct metrics *m, const struct record *r); /* after metrics_client */
+void metrics_start(struct metrics *m, const struct record *r);
+void metrics_outage(struct metrics *m, const struct record *r);
+void metrics_settled(struct metrics *m, const struct record *r);   /* after the blocks */
+void metrics_attempted(struct metrics *m, const struct record *r); /* after the totals */
 void metrics_urls(struct metrics *m, const struct record *r);
 void metrics_sessions(struct metrics *m, const struct record *r); /* after the arrays */
 void metrics_sessions_release(struct metrics_sessions *s);

@@ -30,9 +30,8 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "send_stall", TTFT | E2EL | GOODPUT },
 	{ "send_lag", TTFT | E2EL | GOODPUT | RATES },
 	{ "shared_reads", ITL },
-	{ "shared_first", TTFT | GOODPUT },
+	{ "shared_first", TTFT | TPOT | GOODPUT }, /* TPOT begins where TTFT ends */
 	{ "unstamped", ITL },
-	{ "segments", 0 },
 	{ "usage", ITL },                       /* gaps are between events, not between tokens */
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
@@ -42,7 +41,11 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "prefix_cache", TTFT | E2EL | GOODPUT | RATES },
 	{ "rate_not_carried", TTFT | E2EL | GOODPUT },
 	{ "queue_growing", TTFT | E2EL | GOODPUT },
+	{ "slow_start", TTFT | E2EL | GOODPUT },
 	{ "server_restarted", TRUST_EVERYTHING },
+	{ "packet_loss", TTFT | TPOT | ITL | E2EL | GOODPUT },
+	{ "no_local_port", TRUST_EVERYTHING },  /* failures that the server knows nothing of */
+	{ "no_descriptor", TRUST_EVERYTHING },
 	{ "client_cpu", TRUST_EVERYTHING },
 	{ "clock_step", TTFT | TPOT | ITL | E2EL | GOODPUT | RATES },
 	{ "record_full", TRUST_EVERYTHING },
@@ -254,15 +257,13 @@ static void judge_sending(struct trust *t, const struct metrics *m)
 		      c->write.p99_ms, 100 * TRUST_STALL_SHARE, ttft);
 }
 
-static void judge_events(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+static void judge_events(struct trust *t, const struct metrics *m)
 {
 	const struct metrics_client *c = &m->client;
 	double late = share((double)c->n_shared_late, (double)c->n_events_with_text);
 	double shared = share((double)c->n_shared, (double)c->n_events_with_text);
 	double differs = share(c->n_usage_differs, c->n_usage);
 	enum trust_verdict level = level_of(late, TRUST_SHARED_DEGRADED, TRUST_SHARED_INVALID);
-	bool is_first_late = c->first_late.p99_ms > TRUST_FIRST_SHARE *
-						    m->block[BLOCK_TTFT].median_ms;
 
 	if (level != TRUST_VALID)
 		doubt(t, level, "shared_reads",
@@ -275,14 +276,11 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 		      "%.1f %% of the events arrived together with an earlier one although the client "
 		      "read promptly: the server or the network sends them together, and ITL shows it.",
 		      100 * shared);
-	if (is_first_late)
+	if (c->first_late.p99_ms > TRUST_FIRST_SHARE * m->block[BLOCK_TTFT].median_ms)
 		doubt(t, TRUST_DEGRADED, "shared_first",
 		      "First tokens were read late, together with later ones, and have their arrival "
 		      "stamp: TTFT is about %.3f ms (p99) too long (limit %.0f %% of its median).",
 		      c->first_late.p99_ms, 100 * TRUST_FIRST_SHARE);
-	if (f->no_tap && (level != TRUST_VALID || is_first_late))
-		doubt(t, TRUST_VALID, "segments",
-		      "Events that are read late can each have their own arrival stamp: %s.", f->no_tap);
 	if (differs > TRUST_USAGE_SHARE)
 		doubt(t, TRUST_DEGRADED, "usage",
 		      "In %.1f %% of the requests the server's token count is not the number of token "
@@ -363,6 +361,25 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 		      q->ttft_first_ms, q->ttft_last_ms);
 }
 
+/* Slow first requests. Where all clients begin at once, they may be slow for that alone. */
+static void judge_start(struct trust *t, const struct metrics *m)
+{
+	const struct metrics_start *s = &m->client.start;
+	double longer = share(s->mean_ms - s->mean_rest_ms, s->mean_rest_ms);
+
+	if (!s->is_known || s->p > TRUST_START_P ||
+	    s->ttft_first_ms <= TRUST_START_RATIO * s->ttft_rest_ms ||
+	    (longer <= TRUST_START_MEAN && s->first <= TRUST_START_SHARE * s->n))
+		return;
+	doubt(t, m->opts.is_rate_finite ? TRUST_DEGRADED : TRUST_VALID, "slow_start",
+	      "The first %u requests had a median TTFT of %.3f ms, the others of %.3f ms: %s, and the "
+	      "mean TTFT is %.1f %% longer for it. --num-warmups %u sends such requests before the "
+	      "measurement.", s->first, s->ttft_first_ms, s->ttft_rest_ms,
+	      m->opts.is_rate_finite ? "the server was cold"
+				     : "the server was cold, or it is the crowd of the start",
+	      100 * longer, s->first);
+}
+
 /* Of the prompt tokens: what usage calls cached, else what /metrics do. 0 when neither tells. */
 static double cached_share(const struct metrics *m)
 {
@@ -433,12 +450,111 @@ static void judge_run(struct trust *t, const struct trust_facts *f)
 		      "The record file breaks off: requests that had not been written are missing.");
 }
 
+/* What the machine withheld. The damage has rules of its own; these notes name the cause. */
+static void judge_machine(struct trust *t, const struct trust_facts *f)
+{
+	if (f->wait_share_max > TRUST_WAIT_NOTE)
+		doubt(t, TRUST_VALID, "client_wait",
+		      "A loop of the client was ready to run and waited for a processor for %.0f %% of "
+		      "the run (limit %.0f %%): other programs use its core. Give it a core of its own.",
+		      100 * f->wait_share_max, 100 * TRUST_WAIT_NOTE);
+	if (f->throttled_share > TRUST_THROTTLED_NOTE)
+		doubt(t, TRUST_VALID, "client_throttled",
+		      "A CPU quota stopped the client for %.0f %% of the run (limit %.0f %%): raise the "
+		      "quota of its container or control group.", 100 * f->throttled_share,
+		      100 * TRUST_THROTTLED_NOTE);
+	if (f->no_ports)
+		doubt(t, TRUST_DEGRADED, "no_local_port",
+		      "%llu connections could not be opened because this machine had no local port "
+		      "left: these failures are not the server's. Widen "
+		      "net.ipv4.ip_local_port_range, or lower --max-concurrency.",
+		      (unsigned long long)f->no_ports);
+	else if (f->ports && (double)f->connections_most > TRUST_RESERVE_NOTE * (double)f->ports)
+		doubt(t, TRUST_VALID, "no_local_port",
+		      "%llu connections were open at once, and this machine has %llu local ports (limit "
+		      "%.0f %% of them): with more, connecting fails.",
+		      (unsigned long long)f->connections_most, (unsigned long long)f->ports,
+		      100 * TRUST_RESERVE_NOTE);
+	if (f->no_descriptors)
+		doubt(t, TRUST_DEGRADED, "no_descriptor",
+		      "%llu connections could not be opened because the program may have no more than "
+		      "%llu open files: these failures are not the server's. Raise the limit with "
+		      "ulimit -n.", (unsigned long long)f->no_descriptors,
+		      (unsigned long long)f->descriptors);
+	else if (f->descriptors &&
+		 (double)f->connections_most > TRUST_RESERVE_NOTE * (double)f->descriptors)
+		doubt(t, TRUST_VALID, "no_descriptor",
+		      "%llu connections were open at once, and the program may have %llu open files "
+		      "(limit %.0f %% of them): with more, connecting fails. ulimit -n raises it.",
+		      (unsigned long long)f->connections_most, (unsigned long long)f->descriptors,
+		      100 * TRUST_RESERVE_NOTE);
+}
+
+static void judge_network(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+{
+	const struct metrics_client *c = &m->client;
+	double requests = (double)m->completed + m->failed, ttft = m->block[BLOCK_TTFT].median_ms;
+	double resent = share((double)f->resent, requests);
+	double early = share((double)f->out_of_order, (double)c->n_events_with_text);
+
+	if (resent > TRUST_RESENT_SHARE || early > TRUST_EARLY_SHARE)
+		doubt(t, TRUST_DEGRADED, "packet_loss",
+		      "The network lost segments: for %.1f %% of the requests the client sent one again "
+		      "(limit %.0f %%), and %.1f %% of the events arrived before an earlier segment "
+		      "(limit %.1f %%). The latencies contain the time to repair that; mend the "
+		      "network, or measure from a machine next to the server.", 100 * resent,
+		      100 * TRUST_RESENT_SHARE, 100 * early, 100 * TRUST_EARLY_SHARE)
+			->spoils = early > TRUST_EARLY_SHARE ? TTFT | TPOT | ITL | E2EL | GOODPUT
+							     : TTFT | E2EL | GOODPUT;
+	if (c->connect.n > TRUST_CONNECT_REQUESTS * requests &&
+	    c->connect.p99_ms > TRUST_LAG_FLOOR_MS &&
+	    c->connect.p99_ms > TRUST_CONNECT_SHARE * ttft)
+		doubt(t, TRUST_VALID, "slow_connect",
+		      "Opening a connection took %.3f ms (p99), against a median TTFT of %.3f ms. "
+		      "TTFT and E2EL begin when the request is written; users wait for both. "
+		      "--warm-connections opens connections before the measurement.",
+		      c->connect.p99_ms, ttft);
+	if ((double)f->resolve_ns / 1e6 > TRUST_RESOLVE_NOTE_MS)
+		doubt(t, TRUST_VALID, "slow_dns",
+		      "Looking up the server's name took %.3f ms (limit %.0f ms). No number contains "
+		      "that, because names are looked up before the clock starts; clients that look "
+		      "them up for each connection would wait for it.", (double)f->resolve_ns / 1e6,
+		      TRUST_RESOLVE_NOTE_MS);
+}
+
+/* The highest percentile that so few requests leave without an upper bound. */
+static void judge_sample(struct trust *t, const struct metrics *m)
+{
+	enum metric_block b = m->opts.is_pooling ? BLOCK_E2EL : BLOCK_TTFT;
+	const struct percentile *open = NULL, *bounds = m->block[b].bounds;
+	char name[FMT_F64_BYTES];
+	double p = 0;
+
+	for (size_t i = 0; bounds && i < m->opts.n_percentiles; i++)
+		if (bounds[i].marks & PERCENTILE_OPEN && m->opts.percentile[i] > p) {
+			open = &bounds[i];
+			p = m->opts.percentile[i];
+		}
+	if (open)
+		doubt(t, TRUST_VALID, "few_requests",
+		      "p%s of %zu requests has no upper bound: too few of them lie beyond it, and another "
+		      "run would give another value. From %zu requests on it has one (--num-prompts).",
+		      metrics_percentile_name(name, p), open->n, open->needed);
+}
+
 static void judge_server(struct trust *t, const struct metrics *m)
 {
+	const struct metrics_outage *o = &m->client.outage;
+
 	if (m->servers.is_restarted)
 		doubt(t, TRUST_DEGRADED, "server_restarted",
 		      "The counters of the server's /metrics began again during the run: it was "
 		      "restarted, or several servers answer at one address.");
+	else if (o->requests)
+		doubt(t, TRUST_DEGRADED, "server_restarted",
+		      "From %.3f s on the server took no connections for %.3f s, in which %u requests "
+		      "failed, and then answered again: it was restarted. Measure again once it is up.",
+		      o->start_s, o->duration_s, o->requests);
 }
 
 /*
@@ -473,14 +589,18 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 	if (m->completed) {
 		judge_skew(t, m);
 		judge_sending(t, m);
-		judge_events(t, m, facts);
+		judge_events(t, m);
 		judge_answers(t, m);
 		judge_queue(t, m);
+		judge_start(t, m);
+		judge_sample(t, m);
 		judge_server(t, m);
 		judge_cache(t, m, facts);
 		judge_constraints(t, m, facts);
+		judge_network(t, m, facts);
 	}
 	judge_clocks(t, m, facts);
+	judge_machine(t, facts);
 	judge_run(t, facts);
 	conclude(t);
 }

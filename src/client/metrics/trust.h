@@ -10,7 +10,7 @@
  *
  * The limits below and the table in trust.c (which reason spoils what) are the whole policy;
  * docs/metrics.md gives the reason for each. bench/client_error checks it against the simulator's
- * truth file.
+ * truth file, and bench/fault spoils runs on purpose, each of which must be found out.
  */
 #pragma once
 #include <stdbool.h>
@@ -36,6 +36,18 @@
 #define TRUST_FIRST_SHARE 0.10       /* of the median TTFT, p99 of what late first reads add */
 #define TRUST_CPU_NOTE 0.80          /* CPU share of the busiest loop, without busy waiting */
 #define TRUST_CPU_INVALID 0.95
+#define TRUST_WAIT_NOTE 0.10         /* of the run, a loop ready to run that waited for a CPU */
+#define TRUST_THROTTLED_NOTE 0.01    /* of the run, stopped by a CPU quota */
+#define TRUST_RESERVE_NOTE 0.80      /* of the local ports, or of the descriptors, in use */
+#define TRUST_RESENT_SHARE 0.01      /* segments sent again per request */
+#define TRUST_EARLY_SHARE 0.004      /* segments that came before an earlier one, per event */
+#define TRUST_CONNECT_SHARE 0.10     /* of the median TTFT, p99 of opening a connection; */
+#define TRUST_CONNECT_REQUESTS 0.01  /* of the requests opened one */
+#define TRUST_RESOLVE_NOTE_MS 500.0  /* looking up a host's name */
+#define TRUST_START_P 0.001          /* of the test that the first requests are like the rest */
+#define TRUST_START_RATIO 1.5        /* median TTFT of the first over that of the rest, and */
+#define TRUST_START_MEAN 0.05        /* mean TTFT is so much longer for them, or */
+#define TRUST_START_SHARE 0.01       /* they are more than this share: p99 is theirs */
 #define TRUST_USAGE_SHARE 0.01       /* requests whose tokens are not their events' */
 #define TRUST_FAILED_DEGRADED 0.01
 #define TRUST_FAILED_INVALID 0.50
@@ -67,6 +79,13 @@ struct trust_facts {
 	double cpu_share_max;        /* 0..1 of the busiest loop; 0: unknown */
 	uint64_t reads, reads_without_stamp;
 	int64_t clock_step_ns;       /* how far CLOCK_REALTIME moved against CLOCK_MONOTONIC */
+	double wait_share_max;       /* 0..1 of the run that a loop waited for a processor */
+	double throttled_share;      /* 0..1 of the run that a CPU quota stopped the program */
+	uint64_t connections_most;   /* open at once */
+	uint64_t ports, descriptors; /* how many there can be; 0: unknown */
+	uint64_t no_ports, no_descriptors; /* connections refused for want of one */
+	uint64_t resent, out_of_order; /* segments: ours sent again, theirs before an earlier one */
+	int64_t resolve_ns;          /* the longest look-up of a host's name */
 	bool is_kernel_stamped;      /* one stamp was seen when the run began */
 	bool is_interrupted;
 	bool is_aborted;             /* a limit of failures was reached */
@@ -79,11 +98,9 @@ struct trust_facts {
 	bool knows_explained;
 	double cached_explained;
 	const char *told_by; /* the member that told the server of constraints; NULL: none did */
-	/* Why segments had no stamps of their own, and what helps; NULL: nothing to say. */
-	const char *no_tap;
 };
 
-#define TRUST_REASONS_MAX 27
+#define TRUST_REASONS_MAX 40
 struct trust_reason {
 	enum trust_verdict level;    /* what this reason alone would give; VALID: a note */
 	unsigned spoils;             /* TRUST_BITs; 0 for a note */

@@ -72,6 +72,14 @@ int64_t sock_unread(int fd, uint64_t *acked);
  */
 int sock_stamps_on(struct err *e);
 
+/*
+ * What a TCP connection has lost so far: segments of ours that were sent again, and segments of the
+ * peer that came before an earlier one (that one was lost, or overtaken). Zero where the kernel
+ * does not say.
+ */
+struct sock_losses { uint32_t resent, out_of_order; };
+struct sock_losses sock_losses(int fd);
+
 /* Raises RLIMIT_NOFILE to its hard limit; returns the limit now in force. */
 size_t sock_raise_nofile(void);
 void sock_close(int fd); /* ignores -1 */

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sock_unread.c - see sock.h. Apart: <linux/tcp.h> and <netinet/tcp.h> exclude each other. */
+/*
+ * sock_unread.c - what TCP says of a connection: see sock.h. Apart, because <linux/tcp.h> and
+ * <netinet/tcp.h> exclude each other.
+ */
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
@@ -19,4 +22,14 @@ int64_t sock_unread(int fd, uint64_t *acked)
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) == 0)
 		*acked = info.tcpi_bytes_acked;
 	return unread;
+}
+
+struct sock_losses sock_losses(int fd)
+{
+	struct tcp_info info = { 0 };
+	socklen_t n = sizeof(info);
+
+	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) < 0)
+		return (struct sock_losses){ 0 };
+	return (struct sock_losses){ info.tcpi_total_retrans, info.tcpi_rcv_ooopack };
 }

@@ -189,20 +189,27 @@ static void add_meta(struct report_meta *sum, const struct report_meta *one)
 	sum->facts.request_rate += one->facts.request_rate;
 	sum->facts.max_concurrency += one->facts.max_concurrency;
 	sum->facts.threads += one->facts.threads;
-	sum->facts.segments.events += one->facts.segments.events;
-	sum->facts.segments.dropped += one->facts.segments.dropped;
-	if (!sum->facts.segments.unused)
-		sum->facts.segments.unused = one->facts.segments.unused;
 	sum->opts.max_concurrency += one->opts.max_concurrency;
 	sum->opts.n_hosts += one->opts.n_hosts ? one->opts.n_hosts : 1;
 	if (one->trust.cpu_share_max > sum->trust.cpu_share_max)
 		sum->trust.cpu_share_max = one->trust.cpu_share_max;
+	if (one->trust.wait_share_max > sum->trust.wait_share_max)
+		sum->trust.wait_share_max = one->trust.wait_share_max;
+	if (one->trust.throttled_share > sum->trust.throttled_share)
+		sum->trust.throttled_share = one->trust.throttled_share;
+	if (one->trust.resolve_ns > sum->trust.resolve_ns)
+		sum->trust.resolve_ns = one->trust.resolve_ns;
+	sum->trust.connections_most += one->trust.connections_most;
+	sum->trust.ports += one->trust.ports;
+	sum->trust.descriptors += one->trust.descriptors;
+	sum->trust.no_ports += one->trust.no_ports;
+	sum->trust.no_descriptors += one->trust.no_descriptors;
+	sum->trust.resent += one->trust.resent;
+	sum->trust.out_of_order += one->trust.out_of_order;
 	sum->trust.reads += one->trust.reads;
 	sum->trust.reads_without_stamp += one->trust.reads_without_stamp;
 	if ((step < 0 ? -step : step) > (old < 0 ? -old : old))
 		sum->trust.clock_step_ns = step;
-	if (!sum->trust.no_tap)
-		sum->trust.no_tap = one->trust.no_tap;
 	sum->trust.is_kernel_stamped |= one->trust.is_kernel_stamped;
 	sum->trust.is_interrupted |= one->trust.is_interrupted;
 	sum->trust.is_broken_off |= one->trust.is_broken_off;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ours.c - the object under the result's key "profllm"; fields are described in
- * schema/result.json. And how far percentiles can be trusted (decide/percentile.h).
+ * schema/result.json.
  */
 #include "out/report/report_internal.h"
 
@@ -14,85 +14,6 @@
 #include "out/report/sketch.h"
 #include "out/report/system.h"
 #include "out/report/verdict.h"
-
-/* ---- how far percentiles can be trusted ---- */
-
-#define LABEL_BYTES 80
-#define MS 1000 /* bounds are seconds, as the record's arrays are */
-
-/* "12.30 to 15.84", or what is known below it and how many requests would bound it. */
-static void say(const struct percentile *p, const char *name, struct buf *out)
-{
-	if (!isinf(p->low) && !isinf(p->high))
-		buf_printf(out, "%.2f to %.2f", p->low * MS, p->high * MS);
-	else if (!isinf(p->low))
-		buf_printf(out, ">= %.2f, n = %zu cannot bound %s from above (%zu needed)",
-			   p->low * MS, p->n, name, p->needed);
-	else if (!isinf(p->high))
-		buf_printf(out, "<= %.2f, n = %zu cannot bound %s from below (%zu needed)",
-			   p->high * MS, p->n, name, p->needed);
-	else
-		buf_printf(out, "n = %zu cannot bound %s (%zu needed)", p->n, name, p->needed);
-	if (p->marks & PERCENTILE_CLUMPED)
-		buf_add_text(out, ", too narrow: slow requests come in long clumps");
-}
-
-void report_bounds_rows(const struct metrics *m, struct buf *out)
-{
-	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-		for (size_t k = 0; m->block[b].bounds && k < m->opts.n_percentiles; k++) {
-			const struct percentile *p = &m->block[b].bounds[k];
-			char label[LABEL_BYTES], name[FMT_F64_BYTES + 1] = "P";
-			struct buf text = { 0 };
-
-			if (!p->n)
-				continue;
-			metrics_percentile_name(name + 1, m->opts.percentile[k]);
-			snprintf(label, sizeof(label), "%s %s, %g %% interval (ms):", name,
-				 report_block_name(b), 100 * PERCENTILE_LEVEL);
-			say(p, name, &text);
-			line_text(out, label, text.data);
-			buf_release(&text);
-		}
-}
-
-static void put_marks(struct json_writer *w, unsigned marks)
-{
-	static const char *const names[] = { "few", "clumped", "open" }; /* by their bits */
-
-	json_member_array(w, "marks");
-	for (unsigned i = 0; i < sizeof(names) / sizeof(*names); i++)
-		if (marks & 1u << i)
-			json_put_text(w, names[i]);
-	json_end_array(w);
-}
-
-static void ours_bounds(struct json_writer *w, const struct metrics *m)
-{
-	json_member_array(w, "percentiles");
-	for (enum metric_block b = 0; b < BLOCK_COUNT; b++)
-		for (size_t k = 0; m->block[b].bounds && k < m->opts.n_percentiles; k++) {
-			const struct percentile *p = &m->block[b].bounds[k];
-			char key[LABEL_BYTES], name[FMT_F64_BYTES];
-
-			if (!p->n)
-				continue;
-			snprintf(key, sizeof(key), "p%s_%s_ms",
-				 metrics_percentile_name(name, m->opts.percentile[k]),
-				 metric_block_key(b));
-			json_begin_object(w);
-			json_member_text(w, "metric", key);
-			json_member_int(w, "n", (int64_t)p->n);
-			json_member_f64(w, "low_ms", p->low * MS);
-			json_member_f64(w, "high_ms", p->high * MS);
-			json_member_int(w, "n_needed", (int64_t)p->needed);
-			json_member_f64(w, "dispersion", p->phi);
-			json_member_f64(w, "correlation", p->correlation);
-			put_marks(w, p->marks);
-			json_end_object(w);
-		}
-	json_end_array(w);
-}
 
 /* ---- profllm.server ---- */
 
@@ -412,19 +333,6 @@ static void put_requests(struct json_writer *w, const struct report *r)
 	json_end_object(w);
 }
 
-static void put_segments(struct json_writer *w, const struct report *r)
-{
-	const struct report_segments *s = &r->facts->segments;
-	uint64_t joined = r->metrics->client.n_joined;
-
-	json_member_object(w, "segment_stamps");
-	json_member_int(w, "events", (int64_t)s->events);
-	json_member_int(w, "dropped", (int64_t)s->dropped);
-	put_share(w, "events_per_segment", s->events, s->events > joined ? s->events - joined : 0);
-	json_member_text(w, "unused", s->unused);
-	json_end_object(w);
-}
-
 static void put_run(struct json_writer *w, const struct report *r)
 {
 	const struct report_facts *f = r->facts;
@@ -440,7 +348,6 @@ static void put_run(struct json_writer *w, const struct report *r)
 	json_member_text(w, "workload_hash", f->workload_hash);
 	json_member_text(w, "stamp_source", m->opts.is_user_stamps ? "user" : "kernel");
 	json_member_int(w, "requests_user_stamped", m->client.n_user_stamped);
-	put_segments(w, r);
 	json_member_int(w, "threads", f->threads);
 	json_member_int(w, "warm_connections", f->warm_connections);
 	json_member_int(w, "hosts", m->opts.n_hosts ? m->opts.n_hosts : 1);
@@ -466,7 +373,9 @@ void report_ours_json(const struct report *r, struct buf *out)
 	put_failures(&w, r->metrics);
 	json_member_f64(&w, "input_throughput", r->metrics->input_throughput);
 	put_cached(&w, r->metrics);
-	ours_bounds(&w, r->metrics);
+	report_bounds_json(r->metrics, &w);
+	report_settled_json(r->metrics, &w);
+	report_attempted_json(r->metrics, &w);
 	ours_server(&w, r->metrics);
 	if (r->metrics->system.is_reported) {
 		json_key(&w, "system");

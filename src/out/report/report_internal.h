@@ -21,7 +21,10 @@ void line_spread(struct buf *out, const char *label, const struct metrics_spread
 
 /* As upstream names it: "TTFT", "E2EL". */
 const char *report_block_name(enum metric_block b);
+/* How far the numbers of one run can be trusted; uncertainty.c. */
 void report_bounds_rows(const struct metrics *m, struct buf *out);
+void report_settled_rows(const struct metrics *m, struct buf *out);
+void report_attempted_rows(const struct metrics *m, struct buf *out);
 void report_session_rows(const struct metrics *m, struct buf *out);
 
 /* What speaks against a window; empty when nothing does. */
@@ -35,6 +38,11 @@ void report_as_v011(struct buf *out, size_t at);
 /* Members such as "mean_ttft_ms"; none of a block that is not reported. */
 void report_block_members(struct json_writer *w, const struct metrics_opts *o,
 			  enum metric_block b, const struct metrics_summary *s);
+
+/* The members "percentiles", "settled" and "attempted" of "profllm". */
+void report_bounds_json(const struct metrics *m, struct json_writer *w);
+void report_settled_json(const struct metrics *m, struct json_writer *w);
+void report_attempted_json(const struct metrics *m, struct json_writer *w);
 
 /* n, mean, p50, p99, max; null when there was nothing to measure. */
 void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s);

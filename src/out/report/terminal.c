@@ -515,26 +515,12 @@ static void correctness(const struct metrics_correctness *c, struct buf *out)
 static void outcome(const struct report *r, struct buf *out)
 {
 	failures(r->metrics, out);
+	report_attempted_rows(r->metrics, out);
 	correctness(&r->metrics->correctness, out);
 	if (r->metrics->cancelled)
 		line_int(out, "Cancelled requests:", r->metrics->cancelled);
 	report_load_rows(r, out);
 	derived_rows(r, out);
-}
-
-/* Whose clock, and what has a stamp of its own. */
-static const char *stamps(const struct report *r)
-{
-	const struct metrics *m = r->metrics;
-
-	if (m->opts.is_user_stamps || (m->n && m->client.n_user_stamped == m->n))
-		return "user";
-	if (m->client.n_user_stamped)
-		return "mixed";
-	if (r->facts->segments.events)
-		return r->facts->segments.events >= m->client.n_events ? "kernel, each segment"
-								       : "kernel, most segments";
-	return "kernel";
 }
 
 static void verdict(const struct report *r, struct buf *out)
@@ -553,10 +539,13 @@ static void ours(const struct report *r, struct buf *out)
 	report_server_rows(m, out);
 	report_system_rows(&m->system, out);
 	report_steady_rows(m, out);
+	report_settled_rows(m, out);
 	report_classes(m, out);
 	line_heading(out, '-', "Measurement Quality");
 	report_bounds_rows(m, out);
-	line_text(out, "Time stamps:", stamps(r));
+	line_text(out, "Time stamps:", m->opts.is_user_stamps ? "user"
+		 : m->client.n_user_stamped == 0 ? "kernel"
+		 : m->client.n_user_stamped < m->n ? "mixed" : "user");
 	client(r, out);
 	outcome(r, out);
 	line_text(out, "Transport:", f->transport ? f->transport : "-");

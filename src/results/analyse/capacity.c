@@ -19,7 +19,12 @@
  * carries: value and low are the highest rate measured and high is null.
  *
  * servers = ceil(rate / value); GPUs of a server: the product of its parallel sizes, over all
- * its roles, else the run's "gpus", else one.
+ * its roles, else the run's "gpus", else one. Headroom is what these servers carry beyond the rate,
+ * as a share of it.
+ *
+ * "slo": null asks for P99 TTFT within LIMIT_FACTOR times the lowest that any run measured, and
+ * "rate": null for RATE_SHARE of the highest rate that a configuration carries within the limits:
+ * both are questions that tell the configurations apart.
  */
 #include <math.h>
 #include <stdlib.h>
@@ -29,15 +34,22 @@
 
 #define SLO_MAX ANALYSE_SLO_MAX
 #define FAILED_SHARE_MAX 0.01
+#define LIMIT_FACTOR 2.0
+#define RATE_SHARE 0.7
 
 struct slo { struct str column; double limit; bool is_most; };
 
 /* Columns behind the configuration's own. */
-enum fact { RATE, OFFERED, CONCURRENCY, FAILED, COMPLETED, GPUS, FACTS };
+enum fact { RATE, OFFERED, CONCURRENCY, FAILED, COMPLETED, GPUS, GPU, FACTS };
 static const struct str facts[FACTS] = {
 	[RATE] = { "request_throughput", 18 }, [OFFERED] = { "benchmark.request_rate", 22 },
 	[CONCURRENCY] = { "benchmark.max_concurrency", 25 }, [FAILED] = { "failed", 6 },
 	[COMPLETED] = { "completed", 9 }, [GPUS] = { "gpus", 4 },
+	[GPU] = { "gpu_model", 9 },
+};
+/* What a limit is about unless the request says: the first that any run has. */
+static const char *const limited_default[] = {
+	"p99_ttft_ms", "p95_ttft_ms", "median_ttft_ms", "p99_e2el_ms", "median_e2el_ms", NULL,
 };
 static const char *const sizes[] = {
 	"server.tensor_parallel_size", "server.pipeline_parallel_size", "server.data_parallel_size",
@@ -58,13 +70,18 @@ struct load {
 	bool is_failing;           /* too many failed requests */
 };
 
-struct estimate { double value, low, high; const char *reason; };
+/* "found" is a crossing between two loads; only of others more loads would say more. */
+enum state { STATE_FOUND, STATE_NEEDS_HIGHER, STATE_NEVER, STATE_ONE_LOAD };
+static const char *const states[] = { "found", "needs_higher_load", "never", "one_load" };
+
+struct estimate { double value, low, high; const char *reason; enum state state; };
 
 struct answer_row {
 	size_t series;
 	struct estimate rate;
-	double gpus_each, servers, gpus; /* NAN: not known */
-	size_t runs;
+	double gpus_each, servers, gpus, usd_per_hour; /* NAN: not known */
+	size_t runs, n_loads;
+	const struct load *load;   /* in order of rate */
 };
 
 struct capacity {
@@ -85,6 +102,8 @@ static int read_slo(struct capacity *c, struct err *e)
 {
 	const struct json_value *list = json_get(c->r->body, "slo");
 
+	if (list && list->kind == JSON_NULL)
+		return 0;
 	if (!list || list->kind != JSON_ARRAY || !list->count || list->count > SLO_MAX)
 		return parts_refuse(e, "/slo", "a list of 1 to %d limits was expected", SLO_MAX);
 	for (; c->n_slos < list->count; c->n_slos++) {
@@ -116,6 +135,15 @@ static const char *const configuration_default[] = {
 	"benchmark.input_len", "benchmark.output_len", NULL,
 };
 
+/* Its value follows when the runs are known: see set_default_limit. */
+static void default_limit(struct capacity *c)
+{
+	size_t n;
+	const struct str *have = parts_present(c->r, limited_default, &n);
+
+	c->slo[c->n_slos++] = (struct slo){ n ? have[0] : str_of(limited_default[0]), NAN, true };
+}
+
 static int read_request(struct capacity *c, struct err *e)
 {
 	const struct json_value *rate = json_get(c->r->body, "rate");
@@ -123,7 +151,7 @@ static int read_request(struct capacity *c, struct err *e)
 	struct str *key;
 
 	c->rate = json_real(rate, NAN);
-	if (!(c->rate > 0) || c->rate > ANALYSE_NUMBER_MAX)
+	if (!(rate && rate->kind == JSON_NULL) && !(c->rate > 0 && c->rate <= ANALYSE_NUMBER_MAX))
 		return parts_refuse(e, "/rate", "requests per second, above 0, were expected");
 	if (read_slo(c, e) < 0 ||
 	    parts_number(c->r->body, "", "level", 0.95, 0.5, 0.9999, &c->level, e) < 0 ||
@@ -131,6 +159,8 @@ static int read_request(struct capacity *c, struct err *e)
 		return -1;
 	if (!given || given->kind == JSON_NULL)
 		key = parts_present(c->r, configuration_default, &c->n_keys);
+	if (!c->n_slos)
+		default_limit(c);
 	c->column = arena_alloc(c->r->arena, (c->n_keys + FACTS + SIZES + SLO_MAX) *
 				sizeof(*c->column));
 	for (size_t i = 0; i < c->n_keys; i++)
@@ -150,6 +180,14 @@ static int read_request(struct capacity *c, struct err *e)
 static double number_at(const struct capacity *c, size_t column, size_t row)
 {
 	return parts_number_at(&c->rows, column, row);
+}
+
+/* To two digits, so that people can read and change it; up: no less than v. */
+static double rounded(double v, bool up)
+{
+	double unit = pow(10, floor(log10(v)) - 1);
+
+	return (up ? ceil(v / unit - 1e-9) : floor(v / unit + 1e-9)) * unit;
 }
 
 /* ---- loads ---- */
@@ -189,6 +227,22 @@ static bool is_failing(const struct capacity *c, size_t row)
 	if (isnan(failed))
 		return done <= 0;
 	return failed > FAILED_SHARE_MAX * (failed + (isnan(done) ? 0 : done));
+}
+
+/* Of runs that count; none: no run has the metric, and any limit does. */
+static void set_default_limit(struct capacity *c, const bool *keep)
+{
+	double least = INFINITY;
+
+	if (!isnan(c->slo[0].limit))
+		return;
+	for (size_t i = 0; i < c->rows.n; i++) {
+		double v = keep[i] ? number_at(c, c->first_slo, i) : NAN;
+
+		if (v > 0 && v < least && !is_failing(c, i))
+			least = v;
+	}
+	c->slo[0].limit = isfinite(least) ? rounded(LIMIT_FACTOR * least, true) : 1000;
 }
 
 static bool is_usable(struct capacity *c, size_t row)
@@ -324,7 +378,7 @@ static double crossing(const struct capacity *c, const struct load *a, const str
 
 static struct estimate estimate(const struct capacity *c, const struct load *l, size_t n)
 {
-	struct estimate out = { NAN, NAN, NAN, NULL };
+	struct estimate out = { NAN, NAN, NAN, NULL, n > 1 ? STATE_FOUND : STATE_ONE_LOAD };
 	size_t first = 0;
 
 	while (first < n && l[first].holds)
@@ -332,9 +386,11 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 	if (first == n) {
 		out.value = out.low = l[n - 1].rate;
 		out.reason = "the limits held at every load measured: it may carry more";
+		out.state = n > 1 ? STATE_NEEDS_HIGHER : STATE_ONE_LOAD;
 	} else if (!first) {
 		out.low = 0;
 		out.high = l[0].bound;
+		out.state = STATE_NEVER;
 		out.reason = l[0].is_failing ? "requests failed at the lowest load measured" :
 					       "the limits are passed at the lowest load measured";
 	} else {
@@ -375,6 +431,38 @@ static double gpus_of(const struct capacity *c, size_t row)
 	return sum > 0 ? sum : given >= 1 ? given : 1;
 }
 
+/* Dollars of an hour of one of its GPUs; NAN: there is no price. */
+static double price_of(const struct capacity *c, size_t row)
+{
+	struct value gpu = c->rows.value[(c->first_fact + GPU) * c->rows.n + row];
+	const struct json_value *prices = c->r->prices;
+
+	for (size_t i = 0; gpu.kind == VALUE_TEXT && prices && i < prices->count; i++)
+		if (str_eq(prices->key[i], gpu.text))
+			return json_real(&prices->item[i], NAN);
+	return NAN;
+}
+
+/* The limit that most configurations pass first. */
+static size_t binding(const struct capacity *c, const struct answer_row *a, size_t n)
+{
+	size_t passed[SLO_MAX] = { 0 }, most = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		size_t at = 0;
+
+		while (at < a[i].n_loads && a[i].load[at].holds)
+			at++;
+		for (size_t k = 0; at < a[i].n_loads && k < c->n_slos; k++)
+			passed[k] += !isnan(a[i].load[at].median[k]) &&
+				     !keeps(&c->slo[k], a[i].load[at].median[k]);
+	}
+	for (size_t k = 1; k < c->n_slos; k++)
+		if (passed[k] > passed[most])
+			most = k;
+	return most;
+}
+
 /* ---- out ---- */
 
 /* Of two that need as many the one that has more to spare comes first. */
@@ -394,7 +482,10 @@ static int by_gpus(const void *x, const void *y)
 
 static void put_range(struct json_writer *w, const char *key, double value, double low, double high)
 {
-	json_member_object(w, key);
+	if (key)
+		json_member_object(w, key);
+	else
+		json_begin_object(w);
 	parts_put_number(w, "value", value);
 	parts_put_number(w, "low", low);
 	parts_put_number(w, "high", high);
@@ -404,6 +495,38 @@ static void put_range(struct json_writer *w, const char *key, double value, doub
 static double needed(const struct capacity *c, double rate, double each)
 {
 	return rate > 0 ? ceil(c->rate / rate - 1e-9) * each : NAN;
+}
+
+static void put_loads(const struct capacity *c, struct json_writer *w, const struct answer_row *a)
+{
+	json_member_array(w, "loads");
+	for (size_t i = 0; i < a->n_loads; i++) {
+		const struct load *l = &a->load[i];
+
+		json_begin_object(w);
+		parts_put_number(w, "rate", l->rate);
+		json_member_bool(w, "holds", l->holds);
+		json_member_bool(w, "is_failing", l->is_failing);
+		parts_put_count(w, "runs", l->n);
+		json_member_array(w, "values");
+		for (size_t k = 0; k < c->n_slos; k++)
+			put_range(w, NULL, l->median[k], l->low[k], l->high[k]);
+		json_end_array(w);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void put_slo(const struct capacity *c, struct json_writer *w)
+{
+	json_member_array(w, "slo");
+	for (size_t k = 0; k < c->n_slos; k++) {
+		json_begin_object(w);
+		json_member_str(w, "column", c->slo[k].column);
+		parts_put_number(w, c->slo[k].is_most ? "max" : "min", c->slo[k].limit);
+		json_end_object(w);
+	}
+	json_end_array(w);
 }
 
 static void put_row(const struct capacity *c, struct json_writer *w, const struct series_list *l,
@@ -416,8 +539,12 @@ static void put_row(const struct capacity *c, struct json_writer *w, const struc
 	parts_put_number(w, "servers", a->servers);
 	put_range(w, "gpus", a->gpus, needed(c, a->rate.high, a->gpus_each),
 		  needed(c, a->rate.low, a->gpus_each));
+	parts_put_number(w, "headroom", a->servers * a->rate.value / c->rate - 1);
+	parts_put_number(w, "usd_per_hour", a->usd_per_hour);
 	parts_put_count(w, "runs", a->runs);
+	json_member_text(w, "state", states[a->rate.state]);
 	json_member_text(w, "reason", a->rate.reason);
+	put_loads(c, w, a);
 	json_end_object(w);
 }
 
@@ -426,6 +553,7 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	struct capacity c = { .r = r, .notes.arena = r->arena };
 	struct series_list l;
 	struct answer_row *a;
+	double carried = 0;
 	size_t left_out = 0;
 	bool *keep;
 
@@ -438,6 +566,7 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 		keep[i] = is_usable(&c, i);
 		left_out += !keep[i];
 	}
+	set_default_limit(&c, keep);
 	parts_series(r->arena, &c.rows, c.column, c.n_keys, keep, &l);
 	a = arena_alloc(r->arena, (l.shown + 1) * sizeof(*a));
 	for (size_t i = 0; i < l.shown; i++) {
@@ -447,12 +576,22 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 		a[i] = (struct answer_row){ .series = i, .rate = estimate(&c, load, n),
 					    .gpus_each = gpus_of(&c, l.series[i].row),
 					    .runs = l.series[i].n };
+		a[i].load = load;
+		a[i].n_loads = n;
+		carried = fmax(carried, a[i].rate.value);
+	}
+	if (isnan(c.rate) && carried > 0)
+		c.rate = rounded(RATE_SHARE * carried, false);
+	for (size_t i = 0; i < l.shown; i++) {
 		a[i].servers = needed(&c, a[i].rate.value, 1);
 		a[i].gpus = needed(&c, a[i].rate.value, a[i].gpus_each);
+		a[i].usd_per_hour = a[i].gpus * price_of(&c, l.series[i].row);
 	}
 	if (l.shown)
 		qsort(a, l.shown, sizeof(*a), by_gpus);
 	parts_put_number(w, "rate", c.rate);
+	put_slo(&c, w);
+	parts_put_count(w, "binding", binding(&c, a, l.shown));
 	json_member_array(w, "configurations");
 	for (size_t i = 0; i < l.shown; i++)
 		put_row(&c, w, &l, &a[i]);

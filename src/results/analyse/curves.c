@@ -268,6 +268,47 @@ static double best_at(const struct curves *c, size_t color, double x)
 	return best;
 }
 
+static int by_first(const void *a, const void *b)
+{
+	const double *p = a, *q = b;
+
+	return (p[0] > q[0]) - (p[0] < q[0]);
+}
+
+/*
+ * A color's y on a curve through its frontier, which is monotone between neighbours
+ * (core/stats/curve.h); NAN outside the x that were measured.
+ */
+static double between_at(const struct curves *c, size_t color, double at)
+{
+	struct arena *a = c->r->arena;
+	double (*p)[2] = arena_alloc(a, (c->n_drawn + 1) * sizeof(*p));
+	double *x = arena_alloc(a, (c->n_drawn + 1) * sizeof(*x));
+	double *y = arena_alloc(a, (c->n_drawn + 1) * sizeof(*y));
+	double *slope = arena_alloc(a, (c->n_drawn + 1) * sizeof(*slope));
+	size_t n = 0, kept = 0;
+
+	for (size_t i = 0; i < c->n_drawn; i++) {
+		if (c->drawn[i].color != color || !c->drawn[i].is_frontier)
+			continue;
+		p[n][0] = c->drawn[i].at[X].value;
+		p[n++][1] = c->drawn[i].at[Y].value;
+	}
+	qsort(p, n, sizeof(*p), by_first);
+	for (size_t i = 0; i < n; i++) {
+		if (kept && !(p[i][0] > x[kept - 1]))
+			continue;
+		x[kept] = p[i][0];
+		y[kept++] = p[i][1];
+	}
+	if (!kept || !(at >= x[0] && at <= x[kept - 1]))
+		return NAN;
+	if (kept == 1)
+		return y[0];
+	monotone_slopes(x, y, kept, slope);
+	return monotone_at(x, y, slope, kept, at);
+}
+
 /* A range of x in which the same colors lead: from, the better end, to the end of the one after. */
 struct range { double from; uint64_t leaders; size_t n; };
 
@@ -759,6 +800,7 @@ static void put_reading(const struct curves *c, struct json_writer *w)
 		json_begin_object(w);
 		json_member_text(w, "color", c->s.legend[k].name);
 		parts_put_number(w, "y", best_at(c, k, c->at));
+		parts_put_number(w, "between", between_at(c, k, c->at));
 		json_end_object(w);
 	}
 	json_end_array(w);

@@ -9,6 +9,12 @@
  * (Cramer's V of at least TOGETHER) explain the same variance, and no analysis can tell them apart:
  * each names the others, and the note says so.
  *
+ * Besides, the matched effects: runs whose configuration (series.h) is the same but for one
+ * parameter are one group, each of its values one mean of logarithms there, and each two
+ * neighbouring values a pair. A step has the geometric mean of its pairs' ratios and Student's
+ * interval of it.
+ * Columns with one value for each value of the parameter change along with it, and are named.
+ *
  * Parameters that are the same in all the runs are left out first; of the others at most
  * PARAMETERS_MAX are looked at, and a note says how many were not. What the largest shares need to
  * be shown (levels, codes of runs) is kept for those alone.
@@ -29,6 +35,10 @@
 #define COLUMNS_AT_ONCE 8   /* whose values are in memory */
 #define TOGETHER 0.5
 #define ENOUGH_RUNS 8       /* fewer say nothing about any parameter */
+#define PAIRS_MIN 3         /* of a step that is shown */
+#define STEPS_SHOWN 40
+#define ALSO_SHOWN 4
+#define MATCHED_LEVEL 0.95
 
 struct level { struct value low, high; size_t n; double median; };
 
@@ -59,6 +69,16 @@ struct impact {
 	struct filter *filter;
 	struct counting counting;
 	struct notes notes;
+	struct step_of *step;
+	size_t n_steps;
+};
+
+/* From a value of a parameter to the next one, everything else equal. */
+struct step_of {
+	size_t parameter, from, to, pairs;
+	double effect, low, high;  /* shares: 0.5 is half as much again */
+	struct str also[ALSO_SHOWN];
+	size_t n_also;             /* may be more than are named */
 };
 
 /* ---- levels ---- */
@@ -398,7 +418,238 @@ static void judge_all(struct impact *m)
 	}
 }
 
+/* ---- everything else equal ---- */
+
+/* What else was configured, of the runs that have the metric. */
+struct configured { struct str *column; uint32_t **code; size_t n; };
+
+static int read_configured(const struct impact *m, struct configured *out)
+{
+	struct arena *a = m->r->arena;
+	struct value *v = arena_alloc(a, (m->n + 1) * sizeof(*v));
+	struct err none = { 0 };
+	struct series_key key;
+	struct rows rows;
+
+	if (series_key(m->r, &key, &none) < 0 ||
+	    parts_select(m->r, key.column, key.n, &rows, &none) < 0)
+		return -1;
+	*out = (struct configured){ .column = key.column, .n = key.n };
+	out->code = arena_alloc(a, (key.n + 1) * sizeof(*out->code));
+	for (size_t c = 0; c < key.n; c++) {
+		uint32_t codes;
+		size_t k = 0;
+
+		for (size_t i = 0; i < rows.n && k < m->n; i++)
+			if (rows.id[i] == m->id[k])
+				v[k++] = rows.value[c * rows.n + i];
+		out->code[c] = setups_codes(a, v, m->n, &codes);
+	}
+	return 0;
+}
+
+/* Whether a column has one value for each of the parameter's. */
+static bool goes_along(const struct impact *m, const struct parameter *q, const uint32_t *code)
+{
+	uint32_t first[LEVELS_MAX] = { 0 };
+	bool is_seen[LEVELS_MAX] = { false };
+
+	for (size_t i = 0; i < m->n; i++) {
+		size_t l = q->code[i];
+
+		if (is_seen[l] && first[l] != code[i])
+			return false;
+		first[l] = code[i];
+		is_seen[l] = true;
+	}
+	return true;
+}
+
+struct member { uint64_t rest; uint8_t level; double x; };
+
+static int by_rest(const void *a, const void *b)
+{
+	const struct member *p = a, *q = b;
+
+	if (p->rest != q->rest)
+		return p->rest < q->rest ? -1 : 1;
+	return (int)p->level - q->level;
+}
+
+/* Each run with a hash of all that was configured but the parameter and what goes along with it. */
+static void fill_members(const struct impact *m, const struct configured *c, struct step_of *step,
+			 struct member *out)
+{
+	const struct parameter *q = &m->of[step->parameter];
+
+	for (size_t i = 0; i < m->n; i++)
+		out[i] = (struct member){ 0x9e3779b97f4a7c15u, q->code[i], m->x[i] };
+	for (size_t k = 0; k < c->n; k++) {
+		if (str_eq(c->column[k], q->column))
+			continue;
+		if (goes_along(m, q, c->code[k])) {
+			if (step->n_also < ALSO_SHOWN)
+				step->also[step->n_also] = c->column[k];
+			step->n_also++;
+			continue;
+		}
+		for (size_t i = 0; i < m->n; i++) {
+			uint64_t h = (out[i].rest ^ (c->code[k][i] + k * 0x100000001b3u)) *
+				     0xbf58476d1ce4e5b9u;
+
+			out[i].rest = h ^ h >> 29;
+		}
+	}
+	qsort(out, m->n, sizeof(*out), by_rest);
+}
+
+/* The mean of the members of one group and level, from *at on, which then is after them. */
+static double next_mean(const struct member *x, size_t n, size_t *at)
+{
+	size_t from = *at;
+	double sum = 0;
+
+	for (; *at < n && !by_rest(&x[from], &x[*at]); ++*at)
+		sum += x[*at].x;
+	return sum / (double)(*at - from);
+}
+
+static void add_step(struct impact *m, const struct step_of *like, size_t from, size_t to,
+		     const double *x, size_t n)
+{
+	struct step_of *s = &m->step[m->n_steps];
+	struct interval around = student_interval(x, n, MATCHED_LEVEL);
+	double sum = 0;
+
+	for (size_t i = 0; i < n; i++)
+		sum += x[i];
+	*s = *like;
+	s->from = from;
+	s->to = to;
+	s->pairs = n;
+	s->effect = expm1(sum / (double)n);
+	s->low = expm1(around.low);
+	s->high = expm1(around.high);
+	m->n_steps++;
+}
+
+struct pair_of { size_t from, to; double ratio; };
+
+static int by_step(const void *a, const void *b)
+{
+	const struct pair_of *p = a, *q = b;
+
+	if (p->from != q->from)
+		return p->from < q->from ? -1 : 1;
+	if (p->to != q->to)
+		return p->to < q->to ? -1 : 1;
+	return (p->ratio > q->ratio) - (p->ratio < q->ratio);
+}
+
+/* Neighbouring values of the parameter in each group. */
+static size_t pairs_of(const struct impact *m, const struct member *x, struct pair_of *out)
+{
+	double before = NAN;
+	size_t n = 0;
+
+	for (size_t i = 0; i < m->n;) {
+		size_t first = i;
+		double mean = next_mean(x, m->n, &i);
+
+		if (first && x[first].rest == x[first - 1].rest)
+			out[n++] = (struct pair_of){ x[first - 1].level, x[first].level,
+						     mean - before };
+		before = mean;
+	}
+	return n;
+}
+
+/* Columns that split the runs identically are one: the first of them is shown. */
+static bool is_repeated(const struct impact *m, size_t at)
+{
+	for (size_t k = 0; k < at; k++)
+		if (series_role(m->of[k].column) == SERIES_KEY &&
+		    m->of[k].n_levels == m->of[at].n_levels &&
+		    m->together[at * m->shown + k] > 1 - 1e-9)
+			return true;
+	return false;
+}
+
+static void match_parameter(struct impact *m, const struct configured *c, size_t parameter,
+			    struct member *x, struct pair_of *pair, double *ratio)
+{
+	struct step_of like = { .parameter = parameter };
+	size_t n;
+
+	if (m->of[parameter].is_range || is_repeated(m, parameter) ||
+	    series_role(m->of[parameter].column) != SERIES_KEY)
+		return;
+	fill_members(m, c, &like, x);
+	n = pairs_of(m, x, pair);
+	if (n)
+		qsort(pair, n, sizeof(*pair), by_step);
+	for (size_t from = 0, to; from < n; from = to) {
+		for (to = from; to < n && pair[to].from == pair[from].from &&
+		     pair[to].to == pair[from].to; to++)
+			ratio[to - from] = pair[to].ratio;
+		if (to - from >= PAIRS_MIN)
+			add_step(m, &like, pair[from].from, pair[from].to, ratio, to - from);
+	}
+}
+
+/* The largest changes first, be it up or down. */
+static int by_effect(const void *a, const void *b)
+{
+	double x = fabs(log1p(((const struct step_of *)a)->effect));
+	double y = fabs(log1p(((const struct step_of *)b)->effect));
+
+	return x < y ? 1 : x > y ? -1 : 0;
+}
+
+static void match_all(struct impact *m)
+{
+	struct arena *a = m->r->arena;
+	struct member *x = arena_alloc(a, (m->n + 1) * sizeof(*x));
+	struct pair_of *pair = arena_alloc(a, (m->n + 1) * sizeof(*pair));
+	double *ratio = arena_alloc(a, (m->n + 1) * sizeof(*ratio));
+	struct configured c;
+	size_t room = 0;
+
+	if (!m->shown || !m->is_log)
+		return;
+	if (read_configured(m, &c) < 0) {
+		parts_note(&m->notes, "these are too many runs to match them: narrow the filter");
+		return;
+	}
+	for (size_t i = 0; i < m->shown; i++)
+		room += m->of[i].n_levels * m->of[i].n_levels;
+	m->step = arena_alloc(a, (room + 1) * sizeof(*m->step));
+	for (size_t i = 0; i < m->shown; i++)
+		match_parameter(m, &c, i, x, pair, ratio);
+	if (m->n_steps)
+		qsort(m->step, m->n_steps, sizeof(*m->step), by_effect);
+}
+
 /* ---- out ---- */
+
+static void put_step(const struct impact *m, struct json_writer *w, const struct step_of *s)
+{
+	const struct parameter *q = &m->of[s->parameter];
+
+	json_begin_object(w);
+	json_member_str(w, "column", q->column);
+	parts_put_value(w, "from", q->level[s->from].low);
+	parts_put_value(w, "to", q->level[s->to].low);
+	parts_put_number(w, "effect", s->effect);
+	parts_put_interval(w, "interval", s->low, s->high);
+	parts_put_count(w, "pairs", s->pairs);
+	json_member_array(w, "also");
+	for (size_t i = 0; i < s->n_also && i < ALSO_SHOWN; i++)
+		json_put_str(w, s->also[i]);
+	json_end_array(w);
+	parts_put_count(w, "also_total", s->n_also);
+	json_end_object(w);
+}
 
 static void put_levels(struct json_writer *w, const struct parameter *q)
 {
@@ -471,6 +722,10 @@ static void put_all(struct impact *m, struct json_writer *w)
 	json_member_str(w, "metric", m->metric);
 	parts_put_kind(w, m->metric);
 	parts_put_count(w, "n", m->n);
+	json_member_array(w, "matched");
+	for (size_t i = 0; i < m->n_steps && i < STEPS_SHOWN; i++)
+		put_step(m, w, &m->step[i]);
+	json_end_array(w);
 	json_member_array(w, "parameters");
 	for (size_t i = 0; i < m->shown; i++)
 		put_parameter(m, w, i);
@@ -508,6 +763,7 @@ int analyse_impact(const struct analyse_request *r, struct json_writer *w, struc
 	if (make_parameters(&m, column, n, e) < 0)
 		return -1;
 	judge_all(&m);
+	match_all(&m);
 	put_all(&m, w);
 	return 0;
 }

@@ -54,7 +54,9 @@ static const struct fact ending[] = {
 	{ "memory_busy", "%", 0 }, { "cpus_busy", "CPUs", 0 },
 };
 
-static const char *const statistic[] = { "min", "mean", "median", "max", "last", "std", "n" };
+static const char *const statistic[] = {
+	"min", "mean", "median", "max", "last", "std", "n", "low", "high",
+};
 
 /* Groups whose members results have below "profllm", with that path. */
 static const struct { const char *group, *path; } measured[] = {
@@ -62,6 +64,7 @@ static const struct { const char *group, *path; } measured[] = {
 	{ "trust", "profllm." }, { "client", "profllm." }, { "sessions", "sessions." },
 	{ "correctness", "profllm.correctness." }, { "priority", "profllm.priorities[]." },
 	{ "prefix_cache", "profllm." }, { "derived", "profllm.derived." },
+	{ "settled", "profllm.settled." }, { "attempted", "profllm.attempted." },
 };
 
 static bool is_percentile(struct str word)
@@ -201,7 +204,8 @@ struct column_name column_name(struct str name)
 		if (str_ends(rest, STR(".n")))
 			return c;
 		by_ending(rest, &c);
-		if (!str_is(c.group, "steady_state") && !str_is(c.group, "system"))
+		if (!str_is(c.group, "steady_state") && !str_is(c.group, "system") &&
+		    !str_is(c.group, "settled"))
 			c.better = 0;
 		by_schema(measured[i].path, rest, &c);
 		c.is_metric = c.better || (*c.unit && !str_is(c.group, "client"));
@@ -287,6 +291,8 @@ void column_label(struct str name, struct buf *out)
 	if (str_starts(name, prefix) && !memchr(name.p + prefix.n, '.', name.n - prefix.n)) {
 		buf_add_text(&label, "Steady state:");
 		add_words(&label, (struct str){ name.p + prefix.n, name.n - prefix.n });
+	} else if (str_is(c.group, "settled") || str_is(c.group, "attempted")) {
+		buf_add_str(&label, name); /* other columns have the rest of it for their name */
 	} else if (!str_is(c.group, "run") && !str_is(c.group, "metric")) {
 		if (name.n > c.group.n + 1)
 			buf_add(&label, name.p + c.group.n + 1, name.n - c.group.n - 1);

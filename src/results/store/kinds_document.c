@@ -14,7 +14,7 @@
 static const char *const group[] = {
 	"server", "benchmark", "system", "hardware", "environment", "provenance", "tags", "resources",
 	"trust", "client", "steady_state", "failures", "run", "metric", "sessions", "correctness",
-	"priority", "prefix_cache",
+	"priority", "prefix_cache", "settled", "attempted",
 };
 
 static const char *kind_name(const struct json_value *v)
@@ -229,6 +229,37 @@ static void put_steady(struct reading *r, const struct json_value *steady)
 {
 	cells_put_members(r->cells, "steady_state", steady);
 	put_percentiles(r, "steady_state.", "ttft_ms", json_get(steady, "percentiles_ttft_ms"));
+}
+
+/* ---- the settled part, and attempted requests ---- */
+
+static void put_settled(struct reading *r, const struct json_value *settled)
+{
+	static const char *const count[] = { "requests", "left_out_start", "left_out_end" };
+	static const char *const part[] = { "mean", "low", "high" };
+	char prefix[NAME_BYTES];
+
+	for (size_t i = 0; i < COUNT(count); i++)
+		cells_put_json(r->cells, "settled", str_of(count[i]), json_get(settled, count[i]));
+	for (size_t i = 0; settled->kind == JSON_OBJECT && i < settled->count; i++) {
+		const struct json_value *v = &settled->item[i];
+
+		if (v->kind != JSON_OBJECT)
+			continue;
+		name_of(prefix, "settled.", settled->key[i], "");
+		for (size_t k = 0; k < COUNT(part); k++)
+			cells_put_json(r->cells, prefix, str_of(part[k]), json_get(v, part[k]));
+	}
+}
+
+static void put_attempted(struct reading *r, const struct json_value *attempted)
+{
+	static const char *const part[] = {
+		"requests", "succeeded", "failed", "cancelled", "unsent", "good_share",
+	};
+
+	for (size_t i = 0; i < COUNT(part); i++)
+		cells_put_json(r->cells, "attempted", str_of(part[i]), json_get(attempted, part[i]));
 }
 
 /* ---- priorities ---- */
@@ -487,6 +518,10 @@ static bool put_own_object(struct reading *r, struct str key, const struct json_
 		cells_put_members(r->cells, "system.server", v);
 	else if (str_is(key, "steady_state"))
 		put_steady(r, v);
+	else if (str_is(key, "settled"))
+		put_settled(r, v);
+	else if (str_is(key, "attempted"))
+		put_attempted(r, v);
 	else if (str_is(key, "derived"))
 		cells_put_members(r->cells, "derived", v);
 	else if (str_is(key, "failures"))

@@ -32,7 +32,8 @@ const answer: Curves = {
 		{ name: 'TP1', color: 'a100', points: [point(4, 100, 500),
 			point(5, 120, 4000, { is_frontier: false })] },
 	],
-	sentence: 'b200 leads.', reading: [{ color: 'b200', y: 3000 }, { color: 'a100', y: null }], at: 100,
+	sentence: 'b200 leads.', at: 100,
+	reading: [{ color: 'b200', y: 3000, between: null }, { color: 'a100', y: null, between: null }],
 	left_out: { invalid: 0, missing: 0, would_lead: false }, unpriced: [], total: 5, shown: 5, trust: [],
 	data_version: 1, query_ms: 0,
 };

@@ -54,6 +54,10 @@ it('opens the overview at /, but Runs for an old link with a part of its view', 
 	expect(placeOf('/').page?.name).toBe('overview');
 	expect(movedTo('/', '')).toBeNull();
 	expect(movedTo('/', '?w=a&rank=gpu')).toBeNull();
+	expect(movedTo('/traces', '')).toBe('/runs?has=trace');
+	expect(movedTo('/resources', '')).toBe('/charts?view=any');
+	expect(movedTo('/resources', '?y=power_w&c=suite')).toBe('/charts?y=power_w&view=any&g=suite');
+	expect(movedTo('/resources', '?c=-')).toBe('/charts?view=any&g=');
 	expect(movedTo('/', '?f=%7B%7D&sort=a')).toBe('/runs?f=%7B%7D&sort=a');
 	expect(movedTo('/charts', '?f=%7B%7D')).toBeNull();
 });

@@ -13,7 +13,8 @@ import {
 import { isTrace, namedTraces, runsOf, valuesOf } from '../../../web/src/app/pages/upload/traces';
 import { linesOf, sampleOf, secondsText } from '../../../web/src/app/pages/launch/types';
 import {
-	changesOf, commitsOf, drawable, linesOf as trendLines, markPlace, namesOf, ordered, relative,
+	changesOf, commitsOf, drawable, eventsOf, linesOf as trendLines, markPlace, namesOf, ordered,
+	placesOf, relative,
 	shortCommit, shownAtFirst, sidesOf, spanOf as trendSpan,
 } from '../../../web/src/app/pages/trends/model';
 import { asked, LIMITS_MAX, limitsCodec, USUAL } from '../../../web/src/app/pages/plan/slo';
@@ -298,4 +299,25 @@ it('places values on a scale, in logarithms where they span much', () => {
 	const one = scaleOf([5, 5, null]);
 	expect(at(one, 5)).toBeCloseTo(0.5);
 	expect(scaleOf([])).toEqual({ min: 0, max: 1, isLog: false });
+});
+
+it('puts what happened on the axis that all series share', () => {
+	const points = (commits: string[]): unknown[] => commits.map((commit) => ({
+		commit, at: Number(commit.slice(1)), value: 1,
+		version: Number(commit.slice(1)) < 3 ? '0.12' : '0.13' }));
+	const answer = { axis: 'commit', series: [
+		{ points: points(['c1', 'c2', 'c3', 'c5']), changes: [{ index: 2, effect: -0.1 }] },
+		{ points: points(['c3', 'c5']), changes: [{ index: 0, effect: 0.02 }] },
+	] } as unknown as Trends;
+	const place = placesOf(answer);
+	expect(answer.series[0].points.map(place)).toEqual([0, 1 / 3, 2 / 3, 1]);
+	expect(answer.series[1].points.map(place)).toEqual([2 / 3, 1]);
+	const percent = (v: number): string => `${v * 100} %`;
+	expect(eventsOf(answer, percent)).toEqual([
+		{ place: 2 / 3, x: 'c3', kind: 'change', text: '-10 %' },
+		{ place: 2 / 3, x: 'c3', kind: 'version', text: '0.13' },
+	]);
+	const days = { ...answer, axis: 'day' };
+	expect(days.series[0].points.map(placesOf(days))).toEqual([0, 0.25, 0.5, 1]);
+	expect(eventsOf({ ...answer, axis: 'version' }, percent).map((e) => e.kind)).toEqual(['change']);
 });

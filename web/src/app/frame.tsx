@@ -87,7 +87,7 @@ function Top({ place, onHelp, onViews }: {
 	place: Place; onHelp: () => void; onViews: () => void;
 }): ReactNode {
 	const target = usePageTarget();
-	const name = place.page?.name === 'run' ? 'runs' : place.page?.name ?? '';
+	const name = ['run', 'live'].includes(place.page?.name ?? '') ? 'runs' : place.page?.name ?? '';
 	return (
 		<header className="top">
 			<a className="skip" href="#main">Skip to content</a>

@@ -23,15 +23,14 @@ const TABLE: [name: string, label: string, group: Page['group']][] = [
 	['overview', 'Overview', 'explore'],
 	['charts', 'Charts', 'explore'],
 	['runs', 'Runs', 'explore'],
-	['traces', 'Traces', 'explore'],
 	['compare', 'Compare', 'changed'],
 	['trends', 'Trends', 'changed'],
 	['plan', 'Plan', 'decide'],
-	['resources', 'Resources', 'decide'],
 	['boards', 'Boards', 'decide'],
 	['upload', 'Upload', 'add'],
 	['launch', 'Launch', 'add'],
 	['run', 'Run', 'none'],
+	['live', 'Running', 'none'],
 ];
 
 export const PAGES: Page[] = TABLE.flatMap(([name, label, group]) => {
@@ -61,6 +60,18 @@ export function movedTo(path: string, search: string): string | null {
 	if (TABS_OF_PLAN.includes(tab)) {
 		has.set('tab', tab);
 		return `/plan?${has.toString()}`;
+	}
+	if (path === '/traces') {
+		has.set('has', 'trace');
+		return `/runs?${has.toString()}`;
+	}
+	if (path === '/resources') {
+		const color = has.get('c');
+		has.delete('c');
+		has.set('view', 'any');
+		if (color !== null)
+			has.set('g', color === '-' ? '' : color);
+		return `/charts?${has.toString()}`;
 	}
 	return path === '/' && OF_RUNS.some((key) => has.has(key)) ? `/runs${search}` : null;
 }

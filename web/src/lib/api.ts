@@ -305,8 +305,9 @@ export interface ScalingRequest {
 
 export interface CapacityRequest {
 	filter?: Filter | null;
-	rate: number; // requests a second
-	slo: Slo[]; // 1 to 8
+	/** requests per second; null: 70 % of the highest that a configuration carries within the limits */
+	rate: number | null;
+	slo: Slo[] | null; // 1 to 8; null: P99 TTFT within twice the lowest that was measured
 	configuration?: string[] | null;
 	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
@@ -632,6 +633,7 @@ export interface Regression extends Answer {
 
 export interface Impact extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null; n: number;
+	matched: ImpactStep[]; // everything else equal, the largest effects first, at most 40
 	parameters: ImpactParameter[]; trust: MetricTrust[]; notes: string[];
 }
 
@@ -641,7 +643,9 @@ export interface Scaling extends Answer {
 }
 
 export interface Capacity extends Answer {
-	rate: number;
+	rate: number | null; // null: none was asked for, and no configuration keeps the limits
+	slo: Slo[]; // the limits that were used
+	binding: number; // the place in `slo` of the limit that most configurations pass first
 	configurations: CapacityConfiguration[]; // fewest GPUs first
 	left_out: number; // runs
 	configurations_left_out: number; trust: MetricTrust[]; notes: string[];
@@ -888,6 +892,15 @@ export interface RegressionItem {
 
 export interface RegressionGuard { text: string }
 
+export interface ImpactStep {
+	column: string; from: Cell; to: Cell;
+	effect: number; // the change, as a share
+	interval: number[] | null; // 95 %
+	pairs: number; // of configurations, at least 3
+	also: string[]; // columns that change along with this one, at most 4
+	also_total: number;
+}
+
 export interface ImpactParameter {
 	column: string;
 	share: number | null; // of the variance, by itself
@@ -914,8 +927,22 @@ export interface ScalingPoint {
 
 export interface CapacityConfiguration {
 	key: Record<string, Cell>; name: string; gpus_per_server: number | null;
-	rate_per_server: Estimate; servers: number | null; gpus: Estimate; runs: number;
+	rate_per_server: Estimate; servers: number | null; gpus: Estimate;
+	headroom: number | null; // what the servers carry beyond the rate, as a share of it
+	usd_per_hour: number | null; // of these GPUs, where they have a price
+	runs: number;
+	/** where the limit is reached; or the limits held at every load, at none, or there is one load */
+	state: 'found' | 'needs_higher_load' | 'never' | 'one_load';
 	reason: string | null;
+	loads: CapacityLoad[]; // in the order of their rates
+}
+
+export interface CapacityLoad {
+	rate: number | null; // requests/s; of a load whose requests failed: no less than was offered
+	holds: boolean;
+	is_failing: boolean; // more than 1 % of its requests failed
+	runs: number;
+	values: Estimate[]; // of the metric of each limit
 }
 
 export interface Estimate { value: number | null; low: number | null; high: number | null }
@@ -982,6 +1009,8 @@ export interface CurveTip { label: string; value: string }
 export interface CurveReading {
 	color: string;
 	y: number | null; // the best measured one at this x or better
+	/** on a monotone curve through the color's frontier; null outside the x that were measured */
+	between: number | null;
 }
 
 export interface CurveLeftOut {

@@ -352,12 +352,6 @@ export interface ExperimentDocument {
 			dataset?: string | null;
 			chat_template?: string | null;
 			workload_hash?: string | null;
-			segment_stamps?: {
-				events?: number;
-				dropped?: number;
-				events_per_segment?: number | null;
-				unused?: string | null;
-			};
 			threads?: number;
 			warm_connections?: number;
 			hosts?: number;
@@ -438,6 +432,87 @@ export interface ExperimentDocument {
 				correlation?: number | null;
 				marks?: (string | null)[];
 			}[];
+			settled?: {
+				requests?: number;
+				left_out_start?: number;
+				left_out_end?: number;
+				start_s?: number | null;
+				end_s?: number | null;
+				problem?: string | null;
+				ttft_ms?: {
+					mean?: number | null;
+					low?: number | null;
+					high?: number | null;
+					n?: number;
+					n_effective?: number | null;
+					n_needed?: number;
+					state?: string;
+				};
+				tpot_ms?: {
+					mean?: number | null;
+					low?: number | null;
+					high?: number | null;
+					n?: number;
+					n_effective?: number | null;
+					n_needed?: number;
+					state?: string;
+				};
+				itl_ms?: {
+					mean?: number | null;
+					low?: number | null;
+					high?: number | null;
+					n?: number;
+					n_effective?: number | null;
+					n_needed?: number;
+					state?: string;
+				};
+				e2el_ms?: {
+					mean?: number | null;
+					low?: number | null;
+					high?: number | null;
+					n?: number;
+					n_effective?: number | null;
+					n_needed?: number;
+					state?: string;
+				};
+				request_throughput?: {
+					mean?: number | null;
+					low?: number | null;
+					high?: number | null;
+					n?: number;
+					n_effective?: number | null;
+					n_needed?: number;
+					state?: string;
+				};
+				output_throughput?: {
+					mean?: number | null;
+					low?: number | null;
+					high?: number | null;
+					n?: number;
+					n_effective?: number | null;
+					n_needed?: number;
+					state?: string;
+				};
+			};
+			attempted?: {
+				requests?: number;
+				succeeded?: number;
+				failed?: number;
+				cancelled?: number;
+				unsent?: number;
+				good_share?: number | null;
+				requests_in_tpot?: number;
+				requests_in_itl?: number;
+				ttft_known?: number;
+				ttft_censored?: number;
+				e2el_known?: number;
+				e2el_censored?: number;
+				percentiles?: {
+					metric?: string;
+					low_ms?: number | null;
+					high_ms?: number | null;
+				}[];
+			};
 			e2el_from_due_ms?: {
 				n?: number;
 				mean?: number | null;

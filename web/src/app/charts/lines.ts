@@ -5,7 +5,7 @@ import { arrange, drawnColour, placeOf } from '../colour';
 import { when } from '../show';
 import {
 	amount, extentOf, grid, isDoubling, planAxis, roomOf, tipBody, titleOf, tooltip, USUAL_SIZE,
-	valueAxis, type Size,
+	valueAxis, type Scale, type Size,
 } from './axis';
 import { FONT, type Ink } from './ink';
 import type { Measure } from './scatter';
@@ -36,6 +36,16 @@ export interface LineSeries {
 	levels?: { from: number; to: number; low: number; high: number }[];
 	/** A dashed line without marks, in the colour of another series: what was hoped for. */
 	idealOf?: string;
+	/** Large marks on the line: what is read off it, with how sure that is along X. */
+	answers?: { x: number; value: number; low: number | null; high: number | null }[];
+}
+
+/** A straight line across the drawing, with its name: a limit, or where something happened. */
+export interface Rule {
+	text: string;
+	at: { x: number | string } | { y: number };
+	/** The one that the reader is at. */
+	isNow?: boolean;
 }
 
 interface LineOptions {
@@ -45,6 +55,8 @@ interface LineOptions {
 	foot: string;
 	/** Values that the axis spans as well, so that noise alone does not fill it. */
 	spans?: number[];
+	yScale?: Scale | 'auto';
+	rules?: Rule[];
 }
 
 /** "lo 1" and so on: what was clicked. */
@@ -162,6 +174,37 @@ function bands(s: LineSeries, i: number, color: string): object[] {
 	});
 }
 
+function answers(s: LineSeries, i: number, color: string, ink: Ink): object[] {
+	return (s.answers ?? []).flatMap((a, k) => [
+		...(a.low !== null && a.high !== null ? [{
+			type: 'line', id: `sure ${i} ${k}`, silent: true, symbol: 'none', z: 4,
+			lineStyle: { color, width: 6, opacity: 0.35 },
+			data: [[a.low, a.value], [a.high, a.value]],
+		}] : []),
+		{
+			type: 'scatter', id: `answer ${i} ${k}`, silent: true, z: 6, symbol: 'circle',
+			symbolSize: 15, data: [[a.x, a.value]],
+			itemStyle: { color: ink.card, borderColor: color, borderWidth: 3 },
+		},
+	]);
+}
+
+/** On a series of their own, as marks belong to a series. */
+function rules(list: Rule[], ink: Ink): object[] {
+	return list.length ? [{
+		type: 'line', id: 'rules', silent: true, data: [],
+		markLine: {
+			silent: true, symbol: 'none', animation: false,
+			lineStyle: { color: ink.dim, width: 1, type: 'dashed', opacity: 0.8 },
+			data: list.map(({ text, at, isNow }) => ({
+				...('x' in at ? { xAxis: at.x } : { yAxis: at.y }),
+				...(isNow && { lineStyle: { color: ink.accent, width: 2, type: 'solid' } }),
+				label: { formatter: text, color: ink.dim, fontFamily: FONT, fontSize: 11,
+					position: 'insideEndTop' } })),
+		},
+	}] : [];
+}
+
 export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChartsCoreOption {
 	const room = roomOf(size);
 	const shown = o.series.filter((s) => s.isShown);
@@ -170,7 +213,7 @@ export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChart
 			.flatMap((s) => s.points)
 			.flatMap((p) => [p.value, p.low ?? p.value, p.high ?? p.value])
 			.concat(o.spans ?? []),
-		{ isVertical: true, px: room.height, unit: o.y.unit, scale: 'linear' },
+		{ isVertical: true, px: room.height, unit: o.y.unit, scale: o.yScale ?? 'linear' },
 	);
 	arrange(o.series.filter((s) => s.idealOf === undefined).map((s) => s.id));
 	const drawn = o.series.flatMap((s, i) => {
@@ -203,12 +246,13 @@ export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChart
 				data: s.points.map((p) => [p.x, p.value]),
 			},
 			changesOf(s, i, ink),
+			...answers(s, i, color, ink),
 		];
 	});
 	return {
 		grid: grid(),
 		xAxis: xAxis(o, ink, room),
-		series: drawn,
+		series: [...drawn, ...rules(o.rules ?? [], ink)],
 		yAxis: valueAxis({ name: titleOf(o.y.label, o.y.unit), plan: y, ink, isVertical: true }),
 		tooltip: tooltip(ink, (hit) => {
 			const { seriesId = '', dataIndex } = hit as {

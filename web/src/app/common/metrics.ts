@@ -24,7 +24,7 @@ const CONFIGURED: Record<ColumnOption['role'], string> = {
 const GROUPS = [...MEASURED, ...Object.values(CONFIGURED).filter((g) => !MEASURED.includes(g))];
 
 const BY_NAME: [RegExp, string][] = [
-	[/^steady_state\./, 'Steady state'],
+	[/^(steady_state|settled)\./, 'Steady state'],
 	[/^usd_|power_|energy|(^|[._])j_per_|per_kwh?$/, 'Cost and energy'],
 	[/^system\.server\.|^kv_cache|^server_startup|^prefix_cache|cached_(share|tokens)$|_startup_time$/,
 		'Server'],

@@ -23,6 +23,7 @@ import { useFilter, usePageTarget } from '../../state';
 import { choiceCodec, listCodec, navigate, useUrlState } from '../../url';
 import type { Ink } from '../../charts/ink';
 import { others, rangeOf, span, without } from './brush';
+import { machineMetrics } from './view';
 
 const joinCodec = choiceCodec<Join>(['frontier', 'lines', 'none'], 'frontier');
 const logCodec = choiceCodec<'auto' | '1' | '0'>(['auto', '1', '0'], 'auto');
@@ -54,12 +55,20 @@ function Tools(props: ToolsProps): ReactNode {
 	const [join, setJoin] = useUrlState('join', joinCodec);
 	const [, setLogX] = useUrlState('lx', logCodec);
 	const [, setLogY] = useUrlState('ly', logCodec);
+	const machine = machineMetrics(columns.numbers);
 	return (
 		<div className="tools">
 			<Pick label="X axis" value={x} onPick={props.onX} columns={columns} options={columns.numbers} />
 			<Pick label="Y axis" value={y} onPick={props.onY} columns={columns} options={columns.numbers} />
 			<PickMany label="Color by" values={by} onPick={props.onBy} columns={columns}
 				options={columns.groups} max={4} />
+			{machine.length > 0 && <span className="pick"><span>System</span>
+				<div className="segments" role="group" aria-label="System metric as Y axis">
+					{machine.map(([label, column]) => (
+						<button key={column} type="button" aria-pressed={y === column}
+							onClick={() => props.onY(column)}>{label}</button>
+					))}
+				</div></span>}
 			<div className="segments" role="group" aria-label="Lines">
 				{JOINS.map(([name, label]) => (
 					<button key={name} type="button" aria-pressed={join === name}

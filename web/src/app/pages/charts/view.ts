@@ -2,6 +2,7 @@
 // view.ts: which view of Charts an address shows, and the words of the performance chart.
 import type { Curves } from '../../../lib/api';
 import { tipRows, type Spot } from '../../charts/curves';
+import type { ColumnOption } from '../../query';
 import { measured } from '../../show';
 
 export type Name = 'performance' | 'any' | 'distribution' | 'parallel';
@@ -40,3 +41,22 @@ export function againstFirst(v: number, first: number): string {
 export const pinText = (s: Spot): string =>
 	[s.name, ...tipRows(s).map(([label, value]) => `${label}\t${value}`),
 		`Runs\t${s.point.ids.join(' ')}`].join('\n');
+
+/** What the machine did, as Y axes in one click: a metric's name differs with what was watched. */
+const MACHINE: [string, RegExp][] = [
+	['GPU utilization', /^system\..*gpu.*util|^system\.avg_gpu_utilization$/],
+	['GPU memory', /^system\.peak_gpu_memory_gb$/],
+	['GPU power', /^system\..*power.*mean|^system\.power_mean_w$/],
+	['Energy per token', /^system\.j_per_token$/],
+	['Tokens per joule', /^system\.tokens_per_s_per_w$/],
+	['CPU', /^system\.host.*cpus_busy.*mean/],
+	['KV cache', /^(system|server_metrics)\..*kv_cache.*(mean|max)|kv_cache_usage/],
+];
+
+/** Those that some run of the store has: label and column. */
+export function machineMetrics(numbers: ColumnOption[]): [string, string][] {
+	return MACHINE.flatMap(([label, pattern]): [string, string][] => {
+		const found = numbers.find((c) => pattern.test(c.column));
+		return found ? [[label, found.column]] : [];
+	});
+}

@@ -250,7 +250,7 @@ function Start({ columns }: { columns: Columns }): ReactNode {
 		<Empty title="Select what to compare" icon="compare">
 			<p>Select at least two runs on <Link to={target('/runs')}>Runs</Link> (key x) and press c, or
 				compare the runs of the filter by a column:</p>
-			<p className="row centre">{columns.groups.slice(0, 8).map((c) => (
+			<p className="row centre">{columns.groups.filter((c) => !c.same_as).slice(0, 8).map((c) => (
 				<Link key={c.column} className="button small" to={target('/compare', { by: c.column })}>
 					{columns.measure(c.column).label}
 				</Link>

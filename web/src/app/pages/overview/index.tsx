@@ -10,6 +10,7 @@ import { percent } from '../../common/interval';
 import { Amount } from '../../common/amount';
 import { PriceFields, Unpriced } from '../../common/prices';
 import { useRead } from '../../common/routes';
+import { Running } from '../../common/running';
 import { isEverything } from '../../filter';
 import { Link } from '../../parts/link';
 import { Menu } from '../../parts/menu';
@@ -20,7 +21,6 @@ import { choiceCodec, textCodec, useUrlState } from '../../url';
 import { toneOf } from '../compare/words';
 import { shortCommit } from '../trends/model';
 import { FirstSteps } from './empty';
-import { Running } from './running';
 import { SampleNote } from './sample';
 import {
 	needCodec, questionOf, RANKS, sidesOf, versionSides, type Need,

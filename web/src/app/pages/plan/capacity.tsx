@@ -1,37 +1,56 @@
 // SPDX-License-Identifier: Apache-2.0
 // capacity: so many requests a second within these limits: which configuration needs fewest GPUs?
-import type { ReactNode } from 'react';
-import type { CapacityConfiguration, Estimate } from '../../../lib/api';
-import { keyId } from '../../charts/axis';
+import { useCallback, useMemo, type ReactNode } from 'react';
+import type { Capacity as Answer, CapacityConfiguration, Estimate } from '../../../lib/api';
+import { keyId, type Size } from '../../charts/axis';
+import { Chart } from '../../charts/chart';
+import type { Ink } from '../../charts/ink';
+import { linesOption, type LineSeries, type Rule } from '../../charts/lines';
+import { arrange } from '../../colour';
+import { Amount } from '../../common/amount';
+import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
 import type { Columns } from '../../common/columns';
 import { useRead } from '../../common/routes';
 import { at, scaleOf } from '../../common/scale';
+import { isSeen, useFlipped } from '../../common/shown';
 import { Num } from '../../common/twin';
 import { Icon } from '../../parts/icon';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count, measured, NOTHING } from '../../show';
-import { listCodec, numberCodec, useUrlState } from '../../url';
-import { asked, LIMITS_MAX, limitsCodec, type Limit } from './slo';
+import { listCodec, useUrlState, type Codec } from '../../url';
+import { asked, LIMITS_MAX, limitsCodec, limitsOf, rankedOf, type Limit } from './slo';
 import type { ViewProps } from './index';
 import './capacity.css';
 
-const rateCodec = numberCodec(10);
+/** null: the server chooses. */
+const rateCodec: Codec<number | null> = {
+	read: (text) => (Number(text) > 0 && Number.isFinite(Number(text)) ? Number(text) : null),
+	write: (rate) => (rate === null ? null : String(rate)),
+};
 const configurationCodec = listCodec(['auto']);
+const HEIGHT = 380, SHOWN_AT_FIRST = 6;
 
-function Form({ columns, usual }: { columns: Columns; usual: string[] }): ReactNode {
+function Form({ columns, usual, answer }: {
+	columns: Columns; usual: string[]; answer: Answer | undefined;
+}): ReactNode {
 	const [rate, setRate] = useUrlState('rate', rateCodec);
-	const [limits, setLimits] = useUrlState('slo', limitsCodec);
+	const [chosen, setLimits] = useUrlState('slo', limitsCodec);
 	const [by, setBy] = useUrlState('by', configurationCodec);
+	const limits = chosen.length ? chosen : limitsOf(answer?.slo ?? []);
+	const named = by[0] === 'auto' ? usual : by;
+	const told = named.filter((c) => by[0] !== 'auto' || (columns.of(c)?.distinct ?? 2) > 1);
 	const change = (i: number, part: Partial<Limit>): void =>
 		setLimits(limits.map((l, k) => (k === i ? { ...l, ...part } : l)), { replace: true });
 	return (
-		<form className="card capacity-form" aria-label="What is asked for"
-			onSubmit={(e) => e.preventDefault()}>
-			<label className="field"><span>Requests per second</span>
-				<input type="number" min="0" step="any" value={rate} onChange={(e) =>
-					setRate(Math.max(0, e.target.valueAsNumber || 0), { replace: true })} /></label>
+		<div className="card capacity-form" role="group" aria-label="What is asked for">
+			<div className="field">
+				<Amount label="Requests per second" unit="" value={rate ?? answer?.rate ?? null}
+					onValue={(v) => setRate(v)} />
+				{rate === null && answer?.rate != null && <p className="dim small-text">70 % of the highest rate that a
+					configuration carries within the limits</p>}
+			</div>
 			<fieldset>
 				<legend>Limits</legend>
 				{limits.map((l, i) => (
@@ -50,14 +69,65 @@ function Form({ columns, usual }: { columns: Columns; usual: string[] }): ReactN
 							onClick={() => setLimits(limits.filter((_, k) => k !== i))}><Icon name="cross" /></button>
 					</div>
 				))}
+				{!chosen.length && limits.length > 0 && <p className="dim small-text">twice the lowest that was
+					measured</p>}
 				<button type="button" className="small" disabled={limits.length >= LIMITS_MAX}
 					onClick={() => setLimits([...limits,
-					{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Add limit</button>
+						{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Add limit</button>
 			</fieldset>
-			<PickMany label="Configuration columns" values={by[0] === 'auto' ? usual : by} max={12}
-				columns={columns} options={columns.groups}
-				onPick={(list) => setBy(list.length ? list : ['auto'])} />
-		</form>
+			<div>
+				<PickMany label="Configuration columns" values={told} max={12} columns={columns}
+					options={columns.groups} onPick={(list) => setBy(list.length ? list : ['auto'])} />
+				{told.length < named.length && <p className="dim small-text">common to all:
+					{' '}{named.length - told.length} more</p>}
+			</div>
+		</div>
+	);
+}
+
+/** The metric of the limit that binds over the rate: where a line crosses the limit is its capacity. */
+function linesOf(answer: Answer, list: CapacityConfiguration[], flipped: string[]): LineSeries[] {
+	const k = answer.binding, limit = answer.slo[k].max ?? answer.slo[k].min ?? null;
+	arrange(list.map((c) => keyId(c.key)));
+	return list.map((c, i) => {
+		const id = keyId(c.key), { value, low, high } = c.rate_per_server;
+		return { id, name: c.name || 'All runs', isShown: isSeen(i, id, flipped, SHOWN_AT_FIRST), changes: [],
+			points: c.loads.flatMap((l) => (l.rate === null || l.values[k].value === null ? [] : [{ x: l.rate,
+				value: l.values[k].value, low: l.values[k].low, high: l.values[k].high, facts: [
+					['At', `${measured(l.rate)} requests/s`], ['Limits', l.holds ? 'kept' : 'not kept'],
+					['From', count(l.runs, 'run')]] as [string, string][] }])),
+			answers: c.state === 'found' && value !== null && limit !== null
+				? [{ x: value, value: limit, low, high }] : [] };
+	});
+}
+
+function Drawing({ answer, list, columns }: {
+	answer: Answer; list: CapacityConfiguration[]; columns: Columns;
+}): ReactNode {
+	const { flipped, flip } = useFlipped();
+	const series = useMemo(() => linesOf(answer, list, flipped), [answer, list, flipped]);
+	const slo = answer.slo[answer.binding], limit = slo.max ?? slo.min ?? 0;
+	const y = useMemo(() => columns.measure(slo.column), [columns, slo]);
+	const make = useCallback((ink: Ink, size: Size) => {
+		const most = Math.max(0, ...series.filter((s) => s.isShown).flatMap((s) => s.points.map((p) => Number(p.x))));
+		const rules: Rule[] = [{ text: `limit ${measured(limit)}${y.unit ? ` ${y.unit}` : ''}`, at: { y: limit } }];
+		if (answer.rate !== null && answer.rate <= most)
+			rules.push({ text: `asked: ${measured(answer.rate)}/s`, at: { x: answer.rate } });
+		return linesOption({ y, foot: '', spans: [limit], yScale: 'auto', series, rules,
+			x: { name: 'Requests/s of one server', kind: 'number', categories: [] } }, ink, size);
+	}, [answer, series, y, limit]);
+	if (!series.some((s) => s.points.length))
+		return null;
+	return (
+		<section className="card" aria-label="Latency over load">
+			<h2>{y.label} over load</h2>
+			<Chart label={`${y.label} over requests/s of one server; the limit is ${measured(limit)}`} height={HEIGHT}
+				make={make} saved={{ title: `${y.label} over load` }} />
+			<Legend label="Configurations" hasForms onToggle={flip} entries={series.map((s, i) =>
+				({ id: s.id, name: s.name, isShown: s.isShown, n: list[i].loads.length }))} />
+			<p className="dim small-text">A ring is the rate at which a configuration reaches the limit, the bar its
+				interval. Numbers in the legend: loads measured.</p>
+		</section>
 	);
 }
 
@@ -79,16 +149,21 @@ function Range({ e, most }: { e: Estimate; most: number }): ReactNode {
 const spanText = (e: Estimate): string => (e.low === null || e.high === null ? ''
 	: e.low === e.high ? '' : `${measured(e.low)} to ${measured(e.high)}`);
 
+const percentText = (share: number | null): string => (share === null ? NOTHING
+	: `${Math.round(share * 100)} %`);
+
 function Row({ c, rank, most }: { c: CapacityConfiguration; rank: number; most: number }): ReactNode {
 	return (
 		<tr>
-			<td className="num dim">{c.gpus.value === null ? '' : rank}</td>
+			<td className="num dim">{rank}</td>
 			<th scope="row">{c.name || 'All runs'}</th>
 			<td className="num"><strong><Num v={c.gpus.value} /></strong>
 				<span className="dim"> {spanText(c.gpus)}</span></td>
 			<td><Range e={c.gpus} most={most} /></td>
 			<td className="num">{c.servers ?? NOTHING}{c.gpus_per_server !== null
 				&& <span className="dim"> × {count(c.gpus_per_server, 'GPU')}</span>}</td>
+			<td className="num" data-value={c.headroom ?? ''}>{percentText(c.headroom)}</td>
+			<td className="num"><Num v={c.usd_per_hour} /></td>
 			<td className="num"><Num v={c.rate_per_server.value} />
 				<span className="dim"> {spanText(c.rate_per_server)}</span></td>
 			<td className="num">{c.runs}</td>
@@ -97,34 +172,70 @@ function Row({ c, rank, most }: { c: CapacityConfiguration; rank: number; most: 
 	);
 }
 
-function Ranked({ list, rate }: { list: CapacityConfiguration[]; rate: number }): ReactNode {
-	const best = list[0];
-	const most = Math.max(1, ...list.map((c) => c.gpus.high ?? c.gpus.value ?? 0));
+const STATES: Record<CapacityConfiguration['state'], string> = {
+	found: '', needs_higher_load: 'Needs a higher load (limits held at every measured load)',
+	never: 'Never within the limits', one_load: 'One load only',
+};
+
+/** What the question does not settle, and which measurement would. */
+function Others({ list }: { list: CapacityConfiguration[] }): ReactNode {
+	return list.length > 0 && (
+		<section className="card" aria-label="Not ranked">
+			<h2>Not ranked</h2>
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Configurations that are not ranked">
+				<table className="plain-table">
+					<thead><tr><th scope="col">Configuration</th><th scope="col">Why</th>
+						<th scope="col" className="num">Requests/s per server</th>
+						<th scope="col" className="num">Runs</th></tr></thead>
+					<tbody>{list.map((c) => (
+						<tr key={keyId(c.key)}><th scope="row">{c.name || 'All runs'}</th>
+							<td>{STATES[c.state] || c.reason}</td>
+							<td className="num">{c.rate_per_server.value !== null && <>at least{' '}
+								<Num v={c.rate_per_server.value} /></>}</td>
+							<td className="num">{c.runs}</td></tr>
+					))}</tbody>
+				</table>
+			</div>
+		</section>
+	);
+}
+
+function Answered({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
+	const [list, others] = useMemo(() => rankedOf(answer.configurations), [answer]);
+	const all = useMemo(() => [...list, ...others], [list, others]);
+	const best = list.at(0), most = Math.max(1, ...list.map((c) => c.gpus.high ?? c.gpus.value ?? 0));
 	return (
 		<>
-			{best.gpus.value !== null && (
+			{best && answer.rate !== null ? (
 				<section className="card" aria-label="GPUs needed">
-					<p className="dim">GPUs needed for {measured(rate)} requests/s</p>
+					<p className="dim">GPUs needed for {measured(answer.rate)} requests/s</p>
 					<p className="big-number"><Num v={best.gpus.value} /><span className="unit">
 						{best.gpus.value === 1 ? 'GPU' : 'GPUs'}
 						{spanText(best.gpus) && `, ${spanText(best.gpus)}`}</span></p>
-					<p>{best.name || 'All runs'}</p>
+					<p>{best.name || 'All runs'}{best.usd_per_hour !== null && <>, $<Num v={best.usd_per_hour} /> per hour</>}
+						{best.headroom !== null && <>, <span data-value={best.headroom}>{percentText(best.headroom)}</span>
+							{' '}headroom</>}</p>
 				</section>
-			)}
-			<section className="card" aria-label="Configurations">
+			) : <section className="card" aria-label="GPUs needed"><p role="status">No configuration is known to carry
+				this within the limits. Measure at other loads, or widen the limits.</p></section>}
+			<Drawing answer={answer} list={all} columns={columns} />
+			{list.length > 0 && <section className="card" aria-label="Configurations">
 				<h2>{count(list.length, 'configuration')}</h2>
 				<div className="scroll-x" tabIndex={0} role="region" aria-label="Ranked configurations">
 					<table className="plain-table ranked">
-						<thead><tr><th scope="col"><span className="unseen">Rank</span></th>
+						<thead><tr><th scope="col">Rank</th>
 							<th scope="col">Configuration</th><th scope="col" className="num">GPUs</th>
 							<th scope="col"><span className="unseen">Range</span></th>
 							<th scope="col" className="num">Servers</th>
+							<th scope="col" className="num">Headroom</th>
+							<th scope="col" className="num">$/h</th>
 							<th scope="col" className="num">Requests/s per server</th>
 							<th scope="col" className="num">Runs</th><th scope="col">Note</th></tr></thead>
 						<tbody>{list.map((c, i) => <Row key={keyId(c.key)} c={c} rank={i + 1} most={most} />)}</tbody>
 					</table>
 				</div>
-			</section>
+			</section>}
+			<Others list={others} />
 		</>
 	);
 }
@@ -133,19 +244,19 @@ export function Capacity({ columns, filter }: ViewProps): ReactNode {
 	const [rate] = useUrlState('rate', rateCodec);
 	const [limits] = useUrlState('slo', limitsCodec);
 	const [by] = useUrlState('by', configurationCodec);
+	const slo = asked(limits);
 	const answer = useRead('POST /api/analysis/capacity', { filter, rate,
-		slo: asked(limits), configuration: by[0] === 'auto' ? null : by }, rate > 0);
+		slo: slo.length ? slo : null, configuration: by[0] === 'auto' ? null : by });
 	return (
 		<>
-			<Form columns={columns} usual={Object.keys(answer.data?.configurations[0]?.key ?? {})} />
-			{rate <= 0 ? <Empty title="Enter a request rate" />
-				: answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
-					: !answer.data ? <Loading />
-						: !answer.data.configurations.length ? (
-							<section className="card"><Empty title="No suitable runs">
-								<p>Capacity needs runs that were measured at a known load and have these metrics.</p>
-							</Empty></section>
-						) : <Ranked list={answer.data.configurations} rate={rate} />}
+			<Form columns={columns} usual={Object.keys(answer.data?.configurations[0]?.key ?? {})} answer={answer.data} />
+			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
+				: !answer.data ? <Loading />
+					: !answer.data.configurations.length ? (
+						<section className="card"><Empty title="No suitable runs">
+							<p>Capacity needs runs that were measured at a known load and have these metrics.</p>
+						</Empty></section>
+					) : <Answered answer={answer.data} columns={columns} />}
 			{answer.data && answer.data.left_out > 0 && <p className="dim">{count(answer.data.left_out, 'run')}
 				{' '}excluded: they lack one of the metrics, or do not count for it.</p>}
 			<Notes notes={answer.data?.notes} />

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // impact: which parameter moves a metric, with caution: confounded ones are named.
 import { useState, type ReactNode } from 'react';
-import type { ImpactParameter } from '../../../lib/api';
+import type { ImpactParameter, ImpactStep } from '../../../lib/api';
 import { Pick } from '../../common/pick';
 import { firstOf, RATE_COLUMNS, LATENCY_COLUMNS, type Columns } from '../../common/columns';
 import { percent } from '../../common/interval';
@@ -19,6 +19,7 @@ import './impact.css';
 
 const text = textCodec('');
 const SHOWN = 15, OTHERS_SHOWN = 4, LEVELS_SHOWN = 12, WIDTH = 200;
+const LEVEL_RUNS_MIN = 3, SAME = 1 - 1e-9;
 
 function levelText(p: ImpactParameter, i: number): string {
 	const { value, to } = p.levels[i];
@@ -28,9 +29,10 @@ function levelText(p: ImpactParameter, i: number): string {
 
 /** A dot per value of the parameter on one scale of the figure. */
 function Levels({ p, unit }: { p: ImpactParameter; unit: string | null }): ReactNode {
-	const scale = scaleOf(p.levels.map((l) => l.median));
+	const kept = p.levels.map((l, i) => ({ l, i })).filter(({ l }) => l.n >= LEVEL_RUNS_MIN);
+	const scale = scaleOf(kept.map(({ l }) => l.median));
 	return (
-		<ul className="levels">{p.levels.slice(0, LEVELS_SHOWN).map((l, i) => (
+		<ul className="levels">{kept.slice(0, LEVELS_SHOWN).map(({ l, i }) => (
 			<li key={i}>
 				<span className="level-name" title={levelText(p, i)}>{levelText(p, i)}</span>
 				<svg viewBox={`0 0 ${WIDTH} 12`} width={WIDTH} height="12" aria-hidden="true">
@@ -40,7 +42,9 @@ function Levels({ p, unit }: { p: ImpactParameter; unit: string | null }): React
 				<Num v={l.median} unit={unit} /><span className="dim num">n {l.n}</span>
 			</li>
 		))}
-		{p.levels.length > LEVELS_SHOWN && <li className="dim">and {p.levels.length - LEVELS_SHOWN} more</li>}
+		{p.levels.length > Math.min(kept.length, LEVELS_SHOWN) && <li className="dim">and {p.levels.length
+			- Math.min(kept.length, LEVELS_SHOWN)} more{kept.length < p.levels.length
+			&& `, ${kept.length < LEVELS_SHOWN ? '' : 'some '}with fewer than ${LEVEL_RUNS_MIN} runs`}</li>}
 		</ul>
 	);
 }
@@ -65,10 +69,10 @@ function Row({ p, columns, unit }: { p: ImpactParameter; columns: Columns; unit:
 					data-value={p.effect}>{percent(p.effect)}</strong>. </>}
 				{p.p_adjusted !== null && <span className="dim">p {p.p_adjusted < 0.001 ? '< 0.001'
 					: `= ${measured(p.p_adjusted)}`}</span>}</p>
-				{p.confounded_with.length > 0 && <p className="warn-text">Confounded with {p.confounded_with
+				{p.confounded_with.length > 0 && <p className="dim">Confounded with {p.confounded_with
 					.slice(0, OTHERS_SHOWN).map((c) => `${columns.measure(c.column).label}${c.strength !== null
 						? ` (${measured(c.strength)})` : ''}`).join(', ')}{p.confounded_with.length > OTHERS_SHOWN
-					&& ` and ${p.confounded_with.length - OTHERS_SHOWN} more`}: their effects cannot be separated.</p>}
+					&& ` and ${p.confounded_with.length - OTHERS_SHOWN} more`}.</p>}
 				{p.note && !(p.confounded_with.length && p.note.startsWith('moves together'))
 					&& <p className="dim">{p.note}</p>}
 				<p><Link to={target('/compare', { by: p.column })}>Compare its values</Link></p>
@@ -78,9 +82,76 @@ function Row({ p, columns, unit }: { p: ImpactParameter; columns: Columns; unit:
 	);
 }
 
+/** Columns that split the runs as an earlier one does are left out: they are named there. */
+export function merged(list: ImpactParameter[]): ImpactParameter[] {
+	return list.filter((p, i) => !p.confounded_with.some((c) => (c.strength ?? 0) > SAME
+		&& list.slice(0, i).some((q) => q.column === c.column && q.levels.length === p.levels.length)));
+}
+
+const valueText = (s: ImpactStep, v: ImpactStep['from']): string => showValue(s.column, v);
+
+/** Configurations that differ in nothing but one parameter: what a step of it changed. */
+function Matched({ list, columns, better }: {
+	list: ImpactStep[]; columns: Columns; better: 'higher' | 'lower' | null;
+}): ReactNode {
+	const [most, setMost] = useState(SHOWN), target = usePageTarget();
+	if (!list.length)
+		return <p className="dim">No configurations differ in one parameter alone at least three times. Vary one
+			parameter alone to know what it changes.</p>;
+	const scale = scaleOf([0, ...list.flatMap((s) => [s.effect, ...s.interval ?? []])]);
+	const x = (v: number): number => 4 + at({ ...scale, isLog: false }, v) * (WIDTH - 8);
+	const tone = (s: ImpactStep): string => (!s.interval || s.interval[0] * s.interval[1] <= 0 || !better ? 'plain'
+		: (s.effect > 0) === (better === 'higher') ? 'good' : 'bad');
+	return (
+		<>
+			<div className="scroll-x" tabIndex={0} role="region" aria-label="Matched effects">
+				<table className="plain-table matched">
+					<thead><tr><th scope="col">Everything else equal</th><th scope="col" className="num">Change</th>
+						<th scope="col"><span className="unseen">Interval</span></th>
+						<th scope="col" className="num">95 % interval</th><th scope="col" className="num">Pairs</th>
+						<th scope="col">Changes along</th></tr></thead>
+					<tbody>{list.slice(0, most).map((s) => (
+						<tr key={`${s.column} ${String(s.from)} ${String(s.to)}`}>
+							<th scope="row"><Link to={target('/compare', { by: s.column })} title={s.column}>
+								{columns.measure(s.column).label}</Link> {valueText(s, s.from)} → {valueText(s, s.to)}</th>
+							<td className="num" data-value={s.effect}><strong className={`${tone(s)}-text`}>
+								{tone(s) !== 'plain' && (s.effect < 0 ? '▼ ' : '▲ ')}{percent(s.effect, 3)}</strong></td>
+							<td><svg viewBox={`0 0 ${WIDTH} 12`} width={WIDTH} height="12" aria-hidden="true"
+								className={`matched-range ${tone(s)}`}>
+								<line x1={x(0)} x2={x(0)} y1="0" y2="12" className="zero" />
+								{s.interval && <line x1={x(s.interval[0])} x2={x(s.interval[1])} y1="6" y2="6" />}
+								<circle cx={x(s.effect)} cy="6" r="4" /></svg></td>
+							<td className="num dim">{s.interval && <><span data-value={s.interval[0]}>{percent(s.interval[0], 3)}
+							</span> to <span data-value={s.interval[1]}>{percent(s.interval[1], 3)}</span></>}</td>
+							<td className="num" data-value={s.pairs}>{s.pairs}</td>
+							<td className="dim">{s.also.map((c) => columns.measure(c).label).join(', ')}{s.also_total > s.also.length
+								&& ` and ${s.also_total - s.also.length} more`}</td>
+						</tr>
+					))}</tbody>
+				</table>
+			</div>
+			{list.length > most && <button type="button" onClick={() => setMost(most + SHOWN)}>
+				Show more of {count(list.length, 'effect')}</button>}
+		</>
+	);
+}
+
+function Shares({ list, columns, unit }: { list: ImpactParameter[]; columns: Columns; unit: string | null }): ReactNode {
+	const [most, setMost] = useState(SHOWN);
+	return (
+		<details className="impact-shares">
+			<summary>Share of the variance that each parameter explains by itself</summary>
+			<p className="warn-text">These runs differ in other parameters too. Effects of parameters that are confounded
+				cannot be separated, and a share is no proof of a cause.</p>
+			{list.slice(0, most).map((p) => <Row key={p.column} p={p} columns={columns} unit={unit} />)}
+			{list.length > most && <button type="button" onClick={() => setMost(most + SHOWN)}>
+				{`Show more of ${count(list.length, 'parameter')}`}</button>}
+		</details>
+	);
+}
+
 export function Impact({ columns, filter }: ViewProps): ReactNode {
 	const [chosen, setMetric] = useUrlState('m', text);
-	const [most, setMost] = useState(SHOWN);
 	const metric = chosen || firstOf(columns, [...RATE_COLUMNS, ...LATENCY_COLUMNS])
 		|| columns.numbers[0]?.column || '';
 	const answer = useRead('POST /api/analysis/impact', { filter, metric }, metric !== '');
@@ -100,13 +171,8 @@ export function Impact({ columns, filter }: ViewProps): ReactNode {
 						</Empty>
 					) : (
 						<>
-							<p className="dim">What goes along with the figure in these runs; that it is the cause
-								follows only from runs in which nothing else differs.</p>
-							{list.slice(0, most).map((p) => (
-								<Row key={p.column} p={p} columns={columns} unit={answer.data.unit} />
-							))}
-							{list.length > most && <button type="button" onClick={() => setMost(most + SHOWN)}>
-								{`Show more of ${count(list.length, 'parameter')}`}</button>}
+							<Matched list={answer.data.matched} columns={columns} better={answer.data.better} />
+							<Shares list={merged(list)} columns={columns} unit={answer.data.unit} />
 						</>
 					)}
 			<Notes notes={answer.data?.notes} />

@@ -13,13 +13,14 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { count } from '../../show';
 import { useFilter, usePageTarget } from '../../state';
 import { choiceCodec, navigate, textCodec, useUrlState } from '../../url';
+import { Calculator } from './calculator';
 import { Capacity } from './capacity';
 import { Impact } from './impact';
 import { Scaling } from './scaling';
 import '../../common/pages.css';
 
-const TABS = [['capacity', 'Capacity'], ['scaling', 'Scaling'], ['impact', 'Impact'],
-	['prices', 'Prices']] as const;
+const TABS = [['capacity', 'Capacity'], ['calculator', 'Calculator'], ['scaling', 'Scaling'],
+	['impact', 'Impact'], ['prices', 'Prices']] as const;
 const tabCodec = choiceCodec(TABS.map(([name]) => name), 'capacity');
 const text = textCodec('');
 
@@ -59,7 +60,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 		<>
 			{!isBlock && <Workload answer={answer.data} />}
 			{tab === 'scaling' ? <Scaling {...props} /> : tab === 'impact' ? <Impact {...props} />
-				: <Capacity {...props} />}
+				: tab === 'calculator' ? <Calculator {...props} /> : <Capacity {...props} />}
 		</>
 	);
 }

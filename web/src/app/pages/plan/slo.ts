@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // slo.ts: limits that a service must hold, in the address.
-import type { Slo } from '../../../lib/api';
+import type { CapacityConfiguration, Slo } from '../../../lib/api';
 import { jsonCodec } from '../../url';
 
 export interface Limit {
@@ -9,7 +9,8 @@ export interface Limit {
 	value: number | null;
 }
 
-export const USUAL: Limit[] = [{ column: 'p95_ttft_ms', side: 'max', value: 1000 }];
+/** None: the server chooses, by what was measured. */
+export const USUAL: Limit[] = [];
 /** Of one question: ANALYSE_SLO_MAX of src/results/analyse/analyse_internal.h. */
 export const LIMITS_MAX = 8;
 
@@ -37,4 +38,18 @@ export function asked(limits: Limit[]): Slo[] {
 						: { column: l.column, min: l.value },
 				],
 	);
+}
+
+/** Limits of an answer, as they are edited. */
+export const limitsOf = (slo: Slo[]): Limit[] => slo.map(({ column, min, max }): Limit => ({
+	column, side: min === undefined ? 'max' : 'min', value: min ?? max ?? null }));
+
+/**
+ * Those that the question settles, best first, and those of which more loads would say more. One that
+ * kept the limits at a load as high as the rate is settled: one server of it is enough.
+ */
+export function rankedOf(list: CapacityConfiguration[]): [CapacityConfiguration[], CapacityConfiguration[]] {
+	const isSettled = (c: CapacityConfiguration): boolean => c.gpus.value !== null
+		&& (c.state === 'found' || c.servers === 1);
+	return [list.filter(isSettled), list.filter((c) => !isSettled(c))];
 }

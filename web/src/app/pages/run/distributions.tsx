@@ -34,9 +34,9 @@ function One({ s, look }: { s: Sketch; look: Look }): ReactNode {
 	return (
 		<figure className="sketch" data-metric={s.key} data-grey={s.is_spoiled || undefined}>
 			<figcaption>
-				<strong>{s.label}</strong>
+				<strong>{s.label} ({s.unit})</strong>
 				<span className="dim">{marks.map(([name, v]) => (
-					<span key={name} {...(s.is_spoiled && { 'data-spoiled': true })}>{name} <Num v={v} unit={s.unit} /></span>
+					<span key={name} {...(s.is_spoiled && { 'data-spoiled': true })}>{name} <Num v={v} /></span>
 				))}<span>{count(s.n, 'value')}</span></span>
 			</figcaption>
 			<Chart label={`${title}: ${marks.map(([name, v]) => `${name} ${measured(v)} ${s.unit}`).join(', ')}`}

@@ -9,6 +9,7 @@ import {
 	asked, EVERYTHING, isEverything, onlyValue, whole, withoutPart, type And,
 } from '../../filter';
 import { BoardMenu } from '../../common/board-menu';
+import { RunningLines } from '../../common/running';
 import { useKeys } from '../../keys';
 import { PAGES } from '../../pages';
 import { Dialog } from '../../parts/dialog';
@@ -258,6 +259,7 @@ export function RunsPage(): ReactNode {
 			<aside className="side" aria-label="Filters">{panel}</aside>
 			<div className="runs-main">
 				<h1 className="unseen">Runs</h1>
+				<RunningLines />
 				<Strip filter={filter} shown={shown} total={first?.total} all={given.data?.runs}
 					facets={counts} isBusy={rows.isFetching} options={options} chosen={stats}
 					nameOf={nameOf} runTarget={runTarget} onFilter={setFilter} onChosen={setStats} />

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // quick.tsx: the filters that people reach for most, one click each.
-import { useState, type ReactNode } from 'react';
+import { useEffect, useState, type ReactNode } from 'react';
 import { useGet } from '../../common/routes';
+import { TraceTable } from '../../common/traces';
 import { conditionOn, withCondition, type And, type Condition } from '../../filter';
+import { count } from '../../show';
+import { choiceCodec, useUrlState, type Go } from '../../url';
 
 const HOUR_S = 3600, DAY_S = 24 * HOUR_S;
 const TRACES_MAX = 500; /* of GET /api/traces, the newest */
@@ -21,27 +24,50 @@ export function toggled(filter: And, next: Condition): And {
 		isSame(conditionOn(filter, next.column), next) ? null : next);
 }
 
+/** "trace": an address that asks for the runs with a trace, whichever they are now. */
+const hasCodec = choiceCodec<'' | 'trace'>(['trace'], '');
+
 export function Quick({ filter, hasVerdicts, onFilter }: {
-	filter: And; hasVerdicts: boolean; onFilter: (next: And) => void;
+	filter: And; hasVerdicts: boolean; onFilter: (next: And, how?: Go) => void;
 }): ReactNode {
 	const [now] = useState(() => Date.now() / 1000);
-	const traces = useGet('GET /api/traces', `/api/traces?limit=${TRACES_MAX}`);
-	const traced = [...new Set((traces.data?.items ?? []).map((t) => t.run_id)
+	const [has, setHas] = useUrlState('has', hasCodec);
+	const { data: traces } = useGet('GET /api/traces', `/api/traces?limit=${TRACES_MAX}`);
+	const traced = [...new Set((traces?.items ?? []).map((t) => t.run_id)
 		.filter((id) => id !== null))];
+	const withTrace: Condition = { column: 'run_id', in: traced };
+	const isTraced = traced.length > 0 && isSame(conditionOn(filter, 'run_id'), withTrace);
+	useEffect(() => {
+		if (has !== 'trace' || !traces)
+			return;
+		if (traced.length && !isTraced)
+			onFilter(withCondition(filter, 'run_id', withTrace), { replace: true });
+		else if (isTraced)
+			setHas('', { replace: true });
+	});
 	const chips: [string, Condition][] = [
 		['Last 24 hours', since(now, DAY_S)], ['Last 7 days', since(now, 7 * DAY_S)],
 		['Failed', { column: 'status', in: ['failed'] }],
 		...(hasVerdicts ? [['INVALID', { column: 'verdict', in: ['INVALID'] }] as [string, Condition]]
 			: []),
-		...(traced.length ? [['Has trace', { column: 'run_id', in: traced }] as [string, Condition]] : []),
+		...(traced.length ? [['Has trace', withTrace] as [string, Condition]] : []),
 	];
 	return (
-		<div className="quick" role="group" aria-label="Quick filters">
-			{chips.map(([label, condition]) => (
-				<button key={label} type="button" className="small"
-					aria-pressed={isSame(conditionOn(filter, condition.column), condition)}
-					onClick={() => onFilter(toggled(filter, condition))}>{label}</button>
-			))}
-		</div>
+		<>
+			<div className="quick" role="group" aria-label="Quick filters">
+				{chips.map(([label, condition]) => (
+					<button key={label} type="button" className="small"
+						aria-pressed={isSame(conditionOn(filter, condition.column), condition)}
+						onClick={() => onFilter(toggled(filter, condition))}>{label}</button>
+				))}
+			</div>
+			{has === 'trace' && traces && !traced.length && <p className="dim" role="status">No run has a trace.
+				A trace comes with the upload of its run, with <code>profllm ingest</code>, or is attached on
+				the page of the run.</p>}
+			{isTraced && <details className="run-traces">
+				<summary>{count(traces?.total ?? 0, 'trace')} in the store: download or open in Perfetto</summary>
+				<div className="run-traces-list"><TraceTable traces={traces?.items ?? []} /></div>
+			</details>}
+		</>
 	);
 }

@@ -73,7 +73,7 @@ function widthOf(column: string, options: Map<string, ColumnOption>, longest: nu
 	const half = words.reduce((n, w) => (n + w.length <= Math.max(text.length / 2 + 2, w.length)
 		? n + w.length : n), 0);
 	const head = (text.length <= 12 ? text.length : Math.max(half, text.length - half)) * 9 + 34;
-	const body = isTime(column) ? 118 : isNumber(option) ? (hasSpread ? 114 : 84)
+	const body = isTime(column) ? 118 : isNumber(option) ? (hasSpread ? 130 : 84)
 		: option?.kind === 'bool' ? 80 : Math.min(TEXT_MAX, Math.max(72, longest * 8.2 + 28));
 	return Math.round(Math.max(body, Math.min(head, 250)));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // changes.tsx: where a series has changed, in words; people say whether they expected it.
-import { useState, type FormEvent, type ReactNode } from 'react';
+import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
 import type { MarkKind, TrendSeries } from '../../../lib/api';
 import { change as tell } from '../../api';
 import { intervalText, percent } from '../../common/interval';
@@ -13,7 +13,7 @@ import { toast, toastError } from '../../parts/toast';
 import { refresh, useCanChange } from '../../query';
 import { columnLabel, measured, showValue } from '../../show';
 import { usePageTarget } from '../../state';
-import { changesOf, markPlace, placeOf, sidesOf, shortCommit, type Change, type Names } from './model';
+import { markPlace, placeOf, sidesOf, shortCommit, type Change, type Names } from './model';
 
 type Kind = MarkKind;
 const KINDS: Record<Kind, string> = { expected: 'expected', seen: 'known', not_real: 'not real' };
@@ -106,13 +106,18 @@ function There({ change }: { change: Change['change'] }): ReactNode {
 
 interface ChangesProps {
 	metric: string; series: TrendSeries[]; unit: string | null; reason: string | null; names: Names;
+	list: Change[];
+	/** Which of them the reader is at; -1: none. */
+	now: number;
 }
 
-export function Changes({ metric, series, unit, reason, names }: ChangesProps): ReactNode {
+export function Changes({ metric, series, unit, reason, names, list, now }: ChangesProps): ReactNode {
 	const [marking, setMarking] = useState<{ c: Change; kind: Kind } | null>(null);
 	const isReadOnly = !useCanChange();
 	const target = usePageTarget();
-	const list = changesOf(series), open = list.filter((c) => !c.change.is_marked).length;
+	const open = list.filter((c) => !c.change.is_marked).length;
+	const reached = useRef<HTMLTableRowElement>(null);
+	useEffect(() => reached.current?.focus(), [now]);
 	return (
 		<section className="card" aria-label="Changes">
 			<div className="card-head">
@@ -125,16 +130,17 @@ export function Changes({ metric, series, unit, reason, names }: ChangesProps): 
 			))}
 			{!list.length ? <p className="dim">No change was found: {reason}.</p> : (
 				<div className="scroll-x" tabIndex={0} role="region" aria-label="List of changes">
-					<table className="plain-table">
+					<table className="plain-table changes-table">
 						<thead><tr><th scope="col">Series</th><th scope="col">{list[0].change.commit !== null ? 'Commit' : 'Date'}</th>
 							<th scope="col" className="num">Before</th><th scope="col" className="num">After</th>
 							<th scope="col" className="num">Change</th><th scope="col">Verdict</th>
 							<th scope="col" className="num">p</th><th scope="col">Review</th></tr></thead>
-						<tbody>{list.map((c) => {
+						<tbody>{list.map((c, i) => {
 							const { change } = c;
 							const tone = change.verdict === 'better' ? 'good' : change.verdict === 'worse' ? 'bad' : '';
 							return (
-								<tr key={`${c.series.id} ${change.index}`}>
+								<tr key={`${c.series.id} ${change.index}`} tabIndex={-1} ref={i === now ? reached : null}
+									aria-current={i === now || undefined}>
 									<th scope="row">{names.of.get(c.series.id) ?? c.series.name}</th>
 									<td><code>{change.commit_before !== null && change.commit !== null
 										? `${shortCommit(change.commit_before)}..${shortCommit(change.commit)}` : placeOf(change)}</code>

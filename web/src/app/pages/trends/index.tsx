@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // trends: one figure over commits or time, per series of comparable runs, and where it changed.
-import { useCallback, useMemo, type ReactNode } from 'react';
+import { useCallback, useMemo, useState, type ReactNode } from 'react';
 import type { Trends as Answer } from '../../../lib/api';
 import { Chart, type Click } from '../../charts/chart';
 import type { Size } from '../../charts/axis';
@@ -10,6 +10,7 @@ import { useIsBlock } from '../../common/block';
 import {
 	firstOf, LATENCY_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
 } from '../../common/columns';
+import { percent } from '../../common/interval';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
 import { useRead } from '../../common/routes';
@@ -17,6 +18,7 @@ import { Scope } from '../../common/scope';
 import { useFlipped } from '../../common/shown';
 import { Num, Twin } from '../../common/twin';
 import { asked } from '../../filter';
+import { useKeys } from '../../keys';
 import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count, when } from '../../show';
@@ -25,8 +27,8 @@ import { choiceCodec, flagCodec, listCodec, navigate, textCodec, useUrlState } f
 import { Changes } from './changes';
 import { SeriesList } from './list';
 import {
-	commitsOf, drawable, linesOf, namesOf, ordered, placeOf, relative, ONLY, shortCommit, spanOf, versionsOf,
-	type Names,
+	changesOf, commitsOf, drawable, eventsOf, linesOf, namesOf, ordered, placeOf, placesOf, relative, ONLY, shortCommit,
+	spanOf, versionsOf, type Change, type Names,
 } from './model';
 import '../../common/pages.css';
 import './trends.css';
@@ -52,9 +54,13 @@ function Table({ answer, names }: { answer: Answer; names: Names }): ReactNode {
 			<Link key={id} className="run-link" to={target(`/runs/${id}`)}>{id}</Link>))}</span>]))} />;
 }
 
-interface DrawingProps { answer: Answer; columns: Columns; names: Names; isRelative: boolean }
+interface DrawingProps {
+	answer: Answer; columns: Columns; names: Names; isRelative: boolean;
+	/** The change that the reader is at. */
+	now: Change | undefined;
+}
 
-function Drawing({ answer, columns, names, isRelative }: DrawingProps): ReactNode {
+function Drawing({ answer, columns, names, isRelative, now }: DrawingProps): ReactNode {
 	const { flipped, flip } = useFlipped();
 	const [only, setOnly] = useUrlState('only', onlyCodec);
 	const target = usePageTarget();
@@ -67,7 +73,12 @@ function Drawing({ answer, columns, names, isRelative }: DrawingProps): ReactNod
 		return isRelative ? { ...m, label: `${m.label}, first = 100 %`, unit: '%' } : m;
 	}, [columns, answer.metric, isRelative]);
 	const isCommit = answer.axis === 'commit', isNamed = isCommit || answer.axis === 'version';
+	const place = useMemo(() => placesOf(answer), [answer]);
+	const events = useMemo(() => eventsOf(answer, (v) => percent(v, 3)), [answer]);
+	const at = now && place(now.series.points[now.change.index]);
 	const make = useCallback((ink: Ink, size: Size) => linesOption({
+		rules: events.map((e) => ({ text: e.text, at: { x: e.x },
+			isNow: e.kind === 'change' && e.place === at })),
 		series: series.map((s) => (isCommit ? { ...s, points: s.points.map((p) =>
 			({ ...p, x: shortCommit(String(p.x)) })) } : s)),
 		y: measure, foot: 'Click opens the runs.',
@@ -75,7 +86,7 @@ function Drawing({ answer, columns, names, isRelative }: DrawingProps): ReactNod
 		x: { name: isCommit ? 'Commit of the engine' : isNamed ? 'Version of the engine' : 'Time',
 			kind: isNamed ? 'category' : 'time',
 			categories: isCommit ? commitsOf(answer.series).map(shortCommit) : versionsOf(answer.series) },
-	}, ink, size), [series, measure, isCommit, isNamed, isRelative, answer]);
+	}, ink, size), [series, measure, isCommit, isNamed, isRelative, answer, events, at]);
 	const click = (c: Click): void => {
 		const hit = hitOf(series, c.seriesId, c.dataIndex);
 		const at = hit ? series.indexOf(hit.series) : -1;
@@ -94,6 +105,7 @@ function Drawing({ answer, columns, names, isRelative }: DrawingProps): ReactNod
 			saved={{ title: `${measure.label} over ${isCommit ? 'commits' : isNamed ? 'versions' : 'time'}`,
 				params: { m: answer.metric } }} />
 			{answer.series.length > 1 && <SeriesList series={answer.series} names={names} only={only} onOnly={setOnly}
+				place={place} events={events}
 				isShown={(s) => series[answer.series.indexOf(s)]?.isShown ?? false}
 				onToggle={(s) => flip(s.name)} />}
 			{answer.left_out > 0 && <p className="dim small-text">{count(answer.left_out, 'run')}
@@ -122,6 +134,16 @@ function View({ columns }: { columns: Columns }): ReactNode {
 	const keys = answer && by[0] === 'auto' ? Object.keys(answer.series[0]?.key ?? {}) : by;
 	const listed = keys.filter((c) => c !== '' && (columns.of(c)?.distinct ?? 2) > 1);
 	const isEmpty = answer && answer.series.every((s) => !s.points.length);
+	const changes = useMemo(() => changesOf(answer?.series ?? []), [answer]);
+	const [walked, setWalked] = useState<{ of: Change[]; at: number } | null>(null);
+	const now = walked?.of === changes ? walked.at : -1;
+	const walk = (by: number): void => {
+		const next = now < 0 ? (by > 0 ? 0 : changes.length - 1) : (now + by + changes.length) % changes.length;
+		if (changes.length)
+			setWalked({ of: changes, at: next });
+	};
+	useKeys(isBlock ? [] : [{ key: 'n', text: 'go to the next change', act: () => walk(1) },
+		{ key: 'p', text: 'go to the previous change', act: () => walk(-1) }]);
 	return (
 		<>
 			<section className="card" role={isBlock ? 'group' : undefined} aria-label="Trend">
@@ -160,7 +182,8 @@ function View({ columns }: { columns: Columns }): ReactNode {
 										{AXES.find(([name]) => name === o.axis)?.[1]} would work: {count(o.runs, 'run')}</button>
 								))}</p>
 							</Empty>
-						) : <Drawing answer={answer} columns={columns} names={names} isRelative={isRelative} />}
+						) : <Drawing answer={answer} columns={columns} names={names} isRelative={isRelative}
+							now={changes[now]} />}
 				{answer && asks.data && answer.series.length < asks.data.series.length
 					&& <p className="dim small-text">{count(asks.data.series.length - answer.series.length,
 						'series has', 'series have')} a single point and {asks.data.series.length
@@ -169,7 +192,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 				<Notes notes={answer?.notes} />
 			</section>
 			{answer && !isEmpty && !isBlock && <Changes metric={answer.metric} names={names}
-				series={answer.series} unit={answer.unit} reason={answer.reason} />}
+				series={answer.series} list={changes} now={now} unit={answer.unit} reason={answer.reason} />}
 		</>
 	);
 }

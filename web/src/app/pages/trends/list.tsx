@@ -1,23 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 // list.tsx: every series as one row: its newest unreviewed change, a line over its own extent with a dot
-// at each change, its points. A click draws it in the large chart or takes it out.
+// at each change, its points. All lines share one axis, with a tick in each where something happened in
+// any of them. A click draws it in the large chart or takes it out.
 import { useState, type ReactNode } from 'react';
-import type { TrendChange, TrendSeries } from '../../../lib/api';
+import type { TrendChange, TrendPoint, TrendSeries } from '../../../lib/api';
 import { cssColour } from '../../colour';
 import { percent } from '../../common/interval';
 import { Mark } from '../../common/mark';
 import { count } from '../../show';
-import { badgeOf, isOf, ONLY, placeOf, type Names, type Only } from './model';
+import { badgeOf, isOf, ONLY, placeOf, type Names, type Only, type TrendEvent } from './model';
 
 const WIDTH = 220, HEIGHT = 24, AIR = 4, ROWS_SHOWN = 24;
 
-function Sparkline({ s }: { s: TrendSeries }): ReactNode {
+type Place = (p: TrendPoint) => number;
+
+function Sparkline({ s, place, events }: { s: TrendSeries; place: Place; events: TrendEvent[] }): ReactNode {
 	const ys = s.points.map((p) => p.value), low = Math.min(...ys), high = Math.max(...ys);
-	const x = (i: number): number => AIR + (i / Math.max(1, ys.length - 1)) * (WIDTH - 2 * AIR);
+	const across = (at: number): number => AIR + at * (WIDTH - 2 * AIR);
+	const x = (i: number): number => across(place(s.points[i]));
 	const y = (v: number): number => HEIGHT - AIR - ((v - low) / (high - low || 1)) * (HEIGHT - 2 * AIR);
 	const tone = (c: TrendChange): string => (c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'warn');
 	return (
 		<svg className="sparkline" viewBox={`0 0 ${WIDTH} ${HEIGHT}`} width={WIDTH} height={HEIGHT} aria-hidden="true">
+			{events.map((e) => <line key={`${e.kind} ${e.text} ${e.place}`} className={`tick ${e.kind}`}
+				x1={across(e.place)} x2={across(e.place)} y1="0" y2={HEIGHT} />)}
 			<polyline points={ys.map((v, i) => `${x(i).toFixed(1)},${y(v).toFixed(1)}`).join(' ')} />
 			{s.changes.map((c) => <circle key={c.index} cx={x(c.index)} cy={y(ys[c.index])} r="3.5"
 				className={c.is_marked ? 'reviewed' : tone(c)} />)}
@@ -37,9 +43,10 @@ function Badge({ s }: { s: TrendSeries }): ReactNode {
 interface Props {
 	series: TrendSeries[]; names: Names; isShown: (s: TrendSeries) => boolean;
 	onToggle: (s: TrendSeries) => void; only: Only; onOnly: (only: Only) => void;
+	place: Place; events: TrendEvent[];
 }
 
-export function SeriesList({ series, names, isShown, onToggle, only, onOnly }: Props): ReactNode {
+export function SeriesList({ series, names, isShown, onToggle, only, onOnly, place, events }: Props): ReactNode {
 	const [isAll, setAll] = useState(false);
 	const list = series.filter((s) => isOf(s, only)), rows = isAll ? list : list.slice(0, ROWS_SHOWN);
 	return (
@@ -56,7 +63,7 @@ export function SeriesList({ series, names, isShown, onToggle, only, onOnly }: P
 						<span className="num effect"><Badge s={s} /></span>
 						<Mark form={0} colour={cssColour(s.id)} isShown={isShown(s)} />
 						<span className="name">{names.of.get(s.id) ?? s.name}</span>
-						<Sparkline s={s} />
+						<Sparkline s={s} place={place} events={events} />
 						<span className="dim num">{count(s.points.length, 'point')}</span>
 						<span className="dim last">{c ? `${placeOf(c)}${c.is_marked ? ', reviewed' : ''}` : ''}</span>
 					</button></li>

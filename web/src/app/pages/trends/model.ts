@@ -223,3 +223,63 @@ export function changesOf(series: TrendSeries[]): Change[] {
 				Math.abs(b.change.effect ?? 0) - Math.abs(a.change.effect ?? 0),
 		);
 }
+
+/** Where a point lies along the axis that all series share, 0 to 1. */
+export function placesOf(answer: Pick<Trends, 'axis' | 'series'>): (p: TrendPoint) => number {
+	const { axis, series } = answer;
+	if (axis === 'commit' || axis === 'version') {
+		const all = axis === 'commit' ? commitsOf(series) : versionsOf(series);
+		const at = new Map(all.map((name, i) => [name, i / Math.max(1, all.length - 1)]));
+		return (p) => at.get(p[axis] ?? '') ?? 0;
+	}
+	const times = series.flatMap((s) => s.points.map((p) => p.at ?? NaN)).filter(Number.isFinite);
+	const from = Math.min(...times), span = Math.max(...times) - from || 1;
+	return (p) => ((p.at ?? from) - from) / span;
+}
+
+export interface TrendEvent {
+	place: number;
+	x: number | string;
+	text: string;
+	kind: 'change' | 'version';
+}
+const VERSIONS_NAMED = 8;
+
+type Lines = Pick<Trends, 'axis' | 'series'>;
+
+function xOf(p: TrendPoint, axis: string): number | string {
+	if (axis === 'commit') return shortCommit(p.commit ?? '');
+	return axis === 'version' ? p.version ?? '' : p.at ?? 0;
+}
+
+/** Where series changed; of those at one place the largest. */
+function changesAlong(answer: Lines, percent: (v: number) => string): TrendEvent[] {
+	const place = placesOf(answer), out = new Map<number, TrendEvent & { effect: number }>();
+	for (const { points, changes } of answer.series)
+		for (const c of changes) {
+			const p = points[c.index], at = place(p), effect = Math.abs(c.effect ?? 0);
+			if (effect >= (out.get(at)?.effect ?? 0))
+				out.set(at, { place: at, x: xOf(p, answer.axis), kind: 'change', effect,
+					text: c.effect === null ? 'change' : percent(c.effect) });
+		}
+	return [...out.values()].map(({ effect: _, ...event }) => event);
+}
+
+/** Where a version of the engine came first after another one. */
+function versionsAlong(answer: Lines): TrendEvent[] {
+	const place = placesOf(answer), out = new Map<string, TrendEvent>();
+	for (const { points } of answer.series)
+		for (let i = 1; i < points.length; i++) {
+			const { version } = points[i], at = place(points[i]);
+			if (version !== null && version !== points[i - 1].version
+				&& at < (out.get(version)?.place ?? Infinity))
+				out.set(version, { place: at, x: xOf(points[i], answer.axis), kind: 'version',
+					text: version });
+		}
+	return [...out.values()].sort((a, b) => a.place - b.place).slice(-VERSIONS_NAMED);
+}
+
+/** What happened along the axis: changes of the series, and new versions where it has no versions. */
+export const eventsOf = (answer: Lines, percent: (v: number) => string): TrendEvent[] =>
+	[...changesAlong(answer, percent), ...answer.axis === 'version' ? [] : versionsAlong(answer)]
+		.sort((a, b) => a.place - b.place);

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * pressure.h - what the machine withheld from the client while it measured: time on a processor
+ * that a thread was ready for, and time for which the control group's quota had stopped it.
+ *
+ * Read before the clock starts and after it has stopped, never in between. Where the kernel does
+ * not say, the value is 0.
+ *
+ * Not here: what the client used itself (load.h), what that means (metrics/trust.h).
+ */
+#pragma once
+#include <stdint.h>
+
+#include "core/base/str.h"
+
+/* Nanoseconds that the calling thread has waited for a processor since it began. */
+int64_t pressure_wait_ns(void);
+/*
+ * Nanoseconds for which a CPU quota (cgroup v2 cpu.max, v1 cpu.cfs_quota_us) has stopped this
+ * process: of its group and those above it, the one that was stopped longest.
+ */
+int64_t pressure_throttled_ns(void);
+/* How many local ports a connection may get (net.ipv4.ip_local_port_range). */
+uint64_t pressure_ports(void);
+/*
+ * The same as pressure_throttled_ns from the text of a cpu.stat: throttled_usec (v2) or
+ * throttled_time (v1, nanoseconds); 0 without either.
+ */
+int64_t pressure_throttled_in(struct str cpu_stat);
