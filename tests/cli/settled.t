@@ -64,6 +64,18 @@ is($result->{profllm}{settled}{ttft_ms}{low}, undef, 'and has no interval');
 check_run('all at once', $run, { status => 0,
 	out => ['Settled means: * none: all requests were sent within * s, less than one takes'] });
 
+# One request at a time, a new one every 5 ms: 200 requests/s at most.
+my $queue = start_sim(qw(--max-num-seqs 1 --prefill-base-us 0 --prefill-us-per-token 0
+	--decode-base-us 5000 --decode-us-per-seq 0));
+($run, $result) = load($queue, qw(--num-prompts 500 --request-rate 400));
+$settled = $result->{profllm}{settled};
+check_run('twice as much load as the server carries', $run, { status => 0,
+	out => ['Settled mean TTFT (ms): * (no interval: it drifts as long as the run lasts)'] });
+is($settled->{ttft_ms}{state}, 'drifting', 'the mean of a growing queue is none');
+is($settled->{ttft_ms}{high}, undef, 'and has no interval');
+ok($settled->{request_throughput}{high} < 210, 'throughput is what the server carries: ' .
+	"$settled->{request_throughput}{low} to $settled->{request_throughput}{high}");
+
 # ---- failing requests ----
 
 my ($honest_run, $honest) = load($sim, qw(--num-prompts 400 --max-concurrency 16));
