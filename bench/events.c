@@ -2,7 +2,8 @@
 /*
  * events.c - what one token event costs: the whole native client (sockets,
  * HTTP, server-sent events, JSON, record) beside a raw reader that only counts
- * bytes, against the same server in the same run.
+ * bytes, against the same server in the same run. Where it is allowed the client also
+ * runs with a stamp for every segment ("tap"), and the difference is what that costs.
  *
  *   steps      one event on each of 64 streams back to back, 2,000 times a second, as
  *              the step of an engine sends them: each read brings one event
@@ -61,14 +62,15 @@ static int run_raw(const struct scene *s, uint32_t events, struct cost *out, str
 	return rc;
 }
 
-static int run_client(const struct scene *s, uint32_t events, struct cost *out, struct err *e)
+static int run_client(const struct scene *s, uint32_t events, bool is_tapped, struct cost *out,
+		      struct err *e)
 {
 	struct canned_spec spec = { events, s->per_send, STREAMS, s->interval_ns,
 				    s->round_ns };
 	struct client client = { 0 };
 	struct canned server = { 0 };
 	struct client_spec ask = { .requests = STREAMS, .output_len = events, .prompt_bytes = 64,
-				   .rate = INFINITY };
+				   .rate = INFINITY, .is_tapped = is_tapped };
 	int rc = canned_start(&server, &spec, e);
 
 	ask.base_url = server.url;
@@ -103,23 +105,42 @@ static void add_figures(struct bench *b, const struct scene *s, const struct cos
 	bench_add(b, "events", raw->per_read, "%s: events per read, raw reader", s->name);
 }
 
+static void add_tap(struct bench *b, const struct scene *s, const struct cost *own,
+		    const struct cost *tap)
+{
+	struct figure *f;
+
+	bench_add(b, "us", tap->cpu_us, "%s: CPU per event, profllm, tap", s->name);
+	f = bench_add(b, "us", tap->cpu_us - own->cpu_us, "%s: CPU per event, of the tap", s->name);
+	if (s->interval_ns || s->round_ns)
+		figure_most(f, 0.5);
+	bench_add(b, "events/s", tap->per_s, "%s: events per second, profllm, tap", s->name);
+	bench_add(b, "events", tap->per_read, "%s: events per read, profllm, tap", s->name);
+}
+
 int main(int argc, char **argv)
 {
 	struct bench b;
 	struct err e = { 0 };
 	int rc = bench_begin(&b, "events", argc, argv, &e);
+	bool has_tap = client_may_tap();
 
 	for (unsigned k = 0; rc == 0 && k < b.repeats; k++) {
 		for (size_t i = 0; rc == 0 && i < sizeof(scenes) / sizeof(*scenes); i++) {
 			uint32_t events = b.is_quick ? scenes[i].events / 20 : scenes[i].events;
-			struct cost raw, own;
+			struct cost raw, own, tap;
 
 			events -= events % scenes[i].per_send;
 			rc = run_raw(&scenes[i], events, &raw, &e);
 			if (rc == 0)
-				rc = run_client(&scenes[i], events, &own, &e);
-			if (rc == 0)
-				add_figures(&b, &scenes[i], &raw, &own);
+				rc = run_client(&scenes[i], events, false, &own, &e);
+			if (rc == 0 && has_tap)
+				rc = run_client(&scenes[i], events, true, &tap, &e);
+			if (rc != 0)
+				break;
+			add_figures(&b, &scenes[i], &raw, &own);
+			if (has_tap)
+				add_tap(&b, &scenes[i], &own, &tap);
 		}
 	}
 	return bench_end(&b, &e);

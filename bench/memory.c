@@ -13,9 +13,6 @@
  */
 #include <malloc.h>
 #include <math.h>
-#include <openssl/evp.h>
-#include <openssl/pem.h>
-#include <openssl/x509v3.h>
 
 #include "client/load/flight.h"
 #include "client/load/native.h"
@@ -82,69 +79,18 @@ static int run_plain(struct bench *b, uint32_t n, struct err *e)
 	return rc;
 }
 
-static int write_pair(const char *dir, EVP_PKEY *key, X509 *cert)
-{
-	char path[64];
-	FILE *f;
-	int ok;
-
-	snprintf(path, sizeof(path), "%s/cert.pem", dir);
-	f = fopen(path, "we");
-	ok = f && PEM_write_X509(f, cert);
-	if (f)
-		fclose(f);
-	snprintf(path, sizeof(path), "%s/key.pem", dir);
-	f = fopen(path, "we");
-	ok = ok && f && PEM_write_PrivateKey(f, key, NULL, NULL, 0, NULL, NULL);
-	if (f)
-		fclose(f);
-	return ok ? 0 : -1;
-}
-
-/* A certificate for this run only, in dir. */
-static int make_cert(const char *dir, struct err *e)
-{
-	EVP_PKEY *key = EVP_EC_gen("P-256");
-	X509 *cert = X509_new();
-	X509_NAME *name = X509_get_subject_name(cert);
-	int ok;
-
-	X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC, (const unsigned char *)"127.0.0.1",
-				   -1, -1, 0);
-	X509_set_issuer_name(cert, name);
-	X509_gmtime_adj(X509_getm_notBefore(cert), -60);
-	X509_gmtime_adj(X509_getm_notAfter(cert), 3600);
-	ok = X509_set_pubkey(cert, key) && X509_sign(cert, key, EVP_sha256()) &&
-	     write_pair(dir, key, cert) == 0;
-	X509_free(cert);
-	EVP_PKEY_free(key);
-	return ok ? 0 : err_set(e, ERR_RUN, "cannot make a certificate in %s", dir);
-}
-
 static int run_tls(struct bench *b, uint32_t n, struct err *e)
 {
-	char dir[] = "/tmp/profllm-bench-XXXXXX", cert[64] = "", key[64] = "";
-	const char *args[] = { "--ttft-ms", "6000", "--itl-ms", "1000", "--ssl-certfile", cert,
-			       "--ssl-keyfile", key, NULL };
-	struct sim_child sim = { 0 };
+	const char *args[] = { "--ttft-ms", "6000", "--itl-ms", "1000", NULL };
+	struct sim_child sim;
 	double bytes;
-	int rc;
+	int rc = sim_child_start(&sim, b, true, args, e);
 
-	if (!mkdtemp(dir))
-		return err_set(e, ERR_RUN, "cannot make a directory in /tmp");
-	snprintf(cert, sizeof(cert), "%s/cert.pem", dir);
-	snprintf(key, sizeof(key), "%s/key.pem", dir);
-	rc = make_cert(dir, e);
-	if (rc == 0)
-		rc = sim_child_start(&sim, b, true, args, e);
 	if (rc == 0)
 		rc = hold(sim.url, n, 3, &bytes, e);
 	if (rc == 0)
 		figure_most(bench_add(b, "bytes", bytes, "TLS, %u streams: per stream", n), 32768);
 	sim_child_release(&sim);
-	remove(cert);
-	remove(key);
-	remove(dir);
 	return rc;
 }
 

@@ -98,7 +98,7 @@ int sim_child_start(struct sim_child *s, const struct bench *b, bool is_tls,
 		    const char *const *extra, struct err *e)
 {
 	const char *argv[SIM_ARGS_MAX] = { b->binary, "sim", "--port", "0", "--port-file" };
-	char port_file[64];
+	char port_file[64], cert[64], key[64];
 	uint64_t port;
 	int n = 5;
 
@@ -112,6 +112,15 @@ int sim_child_start(struct sim_child *s, const struct bench *b, bool is_tls,
 	argv[n++] = port_file;
 	argv[n++] = "--truth";
 	argv[n++] = s->truth;
+	if (is_tls) {
+		snprintf(cert, sizeof(cert), "%s/cert.pem", s->dir);
+		snprintf(key, sizeof(key), "%s/key.pem", s->dir);
+		if (cert_make(s->dir, e) < 0)
+			return -1;
+		memcpy(&argv[n], (const char *[]){ "--ssl-certfile", cert, "--ssl-keyfile", key },
+		       4 * sizeof(*argv));
+		n += 4;
+	}
 	while (*extra && n < SIM_ARGS_MAX - 1)
 		argv[n++] = *extra++;
 	argv[n] = NULL;

@@ -73,6 +73,7 @@ int client_prepare(struct client *c, const struct client_spec *spec, struct err 
 			 .connect_timeout_ns = 30000000000, .request_timeout_ns = 120000000000,
 			 .warm_connections = spec->warm },
 		.threads = 1, .max_concurrency = spec->cap,
+		.tap = spec->is_tapped ? LOAD_TAP_NEEDED : LOAD_TAP_OFF,
 		.phase = PHASE_MAIN, .tick = spec->tick, .tick_self = spec->tick_self,
 	};
 	c->progress = mem_alloc(sizeof(*c->progress));
@@ -82,6 +83,15 @@ int client_prepare(struct client *c, const struct client_spec *spec, struct err 
 	    make_bodies(c, e) < 0)
 		return -1;
 	return make_record(c, spec, e);
+}
+
+bool client_may_tap(void)
+{
+	struct err why;
+	struct tap *t = tap_open(&why);
+
+	tap_close(t);
+	return t != NULL;
 }
 
 int client_send(struct client *c, struct err *e)

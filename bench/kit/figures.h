@@ -11,7 +11,7 @@
 #include "core/base/err.h"
 
 #define BENCH_REPEATS_MAX 30
-#define BENCH_FIGURES_MAX 240
+#define BENCH_FIGURES_MAX 480
 
 /* One measured quantity: a value per repeat. */
 struct figure {

@@ -35,6 +35,8 @@ struct child { pid_t pid; };
 
 /* A process that only computes, on the client's core. */
 int child_hog(struct child *c, struct err *e);
+/* Writes cert.pem and key.pem, good for an hour, into a directory. */
+int cert_make(const char *dir, struct err *e);
 /* Starts argv (NULL-terminated) on the server's core, its output to /dev/null. */
 int child_exec(struct child *c, const char *const *argv, struct err *e);
 /* Ends it (SIGTERM, or SIGKILL after 5 s) and gives what it used. Accepts a zeroed struct. */
@@ -42,11 +44,11 @@ void child_stop(struct child *c, struct rusage *use);
 
 /*
  * `profllm sim` with extra arguments (NULL-terminated) on a free port; url gets
- * its base URL once it listens. is_tls only says which scheme to write.
+ * its base URL once it listens. is_tls: with a certificate that signs itself.
  */
 struct sim_child {
 	struct child child;
-	char dir[40];  /* scratch directory: port and truth files, removed by sim_child_stop */
+	char dir[40];  /* scratch directory, removed by sim_child_release */
 	char truth[64];
 	char url[64];
 };
@@ -112,6 +114,7 @@ struct client_spec {
 	uint32_t cap;         /* most in flight; 0: no cap */
 	unsigned warm;        /* connections opened before the clock starts */
 	bool is_insecure;
+	bool is_tapped;       /* a stamp for every segment; an error where it is not allowed */
 	void (*tick)(void *self);
 	void *tick_self;
 };
@@ -130,6 +133,8 @@ struct client {
 
 /* Everything before the clock starts, the record's pages touched. Request i has the id "b<i>". */
 int client_prepare(struct client *c, const struct client_spec *spec, struct err *e);
+/* Whether this machine allows is_tapped. */
+bool client_may_tap(void);
 /* Sends; -1 too when any request failed, with the first failure's text. */
 int client_send(struct client *c, struct err *e);
 void client_release(struct client *c);

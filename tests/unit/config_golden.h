@@ -486,7 +486,7 @@ static const struct param bench_params[] = {
 	{ "warm_connections", "auto", "\"auto\"",
 	  "-1", "expected auto or an integer from 0 to 1000000, got '-1'",
 	  "" },
-	{ "timestamps", "user", "\"user\"", "wall", "expected one of kernel, user, got 'wall'", "" },
+	{ "timestamps", "user", "\"user\"", "wall", "expected one of auto, kernel, tap, user, got 'wall'", "" },
 	{ "request_timeout", "60", "60.0", "0", "expected a number above 0 to 1000000000, got '0'", "" },
 	{ "connect_timeout", "5", "5.0", "0", "expected a number above 0 to 1000000000, got '0'", "" },
 	{ "prompt_token_ids", "true", "true", "[1]", "expected true or false, got a list", "" },

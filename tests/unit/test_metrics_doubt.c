@@ -54,8 +54,13 @@ static void test_shift(void **state)
 /* Events that share a read: what a prompt client reads together arrived together. */
 static void test_shared_late(void **state)
 {
-	static const struct { int64_t skew_ns; bool keeps_skew; uint64_t late; } cases[] = {
-		{ MS / 100, true, 0 }, { MS - 1, true, 0 }, { MS + 1, true, 1 }, { 0, false, 1 },
+	static const struct {
+		int64_t skew_ns; bool keeps_skew; uint32_t shared; uint64_t late;
+	} cases[] = {
+		{ MS / 100, true, SHARED_READ, 0 }, { MS - 1, true, SHARED_READ, 0 },
+		{ MS + 1, true, SHARED_READ, 1 }, { 0, false, SHARED_READ, 1 },
+		/* In one segment they arrived together, however late that was read. */
+		{ MS + 1, true, SHARED_SEGMENT, 0 }, { 0, false, SHARED_SEGMENT, 0 },
 	};
 	struct metrics_opts o = usual();
 
@@ -72,7 +77,8 @@ static void test_shared_late(void **state)
 			bool is_shared = k == 4;
 
 			if (is_shared) {
-				record_mark(&r.shard[0], &r.row[0], MARK_SHARED, 1);
+				record_mark(&r.shard[0], &r.row[0], MARK_SHARED,
+					    cases[i].shared);
 				r.row[0].n_shared++;
 			}
 			/* The median gap is 10 ms: a read is late after 1 ms. */
@@ -83,6 +89,7 @@ static void test_shared_late(void **state)
 		metrics_score(&m, &r, &o);
 		assert_int_equal(m.client.n_shared, 1);
 		assert_int_equal(m.client.n_shared_late, cases[i].late);
+		assert_int_equal(m.client.n_joined, cases[i].shared == SHARED_SEGMENT);
 		assert_float_equal(m.client.first_late.max_ms, 0, 0);
 		metrics_release(&m);
 		record_release(&r);

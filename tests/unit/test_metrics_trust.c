@@ -118,6 +118,7 @@ static void shared_over(struct run *r) { shared(r, 401); }
 static void shared_much(struct run *r) { shared(r, 5001); }
 static void first_at(struct run *r) { r->m.client.first_late.p99_ms = 10; }
 static void first_over(struct run *r) { r->m.client.first_late.p99_ms = 10.1; }
+static void untapped(struct run *r) { r->f.no_tap = "it needs CAP_X"; }
 static void bundled(struct run *r) { shared_at(r); r->m.client.n_shared = 50000; }
 /* 1,000 requests arrive; so many are answered, and so many were in flight when it began. */
 static void queue(struct run *r, uint32_t answered, uint32_t before)
@@ -385,6 +386,7 @@ static const struct {
 	  "First tokens were read late, together with later ones, and have their arrival stamp: "
 	  "TTFT is about 10.100 ms (p99) too long (limit 10 % of its median).",
 	  "TTFT, TPOT, goodput" },
+	{ untapped, TRUST_VALID, NULL, NULL, NULL },
 	{ bundled, TRUST_VALID, "shared_reads",
 	  "50.0 % of the events arrived together with an earlier one although the client read "
 	  "promptly: the server or the network sends them together, and ITL shows it.", NULL },
@@ -637,9 +639,31 @@ static void test_all_at_once(void **state)
 	assert_int_equal(t.metric[TRUST_OUTPUT], TRUST_DEGRADED);
 }
 
+/* Where stamps of segments would have helped, a note says how to get them. */
+static void test_untapped(void **state)
+{
+	void (*const set[])(struct run *) = { shared_over, first_over };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(set) / sizeof(*set); i++) {
+		struct run r = { .m = good() };
+		struct trust t;
+
+		untapped(&r);
+		set[i](&r);
+		trust_judge(&t, &r.m, &r.f);
+		assert_int_equal(t.n_reasons, 2);
+		assert_string_equal(t.reason[1].code, "segments");
+		assert_int_equal(t.reason[1].level, TRUST_VALID);
+		assert_string_equal(t.reason[1].text, "Events that are read late can each have their own "
+				    "arrival stamp: it needs CAP_X.");
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_untapped),
 		cmocka_unit_test(test_rules), cmocka_unit_test(test_all_at_once),
 	};
 

@@ -159,7 +159,7 @@ static void test_errors(void **state)
 		{ 2, "unexpected argument '5'", { "5" } },
 		/* ours */
 		{ 2, "--threads: expected an integer from 1 to 64, got '0'", { "--threads", "0" } },
-		{ 2, "--timestamps: expected one of kernel, user, got 'gpu'",
+		{ 2, "--timestamps: expected one of auto, kernel, tap, user, got 'gpu'",
 		  { "--timestamps", "gpu" } },
 		{ 2, "--warm-connections: expected auto or an integer from 0 to 1000000, "
 		  "got 'many'",

@@ -564,6 +564,8 @@ static int check_ours(const struct serve_check *c)
 	if (str_to_i64(str_of(o->warm_connections), &n))
 		d->warm_connections = (unsigned)n;
 	d->load.is_user_stamps = strcmp(o->timestamps, "user") == 0;
+	d->load.tap = strcmp(o->timestamps, "tap") == 0 ? LOAD_TAP_NEEDED
+		      : strcmp(o->timestamps, "auto") == 0 ? LOAD_TAP_ALLOWED : LOAD_TAP_OFF;
 	d->load.net.request_timeout_ns = clock_span_ns(o->request_timeout);
 	d->load.net.connect_timeout_ns = clock_span_ns(o->connect_timeout);
 	for (size_t i = 0; i < sizeof(forms) / sizeof(*forms); i++)

@@ -87,7 +87,7 @@ struct serve_opts {
 	const char *chat_prefix, *chat_suffix; /* escaped, NULL: none; derived.chat has the texts */
 	int64_t threads;                    /* event loops */
 	const char *warm_connections;       /* "auto" or a number; see derived */
-	const char *timestamps;             /* "kernel" or "user" */
+	const char *timestamps;             /* "auto", "kernel", "tap" or "user" */
 	double request_timeout, connect_timeout; /* seconds */
 	const char *cacert;                 /* PEM file, NULL: the system's */
 	const char *record_path;            /* --record FILE */

@@ -96,7 +96,7 @@ static const char *const bad_calls[] = { "replace", "fail", NULL };
 static const char *const transports[] = { "auto", "native", "curl", NULL };
 static const char *const http_versions[] = { "1.1", "2", NULL };
 static const char *const chart_times[] = { "auto", "always", "never", NULL };
-static const char *const clocks[] = { "kernel", "user", NULL };
+static const char *const clocks[] = { "auto", "kernel", "tap", "user", NULL };
 static const char *const progress_forms[] = { "auto", "bar", "lines", "none", NULL };
 
 static int check_salt(const struct opt *o, const void *field, struct err *e)
@@ -397,8 +397,9 @@ static const struct opt rows[] = {
 	O(OURS, warm_connections, "warm-connections", .arg = "N|auto",
 	  .check = check_warm_connections, .help = "connections opened before the clock starts"),
 	O(OURS, timestamps, "timestamps", .arg = "CLOCK", .choices = clocks,
-	  .help = "kernel: when bytes arrived at the machine; user: when the program saw them, "
-		  "counted from before connecting, as upstream does"),
+	  .help = "kernel: when the last bytes of a read arrived at the machine; tap: when each TCP "
+		  "segment did, which needs CAP_NET_RAW; auto: tap where it is allowed, else kernel; "
+		  "user: when the program saw them, counted from before connecting, as upstream does"),
 	S(OURS, request_timeout, "request-timeout", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
 	  .arg = "SECONDS", .max = 1e9, .words = "timeout",
 	  .help = "longest a request may take in all"),
@@ -746,7 +747,7 @@ static const struct serve_opts defaults = {
 	.steady_state_threshold = 0.95, .profile_duration = 5,
 	.transport = "auto", .http_version = "1.1", .metrics_interval = 1, .charts = "auto",
 	.system_metrics = "off", .system_interval = 1,
-	.threads = 1, .warm_connections = "auto", .timestamps = "kernel",
+	.threads = 1, .warm_connections = "auto", .timestamps = "auto",
 	.request_timeout = 21600, .connect_timeout = 130,
 	.progress = "auto", .precision = FIND_PRECISION_PERCENT, .budget = CAPACITY_BUDGET_S,
 	.level_seconds = CAPACITY_LEVEL_S,

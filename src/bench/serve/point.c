@@ -185,6 +185,18 @@ static int prepare_point(struct stage *s, struct err *e)
 	return stage_salt(s, dataset, e) < 0 || stage_make_plan(s, e) < 0 ? -1 : 0;
 }
 
+/* Before anything is sent: --timestamps tap is refused where it is not allowed. */
+static int check_tap(const struct stage *s, struct err *e)
+{
+	struct tap *tap;
+
+	if (s->derived->load.tap != LOAD_TAP_NEEDED || s->point->transport != &transport_native)
+		return 0;
+	tap = tap_open(e);
+	tap_close(tap);
+	return tap ? 0 : err_wrap(e, "--timestamps tap");
+}
+
 static int choose_route(struct stage *s, const struct point_env *env, struct err *e)
 {
 	struct point *p = s->point;
@@ -198,7 +210,7 @@ static int choose_route(struct stage *s, const struct point_env *env, struct err
 	if (s->hooks->transport)
 		p->transport = s->hooks->transport;
 	s->remote.fetch.proxy = s->proxy[0] ? s->proxy[0] : "";
-	return 0;
+	return check_tap(s, e);
 }
 
 static int measure(struct stage *s, struct err *e)

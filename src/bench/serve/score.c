@@ -316,6 +316,16 @@ static struct metrics_opts metrics_opts(const struct serve_opts *o, const struct
 	return m;
 }
 
+/* Why segments have no stamps although they were asked for; NULL: they have. */
+static const char *no_tap(const struct load_stats *l)
+{
+	if (l->no_tap.code != ERR_NONE)
+		return l->no_tap.text;
+	return l->is_tapped && !l->tap.segments ? "none of the server's packets passed this machine's "
+	       "network layer under the address that requests are sent to (a Unix socket, or address "
+	       "translation)" : NULL;
+}
+
 static struct trust_facts trust_facts(const struct point *p)
 {
 	const struct load_stats *l = &p->load;
@@ -337,6 +347,7 @@ static struct trust_facts trust_facts(const struct point *p)
 		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE ||
 			      l->end == LOAD_REFUSED,
 		.told_by = constraint_key(&p->workload),
+		.no_tap = no_tap(l),
 	};
 }
 
@@ -462,6 +473,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.warm_connections = d->warm_connections == SERVE_WARM_AUTO ? 0
 								  : d->warm_connections,
 		.threads = d->load.threads,
+		.segments = { p->load.events_by_segment, p->load.tap.dropped, no_tap(&p->load) },
 	};
 	load_facts(o, d, p, &f->load, a);
 	report_date(f->date, p->record.stop_ns);

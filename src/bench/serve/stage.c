@@ -121,6 +121,7 @@ struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
 	}
 	/* What is sent apart from the measurement has no limits of its own. */
 	o.threads = 1;
+	o.tap = LOAD_TAP_OFF;
 	o.max_sessions = o.retries = o.failures_max = 0;
 	o.admission_ns = o.deadline_ns = o.give_up_ns = 0;
 	o.is_chain_dropped = o.is_failure_share_limited = o.is_ended_by_refusals = false;

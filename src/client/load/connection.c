@@ -84,6 +84,7 @@ void connection_close(struct connection *c)
 	assert(!c->x && c->state != CONNECTION_CLOSED);
 	list_drop(c);
 	c->net->n_open--;
+	tap_forget(c->net->opts.tap, &c->arrivals);
 	if (c->watch.fd >= 0) {
 		struct sock_losses losses = sock_losses(c->watch.fd);
 
@@ -331,6 +332,8 @@ static void connected(struct connection *c)
 {
 	const struct site *s = &c->net->site[c->site];
 
+	if (c->net->opts.tap)
+		tap_follow(c->net->opts.tap, &c->arrivals, c->watch.fd);
 	if (s->is_tunnel)
 		ask_proxy(c);
 	else if (s->is_tls)
@@ -351,7 +354,7 @@ static void finish(struct connection *c, bool has_more, int64_t end_ns)
 	TRACE(net, "fd %d: answer complete, %llu bytes\n", c->watch.fd,
 	      (unsigned long long)x->bytes_in);
 	c->x = NULL;
-	if (c->response.is_keep_alive && !has_more && c->state == CONNECTION_READING &&
+	if (c->response.is_keep_alive && !has_more && !n->unfed && c->state == CONNECTION_READING &&
 	    !c->is_cut_short && (!keep || n->site[c->site].idle.n < keep))
 		idle(c);
 	else
@@ -478,6 +481,36 @@ static bool take(struct connection *c, struct str in, int64_t kernel_ns, int64_t
 }
 
 /*
+ * Hands one read on, cut where the segments end that brought it, each part with its own stamp. What
+ * comes before there is a request to answer is handed on in one piece: its stamps do not matter.
+ */
+static bool take_read(struct connection *c, struct str in, int64_t kernel_ns, int64_t user_ns)
+{
+	struct native *n = c->net;
+	bool is_open = true;
+
+	while (is_open && in.n) {
+		struct str part = in;
+		int64_t part_ns = kernel_ns;
+		bool is_known = false;
+
+		if (c->arrivals.is_followed && c->state > CONNECTION_IDLE)
+			part.n = tap_take(n->opts.tap, &c->arrivals, in.n, kernel_ns, &part_ns,
+					  &is_known);
+		else
+			tap_skip(n->opts.tap, &c->arrivals, in.n);
+		if (c->x)
+			c->x->is_segment_stamp = is_known;
+		in.p += part.n;
+		in.n -= part.n;
+		n->unfed = in.n;
+		is_open = take(c, part, part_ns, user_ns);
+	}
+	n->unfed = 0;
+	return is_open;
+}
+
+/*
  * Reads what is there, but not on and on: a server that sends faster than its answer is read must
  * not keep timers, deadlines and the other connections waiting. The loop comes back for the rest.
  */
@@ -501,7 +534,7 @@ static void receive(struct connection *c)
 		n->stats.reads++;
 		if (kernel_ns == 0)
 			n->stats.reads_without_stamp++;
-		if (!take(c, (struct str){ n->read, (size_t)got }, kernel_ns, user_ns))
+		if (!take_read(c, (struct str){ n->read, (size_t)got }, kernel_ns, user_ns))
 			break;
 		if ((size_t)got < sizeof(n->read))
 			break;
@@ -523,6 +556,8 @@ bool connection_is_quiet(struct connection *c)
 
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
+		if (got > 0)
+			tap_skip(c->net->opts.tap, &c->arrivals, (size_t)got);
 		is_quiet = got > 0 && reads < IDLE_READS_MAX && c->secure &&
 			   tls_read(c->secure->tls, (struct str){ bytes, (size_t)got }, &plain,
 				    &c->secure->out, &ignored) == 1 &&

@@ -237,7 +237,7 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 	struct request_row *row = f->row;
 	const struct load_opts *o = w->driver->opts;
 	int64_t at = stamp(f, kernel_ns, user_ns);
-	bool is_shared = f->read_user_ns == user_ns;
+	bool is_shared = f->read_user_ns == user_ns && f->read_kernel_ns == kernel_ns;
 
 	if ((d->bits & DECODED_ROLE_ONLY) && o->is_role_chunk_skipped)
 		return;
@@ -249,9 +249,11 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 		row->flags |= d->bits & DECODED_ROLE_ONLY ? ROW_ROLE_FIRST : 0;
 	}
 	if (is_shared) {
-		record_mark(w->shard, row, MARK_SHARED, 1);
+		record_mark(w->shard, row, MARK_SHARED,
+			    f->x.is_segment_stamp ? SHARED_SEGMENT : SHARED_READ);
 		w->stats.reads_shared++;
 	}
+	w->stats.events_by_segment += f->x.is_segment_stamp;
 	note_content(f, d, at);
 	if (record_event(w->shard, row, at - f->last_ns, kernel_ns ? user_ns - kernel_ns : 0)) {
 		row->n_shared += is_shared;
@@ -263,6 +265,7 @@ static void token_event(struct flight *f, const struct decoded *d, int64_t kerne
 	row->user_last_event_ns = user_ns;
 	f->last_ns = at;
 	f->read_user_ns = user_ns;
+	f->read_kernel_ns = kernel_ns;
 	atomic_store_explicit(&w->lane->tokens, w->lane->tokens + 1, memory_order_relaxed);
 }
 

@@ -35,7 +35,8 @@ struct flight {
 	uint64_t held_bytes;   /* memory of sse and lines, as the worker counts it */
 	char *built;           /* a body built on demand; NULL otherwise */
 	int64_t last_ns;       /* stamp of the last token event; sent_ns before the first */
-	int64_t read_user_ns;  /* user stamp of the read that brought the last token event */
+	int64_t read_user_ns;  /* user stamp of the read that brought the last token event ... */
+	int64_t read_kernel_ns; /* ... and the kernel's of its segment, or of the read */
 	struct buf kept;       /* head and tool calls of the answer, for prepared.ended alone */
 	uint32_t kept_head;    /* bytes of the head in it */
 	uint32_t entry;
@@ -72,6 +73,7 @@ struct worker {
 
 struct driver {
 	const struct load_opts *opts;
+	struct transport_opts net; /* the options', with the tap */
 	const struct plan *plan;
 	const struct prepared *prepared;
 	struct record *record;

@@ -405,6 +405,7 @@ static void add_stats(struct load_stats *sum, const struct load_stats *one)
 	sum->net.resolve_ns = one->net.resolve_ns > sum->net.resolve_ns ? one->net.resolve_ns
 									 : sum->net.resolve_ns;
 	sum->reads_shared += one->reads_shared;
+	sum->events_by_segment += one->events_by_segment;
 	sum->cpu_ns += one->cpu_ns;
 	if (one->cpu_ns_max > sum->cpu_ns_max)
 		sum->cpu_ns_max = one->cpu_ns_max;
@@ -501,7 +502,7 @@ static int open_worker(struct driver *d, unsigned i, struct load_lane *lane, str
 	w->lane = lane;
 	if (slab_init(&w->flights, sizeof(struct flight), d->plan->n + 1, e) < 0)
 		return -1;
-	w->transport = o->transport->open(&o->net, e);
+	w->transport = o->transport->open(&d->net, e);
 	return w->transport ? 0 : -1;
 }
 
@@ -516,14 +517,35 @@ static void close_worker(struct worker *w)
 	buf_release(&w->built);
 }
 
+/* One tap for all loops, which they open their connections with. */
+static int open_tap(struct driver *d, struct load_stats *stats, struct err *e)
+{
+	enum load_tap wanted = d->opts->tap;
+
+	if (wanted == LOAD_TAP_OFF || d->opts->phase != PHASE_MAIN)
+		return 0;
+	if (d->opts->transport != &transport_native) {
+		err_set(&stats->no_tap, ERR_USAGE, "the %s transport gives no access to its connections",
+			d->opts->transport->name);
+		return 0;
+	}
+	d->net.tap = tap_open(&stats->no_tap);
+	stats->is_tapped = d->net.tap != NULL;
+	if (stats->is_tapped || wanted == LOAD_TAP_ALLOWED)
+		return 0;
+	*e = stats->no_tap;
+	return -1;
+}
+
 int load_run(const struct load_opts *o, const struct plan *plan, const struct prepared *prepared,
 	     struct record *record, uint32_t first_row, struct load_progress *progress,
 	     struct load_stats *stats, const atomic_bool *cancel, struct err *e)
 {
 	struct driver d = { .opts = o, .plan = plan, .prepared = prepared, .record = record,
-			    .first_row = first_row, .cancel = cancel, .n_workers = o->threads };
+			    .first_row = first_row, .cancel = cancel, .n_workers = o->threads,
+			    .net = o->net };
 	int64_t throttled = pressure_throttled_ns();
-	int rc = 0;
+	int rc;
 
 	assert(o->threads >= 1 && o->threads <= THREADS_MAX);
 	assert(o->first_shard + o->threads <= record->n_shards);
@@ -531,6 +553,7 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 	*stats = (struct load_stats){ 0 };
 	d.worker = mem_array(o->threads, sizeof(*d.worker));
 	fill_rows(&d);
+	rc = open_tap(&d, stats, e);
 	for (unsigned i = 0; rc == 0 && i < o->threads; i++)
 		rc = open_worker(&d, i, &progress->lane[i], e);
 	if (rc == 0) {
@@ -545,6 +568,9 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 		close_worker(&d.worker[i]);
 		add_stats(stats, &d.worker[i].stats);
 	}
+	if (d.net.tap)
+		stats->tap = tap_stats(d.net.tap);
+	tap_close(d.net.tap);
 	stats->threads = o->threads;
 	stats->throttled_ns = pressure_throttled_ns() - throttled;
 	stats->is_kernel_stamped = stats->net.reads > stats->net.reads_without_stamp;

@@ -19,6 +19,7 @@
 
 #include "client/endpoint/endpoint.h"
 #include "client/load/transport.h"
+#include "client/net/tap.h"
 #include "client/plan/plan.h"
 #include "client/plan/workload.h"
 #include "client/record/record.h"
@@ -55,6 +56,9 @@ struct prepared {
 	void (*build_free)(void *self);    /* for who releases the requests; NULL: nothing to do */
 };
 
+/* Whether segments are stamped (net/tap.h): not, where it is allowed, or else nothing is sent. */
+enum load_tap { LOAD_TAP_OFF, LOAD_TAP_ALLOWED, LOAD_TAP_NEEDED };
+
 struct load_opts {
 	const struct transport *transport;
 	struct transport_opts net;
@@ -88,6 +92,7 @@ struct load_opts {
 			 const struct request_row *row, double *gap_s);
 	void *pick_self;
 	enum request_phase phase;
+	enum load_tap tap;          /* of the native transport; ignored by the others */
 	bool is_user_stamps;        /* --timestamps user: metrics see user-space stamps */
 	bool is_role_chunk_skipped; /* --compat role-chunk */
 	bool is_stream_error_ignored; /* --compat stream-error: errors and cuts of a stream */
@@ -148,7 +153,11 @@ struct load_stats {
 	int64_t wait_ns_max;        /* most that a loop waited for a processor (pressure.h) */
 	int64_t throttled_ns;       /* for which a CPU quota had stopped the program */
 	unsigned threads;
-	uint64_t reads_shared;      /* reads that held more than one event of a stream */
+	uint64_t reads_shared;      /* events with the stamp of the one before in their stream */
+	uint64_t events_by_segment; /* token events with the stamp of their own segment */
+	struct tap_stats tap;
+	bool is_tapped;             /* there was a tap */
+	struct err no_tap;          /* why there was none, where one was wanted; else ERR_NONE */
 	bool is_kernel_stamped;
 };
 

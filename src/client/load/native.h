@@ -17,6 +17,7 @@
 #include "client/load/transport.h"
 #include "client/net/loop.h"
 #include "client/net/sock.h"
+#include "client/net/tap.h"
 #include "client/net/tls.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
@@ -45,6 +46,7 @@ struct connection {
 	int64_t deadline_ns; /* monotonic */
 	size_t sent;         /* bytes of the request with the kernel */
 	struct http_response response;
+	struct arrival_flow arrivals; /* followed when there is a tap and it sees the connection */
 	struct buf carry;    /* part of a head or chunk line; empty between reads almost always */
 	uint16_t site;
 	uint8_t state;
@@ -81,6 +83,7 @@ struct native {
 	struct err warm_error;
 	struct transport_stats stats;
 	int stamp_fd;
+	size_t unfed;        /* bytes of the read under way after those that are looked at */
 	bool is_receiving;   /* read and plain are in use (connection.c, Re-entrancy) */
 	struct buf plain;    /* decrypted bytes of one read */
 	char read[READ_BYTES];

@@ -22,6 +22,7 @@
 #include "core/base/str.h"
 
 struct exchange;
+struct tap;
 
 struct exchange_sink {
 	/* The clock was read; the first byte is written next. Called once per attempt. */
@@ -31,7 +32,7 @@ struct exchange_sink {
 	/* Response head: status, whole head text (empty for transports without one). */
 	void (*on_head)(struct exchange *x, unsigned status, bool is_event_stream, struct str head,
 			int64_t kernel_ns, int64_t user_ns);
-	/* A piece of the body; several pieces of one read carry the same stamps and read number. */
+	/* A piece of the body. Pieces of one read share user_ns; of one segment kernel_ns, too. */
 	void (*on_body)(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns);
 	/*
 	 * The end. fail = FAIL_NONE: the message is complete. Otherwise text says
@@ -50,6 +51,7 @@ struct exchange {
 	int64_t connect_ns, connected_ns; /* 0 when a kept connection served it */
 	uint64_t bytes_in;
 	uint8_t attempts;
+	bool is_segment_stamp;  /* kernel_ns of the piece is of its own segment, not of the read */
 	void *connection;       /* private */
 };
 
@@ -64,6 +66,7 @@ struct transport_opts {
 	bool is_http2;               /* curl alone: by TLS where the server agrees, else at once */
 	bool is_redirected;          /* curl alone: redirects are followed */
 	bool is_stamped;             /* ask the kernel for receive stamps */
+	struct tap *tap;             /* native alone: stamps of segments; borrowed; NULL: none */
 	int64_t connect_timeout_ns, request_timeout_ns;
 	unsigned connections_max;    /* idle ones kept per endpoint; 0: no limit */
 	unsigned warm_connections;   /* per endpoint, opened and waited for by open() */

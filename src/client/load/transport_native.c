@@ -40,6 +40,15 @@ static int site_resolve(struct site *s, const char *base_url, const char *proxy,
 	return 0;
 }
 
+/* Its packets are seen from now on; a server that the tap does not know is stamped by read. */
+static void site_tap(const struct site *s, struct tap *tap)
+{
+	struct err ignored;
+
+	for (unsigned i = 0; tap && i < s->n_addr; i++)
+		(void)tap_add_server(tap, &s->addr[i], &ignored);
+}
+
 static void native_close(void *self, struct transport_stats *stats)
 {
 	struct native *n = self;
@@ -216,6 +225,7 @@ static void *native_open(const struct transport_opts *o, struct err *e)
 		took_ns = clock_mono_ns() - began_ns;
 		n->stats.resolve_ns = took_ns > n->stats.resolve_ns ? took_ns
 								     : n->stats.resolve_ns;
+		site_tap(&n->site[i], o->tap);
 		needs_tls |= n->site[i].is_tls;
 	}
 	if (needs_tls) {

@@ -295,7 +295,7 @@ static void skew(struct metrics *m, const struct record *r, int64_t *scratch)
 
 /* ---- events and tokens ---- */
 
-struct seen { uint64_t empty, multi, extra, shared, late, with_first; };
+struct seen { uint64_t empty, multi, extra, shared, late, with_first, joined; };
 
 /* Events that came in one read: a first one without the mark, then those with it. */
 struct read_run {
@@ -316,12 +316,19 @@ static void join_read(struct read_run *run, struct seen *s, uint32_t event, uint
 	s->with_first += is_late && event == s->with_first + 1; /* in the first event's read */
 }
 
+/* Read so late that its stamp may be another event's; the stamp of a segment is its own. */
+static bool is_smeared(const struct record_mark *shared, const int64_t *skew, int64_t late_ns)
+{
+	return shared->value != SHARED_SEGMENT && (!skew || skew[shared->event] > late_ns);
+}
+
 /*
  * One walk over the marks; those of one event stand together, MARK_SHARED before
  * MARK_EMPTY. An event without text spoils no gap between tokens, so sharing a
  * read with one does not count. Late is a read that came more than late_ns after its last
  * bytes: had the client been prompt, its events might have had a stamp each. In a prompt read
- * they arrived together. skew: of each event; NULL when it is unknown, and then all are late.
+ * they arrived together, and so did those of one segment, whenever it was read. skew: of each
+ * event; NULL when it is unknown, and then all are late.
  */
 static struct seen look_at_marks(const struct record *r, const struct request_row *row,
 				 const int64_t *skew, int64_t late_ns)
@@ -329,6 +336,7 @@ static struct seen look_at_marks(const struct record *r, const struct request_ro
 	struct read_run run = { .last = UINT32_MAX };
 	const struct record_mark *mark = NULL;
 	uint32_t last_empty = UINT32_MAX;
+	bool was_smeared = false;
 	struct seen s = { 0 };
 
 	while ((mark = record_marks(r, row, mark))) {
@@ -338,15 +346,16 @@ static struct seen look_at_marks(const struct record *r, const struct request_ro
 			s.multi++;
 			s.extra += mark->value - 1;
 		} else if (mark->kind == MARK_SHARED) {
-			join_read(&run, &s, mark->event, last_empty,
-				  !skew || skew[mark->event] > late_ns);
+			was_smeared = is_smeared(mark, skew, late_ns);
+			s.joined += mark->value == SHARED_SEGMENT;
+			join_read(&run, &s, mark->event, last_empty, was_smeared);
 		} else if (mark->kind == MARK_EMPTY) {
 			s.empty++;
 			last_empty = mark->event;
 			if (run.last != mark->event)
 				continue;
 			s.shared -= run.had_text;
-			s.late -= run.had_text && (!skew || skew[mark->event] > late_ns);
+			s.late -= run.had_text && was_smeared;
 			run.has_text = run.had_text;
 		}
 	}
@@ -416,6 +425,7 @@ static void look_at_events(struct metrics *m, const struct record *r, int64_t *s
 		c->n_events_with_text += row->n_events - s.empty;
 		c->n_shared += s.shared;
 		c->n_shared_late += s.late;
+		c->n_joined += s.joined;
 		c->n_not_one_token += s.empty + s.multi;
 		c->retries += row->attempts > 1 ? row->attempts - 1u : 0;
 		c->n_user_stamped += (row->flags & ROW_USER_STAMPS) != 0;

@@ -445,7 +445,9 @@ struct metrics_client {
 	uint64_t n_events;                  /* token events of all requests */
 	uint64_t n_events_with_text;
 	uint64_t n_shared;                  /* with text, in one read after another with text */
-	uint64_t n_shared_late;             /* of these, in a late read; all when that is unknown */
+	uint64_t n_shared_late;             /* of these, in a late read and not in one segment; how
+					       late is unknown: all */
+	uint64_t n_joined;                  /* events in one segment with the one before */
 	uint64_t n_not_one_token;           /* events known to carry no token or several */
 	uint64_t n_events_with_usage;       /* events of successes that have usage... */
 	uint64_t n_tokens_with_usage;       /* ...and the tokens it states */

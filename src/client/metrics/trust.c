@@ -32,6 +32,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "shared_reads", ITL },
 	{ "shared_first", TTFT | TPOT | GOODPUT }, /* TPOT begins where TTFT ends */
 	{ "unstamped", ITL },
+	{ "segments", 0 },
 	{ "usage", ITL },                       /* gaps are between events, not between tokens */
 	{ "role_event", TTFT | TPOT | ITL | GOODPUT },
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
@@ -257,13 +258,15 @@ static void judge_sending(struct trust *t, const struct metrics *m)
 		      c->write.p99_ms, 100 * TRUST_STALL_SHARE, ttft);
 }
 
-static void judge_events(struct trust *t, const struct metrics *m)
+static void judge_events(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	const struct metrics_client *c = &m->client;
 	double late = share((double)c->n_shared_late, (double)c->n_events_with_text);
 	double shared = share((double)c->n_shared, (double)c->n_events_with_text);
 	double differs = share(c->n_usage_differs, c->n_usage);
 	enum trust_verdict level = level_of(late, TRUST_SHARED_DEGRADED, TRUST_SHARED_INVALID);
+	bool is_first_late = c->first_late.p99_ms > TRUST_FIRST_SHARE *
+						    m->block[BLOCK_TTFT].median_ms;
 
 	if (level != TRUST_VALID)
 		doubt(t, level, "shared_reads",
@@ -276,11 +279,14 @@ static void judge_events(struct trust *t, const struct metrics *m)
 		      "%.1f %% of the events arrived together with an earlier one although the client "
 		      "read promptly: the server or the network sends them together, and ITL shows it.",
 		      100 * shared);
-	if (c->first_late.p99_ms > TRUST_FIRST_SHARE * m->block[BLOCK_TTFT].median_ms)
+	if (is_first_late)
 		doubt(t, TRUST_DEGRADED, "shared_first",
 		      "First tokens were read late, together with later ones, and have their arrival "
 		      "stamp: TTFT is about %.3f ms (p99) too long (limit %.0f %% of its median).",
 		      c->first_late.p99_ms, 100 * TRUST_FIRST_SHARE);
+	if (f->no_tap && (level != TRUST_VALID || is_first_late))
+		doubt(t, TRUST_VALID, "segments",
+		      "Events that are read late can each have their own arrival stamp: %s.", f->no_tap);
 	if (differs > TRUST_USAGE_SHARE)
 		doubt(t, TRUST_DEGRADED, "usage",
 		      "In %.1f %% of the requests the server's token count is not the number of token "
@@ -589,7 +595,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 	if (m->completed) {
 		judge_skew(t, m);
 		judge_sending(t, m);
-		judge_events(t, m);
+		judge_events(t, m, facts);
 		judge_answers(t, m);
 		judge_queue(t, m);
 		judge_start(t, m);

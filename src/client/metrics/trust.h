@@ -98,9 +98,11 @@ struct trust_facts {
 	bool knows_explained;
 	double cached_explained;
 	const char *told_by; /* the member that told the server of constraints; NULL: none did */
+	/* Why segments had no stamps of their own, and what helps; NULL: nothing to say. */
+	const char *no_tap;
 };
 
-#define TRUST_REASONS_MAX 40
+#define TRUST_REASONS_MAX 41
 struct trust_reason {
 	enum trust_verdict level;    /* what this reason alone would give; VALID: a note */
 	unsigned spoils;             /* TRUST_BITs; 0 for a note */

@@ -144,7 +144,7 @@ enum row_wrong { ROW_WRONGS(X) WRONG_COUNT };
 	X(u32, n_reasoning, "events", "of these, with reasoning text")                     \
 	X(u32, n_answer, "events", "of these, with non-empty answer text")                 \
 	X(u32, n_other, "events", "of these, with a tool call or a refusal")               \
-	X(u32, n_shared, "events", "events that came in one read with an earlier event of the stream") \
+	X(u32, n_shared, "events", "events with the stamp of an earlier event: in one read or segment") \
 	X(u32, prompt_tokens, "tokens", "prompt length: the sample's, replaced by the server's usage") \
 	X(u32, sample_prompt_tokens, "tokens", "prompt length the workload states")        \
 	X(u32, asked_tokens, "tokens", "output length asked for")                          \
@@ -198,12 +198,17 @@ struct text_block { uint32_t next; char bytes[TEXT_BYTES]; };
 enum mark_kind {
 	MARK_TOKENS = 1,   /* this event carries value tokens, not 1 */
 	MARK_EMPTY,        /* nothing in it (role chunk, finish chunk) */
-	MARK_SHARED,       /* came in one read with the event before */
+	MARK_SHARED,       /* has the stamp of the event before: value is an enum record_shared */
 	MARK_ANSWER,       /* first answer text after reasoning */
 	MARK_LONG_GAP,     /* value is the gap in microseconds; read from older files only */
 	MARK_BAD_EVENT,    /* an event that could not be read */
 	MARK_GAP_HIGH,     /* value is the upper half of a long gap in nanoseconds... */
 	MARK_GAP_LOW,      /* ...and its lower half, right after it */
+};
+/* What two events came in, whose stamp both have. */
+enum record_shared {
+	SHARED_READ = 1,   /* one read: they may have arrived at different times */
+	SHARED_SEGMENT,    /* one segment: they arrived together */
 };
 struct record_mark { uint32_t next; uint32_t event; uint32_t kind; uint32_t value; };
 

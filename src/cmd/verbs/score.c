@@ -189,6 +189,10 @@ static void add_meta(struct report_meta *sum, const struct report_meta *one)
 	sum->facts.request_rate += one->facts.request_rate;
 	sum->facts.max_concurrency += one->facts.max_concurrency;
 	sum->facts.threads += one->facts.threads;
+	sum->facts.segments.events += one->facts.segments.events;
+	sum->facts.segments.dropped += one->facts.segments.dropped;
+	if (!sum->facts.segments.unused)
+		sum->facts.segments.unused = one->facts.segments.unused;
 	sum->opts.max_concurrency += one->opts.max_concurrency;
 	sum->opts.n_hosts += one->opts.n_hosts ? one->opts.n_hosts : 1;
 	if (one->trust.cpu_share_max > sum->trust.cpu_share_max)
@@ -210,6 +214,8 @@ static void add_meta(struct report_meta *sum, const struct report_meta *one)
 	sum->trust.reads_without_stamp += one->trust.reads_without_stamp;
 	if ((step < 0 ? -step : step) > (old < 0 ? -old : old))
 		sum->trust.clock_step_ns = step;
+	if (!sum->trust.no_tap)
+		sum->trust.no_tap = one->trust.no_tap;
 	sum->trust.is_kernel_stamped |= one->trust.is_kernel_stamped;
 	sum->trust.is_interrupted |= one->trust.is_interrupted;
 	sum->trust.is_broken_off |= one->trust.is_broken_off;

@@ -16,6 +16,9 @@
 #define STREAM_KEPT_BYTES_MAX (1u << 20) /* a stream's buffer that the next answer gets as it is */
 #define READ_BYTES 65536                /* the one read buffer of a loop */
 #define TURN_READS_MAX 4                /* full reads of one connection in a turn of its loop */
+#define TAP_SERVERS_MAX 128             /* addresses and ports that one tap listens for */
+#define TAP_FRAMES_MAX 32768            /* not looked at yet: 0.3 s of 100,000 events a second */
+#define TAP_SEGMENTS_MAX 65536          /* arrived and not read yet, over all connections */
 #define ANSWER_WIRE_BYTES_MAX (1ull << 30) /* one answer as it came, framing included */
 #define ANSWERS_HELD_BYTES_MAX (2ull << 30) /* parts of answers that one loop holds at a time */
 #define ANSWER_EVENTS_MIN 65536         /* events that any answer may have, */

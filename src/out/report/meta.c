@@ -32,7 +32,8 @@ static const struct scalar facts_rows[] = {
 	F(is_detailed), F(is_detail_strict), F(is_v011), F(has_plot_tip), F(version), F(build),
 	F(transport), F(http_version),
 	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),
-	F(threads), F(load.aborted), F(load.time_limit_s), F(load.used_up_s), F(load.urls),
+	F(threads), F(segments.events), F(segments.dropped), F(segments.unused),
+	F(load.aborted), F(load.time_limit_s), F(load.used_up_s), F(load.urls),
 	F(load.prompt_salt), F(load.prompt_salt_key), F(load.is_profile_asked), F(load.is_profiled),
 	F(load.reuse.order), F(load.reuse.pass), F(load.reuse.copies), F(load.reuse.repeated),
 	F(load.reuse.pass_requests), F(load.reuse.ideal),
@@ -52,6 +53,7 @@ static const struct scalar trust_rows[] = {
 	T(no_ports), T(no_descriptors), T(resent), T(out_of_order), T(resolve_ns),
 	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
 	T(knows_explained), T(cached_explained), T(told_by),
+	T(no_tap),
 };
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

@@ -333,6 +333,19 @@ static void put_requests(struct json_writer *w, const struct report *r)
 	json_end_object(w);
 }
 
+static void put_segments(struct json_writer *w, const struct report *r)
+{
+	const struct report_segments *s = &r->facts->segments;
+	uint64_t joined = r->metrics->client.n_joined;
+
+	json_member_object(w, "segment_stamps");
+	json_member_int(w, "events", (int64_t)s->events);
+	json_member_int(w, "dropped", (int64_t)s->dropped);
+	put_share(w, "events_per_segment", s->events, s->events > joined ? s->events - joined : 0);
+	json_member_text(w, "unused", s->unused);
+	json_end_object(w);
+}
+
 static void put_run(struct json_writer *w, const struct report *r)
 {
 	const struct report_facts *f = r->facts;
@@ -348,6 +361,7 @@ static void put_run(struct json_writer *w, const struct report *r)
 	json_member_text(w, "workload_hash", f->workload_hash);
 	json_member_text(w, "stamp_source", m->opts.is_user_stamps ? "user" : "kernel");
 	json_member_int(w, "requests_user_stamped", m->client.n_user_stamped);
+	put_segments(w, r);
 	json_member_int(w, "threads", f->threads);
 	json_member_int(w, "warm_connections", f->warm_connections);
 	json_member_int(w, "hosts", m->opts.n_hosts ? m->opts.n_hosts : 1);

@@ -57,6 +57,13 @@ struct report_load {
 };
 
 /* Texts are borrowed. NULL where the result file shall say null. */
+/* Stamps of TCP segments (client/net/tap.h); all zero where the run was not asked for them. */
+struct report_segments {
+	uint64_t events;                 /* token events with the stamp of their own segment */
+	uint64_t dropped;                /* segments that were not seen */
+	const char *unused;              /* why no event has such a stamp; NULL: some have */
+};
+
 struct report_facts {
 	char date[REPORT_DATE_BYTES];    /* YYYYmmdd-HHMMSS, local, when the run ended */
 	const char *backend, *label, *model_id, *tokenizer_id;
@@ -83,6 +90,7 @@ struct report_facts {
 	const char *workload_hash;       /* of the workload file; NULL: another dataset */
 	const char *request_id_prefix;   /* NULL: requests had no id */
 	unsigned warm_connections, threads;
+	struct report_segments segments;
 	struct report_load load;
 	struct str options;              /* JSON object of the resolved options; empty: none */
 };

@@ -523,6 +523,21 @@ static void outcome(const struct report *r, struct buf *out)
 	derived_rows(r, out);
 }
 
+/* Whose clock, and what has a stamp of its own. */
+static const char *stamps(const struct report *r)
+{
+	const struct metrics *m = r->metrics;
+
+	if (m->opts.is_user_stamps || (m->n && m->client.n_user_stamped == m->n))
+		return "user";
+	if (m->client.n_user_stamped)
+		return "mixed";
+	if (r->facts->segments.events)
+		return r->facts->segments.events >= m->client.n_events ? "kernel, each segment"
+								       : "kernel, most segments";
+	return "kernel";
+}
+
 static void verdict(const struct report *r, struct buf *out)
 {
 	line_text(out, "Verdict:", trust_name(r->trust->verdict));
@@ -543,9 +558,7 @@ static void ours(const struct report *r, struct buf *out)
 	report_classes(m, out);
 	line_heading(out, '-', "Measurement Quality");
 	report_bounds_rows(m, out);
-	line_text(out, "Time stamps:", m->opts.is_user_stamps ? "user"
-		 : m->client.n_user_stamped == 0 ? "kernel"
-		 : m->client.n_user_stamped < m->n ? "mixed" : "user");
+	line_text(out, "Time stamps:", stamps(r));
 	client(r, out);
 	outcome(r, out);
 	line_text(out, "Transport:", f->transport ? f->transport : "-");

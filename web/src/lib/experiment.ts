@@ -352,6 +352,12 @@ export interface ExperimentDocument {
 			dataset?: string | null;
 			chat_template?: string | null;
 			workload_hash?: string | null;
+			segment_stamps?: {
+				events?: number;
+				dropped?: number;
+				events_per_segment?: number | null;
+				unused?: string | null;
+			};
 			threads?: number;
 			warm_connections?: number;
 			hosts?: number;

@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * test_net_tap.c - stamps of segments on loopback, where the kernel stamps a segment inside the
+ * send() that makes it: clock readings before and after that call are the truth.
+ */
+#include <arpa/inet.h>
+#include <linux/filter.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#include "client/net/tap.h"
+#include "core/base/clock.h"
+#include "core/base/limits.h"
+
+#define NOBODY 65534
+
+/* A connection to a server of this process, followed by a tap. */
+struct talk {
+	struct tap *tap;
+	struct arrival_flow flow;
+	int listener, client, server;
+};
+
+static bool talk_open(struct talk *t, const char *host)
+{
+	struct sock_addr addr[SOCK_ADDRS_MAX];
+	struct pollfd wait = { .events = POLLIN };
+	struct err e = { 0 };
+
+	*t = (struct talk){ .tap = tap_open(&e), .listener = -1, .client = -1, .server = -1 };
+	if (!t->tap) {
+		print_message("%s\n", e.text);
+		return false;
+	}
+	assert_true(sock_resolve(host, 0, addr, &e) >= 1);
+	t->listener = sock_listen(&addr[0], 8, &e);
+	if (t->listener < 0) {
+		print_message("%s\n", e.text);
+		tap_close(t->tap);
+		return false;
+	}
+	assert_int_equal(tap_add_server(t->tap, &addr[0], &e), 0);
+	t->client = sock_connect(&addr[0], true, &e);
+	assert_true(t->client >= 0);
+	wait.fd = t->listener;
+	assert_int_equal(poll(&wait, 1, 2000), 1);
+	t->server = sock_accept(t->listener, false);
+	assert_true(t->server >= 0);
+	tap_follow(t->tap, &t->flow, t->client);
+	assert_true(t->flow.is_followed);
+	return true;
+}
+
+static void talk_close(struct talk *t)
+{
+	tap_forget(t->tap, &t->flow);
+	tap_close(t->tap);
+	sock_close(t->client);
+	sock_close(t->server);
+	sock_close(t->listener);
+}
+
+struct sent { size_t n; int64_t before_ns, after_ns; };
+
+static void send_bytes(struct talk *t, size_t n, struct sent *sent)
+{
+	static const char bytes[4096];
+
+	*sent = (struct sent){ n, clock_real_ns(), 0 };
+	assert_int_equal(sock_send(t->server, (struct str){ bytes, n }), n);
+	sent->after_ns = clock_real_ns();
+}
+
+/* All that is there, which must be n bytes. */
+static int64_t read_all(struct talk *t, size_t n)
+{
+	static char bytes[1 << 20];
+	struct pollfd wait = { .fd = t->client, .events = POLLIN };
+	int64_t stamp_ns = 0;
+	size_t got = 0;
+
+	while (got < n) {
+		ssize_t one;
+
+		assert_int_equal(poll(&wait, 1, 2000), 1);
+		one = sock_recv(t->client, bytes, sizeof(bytes), &stamp_ns);
+		assert_true(one > 0);
+		got += (size_t)one;
+	}
+	assert_int_equal(got, n);
+	return stamp_ns;
+}
+
+/* 30 segments of different lengths lie there until all are read at once: each has its own stamp. */
+static void check_late_read(const char *host)
+{
+	struct sent sent[30];
+	struct talk t;
+	size_t all = 0;
+	int64_t read_ns;
+
+	if (!talk_open(&t, host))
+		skip();
+	for (size_t i = 0; i < 30; i++) {
+		send_bytes(&t, 1 + 97 * i, &sent[i]);
+		all += sent[i].n;
+		nanosleep(&(struct timespec){ .tv_nsec = 300000 }, NULL);
+	}
+	read_ns = read_all(&t, all);
+	assert_in_range(read_ns, sent[29].before_ns, sent[29].after_ns);
+	for (size_t i = 0; i < 30; i++) {
+		int64_t stamp_ns;
+		bool is_known;
+		size_t n = tap_take(t.tap, &t.flow, all, read_ns, &stamp_ns, &is_known);
+
+		assert_true(is_known);
+		assert_int_equal(n, sent[i].n);
+		if (stamp_ns < sent[i].before_ns || stamp_ns > sent[i].after_ns)
+			fail_msg("segment %zu is stamped %lld ns after its send began, which took %lld", i,
+				 (long long)(stamp_ns - sent[i].before_ns),
+				 (long long)(sent[i].after_ns - sent[i].before_ns));
+		all -= n;
+	}
+	assert_int_equal(all, 0);
+	assert_true(tap_stats(t.tap).segments >= 30); /* more where TCP probed for an answer */
+	assert_int_equal(tap_stats(t.tap).dropped, 0);
+	talk_close(&t);
+}
+
+static void test_late_read(void **state) { (void)state; check_late_read("127.0.0.1"); }
+static void test_late_read_ipv6(void **state) { (void)state; check_late_read("::1"); }
+
+/* The packet socket of this process. */
+static int find_packet_socket(void)
+{
+	for (int fd = 3; fd < 1024; fd++) {
+		socklen_t n = sizeof(int);
+		int domain = 0;
+
+		if (getsockopt(fd, SOL_SOCKET, SO_DOMAIN, &domain, &n) == 0 && domain == AF_PACKET)
+			return fd;
+	}
+	fail_msg("no packet socket is open");
+	return -1;
+}
+
+/* A tap that sees nothing any more: the bytes keep the stamp of their read, and none is lost. */
+static void test_stops_working(void **state)
+{
+	struct sock_filter nothing = { BPF_RET | BPF_K, 0, 0, 0 };
+	struct sock_fprog filter = { 1, &nothing };
+	struct sent sent[2];
+	struct talk t;
+	int64_t read_ns, stamp_ns;
+	bool is_known;
+
+	(void)state;
+	if (!talk_open(&t, "127.0.0.1"))
+		skip();
+	send_bytes(&t, 10, &sent[0]);
+	assert_int_equal(setsockopt(find_packet_socket(), SOL_SOCKET, SO_ATTACH_FILTER, &filter,
+				    sizeof(filter)), 0);
+	send_bytes(&t, 20, &sent[1]);
+	read_ns = read_all(&t, 30);
+	assert_int_equal(tap_take(t.tap, &t.flow, 30, read_ns, &stamp_ns, &is_known), 10);
+	assert_true(is_known && stamp_ns <= sent[0].after_ns);
+	assert_int_equal(tap_take(t.tap, &t.flow, 20, read_ns, &stamp_ns, &is_known), 20);
+	assert_false(is_known);
+	assert_int_equal(stamp_ns, read_ns);
+	talk_close(&t);
+}
+
+/* More frames than the ring holds: the rest is counted and unknown; what comes later is known. */
+static void test_overflow(void **state)
+{
+	struct sent sent;
+	struct talk t;
+	size_t left = 0, known = 0;
+	int64_t stamp_ns;
+	bool is_known;
+
+	(void)state;
+	if (!talk_open(&t, "127.0.0.1"))
+		skip();
+	for (int i = 0; i < TAP_FRAMES_MAX + 100; i++) {
+		send_bytes(&t, 1, &sent);
+		read_all(&t, 1);
+		left++;
+	}
+	while (left) {
+		size_t n = tap_take(t.tap, &t.flow, left, 1, &stamp_ns, &is_known);
+
+		known += is_known ? n : 0;
+		left -= n;
+	}
+	assert_int_equal(known, TAP_FRAMES_MAX);
+	assert_int_equal(tap_stats(t.tap).dropped, 100);
+	send_bytes(&t, 7, &sent);
+	read_all(&t, 7);
+	assert_int_equal(tap_take(t.tap, &t.flow, 7, 1, &stamp_ns, &is_known), 7);
+	assert_true(is_known && stamp_ns >= sent.before_ns && stamp_ns <= sent.after_ns);
+	talk_close(&t);
+}
+
+/* Bytes whose stamps nobody wants, as those of a TLS handshake, keep the others at their places. */
+static void test_skip(void **state)
+{
+	struct sent sent[3];
+	struct talk t;
+	int64_t stamp_ns;
+	bool is_known;
+
+	(void)state;
+	if (!talk_open(&t, "127.0.0.1"))
+		skip();
+	for (size_t i = 0; i < 3; i++)
+		send_bytes(&t, 100, &sent[i]);
+	read_all(&t, 300);
+	tap_skip(t.tap, &t.flow, 150);
+	assert_int_equal(tap_take(t.tap, &t.flow, 150, 1, &stamp_ns, &is_known), 50);
+	assert_true(is_known && stamp_ns >= sent[1].before_ns && stamp_ns <= sent[1].after_ns);
+	assert_int_equal(tap_take(t.tap, &t.flow, 100, 1, &stamp_ns, &is_known), 100);
+	assert_true(is_known && stamp_ns >= sent[2].before_ns && stamp_ns <= sent[2].after_ns);
+	talk_close(&t);
+}
+
+/* Without the capability: NULL, and the sentence says what to do. */
+static void test_not_allowed(void **state)
+{
+	pid_t pid = fork();
+	int status = 0;
+
+	(void)state;
+	assert_true(pid >= 0);
+	if (pid == 0) {
+		struct err e = { 0 };
+		bool is_dropped = geteuid() != 0 || setresuid(NOBODY, NOBODY, NOBODY) == 0;
+		struct tap *t = is_dropped ? tap_open(&e) : NULL;
+
+		_exit(!t && is_dropped && strstr(e.text, "sudo setcap cap_net_raw+ep") ? 0 : t ? 2 : 1);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	if (WIFEXITED(status) && WEXITSTATUS(status) == 2)
+		skip(); /* allowed to any user here */
+	assert_int_equal(status, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_late_read),
+		cmocka_unit_test(test_late_read_ipv6),
+		cmocka_unit_test(test_stops_working),
+		cmocka_unit_test(test_overflow),
+		cmocka_unit_test(test_skip),
+		cmocka_unit_test(test_not_allowed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
