@@ -194,6 +194,38 @@ async function goes(page, url) {
 	}
 }
 
+/** One search over pages, boards, views, metrics and runs. */
+async function searches(page, url) {
+	const { id } = await ask(url, '/api/boards', { name: 'Weekly p99 report', body: { blocks: [] } });
+	await ask(url, '/api/filters/presets', { name: 'Slow p99 runs', body: { path: '/runs', query: 'sort=name' } });
+	await page.goto(`${url}/trends`);
+	await page.waitForSelector('h1');
+	await page.keyboard.press('/');
+	await page.waitForSelector('.search input');
+	equal(await page.$$eval('.search [role=group]', (l) => l.map((e) => e.ariaLabel)), ['Pages'],
+		'at first it lists the pages');
+	await page.keyboard.type('p99');
+	const groups = () => page.$$eval('.search [role=group]', (l) => l.map((e) => e.ariaLabel));
+	await becomes(groups, ['Boards', 'Saved views', 'Metrics'], 'then what has the word');
+	equal(await page.$$eval('.search [data-to]', (l) => l.slice(0, 2).map((e) => e.dataset.to)),
+		[`/boards/${id}`, '/runs?sort=name'], 'boards and views by their names');
+	await accessible(page, 'search');
+	await page.keyboard.press('ArrowDown');
+	await page.keyboard.press('Enter');
+	await becomes(() => new URL(page.url()).pathname, '/runs', 'Enter goes to the one that is marked');
+	await page.click('button[aria-label=Search]');
+	const { items: [run] } = await ask(url, '/api/filters/apply', { limit: 1, columns: ['name'] });
+	await page.fill('.search input', run.values.name);
+	await page.waitForSelector('.search [role=group][aria-label=Runs]');
+	await page.click('.search [role=group][aria-label=Runs] [role=option] >> nth=0');
+	await becomes(() => /^\/runs\/\d+$/.test(new URL(page.url()).pathname), true, 'runs are found by their name');
+	await page.keyboard.press('/');
+	await page.fill('.search input', 'median ttft');
+	await page.click('.search [data-to*="median_ttft_ms"] >> nth=0');
+	await becomes(() => new URL(page.url()).searchParams.get('y')?.includes('median_ttft_ms'), true,
+		'a metric opens its chart');
+}
+
 /** A run that reports is there with its curves, and leads to its result when it has ended. */
 async function live(page, url) {
 	const { id } = await ask(url, '/api/live', { name: 'far away', kind: 'bench serve', total: 60 });
@@ -285,7 +317,7 @@ await main(async () => {
 	});
 	await upload(it.url, [...loaded, ...series()]);
 	const { page, wrong } = await tab(browser, `${it.url}/upload`);
-	for (const walk of [numbers, choices, live, changed, versions, goes, recorded])
+	for (const walk of [numbers, choices, searches, live, changed, versions, goes, recorded])
 		await walk(page, it.url);
 	equal(wrong, [], 'no error, and no request to elsewhere');
 	await browser.close();

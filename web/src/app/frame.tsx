@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // frame.tsx: what is around every page: navigation, theme, help, notes, and the door.
-import { Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
+import { lazy, Suspense, useEffect, useRef, useState, type ReactNode } from 'react';
 import { QueryClientProvider } from '@tanstack/react-query';
 import { LOGIN_WANTED } from './api';
 import { homeBoard } from './common/saved';
@@ -20,6 +20,7 @@ import { count } from './show';
 import { chooseTheme, useThemeChoice, type Choice } from './theme';
 import { navigate, usePath, useSearch } from './url';
 
+const Search = lazy(async () => ({ default: (await import('./search')).Search }));
 const GROUPS: [Page['group'], string][] =
 	[['explore', 'Explore'], ['changed', 'What changed'], ['decide', 'Decide'], ['add', 'Add']];
 /** g followed by one of these goes to that page. */
@@ -83,8 +84,8 @@ function State(): ReactNode {
 	);
 }
 
-function Top({ place, onHelp, onViews }: {
-	place: Place; onHelp: () => void; onViews: () => void;
+function Top({ place, onHelp, onSearch, onViews }: {
+	place: Place; onHelp: () => void; onSearch: () => void; onViews: () => void;
 }): ReactNode {
 	const target = usePageTarget();
 	const name = ['run', 'live'].includes(place.page?.name ?? '') ? 'runs' : place.page?.name ?? '';
@@ -107,6 +108,8 @@ function Top({ place, onHelp, onViews }: {
 			<nav className="wide-nav" aria-label="Pages"><Navigation now={name} /></nav>
 			<div className="top-tools">
 				<State />
+				<button type="button" className="quiet icon" aria-label="Search"
+					title="Search pages, boards, views, metrics and runs (/)" onClick={onSearch}><Icon name="search" /></button>
 				<button type="button" className="quiet views-button" aria-label="Views" title="Saved views of all pages"
 					onClick={onViews}><Icon name="star" /><span>Views</span></button>
 				<ThemeMenu />
@@ -154,9 +157,14 @@ function Shell(): ReactNode {
 	const [isHelp, setHelp] = useState(false);
 	const [isLogin, setLogin] = useState(false);
 	const [isViews, setViews] = useState(false);
+	const [isSearch, setSearch] = useState(false);
 	useArrival(place);
 	useKeys([
 		{ key: '?', text: 'show these keys', act: () => setHelp(true) },
+		{ key: '/', text: 'search pages, boards, views, metrics and runs', act: (event) => {
+			event.preventDefault();
+			setSearch(true);
+		} },
 		{ key: 'c', text: 'compare the selected runs', act: () => {
 			if (ids.length && PAGES.some((p) => p.name === 'compare'))
 				navigate(target('/compare'));
@@ -175,9 +183,11 @@ function Shell(): ReactNode {
 	}, []);
 	return (
 		<>
-			<Top place={place} onHelp={() => setHelp(true)} onViews={() => setViews(true)} />
+			<Top place={place} onHelp={() => setHelp(true)} onSearch={() => setSearch(true)}
+				onViews={() => setViews(true)} />
 			<main id="main" tabIndex={-1}><View place={place} /></main>
 			{isViews && <Views onClose={() => setViews(false)} />}
+			{isSearch && <Suspense><Search onClose={() => setSearch(false)} /></Suspense>}
 			{isHelp && <Help onClose={() => setHelp(false)} />}
 			{isLogin && <Login onClose={() => setLogin(false)} />}
 			<Toasts />

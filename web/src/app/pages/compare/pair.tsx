@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// pair.tsx: the runs of one configuration on both sides, and the distributions of the first of each.
+// pair.tsx: the runs of one configuration on both sides; the distributions of the first of each, and both
+// over time.
 import type { ReactNode } from 'react';
 import type { Comparison } from '../../../lib/api';
 import { Link } from '../../parts/link';
 import { usePageTarget } from '../../state';
 import { Cdf } from './cdf';
 import type { Configured } from './configured';
+import { OverTime } from './over-time';
 
 function Runs({ name, ids }: { name: string; ids: number[] }): ReactNode {
 	const target = usePageTarget();
@@ -27,6 +29,7 @@ export function Pair({ c, known, baseline }: Props): ReactNode {
 			{a.length > 0 && b.length > 0 && <p><Link to={target('/compare', { groups: JSON.stringify([
 				{ name: c.baseline, ids: a }, { name: c.side, ids: b }]) })}>Compare these runs alone</Link></p>}
 			{a.length > 0 && b.length > 0 && <Cdf runs={[a[0], b[0]]} names={[c.baseline, c.side]} />}
+			{a.length > 0 && b.length > 0 && <OverTime runs={[a[0], b[0]]} names={[c.baseline, c.side]} />}
 		</div>
 	);
 }
