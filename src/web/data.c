@@ -629,7 +629,8 @@ static int put_people(const struct web_request *r, struct json_writer *w, int64_
 	size_t n, n_out;
 
 	if (store_annotations(r->store, id, r->arena, &said, &n, e) < 0 ||
-	    store_exclusions(r->store, id, r->arena, &out, &n_out, e) < 0)
+	    store_exclusions(r->store, id, r->arena, &out, &n_out, e) < 0 ||
+	    tags_put(r, w, id, e) < 0)
 		return -1;
 	json_member_array(w, "annotations");
 	for (size_t i = 0; i < n; i++) {
@@ -807,7 +808,7 @@ static int exclude_no_more(const struct web_request *r, struct web_answer *a, st
 static int bulk_action(const struct web_request *r, struct web_answer *a, enum bulk_action *out,
 		       struct err *e)
 {
-	static const char *const name[] = { "exclude", "include", "delete" };
+	static const char *const name[] = { "exclude", "include", "delete", "tag", "untag" };
 	struct str given = json_text(json_get(r->body, "action"), STR(""));
 
 	for (size_t i = 0; i < sizeof(name) / sizeof(*name); i++)
@@ -815,7 +816,7 @@ static int bulk_action(const struct web_request *r, struct web_answer *a, enum b
 			*out = (enum bulk_action)i;
 			return 0;
 		}
-	return asked_wrong(a, e, r->arena, "/action", "exclude, include or delete");
+	return asked_wrong(a, e, r->arena, "/action", "exclude, include, delete, tag or untag");
 }
 
 static int bulk_ids(const struct web_request *r, struct web_answer *a,
@@ -867,13 +868,19 @@ static int bulk(const struct web_request *r, struct web_answer *a, struct err *e
 	bool has_filter = filter && filter->kind != JSON_NULL;
 	enum bulk_action what = BULK_EXCLUDE;
 	struct str text = STR(""), who;
+	static const char *const same[] = {
+		[BULK_EXCLUDE] = "were excluded already", [BULK_INCLUDE] = "were included already",
+		[BULK_DELETE] = "were deleted already", [BULK_TAG] = "had the tag already",
+		[BULK_UNTAG] = "did not have the tag",
+	};
 	struct bulk_result done;
 	int64_t *id;
 	size_t n;
 
 	if (asked_object(r, a, "ids filter shown action text who", e) < 0 ||
 	    bulk_action(r, a, &what, e) < 0 || asked_who(r, a, &who, e) < 0 ||
-	    asked_text(r, a, "text", REMARK_BYTES_MAX, what == BULK_EXCLUDE, &text, e) < 0)
+	    asked_text(r, a, "text", REMARK_BYTES_MAX, what != BULK_INCLUDE && what != BULK_DELETE,
+		       &text, e) < 0)
 		return -1;
 	if (what == BULK_DELETE && r->role < AUTH_LAUNCH)
 		return asked_refuse(a, 403, e, "deleting runs needs a token of role %s; that of %.*s has role "
@@ -892,8 +899,7 @@ static int bulk(const struct web_request *r, struct web_answer *a, struct err *e
 	json_member_int(&a->json, "skipped", (int64_t)(done.n_same + done.n_missing));
 	json_member_array(&a->json, "notes");
 	if (done.n_same)
-		json_put_text(&a->json, arena_printf(r->arena, "%zu were %s already.", done.n_same,
-						     what == BULK_EXCLUDE ? "excluded" : "included"));
+		json_put_text(&a->json, arena_printf(r->arena, "%zu %s.", done.n_same, same[what]));
 	if (done.n_missing)
 		json_put_text(&a->json, arena_printf(r->arena, "%zu do not exist any more.",
 						     done.n_missing));
@@ -911,7 +917,7 @@ static const struct web_route routes[] = {
 	{ "GET", "/api/openapi.json", ROUTE_OPEN | ROUTE_QUICK, data_api },
 	{ "POST", "/api/data/experiments/{id}/annotations", ROUTE_CHANGES, annotation_add },
 	{ "DELETE", "/api/annotations/{id}", ROUTE_CHANGES, annotation_drop },
-	{ "POST", "/api/data/bulk", ROUTE_CHANGES, bulk },
+	{ "POST", "/api/data/bulk", ROUTE_CHANGES | ROUTE_FILTERS, bulk },
 	{ "PUT", "/api/data/experiments/{id}/exclusion", ROUTE_CHANGES, exclude },
 	{ "DELETE", "/api/data/experiments/{id}/exclusion", ROUTE_CHANGES, exclude_no_more },
 };

@@ -279,6 +279,6 @@ static int export(const struct web_request *r, struct web_answer *a, struct err 
 
 static const struct web_route routes[] = {
 	{ "GET", "/api/export/csv", 0, export },
-	{ "POST", "/api/export/csv", 0, export },
+	{ "POST", "/api/export/csv", ROUTE_FILTERS, export },
 };
 const struct web_routes export_routes = { routes, sizeof(routes) / sizeof(*routes) };

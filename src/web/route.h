@@ -81,6 +81,7 @@ enum route_flag {
 	ROUTE_READS = 8,    /* depends on data_version and the request only: gets an ETag */
 	ROUTE_PARTS = 16,   /* the body is a form with files (web/api.h); with _RAW: or JSON */
 	ROUTE_QUICK = 32,   /* asks neither store nor index for long: no worker is needed */
+	ROUTE_FILTERS = 128, /* its body may hold a filter, as those of ROUTE_READS may */
 	ROUTE_LAUNCHES = 64, /* starts or ends programs: needs a token of role launch */
 };
 
@@ -94,4 +95,4 @@ struct web_route {
 struct web_routes { const struct web_route *route; size_t n; };
 extern const struct web_routes filters_routes, data_routes, export_routes, analysis_routes,
 	upload_routes, job_routes, live_routes, server_routes, login_routes, prices_routes,
-	series_routes;
+	series_routes, tags_routes;

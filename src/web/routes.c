@@ -21,6 +21,7 @@
 static const struct web_routes *const lists[] = {
 	&server_routes, &login_routes, &upload_routes, &job_routes, &live_routes, &filters_routes,
 	&data_routes, &series_routes, &export_routes, &analysis_routes, &prices_routes,
+	&tags_routes,
 };
 #define LISTS (sizeof(lists) / sizeof(*lists))
 

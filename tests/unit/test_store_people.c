@@ -111,6 +111,55 @@ static void bulk(const char *url)
 	arena_release(&a);
 }
 
+static void tags(const char *url)
+{
+	struct arena a = { 0 };
+	struct store *s = open_store(url, false);
+	struct bulk_result done;
+	struct index_view *v;
+	struct run_tag *tag;
+	struct str *run_id;
+	uint64_t before;
+	int64_t id[2];
+	size_t n;
+
+	id[0] = put_one(s, &a, "r1", 1);
+	id[1] = put_one(s, &a, "r2", 2);
+	v = store_view(s);
+	before = index_view_version(v);
+	index_view_release(v);
+	must(store_bulk(s, BULK_TAG, id, 2, STR("baseline"), STR("anna"), &done, e));
+	assert_int_equal(done.n_changed, 2);
+	must(store_bulk(s, BULK_TAG, id + 1, 1, STR("a b, c"), STR("bert"), &done, e));
+	must(store_bulk(s, BULK_TAG, id, 2, STR("baseline"), STR("bert"), &done, e));
+	assert_true(done.n_changed == 0 && done.n_same == 2);
+	must(store_tags(s, id[1], &a, &tag, &n, e));
+	assert_true(n == 2 && str_is(tag[0].tag, "a b, c") && str_is(tag[1].tag, "baseline") &&
+		    str_is(tag[1].who, "anna"));
+	must(store_tags(s, 0, &a, &tag, &n, e));
+	assert_int_equal(n, 3);
+	must(store_tagged(s, STR("baseline"), &a, &run_id, &n, e));
+	assert_true(n == 2 && str_is(run_id[0], "r1") && str_is(run_id[1], "r2"));
+	v = store_view(s);
+	assert_true(index_view_version(v) > before); /* answers that are kept are of before */
+	index_view_release(v);
+	must(store_bulk(s, BULK_UNTAG, id, 2, STR("a b, c"), STR(""), &done, e));
+	assert_true(done.n_changed == 1 && done.n_same == 1);
+	must(store_bulk(s, BULK_DELETE, id, 1, STR(""), STR(""), &done, e));
+	must(store_tagged(s, STR("baseline"), &a, &run_id, &n, e));
+	assert_true(n == 1 && str_is(run_id[0], "r2"));
+	refuses(store_bulk(s, BULK_TAG, id + 1, 1, STR(""), STR(""), &done, e), "the tag is empty");
+	refuses(store_bulk(s, BULK_TAG, id + 1, 1, STR(" x"), STR(""), &done, e), "with a space");
+	store_close(s);
+	arena_release(&a);
+}
+
+static void test_tags(void **state)
+{
+	(void)state;
+	with_stores(tags);
+}
+
 static void test_bulk(void **state)
 {
 	(void)state;
@@ -547,7 +596,7 @@ static void test_jobs(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_notes), cmocka_unit_test(test_bulk),
+		cmocka_unit_test(test_notes), cmocka_unit_test(test_tags), cmocka_unit_test(test_bulk),
 		cmocka_unit_test(test_exclusions),
 		cmocka_unit_test(test_presets), cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_traces_that_come_along),

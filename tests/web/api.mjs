@@ -455,6 +455,29 @@ async function bulk() {
 	equal((await change({ filter, shown: 'excluded', action: 'include' })).changed, 2,
 		'a filter chooses, too');
 	equal((await rows('usual')).total, total, 'all runs are back');
+	const version = (await rows('usual')).data_version;
+	equal((await change({ ids: some, action: 'tag', text: 'a, b', who: 'anna' })).changed, 2, 'tags');
+	equal((await change({ ids: [one], action: 'tag', text: 'best' })).changed, 1, 'of some');
+	const tags = await ask('GET', '/api/tags'), sorted = (ids) => [...ids].sort((a, b) => a - b);
+	equal(tags.items, [{ tag: 'a, b', runs: sorted(some) }, { tag: 'best', runs: [one] }],
+		'are listed with their runs');
+	equal((await ask('GET', `/api/data/experiments/${one}`)).tags.map(({ tag, who }) => [tag, who]),
+		[['a, b', 'anna'], ['best', '']], 'a run has its own');
+	const having = async (f) => (await ask('POST', '/api/filters/apply', { filter: f })).total;
+	const isTagged = (...names) => ({ column: 'tag', in: names });
+	equal([await having(isTagged('a, b')), await having(isTagged('best')), await having(isTagged('none')),
+		await having({ and: [isTagged('a, b'), { not: isTagged('best') }] }),
+		await having(isTagged('best', 'a, b'))], [2, 1, 0, 1, 2], 'a filter finds runs by them');
+	equal((await ask('POST', '/api/analysis/pareto', { filter: isTagged('a, b'),
+		x: 'request_throughput', y: 'median_ttft_ms' })).total, 2, 'of any question');
+	ok((await rows('usual')).data_version > version, 'a tag is a change');
+	equal((await change({ filter: isTagged('best'), action: 'untag', text: 'a, b' })).changed, 1,
+		'they are removed by a filter, too');
+	equal((await change({ ids: some, action: 'untag', text: 'a, b' })).notes, ['1 did not have the tag.'],
+		'or by number');
+	equal(await having(isTagged('a, b')), 0, 'and then find nothing');
+	await refused('POST', '/api/data/bulk', 400, { action: 'tag', ids: some });
+	await refused('POST', '/api/data/bulk', 400, { action: 'tag', ids: some, text: ' x' });
 	await refused('POST', '/api/data/bulk', 400, { action: 'exclude', ids: some });
 	await refused('POST', '/api/data/bulk', 400, { action: 'delete' });
 	await refused('POST', '/api/data/bulk', 400, { action: 'delete', ids: some, filter });

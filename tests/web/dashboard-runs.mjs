@@ -129,6 +129,37 @@ async function folding(page, url) {
 	equal(new URL(page.url()).searchParams.get('group'), 'none', 'which the address keeps');
 }
 
+/** Tags: put on several runs at once, a chip in the table and a filter; removed on the page of a run. */
+async function tagging(page, url) {
+	const tagged = async () => (await ask(url, '/api/tags')).items.map((t) => [t.tag, t.runs.length]);
+	await page.goto(`${url}/runs?sort=median_ttft_ms`);
+	await page.click('.grid-row:has-text("small") input');
+	await page.click('.chosen .menu button');
+	await page.click('.menu-item:has-text("Tags")');
+	await page.fill('dialog input[aria-label=Tag]', 'candidate');
+	await accessible(page, 'tags of selected runs');
+	await page.keyboard.press('Enter');
+	await becomes(tagged, [['candidate', 2]], 'a tag on the selected runs');
+	await page.keyboard.press('Escape');
+	await becomes(() => page.$$eval('.grid-row:has(.run-tag)', (l) => l.map((e) =>
+		[e.querySelector('.lead a').textContent, e.querySelector('.run-tag').textContent])),
+	[['small', 'candidate']], 'is a chip in their row');
+	await page.click('.quick button:has-text("# candidate")');
+	await becomes(() => page.$eval('[data-total]', (e) => +e.dataset.total), 2, 'and a filter in one click');
+	equal(JSON.parse(new URL(page.url()).searchParams.get('f')), { and: [{ column: 'tag', in: ['candidate'] }] },
+		'by its name, in the address');
+	await accessible(page, 'runs with a tag');
+	await page.click('.grid-row:not(.head) .lead a');
+	await page.click('button[aria-label="Remove the tag candidate"]');
+	await becomes(tagged, [['candidate', 1]], 'the page of a run removes it there alone');
+	await page.fill('.tag-form input', 'odd one');
+	await page.click('.tag-form button');
+	await becomes(tagged, [['candidate', 1], ['odd one', 1]], 'and adds another one');
+	await becomes(() => page.$$eval('.tag-line .run-tag a', (l) => l.map((e) => e.textContent)), ['odd one'],
+		'which is shown there');
+	await accessible(page, 'the tags of a run');
+}
+
 async function lastNight(page, url) {
 	let clicks = 0;
 	const click = async (target) => {
@@ -192,6 +223,7 @@ async function repeats(browser) {
 	for (const d of documents())
 		await upload(it.url, [d]);
 	await folding(page, it.url);
+	await tagging(page, it.url);
 	await lastNight(page, it.url);
 	await bulk(page, it.url);
 	equal(wrong, [], 'nothing went wrong with repeats');

@@ -238,7 +238,18 @@ static const char *const presets_kind[STATEMENTS_MAX] = {
 	"ALTER TABLE presets_again RENAME TO presets",
 };
 
-static const char *const *const steps[] = { first, marks_metric, columns_come_back, presets_kind };
+/* Words that people put on runs to find them by. */
+static const char *const tags[STATEMENTS_MAX] = {
+	"CREATE TABLE tags (id {int} PRIMARY KEY, run {int} NOT NULL REFERENCES documents (id)"
+	" ON DELETE CASCADE, tag TEXT NOT NULL, who TEXT NOT NULL, at {real} NOT NULL,"
+	" UNIQUE (run, tag))",
+	"CREATE INDEX tags_tag ON tags (tag)",
+	"INSERT INTO numbers (name, last) VALUES ('tag', 0)",
+};
+
+static const char *const *const steps[] = {
+	first, marks_metric, columns_come_back, presets_kind, tags,
+};
 
 const struct store_table store_table[] = {
 	{ "columns", "number, name, sql_name, kind", "number" },
@@ -254,6 +265,7 @@ const struct store_table store_table[] = {
 	{ "annotations", "id, run, text, who, at", "id" },
 	{ "exclusions", "id, run, reason, who, at, ended", "id" },
 	{ "marks", "id, series, metric, place, kind, text, who, at", "id" },
+	{ "tags", "id, run, tag, who, at", "id" },
 	{ "traces", "id, run, name, hash, model, engine_commit, bytes, at, is_expired", "id" },
 };
 const size_t store_tables = COUNT(store_table);

@@ -303,6 +303,15 @@ static int change_one(struct store *s, struct store_write *w, enum bulk_action w
 	}
 	if (what == BULK_DELETE)
 		return remove_one(s, w, id, &out->n_changed, e);
+	if (what == BULK_TAG || what == BULK_UNTAG) {
+		bool is_same;
+
+		if (store_tag_one(w, id, text, who, what == BULK_TAG, &is_same, e) < 0)
+			return -1;
+		*(is_same ? &out->n_same : &out->n_changed) += 1;
+		/* as it was, but changed: answers that are kept are of before */
+		return is_same ? 0 : store_set_flags(w, id, o.flags, e);
+	}
 	is_excluded = o.flags & INDEX_EXCLUDED;
 	if (is_excluded == (what == BULK_EXCLUDE)) {
 		out->n_same++;
@@ -325,7 +334,8 @@ int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t
 			       "(STORE_BULK_MAX)", n, STORE_BULK_MAX);
 	if (what == BULK_EXCLUDE && !text.n)
 		return err_set(e, ERR_USAGE, "the reason is empty");
-	if (store_fits(text, STORE_WORDS_BYTES_MAX, "the reason", e) < 0 ||
+	if (((what == BULK_TAG || what == BULK_UNTAG) && store_tag_check(text, e) < 0) ||
+	    store_fits(text, STORE_WORDS_BYTES_MAX, "the reason", e) < 0 ||
 	    store_fits(who, STORE_NAME_BYTES_MAX, "the name of who says so", e) < 0 ||
 	    store_write_begin(s, &w, e) < 0)
 		return -1;

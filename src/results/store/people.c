@@ -171,6 +171,100 @@ int store_exclusions(struct store *s, int64_t run, struct arena *a, struct exclu
 	return rc;
 }
 
+/* ---- tags ---- */
+
+static int take_tag(void *self, const struct db_got *got)
+{
+	struct store_list *l = self;
+
+	*(struct run_tag *)store_list_add(l) = (struct run_tag){
+		.run = db_as_int(got->v[0]),
+		.tag = db_keep(l->a, got->v[1]),
+		.who = db_keep(l->a, got->v[2]),
+		.at_s = db_as_real(got->v[3]),
+	};
+	return 0;
+}
+
+int store_tags(struct store *s, int64_t run, struct arena *a, struct run_tag **out, size_t *n,
+	       struct err *e)
+{
+	struct store_list l = { .a = a, .size = sizeof(**out) };
+	struct db_value v = db_int(run);
+	int rc = store_ask(s, run ? "SELECT run, tag, who, at FROM tags WHERE run = $1 ORDER BY tag" :
+				    "SELECT run, tag, who, at FROM tags ORDER BY tag, run",
+			   &v, run ? 1 : 0, take_tag, &l, e);
+
+	*out = (struct run_tag *)(void *)l.item;
+	*n = l.n;
+	return rc;
+}
+
+static int take_text(void *self, const struct db_got *got)
+{
+	struct store_list *l = self;
+
+	*(struct str *)store_list_add(l) = db_keep(l->a, got->v[0]);
+	return 0;
+}
+
+int store_tagged(struct store *s, struct str tag, struct arena *a, struct str **out, size_t *n,
+		 struct err *e)
+{
+	struct store_list l = { .a = a, .size = sizeof(**out) };
+	struct db_value v = db_text(tag);
+	int rc = store_ask(s, "SELECT DISTINCT d.run_id FROM tags t JOIN documents d ON d.id = t.run"
+			      " WHERE t.tag = $1 ORDER BY d.run_id", &v, 1, take_text, &l, e);
+
+	*out = (struct str *)(void *)l.item;
+	*n = l.n;
+	return rc;
+}
+
+int store_tag_check(struct str tag, struct err *e)
+{
+	struct str trimmed = str_trim(tag);
+
+	if (is_words(trimmed, "the tag", e) < 0)
+		return -1;
+	if (trimmed.n != tag.n)
+		return err_set(e, ERR_USAGE, "the tag begins or ends with a space");
+	return store_fits(tag, STORE_TAG_BYTES_MAX, "the tag", e);
+}
+
+static int has_room(struct store_write *w, struct str tag, struct err *e)
+{
+	struct db_value v = db_text(tag);
+	int64_t known, n;
+
+	if (db_integer(w->db, "SELECT id FROM tags WHERE tag = $1 LIMIT 1", &v, 1, 0, &known, e) < 0 ||
+	    db_integer(w->db, "SELECT count(DISTINCT tag) FROM tags", NULL, 0, 0, &n, e) < 0)
+		return -1;
+	return known || n < STORE_TAGS_MAX ? 0 :
+	       err_set(e, ERR_USAGE, "there are %d tags already (STORE_TAGS_MAX); remove one, or use "
+		       "a tag that exists", STORE_TAGS_MAX);
+}
+
+int store_tag_one(struct store_write *w, int64_t run, struct str tag, struct str who, bool is_on,
+		  bool *is_same, struct err *e)
+{
+	struct db_value v[5] = { db_int(run), db_text(tag), db_text(who), db_real(store_now_s()) };
+	int64_t old, id;
+
+	if (db_integer(w->db, "SELECT id FROM tags WHERE run = $1 AND tag = $2", v, 2, 0, &old, e) < 0)
+		return -1;
+	*is_same = is_on == (old != 0);
+	if (*is_same)
+		return 0;
+	if (!is_on)
+		return db_do(w->db, "DELETE FROM tags WHERE run = $1 AND tag = $2", v, 2, e);
+	if (has_room(w, tag, e) < 0 || store_number(w, "tag", 1, &id, e) < 0)
+		return -1;
+	v[4] = db_int(id);
+	return db_do(w->db, "INSERT INTO tags (run, tag, who, at, id) VALUES ($1, $2, $3, $4, $5)", v,
+		     5, e);
+}
+
 /* ---- presets ---- */
 
 static int put_preset(struct store_write *w, const char *kind, int64_t id, struct str name,

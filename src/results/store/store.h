@@ -150,12 +150,22 @@ struct exclusion { struct str reason, who; double at_s; bool is_over; };
 int store_exclusions(struct store *s, int64_t run, struct arena *a, struct exclusion **out,
 		     size_t *n, struct err *e);
 
+/* Words that people put on runs; set and removed by store_bulk. run 0: of all runs, by tag. */
+#define STORE_TAGS_MAX 1000     /* different ones */
+#define STORE_TAG_BYTES_MAX 64
+struct run_tag { int64_t run; struct str tag, who; double at_s; };
+int store_tags(struct store *s, int64_t run, struct arena *a, struct run_tag **out, size_t *n,
+	       struct err *e);
+/* run_id of the runs that have the tag, each once. */
+int store_tagged(struct store *s, struct str tag, struct arena *a, struct str **out, size_t *n,
+		 struct err *e);
+
 /*
- * The same for many runs, in one transaction: all or none. text is the reason of an exclusion. Runs
- * that are so already, and numbers that are no run's, are passed over and counted.
+ * The same for many runs, in one transaction: all or none. text is the reason of an exclusion, or
+ * the tag. Runs that are so already, and numbers that are no run's, are passed over and counted.
  */
 #define STORE_BULK_MAX 10000
-enum bulk_action { BULK_EXCLUDE, BULK_INCLUDE, BULK_DELETE };
+enum bulk_action { BULK_EXCLUDE, BULK_INCLUDE, BULK_DELETE, BULK_TAG, BULK_UNTAG };
 struct bulk_result { size_t n_changed, n_same, n_missing; };
 int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t n, struct str text,
 	       struct str who, struct bulk_result *out, struct err *e);

@@ -373,6 +373,10 @@ struct str store_clean_name(struct buf *out, struct str name);
 int store_has_none(const char *what, int64_t id, struct err *e);
 /* ERR_USAGE when there is no such run. */
 int store_is_run(struct store_write *w, int64_t id, struct err *e);
+int store_tag_check(struct str tag, struct err *e);
+/* is_on: the tag is set, else removed; is_same: it was so already. */
+int store_tag_one(struct store_write *w, int64_t run, struct str tag, struct str who, bool is_on,
+		  bool *is_same, struct err *e);
 /* store_exclude within a transaction, for a run that is there. */
 int store_exclude_one(struct store_write *w, int64_t run, struct str reason, struct str who,
 		      struct err *e);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // search.tsx: one search over pages, boards, saved views, metrics and runs; the arrows move, Enter goes.
-import { useDeferredValue, useId, useMemo, useState, type KeyboardEvent, type ReactNode } from 'react';
+import { useDeferredValue, useEffect, useId, useMemo, useRef, useState, type KeyboardEvent, type ReactNode } from 'react';
 import { useQuery } from '@tanstack/react-query';
 import { get } from './api';
 import { useColumns } from './common/columns';
@@ -49,7 +49,8 @@ function useHits(word: string): { label: string; hits: Hit[] }[] {
 export function Search({ onClose }: { onClose: () => void }): ReactNode {
 	const [word, setWord] = useState(''), [chosen, setChosen] = useState(0), id = useId();
 	const groups = useHits(useDeferredValue(word)), flat = groups.flatMap((g) => g.hits);
-	const at = Math.min(chosen, flat.length - 1);
+	const at = Math.min(chosen, flat.length - 1), input = useRef<HTMLInputElement>(null);
+	useEffect(() => input.current?.focus(), []); // after the dialog took the focus
 	const go = (hit: Hit | undefined): void => {
 		if (!hit)
 			return;
@@ -72,7 +73,7 @@ export function Search({ onClose }: { onClose: () => void }): ReactNode {
 	return (
 		<Dialog title="Search" onClose={onClose}>
 			<div className="search" onKeyDown={pressed}>
-				<input type="text" role="combobox" aria-expanded="true" aria-autocomplete="list" autoFocus value={word}
+				<input type="text" role="combobox" aria-expanded="true" aria-autocomplete="list" ref={input} value={word}
 					aria-label="Search pages, boards, views, metrics and runs" aria-controls={`${id}-list`}
 					aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined} spellCheck={false} autoComplete="off"
 					placeholder="Page, board, view, metric or run" onChange={(event) => {

@@ -179,8 +179,8 @@ export interface BulkRequest {
 	ids?: number[] | null; // either these
 	filter?: Filter | null; // or the runs of a filter
 	shown?: Shown; // for a filter; usual unless given
-	action: 'exclude' | 'include' | 'delete';
-	text?: string; // the reason of an exclusion
+	action: 'exclude' | 'include' | 'delete' | 'tag' | 'untag';
+	text?: string; // the reason of an exclusion; the tag
 	who?: string; // where no token tells
 }
 
@@ -510,6 +510,17 @@ export interface List extends Answer {
 export interface Prices extends Answer { items: Price[] }
 export interface Presets extends Answer { items: Preset[] }
 
+export interface RunTag extends Answer {
+	tag: string; who: string;
+	at: number; // seconds since 1970
+}
+
+export interface Tag extends Answer { tag: string; runs: number[] }
+
+export interface Tags extends Answer {
+	items: Tag[]; // in alphabetical order
+}
+
 export interface Run extends Answer {
 	id: number; run_id: string; kind: string; hash: string; who: string; received: number;
 	flags: Flag[]; values: Record<string, Cell>;
@@ -517,7 +528,7 @@ export interface Run extends Answer {
 	document: unknown;
 	has_arrays: boolean;
 	versions: Version[]; // of the same run_id, newest first
-	annotations: Annotation[];
+	tags: RunTag[]; annotations: Annotation[];
 	exclusions: Exclusion[]; // newest first
 	traces: Trace[];
 	reproduce: string[]; // command lines
@@ -1110,6 +1121,7 @@ export interface Routes {
 		query: undefined; request: AnnotationRequest; answer: Created;
 	};
 	'DELETE /api/annotations/{id}': { query: undefined; request: undefined; answer: Done };
+	'GET /api/tags': { query: undefined; request: undefined; answer: Tags };
 	'POST /api/data/bulk': { query: undefined; request: BulkRequest; answer: Bulk };
 	'PUT /api/data/experiments/{id}/exclusion': {
 		query: undefined; request: ExclusionRequest; answer: Done;

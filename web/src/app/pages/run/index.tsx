@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { Run as Answer } from '../../../lib/api';
 import { useColumns } from '../../common/columns';
 import { useGet } from '../../common/routes';
+import { TagLine } from '../../common/tags';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { Failure, Loading } from '../../parts/states';
@@ -53,6 +54,7 @@ function Head({ run }: { run: Answer }): ReactNode {
 				<p className="dim">
 					{at !== null && <span title={zonedTime(at)}>{age(at, Date.now() / 1000)}</span>}
 					{[...facts, run.run_id].filter(Boolean).map((f) => ` · ${f}`).join('')}</p>
+				<TagLine id={run.id} tags={run.tags.map((t) => t.tag)} />
 			</div>
 			<div className="row">
 				<button type="button" aria-pressed={has(run.id)} onClick={() => toggle(run.id)}>

@@ -4,6 +4,7 @@
 import { useState, type FormEvent, type ReactNode } from 'react';
 import type { BulkRequest, Routes } from '../../../lib/api';
 import { get, post, type Cell } from '../../api';
+import { TagDialog } from '../../common/tags';
 import { keepWho, lastWho } from '../../common/who';
 import type { InCondition } from '../../filter';
 import { Dialog } from '../../parts/dialog';
@@ -18,9 +19,10 @@ import { runsText } from './view';
 
 type Done = Routes['POST /api/data/bulk']['answer'];
 type Action = BulkRequest['action'];
-type Asking = 'exclude' | 'delete' | 'view' | null;
+type Asking = 'exclude' | 'delete' | 'tag' | 'view' | null;
 
-const DONE: Record<Action, string> = { exclude: 'excluded', include: 'included', delete: 'deleted' };
+const DONE: Record<Action, string> = { exclude: 'excluded', include: 'included', delete: 'deleted',
+	tag: 'tagged', untag: 'untagged' };
 
 const AT_ONCE = 8; /* of the 64 questions that the server keeps waiting for one user */
 
@@ -147,6 +149,10 @@ export function Bulk({ selection, canChange, canDelete, hasExcluded, columns }: 
 							}}><Icon name="star" /><span>Save as a view…</span></button>
 							<button type="button" className="menu-item" onClick={() => {
 								done();
+								setAsking('tag');
+							}}><Icon name="pencil" /><span>Tags…</span></button>
+							<button type="button" className="menu-item" onClick={() => {
+								done();
 								setAsking('exclude');
 							}}><Icon name="cross" /><span>Exclude…</span></button>
 							{hasExcluded && <button type="button" className="menu-item" onClick={() => {
@@ -163,6 +169,7 @@ export function Bulk({ selection, canChange, canDelete, hasExcluded, columns }: 
 				<button type="button" className="quiet small" onClick={selection.clear}>Clear</button>
 			</div>
 			{asking === 'exclude' && <Reason n={n} onClose={close} onDone={(text) => act('exclude', text)} />}
+			{asking === 'tag' && <TagDialog ids={ids} onClose={close} />}
 			{asking === 'delete' && <Confirm n={n} onClose={close} onDone={() => act('delete')} />}
 			{asking === 'view' && <SaveView ids={ids} onClose={close} />}
 		</>

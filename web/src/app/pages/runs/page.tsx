@@ -10,6 +10,7 @@ import {
 } from '../../filter';
 import { BoardMenu } from '../../common/board-menu';
 import { RunningLines } from '../../common/running';
+import { useTags } from '../../common/tags';
 import { useKeys } from '../../keys';
 import { PAGES } from '../../pages';
 import { Dialog } from '../../parts/dialog';
@@ -203,7 +204,7 @@ export function RunsPage(): ReactNode {
 	const [open, setOpen] = useState<Open>('none');
 	const health = useHealth(), canChange = health.data?.can_change ?? false;
 	const canDelete = canChange && health.data?.role === 'launch';
-	const selection = useSelection();
+	const selection = useSelection(), tags = useTags();
 	const target = usePageTarget();
 	const search = useRef<HTMLInputElement>(null);
 	const given = useOptions();
@@ -283,7 +284,7 @@ export function RunsPage(): ReactNode {
 						<Nothing all={isEverything(filter) ? 0 : 1} onClear={() => setFilter(EVERYTHING)} />
 					) : <Table items={lines} open={repeats.open} onOpen={repeats.toggle}
 						total={first?.folded ?? first?.total ?? 0} columns={tableColumns} options={options}
-						names={names}
+						names={names} tagsOf={tags.of}
 						isRanked={workloads === 1} invalid={invalid} sort={sort} selection={selection} hasNext={rows.hasNextPage && items.length < ROWS_MAX} onNext={next}
 						isFetching={rows.isFetching} runTarget={runTarget} onSort={onSort}
 						onValue={onValue} resetKey={JSON.stringify([filter, shown, sort, group])} />}

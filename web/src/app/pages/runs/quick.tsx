@@ -2,12 +2,14 @@
 // quick.tsx: the filters that people reach for most, one click each.
 import { useEffect, useState, type ReactNode } from 'react';
 import { useGet } from '../../common/routes';
+import { useTags } from '../../common/tags';
 import { TraceTable } from '../../common/traces';
 import { conditionOn, withCondition, type And, type Condition } from '../../filter';
 import { count } from '../../show';
 import { choiceCodec, useUrlState, type Go } from '../../url';
 
 const HOUR_S = 3600, DAY_S = 24 * HOUR_S;
+const TAGS_SHOWN = 8; /* those on most runs */
 const TRACES_MAX = 500; /* of GET /api/traces, the newest */
 
 /** Since so many seconds ago, to the hour before, so that the address stays the same for a while. */
@@ -45,12 +47,17 @@ export function Quick({ filter, hasVerdicts, onFilter }: {
 		else if (isTraced)
 			setHas('', { replace: true });
 	});
+	const { all } = useTags(), tagged = conditionOn(filter, 'tag');
+	const chosen = tagged && 'in' in tagged ? tagged.in : [];
+	const tags = [...all].sort((a, b) => b.runs.length - a.runs.length).map((t) => t.tag);
 	const chips: [string, Condition][] = [
 		['Last 24 hours', since(now, DAY_S)], ['Last 7 days', since(now, 7 * DAY_S)],
 		['Failed', { column: 'status', in: ['failed'] }],
 		...(hasVerdicts ? [['INVALID', { column: 'verdict', in: ['INVALID'] }] as [string, Condition]]
 			: []),
 		...(traced.length ? [['Has trace', withTrace] as [string, Condition]] : []),
+		...tags.filter((tag, i) => i < TAGS_SHOWN || chosen.includes(tag))
+			.map((tag): [string, Condition] => [`# ${tag}`, { column: 'tag', in: [tag] }]),
 	];
 	return (
 		<>

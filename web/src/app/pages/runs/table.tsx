@@ -24,7 +24,7 @@ import { Icon } from '../../parts/icon';
 
 const ROW = 34;
 const HEAD = 48;
-const LEAD = 248, LEAD_SMALL = 176, LEAD_FOLDS = 42; /* for arrows and ×3 */
+const LEAD = 248, LEAD_SMALL = 176, LEAD_TAGS = 90, LEAD_FOLDS = 42; /* for arrows and ×3 */
 const NARROW: Record<string, number> = { verdict: 84, timestamp: 118 };
 const VERDICT_TAGGED = 112; /* with a word such as failed next to the mark */
 const SMALL = 600; /* px of the grid */
@@ -39,6 +39,8 @@ interface Props {
 	columns: string[];
 	options: Map<string, ColumnOption>;
 	names: Map<number, string>;
+	/** Tags that people put on some runs. */
+	tagsOf: (ids: readonly number[]) => string[];
 	sort: Sort[];
 	selection: Selection;
 	resetKey: string;
@@ -128,6 +130,8 @@ interface RowProps {
 	item: Line;
 	name: string;
 	isOpen: boolean;
+	/** One a line: a text stays the same while they do. */
+	tags: string;
 	/** Some row has an arrow: the names of the others begin below those with one. */
 	hasFolds: boolean;
 	onOpen: (id: number) => void;
@@ -196,6 +200,8 @@ const Row = memo(function Row(p: RowProps): ReactNode {
 				<Link to={p.target} tabIndex={-1} title={`${full}\n${String(item.values.run_id ?? '')}`}
 					aria-label={item.isMember ? `${full}, run ${item.id}` : full}>{item.isMember ? `run ${item.id}` : name}</Link>
 				{(item.n ?? 1) > 1 && <span className="times num dim">×{item.n}</span>}
+				{p.tags && <span className="row-tags" title={`Tags: ${p.tags.replaceAll('\n', ', ')}`}>{p.tags.split('\n')
+					.map((tag) => <span key={tag} className="tag run-tag">{tag}</span>)}</span>}
 			</div>
 			{p.seen.map((v) => <CellBox key={columns[v.index]} p={p} column={columns[v.index]}
 				at={v.index} left={v.start} width={v.size} />)}
@@ -258,7 +264,8 @@ export function Table(props: Props): ReactNode {
 	const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
 	const room = useWidth(scroller);
 	const hasFolds = useMemo(() => items.some((i) => (i.n ?? 1) > 1), [items]);
-	const lead = room < SMALL ? LEAD_SMALL : hasFolds ? LEAD + LEAD_FOLDS : LEAD;
+	const hasTags = useMemo(() => items.some((i) => props.tagsOf(idsOf(i)).length > 0), [items, props.tagsOf]);
+	const lead = room < SMALL ? LEAD_SMALL : LEAD + (hasFolds ? LEAD_FOLDS : 0) + (hasTags ? LEAD_TAGS : 0);
 	const [at, setAt] = useState(-1);
 	const [nowColumn, setColumn] = useState(0);
 	const sample = items.length > SAMPLE ? SAMPLE : items.length;
@@ -373,7 +380,7 @@ export function Table(props: Props): ReactNode {
 					const item = items[v.index];
 					return item && <Row key={keyOf(item, v.index)} item={item}
 						isOpen={props.open.has(item.id)} hasFolds={hasFolds} onOpen={props.onOpen} index={v.index} top={v.start} width={width}
-						name={props.names.get(item.id) ?? ''} ranks={ranks} invalid={props.invalid} now={now} hasSeconds={hasSeconds}
+						name={props.names.get(item.id) ?? ''} tags={props.tagsOf(idsOf(item)).join('\n')} ranks={ranks} invalid={props.invalid} now={now} hasSeconds={hasSeconds}
 						lead={lead} columns={columns} seen={seen} options={options} isNow={v.index === at}
 						nowColumn={nowColumn} isSelected={idsOf(item).every(selection.has)}
 						target={props.runTarget(item.id)} onToggle={onToggle} />;
