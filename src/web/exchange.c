@@ -431,7 +431,8 @@ static int read_body(struct exchange *x, struct str body, struct err *e)
 		return err_wrap(e, "the body is no JSON");
 	}
 	x->request.body = v;
-	return x->route->flags & (ROUTE_READS | ROUTE_FILTERS) ? tags_resolve(&x->request, v, e) : 0;
+	return x->route->flags & (ROUTE_READS | ROUTE_FILTERS) ? tags_resolve(&x->request, v, e) :
+								 0;
 }
 
 static void end_answer(struct exchange *x)

@@ -82,7 +82,8 @@ static int resolve_list(const struct web_request *r, struct json_value *tags, st
 			return -1;
 		out = mem_grow(out, count + n + 1, sizeof(*out));
 		for (size_t k = 0; k < n; k++)
-			out[count++] = (struct json_value){ .kind = JSON_STRING, .text = run_id[k] };
+			out[count++] = (struct json_value){ .kind = JSON_STRING,
+							    .text = run_id[k] };
 	}
 	tags->item = arena_alloc(r->arena, (count + 1) * sizeof(*tags->item));
 	for (size_t i = 0; i < count; i++)

@@ -596,7 +596,8 @@ static void test_jobs(void **state)
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_notes), cmocka_unit_test(test_tags), cmocka_unit_test(test_bulk),
+		cmocka_unit_test(test_notes), cmocka_unit_test(test_tags),
+		cmocka_unit_test(test_bulk),
 		cmocka_unit_test(test_exclusions),
 		cmocka_unit_test(test_presets), cmocka_unit_test(test_marks),
 		cmocka_unit_test(test_traces_that_come_along),

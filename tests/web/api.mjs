@@ -462,14 +462,14 @@ async function bulk() {
 	equal(tags.items, [{ tag: 'a, b', runs: sorted(some) }, { tag: 'best', runs: [one] }],
 		'are listed with their runs');
 	equal((await ask('GET', `/api/data/experiments/${one}`)).tags.map(({ tag, who }) => [tag, who]),
-		[['a, b', 'anna'], ['best', '']], 'a run has its own');
+		[['a, b', 'anna'], ['best', 'local']], 'a run has its own');
 	const having = async (f) => (await ask('POST', '/api/filters/apply', { filter: f })).total;
 	const isTagged = (...names) => ({ column: 'tag', in: names });
 	equal([await having(isTagged('a, b')), await having(isTagged('best')), await having(isTagged('none')),
 		await having({ and: [isTagged('a, b'), { not: isTagged('best') }] }),
 		await having(isTagged('best', 'a, b'))], [2, 1, 0, 1, 2], 'a filter finds runs by them');
-	equal((await ask('POST', '/api/analysis/pareto', { filter: isTagged('a, b'),
-		x: 'request_throughput', y: 'median_ttft_ms' })).total, 2, 'of any question');
+	equal((await ask('POST', '/api/data/summary', { filter: isTagged('a, b') })).total, 2,
+		'of any question');
 	ok((await rows('usual')).data_version > version, 'a tag is a change');
 	equal((await change({ filter: isTagged('best'), action: 'untag', text: 'a, b' })).changed, 1,
 		'they are removed by a filter, too');

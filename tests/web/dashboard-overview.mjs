@@ -197,7 +197,8 @@ async function goes(page, url) {
 /** One search over pages, boards, views, metrics and runs. */
 async function searches(page, url) {
 	const { id } = await ask(url, '/api/boards', { name: 'Weekly p99 report', body: { blocks: [] } });
-	await ask(url, '/api/filters/presets', { name: 'Slow p99 runs', body: { path: '/runs', query: 'sort=name' } });
+	await ask(url, '/api/filters/presets', { name: 'Slow p99 runs',
+		body: { path: '/runs', query: 'sort=name' } });
 	await page.goto(`${url}/trends`);
 	await page.waitForSelector('h1');
 	await page.keyboard.press('/');
@@ -218,7 +219,8 @@ async function searches(page, url) {
 	await page.fill('.search input', run.values.name);
 	await page.waitForSelector('.search [role=group][aria-label=Runs]');
 	await page.click('.search [role=group][aria-label=Runs] [role=option] >> nth=0');
-	await becomes(() => /^\/runs\/\d+$/.test(new URL(page.url()).pathname), true, 'runs are found by their name');
+	await becomes(() => /^\/runs\/\d+$/.test(new URL(page.url()).pathname), true,
+		'runs are found by their name');
 	await page.keyboard.press('/');
 	await page.fill('.search input', 'median ttft');
 	await page.click('.search [data-to*="median_ttft_ms"] >> nth=0');

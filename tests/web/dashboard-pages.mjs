@@ -353,8 +353,8 @@ async function compares(page, url) {
 	const overTime = (run) => [run, 3 * run, null, 2 * run];
 	await page.route('**/series', (r) => {
 		const run = Number(r.request().url().split('/').at(-2));
-		const track = { key: 'output_tokens_per_s', label: 'Output tokens per second', unit: 'tokens/s',
-			t_s: [0, 1, 2, 3], y: overTime(run), min: null, max: null };
+		const track = { key: 'output_tokens_per_s', label: 'Output tokens per second',
+			unit: 'tokens/s', t_s: [0, 1, 2, 3], y: overTime(run), min: null, max: null };
 		return r.fulfill({ json: { start_s: 0, duration_s: 3, failed_s: [], missing: [],
 			tracks: [track, { ...track, key: `only of ${run}` }] } });
 	});
@@ -364,14 +364,15 @@ async function compares(page, url) {
 	const strips = await page.$$eval(`${card} .over-time-track`, (l) => l.map((e) => [e.dataset.track,
 		[...e.querySelectorAll('path')].map((p) => p.getAttribute('d').replace(/[^ML]/g, ''))]));
 	equal(strips, [['output_tokens_per_s', ['MLM', 'MLM']]],
-		'a strip for each quantity of both runs, one line over the other, broken where nothing is known');
+		'a strip for each quantity of both runs, one line over the other, with its gaps');
 	const means = await page.textContent(`${card} .over-time-track p`);
 	const opened = lead.configurations[0].configuration;
 	const pair = answer.configurations.find((c) => c.configuration === opened);
 	equal(await page.$$eval(`${card} .cdf path`, (l) => l.map((e) => e.dataset.values)),
 		[0, first.group].map((g) => values(pair.ids[g][0]).join(' ')),
 		'with the distributions of a run of each side');
-	equal(means.match(/([\d.]+), \D.* ([\d.]+)$/).slice(1).map(Number),
+	const mean = means.match(/mean .* ([\d.]+), .* ([\d.]+)$/);
+	equal(mean.slice(1).map(Number),
 		[0, first.group].map((g) => 2 * pair.ids[g][0]), 'with the mean of each');
 	await accessible(page, 'a pair of runs');
 	await page.unroute('**/series');

@@ -145,9 +145,10 @@ async function tagging(page, url) {
 		[e.querySelector('.lead a').textContent, e.querySelector('.run-tag').textContent])),
 	[['small', 'candidate']], 'is a chip in their row');
 	await page.click('.quick button:has-text("# candidate")');
-	await becomes(() => page.$eval('[data-total]', (e) => +e.dataset.total), 2, 'and a filter in one click');
-	equal(JSON.parse(new URL(page.url()).searchParams.get('f')), { and: [{ column: 'tag', in: ['candidate'] }] },
-		'by its name, in the address');
+	await becomes(() => page.$eval('[data-total]', (e) => +e.dataset.total), 2,
+		'and a filter in one click');
+	equal(JSON.parse(new URL(page.url()).searchParams.get('f')),
+		{ and: [{ column: 'tag', in: ['candidate'] }] }, 'by its name, in the address');
 	await accessible(page, 'runs with a tag');
 	await page.click('.grid-row:not(.head) .lead a');
 	await page.click('button[aria-label="Remove the tag candidate"]');
@@ -155,8 +156,8 @@ async function tagging(page, url) {
 	await page.fill('.tag-form input', 'odd one');
 	await page.click('.tag-form button');
 	await becomes(tagged, [['candidate', 1], ['odd one', 1]], 'and adds another one');
-	await becomes(() => page.$$eval('.tag-line .run-tag a', (l) => l.map((e) => e.textContent)), ['odd one'],
-		'which is shown there');
+	await becomes(() => page.$$eval('.tag-line .run-tag a', (l) => l.map((e) => e.textContent)),
+		['odd one'], 'which is shown there');
 	await accessible(page, 'the tags of a run');
 }
 

@@ -173,6 +173,12 @@ export interface SketchTurn {
 	n: number[]; // requests that succeeded
 }
 
+export interface RunTag {
+	tag: string; who: string;
+	at: number; // seconds since 1970
+}
+
+export interface Tag { tag: string; runs: number[] }
 export interface Annotation { id: number; text: string; who: string; at: number }
 
 export interface BulkRequest {
@@ -509,13 +515,6 @@ export interface List extends Answer {
 
 export interface Prices extends Answer { items: Price[] }
 export interface Presets extends Answer { items: Preset[] }
-
-export interface RunTag extends Answer {
-	tag: string; who: string;
-	at: number; // seconds since 1970
-}
-
-export interface Tag extends Answer { tag: string; runs: number[] }
 
 export interface Tags extends Answer {
 	items: Tag[]; // in alphabetical order
