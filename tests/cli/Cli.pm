@@ -305,6 +305,8 @@ sub mask_run {
 		s/^(.{40} +)-?\d+\.\d+ \/ .*$/$1#/mg;
 		s/^(.{40} )\d+\.\d\d( *)$/$1#/mg;
 		s/^(New connections: +)\d+ *$/$1#/mg;
+		s/^(Slow (?:gaps|by \S+): +)\S.*$/$1#/mg;
+		s/^(ITL p99 without each of them \(ms\): +)\S.*$/$1#/mg;
 		s/^(Version: +)\S.*$/$1#/mg;
 		s/^(Build: +)\S.*$/$1#/mg;
 		s/^(Time stamps: +)\S.*$/$1#/mg;

@@ -155,8 +155,7 @@ static bool is_usage_taken(const struct request_row *row)
 	       !(row->flags & (ROW_COUNTED | ROW_COUNT_UNKNOWN));
 }
 
-/* What the server says, also where that is ignored; 0: nothing. */
-static uint32_t usage_of(const struct request_row *row)
+uint32_t metrics_usage(const struct request_row *row)
 {
 	return is_usage_taken(row) ? row->output_tokens : row->ignored_output_tokens;
 }
@@ -164,7 +163,7 @@ static uint32_t usage_of(const struct request_row *row)
 /* with_text: events with something in them, each of which is a token at least. */
 static uint32_t best_output(const struct request_row *row, uint32_t with_text)
 {
-	uint32_t best = usage_of(row);
+	uint32_t best = metrics_usage(row);
 
 	if (best)
 		return best;
@@ -176,7 +175,7 @@ static uint32_t best_output(const struct request_row *row, uint32_t with_text)
 static void compare_with_asked(struct metrics_client *c, const struct metrics_opts *o,
 			       const struct request_row *row, uint32_t with_text)
 {
-	uint32_t usage = usage_of(row), least = usage ? usage : with_text;
+	uint32_t usage = metrics_usage(row), least = usage ? usage : with_text;
 
 	if (!row->asked_tokens)
 		return;
@@ -375,7 +374,7 @@ static void look_at_tokens(struct metrics *m, uint32_t i, const struct request_r
 			   const struct seen *s, struct values *tpot)
 {
 	struct metrics_client *c = &m->client;
-	uint32_t with_text = row->n_events - (uint32_t)s->empty, usage = usage_of(row);
+	uint32_t with_text = row->n_events - (uint32_t)s->empty, usage = metrics_usage(row);
 	uint32_t best = best_output(row, with_text);
 	uint64_t tokens = with_text + s->extra;
 	bool is_counted = row->flags & ROW_COUNTED, differs;

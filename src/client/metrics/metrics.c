@@ -411,6 +411,8 @@ void metrics_score(struct metrics *m, const struct record *r, const struct metri
 	metrics_sessions(m, r);
 	metrics_classes(m, r);
 	metrics_client(m, r);
+	if (!opts->is_pooling)
+		metrics_gaps(m, r);
 	metrics_queue(m, r);
 	metrics_start(m, r);
 	metrics_outage(m, r);

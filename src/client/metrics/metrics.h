@@ -475,6 +475,30 @@ struct metrics_client {
 	bool is_full;                       /* a shard's limit was reached; events are missing */
 };
 
+/* What made the gap before an event slow, as far as the record tells (gaps.c). */
+#define GAP_CAUSES_LIST(X)                                                                \
+	X(SERVER, "server") X(DELIVERY, "delivery") X(CLIENT, "client") X(UNKNOWN, "unknown")
+#define X(name, text) GAP_##name,
+enum gap_cause { GAP_CAUSES_LIST(X) GAP_CAUSES };
+#undef X
+const char *gap_cause_name(enum gap_cause c);
+
+#define METRICS_SLOW_FACTOR 2       /* times the typical gap: a longer one is slow, */
+#define METRICS_SLOW_FLOOR_MS 1     /* when it is also so much longer */
+
+/*
+ * Gaps of successes between arrivals: events that came together are one. p99_without_ms: 99th
+ * percentile of event ITL had there been none of this cause; NAN: nothing is left.
+ */
+struct metrics_gaps {
+	uint64_t n, n_slow;
+	double typical_ms, limit_ms;
+	struct { uint64_t n; double p99_without_ms; } cause[GAP_CAUSES];
+	struct metrics_spread event;        /* gap before each event, as upstream's ITL */
+	struct metrics_spread token;        /* gap / tokens of the event, for each token */
+	struct metrics_spread segment;      /* between different arrival stamps */
+};
+
 /*
  * Answers that had to keep to a constraint. Ours counts successes; upstream's every request, failed
  * ones and those whose server was not told included (conversations spec 4.4).
@@ -527,6 +551,7 @@ struct metrics {
 	struct metrics_class *class;   /* NULL: one priority, or more than METRICS_CLASSES_MAX */
 	size_t n_priorities;           /* different ones */
 	struct metrics_client client;
+	struct metrics_gaps gaps;      /* n 0: no answer has two events */
 	struct metrics_correctness correctness;
 	struct metrics_failures failures[FAIL_COUNT];
 	struct arena arena;            /* error texts, percentiles, servers */

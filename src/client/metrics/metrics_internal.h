@@ -82,5 +82,8 @@ void metrics_sessions(struct metrics *m, const struct record *r); /* after the a
 void metrics_sessions_release(struct metrics_sessions *s);
 void metrics_classes(struct metrics *m, const struct record *r);
 void metrics_client(struct metrics *m, const struct record *r);
+void metrics_gaps(struct metrics *m, const struct record *r);
+/* Output tokens that the server says, also where that is ignored; 0: it says nothing. */
+uint32_t metrics_usage(const struct request_row *row);
 void metrics_failures(struct metrics *m, const struct record *r);
 void metrics_correctness(struct metrics *m, const struct record *r);

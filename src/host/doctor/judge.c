@@ -433,7 +433,8 @@ static void judge_capture(const struct doctor_machine *m, struct doctor_row *r)
 	if (m->may_capture)
 		return;
 	r->verdict = DOCTOR_NOTE;
-	WHY("Whether a gap was made by the server or by a lost segment is seen in the packets alone.");
+	WHY("With it, every TCP segment has an arrival stamp of its own (--timestamps auto). Without it, "
+	    "events that are read late share the stamp of the read.");
 	COMMAND("sudo setcap cap_net_raw+ep %s", *m->program ? m->program : "PROGRAM");
 }
 
@@ -458,7 +459,7 @@ void doctor_judge_machine(const struct doctor_machine *m, struct doctor_rows *ou
 		{ "realtime_priority", "real-time priority", "", judge_realtime },
 		{ "receive_stamps", "receive stamps", "TTFT, ITL, TPOT, E2EL", judge_stamps },
 		{ "time_synchronization", "time", "comparisons of hosts", judge_time },
-		{ "packet_capture", "packet capture", "", judge_capture },
+		{ "packet_capture", "packet capture", "ITL", judge_capture },
 	};
 
 	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)

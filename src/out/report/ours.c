@@ -182,6 +182,30 @@ static void put_answers(struct json_writer *w, const struct metrics *m)
 	json_end_object(w);
 }
 
+static void put_gaps(struct json_writer *w, const struct metrics_gaps *g)
+{
+	report_put_spread(w, "itl_event_ms", &g->event);
+	report_put_spread(w, "itl_token_ms", &g->token);
+	report_put_spread(w, "itl_segment_ms", &g->segment);
+	if (!g->n) {
+		json_member_null(w, "slow_gaps");
+		return;
+	}
+	json_member_object(w, "slow_gaps");
+	json_member_int(w, "arrivals", (int64_t)g->n);
+	json_member_int(w, "slow", (int64_t)g->n_slow);
+	json_member_f64(w, "typical_ms", g->typical_ms);
+	json_member_f64(w, "limit_ms", g->limit_ms);
+	for (enum gap_cause c = 0; c < GAP_CAUSES; c++) {
+		json_member_object(w, gap_cause_name(c));
+		json_member_int(w, "n", (int64_t)g->cause[c].n);
+		put_share(w, "share", g->cause[c].n, g->n_slow);
+		json_member_f64(w, "p99_itl_without_ms", g->cause[c].p99_without_ms);
+		json_end_object(w);
+	}
+	json_end_object(w);
+}
+
 static void put_client(struct json_writer *w, const struct metrics *m)
 {
 	const struct metrics_client *c = &m->client;
@@ -202,6 +226,7 @@ static void put_client(struct json_writer *w, const struct metrics *m)
 	put_share(w, "not_one_token_share", c->n_not_one_token, c->n_events);
 	put_share(w, "tokens_per_event", c->n_tokens_with_usage, c->n_events_with_usage);
 	put_share(w, "usage_differs_share", c->n_count_unlike_usage, c->n_usage);
+	put_gaps(w, &m->gaps);
 	json_member_int(w, "requests_with_usage", c->n_usage);
 	json_member_int(w, "requests_counted", c->n_counted);
 	json_member_int(w, "requests_count_unknown", c->n_count_unknown);

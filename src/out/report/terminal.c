@@ -8,6 +8,7 @@
 #include "out/report/report_internal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdio.h>
 
 #include "core/base/str.h"
@@ -461,6 +462,35 @@ static void skew(const struct metrics_spread *s, struct buf *out)
 	buf_release(&text);
 }
 
+/* ITL by event, token and segment, and who made the slow gaps. */
+static void gaps(const struct metrics_gaps *g, struct buf *out)
+{
+	struct buf text = { 0 };
+
+	if (!g->n)
+		return;
+	line_spread(out, "ITL per event p50/p99/max (ms):", &g->event);
+	line_spread(out, "ITL per token p50/p99/max (ms):", &g->token);
+	line_spread(out, "ITL per segment p50/p99/max (ms):", &g->segment);
+	buf_printf(&text, "%llu of %llu (above %.3f ms)", (unsigned long long)g->n_slow,
+		   (unsigned long long)g->n, g->limit_ms);
+	line_text(out, "Slow gaps:", text.data);
+	buf_reset(&text);
+	for (enum gap_cause c = 0; c < GAP_UNKNOWN; c++)
+		buf_printf(&text, "%s%llu", c ? " / " : "", (unsigned long long)g->cause[c].n);
+	if (g->cause[GAP_UNKNOWN].n)
+		buf_printf(&text, ", unknown %llu", (unsigned long long)g->cause[GAP_UNKNOWN].n);
+	line_text(out, "Slow by server/delivery/client:", text.data);
+	buf_reset(&text);
+	for (enum gap_cause c = 0; c < GAP_UNKNOWN; c++)
+		if (isnan(g->cause[c].p99_without_ms))
+			buf_printf(&text, "%s-", c ? " / " : "");
+		else
+			buf_printf(&text, "%s%.3f", c ? " / " : "", g->cause[c].p99_without_ms);
+	line_text(out, "ITL p99 without each of them (ms):", text.data);
+	buf_release(&text);
+}
+
 static void client(const struct report *r, struct buf *out)
 {
 	const struct metrics *m = r->metrics;
@@ -481,6 +511,7 @@ static void client(const struct report *r, struct buf *out)
 	line_spread(out, "TTFT to content p50/p99/max (ms):", &c->ttft_content);
 	line_spread(out, "TTFT to answer p50/p99/max (ms):", &c->ttft_answer);
 	line_spread(out, "E2EL from due p50/p99/max (ms):", &c->from_due);
+	gaps(&m->gaps, out);
 	tokens(m, out);
 	line_int(out, "Retries:", (int64_t)c->retries);
 }

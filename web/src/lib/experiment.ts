@@ -554,11 +554,58 @@ export interface ExperimentDocument {
 				p99?: number | null;
 				max?: number | null;
 			} | null;
+			itl_event_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			itl_token_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
+			itl_segment_ms?: {
+				n?: number;
+				mean?: number | null;
+				p50?: number | null;
+				p99?: number | null;
+				max?: number | null;
+			} | null;
 			new_connections?: number;
 			retries?: number;
 			token_events?: number;
 			late_shared_read_share?: number | null;
 			tokens_per_event?: number | null;
+			slow_gaps?: {
+				arrivals?: number;
+				slow?: number;
+				typical_ms?: number | null;
+				limit_ms?: number | null;
+				server?: {
+					n?: number;
+					share?: number | null;
+					p99_itl_without_ms?: number | null;
+				};
+				delivery?: {
+					n?: number;
+					share?: number | null;
+					p99_itl_without_ms?: number | null;
+				};
+				client?: {
+					n?: number;
+					share?: number | null;
+					p99_itl_without_ms?: number | null;
+				};
+				unknown?: {
+					n?: number;
+					share?: number | null;
+					p99_itl_without_ms?: number | null;
+				};
+			} | null;
 			requests_with_usage?: number;
 			requests_counted?: number;
 			requests_count_unknown?: number;
