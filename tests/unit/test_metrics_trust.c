@@ -12,6 +12,7 @@
 
 /* Reasons that this machine may be the cause of end with the verb that looks for it. */
 #define SEE_DOCTOR " profllm doctor looks for the cause."
+#define DOCTOR_MENDS " profllm doctor shows the command."
 
 /* A run of 1,000 requests with nothing against it. */
 static struct metrics good(void)
@@ -529,27 +530,27 @@ static const struct {
 	{ wait_at, TRUST_VALID, NULL, NULL, NULL },
 	{ wait_over, TRUST_VALID, "client_wait",
 	  "A loop of the client was ready to run and waited for a processor for 11 % of the run (limit "
-	  "10 %): other programs use its core. Give it a core of its own.", NULL },
+	  "10 %): other programs use its core. Give it a core of its own." SEE_DOCTOR, NULL },
 	{ throttled_at, TRUST_VALID, NULL, NULL, NULL },
 	{ throttled_over, TRUST_VALID, "client_throttled",
 	  "A CPU quota stopped the client for 35 % of the run (limit 1 %): raise the quota of its "
-	  "container or control group.", NULL },
+	  "container or control group." DOCTOR_MENDS, NULL },
 	{ ports, TRUST_DEGRADED, "no_local_port",
 	  "3 connections could not be opened because this machine had no local port left: these "
 	  "failures are not the server's. Widen net.ipv4.ip_local_port_range, or lower "
-	  "--max-concurrency.", "every metric" },
+	  "--max-concurrency." DOCTOR_MENDS, "every metric" },
 	{ ports_at, TRUST_VALID, NULL, NULL, NULL },
 	{ ports_over, TRUST_VALID, "no_local_port",
 	  "81 connections were open at once, and this machine has 100 local ports (limit 80 % of "
-	  "them): with more, connecting fails.", NULL },
+	  "them): with more, connecting fails." DOCTOR_MENDS, NULL },
 	{ files, TRUST_DEGRADED, "no_descriptor",
 	  "3 connections could not be opened because the program may have no more than 1024 open "
-	  "files: these failures are not the server's. Raise the limit with ulimit -n.",
+	  "files: these failures are not the server's. Raise the limit with ulimit -n." DOCTOR_MENDS,
 	  "every metric" },
 	{ files_at, TRUST_VALID, NULL, NULL, NULL },
 	{ files_over, TRUST_VALID, "no_descriptor",
 	  "81 connections were open at once, and the program may have 100 open files (limit 80 % of "
-	  "them): with more, connecting fails. ulimit -n raises it.", NULL },
+	  "them): with more, connecting fails. ulimit -n raises it." DOCTOR_MENDS, NULL },
 	{ resent_at, TRUST_VALID, NULL, NULL, NULL },
 	{ resent_over, TRUST_DEGRADED, "packet_loss",
 	  "The network lost segments: for 1.1 % of the requests the client sent one again (limit 1 %), "

@@ -145,6 +145,8 @@ static void conclude(struct trust *t)
 
 /* The end of reasons whose cause is this machine: the verb that looks for it. */
 #define SEE_DOCTOR " profllm doctor looks for the cause."
+/* And of those that a setting of this machine mends. */
+#define DOCTOR_MENDS " profllm doctor shows the command."
 
 /* VALID below the first limit, INVALID above the second. */
 static enum trust_verdict level_of(double value, double degraded, double invalid)
@@ -462,36 +464,37 @@ static void judge_machine(struct trust *t, const struct trust_facts *f)
 	if (f->wait_share_max > TRUST_WAIT_NOTE)
 		doubt(t, TRUST_VALID, "client_wait",
 		      "A loop of the client was ready to run and waited for a processor for %.0f %% of "
-		      "the run (limit %.0f %%): other programs use its core. Give it a core of its own.",
-		      100 * f->wait_share_max, 100 * TRUST_WAIT_NOTE);
+		      "the run (limit %.0f %%): other programs use its core. Give it a core of its own."
+		      SEE_DOCTOR, 100 * f->wait_share_max, 100 * TRUST_WAIT_NOTE);
 	if (f->throttled_share > TRUST_THROTTLED_NOTE)
 		doubt(t, TRUST_VALID, "client_throttled",
 		      "A CPU quota stopped the client for %.0f %% of the run (limit %.0f %%): raise the "
-		      "quota of its container or control group.", 100 * f->throttled_share,
+		      "quota of its container or control group." DOCTOR_MENDS, 100 * f->throttled_share,
 		      100 * TRUST_THROTTLED_NOTE);
 	if (f->no_ports)
 		doubt(t, TRUST_DEGRADED, "no_local_port",
 		      "%llu connections could not be opened because this machine had no local port "
 		      "left: these failures are not the server's. Widen "
-		      "net.ipv4.ip_local_port_range, or lower --max-concurrency.",
+		      "net.ipv4.ip_local_port_range, or lower --max-concurrency." DOCTOR_MENDS,
 		      (unsigned long long)f->no_ports);
 	else if (f->ports && (double)f->connections_most > TRUST_RESERVE_NOTE * (double)f->ports)
 		doubt(t, TRUST_VALID, "no_local_port",
 		      "%llu connections were open at once, and this machine has %llu local ports (limit "
-		      "%.0f %% of them): with more, connecting fails.",
+		      "%.0f %% of them): with more, connecting fails." DOCTOR_MENDS,
 		      (unsigned long long)f->connections_most, (unsigned long long)f->ports,
 		      100 * TRUST_RESERVE_NOTE);
 	if (f->no_descriptors)
 		doubt(t, TRUST_DEGRADED, "no_descriptor",
 		      "%llu connections could not be opened because the program may have no more than "
 		      "%llu open files: these failures are not the server's. Raise the limit with "
-		      "ulimit -n.", (unsigned long long)f->no_descriptors,
+		      "ulimit -n." DOCTOR_MENDS, (unsigned long long)f->no_descriptors,
 		      (unsigned long long)f->descriptors);
 	else if (f->descriptors &&
 		 (double)f->connections_most > TRUST_RESERVE_NOTE * (double)f->descriptors)
 		doubt(t, TRUST_VALID, "no_descriptor",
 		      "%llu connections were open at once, and the program may have %llu open files "
-		      "(limit %.0f %% of them): with more, connecting fails. ulimit -n raises it.",
+		      "(limit %.0f %% of them): with more, connecting fails. ulimit -n raises it."
+		      DOCTOR_MENDS,
 		      (unsigned long long)f->connections_most, (unsigned long long)f->descriptors,
 		      100 * TRUST_RESERVE_NOTE);
 }
