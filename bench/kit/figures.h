@@ -10,7 +10,7 @@
 
 #include "core/base/err.h"
 
-#define BENCH_REPEATS_MAX 30
+#define BENCH_REPEATS_MAX 100
 #define BENCH_FIGURES_MAX 480
 
 /* One measured quantity: a value per repeat. */

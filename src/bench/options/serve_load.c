@@ -402,6 +402,7 @@ static void warn_unused(const struct serve_check *c)
 			       : !isinf(o->request_rate) ? " with a finite --request-rate" : NULL;
 	const struct serve_unused rows[] = {
 		{ "grace-period", !o->duration.is_set, " without --duration" },
+		{ "calibrate-itl", !o->calibrate, " without --calibrate" },
 		{ "balance", o->base_urls.n < 2, " without several --base-urls" },
 		{ "request-cancellation-delay", o->request_cancellation_rate == 0,
 		  " without --request-cancellation-rate" },

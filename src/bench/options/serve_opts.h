@@ -88,6 +88,8 @@ struct serve_opts {
 	int64_t threads;                    /* event loops */
 	const char *warm_connections;       /* "auto" or a number; see derived */
 	const char *timestamps;             /* "auto", "kernel", "tap" or "user" */
+	bool calibrate;
+	struct opt_real calibrate_itl;      /* ms; not set: as measured */
 	double request_timeout, connect_timeout; /* seconds */
 	const char *cacert;                 /* PEM file, NULL: the system's */
 	const char *record_path;            /* --record FILE */

@@ -400,6 +400,13 @@ static const struct opt rows[] = {
 	  .help = "kernel: when the last bytes of a read arrived at the machine; tap: when each TCP "
 		  "segment did, which needs CAP_NET_RAW; auto: tap where it is allowed, else kernel; "
 		  "user: when the program saw them, counted from before connecting, as upstream does"),
+	O(OURS, calibrate, "calibrate",
+	  .help = "after the run, measure for a few seconds how wrong the client itself is at this "
+		  "load, against the simulator on this machine, and report it"),
+	S(OURS, calibrate_itl, "calibrate-itl", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "MS",
+	  .max = 60000,
+	  .help = "time between two events of a stream to calibrate for, in place of the mean that "
+		  "was measured"),
 	S(OURS, request_timeout, "request-timeout", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
 	  .arg = "SECONDS", .max = 1e9, .words = "timeout",
 	  .help = "longest a request may take in all"),

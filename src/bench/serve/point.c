@@ -12,6 +12,7 @@
 #include <stdlib.h>
 
 #include "bench/serve/build_workload.h"
+#include "bench/serve/calibrate.h"
 #include "bench/serve/multi_turn.h"
 #include "bench/serve/remote.h"
 #include "core/base/clock.h"
@@ -225,6 +226,7 @@ static int measure(struct stage *s, struct err *e)
 			      s->derived->fixes & FIX_ALL_TEXT);
 	correct_answers(p);
 	explain_failure(s);
+	stage_budget(s);
 	if (s->hooks->measured)
 		s->hooks->measured(s->hooks->self, p);
 	stage_stop_profiler(s);

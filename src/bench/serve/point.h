@@ -15,6 +15,7 @@
 #include "bench/options/salt.h"
 #include "bench/options/serve_opts.h"
 #include "client/load/load.h"
+#include "client/metrics/budget.h"
 #include "client/plan/plan.h"
 #include "client/plan/workload.h"
 #include "client/record/file.h"
@@ -97,6 +98,7 @@ struct point {
 	char *record_path;            /* --record; of several runs with a number; or NULL */
 	bool is_profiled;
 	bool is_prefix_warm;          /* every prompt was sent before: --warmup-pass same */
+	struct budget budget;         /* of the client's error; rounds 0: none */
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */
 	bool is_interrupted;
 };

@@ -8,6 +8,7 @@
  *   measure.c  the record, ready check, warm-up, the main run
  *   beside.c   what goes on while load runs: probes, profiler, /metrics, the machine
  *   score.c    what is found in the record once load is over, and the report
+ *   calibrate.c  the error of the client itself, measured after the main run
  *   multi_turn.c  the stages of bench multi-turn
  */
 #pragma once

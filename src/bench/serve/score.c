@@ -472,7 +472,7 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.request_id_prefix = o->request_id_prefix,
 		.warm_connections = d->warm_connections == SERVE_WARM_AUTO ? 0
 								  : d->warm_connections,
-		.threads = d->load.threads,
+		.threads = d->load.threads, .budget = p->budget,
 		.segments = { p->load.events_by_segment, p->load.tap.dropped, no_tap(&p->load) },
 	};
 	load_facts(o, d, p, &f->load, a);

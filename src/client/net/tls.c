@@ -13,9 +13,11 @@
 #include <arpa/inet.h>
 #include <assert.h>
 #include <openssl/err.h>
+#include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "core/base/file.h"
 #include "core/base/mem.h"
 
 #define RECORD_BYTES 16384 /* the most plaintext one TLS record holds */
@@ -190,6 +192,57 @@ void tls_config_free(struct tls_config *c)
 	SSL_CTX_free(c->ctx);
 	BIO_meth_free(c->method);
 	free(c);
+}
+
+/* ---- a server of our own ---- */
+
+static X509 *sign_own(EVP_PKEY *key)
+{
+	X509 *x = X509_new();
+	X509_NAME *name = x ? X509_get_subject_name(x) : NULL;
+
+	if (!name || X509_set_version(x, 2) != 1 ||
+	    ASN1_INTEGER_set(X509_get_serialNumber(x), 1) != 1 ||
+	    !X509_gmtime_adj(X509_getm_notBefore(x), -60) ||
+	    !X509_gmtime_adj(X509_getm_notAfter(x), 86400) ||
+	    X509_NAME_add_entry_by_txt(name, "CN", MBSTRING_ASC,
+				       (const unsigned char *)"127.0.0.1", -1, -1, 0) != 1 ||
+	    X509_set_issuer_name(x, name) != 1 || X509_set_pubkey(x, key) != 1 ||
+	    X509_sign(x, key, EVP_sha256()) == 0) {
+		X509_free(x);
+		return NULL;
+	}
+	return x;
+}
+
+/* What a BIO in memory holds, as a file. */
+static int save_pem(BIO *pem, const char *path, mode_t mode, struct err *e)
+{
+	char *text;
+	long n = BIO_get_mem_data(pem, &text);
+
+	return file_write_atomic_mode(path, (struct str){ text, (size_t)n }, mode, e);
+}
+
+int tls_make_certificate(const char *cert_file, const char *key_file, struct err *e)
+{
+	EVP_PKEY *key = EVP_EC_gen("P-256");
+	X509 *x = key ? sign_own(key) : NULL;
+	BIO *cert = BIO_new(BIO_s_mem()), *secret = BIO_new(BIO_s_mem());
+	int rc;
+
+	if (!x || !cert || !secret || PEM_write_bio_X509(cert, x) != 1 ||
+	    PEM_write_bio_PrivateKey(secret, key, NULL, NULL, 0, NULL, NULL) != 1)
+		rc = err_set(e, ERR_RUN, "OpenSSL cannot make a certificate");
+	else
+		rc = save_pem(cert, cert_file, 0644, e) < 0 ||
+		     save_pem(secret, key_file, 0600, e) < 0 ? -1 : 0;
+	BIO_free(secret);
+	BIO_free(cert);
+	X509_free(x);
+	EVP_PKEY_free(key);
+	ERR_clear_error();
+	return rc;
 }
 
 /* ---- connections ---- */

@@ -31,6 +31,12 @@ struct tls_opts {
 struct tls_config *tls_config_new(const struct tls_opts *opts, struct err *e);
 void tls_config_free(struct tls_config *c);
 
+/*
+ * A new key and a certificate for 127.0.0.1 that it has signed itself, valid for a day, as PEM: the
+ * key readable for the user alone. For a server of our own that nobody has to trust.
+ */
+int tls_make_certificate(const char *cert_file, const char *key_file, struct err *e);
+
 /* host: SNI and the name to verify (NULL on a server). */
 struct tls *tls_new(struct tls_config *c, const char *host, struct err *e);
 void tls_free(struct tls *t);

@@ -39,6 +39,14 @@ static const struct scalar facts_rows[] = {
 	F(load.reuse.pass_requests), F(load.reuse.ideal),
 	F(load.is_replay), F(load.trace_format), F(load.speedup), F(load.ideal_hit_rate),
 	F(load.prefix_exact),
+	F(budget.level.streams), F(budget.level.events_per_s), F(budget.level.requests),
+	F(budget.level.events), F(budget.level.threads), F(budget.level.stamps),
+	F(budget.level.is_burst), F(budget.level.is_tls), F(budget.rounds), F(budget.at_ns),
+	F(budget.is_kept), F(budget.send), F(budget.kernel), F(budget.late),
+	F(budget.signs.ttft), F(budget.signs.e2el), F(budget.signs.itl),
+	F(budget.ttft.mean), F(budget.ttft.p99), F(budget.ttft.low), F(budget.ttft.high),
+	F(budget.itl.mean), F(budget.itl.p99), F(budget.itl.low), F(budget.itl.high),
+	F(budget.e2el.mean), F(budget.e2el.p99), F(budget.e2el.low), F(budget.e2el.high),
 };
 static const struct scalar opts_rows[] = {
 	O(is_pooling), O(has_tokenizer), O(is_rate_finite), O(is_user_stamps), O(is_peak_exact),

@@ -407,6 +407,7 @@ void report_ours_json(const struct report *r, struct buf *out)
 	put_run(&w, r);
 	verdict_put(&w, r->trust);
 	verdict_put_metrics(&w, r->trust);
+	report_put_budget(&w, r);
 	put_client(&w, r->metrics);
 	put_correctness(&w, &r->metrics->correctness);
 	put_failures(&w, r->metrics);

@@ -15,6 +15,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/metrics/budget.h"
 #include "client/metrics/metrics.h"
 #include "client/metrics/trust.h"
 #include "client/record/record.h"
@@ -92,6 +93,7 @@ struct report_facts {
 	unsigned warm_connections, threads;
 	struct report_segments segments;
 	struct report_load load;
+	struct budget budget;            /* rounds 0: none */
 	struct str options;              /* JSON object of the resolved options; empty: none */
 };
 

@@ -25,6 +25,8 @@ const char *report_block_name(enum metric_block b);
 void report_bounds_rows(const struct metrics *m, struct buf *out);
 void report_settled_rows(const struct metrics *m, struct buf *out);
 void report_attempted_rows(const struct metrics *m, struct buf *out);
+/* The error budget (metrics/budget.h) as a line, and its parts. */
+void report_budget_rows(const struct report *r, struct buf *out);
 void report_session_rows(const struct metrics *m, struct buf *out);
 
 /* What speaks against a window; empty when nothing does. */
@@ -44,5 +46,7 @@ void report_bounds_json(const struct metrics *m, struct json_writer *w);
 void report_settled_json(const struct metrics *m, struct json_writer *w);
 void report_attempted_json(const struct metrics *m, struct json_writer *w);
 
+/* The member "error_budget"; null without one. */
+void report_put_budget(struct json_writer *w, const struct report *r);
 /* n, mean, p50, p99, max; null when there was nothing to measure. */
 void report_put_spread(struct json_writer *w, const char *key, const struct metrics_spread *s);

@@ -591,6 +591,7 @@ static void ours(const struct report *r, struct buf *out)
 	report_bounds_rows(m, out);
 	line_text(out, "Time stamps:", stamps(r));
 	client(r, out);
+	report_budget_rows(r, out);
 	outcome(r, out);
 	line_text(out, "Transport:", f->transport ? f->transport : "-");
 	if (f->http_version && strcmp(f->http_version, "1.1") != 0)

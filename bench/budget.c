@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * budget.c - whether the error budget covers the error of the run that follows.
+ *
+ * Each repeat calibrates for a level (bench/serve/calibrate.h) and then makes a run at that level,
+ * which knows nothing of it, against a new simulator whose truth file gives the error that the run
+ * really had. Of all repeats at least BUDGET_LEVEL must be covered: the mean error of TTFT and of
+ * E2EL within its interval, the p99 of |ITL error| not above its bound. A budget that covers all
+ * because it is absurdly wide says nothing, so the widths are shown too.
+ *
+ * 100 repeats take about 40 minutes: build/bench/budget --repeats 100 --strict. BUDGET_STREAMS=N runs
+ * one level alone.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "bench/serve/calibrate.h"
+#include "client/metrics/oracle.h"
+#include "core/stats/stats.h"
+#include "kit/kit.h"
+
+struct scene {
+	const char *name;
+	uint32_t streams, waves, events;
+	double itl_ms;
+};
+
+static const struct scene scenes[] = {
+	{ "1", 1, 20, 20, 10 },
+	{ "100", 100, 2, 60, 10 },
+	{ "1000", 1000, 2, 40, 20 },
+	{ "5000", 5000, 1, 15, 100 },
+};
+#define SCENES (sizeof(scenes) / sizeof(*scenes))
+
+enum judged { JUDGED_TTFT, JUDGED_E2EL, JUDGED_ITL, JUDGED };
+static const char *const names[] = { "mean TTFT error", "mean E2EL error", "p99 |ITL error|" };
+
+struct tally { unsigned runs, covered[JUDGED]; };
+
+static struct budget_level level_of(const struct scene *s)
+{
+	return (struct budget_level){
+		.streams = s->streams, .requests = s->streams * s->waves, .events = s->events,
+		.events_per_s = 1000 / s->itl_ms, .threads = 1, .is_burst = true,
+	};
+}
+
+/* The error that a run of the scene has, in ms, and what its record shows of disturbances. */
+static int run(const struct bench *b, const struct scene *s, double out[JUDGED],
+	       struct budget_signs *signs, struct err *e)
+{
+	char itl_ms[16];
+	const char *args[] = { "--ttft-ms", "20", "--itl-ms", itl_ms, NULL };
+	const uint32_t n = s->streams * s->waves;
+	struct client client = { 0 };
+	struct oracle_truth truth = { 0 };
+	struct oracle_errors errors;
+	struct sim_child sim;
+	int rc;
+
+	snprintf(itl_ms, sizeof(itl_ms), "%g", s->itl_ms);
+	oracle_errors_init(&errors, n, s->events);
+	rc = sim_child_start(&sim, b, false, args, e);
+	if (rc == 0) {
+		const struct client_spec spec = { .base_url = sim.url, .requests = n,
+			.output_len = s->events, .prompt_bytes = 64, .rate = INFINITY,
+			.cap = s->streams };
+
+		rc = client_prepare(&client, &spec, e) < 0 || client_send(&client, e) < 0 ? -1 : 0;
+	}
+	sim_child_stop(&sim, NULL);
+	if (rc == 0)
+		rc = oracle_read(&truth, sim.truth, "b", n, e);
+	if (rc == 0)
+		rc = oracle_join(&errors, &client.record, 0, &truth, 0, n, s->events, e);
+	if (rc == 0) {
+		*signs = budget_signs(&client.record, 0, n);
+		oracle_errors_sort(&errors);
+		out[JUDGED_TTFT] = stats_mean(errors.ttft, errors.n_requests) / 1e3;
+		out[JUDGED_E2EL] = stats_mean(errors.e2el, errors.n_requests) / 1e3;
+		out[JUDGED_ITL] = stats_percentile(errors.itl[0], errors.n_itl, 99) / 1e3;
+	}
+	oracle_errors_release(&errors);
+	oracle_release(&truth);
+	client_release(&client);
+	sim_child_release(&sim);
+	return rc;
+}
+
+static int repeat(struct bench *b, const struct scene *s, struct tally *t, struct err *e)
+{
+	const struct calibration c = { .level = level_of(s), .program = b->binary,
+		.load = &(struct load_opts){ .transport = &transport_native, .threads = 1 } };
+	const struct budget_error *bound[JUDGED];
+	double error[JUDGED];
+	struct budget_signs signs;
+	struct budget budget;
+
+	if (calibrate(&c, &budget, e) < 0 || run(b, s, error, &signs, e) < 0)
+		return err_wrap(e, "%s streams", s->name);
+	budget_add_signs(&budget, &signs);
+	bound[JUDGED_TTFT] = &budget.ttft;
+	bound[JUDGED_E2EL] = &budget.e2el;
+	bound[JUDGED_ITL] = &budget.itl;
+	t->runs++;
+	for (int k = 0; k < JUDGED; k++) {
+		bool is_low = k != JUDGED_ITL && error[k] < bound[k]->low;
+
+		t->covered[k] += !is_low && error[k] <= bound[k]->high;
+		bench_add(b, "us", 1e3 * error[k], "%s: %s", s->name, names[k]);
+		bench_add(b, "us", 1e3 * bound[k]->low, "%s: %s, lower bound", s->name, names[k]);
+		bench_add(b, "us", 1e3 * bound[k]->high, "%s: %s, upper bound", s->name, names[k]);
+	}
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const char *only = getenv("BUDGET_STREAMS");
+	struct tally tally[SCENES] = { 0 };
+	static struct bench b;
+	struct err e = { 0 };
+	int rc = bench_begin(&b, "budget", argc, argv, &e);
+
+	for (unsigned i = 0; rc == 0 && i < b.repeats; i++)
+		for (size_t k = 0; rc == 0 && k < SCENES; k++)
+			if (only ? str_is(str_of(only), scenes[k].name) : !b.is_quick || k < 2)
+				rc = repeat(&b, &scenes[k], &tally[k], &e);
+	for (size_t k = 0; k < SCENES; k++)
+		for (int j = 0; tally[k].runs && j < JUDGED; j++)
+			figure_least(bench_add(&b, "%", 100.0 * tally[k].covered[j] / tally[k].runs,
+					       "%s: %s, runs covered", scenes[k].name, names[j]),
+				     100 * BUDGET_LEVEL);
+	return bench_end(&b, &e);
+}
