@@ -8,8 +8,7 @@
  * E2EL within its interval, the p99 of |ITL error| not above its bound. A budget that covers all
  * because it is absurdly wide says nothing, so the widths are shown too.
  *
- * 100 repeats take about 40 minutes: build/bench/budget --repeats 100 --strict. BUDGET_STREAMS=N runs
- * one level alone.
+ * build/bench/budget --repeats 100 --strict is the whole; BUDGET_STREAMS=N runs one level alone.
  */
 #include <math.h>
 #include <stdio.h>

@@ -91,5 +91,7 @@ void report_put_budget(struct json_writer *w, const struct report *r)
 	json_member_f64(w, "send_ms", b->send);
 	json_member_f64(w, "kernel_ms", b->kernel);
 	json_member_f64(w, "late_ms", b->late);
+	json_member_f64(w, "signs_ttft_ms", b->signs.ttft);
+	json_member_f64(w, "signs_itl_ms", b->signs.itl);
 	json_end_object(w);
 }

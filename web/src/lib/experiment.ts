@@ -438,6 +438,39 @@ export interface ExperimentDocument {
 				correlation?: number | null;
 				marks?: (string | null)[];
 			}[];
+			error_budget?: {
+				source?: string;
+				age_s?: number | null;
+				stamps?: string;
+				streams?: number;
+				events_per_s?: number | null;
+				rounds?: number;
+				round_requests?: number;
+				round_events?: number;
+				ttft?: {
+					mean_ms?: number | null;
+					p99_ms?: number | null;
+					low_ms?: number | null;
+					high_ms?: number | null;
+				};
+				itl?: {
+					mean_ms?: number | null;
+					p99_ms?: number | null;
+					low_ms?: number | null;
+					high_ms?: number | null;
+				};
+				e2el?: {
+					mean_ms?: number | null;
+					p99_ms?: number | null;
+					low_ms?: number | null;
+					high_ms?: number | null;
+				};
+				send_ms?: number | null;
+				kernel_ms?: number | null;
+				late_ms?: number | null;
+				signs_ttft_ms?: number | null;
+				signs_itl_ms?: number | null;
+			} | null;
 			settled?: {
 				requests?: number;
 				left_out_start?: number;
