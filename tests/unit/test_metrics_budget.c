@@ -261,9 +261,13 @@ static void test_kept(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_predict_covers), cmocka_unit_test(test_signs_are_taken_off),
-		cmocka_unit_test(test_signs_of_a_record), cmocka_unit_test(test_level),
-		cmocka_unit_test(test_shape), cmocka_unit_test(test_fits), cmocka_unit_test(test_kept),
+		cmocka_unit_test(test_predict_covers),
+		cmocka_unit_test(test_signs_are_taken_off),
+		cmocka_unit_test(test_signs_of_a_record),
+		cmocka_unit_test(test_level),
+		cmocka_unit_test(test_shape),
+		cmocka_unit_test(test_fits),
+		cmocka_unit_test(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

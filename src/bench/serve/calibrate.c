@@ -234,6 +234,7 @@ static int rounds_init(struct rounds *r, struct err *e)
 			 .warm_connections = warm < r->shape.requests ? warm : r->shape.requests },
 		.threads = run->threads, .max_concurrency = r->shape.cap, .phase = PHASE_MAIN,
 		.is_user_stamps = run->is_user_stamps,
+		.tap = r->c->level.stamps == BUDGET_TAP ? LOAD_TAP_NEEDED : LOAD_TAP_OFF,
 	};
 	r->progress = mem_alloc(sizeof(*r->progress));
 	for (uint32_t i = 0; i < n; i++) {
@@ -515,10 +516,13 @@ int calibrate_find(const struct budget_level *run, struct budget *out, struct er
 static struct budget_level level_asked(const struct stage *s)
 {
 	const struct serve_opts *o = s->opts;
+	const struct load_stats *l = &s->point->load;
+	const bool is_tapped = l->is_tapped && l->tap.segments;
 
 	return (struct budget_level){
 		.threads = s->derived->load.threads,
-		.stamps = s->derived->load.is_user_stamps ? BUDGET_USER : BUDGET_KERNEL,
+		.stamps = s->derived->load.is_user_stamps ? BUDGET_USER
+			  : is_tapped ? BUDGET_TAP : BUDGET_KERNEL,
 		.is_burst = isinf(o->request_rate) && s->derived->ramp_up == RAMP_NONE &&
 			    !point_is_self_timed(o, s->point),
 		.is_tls = s->derived->url[0].is_tls,
