@@ -20,6 +20,14 @@ $(FAKE_NVML): tests/fake/nvml.c
 		-shared -o $@ $<
 $(UNIT:%=$(O)/unit/%) $(O)/bench/telemetry suite: | $(FAKE_NVML)
 
+# What stands in for a clock that is set and for slow name servers.
+FAKE_WORLD := $(O)/tests/libfake-world.so
+$(FAKE_WORLD): tests/fake/world.c
+	@mkdir -p $(@D)
+	$(call say,TOOL,$@)
+	$(Q)$(CC) $(BASE_CFLAGS) -Wall -Wextra -Werror -fvisibility=default -shared -o $@ $<
+$(O)/bench/fault: | $(FAKE_WORLD)
+
 .PHONY: suite units
 units: $(UNIT:%=$(O)/unit/%)
 
@@ -30,7 +38,7 @@ $(O)/less/profllm: $(LESS_OBJ) $(O)/obj/assets.o $(O)/obj/app.o
 	@mkdir -p $(@D)
 	$(call say,LINK,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(LDLIBS)
-suite: $(if $(filter cli,$(WHAT)),$(O)/less/profllm $(O)/client/profllm)
+suite: $(if $(filter cli,$(WHAT)),$(O)/less/profllm $(O)/client/profllm $(O)/bench/fault)
 
 suite: $(if $(filter unit,$(WHAT)),units) $(if $(filter cli load web,$(WHAT)),$(O)/profllm) \
 		$(if $(filter web,$(WHAT)),$(O)/bench/timeline)

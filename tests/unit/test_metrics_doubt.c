@@ -180,6 +180,16 @@ static void test_queue(void **state)
 	assert_int_equal(q->in_flight_after - q->in_flight_before, q->arrived - q->answered);
 	assert_true(q->ttft_last_ms > 2 * q->ttft_first_ms && q->growth_p < 1e-6);
 	metrics_release(&m);
+	/* So much more than it carries that the median answer takes longer than the arrivals do. */
+	record_release(&r);
+	open_loop(&r, 30 * MS);
+	metrics_score(&m, &r, &o);
+	assert_true(q->is_known && q->knows_growth);
+	assert_int_equal(q->arrived, 0);
+	assert_true(q->ttft_last_ms > 2 * q->ttft_first_ms && q->growth_p < 1e-6);
+	metrics_release(&m);
+	record_release(&r);
+	open_loop(&r, MS);
 	/* Longer prompts may take longer. */
 	for (uint32_t i = 200; i < 400; i++)
 		r.row[i].prompt_tokens = 200;

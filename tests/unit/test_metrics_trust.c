@@ -132,6 +132,7 @@ static void queue(struct run *r, uint32_t answered, uint32_t before)
 }
 static void queue_at(struct run *r) { queue(r, 950, 5); }
 static void queue_over(struct run *r) { queue(r, 940, 5); }
+static void queue_late(struct run *r) { queue_over(r); r->m.client.send_lag.p99_ms = 5100; }
 static void queue_noise(struct run *r) { queue(r, 940, 200); }
 static void growth(struct run *r, double last_ms, double p)
 {
@@ -272,9 +273,11 @@ static void outage(struct run *r)
 {
 	r->m.client.outage = (struct metrics_outage){ 7, 12.5, 3.25 };
 }
+static void outage_ours(struct run *r) { outage(r); r->f.no_ports = 3; }
 static void outage_counted(struct run *r) { outage(r); restarted(r); }
 static const double percentiles[] = { 50, 99, 99.9 };
-static struct percentile open_bounds[3] = {
+static struct percentile open_bounds[4] = {
+	{ .n = 1000, .needed = 6 }, /* of the median, which comes first */
 	{ .n = 1000, .needed = 6 },
 	{ .n = 1000, .needed = 1200, .marks = PERCENTILE_FEW | PERCENTILE_OPEN },
 	{ .n = 1000, .needed = 3688, .marks = PERCENTILE_FEW | PERCENTILE_OPEN },
@@ -396,6 +399,10 @@ static const struct {
 	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server does not carry this "
 	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
+	{ queue_late, TRUST_DEGRADED, "send_lag",
+	  "The client sent requests 5100.000 ms (p99) later than they could have gone (limit 10.000 "
+	  "ms), which cost 5.1 % of the duration (limit 5 %). profllm doctor looks for the cause.",
+	  "TTFT, E2EL, goodput, throughput" },
 	{ queue_noise, TRUST_VALID, NULL, NULL, NULL },
 	{ growth_at, TRUST_VALID, NULL, NULL, NULL },
 	{ growth_over, TRUST_DEGRADED, "queue_growing",
@@ -520,6 +527,10 @@ static const struct {
 	{ outage, TRUST_DEGRADED, "server_restarted",
 	  "From 12.500 s on the server took no connections for 3.250 s, in which 7 requests failed, and "
 	  "then answered again: it was restarted. Measure again once it is up.", "every metric" },
+	{ outage_ours, TRUST_DEGRADED, "no_local_port",
+	  "3 connections could not be opened because this machine had no local port left: these "
+	  "failures are not the server's. Widen net.ipv4.ip_local_port_range, or lower "
+	  "--max-concurrency. profllm doctor shows the command.", "every metric" },
 	{ outage_counted, TRUST_DEGRADED, "server_restarted",
 	  "The counters of the server's /metrics began again during the run: it was restarted, or "
 	  "several servers answer at one address.", "every metric" },
@@ -608,6 +619,24 @@ static void test_rules(void **state)
 	}
 }
 
+/* Answers may be longer than asked for; where usage is not the events either, it may lie. */
+static void test_lying_usage(void **state)
+{
+	struct run r = { .m = good() };
+	struct trust t;
+
+	(void)state;
+	r.m.client.n_longer_than_asked = 1000;
+	r.m.client.n_usage_differs = 10;
+	trust_judge(&t, &r.m, &r.f);
+	assert_int_equal(t.metric[TRUST_TPOT], TRUST_VALID);
+	assert_int_equal(t.metric[TRUST_OUTPUT], TRUST_DEGRADED);
+	r.m.client.n_usage_differs = 1000;
+	trust_judge(&t, &r.m, &r.f);
+	assert_int_equal(t.metric[TRUST_TPOT], TRUST_DEGRADED);
+	assert_int_equal(t.metric[TRUST_OUTPUT], TRUST_DEGRADED);
+}
+
 /* Everything at once fits: the worst first, notes last, each metric with its own verdict. */
 static void test_all_at_once(void **state)
 {
@@ -666,6 +695,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_untapped),
 		cmocka_unit_test(test_rules), cmocka_unit_test(test_all_at_once),
+		cmocka_unit_test(test_lying_usage),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -240,7 +240,8 @@ struct metrics_shift { size_t n; double ttft_p99_ms, e2el_p99_ms, itl_p99_ms, tp
  */
 struct metrics_queue {
 	bool is_known;                 /* a finite rate and enough requests */
-	uint32_t arrived, answered;    /* in that time */
+	/* In that time; 0 where it is shorter than the median E2EL: then growth_p alone counts. */
+	uint32_t arrived, answered;
 	uint32_t in_flight_before, in_flight_after;
 	double offered_rps, carried_rps;
 	bool knows_growth;             /* prompts did not get longer; the thirds are large enough */

@@ -238,9 +238,12 @@ void metrics_queue(struct metrics *m, const struct record *r)
 	to = v[n - 1].at_ns;
 	while (at < n && v[at].at_ns <= from)
 		at++;
-	if (to - from < fill || n - at < QUEUE_REQUESTS_MIN)
-		goto done;
 	q->is_known = true;
+	if (to - from < fill || n - at < QUEUE_REQUESTS_MIN) {
+		/* Too short for two rates; that TTFT grows can be seen all the same. */
+		growth(q, m, r, v, n);
+		goto done;
+	}
 	q->arrived = (uint32_t)(n - at);
 	q->answered = (uint32_t)count_between(m, r, from, to);
 	q->in_flight_before = (uint32_t)(at - count_between(m, r, 0, from));

@@ -20,7 +20,8 @@
 
 /*
  * What each reason spoils at most. Some spoil less, by what was measured: skew only the metrics
- * that it moves, send_lag and clock_step the rates only when enough of the duration is concerned.
+ * that it moves, answer_length TPOT only where the count itself is in doubt, send_lag and
+ * clock_step the rates only when enough of the duration is concerned.
  */
 static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "no_success", TRUST_EVERYTHING },
@@ -38,7 +39,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "usage_ignored", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
 	{ "usage_refused", TPOT | TRUST_BIT(TRUST_INPUT) | TOKENS | GOODPUT },
 	{ "token_count", TPOT | TOKENS | GOODPUT },
-	{ "answer_length", E2EL | TOKENS | GOODPUT | TRUST_BIT(TRUST_REQUESTS) },
+	{ "answer_length", TPOT | E2EL | TOKENS | GOODPUT | TRUST_BIT(TRUST_REQUESTS) },
 	{ "prefix_cache", TTFT | E2EL | GOODPUT | RATES },
 	{ "rate_not_carried", TTFT | E2EL | GOODPUT },
 	{ "queue_growing", TTFT | E2EL | GOODPUT },
@@ -311,6 +312,7 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 			     (double)c->best_input);
 	double unlike = output > input ? output : input;
 	enum trust_verdict level = level_of(unlike, TRUST_COUNT_DEGRADED, TRUST_COUNT_INVALID);
+	struct trust_reason *r;
 
 	if (c->n_usage_refused)
 		doubt(t, TRUST_DEGRADED, "usage_refused",
@@ -340,12 +342,17 @@ static void judge_answers(struct trust *t, const struct metrics *m)
 		      "at least %lld were sent; --fix all-text counts all.",
 		      100 * share(c->n_count_short, m->completed), (long long)m->total_output,
 		      (long long)c->best_output);
-	if (c->n_longer_than_asked + c->n_shorter_than_asked > answers)
-		doubt(t, TRUST_DEGRADED, "answer_length",
-		      "%.1f %% of the answers are longer than asked for and %.1f %% shorter: the server "
-		      "does not follow the length in the request, which --extra-body can set under the "
-		      "name that it reads.", 100 * share(c->n_longer_than_asked, m->completed),
-		      100 * share(c->n_shorter_than_asked, m->completed));
+	if (c->n_longer_than_asked + c->n_shorter_than_asked > answers) {
+		r = doubt(t, TRUST_DEGRADED, "answer_length",
+			  "%.1f %% of the answers are longer than asked for and %.1f %% shorter: the "
+			  "server does not follow the length in the request, which --extra-body can set "
+			  "under the name that it reads.",
+			  100 * share(c->n_longer_than_asked, m->completed),
+			  100 * share(c->n_shorter_than_asked, m->completed));
+		/* Usage may be what is wrong: then TPOT is divided by tokens that never were. */
+		if (share(c->n_usage_differs, c->n_usage) <= TRUST_USAGE_SHARE)
+			r->spoils &= ~TPOT;
+	}
 }
 
 /* An open loop's server that answers fewer requests than arrive. */
@@ -355,6 +362,8 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 	double missing = (double)q->arrived - q->answered;
 	double noise = 3 * sqrt((double)q->in_flight_before + q->in_flight_after);
 
+	if (lost_share(m) > TRUST_LAG_THROUGHPUT)
+		return; /* the client fell behind itself: send_lag says so */
 	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
 		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server does not "
@@ -535,13 +544,13 @@ static void judge_network(struct trust *t, const struct metrics *m, const struct
 static void judge_sample(struct trust *t, const struct metrics *m)
 {
 	enum metric_block b = m->opts.is_pooling ? BLOCK_E2EL : BLOCK_TTFT;
-	const struct percentile *open = NULL, *bounds = m->block[b].bounds;
+	const struct percentile *open = NULL, *bounds = m->block[b].bounds; /* median first */
 	char name[FMT_F64_BYTES];
 	double p = 0;
 
 	for (size_t i = 0; bounds && i < m->opts.n_percentiles; i++)
-		if (bounds[i].marks & PERCENTILE_OPEN && m->opts.percentile[i] > p) {
-			open = &bounds[i];
+		if (bounds[1 + i].marks & PERCENTILE_OPEN && m->opts.percentile[i] > p) {
+			open = &bounds[1 + i];
 			p = m->opts.percentile[i];
 		}
 	if (open)
@@ -551,7 +560,7 @@ static void judge_sample(struct trust *t, const struct metrics *m)
 		      metrics_percentile_name(name, p), open->n, open->needed);
 }
 
-static void judge_server(struct trust *t, const struct metrics *m)
+static void judge_server(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	const struct metrics_outage *o = &m->client.outage;
 
@@ -559,7 +568,7 @@ static void judge_server(struct trust *t, const struct metrics *m)
 		doubt(t, TRUST_DEGRADED, "server_restarted",
 		      "The counters of the server's /metrics began again during the run: it was "
 		      "restarted, or several servers answer at one address.");
-	else if (o->requests)
+	else if (o->requests && !f->no_ports && !f->no_descriptors) /* else it was us */
 		doubt(t, TRUST_DEGRADED, "server_restarted",
 		      "From %.3f s on the server took no connections for %.3f s, in which %u requests "
 		      "failed, and then answered again: it was restarted. Measure again once it is up.",
@@ -603,7 +612,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_queue(t, m);
 		judge_start(t, m);
 		judge_sample(t, m);
-		judge_server(t, m);
+		judge_server(t, m, facts);
 		judge_cache(t, m, facts);
 		judge_constraints(t, m, facts);
 		judge_network(t, m, facts);
