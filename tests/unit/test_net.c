@@ -316,6 +316,68 @@ static void test_timer_rearmed(void **state)
 	loop_free(the_loop);
 }
 
+/* What callbacks set, move and cancel, held against a list of what is set. */
+#define CHANGED 40
+static struct timer changed[CHANGED];
+static int64_t changed_at[CHANGED]; /* 0: not set */
+static uint32_t changed_seed;
+static int changed_fired;
+
+static uint32_t changed_draw(uint32_t below)
+{
+	changed_seed = changed_seed * 1664525u + 1013904223u;
+	return (changed_seed >> 8) % below;
+}
+
+static void changed_set(size_t i)
+{
+	changed_at[i] = clock_mono_ns() + changed_draw(200000);
+	loop_timer_set(the_loop, &changed[i], changed_at[i]);
+}
+
+static void on_changed(struct timer *t)
+{
+	size_t i = (size_t)(t - changed), other = changed_draw(CHANGED);
+	uint32_t what = changed_draw(4);
+
+	for (size_t k = 0; k < CHANGED; k++)
+		assert_true(changed_at[k] == 0 || changed_at[k] >= changed_at[i]);
+	assert_true(changed_at[i] == t->at_ns && clock_mono_ns() >= t->at_ns);
+	changed_at[i] = 0;
+	if (++changed_fired > 3000)
+		return;
+	if (what & 1) {
+		loop_timer_cancel(the_loop, &changed[other]);
+		changed_at[other] = 0;
+	}
+	if (what & 2)
+		changed_set(other);
+	changed_set(i);
+}
+
+static void test_timer_changed_inside(void **state)
+{
+	bool is_left = true;
+	struct err e = { 0 };
+
+	(void)state;
+	the_loop = loop_new(&e);
+	for (size_t i = 0; i < CHANGED; i++) {
+		changed[i] = (struct timer){ .on_time = on_changed };
+		changed_set(i);
+	}
+	while (is_left) {
+		loop_poll(the_loop, clock_mono_ns() + MS, true);
+		is_left = false;
+		for (size_t i = 0; i < CHANGED; i++) {
+			assert_int_equal(changed_at[i] != 0, changed[i].index != 0);
+			is_left |= changed_at[i] != 0;
+		}
+	}
+	assert_true(changed_fired > 3000);
+	loop_free(the_loop);
+}
+
 static int64_t many_last;
 static int many_count;
 
@@ -657,6 +719,7 @@ int main(void)
 		cmocka_unit_test(test_no_descriptors),
 		cmocka_unit_test(test_timer_order),
 		cmocka_unit_test(test_timer_rearmed),
+		cmocka_unit_test(test_timer_changed_inside),
 		cmocka_unit_test(test_timer_many),
 		cmocka_unit_test(test_unwatch_inside),
 		cmocka_unit_test(test_round_is_short),

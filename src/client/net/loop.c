@@ -2,8 +2,10 @@
 /*
  * loop.c - see loop.h.
  *
- * Timers are a binary heap over (deadline, order of setting); the heap holds
- * the keys beside the pointers, so sifting does not touch the timers' memory.
+ * Timers are a heap over (deadline, order of setting) with four children a node. It holds the keys
+ * next to the pointers, and a table of its own says where in the heap each timer is, so sifting
+ * does not touch the timers' memory: with a thousand timers each of them is cold. A timer that its
+ * callback sets again takes the place that it left at the top, so that the heap is sifted once.
  * Readiness is collected in batches of EVENTS_MAX. A batch can take a
  * millisecond to work off, so due timers are also fired between its callbacks. One that takes
  * TURN_NS is left for the caller to look at its deadlines and at signals; the next round goes on
@@ -31,21 +33,30 @@
 #define SPIN_STEP_NS 20000 /* a longer step was interrupted: what it took of the CPU is unknown */
 #define SOON_NS 10000000   /* timers this near are looked at between callbacks */
 #define TURN_NS 10000000   /* what is left of a batch after this long is for the next round */
+#define LOOK_NS 50000      /* timers due within this fire without a look at the descriptors */
+#define LAST_NS 1000       /* before an exact deadline: only the clock is polled */
+
+#define CHILDREN 4
 
 struct timer_key {
 	int64_t at_ns;
 	uint64_t order;
 	struct timer *timer;
+	uint32_t slot;  /* the timer's index: place[slot] is where the key is */
 };
 
 struct loop {
 	int epoll;
 	int wake; /* eventfd; its event carries the loop's own address */
 	int64_t now_ns;
+	int64_t looked_ns; /* at the descriptors */
 	int64_t spun_ns;
 	int64_t spin_ns; /* SPIN_NS_MIN to SPIN_NS_MAX */
-	struct timer_key *heap; /* heap[1] is the soonest; heap[0] is not used */
-	size_t count, cap;
+	struct timer_key *heap; /* heap[0] is the soonest */
+	uint32_t *place;        /* of slots in use in the heap; of free ones the next free slot */
+	uint32_t free_slot;     /* 0: none */
+	size_t count, cap;      /* slots are 1 to cap */
+	bool is_hole;           /* heap[0] was taken out, its place is not filled yet */
 	uint64_t order;         /* orders given out, the next one is order + 1 */
 	bool is_polling;
 	bool is_slack_set;
@@ -83,6 +94,7 @@ void loop_free(struct loop *l)
 	if (l->epoll >= 0)
 		close(l->epoll);
 	free(l->heap);
+	free(l->place);
 	free(l);
 }
 
@@ -148,24 +160,35 @@ static bool key_is_before(const struct timer_key *a, const struct timer_key *b)
 static void heap_put(struct loop *l, size_t i, struct timer_key key)
 {
 	l->heap[i] = key;
-	key.timer->index = (uint32_t)i;
+	l->place[key.slot] = (uint32_t)i;
+}
+
+/* The soonest of the children of i, or count when it has none. */
+static size_t heap_child(const struct loop *l, size_t i)
+{
+	size_t best = i * CHILDREN + 1, end = best + CHILDREN;
+
+	if (best >= l->count)
+		return l->count;
+	if (end > l->count)
+		end = l->count;
+	for (size_t k = best + 1; k < end; k++)
+		if (key_is_before(&l->heap[k], &l->heap[best]))
+			best = k;
+	return best;
 }
 
 /* Places key at the hole i, moving it up or down to where it belongs. */
 static void heap_settle(struct loop *l, size_t i, struct timer_key key)
 {
-	while (i > 1 && key_is_before(&key, &l->heap[i / 2])) {
-		heap_put(l, i, l->heap[i / 2]);
-		i /= 2;
+	while (i > 0 && key_is_before(&key, &l->heap[(i - 1) / CHILDREN])) {
+		heap_put(l, i, l->heap[(i - 1) / CHILDREN]);
+		i = (i - 1) / CHILDREN;
 	}
 	for (;;) {
-		size_t child = i * 2;
+		size_t child = heap_child(l, i);
 
-		if (child > l->count)
-			break;
-		if (child < l->count && key_is_before(&l->heap[child + 1], &l->heap[child]))
-			child++;
-		if (!key_is_before(&l->heap[child], &key))
+		if (child == l->count || !key_is_before(&l->heap[child], &key))
 			break;
 		heap_put(l, i, l->heap[child]);
 		i = child;
@@ -173,9 +196,60 @@ static void heap_settle(struct loop *l, size_t i, struct timer_key key)
 	heap_put(l, i, key);
 }
 
+/* Takes out the key at i, whose slot is free afterwards. */
+static void heap_remove(struct loop *l, size_t i)
+{
+	struct timer_key last = l->heap[--l->count];
+
+	if (i < l->count)
+		heap_settle(l, i, last);
+}
+
+/* Fills the place of the timer that fired, unless its callback has set a timer there. */
+static void hole_fill(struct loop *l)
+{
+	if (!l->is_hole)
+		return;
+	l->is_hole = false;
+	heap_remove(l, 0);
+}
+
+static void heap_grow(struct loop *l)
+{
+	size_t cap = l->cap ? l->cap * 2 : 64;
+
+	assert(cap < UINT32_MAX);
+	l->heap = mem_grow(l->heap, cap, sizeof(*l->heap));
+	l->place = mem_grow(l->place, cap + 1, sizeof(*l->place));
+	for (size_t slot = cap; slot > l->cap; slot--) {
+		l->place[slot] = l->free_slot;
+		l->free_slot = (uint32_t)slot;
+	}
+	l->cap = cap;
+}
+
+static uint32_t slot_take(struct loop *l)
+{
+	uint32_t slot;
+
+	if (l->free_slot == 0)
+		heap_grow(l);
+	slot = l->free_slot;
+	l->free_slot = l->place[slot];
+	return slot;
+}
+
+static void slot_give(struct loop *l, struct timer *t)
+{
+	l->place[t->index] = l->free_slot;
+	l->free_slot = t->index;
+	t->index = 0;
+}
+
 void loop_timer_set(struct loop *l, struct timer *t, int64_t at_ns)
 {
-	struct timer_key key = { at_ns, ++l->order, t };
+	struct timer_key key = { at_ns, ++l->order, t, t->index };
+	size_t i;
 
 	assert(t->on_time);
 	/* A callback that sets a past deadline must not get ahead of those already due. */
@@ -183,46 +257,67 @@ void loop_timer_set(struct loop *l, struct timer *t, int64_t at_ns)
 		key.at_ns = l->now_ns;
 	t->at_ns = at_ns;
 	t->order = key.order;
-	if (t->index == 0) {
-		if (l->count + 2 > l->cap) {
-			l->cap = l->cap ? l->cap * 2 : 64;
-			l->heap = mem_grow(l->heap, l->cap, sizeof(*l->heap));
-		}
-		l->count++;
-		assert(l->count < UINT32_MAX);
-		t->index = (uint32_t)l->count;
+	if (t->index) {
+		hole_fill(l);
+		i = l->place[t->index];
+	} else {
+		key.slot = t->index = slot_take(l);
+		i = l->is_hole ? 0 : l->count++;
+		l->is_hole = false;
 	}
-	heap_settle(l, t->index, key);
+	heap_settle(l, i, key);
 }
 
 void loop_timer_cancel(struct loop *l, struct timer *t)
 {
-	size_t i = t->index;
-	struct timer_key last;
+	size_t i;
 
-	if (i == 0)
+	if (t->index == 0)
 		return;
-	assert(i <= l->count && l->heap[i].timer == t);
-	last = l->heap[l->count--];
-	t->index = 0;
-	if (last.timer != t)
-		heap_settle(l, i, last);
+	hole_fill(l);
+	i = l->place[t->index];
+	assert(i < l->count && l->heap[i].timer == t);
+	slot_give(l, t);
+	heap_remove(l, i);
 }
 
-/* Fires what is due at now and was set before the call. */
-static int timers_fire(struct loop *l)
+/* Fires what is due at now and has at most this order. */
+static int timers_fire(struct loop *l, uint64_t order_last)
 {
-	uint64_t order_last = l->order;
 	int fired = 0;
 
-	while (l->count && l->heap[1].at_ns <= l->now_ns && l->heap[1].order <= order_last) {
-		struct timer *t = l->heap[1].timer;
+	while (l->count && l->heap[0].at_ns <= l->now_ns && l->heap[0].order <= order_last) {
+		struct timer *t = l->heap[0].timer;
 
-		loop_timer_cancel(l, t);
+		slot_give(l, t);
+		l->is_hole = true;
 		t->on_time(t);
+		hole_fill(l);
 		fired++;
 	}
 	return fired;
+}
+
+/*
+ * Fires what is due, and those that come due meanwhile: when timers are near each other a look at
+ * the descriptors for each of them costs a tenth of what they do. What a callback sets is for the
+ * next round.
+ */
+static int timers_fire_near(struct loop *l)
+{
+	uint64_t order_last = l->order;
+	int64_t collected_ns = l->now_ns;
+	int made = timers_fire(l, order_last), fired = made;
+
+	while (fired && l->count && l->heap[0].at_ns - collected_ns < LOOK_NS) {
+		l->now_ns = clock_mono_ns();
+		if (l->now_ns - collected_ns >= LOOK_NS)
+			break;
+		fired = timers_fire(l, order_last);
+		made += fired;
+	}
+	l->now_ns = collected_ns;
+	return made;
 }
 
 /* ---- the round ---- */
@@ -248,7 +343,7 @@ static int collect(struct loop *l, int64_t timeout_ns)
 			n = epoll_wait(l->epoll, l->event, EVENTS_MAX, 0);
 	}
 	assert(n >= 0 || errno == EINTR);
-	l->now_ns = clock_mono_ns();
+	l->now_ns = l->looked_ns = clock_mono_ns();
 	return n < 0 ? 0 : n;
 }
 
@@ -269,7 +364,7 @@ static void adapt_spin(struct loop *l, int64_t deadline_ns)
 static int wait_ready(struct loop *l, int64_t deadline_ns, bool is_exact)
 {
 	int64_t sleep_ns;
-	int n;
+	int n = 0;
 
 	if (deadline_ns == INT64_MAX)
 		return collect(l, -1);
@@ -289,7 +384,10 @@ static int wait_ready(struct loop *l, int64_t deadline_ns, bool is_exact)
 	do {
 		int64_t before = l->now_ns;
 
-		n = collect(l, 0);
+		if (deadline_ns - before < LAST_NS && before - l->looked_ns < LOOK_NS)
+			l->now_ns = clock_mono_ns();
+		else
+			n = collect(l, 0);
 		if (l->now_ns - before < SPIN_STEP_NS)
 			l->spun_ns += l->now_ns - before;
 	} while (n == 0 && l->now_ns < deadline_ns);
@@ -316,8 +414,8 @@ int loop_poll(struct loop *l, int64_t until_ns, bool is_exact)
 		prctl(PR_SET_TIMERSLACK, 1ul, 0ul, 0ul, 0ul);
 		l->is_slack_set = true;
 	}
-	if (l->count && l->heap[1].at_ns < deadline_ns)
-		deadline_ns = l->heap[1].at_ns;
+	if (l->count && l->heap[0].at_ns < deadline_ns)
+		deadline_ns = l->heap[0].at_ns;
 	if (l->event_at < l->event_count) {
 		l->now_ns = clock_mono_ns();
 	} else {
@@ -326,7 +424,7 @@ int loop_poll(struct loop *l, int64_t until_ns, bool is_exact)
 	}
 	collected_ns = now_ns = l->now_ns;
 	l->is_polling = true;
-	made += timers_fire(l);
+	made += timers_fire_near(l);
 	while (l->event_at < l->event_count && now_ns - collected_ns < TURN_NS) {
 		struct epoll_event ev = l->event[l->event_at++];
 		struct watch *w = ev.data.ptr;
@@ -340,9 +438,9 @@ int loop_poll(struct loop *l, int64_t until_ns, bool is_exact)
 		w->on_ready(w, ev.events);
 		made++;
 		now_ns = clock_mono_ns();
-		if (l->count && l->heap[1].at_ns - collected_ns < SOON_NS) {
+		if (l->count && l->heap[0].at_ns - collected_ns < SOON_NS) {
 			l->now_ns = now_ns;
-			made += timers_fire(l);
+			made += timers_fire(l, l->order);
 			l->now_ns = collected_ns;
 		}
 	}

@@ -48,7 +48,8 @@ void loop_timer_cancel(struct loop *l, struct timer *t);
 /*
  * One round: waits for readiness, a timer, a wake-up, a signal or until_ns
  * (whichever first; until_ns <= now does not wait; INT64_MAX: no deadline) and
- * handles it: due timers first, then ready descriptors, with the timers that come
+ * handles it: due timers first, with those that come due within 50 us of the round's
+ * beginning, then ready descriptors, with the timers that come
  * due meanwhile fired between them. A round ends after about 10 ms with what is left kept for
  * the next one, which does not wait. A timer set in the past by a callback fires
  * after those already due, in the next round at the latest.
