@@ -215,6 +215,17 @@ kill 'KILL', @left;
 
 # ---- a link called vllm ----
 symlink($ENV{PROFLLM}, 'vllm') or die;
+# What it says when it ends: CPU time per event, without the time between events.
+my $paced = serve(qw(sim --port 0 --port-file paced --ttft-ms 20 --itl-ms 20));
+wait_file('paced');
+run(args => [qw(bench serve --model sim --tokenizer sim --num-prompts 1 --random-input-len 4
+	--random-output-len 50 --ignore-eos --ready-check-timeout-sec 0 --port), slurp('paced') =~ /(\d+)/]);
+kill 'TERM', $paced->{pid};
+like(finish($paced)->{err}, qr/ 1 requests, 50 events, .*; CPU per event [\d.]+ us; sent after due: /,
+	'CPU time per event');
+my ($cpu_us) = $paced->{err} =~ /CPU per event ([\d.]+) us/;
+ok($cpu_us > 0 && $cpu_us < 10_000, '... is not the 20 ms between two events') or diag($paced->{err});
+
 my $vllm = begin(command => ['./vllm', 'serve', 'Qwen/Qwen3-8B', qw(--port 0 --port-file v)],
 	env => { PROFLLM_SIM_AS_VLLM => 1 });
 wait_file('v');

@@ -242,11 +242,54 @@ static void test_event_ends(void **state)
 	buf_release(&out);
 }
 
+/* An event that is made from the one before has the bytes that its shape spells, sizes included. */
+static void test_uniform_events(void **state)
+{
+	static const struct event_shape *const shapes[] = { &shape_completions, &shape_chat,
+							    &shape_audio, &shape_anthropic };
+	static const struct event events[] = {
+		{ .part = EVENT_REASONING, .text = { " abc", 4 } },
+		{ .part = EVENT_REASONING, .text = { "", 0 } },
+		{ .part = EVENT_TEXT, .text = { " abc", 4 } },
+		{ .part = EVENT_TEXT, .text = { " of another size \\u0001", 23 } },
+		{ .part = EVENT_TEXT, .text = { " abc", 4 }, .is_malformed = true },
+		{ .part = EVENT_TEXT, .text = { " d", 2 } },
+		{ .part = EVENT_TEXT, .text = { " e", 2 }, .finish_reason = "length" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < 4 * COUNT(shapes); i++) {
+		struct event_form f[2] = { { 0 }, { 0 } };
+		struct buf out[2] = { { 0 }, { 0 } };
+
+		/* Twice, because a form is used for one answer after the other. */
+		for (size_t k = 0; k < 2 * 2 * COUNT(events); k++) {
+			size_t which = k % 2, event = k / 2 % COUNT(events);
+
+			if (event == 0) {
+				event_prepare(&f[which], shapes[i / 4], k < 2 ? STR("a") : STR("bb"),
+					      STR("sim"), 5, STR("hi"));
+				f[which].is_crlf = i & 1;
+				f[which].is_commented = i & 2;
+				f[which].choices = which ? 2 : 1; /* 2: each is spelled anew */
+			}
+			event_write(&f[which], &events[event], &out[which]);
+		}
+		assert_int_equal(out[0].len, out[1].len);
+		assert_memory_equal(out[0].data, out[1].data, out[0].len);
+		for (size_t which = 0; which < 2; which++) {
+			event_form_release(&f[which]);
+			buf_release(&out[which]);
+		}
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_event_bytes),
 		cmocka_unit_test(test_event_ends),
+		cmocka_unit_test(test_uniform_events),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

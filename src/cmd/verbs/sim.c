@@ -502,6 +502,8 @@ static void summary_print(const struct sim *s)
 
 	fprintf(stderr, "profllm sim: %" PRIu64 " requests, %" PRIu64 " events, %" PRIu64 " tokens",
 		m.requests, m.events, m.tokens);
+	if (m.events)
+		fprintf(stderr, "; CPU per event %.2f us", (double)m.busy_ns / (double)m.events / 1e3);
 	if (sim_is_oracle(s))
 		fprintf(stderr, "; sent after due: p50 %s, p99 %s, max %s",
 			fmt_duration(p50, m.late_p50_ns), fmt_duration(p99, m.late_p99_ns),

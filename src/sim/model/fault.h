@@ -57,12 +57,12 @@ struct fault_set {
 /* What one request suffers; all zero: nothing. Token numbers of 0 mean never. */
 struct fault_plan {
 	uint64_t hit;        /* bit per fault of the set */
-	int64_t status;
-	int64_t slow_ns, slow_head_ns, slow_body_ns;
-	int64_t stall_ns;
 	uint32_t stall_at, reset_at, close_at, malformed_at, error_at;
 	uint32_t coalesce;   /* events per send; 0: one */
 	bool is_without_usage, is_without_done, is_crlf, is_commented, is_split;
+	int64_t status;
+	int64_t slow_ns, slow_head_ns, slow_body_ns;
+	int64_t stall_ns;
 };
 
 /* Adds one specification; text must outlive the set. ERR_USAGE. */

@@ -37,13 +37,13 @@ struct script_part {
 
 /* A zeroed one is empty: the answer is words. */
 struct script {
+	uint32_t parts;           /* 0: it is empty */
+	uint32_t calls;
 	struct buf text;
 	struct ids ids;
 	size_t *end;              /* of each token: bytes of text up to its end */
 	size_t end_cap;
 	struct script_part *part; /* SCRIPT_PARTS_MAX of them once there is one */
-	uint32_t parts;
-	uint32_t calls;
 	/* For the truth file. */
 	const char *constraint;   /* "kept", "broken"; NULL: none was asked for */
 	const char *mistake;      /* what was done to it, or to the arguments of a call */

@@ -11,7 +11,7 @@ void event_prepare(struct event_form *f, const struct event_shape *shape, struct
 	struct event_form fresh = {
 		.shape = shape, .id = id, .model = model, .created = created, .block = -1,
 		.choices = 1,
-		.head = f->head, .said = f->said, .json = f->json,
+		.head = f->head, .said = f->said, .json = f->json, .frame = f->frame,
 	};
 
 	buf_reset(&fresh.head);
@@ -27,6 +27,7 @@ void event_form_release(struct event_form *f)
 	buf_release(&f->head);
 	buf_release(&f->said);
 	buf_release(&f->json);
+	buf_release(&f->frame);
 	*f = (struct event_form){ 0 };
 }
 
@@ -50,20 +51,28 @@ static void piece_add(struct event_pieces *p, struct str s)
 	p->bytes += s.n;
 }
 
-static void chunk_write(const struct event_pieces *p, struct buf *out)
+/* The size of a chunk, and room for its bytes and what ends it; false when there is none. */
+static bool chunk_begin(size_t bytes, struct buf *out)
 {
 	char size[20];
 	size_t at = sizeof(size);
-	size_t left = p->bytes;
+	size_t left = bytes;
 
 	size[--at] = '\n';
 	size[--at] = '\r';
 	do
 		size[--at] = "0123456789abcdef"[left & 15];
 	while (left >>= 4);
-	if (buf_reserve(out, p->bytes + sizeof(size) + 2) < 0)
-		return;
+	if (buf_reserve(out, bytes + sizeof(size) + 2) < 0)
+		return false;
 	buf_add(out, size + at, sizeof(size) - at);
+	return true;
+}
+
+static void chunk_write(const struct event_pieces *p, struct buf *out)
+{
+	if (!chunk_begin(p->bytes, out))
+		return;
 	for (size_t i = 0; i < p->n; i++)
 		buf_add_str(out, p->piece[i]);
 	buf_add(out, "\r\n", 2);
@@ -101,8 +110,56 @@ void event_open(struct event_form *f, struct buf *out)
 		f->shape->open(f, out);
 }
 
+/* No text has it: JSON escapes control characters. */
+#define FRAME_MARK '\1'
+#define CHUNK_END 2 /* bytes after those that a chunk's size counts */
+
+/* Spells v with a mark in place of its text, and takes the chunk's size and the mark out. */
+static void frame_make(struct event_form *f, const struct event *v)
+{
+	const char mark[] = { FRAME_MARK };
+	struct event marked = *v;
+	char *end, *at;
+
+	marked.text = (struct str){ mark, sizeof(mark) };
+	buf_reset(&f->frame);
+	f->shape->event(f, &marked, &f->frame);
+	end = memchr(f->frame.data, '\n', f->frame.len);
+	assert(end);
+	buf_cut(&f->frame, (size_t)(end + 1 - f->frame.data));
+	at = memchr(f->frame.data, FRAME_MARK, f->frame.len);
+	assert(at > f->frame.data);
+	f->frame_at = (size_t)(at - f->frame.data);
+	f->frame_part = v->part;
+	memmove(at, at + 1, --f->frame.len - f->frame_at);
+}
+
+static bool is_framed(const struct event_form *f, const struct event *v)
+{
+	return f->shape->is_uniform && f->choices == 1 && !f->has_usage_always &&
+	       (v->part == EVENT_TEXT || v->part == EVENT_REASONING) && !v->finish_reason &&
+	       v->stop_reason.n == 0 && !v->is_malformed;
+}
+
+static void frame_write(const struct event_form *f, struct str text, struct buf *out)
+{
+	const char *frame = f->frame.data;
+
+	if (!chunk_begin(f->frame.len - CHUNK_END + text.n, out))
+		return;
+	buf_add(out, frame, f->frame_at);
+	buf_add_str(out, text);
+	buf_add(out, frame + f->frame_at, f->frame.len - f->frame_at);
+}
+
 void event_write(struct event_form *f, const struct event *v, struct buf *out)
 {
+	if (is_framed(f, v)) {
+		if (f->frame_at == 0 || f->frame_part != v->part)
+			frame_make(f, v);
+		frame_write(f, v->text, out);
+		return;
+	}
 	f->is_malformed = v->is_malformed;
 	f->shape->event(f, v, out);
 	f->is_malformed = false;

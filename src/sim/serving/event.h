@@ -20,8 +20,20 @@
 
 struct event_shape;
 
+/* EVENT_CALL begins a tool call, EVENT_ARGUMENTS goes on with it. */
+enum event_part { EVENT_TEXT, EVENT_REASONING, EVENT_CALL, EVENT_ARGUMENTS };
+
 struct event_form {
 	const struct event_shape *shape;
+	uint32_t choices;      /* 1 for APIs that have no n */
+	bool has_usage_always; /* every event carries usage, where the API knows that */
+	bool has_cached;       /* usage tells cached_tokens where that is optional */
+	bool is_without_usage, is_without_done; /* faults: the counts, the closing event */
+	bool is_crlf, is_commented;
+	bool is_malformed;     /* event_put cuts the JSON in its middle */
+	enum event_part frame_part; /* what the frame is for */
+	size_t frame_at;       /* where the text goes in it; 0: there is no frame yet */
+	struct buf frame;      /* an event's chunk without its size and text; see is_uniform */
 	struct str id, model;  /* borrowed for as long as the answer is under way */
 	int64_t created;       /* seconds */
 	struct buf head;       /* the shape's own: what its events have in common */
@@ -29,17 +41,8 @@ struct event_form {
 	struct buf json;       /* the event being spelled */
 	uint32_t sequence;     /* the shape's own: numbers of events */
 	int block;             /* the shape's own: the part that is open; -1: none */
-	uint32_t choices;      /* 1 for APIs that have no n */
-	bool has_usage_always; /* every event carries usage, where the API knows that */
-	bool has_cached;       /* usage tells cached_tokens where that is optional */
-	bool is_without_usage, is_without_done; /* faults: the counts, the closing event */
-	bool is_crlf, is_commented;
-	bool is_malformed;     /* event_put cuts the JSON in its middle */
 	uint32_t prompt_tokens, cached_tokens;
 };
-
-/* EVENT_CALL begins a tool call, EVENT_ARGUMENTS goes on with it. */
-enum event_part { EVENT_TEXT, EVENT_REASONING, EVENT_CALL, EVENT_ARGUMENTS };
 
 struct event {
 	enum event_part part;
@@ -72,6 +75,11 @@ struct event_shape {
 	const char *data;      /* what stands in front of an event's JSON */
 	bool is_lines;         /* a document a line instead of server-sent events */
 	bool is_opening_counted; /* the opening is an event of choices, with no token in it */
+	/*
+	 * Events of one choice and part that carry neither usage nor a reason to end differ in
+	 * nothing but their text: the hook spells the first one, the others are made from that.
+	 */
+	bool is_uniform;
 	bool has_reasoning;
 	bool has_done;         /* [DONE] ends the stream, also after an error */
 	/* Once per answer; prompt is what was asked, as text. NULL: nothing to do. */

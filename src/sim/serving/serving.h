@@ -61,9 +61,9 @@ struct conn;
 
 /* A zeroed struct is an idle one. */
 struct trickle {
+	int64_t length_ns, from_ns; /* length 0: idle; from: monotonic */
 	struct buf bytes;
 	size_t sent, slow;      /* bytes out so far; bytes that are slow */
-	int64_t from_ns, length_ns; /* monotonic; length 0: idle */
 	uint32_t piece;
 	struct timer timer;
 };
@@ -133,29 +133,34 @@ void profiler_release(struct profiler *p);
 
 struct conn;
 
-/* One of the sequences that an answer has (n of the request). */
+/*
+ * One of the sequences that an answer has (n of the request).
+ *
+ * Here and in the two structs after it what every event needs comes first: with a thousand streams
+ * all of it is cold, and an event costs as much as the lines of memory that it touches.
+ */
 struct sim_choice {
+	struct timer timer;        /* oracle */
 	struct conn *conn;
-	uint32_t index;
-	bool is_over;              /* all of it went out, or was given up */
 	uint32_t total;            /* tokens it has */
 	uint32_t share;            /* tokens of its next event */
 	uint32_t reasoning;        /* of them, the first ones that are reasoning */
 	uint32_t done;             /* tokens in events so far */
+	uint32_t index;
 	uint32_t ready;            /* steps the engine model made for the next event */
 	uint64_t key;              /* of the words */
-	struct script script;      /* what it says instead of words */
-	enum counter_finish finish;/* FINISH_LENGTH or FINISH_STOP, known from the start */
 	size_t cut;                /* text bytes to send; less than there are when stop matched */
 	size_t text_at;            /* text bytes sent so far */
-	struct buf stop_reason;    /* the stop string that ends it */
-	struct pcg64 rng;          /* its length and its gaps */
 	int64_t ideal_ns;          /* monotonic; of the next event, before the burst grid */
 	int64_t first_ns, last_ns; /* real; stamps of the first and latest event */
+	enum counter_finish finish;/* FINISH_LENGTH or FINISH_STOP, known from the start */
+	bool is_over;              /* all of it went out, or was given up */
+	bool is_known_told;        /* what of them was known is in the counters */
+	struct script script;      /* what it says instead of words */
+	struct pcg64 rng;          /* its length and its gaps */
+	struct buf stop_reason;    /* the stop string that ends it */
 	struct prefix_tail tail;   /* of the sequence, for the prefix cache */
 	struct prefix_pins hold;   /* the prompt's blocks; engine model */
-	bool is_known_told;        /* what of them was known is in the counters */
-	struct timer timer;        /* oracle */
 	struct engine_seq seq;     /* engine model */
 	struct sim_lane *lane;     /* whose sequence it is; NULL: of none yet */
 };
@@ -166,42 +171,43 @@ struct sim_stream {
 	bool is_streamed;          /* events; otherwise one JSON body at the end */
 	bool is_pooled;            /* body holds the answer; its one choice has one, no token */
 	bool is_open;              /* what comes before the first token is sent */
-	struct sim_choice *choice; /* not moved while is_active */
 	uint32_t choices, choices_cap;
 	uint32_t left;             /* choices that are not all there yet */
 	uint32_t held_events;      /* coalesced, not yet sent */
-	struct fault_plan fault;
-	struct pcg64 rng;          /* of the whole answer */
-	uint32_t lora;             /* its adapter, from 1 on; 0: none */
+	struct sim_choice *choice; /* not moved while is_active */
+	struct truth_row *row;     /* NULL without --truth */
 	int64_t recv_ns;           /* real clock */
 	int64_t offset_ns;         /* real minus monotonic clock at the start */
+	struct fault_plan fault;
+	struct trickle trickle;
 	struct event_form form;
+	struct pcg64 rng;          /* of the whole answer */
+	uint32_t lora;             /* its adapter, from 1 on; 0: none */
 	struct buf id;             /* "cmpl-..." */
 	struct buf held;           /* bytes of coalesced events */
 	struct kv_wait kv;         /* what comes from elsewhere; engine model */
 	struct buf body;           /* of a pooled answer */
 	const char *type;          /* its Content-Type */
 	struct buf extra;          /* and its further header lines */
-	struct trickle trickle;
-	struct truth_row *row;     /* NULL without --truth */
 };
 
 struct conn {
 	struct watch watch;
 	struct sim *sim;
-	struct conn *prev, *next;
 	struct tls *tls;
 	bool is_shaken;            /* the TLS handshake is over */
 	bool is_broken;            /* close as soon as we are back at the loop */
 	bool is_reset;             /* ... with a reset */
 	bool is_last;              /* close once everything is written */
 	bool has_head;             /* head holds the request being read */
+	struct buf out;            /* not yet taken by the kernel */
+	struct sim_stream stream;
+	struct conn *prev, *next;
 	int64_t recv_ns;           /* stamp of the newest read */
 	struct http_request request;
-	struct buf in, out;        /* not yet read as requests; not yet taken by the kernel */
+	struct buf in;             /* not yet read as requests */
 	struct buf head, body;     /* the request under way */
 	struct timer idle;
-	struct sim_stream stream;
 	struct forward *forward;   /* of a proxy; NULL: none */
 };
 
@@ -256,6 +262,7 @@ struct sim {
 	bool is_dead;
 	struct hist lag;           /* send minus due */
 	uint64_t events;
+	int64_t busy_ns;           /* once sim_run is over; see struct sim_summary */
 	struct sim_ask ask;        /* of the request being looked at */
 	struct compiled compiled[COMPILED_MAX]; /* constraints, by what they say */
 	struct buf event;          /* the bytes being built for one send */

@@ -243,20 +243,23 @@ static void audio_whole(struct event_form *f, const struct event_ending *v)
 
 const struct event_shape shape_completions = {
 	.object = "text_completion", .id_prefix = "cmpl-", .type = EVENT_STREAM, .data = "data: ",
-	.has_done = true, .prepare = openai_prepare, .event = completions_event,
+	.is_uniform = true, .has_done = true,
+	.prepare = openai_prepare, .event = completions_event,
 	.close = openai_close, .error = event_error_openai, .whole = completions_whole,
 };
 
 const struct event_shape shape_chat = {
 	.object = "chat.completion.chunk", .id_prefix = "chatcmpl-", .type = EVENT_STREAM,
-	.data = "data: ", .has_done = true, .has_reasoning = true, .is_opening_counted = true,
+	.data = "data: ", .is_uniform = true, .has_done = true, .has_reasoning = true,
+	.is_opening_counted = true,
 	.prepare = openai_prepare, .open = chat_open, .event = chat_event,
 	.close = openai_close, .error = event_error_openai, .whole = chat_whole,
 };
 
 const struct event_shape shape_audio = {
 	.object = "transcription.chunk", .id_prefix = "trsc-", .type = EVENT_STREAM,
-	.data = "data: ", .has_done = true, .prepare = openai_prepare, .event = audio_event,
+	.data = "data: ", .is_uniform = true, .has_done = true,
+	.prepare = openai_prepare, .event = audio_event,
 	.close = openai_close, .error = event_error_openai, .whole = audio_whole,
 };
 

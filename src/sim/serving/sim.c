@@ -287,6 +287,7 @@ static void on_flush(struct timer *t)
 int sim_run(struct sim *s, struct err *e)
 {
 	struct err other = { 0 };
+	int64_t cpu_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	int rc;
 
 	if (s->opts->die_after_ns)
@@ -301,6 +302,7 @@ int sim_run(struct sim *s, struct err *e)
 	rc = truth_close(&s->truth, e);
 	if (sink_close(&s->requests, rc < 0 ? &other : e) < 0)
 		rc = -1;
+	s->busy_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - cpu_ns - loop_spun_ns(s->loop);
 	if (rc == 0 && s->is_dead)
 		rc = err_set(e, ERR_RUN, "the engine died, as --die-after wants it");
 	return rc;
@@ -331,7 +333,7 @@ struct sim_summary sim_summary(const struct sim *s)
 {
 	return (struct sim_summary){
 		.requests = s->arrivals, .events = s->events,
-		.tokens = s->counters.generation_tokens,
+		.tokens = s->counters.generation_tokens, .busy_ns = s->busy_ns,
 		.late_p50_ns = hist_percentile(&s->lag, 50),
 		.late_p99_ns = hist_percentile(&s->lag, 99), .late_max_ns = hist_max(&s->lag),
 	};

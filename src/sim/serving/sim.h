@@ -95,9 +95,13 @@ struct sim_opts sim_defaults(void);
 /* An engine as opts describe it, and its prefix cache (zeroed before); both to be released. */
 void sim_engine_init(struct sim_engine *g, struct prefix_cache *p, const struct sim_opts *o);
 
-/* How exact the oracle was: send time minus due time of its events, nanoseconds. */
+/*
+ * How exact the oracle was: send time minus due time of its events; and CPU time of sim_run, less
+ * what was spent waiting for exact deadlines (loop_spun_ns). Nanoseconds.
+ */
 struct sim_summary {
 	uint64_t requests, events, tokens;
+	int64_t busy_ns;
 	int64_t late_p50_ns, late_p99_ns, late_max_ns;
 };
 

@@ -236,9 +236,14 @@ void stream_pace(struct conn *c)
 {
 	struct sim *s = c->sim;
 	struct sim_stream *t = &c->stream;
+	uint64_t tokens = 0;
 
-	for (uint32_t i = 0; i < t->choices; i++)
+	for (uint32_t i = 0; i < t->choices; i++) {
 		share_draw(s, &t->choice[i]);
+		tokens += t->choice[i].total;
+	}
+	if (t->row && t->is_streamed)
+		truth_expect(t->row, tokens / (uint64_t)s->opts->tokens_per_event + t->choices);
 	if (!s->is_oracle) {
 		t->choice->lane = lane_choose(s);
 		if (s->kv.is_on && !t->is_pooled)
@@ -403,7 +408,7 @@ static bool stream_hold(struct sim_choice *x, uint32_t n, bool is_final)
 		return true;
 	at = stream_send(x->conn, buf_str(&t->held));
 	for (uint32_t i = 0; t->row && i < t->held_events; i++)
-		t->row->send_ns[t->row->events - 1 - i] = at;
+		t->row->sent[t->row->events - 1 - i].at_ns = at;
 	s->events += t->held_events;
 	t->held_events = 0;
 	buf_reset(&t->held);

@@ -311,6 +311,7 @@ void counters_write(const struct counters *c, struct str model, struct buf *out)
 }
 
 #define FLUSH_BYTES 16384 /* one share of spelling and writing: below 50 us */
+#define EXPECTED_MAX 65536 /* events of a row whose memory is there before the first: 1 MB */
 
 struct truth_row *truth_row_new(const char *request_id, int64_t recv_ns)
 {
@@ -327,21 +328,23 @@ void truth_row_free(struct truth_row *r)
 	if (!r)
 		return;
 	free(r->request_id);
-	free(r->send_ns);
-	free(r->tokens);
+	free(r->sent);
 	free(r->choice);
 	free(r);
 }
 
+void truth_expect(struct truth_row *r, uint64_t events)
+{
+	assert(!r->sent);
+	r->cap = events < EXPECTED_MAX ? (size_t)events : EXPECTED_MAX;
+	r->sent = mem_grow(NULL, r->cap, sizeof(*r->sent));
+}
+
 void truth_event(struct truth_row *r, int64_t at_ns, uint32_t tokens)
 {
-	if (r->events == r->cap) {
-		r->cap = r->cap ? r->cap * 2 : 64;
-		r->send_ns = mem_grow(r->send_ns, r->cap, sizeof(*r->send_ns));
-		r->tokens = mem_grow(r->tokens, r->cap, sizeof(*r->tokens));
-	}
-	r->send_ns[r->events] = at_ns;
-	r->tokens[r->events++] = tokens;
+	if (r->events == r->cap)
+		r->sent = mem_room(r->sent, r->events, &r->cap, sizeof(*r->sent));
+	r->sent[r->events++] = (struct truth_send){ at_ns, tokens };
 }
 
 void truth_choice(struct truth_row *r, size_t i, const struct truth_choice *c)
@@ -409,11 +412,11 @@ static void row_write(const struct truth *t, const struct truth_row *r, struct b
 	json_member_int(&w, "recv_ns", r->recv_ns);
 	json_member_array(&w, "send_ns");
 	for (size_t i = 0; i < r->events; i++)
-		json_put_int(&w, r->send_ns[i]);
+		json_put_int(&w, r->sent[i].at_ns);
 	json_end_array(&w);
 	json_member_array(&w, "tokens");
 	for (size_t i = 0; i < r->events; i++)
-		json_put_int(&w, r->tokens[i]);
+		json_put_int(&w, r->sent[i].tokens);
 	json_end_array(&w);
 	if (r->end_ns)
 		json_member_int(&w, "end_ns", r->end_ns);

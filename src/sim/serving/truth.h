@@ -112,12 +112,14 @@ struct truth_choice {
 	uint32_t calls, malformed;
 };
 
+/* One event: when it was sent, and the tokens it carried. */
+struct truth_send { int64_t at_ns; uint32_t tokens; };
+
 struct truth_row {
 	struct truth_row *next;
 	char *request_id;   /* owned; NULL: none */
 	int64_t recv_ns, end_ns;
-	int64_t *send_ns;
-	uint32_t *tokens;
+	struct truth_send *sent;
 	size_t events, cap;
 	uint32_t prompt_tokens, cached_tokens, output_tokens;
 	unsigned status;
@@ -138,6 +140,8 @@ struct truth {
 
 struct truth_row *truth_row_new(const char *request_id, int64_t recv_ns);
 void truth_row_free(struct truth_row *r);
+/* Makes room for about so many events, so that none is moved while they come. */
+void truth_expect(struct truth_row *r, uint64_t events);
 void truth_event(struct truth_row *r, int64_t at_ns, uint32_t tokens);
 /* What became of choice number i. */
 void truth_choice(struct truth_row *r, size_t i, const struct truth_choice *c);
