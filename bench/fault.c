@@ -327,7 +327,7 @@ static int restart(struct stage *s, struct err *e)
 
 	waitpid(s->sim.child.pid, NULL, 0);
 	nap_ms(300);
-	return child_exec(&s->sim.child, argv, e);
+	return child_exec(&s->sim.child, argv, "/dev/null", e);
 }
 
 static int run_client(struct stage *s, struct err *e)

@@ -69,7 +69,7 @@ static int start_once(const struct bench *b, int listener, const char *url, doub
 	};
 	int64_t start = clock_mono_ns(), first_ns = 0, request_ns = 0;
 	struct child child;
-	int rc = child_exec(&child, argv, e);
+	int rc = child_exec(&child, argv, "/dev/null", e);
 
 	if (rc == 0)
 		rc = watch(listener, &first_ns, &request_ns, e);

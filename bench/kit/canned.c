@@ -9,6 +9,7 @@
 #include <netinet/in.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -42,6 +43,8 @@ struct server {
 	uint32_t n_open;
 	bool is_flowing;
 	int64_t next_ns, busy_ns;
+	int64_t from_ns, waited_ns; /* CPU time at the first event; spent waiting since */
+	int64_t *used_ns;           /* for canned_busy_ns */
 	char read[REQUEST_BYTES];
 };
 
@@ -138,6 +141,8 @@ static void answer(struct server *s, int fd, struct peer *p)
 	if (s->n_open >= s->spec->wait_for && !s->is_flowing) {
 		s->is_flowing = true;
 		s->next_ns = clock_mono_ns();
+		s->from_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+		s->waited_ns = 0;
 	}
 }
 
@@ -238,15 +243,31 @@ static bool flow(struct server *s, int fd)
 	return true;
 }
 
+#define WAIT_STEP_NS 20000 /* a longer step was interrupted: it was not all CPU time */
+
+/* Polls until the next piece is due; looks at the descriptors until look_ns before that. */
+static void wait_due(struct server *s, int64_t look_ns)
+{
+	int64_t now_ns = clock_mono_ns(), before_ns;
+
+	while (now_ns < s->next_ns) {
+		before_ns = now_ns;
+		if (s->next_ns - now_ns > look_ns)
+			look(s, 0);
+		now_ns = clock_mono_ns();
+		if (now_ns - before_ns < WAIT_STEP_NS)
+			s->waited_ns += now_ns - before_ns;
+	}
+}
+
 /* One piece on every open stream, each at its time. */
 static void round_of_events(struct server *s)
 {
 	for (uint32_t i = 0; i < s->n_open;) {
 		int fd = s->open[i];
 
-		while (s->spec->interval_ns && clock_mono_ns() < s->next_ns)
-			if (s->next_ns - clock_mono_ns() > 200000)
-				look(s, 0);
+		if (s->spec->interval_ns)
+			wait_due(s, 200000);
 		s->next_ns += s->spec->interval_ns;
 		if (i < s->n_open && s->open[i] == fd && flow(s, fd)) {
 			i++;
@@ -255,20 +276,22 @@ static void round_of_events(struct server *s)
 			s->open[i] = s->open[--s->n_open];
 		}
 	}
+	*s->used_ns = clock_ns(CLOCK_THREAD_CPUTIME_ID) - s->from_ns - s->waited_ns;
 	s->next_ns += s->spec->round_ns;
-	while (s->spec->round_ns && clock_mono_ns() < s->next_ns)
-		look(s, 0);
+	if (s->spec->round_ns)
+		wait_due(s, 0);
 	if (s->n_open == 0)
 		s->is_flowing = false;
 }
 
 __attribute__((noreturn))
-static void serve(int listener, const struct canned_spec *spec)
+static void serve(int listener, const struct canned_spec *spec, int64_t *used_ns)
 {
 	static struct server s;
 	struct epoll_event ev = { .events = EPOLLIN, .data.fd = listener };
 
 	s.spec = spec;
+	s.used_ns = used_ns;
 	s.listener = listener;
 	s.epoll = epoll_create1(EPOLL_CLOEXEC);
 	s.peer = mem_array(FDS_MAX, sizeof(*s.peer));
@@ -300,6 +323,13 @@ int canned_start(struct canned *c, const struct canned_spec *spec, struct err *e
 	}
 	c->port = ntohs(((struct sockaddr_in *)&addr[0].storage)->sin_port);
 	snprintf(c->url, sizeof(c->url), "http://127.0.0.1:%u", c->port);
+	c->busy_ns = mmap(NULL, sizeof(*c->busy_ns), PROT_READ | PROT_WRITE,
+			  MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (c->busy_ns == MAP_FAILED) {
+		c->busy_ns = NULL;
+		sock_close(listener);
+		return err_set(e, ERR_RUN, "no memory for the canned server: %s", strerror(errno));
+	}
 	fflush(NULL);
 	c->child.pid = fork();
 	if (c->child.pid < 0) {
@@ -309,13 +339,21 @@ int canned_start(struct canned *c, const struct canned_spec *spec, struct err *e
 	if (c->child.pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		bench_pin_server();
-		serve(listener, spec);
+		serve(listener, spec, c->busy_ns);
 	}
 	sock_close(listener);
 	return 0;
 }
 
+int64_t canned_busy_ns(const struct canned *c)
+{
+	return *(volatile const int64_t *)c->busy_ns;
+}
+
 void canned_stop(struct canned *c, struct rusage *use)
 {
 	child_stop(&c->child, use);
+	if (c->busy_ns)
+		munmap(c->busy_ns, sizeof(*c->busy_ns));
+	c->busy_ns = NULL;
 }

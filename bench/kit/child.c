@@ -22,22 +22,24 @@ static void nap(void)
 	nanosleep(&(struct timespec){ 0, 2000000 }, NULL);
 }
 
-int child_exec(struct child *c, const char *const *argv, struct err *e)
+int child_exec(struct child *c, const char *const *argv, const char *out, struct err *e)
 {
-	int null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int fd = open(out, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 
+	if (fd < 0)
+		return err_set(e, ERR_RUN, "cannot write %s: %s", out, strerror(errno));
 	c->pid = fork();
 	if (c->pid < 0)
 		return err_set(e, ERR_RUN, "cannot start %s: %s", argv[0], strerror(errno));
 	if (c->pid == 0) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		bench_pin_server();
-		dup2(null, 1);
-		dup2(null, 2);
+		dup2(fd, 1);
+		dup2(fd, 2);
 		execv(argv[0], (char *const *)(uintptr_t)argv);
 		_exit(127);
 	}
-	close(null);
+	close(fd);
 	return 0;
 }
 
@@ -98,7 +100,7 @@ int sim_child_start(struct sim_child *s, const struct bench *b, bool is_tls,
 		    const char *const *extra, struct err *e)
 {
 	const char *argv[SIM_ARGS_MAX] = { b->binary, "sim", "--port", "0", "--port-file" };
-	char port_file[64], cert[64], key[64];
+	char port_file[64], out[64], cert[64], key[64];
 	uint64_t port;
 	int n = 5;
 
@@ -108,6 +110,7 @@ int sim_child_start(struct sim_child *s, const struct bench *b, bool is_tls,
 		return err_set(e, ERR_RUN, "cannot make a directory in /tmp: %s", strerror(errno));
 	}
 	snprintf(port_file, sizeof(port_file), "%s/port", s->dir);
+	snprintf(out, sizeof(out), "%s/out", s->dir);
 	snprintf(s->truth, sizeof(s->truth), "%s/truth.jsonl", s->dir);
 	argv[n++] = port_file;
 	argv[n++] = "--truth";
@@ -124,8 +127,9 @@ int sim_child_start(struct sim_child *s, const struct bench *b, bool is_tls,
 	while (*extra && n < SIM_ARGS_MAX - 1)
 		argv[n++] = *extra++;
 	argv[n] = NULL;
-	if (child_exec(&s->child, argv, e) < 0 || read_port(s, port_file, &port, e) < 0)
+	if (child_exec(&s->child, argv, out, e) < 0 || read_port(s, port_file, &port, e) < 0)
 		return -1;
+	s->port = (uint16_t)port;
 	snprintf(s->url, sizeof(s->url), "%s://127.0.0.1:%u", is_tls ? "https" : "http",
 		 (unsigned)port);
 	return 0;
@@ -136,9 +140,50 @@ void sim_child_stop(struct sim_child *s, struct rusage *use)
 	child_stop(&s->child, use);
 }
 
+/* "27.5 us" in nanoseconds. */
+static double duration_of(const char *number, const char *unit)
+{
+	static const struct { const char *unit; double ns; } units[] = {
+		{ "ns", 1 }, { "us", 1e3 }, { "ms", 1e6 }, { "s", 1e9 },
+	};
+
+	for (size_t i = 0; i < sizeof(units) / sizeof(*units); i++)
+		if (strcmp(unit, units[i].unit) == 0)
+			return str_strtod(number, NULL) * units[i].ns;
+	return 0;
+}
+
+int sim_child_said(const struct sim_child *s, struct sim_said *out, struct err *e)
+{
+	char path[64], number[4][16], unit[3][4];
+	struct buf text = { 0 };
+	const char *at;
+	int n = 0;
+
+	snprintf(path, sizeof(path), "%s/out", s->dir);
+	if (file_read(path, 1 << 20, &text, e) < 0)
+		return -1;
+	at = text.data ? strstr(text.data, "; CPU per event ") : NULL;
+	if (at)
+		n = sscanf(at, "; CPU per event %15s us; sent after due: p50 %15s %3[a-z], p99 "
+			   "%15s %3[a-z], max %15s %3[a-z]", number[0], number[1], unit[0], number[2],
+			   unit[1], number[3], unit[2]);
+	buf_release(&text);
+	if (n != 7)
+		return err_set(e, ERR_RUN, "the simulator did not print what its events cost");
+	*out = (struct sim_said){
+		.cpu_us = str_strtod(number[0], NULL),
+		.late_p50_ns = duration_of(number[1], unit[0]),
+		.late_p99_ns = duration_of(number[2], unit[1]),
+		.late_max_ns = duration_of(number[3], unit[2]),
+	};
+	return 0;
+}
+
 void sim_child_release(struct sim_child *s)
 {
-	static const char *const files[] = { "port", "truth.jsonl", "cert.pem", "key.pem" };
+	static const char *const files[] = { "port", "out", "truth.jsonl", "cert.pem",
+					     "key.pem" };
 	char path[64];
 
 	child_stop(&s->child, NULL);

@@ -14,7 +14,8 @@
 static int usage(struct err *e, const char *name)
 {
 	return err_set(e, ERR_USAGE, "usage: %s [--quick] [--long] [--json] [--strict] "
-		       "[--shared] [--hog] [--repeats 1..%d] [--binary PATH]", name, BENCH_REPEATS_MAX);
+		       "[--shared] [--hog] [--repeats 1..%d] [--binary PATH] [--against PATH]", name,
+		       BENCH_REPEATS_MAX);
 }
 
 bool bench_set_realtime(bool is_realtime)
@@ -49,6 +50,8 @@ int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct
 			b->is_strict = true;
 		} else if (str_is(arg, "--binary") && i + 1 < argc) {
 			b->binary = argv[++i];
+		} else if (str_is(arg, "--against") && i + 1 < argc) {
+			b->against = argv[++i];
 		} else if (str_is(arg, "--repeats") && i + 1 < argc &&
 			   str_to_i64(str_of(argv[++i]), &repeats) && repeats >= 1 &&
 			   repeats <= BENCH_REPEATS_MAX) {
@@ -60,6 +63,8 @@ int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct
 	if (access(b->binary, X_OK) < 0)
 		return err_set(e, ERR_RUN, "%s is not there: build it first, or name it with --binary",
 			       b->binary);
+	if (b->against && access(b->against, X_OK) < 0)
+		return err_set(e, ERR_RUN, "--against: %s is not a program", b->against);
 	bench_pin_client();
 	b->is_realtime = !is_shared && bench_set_realtime(true);
 	return 0;

@@ -26,6 +26,7 @@ struct figure {
 struct bench {
 	const char *name;
 	const char *binary;   /* the program under test: --binary, $PROFLLM, build/profllm */
+	const char *against;  /* --against: another build, for programs that compare; or NULL */
 	bool is_quick;        /* short runs that only show that the bench works */
 	bool is_json;         /* one line of JSON per figure instead of a table */
 	bool is_strict;       /* --strict: a missed target is exit status 1 */

@@ -37,8 +37,8 @@ struct child { pid_t pid; };
 int child_hog(struct child *c, struct err *e);
 /* Writes cert.pem and key.pem, good for an hour, into a directory. */
 int cert_make(const char *dir, struct err *e);
-/* Starts argv (NULL-terminated) on the server's core, its output to /dev/null. */
-int child_exec(struct child *c, const char *const *argv, struct err *e);
+/* Starts argv (NULL-terminated) on the server's core; its output goes to the file out. */
+int child_exec(struct child *c, const char *const *argv, const char *out, struct err *e);
 /* Ends it (SIGTERM, or SIGKILL after 5 s) and gives what it used. Accepts a zeroed struct. */
 void child_stop(struct child *c, struct rusage *use);
 
@@ -51,11 +51,18 @@ struct sim_child {
 	char dir[40];  /* scratch directory, removed by sim_child_release */
 	char truth[64];
 	char url[64];
+	uint16_t port;
 };
 int sim_child_start(struct sim_child *s, const struct bench *b, bool is_tls,
 		    const char *const *extra, struct err *e);
 /* Ends the simulator, after which its truth file is complete. Keeps the directory. */
 void sim_child_stop(struct sim_child *s, struct rusage *use);
+/*
+ * What a stopped simulator printed last: CPU time per event in microseconds, and how late events
+ * were sent (50th and 99th percentile, greatest) in nanoseconds.
+ */
+struct sim_said { double cpu_us, late_p50_ns, late_p99_ns, late_max_ns; };
+int sim_child_said(const struct sim_child *s, struct sim_said *out, struct err *e);
 void sim_child_release(struct sim_child *s);
 
 /* ---- the server of canned answers ---- */
@@ -77,8 +84,11 @@ struct canned {
 	struct child child;
 	uint16_t port;
 	char url[64];
+	int64_t *busy_ns; /* shared with the child; see canned_busy_ns */
 };
 int canned_start(struct canned *c, const struct canned_spec *spec, struct err *e);
+/* CPU time from the first event to the latest round, less waiting for intervals and rounds. */
+int64_t canned_busy_ns(const struct canned *c);
 void canned_stop(struct canned *c, struct rusage *use);
 size_t canned_event_bytes(void);
 /* Bytes of a whole answer of n events, head to last chunk. */
@@ -98,6 +108,8 @@ struct raw_spec {
 	uint32_t requests;     /* at least one per connection */
 	size_t body_bytes;
 	uint64_t answer_bytes; /* of each */
+	uint32_t tokens;       /* not 0: asks a real server for as many, every request with another
+				* prompt, and reads to the last chunk; answer_bytes is not used */
 	bool is_like_ours;
 };
 struct raw_result { int64_t cpu_ns, wall_ns; uint64_t reads; };
