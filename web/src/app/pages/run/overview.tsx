@@ -15,7 +15,7 @@ import { Conversations } from './conversations';
 import { Distributions } from './distributions';
 import { OverTime } from './over-time';
 import { differenceOf, othersOf, ROWS_READ, sameConfiguration, type Difference, type Others } from './repeats';
-import { failureOf, fineText, REMEDIES, spoilsText } from './verdict';
+import { errorText, failureOf, fineText, REMEDIES, spoilsText } from './verdict';
 
 /** The first six that the run has. */
 const MAIN = ['output_throughput', 'tokens_per_s_per_gpu', 'tokens_per_s_per_user', 'median_ttft_ms',
@@ -73,6 +73,7 @@ function Figure({ column, run, columns, others }: FigureProps): ReactNode {
 /** Six metrics, each with its difference from the run's repeats or from other runs of its configuration. */
 function Main({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	const main = MAIN.filter((c) => typeof run.values[c] === 'number').slice(0, MAIN_SHOWN);
+	const error = errorText(run.values);
 	const asked = [...main, 'suite', 'verdict', 'trust.invalid'].filter((c) => columns.of(c));
 	const answer = useApply({ filter: sameConfiguration(run, columns.all), columns: asked, limit: ROWS_READ,
 		sort: [{ column: 'timestamp', descending: true }] }, columns.isReady && main.length > 0);
@@ -86,6 +87,7 @@ function Main({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 			))}</div>
 			{others && <p className="dim small-text" data-others={others.rows.length}>
 				Percent: against the median of {others.words}.</p>}
+			{error && <p className="dim small-text" data-error-budget="">{error}</p>}
 		</section>
 	);
 }

@@ -26,6 +26,21 @@ export function fineText(reasons: Reason[]): string {
 	return spoiled.size && fine.length ? `Not affected: ${named(fine)}.` : '';
 }
 
+/** One line on how wrong the client itself can be (profllm.error_budget); nothing without a calibration. */
+export function errorText(values: Record<string, unknown>): string {
+	const of = (name: string): number => Number(values[`error_budget.${name}`] ?? NaN);
+	const ms = (name: string): string => of(name).toFixed(3);
+	const age = of('age_s');
+	const when = values['error_budget.source'] !== 'kept' ? 'after the run'
+		: age < 120 ? `${age.toFixed(0)} s before` : age < 7200 ? `${(age / 60).toFixed(0)} min before`
+			: `${(age / 3600).toFixed(0)} h before`;
+	if ([of('ttft.mean_ms'), of('ttft.high_ms'), of('itl.high_ms'), of('streams')].some(Number.isNaN))
+		return '';
+	return `Error of these numbers: TTFT ${of('ttft.mean_ms') < 0 ? '' : '+'}${ms('ttft.mean_ms')} ms `
+		+ `(mean; 95 %: ${ms('ttft.low_ms')} to ${ms('ttft.high_ms')}), ITL p99 within ${ms('itl.high_ms')} ms; `
+		+ `calibrated ${when} at ${of('streams')} streams x ${of('events_per_s').toPrecision(4)} events/s.`;
+}
+
 /** As docs/guide/troubleshooting.md has it, which app-run.test.ts compares. */
 export const REMEDIES: Record<string, string> = {
 	shared_reads: 'a core of its own; --threads 2 or more',
