@@ -44,9 +44,9 @@ static void test_predict_covers(void **state)
 			for (int k = 0; k < BUDGET_ROUNDS; k++)
 				v[k] = lognormal(&d, 0.02, spread);
 			next = lognormal(&d, 0.02, spread);
-			budget_predict(v, BUDGET_ROUNDS, BUDGET_COMPUTED, 1e-9, &low, &high);
+			budget_predict(v, BUDGET_ROUNDS, BUDGET_COMPUTED, 1e-9, 0, &low, &high);
 			inside[0] += next >= low && next <= high;
-			budget_predict(v, BUDGET_ROUNDS, 0.9, 1e-9, &low, &high);
+			budget_predict(v, BUDGET_ROUNDS, 0.9, 1e-9, 0, &low, &high);
 			inside[1] += next >= low && next <= high;
 		}
 		assert_in_range(inside[0], 1960, 2000);

@@ -200,6 +200,7 @@ static void server_release(struct oracle_server *s, const atomic_bool *hurry)
 #define ID_PREFIX "calibrate-"
 #define CONNECT_NS 30000000000
 #define REQUEST_NS 60000000000
+#define CLOSE_NS 40000.0 /* for each connection */
 
 /* All rounds are in one record, in order: rows of round i begin at i * shape.requests. */
 struct rounds {
@@ -365,6 +366,7 @@ int calibrate(const struct calibration *c, struct budget *out, struct err *e)
 	struct rounds r = { .c = c, .shape = budget_shape(&c->level) };
 	struct oracle_server server = { 0 };
 	struct oracle_truth truth = { 0 };
+	struct timespec pause = { 0 };
 	char *path = NULL;
 	int rc = -1;
 
@@ -374,9 +376,13 @@ int calibrate(const struct calibration *c, struct budget *out, struct err *e)
 	r.url = server.url;
 	if (rounds_init(&r, e) < 0)
 		goto done;
-	for (uint32_t i = 0; i <= BUDGET_ROUNDS; i++)
+	for (uint32_t i = 0; i <= BUDGET_ROUNDS; i++) {
 		if (run_round(&r, i, e) < 0)
 			goto done;
+		/* The simulator closes this round's connections before the next one begins. */
+		pause.tv_nsec = (long)fmin(r.shape.requests * CLOSE_NS, 9e8);
+		nanosleep(&pause, NULL);
+	}
 	path = path_in(&server, "truth.jsonl");
 	if (server_end(&server, c->cancel, e) < 0 ||
 	    oracle_read(&truth, path, ID_PREFIX, r.record.n_rows, e) < 0)

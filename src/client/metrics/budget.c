@@ -275,8 +275,8 @@ struct budget_round budget_round(struct oracle_errors *errors, const struct reco
 	};
 }
 
-void budget_predict(const double *v, size_t n, double level, double floor, double *low,
-		    double *high)
+void budget_predict(const double *v, size_t n, double level, double floor, double sd_least,
+		    double *low, double *high)
 {
 	double *logs = mem_array(n, sizeof(*logs)), mean, sd, half;
 
@@ -284,7 +284,7 @@ void budget_predict(const double *v, size_t n, double level, double floor, doubl
 	for (size_t i = 0; i < n; i++)
 		logs[i] = log(at_least(v[i], floor));
 	mean = stats_mean(logs, n);
-	sd = stats_std(logs, n) * sqrt((double)n / (double)(n - 1));
+	sd = at_least(stats_std(logs, n) * sqrt((double)n / (double)(n - 1)), sd_least);
 	half = student_quantile(0.5 + level / 2, (double)(n - 1)) * sd *
 	       sqrt(1 + 1 / (double)n);
 	*low = exp(mean - half);
@@ -305,8 +305,9 @@ static void widen(struct budget_error *out, const struct budget_part *v, size_t 
 	stats_sort(all, n);
 	for (size_t i = 0; i < n; i++)
 		clean[i] = fmax(v[i].mean - v[i].sign, all[0]);
-	budget_predict(all, n, BUDGET_COMPUTED, BUDGET_FLOOR_MS, &low, &ignored);
-	budget_predict(clean, n, BUDGET_COMPUTED, BUDGET_FLOOR_MS, &ignored, &high);
+	budget_predict(all, n, BUDGET_COMPUTED, BUDGET_FLOOR_MS, BUDGET_SD_LEAST, &low, &ignored);
+	budget_predict(clean, n, BUDGET_COMPUTED, BUDGET_FLOOR_MS, BUDGET_SD_LEAST, &ignored,
+		       &high);
 	stats_sort(clean, n);
 	low = fmin(low, all[0]);
 	if (low <= BUDGET_FLOOR_MS)

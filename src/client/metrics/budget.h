@@ -37,6 +37,11 @@
 #define BUDGET_COMPUTED 0.99        /* see above */
 #define BUDGET_ROUNDS 10            /* that count; one more comes before them and does not */
 #define BUDGET_BEYOND 3             /* times the worst round, which no interval goes beyond */
+/*
+ * Rounds share a simulator, its place in memory and on the processors; the next run has another
+ * server. So the logarithms differ by at least this (standard deviation).
+ */
+#define BUDGET_SD_LEAST 0.15
 #define BUDGET_FLOOR_MS 0.0005      /* smaller errors are counted as this: no stamp is better */
 #define BUDGET_BAND 1.5             /* how far streams and event rate may be from the budget's */
 #define BUDGET_AGE_MAX_S 86400      /* a kept budget is not used after a day */
@@ -138,10 +143,11 @@ void budget_add_signs(struct budget *b, const struct budget_signs *s);
 
 /*
  * Where one more value of a law may lie that n >= 2 values are known of: between low and high with
- * probability `level`; see above. Values below `floor` count as it.
+ * probability `level`; see above. Values below `floor` count as it, and a standard deviation of the
+ * logarithms below sd_least as that.
  */
-void budget_predict(const double *v, size_t n, double level, double floor, double *low,
-		    double *high);
+void budget_predict(const double *v, size_t n, double level, double floor, double sd_least,
+		    double *low, double *high);
 
 /* Whether it holds for a run of that level. */
 bool budget_fits(const struct budget *b, const struct budget_level *run);

@@ -48,13 +48,16 @@ it('reads why a run failed, with the end of its log', () => {
 });
 
 test('the error budget is one line with its age and level; without a calibration there is none', () => {
-	const values = { 'error_budget.source': 'kept', 'error_budget.age_s': 10800, 'error_budget.streams': 1000,
-		'error_budget.events_per_s': 100, 'error_budget.ttft.mean_ms': 0.02, 'error_budget.ttft.low_ms': 0,
+	const values = {
+		'error_budget.source': 'kept', 'error_budget.age_s': 10800,
+		'error_budget.streams': 1000, 'error_budget.events_per_s': 100,
+		'error_budget.ttft.mean_ms': 0.02, 'error_budget.ttft.low_ms': 0,
 		'error_budget.ttft.high_ms': 0.06, 'error_budget.itl.high_ms': 0.012 };
 
 	expect(errorText(values)).toBe('Error of these numbers: TTFT +0.020 ms (mean; 95 %: 0.000 to 0.060), '
 		+ 'ITL p99 within 0.012 ms; calibrated 3 h before at 1000 streams x 100.0 events/s.');
-	expect(errorText({ ...values, 'error_budget.source': 'calibrated' })).toContain('calibrated after the run at');
+	expect(errorText({ ...values, 'error_budget.source': 'calibrated' }))
+		.toContain('calibrated after the run at');
 	expect(errorText({ ...values, 'error_budget.itl.high_ms': undefined })).toBe('');
 	expect(errorText({})).toBe('');
 });

@@ -26,7 +26,7 @@ export function fineText(reasons: Reason[]): string {
 	return spoiled.size && fine.length ? `Not affected: ${named(fine)}.` : '';
 }
 
-/** One line on how wrong the client itself can be (profllm.error_budget); nothing without a calibration. */
+/** How wrong the client itself can be (profllm.error_budget); nothing when it is not known. */
 export function errorText(values: Record<string, unknown>): string {
 	const of = (name: string): number => Number(values[`error_budget.${name}`] ?? NaN);
 	const ms = (name: string): string => of(name).toFixed(3);
@@ -36,9 +36,12 @@ export function errorText(values: Record<string, unknown>): string {
 			: `${(age / 3600).toFixed(0)} h before`;
 	if ([of('ttft.mean_ms'), of('ttft.high_ms'), of('itl.high_ms'), of('streams')].some(Number.isNaN))
 		return '';
-	return `Error of these numbers: TTFT ${of('ttft.mean_ms') < 0 ? '' : '+'}${ms('ttft.mean_ms')} ms `
-		+ `(mean; 95 %: ${ms('ttft.low_ms')} to ${ms('ttft.high_ms')}), ITL p99 within ${ms('itl.high_ms')} ms; `
-		+ `calibrated ${when} at ${of('streams')} streams x ${of('events_per_s').toPrecision(4)} events/s.`;
+	const sign = of('ttft.mean_ms') < 0 ? '' : '+';
+	return `Error of these numbers: TTFT ${sign}${ms('ttft.mean_ms')} ms `
+		+ `(mean; 95 %: ${ms('ttft.low_ms')} to ${ms('ttft.high_ms')}), `
+		+ `ITL p99 within ${ms('itl.high_ms')} ms; `
+		+ `calibrated ${when} at ${of('streams')} streams x `
+		+ `${of('events_per_s').toPrecision(4)} events/s.`;
 }
 
 /** As docs/guide/troubleshooting.md has it, which app-run.test.ts compares. */
