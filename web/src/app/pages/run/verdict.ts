@@ -32,8 +32,9 @@ export function errorText(values: Record<string, unknown>): string {
 	const ms = (name: string): string => of(name).toFixed(3);
 	const age = of('age_s');
 	const when = values['error_budget.source'] !== 'kept' ? 'after the run'
-		: age < 120 ? `${age.toFixed(0)} s before` : age < 7200 ? `${(age / 60).toFixed(0)} min before`
-			: `${(age / 3600).toFixed(0)} h before`;
+		: age < 120 ? `${age.toFixed(0)} s before`
+			: age < 7200 ? `${(age / 60).toFixed(0)} min before`
+				: `${(age / 3600).toFixed(0)} h before`;
 	if ([of('ttft.mean_ms'), of('ttft.high_ms'), of('itl.high_ms'), of('streams')].some(Number.isNaN))
 		return '';
 	const sign = of('ttft.mean_ms') < 0 ? '' : '+';
