@@ -47,8 +47,10 @@ export function errorText(values: Record<string, unknown>): string {
 
 /** As docs/guide/troubleshooting.md has it, which app-run.test.ts compares. */
 export const REMEDIES: Record<string, string> = {
-	shared_reads: 'a core of its own; --threads 2 or more',
-	shared_first: 'a core of its own; --threads 2 or more',
+	shared_reads: 'sudo setcap cap_net_raw+ep "$(command -v profllm)": then every TCP segment has its '
+		+ 'own stamp; a core of its own; --threads 2 or more; profllm doctor',
+	shared_first: 'sudo setcap cap_net_raw+ep "$(command -v profllm)": then every TCP segment has its '
+		+ 'own stamp; a core of its own; --threads 2 or more; profllm doctor',
 	skew: 'a core of its own; kernel stamps (the default)',
 	send_lag: 'a core of its own; --warm-connections N when connecting is slow',
 	send_stall: 'a core of its own; --warm-connections N when connecting is slow',
@@ -72,8 +74,8 @@ export const REMEDIES: Record<string, string> = {
 	rate_not_carried: 'a lower --request-rate; a search for the highest one it carries',
 	queue_growing: 'a lower --request-rate; a search for the highest one it carries',
 	usage: 'read TPOT instead of ITL',
-	unstamped: 'a kernel or network driver that stamps',
-	clock_step: 'run again; let the clock be slewed',
+	unstamped: 'a kernel or network driver that stamps; profllm doctor tries it',
+	clock_step: 'run again; let the clock be slewed; profllm doctor shows whether it is synchronized',
 };
 
 export const LOG_LINES_MAX = 50;
