@@ -299,6 +299,33 @@ static void settled_mean_is_without_warm_up(void **state)
 		assert_in_range(held[k], 900, 990);
 }
 
+/* One answer every 5 ms, to requests that come twice as often. */
+static void regular_ends_do_not_drift(void **state)
+{
+	struct metrics_opts o = usual();
+
+	(void)state;
+	for (uint32_t n = 600; n <= 1000; n += 37) {
+		const struct settled_mean *rate;
+		struct record r = { 0 };
+		struct metrics m;
+
+		begin(&r, n);
+		for (uint32_t i = 0; i < n; i++)
+			answer(&r, i, 2.5 * i, 2.5 * i + 3, 1);
+		metrics_score(&m, &r, &o);
+		rate = &m.settled.mean[METRICS_SETTLED_REQUESTS];
+		assert_int_equal(rate->state, SETTLED_KNOWN);
+		assert_true(rate->low <= 200.001 && rate->high >= 199.999);
+		assert_true(rate->high - rate->low < 2);
+		/* First tokens come at regular instants and beat with the bins: short at worst. */
+		assert_true(m.settled.mean[METRICS_SETTLED_OUTPUT].state != SETTLED_DRIFTING);
+		assert_int_equal(m.settled.mean[METRICS_SETTLED_TTFT].state, SETTLED_DRIFTING);
+		metrics_release(&m);
+		record_release(&r);
+	}
+}
+
 static void a_burst_does_not_settle(void **state)
 {
 	struct metrics_opts o = usual();
@@ -324,6 +351,7 @@ int main(void)
 		cmocka_unit_test(nothing_succeeded),
 		cmocka_unit_test(clumped_percentiles_have_wider_intervals),
 		cmocka_unit_test(settled_mean_is_without_warm_up),
+		cmocka_unit_test(regular_ends_do_not_drift),
 		cmocka_unit_test(a_burst_does_not_settle),
 	};
 

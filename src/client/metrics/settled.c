@@ -128,12 +128,31 @@ static void latencies(struct metrics *m, const uint32_t *element, uint32_t n)
 
 struct stretch { double from, to; size_t bins; };
 
-static void add(double *bin, const struct stretch *s, double at, double amount)
+/*
+ * An amount of which as much came in each moment between two instants. Events that come at regular
+ * times would otherwise beat with the bins, and the beat would look like a drift.
+ */
+static void spread(double *bin, const struct stretch *s, double from, double to, double amount)
 {
-	double share = (at - s->from) / (s->to - s->from);
+	double per_s = (double)s->bins / (s->to - s->from), bins = (double)s->bins;
+	double a = (from - s->from) * per_s, b = (to - s->from) * per_s, length = b - a;
 
-	if (share >= 0 && share < 1)
-		bin[(size_t)(share * (double)s->bins)] += amount;
+	if (b < 0 || a >= bins)
+		return;
+	if (length <= 0) {
+		bin[(size_t)a] += amount;
+		return;
+	}
+	b = fmin(b, bins);
+	for (a = fmax(a, 0); a < b; a = floor(a) + 1)
+		bin[(size_t)a] += amount * (fmin(b, floor(a) + 1) - a) / length;
+}
+
+/* sorted: the ends of requests. Each came in the time since the one before. */
+static void add_ends(const double *sorted, size_t n, const struct stretch *s, double *bin)
+{
+	for (size_t i = 0; i < n; i++)
+		spread(bin, s, sorted[i ? i - 1 : 0], sorted[i], 1);
 }
 
 static void add_tokens(const struct metrics *m, uint32_t i, const struct stretch *s, double *bin)
@@ -141,10 +160,10 @@ static void add_tokens(const struct metrics *m, uint32_t i, const struct stretch
 	double at = m->start_time[i] + m->ttft[i];
 	double each = (double)m->output_len[i] / (double)(m->itl_at[i + 1] - m->itl_at[i] + 1);
 
-	add(bin, s, at, each);
+	spread(bin, s, at, at, each);
 	for (size_t k = m->itl_at[i]; k < m->itl_at[i + 1]; k++) {
+		spread(bin, s, at, at + m->itl[k], each);
 		at += m->itl[k];
-		add(bin, s, at, each);
 	}
 }
 
@@ -169,31 +188,30 @@ static void rates(struct metrics *m, const uint32_t *element, uint32_t n)
 		fmax(m->start_time[element[kept->left_out_start]], first + fill),
 		m->start_time[element[kept->left_out_start + kept->n - 1]], 0,
 	};
-	double *ended, *tokens;
+	double *end = mem_array(n, sizeof(*end)), *ended, *tokens;
 	size_t requests = 0;
 
 	for (uint32_t at = 0; at < n; at++) {
-		double end = m->start_time[element[at]] + m->latency[element[at]];
-
-		requests += end >= s.from && end < s.to;
+		end[at] = m->start_time[element[at]] + m->latency[element[at]];
+		requests += end[at] >= s.from && end[at] < s.to;
 	}
 	s.bins = requests / REQUESTS_PER_BIN;
-	if (s.bins == 0)
+	if (s.bins == 0) {
+		free(end);
 		return;
+	}
 	if (s.bins > BINS_MAX)
 		s.bins = BINS_MAX;
 	ended = mem_array(s.bins, sizeof(*ended));
 	tokens = mem_array(s.bins, sizeof(*tokens));
-	for (uint32_t at = 0; at < n; at++) {
-		uint32_t i = element[at];
-
-		add(ended, &s, m->start_time[i] + m->latency[i], 1);
-		if (has_tokens(m))
-			add_tokens(m, i, &s, tokens);
-	}
+	stats_sort(end, n);
+	add_ends(end, n, &s, ended);
+	for (uint32_t at = 0; at < n && has_tokens(m); at++)
+		add_tokens(m, element[at], &s, tokens);
 	m->settled.mean[METRICS_SETTLED_REQUESTS] = rate(ended, &s, requests);
 	if (has_tokens(m))
 		m->settled.mean[METRICS_SETTLED_OUTPUT] = rate(tokens, &s, requests);
+	free(end);
 	free(ended);
 	free(tokens);
 }

@@ -156,8 +156,18 @@ static double bent(double t, double bend)
 	return fabs(bend) < 0.001 ? t : (cbrt(1 + 6 * bend * (t - bend)) - 1) / (2 * bend);
 }
 
-/* Fills all but the mean; x are values whose mean is 0. */
-static void judge(struct settled_mean *out, const double *x, size_t n, double level)
+/* The slowest wave is larger than the others allow, and than what anybody would call a change. */
+static bool is_drifting(const double wave[SETTLED_WAVES], double all, size_t n, double mean)
+{
+	double swing = 2 * sqrt(2 * wave[0] / (double)n);
+
+	return swing > SETTLED_DRIFT_SHARE * fabs(mean) &&
+	       f_tail(wave[0] * (SETTLED_WAVES - 1) / (all - wave[0]), 1, SETTLED_WAVES - 1) <
+		       SETTLED_DRIFT_P;
+}
+
+/* Fills all but the mean; x are values less their mean. */
+static void judge(struct settled_mean *out, const double *x, size_t n, double mean, double level)
 {
 	double wave[SETTLED_WAVES], all, spread, phi, needed, error, t, bend;
 
@@ -173,8 +183,7 @@ static void judge(struct settled_mean *out, const double *x, size_t n, double le
 	needed = SETTLED_NEEDED * (1 + SETTLED_NEEDED_LOG * log(phi));
 	out->effective = (double)n / phi;
 	out->needed = (size_t)ceil(needed * phi);
-	if (f_tail(wave[0] * (SETTLED_WAVES - 1) / (all - wave[0]), 1, SETTLED_WAVES - 1) <
-	    SETTLED_DRIFT_P) {
+	if (is_drifting(wave, all, n, mean)) {
 		out->state = SETTLED_DRIFTING;
 		return;
 	}
@@ -195,7 +204,7 @@ static void judge(struct settled_mean *out, const double *x, size_t n, double le
 struct settled_mean settled_mean(const double *in_time, const double *weight, size_t n,
 				 double level)
 {
-	double total = weight ? stats_sum(weight, n) : (double)n, each;
+	double total = weight ? stats_sum(weight, n) : (double)n, each = total / (double)n;
 	struct settled_mean out = { .n = n, .effective = (double)n };
 	double *rest;
 
@@ -211,10 +220,9 @@ struct settled_mean settled_mean(const double *in_time, const double *weight, si
 		rest = mem_array(n, sizeof(*rest));
 		for (size_t i = 0; i < n; i++)
 			rest[i] = in_time[i] - out.mean * (weight ? weight[i] : 1);
-		judge(&out, rest, n, level);
+		judge(&out, rest, n, out.mean * each, level);
 		free(rest);
 	}
-	each = total / (double)n;
 	out.low = out.state == SETTLED_KNOWN ? out.mean + out.low / each : NAN;
 	out.high = out.state == SETTLED_KNOWN ? out.mean + out.high / each : NAN;
 	return out;

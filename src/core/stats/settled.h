@@ -34,6 +34,7 @@
 #define SETTLED_NEEDED_LOG 0.5
 #define SETTLED_WIDER 2.0
 #define SETTLED_DRIFT_P 0.001
+#define SETTLED_DRIFT_SHARE 0.01 /* of the mean: a smaller swing of the slowest wave is none */
 
 enum settled_state {
 	SETTLED_UNKNOWN,        /* no values */
