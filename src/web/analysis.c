@@ -130,7 +130,7 @@ static int check_names(const struct web_request *r, const struct json_value *v,
 	if (v->kind == JSON_STRING && str_is(v->text, "usd_per_m_output"))
 		return 0;
 	if (v->kind == JSON_STRING)
-		return known_check_column(r->view, v->text, pointer, r->arena, e);
+		return known_check_value(r->view, v->text, pointer, r->arena, e);
 	for (size_t i = 0; v->kind == JSON_ARRAY && i < v->count; i++)
 		if (v->item[i].kind == JSON_STRING &&
 		    check_names(r, &v->item[i], arena_printf(r->arena, "%s/%zu", pointer, i), e) < 0)

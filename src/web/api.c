@@ -307,11 +307,14 @@ static int refuse_unknown(struct ask_reader *r, struct str name, unsigned member
 	return rc;
 }
 
+typedef int check_fn(const struct index_view *v, struct str name, const char *pointer,
+		     struct arena *a, struct err *e);
+
 static int check_names(struct ask_reader *r, const struct index_view *view, const char *member,
-		       const struct str *name, size_t n)
+		       const struct str *name, size_t n, check_fn *check)
 {
 	for (size_t i = 0; i < n; i++)
-		if (known_check_column(view, name[i], arena_printf(r->arena, "/%s/%zu", member, i),
+		if (check(view, name[i], arena_printf(r->arena, "/%s/%zu", member, i),
 				       r->arena, r->err) < 0)
 			return -1;
 	return 0;
@@ -329,10 +332,11 @@ static int check_columns(struct ask_reader *r, const struct index_view *view)
 				       arena_printf(r->arena, "/sort/%zu/column", i), r->arena,
 				       r->err) < 0)
 			return -1;
-	if (check_names(r, view, "columns", q->column, q->n_columns) < 0 ||
-	    check_names(r, view, "facets", q->facet, q->n_facets) < 0)
+	if (check_names(r, view, "columns", q->column, q->n_columns, known_check_value) < 0 ||
+	    check_names(r, view, "facets", q->facet, q->n_facets, known_check_column) < 0)
 		return -1;
-	return check_names(r, view, "statistics", q->statistic, q->n_statistics);
+	return check_names(r, view, "statistics", q->statistic, q->n_statistics,
+			   known_check_column);
 }
 
 static int too_many_cells(struct ask_reader *r, const struct query *q)

@@ -476,6 +476,9 @@ async function bulk() {
 	equal((await change({ ids: some, action: 'untag', text: 'a, b' })).notes, ['1 did not have the tag.'],
 		'or by number');
 	equal(await having(isTagged('a, b')), 0, 'and then find nothing');
+	for (const formula of ['=a +', '=request_throughput / nothing_like_it', '=1'])
+		await refused('POST', '/api/analysis/distribution', 400, { metric: formula });
+	await refused('POST', '/api/filters/apply', 400, { sort: [{ column: '=duration / 2' }] });
 	await refused('POST', '/api/data/bulk', 400, { action: 'tag', ids: some });
 	await refused('POST', '/api/data/bulk', 400, { action: 'tag', ids: some, text: ' x' });
 	await refused('POST', '/api/data/bulk', 400, { action: 'exclude', ids: some });

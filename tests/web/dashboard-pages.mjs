@@ -680,6 +680,50 @@ async function listed(page, url) {
 	await page.unroute('**/api/analysis/trends');
 }
 
+/** A formula in place of a metric: checked while it is typed, then drawn and a column of the table. */
+async function formulas(page, url) {
+	const formula = '=output_throughput / request_throughput';
+	await page.goto(`${url}/charts?view=any&x=median_ttft_ms&y=output_throughput`);
+	await page.click('.pick:has-text("Y axis") .pick-button');
+	await page.fill('.choices input', '=output_throughput / ');
+	await becomes(() => page.textContent('.formula-choice [role=status]'),
+		'formula "=output_throughput /": at character 21, '
+			+ 'a column, a number or an opening parenthesis was expected',
+		'what is wrong is said, with its place');
+	await page.fill('.choices input', '=output_throughput / request_troughput');
+	await becomes(async () => /no column "request_troughput"; did you mean "request_throughput"/
+		.test(await page.textContent('.formula-choice [role=status]')), true,
+	'also a column that is misspelt');
+	await page.keyboard.press('Enter');
+	equal(new URL(page.url()).searchParams.get('y'), 'output_throughput',
+		'a wrong one is not taken');
+	await page.fill('.choices input', formula);
+	await becomes(async () => /^\d+ runs of \d+, median /
+		.test(await page.textContent('.formula-choice [role=status]')), true,
+	'a right one has its runs');
+	await accessible(page, 'a formula');
+	await page.keyboard.press('Enter');
+	await becomes(() => new URL(page.url()).searchParams.get('y'), formula, 'Enter takes it');
+	await page.waitForSelector('.twin');
+	await page.click('.twin summary');
+	const shown = () => page.$$eval('.twin tbody tr', (rows) => rows.map((r) => [
+		Number(r.children[0].textContent),
+		Number(r.children[3].querySelector('[data-value]').dataset.value)]));
+	const { items } = await ask(url, '/api/filters/apply', { limit: 200,
+		columns: ['output_throughput', 'request_throughput', formula] });
+	const ratio = new Map(items.map(({ id, values: v }) =>
+		[id, v.output_throughput / v.request_throughput]));
+	const isRight = ([id, v]) => Math.abs(v / ratio.get(id) - 1) < 1e-12;
+	await becomes(async () => (await shown()).length > 0 && (await shown()).every(isRight), true,
+		'every point is the quotient of its run');
+	ok(items.some((i) => i.values[formula] !== null) && items.every(({ id, values: v }) =>
+		(v[formula] === null ? !Number.isFinite(ratio.get(id)) : isRight([id, v[formula]]))),
+	'as the column of the table is');
+	await page.goto(`${url}/runs?group=none&cols=${encodeURIComponent(`output_throughput,${formula}`)}`);
+	await page.waitForSelector('[role=columnheader]:has-text("output_throughput / request_throughput")');
+	await accessible(page, 'a formula as a column');
+}
+
 /** Configurations that the question settles, in the order of the table. */
 const settled = (list) => list.filter((c) => c.gpus.value !== null
 	&& (c.state === 'found' || c.servers === 1));
@@ -771,6 +815,7 @@ async function analyses(page, url) {
 		'scaling',
 	);
 	await plans(page, url, filter);
+	await formulas(page, url);
 	await page.goto(`${url}/resources?y=system.j_per_token&x=output_throughput`);
 	await page.waitForSelector('.twin');
 	equal(new URL(page.url()).pathname + new URL(page.url()).search,

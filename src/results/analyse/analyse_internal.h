@@ -16,6 +16,7 @@
 #include "core/json/write.h"
 #include "results/analyse/analyse.h"
 #include "results/decide/compare.h"
+#include "results/index/formula.h"
 #include "results/index/names.h"
 #include "results/index/row.h"
 

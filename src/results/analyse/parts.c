@@ -563,17 +563,47 @@ static const struct { struct str quotient, judged; } quotients[] = {
 	{ { "usd_per_m_output", 16 }, { "output_throughput", 17 } },
 };
 
+static struct str judged_of(struct str metric)
+{
+	for (size_t i = 0; i < sizeof(quotients) / sizeof(*quotients); i++)
+		if (str_eq(metric, quotients[i].quotient))
+			return quotients[i].judged;
+	return metric;
+}
+
+static bool is_any_measured(struct str formula)
+{
+	struct formula f;
+	bool out = false;
+
+	if (formula_read(formula, &f, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < f.n_columns; i++)
+		out |= column_name(f.column[i]).is_metric;
+	return out;
+}
+
+/* A formula is listed as soon as one of its columns is. */
+static bool is_any_listed(struct value list, struct str formula)
+{
+	struct formula f;
+
+	if (formula_read(formula, &f, NULL) < 0)
+		return false;
+	for (size_t i = 0; i < f.n_columns; i++)
+		if (is_listed(list, judged_of(f.column[i])))
+			return true;
+	return false;
+}
+
 struct counting counting_of(struct str metric)
 {
 	struct column_name name = column_name(metric);
-	struct str judged = metric;
 
-	for (size_t i = 0; i < sizeof(quotients) / sizeof(*quotients); i++)
-		if (str_eq(metric, quotients[i].quotient))
-			judged = quotients[i].judged;
 	return (struct counting){
-		.metric = metric, .judged = judged, .better = name.better,
-		.is_measured = name.is_metric,
+		.metric = metric, .judged = judged_of(metric),
+		.better = formula_is(metric) ? 0 : name.better,
+		.is_measured = formula_is(metric) ? is_any_measured(metric) : name.is_metric,
 		.is_of_failures = str_is(metric, "failed") || str_is(metric, "completed") ||
 				  str_is(metric, "failed_share") || str_is(name.group, "failures"),
 		.best = { NAN, NAN },
@@ -593,7 +623,9 @@ static bool is_judged(const struct counting *c, const struct verdicts *j, size_t
 		      const char *verdict)
 {
 	if (j->value[list][run].kind == VALUE_TEXT)
-		return is_listed(j->value[list][run], c->judged);
+		return formula_is(c->metric) ?
+		       is_any_listed(j->value[list][run], c->metric) :
+		       is_listed(j->value[list][run], c->judged);
 	return value_is_text(j->value[VERDICT][run], verdict);
 }
 

@@ -149,8 +149,9 @@ static struct value number_value(double v)
 
 struct summary { size_t n; double median, spread, max; };
 
+/* Of a column, or of a formula where there is no column. */
 static struct summary summarise(const struct index_view *v, const struct fold *f, size_t group,
-				const struct head *h)
+				const struct head *h, const struct view_formula *formula)
 {
 	size_t all = f->first[group + 1] - f->first[group];
 	double few[FEW_NUMBERS], *number = few;
@@ -159,7 +160,8 @@ static struct summary summarise(const struct index_view *v, const struct fold *f
 	if (all > FEW_NUMBERS)
 		number = mem_array(all, sizeof(*number));
 	for (size_t i = 0; i < all; i++) {
-		struct value x = view_value(v, h, f->member[f->first[group] + i]);
+		size_t row = f->member[f->first[group] + i];
+		struct value x = h ? view_value(v, h, row) : view_formula_value(v, formula, row);
 
 		if (x.kind == VALUE_NUMBER && isfinite(x.number))
 			number[s.n++] = x.number;
@@ -194,7 +196,7 @@ static void make_keys(const struct index_view *v, const struct order *o, const s
 			continue;
 		}
 		/* Numbers alone have a place; whatever else the column holds is last. */
-		s = summarise(v, f, i, by->head);
+		s = summarise(v, f, i, by->head, NULL);
 		one = s.n ? number_value(what == SHOWS_MEDIAN ? s.median : s.max) :
 			    view_value(v, by->head, f->newest[i]);
 		key[i] = one.kind == VALUE_NUMBER ? order_key_of_number(by, one.number) : KEY_LAST;
@@ -292,14 +294,22 @@ struct page_row fold_row(const struct index_view *v, const struct fold *f, size_
 	for (size_t k = 0; k < q->n_columns; k++) {
 		const struct head *h = column[k] == SIZE_MAX ? NULL : &v->head[column[k]];
 		enum shows what = n > 1 ? shows(q->column[k]) : SHOWS_NEWEST;
+		struct view_formula formula;
 		struct summary s = { 0 };
 
 		row.spread[k] = NAN;
+		if (!h && formula_is(q->column[k])) {
+			view_formula_make(v, q->column[k], &formula);
+			s = summarise(v, f, group, NULL, &formula);
+			if (s.n)
+				row.value[k] = number_value(s.median);
+			row.spread[k] = s.spread;
+		}
 		if (!h)
 			continue;
 		row.value[k] = what == SHOWS_WORST ? worst(v, f, group, h) : view_value(v, h, at);
 		if (what == SHOWS_MEDIAN || what == SHOWS_LATEST)
-			s = summarise(v, f, group, h);
+			s = summarise(v, f, group, h, NULL);
 		if (!s.n)
 			continue;
 		row.value[k] = number_value(what == SHOWS_LATEST ? s.max : s.median);

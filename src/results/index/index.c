@@ -860,6 +860,31 @@ static struct row_id *rows_by_id(const struct index_view *v, const struct choice
 	return all;
 }
 
+void view_formula_make(const struct index_view *v, struct str text, struct view_formula *out)
+{
+	if (formula_read(text, &out->formula, NULL) < 0)
+		out->formula.n_columns = 0;
+	for (size_t i = 0; i < out->formula.n_columns; i++)
+		out->number[i] = view_column(v, out->formula.column[i]);
+}
+
+struct value view_formula_value(const struct index_view *v, const struct view_formula *f,
+				size_t row)
+{
+	double operand[FORMULA_COLUMNS_MAX], y;
+
+	for (size_t i = 0; i < f->formula.n_columns; i++) {
+		struct value x = { .kind = VALUE_ABSENT };
+
+		if (f->number[i] != SIZE_MAX)
+			x = view_value(v, &v->head[f->number[i]], row);
+		operand[i] = x.kind == VALUE_NUMBER ? x.number : NAN;
+	}
+	y = f->formula.n_columns ? formula_value(&f->formula, operand) : NAN;
+	return isnan(y) ? (struct value){ .kind = VALUE_ABSENT } :
+			  (struct value){ .kind = VALUE_NUMBER, .number = y };
+}
+
 int index_select(const struct index_view *v, const struct filter *f, unsigned shown,
 		 const struct str *column, size_t n_columns, struct arena *a, int64_t **id,
 		 size_t *n, struct value **values, struct err *e)
@@ -884,7 +909,14 @@ int index_select(const struct index_view *v, const struct filter *f, unsigned sh
 		(*id)[i] = row[i].id;
 	for (size_t c = 0; c < n_columns; c++) {
 		size_t number = view_column(v, column[c]);
+		struct view_formula made;
 
+		if (formula_is(column[c]) && number == SIZE_MAX) {
+			view_formula_make(v, column[c], &made);
+			for (size_t i = 0; i < *n; i++)
+				(*values)[c * *n + i] = view_formula_value(v, &made, row[i].row);
+			continue;
+		}
 		for (size_t i = 0; i < *n && number != SIZE_MAX; i++)
 			(*values)[c * *n + i] = view_value(v, &v->head[number], row[i].row);
 	}

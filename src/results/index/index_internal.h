@@ -23,6 +23,7 @@
 
 #include "core/base/mem.h"
 #include "core/base/str.h"
+#include "results/index/formula.h"
 #include "results/index/index.h"
 
 #define INDEX_BLOCK_SHIFT 16
@@ -310,6 +311,11 @@ static inline uint64_t block_key(const struct block *b, size_t i)
 
 /* The number of a column, or SIZE_MAX. */
 size_t view_column(const struct index_view *v, struct str name);
+/* A formula whose columns were looked up. A text that is none has no value in any row. */
+struct view_formula { struct formula formula; size_t number[FORMULA_COLUMNS_MAX]; };
+void view_formula_make(const struct index_view *v, struct str text, struct view_formula *out);
+struct value view_formula_value(const struct index_view *v, const struct view_formula *f,
+				size_t row);
 size_t view_blocks(const struct index_view *v);
 size_t view_block_rows(const struct index_view *v, size_t block);
 /* Block number `block` of a column. */

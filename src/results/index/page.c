@@ -313,14 +313,21 @@ static size_t *column_numbers(const struct index_view *v, const struct str *colu
 }
 
 static struct page_row read_row(const struct index_view *v, size_t at, const size_t *column,
-				size_t n, struct arena *a)
+				const struct str *name, size_t n, struct arena *a)
 {
 	struct page_row row = { .id = view_id(v, at), .flags = view_flags(v, at) };
 
 	row.value = arena_alloc(a, n * sizeof(*row.value));
-	for (size_t k = 0; k < n; k++)
-		if (column[k] != SIZE_MAX)
+	for (size_t k = 0; k < n; k++) {
+		struct view_formula f;
+
+		if (column[k] != SIZE_MAX) {
 			row.value[k] = view_value(v, &v->head[column[k]], at);
+		} else if (formula_is(name[k])) {
+			view_formula_make(v, name[k], &f);
+			row.value[k] = view_formula_value(v, &f, at);
+		}
+	}
 	return row;
 }
 
@@ -334,7 +341,7 @@ size_t index_rows(const struct index_view *v, const int64_t *id, size_t n, const
 		size_t at = view_row_of(v, id[i]);
 
 		if (at != SIZE_MAX && !(view_flags(v, at) & INDEX_REMOVED))
-			out[found++] = read_row(v, at, number, n_columns, a);
+			out[found++] = read_row(v, at, number, column, n_columns, a);
 	}
 	return found;
 }
@@ -406,7 +413,7 @@ int page_make(const struct index_view *v, const struct choice *c, const struct q
 	column = column_numbers(v, q->column, q->n_columns, a);
 	for (size_t i = 0; i < out->n_rows; i++)
 		out->row[i] = q->fold.n ? fold_row(v, &fold, best.entry[i].row, q, column, a) :
-			read_row(v, best.entry[i].row, column, q->n_columns, a);
+			read_row(v, best.entry[i].row, column, q->column, q->n_columns, a);
 	if (best.n > q->limit)
 		out->next = str_of(arena_printf(a, "%016" PRIx64 "-%lld", order_mark(q),
 						(long long)out->row[out->n_rows - 1].id));

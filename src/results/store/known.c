@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "core/opt/opt.h"
+#include "results/index/formula.h"
 #include "results/index/derive.h"
 
 #define NAME_BYTES 192
@@ -204,6 +205,21 @@ int known_check_column(const struct index_view *v, struct str name, const char *
 	if (meant)
 		err_add(e, "; did you mean \"%s\"?", meant);
 	return -1;
+}
+
+int known_check_value(const struct index_view *v, struct str name, const char *pointer,
+		      struct arena *a, struct err *e)
+{
+	struct formula f;
+
+	if (!formula_is(name))
+		return known_check_column(v, name, pointer, a, e);
+	if (formula_read(name, &f, e) < 0)
+		return err_wrap(e, "%s", pointer);
+	for (size_t i = 0; i < f.n_columns; i++)
+		if (known_check_column(v, f.column[i], pointer, a, e) < 0)
+			return -1;
+	return 0;
 }
 
 /* ---- filters ---- */

@@ -46,6 +46,9 @@ unsigned known_kind_of(struct value v);
  * ERR_USAGE "POINTER: there is no column ..." with the name that was probably meant, when neither a
  * run of the view nor a schema has it.
  */
+/* The same of what may be a formula too (index/formula.h): its columns are checked. */
+int known_check_value(const struct index_view *v, struct str name, const char *pointer,
+		      struct arena *a, struct err *e);
 int known_check_column(const struct index_view *v, struct str name, const char *pointer,
 		       struct arena *a, struct err *e);
 /*

@@ -133,6 +133,8 @@ const UNITS = new Set(['ms', 'ns', 's', 'us', 'bytes']);
 
 /** "server.tensor_parallel_size" as "tensor parallel size", "median_ttft_ms" as "median TTFT". */
 export function columnLabel(column: string): string {
+	if (column.startsWith('='))
+		return column.slice(1).trim();
 	const words = column.slice(column.indexOf('.') + 1).split(/[_.]/).filter((w) => w !== '');
 	if (words.length > 1 && !column.includes('.') && UNITS.has(words[words.length - 1]))
 		words.pop();

@@ -11,6 +11,7 @@ import { Icon } from '../parts/icon';
 import { useApply, type ColumnOption } from '../query';
 import { useFilter, useShown } from '../state';
 import type { Columns } from './columns';
+import { FormulaChoice, isFormula, useFormula } from './formula';
 import { choicesOf } from './metrics';
 
 const LISTED_MAX = 400; /* beyond, a word narrows the list */
@@ -63,11 +64,16 @@ function Choices({ label, value, options, columns, none, onPick, onClose }: List
 	useLayoutEffect(() => {
 		box.current!.querySelector('[aria-selected=true]')?.scrollIntoView({ block: 'nearest' });
 	}, [active]);
+	const canCompute = options === columns.numbers, isOwn = canCompute && isFormula(word);
+	const own = useFormula(isOwn ? word : '');
 	const move = (to: number): void => setMoved(flat[Math.min(flat.length - 1, Math.max(0, to))] ?? null);
 	const pressed = (event: KeyboardEvent): void => {
 		const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: PAGE, PageUp: -PAGE };
 		if (steps[event.key]) {
 			move(at + steps[event.key]);
+		} else if (event.key === 'Enter' && isOwn) {
+			if (own.isGood)
+				onPick(own.formula);
 		} else if (event.key === 'Enter') {
 			if (active !== undefined)
 				onPick(active);
@@ -95,7 +101,7 @@ function Choices({ label, value, options, columns, none, onPick, onClose }: List
 				<input ref={input} type="text" role="combobox" aria-expanded="true" aria-autocomplete="list"
 					aria-label={`Search: ${label}`} aria-controls={`${id}-list`} autoComplete="off"
 					aria-activedescendant={at >= 0 ? `${id}-${at}` : undefined} spellCheck={false}
-					placeholder={`Search ${count(options.length, 'column')}`} value={word}
+					placeholder={`Search ${count(options.length, 'column')}${canCompute ? ', or =a / b' : ''}`} value={word}
 					onChange={(event) => {
 						setWord(event.target.value);
 						setMoved(null);
@@ -113,7 +119,8 @@ function Choices({ label, value, options, columns, none, onPick, onClose }: List
 					);
 				})}
 			</div>
-			{flat.length === 0 && <p className="choices-note" role="status">
+			{isOwn && <FormulaChoice text={word} action="Use this formula" onUse={onPick} />}
+			{flat.length === 0 && !isOwn && <p className="choices-note" role="status">
 				No column has “{word}” in its name.</p>}
 			{hidden > 0 && <p className="choices-note">
 				{count(hidden, 'column')} hidden: no run of the filter has a value.</p>}

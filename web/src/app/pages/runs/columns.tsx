@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // columns.tsx: which columns, in which order.
 import { useMemo, useState, type ReactNode } from 'react';
+import { FormulaChoice, isFormula } from '../../common/formula';
 import { Dialog } from '../../parts/dialog';
 import { Icon } from '../../parts/icon';
 import type { ColumnOption } from '../../query';
@@ -77,8 +78,12 @@ export function ColumnPicker(props: Props): ReactNode {
 		</>}>
 			<div className="picker">
 				<div className="picker-all">
-					<input type="search" value={word} aria-label="Search columns" placeholder="Search columns"
+					<input type="search" value={word} aria-label="Search columns" placeholder="Search columns, or =a / b"
 						onChange={(event) => setWord(event.target.value)} />
+					{isFormula(word) && <FormulaChoice text={word} action="Add column" onUse={(formula) => {
+						setWord('');
+						setList((now) => [...now.filter((c) => c !== formula), formula].slice(0, most));
+					}} />}
 					{groups.map(({ name, label: title, items }) => {
 						const shown = items.filter(isFound);
 						return shown.length > 0 && (

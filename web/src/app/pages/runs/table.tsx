@@ -55,7 +55,9 @@ interface Props {
 	onValue: (column: string, value: Cell) => void;
 }
 
-function isNumber(option: ColumnOption | undefined): boolean {
+function isNumber(option: ColumnOption | undefined, column = ''): boolean {
+	if (column.startsWith('='))
+		return true;
 	return (option?.kind === 'number' || (option?.kind === 'mixed' && option.group === 'metric'))
 		&& !isTime(option.column);
 }
@@ -161,8 +163,8 @@ function CellBox({ p, column, at, left, width }: {
 	const isDate = isTime(column) && typeof value === 'number';
 	const rank = item.isMember ? undefined : p.ranks.get(column)?.get(item.id);
 	const spread = spreadText(item, column), isSpoiled = isInvalid(p.invalid, item.id, column);
-	const look = ['cell', isNumber(options.get(column)) ? 'num' : '', rank ? 'barred' : '',
-		rank?.isBest ? 'best' : '', isSpoiled && isNumber(options.get(column)) ? 'spoiled' : '', p.isNow && p.nowColumn === at + 1 ? 'here' : '']
+	const look = ['cell', isNumber(options.get(column), column) ? 'num' : '', rank ? 'barred' : '',
+		rank?.isBest ? 'best' : '', isSpoiled && isNumber(options.get(column), column) ? 'spoiled' : '', p.isNow && p.nowColumn === at + 1 ? 'here' : '']
 		.filter(Boolean).join(' ');
 	const title = column === 'verdict' ? verdictTitle(item)
 		: `${labelOf(column, options)}: ${isDate ? zonedTime(value) : exactCell(column, value)}`
@@ -221,7 +223,7 @@ function Head({ columns, seen, options, sort, lead, allSelected, onAll, onSort }
 		const unit = placeOf(column, options);
 		return (
 			<div key={column} role="columnheader" aria-colindex={at + 1} aria-sort={order} style={style}
-				className={`cell ${at === 0 ? 'lead' : ''} ${isNumber(options.get(column)) ? 'num' : ''}`}>
+				className={`cell ${at === 0 ? 'lead' : ''} ${isNumber(options.get(column), column) ? 'num' : ''}`}>
 				{at === 0 && <input type="checkbox" tabIndex={-1} checked={allSelected} onChange={onAll}
 					aria-label="Select the runs that are loaded" />}
 				<button type="button" className="head-button" tabIndex={-1} title={`${column}\n${labelOf(column, options)}\n`

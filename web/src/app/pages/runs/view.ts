@@ -68,6 +68,8 @@ export const groupCodec = choiceCodec<'configuration' | 'none'>(['configuration'
 
 /** A click on a column's head: best first, then the other way round, then not at all. */
 export function nextSort(sort: Sort[], column: string, isAdded: boolean, firstDown: boolean): Sort[] {
+	if (column.startsWith('=')) // the index has no order of it
+		return sort;
 	const now = sort.find((s) => s.column === column);
 	const others = isAdded ? sort.filter((s) => s.column !== column) : [];
 	if (!now)
@@ -98,12 +100,16 @@ const HEADS: Record<string, string> = {
 
 /** A label that is short enough for the head of a table. */
 export function headOf(column: string, options: Map<string, ColumnOption>): string {
+	if (column.startsWith('='))
+		return labelOf(column, options);
 	return HEADS[column.slice(column.lastIndexOf('.') + 1)] ?? labelOf(column, options);
 }
 
 /** The first word of a parameter's name, or its unit: the small line below a label. */
 export function placeOf(column: string, options: Map<string, ColumnOption>): string {
 	const option = options.get(column);
+	if (column.startsWith('='))
+		return 'formula';
 	if (option?.unit)
 		return option.unit;
 	return column.includes('.') ? column.slice(0, column.indexOf('.')) : '';
