@@ -965,7 +965,8 @@ await main(async () => {
 	])
 		await walk(page, it.url);
 	const refused = wrong.filter((w) => w.includes('400 (Bad Request)'));
-	equal(refused.length, 3, 'three questions are refused: the same runs on both sides, and wrong formulas');
+	equal(refused.length, 3,
+		'three questions are refused: the same runs on both sides, wrong formulas');
 	equal(wrong.filter((w) => !refused.includes(w)), [], 'no error, and no request to elsewhere');
 	await browser.close();
 	equal(await it.stop(), 0, 'the dashboard stops');
