@@ -5,7 +5,7 @@
  * The simulator paces N streams exactly and writes down when it sent each
  * event; the client measures them; both are joined by request id. Kernel and
  * user-space stamps come from the same run: the record keeps the kernel's, and
- * beside each how much later user space read it. The stamps of segments ("tap") come
+ * with each how much later user space read it. The stamps of segments ("tap") come
  * from a second run of the same scene; where they are not allowed, they are left out.
  *
  * TTFT error: (first event - sent) of the client minus (first send - receive)

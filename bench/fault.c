@@ -14,7 +14,7 @@
  * scene, or "clean run". --strict exits with 1 when a scene is not as it should be. A scene runs in
  * a process of its own, whose networks and groups end with it.
  *
- * $FAKE_WORLD is tests/fake/world.c as a library, which stands in for a clock that is set and for
+ * $FAKE_WORLD is tests/fake/world.c as a library, which replaces a clock that is set and for
  * slow name servers; without it the scenes that need it are left out.
  */
 #include <dirent.h>
@@ -68,7 +68,7 @@ enum {
 struct scene {
 	const char *name, *code;      /* the reason or note that must be there; NULL: none */
 	const char *spoils;           /* keys of metrics that must not be VALID, blanks between */
-	const char *also;             /* other reasons that may lower the verdict, likewise */
+	const char *also;             /* more reasons that may lower the verdict */
 	unsigned how;
 	const char *sim, *client;     /* options, a blank between two */
 	const char *from, *to;        /* words that a relay exchanges */

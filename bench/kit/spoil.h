@@ -21,7 +21,7 @@ int spoil_own_network(struct err *e);
 int spoil_few_ports(unsigned ports, struct err *e);
 
 #define SPOIL_NEAR "10.9.0.1" /* where the server listens */
-#define SPOIL_FAR "10.9.0.2"  /* where the client finds it, behind the lossy link */
+#define SPOIL_FAR "10.9.0.2"  /* where the client finds it, beyond the lossy link */
 /*
  * A link of this network that loses a share of the packets, each way: a process reads them from a
  * TUN device, exchanges their addresses and writes them back. TCP repairs the losses in earnest.

@@ -252,7 +252,7 @@ def main() -> None:
     p.add_argument("--server-cpu", default="0")
     p.add_argument("--client-cpu", default="1")
     p.add_argument("--only-scene", action="append", help="by name; may be given several times")
-    p.add_argument("--only-tool", action="append", help="likewise")
+    p.add_argument("--only-tool", action="append", help="by name; may be given several times")
     o = p.parse_args()
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(FILES_MAX, hard), hard))

@@ -10,7 +10,7 @@
 
 #define MEASURED_WEIGHT 0.01
 #define NAMES_MIN 20     /* fewer texts are no names, however different they are */
-#define FACET_VALUES 20  /* that are told apart when facets are chosen */
+#define FACET_VALUES 20  /* that are distinguished when facets are chosen */
 
 struct filters_item {
 	const struct column_info *column;

@@ -8,7 +8,7 @@
  * k draws from n with k marked. k is 2, 4, 8 ... up to a quarter of n; the smallest of their tails
  * times their number is the probability (Bonferroni), which a run without a cold start passes below
  * P in at most P of all runs. Equal values count as if the later ones were slower. One slow request
- * alone cannot be told from chance: it is the slowest of n in one of n runs.
+ * alone cannot be distinguished from chance: it is the slowest of n in one of n runs.
  */
 #include "client/metrics/metrics_internal.h"
 

@@ -32,7 +32,7 @@
 
 #define TOGETHER_SHARE 0.05     /* of the mean gap: closer events came together */
 #define TOGETHER_NS_MAX 1000000
-#define SIZES_MAX 256           /* events of an arrival that are told apart */
+#define SIZES_MAX 256           /* events of an arrival that are distinguished */
 
 /* How an element of the ITL array is marked. */
 enum { SLOW_CAUSE = 7, SLOW_FOLLOWS = 8 }; /* cause + 1 on the first of an arrival, 8 on the rest */

@@ -363,7 +363,7 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 	double noise = 3 * sqrt((double)q->in_flight_before + q->in_flight_after);
 
 	if (lost_share(m) > TRUST_LAG_THROUGHPUT)
-		return; /* the client fell behind itself: send_lag says so */
+		return; /* the client itself was late: send_lag says so */
 	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
 		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server does not "

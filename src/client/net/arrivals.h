@@ -5,7 +5,7 @@
  * Packets come in the order in which the machine received them, with their stamps. Those of a
  * connection that is followed become ranges of its stream, in the stream's order, until the
  * program has read those bytes. A byte has arrived when it and all bytes before it are there for
- * the first time: TCP hands it to nobody earlier. So the stamp of a byte is the largest of the
+ * the first time: TCP hands it out no earlier. So the stamp of a byte is the largest of the
  * first stamps up to it; what is sent again changes nothing, and what fills a hole releases what
  * is after the hole.
  *
@@ -66,7 +66,7 @@ size_t arrivals_take(struct arrivals *a, struct arrival_flow *f, size_t most_byt
 		     int64_t otherwise_ns, int64_t *stamp_ns, bool *is_known);
 /* A packet with the next byte was seen. */
 bool arrivals_knows(const struct arrivals *a, const struct arrival_flow *f);
-/* Bytes that were read and whose stamps nobody wants. */
+/* Bytes that were read and whose stamps are not needed. */
 void arrivals_skip(struct arrivals *a, struct arrival_flow *f, size_t bytes);
 
 /* Ranges that were not kept for want of room, over all flows. */

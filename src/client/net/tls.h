@@ -33,7 +33,7 @@ void tls_config_free(struct tls_config *c);
 
 /*
  * A new key and a certificate for 127.0.0.1 that it has signed itself, valid for a day, as PEM: the
- * key readable for the user alone. For a server of our own that nobody has to trust.
+ * key readable for the user alone. For a server of our own that no client verifies.
  */
 int tls_make_certificate(const char *cert_file, const char *key_file, struct err *e);
 

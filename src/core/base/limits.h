@@ -132,7 +132,7 @@
 #define GPUS_MAX 256                    /* of one machine; the largest have 32 */
 #define SYSFS_BYTES_MAX 4096            /* one file of sysfs: a page */
 #define GPU_PARTS_MAX 64                /* parts of one split GPU; MIG makes seven */
-#define GPU_PROCESSES_MAX 256           /* programs on one GPU that are told apart */
+#define GPU_PROCESSES_MAX 256           /* programs on one GPU that are distinguished */
 #define GPU_START_S_MAX 30              /* for a driver to start: eight idle GPUs need up to 15 */
 #define SERVER_LOG_READ_BYTES (256 << 10) /* of the end of a server's log, to learn why it ended */
 #define SERVER_TAIL_LINES 20            /* of it, shown to the user */

@@ -156,7 +156,7 @@ static double bent(double t, double bend)
 	return fabs(bend) < 0.001 ? t : (cbrt(1 + 6 * bend * (t - bend)) - 1) / (2 * bend);
 }
 
-/* The slowest wave is larger than the others allow, and than what anybody would call a change. */
+/* The slowest wave is larger than the others allow, and larger than what counts as a change. */
 static bool is_drifting(const double wave[SETTLED_WAVES], double all, size_t n, double mean)
 {
 	double swing = 2 * sqrt(2 * wave[0] / (double)n);

@@ -84,7 +84,7 @@ struct doctor_machine {
 	double time_offset_ms, time_error_ms; /* what is being corrected; the bound of the error */
 };
 
-/* root stands before every path ("" the machine itself; tests). */
+/* root is put in front of every path ("" the machine itself; tests). */
 void doctor_read(const char *root, struct doctor_machine *m);
 void doctor_count(const char *root, struct doctor_counters *c);
 /* Clocks, wake-ups, stamps: takes seconds, fills what doctor_read left. */

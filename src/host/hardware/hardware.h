@@ -14,7 +14,7 @@
 #include "core/base/str.h"
 #include "core/json/read.h"
 
-/* Appends one JSON object. root stands before every path ("" the machine itself; tests). */
+/* Appends one JSON object. root is put in front of every path ("" the machine itself; tests). */
 void hardware_json(const char *root, struct buf *out);
 
 /* "docker", "kubernetes", ...; NULL: in none that is known. */
