@@ -241,18 +241,19 @@ static int read_prices(const struct web_request *r, struct analyse_request *q, s
 /* Everything that the answer depends on. */
 static struct str key_of(const struct web_request *r, const struct analyse_request *q)
 {
+	/* One after the other: a body may be as deep as JSON can be. */
+	const struct json_value *const part[] = { q->body, q->marks, q->prices, q->watts };
 	struct buf text = { 0 };
-	struct json_writer w = json_writer(&text);
 	struct str out;
 
-	json_begin_array(&w);
-	json_put_text(&w, r->route->path);
-	json_put_int(&w, (int64_t)index_view_version(r->view));
-	json_put_value(&w, q->body);
-	json_put_value(&w, q->marks);
-	json_put_value(&w, q->prices);
-	json_put_value(&w, q->watts);
-	json_end_array(&w);
+	buf_printf(&text, "%s %llu", r->route->path,
+		   (unsigned long long)index_view_version(r->view));
+	for (size_t i = 0; i < sizeof(part) / sizeof(*part); i++) {
+		struct json_writer w = json_writer(&text);
+
+		buf_add_char(&text, '\n');
+		json_put_value(&w, part[i]);
+	}
 	out = arena_str(r->arena, buf_str(&text));
 	buf_release(&text);
 	return out;

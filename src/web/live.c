@@ -23,6 +23,7 @@
 #include "web/web_internal.h"
 
 #define LIVE_RUNS_MAX 64
+#define LIVE_RETRY_S "60" /* after which a refused client may try again */
 #define LIVE_POINTS_MAX 600
 #define LIVE_SAMPLES_MAX 120      /* in one request */
 #define LIVE_TEXT_BYTES_MAX 200   /* a name, a stage, who began it */
@@ -223,9 +224,11 @@ static int add_run(const struct web_request *r, struct web_answer *a, const stru
 	uint64_t random = 0;
 
 	make_room(l);
-	if (l->n == LIVE_RUNS_MAX)
+	if (l->n == LIVE_RUNS_MAX) {
+		web_set_header(r, a, "Retry-After", LIVE_RETRY_S);
 		return asked_refuse(a, 429, e, "%d runs report to this dashboard already "
 				    "(LIVE_RUNS_MAX); wait until one of them has ended", LIVE_RUNS_MAX);
+	}
 	if (getrandom(&random, sizeof(random), 0) != sizeof(random))
 		return asked_refuse(a, 503, e, "the system has no random bytes yet; try again");
 	l->run[l->n] = mem_alloc(sizeof(*made));

@@ -667,7 +667,8 @@ static void test_older_marks(void **state)
 	static const char older[] = "ALTER TABLE marks DROP COLUMN metric;"
 				    "ALTER TABLE documents DROP COLUMN left_out;"
 				    "ALTER TABLE jobs DROP COLUMN new_columns;"
-				    "DELETE FROM numbers WHERE name IN ('columns', 'rewritten');"
+				    "DELETE FROM numbers WHERE name IN ('columns', 'rewritten', 'tag');"
+				    "DROP TABLE tags;"
 				    "DELETE FROM migrations WHERE number > 1";
 	struct arena a = { 0 };
 	const char *url = in_dir(&a, "older.db"), *backup = in_dir(&a, "older.backup");

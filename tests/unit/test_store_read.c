@@ -153,14 +153,20 @@ static const struct {
 	    "client.transport='native'", "tags.a=true", "failures.http_500=2.0", "prefill.gpus=2.0",
 	    "system.energy_j=1.0", "system.server.preemptions=4.0", "steady_state.p90_ttft_ms=4.0",
 	    "median_e2el_ms=1.5", "p95_e2el_ms=2.5", "status='partial'" } },
-	{ "the settled part", "", "{\"completed\": 3, \"request_throughput\": 1, \"profllm\": {"
-	  "\"settled\": {\"requests\": 3, "
-	  "\"start_s\": 0.5, \"ttft_ms\": {\"mean\": 41.2, \"low\": 40.8, \"high\": null, "
-	  "\"n_needed\": 9}}, \"attempted\": {\"requests\": 5, \"e2el_known\": 3}}}", "serve", 1,
-	  { "settled.requests=3.0", "settled.ttft_ms.mean=41.2", "settled.ttft_ms.low=40.8",
-	    "settled.ttft_ms.high=null", "settled.start_s=absent", "settled.ttft_ms.n_needed=absent",
-	    "attempted.requests=5.0", "attempted.e2el_known=absent",
-	    "client.settled.requests=absent" } },
+	{ "of many figures those that runs are compared by", "", "{\"completed\": 3, "
+	  "\"request_throughput\": 1, \"profllm\": {\"settled\": {\"requests\": 3, "
+	  "\"ttft_ms\": {\"mean\": 41.2, \"low\": 40.8, \"high\": null, \"n_needed\": 9}}, "
+	  "\"attempted\": {\"requests\": 5, \"good_share\": 0.75}, \"error_budget\": {"
+	  "\"source\": \"measured\", \"age_s\": 6, \"rounds\": 9, \"ttft\": {\"mean_ms\": 0.5, "
+	  "\"p99_ms\": 2}, \"itl\": {\"low_ms\": 0.1, \"high_ms\": 0.25}}, \"slow_gaps\": {"
+	  "\"slow\": 4, \"client\": {\"n\": 1, \"share\": 0.25}}}}", "serve", 1,
+	  { "settled.requests=absent", "settled.ttft_ms.mean=41.2", "settled.ttft_ms.low=40.8",
+	    "settled.ttft_ms.high=null", "settled.ttft_ms.n_needed=absent",
+	    "attempted.requests=absent", "attempted.good_share=0.75",
+	    "error_budget.source='measured'", "error_budget.age_s=6.0", "error_budget.rounds=absent",
+	    "error_budget.ttft.mean_ms=0.5", "error_budget.ttft.p99_ms=absent",
+	    "error_budget.itl.high_ms=0.25", "client.slow_gaps.client.share=0.25",
+	    "client.slow_gaps.slow=absent" } },
 	{ "pooling", "", "{\"input_sequence_throughput\": 4.5, \"completed\": 2, \"duration\": 1}",
 	  "serve", 1, { "input_sequence_throughput=4.5", "completed=2.0", "status='completed'" } },
 	{ "JSON lines", "", "{\"request_throughput\": 1, \"completed\": 0, \"failed\": 4}\n"

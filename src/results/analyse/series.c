@@ -132,7 +132,7 @@ static const struct { const char *name, *value; } option_default[] = {
 	{ "timed_trace_label_input_length", "input_length" },
 	{ "timed_trace_label_output_length", "output_length" },
 	{ "timed_trace_label_timestamp", "timestamp" }, { "timed_trace_sec_multiplier", "1" },
-	{ "timestamps", "kernel" }, { "tokenizer_mode", "auto" }, { "tool_result_words", "32" },
+	{ "timestamps", "auto" }, { "tokenizer_mode", "auto" }, { "tool_result_words", "32" },
 	{ "trace_format", "auto" }, { "trace_message_mode", "history" },
 	{ "trace_origin", "first" }, { "trace_output_len", "256" }, { "trace_salt", "fixed" },
 	{ "trace_time_unit", "auto" }, { "transport", "auto" }, { "warm_connections", "auto" },

@@ -14,7 +14,7 @@
 static const char *const group[] = {
 	"server", "benchmark", "system", "hardware", "environment", "provenance", "tags", "resources",
 	"trust", "client", "steady_state", "failures", "run", "metric", "sessions", "correctness",
-	"priority", "prefix_cache", "settled", "attempted",
+	"priority", "prefix_cache", "settled", "attempted", "error_budget",
 };
 
 static const char *kind_name(const struct json_value *v)
@@ -231,35 +231,47 @@ static void put_steady(struct reading *r, const struct json_value *steady)
 	put_percentiles(r, "steady_state.", "ttft_ms", json_get(steady, "percentiles_ttft_ms"));
 }
 
-/* ---- the settled part, and attempted requests ---- */
+/* ---- of many figures those that runs are compared by ---- */
 
-static void put_settled(struct reading *r, const struct json_value *settled)
+/* The others stay in the document: a column that one page shows is not worth its place. */
+static const struct kept {
+	const char *key, *object, *member; /* object NULL: the member is the key's own */
+	const char *column;                /* what goes in front of the member */
+} kept[] = {
+	{ "settled", "ttft_ms", "mean", "settled.ttft_ms" },
+	{ "settled", "ttft_ms", "low", "settled.ttft_ms" },
+	{ "settled", "ttft_ms", "high", "settled.ttft_ms" },
+	{ "attempted", NULL, "good_share", "attempted" },
+	{ "error_budget", NULL, "source", "error_budget" },
+	{ "error_budget", NULL, "age_s", "error_budget" },
+	{ "error_budget", NULL, "streams", "error_budget" },
+	{ "error_budget", NULL, "events_per_s", "error_budget" },
+	{ "error_budget", "ttft", "mean_ms", "error_budget.ttft" },
+	{ "error_budget", "ttft", "low_ms", "error_budget.ttft" },
+	{ "error_budget", "ttft", "high_ms", "error_budget.ttft" },
+	{ "error_budget", "itl", "high_ms", "error_budget.itl" },
+	{ "slow_gaps", "server", "share", "client.slow_gaps.server" },
+	{ "slow_gaps", "client", "share", "client.slow_gaps.client" },
+	{ "segment_stamps", NULL, NULL, NULL }, { "itl_token_ms", NULL, NULL, NULL },
+};
+
+/* false: the key has no row there. */
+static bool put_kept(struct reading *r, struct str key, const struct json_value *v)
 {
-	static const char *const count[] = { "requests", "left_out_start", "left_out_end" };
-	static const char *const part[] = { "mean", "low", "high" };
-	char prefix[NAME_BYTES];
+	bool is_there = false;
 
-	for (size_t i = 0; i < COUNT(count); i++)
-		cells_put_json(r->cells, "settled", str_of(count[i]), json_get(settled, count[i]));
-	for (size_t i = 0; settled->kind == JSON_OBJECT && i < settled->count; i++) {
-		const struct json_value *v = &settled->item[i];
+	for (size_t i = 0; i < COUNT(kept); i++) {
+		const struct kept *one = &kept[i];
+		const struct json_value *in = one->object ? json_get(v, one->object) : v;
 
-		if (v->kind != JSON_OBJECT)
+		if (!str_is(key, one->key))
 			continue;
-		name_of(prefix, "settled.", settled->key[i], "");
-		for (size_t k = 0; k < COUNT(part); k++)
-			cells_put_json(r->cells, prefix, str_of(part[k]), json_get(v, part[k]));
+		is_there = true;
+		if (one->member)
+			cells_put_json(r->cells, one->column, str_of(one->member),
+				       json_get(in, one->member));
 	}
-}
-
-static void put_attempted(struct reading *r, const struct json_value *attempted)
-{
-	static const char *const part[] = {
-		"requests", "succeeded", "failed", "cancelled", "unsent", "good_share",
-	};
-
-	for (size_t i = 0; i < COUNT(part); i++)
-		cells_put_json(r->cells, "attempted", str_of(part[i]), json_get(attempted, part[i]));
+	return is_there;
 }
 
 /* ---- priorities ---- */
@@ -518,10 +530,6 @@ static bool put_own_object(struct reading *r, struct str key, const struct json_
 		cells_put_members(r->cells, "system.server", v);
 	else if (str_is(key, "steady_state"))
 		put_steady(r, v);
-	else if (str_is(key, "settled"))
-		put_settled(r, v);
-	else if (str_is(key, "attempted"))
-		put_attempted(r, v);
 	else if (str_is(key, "derived"))
 		cells_put_members(r->cells, "derived", v);
 	else if (str_is(key, "failures"))
@@ -580,7 +588,8 @@ void put_ours(struct reading *r, const struct json_value *ours)
 		const struct json_value *v = &ours->item[i];
 
 		if (!put_renamed(r, plain, COUNT(plain), key, v) && !put_budget(r, key, v) &&
-		    !put_spread(r, key, v) && !put_own_object(r, key, v) &&
+		    !put_kept(r, key, v) && !put_spread(r, key, v) &&
+		    !put_own_object(r, key, v) &&
 		    !put_offline(r, key, v, json_get(ours, "options") == NULL))
 			cells_put_json(r->cells, "client", key, v);
 	}
