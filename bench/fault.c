@@ -122,7 +122,7 @@ static const struct scene scenes[] = {
 	{ .name = "server stalls: its own time", .code = NULL, .spoils = "", .also = "",
 	  .how = STOP_SERVER, .sim = ORACLE, .client = "", .is_quick = true },
 	{ .name = "slow first requests", .code = "slow_start", .spoils = "ttft e2el", .also = "",
-	  .sim = ORACLE " --fault slow-start=400ms:id=b?", .client = "", .is_quick = true },
+	  .sim = ORACLE " --fault slow-start=2s:id=b?", .client = "", .is_quick = true },
 	{ .name = "a role first", .code = "role_event", .spoils = "ttft tpot itl", .also = "",
 	  .sim = ORACLE, .client = "--backend openai-chat --endpoint /v1/chat/completions",
 	  .from = "\"role\":\"assistant\"" },

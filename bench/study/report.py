@@ -47,16 +47,30 @@ def of(rows, scene, tool, key) -> list[float]:
 
 def remark(rows, scene, tool) -> str:
     some = [r for r in rows if r["scene"] == scene and r["tool"] == tool]
-    lost = sum(r["streams"] - r.get("requests", 0) + r.get("not_joined", 0) for r in some)
+    lost = sum(r["asked"] - r.get("requests", 0) + r.get("not_joined", 0) for r in some)
     if any(r["status"] == "timeout" for r in some):
         return "did not finish in 600 s"
     if all("requests" not in r for r in some):
         return "no result"
-    return f"{100 * lost / sum(r['streams'] for r in some):.1f} % of the requests missing" if lost else ""
+    return f"{100 * lost / sum(r['asked'] for r in some):.1f} % of the requests missing" if lost else ""
+
+
+def glance(rows: list[dict], key: str, title: str) -> list[str]:
+    """One figure of every client in every scene."""
+    scenes = ordered(rows, "scene")
+    out = [f"### {title}", "", "| client | " + " | ".join(scenes) + " |",
+           "|---" + "|---:" * len(scenes) + "|"]
+    for tool in ordered(rows, "tool"):
+        found = [of(rows, scene, tool, key) for scene in scenes]
+        if any(found):
+            out.append(f"| {tool} | " + " | ".join(number(statistics.median(v)) if v else ""
+                                                   for v in found) + " |")
+    return out + [""]
 
 
 def tables(rows: list[dict]) -> str:
-    out = []
+    out = glance(rows, "ttft_mean_ms", "Mean TTFT error, in ms")
+    out += glance(rows, "itl_p99_ms", "99th percentile of the ITL error, in ms")
     for scene in ordered(rows, "scene"):
         out += [f"### {scene}", "", "| client | " + " | ".join(c for c, _ in COLUMNS) + " | note |",
                 "|---" * (len(COLUMNS) + 2) + "|"]
@@ -71,7 +85,7 @@ def tables(rows: list[dict]) -> str:
 
 def figure(rows: list[dict], key: str, title: str) -> str:
     """Both axes logarithmic: streams, and the size of the error."""
-    scenes = [s for s in ordered(rows, "scene") if " x " in s]
+    scenes = [s for s in ordered(rows, "scene") if " x " in s and "loop" not in s]
     streams = {r["scene"]: r["streams"] for r in rows}
     lines = {}
     for tool in ordered(rows, "tool"):

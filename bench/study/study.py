@@ -28,15 +28,17 @@ READY_TIMEOUT_S = 20
 FILES_MAX = 65536
 PROMPT_TOKENS = 64
 
-# name, streams, events of each, arguments of the simulator
+# name, streams, requests, events of each, arguments of the simulator. As many requests as streams:
+# a burst, all on new connections; more: each stream sends its next one when an answer has ended.
 SCENES = [
-    ("1 x 100/s", 1, 400, ["--ttft-ms", "20", "--itl-ms", "10"]),
-    ("10 x 100/s", 10, 200, ["--ttft-ms", "20", "--itl-ms", "10"]),
-    ("100 x 100/s", 100, 200, ["--ttft-ms", "20", "--itl-ms", "10"]),
-    ("1,000 x 100/s", 1000, 200, ["--ttft-ms", "20", "--itl-ms", "10"]),
-    ("5,000 x 10/s", 5000, 40, ["--ttft-ms", "20", "--itl-ms", "100"]),
-    ("10,000 x 5/s", 10000, 20, ["--ttft-ms", "20", "--itl-ms", "200"]),
-    ("256 in steps of 20 ms", 256, 100, ["--ttft-ms", "20", "--burst-ms", "20"]),
+    ("1 x 100/s", 1, 20, 50, ["--ttft-ms", "20", "--itl-ms", "10"]),
+    ("10 x 100/s", 10, 10, 200, ["--ttft-ms", "20", "--itl-ms", "10"]),
+    ("100 x 100/s", 100, 100, 200, ["--ttft-ms", "20", "--itl-ms", "10"]),
+    ("100 x 100/s, loop", 100, 1000, 50, ["--ttft-ms", "20", "--itl-ms", "10"]),
+    ("1,000 x 100/s", 1000, 1000, 200, ["--ttft-ms", "20", "--itl-ms", "10"]),
+    ("5,000 x 10/s", 5000, 5000, 40, ["--ttft-ms", "20", "--itl-ms", "100"]),
+    ("10,000 x 5/s", 10000, 10000, 20, ["--ttft-ms", "20", "--itl-ms", "200"]),
+    ("256 in steps of 20 ms", 256, 256, 100, ["--ttft-ms", "20", "--burst-ms", "20"]),
 ]
 
 
@@ -85,11 +87,12 @@ class DropIn:
     def __init__(self, command: list[str], extra: list[str]) -> None:
         self.command, self.extra = command, extra
 
-    def run(self, o, url, folder, streams, events) -> list[str]:
+    def run(self, o, url, folder, streams, requests, events) -> list[str]:
         return [*self.command, "--backend", "vllm", "--endpoint", "/v1/completions",
                 "--base-url", url, "--model", o.model, "--dataset-name", "random",
                 "--random-input-len", str(PROMPT_TOKENS), "--random-output-len", str(events),
-                "--ignore-eos", "--num-prompts", str(streams), "--seed", "1",
+                "--ignore-eos", "--num-prompts", str(requests), "--seed", "1",
+                *(["--max-concurrency", str(streams)] if requests > streams else []),
                 "--request-id-prefix", "study-", "--save-result", "--save-detailed",
                 "--result-dir", folder, "--result-filename", "result.json", *self.extra]
 
@@ -116,10 +119,10 @@ class Aiperf:
     def __init__(self, command: list[str]) -> None:
         self.command = command
 
-    def run(self, o, url, folder, streams, events) -> list[str]:
+    def run(self, o, url, folder, streams, requests, events) -> list[str]:
         return [*self.command, "profile", "--model", o.model, "--tokenizer", TOKENIZER, "--url", url,
                 "--endpoint-type", "completions", "--streaming", "--concurrency", str(streams),
-                "--request-count", str(streams), "--synthetic-input-tokens-mean",
+                "--request-count", str(requests), "--synthetic-input-tokens-mean",
                 str(PROMPT_TOKENS), "--synthetic-input-tokens-stddev", "0",
                 "--output-tokens-mean", str(events), "--output-tokens-stddev", "0",
                 "--extra-inputs", "ignore_eos:true", "--random-seed", "1",
@@ -147,11 +150,11 @@ class Guidellm:
     def __init__(self, command: list[str]) -> None:
         self.command = command
 
-    def run(self, o, url, folder, streams, events) -> list[str]:
+    def run(self, o, url, folder, streams, requests, events) -> list[str]:
         return [*self.command, "run", "--backend",
                 f"kind=openai_http,target={url},model={o.model},request_format=/v1/completions",
                 "--profile", f"kind=concurrent,streams={streams}",
-                "--constraint", f"kind=max_requests,count={streams}",
+                "--constraint", f"kind=max_requests,count={requests}",
                 "--tokenizer", f"kind=hf_auto,model={o.model}",
                 "--data", f"kind=synthetic_text,prompt_tokens={PROMPT_TOKENS},output_tokens={events}",
                 "--output", f"kind=json,path={folder}/result.json", "--disable-progress"]
@@ -213,17 +216,19 @@ def join(rows: list[tuple], truth: list[dict]) -> dict:
 
 
 def cell(o, name: str, client, scene, repeat: int) -> dict:
-    title, streams, events, sim_args = scene
+    title, streams, requests, events, sim_args = scene
     folder = os.path.join(o.out, "run")
     shutil.rmtree(folder, ignore_errors=True)
     os.makedirs(folder)
-    row = {"tool": name, "scene": title, "repeat": repeat, "streams": streams}
+    row = {"tool": name, "scene": title, "repeat": repeat, "streams": streams,
+           "asked": requests}
     sim = Sim(o, folder, sim_args)
     before, began = resource.getrusage(resource.RUSAGE_CHILDREN), time.monotonic()
     try:
         with open(os.path.join(folder, "client.log"), "w", encoding="utf-8") as log:
             done = subprocess.run(["taskset", "-c", o.client_cpu,
-                                   *client.run(o, sim.url, folder, streams, events)],
+                                   *client.run(o, sim.url, folder, streams, requests,
+                                               events)],
                                   stdout=log, stderr=log, timeout=RUN_TIMEOUT_S, env=o.env)
         row["status"] = done.returncode
     except subprocess.TimeoutExpired:
