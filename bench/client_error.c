@@ -76,7 +76,7 @@ static void add_figures(struct bench *b, const struct scene *s, struct oracle_er
 			  "%s: |ITL error| p50, %s", s->name, view);
 		f = bench_add(b, "us", stats_percentile(r->itl[k], r->n_itl, 99),
 			      "%s: |ITL error| p99, %s", s->name, view);
-		if (is_tapped || (s->has_targets && k == 0))
+		if (is_tapped || (s->has_targets && k == 0 && !b->has_hog))
 			figure_most(f, TAP_ITL_US);
 		bench_add(b, "us", r->itl[k][r->n_itl - 1], "%s: |ITL error| max, %s", s->name,
 			  view);
