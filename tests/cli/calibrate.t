@@ -126,6 +126,48 @@ spew($file, $old);
 is($without->{profllm}{error_budget}, undef, 'nor is one of another build');
 unlink $file;
 
+# ---- the calibration's client is the run's: threads, TLS, stamps of segments ----
+
+sub check_kind {
+	my ($name, $of, $file, @args) = @_;
+	my ($r, $of_kind) = serve_at($of, '--calibrate', @args);
+	my $b = $of_kind->{profllm}{error_budget};
+
+	is($r->{status}, 0, "$name: exit status") or diag($r->{err});
+	is($b->{source}, 'calibrated', "$name: a budget") or diag($r->{err});
+	cmp_ok($b->{ttft}{high_ms}, '>=', $b->{ttft}{mean_ms}, "$name: of this kind of client");
+	is(scalar(grep { /\Q$file\E/ } files()), 1, "$name: kept as such") or diag(join ' ', files());
+	unlink files();
+	return $b;
+}
+
+check_kind('two threads', $sim, '-t2-', '--threads', '2');
+SKIP: {
+	skip 'no openssl command', 4 if system('openssl req -x509 -newkey ec -pkeyopt '
+		. 'ec_paramgen_curve:P-256 -nodes -keyout key.pem -out cert.pem -days 2 '
+		. '-subj /CN=localhost -batch 2>/dev/null');
+	my $secure = start_sim(@pacing, '--ssl-certfile', 'cert.pem', '--ssl-keyfile', 'key.pem');
+
+	check_kind('TLS', { url => "https://127.0.0.1:$secure->{port}" }, '-tls', '--insecure');
+}
+SKIP: {
+	skip 'a packet socket is not allowed', 5 unless socket(my $probe, 17, 2, 0);
+	is(check_kind('tap', $sim, '-tap', '--timestamps', 'tap')->{stamps}, 'tap', 'and its stamps');
+}
+
+# ---- Ctrl-C while it calibrates ends the calibration, and the result is there ----
+
+my $cut = begin(args => ['bench', 'serve', '--base-url', $sim->{url}, qw(--model sim --tokenizer sim
+	--dataset-name random --random-input-len 16 --random-output-len 25 --num-prompts 24
+	--max-concurrency 4 --disable-tqdm --output-json cut.json --calibrate)]);
+wait_for('the calibration', sub { (slurp($cut->{out_path}) // '') =~ /^Calibrating/m });
+kill 'INT', $cut->{pid};
+$cut = finish($cut);
+is($cut->{status}, 0, 'Ctrl-C while it calibrates: exit status') or diag($cut->{err});
+like($cut->{err}, qr/--calibrate: the result has no error budget: interrupted/, 'which is said');
+is(decode_json(slurp('cut.json'))->{completed}, 24, 'the run itself is reported');
+is(scalar(files()), 0, 'nothing is kept of it');
+
 # ---- what cannot be calibrated ----
 
 my ($single, $none) = serve_at($sim, '--calibrate', '--random-output-len', '1');

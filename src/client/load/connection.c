@@ -86,10 +86,12 @@ void connection_close(struct connection *c)
 	c->net->n_open--;
 	tap_forget(c->net->opts.tap, &c->arrivals);
 	if (c->watch.fd >= 0) {
-		struct sock_losses losses = sock_losses(c->watch.fd);
+		struct sock_path path = sock_path(c->watch.fd);
 
-		c->net->stats.resent += losses.resent;
-		c->net->stats.out_of_order += losses.out_of_order;
+		c->net->stats.resent += path.resent;
+		c->net->stats.out_of_order += path.out_of_order;
+		c->net->stats.round_trips += path.round_trip_ns > 0;
+		c->net->stats.round_trip_ns += path.round_trip_ns;
 		loop_unwatch(c->net->loop, &c->watch);
 		sock_close(c->watch.fd);
 	}

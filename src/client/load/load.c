@@ -402,6 +402,8 @@ static void add_stats(struct load_stats *sum, const struct load_stats *one)
 	sum->net.connections_most += one->net.connections_most;
 	sum->net.resent += one->net.resent;
 	sum->net.out_of_order += one->net.out_of_order;
+	sum->net.round_trips += one->net.round_trips;
+	sum->net.round_trip_ns += one->net.round_trip_ns;
 	sum->net.resolve_ns = one->net.resolve_ns > sum->net.resolve_ns ? one->net.resolve_ns
 									 : sum->net.resolve_ns;
 	sum->reads_shared += one->reads_shared;

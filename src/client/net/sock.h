@@ -73,12 +73,12 @@ int64_t sock_unread(int fd, uint64_t *acked);
 int sock_stamps_on(struct err *e);
 
 /*
- * What a TCP connection has lost so far: segments of ours that were sent again, and segments of the
- * peer that came before an earlier one (that one was lost, or overtaken). Zero where the kernel
- * does not say.
+ * What TCP knows of the way to a connection's peer: segments of ours that were sent again, segments
+ * of the peer that came before an earlier one (that one was lost, or overtaken), and the shortest
+ * round trip so far. Zero where the kernel does not say.
  */
-struct sock_losses { uint32_t resent, out_of_order; };
-struct sock_losses sock_losses(int fd);
+struct sock_path { uint32_t resent, out_of_order; int64_t round_trip_ns; };
+struct sock_path sock_path(int fd);
 
 /* Raises RLIMIT_NOFILE to its hard limit; returns the limit now in force. */
 size_t sock_raise_nofile(void);

@@ -24,12 +24,15 @@ int64_t sock_unread(int fd, uint64_t *acked)
 	return unread;
 }
 
-struct sock_losses sock_losses(int fd)
+struct sock_path sock_path(int fd)
 {
 	struct tcp_info info = { 0 };
 	socklen_t n = sizeof(info);
 
 	if (getsockopt(fd, IPPROTO_TCP, TCP_INFO, &info, &n) < 0)
-		return (struct sock_losses){ 0 };
-	return (struct sock_losses){ info.tcpi_total_retrans, info.tcpi_rcv_ooopack };
+		return (struct sock_path){ 0 };
+	/* In microseconds; all ones until the first acknowledgement. */
+	return (struct sock_path){ info.tcpi_total_retrans, info.tcpi_rcv_ooopack,
+				   info.tcpi_min_rtt == UINT32_MAX ? 0 :
+				   (int64_t)info.tcpi_min_rtt * 1000 };
 }

@@ -33,6 +33,7 @@ static const struct scalar facts_rows[] = {
 	F(transport), F(http_version),
 	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),
 	F(threads), F(segments.events), F(segments.dropped), F(segments.unused),
+	F(round_trip_ms),
 	F(load.aborted), F(load.time_limit_s), F(load.used_up_s), F(load.urls),
 	F(load.prompt_salt), F(load.prompt_salt_key), F(load.is_profile_asked), F(load.is_profiled),
 	F(load.reuse.order), F(load.reuse.pass), F(load.reuse.copies), F(load.reuse.repeated),

@@ -387,6 +387,10 @@ static void put_run(struct json_writer *w, const struct report *r)
 	json_member_text(w, "stamp_source", m->opts.is_user_stamps ? "user" : "kernel");
 	json_member_int(w, "requests_user_stamped", m->client.n_user_stamped);
 	put_segments(w, r);
+	if (f->round_trip_ms > 0)
+		json_member_f64(w, "round_trip_ms", f->round_trip_ms);
+	else
+		json_member_null(w, "round_trip_ms");
 	json_member_int(w, "threads", f->threads);
 	json_member_int(w, "warm_connections", f->warm_connections);
 	json_member_int(w, "hosts", m->opts.n_hosts ? m->opts.n_hosts : 1);

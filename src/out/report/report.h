@@ -92,6 +92,8 @@ struct report_facts {
 	const char *request_id_prefix;   /* NULL: requests had no id */
 	unsigned warm_connections, threads;
 	struct report_segments segments;
+	/* Mean over connections of the shortest that TCP saw on each; 0: not known. */
+	double round_trip_ms;
 	struct report_load load;
 	struct budget budget;            /* rounds 0: none */
 	struct str options;              /* JSON object of the resolved options; empty: none */

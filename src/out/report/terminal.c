@@ -491,6 +491,17 @@ static void gaps(const struct metrics_gaps *g, struct buf *out)
 	buf_release(&text);
 }
 
+/* What the network adds to each TTFT, whatever the server does. */
+static void network(const struct report *r, struct buf *out)
+{
+	char text[32];
+
+	if (r->facts->round_trip_ms <= 0)
+		return;
+	snprintf(text, sizeof(text), "%.3f", r->facts->round_trip_ms);
+	line_text(out, "Network round trip (ms):", text);
+}
+
 static void client(const struct report *r, struct buf *out)
 {
 	const struct metrics *m = r->metrics;
@@ -501,6 +512,7 @@ static void client(const struct report *r, struct buf *out)
 	skew(&c->skew, out);
 	line_int(out, "New connections:", c->n_new_connections);
 	line_spread(out, "Connect time p50/p99/max (ms):", &c->connect);
+	network(r, out);
 	if (c->connect.p99_ms > CONNECT_SHOWN_MS && !m->opts.is_pooling) {
 		char text[80];
 

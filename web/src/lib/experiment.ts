@@ -358,6 +358,7 @@ export interface ExperimentDocument {
 				events_per_segment?: number | null;
 				unused?: string | null;
 			};
+			round_trip_ms?: number | null;
 			threads?: number;
 			warm_connections?: number;
 			hosts?: number;
