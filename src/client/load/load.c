@@ -284,6 +284,7 @@ static void *worker_main(void *arg)
 	struct driver *d = w->driver;
 	int64_t cpu, waited;
 
+	pressure_wake_soon();
 	wait_for_start(d);
 	for (size_t i = 0; i < w->n_pending; i++) /* the first picks, which count from the start */
 		w->pending[i].due_mono_ns += d->start_mono_ns;

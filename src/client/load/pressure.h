@@ -13,6 +13,12 @@
 
 #include "core/base/str.h"
 
+/*
+ * The calling thread asks for short turns on its processor. From Linux 6.12 on, one that wakes up
+ * then interrupts a thread with longer turns at once, where it would wait for up to 3 ms. Needs no
+ * privilege and gives the thread no larger share; a real-time policy stays as it is.
+ */
+void pressure_wake_soon(void);
 /* Nanoseconds that the calling thread has waited for a processor since it began. */
 int64_t pressure_wait_ns(void);
 /*
