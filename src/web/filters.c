@@ -454,6 +454,7 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 		       struct str *name, struct str *body, struct err *e)
 {
 	const struct json_value *given = preset_body(r);
+	const struct json_value *was = json_get(r->body, "was");
 	bool is_board = str_starts(r->path, STR("/api/boards"));
 	struct buf text = { .limit = is_board ? BOARD_BODY_BYTES_MAX : PRESET_BODY_BYTES_MAX };
 	struct json_writer w = json_writer(&text);
@@ -461,11 +462,13 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 
 	if (json_get(r->body, "filters") && json_get(r->body, "body"))
 		return asked_wrong(a, e, r->arena, "/filters", "either body or filters");
-	if (asked_object(r, a, "name body filters", e) < 0 ||
+	if (asked_object(r, a, is_new ? "name body filters" : "name body filters was", e) < 0 ||
 	    asked_text(r, a, "name", PRESET_NAME_BYTES_MAX, is_new, name, e) < 0)
 		return -1;
 	if (!is_new && json_get(r->body, "name") && !name->n)
 		return asked_wrong(a, e, r->arena, "/name", "a name");
+	if (was && isnan(json_real(was, (double)NAN)))
+		return asked_wrong(a, e, r->arena, "/was", "the `at` of what was read");
 	if (!given)
 		return is_new ? asked_wrong(a, e, r->arena, "/body", "what is to be saved") : 0;
 	json_put_value(&w, given);
@@ -481,15 +484,20 @@ static int read_preset(const struct web_request *r, struct web_answer *a, bool i
 			    is_board ? "; unfreeze a block or begin another board" : "");
 }
 
-/* What the store refuses here is a name that is taken. */
-static int put_preset(const struct web_request *r, struct web_answer *a, int64_t id,
-		      struct str name, struct str body, struct err *e)
+/* What the store refuses here is a name that is taken, and what was saved since "was". */
+static int put_preset(const struct web_request *r, struct web_answer *a, struct preset put,
+		      struct err *e)
 {
-	int64_t out = id;
+	const struct json_value *was = json_get(r->body, "was");
+	double was_s = json_real(was, (double)NAN);
 
-	if (store_preset_put(r->store, saved_kind(r), id, name, body, &out, e) < 0)
+	if (store_preset_put(r->store, saved_kind(r), &put, was_s, e) < 0) {
+		if (put.at_s > was_s)
+			a->pointer = STR("/was");
 		return asked_usage(a, 409, e);
-	json_member_int(&a->json, "id", out);
+	}
+	json_member_int(&a->json, "id", put.id);
+	data_put_key_number(&a->json, "at", put.at_s);
 	return 0;
 }
 
@@ -515,7 +523,7 @@ static int preset_add(const struct web_request *r, struct web_answer *a, struct 
 	struct str name = STR(""), body = STR("");
 
 	if (read_preset(r, a, true, &name, &body, e) < 0 || check_room(r, a, body.n, e) < 0 ||
-	    put_preset(r, a, 0, name, body, e) < 0)
+	    put_preset(r, a, (struct preset){ .name = name, .body = body }, e) < 0)
 		return -1;
 	a->status = 201;
 	return 0;
@@ -544,7 +552,8 @@ static int preset_change(const struct web_request *r, struct web_answer *a, stru
 		return asked_refuse(a, 422, e, "all %ss together may have at most %u bytes "
 				    "(PRESETS_BYTES_MAX); delete some of them", saved_kind(r),
 				    PRESETS_BYTES_MAX);
-	return put_preset(r, a, id, name.n ? name : old->name, body.n ? body : old->body, e);
+	return put_preset(r, a, (struct preset){ .id = id, .name = name.n ? name : old->name,
+						 .body = body.n ? body : old->body }, e);
 }
 
 static int preset_drop(const struct web_request *r, struct web_answer *a, struct err *e)

@@ -227,7 +227,7 @@ static int put_price(const struct web_request *r, struct web_answer *a, const st
 {
 	struct buf text = { 0 };
 	struct json_writer w = json_writer(&text);
-	int64_t id;
+	struct preset put = { .id = p->preset, .name = p->gpu };
 	int rc = 0;
 
 	json_begin_object(&w);
@@ -235,8 +235,9 @@ static int put_price(const struct web_request *r, struct web_answer *a, const st
 	data_put_key_number(&w, "power_w", p->watts);
 	json_member_str(&w, "who", p->who);
 	json_end_object(&w);
+	put.body = buf_str(&text);
 	if (!isnan(p->usd) || !isnan(p->watts))
-		rc = store_preset_put(r->store, KIND, p->preset, p->gpu, buf_str(&text), &id, e);
+		rc = store_preset_put(r->store, KIND, &put, (double)NAN, e);
 	else if (p->preset)
 		rc = store_preset_drop(r->store, KIND, p->preset, e);
 	buf_release(&text);

@@ -3,6 +3,7 @@
  * test_store_keep.c - the store over time: other processes, snapshots, backup and restore, old
  * runs, damage, and rows wider than a database takes; on both databases.
  */
+#include <math.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdatomic.h>
@@ -235,13 +236,14 @@ static void backup_and_restore(const char *url)
 	struct read_run again = make_run(&a, "s-1", 1000), late = make_run(&a, "late", 1);
 	struct put_result out;
 	struct annotation *note;
+	struct preset mine = { .name = STR("mine"), .body = STR("{}") };
 	int64_t id;
 	size_t n;
 
 	put_many(s, "s", 0, 40);
 	must(store_put(s, &again, 1, STR(""), &a, &out, e));
 	must(store_annotate(s, out.id, STR("kept"), STR("anna"), &id, e));
-	must(store_preset_put(s, "preset", 0, STR("mine"), STR("{}"), &id, e));
+	must(store_preset_put(s, "preset", &mine, (double)NAN, e));
 	must(store_backup(s, file, e));
 	put_many(s, "after", 0, 1);
 	must(store_restore(to, file, false, e));

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* test_store_people.c - notes, exclusions, presets, marks, traces and jobs; on both databases. */
+#include <math.h>
 #include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -210,37 +211,57 @@ static void test_exclusions(void **state)
 	with_stores(exclusions);
 }
 
+static int put(struct store *s, const char *kind, struct preset *p, struct err *e)
+{
+	return store_preset_put(s, kind, p, (double)NAN, e);
+}
+
 static void presets(const char *url)
 {
 	struct arena a = { 0 };
 	struct store *s = open_store(url, false);
-	int64_t one, two, again;
-	struct preset *p;
+	struct preset mine = { .name = STR("mine"), .body = STR("{\"and\": []}") };
+	struct preset yours = { .name = STR("yours"), .body = STR("{}") }, other = yours, *p;
+	double first_s;
 	size_t n;
 
-	must(store_preset_put(s, "preset", 0, STR("mine"), STR("{\"and\": []}"), &one, e));
-	must(store_preset_put(s, "preset", 0, STR("yours"), STR("{}"), &two, e));
-	assert_true(two > one);
-	refuses(store_preset_put(s, "preset", 0, STR("mine"), STR("{}"), &again, e), "already");
-	refuses(store_preset_put(s, "preset", two, STR("mine"), STR("{}"), &again, e), "already");
-	refuses(store_preset_put(s, "preset", 0, STR(""), STR("{}"), &again, e), "empty");
-	must(store_preset_put(s, "preset", two, STR("ours"), STR("[]"), &again, e));
-	assert_int_equal(again, two);
+	must(put(s, "preset", &mine, e));
+	must(put(s, "preset", &yours, e));
+	assert_true(yours.id > mine.id);
+	other.name = mine.name;
+	refuses(put(s, "preset", &other, e), "already");
+	other.id = yours.id;
+	refuses(put(s, "preset", &other, e), "already");
+	refuses(put(s, "preset", &(struct preset){ .name = STR("") }, e), "empty");
+	first_s = yours.at_s;
+	yours.name = STR("ours");
+	yours.body = STR("[]");
+	must(put(s, "preset", &yours, e));
+	assert_int_equal(yours.id, other.id);
+	/* What was saved meanwhile is not replaced unseen. */
+	must(store_preset_put(s, "preset", &yours, yours.at_s, e));
+	assert_true(yours.at_s > first_s);
+	other = yours;
+	other.body = STR("lost");
+	refuses(store_preset_put(s, "preset", &other, first_s, e), "another window");
+	assert_true(other.at_s == yours.at_s);
 	must(store_presets(s, "preset", &a, &p, &n, e));
 	assert_int_equal(n, 2);
 	assert_true(str_is(p[0].name, "mine") && str_is(p[0].body, "{\"and\": []}"));
 	assert_true(str_is(p[1].name, "ours") && str_is(p[1].body, "[]"));
+	assert_true(p[1].at_s == yours.at_s);
 	/* Another kind has its own names. */
-	must(store_preset_put(s, "board", 0, STR("mine"), STR("{}"), &again, e));
+	other = (struct preset){ .name = mine.name, .body = STR("{}") };
+	must(put(s, "board", &other, e));
 	must(store_presets(s, "board", &a, &p, &n, e));
 	assert_int_equal(n, 1);
-	assert_int_equal(p[0].id, again);
-	refuses(store_preset_drop(s, "board", one, e), "there is no board");
-	refuses(store_preset_put(s, "board", one, STR("x"), STR("{}"), &again, e), "there is no board");
-	must(store_preset_drop(s, "preset", one, e));
-	refuses(store_preset_drop(s, "preset", one, e), "there is no preset");
-	refuses(store_preset_put(s, "preset", one, STR("gone"), STR("{}"), &again, e),
-		"there is no preset");
+	assert_int_equal(p[0].id, other.id);
+	refuses(store_preset_drop(s, "board", mine.id, e), "there is no board");
+	mine.name = STR("x");
+	refuses(put(s, "board", &mine, e), "there is no board");
+	must(store_preset_drop(s, "preset", mine.id, e));
+	refuses(store_preset_drop(s, "preset", mine.id, e), "there is no preset");
+	refuses(put(s, "preset", &mine, e), "there is no preset");
 	store_close(s);
 	arena_release(&a);
 }

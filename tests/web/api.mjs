@@ -103,6 +103,7 @@ async function refused(method, target, status, body) {
 	equal(answer.status, status, `${method} ${target}: ${status}`);
 	judge({ $ref: 'Problem' }, value, `${method} ${target}: a problem`);
 	equal(value.status, status, `${method} ${target}: with its status`);
+	return value;
 }
 
 // ---- data ----
@@ -256,7 +257,12 @@ async function filters(ids) {
 	const board = await ask('POST', '/api/boards', { name: 'a', body: { blocks: [] } });
 	await ask('PUT', `/api/boards/${board.id}`, { name: 'b' });
 	const frozen = 'x'.repeat(1_000_000), tooLong = frozen + 'x'.repeat(100_000);
-	await ask('PUT', `/api/boards/${board.id}`, { body: { blocks: [], frozen } });
+	const { at } = await ask('PUT', `/api/boards/${board.id}`, { body: { blocks: [], frozen } });
+	const again = await ask('PUT', `/api/boards/${board.id}`, { name: 'c', was: at });
+	ok(again.at > at, 'a change of what was read last is saved');
+	const old = await refused('PUT', `/api/boards/${board.id}`, 409, { body: {}, was: at });
+	equal(old.pointer, '/was', 'and one of what was read before is refused');
+	await refused('PUT', `/api/boards/${board.id}`, 400, { body: {}, was: 'now' });
 	await refused('PUT', `/api/boards/${board.id}`, 413, { body: tooLong });
 	await refused('POST', '/api/filters/presets', 413, { name: 'c', body: frozen });
 	await ask('GET', '/api/boards');

@@ -475,7 +475,8 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.threads = d->load.threads, .budget = p->budget,
 		.segments = { p->load.events_by_segment, p->load.tap.dropped, no_tap(&p->load) },
 		.round_trip_ms = p->load.net.round_trips ?
-			(double)p->load.net.round_trip_ns / 1e6 / (double)p->load.net.round_trips : 0,
+			(double)p->load.net.round_trip_ns / (1e6 * (double)p->load.net.round_trips)
+			: 0,
 	};
 	load_facts(o, d, p, &f->load, a);
 	report_date(f->date, p->record.stop_ns);

@@ -81,7 +81,7 @@ struct transport_stats {
 	uint64_t connections_most;   /* open at once */
 	/* Of ended connections: segments of ours sent again, and theirs that came too early. */
 	uint64_t resent, out_of_order;
-	uint64_t round_trips;        /* of these, connections whose shortest round trip is known ... */
+	uint64_t round_trips;        /* of these, those with a known shortest round trip ... */
 	int64_t round_trip_ns;       /* ... and the sum of those times */
 	int64_t resolve_ns;          /* the longest look-up of a host's name */
 };

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* people.c - what people say: notes, exclusions, what they save by a name, marks on a trend. */
+#include <math.h>
+
 #include "core/base/mem.h"
 #include "results/store/store_internal.h"
 
@@ -267,13 +269,22 @@ int store_tag_one(struct store_write *w, int64_t run, struct str tag, struct str
 
 /* ---- presets ---- */
 
-static int put_preset(struct store_write *w, const char *kind, int64_t id, struct str name,
-		      struct str body, int64_t *out, struct err *e)
+/* When a preset was saved, to a double. */
+static int take_at(void *self, const struct db_got *got)
 {
-	struct db_value v[5] = { db_text(name), db_text(body), db_real(store_now_s()), db_int(id),
+	*(double *)self = db_as_real(got->v[0]);
+	return 0;
+}
+
+static int put_preset(struct store_write *w, const char *kind, struct preset *p, double was_s,
+		      struct err *e)
+{
+	struct str name = p->name;
+	double at_s = store_now_s(), last_s = (double)NAN;
+	struct db_value v[5] = { db_text(name), db_text(p->body), db_real(at_s), db_int(p->id),
 				 db_text(str_of(kind)) };
-	struct db_value same[3] = { db_text(name), db_int(id), v[4] };
-	int64_t other;
+	struct db_value same[3] = { db_text(name), db_int(p->id), v[4] };
+	int64_t other, *out = &p->id;
 
 	if (db_integer(w->db, "SELECT id FROM presets WHERE name = $1 AND id <> $2 AND kind = $3",
 		       same, 3, 0, &other, e) < 0)
@@ -281,12 +292,21 @@ static int put_preset(struct store_write *w, const char *kind, int64_t id, struc
 	if (other)
 		return err_set(e, ERR_USAGE, "there is already a %s with the name %.*s", kind,
 			       (int)name.n, name.p);
-	if (id) {
-		if (db_integer(w->db, "UPDATE presets SET name = $1, body = $2, at = $3 WHERE id = $4"
-				      " AND kind = $5 RETURNING id", v, 5, 0, out, e) < 0)
+	p->at_s = at_s;
+	if (p->id) {
+		if (db_run(w->db, "SELECT at FROM presets WHERE id = $1 AND kind = $2", &v[3], 2, take_at,
+			   &last_s, e) < 0)
 			return -1;
-		return *out ? 0 : err_set(e, ERR_USAGE, "there is no %s with the number %lld", kind,
-					  (long long)id);
+		if (isnan(last_s))
+			return err_set(e, ERR_USAGE, "there is no %s with the number %lld", kind,
+				       (long long)p->id);
+		if (last_s > was_s) {
+			p->at_s = last_s;
+			return err_set(e, ERR_USAGE, "this %s was changed in another window after it was "
+				       "shown here, so this change was not saved", kind);
+		}
+		return db_do(w->db, "UPDATE presets SET name = $1, body = $2, at = $3 WHERE id = $4"
+				    " AND kind = $5", v, 5, e);
 	}
 	if (store_number(w, "preset", 1, out, e) < 0)
 		return -1;
@@ -295,17 +315,17 @@ static int put_preset(struct store_write *w, const char *kind, int64_t id, struc
 			    " VALUES ($1, $2, $3, $4, $5)", v, 5, e);
 }
 
-int store_preset_put(struct store *s, const char *kind, int64_t id, struct str name,
-		     struct str body, int64_t *out, struct err *e)
+int store_preset_put(struct store *s, const char *kind, struct preset *p, double was_s,
+		     struct err *e)
 {
 	struct store_write w;
 	int rc;
 
-	if (is_words(name, "the name", e) < 0 || is_name(name, "the name", e) < 0 ||
-	    store_fits(body, PRESET_BYTES_MAX, "what is saved", e) < 0 ||
+	if (is_words(p->name, "the name", e) < 0 || is_name(p->name, "the name", e) < 0 ||
+	    store_fits(p->body, PRESET_BYTES_MAX, "what is saved", e) < 0 ||
 	    store_write_begin(s, &w, e) < 0)
 		return -1;
-	rc = put_preset(&w, kind, id, name, body, out, e);
+	rc = put_preset(&w, kind, p, was_s, e);
 	return store_write_end(s, &w, rc, e);
 }
 

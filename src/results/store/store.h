@@ -176,8 +176,13 @@ int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t
  */
 #define PRESET_BYTES_MAX (1u << 20)
 struct preset { int64_t id; struct str name, body; double at_s; }; /* body: JSON */
-int store_preset_put(struct store *s, const char *kind, int64_t id, struct str name,
-		     struct str body, int64_t *out, struct err *e); /* id 0: a new one */
+/*
+ * Saves p: id 0 is a new one. was_s: one that was saved after this time is not replaced; or NAN.
+ * Sets p's id and at_s. ERR_USAGE: the name is taken, there is no such id, or it was saved after
+ * was_s; at_s is then when.
+ */
+int store_preset_put(struct store *s, const char *kind, struct preset *p, double was_s,
+		     struct err *e);
 int store_preset_drop(struct store *s, const char *kind, int64_t id, struct err *e);
 int store_presets(struct store *s, const char *kind, struct arena *a, struct preset **out,
 		  size_t *n, struct err *e);

@@ -142,6 +142,12 @@ export interface PresetRequest {
 	filters?: unknown; // instead of a body with this as its member `filter`
 }
 
+export interface PresetChange {
+	name?: string; body?: unknown;
+	filters?: unknown; // instead of a body with this as its member `filter`
+	was?: number; // the `at` of what was read: refused with 409 when it was saved since
+}
+
 export interface SummaryRequest {
 	filter?: Filter | null; shown?: Shown;
 	statistics?: string[] | null; // null: a usual choice of metrics
@@ -556,6 +562,12 @@ export interface Bulk extends Answer {
 }
 
 export interface Created extends Answer { id: number }
+
+export interface Saved extends Answer {
+	id: number;
+	at: number; // seconds since 1970
+}
+
 export interface LiveBegun extends Answer { id: string }
 
 export interface LiveEnded extends Answer {
@@ -1087,12 +1099,12 @@ export interface Routes {
 	};
 	'POST /api/filters/apply': { query: undefined; request: ApplyRequest; answer: Apply };
 	'GET /api/filters/presets': { query: undefined; request: undefined; answer: Presets };
-	'POST /api/filters/presets': { query: undefined; request: PresetRequest; answer: Created };
-	'PUT /api/filters/presets/{id}': { query: undefined; request: PresetRequest; answer: Created };
+	'POST /api/filters/presets': { query: undefined; request: PresetRequest; answer: Saved };
+	'PUT /api/filters/presets/{id}': { query: undefined; request: PresetChange; answer: Saved };
 	'DELETE /api/filters/presets/{id}': { query: undefined; request: undefined; answer: Done };
 	'GET /api/boards': { query: undefined; request: undefined; answer: Presets };
-	'POST /api/boards': { query: undefined; request: PresetRequest; answer: Created };
-	'PUT /api/boards/{id}': { query: undefined; request: PresetRequest; answer: Created };
+	'POST /api/boards': { query: undefined; request: PresetRequest; answer: Saved };
+	'PUT /api/boards/{id}': { query: undefined; request: PresetChange; answer: Saved };
 	'DELETE /api/boards/{id}': { query: undefined; request: undefined; answer: Done };
 	'GET /api/settings/prices': { query: undefined; request: undefined; answer: Prices };
 	'PUT /api/settings/prices/{gpu}': { query: undefined; request: PriceRequest; answer: Done };

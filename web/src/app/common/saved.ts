@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // saved.ts: addresses that are kept on the server: saved views, and the blocks of boards.
 import { useQuery, type UseQueryResult } from '@tanstack/react-query';
-import { change, get, post } from '../api';
+import { ApiError, change, get, post } from '../api';
 import { checkWhole, type And } from '../filter';
 import { client } from '../query';
 import { queryText } from '../url';
@@ -120,11 +120,28 @@ export async function addBoard(name: string, body: BoardBody): Promise<number> {
 	return id;
 }
 
-/** Shown at once; asked again if the server refuses it. */
-export async function saveBoard(id: number, next: { name?: string; body?: BoardBody }): Promise<void> {
+/** When this page saved what it had read as of the key: its own saves are nobody else's. */
+const savedAt = new Map<number, number>();
+let saving: Promise<unknown> = Promise.resolve();
+
+/** Shown at once; asked again if the server refuses it. at: of the board that next was made from; the
+ * server refuses a body that would undo what others have saved since (isStale). */
+export function saveBoard(id: number, next: { name?: string; body?: BoardBody }, at?: number): Promise<void> {
 	client.setQueryData<Board[]>(KEY, (list) => list?.map((b) => (b.id === id ? { ...b, ...next } : b)));
-	await change('PUT', `/api/boards/${id}`, next).finally(again);
+	const save = saving.then(async () => {
+		let was = at;
+		while (was !== undefined && savedAt.has(was))
+			was = savedAt.get(was);
+		const saved = await change<{ at: number }>('PUT', `/api/boards/${id}`,
+			next.body && was ? { ...next, was } : next);
+		if (was && saved.at !== was)
+			savedAt.set(was, saved.at);
+	});
+	saving = save.catch(() => undefined);
+	return save.finally(again);
 }
+
+export const isStale = (why: unknown): boolean => why instanceof ApiError && why.pointer === '/was';
 
 export const dropBoard = (id: number): Promise<unknown> =>
 	change('DELETE', `/api/boards/${id}`).finally(again);
@@ -169,6 +186,9 @@ export function lastBoard(list: readonly Board[]): Board | undefined {
 export const homeBoard = (): number | null => remembered(HOME);
 export const setHomeBoard = (id: number | null): void => remember(HOME, id);
 
+/** How often a block is added to the newest version of a board that others change meanwhile. */
+const ADD_TRIES = 5;
+
 /** Adds a block to a board as the server has it now; to: its number or the name of a new one. */
 export async function addBlock(to: number | string, block: Block): Promise<Board> {
 	if (typeof to === 'string') {
@@ -176,11 +196,18 @@ export async function addBlock(to: number | string, block: Block): Promise<Board
 		remember(LAST, id);
 		return { id, name: to, at: 0, body };
 	}
-	const board = (await boards()).find((b) => b.id === to);
-	if (!board)
-		throw new Error('The board was deleted. Choose another one.');
-	board.body.blocks.push(block);
-	await saveBoard(to, { body: board.body });
-	remember(LAST, to);
-	return board;
+	for (let tries = 1; ; tries++) {
+		const board = (await boards()).find((b) => b.id === to);
+		if (!board)
+			throw new Error('The board was deleted. Choose another one.');
+		board.body.blocks.push(block);
+		try {
+			await saveBoard(to, { body: board.body }, board.at);
+			remember(LAST, to);
+			return board;
+		} catch (why) {
+			if (tries === ADD_TRIES || !isStale(why))
+				throw why;
+		}
+	}
 }

@@ -4,7 +4,7 @@ import { useEffect, useState, type FormEvent, type ReactNode } from 'react';
 import { useColumns } from '../../common/columns';
 import { PickMany } from '../../common/pick';
 import {
-	homeBoard, moved, saveBoard, setHomeBoard, type Block, type Board, type BoardBody,
+	homeBoard, isStale, moved, saveBoard, setHomeBoard, type Block, type Board, type BoardBody,
 } from '../../common/saved';
 import { partText } from '../../common/scope';
 import { isEverything } from '../../filter';
@@ -147,10 +147,16 @@ export function BoardPage({ board }: { board: Board }): ReactNode {
 		return () => removeEventListener('beforeprint', fit);
 	}, []);
 	const set = (next: BoardBody, said?: string): void => {
-		saveBoard(board.id, { body: next }).then(() => {
+		saveBoard(board.id, { body: next }, board.at).then(() => {
 			if (said)
 				toast(said, 'good', { label: 'Undo', act: () => set(body) });
-		}).catch(toastError);
+		}).catch((why: unknown) => {
+			if (isStale(why))
+				toast((why as Error).message, 'bad', { label: 'Save mine instead',
+					act: () => void saveBoard(board.id, { body: next }).catch(toastError) });
+			else
+				toastError(why);
+		});
 	};
 	const edit = (at: number): Edit => ({
 		change: (next, said) => set({ ...body, blocks: blocks.map((b, i) => (i === at ? next : b)) }, said),
