@@ -101,7 +101,7 @@ static void one_leads_everywhere(void **state)
 	assert_true(is_true(point_at(v, "b200", "TP1", 64), "is_best"));
 	assert_true(is_true(point_at(v, "h100", "TP1", 64), "is_frontier"));
 	assert_false(is_true(point_at(v, "h100", "TP1", 64), "is_best"));
-	rig_same(point_at(v, "h100", "TP1", 64), "label", "c64");
+	rig_same(point_at(v, "h100", "TP1", 64), "label", "TP1 c64");
 	assert_false(is_true(point_at(v, "b200", "TP4", 64), "is_frontier") &&
 		     is_true(point_at(v, "b200", "TP4", 8), "is_frontier") &&
 		     is_true(point_at(v, "b200", "TP1", 1), "is_frontier"));

@@ -80,6 +80,7 @@ static void plan(void **state)
 	rig_near(v, "matched/0/pairs", 4);
 	rig_same(v, "matched/1/column", "server.tensor_parallel_size");
 	rig_same(v, "matched/2/column", "server.cache");
+	assert_int_equal(rig_count(v, "matched/0/also"), 0); /* the model is the same everywhere */
 	rig_near(v, "matched/2/effect", 0.1);
 	rig_near(v, "matched/2/interval/0", 0.1);
 	rig_near(v, "matched/2/pairs", 6);
@@ -138,7 +139,7 @@ static void ranges(void **state)
 	assert_true(rig_real(q, "share") > 0.9);
 	assert_null(named(v, "tags.name"));
 	assert_true(rig_has_note(v, "1 parameters have more than"));
-	assert_true(rig_has_note(v, "1 of 87 runs have no finite median_ttft_ms"));
+	assert_true(rig_has_note(v, "1 of 87 runs have no median_ttft_ms"));
 	rig_end(&r);
 }
 
@@ -198,6 +199,38 @@ static void many_columns(void **state)
 	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
 	assert_true(rig_has_note(v, "2000 parameters vary"));
 	assert_true(rig_has_note(v, "101 more parameters differ among these runs and were not looked at"));
+	rig_end(&r);
+}
+
+/* Batches are larger at 4 and at 8: the step to 4 changes two things and that to 8 one. */
+static void changes_with(void **state)
+{
+	const struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int tp = 2; tp <= 8; tp *= 2)
+		for (int i = 0; i < 3; i++) {
+			rig_number(&r, "server.tensor_parallel_size", tp);
+			rig_number(&r, "server.max_num_batched_tokens", tp > 2 ? 16384 : 8192);
+			rig_number(&r, "benchmark.max_concurrency", 1 + i);
+			rig_text(&r, "server.model", "m");
+			rig_number(&r, "request_throughput", 100 * tp * tp + i);
+			rig_run(&r, 0);
+		}
+	v = rig_ask(&r, analyse_impact, "{\"metric\": \"request_throughput\"}");
+	for (size_t i = 0; i < rig_count(v, "matched"); i++) {
+		const struct json_value *step = &rig_at(v, "matched")->item[i];
+		bool is_tp = str_eq(rig_at(step, "column")->text, STR("server.tensor_parallel_size"));
+		bool is_first = is_tp && rig_real(step, "from") == 2;
+
+		assert_int_equal(rig_count(step, "also"), is_first);
+		rig_near(step, "also_total", is_first);
+		if (is_first)
+			rig_same(step, "also/0", "server.max_num_batched_tokens");
+	}
+	assert_true(rig_count(v, "matched") >= 2);
 	rig_end(&r);
 }
 
@@ -492,7 +525,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan), cmocka_unit_test(ranges), cmocka_unit_test(many_columns),
-		cmocka_unit_test(only_valid), cmocka_unit_test(impact_corners),
+		cmocka_unit_test(changes_with), cmocka_unit_test(only_valid), cmocka_unit_test(impact_corners),
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity), cmocka_unit_test(repeats),
 		cmocka_unit_test(failing_loads),
 	};

@@ -686,7 +686,7 @@ static void put_point(const struct curves *c, struct json_writer *w, const struc
 		parts_put_number(w, key[k][2], d->at[k].high);
 	}
 	parts_put_number(w, "load", d->p->load);
-	json_member_text(w, "label", d->is_best ? name_of(c, d) : setups_load_text(&c->s, d->p));
+	json_member_text(w, "label", d->is_frontier || d->is_best ? name_of(c, d) : setups_load_text(&c->s, d->p));
 	json_member_bool(w, "is_frontier", d->is_frontier);
 	json_member_bool(w, "is_best", d->is_best);
 	json_member_bool(w, "is_degraded", d->is_degraded);

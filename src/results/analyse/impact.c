@@ -358,7 +358,7 @@ static int read_metric(struct impact *m, struct err *e)
 	for (size_t i = 0; i < m->n; i++)
 		m->x[i] = m->is_log ? log(m->y[i]) : m->y[i];
 	if (missing)
-		parts_note(&m->notes, "%zu of %zu runs have no finite %.*s", missing, rows.n,
+		parts_note(&m->notes, "%zu of %zu runs have no %.*s", missing, rows.n,
 			   (int)m->metric.n, m->metric.p);
 	counting_notes(&m->counting, 1, &m->notes);
 	return 0;
@@ -421,7 +421,15 @@ static void judge_all(struct impact *m)
 /* ---- everything else equal ---- */
 
 /* What else was configured, of the runs that have the metric. */
-struct configured { struct str *column; uint32_t **code; size_t n; };
+/* What was configured: a code for each run's value of each of n columns. */
+struct configured {
+	struct str *column;
+	uint32_t **code;
+	size_t n;
+	/* For the parameter that is looked at: */
+	bool *is_along;                 /* the column has one value for each of the parameter's ... */
+	uint32_t (*at_level)[LEVELS_MAX]; /* ... with this code */
+};
 
 static int read_configured(const struct impact *m, struct configured *out)
 {
@@ -436,6 +444,8 @@ static int read_configured(const struct impact *m, struct configured *out)
 		return -1;
 	*out = (struct configured){ .column = key.column, .n = key.n };
 	out->code = arena_alloc(a, (key.n + 1) * sizeof(*out->code));
+	out->is_along = arena_alloc(a, (key.n + 1) * sizeof(*out->is_along));
+	out->at_level = arena_alloc(a, (key.n + 1) * sizeof(*out->at_level));
 	for (size_t c = 0; c < key.n; c++) {
 		uint32_t codes;
 		size_t k = 0;
@@ -448,10 +458,10 @@ static int read_configured(const struct impact *m, struct configured *out)
 	return 0;
 }
 
-/* Whether a column has one value for each of the parameter's. */
-static bool goes_along(const struct impact *m, const struct parameter *q, const uint32_t *code)
+/* Whether a column has one value for each of the parameter's; first: their codes. */
+static bool goes_along(const struct impact *m, const struct parameter *q, const uint32_t *code,
+		       uint32_t *first)
 {
-	uint32_t first[LEVELS_MAX] = { 0 };
 	bool is_seen[LEVELS_MAX] = { false };
 
 	for (size_t i = 0; i < m->n; i++) {
@@ -477,22 +487,18 @@ static int by_rest(const void *a, const void *b)
 }
 
 /* Each run with a hash of all that was configured but the parameter and what goes along with it. */
-static void fill_members(const struct impact *m, const struct configured *c, struct step_of *step,
+static void fill_members(const struct impact *m, struct configured *c, const struct parameter *q,
 			 struct member *out)
 {
-	const struct parameter *q = &m->of[step->parameter];
 
 	for (size_t i = 0; i < m->n; i++)
 		out[i] = (struct member){ 0x9e3779b97f4a7c15u, q->code[i], m->x[i] };
 	for (size_t k = 0; k < c->n; k++) {
-		if (str_eq(c->column[k], q->column))
+		bool is_itself = str_eq(c->column[k], q->column);
+
+		c->is_along[k] = !is_itself && goes_along(m, q, c->code[k], c->at_level[k]);
+		if (is_itself || c->is_along[k])
 			continue;
-		if (goes_along(m, q, c->code[k])) {
-			if (step->n_also < ALSO_SHOWN)
-				step->also[step->n_also] = c->column[k];
-			step->n_also++;
-			continue;
-		}
 		for (size_t i = 0; i < m->n; i++) {
 			uint64_t h = (out[i].rest ^ (c->code[k][i] + k * 0x100000001b3u)) *
 				     0xbf58476d1ce4e5b9u;
@@ -514,7 +520,7 @@ static double next_mean(const struct member *x, size_t n, size_t *at)
 	return sum / (double)(*at - from);
 }
 
-static void add_step(struct impact *m, const struct step_of *like, size_t from, size_t to,
+static void add_step(struct impact *m, const struct configured *c, struct step_of step,
 		     const double *x, size_t n)
 {
 	struct step_of *s = &m->step[m->n_steps];
@@ -523,13 +529,18 @@ static void add_step(struct impact *m, const struct step_of *like, size_t from, 
 
 	for (size_t i = 0; i < n; i++)
 		sum += x[i];
-	*s = *like;
-	s->from = from;
-	s->to = to;
+	*s = step;
 	s->pairs = n;
 	s->effect = expm1(sum / (double)n);
 	s->low = expm1(around.low);
 	s->high = expm1(around.high);
+	for (size_t k = 0; k < c->n; k++) {
+		if (!c->is_along[k] || c->at_level[k][s->from] == c->at_level[k][s->to])
+			continue;
+		if (s->n_also < ALSO_SHOWN)
+			s->also[s->n_also] = c->column[k];
+		s->n_also++;
+	}
 	m->n_steps++;
 }
 
@@ -575,16 +586,15 @@ static bool is_repeated(const struct impact *m, size_t at)
 	return false;
 }
 
-static void match_parameter(struct impact *m, const struct configured *c, size_t parameter,
+static void match_parameter(struct impact *m, struct configured *c, size_t parameter,
 			    struct member *x, struct pair_of *pair, double *ratio)
 {
-	struct step_of like = { .parameter = parameter };
 	size_t n;
 
 	if (m->of[parameter].is_range || is_repeated(m, parameter) ||
 	    series_role(m->of[parameter].column) != SERIES_KEY)
 		return;
-	fill_members(m, c, &like, x);
+	fill_members(m, c, &m->of[parameter], x);
 	n = pairs_of(m, x, pair);
 	if (n)
 		qsort(pair, n, sizeof(*pair), by_step);
@@ -593,7 +603,8 @@ static void match_parameter(struct impact *m, const struct configured *c, size_t
 		     pair[to].to == pair[from].to; to++)
 			ratio[to - from] = pair[to].ratio;
 		if (to - from >= PAIRS_MIN)
-			add_step(m, &like, pair[from].from, pair[from].to, ratio, to - from);
+			add_step(m, c, (struct step_of){ .parameter = parameter, .from = pair[from].from,
+							 .to = pair[from].to }, ratio, to - from);
 	}
 }
 

@@ -695,7 +695,7 @@ static void put_all(struct trends *t, struct json_writer *w, size_t missing)
 		parts_note(&t->notes, "%zu series; the %zu with the most runs are shown", l->n,
 			   l->shown);
 	if (missing)
-		parts_note(&t->notes, "%zu of %zu runs have no finite %.*s, no time%s", missing,
+		parts_note(&t->notes, "%zu of %zu runs have no %.*s, no time%s", missing,
 			   t->rows.n, (int)t->metric.n, t->metric.p,
 			   t->columns.axis == AXIS_COMMIT ? " or no provenance.engine_commit" :
 			   t->columns.axis == AXIS_VERSION ? " or no environment.server.version" : "");

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The performance chart: what is drawn of an answer, where labels go, and what can be saved.
 import {
-	curvesOption, frontier, looksOf, placeLabels, plansOf, shareOf, spotsOf, usualLines, valueAt,
+	along, curvesOption, frontier, looksOf, placeLabels, plansOf, shareOf, spotsOf, usualLines, valueAt,
 	type CurveOptions, type Label,
 } from '../../../web/src/app/charts/curves';
 import { composed, csvText, fileName, legendPlaces, wrapped } from '../../../web/src/app/charts/export';
@@ -120,6 +120,11 @@ it('puts no label over another or over a point, and the best first', () => {
 	expect(placed.get(4)).toBeDefined();
 	expect(placed.size).toBeLessThan(crowd.length);
 	expect(placeLabels([at(0, 795, 0)], [{ x: 795, y: 100 }], room).get(0)).not.toBe('right');
+	const line = along([{ x: 100, y: 100 }, { x: 400, y: 110 }]);
+	expect(placeLabels([at(0, 100, 1)], [{ x: 100, y: 100 }], room, line).get(0)).toBe('top');
+	const cross = [line, along([{ x: 100, y: 40 }, { x: 100, y: 160 }]), along([{ x: 0, y: 100 },
+		{ x: 100, y: 100 }])].flat();
+	expect(placeLabels([at(0, 100, 1)], [{ x: 100, y: 100 }], room, cross).get(0)).toBe('right');
 });
 
 it('names a point by what differs, each once', () => {

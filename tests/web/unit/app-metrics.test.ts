@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The list of columns that every page chooses from: order, groups, search, and what is hidden.
+import { labelled } from '../../../web/src/app/common/notes';
 import { choicesOf, groupOf, USUAL_METRICS } from '../../../web/src/app/common/metrics';
 import type { ColumnOption } from '../../../web/src/app/query';
 
@@ -75,4 +76,11 @@ it('hides what no run has, but never the chosen one', () => {
 	expect(names(found)).toEqual({ 'Most used': ['median_ttft_ms'], 'Cost and energy': ['power_w'] });
 	expect(found.hidden).toBe(1);
 	expect(list(options, '', null).hidden).toBe(0);
+});
+
+it('calls the columns of a note as the page does, and leaves its other words', () => {
+	const columns = { of: (c: string) => (c === 'median_ttft_ms' || c === 'run' ? option(c) : undefined),
+		measure: (c: string) => ({ column: c, label: 'Median TTFT', unit: 'ms' }) };
+	expect(labelled('median_ttft_ms is DEGRADED in 3 runs; server.gpu, run.', columns))
+		.toBe('Median TTFT is DEGRADED in 3 runs; server.gpu, run.');
 });

@@ -2,6 +2,7 @@
 import { shortNames, shortValue, type Named } from '../../../web/src/app/pages/runs/names';
 import { isListed, suggestions } from '../../../web/src/app/pages/runs/panel';
 import { since, toggled } from '../../../web/src/app/pages/runs/quick';
+import { metricFirst } from '../../../web/src/app/pages/runs/table';
 import { idsOf, linesOf, spreadText } from '../../../web/src/app/pages/runs/view';
 import type { ColumnOption } from '../../../web/src/app/query';
 import type { Values } from '../../../web/src/app/api';
@@ -16,6 +17,14 @@ const grid = (): Named[] => GPUS.flatMap((gpu, g) => [1, 2, 4, 8].flatMap((tp, t
 	[1, 2, 4, 8, 16, 32, 64].map((c, k) => row(100 * g + 10 * t + k,
 		`gpu=${gpu}-tensor_parallel_size=${tp}-max_concurrency=${c}`,
 		{ 'server.gpu': gpu, [TP]: tp, [C]: c }))));
+
+it('shows the first metric next to the names on a phone', () => {
+	const option = (column: string, group: string): [string, ColumnOption] =>
+		[column, { column, group, kind: 'number' } as ColumnOption];
+	const options = new Map([option(C, 'benchmark'), option('median_ttft_ms', 'metric')]);
+	expect(metricFirst(['verdict', C, 'median_ttft_ms'], options)).toEqual(['median_ttft_ms', 'verdict', C]);
+	expect(metricFirst(['verdict', C], options)).toEqual(['verdict', C]);
+});
 
 it('splits names with keys before each key, whatever their values hold', () => {
 	const list = names(grid());

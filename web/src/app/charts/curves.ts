@@ -72,18 +72,34 @@ function boxOf(l: Label, side: Side): Box {
 const meet = (a: Box, b: Box): boolean =>
 	a.left < b.right && b.left < a.right && a.top < b.bottom && b.top < a.bottom;
 
-/** Where each label goes; one that fits on no side of its point is left out. Low ranks come first. */
-export function placeLabels(labels: readonly Label[], marks: readonly { x: number; y: number }[],
-	room: Size): Map<number, Side> {
-	const taken: Box[] = marks.map(({ x, y }) =>
-		({ left: x - 4, right: x + 4, top: y - 4, bottom: y + 4 }));
+interface Place { x: number; y: number }
+
+const around = ({ x, y }: Place, px: number): Box => ({ left: x - px, right: x + px, top: y - px, bottom: y + px });
+
+/** Places along a line, close enough that no label fits between two of them. */
+export function along(line: readonly Place[]): Place[] {
+	return line.slice(1).flatMap((to, i) => {
+		const from = line[i], n = Math.ceil(Math.hypot(to.x - from.x, to.y - from.y) / LINE_PX);
+		return Array.from({ length: n }, (_, k) => ({ x: from.x + (to.x - from.x) * k / n,
+			y: from.y + (to.y - from.y) * k / n }));
+	});
+}
+
+/**
+ * Where each label goes; one that fits on no side of its point is left out. Low ranks come first. On
+ * a side that no line crosses where there is one.
+ */
+export function placeLabels(labels: readonly Label[], marks: readonly Place[], room: Size,
+	lines: readonly Place[] = []): Map<number, Side> {
+	const taken = marks.map((m) => around(m, 4)), crossed = lines.map((m) => around(m, 2));
 	const out = new Map<number, Side>();
 	for (const l of [...labels].sort((a, b) => a.rank - b.rank || a.index - b.index)) {
-		const side = (['right', 'top', 'left', 'bottom'] as const).find((s) => {
+		const sides = (['right', 'top', 'left', 'bottom'] as const).filter((s) => {
 			const b = boxOf(l, s);
 			return b.left >= 0 && b.right <= room.width + 20 && b.top >= -12
 				&& b.bottom <= room.height && !taken.some((t) => meet(b, t));
 		});
+		const side = sides.find((s) => !crossed.some((t) => meet(boxOf(l, s), t))) ?? sides[0];
 		if (side) {
 			taken.push(boxOf(l, side));
 			out.set(l.index, side);
@@ -139,8 +155,16 @@ const CROSS = 'M1 1L9 9M9 1L1 9';
 const FRONT_PX = 9, OTHER_PX = 6, FAINT_PX = 5, MANY = 4000;
 const DIMMED = 0.2, FAINT = 0.3;
 
+/** What is joined by a line, of the points of one color. */
+function pathsOf(lines: Lines, seen: Spot[]): CurvePoint[][] {
+	return lines === 'points' ? [] : lines === 'best' ? [frontier(seen).map((s) => s.point)]
+		: [...new Set(seen.map((s) => s.line))].map((line) => line.points.filter((p) => !p.is_invalid));
+}
+
 function labelsOf(o: CurveOptions, plans: { x: Plan; y: Plan }, size: Size): Map<number, Side> {
-	const room = roomOf(size), marks: { x: number; y: number }[] = [], labels: Label[] = [];
+	const room = roomOf(size), marks: Place[] = [], labels: Label[] = [];
+	const placeOf = (p: CurvePoint): Place => ({ x: shareOf(plans.x, p.x) * room.width,
+		y: (1 - shareOf(plans.y, p.y)) * room.height });
 	const ends = new Set(o.lines === 'best' ? [] : o.spots.filter((s) => !s.point.is_invalid
 		&& (s.line.points[0] === s.point || s.line.points[s.line.points.length - 1] === s.point)));
 	let before = '';
@@ -148,8 +172,7 @@ function labelsOf(o: CurveOptions, plans: { x: Plan; y: Plan }, size: Size): Map
 		if (!o.isShown(s.line.color))
 			return;
 		const { point } = s;
-		const at = { x: shareOf(plans.x, point.x) * room.width,
-			y: (1 - shareOf(plans.y, point.y)) * room.height };
+		const at = placeOf(point);
 		const isChief = point.is_frontier || ends.has(s);
 		if (isChief)
 			marks.push(at);
@@ -158,7 +181,10 @@ function labelsOf(o: CurveOptions, plans: { x: Plan; y: Plan }, size: Size): Map
 				: point.label === before ? 2 : 1 });
 		before = point.label;
 	});
-	return placeLabels(labels, marks, room);
+	const seen = o.spots.filter((s) => o.isShown(s.line.color));
+	const lines = [...o.looks.keys()].flatMap((key) =>
+		pathsOf(o.lines, seen.filter((s) => s.line.color === key)));
+	return placeLabels(labels, marks, room, lines.flatMap((line) => along(line.map(placeOf))));
 }
 
 interface Styled { o: CurveOptions; ink: Ink; sides: Map<number, Side>; isMany: boolean }
@@ -205,12 +231,8 @@ function whiskers(seen: Spot[], o: CurveOptions): object[] {
 function linesOfColor(o: CurveOptions, key: string, seen: Spot[], ink: Ink): object[] {
 	const color = o.looks.get(key)?.drawn() ?? ink.faint;
 	const opacity = o.pointed !== null && o.pointed !== key ? DIMMED : 1;
-	if (o.lines === 'points')
-		return [];
-	if (o.lines === 'best')
-		return [joined(`front ${key}`, frontier(seen).map((s) => s.point), color, opacity)];
-	return [...new Set(seen.map((s) => s.line))].map((line, i) =>
-		joined(`line ${key} ${i}`, line.points.filter((p) => !p.is_invalid), color, opacity));
+	return pathsOf(o.lines, seen).map((points, i) =>
+		joined(o.lines === 'best' ? `front ${key}` : `line ${key} ${i}`, points, color, opacity));
 }
 
 /** Rows of a point's tip; a unit that its label has already is left out. */

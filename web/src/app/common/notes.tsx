@@ -2,13 +2,21 @@
 // notes.tsx: what the server has to say about an analysis.
 import type { ReactNode } from 'react';
 import { Icon } from '../parts/icon';
+import { useColumns, type Columns } from './columns';
+
+/** The names of columns as the rest of the page has them. */
+export function labelled(note: string, columns: Pick<Columns, 'of' | 'measure'>): string {
+	return note.replace(/\w+(\.\w+)*/g, (word) => (columns.of(word) && /[_.]/.test(word)
+		? columns.measure(word).label : word));
+}
 
 export function Notes({ notes }: { notes: string[] | undefined }): ReactNode {
+	const columns = useColumns();
 	if (!notes?.length)
 		return null;
 	return (
 		<ul className="notes">
-			{notes.map((n) => <li key={n}><Icon name="warning" /><span>{n}</span></li>)}
+			{notes.map((n) => <li key={n}><Icon name="warning" /><span>{labelled(n, columns)}</span></li>)}
 		</ul>
 	);
 }

@@ -48,7 +48,7 @@ function ChangeLine({ c, columns }: { c: OverviewChange; columns: Columns }): Re
 				<p className="dim small-text">{c.name || columns.measure(c.metric).label}, {c.verdict}
 					{c.series_total > 1 && ` · ${c.series} of ${count(c.series_total, 'series', 'series')}`}</p>
 			</div>
-			<Link className="push" to={target('/compare', { groups: sidesOf(c) })}>Before / after</Link>
+			<Link className="push" to={target('/compare', { groups: sidesOf(c), m: c.metric })}>Before / after</Link>
 		</li>
 	);
 }

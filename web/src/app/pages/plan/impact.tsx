@@ -100,6 +100,7 @@ function Matched({ list, columns, better }: {
 			parameter alone to know what it changes.</p>;
 	const scale = scaleOf([0, ...list.flatMap((s) => [s.effect, ...s.interval ?? []])]);
 	const x = (v: number): number => 4 + at({ ...scale, isLog: false }, v) * (WIDTH - 8);
+	const hasAlso = list.some((s) => s.also_total > 0);
 	const tone = (s: ImpactStep): string => (!s.interval || s.interval[0] * s.interval[1] <= 0 || !better ? 'plain'
 		: (s.effect > 0) === (better === 'higher') ? 'good' : 'bad');
 	return (
@@ -109,7 +110,7 @@ function Matched({ list, columns, better }: {
 					<thead><tr><th scope="col">Everything else equal</th><th scope="col" className="num">Change</th>
 						<th scope="col"><span className="unseen">Interval</span></th>
 						<th scope="col" className="num">95 % interval</th><th scope="col" className="num">Pairs</th>
-						<th scope="col">Changes along</th></tr></thead>
+						{hasAlso && <th scope="col">Changes with it</th>}</tr></thead>
 					<tbody>{list.slice(0, most).map((s) => (
 						<tr key={`${s.column} ${String(s.from)} ${String(s.to)}`}>
 							<th scope="row"><Link to={target('/compare', { by: s.column })} title={s.column}>
@@ -124,8 +125,8 @@ function Matched({ list, columns, better }: {
 							<td className="num dim">{s.interval && <><span data-value={s.interval[0]}>{percent(s.interval[0], 3)}
 							</span> to <span data-value={s.interval[1]}>{percent(s.interval[1], 3)}</span></>}</td>
 							<td className="num" data-value={s.pairs}>{s.pairs}</td>
-							<td className="dim">{s.also.map((c) => columns.measure(c).label).join(', ')}{s.also_total > s.also.length
-								&& ` and ${s.also_total - s.also.length} more`}</td>
+							{hasAlso && <td className="dim">{s.also.map((c) => columns.measure(c).label).join(', ')}
+								{s.also_total > s.also.length && ` and ${s.also_total - s.also.length} more`}</td>}
 						</tr>
 					))}</tbody>
 				</table>

@@ -2,7 +2,6 @@
 // page.tsx: filter panel, summary, table, and what can be done with the runs that are left.
 import { useCallback, useMemo, useRef, useState, type ReactNode } from 'react';
 import { useQueries } from '@tanstack/react-query';
-import { whole as wholeText } from '../../../lib/format';
 import type { Constant } from '../../../lib/api';
 import { ApiError, post, type Cell } from '../../api';
 import {
@@ -185,7 +184,8 @@ function Common({ constants, total, workloads, runs, rows }: {
 		<p className="common dim" title={constants.map((c) =>
 			`${c.label}: ${exactCell(c.column, c.value)}`).join('\n')}>
 			{rows < runs && <>{runsText(runs)} in {count(rows, 'row')} · </>}
-			{text.length > 0 && <>All runs: {text.join(', ')}{rest > 0 && ` and ${wholeText(rest)} more`}</>}
+			{text.length > 0 && <>Same in all runs: {text.join(', ')}
+				{rest > 0 && ` and ${count(rest, 'other column')}`}</>}
 			{text.length > 0 && workloads > 1 && ' · '}
 			{workloads > 1 && `${workloads} workloads: filter by one to rank its runs`}
 		</p>

@@ -261,10 +261,18 @@ function useWidth(element: HTMLElement | null): number {
 const keyOf = (item: Line | undefined, at: number): string | number =>
 	(item ? (item.isMember ? `m${item.id}` : item.id) : at);
 
+/** On a phone one column is seen next to the names: the first metric, not a parameter. */
+export function metricFirst(columns: string[], options: Map<string, ColumnOption>): string[] {
+	const first = columns.find((c) => options.get(c)?.group === 'metric' && isNumber(options.get(c)));
+	return first === undefined ? columns : [first, ...columns.filter((c) => c !== first)];
+}
+
 export function Table(props: Props): ReactNode {
-	const { items, columns, options, selection, hasNext, isFetching, onNext } = props;
+	const { items, options, selection, hasNext, isFetching, onNext } = props;
 	const [scroller, setScroller] = useState<HTMLDivElement | null>(null);
 	const room = useWidth(scroller);
+	const columns = useMemo(() => (room < SMALL ? metricFirst(props.columns, options) : props.columns),
+		[room < SMALL, props.columns, options]);
 	const hasFolds = useMemo(() => items.some((i) => (i.n ?? 1) > 1), [items]);
 	const hasTags = useMemo(() => items.some((i) => props.tagsOf(idsOf(i)).length > 0), [items, props.tagsOf]);
 	const lead = room < SMALL ? LEAD_SMALL : LEAD + (hasFolds ? LEAD_FOLDS : 0) + (hasTags ? LEAD_TAGS : 0);

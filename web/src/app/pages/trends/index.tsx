@@ -40,7 +40,7 @@ const axisCodec = choiceCodec<AxisName | 'auto'>(['commit', 'version', 'day', 't
 const seriesCodec = listCodec(['auto']), relativeCodec = flagCodec();
 const AXES: [AxisName, string][] = [['commit', 'Commits'], ['version', 'Versions'], ['day', 'Days'],
 	['time', 'Runs']];
-const HEIGHT = 400;
+const HEIGHT = 400, COMMON_SHOWN = 3;
 const onlyCodec = choiceCodec(ONLY.map(([name]) => name), 'all');
 
 function Table({ answer, names }: { answer: Answer; names: Names }): ReactNode {
@@ -108,9 +108,6 @@ function Drawing({ answer, columns, names, isRelative, now }: DrawingProps): Rea
 				place={place} events={events}
 				isShown={(s) => series[answer.series.indexOf(s)]?.isShown ?? false}
 				onToggle={(s) => flip(s.name)} />}
-			{answer.left_out > 0 && <p className="dim small-text">{count(answer.left_out, 'run')}
-				{answer.left_out === 1 ? ' is' : ' are'} not in a series (no {columns.measure(answer.metric).label}
-				{isCommit ? ' or no engine commit' : isNamed ? ' or no version' : ''}).</p>}
 			<Table answer={answer} names={names} />
 		</>
 	);
@@ -165,8 +162,9 @@ function View({ columns }: { columns: Columns }): ReactNode {
 						</div>
 					</div>
 					<details className="small-text">
-						<summary className="dim">Series by {count(listed.length, 'column')}
-							{names.common.length > 0 && `. Common to all: ${names.common.join(', ')}`}</summary>
+						<summary className="dim" title={names.common.join(', ')}>Series by {count(listed.length, 'column')}
+							{names.common.length > 0 && `. Common to all: ${names.common.slice(0, COMMON_SHOWN).join(', ')}`}
+							{names.common.length > COMMON_SHOWN && ` and ${names.common.length - COMMON_SHOWN} more`}</summary>
 						<PickMany label="Series by" values={listed} max={16}
 							columns={columns} options={columns.groups}
 							onPick={(list) => setBy(list.length ? list : [''])} />
