@@ -525,7 +525,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(plan), cmocka_unit_test(ranges), cmocka_unit_test(many_columns),
-		cmocka_unit_test(changes_with), cmocka_unit_test(only_valid), cmocka_unit_test(impact_corners),
+		cmocka_unit_test(changes_with), cmocka_unit_test(only_valid),
+		cmocka_unit_test(impact_corners),
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity), cmocka_unit_test(repeats),
 		cmocka_unit_test(failing_loads),
 	};

@@ -427,7 +427,7 @@ struct configured {
 	uint32_t **code;
 	size_t n;
 	/* For the parameter that is looked at: */
-	bool *is_along;                 /* the column has one value for each of the parameter's ... */
+	bool *is_along; /* the column has one value for each of the parameter's ... */
 	uint32_t (*at_level)[LEVELS_MAX]; /* ... with this code */
 };
 
@@ -599,12 +599,14 @@ static void match_parameter(struct impact *m, struct configured *c, size_t param
 	if (n)
 		qsort(pair, n, sizeof(*pair), by_step);
 	for (size_t from = 0, to; from < n; from = to) {
-		for (to = from; to < n && pair[to].from == pair[from].from &&
-		     pair[to].to == pair[from].to; to++)
+		struct step_of step = { .parameter = parameter, .from = pair[from].from,
+					.to = pair[from].to };
+
+		for (to = from; to < n && pair[to].from == step.from &&
+		     pair[to].to == step.to; to++)
 			ratio[to - from] = pair[to].ratio;
 		if (to - from >= PAIRS_MIN)
-			add_step(m, c, (struct step_of){ .parameter = parameter, .from = pair[from].from,
-							 .to = pair[from].to }, ratio, to - from);
+			add_step(m, c, step, ratio, to - from);
 	}
 }
 

@@ -22,7 +22,8 @@ it('shows the first metric next to the names on a phone', () => {
 	const option = (column: string, group: string): [string, ColumnOption] =>
 		[column, { column, group, kind: 'number' } as ColumnOption];
 	const options = new Map([option(C, 'benchmark'), option('median_ttft_ms', 'metric')]);
-	expect(metricFirst(['verdict', C, 'median_ttft_ms'], options)).toEqual(['median_ttft_ms', 'verdict', C]);
+	expect(metricFirst(['verdict', C, 'median_ttft_ms'], options))
+		.toEqual(['median_ttft_ms', 'verdict', C]);
 	expect(metricFirst(['verdict', C], options)).toEqual(['verdict', C]);
 });
 

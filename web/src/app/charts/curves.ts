@@ -74,7 +74,8 @@ const meet = (a: Box, b: Box): boolean =>
 
 interface Place { x: number; y: number }
 
-const around = ({ x, y }: Place, px: number): Box => ({ left: x - px, right: x + px, top: y - px, bottom: y + px });
+const around = ({ x, y }: Place, px: number): Box =>
+	({ left: x - px, right: x + px, top: y - px, bottom: y + px });
 
 /** Places along a line, close enough that no label fits between two of them. */
 export function along(line: readonly Place[]): Place[] {
@@ -158,7 +159,8 @@ const DIMMED = 0.2, FAINT = 0.3;
 /** What is joined by a line, of the points of one color. */
 function pathsOf(lines: Lines, seen: Spot[]): CurvePoint[][] {
 	return lines === 'points' ? [] : lines === 'best' ? [frontier(seen).map((s) => s.point)]
-		: [...new Set(seen.map((s) => s.line))].map((line) => line.points.filter((p) => !p.is_invalid));
+		: [...new Set(seen.map((s) => s.line))].map((line) =>
+			line.points.filter((p) => !p.is_invalid));
 }
 
 function labelsOf(o: CurveOptions, plans: { x: Plan; y: Plan }, size: Size): Map<number, Side> {
