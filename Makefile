@@ -10,7 +10,7 @@
 #   demo-run       experiments from one file each, with server and document
 #   asan ubsan tsan  sanitizer runs          fuzz   every fuzz target, FUZZ_SECONDS each
 #   tidy           what a tool can judge     cov    line coverage of the parsers and metrics
-#   bench          our own cost              install clean   lib  libprofllm alone
+#   bench          our own cost              install clean   lib  libprofllm alone   wheel  for Python
 #   client         the load generator alone: bench serve, bench score, doctor, sim, tokenizer, dataset
 
 O ?= build

@@ -61,7 +61,7 @@ dead_files() {
 
 # Scripts, makefiles and pages: blanks, length, and C's words for unfinished work.
 text_files() {
-	local f kinds='\.(sh|awk|mk|t|pl)$|^workers/.*\.py$|^(tests/)?web/.*\.(mjs|ts|css)$'
+	local f kinds='\.(sh|awk|mk|t|pl)$|^(workers|python)/.*\.py$|^(tests/)?web/.*\.(mjs|ts|css)$'
 
 	for f in $(of "$kinds|^Makefile\$|^scripts/|^\.ci/"); do
 		awk -v f="$f" '/[ \t]$/ { print f ":" FNR ": blanks at the end of the line" }
