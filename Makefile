@@ -84,7 +84,7 @@ $(O)/obj/%.o: src/%.c
 	$(Q)$(CC) $(BASE_CFLAGS) $(WARN) $(CFLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 
 # The load generator alone, which needs libssl, libcrypto, PCRE2 and zlib, and libcurl's headers.
-CLIENT_VERBS := bench_serve bench_multi_turn bench_structured_output serve_once score sim sim_rows \
+CLIENT_VERBS := bench_serve bench_multi_turn bench_structured_output bench_tap serve_once score sim sim_rows \
 	sim_worker tokenizer dataset doctor
 CLIENT_SRC := $(filter-out $(PACKED_SRC) $(MEDIA_SRC) $(MEDIA_NONE),\
 	$(call layer_src,$(call closure,sweep) hardware doctor model serving console)) \

@@ -58,6 +58,8 @@ static const struct command commands[] = {
 	  &multi_turn_opt_set, .run = cmd_bench_multi_turn },
 	{ "bench score", "report a recorded run again",
 	  &cmd_bench_score_set, .work = cmd_bench_score },
+	{ "bench tap", "score traffic that another client causes, live or from a capture file",
+	  &cmd_bench_tap_set, .work = cmd_bench_tap },
 #ifndef PROFLLM_CLIENT
 	{ "bench throughput", "measure requests and tokens per second of an engine, without a server",
 	  &throughput_opt_set, .run = cmd_bench_throughput },

@@ -17,6 +17,7 @@ use Test::More;
 my %verb = (
 	'bench serve' => [qw(bench serve --dry-run --tokenizer sim --model sim --num-prompts 1)],
 	'bench score' => [qw(bench score no.rec)],
+	'bench tap'   => [qw(bench tap no.pcap --port 1)],
 	'bench ab'    => [qw(bench ab --base-url http://127.0.0.1:1 --base-url http://127.0.0.1:2
 		--tokenizer sim --model sim --request-rate 1)],
 	'bench sweep serve'   => [qw(bench sweep serve --dry-run --serve-cmd vllm --bench-cmd vllm)],
@@ -308,6 +309,19 @@ my @rows = (
 	['serve', 2, "--temperature: expected one argument; a value that starts with a dash is written "
 		. '--temperature=-x', qw(--temperature -x)],
 	# score
+	['tap', 1, 'cannot open no.pcap: No such file or directory'],
+	['tap', 2, "--port: '70000' is not a port from 1 to 65535", '--port', '80,70000'],
+	['tap', 2, "--host: 'gpu-1' is not an IPv4 or IPv6 address; a capture has no names",
+		qw(--host gpu-1)],
+	['tap', 2, '--interface is of live packets, and no.pcap is a file: one of them is given',
+		qw(--interface lo)],
+	['tap', 2, '--duration is of live packets, and no.pcap is a file: one of them is given',
+		qw(--duration 5)],
+	['tap', 2, "--backend: 'nope' is not a backend of bench serve", qw(--backend nope)],
+	['tap', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
+	['tap', 2, "--metric-percentiles: '101' is not a number from 0 to 100", qw(--metric-percentiles 101)],
+	['tap', 2, "--goodput: 'x' is not ttft, tpot, e2el or session_duration, a colon and a number of " .
+		'milliseconds', qw(--goodput x)],
 	['score', 1, 'cannot open no.rec: No such file or directory'],
 	['score', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
 	['score', 2, "--metric-percentiles: '101' is not a number from 0 to 100",
@@ -458,6 +472,9 @@ my %any_text = (
 		'result-dir' => 'a path: score.t', 'result-filename' => 'a path: score.t',
 		'record' => 'a path: score.t', 'timeline-itl-thresholds' => 'two numbers: plots.t',
 	},
+	'bench tap' => { 'interface' => 'a name, not with a file', 'tokenizer' => 'a name',
+		'result-dir' => 'a path: score.t', 'result-filename' => 'a path: score.t',
+		'record' => 'a path: score.t', 'timeline-itl-thresholds' => 'two numbers: plots.t' },
 	'sim' => { 'model' => 'a name', 'served-model-name' => 'names', 'api-key' => 'a secret',
 		'spec-method' => 'any but those known costs a layer', 'load-format' => 'dummy or not',
 		'kv-host' => 'a name', 'lora-modules' => 'NAME=PATH or JSON: tests/load/answers.t' },

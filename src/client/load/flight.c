@@ -763,6 +763,20 @@ void flight_start(struct worker *w, struct pending p)
 	d->opts->transport->start(w->transport, &f->x);
 }
 
+struct flight *flight_watch(struct worker *w, struct request_row *row)
+{
+	struct flight *f = take_flight(w);
+
+	f->entry = f->client = PLAN_NONE;
+	f->row = row;
+	f->is_live = true;
+	f->x.sink = &sink;
+	w->n_live++;
+	if (w->driver->opts->endpoint->is_pooling)
+		row->flags |= ROW_IS_POOLING;
+	return f;
+}
+
 void flight_cancel_all(struct worker *w)
 {
 	for (size_t i = 0; i < w->flights.count; i++) {

@@ -114,6 +114,8 @@ void worker_free_slot(struct worker *w);
 bool worker_is_over(const struct driver *d);
 /* Puts what was admitted on the wire. */
 void flight_start(struct worker *w, struct pending p);
+/* A flight that another program has started (watch.h); its row is admitted. */
+struct flight *flight_watch(struct worker *w, struct request_row *row);
 void flight_cancel_all(struct worker *w);
 /* Cancels those whose time to be given up has come. */
 void flight_give_up(struct worker *w, int64_t now_mono);

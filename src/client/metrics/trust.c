@@ -46,6 +46,9 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "slow_start", TTFT | E2EL | GOODPUT },
 	{ "server_restarted", TRUST_EVERYTHING },
 	{ "packet_loss", TTFT | TPOT | ITL | E2EL | GOODPUT },
+	{ "capture_lost", TRUST_EVERYTHING },   /* long answers are lost more often than short ones */
+	{ "capture_dropped", 0 },
+	{ "capture_tokens", TPOT | TOKENS | TRUST_BIT(TRUST_INPUT) | GOODPUT },
 	{ "no_local_port", TRUST_EVERYTHING },  /* failures that the server knows nothing of */
 	{ "no_descriptor", TRUST_EVERYTHING },
 	{ "client_cpu", TRUST_EVERYTHING },
@@ -508,6 +511,33 @@ static void judge_machine(struct trust *t, const struct trust_facts *f)
 		      100 * TRUST_RESERVE_NOTE);
 }
 
+/* Traffic of another client: what the capture lacks, and what the server did not say. */
+static void judge_capture(struct trust *t, const struct metrics *m, const struct trust_facts *f)
+{
+	double requests = (double)m->completed + m->failed + (double)f->capture_lost;
+	double lost = share((double)f->capture_lost, requests);
+
+	if (f->capture_lost)
+		doubt(t, lost > TRUST_CAPTURE_LOST ? TRUST_DEGRADED : TRUST_VALID, "capture_lost",
+		      "The capture lacks packets of %.1f %% of the requests (limit %.0f %%), which are not "
+		      "in the numbers; long answers are concerned more often than short ones.%s",
+		      100 * lost, 100 * TRUST_CAPTURE_LOST, f->capture_dropped ? " The capturing machine "
+		      "dropped packets: narrow the capture with --interface and --host, or write it to a "
+		      "file with tcpdump -B." : "");
+	else if (f->capture_dropped)
+		doubt(t, TRUST_VALID, "capture_dropped",
+		      "The capture dropped %llu packets, none of which belonged to a request that was "
+		      "seen; requests that it missed altogether are not counted.",
+		      (unsigned long long)f->capture_dropped);
+	if (f->capture_counted || f->capture_prompts)
+		doubt(t, f->capture_counted ? TRUST_DEGRADED : TRUST_VALID, "capture_tokens",
+		      "The server sent no token counts for %llu requests, because their client did not ask "
+		      "for them (stream_options.include_usage): their prompt tokens are not known%s.",
+		      (unsigned long long)f->capture_prompts, f->capture_counted
+		      ? ", and each event with text is taken as one output token; --tokenizer counts the "
+		      "text" : "");
+}
+
 static void judge_network(struct trust *t, const struct metrics *m, const struct trust_facts *f)
 {
 	const struct metrics_client *c = &m->client;
@@ -616,6 +646,7 @@ void trust_judge(struct trust *t, const struct metrics *m, const struct trust_fa
 		judge_cache(t, m, facts);
 		judge_constraints(t, m, facts);
 		judge_network(t, m, facts);
+		judge_capture(t, m, facts);
 	}
 	judge_clocks(t, m, facts);
 	judge_machine(t, facts);

@@ -41,6 +41,7 @@
 #define TRUST_RESERVE_NOTE 0.80      /* of the local ports, or of the descriptors, in use */
 #define TRUST_RESENT_SHARE 0.01      /* segments sent again per request */
 #define TRUST_EARLY_SHARE 0.004      /* segments that came before an earlier one, per event */
+#define TRUST_CAPTURE_LOST 0.01      /* requests that a capture knows only a part of */
 #define TRUST_CONNECT_SHARE 0.10     /* of the median TTFT, p99 of opening a connection; */
 #define TRUST_CONNECT_REQUESTS 0.01  /* of the requests opened one */
 #define TRUST_RESOLVE_NOTE_MS 500.0  /* looking up a host's name */
@@ -100,9 +101,13 @@ struct trust_facts {
 	const char *told_by; /* the member that told the server of constraints; NULL: none did */
 	/* Why segments had no stamps of their own, and what helps; NULL: nothing to say. */
 	const char *no_tap;
+	/* Of captured traffic: packets that were lost, requests that this left unknown, and */
+	uint64_t capture_dropped, capture_lost;
+	/* those whose output tokens are their events, and whose prompt tokens are not known. */
+	uint64_t capture_counted, capture_prompts;
 };
 
-#define TRUST_REASONS_MAX 41
+#define TRUST_REASONS_MAX 44
 struct trust_reason {
 	enum trust_verdict level;    /* what this reason alone would give; VALID: a note */
 	unsigned spoils;             /* TRUST_BITs; 0 for a note */

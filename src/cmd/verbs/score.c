@@ -12,6 +12,7 @@
 #include "cmd/console/cli.h"
 #include "cmd/console/plots.h"
 #include "cmd/verbs/cmd.h"
+#include "cmd/verbs/score_verb.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/json/write.h"
@@ -23,53 +24,17 @@
 
 struct score_opts {
 	struct opt_list files;
-	const char *percentile_metrics, *metric_percentiles;
-	struct opt_list goodput;
-	bool save_result, append_result, save_detailed;
-	const char *result_dir, *result_filename, *record;
-	bool plot_timeline, plot_dataset_stats, plot_turns;
-	const char *timeline_itl_thresholds;
-	bool strict;
+	struct score_choice choice;
 };
 
-#define ROW(member, name, ...) OPT(struct score_opts, member, name, __VA_ARGS__)
-#define METRICS "Metrics"
-#define OUTPUT "Output"
+#define ROW(member, name, ...) OPT(struct score_opts, choice.member, name, __VA_ARGS__)
 
 static const struct opt rows[] = {
-	ROW(files, "FILE", .flags = OPT_POSITIONAL | OPT_MANY,
+	OPT(struct score_opts, files, "FILE", .flags = OPT_POSITIONAL | OPT_MANY,
 	    .help = "Record files; several are the hosts of one run."),
-	ROW(percentile_metrics, "percentile-metrics", .group = METRICS, .arg = "NAMES",
-	    .help = "Comma list of blocks to report: ttft, tpot, itl, e2el, client_queue_time, "
-		    "e2el_including_client_queue; default: as recorded."),
-	ROW(metric_percentiles, "metric-percentiles", .group = METRICS, .arg = "LIST",
-	    .help = "Comma list of percentiles, each from 0 to 100; default: as recorded."),
-	ROW(goodput, "goodput", .group = METRICS, .arg = "NAME:MS", .flags = OPT_MANY,
-	    .help = "Limits in milliseconds for ttft, tpot, e2el; default: as recorded."),
-	ROW(save_result, "save-result", .group = OUTPUT, .help = "Write the result as JSON."),
-	ROW(append_result, "append-result", .group = OUTPUT,
-	    .help = "Add the result to the end of the file, one JSON object a line."),
-	ROW(save_detailed, "save-detailed", .group = OUTPUT,
-	    .help = "Keep the arrays per request in the result."),
-	ROW(result_dir, "result-dir", .group = OUTPUT, .arg = "DIR",
-	    .help = "Where results go; made when missing."),
-	ROW(result_filename, "result-filename", .group = OUTPUT, .arg = "FILE",
-	    .help = "Name of the result file instead of the generated one."),
-	ROW(record, "record", .group = OUTPUT, .arg = "FILE",
-	    .help = "Write the record, merged when there are several, to this file."),
-	ROW(plot_timeline, "plot-timeline", .group = OUTPUT,
-	    .help = "Draw every request over time as one self-contained page."),
-	ROW(timeline_itl_thresholds, "timeline-itl-thresholds", .group = OUTPUT, .arg = "MS,MS",
-	    .help = "Two limits that color the gaps between tokens on that page; not given: twice "
-		    "and four times the median ITL."),
-	ROW(plot_dataset_stats, "plot-dataset-stats", .group = OUTPUT,
-	    .help = "Draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot."),
-	ROW(plot_turns, "plot-turns", .group = OUTPUT,
-	    .help = "Draw TTFT, context length and cached tokens by the turn of a conversation."),
-	ROW(strict, "strict", .group = OUTPUT,
-	    .help = "Exit with 3 unless the verdict is VALID."),
+	SCORE_ROWS(ROW, "as recorded", "as recorded", "as recorded")
 };
-static const struct score_opts defaults = { .timeline_itl_thresholds = NULL };
+static const struct score_opts defaults;
 
 const struct opt_set cmd_bench_score_set = {
 	.command = "bench score",
@@ -144,8 +109,8 @@ static int choose_goodput(const struct opt_list *list, struct metrics_opts *o, s
 	return 0;
 }
 
-static int apply_options(const struct score_opts *o, struct report_meta *m, struct arena *a,
-			 struct err *e)
+int score_choose(const struct score_choice *o, struct report_meta *m, struct arena *a,
+		 struct err *e)
 {
 	if (o->percentile_metrics && choose_blocks(o->percentile_metrics, &m->opts, e) < 0)
 		return -1;
@@ -297,7 +262,7 @@ static int load(const struct opt_list *files, struct loaded *out, struct arena *
 
 /* ---- output ---- */
 
-static int save(const struct score_opts *o, const struct report *r, const char *path,
+static int save(const struct score_choice *o, const struct report *r, const char *path,
 		struct err *e)
 {
 	struct buf json = { 0 };
@@ -312,13 +277,13 @@ static int save(const struct score_opts *o, const struct report *r, const char *
 	return rc;
 }
 
-static bool is_drawn(const struct score_opts *o)
+static bool is_drawn(const struct score_choice *o)
 {
 	return o->plot_timeline || o->plot_dataset_stats || o->plot_turns;
 }
 
 /* Checked like the files of bench serve, though nothing was measured yet that could be lost. */
-static int plot(const struct score_opts *o, const struct report *r, const char *path,
+static int plot(const struct score_choice *o, const struct report *r, const char *path,
 		struct err *e)
 {
 	struct plots plots = { .is_timeline = o->plot_timeline,
@@ -340,7 +305,7 @@ static int plot(const struct score_opts *o, const struct report *r, const char *
 	return rc;
 }
 
-static int write_files(const struct score_opts *o, const struct report *r, struct err *e)
+static int write_files(const struct score_choice *o, const struct report *r, struct err *e)
 {
 	struct target t = { 0 };
 	int rc = 0;
@@ -355,24 +320,23 @@ static int write_files(const struct score_opts *o, const struct report *r, struc
 	return rc;
 }
 
-/* The exit status; -1 with e. */
-static int score(const struct score_opts *o, struct loaded *l, struct arena *a, struct err *e)
+int score_show(const struct score_choice *o, struct record *record, const struct record_info *info,
+	       struct report_meta *meta, struct arena *a, struct err *e)
 {
 	struct metrics m;
 	struct trust t;
-	struct report r = { .facts = &l->meta.facts, .record = &l->record, .metrics = &m,
-			    .trust = &t };
+	struct report r = { .facts = &meta->facts, .record = record, .metrics = &m, .trust = &t };
 	struct buf text = { 0 };
 	int rc = -1;
 
-	if (apply_options(o, &l->meta, a, e) < 0)
+	if (score_choose(o, meta, a, e) < 0)
 		return -1;
-	metrics_score(&m, &l->record, &l->meta.opts);
-	trust_judge(&t, &m, &l->meta.trust);
+	metrics_score(&m, record, &meta->opts);
+	trust_judge(&t, &m, &meta->trust);
 	report_terminal(&r, &text);
 	cli_out_buf(&text);
 	if (write_files(o, &r, e) == 0 &&
-	    (!o->record || record_file_save(&l->record, &l->info, o->record, e) == 0))
+	    (!o->record || record_file_save(record, info, o->record, e) == 0))
 		rc = m.completed == 0 ? 1 : o->strict && t.verdict != TRUST_VALID ? EXIT_STRICT : 0;
 	metrics_release(&m);
 	return rc;
@@ -382,13 +346,13 @@ int cmd_bench_score(struct cli *cli, void *values)
 {
 	struct report_meta unread = { 0 };
 	struct score_opts *o = values;
-	struct loaded loaded = { 0 };
+	struct loaded l = { 0 };
 	int rc = -1;
 
 	/* A bad option is told before a large file is read. */
-	if (apply_options(o, &unread, &cli->arena, &cli->err) == 0 &&
-	    load(&o->files, &loaded, &cli->arena, &cli->err) == 0)
-		rc = score(o, &loaded, &cli->arena, &cli->err);
-	release_loaded(&loaded);
+	if (score_choose(&o->choice, &unread, &cli->arena, &cli->err) == 0 &&
+	    load(&o->files, &l, &cli->arena, &cli->err) == 0)
+		rc = score_show(&o->choice, &l.record, &l.info, &l.meta, &cli->arena, &cli->err);
+	release_loaded(&l);
 	return rc;
 }

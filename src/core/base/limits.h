@@ -19,6 +19,15 @@
 #define TAP_SERVERS_MAX 128             /* addresses and ports that one tap listens for */
 #define TAP_FRAMES_MAX 32768            /* not looked at yet: 0.3 s of 100,000 events a second */
 #define TAP_SEGMENTS_MAX 65536          /* arrived and not read yet, over all connections */
+#define TAP_PORTS_MAX 16                /* ports of servers whose traffic is read */
+#define STREAM_CONNECTIONS_MAX 65536    /* of other programs that are followed at a time */
+#define STREAM_HELD_BYTES_MAX (8u << 20) /* of one direction that came too early: a window */
+#define CAPTURE_PACKET_BYTES_MAX (1u << 20) /* one packet of a capture; tools keep 256 KiB */
+#define CAPTURE_BUFFER_BYTES (64 << 20) /* packets that the kernel keeps until they are read */
+#define OBSERVED_REQUESTS_MAX (1u << 22) /* rows of one capture, reserved at its start */
+#define OBSERVED_FLIGHTS_MAX (1u << 18)  /* requests under way at a time */
+#define OBSERVED_BODY_BYTES_MAX (16u << 20) /* of one request, kept until its end is there */
+#define OBSERVED_PIPELINED_MAX 64       /* requests of a connection that wait for answers */
 #define ANSWER_WIRE_BYTES_MAX (1ull << 30) /* one answer as it came, framing included */
 #define ANSWERS_HELD_BYTES_MAX (2ull << 30) /* parts of answers that one loop holds at a time */
 #define ANSWER_EVENTS_MIN 65536         /* events that any answer may have, */

@@ -34,6 +34,11 @@ static const struct scalar facts_rows[] = {
 	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),
 	F(threads), F(segments.events), F(segments.dropped), F(segments.unused),
 	F(round_trip_ms),
+	F(capture.source), F(capture.packets), F(capture.dropped), F(capture.holes),
+	F(capture.cut_packets), F(capture.connections), F(capture.joined), F(capture.tls),
+	F(capture.http2), F(capture.lost), F(capture.cut), F(capture.abandoned),
+	F(capture.other), F(capture.beyond), F(capture.unread), F(capture.whole),
+	F(capture.without_usage), F(capture.counted),
 	F(load.aborted), F(load.time_limit_s), F(load.used_up_s), F(load.urls),
 	F(load.prompt_salt), F(load.prompt_salt_key), F(load.is_profile_asked), F(load.is_profiled),
 	F(load.reuse.order), F(load.reuse.pass), F(load.reuse.copies), F(load.reuse.repeated),
@@ -62,7 +67,7 @@ static const struct scalar trust_rows[] = {
 	T(no_ports), T(no_descriptors), T(resent), T(out_of_order), T(resolve_ns),
 	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
 	T(knows_explained), T(cached_explained), T(told_by),
-	T(no_tap),
+	T(no_tap), T(capture_dropped), T(capture_lost), T(capture_counted), T(capture_prompts),
 };
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 

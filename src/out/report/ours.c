@@ -371,6 +371,21 @@ static void put_segments(struct json_writer *w, const struct report *r)
 	json_end_object(w);
 }
 
+/* Traffic of another client. */
+static void put_capture(struct json_writer *w, const struct report_capture *c)
+{
+	if (!c->source)
+		return;
+	json_member_object(w, "capture");
+	json_member_text(w, "source", c->source);
+#define X(name) json_member_int(w, #name, (int64_t)c->name);
+	X(packets) X(dropped) X(holes) X(cut_packets) X(connections) X(joined) X(tls) X(http2)
+	X(lost) X(cut) X(abandoned) X(other) X(beyond) X(unread) X(whole)
+	X(without_usage) X(counted)
+#undef X
+	json_end_object(w);
+}
+
 static void put_run(struct json_writer *w, const struct report *r)
 {
 	const struct report_facts *f = r->facts;
@@ -391,6 +406,7 @@ static void put_run(struct json_writer *w, const struct report *r)
 		json_member_f64(w, "round_trip_ms", f->round_trip_ms);
 	else
 		json_member_null(w, "round_trip_ms");
+	put_capture(w, &f->capture);
 	json_member_int(w, "threads", f->threads);
 	json_member_int(w, "warm_connections", f->warm_connections);
 	json_member_int(w, "hosts", m->opts.n_hosts ? m->opts.n_hosts : 1);

@@ -65,6 +65,24 @@ struct report_segments {
 	const char *unused;              /* why no event has such a stamp; NULL: some have */
 };
 
+/* Traffic of another client that was captured (bench/serve/observe.h); source NULL: none. */
+struct report_capture {
+	const char *source;              /* the file, or where it was listened */
+	uint64_t packets;                /* TCP packets of the servers' ports */
+	uint64_t dropped;                /* that the capture lost, as far as it says so */
+	uint64_t holes;                  /* places of a connection where bytes are missing */
+	uint64_t cut_packets;            /* of which only the beginning was kept */
+	uint64_t connections, joined;    /* begun meanwhile; entered in their middle */
+	uint64_t tls, http2;             /* packets that cannot be read */
+	uint32_t lost, cut, abandoned;   /* cancelled: a hole, the capture's end, the client */
+	uint32_t other;                  /* requests to other paths */
+	uint32_t beyond;                 /* left out: over a limit (OBSERVED_..._MAX) */
+	uint32_t unread;                 /* answers in one piece that are not read */
+	uint32_t whole;                  /* answers in one piece that were read */
+	uint32_t without_usage;          /* successes for which the server sent no token counts */
+	uint32_t counted;                /* of them, those with a token for each event */
+};
+
 struct report_facts {
 	char date[REPORT_DATE_BYTES];    /* YYYYmmdd-HHMMSS, local, when the run ended */
 	const char *backend, *label, *model_id, *tokenizer_id;
@@ -94,6 +112,7 @@ struct report_facts {
 	struct report_segments segments;
 	/* Mean over connections of the shortest that TCP saw on each; 0: not known. */
 	double round_trip_ms;
+	struct report_capture capture;
 	struct report_load load;
 	struct budget budget;            /* rounds 0: none */
 	struct str options;              /* JSON object of the resolved options; empty: none */

@@ -507,9 +507,11 @@ static void client(const struct report *r, struct buf *out)
 	const struct metrics *m = r->metrics;
 	const struct metrics_client *c = &m->client;
 
-	line_spread(out, "Client lag p50/p99/max (ms):", &c->lag);
-	line_spread(out, "Send lag p50/p99/max (ms):", &c->send_lag);
-	skew(&c->skew, out);
+	if (!r->facts->capture.source) { /* another client's are not known */
+		line_spread(out, "Client lag p50/p99/max (ms):", &c->lag);
+		line_spread(out, "Send lag p50/p99/max (ms):", &c->send_lag);
+		skew(&c->skew, out);
+	}
 	line_int(out, "New connections:", c->n_new_connections);
 	line_spread(out, "Connect time p50/p99/max (ms):", &c->connect);
 	network(r, out);
@@ -575,6 +577,8 @@ static const char *stamps(const struct report *r)
 		return "user";
 	if (m->client.n_user_stamped)
 		return "mixed";
+	if (r->facts->capture.source)
+		return "packets of the capture";
 	if (r->facts->segments.events)
 		return r->facts->segments.events >= m->client.n_events ? "kernel, each segment"
 								       : "kernel, most segments";
@@ -588,6 +592,37 @@ static void verdict(const struct report *r, struct buf *out)
 	line_heading(out, '=', "");
 }
 
+/* Traffic of another client: what was seen, and what of it is not in the numbers. */
+static void capture(const struct report_capture *c, struct buf *out)
+{
+	const struct { const char *label; uint64_t n; } rows[] = {
+		{ "Packets dropped by the capture:", c->dropped },
+		{ "Packets cut by the capture:", c->cut_packets },
+		{ "Places where packets are missing:", c->holes },
+		{ "Requests lost with them:", c->lost },
+		{ "Requests cut by the capture's end:", c->cut },
+		{ "Requests given up by their client:", c->abandoned },
+		{ "Requests to other paths, left out:", c->other },
+		{ "Requests beyond the limits, left out:", c->beyond },
+		{ "Answers in one piece:", c->whole },
+		{ "Answers in one piece, left out:", c->unread },
+		{ "Requests without token counts:", c->without_usage },
+		{ "Packets of TLS, not read:", c->tls },
+		{ "Packets of HTTP/2, not read:", c->http2 },
+	};
+
+	if (!c->source)
+		return;
+	line_heading(out, '-', "Captured Traffic");
+	line_text(out, "Source:", c->source);
+	line_int(out, "Packets:", (int64_t)c->packets);
+	line_int(out, "Connections begun:", (int64_t)c->connections);
+	line_int(out, "Connections entered in their middle:", (int64_t)c->joined);
+	for (size_t i = 0; i < sizeof(rows) / sizeof(*rows); i++)
+		if (rows[i].n)
+			line_int(out, rows[i].label, (int64_t)rows[i].n);
+}
+
 static void ours(const struct report *r, struct buf *out)
 {
 	const struct metrics *m = r->metrics;
@@ -599,6 +634,7 @@ static void ours(const struct report *r, struct buf *out)
 	report_steady_rows(m, out);
 	report_settled_rows(m, out);
 	report_classes(m, out);
+	capture(&f->capture, out);
 	line_heading(out, '-', "Measurement Quality");
 	report_bounds_rows(m, out);
 	line_text(out, "Time stamps:", stamps(r));

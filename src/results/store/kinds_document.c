@@ -253,7 +253,7 @@ static const struct kept {
 	{ "slow_gaps", "server", "share", "client.slow_gaps.server" },
 	{ "slow_gaps", "client", "share", "client.slow_gaps.client" },
 	{ "segment_stamps", NULL, NULL, NULL }, { "itl_token_ms", NULL, NULL, NULL },
-	{ "round_trip_ms", NULL, NULL, NULL },
+	{ "round_trip_ms", NULL, NULL, NULL }, { "capture", NULL, NULL, NULL },
 };
 
 /* false: the key has no row there. */

@@ -358,6 +358,26 @@ export interface ExperimentDocument {
 				events_per_segment?: number | null;
 				unused?: string | null;
 			};
+			capture?: {
+				source?: string;
+				packets?: number;
+				dropped?: number;
+				holes?: number;
+				cut_packets?: number;
+				connections?: number;
+				joined?: number;
+				tls?: number;
+				http2?: number;
+				lost?: number;
+				cut?: number;
+				abandoned?: number;
+				other?: number;
+				beyond?: number;
+				unread?: number;
+				whole?: number;
+				without_usage?: number;
+				counted?: number;
+			};
 			round_trip_ms?: number | null;
 			threads?: number;
 			warm_connections?: number;
