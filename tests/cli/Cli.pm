@@ -310,6 +310,7 @@ sub mask_run {
 		s/^(Version: +)\S.*$/$1#/mg;
 		s/^(Build: +)\S.*$/$1#/mg;
 		s/^(Time stamps: +)\S.*$/$1#/mg;
+		s/^(Network round trip \(ms\): +)\S.*$/$1#/mg;
 		s/^Correlated requests, at worst: .*\n//mg;
 		s/^((?:Median|P[\d.]+) .*, 95 % interval \(ms\): +)\S.*$/$1#/mg;
 		s/^((?:Settled [^:]*|Requests left out at start\/end|.* of attempted \(ms\)): +)\S.*$/$1#/mg;
