@@ -256,14 +256,15 @@ class Bench(Case):
 
 class Compare(Case):
     def results(self, *sim):
-        """Three loads, so that chance can be told from a change."""
+        """Three loads: one pair of results is too little for a verdict."""
         url = self.sim("--ttft-ms", "5", *sim)
         return [profllm.bench("serve", base_url=url, max_concurrency=n, num_prompts=8, random_output_len=8,
                               progress=False, **LOAD) for n in (2, 4, 8)]
 
     def judge(self, a, b):
-        found = profllm.compare(a, b, metric="mean_tpot_ms")["comparisons"][0]["metrics"]
-        return next(row for row in found if row["metric"] == "mean_tpot_ms")
+        found = profllm.compare(a, b, metrics="mean_tpot_ms")["comparisons"][0]["metrics"]
+        self.assertEqual([row["metric"] for row in found], ["mean_tpot_ms"])
+        return found[0]
 
     def test_a_slower_server_and_one_that_is_the_same(self):
         base = self.results("--itl-ms", "20")
@@ -379,6 +380,12 @@ class Native(unittest.TestCase):
         with mock.patch.dict(os.environ, {"PROFLLM_LIB": "/nowhere/libprofllm.so.1"}):
             with self.assertRaisesRegex(OSError, "/nowhere/libprofllm.so.1.*; install the wheel"):
                 profllm.run(experiment(), progress=False)
+
+    def test_no_program(self):
+        with mock.patch.dict(os.environ, {"PROFLLM_LIB": str(Path("/nowhere") / "x.so"), "PATH": "/nowhere"}):
+            os.environ.pop("PROFLLM_PROGRAM", None)
+            with self.assertRaisesRegex(OSError, "neither next to the library nor in PATH; install"):
+                profllm.bench("serve", model="sim")
 
     def test_another_interface(self):
         other = mock.Mock()

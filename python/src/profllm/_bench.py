@@ -193,7 +193,7 @@ def compare(baseline: Union[Operand, Sequence[Operand]], *others: Union[Operand,
     """Compares results as `profllm bench compare` does and returns what it gives as JSON.
 
     Each side is a dict of run or bench, the path of a file or a folder, or a list of dicts and paths of
-    files. options: as in bench, for example metric="mean_tpot_ms", fail_if="p99_ttft_ms>+5%".
+    files. options: as in bench, for example metrics="mean_tpot_ms", fail_if="p99_ttft_ms>+5%".
     """
     with tempfile.TemporaryDirectory(prefix="profllm-") as folder:
         sides = [side_path(side, os.path.join(folder, "side%d" % (n + 1) if n else "baseline"))

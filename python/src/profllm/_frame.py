@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 def frame(results: Union[Mapping[str, Any], Iterable[Mapping[str, Any]]]) -> "pandas.DataFrame":
     """One row for each result of run and bench, one for each experiment of a suite.
 
-    Columns are the keys, with a point before those of an inner dict: "results.output_throughput".
+    Columns are the keys, with a dot before those of an inner dict: "results.output_throughput".
     """
     try:
         import pandas

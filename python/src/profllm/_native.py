@@ -77,15 +77,15 @@ def version() -> str:
 def program() -> str:
     """The path of the program profllm, for verbs that have no function here."""
     named = os.environ.get("PROFLLM_PROGRAM")
-    beside = Path(library_path()).parent / "profllm"
+    neighbor = Path(library_path()).parent / "profllm"
     if named:
         return named
-    if beside.is_file() and os.access(beside, os.X_OK):
-        return str(beside)
+    if neighbor.is_file() and os.access(neighbor, os.X_OK):
+        return str(neighbor)
     found = shutil.which("profllm")
     if not found:
-        raise FileNotFoundError("the program profllm is neither beside the library nor in PATH; install the "
-                                "wheel of profllm, or name the program in PROFLLM_PROGRAM")
+        raise FileNotFoundError("the program profllm is neither next to the library nor in PATH; install "
+                                "the wheel of profllm, or name the program in PROFLLM_PROGRAM")
     return found
 
 
