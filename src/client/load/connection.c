@@ -524,7 +524,8 @@ static void receive(struct connection *c)
 	n->is_receiving = true;
 	for (int reads = 0; reads < TURN_READS_MAX; reads++) {
 		int64_t kernel_ns, user_ns;
-		ssize_t got = sock_recv(c->watch.fd, n->read, sizeof(n->read), &kernel_ns);
+		ssize_t got = sock_recv_last(c->watch.fd, n->read, sizeof(n->read), &kernel_ns,
+					     &c->is_drained);
 
 		if (got < 0 && (errno == EAGAIN || errno == EINTR))
 			break;
@@ -533,6 +534,7 @@ static void receive(struct connection *c)
 			break;
 		}
 		user_ns = clock_real_ns();
+		c->read_turn = n->turn;
 		n->stats.reads++;
 		if (kernel_ns == 0)
 			n->stats.reads_without_stamp++;
@@ -553,6 +555,8 @@ bool connection_is_quiet(struct connection *c)
 	bool is_quiet = true;
 
 	assert(c->state == CONNECTION_IDLE && !c->x);
+	if (c->is_drained && c->net->turn - c->read_turn <= 1)
+		return true; /* one other connection was looked at since */
 	for (int reads = 0; is_quiet; reads++) {
 		ssize_t got = sock_recv(c->watch.fd, bytes, sizeof(bytes), &stamp_ns);
 
@@ -613,6 +617,7 @@ static void on_ready(struct watch *w, uint32_t events)
 {
 	struct connection *c = (struct connection *)w;
 
+	c->net->turn++;
 	if (c->state == CONNECTION_CONNECTING) {
 		int error = sock_connect_result(w->fd);
 
@@ -623,6 +628,7 @@ static void on_ready(struct watch *w, uint32_t events)
 		return;
 	}
 	if (c->state == CONNECTION_IDLE) {
+		c->is_drained = false;
 		if (!connection_is_quiet(c)) {
 			c->net->stats.stale_closed++;
 			connection_close(c);

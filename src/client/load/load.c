@@ -118,18 +118,13 @@ void worker_free_slot(struct worker *w)
 }
 
 /* No more admissions: the time for them is over, or whoever started the run says so. */
-static bool is_closed(const struct driver *d, int64_t now_mono)
+bool worker_is_over(const struct driver *d)
 {
 	const struct load_opts *o = d->opts;
 
-	return (o->admission_ns && now_mono - d->start_mono_ns >= o->admission_ns) ||
-	       (o->close && atomic_load_explicit(o->close, memory_order_relaxed));
-}
-
-bool worker_is_over(const struct driver *d)
-{
 	return atomic_load_explicit(&d->stop, memory_order_relaxed) ||
-	       is_closed(d, clock_mono_ns());
+	       (o->admission_ns && clock_mono_ns() - d->start_mono_ns >= o->admission_ns) ||
+	       (o->close && atomic_load_explicit(o->close, memory_order_relaxed));
 }
 
 /* Claims the next root when it is due and a slot is free: its index, or PLAN_NONE. */
@@ -200,7 +195,7 @@ int64_t worker_admit(struct worker *w, int steps)
 		int64_t now_mono = clock_mono_ns();
 		uint32_t entry;
 
-		if (atomic_load_explicit(&d->stop, memory_order_relaxed) || is_closed(d, now_mono))
+		if (worker_is_over(d))
 			break;
 		if (start_follower(w, now_mono))
 			continue;

@@ -44,6 +44,7 @@ struct connection {
 	struct connection_list *list;
 	struct secure *secure;
 	int64_t deadline_ns; /* monotonic */
+	uint64_t read_turn;
 	size_t sent;         /* bytes of the request with the kernel */
 	struct http_response response;
 	struct arrival_flow arrivals; /* followed when there is a tap and it sees the connection */
@@ -54,6 +55,7 @@ struct connection {
 	bool is_reused;      /* lay idle before this exchange: the server may just be closing it */
 	bool is_up;          /* was connected at once */
 	bool has_answer;     /* a byte of the current answer came */
+	bool is_drained;     /* nothing had come after what was read last, in read_turn */
 	bool is_cut_short;   /* the peer reads no more: the rest of the request cannot be sent */
 };
 
@@ -77,6 +79,7 @@ struct native {
 	struct slab connections;
 	struct connection *free;
 	struct connection *dead; /* closed in this round; free after it */
+	uint64_t turn;       /* one for each connection that is ready, and between polls */
 	struct connection_list active;
 	unsigned n_open;
 	unsigned n_warming;  /* connections being opened ahead of use */

@@ -145,10 +145,12 @@ static void native_poll(void *self, int64_t until_mono_ns, bool is_exact,
 	int64_t deadline = next_deadline(n);
 
 	assert(!n->is_receiving);
+	n->turn++;
 	if (deadline < until_mono_ns)
 		loop_poll(n->loop, deadline, false);
 	else
 		loop_poll(n->loop, until_mono_ns, is_exact);
+	n->turn++;
 	expire(n);
 	recycle(n);
 	n->stats.spun_ns = loop_spun_ns(n->loop);

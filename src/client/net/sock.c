@@ -147,12 +147,14 @@ static int sock_fail(int fd, const char *what, const struct sock_addr *addr, str
 
 int sock_connect(const struct sock_addr *addr, bool is_stamped, struct err *e)
 {
-	int fd = sock_open(addr, e);
+	int fd = sock_open(addr, e), one = 1;
 
 	if (fd < 0)
 		return -1;
 	if (is_stamped && addr->any.sa_family != AF_UNIX)
 		stamps_enable(fd);
+	if (addr->any.sa_family != AF_UNIX)
+		(void)setsockopt(fd, IPPROTO_TCP, TCP_INQ, &one, sizeof(one));
 	if (connect(fd, &addr->any, addr->len) < 0 && errno != EINPROGRESS && errno != EINTR)
 		return sock_fail(fd, "connect to", addr, e);
 	return fd;
@@ -269,24 +271,36 @@ int sock_accept(int listener, bool is_stamped)
 
 ssize_t sock_recv(int fd, void *data, size_t cap, int64_t *stamp_ns)
 {
-	/* Room for the three stamps (software, unused, hardware) of one message. */
-	_Alignas(struct cmsghdr) char control[CMSG_SPACE(3 * sizeof(struct timespec))];
+	bool is_drained;
+
+	return sock_recv_last(fd, data, cap, stamp_ns, &is_drained);
+}
+
+ssize_t sock_recv_last(int fd, void *data, size_t cap, int64_t *stamp_ns, bool *is_drained)
+{
+	/* Room for the three stamps (software, unused, hardware) of one message, and for TCP_INQ. */
+	_Alignas(struct cmsghdr) char control[CMSG_SPACE(3 * sizeof(struct timespec)) +
+					      CMSG_SPACE(sizeof(int))];
 	struct iovec piece = { data, cap };
 	struct msghdr msg = { .msg_iov = &piece, .msg_iovlen = 1,
 			      .msg_control = control, .msg_controllen = sizeof(control) };
 	ssize_t n = recvmsg(fd, &msg, 0);
 
 	*stamp_ns = 0;
+	*is_drained = false;
 	if (n <= 0)
 		return n;
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&msg); c; c = CMSG_NXTHDR(&msg, c)) {
 		struct timespec t;
+		int unread; /* bytes; 1 for the end of the stream */
 
-		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SCM_TIMESTAMPING)
-			continue;
-		memcpy(&t, CMSG_DATA(c), sizeof(t));
-		*stamp_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-		break;
+		if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SCM_TIMESTAMPING) {
+			memcpy(&t, CMSG_DATA(c), sizeof(t));
+			*stamp_ns = (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+		} else if (c->cmsg_level == IPPROTO_TCP && c->cmsg_type == TCP_CM_INQ) {
+			memcpy(&unread, CMSG_DATA(c), sizeof(unread));
+			*is_drained = unread == 0;
+		}
 	}
 	return n;
 }

@@ -55,6 +55,11 @@ int sock_try_port(uint16_t port);
  * kernel gave none). Returns like recv: 0 at end of stream, -1 with errno.
  */
 ssize_t sock_recv(int fd, void *data, size_t cap, int64_t *stamp_ns);
+/*
+ * The same. *is_drained: neither bytes nor the end of the stream came after these. False where the
+ * kernel does not say so (sock_connect's sockets on Linux 4.18 and later do).
+ */
+ssize_t sock_recv_last(int fd, void *data, size_t cap, int64_t *stamp_ns, bool *is_drained);
 /* MSG_NOSIGNAL. Returns bytes taken or -1 with errno. */
 ssize_t sock_send(int fd, struct str a);
 

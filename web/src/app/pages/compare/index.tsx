@@ -7,6 +7,7 @@ import { ApiError } from '../../api';
 import { useIsBlock } from '../../common/block';
 import { BoardMenu } from '../../common/board-menu';
 import { useColumns, type Columns } from '../../common/columns';
+import { Notes } from '../../common/notes';
 import { Pick } from '../../common/pick';
 import { useRead } from '../../common/routes';
 import { IncludeInvalid, Scope } from '../../common/scope';
@@ -162,16 +163,13 @@ function MatchedBy({ answer, columns }: { answer: Answer; columns: Columns }): R
 function Notices({ lines }: { lines: string[] }): ReactNode {
 	if (!lines.length)
 		return null;
-	const items = (list: string[]): ReactNode => list.map((n) => (
-		<li key={n}><Icon name="warning" /><span>{n}</span></li>
-	));
 	return (
 		<div role="group" aria-label="Notices">
-			<ul className="notes">{items(lines.slice(0, NOTICES_SHOWN))}</ul>
+			<Notes notes={lines.slice(0, NOTICES_SHOWN)} />
 			{lines.length > NOTICES_SHOWN && (
 				<details className="more-notes">
 					<summary>{count(lines.length - NOTICES_SHOWN, 'more notice')}</summary>
-					<ul className="notes">{items(lines.slice(NOTICES_SHOWN))}</ul>
+					<Notes notes={lines.slice(NOTICES_SHOWN)} />
 				</details>
 			)}
 		</div>
