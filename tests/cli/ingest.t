@@ -244,6 +244,43 @@ run(args => [qw(run --config run.yaml --output made/suite.json --progress none)]
 		request_throughput => 3.5, median_ttft_ms => 20.5);
 }
 
+# ---- other tools ----
+
+# A file of aiperf 0.13 and a result of ours, both of `sim --ttft-ms 50 --itl-ms 10` with two streams.
+{
+	my ($store, $sim) = (new_store(), start_sim('--ttft-ms', 50, '--itl-ms', 10));
+	my $file = slurp("$FindBin::Bin/foreign/aiperf.json");
+	my $told = json_of($file);
+
+	spew('renamed.json', $file);
+	is(ingest('renamed.json', '--store', $store)->{all}{new}, 1, 'a file of aiperf, whatever its name');
+	run(args => [qw(bench serve --model sim --tokenizer sim --random-input-len 64),
+		qw(--random-output-len 8 --ignore-eos --num-prompts 12 --max-concurrency 2 --save-result
+		--result-filename ours.json),
+		'--percentile-metrics', 'ttft,tpot,itl,e2el', '--base-url', "http://127.0.0.1:$sim->{port}"]);
+	is(ingest('ours.json', '--store', $store)->{all}{new}, 1, 'and a result of ours');
+	my ($theirs, $ours) = sort { $a->{source} cmp $b->{source} } values %{cells($store)};
+	holds('its source', $theirs, source => 'aiperf', 'environment.aiperf' => '0.13.0',
+		status => 'completed', completed => 12, failed => 0, total_output_tokens => 96);
+	is($theirs->{$_->[0]}, $told->{$_->[1]}{avg}, "$_->[0] is what aiperf says") for
+		[qw(request_throughput request_throughput)], [qw(output_throughput output_token_throughput)],
+		[qw(total_token_throughput total_token_throughput)], [qw(duration benchmark_duration)],
+		[qw(total_input_tokens total_isl)];
+	for my $time ([qw(ttft time_to_first_token)], [qw(tpot inter_token_latency)],
+		[qw(itl inter_chunk_latency)], [qw(e2el request_latency)]) {
+		my ($name, $of) = ($time->[0], $told->{$time->[1]});
+
+		is($theirs->{"${_}_${name}_ms"}, $of->{$_}, "$_ of $name") for qw(std p1 p50 p90 p95 p99);
+		is($theirs->{"mean_${name}_ms"}, $of->{avg}, "mean of $name");
+		is($theirs->{"median_${name}_ms"}, $of->{p50}, "median of $name");
+		cmp_ok(abs($theirs->{"median_${name}_ms"} / $ours->{"median_${name}_ms"} - 1), '<', 0.2,
+			"$name of both tools in one column and one unit");
+	}
+	is($theirs->{$_}, $ours->{$_}, "$_ is the same") for qw(server.model mode benchmark.backend
+		benchmark.dataset_name benchmark.num_prompts benchmark.max_concurrency benchmark.request_rate
+		benchmark.random_input_len benchmark.random_output_len);
+}
+
 # ---- what is doubtful in many files is said once ----
 
 {

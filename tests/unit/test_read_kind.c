@@ -84,6 +84,8 @@ static void kinds(void **state)
 		{ "{\"config\": {}, \"status\": \"completed\"}", RESULT_DOCUMENT, false },
 		{ "[{\"benchmark\": {}, \"metric\": {\"name\": \"x\", \"benchmark_values\": [1]}}]",
 		  RESULT_PYTORCH, false },
+		{ "{\"aiperf_version\": \"0.13.0\", \"input_config\": {}, \"request_throughput\": {}}",
+		  RESULT_AIPERF, false },
 		{ "{\"Test name\": \"a\", \"Mean TTFT (ms)\": 1}", RESULT_NIGHTLY, false },
 		{ "{\"output_throughput\": 1}", RESULT_NONE, true },
 		{ "{\"a\": 1}", RESULT_NONE, false }, { "[1]", RESULT_NONE, false },

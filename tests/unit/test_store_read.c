@@ -295,6 +295,21 @@ static const struct {
 	    "server.tensor_parallel_size=2.0", "benchmark.request_rate=inf",
 	    "request_throughput=4.5", "median_tpot_ms=7.5", "p50_tpot_ms=7.5", "p99_tpot_ms=9.5",
 	    "mean_ttft_ms=1.5" } },
+	{ "aiperf in which a metric has another unit", "", "{\"aiperf_version\": \"1\", "
+	  "\"input_config\": {\"phases\": [{\"kind\": \"warmup\", \"concurrency\": 9}, {\"kind\": "
+	  "\"profiling\", \"type\": \"poisson\", \"rate\": 4, \"requests\": 7}]}, \"request_count\": "
+	  "{\"unit\": \"requests\", \"avg\": 5}, \"error_request_count\": {\"unit\": \"requests\", "
+	  "\"avg\": 2}, \"time_to_first_token\": {\"unit\": \"sec\", \"avg\": 1}, "
+	  "\"request_latency\": {\"unit\": \"ms\", \"avg\": 3, \"p99\": 4, \"max\": 5}}",
+	  "aiperf", 1,
+	  { "status='partial'", "completed=5.0", "failed=2.0", "mean_ttft_ms=absent",
+	    "mean_e2el_ms=3.0", "p99_e2el_ms=4.0", "benchmark.request_rate=4.0",
+	    "benchmark.num_prompts=7.0", "benchmark.max_concurrency=absent",
+	    "environment.aiperf='1'" } },
+	{ "aiperf without a request that completed", "", "{\"aiperf_version\": \"1\", "
+	  "\"input_config\": [], \"error_request_count\": {\"unit\": \"requests\", \"avg\": 3}, "
+	  "\"request_throughput\": 7}", "aiperf", 1,
+	  { "status='failed'", "completed=0.0", "failed=3.0", "request_throughput=absent" } },
 	{ "nightly latency in seconds", "", "{\"results\": [{\"Test name\": \"b\", \"GPU\": "
 	  "\"A100\\nA100\", \"Mean latency (ms)\": 1500.0, \"Median latency (ms)\": 1000}]}",
 	  "nightly", 1, { "avg_latency=1.5", "median_latency=1.0", "p50_latency=1.0",

@@ -278,7 +278,7 @@ ssize_t sock_recv(int fd, void *data, size_t cap, int64_t *stamp_ns)
 
 ssize_t sock_recv_last(int fd, void *data, size_t cap, int64_t *stamp_ns, bool *is_drained)
 {
-	/* Room for the three stamps (software, unused, hardware) of one message, and for TCP_INQ. */
+	/* Room for a message's three stamps (software, unused, hardware) and for TCP_INQ. */
 	_Alignas(struct cmsghdr) char control[CMSG_SPACE(3 * sizeof(struct timespec)) +
 					      CMSG_SPACE(sizeof(int))];
 	struct iovec piece = { data, cap };

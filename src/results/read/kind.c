@@ -26,6 +26,11 @@ static bool is_pytorch(const struct json_value *v)
 	       json_get(metric, "benchmark_values");
 }
 
+static bool is_aiperf(const struct json_value *v)
+{
+	return json_get(v, "aiperf_version") && json_get(v, "input_config");
+}
+
 static bool is_mm_processor(const struct json_value *v)
 {
 	const struct json_value *stats = json_get(v, "mm_processor_stats");
@@ -95,6 +100,7 @@ static const struct {
 } kinds[RESULT_KINDS] = {
 	[RESULT_DOCUMENT] = { "profllm", is_document },
 	[RESULT_PYTORCH] = { "pytorch", is_pytorch },
+	[RESULT_AIPERF] = { "aiperf", is_aiperf },
 	[RESULT_MM_PROCESSOR] = { "mm-processor", is_mm_processor },
 	[RESULT_SERVE] = { "serve", is_serve },
 	[RESULT_THROUGHPUT] = { "throughput", is_throughput },

@@ -13,6 +13,7 @@ enum result_kind {
 	RESULT_NONE,         /* nothing that is known */
 	RESULT_DOCUMENT,     /* of `profllm run`: one experiment */
 	RESULT_PYTORCH,      /* a list with a record for each metric */
+	RESULT_AIPERF,       /* the profile_export_aiperf.json of aiperf */
 	RESULT_MM_PROCESSOR,
 	RESULT_SERVE,        /* ours and vLLM's, as the next three */
 	RESULT_THROUGHPUT,

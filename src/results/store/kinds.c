@@ -596,6 +596,7 @@ bool put_budget(struct reading *r, struct str key, const struct json_value *v)
 static int (*const kinds[RESULT_KINDS])(struct reading *r, const struct json_value *v,
 					struct err *e) = {
 	[RESULT_DOCUMENT] = put_document, [RESULT_PYTORCH] = put_pytorch,
+	[RESULT_AIPERF] = put_aiperf,
 	[RESULT_MM_PROCESSOR] = put_mm_processor, [RESULT_SERVE] = put_serve,
 	[RESULT_THROUGHPUT] = put_throughput, [RESULT_LATENCY] = put_latency,
 	[RESULT_STARTUP] = put_startup, [RESULT_NIGHTLY] = put_nightly,

@@ -87,6 +87,7 @@ int put_latency(struct reading *r, const struct json_value *v, struct err *e);
 int put_startup(struct reading *r, const struct json_value *v, struct err *e);
 int put_mm_processor(struct reading *r, const struct json_value *v, struct err *e);
 int put_pytorch(struct reading *r, const struct json_value *v, struct err *e);
+int put_aiperf(struct reading *r, const struct json_value *v, struct err *e);
 int put_nightly(struct reading *r, const struct json_value *v, struct err *e);
 
 /* ---- what they share ---- */

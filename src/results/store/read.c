@@ -586,7 +586,7 @@ static int no_kind(const struct json_value *v, struct err *e)
 			       "with `profllm bench serve --save-result`, and ingest those two files");
 	return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": expected a document of profllm run, or "
 		       "what bench serve, throughput, latency, startup, mm-processor or a sweep "
-		       "writes");
+		       "writes, or aiperf's profile_export_aiperf.json");
 }
 
 static int fill_run(struct run_reader *x, struct json_slice slice, struct read_run *run,
