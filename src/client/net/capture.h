@@ -22,7 +22,7 @@ struct capture;
 
 struct capture_packet {
 	struct str bytes;    /* from its network header on; borrowed until the next call */
-	size_t wire_bytes;   /* of the whole packet, likewise from there on */
+	size_t wire_bytes;   /* of the whole packet, from there on too */
 	int64_t stamp_ns;
 };
 

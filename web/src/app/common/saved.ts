@@ -120,7 +120,7 @@ export async function addBoard(name: string, body: BoardBody): Promise<number> {
 	return id;
 }
 
-/** When this page saved what it had read as of the key: its own saves are nobody else's. */
+/** When this page saved what it had read as of the key: only saves of others are conflicts. */
 const savedAt = new Map<number, number>();
 let saving: Promise<unknown> = Promise.resolve();
 
