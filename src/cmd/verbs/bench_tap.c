@@ -186,7 +186,8 @@ static int tap(const struct tap_opts *o, const struct observe_opts *how, struct 
 	if (!to)
 		goto done;
 	if (!o->file)
-		cli_warn("listening; Ctrl-C ends it and gives the report");
+		fprintf(stderr, "profllm bench tap: listening to %s; Ctrl-C ends it with the report\n",
+			source);
 	if (read_packets(o, c, to, e) < 0) {
 		if (!observer_requests(to))
 			goto done;
