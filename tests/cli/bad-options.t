@@ -313,10 +313,10 @@ my @rows = (
 	['tap', 2, "--port: '70000' is not a port from 1 to 65535", '--port', '80,70000'],
 	['tap', 2, "--host: 'gpu-1' is not an IPv4 or IPv6 address; a capture has no names",
 		qw(--host gpu-1)],
-	['tap', 2, '--interface is of live packets, and no.pcap is a file: one of them is given',
-		qw(--interface lo)],
-	['tap', 2, '--duration is of live packets, and no.pcap is a file: one of them is given',
-		qw(--duration 5)],
+	['tap', 2, '--interface is for live packets, but the file no.pcap was given too: leave out ' .
+		'one of them', qw(--interface lo)],
+	['tap', 2, '--duration is for live packets, but the file no.pcap was given too: leave out ' .
+		'one of them', qw(--duration 5)],
 	['tap', 2, "--backend: 'nope' is not a backend of bench serve", qw(--backend nope)],
 	['tap', 2, "--percentile-metrics: unknown metric 'nope'", qw(--percentile-metrics nope)],
 	['tap', 2, "--metric-percentiles: '101' is not a number from 0 to 100", qw(--metric-percentiles 101)],

@@ -79,6 +79,26 @@ static void fill(void)
 	add(3, 0, RECORD_NONE, 0, 0, REQ_CANCELLED);
 }
 
+/* Numbers of sessions that are far apart, as in a damaged file, take no more memory. */
+static void numbers_may_be_far_apart(void **state)
+{
+	struct metrics_opts o = opts();
+	struct metrics m;
+
+	(void)state;
+	begin();
+	add(RECORD_NONE - 1, 0, RECORD_NONE, 1, 2, REQ_DONE);
+	add(7, 0, RECORD_NONE, 1, 3, REQ_DONE);
+	add(RECORD_NONE - 1, 1, 0, 3, 4, REQ_DONE);
+	add(RECORD_NONE, 0, RECORD_NONE, 1, 2, REQ_DONE);
+	metrics_score(&m, &r, &o);
+	assert_int_equal(m.sessions.completed, 2);
+	assert_int_equal(m.sessions.failed + m.sessions.unfinished, 0);
+	NEAR(m.sessions.turns_per_session.mean, 1.5);
+	metrics_release(&m);
+	record_release(&r);
+}
+
 static void sessions_have_outcomes(void **state)
 {
 	struct metrics_opts o = opts();
@@ -270,6 +290,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(sessions_have_outcomes),
+		cmocka_unit_test(numbers_may_be_far_apart),
 		cmocka_unit_test(ttft_grows_with_context),
 		cmocka_unit_test(cached_tokens_are_weighted),
 		cmocka_unit_test(turns_are_summed_apart),

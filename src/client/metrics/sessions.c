@@ -12,40 +12,74 @@
 /* Elements by a key: those of key k are member[start[k]..start[k + 1]), in row order. */
 struct groups { uint32_t n, *start, *member; };
 
-typedef uint32_t key_of(const struct request_row *row);
-
-static uint32_t session_of(const struct request_row *row)
+static int by_number(const void *a, const void *b)
 {
-	return row->session;
+	uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
+
+	return (x > y) - (x < y);
 }
 
-static uint32_t turn_of(const struct request_row *row)
+/*
+ * For each element the place of its session among those that there are, in the order of their
+ * numbers, which may be far apart: in a part of a run, and in a file that is damaged.
+ */
+static uint32_t *session_keys(const struct metrics *m, const struct record *r)
 {
-	return row->turn;
+	uint32_t *key = mem_array(m->n, sizeof(*key)), *seen = mem_array(m->n, sizeof(*seen));
+	size_t n = 0, distinct = 0;
+
+	for (uint32_t i = 0; i < m->n; i++)
+		if (r->row[m->row[i]].session != RECORD_NONE)
+			seen[n++] = r->row[m->row[i]].session;
+	if (n)
+		qsort(seen, n, sizeof(*seen), by_number);
+	for (size_t i = 0; i < n; i++)
+		if (!distinct || seen[distinct - 1] != seen[i])
+			seen[distinct++] = seen[i];
+	for (uint32_t i = 0; i < m->n; i++) {
+		const uint32_t *session = &r->row[m->row[i]].session;
+		const uint32_t *at = *session == RECORD_NONE ? NULL :
+			bsearch(session, seen, distinct, sizeof(*seen), by_number);
+
+		key[i] = at ? (uint32_t)(at - seen) : RECORD_NONE;
+	}
+	free(seen);
+	return key;
 }
 
-/* Of the rows that belong to a session. */
-static struct groups group(const struct metrics *m, const struct record *r, key_of *key)
+/* For each element that belongs to a session its turn. */
+static uint32_t *turn_keys(const struct metrics *m, const struct record *r)
 {
-	struct groups g = { 0 };
+	uint32_t *key = mem_array(m->n, sizeof(*key));
 
 	for (uint32_t i = 0; i < m->n; i++) {
 		const struct request_row *row = &r->row[m->row[i]];
 
-		if (row->session != RECORD_NONE && key(row) >= g.n)
-			g.n = key(row) + 1;
+		key[i] = row->session == RECORD_NONE ? RECORD_NONE : row->turn;
 	}
+	return key;
+}
+
+/* Takes the keys of all elements, RECORD_NONE for those of no group. */
+static struct groups group(const struct metrics *m, uint32_t *key)
+{
+	struct groups g = { 0 };
+
+	for (uint32_t i = 0; i < m->n; i++)
+		if (key[i] != RECORD_NONE && key[i] >= g.n)
+			g.n = key[i] + 1;
 	g.start = mem_array((size_t)g.n + 2, sizeof(*g.start));
 	g.member = mem_array(m->n, sizeof(*g.member));
 	/* Counted two places on and summed up, start[k + 1] is where the next one of key k goes. */
 	for (uint32_t i = 0; i < m->n; i++)
-		if (r->row[m->row[i]].session != RECORD_NONE)
-			g.start[key(&r->row[m->row[i]]) + 2]++;
+		if (key[i] != RECORD_NONE)
+			g.start[key[i] + 2]++;
 	for (uint32_t k = 2; k < g.n + 2; k++)
 		g.start[k] += g.start[k - 1];
 	for (uint32_t i = 0; i < m->n; i++)
-		if (r->row[m->row[i]].session != RECORD_NONE)
-			g.member[g.start[key(&r->row[m->row[i]]) + 1]++] = i;
+		if (key[i] != RECORD_NONE)
+			g.member[g.start[key[i] + 1]++] = i;
+	free(key);
 	return g;
 }
 
@@ -172,7 +206,7 @@ static void score_later_cache(struct metrics_sessions *s)
 static void score_turns(struct metrics *m, const struct record *r)
 {
 	struct metrics_sessions *s = &m->sessions;
-	struct groups g = group(m, r, turn_of);
+	struct groups g = group(m, turn_keys(m, r));
 
 	s->n_turns = g.n;
 	s->by_turn = mem_array(g.n, sizeof(*s->by_turn));
@@ -308,7 +342,7 @@ static void score_session(struct metrics *m, const struct record *r, const uint3
 static void score_each(struct metrics *m, const struct record *r)
 {
 	struct metrics_sessions *s = &m->sessions;
-	struct groups g = group(m, r, session_of);
+	struct groups g = group(m, session_keys(m, r));
 	struct session_outcome all = { 0 };
 	struct lists l = {
 		.turns = mem_array(g.n, sizeof(double)), .duration = mem_array(g.n, sizeof(double)),

@@ -101,11 +101,11 @@ static int check(const struct tap_opts *o, struct observe_opts *out, struct err 
 	    (o->host && read_host(o->host, &out->filter, e) < 0))
 		return -1;
 	if (o->file && o->interface)
-		return err_set(e, ERR_USAGE, "--interface is of live packets, and %s is a file: one of "
-			       "them is given", o->file);
+		return err_set(e, ERR_USAGE, "--interface is for live packets, but the file %s was "
+			       "given too: leave out one of them", o->file);
 	if (o->file && o->duration.is_set)
-		return err_set(e, ERR_USAGE, "--duration is of live packets, and %s is a file: one of "
-			       "them is given", o->file);
+		return err_set(e, ERR_USAGE, "--duration is for live packets, but the file %s was "
+			       "given too: leave out one of them", o->file);
 	if (!o->backend)
 		return 0;
 	out->backend = endpoint_find(o->backend);
