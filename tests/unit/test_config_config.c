@@ -174,8 +174,8 @@ static const struct finding refused[] = {
 	  "exp.yaml:2:3: server.num_prompts: unknown key; it belongs to benchmark, not server" },
 	{ "server: {}\nbenchmark:\n  max_num_seqs: 2\n", "exp.yaml:3:3: benchmark.max_num_seqs: "
 	  "unknown key; it belongs to server, not benchmark" },
-	{ "server:\n  max-num-seqs: 2\n",
-	  "server.max-num-seqs: unknown key; did you mean max_num_seqs?" },
+	{ "server:\n  max-num-seq: 2\n",
+	  "exp.yaml:2:3: server.max_num_seq: unknown key; did you mean max_num_seqs?" },
 	{ "server: {ports: 3}\n", "server.ports: unknown key; it belongs to resources, not server" },
 	{ "server: {command: ''}\n", "server.command: expected words or a list of them" },
 	{ "server: {command: \"vllm 'serve\"}\n", "server.command: No closing quotation" },
@@ -396,8 +396,8 @@ static void test_no_tree(void **state)
 		{ "server: {model: '${NO_SUCH_NAME}'}\n", "exp.yaml:1:17: server.model: the environment has "
 		  "no NO_SUCH_NAME; set it, or write ${NO_SUCH_NAME:-otherwise}" },
 		{ "server: {model: '${A'}\n", "server.model: ${ is not closed by }" },
-		{ "server: {model: '${1A}'}\n", "server.model: expected ${NAME} or ${NAME:-otherwise}, "
-		  "got ${1A}" },
+		{ "server: {model: '${1A}'}\n", "server.model: expected ${NAME} or ${NAME:-otherwise} "
+		  "of a variable, or ${server.model} of a key; got ${1A}" },
 		{ "server: {model: \"a\\0b\"}\n", "server.model: has a zero byte" },
 		{ "include: 3\n", "exp.yaml:1:10: include: expected the name of a file, got 3" },
 		{ "include: no/such.yaml\n", "exp.yaml:1:10: include: cannot open no/such.yaml" },
@@ -587,6 +587,144 @@ static void test_include(void **state)
 	none_differs();
 }
 
+/* ---- comfort ---- */
+
+static void test_names(void **state)
+{
+	static const struct { const char *text, *set, *want; } rows[] = {
+		{ "x-a: &a {num-prompts: 3}\nbenchmark: {<<: *a, request-rate: 2}\n"
+		  "experiments: [{name: e-1, server: {max-num-seqs: 4, compilation-config.a-b: 1}}]\n",
+		  "server.max-num-seqs=8",
+		  "{\"benchmark\": {\"request_rate\": 2, \"num_prompts\": 3}, \"experiments\": "
+		  "[{\"name\": \"e-1\", \"server\": {\"max_num_seqs\": 4, "
+		  "\"compilation_config.a-b\": 1}}], \"server\": {\"max_num_seqs\": 8}}" },
+		/* Names of others stay as they are. */
+		{ "tags: {a-b: c}\nserver: {env: {A-B: c}}\n", "tags.d-e=f",
+		  "{\"tags\": {\"a-b\": \"c\", \"d-e\": \"f\"}, \"server\": {\"env\": {\"A-B\": \"c\"}}}" },
+		{ "servers: [{a-b: 1}]\n", "servers.0.c-d=2",
+		  "{\"servers\": [{\"a_b\": 1, \"c_d\": 2}]}" },
+		{ "server: {max_num_seqs: 1, max-num-seqs: 2}\n", "name=a",
+		  "exp.yaml:1:41: server.max-num-seqs: max_num_seqs is given, too; leave one of them out" },
+		{ "server: {tensor_parallel_size: 2}\n", "server.tp=4",
+		  "{\"server\": {\"tensor_parallel_size\": 4}}" },
+		{ "server: {tp: 2}\n", "server.tensor-parallel-size=4", "{\"server\": {\"tp\": 4}}" },
+		{ "matrix: {server.tp: [1]}\n", "-m max_num_seqs=1,2",
+		  "{\"matrix\": {\"server.tp\": [1], \"max_num_seqs\": [1, 2]}}" },
+		{ "name: a\n", "-m server.compilation_config=[{mode: 1}, {mode: 3}]",
+		  "{\"name\": \"a\", \"matrix\": {\"server\": {\"compilation_config\": [{\"mode\": 1}, "
+		  "{\"mode\": 3}]}}}" },
+		{ "name: a\n", "-m seed", "-m seed: expected KEY=V1,V2, for example max_num_seqs=64,256" },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < COUNT(rows); i++) {
+		struct arena a = { 0 };
+		struct config c;
+		struct err e = { 0 };
+		int rc = config_parse(str_of(rows[i].text), "exp.yaml", &rows[i].set, 1, &a, &c, &e);
+
+		expect(rows[i].text, rc < 0 ? e.text : json_of(c.tree), rows[i].want);
+		arena_release(&a);
+	}
+	none_differs();
+}
+
+/* Short names are those of vLLM's own command line, and only its. */
+static void test_short_names(void **state)
+{
+	struct made m;
+
+	(void)state;
+	make(&m, "server: {model: m, tp: 2, pp: 2, dp: 1, q: fp8, O: 3, gpus: 4}\nresources: {gpus: 4}\n");
+	expect("errors", errors(&m), "");
+	expect("words", words_of(&m), "m --quantization fp8 --pipeline-parallel-size 2 "
+	       "--tensor-parallel-size 2 --data-parallel-size 1 --optimization-level 3");
+	drop(&m);
+	make(&m, "server: {model: m, tp: 2, tensor_parallel_size: 4}\n");
+	expect("both", errors(&m), "exp.yaml:1:20: server.tp: it is tensor_parallel_size, which is "
+				   "given, too; leave one of them out\n");
+	drop(&m);
+	make(&m, "server: {command: [python, serve.py], tp: 2, mem-fraction: 0.9}\n");
+	expect("errors", errors(&m), "");
+	expect("words", words_of(&m), "--tp 2 --mem-fraction 0.9");
+	drop(&m);
+	make(&m, "server: {model: m, kv_cache_memory_bytes: 4GiB, ready_timeout_s: 1h30m}\n"
+		 "resources: {wait_s: 10m}\nbenchmark: {duration: 1.5min, request_rate: 1}\n"
+		 "telemetry: {interval_s: 500ms}\n");
+	expect("errors", errors(&m), "");
+	expect("words", words_of(&m), "m --kv-cache-memory-bytes 4294967296");
+	assert_true(m.x.server->ready_timeout_s == 5400 && m.x.resources.wait_s == 600);
+	assert_true(m.x.serve.duration.v == 90 && m.x.telemetry.interval_s == 0.5);
+	drop(&m);
+	make(&m, "server: {model: m}\nresources: {wait_s: 10x}\n");
+	expect("unit", errors(&m), "exp.yaml:2:21: resources.wait_s: expected a number of at least 0, in "
+				   "seconds or as 10m, got '10x'\n");
+	drop(&m);
+	none_differs();
+}
+
+static void test_references(void **state)
+{
+	static const struct { const char *text, *want; } bad[] = {
+		{ "tags: {a: \"${server.modle}\"}\n", "exp.yaml:1:11: tags.a: nothing is configured at "
+		  "server.modle; write that key, or ${server.modle:-otherwise}\n" },
+		{ "tags: {a: \"x${server.env}\"}\n", "exp.yaml:1:11: tags.a: ${server.env} is an object, "
+		  "which can only be a whole value\n" },
+		{ "tags: {a: \"${tags.b}\", b: \"${tags.a}\"}\n", "exp.yaml:1:11: tags.a: ${tags.b} leads "
+		  "back to itself, or through more than 32 references\n" },
+		{ "tags: {a: \"${server.model\"}\n", "exp.yaml:1:11: tags.a: ${ is not closed by }" },
+	};
+	struct made m;
+
+	(void)state;
+	setenv("CONFIG_TEST_PORT", "8123", 1);
+	make(&m, "server: {model: a/b, tp: 2, max_num_seqs: 16, command: sim}\n"
+		 "name: load-${server.model}\n"
+		 "tags: {a: \"${server.tensor_parallel_size}/${server.none:-no}\", b: \"$${server.model}\",\n"
+		 "  c: \"${tags.a}:${CONFIG_TEST_PORT}\"}\n"
+		 "benchmark: {max_concurrency: \"${server.max_num_seqs}\", num_prompts: \"${server.none:-7}\"}\n");
+	expect("errors", errors(&m), "");
+	expect("name", m.x.name, "load-a/b");
+	expect("tags", json_of(m.x.tags), "{\"a\": \"2/no\", \"b\": \"${server.model}\", \"c\": "
+					  "\"2/no:8123\"}");
+	assert_true(m.x.serve.max_concurrency.v == 16 && m.x.serve.num_prompts == 7);
+	drop(&m);
+	for (size_t i = 0; i < COUNT(bad); i++) {
+		char text[256];
+
+		snprintf(text, sizeof(text), "%sserver: {model: m, env: {A: b}}\n", bad[i].text);
+		make(&m, text);
+		expect(bad[i].text, errors(&m), bad[i].want);
+		drop(&m);
+	}
+	none_differs();
+}
+
+/* vLLM's own file of arguments, in a section. */
+static void test_section_include(void **state)
+{
+	struct made m;
+
+	(void)state;
+	write_file("vllm.yaml", "model: m\ntensor-parallel-size: 1\nx-note: no key\nmax-num-seqs: 8\n"
+				"compilation-config: {mode: 3}\n");
+	write_file("load.yaml", "include: more.yaml\nnum-prompts: 5\n");
+	write_file("more.yaml", "num_prompts: 6\nseed: 3\n");
+	write_file("own.yaml", "server: {include: vllm.yaml, max_num_seqs: 4}\n"
+			       "benchmark: {include: [load.yaml]}\n");
+	read_file(&m, "own.yaml");
+	expect("sections", m.rc < 0 ? m.e.text : json_of(m.c.tree),
+	       "{\"server\": {\"model\": \"m\", \"tensor_parallel_size\": 1, \"max_num_seqs\": 4, "
+	       "\"compilation_config\": {\"mode\": 3}}, \"benchmark\": {\"num_prompts\": 5, \"seed\": 3}}");
+	drop(&m);
+	write_file("self.yaml", "server: {include: self.yaml}\n");
+	read_file(&m, "self.yaml");
+	expect_below(errors(&m), "DIR/self.yaml:1:19: include: a cycle: DIR/self.yaml includes "
+				 "DIR/self.yaml again");
+	drop(&m);
+	none_differs();
+}
+
 /* ---- what follows ---- */
 
 static void test_defaults(void **state)
@@ -753,6 +891,8 @@ int main(void)
 		cmocka_unit_test(test_accepted), cmocka_unit_test(test_no_tree),
 		cmocka_unit_test(test_sets), cmocka_unit_test(test_set_is_named),
 		cmocka_unit_test(test_environment), cmocka_unit_test(test_include),
+		cmocka_unit_test(test_names), cmocka_unit_test(test_short_names),
+		cmocka_unit_test(test_references), cmocka_unit_test(test_section_include),
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_offline),
 		cmocka_unit_test(test_hash), cmocka_unit_test(test_sim_by_set),
 		cmocka_unit_test(test_many_findings),

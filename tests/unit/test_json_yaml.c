@@ -63,6 +63,12 @@ static void test_shapes(void **state)
 	check("a: |\n  one\n  two\nb: >-\n  one\n  two\n",
 	      "{\"a\": \"one\\ntwo\\n\", \"b\": \"one two\"}");
 	check("---\na: {}\n...\n", "{\"a\": {}}");
+	/* Merge keys: the object's own keys win, then the first of what is merged. */
+	check("x: &x {k: 1, l: 2}\ny:\n  <<: *x\n  l: 3\n",
+	      "{\"x\": {\"k\": 1, \"l\": 2}, \"y\": {\"l\": 3, \"k\": 1}}");
+	check("x: &x {k: 1}\ny: &y {<<: *x, k: 2, m: 3}\nz: {<<: [*x, *y]}\n",
+	      "{\"x\": {\"k\": 1}, \"y\": {\"k\": 2, \"m\": 3}, \"z\": {\"k\": 1, \"m\": 3}}");
+	check("\"<<\": 1\n", "{\"<<\": 1}");
 }
 
 static void refuse(const char *yaml, enum err_code code, const char *part)
@@ -87,7 +93,9 @@ static void test_refused(void **state)
 	refuse("a: [1, 2\nb: 3\n", ERR_PARSE, "line ");
 	refuse("a: *nothing\n", ERR_PARSE, "line 1");
 	refuse("a: !!python/object:os.system x\n", ERR_PARSE, "line 1, column 4: a tag");
-	refuse("x: &x {k: 1}\ny:\n  <<: *x\n", ERR_PARSE, "line 3, column 3: merge keys");
+	refuse("x: &x 1\ny:\n  <<: *x\n", ERR_PARSE, "line 1, column 4: expected what << merges");
+	refuse("x: &x {k: 1}\ny: {<<: [*x, 2]}\n", ERR_PARSE, "line 2, column 14: expected what");
+	refuse("x: &x\n  <<: *x\n", ERR_LIMIT, "JSON_DEPTH_MAX");
 	refuse("? [a]\n: 1\n", ERR_PARSE, "a key that is no text");
 	refuse("a: 1\n---\nb: 2\n", ERR_PARSE, "a second document");
 	refuse("&a [*a]\n", ERR_LIMIT, "JSON_DEPTH_MAX");
@@ -104,6 +112,16 @@ static void test_refused(void **state)
 		for (int k = 0; k < 10; k++)
 			buf_printf(&deep, "%s*l%d", k ? ", " : "", i - 1);
 		buf_add_text(&deep, "]\n");
+	}
+	refuse(deep.data, ERR_LIMIT, "YAML_VALUES_MAX");
+	/* Nine objects, each of which merges the one before ten times. */
+	buf_reset(&deep);
+	buf_add_text(&deep, "l0: &l0 {k: 1}\n");
+	for (int i = 1; i < 9; i++) {
+		buf_printf(&deep, "l%d: &l%d {<<: [", i, i);
+		for (int k = 0; k < 10; k++)
+			buf_printf(&deep, "%s*l%d", k ? ", " : "", i - 1);
+		buf_add_text(&deep, "]}\n");
 	}
 	refuse(deep.data, ERR_LIMIT, "YAML_VALUES_MAX");
 	buf_release(&deep);

@@ -164,7 +164,8 @@ static void test_errors(void **state)
 		{ 2, "--warm-connections: expected auto or an integer from 0 to 1000000, "
 		  "got 'many'",
 		  { "--warm-connections", "many" } },
-		{ 2, "--request-timeout: expected a number above 0 to 1000000000, got '0'",
+		{ 2, "--request-timeout: expected a number above 0 to 1000000000, in seconds or as "
+		     "10m, got '0'",
 		  { "--request-timeout", "0" } },
 		{ 2, "--progress: expected one of auto, bar, lines, none, got 'off'",
 		  { "--progress", "off" } },

@@ -87,6 +87,14 @@ static void names(void **state)
 		{ "matrix: {server.speculative_config: [{method: mtp}, null]}",
 		  "speculative_config={\"method\":\"mtp\"} speculative_config=null" },
 		{ "matrix: [{server.seed: [1, 2]}, {benchmark.seed: [3]}]", "seed=1 seed=2 seed=3" },
+		/* Nested keys, and those of one section alone. */
+		{ "matrix: {server: {max-num-seqs: [4, 8], compilation_config: {mode: [3]}}, "
+		  "num_prompts: [1]}", "max_num_seqs=4-mode=3-num_prompts=1 max_num_seqs=8-mode=3-"
+				       "num_prompts=1" },
+		{ "matrix: {max_num_seqs: [4, 8], server: {block-size: [16, 32]}}\n"
+		  "matrix_exclude: [{max_num_seqs: 4, server.block-size: 16}]",
+		  "max_num_seqs=4-block_size=32 max_num_seqs=8-block_size=16 "
+		  "max_num_seqs=8-block_size=32" },
 		{ "experiments: [{name: a}, {name: b}]", "a b" },
 		{ "experiments: [{name: a}, {name: b}]\nmatrix: {server.seed: [1, 2]}\nrepeat: 2",
 		  "a-seed=1-r1 b-seed=1-r1 a-seed=2-r1 b-seed=2-r1 "

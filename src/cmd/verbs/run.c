@@ -41,6 +41,10 @@ static const struct opt rows[] = {
 	R(set, "set", .group = CONFIG, .arg = "KEY=VALUE", .flags = OPT_MANY | OPT_EACH,
 	  .help = "change a value of the configuration: server.port=8001, benchmark.num_prompts=10; "
 		  "may be repeated"),
+	R(matrix, "matrix", .group = CONFIG, .arg = "KEY=V1,V2", .flags = OPT_MANY | OPT_EACH,
+	  .letter = 'm',
+	  .help = "run it with each of these values, as a matrix in the file: max_num_seqs=8,64; with "
+		  "several such options every combination"),
 	R(args_file, "args-file", .group = CONFIG, .arg = "FILE",
 	  .help = "further arguments of the server, as args import writes them; default: the user's"),
 	R(only, "only", .group = WHAT, .arg = "PATTERN", .flags = OPT_MANY | OPT_EACH,
@@ -85,6 +89,8 @@ static const struct opt rows[] = {
 	R(print_schema, "print-schema", .group = SHOWN, .help = "print the JSON Schema of documents"),
 	R(print_keys, "print-keys", .group = SHOWN,
 	  .help = "print the keys a configuration may have, as a page of Markdown"),
+	R(print_config_schema, "print-config-schema", .group = SHOWN,
+	  .help = "print the JSON Schema of configurations, by which editors complete and check them"),
 	R(member, "member", .flags = OPT_HIDDEN, .help = "run one member of a suite for another run"),
 	R(is_bounded, "bounded", .flags = OPT_HIDDEN,
 	  .help = "the configuration was sent to a dashboard, which allows it what follows"),
@@ -205,9 +211,25 @@ static int look_ahead(struct command_run *c, bool is_planned)
 	return 0;
 }
 
+/* --set and -m as the words that config_read takes. */
+static const char *const *changes(struct command_run *c, size_t *n)
+{
+	const struct opt_list *set = &c->o.set, *matrix = &c->o.matrix;
+	const char **words = arena_alloc(&c->arena, (set->n + matrix->n + 1) * sizeof(*words));
+
+	*n = 0;
+	for (size_t i = 0; i < set->n; i++)
+		words[(*n)++] = set->v[i];
+	for (size_t i = 0; i < matrix->n; i++)
+		words[(*n)++] = arena_printf(&c->arena, CONFIG_AXIS "%s", matrix->v[i]);
+	return words;
+}
+
 static int read_config(struct command_run *c)
 {
 	struct err *e = &c->cli->err;
+	const char *const *words;
+	size_t n_words;
 
 	if (!c->o.config)
 		return err_set(e, ERR_USAGE, "--config: expected the file of an experiment");
@@ -226,8 +248,9 @@ static int read_config(struct command_run *c)
 		.variables = c->o.may_read.v, .n_variables = c->o.may_read.n,
 		.commands = c->o.may_start.v, .n_commands = c->o.may_start.n,
 	};
-	if (config_read_within(c->o.is_bounded ? &c->bounds : NULL, c->o.config, c->o.set.v,
-			       c->o.set.n, &c->arena, &c->config, e) < 0) {
+	words = changes(c, &n_words);
+	if (config_read_within(c->o.is_bounded ? &c->bounds : NULL, c->o.config, words, n_words,
+			       &c->arena, &c->config, e) < 0) {
 		write_refused(c, "bad configuration", e->text);
 		return -1;
 	}
@@ -593,10 +616,13 @@ static int act(struct command_run *c, struct err *e)
 		cli_out(document_schema());
 		return 0;
 	}
-	if (c->o.print_keys) {
+	if (c->o.print_keys || c->o.print_config_schema) {
 		struct buf page = { 0 };
 
-		config_keys_page(&page);
+		if (c->o.print_keys)
+			config_keys_page(&page);
+		else
+			config_schema(cmd_sim_options(), &page);
 		cli_out_buf(&page);
 		return 0;
 	}

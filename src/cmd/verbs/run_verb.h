@@ -68,9 +68,9 @@ void run_report_end(struct run_report *r); /* accepts NULL */
 
 struct run_opts {
 	const char *config, *output;
-	struct opt_list set, only, include_dir, may_read, may_start;
+	struct opt_list set, matrix, only, include_dir, may_read, may_start;
 	bool is_resumed, dry_run, check, strict, show_log, upload_spool, no_upload_traces;
-	bool print_config, print_schema, print_keys, is_bounded;
+	bool print_config, print_config_schema, print_schema, print_keys, is_bounded;
 	const char *plan;
 	struct gate_opts gate;
 	struct opt_int jobs;

@@ -14,6 +14,7 @@ struct json_mark {
 	const char *file;        /* or what stands for one: "--set server.port=80"; NULL: unknown */
 	unsigned line, column;   /* of the value, from 1; 0: no file */
 	unsigned key_line, key_column; /* of its key; 0: it is no member of an object */
+	bool is_open;            /* the reader's: the value has to be filled in */
 };
 
 struct json_marks {

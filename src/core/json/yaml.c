@@ -183,6 +183,7 @@ static void read_plain(struct yaml_reading *r, struct str s, struct json_value *
 
 #define TEXT_OF(limit) TEXT_OF_(limit)
 #define TEXT_OF_(limit) #limit
+#define TOO_MANY "more than " TEXT_OF(YAML_VALUES_MAX) " values (YAML_VALUES_MAX)"
 #define TOO_DEEP "nested deeper than " TEXT_OF(JSON_DEPTH_MAX) " levels (JSON_DEPTH_MAX)"
 
 static int fail_as(const struct yaml_reading *r, enum err_code code, const yaml_mark_t *at,
@@ -230,54 +231,122 @@ static int read_list(struct yaml_reading *r, const yaml_node_t *node, unsigned d
 	return 0;
 }
 
-static int refuse_twice(const struct yaml_reading *r, const struct json_value *first,
-			const yaml_node_t *key)
+static const yaml_node_t *node_of(struct yaml_reading *r, int id)
 {
-	struct json_mark before = json_marks_get(r->marks, first);
-	struct str name = scalar_of(key);
-
-	return err_set(r->e, ERR_PARSE, "%zu:%zu: the key '%.*s' stands twice; it is at %u:%u, too",
-		       key->start_mark.line + 1, key->start_mark.column + 1,
-		       (int)(name.n < 80 ? name.n : 80), name.p, before.key_line,
-		       before.key_column);
+	return lib.yaml_document_get_node(&r->document, id);
 }
 
-/* One member. The last one of a name counts, as in Python; its place is the first one's. */
-static int read_member(struct yaml_reading *r, const yaml_node_pair_t *pair, unsigned depth,
-		       struct map *seen, struct json_value *out)
-{
-	const yaml_node_t *key = lib.yaml_document_get_node(&r->document, pair->key);
-	uint64_t at = out->count;
+/* The pairs of an object: its own, then those that it merges and does not have itself. */
+struct yaml_pairs {
+	const yaml_node_pair_t **v;
+	size_t n, cap;
+	struct map seen;
+};
 
-	if (key->type != YAML_SCALAR_NODE)
-		return fail(r, &key->start_mark, "a key that is no text");
-	if (str_is(scalar_of(key), "<<") && key->data.scalar.style == YAML_PLAIN_SCALAR_STYLE)
-		return fail(r, &key->start_mark, "merge keys (<<) are not read; write the keys out");
-	if (!map_get(seen, scalar_of(key), &at)) {
-		out->key[at] = arena_str(r->a, scalar_of(key));
-		map_put(seen, out->key[at], at);
-		out->count++;
-	} else if (r->marks) {
-		return refuse_twice(r, &out->item[at], key);
+static int refuse_twice(struct yaml_reading *r, const yaml_node_pair_t *first,
+			const yaml_node_t *key)
+{
+	const yaml_mark_t *before = &node_of(r, first->key)->start_mark;
+	struct str name = scalar_of(key);
+
+	return err_set(r->e, ERR_PARSE, "%zu:%zu: the key '%.*s' stands twice; it is at %zu:%zu, too",
+		       key->start_mark.line + 1, key->start_mark.column + 1,
+		       (int)(name.n < 80 ? name.n : 80), name.p, before->line + 1,
+		       before->column + 1);
+}
+
+/* The last one of a name counts, as in Python; its place is the first one's. */
+static int add_pair(struct yaml_reading *r, const yaml_node_pair_t *pair, bool is_merged,
+		    struct yaml_pairs *to)
+{
+	const yaml_node_t *key = node_of(r, pair->key);
+	uint64_t at;
+
+	if (map_get(&to->seen, scalar_of(key), &at)) {
+		if (!is_merged && r->marks)
+			return refuse_twice(r, to->v[at], key);
+		if (!is_merged)
+			to->v[at] = pair;
+		return 0;
 	}
-	out->item[at] = (struct json_value){ 0 };
-	return convert(r, pair->value, key, depth + 1, &out->item[at]);
+	to->v = mem_room(to->v, to->n, &to->cap, sizeof(*to->v));
+	map_put(&to->seen, scalar_of(key), to->n);
+	to->v[to->n++] = pair;
+	return 0;
+}
+
+static bool is_merge_key(const yaml_node_t *key)
+{
+	return str_is(scalar_of(key), "<<") && key->data.scalar.style == YAML_PLAIN_SCALAR_STYLE;
+}
+
+static int collect(struct yaml_reading *r, const yaml_node_t *node, unsigned merges,
+		   struct yaml_pairs *to);
+
+/* The value of a merge key: an object, or a list of them, of which the first ones win. */
+static int merge(struct yaml_reading *r, const yaml_node_t *node, unsigned merges,
+		 struct yaml_pairs *to)
+{
+	const yaml_node_item_t *first = node->data.sequence.items.start;
+	bool is_list = node->type == YAML_SEQUENCE_NODE;
+	size_t n = is_list ? (size_t)(node->data.sequence.items.top - first) : 1;
+
+	for (size_t i = 0; i < n; i++) {
+		const yaml_node_t *from = is_list ? node_of(r, first[i]) : node;
+
+		if (from->type != YAML_MAPPING_NODE)
+			return fail(r, &from->start_mark, "expected what << merges: *NAME of an object, "
+				    "or a list of such");
+		if (collect(r, from, merges + 1, to) < 0)
+			return -1;
+	}
+	return 0;
+}
+
+/* merges: how many of them lead here. Each pair counts, so that merges of merges end. */
+static int collect(struct yaml_reading *r, const yaml_node_t *node, unsigned merges,
+		   struct yaml_pairs *to)
+{
+	const yaml_node_pair_t *first = node->data.mapping.pairs.start;
+	size_t n = (size_t)(node->data.mapping.pairs.top - first);
+
+	if (merges >= JSON_DEPTH_MAX)
+		return fail_as(r, ERR_LIMIT, &node->start_mark, TOO_DEEP);
+	r->values += merges ? n : 0;
+	if (r->values > YAML_VALUES_MAX)
+		return fail_as(r, ERR_LIMIT, &node->start_mark, TOO_MANY);
+	for (size_t i = 0; i < n; i++) {
+		const yaml_node_t *key = node_of(r, first[i].key);
+
+		if (key->type != YAML_SCALAR_NODE)
+			return fail(r, &key->start_mark, "a key that is no text");
+		if (!is_merge_key(key) && add_pair(r, &first[i], merges > 0, to) < 0)
+			return -1;
+	}
+	for (size_t i = 0; i < n; i++)
+		if (is_merge_key(node_of(r, first[i].key)) &&
+		    merge(r, node_of(r, first[i].value), merges, to) < 0)
+			return -1;
+	return 0;
 }
 
 static int read_map(struct yaml_reading *r, const yaml_node_t *node, unsigned depth,
 		    struct json_value *out)
 {
-	const yaml_node_pair_t *first = node->data.mapping.pairs.start;
-	size_t n = (size_t)(node->data.mapping.pairs.top - first);
-	struct map seen = { 0 };
-	int rc = 0;
+	struct yaml_pairs pairs = { 0 };
+	int rc = collect(r, node, 0, &pairs);
 
 	out->kind = JSON_OBJECT;
-	out->item = arena_alloc(r->a, (n + 1) * sizeof(*out->item));
-	out->key = arena_alloc(r->a, (n + 1) * sizeof(*out->key));
-	for (size_t i = 0; rc == 0 && i < n; i++)
-		rc = read_member(r, &first[i], depth, &seen, out);
-	map_release(&seen);
+	out->item = arena_alloc(r->a, (pairs.n + 1) * sizeof(*out->item));
+	out->key = arena_alloc(r->a, (pairs.n + 1) * sizeof(*out->key));
+	out->count = rc == 0 ? pairs.n : 0;
+	for (size_t i = 0; i < out->count; i++)
+		out->key[i] = arena_str(r->a, scalar_of(node_of(r, pairs.v[i]->key)));
+	for (size_t i = 0; rc == 0 && i < out->count; i++)
+		rc = convert(r, pairs.v[i]->value, node_of(r, pairs.v[i]->key), depth + 1,
+			     &out->item[i]);
+	map_release(&pairs.seen);
+	free(pairs.v);
 	return rc;
 }
 
@@ -306,8 +375,7 @@ static int convert(struct yaml_reading *r, int id, const yaml_node_t *key, unsig
 	if (depth >= JSON_DEPTH_MAX)
 		return fail_as(r, ERR_LIMIT, &node->start_mark, TOO_DEEP);
 	if (++r->values > YAML_VALUES_MAX)
-		return fail_as(r, ERR_LIMIT, &node->start_mark,
-			       "more than " TEXT_OF(YAML_VALUES_MAX) " values (YAML_VALUES_MAX)");
+		return fail_as(r, ERR_LIMIT, &node->start_mark, TOO_MANY);
 	if (!has_plain_tag(node))
 		return fail(r, &node->start_mark, "a tag that is not read here");
 	mark_value(r, node, key, out);

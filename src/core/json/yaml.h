@@ -4,7 +4,8 @@
  *
  * One document; anchors and aliases are resolved; words without quotes become null, booleans and
  * numbers as PyYAML's safe loader has it (YAML 1.1: yes, off, 0x1f, 1_000, 1e5 is a text), except
- * that dates and 1:2.5 stay texts. Merge keys (<<) and tags other than the plain ones are refused.
+ * that dates and 1:2.5 stay texts. Merge keys (<<) are merged: the object's own keys win, then the
+ * first of what is merged. Tags other than the plain ones are refused.
  * Keys are texts; a number or boolean as a key is the text it was spelled with.
  */
 #pragma once

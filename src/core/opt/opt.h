@@ -13,6 +13,7 @@
  *     (opt.words): --port is never read as --port-file;
  *   - repeats: the last one wins, for lists too;
  *   - list options take values until the next option (nargs * or +);
+ *   - a number whose arg is "SECONDS" may have units, 500ms, 10m, 1h30m; "BYTES" 512MiB, 4GB;
  *   - dotted JSON: --extra-body.a.b 3 builds {"a":{"b":3}}; all dotted keys of an
  *     option are merged and then replace a whole JSON text given beside them, as
  *     upstream does (with a note). Value as JSON, else a number with
@@ -242,6 +243,8 @@ int opt_dotted_put(struct json_value **root, const char *name, struct str path, 
 		   struct buf *notes, struct arena *a, struct err *e);
 /* The tree as Python's json.dumps would spell it. */
 const char *opt_dotted_text(const struct json_value *root, struct arena *a);
+/* As opt_human_int, and 4GiB, 4GB (10^9). Options whose arg is "BYTES" are read so. */
+bool opt_bytes(struct str s, int64_t *out);
 /*
  * 25.6k is 25600, 1K is 1024, 3 is 3; suffixes k, m, g, t. No fractions before capital ones.
  * What int() takes, too.

@@ -113,6 +113,12 @@ void opt_range(const struct opt *o, struct buf *out)
 	}
 }
 
+/* Whether the value is a number of that unit. */
+static bool is_in(const struct opt *o, const char *unit)
+{
+	return o->kind != OPT_TEXT && o->kind != OPT_LIST && o->arg && strcmp(o->arg, unit) == 0;
+}
+
 void opt_expected(const struct opt *o, struct buf *out)
 {
 	const char *what[] = {
@@ -135,6 +141,10 @@ void opt_expected(const struct opt *o, struct buf *out)
 		buf_add_text(out, is_bound ? " of " : " "); /* at least, at most */
 		opt_range(o, out);
 	}
+	if (is_in(o, "SECONDS"))
+		buf_add_text(out, ", in seconds or as 10m");
+	else if (is_in(o, "BYTES"))
+		buf_add_text(out, ", in bytes or as 4GiB");
 }
 
 static int refuse(const struct opt *o, struct str got, struct err *e)
@@ -186,6 +196,77 @@ bool opt_python_float(struct str s, double *out)
 	       str_to_f64((struct str){ digits, n }, out);
 }
 
+/* Units of what an option's value is called, the longer ones of a letter first. */
+struct unit { const char *of, *name; double is; };
+
+static const struct unit units[] = {
+	{ "SECONDS", "ms", 1e-3 }, { "SECONDS", "s", 1 }, { "SECONDS", "min", 60 },
+	{ "SECONDS", "m", 60 }, { "SECONDS", "h", 3600 }, { "SECONDS", "d", 86400 },
+	{ "BYTES", "KiB", 0x1p10 }, { "BYTES", "MiB", 0x1p20 }, { "BYTES", "GiB", 0x1p30 },
+	{ "BYTES", "TiB", 0x1p40 }, { "BYTES", "kB", 1e3 }, { "BYTES", "MB", 1e6 },
+	{ "BYTES", "GB", 1e9 }, { "BYTES", "TB", 1e12 },
+};
+
+/* "1h30m", "4GiB" as so many seconds or bytes. */
+static bool read_units(const char *of, struct str s, double *out)
+{
+	double sum = 0, v;
+
+	s = str_trim(s);
+	if (!s.n)
+		return false;
+	for (size_t i; s.n; s = (struct str){ s.p + i, s.n - i }) {
+		const struct unit *unit = units, *end = units + sizeof(units) / sizeof(*units);
+
+		for (i = 0; i < s.n && (isdigit((unsigned char)s.p[i]) || s.p[i] == '.'); i++)
+			;
+		if (!str_to_f64((struct str){ s.p, i }, &v))
+			return false;
+		while (unit < end && !(strcmp(unit->of, of) == 0 &&
+				       str_starts((struct str){ s.p + i, s.n - i },
+						  str_of(unit->name))))
+			unit++;
+		if (unit == end)
+			return false;
+		i += strlen(unit->name);
+		sum += v * unit->is;
+	}
+	*out = sum;
+	return true;
+}
+
+bool opt_bytes(struct str s, int64_t *out)
+{
+	double v;
+
+	if (opt_human_int(s, out))
+		return true;
+	if (!read_units("BYTES", s, &v) || v != trunc(v) || v >= 0x1p63)
+		return false;
+	*out = (int64_t)v;
+	return true;
+}
+
+static bool as_int(const struct opt *o, struct str text, int64_t *out)
+{
+	double v;
+
+	if (opt_python_int(text, out))
+		return true;
+	if (is_in(o, "BYTES"))
+		return opt_bytes(text, out);
+	if (!is_in(o, "SECONDS") || !read_units(o->arg, text, &v) || v != trunc(v) || v >= 0x1p63)
+		return false;
+	*out = (int64_t)v;
+	return true;
+}
+
+static bool as_real(const struct opt *o, struct str text, double *out)
+{
+	return opt_python_float(text, out) ||
+	       (is_in(o, "SECONDS") && read_units(o->arg, text, out));
+}
+
 /* A NaN is outside every range. */
 static bool is_in_range(const struct opt *o, double v)
 {
@@ -200,7 +281,7 @@ static int read_int(const struct opt *o, int64_t *field, struct str text, struct
 {
 	int64_t v;
 
-	if (!opt_python_int(text, &v) || !is_in_range(o, (double)v))
+	if (!as_int(o, text, &v) || !is_in_range(o, (double)v))
 		return refuse(o, text, e);
 	*field = v;
 	return 0;
@@ -210,7 +291,7 @@ static int read_real(const struct opt *o, double *field, struct str text, struct
 {
 	double v;
 
-	if (!opt_python_float(text, &v) || !is_in_range(o, v))
+	if (!as_real(o, text, &v) || !is_in_range(o, v))
 		return refuse(o, text, e);
 	*field = v;
 	return 0;

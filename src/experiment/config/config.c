@@ -23,8 +23,7 @@
 
 /* ---- trees ---- */
 
-/* A copy with room for more members or elements; what is inside is shared. */
-static struct json_value *copy(const struct config *c, const struct json_value *v, size_t more)
+struct json_value *config_copy(const struct config *c, const struct json_value *v, size_t more)
 {
 	struct json_value *out = arena_alloc(c->arena, sizeof(*out));
 
@@ -42,7 +41,7 @@ static struct json_value *copy(const struct config *c, const struct json_value *
 	return out;
 }
 
-static void set_item(const struct config *c, struct json_value *at, const struct json_value *v)
+void config_set_item(const struct config *c, struct json_value *at, const struct json_value *v)
 {
 	*at = *v;
 	json_marks_copy(c->marks, v, at);
@@ -56,19 +55,19 @@ const struct json_value *config_merge(const struct config *c, const struct json_
 
 	if (!base || base->kind != JSON_OBJECT || over->kind != JSON_OBJECT)
 		return over;
-	out = copy(c, base, over->count);
+	out = config_copy(c, base, over->count);
 	for (size_t i = 0; i < base->count; i++)
 		map_put(&places, base->key[i], i);
 	for (size_t i = 0; i < over->count; i++) {
 		uint64_t at = out->count;
 
 		if (map_get(&places, over->key[i], &at)) {
-			set_item(c, &out->item[at],
-				 config_merge(c, &out->item[at], &over->item[i]));
+			config_set_item(c, &out->item[at],
+					config_merge(c, &out->item[at], &over->item[i]));
 			continue;
 		}
 		out->key[at] = over->key[i];
-		set_item(c, &out->item[at], &over->item[i]);
+		config_set_item(c, &out->item[at], &over->item[i]);
 		out->count++;
 	}
 	map_release(&places);
@@ -83,12 +82,12 @@ const struct json_value *config_without(const struct config *c, const struct jso
 
 	if (!json_get(tree, key))
 		return tree;
-	out = copy(c, tree, 0);
+	out = config_copy(c, tree, 0);
 	for (size_t i = 0; i < tree->count; i++) {
 		if (str_is(tree->key[i], key))
 			continue;
 		out->key[n] = tree->key[i];
-		set_item(c, &out->item[n++], &tree->item[i]);
+		config_set_item(c, &out->item[n++], &tree->item[i]);
 	}
 	out->count = n;
 	return out;
@@ -104,13 +103,29 @@ static size_t member_place(const struct json_value *object, struct str key)
 	return i;
 }
 
+/* "tp" and tensor_parallel_size are one key of a server. */
+static size_t server_place(const struct json_value *object, struct str key)
+{
+	const struct engine_arg *arg = config_arg_of(key);
+	size_t at = member_place(object, key), i = 0;
+
+	while (at == object->count && arg && i < object->count) {
+		if (!memchr(object->key[i].p, '.', object->key[i].n) &&
+		    config_arg_of(object->key[i]) == arg)
+			return i;
+		i++;
+	}
+	return at;
+}
+
 static int place_in(const struct json_value *tree, struct str key, const char *path, size_t *at,
 		    struct err *e)
 {
 	int64_t place;
 
 	if (tree->kind == JSON_OBJECT) {
-		*at = member_place(tree, key);
+		*at = strncmp(path, "server", 6) == 0 ? server_place(tree, key) :
+							member_place(tree, key);
 		return 0;
 	}
 	if (tree->kind != JSON_ARRAY)
@@ -150,8 +165,8 @@ static const struct json_value *put(const struct config *c, const struct json_va
 		value;
 	if (!inner)
 		return NULL;
-	out = copy(c, tree, 1);
-	set_item(c, &out->item[at], inner);
+	out = config_copy(c, tree, 1);
+	config_set_item(c, &out->item[at], inner);
 	if (at == out->count) {
 		if (out->kind == JSON_OBJECT)
 			out->key[at] = arena_str(c->arena, key);
@@ -251,6 +266,15 @@ void config_member(struct json_value *object, const char *key, struct json_value
 		object->count++;
 	}
 	object->item[at] = v;
+}
+
+struct json_value *config_get_str(const struct json_value *object, struct str key, bool is_server)
+{
+	size_t at = object->count;
+
+	if (object->kind == JSON_OBJECT)
+		at = (is_server ? server_place : member_place)(object, key);
+	return at < object->count ? &object->item[at] : NULL;
 }
 
 const struct json_value *config_get(const struct json_value *object, const char *key)
@@ -379,6 +403,11 @@ static const char *const sections[] = {
 
 /* ---- the root ---- */
 
+const char *config_root_nearest(struct str key)
+{
+	return opt_nearest(key, sections, N_SECTIONS);
+}
+
 static void check_root(struct config_reader *r, const struct json_value *tree)
 {
 	if (tree->count > EXPERIMENT_KEYS_MAX)
@@ -386,7 +415,7 @@ static void check_root(struct config_reader *r, const struct json_value *tree)
 				"EXPERIMENT_KEYS_MAX", tree->count, EXPERIMENT_KEYS_MAX);
 	for (size_t i = 0; i < tree->count && i < EXPERIMENT_KEYS_MAX; i++) {
 		struct str key = tree->key[i];
-		const char *near = opt_nearest(key, sections, N_SECTIONS);
+		const char *near = config_root_nearest(key);
 
 		if (near && str_is(key, near))
 			continue;
@@ -688,6 +717,21 @@ static uint64_t hash_of(const struct experiment *x)
 	return hash;
 }
 
+/* With a finding the tree as it is, whose texts say ${...}. */
+static const struct json_value *fill_references(struct config_reader *r,
+						const struct json_value *tree)
+{
+	const struct json_value *out;
+	struct err e;
+
+	out = config_filled(r->c, tree, NULL, &e);
+	if (!out && ++r->f->n_errors <= EXPERIMENT_FINDINGS_MAX)
+		buf_printf(&r->f->errors, "%s\n", e.text);
+	if (out && out != tree)
+		config_learn(out);
+	return out ? out : tree;
+}
+
 int config_experiment(const struct config *c, const struct json_value *tree,
 		      const struct config_know *know, struct arena *a, struct experiment *out,
 		      struct config_findings *f)
@@ -697,10 +741,14 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 				   .x = out };
 	static const char *const others[] = { "upload", NULL };
 	const struct json_value *section;
+	struct config_findings unused = { 0 };
 	size_t before = f->n_errors;
 	const char *name;
 
 	assert(tree && tree->kind == JSON_OBJECT);
+	tree = fill_references(&r, tree);
+	if (f->n_errors > before)
+		r.f = &unused; /* what follows from texts that were not filled in */
 	*out = (struct experiment){ .repeat = 1, .repeats = 1, .given = tree };
 	check_root(&r, tree);
 	name = read_text(&r, tree, "name");
@@ -725,168 +773,8 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 	if (f->n_errors == before)
 		config_bounds_check(&r, tree);
 	out->hash = hash_of(out);
+	config_findings_release(&unused);
 	return f->n_errors == before ? 0 : -1;
-}
-
-/* ---- keys of a configuration as a page, from the rows that read them ---- */
-
-struct key { const char *name, *value, *about; };
-
-static const struct key top[] = {
-	{ "name", "text", "What messages, files and tables call it; otherwise the file's name" },
-	{ "suite", "text", "What it belongs to, for those who filter documents" },
-	{ "tags", "object of texts", "Whatever else it should be found by" },
-	{ "include", "file or list of files",
-	  "Configurations that this one is laid over; relative to its folder" },
-	{ "server", "object", "The server under test" },
-	{ "servers", "list of objects", "Several of them, each with the keys of `server`" },
-	{ "benchmark", "object", "The load, by the options of a `bench` verb" },
-	{ "resources", "object", "GPUs and ports" },
-	{ "profiling", "object", "The engine's profiler" },
-	{ "telemetry", "object", "What is watched while load runs" },
-	{ "output", "object", "What is kept, and where it goes" },
-	{ "provenance", "object", "What the document says of the engine's origin: engine_commit, ..." },
-	{ "require", "list of texts",
-	  "Conditions that the results of each run must meet, such as p99_ttft_ms<=200; one that is not "
-	  "met, or cannot be judged, makes the exit status 3" },
-	{ "matrix", "object or list of objects",
-	  "A suite: dotted key to list of values; every combination is an experiment" },
-	{ "experiments", "list of objects", "A suite: each laid over the rest; each has a name" },
-	{ "import", "text or object", "A suite of vLLM's own benchmark test files" },
-	{ "repeat", "integer", "How often each experiment is run" },
-	{ "shuffle", "true, false or a seed", "Run them in a random order" },
-	{ "restart", "on-repeat, on-change, always, never",
-	  "When servers are started again: when the next experiment needs other ones and for each repeat "
-	  "(on-repeat, the default), only for other ones, for each experiment, once for all" },
-	{ "jobs", "integer", "How many run at once, as GPUs and ports allow" },
-	{ "stop_on_error", "true or false", "End the suite with the first one that fails" },
-};
-
-static void add_cell(const char *text, struct buf *out)
-{
-	for (; *text; text++) {
-		if (*text == '|' || *text == '<')
-			buf_add_char(out, '\\');
-		buf_add_char(out, *text);
-	}
-}
-
-static void add_head(const char *title, const char *about, struct buf *out)
-{
-	buf_printf(out, "\n## %s\n\n%s\n\n| Key | Value | Default | What it is |\n|---|---|---|---|\n",
-		   title, about);
-}
-
-/* Lists and objects by what is in them. */
-static void add_kind(const struct opt *row, struct buf *out)
-{
-	const char *arg = row->arg ? row->arg : "";
-	struct buf expected = { 0 };
-
-	opt_expected(row, &expected);
-	if (strchr(arg, '|') || *arg == '{')
-		add_cell(arg, out);
-	else if (row->kind == OPT_LIST && *arg)
-		buf_printf(out, "a list of %s", arg);
-	else
-		add_cell(row->kind == OPT_JSON ? "an object" : expected.data, out);
-	buf_release(&expected);
-}
-
-/* bench: the mode of a benchmark's rows; NULL: they are a section's. */
-static void add_rows(const struct opt_set *set, const enum experiment_mode *bench,
-		     struct buf *out)
-{
-	struct arena a = { 0 };
-	struct buf json = { 0 };
-	const struct json_value *defaults;
-
-	opt_json(set, set->defaults, &json);
-	defaults = config_tree_of(buf_str(&json), &a);
-	for (size_t i = 0; i < set->n; i++) {
-		const struct opt *row = &set->row[i];
-		const struct json_value *v;
-		const char *name;
-
-		if (row->flags & (OPT_HIDDEN | OPT_NO_CONFIG | OPT_POSITIONAL) ||
-		    (bench && config_is_elsewhere(*bench, row->name)))
-			continue;
-		name = config_key(str_of(row->name), &a);
-		v = config_get(defaults, name);
-		buf_printf(out, "| `%s` | ", name);
-		add_kind(row, out);
-		buf_add_text(out, " | ");
-		if (v && (v->kind != JSON_ARRAY || v->count))
-			buf_printf(out, "`%s`", config_scalar(v, &a) ? config_scalar(v, &a) :
-				   config_json(v, &a));
-		buf_add_text(out, " | ");
-		add_cell(row->help, out);
-		buf_add_text(out, " |\n");
-	}
-	buf_release(&json);
-	arena_release(&a);
-}
-
-static void add_modes(struct buf *out)
-{
-	static const char *const about[] = {
-		[MODE_SERVE] = "The options of `profllm bench serve` that an experiment may set.",
-		[MODE_THROUGHPUT] = "`mode: throughput`, by the options of `profllm bench throughput`.",
-		[MODE_LATENCY] = "`mode: latency`, by the options of `profllm bench latency`.",
-		[MODE_STARTUP] = "`mode: startup`, by the options of `profllm bench startup`.",
-		[MODE_PRIORITIZATION] = "`mode: prioritization`, by the options of `profllm bench "
-			"prioritization`, in an engine;\nfor a server `mode: serve` with `dataset_name: "
-			"prioritization`.",
-		[MODE_PREFIX_CACHING] = "`mode: prefix-caching`, by the options of `profllm bench "
-			"prefix-caching`.",
-		[MODE_LONG_DOCUMENT] = "`mode: long-document-qa`, by the options of `profllm bench "
-			"long-document-qa`.",
-		[MODE_STRUCTURED] = "`mode: structured-output` has the keys of mode serve, with "
-			"`dataset_name: structured` and\n`temperature: 0` unless given.",
-		[MODE_MULTI_TURN] = "`mode: multi-turn`, by the options of `profllm bench multi-turn`, and the "
-			"keys of mode serve\nthat this command accepts.",
-	};
-	struct arena a = { 0 };
-
-	for (unsigned i = 0; i < MODE_COUNT; i++) {
-		enum experiment_mode mode = (enum experiment_mode)i;
-		const char *title = arena_printf(&a, "benchmark, mode %s", experiment_mode_name(mode));
-
-		add_head(title, about[i], out);
-		if (i == MODE_SERVE)
-			buf_printf(out, "| `mode` | one of %s | `serve` | which verb's options these are "
-				   "|\n", config_modes(&a));
-		if (i == MODE_STRUCTURED)
-			buf_add_text(out, "| `dataset_name` | | `structured` | |\n"
-				     "| `temperature` | | `0` | |\n");
-		else
-			add_rows(config_bench_set(mode), &mode, out);
-	}
-	arena_release(&a);
-}
-
-void config_keys_page(struct buf *out)
-{
-	buf_add_text(out, "<!-- Made by `profllm run --print-keys`. -->\n"
-		     "# Keys of an experiment's configuration\n\n"
-		     "What `profllm run --config FILE` reads; the guide is `docs/guide/experiments.md`. "
-		     "Ranges and choices are\nthose of the options with the same names.\n");
-	add_head("The file", "Sections and keys at the top.", out);
-	for (size_t i = 0; i < sizeof(top) / sizeof(*top); i++)
-		buf_printf(out, "| `%s` | %s |  | %s |\n", top[i].name, top[i].value, top[i].about);
-	add_head("server", "These, and every argument of vLLM's server by its name with underscores "
-		 "(`docs/reference/engine-args.md`);\nwith `command: sim` the options of `profllm sim`, "
-		 "too.", out);
-	add_rows(&config_server_set, NULL, out);
-	add_head("resources", "GPUs and ports.", out);
-	add_rows(&config_resources_set, NULL, out);
-	add_head("profiling", "The engine's profiler.", out);
-	add_rows(&config_profiling_set, NULL, out);
-	add_head("telemetry", "What is watched while load runs.", out);
-	add_rows(&config_telemetry_set, NULL, out);
-	add_head("output", "What is kept, and where it goes.", out);
-	add_rows(&config_output_set, NULL, out);
-	add_modes(out);
 }
 
 /* ---- the machine, as far as a configuration is judged by it ---- */

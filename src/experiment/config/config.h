@@ -45,10 +45,12 @@ struct config_findings {
 };
 void config_findings_release(struct config_findings *f);
 
+#define CONFIG_AXIS "-m "
 /*
  * Path: a file (.json: JSON, else YAML, of which JSON is a part) or "-" for stdin. sets:
  * "dotted.key=VALUE", later wins; VALUE as YAML; a number is the place in a list
  * ("servers.0.port"); "server.KEY" of a configuration with `servers` sets it for each of them.
+ * CONFIG_AXIS "KEY=V1,V2" adds an axis to the matrix.
  * -1 with e: what cannot be read as a tree at all (ERR_USAGE, one sentence with its place).
  */
 int config_read(const char *path, const char *const *sets, size_t n_sets, struct arena *a,
@@ -69,6 +71,15 @@ void config_learn(const struct json_value *tree);
  */
 const struct json_value *config_merge(const struct config *c, const struct json_value *base,
 				      const struct json_value *over);
+/*
+ * The tree with what its references stand for: ${server.model} is the value at that path of the
+ * tree itself. keys: members of the root in which this is done, ended by NULL; NULL: in all of it.
+ * NULL with e: nothing is there, or it leads back to itself.
+ */
+const struct json_value *config_filled(const struct config *c, const struct json_value *tree,
+				       const char *const *keys, struct err *e);
+/* A dotted path with the names of its keys as they are kept: "server.max-num-seqs" with "_". */
+const char *config_spelled_path(const struct config *c, struct str path);
 /* The tree with every --set put into it once more: over what members of a suite say. */
 const struct json_value *config_with_sets(const struct config *c, const struct json_value *tree,
 					  struct err *e);
@@ -159,6 +170,8 @@ bool config_has_item(struct str list, char sep, struct str item);
 bool config_is_sim(char *const *command);
 /* The keys of a configuration as a page of Markdown: docs/reference/experiment.md. */
 void config_keys_page(struct buf *out);
+/* Likewise as a JSON Schema for editors. sim: rows of `profllm sim`. */
+void config_schema(const struct opt_set *sim, struct buf *out);
 
 /*
  * What a configuration that somebody else sent may read and start.

@@ -168,24 +168,33 @@ const struct opt *config_row(const struct opt_set *set, struct str key)
 	return NULL;
 }
 
-/* The section that has the key, other than this one; NULL: none. */
-static const char *section_of(const struct config_reader *r, struct str key, const char *but)
+size_t config_sections_of(struct str key, enum experiment_mode mode, const struct opt_set *sim,
+			  const char *out[static CONFIG_SECTIONS_MAX])
 {
-	const struct { const char *name; const struct opt_set *set; } list[] = {
-		{ "server", &config_server_set }, { "benchmark", config_bench_set(r->x->mode) },
+	const struct { const char *name; const struct opt_set *set; } list[CONFIG_SECTIONS_MAX] = {
+		{ "server", &config_server_set }, { "benchmark", config_bench_set(mode) },
 		{ "resources", &config_resources_set }, { "profiling", &config_profiling_set },
 		{ "telemetry", &config_telemetry_set }, { "output", &config_output_set },
 	};
+	size_t n = 0;
 
-	for (size_t i = 0; i < sizeof(list) / sizeof(*list); i++) {
-		bool is_this = strncmp(but, list[i].name, strlen(list[i].name)) == 0;
-		struct str rest = key, head = str_cut(&rest, '.');
-		bool has = config_row(list[i].set, key) || (i == 0 && engine_arg_find(head)) ||
-			   (i == 1 && str_is(key, "mode"));
+	for (size_t i = 0; i < CONFIG_SECTIONS_MAX; i++)
+		if (config_row(list[i].set, key) ||
+		    (i == 0 && (config_arg_of(key) || config_row(sim, key))) ||
+		    (i == 1 && str_is(key, "mode")))
+			out[n++] = list[i].name;
+	return n;
+}
 
-		if (has && !is_this)
-			return list[i].name;
-	}
+/* The section that has the key, other than this one; NULL: none. */
+static const char *section_of(const struct config_reader *r, struct str key, const char *but)
+{
+	const char *name[CONFIG_SECTIONS_MAX];
+	size_t n = config_sections_of(key, r->x->mode, NULL, name);
+
+	for (size_t i = 0; i < n; i++)
+		if (strncmp(but, name[i], strlen(name[i])) != 0)
+			return name[i];
 	return NULL;
 }
 
@@ -465,14 +474,24 @@ static bool is_elsewhere(enum experiment_mode mode, size_t i)
 	       (mode_is_served(mode) || strcmp(elsewhere[i].name, "num_runs") != 0);
 }
 
-bool config_is_elsewhere(enum experiment_mode mode, const char *name)
+const char *config_elsewhere(enum experiment_mode mode, const char *name)
 {
 	const struct opt row = { .name = name };
 	const struct opt_set one = { .row = &row, .n = 1 };
 
 	for (size_t i = 0; i < sizeof(elsewhere) / sizeof(*elsewhere); i++)
 		if (is_elsewhere(mode, i) && config_row(&one, str_of(elsewhere[i].name)))
-			return true;
+			return elsewhere[i].where;
+	return NULL;
+}
+
+bool config_is_elsewhere(enum experiment_mode mode, const char *name)
+{
+	const struct opt row = { .name = name };
+	const struct opt_set one = { .row = &row, .n = 1 };
+
+	if (config_elsewhere(mode, name))
+		return true;
 	for (size_t i = 0; idle[i]; i++)
 		if (config_row(&one, str_of(idle[i])))
 			return true;

@@ -2,11 +2,13 @@
 /*
  * config_internal.h - what the files config*.c share. Not for others.
  *
- *   config_read.c    files, includes, the environment, --set: one tree; a server's values and words
+ *   config_read.c    files, includes, names, the environment, --set, references: one tree
+ *   config_values.c  a server's arguments as values and as words
  *   config.c         trees, findings, the sections and what follows from all
  *   config_bench.c   objects by the rows of a set; the benchmark: rows of the mode's verb
  *   config_server.c  a server: its own keys, its engine's arguments; bounds
  *   config_rules.c   rules between values
+ *   config_schema.c  the keys as a page, and as a schema for editors
  */
 #pragma once
 #include "core/opt/opt.h"
@@ -61,11 +63,19 @@ void config_member(struct json_value *object, const char *key, struct json_value
 const char *config_key(struct str name, struct arena *a);
 /* Eight bytes of the text's digest; what: which kind of text. */
 uint64_t config_digest(const char *what, struct str text);
+/* A copy with room for more members or elements; what is inside is shared. */
+struct json_value *config_copy(const struct config *c, const struct json_value *v, size_t more);
+/* Puts v, with its mark, into an element or member of such a copy. */
+void config_set_item(const struct config *c, struct json_value *at, const struct json_value *v);
+/* The member of that name or NULL; is_server: "tp" and tensor_parallel_size are one name. */
+struct json_value *config_get_str(const struct json_value *object, struct str key, bool is_server);
 /* The member, when it is there and not null. */
 const struct json_value *config_get(const struct json_value *object, const char *key);
 
 /* ---- config_section.c ---- */
 
+/* The key of the file itself that was probably meant, or NULL. */
+const char *config_root_nearest(struct str key);
 /* "section.key", in the arena. */
 const char *config_path(const struct config_reader *r, const char *section, struct str key);
 const struct opt *config_row(const struct opt_set *set, struct str key);
@@ -80,6 +90,10 @@ void config_section(struct config_reader *r, const struct json_value *object,
 int config_value(struct config_reader *r, const struct opt_set *set, const struct opt *row,
 		 const struct json_value *v, struct str key, const char *path, void *values,
 		 struct opt_result *given);
+#define CONFIG_SECTIONS_MAX 6
+/* The names of the sections that have the key, of which "server" may be vLLM or have sim's rows. */
+size_t config_sections_of(struct str key, enum experiment_mode mode, const struct opt_set *sim,
+			  const char *out[static CONFIG_SECTIONS_MAX]);
 /* An unknown key: where it belongs, or the nearest of names. */
 void config_unknown(struct config_reader *r, const struct json_value *v, struct str key,
 		    const char *section, const char *const *names, size_t n);
@@ -94,6 +108,8 @@ char **config_list(struct config_reader *r, const struct json_value *v, const ch
 /* ---- config_server.c, config_values.c, config_bench.c, rules.c ---- */
 
 void config_servers(struct config_reader *r, const struct json_value *tree);
+/* The argument of vLLM's server that a key means, by its name or as "tp" for -tp; NULL: none. */
+const struct engine_arg *config_arg_of(struct str key);
 /* Those of the simulator's rows that vLLM has too, or that were given. sim: the rows' values. */
 const struct json_value *config_sim_values(struct config_reader *r, const struct json_value *args,
 					   const void *sim);
@@ -111,6 +127,8 @@ struct config_place config_place_of(const struct json_value *bench, const char *
 const struct opt_set *config_bench_set(enum experiment_mode mode);
 /* Names of all modes, with ", " between. */
 const char *config_modes(struct arena *a);
+/* What to write in place of an option that something else of an experiment says; NULL: no such. */
+const char *config_elsewhere(enum experiment_mode mode, const char *name);
 /* An option of a verb that something else of an experiment says, or that has no effect in one. */
 bool config_is_elsewhere(enum experiment_mode mode, const char *name);
 void config_rules(struct config_reader *r, const struct json_value *tree);

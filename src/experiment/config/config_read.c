@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_read.c - see config.h: files, what they include, the environment and --set as one tree. */
+/* config_read.c - see config.h: files, includes, names, the environment, --set: one tree. */
 #include <ctype.h>
 #include <errno.h>
 #include <libgen.h>
@@ -28,12 +28,15 @@ struct frame {
 	const char *real;      /* canonical path; "" for a text */
 	const struct frame *by;
 	unsigned depth;
+	bool is_section;       /* its keys are those of a section, not of a configuration */
 };
 
 struct reading {
 	struct config *c;
 	struct err *e;
 	unsigned files;
+	const struct json_value *root; /* what references lead to; NULL: they stay as they are */
+	unsigned depth;                /* of references that lead to references */
 };
 
 /* -1 with "FILE:LINE:COLUMN: PATH: ..." for a value. */
@@ -79,22 +82,120 @@ static const char *spot_path(const struct reading *r, const struct spot *at)
 			    (int)(at->key.n < SHOWN_MAX ? at->key.n : SHOWN_MAX), at->key.p);
 }
 
+/* "server.model" of ${server.model} and of ${server.model:-otherwise}; empty: it is a variable. */
+static struct str reference_in(struct str inside)
+{
+	struct str path = str_cut(&inside, ':');
+
+	for (size_t i = 0; i < path.n; i++)
+		if (path.p[i] != '.' && path.p[i] != '_' && path.p[i] != '-' &&
+		    !isalnum((unsigned char)path.p[i]))
+			return (struct str){ 0 };
+	return memchr(path.p, '.', path.n) ? path : (struct str){ 0 };
+}
+
+static bool has_reference(struct str s)
+{
+	const char *end;
+
+	for (size_t i = 0; i + 2 < s.n; i++) {
+		if (s.p[i] != '$')
+			continue;
+		if (s.p[++i] != '{')
+			continue;
+		end = memchr(s.p + i, '}', s.n - i);
+		if (end && reference_in((struct str){ s.p + i + 1,
+						      (size_t)(end - s.p) - i - 1 }).n)
+			return true;
+	}
+	return false;
+}
+
+/* The value at a dotted path; a key that was written with its dots stands for itself. */
+static const struct json_value *value_at(const struct json_value *v, struct str path)
+{
+	bool is_server = str_starts(path, STR("server"));
+
+	while (v && path.n) {
+		const struct json_value *whole = config_get_str(v, path, is_server);
+		struct str key;
+		int64_t place;
+
+		if (whole)
+			return whole->kind != JSON_NULL ? whole : NULL;
+		key = str_cut(&path, '.');
+		if (v->kind == JSON_OBJECT)
+			v = config_get_str(v, key, is_server);
+		else if (v->kind == JSON_ARRAY && str_to_i64(key, &place) && place >= 0 &&
+			 (uint64_t)place < v->count)
+			v = &v->item[place];
+		else
+			v = NULL;
+	}
+	return v && v->kind != JSON_NULL ? v : NULL;
+}
+
+static const struct json_value *filled(struct reading *r, const struct json_value *v,
+				       const struct spot *at);
+
+/* What a reference stands for, itself without references; NULL: nothing, or a mistake (r->e). */
+static const struct json_value *referred(struct reading *r, const struct spot *at, struct str path)
+{
+	const struct json_value *v = value_at(r->root, path);
+
+	if (v && ++r->depth > REFERENCES_MAX) {
+		refuse(r, at->v, spot_path(r, at), "${%.*s} leads back to itself, or through more than "
+		       "%d references", (int)path.n, path.p, REFERENCES_MAX);
+		return NULL;
+	}
+	if (!v)
+		return NULL;
+	v = filled(r, v, &(struct spot){ .v = v, .key = path });
+	r->depth--;
+	return v;
+}
+
+/* The text that ${path} or ${path:-otherwise} stands for. */
+static int add_reference(struct reading *r, const struct spot *at, struct str path,
+			 struct str inside, struct buf *out)
+{
+	const struct json_value *v = referred(r, at, path);
+	const char *text = v ? config_scalar(v, r->c->arena) : NULL;
+	struct str otherwise = { inside.p + path.n, inside.n - path.n };
+
+	if (text)
+		buf_add_text(out, text);
+	if (text || r->e->code)
+		return r->e->code ? -1 : 0;
+	if (v)
+		return refuse(r, at->v, spot_path(r, at), "${%.*s} is %s, which can only be a whole "
+			      "value", (int)path.n, path.p, config_got(v, r->c->arena));
+	if (!str_starts(otherwise, STR(":-")))
+		return refuse(r, at->v, spot_path(r, at), "nothing is configured at %.*s; write that "
+			      "key, or ${%.*s:-otherwise}", (int)path.n, path.p, (int)path.n, path.p);
+	buf_add_str(out, (struct str){ otherwise.p + 2, otherwise.n - 2 });
+	return 0;
+}
+
 /* What is between the braces: NAME, or NAME:-otherwise. */
-static int add_variable(const struct reading *r, const struct spot *at, struct str inside,
+static int add_variable(struct reading *r, const struct spot *at, struct str inside,
 			struct buf *out)
 {
-	struct str otherwise = inside, name = str_cut(&otherwise, ':');
+	struct str otherwise = inside, name = str_cut(&otherwise, ':'), path = reference_in(inside);
 	bool has_otherwise = name.n < inside.n;
 	char text[256];
 	const char *value;
 	size_t i = 0;
 
+	if (path.n)
+		return add_reference(r, at, path, inside, out);
 	while (i < name.n && (name.p[i] == '_' || isalnum((unsigned char)name.p[i])))
 		i++;
 	if (!name.n || i < name.n || isdigit((unsigned char)*name.p) || name.n >= sizeof(text) ||
 	    (has_otherwise && !str_starts(otherwise, STR("-"))))
 		return refuse(r, at->v, spot_path(r, at), "expected ${NAME} or "
-			      "${NAME:-otherwise}, got ${%.*s} (a dollar is $$)",
+			      "${NAME:-otherwise} of a variable, or ${server.model} of a key; got "
+			      "${%.*s} (a dollar is $$)",
 			      (int)(inside.n < SHOWN_MAX ? inside.n : SHOWN_MAX),
 			      inside.p);
 	snprintf(text, sizeof(text), "%.*s", (int)name.n, name.p);
@@ -139,7 +240,16 @@ static void retype(struct json_value *v)
 	}
 }
 
-static int fill_text(const struct reading *r, struct json_value *v, const struct spot *at)
+/* A text with a reference waits until all values are known. */
+static void leave_open(const struct reading *r, const struct json_value *v)
+{
+	struct json_mark mark = json_marks_get(r->c->marks, v);
+
+	mark.is_open = true;
+	json_marks_put(r->c->marks, v, mark);
+}
+
+static int fill_text(struct reading *r, struct json_value *v, const struct spot *at)
 {
 	struct str s = v->text;
 	struct buf out = { 0 };
@@ -151,6 +261,10 @@ static int fill_text(const struct reading *r, struct json_value *v, const struct
 			      "configuration may have");
 	if (!memchr(s.p, '$', s.n))
 		return 0;
+	if (!r->root && has_reference(s)) {
+		leave_open(r, v);
+		return 0;
+	}
 	for (size_t i = 0; rc == 0 && i < s.n; i++) {
 		const char *end;
 
@@ -181,7 +295,7 @@ static int fill_text(const struct reading *r, struct json_value *v, const struct
 	return rc;
 }
 
-static int fill(const struct reading *r, struct json_value *v, const struct spot *at)
+static int fill(struct reading *r, struct json_value *v, const struct spot *at)
 {
 	if (v->kind == JSON_STRING)
 		return fill_text(r, v, at);
@@ -196,6 +310,165 @@ static int fill(const struct reading *r, struct json_value *v, const struct spot
 			return -1;
 	}
 	return 0;
+}
+
+/* ---- references ---- */
+
+/* An open text alone: the value that it stands for, of whatever kind, or the text. */
+static const struct json_value *filled_text(struct reading *r, const struct json_value *v,
+					    const struct spot *at)
+{
+	struct json_value *out = arena_alloc(r->c->arena, sizeof(*out));
+	struct json_mark mark = json_marks_get(r->c->marks, v);
+	const struct json_value *whole = NULL;
+	struct str inside = v->text, path;
+
+	if (str_starts(inside, STR("${")) && str_ends(inside, STR("}"))) {
+		inside = (struct str){ inside.p + 2, inside.n - 3 };
+		path = reference_in(inside);
+		if (path.n == inside.n)
+			whole = referred(r, at, path);
+	}
+	*out = whole ? *whole : *v;
+	mark.is_open = false;
+	json_marks_put(r->c->marks, out, mark);
+	if (r->e->code || (!whole && fill_text(r, out, at) < 0))
+		return NULL;
+	return out;
+}
+
+/* The same value when nothing in it is open; NULL with r->e. */
+static const struct json_value *filled(struct reading *r, const struct json_value *v,
+				       const struct spot *at)
+{
+	struct json_value *out = NULL;
+
+	if (v->kind == JSON_STRING)
+		return json_marks_get(r->c->marks, v).is_open ? filled_text(r, v, at) : v;
+	if (v->kind != JSON_OBJECT && v->kind != JSON_ARRAY)
+		return v;
+	for (size_t i = 0; i < v->count; i++) {
+		struct spot inner = { .in = at, .v = &v->item[i], .place = i };
+		const struct json_value *one;
+
+		if (v->kind == JSON_OBJECT)
+			inner.key = v->key[i];
+		one = filled(r, &v->item[i], &inner);
+		if (!one)
+			return NULL;
+		if (one != &v->item[i] && !out)
+			out = config_copy(r->c, v, 0);
+		if (one != &v->item[i])
+			config_set_item(r->c, &out->item[i], one);
+	}
+	return out ? out : v;
+}
+
+const struct json_value *config_filled(const struct config *c, const struct json_value *tree,
+				       const char *const *keys, struct err *e)
+{
+	struct config own = *c;
+	struct reading r = { .c = &own, .e = e, .root = tree };
+
+	*e = (struct err){ 0 };
+	if (!keys)
+		return filled(&r, tree, &(struct spot){ .v = tree });
+	for (; tree && *keys; keys++) {
+		const struct json_value *v = json_get(tree, *keys), *one;
+
+		if (!v)
+			continue;
+		one = filled(&r, v, &(struct spot){ .v = v, .key = str_of(*keys) });
+		if (one != v)
+			tree = one ? config_put(c, tree, *keys, one, e) : NULL;
+	}
+	return tree;
+}
+
+/* ---- names ---- */
+
+static const char *const sections[] = {
+	"server", "benchmark", "resources", "profiling", "telemetry", "output", NULL,
+};
+
+/* With "_" for each "-" before the first dot, as all keys of a configuration are named. */
+static struct str spelled(const struct config *c, struct str key)
+{
+	struct str rest = key, head = str_cut(&rest, '.');
+	char *out;
+
+	if (!memchr(head.p, '-', head.n))
+		return key;
+	out = arena_text(c->arena, key);
+	for (size_t i = 0; i < head.n; i++)
+		out[i] = out[i] == '-' ? '_' : out[i];
+	return (struct str){ out, key.n };
+}
+
+/* section NULL: the keys of a whole file, where those that begin with "x-" are nobody's. */
+static int settle_keys(const struct reading *r, struct json_value *v, const char *section)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; v && v->kind == JSON_OBJECT && i < v->count; i++) {
+		struct str key = spelled(r->c, v->key[i]);
+
+		if (!section && str_starts(v->key[i], STR("x-")))
+			continue;
+		if (key.p != v->key[i].p && config_get_str(v, key, false))
+			return refuse(r, &v->item[i], arena_printf(r->c->arena, "%s%s%s",
+				      section ? section : "", section ? "." : "", v->key[i].p),
+				      "%.*s is given, too; leave one of them out", (int)key.n, key.p);
+		v->key[n] = key;
+		config_set_item(r->c, &v->item[n++], &v->item[i]);
+	}
+	if (v && v->kind == JSON_OBJECT)
+		v->count = n;
+	return 0;
+}
+
+static int settle_names(const struct reading *r, struct json_value *tree, bool is_root)
+{
+	struct json_value *list;
+
+	if (settle_keys(r, tree, is_root ? NULL : "experiments") < 0)
+		return -1;
+	for (const char *const *name = sections; *name; name++)
+		if (settle_keys(r, json_get(tree, *name), *name) < 0)
+			return -1;
+	list = json_get(tree, "servers");
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
+		if (settle_keys(r, &list->item[i], "servers") < 0)
+			return -1;
+	list = is_root ? json_get(tree, "experiments") : NULL;
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
+		if (list->item[i].kind == JSON_OBJECT &&
+		    settle_names(r, &list->item[i], false) < 0)
+			return -1;
+	return 0;
+}
+
+const char *config_spelled_path(const struct config *c, struct str path)
+{
+	struct str rest = path, head = str_cut(&rest, '.');
+	char *out = arena_text(c->arena, path);
+	size_t n = config_is_any(head, sections, SIZE_MAX) ? head.n + 1 : 0;
+
+	if (str_is(head, "servers") || str_is(head, "experiments")) {
+		/* servers.0.KEY; experiments.0.SECTION.KEY */
+		struct str place = str_cut(&rest, '.');
+
+		n = head.n + place.n + 2;
+		if (str_is(head, "experiments") && n < path.n) {
+			const char *inner = config_spelled_path(c, (struct str){ path.p + n,
+									path.n - n });
+
+			return arena_printf(c->arena, "%.*s%s", (int)n, out, inner);
+		}
+	}
+	for (size_t i = n; i < path.n && out[i] != '.'; i++)
+		out[i] = out[i] == '-' ? '_' : out[i];
+	return out;
 }
 
 /* ---- files ---- */
@@ -230,7 +503,7 @@ void config_learn(const struct json_value *tree)
 	buf_release(&text);
 }
 
-static int parse_text(const struct reading *r, struct str text, const struct frame *frame,
+static int parse_text(struct reading *r, struct str text, const struct frame *frame,
 		      struct json_value **out)
 {
 	const char *name = frame->name;
@@ -252,7 +525,9 @@ static int parse_text(const struct reading *r, struct str text, const struct fra
 		return refuse(r, *out, "", "expected sections such as server and benchmark, got %s",
 			      config_got(*out, c->arena));
 	config_learn(*out);
-	return fill(r, *out, &(struct spot){ .v = *out });
+	if (fill(r, *out, &(struct spot){ .v = *out }) < 0)
+		return -1;
+	return frame->is_section ? settle_keys(r, *out, NULL) : settle_names(r, *out, true);
 }
 
 static int read_tree(struct reading *r, struct str text, const struct frame *frame,
@@ -297,9 +572,9 @@ static char *read_bounded(const struct reading *r, const struct json_value *v,
 }
 
 static int read_included(struct reading *r, const struct json_value *v, const struct frame *frame,
-			 const struct json_value **base)
+			 bool is_section, const struct json_value **base)
 {
-	struct frame inner = { .by = frame, .depth = frame->depth + 1 };
+	struct frame inner = { .by = frame, .depth = frame->depth + 1, .is_section = is_section };
 	const struct json_value *tree = NULL;
 	struct buf text = { 0 };
 	struct err why = { 0 };
@@ -347,26 +622,51 @@ static int read_included(struct reading *r, const struct json_value *v, const st
 	return rc;
 }
 
+/* own laid over what it includes; is_section: an object whose files hold its own keys. */
+static const struct json_value *with_included(struct reading *r, const struct json_value *own,
+					      const struct frame *frame, bool is_section)
+{
+	const struct json_value *include = config_get(own, "include"), *base = NULL;
+	bool is_list = include && include->kind == JSON_ARRAY;
+
+	for (size_t i = 0; include && i < (is_list ? include->count : 1); i++)
+		if (read_included(r, is_list ? &include->item[i] : include, frame, is_section,
+				  &base) < 0)
+			return NULL;
+	own = config_without(r->c, own, "include");
+	return base ? config_merge(r->c, base, own) : own;
+}
+
+/* `include` of a section: files with its keys alone, as vllm serve --config takes. */
+static int include_into(struct reading *r, struct json_value *section, const struct frame *frame)
+{
+	const struct json_value *out;
+
+	if (!section || section->kind != JSON_OBJECT || !config_get(section, "include"))
+		return 0;
+	out = with_included(r, section, frame, true);
+	if (!out)
+		return -1;
+	config_set_item(r->c, section, out);
+	return 0;
+}
+
 static int read_tree(struct reading *r, struct str text, const struct frame *frame,
 		     const struct json_value **out)
 {
-	const struct json_value *include, *base = NULL;
-	struct json_value *own;
+	struct json_value *own, *list;
 
 	if (parse_text(r, text, frame, &own) < 0)
 		return -1;
-	include = config_get(own, "include");
-	if (include && include->kind == JSON_ARRAY) {
-		for (size_t i = 0; i < include->count; i++)
-			if (read_included(r, &include->item[i], frame, &base) < 0)
-				return -1;
-	} else if (include && read_included(r, include, frame, &base) < 0) {
-		return -1;
-	}
-	*out = config_without(r->c, own, "include");
-	if (base)
-		*out = config_merge(r->c, base, *out);
-	return 0;
+	for (const char *const *name = sections; !frame->is_section && *name; name++)
+		if (include_into(r, json_get(own, *name), frame) < 0)
+			return -1;
+	list = frame->is_section ? NULL : json_get(own, "servers");
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
+		if (include_into(r, &list->item[i], frame) < 0)
+			return -1;
+	*out = with_included(r, own, frame, frame->is_section);
+	return *out ? 0 : -1;
 }
 
 /* ---- --set ---- */
@@ -409,6 +709,32 @@ static bool is_for_members(const struct json_value *tree)
 	return false;
 }
 
+/* "-m KEY=V1,V2": one more axis of the matrix. */
+static int apply_axis(struct reading *r, const char *word)
+{
+	const char *key = word + strlen(CONFIG_AXIS), *equals = strchr(key, '=');
+	const struct json_value *tree;
+	struct arena *a = r->c->arena;
+	struct json_value *v;
+	struct err why = { 0 };
+
+	if (!equals || equals == key || !equals[1])
+		return err_set(r->e, ERR_USAGE, "%.200s: expected KEY=V1,V2, for example "
+			       "max_num_seqs=64,256", word);
+	if (yaml_parse(a, str_of(equals[1] == '[' ? equals + 1 :
+				 arena_printf(a, "[%s]", equals + 1)), &v, &why) < 0)
+		return err_set(r->e, ERR_USAGE, "%.200s: %s", word, why.text);
+	mark_all(r->c, v, word);
+	if (fill(r, v, &(struct spot){ .v = v, .key = { key, (size_t)(equals - key) } }) < 0)
+		return -1;
+	tree = config_put(r->c, r->c->tree, arena_printf(a, "matrix.%.*s", (int)(equals - key), key),
+			  v, r->e);
+	if (!tree)
+		return err_wrap(r->e, "%.200s", word);
+	r->c->tree = tree;
+	return 0;
+}
+
 static int apply_set(struct reading *r, const char *word)
 {
 	const char *equals = strchr(word, '='), *name, *path;
@@ -416,6 +742,8 @@ static int apply_set(struct reading *r, const char *word)
 	struct json_value *v;
 	struct err why = { 0 };
 
+	if (strncmp(word, CONFIG_AXIS, strlen(CONFIG_AXIS)) == 0)
+		return apply_axis(r, word);
 	if (!equals || equals == word)
 		return err_set(r->e, ERR_USAGE, "--set %.200s: expected KEY=VALUE, for example "
 			       "benchmark.num_prompts=100", word);
@@ -423,7 +751,7 @@ static int apply_set(struct reading *r, const char *word)
 		return err_set(r->e, ERR_USAGE, "--set %.200s: what is included is read before values are "
 			       "changed; name it in the file", word);
 	name = arena_printf(r->c->arena, "--set %s", word);
-	path = arena_text(r->c->arena, (struct str){ word, (size_t)(equals - word) });
+	path = config_spelled_path(r->c, (struct str){ word, (size_t)(equals - word) });
 	if (yaml_parse(r->c->arena, str_of(equals + 1), &v, &why) < 0)
 		return err_set(r->e, ERR_USAGE, "%.200s: %s", name, why.text);
 	mark_all(r->c, v, name);
@@ -456,6 +784,12 @@ const struct json_value *config_with_sets(const struct config *c, const struct j
 
 /* ---- all of it ---- */
 
+/* What is no part of an experiment, so that its references have one value in all of a suite. */
+static const char *const of_all[] = {
+	"name", "suite", "output", "import", "repeat", "shuffle", "restart", "jobs", "stop_on_error",
+	NULL,
+};
+
 static int read_all(struct reading *r, struct str text, const struct frame *frame,
 		    const char *const *sets, size_t n_sets)
 {
@@ -467,6 +801,8 @@ static int read_all(struct reading *r, struct str text, const struct frame *fram
 	r->c->n_sets = n_sets;
 	config_learn(tree);
 	r->c->tree = config_with_sets(r->c, tree, r->e);
+	if (r->c->tree)
+		r->c->tree = config_filled(r->c, r->c->tree, of_all, r->e);
 	config_learn(r->c->tree);
 	return r->c->tree ? 0 : -1;
 }
@@ -524,284 +860,4 @@ int config_read(const char *path, const char *const *sets, size_t n_sets, struct
 		struct config *out, struct err *e)
 {
 	return config_read_within(NULL, path, sets, n_sets, a, out, e);
-}
-
-/* ---- what a server's arguments are, and where that is known from ---- */
-
-/* A number as it counts: "4k" is 4000. False: it is none, or need not be one. */
-static bool as_number(const struct engine_arg *arg, struct str text, struct json_value *out)
-{
-	bool is_whole = arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN;
-
-	*out = (struct json_value){ .kind = is_whole ? JSON_INT : JSON_REAL };
-	if (is_whole)
-		return opt_human_int(text, &out->integer);
-	return arg->kind == ENGINE_REAL && opt_python_float(text, &out->real);
-}
-
-/* As it was typed, or as the table has it; NULL: null. */
-static struct json_value typed_value(const struct engine_arg *arg, const char *text,
-				     struct arena *a)
-{
-	struct json_value v = { .kind = JSON_STRING, .text = str_of(text) }, *json, number;
-
-	if (!text)
-		return (struct json_value){ 0 };
-	if (arg->kind == ENGINE_FLAG || arg->kind == ENGINE_SWITCH)
-		return (struct json_value){ .kind = str_is(v.text, "true") ? JSON_TRUE : JSON_FALSE };
-	if (as_number(arg, v.text, &number))
-		return number;
-	if (arg->kind == ENGINE_JSON && json_parse(a, v.text, &json, NULL) == 0)
-		return *json;
-	return v;
-}
-
-static struct json_value hidden(void)
-{
-	return (struct json_value){ .kind = JSON_STRING, .text = STR(REDACTED) };
-}
-
-/* The runner gives each server an address of its own. */
-static bool is_runners(const char *name)
-{
-	return strcmp(name, "host") == 0 || strcmp(name, "port") == 0;
-}
-
-const struct json_value *config_sim_values(struct config_reader *r, const struct json_value *args,
-					   const void *sim)
-{
-	struct json_value *out = arena_alloc(r->a, sizeof(*out));
-	const struct opt_set *set = r->know->sim;
-	const struct json_value *all;
-	struct buf json = { 0 };
-
-	out->kind = JSON_OBJECT;
-	opt_json(set, sim, &json);
-	all = config_tree_of(buf_str(&json), r->a);
-	buf_release(&json);
-	for (size_t i = 0; i < all->count; i++) {
-		const struct opt *row = config_row(set, all->key[i]);
-		bool is_null = all->item[i].kind == JSON_NULL;
-		bool is_vllms = engine_arg_find(all->key[i]) && !is_runners(all->key[i].p);
-
-		if (row && !is_null && (is_vllms || json_get(args, all->key[i].p)))
-			config_member(out, all->key[i].p, all->item[i], r->a);
-	}
-	return out;
-}
-
-/* Where a user may give an argument as words, each behind a program's name. */
-struct givers {
-	char **command, **extra; /* the server's command, as far as it is vLLM's; extra_args */
-};
-
-static char **words_of(char *const *args, struct arena *a)
-{
-	static char program[] = "vllm";
-	struct word_list w = { .arena = a };
-
-	words_add(&w, program);
-	for (; args && *args; args++)
-		words_add(&w, *args);
-	return w.v;
-}
-
-static struct givers givers_of(const struct experiment_server *s, struct arena *a)
-{
-	return (struct givers){
-		words_of(s->command ? engine_argv_begin(s->command) : NULL, a),
-		words_of(s->extra_args, a),
-	};
-}
-
-/* Of several places the last one of the command line counts: extra_args, a key, the command. */
-static bool is_given(const struct experiment_server *s, const struct engine_arg *arg,
-		     const char *name, const struct givers *by, struct arena *a,
-		     struct json_value *out)
-{
-	const struct json_value *v = json_get(s->args, name);
-	const char *text = s->is_vllm ? engine_argv_given(by->extra, arg->name, a) : NULL;
-
-	if (!text && !v && s->is_vllm)
-		text = engine_argv_given(by->command, arg->name, a);
-	if (text)
-		*out = redact_is_secret(str_of(arg->name)) ? hidden() : typed_value(arg, text, a);
-	else if (v && redact_is_secret(str_of(arg->name)))
-		*out = hidden();
-	else if (v && !(v->kind == JSON_STRING && as_number(arg, v->text, out)))
-		*out = *v;
-	else if (v)
-		return true; /* a number that was written as a text */
-	else if (s->port && strcmp(name, "port") == 0)
-		*out = (struct json_value){ .kind = JSON_INT, .integer = s->port };
-	else
-		return false;
-	return true;
-}
-
-static bool has_arg(const struct experiment_server *s, const struct engine_arg *arg,
-		    const struct config_told *told)
-{
-	if (!s->is_vllm && !s->is_sim)
-		return false;
-	if (told->is_engine_alone && !engine_arg_is_engines(arg, false))
-		return false;
-	return told->version ? engine_arg_is_in(arg, told->version) : !arg->until;
-}
-
-const struct json_value *config_server_values(const struct experiment_server *s,
-					      const struct config_told *told, struct arena *a)
-{
-	struct json_value *out = arena_alloc(a, sizeof(*out)), given;
-	const struct givers by = givers_of(s, a);
-
-	out->kind = JSON_OBJECT;
-	for (size_t i = 0; i < engine_arg_count; i++) {
-		const struct engine_arg *arg = &engine_args[i];
-		const char *name = config_key(str_of(arg->name), a), *initial = NULL;
-		const struct json_value *own = json_get(s->own, name);
-		const struct json_value *reported = json_get(told->reported, name);
-
-		if (told->version && !is_runners(name))
-			initial = engine_arg_initial(arg, told->version);
-		if (is_given(s, arg, name, &by, a, &given))
-			config_member(out, name, given, a);
-		else if (reported || own)
-			config_member(out, name, reported ? *reported : *own, a);
-		else if (has_arg(s, arg, told))
-			config_member(out, name, typed_value(arg, initial, a), a);
-	}
-	for (size_t i = 0; s->args && i < s->args->count; i++)
-		if (!engine_arg_find(s->args->key[i]))
-			config_member(out, s->args->key[i].p, s->args->item[i], a);
-	for (size_t i = 0; s->own && i < s->own->count; i++)
-		if (!engine_arg_find(s->own->key[i]))
-			config_member(out, s->own->key[i].p, s->own->item[i], a);
-	return out;
-}
-
-/* Arguments in a file that the server reads: only the server knows them. */
-static bool has_file(const struct experiment_server *s)
-{
-	struct arena a = { 0 };
-	const struct givers by = givers_of(s, &a);
-	bool is_there = json_get(s->args, "config") ||
-			engine_argv_given(by.extra, "config", &a) ||
-			engine_argv_given(by.command, "config", &a);
-
-	arena_release(&a);
-	return is_there;
-}
-
-const char *config_defaults_version(const struct experiment_server *s, const char *engine,
-				    const char *version, struct config_told *told)
-{
-	const char *why;
-
-	if (s->url)
-		why = "started by others";
-	else if (!s->is_vllm || (engine && strcmp(engine, "vllm") != 0))
-		why = "another engine";
-	else if (has_file(s))
-		why = "arguments in a file";
-	else
-		told->version = engine_version_release(version, &why);
-	return why;
-}
-
-void config_not_reported(const struct json_value *values, const struct config_told *told,
-			 struct json_writer *w)
-{
-	struct arena a = { 0 };
-
-	json_begin_array(w);
-	for (size_t i = 0; i < engine_arg_count; i++) {
-		const struct engine_arg *arg = &engine_args[i];
-		const char *name = config_key(str_of(arg->name), &a);
-		const struct json_value *v = json_get(values, name);
-
-		if (arg->flags & ENGINE_DECIDED && engine_arg_is_in(arg, told->version) &&
-		    !(told->is_engine_alone && !engine_arg_is_engines(arg, false)) &&
-		    !json_get(told->reported, name) &&
-		    (!v || v->kind == JSON_NULL || str_is(json_text(v, STR("")), "auto")))
-			json_put_text(w, name);
-	}
-	json_end_array(w);
-	arena_release(&a);
-}
-
-/* ---- the arguments of a server as the words of a command line ---- */
-
-bool config_is_sim(char *const *command)
-{
-	if (!command || !command[0])
-		return false;
-	if (!command[1])
-		return strcmp(command[0], "sim") == 0;
-	for (size_t i = 0; command[i + 1]; i++)
-		if ((strcmp(command[i], "profllm") == 0 ||
-		     str_ends(str_of(command[i]), STR("/profllm"))) &&
-		    strcmp(command[i + 1], "sim") == 0)
-			return true;
-	return false;
-}
-
-/* Behind `vllm serve` and `profllm sim` the model has no name. */
-static bool is_model_bare(char *const *command)
-{
-	const char *last = "";
-
-	for (size_t i = 0; command && command[i]; i++)
-		last = command[i];
-	return config_is_sim(command) || strcmp(last, "serve") == 0;
-}
-
-/* Of several keys vLLM takes one from its environment. */
-static const struct { const char *key, *variable; bool is_sims; } secrets[] = {
-	{ "api_key", "VLLM_API_KEY", true }, { "hf_token", "HF_TOKEN", false },
-};
-#define N_SECRETS (sizeof(secrets) / sizeof(*secrets))
-
-/* The value that goes into the environment; empty: it does not. */
-static struct str secret_of(const struct experiment_server *s, size_t i)
-{
-	if (!s->is_vllm && !(s->is_sim && secrets[i].is_sims))
-		return STR("");
-	return json_text(json_get(s->args, secrets[i].key), STR(""));
-}
-
-char **config_server_secrets(const struct experiment_server *s, struct arena *a)
-{
-	char **out = arena_alloc(a, (N_SECRETS + 1) * sizeof(*out));
-	size_t n = 0;
-
-	for (size_t i = 0; i < N_SECRETS; i++) {
-		struct str value = secret_of(s, i);
-
-		if (value.n)
-			out[n++] = arena_printf(a, "%s=%.*s", secrets[i].variable, (int)value.n,
-						value.p);
-	}
-	return out;
-}
-
-char *const *config_server_words(const struct experiment_server *s, struct arena *a)
-{
-	const char *apart[4 + N_SECRETS] = { "model", "host", "port" };
-	struct str model = json_text(json_get(s->args, "model"), (struct str){ 0 });
-	struct word_list words = { .arena = a, .v = arena_alloc(a, sizeof(char *)) };
-	size_t n_apart = 3;
-
-	for (size_t i = 0; i < N_SECRETS; i++)
-		if (secret_of(s, i).n)
-			apart[n_apart++] = secrets[i].key;
-	if (model.n && !is_model_bare(s->command))
-		words_add(&words, arena_text(a, STR("--model")));
-	if (model.n)
-		words_add(&words, arena_text(a, model));
-	for (char **flag = engine_flags(s->args, apart, a); *flag; flag++)
-		words_add(&words, *flag);
-	for (char *const *word = s->extra_args; word && *word; word++)
-		words_add(&words, *word);
-	return words.v;
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* config_server.c - see config_internal.h: one server of an experiment, or several. */
 #include <fcntl.h>
+#include <inttypes.h>
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
@@ -19,6 +20,8 @@
 #include "experiment/config/container.h"
 #include "host/engine/args.h"
 #include "host/engine/extra.h"
+
+#define SPELLED_BYTES 64 /* of a name with its dashes; no argument has a longer one */
 
 /* Read from the tree: words, lists and objects that no row's text stands for. */
 static const char *const apart[] = {
@@ -246,6 +249,7 @@ static int read_arg(struct one *o, const struct engine_arg *arg, const struct js
 	bool is_bool = v->kind == JSON_TRUE || v->kind == JSON_FALSE, is_word;
 	bool is_number = arg->kind == ENGINE_INT || arg->kind == ENGINE_HUMAN ||
 			 arg->kind == ENGINE_REAL;
+	int64_t bytes;
 
 	*as = v;
 	switch (arg->kind) {
@@ -264,6 +268,12 @@ static int read_arg(struct one *o, const struct engine_arg *arg, const struct js
 	case ENGINE_TEXT:
 	case ENGINE_KINDS:
 		break;
+	}
+	/* vLLM knows no "4GiB". */
+	if (v->kind == JSON_STRING && str_ends(str_of(arg->name), STR("-bytes")) &&
+	    (arg->kind == ENGINE_HUMAN || arg->kind == ENGINE_INT) && opt_bytes(v->text, &bytes)) {
+		text = arena_printf(o->r->a, "%" PRId64, bytes);
+		*as = v = config_tree_of(str_of(text), o->r->a);
 	}
 	/* "off" may be a word, whatever YAML takes it for; true and false are none. */
 	is_word = text && config_has_item(str_of(arg->choices), ' ', str_of(text));
@@ -350,18 +360,56 @@ static const struct engine_arg *find_arg(struct one *o, struct str name)
 	return own ? own : engine_arg_find(name);
 }
 
+const struct engine_arg *config_arg_of(struct str key)
+{
+	struct str rest = key, head = str_cut(&rest, '.');
+	const struct engine_arg *arg = engine_arg_find(str_is(head, "O") ? STR("optimization-level") :
+								   head);
+	char typed[SPELLED_BYTES];
+
+	for (size_t dashes = 1; !arg && dashes <= 2 && head.n + dashes < sizeof(typed); dashes++) {
+		int n = snprintf(typed, sizeof(typed), "%.*s%.*s", (int)dashes, "--", (int)head.n,
+				 head.p);
+
+		arg = engine_arg_spelled((struct str){ typed, (size_t)n });
+	}
+	return arg;
+}
+
+/* "tp" as vLLM's "-tp" is: the argument's own name. Other servers may mean something else by it. */
+static struct str whole_name(struct one *o, struct str key, const struct json_value *v)
+{
+	struct str rest = key, head = str_cut(&rest, '.');
+	const struct engine_arg *arg = config_arg_of(key);
+	const char *name;
+
+	if (!arg || (!o->is_vllm && !o->is_sim) || engine_arg_find(head) || find_arg(o, head) ||
+	    config_row(o->is_sim ? o->r->know->sim : NULL, key))
+		return key;
+	name = config_key(str_of(arg->name), o->r->a);
+	if (config_get(o->tree, name))
+		config_complain_key(o->r->c, o->r->f, v, config_path(o->r, o->section, key),
+				    "it is %s, which is given, too; leave one of them out", name);
+	return rest.n ? str_of(arena_printf(o->r->a, "%s.%.*s", name, (int)rest.n, rest.p)) :
+		str_of(name);
+}
+
 /* A key that is not the server's own. */
 static void read_key(struct one *o, struct str key, const struct json_value *v)
 {
 	const char *path = config_path(o->r, o->section, key);
 	const struct opt_set *sim = o->is_sim ? o->r->know->sim : NULL;
-	const struct opt *row = config_row(sim, key);
-	struct str rest = key, head = str_cut(&rest, '.');
-	const struct engine_arg *arg = find_arg(o, head);
 	const struct json_value *as = v;
+	const struct engine_arg *arg;
+	struct str rest, head;
+	const struct opt *row;
 
 	if (v->kind == JSON_NULL)
 		return;
+	key = rest = whole_name(o, key, v);
+	head = str_cut(&rest, '.');
+	row = config_row(sim, key);
+	arg = find_arg(o, head);
 	if (row && !(arg && arg->kind == ENGINE_HUMAN)) {
 		if (config_value(o->r, sim, row, v, key, path, o->sim, &o->sim_given) < 0 ||
 		    (arg && *arg->choices && read_arg(o, arg, v, path, &as) < 0) ||

@@ -282,7 +282,7 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 			rc = -1;
 		suite_add_findings(s, &own, seen, part->name, &s->arena, f);
 		config_findings_release(&own);
-		first.config = tree;
+		first.config = first.x.given;
 		first.test = part->test;
 		for (unsigned r = 1; r <= (set->is_member ? 1 : set->repeats); r++) {
 			struct suite_member *m = &s->member[n++];

@@ -6,6 +6,7 @@
 #include "core/base/limits.h"
 #include "core/json/python.h"
 #include "core/json/write.h"
+#include "experiment/config/config_internal.h"
 #include "experiment/suite/suite_internal.h"
 
 /* Of one assignment of a matrix: the places of its values. */
@@ -206,6 +207,123 @@ static const char *kind_of(const struct json_value *v)
 	return name[v->kind];
 }
 
+/* ---- paths ---- */
+
+/* Objects within an axis become paths, and a key alone is that of the one section that has it. */
+struct paths {
+	const struct config *c;
+	const struct config_know *know;
+	struct arena *a;
+	struct config_findings *f;
+	enum experiment_mode mode;
+	struct json_value *out;    /* with room for all of them */
+	bool is_wrong;
+};
+
+/* "benchmark.num_prompts" for "num_prompts"; NULL: a finding was made. */
+static const char *whole_path(struct paths *p, struct str key, const struct json_value *v)
+{
+	const char *path = config_spelled_path(p->c, key), *found[CONFIG_SECTIONS_MAX];
+	size_t n = 0;
+
+	if (strchr(path, '.') || str_is(key, "name") || str_is(key, "suite"))
+		return path;
+	n = config_sections_of(str_of(path), p->mode, p->know ? p->know->sim : NULL, found);
+	if (n == 1)
+		return arena_printf(p->a, "%s.%s", found[0], path);
+	if (n > 1)
+		config_complain_key(p->c, p->f, v, "matrix", "%s is a key of several sections; write "
+				    "%s.%s or %s.%s", path, found[0], path, found[1], path);
+	else
+		config_complain_key(p->c, p->f, v, "matrix", "%s: expected a dotted path such as "
+				    "server.max_num_seqs or benchmark.max_concurrency", path);
+	p->is_wrong = true;
+	return NULL;
+}
+
+/* before: the path that leads here; NULL: none. */
+static void add_paths(struct paths *p, const char *before, const struct json_value *object)
+{
+	for (size_t i = 0; i < object->count; i++) {
+		const struct json_value *v = &object->item[i];
+		struct str key = object->key[i];
+		const char *path;
+
+		if (before)
+			path = arena_printf(p->a, "%s.%.*s", before, (int)key.n, key.p);
+		else if (v->kind == JSON_OBJECT)
+			path = arena_text(p->a, key);
+		else
+			path = whole_path(p, key, v);
+		if (!path)
+			continue;
+		path = config_spelled_path(p->c, str_of(path));
+		if (v->kind == JSON_OBJECT && v->count) {
+			add_paths(p, path, v);
+			continue;
+		}
+		if (json_get(p->out, path)) {
+			config_complain_key(p->c, p->f, v, "matrix", "%s is given twice", path);
+			p->is_wrong = true;
+			continue;
+		}
+		p->out->key[p->out->count] = str_of(path);
+		config_set_item(p->c, &p->out->item[p->out->count++], v);
+	}
+}
+
+static size_t count_leaves(const struct json_value *v)
+{
+	size_t n = 0;
+
+	if (v->kind != JSON_OBJECT)
+		return 1;
+	for (size_t i = 0; i < v->count; i++)
+		n += count_leaves(&v->item[i]);
+	return n ? n : 1;
+}
+
+/* Of one object of the matrix; anything else stays as it is. */
+static const struct json_value *with_paths(struct paths *p, const struct json_value *axes)
+{
+	if (axes->kind != JSON_OBJECT)
+		return axes;
+	p->out = config_copy(p->c, axes, count_leaves(axes));
+	p->out->count = 0;
+	add_paths(p, NULL, axes);
+	return p->out;
+}
+
+static const struct json_value *settled(struct paths *p, const struct json_value *v)
+{
+	struct json_value *list;
+
+	if (v->kind != JSON_ARRAY)
+		return with_paths(p, v);
+	list = config_copy(p->c, v, 0);
+	for (size_t i = 0; i < v->count; i++)
+		config_set_item(p->c, &list->item[i], with_paths(p, &v->item[i]));
+	return list;
+}
+
+/* c with a matrix, and what that leaves out, by whole paths. */
+static int settle_paths(const struct config *c, const struct config_know *know, struct arena *a,
+			struct config *out, struct config_findings *f)
+{
+	static const char *const keys[] = { "matrix", "matrix_exclude" };
+	struct paths p = { .c = c, .know = know, .a = a, .f = f, .mode = suite_mode_of(c->tree) };
+	struct err e;
+
+	*out = *c;
+	for (size_t i = 0; i < sizeof(keys) / sizeof(*keys); i++) {
+		const struct json_value *v = json_get(c->tree, keys[i]);
+
+		if (v && v->kind != JSON_NULL)
+			out->tree = config_put(c, out->tree, keys[i], settled(&p, v), &e);
+	}
+	return p.is_wrong ? -1 : 0;
+}
+
 static int check_axes(const struct config *c, const struct json_value *axes,
 		      struct config_findings *f)
 {
@@ -403,15 +521,19 @@ static int add_imported(const struct config *c, const struct config_know *know,
 	return 0;
 }
 
-int suite_parts(const struct config *c, const struct config_know *know, struct arena *a,
+int suite_parts(const struct config *config, const struct config_know *know, struct arena *a,
 		struct suite_parts *out, struct config_findings *f)
 {
-	const struct json_value *list = json_get(c->tree, "experiments");
-	const struct json_value *import = json_get(c->tree, "import");
-	const struct json_value *matrix = json_get(c->tree, "matrix");
+	const struct json_value *list, *import, *matrix;
 	struct suite_parts first = { 0 };
 	struct suite_part whole = { 0 };
+	struct config own, *c = &own;
 
+	if (settle_paths(config, know, a, c, f) < 0)
+		return -1;
+	list = json_get(c->tree, "experiments");
+	import = json_get(c->tree, "import");
+	matrix = json_get(c->tree, "matrix");
 	whole.tree = without_suite(c, c->tree);
 	if ((matrix && matrix->kind != JSON_NULL && check_matrix(c, matrix, f) < 0) ||
 	    check_size(c, list && list->kind == JSON_ARRAY ? list->count : 1, matrix, f) < 0)

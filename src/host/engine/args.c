@@ -211,7 +211,7 @@ bool engine_arg_is_in(const struct engine_arg *arg, unsigned version)
 
 /* ---- values ---- */
 
-static void add_expected(const struct engine_arg *arg, struct buf *out)
+void engine_arg_expected(const struct engine_arg *arg, struct buf *out)
 {
 	static const char *const what[ENGINE_KINDS] = {
 		[ENGINE_FLAG] = "no value", [ENGINE_SWITCH] = "no value",
@@ -270,7 +270,7 @@ static int refuse(const struct engine_arg *arg, struct str got, struct err *e)
 	struct buf expected = { 0 };
 	char near[64];
 
-	add_expected(arg, &expected);
+	engine_arg_expected(arg, &expected);
 	nearest_choice(arg, got, near);
 	err_set(e, ERR_USAGE, "--%s: expected %s, got '%.*s'%s%s%s", arg->name, expected.data,
 		(int)(got.n < SHOWN_MAX ? got.n : SHOWN_MAX), got.p, *near ? "; did you mean " : "",

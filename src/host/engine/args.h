@@ -106,6 +106,8 @@ void engine_version_text(unsigned version, char out[static 16]);
  */
 const char *engine_arg_initial(const struct engine_arg *arg, unsigned version);
 bool engine_arg_is_in(const struct engine_arg *arg, unsigned version); /* 0: any version */
+/* What it accepts, for messages: "an integer of at least 1 (4096, 4k, 4K)", "one of a, b". */
+void engine_arg_expected(const struct engine_arg *arg, struct buf *out);
 /* ERR_USAGE: "--name: expected ..., got '...'". Flags accept no value. */
 int engine_arg_check(const struct engine_arg *arg, struct str value, struct err *e);
 
