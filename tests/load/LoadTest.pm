@@ -116,6 +116,9 @@ sub sim
 	return \%s;
 }
 
+# What starts the program: mpirun and its options (ranks.t).
+our @LAUNCHER;
+
 # Starts `bench serve` against a simulator, a URL or a list of them; the result lands in its own
 # directory.
 sub serve_start
@@ -125,7 +128,7 @@ sub serve_start
 	my %r = (dir => $dir, json => "$dir/result.json");
 
 	my @to = map { ref $_ ? $_->{url} : $_ } ref $to eq 'ARRAY' ? @$to : $to;
-	$r{pid} = child_start("$dir/out", "$dir/err", $PROFLLM, 'bench', 'serve',
+	$r{pid} = child_start("$dir/out", "$dir/err", @LAUNCHER, $PROFLLM, 'bench', 'serve',
 		@to > 1 ? '--base-urls' : '--base-url', @to, '--model', 'sim', '--tokenizer', 'sim',
 		'--dataset-name', 'random', '--random-input-len', '16', '--random-output-len', '8',
 		'--ready-check-timeout-sec', '0', '--save-result', '--save-detailed',

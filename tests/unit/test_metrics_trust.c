@@ -314,6 +314,7 @@ static void resolve_at(struct run *r) { r->f.resolve_ns = 500000000; }
 static void resolve_over(struct run *r) { r->f.resolve_ns = 500100000; }
 static void interrupted(struct run *r) { r->f.is_interrupted = true; }
 static void broken_off(struct run *r) { r->f.is_broken_off = true; }
+static void lost_process(struct run *r) { r->f.lost = 25; }
 
 static const struct {
 	void (*set)(struct run *r);
@@ -591,6 +592,9 @@ static const struct {
 	{ broken_off, TRUST_DEGRADED, "broken_off",
 	  "The record file breaks off: requests that had not been written are missing.",
 	  "every metric" },
+	{ lost_process, TRUST_INVALID, "lost_process",
+	  "25 requests are missing: a process that mpirun had started for them was lost. "
+	  "The load was not what was asked for.", "every metric" },
 };
 
 static void test_rules(void **state)

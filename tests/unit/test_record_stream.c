@@ -206,6 +206,73 @@ static void test_merge(void **state)
 	buf_release(&warnings);
 }
 
+/* The record of the rows that process k of 3 sent, by way of a file; its clock is ahead. */
+static void part_of(uint32_t k, int64_t ahead_ns, struct record *r, struct record_info *info)
+{
+	char *path = path_of("part.rec");
+	struct record a = { 0 };
+	struct err e = { 0 };
+
+	full_record(&a, 60);
+	for (uint32_t i = 0; i < 60; i++) {
+		struct request_row *row = &a.row[i];
+
+		if (i % 3 != k)
+			row->state = REQ_UNSENT;
+		row->parent = i >= 3 && i % 3 == k ? i - 3 : RECORD_NONE;
+		row->due_ns += ahead_ns;
+		row->sent_ns += ahead_ns;
+		row->end_ns += ahead_ns;
+	}
+	a.start_ns += ahead_ns;
+	a.stop_ns += ahead_ns + k;
+	assert_int_equal(record_file_save(&a, NULL, path, &e), 0);
+	assert_int_equal(record_file_load(r, info, path, &e), 0);
+	record_release(&a);
+	free(path);
+}
+
+/* Three processes with one plan and three clocks: the rows are those of one process. */
+static void test_rejoin(void **state)
+{
+	struct record a = { 0 }, into, part;
+	struct record_info all = { .is_complete = true }, info;
+	struct err e = { 0 };
+
+	(void)state;
+	full_record(&a, 60);
+	record_empty(&into, 60, a.start_ns);
+	for (uint32_t k = 0; k < 3; k++) {
+		part_of(k, k * 1000000007LL, &part, &info);
+		assert_int_equal(part.n_rows, 20);
+		assert_int_equal(record_rejoin(&into, &all, &part, &info, &e), 0);
+		assert_null(part.row);
+	}
+	assert_int_equal(into.n_rows, 60);
+	assert_int_equal(into.n_shards, 9);
+	assert_true(into.stop_ns == a.stop_ns + 2);
+	assert_int_equal(all.n_hosts, 3);
+	assert_int_equal(all.host[2].first_shard, 6);
+	for (uint32_t i = 0; i < 60; i++) {
+		assert_true(into.row[i].sent_ns == a.row[i].sent_ns);
+		assert_true(into.row[i].end_ns == a.row[i].end_ns);
+		assert_int_equal(into.row[i].sample, a.row[i].sample);
+		assert_int_equal(into.row[i].shard, i % 3 * 3 + a.row[i].shard);
+		assert_int_equal(into.row[i].parent, i >= 3 ? i - 3 : RECORD_NONE);
+		same_chains(&a, &a.row[i], &into, &into.row[i]);
+	}
+	/* A part that is given twice. */
+	part_of(1, 0, &part, &info);
+	assert_int_equal(record_rejoin(&into, &all, &part, &info, &e), -1);
+	assert_string_equal(e.text, "request 1 is in two parts of the record, or not in the plan of the "
+			    "first part");
+	record_release(&part);
+	record_info_release(&info);
+	record_release(&a);
+	record_release(&into);
+	record_info_release(&all);
+}
+
 static void test_merge_limits(void **state)
 {
 	struct record part[2] = { 0 }, into = { 0 };
@@ -227,7 +294,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_stream), cmocka_unit_test(test_stream_full),
 		cmocka_unit_test(test_stream_breaks), cmocka_unit_test(test_merge),
-		cmocka_unit_test(test_merge_limits),
+		cmocka_unit_test(test_rejoin), cmocka_unit_test(test_merge_limits),
 	};
 
 	return cmocka_run_group_tests(tests, make_dir, remove_dir);

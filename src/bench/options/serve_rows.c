@@ -772,7 +772,8 @@ const struct opt_set serve_opt_set = {
 		  "  profllm bench serve --backend openai-chat --endpoint /v1/chat/completions \\\n"
 		  "      --dataset-name sharegpt --dataset-path FILE --max-concurrency 64 \\\n"
 		  "      --save-result\n"
-		  "  profllm bench serve --tokenizer sim --dry-run",
+		  "  profllm bench serve --tokenizer sim --dry-run\n"
+		  "  mpirun -np 8 profllm bench serve --base-url http://router:8000 --request-rate 4000",
 	.row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.namespace_head = "subparser='bench', bench_type='serve', ",

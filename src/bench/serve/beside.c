@@ -457,7 +457,8 @@ struct watch_servers *watch_begin(struct stage *s)
 	size_t room = d->n_urls + 1;
 	struct watch_servers *w;
 
-	if (!stage_may_ask_server(s) || d->compat & COMPAT_V011)
+	if (!stage_may_ask_server(s) || d->compat & COMPAT_V011 ||
+	    (s->hooks->ranks && s->hooks->ranks->rank)) /* rank 0 watches */
 		return NULL;
 	for (size_t i = 0; i < urls.n; i++)
 		room += urls.p[i] == ',';

@@ -344,10 +344,16 @@ static void sample(const struct beside *b)
 	hooks->sample(hooks->self, &now);
 }
 
+static int64_t start_beside(void *self)
+{
+	return dealt_start(((struct beside *)self)->stage);
+}
+
 static void tick_beside(void *self)
 {
 	struct beside *b = self;
 
+	dealt_tick(b->stage);
 	profile_tick(b->profile);
 	stage_tick(b->stage);
 	sample(b);
@@ -366,6 +372,8 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	if (s->opts->multi_turn)
 		multi_turn_load(s, &opts);
 	opts.started = begin_beside;
+	if (s->hooks->ranks)
+		opts.start_at = start_beside;
 	opts.tick = tick_beside;
 	opts.started_self = opts.tick_self = &beside;
 	beside.profile = profile_begin(s, progress);
@@ -379,6 +387,9 @@ static int run_load(struct stage *s, const struct prepared *prepared,
 	rc = load_run(&opts, &p->plan, prepared, &p->record, 0, progress, &p->load,
 		      s->hooks->cancel, e);
 	p->clock_step_ns = clock_offset_ns() - offset;
+	rc = dealt_started(s, rc, e);
+	if (rc == 0)
+		dealt_ended(s);
 	sample(&beside);
 	probe_end(probe);
 	watch_end(servers, &p->record);
@@ -428,6 +439,7 @@ int stage_run_main(struct stage *s, struct err *e)
 	s->total = p->plan.n;
 	s->began_ns = 0;
 	how.salt_round = s->run;
+	how.elsewhere = s->elsewhere;
 	how.is_rehosted = s->derived->load.is_least_loaded;
 	if (p->plan.n > p->workload.n)
 		how.bytes_max = REPEATED_BYTES_MAX;

@@ -225,6 +225,8 @@ static int measure(struct stage *s, struct err *e)
 		count_missing(&p->record, p->tokenizer, p->endpoint->is_ours ||
 			      s->derived->fixes & FIX_ALL_TEXT);
 	correct_answers(p);
+	if (dealt_gather(s, e) < 0)
+		return -1;
 	explain_failure(s);
 	stage_budget(s);
 	if (s->hooks->measured)
@@ -241,8 +243,13 @@ static int measure_all(struct stage *s, struct err *e)
 	if (measure(s, e) < 0)
 		return -1;
 	for (s->run = 1; s->run < s->opts->num_runs; s->run++) {
-		if (p->is_interrupted || p->load.end == LOAD_FAILURES ||
-		    p->load.end == LOAD_FAILURE_SHARE || p->load.end == LOAD_REFUSED)
+		bool is_over = p->is_interrupted || p->load.end == LOAD_FAILURES ||
+			       p->load.end == LOAD_FAILURE_SHARE || p->load.end == LOAD_REFUSED;
+
+		if (s->hooks->ranks &&
+		    ranks_share(s->hooks->ranks, &is_over, sizeof(is_over), e) < 0)
+			return -1;
+		if (is_over)
 			break;
 		record_stream_close(p->stream, NULL);
 		p->stream = NULL;
@@ -262,6 +269,9 @@ static int begin(struct stage *s, const struct serve_opts *opts,
 	struct point_env env;
 
 	assert(derived->endpoint && derived->n_urls >= 1 && derived->n_urls <= ENDPOINTS_MAX);
+	if (!hooks->ranks && ranks_are_started())
+		return err_set(e, ERR_USAGE, "mpirun started several processes of this command, and each "
+			       "would send all of the load; only bench serve divides a run among them");
 	s->opts = opts;
 	s->derived = derived;
 	s->hooks = hooks;
@@ -288,25 +298,42 @@ static int begin(struct stage *s, const struct serve_opts *opts,
 	return prepare_point(s, e);
 }
 
+/* What comes between the plan and the main run; one process of several sends it. */
+static int get_ready(struct stage *s, struct err *e)
+{
+	if (stage_check_files(s, e) < 0 || stage_make_record(s, e) < 0)
+		return -1;
+	dealt_begin(s);
+	if (s->hooks->ranks && s->hooks->ranks->rank)
+		return 0;
+	return stage_ready_check(s, e) < 0 || stage_warm_up(s, e) < 0 ||
+	       (s->opts->multi_turn && multi_turn_warm_up(s, e) < 0) ? -1 : 0;
+}
+
 int run_point(const struct serve_opts *opts, const struct serve_derived *derived,
 	      const struct run_hooks *hooks, struct point *out, struct err *e)
 {
 	struct stage s = { .point = out };
+	int rc = begin(&s, opts, derived, hooks, e);
 
-	if (begin(&s, opts, derived, hooks, e) < 0)
-		return -1;
-	if (opts->dry_run)
-		return 0;
-	if (stage_check_files(&s, e) < 0 || stage_make_record(&s, e) < 0 ||
-	    stage_ready_check(&s, e) < 0 || stage_warm_up(&s, e) < 0 ||
-	    (opts->multi_turn && multi_turn_warm_up(&s, e) < 0))
-		return -1;
-	if (stage_is_cancelled(&s))
-		return stage_cancelled(e);
+	if (rc == 0 && !opts->dry_run)
+		rc = get_ready(&s, e);
+	if (hooks->ranks)
+		rc = ranks_agree(hooks->ranks, rc, e);
+	if (rc < 0 || opts->dry_run)
+		goto done;
+	rc = -1;
+	if (stage_is_cancelled(&s)) {
+		stage_cancelled(e);
+		goto done;
+	}
 	TRACE(run, "ready: %u rows\n", out->record.n_rows);
 	if (!(derived->compat & COMPAT_V011)) /* there it stands at the end of the ready check */
 		stage_say(&s, "Starting main benchmark run...");
-	return measure_all(&s, e);
+	rc = measure_all(&s, e);
+done:
+	arena_release(&s.dealt);
+	return rc;
 }
 
 int run_point_early(const struct serve_opts *opts, const struct serve_derived *derived,

@@ -21,6 +21,7 @@
 #include "client/record/file.h"
 #include "client/record/record.h"
 #include "core/base/err.h"
+#include "host/ranks/ranks.h"
 #include "host/telemetry/system.h"
 #include "host/telemetry/telemetry.h"
 
@@ -63,6 +64,7 @@ struct run_hooks {
 	const atomic_bool *close, *abandon;
 	const struct point_env *env;       /* NULL: this process's */
 	const struct transport *transport; /* NULL: native; tests use the null one */
+	struct ranks *ranks; /* processes that make the run together; NULL: this one alone */
 	bool is_server_up; /* known to answer: a refusal is not waited for to end */
 	struct point_early *early; /* made of the same options (below): is used up; or NULL */
 };
@@ -100,6 +102,9 @@ struct point {
 	bool is_prefix_warm;          /* every prompt was sent before: --warmup-pass same */
 	struct budget budget;         /* of the client's error; rounds 0: none */
 	int64_t clock_step_ns;        /* CLOCK_REALTIME against CLOCK_MONOTONIC, start to stop */
+	unsigned processes;           /* of the run, with run_hooks.ranks; otherwise 0 */
+	int64_t clock_error_ns;       /* how far their clocks may differ */
+	uint32_t n_lost;              /* requests of processes that were lost (run_hooks.ranks) */
 	bool is_interrupted;
 };
 

@@ -8,6 +8,7 @@
  *   measure.c  the record, ready check, warm-up, the main run
  *   beside.c   what goes on while load runs: probes, profiler, /metrics, the machine
  *   score.c    what is found in the record once load is over, and the report
+ *   dealt.c    a run that several processes make together
  *   calibrate.c  the error of the client itself, measured after the main run
  *   multi_turn.c  the stages of bench multi-turn
  */
@@ -36,6 +37,10 @@ struct stage {
 	int64_t began_ns;       /* monotonic: the clock of the main run; 0 before */
 	double load_s;          /* how long the last stage_load took */
 	unsigned run;           /* of --num-runs, from 0 */
+	struct arena dealt;     /* of elsewhere */
+	bool *elsewhere;        /* load_opts.elsewhere; NULL: this process sends everything */
+	bool is_start_agreed;   /* of this run, by dealt_start */
+	struct err start_err;   /* why another rank could not start */
 	bool is_reset_missing;  /* the server cannot empty its prefix cache; said once */
 };
 
@@ -98,6 +103,20 @@ int stage_make_record(struct stage *s, struct err *e);
 int stage_ready_check(struct stage *s, struct err *e);
 int stage_warm_up(struct stage *s, struct err *e);
 int stage_run_main(struct stage *s, struct err *e);
+
+/* ---- by several processes together; nothing happens where hooks->ranks is NULL ---- */
+
+/* Which roots this process sends, once the plan is made. */
+void dealt_begin(struct stage *s);
+/* load_opts.start_at. */
+int64_t dealt_start(struct stage *s);
+/* After load with its outcome: -1 when any rank could not start. */
+int dealt_started(struct stage *s, int rc, struct err *e);
+void dealt_tick(struct stage *s);
+/* Load has ended here; rank 0 waits for the others. */
+void dealt_ended(struct stage *s);
+/* Every answer is counted and judged: rank 0 gets the records, the others hand them over. */
+int dealt_gather(struct stage *s, struct err *e);
 
 /* ---- while load runs: small requests (serve spec 2.8), one at a time, past the cap ---- */
 

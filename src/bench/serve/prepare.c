@@ -298,6 +298,12 @@ int prepare_request(const struct prepare_opts *o, const struct str *head, const 
 	return rc;
 }
 
+/* Whether another process sends it. */
+static bool is_skipped(const struct prepare_opts *o, const struct plan *plan, uint32_t i)
+{
+	return o->elsewhere && o->elsewhere[plan_root(plan, i)];
+}
+
 /*
  * ---- look-ahead: slot i % LOOKAHEAD_SLOTS holds entry i from when it is made until it is taken;
  * the lock guards the slots' states only. ----
@@ -359,6 +365,8 @@ static void *make_all(void *self)
 		struct err e = { 0 };
 		enum slot_state state = SLOT_READY;
 
+		if (is_skipped(&l->opts, l->plan, i))
+			continue;
 		if (!wait_free(l, s))
 			break;
 		if (prepare_request(&l->opts, l->head, l->plan, i, l->w, &scratch, &s->request,
@@ -525,7 +533,7 @@ int prepare(const struct prepare_opts *o, const struct plan *plan, const struct 
 		rc = out->build_self ? 0 : -1;
 	}
 	for (uint32_t i = 0; rc == 0 && !is_large && i < plan->n; i++) {
-		if (o->history && needs_answers(o, &plan->entry[i]))
+		if ((o->history && needs_answers(o, &plan->entry[i])) || is_skipped(o, plan, i))
 			continue;
 		rc = prepare_request(o, head, plan, i, w, &scratch, &text, e);
 		if (rc == 0)

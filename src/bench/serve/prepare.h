@@ -37,6 +37,7 @@ struct prepare_opts {
 	uint32_t salt_round;          /* above 0: all samples are repeated */
 	const char *request_id_prefix; /* of requests that repeat a sample; not NULL with ids */
 	const char *version;          /* for User-Agent */
+	const bool *elsewhere;        /* as in load_opts: roots whose requests are not made */
 	size_t bytes_max;             /* larger sets are looked ahead; 0: PREPARED_BYTES_MAX */
 	/*
 	 * Of plans with conversations (NULL: none): what continues another entry is made when it

@@ -343,7 +343,7 @@ static struct trust_facts trust_facts(const struct point *p)
 		.resent = l->net.resent, .out_of_order = l->net.out_of_order,
 		.resolve_ns = l->net.resolve_ns,
 		.is_kernel_stamped = l->is_kernel_stamped,
-		.is_interrupted = p->is_interrupted,
+		.is_interrupted = p->is_interrupted, .lost = p->n_lost,
 		.is_aborted = l->end == LOAD_FAILURES || l->end == LOAD_FAILURE_SHARE ||
 			      l->end == LOAD_REFUSED,
 		.told_by = constraint_key(&p->workload),
@@ -472,7 +472,9 @@ static void report_facts(const struct serve_opts *o, const struct serve_derived 
 		.request_id_prefix = o->request_id_prefix,
 		.warm_connections = d->warm_connections == SERVE_WARM_AUTO ? 0
 								  : d->warm_connections,
-		.threads = d->load.threads, .budget = p->budget,
+		.threads = p->load.threads ? p->load.threads : d->load.threads,
+		.processes = p->processes, .clock_error_ms = (double)p->clock_error_ns / 1e6,
+		.budget = p->budget,
 		.segments = { p->load.events_by_segment, p->load.tap.dropped, no_tap(&p->load) },
 		.round_trip_ms = p->load.net.round_trips ?
 			(double)p->load.net.round_trip_ns / (1e6 * (double)p->load.net.round_trips)

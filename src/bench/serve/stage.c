@@ -112,6 +112,11 @@ struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
 		o.max_sessions = o.retries = 0;
 		o.is_chain_dropped = false;
 	}
+	if (phase == PHASE_MAIN && s->hooks->ranks) {
+		o.elsewhere = s->elsewhere;
+		o.max_concurrency = ranks_part(s->hooks->ranks, o.max_concurrency);
+		o.max_sessions = ranks_part(s->hooks->ranks, o.max_sessions);
+	}
 	if (phase == PHASE_MAIN) {
 		o.close = s->hooks->close;
 		o.abandon = s->hooks->abandon;

@@ -127,11 +127,23 @@ bool worker_is_over(const struct driver *d)
 	       (o->close && atomic_load_explicit(o->close, memory_order_relaxed));
 }
 
+/* The next root of this process; those before it are passed over. */
+static uint32_t next_root(struct driver *d)
+{
+	const bool *elsewhere = d->opts->elsewhere;
+	uint32_t next = atomic_load(&d->next);
+
+	while (elsewhere && next < d->plan->n_roots && elsewhere[next])
+		if (atomic_compare_exchange_weak(&d->next, &next, next + 1))
+			next++;
+	return next;
+}
+
 /* Claims the next root when it is due and a slot is free: its index, or PLAN_NONE. */
 static uint32_t claim(struct driver *d, int64_t now_mono)
 {
 	for (;;) {
-		uint32_t next = atomic_load(&d->next);
+		uint32_t next = next_root(d);
 		bool opens;
 
 		if (next >= d->plan->n_roots || due_mono(d, d->plan->entry[next].due_s) > now_mono)
@@ -172,9 +184,9 @@ static bool is_root_blocked(const struct driver *d, uint32_t root)
 /* When something could start next: a due time, or never while there is no slot. */
 static int64_t next_due(const struct worker *w)
 {
-	const struct driver *d = w->driver;
+	struct driver *d = w->driver;
 	const struct pending *first = follow_first(w);
-	uint32_t next = atomic_load(&d->next), cap = d->opts->max_concurrency;
+	uint32_t next = next_root(d), cap = d->opts->max_concurrency;
 	int64_t due = INT64_MAX;
 
 	if (cap && atomic_load(&d->in_flight) >= cap)
@@ -322,7 +334,7 @@ static void wait_for_workers(struct driver *d)
  * too large and a due time never lies after the clock reading that found it due;
  * the largest of several tries is the one that was interrupted least.
  */
-static void start_clock(struct driver *d)
+static void start_clock(struct driver *d, int64_t at_mono_ns)
 {
 	int64_t offset = INT64_MIN;
 
@@ -331,7 +343,7 @@ static void start_clock(struct driver *d)
 
 		offset = one > offset ? one : offset;
 	}
-	d->start_mono_ns = clock_mono_ns();
+	d->start_mono_ns = at_mono_ns ? at_mono_ns : clock_mono_ns();
 	d->start_real_ns = d->start_mono_ns + offset;
 	if (d->opts->phase == PHASE_MAIN)
 		d->record->start_ns = d->start_real_ns;
@@ -340,11 +352,16 @@ static void start_clock(struct driver *d)
 /* The threads that exist begin; with stop set they end at once. */
 static void release_workers(struct driver *d, unsigned n)
 {
+	const struct load_opts *o = d->opts;
+	int64_t at = 0;
+
 	pthread_mutex_lock(&d->lock);
 	while (d->n_ready < n)
 		pthread_cond_wait(&d->changed, &d->lock);
 	d->n_running = n;
-	start_clock(d);
+	if (o->start_at && !atomic_load(&d->stop) && !(at = o->start_at(o->started_self)))
+		stop(d, LOAD_CANCELLED);
+	start_clock(d, at);
 	d->is_started = true;
 	pthread_cond_broadcast(&d->changed);
 	pthread_mutex_unlock(&d->lock);
@@ -383,7 +400,7 @@ static int run_threads(struct driver *d, struct err *e)
 	return 0;
 }
 
-static void add_stats(struct load_stats *sum, const struct load_stats *one)
+static void add_worker(struct load_stats *sum, const struct load_stats *one)
 {
 	sum->net.connects += one->net.connects;
 	sum->net.connect_failures += one->net.connect_failures;
@@ -413,6 +430,23 @@ static void add_stats(struct load_stats *sum, const struct load_stats *one)
 		sum->wall_ns = one->wall_ns;
 }
 
+void load_stats_add(struct load_stats *sum, const struct load_stats *one)
+{
+	add_worker(sum, one);
+	if (sum->end == LOAD_WHOLE)
+		sum->end = one->end;
+	if (one->used_up_ns > sum->used_up_ns)
+		sum->used_up_ns = one->used_up_ns;
+	sum->threads += one->threads;
+	sum->throttled_ns += one->throttled_ns;
+	sum->tap.segments += one->tap.segments;
+	sum->tap.dropped += one->tap.dropped;
+	sum->is_tapped &= one->is_tapped;
+	if (!sum->no_tap.code)
+		sum->no_tap = one->no_tap;
+	sum->is_kernel_stamped &= one->is_kernel_stamped;
+}
+
 /* Which sessions have begun: by index; NULL without any sessions. */
 static bool *begun_sessions(const struct driver *d)
 {
@@ -433,6 +467,12 @@ static bool *begun_sessions(const struct driver *d)
 	return begun;
 }
 
+/* Whether another process sends an entry: its root says so. */
+static bool is_elsewhere(const struct driver *d, uint32_t entry)
+{
+	return d->opts->elsewhere && d->opts->elsewhere[plan_root(d->plan, entry)];
+}
+
 /*
  * Rows of entries that were never started: cancelled before admission, or no part of the run.
  * The rest of a session that has begun is part of the run: it is unfinished.
@@ -446,6 +486,8 @@ static void close_rows(struct driver *d, struct load_stats *stats)
 	int64_t last = d->start_real_ns;
 
 	stats->end = d->end;
+	while (n_roots && o->elsewhere && o->elsewhere[n_roots - 1])
+		n_roots--; /* the last one that was ours */
 	if (n_roots && atomic_load(&d->next) >= n_roots)
 		stats->used_up_ns = d->record->row[d->first_row + n_roots - 1].admitted_ns -
 				    d->start_real_ns;
@@ -455,9 +497,11 @@ static void close_rows(struct driver *d, struct load_stats *stats)
 
 		if (row->state == REQ_WAITING) {
 			bool is_rest = begun && row->session != RECORD_NONE && begun[row->session];
+			bool is_left = is_open_ended && !is_rest;
 
 			row->fail = FAIL_CANCELLED;
-			record_finish(row, is_open_ended && !is_rest ? REQ_UNSENT : REQ_CANCELLED);
+			record_finish(row, is_left || is_elsewhere(d, i) ? REQ_UNSENT
+									 : REQ_CANCELLED);
 		}
 		if (row->end_ns > last)
 			last = row->end_ns;
@@ -564,7 +608,7 @@ int load_run(const struct load_opts *o, const struct plan *plan, const struct pr
 		if (!d.worker[i].driver)
 			continue;
 		close_worker(&d.worker[i]);
-		add_stats(stats, &d.worker[i].stats);
+		add_worker(stats, &d.worker[i].stats);
 	}
 	if (d.net.tap)
 		stats->tap = tap_stats(d.net.tap);

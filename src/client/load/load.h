@@ -111,6 +111,16 @@ struct load_opts {
 	bool is_ended_by_refusals;  /* ended because the first REFUSED_FIRST got the same refusal */
 	int64_t give_up_ns;         /* PLAN_GIVES_UP: cancelled so long after it was sent */
 	bool is_least_loaded;       /* the URL with the fewest requests in flight, at admission */
+	/*
+	 * Per root: another process sends it, and the session that it begins; NULL: none. Its row
+	 * becomes REQ_UNSENT.
+	 */
+	const bool *elsewhere;
+	/*
+	 * Called once, on the caller's thread, when everything is ready: the monotonic instant, a
+	 * moment ahead, at which the clock is to start, or 0: nothing is sent. NULL: it starts now.
+	 */
+	int64_t (*start_at)(void *self);
 	/* Called once, on the caller's thread, when the clock has started; NULL: not. */
 	void (*started)(void *self);
 	void *started_self;
@@ -160,6 +170,9 @@ struct load_stats {
 	struct err no_tap;          /* why there was none, where one was wanted; else ERR_NONE */
 	bool is_kernel_stamped;
 };
+
+/* Another driver of the same run: counts add up, and the worst of what they saw stays. */
+void load_stats_add(struct load_stats *sum, const struct load_stats *one);
 
 /*
  * Runs the whole plan; returns when every request ended or cancel is set (then

@@ -57,6 +57,7 @@ static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "interrupted", TRUST_EVERYTHING },
 	{ "aborted", TRUST_EVERYTHING },
 	{ "broken_off", TRUST_EVERYTHING },
+	{ "lost_process", TRUST_EVERYTHING },
 };
 
 const char *trust_name(enum trust_verdict v)
@@ -465,6 +466,10 @@ static void judge_run(struct trust *t, const struct trust_facts *f)
 	if (f->is_aborted)
 		doubt(t, TRUST_DEGRADED, "aborted",
 		      "The run was stopped because too many requests failed.");
+	if (f->lost)
+		doubt(t, TRUST_INVALID, "lost_process",
+		      "%llu requests are missing: a process that mpirun had started for them was lost. "
+		      "The load was not what was asked for.", (unsigned long long)f->lost);
 	if (f->is_broken_off)
 		doubt(t, TRUST_DEGRADED, "broken_off",
 		      "The record file breaks off: requests that had not been written are missing.");

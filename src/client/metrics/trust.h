@@ -91,6 +91,7 @@ struct trust_facts {
 	bool is_interrupted;
 	bool is_aborted;             /* a limit of failures was reached */
 	bool is_broken_off;          /* the record file has no end */
+	uint64_t lost;               /* requests of processes that were lost (host/ranks/ranks.h) */
 	/*
 	 * Of the prompt tokens, the share that a prefix cache can have held that was empty when
 	 * the program began: what prompts have in common with earlier ones of the same run,

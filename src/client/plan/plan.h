@@ -72,6 +72,14 @@ struct plan {
 	size_t n_ramp;
 };
 
+/* The root that an entry follows, directly or not; of a root itself. */
+static inline uint32_t plan_root(const struct plan *p, uint32_t entry)
+{
+	while (entry >= p->n_roots)
+		entry = p->entry[entry].after;
+	return entry;
+}
+
 enum plan_ramp_up { RAMP_NONE, RAMP_LINEAR, RAMP_EXPONENTIAL };
 
 struct plan_opts {

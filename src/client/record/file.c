@@ -600,6 +600,10 @@ int record_file_parse(struct record *r, struct record_info *info, struct str byt
 		r->meta = arena_text(&r->arena, l.meta);
 	if (!info->is_complete)
 		guess_bounds(r);
+	if (info->n_missing) {
+		info->row_index = l.place;
+		l.place = NULL;
+	}
 	rc = 0;
 done:
 	free(l.column);

@@ -33,6 +33,7 @@ struct record_info {
 	uint32_t n_missing;            /* rows that were planned but are not in the file */
 	uint32_t blocks_skipped;       /* of unknown type */
 	uint64_t bytes_ignored;        /* after END, or of a last block that was cut off */
+	uint32_t *row_index;           /* heap: each row's place in the plan; NULL: all are there */
 };
 
 void record_info_release(struct record_info *info);
@@ -72,6 +73,17 @@ int record_file_parse(struct record *r, struct record_info *info, struct str byt
  */
 int record_merge(struct record *into, struct record_info *into_info, struct record *part,
 		 struct record_info *part_info, size_t n, struct buf *warnings, struct err *e);
+
+/*
+ * Adds what another process recorded of the same plan (load_opts.elsewhere): its main rows take
+ * the places of those that into lacks, its shards follow, and its stamps are moved so that both
+ * began at the same instant. Takes the part's memory and leaves it and its info zeroed. ERR_PARSE:
+ * its rows are not of that plan; ERR_LIMIT: too many shards; then nothing has changed. record_empty
+ * makes a record that lacks all rows.
+ */
+void record_empty(struct record *r, uint32_t n_rows, int64_t start_ns);
+int record_rejoin(struct record *into, struct record_info *into_info, struct record *part,
+		  struct record_info *part_info, struct err *e);
 
 /* ---- while load runs ---- */
 

@@ -14,6 +14,7 @@ void record_info_release(struct record_info *info)
 	if (!info)
 		return;
 	free(info->host);
+	free(info->row_index);
 	*info = (struct record_info){ 0 };
 }
 

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * merge.c - records of several hosts become one.
+ * merge.c - records of several hosts, or of several processes with one plan, become one.
  *
  * Shards move as they are, so chains stay valid; rows are copied, main rows of
  * all parts first, and parents follow their rows.
  */
 #include "client/record/file.h"
 
+#include <assert.h>
+
+#include "client/record/block.h"
 #include "client/record/series.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
@@ -35,6 +38,15 @@ static uint32_t *place_rows(const struct record *part, size_t n, uint32_t n_rows
 	return place;
 }
 
+/* There is room for them. */
+static void move_shards(struct record *into, struct record *part)
+{
+	for (uint32_t i = 0; i < part->n_shards; i++) {
+		into->shard[into->n_shards++] = part->shard[i];
+		part->shard[i] = (struct record_shard){ 0 };
+	}
+}
+
 /* sessions: conversations of the parts before, numbered on; counts this part's in. */
 static void move_part(struct record *into, struct record *part, const uint32_t *place,
 		      uint32_t *sessions)
@@ -59,10 +71,7 @@ static void move_part(struct record *into, struct record *part, const uint32_t *
 		if (row->history != RECORD_NONE)
 			row->history = place[row->history];
 	}
-	for (uint32_t i = 0; i < part->n_shards; i++) {
-		into->shard[into->n_shards++] = part->shard[i];
-		part->shard[i] = (struct record_shard){ 0 };
-	}
+	move_shards(into, part);
 	series_move(into, part);
 	if (part->stop_ns > into->stop_ns)
 		into->stop_ns = part->stop_ns;
@@ -149,5 +158,84 @@ int record_merge(struct record *into, struct record_info *into_info, struct reco
 	compare_clocks(into_info, start, n, warnings);
 	free(start);
 	free(place);
+	return 0;
+}
+
+/* ---- one plan ---- */
+
+static int check_places(const struct record *into, const struct record *part,
+			const struct record_info *info, struct err *e)
+{
+	for (uint32_t i = 0; i < part->n_rows; i++) {
+		uint32_t at = info->row_index ? info->row_index[i] : i;
+
+		if (at >= into->n_rows || !is_main(&into->row[at]) || !is_main(&part->row[i]) ||
+		    into->row[at].sent_ns)
+			return err_set(e, ERR_PARSE, "request %u is in two parts of the record, or not in "
+				       "the plan of the first part", at);
+	}
+	return 0;
+}
+
+void record_empty(struct record *r, uint32_t n_rows, int64_t start_ns)
+{
+	*r = (struct record){ .row = mem_array(n_rows, sizeof(*r->row)), .n_rows = n_rows,
+			      .rows_cap = n_rows, .start_ns = start_ns, .stop_ns = start_ns };
+	for (uint32_t i = 0; i < n_rows; i++)
+		r->row[i] = (struct request_row){ .phase = PHASE_MAIN, .state = REQ_UNSENT,
+			.sample = RECORD_NONE, .parent = RECORD_NONE, .history = RECORD_NONE,
+			.session = RECORD_NONE, .lora = UINT16_MAX };
+}
+
+static void move_stamps(struct request_row *row, int64_t later_ns)
+{
+	for (size_t k = 0; k < record_n_columns; k++) {
+		char *p = (char *)row + record_columns[k].offset;
+		int64_t ns;
+
+		if (record_columns[k].type != COLUMN_i64 || strcmp(record_columns[k].unit, "ns") != 0)
+			continue;
+		memcpy(&ns, p, sizeof(ns));
+		if (!ns) /* it did not happen */
+			continue;
+		ns += later_ns;
+		memcpy(p, &ns, sizeof(ns));
+	}
+}
+
+int record_rejoin(struct record *into, struct record_info *into_info, struct record *part,
+		  struct record_info *part_info, struct err *e)
+{
+	const uint32_t *index = part_info->row_index;
+	int64_t later_ns = into->start_ns - part->start_ns;
+	uint32_t first_shard = into->n_shards;
+
+	assert(into->start_ns);
+	if (into->n_shards + part->n_shards > RECORD_SHARDS_MAX)
+		return err_set(e, ERR_LIMIT, "the processes have more than %d loops together",
+			       RECORD_SHARDS_MAX);
+	if (check_places(into, part, part_info, e) < 0)
+		return -1;
+	for (uint32_t i = 0; i < part->n_rows; i++) {
+		struct request_row *row = &into->row[index ? index[i] : i];
+
+		*row = part->row[i];
+		move_stamps(row, later_ns);
+		row->shard = (uint16_t)(row->shard + first_shard);
+		if (index && row->parent != RECORD_NONE)
+			row->parent = index[row->parent];
+		if (index && row->history != RECORD_NONE)
+			row->history = index[row->history];
+	}
+	into->shard = mem_grow(into->shard, into->n_shards + part->n_shards, sizeof(*into->shard));
+	move_shards(into, part);
+	series_move(into, part);
+	if (part->n_rows && part->stop_ns + later_ns > into->stop_ns)
+		into->stop_ns = part->stop_ns + later_ns;
+	into->is_interrupted |= part->is_interrupted;
+	part_info->n_missing = 0; /* they are in the other parts */
+	move_info(into_info, part_info, first_shard);
+	record_release(part);
+	record_info_release(part_info);
 	return 0;
 }

@@ -200,6 +200,39 @@ static void warn_lines(struct buf *lines)
 	buf_release(lines);
 }
 
+/* Parts of one plan: what mpirun's processes sent (bench/serve/dealt.c). */
+static bool are_dealt(const struct loaded *one, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		if (one[i].meta.facts.processes < 2)
+			return false;
+	return true;
+}
+
+/* Each part's options are those of the whole run. */
+static int rejoin(struct loaded *one, size_t n, struct loaded *out, struct err *e)
+{
+	struct report_meta *meta = &out->meta;
+
+	*meta = one[0].meta;
+	for (size_t i = 1; i < n; i++)
+		add_meta(meta, &one[i].meta);
+	meta->facts.num_prompts = one[0].meta.facts.num_prompts;
+	meta->facts.request_rate = one[0].meta.facts.request_rate;
+	meta->facts.max_concurrency = one[0].meta.facts.max_concurrency;
+	meta->opts.max_concurrency = one[0].meta.opts.max_concurrency;
+	meta->opts.n_hosts = one[0].meta.opts.n_hosts;
+	record_empty(&out->record, one[0].record.n_rows + one[0].info.n_missing,
+		     one[0].record.start_ns);
+	out->info.is_complete = true;
+	for (size_t i = 0; i < n; i++)
+		if (record_rejoin(&out->record, &out->info, &one[i].record, &one[i].info, e) < 0)
+			return -1;
+	report_meta_write(meta, &out->merged_meta);
+	out->record.meta = out->merged_meta.data;
+	return 0;
+}
+
 static int merge(struct loaded *one, size_t n, struct loaded *out, struct err *e)
 {
 	struct record *record = mem_array(n, sizeof(*record));
@@ -253,7 +286,8 @@ static int load(const struct opt_list *files, struct loaded *out, struct arena *
 	for (size_t i = 0; rc == 0 && i < files->n; i++)
 		rc = load_one(files->v[i], &one[i], a, e);
 	if (rc == 0)
-		rc = merge(one, files->n, out, e);
+		rc = are_dealt(one, files->n) ? rejoin(one, files->n, out, e)
+					      : merge(one, files->n, out, e);
 	for (size_t i = 0; i < files->n; i++)
 		release_loaded(&one[i]);
 	free(one);

@@ -5,6 +5,7 @@
 #include <math.h>
 
 #include "bench/offline/pytorch.h"
+#include "bench/options/salt.h"
 #include "bench/options/serve_opts.h"
 #include "bench/serve/build_workload.h"
 #include "bench/serve/point.h"
@@ -17,6 +18,7 @@
 #include "cmd/console/plots.h"
 #include "cmd/console/progress.h"
 #include "cmd/console/reporter.h"
+#include "host/ranks/ranks.h"
 #include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
@@ -38,6 +40,7 @@ struct talk {
 	bool is_not_held; /* a run that does not hold them, or cannot be judged */
 	struct serve_outcome *outcome;
 	struct gates *gates;
+	struct ranks *ranks; /* of one process that mpirun started among several; NULL */
 };
 
 static void on_line(void *self, const char *text)
@@ -449,17 +452,21 @@ static void end_report(struct talk *talk, const struct err *e)
 }
 
 static int run(const struct serve_opts *o, const struct serve_derived *d, const struct slo *slo,
-	       struct gates *gates, struct serve_outcome *outcome, struct err *e)
+	       struct gates *gates, struct serve_outcome *outcome, struct ranks *ranks,
+	       struct err *e)
 {
 	struct talk talk = { .opts = o, .derived = d, .outcome = outcome, .slo = *slo,
-			     .gates = gates };
+			     .gates = gates, .ranks = ranks };
 	struct run_hooks hooks = { .self = &talk, .line = on_line, .warn = on_warn,
 				   .progress = on_progress, .bytes = on_bytes,
-				   .measured = on_measured, .cancel = cli_is_interrupted() };
+				   .measured = on_measured, .cancel = cli_is_interrupted(),
+				   .ranks = ranks };
 	struct point point;
 	struct err undumped = { 0 }, unnamed = { 0 };
 	int status = 0, rc;
 
+	if (ranks && ranks->rank) /* rank 0 reports */
+		hooks = (struct run_hooks){ .cancel = hooks.cancel, .ranks = ranks };
 	if (begin_report(&talk, e) < 0)
 		return -1;
 	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
@@ -515,6 +522,93 @@ static int check_gates(const struct gates *g, const struct serve_opts *o,
 	return 0;
 }
 
+/* ---- several processes together (bench/serve/dealt.c) ---- */
+
+/* What the user's options cannot mean then. */
+static int check_ranks(const struct ranks *r, const struct serve_opts *o,
+		       const struct serve_derived *d, struct err *e)
+{
+	const char *refused = o->multi_turn ? "bench multi-turn" : o->find_max_rate ||
+			      o->find_max_concurrency ? "a search" :
+			      o->sweep_max_concurrency || o->sweep_request_rate ? "a sweep" :
+			      o->dashboard ? "--dashboard" : NULL;
+
+	if (refused)
+		return err_set(e, ERR_USAGE, "%s runs in one process; start it without mpirun",
+			       refused);
+	if (d->load.max_concurrency && d->load.max_concurrency < (uint32_t)r->n)
+		return err_set(e, ERR_USAGE, "--max-concurrency %u is less than one request for each of "
+			       "the %d processes that mpirun started", d->load.max_concurrency, r->n);
+	if (d->load.max_sessions && d->load.max_sessions < (uint32_t)r->n)
+		return err_set(e, ERR_USAGE, "--max-sessions %u is less than one for each of the %d "
+			       "processes that mpirun started", d->load.max_sessions, r->n);
+	return 0;
+}
+
+/* What only rank 0 does: files, probes, watching the server and the machine. */
+static void leave_to_first(const struct ranks *r, struct serve_opts *o, struct serve_derived *d,
+			   struct arena *a)
+{
+	o->save_result = o->append_result = o->plot_timeline = o->plot_dataset_stats = false;
+	o->plot_load_pattern = o->plot_turns = o->profile = o->calibrate = o->live = false;
+	o->disable_tqdm = true;
+	o->output_json = o->dump_workload = o->slo = NULL;
+	if (o->record_path) /* a part, which rank 0 takes over */
+		o->record_path = arena_printf(a, "%s.part%d", o->record_path, r->rank);
+	o->probe_request_rate = 0;
+	o->gate = (struct gate_opts){ 0 };
+	memset(&d->system, 0, sizeof(d->system));
+}
+
+/* What is drawn at random is drawn by rank 0. */
+static int share_draws(struct ranks *r, struct serve_opts *o, struct arena *a, struct err *e)
+{
+	struct { char prefix[256], salt[SALT_KEY_BYTES + 32]; } drawn = { 0 };
+	char key[SALT_KEY_BYTES + 1];
+	enum salt_kind kind;
+	const char *given;
+
+	if (salt_parse(o->prompt_salt, &kind, &given, e) < 0)
+		return -1;
+	if (kind != SALT_NONE && !given)
+		salt_draw_key(key);
+	snprintf(drawn.prefix, sizeof(drawn.prefix), "%s", o->request_id_prefix);
+	snprintf(drawn.salt, sizeof(drawn.salt), "%s%s%s", o->prompt_salt,
+		 kind != SALT_NONE && !given ? ":" : "", kind != SALT_NONE && !given ? key : "");
+	if (ranks_share(r, &drawn, sizeof(drawn), e) < 0)
+		return -1;
+	if (strlen(o->request_id_prefix) < sizeof(drawn.prefix))
+		o->request_id_prefix = arena_text(a, str_of(drawn.prefix));
+	o->prompt_salt = arena_text(a, str_of(drawn.salt));
+	return 0;
+}
+
+static int run_together(struct cli *cli, struct serve_opts *o, struct serve_derived *d,
+			const struct slo *slo, struct gates *gates, struct serve_outcome *out,
+			int rc)
+{
+	struct ranks ranks = { 0 };
+
+	if (ranks_join(&ranks, &cli->err) < 0)
+		return -1;
+	if (rc == 0)
+		rc = check_ranks(&ranks, o, d, &cli->err);
+	rc = ranks_agree(&ranks, rc, &cli->err);
+	if (rc == 0 && ranks.rank)
+		leave_to_first(&ranks, o, d, &cli->arena);
+	if (rc == 0)
+		rc = share_draws(&ranks, o, &cli->arena, &cli->err);
+	if (rc == 0)
+		rc = check_outputs(o, d, &cli->err);
+	rc = ranks_agree(&ranks, rc, &cli->err);
+	if (rc == 0)
+		rc = run(o, d, slo, gates, out, &ranks, &cli->err);
+	if (ranks.rank) /* rank 0 says it */
+		cli->err = (struct err){ 0 };
+	ranks_leave(&ranks);
+	return rc;
+}
+
 int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *out)
 {
 	struct serve_derived derived = { 0 };
@@ -534,11 +628,14 @@ int serve_once(struct cli *cli, struct serve_opts *opts, struct serve_outcome *o
 		goto done;
 	if (serve_opts_check(opts, &cli->result, &cli->arena, &derived, &cli->err) == 0 &&
 	    gates_begin(&gates, &opts->gate, &cli->arena, &cli->err) == 0 &&
-	    check_gates(&gates, opts, &derived, &cli->err) == 0) {
+	    check_gates(&gates, opts, &derived, &cli->err) == 0)
+		rc = 0;
+	if (rc == 0 && !ranks_are_started())
 		cli_flush_notes(cli);
-		if (check_outputs(opts, &derived, &cli->err) == 0)
-			rc = run(opts, &derived, &slo, &gates, out, &cli->err);
-	}
+	if (ranks_are_started())
+		rc = run_together(cli, opts, &derived, &slo, &gates, out, rc);
+	else if (rc == 0 && (rc = check_outputs(opts, &derived, &cli->err)) == 0)
+		rc = run(opts, &derived, &slo, &gates, out, NULL, &cli->err);
 done:
 	status = cli_end(cli);
 	return rc > 0 ? rc : status;

@@ -51,6 +51,8 @@
 #define TEXT_BLOCKS_MAX (1u << 29)      /* 120 bytes each */
 #define THREADS_MAX 64
 #define ENDPOINTS_MAX 64                /* base URLs of one run */
+#define RANKS_MAX 1024                  /* processes that mpirun starts as one run */
+#define RANK_HOST_BYTES 64              /* the name of a rank's machine, cut to fit */
 #define PIPE_BYTES_MAX (64ull << 30)    /* what is read from a pipe in place of a file */
 #define TOKEN_FILE_BYTES_MAX (256u << 20) /* one tokenizer.json; the largest known is 33 MB */
 #define TOKEN_ID_MAX (1u << 22)         /* vocabularies stay below 300,000 */

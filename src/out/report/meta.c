@@ -32,7 +32,8 @@ static const struct scalar facts_rows[] = {
 	F(is_detailed), F(is_detail_strict), F(is_v011), F(has_plot_tip), F(version), F(build),
 	F(transport), F(http_version),
 	F(dataset), F(chat_template), F(workload_hash), F(request_id_prefix), F(warm_connections),
-	F(threads), F(segments.events), F(segments.dropped), F(segments.unused),
+	F(threads), F(processes), F(clock_error_ms),
+	F(segments.events), F(segments.dropped), F(segments.unused),
 	F(round_trip_ms),
 	F(capture.source), F(capture.packets), F(capture.dropped), F(capture.holes),
 	F(capture.cut_packets), F(capture.connections), F(capture.joined), F(capture.tls),
@@ -66,6 +67,7 @@ static const struct scalar trust_rows[] = {
 	T(wait_share_max), T(throttled_share), T(connections_most), T(ports), T(descriptors),
 	T(no_ports), T(no_descriptors), T(resent), T(out_of_order), T(resolve_ns),
 	T(is_kernel_stamped), T(is_interrupted), T(is_aborted), T(is_broken_off),
+	T(lost),
 	T(knows_explained), T(cached_explained), T(told_by),
 	T(no_tap), T(capture_dropped), T(capture_lost), T(capture_counted), T(capture_prompts),
 };

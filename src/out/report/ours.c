@@ -408,6 +408,11 @@ static void put_run(struct json_writer *w, const struct report *r)
 		json_member_null(w, "round_trip_ms");
 	put_capture(w, &f->capture);
 	json_member_int(w, "threads", f->threads);
+	json_member_int(w, "processes", f->processes ? f->processes : 1);
+	if (f->processes)
+		json_member_f64(w, "clock_error_ms", f->clock_error_ms);
+	else
+		json_member_null(w, "clock_error_ms");
 	json_member_int(w, "warm_connections", f->warm_connections);
 	json_member_int(w, "hosts", m->opts.n_hosts ? m->opts.n_hosts : 1);
 	json_member_int(w, "start_ns", r->record->start_ns);

@@ -109,6 +109,8 @@ struct report_facts {
 	const char *workload_hash;       /* of the workload file; NULL: another dataset */
 	const char *request_id_prefix;   /* NULL: requests had no id */
 	unsigned warm_connections, threads;
+	unsigned processes;              /* that mpirun started for this run; 0: one, without it */
+	double clock_error_ms;           /* how far their clocks may differ */
 	struct report_segments segments;
 	/* Mean over connections of the shortest that TCP saw on each; 0: not known. */
 	double round_trip_ms;

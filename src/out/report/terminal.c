@@ -642,6 +642,11 @@ static void ours(const struct report *r, struct buf *out)
 	report_budget_rows(r, out);
 	outcome(r, out);
 	line_text(out, "Transport:", f->transport ? f->transport : "-");
+	if (f->processes) {
+		line_int(out, "Processes:", f->processes);
+		buf_printf(out, "%-40s %-10.3f\n", "Clocks differ by at most (ms):",
+			   f->clock_error_ms);
+	}
 	if (f->http_version && strcmp(f->http_version, "1.1") != 0)
 		line_text(out, "HTTP version:", f->http_version);
 	if (f->version)

@@ -380,6 +380,8 @@ export interface ExperimentDocument {
 			};
 			round_trip_ms?: number | null;
 			threads?: number;
+			processes?: number;
+			clock_error_ms?: number | null;
 			warm_connections?: number;
 			hosts?: number;
 			start_ns?: number;
