@@ -117,8 +117,15 @@ static void shared(struct run *r, uint64_t n)
 static void shared_at(struct run *r) { shared(r, 400); }
 static void shared_over(struct run *r) { shared(r, 401); }
 static void shared_much(struct run *r) { shared(r, 5001); }
-static void first_at(struct run *r) { r->m.client.first_late.p99_ms = 10; }
+static void first_at(struct run *r)
+{
+	r->m.client.first_late.p99_ms = 10;
+	r->m.client.tpot_late.p99_ms = 1;
+}
 static void first_over(struct run *r) { r->m.client.first_late.p99_ms = 10.1; }
+/* Short answers after a long prefill: TTFT is right and TPOT is not. */
+static void first_tpot(struct run *r) { first_at(r); r->m.client.tpot_late.p99_ms = 1.01; }
+static void first_both(struct run *r) { first_over(r); r->m.client.tpot_late.p99_ms = 2; }
 static void untapped(struct run *r) { r->f.no_tap = "it needs CAP_X"; }
 static void bundled(struct run *r) { shared_at(r); r->m.client.n_shared = 50000; }
 /* 1,000 requests arrive; so many are answered, and so many were in flight when it began. */
@@ -389,8 +396,16 @@ static const struct {
 	{ first_at, TRUST_VALID, NULL, NULL, NULL },
 	{ first_over, TRUST_DEGRADED, "shared_first",
 	  "First tokens were read late, together with later ones, and have their arrival stamp: "
-	  "TTFT is about 10.100 ms (p99) too long (limit 10 % of its median).",
-	  "TTFT, TPOT, goodput" },
+	  "TTFT is about 10.100 ms (p99) too long and TPOT 0.000 ms too short (limit 10 % of the "
+	  "median).", "TTFT, goodput" },
+	{ first_tpot, TRUST_DEGRADED, "shared_first",
+	  "First tokens were read late, together with later ones, and have their arrival stamp: "
+	  "TTFT is about 10.000 ms (p99) too long and TPOT 1.010 ms too short (limit 10 % of the "
+	  "median).", "TPOT, goodput" },
+	{ first_both, TRUST_DEGRADED, "shared_first",
+	  "First tokens were read late, together with later ones, and have their arrival stamp: "
+	  "TTFT is about 10.100 ms (p99) too long and TPOT 2.000 ms too short (limit 10 % of the "
+	  "median).", "TTFT, TPOT, goodput" },
 	{ untapped, TRUST_VALID, NULL, NULL, NULL },
 	{ bundled, TRUST_VALID, "shared_reads",
 	  "50.0 % of the events arrived together with an earlier one although the client read "

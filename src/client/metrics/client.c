@@ -409,6 +409,7 @@ static void look_at_events(struct metrics *m, const struct record *r, int64_t *s
 {
 	struct values tpot = { mem_array(m->n, sizeof(double)), 0 };
 	struct values first = { mem_array(m->n, sizeof(double)), 0 };
+	struct values per_token = { mem_array(m->n, sizeof(double)), 0 };
 	int64_t late_ns = late_after_ns(m);
 	struct metrics_client *c = &m->client;
 
@@ -430,13 +431,19 @@ static void look_at_events(struct metrics *m, const struct record *r, int64_t *s
 		c->n_user_stamped += (row->flags & ROW_USER_STAMPS) != 0;
 		if (!metrics_is_success(row) || m->opts.is_pooling)
 			continue;
-		first.v[first.n++] = (double)s.with_first * m->block[BLOCK_ITL].mean_ms / 1000;
+		first.v[first.n] = (double)s.with_first * m->block[BLOCK_ITL].mean_ms / 1000;
+		if (m->output_len[i] > 1)
+			per_token.v[per_token.n++] = first.v[first.n] /
+						     (double)(m->output_len[i] - 1);
+		first.n++;
 		look_at_tokens(m, i, row, &s, &tpot);
 	}
 	c->best_tpot = metrics_spread(tpot.v, tpot.n);
 	c->first_late = metrics_spread(first.v, first.n);
+	c->tpot_late = metrics_spread(per_token.v, per_token.n);
 	free(tpot.v);
 	free(first.v);
+	free(per_token.v);
 }
 
 void metrics_client(struct metrics *m, const struct record *r)

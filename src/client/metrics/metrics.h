@@ -437,6 +437,7 @@ struct metrics_client {
 	struct metrics_spread ttft_connect; /* TTFT from the start of connecting, successes */
 	struct metrics_spread write;        /* first to last byte, requests up to WRITE_BYTES_MAX */
 	struct metrics_spread first_late;   /* about what late first reads add to TTFT */
+	struct metrics_spread tpot_late;    /* and take from TPOT, where it is known */
 	struct metrics_shift shift;
 	struct metrics_queue queue;
 	struct metrics_start start;

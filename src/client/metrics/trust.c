@@ -19,9 +19,9 @@
 #define RATES (TRUST_BIT(TRUST_REQUESTS) | TRUST_BIT(TRUST_INPUT) | TOKENS)
 
 /*
- * What each reason spoils at most. Some spoil less, by what was measured: skew only the metrics
- * that it moves, answer_length TPOT only where the count itself is in doubt, send_lag and
- * clock_step the rates only when enough of the duration is concerned.
+ * What each reason spoils at most. Some spoil less, by what was measured: skew and shared_first
+ * only the metrics that they move, answer_length TPOT only where the count itself is in doubt,
+ * send_lag and clock_step the rates only when enough of the duration is concerned.
  */
 static const struct { const char *code; unsigned spoils; } rules[] = {
 	{ "no_success", TRUST_EVERYTHING },
@@ -272,8 +272,9 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 	double shared = share((double)c->n_shared, (double)c->n_events_with_text);
 	double differs = share(c->n_usage_differs, c->n_usage);
 	enum trust_verdict level = level_of(late, TRUST_SHARED_DEGRADED, TRUST_SHARED_INVALID);
-	bool is_first_late = c->first_late.p99_ms > TRUST_FIRST_SHARE *
-						    m->block[BLOCK_TTFT].median_ms;
+	double ttft = m->block[BLOCK_TTFT].median_ms, tpot = m->block[BLOCK_TPOT].median_ms;
+	unsigned moved = (c->first_late.p99_ms > TRUST_FIRST_SHARE * ttft ? TTFT | GOODPUT : 0) |
+			 (c->tpot_late.p99_ms > TRUST_FIRST_SHARE * tpot ? TPOT | GOODPUT : 0);
 
 	if (level != TRUST_VALID)
 		doubt(t, level, "shared_reads",
@@ -286,12 +287,13 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 		      "%.1f %% of the events arrived together with an earlier one although the client "
 		      "read promptly: the server or the network sends them together, and ITL shows it.",
 		      100 * shared);
-	if (is_first_late)
+	if (moved)
 		doubt(t, TRUST_DEGRADED, "shared_first",
 		      "First tokens were read late, together with later ones, and have their arrival "
-		      "stamp: TTFT is about %.3f ms (p99) too long (limit %.0f %% of its median).",
-		      c->first_late.p99_ms, 100 * TRUST_FIRST_SHARE);
-	if (f->no_tap && (level != TRUST_VALID || is_first_late))
+		      "stamp: TTFT is about %.3f ms (p99) too long and TPOT %.3f ms too short (limit "
+		      "%.0f %% of the median).", c->first_late.p99_ms, c->tpot_late.p99_ms,
+		      100 * TRUST_FIRST_SHARE)->spoils = moved;
+	if (f->no_tap && (level != TRUST_VALID || moved))
 		doubt(t, TRUST_VALID, "segments",
 		      "Events that are read late can each have their own arrival stamp: %s.", f->no_tap);
 	if (differs > TRUST_USAGE_SHARE)

@@ -33,7 +33,8 @@
  */
 #define TRUST_SHARED_DEGRADED 0.004
 #define TRUST_SHARED_INVALID 0.05
-#define TRUST_FIRST_SHARE 0.10       /* of the median TTFT, p99 of what late first reads add */
+/* Of the median TTFT and TPOT: p99 of what late first reads add to the one, take from the other. */
+#define TRUST_FIRST_SHARE 0.10
 #define TRUST_CPU_NOTE 0.80          /* CPU share of the busiest loop, without busy waiting */
 #define TRUST_CPU_INVALID 0.95
 #define TRUST_WAIT_NOTE 0.10         /* of the run, a loop ready to run that waited for a CPU */
