@@ -8,11 +8,11 @@
  * E2EL within its interval, the p99 of |ITL error| not above its bound. A budget that covers all
  * because it is absurdly wide says nothing, so the widths are shown too.
  *
- * build/bench/budget --repeats 100 --strict is the whole; BUDGET_STREAMS=N runs one level alone.
+ * build/bench/budget --repeats 100 --strict is the whole; --only N runs one level alone.
  */
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
+#include <string.h>
 
 #include "bench/serve/calibrate.h"
 #include "client/metrics/oracle.h"
@@ -117,7 +117,6 @@ static int repeat(struct bench *b, const struct scene *s, struct tally *t, struc
 
 int main(int argc, char **argv)
 {
-	const char *only = getenv("BUDGET_STREAMS");
 	struct tally tally[SCENES] = { 0 };
 	static struct bench b;
 	struct err e = { 0 };
@@ -125,7 +124,7 @@ int main(int argc, char **argv)
 
 	for (unsigned i = 0; rc == 0 && i < b.repeats; i++)
 		for (size_t k = 0; rc == 0 && k < SCENES; k++)
-			if (only ? str_is(str_of(only), scenes[k].name) : !b.is_quick || k < 2)
+			if (b.only ? strcmp(b.only, scenes[k].name) == 0 : !b.is_quick || k < 2)
 				rc = repeat(&b, &scenes[k], &tally[k], &e);
 	for (size_t k = 0; k < SCENES; k++)
 		for (int j = 0; tally[k].runs && j < JUDGED; j++)

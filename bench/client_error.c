@@ -68,7 +68,7 @@ static void add_figures(struct bench *b, const struct scene *s, struct oracle_er
 	bench_add(b, "us", send, "%s: mean of sending%s", s->name, tap);
 	f = bench_add(b, "us", ttft, "%s: mean |TTFT error|%s", s->name, tap);
 	if (is_tapped && s->streams >= TAP_STREAMS_LEAST)
-		figure_most(f, TAP_TTFT_US);
+		figure_most_each(f, TAP_TTFT_US);
 	else if (s->has_targets && !s->burst_ms)
 		figure_most(f, 100);
 	for (int k = 0; k < (is_tapped ? 1 : 2); k++) {
@@ -78,8 +78,9 @@ static void add_figures(struct bench *b, const struct scene *s, struct oracle_er
 			  "%s: |ITL error| p50, %s", s->name, view);
 		f = bench_add(b, "us", stats_percentile(r->itl[k], r->n_itl, 99),
 			      "%s: |ITL error| p99, %s", s->name, view);
-		if (is_tapped ? s->streams >= TAP_STREAMS_LEAST
-			      : s->has_targets && k == 0 && !b->has_hog)
+		if (is_tapped && s->streams >= TAP_STREAMS_LEAST)
+			figure_most_each(f, TAP_ITL_US);
+		else if (!is_tapped && s->has_targets && k == 0 && !b->has_hog)
 			figure_most(f, TAP_ITL_US);
 		bench_add(b, "us", r->itl[k][r->n_itl - 1], "%s: |ITL error| max, %s", s->name,
 			  view);
@@ -267,6 +268,16 @@ static int run_scene(struct bench *b, const struct scene *s, bool is_tapped, str
 	return rc < 0 ? err_wrap(e, "%s streams", s->name) : 0;
 }
 
+/* --only: the runs of a scene; "tap": of all scenes with targets those by stamps of segments. */
+static bool is_chosen(const struct bench *b, const struct scene *s, bool is_tapped)
+{
+	if (b->only && strcmp(b->only, "tap") != 0)
+		return strcmp(b->only, s->name) == 0;
+	if (b->only && (!is_tapped || s->streams < TAP_STREAMS_LEAST))
+		return false;
+	return b->is_long || !s->is_long;
+}
+
 int main(int argc, char **argv)
 {
 	struct bench b;
@@ -277,8 +288,8 @@ int main(int argc, char **argv)
 
 	for (unsigned k = 0; rc == 0 && k < b.repeats; k++)
 		for (size_t i = 0; rc == 0 && i < sizeof(scenes) / sizeof(*scenes); i++)
-			for (int tap = 0; rc == 0 && tap <= has_tap && (b.is_long ||
-			     !scenes[i].is_long); tap++)
-				rc = run_scene(&b, &scenes[i], tap, &e);
+			for (int tap = 0; rc == 0 && tap <= has_tap; tap++)
+				if (is_chosen(&b, &scenes[i], tap))
+					rc = run_scene(&b, &scenes[i], tap, &e);
 	return bench_end(&b, &e);
 }

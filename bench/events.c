@@ -95,7 +95,7 @@ static void add_figures(struct bench *b, const struct scene *s, const struct cos
 	bench_add(b, "us", own->cpu_us, "%s: CPU per event, profllm", s->name);
 	f = bench_add(b, "x", own->cpu_us / raw->cpu_us, "%s: profllm / raw", s->name);
 	if (s->interval_ns || s->round_ns)
-		figure_most(f, 1.25);
+		figure_most(f, 1.2);
 	f = bench_add(b, "events/s", own->per_cpu_s, "%s: events per core second, profllm", s->name);
 	if (s->per_send > 1)
 		figure_least(f, 2e6);

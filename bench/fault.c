@@ -11,8 +11,9 @@
  *
  * --quick takes some of the scenes that need neither root nor much time, and overlooks that a busy
  * machine delays the client; --long makes 100 clean runs in place of 10; --only NAME takes one
- * scene, or "clean run". --strict exits with 1 when a scene is not as it should be. A scene runs in
- * a process of its own, whose networks and groups end with it.
+ * scene, "scenes" (all of them, no clean runs) or "clean run"; --part 1/3 makes a third of the clean
+ * runs. --strict exits with 1 when a scene is not as it should be. A scene runs in a process of its
+ * own, whose networks and groups end with it.
  *
  * $FAKE_WORLD is tests/fake/world.c as a library, which replaces a clock that is set and for
  * slow name servers; without it the scenes that need it are left out.
@@ -604,16 +605,17 @@ static void print_row(const struct bench *b, const struct scene *s, const struct
 	fflush(stdout);
 }
 
+static const struct scene clean = { .name = "clean run", .spoils = "", .also = "" };
+
 /* Undisturbed runs of many kinds: no reason may be given. False: too many were doubted. */
 static int play_clean(const struct bench *b, bool *is_good, struct err *e)
 {
-	static const struct scene clean = { .name = "clean run", .spoils = "", .also = "" };
 	static const unsigned rates[] = { 20, 60, 150, 400 }, lengths[] = { 4, 16, 48 };
 	static const unsigned streams[] = { 1, 10, 50, 100, 250, 500 };
 	unsigned n = b->is_quick ? 2 : b->is_long ? CLEAN_RUNS_LONG : CLEAN_RUNS;
-	unsigned degraded = 0, invalid = 0, wrong = 0;
+	unsigned played = 0, degraded = 0, invalid = 0, wrong = 0;
 
-	for (unsigned i = 0; i < n; i++) {
+	for (unsigned i = b->part; i < n; i += b->parts, played++) {
 		char sim[128], client[160];
 		struct outcome o;
 		bool is_closed = i % 2;
@@ -638,27 +640,37 @@ static int play_clean(const struct bench *b, bool *is_good, struct err *e)
 		if (o.problem[0])
 			print_row(b, &clean, &o);
 	}
-	*is_good = !invalid && !wrong && degraded <= fmax(1, CLEAN_DEGRADED_SHARE * n);
+	*is_good = !invalid && !wrong && degraded <= fmax(1, CLEAN_DEGRADED_SHARE * played);
 	if (b->is_json)
 		printf("{\"bench\": \"fault\", \"scene\": \"clean runs\", \"runs\": %u, "
-		       "\"invalid\": %u, \"degraded\": %u, \"wrong\": %u}\n", n, invalid, degraded,
-		       wrong);
+		       "\"invalid\": %u, \"degraded\": %u, \"wrong\": %u}\n", played, invalid,
+		       degraded, wrong);
 	else
-		printf("  %u clean runs: %u INVALID, %u DEGRADED, %u VALID and wrong: %s\n", n,
+		printf("  %u clean runs: %u INVALID, %u DEGRADED, %u VALID and wrong: %s\n", played,
 		       invalid, degraded, wrong, *is_good ? "ok" : "too many");
 	return 0;
 }
 
-static int play_all(const struct bench *b, const char *only, unsigned *bad, struct err *e)
+/* --only: one scene by its name, "scenes" or "clean run". */
+static bool is_chosen(const struct bench *b, const struct scene *s)
 {
-	bool is_good = true;
+	if (b->only && strcmp(b->only, "scenes") != 0)
+		return strcmp(b->only, s->name) == 0;
+	return b->only || !b->is_quick || s->is_quick;
+}
+
+static int play_all(const struct bench *b, unsigned *bad, struct err *e)
+{
+	bool is_good = true, is_clean = !b->only || strcmp(b->only, clean.name) == 0;
+	bool is_known = is_clean;
 
 	for (size_t i = 0; i < sizeof(scenes) / sizeof(*scenes); i++) {
 		const struct scene *s = &scenes[i];
 		struct outcome o;
 
-		if (only ? strcmp(only, s->name) != 0 : b->is_quick && !s->is_quick)
+		if (!is_chosen(b, s))
 			continue;
+		is_known = true;
 		if (s->how & NEEDS_ROOT && geteuid() != 0) {
 			printf("  %-29s left out: it needs root\n", s->name);
 			continue;
@@ -672,7 +684,9 @@ static int play_all(const struct bench *b, const char *only, unsigned *bad, stru
 		print_row(b, s, &o);
 		*bad += o.problem[0] != '\0';
 	}
-	if ((!only || strcmp(only, "clean run") == 0) && play_clean(b, &is_good, e) < 0)
+	if (!is_known)
+		return err_set(e, ERR_USAGE, "--only %s: there is no such scene", b->only);
+	if (is_clean && play_clean(b, &is_good, e) < 0)
 		return -1;
 	*bad += !is_good;
 	return 0;
@@ -680,21 +694,13 @@ static int play_all(const struct bench *b, const char *only, unsigned *bad, stru
 
 int main(int argc, char **argv)
 {
-	const char *only = NULL;
 	struct bench b;
 	struct err e = { 0 };
 	unsigned bad = 0;
-	int rc;
+	int rc = bench_begin(&b, "fault", argc, argv, &e);
 
-	if (argc > 2 && strcmp(argv[1], "--only") == 0) {
-		only = argv[2];
-		argv[2] = argv[0];
-		argc -= 2;
-		argv += 2;
-	}
-	rc = bench_begin(&b, "fault", argc, argv, &e);
 	if (rc == 0)
-		rc = play_all(&b, only, &bad, &e);
+		rc = play_all(&b, &bad, &e);
 	if (rc < 0) {
 		fprintf(stderr, "bench/fault: %s\n", e.text);
 		return 1;

@@ -14,8 +14,22 @@
 static int usage(struct err *e, const char *name)
 {
 	return err_set(e, ERR_USAGE, "usage: %s [--quick] [--long] [--json] [--strict] "
-		       "[--shared] [--hog] [--repeats 1..%d] [--binary PATH] [--against PATH]", name,
-		       BENCH_REPEATS_MAX);
+		       "[--shared] [--hog] [--repeats 1..%d] [--only SCENE] [--part K/N] "
+		       "[--binary PATH] [--against PATH]", name, BENCH_REPEATS_MAX);
+}
+
+/* "2/3" */
+static bool read_part(struct bench *b, struct str text)
+{
+	struct str first = str_cut(&text, '/');
+	uint64_t part, parts;
+
+	if (!str_to_u64(first, &part) || !str_to_u64(text, &parts) || part < 1 || part > parts ||
+	    parts > BENCH_PARTS_MAX)
+		return false;
+	b->part = (unsigned)part - 1;
+	b->parts = (unsigned)parts;
+	return true;
 }
 
 bool bench_set_realtime(bool is_realtime)
@@ -30,7 +44,7 @@ int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct
 	bool is_shared = false;
 	int64_t repeats;
 
-	*b = (struct bench){ .name = name, .repeats = 3,
+	*b = (struct bench){ .name = name, .repeats = 3, .parts = 1,
 			     .binary = from_env && *from_env ? from_env : "build/profllm" };
 	for (int i = 1; i < argc; i++) {
 		struct str arg = str_of(argv[i]);
@@ -52,6 +66,11 @@ int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct
 			b->binary = argv[++i];
 		} else if (str_is(arg, "--against") && i + 1 < argc) {
 			b->against = argv[++i];
+		} else if (str_is(arg, "--only") && i + 1 < argc) {
+			b->only = argv[++i];
+		} else if (str_is(arg, "--part") && i + 1 < argc &&
+			   read_part(b, str_of(argv[i + 1]))) {
+			i++;
 		} else if (str_is(arg, "--repeats") && i + 1 < argc &&
 			   str_to_i64(str_of(argv[++i]), &repeats) && repeats >= 1 &&
 			   repeats <= BENCH_REPEATS_MAX) {
@@ -105,9 +124,17 @@ void figure_least(struct figure *f, double target)
 	f->is_floor = true;
 }
 
-static bool is_met(const struct figure *f, double median)
+void figure_most_each(struct figure *f, double target)
 {
-	return f->is_floor ? median >= f->target : median <= f->target;
+	figure_most(f, target);
+	f->is_each = true;
+}
+
+static bool is_met(const struct figure *f, double median, double most)
+{
+	double value = f->is_each ? most : median;
+
+	return f->is_floor ? value >= f->target : value <= f->target;
 }
 
 /* false: the figure missed its target. */
@@ -115,27 +142,28 @@ static bool print_figure(const struct bench *b, const struct figure *f)
 {
 	double sorted[BENCH_REPEATS_MAX];
 	double median;
+	bool met;
 
 	memcpy(sorted, f->value, f->n * sizeof(*sorted));
 	stats_sort(sorted, f->n);
 	median = stats_median(sorted, f->n);
+	met = !f->has_target || is_met(f, median, sorted[f->n - 1]);
 	if (b->is_json) {
 		printf("{\"bench\": \"%s\", \"figure\": \"%s\", \"unit\": \"%s\", \"median\": %.9g, "
 		       "\"least\": %.9g, \"most\": %.9g, \"repeats\": %u", b->name, f->name, f->unit,
 		       median, sorted[0], sorted[f->n - 1], f->n);
 		if (f->has_target)
-			printf(", \"target\": %.9g, \"is_met\": %s", f->target,
-			       is_met(f, median) ? "true" : "false");
+			printf(", \"target\": %.9g, \"is_met\": %s", f->target, met ? "true" : "false");
 		puts("}");
-		return !f->has_target || is_met(f, median);
+		return met;
 	}
 	printf("  %-44s %12.6g  %12.6g %12.6g  %-10s", f->name, median, sorted[0], sorted[f->n - 1],
 	       f->unit);
 	if (f->has_target)
-		printf(" target %s %g: %s", f->is_floor ? ">=" : "<=", f->target,
-		       is_met(f, median) ? "met" : "MISSED");
+		printf(" target %s %g%s: %s", f->is_floor ? ">=" : "<=", f->target,
+		       f->is_each ? " in each" : "", met ? "met" : "MISSED");
 	putchar('\n');
-	return !f->has_target || is_met(f, median);
+	return met;
 }
 
 int bench_end(const struct bench *b, const struct err *e)
@@ -144,6 +172,10 @@ int bench_end(const struct bench *b, const struct err *e)
 
 	if (e->code) {
 		fprintf(stderr, "bench/%s: %s\n", b->name ? b->name : "?", e->text);
+		return 1;
+	}
+	if (b->only && b->n == 0) {
+		fprintf(stderr, "bench/%s: --only %s: there is no such scene\n", b->name, b->only);
 		return 1;
 	}
 	if (!b->is_json) {

@@ -12,6 +12,7 @@
 
 #define BENCH_REPEATS_MAX 100
 #define BENCH_FIGURES_MAX 480
+#define BENCH_PARTS_MAX 100
 
 /* One measured quantity: a value per repeat. */
 struct figure {
@@ -20,6 +21,7 @@ struct figure {
 	double value[BENCH_REPEATS_MAX];
 	unsigned n;
 	bool has_target, is_floor; /* floor: the target is a least value, else a most */
+	bool is_each;              /* the target is for every repeat, not for their median */
 	double target;
 };
 
@@ -27,6 +29,8 @@ struct bench {
 	const char *name;
 	const char *binary;   /* the program under test: --binary, $PROFLLM, build/profllm */
 	const char *against;  /* --against: another build, for programs that compare; or NULL */
+	const char *only;     /* --only: one scene, by its name; or NULL */
+	unsigned part, parts; /* --part 2/3 is 1, 3: those runs whose number % parts is part */
 	bool is_quick;        /* short runs that only show that the bench works */
 	bool is_json;         /* one line of JSON per figure instead of a table */
 	bool is_strict;       /* --strict: a missed target is exit status 1 */
@@ -44,6 +48,8 @@ int bench_begin(struct bench *b, const char *name, int argc, char **argv, struct
 __attribute__((format(printf, 4, 5)))
 struct figure *bench_add(struct bench *b, const char *unit, double value, const char *name, ...);
 void figure_most(struct figure *f, double target);
+/* In every repeat. */
+void figure_most_each(struct figure *f, double target);
 void figure_least(struct figure *f, double target);
 /* Prints; returns the exit status: 1 with e's sentence on stderr when e is set; see is_strict. */
 int bench_end(const struct bench *b, const struct err *e);

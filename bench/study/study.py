@@ -272,6 +272,10 @@ def main() -> None:
             rows = json.load(f)
     seen = {(r["tool"], r["scene"], r["repeat"]) for r in rows}
     known = clients(o)
+    for kind, given, names in (("scene", o.only_scene, [s[0] for s in SCENES]),
+                               ("tool", o.only_tool, list(known))):
+        for unknown in set(given or []) - set(names):
+            p.error(f"--only-{kind} {unknown}: there are only {'; '.join(names)}")
     for repeat in range(o.repeats):
         for scene in SCENES:
             if o.only_scene and scene[0] not in o.only_scene:
