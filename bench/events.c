@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * events.c - what one token event costs: the whole native client (sockets,
- * HTTP, server-sent events, JSON, record) beside a raw reader that only counts
+ * HTTP, server-sent events, JSON, record) next to a raw reader that only counts
  * bytes, against the same server in the same run. Where it is allowed the client also
  * runs with a stamp for every segment ("tap"), and the difference is what that costs.
  *
  *   steps      one event on each of 64 streams back to back, 2,000 times a second, as
  *              the step of an engine sends them: each read brings one event
- *   paced      one event per send, 100,000 a second in even distances: likewise, but each
+ *   paced      one event per send, 100,000 a second in even distances: the same, but each
  *              event wakes the client
  *   flood      one event per send, as fast as the server can
  *   flood16    16 events per send, as fast as the server can: the limit of parsing

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * requests.c - what one request costs: answers of one token, each in one send,
- * on 64 kept connections, beside a raw reader that sends and receives the same
+ * on 64 kept connections, next to a raw reader that sends and receives the same
  * bytes and looks at none: once with the cheapest calls there are, sending one
  * body again and again, and once with the calls and the memory that stamps and
  * prepared bodies need. Bodies are about 1 KB. Thread CPU from the first request

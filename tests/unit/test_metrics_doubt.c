@@ -96,7 +96,10 @@ static void test_shared_late(void **state)
 	}
 }
 
-/* Three events in the first read, which was late: TTFT is two gaps too long. */
+/*
+ * Three events in the first read, which was late: TTFT is two gaps too long, and TPOT shorter by as
+ * much over the six gaps of seven tokens.
+ */
 static void test_first_late(void **state)
 {
 	struct metrics_opts o = usual();
@@ -118,9 +121,12 @@ static void test_first_late(void **state)
 		sample_event(&r, &r.row[0], is_shared ? 0 : 20 * MS, 15 * MS);
 	}
 	r.row[0].state = REQ_DONE;
+	r.row[0].flags |= ROW_HAS_USAGE;
+	r.row[0].output_tokens = 7;
 	metrics_score(&m, &r, &o);
 	assert_int_equal(m.client.n_shared_late, 3);
 	assert_float_equal(m.client.first_late.max_ms, 20, 1e-9); /* the mean gap is 10 ms */
+	assert_float_equal(m.client.tpot_late.max_ms, 20.0 / 6, 1e-9);
 	metrics_release(&m);
 	record_release(&r);
 }

@@ -7,10 +7,10 @@
  * before TCP sees its packet, so what can be read from a connection is in the ring already. However
  * late the program reads, each byte then has the stamp of the segment that brought it (arrivals.h).
  *
- * One tap serves all loops of a run. Whoever reads from a connection looks at all new frames, under
- * the tap's lock, and takes what belongs to that connection. The ring and the queues have fixed
- * sizes; what does not fit is counted, and those bytes keep the stamp of their read. A tap that
- * stops working costs nothing else.
+ * One tap serves all loops of a run. A loop that reads from a connection looks at all new frames,
+ * under the tap's lock, and takes what belongs to that connection. The ring and the queues have
+ * fixed sizes; what does not fit is counted, and those bytes keep the stamp of their read. A tap
+ * that stops working costs nothing else.
  *
  * Packets that the network card or the kernel has joined (GRO) are one segment here. It needs
  * CAP_NET_RAW. Hardware stamps are not used: their clock is not the record's.
