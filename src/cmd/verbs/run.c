@@ -79,6 +79,8 @@ static const struct opt rows[] = {
 	R(upload_spool, "upload-spool", .group = WHAT,
 	  .help = "send what waits, and run nothing; with --upload all of it goes to that URL"),
 	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),
+	R(live, "live", .group = SHOWN, .words = "tui watch",
+	  .help = "a full screen while load runs, as bench serve --live has it; on a terminal"),
 	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
 	R(events, "events", .group = SHOWN, .arg = "FILE",
@@ -558,9 +560,21 @@ static bool reports_itself(const struct command_run *c)
 	return c->suite.is_single || c->suite.jobs <= 1;
 }
 
+/* The screen is for one run, and nothing else writes to it. */
+static int check_live(const struct command_run *c, struct err *e)
+{
+	if (c->o.live && c->suite.jobs > 1 && !c->suite.is_single)
+		return err_set(e, ERR_USAGE, "--live shows one run at a time, but this suite runs %u "
+			       "members at once; use --jobs 1 or --dashboard", c->suite.jobs);
+	if (c->o.live && c->o.show_log)
+		return err_set(e, ERR_USAGE, "--live and --show-log both write to the terminal; use one "
+			       "of them");
+	return 0;
+}
+
 static int run(struct command_run *c, struct err *e)
 {
-	struct suite_hooks hooks = run_talk_hooks(&c->talk, c->o.show_log ? STDERR_FILENO : -1);
+	struct suite_hooks hooks;
 	struct suite_tally tally = { 0 };
 	struct err unsent = { 0 };
 	struct run_events *events;
@@ -569,12 +583,15 @@ static int run(struct command_run *c, struct err *e)
 	bool has_run;
 	int status = -1;
 
-	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0 ||
+	if (check_live(c, e) < 0 || check_output(c, e) < 0 || run_upload_check(c, e) < 0 ||
 	    run_gate_check(c, &gates, e) < 0)
 		return -1;
 	status = look_ahead(c, false);
 	if (status != 0)
 		return status;
+	if (c->o.live)
+		c->talk.live = live_new(c->talk.head);
+	hooks = run_talk_hooks(&c->talk, c->o.show_log ? STDERR_FILENO : -1);
 	if (run_report_begin(c->o.dashboard, reports_itself(c), &c->suite, &hooks, &report,
 			     e) < 0)
 		return -1;
@@ -589,6 +606,7 @@ static int run(struct command_run *c, struct err *e)
 	has_run = suite_run(&c->suite, &c->asked, &hooks, &tally, e) == 0;
 	run_events_end(events);
 	run_report_end(report);
+	live_leave(c->talk.live);
 	if (has_run) {
 		run_talk_clear(&c->talk);
 		if (!c->o.member)
@@ -657,6 +675,7 @@ int cmd_run(struct cli *cli, void *values)
 	c->cli = cli;
 	c->o = *(struct run_opts *)values;
 	rc = act(c, &cli->err);
+	live_free(c->talk.live);
 	suite_checked_release(&c->checked);
 	if (c->has_suite)
 		suite_release(&c->suite);
