@@ -258,7 +258,7 @@ END
 	is(scalar(() = $t->{text} =~ /\Q$enter\E/g), 2, 'a suite: a screen for each load');
 	my @shown = map { join "\n", @$_ } frames($t->{text});
 	for my $k (1, 2) {
-		my @own = grep { m{^profllm run  \[$k/2\] two-\S*$k\n} } @shown;
+		my @own = grep { m{^profllm run  \[$k/2\] seed=$k\n} } @shown;
 
 		cmp_ok(scalar @own, '>=', 3, "member $k: frame by frame");
 		like($own[-1], qr{^\[#{32}\] 40/40 }m, "member $k: the bar at the end");

@@ -5,6 +5,7 @@
 #include "cmd/console/live.h"
 #include "experiment/config/config.h"
 #include "experiment/suite/suite.h"
+#include "experiment/suite/upload.h"
 #include "host/engine/extra.h"
 
 /*
@@ -78,7 +79,7 @@ struct run_opts {
 	const char *plan;
 	struct gate_opts gate;
 	struct opt_int jobs;
-	const char *upload, *token_file, *progress, *member, *args_file, *events, *dashboard;
+	const char *upload, *compare_with, *token_file, *progress, *member, *args_file, *events, *dashboard;
 };
 
 struct command_run {
@@ -96,6 +97,16 @@ struct command_run {
 	struct run_talk talk;
 	struct arena arena;
 };
+
+/* Where the document of m (NULL: of any) goes, and as whom; url NULL: nowhere. */
+struct upload_opts run_upload_opts(struct command_run *c, const struct suite_member *m);
+
+/*
+ * --compare-with, output.compare_with: the newest earlier runs of the same configurations against
+ * those of now. out is empty when it was not asked for, or nothing was measured; what cannot be
+ * looked up is a warning. In c's arena.
+ */
+void run_earlier(struct command_run *c, struct suite_against *out);
 
 /* ---- what is only shown: the exit status, or -1 with e ---- */
 

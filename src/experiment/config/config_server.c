@@ -841,7 +841,8 @@ static void check_bench(struct config_reader *r, const struct json_value *bench)
 
 static void check_outputs(struct config_reader *r, const struct json_value *tree)
 {
-	static const char *const keys[] = { "path", "folder", "upload", "dashboard" };
+	static const char *const keys[] = { "path", "folder", "upload", "dashboard",
+					    "compare_with" };
 	const struct json_value *output = config_get(tree, "output");
 	const struct json_value *profiling = config_get(tree, "profiling");
 
