@@ -907,6 +907,7 @@ int main(void)
 		cmocka_unit_test(test_references), cmocka_unit_test(test_section_include),
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_offline),
 		cmocka_unit_test(test_hash), cmocka_unit_test(test_sim_by_set),
+		cmocka_unit_test(test_sim_in_container),
 		cmocka_unit_test(test_many_findings),
 	};
 
