@@ -20,6 +20,14 @@ $(FAKE_NVML): tests/fake/nvml.c
 		-shared -o $@ $<
 $(UNIT:%=$(O)/unit/%) $(O)/bench/telemetry suite: | $(FAKE_NVML)
 
+# What stands in for the library of NVIDIA's DCGM.
+FAKE_DCGM := $(O)/tests/libfake-dcgm.so
+$(FAKE_DCGM): tests/fake/dcgm.c
+	@mkdir -p $(@D)
+	$(call say,TOOL,$@)
+	$(Q)$(CC) $(BASE_CFLAGS) -Wall -Wextra -Werror -fvisibility=default -shared -o $@ $<
+$(UNIT:%=$(O)/unit/%) suite: | $(FAKE_DCGM)
+
 # What stands in for a clock that is set and for slow name servers.
 FAKE_WORLD := $(O)/tests/libfake-world.so
 $(FAKE_WORLD): tests/fake/world.c

@@ -241,6 +241,37 @@ for my $signal ('TERM TERM', 'HUP', 'QUIT', 'ABRT', 'SEGV') {
 	unlike($t->{text}, qr/\e\[31m|\x07/, 'errors: nothing of it reaches the terminal');
 }
 
+# Experiments: a screen for each load, headed by which one it is; reports in between.
+{
+	spew('two.yaml', <<"END");
+name: two
+server: {url: "$sim->{url}", model: sim}
+benchmark: {mode: serve, dataset_name: random, random_input_len: 8, random_output_len: 8,
+            num_prompts: 40, request_rate: 25, tokenizer: sim, model: sim}
+matrix: {benchmark.seed: [1, 2]}
+END
+	my $t = terminal(100, 40, qw(run --config two.yaml --output two.json --live --events two.events));
+
+	finish_terminal($t);
+	is($t->{status}, 0, 'a suite: exit status');
+	is_given_back($t, 'a suite');
+	is(scalar(() = $t->{text} =~ /\Q$enter\E/g), 2, 'a suite: a screen for each load');
+	my @shown = map { join "\n", @$_ } frames($t->{text});
+	for my $k (1, 2) {
+		my @own = grep { m{^profllm run  \[$k/2\] seed=$k\n} } @shown;
+
+		cmp_ok(scalar @own, '>=', 3, "member $k: frame by frame");
+		like($own[-1], qr{^\[#{32}\] 40/40 }m, "member $k: the bar at the end");
+	}
+	unlike(join("\n", @shown), qr/Serving Benchmark Result|completed after/,
+		'nothing else is in the frames');
+	is(scalar(() = $t->{text} =~ /=+ Serving Benchmark Result/g), 2, 'both reports come after');
+	like(slurp('two.events'), qr/"event": ?"telemetry"/, '--events has its samples, too');
+	my $r = run(args => [qw(run --config two.yaml --output two.json --live --jobs 2)]);
+	is($r->{status}, 2, 'members at once');
+	like($r->{err}, qr/--live shows one run at a time, but this suite runs 2 members at once/);
+}
+
 # Where there is no terminal, or it is not wanted.
 check_run('stderr is no terminal', run(args => [args($sim, '--num-prompts', '5')]), { status => 0,
 	warn => ['Benchmark: 5/5 *'] });

@@ -277,6 +277,22 @@ subtest 'kill -9 of us' => sub {
 	wait_for('the container', sub { boxes() && (slurp('killed.d/server.log') // '') =~ /serving/ });
 	kill 'KILL', $run->{pid};
 	finish($run);
+	wait_for('the end of its container', sub { !boxes() && !sims() });
+	pass 'its keeper has removed the container, which is not in our tree';
+	is_deeply [map { "@$_[0, 1]" } grep { $_->[0] eq 'rm' } calls()], ['rm -f'], 'by its name';
+};
+
+subtest 'kill -9 of us and of the keeper' => sub {
+	config('killed', '{image: engine}', server => ['model: sim', 'grace_s: 1',
+		'extra_args: [--ignore-term, --decode-base-us, "100000"]'], len => 1000);
+	my $run = begin(args => ['run', '--config', 'killed.yaml', '--output', 'killed.json']);
+	wait_for('the container', sub { boxes() && (slurp('killed.d/server.log') // '') =~ /serving/ });
+	my ($keeper) = grep { (slurp("/proc/$_/cmdline") // '') =~ /^profllm-keeper\0/ &&
+		(slurp("/proc/$_/stat") // '') =~ /\) \S $run->{pid} / }
+		map { s,/proc/,,r } glob '/proc/[0-9]*';
+	ok $keeper, 'there is one';
+	kill 'KILL', $keeper // (), $run->{pid};
+	finish($run);
 	ok scalar boxes(), 'its container goes on: it is not in our tree';
 
 	my ($r, $d) = experiment('next', '{image: engine}', server => ['model: sim']);

@@ -38,7 +38,7 @@ sub truth {
 
 sub left {
 	return grep { (slurp("$_/environ") // '') =~ /ROLES_TEST=\Q$mark\E\0/ &&
-		(slurp("$_/cmdline") // '') =~ /\0sim\0/ } glob '/proc/[0-9]*';
+		(slurp("$_/cmdline") // '') =~ /\0sim\0|^sleep\0/ } glob '/proc/[0-9]*';
 }
 
 subtest 'disaggregated prefill' => sub {
@@ -92,6 +92,40 @@ END
 		'one of them brings what the other has computed';
 	like slurp('shared.json'), qr{lm://127\.0\.0\.1:\d+|\$\(store\.host\)};
 	is_deeply [left()], [];
+};
+
+# Each of the two waits for the other before it serves: one after another they would never be ready.
+subtest 'servers that wait for nobody start at once' => sub {
+	spew('meet', <<"END");
+#!/bin/sh
+touch "$here/\$1.here"
+while [ ! -e "$here/\$2.here" ]; do sleep 0.02; done
+shift 2
+exec "$program" sim "\$@"
+END
+	chmod 0755, 'meet';
+	my $kind = 'command: [./meet, %s, %s], model: sim, ready_timeout_s: 20';
+	my ($r, $d) = experiment('meeting', <<"END");
+  - {name: one, @{[sprintf $kind, 'one', 'two']}}
+  - {name: two, @{[sprintf $kind, 'two', 'one']}}
+  - {name: front, role: proxy, command: sim, after: [one, two]}
+END
+	is $r->{status}, 0 or diag $r->{err}, explain $d->{error};
+	my @said = ($r->{out} . $r->{err}) =~ /^(Starting \w+ at|\w+ is ready)/mg;
+	is_deeply [@said[0, 1, 4, 5]], ['Starting one at', 'Starting two at', 'Starting front at',
+		'front is ready'], 'who waits for others starts when these are ready';
+	is_deeply [sort @said[2, 3]], ['one is ready', 'two is ready'];
+	is_deeply [left()], [];
+
+	spew('never', "#!/bin/sh\nexec sleep 1000\n");
+	chmod 0755, 'never';
+	($r, $d) = experiment('one-fails', <<'END');
+  - {name: slow, command: [./never], model: sim}
+  - {name: bad, role: decode, command: sim, fail_start: oom}
+END
+	is $r->{status}, 1;
+	like $d->{error}{reason}, qr/^bad: /, 'the one that failed is named';
+	is_deeply [left()], [], 'and the other one, which was not ready yet, is ended';
 };
 
 subtest 'mistakes and failures' => sub {

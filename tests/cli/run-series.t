@@ -21,6 +21,8 @@ $ENV{XDG_RUNTIME_DIR} = getcwd() . '/state';
 $ENV{PROFLLM_LOCKS} = getcwd() . '/locks';
 $ENV{PROFLLM_NVML} = $library;
 $ENV{FAKE_NVML_STATE} = getcwd() . '/gpus';
+$ENV{PROFLLM_DCGM} = dirname($program) . '/tests/libfake-dcgm.so';
+$ENV{FAKE_DCGM_STATE} = spew(getcwd() . '/dcgm', "count 1\n0 1002 0.42\n0 1011 5000000\n");
 delete @ENV{qw(CUDA_VISIBLE_DEVICES HIP_VISIBLE_DEVICES ROCR_VISIBLE_DEVICES)};
 mkdir 'state';
 
@@ -74,6 +76,12 @@ is($results->{completed_requests}, 180, 'all of it is answered');
 is_deeply([map { $_->{key} } @{ $series->{tracks} }], [qw(output_tokens_per_s requests_running
 	kv_cache_percent gpu_util_percent gpu_power_w server_requests_running server_requests_waiting)],
 	'the document has the load, the server and the GPU over time') or diag(explain([keys %kept]));
+my $system = json_of($text)->{system};
+my $one = $system->{gpus}[0];
+is_deeply([map { $one->{$_}{mean} } qw(sm_active nvlink_sent_mb_per_s)], [42, 5],
+	'what DCGM knows of the GPU is there');
+ok(!exists $one->{tensor_active}, 'and what it does not know is not') or diag(explain($one));
+near($system->{j_per_token}, $system->{energy_j} / (180 * 21), 1e-6, 'joules per output token');
 is($series->{step_s}, 0.1, 'in tenths of a second');
 near(sum(@{ $kept{output_tokens_per_s}{y} }) * 0.1, 180 * 21, 0.02, 'which add up to its tokens');
 my $bytes = sum(map { length } $text =~ /^ *"(?:series|sketches)": (.*)$/mg);

@@ -855,6 +855,18 @@ static void test_sim_by_set(void **state)
 	none_differs();
 }
 
+/* A simulator of an image is one that its words name. */
+static void test_sim_in_container(void **state)
+{
+	struct made m;
+
+	(void)state;
+	make(&m, "server: {command: [profllm, sim], model: m, container: {image: i}}\n");
+	assert_int_equal(m.rc, 0);
+	assert_non_null(m.x.server[0].container);
+	drop(&m);
+}
+
 static void test_many_findings(void **state)
 {
 	struct buf text = { 0 };
@@ -895,6 +907,7 @@ int main(void)
 		cmocka_unit_test(test_references), cmocka_unit_test(test_section_include),
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_offline),
 		cmocka_unit_test(test_hash), cmocka_unit_test(test_sim_by_set),
+		cmocka_unit_test(test_sim_in_container),
 		cmocka_unit_test(test_many_findings),
 	};
 

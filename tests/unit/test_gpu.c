@@ -99,6 +99,54 @@ static void what_it_does(void **state)
 	gpu_close(s);
 }
 
+static void dcgm_state(const char *lines)
+{
+	char *path = file_join(dir, "dcgm");
+
+	setenv("FAKE_DCGM_STATE", path, 1);
+	assert_int_equal(file_write_atomic(path, str_of(lines), NULL), 0);
+	free(path);
+}
+
+/* It counts GPUs in an order of its own: they are told apart by their UUIDs. */
+static void what_dcgm_adds(void **state)
+{
+	struct gpu_opts o = { .dcgm = "" };
+	struct gpu_set *s = fake_open("count 2\ngpu 0 util 37\n");
+	struct gpu_sample a;
+	char library[4096];
+
+	(void)state;
+	snprintf(library, sizeof library, "%s", fake_library("libfake-dcgm.so"));
+	dcgm_state("count 2\n0 1002 0.5\n0 1004 0.25\n0 1005 0.75\n0 1009 1000000\n"
+		   "0 1010 2000000\n0 1011 3000000\n0 1012 9223372036854775792\n1 1002 0.125\n"
+		   "1 1004 140737488355328\n");
+	gpu_profile(s, &o);
+	gpu_sample(s, 0, &a);
+	assert_true(a.utilization_percent == 37 && isnan(a.sm_active_percent));
+	o.dcgm = library;
+	gpu_profile(s, &o);
+	gpu_sample(s, 0, &a);
+	assert_true(a.utilization_percent == 37);
+	assert_true(a.sm_active_percent == 50 && a.tensor_active_percent == 25);
+	assert_true(a.dram_active_percent == 75);
+	assert_true(a.pcie_sent_bytes_per_s == 1e6 && a.pcie_received_bytes_per_s == 2e6);
+	assert_true(a.nvlink_sent_bytes_per_s == 3e6);
+	assert_true(isnan(a.nvlink_received_bytes_per_s)); /* a blank of DCGM's */
+	gpu_sample(s, 1, &a);
+	assert_true(a.sm_active_percent == 12.5);
+	assert_true(isnan(a.tensor_active_percent) && isnan(a.dram_active_percent));
+	gpu_close(s);
+	/* The library without its host engine. */
+	s = fake_open("count 1\n");
+	dcgm_state("count 1\ndown\n0 1002 0.5\n");
+	gpu_profile(s, &o);
+	gpu_sample(s, 0, &a);
+	assert_true(isnan(a.sm_active_percent));
+	assert_string_equal(gpu_note(s), "");
+	gpu_close(s);
+}
+
 static void who_uses_it(void **state)
 {
 	char lines[256];
@@ -451,6 +499,7 @@ int main(void)
 		cmocka_unit_test(a_machine_without_gpus),
 		cmocka_unit_test(what_a_gpu_is),
 		cmocka_unit_test(what_it_does),
+		cmocka_unit_test(what_dcgm_adds),
 		cmocka_unit_test(who_uses_it),
 		cmocka_unit_test(parts_of_a_gpu),
 		cmocka_unit_test(links),

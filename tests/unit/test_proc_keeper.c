@@ -88,8 +88,10 @@ static size_t rosters(void)
 static struct keeper *start(const char *script, double grace_s)
 {
 	char *argv[] = { (char[]){ "sh" }, (char[]){ "-c" }, mem_text(script), NULL };
+	char *outside[] = { (char[]){ "sh" }, (char[]){ "-c" },
+			    (char[]){ "touch $F/outside" }, NULL };
 	const struct keeper_opts o = { .argv = argv, .out_fd = -1, .err_fd = -1, .follow_fd = -1,
-				       .grace_s = grace_s };
+				       .grace_s = grace_s, .when_orphaned = outside };
 	struct keeper *k = NULL;
 	struct err e = { 0 };
 
@@ -121,6 +123,8 @@ static void a_tree_ends(void **state)
 		{ "setsid setsid sleep 1000 & echo $$ >$F/up; exit 7", 30 },
 	};
 
+	char *outside = file_of("outside");
+
 	(void)state;
 	for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
 		char *up = file_of("up");
@@ -132,8 +136,10 @@ static void a_tree_ends(void **state)
 		assert_int_equal(keeper_stop(k, NULL, &e), 0);
 		assert_int_equal(survivors(), 0);
 		assert_int_equal(rosters(), 0);
+		assert_false(file_exists(outside)); /* we are there to do that ourselves */
 		free(up);
 	}
+	free(outside);
 }
 
 static void its_end_is_known(void **state)
@@ -233,13 +239,16 @@ static void owner_that_is_killed(const char *script, char *up, char *daemon, boo
 	free(temp);
 }
 
+/* What is outside of the tree is ended by a command, once the tree is gone. */
 static void a_killed_owner(void **state)
 {
-	char *up = file_of("up"), *daemon = file_of("daemon");
+	char *up = file_of("up"), *daemon = file_of("daemon"), *outside = file_of("outside");
 
 	(void)state;
 	owner_that_is_killed(DAEMON "echo $$ >$F/up; sleep 1000", up, daemon, false);
+	assert_true(wait_for(exists, outside));
 	assert_true(wait_for(nobody_left, NULL));
+	free(outside);
 	free(up);
 	free(daemon);
 }

@@ -221,7 +221,8 @@ static int launch(struct server *s, struct server_failure *why, struct err *e)
 	envp = environment_with(own, s->opts.env);
 	rc = keeper_start(&(struct keeper_opts){
 		.argv = s->opts.argv, .envp = envp, .out_fd = s->log_fd, .err_fd = s->log_fd,
-		.follow_fd = s->opts.show_fd, .grace_s = s->opts.grace_s }, &s->keeper, &error, e);
+		.follow_fd = s->opts.show_fd, .grace_s = s->opts.grace_s,
+		.when_orphaned = s->opts.when_orphaned }, &s->keeper, &error, e);
 	free(envp);
 	if (rc < 0)
 		return fail(why, error ? SERVER_FAULT_NOT_FOUND : SERVER_FAULT_CRASH, -1);

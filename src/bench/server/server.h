@@ -95,6 +95,7 @@ struct server_opts {
 	const char *ready_log;     /* SERVER_READY_LOG: a line of its log that holds this */
 	const char *host;          /* NULL: as its words say */
 	unsigned port;             /* 0: likewise; its words are not judged otherwise */
+	char *const *when_orphaned; /* keeper.h: run when we are gone; ends NULL; may be NULL */
 };
 
 /* All may be NULL. */

@@ -355,6 +355,9 @@ struct metrics_gpu {
 	struct metrics_level sm_clock, memory_clock; /* MHz */
 	struct metrics_level power;    /* W */
 	struct metrics_level temperature; /* degrees Celsius */
+	/* By DCGM; n 0: it was not asked, or does not know. % of cycles; bytes/s over all links. */
+	struct metrics_level sm_active, tensor_active, dram_active;
+	struct metrics_level nvlink_sent, nvlink_received, pcie_sent, pcie_received;
 	double energy_j;
 	bool is_energy_counted;        /* by the GPU; else power was integrated */
 	double power_before_w;         /* of the last sample before the load */

@@ -510,6 +510,13 @@ static void describe_gpu(struct metrics_gpu *g, const struct system_source *t,
 		.memory_clock = level_of(t->series[SYSTEM_GPU_MEMORY_CLOCK], in),
 		.power = level_of(t->series[SYSTEM_GPU_POWER], in),
 		.temperature = level_of(t->series[SYSTEM_GPU_TEMPERATURE], in),
+		.sm_active = level_of(t->series[SYSTEM_GPU_SM_ACTIVE], in),
+		.tensor_active = level_of(t->series[SYSTEM_GPU_TENSOR_ACTIVE], in),
+		.dram_active = level_of(t->series[SYSTEM_GPU_DRAM_ACTIVE], in),
+		.nvlink_sent = level_of(t->series[SYSTEM_GPU_NVLINK_SENT], in),
+		.nvlink_received = level_of(t->series[SYSTEM_GPU_NVLINK_RECEIVED], in),
+		.pcie_sent = level_of(t->series[SYSTEM_GPU_PCIE_SENT], in),
+		.pcie_received = level_of(t->series[SYSTEM_GPU_PCIE_RECEIVED], in),
 		.power_before_w = last_before(t->series[SYSTEM_GPU_POWER], in.from_ns),
 	};
 	gpu_energy(g, t, in);

@@ -22,6 +22,13 @@
 	X(GPU_POWER, "gpu_power", "W")                                                      \
 	X(GPU_TEMPERATURE, "gpu_temperature", "C")                                          \
 	X(GPU_ENERGY, "gpu_energy", "J")                /* counter */                       \
+	X(GPU_SM_ACTIVE, "gpu_sm_active", "%")          /* this and the next six: by DCGM */ \
+	X(GPU_TENSOR_ACTIVE, "gpu_tensor_active", "%")                                      \
+	X(GPU_DRAM_ACTIVE, "gpu_dram_active", "%")                                          \
+	X(GPU_NVLINK_SENT, "gpu_nvlink_sent", "bytes/s") /* a rate, over all links */       \
+	X(GPU_NVLINK_RECEIVED, "gpu_nvlink_received", "bytes/s")                            \
+	X(GPU_PCIE_SENT, "gpu_pcie_sent", "bytes/s")    /* likewise */                      \
+	X(GPU_PCIE_RECEIVED, "gpu_pcie_received", "bytes/s")                                \
 	X(HOST_CPU, "host_cpu", "s")                    /* counter: busy, over all CPUs */  \
 	X(HOST_CPUS, "host_cpus", "CPUs")               /* fact: that this process may use */ \
 	X(HOST_MEMORY, "host_memory_used", "bytes")     /* total less available */          \

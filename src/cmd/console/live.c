@@ -252,7 +252,7 @@ enum live_chart { CHART_TOKENS, CHART_TTFT, CHART_ITL, CHART_COUNT };
 #define CHART_ROWS_GOOD 5u /* a list of slow requests leaves them that many */
 
 struct live {
-	const char *title, *url;
+	const char *head;
 	bool is_on, is_utf8, has_color;
 	bool is_counting;        /* lines are counted, not drawn */
 	unsigned columns, rows;  /* 0: not drawn yet */
@@ -290,18 +290,23 @@ static bool is_utf8(void)
 	return false;
 }
 
-struct live *live_new(const char *title, const char *url)
+struct live *live_new(const char *head)
 {
 	struct live *l;
 
 	if (!is_terminal())
 		return NULL;
 	l = mem_alloc(sizeof(*l));
-	l->title = title;
-	l->url = url;
+	l->head = head;
 	l->is_utf8 = is_utf8();
 	l->has_color = !getenv("NO_COLOR");
 	return l;
+}
+
+void live_set_head(struct live *l, const char *head)
+{
+	if (l)
+		l->head = head;
 }
 
 bool live_is_on(const struct live *l)
@@ -365,7 +370,7 @@ static void draw_head(struct live *l, const struct run_sample *now, double elaps
 	add_clock(elapsed, elapsed_s);
 	if (t->done)
 		add_clock(left, elapsed_s * (now->n_rows - t->done) / t->done);
-	line(l, "profllm bench serve  %s at %s", l->title, l->url);
+	line(l, "%s", l->head);
 	line(l, "[%.*s%.*s] %u/%u  %s, %s left", (int)filled, "################################",
 	     (int)(BAR_WIDTH - filled), "--------------------------------", t->done, now->n_rows,
 	     elapsed, left);

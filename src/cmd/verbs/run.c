@@ -72,6 +72,11 @@ static const struct opt rows[] = {
 	  .words = "report live server url",
 	  .help = "report progress and live curves to a dashboard while it runs, and the document at "
 		  "the end; the URL as profllm dashboard prints it"),
+	R(compare_with, "compare-with", .group = WHAT, .arg = "WHERE",
+	  .words = "previous baseline before",
+	  .help = "say what has changed since the newest earlier run of the same configuration: "
+		  "previous looks at the dashboard of --upload or --dashboard, else in the store; or "
+		  "a store or dashboard, as sqlite:PATH or http://host:8080"),
 	R(no_upload_traces, "no-upload-traces", .group = WHAT, .help = "send documents alone"),
 	R(token_file, "token-file", .group = WHAT, .arg = "FILE",
 	  .help = "the token for --upload is its first line; a dashboard of this user on this "
@@ -79,6 +84,8 @@ static const struct opt rows[] = {
 	R(upload_spool, "upload-spool", .group = WHAT,
 	  .help = "send what waits, and run nothing; with --upload all of it goes to that URL"),
 	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),
+	R(live, "live", .group = SHOWN, .words = "tui watch",
+	  .help = "a full screen while load runs, as bench serve --live has it; on a terminal"),
 	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
 	R(events, "events", .group = SHOWN, .arg = "FILE",
@@ -335,8 +342,9 @@ void named_traces(struct str document, const char *place, const char *folder, st
 	*note = files.note;
 }
 
-static struct upload_opts upload_opts(struct command_run *c, const struct json_value *told)
+struct upload_opts run_upload_opts(struct command_run *c, const struct suite_member *m)
 {
+	const struct json_value *told = json_get(m ? json_get(m->config, "output") : NULL, "upload");
 	const struct suite_hooks hooks = run_talk_hooks(&c->talk, -1);
 	struct upload_opts o = { .url = c->o.upload, .token_file = c->o.token_file,
 				 .cancel = hooks.run.cancel, .self = &c->talk,
@@ -357,8 +365,7 @@ static int run_upload_check(struct command_run *c, struct err *e)
 	int rc = 0;
 
 	for (size_t i = 0; rc == 0 && i < c->suite.n; i++) {
-		const struct json_value *output = json_get(c->suite.member[i].config, "output");
-		struct upload_opts o = upload_opts(c, json_get(output, "upload"));
+		struct upload_opts o = run_upload_opts(c, &c->suite.member[i]);
 
 		if (o.url && c->suite.member[i].is_chosen)
 			rc = upload_check(&o, e);
@@ -383,8 +390,7 @@ static void find_traces(struct command_run *c, const struct suite_member *m, str
 static int upload_one(struct command_run *c, const struct suite_member *m, bool *is_sent,
 		      struct err *e)
 {
-	const struct json_value *output = json_get(m->config, "output");
-	struct upload_opts o = upload_opts(c, json_get(output, "upload"));
+	struct upload_opts o = run_upload_opts(c, m);
 	struct arena a = { 0 };
 	struct buf text = { 0 };
 	int rc;
@@ -406,7 +412,7 @@ static int upload_one(struct command_run *c, const struct suite_member *m, bool 
 static int run_upload(struct command_run *c, struct err *e)
 {
 	struct err one = { 0 };
-	struct upload_opts waiting = upload_opts(c, NULL);
+	struct upload_opts waiting = run_upload_opts(c, NULL);
 	bool is_sent = false;
 
 	for (size_t i = 0; i < c->suite.n; i++) {
@@ -426,7 +432,7 @@ static int run_upload(struct command_run *c, struct err *e)
 /* --upload-spool. */
 static int run_send_spool(struct command_run *c, struct err *e)
 {
-	struct upload_opts o = upload_opts(c, NULL);
+	struct upload_opts o = run_upload_opts(c, NULL);
 	size_t left = 0;
 	int sent;
 
@@ -453,13 +459,14 @@ static void say_reason(const char *reason)
 }
 
 /* The table of a suite, its CSV, and what to do next. */
-static void say_table(const struct suite *s, const struct suite_tally *t)
+static void say_table(const struct suite *s, const struct suite_tally *t,
+		      const struct suite_against *against)
 {
 	char *path = suite_csv_path(s);
 	struct suite_table table;
 	struct err e = { 0 };
 
-	suite_table(s, t, &table);
+	suite_table(s, t, against, &table);
 	cli_out(buf_str(&table.text));
 	printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
 	if (path && file_write_atomic(path, buf_str(&table.csv), &e) == 0)
@@ -471,9 +478,10 @@ static void say_table(const struct suite *s, const struct suite_tally *t)
 	free(path);
 }
 
-static void say_end(const struct command_run *c, const struct suite_tally *t)
+static void say_end(struct command_run *c, const struct suite_tally *t)
 {
 	const struct suite *s = &c->suite;
+	struct suite_against against = { 0 };
 	const struct outcome *o = t->single;
 
 	if (s->is_single && o) {
@@ -490,12 +498,15 @@ static void say_end(const struct command_run *c, const struct suite_tally *t)
 			printf(", %zu kept", t->kept);
 		printf(t->left ? ", %zu not run\n" : "\n", t->left);
 	}
+	if (!t->is_interrupted)
+		run_earlier(c, &against);
 	if (s->is_single) {
+		cli_out(against.text);
 		printf("Document: %s\nLogs and records: %s\n", s->output, s->folder);
 		if (!o || o->status != OUTCOME_FAILED)
 			printf("Next: profllm bench compare EARLIER.json %s\n", s->output);
 	} else {
-		say_table(s, t);
+		say_table(s, t, &against);
 	}
 	fflush(stdout);
 }
@@ -558,9 +569,21 @@ static bool reports_itself(const struct command_run *c)
 	return c->suite.is_single || c->suite.jobs <= 1;
 }
 
+/* The screen is for one run, and nothing else writes to it. */
+static int check_live(const struct command_run *c, struct err *e)
+{
+	if (c->o.live && c->suite.jobs > 1 && !c->suite.is_single)
+		return err_set(e, ERR_USAGE, "--live shows one run at a time, but this suite runs %u "
+			       "members at once; use --jobs 1 or --dashboard", c->suite.jobs);
+	if (c->o.live && c->o.show_log)
+		return err_set(e, ERR_USAGE, "--live and --show-log both write to the terminal; use one "
+			       "of them");
+	return 0;
+}
+
 static int run(struct command_run *c, struct err *e)
 {
-	struct suite_hooks hooks = run_talk_hooks(&c->talk, c->o.show_log ? STDERR_FILENO : -1);
+	struct suite_hooks hooks;
 	struct suite_tally tally = { 0 };
 	struct err unsent = { 0 };
 	struct run_events *events;
@@ -569,12 +592,15 @@ static int run(struct command_run *c, struct err *e)
 	bool has_run;
 	int status = -1;
 
-	if (check_output(c, e) < 0 || run_upload_check(c, e) < 0 ||
+	if (check_live(c, e) < 0 || check_output(c, e) < 0 || run_upload_check(c, e) < 0 ||
 	    run_gate_check(c, &gates, e) < 0)
 		return -1;
 	status = look_ahead(c, false);
 	if (status != 0)
 		return status;
+	if (c->o.live)
+		c->talk.live = live_new(c->talk.head);
+	hooks = run_talk_hooks(&c->talk, c->o.show_log ? STDERR_FILENO : -1);
 	if (run_report_begin(c->o.dashboard, reports_itself(c), &c->suite, &hooks, &report,
 			     e) < 0)
 		return -1;
@@ -589,6 +615,7 @@ static int run(struct command_run *c, struct err *e)
 	has_run = suite_run(&c->suite, &c->asked, &hooks, &tally, e) == 0;
 	run_events_end(events);
 	run_report_end(report);
+	live_leave(c->talk.live);
 	if (has_run) {
 		run_talk_clear(&c->talk);
 		if (!c->o.member)
@@ -657,6 +684,7 @@ int cmd_run(struct cli *cli, void *values)
 	c->cli = cli;
 	c->o = *(struct run_opts *)values;
 	rc = act(c, &cli->err);
+	live_free(c->talk.live);
 	suite_checked_release(&c->checked);
 	if (c->has_suite)
 		suite_release(&c->suite);

@@ -47,18 +47,32 @@ void run_talk_clear(struct run_talk *t)
 
 static void on_line(void *self, const char *text)
 {
+	struct run_talk *t = self;
+
+	if (live_is_on(t->live)) {
+		live_print(t->live, false, text);
+		return;
+	}
 	run_talk_clear(self);
 	cli_line(text);
 }
 
+/* A report: the load is over. */
 static void on_text(void *self, struct str text)
 {
+	live_leave(((struct run_talk *)self)->live);
 	run_talk_clear(self);
 	cli_out(text);
 }
 
 static void on_warn(void *self, const char *text)
 {
+	struct run_talk *t = self;
+
+	if (live_is_on(t->live)) {
+		live_print(t->live, true, text);
+		return;
+	}
 	run_talk_clear(self);
 	cli_warn(text);
 }
@@ -105,6 +119,9 @@ static void on_progress(void *self, const char *what, uint64_t done, uint64_t to
 	struct run_talk *t = self;
 	int64_t now = clock_mono_ns();
 
+	if (live_is_on(t->live) && strcmp(what, BENCHMARK) == 0)
+		return;
+	live_leave(t->live);
 	if (t->is_off)
 		return;
 	if (strncmp(t->what, what, sizeof(t->what) - 1) != 0) {
@@ -117,6 +134,14 @@ static void on_progress(void *self, const char *what, uint64_t done, uint64_t to
 		draw_progress(t, done, total, now);
 }
 
+static void on_sample(void *self, const struct run_sample *now)
+{
+	struct run_talk *t = self;
+
+	run_talk_clear(t);
+	live_show(t->live, now);
+}
+
 /* ---- suites ---- */
 
 static void on_member(void *self, const struct suite_now *now)
@@ -125,8 +150,15 @@ static void on_member(void *self, const struct suite_now *now)
 	char time[FMT_F64_BYTES];
 	struct buf line = { 0 };
 
+	live_leave(t->live);
 	run_talk_clear(t);
 	*t->what = 0;
+	if (t->is_single)
+		snprintf(t->head, sizeof(t->head), "profllm run  %s", now->member->label);
+	else
+		snprintf(t->head, sizeof(t->head), "profllm run  [%zu/%zu] %s", now->at, now->n,
+			 now->member->label);
+	live_set_head(t->live, t->head);
 	if (t->is_single)
 		return;
 	buf_printf(&line, "[%zu/%zu] %s", now->at, now->n, now->member->label);
@@ -157,7 +189,7 @@ struct suite_hooks run_talk_hooks(struct run_talk *t, int log_fd)
 	return (struct suite_hooks){
 		.self = t, .member = on_member, .child = on_child,
 		.run = { .self = t, .line = on_line, .text = on_text, .warn = on_warn,
-			 .progress = on_progress, .cancel = cli_is_interrupted(),
+			 .progress = on_progress, .sample = t->live ? on_sample : NULL, .cancel = cli_is_interrupted(),
 			 .log_fd = log_fd },
 	};
 }
@@ -252,6 +284,8 @@ static void events_sample(void *self, const struct run_sample *now)
 	struct buf line = { 0 };
 	struct json_writer j;
 
+	if (r->inner.run.sample)
+		r->inner.run.sample(r->inner.run.self, now);
 	if (at - r->telemetry_ns < TELEMETRY_NS)
 		return;
 	r->telemetry_ns = at;

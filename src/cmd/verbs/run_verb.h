@@ -2,13 +2,16 @@
 /* run_verb.h - the two files of `profllm run`: run.c runs, run_show.c shows. */
 #pragma once
 #include "cmd/console/cli.h"
+#include "cmd/console/live.h"
 #include "experiment/config/config.h"
 #include "experiment/suite/suite.h"
+#include "experiment/suite/upload.h"
 #include "host/engine/extra.h"
 
 /*
  * What `profllm run` shows while it runs: lines of stages and reports on stdout,
- * warnings and one bar on stderr, the members of a suite as they begin and end.
+ * warnings and one bar on stderr, the members of a suite as they begin and end. With a live view
+ * lines wait while load runs, and appear in their order after it.
  */
 struct run_talk {
 	bool is_bar, is_off;      /* progress as a bar; no progress at all */
@@ -16,6 +19,8 @@ struct run_talk {
 	char what[48];            /* what is under way */
 	int64_t began_ns, drawn_ns;
 	bool is_single;           /* not a suite: members are not named */
+	struct live *live;        /* --live on a terminal; else NULL */
+	char head[200];           /* of the live view: which run it is */
 };
 
 /* progress: "auto", "bar", "lines", "none". */
@@ -69,12 +74,12 @@ void run_report_end(struct run_report *r); /* accepts NULL */
 struct run_opts {
 	const char *config, *output;
 	struct opt_list set, matrix, only, include_dir, may_read, may_start;
-	bool is_resumed, dry_run, check, strict, show_log, upload_spool, no_upload_traces;
+	bool is_resumed, dry_run, check, strict, show_log, live, upload_spool, no_upload_traces;
 	bool print_config, print_config_schema, print_schema, print_keys, is_bounded;
 	const char *plan;
 	struct gate_opts gate;
 	struct opt_int jobs;
-	const char *upload, *token_file, *progress, *member, *args_file, *events, *dashboard;
+	const char *upload, *compare_with, *token_file, *progress, *member, *args_file, *events, *dashboard;
 };
 
 struct command_run {
@@ -92,6 +97,16 @@ struct command_run {
 	struct run_talk talk;
 	struct arena arena;
 };
+
+/* Where the document of m (NULL: of any) goes, and as whom; url NULL: nowhere. */
+struct upload_opts run_upload_opts(struct command_run *c, const struct suite_member *m);
+
+/*
+ * --compare-with, output.compare_with: the newest earlier runs of the same configurations against
+ * those of now. out is empty when it was not asked for, or nothing was measured; what cannot be
+ * looked up is a warning. In c's arena.
+ */
+void run_earlier(struct command_run *c, struct suite_against *out);
 
 /* ---- what is only shown: the exit status, or -1 with e ---- */
 

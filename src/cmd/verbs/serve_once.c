@@ -463,6 +463,7 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, const 
 				   .ranks = ranks };
 	struct point point;
 	struct err undumped = { 0 }, unnamed = { 0 };
+	struct buf head = { 0 };
 	int status = 0, rc;
 
 	if (ranks && ranks->rank) /* rank 0 reports */
@@ -471,12 +472,15 @@ static int run(const struct serve_opts *o, const struct serve_derived *d, const 
 		return -1;
 	progress_init(&talk.progress, o->disable_tqdm ? PROGRESS_NONE : d->progress);
 	cli_catch_signals();
+	buf_printf(&head, "profllm bench serve  %s at %s", o->model ? o->model : o->backend,
+		   d->base_url);
 	if (o->live && !o->disable_tqdm)
-		talk.live = live_new(o->model ? o->model : o->backend, d->base_url);
+		talk.live = live_new(head.data);
 	if (talk.live || talk.reporter)
 		hooks.sample = on_sample;
 	rc = run_point(o, d, &hooks, &point, e);
 	live_free(talk.live);
+	buf_release(&head);
 	progress_clear(&talk.progress);
 	if (rc == 0 && o->dump_workload)
 		write_dump(o, &point, &undumped);

@@ -93,6 +93,9 @@ static const struct opt output_rows[] = {
 	O(dashboard, "dashboard", .arg = "URL", .flags = OPT_SECRET,
 	  .help = "the dashboard that it reports to while it runs, and sends the document to; see "
 		  "--dashboard"),
+	O(compare_with, "compare_with", .arg = "WHERE",
+	  .help = "what was measured last of the same configuration is looked up and the change is "
+		  "added to the final table: previous, or a store or dashboard; see --compare-with"),
 };
 
 #define S(member, name, ...) OPT(struct config_server, member, name, __VA_ARGS__)

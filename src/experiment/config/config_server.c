@@ -132,7 +132,8 @@ static void read_container(struct one *o)
 	const char *path = config_path(o->r, o->section, STR("container"));
 	struct err e = { 0 };
 
-	if (!v || o->is_sim)
+	/* Any experiment runs on our own simulator by `--set server.command=sim`. */
+	if (!v || (o->is_sim && !o->s->command[1]))
 		return;
 	if (v->kind != JSON_OBJECT)
 		config_complain(o->r->c, o->r->f, v, path, "expected an object, got %s",
@@ -840,7 +841,8 @@ static void check_bench(struct config_reader *r, const struct json_value *bench)
 
 static void check_outputs(struct config_reader *r, const struct json_value *tree)
 {
-	static const char *const keys[] = { "path", "folder", "upload", "dashboard" };
+	static const char *const keys[] = { "path", "folder", "upload", "dashboard",
+					    "compare_with" };
 	const struct json_value *output = config_get(tree, "output");
 	const struct json_value *profiling = config_get(tree, "profiling");
 

@@ -291,6 +291,16 @@ static size_t entries(const struct json_value *object, const char *key)
 	return v && (v->kind == JSON_ARRAY || v->kind == JSON_OBJECT) ? v->count : 0;
 }
 
+static char **remove_words(struct arena *a, const struct container *c)
+{
+	const char *words[] = { c->runtime, "rm", "-f", c->name };
+	struct word_list list = { .arena = a };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(*words); i++)
+		words_add(&list, (char *)(uintptr_t)words[i]);
+	return list.v;
+}
+
 int container_words(const struct experiment_server *s, const struct container_how *how,
 		    struct arena *a, struct container *out, struct err *e)
 {
@@ -319,6 +329,7 @@ int container_words(const struct experiment_server *s, const struct container_ho
 	add_command(&m, how);
 	m.word[m.n] = m.env[m.n_env] = NULL;
 	out->argv = m.word;
+	out->remove = remove_words(a, out);
 	out->env = m.env;
 	out->digest = NULL;
 	return 0;

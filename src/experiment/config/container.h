@@ -4,10 +4,10 @@
  *
  * `RUNTIME run --rm` is an ordinary child of ours (server/server.h, below a keeper): its output is
  * the server's log and a TERM to it goes on to the container. But the container itself is the
- * daemon's child and not in our tree. Two things make sure that it ends all the same:
- * container_end stops it by name, and a label on it names its owner (the machine's boot, process
- * number and start time), so that container_begin ends those whose owner is dead at the next
- * start.
+ * daemon's child and not in our tree. Three things make sure that it ends all the same:
+ * container_end stops it by name; when we were killed the keeper removes it (container.remove,
+ * keeper.h); and a label on it names its owner (the machine's boot, process number and start
+ * time), so that container_begin ends those whose owner and keeper are dead at the next start.
  *
  * The first word of server.command (`vllm serve`) is the entry point, whatever the image's own is.
  *
@@ -46,6 +46,7 @@ struct container {
 	const char *runtime, *image, *name;
 	char *const *argv;         /* RUNTIME run ... --entrypoint WORD IMAGE WORDS; ends NULL */
 	char *const *env;          /* for the runtime's process: values of secret variables */
+	char *const *remove;       /* words that end and remove it; ends NULL */
 	const char *digest;        /* "NAME@sha256:..." or "sha256:...": by container_begin; or NULL */
 };
 

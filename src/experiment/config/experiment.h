@@ -93,6 +93,7 @@ struct experiment_output {
 	bool keeps_record, is_detailed;
 	struct opt_json upload;        /* unused: `profllm run` reads it from the configuration */
 	const char *dashboard;         /* where the run reports; NULL: nowhere */
+	const char *compare_with;      /* unused: `profllm run` reads it; NULL: nothing */
 };
 
 struct experiment {

@@ -54,7 +54,6 @@ struct experiment_held {
 	bool is_trace_dir_own;      /* of the experiment that started them, and of nobody else */
 	/* Whom the servers' hooks talk to: changes from member to member. */
 	const struct experiment_hooks *hooks;
-	const char *starting;       /* what progress is called until it is ready */
 	struct run *run;            /* NULL: nobody collects warnings */
 	atomic_bool stop;
 	atomic_int died;            /* which server ended by itself; -1: none */
@@ -93,7 +92,10 @@ char *run_path(const struct run *r, const char *name);
 
 /* ---- run_servers.c ---- */
 
-/* Starts all that are not attached, in order of `after`. */
+/*
+ * Starts all that are not attached: at once unless one waits for another (`after`) or for a GPU on
+ * which another one starts.
+ */
 int servers_start(struct run *r);
 /*
  * Those that run go on: caches are emptied. -1 without a failure: they must be started again,

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* run_servers.c - see run_internal.h: the servers of an experiment. */
 #include <assert.h>
+#include <errno.h>
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +26,7 @@
 #define ASK_TIMEOUT_MS 5000      /* /version, /metrics of a server that is ready */
 #define ATTACH_WAIT_S 10         /* for a server that others run to be there */
 #define ATTACH_PAUSE_NS 200000000
+#define START_LOOK_NS 10000000   /* between two looks at servers that start */
 /* How long the process of a server may live on when its connections have ended: half a second. */
 #define DEATH_STEP_NS 10000000
 #define DEATH_STEPS 50
@@ -187,34 +190,7 @@ static void learn(struct run *r, size_t i)
 	arena_release(&a);
 }
 
-/* ---- starting one ---- */
-
-static void on_line(void *self, const char *text)
-{
-	const struct experiment_held *held = self;
-
-	if (held->hooks->line)
-		held->hooks->line(held->hooks->self, text);
-}
-
-static void on_warn(void *self, const char *text)
-{
-	const struct experiment_held *held = self;
-
-	if (held->run)
-		run_warn(held->run, text);
-	else if (held->hooks->warn)
-		held->hooks->warn(held->hooks->self, text);
-}
-
-static void on_waiting(void *self, double seconds)
-{
-	const struct experiment_held *held = self;
-
-	(void)seconds;
-	if (held->hooks->progress)
-		held->hooks->progress(held->hooks->self, held->starting, 0, 0);
-}
+/* ---- its words ---- */
 
 static int in_container(struct run *r, size_t i, const struct profiling_words *w, struct err *e)
 {
@@ -302,61 +278,194 @@ static void say_start(struct run *r, size_t i)
 	buf_release(&gpus);
 }
 
-static int launch(struct run *r, size_t i)
+/* ---- several at once: a thread waits for each until it is ready ---- */
+
+enum start_state { START_WAITS, START_GOES_ON, START_ENDED, START_TAKEN };
+
+struct start {
+	struct experiment_held *held; /* which this is a part of: hooks outlive the start */
+	struct starts *all;         /* NULL: it is over */
+	pthread_t thread;
+	struct server_opts opts;
+	struct buf said;            /* by all->lock: lines of 'l' or 'w', a text and a NUL */
+	enum start_state state;     /* by all->lock, once the thread runs */
+	/* What came of it: the thread's until START_ENDED. */
+	int rc;
+	struct server *server;
+	struct server_failure why;
+	struct err e;
+};
+
+struct starts {
+	struct run *r;
+	struct start *one;          /* one for each server */
+	size_t n;
+	struct buf warned;          /* what has been said, so that nothing is said twice */
+	pthread_mutex_t lock;
+};
+
+/* For the thread that runs the experiment, which passes it on. */
+static void keep_said(struct start *s, char kind, const char *text)
+{
+	pthread_mutex_lock(&s->all->lock);
+	buf_add_char(&s->said, kind);
+	buf_add(&s->said, text, strlen(text) + 1);
+	pthread_mutex_unlock(&s->all->lock);
+}
+
+static void on_line(void *self, const char *text)
+{
+	struct start *s = self;
+	const struct experiment_hooks *hooks = s->held->hooks;
+
+	if (s->all)
+		keep_said(s, 'l', text);
+	else if (hooks->line)
+		hooks->line(hooks->self, text);
+}
+
+static void on_warn(void *self, const char *text)
+{
+	struct start *s = self;
+	const struct experiment_hooks *hooks = s->held->hooks;
+
+	if (s->all)
+		keep_said(s, 'w', text);
+	else if (s->held->run)
+		run_warn(s->held->run, text);
+	else if (hooks->warn)
+		hooks->warn(hooks->self, text);
+}
+
+static void *start_main(void *self)
+{
+	struct start *s = self;
+	const struct server_hooks hooks = { .self = s, .line = on_line, .warn = on_warn,
+					    .cancel = &s->held->stop };
+
+	s->rc = server_start(&s->opts, &hooks, &s->server, &s->why, &s->e);
+	pthread_mutex_lock(&s->all->lock);
+	s->state = START_ENDED;
+	pthread_mutex_unlock(&s->all->lock);
+	return NULL;
+}
+
+/* Two that start at once clean up after the same earlier run, and both say so. */
+static bool is_said_already(struct starts *all, const char *text)
+{
+	for (size_t at = 0; at < all->warned.len; at += strlen(all->warned.data + at) + 1)
+		if (strcmp(all->warned.data + at, text) == 0)
+			return true;
+	buf_add(&all->warned, text, strlen(text) + 1);
+	return false;
+}
+
+/* Hooks are called on the thread that runs the experiment, which is this one. */
+static void pass_on(struct starts *all)
+{
+	for (size_t k = 0; k < all->n; k++) {
+		struct buf said = { 0 };
+
+		pthread_mutex_lock(&all->lock);
+		said = all->one[k].said;
+		all->one[k].said = (struct buf){ 0 };
+		pthread_mutex_unlock(&all->lock);
+		for (size_t at = 0; at < said.len; at += strlen(said.data + at) + 1) {
+			const char *text = said.data + at + 1;
+
+			if (said.data[at] == 'l')
+				run_line(all->r, "%s", text);
+			else if (!is_said_already(all, text))
+				run_warn(all->r, text);
+		}
+		buf_release(&said);
+	}
+}
+
+static enum start_state state_of(struct starts *all, size_t i)
+{
+	enum start_state state;
+
+	pthread_mutex_lock(&all->lock);
+	state = all->one[i].state;
+	pthread_mutex_unlock(&all->lock);
+	return state;
+}
+
+static int make_ready(struct run *r, size_t i)
 {
 	const struct experiment_server *s = &r->x->server[i];
 	struct held_server *h = &r->held->server[i];
-	const struct server_opts opts = {
+	struct err e = { 0 };
+
+	h->grace_s = s->grace_s;
+	h->log = run_path(r, arena_printf(&r->held->arena, "%s.log", s->name));
+	h->started_by = arena_text(&r->held->arena, str_of(r->out->run_id));
+	unlink(h->log); /* of an earlier run */
+	if (make_words(r, i, &e) == 0)
+		return 0;
+	if (e.code == ERR_CANCELLED)
+		return run_interrupted(r);
+	return run_fail(r, e.code == ERR_USAGE ? "bad configuration" : "container", "%s", e.text);
+}
+
+static int start_begin(struct starts *all, size_t i)
+{
+	struct run *r = all->r;
+	const struct experiment_server *s = &r->x->server[i];
+	struct held_server *h = &r->held->server[i];
+	struct start *one = &all->one[i];
+
+	r->stage = AT_START;
+	if (make_ready(r, i) < 0)
+		return -1;
+	one->opts = (struct server_opts){
 		.argv = h->argv, .env = h->env, .log_path = h->log,
 		.show_fd = r->hooks->log_fd > 0 ? r->hooks->log_fd : -1,
 		.ready_timeout_s = s->ready_timeout_s, .grace_s = s->grace_s,
 		.ready = s->ready, .ready_log = s->ready_log,
 		.host = r->held->at[i].host, .port = r->held->at[i].port,
+		.when_orphaned = h->is_container ? h->container.remove : NULL,
 	};
-	const struct server_hooks hooks = { .self = r->held, .line = on_line, .warn = on_warn,
-					    .waiting = on_waiting, .cancel = &r->held->stop };
-	struct server_failure why = { 0 };
-	struct server *server;
-	struct err e = { 0 };
-
 	say_start(r, i);
-	r->held->starting = arena_printf(&r->held->arena, "Starting %s", h->name);
 	r->held->had_servers = true;
-	if (server_start(&opts, &hooks, &server, &why, &e) < 0) {
-		if (h->is_container)
-			container_end(&h->container, 0, NULL);
-		return start_failed(r, i, &why, &e);
+	one->state = START_GOES_ON;
+	errno = pthread_create(&one->thread, NULL, start_main, one);
+	if (errno) {
+		one->state = START_WAITS;
+		return run_fail(r, "threads", "%s cannot be waited for: no further thread: %s",
+				h->name, strerror(errno));
 	}
-	h->startup_s = server_startup_s(server);
-	r->held->started[r->held->n_started++] = i;
-	atomic_store(&h->server, server);
 	return 0;
 }
 
-static int start_one(struct run *r, size_t i)
+/* Its thread has ended: it is one of those that are held, or this is its failure. */
+static int start_end(struct starts *all, size_t i)
 {
-	const struct experiment_server *s = &r->x->server[i];
+	struct run *r = all->r;
 	struct held_server *h = &r->held->server[i];
-	struct err e = { 0 };
+	struct start *one = &all->one[i];
 
-	r->stage = AT_START;
-	h->grace_s = s->grace_s;
-	h->log = run_path(r, arena_printf(&r->held->arena, "%s.log", s->name));
-	h->started_by = arena_text(&r->held->arena, str_of(r->out->run_id));
-	unlink(h->log); /* of an earlier run */
-	if (make_words(r, i, &e) < 0) {
-		if (e.code == ERR_CANCELLED)
-			return run_interrupted(r);
-		return run_fail(r, e.code == ERR_USAGE ? "bad configuration" : "container", "%s",
-				e.text);
+	pthread_join(one->thread, NULL);
+	one->state = START_TAKEN;
+	pass_on(all);
+	if (one->rc < 0) {
+		if (h->is_container)
+			container_end(&h->container, 0, NULL);
+		return start_failed(r, i, &one->why, &one->e);
 	}
-	if (launch(r, i) < 0)
-		return -1;
-	r->stage = AT_READY;
-	learn(r, i);
+	h->startup_s = server_startup_s(one->server);
+	r->held->started[r->held->n_started++] = i;
+	atomic_store(&h->server, one->server);
+	return 0;
+}
+
+static void say_ready(struct run *r, size_t i)
+{
+	const struct held_server *h = &r->held->server[i];
+
 	run_line(r, "%s is ready after %.1f s%s%s", h->name, h->startup_s,
 		 h->version ? ", version " : "", h->version ? h->version : "");
-	return 0;
 }
 
 /* Any answer will do: not every server has /health. */
@@ -383,41 +492,148 @@ static int attach(struct run *r, size_t i)
 
 /* ---- all of them ---- */
 
-static bool may_start(const struct experiment *x, size_t i, const bool *is_done)
+static bool shares_gpu(const struct allocation_server *a, const struct allocation_server *b)
 {
+	for (size_t i = 0; i < a->n_gpus; i++)
+		for (size_t k = 0; k < b->n_gpus; k++)
+			if (a->place[i] == b->place[k])
+				return true;
+	return false;
+}
+
+/*
+ * All that it waits for are ready, and no other one starts on one of its GPUs: engines measure how
+ * much memory is free while they start.
+ */
+static bool may_start(struct starts *all, size_t i)
+{
+	const struct experiment *x = all->r->x;
+	const struct allocation_server *got = all->r->held->allocation.server;
 	const char *const *after = x->server[i].after;
 
 	for (; after && *after; after++)
-		for (size_t k = 0; k < x->n_servers; k++)
-			if (strcmp(x->server[k].name, *after) == 0 && !is_done[k])
+		for (size_t k = 0; k < all->n; k++)
+			if (strcmp(x->server[k].name, *after) == 0 &&
+			    state_of(all, k) != START_TAKEN)
 				return false;
+	for (size_t k = 0; !x->server[i].url && k < all->n; k++)
+		if (k != i && !x->server[k].url && state_of(all, k) == START_GOES_ON &&
+		    shares_gpu(&got[i], &got[k]))
+			return false;
 	return true;
 }
 
-int servers_start(struct run *r)
+/* Begins all that may; how many it was, or -1. */
+static int begin_more(struct starts *all)
 {
-	const struct experiment *x = r->x;
-	bool *is_done = arena_alloc(&r->held->arena, x->n_servers + 1);
+	int begun = 0;
 
-	assert(r->stage >= AT_ALLOCATE && r->held->n == x->n_servers && r->held->n_started == 0);
-	for (size_t k = 0; k < x->n_servers; k++) {
-		size_t i = 0;
-
-		while (i < x->n_servers && (is_done[i] || !may_start(x, i, is_done)))
-			i++;
-		if (i == x->n_servers) {
-			r->stage = AT_CONFIG;
-			return run_fail(r, "bad configuration", "servers wait for each other (after)");
+	for (size_t i = 0; i < all->n; i++) {
+		if (state_of(all, i) != START_WAITS || !may_start(all, i))
+			continue;
+		if (!all->r->x->server[i].url) {
+			if (start_begin(all, i) < 0)
+				return -1;
+		} else if (attach(all->r, i) < 0) {
+			return -1;
+		} else {
+			all->one[i].state = START_TAKEN;
 		}
-		if ((x->server[i].url ? attach(r, i) : start_one(r, i)) < 0)
+		begun++;
+	}
+	return begun;
+}
+
+/* Takes those that have ended; how many still go on, or -1: one has failed. */
+static int take_ended(struct starts *all)
+{
+	int going = 0, rc = 0;
+
+	for (size_t i = 0; i < all->n; i++) {
+		enum start_state state = state_of(all, i);
+
+		if (state == START_GOES_ON)
+			going++;
+		if (state != START_ENDED)
+			continue;
+		if (start_end(all, i) < 0) {
+			rc = -1;
+		} else if (rc == 0) {
+			learn(all->r, i);
+			say_ready(all->r, i);
+		}
+	}
+	return rc < 0 ? -1 : going;
+}
+
+static void show_starting(struct starts *all)
+{
+	struct buf what = { 0 };
+
+	for (size_t i = 0; i < all->n; i++)
+		if (state_of(all, i) == START_GOES_ON)
+			buf_printf(&what, "%s%s", what.len ? ", " : "Starting ",
+				   all->r->held->server[i].name);
+	if (what.len && all->r->hooks->progress)
+		all->r->hooks->progress(all->r->hooks->self, what.data, 0, 0);
+	buf_release(&what);
+}
+
+static int start_all(struct starts *all)
+{
+	const struct timespec pause = { .tv_nsec = START_LOOK_NS };
+	struct run *r = all->r;
+	int begun, going;
+
+	for (;;) {
+		going = take_ended(all);
+		begun = going < 0 ? -1 : begin_more(all);
+		if (begun < 0)
 			return -1;
 		if (run_is_cancelled(r))
 			return run_interrupted(r);
 		if (servers_died(r, false))
 			return -1;
-		is_done[i] = true;
+		if (going + begun == 0)
+			return 0;
+		pass_on(all);
+		show_starting(all);
+		nanosleep(&pause, NULL);
 	}
-	return 0;
+}
+
+/* What goes on when one has failed: it is not waited for, and what is ready already is held. */
+static void give_up(struct starts *all)
+{
+	atomic_store(&all->r->held->stop, true);
+	for (size_t i = 0; i < all->n; i++)
+		if (state_of(all, i) == START_GOES_ON || state_of(all, i) == START_ENDED)
+			start_end(all, i);
+}
+
+int servers_start(struct run *r)
+{
+	struct starts all = { .r = r, .n = r->x->n_servers };
+	int rc;
+
+	assert(r->stage >= AT_ALLOCATE && r->held->n == all.n && r->held->n_started == 0);
+	all.one = arena_alloc(&r->held->arena, (all.n + 1) * sizeof(*all.one));
+	pthread_mutex_init(&all.lock, NULL);
+	for (size_t i = 0; i < all.n; i++)
+		all.one[i] = (struct start){ .held = r->held, .all = &all };
+	rc = start_all(&all);
+	if (rc < 0)
+		give_up(&all);
+	for (size_t i = 0; rc == 0 && i < all.n; i++)
+		if (all.one[i].state == START_WAITS) {
+			r->stage = AT_CONFIG;
+			rc = run_fail(r, "bad configuration", "servers wait for each other (after)");
+		}
+	for (size_t i = 0; i < all.n; i++)
+		all.one[i].all = NULL;
+	pthread_mutex_destroy(&all.lock);
+	buf_release(&all.warned);
+	return rc;
 }
 
 int servers_reuse(struct run *r)

@@ -232,11 +232,19 @@ struct suite_table {
 	struct buf next; /* one line: what fits the outcome */
 };
 
+/* The change against earlier runs: a column, and sentences below the table. Borrowed. */
+struct suite_against {
+	const char *title;       /* NULL: no column */
+	const char *const *cell; /* one for each member; NULL: empty */
+	struct str text;         /* whole lines */
+};
+
 /*
  * From the members' documents. A parameter is a value of the configuration that is not the same in
  * all members; the terminal leaves out those that every member's name spells out already.
  */
-void suite_table(const struct suite *s, const struct suite_tally *tally, struct suite_table *out);
+void suite_table(const struct suite *s, const struct suite_tally *tally,
+		 const struct suite_against *against, struct suite_table *out);
 void suite_table_release(struct suite_table *t);
 /* "a/r.json": "a/r.csv". NULL: the output is no file that could have one beside it. Caller frees. */
 char *suite_csv_path(const struct suite *s);

@@ -652,8 +652,9 @@ static void read_line(const struct suite_member *m, struct points_line *line, st
 	arena_release(&own);
 }
 
-static void put_grid(const struct params *p, const struct points_line *from, bool is_csv,
-		     struct arena *a, struct buf *out)
+static void put_grid(const struct params *p, const struct points_line *from,
+		     const struct suite_against *against, bool is_csv, struct arena *a,
+		     struct buf *out)
 {
 	struct points_line *line = arena_alloc(a, p->s->n * sizeof(*line));
 	const char **title = arena_alloc(a, (p->n + 1) * sizeof(*title));
@@ -661,6 +662,7 @@ static void put_grid(const struct params *p, const struct points_line *from, boo
 		.name_title = is_csv ? "experiment" : "Experiment", .param = title,
 		.column = is_csv ? written : shown,
 		.n_columns = is_csv ? COUNT(written) : COUNT(shown), .line = line, .n = p->s->n,
+		.more_title = against->title,
 	};
 	struct grid grid;
 
@@ -676,6 +678,7 @@ static void put_grid(const struct params *p, const struct points_line *from, boo
 				value[n++] = p->v[k].value[i];
 		line[i] = from[i];
 		line[i].value = value;
+		line[i].more = against->title ? against->cell[i] : NULL;
 	}
 	points_grid(&table, is_csv ? -1 : 2, a, &grid);
 	if (is_csv)
@@ -712,7 +715,8 @@ static void add_next(const struct suite *s, const struct suite_tally *tally,
 		buf_printf(out, "Next: profllm bench compare EARLIER.json %s\n", s->output);
 }
 
-void suite_table(const struct suite *s, const struct suite_tally *tally, struct suite_table *out)
+void suite_table(const struct suite *s, const struct suite_tally *tally,
+		 const struct suite_against *against, struct suite_table *out)
 {
 	static const struct { const char *key, *what, *unit; } ranked[] = {
 		{ "output_throughput", "output throughput", "tok/s" },
@@ -730,13 +734,14 @@ void suite_table(const struct suite *s, const struct suite_tally *tally, struct 
 	for (size_t i = 0; i < s->n; i++)
 		read_line(&s->member[i], &line[i], &a);
 	find_params(&params);
-	put_grid(&params, line, false, &a, &out->text);
-	put_grid(&params, line, true, &a, &out->csv);
+	put_grid(&params, line, against, false, &a, &out->text);
+	put_grid(&params, line, against, true, &a, &out->csv);
 	for (k = 0; k < COUNT(ranked) && !best.n; k++)
 		best = points_best(&all, ranked[k].key);
 	if (best.n && (has_several(s) || best.n_invalid))
 		points_say_best(&all, &best, ranked[k - 1].key, ranked[k - 1].what,
 				ranked[k - 1].unit, &out->text);
+	buf_add_str(&out->text, against->text);
 	add_next(s, tally, &best, &out->next);
 	redact_tail(&out->text, 0, REDACT_SETTINGS);
 	redact_tail(&out->csv, 0, REDACT_SETTINGS);

@@ -172,10 +172,17 @@ struct gpu_set *gpu_open(const struct gpu_opts *o)
 	return s;
 }
 
+void gpu_profile(struct gpu_set *s, const struct gpu_opts *o)
+{
+	if (!s->dcgm)
+		dcgm_open(o && o->dcgm ? o->dcgm : getenv("PROFLLM_DCGM"), s, &s->dcgm);
+}
+
 void gpu_close(struct gpu_set *s)
 {
 	if (!s)
 		return;
+	dcgm_close(s->dcgm);
 	nvml_close(s->nvml);
 	amd_close(s->amd);
 	free(s->gpu);
@@ -224,10 +231,13 @@ int gpu_find(const struct gpu_set *s, const char *called)
 
 void gpu_sample(const struct gpu_set *s, size_t i, struct gpu_sample *out)
 {
-	*out = (struct gpu_sample){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN };
+	*out = (struct gpu_sample){ NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN, NAN,
+				    NAN, NAN, NAN };
 	if (i < s->n_nvidia)
 		nvml_sample(s->nvml, i, out);
-	else if (i < s->n)
+	if (i < s->n_nvidia && s->dcgm)
+		dcgm_sample(s->dcgm, i, out);
+	if (i >= s->n_nvidia && i < s->n)
 		amd_sample(s->amd, i - s->n_nvidia, out);
 }
 

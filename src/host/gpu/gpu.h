@@ -53,6 +53,10 @@ struct gpu_sample {
 	double sm_clock_mhz, memory_clock_mhz;
 	double power_w, temperature_c;
 	double energy_j;             /* counted since the driver was loaded: take differences */
+	/* After gpu_profile, by DCGM: means over its last period. Shares of cycles, all links. */
+	double sm_active_percent, tensor_active_percent, dram_active_percent;
+	double nvlink_sent_bytes_per_s, nvlink_received_bytes_per_s;
+	double pcie_sent_bytes_per_s, pcie_received_bytes_per_s;
 };
 
 /* A program that computes on it. Those outside our space of process numbers may be missing. */
@@ -74,6 +78,7 @@ enum gpu_link {
 /* Zeroed: as the environment says. */
 struct gpu_opts {
 	const char *nvml;            /* NULL: $PROFLLM_NVML, else the driver's; "": none */
+	const char *dcgm;            /* NULL: $PROFLLM_DCGM, else NVIDIA's of version 4 or 3; "": none */
 	const char *sysfs;           /* NULL: $PROFLLM_SYSFS, else "/sys" */
 	double timeout_s;            /* for the driver to start; 0: GPU_START_S_MAX */
 };
@@ -83,6 +88,11 @@ struct gpu_set;
 /* Never NULL: without GPUs, or without a driver, the list is empty. o may be NULL. */
 struct gpu_set *gpu_open(const struct gpu_opts *o);
 void gpu_close(struct gpu_set *s); /* accepts NULL */
+/*
+ * From now on gpu_sample also tells what DCGM's host engine reads of whole NVIDIA GPUs, where its
+ * library is installed and it runs on this machine; else nothing changes. Not from several threads.
+ */
+void gpu_profile(struct gpu_set *s, const struct gpu_opts *o);
 
 /* Whole GPUs by index, each followed by its parts. Lives until gpu_close. */
 const struct gpu *gpu_list(const struct gpu_set *s, size_t *n);

@@ -7,6 +7,7 @@
 #include "host/gpu/gpu.h"
 
 struct nvml; /* nvml.c */
+struct dcgm; /* dcgm.c */
 struct amd;  /* amd.c */
 
 struct gpu_set {
@@ -14,6 +15,7 @@ struct gpu_set {
 	size_t n, n_nvidia;      /* NVIDIA's come first */
 	char note[512];
 	struct nvml *nvml;
+	struct dcgm *dcgm;       /* NULL: it is not asked */
 	struct amd *amd;
 };
 
@@ -32,6 +34,12 @@ void nvml_close(struct nvml *v);
 void nvml_sample(const struct nvml *v, size_t i, struct gpu_sample *out);
 size_t nvml_processes(const struct nvml *v, size_t i, struct gpu_process *out, size_t max);
 enum gpu_link nvml_link(const struct nvml *v, size_t a, size_t b);
+
+/* library NULL: the newest that is installed. *out NULL: no library, or no host engine. */
+void dcgm_open(const char *library, const struct gpu_set *s, struct dcgm **out);
+void dcgm_close(struct dcgm *v);
+/* i: place in the set, of NVIDIA's. What it does not know stays as it is. */
+void dcgm_sample(const struct dcgm *v, size_t i, struct gpu_sample *out);
 
 void amd_open(const char *sysfs, struct gpu_set *s, struct amd **out);
 void amd_close(struct amd *v);

@@ -48,15 +48,21 @@ static void close_fd(int *fd)
 static int write_orders(const struct keeper_opts *o, const struct keeper *k, struct err *e)
 {
 	double grace_ms = o->grace_s * 1000;
+	char *const *orphaned = o->when_orphaned;
 	struct buf text = { 0 };
+	size_t n_orphaned = 0;
 	int fd;
 
 	if (!(grace_ms >= 0))
 		grace_ms = 0;
-	buf_printf(&text, "%s%c%s%c%d%c%d%c%d%c%d%c%d%c%llu%c", k->roster.mark, 0, k->roster_path, 0,
+	while (orphaned && orphaned[n_orphaned])
+		n_orphaned++;
+	buf_printf(&text, "%s%c%s%c%d%c%d%c%d%c%d%c%d%c%llu%c%zu%c", k->roster.mark, 0, k->roster_path, 0,
 		   (int)(grace_ms < GRACE_MS_MAX ? grace_ms : GRACE_MS_MAX), 0, o->leaves_rest, 0,
 		   o->follow_fd >= 0, 0, o->pass_fd > 0, 0, (int)k->roster.owner.pid, 0,
-		   (unsigned long long)k->roster.owner.start, 0);
+		   (unsigned long long)k->roster.owner.start, 0, n_orphaned, 0);
+	for (size_t i = 0; i < n_orphaned; i++)
+		buf_add(&text, orphaned[i], strlen(orphaned[i]) + 1);
 	for (size_t i = 0; o->argv[i]; i++)
 		buf_add(&text, o->argv[i], strlen(o->argv[i]) + 1);
 	fd = memfd_create("orders", MFD_CLOEXEC);

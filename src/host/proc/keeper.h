@@ -28,6 +28,9 @@
  * number and start time, and the mark that all of them carry in their environment
  * (KEEPER_MARK). When we still live, keeper_stop() uses it, else the next start (proc/roster.h).
  *
+ * when_orphaned: a command for what a program has started outside of its tree, such as the
+ * container of `docker run`. The keeper runs it after the tree has ended, if we are gone then.
+ *
  * a session of its own: Ctrl-C on the terminal reaches us and not the program, which must not end
  * before what we measured is saved.
  *
@@ -59,6 +62,7 @@ struct keeper_opts {
 	int pass_fd;           /* 0: none; else it becomes KEEPER_PASSED_FD of the program */
 	double grace_s;        /* between TERM and KILL */
 	bool leaves_rest;      /* once the program has ended, what it left running is let be */
+	char *const *when_orphaned; /* ended by NULL; NULL: nothing is run */
 	const char *program;   /* one that calls keeper_main; NULL: program_exec's */
 };
 

@@ -6,8 +6,8 @@
  *   keeper_life.c   the keeper's
  *
  * The keeper finds its orders in a nameless file as its standard input: texts, each ended by a
- * NUL, in the order of enum order_text, then the program's words. It closes nothing it was not
- * given: there is nothing else.
+ * NUL, in the order of enum order_text, then the words of when_orphaned and the program's. It
+ * closes nothing it was not given: there is nothing else.
  */
 #pragma once
 #include <stdint.h>
@@ -32,6 +32,7 @@ enum order_text {
 	ORDER_PASSES,       /* likewise */
 	ORDER_OWNER,        /* process number */
 	ORDER_OWNER_START,
+	ORDER_ORPHANED,     /* number of words of when_orphaned */
 	ORDER_TEXTS,
 };
 

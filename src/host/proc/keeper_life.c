@@ -30,6 +30,7 @@
 #define KILL_WAIT_NS 20000000000 /* a process stuck in the kernel may never go */
 #define LOOK_MIN_NS (20 * MS)    /* between two looks at the tree for the roster: servers start */
 #define LOOK_MAX_NS (5000 * MS)  /* most of theirs early, and later nothing should disturb them */
+#define OUTSIDE_S 60             /* for when_orphaned */
 #define FOLLOW_NS (100 * MS)
 #define FOLLOW_BYTES 4096        /* PIPE_BUF: what a pipe that is writable takes at once */
 #define ENDING_LOOK_NS (50 * MS)
@@ -38,7 +39,7 @@
 struct life {
 	struct buf text;         /* of the orders; the rest borrows from it */
 	const char *roster_path;
-	char **argv;
+	char **argv, **when_orphaned; /* each ends NULL; the latter may be empty */
 	int64_t grace_ns;
 	bool leaves_rest, follows, passes;
 
@@ -71,13 +72,22 @@ static bool read_number(struct str s, int64_t *out)
 	return str_to_i64(s, out) && *out >= 0;
 }
 
+/* At most n of them, borrowed; the list ends NULL. */
+static char **take_words(struct str *rest, size_t n)
+{
+	char **words = mem_array((n < rest->n ? n : rest->n) + 1, sizeof(*words));
+
+	for (size_t i = 0; i < n && rest->n; i++)
+		words[i] = (char *)(uintptr_t)str_cut(rest, '\0').p;
+	return words;
+}
+
 static int take_orders(struct life *l)
 {
 	struct str rest, text[ORDER_TEXTS];
-	int64_t grace_ms, owner, start;
+	int64_t grace_ms, owner, start, n_orphaned;
 	struct stat given;
 	ssize_t n;
-	size_t words = 0;
 
 	/* A terminal: somebody has typed the word. */
 	if (fstat(KEEPER_ORDERS, &given) < 0 || !S_ISREG(given.st_mode))
@@ -95,11 +105,13 @@ static int take_orders(struct life *l)
 	if (n < 0 || rest.n == 0 || text[ORDER_MARK].n != ROSTER_MARK_BYTES - 1 ||
 	    !read_number(text[ORDER_GRACE_MS], &grace_ms) ||
 	    !read_number(text[ORDER_OWNER], &owner) ||
-	    !read_number(text[ORDER_OWNER_START], &start))
+	    !read_number(text[ORDER_OWNER_START], &start) ||
+	    !read_number(text[ORDER_ORPHANED], &n_orphaned))
 		return -1;
-	l->argv = mem_array(rest.n + 1, sizeof(*l->argv));
-	while (rest.n)
-		l->argv[words++] = (char *)(uintptr_t)str_cut(&rest, '\0').p;
+	l->when_orphaned = take_words(&rest, (size_t)n_orphaned);
+	l->argv = take_words(&rest, rest.n);
+	if (!l->argv[0])
+		return -1;
 	l->roster_path = text[ORDER_ROSTER].p;
 	l->grace_ns = grace_ms * MS;
 	l->leaves_rest = str_is(text[ORDER_LEAVES_REST], "1");
@@ -433,6 +445,19 @@ static int live(struct life *l)
 	}
 }
 
+/* What is outside of the tree. We are alone in it now, so nobody hears how it went. */
+static void clean_outside(const struct life *l)
+{
+	const struct roster_one *owner = &l->roster.owner;
+	struct buf out = { 0 };
+
+	if (!l->when_orphaned[0] || tree_is_running(owner->pid, owner->start))
+		return;
+	tool_run((const char *const *)(uintptr_t)l->when_orphaned, (struct str){ 0 }, OUTSIDE_S, &out,
+		 NULL, NULL);
+	buf_release(&out);
+}
+
 int keeper_main(void)
 {
 	struct life l = { 0 };
@@ -456,6 +481,7 @@ int keeper_main(void)
 		say(SAID_STARTED, l.program);
 		left = live(&l);
 		follow(&l);
+		clean_outside(&l);
 		if (l.roster_path[0] && !left)
 			unlink(l.roster_path);
 		say(SAID_GONE, left);
@@ -464,5 +490,6 @@ int keeper_main(void)
 	roster_release(&l.roster);
 	buf_release(&l.text);
 	free(l.argv);
+	free(l.when_orphaned);
 	return error || left;
 }

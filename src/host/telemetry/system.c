@@ -655,6 +655,13 @@ static void sample_gpu(struct system_watch *w, struct watched_gpu *g)
 	add_point(w, &g->slots, SYSTEM_GPU_POWER, at_ns, now.power_w);
 	add_point(w, &g->slots, SYSTEM_GPU_TEMPERATURE, at_ns, now.temperature_c);
 	add_point(w, &g->slots, SYSTEM_GPU_ENERGY, at_ns, now.energy_j);
+	add_point(w, &g->slots, SYSTEM_GPU_SM_ACTIVE, at_ns, now.sm_active_percent);
+	add_point(w, &g->slots, SYSTEM_GPU_TENSOR_ACTIVE, at_ns, now.tensor_active_percent);
+	add_point(w, &g->slots, SYSTEM_GPU_DRAM_ACTIVE, at_ns, now.dram_active_percent);
+	add_point(w, &g->slots, SYSTEM_GPU_NVLINK_SENT, at_ns, now.nvlink_sent_bytes_per_s);
+	add_point(w, &g->slots, SYSTEM_GPU_NVLINK_RECEIVED, at_ns, now.nvlink_received_bytes_per_s);
+	add_point(w, &g->slots, SYSTEM_GPU_PCIE_SENT, at_ns, now.pcie_sent_bytes_per_s);
+	add_point(w, &g->slots, SYSTEM_GPU_PCIE_RECEIVED, at_ns, now.pcie_received_bytes_per_s);
 	keep(&g->utilization, now.utilization_percent);
 	keep(&g->memory, now.memory_used_bytes);
 	keep(&g->power, now.power_w);
@@ -689,6 +696,7 @@ static void find_gpus(struct system_watch *w, const struct system_opts *o)
 	size_t n;
 
 	w->gpus = gpu_open(NULL);
+	gpu_profile(w->gpus, NULL);
 	list = gpu_list(w->gpus, &n);
 	w->gpu = mem_array(n, sizeof(*w->gpu));
 	if (*gpu_note(w->gpus))

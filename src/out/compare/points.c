@@ -59,6 +59,8 @@ void points_grid(const struct points_table *p, int digits, struct arena *a, stru
 	for (size_t k = 0; k < p->n_columns; k++)
 		if (is_known(p, p->column[k].key))
 			grid_add(out, p->column[k].title);
+	if (p->more_title)
+		grid_add(out, p->more_title);
 	grid_add(out, "Verdict");
 	grid_end_heads(out);
 	for (size_t i = 0; i < p->n; i++) {
@@ -73,6 +75,8 @@ void points_grid(const struct points_table *p, int digits, struct arena *a, stru
 			if (is_known(p, p->column[k].key))
 				grid_add(out, number_text(v, digits, a));
 		}
+		if (p->more_title)
+			grid_add(out, line->more ? line->more : "");
 		add_verdict(line, a, out);
 	}
 }

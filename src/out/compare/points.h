@@ -13,6 +13,7 @@ struct points_line {
 	const char *name;
 	const char *const *value;         /* of its parameters, in the table's order */
 	const struct json_value *record;  /* NULL: no result */
+	const char *more;                 /* in the column more_title; NULL: empty */
 	const char *state;                /* in place of the verdict, where there is no result */
 };
 
@@ -24,6 +25,7 @@ struct points_table {
 	size_t n_params;
 	const struct points_column *column; /* those that no record has are left out */
 	size_t n_columns;
+	const char *more_title;           /* of a column before the verdict; NULL: none */
 	const struct points_line *line;
 	size_t n;
 };

@@ -4,6 +4,7 @@
 #include "out/report/system.h"
 
 #include <math.h>
+#include <stddef.h>
 #include <stdio.h>
 
 #include "core/json/write.h"
@@ -29,6 +30,28 @@ static void put_level(struct json_writer *w, const char *key, const struct metri
 	json_end_object(w);
 }
 
+/* Of DCGM: left out where it was not asked or does not know. */
+static const struct { const char *key, *label; size_t offset; double unit; } dcgm_levels[] = {
+	{ "sm_active", "GPU SMs active mean/max (%):", offsetof(struct metrics_gpu, sm_active), 1 },
+	{ "tensor_active", "GPU tensor cores active (%):",
+	  offsetof(struct metrics_gpu, tensor_active), 1 },
+	{ "dram_active", "GPU memory active mean/max (%):", offsetof(struct metrics_gpu, dram_active),
+	  1 },
+	{ "nvlink_sent_mb_per_s", "GPU NVLink sent (MB/s):",
+	  offsetof(struct metrics_gpu, nvlink_sent), MB },
+	{ "nvlink_received_mb_per_s", "GPU NVLink received (MB/s):",
+	  offsetof(struct metrics_gpu, nvlink_received), MB },
+	{ "pcie_sent_mb_per_s", "GPU PCIe sent (MB/s):", offsetof(struct metrics_gpu, pcie_sent), MB },
+	{ "pcie_received_mb_per_s", "GPU PCIe received (MB/s):",
+	  offsetof(struct metrics_gpu, pcie_received), MB },
+};
+#define DCGM_LEVELS (sizeof(dcgm_levels) / sizeof(*dcgm_levels))
+
+static const struct metrics_level *dcgm_level(const struct metrics_gpu *g, size_t k)
+{
+	return (const void *)((const char *)g + dcgm_levels[k].offset);
+}
+
 static void put_gpu(struct json_writer *w, const struct metrics_gpu *g)
 {
 	json_begin_object(w);
@@ -43,6 +66,9 @@ static void put_gpu(struct json_writer *w, const struct metrics_gpu *g)
 	put_level(w, "memory_clock_mhz", &g->memory_clock, 1);
 	put_level(w, "power_w", &g->power, 1);
 	put_level(w, "temperature_c", &g->temperature, 1);
+	for (size_t k = 0; k < DCGM_LEVELS; k++)
+		if (dcgm_level(g, k)->n)
+			put_level(w, dcgm_levels[k].key, dcgm_level(g, k), dcgm_levels[k].unit);
 	json_member_f64(w, "energy_j", g->energy_j);
 	json_member_bool(w, "is_energy_counted", g->is_energy_counted);
 	json_member_f64(w, "power_before_w", g->power_before_w);
@@ -172,6 +198,27 @@ static void gpu_rows(const struct metrics_system *s, struct buf *out)
 	}
 }
 
+/* Means of the GPUs, and the largest value of any of them. */
+static void dcgm_rows(const struct metrics_system *s, struct buf *out)
+{
+	for (size_t k = 0; k < DCGM_LEVELS; k++) {
+		struct metrics_level all = { 0 };
+
+		for (size_t i = 0; i < s->n_gpus; i++) {
+			const struct metrics_level *l = dcgm_level(&s->gpu[i], k);
+
+			if (!l->n)
+				continue;
+			all.mean += l->mean;
+			all.max = l->max > all.max ? l->max : all.max;
+			all.n++;
+		}
+		if (all.n)
+			all.mean /= (double)all.n;
+		level_row(out, dcgm_levels[k].label, &all, dcgm_levels[k].unit);
+	}
+}
+
 static void energy_rows(const struct metrics_system *s, struct buf *out)
 {
 	known_row(out, "Peak GPU memory (GB):", s->peak_gpu_memory_gb, 2);
@@ -200,6 +247,7 @@ void report_system_rows(const struct metrics_system *s, struct buf *out)
 	line_heading(out, '-', "System");
 	energy_rows(s, out);
 	gpu_rows(s, out);
+	dcgm_rows(s, out);
 	level_row(out, "Host CPUs busy mean/max:", &s->host.cpus_busy, 1);
 	level_row(out, "Host memory used mean/max (GB):", &s->host.memory, GB);
 	level_row(out, "Host received mean/max (MB/s):", &s->host.received, MB);

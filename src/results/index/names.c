@@ -51,7 +51,7 @@ static const struct fact ending[] = {
 	{ "_mbit", "Mbit/s", 0 }, { "_goodput", "requests/s", 1 }, { "_throughput", "/s", 1 },
 	{ "_latency", "s", -1 }, { "_time", "s", -1 }, { "_j", "J", -1 }, { "_w", "W", 0 },
 	{ "_c", "\u00b0C", 0 }, { "_s", "s", 0 }, { "utilization", "%", 0 },
-	{ "memory_busy", "%", 0 }, { "cpus_busy", "CPUs", 0 },
+	{ "memory_busy", "%", 0 }, { "_active", "%", 0 }, { "cpus_busy", "CPUs", 0 },
 };
 
 static const char *const statistic[] = {

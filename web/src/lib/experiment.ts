@@ -1056,6 +1056,41 @@ export interface ExperimentDocument {
 				mean?: number | null;
 				max?: number | null;
 			} | null;
+			sm_active?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			};
+			tensor_active?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			};
+			dram_active?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			};
+			nvlink_sent_mb_per_s?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			};
+			nvlink_received_mb_per_s?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			};
+			pcie_sent_mb_per_s?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			};
+			pcie_received_mb_per_s?: {
+				min?: number | null;
+				mean?: number | null;
+				max?: number | null;
+			};
 			energy_j?: number | null;
 			is_energy_counted?: boolean;
 			power_before_w?: number | null;
