@@ -38,7 +38,8 @@ static const struct opt search_rows[] = {
 	  .help = "from round to round of best one in so many stays, and is measured so many times "
 		  "as long"),
 	S(share, "share", .arg = "PERCENT", .flags = OPT_MIN_EXCLUSIVE, .max = 100,
-	  .help = "time that best may take, of what all experiments at full length would take"),
+	  .help = "how much load best may take, of what all experiments at full length would be; more "
+		  "where a few experiments need it"),
 	S(budget_s, "budget", .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE, .max = 1e7,
 	  .help = "longest time: of find 1200 for each experiment, of best what share says; a search "
 		  "that it ends gives the best answer until then"),

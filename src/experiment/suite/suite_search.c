@@ -22,6 +22,7 @@
 #include "results/read/kind.h"
 #include "results/read/read.h"
 
+#define SHARE_ABOVE_PLAN 1.25 /* for those whose intervals reach the cut, and HALVING_MARGIN */
 #define ROUND_TAG "tags.search_round"
 
 /* ---- what is searched among ---- */
@@ -185,6 +186,26 @@ static int add_round(struct suite *s, struct err *e)
 	return 0;
 }
 
+/* What the rounds take when each has as many as it is for, of all at full length. */
+static double planned_share(const struct halving *h)
+{
+	double sum = 0;
+
+	for (unsigned r = 0; r < h->rounds; r++)
+		sum += fmin((double)h->target[r], (double)h->opts.n) * h->length[r] / h->opts.full;
+	return sum / (double)h->opts.n;
+}
+
+/* Of a few experiments even the plan takes more than the usual share. */
+static void settle_share(struct suite_search *q, const struct suite *s)
+{
+	const struct json_value *search = config_get(s->config->tree, "search");
+
+	if (!config_get(search, "share"))
+		q->halving.opts.share = fmax(q->halving.opts.share, SHARE_ABOVE_PLAN *
+					     planned_share(&q->halving));
+}
+
 int suite_search_begin(struct suite *s, unsigned repeats, struct config_findings *f)
 {
 	struct suite_search *q = s->search;
@@ -217,6 +238,7 @@ int suite_search_begin(struct suite *s, unsigned repeats, struct config_findings
 		return -1;
 	halving_begin(&q->halving, &o, arena_alloc(&s->arena, q->n * sizeof(struct halving_item)),
 		      arena_alloc(&s->arena, q->n * sizeof(size_t)));
+	settle_share(q, s);
 	s->n = 0;
 	if (add_round(s, &e) < 0)
 		return config_complain(s->config, f, NULL, "search", "%s", e.text);

@@ -58,8 +58,8 @@ void suite_search_plan(const struct suite *s, struct buf *out)
 		buf_printf(out, "  %s%zu of %s%s\n", r ? "at least " : "",
 			   h->target[r] < q->n ? h->target[r] : q->n, length_text(q, r, &a),
 			   r + h->opts.repeats > h->rounds ? ", on servers started anew" : "");
-	buf_printf(out, "for at most %g %% of the load that all of them at full length would be",
-		   q->asked.share);
+	buf_printf(out, "for at most %.0f %% of the load that all of them at full length would be",
+		   100 * h->opts.share);
 	if (isfinite(h->opts.budget_s))
 		buf_printf(out, ", and at most %s", fmt_rough_time(time, h->opts.budget_s));
 	buf_add_text(out, ". The first round:\n");
