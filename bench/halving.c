@@ -11,7 +11,7 @@
  * sends them. A server's speed differs by 1 % (standard deviation) from start to start and each
  * step by 2 %. A measurement at full length is 1,000 requests; intervals are those of settled means.
  *
- * The truth is the same metric over 30,000 other requests, the same ones for all, without the noise
+ * The truth is the same metric over 10,000 other requests, the same ones for all, without the noise
  * of starts.
  * "Found" is defined beforehand: the true value of the answer is within 1 % of the true best. How
  * often it is exactly the best one is counted, too: configurations that differ by less than a start
@@ -42,7 +42,7 @@
 
 #define CONFIGS 256
 #define FULL 1000             /* requests of a measurement at full length */
-#define TRUTH 30000
+#define TRUTH 10000
 #define START_SD 0.01
 #define STEP_SD 0.02
 #define WITHIN 0.01           /* of the true best: found */
@@ -271,7 +271,7 @@ static void draw_problem(uint64_t seed, struct bed *b, struct problem *p)
 		p->shape = shapes[pcg64_bounded(&g, 0, 2)];
 	} while (!hardware_gpu(p->gpu) || !hardware_shape(p->shape) || !plan(p, 0, &hw));
 	p->prompt = batcher_log_uniform(&g, 128, 2048);
-	p->output = batcher_log_uniform(&g, 32, 512);
+	p->output = batcher_log_uniform(&g, 32, 256);
 	p->slots = (uint32_t)batcher_log_uniform(&g, 24, 192);
 	if (p->metric == THROUGHPUT)
 		return;

@@ -2,6 +2,7 @@
 /*
  * config_search.c - see config_internal.h: `search`, which asks more of an experiment than one run,
  * and `profile`, defaults by what an experiment is for.
+ * It is at the top and not in benchmark, where vLLM's option of that name is the engine's profiler.
  *
  * A profile is a small configuration that the file is laid over, so a key of the file wins and
  * --print-config shows what came of it.

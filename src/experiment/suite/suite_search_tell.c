@@ -246,7 +246,7 @@ static void say_lead(const struct suite *s, size_t best, size_t second, struct a
 
 	spec.n_runs = add_runs(s, second, 0, a, run);
 	spec.n_runs += add_runs(s, best, 1, a, run + spec.n_runs);
-	buf_printf(out, "It is %.2g %% %s than the runner-up, %s", 100 * fabs(ratio - 1),
+	buf_printf(out, "It is %.3g %% %s than the runner-up, %s", 100 * fabs(ratio - 1),
 		   h->opts.is_highest ? "higher" : "lower", q->candidate[second].label);
 	if (spec.n_runs >= 2 * MATCHED_SESSIONS_MIN)
 		matched_compare(&spec, a, &m);
@@ -256,7 +256,7 @@ static void say_lead(const struct suite *s, size_t best, size_t second, struct a
 		buf_add_text(out, "; whether that is sure is not known, because each needs at least two "
 			     "measurements at full length on servers of their own (repeat)\n");
 	else
-		buf_printf(out, " (95 %% interval of the change: %+.2g to %+.2g %%): %s\n",
+		buf_printf(out, " (95 %% interval of the change: %+.3g to %+.3g %%): %s\n",
 			   100 * (row->is.interval.low - 1), 100 * (row->is.interval.high - 1),
 			   row->is.p <= MATCHED_ALPHA ? "the difference is sure" : "the difference is "
 			   "not sure, so either of the two will do");

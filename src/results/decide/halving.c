@@ -210,7 +210,8 @@ static bool reaches(const struct halving *h, size_t i, double value)
 {
 	double above = log(h->item[i].value / value);
 
-	return (h->opts.is_highest ? above : -above) + h->item[i].half >= 0;
+	return (h->opts.is_highest ? above : -above) +
+	       fmin(h->item[i].half, HALVING_UNKNOWN) >= 0;
 }
 
 /* Takes what the candidate costs in the next round, when there is room for it. */

@@ -13,7 +13,8 @@
  * stay; so does every one whose 95 % interval reaches the value of the last of these, as far as the
  * budget allows: those that it does not are HALVING_FORCED, which the caller says. An interval is
  * that of the run, joined with HALVING_SCATTER for a server that would be started again. A run too
- * short for an interval excludes nobody.
+ * short for an interval is supposed to be off by HALVING_UNKNOWN
+ * at most.
  *
  * The budget is a share of the time that load on all candidates at full length would take, and
  * seconds with the starts of servers. Both are known by what the rounds took: a start, and so many
@@ -35,6 +36,7 @@
 #define HALVING_REPEATS 3      /* of the last round */
 #define HALVING_FIRST 27.0     /* full length over that of the first round, unless it is given */
 #define HALVING_MARGIN 0.9     /* of the share is planned with: what all would take is estimated */
+#define HALVING_UNKNOWN 0.4    /* half width of ln(value) where a run gives no interval: 50 % */
 #define HALVING_SCATTER 0.01   /* deviation of ln(value) between two starts of one server */
 
 struct halving_opts {
