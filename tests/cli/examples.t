@@ -22,6 +22,7 @@ my %run = (
 	'quickstart' => [[], 1],
 	'model-comparison' => [[@small, 'repeat=1'], 3],
 	'configuration-search' => [[@small], 8],
+	'best-configuration' => [[@small, 'search.first=6', 'repeat=1'], 16],
 	'scaling' => [[@small], 3],
 	'memory' => [[@small], 5],
 	'precision' => [[@small, 'repeat=1'], 4],

@@ -345,8 +345,15 @@ static int give(struct find_words *w, const char *option, const char *value, str
 static int read_words(const struct find_opts *o, struct find_words *w, struct err *e)
 {
 	*w = (struct find_words){ .arena = { 0 } };
-	if (opt_parse(&serve_opt_set, o->argc, o->argv, &w->o, &w->given, &w->arena, e) < 0 ||
-	    serve_presets(&w->o, &w->given, &w->arena, e) < 0)
+	if (o->serve) {
+		w->o = *o->serve;
+		w->given = *o->given;
+		w->given.notes = (struct buf){ 0 };
+	} else if (opt_parse(&serve_opt_set, o->argc, o->argv, &w->o, &w->given, &w->arena,
+			     e) < 0) {
+		return -1;
+	}
+	if (serve_presets(&w->o, &w->given, &w->arena, e) < 0)
 		return -1;
 	for (size_t i = 0; refused[i]; i++)
 		if (opt_given(&serve_opt_set, &w->given, refused[i]))

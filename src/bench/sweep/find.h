@@ -31,6 +31,9 @@
 struct find_opts {
 	int argc;              /* options of bench serve */
 	char **argv;
+	/* Or the options themselves, and which of them were given; NULL: argv. */
+	const struct serve_opts *serve;
+	const struct opt_result *given;
 	struct slo slo;
 	enum capacity_load load;
 	double precision;      /* as in capacity_opts */
@@ -94,6 +97,8 @@ void find_level_of(const struct slo *slo, const struct point *p, const struct me
 
 /* What a search for the largest load (sweep/find.h) says: lines, JSON, a figure. */
 
+/* What is looked for, a sentence: before the first step. */
+void find_tell_begin(const struct find_opts *o, struct buf *out);
 /* A sentence about the step that has just ended; empty: nothing to say. */
 void find_tell_step(const struct find *f, struct buf *out);
 /* What the precision will still cost; empty while that is unknown. */

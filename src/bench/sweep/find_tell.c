@@ -45,6 +45,15 @@ bool find_has_answer(const struct find *f)
 
 /* ---- while it runs ---- */
 
+void find_tell_begin(const struct find_opts *o, struct buf *out)
+{
+	buf_printf(out, "Searching for the largest %s with ",
+		   o->load == CAPACITY_RATE ? "request rate" : "number of requests at once");
+	for (size_t j = 0; j < o->slo.n; j++)
+		buf_printf(out, "%s%s", j ? ", " : "", o->slo.limit[j].text);
+	buf_printf(out, " and at most %g %% failed requests.", 100 * CAPACITY_FAILED_SHARE);
+}
+
 /* What a level gave for one limit: "p99_ttft_ms<200: 0.42 % slow (1 % allowed)". */
 static void tell_limit(const struct find *f, const struct capacity_point *p, size_t j,
 		       struct buf *out)

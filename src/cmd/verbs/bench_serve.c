@@ -176,17 +176,12 @@ static int read_options(struct cli *cli, const struct serve_opts *o, struct find
 /* Options are right, and the first request is about to be sent. */
 static void on_begun(void *self, const struct find *f)
 {
-	const struct find_opts *o = f->opts;
 	struct buf out = { 0 };
 
 	(void)self;
 	if (f->step.ask != CAPACITY_PROBE)
 		return;
-	buf_printf(&out, "Searching for the largest %s with ",
-		   o->load == CAPACITY_RATE ? "request rate" : "number of requests at once");
-	for (size_t j = 0; j < o->slo.n; j++)
-		buf_printf(&out, "%s%s", j ? ", " : "", o->slo.limit[j].text);
-	buf_printf(&out, " and at most %g %% failed requests.", 100 * CAPACITY_FAILED_SHARE);
+	find_tell_begin(f->opts, &out);
 	cli_line(out.data);
 	fflush(stdout);
 	buf_release(&out);

@@ -290,6 +290,8 @@ static int run_gate_check(struct command_run *c, struct gates *g, struct err *e)
 	for (size_t i = 0; i < c->suite.n; i++)
 		if (c->suite.member[i].is_chosen)
 			n += c->suite.member[i].x.n_require;
+	if (c->suite.search) /* of the one that is found */
+		n = c->suite.member[0].x.n_require;
 	return gates_begin_with(g, &c->o.gate, NULL, n, "add require: [CONDITION] to the configuration",
 				&c->arena, e);
 }
@@ -317,8 +319,11 @@ static void judge_member(struct gates *g, const struct suite_member *m, const ch
 static int run_gate(struct command_run *c, struct gates *g, struct err *e)
 {
 	const struct suite *s = &c->suite;
+	const struct suite_member *found = s->search ? suite_found(s) : NULL;
 
-	for (size_t i = 0; i < s->n; i++)
+	if (found && found->x.n_require)
+		judge_member(g, found, found->label);
+	for (size_t i = 0; !s->search && i < s->n; i++)
 		if (s->member[i].is_chosen && s->member[i].x.n_require)
 			judge_member(g, &s->member[i], s->is_single ? "" : s->member[i].label);
 	return gates_end(g, "profllm run", e);
@@ -521,7 +526,10 @@ static int status_of(struct command_run *c, const struct suite_tally *t, struct 
 	if (o && o->status == OUTCOME_FAILED)
 		return err_set(e, o->stage == AT_CONFIG ? ERR_USAGE : ERR_RUN, "%s: %s",
 			       outcome_stage_name(o->stage), o->reason);
-	if (t->failed)
+	/* What failed is out, and the rest was searched among. */
+	if (c->suite.search && !suite_found(&c->suite))
+		return err_set(e, ERR_RUN, "the search found no experiment that can be the answer");
+	if (t->failed && !c->suite.search)
 		return err_set(e, ERR_RUN, "%zu of %zu experiments failed", t->failed,
 			       t->failed + t->completed + t->partial + t->kept + t->left);
 	return c->o.strict && t->doubtful ? EXIT_STRICT : 0;

@@ -155,6 +155,7 @@
 #define DOCUMENT_BYTES_MAX (256u << 20) /* of one experiment */
 #define SUITE_MEMBERS_MAX 4096          /* experiments of one suite, repeats counted */
 #define SUITE_VALUES_MAX (16u << 20)    /* members x axes of its matrix x values of its file */
+#define SUITE_SEARCH_REPEATS_MAX 16 /* at full length, of those that may be the best */
 #define SUITE_JOBS_MAX 256              /* of them at once */
 #define SUITE_LINE_BYTES_MAX 65536      /* of what an experiment that is a child prints */
 #define IMPORT_FILE_BYTES_MAX (16u << 20) /* one of vLLM's test files */

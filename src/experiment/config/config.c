@@ -395,7 +395,7 @@ void config_note(const struct config *c, struct config_findings *f, const struct
 /* Keys of a suite are read by suite.h. */
 static const char *const sections[] = {
 	"name", "suite", "tags", "server", "servers", "benchmark", "profiling", "resources",
-	"telemetry", "output", "provenance", "require", "include", "matrix",
+	"telemetry", "output", "provenance", "require", "profile", "search", "include", "matrix",
 	"matrix_exclude", "experiments", "import", "repeat", "shuffle", "restart", "jobs",
 	"stop_on_error",
 };
@@ -684,6 +684,17 @@ static void add_server(struct json_writer *w, const struct experiment_server *s)
 	json_end_object(w);
 }
 
+static void add_search(struct json_writer *w, const struct experiment_search *s)
+{
+	json_member_array(w, "search");
+	json_put_text(w, s->find);
+	json_put_text(w, s->slo);
+	json_put_f64(w, s->precision);
+	json_put_f64(w, s->level_s);
+	json_put_f64(w, s->budget_s.is_set ? s->budget_s.v : 0);
+	json_end_array(w);
+}
+
 /*
  * Of what is to be measured: not of its name, its files, or how it is watched. Defaults do not
  * count: before the start nobody knows them.
@@ -707,6 +718,8 @@ static uint64_t hash_of(const struct experiment *x)
 	json_put_f64(&w, x->profiling.duration_s);
 	json_end_array(&w);
 	json_member_texts(&w, "offline", (const char *const *)x->offline_argv);
+	if (x->search.find)
+		add_search(&w, &x->search);
 	opt_json_hidden(&serve_opt_set, &x->serve, &hidden);
 	if (mode_is_served(x->mode) && hidden.len)
 		json_member_str(&w, "hidden", buf_str(&hidden));
@@ -749,6 +762,7 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 	tree = fill_references(&r, tree);
 	if (f->n_errors > before)
 		r.f = &unused; /* what follows from texts that were not filled in */
+	tree = config_profiled(&r, tree);
 	*out = (struct experiment){ .repeat = 1, .repeats = 1, .given = tree };
 	check_root(&r, tree);
 	name = read_text(&r, tree, "name");
@@ -766,6 +780,7 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 		       &out->telemetry, NULL, NULL);
 	config_servers(&r, tree);
 	config_bench(&r, tree);
+	config_search(&r, tree);
 	read_require(&r, tree);
 	settle_gpus(&r, tree);
 	if (f->n_errors == before)

@@ -124,6 +124,16 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 		      const struct config_know *know, struct arena *a, struct experiment *out,
 		      struct config_findings *f);
 
+/* `search` of a suite: best and all that belongs to it; *out has no best where there is none. */
+void config_suite_search(const struct config *c, struct arena *a, struct experiment_search *out,
+			 struct config_findings *f);
+/*
+ * The metric of search.best: the key of a result, and whether more of it is better. ERR_USAGE: a
+ * sentence with what was expected.
+ */
+int config_best_metric(const char *text, struct arena *a, const char **key, bool *is_highest,
+		       struct err *e);
+
 /*
  * The arguments of a server as words, in the order of engine/flags.h, extra_args last: behind its
  * command (which is in s->command) and before --host and --port, which are the runner's.

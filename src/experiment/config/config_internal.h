@@ -7,6 +7,7 @@
  *   config.c         trees, findings, the sections and what follows from all
  *   config_bench.c   objects by the rows of a set; the benchmark: rows of the mode's verb
  *   config_server.c  a server: its own keys, its engine's arguments; bounds
+ *   config_search.c  what is searched for; profiles
  *   config_rules.c   rules between values
  *   config_schema.c  the keys as a page, and as a schema for editors
  */
@@ -34,7 +35,7 @@ struct config_server {
 };
 
 extern const struct opt_set config_resources_set, config_profiling_set, config_telemetry_set,
-	config_output_set, config_server_set;
+	config_output_set, config_server_set, config_search_set;
 
 struct config_reader {
 	const struct config *c;
@@ -104,6 +105,13 @@ const struct json_value *config_object(struct config_reader *r, const struct jso
 bool config_is_object(struct config_reader *r, const struct json_value *v, const char *path);
 /* A list of texts ended by NULL, out of a list or one text. */
 char **config_list(struct config_reader *r, const struct json_value *v, const char *path);
+
+/* ---- config_search.c ---- */
+
+/* After the benchmark was read. */
+void config_search(struct config_reader *r, const struct json_value *tree);
+/* The tree laid over what its `profile` says. */
+const struct json_value *config_profiled(struct config_reader *r, const struct json_value *tree);
 
 /* ---- config_server.c, config_values.c, config_bench.c, rules.c ---- */
 

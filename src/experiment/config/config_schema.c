@@ -66,6 +66,14 @@ static const struct key top[] = {
 	  LIST_OF("\"type\": \"string\", \"errorMessage\": \"expected a condition such as "
 		  "\\\"p99_ttft_ms<=200\\\"\"", "expected a list of at most 256 conditions such as "
 		  "\\\"p99_ttft_ms<=200\\\""), false },
+	{ "profile", "throughput, latency, capacity, soak",
+	  "Defaults of the benchmark by what the experiment is for; a key of the file wins: all requests "
+	  "at once, one at a time, the largest rate within limits, an hour of steady load",
+	  "\"enum\": [\"throughput\", \"latency\", \"capacity\", \"soak\", null], \"errorMessage\": "
+	  "\"expected one of throughput, latency, capacity, soak\"", false },
+	{ "search", "object",
+	  "What is looked for: the largest load within limits, of each experiment, or the best "
+	  "experiment of the suite", REF("search"), false },
 	{ "matrix", "object or list of objects",
 	  "A suite: dotted key to list of values; every combination is an experiment",
 	  "\"type\": [\"object\", \"array\", \"null\"], \"if\": {\"type\": \"object\"}, \"then\": {"
@@ -221,6 +229,8 @@ void config_keys_page(struct buf *out)
 	add_rows(&config_telemetry_set, NULL, out);
 	add_head("output", "What is kept, and where it goes.", out);
 	add_rows(&config_output_set, NULL, out);
+	add_head("search", "What is looked for: `find` with `slo`, or `best`.", out);
+	add_rows(&config_search_set, NULL, out);
 	add_modes(out);
 }
 
@@ -877,6 +887,7 @@ void config_schema(const struct opt_set *sim, struct buf *out)
 	static const struct { const char *name; const struct opt_set *set; } plain[] = {
 		{ "resources", &config_resources_set }, { "profiling", &config_profiling_set },
 		{ "telemetry", &config_telemetry_set }, { "output", &config_output_set },
+		{ "search", &config_search_set },
 	};
 	struct schema s = { .w = json_writer(out), .sim = sim };
 	struct json_writer *w = &s.w;

@@ -96,6 +96,20 @@ struct experiment_output {
 	const char *compare_with;      /* unused: `profllm run` reads it; NULL: nothing */
 };
 
+/*
+ * What is looked for: the largest load of this experiment, or (of a suite alone, and of none of its
+ * members) the experiment with the best value of a metric. find and best NULL: nothing.
+ */
+struct experiment_search {
+	const char *find, *slo;        /* "rate", "concurrency"; limits (bench/sweep/slo.h) */
+	double precision;              /* per cent */
+	double level_s;
+	const char *best;              /* "output_throughput", "p99_ttft_ms lowest" */
+	struct opt_real first;         /* prompts, or seconds where benchmark.duration is given */
+	double eta, share;             /* share: per cent */
+	struct opt_real budget_s;
+};
+
 struct experiment {
 	const char *name, *suite;      /* suite NULL: none */
 	unsigned repeat, repeats;      /* from 1 */
@@ -112,6 +126,7 @@ struct experiment {
 	struct experiment_profiling profiling;
 	struct experiment_telemetry telemetry;
 	struct experiment_output output;
+	struct experiment_search search;     /* find alone */
 	const struct json_value *benchmark;  /* every option of the mode, defaults included */
 	const struct json_value *provenance; /* object or NULL: engine_commit, ... */
 	const struct json_value *tags;       /* object or NULL */

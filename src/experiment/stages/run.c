@@ -348,6 +348,8 @@ static int live(struct run *r, bool is_reused)
 			return -1;
 	}
 	r->stage = AT_BENCHMARK;
+	if (r->x->search.find)
+		return bench_capacity(r);
 	return mode_is_served(r->x->mode) ? bench_serve(r) : bench_offline(r);
 }
 

@@ -6,6 +6,7 @@
  *                    the machine, the environment
  *   run_servers.c    servers started, watched, asked about themselves, kept or stopped
  *   run_bench.c      load on the server that serves; engines without a server of ours
+ *   run_capacity.c   the search for the largest load
  *   profiling.c      the profiler and its traces; the machine while an offline engine runs
  *
  * A stage returns 0, or -1 after run_fail(): the first failure is the outcome's.
@@ -120,6 +121,8 @@ bool servers_are_alive(const struct experiment_held *held);
 /* Whether its options go together, before anything is started; nothing is kept. */
 int bench_serve_check(struct run *r);
 int bench_serve(struct run *r);
+/* The largest load within limits, where search.find asks for it (bench/sweep/find.h). */
+int bench_capacity(struct run *r);
 int bench_offline(struct run *r);
 
 /* ---- bench_watch.c: the machine beside an engine without a server ---- */

@@ -530,6 +530,7 @@ static void smoke(struct checking *c)
 	};
 	x.profiling.is_enabled = false;
 	x.serve.profile = false;
+	x.search.find = NULL;
 	x.serve.num_prompts = CHECK_SMOKE_PROMPTS;
 	x.turns.max_num_requests = (struct opt_int){ true, x.turns.num_clients };
 	x.serve.num_warmups = 0;

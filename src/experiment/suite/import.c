@@ -16,6 +16,7 @@
 #include "core/json/write.h"
 #include "core/opt/opt.h"
 #include "experiment/suite/import_internal.h"
+#include "results/decide/capacity.h"
 
 void shell_words(struct buf *out, char *const *argv)
 {
@@ -92,11 +93,19 @@ static void add_given(struct buf *out, const struct opt_set *set, const struct o
 	}
 }
 
+static void add_find(struct buf *out, const struct experiment_search *s)
+{
+	buf_printf(out, " --find-max-%s --precision %g --level-seconds %g --budget %g --slo ", s->find,
+		   s->precision, s->level_s, s->budget_s.is_set ? s->budget_s.v : CAPACITY_BUDGET_S);
+	words_quote(out, str_of(s->slo));
+}
+
 void shell_benchmark(struct buf *out, const struct experiment *x, const char *url)
 {
 	bool has_turns = x->mode == MODE_MULTI_TURN;
 
-	buf_printf(out, "%s bench %s", x->mode >= MODE_PRIORITIZATION ? "profllm" : "vllm",
+	buf_printf(out, "%s bench %s", x->mode >= MODE_PRIORITIZATION || x->search.find ? "profllm" :
+		   "vllm",
 		   x->mode == MODE_STRUCTURED ? experiment_mode_name(MODE_SERVE) :
 		   experiment_mode_name(x->mode));
 	if (!mode_is_served(x->mode)) {
@@ -113,6 +122,8 @@ void shell_benchmark(struct buf *out, const struct experiment *x, const char *ur
 	if (has_turns)
 		add_given(out, &multi_turn_opt_set, &x->turns_given, x->benchmark);
 	add_given(out, &serve_opt_set, &x->serve_given, x->benchmark);
+	if (x->search.find)
+		add_find(out, &x->search);
 }
 
 struct reader {

@@ -17,13 +17,14 @@
 #include "experiment/config/config_internal.h"
 #include "experiment/stages/allocate.h"
 #include "experiment/suite/suite_internal.h"
+#include "experiment/suite/suite_search.h"
 
 #define OUTPUT_DEFAULT "results.json"
 
 /* ---- keys of the suite itself ---- */
 
 struct settings {
-	unsigned repeats;
+	unsigned repeats, rounds;  /* rounds: members of each part; of a search one, a candidate */
 	bool is_member;            /* --member: repeat is told */
 	unsigned repeat;
 };
@@ -81,13 +82,27 @@ static void read_restart(const struct config *c, struct suite *s, struct config_
 	config_complain(c, f, v, "restart", "expected one of on-repeat, on-change, always, never");
 }
 
+static void read_search(const struct config *c, struct suite *s, struct config_findings *f)
+{
+	struct experiment_search asked;
+
+	config_suite_search(c, &s->arena, &asked, f);
+	if (!asked.best)
+		return;
+	s->search = arena_alloc(&s->arena, sizeof(*s->search));
+	*s->search = (struct suite_search){ .asked = asked };
+}
+
 static void read_settings(const struct config *c, const struct suite_opts *o, struct suite *s,
 			  struct settings *set, struct config_findings *f)
 {
 	const struct json_value *stop = json_get(c->tree, "stop_on_error");
 
 	*set = (struct settings){ .repeat = 1 };
-	set->repeats = (unsigned)read_int(c, "repeat", 1, SUITE_MEMBERS_MAX, 1, f);
+	read_search(c, s, f);
+	set->repeats = (unsigned)read_int(c, "repeat", 1, s->search ? SUITE_SEARCH_REPEATS_MAX :
+					  SUITE_MEMBERS_MAX, s->search ? HALVING_REPEATS : 1, f);
+	set->rounds = s->search ? 1 : set->repeats;
 	s->jobs = (unsigned)read_int(c, "jobs", 1, SUITE_JOBS_MAX, 1, f);
 	if (o->jobs)
 		s->jobs = o->jobs;
@@ -106,6 +121,21 @@ static void read_settings(const struct config *c, const struct suite_opts *o, st
 
 /* ---- files ---- */
 
+void suite_place(struct suite *s, struct suite_member *m)
+{
+	/* "." would be the folder of the suite itself. */
+	struct str label = strcmp(m->label, ".") == 0 ? STR("_") : str_of(m->label);
+
+	m->path = s->is_single ? s->output
+		  : arena_printf(&s->arena, "%s/%s", s->folder,
+				 params_file_name_ending(label, ".json", &s->arena));
+	m->folder = s->is_single ? s->folder
+		    : arena_printf(&s->arena, "%s/%s", s->folder,
+				   params_file_name(label, &s->arena));
+	m->x.output.path = m->path;
+	m->x.output.folder = m->folder;
+}
+
 static void settle_files(struct suite *s, const struct suite_opts *o)
 {
 	const struct experiment_output *given = &s->member[0].x.output;
@@ -117,20 +147,8 @@ static void settle_files(struct suite *s, const struct suite_opts *o)
 		base.n -= strlen(".json");
 	s->folder = given->folder ? given->folder :
 				    arena_printf(&s->arena, "%.*s.d", (int)base.n, base.p);
-	for (size_t i = 0; i < s->n; i++) {
-		struct suite_member *m = &s->member[i];
-		/* "." would be the folder of the suite itself. */
-		struct str label = strcmp(m->label, ".") == 0 ? STR("_") : str_of(m->label);
-
-		m->path = s->is_single ? s->output
-			  : arena_printf(&s->arena, "%s/%s", s->folder,
-					 params_file_name_ending(label, ".json", &s->arena));
-		m->folder = s->is_single ? s->folder
-			    : arena_printf(&s->arena, "%s/%s", s->folder,
-					   params_file_name(label, &s->arena));
-		m->x.output.path = m->path;
-		m->x.output.folder = m->folder;
-	}
+	for (size_t i = 0; i < s->n; i++)
+		suite_place(s, &s->member[i]);
 }
 
 static int check_names(const struct suite *s, struct config_findings *f)
@@ -284,14 +302,14 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 		config_findings_release(&own);
 		first.config = first.x.given;
 		first.test = part->test;
-		for (unsigned r = 1; r <= (set->is_member ? 1 : set->repeats); r++) {
+		for (unsigned r = 1; r <= (set->is_member ? 1 : set->rounds); r++) {
 			struct suite_member *m = &s->member[n++];
 
 			*m = first;
 			m->x.repeat = set->is_member ? set->repeat : r;
-			m->x.repeats = set->repeats;
+			m->x.repeats = s->search ? 1 : set->repeats;
 			m->x.is_one_of_many = set->is_member || s->n > 1;
-			m->label = set->is_member || set->repeats == 1 ? m->x.name
+			m->label = set->is_member || set->rounds == 1 ? m->x.name
 				   : arena_printf(&s->arena, "%s-r%u", m->x.name, r);
 		}
 	}
@@ -488,12 +506,17 @@ int suite_expand(const struct config *config, const struct config_know *know,
 	config_findings_release(&own);
 	if (rc < 0 || f->n_errors)
 		goto done;
+	if (s->search && !parts.is_list) {
+		rc = config_complain(config, f, json_get(config->tree, "search"), "search.best",
+				     "it needs experiments to search among: matrix or experiments");
+		goto done;
+	}
 	s->is_single = !parts.is_list && (set.is_member || set.repeats == 1);
 	name = json_get(config->tree, "suite");
 	if (!s->is_single && (!name || name->kind != JSON_STRING))
 		name = json_get(config->tree, "name");
 	s->name = name && name->kind == JSON_STRING ? arena_text(&s->arena, name->text) : NULL;
-	s->n = parts.n * (set.is_member ? 1 : set.repeats);
+	s->n = parts.n * (set.is_member ? 1 : set.rounds);
 	if (s->n > SUITE_MEMBERS_MAX) {
 		config_complain(config, f, json_get(config->tree, "repeat"), "repeat",
 				"%zu experiments with their repeats, and %d is the most", s->n,
@@ -503,12 +526,14 @@ int suite_expand(const struct config *config, const struct config_know *know,
 	s->member = arena_alloc(&s->arena, s->n * sizeof(*s->member));
 	rc = type_members(s, &parts, &set, &seen, f);
 	settle_files(s, o);
-	settle_order(s, set.is_member ? 1 : set.repeats);
+	settle_order(s, set.is_member ? 1 : set.rounds);
 	choose(s, o);
 	if (rc == 0 && !s->is_single)
 		rc = check_names(s, f);
 	if (rc == 0)
 		rc = check_never(s, f);
+	if (rc == 0 && f->n_errors == 0 && s->search)
+		rc = suite_search_begin(s, set.repeats, f);
 done:
 	map_release(&seen);
 	if (rc == 0 && s->n && f->n_errors == 0)

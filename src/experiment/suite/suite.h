@@ -58,6 +58,8 @@ struct suite_opts {
 	char *const *child_words;
 };
 
+/* A search for the best of the suite's experiments; see suite_search.h. */
+struct suite_search;
 /* A test of upstream's that was imported; see import.h. NULL in members that were not. */
 struct import_test;
 
@@ -80,6 +82,11 @@ struct suite {
 	bool stop_on_error, is_shuffled;
 	uint64_t seed;                     /* of the order, when shuffled */
 	unsigned jobs;
+	/*
+	 * Of a suite with search.best, else NULL: what it expands to are the candidates. The members
+	 * are those of the first round, and suite_run adds those of later ones.
+	 */
+	struct suite_search *search;
 	const char *output, *folder;       /* the file, and the folder beside it */
 	const struct config *config;
 	const struct config_know *know;
@@ -168,8 +175,10 @@ void suite_tally_release(struct suite_tally *t);
  * Runs what is chosen and not kept, and writes every document. 0 also when members failed: the
  * tally says so. -1: a document could not be written (ERR_IO), or nothing matches --only.
  */
-int suite_run(const struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
+int suite_run(struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
 	      struct suite_tally *out, struct err *e);
+/* Of a search that is over: the last member of the best experiment; NULL: there is none. */
+const struct suite_member *suite_found(const struct suite *s);
 
 /*
  * The document of what was refused before it ran: x may be no more than a name. A result at path

@@ -433,6 +433,8 @@ static const struct json_value *without_suite(const struct config *c,
 {
 	for (size_t k = 0; k < sizeof(suite_keys) / sizeof(*suite_keys); k++)
 		tree = config_without(c, tree, suite_keys[k]);
+	if (config_get(config_get(c->tree, "search"), "best")) /* of them all */
+		tree = config_without(c, tree, "search");
 	return tree;
 }
 

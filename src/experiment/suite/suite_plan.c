@@ -18,7 +18,9 @@
 #include "experiment/suite/import.h"
 #include "experiment/suite/suite.h"
 #include "experiment/suite/suite_internal.h"
+#include "experiment/suite/suite_search.h"
 #include "out/compare/points.h"
+#include "results/decide/capacity.h"
 #include "results/read/document.h"
 #include "results/read/frame.h"
 #include "results/read/read.h"
@@ -67,6 +69,8 @@ double plan_load_s(const struct experiment *x)
 		return NAN;
 	if (o->ramp_up_strategy && o->ramp_up_start_rps.is_set && o->ramp_up_end_rps.is_set)
 		rate = (double)(o->ramp_up_start_rps.v + o->ramp_up_end_rps.v) / 2;
+	if (x->search.find)
+		return x->search.budget_s.is_set ? x->search.budget_s.v : CAPACITY_BUDGET_S;
 	if (o->duration.is_set)
 		return o->duration.v;
 	if (isfinite(rate) && rate > 0)
@@ -324,6 +328,8 @@ void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct b
 	json_member_int(w, "n_run", (int64_t)p.n_run);
 	json_member_int(w, "n_unknown", (int64_t)p.n_unknown);
 	json_member_int(w, "n_starts", (int64_t)p.n_starts);
+	if (s->search)
+		suite_search_put(s, w);
 	json_end_object(w);
 	buf_add_char(out, '\n');
 	redact_tail(out, from, REDACT_SETTINGS);
@@ -445,6 +451,8 @@ void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct b
 	unknown = json_int(json_get(v, "n_unknown"), 0);
 	starts = json_int(json_get(v, "n_starts"), 0);
 	kept = list->count - (size_t)n;
+	if (s->search)
+		suite_search_plan(s, out);
 	buf_printf(out, "%lld experiment%s to run", (long long)n, n == 1 ? "" : "s");
 	if (kept)
 		buf_printf(out, ", %zu kept", kept);
@@ -471,6 +479,9 @@ done:
 #define VALUE_BYTES_MAX 40 /* of a parameter's value in a cell */
 
 static const struct points_column shown[] = {
+	{ "Rate", "capacity_request_rate" }, { "95 % from", "capacity_request_rate_low" },
+	{ "to", "capacity_request_rate_high" }, { "At once", "capacity_concurrency" },
+	{ "95 % from", "capacity_concurrency_low" }, { "to", "capacity_concurrency_high" },
 	{ "Req/s", "request_throughput" }, { "Tok/s", "output_throughput" },
 	{ "Req/s", "requests_per_second" }, { "Tok/s", "profllm.output_tokens_per_second" },
 	{ "P50 TTFT(ms)", "median_ttft_ms" }, { "P99 TTFT(ms)", "p99_ttft_ms" },
@@ -480,6 +491,12 @@ static const struct points_column shown[] = {
 	{ "Latency(s)", "avg_latency" }, { "Startup(s)", "avg_cold_startup_time" },
 };
 static const struct points_column written[] = {
+	{ "capacity_request_rate", "capacity_request_rate" },
+	{ "capacity_request_rate_low", "capacity_request_rate_low" },
+	{ "capacity_request_rate_high", "capacity_request_rate_high" },
+	{ "capacity_concurrency", "capacity_concurrency" },
+	{ "capacity_concurrency_low", "capacity_concurrency_low" },
+	{ "capacity_concurrency_high", "capacity_concurrency_high" },
 	{ "completed", "completed" }, { "failed", "failed" },
 	{ "request_throughput", "request_throughput" }, { "output_throughput", "output_throughput" },
 	{ "total_token_throughput", "total_token_throughput" },
@@ -715,10 +732,39 @@ static void add_next(const struct suite *s, const struct suite_tally *tally,
 		buf_printf(out, "Next: profllm bench compare EARLIER.json %s\n", s->output);
 }
 
+static double number_of(const struct points_line *line, const char *key)
+{
+	double v;
+
+	return line->record && frame_number(frame_value(line->record, str_of(key)), &v) ? v : NAN;
+}
+
+/* Of searches for the largest load: how far the best is ahead of the next one. */
+static void say_lead(const struct points_table *p, const struct points_best *best, const char *key,
+		     struct arena *a, struct buf *out)
+{
+	const char *low = arena_printf(a, "%s_low", key), *high = arena_printf(a, "%s_high", key);
+	const struct points_line *second = NULL;
+	bool is_apart;
+
+	for (size_t i = 0; i < p->n; i++)
+		if (i != best->at && isfinite(number_of(&p->line[i], key)) &&
+		    (!second || number_of(&p->line[i], key) > number_of(second, key)))
+			second = &p->line[i];
+	if (!second)
+		return;
+	is_apart = number_of(&p->line[best->at], low) > number_of(second, high);
+	buf_printf(out, "It is %.3g %% more than at %s; the 95 %% intervals %s\n",
+		   100 * (best->value / number_of(second, key) - 1), second->name,
+		   is_apart ? "do not overlap" : "overlap, so this is not sure");
+}
+
 void suite_table(const struct suite *s, const struct suite_tally *tally,
 		 const struct suite_against *against, struct suite_table *out)
 {
 	static const struct { const char *key, *what, *unit; } ranked[] = {
+		{ "capacity_request_rate", "capacity", "requests/s" },
+		{ "capacity_concurrency", "capacity", "requests at once" },
 		{ "output_throughput", "output throughput", "tok/s" },
 		{ "request_throughput", "throughput", "req/s" },
 		{ "requests_per_second", "throughput", "req/s" },
@@ -731,6 +777,10 @@ void suite_table(const struct suite *s, const struct suite_tally *tally,
 	size_t k = 0;
 
 	*out = (struct suite_table){ 0 };
+	if (s->search) {
+		suite_search_table(s, tally, out);
+		goto done;
+	}
 	for (size_t i = 0; i < s->n; i++)
 		read_line(&s->member[i], &line[i], &a);
 	find_params(&params);
@@ -741,8 +791,11 @@ void suite_table(const struct suite *s, const struct suite_tally *tally,
 	if (best.n && (has_several(s) || best.n_invalid))
 		points_say_best(&all, &best, ranked[k - 1].key, ranked[k - 1].what,
 				ranked[k - 1].unit, &out->text);
+	if (best.n && best.at != SIZE_MAX && strncmp(ranked[k - 1].key, "capacity", 8) == 0)
+		say_lead(&all, &best, ranked[k - 1].key, &a, &out->text);
 	buf_add_str(&out->text, against->text);
 	add_next(s, tally, &best, &out->next);
+done:
 	redact_tail(&out->text, 0, REDACT_SETTINGS);
 	redact_tail(&out->csv, 0, REDACT_SETTINGS);
 	map_release(&params.places);

@@ -24,6 +24,7 @@
 #include "experiment/config/document.h"
 #include "experiment/stages/run.h"
 #include "experiment/suite/suite_internal.h"
+#include "experiment/suite/suite_search.h"
 #include "out/compare/markdown.h"
 #include "results/read/kind.h"
 #include "results/read/read.h"
@@ -206,6 +207,8 @@ static int write_suite(struct suite_sitting *t, struct err *e)
 			if (!has_document[i])
 				json_put_text(&w, s->member[i].label);
 		json_end_array(&w);
+		if (s->search)
+			suite_search_put(s, &w);
 		json_end_object(&w);
 		buf_add_char(&text, '\n');
 		if (rc == 0)
@@ -530,7 +533,7 @@ static int find_work(struct suite_sitting *t, struct err *e)
 	const struct suite *s = t->s;
 	struct suite_document d;
 
-	for (size_t i = 0; i < s->n; i++) {
+	for (size_t i = s->search ? s->search->from : 0; i < s->n; i++) {
 		const struct suite_member *m = &s->member[s->order[i]];
 
 		if (!m->is_chosen)
@@ -674,7 +677,40 @@ static int write_tables(const struct suite_sitting *t, struct err *e)
 	return rc;
 }
 
-int suite_run(const struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
+/* Of a later round of a search. */
+static int begin_round(struct suite_sitting *t, struct err *e)
+{
+	t->n_due = t->n_ended = 0;
+	t->took_s = 0;
+	free(t->due);
+	t->due = mem_array(t->s->n, sizeof(*t->due));
+	return find_work(t, e) < 0 ? -1 : put_old_aside(t, e);
+}
+
+static int run_due(struct suite_sitting *t, struct experiment_site *site, struct err *e)
+{
+	return t->s->jobs > 1 && !t->s->is_single ? suite_jobs_run(t, e) : run_all(t, site, e);
+}
+
+/* Round by round; one that was interrupted concludes nothing. */
+static int run_search(struct suite_sitting *t, struct suite *s, struct experiment_site *site,
+		      struct err *e)
+{
+	int rc;
+
+	suite_search_say_first(s, &t->hooks->run);
+	do {
+		rc = run_due(t, site, e);
+		experiment_leave(site, &t->hooks->run);
+		if (rc < 0 || suite_is_cancelled(t) || (s->stop_on_error && t->tally->failed) ||
+		    !suite_search_next(s, &t->hooks->run, e, &rc))
+			break;
+		rc = begin_round(t, e);
+	} while (rc == 0);
+	return rc;
+}
+
+int suite_run(struct suite *s, const struct suite_opts *o, const struct suite_hooks *hooks,
 	      struct suite_tally *out, struct err *e)
 {
 	struct suite_sitting t = { .s = s, .o = o, .hooks = hooks, .tally = out };
@@ -698,7 +734,7 @@ int suite_run(const struct suite *s, const struct suite_opts *o, const struct su
 	if (rc == 0 && !s->is_single)
 		rc = write_suite(&t, e); /* now, and not after hours: that it can be written */
 	if (rc == 0) {
-		rc = s->jobs > 1 && !s->is_single ? suite_jobs_run(&t, e) : run_all(&t, &site, e);
+		rc = s->search ? run_search(&t, s, &site, e) : run_due(&t, &site, e);
 		if (rc == 0)
 			rc = suite_adapt_rest(&t, &site, e);
 		experiment_leave(&site, &hooks->run);

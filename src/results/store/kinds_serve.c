@@ -40,6 +40,8 @@ static const struct rename setup[] = {
 	{ "input_lens", "" }, { "output_lens", "" }, { "ttfts", "" }, { "itls", "" },
 	{ "latencies", "" }, { "start_times", "" }, { "queue_times", "" }, { "generated_texts", "" },
 	{ "errors", "" },
+	/* Of a search: its answer is in numbers of its own. */
+	{ "capacity", "" },
 };
 
 /* "percentiles_ttft_ms": [[50, x], ...] */
