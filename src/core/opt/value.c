@@ -142,7 +142,8 @@ void opt_expected(const struct opt *o, struct buf *out)
 		opt_range(o, out);
 	}
 	if (is_in(o, "SECONDS"))
-		buf_add_text(out, ", in seconds or as 10m");
+		buf_add_text(out, o->kind == OPT_INT || o->kind == OPT_MAYBE_INT ?
+			     ", in whole seconds or as 10m" : ", in seconds or as 10m");
 	else if (is_in(o, "BYTES"))
 		buf_add_text(out, ", in bytes or as 4GiB");
 }

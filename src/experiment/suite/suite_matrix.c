@@ -524,7 +524,7 @@ static int add_imported(const struct config *c, const struct config_know *know,
 int suite_parts(const struct config *config, const struct config_know *know, struct arena *a,
 		struct suite_parts *out, struct config_findings *f)
 {
-	const struct json_value *list, *import, *matrix;
+	const struct json_value *list, *import, *matrix, *exclude;
 	struct suite_parts first = { 0 };
 	struct suite_part whole = { 0 };
 	struct config own, *c = &own;
@@ -535,6 +535,10 @@ int suite_parts(const struct config *config, const struct config_know *know, str
 	import = json_get(c->tree, "import");
 	matrix = json_get(c->tree, "matrix");
 	whole.tree = without_suite(c, c->tree);
+	exclude = json_get(c->tree, "matrix_exclude");
+	if (exclude && exclude->kind != JSON_NULL && (!matrix || matrix->kind == JSON_NULL))
+		return config_complain_key(c, f, exclude, "matrix_exclude", "there is no matrix to "
+					   "leave combinations out of");
 	if ((matrix && matrix->kind != JSON_NULL && check_matrix(c, matrix, f) < 0) ||
 	    check_size(c, list && list->kind == JSON_ARRAY ? list->count : 1, matrix, f) < 0)
 		return -1;
