@@ -13,7 +13,7 @@
 #include "core/base/file.h"
 #include "core/json/write.h"
 #include "core/json/yaml.h"
-#include "experiment/config/config.h"
+#include "experiment/suite/suite.h"
 
 #define FILE_DEFAULT "experiment.yaml"
 #define SIM "sim"
@@ -100,14 +100,14 @@ static const struct goal goals[] = {
 	  LENGTHS
 	  "  num_prompts: 200\n"
 	  "  max_concurrency: 64\n",
-	  "\n# The two settings; any key of the server will do: max_num_batched_tokens, tp, quantization.\n"
+	  "\n# The two settings; any key of the server will do: max_num_seqs, tp, quantization.\n"
 	  "matrix:\n"
-	  "  server.max_num_seqs: [16, 64]\n"
+	  "  server.max_num_batched_tokens: [1024, 8192]\n"
 	  "\n# Each is measured three times, every time on a server of its own: only then does the\n"
 	  "# comparison know how much runs differ by themselves. Five are better.\n"
 	  "repeat: 3\n",
 	  " --output results.json && profllm bench compare results.json --by "
-	  "max_num_seqs", true },
+	  "max_num_batched_tokens", true },
 	{ "Nightly", "Does the server keep its limits today, and has it become slower?",
 	  LENGTHS
 	  "  seed: 0                      # the same prompts every night\n"
@@ -375,13 +375,17 @@ static int check_file(const struct init_opts *o, struct err *e)
 	return 0;
 }
 
-static int check_answers(const struct init_opts *o, struct err *e)
+static int check_answers(const struct init_opts *o, struct arena *a, struct err *e)
 {
+	char **words;
+
 	if (!*o->server)
 		return err_set(e, ERR_USAGE, "--server: expected a command or a URL, got an empty text");
 	if (is_address(o->server) && !is_url(o->server))
 		return err_set(e, ERR_USAGE, "--server %s: expected a URL such as http://%s, or a command",
 			       o->server, o->server);
+	if (!is_url(o->server) && words_split(str_of(o->server), a, &words, NULL, e) < 0)
+		return err_wrap(e, "--server %s", o->server);
 	if (!*o->model && !is_url(o->server))
 		return err_set(e, ERR_USAGE, "--model: expected the model that the server is to load, "
 			       "got an empty text");
@@ -395,17 +399,21 @@ static int check_answers(const struct init_opts *o, struct err *e)
 /* What was typed into the file is judged as `profllm run` will judge it. */
 static int check_text(struct str text, const char *name, struct arena *a, struct err *e)
 {
-	struct config_know know = { .sim = cmd_sim_options() };
+	const struct config_know know = { .sim = cmd_sim_options() };
+	const struct suite_opts opts = { .output = "results.json" };
 	struct config_findings f = { 0 };
-	struct experiment x;
+	struct suite suite = { 0 };
 	struct config c;
-	int rc = config_parse(text, name, NULL, 0, a, &c, e);
 
-	if (rc == 0 && config_experiment(&c, c.tree, &know, a, &x, &f) < 0)
-		rc = err_set(e, ERR_USAGE, "%.*s; nothing was written", (int)f.errors.len - 1,
-			     f.errors.data);
+	if (config_parse(text, name, NULL, 0, a, &c, e) < 0)
+		return -1;
+	if (suite_expand(&c, &know, &opts, &suite, &f) < 0)
+		err_set(e, ERR_USAGE, "%.*s; nothing was written", (int)f.errors.len - 1,
+			f.errors.data);
+	if (suite.n)
+		suite_release(&suite);
 	config_findings_release(&f);
-	return rc;
+	return e->code ? -1 : 0;
 }
 
 /* As a shell reads it. */
@@ -429,7 +437,7 @@ int cmd_init(struct cli *cli, void *values)
 	int rc = -1;
 
 	if (check_file(o, &cli->err) < 0 || answer(o, a, &cli->err) < 0 ||
-	    check_answers(o, &cli->err) < 0)
+	    check_answers(o, a, &cli->err) < 0)
 		return -1;
 	add_file(o, strcmp(o->file, "-") == 0 ? FILE_DEFAULT : shown, a, &text);
 	if (check_text(buf_str(&text), o->file, a, &cli->err) < 0)

@@ -290,7 +290,10 @@ static void put_number(struct schema *s, bool is_whole, const char *text, struct
 	json_end_object(w);
 }
 
-/* One of the words, or a reference; a word of digits may be a number, too. */
+/*
+ * One of the words, or a reference; a word of digits may be a number, too. Of alternatives (anyOf)
+ * some language servers show no words but their own.
+ */
 static void put_choices(struct schema *s, const char *const *words, bool is_dashed,
 			const char *expected)
 {
@@ -298,31 +301,32 @@ static void put_choices(struct schema *s, const char *const *words, bool is_dash
 	struct buf other = { 0 };
 	double number;
 
-	json_member_array(w, "anyOf");
-	json_begin_object(w);
+	json_member_texts(w, "examples", words); /* what is offered while one types */
+	for (size_t i = 0; is_dashed && words[i]; i++)
+		buf_printf(&other, "|^%s$", words[i]);
+	/* "-" and "_", capitals and small letters are the same in such words. */
+	for (size_t i = 0; i < other.len; i++)
+		if (other.data[i] == '-' || other.data[i] == '_')
+			other.data[i] = '.';
+	json_member_object(w, "if");
+	json_member_text(w, "type", "string");
+	json_member_text(w, "pattern", arena_printf(&s->a, FILLED "%s", other.len ? other.data : ""));
+	json_end_object(w);
+	json_member_object(w, "else");
 	json_member_array(w, "enum");
 	for (; *words; words++) {
 		json_put_text(w, *words);
 		if (str_to_f64(str_of(*words), &number) && isfinite(number))
 			json_put_raw(w, str_of(*words));
-		buf_printf(&other, "|^%s$", *words);
 	}
+	json_put_null(w);
 	json_end_array(w);
 	json_member_text(w, "errorMessage", expected);
 	json_end_object(w);
-	json_begin_object(w);
-	put_types(s, "string");
-	/* "-" and "_", capitals and small letters are the same in such words. */
-	for (size_t i = 0; is_dashed && i < other.len; i++)
-		if (other.data[i] == '-' || other.data[i] == '_')
-			other.data[i] = '.';
-	json_member_text(w, "pattern", arena_printf(&s->a, FILLED "%s", is_dashed ? other.data : ""));
-	json_member_text(w, "errorMessage", expected);
-	json_end_object(w);
-	json_end_array(w);
 	buf_release(&other);
 }
 
+#define READY "\"errorMessage\": \"expected one of health, port, started or {log: TEXT}\""
 #define GPUS "expected auto, none, a number of GPUs (at most " NUMBER_OF(EXPERIMENT_GPUS_MAX) ") or a " \
 	"list of indices or UUIDs"
 /* Values that no row alone describes: of our own sections. */
@@ -334,11 +338,10 @@ static const struct { const char *section, *name, *json; } special[] = {
 	  "\"errorMessage\": \"expected http://... or https://...\"" },
 	{ "server", "env", "\"type\": [\"object\", \"null\"], \"additionalProperties\": {" TEXT "}, "
 	  "\"errorMessage\": \"expected an object of NAME: VALUE\"" },
-	{ "server", "ready", "\"anyOf\": [{\"enum\": [\"health\", \"port\", \"started\", null], "
-	  "\"errorMessage\": \"expected one of health, port, started or {log: TEXT}\"}, {\"type\": "
-	  "\"object\", \"properties\": {\"log\": {\"type\": \"string\", \"minLength\": 1}}, \"required\": "
-	  "[\"log\"], \"additionalProperties\": false, \"errorMessage\": \"expected one of health, "
-	  "port, started or {log: TEXT}\"}]" },
+	{ "server", "ready", "\"if\": {\"type\": \"object\"}, \"then\": {\"properties\": {\"log\": "
+	  "{\"type\": \"string\", \"minLength\": 1, " READY "}}, \"required\": [\"log\"], "
+	  "\"additionalProperties\": false, " READY "}, \"else\": {\"enum\": [\"health\", \"port\", "
+	  "\"started\", null], " READY "}" },
 	{ "server", "container", OBJECT },
 	{ "resources", "gpus", "\"type\": [\"string\", \"integer\", \"array\", \"null\"], "
 	  WITHIN("\"minimum\": 0, \"maximum\": " NUMBER_OF(EXPERIMENT_GPUS_MAX)
@@ -772,7 +775,7 @@ static void put_arg(struct schema *s, const struct engine_arg *arg)
 		put_types(s, "string number");
 		put_expected(s, "a text");
 	}
-	if (known.n) {
+	if (known.n && !*arg->choices) {
 		json_member_array(w, "examples");
 		while (known.n)
 			json_put_str(w, str_cut(&known, ' '));

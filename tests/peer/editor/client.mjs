@@ -72,6 +72,19 @@ export function start(command, settings) {
 				uri, languageId, version: 1, text } } });
 			return answer(uri, path);
 		},
+		/** Labels of what it offers at a place of a text that was opened. */
+		async completions(path, line, character) {
+			const found = await request('textDocument/completion', {
+				textDocument: { uri: pathToFileURL(path).href }, position: { line, character } });
+
+			return (found.items ?? found).map((item) => item.label);
+		},
+		async hover(path, line, character) {
+			const found = await request('textDocument/hover', {
+				textDocument: { uri: pathToFileURL(path).href }, position: { line, character } });
+
+			return found?.contents?.value ?? '';
+		},
 		stop() {
 			child.kill();
 		},
