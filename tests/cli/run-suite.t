@@ -347,6 +347,12 @@ for (
 		'*: servers.1.env.HIP_VISIBLE_DEVICES: *use resources.gpus*'],
 	[{ restart => 'never', matrix => { 'server.max_num_seqs' => [1, 2] } },
 		'*: restart: never needs one server for all; *'],
+	[{ matrix => { max_num_seq => [8] } },
+		'*: matrix: max_num_seq: unknown key; did you mean max_num_seqs?'],
+	[{ matrix => { nonsense => [8] } }, '*: matrix: nonsense: expected a dotted path such as '
+		. 'server.max_num_seqs or benchmark.max_concurrency'],
+	[{ matrix => { seed => [8] } },
+		'*: matrix: seed is a key of several sections; write server.seed or benchmark.seed'],
 	[{ matrix_exclude => [{ 'server.seed' => 1 }] },
 		'*: matrix_exclude: there is no matrix to leave combinations out of'],
 	[{ stop_on_error => 'x' }, '*: stop_on_error: expected true or false'],

@@ -779,6 +779,12 @@ static void test_section_include(void **state)
 	       "\"max_num_seqs\": 8, \"compilation_config\": {\"mode\": 3}}, \"benchmark\": "
 	       "{\"num_prompts\": 6, \"seed\": 4}}]");
 	drop(&m);
+	write_file("words.yaml", "a few words\n");
+	write_file("own.yaml", "server: {include: words.yaml}\n");
+	read_file(&m, "own.yaml");
+	expect_below(errors(&m), "DIR/words.yaml:1:1: expected keys of the section that includes it, such as "
+				 "model: NAME, got the text 'a few words'");
+	drop(&m);
 	write_file("self.yaml", "server: {include: self.yaml}\n");
 	read_file(&m, "self.yaml");
 	expect_below(errors(&m), "DIR/self.yaml:1:19: include: a cycle: DIR/self.yaml includes "

@@ -91,9 +91,10 @@ static const struct goal goals[] = {
 	  "  duration: 15s                # of each load\n"
 	  "  goodput: {ttft: 500, tpot: 50} # the limits in ms: first token, time per further token\n",
 	  "\n# One run for each rate, on one server. The capacity is between the last rate that keeps the\n"
-	  "# limits and the first that does not; add higher rates if all keep them.\n"
+	  "# limits and the first that does not: the dashboard reads it off (Plan, Capacity). Add higher\n"
+	  "# rates if all keep the limits, and rates between the two for a closer answer.\n"
 	  "matrix:\n"
-	  "  benchmark.request_rate: [5, 10, 20, 30, 40, 60]\n",
+	  "  benchmark.request_rate: [5, 10, 20, 40, 80, 160]\n",
 	  " --output results.json && profllm ingest results.json && profllm "
 	  "dashboard", false },
 	{ "Compare two settings", "Is the server better with one setting than with the other?",

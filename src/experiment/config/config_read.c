@@ -383,6 +383,16 @@ static const struct json_value *filled(struct reading *r, const struct json_valu
 	return out ? out : v;
 }
 
+const struct json_value *config_filled_value(const struct config *c, const struct json_value *tree,
+					     const struct json_value *v, struct err *e)
+{
+	struct config own = *c;
+	struct reading r = { .c = &own, .e = e, .root = tree };
+
+	*e = (struct err){ 0 };
+	return filled(&r, v, &(struct spot){ .v = v });
+}
+
 const struct json_value *config_filled(const struct config *c, const struct json_value *tree,
 				       const char *const *keys, struct err *e)
 {
@@ -541,8 +551,9 @@ static int parse_text(struct reading *r, struct str text, const struct frame *fr
 		return err_set(r->e, ERR_USAGE, "%s: is empty; expected sections such as server and "
 			       "benchmark", name);
 	if ((*out)->kind != JSON_OBJECT)
-		return refuse(r, *out, "", "expected sections such as server and benchmark, got %s",
-			      config_got(*out, c->arena));
+		return refuse(r, *out, "", "expected %s, got %s", frame->is_section ?
+			      "keys of the section that includes it, such as model: NAME" :
+			      "sections such as server and benchmark", config_got(*out, c->arena));
 	config_learn(*out);
 	if (fill(r, *out, &(struct spot){ .v = *out }) < 0)
 		return -1;
