@@ -61,8 +61,17 @@ reference-check: $(PAGES_MADE:%=$(O)/gen/%.md) $(TYPES_MADE:%=$(O)/gen/%.ts)
 		exit 1; }; done
 tidy: reference-check
 
-# The JSON Schema of experiments for other programs; profllm run --print-schema prints it too.
+# The JSON Schemas of experiments' documents, for other programs, and of their configurations, for
+# editors; profllm run --print-schema and --print-config-schema print them too. `profllm init` finds
+# the latter where it is installed, or next to the program.
+CONFIG_SCHEMA := $(O)/experiment-config.schema.json
+all: $(CONFIG_SCHEMA)
+$(CONFIG_SCHEMA): $(O)/profllm
+	$(call say,GEN,$@)
+	$(Q)$< run --print-config-schema >$@.new && mv $@.new $@
+
 .PHONY: install-schema
 install: install-schema
-install-schema: $(O)/gen/experiment.schema.json
+install-schema: $(O)/gen/experiment.schema.json $(CONFIG_SCHEMA)
 	install -D -m 644 $< $(DESTDIR)$(PREFIX)/share/profllm/experiment.schema.json
+	install -D -m 644 $(CONFIG_SCHEMA) $(DESTDIR)$(PREFIX)/share/profllm/experiment-config.schema.json

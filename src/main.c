@@ -101,6 +101,8 @@ static const struct command commands[] = {
 	  &cmd_bench_sweep_plot_set, .work = cmd_bench_sweep_plot },
 	{ "bench sweep plot_pareto", "draw speed per user against speed per GPU, with the frontier",
 	  &cmd_bench_sweep_pareto_set, .work = cmd_bench_sweep_pareto },
+	{ "init", "write the configuration of an experiment by three answers",
+	  &cmd_init_set, .work = cmd_init },
 	{ "run", "experiments from one file: GPUs, servers, load, one document each",
 	  &cmd_run_set, .work = cmd_run },
 	{ "dashboard", "the results store as pages and as an API",

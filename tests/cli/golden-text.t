@@ -48,6 +48,7 @@ my @rows = (
 	[0, 'help-show.txt', qw(tokenizer show --help)],
 	[0, 'help-compile.txt', qw(tokenizer compile --help)],
 	[0, 'help-completion.txt', qw(completion --help)],
+	[0, 'help-init.txt', qw(init --help)],
 	[0, 'help-run.txt', qw(run --help)],
 	[0, 'help-dashboard.txt', qw(dashboard --help)],
 	[0, 'help-ingest.txt', qw(ingest --help)],

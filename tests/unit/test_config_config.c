@@ -231,8 +231,12 @@ static const struct finding refused[] = {
 	  "this experiment is called b" },
 	{ "server: {env: {ROCR_VISIBLE_DEVICES: 0}}\n", "exp.yaml:1:38: server.env.ROCR_VISIBLE_DEVICES: "
 	  "profllm sets this variable to the GPUs that it allocates; use resources.gpus" },
-	{ "server: {}\nresources: {gpus: []}\n", "expected auto, none, a number of GPUs or a list" },
-	{ "server: {}\nresources: {gpus: -1}\n", "resources.gpus: expected auto, none, a number" },
+	{ "server: {}\nresources: {gpus: []}\n", "resources.gpus: expected auto, none, a number of GPUs "
+	  "(at most 1024) or a list of indices or UUIDs, got an empty list" },
+	{ "server: {}\nresources: {gpus: -1}\n", "resources.gpus: expected auto, none, a number of GPUs "
+	  "(at most 1024) or a list of indices or UUIDs, got -1" },
+	{ "server: {}\nresources: {gpu: 2}\n", "exp.yaml:2:13: resources.gpu: unknown key; it belongs "
+	  "to telemetry, not resources; did you mean gpus?" },
 	{ "server: {}\nresources: {ports: 9-3}\n", "resources.ports: expected FIRST-LAST within "
 	  "1-65535, got '9-3'" },
 	{ "server: {}\nresources: {wait_s: -1}\n", "resources.wait_s: expected a number of at least 0" },
@@ -613,6 +617,11 @@ static void test_names(void **state)
 		{ "name: a\n", "-m server.compilation_config=[{mode: 1}, {mode: 3}]",
 		  "{\"name\": \"a\", \"matrix\": {\"server\": {\"compilation_config\": [{\"mode\": 1}, "
 		  "{\"mode\": 3}]}}}" },
+		{ "name: a\n", "-m server.served_model_name=\"a,b\",c",
+		  "{\"name\": \"a\", \"matrix\": {\"server\": {\"served_model_name\": [\"a,b\", \"c\"]}}}" },
+		{ "name: a\n", "-m max_num_seqs=8,", "-m max_num_seqs=8,: expected KEY=V1,V2" },
+		{ "name: a\n", "-m max_num_seqs=", "-m max_num_seqs=: expected KEY=V1,V2" },
+		{ "name: a\n", "-m max_num_seqs={", "-m max_num_seqs={: " },
 		{ "name: a\n", "-m seed", "-m seed: expected KEY=V1,V2, for example max_num_seqs=64,256" },
 	};
 
@@ -673,6 +682,11 @@ static void test_references(void **state)
 		{ "tags: {a: \"${tags.b}\", b: \"${tags.a}\"}\n", "exp.yaml:1:11: tags.a: ${tags.b} leads "
 		  "back to itself, or through more than 32 references\n" },
 		{ "tags: {a: \"${server.model\"}\n", "exp.yaml:1:11: tags.a: ${ is not closed by }" },
+		{ "tags: {a: \"${tags.a}\"}\n", "exp.yaml:1:11: tags.a: ${tags.a} leads back to itself, or "
+		  "through more than 32 references\n" },
+		{ "tags: {a: \"${server.max_num_seqs}\", b: \"${server.seed}\"}\n", "exp.yaml:1:11: tags.a: "
+		  "nothing is configured at server.max_num_seqs; write that key, or "
+		  "${server.max_num_seqs:-otherwise}\n" },
 	};
 	struct made m;
 
@@ -700,6 +714,46 @@ static void test_references(void **state)
 	none_differs();
 }
 
+/* References to references double a text or a tree at each step: the sum of them is bounded. */
+static void test_references_grow(void **state)
+{
+	(void)state;
+	for (size_t k = 0; k < 2; k++) {
+		struct buf text = { 0 };
+		struct made m;
+
+		buf_add_text(&text, "server: {model: m}\ntags:\n  a0: a few words\n");
+		for (unsigned i = 1; i <= 30; i++) {
+			buf_printf(&text, "  a%u: %s${tags.a%u}%s${tags.a%u}%s\n", i, k ? "[\"" : "\"",
+				   i - 1, k ? "\", \"" : "", i - 1, k ? "\"]" : "\"");
+		}
+		make(&m, text.data);
+		assert_non_null(strstr(errors(&m), "references bring in more than the 16777216 bytes of "
+					      "REFERRED_BYTES_MAX"));
+		drop(&m);
+		buf_release(&text);
+	}
+}
+
+/* A secret that is referred to is one wherever it went. */
+static void test_reference_to_secret(void **state)
+{
+	struct made m;
+	struct buf room = { 0 };
+	struct str shown;
+
+	(void)state;
+	make(&m, "server: {command: sim, model: m, api_key: topsecret123}\nname: \"n-${server.api_key}\"\n"
+		 "tags: {k: \"Bearer ${server.api_key}\"}\n");
+	expect("errors", errors(&m), "");
+	shown = redact_data(str_of(json_of(m.x.tags)), &room);
+	assert_null(memmem(shown.p, shown.n, "topsecret123", 12));
+	assert_non_null(memmem(shown.p, shown.n, "***", 3));
+	buf_release(&room);
+	drop(&m);
+	none_differs();
+}
+
 /* vLLM's own file of arguments, in a section. */
 static void test_section_include(void **state)
 {
@@ -716,6 +770,20 @@ static void test_section_include(void **state)
 	expect("sections", m.rc < 0 ? m.e.text : json_of(m.c.tree),
 	       "{\"server\": {\"model\": \"m\", \"tensor_parallel_size\": 1, \"max_num_seqs\": 4, "
 	       "\"compilation_config\": {\"mode\": 3}}, \"benchmark\": {\"num_prompts\": 5, \"seed\": 3}}");
+	drop(&m);
+	write_file("many.yaml", "server: {command: sim, model: m}\nexperiments:\n  - name: a\n    server: "
+				"{include: vllm.yaml}\n    benchmark: {include: more.yaml, seed: 4}\n");
+	read_file(&m, "many.yaml");
+	expect("experiments", m.rc < 0 ? m.e.text : json_of(json_get(m.c.tree, "experiments")),
+	       "[{\"name\": \"a\", \"server\": {\"model\": \"m\", \"tensor_parallel_size\": 1, "
+	       "\"max_num_seqs\": 8, \"compilation_config\": {\"mode\": 3}}, \"benchmark\": "
+	       "{\"num_prompts\": 6, \"seed\": 4}}]");
+	drop(&m);
+	write_file("words.yaml", "a few words\n");
+	write_file("own.yaml", "server: {include: words.yaml}\n");
+	read_file(&m, "own.yaml");
+	expect_below(errors(&m), "DIR/words.yaml:1:1: expected keys of the section that includes it, such as "
+				 "model: NAME, got the text 'a few words'");
 	drop(&m);
 	write_file("self.yaml", "server: {include: self.yaml}\n");
 	read_file(&m, "self.yaml");
@@ -904,7 +972,8 @@ int main(void)
 		cmocka_unit_test(test_sets), cmocka_unit_test(test_set_is_named),
 		cmocka_unit_test(test_environment), cmocka_unit_test(test_include),
 		cmocka_unit_test(test_names), cmocka_unit_test(test_short_names),
-		cmocka_unit_test(test_references), cmocka_unit_test(test_section_include),
+		cmocka_unit_test(test_references), cmocka_unit_test(test_references_grow),
+		cmocka_unit_test(test_reference_to_secret), cmocka_unit_test(test_section_include),
 		cmocka_unit_test(test_defaults), cmocka_unit_test(test_offline),
 		cmocka_unit_test(test_hash), cmocka_unit_test(test_sim_by_set),
 		cmocka_unit_test(test_sim_in_container),

@@ -95,6 +95,10 @@ static void names(void **state)
 		  "matrix_exclude: [{max_num_seqs: 4, server.block-size: 16}]",
 		  "max_num_seqs=4-block_size=32 max_num_seqs=8-block_size=16 "
 		  "max_num_seqs=8-block_size=32" },
+		/* A reference has a name by what it leads to. */
+		{ "matrix: {server.max_num_seqs: [4, 8], benchmark.max_concurrency: "
+		  "[\"${server.max_num_seqs}\"]}", "max_num_seqs=4-max_concurrency=4 "
+		  "max_num_seqs=8-max_concurrency=8" },
 		{ "experiments: [{name: a}, {name: b}]", "a b" },
 		{ "experiments: [{name: a}, {name: b}]\nmatrix: {server.seed: [1, 2]}\nrepeat: 2",
 		  "a-seed=1-r1 b-seed=1-r1 a-seed=2-r1 b-seed=2-r1 "

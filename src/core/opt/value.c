@@ -95,9 +95,15 @@ static void add_bound(const struct opt *o, double v, struct buf *out)
 		buf_add_text(out, fmt_f64(text, v));
 }
 
+/* A range without ends only keeps NaN out. */
+static bool has_ends(const struct opt *o)
+{
+	return opt_has_range(o) && !(isinf(o->min) && isinf(o->max));
+}
+
 void opt_range(const struct opt *o, struct buf *out)
 {
-	if (!opt_has_range(o))
+	if (!has_ends(o))
 		return;
 	if (isinf(o->min)) {
 		buf_add_text(out, "at most ");
@@ -135,14 +141,15 @@ void opt_expected(const struct opt *o, struct buf *out)
 		return;
 	}
 	buf_add_text(out, what[o->kind]);
-	if (opt_has_range(o)) {
+	if (has_ends(o)) {
 		bool is_bound = isinf(o->min) || (isinf(o->max) && !(o->flags & OPT_MIN_EXCLUSIVE));
 
 		buf_add_text(out, is_bound ? " of " : " "); /* at least, at most */
 		opt_range(o, out);
 	}
 	if (is_in(o, "SECONDS"))
-		buf_add_text(out, ", in seconds or as 10m");
+		buf_add_text(out, o->kind == OPT_INT || o->kind == OPT_MAYBE_INT ?
+			     ", in whole seconds or as 10m" : ", in seconds or as 10m");
 	else if (is_in(o, "BYTES"))
 		buf_add_text(out, ", in bytes or as 4GiB");
 }

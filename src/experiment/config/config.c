@@ -390,8 +390,6 @@ void config_note(const struct config *c, struct config_findings *f, const struct
 	va_end(ap);
 }
 
-#define EXPERIMENT_GPUS_MAX 1024 /* of one experiment; as for server.gpus */
-
 /* Keys of a suite are read by suite.h. */
 static const char *const sections[] = {
 	"name", "suite", "tags", "server", "servers", "benchmark", "profiling", "resources",
@@ -492,8 +490,9 @@ static void read_gpus(struct config_reader *r, const struct json_value *v)
 	if (text && str_to_i64(str_of(text), &count)) {
 		if (count < 0 || count > EXPERIMENT_GPUS_MAX)
 			config_complain(r->c, r->f, v, "resources.gpus",
-					"expected auto, none, a number of GPUs from 0 to %d or a "
-					"list, got %s", EXPERIMENT_GPUS_MAX, config_got(v, r->a));
+					"expected auto, none, a number of GPUs (at most %d) or a list "
+					"of indices or UUIDs, got %s", EXPERIMENT_GPUS_MAX,
+					config_got(v, r->a));
 		out->want = count ? GPUS_COUNT : GPUS_NONE;
 		out->count = (unsigned)count;
 		return;
@@ -515,7 +514,8 @@ static void read_gpus(struct config_reader *r, const struct json_value *v)
 	}
 	if (v->kind != JSON_ARRAY || v->count == 0)
 		config_complain(r->c, r->f, v, "resources.gpus", "expected auto, none, a number of "
-				"GPUs or a list of indices or UUIDs, got %s", config_got(v, r->a));
+				"GPUs (at most %d) or a list of indices or UUIDs, got %s",
+				EXPERIMENT_GPUS_MAX, config_got(v, r->a));
 	else if (v->count > EXPERIMENT_GPUS_MAX)
 		config_complain(r->c, r->f, v, "resources.gpus", "a list of %zu GPUs, more than the "
 				"%d that an experiment may have", v->count, EXPERIMENT_GPUS_MAX);

@@ -78,6 +78,9 @@ const struct json_value *config_merge(const struct config *c, const struct json_
  */
 const struct json_value *config_filled(const struct config *c, const struct json_value *tree,
 				       const char *const *keys, struct err *e);
+/* Likewise one value, of which tree is what its references lead to. */
+const struct json_value *config_filled_value(const struct config *c, const struct json_value *tree,
+					     const struct json_value *v, struct err *e);
 /* A dotted path with the names of its keys as they are kept: "server.max-num-seqs" with "_". */
 const char *config_spelled_path(const struct config *c, struct str path);
 /* The tree with every --set put into it once more: over what members of a suite say. */

@@ -205,15 +205,13 @@ void config_unknown(struct config_reader *r, const struct json_value *v, struct 
 		    const char *section, const char *const *names, size_t n)
 {
 	const char *other = section_of(r, key, section), *path = config_path(r, section, key);
-	const char *near = opt_nearest(key, names, n);
+	const char *near = opt_nearest(key, names, n), *belongs = "";
 
 	if (other && (!near || !is_key(key, near)))
-		config_complain_key(r->c, r->f, v, path, "unknown key; it belongs to %s, not %s",
-				    other, section);
-	else
-		config_complain_key(r->c, r->f, v, path, "unknown key%s%s%s",
-				    near ? "; did you mean " : "",
-				    near ? config_key(str_of(near), r->a) : "", near ? "?" : "");
+		belongs = arena_printf(r->a, "; it belongs to %s, not %s", other, section);
+	config_complain_key(r->c, r->f, v, path, "unknown key%s%s%s%s", belongs,
+			    near ? "; did you mean " : "",
+			    near ? config_key(str_of(near), r->a) : "", near ? "?" : "");
 }
 
 /* ---- values ---- */

@@ -37,6 +37,7 @@ struct reading {
 	unsigned files;
 	const struct json_value *root; /* what references lead to; NULL: they stay as they are */
 	unsigned depth;                /* of references that lead to references */
+	size_t referred;               /* bytes that references have brought in */
 };
 
 /* -1 with "FILE:LINE:COLUMN: PATH: ..." for a value. */
@@ -138,6 +139,17 @@ static const struct json_value *value_at(const struct json_value *v, struct str 
 static const struct json_value *filled(struct reading *r, const struct json_value *v,
 				       const struct spot *at);
 
+/* The bytes of a value, a few for each that it holds; counted no further than limit. */
+static size_t bytes_of(const struct json_value *v, size_t limit)
+{
+	size_t n = sizeof(*v) + v->text.n;
+
+	if (v->kind == JSON_OBJECT || v->kind == JSON_ARRAY)
+		for (size_t i = 0; i < v->count && n < limit; i++)
+			n += bytes_of(&v->item[i], limit - n);
+	return n;
+}
+
 /* What a reference stands for, itself without references; NULL: nothing, or a mistake (r->e). */
 static const struct json_value *referred(struct reading *r, const struct spot *at, struct str path)
 {
@@ -152,6 +164,13 @@ static const struct json_value *referred(struct reading *r, const struct spot *a
 		return NULL;
 	v = filled(r, v, &(struct spot){ .v = v, .key = path });
 	r->depth--;
+	if (v)
+		r->referred += bytes_of(v, REFERRED_BYTES_MAX);
+	if (r->referred > REFERRED_BYTES_MAX) {
+		refuse(r, at->v, spot_path(r, at), "references bring in more than the %u bytes of "
+		       "REFERRED_BYTES_MAX", REFERRED_BYTES_MAX);
+		return NULL;
+	}
 	return v;
 }
 
@@ -364,6 +383,16 @@ static const struct json_value *filled(struct reading *r, const struct json_valu
 	return out ? out : v;
 }
 
+const struct json_value *config_filled_value(const struct config *c, const struct json_value *tree,
+					     const struct json_value *v, struct err *e)
+{
+	struct config own = *c;
+	struct reading r = { .c = &own, .e = e, .root = tree };
+
+	*e = (struct err){ 0 };
+	return filled(&r, v, &(struct spot){ .v = v });
+}
+
 const struct json_value *config_filled(const struct config *c, const struct json_value *tree,
 				       const char *const *keys, struct err *e)
 {
@@ -522,8 +551,9 @@ static int parse_text(struct reading *r, struct str text, const struct frame *fr
 		return err_set(r->e, ERR_USAGE, "%s: is empty; expected sections such as server and "
 			       "benchmark", name);
 	if ((*out)->kind != JSON_OBJECT)
-		return refuse(r, *out, "", "expected sections such as server and benchmark, got %s",
-			      config_got(*out, c->arena));
+		return refuse(r, *out, "", "expected %s, got %s", frame->is_section ?
+			      "keys of the section that includes it, such as model: NAME" :
+			      "sections such as server and benchmark", config_got(*out, c->arena));
 	config_learn(*out);
 	if (fill(r, *out, &(struct spot){ .v = *out }) < 0)
 		return -1;
@@ -651,6 +681,23 @@ static int include_into(struct reading *r, struct json_value *section, const str
 	return 0;
 }
 
+/* Those of an experiment: of its sections, of each of its servers. */
+static int include_into_sections(struct reading *r, struct json_value *x,
+				 const struct frame *frame)
+{
+	struct json_value *list = x->kind == JSON_OBJECT ? json_get(x, "servers") : NULL;
+
+	if (x->kind != JSON_OBJECT)
+		return 0;
+	for (const char *const *name = sections; *name; name++)
+		if (include_into(r, json_get(x, *name), frame) < 0)
+			return -1;
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
+		if (include_into(r, &list->item[i], frame) < 0)
+			return -1;
+	return 0;
+}
+
 static int read_tree(struct reading *r, struct str text, const struct frame *frame,
 		     const struct json_value **out)
 {
@@ -658,12 +705,11 @@ static int read_tree(struct reading *r, struct str text, const struct frame *fra
 
 	if (parse_text(r, text, frame, &own) < 0)
 		return -1;
-	for (const char *const *name = sections; !frame->is_section && *name; name++)
-		if (include_into(r, json_get(own, *name), frame) < 0)
-			return -1;
-	list = frame->is_section ? NULL : json_get(own, "servers");
+	list = frame->is_section ? NULL : json_get(own, "experiments");
+	if (!frame->is_section && include_into_sections(r, own, frame) < 0)
+		return -1;
 	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++)
-		if (include_into(r, &list->item[i], frame) < 0)
+		if (include_into_sections(r, &list->item[i], frame) < 0)
 			return -1;
 	*out = with_included(r, own, frame, frame->is_section);
 	return *out ? 0 : -1;
@@ -718,7 +764,8 @@ static int apply_axis(struct reading *r, const char *word)
 	struct json_value *v;
 	struct err why = { 0 };
 
-	if (!equals || equals == key || !equals[1])
+	if (!equals || equals == key || !equals[1] ||
+	    str_ends(str_trim(str_of(equals)), STR(",")))
 		return err_set(r->e, ERR_USAGE, "%.200s: expected KEY=V1,V2, for example "
 			       "max_num_seqs=64,256", word);
 	if (yaml_parse(a, str_of(equals[1] == '[' ? equals + 1 :
@@ -769,6 +816,21 @@ static int apply_set(struct reading *r, const char *word)
 	return 0;
 }
 
+/* Of two axes with one key only the last one would count. */
+static int refuse_axis_twice(const struct config *c, size_t at, struct err *e)
+{
+	const char *word = c->sets[at], *equals = strchr(word, '=');
+	size_t n = equals ? (size_t)(equals - word) + 1 : 0;
+
+	if (strncmp(word, CONFIG_AXIS, strlen(CONFIG_AXIS)) != 0)
+		return 0;
+	for (size_t i = 0; n && i < at; i++)
+		if (strncmp(word, c->sets[i], n) == 0)
+			return err_set(e, ERR_USAGE, "%.200s: %.200s is given, too; list all values "
+				       "in one of them", word, c->sets[i]);
+	return 0;
+}
+
 const struct json_value *config_with_sets(const struct config *c, const struct json_value *tree,
 					  struct err *e)
 {
@@ -777,7 +839,7 @@ const struct json_value *config_with_sets(const struct config *c, const struct j
 
 	own.tree = tree;
 	for (size_t i = 0; i < c->n_sets; i++)
-		if (apply_set(&r, c->sets[i]) < 0)
+		if (refuse_axis_twice(c, i, e) < 0 || apply_set(&r, c->sets[i]) < 0)
 			return NULL;
 	return own.tree;
 }

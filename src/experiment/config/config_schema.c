@@ -29,13 +29,16 @@
 	"\"errorMessage\": \"expected the name of a file\"}, "                                 \
 	"\"errorMessage\": \"expected the name of a file\""
 #define REF(name) "\"$ref\": \"#/definitions/" name "\""
-#define WHOLE(low, high) "\"type\": [\"integer\", \"null\"], \"minimum\": " #low ", \"maximum\": "   \
-	NUMBER_OF(high) ", \"errorMessage\": \"expected a whole number from " #low " to "       \
-	NUMBER_OF(high) "\""
+/* Language servers have words of their own for bounds; through `else` they are the program's. */
+#define WITHIN(bounds, words) "\"errorMessage\": \"" words "\", \"if\": {" bounds "}, \"else\": {"     \
+	"\"type\": \"null\", \"errorMessage\": \"" words "\"}"
+#define WHOLE(low, high) "\"type\": [\"integer\", \"null\"], " WITHIN("\"minimum\": " #low             \
+	", \"maximum\": " NUMBER_OF(high), "expected a whole number from " #low " to "         \
+	NUMBER_OF(high))
 #define LIST_OF(item, what) "\"type\": [\"array\", \"null\"], \"items\": {" item "}, "               \
 	"\"errorMessage\": \"" what "\""
 #define AXES "\"type\": \"object\", \"additionalProperties\": {\"type\": [\"array\", \"object\"], "  \
-	"\"minItems\": 1, \"errorMessage\": \"expected a list of at least one value\"}, "      \
+	WITHIN("\"minItems\": 1", "expected a list of at least one value") "}, "              \
 	"\"errorMessage\": \"expected an object of lists, or a list of such objects\""
 
 /* json: what the schema says of the value; is_suites: a key of a suite, which no member has. */
@@ -89,8 +92,8 @@ static const struct key top[] = {
 	  "\"type\": [\"string\", \"array\", \"object\", \"null\"]", true },
 	{ "repeat", "integer", "How often each experiment is run", WHOLE(1, SUITE_MEMBERS_MAX), true },
 	{ "shuffle", "true, false or a seed", "Run them in a random order",
-	  "\"type\": [\"boolean\", \"integer\", \"null\"], \"minimum\": 0, \"errorMessage\": "
-	  "\"expected true, false or a seed, a whole number from 0\"", true },
+	  "\"type\": [\"boolean\", \"integer\", \"null\"], "
+	  WITHIN("\"minimum\": 0", "expected true, false or a seed, a whole number from 0"), true },
 	{ "restart", "on-repeat, on-change, always, never",
 	  "When servers are started again: when the next experiment needs other ones and for each repeat "
 	  "(on-repeat, the default), only for other ones, for each experiment, once for all",
@@ -249,6 +252,7 @@ struct schema {
 	struct json_writer w;
 	struct arena a;
 	const struct opt_set *sim;
+	struct buf refused; /* patterns of the names that the object being written refuses */
 };
 
 static void put_types(struct schema *s, const char *types)
@@ -262,74 +266,97 @@ static void put_types(struct schema *s, const char *types)
 	json_end_array(&s->w);
 }
 
-/* A number, or a text that is one. NAN: no such bound. */
-static void put_number(struct schema *s, bool is_whole, const char *text, double min,
-		       bool is_above, double max, bool is_below)
-{
-	put_types(s, is_whole ? "integer string" : "number string");
-	if (isfinite(min))
-		json_member_f64(&s->w, is_above ? "exclusiveMinimum" : "minimum", min);
-	if (isfinite(max))
-		json_member_f64(&s->w, is_below ? "exclusiveMaximum" : "maximum", max);
-	json_member_text(&s->w, "pattern", text);
-}
-
-/* One of the words, or a reference; a word of digits may be a number, too. */
-static void put_choices(struct schema *s, const char *const *words, bool is_dashed,
-			const char *expected)
-{
-	struct json_writer *w = &s->w;
-	struct buf other = { 0 };
-	int64_t number;
-
-	json_member_array(w, "anyOf");
-	json_begin_object(w);
-	json_member_array(w, "enum");
-	for (; *words; words++) {
-		json_put_text(w, *words);
-		if (str_to_i64(str_of(*words), &number))
-			json_put_int(w, number);
-		buf_printf(&other, "|^%s$", *words);
-	}
-	json_end_array(w);
-	json_member_text(w, "errorMessage", expected);
-	json_end_object(w);
-	json_begin_object(w);
-	put_types(s, "string");
-	/* "-" and "_", capitals and small letters are the same in such words. */
-	for (size_t i = 0; is_dashed && i < other.len; i++)
-		if (other.data[i] == '-' || other.data[i] == '_')
-			other.data[i] = '.';
-	json_member_text(w, "pattern", arena_printf(&s->a, FILLED "%s", is_dashed ? other.data : ""));
-	json_member_text(w, "errorMessage", expected);
-	json_end_object(w);
-	json_end_array(w);
-	buf_release(&other);
-}
-
 static void put_expected(struct schema *s, const char *expected)
 {
 	json_member_text(&s->w, "errorMessage", arena_printf(&s->a, "expected %s", expected));
 }
 
+/* What a number accepts, for its schema and its words. NAN: no such bound. */
+struct range { double min, max; bool is_above, is_below; };
+
+/*
+ * A number, or a text that is one. A bound has words of its own in language servers; through `else`
+ * they are the program's.
+ */
+static void put_number(struct schema *s, bool is_whole, const char *text, struct range range,
+		       const char *expected)
+{
+	struct json_writer *w = &s->w;
+
+	put_types(s, is_whole ? "integer string" : "number string");
+	json_member_text(w, "pattern", text);
+	put_expected(s, expected);
+	if (!isfinite(range.min) && !isfinite(range.max))
+		return;
+	json_member_object(w, "if");
+	if (isfinite(range.min))
+		json_member_f64(w, range.is_above ? "exclusiveMinimum" : "minimum", range.min);
+	if (isfinite(range.max))
+		json_member_f64(w, range.is_below ? "exclusiveMaximum" : "maximum", range.max);
+	json_end_object(w);
+	json_member_object(w, "else");
+	json_member_text(w, "type", "null");
+	put_expected(s, expected);
+	json_end_object(w);
+}
+
+/*
+ * One of the words, or a reference; a word of digits may be a number, too. Of alternatives (anyOf)
+ * some language servers show no words but their own.
+ */
+static void put_choices(struct schema *s, const char *const *words, bool is_dashed,
+			const char *expected)
+{
+	struct json_writer *w = &s->w;
+	struct buf other = { 0 };
+	double number;
+
+	json_member_texts(w, "examples", words); /* what is offered while one types */
+	for (size_t i = 0; is_dashed && words[i]; i++)
+		buf_printf(&other, "|^%s$", words[i]);
+	/* "-" and "_", capitals and small letters are the same in such words. */
+	for (size_t i = 0; i < other.len; i++)
+		if (other.data[i] == '-' || other.data[i] == '_')
+			other.data[i] = '.';
+	json_member_object(w, "if");
+	json_member_text(w, "type", "string");
+	json_member_text(w, "pattern", arena_printf(&s->a, FILLED "%s", other.len ? other.data : ""));
+	json_end_object(w);
+	json_member_object(w, "else");
+	json_member_array(w, "enum");
+	for (; *words; words++) {
+		json_put_text(w, *words);
+		if (str_to_f64(str_of(*words), &number) && isfinite(number))
+			json_put_raw(w, str_of(*words));
+	}
+	json_put_null(w);
+	json_end_array(w);
+	json_member_text(w, "errorMessage", expected);
+	json_end_object(w);
+	buf_release(&other);
+}
+
+#define READY "\"errorMessage\": \"expected one of health, port, started or {log: TEXT}\""
+#define GPUS "expected auto, none, a number of GPUs (at most " NUMBER_OF(EXPERIMENT_GPUS_MAX) ") or a " \
+	"list of indices or UUIDs"
 /* Values that no row alone describes: of our own sections. */
 static const struct { const char *section, *name, *json; } special[] = {
-	{ "server", "command", "\"type\": [\"string\", \"array\", \"null\"], \"minLength\": 1, "
-	  "\"minItems\": 1, \"errorMessage\": \"expected words or a list of them\", \"examples\": "
-	  "[\"vllm serve\", \"sim\"]" },
+	{ "server", "command", "\"type\": [\"string\", \"array\", \"null\"], "
+	  WITHIN("\"minLength\": 1, \"minItems\": 1", "expected words or a list of them")
+	  ", \"examples\": [\"vllm serve\", \"sim\"]" },
 	{ "server", "url", "\"type\": [\"string\", \"null\"], \"pattern\": \"^https?://|\\\\$\\\\{\", "
 	  "\"errorMessage\": \"expected http://... or https://...\"" },
 	{ "server", "env", "\"type\": [\"object\", \"null\"], \"additionalProperties\": {" TEXT "}, "
 	  "\"errorMessage\": \"expected an object of NAME: VALUE\"" },
-	{ "server", "ready", "\"anyOf\": [{\"enum\": [\"health\", \"port\", \"started\", null], "
-	  "\"errorMessage\": \"expected one of health, port, started or {log: TEXT}\"}, {\"type\": "
-	  "\"object\", \"properties\": {\"log\": {\"type\": \"string\", \"minLength\": 1}}, \"required\": "
-	  "[\"log\"], \"additionalProperties\": false, \"errorMessage\": \"expected one of health, "
-	  "port, started or {log: TEXT}\"}]" },
+	{ "server", "ready", "\"if\": {\"type\": \"object\"}, \"then\": {\"properties\": {\"log\": "
+	  "{\"type\": \"string\", \"minLength\": 1, " READY "}}, \"required\": [\"log\"], "
+	  "\"additionalProperties\": false, " READY "}, \"else\": {\"enum\": [\"health\", \"port\", "
+	  "\"started\", null], " READY "}" },
 	{ "server", "container", OBJECT },
-	{ "resources", "gpus", "\"type\": [\"string\", \"integer\", \"array\", \"null\"], \"minimum\": 0, "
-	  "\"maximum\": 1024, \"minItems\": 1, \"examples\": [\"auto\", \"none\", 1], \"errorMessage\": "
-	  "\"expected auto, none, a number of GPUs or a list of indices or UUIDs\"" },
+	{ "resources", "gpus", "\"type\": [\"string\", \"integer\", \"array\", \"null\"], "
+	  WITHIN("\"minimum\": 0, \"maximum\": " NUMBER_OF(EXPERIMENT_GPUS_MAX)
+		 ", \"minItems\": 1", GPUS) ", \"examples\": "
+	  "[\"auto\", \"none\", 1]" },
 	{ "output", "upload", "\"type\": [\"object\", \"null\"], \"required\": [\"url\"], "
 	  "\"properties\": {\"url\": {" TEXT "}, \"token_file\": {" TEXT "}}, \"errorMessage\": "
 	  "\"expected {url: URL, token_file: FILE}\"" },
@@ -348,6 +375,7 @@ static void put_row(struct schema *s, const struct opt *row)
 	struct buf expected = { 0 };
 	bool is_time = row->arg && strcmp(row->arg, "SECONDS") == 0, has_range = row->min || row->max;
 	bool is_whole = row->kind == OPT_INT || row->kind == OPT_MAYBE_INT;
+	bool is_number = is_whole || row->kind == OPT_REAL || row->kind == OPT_MAYBE_REAL;
 	const char *arg = row->arg ? row->arg : "";
 
 	opt_expected(row, &expected);
@@ -363,8 +391,10 @@ static void put_row(struct schema *s, const struct opt *row)
 	case OPT_MAYBE_REAL:
 		put_number(s, is_whole, arena_printf(&s->a, "%s|" FILLED "%s%s",
 			   is_whole ? DIGITS : DECIMAL, is_time ? "|" PERIOD : "",
-			   strcmp(arg, "BYTES") == 0 ? "|" SIZE : ""), has_range ? row->min : NAN,
-			   row->flags & OPT_MIN_EXCLUSIVE, has_range ? row->max : NAN, false);
+			   strcmp(arg, "BYTES") == 0 ? "|" SIZE : ""), (struct range){
+				   has_range ? row->min : NAN, has_range ? row->max : NAN,
+				   row->flags & OPT_MIN_EXCLUSIVE, false,
+			   }, expected.data);
 		break;
 	case OPT_TEXT:
 		if (row->choices)
@@ -380,7 +410,7 @@ static void put_row(struct schema *s, const struct opt *row)
 	case OPT_JSON:
 		break;
 	}
-	if (!row->choices && row->kind != OPT_JSON)
+	if (!row->choices && row->kind != OPT_JSON && !is_number)
 		put_expected(s, expected.data);
 	buf_release(&expected);
 }
@@ -430,6 +460,33 @@ static void put_spellings(struct schema *s, const char *definition, const char *
 	json_put_bool(&s->w, true);
 }
 
+/* A pattern of a name with "-" or "_". */
+static const char *any_spelling(struct schema *s, const char *name)
+{
+	const char *out = "";
+
+	for (struct str rest = str_of(name); rest.n;) {
+		struct str word = str_cut(&rest, '_');
+
+		out = arena_printf(&s->a, "%s%s%.*s", out, *out ? "[-_]" : "", (int)word.n, word.p);
+	}
+	return out;
+}
+
+/* names: a pattern. They are refused where they are written, not where their values are. */
+static void refuse_names(struct schema *s, const char *names, const char *why)
+{
+	struct json_writer w = json_writer(&s->refused);
+
+	w.is_compact = w.is_raw_utf8 = true;
+	if (s->refused.len)
+		buf_add_char(&s->refused, ',');
+	json_begin_object(&w);
+	json_member_text(&w, "pattern", arena_printf(&s->a, "^(?!(%s)$)", names));
+	json_member_text(&w, "errorMessage", why);
+	json_end_object(&w);
+}
+
 /* A name of the section and nowhere in it: "it belongs to" another one. */
 static void put_elsewhere(struct schema *s, const char *section, const struct opt_set *own)
 {
@@ -455,16 +512,13 @@ static void put_elsewhere(struct schema *s, const char *section, const struct op
 			    config_sections_of(str_of(name), MODE_SERVE, NULL, found) == 0 ||
 			    strcmp(found[strcmp(found[0], section) == 0], others[i]) != 0)
 				continue;
-			buf_printf(&names, "%s%s", names.len ? "|" : "", name);
+			buf_printf(&names, "%s%s", names.len ? "|" : "", any_spelling(s, name));
 		}
 		if (names.len) {
-			json_member_object(&s->w, arena_printf(&s->a, "^(%s)$", names.data));
-			json_member_object(&s->w, "not");
-			json_end_object(&s->w);
-			json_member_text(&s->w, "errorMessage", arena_printf(&s->a, "unknown key; it "
-					 "belongs to %s, not %s", others[i], section));
-			json_member_bool(&s->w, "doNotSuggest", true);
-			json_end_object(&s->w);
+			json_key(&s->w, arena_printf(&s->a, "^(%s)$", names.data));
+			json_put_bool(&s->w, true);
+			refuse_names(s, names.data, arena_printf(&s->a, "unknown key; it belongs to %s, "
+				     "not %s", others[i], section));
 		}
 		buf_release(&names);
 	}
@@ -505,6 +559,12 @@ static void end_definition(struct schema *s)
 
 static void refuse_others(struct schema *s)
 {
+	if (s->refused.len) {
+		json_member_object(&s->w, "propertyNames");
+		json_member_raw(&s->w, "allOf", str_of(arena_printf(&s->a, "[%s]", s->refused.data)));
+		json_end_object(&s->w);
+		buf_reset(&s->refused);
+	}
 	json_member_bool(&s->w, "additionalProperties", false);
 	json_member_text(&s->w, "errorMessage", "unknown key");
 }
@@ -542,11 +602,9 @@ static void put_mode(struct schema *s)
 static void put_refused(struct schema *s, const char *name, const char *why)
 {
 	json_member_object(&s->w, name);
-	json_member_object(&s->w, "not");
-	json_end_object(&s->w);
-	json_member_text(&s->w, "errorMessage", arena_printf(&s->a, "not said here; %s", why));
 	json_member_bool(&s->w, "doNotSuggest", true);
 	json_end_object(&s->w);
+	refuse_names(s, any_spelling(s, name), arena_printf(&s->a, "not said here; %s", why));
 }
 
 /* The rows of up to two sets as a definition; mode NULL: of a section that has no modes. */
@@ -716,9 +774,10 @@ static void put_arg(struct schema *s, const struct engine_arg *arg)
 		put_number(s, is_whole, arena_printf(&s->a, "%s|" FILLED "%s%s%s",
 			   is_whole ? DIGITS : DECIMAL, arg->kind == ENGINE_HUMAN ? "|" SIZE : "",
 			   arg->flags & ENGINE_AUTO ? "|^[aA][uU][tT][oO]$" : "",
-			   arg->flags & ENGINE_NONE ? "|^(None)?$" : ""), arg->min,
-			   arg->flags & ENGINE_ABOVE, arg->max, arg->flags & ENGINE_BELOW);
-		put_expected(s, expected.data);
+			   arg->flags & ENGINE_NONE ? "|^(None)?$" : ""), (struct range){
+				   arg->min, arg->max, arg->flags & ENGINE_ABOVE,
+				   arg->flags & ENGINE_BELOW,
+			   }, expected.data);
 	} else if (arg->kind == ENGINE_LIST) {
 		put_types(s, "array string number boolean");
 		put_expected(s, "a list");
@@ -726,7 +785,7 @@ static void put_arg(struct schema *s, const struct engine_arg *arg)
 		put_types(s, "string number");
 		put_expected(s, "a text");
 	}
-	if (known.n) {
+	if (known.n && !*arg->choices) {
 		json_member_array(w, "examples");
 		while (known.n)
 			json_put_str(w, str_cut(&known, ' '));
@@ -869,15 +928,12 @@ static void put_top(struct schema *s, bool is_member)
 		const char *name = config_key(str_of(serve_opt_set.row[i].name), &s->a);
 
 		if (!config_root_nearest(str_of(name)))
-			buf_printf(&names, "%s%s", names.len ? "|" : "", name);
+			buf_printf(&names, "%s%s", names.len ? "|" : "", any_spelling(s, name));
 	}
-	json_member_object(w, arena_printf(&s->a, "^(%s)$", names.data));
-	json_member_object(w, "not");
+	json_key(w, arena_printf(&s->a, "^(%s)$", names.data));
+	json_put_bool(w, true);
 	json_end_object(w);
-	json_member_text(w, "errorMessage", "unknown key; it belongs to benchmark");
-	json_member_bool(w, "doNotSuggest", true);
-	json_end_object(w);
-	json_end_object(w);
+	refuse_names(s, names.data, "unknown key; it belongs to benchmark");
 	refuse_others(s);
 	buf_release(&names);
 }
@@ -917,5 +973,6 @@ void config_schema(const struct opt_set *sim, struct buf *out)
 	json_end_object(w);
 	json_end_object(w);
 	buf_add_char(out, '\n');
+	buf_release(&s.refused);
 	arena_release(&s.a);
 }

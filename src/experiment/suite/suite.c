@@ -38,8 +38,8 @@ static int64_t read_int(const struct config *c, const char *key, int64_t low, in
 		return otherwise;
 	if (v->kind == JSON_INT && v->integer >= low && v->integer <= high)
 		return v->integer;
-	config_complain(c, f, v, key, "expected a whole number from %lld to %lld", (long long)low,
-			(long long)high);
+	config_complain(c, f, v, key, "expected a whole number from %lld to %lld, got %s",
+			(long long)low, (long long)high, config_got(v, c->arena));
 	return otherwise;
 }
 
@@ -54,7 +54,7 @@ static void read_shuffle(const struct config *c, struct suite *s, struct config_
 		s->seed = (uint64_t)v->integer;
 	else if (v->kind != JSON_TRUE)
 		config_complain(c, f, v, "shuffle", "expected true, false or a seed, a whole number "
-				"from 0");
+				"from 0, got %s", config_got(v, c->arena));
 }
 
 const char *suite_restart_name(enum suite_restart how)
@@ -79,7 +79,8 @@ static void read_restart(const struct config *c, struct suite *s, struct config_
 					    "starts its own servers when jobs is more than one");
 			return;
 		}
-	config_complain(c, f, v, "restart", "expected one of on-repeat, on-change, always, never");
+	config_complain(c, f, v, "restart", "expected one of on-repeat, on-change, always, never, "
+			"got %s", config_got(v, c->arena));
 }
 
 static void read_search(const struct config *c, struct suite *s, struct config_findings *f)

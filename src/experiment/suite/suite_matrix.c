@@ -3,11 +3,13 @@
 #include <string.h>
 
 #include "bench/sweep/params.h"
+#include "bench/options/serve_opts.h"
 #include "core/base/limits.h"
 #include "core/json/python.h"
 #include "core/json/write.h"
 #include "experiment/config/config_internal.h"
 #include "experiment/suite/suite_internal.h"
+#include "host/engine/args.h"
 
 /* Of one assignment of a matrix: the places of its values. */
 struct matrix_point {
@@ -112,17 +114,23 @@ static const struct json_value *value_of(const struct matrix_point *p, size_t i)
 	return &p->axes->item[i].item[p->at[i]];
 }
 
-static const char *point_name(const struct matrix_point *p, const char *before, struct arena *a)
+/* tree: with the values of the point, to which those that are references lead. */
+static const char *point_name(const struct config *c, const struct matrix_point *p,
+			      const char *before, const struct json_value *tree, struct arena *a)
 {
 	struct buf text = { 0 };
+	struct err e;
 	char *out;
 
 	buf_add_text(&text, before ? before : "");
 	for (size_t i = 0; i < p->axes->count; i++) {
+		const struct json_value *v;
+
 		buf_add_text(&text, text.len ? "-" : "");
 		buf_add_str(&text, axis_name(p->axes, i));
 		buf_add_char(&text, '=');
-		add_value(&text, value_of(p, i));
+		v = config_filled_value(c, tree, value_of(p, i), &e);
+		add_value(&text, v ? v : value_of(p, i));
 	}
 	out = arena_text(a, buf_str(&text));
 	buf_release(&text);
@@ -168,7 +176,7 @@ static int add_point(const struct config *c, const struct suite_part *part,
 		if (!made.tree)
 			return config_complain_key(c, f, &p->axes->item[i], "matrix", "%s", e.text);
 	}
-	made.name = point_name(p, part->name, a);
+	made.name = point_name(c, p, part->name, made.tree, a);
 	return add_part(c, &made, a, out, f);
 }
 
@@ -220,6 +228,21 @@ struct paths {
 	bool is_wrong;
 };
 
+/* The argument of a server or option of a benchmark that was probably meant; NULL: none is near. */
+static const char *nearest_key(struct paths *p, const char *key)
+{
+	const char **names = arena_alloc(p->a, (engine_arg_count + serve_opt_set.n) * sizeof(*names));
+	const char *near;
+	size_t n = 0;
+
+	for (size_t i = 0; i < engine_arg_count; i++)
+		names[n++] = engine_args[i].name;
+	for (size_t i = 0; i < serve_opt_set.n; i++)
+		names[n++] = serve_opt_set.row[i].name;
+	near = opt_nearest(str_of(key), names, n);
+	return near ? config_key(str_of(near), p->a) : NULL;
+}
+
 /* "benchmark.num_prompts" for "num_prompts"; NULL: a finding was made. */
 static const char *whole_path(struct paths *p, struct str key, const struct json_value *v)
 {
@@ -234,6 +257,9 @@ static const char *whole_path(struct paths *p, struct str key, const struct json
 	if (n > 1)
 		config_complain_key(p->c, p->f, v, "matrix", "%s is a key of several sections; write "
 				    "%s.%s or %s.%s", path, found[0], path, found[1], path);
+	else if (nearest_key(p, path))
+		config_complain_key(p->c, p->f, v, "matrix", "%s: unknown key; did you mean %s?", path,
+				    nearest_key(p, path));
 	else
 		config_complain_key(p->c, p->f, v, "matrix", "%s: expected a dotted path such as "
 				    "server.max_num_seqs or benchmark.max_concurrency", path);
@@ -526,7 +552,7 @@ static int add_imported(const struct config *c, const struct config_know *know,
 int suite_parts(const struct config *config, const struct config_know *know, struct arena *a,
 		struct suite_parts *out, struct config_findings *f)
 {
-	const struct json_value *list, *import, *matrix;
+	const struct json_value *list, *import, *matrix, *exclude;
 	struct suite_parts first = { 0 };
 	struct suite_part whole = { 0 };
 	struct config own, *c = &own;
@@ -537,6 +563,10 @@ int suite_parts(const struct config *config, const struct config_know *know, str
 	import = json_get(c->tree, "import");
 	matrix = json_get(c->tree, "matrix");
 	whole.tree = without_suite(c, c->tree);
+	exclude = json_get(c->tree, "matrix_exclude");
+	if (exclude && exclude->kind != JSON_NULL && (!matrix || matrix->kind == JSON_NULL))
+		return config_complain_key(c, f, exclude, "matrix_exclude", "there is no matrix to "
+					   "leave combinations out of");
 	if ((matrix && matrix->kind != JSON_NULL && check_matrix(c, matrix, f) < 0) ||
 	    check_size(c, list && list->kind == JSON_ARRAY ? list->count : 1, matrix, f) < 0)
 		return -1;

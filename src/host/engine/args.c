@@ -236,7 +236,9 @@ void engine_arg_expected(const struct engine_arg *arg, struct buf *out)
 	if (!isinf(arg->max))
 		buf_printf(out, " %s %g", arg->flags & ENGINE_BELOW ? "to below" : isinf(arg->min) ?
 			   "of at most" : is_above ? "and at most" : "to", arg->max);
-	if (arg->kind == ENGINE_HUMAN)
+	if (str_ends(str_of(arg->name), STR("-bytes")))
+		buf_add_text(out, " (4096, 4k; in a configuration also 4GiB)");
+	else if (arg->kind == ENGINE_HUMAN)
 		buf_add_text(out, " (4096, 4k, 4K)");
 	if (arg->flags & ENGINE_AUTO)
 		buf_add_text(out, " or auto");
