@@ -100,6 +100,13 @@ static bool is_side_file(const char *folder, struct str name)
 	return false;
 }
 
+/* A log of MLPerf's LoadGen; the summary where there is no log with all of it. */
+static bool is_mlperf_log(const char *folder, struct str name)
+{
+	return str_is(name, RESULT_MLPERF_DETAIL) ||
+	       (str_is(name, RESULT_MLPERF_SUMMARY) && !is_in_folder(folder, RESULT_MLPERF_DETAIL));
+}
+
 bool result_file_is(const char *folder, const char *name)
 {
 	static const char *const other[] = { RESULT_SERVERS, "warmup.json", RESULT_CAPACITY };
@@ -108,6 +115,8 @@ bool result_file_is(const char *folder, const char *name)
 	};
 	struct str s = unpacked_name(name);
 
+	if (is_mlperf_log(folder, s))
+		return true;
 	if (*name == '.' || result_file_stem(name).n == s.n || str_starts(s, STR("SLA-")))
 		return false;
 	for (size_t i = 0; i < COUNT(other); i++)

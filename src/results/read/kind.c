@@ -31,6 +31,34 @@ static bool is_aiperf(const struct json_value *v)
 	return json_get(v, "aiperf_version") && json_get(v, "input_config");
 }
 
+static bool is_genai_perf(const struct json_value *v)
+{
+	return json_get(json_get(v, "input_config"), "perf_analyzer") &&
+	       !json_get(v, "aiperf_version");
+}
+
+static bool is_guidellm(const struct json_value *v)
+{
+	return json_get(v, "guidellm") && json_get(v, "benchmark");
+}
+
+static bool is_mlperf(const struct json_value *v)
+{
+	const struct json_value *log = json_get(v, "mlperf_loadgen");
+
+	return log && log->kind == JSON_OBJECT;
+}
+
+static bool is_endpoints(const struct json_value *v)
+{
+	return json_get(v, "n_samples_issued") && json_get(v, "ttft") && json_get(v, "latency");
+}
+
+static bool is_inferencex(const struct json_value *v)
+{
+	return json_get(v, "tput_per_gpu") && json_get(v, "hw") && json_get(v, "conc");
+}
+
 static bool is_mm_processor(const struct json_value *v)
 {
 	const struct json_value *stats = json_get(v, "mm_processor_stats");
@@ -101,6 +129,11 @@ static const struct {
 	[RESULT_DOCUMENT] = { "profllm", is_document },
 	[RESULT_PYTORCH] = { "pytorch", is_pytorch },
 	[RESULT_AIPERF] = { "aiperf", is_aiperf },
+	[RESULT_GENAI_PERF] = { "genai-perf", is_genai_perf },
+	[RESULT_GUIDELLM] = { "guidellm", is_guidellm },
+	[RESULT_MLPERF] = { "mlperf-loadgen", is_mlperf },
+	[RESULT_ENDPOINTS] = { "mlperf-endpoints", is_endpoints },
+	[RESULT_INFERENCEX] = { "inferencex", is_inferencex },
 	[RESULT_MM_PROCESSOR] = { "mm-processor", is_mm_processor },
 	[RESULT_SERVE] = { "serve", is_serve },
 	[RESULT_THROUGHPUT] = { "throughput", is_throughput },

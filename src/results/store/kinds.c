@@ -596,7 +596,9 @@ bool put_budget(struct reading *r, struct str key, const struct json_value *v)
 static int (*const kinds[RESULT_KINDS])(struct reading *r, const struct json_value *v,
 					struct err *e) = {
 	[RESULT_DOCUMENT] = put_document, [RESULT_PYTORCH] = put_pytorch,
-	[RESULT_AIPERF] = put_aiperf,
+	[RESULT_AIPERF] = put_aiperf, [RESULT_GENAI_PERF] = put_genai_perf,
+	[RESULT_GUIDELLM] = put_guidellm, [RESULT_MLPERF] = put_mlperf,
+	[RESULT_ENDPOINTS] = put_endpoints, [RESULT_INFERENCEX] = put_inferencex,
 	[RESULT_MM_PROCESSOR] = put_mm_processor, [RESULT_SERVE] = put_serve,
 	[RESULT_THROUGHPUT] = put_throughput, [RESULT_LATENCY] = put_latency,
 	[RESULT_STARTUP] = put_startup, [RESULT_NIGHTLY] = put_nightly,

@@ -88,7 +88,19 @@ int put_startup(struct reading *r, const struct json_value *v, struct err *e);
 int put_mm_processor(struct reading *r, const struct json_value *v, struct err *e);
 int put_pytorch(struct reading *r, const struct json_value *v, struct err *e);
 int put_aiperf(struct reading *r, const struct json_value *v, struct err *e);
+int put_genai_perf(struct reading *r, const struct json_value *v, struct err *e);
+int put_guidellm(struct reading *r, const struct json_value *v, struct err *e);
+int put_mlperf(struct reading *r, const struct json_value *v, struct err *e);
+int put_endpoints(struct reading *r, const struct json_value *v, struct err *e);
+int put_inferencex(struct reading *r, const struct json_value *v, struct err *e);
 int put_nightly(struct reading *r, const struct json_value *v, struct err *e);
+
+/*
+ * A log of MLPerf's LoadGen (mlperf_log.c): lines of ":::MLLOG {...}", or the summary for people, as
+ * {"mlperf_loadgen": {key: value ...}}, the keys being those of the log.
+ */
+bool mlperf_log_is(struct str bytes);
+int mlperf_log_json(struct str bytes, struct arena *a, struct str *json, struct err *e);
 
 /* ---- what they share ---- */
 

@@ -586,7 +586,8 @@ static int no_kind(const struct json_value *v, struct err *e)
 			       "with `profllm bench serve --save-result`, and ingest those two files");
 	return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": expected a document of profllm run, or "
 		       "what bench serve, throughput, latency, startup, mm-processor or a sweep "
-		       "writes, or aiperf's profile_export_aiperf.json");
+		       "writes, or a result of aiperf, genai-perf, guidellm, MLPerf or InferenceX "
+		       "(docs/guide/store.md lists their files)");
 }
 
 static int fill_run(struct run_reader *x, struct json_slice slice, struct read_run *run,
@@ -719,6 +720,68 @@ static int add_records(struct run_reader *x, struct json_slice list, struct err 
 	return rc;
 }
 
+/*
+ * guidellm's file: each benchmark with what the file says of all, {"guidellm": {...}, "benchmark":
+ * {...}}. Its lists of requests, prompts and answers included, are left in the file.
+ */
+static int add_guidellm(struct run_reader *x, struct json_slice file, struct json_slice list,
+			struct err *e)
+{
+	struct json_iter it = json_iter(list), member;
+	struct json_slice benchmark, v, about = { 0 };
+	struct buf text = { 0 };
+	struct json_writer w = json_writer(&text);
+	struct str key;
+	size_t i = 0;
+	int rc = 0;
+
+	for (; rc == 0 && json_each(&it, &key, &benchmark) > 0; i++) {
+		struct json_slice run = { .kind = JSON_OBJECT };
+
+		buf_reset(&text);
+		json_begin_object(&w);
+		json_member_object(&w, "guidellm");
+		if (json_member(file, "metadata", &about) && about.kind == JSON_OBJECT)
+			json_member_raw(&w, "metadata", about.raw);
+		if ((json_path(file, &about, "config", "spec", NULL) || json_member(file, "args", &about)) &&
+		    about.kind == JSON_OBJECT)
+			json_member_raw(&w, "spec", about.raw);
+		json_end_object(&w);
+		json_member_object(&w, "benchmark");
+		member = json_iter(benchmark);
+		while (benchmark.kind == JSON_OBJECT && json_each(&member, &key, &v) > 0) {
+			if (str_is(key, "requests"))
+				continue;
+			buf_reset(&x->notes);
+			json_unescape(&x->notes, key);
+			json_key_str(&w, buf_str(&x->notes));
+			json_put_raw(&w, v.kind == JSON_STRING ?
+				     (struct str){ v.raw.p - 1, v.raw.n + 2 } : v.raw);
+		}
+		buf_reset(&x->notes);
+		json_end_object(&w);
+		json_end_object(&w);
+		run.raw = arena_str(x->arena, buf_str(&text));
+		if (add_run(x, run, e) < 0)
+			rc = err_wrap(e, "benchmark %zu", i + 1);
+	}
+	buf_release(&text);
+	return i ? rc : err_set(e, ERR_PARSE, "guidellm's list \"benchmarks\" is empty; expected at "
+				"least one benchmark");
+}
+
+/* Its list is that of the tool by what the file or its first benchmark says. */
+static bool is_guidellm(struct json_slice file, struct json_slice list)
+{
+	struct json_iter it = json_iter(list);
+	struct json_slice first, v;
+	struct str key;
+
+	return json_path(file, &v, "metadata", "guidellm_version", NULL) ||
+	       (json_each(&it, &key, &first) > 0 &&
+		json_path(first, &v, "metrics", "requests_per_second", NULL));
+}
+
 /* What an object says of itself at its top, learnt in one pass. */
 struct top {
 	bool has_version, has_config, has_experiments, is_trace;
@@ -770,6 +833,8 @@ static int add_value(struct run_reader *x, struct json_slice v, struct err *e)
 			return err_set(e, ERR_PARSE, "experiments: expected a list");
 		return add_each(x, top.experiments, "experiment", e);
 	}
+	if (top.wrapped.raw.n && is_guidellm(v, top.wrapped))
+		return add_guidellm(x, v, top.wrapped, e);
 	if (top.wrapped.raw.n && !top.has_config && !top.has_version)
 		return add_each(x, top.wrapped, "run", e);
 	return add_run(x, v, e);
@@ -823,7 +888,11 @@ int read_document(struct str name, struct str bytes, struct arena *a, struct rea
 	if (str_starts(bytes, STR("\xef\xbb\xbf")))
 		bytes = (struct str){ bytes.p + 3, bytes.n - 3 };
 	cells_init(&x.cells, a);
-	rc = check_bytes(bytes, e) < 0 ? -1 : read_all(&x, bytes, e);
+	rc = check_bytes(bytes, e);
+	if (rc == 0 && mlperf_log_is(bytes))
+		rc = mlperf_log_json(bytes, a, &bytes, e);
+	if (rc == 0)
+		rc = read_all(&x, bytes, e);
 	if (rc == 0) {
 		out->run = arena_alloc(a, x.n * sizeof(*out->run));
 		memcpy(out->run, x.run, x.n * sizeof(*out->run));
