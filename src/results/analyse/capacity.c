@@ -22,8 +22,8 @@
  * its roles, else the run's "gpus", else one. Headroom is what these servers carry beyond the rate,
  * as a share of it.
  *
- * "slo": null asks for P99 TTFT within LIMIT_FACTOR times the lowest that any run measured, and
- * "rate": null for RATE_SHARE of the highest rate that a configuration carries within the limits:
+ * "slo": null asks for P99 TTFT within LIMIT_FACTOR times the lowest median of a configuration at one
+ * load, and "rate": null for RATE_SHARE of the highest rate that a configuration carries within the limits:
  * both are questions that tell the configurations apart.
  */
 #include <math.h>
@@ -229,22 +229,6 @@ static bool is_failing(const struct capacity *c, size_t row)
 	return failed > FAILED_SHARE_MAX * (failed + (isnan(done) ? 0 : done));
 }
 
-/* Of runs that count; none: no run has the metric, and any limit does. */
-static void set_default_limit(struct capacity *c, const bool *keep)
-{
-	double least = INFINITY;
-
-	if (!isnan(c->slo[0].limit))
-		return;
-	for (size_t i = 0; i < c->rows.n; i++) {
-		double v = keep[i] ? number_at(c, c->first_slo, i) : NAN;
-
-		if (v > 0 && v < least && !is_failing(c, i))
-			least = v;
-	}
-	c->slo[0].limit = isfinite(least) ? rounded(LIMIT_FACTOR * least, true) : 1000;
-}
-
 static bool is_usable(struct capacity *c, size_t row)
 {
 	enum counts worst = COUNTS;
@@ -345,6 +329,27 @@ static struct load *loads_of(const struct capacity *c, const struct series *s, s
 	place_failing(out, *n);
 	qsort(out, *n, sizeof(*out), by_rate);
 	return out;
+}
+
+/*
+ * The lowest median, not the lowest run: one lucky run of many would ask for what no configuration
+ * keeps. None: no run has the metric, and any limit does.
+ */
+static void set_default_limit(struct capacity *c, const struct series_list *l)
+{
+	double least = INFINITY;
+
+	if (!isnan(c->slo[0].limit))
+		return;
+	for (size_t i = 0; i < l->shown; i++) {
+		size_t n;
+		const struct load *load = loads_of(c, &l->series[i], &n);
+
+		for (size_t k = 0; k < n; k++)
+			if (load[k].median[0] > 0 && load[k].median[0] < least && !load[k].is_failing)
+				least = load[k].median[0];
+	}
+	c->slo[0].limit = isfinite(least) ? rounded(LIMIT_FACTOR * least, true) : 1000;
 }
 
 /* ---- the rate that one server carries ---- */
@@ -566,8 +571,8 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 		keep[i] = is_usable(&c, i);
 		left_out += !keep[i];
 	}
-	set_default_limit(&c, keep);
 	parts_series(r->arena, &c.rows, c.column, c.n_keys, keep, &l);
+	set_default_limit(&c, &l);
 	a = arena_alloc(r->arena, (l.shown + 1) * sizeof(*a));
 	for (size_t i = 0; i < l.shown; i++) {
 		size_t n;

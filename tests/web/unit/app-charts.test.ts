@@ -12,8 +12,11 @@ import {
 } from '../../../web/src/app/charts/axis';
 import { groupsOf, lineOf, pointOf, SHOWN_AT_FIRST } from '../../../web/src/app/charts/scatter';
 import { categories, chosen, isNumeric, partsOf } from '../../../web/src/app/charts/parallel';
-import { hitOf, type LineSeries } from '../../../web/src/app/charts/lines';
-import type { Parallel, ParetoGroup, ParetoPoint } from '../../../web/src/lib/api';
+import { hitOf, savedLines, type LineSeries } from '../../../web/src/app/charts/lines';
+import { differingOf } from '../../../web/src/app/common/columns';
+import { factsOf } from '../../../web/src/app/pages/charts/facts';
+import { ordered } from '../../../web/src/app/pages/plan/scaling';
+import type { Parallel, ParetoGroup, ParetoPoint, Scaling } from '../../../web/src/lib/api';
 
 it('finds extents among numbers only', () => {
 	expect(extentOf([3, 1, NaN, Infinity, 2])).toEqual({ min: 1, max: 3 });
@@ -167,15 +170,10 @@ it('shows the first groups and those that were asked for', () => {
 	]);
 });
 
-it('joins the frontier, or all points, from left to right', () => {
+it('joins the frontier from left to right', () => {
 	const points = [point(1, 3, 9, true), point(2, 1, 2, true), point(3, 2, 8, false)];
 	expect(lineOf(points, 'frontier')).toEqual([
 		[1, 2],
-		[3, 9],
-	]);
-	expect(lineOf(points, 'lines')).toEqual([
-		[1, 2],
-		[2, 8],
 		[3, 9],
 	]);
 	expect(lineOf(points, 'none')).toEqual([]);
@@ -250,4 +248,29 @@ it('takes what lies between two places of an axis of words', () => {
 	]);
 	expect(partsOf(answer, 1, { column: 'x', range: { min: 2 } })).toEqual([[2, 3]]);
 	expect(partsOf(answer, 1, undefined)).toEqual([]);
+});
+
+it('says of a point what tells its run from the others', () => {
+	const measure = (column: string) => ({ column, label: column === 'gpu_model' ? 'GPU' : 'Median TTFT',
+		unit: column === 'gpu_model' ? null : 'ms' });
+	expect(factsOf(7, { name: 'a', verdict: 'DEGRADED', status: 'completed', gpu_model: 'b200', p: null, t: 12.345 },
+		['run_id', 'name', 'status', 'gpu_model', 'p', 't', 'verdict'], { measure }))
+		.toEqual({ name: 'a', rows: [['GPU', 'b200'], ['Median TTFT', '12.35 ms'], ['Verdict', 'DEGRADED']] });
+	expect(factsOf(7, {}, ['name'], { measure })).toEqual({ name: 'Run 7', rows: [] });
+});
+
+it('names the columns that groups differ in, and brings numbers in order', () => {
+	const keys = [{ rate: 16, gpu: 'a' }, { rate: 1, gpu: 'a' }, { rate: 4, gpu: 'a' }];
+	expect(differingOf(['gpu', 'rate'], keys)).toEqual(['rate']);
+	const of = (list: Record<string, string | number>[]): Scaling =>
+		({ series: list.map((key) => ({ key, name: '', n: 1, points: [] })) }) as unknown as Scaling;
+	expect(ordered(of(keys)).series.map((s) => s.key.rate)).toEqual([1, 4, 16]);
+	expect(ordered(of([{ gpu: 'b' }, { gpu: 'a' }])).series.map((s) => s.key.gpu)).toEqual(['b', 'a']);
+});
+
+it('saves lines with their points', () => {
+	const line: LineSeries = { id: 's', name: 'TP1', isShown: true, changes: [],
+		points: [{ x: 1, value: 2, low: 1.5, high: null, facts: [] }] };
+	expect(savedLines('t', [line, { ...line, isShown: false }], 'x', 'y').table?.())
+		.toEqual([['series', 'x', 'y', 'low', 'high'], ['TP1', 1, 2, 1.5, null]]);
 });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // columns.ts: what the columns are called and which of them serve what.
 import { useMemo } from 'react';
+import type { Cell } from '../api';
 import { useOptions, type ColumnOption } from '../query';
 import { columnLabel } from '../show';
 import type { Measure } from '../charts/scatter';
@@ -68,6 +69,11 @@ export function useColumns(): Columns {
 export function firstOf(columns: Columns, wanted: readonly string[]): string | undefined {
 	return wanted.find((c) => (columns.of(c)?.distinct ?? 0) > 1)
 		?? wanted.find((c) => columns.of(c) !== undefined);
+}
+
+/** Of these columns, those that the keys of the groups differ in. */
+export function differingOf(columns: readonly string[], keys: readonly Record<string, Cell>[]): string[] {
+	return columns.filter((c) => new Set(keys.map((key) => key[c] ?? null)).size > 1);
 }
 
 export const GROUP_COLUMNS = ['gpu_model', 'server.model', 'benchmark.model', 'hardware.gpu',

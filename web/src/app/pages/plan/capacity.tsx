@@ -5,13 +5,13 @@ import type { Capacity as Answer, CapacityConfiguration, Estimate } from '../../
 import { keyId, type Size } from '../../charts/axis';
 import { Chart } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
-import { linesOption, type LineSeries, type Rule } from '../../charts/lines';
+import { linesOption, savedLines, type LineSeries, type Rule } from '../../charts/lines';
 import { arrange } from '../../colour';
 import { Amount } from '../../common/amount';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
-import type { Columns } from '../../common/columns';
+import { differingOf, type Columns } from '../../common/columns';
 import { useRead } from '../../common/routes';
 import { at, scaleOf } from '../../common/scale';
 import { isSeen, useFlipped } from '../../common/shown';
@@ -40,7 +40,7 @@ function Form({ columns, usual, answer }: {
 	const [by, setBy] = useUrlState('by', configurationCodec);
 	const limits = chosen.length ? chosen : limitsOf(answer?.slo ?? []);
 	const named = by[0] === 'auto' ? usual : by;
-	const told = named.filter((c) => by[0] !== 'auto' || (columns.of(c)?.distinct ?? 2) > 1);
+	const told = by[0] === 'auto' ? differingOf(named, answer?.configurations.map((c) => c.key) ?? []) : named;
 	const change = (i: number, part: Partial<Limit>): void =>
 		setLimits(limits.map((l, k) => (k === i ? { ...l, ...part } : l)), { replace: true });
 	return (
@@ -122,7 +122,7 @@ function Drawing({ answer, list, columns }: {
 		<section className="card" aria-label="Latency over load">
 			<h2>{y.label} over load</h2>
 			<Chart label={`${y.label} over requests/s of one server; the limit is ${measured(limit)}`} height={HEIGHT}
-				make={make} saved={{ title: `${y.label} over load` }} />
+				make={make} saved={savedLines(`${y.label} over load`, series, 'requests_per_s_of_one_server', slo.column)} />
 			<Legend label="Configurations" hasForms onToggle={flip} entries={series.map((s, i) =>
 				({ id: s.id, name: s.name, isShown: s.isShown, n: list[i].loads.length }))} />
 			<p className="dim small-text">A ring is the rate at which a configuration reaches the limit, the bar its

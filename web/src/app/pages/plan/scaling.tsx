@@ -6,8 +6,8 @@ import { Chart } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
 import { keyId, type Size } from '../../charts/axis';
 import { arrange } from '../../colour';
-import { linesOption, type LineSeries } from '../../charts/lines';
-import { firstOf, RATE_COLUMNS, type Columns } from '../../common/columns';
+import { linesOption, savedLines, type LineSeries } from '../../charts/lines';
+import { differingOf, firstOf, RATE_COLUMNS, type Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
@@ -98,13 +98,24 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 	return (
 		<>
 			<Chart label={`${y.label} over ${x.label}; dashed: ideal`} height={HEIGHT} make={make}
-				saved={{ title: `${y.label} over ${x.label}` }} />
-			<Chart label={`Efficiency over ${x.label}`} height={EFFICIENCY_HEIGHT} make={makeEfficiency} />
+				saved={savedLines(`${y.label} over ${x.label}`, series, answer.by, answer.metric)} />
+			<Chart label={`Efficiency over ${x.label}`} height={EFFICIENCY_HEIGHT} make={makeEfficiency}
+				saved={savedLines(`Efficiency over ${x.label}`, efficiencyOf(answer, series), answer.by,
+					'efficiency_percent')} />
 			<Legend label="Series" hasForms onToggle={flip} entries={series.map((s, i) =>
 				({ id: s.id, name: s.name, isShown: s.isShown, n: answer.series[i].n }))} />
 			<p className="dim small-text">Dashed: ideal, in proportion to {x.label}.</p>
 		</>
 	);
+}
+
+/** Series of a number in its order: 1, 2, 4 and not the one with the most runs first. */
+export function ordered(answer: Answer): Answer {
+	const keys = answer.series.map((s) => s.key);
+	const [by] = differingOf(Object.keys(keys[0] ?? {}), keys);
+	const numberOf = (s: Answer['series'][number]): number => Number(s.key[by ?? ''] ?? NaN);
+	return by === undefined || !keys.every((key) => typeof key[by] === 'number') ? answer
+		: { ...answer, series: [...answer.series].sort((a, b) => numberOf(a) - numberOf(b)) };
 }
 
 /** Loads of the workload, ascending; usual: the largest that most colors were measured at. */
@@ -133,9 +144,11 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 	const answer = useRead('POST /api/analysis/scaling', { metric, by,
 		filter: load === null ? filter : { and: [...filter ? [filter] : [], { column: 'load', in: [load] }] },
 		series: series[0] === 'auto' ? null : series.filter((c) => c !== '') }, metric !== '' && by !== '');
+	const data = useMemo(() => answer.data && ordered(answer.data), [answer.data]);
 	const named = answer.data && series[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {})
 		: series;
-	const told = named.filter((c) => c !== '' && (columns.of(c)?.distinct ?? 2) > 1);
+	const told = series[0] === 'auto' ? differingOf(named, answer.data?.series.map((s) => s.key) ?? [])
+		: named.filter((c) => c !== '');
 	const isEmpty = !by || (answer.data && !answer.data.series.some((s) => s.points.length > 1));
 	return (
 		<>
@@ -164,10 +177,10 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 							<p>Scaling needs runs that differ in one parameter and in nothing that makes a series.
 								Remove columns from the series, or choose another parameter or load.</p>
 						</Empty>
-					) : !answer.data ? <Loading /> : <Drawing answer={answer.data} columns={columns} />}
+					) : !data ? <Loading /> : <Drawing answer={data} columns={columns} />}
 				<Notes notes={answer.data?.notes} />
 			</section>
-			{answer.data && !isEmpty && <Table answer={answer.data} columns={columns} />}
+			{data && !isEmpty && <Table answer={data} columns={columns} />}
 		</>
 	);
 }
