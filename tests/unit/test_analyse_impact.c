@@ -72,7 +72,6 @@ static void plan(void **state)
 	rig_near(q, "effect", 0);
 	assert_null(named(v, "server.model"));
 	assert_null(named(v, "server.port"));
-	assert_true(rig_has_note(v, "no proof of a cause"));
 	/* Everything else equal: two steps of tp, one of the cache, one of the letter. */
 	assert_int_equal(rig_count(v, "matched"), 4);
 	rig_same(v, "matched/0/column", "server.tensor_parallel_size");

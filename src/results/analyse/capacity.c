@@ -245,6 +245,23 @@ static bool is_usable(struct capacity *c, size_t row)
 	return worst == COUNTS && number_at(c, c->first_fact + RATE, row) > 0;
 }
 
+/* Of all requests of a load: a few that failed in one of many repeats say little about it. */
+static bool is_load_failing(const struct capacity *c, const struct offered *run, size_t n)
+{
+	double failed = 0, done = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double lost = number_at(c, c->first_fact + FAILED, run[i].row);
+		double completed = number_at(c, c->first_fact + COMPLETED, run[i].row);
+
+		if (isnan(lost) && completed <= 0)
+			return true;
+		failed += isnan(lost) ? 0 : lost;
+		done += isnan(completed) ? 0 : completed;
+	}
+	return failed > FAILED_SHARE_MAX * (failed + done);
+}
+
 /* A column of some runs, as far as they have numbers there. */
 static size_t numbers_of(const struct capacity *c, size_t column, const struct offered *run,
 			 size_t n, double *x)
@@ -265,9 +282,8 @@ static void fill_load(const struct capacity *c, const struct offered *run, size_
 {
 	size_t count = numbers_of(c, c->first_fact + RATE, run, n, x);
 
-	*l = (struct load){ .offered = run->load, .n = n, .holds = true };
-	for (size_t i = 0; i < n; i++)
-		l->is_failing |= is_failing(c, run[i].row);
+	*l = (struct load){ .offered = run->load, .n = n, .holds = true,
+			    .is_failing = is_load_failing(c, run, n) };
 	l->rate = l->bound = parts_median(x, count);
 	if (l->is_failing && l->offered > 0)
 		l->rate = l->bound = fmax(l->rate, l->offered);

@@ -13,10 +13,9 @@ import {
 import { groupsOf, lineOf, pointOf, SHOWN_AT_FIRST } from '../../../web/src/app/charts/scatter';
 import { categories, chosen, isNumeric, partsOf } from '../../../web/src/app/charts/parallel';
 import { hitOf, savedLines, type LineSeries } from '../../../web/src/app/charts/lines';
-import { differingOf } from '../../../web/src/app/common/columns';
+import { differingOf, inOrder } from '../../../web/src/app/common/columns';
 import { factsOf } from '../../../web/src/app/pages/charts/facts';
-import { ordered } from '../../../web/src/app/pages/plan/scaling';
-import type { Parallel, ParetoGroup, ParetoPoint, Scaling } from '../../../web/src/lib/api';
+import type { Parallel, ParetoGroup, ParetoPoint } from '../../../web/src/lib/api';
 
 it('finds extents among numbers only', () => {
 	expect(extentOf([3, 1, NaN, Infinity, 2])).toEqual({ min: 1, max: 3 });
@@ -262,10 +261,8 @@ it('says of a point what tells its run from the others', () => {
 it('names the columns that groups differ in, and brings numbers in order', () => {
 	const keys = [{ rate: 16, gpu: 'a' }, { rate: 1, gpu: 'a' }, { rate: 4, gpu: 'a' }];
 	expect(differingOf(['gpu', 'rate'], keys)).toEqual(['rate']);
-	const of = (list: Record<string, string | number>[]): Scaling =>
-		({ series: list.map((key) => ({ key, name: '', n: 1, points: [] })) }) as unknown as Scaling;
-	expect(ordered(of(keys)).series.map((s) => s.key.rate)).toEqual([1, 4, 16]);
-	expect(ordered(of([{ gpu: 'b' }, { gpu: 'a' }])).series.map((s) => s.key.gpu)).toEqual(['b', 'a']);
+	expect(inOrder(keys.map((key) => ({ key }))).map((s) => s.key.rate)).toEqual([1, 4, 16]);
+	expect(inOrder([{ key: { gpu: 'b' } }, { key: { gpu: 'a' } }]).map((s) => s.key.gpu)).toEqual(['b', 'a']);
 });
 
 it('saves lines with their points', () => {

@@ -76,6 +76,13 @@ export function differingOf(columns: readonly string[], keys: readonly Record<st
 	return columns.filter((c) => new Set(keys.map((key) => key[c] ?? null)).size > 1);
 }
 
+/** Series of a number in its order: 1, 2, 4 and not the one with the most runs first. */
+export function inOrder<T extends { key: Record<string, Cell> }>(series: T[]): T[] {
+	const keys = series.map((s) => s.key), [by] = differingOf(Object.keys(keys[0] ?? {}), keys);
+	return by === undefined || !keys.every((key) => typeof key[by] === 'number') ? series
+		: [...series].sort((a, b) => Number(a.key[by]) - Number(b.key[by]));
+}
+
 export const GROUP_COLUMNS = ['gpu_model', 'server.model', 'benchmark.model', 'hardware.gpu',
 	'server.tensor_parallel_size', 'suite', 'source', 'mode', 'name'] as const;
 export const RATE_COLUMNS = ['output_throughput', 'request_throughput', 'total_token_throughput',

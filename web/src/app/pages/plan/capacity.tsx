@@ -69,8 +69,8 @@ function Form({ columns, usual, answer }: {
 							onClick={() => setLimits(limits.filter((_, k) => k !== i))}><Icon name="cross" /></button>
 					</div>
 				))}
-				{!chosen.length && limits.length > 0 && <p className="dim small-text">twice the lowest that was
-					measured</p>}
+				{!chosen.length && limits.length > 0 && <p className="dim small-text">twice the lowest
+					median of a configuration</p>}
 				<button type="button" className="small" disabled={limits.length >= LIMITS_MAX}
 					onClick={() => setLimits([...limits,
 						{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Add limit</button>

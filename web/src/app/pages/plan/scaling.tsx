@@ -7,7 +7,7 @@ import type { Ink } from '../../charts/ink';
 import { keyId, type Size } from '../../charts/axis';
 import { arrange } from '../../colour';
 import { linesOption, savedLines, type LineSeries } from '../../charts/lines';
-import { differingOf, firstOf, RATE_COLUMNS, type Columns } from '../../common/columns';
+import { differingOf, firstOf, inOrder, RATE_COLUMNS, type Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
@@ -109,15 +109,6 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 	);
 }
 
-/** Series of a number in its order: 1, 2, 4 and not the one with the most runs first. */
-export function ordered(answer: Answer): Answer {
-	const keys = answer.series.map((s) => s.key);
-	const [by] = differingOf(Object.keys(keys[0] ?? {}), keys);
-	const numberOf = (s: Answer['series'][number]): number => Number(s.key[by ?? ''] ?? NaN);
-	return by === undefined || !keys.every((key) => typeof key[by] === 'number') ? answer
-		: { ...answer, series: [...answer.series].sort((a, b) => numberOf(a) - numberOf(b)) };
-}
-
 /** Loads of the workload, ascending; usual: the largest that most colors were measured at. */
 export function loadsOf(workload: Pick<Curves, 'lines'>): { all: number[]; usual: number | null } {
 	const colors = new Map<number, Set<string>>();
@@ -144,7 +135,7 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 	const answer = useRead('POST /api/analysis/scaling', { metric, by,
 		filter: load === null ? filter : { and: [...filter ? [filter] : [], { column: 'load', in: [load] }] },
 		series: series[0] === 'auto' ? null : series.filter((c) => c !== '') }, metric !== '' && by !== '');
-	const data = useMemo(() => answer.data && ordered(answer.data), [answer.data]);
+	const data = useMemo(() => answer.data && { ...answer.data, series: inOrder(answer.data.series) }, [answer.data]);
 	const named = answer.data && series[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {})
 		: series;
 	const told = series[0] === 'auto' ? differingOf(named, answer.data?.series.map((s) => s.key) ?? [])
