@@ -493,6 +493,7 @@ async function anyPoint(page, url) {
 	await page.mouse.dblclick(...at);
 	await page.waitForURL((u) => u.pathname === `/runs/${id}`);
 	await page.goto(where);
+	await page.waitForSelector('.pick.workload option:nth-child(2)', { state: 'attached' });
 	const workloads = await page.$$eval('.pick.workload option', (l) => l.map((o) => o.value));
 	const answer = await ask(url, '/api/filters/apply', { limit: 0, facets: ['workload'], facet_values: 50 });
 	equal(workloads, ['', ...answer.facets[0].values.map((v) => v.value).filter((v) => v !== null)],
@@ -797,12 +798,12 @@ async function plans(page, url, filter) {
 	ok(ranked.length < usual.configurations.length || ranked.some((c) => c.servers > 1),
 		'which tells configurations apart');
 	equal(await page.$$eval('.ranked tbody tr', (rows) => rows.map((r) => [
-		r.querySelector('th').textContent,
+		r.querySelector('th').title,
 		Number(r.querySelectorAll('td')[1].querySelector('[data-value]').dataset.value),
 		Number(r.querySelectorAll('td')[4].dataset.value)])),
 	ranked.map((c) => [c.name, c.gpus.value, c.headroom]), 'ranked by GPUs, with headroom');
 	equal(await page.$$eval('section[aria-label="Not ranked"] tbody th',
-		(l) => l.map((e) => e.textContent)),
+		(l) => l.map((e) => e.title)),
 		usual.configurations.filter((c) => !ranked.includes(c)).map((c) => c.name),
 		'what needs a higher load or never keeps the limit is apart');
 	await numbersOf(page, 'main', all(usual), 'the default capacity');

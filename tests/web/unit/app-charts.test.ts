@@ -13,8 +13,9 @@ import {
 import { groupsOf, lineOf, pointOf, SHOWN_AT_FIRST } from '../../../web/src/app/charts/scatter';
 import { categories, chosen, isNumeric, partsOf } from '../../../web/src/app/charts/parallel';
 import { hitOf, savedLines, type LineSeries } from '../../../web/src/app/charts/lines';
-import { differingOf, inOrder } from '../../../web/src/app/common/columns';
+import { differingOf, inOrder, tellingOf } from '../../../web/src/app/common/columns';
 import { factsOf } from '../../../web/src/app/pages/charts/facts';
+import { withNames } from '../../../web/src/app/pages/plan/names';
 import type { Parallel, ParetoGroup, ParetoPoint } from '../../../web/src/lib/api';
 
 it('finds extents among numbers only', () => {
@@ -270,4 +271,13 @@ it('saves lines with their points', () => {
 		points: [{ x: 1, value: 2, low: 1.5, high: null, facts: [] }] };
 	expect(savedLines('t', [line, { ...line, isShown: false }], 'x', 'y').table?.())
 		.toEqual([['series', 'x', 'y', 'low', 'high'], ['TP1', 1, 2, 1.5, null]]);
+});
+
+it('names configurations by what tells them apart, without what follows from it', () => {
+	const keys = [['b200', 1, 1024], ['b200', 2, 1024], ['a100', 1, 256]].map(([gpu, tp, seqs]) => ({ 'server.model': 'm',
+		'server.gpu': gpu, 'server.tensor_parallel_size': tp, 'server.max_num_seqs': seqs }));
+	expect(tellingOf(Object.keys(keys[0]), keys)).toEqual(['server.gpu', 'server.tensor_parallel_size']);
+	expect(withNames(keys.map((key) => ({ key, name: 'long' }))).map((c) => [c.name, c.full]))
+		.toEqual([['b200 TP1', 'long'], ['b200 TP2', 'long'], ['a100 TP1', 'long']]);
+	expect(withNames([{ key: keys[0], name: 'long' }])[0].name).toBe('long');
 });

@@ -38,7 +38,7 @@ export interface Plan {
 const GAP_X_PX = 90, GAP_Y_PX = 56;
 const LABEL_X_PX = 44, LABEL_Y_PX = 20;
 const AIR = 0.04, LOG_AIR = 0.08;
-const DECADES_LABELLED = 2.2;
+const DECADES_LABELLED = 3.2;
 const SPAN_LOG = 50, SPAN_LOG_TIME = 10;
 const round = (v: number): number => Number(v.toPrecision(12));
 

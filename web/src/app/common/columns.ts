@@ -76,6 +76,23 @@ export function differingOf(columns: readonly string[], keys: readonly Record<st
 	return columns.filter((c) => new Set(keys.map((key) => key[c] ?? null)).size > 1);
 }
 
+/** Of those, without the ones that follow from the ones before: a GPU's default of an argument. */
+export function tellingOf(columns: readonly string[], keys: readonly Record<string, Cell>[]): string[] {
+	const kept: string[] = [];
+	for (const c of differingOf(columns, keys)) {
+		const seen = new Map<string, Cell>();
+		const follows = keys.every((key) => {
+			const group = JSON.stringify(kept.map((k) => key[k] ?? null)), v = key[c] ?? null;
+			if (!seen.has(group))
+				seen.set(group, v);
+			return seen.get(group) === v;
+		});
+		if (!follows)
+			kept.push(c);
+	}
+	return kept;
+}
+
 /** Series of a number in its order: 1, 2, 4 and not the one with the most runs first. */
 export function inOrder<T extends { key: Record<string, Cell> }>(series: T[]): T[] {
 	const keys = series.map((s) => s.key), [by] = differingOf(Object.keys(keys[0] ?? {}), keys);

@@ -7,7 +7,7 @@ import type { Ink } from '../../charts/ink';
 import { keyId, type Size } from '../../charts/axis';
 import { arrange } from '../../colour';
 import { linesOption, savedLines, type LineSeries } from '../../charts/lines';
-import { differingOf, firstOf, inOrder, RATE_COLUMNS, type Columns } from '../../common/columns';
+import { firstOf, inOrder, tellingOf, RATE_COLUMNS, type Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
@@ -18,6 +18,7 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { count, given, measured, NOTHING } from '../../show';
 import { listCodec, textCodec, useUrlState } from '../../url';
 import type { ViewProps } from './index';
+import { withNames } from './names';
 
 const text = textCodec('');
 const seriesCodec = listCodec(['auto']);
@@ -135,11 +136,11 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 	const answer = useRead('POST /api/analysis/scaling', { metric, by,
 		filter: load === null ? filter : { and: [...filter ? [filter] : [], { column: 'load', in: [load] }] },
 		series: series[0] === 'auto' ? null : series.filter((c) => c !== '') }, metric !== '' && by !== '');
-	const data = useMemo(() => answer.data && { ...answer.data, series: inOrder(answer.data.series) }, [answer.data]);
-	const named = answer.data && series[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {})
+	const data = useMemo(() => answer.data && { ...answer.data, series: withNames(inOrder(answer.data.series)) }, [answer.data]);
+	const columnsOf = answer.data && series[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {})
 		: series;
-	const told = series[0] === 'auto' ? differingOf(named, answer.data?.series.map((s) => s.key) ?? [])
-		: named.filter((c) => c !== '');
+	const told = series[0] === 'auto' ? tellingOf(columnsOf, answer.data?.series.map((s) => s.key) ?? [])
+		: columnsOf.filter((c) => c !== '');
 	const isEmpty = !by || (answer.data && !answer.data.series.some((s) => s.points.length > 1));
 	return (
 		<>
@@ -159,8 +160,8 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 					<PickMany label="Series by" values={told} max={16}
 						columns={columns} options={columns.groups.filter((c) => c.column !== by)}
 						onPick={(list) => setSeries(list.length ? list : [''])} />
-					{told.length < named.length && <span className="dim small-text">common to all:
-						{' '}{named.length - told.length} more</span>}
+					{told.length < columnsOf.length && <span className="dim small-text">
+						{columnsOf.length - told.length} more are the same in all, or follow from these</span>}
 				</div>
 				{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: isEmpty ? (
