@@ -280,4 +280,6 @@ it('names configurations by what tells them apart, without what follows from it'
 	expect(withNames(keys.map((key) => ({ key, name: 'long' }))).map((c) => [c.name, c.full]))
 		.toEqual([['b200 TP1', 'long'], ['b200 TP2', 'long'], ['a100 TP1', 'long']]);
 	expect(withNames([{ key: keys[0], name: 'long' }])[0].name).toBe('long');
+	expect(withNames([{ key: { a: true }, name: '' }, { key: { a: true, 'server.tp': 8 }, name: '' }]).map((c) => c.name))
+		.toEqual(['no tp', 'tp 8']);
 });

@@ -71,6 +71,10 @@ export function firstOf(columns: Columns, wanted: readonly string[]): string | u
 		?? wanted.find((c) => columns.of(c) !== undefined);
 }
 
+/** A group that lacks a value has no key for it. */
+export const columnsOf = (keys: readonly Record<string, Cell>[]): string[] =>
+	[...new Set(keys.flatMap((key) => Object.keys(key)))];
+
 /** Of these columns, those that the keys of the groups differ in. */
 export function differingOf(columns: readonly string[], keys: readonly Record<string, Cell>[]): string[] {
 	return columns.filter((c) => new Set(keys.map((key) => key[c] ?? null)).size > 1);
@@ -95,7 +99,7 @@ export function tellingOf(columns: readonly string[], keys: readonly Record<stri
 
 /** Series of a number in its order: 1, 2, 4 and not the one with the most runs first. */
 export function inOrder<T extends { key: Record<string, Cell> }>(series: T[]): T[] {
-	const keys = series.map((s) => s.key), [by] = differingOf(Object.keys(keys[0] ?? {}), keys);
+	const keys = series.map((s) => s.key), [by] = differingOf(columnsOf(keys), keys);
 	return by === undefined || !keys.every((key) => typeof key[by] === 'number') ? series
 		: [...series].sort((a, b) => Number(a.key[by]) - Number(b.key[by]));
 }

@@ -11,7 +11,7 @@ import { Amount } from '../../common/amount';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
-import { tellingOf, type Columns } from '../../common/columns';
+import { columnsOf, tellingOf, type Columns } from '../../common/columns';
 import { useRead } from '../../common/routes';
 import { at, scaleOf } from '../../common/scale';
 import { isSeen, useFlipped } from '../../common/shown';
@@ -252,7 +252,7 @@ export function Capacity({ columns, filter }: ViewProps): ReactNode {
 		slo: slo.length ? slo : null, configuration: by[0] === 'auto' ? null : by });
 	return (
 		<>
-			<Form columns={columns} usual={Object.keys(answer.data?.configurations[0]?.key ?? {})} answer={answer.data} />
+			<Form columns={columns} usual={columnsOf((answer.data?.configurations ?? []).map((c) => c.key))} answer={answer.data} />
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
 					: !answer.data.configurations.length ? (

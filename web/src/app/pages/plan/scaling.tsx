@@ -7,7 +7,7 @@ import type { Ink } from '../../charts/ink';
 import { keyId, type Size } from '../../charts/axis';
 import { arrange } from '../../colour';
 import { linesOption, savedLines, type LineSeries } from '../../charts/lines';
-import { firstOf, inOrder, tellingOf, RATE_COLUMNS, type Columns } from '../../common/columns';
+import { columnsOf, firstOf, inOrder, tellingOf, RATE_COLUMNS, type Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
@@ -137,10 +137,10 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 		filter: load === null ? filter : { and: [...filter ? [filter] : [], { column: 'load', in: [load] }] },
 		series: series[0] === 'auto' ? null : series.filter((c) => c !== '') }, metric !== '' && by !== '');
 	const data = useMemo(() => answer.data && { ...answer.data, series: withNames(inOrder(answer.data.series)) }, [answer.data]);
-	const columnsOf = answer.data && series[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {})
+	const all = answer.data && series[0] === 'auto' ? columnsOf(answer.data.series.map((s) => s.key))
 		: series;
-	const told = series[0] === 'auto' ? tellingOf(columnsOf, answer.data?.series.map((s) => s.key) ?? [])
-		: columnsOf.filter((c) => c !== '');
+	const told = series[0] === 'auto' ? tellingOf(all, answer.data?.series.map((s) => s.key) ?? [])
+		: all.filter((c) => c !== '');
 	const isEmpty = !by || (answer.data && !answer.data.series.some((s) => s.points.length > 1));
 	return (
 		<>
@@ -160,8 +160,8 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 					<PickMany label="Series by" values={told} max={16}
 						columns={columns} options={columns.groups.filter((c) => c.column !== by)}
 						onPick={(list) => setSeries(list.length ? list : [''])} />
-					{told.length < columnsOf.length && <span className="dim small-text">
-						{columnsOf.length - told.length} more are the same in all, or follow from these</span>}
+					{told.length < all.length && <span className="dim small-text">
+						{all.length - told.length} more are the same in all, or follow from these</span>}
 				</div>
 				{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: isEmpty ? (
