@@ -173,6 +173,28 @@ static void level(void **state)
 	rig_end(&r);
 }
 
+/* Many repeats overlap at their ends whatever they are; their medians are known well. */
+static void many_repeats(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (int i = 0; i < 44; i++) {
+		make(&r, (struct made){ .gpu = "a", .load = 8, .user = 9,
+					.gpu_rate = 900 + 20 * (i % 11) });
+		make(&r, (struct made){ .gpu = "b", .load = 8, .user = 9,
+					.gpu_rate = 800 + 20 * (i % 11) });
+	}
+	v = rig_ask(&r, analyse_overview, "{}");
+	rig_near(v, "rows/0/cells/0/tokens_per_s_per_gpu", 1000);
+	rig_near(v, "rows/1/cells/0/tokens_per_s_per_gpu", 900);
+	assert_true(is_true(v, "rows/0/cells/0/is_best"));
+	assert_false(is_true(v, "rows/1/cells/0/is_best"));
+	rig_end(&r);
+}
+
 static void invalid_would_lead(void **state)
 {
 	struct json_value *v;
@@ -430,7 +452,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(best_of_each_load), cmocka_unit_test(loads_of_two_kinds),
 		cmocka_unit_test(within_a_need),
-		cmocka_unit_test(level), cmocka_unit_test(invalid_would_lead),
+		cmocka_unit_test(level), cmocka_unit_test(many_repeats), cmocka_unit_test(invalid_would_lead),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
 		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),

@@ -205,7 +205,7 @@ await main(async () => {
 	});
 	await task(page, url, 'five charts on a board', async (click) => {
 		const charts = [['/charts', '.chart-menu button'], ['/charts?view=any', '.chart-menu button'],
-			['/charts?view=any', '.board-menu button'], ['/trends', '.chart-menu button'],
+			['/charts?view=any', '.card-head .chart-menu button'], ['/trends', '.chart-menu button'],
 			['/compare?by=gpu_model', '.board-menu button']];
 		for (const [i, [path, button]] of charts.entries()) {
 			await page.goto(url + path);

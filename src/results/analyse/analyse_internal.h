@@ -450,7 +450,8 @@ struct setup_point {
 	size_t n_older;            /* runs of older versions, which are left out */
 };
 
-struct folded { double value, low, high; size_t n; }; /* the median; NAN of none */
+/* The median, its ends, and within them the 95 % interval of the median; NAN of none. */
+struct folded { double value, low, high, sure_low, sure_high; size_t n; };
 
 /*
  * result: the metric that a configuration must have to count when a workload is chosen. color: the
@@ -488,7 +489,7 @@ const char *setups_load_text(const struct setups *s, const struct setup_point *p
 void setups_put_workloads(struct json_writer *w, const struct setups *s);
 /* "3,725", "507.6": a number for a sentence. */
 const char *setups_number(struct arena *a, double v);
-/* Whether two medians are level: intervals of repeats overlap, or 2 % apart with one run. */
+/* Whether two medians are level: their 95 % intervals overlap, or 2 % apart with one run. */
 bool setups_is_level(struct folded a, struct folded b);
 
 /* ---- the newest version against the one before; versions.c ---- */

@@ -22,8 +22,8 @@
  * its roles, else the run's "gpus", else one. Headroom is what these servers carry beyond the rate,
  * as a share of it.
  *
- * "slo": null asks for P99 TTFT within LIMIT_FACTOR times the lowest that any run measured, and
- * "rate": null for RATE_SHARE of the highest rate that a configuration carries within the limits:
+ * "slo": null asks for P99 TTFT within LIMIT_FACTOR times the lowest median of a configuration at one
+ * load, and "rate": null for RATE_SHARE of the highest rate that a configuration carries within the limits:
  * both are questions that tell the configurations apart.
  */
 #include <math.h>
@@ -229,22 +229,6 @@ static bool is_failing(const struct capacity *c, size_t row)
 	return failed > FAILED_SHARE_MAX * (failed + (isnan(done) ? 0 : done));
 }
 
-/* Of runs that count; none: no run has the metric, and any limit does. */
-static void set_default_limit(struct capacity *c, const bool *keep)
-{
-	double least = INFINITY;
-
-	if (!isnan(c->slo[0].limit))
-		return;
-	for (size_t i = 0; i < c->rows.n; i++) {
-		double v = keep[i] ? number_at(c, c->first_slo, i) : NAN;
-
-		if (v > 0 && v < least && !is_failing(c, i))
-			least = v;
-	}
-	c->slo[0].limit = isfinite(least) ? rounded(LIMIT_FACTOR * least, true) : 1000;
-}
-
 static bool is_usable(struct capacity *c, size_t row)
 {
 	enum counts worst = COUNTS;
@@ -259,6 +243,23 @@ static bool is_usable(struct capacity *c, size_t row)
 		worst = counts > worst ? counts : worst;
 	}
 	return worst == COUNTS && number_at(c, c->first_fact + RATE, row) > 0;
+}
+
+/* Of all requests of a load: a few that failed in one of many repeats say little about it. */
+static bool is_load_failing(const struct capacity *c, const struct offered *run, size_t n)
+{
+	double failed = 0, done = 0;
+
+	for (size_t i = 0; i < n; i++) {
+		double lost = number_at(c, c->first_fact + FAILED, run[i].row);
+		double completed = number_at(c, c->first_fact + COMPLETED, run[i].row);
+
+		if (isnan(lost) && completed <= 0)
+			return true;
+		failed += isnan(lost) ? 0 : lost;
+		done += isnan(completed) ? 0 : completed;
+	}
+	return failed > FAILED_SHARE_MAX * (failed + done);
 }
 
 /* A column of some runs, as far as they have numbers there. */
@@ -281,9 +282,8 @@ static void fill_load(const struct capacity *c, const struct offered *run, size_
 {
 	size_t count = numbers_of(c, c->first_fact + RATE, run, n, x);
 
-	*l = (struct load){ .offered = run->load, .n = n, .holds = true };
-	for (size_t i = 0; i < n; i++)
-		l->is_failing |= is_failing(c, run[i].row);
+	*l = (struct load){ .offered = run->load, .n = n, .holds = true,
+			    .is_failing = is_load_failing(c, run, n) };
 	l->rate = l->bound = parts_median(x, count);
 	if (l->is_failing && l->offered > 0)
 		l->rate = l->bound = fmax(l->rate, l->offered);
@@ -345,6 +345,27 @@ static struct load *loads_of(const struct capacity *c, const struct series *s, s
 	place_failing(out, *n);
 	qsort(out, *n, sizeof(*out), by_rate);
 	return out;
+}
+
+/*
+ * The lowest median, not the lowest run: one lucky run of many would ask for what no configuration
+ * keeps. None: no run has the metric, and any limit does.
+ */
+static void set_default_limit(struct capacity *c, const struct series_list *l)
+{
+	double least = INFINITY;
+
+	if (!isnan(c->slo[0].limit))
+		return;
+	for (size_t i = 0; i < l->shown; i++) {
+		size_t n;
+		const struct load *load = loads_of(c, &l->series[i], &n);
+
+		for (size_t k = 0; k < n; k++)
+			if (load[k].median[0] > 0 && load[k].median[0] < least && !load[k].is_failing)
+				least = load[k].median[0];
+	}
+	c->slo[0].limit = isfinite(least) ? rounded(LIMIT_FACTOR * least, true) : 1000;
 }
 
 /* ---- the rate that one server carries ---- */
@@ -566,8 +587,8 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 		keep[i] = is_usable(&c, i);
 		left_out += !keep[i];
 	}
-	set_default_limit(&c, keep);
 	parts_series(r->arena, &c.rows, c.column, c.n_keys, keep, &l);
+	set_default_limit(&c, &l);
 	a = arena_alloc(r->arena, (l.shown + 1) * sizeof(*a));
 	for (size_t i = 0; i < l.shown; i++) {
 		size_t n;

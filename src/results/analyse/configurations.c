@@ -25,6 +25,7 @@
 #define COLUMNS_FIRST_MAX 10  /* the same, to count the configurations of all workloads */
 #define CODES_SEEN 1024       /* a power of two */
 #define GPUS_NAMED 8          /* that have no price */
+#define HALF_WIDTH_95 0.98    /* of a binomial distribution of n halves, over the root of n */
 
 static const struct str facts[SETUP_FACTS] = {
 	[SETUP_LOAD] = { "load", 4 }, [SETUP_LOAD_KIND] = { "load_kind", 9 },
@@ -680,10 +681,22 @@ struct setup_point *setups_points(const struct setups *s, const bool *counts, si
 	return out;
 }
 
+/*
+ * The median of n lies between two of their order with 95 %: those half a width of the binomial
+ * distribution from the middle. Of up to six, all of them.
+ */
+static void set_sure(struct folded *f, const double *sorted)
+{
+	double middle = ((double)f->n - 1) / 2, away = HALF_WIDTH_95 * sqrt((double)f->n);
+
+	f->sure_low = sorted[(size_t)fmax(0, floor(middle - away))];
+	f->sure_high = sorted[(size_t)fmin((double)f->n - 1, ceil(middle + away))];
+}
+
 struct folded setups_fold(const struct setups *s, const struct setup_point *p, size_t metric,
 			  const bool *keep)
 {
-	struct folded out = { NAN, NAN, NAN, 0 };
+	struct folded out = { NAN, NAN, NAN, NAN, NAN, 0 };
 	double few[8], *x = p->n <= 8 ? few : mem_array(p->n, sizeof(*x));
 
 	for (size_t i = 0; i < p->n; i++) {
@@ -694,6 +707,7 @@ struct folded setups_fold(const struct setups *s, const struct setup_point *p, s
 		out.value = parts_median(x, out.n);
 		out.low = x[0];
 		out.high = x[out.n - 1];
+		set_sure(&out, x);
 	}
 	if (x != few)
 		free(x);

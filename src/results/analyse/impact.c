@@ -747,14 +747,12 @@ static void put_all(struct impact *m, struct json_writer *w)
 		parts_note(&m->notes, "%zu parameters vary; the %zu that explain most are shown",
 			   m->n_of, m->shown);
 	if (m->many)
-		parts_note(&m->notes, "%zu parameters have more than %d texts and are left out", m->many,
-			   LEVELS_MAX);
+		parts_note(&m->notes, "%zu parameter%s more than %d texts and %s left out", m->many,
+			   m->many == 1 ? " has" : "s have", LEVELS_MAX, m->many == 1 ? "is" : "are");
 	if (m->not_seen)
 		parts_note(&m->notes, "%zu more parameters differ among these runs and were not looked at "
 			   "(at most %d are): narrow the filter, or name those in question", m->not_seen,
 			   PARAMETERS_MAX);
-	parts_note(&m->notes, "Each parameter is looked at by itself, in runs that differ in others "
-		   "too: a share is no proof of a cause. Vary one alone to know.");
 	counting_put(w, &m->counting, 1);
 	parts_put_notes(w, &m->notes);
 }

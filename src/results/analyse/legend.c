@@ -40,6 +40,8 @@ static void add_short(struct buf *b, struct arena *a, struct str column, struct 
 		buf_add_text(b, v.kind == VALUE_BOOL && v.is_true ? "EP" : "no EP");
 		return;
 	}
+	if (str_starts(word, STR("enable_")))
+		word = (struct str){ word.p + 7, word.n - 7 };
 	if (v.kind == VALUE_BOOL && v.is_true) {
 		buf_add_str(b, word);
 		return;
@@ -221,7 +223,7 @@ bool setups_is_level(struct folded a, struct folded b)
 	if (!a.n || !b.n)
 		return false;
 	if (a.n > 1 && b.n > 1)
-		return a.low <= b.high && b.low <= a.high;
+		return a.sure_low <= b.sure_high && b.sure_low <= a.sure_high;
 	return fabs(a.value - b.value) <= LEVEL_SHARE * fmax(fabs(a.value), fabs(b.value));
 }
 

@@ -12,7 +12,10 @@ import {
 } from '../../../web/src/app/charts/axis';
 import { groupsOf, lineOf, pointOf, SHOWN_AT_FIRST } from '../../../web/src/app/charts/scatter';
 import { categories, chosen, isNumeric, partsOf } from '../../../web/src/app/charts/parallel';
-import { hitOf, type LineSeries } from '../../../web/src/app/charts/lines';
+import { hitOf, savedLines, type LineSeries } from '../../../web/src/app/charts/lines';
+import { differingOf, inOrder, tellingOf } from '../../../web/src/app/common/columns';
+import { factsOf } from '../../../web/src/app/pages/charts/facts';
+import { withNames } from '../../../web/src/app/pages/plan/names';
 import type { Parallel, ParetoGroup, ParetoPoint } from '../../../web/src/lib/api';
 
 it('finds extents among numbers only', () => {
@@ -167,15 +170,10 @@ it('shows the first groups and those that were asked for', () => {
 	]);
 });
 
-it('joins the frontier, or all points, from left to right', () => {
+it('joins the frontier from left to right', () => {
 	const points = [point(1, 3, 9, true), point(2, 1, 2, true), point(3, 2, 8, false)];
 	expect(lineOf(points, 'frontier')).toEqual([
 		[1, 2],
-		[3, 9],
-	]);
-	expect(lineOf(points, 'lines')).toEqual([
-		[1, 2],
-		[2, 8],
 		[3, 9],
 	]);
 	expect(lineOf(points, 'none')).toEqual([]);
@@ -250,4 +248,38 @@ it('takes what lies between two places of an axis of words', () => {
 	]);
 	expect(partsOf(answer, 1, { column: 'x', range: { min: 2 } })).toEqual([[2, 3]]);
 	expect(partsOf(answer, 1, undefined)).toEqual([]);
+});
+
+it('says of a point what tells its run from the others', () => {
+	const measure = (column: string) => ({ column, label: column === 'gpu_model' ? 'GPU' : 'Median TTFT',
+		unit: column === 'gpu_model' ? null : 'ms' });
+	expect(factsOf(7, { name: 'a', verdict: 'DEGRADED', status: 'completed', gpu_model: 'b200', p: null, t: 12.345 },
+		['run_id', 'name', 'status', 'gpu_model', 'p', 't', 'verdict'], { measure }))
+		.toEqual({ name: 'a', rows: [['GPU', 'b200'], ['Median TTFT', '12.35 ms'], ['Verdict', 'DEGRADED']] });
+	expect(factsOf(7, {}, ['name'], { measure })).toEqual({ name: 'Run 7', rows: [] });
+});
+
+it('names the columns that groups differ in, and brings numbers in order', () => {
+	const keys = [{ rate: 16, gpu: 'a' }, { rate: 1, gpu: 'a' }, { rate: 4, gpu: 'a' }];
+	expect(differingOf(['gpu', 'rate'], keys)).toEqual(['rate']);
+	expect(inOrder(keys.map((key) => ({ key }))).map((s) => s.key.rate)).toEqual([1, 4, 16]);
+	expect(inOrder([{ key: { gpu: 'b' } }, { key: { gpu: 'a' } }]).map((s) => s.key.gpu)).toEqual(['b', 'a']);
+});
+
+it('saves lines with their points', () => {
+	const line: LineSeries = { id: 's', name: 'TP1', isShown: true, changes: [],
+		points: [{ x: 1, value: 2, low: 1.5, high: null, facts: [] }] };
+	expect(savedLines('t', [line, { ...line, isShown: false }], 'x', 'y').table?.())
+		.toEqual([['series', 'x', 'y', 'low', 'high'], ['TP1', 1, 2, 1.5, null]]);
+});
+
+it('names configurations by what tells them apart, without what follows from it', () => {
+	const keys = [['b200', 1, 1024], ['b200', 2, 1024], ['a100', 1, 256]].map(([gpu, tp, seqs]) => ({ 'server.model': 'm',
+		'server.gpu': gpu, 'server.tensor_parallel_size': tp, 'server.max_num_seqs': seqs }));
+	expect(tellingOf(Object.keys(keys[0]), keys)).toEqual(['server.gpu', 'server.tensor_parallel_size']);
+	expect(withNames(keys.map((key) => ({ key, name: 'long' }))).map((c) => [c.name, c.full]))
+		.toEqual([['b200 TP1', 'long'], ['b200 TP2', 'long'], ['a100 TP1', 'long']]);
+	expect(withNames([{ key: keys[0], name: 'long' }])[0].name).toBe('long');
+	expect(withNames([{ key: { a: true }, name: '' }, { key: { a: true, 'server.tp': 8 }, name: '' }]).map((c) => c.name))
+		.toEqual(['no tp', 'tp 8']);
 });

@@ -19,6 +19,9 @@ it('writes differences as people read them', () => {
 	expect(percent(-0.003)).toBe('−0.3 %');
 	expect(percent(12.34)).toBe('+1234 %');
 	expect(percent(0)).toBe('0 %');
+	expect([percent(0.1263), percent(-0.0385), percent(0.000018), percent(0.004862)])
+		.toEqual(['+12.6 %', '−3.9 %', '0 %', '+0.5 %']);
+	expect(intervalText([0.0721, 0.0724])).toBe('+7.21 % to +7.24 %');
 	expect(percent(null)).toBe('–');
 	expect(intervalText([-0.01, 0.02])).toBe('−1 % to +2 %');
 	expect(intervalText(null)).toBe('');

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The performance chart: what is drawn of an answer, where labels go, and what can be saved.
 import {
-	along, curvesOption, frontier, looksOf, placeLabels, plansOf, shareOf, spotsOf, usualLines, valueAt,
+	along, curvesOption, frontier, looksOf, placeLabels, plansOf, shareOf, spotsOf, tipRows, usualLines,
+	valueAt,
 	type CurveOptions, type Label,
 } from '../../../web/src/app/charts/curves';
 import { composed, csvText, fileName, legendPlaces, wrapped } from '../../../web/src/app/charts/export';
@@ -100,6 +101,15 @@ it('spans only what is shown, and keeps colors when one is hidden', () => {
 	expect(valueAt(log, shareOf(log, 321))).toBeCloseTo(321);
 });
 
+it('leaves an axis its own range where all values are near each other, with the ends of repeats', () => {
+	const near = [point(1, 90, 800, { x_min: 71, x_max: 125, y_min: 790, y_max: 815 }), point(2, 94, 900)];
+	const o = options({ spots: spotsOf([{ name: 'TP1', color: 'b200', points: near }], options().looks) });
+	const { x, y } = plansOf(o, size);
+	expect([x.min > 60, x.min < 71, x.max > 125, y.min > 700]).toEqual([true, true, true, true]);
+	const line = of(o, 'whiskers') as unknown as { lineStyle: { color: string } };
+	expect(line.lineStyle.color).toBe(ink.dim);
+});
+
 it('colors numbers by a ramp in their order, and what is missing in grey', () => {
 	const keys = ['TP8', 'TP1', 'missing', 'TP2'].map((key) => ({ key, points: 1 }));
 	const looks = looksOf(keys, true);
@@ -143,7 +153,9 @@ it('reads the line in words, and pins against the first', () => {
 	expect(readingText({ ...answer, at: null }, { label: '', unit: null })).toBe('');
 	expect([againstFirst(112, 100), againstFirst(50, 100), againstFirst(1, 0)])
 		.toEqual(['+12.0\u00a0%', '−50.0\u00a0%', '']);
-	expect(pinText(options().spots[0])).toBe('b200 · TP1 c1\nTokens/s/user\t900\nRuns\t1');
+	const [spot] = options().spots;
+	expect(pinText({ name: spot.name, ids: spot.point.ids, rows: tipRows(spot) }))
+		.toBe('b200 · TP1 c1\nTokens/s/user\t900\nRuns\t1');
 });
 
 it('opens old addresses in the view that they were made in', () => {

@@ -43,6 +43,15 @@ it('keeps the memory of a GPU where it tells two of them apart', () => {
 	expect(names([row(1, 'gpu=h100-80gb'), row(2, 'gpu=h100-94gb')])).toEqual(['h100-80gb', 'h100-94gb']);
 });
 
+it('keeps of long values what tells them apart, and drops what a column shows under another name', () => {
+	const rows = ['meta-llama/Llama-3.1-8B-Instruct', 'meta-llama/Llama-3.1-70B-Instruct'].flatMap((model, m) =>
+		['h100-80gb', 'b200-192gb'].map((gpu, g) => row(2 * m + g, `model=${model}-gpu=${gpu}-tensor_parallel_size=2`,
+			{ gpu_model: gpu })));
+	expect(names(rows)).toEqual(['8B h100', '8B b200', '70B h100', '70B b200']);
+	expect(names(rows, ['gpu_model'])).toEqual(['8B', '8B', '70B', '70B']);
+	expect(names([row(1, 'model=a-b-1-c'), row(2, 'model=a-b-2-c')])).toEqual(['a-b-1-c', 'a-b-2-c']);
+});
+
 it('keeps the word before a number', () => {
 	expect(names([row(1, 'commit-01'), row(2, 'commit-02')])).toEqual(['commit 01', 'commit 02']);
 });

@@ -925,7 +925,7 @@ export interface ImpactStep {
 
 export interface ImpactParameter {
 	column: string;
-	share: number | null; // of the variance, by itself
+	share: number | null; // of the variance, by itself: no proof of a cause
 	p: number | null; p_adjusted: number | null; levels: ImpactLevel[]; effect: number | null;
 	confounded_with: Confounded[]; note: string | null;
 }

@@ -38,7 +38,7 @@ export interface Plan {
 const GAP_X_PX = 90, GAP_Y_PX = 56;
 const LABEL_X_PX = 44, LABEL_Y_PX = 20;
 const AIR = 0.04, LOG_AIR = 0.08;
-const DECADES_LABELLED = 2.2;
+const DECADES_LABELLED = 3.2;
 const SPAN_LOG = 50, SPAN_LOG_TIME = 10;
 const round = (v: number): number => Number(v.toPrecision(12));
 
@@ -73,9 +73,10 @@ function multiples(step: number, min: number, max: number): number[] {
 	return out;
 }
 
-function linear(e: Extent, px: number, gap: number, unit: string | null, isFromZero = false): Plan {
+/** from: 'zero', 'near' the least value, or zero unless the values are close to each other. */
+function linear(e: Extent, px: number, gap: number, unit: string | null, from?: PlanOptions['from']): Plan {
 	let { min, max } = e;
-	if (min >= 0 && (isFromZero || min < max * 0.6))
+	if (min >= 0 && from !== 'near' && (from === 'zero' || min < max * 0.6))
 		min = 0;
 	const air = (max - min) * AIR || Math.abs(max) * 0.05 || 1;
 	const isShare = unit === '%' && e.max <= 100;
@@ -133,8 +134,12 @@ export function isDoubling(values: readonly number[]): boolean {
 	return kinds.size > 2 && [...kinds].every((v) => v > 0 && Number.isInteger(Math.log2(v)));
 }
 
-/** Whether values span so much that most of them would lie on the ground of a linear axis. */
-export function isWide(values: readonly number[], span = SPAN_LOG): boolean {
+/**
+ * Whether values span so much that most of them would lie on the ground of a linear axis. Latencies
+ * grow without end where a server is full.
+ */
+export function isWide(values: readonly number[], unit: string | null = null): boolean {
+	const span = unit === 'ms' ? SPAN_LOG_TIME : SPAN_LOG;
 	const sorted = values.filter((v) => Number.isFinite(v)).sort((a, b) => a - b);
 	if (!sorted.length || sorted[0] <= 0)
 		return false;
@@ -148,20 +153,18 @@ interface PlanOptions {
 	px: number;
 	scale?: Scale | 'auto';
 	unit?: string | null;
-	/** A linear axis of positive values begins at zero. */
-	isFromZero?: boolean;
+	/** Where a linear axis of positive values begins. */
+	from?: 'zero' | 'near' | undefined;
 }
 
 /** From the values that are shown, and no others. */
 export function planAxis(values: readonly number[], o: PlanOptions): Plan {
-	const { isVertical, px, scale = 'auto', unit = null, isFromZero = false } = o;
+	const { isVertical, px, scale = 'auto', unit = null, from } = o;
 	const gap = isVertical ? GAP_Y_PX : GAP_X_PX, label = isVertical ? LABEL_Y_PX : LABEL_X_PX;
-	/* Latencies grow without end where a server is full. */
-	const span = unit === 'ms' ? SPAN_LOG_TIME : SPAN_LOG;
-	const is = scale !== 'auto' ? scale : isWide(values, span) ? 'log' : 'linear';
+	const is = scale !== 'auto' ? scale : isWide(values, unit) ? 'log' : 'linear';
 	const e = extentOf(values, is !== 'linear');
 	if (is === 'linear' || !e)
-		return linear(e ?? { min: 0, max: 1 }, px, gap, unit, isFromZero);
+		return linear(e ?? { min: 0, max: 1 }, px, gap, unit, from);
 	return is === 'log2' ? doubling(e, px, label) : logarithmic(e, px, gap, label);
 }
 

@@ -128,15 +128,24 @@ export interface CurveOptions {
 	focus: number | null;
 }
 
+/** Values that all lie above this share of the largest one have an axis of their own range. */
+const NEAR = 0.5;
+
+/** Points whose repeats have a thin line from min to max. */
+const hasWhisker = (p: CurvePoint, lines: Lines): boolean =>
+	p.is_frontier || (lines !== 'best' && !p.is_invalid);
+
 /** A logarithm makes only what is 0 impossible; what it is good for, the values say. */
 export function plansOf(o: CurveOptions, size: Size): { x: Plan; y: Plan } {
 	const room = roomOf(size);
 	const seen = o.spots.filter((s) => o.isShown(s.line.color)).map((s) => s.point);
+	const spans = seen.filter((p) => hasWhisker(p, o.lines));
 	const plan = (values: number[], isVertical: boolean, isLog: boolean | null, m: Measure): Plan =>
 		planAxis(values, { isVertical, px: isVertical ? room.height : room.width, unit: m.unit,
-			isFromZero: true, scale: isLog === null ? 'auto' : isLog ? 'log' : 'linear' });
-	return { x: plan(seen.map((p) => p.x), false, o.isLogX, o.x),
-		y: plan(seen.map((p) => p.y), true, o.isLogY, o.y) };
+			from: Math.min(...values) > Math.max(...values) * NEAR ? 'near' : 'zero',
+			scale: isLog === null ? 'auto' : isLog ? 'log' : 'linear' });
+	return { x: plan([...seen.map((p) => p.x), ...spans.flatMap((p) => [p.x_min, p.x_max])], false, o.isLogX, o.x),
+		y: plan([...seen.map((p) => p.y), ...spans.flatMap((p) => [p.y_min, p.y_max])], true, o.isLogY, o.y) };
 }
 
 /** 0 to 1 along an axis. */
@@ -221,13 +230,13 @@ function joined(id: string, points: CurvePoint[], color: string, opacity: number
 		lineStyle: { color, width: 2, opacity }, data: points.map((p) => [p.x, p.y]) };
 }
 
-function whiskers(seen: Spot[], o: CurveOptions): object[] {
-	const data = seen.filter(({ point: p }) => p.is_frontier || (o.lines !== 'best' && !p.is_invalid))
+function whiskers(seen: Spot[], o: CurveOptions, ink: Ink): object[] {
+	const data = seen.filter(({ point }) => hasWhisker(point, o.lines))
 		.flatMap(({ point: p }) => [
 			...(p.y_min < p.y_max ? [[p.x, p.y_min], [p.x, p.y_max], [p.x, null]] : []),
 			...(p.x_min < p.x_max ? [[p.x_min, p.y], [p.x_max, p.y], [null, p.y]] : [])]);
 	return data.length ? [{ type: 'line', id: 'whiskers', silent: true, symbol: 'none', z: 1,
-		connectNulls: false, lineStyle: { width: 1, opacity: 0.5 }, data }] : [];
+		connectNulls: false, lineStyle: { color: ink.dim, width: 1, opacity: 0.5 }, data }] : [];
 }
 
 function linesOfColor(o: CurveOptions, key: string, seen: Spot[], ink: Ink): object[] {
@@ -265,7 +274,7 @@ export function curvesOption(o: CurveOptions, ink: Ink, size: Size): EChartsCore
 		yAxis: valueAxis({ name: `${titleOf(o.y.label, o.y.unit)} →`, plan: plans.y, ink,
 			isVertical: true }),
 		series: [
-			...reading, ...whiskers(seen, o),
+			...reading, ...whiskers(seen, o, ink),
 			...[...o.looks.keys()].flatMap((key) =>
 				linesOfColor(o, key, seen.filter((s) => s.line.color === key), ink)),
 			{ type: 'scatter', id: 'dots', z: 3, emphasis: { scale: 1.3 },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // lines.ts: one figure over commits, time or a parameter: a line per series, its spread, and changes.
 import type { EChartsCoreOption } from 'echarts/core';
-import { arrange, drawnColour, placeOf } from '../colour';
+import { arrange, drawnColour, placeOf, shapeOf } from '../colour';
 import { when } from '../show';
 import {
 	amount, extentOf, grid, isDoubling, planAxis, roomOf, tipBody, titleOf, tooltip, USUAL_SIZE,
@@ -10,6 +10,7 @@ import {
 import { FONT, type Ink } from './ink';
 import type { Measure } from './scatter';
 import { markOf } from './scatter';
+import type { Saved } from './menu';
 
 export interface LinePoint {
 	x: number | string;
@@ -203,6 +204,16 @@ function rules(list: Rule[], ink: Ink): object[] {
 					position: 'insideEndTop' } })),
 		},
 	}] : [];
+}
+
+/** What a saved picture of lines has besides the drawing, and its points. */
+export function savedLines(title: string, series: LineSeries[], x: string, y: string): Saved {
+	const shown = series.filter((s) => s.isShown);
+	return { title,
+		legend: () => (shown.length < 2 ? [] : shown.map((s) => ({ name: s.name, colour: drawnColour(s.id),
+			shape: shapeOf(placeOf(s.id)) }))),
+		table: () => [['series', x, y, 'low', 'high'], ...shown.flatMap((s) => s.points.map((p) =>
+			[s.name, p.x, p.value, p.low, p.high]))] };
 }
 
 export function linesOption(o: LineOptions, ink: Ink, size = USUAL_SIZE): EChartsCoreOption {

@@ -8,10 +8,10 @@ import {
 	amount, grid, keyId, keyName, planAxis, roomOf, tipBody, titleOf, tooltip, USUAL_SIZE, valueAxis,
 	type Size,
 } from './axis';
-import type { Ink } from './ink';
+import { FONT, type Ink } from './ink';
 
 export interface Measure { column: string; label: string; unit: string | null }
-export type Join = 'frontier' | 'lines' | 'none';
+export type Join = 'frontier' | 'none';
 
 export interface Group { id: string; name: string; points: ParetoPoint[]; isShown: boolean }
 
@@ -22,6 +22,10 @@ interface ScatterOptions {
 	join: Join;
 	isLogX: boolean;
 	isLogY: boolean;
+	/** Numbers of the runs that are pinned, in their order. */
+	pins?: number[];
+	/** What identifies a run, which arrives later. */
+	ask?: (id: number) => Promise<{ name: string; rows: [string, string][] }>;
 }
 
 export const SHOWN_AT_FIRST = 8;
@@ -30,11 +34,9 @@ const LARGE = 4000;
 /** Names are different in shape as well, for those who do not see all colours. */
 export const markOf = (place: number): string => `path://${shapeOf(place)}`;
 
-/** What a line goes through: the frontier's points, or all of a group, from left to right. */
+/** What a line goes through: the frontier's points from left to right. */
 export function lineOf(points: ParetoPoint[], join: Join): [number, number][] {
-	if (join === 'none')
-		return [];
-	return points.filter((p) => join === 'lines' || p.is_frontier)
+	return points.filter((p) => join === 'frontier' && p.is_frontier)
 		.sort((a, b) => a.x - b.x || a.y - b.y).map((p) => [p.x, p.y]);
 }
 
@@ -82,20 +84,43 @@ export function scatterOption(o: ScatterOptions, ink: Ink, size = USUAL_SIZE): E
 		const found = pointOf(o.groups, hit as Hit);
 		if (!found)
 			return '';
-		const { group, point } = found;
-		return tipBody(group.name, [[o.x.label, amount(point.x, o.x.unit)],
-			[o.y.label, amount(point.y, o.y.unit)]],
-		`Run ${point.id}${point.is_frontier ? ', on the frontier' : ''}`
-			+ `${point.is_degraded ? ', DEGRADED' : ''}. Click opens it.`);
+		const { group, point } = found, own = [...pointRows(point, o.x, o.y),
+			...point.is_frontier ? [['On frontier', `of ${group.name}`] as [string, string]] : []];
+		const body = tipBody(group.name, own, HINT);
+		void o.ask?.(point.id).then((facts) =>
+			body.replaceChildren(...tipBody(facts.name, [...own, ...facts.rows], HINT).childNodes))
+			.catch(() => undefined); // the tip stays as it is
+		return body;
 	};
 	return {
-		grid: grid(), tooltip: tooltip(ink, tell), series,
+		grid: grid(), tooltip: tooltip(ink, tell), series: [...series, pinned(o, ink)],
 		xAxis: valueAxis({ name: titleOf(o.x.label, o.x.unit), plan: x, ink, isVertical: false }),
 		yAxis: valueAxis({ name: titleOf(o.y.label, o.y.unit), plan: y, ink, isVertical: true }),
 		brush: { toolbox: [], xAxisIndex: 0, brushLink: 'none', throttleType: 'debounce',
 			outOfBrush: { colorAlpha: 1 },
 			brushStyle: { color: ink.select, borderColor: ink.accent, borderWidth: 1 } },
 	};
+}
+
+const HINT = 'Click pins it, a double click opens it.';
+
+export const pointRows = (p: ParetoPoint, x: Measure, y: Measure): [string, string][] => [
+	[x.label, amount(p.x, x.unit)], [y.label, amount(p.y, y.unit)],
+	...p.is_degraded ? [['DEGRADED', 'one of these two metrics'] as [string, string]] : []];
+
+/** Rings around the pinned points, with their numbers. */
+function pinned(o: ScatterOptions, ink: Ink): object {
+	const all = new Map(o.groups.filter((g) => g.isShown).flatMap((g) => g.points).map((p) => [p.id, p]));
+	const found = (o.pins ?? []).flatMap((id, at) => {
+		const p = all.get(id);
+		return p ? [{ p, at }] : [];
+	});
+	return { type: 'scatter', id: 'pins', silent: true, z: 6, symbol: 'circle', symbolSize: 16,
+		itemStyle: { color: 'transparent', borderColor: ink.ink, borderWidth: 2 },
+		label: { show: true, position: 'top', color: ink.ink, fontFamily: FONT, fontSize: 12, fontWeight: 'bold',
+			textBorderColor: ink.card, textBorderWidth: 3, formatter: (hit: { dataIndex: number }) =>
+				String(found[hit.dataIndex].at + 1) },
+		data: found.map(({ p }) => [p.x, p.y]) };
 }
 
 /** The group and point under the pointer. */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // columns.ts: what the columns are called and which of them serve what.
 import { useMemo } from 'react';
+import type { Cell } from '../api';
 import { useOptions, type ColumnOption } from '../query';
 import { columnLabel } from '../show';
 import type { Measure } from '../charts/scatter';
@@ -68,6 +69,39 @@ export function useColumns(): Columns {
 export function firstOf(columns: Columns, wanted: readonly string[]): string | undefined {
 	return wanted.find((c) => (columns.of(c)?.distinct ?? 0) > 1)
 		?? wanted.find((c) => columns.of(c) !== undefined);
+}
+
+/** A group that lacks a value has no key for it. */
+export const columnsOf = (keys: readonly Record<string, Cell>[]): string[] =>
+	[...new Set(keys.flatMap((key) => Object.keys(key)))];
+
+/** Of these columns, those that the keys of the groups differ in. */
+export function differingOf(columns: readonly string[], keys: readonly Record<string, Cell>[]): string[] {
+	return columns.filter((c) => new Set(keys.map((key) => key[c] ?? null)).size > 1);
+}
+
+/** Of those, without the ones that follow from the ones before: a GPU's default of an argument. */
+export function tellingOf(columns: readonly string[], keys: readonly Record<string, Cell>[]): string[] {
+	const kept: string[] = [];
+	for (const c of differingOf(columns, keys)) {
+		const seen = new Map<string, Cell>();
+		const follows = keys.every((key) => {
+			const group = JSON.stringify(kept.map((k) => key[k] ?? null)), v = key[c] ?? null;
+			if (!seen.has(group))
+				seen.set(group, v);
+			return seen.get(group) === v;
+		});
+		if (!follows)
+			kept.push(c);
+	}
+	return kept;
+}
+
+/** Series of a number in its order: 1, 2, 4 and not the one with the most runs first. */
+export function inOrder<T extends { key: Record<string, Cell> }>(series: T[]): T[] {
+	const keys = series.map((s) => s.key), [by] = differingOf(columnsOf(keys), keys);
+	return by === undefined || !keys.every((key) => typeof key[by] === 'number') ? series
+		: [...series].sort((a, b) => Number(a.key[by]) - Number(b.key[by]));
 }
 
 export const GROUP_COLUMNS = ['gpu_model', 'server.model', 'benchmark.model', 'hardware.gpu',

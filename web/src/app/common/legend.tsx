@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // legend.tsx: the groups of a drawing as buttons that show and hide them, in the order of their colours.
 import { useState, type ReactNode } from 'react';
+import { whole } from '../../lib/format';
 import { cssColour, placeOf } from '../colour';
 import { Mark } from './mark';
 
@@ -39,7 +40,7 @@ export function Legend(props: Props): ReactNode {
 						<Mark form={hasForms ? e.place ?? placeOf(e.id) : 0} isShown={e.isShown}
 							colour={e.colour ?? cssColour(e.place ?? e.id)} />
 						<span>{e.name}</span>
-						{e.n !== undefined && <span className="dim num">{e.n}</span>}
+						{e.n !== undefined && <span className="dim num">{whole(e.n)}</span>}
 					</button>
 					{onOnly && <button type="button" className="text only" aria-label={`Only ${e.name}`}
 						onClick={() => onOnly(e.id)}>Only</button>}

@@ -5,7 +5,7 @@ import type { ReactNode } from 'react';
 import type { Price, PriceRequest } from '../../lib/api';
 import { change } from '../api';
 import { Link } from '../parts/link';
-import { Failure, Loading } from '../parts/states';
+import { Empty, Failure, Loading } from '../parts/states';
 import { toastError } from '../parts/toast';
 import { refresh, useCanChange, type ColumnOption } from '../query';
 import { age, zonedTime } from '../show';
@@ -75,6 +75,10 @@ export function Prices(): ReactNode {
 		return <Failure error={prices.error} onRetry={() => void prices.refetch()} />;
 	if (!prices.data)
 		return <Loading />;
+	if (!prices.data.items.length)
+		return <Empty title="No run names its GPU">
+			<p>Prices are for the GPUs that runs name: <code>gpu</code> of a server in an experiment, or
+				{' '}<code>--metadata gpu=NAME</code> of a benchmark.</p></Empty>;
 	return (
 		<section className="card" aria-label="Prices and power">
 			<h2>Prices and power</h2>

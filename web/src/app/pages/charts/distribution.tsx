@@ -2,9 +2,11 @@
 // distribution.tsx: how one figure is spread in each group: a box, a histogram, and the numbers.
 import type { ReactNode } from 'react';
 import type { DistributionGroup } from '../../../lib/api';
-import { keyId, keyName, titleOf } from '../../charts/axis';
+import { whole } from '../../../lib/format';
+import { keyId, keyName, titleOf, USUAL_SIZE } from '../../charts/axis';
+import { boxesHeight, boxesOption } from '../../charts/boxes';
+import { ChartMenu } from '../../charts/menu';
 import { arrange, cssColour } from '../../colour';
-import { BoardMenu } from '../../common/board-menu';
 import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
 import { Mark } from '../../common/mark';
@@ -13,7 +15,7 @@ import { Notes } from '../../common/notes';
 import { both, useRead } from '../../common/routes';
 import { at, scaleOf, type Scale } from '../../common/scale';
 import { Num } from '../../common/twin';
-import type { And } from '../../filter';
+import type { And, Filter } from '../../filter';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { measured } from '../../show';
 import { useFilter } from '../../state';
@@ -62,9 +64,9 @@ function Row({ g, scale }: { g: DistributionGroup; scale: Scale }): ReactNode {
 	return (
 		<tr>
 			<th scope="row"><span className="row tight">
-				<Mark form={0} colour={colour} />{keyName(g.key, (g as { name?: string }).name)}
+				<Mark form={0} colour={colour} />{keyName(g.key, g.name)}
 			</span></th>
-			<td className="num">{g.n}</td>
+			<td className="num" data-value={g.n}>{whole(g.n)}</td>
 			<td>{q.length === 7 && <Box q={q} scale={scale} colour={colour} />}</td>
 			<td><Bars {...g.histogram} colour={colour} /></td>
 			<td className="num"><Num v={q[1]} /></td>
@@ -76,17 +78,22 @@ function Row({ g, scale }: { g: DistributionGroup; scale: Scale }): ReactNode {
 	);
 }
 
-interface Props { columns: Columns; by: string[]; brush: And; usual: string }
+interface Props { columns: Columns; by: string[]; brush: And; only: Filter[]; usual: string }
 
-export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
+export function Distribution({ columns, by, brush, only, usual }: Props): ReactNode {
 	const [filter] = useFilter(), isBlock = useIsBlock();
 	const [chosen, setMetric] = useUrlState('m', text);
 	const metric = chosen || usual, measure = columns.measure(metric);
 	const answer = useRead('POST /api/analysis/distribution',
-		{ filter: both(filter, others(brush, [metric])), metric, group: by.filter((c) => c !== '') },
+		{ filter: both(filter, [...only, ...others(brush, [metric])]), metric, group: by.filter((c) => c !== '') },
 		metric !== '');
 	const groups = (answer.data?.groups ?? []).filter((g) => g.n > 0);
 	arrange(groups.map((g) => keyId(g.key)));
+	const drawn = groups.slice(0, GROUPS_SHOWN);
+	const saved = { title: `Distribution of ${measure.label}`,
+		params: { view: 'distribution', m: metric, g: by.join(',') },
+		table: () => [['group', 'runs', 'min', 'p5', 'p25', 'median', 'p75', 'p95', 'max'],
+			...groups.map((g) => [keyName(g.key, g.name), g.n, ...g.quantiles])] };
 	const scale = scaleOf(groups.flatMap((g) => g.quantiles));
 	return (
 		<section className="card" role={isBlock ? 'group' : undefined} aria-label={`Distribution of ${measure.label}`}>
@@ -94,8 +101,8 @@ export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
 				<h2>Distribution</h2>
 				<Pick label="Metric" value={metric} onPick={setMetric} columns={columns}
 					options={columns.numbers} />
-				<BoardMenu block={{ kind: 'chart', caption: `Distribution of ${measure.label}` }}
-					params={{ view: 'distribution', m: metric, g: by.join(',') }} />
+				<ChartMenu title={saved.title} saved={saved} size={{ ...USUAL_SIZE, height: boxesHeight(drawn.length) }}
+					make={(ink, size) => boxesOption(drawn, measure, ink, size)} />
 			</div>}
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
@@ -110,7 +117,7 @@ export function Distribution({ columns, by, brush, usual }: Props): ReactNode {
 									{['P5', 'P25', 'Median', 'P75', 'P95'].map((h) =>
 										<th key={h} scope="col" className="num">{h}</th>)}
 								</tr></thead>
-								<tbody>{groups.slice(0, GROUPS_SHOWN).map((g) =>
+								<tbody>{drawn.map((g) =>
 									<Row key={keyId(g.key)} g={g} scale={scale} />)}</tbody>
 							</table>
 						</div>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // charts: the performance of one workload; or any two metrics, distributions, parallel coordinates.
-import type { ReactNode } from 'react';
-import { isEverything, type And } from '../../filter';
+import { useMemo, type ReactNode } from 'react';
+import { isEverything, whole, type And, type Filter } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { useIsBlock } from '../../common/block';
@@ -12,7 +12,9 @@ import {
 import { PickMany } from '../../common/pick';
 import { useKeys } from '../../keys';
 import { Link } from '../../parts/link';
-import { useFilter, usePageTarget } from '../../state';
+import { useApply } from '../../query';
+import { count } from '../../show';
+import { useFilter, usePageTarget, useShown } from '../../state';
 import { listCodec, navigate, textCodec, useSearch, useUrlState } from '../../url';
 import { brushCodec, merged } from './brush';
 import { Distribution } from './distribution';
@@ -45,6 +47,28 @@ function Brushed({ brush, columns, onClear }: {
 	);
 }
 
+const WORKLOADS_LISTED = 50;
+
+/** Numbers of different workloads are no comparison: how many there are, and one of them. */
+function Workloads({ value, onValue }: { value: string; onValue: (w: string) => void }): ReactNode {
+	const [filter] = useFilter(), [shown] = useShown();
+	const answer = useApply({ filter: whole(filter), shown, limit: 0, facets: ['workload'],
+		facet_values: WORKLOADS_LISTED });
+	const facet = answer.data?.facets[0];
+	if (!value && (facet?.distinct ?? 0) < 2)
+		return null;
+	return (
+		<label className="pick workload">
+			<span>Workload</span>
+			<select value={value} onChange={(e) => onValue(e.target.value)}>
+				<option value="">{`all ${facet?.distinct ?? ''} together`}</option>
+				{(facet?.values ?? []).flatMap((v) => (typeof v.value === 'string'
+					? [<option key={v.value} value={v.value}>{v.value} ({count(v.count, 'run')})</option>] : []))}
+			</select>
+		</label>
+	);
+}
+
 /** Any two metrics come with the other two drawings, so that an area selected in one holds in all. */
 function View({ columns, view }: { columns: Columns; view: Name }): ReactNode {
 	const [x, setX] = useUrlState('x', text);
@@ -55,20 +79,23 @@ function View({ columns, view }: { columns: Columns; view: Name }): ReactNode {
 	const ys = y || firstOf(columns, LATENCY_COLUMNS) || columns.numbers[1]?.column || xs;
 	const usual = firstOf(columns, GROUP_COLUMNS);
 	const by = groups[0] === 'auto' ? (usual ? [usual] : []) : groups;
+	const [w, setW] = useUrlState('w', text);
 	const isAny = view === 'any', isBlock = useIsBlock();
+	const only = useMemo((): Filter[] => (w ? [{ column: 'workload', in: [w] }] : []), [w]);
 	const has = (name: Name): boolean => view === name || (isAny && !isBlock);
 	useKeys([{ key: 'Escape', text: 'clear the selected area', act: () => setBrush({ and: [] }) }]);
 	return (
 		<>
 			{!isBlock && <Brushed brush={brush} columns={columns} onClear={() => setBrush({ and: [] })} />}
-			{!isAny && !isBlock && <div className="tools">
-				<PickMany label="Color by" values={by} max={4} columns={columns} options={columns.groups}
-					onPick={(list) => setGroups(list.length ? list : [''])} />
+			{!isBlock && <div className="tools">
+				<Workloads value={w} onValue={setW} />
+				{!isAny && <PickMany label="Color by" values={by} max={4} columns={columns} options={columns.groups}
+					onPick={(list) => setGroups(list.length ? list : [''])} />}
 			</div>}
-			{isAny && <Scatter columns={columns} x={xs} y={ys} by={by} brush={brush} onX={setX} onY={setY}
+			{isAny && <Scatter columns={columns} x={xs} y={ys} by={by} brush={brush} only={only} onX={setX} onY={setY}
 				onBy={(list) => setGroups(list.length ? list : [''])} onBrush={setBrush} />}
-			{has('distribution') && <Distribution columns={columns} by={by} brush={brush} usual={ys} />}
-			{has('parallel') && <Parallel columns={columns} by={by} brush={brush} onBrush={setBrush}
+			{has('distribution') && <Distribution columns={columns} by={by} brush={brush} only={only} usual={ys} />}
+			{has('parallel') && <Parallel columns={columns} by={by} brush={brush} only={only} onBrush={setBrush}
 				usual={[xs, ys]} />}
 		</>
 	);

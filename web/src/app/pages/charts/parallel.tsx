@@ -4,6 +4,7 @@ import { useCallback, useMemo, type ReactNode } from 'react';
 import type { Parallel as Answer } from '../../../lib/api';
 import { titleOf, type Size } from '../../charts/axis';
 import { Chart, type Click, type Part } from '../../charts/chart';
+import type { Table as Cells } from '../../charts/export';
 import type { Ink } from '../../charts/ink';
 import { categories, chosen, isNumeric, parallelOption, partsOf } from '../../charts/parallel';
 import { useIsBlock } from '../../common/block';
@@ -12,7 +13,7 @@ import { PickMany } from '../../common/pick';
 import { Notes } from '../../common/notes';
 import { both, useRead } from '../../common/routes';
 import { Twin } from '../../common/twin';
-import { conditionOn, type And } from '../../filter';
+import { conditionOn, type And, type Filter } from '../../filter';
 import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count, showCell } from '../../show';
@@ -48,17 +49,18 @@ interface Props {
 	columns: Columns;
 	by: string[];
 	brush: And;
+	only: Filter[];
 	onBrush: (next: And) => void;
 	usual: string[];
 }
 
-export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNode {
+export function Parallel({ columns, by, brush, only, onBrush, usual }: Props): ReactNode {
 	const [filter] = useFilter(), isBlock = useIsBlock();
 	const [axes, setAxes] = useUrlState('axes', axesCodec);
 	const target = usePageTarget();
 	const list = axes[0] === 'auto' ? usualAxes(columns, by, usual) : axes;
 	const answer = useRead('POST /api/analysis/parallel',
-		{ filter: both(filter, others(brush, list)), columns: list, limit: LINES_MAX }, list.length > 1);
+		{ filter: both(filter, [...only, ...others(brush, list)]), columns: list, limit: LINES_MAX }, list.length > 1);
 	const labels = useMemo(() => (answer.data?.axes ?? []).map((a) => {
 		const m = columns.measure(a.column);
 		return titleOf(m.label, m.unit);
@@ -81,7 +83,9 @@ export function Parallel({ columns, by, brush, onBrush, usual }: Props): ReactNo
 			onBrush(valuesOf(brush, a.column, spans.flatMap(([from, to]) =>
 				chosen(categories(answer.data, index), from, to))));
 	};
-	const saved = { title: 'Parallel coordinates', params: { view: 'parallel', axes: list.join(','), g: by.join(',') } };
+	const saved = { title: 'Parallel coordinates', params: { view: 'parallel', axes: list.join(','), g: by.join(',') },
+		table: (): Cells => [['run', ...list], ...(answer.data?.lines ?? []).map((line) => [line.id,
+			...line.values.map((v) => (typeof v === 'boolean' ? String(v) : v))])] };
 	const click = (hit: Click): void => {
 		const line = answer.data?.lines[hit.dataIndex];
 		if (line)

@@ -5,7 +5,7 @@ import { useCallback, useMemo, useState, type KeyboardEvent, type ReactNode } fr
 import { titleOf, type Size } from '../../charts/axis';
 import { Chart, type Click } from '../../charts/chart';
 import {
-	curvesOption, frontier, looksOf, plansOf, spotsOf, usualLines, type CurveOptions, type Lines, type Spot,
+	curvesOption, frontier, looksOf, plansOf, spotsOf, tipRows, usualLines, type CurveOptions, type Lines, type Spot,
 } from '../../charts/curves';
 import type { Ink } from '../../charts/ink';
 import { useIsBlock } from '../../common/block';
@@ -177,7 +177,8 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 	};
 	useKeys([{ key: 'Escape', text: 'remove the last pin', act: () => setPins((now) => now.slice(0, -1),
 		{ replace: true }) }]);
-	const pinned = pins.slice(0, PINS_MAX).flatMap((id) => spots.filter((s) => s.id === id).slice(0, 1));
+	const pinned = pins.slice(0, PINS_MAX).flatMap((id) => spots.filter((s) => s.id === id).slice(0, 1))
+		.map((s) => ({ id: s.id, ids: s.point.ids, name: s.name, x: s.point.x, y: s.point.y, rows: tipRows(s) }));
 	const { invalid, would_lead: wouldLead, missing } = answer.left_out;
 	const common = answer.common.length
 		? `In common: ${answer.common.map((c) => `${c.label} ${c.value}`).join(' · ')}` : '';
@@ -185,7 +186,7 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 	const spoken = focus !== null ? spots[focus] : undefined;
 	const saved = useMemo(() => ({
 		title: label, params: { w: answer.workload ?? '' }, notes: [[answer.sentence, reading].filter(Boolean).join(' '), common].filter(Boolean),
-		legend: () => answer.colors.filter((c) => c.key && options.isShown(c.key)).map((c) => ({ name: c.key,
+		legend: () => answer.colors.filter((c) => c.key && c.points > 0 && options.isShown(c.key)).map((c) => ({ name: c.key,
 			colour: looks.get(c.key)?.drawn() ?? '', shape: looks.get(c.key)?.shape ?? '' })),
 		table: () => [['run', 'color', 'configuration', 'load', answer.x.column, answer.y.column, 'on_frontier',
 			'degraded', 'invalid', 'runs'], ...seen.map((s) => [s.id, s.line.color, s.line.name, s.point.load, s.point.x,
@@ -207,7 +208,7 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 			<p className="unseen" aria-live="polite">{spoken && `${spoken.name}: ${y.label} `
 				+ `${measured(spoken.point.y)}, ${x.label} ${measured(spoken.point.x)}`}</p>
 			<Legend label={answer.color ? columns.measure(answer.color).label : 'Colors'} hasForms onPoint={setPointed}
-				entries={answer.colors.map((c) => ({ id: c.key, name: c.key || 'missing', n: c.points,
+				entries={answer.colors.filter((c) => c.points > 0).map((c) => ({ id: c.key, name: c.key || 'missing', n: c.points,
 					isShown: options.isShown(c.key), place: looks.get(c.key)?.place ?? 0,
 					colour: looks.get(c.key)?.css ?? '' }))}
 				onToggle={(id) => setHidden((now) => (now.includes(id) ? now.filter((h) => h !== id)

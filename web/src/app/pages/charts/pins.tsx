@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// pins.tsx: up to four points of the performance chart, side by side, with text that can be selected.
+// pins.tsx: up to four points of a chart, side by side, with text that can be selected.
 import type { ReactNode } from 'react';
-import type { Spot } from '../../charts/curves';
-import { tipRows } from '../../charts/curves';
 import type { Measure } from '../../charts/scatter';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
@@ -13,17 +11,22 @@ import { againstFirst, pinText } from './view';
 
 export const PINS_MAX = 4;
 
-interface Props { pins: Spot[]; x: Measure; y: Measure; onRemove: (id: number) => void }
+/** A point that is pinned: the runs of it, where it is, and what identifies it. */
+export interface Pinned {
+	id: number; ids: number[]; name: string; x: number; y: number; rows: [string, string][];
+}
+
+interface Props { pins: Pinned[]; x: Measure; y: Measure; onRemove: (id: number) => void }
 
 function Pin({ spot, first, at, x, y, onRemove }: Omit<Props, 'pins'> & {
-	spot: Spot; first: Spot; at: number;
+	spot: Pinned; first: Pinned; at: number;
 }): ReactNode {
 	const target = usePageTarget(), selection = useSelection();
-	const { ids } = spot.point, isIn = ids.every((id) => selection.has(id));
+	const { ids } = spot, isIn = ids.every((id) => selection.has(id));
 	const compared: [string, string][] = at === 0 ? [] : [
-		[`${y.label} to pin 1`, againstFirst(spot.point.y, first.point.y)],
-		[`${x.label} to pin 1`, againstFirst(spot.point.x, first.point.x)]];
-	const rows = [...tipRows(spot), ...compared.filter(([, v]) => v !== '')];
+		[`${y.label} to pin 1`, againstFirst(spot.y, first.y)],
+		[`${x.label} to pin 1`, againstFirst(spot.x, first.x)]];
+	const rows = [...spot.rows, ...compared.filter(([, v]) => v !== '')];
 	return (
 		<li className="pin">
 			<div className="pin-head">

@@ -3,7 +3,7 @@
 import { useCallback, useMemo, useState, type ReactNode } from 'react';
 import { Chart, type Click } from '../../charts/chart';
 import {
-	groupsOf, pointOf, scatterOption, type Group, type Join, type Measure,
+	groupsOf, pointOf, pointRows, scatterOption, type Group, type Join, type Measure,
 } from '../../charts/scatter';
 import { isWide, titleOf, type Size } from '../../charts/axis';
 import { drawnColour, placeOf, shapeOf } from '../../colour';
@@ -14,21 +14,23 @@ import { Pick, PickMany } from '../../common/pick';
 import { Notes } from '../../common/notes';
 import { both, useRead } from '../../common/routes';
 import { Num, Twin } from '../../common/twin';
-import { isEverything, type And } from '../../filter';
+import { isEverything, type And, type Filter } from '../../filter';
 import { Link } from '../../parts/link';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { count } from '../../show';
 import { whole } from '../../../lib/format';
-import { useFilter, usePageTarget } from '../../state';
+import { idsCodec, useFilter, usePageTarget } from '../../state';
 import { choiceCodec, listCodec, navigate, useUrlState } from '../../url';
 import type { Ink } from '../../charts/ink';
 import { others, rangeOf, span, without } from './brush';
+import { useFacts } from './facts';
+import { Pins, PINS_MAX, type Pinned } from './pins';
 import { machineMetrics } from './view';
 
-const joinCodec = choiceCodec<Join>(['frontier', 'lines', 'none'], 'frontier');
+const joinCodec = choiceCodec<Join>(['frontier', 'none'], 'frontier');
 const logCodec = choiceCodec<'auto' | '1' | '0'>(['auto', '1', '0'], 'auto');
 const flipCodec = listCodec();
-const JOINS: [Join, string][] = [['frontier', 'Best of each'], ['lines', 'Every configuration'], ['none', 'Points']];
+const JOINS: [Join, string][] = [['frontier', 'Best of each'], ['none', 'Points']];
 const HEIGHT = 440;
 
 interface Props {
@@ -37,6 +39,8 @@ interface Props {
 	y: string;
 	by: string[];
 	brush: And;
+	/** Besides the filter: the workload that was chosen. */
+	only: Filter[];
 	onX: (column: string) => void;
 	onY: (column: string) => void;
 	onBy: (columns: string[]) => void;
@@ -102,37 +106,50 @@ function Table({ groups, x, y }: { groups: Group[]; x: Measure; y: Measure }): R
 }
 
 export function Scatter(props: Props): ReactNode {
-	const { columns, x, y, by, brush, onBrush } = props;
+	const { columns, x, y, by, brush, only, onBrush } = props;
 	const [filter] = useFilter();
 	const [join] = useUrlState('join', joinCodec);
 	const [logX] = useUrlState('lx', logCodec);
 	const [logY] = useUrlState('ly', logCodec);
 	const [flipped, setFlipped] = useUrlState('flip', flipCodec);
 	const [isMarking, setMarking] = useState(false);
+	const [pins, setPins] = useUrlState('pin', idsCodec);
 	const isBlock = useIsBlock();
 	const target = usePageTarget();
 	const answer = useRead('POST /api/analysis/pareto',
-		{ filter: both(filter, others(brush, [x, y])), x, y, group: by.filter((c) => c !== '') },
+		{ filter: both(filter, [...only, ...others(brush, [x, y])]), x, y, group: by.filter((c) => c !== '') },
 		x !== '' && y !== '');
 	const groups = useMemo(() => groupsOf(answer.data?.groups ?? [], flipped), [answer.data, flipped]);
+	const measures = useMemo(() => [columns.measure(x), columns.measure(y)], [columns, x, y]);
+	const facts = useFacts(isBlock ? [] : pins.slice(0, PINS_MAX), [x, y], columns, !isBlock);
+	const { ask } = facts;
 	const [isLogX, isLogY] = useMemo(() => {
 		const all = groups.filter((g) => g.isShown).flatMap((g) => g.points);
-		const is = (word: string, values: number[]): boolean =>
-			(word === 'auto' ? isWide(values) : word === '1');
-		return [is(logX, all.map((p) => p.x)), is(logY, all.map((p) => p.y))];
-	}, [groups, logX, logY]);
-	const measures = useMemo(() => [columns.measure(x), columns.measure(y)], [columns, x, y]);
+		const is = (word: string, values: number[], unit: string | null): boolean =>
+			(word === 'auto' ? isWide(values, unit) : word === '1');
+		return [is(logX, all.map((p) => p.x), measures[0].unit), is(logY, all.map((p) => p.y), measures[1].unit)];
+	}, [groups, logX, logY, measures]);
 	const area = useMemo(() => {
 		const across = span(brush, x), up = span(brush, y);
 		return across && up ? { x: across, y: up } : null;
 	}, [brush, x, y]);
 	const make = useCallback((ink: Ink, size: Size) => scatterOption({ groups, x: measures[0], y: measures[1],
-		join, isLogX, isLogY }, ink, size), [groups, measures, join, isLogX, isLogY]);
-	const click = (hit: Click): void => {
-		const found = pointOf(groups, hit);
-		if (found && !isMarking)
-			navigate(target(`/runs/${found.point.id}`));
+		join, isLogX, isLogY, pins: pins.slice(0, PINS_MAX), ask }, ink, size),
+	[groups, measures, join, isLogX, isLogY, pins, ask]);
+	const hitOf = (hit: Click): number | undefined => (isMarking ? undefined : pointOf(groups, hit)?.point.id);
+	const pin = (id: number | undefined): void => {
+		if (id !== undefined)
+			setPins((now) => (now.includes(id) ? now.filter((other) => other !== id) : [...now, id].slice(-PINS_MAX)),
+				{ replace: true });
 	};
+	const open = (id: number | undefined): void => {
+		if (id !== undefined)
+			navigate(target(`/runs/${id}`));
+	};
+	const pinned = pins.slice(0, PINS_MAX).flatMap((id): Pinned[] => groups.filter((g) => g.isShown)
+		.flatMap((g) => g.points.filter((p) => p.id === id).map((p) => ({ id, ids: [id], x: p.x, y: p.y,
+			name: facts.known.get(id)?.name ?? g.name,
+			rows: [...pointRows(p, measures[0], measures[1]), ...facts.known.get(id)?.rows ?? []] }))));
 	const marked = (next: { x: [number, number]; y: [number, number] } | null): void => {
 		const rest = without(brush, [x, y]);
 		onBrush(next ? rangeOf(rangeOf(rest, x, ...next.x), y, ...next.y) : rest);
@@ -161,7 +178,8 @@ export function Scatter(props: Props): ReactNode {
 						<>
 							<Chart label={`${measures[1].label} against ${measures[0].label}, `
 								+ `${count(shown, 'run')} in ${count(groups.length, 'group')}`}
-							height={HEIGHT} make={make} onClick={click} isBrushing={isMarking}
+							height={HEIGHT} make={make} onClick={(hit) => pin(hitOf(hit))} onDouble={(hit) => open(hitOf(hit))}
+								isBrushing={isMarking}
 							area={area} onArea={marked} saved={saved} />
 							<Legend label="Groups" hasForms entries={groups.map((g) =>
 								({ id: g.id, name: g.name, isShown: g.isShown, n: g.points.length }))}
@@ -171,6 +189,7 @@ export function Scatter(props: Props): ReactNode {
 								{shown < total ? `${whole(shown)} of ${count(total, 'run')}. The others lack one of the `
 									+ 'metrics or are beyond the limit.' : `${count(total, 'run')}.`}
 							</p>
+							<Pins pins={pinned} x={measures[0]} y={measures[1]} onRemove={pin} />
 							<Table groups={groups} x={measures[0]} y={measures[1]} />
 						</>
 					)}

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // view.ts: which view of Charts an address shows, and the words of the performance chart.
 import type { Curves } from '../../../lib/api';
-import { tipRows, type Spot } from '../../charts/curves';
 import type { ColumnOption } from '../../query';
 import { measured } from '../../show';
 
@@ -38,9 +37,8 @@ export function againstFirst(v: number, first: number): string {
 	return `${percent < 0 ? '−' : '+'}${Math.abs(percent).toFixed(1)}\u00a0%`;
 }
 
-export const pinText = (s: Spot): string =>
-	[s.name, ...tipRows(s).map(([label, value]) => `${label}\t${value}`),
-		`Runs\t${s.point.ids.join(' ')}`].join('\n');
+export const pinText = (p: { name: string; ids: number[]; rows: [string, string][] }): string =>
+	[p.name, ...p.rows.map(([label, value]) => `${label}\t${value}`), `Runs\t${p.ids.join(' ')}`].join('\n');
 
 /** What the machine did, as Y axes in one click: a metric's name differs with what was watched. */
 const MACHINE: [string, RegExp][] = [

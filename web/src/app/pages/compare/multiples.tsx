@@ -78,7 +78,7 @@ export function Multiples({ answer, m, sides, columns, by }: Props): ReactNode {
 		: list.flatMap((p) => [p.a, p.b]));
 	/* Changes are compared across panels; the metric has another size in each. */
 	const planOf = (list: At[]): Plan => planAxis(valuesOf(isChange ? points : list), { isVertical: true,
-		px: HEIGHT - TOP - BOTTOM, isFromZero: !isChange, ...isChange ? { scale: 'linear' as const, unit: null }
+		px: HEIGHT - TOP - BOTTOM, from: isChange ? undefined : 'zero', ...isChange ? { scale: 'linear' as const, unit: null }
 			: { unit: m.unit } });
 	return (
 		<section className="multiples-part" aria-label="Over the load">

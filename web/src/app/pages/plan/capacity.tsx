@@ -5,13 +5,13 @@ import type { Capacity as Answer, CapacityConfiguration, Estimate } from '../../
 import { keyId, type Size } from '../../charts/axis';
 import { Chart } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
-import { linesOption, type LineSeries, type Rule } from '../../charts/lines';
+import { linesOption, savedLines, type LineSeries, type Rule } from '../../charts/lines';
 import { arrange } from '../../colour';
 import { Amount } from '../../common/amount';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
-import type { Columns } from '../../common/columns';
+import { columnsOf, tellingOf, type Columns } from '../../common/columns';
 import { useRead } from '../../common/routes';
 import { at, scaleOf } from '../../common/scale';
 import { isSeen, useFlipped } from '../../common/shown';
@@ -22,6 +22,7 @@ import { count, measured, NOTHING } from '../../show';
 import { listCodec, useUrlState, type Codec } from '../../url';
 import { asked, LIMITS_MAX, limitsCodec, limitsOf, rankedOf, type Limit } from './slo';
 import type { ViewProps } from './index';
+import { withNames } from './names';
 import './capacity.css';
 
 /** null: the server chooses. */
@@ -29,6 +30,8 @@ const rateCodec: Codec<number | null> = {
 	read: (text) => (Number(text) > 0 && Number.isFinite(Number(text)) ? Number(text) : null),
 	write: (rate) => (rate === null ? null : String(rate)),
 };
+type Named = CapacityConfiguration & { full: string };
+
 const configurationCodec = listCodec(['auto']);
 const HEIGHT = 380, SHOWN_AT_FIRST = 6;
 
@@ -40,7 +43,7 @@ function Form({ columns, usual, answer }: {
 	const [by, setBy] = useUrlState('by', configurationCodec);
 	const limits = chosen.length ? chosen : limitsOf(answer?.slo ?? []);
 	const named = by[0] === 'auto' ? usual : by;
-	const told = named.filter((c) => by[0] !== 'auto' || (columns.of(c)?.distinct ?? 2) > 1);
+	const told = by[0] === 'auto' ? tellingOf(named, answer?.configurations.map((c) => c.key) ?? []) : named;
 	const change = (i: number, part: Partial<Limit>): void =>
 		setLimits(limits.map((l, k) => (k === i ? { ...l, ...part } : l)), { replace: true });
 	return (
@@ -69,8 +72,8 @@ function Form({ columns, usual, answer }: {
 							onClick={() => setLimits(limits.filter((_, k) => k !== i))}><Icon name="cross" /></button>
 					</div>
 				))}
-				{!chosen.length && limits.length > 0 && <p className="dim small-text">twice the lowest that was
-					measured</p>}
+				{!chosen.length && limits.length > 0 && <p className="dim small-text">twice the lowest
+					median of a configuration</p>}
 				<button type="button" className="small" disabled={limits.length >= LIMITS_MAX}
 					onClick={() => setLimits([...limits,
 						{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Add limit</button>
@@ -78,8 +81,8 @@ function Form({ columns, usual, answer }: {
 			<div>
 				<PickMany label="Configuration columns" values={told} max={12} columns={columns}
 					options={columns.groups} onPick={(list) => setBy(list.length ? list : ['auto'])} />
-				{told.length < named.length && <p className="dim small-text">common to all:
-					{' '}{named.length - told.length} more</p>}
+				{told.length < named.length && <p className="dim small-text">{named.length - told.length} more
+					{' '}are the same in all, or follow from these</p>}
 			</div>
 		</div>
 	);
@@ -122,7 +125,7 @@ function Drawing({ answer, list, columns }: {
 		<section className="card" aria-label="Latency over load">
 			<h2>{y.label} over load</h2>
 			<Chart label={`${y.label} over requests/s of one server; the limit is ${measured(limit)}`} height={HEIGHT}
-				make={make} saved={{ title: `${y.label} over load` }} />
+				make={make} saved={savedLines(`${y.label} over load`, series, 'requests_per_s_of_one_server', slo.column)} />
 			<Legend label="Configurations" hasForms onToggle={flip} entries={series.map((s, i) =>
 				({ id: s.id, name: s.name, isShown: s.isShown, n: list[i].loads.length }))} />
 			<p className="dim small-text">A ring is the rate at which a configuration reaches the limit, the bar its
@@ -152,11 +155,11 @@ const spanText = (e: Estimate): string => (e.low === null || e.high === null ? '
 const percentText = (share: number | null): string => (share === null ? NOTHING
 	: `${Math.round(share * 100)} %`);
 
-function Row({ c, rank, most }: { c: CapacityConfiguration; rank: number; most: number }): ReactNode {
+function Row({ c, rank, most }: { c: Named; rank: number; most: number }): ReactNode {
 	return (
 		<tr>
 			<td className="num dim">{rank}</td>
-			<th scope="row">{c.name || 'All runs'}</th>
+			<th scope="row" title={c.full}>{c.name || 'All runs'}</th>
 			<td className="num"><strong><Num v={c.gpus.value} /></strong>
 				<span className="dim"> {spanText(c.gpus)}</span></td>
 			<td><Range e={c.gpus} most={most} /></td>
@@ -178,7 +181,7 @@ const STATES: Record<CapacityConfiguration['state'], string> = {
 };
 
 /** What the question does not settle, and which measurement would. */
-function Others({ list }: { list: CapacityConfiguration[] }): ReactNode {
+function Others({ list }: { list: Named[] }): ReactNode {
 	return list.length > 0 && (
 		<section className="card" aria-label="Not ranked">
 			<h2>Not ranked</h2>
@@ -188,7 +191,7 @@ function Others({ list }: { list: CapacityConfiguration[] }): ReactNode {
 						<th scope="col" className="num">Requests/s per server</th>
 						<th scope="col" className="num">Runs</th></tr></thead>
 					<tbody>{list.map((c) => (
-						<tr key={keyId(c.key)}><th scope="row">{c.name || 'All runs'}</th>
+						<tr key={keyId(c.key)}><th scope="row" title={c.full}>{c.name || 'All runs'}</th>
 							<td>{STATES[c.state] || c.reason}</td>
 							<td className="num">{c.rate_per_server.value !== null && <>at least{' '}
 								<Num v={c.rate_per_server.value} /></>}</td>
@@ -201,7 +204,7 @@ function Others({ list }: { list: CapacityConfiguration[] }): ReactNode {
 }
 
 function Answered({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
-	const [list, others] = useMemo(() => rankedOf(answer.configurations), [answer]);
+	const [list, others] = useMemo(() => rankedOf(withNames(answer.configurations)), [answer]);
 	const all = useMemo(() => [...list, ...others], [list, others]);
 	const best = list.at(0), most = Math.max(1, ...list.map((c) => c.gpus.high ?? c.gpus.value ?? 0));
 	return (
@@ -212,7 +215,7 @@ function Answered({ answer, columns }: { answer: Answer; columns: Columns }): Re
 					<p className="big-number"><Num v={best.gpus.value} /><span className="unit">
 						{best.gpus.value === 1 ? 'GPU' : 'GPUs'}
 						{spanText(best.gpus) && `, ${spanText(best.gpus)}`}</span></p>
-					<p>{best.name || 'All runs'}{best.usd_per_hour !== null && <>, $<Num v={best.usd_per_hour} /> per hour</>}
+					<p title={best.full}>{best.name || 'All runs'}{best.usd_per_hour !== null && <>, $<Num v={best.usd_per_hour} /> per hour</>}
 						{best.headroom !== null && <>, <span data-value={best.headroom}>{percentText(best.headroom)}</span>
 							{' '}headroom</>}</p>
 				</section>
@@ -249,7 +252,7 @@ export function Capacity({ columns, filter }: ViewProps): ReactNode {
 		slo: slo.length ? slo : null, configuration: by[0] === 'auto' ? null : by });
 	return (
 		<>
-			<Form columns={columns} usual={Object.keys(answer.data?.configurations[0]?.key ?? {})} answer={answer.data} />
+			<Form columns={columns} usual={columnsOf((answer.data?.configurations ?? []).map((c) => c.key))} answer={answer.data} />
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading />
 					: !answer.data.configurations.length ? (

@@ -108,7 +108,8 @@ function Matched({ list, columns, better }: {
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Matched effects">
 				<table className="plain-table matched">
 					<thead><tr><th scope="col">Everything else equal</th><th scope="col" className="num">Change</th>
-						<th scope="col"><span className="unseen">Interval</span></th>
+						<th scope="col"><span className="unseen">Interval</span><span aria-hidden="true" className="matched-scale">
+							<span>{percent(scale.min)}</span><span>{percent(scale.max)}</span></span></th>
 						<th scope="col" className="num">95 % interval</th><th scope="col" className="num">Pairs</th>
 						{hasAlso && <th scope="col">Changes with it</th>}</tr></thead>
 					<tbody>{list.slice(0, most).map((s) => (
@@ -116,14 +117,14 @@ function Matched({ list, columns, better }: {
 							<th scope="row"><Link to={target('/compare', { by: s.column })} title={s.column}>
 								{columns.measure(s.column).label}</Link> {valueText(s, s.from)} → {valueText(s, s.to)}</th>
 							<td className="num" data-value={s.effect}><strong className={`${tone(s)}-text`}>
-								{tone(s) !== 'plain' && (s.effect < 0 ? '▼ ' : '▲ ')}{percent(s.effect, 3)}</strong></td>
+								{tone(s) !== 'plain' && (s.effect < 0 ? '▼ ' : '▲ ')}{percent(s.effect)}</strong></td>
 							<td><svg viewBox={`0 0 ${WIDTH} 12`} width={WIDTH} height="12" aria-hidden="true"
 								className={`matched-range ${tone(s)}`}>
 								<line x1={x(0)} x2={x(0)} y1="0" y2="12" className="zero" />
 								{s.interval && <line x1={x(s.interval[0])} x2={x(s.interval[1])} y1="6" y2="6" />}
 								<circle cx={x(s.effect)} cy="6" r="4" /></svg></td>
-							<td className="num dim">{s.interval && <><span data-value={s.interval[0]}>{percent(s.interval[0], 3)}
-							</span> to <span data-value={s.interval[1]}>{percent(s.interval[1], 3)}</span></>}</td>
+							<td className="num dim">{s.interval && <><span data-value={s.interval[0]}>{percent(s.interval[0])}
+							</span> to <span data-value={s.interval[1]}>{percent(s.interval[1])}</span></>}</td>
 							<td className="num" data-value={s.pairs}>{s.pairs}</td>
 							{hasAlso && <td className="dim">{s.also.map((c) => columns.measure(c).label).join(', ')}
 								{s.also_total > s.also.length && ` and ${s.also_total - s.also.length} more`}</td>}

@@ -6,8 +6,8 @@ import { Chart } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
 import { keyId, type Size } from '../../charts/axis';
 import { arrange } from '../../colour';
-import { linesOption, type LineSeries } from '../../charts/lines';
-import { firstOf, RATE_COLUMNS, type Columns } from '../../common/columns';
+import { linesOption, savedLines, type LineSeries } from '../../charts/lines';
+import { columnsOf, firstOf, inOrder, tellingOf, RATE_COLUMNS, type Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
@@ -18,6 +18,7 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { count, given, measured, NOTHING } from '../../show';
 import { listCodec, textCodec, useUrlState } from '../../url';
 import type { ViewProps } from './index';
+import { withNames } from './names';
 
 const text = textCodec('');
 const seriesCodec = listCodec(['auto']);
@@ -98,8 +99,10 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 	return (
 		<>
 			<Chart label={`${y.label} over ${x.label}; dashed: ideal`} height={HEIGHT} make={make}
-				saved={{ title: `${y.label} over ${x.label}` }} />
-			<Chart label={`Efficiency over ${x.label}`} height={EFFICIENCY_HEIGHT} make={makeEfficiency} />
+				saved={savedLines(`${y.label} over ${x.label}`, series, answer.by, answer.metric)} />
+			<Chart label={`Efficiency over ${x.label}`} height={EFFICIENCY_HEIGHT} make={makeEfficiency}
+				saved={savedLines(`Efficiency over ${x.label}`, efficiencyOf(answer, series), answer.by,
+					'efficiency_percent')} />
 			<Legend label="Series" hasForms onToggle={flip} entries={series.map((s, i) =>
 				({ id: s.id, name: s.name, isShown: s.isShown, n: answer.series[i].n }))} />
 			<p className="dim small-text">Dashed: ideal, in proportion to {x.label}.</p>
@@ -133,9 +136,11 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 	const answer = useRead('POST /api/analysis/scaling', { metric, by,
 		filter: load === null ? filter : { and: [...filter ? [filter] : [], { column: 'load', in: [load] }] },
 		series: series[0] === 'auto' ? null : series.filter((c) => c !== '') }, metric !== '' && by !== '');
-	const named = answer.data && series[0] === 'auto' ? Object.keys(answer.data.series[0]?.key ?? {})
+	const data = useMemo(() => answer.data && { ...answer.data, series: withNames(inOrder(answer.data.series)) }, [answer.data]);
+	const all = answer.data && series[0] === 'auto' ? columnsOf(answer.data.series.map((s) => s.key))
 		: series;
-	const told = named.filter((c) => c !== '' && (columns.of(c)?.distinct ?? 2) > 1);
+	const told = series[0] === 'auto' ? tellingOf(all, answer.data?.series.map((s) => s.key) ?? [])
+		: all.filter((c) => c !== '');
 	const isEmpty = !by || (answer.data && !answer.data.series.some((s) => s.points.length > 1));
 	return (
 		<>
@@ -155,8 +160,8 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 					<PickMany label="Series by" values={told} max={16}
 						columns={columns} options={columns.groups.filter((c) => c.column !== by)}
 						onPick={(list) => setSeries(list.length ? list : [''])} />
-					{told.length < named.length && <span className="dim small-text">common to all:
-						{' '}{named.length - told.length} more</span>}
+					{told.length < all.length && <span className="dim small-text">
+						{all.length - told.length} more are the same in all, or follow from these</span>}
 				</div>
 				{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: isEmpty ? (
@@ -164,10 +169,10 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 							<p>Scaling needs runs that differ in one parameter and in nothing that makes a series.
 								Remove columns from the series, or choose another parameter or load.</p>
 						</Empty>
-					) : !answer.data ? <Loading /> : <Drawing answer={answer.data} columns={columns} />}
+					) : !data ? <Loading /> : <Drawing answer={data} columns={columns} />}
 				<Notes notes={answer.data?.notes} />
 			</section>
-			{answer.data && !isEmpty && <Table answer={answer.data} columns={columns} />}
+			{data && !isEmpty && <Table answer={data} columns={columns} />}
 		</>
 	);
 }

@@ -48,7 +48,7 @@ export const limitsOf = (slo: Slo[]): Limit[] => slo.map(({ column, min, max }):
  * Those that the question settles, best first, and those of which more loads would say more. One that
  * kept the limits at a load as high as the rate is settled: one server of it is enough.
  */
-export function rankedOf(list: CapacityConfiguration[]): [CapacityConfiguration[], CapacityConfiguration[]] {
+export function rankedOf<T extends CapacityConfiguration>(list: T[]): [T[], T[]] {
 	const isSettled = (c: CapacityConfiguration): boolean => c.gpus.value !== null
 		&& (c.state === 'found' || c.servers === 1);
 	return [list.filter(isSettled), list.filter((c) => !isSettled(c))];

@@ -107,7 +107,7 @@ export function sketchOption(s: Sketch, look: Look, ink: Ink, colour: string, si
 	const bins = look === 'histogram' ? binsOf(points, x.scale === 'log') : [];
 	const top = Math.max(...bins.map((b) => b.share), 1e-6) * 100;
 	const y = planAxis(look === 'cdf' ? [0, 100] : [0, top],
-		{ isVertical: true, px: room.height, unit: '%', isFromZero: true });
+		{ isVertical: true, px: room.height, unit: '%', from: 'zero' });
 	const markLine = { symbol: 'none', silent: true, animation: false,
 		data: marksOf(points, x, room.width).map((m) => ({ xAxis: m.value, name: m.name,
 			label: { show: m.isNamed, formatter: m.name, position: 'end', distance: 3,
@@ -173,7 +173,7 @@ export function turnOption(by: NonNullable<RunSketches['by_turn']>, isSpoiled: b
 	const data = by.turn.map((t, i) => [t, by.ttft_ms_median[i], by.n[i]]);
 	const x = planAxis(by.turn, { isVertical: false, px: room.width, scale: 'linear' });
 	const y = planAxis(by.ttft_ms_median.filter((v): v is number => v !== null),
-		{ isVertical: true, px: room.height, unit: 'ms', isFromZero: true });
+		{ isVertical: true, px: room.height, unit: 'ms', from: 'zero' });
 	return {
 		grid: { ...SMALL }, tooltip: tooltip(ink, (hit) => {
 			const [turn, ms, n] = (hit as { data: [number, number, number] }).data;

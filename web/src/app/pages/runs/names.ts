@@ -76,6 +76,31 @@ function withoutMemory(values: Set<string>): Map<string, string> {
 	return isSafe ? short : new Map([...values].map((v) => [v, v]));
 }
 
+const PARTS_LONG = 3;
+
+/** "Llama-3.1-8B-Instruct" as "8B" where all others are "Llama-3.1-...-Instruct", too. */
+function withoutCommon(values: Set<string>): Map<string, string> {
+	const all = [...values].map((v) => v.split('-')), [first] = all;
+	const alike = (at: (parts: string[]) => string | undefined): boolean =>
+		all.every((parts) => at(parts) === at(first));
+	let head = 0, tail = 0;
+	if (all.length > 1 && all.every((parts) => parts.length >= PARTS_LONG)) {
+		while (alike((parts) => parts[head]))
+			head++;
+		while (alike((parts) => parts[parts.length - 1 - tail]))
+			tail++;
+	}
+	const short = all.map((parts) => parts.slice(head, parts.length - tail).join('-'));
+	/* What has no letter, as "8", says nothing by itself. */
+	const isSafe = short.every((text) => /[a-z]/i.test(text));
+	return new Map([...values].map((v, i) => [v, isSafe ? short[i] : v]));
+}
+
+function shortest(values: Set<string>): Map<string, string> {
+	const first = withoutCommon(values), last = withoutMemory(new Set(first.values()));
+	return new Map([...values].map((v) => [v, last.get(first.get(v) ?? v) ?? v]));
+}
+
 /** Whether a part repeats a column that is shown: "32" or "c32" where the concurrency is 32. */
 function repeats(part: Part, shown: string[], values: Values): boolean {
 	return shown.some((column) => {
@@ -83,7 +108,7 @@ function repeats(part: Part, shown: string[], values: Values): boolean {
 		if (v === undefined || v === null)
 			return false;
 		if (part.key)
-			return lastWord(column) === lastWord(part.key) && String(v) === part.value;
+			return String(v) === part.value && (typeof v === 'string' || lastWord(column) === lastWord(part.key));
 		const digits = /^[a-z]{0,5}(\d+(?:\.\d+)?)$/i.exec(part.value);
 		return typeof v === 'number' ? digits !== null && String(v) === digits[1]
 			: String(v).toLowerCase() === part.value.toLowerCase();
@@ -91,13 +116,13 @@ function repeats(part: Part, shown: string[], values: Values): boolean {
 }
 
 /** Head and tail with "…" between them, cut between parts only. */
-function fitted(words: string[]): string {
+function fitted(words: string[], most: number): string {
 	const whole = words.join(' ');
-	if (whole.length <= NAME_CHARS_MAX || words.length < 3)
+	if (whole.length <= most || words.length < 3)
 		return whole;
 	const tail = words[words.length - 1], head: string[] = [];
 	for (const word of words.slice(0, -1)) {
-		if ([...head, word, '…', tail].join(' ').length > NAME_CHARS_MAX)
+		if ([...head, word, '…', tail].join(' ').length > most)
 			break;
 		head.push(word);
 	}
@@ -114,8 +139,8 @@ function fromColumns(row: Named, differing: string[]): string[] {
 	});
 }
 
-/** A name for each row; shown: the columns of the table that hold parameters. */
-export function shortNames(rows: Named[], shown: string[]): Map<number, string> {
+/** A name for each row; shown: the columns of the table that hold parameters; most: characters. */
+export function shortNames(rows: Named[], shown: string[], most = NAME_CHARS_MAX): Map<number, string> {
 	const all = rows.map((r) => (typeof r.name === 'string' ? split(r.name) : []));
 	const named = all.filter((p) => p.length > 0).length;
 	const rowsWith = new Map<string, number>(), repeated = new Map<string, number>();
@@ -134,7 +159,7 @@ export function shortNames(rows: Named[], shown: string[]): Map<number, string> 
 	});
 	const isShared = (p: Part): boolean => named > 1 && rowsWith.get(`${p.key}=${p.value}`) === named;
 	const isRepeated = (at: string): boolean => repeated.get(at) === shape.get(at);
-	const short = new Map([...valuesAt].map(([at, values]) => [at, withoutMemory(values)]));
+	const short = new Map([...valuesAt].map(([at, values]) => [at, shortest(values)]));
 	const differing = shown.filter((c) => new Set(rows.map((r) => r.values[c] ?? null)).size > 1);
 	return new Map(rows.map((row, n) => {
 		const parts = all[n];
@@ -147,9 +172,9 @@ export function shortNames(rows: Named[], shown: string[]): Map<number, string> 
 		if (kept.length && kept[0] > 0 && !parts[kept[0]].key && /^\d/.test(parts[kept[0]].value))
 			kept.unshift(kept[0] - 1);
 		if (kept.length)
-			return [row.id, fitted(kept.map(word))];
+			return [row.id, fitted(kept.map(word), most)];
 		const keyed = own.filter((i) => parts[i].key).map(word);
 		const words = keyed.length ? keyed : fromColumns(row, differing);
-		return [row.id, fitted(words.length ? words : parts.map((_, i) => word(i)))];
+		return [row.id, fitted(words.length ? words : parts.map((_, i) => word(i)), most)];
 	}));
 }

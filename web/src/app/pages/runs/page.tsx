@@ -172,6 +172,8 @@ function useColumns(filter: And, shown: ReturnType<typeof useShown>[0], chosen: 
 	return { columns, differ, listed };
 }
 
+const TILE_CHARS_MAX = 40;
+
 /** What all runs of the filter have in common, and whether their figures may be ranked. */
 function Common({ constants, total, workloads, runs, rows }: {
 	constants: Constant[]; total: number; workloads: number; runs: number; rows: number;
@@ -229,7 +231,7 @@ export function RunsPage(): ReactNode {
 		({ id, values, name: values.name, kind: values.mode })),
 	listed.filter((c) => isParameter(options.get(c)))), [items, listed, options]);
 	const nameOf = useCallback((row: Item) => shortNames([row, ...items].map(({ id, values }) =>
-		({ id, values, name: values.name, kind: values.mode })), []).get(row.id) ?? '', [items]);
+		({ id, values, name: values.name, kind: values.mode })), [], TILE_CHARS_MAX).get(row.id) ?? '', [items]);
 	const label = useCallback((c: string) => labelOf(c, options), [options]);
 	const close = (): void => setOpen('none');
 	const { fetchNextPage } = rows;

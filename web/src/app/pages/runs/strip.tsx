@@ -20,8 +20,6 @@ const BEST_LATENCY = 'p99_ttft_ms';
 const sentenceCase = (label: string): string =>
 	(/^[A-Z][a-z]/.test(label) ? label.charAt(0).toLowerCase() + label.slice(1) : label);
 
-
-
 interface Props {
 	filter: And;
 	shown: Shown;
@@ -100,12 +98,15 @@ function Counted({ column, value, label, props }: {
 
 function Usual({ props }: { props: Props }): ReactNode {
 	const { options } = props;
-	const rate = BEST_RATES.find((c) => (options.get(c)?.distinct ?? 0) > 0);
+	/* Of very many runs the values of a column are not counted, but its ends are known. */
+	const has = (c: string): boolean => (options.get(c)?.distinct ?? 0) > 0
+		|| typeof options.get(c)?.min === 'number';
+	const rate = BEST_RATES.find(has);
 	return (
 		<dl className="tiles" tabIndex={0} aria-label="Best runs and problems">
 			{rate && <Best column={rate} label={`Best ${sentenceCase(labelOf(rate, options))}`}
 				isLowest={false} props={props} />}
-			{(options.get(BEST_LATENCY)?.distinct ?? 0) > 0 && <Best column={BEST_LATENCY}
+			{has(BEST_LATENCY) && <Best column={BEST_LATENCY}
 				label={`Lowest ${labelOf(BEST_LATENCY, options)}`} isLowest props={props} />}
 			<Counted column="verdict" value="INVALID" label="INVALID" props={props} />
 			<Counted column="status" value="failed" label="Failed" props={props} />

@@ -24,8 +24,9 @@ import { Icon } from '../../parts/icon';
 
 const ROW = 34;
 const HEAD = 48;
-const LEAD = 248, LEAD_SMALL = 176, LEAD_TAGS = 90, LEAD_FOLDS = 42; /* for arrows and ×3 */
+const LEAD = 248, LEAD_SMALL = 190, LEAD_TAGS = 90, LEAD_FOLDS = 42; /* for arrows and ×3 */
 const NARROW: Record<string, number> = { verdict: 84, timestamp: 118 };
+const DATE_SECONDS = 160; /* a whole date with its seconds */
 const VERDICT_TAGGED = 112; /* with a word such as failed next to the mark */
 const SMALL = 600; /* px of the grid */
 const AHEAD = 40; /* rows before the end at which the next page is asked for */
@@ -275,7 +276,8 @@ export function Table(props: Props): ReactNode {
 		[room < SMALL, props.columns, options]);
 	const hasFolds = useMemo(() => items.some((i) => (i.n ?? 1) > 1), [items]);
 	const hasTags = useMemo(() => items.some((i) => props.tagsOf(idsOf(i)).length > 0), [items, props.tagsOf]);
-	const lead = room < SMALL ? LEAD_SMALL : LEAD + (hasFolds ? LEAD_FOLDS : 0) + (hasTags ? LEAD_TAGS : 0);
+	const lead = (room < SMALL ? LEAD_SMALL : LEAD) + (hasFolds ? LEAD_FOLDS : 0)
+		+ (hasTags && room >= SMALL ? LEAD_TAGS : 0);
 	const [at, setAt] = useState(-1);
 	const [nowColumn, setColumn] = useState(0);
 	const sample = items.length > SAMPLE ? SAMPLE : items.length;
@@ -287,9 +289,14 @@ export function Table(props: Props): ReactNode {
 		.some((i) => spreadText(i, c) !== '')), [columns, items[0]?.id, sample]);
 	const isTagged = useMemo(() => items.some((i) => i.flags.length > 0
 		|| (typeof i.values.status === 'string' && i.values.status !== 'completed')), [items]);
+	const now = useNow();
+	const hasSeconds = useMemo(() => sharesMinute(items.map((i) => i.values.timestamp)), [items]);
+	const hasOld = useMemo(() => items.some(({ values: { timestamp: t } }) =>
+		typeof t === 'number' && /^\d{4}-/.test(age(t, now))), [items, now]);
 	const widths = useMemo(() => widthsOf(columns, options, room - lead, longest, spread)
-		.map((w, i) => (columns[i] === 'verdict' && isTagged ? VERDICT_TAGGED : w)),
-	[columns, options, room, lead, longest, spread, isTagged]);
+		.map((w, i) => (columns[i] === 'verdict' && isTagged ? VERDICT_TAGGED
+			: columns[i] === 'timestamp' && hasSeconds && hasOld ? DATE_SECONDS : w)),
+	[columns, options, room, lead, longest, spread, isTagged, hasSeconds, hasOld]);
 	const rows = useVirtualizer({ count: items.length, getScrollElement: () => scroller,
 		estimateSize: () => ROW, overscan: 8, scrollPaddingStart: HEAD,
 		getItemKey: (i) => keyOf(items[i], i) });
@@ -301,11 +308,9 @@ export function Table(props: Props): ReactNode {
 		scroller?.scrollTo({ top: 0 });
 		setAt(-1);
 	}, [scroller, props.resetKey]);
-	const now = useNow();
 	const ranks = useMemo(() => ranksOf(props.isRanked ? items.filter((i) => !i.isMember) : [], columns, options,
 		props.invalid, items.filter((i) => !i.isMember).length === props.total),
 	[props.isRanked, items, columns, options, props.invalid, props.total]);
-	const hasSeconds = useMemo(() => sharesMinute(items.map((i) => i.values.timestamp)), [items]);
 	const seenRows = rows.getVirtualItems(), seen = cols.getVirtualItems();
 	const last = seenRows.at(-1)?.index ?? 0;
 	useEffect(() => {

@@ -95,7 +95,7 @@ const HEADS: Record<string, string> = {
 	expert_parallel_size: 'EP', max_concurrency: 'Concurrency', request_rate: 'Request rate',
 	dataset_name: 'Dataset', model: 'Model', gpu: 'GPU', random_input_len: 'Input tokens',
 	random_output_len: 'Output tokens', engine_commit: 'Commit', num_prompts: 'Prompts',
-	version: 'Version',
+	version: 'Version', verdict: 'Verdict',
 };
 
 /** A label that is short enough for the head of a table. */

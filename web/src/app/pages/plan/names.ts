@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+// names.ts: configurations by what tells them apart, in short: "b200-192gb TP2".
+import type { Cell } from '../../api';
+import { columnsOf, tellingOf } from '../../common/columns';
+import { shortValue } from '../runs/names';
+
+/** By the whole name, which stays in titles. */
+export function withNames<T extends { key: Record<string, Cell>; name: string }>(list: T[]): (T & { full: string })[] {
+	const keys = list.map((c) => c.key), telling = tellingOf(columnsOf(keys), keys);
+	return list.map((c) => ({ ...c, full: c.name, name: telling.map((column) => {
+		const v = c.key[column] ?? null;
+		return v === null ? `no ${column.slice(column.lastIndexOf('.') + 1)}` : shortValue(column, v);
+	}).join(' ') || c.name }));
+}
