@@ -587,7 +587,7 @@ static void find_ends(const double *x, size_t n, double *min, double *max)
 }
 
 void statistic_make(const struct index_view *v, const struct choice *c, struct str column,
-		    struct scratch *s, struct statistic *out)
+		    bool only_ends, struct scratch *s, struct statistic *out)
 {
 	size_t number = view_column(v, column);
 	double *x;
@@ -598,15 +598,17 @@ void statistic_make(const struct index_view *v, const struct choice *c, struct s
 	if (number == SIZE_MAX || !c->total)
 		return;
 	x = scratch_numbers(s, c->total);
-	if (v->is_ascending)
+	if (v->is_ascending || only_ends)
 		out->count = choice_numbers(v, c, &v->head[number], &s->arena, x);
 	else
 		out->count = numbers_by_id(v, c, &v->head[number], &s->arena, x);
 	out->missing = c->total - out->count;
 	if (!out->count)
 		return;
+	find_ends(x, out->count, &out->min, &out->max);
+	if (only_ends)
+		return;
 	out->mean = stats_mean(x, out->count);
 	out->std = stats_std_around(x, out->count, out->mean);
-	find_ends(x, out->count, &out->min, &out->max);
 	find_percentiles(x, out->count, out, &s->arena);
 }

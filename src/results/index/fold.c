@@ -10,11 +10,11 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
+#include "core/stats/stats.h"
 #include "results/index/index_internal.h"
 #include "results/index/names.h"
 
 #define SLOTS_FIRST 1024u
-#define FEW_NUMBERS 32 /* of a group: on the stack */
 
 /* What a group shows of its rows in a column. */
 enum shows { SHOWS_NEWEST, SHOWS_MEDIAN, SHOWS_LATEST, SHOWS_WORST };
@@ -74,18 +74,28 @@ static size_t group_of(struct grouping *g, uint64_t key, struct arena *a)
 	return g->slot[at] - 1;
 }
 
-/* Equal for equal numbers, whatever form their blocks have; 0: no number is there. */
-static uint64_t number_key(const struct head *h, const struct block *b, size_t i)
+/* The keys of codes; 0: no number. */
+static uint64_t *keys_of_codes(const struct head *h, struct arena *a)
 {
-	struct value v;
+	uint64_t *key = arena_alloc(a, (h->n_codes + 1) * sizeof(*key));
 
-	if (block_is_keys(b)) {
-		uint64_t key = block_key(b, i);
+	for (uint32_t code = 1; code < h->n_codes; code++) {
+		struct value v = dictionary_value(h->dict, code);
 
-		return key_is_number(key) ? key : 0;
+		key[code] = v.kind == VALUE_NUMBER ? key_of_number(v.number) : 0;
 	}
-	v = head_value(h, b, i);
-	return v.kind == VALUE_NUMBER ? key_of_number(v.number) : 0;
+	return key;
+}
+
+/* Equal for equal numbers, whatever form their blocks have; 0: no number is there. */
+static uint64_t number_key(const uint64_t *of_code, const struct block *b, size_t i)
+{
+	uint64_t key;
+
+	if (!block_is_keys(b))
+		return of_code[block_code(b, i)];
+	key = block_key(b, i);
+	return key_is_number(key) ? key : 0;
 }
 
 static void find_groups(const struct index_view *v, const struct choice *c, struct str column,
@@ -93,6 +103,7 @@ static void find_groups(const struct index_view *v, const struct choice *c, stru
 {
 	size_t at = view_column(v, column), n = 0;
 	const struct head *h = at == SIZE_MAX ? NULL : &v->head[at];
+	const uint64_t *of_code = h ? keys_of_codes(h, a) : NULL;
 
 	for (size_t block = 0; block < view_blocks(v); block++) {
 		size_t first = block << v->index->block_shift;
@@ -100,14 +111,14 @@ static void find_groups(const struct index_view *v, const struct choice *c, stru
 
 		for (size_t i = 0; i < c->count[block]; i++) {
 			size_t row = choice_row(c, block, i, first), group;
-			uint64_t key = b ? number_key(h, b, row - first) : 0;
+			uint64_t key = b ? number_key(of_code, b, row - first) : 0;
 
 			/* Rows that are shown for another reason are no repeats of the others. */
 			if (key)
 				key ^= (uint64_t)view_flags(v, row) << 1;
 			group = group_of(g, key, a);
 			g->count[group]++;
-			if (g->count[group] == 1 ||
+			if (v->is_ascending || g->count[group] == 1 ||
 			    view_id(v, row) > view_id(v, out->newest[group]))
 				out->newest[group] = (uint32_t)row;
 			out->row[n] = (uint32_t)row;
@@ -135,13 +146,6 @@ static void lay_out(const struct grouping *g, struct arena *a, struct fold *f)
 
 /* ---- one number for a group ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static struct value number_value(double v)
 {
 	return (struct value){ .kind = VALUE_NUMBER, .number = v };
@@ -149,33 +153,49 @@ static struct value number_value(double v)
 
 struct summary { size_t n; double median, spread, max; };
 
+/* number is put into another order. */
+static struct summary summary_of(double *number, size_t n, enum shows what)
+{
+	struct summary s = { n, NAN, NAN, NAN };
+	double min, upper = INFINITY;
+
+	if (!n)
+		return s;
+	min = s.max = number[0];
+	for (size_t i = 1; i < n; i++) {
+		min = number[i] < min ? number[i] : min;
+		s.max = number[i] > s.max ? number[i] : s.max;
+	}
+	if (n > 1)
+		s.spread = (s.max - min) / 2;
+	if (what != SHOWS_MEDIAN)
+		return s;
+	s.median = stats_select(number, n, (n - 1) / 2);
+	for (size_t i = n / 2; i < n; i++)
+		upper = number[i] < upper ? number[i] : upper;
+	s.median = (s.median + (n % 2 ? s.median : upper)) / 2;
+	return s;
+}
+
 /* Of a column, or of a formula where there is no column. */
 static struct summary summarise(const struct index_view *v, const struct fold *f, size_t group,
-				const struct head *h, const struct view_formula *formula)
+				const struct head *h, const struct view_formula *formula,
+				enum shows what)
 {
-	size_t all = f->first[group + 1] - f->first[group];
-	double few[FEW_NUMBERS], *number = few;
-	struct summary s = { .median = NAN, .spread = NAN, .max = NAN };
+	const uint32_t *member = &f->member[f->first[group]];
+	size_t all = f->first[group + 1] - f->first[group], n = 0;
+	double *number = mem_array(all, sizeof(*number));
+	struct summary s;
 
-	if (all > FEW_NUMBERS)
-		number = mem_array(all, sizeof(*number));
 	for (size_t i = 0; i < all; i++) {
-		size_t row = f->member[f->first[group] + i];
-		struct value x = h ? view_value(v, h, row) : view_formula_value(v, formula, row);
+		struct value x = h ? view_value(v, h, member[i]) :
+				     view_formula_value(v, formula, member[i]);
 
 		if (x.kind == VALUE_NUMBER && isfinite(x.number))
-			number[s.n++] = x.number;
+			number[n++] = x.number;
 	}
-	if (s.n > 1)
-		qsort(number, s.n, sizeof(*number), compare_numbers);
-	if (s.n) {
-		s.median = (number[(s.n - 1) / 2] + number[s.n / 2]) / 2;
-		s.max = number[s.n - 1];
-	}
-	if (s.n > 1)
-		s.spread = (number[s.n - 1] - number[0]) / 2;
-	if (number != few)
-		free(number);
+	s = summary_of(number, n, what);
+	free(number);
 	return s;
 }
 
@@ -196,7 +216,7 @@ static void make_keys(const struct index_view *v, const struct order *o, const s
 			continue;
 		}
 		/* Numbers alone have a place; whatever else the column holds is last. */
-		s = summarise(v, f, i, by->head, NULL);
+		s = summarise(v, f, i, by->head, NULL, what);
 		one = s.n ? number_value(what == SHOWS_MEDIAN ? s.median : s.max) :
 			    view_value(v, by->head, f->newest[i]);
 		key[i] = one.kind == VALUE_NUMBER ? order_key_of_number(by, one.number) : KEY_LAST;
@@ -267,11 +287,13 @@ static int newest_first(const void *a, const void *b)
 static void list_ids(const struct index_view *v, const struct fold *f, size_t group,
 		     struct arena *a, struct page_row *row)
 {
+	const uint32_t *end = &f->member[f->first[group + 1]];
 	int64_t *id = mem_array(row->n, sizeof(*id));
 
 	for (size_t i = 0; i < row->n; i++)
-		id[i] = view_id(v, f->member[f->first[group] + i]);
-	qsort(id, row->n, sizeof(*id), newest_first);
+		id[i] = view_id(v, end[-1 - (ptrdiff_t)i]);
+	if (!v->is_ascending)
+		qsort(id, row->n, sizeof(*id), newest_first);
 	row->n_ids = row->n < FOLD_IDS_MAX ? row->n : FOLD_IDS_MAX;
 	row->ids = arena_alloc(a, row->n_ids * sizeof(*row->ids));
 	memcpy(row->ids, id, row->n_ids * sizeof(*row->ids));
@@ -300,7 +322,7 @@ struct page_row fold_row(const struct index_view *v, const struct fold *f, size_
 		row.spread[k] = NAN;
 		if (!h && formula_is(q->column[k])) {
 			view_formula_make(v, q->column[k], &formula);
-			s = summarise(v, f, group, NULL, &formula);
+			s = summarise(v, f, group, NULL, &formula, SHOWS_MEDIAN);
 			if (s.n)
 				row.value[k] = number_value(s.median);
 			row.spread[k] = s.spread;
@@ -309,7 +331,7 @@ struct page_row fold_row(const struct index_view *v, const struct fold *f, size_
 			continue;
 		row.value[k] = what == SHOWS_WORST ? worst(v, f, group, h) : view_value(v, h, at);
 		if (what == SHOWS_MEDIAN || what == SHOWS_LATEST)
-			s = summarise(v, f, group, h, NULL);
+			s = summarise(v, f, group, h, NULL, what);
 		if (!s.n)
 			continue;
 		row.value[k] = number_value(what == SHOWS_LATEST ? s.max : s.median);

@@ -392,7 +392,7 @@ void facet_begin(const struct query *q, struct str column, struct arena *a, stru
 void facet_count(const struct index_view *v, const struct choice *c, const struct query *q,
 		 const struct wanted *wanted, struct scratch *s, struct facet *out);
 void statistic_make(const struct index_view *v, const struct choice *c, struct str column,
-		    struct scratch *s, struct statistic *out);
+		    bool only_ends, struct scratch *s, struct statistic *out);
 
 /* What a page is sorted by, as keys that compare like the values; page.c. */
 struct column_order {
