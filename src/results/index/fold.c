@@ -15,6 +15,7 @@
 #include "results/index/names.h"
 
 #define SLOTS_FIRST 1024u
+#define FEW_NUMBERS 32 /* of a group: on the stack */
 
 /* What a group shows of its rows in a column. */
 enum shows { SHOWS_NEWEST, SHOWS_MEDIAN, SHOWS_LATEST, SHOWS_WORST };
@@ -101,17 +102,17 @@ static uint64_t number_key(const uint64_t *of_code, const struct block *b, size_
 static void find_groups(const struct index_view *v, const struct choice *c, struct str column,
 			struct arena *a, struct grouping *g, struct fold *out)
 {
-	size_t at = view_column(v, column), n = 0;
-	const struct head *h = at == SIZE_MAX ? NULL : &v->head[at];
-	const uint64_t *of_code = h ? keys_of_codes(h, a) : NULL;
+	const struct head *h = &v->head[view_column(v, column)];
+	const uint64_t *of_code = keys_of_codes(h, a);
+	size_t n = 0;
 
 	for (size_t block = 0; block < view_blocks(v); block++) {
 		size_t first = block << v->index->block_shift;
-		const struct block *b = h ? view_block(v, h, block) : NULL;
+		const struct block *b = view_block(v, h, block);
 
 		for (size_t i = 0; i < c->count[block]; i++) {
 			size_t row = choice_row(c, block, i, first), group;
-			uint64_t key = b ? number_key(of_code, b, row - first) : 0;
+			uint64_t key = number_key(of_code, b, row - first);
 
 			/* Rows that are shown for another reason are no repeats of the others. */
 			if (key)
@@ -184,9 +185,11 @@ static struct summary summarise(const struct index_view *v, const struct fold *f
 {
 	const uint32_t *member = &f->member[f->first[group]];
 	size_t all = f->first[group + 1] - f->first[group], n = 0;
-	double *number = mem_array(all, sizeof(*number));
+	double few[FEW_NUMBERS], *number = few;
 	struct summary s;
 
+	if (all > FEW_NUMBERS)
+		number = mem_array(all, sizeof(*number));
 	for (size_t i = 0; i < all; i++) {
 		struct value x = h ? view_value(v, h, member[i]) :
 				     view_formula_value(v, formula, member[i]);
@@ -195,7 +198,8 @@ static struct summary summarise(const struct index_view *v, const struct fold *f
 			number[n++] = x.number;
 	}
 	s = summary_of(number, n, what);
-	free(number);
+	if (number != few)
+		free(number);
 	return s;
 }
 
@@ -231,6 +235,7 @@ void fold_make(const struct index_view *v, const struct choice *c, const struct 
 	size_t n = c->total + 1, nth = 0;
 	struct grouping g = { .slots = SLOTS_FIRST };
 
+	assert(view_column(v, q->fold) != SIZE_MAX);
 	*out = (struct fold){ .n_rows = c->total };
 	out->row = arena_alloc(a, n * sizeof(*out->row));
 	out->group = arena_alloc(a, n * sizeof(*out->group));
@@ -300,19 +305,29 @@ static void list_ids(const struct index_view *v, const struct fold *f, size_t gr
 	free(id);
 }
 
+struct page_row fold_single(struct page_row row, size_t n_columns, struct arena *a)
+{
+	row.n = row.n_ids = 1;
+	row.ids = arena_alloc(a, sizeof(*row.ids));
+	row.ids[0] = row.id;
+	row.spread = arena_alloc(a, n_columns * sizeof(*row.spread));
+	for (size_t k = 0; k < n_columns; k++)
+		row.spread[k] = NAN;
+	return row;
+}
+
 struct page_row fold_row(const struct index_view *v, const struct fold *f, size_t group,
 			 const struct query *q, const size_t *column, struct arena *a)
 {
 	size_t at = f->newest[group], n = f->first[group + 1] - f->first[group];
-	size_t by = view_column(v, q->fold);
+	const struct head *by = &v->head[view_column(v, q->fold)];
 	struct page_row row = { .id = view_id(v, at), .flags = view_flags(v, at), .n = n };
 
 	assert(group < f->n && n > 0);
 	row.value = arena_alloc(a, q->n_columns * sizeof(*row.value));
 	row.spread = arena_alloc(a, q->n_columns * sizeof(*row.spread));
 	list_ids(v, f, group, a, &row);
-	if (by != SIZE_MAX)
-		row.fold = view_value(v, &v->head[by], at);
+	row.fold = view_value(v, by, at);
 	for (size_t k = 0; k < q->n_columns; k++) {
 		const struct head *h = column[k] == SIZE_MAX ? NULL : &v->head[column[k]];
 		enum shows what = n > 1 ? shows(q->column[k]) : SHOWS_NEWEST;
