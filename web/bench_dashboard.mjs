@@ -1,21 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_dashboard.mjs [RUNS]: what a person waits for at a dashboard of RUNS made-up runs (1,000,000),
-// in headless Chromium over HTTP: from a click on a value of a facet to the painted table, from a
-// click to a drawn chart of 5,000 points, from an address to the first page with data, and how much
-// memory the tab holds. A million runs take about five minutes to be made, and 2 GB of disk.
+// bench_dashboard.mjs [RUNS [FILE]]: what a person waits for at a dashboard of RUNS made-up runs
+// (1,000,000), in headless Chromium over HTTP: from a click on a value of a facet to the painted
+// table, from a click to a drawn chart of 5,000 points, from an address to the first page with data,
+// and how much memory the tab and the dashboard hold. A million runs take about five minutes to be
+// made, and 2 GB of disk.
 //
 //   make && PROFLLM=$PWD/build/profllm node web/bench_dashboard.mjs 1000000
+//
+// FILE, an SQLite file, keeps the runs for the next time: it is made when it does not exist, used as
+// it is when it has RUNS runs, and never deleted. Without it the runs are in a temporary folder.
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { launch } from '../tests/web/browser.mjs';
 
 const runs = Number(process.argv[2] ?? 1e6), PART = 20000, CLICKS = 60, POINTS = 5000;
 const BUDGET = { 'filter to painted table, p95': 100, 'a chart of 5,000 points, p95': 150,
 	'first page with data, p95': 1000, 'memory of the tab': 250 };
 if (!(runs >= POINTS) || !process.env.PROFLLM) {
-	console.error('usage: PROFLLM=/path/to/profllm node web/bench_dashboard.mjs [RUNS, at least 5000]');
+	console.error('usage: PROFLLM=/path/to/profllm node web/bench_dashboard.mjs [RUNS [FILE]], '
+		+ 'with RUNS at least 5000');
 	process.exit(2);
 }
 const dir = mkdtempSync(join(tmpdir(), 'profllm-bench-'));
@@ -30,9 +35,12 @@ function show(name, value, unit) {
 		most === undefined ? '' : `  target <= ${most}: ${is ? 'met' : 'missed'}`}`);
 }
 
-/** The runs, in parts; the first POINTS have a note of their own. */
+/** The runs, in parts; the first POINTS have a note of their own. A store that ends early is no store. */
 function fill(store) {
-	const file = join(dir, 'part.jsonl');
+	const file = join(dir, 'part.jsonl'), made = `${store}.made`;
+	if (existsSync(store))
+		return;
+	rmSync(made, { force: true });
 	for (let from = 0; from < runs; from += PART) {
 		const list = results(Math.min(PART, runs - from), from + 1);
 		list.forEach((r, i) => {
@@ -40,9 +48,11 @@ function fill(store) {
 			r.part = from + i < POINTS ? 'first' : 'rest';
 		});
 		writeFileSync(file, list.map((r) => JSON.stringify(r)).join('\n'));
-		execFileSync(process.env.PROFLLM, ['ingest', '--store', store, file], { stdio: 'ignore' });
+		execFileSync(process.env.PROFLLM, ['ingest', '--store', `sqlite:${made}`, file],
+			{ stdio: 'ignore' });
 	}
 	rmSync(file);
+	renameSync(made, store);
 }
 
 /** Milliseconds from a click on an element to the frame after the one in which is() first holds. */
@@ -146,37 +156,43 @@ async function firstPage(browser, url) {
 	show('first page with data, p95', rank(took, 0.95), 'ms');
 }
 
-/** The most that a renderer holds without garbage: its proportional share of memory, in MB. */
-async function memory(browser, page) {
+/** A process's proportional share of memory, in MB; 0: it has ended meanwhile. */
+function held(pid) {
+	try {
+		const text = readFileSync(`/proc/${pid}/smaps_rollup`, 'utf8');
+		return Number(/^Pss: *(\d+)/m.exec(text)?.[1] ?? 0) / 1000;
+	} catch {
+		return 0;
+	}
+}
+
+/** The most that a renderer holds without garbage, and what the dashboard does. */
+async function memory(browser, page, child) {
 	const cdp = await browser.newBrowserCDPSession();
 	await (await page.context().newCDPSession(page)).send('HeapProfiler.collectGarbage');
 	const { processInfo } = await cdp.send('SystemInfo.getProcessInfo');
-	const held = processInfo.filter((p) => p.type === 'renderer').map((p) => {
-		try {
-			const text = readFileSync(`/proc/${p.id}/smaps_rollup`, 'utf8');
-			return Number(/^Pss: *(\d+)/m.exec(text)?.[1] ?? 0) / 1000;
-		} catch {
-			return 0; // it has ended meanwhile
-		}
-	});
-	show('memory of the tab', Math.max(...held), 'MB');
+	show('memory of the tab', Math.max(...processInfo.filter((p) => p.type === 'renderer')
+		.map((p) => held(p.id))), 'MB');
+	show('memory of the dashboard', held(child.pid), 'MB');
 }
 
 try {
-	const store = `sqlite:${join(dir, 'runs.db')}`;
+	const store = process.argv[3] ? resolve(process.argv[3]) : join(dir, 'runs.db');
 	let from = performance.now();
 	fill(store);
 	console.log(`${runs} runs taken in: ${((performance.now() - from) / 1000).toFixed(0)} s`);
 	from = performance.now();
-	const it = await dashboard('--store', store);
-	await ask(it.url, '/api/filters/apply', { limit: 1 });
+	const it = await dashboard('--store', `sqlite:${store}`);
+	const { total } = await ask(it.url, '/api/filters/apply', { limit: 1 });
+	if (total !== runs)
+		throw new Error(`${store} has ${total} runs instead of ${runs}: delete it or name another file`);
 	console.log(`the dashboard answers after ${((performance.now() - from) / 1000).toFixed(1)} s`);
 	const browser = await launch();
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });
 	const page = await context.newPage();
 	await filters(page, it.url);
 	await charts(page, it.url);
-	await memory(browser, page);
+	await memory(browser, page, it.child);
 	await firstPage(browser, it.url);
 	await browser.close();
 	await it.stop();

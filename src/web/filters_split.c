@@ -310,7 +310,7 @@ static int shares(const struct index_view *v, const struct query *q, const struc
 {
 	const struct query count = { .filter = q->filter, .shown = q->shown,
 				     .only_flagged = q->only_flagged, .statistic = name,
-				     .n_statistics = n };
+				     .n_statistics = n, .only_ends = true };
 	struct answer answer;
 
 	if (index_query(v, &count, a, &answer, e) < 0)

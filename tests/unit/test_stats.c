@@ -122,6 +122,30 @@ static void test_sort(void **state)
 	}
 }
 
+static void test_select(void **state)
+{
+	static const size_t count[] = { 1, 2, 3, 10, 513, 5000 };
+
+	(void)state;
+	for (int kind = 0; kind < 4; kind++)
+		for (size_t i = 0; i < COUNT(count); i++)
+			for (size_t part = 0; part <= 8; part++) {
+				size_t n = count[i], k = part * (n - 1) / 8;
+				double *x = sequence(kind % 3, n), *sorted;
+
+				for (size_t at = 0; kind == 3 && at < n; at++)
+					x[at] = (double)(at % 3); /* few values, many times */
+				sorted = stats_sorted(x, n);
+				assert_true(stats_select(x, n, k) == sorted[k]);
+				for (size_t at = 0; at < n; at++)
+					assert_true(at < k ? x[at] <= x[k] : x[at] >= x[k]);
+				stats_sort(x, n);
+				assert_memory_equal(x, sorted, n * sizeof(*x));
+				free(x);
+				free(sorted);
+			}
+}
+
 /* ---- histogram ---- */
 
 static void check_bucket(int64_t v)
@@ -220,6 +244,7 @@ int main(void)
 		cmocka_unit_test(test_golden),
 		cmocka_unit_test(test_empty),
 		cmocka_unit_test(test_sort),
+		cmocka_unit_test(test_select),
 		cmocka_unit_test(test_hist_error),
 		cmocka_unit_test(test_hist_percentiles),
 		cmocka_unit_test(test_hist_edges),

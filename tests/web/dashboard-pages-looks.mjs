@@ -1,69 +1,179 @@
 // SPDX-License-Identifier: Apache-2.0
-// dashboard-pages-looks.mjs: every page beside Runs in both themes and on a narrow screen: axe finds
-// nothing, nothing is wider than its screen; pictures go to $O/screenshots.
-import { mkdirSync } from 'node:fs';
+// dashboard-pages-looks.mjs: every page there is (web/src/app/pages.ts), in both themes, with the store
+// in SQLite and, where a server is known, in PostgreSQL. Each number is one that the API gave to this
+// page, and reads as it; no request leaves the origin; axe finds nothing; nothing is wider than a
+// narrow screen; both stores show the same. Pictures go to $O/screenshots.
+import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { launch } from './browser.mjs';
-import { accessible, dashboard, tab, upload } from './dashboard-kit.mjs';
+import { launch, root } from './browser.mjs';
+import { accessible, ask, dashboard, isShown, tab, upload } from './dashboard-kit.mjs';
 import { detailed, series, study } from './dashboard-sample.mjs';
-import { becomes, equal, main, output } from './tap.mjs';
+import { becomes, equal, main, ok, output } from './tap.mjs';
 
 const WIDE = { width: 1440, height: 1000 }, NARROW = { width: 390, height: 844 };
+const THEMES = ['light', 'dark'];
 const shots = join(output, 'screenshots');
+const postgres = process.env.PROFLLM_TEST_POSTGRES?.replace('@', 'dashboard_pages_looks_t');
 
-/** Name, address, and what is there once it is drawn. */
+/** Page, name of the case, address, what is there once it is drawn, the least numbers it shows. */
 const PAGES = [
-	['overview', '/', '.overview-cards'],
-	['charts', '/charts', '.chart-box[data-drawn=true]'],
-	['trends', '/trends', '[data-changes]'],
-	['compare', '/compare?by=server.model', '.figures td'],
-	['compare-runs', '/compare?sel=1,2,3', '.figures td'],
-	['compare-start', '/compare', '.state.empty'],
-	['any', '/charts?view=any', '.chart-box[data-drawn=true]'],
-	['impact', '/plan?tab=impact', '.matched'],
-	['scaling', '/plan?tab=scaling', 'section[aria-label^=Speed]'],
-	['capacity', '/plan?rate=60', '.ranked'],
-	['prices', '/plan?tab=prices', '.prices-table td'],
-	['traces', '/traces', '.quick + p[role=status]'],
-	['upload', '/upload', '[data-drop]'],
-	['launch', '/launch', 'section[aria-label=Plan]'],
-	['run', '/runs/7', '.figure'],
-	['run-requests', '/runs/97?tab=requests', '.timeline canvas'],
-	['run-configuration', '/runs/7?tab=configuration', 'dl'],
-	['run-notes', '/runs/7?tab=notes', '.say'],
-	['run-document', '/runs/7?tab=document', '.document'],
-	['run-missing', '/runs/123456', '.state.failure'],
+	['overview', '', '/', '.overview-cards', 10],
+	['charts', '', '/charts', '.chart-box[data-drawn=true]', 0],
+	['charts', 'any', '/charts?view=any', '.chart-box[data-drawn=true]', 0],
+	['runs', '', '/runs', '.grid-body [role=row]', 100],
+	['runs', 'traces', '/traces', '.quick + p[role=status]', 0],
+	['trends', '', '/trends', '[data-changes]', 2],
+	['compare', '', '/compare?by=server.model', '.figures td', 10],
+	['compare', 'runs', '/compare?sel=1,2,3', '.figures td', 1],
+	['compare', 'start', '/compare', '.state.empty', 0],
+	['plan', 'capacity', '/plan?rate=60', '.ranked', 5],
+	['plan', 'calculator', '/plan?tab=calculator&speed=90', '.calculated', 1],
+	['plan', 'scaling', '/plan?tab=scaling', 'section[aria-label^=Speed]', 5],
+	['plan', 'impact', '/plan?tab=impact', '.matched', 5],
+	['plan', 'prices', '/plan?tab=prices', '.prices-table td', 0],
+	['boards', '', '/boards', 'th a', 0],
+	['boards', 'one', '/boards/1', '.block .best-table', 10],
+	['upload', '', '/upload', '[data-drop]', 0],
+	['launch', '', '/launch', 'section[aria-label=Plan]', 0],
+	['run', '', '/runs/7', '.figure', 5],
+	['run', 'requests', '/runs/97?tab=requests', '.timeline canvas', 0],
+	['run', 'configuration', '/runs/7?tab=configuration', 'dl', 0],
+	['run', 'notes', '/runs/7?tab=notes', '.say', 0],
+	['run', 'document', '/runs/7?tab=document', '.document', 0],
+	['run', 'missing', '/runs/123456', '.state.failure', 0],
+	['live', '', '/live/1', '[data-track=output_tokens_per_s] [data-value]', 6],
 ];
 
-async function looks(page, url, name, path, there) {
-	const picture = (what) => page.screenshot({ path: join(shots, `${name}-${what}.png`) });
-	await page.goto(url + path);
-	await page.waitForSelector(there);
-	for (const scheme of ['light', 'dark']) {
-		await page.emulateMedia({ colorScheme: scheme });
-		// The dark page differs in its colors only, so only what depends on them is checked again.
-		await accessible(page, `${name}, ${scheme}`,
-			scheme === 'dark' ? ['color-contrast'] : undefined);
-		await picture(scheme);
-	}
+/** The names in the table of pages.ts. */
+function pagesThereAre() {
+	const text = readFileSync(join(root, 'web/src/app/pages.ts'), 'utf8');
+	return [...text.matchAll(/^\t\['(\w+)', '[^']+', '\w+'\],$/gm)].map(([, name]) => name);
+}
+
+/** Numbers and texts of an answer. */
+function collect(v, into) {
+	if (v !== null && typeof v === 'object')
+		Object.values(v).forEach((w) => collect(w, into));
+	else
+		into.add(v);
+}
+
+/** A tab that keeps what the API answered since heard was emptied last. */
+async function listening(browser, url) {
+	const opened = await tab(browser, url), heard = new Set(), coming = new Set();
+	opened.page.on('response', (r) => {
+		if (!r.url().includes('/api/') || !r.headers()['content-type']?.includes('json'))
+			return;
+		const read = r.json().then((v) => collect(v, heard), () => undefined)
+			.finally(() => coming.delete(read));
+		coming.add(read);
+	});
+	return { ...opened, heard, settle: () => Promise.all(coming) };
+}
+
+/** Whether a text begins with the number, rounded to the digits that it has, or with a limit of it. */
+function reads(text, value) {
+	if (text.startsWith('<'))
+		return value < Number(text.slice(1));
+	const [, sign, digits, decimals = '', exponent = '0', percent] =
+		/^[^\d−-]*([−-]?)([\d,]+)(?:\.(\d+))?(?:e([+-]?\d+))?( %)?/.exec(text) ?? [];
+	if (digits === undefined)
+		return isShown(text, value);
+	const shown = Number(`${sign && '-'}${digits.replace(/,/g, '')}.${decimals || 0}e${exponent}`);
+	const half = 0.5 * 10 ** (Number(exponent) - decimals.length);
+	return Math.abs(shown - value * (percent ? 100 : 1)) <= half * (1 + 1e-9);
+}
+
+/** Whether what an element says is its value was in an answer, and its text reads as that. */
+function isRight(heard, [value, text]) {
+	const number = Number(value), time = /^\d{4}-\d\d-\d\dT/.test(value) ? Date.parse(value) / 1000 : NaN;
+	if (Number.isFinite(number))
+		return heard.has(number) && reads(text, number);
+	if (Number.isFinite(time))
+		return heard.has(time);
+	return value === 'missing' || value === 'null' || heard.has(value)
+		|| ((value === 'true' || value === 'false') && heard.has(value === 'true'));
+}
+
+const valuesOf = (page) => page.$$eval('main [data-value]', (l) => l.filter((e) => e.dataset.value !== '')
+	.map((e) => [e.dataset.value, e.textContent.trim()]));
+
+async function numbersAre(page, { heard, settle }, name, least) {
+	let shown, wrong;
+	await becomes(async () => {
+		await settle();
+		shown = await valuesOf(page);
+		wrong = shown.filter((v) => !isRight(heard, v));
+		return shown.length >= least && wrong.length === 0;
+	}, true, `${name}: its numbers are the API’s`);
+	if (wrong.length || shown.length < least)
+		console.error(`# ${shown.length} numbers, at least ${least}; wrong: ${
+			JSON.stringify(wrong.slice(0, 5))}`);
+	return shown;
+}
+
+async function narrow(page, name) {
 	await page.setViewportSize(NARROW);
 	// An observer resizes the charts one frame or more after the screen has changed.
-	await becomes(() => page.evaluate(() => ['html', '#main'].filter((name) =>
-		document.querySelector(name).scrollWidth > innerWidth)), [],
+	await becomes(() => page.evaluate(() => ['html', '#main'].filter((what) =>
+		document.querySelector(what).scrollWidth > innerWidth)), [],
 	`${name}: nothing beside a narrow screen`);
-	await picture('390');
+	await page.screenshot({ path: join(shots, `${name}-390.png`) });
 	await page.setViewportSize(WIDE);
+}
+
+/** What each page shows, by its name. */
+async function walk(browser, store, isSeen) {
+	const it = await dashboard(...store ? ['--store', store] : []), { url } = it, seen = {};
+	const kind = store ? 'PostgreSQL' : 'SQLite';
+	const runs = [...study(), ...series(), detailed(40)];
+	for (const { results } of runs)
+		if (results) // the more load, the slower for each user
+			results.median_tpot_ms = 8 + results.request_rate / 4;
+	await upload(url, runs);
+	await ask(url, '/api/boards', { name: 'A board', body: { blocks: [
+		{ kind: 'chart', path: '/overview', query: '', caption: 'Best configurations' }] } });
+	const { id } = await ask(url, '/api/live', { name: 'far away', kind: 'bench serve', total: 60 });
+	await ask(url, `/api/live/${id}/samples`, { samples: [
+		{ t_s: 1, done: 20, tokens_per_s: 900, running: 4 },
+		{ t_s: 2, done: 40, tokens_per_s: 1100, running: 4 }] });
+	const opened = await listening(browser, `${url}/charts`), { page, wrong } = opened;
+	await page.setViewportSize(WIDE);
+	for (const [name, part, path, there, least] of PAGES) {
+		const full = part ? `${name}-${part}` : name;
+		opened.heard.clear();
+		await page.goto(url + path.replace('/live/1', `/live/${id}`));
+		await page.waitForSelector(there);
+		for (const theme of THEMES) {
+			await page.emulateMedia({ colorScheme: theme });
+			const shown = await numbersAre(page, opened, `${full}, ${kind}, ${theme}`, least);
+			if (theme === 'light')
+				seen[full] = shown;
+			else
+				equal(shown, seen[full], `${full}, ${kind}: the same in both themes`);
+			if (!isSeen)
+				continue;
+			// The dark page differs in its colors only, so only what depends on them is checked again.
+			await accessible(page, `${full}, ${theme}`,
+				theme === 'dark' ? ['color-contrast'] : undefined);
+			await page.screenshot({ path: join(shots, `${full}-${theme}.png`) });
+		}
+		if (isSeen)
+			await narrow(page, full);
+	}
+	equal(wrong.filter((w) => !/404/.test(w)), [], `${kind}: no error, and no request to elsewhere`);
+	await opened.context.close();
+	await it.stop();
+	return seen;
 }
 
 await main(async () => {
 	mkdirSync(shots, { recursive: true });
-	const it = await dashboard(), browser = await launch();
-	await upload(it.url, [...study(), ...series(), detailed(40)]);
-	const { page, wrong } = await tab(browser, `${it.url}/charts`);
-	await page.setViewportSize(WIDE);
-	for (const [name, path, there] of PAGES)
-		await looks(page, it.url, name, path, there);
-	equal(wrong.filter((w) => !/404/.test(w)), [], 'no error, and no request to elsewhere');
+	equal(pagesThereAre().filter((name) => !PAGES.some(([page]) => page === name)), [],
+		'every page there is is looked at');
+	ok(pagesThereAre().length > 8, 'which are several');
+	const browser = await launch(), seen = await walk(browser, null, true);
+	if (postgres)
+		equal(await walk(browser, postgres, false), seen, 'both stores show the same on every page');
 	await browser.close();
-	await it.stop();
 });

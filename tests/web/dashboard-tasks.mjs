@@ -85,6 +85,23 @@ async function task(page, url, name, walk) {
 	ok(clicks <= CLICKS_MAX, `${name}: ${clicks} clicks`, clicks);
 }
 
+/** Charts of other pages are added in two clicks each. */
+async function anyFive(page, url) {
+	const charts = [['/charts', '.chart-menu button'], ['/charts?view=any', '.chart-menu button'],
+		['/charts?view=any', '.card-head .chart-menu button'], ['/trends', '.chart-menu button'],
+		['/compare?by=gpu_model', '.board-menu button']];
+	for (const [path, button] of charts) {
+		await page.goto(url + path);
+		await page.locator(button).first().click();
+		await page.locator('.menu-item:has-text("Add to board")').first().click();
+		await page.waitForSelector('.toast:has-text("Added to")');
+	}
+	await page.click('.toast:has-text("Open board")');
+	await page.waitForSelector('.board .block');
+	equal(await page.$$eval('.block', (l) => l.length), 6 + charts.length,
+		'five charts of other pages are on the board after two clicks each');
+}
+
 /** The row that is marked as the best in a column of the first page's table, and its setting. */
 const marked = (page, column) => page.$$eval('.best-table tbody tr', (rows, k) => {
 	const row = rows.find((tr) => tr.querySelectorAll('td[data-load]')[k]?.classList.contains('is-best'));
@@ -204,21 +221,25 @@ await main(async () => {
 			'the run shows the log of its server');
 	});
 	await task(page, url, 'five charts on a board', async (click) => {
-		const charts = [['/charts', '.chart-menu button'], ['/charts?view=any', '.chart-menu button'],
-			['/charts?view=any', '.card-head .chart-menu button'], ['/trends', '.chart-menu button'],
-			['/compare?by=gpu_model', '.board-menu button']];
-		for (const [i, [path, button]] of charts.entries()) {
-			await page.goto(url + path);
-			const add = i ? (what) => page.locator(what).first().click() : click;
-			await add(button);
-			await add('.menu-item:has-text("Add to board")');
-			await page.waitForSelector('.toast:has-text("Added to")');
-		}
-		await click('.toast:has-text("Open board")');
+		await click('nav a:has-text("Boards")');
+		await click('input[aria-label="Name of a new board"]');
+		await page.keyboard.type('Weekly');
+		await page.keyboard.press('Enter');
+		await click('button:has-text("Add five usual charts")');
 		await page.waitForSelector('.board .block');
-		equal(await page.$$eval('.block', (l) => l.length), charts.length,
-			'all five are there, after two clicks each (those of one are counted) and one');
+		await page.waitForFunction(() => document.querySelectorAll('.block .chart-box[data-drawn=true]').length
+			>= 4 && document.querySelector('.block .best-table td a'));
+		equal(await page.$$eval('.block', (l) => l.length), 5, 'all five are there and drawn');
 	});
+	await task(page, url, 'this chart on a board', async (click) => {
+		await click('nav a:has-text("Charts")');
+		await page.waitForSelector('.chart-box[data-drawn=true]');
+		await click('.chart-menu button');
+		await click('.menu-item:has-text("Add to board")');
+		await click('.toast:has-text("Open board")');
+		await page.waitForFunction(() => document.querySelectorAll('.board .block').length === 6);
+	});
+	await anyFive(page, url);
 	for (const line of results)
 		console.log(`# ${line}`);
 	equal(wrong, [], 'no error, and no request to elsewhere');

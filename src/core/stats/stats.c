@@ -169,6 +169,37 @@ double *stats_sorted(const double *x, size_t n)
 	return copy;
 }
 
+/* Hoare's selection: what lies around the place is cut in two at one of its values, until it is one. */
+double stats_select(double *x, size_t n, size_t k)
+{
+	size_t from = 0, to = n - 1;
+
+	assert(k < n);
+	while (from < to) {
+		double pivot = x[from + (to - from) / 2];
+		size_t i = from, j = to;
+
+		for (;; i++, j--) {
+			while (x[i] < pivot)
+				i++;
+			while (pivot < x[j])
+				j--;
+			if (i >= j)
+				break;
+			double held = x[i];
+
+			x[i] = x[j];
+			x[j] = held;
+		}
+		/* Up to j none is larger than the pivot, and none is smaller after it. */
+		if (k <= j)
+			to = j;
+		else
+			from = j + 1;
+	}
+	return x[k];
+}
+
 double stats_median(const double *sorted, size_t n)
 {
 	if (!n)

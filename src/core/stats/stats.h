@@ -24,6 +24,11 @@ double stats_std_around(const double *x, size_t n, double mean);
 void stats_sort(double *x, size_t n);
 /* A sorted copy on the heap, for free(); never NULL. */
 double *stats_sorted(const double *x, size_t n);
+/*
+ * The value that ascending order has at k < n. x is put into another order: no value before place k
+ * is larger than it, and none after it is smaller. No NaN.
+ */
+double stats_select(double *x, size_t n, size_t k);
 
 /* numpy.median and numpy.percentile(method="linear") of ascending values; 0 <= p <= 100. */
 double stats_median(const double *sorted, size_t n);

@@ -738,6 +738,7 @@ struct str cache_key(const struct query *q, struct arena *a)
 	add_number(&b, q->facet_values_max);
 	add_number(&b, q->histogram_bins);
 	add_texts(&b, q->statistic, q->n_statistics);
+	add_number(&b, q->only_ends);
 	add_text(&b, q->fold);
 	key = arena_str(a, buf_str(&b));
 	buf_release(&b);

@@ -351,6 +351,39 @@ static void count_few(const struct index_view *v, const struct choice *c, const 
 	count_sorted(l, other, n_other);
 }
 
+/*
+ * The ends and the missing rows of a block of numbers: keys are in their order, so that no value has
+ * to be made. false: the block is of another form, or has infinite numbers, and nothing was noted.
+ */
+static bool note_packed(const struct block *b, const uint16_t *place, size_t n, struct facet *out)
+{
+	uint64_t least = UINT64_MAX, most = 0;
+	size_t missing = 0;
+	double min, max;
+
+	if (b->form != BLOCK_PACKED || b->has_text)
+		return false;
+	for (size_t i = 0; i < n; i++) {
+		uint64_t packed = packed_at(b, place ? place[i] : i);
+
+		missing += packed <= KEY_NULL;
+		if (packed < KEY_SPECIALS)
+			continue;
+		least = packed < least ? packed : least;
+		most = packed > most ? packed : most;
+	}
+	if (most) {
+		min = number_of_key(key_of_packed(b, least));
+		max = number_of_key(key_of_packed(b, most));
+		if (!isfinite(min) || !isfinite(max))
+			return false;
+		note_ends(out, (struct value){ .kind = VALUE_NUMBER, .number = min });
+		note_ends(out, (struct value){ .kind = VALUE_NUMBER, .number = max });
+	}
+	out->missing += missing;
+	return true;
+}
+
 /* Many rows: only values that are selected, each as the first row has it. */
 static void count_wanted_rows(const struct index_view *v, const struct choice *c,
 			      const struct head *h, struct arena *a, struct facet_list *l)
@@ -361,6 +394,9 @@ static void count_wanted_rows(const struct index_view *v, const struct choice *c
 	for (size_t block = 0; block < view_blocks(v); block++) {
 		const struct block *b = view_block(v, h, block);
 
+		if (!l->wanted->n &&
+		    note_packed(b, c->place[block], c->count[block], l->out))
+			continue;
 		for (size_t i = 0; i < c->count[block]; i++) {
 			struct value value = head_value(h, b, choice_row(c, block, i, 0));
 			size_t at = SIZE_MAX;
@@ -587,7 +623,7 @@ static void find_ends(const double *x, size_t n, double *min, double *max)
 }
 
 void statistic_make(const struct index_view *v, const struct choice *c, struct str column,
-		    struct scratch *s, struct statistic *out)
+		    bool only_ends, struct scratch *s, struct statistic *out)
 {
 	size_t number = view_column(v, column);
 	double *x;
@@ -598,15 +634,17 @@ void statistic_make(const struct index_view *v, const struct choice *c, struct s
 	if (number == SIZE_MAX || !c->total)
 		return;
 	x = scratch_numbers(s, c->total);
-	if (v->is_ascending)
+	if (v->is_ascending || only_ends)
 		out->count = choice_numbers(v, c, &v->head[number], &s->arena, x);
 	else
 		out->count = numbers_by_id(v, c, &v->head[number], &s->arena, x);
 	out->missing = c->total - out->count;
 	if (!out->count)
 		return;
+	find_ends(x, out->count, &out->min, &out->max);
+	if (only_ends)
+		return;
 	out->mean = stats_mean(x, out->count);
 	out->std = stats_std_around(x, out->count, out->mean);
-	find_ends(x, out->count, &out->min, &out->max);
 	find_percentiles(x, out->count, out, &s->arena);
 }

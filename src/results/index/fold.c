@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/base/mem.h"
+#include "core/stats/stats.h"
 #include "results/index/index_internal.h"
 #include "results/index/names.h"
 
@@ -74,40 +75,51 @@ static size_t group_of(struct grouping *g, uint64_t key, struct arena *a)
 	return g->slot[at] - 1;
 }
 
-/* Equal for equal numbers, whatever form their blocks have; 0: no number is there. */
-static uint64_t number_key(const struct head *h, const struct block *b, size_t i)
+/* The keys of codes; 0: no number. */
+static uint64_t *keys_of_codes(const struct head *h, struct arena *a)
 {
-	struct value v;
+	uint64_t *key = arena_alloc(a, (h->n_codes + 1) * sizeof(*key));
 
-	if (block_is_keys(b)) {
-		uint64_t key = block_key(b, i);
+	for (uint32_t code = 1; code < h->n_codes; code++) {
+		struct value v = dictionary_value(h->dict, code);
 
-		return key_is_number(key) ? key : 0;
+		key[code] = v.kind == VALUE_NUMBER ? key_of_number(v.number) : 0;
 	}
-	v = head_value(h, b, i);
-	return v.kind == VALUE_NUMBER ? key_of_number(v.number) : 0;
+	return key;
+}
+
+/* Equal for equal numbers, whatever form their blocks have; 0: no number is there. */
+static uint64_t number_key(const uint64_t *of_code, const struct block *b, size_t i)
+{
+	uint64_t key;
+
+	if (!block_is_keys(b))
+		return of_code[block_code(b, i)];
+	key = block_key(b, i);
+	return key_is_number(key) ? key : 0;
 }
 
 static void find_groups(const struct index_view *v, const struct choice *c, struct str column,
 			struct arena *a, struct grouping *g, struct fold *out)
 {
-	size_t at = view_column(v, column), n = 0;
-	const struct head *h = at == SIZE_MAX ? NULL : &v->head[at];
+	const struct head *h = &v->head[view_column(v, column)];
+	const uint64_t *of_code = keys_of_codes(h, a);
+	size_t n = 0;
 
 	for (size_t block = 0; block < view_blocks(v); block++) {
 		size_t first = block << v->index->block_shift;
-		const struct block *b = h ? view_block(v, h, block) : NULL;
+		const struct block *b = view_block(v, h, block);
 
 		for (size_t i = 0; i < c->count[block]; i++) {
 			size_t row = choice_row(c, block, i, first), group;
-			uint64_t key = b ? number_key(h, b, row - first) : 0;
+			uint64_t key = number_key(of_code, b, row - first);
 
 			/* Rows that are shown for another reason are no repeats of the others. */
 			if (key)
 				key ^= (uint64_t)view_flags(v, row) << 1;
 			group = group_of(g, key, a);
 			g->count[group]++;
-			if (g->count[group] == 1 ||
+			if (v->is_ascending || g->count[group] == 1 ||
 			    view_id(v, row) > view_id(v, out->newest[group]))
 				out->newest[group] = (uint32_t)row;
 			out->row[n] = (uint32_t)row;
@@ -135,13 +147,6 @@ static void lay_out(const struct grouping *g, struct arena *a, struct fold *f)
 
 /* ---- one number for a group ---- */
 
-static int compare_numbers(const void *a, const void *b)
-{
-	double x = *(const double *)a, y = *(const double *)b;
-
-	return (x > y) - (x < y);
-}
-
 static struct value number_value(double v)
 {
 	return (struct value){ .kind = VALUE_NUMBER, .number = v };
@@ -149,31 +154,50 @@ static struct value number_value(double v)
 
 struct summary { size_t n; double median, spread, max; };
 
+/* number is put into another order. */
+static struct summary summary_of(double *number, size_t n, enum shows what)
+{
+	struct summary s = { n, NAN, NAN, NAN };
+	double min, upper = INFINITY;
+
+	if (!n)
+		return s;
+	min = s.max = number[0];
+	for (size_t i = 1; i < n; i++) {
+		min = number[i] < min ? number[i] : min;
+		s.max = number[i] > s.max ? number[i] : s.max;
+	}
+	if (n > 1)
+		s.spread = (s.max - min) / 2;
+	if (what != SHOWS_MEDIAN)
+		return s;
+	s.median = stats_select(number, n, (n - 1) / 2);
+	for (size_t i = n / 2; i < n; i++)
+		upper = number[i] < upper ? number[i] : upper;
+	s.median = (s.median + (n % 2 ? s.median : upper)) / 2;
+	return s;
+}
+
 /* Of a column, or of a formula where there is no column. */
 static struct summary summarise(const struct index_view *v, const struct fold *f, size_t group,
-				const struct head *h, const struct view_formula *formula)
+				const struct head *h, const struct view_formula *formula,
+				enum shows what)
 {
-	size_t all = f->first[group + 1] - f->first[group];
+	const uint32_t *member = &f->member[f->first[group]];
+	size_t all = f->first[group + 1] - f->first[group], n = 0;
 	double few[FEW_NUMBERS], *number = few;
-	struct summary s = { .median = NAN, .spread = NAN, .max = NAN };
+	struct summary s;
 
 	if (all > FEW_NUMBERS)
 		number = mem_array(all, sizeof(*number));
 	for (size_t i = 0; i < all; i++) {
-		size_t row = f->member[f->first[group] + i];
-		struct value x = h ? view_value(v, h, row) : view_formula_value(v, formula, row);
+		struct value x = h ? view_value(v, h, member[i]) :
+				     view_formula_value(v, formula, member[i]);
 
 		if (x.kind == VALUE_NUMBER && isfinite(x.number))
-			number[s.n++] = x.number;
+			number[n++] = x.number;
 	}
-	if (s.n > 1)
-		qsort(number, s.n, sizeof(*number), compare_numbers);
-	if (s.n) {
-		s.median = (number[(s.n - 1) / 2] + number[s.n / 2]) / 2;
-		s.max = number[s.n - 1];
-	}
-	if (s.n > 1)
-		s.spread = (number[s.n - 1] - number[0]) / 2;
+	s = summary_of(number, n, what);
 	if (number != few)
 		free(number);
 	return s;
@@ -196,7 +220,7 @@ static void make_keys(const struct index_view *v, const struct order *o, const s
 			continue;
 		}
 		/* Numbers alone have a place; whatever else the column holds is last. */
-		s = summarise(v, f, i, by->head, NULL);
+		s = summarise(v, f, i, by->head, NULL, what);
 		one = s.n ? number_value(what == SHOWS_MEDIAN ? s.median : s.max) :
 			    view_value(v, by->head, f->newest[i]);
 		key[i] = one.kind == VALUE_NUMBER ? order_key_of_number(by, one.number) : KEY_LAST;
@@ -211,6 +235,7 @@ void fold_make(const struct index_view *v, const struct choice *c, const struct 
 	size_t n = c->total + 1, nth = 0;
 	struct grouping g = { .slots = SLOTS_FIRST };
 
+	assert(view_column(v, q->fold) != SIZE_MAX);
 	*out = (struct fold){ .n_rows = c->total };
 	out->row = arena_alloc(a, n * sizeof(*out->row));
 	out->group = arena_alloc(a, n * sizeof(*out->group));
@@ -267,30 +292,42 @@ static int newest_first(const void *a, const void *b)
 static void list_ids(const struct index_view *v, const struct fold *f, size_t group,
 		     struct arena *a, struct page_row *row)
 {
+	const uint32_t *end = &f->member[f->first[group + 1]];
 	int64_t *id = mem_array(row->n, sizeof(*id));
 
 	for (size_t i = 0; i < row->n; i++)
-		id[i] = view_id(v, f->member[f->first[group] + i]);
-	qsort(id, row->n, sizeof(*id), newest_first);
+		id[i] = view_id(v, end[-1 - (ptrdiff_t)i]);
+	if (!v->is_ascending)
+		qsort(id, row->n, sizeof(*id), newest_first);
 	row->n_ids = row->n < FOLD_IDS_MAX ? row->n : FOLD_IDS_MAX;
 	row->ids = arena_alloc(a, row->n_ids * sizeof(*row->ids));
 	memcpy(row->ids, id, row->n_ids * sizeof(*row->ids));
 	free(id);
 }
 
+struct page_row fold_single(struct page_row row, size_t n_columns, struct arena *a)
+{
+	row.n = row.n_ids = 1;
+	row.ids = arena_alloc(a, sizeof(*row.ids));
+	row.ids[0] = row.id;
+	row.spread = arena_alloc(a, n_columns * sizeof(*row.spread));
+	for (size_t k = 0; k < n_columns; k++)
+		row.spread[k] = NAN;
+	return row;
+}
+
 struct page_row fold_row(const struct index_view *v, const struct fold *f, size_t group,
 			 const struct query *q, const size_t *column, struct arena *a)
 {
 	size_t at = f->newest[group], n = f->first[group + 1] - f->first[group];
-	size_t by = view_column(v, q->fold);
+	const struct head *by = &v->head[view_column(v, q->fold)];
 	struct page_row row = { .id = view_id(v, at), .flags = view_flags(v, at), .n = n };
 
 	assert(group < f->n && n > 0);
 	row.value = arena_alloc(a, q->n_columns * sizeof(*row.value));
 	row.spread = arena_alloc(a, q->n_columns * sizeof(*row.spread));
 	list_ids(v, f, group, a, &row);
-	if (by != SIZE_MAX)
-		row.fold = view_value(v, &v->head[by], at);
+	row.fold = view_value(v, by, at);
 	for (size_t k = 0; k < q->n_columns; k++) {
 		const struct head *h = column[k] == SIZE_MAX ? NULL : &v->head[column[k]];
 		enum shows what = n > 1 ? shows(q->column[k]) : SHOWS_NEWEST;
@@ -300,7 +337,7 @@ struct page_row fold_row(const struct index_view *v, const struct fold *f, size_
 		row.spread[k] = NAN;
 		if (!h && formula_is(q->column[k])) {
 			view_formula_make(v, q->column[k], &formula);
-			s = summarise(v, f, group, NULL, &formula);
+			s = summarise(v, f, group, NULL, &formula, SHOWS_MEDIAN);
 			if (s.n)
 				row.value[k] = number_value(s.median);
 			row.spread[k] = s.spread;
@@ -309,7 +346,7 @@ struct page_row fold_row(const struct index_view *v, const struct fold *f, size_
 			continue;
 		row.value[k] = what == SHOWS_WORST ? worst(v, f, group, h) : view_value(v, h, at);
 		if (what == SHOWS_MEDIAN || what == SHOWS_LATEST)
-			s = summarise(v, f, group, h, NULL);
+			s = summarise(v, f, group, h, NULL, what);
 		if (!s.n)
 			continue;
 		row.value[k] = number_value(what == SHOWS_LATEST ? s.max : s.median);

@@ -739,8 +739,8 @@ static bool work_on(void *self, size_t item, unsigned worker)
 	size_t facet = item - w->out->n_statistics;
 
 	if (item < w->out->n_statistics)
-		statistic_make(w->view, &w->split->all, w->query->statistic[item], s,
-			       &w->out->statistic[item]);
+		statistic_make(w->view, &w->split->all, w->query->statistic[item],
+			       w->query->only_ends, s, &w->out->statistic[item]);
 	else
 		facet_count(w->view, facet_rows(w->split, w->out->facet[facet].column), w->query,
 			    &w->wanted[facet], s, &w->out->facet[facet]);

@@ -111,6 +111,7 @@ struct query {
 	size_t n_facets, facet_values_max, histogram_bins;
 	const struct str *statistic;
 	size_t n_statistics;
+	bool only_ends;            /* statistics are count, missing, min and max; the rest is NAN */
 	struct str fold;           /* rows with equal values in it are one; empty: none are */
 };
 

@@ -392,7 +392,7 @@ void facet_begin(const struct query *q, struct str column, struct arena *a, stru
 void facet_count(const struct index_view *v, const struct choice *c, const struct query *q,
 		 const struct wanted *wanted, struct scratch *s, struct facet *out);
 void statistic_make(const struct index_view *v, const struct choice *c, struct str column,
-		    struct scratch *s, struct statistic *out);
+		    bool only_ends, struct scratch *s, struct statistic *out);
 
 /* What a page is sorted by, as keys that compare like the values; page.c. */
 struct column_order {
@@ -424,13 +424,15 @@ struct fold {
 	uint64_t *key[QUERY_SORTS_MAX];
 	bool is_computed[QUERY_SORTS_MAX]; /* equal keys are equal values */
 };
-/* o: the order of the rows, whose keys become those of the groups. */
+/* o: the order of the rows, whose keys become those of the groups. Some row has a value in q->fold. */
 void fold_make(const struct index_view *v, const struct choice *c, const struct query *q,
 	       const struct order *o, struct arena *a, struct fold *out);
 /* The group of a row; SIZE_MAX: it is not among the chosen ones. */
 size_t fold_find(const struct fold *f, size_t row);
 struct page_row fold_row(const struct index_view *v, const struct fold *f, size_t group,
 			 const struct query *q, const size_t *column, struct arena *a);
+/* A row as a group of its own. */
+struct page_row fold_single(struct page_row row, size_t n_columns, struct arena *a);
 
 /* The ids of the first chosen rows, at most `most`, into id, in the query's order; how many. */
 size_t page_order(const struct index_view *v, const struct choice *c, const struct query *q,

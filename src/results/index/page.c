@@ -396,7 +396,8 @@ int page_make(const struct index_view *v, const struct choice *c, const struct q
 	size_t *column;
 	int rc = -1;
 
-	if (q->fold.n) {
+	out->folded = q->fold.n ? c->total : 0;
+	if (q->fold.n && view_column(v, q->fold) != SIZE_MAX) {
 		fold_make(v, c, q, &o, &scratch, &fold);
 		out->folded = fold.n;
 		o.fold = &fold;
@@ -411,9 +412,17 @@ int page_make(const struct index_view *v, const struct choice *c, const struct q
 	out->n_rows = best.n > q->limit ? q->limit : best.n;
 	out->row = arena_alloc(a, out->n_rows * sizeof(*out->row));
 	column = column_numbers(v, q->column, q->n_columns, a);
-	for (size_t i = 0; i < out->n_rows; i++)
-		out->row[i] = q->fold.n ? fold_row(v, &fold, best.entry[i].row, q, column, a) :
-			read_row(v, best.entry[i].row, column, q->column, q->n_columns, a);
+	for (size_t i = 0; i < out->n_rows; i++) {
+		size_t at = best.entry[i].row;
+
+		if (o.fold) {
+			out->row[i] = fold_row(v, &fold, at, q, column, a);
+			continue;
+		}
+		out->row[i] = read_row(v, at, column, q->column, q->n_columns, a);
+		if (q->fold.n)
+			out->row[i] = fold_single(out->row[i], q->n_columns, a);
+	}
 	if (best.n > q->limit)
 		out->next = str_of(arena_printf(a, "%016" PRIx64 "-%lld", order_mark(q),
 						(long long)out->row[out->n_rows - 1].id));

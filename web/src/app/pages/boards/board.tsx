@@ -71,7 +71,18 @@ function Common({ body, onBody }: { body: BoardBody; onBody: ((next: BoardBody) 
 	);
 }
 
-function AddMenu({ onAdd }: { onAdd: (block: Block) => void }): ReactNode {
+/** What most teams look at, to begin with: each block can be changed or removed. */
+const USUAL: Block[] = [
+	{ kind: 'chart', path: '/overview', query: '', caption: 'Best configurations', is_wide: true },
+	{ kind: 'chart', path: '/charts', query: '', caption: 'Performance' },
+	{ kind: 'chart', path: '/charts', query: 'view=any&x=output_throughput&y=p99_ttft_ms',
+		caption: 'P99 TTFT and output throughput' },
+	{ kind: 'chart', path: '/trends', query: 'm=output_throughput', caption: 'Output throughput, trend' },
+	{ kind: 'chart', path: '/trends', query: 'm=p99_ttft_ms', caption: 'P99 TTFT, trend' },
+];
+const USUAL_LABEL = 'Five usual charts';
+
+function AddMenu({ onAdd }: { onAdd: (...blocks: Block[]) => void }): ReactNode {
 	const columns = useColumns(), target = usePageTarget();
 	const [isNumber, setNumber] = useState(false);
 	if (isNumber) {
@@ -92,6 +103,7 @@ function AddMenu({ onAdd }: { onAdd: (block: Block) => void }): ReactNode {
 		['Heading', () => onAdd({ kind: 'heading', caption: 'Heading' })],
 		['Text', () => onAdd({ kind: 'text', text: 'Click *Edit text* in the menu of this block.' })],
 		['Number', () => setNumber(true)],
+		[USUAL_LABEL, () => onAdd(...USUAL)],
 		['Newest runs', () => onAdd({ kind: 'table', path: '/runs', query: 'group=none', caption: 'Newest runs' })],
 	];
 	return (
@@ -158,6 +170,7 @@ export function BoardPage({ board }: { board: Board }): ReactNode {
 				toastError(why);
 		});
 	};
+	const add = (...more: Block[]): void => set({ ...body, blocks: [...blocks, ...more] });
 	const edit = (at: number): Edit => ({
 		change: (next, said) => set({ ...body, blocks: blocks.map((b, i) => (i === at ? next : b)) }, said),
 		move: (by) => {
@@ -172,7 +185,7 @@ export function BoardPage({ board }: { board: Board }): ReactNode {
 				<Name board={board} canChange={canChange} />
 				<Common body={body} onBody={canChange ? (next) => set(next, 'Filter changed') : null} />
 				<div className="row board-tools">
-					{canChange && <AddMenu onAdd={(block) => set({ ...body, blocks: [...blocks, block] })} />}
+					{canChange && <AddMenu onAdd={add} />}
 					<ShareMenu board={board} />
 					<Link className="button" to={target('/boards')}>All boards</Link>
 				</div>
@@ -180,7 +193,10 @@ export function BoardPage({ board }: { board: Board }): ReactNode {
 			{!blocks.length && (
 				<Empty title="This board has no blocks" icon="plus">
 					<p>Every chart has “Add to board” in its menu, at the top right of the chart.</p>
-					<p><Link className="button primary" to={target('/charts')}>Open Charts</Link></p>
+					<p className="row centre">
+						{canChange && <button type="button" className="primary" onClick={() => add(...USUAL)}>
+							Add {USUAL_LABEL.toLowerCase()}</button>}
+						<Link className="button" to={target('/charts')}>Open Charts</Link></p>
 				</Empty>
 			)}
 			<div className="board">

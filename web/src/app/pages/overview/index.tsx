@@ -130,12 +130,18 @@ function Others({ answer }: { answer: Overview }): ReactNode {
 	);
 }
 
-function View({ columns }: { columns: Columns }): ReactNode {
+/** What the address asks, and the answer. */
+function useOverview() {
 	const [workload, setWorkload] = useUrlState('w', text);
 	const [rank, setRank] = useUrlState('rank', rankCodec);
 	const [need, setNeed] = useUrlState('need', needCodec);
-	const [filter] = useFilter(), isBlock = useIsBlock();
 	const answer = useRead('POST /api/analysis/overview', questionOf(workload, rank, need));
+	return { setWorkload, rank, setRank, need, setNeed, answer };
+}
+
+function View({ columns }: { columns: Columns }): ReactNode {
+	const { setWorkload, rank, setRank, need, setNeed, answer } = useOverview();
+	const [filter] = useFilter(), isBlock = useIsBlock();
 	if (answer.isError)
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
 	if (!answer.data)
@@ -185,6 +191,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 
 export default function OverviewPage(): ReactNode {
 	const columns = useColumns(), isBlock = useIsBlock();
+	useOverview(); // is asked for at the same time as the columns, which View waits for
 	return (
 		<div className="page">
 			{!isBlock && <h1 className="unseen">Overview</h1>}
