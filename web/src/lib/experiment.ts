@@ -109,6 +109,9 @@ export interface ExperimentDocument {
 		p95_ttft_ms: number | null;
 		median_tpot_ms: number | null;
 		p95_tpot_ms: number | null;
+		capacity?: {
+			[key: string]: unknown;
+		};
 		throughput?: {
 			requests_per_second: number | null;
 			tokens_per_second: number | null;
@@ -151,6 +154,12 @@ export interface ExperimentDocument {
 		total_input_tokens?: number;
 		total_output_tokens?: number;
 		total_cached_tokens?: number;
+		capacity_request_rate?: number | null;
+		capacity_request_rate_low?: number | null;
+		capacity_request_rate_high?: number | null;
+		capacity_concurrency?: number | null;
+		capacity_concurrency_low?: number | null;
+		capacity_concurrency_high?: number | null;
 		request_goodput?: number | null;
 		max_output_tokens_per_s?: number | null;
 		max_concurrent_requests?: number;
@@ -1222,4 +1231,7 @@ export interface SuiteDocument {
 	};
 	experiments: ExperimentDocument[];
 	lacking?: string[];
+	search?: {
+		[key: string]: unknown;
+	};
 }
