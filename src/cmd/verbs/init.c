@@ -65,10 +65,10 @@ struct goal {
 	bool needs_start;
 };
 
-#define LENGTHS                                                                                     \
-	"  dataset_name: random         # made here; sharegpt, custom and others need a file\n"     \
-	"  random_input_len: 512        # tokens of each prompt\n"                                  \
-	"  random_output_len: 64        # tokens of each answer\n"                                  \
+#define LENGTHS                                                                              \
+	"  dataset_name: random         # made here; sharegpt, custom and others need a file\n" \
+	"  random_input_len: 512        # tokens of each prompt\n"                             \
+	"  random_output_len: 64        # tokens of each answer\n"                             \
 	"  ignore_eos: true             # every answer has all of its tokens\n"
 
 /* In the order of goal_names. */
@@ -87,16 +87,16 @@ static const struct goal goals[] = {
 	  "  benchmark.max_concurrency: [1, 2, 4, 8, 16, 32]\n",
 	  " --output results.json && profllm bench plot results.json", false },
 	{ "Capacity", "How many requests per second does the server carry within these limits?",
-	  LENGTHS
-	  "  duration: 15s                # of each load\n"
-	  "  goodput: {ttft: 500, tpot: 50} # the limits in ms: first token, time per further token\n",
-	  "\n# One run for each rate, on one server. The capacity is between the last rate that keeps the\n"
-	  "# limits and the first that does not: the dashboard reads it off (Plan, Capacity). Add higher\n"
-	  "# rates if all keep the limits, and rates between the two for a closer answer.\n"
-	  "matrix:\n"
-	  "  benchmark.request_rate: [5, 10, 20, 40, 80, 160]\n",
-	  " --output results.json && profllm ingest results.json && profllm "
-	  "dashboard", false },
+	  LENGTHS,
+	  "\n# The rate is searched for: short levels say where, longer ones measure it.\n"
+	  "search:\n"
+	  "  find: rate                   # or concurrency: requests at once\n"
+	  "  slo: p99_ttft_ms<500,p99_tpot_ms<50 # first token, time per further token, in ms\n"
+	  "  precision: 10                # end when the 95 % interval is this many % to each side; 3 takes\n"
+	  "                               # about ten times as long\n"
+	  "  level_seconds: 15            # shortest level; 60 where an answer takes many seconds\n"
+	  "  budget: 5m                   # end by then, with the interval that is known\n",
+	  " --output results.json && profllm ingest results.json && profllm dashboard", false },
 	{ "Compare two settings", "Is the server better with one setting than with the other?",
 	  LENGTHS
 	  "  num_prompts: 200\n"
