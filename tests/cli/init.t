@@ -17,7 +17,7 @@ my @goals = qw(run curve capacity compare nightly);
 my %small = (
 	run => [1, 'benchmark.num_prompts=6', 'benchmark.request_rate=50'],
 	curve => [6, 'benchmark.duration=0.3'],
-	capacity => [1, 'search.budget=8', 'search.level_seconds=1', 'search.precision=50'],
+	capacity => [6, 'benchmark.duration=0.3'],
 	compare => [6, 'benchmark.num_prompts=6'],
 	nightly => [3, 'benchmark.num_prompts=6', 'benchmark.request_rate=50'],
 );

@@ -87,15 +87,17 @@ static const struct goal goals[] = {
 	  "  benchmark.max_concurrency: [1, 2, 4, 8, 16, 32]\n",
 	  " --output results.json && profllm bench plot results.json", false },
 	{ "Capacity", "How many requests per second does the server carry within these limits?",
-	  LENGTHS,
-	  "\n# The rate is searched for: short levels say where, longer ones measure it.\n"
-	  "search:\n"
-	  "  find: rate                   # or concurrency: requests at once\n"
-	  "  slo: p99_ttft_ms<500,p99_tpot_ms<50 # first token, time per further token, in ms\n"
-	  "  precision: 10                # end when the 95 % interval is this many % to each side; 3 takes\n"
-	  "                               # about ten times as long\n"
-	  "  level_seconds: 15            # shortest level; 60 where an answer takes many seconds\n"
-	  "  budget: 5m                   # end by then, with the interval that is known\n",
+	  LENGTHS
+	  "  duration: 15s                # of each load\n"
+	  "  goodput: {ttft: 500, tpot: 50} # the limits in ms: first token, time per further token\n",
+	  "\n# One run for each rate, on one server. The capacity is between the last rate that keeps the\n"
+	  "# limits and the first that does not: the dashboard reads it off (Plan, Capacity). Add higher\n"
+	  "# rates if all keep the limits, and rates between the two for a closer answer.\n"
+	  "matrix:\n"
+	  "  benchmark.request_rate: [5, 10, 20, 40, 80, 160]\n"
+	  "\n# For one number with its interval, on the terminal: this in place of matrix, duration and\n"
+	  "# goodput.\n"
+	  "# search: {find: rate, slo: \"p99_ttft_ms<500,p99_tpot_ms<50\", budget: 10m}\n",
 	  " --output results.json && profllm ingest results.json && profllm dashboard", false },
 	{ "Compare two settings", "Is the server better with one setting than with the other?",
 	  LENGTHS
