@@ -232,7 +232,7 @@ static const struct finding refused[] = {
 	{ "server: {env: {ROCR_VISIBLE_DEVICES: 0}}\n", "exp.yaml:1:38: server.env.ROCR_VISIBLE_DEVICES: "
 	  "profllm sets this variable to the GPUs that it allocates; use resources.gpus" },
 	{ "server: {}\nresources: {gpus: []}\n", "resources.gpus: expected auto, none, a number of GPUs "
-	  "(at most 1024) or a list of indices or UUIDs, got an empty list" },
+	  "(at most 1024) or a list of indices or UUIDs, got a list" },
 	{ "server: {}\nresources: {gpus: -1}\n", "resources.gpus: expected auto, none, a number of GPUs "
 	  "(at most 1024) or a list of indices or UUIDs, got -1" },
 	{ "server: {}\nresources: {gpu: 2}\n", "exp.yaml:2:13: resources.gpu: unknown key; it belongs "
@@ -493,6 +493,11 @@ static void test_environment(void **state)
 	struct err e = { 0 };
 
 	(void)state;
+	make(&m, "server: {model: m, env: {A: b}}\ntags: {a: \"${server.env.A}\"}\nprovenance: "
+		 "\"${server.env}\"\n");
+	expect("errors", errors(&m), "");
+	expect("an object", json_of(m.x.provenance), "{\"A\": \"b\"}");
+	drop(&m);
 	setenv("CONFIG_TEST_PORT", "8123", 1);
 	setenv("CONFIG_TEST_EMPTY", "", 1);
 	setenv("CONFIG_TEST_ODD", "007", 1);
@@ -619,9 +624,12 @@ static void test_names(void **state)
 		  "{\"mode\": 3}]}}}" },
 		{ "name: a\n", "-m server.served_model_name=\"a,b\",c",
 		  "{\"name\": \"a\", \"matrix\": {\"server\": {\"served_model_name\": [\"a,b\", \"c\"]}}}" },
-		{ "name: a\n", "-m max_num_seqs=8,", "-m max_num_seqs=8,: expected KEY=V1,V2" },
-		{ "name: a\n", "-m max_num_seqs=", "-m max_num_seqs=: expected KEY=V1,V2" },
-		{ "name: a\n", "-m max_num_seqs={", "-m max_num_seqs={: " },
+		{ "name: a\n", "-m max_num_seqs=8,", "-m max_num_seqs=8,: expected KEY=V1,V2, for example "
+		  "max_num_seqs=64,256" },
+		{ "name: a\n", "-m max_num_seqs=", "-m max_num_seqs=: expected KEY=V1,V2, for example "
+		  "max_num_seqs=64,256" },
+		{ "name: a\n", "-m max_num_seqs={", "-m max_num_seqs={: line 1, column 3: did not find expected "
+		  "node content" },
 		{ "name: a\n", "-m seed", "-m seed: expected KEY=V1,V2, for example max_num_seqs=64,256" },
 	};
 
@@ -691,6 +699,11 @@ static void test_references(void **state)
 	struct made m;
 
 	(void)state;
+	make(&m, "server: {model: m, env: {A: b}}\ntags: {a: \"${server.env.A}\"}\nprovenance: "
+		 "\"${server.env}\"\n");
+	expect("errors", errors(&m), "");
+	expect("an object", json_of(m.x.provenance), "{\"A\": \"b\"}");
+	drop(&m);
 	setenv("CONFIG_TEST_PORT", "8123", 1);
 	make(&m, "server: {model: a/b, tp: 2, max_num_seqs: 16, command: sim}\n"
 		 "name: load-${server.model}\n"

@@ -65,10 +65,10 @@ struct goal {
 	bool needs_start;
 };
 
-#define LENGTHS                                                                                     \
-	"  dataset_name: random         # made here; sharegpt, custom and others need a file\n"     \
-	"  random_input_len: 512        # tokens of each prompt\n"                                  \
-	"  random_output_len: 64        # tokens of each answer\n"                                  \
+#define LENGTHS                                                                              \
+	"  dataset_name: random         # made here; sharegpt, custom and others need a file\n" \
+	"  random_input_len: 512        # tokens of each prompt\n"                             \
+	"  random_output_len: 64        # tokens of each answer\n"                             \
 	"  ignore_eos: true             # every answer has all of its tokens\n"
 
 /* In the order of goal_names. */
@@ -94,9 +94,11 @@ static const struct goal goals[] = {
 	  "# limits and the first that does not: the dashboard reads it off (Plan, Capacity). Add higher\n"
 	  "# rates if all keep the limits, and rates between the two for a closer answer.\n"
 	  "matrix:\n"
-	  "  benchmark.request_rate: [5, 10, 20, 40, 80, 160]\n",
-	  " --output results.json && profllm ingest results.json && profllm "
-	  "dashboard", false },
+	  "  benchmark.request_rate: [5, 10, 20, 40, 80, 160]\n"
+	  "\n# For one number with its interval, on the terminal: this in place of matrix, duration and\n"
+	  "# goodput.\n"
+	  "# search: {find: rate, slo: \"p99_ttft_ms<500,p99_tpot_ms<50\", budget: 10m}\n",
+	  " --output results.json && profllm ingest results.json && profllm dashboard", false },
 	{ "Compare two settings", "Is the server better with one setting than with the other?",
 	  LENGTHS
 	  "  num_prompts: 200\n"

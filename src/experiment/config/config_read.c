@@ -142,7 +142,7 @@ static const struct json_value *filled(struct reading *r, const struct json_valu
 /* The bytes of a value, a few for each that it holds; counted no further than limit. */
 static size_t bytes_of(const struct json_value *v, size_t limit)
 {
-	size_t n = sizeof(*v) + v->text.n;
+	size_t n = sizeof(*v) + (v->kind == JSON_STRING ? v->text.n : 0);
 
 	if (v->kind == JSON_OBJECT || v->kind == JSON_ARRAY)
 		for (size_t i = 0; i < v->count && n < limit; i++)

@@ -228,7 +228,7 @@ struct paths {
 	bool is_wrong;
 };
 
-/* The argument of a server or option of a benchmark that was probably meant; NULL: none is near. */
+/* The argument of a server, or option of a benchmark, that was probably meant; or NULL. */
 static const char *nearest_key(struct paths *p, const char *key)
 {
 	const char **names = arena_alloc(p->a, (engine_arg_count + serve_opt_set.n) * sizeof(*names));
