@@ -341,7 +341,8 @@ static bool solve(void *self, size_t at, unsigned worker)
 		if (!fits[i])
 			continue;
 		a->fit++;
-		full += measure(b, &hw[i], a->p.full, 0, 1 + CONFIGS * HALVING_ROUNDS_MAX + i).load_s;
+		full += measure(b, &hw[i], a->p.full, 0,
+				1 + CONFIGS * HALVING_ROUNDS_MAX + i).load_s;
 		truth[i] = measure(b, &hw[i], TRUTH, 100, 0).value;
 		if (a->best == CONFIGS || (truth[i] > truth[a->best]) == is_highest)
 			a->best = i;
@@ -376,8 +377,8 @@ static void row(const struct answer *a, uint64_t seed)
 	else
 		snprintf(load, sizeof(load), "%u at once", a->p.slots);
 	printf("%4llu %-18s %-10s %-13s %5.0f %5.0f %-11s %4zu %8.2f %5.0f %6.2f %6.1f %6zu%s\n",
-	       (unsigned long long)seed, metric_names[a->p.metric], a->p.gpu, a->p.shape, a->p.prompt,
-	       a->p.output, load, a->near, 100 * regret(a), a->rank + 1, 100 * a->cost,
+	       (unsigned long long)seed, metric_names[a->p.metric], a->p.gpu, a->p.shape,
+	       a->p.prompt, a->p.output, load, a->near, 100 * regret(a), a->rank + 1, 100 * a->cost,
 	       (double)a->rounds, a->forced, a->is_cut_short ? " cut short" : "");
 }
 
