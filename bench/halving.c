@@ -8,19 +8,20 @@
  * cache in 16 or 8 bits. Each seed draws another problem: GPU, model, lengths of prompts and
  * answers, load, and metric in turn: output throughput of a closed loop, mean end-to-end latency
  * and mean TTFT at Poisson arrivals. All configurations get the same requests, as the runner
- * sends them. A server's speed differs by 1 % (standard deviation) from start to start and each
- * step by 2 %. A measurement at full length is 1,000 requests; intervals are those of settled means.
+ * sends them, and each step differs by 2 %. A measurement at full length is 1,000 requests, or 27
+ * for each one at once of a closed loop, so that the first round reaches its load; intervals are
+ * those of settled means. Starts of the simulator are alike; with --scatter they differ.
  *
- * The truth is the same metric over 10,000 other requests, the same ones for all, without the noise
+ * The truth is the same metric over 4,000 other requests, the same ones for all, without the noise
  * of starts.
  * "Found" is defined beforehand: the true value of the answer is within 1 % of the true best. How
- * often it is exactly the best one is counted, too: configurations that differ by less than a start
- * from the next one are not told apart. The cost is the time of load, of which the whole matrix once
+ * often it is exactly the best one is counted, too: many differ by
+ * less than noise from the next one. The cost is the time of load, of which the whole matrix once
  * at full length is 100 %; servers of the simulator start in no time worth counting.
  *
  *   --seeds N     problems (20)        --share PERCENT  of the full cost (25)
  *   --seed N      the first one (1)    --threads N      1 or 2 (2)
- *   --repeats N   (3)                  --first N        requests of the first round (37)
+ *   --repeats N   (3)                  --scatter PERCENT  of speed from start to start (0)
  *
  * Exits with 1 when the best is not found within the share in 19 of 20 seeds.
  */
@@ -41,9 +42,9 @@
 #include "sim/model/hardware.h"
 
 #define CONFIGS 256
-#define FULL 1000             /* requests of a measurement at full length */
-#define TRUTH 10000
-#define START_SD 0.01
+#define FULL 1000             /* requests of a measurement at full length, or more: */
+#define FULL_SLOTS 27         /* for each one at once of a closed loop */
+#define TRUTH 4000
 #define STEP_SD 0.02
 #define WITHIN 0.01           /* of the true best: found */
 #define LEAST 0.95            /* of the seeds */
@@ -59,6 +60,7 @@ struct problem {
 	double prompt, output;    /* means; both exponential with a floor */
 	uint32_t slots;           /* closed loop */
 	double rate;              /* open loop */
+	size_t full;
 	uint64_t seed;
 };
 
@@ -92,7 +94,7 @@ struct bed {
 	struct sim_engine g;
 	struct request *r;
 	size_t n, begun, ended, room;
-	double now, speed;
+	double now, speed, scatter;
 	const struct problem *p;
 	struct pcg64 noise;
 	double *value;
@@ -219,7 +221,7 @@ static struct halving_seen measure(struct bed *b, const struct sim_hardware *hw,
 	size_t warm_up;
 
 	pcg64_seed(&b->noise, b->p->seed * 7919 + start * 104729 + 1);
-	b->speed = start ? exp(START_SD * batcher_normal(&b->noise)) : 1;
+	b->speed = start ? exp(b->scatter * batcher_normal(&b->noise)) : 1;
 	engine_of_hardware(&b->g, hw);
 	draw(b, n, part);
 	live(b);
@@ -251,7 +253,7 @@ struct study {
 	uint64_t seed;
 	double share;
 	unsigned repeats;
-	double first;
+	double scatter;
 	struct answer *answer;
 	struct bed *bed;
 };
@@ -272,9 +274,11 @@ static void draw_problem(uint64_t seed, struct bed *b, struct problem *p)
 	} while (!hardware_gpu(p->gpu) || !hardware_shape(p->shape) || !plan(p, 0, &hw));
 	p->prompt = batcher_log_uniform(&g, 128, 2048);
 	p->output = batcher_log_uniform(&g, 32, 256);
-	p->slots = (uint32_t)batcher_log_uniform(&g, 24, 192);
+	p->slots = (uint32_t)batcher_log_uniform(&g, 16, 64);
+	p->full = FULL_SLOTS * p->slots > FULL ? FULL_SLOTS * p->slots : FULL;
 	if (p->metric == THROUGHPUT)
 		return;
+	p->full = FULL;
 	/* An open loop at a part of what a middling configuration carries. */
 	b->p = p;
 	plan(p, 3 + 8 * 2, &hw);
@@ -285,7 +289,8 @@ static void draw_problem(uint64_t seed, struct bed *b, struct problem *p)
 static void search(const struct study *s, struct bed *b, const struct sim_hardware *hw,
 		   const bool *fits, struct answer *a)
 {
-	struct halving_opts o = { .n = CONFIGS, .eta = HALVING_ETA, .full = FULL, .first = s->first,
+	struct halving_opts o = { .n = CONFIGS, .eta = HALVING_ETA, .full = (double)a->p.full,
+				  .first = rint((double)a->p.full / HALVING_FIRST),
 				  .repeats = s->repeats, .share = s->share, .budget_s = INFINITY,
 				  .is_highest = a->p.metric == THROUGHPUT };
 	struct halving_item item[CONFIGS];
@@ -328,6 +333,7 @@ static bool solve(void *self, size_t at, unsigned worker)
 
 	draw_problem(s->seed + at, b, &a->p);
 	b->p = &a->p;
+	b->scatter = s->scatter;
 	is_highest = a->p.metric == THROUGHPUT;
 	a->best = CONFIGS;
 	for (size_t i = 0; i < CONFIGS; i++) {
@@ -335,7 +341,8 @@ static bool solve(void *self, size_t at, unsigned worker)
 		if (!fits[i])
 			continue;
 		a->fit++;
-		full += measure(b, &hw[i], FULL, 0, 1 + CONFIGS * HALVING_ROUNDS_MAX + i).load_s;
+		full += measure(b, &hw[i], a->p.full, 0,
+				1 + CONFIGS * HALVING_ROUNDS_MAX + i).load_s;
 		truth[i] = measure(b, &hw[i], TRUTH, 100, 0).value;
 		if (a->best == CONFIGS || (truth[i] > truth[a->best]) == is_highest)
 			a->best = i;
@@ -370,15 +377,15 @@ static void row(const struct answer *a, uint64_t seed)
 	else
 		snprintf(load, sizeof(load), "%u at once", a->p.slots);
 	printf("%4llu %-18s %-10s %-13s %5.0f %5.0f %-11s %4zu %8.2f %5.0f %6.2f %6.1f %6zu%s\n",
-	       (unsigned long long)seed, metric_names[a->p.metric], a->p.gpu, a->p.shape, a->p.prompt,
-	       a->p.output, load, a->near, 100 * regret(a), a->rank + 1, 100 * a->cost,
+	       (unsigned long long)seed, metric_names[a->p.metric], a->p.gpu, a->p.shape,
+	       a->p.prompt, a->p.output, load, a->near, 100 * regret(a), a->rank + 1, 100 * a->cost,
 	       (double)a->rounds, a->forced, a->is_cut_short ? " cut short" : "");
 }
 
 static bool parse(int argc, char **argv, struct study *s, size_t *seeds, unsigned *threads)
 {
 	*s = (struct study){ .seed = 1, .share = HALVING_SHARE, .repeats = HALVING_REPEATS,
-			     .first = round(FULL / HALVING_FIRST) };
+			     .scatter = 0 };
 	*seeds = 20;
 	*threads = 2;
 	for (int i = 1; i < argc; i++) {
@@ -396,8 +403,8 @@ static bool parse(int argc, char **argv, struct study *s, size_t *seeds, unsigne
 			s->share = value / 100;
 		else if (!strcmp(argv[i], "--repeats") && value >= 1 && value <= 20)
 			s->repeats = (unsigned)value;
-		else if (!strcmp(argv[i], "--first") && value >= 1 && value <= FULL)
-			s->first = value;
+		else if (!strcmp(argv[i], "--scatter") && value >= 0 && value <= 10)
+			s->scatter = value / 100;
 		else if (!strcmp(argv[i], "--threads") && value >= 1 && value <= 2)
 			*threads = (unsigned)value;
 		else
@@ -416,7 +423,7 @@ int main(int argc, char **argv)
 
 	if (!parse(argc, argv, &s, &seeds, &threads)) {
 		fprintf(stderr, "halving: options are --seeds N, --seed N, --share PERCENT, --repeats N, "
-				"--first N, --threads 1|2, --quick\n");
+				"--scatter PERCENT, --threads 1|2, --quick\n");
 		return 2;
 	}
 	s.answer = mem_array(seeds, sizeof(*s.answer));

@@ -63,7 +63,8 @@ for ([{ profile => JSON::PP::true }, 'profile: expected one of throughput, laten
 		'benchmark.request_rate: it is what search.find looks for'],
 	[{ search => { best => 'output_throughput' } }, 'search.best: it needs experiments to search '
 	. 'among: matrix or experiments'],
-	[{ search => { best => 'output_thruput' }, @matrix }, 'search.best: a result has no key *output_throughput*'],
+	[{ search => { best => 'output_thruput' }, @matrix },
+		'search.best: a result has no key *output_throughput*'],
 	[{ search => { best => 'total_output_tokens' }, @matrix }, 'search.best: *"total_output_tokens '
 	. 'highest" or "total_output_tokens lowest"'],
 	[{ search => { best => 'output_throughput', first => 2000 }, @matrix },
@@ -148,12 +149,13 @@ my %was = map { $_ => 1 } @kept;
 is(scalar(grep { !$was{$_->{run_id}} } @{$again->{experiments}}), 1, 'and one run that was missing');
 
 # What fails or breaks a condition is out, and says why.
-config('out', %best, matrix => { 'server.max_num_seqs' => [1, 2, 9], 'server.gpu' => ['h100-80gb', 'none-such'] },
-	server => { command => 'sim', model => 'meta-llama/Llama-3.1-8B-Instruct' }, require =>
+config('out', %best, matrix => { 'server.max_num_seqs' => [1, 2, 9], 'server.gpu' =>
+	['h100-80gb', 'l4-24gb'] },
+	server => { command => 'sim', model => 'Qwen/Qwen3-30B-A3B' }, require =>
 	['failed<=0']);
 $run = run(args => words('out'), seconds => 400);
 check_run('those that fail are out', $run, { status => 0, out => ['Out: 3 experiments',
-	'  gpu=none-such-max_num_seqs=1 and 2 more: *none-such*', 'Best output_throughput: *'] });
+	'  gpu=l4-24gb-max_num_seqs=1 and 2 more: *out of memory*', 'Best output_throughput: *'] });
 config('nobody', %best, require => ['mean_e2el_ms<=0.001'], repeat => 1, matrix =>
 	{ 'server.max_num_seqs' => [1, 2] });
 check_run('nobody is left', run(args => words('nobody'), seconds => 200), { status => 1, err =>

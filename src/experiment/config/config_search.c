@@ -247,7 +247,8 @@ const struct json_value *config_profiled(struct config_reader *r, const struct j
 	}
 	if (v)
 		config_complain(r->c, r->f, v, "profile", "expected one of %s, got %s%s", all,
-				config_got(v, r->a), v->kind == JSON_TRUE || v->kind == JSON_OBJECT ?
+				config_got(v, r->a),
+				v->kind == JSON_TRUE || v->kind == JSON_OBJECT ?
 				"; the engine's profiler is `profiling`" : "");
 	return tree;
 }

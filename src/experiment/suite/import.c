@@ -96,7 +96,8 @@ static void add_given(struct buf *out, const struct opt_set *set, const struct o
 static void add_find(struct buf *out, const struct experiment_search *s)
 {
 	buf_printf(out, " --find-max-%s --precision %g --level-seconds %g --budget %g --slo ", s->find,
-		   s->precision, s->level_s, s->budget_s.is_set ? s->budget_s.v : CAPACITY_BUDGET_S);
+		   s->precision, s->level_s,
+		   s->budget_s.is_set ? s->budget_s.v : CAPACITY_BUDGET_S);
 	words_quote(out, str_of(s->slo));
 }
 

@@ -211,11 +211,13 @@ int suite_search_begin(struct suite *s, unsigned repeats, struct config_findings
 	struct suite_search *q = s->search;
 	struct halving_opts o = { .eta = q->asked.eta, .share = q->asked.share / 100,
 				  .repeats = repeats,
-				  .budget_s = q->asked.budget_s.is_set ? q->asked.budget_s.v : INFINITY };
+				  .budget_s = INFINITY };
 	struct err e = { 0 };
 
 	if (check_candidates(s, f) < 0)
 		return -1;
+	if (q->asked.budget_s.is_set)
+		o.budget_s = q->asked.budget_s.v;
 	config_best_metric(q->asked.best, &s->arena, &q->metric, &o.is_highest, &e);
 	q->candidate = arena_alloc(&s->arena, s->n * sizeof(*q->candidate));
 	q->member = arena_alloc(&s->arena, s->n * sizeof(size_t));
@@ -415,7 +417,8 @@ static void keep_round(struct suite_search *q, size_t measured)
 
 	q->round[round] = (struct suite_search_round){
 		.measured = measured, .kept = h->is_over ? 0 : h->kept,
-		.n_overlap = h->is_over ? 0 : h->n_overlap, .n_forced = h->is_over ? 0 : h->n_forced,
+		.n_overlap = h->is_over ? 0 : h->n_overlap,
+		.n_forced = h->is_over ? 0 : h->n_forced,
 		.cut = h->is_over ? NAN : h->cut,
 	};
 	q->rounds = round + 1;
@@ -443,7 +446,8 @@ static void say_cut(const struct suite *s, const struct experiment_hooks *hooks)
 	buf_release(&text);
 }
 
-bool suite_search_next(struct suite *s, const struct experiment_hooks *hooks, struct err *e, int *rc)
+bool suite_search_next(struct suite *s, const struct experiment_hooks *hooks, struct err *e,
+		       int *rc)
 {
 	struct suite_search *q = s->search;
 	size_t measured = s->n - q->from;

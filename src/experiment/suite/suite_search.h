@@ -13,7 +13,7 @@ struct suite_search {
 	struct experiment_search asked;
 	const char *metric;
 	bool is_seconds;                 /* lengths; else prompts */
-	struct suite_member *candidate;  /* at full length, those that --only chose; as they are run */
+	struct suite_member *candidate;  /* at full length, that --only chose; as they are run */
 	size_t n;
 	size_t *member;                  /* of each candidate its latest one, of the suite */
 	const char **why;                /* it is out; NULL: it is not */

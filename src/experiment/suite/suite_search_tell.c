@@ -218,7 +218,8 @@ static size_t add_runs(const struct suite *s, size_t candidate, size_t side, str
 		if (!row || !frame_number(frame_value(row, str_of(q->metric)), value))
 			continue;
 		server = json_get(json_get(v, "config"), "servers");
-		server = server && server->kind == JSON_ARRAY && server->count ? &server->item[0] : NULL;
+		server = server && server->kind == JSON_ARRAY && server->count ? server->item :
+										NULL;
 		out[n++] = (struct matched_run){
 			.side = side, .config = "all", .value = value,
 			.session = json_text(json_get(server, "started_by"), (struct str){ 0 }).p,

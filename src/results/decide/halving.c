@@ -231,12 +231,16 @@ static bool cut(struct halving *h, size_t n)
 {
 	size_t target = h->target[h->round + 1], last = target < n ? target : n;
 	double room[KINDS] = { allowed_s(h, n, LOAD), allowed_s(h, n, ALL) };
-	double least[KINDS] = { room[LOAD], room[ALL] };
+	double left[KINDS] = { left_s(h, LOAD), left_s(h, ALL) };
 	bool is_full_up = false;
 
+	/* The last rounds may have all that is left. */
 	for (size_t k = 0; k < n && k < HALVING_LEAST; k++)
-		if (!takes(h, h->order[k], least))
+		if (!takes(h, h->order[k], left))
 			return false;
+	for (enum kind k = LOAD; k < KINDS; k++)
+		if (isfinite(room[k]))
+			room[k] = fmax(room[k], left_s(h, k) - left[k]);
 	h->cut = h->item[h->order[last - 1]].value;
 	h->kept = h->n_overlap = h->n_forced = 0;
 	for (size_t k = 0; k < n; k++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * halving.h - which of many candidates has the best value of a metric, for a part of what measuring
- * all of them at full length would cost: successive halving (Karnin, Koren and Somekh 2013; Jamieson
- * and Talwalkar 2016) that respects what is not sure yet.
+ * all of them at full length would cost: successive halving (Karnin, Koren and Somekh 2013;
+ * Jamieson and Talwalkar 2016) that respects what is not sure yet.
  *
  *   round 0       all candidates, measured briefly
  *   later rounds  one in eta of those before, each measured eta times as long, up to full length
@@ -18,7 +18,7 @@
  *
  * The budget is a share of the time that load on all candidates at full length would take, and
  * seconds with the starts of servers. Both are known by what the rounds took: a start, and so many
- * seconds for each unit of length. What short rounds suggest is corrected by what the same candidates
+ * seconds for each unit of length. What short rounds suggest is corrected by what the same ones
  * took when measured longer. Of what is left beyond the plan each round may use an equal part.
  * Starts are no part of the share: the first round needs one for each candidate, whatever follows.
  *
@@ -35,7 +35,7 @@
 #define HALVING_SHARE 0.25
 #define HALVING_REPEATS 3      /* of the last round */
 #define HALVING_FIRST 27.0     /* full length over that of the first round, unless it is given */
-#define HALVING_MARGIN 0.9     /* of the share is planned with: what all would take is estimated */
+#define HALVING_MARGIN 0.85    /* of the share is planned with: what all would take is estimated */
 #define HALVING_UNKNOWN 0.4    /* half width of ln(value) where a run gives no interval: 50 % */
 #define HALVING_SCATTER 0.01   /* deviation of ln(value) between two starts of one server */
 
@@ -52,7 +52,7 @@ struct halving_opts {
 enum halving_fate {
 	HALVING_IN,            /* in the round that comes, or in the last one */
 	HALVING_BELOW,         /* its interval does not reach the cut */
-	HALVING_FORCED,        /* it may be better than the cut, and the budget has no room for it */
+	HALVING_FORCED,        /* it may be better than the cut; the budget has no room for it */
 	HALVING_OUT,           /* it cannot be the answer: halving_out */
 };
 
@@ -73,7 +73,7 @@ struct halving {
 	unsigned round, rounds;
 	double length[HALVING_ROUNDS_MAX];
 	size_t target[HALVING_ROUNDS_MAX]; /* how many a round is for */
-	double longer[HALVING_ROUNDS_MAX]; /* time per unit in a round, over that in the one before */
+	double longer[HALVING_ROUNDS_MAX]; /* time per unit in a round, over that in the last */
 	double spent_s, loaded_s;    /* loaded_s: without starts, and without those that are out */
 	double seen_s, expected_s;   /* seen, expected: of this round, per unit of length */
 	bool is_over, is_cut_short;  /* cut short: by the budget, before the last round */
