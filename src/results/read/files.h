@@ -2,7 +2,8 @@
 /*
  * files.h - which files hold results, and the one walk through folders that finds them.
  *
- * By name: .json, .jsonl and .ndjson, also packed (.gz, .zst), and the logs of MLPerf's LoadGen. Files that tools write next to
+ * By name: .json, .jsonl and .ndjson, also packed (.gz, .zst), and the logs of MLPerf's LoadGen, of
+ * which the detailed one is taken where it is there. Files that tools write next to
  * results are left out: servers.json, warmup.json, capacity.json, failures, traces, a search's own
  * account (SLA-*, *_sla_summary.json), a sweep's runs where its summary.json is there, and
  * .pytorch.json next to its result. So is the folder X.d of a document X.json. A file that a user
