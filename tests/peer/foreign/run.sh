@@ -62,9 +62,11 @@ for tool in "$@"; do
 		printf 0123 >"$repo/refs/main"
 		[ -d "$repo/snapshots/0123" ] || cp -r tok "$repo/snapshots/0123"
 		timeout 300 "$dir/aiperf/bin/aiperf" profile --model sim --tokenizer local/tokenizer \
-			--url "$url" --endpoint-type completions --streaming --concurrency 2 --request-count 12 \
+			--url "$url" --endpoint-type completions --streaming --concurrency 2 \
+			--request-count 12 \
 			--synthetic-input-tokens-mean 64 --synthetic-input-tokens-stddev 0 \
-			--output-tokens-mean 8 --output-tokens-stddev 0 --extra-inputs ignore_eos:true --random-seed 1 \
+			--output-tokens-mean 8 --output-tokens-stddev 0 \
+			--extra-inputs ignore_eos:true --random-seed 1 \
 			--use-server-token-count --use-legacy-max-tokens --ui none \
 			--output-artifact-dir aiperf >aiperf.log 2>&1
 		small aiperf/profile_export_aiperf.json aiperf.json
@@ -87,7 +89,8 @@ PY
 		PATH=$dir/genai-perf/bin:$PATH LD_LIBRARY_PATH=$(dirname "$cuda") timeout 300 \
 			genai-perf profile -m sim --endpoint-type completions --streaming -u "$url" \
 			--tokenizer "$PWD/tok" --concurrency 2 --request-count 24 \
-			--synthetic-input-tokens-mean 64 --output-tokens-mean 8 --extra-inputs ignore_eos:true --extra-inputs max_tokens:8 \
+			--synthetic-input-tokens-mean 64 --output-tokens-mean 8 \
+			--extra-inputs ignore_eos:true --extra-inputs max_tokens:8 \
 			--artifact-dir genai >genai-perf.log 2>&1
 		small genai/sim-openai-completions-concurrency2/profile_export_genai_perf.json genai_perf.json
 		;;
@@ -112,7 +115,8 @@ PY
 		python3 -c 'import json
 for i in range(30): print(json.dumps({"prompt": "Question %d: what is it?" % i}))' >prompts.jsonl
 		timeout 300 "$dir/endpoints/bin/inference-endpoint" benchmark online --model sim \
-			--endpoints "$url" --dataset prompts.jsonl --tokenizer "$PWD/tok" --streaming on --max-output-tokens 8 \
+			--endpoints "$url" --dataset prompts.jsonl --tokenizer "$PWD/tok" \
+			--streaming on --max-output-tokens 8 \
 			--num-samples 40 --duration 1s --load-pattern concurrency --concurrency 4 \
 			--workers 1 --report-dir endpoints >endpoints.log 2>&1
 		small endpoints/performance/result_summary.json mlperf_endpoints.json
