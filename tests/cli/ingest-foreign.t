@@ -150,6 +150,10 @@ my @tool = (
 				max_output_tokens_per_s max_concurrent_requests)),
 			map { my $m = $_; map { ["${_}_${m}_ms", "${_}_${m}_ms"] }
 				qw(mean median std p50 p90 p99) } qw(ttft tpot itl e2el)] },
+	{ file => 'vllm_throughput.json', is => { source => 'throughput' },
+		rows => [[qw(duration elapsed_time)], [qw(completed num_requests)],
+			[qw(request_throughput requests_per_second)],
+			[qw(total_token_throughput tokens_per_second)]] },
 	{ file => 'vllm_serve.pytorch.json', is => { source => 'pytorch' }, rows => [] },
 );
 
@@ -209,6 +213,42 @@ if ($ENV{FOREIGN}) {
 	is(scalar(grep { $_->{source} eq 'guidellm' } @row), 2, 'each benchmark of a file is a run');
 	ok(has_line($r->{err}, "*mlperf_log_detail.txt: MLPerf's own result of this run is INVALID*"),
 		'what MLPerf thinks of it') or diag($r->{err});
+}
+
+# A folder of vLLM's performance suite: the commands next to results, and the table of all of them.
+{
+	my %test = (serving_sim => 'vllm_serve.json', latency_tiny => 'vllm_latency.json',
+		throughput_tiny => 'vllm_throughput.json');
+
+	mkdir 'nightly';
+	for my $name (keys %test) {
+		spew("nightly/$name.json", slurp("$here/$test{$name}"));
+		my $verb = $name =~ /^serving/ ? 'server' : $name =~ s/_.*//r;
+		spew("nightly/$name.commands", encode_json({ gpu_type => "NVIDIA H100\nNVIDIA H100",
+			"${verb}_command" => 'vllm serve --model sim --tensor-parallel-size 2 --dtype=bfloat16' }));
+	}
+	spew('nightly/serving_sim.pytorch.json', slurp("$here/vllm_serve.pytorch.json"));
+	spew('nightly/benchmark_results.json', slurp("$here/vllm_nightly.json"));
+	my ($r, @row) = ingested('nightly');
+	my %of = map { ($_->{name} => $_) } @row;
+	my ($latency, $told) = ($of{latency_tiny}, json_file('vllm_latency.json'));
+
+	is(scalar(@row), 3, 'each measurement once') or diag($r->{out});
+	is("$_->{'hardware.gpu'} $_->{'hardware.gpus'}", 'NVIDIA H100 2', "$_->{name}: its GPUs") for @row;
+	is($of{serving_sim}{'server.tensor_parallel_size'}, 2, 'arguments of the server');
+	is($of{serving_sim}{'server.dtype'}, 'bfloat16', 'and others');
+	is($latency->{avg_latency}, $told->{avg_latency}, 'the mean latency');
+	is($latency->{"p${_}_latency"}, $told->{percentiles}{$_}, "p$_ of the latency") for
+		qw(10 25 50 75 90 99);
+	($r, @row) = ingested("$here/vllm_nightly.json");
+	my %table = map { ($_->{name} => $_) } @row;
+	is($table{serving_sim}{$_}, $of{serving_sim}{$_}, "$_ of the table alone") for
+		qw(mean_ttft_ms p99_ttft_ms median_tpot_ms p99_itl_ms request_throughput
+		server.tensor_parallel_size);
+	cmp_ok(abs($table{latency_tiny}{avg_latency} / $latency->{avg_latency} - 1), '<', 1e-12,
+		'milliseconds in the table, seconds in the column');
+	($r, @row) = ingested('nightly/benchmark_results.json');
+	is(scalar(@row), 3, 'a table that is named is taken');
 }
 
 # ---- what is wrong ----
