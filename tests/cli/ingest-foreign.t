@@ -225,7 +225,8 @@ if ($ENV{FOREIGN}) {
 		spew("nightly/$name.json", slurp("$here/$test{$name}"));
 		my $verb = $name =~ /^serving/ ? 'server' : $name =~ s/_.*//r;
 		spew("nightly/$name.commands", encode_json({ gpu_type => "NVIDIA H100\nNVIDIA H100",
-			"${verb}_command" => 'vllm serve --model sim --tensor-parallel-size 2 --dtype=bfloat16' }));
+			"${verb}_command" => 'vllm serve --model sim --tensor-parallel-size 2 '
+				. '--dtype=bfloat16' }));
 	}
 	spew('nightly/serving_sim.pytorch.json', slurp("$here/vllm_serve.pytorch.json"));
 	spew('nightly/benchmark_results.json', slurp("$here/vllm_nightly.json"));

@@ -3,11 +3,11 @@
  * files.h - which files hold results, and the one walk through folders that finds them.
  *
  * By name: .json, .jsonl and .ndjson, also packed (.gz, .zst), and the logs of MLPerf's LoadGen, of
- * which the detailed one is taken where it is there. Files that tools write next to
- * results are left out: servers.json, warmup.json, capacity.json, failures, traces, a search's own
- * account (SLA-*, *_sla_summary.json), a sweep's runs where its summary.json is there,
- * .pytorch.json next to its result, and the table of a folder of vLLM's performance suite. So is the folder X.d of a document X.json. A file that a user
- * names is always read.
+ * which the detailed one is taken where it is there. Files that tools write next to results are
+ * left out: servers.json, warmup.json, capacity.json, failures, traces, a search's own account
+ * (SLA-*, *_sla_summary.json), a sweep's runs where its summary.json is there, .pytorch.json next
+ * to its result, and the table of a folder of vLLM's performance suite. So is the folder X.d of a
+ * document X.json. A file that a user names is always read.
  *
  * Names that start with a dot are skipped. Links to folders are not followed: they may lead back.
  */

@@ -59,8 +59,8 @@ void result_add_commands(const char *path, struct buf *bytes)
 	struct buf members = { 0 };
 	struct json_writer w = json_writer(&members);
 	struct arena a = { 0 };
-	const char *side = arena_printf(&a, "%.*s.commands",
-					(int)(whole.n - (str_ends(whole, tail) ? tail.n : 0)), path);
+	size_t stem = whole.n - (str_ends(whole, tail) ? tail.n : 0);
+	const char *side = arena_printf(&a, "%.*s.commands", (int)stem, path);
 
 	if (str_ends(whole, tail) && str_starts(text, STR("{")) && str_starts(inside, STR("\"")) &&
 	    str_ends(text, STR("}")) && file_exists(side))

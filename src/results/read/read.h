@@ -19,8 +19,8 @@ int result_unpack(struct str *bytes, size_t bytes_max, struct arena *a, struct e
  */
 struct json_value *result_json(const char *path, size_t bytes_max, struct arena *a, struct err *e);
 /*
- * The bytes of STEM.json with what vLLM's performance suite has left in STEM.commands next to it (the
- * commands, the GPU) and its name for the test, as members of the object; without such a file, or
- * where one of both is no object, they stay as they are.
+ * The bytes of STEM.json with what vLLM's performance suite has left in STEM.commands next to it
+ * (the commands, the GPU) and its name for the test, as members of the object; without such a file,
+ * or where one of both is no object, they stay as they are.
  */
 void result_add_commands(const char *path, struct buf *bytes);
