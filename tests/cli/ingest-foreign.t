@@ -12,7 +12,8 @@ use Cli;
 use JSON::PP;
 use Test::More;
 
-my ($stores, $here) = (0, "$FindBin::Bin/foreign");
+# FOREIGN: a folder of files that were made anew.
+my ($stores, $here) = (0, $ENV{FOREIGN} || "$FindBin::Bin/foreign");
 
 # The rows of a store that took in these files, in the order of the files.
 sub ingested {
@@ -52,7 +53,8 @@ sub stats {
 		sort keys %$of;
 }
 
-my %perf = (mean => 'avg', std => 'std', median => 'p50', map { ("p$_" => "p$_") } qw(1 5 10 25 50 75 90 95 99));
+my %perf = (mean => 'avg', std => 'std', median => 'p50',
+	map { ("p$_" => "p$_") } qw(1 5 10 25 50 75 90 95 99));
 my %guide = (mean => 'mean', median => 'median', std => 'std_dev', 'p0.1' => 'percentiles.p001',
 	'p99.9' => 'percentiles.p999', p1 => 'percentiles.p01', p5 => 'percentiles.p05',
 	map { ("p$_" => "percentiles.p$_") } qw(10 25 50 75 90 95 99));
@@ -64,13 +66,15 @@ my @ns = (1, 1e6);
 
 # What each tool's file becomes. "is": cells that are no figures, or are put together.
 my @tool = (
-	{ file => 'aiperf.json', is => { source => 'aiperf', 'environment.aiperf' => '0.13.0', completed => 12,
-			failed => 0 },
-		rows => [[qw(request_throughput request_throughput.avg)], [qw(duration benchmark_duration.avg)],
+	{ file => 'aiperf.json', is => { source => 'aiperf', 'environment.aiperf' => '0.13.0',
+			completed => 12, failed => 0 },
+		rows => [[qw(request_throughput request_throughput.avg)],
+			[qw(duration benchmark_duration.avg)],
 			[qw(output_throughput output_token_throughput.avg)],
 			[qw(total_token_throughput total_token_throughput.avg)],
 			[qw(total_input_tokens total_isl.avg)], [qw(total_output_tokens total_osl.avg)],
-			stats('ttft_ms', 'time_to_first_token', \%perf), stats('e2el_ms', 'request_latency', \%perf),
+			stats('ttft_ms', 'time_to_first_token', \%perf),
+			stats('e2el_ms', 'request_latency', \%perf),
 			stats('tpot_ms', 'inter_token_latency', \%perf),
 			stats('itl_ms', 'inter_chunk_latency', \%perf)] },
 	{ file => 'genai_perf.json', is => { source => 'genai-perf', 'server.model' => 'sim',
@@ -79,7 +83,8 @@ my @tool = (
 			'benchmark.backend' => 'openai', 'benchmark.request_rate' => 'inf' },
 		rows => [[qw(request_throughput request_throughput.avg)], [qw(completed request_count.avg)],
 			[qw(output_throughput output_token_throughput.avg)],
-			stats('ttft_ms', 'time_to_first_token', \%perf), stats('e2el_ms', 'request_latency', \%perf),
+			stats('ttft_ms', 'time_to_first_token', \%perf),
+			stats('e2el_ms', 'request_latency', \%perf),
 			stats('tpot_ms', 'inter_token_latency', \%perf)] },
 	map({ my $m = "benchmarks.$_.metrics";
 		{ file => 'guidellm.json', run => $_, is => { source => 'guidellm', 'server.model' => 'sim',
@@ -91,7 +96,8 @@ my @tool = (
 			['total_token_throughput', "$m.tokens_per_second.successful.mean"],
 			['total_input_tokens', "$m.prompt_token_count.successful.total_sum"],
 			['total_output_tokens', "$m.output_token_count.successful.total_sum"],
-			['completed', "$m.request_totals.successful"], ['failed', "$m.request_totals.errored"],
+			['completed', "$m.request_totals.successful"],
+			['failed', "$m.request_totals.errored"],
 			['mean_itl_ms', "$m.inter_token_latency_ms.successful.mean"],
 			['duration', "benchmarks.$_.duration"],
 			stats('ttft_ms', "$m.time_to_first_token_ms.successful", \%guide),
@@ -102,7 +108,8 @@ my @tool = (
 			['duration', 'duration_ns', 1, 1e9], [qw(completed n_samples_completed)],
 			[qw(failed n_samples_failed)], [qw(total_input_tokens input_sequence_lengths.total)],
 			[qw(total_output_tokens output_sequence_lengths.total)],
-			stats('ttft_ms', 'ttft', \%endpoints, @ns), stats('tpot_ms', 'tpot', \%endpoints, @ns),
+			stats('ttft_ms', 'ttft', \%endpoints, @ns),
+			stats('tpot_ms', 'tpot', \%endpoints, @ns),
 			stats('e2el_ms', 'latency', \%endpoints, @ns)] },
 	{ file => 'mlperf_log_detail.txt', is => { source => 'mlperf-loadgen',
 			'environment.loadgen' => '6.0.17 @ d6147c7eb7', 'tags.mlperf_scenario' => 'Server',
@@ -114,7 +121,8 @@ my @tool = (
 			['mean_ttft_from_due_ms', 'result_first_token_mean_latency_ns', @ns],
 			['mean_tpot_ms', 'result_time_to_output_token_mean', @ns],
 			stats('e2el_from_due_ms', 'result_%_percentile_latency_ns', \%mlperf, @ns),
-			stats('ttft_from_due_ms', 'result_first_token_%_percentile_latency_ns', \%mlperf, @ns),
+			stats('ttft_from_due_ms', 'result_first_token_%_percentile_latency_ns', \%mlperf,
+				@ns),
 			stats('tpot_ms', 'result_time_per_output_token_%_percentile_ns', \%mlperf, @ns)] },
 	{ file => 'mlperf_single_stream.txt', is => { source => 'mlperf-loadgen',
 			'tags.mlperf_scenario' => 'SingleStream', 'benchmark.max_concurrency' => 1 },
@@ -125,8 +133,9 @@ my @tool = (
 			stats('e2el_ms', 'result_%_percentile_latency_ns', \%mlperf, @ns),
 			stats('ttft_ms', 'result_first_token_%_percentile_latency_ns', \%mlperf, @ns),
 			stats('tpot_ms', 'result_time_per_output_token_%_percentile_ns', \%mlperf, @ns)] },
-	{ file => 'inferencex.json', is => { source => 'inferencex', 'server.model' => 'sim', 'tags.gpu' => 'h200',
-			gpus => 8, 'server.tensor_parallel_size' => 8, 'tags.framework' => 'vllm',
+	{ file => 'inferencex.json', is => { source => 'inferencex', 'server.model' => 'sim',
+			'tags.gpu' => 'h200', gpus => 8, 'server.tensor_parallel_size' => 8,
+			'tags.framework' => 'vllm',
 			'tags.precision' => 'fp8', 'benchmark.max_concurrency' => 2,
 			'benchmark.random_input_len' => 64, 'benchmark.random_output_len' => 8 },
 		rows => [['total_token_throughput', '0.tput_per_gpu', 8, 1],
@@ -136,17 +145,21 @@ my @tool = (
 			map { my $m = $_; map { ["${_}_${m}_ms", "0.${_}_$m", 1000, 1] }
 				qw(mean median std p50 p90 p99) } qw(ttft tpot itl e2el)] },
 	{ file => 'vllm_serve.json', is => { source => 'serve', 'server.model' => 'sim' },
-		rows => [map({ [$_, $_] } qw(request_throughput output_throughput total_token_throughput duration
-				completed failed total_input_tokens total_output_tokens rtfx max_output_tokens_per_s
-				max_concurrent_requests)),
-			map { my $m = $_; map { ["${_}_${m}_ms", "${_}_${m}_ms"] } qw(mean median std p50 p90 p99) }
-				qw(ttft tpot itl e2el)] },
-	{ file => 'vllm_serve.pytorch.json', is => { source => 'pytorch', 'server.model' => 'sim' }, rows => [] },
+		rows => [map({ [$_, $_] } qw(request_throughput output_throughput duration completed failed
+				total_token_throughput total_input_tokens total_output_tokens rtfx
+				max_output_tokens_per_s max_concurrent_requests)),
+			map { my $m = $_; map { ["${_}_${m}_ms", "${_}_${m}_ms"] }
+				qw(mean median std p50 p90 p99) } qw(ttft tpot itl e2el)] },
+	{ file => 'vllm_throughput.json', is => { source => 'throughput' },
+		rows => [[qw(duration elapsed_time)], [qw(completed num_requests)],
+			[qw(request_throughput requests_per_second)],
+			[qw(total_token_throughput tokens_per_second)]] },
+	{ file => 'vllm_serve.pytorch.json', is => { source => 'pytorch' }, rows => [] },
 );
 
 my $is_figure = qr/throughput|_ms$|^(duration|completed|failed|total_\w+_tokens|rtfx|max_\w+)$/;
 
-for my $tool (@tool) {
+for my $tool (grep { -e "$here/$_->{file}" } @tool) {
 	my ($r, @row) = ingested("$here/$tool->{file}");
 	my $told = $tool->{file} =~ /txt$/ ? log_file($tool->{file}) : json_file($tool->{file});
 	my $run = $row[$tool->{run} // 0];
@@ -169,7 +182,7 @@ for my $tool (@tool) {
 
 # ---- the same numbers by two ways ----
 
-{
+if (-e "$here/vllm_serve.json") {
 	my ($r, $records) = ingested("$here/vllm_serve.pytorch.json");
 	my $told = json_file('vllm_serve.json');
 
@@ -186,6 +199,11 @@ for my $tool (@tool) {
 		qw(request_throughput output_throughput);
 }
 
+if ($ENV{FOREIGN}) {
+	done_testing();
+	exit;
+}
+
 # ---- folders ----
 
 {
@@ -195,6 +213,43 @@ for my $tool (@tool) {
 	is(scalar(grep { $_->{source} eq 'guidellm' } @row), 2, 'each benchmark of a file is a run');
 	ok(has_line($r->{err}, "*mlperf_log_detail.txt: MLPerf's own result of this run is INVALID*"),
 		'what MLPerf thinks of it') or diag($r->{err});
+}
+
+# A folder of vLLM's performance suite: the commands next to results, and the table of all of them.
+{
+	my %test = (serving_sim => 'vllm_serve.json', latency_tiny => 'vllm_latency.json',
+		throughput_tiny => 'vllm_throughput.json');
+
+	mkdir 'nightly';
+	for my $name (keys %test) {
+		spew("nightly/$name.json", slurp("$here/$test{$name}"));
+		my $verb = $name =~ /^serving/ ? 'server' : $name =~ s/_.*//r;
+		spew("nightly/$name.commands", encode_json({ gpu_type => "NVIDIA H100\nNVIDIA H100",
+			"${verb}_command" => 'vllm serve --model sim --tensor-parallel-size 2 '
+				. '--dtype=bfloat16' }));
+	}
+	spew('nightly/serving_sim.pytorch.json', slurp("$here/vllm_serve.pytorch.json"));
+	spew('nightly/benchmark_results.json', slurp("$here/vllm_nightly.json"));
+	my ($r, @row) = ingested('nightly');
+	my %of = map { ($_->{name} => $_) } @row;
+	my ($latency, $told) = ($of{latency_tiny}, json_file('vllm_latency.json'));
+
+	is(scalar(@row), 3, 'each measurement once') or diag($r->{out});
+	is("$_->{'hardware.gpu'} $_->{'hardware.gpus'}", 'NVIDIA H100 2', "$_->{name}: its GPUs") for @row;
+	is($of{serving_sim}{'server.tensor_parallel_size'}, 2, 'arguments of the server');
+	is($of{serving_sim}{'server.dtype'}, 'bfloat16', 'and others');
+	is($latency->{avg_latency}, $told->{avg_latency}, 'the mean latency');
+	is($latency->{"p${_}_latency"}, $told->{percentiles}{$_}, "p$_ of the latency") for
+		qw(10 25 50 75 90 99);
+	($r, @row) = ingested("$here/vllm_nightly.json");
+	my %table = map { ($_->{name} => $_) } @row;
+	is($table{serving_sim}{$_}, $of{serving_sim}{$_}, "$_ of the table alone") for
+		qw(mean_ttft_ms p99_ttft_ms median_tpot_ms p99_itl_ms request_throughput
+		server.tensor_parallel_size);
+	cmp_ok(abs($table{latency_tiny}{avg_latency} / $latency->{avg_latency} - 1), '<', 1e-12,
+		'milliseconds in the table, seconds in the column');
+	($r, @row) = ingested('nightly/benchmark_results.json');
+	is(scalar(@row), 3, 'a table that is named is taken');
 }
 
 # ---- what is wrong ----
@@ -224,7 +279,8 @@ for (@wrong) {
 	spew($file, $text);
 	my $r = run(args => ['ingest', $file, '--store', store_url('wrong')]);
 	is($r->{status}, 1, "$name: exit 1");
-	ok(has_line($r->{out}, "invalid    $file: $want"), "$name: one sentence") or diag($r->{out}, $r->{err});
+	ok(has_line($r->{out}, "invalid    $file: $want"), "$name: one sentence")
+		or diag($r->{out}, $r->{err});
 }
 
 done_testing();

@@ -310,6 +310,37 @@ static const struct {
 	  "\"input_config\": [], \"error_request_count\": {\"unit\": \"requests\", \"avg\": 3}, "
 	  "\"request_throughput\": 7}", "aiperf", 1,
 	  { "status='failed'", "completed=0.0", "failed=3.0", "request_throughput=absent" } },
+	{ "guidellm without a version, and events of several tokens", "", "{\"benchmarks\": [{\"metrics\": "
+	  "{\"requests_per_second\": {\"successful\": {\"mean\": 2}}, \"request_totals\": "
+	  "{\"successful\": 3, \"errored\": 1, \"incomplete\": 2}, \"request_latency\": {\"successful\": "
+	  "{\"mean\": 0.5, \"max\": 4, \"percentiles\": {\"p001\": 0.25, \"p01\": 0.5, \"p999\": 4}}}, "
+	  "\"inter_token_latency_ms\": {\"successful\": {\"mean\": 7}}, \"iter_tokens_per_iteration\": "
+	  "{\"successful\": {\"max\": 2}}}, \"requests\": {\"successful\": [{\"output\": \"x\"}]}}]}",
+	  "guidellm", 1,
+	  { "status='partial'", "request_throughput=2.0", "failed=1.0", "mean_e2el_ms=500.0",
+	    "p0.1_e2el_ms=250.0", "p1_e2el_ms=500.0", "p99.9_e2el_ms=4000.0", "mean_itl_ms=absent",
+	    "environment.guidellm=absent" } },
+	{ "MLPerf offline, of its summary", "", "=====\nMLPerf Results Summary\n=====\nScenario : Offline\n"
+	  "Mode     : PerformanceOnly\nSamples per second: 261.5\nTokens per second: 2088\n"
+	  "Result is : VALID\n90.0th percentile latency (ns) : 7\n90.00 percentile latency (ns) : 3000000\n"
+	  "Mean latency (ns) : 2000000\nsamples_per_query : 40\n", "mlperf-loadgen", 1,
+	  { "request_throughput=261.5", "output_throughput=2088.0", "p90_e2el_ms=3.0", "mean_e2el_ms=2.0",
+	    "p90_e2el_from_due_ms=absent", "benchmark.request_rate=inf", "completed=absent",
+	    "tags.mlperf_result='VALID'" } },
+	{ "MLCommons endpoints that was interrupted", "", "{\"n_samples_issued\": 5, \"n_samples_completed\": 4, "
+	  "\"n_samples_failed\": 0, \"state\": \"interrupted\", \"ttft\": {\"avg\": 1500000, \"std_dev\": 9, "
+	  "\"percentiles\": {\"99.0\": 2500000.0, \"99.9\": null}}, \"tpot\": {}, \"latency\": {}, \"qps\": null, "
+	  "\"run_config\": {\"load_pattern\": {\"target_qps\": 3}}}", "mlperf-endpoints", 1,
+	  { "status='partial'", "mean_ttft_ms=1.5", "p99_ttft_ms=2.5", "std_ttft_ms=absent",
+	    "request_throughput=null", "benchmark.request_rate=3.0" } },
+	{ "InferenceX with GPUs for prefill and for decode", "", "[{\"hw\": \"gb200\", \"conc\": 8, \"disagg\": true, "
+	  "\"is_multinode\": true, \"prefill_tp\": 4, \"decode_tp\": 8, \"num_prefill_gpu\": 4, "
+	  "\"num_decode_gpu\": 8, \"tput_per_gpu\": 100, \"output_tput_per_gpu\": 50, \"mean_intvty\": 9, "
+	  "\"p99_ttft\": 0.25}]", "inferencex", 1,
+	  { "gpus=12.0", "total_token_throughput=1200.0", "output_throughput=400.0",
+	    "derived.output_throughput_per_gpu=absent", "p99_ttft_ms=250.0",
+	    "prefill.tensor_parallel_size=4.0", "decode.tensor_parallel_size=8.0",
+	    "mean_intvty=absent" } },
 	{ "nightly latency in seconds", "", "{\"results\": [{\"Test name\": \"b\", \"GPU\": "
 	  "\"A100\\nA100\", \"Mean latency (ms)\": 1500.0, \"Median latency (ms)\": 1000}]}",
 	  "nightly", 1, { "avg_latency=1.5", "median_latency=1.0", "p50_latency=1.0",

@@ -9,7 +9,7 @@ class Error(Exception):
     """document: the result or the experiment's document; None where none was written."""
 
     def __init__(self, reason: str, document: Optional[Document] = None) -> None:
-        super().__init__(reason)
+        super().__init__(reason.rstrip("\n"))
         self.document = document
 
 

@@ -80,8 +80,10 @@ class Call:
         self.request = native.Request(size=ctypes.sizeof(native.Request))
         if isinstance(config, Mapping):
             self.request.config_text = json.dumps(plain(config)).encode()
-        else:
+        elif isinstance(config, (str, bytes, os.PathLike)):
             self.request.config_path = os.fsencode(config)
+        else:
+            raise TypeError("config: expected a dict or the path of a file, got %s" % type(config).__name__)
         self.request.set = (ctypes.c_char_p * (len(words) + 1))(*[w.encode() for w in words], None)
         self.request.output_path = None if output is None else os.fsencode(output)
         self.request.cancel = ctypes.pointer(self.cancel)
@@ -134,6 +136,8 @@ class Call:
         self.lib.profllm_release(ctypes.byref(self.outcome))
         document: Optional[Dict[str, Any]] = json.loads(text) if text else None
         reason = error.decode(errors="replace") if error else "the run failed"
+        if reason.startswith("--config: "):  # the option that the argument config is here
+            reason = reason[2:]
         if isinstance(self.failure, KeyboardInterrupt):
             raise Interrupted(document) from None
         if self.failure:

@@ -626,10 +626,10 @@ static int ingest_file(struct ingest *g, const char *path, bool is_found, struct
 			why.code = ERR_IO;
 			tell_wrong(g, path, false, &why);
 		}
-	} else if (g->store) {
-		rc = keep(g, path, &bytes, is_found, e);
 	} else {
-		rc = ingest_send(g, path, buf_str(&bytes), is_found, e);
+		result_add_commands(path, &bytes);
+		rc = g->store ? keep(g, path, &bytes, is_found, e) :
+				ingest_send(g, path, buf_str(&bytes), is_found, e);
 	}
 	buf_release(&bytes);
 	return rc;

@@ -107,6 +107,20 @@ static bool is_mlperf_log(const char *folder, struct str name)
 	       (str_is(name, RESULT_MLPERF_SUMMARY) && !is_in_folder(folder, RESULT_MLPERF_DETAIL));
 }
 
+/* Whether vLLM's performance suite left its results here: the table then says nothing more. */
+static bool has_commands(const char *folder)
+{
+	DIR *dir = opendir(folder);
+	const struct dirent *entry;
+	bool is_there = false;
+
+	while (dir && !is_there && (entry = readdir(dir)) != NULL)
+		is_there = str_ends(str_of(entry->d_name), STR(".commands"));
+	if (dir)
+		closedir(dir);
+	return is_there;
+}
+
 bool result_file_is(const char *folder, const char *name)
 {
 	static const char *const other[] = { RESULT_SERVERS, "warmup.json", RESULT_CAPACITY };
@@ -117,6 +131,8 @@ bool result_file_is(const char *folder, const char *name)
 
 	if (is_mlperf_log(folder, s))
 		return true;
+	if (str_is(s, RESULT_NIGHTLY_TABLE) && has_commands(folder))
+		return false;
 	if (*name == '.' || result_file_stem(name).n == s.n || str_starts(s, STR("SLA-")))
 		return false;
 	for (size_t i = 0; i < COUNT(other); i++)

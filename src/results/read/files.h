@@ -2,11 +2,12 @@
 /*
  * files.h - which files hold results, and the one walk through folders that finds them.
  *
- * By name: .json, .jsonl and .ndjson, also packed (.gz, .zst), and the logs of MLPerf's LoadGen. Files that tools write next to
- * results are left out: servers.json, warmup.json, capacity.json, failures, traces, a search's own
- * account (SLA-*, *_sla_summary.json), a sweep's runs where its summary.json is there, and
- * .pytorch.json next to its result. So is the folder X.d of a document X.json. A file that a user
- * names is always read.
+ * By name: .json, .jsonl and .ndjson, also packed (.gz, .zst), and the logs of MLPerf's LoadGen, of
+ * which the detailed one is taken where it is there. Files that tools write next to results are
+ * left out: servers.json, warmup.json, capacity.json, failures, traces, a search's own account
+ * (SLA-*, *_sla_summary.json), a sweep's runs where its summary.json is there, .pytorch.json next
+ * to its result, and the table of a folder of vLLM's performance suite. So is the folder X.d of a
+ * document X.json. A file that a user names is always read.
  *
  * Names that start with a dot are skipped. Links to folders are not followed: they may lead back.
  */
@@ -22,6 +23,7 @@
 
 #define RESULT_SERVERS "servers.json" /* every start of a server, in the folder of an experiment */
 #define RESULT_CAPACITY "capacity.json" /* what the searches of a sweep found */
+#define RESULT_NIGHTLY_TABLE "benchmark_results.json" /* of vLLM's suite: its results once more */
 #define RESULT_MLPERF_DETAIL "mlperf_log_detail.txt"
 #define RESULT_MLPERF_SUMMARY "mlperf_log_summary.txt"
 #define RESULT_SUMMARY "summary.json" /* the records of a sweep's combination */

@@ -15,7 +15,7 @@ enum result_kind {
 	RESULT_PYTORCH,      /* a list with a record for each metric */
 	RESULT_AIPERF,       /* the profile_export_aiperf.json of aiperf */
 	RESULT_GENAI_PERF,   /* the profile_export_genai_perf.json of genai-perf */
-	RESULT_GUIDELLM,     /* a benchmark of guidellm's benchmarks.json, as store/read.c cuts it */
+	RESULT_GUIDELLM,     /* of guidellm's benchmarks.json, as store/read.c cuts it */
 	RESULT_MLPERF,       /* a log of MLPerf's LoadGen, as store/mlperf_log.c reads it */
 	RESULT_ENDPOINTS,    /* the result_summary.json of MLCommons endpoints */
 	RESULT_INFERENCEX,   /* the agg_NAME.json of InferenceX */

@@ -7,6 +7,8 @@
 #include "core/base/str.h"
 #include "core/json/read.h"
 
+#define COMMANDS_BYTES_MAX (64u << 10)
+
 /* Whether gzip or zstd has packed these bytes. */
 bool result_is_packed(struct str bytes);
 /* Replaces packed bytes by what they hold, in a: at most bytes_max. Other bytes stay. */
@@ -16,3 +18,9 @@ int result_unpack(struct str *bytes, size_t bytes_max, struct arena *a, struct e
  * read (ERR_IO), is larger than bytes_max (ERR_LIMIT) or is no JSON (ERR_PARSE).
  */
 struct json_value *result_json(const char *path, size_t bytes_max, struct arena *a, struct err *e);
+/*
+ * The bytes of STEM.json with what vLLM's performance suite has left in STEM.commands next to it
+ * (the commands, the GPU) and its name for the test, as members of the object; without such a file,
+ * or where one of both is no object, they stay as they are.
+ */
+void result_add_commands(const char *path, struct buf *bytes);

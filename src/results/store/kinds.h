@@ -112,6 +112,8 @@ bool put_renamed(struct reading *r, const struct rename *table, size_t n, struct
 
 /* What our verbs write under "profllm" (kinds_document.c): verdict, options, the machine, the client ... */
 void put_ours(struct reading *r, const struct json_value *ours);
+/* ["--tensor-parallel-size", "2", "--seed=1", "--no-x"] as server.NAME. */
+void put_engine_args(struct reading *r, const struct json_value *list);
 /* The members "verdict", "verdicts" and "reasons" of an object. */
 void put_trust(struct reading *r, const struct json_value *from);
 /* "client_lag_ms": {...} and its like: what the client added. false: it is no such key. */

@@ -354,7 +354,7 @@ static void put_cache_runs(struct reading *r, const struct json_value *list)
 }
 
 /* ["--model", "demo", "--no-enable-prefix-caching"]: what the engine was told. */
-static void put_engine_args(struct reading *r, const struct json_value *list)
+void put_engine_args(struct reading *r, const struct json_value *list)
 {
 	char column[NAME_BYTES];
 

@@ -21,7 +21,8 @@
 enum unit { AS_IT_IS, S_IN_MS, NS_IN_MS, NS_IN_S };
 /* Multiplied and divided, so that one rounding is all that a conversion costs. */
 static const struct { double times, over; } scale[] = {
-	[AS_IT_IS] = { 1, 1 }, [S_IN_MS] = { 1000, 1 }, [NS_IN_MS] = { 1, 1e6 }, [NS_IN_S] = { 1, 1e9 },
+	[AS_IT_IS] = { 1, 1 }, [S_IN_MS] = { 1000, 1 }, [NS_IN_MS] = { 1, 1e6 },
+	[NS_IN_S] = { 1, 1e9 },
 };
 
 /* One value: its members' names with dots between, and its column. */
@@ -62,7 +63,8 @@ static void put_figures(struct reading *r, const struct json_value *v, const str
 			size_t n)
 {
 	for (size_t i = 0; i < n; i++)
-		cells_put(r->cells, str_of(table[i].column), in_unit(at(v, table[i].path), table[i].unit));
+		cells_put(r->cells, str_of(table[i].column),
+			  in_unit(at(v, table[i].path), table[i].unit));
 }
 
 /*
@@ -361,8 +363,8 @@ int put_guidellm(struct reading *r, const struct json_value *v, struct err *e)
 	put_timings(r, metrics, guidellm_timings, COUNT(guidellm_timings));
 	put_figures(r, metrics, guidellm_deviations, COUNT(guidellm_deviations));
 	/*
-	 * A request's mean gap, as often as it has gaps: its mean is that of all gaps where each event
-	 * brings one token; its other statistics are neither those of TPOT nor those of ITL.
+	 * A request's mean gap, as often as it has gaps: its mean is that of all gaps where each
+	 * event brings one token; its other statistics are neither those of TPOT nor those of ITL.
 	 */
 	if (one_token <= 1)
 		cells_put_json(r->cells, NULL, STR("mean_itl_ms"),
@@ -374,7 +376,7 @@ int put_guidellm(struct reading *r, const struct json_value *v, struct err *e)
 
 struct mlperf_row { const char *head, *tail, *name; };
 
-/* HEAD, a percentile, TAIL. due: in the scenario Server, whose clock starts when a query was due. */
+/* HEAD, a percentile, TAIL. due: in Server, whose clock starts when a query was due. */
 static const struct { struct mlperf_row always, due; } mlperf_percentile[] = {
 	{ { "result_", "_percentile_latency_ns", "e2el_ms" },
 	  { "result_", "_percentile_latency_ns", "e2el_from_due_ms" } },

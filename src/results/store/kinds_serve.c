@@ -74,6 +74,58 @@ static bool is_result(struct str key, const struct json_value *v)
 	return is_number && is_metric_name(key);
 }
 
+/* "2xH100", or a line for each GPU. */
+static void put_gpu(struct reading *r, struct str gpu)
+{
+	struct str rest = gpu, name = str_cut(&rest, '\n');
+	double gpus = 1;
+	size_t digits = 0;
+
+	while (digits < name.n && name.p[digits] >= '0' && name.p[digits] <= '9')
+		digits++;
+	if (digits && digits < 4 && digits < name.n && name.p[digits] == 'x') {
+		str_to_f64((struct str){ name.p, digits }, &gpus);
+		name = (struct str){ name.p + digits + 1, name.n - digits - 1 };
+	}
+	while (rest.n)
+		gpus += str_cut(&rest, '\n').n > 0;
+	if (!name.n)
+		return;
+	cells_put_text(r->cells, "hardware.gpu", name);
+	cells_put_number(r->cells, "hardware.gpus", gpus);
+}
+
+/*
+ * What vLLM's performance suite left next to a result (result_add_commands): the server's command
+ * and the GPU. That of the load is in the document; its options are in the result.
+ */
+static bool put_suite(struct reading *r, const struct json_value *result, struct str key,
+		      const struct json_value *v)
+{
+	static const struct rename member[] = {
+		{ "test_name", "name" }, { "client_command", "" }, { "latency_command", "" },
+		{ "throughput_command", "" },
+	};
+	struct json_value words = { .kind = JSON_ARRAY };
+	char **word;
+
+	if (!json_get(result, "test_name") || v->kind != JSON_STRING)
+		return false;
+	if (str_is(key, "gpu_type")) {
+		put_gpu(r, v->text);
+		return true;
+	}
+	if (!str_is(key, "server_command"))
+		return put_renamed(r, member, COUNT(member), key, v);
+	if (words_split(v->text, r->scratch, &word, &words.count, NULL) < 0)
+		return true;
+	words.item = arena_alloc(r->scratch, (words.count + 1) * sizeof(*words.item));
+	for (size_t i = 0; i < words.count; i++)
+		words.item[i] = (struct json_value){ .kind = JSON_STRING, .text = str_of(word[i]) };
+	put_engine_args(r, &words);
+	return true;
+}
+
 int put_serve(struct reading *r, const struct json_value *v, struct err *e)
 {
 	const struct json_value *ours = json_get(v, "profllm"), *date = json_get(v, "date");
@@ -86,7 +138,8 @@ int put_serve(struct reading *r, const struct json_value *v, struct err *e)
 		struct str key = v->key[i];
 		const struct json_value *m = &v->item[i];
 
-		if (str_is(key, "profllm") || put_renamed(r, setup, COUNT(setup), key, m) ||
+		if (str_is(key, "profllm") || put_suite(r, v, key, m) ||
+		    put_renamed(r, setup, COUNT(setup), key, m) ||
 		    put_list_of_percentiles(r, key, m))
 			continue;
 		if (is_result(key, m))
@@ -106,9 +159,10 @@ static const struct rename common[] = {
 	{ "latencies", "" }, { "warmup_latencies", "" }, { "profllm", "" }, { "timestamp", "" },
 };
 
-static void put_member(struct reading *r, struct str key, const struct json_value *v)
+static void put_member(struct reading *r, const struct json_value *result, struct str key,
+		       const struct json_value *v)
 {
-	if (put_renamed(r, common, COUNT(common), key, v))
+	if (put_suite(r, result, key, v) || put_renamed(r, common, COUNT(common), key, v))
 		return;
 	if (is_metric_name(key) && v->kind != JSON_STRING)
 		put_metric(r, key, v);
@@ -150,7 +204,7 @@ int put_throughput(struct reading *r, const struct json_value *v, struct err *e)
 	cells_put_text(r->cells, "mode", verb_of(v));
 	for (size_t i = 0; i < v->count; i++)
 		if (!put_renamed(r, result, COUNT(result), v->key[i], &v->item[i]))
-			put_member(r, v->key[i], &v->item[i]);
+			put_member(r, v, v->key[i], &v->item[i]);
 	put_setup(r, v);
 	return 0;
 }
@@ -164,7 +218,7 @@ int put_latency(struct reading *r, const struct json_value *v, struct err *e)
 	put_percentiles(r, "", "latency", json_get(v, "percentiles"));
 	for (size_t i = 0; i < v->count; i++)
 		if (!str_is(v->key[i], "percentiles"))
-			put_member(r, v->key[i], &v->item[i]);
+			put_member(r, v, v->key[i], &v->item[i]);
 	put_setup(r, v);
 	return 0;
 }
@@ -185,7 +239,7 @@ int put_startup(struct reading *r, const struct json_value *v, struct err *e)
 			snprintf(name, sizeof(name), "%.*s_time", (int)(key.n - tail.n), key.p);
 			put_percentiles(r, "", name, &v->item[i]);
 		} else if (!str_ends(key, STR("_times"))) {
-			put_member(r, key, &v->item[i]);
+			put_member(r, v, key, &v->item[i]);
 		}
 	}
 	put_setup(r, v);
@@ -233,7 +287,7 @@ int put_mm_processor(struct reading *r, const struct json_value *v, struct err *
 	for (size_t i = 0; i < v->count; i++)
 		if (!put_renamed(r, result, COUNT(result), v->key[i], &v->item[i]) &&
 		    !str_starts(v->key[i], STR("percentiles_")))
-			put_member(r, v->key[i], &v->item[i]);
+			put_member(r, v, v->key[i], &v->item[i]);
 	put_setup(r, v);
 	return 0;
 }
@@ -273,27 +327,6 @@ static const struct rename seconds[] = {
 	{ "Mean latency (ms)", "avg_latency" }, { "Median latency (ms)", "median_latency" },
 	{ "P99 latency (ms)", "p99_latency" },
 };
-
-/* "2xH100", or a line for each GPU. */
-static void put_gpu(struct reading *r, struct str gpu)
-{
-	struct str rest = gpu, name = str_cut(&rest, '\n');
-	double gpus = 1;
-	size_t digits = 0;
-
-	while (digits < name.n && name.p[digits] >= '0' && name.p[digits] <= '9')
-		digits++;
-	if (digits && digits < 4 && digits < name.n && name.p[digits] == 'x') {
-		str_to_f64((struct str){ name.p, digits }, &gpus);
-		name = (struct str){ name.p + digits + 1, name.n - digits - 1 };
-	}
-	while (rest.n)
-		gpus += str_cut(&rest, '\n').n > 0;
-	if (!name.n)
-		return;
-	cells_put_text(r->cells, "hardware.gpu", name);
-	cells_put_number(r->cells, "hardware.gpus", gpus);
-}
 
 static bool put_seconds(struct reading *r, struct str key, const struct json_value *v)
 {
