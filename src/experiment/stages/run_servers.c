@@ -252,6 +252,8 @@ static int make_words(struct run *r, size_t i, struct err *e)
 static int start_failed(struct run *r, size_t i, const struct server_failure *why,
 			const struct err *e)
 {
+	if (r->has_failed) /* another one, for which this one was given up */
+		return -1;
 	if (run_is_cancelled(r))
 		return run_interrupted(r);
 	if (servers_died(r, false))
