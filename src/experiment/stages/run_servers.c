@@ -30,6 +30,7 @@
 /* How long the process of a server may live on when its connections have ended: half a second. */
 #define DEATH_STEP_NS 10000000
 #define DEATH_STEPS 50
+#define DEATH_STEPS_CONTAINER 500 /* its runtime cleans up before it ends */
 
 /* ---- the guard ---- */
 
@@ -80,6 +81,14 @@ static void keep_tail(struct run *r, const struct server_failure *why)
 		r->out->log_tail = arena_str(&r->out->arena, str_of(why->tail));
 }
 
+static int death_steps(const struct experiment_held *held)
+{
+	for (size_t i = 0; i < held->n; i++)
+		if (held->server[i].is_container)
+			return DEATH_STEPS_CONTAINER;
+	return DEATH_STEPS;
+}
+
 bool servers_died(struct run *r, bool is_suspect)
 {
 	const struct timespec step = { .tv_nsec = DEATH_STEP_NS };
@@ -88,7 +97,7 @@ bool servers_died(struct run *r, bool is_suspect)
 	struct err e = { 0 };
 	int i;
 
-	for (int k = 0; is_suspect && k < DEATH_STEPS && atomic_load(&held->died) < 0; k++)
+	for (int k = is_suspect ? death_steps(held) : 0; k && atomic_load(&held->died) < 0; k--)
 		nanosleep(&step, NULL);
 	i = atomic_load(&held->died);
 	if (i < 0 || server_check(atomic_load(&held->server[i].server), &why, &e) == 0)
@@ -252,6 +261,8 @@ static int make_words(struct run *r, size_t i, struct err *e)
 static int start_failed(struct run *r, size_t i, const struct server_failure *why,
 			const struct err *e)
 {
+	if (r->has_failed) /* another one, for which this one was given up */
+		return -1;
 	if (run_is_cancelled(r))
 		return run_interrupted(r);
 	if (servers_died(r, false))
