@@ -496,6 +496,19 @@ async function anyPoint(page, url) {
 	await page.waitForSelector('.pick.workload option:nth-child(2)', { state: 'attached' });
 	const workloads = await page.$$eval('.pick.workload option', (l) => l.map((o) => o.value));
 	const answer = await ask(url, '/api/filters/apply', { limit: 0, facets: ['workload'], facet_values: 50 });
+	await page.waitForSelector('section[aria-label^="Distribution"] td');
+	const save = async (what) => {
+		const [file] = await Promise.all([page.waitForEvent('download'), (async () => {
+			await page.click('section[aria-label^="Distribution"] .chart-menu button');
+			await page.click(`.menu-item:has-text("${what}")`);
+		})()]);
+		return readFileSync(await file.path(), 'utf8');
+	};
+	const spread = await ask(url, '/api/analysis/distribution', { metric: 'median_ttft_ms', group: ['server.model'] });
+	const csv = (await save('CSV')).trim().split('\r\n').map((l) => l.split(','));
+	equal(csv.slice(1).map((l) => l.slice(1).map(Number)), spread.groups.map((g) => [g.n, ...g.quantiles]),
+		'a distribution is saved as CSV');
+	ok((await save('SVG')).includes(spread.groups[0].name), 'and as a picture, with the names of its groups');
 	equal(workloads, ['', ...answer.facets[0].values.map((v) => v.value).filter((v) => v !== null)],
 		'workloads are chosen from');
 	await page.selectOption('.pick.workload select', workloads[1]);
