@@ -204,7 +204,8 @@ await main(async () => {
 			'the run shows the log of its server');
 	});
 	await task(page, url, 'five charts on a board', async (click) => {
-		const charts = [['/charts', '.chart-menu button'], ['/charts?view=any', 'section[aria-label*=" against "] .chart-menu button'],
+		const charts = [['/charts', '.chart-menu button'],
+			['/charts?view=any', 'section[aria-label*=" against "] .chart-menu button'],
 			['/charts?view=any', '.card-head .chart-menu button'], ['/trends', '.chart-menu button'],
 			['/compare?by=gpu_model', '.board-menu button']];
 		for (const [i, [path, button]] of charts.entries()) {
