@@ -11,7 +11,8 @@ import { becomes, equal, main, ok, output, scratch } from './tap.mjs';
 
 const shots = join(output, 'screenshots');
 const CHART = '.chart-menu button', HEAD = '.card-head .chart-menu button';
-const SCATTER = `section[aria-label*=" against "] ${CHART}`, MENU = '.board-menu button', ADD = '.menu-item:has-text("Add to board")';
+const SCATTER = `section[aria-label*=" against "] ${CHART}`, MENU = '.board-menu button',
+	ADD = '.menu-item:has-text("Add to board")';
 const drawn = (page, n) => becomes(() => page.$$eval('.block [data-drawn=true]', (l) => l.length), n,
 	`${n} charts are drawn`);
 

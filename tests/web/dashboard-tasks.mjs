@@ -206,7 +206,8 @@ await main(async () => {
 	await task(page, url, 'five charts on a board', async (click) => {
 		const charts = [['/charts', '.chart-menu button'],
 			['/charts?view=any', 'section[aria-label*=" against "] .chart-menu button'],
-			['/charts?view=any', '.card-head .chart-menu button'], ['/trends', '.chart-menu button'],
+			['/charts?view=any', '.card-head .chart-menu button'], ['/trends',
+				'.chart-menu button'],
 			['/compare?by=gpu_model', '.board-menu button']];
 		for (const [i, [path, button]] of charts.entries()) {
 			await page.goto(url + path);
