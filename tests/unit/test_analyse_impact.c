@@ -456,7 +456,7 @@ static void repeats(void **state)
 	assert_true(rig_real(v, "configurations/0/rate_per_server/high") > 15 &&
 		    rig_real(v, "configurations/0/rate_per_server/high") < 16);
 	assert_non_null(strstr(rig_at(v, "configurations/0/reason")->text.p, "held again"));
-	/* The default limit: twice the lowest median of a load, which one lucky run does not move. */
+	/* The default limit: twice the lowest median of a load, whatever one lucky run has. */
 	put_load(&r, &(struct load){ "A", 2, 10, 8, 10, 5, 0 });
 	v = rig_ask(&r, analyse_capacity, "{\"rate\": 1, \"slo\": null}");
 	rig_near(v, "slo/0/max", 590);

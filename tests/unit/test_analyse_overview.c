@@ -452,7 +452,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(best_of_each_load), cmocka_unit_test(loads_of_two_kinds),
 		cmocka_unit_test(within_a_need),
-		cmocka_unit_test(level), cmocka_unit_test(many_repeats), cmocka_unit_test(invalid_would_lead),
+		cmocka_unit_test(level), cmocka_unit_test(many_repeats),
+		cmocka_unit_test(invalid_would_lead),
 		cmocka_unit_test(all_invalid), cmocka_unit_test(few_runs),
 		cmocka_unit_test(default_workload), cmocka_unit_test(changes),
 		cmocka_unit_test(versions), cmocka_unit_test(versions_alike),

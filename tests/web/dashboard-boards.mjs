@@ -10,12 +10,14 @@ import { series, study } from './dashboard-sample.mjs';
 import { becomes, equal, main, ok, output, scratch } from './tap.mjs';
 
 const shots = join(output, 'screenshots');
-const CHART = '.chart-menu button', HEAD = '.card-head .chart-menu button', MENU = '.board-menu button', ADD = '.menu-item:has-text("Add to board")';
+const CHART = '.chart-menu button', HEAD = '.card-head .chart-menu button';
+const SCATTER = `section[aria-label*=" against "] ${CHART}`, MENU = '.board-menu button',
+	ADD = '.menu-item:has-text("Add to board")';
 const drawn = (page, n) => becomes(() => page.$$eval('.block [data-drawn=true]', (l) => l.length), n,
 	`${n} charts are drawn`);
 
 /** Where each chart is, and which of the buttons there opens its menu. */
-const CHARTS = [['/charts', CHART, 0], ['/charts?view=any', CHART, 0], ['/charts?view=any', HEAD, 0],
+const CHARTS = [['/charts', CHART, 0], ['/charts?view=any', SCATTER, 0], ['/charts?view=any', HEAD, 0],
 	['/trends', CHART, 0], ['/compare?by=gpu_model', MENU, 0]];
 
 async function twoClicks(page, url) {

@@ -462,48 +462,6 @@ async function performance(page, url) {
 	await page.waitForURL((u) => u.pathname.startsWith('/runs/'));
 }
 
-/** Any two metrics: a point says which run it is, a click pins it with all that differs, a second opens. */
-async function anyPoint(page, url) {
-	const where = `${url}/charts?view=any&g=server.model&x=output_throughput&y=median_ttft_ms`;
-	await page.goto(where);
-	await page.waitForSelector('.chart-box[data-drawn=true] canvas');
-	const box = await page.$eval('.chart-box', (e) => e.getBoundingClientRect().toJSON());
-	const isOver = () => page.$$eval('.tip', (l) => l.some((e) => e.checkVisibility({ visibilityProperty: true })));
-	let at = null;
-	for (let y = box.y + 20; y < box.bottom - 60 && !at; y += 6)
-		for (let x = box.x + 80; x < box.right - 30 && !at; x += 6) {
-			await page.mouse.move(x, y);
-			if (await isOver())
-				at = [x, y];
-		}
-	ok(at, 'there is a point with a tip');
-	await becomes(async () => /Verdict|Date/.test(await page.textContent('.tip')), true,
-		'the tip says what differs, once that has come');
-	await page.mouse.click(...at);
-	const pin = () => Number(new URL(page.url()).searchParams.get('pin'));
-	await becomes(async () => pin() > 0, true, 'a click pins it, in the address');
-	const { values } = await ask(url, `/api/data/experiments/${pin()}`);
-	const { columns } = await ask(url, '/api/filters/apply', { limit: 1 });
-	const facts = columns.filter((c) => !['run_id', 'name', 'status', 'verdict', 'output_throughput', 'median_ttft_ms',
-	].includes(c) && values[c] !== undefined && values[c] !== null && values[c] !== '').length;
-	const rows = () => page.$$eval('.pin dl > div', (l) => l.length);
-	await becomes(async () => await rows() >= facts + 2, true, 'the pin has both metrics and all that differs');
-	equal(await page.$eval('.pin a', (a) => new URL(a.href).pathname), `/runs/${pin()}`, 'and opens its run');
-	const id = pin();
-	await page.mouse.dblclick(...at);
-	await page.waitForURL((u) => u.pathname === `/runs/${id}`);
-	await page.goto(where);
-	await page.waitForSelector('.pick.workload option:nth-child(2)', { state: 'attached' });
-	const workloads = await page.$$eval('.pick.workload option', (l) => l.map((o) => o.value));
-	const answer = await ask(url, '/api/filters/apply', { limit: 0, facets: ['workload'], facet_values: 50 });
-	equal(workloads, ['', ...answer.facets[0].values.map((v) => v.value).filter((v) => v !== null)],
-		'workloads are chosen from');
-	await page.selectOption('.pick.workload select', workloads[1]);
-	const n = answer.facets[0].values.find((v) => v.value === workloads[1]).count;
-	await becomes(async () => (await page.textContent('main')).includes(`${n} runs`), true,
-		'and one of them is drawn alone');
-}
-
 async function charts(page, url) {
 	await page.goto(`${url}/charts?g=server.model&x=output_throughput&y=median_ttft_ms`);
 	await page.waitForSelector('.chart-box[data-drawn=true] canvas');
@@ -997,7 +955,6 @@ await main(async () => {
 		compares,
 		performance,
 		charts,
-		anyPoint,
 		trends,
 		listed,
 		analyses,

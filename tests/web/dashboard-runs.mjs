@@ -231,11 +231,77 @@ async function repeats(browser) {
 	equal(await it.stop(), 0, 'that dashboard ends, too');
 }
 
+/** Any two metrics: a point says which run it is, a click pins it with all that differs, a second opens. */
+async function anyPoint(browser, url) {
+	const { page, wrong } = await tab(browser, url);
+	const where = `${url}/charts?view=any&g=server.model&x=output_throughput&y=median_ttft_ms`;
+	await page.goto(where);
+	await page.waitForSelector('.chart-box[data-drawn=true] canvas');
+	const box = await page.$eval('.chart-box', (e) => e.getBoundingClientRect().toJSON());
+	const isOver = () => page.$$eval('.tip', (l) => l.some((e) =>
+		e.checkVisibility({ visibilityProperty: true })));
+	let at = null;
+	for (let y = box.y + 20; y < box.bottom - 60 && !at; y += 6)
+		for (let x = box.x + 80; x < box.right - 30 && !at; x += 6) {
+			await page.mouse.move(x, y);
+			if (await isOver())
+				at = [x, y];
+		}
+	ok(at, 'there is a point with a tip');
+	await becomes(async () => /Verdict|Date/.test(await page.textContent('.tip')), true,
+		'the tip says what differs, once that has come');
+	await page.mouse.click(...at);
+	const pin = () => Number(new URL(page.url()).searchParams.get('pin'));
+	await becomes(async () => pin() > 0, true, 'a click pins it, in the address');
+	const { values } = await ask(url, `/api/data/experiments/${pin()}`);
+	const { columns } = await ask(url, '/api/filters/apply', { limit: 1 });
+	const facts = columns.filter((c) => !['run_id', 'name', 'status', 'verdict', 'output_throughput',
+		'median_ttft_ms',
+	].includes(c) && values[c] !== undefined && values[c] !== null && values[c] !== '').length;
+	const rows = () => page.$$eval('.pin dl > div', (l) => l.length);
+	await becomes(async () => await rows() >= facts + 2, true,
+		'the pin has both metrics and all that differs');
+	equal(await page.$eval('.pin a', (a) => new URL(a.href).pathname), `/runs/${pin()}`,
+		'and opens its run');
+	const id = pin();
+	await page.mouse.dblclick(...at);
+	await page.waitForURL((u) => u.pathname === `/runs/${id}`);
+	await page.goto(where);
+	await page.waitForSelector('.pick.workload option:nth-child(2)', { state: 'attached' });
+	const workloads = await page.$$eval('.pick.workload option', (l) => l.map((o) => o.value));
+	const answer = await ask(url, '/api/filters/apply', { limit: 0, facets: ['workload'],
+		facet_values: 50 });
+	await page.waitForSelector('section[aria-label^="Distribution"] td');
+	const save = async (what) => {
+		const [file] = await Promise.all([page.waitForEvent('download'), (async () => {
+			await page.click('section[aria-label^="Distribution"] .chart-menu button');
+			await page.click(`.menu-item:has-text("${what}")`);
+		})()]);
+		return readFileSync(await file.path(), 'utf8');
+	};
+	const spread = await ask(url, '/api/analysis/distribution', { metric: 'median_ttft_ms',
+		group: ['server.model'] });
+	const csv = (await save('CSV')).trim().split('\r\n').map((l) => l.split(','));
+	equal(csv.slice(1).map((l) => l.slice(1).map(Number)), spread.groups.map((g) => [g.n,
+		...g.quantiles]),
+		'a distribution is saved as CSV');
+	ok((await save('SVG')).includes(spread.groups[0].name),
+		'and as a picture, with the names of its groups');
+	equal(workloads, ['', ...answer.facets[0].values.map((v) => v.value).filter((v) => v !== null)],
+		'workloads are chosen from');
+	await page.selectOption('.pick.workload select', workloads[1]);
+	const n = answer.facets[0].values.find((v) => v.value === workloads[1]).count;
+	await becomes(async () => (await page.textContent('main')).includes(`${n} runs`), true,
+		'and one of them is drawn alone');
+	equal(wrong, [], 'nothing went wrong with points');
+}
+
 main(async () => {
 	mkdirSync(shots, { recursive: true });
 	const it = await dashboard(), browser = await launch();
 	await upload(it.url, results(RUNS));
 	await picker(browser, it.url);
+	await anyPoint(browser, it.url);
 	await repeats(browser);
 	equal(await it.stop(), 0, 'the dashboard ends as it should');
 	await browser.close();

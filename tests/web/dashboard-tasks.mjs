@@ -87,7 +87,8 @@ async function task(page, url, name, walk) {
 
 /** Charts of other pages are added in two clicks each. */
 async function anyFive(page, url) {
-	const charts = [['/charts', '.chart-menu button'], ['/charts?view=any', '.chart-menu button'],
+	const charts = [['/charts', '.chart-menu button'],
+		['/charts?view=any', 'section[aria-label*=" against "] .chart-menu button'],
 		['/charts?view=any', '.card-head .chart-menu button'], ['/trends', '.chart-menu button'],
 		['/compare?by=gpu_model', '.board-menu button']];
 	for (const [path, button] of charts) {

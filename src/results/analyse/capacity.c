@@ -362,7 +362,8 @@ static void set_default_limit(struct capacity *c, const struct series_list *l)
 		const struct load *load = loads_of(c, &l->series[i], &n);
 
 		for (size_t k = 0; k < n; k++)
-			if (load[k].median[0] > 0 && load[k].median[0] < least && !load[k].is_failing)
+			if (load[k].median[0] > 0 && load[k].median[0] < least &&
+			    !load[k].is_failing)
 				least = load[k].median[0];
 	}
 	c->slo[0].limit = isfinite(least) ? rounded(LIMIT_FACTOR * least, true) : 1000;

@@ -253,9 +253,11 @@ it('takes what lies between two places of an axis of words', () => {
 it('says of a point what tells its run from the others', () => {
 	const measure = (column: string) => ({ column, label: column === 'gpu_model' ? 'GPU' : 'Median TTFT',
 		unit: column === 'gpu_model' ? null : 'ms' });
-	expect(factsOf(7, { name: 'a', verdict: 'DEGRADED', status: 'completed', gpu_model: 'b200', p: null, t: 12.345 },
+	expect(factsOf(7, { name: 'a', verdict: 'DEGRADED', status: 'completed', gpu_model: 'b200', p: null,
+		t: 12.345 },
 		['run_id', 'name', 'status', 'gpu_model', 'p', 't', 'verdict'], { measure }))
-		.toEqual({ name: 'a', rows: [['GPU', 'b200'], ['Median TTFT', '12.35 ms'], ['Verdict', 'DEGRADED']] });
+		.toEqual({ name: 'a', rows: [['GPU', 'b200'], ['Median TTFT', '12.35 ms'], ['Verdict',
+			'DEGRADED']] });
 	expect(factsOf(7, {}, ['name'], { measure })).toEqual({ name: 'Run 7', rows: [] });
 });
 
@@ -263,7 +265,8 @@ it('names the columns that groups differ in, and brings numbers in order', () =>
 	const keys = [{ rate: 16, gpu: 'a' }, { rate: 1, gpu: 'a' }, { rate: 4, gpu: 'a' }];
 	expect(differingOf(['gpu', 'rate'], keys)).toEqual(['rate']);
 	expect(inOrder(keys.map((key) => ({ key }))).map((s) => s.key.rate)).toEqual([1, 4, 16]);
-	expect(inOrder([{ key: { gpu: 'b' } }, { key: { gpu: 'a' } }]).map((s) => s.key.gpu)).toEqual(['b', 'a']);
+	expect(inOrder([{ key: { gpu: 'b' } }, { key: { gpu: 'a' } }]).map((s) => s.key.gpu)).toEqual(['b',
+		'a']);
 });
 
 it('saves lines with their points', () => {
@@ -274,12 +277,14 @@ it('saves lines with their points', () => {
 });
 
 it('names configurations by what tells them apart, without what follows from it', () => {
-	const keys = [['b200', 1, 1024], ['b200', 2, 1024], ['a100', 1, 256]].map(([gpu, tp, seqs]) => ({ 'server.model': 'm',
+	const keys = [['b200', 1, 1024], ['b200', 2, 1024], ['a100', 1, 256]].map(([gpu, tp, seqs]) =>
+		({ 'server.model': 'm',
 		'server.gpu': gpu, 'server.tensor_parallel_size': tp, 'server.max_num_seqs': seqs }));
 	expect(tellingOf(Object.keys(keys[0]), keys)).toEqual(['server.gpu', 'server.tensor_parallel_size']);
 	expect(withNames(keys.map((key) => ({ key, name: 'long' }))).map((c) => [c.name, c.full]))
 		.toEqual([['b200 TP1', 'long'], ['b200 TP2', 'long'], ['a100 TP1', 'long']]);
 	expect(withNames([{ key: keys[0], name: 'long' }])[0].name).toBe('long');
-	expect(withNames([{ key: { a: true }, name: '' }, { key: { a: true, 'server.tp': 8 }, name: '' }]).map((c) => c.name))
+	expect(withNames([{ key: { a: true }, name: '' }, { key: { a: true, 'server.tp': 8 },
+		name: '' }]).map((c) => c.name))
 		.toEqual(['no tp', 'tp 8']);
 });

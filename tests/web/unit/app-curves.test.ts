@@ -102,8 +102,10 @@ it('spans only what is shown, and keeps colors when one is hidden', () => {
 });
 
 it('leaves an axis its own range where all values are near each other, with the ends of repeats', () => {
-	const near = [point(1, 90, 800, { x_min: 71, x_max: 125, y_min: 790, y_max: 815 }), point(2, 94, 900)];
-	const o = options({ spots: spotsOf([{ name: 'TP1', color: 'b200', points: near }], options().looks) });
+	const near = [point(1, 90, 800, { x_min: 71, x_max: 125, y_min: 790, y_max: 815 }), point(2, 94,
+		900)];
+	const o = options({ spots: spotsOf([{ name: 'TP1', color: 'b200', points: near }],
+		options().looks) });
 	const { x, y } = plansOf(o, size);
 	expect([x.min > 60, x.min < 71, x.max > 125, y.min > 700]).toEqual([true, true, true, true]);
 	const line = of(o, 'whiskers') as unknown as { lineStyle: { color: string } };

@@ -44,8 +44,10 @@ it('keeps the memory of a GPU where it tells two of them apart', () => {
 });
 
 it('keeps of long values what tells them apart, and drops what a column shows under another name', () => {
-	const rows = ['meta-llama/Llama-3.1-8B-Instruct', 'meta-llama/Llama-3.1-70B-Instruct'].flatMap((model, m) =>
-		['h100-80gb', 'b200-192gb'].map((gpu, g) => row(2 * m + g, `model=${model}-gpu=${gpu}-tensor_parallel_size=2`,
+	const rows = ['meta-llama/Llama-3.1-8B-Instruct',
+		'meta-llama/Llama-3.1-70B-Instruct'].flatMap((model, m) =>
+		['h100-80gb', 'b200-192gb'].map((gpu, g) => row(2 * m + g,
+			`model=${model}-gpu=${gpu}-tensor_parallel_size=2`,
 			{ gpu_model: gpu })));
 	expect(names(rows)).toEqual(['8B h100', '8B b200', '70B h100', '70B b200']);
 	expect(names(rows, ['gpu_model'])).toEqual(['8B', '8B', '70B', '70B']);

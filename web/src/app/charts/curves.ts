@@ -144,8 +144,10 @@ export function plansOf(o: CurveOptions, size: Size): { x: Plan; y: Plan } {
 		planAxis(values, { isVertical, px: isVertical ? room.height : room.width, unit: m.unit,
 			from: Math.min(...values) > Math.max(...values) * NEAR ? 'near' : 'zero',
 			scale: isLog === null ? 'auto' : isLog ? 'log' : 'linear' });
-	return { x: plan([...seen.map((p) => p.x), ...spans.flatMap((p) => [p.x_min, p.x_max])], false, o.isLogX, o.x),
-		y: plan([...seen.map((p) => p.y), ...spans.flatMap((p) => [p.y_min, p.y_max])], true, o.isLogY, o.y) };
+	return { x: plan([...seen.map((p) => p.x), ...spans.flatMap((p) => [p.x_min, p.x_max])], false,
+		o.isLogX, o.x),
+		y: plan([...seen.map((p) => p.y), ...spans.flatMap((p) => [p.y_min, p.y_max])], true,
+			o.isLogY, o.y) };
 }
 
 /** 0 to 1 along an axis. */

@@ -210,7 +210,8 @@ function rules(list: Rule[], ink: Ink): object[] {
 export function savedLines(title: string, series: LineSeries[], x: string, y: string): Saved {
 	const shown = series.filter((s) => s.isShown);
 	return { title,
-		legend: () => (shown.length < 2 ? [] : shown.map((s) => ({ name: s.name, colour: drawnColour(s.id),
+		legend: () => (shown.length < 2 ? [] : shown.map((s) => ({ name: s.name,
+			colour: drawnColour(s.id),
 			shape: shapeOf(placeOf(s.id)) }))),
 		table: () => [['series', x, y, 'low', 'high'], ...shown.flatMap((s) => s.points.map((p) =>
 			[s.name, p.x, p.value, p.low, p.high]))] };

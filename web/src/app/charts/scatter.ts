@@ -85,10 +85,12 @@ export function scatterOption(o: ScatterOptions, ink: Ink, size = USUAL_SIZE): E
 		if (!found)
 			return '';
 		const { group, point } = found, own = [...pointRows(point, o.x, o.y),
-			...point.is_frontier ? [['On frontier', `of ${group.name}`] as [string, string]] : []];
+			...point.is_frontier ? [['On frontier', `of ${group.name}`] as [string,
+				string]] : []];
 		const body = tipBody(group.name, own, HINT);
 		void o.ask?.(point.id).then((facts) =>
-			body.replaceChildren(...tipBody(facts.name, [...own, ...facts.rows], HINT).childNodes))
+			body.replaceChildren(...tipBody(facts.name, [...own, ...facts.rows],
+				HINT).childNodes))
 			.catch(() => undefined); // the tip stays as it is
 		return body;
 	};
@@ -117,8 +119,10 @@ function pinned(o: ScatterOptions, ink: Ink): object {
 	});
 	return { type: 'scatter', id: 'pins', silent: true, z: 6, symbol: 'circle', symbolSize: 16,
 		itemStyle: { color: 'transparent', borderColor: ink.ink, borderWidth: 2 },
-		label: { show: true, position: 'top', color: ink.ink, fontFamily: FONT, fontSize: 12, fontWeight: 'bold',
-			textBorderColor: ink.card, textBorderWidth: 3, formatter: (hit: { dataIndex: number }) =>
+		label: { show: true, position: 'top', color: ink.ink, fontFamily: FONT, fontSize: 12,
+			fontWeight: 'bold',
+			textBorderColor: ink.card, textBorderWidth: 3,
+				formatter: (hit: { dataIndex: number }) =>
 				String(found[hit.dataIndex].at + 1) },
 		data: found.map(({ p }) => [p.x, p.y]) };
 }

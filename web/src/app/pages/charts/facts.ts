@@ -16,7 +16,8 @@ export interface Facts { name: string; rows: [string, string][] }
 const NAMES = ['run_id', 'name', 'status', 'verdict'];
 
 /** The columns of a table of runs, without those that the drawing shows anyway. */
-export function factsOf(id: number, values: Values, list: string[], columns: Pick<Columns, 'measure'>): Facts {
+export function factsOf(id: number, values: Values, list: string[], columns: Pick<Columns,
+	'measure'>): Facts {
 	const rows = list.filter((c) => !NAMES.includes(c)).flatMap((c): [string, string][] => {
 		const v = values[c], { label, unit } = columns.measure(c);
 		if (v === undefined || v === null || v === '')
@@ -27,7 +28,8 @@ export function factsOf(id: number, values: Values, list: string[], columns: Pic
 		return [[label, `${showCell(c, v)}${hasUnit ? ` ${unit}` : ''}`]];
 	});
 	const { status, verdict, name } = values;
-	const judged = [verdict, status === 'completed' ? null : status].filter((w) => typeof w === 'string' && w);
+	const judged = [verdict, status === 'completed' ? null : status].filter((w) => typeof w === 'string'
+		&& w);
 	return { name: typeof name === 'string' && name ? name : `Run ${id}`,
 		rows: judged.length ? [...rows, ['Verdict', judged.join(', ')]] : rows };
 }

@@ -38,7 +38,8 @@ export function againstFirst(v: number, first: number): string {
 }
 
 export const pinText = (p: { name: string; ids: number[]; rows: [string, string][] }): string =>
-	[p.name, ...p.rows.map(([label, value]) => `${label}\t${value}`), `Runs\t${p.ids.join(' ')}`].join('\n');
+	[p.name, ...p.rows.map(([label, value]) => `${label}\t${value}`),
+		`Runs\t${p.ids.join(' ')}`].join('\n');
 
 /** What the machine did, as Y axes in one click: a metric's name differs with what was watched. */
 const MACHINE: [string, RegExp][] = [

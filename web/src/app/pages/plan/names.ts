@@ -5,7 +5,8 @@ import { columnsOf, tellingOf } from '../../common/columns';
 import { shortValue } from '../runs/names';
 
 /** By the whole name, which stays in titles. */
-export function withNames<T extends { key: Record<string, Cell>; name: string }>(list: T[]): (T & { full: string })[] {
+export function withNames<T extends { key: Record<string,
+	Cell>; name: string }>(list: T[]): (T & { full: string })[] {
 	const keys = list.map((c) => c.key), telling = tellingOf(columnsOf(keys), keys);
 	return list.map((c) => ({ ...c, full: c.name, name: telling.map((column) => {
 		const v = c.key[column] ?? null;

@@ -108,7 +108,8 @@ function repeats(part: Part, shown: string[], values: Values): boolean {
 		if (v === undefined || v === null)
 			return false;
 		if (part.key)
-			return String(v) === part.value && (typeof v === 'string' || lastWord(column) === lastWord(part.key));
+			return String(v) === part.value && (typeof v === 'string'
+				|| lastWord(column) === lastWord(part.key));
 		const digits = /^[a-z]{0,5}(\d+(?:\.\d+)?)$/i.exec(part.value);
 		return typeof v === 'number' ? digits !== null && String(v) === digits[1]
 			: String(v).toLowerCase() === part.value.toLowerCase();
