@@ -3,7 +3,7 @@
 // (1,000,000), in headless Chromium over HTTP: from a click on a value of a facet to the painted
 // table, from a click to a drawn chart of 5,000 points, from an address to the first page with data,
 // and how much memory the tab and the dashboard hold. A million runs take about five minutes to be
-// made, and 2 GB of disk.
+// made on a machine without other work, and 4 GB of disk.
 //
 //   make && PROFLLM=$PWD/build/profllm node web/bench_dashboard.mjs 1000000
 //

@@ -29,7 +29,7 @@ const PAGES = [
 	['compare', 'runs', '/compare?sel=1,2,3', '.figures td', 1],
 	['compare', 'start', '/compare', '.state.empty', 0],
 	['plan', 'capacity', '/plan?rate=60', '.ranked', 5],
-	['plan', 'calculator', `/plan?tab=calculator&speed=90&f=${SMALL}`, '.calculated', 2],
+	['plan', 'calculator', `/plan?tab=calculator&speed=90&f=${SMALL}`, '.calculated', 0],
 	['plan', 'scaling', '/plan?tab=scaling', 'section[aria-label^=Speed]', 5],
 	['plan', 'impact', '/plan?tab=impact', '.matched', 5],
 	['plan', 'prices', '/plan?tab=prices', '.prices-table td', 0],
