@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // bench_dashboard.mjs [RUNS [FILE]]: what a person waits for at a dashboard of RUNS made-up runs
 // (1,000,000), in headless Chromium over HTTP: from a click on a value of a facet to the painted
-// table, from a click to a drawn chart of 5,000 points, from an address to the first page with data,
-// and how much memory the tab and the dashboard hold. A million runs take about five minutes to be
-// made, and 2 GB of disk.
+// table, from a click to a drawn chart of 5,000 points, from an address to the first page with
+// data, and how much memory the tab and the dashboard hold. A million runs take about five minutes
+// to be made on a machine without other work, and 4 GB of disk.
 //
 //   make && PROFLLM=$PWD/build/profllm node web/bench_dashboard.mjs 1000000
 //
-// FILE, an SQLite file, keeps the runs for the next time: it is made when it does not exist, used as
-// it is when it has RUNS runs, and never deleted. Without it the runs are in a temporary folder.
+// FILE, an SQLite file, keeps the runs for the next time: it is made when it does not exist, used
+// as it is when it has RUNS runs, and never deleted. Without it they are in a temporary folder.
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';

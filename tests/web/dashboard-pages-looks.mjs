@@ -15,6 +15,8 @@ const THEMES = ['light', 'dark'];
 const shots = join(output, 'screenshots');
 const postgres = process.env.PROFLLM_TEST_POSTGRES?.replace('@', 'dashboard_pages_looks_t');
 
+const SMALL = encodeURIComponent('{"and":[{"column":"server.model","in":["org/small-8b"]}]}');
+
 /** Page, name of the case, address, what is there once it is drawn, the least numbers it shows. */
 const PAGES = [
 	['overview', '', '/', '.overview-cards', 10],
@@ -27,7 +29,7 @@ const PAGES = [
 	['compare', 'runs', '/compare?sel=1,2,3', '.figures td', 1],
 	['compare', 'start', '/compare', '.state.empty', 0],
 	['plan', 'capacity', '/plan?rate=60', '.ranked', 5],
-	['plan', 'calculator', '/plan?tab=calculator&speed=90', '.calculated', 1],
+	['plan', 'calculator', `/plan?tab=calculator&speed=90&f=${SMALL}`, '.calculated', 0],
 	['plan', 'scaling', '/plan?tab=scaling', 'section[aria-label^=Speed]', 5],
 	['plan', 'impact', '/plan?tab=impact', '.matched', 5],
 	['plan', 'prices', '/plan?tab=prices', '.prices-table td', 0],
@@ -76,7 +78,7 @@ function reads(text, value) {
 	if (text.startsWith('<'))
 		return value < Number(text.slice(1));
 	const [, sign, digits, decimals = '', exponent = '0', percent] =
-		/^[^\d−-]*([−-]?)([\d,]+)(?:\.(\d+))?(?:e([+-]?\d+))?( %)?/.exec(text) ?? [];
+		/^[^\d−-]*([−-]?)([\d,]+)(?:\.(\d+))?(?:e([+-]?\d+))?( ?%)?/.exec(text) ?? [];
 	if (digits === undefined)
 		return isShown(text, value);
 	const shown = Number(`${sign && '-'}${digits.replace(/,/g, '')}.${decimals || 0}e${exponent}`);
