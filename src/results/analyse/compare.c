@@ -809,26 +809,47 @@ static void note_loads(struct comparison *c)
 	buf_release(&names);
 }
 
+enum { MIXTURES = 3 };
+static const char *const mixture[MIXTURES] = {
+	"environment.server.version", "provenance.engine_commit", "environment.profllm",
+};
+
+static bool do_share_a_value(const struct value_counts *a, const struct value_counts *b)
+{
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t k = 0; k < b->n; k++)
+			if (value_same(a->of[i].value, b->of[k].value))
+				return true;
+	return false;
+}
+
+/* Whether no group has a value of another one: then these values are what the groups stand for. */
+static bool is_what_groups_are(const struct comparison *c, struct value_counts (*of)[MIXTURES],
+			       size_t column)
+{
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t t = s + 1; t < c->n_sides; t++)
+			if (do_share_a_value(&of[s][column], &of[t][column]))
+				return false;
+	return c->n_sides > 1;
+}
+
 /* What is no configuration and yet makes figures differ: it adds to the scatter. */
 static int note_mixtures(struct comparison *c, struct err *e)
 {
-	static const char *const column[] = {
-		"environment.server.version", "provenance.engine_commit", "environment.profllm",
-	};
-	const size_t n = sizeof(column) / sizeof(*column);
-	struct value_counts counts[sizeof(column) / sizeof(*column)];
-	struct str names[sizeof(column) / sizeof(*column)];
+	struct value_counts of[SIDES_MAX][MIXTURES];
+	struct str names[MIXTURES];
 
-	for (size_t k = 0; k < n; k++)
-		names[k] = str_of(column[k]);
-	for (size_t s = 0; s < c->n_sides; s++) {
-		if (side_counts(c->r, &c->side[s], names, n, counts, e) < 0)
+	for (size_t k = 0; k < MIXTURES; k++)
+		names[k] = str_of(mixture[k]);
+	for (size_t s = 0; s < c->n_sides; s++)
+		if (side_counts(c->r, &c->side[s], names, MIXTURES, of[s], e) < 0)
 			return -1;
-		for (size_t k = 0; k < n; k++)
-			if (counts[k].distinct > 1)
+	for (size_t k = 0; k < MIXTURES; k++)
+		for (size_t s = 0; s < c->n_sides && !is_what_groups_are(c, of, k); s++)
+			if (of[s][k].distinct > 1)
 				parts_note(&c->notes, "%s mixes runs of %zu values of %s",
-					   c->side[s].name, counts[k].distinct, column[k]);
-	}
+					   c->side[s].name, of[s][k].distinct, mixture[k]);
 	return 0;
 }
 

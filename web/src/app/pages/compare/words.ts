@@ -74,9 +74,31 @@ export function headlineOf(metrics: CompareMetric[], wanted: string): CompareMet
 	);
 }
 
+/** Which configurations have no counterpart is a list of its own, so their number is enough here. */
+const shortNotice = (note: string): string =>
+	note.replace(/^(\d+ configurations? of .*? without a counterpart in .*?): .*$/s, '$1');
+
 /** Every note of a comparison once; those of one side name it where there are several. */
 export function noticesOf(answer: Pick<Compare, 'notes' | 'comparisons'>): string[] {
 	const isMany = answer.comparisons.length > 1;
 	return [...new Set([...answer.notes, ...answer.comparisons.flatMap((c) =>
-		c.notes.map((n) => (isMany && !n.includes(c.side) ? `${c.side}: ${n}` : n)))])];
+		c.notes.map((n) => (isMany && !n.includes(c.side) ? `${c.side}: ${n}` : n)))].map(shortNotice))];
+}
+
+/** Why all of these metrics have no answer, where it is one reason for all of them. */
+export function commonReason(metrics: readonly CompareMetric[]): string | null {
+	const [first] = metrics;
+	return metrics.length > 1 && metrics.every((m) => m.reason === first.reason) ? first.reason : null;
+}
+
+/** The comparison that is shown: the one asked for, else the first that could be made. */
+export const shownComparison = (comparisons: readonly Comparison[], group: number): Comparison | undefined =>
+	comparisons.find((c) => c.group === group) ?? comparisons.find((c) => !c.refused) ?? comparisons[0];
+
+/** The group that has most configurations in common with another one; -1: none has any. */
+export function bestBaseline(answer: Pick<Compare, 'groups' | 'configurations'>): number {
+	const shared = answer.groups.map((_, g) => answer.configurations.filter((c) =>
+		c.ids[g]?.length && c.ids.some((ids, other) => other !== g && ids.length)).length);
+	const most = Math.max(0, ...shared);
+	return most > 0 ? shared.indexOf(most) : -1;
 }
