@@ -650,12 +650,13 @@ static unsigned char state_of(const struct counting *c, const struct verdicts *j
 	       counting_is_degraded(c, j, run) ? MATCHED_DEGRADED : MATCHED_COUNTS;
 }
 
-/* One metric of all runs; is_telling: every side has it, and it is not 0 everywhere. */
+/* One metric of all runs; is_telling: two sides have it, and it is not 0 everywhere. */
 static int fill_metric(struct comparison *c, size_t m, struct str column, bool *is_telling,
 		       struct err *e)
 {
 	struct counting *counting = &c->counting[m];
-	bool is_any = false, is_everywhere = true;
+	size_t with = 0;
+	bool is_any = false;
 
 	*counting = counting_of(column);
 	c->metric[m] = column;
@@ -678,9 +679,9 @@ static int fill_metric(struct comparison *c, size_t m, struct str column, bool *
 			n += isnan(c->value[at]) ? 0 : 1;
 			is_any |= fabs(c->value[at]) > 0;
 		}
-		is_everywhere &= n || !c->side[s].n;
+		with += n > 0;
 	}
-	*is_telling = is_any && is_everywhere;
+	*is_telling = is_any && with > 1;
 	return 0;
 }
 

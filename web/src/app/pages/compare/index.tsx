@@ -187,7 +187,9 @@ function Result({ answer, columns }: { answer: Answer; columns: Columns }): Reac
 		<>
 			{chosen && <Headline answer={answer} chosen={chosen} by={by} columns={columns} primary={primary}
 				onPrimary={setPrimary} onSide={setSide} />}
-			<Notices lines={noticesOf(answer)} />
+			{chosen ? <Notices lines={noticesOf(answer, chosen)} /> : <section className="card"><Empty title="Nothing to compare"
+				icon="compare"><p>No two of these groups have a metric in common.{answer.notes.length > 0
+				&& ` ${answer.notes.join('; ')}.`}</p></Empty></section>}
 			{!isBlock && <MatchedBy answer={answer} columns={columns} />}
 			{chosen && <ComparisonCard key={chosen.group} answer={answer} c={chosen} columns={columns} primary={primary}
 				by={by} />}

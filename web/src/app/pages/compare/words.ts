@@ -78,11 +78,11 @@ export function headlineOf(metrics: CompareMetric[], wanted: string): CompareMet
 const shortNotice = (note: string): string =>
 	note.replace(/^(\d+ configurations? of .*? without a counterpart in .*?): .*$/s, '$1');
 
-/** Every note of a comparison once; those of one side name it where there are several. */
-export function noticesOf(answer: Pick<Compare, 'notes' | 'comparisons'>): string[] {
-	const isMany = answer.comparisons.length > 1;
-	return [...new Set([...answer.notes, ...answer.comparisons.flatMap((c) =>
-		c.notes.map((n) => (isMany && !n.includes(c.side) ? `${c.side}: ${n}` : n)))].map(shortNotice))];
+/** Every note of the comparison that is shown once; not what is said of a group that is no part of it. */
+export function noticesOf(answer: Pick<Compare, 'groups' | 'notes'>, c: Comparison): string[] {
+	const others = answer.groups.map((g) => g.name).filter((name) => name !== c.side && name !== c.baseline);
+	const isOfOthers = (note: string): boolean => others.some((name) => note.startsWith(`${name} mixes `));
+	return [...new Set([...answer.notes.filter((n) => !isOfOthers(n)), ...c.notes].map(shortNotice))];
 }
 
 /** Why all of these metrics have no answer, where it is one reason for all of them. */
