@@ -12,7 +12,7 @@
 #include "results/read/kind.h"
 
 #define PARAMETERS_MAX 8   /* that make curves by themselves */
-#define LABELS_MAX 60      /* points in a figure whose loads are written next to them */
+#define LABELS_MAX 24      /* points in a figure whose loads are written next to them */
 #define NAMES_SHOWN 12     /* of metrics, in an error */
 
 struct load_point {

@@ -123,7 +123,8 @@ function Row({ m, columns, range, isChosen, onChoose, isCounted, common }: RowPr
 				{isShown && percent(m.effect)}</td>
 			<td title={intervalText(m.interval)}>{isShown && <ForestRow e={m} range={range} tone={tone} />}</td>
 			<td><span className={TONE_CLASS[tone]}>{m.words}</span>{m.is_primary && <span className="tag">primary</span>}
-				{m.reason && m.reason !== common && <p className="dim small-text">{m.reason}</p>}</td>
+				{m.reason && m.reason !== common && <p className="dim small-text">
+					{m.reason.replace(/ of it$/, '')}</p>}</td>
 		</tr>
 	);
 }
@@ -153,7 +154,7 @@ export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): 
 						onChoose={() => onChoose(m.metric)} isCounted={isCounted} common={common} />
 				))}</tbody>
 			</table>
-			{common && <p className="dim small-text" data-common-reason="">All metrics: {common}.</p>}
+			{common && <p className="dim small-text" data-common-reason="">All metrics: {common.replace(/ of it$/, '')}.</p>}
 		</div>
 	);
 }

@@ -45,7 +45,7 @@ export function answerOf(c: Comparison, m: CompareMetric, mainly: string | null 
 	const least = `${Number((m.effect_min * 100).toPrecision(3))} %`;
 	switch (m.verdict) {
 	case 'not_comparable': return `Not comparable: ${m.reason ?? 'different work was done'}.`;
-	case 'not_enough_data': return `Not enough data: ${m.reason ?? m.words}.`;
+	case 'not_enough_data': return `Not enough data: ${(m.reason ?? m.words).replace(/ of it$/, ' of this metric')}.`;
 	case 'no_change': return `${c.side} and ${c.baseline} differ by less than ${least} over ${all}: `
 		+ `${change}.`;
 	case 'mixed': return `${c.side} is ${up} in ${good}, ${down} in ${bad} of ${all}: ${change}`
@@ -88,7 +88,8 @@ export function noticesOf(answer: Pick<Compare, 'groups' | 'notes'>, c: Comparis
 /** Why all of these metrics have no answer, where it is one reason for all of them. */
 export function commonReason(metrics: readonly CompareMetric[]): string | null {
 	const [first] = metrics;
-	return metrics.length > 1 && metrics.every((m) => m.reason === first.reason) ? first.reason : null;
+	return metrics.length > 1 && metrics.every((m) => m.reason === first.reason)
+		? first.reason : null;
 }
 
 /** The comparison that is shown: the one asked for, else the first that could be made. */
