@@ -55,7 +55,7 @@ mkdir -p "$dir"
 	  - {name: errors-503, server: {fault: ["status=503:0.2"]}}
 	  - {name: resets, server: {fault: ["reset@3:0.2"]}}
 	  - {name: malformed, server: {fault: ["malformed@3:0.2"]}}
-	  - {name: stalls, server: {fault: ["stall@3=1s:0.2"]}}
+	  - {name: stalls, server: {fault: ["stall@3=1s:0.2"], ttft_ms: 20, itl_ms: 6}}
 	  - {name: crash-at-start, server: {command: "false"}}
 	  - {name: all-refused, server: {fault: ["status=503"]}}
 	  - {name: healthy}

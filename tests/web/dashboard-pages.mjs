@@ -857,7 +857,7 @@ benchmark:
   ignore_eos: true
 `;
 
-const HEADLINE = ['verdict', 'output_throughput', 'median_ttft_ms', 'p99_ttft_ms'];
+const HEADLINE = ['verdict', 'output_throughput', 'median_ttft_ms', 'p99_ttft_ms', 'median_tpot_ms'];
 
 async function launches(page, url) {
 	await page.goto(`${url}/launch`);

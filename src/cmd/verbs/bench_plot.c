@@ -615,7 +615,7 @@ static const struct opt result_rows[] = {
 		  "differs"),
 	GPU_PRICE_ROWS(struct plot_results_opts, WHAT, 0),
 	P_RESULT(include_invalid, "include-invalid", .group = WHAT,
-	  .help = "also draw_result runs in which one of the two metrics is INVALID"),
+	  .help = "also draw runs in which one of the two metrics is INVALID"),
 	P_RESULT(xscale, "xscale", .group = HOW, .choices = figure_scale_names, .help = "scale of the x axis"),
 	P_RESULT(yscale, "yscale", .group = HOW, .choices = figure_scale_names, .help = "scale of the y axis"),
 	PLOT_LOOK_ROWS(struct plot_results_opts, HOW, 0),

@@ -286,7 +286,8 @@ static void events_sample(void *self, const struct run_sample *now)
 
 	if (r->inner.run.sample)
 		r->inner.run.sample(r->inner.run.self, now);
-	if (at - r->telemetry_ns < TELEMETRY_NS)
+	/* The last ones are of the finished load, whenever they come. */
+	if (at - r->telemetry_ns < TELEMETRY_NS && now->load.done < now->n_rows)
 		return;
 	r->telemetry_ns = at;
 	j = event_begin(&line, "telemetry");

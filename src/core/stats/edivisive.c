@@ -52,7 +52,7 @@ static double noise_of(const double *y, size_t n)
 	return median / 0.9539;
 }
 
-static void pull_outliers(const double *raw, size_t n, double *y)
+void edivisive_pull_outliers(const double *raw, size_t n, double *y)
 {
 	double reach;
 
@@ -81,7 +81,7 @@ static void make_values(struct edivisive_series *s)
 		is_positive &= s->x[i] > 0;
 	for (size_t i = 0; i < s->n; i++)
 		raw[i] = is_positive ? log(s->x[i]) : s->x[i];
-	pull_outliers(raw, s->n, s->y);
+	edivisive_pull_outliers(raw, s->n, s->y);
 	free(raw);
 	s->is_log = is_positive;
 }

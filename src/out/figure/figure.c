@@ -428,7 +428,8 @@ static double size_legend(const struct figure *f, struct figure_layout *l)
 	size_t n = figure_legend(f, NULL), all = n + figure_lines(f->legend_title);
 	size_t widest = 0, columns;
 	const struct figure_curve **curve;
-	double room = l->height - 2 * FIGURE_LINE_IN(FIGURE_FONT_PT);
+	/* gnuplot begins another column where entries would be taller than the panels. */
+	double room = (double)f->rows * l->panel_height - FIGURE_LINE_IN(FIGURE_FONT_PT);
 
 	if (n == 0)
 		return 0;

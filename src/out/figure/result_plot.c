@@ -12,14 +12,15 @@
 #include "results/read/kind.h"
 
 #define PARAMETERS_MAX 8   /* that make curves by themselves */
-#define LABELS_MAX 60      /* points in a figure whose loads are written next to them */
+#define LABELS_MAX 24      /* points in a figure whose loads are written next to them */
 #define NAMES_SHOWN 12     /* of metrics, in an error */
 
 struct load_point {
 	double x, y;              /* sums until they are divided */
 	struct plot_load load;
 	size_t n;
-	const char *name;         /* of its curve */
+	const char *name;         /* of its curve: every key, in full */
+	const struct json_value *record; /* the first of them */
 	size_t curve;
 };
 
@@ -95,9 +96,48 @@ static bool is_listed(const struct frame_keys *keys, struct str key)
 	return false;
 }
 
+/* Whether the values of one key tell those of another one: then that adds nothing to a name. */
+static bool follows(const struct frame *f, struct str key, struct str from, struct arena *a)
+{
+	struct map seen = { 0 };
+	bool is_told = true;
+
+	for (size_t i = 0; i < f->n && is_told; i++) {
+		struct buf of = { 0 }, value = { 0 };
+		uint64_t known;
+
+		frame_text(&of, frame_value(f->row[i], from), FRAME_OBJECT);
+		frame_text(&value, frame_value(f->row[i], key), FRAME_OBJECT);
+		if (map_get(&seen, buf_str(&of), &known)) {
+			struct buf first = { 0 };
+
+			frame_text(&first, frame_value(f->row[known], key), FRAME_OBJECT);
+			is_told = str_eq(buf_str(&first), buf_str(&value));
+			buf_release(&first);
+		} else {
+			map_put(&seen, arena_str(a, buf_str(&of)), i);
+		}
+		buf_release(&of);
+		buf_release(&value);
+	}
+	map_release(&seen);
+	return is_told;
+}
+
+static void add_parameter(const struct frame *f, struct frame_keys *keys, struct str key,
+			  struct arena *a)
+{
+	if (keys->n == PARAMETERS_MAX || !is_wanted(f, key))
+		return;
+	for (size_t i = 0; i < keys->n; i++)
+		if (follows(f, key, keys->name[i], a))
+			return;
+	keys->name[keys->n++] = key;
+}
+
 /*
  * A parameter is what no result has by itself (of a sweep, a server's command line, --metadata), or
- * an option of the load.
+ * an option of the load; not what follows from another one.
  */
 static struct frame_keys parameters(const struct frame *f, struct arena *a)
 {
@@ -115,9 +155,8 @@ static struct frame_keys parameters(const struct frame *f, struct arena *a)
 				    !str_starts(all.name[i], STR("server."));
 		for (size_t k = 0; k < sizeof(named) / sizeof(*named); k++)
 			is_result &= strcmp(name, named[k]) != 0;
-		if (!is_result && !is_no_parameter(short_name(all.name[i])) &&
-		    is_wanted(f, all.name[i]))
-			keys.name[keys.n++] = all.name[i];
+		if (!is_result && !is_no_parameter(short_name(all.name[i])))
+			add_parameter(f, &keys, all.name[i], a);
 	}
 	for (size_t r = 0; r < f->n; r++) {
 		const struct json_value *o = frame_value(f->row[r], STR("profllm.options"));
@@ -128,11 +167,107 @@ static struct frame_keys parameters(const struct frame *f, struct arena *a)
 							     (int)o->key[i].n, o->key[i].p));
 
 			if (!is_no_parameter(o->key[i]) && !is_listed(&keys, o->key[i]) &&
-			    !is_listed(&keys, key) && is_wanted(f, key))
-				keys.name[keys.n++] = key;
+			    !is_listed(&keys, key))
+				add_parameter(f, &keys, key, a);
 		}
 	}
 	return keys;
+}
+
+/*
+ * The key that a word of --by means: a column, an option of the load, or the one column that ends in
+ * it (of several the one that tells the others).
+ */
+static bool find_key(const struct frame *f, struct str word, struct str *out, struct arena *a)
+{
+	struct frame_columns all = frame_columns(f, a);
+	struct str option = str_of(arena_printf(a, "profllm.options.%.*s", (int)word.n, word.p));
+	bool is_found = frame_has_column(f, word);
+
+	*out = is_found ? word : option;
+	if (is_found || frame_has_column(f, option))
+		return true;
+	for (size_t i = 0; i < all.n; i++)
+		if (str_eq(short_name(all.name[i]), word) &&
+		    (!is_found || !follows(f, all.name[i], *out, a))) {
+			*out = all.name[i];
+			is_found = true;
+		}
+	return is_found;
+}
+
+static int find_keys(const struct frame *f, const struct frame_keys *given, struct frame_keys *out,
+		     struct arena *a, struct err *e)
+{
+	*out = (struct frame_keys){ .name = arena_alloc(a, (given->n + 1) * sizeof(*out->name)) };
+	for (size_t i = 0; i < given->n; i++) {
+		struct frame_keys there = parameters(f, a);
+		struct buf names = { 0 };
+
+		if (find_key(f, given->name[i], &out->name[out->n], a)) {
+			out->n++;
+			continue;
+		}
+		for (size_t k = 0; k < there.n; k++)
+			buf_printf(&names, "%s%.*s", k ? ", " : "", (int)there.name[k].n,
+				   there.name[k].p);
+		err_set(e, ERR_RUN, "--by: no result has the parameter %.*s%s%s", (int)given->name[i].n,
+			given->name[i].p, there.n ? "; these differ: " : "", there.n ? names.data : "");
+		buf_release(&names);
+		return -1;
+	}
+	return 0;
+}
+
+/* What engineers write in front of a number in place of a parameter's name. */
+static const char *letters_of(struct str key)
+{
+	static const char *const of[][2] = {
+		{ "tensor_parallel_size", "TP" }, { "pipeline_parallel_size", "PP" },
+		{ "data_parallel_size", "DP" }, { "tp", "TP" }, { "pp", "PP" }, { "dp", "DP" },
+	};
+
+	for (size_t i = 0; i < sizeof(of) / sizeof(*of); i++)
+		if (str_is(key, of[i][0]))
+			return of[i][1];
+	return NULL;
+}
+
+/* "TP8", "max_num_seqs=64"; a text alone, without what stands before its last slash. */
+static void add_word(struct buf *out, struct str key, const struct json_value *v)
+{
+	struct str text = json_text(v, STR("")), name = short_name(key);
+	const char *letters = letters_of(name);
+
+	for (size_t i = text.n; i > 1; i--)
+		if (text.p[i - 2] == '/') {
+			text = (struct str){ text.p + i - 1, text.n - (i - 1) };
+			break;
+		}
+	if (text.n && (text.p[0] < '0' || text.p[0] > '9')) {
+		buf_add_str(out, text);
+		return;
+	}
+	if (letters)
+		buf_add_text(out, letters);
+	else
+		buf_printf(out, "%.*s=", (int)name.n, name.p);
+	if (is_scalar(v))
+		frame_text(out, v, FRAME_OBJECT);
+	else
+		buf_add_text(out, "-");
+}
+
+static const char *words_of(const struct json_value *record, const struct frame_keys *keys,
+			    struct arena *a)
+{
+	struct buf text = { 0 };
+
+	for (size_t k = 0; k < keys->n; k++) {
+		buf_add_text(&text, k ? ", " : "");
+		add_word(&text, keys->name[k], frame_value(record, keys->name[k]));
+	}
+	return arena_take(a, &text).p;
 }
 
 /* "max_num_seqs=8, tp=2", or the value alone where one key makes all curves. */
@@ -241,6 +376,7 @@ static void collect(const struct frame *f, const struct result_plot *p,
 		if (worst == RESULT_INVALID && !p->has_invalid)
 			continue;
 		one.name = curve_name(r, keys, out->a);
+		one.record = r;
 		add_point(out, &places, &curves, &one);
 	}
 	for (size_t i = 0; i < out->n; i++) {
@@ -255,8 +391,30 @@ static void collect(const struct frame *f, const struct result_plot *p,
 
 /* ---- the figure ---- */
 
-static struct figure_curve *make_curves(const struct load_points *all, bool is_points,
-					struct arena *a)
+/* Of each curve: in few words, unless two curves would then have the same ones. */
+static const char **titles_of(const struct load_points *all, const struct frame_keys *keys)
+{
+	const char **name = arena_alloc(all->a, (all->n_curves + 1) * sizeof(*name));
+	const char **words = arena_alloc(all->a, (all->n_curves + 1) * sizeof(*words));
+	struct map seen = { 0 };
+	bool is_unique = keys->n > 1;
+
+	for (size_t i = 0; i < all->n; i++)
+		name[all->v[i].curve] = all->v[i].name;
+	for (size_t i = 0; i < all->n && is_unique; i++) {
+		uint64_t curve = all->v[i].curve;
+		const char *text = words_of(all->v[i].record, keys, all->a);
+
+		words[curve] = text;
+		is_unique = !map_get(&seen, str_of(text), &curve) || curve == all->v[i].curve;
+		map_put(&seen, str_of(text), all->v[i].curve);
+	}
+	map_release(&seen);
+	return is_unique ? words : name;
+}
+
+static struct figure_curve *make_curves(const struct load_points *all, const char *const *title,
+					bool is_points, struct arena *a)
 {
 	struct figure_curve *curve = arena_alloc(a, (all->n_curves + 2) * sizeof(*curve));
 	double *x = arena_alloc(a, (all->n + 1) * sizeof(*x));
@@ -273,7 +431,7 @@ static struct figure_curve *make_curves(const struct load_points *all, bool is_p
 		label[i] = plot_load_text(&all->v[i].load, a);
 		if (!c->n)
 			*c = (struct figure_curve){
-				.title = *all->v[i].name ? all->v[i].name : NULL,
+				.title = *title[all->v[i].curve] ? title[all->v[i].curve] : NULL,
 				.style = is_points ? FIGURE_POINTS : FIGURE_LINE_POINTS,
 				.look.color = (unsigned)all->v[i].curve, .x = &x[i], .y = &y[i],
 				.count = &count[i],
@@ -312,8 +470,24 @@ static int by_x(const void *a, const void *b)
 	return p->x != q->x ? (p->x > q->x) - (p->x < q->x) : (p->y > q->y) - (p->y < q->y);
 }
 
+/* Those of the keys in which these points differ. */
+static struct frame_keys keys_between(const struct load_point *p, size_t n,
+				      const struct frame_keys *keys, struct arena *a)
+{
+	struct frame_keys out = { .name = arena_alloc(a, (keys->n + 1) * sizeof(*out.name)) };
+	const struct json_value **row = arena_alloc(a, (n + 1) * sizeof(*row));
+	struct frame f = { .row = row, .n = n };
+
+	for (size_t i = 0; i < n; i++)
+		row[i] = p[i].record;
+	for (size_t k = 0; k < keys->n; k++)
+		if (differs(&f, keys->name[k]))
+			out.name[out.n++] = keys->name[k];
+	return out;
+}
+
 static struct figure_curve frontier(const struct load_points *all, const struct result_plot *p,
-				    size_t *n)
+				    const struct frame_keys *keys, size_t *n)
 {
 	struct arena *a = all->a;
 	double *x = arena_alloc(a, (all->n + 1) * sizeof(*x));
@@ -321,6 +495,7 @@ static struct figure_curve frontier(const struct load_points *all, const struct 
 	const char **label = arena_alloc(a, (all->n + 1) * sizeof(*label));
 	struct load_point *best = arena_alloc(a, (all->n + 1) * sizeof(*best));
 	bool *is_best = arena_alloc(a, all->n + 1);
+	struct frame_keys between;
 
 	for (size_t i = 0; i < all->n; i++) {
 		x[i] = sign_of(p->var_x) * all->v[i].x;
@@ -333,13 +508,15 @@ static struct figure_curve frontier(const struct load_points *all, const struct 
 			best[(*n)++] = all->v[i];
 	if (*n)
 		qsort(best, *n, sizeof(*best), by_x);
+	between = keys_between(best, *n, keys, a);
 	for (size_t i = 0; i < *n; i++) {
 		const char *load = plot_load_text(&best[i].load, a);
 
 		x[i] = best[i].x;
 		y[i] = best[i].y;
-		label[i] = *best[i].name && all->n_curves > 1 ?
-			arena_printf(a, "%s\n%s", best[i].name, load) : load;
+		label[i] = all->n_curves < 2 ? load :
+			arena_printf(a, "%s\n%s", words_of(best[i].record, between.n ? &between : keys, a),
+				     load);
 	}
 	return (struct figure_curve){
 		.title = "Pareto frontier", .style = FIGURE_LINE, .look.is_ink = true, .n = *n,
@@ -389,7 +566,7 @@ static int no_metric(const struct frame *f, const char *key, struct arena *a, st
 int result_plot_figure(const struct frame *f, const struct result_plot *p, struct figure *out,
 		       struct result_plot_told *told, struct arena *a, struct err *e)
 {
-	struct frame_keys keys = p->is_chosen ? p->curve_by : parameters(f, a);
+	struct frame_keys keys;
 	struct load_points all = { .a = a };
 	struct figure_panel *panel = arena_alloc(a, sizeof(*panel));
 	struct figure_curve *curve;
@@ -400,14 +577,18 @@ int result_plot_figure(const struct frame *f, const struct result_plot *p, struc
 		return no_metric(f, p->var_x, a, e);
 	if (!has_metric(f, p->var_y))
 		return no_metric(f, p->var_y, a, e);
+	if (!p->is_chosen)
+		keys = parameters(f, a);
+	else if (find_keys(f, &p->curve_by, &keys, a, e) < 0)
+		return -1;
 	collect(f, p, &keys, &all, told);
 	told->n_points = all.n;
 	if (!all.n)
 		return 0;
-	curve = make_curves(&all, p->has_frontier, a);
+	curve = make_curves(&all, titles_of(&all, &keys), p->has_frontier, a);
 	n = all.n_curves;
 	if (p->has_frontier)
-		curve[n++] = frontier(&all, p, &told->n_frontier);
+		curve[n++] = frontier(&all, p, &keys, &told->n_frontier);
 	*panel = (struct figure_panel){ .curve = curve, .n_curves = n };
 	*out = (struct figure){
 		.x_label = axis_label(p->var_x, a), .y_label = axis_label(p->var_y, a),

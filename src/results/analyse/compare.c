@@ -650,12 +650,13 @@ static unsigned char state_of(const struct counting *c, const struct verdicts *j
 	       counting_is_degraded(c, j, run) ? MATCHED_DEGRADED : MATCHED_COUNTS;
 }
 
-/* One metric of all runs; is_telling: every side has it, and it is not 0 everywhere. */
+/* One metric of all runs; is_telling: two sides have it, and it is not 0 everywhere. */
 static int fill_metric(struct comparison *c, size_t m, struct str column, bool *is_telling,
 		       struct err *e)
 {
 	struct counting *counting = &c->counting[m];
-	bool is_any = false, is_everywhere = true;
+	size_t with = 0;
+	bool is_any = false;
 
 	*counting = counting_of(column);
 	c->metric[m] = column;
@@ -678,9 +679,9 @@ static int fill_metric(struct comparison *c, size_t m, struct str column, bool *
 			n += isnan(c->value[at]) ? 0 : 1;
 			is_any |= fabs(c->value[at]) > 0;
 		}
-		is_everywhere &= n || !c->side[s].n;
+		with += n > 0;
 	}
-	*is_telling = is_any && is_everywhere;
+	*is_telling = is_any && with > 1;
 	return 0;
 }
 
@@ -809,26 +810,47 @@ static void note_loads(struct comparison *c)
 	buf_release(&names);
 }
 
+enum { MIXTURES = 3 };
+static const char *const mixture[MIXTURES] = {
+	"environment.server.version", "provenance.engine_commit", "environment.profllm",
+};
+
+static bool do_share_a_value(const struct value_counts *a, const struct value_counts *b)
+{
+	for (size_t i = 0; i < a->n; i++)
+		for (size_t k = 0; k < b->n; k++)
+			if (value_same(a->of[i].value, b->of[k].value))
+				return true;
+	return false;
+}
+
+/* Whether no group has a value of another one: then these values are what the groups stand for. */
+static bool is_what_groups_are(const struct comparison *c, struct value_counts (*of)[MIXTURES],
+			       size_t column)
+{
+	for (size_t s = 0; s < c->n_sides; s++)
+		for (size_t t = s + 1; t < c->n_sides; t++)
+			if (do_share_a_value(&of[s][column], &of[t][column]))
+				return false;
+	return c->n_sides > 1;
+}
+
 /* What is no configuration and yet makes figures differ: it adds to the scatter. */
 static int note_mixtures(struct comparison *c, struct err *e)
 {
-	static const char *const column[] = {
-		"environment.server.version", "provenance.engine_commit", "environment.profllm",
-	};
-	const size_t n = sizeof(column) / sizeof(*column);
-	struct value_counts counts[sizeof(column) / sizeof(*column)];
-	struct str names[sizeof(column) / sizeof(*column)];
+	struct value_counts of[SIDES_MAX][MIXTURES];
+	struct str names[MIXTURES];
 
-	for (size_t k = 0; k < n; k++)
-		names[k] = str_of(column[k]);
-	for (size_t s = 0; s < c->n_sides; s++) {
-		if (side_counts(c->r, &c->side[s], names, n, counts, e) < 0)
+	for (size_t k = 0; k < MIXTURES; k++)
+		names[k] = str_of(mixture[k]);
+	for (size_t s = 0; s < c->n_sides; s++)
+		if (side_counts(c->r, &c->side[s], names, MIXTURES, of[s], e) < 0)
 			return -1;
-		for (size_t k = 0; k < n; k++)
-			if (counts[k].distinct > 1)
+	for (size_t k = 0; k < MIXTURES; k++)
+		for (size_t s = 0; s < c->n_sides && !is_what_groups_are(c, of, k); s++)
+			if (of[s][k].distinct > 1)
 				parts_note(&c->notes, "%s mixes runs of %zu values of %s",
-					   c->side[s].name, counts[k].distinct, column[k]);
-	}
+					   c->side[s].name, of[s][k].distinct, mixture[k]);
 	return 0;
 }
 

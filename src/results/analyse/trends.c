@@ -324,23 +324,26 @@ static void put_step(const struct trends *t, struct json_writer *w, const struct
 }
 
 /*
- * Student's interval (Welch) of the change of the geometric mean from one level to the next; the
- * levels were found in the same points, so that it is a little too narrow.
+ * Student's interval (Welch) of the change of the geometric mean from one level to the next, with
+ * outliers pulled in as they were to find it; the levels were found in the same points, so that it is
+ * a little too narrow.
  */
 static void put_change_interval(const struct trends *t, struct json_writer *w,
 				const struct drawn *d, size_t at)
 {
 	size_t bound[3] = { level_from(d, at), d->change[at].index, level_to(d, at) };
 	double mean[2], part[2], df = 0, half = NAN;
+	double *raw = arena_alloc(t->r->arena, (d->n + 1) * sizeof(*raw));
+	double *ln = arena_alloc(t->r->arena, (d->n + 1) * sizeof(*ln));
 
+	for (size_t i = 0; i < d->n; i++)
+		raw[i] = log(d->p[i].value); /* NAN at or below 0: then there is no interval */
+	edivisive_pull_outliers(raw, d->n, ln);
 	for (int s = 0; s < 2; s++) {
 		size_t n = bound[s + 1] - bound[s];
-		double *ln = arena_alloc(t->r->arena, (n + 1) * sizeof(*ln)), sd;
+		double sd = stats_std(ln + bound[s], n);
 
-		for (size_t i = 0; i < n; i++)
-			ln[i] = log(d->p[bound[s] + i].value); /* NAN at or below 0 */
-		mean[s] = stats_mean(ln, n);
-		sd = stats_std(ln, n);
+		mean[s] = stats_mean(ln + bound[s], n);
 		part[s] = n > 1 ? sd * sd / (double)(n - 1) : NAN;
 		df += part[s] * part[s] / (double)(n - 1);
 	}

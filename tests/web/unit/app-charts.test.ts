@@ -6,6 +6,7 @@ import {
 	keyId,
 	keyName,
 	planAxis,
+	planTime,
 	stepOf,
 	titleOf,
 	valueAxis,
@@ -287,4 +288,24 @@ it('names configurations by what tells them apart, without what follows from it'
 	expect(withNames([{ key: { a: true }, name: '' }, { key: { a: true, 'server.tp': 8 },
 		name: '' }]).map((c) => c.name))
 		.toEqual(['no tp', 'tp 8']);
+});
+
+it('writes times as the reader\'s clock has them, the date where it changes', () => {
+	const at = (text: string): number => new Date(text).getTime() / 1000;
+	const read = (from: string, to: string): string[] => {
+		const { ticks, format } = planTime(at(from), at(to), 600);
+		return ticks.map(format);
+	};
+	expect(read('2026-11-28T09:57:30', '2026-11-28T10:02:30')).toEqual(['2026-11-28 09:58', '09:59', '10:00', '10:01',
+		'10:02']);
+	expect(read('2026-11-28T20:00:00', '2026-11-29T04:00:00')).toEqual(['2026-11-28 20:00', '22:00', '2026-11-29 00:00',
+		'02:00', '04:00']);
+	expect(read('2026-11-04T09:00:00', '2026-11-12T09:00:00')).toHaveLength(4);
+	expect(read('2026-11-28T10:00:00', '2026-11-28T10:00:04')).toEqual(['2026-11-28 10:00:00', '10:00:01', '10:00:02',
+		'10:00:03', '10:00:04']);
+});
+
+it('puts no tick between two things that are counted', () => {
+	const { ticks } = planAxis([256, 258], { isVertical: false, px: 600, isWhole: true });
+	expect(ticks).toEqual([256, 257, 258]);
 });

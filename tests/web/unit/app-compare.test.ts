@@ -3,7 +3,7 @@ import {
 	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRuns, ofValues,
 } from '../../../web/src/app/pages/compare/groups';
 import {
-	answerOf, countsText, headlineOf, noticesOf, sidesOf, toneOf,
+	answerOf, bestBaseline, commonReason, countsText, headlineOf, noticesOf, shownComparison, sidesOf, toneOf,
 } from '../../../web/src/app/pages/compare/words';
 import { sizeText } from '../../../web/src/app/pages/compare/metrics';
 import { intervalText, percent } from '../../../web/src/app/common/interval';
@@ -12,7 +12,7 @@ import {
 	aloneReason, configuredOf, mainlyAt, panelColumns, panelsOf,
 } from '../../../web/src/app/pages/compare/configured';
 import { EVERYTHING } from '../../../web/src/app/filter';
-import type { Comparison, CompareMetric, CompareParameter } from '../../../web/src/lib/api';
+import type { Compare, Comparison, CompareMetric, CompareParameter } from '../../../web/src/lib/api';
 
 it('writes differences as people read them', () => {
 	expect(percent(0.0523)).toBe('+5.2 %');
@@ -31,6 +31,7 @@ it('gives a forest plot one range, symmetrical, in steps of 1, 2 or 5', () => {
 	const small = Array.from({ length: 20 }, () => ({ effect: 0.1, interval: [0.05, 0.15] }));
 	expect(rangeOf([...small, { effect: 90, interval: null }])).toEqual({ reach: 0.2, step: 0.1 });
 	expect(rangeOf([])).toEqual({ reach: 0.02, step: 0.01 });
+	expect(rangeOf([...small, { effect: 0.26, interval: null }]).reach).toBeGreaterThan(0.26);
 	expect(rangeOf([{ effect: 50, interval: null }]).reach).toBe(2);
 	expect(ticksOf(rangeOf([{ effect: 0.075, interval: [0.073, 0.078] }])))
 		.toEqual([-0.1, -0.05, 0, 0.05, 0.1]);
@@ -143,6 +144,10 @@ it('makes groups of runs, of values, and of what was put together', () => {
 	expect(ofValues(EVERYTHING, 'm', ['a', null])).toEqual([
 		{ name: 'a', filter: { column: 'm', in: ['a'] } },
 		{ name: 'missing', filter: { column: 'm', in: [null] } }]);
+	expect(ofValues(EVERYTHING, 'server.version', ['0.13.0', null, '0.9.2', '0.12.0']).map((g) => g.name))
+		.toEqual(['0.9.2', '0.12.0', '0.13.0', 'missing']);
+	expect(ofValues(EVERYTHING, 'tp', [8, 1, 4]).map((g) => g.name)).toEqual(['1', '4', '8']);
+	expect(ofValues(EVERYTHING, 'gpu', ['h100', 'b200']).map((g) => g.name)).toEqual(['h100', 'b200']);
 	const within = ofValues({ and: [{ column: 'm', in: ['a', 'b'] }] }, 'm', ['a']);
 	expect(within[0].filter).toEqual({ and: [{ and: [{ column: 'm', in: ['a', 'b'] }] },
 		{ column: 'm', in: ['a'] }] });
@@ -173,6 +178,10 @@ it('names single runs by the parameters in which they differ', () => {
 		p('hardware.gpu', 'between', 'h100', 'b200')];
 	expect(namesOf([1, 2], many)).toEqual(['h100', 'b200']);
 	expect(namesOf([1, 2], [])).toEqual(['Run 1', 'Run 2']);
+	const named = (...names: string[]): string[] => namesOf([1, 2], [p('name', 'between', ...names), ...many]);
+	expect(named('commit-01', 'commit-02')).toEqual(['commit-01', 'commit-02']);
+	expect(named('same', 'same')).toEqual(['h100', 'b200']);
+	expect(named('gpu=h100-tp=1', 'gpu=b200-tp=1')).toEqual(['h100', 'b200']);
 	expect(ofRuns([4, 9], ['a', 'b']).map((g) => g.name)).toEqual(['a', 'b']);
 });
 
@@ -183,10 +192,30 @@ it('offers columns that were probably meant', () => {
 	expect(nearColumns('', ['a'])).toEqual([]);
 });
 
-it('gathers notices once, with the side they are about', () => {
-	const one = { side: 'b', notes: ['x', 'y'] } as Comparison;
-	const two = { side: 'c', notes: ['c mixes'] } as Comparison;
-	expect(noticesOf({ notes: ['x'], comparisons: [one] })).toEqual(['x', 'y']);
-	expect(noticesOf({ notes: ['x'], comparisons: [one, two] }))
-		.toEqual(['x', 'b: x', 'b: y', 'c mixes']);
+it('says each note once, none of other groups, and of a long list its number', () => {
+	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [1] }));
+	const c = { side: 'b', baseline: 'a', notes: ['x', '3 configurations of a without a counterpart in b: p=1; q=2; ...'] };
+	expect(noticesOf({ groups, notes: ['x', 'a mixes runs of 2 values of v', 'c mixes runs of 9 values of v'] },
+		c as Comparison)).toEqual(['x', 'a mixes runs of 2 values of v',
+		'3 configurations of a without a counterpart in b']);
+});
+
+it('says a reason that all metrics share once', () => {
+	const of = (...reasons: (string | null)[]): CompareMetric[] =>
+		reasons.map((reason) => ({ reason }) as CompareMetric);
+	expect(commonReason(of('few', 'few'))).toBe('few');
+	expect(commonReason(of('few', null))).toBeNull();
+	expect(commonReason(of('few'))).toBeNull();
+});
+
+it('compares first what can be compared', () => {
+	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [] }));
+	const of = (...ids: number[][]): Compare['configurations'][number] => ({ configuration: '', values: [], ids });
+	expect(bestBaseline({ groups, configurations: [of([1], [], []), of([], [2], [3]), of([], [4], [5])] })).toBe(1);
+	expect(bestBaseline({ groups, configurations: [of([1], [2], []), of([], [], [3])] })).toBe(0);
+	expect(bestBaseline({ groups, configurations: [of([1], [], []), of([], [2], [])] })).toBe(-1);
+	const one = { group: 0, refused: 'unmatched' } as Comparison, two = { group: 2, refused: null } as Comparison;
+	expect([-1, 0, 2].map((group) => shownComparison([one, two], group))).toEqual([two, one, two]);
+	expect(shownComparison([one], -1)).toBe(one);
+	expect(shownComparison([], -1)).toBeUndefined();
 });

@@ -60,11 +60,14 @@ it('tells what was given from what was not', () => {
 	expect(
 		telemetryOf({
 			system: {
-				host: { cpus_busy: { min: 1, mean: 2, max: 3 }, n: 4 },
+				host: { cpus_busy: { min: 1, mean: 2, max: 3 }, n: 4,
+					sent_mb_per_s: { min: 0, mean: 0.0007, max: 0.002 } },
 				gpus: [{ name: 'A', memory_gb: { min: 1, mean: 1, max: 1 } }],
+				processes: { server: { rss_gb: { min: 0.5, mean: 0.5, max: 0.5 } } },
 			},
-		}).map((t) => t.name),
-	).toEqual(['host CPUs busy', 'GPUs A memory GB']);
+		}).map((t) => [t.name, t.unit, t.mean]),
+	).toEqual([['Host: CPUs busy', null, 2], ['Host: sent', 'bytes/s', 700], ['GPUs A memory', 'bytes', 1e9],
+		['Processes of server: RSS', 'bytes', 5e8]]);
 });
 
 const entry = (key: number, name: string, state: Entry['state']): Entry => ({
@@ -150,7 +153,7 @@ it('finds the runs of dropped traces by the documents that name them', () => {
 	).toEqual([true, true, true, false, false]);
 });
 
-it('draws whatever numbers an event has', () => {
+it('draws what is known in its order with units, then whatever numbers an event has', () => {
 	const s = sampleOf(
 		{ event: 'telemetry', t_s: 3, gpus: [{ index: 0, power_w: 200 }], host: { cpu: 1 } },
 		9,
@@ -159,13 +162,14 @@ it('draws whatever numbers an event has', () => {
 	expect(s.values).toMatchObject({ 'gpus #0 power_w': 200, 'host cpu': 1 });
 	expect(sampleOf('x', 9)).toEqual({ at: 9, values: {} });
 	const lines = linesOf([
-		{ at: 0, values: { a: 1, b: 1 } },
-		{ at: 1, values: { a: 1, b: 2 } },
+		{ at: 0, values: { own_thing: 1, total: 9, admitted: 4, kv_cache_usage: 0.25, done: 3 } },
+		{ at: 1, values: { own_thing: 1, total: 9, admitted: 9, kv_cache_usage: 0.5, done: 9 } },
 	]);
-	expect(lines.map((l) => l.name)).toEqual(['b', 'a']);
-	expect(lines[0].points).toEqual([
-		[0, 1],
-		[1, 2],
+	expect(lines.map((l) => [l.label, l.unit])).toEqual([['Requests done', ''], ['KV cache', '%'],
+		['own thing', '']]);
+	expect(lines[1].points).toEqual([
+		[0, 25],
+		[1, 50],
 	]);
 	expect([secondsText(null), secondsText(6), secondsText(600), secondsText(7200)]).toEqual([
 		'unknown',
@@ -259,7 +263,7 @@ it('shows first what changed, names only what differs, and draws noise as noise'
 	expect(shownAtFirst(all.slice(2))).toBe(4);
 	const names = namesOf(all, (c) => c.toUpperCase());
 	expect(names.common).toEqual(['m']);
-	expect(names.of.get('large')).toBe('C, TP 1');
+	expect(names.of.get('large')).toBe('C · tp 1');
 	expect(namesOf([all[0]], (c) => c).of.get('large')).toBe('All runs');
 	expect(drawable([all[0], series('single', [['x', 1]], [])])).toEqual([all[0]]);
 	expect(drawable([series('single', [['x', 1]], [])])).toHaveLength(1);

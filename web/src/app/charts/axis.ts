@@ -2,7 +2,7 @@
 // axis.ts: what all drawings with axes share: where they end, ticks, texts, tooltips.
 import type { Cell } from '../api';
 import { whole } from '../../lib/format';
-import { measured, showValue } from '../show';
+import { measured, showValue, when } from '../show';
 import { FONT, type Ink } from './ink';
 
 export interface Extent { min: number; max: number }
@@ -74,7 +74,8 @@ function multiples(step: number, min: number, max: number): number[] {
 }
 
 /** from: 'zero', 'near' the least value, or zero unless the values are close to each other. */
-function linear(e: Extent, px: number, gap: number, unit: string | null, from?: PlanOptions['from']): Plan {
+function linear(e: Extent, px: number, gap: number, unit: string | null, from?: PlanOptions['from'],
+	stepMin = 0): Plan {
 	let { min, max } = e;
 	if (min >= 0 && from !== 'near' && (from === 'zero' || min < max * 0.6))
 		min = 0;
@@ -82,7 +83,7 @@ function linear(e: Extent, px: number, gap: number, unit: string | null, from?: 
 	const isShare = unit === '%' && e.max <= 100;
 	max = isShare ? Math.min(100, max + air) : max + air;
 	min = min === 0 && e.max > 0 ? 0 : e.min >= 0 ? Math.max(0, min - air) : min - air;
-	const step = stepOf(max - min, px, gap);
+	const step = Math.max(stepMin, stepOf(max - min, px, gap));
 	return { scale: 'linear', min, max, ticks: multiples(step, min, max), minor: [],
 		format: formatOf(max, step) };
 }
@@ -155,17 +156,42 @@ interface PlanOptions {
 	unit?: string | null;
 	/** Where a linear axis of positive values begins. */
 	from?: 'zero' | 'near' | undefined;
+	/** Values are counted: no tick lies between two whole numbers. */
+	isWhole?: boolean;
 }
 
 /** From the values that are shown, and no others. */
 export function planAxis(values: readonly number[], o: PlanOptions): Plan {
-	const { isVertical, px, scale = 'auto', unit = null, from } = o;
+	const { isVertical, px, scale = 'auto', unit = null, from, isWhole = false } = o;
 	const gap = isVertical ? GAP_Y_PX : GAP_X_PX, label = isVertical ? LABEL_Y_PX : LABEL_X_PX;
 	const is = scale !== 'auto' ? scale : isWide(values, unit) ? 'log' : 'linear';
 	const e = extentOf(values, is !== 'linear');
 	if (is === 'linear' || !e)
-		return linear(e ?? { min: 0, max: 1 }, px, gap, unit, from);
+		return linear(e ?? { min: 0, max: 1 }, px, gap, unit, from, isWhole ? 1 : 0);
 	return is === 'log2' ? doubling(e, px, label) : logarithmic(e, px, gap, label);
+}
+
+const MINUTE = 60, HOUR = 3600, DAY = 86400, TIME_LABEL_PX = 96;
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
+	HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 365 * DAY];
+
+export interface TimePlan { ticks: number[]; format: (s: number) => string }
+
+/**
+ * Round times of the reader's clock between two, in seconds since 1970. Where they are less than a day
+ * apart, the first of each day has its date and the others have the time alone.
+ */
+export function planTime(min: number, max: number, px: number): TimePlan {
+	const wanted = (max - min) / Math.max(1, px / TIME_LABEL_PX);
+	const step = TIME_STEPS.find((s) => s >= wanted) ?? TIME_STEPS[TIME_STEPS.length - 1];
+	const zone = -60 * new Date(min * 1000).getTimezoneOffset();
+	const ticks = multiples(step, min + zone, max + zone).map((s) => s - zone);
+	const day = (s: number): string => when(s).slice(0, 10);
+	const format = (s: number): string => {
+		const [date, time] = when(s, step < MINUTE).split(' '), at = ticks.indexOf(s);
+		return step >= DAY ? date : at > 0 && day(ticks[at - 1]) === date ? time : `${date} ${time}`;
+	};
+	return { ticks, format };
 }
 
 export function titleOf(label: string, unit: string | null | undefined): string {

@@ -2,9 +2,8 @@
 // lines.ts: one figure over commits, time or a parameter: a line per series, its spread, and changes.
 import type { EChartsCoreOption } from 'echarts/core';
 import { arrange, drawnColour, placeOf, shapeOf } from '../colour';
-import { when } from '../show';
 import {
-	amount, extentOf, grid, isDoubling, planAxis, roomOf, tipBody, titleOf, tooltip, USUAL_SIZE,
+	amount, extentOf, grid, isDoubling, planAxis, planTime, roomOf, tipBody, titleOf, tooltip, USUAL_SIZE,
 	valueAxis, type Scale, type Size,
 } from './axis';
 import { FONT, type Ink } from './ink';
@@ -107,14 +106,17 @@ function xAxis(o: LineOptions, ink: Ink, room: Size): object {
 			isVertical: false,
 		});
 	const e = extentOf(all) ?? { min: 0, max: 1 },
-		air = (e.max - e.min) * 0.02 || 3600;
+		air = (e.max - e.min) * 0.02 || 3600,
+		min = e.min - air,
+		max = e.max + air,
+		{ ticks, format } = planTime(min, max, room.width);
 	return {
 		...shared,
 		type: 'value',
-		min: e.min - air,
-		max: e.max + air,
+		min,
+		max,
 		splitLine: { show: false },
-		axisLabel: { ...label, formatter: (v: number) => when(v).slice(0, 10) },
+		axisLabel: { ...label, customValues: ticks, formatter: format },
 	};
 }
 

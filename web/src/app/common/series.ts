@@ -106,7 +106,9 @@ interface Frame { view: View; width: number; height: number; top: number }
 const round = (v: number): string => String(Math.round(v * 10) / 10);
 const yOf = (v: number, f: Frame): number => f.height - Math.min(1, Math.max(0, v / f.top)) * f.height;
 
-/** A line's path; a missing value breaks it, and one alone is a dot. */
+const RING = 'm-2,0a2,2 0 1,0 4,0a2,2 0 1,0 -4,0';
+
+/** A line's path; a missing value breaks it, and one alone is a ring. */
 export function pathOf(track: SeriesTrack, f: Frame): string {
 	const [from, to] = seen(track, f.view);
 	let path = '', isOpen = false;
@@ -118,7 +120,7 @@ export function pathOf(track: SeriesTrack, f: Frame): string {
 		}
 		const point = `${round(xOf(track.t_s[i], f.view, f.width))},${round(yOf(v, f))}`;
 		const isAlone = !isOpen && (i === to || track.y[i + 1] === null);
-		path += isOpen ? `L${point}` : isAlone ? `M${point}h0.1` : `M${point}`;
+		path += isOpen ? `L${point}` : isAlone ? `M${point}${RING}` : `M${point}`;
 		isOpen = true;
 	}
 	return path;

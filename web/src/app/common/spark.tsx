@@ -6,12 +6,12 @@ import { bytesText } from './traces';
 
 const WIDTH = 220, HEIGHT = 44;
 
-const valueText = (name: string, v: number): string =>
-	(name.endsWith('_bytes') ? bytesText(v) : measured(v));
+const valueText = (unit: string, v: number): string =>
+	(unit === 'bytes' ? bytesText(v) : `${measured(v)}${unit && ` ${unit}`}`);
 
-interface Props { name: string; points: [number, number][] }
+interface Props { label: string; unit: string; points: [number, number][] }
 
-export function Spark({ name, points }: Props): ReactNode {
+export function Spark({ label, unit, points }: Props): ReactNode {
 	const last = points[points.length - 1];
 	const xs = points.map(([x]) => x), ys = points.map(([, y]) => y);
 	const x0 = xs[0], across = xs[xs.length - 1] - x0 || 1;
@@ -20,10 +20,10 @@ export function Spark({ name, points }: Props): ReactNode {
 		+ `${(HEIGHT - 2 - ((y - low) / up) * (HEIGHT - 4)).toFixed(1)}`).join(' ');
 	return (
 		<figure className="spark">
-			<figcaption><span className="dim">{name.replace(/_bytes$/, '').replace(/_/g, ' ')}</span>
-				<strong className="num" data-value={last?.[1]}>{last ? valueText(name, last[1]) : '–'}</strong></figcaption>
+			<figcaption><span className="dim">{label}</span>
+				<strong className="num" data-value={last?.[1]}>{last ? valueText(unit, last[1]) : '–'}</strong></figcaption>
 			<svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} preserveAspectRatio="none" role="img"
-				aria-label={`${name}: now ${last ? measured(last[1]) : 'nothing'}, up to ${measured(high)}`}>
+				aria-label={`${label}: now ${last ? valueText(unit, last[1]) : 'nothing'}, up to ${valueText(unit, high)}`}>
 				<polyline points={path} />
 			</svg>
 		</figure>

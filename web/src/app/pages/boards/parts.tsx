@@ -51,7 +51,7 @@ function TablePart(): ReactNode {
 		return <Failure error={answer.error} onRetry={() => void answer.refetch()} />;
 	if (!answer.data)
 		return <Loading />;
-	const { items, total } = answer.data, names = answer.data.columns.filter((c) => !SAID.includes(c));
+	const { items, total, folded } = answer.data, names = answer.data.columns.filter((c) => !SAID.includes(c));
 	if (!total)
 		return <Empty title="No runs match" icon="filter" />;
 	const isNumber = (c: string): boolean => items.some((row) => typeof row.values[c] === 'number');
@@ -75,8 +75,8 @@ function TablePart(): ReactNode {
 					))}</tbody>
 				</table>
 			</div>
-			{total > items.length && <p className="dim small-text">The first {items.length} of {count(total,
-				group === 'none' ? 'run' : 'configuration')}.</p>}
+			{(folded ?? total) > items.length && <p className="dim small-text">The first {items.length} of {count(folded ?? total,
+				folded === undefined ? 'run' : 'configuration')}.</p>}
 		</>
 	);
 }

@@ -44,24 +44,31 @@ export function tellingColumns(matched: readonly string[], rows: Rows): number[]
 	return out;
 }
 
-/**
- * All configurations of the answer by their names. Short names say what differs among those that both
- * groups have; where that is not enough, the whole name.
- */
-export function configuredOf(answer: Pick<Compare, 'configurations' | 'matched_by'>,
-	groups: readonly number[] = []): Map<string, Configured> {
-	const { configurations, matched_by: matched } = answer;
-	const common = configurations.filter((c) => groups.every((g) => c.ids[g]?.length));
-	const some = common.length ? common : configurations;
+/** Short names of some configurations: what differs among them; where that is not enough, the whole name. */
+function shortOf(some: Compare['configurations'], matched: readonly string[]): string[] {
 	const telling = tellingColumns(matched, some.map((c) => c.values));
-	const short = configurations.map((c) => telling.map((i) => wordOf(matched[i], c.values[i]))
+	const short = some.map((c) => telling.map((i) => wordOf(matched[i], c.values[i]))
 		.filter((w) => w !== '').join(' · '));
 	const times = new Map<string, number>();
 	for (const s of short)
 		times.set(s, (times.get(s) ?? 0) + 1);
-	return new Map(configurations.map((c, i) => [c.configuration, { name: c.configuration, ids: c.ids,
-		values: c.values,
-		short: short[i] !== '' && times.get(short[i]) === 1 ? short[i] : c.configuration }]));
+	return short.map((s, i) => (s !== '' && times.get(s) === 1 ? s : some[i].configuration));
+}
+
+/**
+ * All configurations of the answer by their names; those that all of the groups have, and the others, are
+ * named among themselves.
+ */
+export function configuredOf(answer: Pick<Compare, 'configurations' | 'matched_by'>,
+	groups: readonly number[] = []): Map<string, Configured> {
+	const { configurations, matched_by: matched } = answer;
+	const isCommon = (c: Compare['configurations'][number]): boolean => groups.every((g) => c.ids[g]?.length);
+	const common = configurations.filter(isCommon), others = configurations.filter((c) => !isCommon(c));
+	return new Map([common, others].flatMap((some) => {
+		const short = shortOf(some, matched);
+		return some.map((c, i): [string, Configured] => [c.configuration, { name: c.configuration, ids: c.ids,
+			values: c.values, short: short[i] }]);
+	}));
 }
 
 /** A configuration at a load: both sides of the metric. */

@@ -6,20 +6,21 @@ import { intervalText, percent } from '../../common/interval';
 import type { Tone } from './words';
 
 const WIDTH = 260, ROW = 22, HEAD = 26, SIDE = 26;
-const REACH_MIN = 0.02, REACH_MAX = 2, TICKS_MAX = 3;
+const REACH_MIN = 0.02, REACH_MAX = 2, TICKS_MAX = 3, FEW = 6, WILD = 3;
 
 export interface Effect { effect: number | null; interval: number[] | null }
 export interface Range { reach: number; step: number }
 
 /**
- * How far a list's plot reaches, in whole steps of 1, 2 or 5: what nine tenths of the ends need, so
- * that one wild row does not flatten the others.
+ * How far a list's plot reaches, in whole steps of 1, 2 or 5: to the farthest end, unless that is so far
+ * beyond what nine tenths of the ends need that one wild row would flatten the others.
  */
 export function rangeOf(effects: readonly Effect[]): Range {
 	const ends = effects.flatMap((e) => [e.effect ?? 0, ...e.interval ?? []]).map(Math.abs)
 		.filter(Number.isFinite).sort((a, b) => a - b);
-	const usual = ends[Math.floor((ends.length - 1) * 0.9)] ?? 0;
-	const wanted = Math.min(REACH_MAX, Math.max(REACH_MIN, usual * 1.05));
+	const usual = ends[Math.floor((ends.length - 1) * 0.9)] ?? 0, farthest = ends.at(-1) ?? 0;
+	const held = ends.length < FEW || farthest <= WILD * usual ? farthest : usual;
+	const wanted = Math.min(REACH_MAX, Math.max(REACH_MIN, held * 1.05));
 	const power = 10 ** Math.floor(Math.log10(wanted / TICKS_MAX));
 	const step = [1, 2, 5, 10].map((k) => k * power).find((s) => wanted / s <= TICKS_MAX + 1e-9) ?? 10 * power;
 	return { reach: Number((Math.ceil(wanted / step - 1e-9) * step).toPrecision(12)), step };

@@ -51,7 +51,10 @@ const NAMED_BY = ['gpu_model', 'gpu', 'version', 'model', 'quantization', 'dtype
 const NAMED_GROUPS = ['server', 'hardware', 'benchmark', 'environment'];
 const NAMED_COLUMNS_MAX = 4;
 
-/** Single runs by the parameters in which they differ: "h100 TP4 c64"; alike ones by number too. */
+/**
+ * Single runs by the names that people gave them, else by the parameters in which they differ: "h100 TP4
+ * c64"; alike ones by number too.
+ */
 export function namesOf(ids: number[], parameters: CompareParameter[]): string[] {
 	const last = (p: CompareParameter): string => p.column.slice(p.column.lastIndexOf('.') + 1);
 	const word = (p: CompareParameter, i: number): string => {
@@ -59,6 +62,10 @@ export function namesOf(ids: number[], parameters: CompareParameter[]): string[]
 		return v === undefined || v === null ? '' : shortValue(p.column, v);
 	};
 	const shown = ids.slice(0, GROUPS_MAX), words = shown.map(() => [] as string[]);
+	const own = parameters.find((p) => p.column === 'name');
+	const given = shown.map((_, i) => (own ? word(own, i) : ''));
+	if (given.every((name, i) => name !== '' && !name.includes('=') && given.indexOf(name) === i))
+		return given;
 	const differing = parameters.filter((p) => p.differs === 'between' && NAMED_GROUPS.includes(p.group));
 	const first = NAMED_BY.flatMap((name) => differing.find((p) => last(p) === name) ?? []);
 	let n = 0;
@@ -87,9 +94,17 @@ export function nearColumns(wanted: string, all: string[]): string[] {
 	return [...ends, ...holds].filter((c) => c !== wanted).slice(0, NEAR_MAX);
 }
 
+/** Versions and numbers in their order, so that the first is what others are measured against; else as given. */
+function inOrder(column: string, values: Cell[]): Cell[] {
+	const known = values.filter((v) => v !== null), rest = values.filter((v) => v === null);
+	if (!/(^|\.)version$/.test(column) && !known.every((v) => typeof v === 'number'))
+		return values;
+	return [...known.sort((a, b) => String(a).localeCompare(String(b), 'en', { numeric: true })), ...rest];
+}
+
 /** A filter's runs by one column's values. */
 export function ofValues(filter: And, column: string, values: Cell[]): CompareGroup[] {
-	return values.slice(0, GROUPS_MAX).map((v) => {
+	return inOrder(column, values.slice(0, GROUPS_MAX)).map((v) => {
 		const own: Filter = { column, in: [v] };
 		return {
 			name: showValue(column, v),

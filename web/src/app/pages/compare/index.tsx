@@ -26,12 +26,13 @@ import { ComparisonCard } from './comparison';
 import { baselineOf, configuredOf } from './configured';
 import { Headline, usePrimary } from './metrics';
 import { Parameters } from './parameters';
-import { noticesOf } from './words';
+import { bestBaseline, noticesOf, shownComparison } from './words';
 import '../../common/pages.css';
 import './compare.css';
 
 const text = textCodec('');
-const first = numberCodec(0);
+/** -1: the address names no group. */
+const none = numberCodec(-1);
 const ignored = listCodec();
 const off = flagCodec();
 const NOTICES_SHOWN = 3;
@@ -73,12 +74,12 @@ function useGroups(columns: Columns): Groups {
 		facet.isPending, filter, ids, split, columns]);
 }
 
-function Tools({ columns, g }: { columns: Columns; g: Groups }): ReactNode {
+function Tools({ columns, g, base }: { columns: Columns; g: Groups; base: number }): ReactNode {
 	const [filter] = useFilter();
 	const { ids } = useSelection();
 	const [split, setSplit] = useUrlState('by', text);
 	const [kept, setKept] = useUrlState('groups', keptCodec);
-	const [base, setBase] = useUrlState('base', first);
+	const [, setBase] = useUrlState('base', none);
 	const keep = (add: Kept): void => setKept([...kept, add].slice(0, GROUPS_MAX));
 	const options = columns.all.filter((c) => g.splits.includes(c.column));
 	return (
@@ -178,15 +179,17 @@ function Notices({ lines }: { lines: string[] }): ReactNode {
 
 function Result({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
 	const [primary, setPrimary] = usePrimary(), isBlock = useIsBlock();
-	const [side, setSide] = useUrlState('side', first);
-	const chosen = answer.comparisons.find((c) => c.group === side) ?? answer.comparisons[0];
+	const [side, setSide] = useUrlState('side', none);
+	const chosen = shownComparison(answer.comparisons, side);
 	const by = useMemo(() => configuredOf(answer, chosen ? [baselineOf(answer), chosen.group] : []),
 		[answer, chosen]);
 	return (
 		<>
 			{chosen && <Headline answer={answer} chosen={chosen} by={by} columns={columns} primary={primary}
 				onPrimary={setPrimary} onSide={setSide} />}
-			<Notices lines={noticesOf(answer)} />
+			{chosen ? <Notices lines={noticesOf(answer, chosen)} /> : <section className="card"><Empty title="Nothing to compare"
+				icon="compare"><p>No two of these groups have a metric in common.{answer.notes.length > 0
+				&& ` ${answer.notes.join('; ')}.`}</p></Empty></section>}
 			{!isBlock && <MatchedBy answer={answer} columns={columns} />}
 			{chosen && <ComparisonCard key={chosen.group} answer={answer} c={chosen} columns={columns} primary={primary}
 				by={by} />}
@@ -259,17 +262,24 @@ function Start({ columns }: { columns: Columns }): ReactNode {
 
 export default function Compare(): ReactNode {
 	const columns = useColumns(), g = useGroups(columns);
-	const [base] = useUrlState('base', first);
+	const [base] = useUrlState('base', none);
 	const [split] = useUrlState('by', text);
 	const { ids } = useSelection();
 	const isEnough = g.groups.length > 1;
-	const baseline = Math.min(Math.max(0, base), g.groups.length - 1);
 	const [primary] = usePrimary();
 	const [ignore] = useUrlState('ignore', ignored);
 	const [isOnly] = useUrlState('comparable', off);
 	const isBlock = useIsBlock();
-	const answer = useRead('POST /api/data/compare', { groups: g.groups, metrics: null, primary: primary || null,
-		baseline: Math.max(0, baseline), ignore, comparable_only: isOnly }, isEnough && !g.isWaiting);
+	const asked = { groups: g.groups, metrics: null, primary: primary || null, ignore, comparable_only: isOnly };
+	const given = Math.min(Math.max(0, base), Math.max(0, g.groups.length - 1));
+	const isAsked = isEnough && !g.isWaiting;
+	const at = useRead('POST /api/data/compare', { ...asked, baseline: given }, isAsked);
+	/* Where the first group has nothing in common with any other one, another pair may have. */
+	const isOpen = isAsked && at.isError && base < 0;
+	const apart = useRead('POST /api/data/compare', { groups: g.groups, metrics: [], ignore }, isOpen);
+	const other = isOpen && apart.data ? bestBaseline(apart.data) : -1;
+	const instead = useRead('POST /api/data/compare', { ...asked, baseline: Math.max(0, other) }, other > 0);
+	const answer = other > 0 ? instead : at;
 	return (
 		<div className="page">
 			{!isBlock && <div className="page-head"><h1>Compare</h1>
@@ -278,7 +288,7 @@ export default function Compare(): ReactNode {
 			</div>}
 			{!isBlock && <section className="card" aria-label="Groups">
 				<div className="row">
-					<Tools columns={columns} g={g} />
+					<Tools columns={columns} g={g} base={other > 0 ? other : given} />
 					{isEnough && <BoardMenu block={{ kind: 'chart', caption: `Comparison by ${split
 						? columns.measure(split).label : 'selected runs'}` }} />}
 				</div>
@@ -291,8 +301,9 @@ export default function Compare(): ReactNode {
 					<Unsplit split={split} groups={g.groups} columns={columns} /></section>
 				: g.error ? <Failure error={g.error} />
 					: !isEnough ? <section className="card"><Start columns={columns} /></section>
-						: answer.isError ? <Refused error={answer.error} groups={g.groups} columns={columns} />
-							: answer.data ? <Result answer={answer.data} columns={columns} /> : <Loading />}
+						: isOpen && apart.isPending ? <Loading />
+							: answer.isError ? <Refused error={answer.error} groups={g.groups} columns={columns} />
+								: answer.data ? <Result answer={answer.data} columns={columns} /> : <Loading />}
 		</div>
 	);
 }

@@ -12,7 +12,7 @@ import { measured } from '../../show';
 import { textCodec, useUrlState } from '../../url';
 import { mainlyAt, type Configured } from './configured';
 import { ForestAxis, ForestRow, rangeOf } from './forest';
-import { answerOf, headlineOf, sidesOf, toneOf, type Tone } from './words';
+import { answerOf, commonReason, headlineOf, sidesOf, toneOf, type Tone } from './words';
 
 const text = textCodec('');
 export const TONE_CLASS: Record<Tone, string> = { good: 'good-text', bad: 'bad-text', plain: '' };
@@ -100,10 +100,14 @@ function Counts({ m }: { m: CompareMetric }): ReactNode {
 
 interface RowProps {
 	m: CompareMetric; columns: Columns; range: ReturnType<typeof rangeOf>; isChosen: boolean; onChoose: () => void;
+	/** Several configurations: how many got better and worse. */
+	isCounted: boolean;
+	/** What the row need not say, because the line below says it of all. */
+	common: string | null;
 }
 
 /** The sentence spells out what the cells say. */
-function Row({ m, columns, range, isChosen, onChoose }: RowProps): ReactNode {
+function Row({ m, columns, range, isChosen, onChoose, isCounted, common }: RowProps): ReactNode {
 	const tone = toneOf(m.verdict), isShown = m.verdict !== 'not_comparable';
 	return (
 		<tr title={m.sentence}>
@@ -114,12 +118,13 @@ function Row({ m, columns, range, isChosen, onChoose }: RowProps): ReactNode {
 			</th>
 			<td className="num aside"><Num v={m.baseline} /></td>
 			<td className="num aside"><Num v={m.value} /></td>
-			<Counts m={m} />
+			{isCounted && <Counts m={m} />}
 			<td className={`num delta-number ${TONE_CLASS[tone]}`} data-value={isShown ? m.effect ?? '' : ''}>
 				{isShown && percent(m.effect)}</td>
 			<td title={intervalText(m.interval)}>{isShown && <ForestRow e={m} range={range} tone={tone} />}</td>
 			<td><span className={TONE_CLASS[tone]}>{m.words}</span>{m.is_primary && <span className="tag">primary</span>}
-				{m.reason && <p className="dim small-text">{m.reason}</p>}</td>
+				{m.reason && m.reason !== common && <p className="dim small-text">
+					{m.reason.replace(/ of it$/, '')}</p>}</td>
 		</tr>
 	);
 }
@@ -130,6 +135,7 @@ interface FiguresProps {
 
 export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): ReactNode {
 	const range = rangeOf(shown.filter((m) => m.verdict !== 'not_comparable'));
+	const isCounted = shown.some((m) => m.n_configurations > 1), common = commonReason(shown);
 	return (
 		<div className="scroll-x" tabIndex={0} role="group" aria-label={`Metrics of ${c.side}`}>
 			<table className="plain-table figures">
@@ -137,18 +143,18 @@ export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): 
 					<th scope="col">Metric</th>
 					<th scope="col" className="num aside">{c.baseline}</th>
 					<th scope="col" className="num aside">{c.side}</th>
-					<th scope="col" className="num aside">Better</th>
-					<th scope="col" className="num aside">Same</th>
-					<th scope="col" className="num aside">Worse</th>
+					{isCounted && ['Better', 'Same', 'Worse'].map((head) =>
+						<th key={head} scope="col" className="num aside">{head}</th>)}
 					<th scope="col" className="num">Change</th>
 					<th scope="col"><ForestAxis range={range} /></th>
 					<th scope="col">Verdict</th>
 				</tr></thead>
 				<tbody>{shown.map((m) => (
 					<Row key={m.metric} m={m} columns={columns} range={range} isChosen={m.metric === chosen}
-						onChoose={() => onChoose(m.metric)} />
+						onChoose={() => onChoose(m.metric)} isCounted={isCounted} common={common} />
 				))}</tbody>
 			</table>
+			{common && <p className="dim small-text" data-common-reason="">All metrics: {common.replace(/ of it$/, '')}.</p>}
 		</div>
 	);
 }

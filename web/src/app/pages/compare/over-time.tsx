@@ -12,9 +12,9 @@ const WIDTH = 640, LEFT = 4, HEIGHT = 64, AXIS = 22;
 const useSeries = (run: number): ReturnType<typeof useGet<'GET /api/data/experiments/{id}/series'>> =>
 	useGet('GET /api/data/experiments/{id}/series', `/api/data/experiments/${run}/series`);
 
-/** Quantities that both runs have, in the order of the first. */
+/** Quantities of which both runs have more than a single sample, in the order of the first. */
 export function commonTracks(a: SeriesTrack[], b: SeriesTrack[]): [SeriesTrack, SeriesTrack][] {
-	const has = (t: SeriesTrack): boolean => t.y.some((v) => v !== null);
+	const has = (t: SeriesTrack): boolean => t.y.filter((v) => v !== null).length > 1;
 	return a.filter(has).flatMap((t): [SeriesTrack, SeriesTrack][] => {
 		const other = b.find((o) => o.key === t.key && o.unit === t.unit && has(o));
 		return other ? [[t, other]] : [];

@@ -28,8 +28,10 @@ export function Pair({ c, known, baseline }: Props): ReactNode {
 			<Runs name={c.side} ids={b} />
 			{a.length > 0 && b.length > 0 && <p><Link to={target('/compare', { groups: JSON.stringify([
 				{ name: c.baseline, ids: a }, { name: c.side, ids: b }]) })}>Compare these runs alone</Link></p>}
-			{a.length > 0 && b.length > 0 && <Cdf runs={[a[0], b[0]]} names={[c.baseline, c.side]} />}
-			{a.length > 0 && b.length > 0 && <OverTime runs={[a[0], b[0]]} names={[c.baseline, c.side]} />}
+			{a.length > 0 && b.length > 0 && <div className="overlays">
+				<Cdf runs={[a[0], b[0]]} names={[c.baseline, c.side]} />
+				<OverTime runs={[a[0], b[0]]} names={[c.baseline, c.side]} />
+			</div>}
 		</div>
 	);
 }

@@ -7,6 +7,8 @@ import { Link } from '../../parts/link';
 import { count, exactCell, showValue } from '../../show';
 import { usePageTarget } from '../../state';
 
+/** The API gives at most so many of a group. */
+const VALUES_KNOWN_MAX = 20;
 const VALUES_SHOWN = 4;
 
 /** Of a commit, as many digits as tell it apart. */
@@ -14,6 +16,9 @@ const shortText = (text: string): string => (/^[0-9a-f]{16,}$/i.test(text) ? tex
 
 function Values({ column, values }: { column: string; values: CompareValue[] }): ReactNode {
 	const rest = values.length - VALUES_SHOWN;
+	if (column === 'name' && rest > 0)
+		return <span className="dim" title={values.map((v) => exactCell(column, v.value)).join('\n')}>
+			{values.length}{values.length === VALUES_KNOWN_MAX ? ' names or more' : ' names'}</span>;
 	return (
 		<>
 			{values.slice(0, VALUES_SHOWN).map((v, i) => (

@@ -45,7 +45,7 @@ export function answerOf(c: Comparison, m: CompareMetric, mainly: string | null 
 	const least = `${Number((m.effect_min * 100).toPrecision(3))} %`;
 	switch (m.verdict) {
 	case 'not_comparable': return `Not comparable: ${m.reason ?? 'different work was done'}.`;
-	case 'not_enough_data': return `Not enough data: ${m.reason ?? m.words}.`;
+	case 'not_enough_data': return `Not enough data: ${(m.reason ?? m.words).replace(/ of it$/, ' of this metric')}.`;
 	case 'no_change': return `${c.side} and ${c.baseline} differ by less than ${least} over ${all}: `
 		+ `${change}.`;
 	case 'mixed': return `${c.side} is ${up} in ${good}, ${down} in ${bad} of ${all}: ${change}`
@@ -74,9 +74,32 @@ export function headlineOf(metrics: CompareMetric[], wanted: string): CompareMet
 	);
 }
 
-/** Every note of a comparison once; those of one side name it where there are several. */
-export function noticesOf(answer: Pick<Compare, 'notes' | 'comparisons'>): string[] {
-	const isMany = answer.comparisons.length > 1;
-	return [...new Set([...answer.notes, ...answer.comparisons.flatMap((c) =>
-		c.notes.map((n) => (isMany && !n.includes(c.side) ? `${c.side}: ${n}` : n)))])];
+/** Which configurations have no counterpart is a list of its own, so their number is enough here. */
+const shortNotice = (note: string): string =>
+	note.replace(/^(\d+ configurations? of .*? without a counterpart in .*?): .*$/s, '$1');
+
+/** Every note of the comparison that is shown once; not what is said of a group that is no part of it. */
+export function noticesOf(answer: Pick<Compare, 'groups' | 'notes'>, c: Comparison): string[] {
+	const others = answer.groups.map((g) => g.name).filter((name) => name !== c.side && name !== c.baseline);
+	const isOfOthers = (note: string): boolean => others.some((name) => note.startsWith(`${name} mixes `));
+	return [...new Set([...answer.notes.filter((n) => !isOfOthers(n)), ...c.notes].map(shortNotice))];
+}
+
+/** Why all of these metrics have no answer, where it is one reason for all of them. */
+export function commonReason(metrics: readonly CompareMetric[]): string | null {
+	const [first] = metrics;
+	return metrics.length > 1 && metrics.every((m) => m.reason === first.reason)
+		? first.reason : null;
+}
+
+/** The comparison that is shown: the one asked for, else the first that could be made. */
+export const shownComparison = (comparisons: readonly Comparison[], group: number): Comparison | undefined =>
+	comparisons.find((c) => c.group === group) ?? comparisons.find((c) => !c.refused) ?? comparisons[0];
+
+/** The group that has most configurations in common with another one; -1: none has any. */
+export function bestBaseline(answer: Pick<Compare, 'groups' | 'configurations'>): number {
+	const shared = answer.groups.map((_, g) => answer.configurations.filter((c) =>
+		c.ids[g]?.length && c.ids.some((ids, other) => other !== g && ids.length)).length);
+	const most = Math.max(0, ...shared);
+	return most > 0 ? shared.indexOf(most) : -1;
 }

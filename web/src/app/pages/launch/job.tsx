@@ -111,7 +111,7 @@ export function JobView({ id }: { id: string }): ReactNode {
 			{live.progress && !isOver(job.state) && <Progress progress={live.progress} />}
 			{lines.length > 0 && (
 				<div className="sparks">{lines.slice(0, LINES_SHOWN).map((l) =>
-					<Spark key={l.name} name={l.name} points={l.points} />)}</div>
+					<Spark key={l.name} label={l.label} unit={l.unit} points={l.points} />)}</div>
 			)}
 			<Log text={live.log} />
 		</section>

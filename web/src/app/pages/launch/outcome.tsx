@@ -13,7 +13,7 @@ import { usePageTarget } from '../../state';
 import { isInvalid, type Invalid } from '../runs/view';
 
 /** In this order, those that any of the runs has. */
-export const HEADLINE = ['output_throughput', 'median_ttft_ms', 'p99_ttft_ms', 'tokens_per_second',
+export const HEADLINE = ['output_throughput', 'median_ttft_ms', 'p99_ttft_ms', 'median_tpot_ms', 'tokens_per_second',
 	'avg_latency', 'startup_time'];
 const RUNS_SHOWN = 50;
 const TONE: Record<string, string> = { VALID: 'good', DEGRADED: 'warn', INVALID: 'bad', failed: 'bad',

@@ -110,10 +110,25 @@ export function sampleOf(data: unknown, otherwise: number): Sample {
 
 export interface Line {
 	name: string;
+	label: string;
+	unit: string;
 	points: [number, number][];
 }
 
-/** Series by name from samples, those that ever changed first. */
+/** What is watched, in the order in which it is read: name, label, unit, factor. */
+const WATCHED: [name: string, label: string, unit: string, factor?: number][] = [
+	['done', 'Requests done', ''], ['running', 'Running in the server', ''],
+	['waiting', 'Waiting in the server', ''], ['kv_cache_usage', 'KV cache', '%', 100],
+	['tokens', 'Output tokens', ''], ['failed', 'Failed requests', ''],
+	['gpu_utilization_percent', 'GPU utilization', '%'], ['gpu_power_w', 'GPU power', 'W'],
+	['gpu_memory_bytes', 'GPU memory', 'bytes'], ['host_cpus_busy', 'Host', 'CPUs busy'],
+	['host_memory_bytes', 'Host memory', 'bytes'], ['process_cpus_busy', 'Server', 'CPUs busy'],
+	['process_rss_bytes', 'Server memory', 'bytes'],
+];
+/** Constant, or the same as another one. */
+const NOT_DRAWN = ['total', 'admitted'];
+
+/** Series from samples: what is known, in its order; then whatever else there is, under its own name. */
 export function linesOf(samples: Sample[]): Line[] {
 	const by = new Map<string, [number, number][]>();
 	for (const s of samples)
@@ -122,10 +137,11 @@ export function linesOf(samples: Sample[]): Line[] {
 			points.push([s.at, v]);
 			by.set(name, points);
 		}
-	const changes = (l: Line): boolean => l.points.some(([, v]) => v !== l.points[0][1]);
-	return [...by]
-		.map(([name, points]) => ({ name, points }))
-		.sort((a, b) => Number(changes(b)) - Number(changes(a)));
+	const known = WATCHED.flatMap(([name, label, unit, factor = 1]): Line[] => (by.has(name)
+		? [{ name, label, unit, points: by.get(name)!.map(([at, v]) => [at, v * factor]) }] : []));
+	const others = [...by].filter(([name]) => !NOT_DRAWN.includes(name) && !known.some((l) => l.name === name))
+		.map(([name, points]) => ({ name, label: name.replace(/_/g, ' '), unit: '', points }));
+	return [...known, ...others];
 }
 
 export const secondsText = (s: number | null): string => {

@@ -43,7 +43,7 @@ function ChangeLine({ c, columns }: { c: OverviewChange; columns: Columns }): Re
 		<li>
 			<div>
 				<Link to={target('/trends', { m: c.metric })} data-value={c.effect}>
-					<strong className={`${tone}-text num`}>{c.effect < 0 ? '▼' : '▲'} {percent(c.effect, 3)}</strong>
+					<strong className={`${tone}-text num`}>{c.effect < 0 ? '▼' : '▲'} {percent(c.effect)}</strong>
 					{c.commit !== null && <span> at <code>{shortCommit(c.commit)}</code></span>}</Link>
 				<p className="dim small-text">{c.name || columns.measure(c.metric).label}, {c.verdict}
 					{c.series_total > 1 && ` · ${c.series} of ${count(c.series_total, 'series', 'series')}`}</p>

@@ -61,6 +61,8 @@ export function matching(list: Setting[], search: string, isGivenOnly: boolean):
 
 export interface Telemetry {
 	name: string;
+	/** "bytes", "bytes/s": the values are in these; else null. */
+	unit: string | null;
 	min: number;
 	mean: number;
 	max: number;
@@ -70,12 +72,17 @@ const spoken = (name: string): string =>
 	name
 		.replace(/_/g, ' ')
 		.trim()
-		.replace(/\bmb per s\b/, 'MB/s')
-		.replace(/\bgb\b/, 'GB')
+		.replace(/ (mb per s|gb)$/, '')
+		.replace(/^host /, 'Host: ')
+		.replace(/^processes (\S+) /, 'Processes of $1: ')
 		.replace(
 			/\b(gpu|cpu|rss|sm)(s?)\b/g,
 			(_, word: string, s: string) => word.toUpperCase() + s,
 		);
+
+/** Bytes by the end of a name. */
+const BYTES: [end: string, unit: string, factor: number][] =
+	[['_mb_per_s', 'bytes/s', 1e6], ['_gb', 'bytes', 1e9], ['_mb', 'bytes', 1e6]];
 
 /** What was watched while load ran: every member of "system" with least, mean and most. */
 export function telemetryOf(document: unknown): Telemetry[] {
@@ -92,8 +99,10 @@ export function telemetryOf(document: unknown): Telemetry[] {
 			);
 		} else if (isTree(v)) {
 			const { min, mean, max } = v;
-			if (typeof min === 'number' && typeof mean === 'number' && typeof max === 'number')
-				out.push({ name: spoken(name), min, mean, max });
+			if (typeof min === 'number' && typeof mean === 'number' && typeof max === 'number') {
+				const [, unit = null, k = 1] = BYTES.find(([end]) => name.endsWith(end)) ?? [];
+				out.push({ name: spoken(name), unit, min: min * k, mean: mean * k, max: max * k });
+			}
 			else if (depth < 5)
 				for (const [key, w] of Object.entries(v))
 					look(w, `${name} ${key}`, depth + 1);

@@ -5,6 +5,7 @@ import type { Run } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
 import { CopyLine } from '../../common/copy';
 import { percent } from '../../common/interval';
+import { bytesText } from '../../common/traces';
 import { Num } from '../../common/twin';
 import { Icon } from '../../parts/icon';
 import { exactCell, NOTHING, showCell } from '../../show';
@@ -93,11 +94,13 @@ function Main({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 }
 
 function Badges({ run }: { run: Run }): ReactNode {
-	if (!run.badges.length)
+	const isSaid = failureOf(run.document)?.reason;
+	const list = run.badges.filter((b) => !(isSaid && b.code === 'status'));
+	if (!list.length)
 		return null;
 	return (
 		<ul className="badges" aria-label="Quality of the data">
-			{run.badges.map((b) => (
+			{list.map((b) => (
 				<li key={b.code} className={`badge ${b.level}`}>
 					<Icon name={b.level === 'good' ? 'check' : 'warning'} /><span>{b.text}</span>
 				</li>
@@ -135,7 +138,7 @@ function Failure({ run }: { run: Run }): ReactNode {
 		return null;
 	return (
 		<section className="card" aria-label="Failure">
-			<h2>Failed{failed.stage && ` at stage “${failed.stage}”`}{failed.category && `: ${failed.category}`}</h2>
+			<h2 className="bad-text">Failed{failed.stage && ` at stage “${failed.stage}”`}{failed.category && `: ${failed.category}`}</h2>
 			{failed.reason && <p className="break">{failed.reason}</p>}
 			{failed.log.length > 0 ? <>
 				<p className="dim">Last lines of the server’s log
@@ -175,11 +178,16 @@ function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	);
 }
 
+/** Shown above, or of use to the program alone. The document has them. */
+const NOT_LISTED = ['configuration', 'name', 'status', 'verdict', 'run_id', 'error_stage', 'error_category',
+	'error_reason'];
+
 /** All other values of the run itself. */
 function Rest({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	const isTime = new RegExp(`^(${STATISTICS.join('|')}|p\\d+)_(${TIMES.join('|')})_ms$`);
 	const list = Object.keys(run.values).filter((c) => !c.includes('.') && !MAIN.includes(c)
-		&& !isTime.test(c)).sort();
+		&& !isTime.test(c) && !NOT_LISTED.includes(c) && run.values[c] !== null
+		&& !(c === 'gpus' && run.values['gpus_used'] !== undefined)).sort();
 	return (
 		<section className="card" aria-label="Details">
 			<h2>Details</h2>
@@ -211,8 +219,9 @@ function Machine({ run }: { run: Run }): ReactNode {
 					</tr></thead>
 					<tbody>{list.map((t) => (
 						<tr key={t.name}><th scope="row">{t.name}</th>
-							<td className="num"><Num v={t.min} /></td><td className="num"><Num v={t.mean} /></td>
-							<td className="num"><Num v={t.max} /></td></tr>
+							{[t.min, t.mean, t.max].map((v, i) => <td key={i} className="num">{t.unit === null ? <Num v={v} />
+								: <span title={`${v} ${t.unit}`}>{bytesText(v)}{t.unit === 'bytes/s' && '/s'}</span>}</td>)}
+						</tr>
 					))}</tbody>
 				</table>
 			</div>

@@ -151,7 +151,7 @@ export function promptOption(by: NonNullable<RunSketches['by_prompt']>, isSpoile
 		const y = by.ttft_ms[i];
 		return y === null ? [] : [[x, y]];
 	});
-	const x = planAxis(data.map(([v]) => v), { isVertical: false, px: room.width });
+	const x = planAxis(data.map(([v]) => v), { isVertical: false, px: room.width, isWhole: true });
 	const y = planAxis(data.map(([, v]) => v), { isVertical: true, px: room.height, unit: 'ms' });
 	return {
 		grid: { ...SMALL }, tooltip: tooltip(ink, (hit) => {
@@ -171,7 +171,8 @@ export function turnOption(by: NonNullable<RunSketches['by_turn']>, isSpoiled: b
 	colour: string, size: Size): EChartsCoreOption {
 	const room = roomOf(size), color = isSpoiled ? ink.faint : colour;
 	const data = by.turn.map((t, i) => [t, by.ttft_ms_median[i], by.n[i]]);
-	const x = planAxis(by.turn, { isVertical: false, px: room.width, scale: 'linear' });
+	const x = planAxis(by.turn, { isVertical: false, px: room.width, scale: 'linear',
+		isWhole: true });
 	const y = planAxis(by.ttft_ms_median.filter((v): v is number => v !== null),
 		{ isVertical: true, px: room.height, unit: 'ms', from: 'zero' });
 	return {
@@ -182,8 +183,7 @@ export function turnOption(by: NonNullable<RunSketches['by_turn']>, isSpoiled: b
 		}),
 		series: [{ type: 'line', id: 'turns', symbol: 'circle', symbolSize: 7, data,
 			lineStyle: { color, width: 2 }, itemStyle: { color }, connectNulls: false }],
-		xAxis: valueAxis({ name: 'Turn', plan: { ...x, ticks: x.ticks.filter(Number.isInteger) }, ink,
-			isVertical: false }),
+		xAxis: valueAxis({ name: 'Turn', plan: x, ink, isVertical: false }),
 		yAxis: valueAxis({ name: 'Median TTFT (ms)', plan: y, ink, isVertical: true }),
 	};
 }

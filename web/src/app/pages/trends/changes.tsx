@@ -150,7 +150,7 @@ export function Changes({ metric, series, unit, reason, names, list, now }: Chan
 									<td className="num"><Num v={change.before} unit={unit} /></td>
 									<td className="num"><Num v={change.after} unit={unit} /></td>
 									<td className={`num ${tone ? `${tone}-text` : ''}`} data-value={change.effect ?? ''}>
-										<strong>{percent(change.effect, 3)}</strong>
+										<strong>{percent(change.effect)}</strong>
 										{change.interval && <span className="dim small-text"><br />
 											{intervalText(change.interval)}</span>}</td>
 									<td><span className={`tag ${tone}`}>{WORDS[change.verdict]}</span>

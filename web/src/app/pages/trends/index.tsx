@@ -74,7 +74,7 @@ function Drawing({ answer, columns, names, isRelative, now }: DrawingProps): Rea
 	}, [columns, answer.metric, isRelative]);
 	const isCommit = answer.axis === 'commit', isNamed = isCommit || answer.axis === 'version';
 	const place = useMemo(() => placesOf(answer), [answer]);
-	const events = useMemo(() => eventsOf(answer, (v) => percent(v, 3)), [answer]);
+	const events = useMemo(() => eventsOf(answer, percent), [answer]);
 	const at = now && place(now.series.points[now.change.index]);
 	const make = useCallback((ink: Ink, size: Size) => linesOption({
 		rules: events.map((e) => ({ text: e.text, at: { x: e.x },

@@ -31,13 +31,17 @@ function Sparkline({ s, place, events }: { s: TrendSeries; place: Place; events:
 	);
 }
 
+/** Below this many points no series can have a change: three on each side. */
+const JUDGED_POINTS = 6;
+
 function Badge({ s }: { s: TrendSeries }): ReactNode {
 	const c = badgeOf(s);
 	if (!c)
-		return <span className="dim">flat</span>;
+		return s.points.length < JUDGED_POINTS ? <span className="dim" title="Too few points to judge">–</span>
+			: <span className="dim">no change</span>;
 	const tone = c.verdict === 'better' ? 'good' : c.verdict === 'worse' ? 'bad' : 'warn';
 	return <strong className={c.is_marked ? 'dim' : `${tone}-text`} data-value={c.effect ?? ''}>
-		{(c.effect ?? 0) < 0 ? '▼' : '▲'} {percent(c.effect, 3)}</strong>;
+		{(c.effect ?? 0) < 0 ? '▼' : '▲'} {percent(c.effect)}</strong>;
 }
 
 interface Props {

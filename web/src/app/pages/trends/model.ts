@@ -3,6 +3,8 @@
 import type { TrendChange, TrendPoint, Trends, TrendSeries } from '../../../lib/api';
 import type { LineSeries } from '../../charts/lines';
 import { isSeen } from '../../common/shown';
+import { tellingColumns } from '../compare/configured';
+import { shortValue } from '../runs/names';
 import { count, showValue, when } from '../../show';
 
 export const SHOWN_AT_FIRST = 4;
@@ -99,25 +101,23 @@ export interface Names {
 	of: Map<string, string>;
 }
 
-/** Which series have the same value of a column: equal for columns that split the series alike. */
-function splitOf(series: TrendSeries[], column: string): string {
-	const values = series.map((s) => JSON.stringify(s.key[column] ?? null));
-	return values.map((v) => values.indexOf(v)).join();
-}
-
 /**
- * A value is enough where it is a text; a number needs its label. Of columns that split the series alike
- * the first is named.
+ * What all have in common in full, a text without its label; what differs in as few letters as people use
+ * for it ("h100-80gb · TP4 · c64"). A column that follows from the others is not named.
  */
 export function namesOf(series: TrendSeries[], label: (column: string) => string): Names {
 	const columns = [...new Set(series.flatMap((s) => Object.keys(s.key)))];
-	const splits = columns.map((c) => splitOf(series, c));
-	const isCommon = (c: string): boolean => !/[1-9]/.test(splits[columns.indexOf(c)]);
+	const rows = series.map((s) => columns.map((c) => s.key[c] ?? null));
+	const isCommon = (c: string): boolean => new Set(series.map((s) => JSON.stringify(s.key[c] ?? null))).size < 2;
 	const text = (s: TrendSeries, c: string): string => {
 		const v = s.key[c] ?? null;
 		return typeof v === 'string' && v !== '' ? v : `${label(c)} ${showValue(c, v)}`;
 	};
-	const differing = columns.filter((c, i) => !isCommon(c) && splits.indexOf(splits[i]) === i);
+	const differing = tellingColumns(columns, rows).map((i) => columns[i]).filter((c) => !isCommon(c));
+	const word = (s: TrendSeries, c: string): string => {
+		const v = s.key[c] ?? null;
+		return v === null || v === '' ? `no ${label(c)}` : shortValue(c, v);
+	};
 	return {
 		common: series.length
 			? columns
@@ -128,7 +128,7 @@ export function namesOf(series: TrendSeries[], label: (column: string) => string
 			series.map((s) => [
 				s.id,
 				differing.length
-					? differing.map((c) => text(s, c)).join(', ')
+					? differing.map((c) => word(s, c)).join(' · ')
 					: series.length > 1
 						? s.name
 						: 'All runs',
