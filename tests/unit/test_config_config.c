@@ -493,11 +493,6 @@ static void test_environment(void **state)
 	struct err e = { 0 };
 
 	(void)state;
-	make(&m, "server: {model: m, env: {A: b}}\ntags: {a: \"${server.env.A}\"}\nprovenance: "
-		 "\"${server.env}\"\n");
-	expect("errors", errors(&m), "");
-	expect("an object", json_of(m.x.provenance), "{\"A\": \"b\"}");
-	drop(&m);
 	setenv("CONFIG_TEST_PORT", "8123", 1);
 	setenv("CONFIG_TEST_EMPTY", "", 1);
 	setenv("CONFIG_TEST_ODD", "007", 1);

@@ -231,9 +231,8 @@ struct paths {
 /* The argument of a server, or option of a benchmark, that was probably meant; or NULL. */
 static const char *nearest_key(struct paths *p, const char *key)
 {
-	const char **names = arena_alloc(p->a, (engine_arg_count + serve_opt_set.n) * sizeof(*names));
-	const char *near;
-	size_t n = 0;
+	size_t n = 0, all = engine_arg_count + serve_opt_set.n;
+	const char **names = arena_alloc(p->a, all * sizeof(*names)), *near;
 
 	for (size_t i = 0; i < engine_arg_count; i++)
 		names[n++] = engine_args[i].name;
