@@ -85,7 +85,7 @@ with zipfile.ZipFile(sys.argv[1]) as z, open(sys.argv[2], "wb") as f:
 PY
 			chmod +x "$dir/genai-perf/bin/perf_analyzer"
 		fi
-		cuda=$(find "$dir/genai-perf" -name libcudart.so.12 | head -1)
+		cuda=$(find "$dir/genai-perf/" -name libcudart.so.12 | head -1)
 		PATH=$dir/genai-perf/bin:$PATH LD_LIBRARY_PATH=$(dirname "$cuda") timeout 300 \
 			genai-perf profile -m sim --endpoint-type completions --streaming -u "$url" \
 			--tokenizer "$PWD/tok" --concurrency 2 --request-count 24 \
