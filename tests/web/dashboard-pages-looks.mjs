@@ -34,7 +34,7 @@ const PAGES = [
 	['plan', 'impact', '/plan?tab=impact', '.matched', 5],
 	['plan', 'prices', '/plan?tab=prices', '.prices-table td', 0],
 	['boards', '', '/boards', 'th a', 0],
-	['boards', 'one', '/boards/1', '.block .best-table', 10],
+	['boards', 'one', '/boards/1', '.block .best-table', 5],
 	['upload', '', '/upload', '[data-drop]', 0],
 	['launch', '', '/launch', 'section[aria-label=Plan]', 0],
 	['run', '', '/runs/7', '.figure', 5],
