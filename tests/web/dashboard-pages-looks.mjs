@@ -17,7 +17,10 @@ const postgres = process.env.PROFLLM_TEST_POSTGRES?.replace('@', 'dashboard_page
 
 const SMALL = encodeURIComponent('{"and":[{"column":"server.model","in":["org/small-8b"]}]}');
 
-/** Page, name of the case, address, what is there once it is drawn, the least numbers it shows. */
+/**
+ * Page, name of the case, address, what is there once it is drawn, the least numbers it shows; null:
+ * they are sums over arrays, which dashboard-pages.mjs checks.
+ */
 const PAGES = [
 	['overview', '', '/', '.overview-cards', 10],
 	['charts', '', '/charts', '.chart-box[data-drawn=true]', 0],
@@ -34,11 +37,11 @@ const PAGES = [
 	['plan', 'impact', '/plan?tab=impact', '.matched', 5],
 	['plan', 'prices', '/plan?tab=prices', '.prices-table td', 0],
 	['boards', '', '/boards', 'th a', 0],
-	['boards', 'one', '/boards/1', '.block .best-table', 10],
+	['boards', 'one', '/boards/1', '.block .best-table', 5],
 	['upload', '', '/upload', '[data-drop]', 0],
 	['launch', '', '/launch', 'section[aria-label=Plan]', 0],
 	['run', '', '/runs/7', '.figure', 5],
-	['run', 'requests', '/runs/97?tab=requests', '.timeline canvas', 0],
+	['run', 'requests', '/runs/97?tab=requests', '.timeline canvas', null],
 	['run', 'configuration', '/runs/7?tab=configuration', 'dl', 0],
 	['run', 'notes', '/runs/7?tab=notes', '.say', 0],
 	['run', 'document', '/runs/7?tab=document', '.document', 0],
@@ -148,7 +151,8 @@ async function walk(browser, store, isSeen) {
 		await page.waitForSelector(there);
 		for (const theme of THEMES) {
 			await page.emulateMedia({ colorScheme: theme });
-			const shown = await numbersAre(page, opened, `${full}, ${kind}, ${theme}`, least);
+			const shown = least === null ? await valuesOf(page)
+				: await numbersAre(page, opened, `${full}, ${kind}, ${theme}`, least);
 			if (theme === 'light')
 				seen[full] = shown;
 			else
