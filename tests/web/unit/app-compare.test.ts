@@ -215,13 +215,14 @@ it('compares first what can be compared', () => {
 	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [] }));
 	const of = (...ids: number[][]): Compare['configurations'][number] =>
 		({ configuration: '', values: [], ids });
-	expect(bestBaseline({ groups, configurations: [of([1], [], []), of([], [2], [3]), of([], [4], [5])] }))
-		.toBe(1);
+	const three = [of([1], [], []), of([], [2], [3]), of([], [4], [5])];
+	expect(bestBaseline({ groups, configurations: three })).toBe(1);
 	expect(bestBaseline({ groups, configurations: [of([1], [2], []), of([], [], [3])] })).toBe(0);
 	expect(bestBaseline({ groups, configurations: [of([1], [], []), of([], [2], [])] })).toBe(-1);
-	const one = { group: 0, refused: 'unmatched' } as Comparison,
-		two = { group: 2, refused: null } as Comparison;
-	expect([-1, 0, 2].map((group) => shownComparison([one, two], group))).toEqual([two, one, two]);
+	const one = { group: 0, refused: 'unmatched' } as Comparison;
+	const two = { group: 2, refused: null } as Comparison;
+	expect([-1, 0, 2].map((group) => shownComparison([one, two], group)))
+		.toEqual([two, one, two]);
 	expect(shownComparison([one], -1)).toBe(one);
 	expect(shownComparison([], -1)).toBeUndefined();
 });
