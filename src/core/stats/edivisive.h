@@ -45,7 +45,7 @@ size_t edivisive(const double *x, size_t n, const struct edivisive_opts *o,
 		 struct change_point *out);
 
 /*
- * y: the n values with single outliers pulled in, to three standard deviations from the median of the
- * five around. Both hold n.
+ * y: the n values with single outliers pulled in, to three standard deviations from the median of
+ * the five around. Both hold n.
  */
 void edivisive_pull_outliers(const double *raw, size_t n, double *y);

@@ -175,8 +175,8 @@ static struct frame_keys parameters(const struct frame *f, struct arena *a)
 }
 
 /*
- * The key that a word of --by means: a column, an option of the load, or the one column that ends in
- * it (of several the one that tells the others).
+ * The key that a word of --by means: a column, an option of the load, or the one column that ends
+ * in it (of several the one that tells the others).
  */
 static bool find_key(const struct frame *f, struct str word, struct str *out, struct arena *a)
 {

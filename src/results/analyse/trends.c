@@ -325,8 +325,8 @@ static void put_step(const struct trends *t, struct json_writer *w, const struct
 
 /*
  * Student's interval (Welch) of the change of the geometric mean from one level to the next, with
- * outliers pulled in as they were to find it; the levels were found in the same points, so that it is
- * a little too narrow.
+ * outliers pulled in as they were to find it; the levels were found in the same points, so that
+ * it is a little too narrow.
  */
 static void put_change_interval(const struct trends *t, struct json_writer *w,
 				const struct drawn *d, size_t at)

@@ -3,7 +3,8 @@ import {
 	GROUPS_MAX, keptCodec, namesOf, nearColumns, ofChosen, ofKept, ofRuns, ofValues,
 } from '../../../web/src/app/pages/compare/groups';
 import {
-	answerOf, bestBaseline, commonReason, countsText, headlineOf, noticesOf, shownComparison, sidesOf, toneOf,
+	answerOf, bestBaseline, commonReason, countsText, headlineOf, noticesOf, shownComparison,
+	sidesOf, toneOf,
 } from '../../../web/src/app/pages/compare/words';
 import { sizeText } from '../../../web/src/app/pages/compare/metrics';
 import { intervalText, percent } from '../../../web/src/app/common/interval';
@@ -178,7 +179,8 @@ it('names single runs by the parameters in which they differ', () => {
 		p('hardware.gpu', 'between', 'h100', 'b200')];
 	expect(namesOf([1, 2], many)).toEqual(['h100', 'b200']);
 	expect(namesOf([1, 2], [])).toEqual(['Run 1', 'Run 2']);
-	const named = (...names: string[]): string[] => namesOf([1, 2], [p('name', 'between', ...names), ...many]);
+	const named = (...names: string[]): string[] =>
+		namesOf([1, 2], [p('name', 'between', ...names), ...many]);
 	expect(named('commit-01', 'commit-02')).toEqual(['commit-01', 'commit-02']);
 	expect(named('same', 'same')).toEqual(['h100', 'b200']);
 	expect(named('gpu=h100-tp=1', 'gpu=b200-tp=1')).toEqual(['h100', 'b200']);
@@ -194,9 +196,10 @@ it('offers columns that were probably meant', () => {
 
 it('says each note once, none of other groups, and of a long list its number', () => {
 	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [1] }));
-	const c = { side: 'b', baseline: 'a', notes: ['x', '3 configurations of a without a counterpart in b: p=1; q=2; ...'] };
-	expect(noticesOf({ groups, notes: ['x', 'a mixes runs of 2 values of v', 'c mixes runs of 9 values of v'] },
-		c as Comparison)).toEqual(['x', 'a mixes runs of 2 values of v',
+	const c = { side: 'b', baseline: 'a', notes: ['x',
+		'3 configurations of a without a counterpart in b: p=1; q=2; ...'] };
+	const notes = ['x', 'a mixes runs of 2 values of v', 'c mixes runs of 9 values of v'];
+	expect(noticesOf({ groups, notes }, c as Comparison)).toEqual(['x', 'a mixes runs of 2 values of v',
 		'3 configurations of a without a counterpart in b']);
 });
 
@@ -210,12 +213,16 @@ it('says a reason that all metrics share once', () => {
 
 it('compares first what can be compared', () => {
 	const groups = ['a', 'b', 'c'].map((name) => ({ name, n: 1, ids: [] }));
-	const of = (...ids: number[][]): Compare['configurations'][number] => ({ configuration: '', values: [], ids });
-	expect(bestBaseline({ groups, configurations: [of([1], [], []), of([], [2], [3]), of([], [4], [5])] })).toBe(1);
+	const of = (...ids: number[][]): Compare['configurations'][number] =>
+		({ configuration: '', values: [], ids });
+	const three = [of([1], [], []), of([], [2], [3]), of([], [4], [5])];
+	expect(bestBaseline({ groups, configurations: three })).toBe(1);
 	expect(bestBaseline({ groups, configurations: [of([1], [2], []), of([], [], [3])] })).toBe(0);
 	expect(bestBaseline({ groups, configurations: [of([1], [], []), of([], [2], [])] })).toBe(-1);
-	const one = { group: 0, refused: 'unmatched' } as Comparison, two = { group: 2, refused: null } as Comparison;
-	expect([-1, 0, 2].map((group) => shownComparison([one, two], group))).toEqual([two, one, two]);
+	const one = { group: 0, refused: 'unmatched' } as Comparison;
+	const two = { group: 2, refused: null } as Comparison;
+	expect([-1, 0, 2].map((group) => shownComparison([one, two], group)))
+		.toEqual([two, one, two]);
 	expect(shownComparison([one], -1)).toBe(one);
 	expect(shownComparison([], -1)).toBeUndefined();
 });

@@ -66,7 +66,8 @@ it('tells what was given from what was not', () => {
 				processes: { server: { rss_gb: { min: 0.5, mean: 0.5, max: 0.5 } } },
 			},
 		}).map((t) => [t.name, t.unit, t.mean]),
-	).toEqual([['Host: CPUs busy', null, 2], ['Host: sent', 'bytes/s', 700], ['GPUs A memory', 'bytes', 1e9],
+	).toEqual([['Host: CPUs busy', null, 2],
+		['Host: sent', 'bytes/s', 700], ['GPUs A memory', 'bytes', 1e9],
 		['Processes of server: RSS', 'bytes', 5e8]]);
 });
 

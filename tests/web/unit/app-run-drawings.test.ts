@@ -42,7 +42,8 @@ test('the cursor reads the nearest point, and without it the last value', () => 
 
 test('a missing value breaks a line, and one alone is a ring', () => {
 	const f = { view: [0, 4] as [number, number], width: 40, height: 10, top: 10 };
-	expect(pathOf(track('x', [10, 5, null, 0, null]), f)).toBe('M0,0L10,5M30,10m-2,0a2,2 0 1,0 4,0a2,2 0 1,0 -4,0');
+	expect(pathOf(track('x', [10, 5, null, 0, null]), f))
+		.toBe('M0,0L10,5M30,10m-2,0a2,2 0 1,0 4,0a2,2 0 1,0 -4,0');
 });
 
 test('zooming stays within the run', () => {

@@ -172,8 +172,8 @@ export function planAxis(values: readonly number[], o: PlanOptions): Plan {
 }
 
 const MINUTE = 60, HOUR = 3600, DAY = 86400, TIME_LABEL_PX = 96;
-const TIME_STEPS = [1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE,
-	HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR, 12 * HOUR, DAY, 2 * DAY, 7 * DAY, 14 * DAY, 30 * DAY, 91 * DAY, 365 * DAY];
+const TIME_STEPS = [1, 2, 5, 10, 15, 30, ...[1, 2, 5, 10, 15, 30].map((n) => n * MINUTE),
+	...[1, 2, 3, 6, 12].map((n) => n * HOUR), ...[1, 2, 7, 14, 30, 91, 365].map((n) => n * DAY)];
 
 export interface TimePlan { ticks: number[]; format: (s: number) => string }
 

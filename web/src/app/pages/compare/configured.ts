@@ -62,12 +62,13 @@ function shortOf(some: Compare['configurations'], matched: readonly string[]): s
 export function configuredOf(answer: Pick<Compare, 'configurations' | 'matched_by'>,
 	groups: readonly number[] = []): Map<string, Configured> {
 	const { configurations, matched_by: matched } = answer;
-	const isCommon = (c: Compare['configurations'][number]): boolean => groups.every((g) => c.ids[g]?.length);
+	const isCommon = (c: Compare['configurations'][number]): boolean =>
+		groups.every((g) => c.ids[g]?.length);
 	const common = configurations.filter(isCommon), others = configurations.filter((c) => !isCommon(c));
 	return new Map([common, others].flatMap((some) => {
 		const short = shortOf(some, matched);
-		return some.map((c, i): [string, Configured] => [c.configuration, { name: c.configuration, ids: c.ids,
-			values: c.values, short: short[i] }]);
+		return some.map(({ configuration: name, ids, values }, i): [string, Configured] =>
+			[name, { name, ids, values, short: short[i] }]);
 	}));
 }
 

@@ -94,12 +94,13 @@ export function nearColumns(wanted: string, all: string[]): string[] {
 	return [...ends, ...holds].filter((c) => c !== wanted).slice(0, NEAR_MAX);
 }
 
-/** Versions and numbers in their order, so that the first is what others are measured against; else as given. */
+/** Versions and numbers in their order, so that others are measured against the first; else as given. */
 function inOrder(column: string, values: Cell[]): Cell[] {
 	const known = values.filter((v) => v !== null), rest = values.filter((v) => v === null);
 	if (!/(^|\.)version$/.test(column) && !known.every((v) => typeof v === 'number'))
 		return values;
-	return [...known.sort((a, b) => String(a).localeCompare(String(b), 'en', { numeric: true })), ...rest];
+	known.sort((a, b) => String(a).localeCompare(String(b), 'en', { numeric: true }));
+	return [...known, ...rest];
 }
 
 /** A filter's runs by one column's values. */

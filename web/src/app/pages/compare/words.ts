@@ -45,7 +45,8 @@ export function answerOf(c: Comparison, m: CompareMetric, mainly: string | null 
 	const least = `${Number((m.effect_min * 100).toPrecision(3))} %`;
 	switch (m.verdict) {
 	case 'not_comparable': return `Not comparable: ${m.reason ?? 'different work was done'}.`;
-	case 'not_enough_data': return `Not enough data: ${(m.reason ?? m.words).replace(/ of it$/, ' of this metric')}.`;
+	case 'not_enough_data':
+		return `Not enough data: ${(m.reason ?? m.words).replace(/ of it$/, ' of this metric')}.`;
 	case 'no_change': return `${c.side} and ${c.baseline} differ by less than ${least} over ${all}: `
 		+ `${change}.`;
 	case 'mixed': return `${c.side} is ${up} in ${good}, ${down} in ${bad} of ${all}: ${change}`
@@ -80,8 +81,10 @@ const shortNotice = (note: string): string =>
 
 /** Every note of the comparison that is shown once; not what is said of a group that is no part of it. */
 export function noticesOf(answer: Pick<Compare, 'groups' | 'notes'>, c: Comparison): string[] {
-	const others = answer.groups.map((g) => g.name).filter((name) => name !== c.side && name !== c.baseline);
-	const isOfOthers = (note: string): boolean => others.some((name) => note.startsWith(`${name} mixes `));
+	const others = answer.groups.map((g) => g.name)
+		.filter((name) => name !== c.side && name !== c.baseline);
+	const isOfOthers = (note: string): boolean =>
+		others.some((name) => note.startsWith(`${name} mixes `));
 	return [...new Set([...answer.notes.filter((n) => !isOfOthers(n)), ...c.notes].map(shortNotice))];
 }
 

@@ -139,7 +139,8 @@ export function linesOf(samples: Sample[]): Line[] {
 		}
 	const known = WATCHED.flatMap(([name, label, unit, factor = 1]): Line[] => (by.has(name)
 		? [{ name, label, unit, points: by.get(name)!.map(([at, v]) => [at, v * factor]) }] : []));
-	const others = [...by].filter(([name]) => !NOT_DRAWN.includes(name) && !known.some((l) => l.name === name))
+	const others = [...by]
+		.filter(([name]) => !NOT_DRAWN.includes(name) && !known.some((l) => l.name === name))
 		.map(([name, points]) => ({ name, label: name.replace(/_/g, ' '), unit: '', points }));
 	return [...known, ...others];
 }

@@ -100,8 +100,10 @@ export function telemetryOf(document: unknown): Telemetry[] {
 		} else if (isTree(v)) {
 			const { min, mean, max } = v;
 			if (typeof min === 'number' && typeof mean === 'number' && typeof max === 'number') {
-				const [, unit = null, k = 1] = BYTES.find(([end]) => name.endsWith(end)) ?? [];
-				out.push({ name: spoken(name), unit, min: min * k, mean: mean * k, max: max * k });
+				const of = BYTES.find(([end]) => name.endsWith(end));
+				const [, unit = null, k = 1] = of ?? [];
+				out.push({ name: spoken(name), unit, min: min * k, mean: mean * k,
+					max: max * k });
 			}
 			else if (depth < 5)
 				for (const [key, w] of Object.entries(v))

@@ -108,7 +108,8 @@ export interface Names {
 export function namesOf(series: TrendSeries[], label: (column: string) => string): Names {
 	const columns = [...new Set(series.flatMap((s) => Object.keys(s.key)))];
 	const rows = series.map((s) => columns.map((c) => s.key[c] ?? null));
-	const isCommon = (c: string): boolean => new Set(series.map((s) => JSON.stringify(s.key[c] ?? null))).size < 2;
+	const isCommon = (c: string): boolean =>
+		new Set(series.map((s) => JSON.stringify(s.key[c] ?? null))).size < 2;
 	const text = (s: TrendSeries, c: string): string => {
 		const v = s.key[c] ?? null;
 		return typeof v === 'string' && v !== '' ? v : `${label(c)} ${showValue(c, v)}`;
