@@ -129,7 +129,8 @@ SKIP: {
 	};
 	my $r = $asked->("\n\n3\n", 'asked.yaml');
 	is($r->{status}, 0, 'three answers') or diag($r->{out});
-	like($r->{out}, qr{Server: .*\[sim\]: .*Model \[meta-llama/Llama-3\.1-8B-Instruct\]: }s, 'asked in turn');
+	like($r->{out}, qr{Server: .*\[sim\]: .*Model \[meta-llama/Llama-3\.1-8B-Instruct\]: }s,
+		'asked in turn');
 	like($r->{out}, qr/Goal \[run\]: /, 'of which two are what is in brackets');
 	like(slurp('asked.yaml') // '', qr/^name: capacity$/m, 'a goal by its number');
 	$r = $asked->("http://127.0.0.1:9\n\nrace\ncurve\n", 'asked2.yaml');
