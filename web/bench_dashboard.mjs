@@ -185,7 +185,7 @@ try {
 	const it = await dashboard('--store', `sqlite:${store}`);
 	const { total } = await ask(it.url, '/api/filters/apply', { limit: 1 });
 	if (total !== runs)
-		throw new Error(`${store} has ${total} runs instead of ${runs}: delete it or name another file`);
+		throw new Error(`${store} has ${total} runs instead of ${runs}: delete it, or name another`);
 	console.log(`the dashboard answers after ${((performance.now() - from) / 1000).toFixed(1)} s`);
 	const browser = await launch();
 	const context = await browser.newContext({ viewport: { width: 1440, height: 900 } });

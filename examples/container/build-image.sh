@@ -26,12 +26,12 @@ fi
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 1' HUP INT TERM
-mkdir -p "$folder/root/usr/bin" "$folder/root/tmp"
-chmod 1777 "$folder/root/tmp"
-cp "$program" "$folder/root/usr/bin/profllm"
+mkdir -p "$folder/image/usr/bin" "$folder/image/tmp"
+chmod 1777 "$folder/image/tmp"
+cp "$program" "$folder/image/usr/bin/profllm"
 ldd "$program" | grep -o '/[^ ]*' | while read -r library; do
-	mkdir -p "$folder/root$(dirname "$library")"
-	cp -L "$library" "$folder/root$library"
+	mkdir -p "$folder/image$(dirname "$library")"
+	cp -L "$library" "$folder/image$library"
 done
 cp "$here/Containerfile" "$folder/Containerfile"
 "$runtime" build -f "$folder/Containerfile" -t "$name" "$folder"

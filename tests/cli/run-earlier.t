@@ -48,8 +48,9 @@ subtest 'from a store' => sub {
 	$r = night('same', '--compare-with', $store);
 	is $r->{status}, 0 or diag $r->{err};
 	like $r->{out}, qr/^Experiment .*Against before +Verdict$/m, 'a column of the table';
-	is scalar(my @cells = $r->{out} =~ /^max_concurrency=\d .*[+-]\d+\.\d %, (?:not enough data|no change)/mg), 3,
-		'a cell for each member' or diag $r->{out};
+	my @cells = $r->{out} =~
+		/^max_concurrency=\d .*[+-]\d+\.\d %, (?:not enough data|no change)/mg;
+	is scalar(@cells), 3, 'a cell for each member' or diag $r->{out};
 	like $r->{out}, qr/^Against before \(3 earlier runs of the same configurations\): /m;
 	like slurp('same.csv'), qr/Against before/, 'in the CSV file, too';
 	is keep('same')->{status}, 0;

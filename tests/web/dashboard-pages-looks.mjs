@@ -159,7 +159,7 @@ async function walk(browser, store, isSeen) {
 				equal(shown, seen[full], `${full}, ${kind}: the same in both themes`);
 			if (!isSeen)
 				continue;
-			// The dark page differs in its colors only, so only what depends on them is checked again.
+			// The dark page differs in its colors alone: what depends on them is checked again.
 			await accessible(page, `${full}, ${theme}`,
 				theme === 'dark' ? ['color-contrast'] : undefined);
 			await page.screenshot({ path: join(shots, `${full}-${theme}.png`) });

@@ -228,8 +228,9 @@ await main(async () => {
 		await page.keyboard.press('Enter');
 		await click('button:has-text("Add five usual charts")');
 		await page.waitForSelector('.board .block');
-		await page.waitForFunction(() => document.querySelectorAll('.block .chart-box[data-drawn=true]').length
-			>= 4 && document.querySelector('.block .best-table td a'));
+		await page.waitForFunction(() =>
+			document.querySelectorAll('.block .chart-box[data-drawn=true]').length >= 4 &&
+			document.querySelector('.block .best-table td a'));
 		equal(await page.$$eval('.block', (l) => l.length), 5, 'all five are there and drawn');
 	});
 	await task(page, url, 'this chart on a board', async (click) => {

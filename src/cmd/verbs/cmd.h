@@ -26,8 +26,8 @@ extern const struct opt_set cmd_args_import_set, cmd_args_list_set, cmd_args_sho
 	cmd_bench_plot_set, cmd_bench_score_set, cmd_bench_structured_output_set,
 	cmd_bench_sweep_pareto_set, cmd_bench_sweep_plot_set, cmd_bench_tap_set, cmd_dashboard_set,
 	cmd_dataset_convert_set, cmd_dataset_slices_set, cmd_doctor_set, cmd_export_set,
-	cmd_ingest_set, cmd_init_set, cmd_restore_set, cmd_run_set, cmd_store_archive_set, cmd_store_check_set,
-	cmd_store_convert_set, cmd_store_remove_set, cmd_store_retain_set,
+	cmd_ingest_set, cmd_init_set, cmd_restore_set, cmd_run_set, cmd_store_archive_set,
+	cmd_store_check_set, cmd_store_convert_set, cmd_store_remove_set, cmd_store_retain_set,
 	cmd_tokenizer_compile_set, cmd_tokenizer_count_set, cmd_tokenizer_decode_set,
 	cmd_tokenizer_encode_set, cmd_tokenizer_show_set, cmd_trends_set;
 const struct opt_set *cmd_bench_sweep_sla_options(void);
@@ -40,9 +40,9 @@ cli_work cmd_args_import, cmd_args_list, cmd_args_show, cmd_backup, cmd_bench_ab
 	cmd_bench_markdown, cmd_bench_plot, cmd_bench_score, cmd_bench_sweep_pareto,
 	cmd_bench_sweep_plot, cmd_bench_tap, cmd_dashboard, cmd_dataset_compile,
 	cmd_dataset_convert, cmd_dataset_show, cmd_dataset_slices, cmd_doctor, cmd_export,
-	cmd_ingest, cmd_init, cmd_restore, cmd_run, cmd_store_archive, cmd_store_check, cmd_store_convert,
-	cmd_store_remove, cmd_store_retain, cmd_tokenizer_compile, cmd_tokenizer_count,
-	cmd_tokenizer_decode, cmd_tokenizer_encode, cmd_tokenizer_show, cmd_trends;
+	cmd_ingest, cmd_init, cmd_restore, cmd_run, cmd_store_archive, cmd_store_check,
+	cmd_store_convert, cmd_store_remove, cmd_store_retain, cmd_tokenizer_compile,
+	cmd_tokenizer_count, cmd_tokenizer_decode, cmd_tokenizer_encode, cmd_tokenizer_show, cmd_trends;
 
 int cmd_bench_compare(int argc, char **argv);
 int cmd_bench_hash(int argc, char **argv);

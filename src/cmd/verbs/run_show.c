@@ -189,8 +189,8 @@ struct suite_hooks run_talk_hooks(struct run_talk *t, int log_fd)
 	return (struct suite_hooks){
 		.self = t, .member = on_member, .child = on_child,
 		.run = { .self = t, .line = on_line, .text = on_text, .warn = on_warn,
-			 .progress = on_progress, .sample = t->live ? on_sample : NULL, .cancel = cli_is_interrupted(),
-			 .log_fd = log_fd },
+			 .progress = on_progress, .sample = t->live ? on_sample : NULL,
+			 .cancel = cli_is_interrupted(), .log_fd = log_fd },
 	};
 }
 

@@ -79,7 +79,8 @@ struct run_opts {
 	const char *plan;
 	struct gate_opts gate;
 	struct opt_int jobs;
-	const char *upload, *compare_with, *token_file, *progress, *member, *args_file, *events, *dashboard;
+	const char *upload, *compare_with, *token_file, *progress, *member, *args_file, *events;
+	const char *dashboard;
 };
 
 struct command_run {

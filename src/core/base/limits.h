@@ -169,7 +169,7 @@
 #define EXPERIMENT_FILES_MAX 256        /* files one configuration includes, repeats counted */
 #define EXPERIMENT_FINDINGS_MAX 20      /* mistakes of a configuration that are shown at once */
 #define EXPERIMENT_KEYS_MAX 4096        /* keys of one section; vLLM's server has 350 */
-#define REFERRED_BYTES_MAX (16u << 20)  /* that ${...} of one configuration brings in, all together */
+#define REFERRED_BYTES_MAX (16u << 20)  /* that ${...} of one configuration bring in together */
 #define REFERENCES_MAX 32               /* ${server.model} that leads to ${...}, and so on */
 #define EXPERIMENT_GPUS_MAX 1024        /* of one experiment; as for server.gpus */
 #define EXPERIMENT_SERVERS_MAX 64       /* servers of one experiment */

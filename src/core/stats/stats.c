@@ -169,7 +169,7 @@ double *stats_sorted(const double *x, size_t n)
 	return copy;
 }
 
-/* Hoare's selection: what lies around the place is cut in two at one of its values, until it is one. */
+/* Hoare's selection: the part that holds the place is cut in two, until it is one value. */
 double stats_select(double *x, size_t n, size_t k)
 {
 	size_t from = 0, to = n - 1;

@@ -83,8 +83,8 @@ struct suite {
 	uint64_t seed;                     /* of the order, when shuffled */
 	unsigned jobs;
 	/*
-	 * Of a suite with search.best, else NULL: what it expands to are the candidates. Members are
-	 * those of the first round, and suite_run adds those of later ones.
+	 * Of a suite with search.best, else NULL: what it expands to are the candidates. Members
+	 * are those of the first round, and suite_run adds those of later ones.
 	 */
 	struct suite_search *search;
 	const char *output, *folder;       /* the file, and the folder beside it */

@@ -153,8 +153,8 @@ static void find_ids(struct dcgm *v, const struct gpu_set *s)
 	for (int i = 0; i < n && i < GPUS_MAX; i++) {
 		struct field_value got = { .version = VERSION(struct field_value, 1) };
 
-		if (v->call.latest(v->engine, (int)id[i], &field, 1, &got) != 0 || got.status != 0 ||
-		    got.type != TYPE_TEXT)
+		if (v->call.latest(v->engine, (int)id[i], &field, 1, &got) != 0 ||
+		    got.status != 0 || got.type != TYPE_TEXT)
 			continue;
 		got.is.text[sizeof(got.is.text) - 1] = 0;
 		for (size_t k = 0; k < s->n_nvidia; k++)
@@ -211,7 +211,8 @@ void dcgm_sample(const struct dcgm *v, size_t i, struct gpu_sample *out)
 		return;
 	for (size_t k = 0; k < FIELDS; k++) {
 		field[k] = fields[k].field;
-		got[k] = (struct field_value){ .version = VERSION(struct field_value, 1), .status = -1 };
+		got[k] = (struct field_value){ .version = VERSION(struct field_value, 1),
+					       .status = -1 };
 	}
 	if (v->call.latest(v->engine, v->id[i], field, FIELDS, got) != 0)
 		return;

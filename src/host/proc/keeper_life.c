@@ -453,8 +453,8 @@ static void clean_outside(const struct life *l)
 
 	if (!l->when_orphaned[0] || tree_is_running(owner->pid, owner->start))
 		return;
-	tool_run((const char *const *)(uintptr_t)l->when_orphaned, (struct str){ 0 }, OUTSIDE_S, &out,
-		 NULL, NULL);
+	tool_run((const char *const *)(uintptr_t)l->when_orphaned, (struct str){ 0 }, OUTSIDE_S,
+		 &out, NULL, NULL);
 	buf_release(&out);
 }
 

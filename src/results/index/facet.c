@@ -352,8 +352,9 @@ static void count_few(const struct index_view *v, const struct choice *c, const 
 }
 
 /*
- * The ends and the missing rows of a block of numbers: keys are in their order, so that no value has
- * to be made. false: the block is of another form, or has infinite numbers, and nothing was noted.
+ * The ends and the missing rows of a block of numbers: keys are in their order, so that no value
+ * has to be made. false: the block is of another form, or has infinite numbers, and nothing was
+ * noted.
  */
 static bool note_packed(const struct block *b, const uint16_t *place, size_t n, struct facet *out)
 {

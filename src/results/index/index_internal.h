@@ -424,7 +424,9 @@ struct fold {
 	uint64_t *key[QUERY_SORTS_MAX];
 	bool is_computed[QUERY_SORTS_MAX]; /* equal keys are equal values */
 };
-/* o: the order of the rows, whose keys become those of the groups. Some row has a value in q->fold. */
+/*
+ * o: the order of the rows, whose keys become those of the groups. Some row has a value in q->fold.
+ */
 void fold_make(const struct index_view *v, const struct choice *c, const struct query *q,
 	       const struct order *o, struct arena *a, struct fold *out);
 /* The group of a row; SIZE_MAX: it is not among the chosen ones. */
