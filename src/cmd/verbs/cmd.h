@@ -42,7 +42,8 @@ cli_work cmd_args_import, cmd_args_list, cmd_args_show, cmd_backup, cmd_bench_ab
 	cmd_dataset_convert, cmd_dataset_show, cmd_dataset_slices, cmd_doctor, cmd_export,
 	cmd_ingest, cmd_init, cmd_restore, cmd_run, cmd_store_archive, cmd_store_check,
 	cmd_store_convert, cmd_store_remove, cmd_store_retain, cmd_tokenizer_compile,
-	cmd_tokenizer_count, cmd_tokenizer_decode, cmd_tokenizer_encode, cmd_tokenizer_show, cmd_trends;
+	cmd_tokenizer_count, cmd_tokenizer_decode, cmd_tokenizer_encode, cmd_tokenizer_show,
+	cmd_trends;
 
 int cmd_bench_compare(int argc, char **argv);
 int cmd_bench_hash(int argc, char **argv);
