@@ -31,7 +31,7 @@ static const struct opt search_rows[] = {
 	  .help = "shortest measuring level of find"),
 	S(best, "best", .arg = "METRIC",
 	  .help = "the experiment of the suite with the best value of this metric, by successive "
-		  "halving: output_throughput; highest or lowest behind it says what is better"),
+		  "halving: output_throughput; highest or lowest after it says what is better"),
 	S(first, "first", .arg = "PROMPTS|SECONDS", .flags = OPT_MIN_EXCLUSIVE, .max = 1e9,
 	  .help = "length of the first round of best, in prompts, or in seconds where "
 		  "benchmark.duration is given; otherwise a share of the benchmark's length"),
@@ -182,7 +182,7 @@ int config_best_metric(const char *text, struct arena *a, const char **key, bool
 	if (gate_check_key(*key, e) < 0)
 		return -1;
 	if (word.n && !is_high && !is_low)
-		return err_set(e, ERR_USAGE, "'%.80s': expected highest or lowest behind the metric, got "
+		return err_set(e, ERR_USAGE, "'%.80s': expected highest or lowest after the metric, got "
 			       "'%.*s'", text, (int)(word.n < 40 ? word.n : 40), word.p);
 	field = schema_field_find(*key);
 	if (!word.n && (!field || field->better == SCHEMA_NONE))
