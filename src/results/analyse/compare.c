@@ -650,12 +650,15 @@ static unsigned char state_of(const struct counting *c, const struct verdicts *j
 	       counting_is_degraded(c, j, run) ? MATCHED_DEGRADED : MATCHED_COUNTS;
 }
 
-/* One metric of all runs; is_telling: two sides have it, and it is not 0 everywhere. */
+/*
+ * One metric of all runs; is_telling: two sides have it, or the only one with runs, and it is not 0
+ * everywhere.
+ */
 static int fill_metric(struct comparison *c, size_t m, struct str column, bool *is_telling,
 		       struct err *e)
 {
 	struct counting *counting = &c->counting[m];
-	size_t with = 0;
+	size_t with = 0, sides = 0;
 	bool is_any = false;
 
 	*counting = counting_of(column);
@@ -680,8 +683,9 @@ static int fill_metric(struct comparison *c, size_t m, struct str column, bool *
 			is_any |= fabs(c->value[at]) > 0;
 		}
 		with += n > 0;
+		sides += c->side[s].n > 0;
 	}
-	*is_telling = is_any && with > 1;
+	*is_telling = is_any && (with > 1 || with == sides);
 	return 0;
 }
 
