@@ -314,16 +314,21 @@ sub spread_column($names, $name) {
 }
 
 sub field_columns($all, $from, $add) {
+	my $not = [split / /, member($from, 'not')];
+
 	for my $f (@{ $all->{ $from->{schema} }{fields} }) {
 		my $kind = $COLUMN_TYPE{ $f->{type} =~ s/ or null$//r };
 
 		next if !$kind || $f->{key} !~ /^\Q@{[member($from, 'keys')]}\E(.*)$/;
 		my $rest = $1;
 		next if !has([split / /, $from->{groups}], $f->{group}) || $rest =~ /\[\]/ ||
-			has([split / /, member($from, 'not')], $rest);
+			has($not, $rest);
 		$kind .= " from ${ $f->{min} }" if $f->{min};
 		$kind .= " to ${ $f->{max} }" if $f->{max};
-		$add->($kind, spread_column($all->{result}{names}, $from->{as} . $rest));
+		# What is left out may also name what a spread column is of.
+		my @names = grep { !has($not, s/^\Q$from->{as}\E(.*)\.[^.]*$/$1/r) }
+			spread_column($all->{result}{names}, $from->{as} . $rest);
+		$add->($kind, @names);
 	}
 }
 
