@@ -46,7 +46,7 @@ static const struct opt search_rows[] = {
 		  "that it ends gives the best answer until then"),
 };
 static const struct experiment_search search_defaults = {
-	.precision = 3, .level_s = CAPACITY_LEVEL_S, .eta = 3, .share = 25,
+	.precision = 3, .level_s = CAPACITY_LEVEL_S, .eta = 5, .share = 25,
 };
 const struct opt_set config_search_set = {
 	.command = "search", .row = search_rows, .bytes = sizeof(struct experiment_search),

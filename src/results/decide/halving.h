@@ -31,10 +31,10 @@
 
 #define HALVING_ROUNDS_MAX 32
 #define HALVING_LEAST 2        /* candidates in the last rounds */
-#define HALVING_ETA 3.0
+#define HALVING_ETA 5.0
 #define HALVING_SHARE 0.25
 #define HALVING_REPEATS 3      /* of the last round */
-#define HALVING_FIRST 27.0     /* full length over that of the first round, unless it is given */
+#define HALVING_FIRST 12.0     /* full length over that of the first round, unless it is given */
 #define HALVING_MARGIN 0.85    /* of the share is planned with: what all would take is estimated */
 #define HALVING_UNKNOWN 0.4    /* half width of ln(value) where a run gives no interval: 50 % */
 #define HALVING_SCATTER 0.01   /* deviation of ln(value) between two starts of one server */
