@@ -114,7 +114,7 @@ is(document('none.json')->{error}{category}, 'no capacity', 'the document says s
 
 my %best = (benchmark => { %load, num_prompts => 54, max_concurrency => 9 }, matrix => {
 	'server.max_num_seqs' => [1, 2, 3, 4, 9], 'server.decode_base_us' => [5000, 10000] },
-	search => { best => 'output_throughput', first => 9 }, repeat => 2);
+	search => { best => 'output_throughput', first => 9, eta => 3 }, repeat => 2);
 config('best', %best);
 check_run('a search is planned', run(args => words('best', '--dry-run')), { status => 0, out => [
 	'Search for the highest output_throughput among 10 experiments, by rounds of',
