@@ -32,19 +32,18 @@ struct scene {
 	const char *itl_ms, *burst_ms;
 	bool is_tls, is_long, has_targets;
 	bool is_crowded; /* connecting delays the sends: DEGRADED, however good the stamps are */
-	bool is_full;    /* more than one core's simulator can send: no targets */
 };
 
 static const struct scene scenes[] = {
-	{ "1", 1, 400, "10", NULL, false, false, false, false, false },
-	{ "10", 10, 200, "10", NULL, false, false, false, false, false },
-	{ "100", 100, 200, "10", NULL, false, false, false, false, false },
-	{ "1000", 1000, 200, "10", NULL, false, false, true, false, false },
-	{ "1000 TLS", 1000, 100, "20", NULL, true, false, false, true, false },
-	{ "burst256", 256, 100, "20", "20", false, false, true, false, false },
-	{ "5000 x 10", 5000, 50, "100", NULL, false, true, false, true, false },
-	{ "10000 x 5", 10000, 30, "200", NULL, false, true, false, true, false },
-	{ "10000", 10000, 30, "100", NULL, false, true, false, false, true },
+	{ "1", 1, 400, "10", NULL, false, false, false, false },
+	{ "10", 10, 200, "10", NULL, false, false, false, false },
+	{ "100", 100, 200, "10", NULL, false, false, false, false },
+	{ "1000", 1000, 200, "10", NULL, false, false, true, false },
+	{ "1000 TLS", 1000, 100, "20", NULL, true, false, false, true },
+	{ "burst256", 256, 100, "20", "20", false, false, true, false },
+	{ "5000 x 10", 5000, 50, "100", NULL, false, true, false, true },
+	{ "10000 x 5", 10000, 30, "200", NULL, false, true, false, true },
+	{ "10000", 10000, 30, "100", NULL, false, true, false, false },
 };
 
 enum view { KERNEL, USER, TAP, VIEWS };
@@ -53,11 +52,6 @@ static const char *const view_name[] = { "kernel", "user", "tap" };
 #define TAP_TTFT_US 50 /* mean */
 /* With fewer the server's core sleeps between events, and its send path wakes up differently. */
 #define TAP_STREAMS_LEAST 100
-
-static bool has_tap_targets(const struct scene *s)
-{
-	return s->streams >= TAP_STREAMS_LEAST && !s->is_full;
-}
 
 /* One run: of a tapped one only the stamps of segments count. */
 static void add_figures(struct bench *b, const struct scene *s, struct oracle_errors *r,
@@ -73,7 +67,7 @@ static void add_figures(struct bench *b, const struct scene *s, struct oracle_er
 	}
 	bench_add(b, "us", send, "%s: mean of sending%s", s->name, tap);
 	f = bench_add(b, "us", ttft, "%s: mean |TTFT error|%s", s->name, tap);
-	if (is_tapped && has_tap_targets(s))
+	if (is_tapped && s->streams >= TAP_STREAMS_LEAST)
 		figure_most_each(f, TAP_TTFT_US);
 	else if (s->has_targets && !s->burst_ms)
 		figure_most(f, 100);
@@ -84,7 +78,7 @@ static void add_figures(struct bench *b, const struct scene *s, struct oracle_er
 			  "%s: |ITL error| p50, %s", s->name, view);
 		f = bench_add(b, "us", stats_percentile(r->itl[k], r->n_itl, 99),
 			      "%s: |ITL error| p99, %s", s->name, view);
-		if (is_tapped && has_tap_targets(s))
+		if (is_tapped && s->streams >= TAP_STREAMS_LEAST)
 			figure_most_each(f, TAP_ITL_US);
 		else if (!is_tapped && s->has_targets && k == 0 && !b->has_hog)
 			figure_most(f, TAP_ITL_US);
@@ -279,7 +273,7 @@ static bool is_chosen(const struct bench *b, const struct scene *s, bool is_tapp
 {
 	if (b->only && strcmp(b->only, "tap") != 0)
 		return strcmp(b->only, s->name) == 0;
-	if (b->only && (!is_tapped || !has_tap_targets(s)))
+	if (b->only && (!is_tapped || s->streams < TAP_STREAMS_LEAST))
 		return false;
 	return b->is_long || !s->is_long;
 }
