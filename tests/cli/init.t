@@ -78,12 +78,12 @@ my @refused = (
 		'a.json: expected a name that ends in .yaml, since JSON has no comments'],
 	[["a\nb: c.yaml", qw(--server sim --goal run)],
 		'FILE: expected a name without control characters, got one with them'],
-	[[qw(a.yaml --goal run)], '--server is missing, and there is no terminal to ask on; such as '
+	[[qw(a.yaml --goal run)], '--server is missing, and no terminal is available to ask for it; such as '
 		. '--server sim'],
 	[[qw(a.yaml --server sim)],
-		'--goal is missing, and there is no terminal to ask on; such as --goal run'],
-	[['a.yaml', '--server', 'vllm serve', '--goal', 'run'], '--model is missing, and there is no '
-		. 'terminal to ask on; such as --model meta-llama/Llama-3.1-8B-Instruct'],
+		'--goal is missing, and no terminal is available to ask for it; such as --goal run'],
+	[['a.yaml', '--server', 'vllm serve', '--goal', 'run'], '--model is missing, and no '
+		. 'terminal is available to ask for it; such as --model meta-llama/Llama-3.1-8B-Instruct'],
 	[['a.yaml', '--server', 'vllm serve', '--model', '', '--goal', 'run'],
 		'--model: expected the model that the server is to load, got an empty text'],
 	[['a.yaml', '--server', '', '--goal', 'run', '--model', 'm'],

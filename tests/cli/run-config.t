@@ -48,7 +48,7 @@ my @refused = (
 	['bad YAML', "server: [\n", [], "exp.yaml:2:1: did not find expected node content"],
 	['a tab', "server:\n\tport: 1\n", [], 'exp.yaml:2:1: a tab; YAML is indented with blanks'],
 	['a key twice', "server:\n  port: 1\n  port: 2\n", [],
-		"exp.yaml:3:3: the key 'port' stands twice; it is at 2:3, too"],
+		"exp.yaml:3:3: the key 'port' appears twice; it is also at 2:3"],
 	['no experiment', "", [], 'exp.yaml: is empty; expected sections such as server and benchmark'],
 	['--set', "server: {command: sim}\n", ['--set', 'server.port=x'],
 		"--set server.port=x: server.port: expected an integer from 0 to 65535, got 'x'"],

@@ -394,7 +394,7 @@ static void test_no_tree(void **state)
 		{ "server:\n\tport: 1\n", "exp.yaml:2:1: a tab; YAML is indented with blanks" },
 		{ "server: {a: 1\n", "exp.yaml:2:1: did not find expected ',' or '}'" },
 		{ "server: {}\nname: a\nserver: {}\n",
-		  "exp.yaml:3:1: the key 'server' stands twice; it is at 1:1, too" },
+		  "exp.yaml:3:1: the key 'server' appears twice; it is also at 1:1" },
 		{ "a: 1\n---\nb: 2\n", "exp.yaml:2:1: a second document, where one is expected" },
 		{ "server: !!python/object:os.system x\n", "exp.yaml:1:9: a tag that is not read here" },
 		{ "server: {model: '${NO_SUCH_NAME}'}\n", "exp.yaml:1:17: server.model: the environment has "
@@ -583,7 +583,7 @@ static void test_include(void **state)
 	drop(&m);
 	write_file("twice.json", "{\"a\": 1,\n \"b\": {\"c\": 1, \"c\": 2}}\n");
 	read_file(&m, "twice.json");
-	expect_below(errors(&m), "DIR/twice.json:2:16: the key 'c' stands twice; it is at 2:8, too");
+	expect_below(errors(&m), "DIR/twice.json:2:16: the key 'c' appears twice; it is also at 2:8");
 	drop(&m);
 	read_file(&m, "none.yaml");
 	expect_below(errors(&m), "--config: cannot open DIR/none.yaml: No such file or directory");

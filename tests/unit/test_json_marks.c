@@ -91,13 +91,13 @@ static void test_places(void **state)
 static void test_refused(void **state)
 {
 	static const struct { bool is_json; const char *text, *want; } rows[] = {
-		{ false, "a: 1\nb: {c: 1, c: 2}\n", "2:11: the key 'c' stands twice; it is at 2:5, too" },
+		{ false, "a: 1\nb: {c: 1, c: 2}\n", "2:11: the key 'c' appears twice; it is also at 2:5" },
 		{ false, "a:\n\tb: 1\n", "2:1: a tab; YAML is indented with blanks" },
 		{ false, "a: [1\n", "2:1: did not find expected ',' or ']'" },
 		{ false, "a: \xff\n", "1:1: byte 3: " },
-		{ false, "x: 1\n? [a]\n: 1\n", "2:3: a key that is no text" },
+		{ false, "x: 1\n? [a]\n: 1\n", "2:3: a key that is not a text" },
 		{ true, "", "1:1: expected a value, found the end of the text" },
-		{ true, "{\"a\": 1,\n\"a\": 2}", "2:1: the key 'a' stands twice; it is at 1:2, too" },
+		{ true, "{\"a\": 1,\n\"a\": 2}", "2:1: the key 'a' appears twice; it is also at 1:2" },
 		{ true, "{\"a\": 1}\nx", "2:1: expected nothing after the value" },
 		{ true, "[1,\n 2\n 3]", "3:2: expected ',' or ']'" },
 		{ true, "{\"a\" 1}", "1:6: expected ':' after the key" },

@@ -96,7 +96,7 @@ static void test_refused(void **state)
 	refuse("x: &x 1\ny:\n  <<: *x\n", ERR_PARSE, "line 1, column 4: expected what << merges");
 	refuse("x: &x {k: 1}\ny: {<<: [*x, 2]}\n", ERR_PARSE, "line 2, column 14: expected what");
 	refuse("x: &x\n  <<: *x\n", ERR_LIMIT, "JSON_DEPTH_MAX");
-	refuse("? [a]\n: 1\n", ERR_PARSE, "a key that is no text");
+	refuse("? [a]\n: 1\n", ERR_PARSE, "a key that is not a text");
 	refuse("a: 1\n---\nb: 2\n", ERR_PARSE, "a second document");
 	refuse("&a [*a]\n", ERR_LIMIT, "JSON_DEPTH_MAX");
 	for (int i = 0; i < 100; i++)

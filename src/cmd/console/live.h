@@ -21,7 +21,7 @@ struct live;
 
 /* NULL when stderr is no terminal that could show it. head: its first line, borrowed. */
 struct live *live_new(const char *head);
-void live_set_head(struct live *l, const char *head); /* likewise; accepts NULL */
+void live_set_head(struct live *l, const char *head); /* head is borrowed; l may be NULL */
 void live_free(struct live *l); /* leaves the screen; accepts NULL */
 
 void live_show(struct live *l, const struct run_sample *now);

@@ -330,7 +330,7 @@ static int answer(struct init_opts *o, struct arena *a, struct err *e)
 	const char *missing = missing_in(o), *model;
 
 	if (missing && (!isatty(STDIN_FILENO) || !isatty(STDOUT_FILENO)))
-		return err_set(e, ERR_USAGE, "--%.*s is missing, and there is no terminal to ask on; "
+		return err_set(e, ERR_USAGE, "--%.*s is missing, and no terminal is available to ask for it; "
 			       "such as --%s", (int)strcspn(missing, " "), missing, missing);
 	if (!o->server)
 		o->server = ask("Server: a command that starts it, or the URL of one that runs (sim: "

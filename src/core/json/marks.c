@@ -97,7 +97,7 @@ static int refuse_twice(struct marks_reading *r, const struct json_value *object
 	struct json_mark before = json_marks_get(r->marks, &object->item[first]);
 	struct str key = object->key[first];
 
-	return err_set(r->e, ERR_PARSE, "%u:%u: the key '%.*s' stands twice; it is at %u:%u, too",
+	return err_set(r->e, ERR_PARSE, "%u:%u: the key '%.*s' appears twice; it is also at %u:%u",
 		       mark->key_line, mark->key_column, (int)(key.n < 80 ? key.n : 80), key.p,
 		       before.key_line, before.key_column);
 }

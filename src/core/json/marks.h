@@ -31,7 +31,7 @@ void json_marks_copy(struct json_marks *m, const struct json_value *from,
 
 /*
  * As json_parse and yaml_parse (json/yaml.h), with a mark for every value. file is kept. A key
- * that stands twice in one object is an error that names both places; errors begin with
+ * that appears twice in one object is an error that names both places; errors begin with
  * "LINE:COLUMN: ", without the file.
  */
 int json_parse_marked(struct arena *a, struct str text, const char *file, struct json_marks *m,

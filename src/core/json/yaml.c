@@ -249,7 +249,7 @@ static int refuse_twice(struct yaml_reading *r, const yaml_node_pair_t *first,
 	const yaml_mark_t *before = &node_of(r, first->key)->start_mark;
 	struct str name = scalar_of(key);
 
-	return err_set(r->e, ERR_PARSE, "%zu:%zu: the key '%.*s' stands twice; it is at %zu:%zu, too",
+	return err_set(r->e, ERR_PARSE, "%zu:%zu: the key '%.*s' appears twice; it is also at %zu:%zu",
 		       key->start_mark.line + 1, key->start_mark.column + 1,
 		       (int)(name.n < 80 ? name.n : 80), name.p, before->line + 1,
 		       before->column + 1);
@@ -319,7 +319,7 @@ static int collect(struct yaml_reading *r, const yaml_node_t *node, unsigned mer
 		const yaml_node_t *key = node_of(r, first[i].key);
 
 		if (key->type != YAML_SCALAR_NODE)
-			return fail(r, &key->start_mark, "a key that is no text");
+			return fail(r, &key->start_mark, "a key that is not a text");
 		if (!is_merge_key(key) && add_pair(r, &first[i], merges > 0, to) < 0)
 			return -1;
 	}
