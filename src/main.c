@@ -134,7 +134,7 @@ static const struct command commands[] = {
 	{ "args import", "learn the arguments of an installed server from its help",
 	  &cmd_args_import_set, .work = cmd_args_import },
 #endif
-	{ "doctor", "what limits a measurement on this machine, and what mends it",
+	{ "doctor", "what limits a measurement on this machine, and how to fix it",
 	  &cmd_doctor_set, .work = cmd_doctor },
 	{ "sim", "a simulated inference server that speaks vLLM's API",
 	  .options = cmd_sim_options, .run = cmd_sim },

@@ -38,13 +38,12 @@ sub read_words {
 sub parts_of_code {
 	my ($src, $hash_comments) = @_;
 	my ($line, @out, $open) = (1);
-	my $comment = $hash_comments ? qr{\#[^\n]*} : qr{/\*.*?\*/|//[^\n]*}s;
-	my $quote = $hash_comments ? qr{"""(.*?)"""|"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'}s
-	    : qr{"((?:[^"\\\n]|\\.)*)"|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`}s;
+	my $comment = $hash_comments ? qr{\#[^\n]*|""".*?"""}s : qr{/\*.*?\*/|//[^\n]*}s;
+	my $quote = qr{"(?<t>(?:[^"\\\n]|\\.)*)"|'(?<t>(?:[^'\\\n]|\\.)*)'}s;
+	$quote = qr{$quote|`(?<t>(?:[^`\\]|\\.)*)`}s if !$hash_comments;
 
-	while ($src =~ /\G(?:($comment)|$quote|(\s+)|(.))/gcs) {
-		my ($whole, $c, $blank) = ($&, $1, $5);
-		my ($text) = grep { defined } $2, $3, $4;
+	while ($src =~ /\G(?:(?<c>$comment)|$quote|(?<blank>\s+)|.)/gcs) {
+		my ($whole, $c, $text, $blank) = ($&, $+{c}, $+{t}, $+{blank});
 		if (defined $c) { push @out, ['comment', $line, $c] }
 		elsif (defined $text) {
 			if ($open) { $open->[2] .= $text }

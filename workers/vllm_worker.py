@@ -236,7 +236,7 @@ class Vllm:
             ("vllm.multimodal.utils", "MediaConnector"),
         )
         if connector_class is None:
-            raise Refused("unsupported", f"media beside prompts with vLLM {self.version}")
+            raise Refused("unsupported", f"media next to prompts with vLLM {self.version}")
         connector, out = connector_class(), {}
         for part in parts:
             kind = part.get("type")

@@ -384,7 +384,8 @@ kill 'KILL', $d->{pid};
 waitpid $d->{pid}, 0;
 ok(-S $socket, 'one that is killed leaves it');
 $d = start_dashboard('--listen', "unix:$socket", '--no-auth');
-like(slurp($d->{err}), qr/--no-auth: whoever can open the socket can run commands as you/, 'it is replaced');
+like(slurp($d->{err}), qr/--no-auth: every user who can open the socket can run commands as you/,
+	'it is replaced');
 is(get_at($socket, '/api/jobs', 'Host: localhost')->{status}, 200, 'and answers');
 is($d->stop, 0, 'and ends well');
 ok(!-e $socket, 'taking it along');

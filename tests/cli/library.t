@@ -144,7 +144,7 @@ is($named->{status}, 0, 'PROFLLM_PROGRAM names it') or diag($named->{err}, $name
 my $missed = run(command => ['./run', "$root/examples/quickstart.yaml", 'm.json', @quick],
 	env => { PATH => '/usr/bin:/bin' });
 is($missed->{status}, 2, 'without the program a run fails');
-like($missed->{out}, qr/the program profllm is neither beside .* PROFLLM_PROGRAM may name it/,
+like($missed->{out}, qr/the program profllm is neither next to .* set PROFLLM_PROGRAM to its path/,
 	'and says why');
 rename "$prefix/bin/elsewhere", "$prefix/bin/profllm" or die $!;
 

@@ -118,12 +118,12 @@ my %best = (benchmark => { %load, num_prompts => 54, max_concurrency => 9 }, mat
 config('best', %best);
 check_run('a search is planned', run(args => words('best', '--dry-run')), { status => 0, out => [
 	'Search for the highest output_throughput among 10 experiments, by rounds of',
-	'  10 of 9 prompts', '  at least 2 of 54 prompts, on servers started anew'] });
+	'  10 of 9 prompts', '  at least 2 of 54 prompts, on restarted servers'] });
 ok(!-e 'best.json', 'and nothing is started');
 $run = run(args => words('best'), seconds => 400);
 check_run('the best of a matrix', $run, { status => 0, out => [
 	'Round 1 of 4: 10 experiments of 9 prompts', '* go on*', 'Round 2 of 4: * prompts',
-	'Round 4 of 4: * prompts, again on servers started anew',
+	'Round 4 of 4: * prompts, again on restarted servers',
 	'Best output_throughput: * tokens/s*, at decode_base_us=5000-max_num_seqs=9, measured 2 times at ' .
 	'full length', 'It is * % higher than the runner-up, *', 'Cost: * runs in *',
 	"Next: profllm run --config best.yaml --only 'decode_base_us=5000-max_num_seqs=9' *"] });

@@ -140,7 +140,7 @@ upload(document('long', 'honest', map { ("l$_" => $_) } 1 .. 400));
 is((grep { /^tags\.l/ } keys %{ask($d, 'GET', '/api/data/experiments/long')->{json}{values}}), 300,
 	'a run of four hundred names has three hundred');
 check_run('the rest is brought in', run(args => ['store', 'check', '--repair', @store]), { status => 0,
-	out => ['0 columns given back, 100 values of 1 run brought in, benchmark_runs made anew'] });
+	out => ['0 columns freed, 100 values of 1 run added, benchmark_runs rebuilt'] });
 wait_for('the dashboard follows', sub {
 	grep({ /^tags\.l/ } keys %{ask($d, 'GET', '/api/data/experiments/long')->{json}{values}}) == 400 });
 is(value_of('long', "tags.l$_"), $_, 'with its value') for 1, 77, 400;

@@ -302,7 +302,7 @@ static const struct finding noted[] = {
 	{ "server: {kv_cache_dtype: fp8}\n", "compute capability 8.0" },
 	{ "server: {block_size: 64}\n", "few attention kernels take more than 32 on CUDA" },
 	{ "server: {gpu_memory_utilization: 0.95}\nresources: {memory_free: 0.5}\n",
-	  "resources.memory_free lets one be taken of which 0.5 are free" },
+	  "resources.memory_free accepts one with only 0.5 free" },
 	{ "servers:\n  - {role: prefill}\n  - {role: proxy, command: my-proxy}\n",
 	  "servers.0.kv_transfer_config: not given" },
 	{ "servers:\n  - {role: prefill, kv_transfer_config: {kv_role: kv_consumer}}\n"

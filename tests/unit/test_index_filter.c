@@ -98,7 +98,7 @@ static const struct { const char *json, *says; } refused[] = {
 	{ "{}", "filter: expected \"and\", \"or\", \"not\" or \"column\"" },
 	{ "{\"xor\":[]}", "filter: expected \"and\"" },
 	{ "{\"and\":{}}", "/and: expected a list of conditions" },
-	{ "{\"and\":[],\"or\":[]}", "filter: expected no other member beside it" },
+	{ "{\"and\":[],\"or\":[]}", "filter: expected no other member next to it" },
 	{ "{\"and\":[{\"and\":[]},{\"or\":[7]}]}", "/and/1/or/0: expected an object" },
 	{ "{\"not\":[]}", "/not: expected an object" },
 	{ "{\"column\":\"a\"}", "filter: expected \"column\" and one of" },

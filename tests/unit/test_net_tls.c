@@ -344,7 +344,7 @@ static void test_bad_files(void **state)
 		  "key file '/no/such': No such file" },
 		{ { .cert_file = path_of("here.crt"), .key_file = path_of("other.key") },
 		  "values mismatch" },
-		{ { .key_file = path_of("here.key") }, "needed beside the key file" },
+		{ { .key_file = path_of("here.key") }, "needed in addition to the key file" },
 		{ { .is_server = true }, "a certificate file is needed" },
 	};
 	(void)state;

@@ -302,7 +302,7 @@ static void what_a_file_says(void **state)
 	assert_string_equal(h.run, "a?]0;b?");
 	buf_reset(&text);
 	lock_describe(&(struct lock_holder){ 0 }, &text);
-	assert_string_equal(text.data, "somebody who left no name");
+	assert_string_equal(text.data, "an unknown process");
 	buf_release(&text);
 	buf_release(&twice);
 }

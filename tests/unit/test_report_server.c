@@ -244,7 +244,7 @@ static void test_steady(void **state)
 	same_block(&f.report, "-------------------Steady", want);
 	f.m.steady.is_short = true;
 	snprintf(want, sizeof(want), "%s%sThe steady state lasted 40.0 s (80.0 %% of the run), which "
-		 "may be too short to stand for it.\n", head, numbers);
+		 "may be too short to represent it.\n", head, numbers);
 	same_block(&f.report, "-------------------Steady", want);
 	f.m.steady.is_reached = false;
 	f.m.steady.observed_peak = 60;

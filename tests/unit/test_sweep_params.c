@@ -178,7 +178,7 @@ static void files_are_upstreams(void **state)
 	read_as("{\"a\": 3}", NULL, "'int' object is not a mapping (a)");
 	read_as("{\"a\": \"x\"}", NULL, "'str' object is not a mapping (a)");
 	read_as("[{\"a\": \"x\\u0000\"}]", NULL,
-		"a key or value with a zero byte cannot stand on a command line");
+		"a key or value with a zero byte cannot be passed on a command line");
 	read_as("[{\"_benchmark_name\": \"x\"}, {\"_benchmark_name\": \"y\"}, "
 		"{\"_benchmark_name\": \"x\"}, {\"_benchmark_name\": \"y\"}]", NULL,
 		"Duplicate _benchmark_name values found: {'x', 'y'}. "

@@ -143,7 +143,7 @@ static void test_csv(void **state)
 		{ "a.csv", "a,b\n1,2\n\"x\ny\",3\n4\n", "a.csv: line 5: 1 cells, but the head names 2 columns" },
 		{ "a.csv", "a\n1,2", "a.csv: line 2: 2 cells, but the head names 1 columns" },
 		{ "a.csv", "a\n\"x", "a.csv: line 2: a cell in quotes begins here and does not end" },
-		{ "a.csv", "a\n\"x\"y\n", "a.csv: line 2: text behind the closing quote of a cell" },
+		{ "a.csv", "a\n\"x\"y\n", "a.csv: line 2: text after the closing quote of a cell" },
 		{ "a.csv", "\n", "a.csv: empty; expected a line with the names of columns" },
 	};
 	struct buf wide = { 0 }, got = { 0 };

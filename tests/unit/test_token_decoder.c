@@ -212,9 +212,9 @@ static void test_wrong_decoders(void **state)
 		{ "{'type':'WordPiece','prefix':'##'}", "without \"prefix\" and \"cleanup\"" },
 		{ "{'type':'BPEDecoder','suffix':''}", "without a \"suffix\" that is not empty" },
 		{ CHAIN(FALLBACK "," REPLACE("a", "b") "," FUSE),
-			"has a decoder with Replace behind ByteFallback, which" },
-		{ CHAIN(FUSE "," BYTE_LEVEL), "has a decoder with ByteLevel behind Fuse" },
-		{ CHAIN(BYTE_LEVEL "," FALLBACK), "has a decoder with ByteFallback behind ByteLevel" },
+			"has a decoder with Replace after ByteFallback, which" },
+		{ CHAIN(FUSE "," BYTE_LEVEL), "has a decoder with ByteLevel after Fuse" },
+		{ CHAIN(BYTE_LEVEL "," FALLBACK), "has a decoder with ByteFallback after ByteLevel" },
 	};
 	char *path = file_join(dir, "tokenizer.json");
 

@@ -359,7 +359,7 @@ static void test_wrong_tekken(void **state)
 			"vocab entry 264 has \"eH\" where a token's bytes are expected" },
 		{ CONFIG(271, 6, "v3"), NULL, ",{\"rank\":264,\"token_bytes\":\"YQ==\"}",
 			"are the same token" },
-		{ CONFIG(270, 6, "v11"), NULL, "", "has no \"special_tokens\", which files behind version v7" },
+		{ CONFIG(270, 6, "v11"), NULL, "", "has no \"special_tokens\", which files after version v7" },
 		{ CONFIG(265, 1, "v3"), NULL, "", "has no special token <s>" },
 		{ CONFIG(270, 6, "v11"), "[]", "", "has no special token <s>" },
 		{ CONFIG(266, 2, "v11"), "[{\"rank\":0,\"token_str\":\"<s>\"},{\"rank\":1,\"token_str\":"
@@ -458,7 +458,7 @@ static void test_wrong_merges(void **state)
 		{ "", "{}", "{\"<x>\":3}", "has a added_tokens.json beside it whose token \"<x>\" has no id" },
 		{ "", "{}", "{\"<x>\":-3}", "whose token \"<x>\" has no id that is free" },
 		{ "", "{\"added_tokens_decoder\":{\"1.5\":{\"content\":\"<x>\"}}}", NULL,
-			"has a tokenizer_config.json beside it whose token \"<x>\" has no id that is free" },
+			"has a tokenizer_config.json next to it whose token \"<x>\" has no free id" },
 	};
 
 	(void)state;
@@ -477,7 +477,7 @@ static void test_wrong_merges(void **state)
 	write_file("vocab.json", STR("[1]"));
 	refused("vocab.json", "has a BPE model without \"vocab\" or \"merges\"");
 	remove_file("merges.txt");
-	refused("vocab.json", "needs merges.txt beside it");
+	refused("vocab.json", "needs merges.txt next to it");
 }
 
 int main(void)

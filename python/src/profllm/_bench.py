@@ -108,7 +108,7 @@ def call(words: List[str], talk: Talk) -> int:
 
 
 def stamp(path: str) -> Optional[Tuple[int, int]]:
-    """What differs once the file is written anew."""
+    """What differs once the file is written again."""
     try:
         found = os.stat(path)
     except FileNotFoundError:

@@ -124,14 +124,14 @@ static size_t stage_keys(const struct json_value *all, struct str key[static MM_
 static int check_request(struct str id, const struct json_value *one, struct err *e)
 {
 	if (one->kind != JSON_OBJECT)
-		return err_set(e, ERR_PARSE, "times of stages that the engine told: '%.64s' is no "
+		return err_set(e, ERR_PARSE, "stage times reported by the engine: '%.64s' is no "
 			       "object", id.p);
 	for (size_t k = 0; k < one->count; k++) {
 		const struct json_value *v = &one->item[k];
 		const double x = json_real(v, v->kind == JSON_NULL ? 0 : -1);
 
 		if (!(x >= 0 && x <= SECONDS_MAX))
-			return err_set(e, ERR_PARSE, "times of stages that the engine told: '%.64s' of "
+			return err_set(e, ERR_PARSE, "stage times reported by the engine: '%.64s' of "
 				       "'%.64s' is no time", one->key[k].p, id.p);
 	}
 	return 0;
@@ -173,16 +173,16 @@ int mm_stages_read(struct str json, const struct mm_percentiles *p, struct mm_st
 	if (json.n == 0)
 		return 0;
 	if (json_parse(a, json, &all, e) < 0)
-		return err_wrap(e, "times of stages that the engine told");
+		return err_wrap(e, "stage times reported by the engine");
 	if (all->kind != JSON_OBJECT)
-		return err_set(e, ERR_PARSE, "times of stages that the engine told: expected an "
+		return err_set(e, ERR_PARSE, "stage times reported by the engine: expected an "
 			       "object of requests");
 	for (size_t i = 0; i < all->count; i++)
 		if (check_request(all->key[i], &all->item[i], e) < 0)
 			return -1;
 	keys = stage_keys(all, key);
 	if (keys > MM_STAGES_MAX)
-		return err_set(e, ERR_LIMIT, "times of stages that the engine told: more than "
+		return err_set(e, ERR_LIMIT, "stage times reported by the engine: more than "
 			       "MM_STAGES_MAX, %d stages", MM_STAGES_MAX);
 	out->v = arena_alloc(a, (keys + 1) * sizeof(*out->v));
 	out->requests = all->count;
@@ -587,7 +587,7 @@ static int report(struct mm *m, struct err *e)
 	if (m->facts.stages.n == 0) {
 		offline_line(&m->job->hooks, "%s", mm_no_stages);
 		if (!m->why_no_stages)
-			m->why_no_stages = "the engine told none";
+			m->why_no_stages = "the engine reported none";
 	}
 	if (m->facts.is_average)
 		offline_line(&m->job->hooks, "%s", mm_no_e2el);

@@ -255,7 +255,7 @@ extern const char *const offline_progress_forms[];
 		    "them on"),                                                               \
 	OPT(struct offline_opts, fix, "fix", .group = OFFLINE_GROUP_OURS, .arg = "NAME",       \
 	    .flags = OPT_OURS | OPT_MANY,                                                     \
-	    .help = "mended forms of upstream's mistakes that change numbers; help lists "    \
+	    .help = "corrections of upstream's mistakes that change numbers; help lists "    \
 		    "them"),                                                                  \
 	OPT(struct offline_opts, compat, "compat", .group = OFFLINE_GROUP_OURS,                \
 	    .arg = "LIST", .flags = OPT_OURS,                                                 \

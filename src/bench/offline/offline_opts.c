@@ -177,7 +177,7 @@ bool offline_list_names(const struct offline_opts *o, const struct offline_verb 
 	if (is_fix)
 		list_names(verb->fixes, out);
 	if (is_fix && out->len == 0)
-		buf_printf(out, "bench %s has nothing to mend\n", verb->name);
+		buf_printf(out, "bench %s has nothing to correct\n", verb->name);
 	if (is_compat) {
 		buf_printf(out, "%-16s %s\n", "v0.11", "the defaults of that release");
 		list_names(verb->compats, out);

@@ -292,7 +292,7 @@ static int get_clock(struct worker_state *s, const struct worker_reply *r, const
 
 	if (json_member(r->body, key, &v) && v.kind == JSON_INT && json_to_i64(v, out))
 		return 0;
-	return worker_distrust(s->worker, e, "%s is no integer of nanoseconds", key);
+	return worker_distrust(s->worker, e, "%s is not an integer number of nanoseconds", key);
 }
 
 static int get_seconds(struct worker_state *s, struct json_slice from, const char *key, double *out,
@@ -305,7 +305,7 @@ static int get_seconds(struct worker_state *s, struct json_slice from, const cha
 		return 0;
 	if (json_to_f64(v, out) && isfinite(*out) && *out >= 0)
 		return 0;
-	return worker_distrust(s->worker, e, "%s is no number of seconds", key);
+	return worker_distrust(s->worker, e, "%s is not a number of seconds", key);
 }
 
 /* A string of an answer as text in the arena. */

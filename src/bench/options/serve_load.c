@@ -187,7 +187,7 @@ static int check_duration(const struct serve_check *c)
 	    !o->max_sessions.is_set && !o->user_centric_rate.is_set && !d->is_num_prompts_given &&
 	    o->self_timed != OPT_TRI_YES)
 		return err_set(c->e, ERR_USAGE, "--duration needs --request-rate, "
-			       "--max-concurrency or --num-prompts; without them requests without end "
+			       "--max-concurrency or --num-prompts; without them requests without a limit "
 			       "would be sent at once");
 	return 0;
 }

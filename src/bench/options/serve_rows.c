@@ -260,8 +260,8 @@ static const struct opt rows[] = {
 	S(FILES, data.speed_bench_category, "speed-bench-category", .arg = "NAME",
 	  .help = "only the rows of this category"),
 	S(OUTPUT, label, "label", .arg = "TEXT",
-	  .help = "name of the run: in the result and in front of the file name, where the "
-		  "backend's name stands otherwise"),
+	  .help = "name of the run: in the result and at the start of the file name, instead of "
+		  "the backend's name"),
 	S(SERVER, backend, "backend", .choices = backends, .meant = backends_meant, .arg = "NAME",
 	  .help = "the API to speak"),
 	S(SERVER, base_url, "base-url", .arg = "URL",
@@ -306,8 +306,8 @@ static const struct opt rows[] = {
 	  .help = "shape of the gamma distribution of intervals: 1 is a Poisson process, less is "
 		  "burstier, more is steadier, inf is even spacing"),
 	S(TRAFFIC, probe_request_rate, "probe-request-rate", .arg = "REQ/S",
-	  .help = "rate of small requests sent beside the load, one at a time, past the cap; their "
-		  "latency is reported apart"),
+	  .help = "rate of small probe requests sent during the load, one at a time, outside the cap; their "
+		  "latency is reported separately"),
 	S(OUTPUT, disable_tqdm, "disable-tqdm", .words = "quiet silent no-progress",
 	  .help = "show no progress"),
 	S(TRAFFIC, num_warmups, "num-warmups", .arg = "N", .min = -INFINITY, .max = REQUESTS_MAX,
@@ -389,7 +389,7 @@ static const struct opt rows[] = {
 
 	O(OURS, chat_prefix, "chat-prefix", .arg = "TEXT",
 	  .help = "what the chat template puts in front of a user message, where the template is "
-		  "not known; \\n \\r \\t \\\\ and \\xHH stand for bytes"),
+		  "not known; \\n \\r \\t \\\\ and \\xHH are read as bytes"),
 	O(OURS, chat_suffix, "chat-suffix", .arg = "TEXT",
 	  .help = "what it puts after a user message, the beginning of the answer included"),
 	O(OURS, threads, "threads", .arg = "N", .min = 1, .max = THREADS_MAX,
@@ -466,7 +466,7 @@ static const struct opt rows[] = {
 		  "so"),
 	O(TRACES, data.trace_block_size, "trace-block-size", .arg = "TOKENS", .min = 1,
 	  .max = LENGTH_TOKENS_MAX,
-	  .help = "prompt tokens that one id stands for; without it as the family has it"),
+	  .help = "prompt tokens per block id; default: the value of the trace's family"),
 	O(TRACES, data.trace_time_unit, "trace-time-unit", .arg = "UNIT", .choices = trace_units,
 	  .help = "unit of the trace's times; auto is the family's"),
 	O(TRACES, data.trace_output_len, "trace-output-len", .arg = "TOKENS", .min = 1,
@@ -488,8 +488,8 @@ static const struct opt rows[] = {
 	O(TRACES, data.speedup_gaps, "speedup-gaps",
 	  .help = "divide the gaps between turns of a session, too"),
 	O(TRACES, data.trace_salt, "trace-salt", .arg = "WHAT", .choices = trace_salts,
-	  .help = "what blocks are drawn from beside their ids: fixed, the same in every run, or "
-		  "seed, others with each --seed, so that no cache knows them"),
+	  .help = "what is added to a block's id to draw its text: fixed, the same in every run, or "
+		  "seed, different with each --seed, so that no cache knows the blocks"),
 	O(TRACES, data.sessions, "sessions",
 	  .help = "the turns of a session also wait for the end of the one that they follow"),
 	O(TRACES, data.trace_message_mode, "trace-message-mode", .arg = "MODE",
@@ -527,7 +527,7 @@ static const struct opt rows[] = {
 		  "have no history"),
 	O(SESSIONS, data.multi_turn_prefix_conversation_ratio, "multi-turn-prefix-conversation-ratio",
 	  .arg = "RATIO", .min = 0, .max = 1,
-	  .help = "random: share that the requests of one conversation have in common; likewise"),
+	  .help = "random: share of --random-input-len that the requests of one conversation have in common"),
 	O(SESSIONS, data.multi_turn_turns_dist, "multi-turn-turns-dist", .arg = "LAW",
 	  .help = "random: requests of each conversation by a law of --random-input-len-dist"),
 	O(SESSIONS, data.multi_turn_delay_dist, "multi-turn-delay-dist", .arg = "LAW",
@@ -660,7 +660,7 @@ static const struct opt rows[] = {
 	O(OURS, progress, "progress", .arg = "FORM", .choices = progress_forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
 	S(OURS, fix, "fix", .flags = OPT_OURS | OPT_MANY, .arg = "NAME",
-	  .help = "mended forms of upstream's mistakes that change numbers; help lists them"),
+	  .help = "corrections of upstream's mistakes that change numbers; help lists them"),
 	O(OURS, compat, "compat", .arg = "LIST",
 	  .help = "comma list of other behaviours of upstream's: peak, role-chunk, stream-error, "
 		  "detail, stdout, timed-trace-short, v0.11; help explains them"),

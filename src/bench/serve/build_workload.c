@@ -42,8 +42,8 @@ static int unknown(const struct tokenizer *tokenizer, bool has_kwargs, bool is_c
 {
 	const char *bare = is_chat ? "the chat endpoint puts them through it" : "they go bare";
 
-	return err_set(e, ERR_RUN, "the chat template of %s is not %s, and the server does not help "
-		       "(%s): say what stands around a user message with --chat-prefix and "
+	return err_set(e, ERR_RUN, "the chat template of %s is not %s, and the server cannot apply it "
+		       "(%s): give the text before and after a user message with --chat-prefix and "
 		       "--chat-suffix, or send prompts as they are with --skip-chat-template (%s)",
 		       tokenizer_name(tokenizer), has_kwargs ? "known with --chat-template-kwargs"
 							    : "a known one", why->text, bare);
@@ -237,8 +237,8 @@ static int assign(struct str key, struct json_slice value, struct serve_opts *o,
 	else
 		buf_add_str(&text, value.raw);
 	if (row < 0)
-		rc = err_set(e, ERR_USAGE, "--mix: \"%.100s\" is no option of a dataset, "
-			     "and no key of its requests (extra_body, headers, priority, temperature...)",
+		rc = err_set(e, ERR_USAGE, "--mix: \"%.100s\" is neither an option of a dataset "
+			     "nor a key of its requests (extra_body, headers, priority, temperature...)",
 			     name.len ? name.data : "");
 	else
 		rc = opt_assign(&serve_opt_set, o, name.data, buf_str(&text), a, e);

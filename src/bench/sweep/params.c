@@ -231,7 +231,7 @@ int params_parse(struct str text, struct arena *a, struct params *out, struct er
 			if (memchr(key.p, 0, key.n) ||
 			    (v->kind == JSON_STRING && memchr(v->text.p, 0, v->text.n)))
 				return err_set(e, ERR_RUN, "a key or value with a zero byte cannot "
-					       "stand on a command line");
+					       "be passed on a command line");
 		}
 	if (out->n > SWEEP_COMBINATIONS_MAX)
 		return err_set(e, ERR_LIMIT, "%zu combinations are more than the %u of "

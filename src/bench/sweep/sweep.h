@@ -157,7 +157,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 #define SWEEP_ROWS_OURS                                                                     \
 	OPT(struct sweep_opts, restart, "restart", .flags = OPT_OURS,                          \
 	    .group = SWEEP_GROUP_OURS, .choices = sweep_restarts,                             \
-	    .help = "when the server is started anew, besides for other options of its own"), \
+	    .help = "when the server is restarted, apart from changes of its own options"), \
 	OPT(struct sweep_opts, stop_on_error, "stop-on-error", .flags = OPT_OURS,              \
 	    .group = SWEEP_GROUP_OURS, .help = "end at the first failure"),                   \
 	OPT(struct sweep_opts, server_grace, "server-grace", .flags = OPT_OURS,                \

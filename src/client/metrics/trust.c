@@ -556,7 +556,7 @@ static void judge_network(struct trust *t, const struct metrics *m, const struct
 		doubt(t, TRUST_DEGRADED, "packet_loss",
 		      "The network lost segments: for %.1f %% of the requests the client sent one again "
 		      "(limit %.0f %%), and %.1f %% of the events arrived before an earlier segment "
-		      "(limit %.1f %%). The latencies contain the time to repair that; mend the "
+		      "(limit %.1f %%). The latencies contain the time to repair that; repair the "
 		      "network, or measure from a machine next to the server.", 100 * resent,
 		      100 * TRUST_RESENT_SHARE, 100 * early, 100 * TRUST_EARLY_SHARE)
 			->spoils = early > TRUST_EARLY_SHARE ? TTFT | TPOT | ITL | E2EL | GOODPUT

@@ -132,7 +132,7 @@ static int config_identity(SSL_CTX *ctx, const struct tls_opts *opts, struct err
 		if (!opts->is_server && !opts->key_file)
 			return 0;
 		return err_set(e, ERR_USAGE, "TLS: a certificate file is needed%s",
-			       opts->key_file ? " beside the key file" : "");
+			       opts->key_file ? " in addition to the key file" : "");
 	}
 	SSL_CTX_set_default_passwd_cb(ctx, no_password);
 	if (SSL_CTX_use_certificate_chain_file(ctx, opts->cert_file) != 1)

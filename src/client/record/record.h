@@ -135,7 +135,7 @@ enum row_wrong { ROW_WRONGS(X) WRONG_COUNT };
 	X(i64, end_ns, "ns", "end of the answer, or of the attempt")                       \
 	X(i64, user_first_event_ns, "ns", "user-space clock when the first event was read") \
 	X(i64, user_last_event_ns, "ns", "user-space clock when the last event was read")  \
-	X(i64, priority, "", "its class: the lower, the earlier it is served; 0 unless told") \
+	X(i64, priority, "", "its class: lower is served earlier; 0 if not given") \
 	X(u32, sample, "", "index in the workload")                                        \
 	X(u32, parent, "", "row this one waited for; RECORD_NONE for roots")               \
 	X(u32, history, "", "row whose history and answer it continues; RECORD_NONE for none") \
@@ -149,8 +149,8 @@ enum row_wrong { ROW_WRONGS(X) WRONG_COUNT };
 	X(u32, sample_prompt_tokens, "tokens", "prompt length the workload states")        \
 	X(u32, asked_tokens, "tokens", "output length asked for")                          \
 	X(u32, output_tokens, "tokens", "from usage, else counted when scoring")           \
-	X(u32, reasoning_tokens, "tokens", "from usage details; 0 when not told")          \
-	X(u32, cached_tokens, "tokens", "from usage details; 0 when not told")             \
+	X(u32, reasoning_tokens, "tokens", "from usage details; 0 if not reported")          \
+	X(u32, cached_tokens, "tokens", "from usage details; 0 if not reported")             \
 	X(u32, ignored_prompt_tokens, "tokens", "from usage that was ignored: in events with choices") \
 	X(u32, ignored_output_tokens, "tokens", "output tokens from the same ignored usage; 0 for none") \
 	X(u32, all_text_tokens, "tokens", "counted from all text, reasoning and tool calls included; 0: not") \

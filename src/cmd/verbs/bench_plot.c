@@ -124,8 +124,8 @@ static const struct opt plot_rows[] = {
 	P(col_by, "col-by", .group = WHAT, .arg = "KEYS",
 	  .help = "Comma list: a column of panels for each combination."),
 	P(curve_by, "curve-by", .group = WHAT, .arg = "KEYS",
-	  .help = "Comma list: a curve for each combination; the first three variables are told by "
-		  "colour, dash and width, more become one."),
+	  .help = "Comma list: a curve for each combination; the first three variables are shown by "
+		  "color, dash and width; further ones are combined."),
 	P(filter_by, "filter-by", .group = WHAT, .arg = "TESTS",
 	  .help = "Comma list of tests that a result must pass, such as "
 		  "max_concurrency<1000,backend==vllm; operators ==, !=, <=, >=, <, >."),

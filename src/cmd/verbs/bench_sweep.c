@@ -144,7 +144,7 @@ static const struct opt sla_rows[] = {
 	FIND_ROWS(struct sweep_opts, GROUP_SLA_OURS),
 	OPT(struct sweep_opts, sla_max, "sla-max", .arg = "N", .min = 2, .max = 1e9,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
-	    .help = "the level that stands for infinite load, which is measured first"),
+	    .help = "the level that represents infinite load; it is measured first"),
 	OPT(struct sweep_opts, sla_tolerance, "sla-tolerance", .arg = "SHARE", .min = 0, .max = 0.5,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "of bisect and interpolate: how near is near enough, as a share of the level; 0: the "

@@ -67,16 +67,16 @@ static const struct opt rows[] = {
 	R(is_read_only, "read-only", .group = SERVER,
 	  .help = "show everything, change nothing: for publishing"),
 	R(log, "log", .group = SERVER, .arg = "FILE",
-	  .help = "a line of JSON for each request and error; opened anew at SIGHUP; default: errors "
-		  "alone, on stderr"),
+	  .help = "a line of JSON for each request and error; reopened at SIGHUP; default: errors "
+		  "only, on stderr"),
 	R(store, "store", .group = DATA, .arg = "URL",
 	  .words = "db database url",
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
 	R(jobs_dir, "jobs-dir", .group = DATA, .arg = "DIR",
 	  .help = "logs and results of experiments started here, uploads on their way in; default: "
-		  "beside the SQLite file, else in the user's data folder"),
+		  "next to the SQLite file, else in the user's data folder"),
 	R(traces_dir, "traces-dir", .group = DATA, .arg = "DIR",
-	  .help = "where traces are kept; default: likewise"),
+	  .help = "where traces are kept; default: as for --jobs-dir"),
 	R(launch, "launch", .group = DATA, .arg = "N", .min = 1, .max = WEB_LAUNCHES_MAX,
 	  .help = "experiments that run at once; others wait"),
 	R(no_launch, "no-launch", .group = DATA,
@@ -199,7 +199,7 @@ static int write_port(const struct dashboard_opts *o, const struct web *w, struc
 /* Where it is, how one gets in, and what has no lock. */
 static void say_where(const struct dashboard_opts *o, const struct web *w, const char *place)
 {
-	const char *who = web_port(w) ? "every user of this machine" : "whoever can open the socket";
+	const char *who = web_port(w) ? "every user of this machine" : "every user who can open the socket";
 	const char *token = web_token(w);
 	struct buf room = { 0 };
 	struct str store = redact(str_of(place), &room);

@@ -37,8 +37,8 @@ static const struct doctor_opts defaults = { 0 };
 
 const struct opt_set cmd_doctor_set = {
 	.command = "doctor",
-	.summary = "Looks at this machine as a load generator, and at the way to servers: what limits a "
-		   "measurement, why, and the command that mends it. Changes nothing.",
+	.summary = "Checks this machine as a load generator, and the path to the servers: what limits a "
+		   "measurement, why, and the command that fixes it. Changes nothing.",
 	.usage = "[URL...] [options]",
 	.epilog = "Examples:\n"
 		  "  profllm doctor\n"

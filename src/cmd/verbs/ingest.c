@@ -78,7 +78,7 @@ static const struct opt rows[] = {
 	  .words = "db database",
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
 	R(traces_dir, "traces-dir", .group = WHERE, .arg = "DIR",
-	  .help = "where traces are kept; default: beside the SQLite file"),
+	  .help = "where traces are kept; default: next to the SQLite file"),
 	R(server, "server", .group = WHERE, .arg = "URL",
 	  .words = "url dashboard",
 	  .help = "a dashboard that takes them instead of a store: http://host:8080, or unix:PATH"),
@@ -992,6 +992,6 @@ int cmd_ingest(struct cli *cli, void *values)
 	cli_catch_signals();
 	if (check(o, &cli->err) == 0 && ingest(&g, &cli->err) == 0 && *cli_is_interrupted() &&
 	    !o->is_watching)
-		err_set(&cli->err, ERR_CANCELLED, "interrupted; what was told is kept");
+		err_set(&cli->err, ERR_CANCELLED, "interrupted; the runs listed above are stored");
 	return g.files_of[PUT_INVALID] > 0;
 }

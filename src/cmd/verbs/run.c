@@ -36,7 +36,7 @@ static const struct opt rows[] = {
 	  .help = "the experiment as YAML or JSON; - reads stdin"),
 	R(output, "output", .group = CONFIG, .arg = "FILE",
 	  .words = "out -o",
-	  .help = "the document; logs, records and traces go into the folder beside it, FILE with .d "
+	  .help = "the document; logs, records and traces go into a folder next to it, FILE with .d "
 		  "in place of its ending"),
 	R(set, "set", .group = CONFIG, .arg = "KEY=VALUE", .flags = OPT_MANY | OPT_EACH,
 	  .help = "change a value of the configuration: server.port=8001, benchmark.num_prompts=10; "
@@ -104,7 +104,7 @@ static const struct opt rows[] = {
 	R(include_dir, "include-dir", .flags = OPT_HIDDEN | OPT_EACH, .arg = "DIR",
 	  .help = "files below it may be included"),
 	R(may_read, "may-read", .flags = OPT_HIDDEN | OPT_EACH, .arg = "NAME",
-	  .help = "a variable that ${NAME} may stand for"),
+	  .help = "a variable that ${NAME} may refer to"),
 	R(may_start, "may-start", .flags = OPT_HIDDEN | OPT_EACH, .arg = "COMMAND",
 	  .help = "a command that may be started; none: any"),
 };

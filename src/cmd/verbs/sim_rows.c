@@ -72,7 +72,7 @@ static const struct opt rows[] = {
 	    .help = "Time from the request's arrival to its first token: 20, uniform:10:30, "
 		    "normal:20:5, exp:20 or lognormal:20:0.5 (median, sigma)."),
 	ROW(itl_ms, "itl-ms", .group = ORACLE, .arg = "DIST", .flags = OPT_OURS,
-	    .help = "Time between two token events, likewise."),
+	    .help = "Time between two token events, in the same forms."),
 	ROW(burst_ms, "burst-ms", .group = ORACLE, .arg = "MS", .flags = OPT_OURS, .min = 0,
 	    .max = 1e7, .help = "All streams send together on a grid of this many milliseconds."),
 	ROW(tokens_per_event, "tokens-per-event", .group = ORACLE, .arg = "K", .flags = OPT_OURS,
@@ -84,7 +84,7 @@ static const struct opt rows[] = {
 	    .help = "Speculative decoding, in the engine model, too: K tokens are drafted for "
 		    "each event after the first; 0 drafts none."),
 	ROW(speculative, "speculative-config", .group = ENGINE, .arg = "JSON",
-	    .help = "Speculative decoding as vLLM is told: num_speculative_tokens is --spec-tokens; "
+	    .help = "Speculative decoding in vLLM's form: num_speculative_tokens is --spec-tokens; "
 		    "method decides what proposing drafts costs (ngram, eagle, draft_model ...)."),
 	ROW(spec_method, "spec-method", .group = ENGINE, .arg = "METHOD",
 	    .help = "The same method by itself."),
@@ -187,7 +187,7 @@ static const struct opt rows[] = {
 	ROW(eager, "enforce-eager", .group = HARDWARE,
 	    .help = "No CUDA graphs: faster start, slower small steps."),
 	ROW(async_scheduling, "async-scheduling", .group = HARDWARE,
-	    .help = "Scheduling runs beside the GPU (the default)."),
+	    .help = "Scheduling overlaps with the GPU's work (the default)."),
 	ROW(load_format, "load-format", .group = HARDWARE, .arg = "FORMAT",
 	    .help = "dummy: weights are not read."),
 	ROW(is_explained, "explain", .group = HARDWARE, .flags = OPT_OURS,
@@ -197,7 +197,7 @@ static const struct opt rows[] = {
 	    .help = "Role in a disaggregated deployment: prefill or decode (kv_producer or kv_consumer of "
 		    "--kv-transfer-config), a proxy in front of them, or a shared cache."),
 	ROW(kv_transfer, "kv-transfer-config", .group = ROLES, .arg = "JSON",
-	    .help = "As vLLM is told: kv_connector, kv_role, kv_connector_extra_config."),
+	    .help = "In vLLM's form: kv_connector, kv_role, kv_connector_extra_config."),
 	ROW(kv_offloading, "kv-offloading-size", .group = ROLES, .arg = "GIB", .min = 0,
 	    .max = 1e6, .help = "Host memory for blocks that leave the KV cache; finding them there "
 				"costs bringing them back."),
@@ -246,22 +246,22 @@ static const struct opt rows[] = {
 	    .help = "JSON lines: every request as it was received."),
 
 	ROW(profiler, "profiler-config", .group = FILES, .arg = "JSON",
-	    .help = "As vLLM is told: with profiler torch, POST /start_profile and /stop_profile write "
+	    .help = "In vLLM's form: with profiler torch, POST /start_profile and /stop_profile write "
 		    "a trace of steps and requests to torch_profiler_dir; so does "
 		    "VLLM_TORCH_PROFILER_DIR."),
 	ROW(trace_ms, "trace-ms", .group = FILES, .arg = "MS", .flags = OPT_OURS, .min = 0, .max = 1e7,
-	    .help = "Such a trace goes on growing so long after /stop_profile was answered."),
+	    .help = "How long such a trace goes on growing after /stop_profile was answered."),
 
 	ROW(is_worker, "engine-worker", .group = WORKER, .flags = OPT_OURS,
-	    .help = "No server: the engine model behind the worker protocol (docs/guide/adapters.md), "
+	    .help = "No server: the engine model speaks the worker protocol (docs/guide/adapters.md), "
 		    "as `bench throughput --backend sim` starts it."),
 	ROW(account, "account", .group = WORKER, .arg = "FILE", .flags = OPT_OURS,
 	    .help = "JSON lines, added to the file: what each load and each batch cost by the model, "
 		    "and how long it took."),
 	ROW(worker_fault, "worker-fault", .group = WORKER, .arg = "KIND", .flags = OPT_OURS,
-	    .help = "How the worker goes wrong: hang, killed, oom, exit=N, close, garbage, not-json, "
+	    .help = "How the worker fails: hang, killed, oom, exit=N, close, garbage, not-json, "
 		    "oversize, cut, wrong-id, short, clock, or an error (missing, flag, model, "
-		    "memory, unsupported, other); @QUESTION behind it says when: @load, @put."),
+		    "memory, unsupported, other); append @QUESTION to say when: @load, @put."),
 };
 
 static const char epilog[] =
@@ -627,7 +627,7 @@ int sim_kv_setup(const struct sim_cli *c, struct arena *a, struct sim_setup *out
 		kv->us_per_token = TOKEN_BYTES / LINK_BYTES_PER_S * 1e6;
 	if (is_oracle && (kv->role != KV_ALONE || kv->host_tokens || kv->cache_url) &&
 	    !kv->is_cache_server)
-		buf_add_text(&out->notes, "the oracle paces by what it is told: KV caches from elsewhere "
+		buf_add_text(&out->notes, "the oracle only follows its own timing options: KV caches from elsewhere "
 					  "have no effect\n");
 	return 0;
 }

@@ -32,7 +32,7 @@ struct keep_opts {
 /* For the verbs that look for files of traces, or remove them. */
 #define TRACES \
 	R(traces_dir, "traces-dir", .arg = "DIR", \
-	  .help = "where traces are kept; default: beside the SQLite file")
+	  .help = "where traces are kept; default: next to the SQLite file")
 #define SET(verb, rows, ...) { .command = verb, OPT_SET_OF(rows, defaults), __VA_ARGS__ }
 
 static const struct keep_opts defaults = { 0 };
@@ -214,9 +214,9 @@ static int repair(const struct keep_opts *o, struct err *e)
 	store_close(store);
 	if (rc < 0)
 		return -1;
-	printf("%zu column%s given back, %zu value%s of %zu run%s brought in%s\n", r.n_columns,
+	printf("%zu column%s freed, %zu value%s of %zu run%s added%s\n", r.n_columns,
 	       plural(r.n_columns), r.n_values, plural(r.n_values), r.n_runs, plural(r.n_runs),
-	       r.is_table_new ? ", benchmark_runs made anew" : "");
+	       r.is_table_new ? ", benchmark_runs rebuilt" : "");
 	if (r.n_left)
 		printf("note: there is still no room for %zu value%s, which %s in %s alone\n", r.n_left,
 		       plural(r.n_left), r.n_left == 1 ? "is" : "are",

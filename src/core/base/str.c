@@ -672,7 +672,7 @@ int words_split(struct str text, struct arena *a, char ***argv, size_t *n, struc
 	if (!text.n)
 		p = end = "";
 	if (text.n && memchr(text.p, 0, text.n))
-		return err_set(e, ERR_USAGE, "a zero byte cannot stand in a command");
+		return err_set(e, ERR_USAGE, "a command cannot contain a zero byte");
 	for (;;) {
 		while (p < end && is_shell_blank(*p))
 			p++;

@@ -156,7 +156,7 @@ static size_t group_at(const struct opt_page *p, size_t i)
 static void show_foreign_groups(struct opt_page *p)
 {
 	if (p->foreign.n)
-		buf_add_text(p->out, "\nGroups of the engine's arguments, which pass beside "
+		buf_add_text(p->out, "\nGroups of the engine's arguments, which may be mixed with "
 			     "them:\n");
 	for (size_t i = 0; i < p->foreign.n; i++) {
 		size_t n = group_at(p, i);

@@ -53,7 +53,7 @@ static const struct opt profiling_rows[] = {
 	P(is_enabled, "enabled", .help = "profile the engine while load runs"),
 	P(tool, "tool", .arg = "NAME", .choices = tools,
 	  .help = "torch: the engine's own; nsys: Nsight Systems around the server"),
-	P(dir, "dir", .arg = "DIR", .help = "where traces go, instead of beside the result"),
+	P(dir, "dir", .arg = "DIR", .help = "where traces go, instead of next to the result"),
 	P(delay_s, "delay_s", .arg = "SECONDS", .min = 0, .max = 1e6,
 	  .help = "from the begin of load until the profiler is started"),
 	P(duration_s, "duration_s", .arg = "SECONDS", .min = 0, .max = 1e6,
@@ -82,9 +82,9 @@ static const struct experiment_telemetry telemetry_defaults = {
 
 #define O(member, name, ...) OPT(struct experiment_output, member, name, __VA_ARGS__)
 static const struct opt output_rows[] = {
-	O(path, "path", .arg = "FILE", .help = "the document, where --output does not say"),
+	O(path, "path", .arg = "FILE", .help = "the document, if --output is not given"),
 	O(folder, "folder", .arg = "DIR",
-	  .help = "logs, records and traces; otherwise beside the document"),
+	  .help = "logs, records and traces; default: next to the document"),
 	O(keeps_record, "record", .help = "keep every measured fact; bench score reads it"),
 	O(is_detailed, "detailed",
 	  .help = "keep arrays with one element per request in the document"),
@@ -123,7 +123,7 @@ static const struct opt server_rows[] = {
 	  .help = "how many GPUs it gets, instead of as many as its parallel sizes need"),
 	S(env, "env", .arg = "{NAME: VALUE}", .help = "variables of its environment"),
 	S(extra_args, "extra_args", .arg = "WORDS",
-	  .help = "arguments as they are, behind all others: what the table does not know"),
+	  .help = "arguments appended unchanged after all others: what the table does not know"),
 };
 static const struct config_server server_defaults = {
 	.role = "serve", .ready_timeout_s = 1800, .grace_s = 30, .host = "127.0.0.1",

@@ -117,7 +117,7 @@ static void needs_engine(const struct rules *q)
 	if (mode_is_served(x->mode) || x->n_servers == 0)
 		return;
 	if (x->n_servers > 1)
-		rules_refuse(q, 1, "name", "mode %s has one engine and no servers beside it", mode);
+		rules_refuse(q, 1, "name", "mode %s has one engine and no servers in addition", mode);
 	else if (x->server[0].url)
 		rules_refuse(q, 0, "url", "mode %s drives an engine without a server; mode serve "
 			     "measures one that runs", mode);
@@ -653,8 +653,8 @@ static void memory_is_free(const struct rules *q, size_t i)
 	double want = rules_number(q, i, "gpu_memory_utilization");
 
 	if (v && rules_given(q, i, "gpu_memory_utilization") && want > json_real(v, 1))
-		rules_note(q, i, "gpu_memory_utilization", "%g of a GPU, and resources.memory_free "
-			   "lets one be taken of which %g are free", want, json_real(v, 1));
+		rules_note(q, i, "gpu_memory_utilization", "%g of a GPU, but resources.memory_free "
+			   "accepts one with only %g free", want, json_real(v, 1));
 }
 
 /* Its own word on GPUs against the sizes; several nodes share them out otherwise. */

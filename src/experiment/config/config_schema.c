@@ -70,7 +70,7 @@ static const struct key top[] = {
 		  "\\\"p99_ttft_ms<=200\\\"\"", "expected a list of at most 256 conditions such as "
 		  "\\\"p99_ttft_ms<=200\\\""), false },
 	{ "profile", "throughput, latency, capacity, soak",
-	  "Defaults of the benchmark by what the experiment is for; a key of the file wins: all requests "
+	  "Defaults of the benchmark by its purpose; a key in the file takes precedence: all requests "
 	  "at once, one at a time, the largest rate within limits, an hour of steady load",
 	  "\"enum\": [\"throughput\", \"latency\", \"capacity\", \"soak\", null], \"errorMessage\": "
 	  "\"expected one of throughput, latency, capacity, soak\"", false },

@@ -114,7 +114,7 @@ static char *const *read_env(struct one *o)
 
 		if (!v->key[i].n || memchr(v->key[i].p, '=', v->key[i].n))
 			config_complain_key(o->r->c, o->r->f, &v->item[i], path,
-					    "'%.*s' is no name of a variable", (int)v->key[i].n,
+					    "'%.*s' is not a valid variable name", (int)v->key[i].n,
 					    v->key[i].p);
 		else if (!text)
 			config_complain(o->r->c, o->r->f, &v->item[i],

@@ -64,8 +64,8 @@ static int queue_enter(struct queue *q, const struct lock_holder *me, const atom
 		nanosleep(&(struct timespec){ 0, MUTEX_PAUSE_NS }, NULL);
 	}
 	lock_describe(&who, &text);
-	err_set(e, ERR_IO, "the lock file %s/" MUTEX " is kept by %s; nobody should need it for "
-		"longer than a moment", q->folder, text.data);
+	err_set(e, ERR_IO, "the lock file %s/" MUTEX " is held by %s, which should take "
+		"a moment only", q->folder, text.data);
 	buf_release(&text);
 	return -1;
 }
@@ -101,8 +101,8 @@ static int queue_take_ticket(struct queue *q, const struct lock_holder *me, stru
 	snprintf(name, sizeof(name), NUMBER, q->number);
 	taken = lock_take(q->tickets, name, LOCK_ALONE, me, &q->ticket, NULL, e);
 	if (taken == 0)
-		return err_set(e, ERR_IO, "the ticket %s/%s is held although nobody has been given "
-			       "it", q->tickets, name);
+		return err_set(e, ERR_IO, "the ticket %s/%s is held although it was given to no "
+			       "process", q->tickets, name);
 	return taken < 0 ? -1 : 0;
 }
 

@@ -239,8 +239,8 @@ int profiling_words(const struct experiment *x, const struct experiment_server *
 	else if (where.kind == SERVER_SGLANG)
 		env_add(&lines, "SGLANG_TORCH_PROFILER_DIR", dir);
 	else
-		buf_printf(notes, "profiling: how server %s is told where traces go is not known; its "
-			   "own words must say %s\n", s->name, dir);
+		buf_printf(notes, "profiling: it is not known how server %s takes the folder of traces; its "
+			   "own arguments must name %s\n", s->name, dir);
 	if (is_nsys(x) && wrap_in_nsys(s, dir, &words, &lines, e) < 0)
 		return -1;
 	*out = (struct profiling_words){ words.v, lines.v };

@@ -430,7 +430,7 @@ static void disk(struct checking *c)
 	if (access(folder, W_OK) < 0) {
 		check_add(c, CHECK_FAIL, "results", "%s cannot be written in: %s", folder, strerror(errno));
 	} else if (statvfs(folder, &fs) < 0) {
-		check_add(c, CHECK_NOTE, "results", "%s: how much room is left is not told", folder);
+		check_add(c, CHECK_NOTE, "results", "%s: the free space is unknown", folder);
 	} else {
 		left = (double)fs.f_bavail * (double)fs.f_frsize;
 		check_add(c, left < DISK_LEAST_BYTES ? CHECK_FAIL :

@@ -411,7 +411,7 @@ static int check_exclude(const struct config *c, const struct json_value *matrix
 		for (size_t k = 0; by->kind == JSON_OBJECT && k < by->count; k++)
 			if (!has_axis(matrix, by->key[k]))
 				rc = config_complain_key(c, f, &by->item[k], "matrix_exclude",
-							 "%.*s is no path of the matrix",
+							 "%.*s is not a path of the matrix",
 							 (int)by->key[k].n, by->key[k].p);
 	}
 	return rc;

@@ -404,7 +404,7 @@ static void say_round(const struct suite *s, const struct experiment_hooks *hook
 
 	buf_printf(&text, "Round %u of %u: %zu experiment%s of %g %s%s", round + 1, q->halving.rounds,
 		   n, n == 1 ? "" : "s", round_length(q, round), q->is_seconds ? "s" : "prompts",
-		   repeat > 1 ? ", again on servers started anew" : "");
+		   repeat > 1 ? ", again on restarted servers" : "");
 	if (hooks->line)
 		hooks->line(hooks->self, text.data);
 	buf_release(&text);

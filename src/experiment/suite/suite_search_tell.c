@@ -57,7 +57,7 @@ void suite_search_plan(const struct suite *s, struct buf *out)
 	for (unsigned r = 0; r < h->rounds; r++)
 		buf_printf(out, "  %s%zu of %s%s\n", r ? "at least " : "",
 			   h->target[r] < q->n ? h->target[r] : q->n, length_text(q, r, &a),
-			   r + h->opts.repeats > h->rounds ? ", on servers started anew" : "");
+			   r + h->opts.repeats > h->rounds ? ", on restarted servers" : "");
 	buf_printf(out, "for at most %.0f %% of the load that all of them at full length would be",
 		   100 * h->opts.share);
 	if (isfinite(h->opts.budget_s))

@@ -326,7 +326,7 @@ static void judge_steal(const struct doctor_machine *m, struct doctor_row *r)
 	r->verdict = level(worst, DOCTOR_STEAL_NOTE, DOCTOR_STEAL_PROBLEM);
 	if (r->verdict != DOCTOR_OK)
 		WHY("The host gives this virtual machine's CPUs to others, for milliseconds at a time: "
-		    "sends and even the kernel's stamps are late. Only another host mends that.");
+		    "sends and even the kernel's stamps are late. Only another host solves that.");
 }
 
 static void judge_guest(const struct doctor_machine *m, struct doctor_row *r)

@@ -268,7 +268,7 @@ static int find_fault(const struct engine_token *t, bool has_model, unsigned ver
 		      struct err *e)
 {
 	if (t->is_positional && has_model)
-		return err_set(e, ERR_USAGE, "'%.*s': stands alone, and only the model may",
+		return err_set(e, ERR_USAGE, "'%.*s': not an option; only the model may be given without one",
 			       (int)t->value.n, t->value.p);
 	if (t->is_positional)
 		return 0;

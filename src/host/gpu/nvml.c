@@ -310,7 +310,7 @@ static void find(const char *library, struct gpu_set *s, struct nvml **out)
 		int refused = v->call.by_index(i, &d);
 
 		if (refused) {
-			gpu_note_add(s, "GPU %u is not to be had: %s", i, error_text(v, refused));
+			gpu_note_add(s, "GPU %u is not available: %s", i, error_text(v, refused));
 			continue;
 		}
 		g = add(v, s, d);

@@ -148,7 +148,7 @@ void lock_name(const struct lock_holder *h, struct buf *out)
 	struct tm tm;
 
 	if (h->pid == 0) {
-		buf_add_text(out, "somebody who left no name");
+		buf_add_text(out, "an unknown process");
 		return;
 	}
 	host_name(here);

@@ -74,8 +74,8 @@ static int find(const char *lib, struct buf *out, struct err *e)
 	if (path)
 		buf_add_text(out, path);
 	free(path);
-	return out->len ? 0 : err_set(e, ERR_RUN, "the program profllm is neither beside %s, nor in "
-		"../bin, nor in PATH; PROFLLM_PROGRAM may name it", lib);
+	return out->len ? 0 : err_set(e, ERR_RUN, "the program profllm is neither next to %s, nor in "
+		"../bin, nor in PATH; set PROFLLM_PROGRAM to its path", lib);
 }
 
 int program_path(struct buf *out, struct err *e)
@@ -261,7 +261,7 @@ static int await(const struct tool_opts *o, bool is_group, pid_t pid, struct err
 		got = waitpid(pid, &status, 0);
 	while (got < 0 && errno == EINTR);
 	if (rc < 0)
-		return err_set(e, ERR_CANCELLED, "%s was ended, because nobody waits for it", name);
+		return err_set(e, ERR_CANCELLED, "%s was ended, because its caller no longer waits for it", name);
 	if (rc == 0)
 		return err_set(e, is_group ? ERR_LIMIT : ERR_RUN, "%s did not end within %u s", name,
 			       o->timeout_s);

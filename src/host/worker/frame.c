@@ -46,7 +46,7 @@ static int refuse_length(const unsigned char *head, uint32_t n, struct err *e)
 	for (int i = 0; i < HEAD_BYTES; i++)
 		is_text &= (head[i] >= ' ' && head[i] < 0x7f) || head[i] == '\n';
 	if (is_text)
-		return err_set(e, ERR_PARSE, "'%.4s' stands where a frame's length should", head);
+		return err_set(e, ERR_PARSE, "'%.4s' found where a frame's length was expected", head);
 	return err_set(e, ERR_PARSE, "a frame of %lu bytes; at most %lu", (unsigned long)n,
 		       (unsigned long)WORKER_FRAME_BYTES_MAX);
 }

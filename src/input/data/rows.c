@@ -265,7 +265,7 @@ static int take(const struct row *k, struct json_slice v, struct arena *a, struc
 		return 0;
 	}
 	if (request_keys_has(s, k->name))
-		return err_set(e, ERR_RUN, "\"%s\" stands in the row and in its \"extra_body\"; keep one "
+		return err_set(e, ERR_RUN, "\"%s\" is given in the row and in its \"extra_body\"; keep one "
 			       "of them", k->name);
 	if (v.kind == JSON_STRING)
 		raw = (struct str){ raw.p - 1, raw.n + 2 }; /* with its quotes */

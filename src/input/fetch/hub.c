@@ -721,7 +721,7 @@ int hub_file(const struct hub_opts *o, const char *repo, const char *file, struc
 	if (hub_begin(&h, o, repo, e))
 		goto done;
 	if (!hub_is_safe_path(file)) {
-		err_set(e, ERR_USAGE, "\"%s\" is no path of a file in a repository", file);
+		err_set(e, ERR_USAGE, "\"%s\" is not a path of a file in a repository", file);
 		goto done;
 	}
 	is_cached = hub_cached_commit(&h, &commit) && hub_cached_file(&h, commit.data, file, path);

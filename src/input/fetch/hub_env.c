@@ -156,7 +156,7 @@ static int find_endpoint(struct hub *h, struct err *e)
 static int check_names(const struct hub *h, struct err *e)
 {
 	if (!hub_is_repo(h->repo))
-		return err_set(e, ERR_USAGE, "\"%s\" is no name of a %s (name or org/name)",
+		return err_set(e, ERR_USAGE, "\"%s\" is not the name of a %s (expected name or org/name)",
 			h->repo, h->o->kind == HUB_DATASET ? "dataset" : "model");
 	if (!hub_is_safe_path(h->revision) || strlen(h->revision) > HUB_NAME_BYTES_MAX)
 		return err_set(e, ERR_USAGE, "\"%s\" is no revision (branch, tag or commit)",

@@ -186,7 +186,7 @@ void hf_finish_any(struct hf *h)
 			found->answer ? "lengths those of \"" : "lengths those of replies, or 128",
 			found->answer ? found->answer : "", found->answer ? "\"" : "");
 	if (h->left_out)
-		dataset_note(h->w, "%zu rows were left out: no text where the prompt stands", h->left_out);
+		dataset_note(h->w, "%zu rows were left out: no text in the prompt's column", h->left_out);
 }
 
 /* ---- function calls ---- */

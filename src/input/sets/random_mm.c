@@ -568,7 +568,7 @@ static const char *const options[] = {
 
 const struct dataset dataset_random_mm = {
 	.options = options,
-	.name = "random-mm", .summary = "random tokens beside pictures and videos of noise",
+	.name = "random-mm", .summary = "random tokens with images and videos of noise",
 	.forbids_path = true, .needs_tokenizer = true, .ignores_eos = true,
 	.check = check,
 	.build = build,

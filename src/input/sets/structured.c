@@ -616,8 +616,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		rc = dataset_take(&take, o, env, rng, w, e);
 	}
 	if (rc == 0 && s.is_unique && json_get(s.schema, "items"))
-		dataset_note(w, "the property that makes each schema unique stands beside \"items\" of an "
-			     "array, as upstream's, and constrains nothing");
+		dataset_note(w, "the property that makes each schema unique is next to \"items\" of an "
+			     "array, as in vLLM's benchmark, and constrains nothing");
 	structured_rows_release(&s.rows);
 	free(s.is_constrained);
 	ids_release(&s.prefix);

@@ -352,7 +352,7 @@ static int put(struct parquet *q, const struct parquet_node *node, struct err *e
 static int damaged(const struct parquet_column *c, struct err *e)
 {
 	return column_fail(c, e, ERR_PARSE, "row %llu of the group: its levels contradict those of "
-			   "a column beside it or the schema",
+			   "a neighbouring column or the schema",
 			   (unsigned long long)c->row);
 }
 

@@ -354,7 +354,7 @@ static enum cell_end read_cell(char separator, const char **p, const char *end,
 	out->text = (struct str){ from, (size_t)(at - from) };
 	*p = at + 1;
 	if (*p < end && !is_stop(**p, separator)) {
-		out->why = "text behind the closing quote of a cell";
+		out->why = "text after the closing quote of a cell";
 		return CELL_BAD;
 	}
 	return finish(separator, p, end);

@@ -416,7 +416,7 @@ static int read_bos_eos(struct model *m, const struct json_value *config, const 
 			continue;
 		if (id == VOCAB_NONE)
 			return err_set(e, ERR_PARSE,
-				"the tokenizer_config.json beside %s sets %s, but its "
+				"the tokenizer_config.json next to %s sets %s, but its "
 				"%s \"%.*s\" is no token",
 				path, part[i].flag, part[i].token,
 				(int)(text.n < 64 ? text.n : 64), text.p);
@@ -453,7 +453,7 @@ int model_load_config(struct model *m, const char *path, struct err *e)
 		read_tekken_specials(m);
 	} else {
 		if (read_specials(m, config, map, e)) {
-			err_wrap(e, "the files beside %s", path);
+			err_wrap(e, "the files next to %s", path);
 			goto done;
 		}
 		if (read_bos_eos(m, config, path, e))

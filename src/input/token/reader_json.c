@@ -402,7 +402,7 @@ static int load_unigram(struct model *m, const struct model_sections *s, struct 
 
 	m->kind = MODEL_UNIGRAM;
 	if (m->is_byte_level)
-		return err_set(e, ERR_PARSE, "has a Unigram model behind a ByteLevel stage, which "
+		return err_set(e, ERR_PARSE, "has a Unigram model after a ByteLevel stage, which "
 			"this version does not read");
 	u->vocab = &m->vocab;
 	if (add_tokens(m, &list, s->vocab, e))
@@ -436,7 +436,7 @@ static int read_words(struct model *m, const struct model_sections *s, const cha
 	struct str unk;
 
 	if (m->is_byte_level)
-		return err_set(e, ERR_PARSE, "has a %s model behind a ByteLevel stage, which this "
+		return err_set(e, ERR_PARSE, "has a %s model after a ByteLevel stage, which this "
 			"version does not read", name);
 	if (load_vocab(m, s, e))
 		return -1;

@@ -183,7 +183,7 @@ static int add_token(struct model *m, struct added_token token, const struct jso
 
 static int refuse_id(const char *file, struct str content, struct err *e)
 {
-	return err_set(e, ERR_PARSE, "has a %s beside it whose token \"%.*s\" has no id that is free",
+	return err_set(e, ERR_PARSE, "has a %s next to it whose token \"%.*s\" has no free id",
 		file, (int)(content.n < 64 ? content.n : 64), content.p);
 }
 
@@ -328,7 +328,7 @@ static int read_merges(const char *path, struct buf *out, struct err *e)
 	out->limit = 4ull * TOKEN_FILE_BYTES_MAX;
 	rc = file_read(file, TOKEN_FILE_BYTES_MAX, &text, e);
 	if (rc)
-		err_wrap(e, "needs merges.txt beside it");
+		err_wrap(e, "needs merges.txt next to it");
 	buf_add_char(out, '[');
 	for (rest = buf_str(&text); rc == 0 && rest.n > 0;) {
 		struct str line = str_cut(&rest, '\n');

@@ -196,7 +196,7 @@ static int refuse(size_t ranks, struct str class, struct err *e)
 	return err_set(e, ERR_PARSE, "is a tiktoken file of %zu ranks that does not say its pattern and "
 		"special tokens: they are known by a name such as cl100k_base.tiktoken, "
 		"o200k_base.tiktoken and qwen.tiktoken, as tokenizer.model with Llama 3's 128000 "
-		"ranks, or by the tokenizer_class in a tokenizer_config.json beside it", ranks);
+		"ranks, or by the tokenizer_class in a tokenizer_config.json next to it", ranks);
 }
 
 static const struct encoding *find_encoding(const char *path, size_t ranks, struct str class,
@@ -255,12 +255,12 @@ static int add_configured(struct model *m, const struct encoding *c,
 
 		if (!str_to_i64(list->key[i], &id) || id < 0 || id >= TOKEN_ID_MAX ||
 			content.n == 0)
-			return err_set(e, ERR_PARSE, "has a tokenizer_config.json beside it whose "
+			return err_set(e, ERR_PARSE, "has a tokenizer_config.json next to it whose "
 				"added_tokens_decoder has \"%.*s\" where an id with a content is "
 				"expected", (int)(list->key[i].n < 64 ? list->key[i].n : 64),
 				list->key[i].p);
 		if (has_token(m, (uint32_t)id))
-			return err_set(e, ERR_PARSE, "has a tokenizer_config.json beside it that "
+			return err_set(e, ERR_PARSE, "has a tokenizer_config.json next to it that "
 				"gives \"%.*s\" the id %lld of another token",
 				(int)(content.n < 64 ? content.n : 64), content.p, (long long)id);
 		token.id = (uint32_t)id;
@@ -562,7 +562,7 @@ static int add_tekken_specials(struct model *m, const struct sections *s, struct
 	if (s->specials.kind == JSON_ARRAY)
 		rc = read_specials(m, s, &n, e);
 	else if (s->version > OLD_VERSION_MAX)
-		return err_set(e, ERR_PARSE, "has no \"special_tokens\", which files behind version "
+		return err_set(e, ERR_PARSE, "has no \"special_tokens\", which files after version "
 			"v%d must list", OLD_VERSION_MAX);
 	else
 		for (; rc == 0 && n < OLD_COUNT && n < s->special_count; n++)

@@ -451,7 +451,7 @@ static int follow_byte_level(struct model *m, const struct json_value *v, struct
 	struct str type = json_text(json_get(v, "type"), STR(""));
 
 	if (stage_is(v, "ByteLevel") || stage_is(v, "Metaspace"))
-		return err_set(e, ERR_PARSE, "has a pre_tokenizer %.*s behind ByteLevel, which this "
+		return err_set(e, ERR_PARSE, "has a pre_tokenizer %.*s after ByteLevel, which this "
 			"version does not read", shown(type), type.p);
 	for (size_t i = 0; i < m->pretok.count; i++)
 		if (m->pretok.stage[i].kind == PRETOK_SPELL)
@@ -667,7 +667,7 @@ static int add_post_processor(struct model *m, const struct json_value *v, bool 
 		if (!stage_is(v, WRAPPERS[i]))
 			continue;
 		if (*is_split)
-			return err_set(e, ERR_PARSE, "has a %s behind a TemplateProcessing, "
+			return err_set(e, ERR_PARSE, "has a %s after a TemplateProcessing, "
 				"which this version does not read", WRAPPERS[i]);
 		*is_split = i == 0;
 		return add_wrapper(m, v, i == 0, WRAPPERS[i], e);
@@ -799,7 +799,7 @@ static int refuse_order(const struct json_value *v, const struct step_order *o, 
 {
 	struct str type = step_type(v);
 
-	return err_set(e, ERR_PARSE, "has a decoder with %.*s behind %s, which this version does "
+	return err_set(e, ERR_PARSE, "has a decoder with %.*s after %s, which this version does "
 		"not read", (int)type.n, type.p, o->join);
 }
 

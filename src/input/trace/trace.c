@@ -69,7 +69,7 @@ struct trace_chains {
 
 #define REPEATED (1u << 31)
 
-_Static_assert(LENGTH_TOKENS_MAX < REPEATED, "a bit is left beside a number of tokens");
+_Static_assert(LENGTH_TOKENS_MAX < REPEATED, "a bit is left above a number of tokens");
 
 /* ---- tokens ---- */
 
@@ -765,7 +765,7 @@ static void note(const struct trace_build *t)
 			     "their prompts are shorter (--compat timed-trace-short)" :
 			     "the rest of their prompts is shared with nothing");
 	if (f->left_ids)
-		dataset_note(t->w, "%s: %" PRIu64 " ids stand for more tokens than their rows have and are "
+		dataset_note(t->w, "%s: %" PRIu64 " block ids have more tokens than their rows and are "
 			     "not used", t->o->path, f->left_ids);
 	if (t->chains.is_full)
 		dataset_note(t->w, "%s: the ideal hit rate is not known: more than %u beginnings of prompts "

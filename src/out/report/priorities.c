@@ -161,7 +161,7 @@ static void cost_rows(const struct prioritization_facts *f, struct buf *out)
 static void count_rows(const char *which, const struct prioritization_run *r, struct buf *out)
 {
 	if (!r->has_counts) {
-		buf_printf(out, "%s: the engine told no tokens\n", which);
+		buf_printf(out, "%s: the engine reported no tokens\n", which);
 		return;
 	}
 	buf_printf(out, "%s: %.3f s, %" PRIu64 " prompt tokens, %" PRIu64 " output tokens, %.2f "

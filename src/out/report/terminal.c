@@ -214,7 +214,7 @@ void report_steady_warning(const struct metrics *m, struct buf *out)
 			   (long long)s->threshold_requests);
 	else if (s->is_short)
 		buf_printf(out, "The steady state lasted %.1f s (%.1f %% of the run), which may be too "
-			   "short to stand for it.", s->duration_s,
+			   "short to represent it.", s->duration_s,
 			   s->run_s > 0 ? 100 * s->duration_s / s->run_s : 0);
 }
 

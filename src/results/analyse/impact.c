@@ -725,7 +725,7 @@ static void put_parameter(const struct impact *m, struct json_writer *w, size_t 
 	together = put_confounded(m, w, at);
 	json_member_text(w, "note", isnan(q->o.p) ? "too few runs of each value to tell" :
 		       !(q->q <= ALPHA) ? "no evidence that it matters" :
-		       together ? "moves together with others: which of them it is cannot be told "
+		       together ? "changes together with others: which of them matters cannot be decided "
 				  "from these runs" : NULL);
 	json_end_object(w);
 }

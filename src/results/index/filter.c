@@ -180,7 +180,7 @@ static int read_condition(struct filter_reader *r, struct str key, const struct 
 		f->is_missing = v->kind == JSON_TRUE;
 		return 0;
 	}
-	return refuse(r, at, "expected \"in\", \"range\", \"text\" or \"missing\" beside \"column\"");
+	return refuse(r, at, "expected \"in\", \"range\", \"text\" or \"missing\" next to \"column\"");
 }
 
 static int read_leaf(struct filter_reader *r, const struct json_value *v,
@@ -211,7 +211,7 @@ static int read_tree(struct filter_reader *r, const struct json_value *v,
 	const struct json_value *column;
 
 	if (depth > FILTER_DEPTH_MAX)
-		return refuse(r, at, "conditions stand too deep in each other (FILTER_DEPTH_MAX)");
+		return refuse(r, at, "conditions are nested too deep (FILTER_DEPTH_MAX)");
 	if (++r->n_conditions > FILTER_CONDITIONS_MAX)
 		return refuse(r, at, "too many conditions (FILTER_CONDITIONS_MAX)");
 	if (v->kind != JSON_OBJECT)
@@ -226,7 +226,7 @@ static int read_tree(struct filter_reader *r, const struct json_value *v,
 		if (!inner)
 			continue;
 		if (v->count != 1)
-			return refuse(r, at, "expected no other member beside it");
+			return refuse(r, at, "expected no other member next to it");
 		f->kind = kind[i];
 		if (f->kind != FILTER_NOT)
 			return read_parts(r, inner, &here, depth + 1, f);

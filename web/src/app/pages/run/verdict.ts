@@ -66,7 +66,7 @@ export const REMEDIES: Record<string, string> = {
 	server_restarted: 'run again once it is up',
 	client_cpu: '--threads',
 	role_event: '--compat role-chunk',
-	usage_refused: 'mend the server; a tokenizer (--tokenizer) makes our counts exact',
+	usage_refused: 'correct the server; a tokenizer (--tokenizer) makes our counts exact',
 	usage_ignored: '--fix usage, --fix all-text',
 	token_count: '--fix usage, --fix all-text',
 	answer_length: "--extra-body '{\"max_tokens\": N}' or the field that the server reads",
