@@ -455,7 +455,7 @@ static void test_wrong_merges(void **state)
 			"is for the tokenizer_class \"OddTokenizer\", whose stages are not known here" },
 		{ "", "{\"tokenizer_class\":\"RobertaTokenizer\"}", NULL,
 			"has no token \"<s>\", which RobertaTokenizer puts around a text" },
-		{ "", "{}", "{\"<x>\":3}", "has a added_tokens.json next to it whose token \"<x>\" has no id" },
+		{ "", "{}", "{\"<x>\":3}", "has a added_tokens.json next to it whose token \"<x>\" has no free id" },
 		{ "", "{}", "{\"<x>\":-3}", "whose token \"<x>\" has no id that is free" },
 		{ "", "{\"added_tokens_decoder\":{\"1.5\":{\"content\":\"<x>\"}}}", NULL,
 			"has a tokenizer_config.json next to it whose token \"<x>\" has no free id" },
