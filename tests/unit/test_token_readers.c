@@ -456,7 +456,7 @@ static void test_wrong_merges(void **state)
 		{ "", "{\"tokenizer_class\":\"RobertaTokenizer\"}", NULL,
 			"has no token \"<s>\", which RobertaTokenizer puts around a text" },
 		{ "", "{}", "{\"<x>\":3}", "has a added_tokens.json next to it whose token \"<x>\" has no free id" },
-		{ "", "{}", "{\"<x>\":-3}", "whose token \"<x>\" has no id that is free" },
+		{ "", "{}", "{\"<x>\":-3}", "whose token \"<x>\" has no free id" },
 		{ "", "{\"added_tokens_decoder\":{\"1.5\":{\"content\":\"<x>\"}}}", NULL,
 			"has a tokenizer_config.json next to it whose token \"<x>\" has no free id" },
 	};
