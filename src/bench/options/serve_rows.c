@@ -762,6 +762,12 @@ static const struct serve_opts defaults = {
 	.bad_tool_calls = "replace", .tool_result_words = TOOL_RESULT_WORDS,
 };
 
+static const char *const common[] = {
+	"base-url", "model", "tokenizer", "backend", "dataset-name", "dataset-path",
+	"random-input-len", "random-output-len", "num-prompts", "request-rate", "max-concurrency",
+	"save-result", NULL,
+};
+
 const struct opt_set serve_opt_set = {
 	.command = "bench serve",
 	.summary = "Sends a workload to a running server and reports latency and throughput. "
@@ -774,7 +780,7 @@ const struct opt_set serve_opt_set = {
 		  "      --save-result\n"
 		  "  profllm bench serve --tokenizer sim --dry-run\n"
 		  "  mpirun -np 8 profllm bench serve --base-url http://router:8000 --request-rate 4000",
-	.row = rows, .n = sizeof(rows) / sizeof(*rows),
+	.common = common, .row = rows, .n = sizeof(rows) / sizeof(*rows),
 	.defaults = &defaults, .bytes = sizeof(defaults), .groups = groups,
 	.namespace_head = "subparser='bench', bench_type='serve', ",
 	.takes_prefixes = true,

@@ -5,6 +5,7 @@
  * Text is wrapped to the terminal's width; every spelling of an option is
  * printed whole.
  */
+#include <assert.h>
 #include <ctype.h>
 #include <math.h>
 #include <stdio.h>
@@ -426,12 +427,31 @@ static void show_usage(struct opt_page *p)
 	wrap(p, str_of(p->set->summary), 0, 0);
 }
 
+/* Examples and the most used options, where the set names some. */
+static void show_common(struct opt_page *p)
+{
+	if (p->set->epilog)
+		buf_printf(p->out, "\n%s\n", p->set->epilog);
+	buf_add_text(p->out, "\nMost used options:\n");
+	for (const char *const *name = p->set->common; *name; name++) {
+		size_t i = 0;
+
+		while (i < p->set->n && strcmp(p->set->row[i].name, *name) != 0)
+			i++;
+		assert(i < p->set->n);
+		show_option(p, &p->set->row[i]);
+	}
+}
+
 static void show_groups(struct opt_page *p)
 {
 	const char *group;
 
 	show_usage(p);
-	buf_add_text(p->out, "\nGroups of options:\n");
+	if (p->set->common)
+		show_common(p);
+	buf_printf(p->out, "\n%s:\n", p->set->common ? "All options by group" :
+		   "Groups of options");
 	for (size_t at = 0; (group = next_group(p->set, &at)) != NULL;) {
 		size_t n = count_group(p->set, group);
 
@@ -441,7 +461,7 @@ static void show_groups(struct opt_page *p)
 	buf_add_char(p->out, '\n');
 	wrap(p, STR("--help=GROUP shows one group, --help=all everything, --help=WORD the options "
 		    "about WORD, --help=json the same for programs."), 0, 0);
-	if (p->set->epilog)
+	if (p->set->epilog && !p->set->common)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
 
@@ -461,14 +481,19 @@ static void show_all(struct opt_page *p, bool is_whole)
 		buf_printf(p->out, "\n%s\n", p->set->epilog);
 }
 
-/* By its name, or by what other tools call it; is_text: by what its help says. */
-static bool is_about(const struct opt *o, const char *topic, bool is_text)
+/* By its name, or by what other tools call it. */
+static bool is_about(const struct opt *o, const char *topic)
 {
-	if (is_text)
-		return holds(o->help, topic);
 	return holds(o->name, topic) || (o->words && holds(o->words, topic));
 }
 
+/* Only its help says the word. */
+static bool mentions(const struct opt *o, const char *topic)
+{
+	return is_shown(o) && holds(o->help, topic) && !is_about(o, topic);
+}
+
+/* Whole rows. is_text: of those that only mention the topic. */
 static size_t show_matches(struct opt_page *p, const char *topic, bool is_text)
 {
 	size_t found = 0;
@@ -476,7 +501,7 @@ static size_t show_matches(struct opt_page *p, const char *topic, bool is_text)
 	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++) {
 		const struct opt *o = opt_row_at(p->set, i);
 
-		if (!is_shown(o) || !is_about(o, topic, is_text))
+		if (is_text ? !mentions(o, topic) : !is_shown(o) || !is_about(o, topic))
 			continue;
 		if (found++ == 0)
 			buf_printf(p->out, "\nOptions matching '%s':\n", topic);
@@ -485,9 +510,29 @@ static size_t show_matches(struct opt_page *p, const char *topic, bool is_text)
 	return found;
 }
 
+/* The names alone of options that mention the topic. */
+static void list_mentions(struct opt_page *p, const char *topic)
+{
+	struct buf names = { 0 };
+
+	for (size_t i = 0; i < p->set->n + OPT_BUILTINS; i++) {
+		const struct opt *o = opt_row_at(p->set, i);
+
+		if (mentions(o, topic))
+			buf_printf(&names, "%s--%s", names.len ? ", " : "", o->name);
+	}
+	if (names.len) {
+		buf_printf(p->out, "\nOptions whose description mentions '%s':\n%*s", topic, INDENT,
+			   "");
+		wrap(p, buf_str(&names), INDENT, INDENT);
+	}
+	buf_release(&names);
+}
+
 /*
- * A whole group name first, then parts of option names and words, then parts of group names,
- * then help texts; foreign arguments after each.
+ * A whole group name first, then parts of option names and words (with the names of options
+ * that mention the topic), then parts of group names, then help texts; foreign arguments after
+ * each.
  */
 static void show_topic(struct opt_page *p, const char *topic)
 {
@@ -506,6 +551,8 @@ static void show_topic(struct opt_page *p, const char *topic)
 		return;
 	found = show_matches(p, topic, false);
 	found += show_foreign_named(p, topic);
+	if (found)
+		list_mentions(p, topic);
 	for (size_t at = 0; !found && (group = next_group(p->set, &at)) != NULL;)
 		if (holds(group, topic))
 			show_group(p, group);

@@ -147,6 +147,7 @@ struct opt_set {
 	const char *summary;     /* one line */
 	const char *usage;       /* after the command: "[options]" */
 	const char *epilog;      /* examples; may be NULL */
+	const char *const *common; /* names of the most used rows, in order; NULL: none named */
 	const struct opt *row;
 	size_t n;
 	const void *defaults;    /* an options struct */
