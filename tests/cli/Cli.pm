@@ -305,6 +305,9 @@ sub mask_run {
 		s/^(.{40} +)-?\d+\.\d+ \/ .*$/$1#/mg;
 		s/^(.{40} )\d+\.\d\d( *)$/$1#/mg;
 		s/^(New connections: +)\d+ *$/$1#/mg;
+		s/^(\d+ requests? .*: \d+ succeeded, \d+ failed, in ).*$/$1#/mg;
+		s/^((?:TTFT|TPOT|E2EL|[\d.]+) .*requests\/s)$/$1 =~ s![\d.]+ (ms|output|req)!# $1!gr/gme;
+		s/^(The measurement is ).*$/$1#/mg;
 		s/^(Slow (?:gaps|by \S+): +)\S.*$/$1#/mg;
 		s/^(ITL p99 without each of them \(ms\): +)\S.*$/$1#/mg;
 		s/^(Version: +)\S.*$/$1#/mg;

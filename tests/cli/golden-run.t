@@ -33,6 +33,9 @@ my @reports = (
 	['run-ramp.txt', qw(--model sim --temperature 0 --ramp-up-strategy exponential --ramp-up-start-rps 50
 		--ramp-up-end-rps 200 --burstiness 2), @small],
 	['run-failures.txt', qw(--model sim --temperature 0 --request-id-prefix t-), @small],
+	['run-short.txt', qw(--report short), @small],
+	['run-short-failures.txt', qw(--report short --model sim --temperature 0
+		--request-id-prefix t-), @small],
 );
 
 spew('custom.jsonl', qq({"prompt": "one prompt"}\n{"prompt": "and another one"}\n));
@@ -41,16 +44,30 @@ for my $row (@reports) {
 	my $port = $golden =~ /failures/
 		? start_sim(qw(--ttft-ms 4 --itl-ms 2 --fault status=429:id=t-1 close@3:id=t-2))->{port}
 		: $sim->{port};
-	my $r = run(args => [qw(bench serve --tokenizer sim --port), $port, @args, '--record', 'run.rec',
-		'--metrics-interval', '0']);
-	my ($ours) = $r->{out} =~ /^(.*?\n=+\n(?=-+Server Metrics))/s;
-	my $again = run(args => [qw(bench score run.rec)]);
+	my $r = run(args => [qw(bench serve --report full --tokenizer sim --port), $port, @args,
+		'--record', 'run.rec', '--metrics-interval', '0']);
+	my $is_short = $golden =~ /short/;
+	my $again = run(args => [qw(bench score run.rec --report), $is_short ? 'short' : 'full']);
 
 	is($r->{status}, 0, "$golden: exit status");
 	is_golden(mask_run($r->{out}), $golden);
-	ok(defined $ours && $r->{out} =~ /\n={50}\n\z/, "$golden: ours follows upstream's closing line");
+	like($r->{out}, $is_short ? qr/\n={50}\n(?:Failed, .*)?Verdict: .*\n={50}\n[^\n]*--report full\n\z/s
+		: qr/\n={50}\n-+Server Metrics.*\n={50}\n\z/s, "$golden: ours follows upstream's closing line");
 	is($again->{out}, substr($r->{out}, -length $again->{out}), "$golden: the record says the same");
 	unlink 'run.rec';
+}
+
+# ---- what stdout is for ----
+
+{
+	my $json = run(args => [@serve, @small, qw(--report json)]);
+	my $quiet = run(args => [@serve, @small, qw(-q)]);
+
+	is(json_of($json->{out})->{completed}, 4, '--report json: stdout is the result');
+	like($json->{err}, qr/^Successful requests: +4/m, 'and the report is on stderr');
+	like(mask_run($quiet->{out}), qr/\A4 requests .*\nTTFT .*\nThe measurement is #\n\z/,
+		'-q: three lines');
+	unlike($quiet->{err}, qr/Benchmark:/, 'and no progress');
 }
 
 # ---- result files ----

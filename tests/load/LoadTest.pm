@@ -133,7 +133,7 @@ sub serve_start
 		'--dataset-name', 'random', '--random-input-len', '16', '--random-output-len', '8',
 		'--ready-check-timeout-sec', '0', '--save-result', '--save-detailed',
 		'--result-dir', "$dir", '--result-filename', 'result.json', '--progress', 'none',
-		'--request-id-prefix', 'r', @args);
+		'--report', 'full', '--request-id-prefix', 'r', @args);
 	return \%r;
 }
 

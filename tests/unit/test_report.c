@@ -54,12 +54,28 @@ static void fill(struct fixture *f)
 				     .trust = &f->t };
 }
 
+/* The whole report without its summary, which has to be in it once. */
+static void show(const struct report *r, struct buf *out)
+{
+	struct buf whole = { 0 }, summary = { 0 };
+	const char *at;
+
+	report_terminal(r, REPORT_FULL, &whole);
+	report_summary(r, &summary);
+	at = summary.len ? strstr(whole.data, summary.data) : whole.data;
+	assert_non_null(at);
+	buf_add_str(out, (struct str){ whole.data, (size_t)(at - whole.data) });
+	buf_add_text(out, at + summary.len);
+	buf_release(&whole);
+	buf_release(&summary);
+}
+
 static void same_text(const struct report *r, const char *want, bool is_upstream_only)
 {
 	struct buf out = { 0 };
 	char *end;
 
-	report_terminal(r, &out);
+	show(r, &out);
 	assert_true(utf8_is_valid(buf_str(&out)));
 	end = is_upstream_only ? strstr(out.data, "\n" LINE) : NULL;
 	if (end)
@@ -243,7 +259,7 @@ static void test_failed_requests(void **state)
 	f.r.row[0].state = REQ_CANCELLED;
 	f.r.row[12].state = REQ_DONE;
 	metrics_score(&f.m, &f.r, &o);
-	report_terminal(&f.report, &out);
+	show(&f.report, &out);
 	assert_true(str_starts(buf_str(&out), str_of(head)));
 	assert_non_null(strstr(out.data, "\nError 9: Bad ?[31mRequest\n============ Serving"));
 	assert_null(strstr(out.data, "\x1b"));
@@ -255,7 +271,7 @@ static void test_failed_requests(void **state)
 	metrics_score(&f.m, &f.r, &o);
 	f.facts.has_plot_tip = true;
 	buf_reset(&out);
-	report_terminal(&f.report, &out);
+	show(&f.report, &out);
 	assert_true(str_starts(buf_str(&out), str_of(
 		"============ Serving Benchmark Result ============\n"
 		"Successful requests:                     0         \n")));
@@ -338,7 +354,7 @@ static void test_ours(void **state)
 			      "Something was late." },
 			    { TRUST_VALID, 0, "odd", "Something was odd." } },
 	};
-	report_terminal(&f.report, &out);
+	show(&f.report, &out);
 	assert_int_equal(memcmp(out.data, known, strlen(known)), 0);
 	assert_string_equal(out.data + strlen(known), want);
 	buf_release(&out);
@@ -355,7 +371,7 @@ static void test_ours_conditions(void **state)
 	f.m.client.connect = (struct metrics_spread){ 1, 0, 1, 1, 1 }; /* not above 1 ms */
 	f.m.client.n_user_stamped = 3;
 	f.m.client.skew = (struct metrics_spread){ 9, 0, 24.5, 4294.967294, 4294.967294 };
-	report_terminal(&f.report, &out);
+	show(&f.report, &out);
 	assert_non_null(strstr(out.data, "Kernel-to-user skew p50/p99/max (ms):    24.500 / >4294.967 / "
 			       ">4294.967\n"));
 	assert_null(strstr(out.data, "with/without connect"));
@@ -367,13 +383,37 @@ static void test_ours_conditions(void **state)
 	assert_non_null(strstr(out.data, "Verdict:                                 VALID     \n" LINE));
 	buf_reset(&out);
 	f.m.client.n_user_stamped = 10;
-	report_terminal(&f.report, &out);
+	show(&f.report, &out);
 	assert_non_null(strstr(out.data, "Time stamps:                             user      \n"));
 	buf_reset(&out);
 	f.m.client.n_user_stamped = 0;
 	f.m.opts.is_user_stamps = true;
-	report_terminal(&f.report, &out);
+	show(&f.report, &out);
 	assert_non_null(strstr(out.data, "Time stamps:                             user      \n"));
+	buf_release(&out);
+}
+
+static void test_summary(void **state)
+{
+	struct fixture f;
+	struct buf out = { 0 };
+
+	(void)state;
+	fill(&f);
+	f.m.completed = 0;
+	report_summary(&f.report, &out);
+	assert_int_equal(out.len, 0);
+	f.m.completed = 1000;
+	f.t = (struct trust){ .verdict = TRUST_INVALID, .n_reasons = 3,
+		.reason = { { TRUST_INVALID, 0, "early", "Early." }, { TRUST_VALID, 0, "odd", "Odd." },
+			    { TRUST_DEGRADED, 0, "late", "Late." } } };
+	f.m.failed = 2;
+	report_terminal(&f.report, REPORT_SHORT, &out);
+	assert_non_null(strstr(out.data, "The measurement is INVALID: early, late.\n====="));
+	assert_non_null(strstr(out.data, "\n  INVALID: Early.\n"));
+	assert_non_null(strstr(out.data, "\n  Note: Odd.\n"));
+	assert_non_null(strstr(out.data, "--report full\n"));
+	assert_null(strstr(out.data, "Time stamps:"));
 	buf_release(&out);
 }
 
@@ -383,7 +423,7 @@ int main(void)
 		cmocka_unit_test(test_known), cmocka_unit_test(test_every_block),
 		cmocka_unit_test(test_no_tokenizer), cmocka_unit_test(test_pooling),
 		cmocka_unit_test(test_failed_requests), cmocka_unit_test(test_ours),
-		cmocka_unit_test(test_ours_conditions),
+		cmocka_unit_test(test_ours_conditions), cmocka_unit_test(test_summary),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

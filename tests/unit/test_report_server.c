@@ -47,7 +47,7 @@ static void same_block(const struct report *r, const char *from, const char *wan
 	struct buf out = { 0 };
 	char *at, *end;
 
-	report_terminal(r, &out);
+	report_terminal(r, REPORT_FULL, &out);
 	at = strstr(out.data, from);
 	if (!at)
 		fail_msg("no block %s", from);
@@ -64,7 +64,7 @@ static bool has_line(const struct report *r, const char *line)
 	struct buf out = { 0 };
 	bool is_found;
 
-	report_terminal(r, &out);
+	report_terminal(r, REPORT_FULL, &out);
 	is_found = strstr(out.data, line) != NULL;
 	buf_release(&out);
 	return is_found;

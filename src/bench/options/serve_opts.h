@@ -131,6 +131,8 @@ struct serve_opts {
 	double profile_stop_timeout_s;      /* for the answer to /stop_profile; 0: 300 */
 	struct opt_list profile_urls;       /* whom to tell; empty: the base URLs */
 	const char *output_json;            /* FILE */
+	const char *report;                 /* "short", "full", "json" */
+	bool quiet;                         /* the summary alone */
 	const char *client_cert, *client_key; /* PEM files */
 	const char *transport;              /* "auto", "native", "curl" */
 	const char *http_version;           /* "1.1", "2" */

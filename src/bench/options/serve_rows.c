@@ -97,6 +97,7 @@ static const char *const transports[] = { "auto", "native", "curl", NULL };
 static const char *const http_versions[] = { "1.1", "2", NULL };
 static const char *const chart_times[] = { "auto", "always", "never", NULL };
 static const char *const clocks[] = { "auto", "kernel", "tap", "user", NULL };
+static const char *const report_forms[] = { "short", "full", "json", NULL };
 static const char *const progress_forms[] = { "auto", "bar", "lines", "none", NULL };
 
 static int check_salt(const struct opt *o, const void *field, struct err *e)
@@ -299,15 +300,15 @@ static const struct opt rows[] = {
 	S(SAMPLING, logprobs, "logprobs", .arg = "N",
 	  .help = "log probabilities to ask for per token; completions only"),
 	S(TRAFFIC, request_rate, "request-rate", .flags = OPT_MIN_EXCLUSIVE, .arg = "REQ/S",
-	  .max = INFINITY, .words = "rate rps qps requests-per-second -r -q",
+	  .max = INFINITY, .words = "rate rps qps requests-per-second -r",
 	  .help = "mean arrival rate; inf sends every request at once"),
 	S(TRAFFIC, burstiness, "burstiness", .flags = OPT_MIN_EXCLUSIVE, .arg = "SHAPE",
 	  .max = INFINITY,
 	  .help = "shape of the gamma distribution of intervals: 1 is a Poisson process, less is "
 		  "burstier, more is steadier, inf is even spacing"),
 	S(TRAFFIC, probe_request_rate, "probe-request-rate", .arg = "REQ/S",
-	  .help = "rate of small probe requests sent during the load, one at a time, outside the cap; their "
-		  "latency is reported separately"),
+	  .help = "rate of small probe requests sent during the load, one at a time, outside the "
+		  "cap; their latency is reported separately"),
 	S(OUTPUT, disable_tqdm, "disable-tqdm", .words = "quiet silent no-progress",
 	  .help = "show no progress"),
 	S(TRAFFIC, num_warmups, "num-warmups", .arg = "N", .min = -INFINITY, .max = REQUESTS_MAX,
@@ -606,6 +607,13 @@ static const struct opt rows[] = {
 	O(OUTPUT, output_json, "output-json", .arg = "FILE",
 	  .words = "json output out export csv -o",
 	  .help = "write the detailed result to this file"),
+	O(OUTPUT, report, "report", .arg = "FORM", .choices = report_forms,
+	  .words = "summary verbose details",
+	  .help = "short: summary, vLLM's report and the verdict; full: also server metrics, "
+		  "intervals and the client's own lag; json: the result on stdout, all other text on "
+		  "stderr"),
+	S(OUTPUT, quiet, "quiet", .flags = OPT_OURS, .letter = 'q',
+	  .help = "print the three lines of the summary only"),
 	O(SERVER, client_cert, "client-cert", .arg = "FILE",
 	  .help = "PEM file with the certificate to show the server"),
 	O(SERVER, client_key, "client-key", .arg = "FILE",
@@ -756,7 +764,7 @@ static const struct serve_opts defaults = {
 	.system_metrics = "off", .system_interval = 1,
 	.threads = 1, .warm_connections = "auto", .timestamps = "auto",
 	.request_timeout = 21600, .connect_timeout = 130,
-	.progress = "auto", .precision = FIND_PRECISION_PERCENT, .budget = CAPACITY_BUDGET_S,
+	.progress = "auto", .report = "short", .precision = FIND_PRECISION_PERCENT, .budget = CAPACITY_BUDGET_S,
 	.level_seconds = CAPACITY_LEVEL_S,
 	.on_turn_failure = "drop", .session_header = "X-Session-ID", .session_affinity = "url",
 	.bad_tool_calls = "replace", .tool_result_words = TOOL_RESULT_WORDS,

@@ -117,6 +117,49 @@ void cli_out(struct str text)
 	buf_release(&room);
 }
 
+/* The real stdout while it is diverted; -1: it is not. */
+static int real_stdout = -1;
+
+void cli_divert_begin(struct cli_divert *d, enum cli_divert_to to)
+{
+	int fd = to == CLI_TO_STDERR ? STDERR_FILENO : open("/dev/null", O_WRONLY | O_CLOEXEC);
+
+	fflush(stdout);
+	d->outer = real_stdout;
+	d->kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+	if (d->kept >= 0 && fd >= 0) {
+		dup2(fd, STDOUT_FILENO);
+		real_stdout = d->kept;
+	}
+	if (to == CLI_TO_NOWHERE && fd >= 0)
+		close(fd);
+}
+
+void cli_divert_end(struct cli_divert *d)
+{
+	fflush(stdout);
+	real_stdout = d->outer;
+	if (d->kept < 0)
+		return;
+	dup2(d->kept, STDOUT_FILENO);
+	close(d->kept);
+	d->kept = -1;
+}
+
+void cli_result(struct str text)
+{
+	int here = real_stdout < 0 ? -1 : fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
+
+	fflush(stdout);
+	if (here >= 0)
+		dup2(real_stdout, STDOUT_FILENO);
+	cli_out(text);
+	if (here >= 0) {
+		dup2(here, STDOUT_FILENO);
+		close(here);
+	}
+}
+
 void cli_out_buf(struct buf *text)
 {
 	cli_out(buf_str(text));

@@ -38,6 +38,15 @@ unsigned cli_columns(unsigned least, unsigned most, unsigned fallback);
 
 void cli_out(struct str text);  /* stdout; secrets that are known by their text are hidden */
 void cli_out_buf(struct buf *text); /* the same, and the buffer is released */
+/*
+ * From now on what is written to stdout, by child processes too, goes to stderr, or nowhere;
+ * cli_result still reaches the real one. May be nested; each begin needs its end.
+ */
+enum cli_divert_to { CLI_TO_STDERR, CLI_TO_NOWHERE };
+struct cli_divert { int kept, outer; };
+void cli_divert_begin(struct cli_divert *d, enum cli_divert_to to);
+void cli_divert_end(struct cli_divert *d);
+void cli_result(struct str text); /* cli_out to where stdout was before it was diverted */
 void cli_line(const char *text); /* a sentence or setting and a newline on stdout; no secrets */
 void cli_warn(const char *text); /* "WARNING: ..." on stderr */
 

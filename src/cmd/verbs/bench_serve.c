@@ -585,11 +585,17 @@ static int compare(struct cli *cli, const struct serve_opts *o)
 static int serve(int argc, char **argv, struct err *e)
 {
 	struct serve_opts opts;
+	struct cli_divert divert;
 	struct cli cli;
 	int status = cli_begin(&cli, &serve_opt_set, argc, argv, &opts);
+	bool is_diverted;
 
 	if (status != CLI_CONTINUE)
 		goto done;
+	is_diverted = opts.quiet || strcmp(opts.report, "json") == 0;
+	opts.disable_tqdm |= opts.quiet;
+	if (is_diverted)
+		cli_divert_begin(&divert, opts.quiet ? CLI_TO_NOWHERE : CLI_TO_STDERR);
 	if (list_fixes(&opts) || list_patterns(&opts))
 		status = cli_end(&cli);
 	else if (opts.compare.is_set)
@@ -600,6 +606,8 @@ static int serve(int argc, char **argv, struct err *e)
 		status = serve_points(&cli, &opts, argc, argv);
 	else
 		status = serve_once(&cli, &opts, NULL);
+	if (is_diverted)
+		cli_divert_end(&divert);
 done:
 	*e = cli.err;
 	return status;
@@ -629,28 +637,19 @@ bool bench_run_knows(char *const *argv)
 
 int bench_run(char *const *argv, bool is_shown, struct err *e)
 {
-	int kept = -1, nowhere = -1, argc = 0, status;
+	struct cli_divert divert;
+	int argc = 0, status;
 	char **copy;
 
 	while (argv[3 + argc])
 		argc++;
 	copy = mem_grow(NULL, (size_t)argc + 1, sizeof(*copy));
 	memcpy(copy, argv + 3, ((size_t)argc + 1) * sizeof(*copy));
-	fflush(stdout);
-	if (!is_shown) {
-		kept = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3);
-		nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
-	}
-	if (kept >= 0 && nowhere >= 0)
-		dup2(nowhere, STDOUT_FILENO);
+	if (!is_shown)
+		cli_divert_begin(&divert, CLI_TO_NOWHERE);
 	status = serve(argc, copy, e);
-	fflush(stdout);
-	if (kept >= 0 && nowhere >= 0)
-		dup2(kept, STDOUT_FILENO);
-	if (kept >= 0)
-		close(kept);
-	if (nowhere >= 0)
-		close(nowhere);
+	if (!is_shown)
+		cli_divert_end(&divert);
 	free(copy);
 	return status;
 }

@@ -34,7 +34,8 @@ static const struct opt rows[] = {
 	    .help = "Record files; several are the hosts of one run."),
 	SCORE_ROWS(ROW, "as recorded", "as recorded", "as recorded")
 };
-static const struct score_opts defaults;
+static const struct score_opts defaults = { .choice = { .report = "full" } };
+const char *const score_reports[] = { "short", "full", "json", NULL };
 
 const struct opt_set cmd_bench_score_set = {
 	.command = "bench score",
@@ -367,9 +368,13 @@ int score_show(const struct score_choice *o, struct record *record, const struct
 		return -1;
 	metrics_score(&m, record, &meta->opts);
 	trust_judge(&t, &m, &meta->trust);
-	report_terminal(&r, &text);
+	if (strcmp(o->report, "json") != 0)
+		report_terminal(&r, strcmp(o->report, "full") == 0 ? REPORT_FULL : REPORT_SHORT,
+				&text);
+	else if (report_result_json(&r, &text, e) == 0)
+		buf_add_char(&text, '\n');
 	cli_out_buf(&text);
-	if (write_files(o, &r, e) == 0 &&
+	if (!e->code && write_files(o, &r, e) == 0 &&
 	    (!o->record || record_file_save(record, info, o->record, e) == 0))
 		rc = m.completed == 0 ? 1 : o->strict && t.verdict != TRUST_VALID ? EXIT_STRICT : 0;
 	metrics_release(&m);

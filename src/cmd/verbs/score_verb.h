@@ -5,6 +5,8 @@
 #include "core/opt/opt.h"
 #include "out/report/report.h"
 
+extern const char *const score_reports[];
+
 struct score_choice {
 	const char *percentile_metrics, *metric_percentiles;
 	struct opt_list goodput;
@@ -13,9 +15,13 @@ struct score_choice {
 	bool plot_timeline, plot_dataset_stats, plot_turns;
 	const char *timeline_itl_thresholds;
 	bool strict;
+	const char *report;              /* "short", "full", "json" */
 };
 
-/* Their rows: R(member, name, ...) of a set whose struct has a choice; and three defaults. */
+/*
+ * Their rows: R(member, name, ...) of a set whose struct has a choice; and three defaults. The
+ * set's own defaults say .report.
+ */
 #define SCORE_ROWS(R, blocks, percentiles, limits) \
 	R(percentile_metrics, "percentile-metrics", .group = "Metrics", .arg = "NAMES", \
 	    .help = "Comma list of blocks to report: ttft, tpot, itl, e2el, client_queue_time, " \
@@ -44,6 +50,9 @@ struct score_choice {
 	    .help = "Draw histograms of prompt and answer lengths: a page, and a PNG through gnuplot."), \
 	R(plot_turns, "plot-turns", .group = "Output", \
 	    .help = "Draw TTFT, context length and cached tokens by the turn of a conversation."), \
+	R(report, "report", .group = "Output", .arg = "FORM", .choices = score_reports, \
+	    .help = "short: summary, vLLM's report and the verdict; full: every row; json: the " \
+		    "result on stdout."), \
 	R(strict, "strict", .group = "Output", \
 	    .help = "Exit with 3 unless the verdict is VALID."),
 

@@ -229,6 +229,22 @@ static void add_error(struct err *e, const struct err *also)
 		*e = *also;
 }
 
+/* What stdout is for with --report json and --quiet. */
+static int print_result(const struct serve_opts *o, const struct report *r, struct buf *text,
+			struct err *e)
+{
+	if (strcmp(o->report, "json") == 0) {
+		if (report_result_json(r, text, e) < 0)
+			return err_wrap(e, "--report json");
+		buf_add_char(text, '\n');
+	} else if (o->quiet) {
+		report_summary(r, text);
+	}
+	if (text->len)
+		cli_result(buf_str(text));
+	return 0;
+}
+
 /* One run is measured: its report is printed, its record stored, and all of it kept. */
 static void on_measured(void *self, struct point *point)
 {
@@ -243,11 +259,16 @@ static void on_measured(void *self, struct point *point)
 	progress_clear(&talk->progress);
 	score_point(talk->opts, talk->derived, point, &run->scored);
 	run->scored.report.charts = charts = charts_draw(talk->opts, &scored->report);
-	report_terminal(&scored->report, &text);
+	report_terminal(&scored->report, strcmp(talk->opts->report, "short") == 0 ? REPORT_SHORT :
+			REPORT_FULL, &text);
 	run->scored.report.charts = NULL;
 	free(charts);
 	cli_out(buf_str(&text));
 	fflush(stdout);
+	buf_reset(&text);
+	if (print_result(talk->opts, &scored->report, &text, &e) < 0)
+		add_error(&talk->err, &e);
+	e = (struct err){ 0 };
 	buf_reset(&text);
 	if (talk->slo.n && hold_tell(&talk->slo, talk->opts, point, scored, &text) != HOLDS_PASSES)
 		talk->is_not_held = true;

@@ -445,7 +445,8 @@ static const struct { const char *name, *where; } elsewhere[] = {
 
 /* Those that would write beside the document what is in it: without effect. */
 static const char *const idle[] = {
-	"save_result", "append_result", "result_dir", "result_filename", "output_json", "progress",
+	"save_result", "append_result", "result_dir", "result_filename", "output_json", "report", "quiet",
+	"progress",
 	"disable_tqdm", "live", "dashboard", "charts", "strict", "output_file", "stats_json_output",
 	"excel_output", "print_content", NULL,
 };

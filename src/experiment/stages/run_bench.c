@@ -345,7 +345,7 @@ static void on_measured(void *self, struct point *point)
 		run_keep_warning(b->run, text.data); /* the report says it, too */
 	buf_reset(&text);
 	run->scored.meta.facts.has_plot_tip = false;
-	report_terminal(&run->scored.report, &text);
+	report_terminal(&run->scored.report, REPORT_SHORT, &text);
 	say(b, &text);
 	if (b->run->x->mode == MODE_MULTI_TURN)
 		tell_turns(b, point);

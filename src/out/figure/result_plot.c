@@ -43,7 +43,8 @@ static bool is_no_parameter(struct str key)
 	static const char *const name[] = {
 		"run_number", "request_rate", "max_concurrency", "num_prompts", "date", "tokenizer_id",
 		"endpoint_type", "run_id", "timestamp", "name", "repeat", "seed", "_benchmark_name",
-		"result_dir", "result_filename", "record", "output_json", "request_id_prefix",
+		"result_dir", "result_filename", "record", "output_json", "report",
+		"quiet", "request_id_prefix",
 		"prompt_salt", "metric_percentiles", "system_gpus", "system_pid", "host", "port",
 		"base_url", "env", "servers",
 	};

@@ -128,11 +128,22 @@ struct report {
 	const char *charts; /* drawn already, in place of upstream's tip; NULL: none */
 };
 
+/* How much of ours follows upstream's block. */
+enum report_detail {
+	REPORT_SHORT,                    /* failures, the verdict and its reasons */
+	REPORT_FULL,                     /* every row */
+};
+
 /*
- * The report with everything that upstream prints around it; only the failures when no request
- * succeeded. UTF-8; ends with a newline.
+ * What was measured, the headline numbers and the verdict in three lines. Nothing when no
+ * request succeeded. UTF-8; ends with a newline.
  */
-void report_terminal(const struct report *r, struct buf *out);
+void report_summary(const struct report *r, struct buf *out);
+/*
+ * The summary, then the report with everything that upstream prints around it; only the failures
+ * when no request succeeded. With --compat v0.11 no summary. UTF-8; ends with a newline.
+ */
+void report_terminal(const struct report *r, enum report_detail detail, struct buf *out);
 /*
  * Charts of tokens and requests per second (serve spec 4.5) as commands for gnuplot's text
  * terminal of that many columns; out stays empty when nothing succeeded.

@@ -666,7 +666,81 @@ static void nothing_but_failures(const struct report *r, struct buf *out)
 	verdict(r, out);
 }
 
-void report_terminal(const struct report *r, struct buf *out)
+/* "at 20 requests/s, at most 8 at once". */
+static void add_load(const struct report *r, struct buf *out)
+{
+	const struct report_facts *f = r->facts;
+
+	if (r->metrics->opts.is_rate_finite)
+		buf_printf(out, " at %g requests/s", f->request_rate);
+	if (f->max_concurrency)
+		buf_printf(out, "%s at most %lld at once", r->metrics->opts.is_rate_finite ? "," : "",
+			   (long long)f->max_concurrency);
+	else if (!r->metrics->opts.is_rate_finite && !f->capture.source && !f->load.is_replay)
+		buf_add_text(out, ", all at once");
+}
+
+void report_summary(const struct report *r, struct buf *out)
+{
+	static const enum metric_block shown[] = { BLOCK_TTFT, BLOCK_TPOT, BLOCK_E2EL };
+	const struct metrics *m = r->metrics;
+	const size_t last = m->opts.n_percentiles;
+	const char *sep = ": ";
+	char p[FMT_F64_BYTES];
+
+	if (!m->completed)
+		return;
+	buf_printf(out, "%u request%s", m->completed + m->failed,
+		   m->completed + m->failed == 1 ? "" : "s");
+	if (r->facts->model_id) {
+		buf_add_text(out, " to ");
+		line_add_safe(out, str_of(r->facts->model_id));
+	}
+	add_load(r, out);
+	buf_printf(out, ": %u succeeded, %u failed, in %.1f s\n", m->completed, m->failed,
+		   m->duration_s);
+	for (size_t i = 0; i < sizeof(shown) / sizeof(*shown); i++) {
+		const struct metrics_summary *s = &m->block[shown[i]];
+
+		if (!s->is_reported)
+			continue;
+		buf_printf(out, "%s median %.2f ms", blocks[shown[i]].name, s->median_ms);
+		if (last)
+			buf_printf(out, ", P%s %.2f ms", metrics_percentile_name(p,
+				   m->opts.percentile[last - 1]), s->percentile_ms[last - 1]);
+		buf_add_text(out, "; ");
+	}
+	if (!m->opts.is_pooling && (m->opts.has_tokenizer || m->total_output))
+		buf_printf(out, "%.1f output tokens/s, ", m->output_throughput);
+	buf_printf(out, "%.2f requests/s\n", m->request_throughput);
+	buf_printf(out, "The measurement is %s", trust_name(r->trust->verdict));
+	for (size_t i = 0; i < r->trust->n_reasons; i++)
+		if (r->trust->reason[i].level != TRUST_VALID) {
+			buf_printf(out, "%s%s", sep, r->trust->reason[i].code);
+			sep = ", ";
+		}
+	buf_add_text(out, ".\n");
+}
+
+/* Ours in short: what failed, what to worry about, and where the rest is. */
+static void ours_short(const struct report *r, struct buf *out)
+{
+	const struct metrics *m = r->metrics;
+	size_t at;
+
+	report_session_rows(m, out);
+	report_classes(m, out);
+	capture(&r->facts->capture, out);
+	at = out->len;
+	report_preemptions(m, out);
+	if (out->len > at)
+		buf_add_char(out, '\n');
+	failures(m, out);
+	verdict(r, out);
+	buf_add_text(out, "Server metrics, intervals and the client's own lag: --report full\n");
+}
+
+void report_terminal(const struct report *r, enum report_detail detail, struct buf *out)
 {
 	const struct metrics *m = r->metrics;
 	size_t at = out->len;
@@ -681,6 +755,8 @@ void report_terminal(const struct report *r, struct buf *out)
 		buf_add_text(out, r->charts);
 	else if (!m->opts.is_pooling && m->completed && r->facts->has_plot_tip)
 		buf_add_text(out, "tip: install termplotlib and gnuplot to plot the metrics\n");
+	if (!r->facts->is_v011)
+		report_summary(r, out);
 	line_heading(out, '=', " Serving Benchmark Result ");
 	totals(r, out);
 	report_probe_rows(m, out);
@@ -690,7 +766,10 @@ void report_terminal(const struct report *r, struct buf *out)
 	line_heading(out, '=', "");
 	if (r->facts->is_v011)
 		report_as_v011(out, at);
-	ours(r, out);
+	if (detail == REPORT_SHORT)
+		ours_short(r, out);
+	else
+		ours(r, out);
 }
 
 /* ---- the two charts that upstream prints before its report ---- */

@@ -506,6 +506,7 @@ static void put_options(struct reading *r, const struct json_value *options)
 {
 	static const char *const aside[] = {
 		"request_id_prefix", "metadata", "result_filename", "result_dir", "output_json",
+		"report", "quiet",
 		"fail_if", "allow_unjudged", "junit", "summary",
 	};
 
