@@ -22,7 +22,7 @@ export interface FilterNot { not: Filter }
 
 export interface FilterIn {
 	column: string;
-	in: Cell[]; // null stands for null or absent
+	in: Cell[]; // null means null or absent
 }
 
 export interface FilterRange { column: string; range: Range }
@@ -641,7 +641,7 @@ export interface Trends extends Answer {
 	metric: string; unit: string | null; better: 'higher' | 'lower' | null; axis: string;
 	order: string; // what a point is, and what orders them
 	level: number; effect: number;
-	reason: string | null; // why no change is told
+	reason: string | null; // why no change is reported
 	is_judged: boolean; // a series has points enough
 	axes: TrendAxis[]; // on which the runs have several places
 	series: TrendSeries[];
@@ -784,7 +784,7 @@ export interface CompareMetric {
 	reason: string | null; // why the verdict is missing
 	sentence: string; // change, interval, counts, verdict and what would do
 	baseline: number | null; // geometric mean over configurations
-	value: number | null; // likewise of the group
+	value: number | null; // the same figure of the group
 	effect: number | null; // value / baseline - 1
 	interval: number[] | null; // of effect
 	interval_narrow: number[] | null; // at twice the error, for no change
@@ -900,12 +900,12 @@ export interface RegressionItem {
 	better: 'higher' | 'lower' | null; verdict: CompareVerdict;
 	words: string; // the verdict for people
 	before: number | null; // geometric mean over server sessions
-	after: number | null; // likewise
+	after: number | null; // the same figure after
 	effect: number | null; // after / before - 1
 	interval: number[] | null; // of effect, at 1 - policy.p
 	p: number | null; // adjusted for all items
 	n: number[]; // runs of both sides
-	sessions: number[]; // server sessions behind them
+	sessions: number[]; // server sessions they come from
 	sessions_needed: number | null; // a side, that would do
 	guard: RegressionGuard | null; // why it is not comparable
 	reason: string | null; // why the verdict is missing
