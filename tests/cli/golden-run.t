@@ -52,7 +52,8 @@ for my $row (@reports) {
 	is($r->{status}, 0, "$golden: exit status");
 	is_golden(mask_run($r->{out}), $golden);
 	like($r->{out}, $is_short ? qr/\n={50}\n(?:Failed, .*)?Verdict: .*\n={50}\n[^\n]*--report full\n\z/s
-		: qr/\n={50}\n-+Server Metrics.*\n={50}\n\z/s, "$golden: ours follows upstream's closing line");
+		: qr/\n={50}\n-+Server Metrics.*\n={50}\n\z/s,
+		"$golden: ours follows upstream's closing line");
 	is($again->{out}, substr($r->{out}, -length $again->{out}), "$golden: the record says the same");
 	unlink 'run.rec';
 }

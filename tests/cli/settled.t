@@ -17,7 +17,7 @@ my @load = (@{ $tiny{model} }, qw(--dataset-name random --random-input-len 8 --r
 # Returns the run and "profllm" of its result, which stands next to its usual numbers.
 sub load {
 	my ($sim, @more) = @_;
-	my $run = run(args => ['bench', 'serve', '--base-url', $sim->{url}, @load, @more,
+	my $run = run(args => ['bench', 'serve', '--report', 'full', '--base-url', $sim->{url}, @load, @more,
 		qw(--save-result --result-filename result.json)], seconds => 120);
 	return ($run, json_of(slurp('result.json')));
 }

@@ -127,7 +127,7 @@ for my $kind (['little.pcap', 'L'], ['big.pcap', 'B'], ['little.pcapng', 'L', 1]
 	is_deeply([@{ $own->{capture} }{qw(source connections joined other lost)}], [$name, 1, 0, 1, 0],
 		"$name: what was seen");
 }
-like(run(args => [qw(bench tap little.pcap --port), $PORT])->{out},
+like(run(args => [qw(bench tap little.pcap --report full --port), $PORT])->{out},
 	qr/^Time stamps: +packets of the capture/m, 'the report says whose clock it is');
 
 # ---- what a capture lacks ----

@@ -9,7 +9,7 @@ use lib $FindBin::Bin;
 use Cli;
 use Test::More;
 
-my @serve = qw(bench serve --model sim --tokenizer sim --temperature 0 --progress none
+my @serve = qw(bench serve --report full --model sim --tokenizer sim --temperature 0 --progress none
 	--request-id-prefix t- --dataset-name trace);
 
 sub rows { return join '', map { "$_\n" } @_ }

@@ -48,7 +48,7 @@ static const struct opt rows[] = {
 		    "name on the hub, or sim; default: each event with text is a token."),
 	SCORE_ROWS(CHOICE, "ttft,tpot,itl,e2el", "99", "none")
 };
-static const struct tap_opts defaults = { .choice = { .report = "full" } };
+static const struct tap_opts defaults = { .choice = { .report = "short" } };
 
 const struct opt_set cmd_bench_tap_set = {
 	.command = "bench tap",

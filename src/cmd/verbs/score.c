@@ -34,7 +34,7 @@ static const struct opt rows[] = {
 	    .help = "Record files; several are the hosts of one run."),
 	SCORE_ROWS(ROW, "as recorded", "as recorded", "as recorded")
 };
-static const struct score_opts defaults = { .choice = { .report = "full" } };
+static const struct score_opts defaults = { .choice = { .report = "short" } };
 const char *const score_reports[] = { "short", "full", "json", NULL };
 
 const struct opt_set cmd_bench_score_set = {

@@ -722,7 +722,7 @@ void report_summary(const struct report *r, struct buf *out)
 	buf_add_text(out, ".\n");
 }
 
-/* Ours in short: what failed, what to worry about, and where the rest is. */
+/* Ours in short: what was asked for, what failed, and where the rest is. */
 static void ours_short(const struct report *r, struct buf *out)
 {
 	const struct metrics *m = r->metrics;
@@ -735,7 +735,8 @@ static void ours_short(const struct report *r, struct buf *out)
 	report_preemptions(m, out);
 	if (out->len > at)
 		buf_add_char(out, '\n');
-	failures(m, out);
+	report_budget_rows(r, out);
+	outcome(r, out);
 	verdict(r, out);
 	buf_add_text(out, "Server metrics, intervals and the client's own lag: --report full\n");
 }

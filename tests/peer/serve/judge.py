@@ -244,9 +244,13 @@ def compare_group(v: Verdicts, case: dict, key: str, theirs: list, ours: list) -
 
 # ---- what the clients print ----
 
+SUMMARY = re.compile(r"\d+ requests? .*: \d+ succeeded, \d+ failed, in |.* requests/s$|The measurement is ")
+
+
 def compare_reports(v: Verdicts, theirs: str, ours: str) -> None:
     a, after = report_lines(theirs)
     b, our_after = report_lines(ours)
+    b = [x for x in b if not SUMMARY.match(x)]  # three lines of ours before upstream's block
     if a != error_lines(a):
         v.intend("errors")
     a, b = ([line_form(x) for x in error_lines(lines)] for lines in (a, b))
