@@ -182,7 +182,7 @@ sub prompts {
 my ($zero) = prompts(set('spec_bench', 'question.jsonl'), qw(--num-prompts 6), @wrap);
 my ($five, $r) = prompts(set('spec_bench', 'question.jsonl'), qw(--num-prompts 6 --seed 5), @wrap);
 is_deeply($five, $zero, 'spec_bench: --seed changes nothing, as upstream');
-ok(has_line($r->{err}, 'WARNING: --seed does not change this dataset, as upstream; *'), '... and it is said');
+ok(has_line($r->{err}, 'WARNING: --seed does not change this dataset, as in vLLM; *'), '... and it is said');
 isnt("@$zero", join(' ', map { "<u>question $_</u>" } 0 .. 5), 'spec_bench is shuffled');
 
 my @sonnet = (set('sonnet', 'poem.txt'), qw(--num-prompts 4 --sonnet-input-len 80 --sonnet-prefix-len 55),

@@ -42,7 +42,7 @@ static void pooling_reports_latency(void **state)
 	assert_string_equal(l.r.notes.data,
 			    "--goodput has no effect: --backend vllm-rerank generates no text\n"
 			    "--extra-body has no effect: rerank requests take no further keys, as "
-			    "upstream\n");
+			    "in vLLM\n");
 	done(&l);
 	/* Objectives are judged all the same, as upstream. */
 	RUN(&l, EMBED, "--goodput", "x:5");

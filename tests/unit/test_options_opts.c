@@ -223,7 +223,7 @@ static void test_warnings(void **state)
 		{ "", { "--save-result", "--result-dir", "d", "--metadata", "a=b" } },
 		{ "--trust-remote-code has no effect: no remote code is ever run\n",
 		  { "--trust-remote-code" } },
-		{ "--use-beam-search has no effect, as upstream\n", { "--use-beam-search" } },
+		{ "--use-beam-search has no effect, as in vLLM\n", { "--use-beam-search" } },
 		{ "--logprobs has no effect: requests of --backend openai-chat have no such field\n",
 		  { "--logprobs", "2", "--backend", "openai-chat", "--endpoint", "/v1/chat/completions" } },
 		{ "--host and --port have no effect with --base-url\n",

@@ -384,7 +384,7 @@ static void prompts_are_found_by_their_column(void **state)
 		expect(&f, 1);
 		is_text(f.w.v[0].prompt, row[i].prompt);
 		assert_int_equal(f.w.v[0].output_len, row[i].answer ? tokens(row[i].answer) : 128);
-		expect_note(&f, "upstream refuses");
+		expect_note(&f, "vLLM refuses");
 		finish(&f);
 	}
 }

@@ -626,7 +626,7 @@ static int check(struct offline_job *job, struct err *e)
 			   PRId64 " counts\n", o->data.set.random_output_len);
 	if (is_hub)
 		buf_add_text(job->notes, "the result's config has input_len and output_len of the random "
-			     "datasets, as upstream's, though they have no effect here\n");
+			     "datasets, as in vLLM's result, though they have no effect here\n");
 	else
 		o->data.set.path = NULL;
 	o->data.set.hf_output_len = o->data.set.sharegpt_output_len = o->output_len;

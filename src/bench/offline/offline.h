@@ -255,11 +255,11 @@ extern const char *const offline_progress_forms[];
 		    "them on"),                                                               \
 	OPT(struct offline_opts, fix, "fix", .group = OFFLINE_GROUP_OURS, .arg = "NAME",       \
 	    .flags = OPT_OURS | OPT_MANY,                                                     \
-	    .help = "corrections of upstream's mistakes that change numbers; help lists "    \
+	    .help = "corrections of vLLM's mistakes that change numbers; help lists "    \
 		    "them"),                                                                  \
 	OPT(struct offline_opts, compat, "compat", .group = OFFLINE_GROUP_OURS,                \
 	    .arg = "LIST", .flags = OPT_OURS,                                                 \
-	    .help = "comma list of behaviours of upstream to restore: v0.11 (defaults of "    \
+	    .help = "comma list of behaviours of vLLM to restore: v0.11 (defaults of "    \
 		    "that release), and those that --compat help lists"),                     \
 	OPT(struct offline_opts, progress, "progress", .group = OFFLINE_GROUP_OURS,            \
 	    .arg = "FORM", .flags = OPT_OURS, .choices = offline_progress_forms,               \

@@ -97,7 +97,7 @@ int serve_check_backend(const struct serve_check *c)
 			serve_warn(c, why, silent[i], c->o->backend);
 	if (serve_given(c, "extra-body") && strcmp(c->o->backend, "vllm-rerank") == 0)
 		serve_warn(c, "--extra-body has no effect: rerank requests take no further keys, as "
-			   "upstream");
+			   "in vLLM");
 	return 0;
 }
 

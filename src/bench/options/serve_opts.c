@@ -24,18 +24,18 @@
 
 const struct serve_switch serve_fixes[] = {
 	{ "peak-tokens", FIX_PEAK_TOKENS,
-	  "peak output tokens/s counts tokens; upstream counts events, which hold several tokens "
+	  "peak output tokens/s counts tokens; vLLM counts events, which hold several tokens "
 	  "with speculative decoding or slow reads" },
 	{ "usage", FIX_USAGE,
-	  "token counts are taken from usage in any event; upstream ignores usage in events that "
+	  "token counts are taken from usage in any event; vLLM ignores usage in events that "
 	  "also carry choices and counts the text again" },
 	{ "all-text", FIX_ALL_TEXT,
-	  "tokens of answers without usage are counted from all their text; upstream leaves out "
+	  "tokens of answers without usage are counted from all their text; vLLM leaves out "
 	  "reasoning, tool calls and refusals" },
 	{ "dataset-seed", FIX_DATASET_SEED,
-	  "spec_bench, speed_bench and timed_trace use --seed; upstream always takes 0 for them" },
+	  "spec_bench, speed_bench and timed_trace use --seed; vLLM always takes 0 for them" },
 	{ "probe-tail", FIX_PROBE_TAIL,
-	  "the measured duration ends with the last request; upstream adds the probe in flight then "
+	  "the measured duration ends with the last request; vLLM adds the probe in flight then "
 	  "and the pause after it" },
 	{ NULL, 0, NULL },
 };
@@ -185,7 +185,7 @@ static void check_model(const struct serve_check *c)
 	if (o->data.trust_remote_code)
 		serve_warn(c, "--trust-remote-code has no effect: no remote code is ever run");
 	if (o->use_beam_search)
-		serve_warn(c, "--use-beam-search has no effect, as upstream");
+		serve_warn(c, "--use-beam-search has no effect, as in vLLM");
 	if (o->logprobs.is_set && !c->d->endpoint->is_pooling && !c->d->endpoint->has_logprobs)
 		serve_warn(c, "--logprobs has no effect: requests of --backend %s have no such field",
 			   o->backend);

@@ -296,7 +296,7 @@ static const struct opt rows[] = {
 	  .help = "mistral takes tekken.json or tokenizer.model.v* where a model has them; the "
 		  "others take tokenizer.json first"),
 	S(SAMPLING, use_beam_search, "use-beam-search",
-	  .help = "accepted for compatibility; upstream ignores it too"),
+	  .help = "accepted for compatibility; vLLM ignores it too"),
 	S(SAMPLING, logprobs, "logprobs", .arg = "N",
 	  .help = "log probabilities to ask for per token; completions only"),
 	S(TRAFFIC, request_rate, "request-rate", .flags = OPT_MIN_EXCLUSIVE, .arg = "REQ/S",
@@ -400,7 +400,7 @@ static const struct opt rows[] = {
 	O(OURS, timestamps, "timestamps", .arg = "CLOCK", .choices = clocks,
 	  .help = "kernel: when the last bytes of a read arrived at the machine; tap: when each TCP "
 		  "segment did, which needs CAP_NET_RAW; auto: tap where it is allowed, else kernel; "
-		  "user: when the program saw them, counted from before connecting, as upstream does"),
+		  "user: when the program saw them, counted from before connecting, as vLLM does"),
 	O(OURS, calibrate, "calibrate",
 	  .help = "after the run, measure for a few seconds how wrong the client itself is at this "
 		  "load, against the simulator on this machine, and report it"),
@@ -668,9 +668,9 @@ static const struct opt rows[] = {
 	O(OURS, progress, "progress", .arg = "FORM", .choices = progress_forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
 	S(OURS, fix, "fix", .flags = OPT_OURS | OPT_MANY, .arg = "NAME",
-	  .help = "corrections of upstream's mistakes that change numbers; help lists them"),
+	  .help = "corrections of vLLM's mistakes that change numbers; help lists them"),
 	O(OURS, compat, "compat", .arg = "LIST",
-	  .help = "comma list of other behaviours of upstream's: peak, role-chunk, stream-error, "
+	  .help = "comma list of other behaviours of vLLM's: peak, role-chunk, stream-error, "
 		  "detail, stdout, timed-trace-short, v0.11; help explains them"),
 	O(OURS, trace, "trace", .arg = "LIST", .check = check_trace,
 	  .help = "comma list of debugging categories printed on stderr, or all"),

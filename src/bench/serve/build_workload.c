@@ -81,11 +81,11 @@ void run_chat_notes(const struct chat_wrap *w, bool is_chat, const struct tokeni
 		return;
 	if (is_chat)
 		buf_add_text(out, "prompts are put through the chat template twice, here and by the "
-			     "chat endpoint, as upstream does; --skip-chat-template leaves it to the "
+			     "chat endpoint, as vLLM does; --skip-chat-template leaves it to the "
 			     "server");
 	else if (tokenizer && chat_doubles_bos(w, tokenizer))
 		buf_add_text(out, "prompts begin with the BOS token of the chat template and get "
-			     "another from the tokenizer, as upstream; both are counted");
+			     "another from the tokenizer, as in vLLM; both are counted");
 }
 
 /* ---- whole messages ---- */

@@ -36,7 +36,7 @@ struct compare_args {
 #define WHAT "what is compared"
 #define OUTPUT "output"
 #define GATES "gates"
-#define TABLES "upstream's tables"
+#define TABLES "vLLM's tables"
 
 static const char *const formats[] = { "text", "markdown", "json", "html", "csv", NULL };
 

@@ -137,7 +137,7 @@ static const struct opt sla_rows[] = {
 	OPT(struct sweep_opts, sla_search, "sla-search", .choices = sla_searches,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "how the largest level is found: capacity (the default) counts slow requests at "
-		    "loads around it and gives an interval; bisect and interpolate are upstream's, "
+		    "loads around it and gives an interval; bisect and interpolate are vLLM's, "
 		    "and the default for conversations and other limits"),
 	OPT(struct sweep_opts, base_url, "base-url", .arg = "URL", .flags = OPT_OURS,
 	    .group = GROUP_SLA_OURS, .help = "search on the server that runs there; none is started"),

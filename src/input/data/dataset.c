@@ -183,7 +183,7 @@ uint64_t dataset_fixed_seed(struct workload *w, const struct dataset_opts *o,
 	if (o->fix_seed)
 		return env->seed;
 	if (env->seed)
-		dataset_note(w, "--seed does not change this dataset, as upstream; --fix dataset-seed "
+		dataset_note(w, "--seed does not change this dataset, as in vLLM; --fix dataset-seed "
 			     "lets it");
 	return 0;
 }

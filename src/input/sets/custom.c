@@ -661,7 +661,7 @@ static void add_notes(const struct audio_rows *s, struct workload *w)
 	const char *backend = s->env->backend;
 
 	if (s->is_silent)
-		dataset_note(w, "without a tokenizer only the texts of custom_audio are sent, as upstream");
+		dataset_note(w, "without a tokenizer only the texts of custom_audio are sent, as in vLLM");
 	else if (backend && !s->env->is_offline &&
 		 (strcmp(backend, "vllm") == 0 || strcmp(backend, "openai") == 0))
 		dataset_note(w, "the sound of custom_audio is not sent by --backend %s; openai-audio and "

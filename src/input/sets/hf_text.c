@@ -180,7 +180,7 @@ void hf_finish_any(struct hf *h)
 	if (!found)
 		return;
 	if (found->prompt)
-		dataset_note(h->w, "%s is read as any data with text, which upstream refuses: prompts are "
+		dataset_note(h->w, "%s is read as any data with text, which vLLM refuses: prompts are "
 			"%s\"%s\", %s%s%s", h->opts->path,
 			found->has_context ? "\"context\" and " : "the column ", found->prompt,
 			found->answer ? "lengths those of \"" : "lengths those of replies, or 128",
