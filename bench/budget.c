@@ -12,7 +12,8 @@
  * right or wrong, so the repeat is no run; of all at most REFUSED_PERCENT_MAX may be.
  *
  * build/bench/budget --repeats 100 --strict is the whole; --only N runs one level alone. Each
- * repeat is a line on stderr as it ends, with the counts so far: a run that is cut short is not lost.
+ * repeat is a line on stderr as it ends, with the counts so far, so that nothing is lost when the
+ * program is ended early.
  */
 #include <math.h>
 #include <stdio.h>

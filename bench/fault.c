@@ -79,6 +79,9 @@ struct scene {
 
 #define ORACLE "--ttft-ms 40 --itl-ms 10"
 #define CLOSED "--request-rate inf "
+/* A second and a half of a closed loop whose slots are free again every 20 ms. */
+#define ORACLE_SHORT "--ttft-ms 15 --itl-ms 5"
+#define CLOSED_SHORT CLOSED "--max-concurrency 20 --num-prompts 1500 --random-output-len 2"
 #define LATE "skew send_lag send_stall shared_reads shared_first client_cpu"
 
 #define EVERYTHING "ttft tpot itl e2el output_throughput"
@@ -94,12 +97,11 @@ static const struct scene scenes[] = {
 	  .how = STOP_CLIENT, .sim = ORACLE, .client = "", .is_quick = true },
 	{ .name = "the same, a stamp per read", .code = "shared_reads", .spoils = "itl", .also = LATE,
 	  .how = STOP_CLIENT, .sim = ORACLE, .client = "--timestamps kernel", .is_quick = true },
-	{ .name = "cpu hog, a closed loop", .code = "send_lag", .spoils = "ttft e2el output_throughput",
-	  .also = LATE, .how = HOG, .sim = "--ttft-ms 15 --itl-ms 5",
-	  .client = CLOSED "--max-concurrency 20 --num-prompts 1500 --random-output-len 2" },
+	{ .name = "cpu hog, a closed loop", .code = "client_wait", .spoils = "", .also = LATE,
+	  .how = HOG, .sim = ORACLE_SHORT, .client = CLOSED_SHORT },
 	{ .name = "client stopped, a closed loop", .code = "send_lag",
-	  .spoils = "ttft e2el output_throughput", .also = LATE, .how = STOP_CLIENT, .sim = ORACLE,
-	  .client = CLOSED "--max-concurrency 50 --num-prompts 300", .is_quick = true },
+	  .spoils = "ttft e2el output_throughput", .also = LATE, .how = STOP_CLIENT,
+	  .sim = ORACLE_SHORT, .client = CLOSED_SHORT, .is_quick = true },
 	{ .name = "few descriptors", .code = "no_descriptor", .spoils = EVERYTHING,
 	  .also = "failures", .how = FEW_FILES, .sim = ORACLE, .client = "", .is_quick = true },
 	{ .name = "few local ports", .code = "no_local_port", .spoils = EVERYTHING,

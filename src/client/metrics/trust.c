@@ -224,8 +224,8 @@ static void judge_skew(struct trust *t, const struct metrics *m)
 }
 
 /*
- * A closed loop: nothing says when a request is due, and a slot is used again as soon as it is free.
- * A loop that ends before a slot is used twice is a burst, which should begin at one instant.
+ * A closed loop: nothing says when a request is due, and a slot is used again once it is free. A
+ * loop that ends before a slot is used twice is a burst, which should begin at one instant.
  */
 static bool is_closed_loop(const struct metrics *m)
 {
