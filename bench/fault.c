@@ -101,7 +101,7 @@ static const struct scene scenes[] = {
 	  .how = HOG, .sim = ORACLE_SHORT, .client = CLOSED_SHORT },
 	{ .name = "client stopped, a closed loop", .code = "send_lag",
 	  .spoils = "ttft e2el output_throughput", .also = LATE, .how = STOP_CLIENT,
-	  .sim = ORACLE_SHORT, .client = CLOSED_SHORT, .is_quick = true },
+	  .sim = ORACLE_SHORT, .client = CLOSED_SHORT },
 	{ .name = "few descriptors", .code = "no_descriptor", .spoils = EVERYTHING,
 	  .also = "failures", .how = FEW_FILES, .sim = ORACLE, .client = "", .is_quick = true },
 	{ .name = "few local ports", .code = "no_local_port", .spoils = EVERYTHING,

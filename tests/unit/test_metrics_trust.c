@@ -621,13 +621,13 @@ static const struct {
 	{ resent_over, TRUST_DEGRADED, "packet_loss",
 	  "The network lost segments: for 1.1 % of the requests the client sent one again (limit 1 %), "
 	  "and 0.0 % of the events arrived before an earlier segment (limit 0.4 %). The latencies "
-	  "contain the time to repair that; mend the network, or measure from a machine next to the "
+	  "contain the time to repair that; repair the network, or measure from a machine next to the "
 	  "server.", "TTFT, E2EL, goodput" },
 	{ early_at, TRUST_VALID, NULL, NULL, NULL },
 	{ early_over, TRUST_DEGRADED, "packet_loss",
 	  "The network lost segments: for 0.0 % of the requests the client sent one again (limit 1 %), "
 	  "and 0.4 % of the events arrived before an earlier segment (limit 0.4 %). The latencies "
-	  "contain the time to repair that; mend the network, or measure from a machine next to the "
+	  "contain the time to repair that; repair the network, or measure from a machine next to the "
 	  "server.", "TTFT, TPOT, ITL, E2EL, goodput" },
 	{ connect_at, TRUST_VALID, NULL, NULL, NULL },
 	{ connect_few, TRUST_VALID, NULL, NULL, NULL },
