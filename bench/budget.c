@@ -8,7 +8,12 @@
  * E2EL within its interval, the p99 of |ITL error| not above its bound. A budget that covers all
  * because it is absurdly wide says nothing, so the widths are shown too.
  *
- * build/bench/budget --repeats 100 --strict is the whole; --only N runs one level alone.
+ * A calibration can be refused because the machine was busy. There is no budget then that could be
+ * right or wrong, so the repeat is no run; of all at most REFUSED_PERCENT_MAX may be.
+ *
+ * build/bench/budget --repeats 100 --strict is the whole; --only N runs one level alone. Each
+ * repeat is a line on stderr as it ends, with the counts so far, so that nothing is lost when the
+ * program is ended early.
  */
 #include <math.h>
 #include <stdio.h>
@@ -36,7 +41,9 @@ static const struct scene scenes[] = {
 enum judged { JUDGED_TTFT, JUDGED_E2EL, JUDGED_ITL, JUDGED };
 static const char *const names[] = { "mean TTFT error", "mean E2EL error", "p99 |ITL error|" };
 
-struct tally { unsigned runs, covered[JUDGED]; };
+#define REFUSED_PERCENT_MAX 5
+
+struct tally { unsigned runs, refused, covered[JUDGED]; };
 
 static struct budget_level level_of(const struct scene *s)
 {
@@ -88,36 +95,77 @@ static int run(const struct bench *b, const struct scene *s, double out[JUDGED],
 	return rc;
 }
 
+/* One repeat's line: what it gave, and the counts up to it. */
+static void say_progress(const struct bench *b, const struct scene *s, const struct tally *t,
+			 const char *what)
+{
+	fprintf(stderr, "%s streams, repeat %u of %u: %s; covered so far: TTFT %u, E2EL %u, ITL %u of "
+		"%u, %u refused\n", s->name, t->runs + t->refused, b->repeats, what,
+		t->covered[JUDGED_TTFT], t->covered[JUDGED_E2EL], t->covered[JUDGED_ITL], t->runs,
+		t->refused);
+}
+
+static void judge(struct bench *b, const struct scene *s, struct tally *t,
+		  const struct budget *budget, const double error[JUDGED])
+{
+	const struct budget_error *bound[JUDGED] = { &budget->ttft, &budget->e2el, &budget->itl };
+	char what[256];
+	size_t n = 0;
+
+	t->runs++;
+	for (int k = 0; k < JUDGED; k++) {
+		double low = k == JUDGED_ITL ? 0 : bound[k]->low, high = bound[k]->high;
+
+		t->covered[k] += low <= error[k] && error[k] <= high;
+		bench_add(b, "us", 1e3 * error[k], "%s: %s", s->name, names[k]);
+		bench_add(b, "us", 1e3 * bound[k]->low, "%s: %s, lower bound", s->name, names[k]);
+		bench_add(b, "us", 1e3 * high, "%s: %s, upper bound", s->name, names[k]);
+		n += (size_t)snprintf(what + n, sizeof(what) - n, "%s%s %.1f us (%.1f to %.1f)",
+				      k ? ", " : "", names[k], 1e3 * error[k], 1e3 * low, 1e3 * high);
+	}
+	say_progress(b, s, t, what);
+}
+
 static int repeat(struct bench *b, const struct scene *s, struct tally *t, struct err *e)
 {
 	const struct calibration c = { .level = level_of(s), .program = b->binary,
 		.load = &(struct load_opts){ .transport = &transport_native, .threads = 1 } };
-	const struct budget_error *bound[JUDGED];
 	double error[JUDGED];
 	struct budget_signs signs;
 	struct budget budget;
+	char what[256];
 
-	if (calibrate(&c, &budget, e) < 0 || run(b, s, error, &signs, e) < 0)
+	if (calibrate(&c, &budget, e) < 0) {
+		if (e->code != ERR_RUN)
+			return err_wrap(e, "%s streams: calibration", s->name);
+		t->refused++;
+		snprintf(what, sizeof(what), "the calibration was refused: %.200s", e->text);
+		*e = (struct err){ 0 };
+		say_progress(b, s, t, what);
+		return 0;
+	}
+	if (run(b, s, error, &signs, e) < 0)
 		return err_wrap(e, "%s streams", s->name);
 	budget_add_signs(&budget, &signs);
-	bound[JUDGED_TTFT] = &budget.ttft;
-	bound[JUDGED_E2EL] = &budget.e2el;
-	bound[JUDGED_ITL] = &budget.itl;
-	t->runs++;
-	for (int k = 0; k < JUDGED; k++) {
-		bool is_low = k != JUDGED_ITL && error[k] < bound[k]->low;
-
-		t->covered[k] += !is_low && error[k] <= bound[k]->high;
-		bench_add(b, "us", 1e3 * error[k], "%s: %s", s->name, names[k]);
-		bench_add(b, "us", 1e3 * bound[k]->low, "%s: %s, lower bound", s->name, names[k]);
-		bench_add(b, "us", 1e3 * bound[k]->high, "%s: %s, upper bound", s->name, names[k]);
-	}
+	judge(b, s, t, &budget, error);
 	return 0;
+}
+
+/* What all repeats of a level say together. */
+static void sum_up(struct bench *b, const struct scene *s, const struct tally *t)
+{
+	for (int k = 0; t->runs && k < JUDGED; k++)
+		figure_least(bench_add(b, "%", 100.0 * t->covered[k] / t->runs, "%s: %s, runs covered",
+				       s->name, names[k]), 100 * BUDGET_LEVEL);
+	if (t->runs + t->refused)
+		figure_most(bench_add(b, "%", 100.0 * t->refused / (t->runs + t->refused),
+				      "%s: calibrations refused", s->name), REFUSED_PERCENT_MAX);
 }
 
 int main(int argc, char **argv)
 {
 	struct tally tally[SCENES] = { 0 };
+	unsigned runs = 0, refused = 0;
 	static struct bench b;
 	struct err e = { 0 };
 	int rc = bench_begin(&b, "budget", argc, argv, &e);
@@ -126,10 +174,12 @@ int main(int argc, char **argv)
 		for (size_t k = 0; rc == 0 && k < SCENES; k++)
 			if (b.only ? strcmp(b.only, scenes[k].name) == 0 : !b.is_quick || k < 2)
 				rc = repeat(&b, &scenes[k], &tally[k], &e);
-	for (size_t k = 0; k < SCENES; k++)
-		for (int j = 0; tally[k].runs && j < JUDGED; j++)
-			figure_least(bench_add(&b, "%", 100.0 * tally[k].covered[j] / tally[k].runs,
-					       "%s: %s, runs covered", scenes[k].name, names[j]),
-				     100 * BUDGET_LEVEL);
+	for (size_t k = 0; k < SCENES; k++) {
+		sum_up(&b, &scenes[k], &tally[k]);
+		runs += tally[k].runs;
+		refused += tally[k].refused;
+	}
+	if (rc == 0 && refused && !runs)
+		err_set(&e, ERR_RUN, "every calibration was refused, for the reasons above");
 	return bench_end(&b, &e);
 }

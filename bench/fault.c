@@ -78,6 +78,10 @@ struct scene {
 };
 
 #define ORACLE "--ttft-ms 40 --itl-ms 10"
+#define CLOSED "--request-rate inf "
+/* A second and a half of a closed loop whose slots are free again every 20 ms. */
+#define ORACLE_SHORT "--ttft-ms 15 --itl-ms 5"
+#define CLOSED_SHORT CLOSED "--max-concurrency 20 --num-prompts 1500 --random-output-len 2"
 #define LATE "skew send_lag send_stall shared_reads shared_first client_cpu"
 
 #define EVERYTHING "ttft tpot itl e2el output_throughput"
@@ -93,6 +97,11 @@ static const struct scene scenes[] = {
 	  .how = STOP_CLIENT, .sim = ORACLE, .client = "", .is_quick = true },
 	{ .name = "the same, a stamp per read", .code = "shared_reads", .spoils = "itl", .also = LATE,
 	  .how = STOP_CLIENT, .sim = ORACLE, .client = "--timestamps kernel", .is_quick = true },
+	{ .name = "cpu hog, a closed loop", .code = "client_wait", .spoils = "", .also = LATE,
+	  .how = HOG, .sim = ORACLE_SHORT, .client = CLOSED_SHORT },
+	{ .name = "client stopped, a closed loop", .code = "send_lag",
+	  .spoils = "ttft e2el output_throughput", .also = LATE, .how = STOP_CLIENT,
+	  .sim = ORACLE_SHORT, .client = CLOSED_SHORT },
 	{ .name = "few descriptors", .code = "no_descriptor", .spoils = EVERYTHING,
 	  .also = "failures", .how = FEW_FILES, .sim = ORACLE, .client = "", .is_quick = true },
 	{ .name = "few local ports", .code = "no_local_port", .spoils = EVERYTHING,
@@ -141,13 +150,19 @@ static const struct scene scenes[] = {
 	  .sim = ORACLE, .client = "--num-prompts 60" },
 };
 
+/* What is compared with the truth file, and the metric whose verdict it is held against. */
+enum { OF_TTFT, OF_TPOT, OF_ITL, OF_OUTPUT, OF_SLOTS, ERRORS };
+static const struct { const char *name, *key; } errors[ERRORS] = {
+	{ "TTFT", "ttft" }, { "TPOT", "tpot" }, { "ITL", "itl" }, { "output", "output_throughput" },
+	{ "slots", "output_throughput" },
+};
+
 struct outcome {
 	char given[160];              /* codes of reasons, then of notes in brackets */
 	char verdict[12];
-	double error[4];              /* TTFT, TPOT, ITL, output throughput; NAN: not known */
+	double error[ERRORS];         /* NAN: not known */
 	char problem[200];            /* empty: as it should be */
 };
-static const char *const error_keys[] = { "ttft", "tpot", "itl", "output_throughput" };
 
 /* ---- one run ---- */
 
@@ -391,6 +406,31 @@ static double error_of(double *v, size_t n, double base)
 }
 
 /*
+ * Of a closed loop: the share of its slots' time in which the server had no request of theirs, from
+ * the first request to the last one. Later ones leave slots empty because there are no more.
+ */
+static double slots_lost(const struct oracle_truth *truth, double slots)
+{
+	int64_t first = INT64_MAX, last = 0;
+	double busy = 0;
+
+	for (uint32_t i = 0; i < truth->n; i++) {
+		const struct oracle_request *t = &truth->row[i];
+
+		first = t->recv_ns && t->recv_ns < first ? t->recv_ns : first;
+		last = t->recv_ns > last ? t->recv_ns : last;
+	}
+	for (uint32_t i = 0; i < truth->n; i++) {
+		const struct oracle_request *t = &truth->row[i];
+		int64_t end = t->events ? t->send_ns[t->events - 1] : t->recv_ns;
+
+		if (t->recv_ns)
+			busy += (double)((end < last ? end : last) - t->recv_ns);
+	}
+	return slots > 0 && truth->n > slots ? 1 - busy / (slots * (double)(last - first)) : NAN;
+}
+
+/*
  * How far each metric is from what the server did: p99 over requests (TTFT) and gaps (ITL), the
  * mean TPOT, and output tokens a second from the first request to the last event.
  */
@@ -425,13 +465,14 @@ static void find_errors(struct outcome *o, const struct json_value *result,
 		n_tpot++;
 		tokens += t->events * (double)tokens_per_event;
 	}
-	o->error[0] = error_of(ttft, n_ttft, figure(result, "median_ttft_ms") / 1e3);
-	o->error[2] = error_of(itl, n_itl, figure(result, "mean_itl_ms") / 1e3);
+	o->error[OF_TTFT] = error_of(ttft, n_ttft, figure(result, "median_ttft_ms") / 1e3);
+	o->error[OF_ITL] = error_of(itl, n_itl, figure(result, "mean_itl_ms") / 1e3);
+	o->error[OF_SLOTS] = slots_lost(truth, figure(result, "max_concurrency"));
 	if (n_tpot) {
 		double true_rate = tokens / ((double)(last - first) / 1e9);
 
-		o->error[1] = fabs(figure(result, "mean_tpot_ms") / 1e3 / (tpot / (double)n_tpot) - 1);
-		o->error[3] = fabs(figure(result, "output_throughput") / true_rate - 1);
+		o->error[OF_TPOT] = fabs(figure(result, "mean_tpot_ms") / 1e3 / (tpot / (double)n_tpot) - 1);
+		o->error[OF_OUTPUT] = fabs(figure(result, "output_throughput") / true_rate - 1);
 	}
 	free(ttft);
 	free(itl);
@@ -484,11 +525,11 @@ static void find_problem(struct outcome *o, const struct scene *s, bool is_quick
 			snprintf(o->problem, sizeof(o->problem), "%.*s is a reason", (int)code.n,
 				 code.p);
 	}
-	for (int k = 0; k < 4 && !o->problem[0]; k++)
+	for (int k = 0; k < ERRORS && !o->problem[0]; k++)
 		if (o->error[k] > LARGE &&
-		    str_is(text_of(json_get(verdicts, error_keys[k])), "VALID"))
-			snprintf(o->problem, sizeof(o->problem), "%s is VALID and wrong by %.1f %%",
-				 error_keys[k], 100 * o->error[k]);
+		    str_is(text_of(json_get(verdicts, errors[k].key)), "VALID"))
+			snprintf(o->problem, sizeof(o->problem), "%s is VALID and %s wrong by %.1f %%",
+				 errors[k].key, errors[k].name, 100 * o->error[k]);
 }
 
 static int read_outcome(struct outcome *o, const struct stage *s, struct err *e)
@@ -517,7 +558,7 @@ static int read_outcome(struct outcome *o, const struct stage *s, struct err *e)
 			find_errors(o, result, &truth,
 				    s->scene->tokens_per_event ? s->scene->tokens_per_event : 1);
 		if (s->scene->from) /* what a relay adds is on the way, not the client's error */
-			o->error[0] = o->error[2] = NAN;
+			o->error[OF_TTFT] = o->error[OF_ITL] = NAN;
 		find_problem(o, s->scene, s->bench->is_quick, own);
 	}
 	oracle_release(&truth);
@@ -530,7 +571,7 @@ static int play(struct outcome *o, struct stage *s, struct err *e)
 {
 	int rc = prepare(s, e);
 
-	for (int k = 0; k < 4; k++)
+	for (int k = 0; k < ERRORS; k++)
 		o->error[k] = NAN;
 	if (rc == 0 && s->scene->how & TWICE)
 		rc = run_client(s, e);
@@ -589,16 +630,15 @@ static void print_row(const struct bench *b, const struct scene *s, const struct
 	if (b->is_json) {
 		printf("{\"bench\": \"fault\", \"scene\": \"%s\", \"expected\": \"%s\", "
 		       "\"given\": \"%s\", \"verdict\": \"%s\"", s->name, s->code ? s->code : "", o->given, o->verdict);
-		for (int k = 0; k < 4; k++)
+		for (int k = 0; k < ERRORS; k++)
 			if (!isnan(o->error[k]))
-				printf(", \"error_%s\": %.6g", error_keys[k], o->error[k]);
+				printf(", \"error_%s\": %.6g", k == OF_SLOTS ? errors[k].name :
+				       errors[k].key, o->error[k]);
 		printf(", \"problem\": \"%s\"}\n", o->problem);
 	} else {
 		printf("  %-29s %-17s %-9s", s->name, s->code ? s->code : "none", o->verdict);
-		print_error("TTFT", o->error[0]);
-		print_error("TPOT", o->error[1]);
-		print_error("ITL", o->error[2]);
-		print_error("output", o->error[3]);
+		for (int k = 0; k < ERRORS; k++)
+			print_error(errors[k].name, o->error[k]);
 		printf("  %s\n    given: %s\n", o->problem[0] ? o->problem : "ok",
 		       o->given[0] ? o->given : "none");
 	}
@@ -624,7 +664,7 @@ static int play_clean(const struct bench *b, bool *is_good, struct err *e)
 			 20 + 15 * (i % 4), is_closed && streams[i / 2 % 6] > 100
 			 ? 50 : 10 + 5 * (i % 3));
 		if (is_closed)
-			snprintf(client, sizeof(client), "--request-rate inf --max-concurrency %u "
+			snprintf(client, sizeof(client), CLOSED "--max-concurrency %u "
 				 "--num-prompts %u --random-output-len %u", streams[i / 2 % 6],
 				 streams[i / 2 % 6] == 1 ? 10 : 3 * streams[i / 2 % 6],
 				 lengths[i / 3 % 3]);

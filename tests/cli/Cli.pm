@@ -196,7 +196,8 @@ sub start_sim {
 		return -s $file;
 	});
 	(my $port = slurp($file)) =~ s/\s//g;
-	return $sims{$key} = { port => $port, pid => $pid, url => "http://127.0.0.1:$port" };
+	return $sims{$key} = { port => $port, pid => $pid, url => "http://127.0.0.1:$port",
+			       err => "$file.err" };
 }
 
 # start_raw(bytes, bytes...): answers the k-th request of a connection with the k-th text

@@ -340,13 +340,20 @@ static void test_send_lag_under_cap(void **state)
 	for (int i = 0; i < 4; i++) {
 		r.row[i].due_ns = T0;
 		r.row[i].admitted_ns = r.row[i].sent_ns = T0 + sent_us[i] * 1000;
-		r.row[i].end_ns = T0 + end_ms[i] * MS;
+		r.row[i].end_ns = r.row[i].last_event_ns = r.row[i].user_last_event_ns =
+			T0 + end_ms[i] * MS;
 	}
 	o.max_concurrency = 2;
 	metrics_score(&m, &r, &o);
 	assert_true(fabs(m.client.send_lag.max_ms - 0.04) < 1e-9);
 	assert_true(fabs(m.client.send_lag.mean_ms - 0.025) < 1e-9);
 	assert_true(fabs(m.client.lag.max_ms - 80.04) < 1e-9);
+	metrics_release(&m);
+	/* The client read the first answer's last event 5 ms late: the slot was free that long. */
+	r.row[0].last_event_ns = T0 + 45 * MS;
+	r.row[0].user_last_event_ns = T0 + 50 * MS;
+	metrics_score(&m, &r, &o);
+	assert_true(fabs(m.client.send_lag.max_ms - 5.03) < 1e-9);
 	metrics_release(&m);
 	o.n_hosts = 2; /* slots of several hosts: counted from admission */
 	metrics_score(&m, &r, &o);

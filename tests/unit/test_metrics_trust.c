@@ -83,16 +83,41 @@ static void lag_inf(struct run *r)
 	r->m.client.send_lag.p99_ms = 100;
 }
 static void lag_inf_over(struct run *r) { lag_inf(r); r->m.client.send_lag.p99_ms = 101; }
-/* A closed loop waits for each request: its rates lose what the client added on average. */
-static void lag_closed(struct run *r)
+/* Slots wait for each request: the rates lose what the client added on average. */
+static void lag_capped(struct run *r)
 {
 	r->m.opts.max_concurrency = 8;
 	r->m.client.send_lag = (struct metrics_spread){ .n = 1, .mean_ms = 50, .p99_ms = 10 };
 }
+static void lag_capped_over(struct run *r)
+{
+	lag_capped(r);
+	r->m.client.send_lag.mean_ms = 60;
+}
+/* A closed loop: 500 begin at once, some of them late, and that counts by what it cost. */
+static void lag_closed(struct run *r)
+{
+	r->m.opts.is_rate_finite = false;
+	r->m.opts.max_concurrency = 500;
+	r->m.client.mean_interarrival_s = 0;
+	r->m.client.send_lag = (struct metrics_spread){ .n = 1000, .mean_ms = 52, .p99_ms = 900 };
+}
 static void lag_closed_over(struct run *r)
 {
 	lag_closed(r);
-	r->m.client.send_lag.mean_ms = 60;
+	r->m.client.send_lag.mean_ms = 53;
+}
+/* No slot is used twice: all should begin at one instant. */
+static void lag_burst(struct run *r)
+{
+	lag_closed(r);
+	r->m.opts.max_concurrency = 1000;
+}
+/* Without a rate, but with a schedule: a ramp, a trace. */
+static void lag_ramp(struct run *r)
+{
+	lag_closed(r);
+	r->m.client.mean_interarrival_s = 0.1;
 }
 static void lag_long(struct run *r)
 {
@@ -374,6 +399,20 @@ static const struct {
 	  "TTFT, E2EL, goodput" },
 	{ lag_closed, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_closed_over, TRUST_DEGRADED, "send_lag",
+	  "The client sent requests 53.000 ms (mean) later than they could have gone, which cost 5.0 % "
+	  "of the time of the 500 slots of --max-concurrency (limit 5 %): fewer requests were in "
+	  "flight than asked for, and throughput or latencies are too low, by up to that share."
+	  SEE_DOCTOR, "TTFT, E2EL, goodput, throughput" },
+	{ lag_burst, TRUST_DEGRADED, "send_lag",
+	  "The client sent requests 900.000 ms (p99) later than they could have gone (limit "
+	  "100.000 ms), which cost 4.9 % of the duration (limit 5 %)." SEE_DOCTOR,
+	  "TTFT, E2EL, goodput" },
+	{ lag_ramp, TRUST_DEGRADED, "send_lag",
+	  "The client sent requests 900.000 ms (p99) later than they could have gone (limit "
+	  "100.000 ms), which cost 4.9 % of the duration (limit 5 %)." SEE_DOCTOR,
+	  "TTFT, E2EL, goodput" },
+	{ lag_capped, TRUST_VALID, NULL, NULL, NULL },
+	{ lag_capped_over, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 10.000 ms (p99) later than they could have gone (limit "
 	  "10.000 ms), which cost 5.7 % of the duration (limit 5 %)." SEE_DOCTOR, "throughput" },
 	{ lag_long, TRUST_DEGRADED, "send_lag",
@@ -582,13 +621,13 @@ static const struct {
 	{ resent_over, TRUST_DEGRADED, "packet_loss",
 	  "The network lost segments: for 1.1 % of the requests the client sent one again (limit 1 %), "
 	  "and 0.0 % of the events arrived before an earlier segment (limit 0.4 %). The latencies "
-	  "contain the time to repair that; mend the network, or measure from a machine next to the "
+	  "contain the time to repair that; repair the network, or measure from a machine next to the "
 	  "server.", "TTFT, E2EL, goodput" },
 	{ early_at, TRUST_VALID, NULL, NULL, NULL },
 	{ early_over, TRUST_DEGRADED, "packet_loss",
 	  "The network lost segments: for 0.0 % of the requests the client sent one again (limit 1 %), "
 	  "and 0.4 % of the events arrived before an earlier segment (limit 0.4 %). The latencies "
-	  "contain the time to repair that; mend the network, or measure from a machine next to the "
+	  "contain the time to repair that; repair the network, or measure from a machine next to the "
 	  "server.", "TTFT, TPOT, ITL, E2EL, goodput" },
 	{ connect_at, TRUST_VALID, NULL, NULL, NULL },
 	{ connect_few, TRUST_VALID, NULL, NULL, NULL },

@@ -4,9 +4,10 @@
  *
  * Send lag deserves a word. A request may go when it is due and a slot under
  * the cap is free. With FIFO admission the i-th admitted request (from 0) finds
- * a slot once i - cap + 1 requests have ended, so the instant it could have
- * gone is max(due, the (i - cap)-th smallest end). What lies between that and
- * sent, less the time spent connecting, is the client's own delay.
+ * a slot once i - cap + 1 answers have arrived, so the instant it could have
+ * gone is max(due, the (i - cap)-th smallest arrival). What lies between that and
+ * sent, less the time spent connecting, is the client's own delay. An answer has
+ * arrived by the kernel's stamp: a client that reads late sends the next one late.
  */
 #include "client/metrics/metrics_internal.h"
 
@@ -41,6 +42,14 @@ static int64_t own_delay(const struct request_row *row, int64_t could_go_ns)
 	return ns > 0 ? ns : 0;
 }
 
+/* The end of the answer, less how late its last event was read. 0: it has not ended. */
+static int64_t arrived_ns(const struct request_row *row)
+{
+	int64_t late = row->user_last_event_ns - row->last_event_ns;
+
+	return row->end_ns && row->last_event_ns && late > 0 ? row->end_ns - late : row->end_ns;
+}
+
 static void send_lag(struct metrics *m, const struct record *r)
 {
 	struct metrics_moment *order = mem_array(m->n, sizeof(*order));
@@ -55,7 +64,7 @@ static void send_lag(struct metrics *m, const struct record *r)
 			continue;
 		order[n++] = (struct metrics_moment){ row->admitted_ns, m->row[i] };
 		if (row->end_ns)
-			end[n_ends++] = row->end_ns;
+			end[n_ends++] = arrived_ns(row);
 	}
 	metrics_sort_moments(order, n);
 	metrics_sort_ints(end, n_ends);

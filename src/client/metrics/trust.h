@@ -25,7 +25,7 @@
 #define TRUST_SKEW_FLOOR_MS 0.1      /* below this a delay never counts */
 #define TRUST_LAG_FLOOR_MS 1.0       /* send lag below this never counts */
 #define TRUST_LAG_SHARE 0.10         /* of the mean time between arrivals (rate inf: of E2EL) */
-#define TRUST_LAG_THROUGHPUT 0.05    /* of the duration, lost by the client: throughput is low */
+#define TRUST_LAG_THROUGHPUT 0.05    /* of the duration (closed loop: of the slots' time), lost */
 #define TRUST_STALL_SHARE 0.10       /* of the median TTFT, p99 of writing a small request */
 /*
  * Share of events that share a read because the client was late. Each spoils the gap before it
