@@ -294,6 +294,7 @@ static void search(const struct study *s, struct bed *b, const struct sim_hardwa
 	struct halving_opts o = { .n = CONFIGS, .eta = s->eta, .full = (double)a->p.full,
 				  .first = rint((double)a->p.full / s->first),
 				  .repeats = s->repeats, .share = s->share, .budget_s = INFINITY,
+				  .pace_s = a->p.rate ? 1 / a->p.rate : 0,
 				  .is_highest = a->p.metric == THROUGHPUT };
 	struct halving_item item[CONFIGS];
 	size_t order[CONFIGS];
@@ -307,10 +308,10 @@ static void search(const struct study *s, struct bed *b, const struct sim_hardwa
 			if (item[i].fate != HALVING_IN)
 				continue;
 			if (!fits[i]) {
-				halving_out(&h, i, 0);
+				halving_out(&h, i, 0, 0);
 				continue;
 			}
-			seen = measure(b, &hw[i], (size_t)round(h.length[h.round]), 0,
+			seen = measure(b, &hw[i], (size_t)round(h.length[h.round]), h.round,
 				       1 + i * HALVING_ROUNDS_MAX + h.round);
 			halving_tell(&h, i, &seen);
 		}

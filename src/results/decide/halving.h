@@ -31,11 +31,13 @@
 
 #define HALVING_ROUNDS_MAX 32
 #define HALVING_LEAST 2        /* candidates in the last rounds */
-#define HALVING_ETA 5.0
+#define HALVING_ETA 2.3
 #define HALVING_SHARE 0.25
-#define HALVING_REPEATS 3      /* of the last round */
+#define HALVING_REPEATS 4      /* of the last round */
 #define HALVING_FIRST 12.0     /* full length over that of the first round, unless it is given */
+#define HALVING_NEXT 0.4       /* of what is left of the budget, for the next round */
 #define HALVING_MARGIN 0.85    /* of the share is planned with: what all would take is estimated */
+#define HALVING_MARGIN_KNOWN 0.95 /* once full lengths were measured, or if the load has a pace */
 #define HALVING_UNKNOWN 0.4    /* half width of ln(value) where a run gives no interval: 50 % */
 #define HALVING_SCATTER 0.01   /* deviation of ln(value) between two starts of one server */
 
@@ -44,6 +46,8 @@ struct halving_opts {
 	double eta;            /* above 1 */
 	double full, first;    /* lengths in one unit, above 0; first at most full */
 	unsigned repeats;      /* measurements at full length of those that stay, at least 1 */
+	double pace_s;         /* the load itself takes so long for a unit of length, however fast the
+				* server is, as at a request rate; 0: the server sets the pace */
 	double share;          /* of the load on all at full length; INFINITY: any */
 	double budget_s;       /* with starts; INFINITY: none */
 	bool is_highest;       /* the highest value is the best one */
@@ -62,8 +66,10 @@ struct halving_item {
 	double value;          /* of that round; of several at full length their geometric mean */
 	double half;           /* half width of the interval of ln value; INFINITY: unknown */
 	double start_s, unit_s;/* as measured last; unit_s: per unit of length */
+	double rest_s;         /* of the load, beyond its pace */
 	unsigned times;        /* at full length */
-	double sum, squares;   /* of ln value at full length; of the runs' own half widths */
+	double sum, weight;    /* of ln value by length: of all rounds, then of full lengths alone */
+	double squares;        /* of half widths at full length */
 };
 
 struct halving {
@@ -74,7 +80,7 @@ struct halving {
 	double length[HALVING_ROUNDS_MAX];
 	size_t target[HALVING_ROUNDS_MAX]; /* how many a round is for */
 	double longer[HALVING_ROUNDS_MAX]; /* time per unit in a round, over that in the last */
-	double spent_s, loaded_s;    /* loaded_s: without starts, and without those that are out */
+	double spent_s, loaded_s;    /* loaded_s: without starts */
 	double seen_s, expected_s;   /* seen, expected: of this round, per unit of length */
 	bool is_over, is_cut_short;  /* cut short: by the budget, before the last round */
 	/* Of the latest cut. */
@@ -93,8 +99,8 @@ struct halving_seen {
 	double start_s, load_s;
 };
 void halving_tell(struct halving *h, size_t i, const struct halving_seen *seen);
-/* It failed, broke a condition or is not valid, after so long. */
-void halving_out(struct halving *h, size_t i, double took_s);
+/* It failed, broke a condition or is not valid, after so long; loaded_s: 0 if it never got load. */
+void halving_out(struct halving *h, size_t i, double start_s, double loaded_s);
 
 /* Once all that are in have been told: cuts and begins the next round. False: it is over. */
 bool halving_next(struct halving *h);
