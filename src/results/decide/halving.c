@@ -216,10 +216,16 @@ size_t halving_order(const struct halving *h)
 
 /* ---- the cut ---- */
 
-/* What the next round may cost: a part of what is left, and the last round all of it. */
-static double allowed_s(const struct halving *h, enum kind kind)
+/* What the next round may cost: a part of what is left, without what the least of later ones cost. */
+static double allowed_s(const struct halving *h, size_t n, enum kind kind)
 {
-	return left_s(h, kind) * (h->round + 2 == h->rounds ? 1 : HALVING_NEXT);
+	double left = left_s(h, kind), later = 0;
+	unsigned to = h->round + 1;
+
+	for (unsigned r = to + 1; r < h->rounds; r++)
+		for (size_t k = 0; k < n && k < HALVING_LEAST; k++)
+			later += cost(h, h->order[k], r, kind);
+	return to + 1 == h->rounds ? left : fmin(left * HALVING_NEXT, left - later);
 }
 
 static bool reaches(const struct halving *h, size_t i, double value)
@@ -246,7 +252,7 @@ static bool takes(const struct halving *h, size_t i, double *room)
 static bool cut(struct halving *h, size_t n)
 {
 	size_t target = h->target[h->round + 1], last = target < n ? target : n;
-	double room[KINDS] = { allowed_s(h, LOAD), allowed_s(h, ALL) };
+	double room[KINDS] = { allowed_s(h, n, LOAD), allowed_s(h, n, ALL) };
 	double left[KINDS] = { left_s(h, LOAD), left_s(h, ALL) };
 	bool is_full_up = false;
 

@@ -31,11 +31,11 @@
 
 #define HALVING_ROUNDS_MAX 32
 #define HALVING_LEAST 2        /* candidates in the last rounds */
-#define HALVING_ETA 2.3
+#define HALVING_ETA 3.5
 #define HALVING_SHARE 0.25
 #define HALVING_REPEATS 4      /* of the last round */
 #define HALVING_FIRST 12.0     /* full length over that of the first round, unless it is given */
-#define HALVING_NEXT 0.4       /* of what is left of the budget, for the next round */
+#define HALVING_NEXT 0.5       /* of what is left of the budget, for the next round */
 #define HALVING_MARGIN 0.85    /* of the share is planned with: what all would take is estimated */
 #define HALVING_MARGIN_KNOWN 0.95 /* once full lengths were measured, or if the load has a pace */
 #define HALVING_UNKNOWN 0.4    /* half width of ln(value) where a run gives no interval: 50 % */
