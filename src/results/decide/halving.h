@@ -5,22 +5,30 @@
  * Jamieson and Talwalkar 2016) that respects what is not sure yet.
  *
  *   round 0       all candidates, measured briefly
- *   later rounds  one in eta of those before, each measured eta times as long, up to full length
+ *   later rounds  fewer, each measured about eta times as long, up to full length
  *   repeats       those that may still be the best, at least two, at full length again: on servers
  *                 of their own, so that a difference can be told from that of two server starts
  *
- * The cut. Candidates are ordered by their value. The first ones, as many as the next round is for,
- * stay; so does every one whose 95 % interval reaches the value of the last of these, as far as the
- * budget allows: those that it does not are HALVING_FORCED, which the caller says. An interval is
- * that of the run, joined with HALVING_SCATTER for a server that would be started again. A run too
- * short for an interval is supposed to be off by HALVING_UNKNOWN
- * at most.
+ * The caller draws new requests for each round, the same ones for all candidates of it: short rounds
+ * then add to what is known (values count by their length), and what one draw of requests favours
+ * the next one does not. At full length only full lengths count.
+ *
+ * The cut. Candidates are ordered by their value. The first ones, as many as the next round is for
+ * (one in eta), stay; so does every one whose 95 % interval reaches the value of the last of these.
+ * The budget limits both: those that it has no room for and that reach the cut are HALVING_FORCED,
+ * which the caller says. A short round may be wrong by more than its interval, because its
+ * load has hardly begun when it ends; hence HALVING_NEXT of what is left of the budget is spent on
+ * each next round, most of it where most candidates are. An interval is that of the run, joined
+ * with HALVING_SCATTER for a server that would be started again. A run too short for an interval is
+ * supposed to be off by HALVING_UNKNOWN at most.
  *
  * The budget is a share of the time that load on all candidates at full length would take, and
- * seconds with the starts of servers. Both are known by what the rounds took: a start, and so many
- * seconds for each unit of length. What short rounds suggest is corrected by what the same ones
- * took when measured longer. Of what is left beyond the plan each round may use an equal part.
- * Starts are no part of the share: the first round needs one for each candidate, whatever follows.
+ * seconds with the starts of servers. Both are known by what the rounds took. Where requests come
+ * at a rate, the load takes its pace, and a rest until the last answer that is as long after a
+ * short load as after a long one. Else it takes so many seconds for each unit of length, and what
+ * short rounds suggest is corrected by what the same ones took when measured longer. Load on
+ * candidates that are out counts. Starts are no part of the share: the first round needs one for
+ * each candidate, whatever follows.
  *
  * The caller measures, and tells. Pure: no clock, no I/O, no allocation; the items are the
  * caller's. All values are above 0.
