@@ -8,9 +8,10 @@
  * cache in 16 or 8 bits. Each seed draws another problem: GPU, model, lengths of prompts and
  * answers, load, and metric in turn: output throughput of a closed loop, mean end-to-end latency
  * and mean TTFT at Poisson arrivals. All configurations of a round get the same requests and each
- * round draws others, as the runner does, and each step differs by 2 %. A measurement at full length is 1,000 requests, or 27
- * for each one at once of a closed loop, so that the first round reaches its load; intervals are
- * those of settled means. Starts of the simulator are alike; with --scatter they differ.
+ * round draws others, as the runner does, and each step differs by 2 %. A measurement at full
+ * length is 1,000 requests, or 27 for each one at once of a closed loop, so that the first round
+ * reaches its load; intervals are those of settled means. Starts of the simulator are alike; with
+ * --scatter they differ.
  *
  * The truth is the same metric over 4,000 other requests, the same ones for all, without the noise
  * of starts.
@@ -24,9 +25,9 @@
  *   --repeats N   (4)                  --scatter PERCENT  of speed from start to start (0)
  *   --eta N       (3.5)                --first N          full length over the first round's (12)
  *
- * Seeds. The defaults of the search were chosen on seeds 1 to 80, on these and on other draws of their
- * requests; 1001 to 1100 were run once after that, as the test. docs/guide/experiments.md has the
- * figures of both. A change of the search needs new seeds for its test.
+ * Seeds. The defaults of the search were chosen on seeds 1 to 80, with these and with other draws
+ * of their requests. Seeds from 1001 on were run once after that, as the test;
+ * docs/guide/experiments.md has the figures. A change of the search needs new seeds for its test.
  *
  * Exits with 1 when the best is not found within the share in 19 of 20 seeds.
  */
@@ -217,8 +218,8 @@ static struct settled_mean latency(struct bed *b, size_t *warm_up)
 }
 
 /* start: whose server it is; 0: one without noise. Without an interval. */
-static struct halving_seen run(struct bed *b, const struct sim_hardware *hw, size_t n, uint64_t part,
-			       uint64_t start)
+static struct halving_seen run(struct bed *b, const struct sim_hardware *hw, size_t n,
+			       uint64_t part, uint64_t start)
 {
 	struct halving_seen out = { .half = INFINITY };
 	double sum = 0;

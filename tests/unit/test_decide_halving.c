@@ -219,8 +219,10 @@ static bool told(struct search *s, double (*value)(size_t i, unsigned round))
 {
 	for (size_t i = 0; i < N; i++)
 		if (s->item[i].fate == HALVING_IN) {
-			halving_tell(&s->h, i, &(struct halving_seen){ value(i, s->h.round), 0.01, 0,
-				     s->h.length[s->h.round] });
+			struct halving_seen seen = { value(i, s->h.round), 0.01, 0,
+						     s->h.length[s->h.round] };
+
+			halving_tell(&s->h, i, &seen);
 			s->measured[s->h.round]++;
 		}
 	return halving_next(&s->h);

@@ -47,7 +47,8 @@ static const struct opt search_rows[] = {
 		  "that it ends gives the best answer until then"),
 };
 static const struct experiment_search search_defaults = {
-	.precision = 3, .level_s = CAPACITY_LEVEL_S, .eta = HALVING_ETA, .share = 100 * HALVING_SHARE,
+	.precision = 3, .level_s = CAPACITY_LEVEL_S, .eta = HALVING_ETA,
+	.share = 100 * HALVING_SHARE,
 };
 const struct opt_set config_search_set = {
 	.command = "search", .row = search_rows, .bytes = sizeof(struct experiment_search),

@@ -217,7 +217,7 @@ static void settle_share(struct suite_search *q, const struct suite *s)
 					     least_share(&q->halving));
 }
 
-/* How long the load itself takes for a unit of length, by the rate of requests; 0: by the server. */
+/* How long the load itself takes for a unit of length; 0: as long as the server makes it. */
 static double pace_s(const struct suite_search *q)
 {
 	double least = INFINITY;

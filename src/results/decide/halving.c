@@ -54,7 +54,7 @@ static double unit_s(const struct halving *h, const struct halving_item *x)
 	return s;
 }
 
-/* Without the start. What comes after a load that has a pace of its own is as long however long it is. */
+/* Without the start. With a pace, the rest after the last request does not grow with the length. */
 static double load_s(const struct halving *h, const struct halving_item *x, double length)
 {
 	if (!(x->unit_s > 0)) /* it ended before any load */
@@ -154,7 +154,7 @@ void halving_out(struct halving *h, size_t i, double start_s, double loaded_s)
 
 	assert(i < h->opts.n && x->fate == HALVING_IN);
 	if (h->round) {
-		x->unit_s = unit_s(h, x); /* at full length it might have taken as long as the others */
+		x->unit_s = unit_s(h, x); /* it might have taken as long as the others */
 		x->round = h->round;
 		h->spent_s += start_s + loaded_s;
 		h->loaded_s += loaded_s;
@@ -216,7 +216,7 @@ size_t halving_order(const struct halving *h)
 
 /* ---- the cut ---- */
 
-/* What the next round may cost: a part of what is left, without what the least of later ones cost. */
+/* What the next round may cost: a part of what is left, which keeps two in each later round. */
 static double allowed_s(const struct halving *h, size_t n, enum kind kind)
 {
 	double left = left_s(h, kind), later = 0;

@@ -9,9 +9,9 @@
  *   repeats       those that may still be the best, at least two, at full length again: on servers
  *                 of their own, so that a difference can be told from that of two server starts
  *
- * The caller draws new requests for each round, the same ones for all candidates of it: short rounds
- * then add to what is known (values count by their length), and what one draw of requests favours
- * the next one does not. At full length only full lengths count.
+ * The caller draws new requests for each round, the same ones for all candidates of it: short
+ * rounds then add to what is known (values count by their length), and what one draw of requests
+ * favours the next one does not. At full length only full lengths count.
  *
  * The cut. Candidates are ordered by their value. The first ones, as many as the next round is for
  * (one in eta), stay; so does every one whose 95 % interval reaches the value of the last of these.
@@ -54,8 +54,8 @@ struct halving_opts {
 	double eta;            /* above 1 */
 	double full, first;    /* lengths in one unit, above 0; first at most full */
 	unsigned repeats;      /* measurements at full length of those that stay, at least 1 */
-	double pace_s;         /* the load itself takes so long for a unit of length, however fast the
-				* server is, as at a request rate; 0: the server sets the pace */
+	double pace_s;         /* of the load, for each unit of length, however fast the server is,
+				* as at a request rate; 0: the server sets the pace */
 	double share;          /* of the load on all at full length; INFINITY: any */
 	double budget_s;       /* with starts; INFINITY: none */
 	bool is_highest;       /* the highest value is the best one */
@@ -76,7 +76,7 @@ struct halving_item {
 	double start_s, unit_s;/* as measured last; unit_s: per unit of length */
 	double rest_s;         /* of the load, beyond its pace */
 	unsigned times;        /* at full length */
-	double sum, weight;    /* of ln value by length: of all rounds, then of full lengths alone */
+	double sum, weight;    /* of ln value by length: of all rounds, or of full lengths alone */
 	double squares;        /* of half widths at full length */
 };
 
