@@ -7,10 +7,11 @@
  * The matrix: 8 values of max_num_seqs x 8 of max_num_batched_tokens x CUDA graphs or not x KV
  * cache in 16 or 8 bits. Each seed draws another problem: GPU, model, lengths of prompts and
  * answers, load, and metric in turn: output throughput of a closed loop, mean end-to-end latency
- * and mean TTFT at Poisson arrivals. All configurations get the same requests, as the runner
- * sends them, and each step differs by 2 %. A measurement at full length is 1,000 requests, or 27
- * for each one at once of a closed loop, so that the first round reaches its load; intervals are
- * those of settled means. Starts of the simulator are alike; with --scatter they differ.
+ * and mean TTFT at Poisson arrivals. All configurations of a round get the same requests and each
+ * round draws others, as the runner does, and each step differs by 2 %. A measurement at full
+ * length is 1,000 requests, or 27 for each one at once of a closed loop, so that the first round
+ * reaches its load; intervals are those of settled means. Starts of the simulator are alike; with
+ * --scatter they differ.
  *
  * The truth is the same metric over 4,000 other requests, the same ones for all, without the noise
  * of starts.
@@ -21,8 +22,12 @@
  *
  *   --seeds N     problems (20)        --share PERCENT  of the full cost (25)
  *   --seed N      the first one (1)    --threads N      1 or 2 (2)
- *   --repeats N   (3)                  --scatter PERCENT  of speed from start to start (0)
- *   --eta N       (5)                  --first N          full length over the first round's (12)
+ *   --repeats N   (4)                  --scatter PERCENT  of speed from start to start (0)
+ *   --eta N       (3.5)                --first N          full length over the first round's (12)
+ *
+ * Seeds. The defaults of the search were chosen on seeds 1 to 80, with these and with other draws
+ * of their requests. Seeds from 1001 on were run once after that, as the test;
+ * docs/guide/experiments.md has the figures. A change of the search needs new seeds for its test.
  *
  * Exits with 1 when the best is not found within the share in 19 of 20 seeds.
  */
@@ -212,14 +217,12 @@ static struct settled_mean latency(struct bed *b, size_t *warm_up)
 	return settled_mean(b->value + *warm_up, NULL, b->n - *warm_up, PERCENTILE_LEVEL);
 }
 
-/* start: whose server it is; 0: one without noise. */
-static struct halving_seen measure(struct bed *b, const struct sim_hardware *hw, size_t n,
-				   uint64_t part, uint64_t start)
+/* start: whose server it is; 0: one without noise. Without an interval. */
+static struct halving_seen run(struct bed *b, const struct sim_hardware *hw, size_t n,
+			       uint64_t part, uint64_t start)
 {
-	struct settled_mean is;
 	struct halving_seen out = { .half = INFINITY };
 	double sum = 0;
-	size_t warm_up;
 
 	pcg64_seed(&b->noise, b->p->seed * 7919 + start * 104729 + 1);
 	b->speed = start ? exp(b->scatter * batcher_normal(&b->noise)) : 1;
@@ -228,11 +231,20 @@ static struct halving_seen measure(struct bed *b, const struct sim_hardware *hw,
 	live(b);
 	engine_release(&b->g);
 	out.load_s = b->now;
-	is = b->p->metric == THROUGHPUT ? throughput(b) : latency(b, &warm_up);
 	for (size_t i = 0; i < n; i++)
 		sum += b->p->metric == THROUGHPUT ? b->r[i].output :
 		       (b->p->metric == E2EL ? b->r[i].end : b->r[i].first) - b->r[i].due;
 	out.value = b->p->metric == THROUGHPUT ? sum / b->now : sum / (double)n;
+	return out;
+}
+
+static struct halving_seen measure(struct bed *b, const struct sim_hardware *hw, size_t n,
+				   uint64_t part, uint64_t start)
+{
+	struct halving_seen out = run(b, hw, n, part, start);
+	size_t warm_up;
+	struct settled_mean is = b->p->metric == THROUGHPUT ? throughput(b) : latency(b, &warm_up);
+
 	if (is.state == SETTLED_KNOWN && is.mean > 0 && is.low > 0)
 		out.half = fmax(log(is.high / is.mean), log(is.mean / is.low));
 	return out;
@@ -284,7 +296,7 @@ static void draw_problem(uint64_t seed, struct bed *b, struct problem *p)
 	/* An open loop at a part of what a middling configuration carries. */
 	b->p = p;
 	plan(p, 3 + 8 * 2, &hw);
-	measure(b, &hw, FULL, 1, 0);
+	run(b, &hw, FULL, 1, 0);
 	p->rate = batcher_uniform(&g, 0.5, 0.9) * FULL / b->now;
 }
 
@@ -294,6 +306,7 @@ static void search(const struct study *s, struct bed *b, const struct sim_hardwa
 	struct halving_opts o = { .n = CONFIGS, .eta = s->eta, .full = (double)a->p.full,
 				  .first = rint((double)a->p.full / s->first),
 				  .repeats = s->repeats, .share = s->share, .budget_s = INFINITY,
+				  .pace_s = a->p.rate ? 1 / a->p.rate : 0,
 				  .is_highest = a->p.metric == THROUGHPUT };
 	struct halving_item item[CONFIGS];
 	size_t order[CONFIGS];
@@ -307,10 +320,10 @@ static void search(const struct study *s, struct bed *b, const struct sim_hardwa
 			if (item[i].fate != HALVING_IN)
 				continue;
 			if (!fits[i]) {
-				halving_out(&h, i, 0);
+				halving_out(&h, i, 0, 0);
 				continue;
 			}
-			seen = measure(b, &hw[i], (size_t)round(h.length[h.round]), 0,
+			seen = measure(b, &hw[i], (size_t)round(h.length[h.round]), h.round,
 				       1 + i * HALVING_ROUNDS_MAX + h.round);
 			halving_tell(&h, i, &seen);
 		}
@@ -344,9 +357,9 @@ static bool solve(void *self, size_t at, unsigned worker)
 		if (!fits[i])
 			continue;
 		a->fit++;
-		seen = measure(b, &hw[i], a->p.full, 0, 1 + CONFIGS * HALVING_ROUNDS_MAX + i);
+		seen = run(b, &hw[i], a->p.full, 0, 1 + CONFIGS * HALVING_ROUNDS_MAX + i);
 		full += seen.load_s;
-		truth[i] = measure(b, &hw[i], TRUTH, 100, 0).value;
+		truth[i] = run(b, &hw[i], TRUTH, 100, 0).value;
 		if (a->best == CONFIGS || (truth[i] > truth[a->best]) == is_highest)
 			a->best = i;
 		if (all.value == 0 || (seen.value > all.value) == is_highest) {

@@ -136,6 +136,16 @@ cmp_ok($d->{search}{rounds}[2]{measured}, '<', 10, 'fewer are measured at full l
 is_deeply($d->{lacking}, [], 'nothing lacks');
 is(scalar(grep { $_->{config}{name} eq $d->{search}{best} && $_->{config}{benchmark}{num_prompts} == 54 }
 	@{$d->{experiments}}), 2, 'the best one was measured twice at full length');
+my %seed;
+for my $x (@{$d->{experiments}}) {
+	my $tags = ref $x->{config}{tags} eq 'HASH' ? $x->{config}{tags} : {};
+	my $round = $tags->{search_round} // 2 + $x->{config}{repeat};
+	$seed{$round}{$x->{config}{benchmark}{seed} // 0}++;
+}
+is_deeply([map { scalar keys %{$seed{$_}} } sort keys %seed], [(1) x keys %seed],
+	'the experiments of a round have the same requests');
+is_deeply([map { keys %{$seed{$_}} } sort keys %seed], [0 .. keys(%seed) - 1],
+	'and each round has others');
 like(slurp('best.csv'), qr/^decode_base_us=5000-max_num_seqs=9,/m, 'the table has it first');
 
 # From its documents the search goes on, and concludes the same.

@@ -154,6 +154,156 @@ static void short_rounds_mislead(void **state)
 	near(halving_full_s(&s.h), N * 27);
 }
 
+/* Requests that come at a rate: what a short round takes beyond that is no longer in a long one. */
+static void a_pace(void **state)
+{
+	struct search s;
+	struct halving_opts o = usual();
+
+	(void)state;
+	o.pace_s = 2;
+	begin(&s, &o);
+	for (size_t i = 0; i < N; i++)
+		halving_tell(&s.h, i, &(struct halving_seen){ 100 + (double)i, 0, 5, 2 + 10 });
+	near(halving_full_s(&s.h), N * (5 + 27 * 2 + 10));
+	near(halving_load_share(&s.h), 12.0 / (27 * 2 + 10));
+	/* One that never got load would not at full length either. */
+	begin(&s, &o);
+	for (size_t i = 0; i < N - 1; i++)
+		halving_tell(&s.h, i, &(struct halving_seen){ 100 + (double)i, 0, 5, 2 });
+	halving_out(&s.h, N - 1, 7, 0);
+	near(halving_full_s(&s.h), (N - 1) * (5 + 27 * 2) + 7);
+}
+
+/* Load on those that are out is load too. */
+static void out_after_load(void **state)
+{
+	struct search s;
+	struct halving_opts o = usual();
+
+	(void)state;
+	begin(&s, &o);
+	for (size_t i = 0; i < N; i++)
+		halving_out(&s.h, i, 3, 2);
+	near(s.h.loaded_s, N * 2);
+	near(s.h.spent_s, N * 5);
+	near(halving_load_share(&s.h), 1.0 / 27);
+}
+
+/* Short rounds count by their length; what was measured at full length goes by that alone. */
+static void rounds_together(void **state)
+{
+	struct search s;
+	struct halving_opts o = usual();
+
+	(void)state;
+	o.n = 2;
+	begin(&s, &o);
+	for (unsigned r = 0; r < 4; r++) {
+		static const double value[] = { 800, 100, 100, 50 };
+
+		assert_int_equal(s.h.round, r);
+		halving_tell(&s.h, 0, &(struct halving_seen){ value[r], 0.01, 0, 1 });
+		halving_tell(&s.h, 1, &(struct halving_seen){ 40, 0.01, 0, 1 });
+		if (r == 1)
+			near(s.item[0].value, 100 * pow(8, 0.25));
+		if (r == 2)
+			near(s.item[0].value, 100 * pow(8, 1.0 / 13));
+		assert_int_equal(halving_next(&s.h), r < 3);
+	}
+	near(s.item[0].value, 50);
+}
+
+/* Measures with values that are the caller's; true: the search goes on. */
+static bool told(struct search *s, double (*value)(size_t i, unsigned round))
+{
+	for (size_t i = 0; i < N; i++)
+		if (s->item[i].fate == HALVING_IN) {
+			struct halving_seen seen = { value(i, s->h.round), 0.01, 0,
+						     s->h.length[s->h.round] };
+
+			halving_tell(&s->h, i, &seen);
+			s->measured[s->h.round]++;
+		}
+	return halving_next(&s->h);
+}
+
+static double alike(size_t i, unsigned round)
+{
+	(void)i;
+	(void)round;
+	return 100;
+}
+
+static double lying(size_t i, unsigned round)
+{
+	return i == 3 && round == 0 ? 118 : i == 3 ? 130 : 100 + (double)i;
+}
+
+/* What is alike is dropped for the budget only, and the caller can say so. */
+static void ties(void **state)
+{
+	struct search s;
+	struct halving_opts o = usual();
+	size_t forced = 0;
+
+	(void)state;
+	o.share = 0.5;
+	o.repeats = 3;
+	begin(&s, &o);
+	while (told(&s, alike))
+		;
+	for (size_t i = 0; i < N; i++) {
+		assert_true(s.item[i].fate == HALVING_IN || s.item[i].fate == HALVING_FORCED);
+		forced += s.item[i].fate == HALVING_FORCED;
+	}
+	assert_true(forced > 0 && N - forced >= HALVING_LEAST);
+	assert_true(halving_load_share(&s.h) <= 0.5);
+	halving_order(&s.h);
+	assert_int_equal(s.item[s.order[0]].fate, HALVING_IN);
+	assert_int_equal(s.item[s.order[0]].times, 3);
+	near(s.item[s.order[0]].value, s.item[s.order[1]].value);
+}
+
+/* The best is the ninth in the first round. */
+static void first_round_lies(void **state)
+{
+	struct search s;
+	struct halving_opts o = usual();
+
+	(void)state;
+	o.share = 0.5;
+	begin(&s, &o);
+	while (told(&s, lying))
+		;
+	assert_true(s.measured[1] >= 9 && s.measured[3] < N);
+	assert_true(halving_load_share(&s.h) <= 0.5);
+	halving_order(&s.h);
+	assert_int_equal(s.order[0], 3);
+	near(s.item[3].value, 130);
+}
+
+/* A round takes a part of what is left, so every later one has at least two. */
+static void leaves_something(void **state)
+{
+	struct search s;
+	struct halving_opts o = usual();
+
+	(void)state;
+	o.share = 0.5;
+	o.repeats = 2;
+	begin(&s, &o);
+	while (told(&s, alike)) {
+		double left = o.share * HALVING_MARGIN * N * o.full - s.h.loaded_s;
+
+		assert_true((double)s.h.kept * s.h.length[s.h.round] <= left * HALVING_NEXT ||
+			    s.h.kept == HALVING_LEAST || s.h.round >= 3);
+	}
+	assert_true(!s.h.is_cut_short);
+	assert_int_equal(s.h.round + 1, s.h.rounds);
+	assert_true(s.measured[4] >= HALVING_LEAST);
+}
+
 static void those_out(void **state)
 {
 	struct search s;
@@ -162,11 +312,11 @@ static void those_out(void **state)
 	(void)state;
 	begin(&s, &o);
 	for (size_t i = 0; i < N; i++)
-		halving_out(&s.h, i, 1);
+		halving_out(&s.h, i, 1, 0);
 	assert_false(halving_next(&s.h));
 	assert_int_equal(halving_order(&s.h), 0);
 	begin(&s, &o);
-	halving_out(&s.h, N - 1, 5);
+	halving_out(&s.h, N - 1, 5, 0);
 	measure(&s, 0, 0);
 	assert_true(halving_next(&s.h));
 	assert_int_equal(s.item[N - 1].fate, HALVING_OUT);
@@ -220,6 +370,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(rounds), cmocka_unit_test(respects_doubt),
 		cmocka_unit_test(budgets), cmocka_unit_test(short_rounds_mislead),
+		cmocka_unit_test(a_pace), cmocka_unit_test(out_after_load),
+		cmocka_unit_test(rounds_together), cmocka_unit_test(ties),
+		cmocka_unit_test(first_round_lies), cmocka_unit_test(leaves_something),
 		cmocka_unit_test(those_out), cmocka_unit_test(repeats), cmocka_unit_test(one),
 	};
 

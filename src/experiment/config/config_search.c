@@ -14,6 +14,7 @@
 #include "core/schema/schema.h"
 #include "experiment/config/config_internal.h"
 #include "out/compare/compare.h"
+#include "results/decide/halving.h"
 
 static const char *const loads[] = { "rate", "concurrency", NULL };
 
@@ -36,8 +37,8 @@ static const struct opt search_rows[] = {
 	  .help = "length of the first round of best, in prompts, or in seconds where "
 		  "benchmark.duration is given; otherwise a share of the benchmark's length"),
 	S(eta, "eta", .arg = "N", .flags = OPT_MIN_EXCLUSIVE, .min = 1, .max = 100,
-	  .help = "from round to round of best one in so many stays, and is measured so many times "
-		  "as long"),
+	  .help = "each round of best is about so many times as long as the one before, and has at "
+		  "most about one in so many of its experiments"),
 	S(share, "share", .arg = "PERCENT", .flags = OPT_MIN_EXCLUSIVE, .max = 100,
 	  .help = "how much load best may take, of what all experiments at full length would be; more "
 		  "where a few experiments need it"),
@@ -46,7 +47,8 @@ static const struct opt search_rows[] = {
 		  "that it ends gives the best answer until then"),
 };
 static const struct experiment_search search_defaults = {
-	.precision = 3, .level_s = CAPACITY_LEVEL_S, .eta = 5, .share = 25,
+	.precision = 3, .level_s = CAPACITY_LEVEL_S, .eta = HALVING_ETA,
+	.share = 100 * HALVING_SHARE,
 };
 const struct opt_set config_search_set = {
 	.command = "search", .row = search_rows, .bytes = sizeof(struct experiment_search),

@@ -23,6 +23,7 @@
 #include "results/read/read.h"
 
 #define SHARE_ABOVE_PLAN 1.25 /* for those whose intervals reach the cut, and HALVING_MARGIN */
+#define SEED_KEY "benchmark.seed"
 #define ROUND_TAG "tags.search_round"
 
 /* ---- what is searched among ---- */
@@ -85,6 +86,11 @@ static int check_first(const struct suite *s, struct config_findings *f)
 	return 0;
 }
 
+bool suite_search_is_full(const struct suite *s, const struct suite_member *m)
+{
+	return length_of(&m->x) >= s->search->halving.opts.full;
+}
+
 /* ---- members of a round ---- */
 
 static double round_length(const struct suite_search *q, unsigned round)
@@ -102,23 +108,30 @@ static unsigned repeat_of(const struct suite_search *q, unsigned round)
 	return round >= growing ? round - growing + 1 : 0;
 }
 
-/* The candidate's configuration with the length of the round; the whole one stays as it is. */
-static const struct json_value *shortened(struct suite *s, const struct suite_member *of,
-					  unsigned round, struct err *e)
+/*
+ * The candidate's configuration in a round. Each round draws requests of its own, the same ones for
+ * all candidates: what one draw of them favours another one does not.
+ */
+static const struct json_value *in_round(struct suite *s, const struct suite_member *of,
+					 unsigned round, struct err *e)
 {
 	struct json_value length = { .kind = JSON_REAL }, tag = { .kind = JSON_STRING };
+	struct json_value seed = { .kind = JSON_INT };
 	const struct suite_search *q = s->search;
-	const struct json_value *tree;
+	const struct json_value *tree = of->config;
 
-	if (repeat_of(q, round))
-		return of->config;
+	seed.integer = (of->x.serve.seed + round) & UINT32_MAX;
+	if (round)
+		tree = config_put(s->config, tree, SEED_KEY, &seed, e);
+	if (!tree || repeat_of(q, round))
+		return tree;
 	length.real = round_length(q, round);
 	if (!q->is_seconds) {
 		length.kind = JSON_INT;
 		length.integer = (int64_t)length.real;
 	}
 	tag.text = str_of(arena_printf(&s->arena, "%u", round + 1));
-	tree = config_put(s->config, of->config, length_key(&of->x), &length, e);
+	tree = config_put(s->config, tree, length_key(&of->x), &length, e);
 	return tree ? config_put(s->config, tree, ROUND_TAG, &tag, e) : NULL;
 }
 
@@ -132,13 +145,11 @@ static int make_member(struct suite *s, size_t candidate, unsigned round,
 	int rc = 0;
 
 	*out = *of;
-	if (!repeat) {
-		const struct json_value *tree = shortened(s, of, round, e);
-
-		if (!tree)
-			return -1;
-		rc = config_experiment(s->config, tree, s->know, &s->arena, &out->x, &f);
-		out->config = tree;
+	out->config = in_round(s, of, round, e);
+	if (!out->config)
+		return -1;
+	if (out->config != of->config) {
+		rc = config_experiment(s->config, out->config, s->know, &s->arena, &out->x, &f);
 		if (rc < 0)
 			err_set(e, ERR_USAGE, "round %u of %s: %s", round + 1, of->label, f.errors.data);
 		config_findings_release(&f);
@@ -186,24 +197,39 @@ static int add_round(struct suite *s, struct err *e)
 	return 0;
 }
 
-/* What the rounds take when each has as many as it is for, of all at full length. */
-static double planned_share(const struct halving *h)
+/* What the first round and two experiments in each later one take, of all at full length. */
+static double least_share(const struct halving *h)
 {
-	double sum = 0;
+	double sum = (double)h->opts.n * h->length[0];
 
-	for (unsigned r = 0; r < h->rounds; r++)
-		sum += fmin((double)h->target[r], (double)h->opts.n) * h->length[r] / h->opts.full;
-	return sum / (double)h->opts.n;
+	for (unsigned r = 1; r < h->rounds; r++)
+		sum += HALVING_LEAST * h->length[r];
+	return sum / h->opts.full / (double)h->opts.n;
 }
 
-/* Of a few experiments even the plan takes more than the usual share. */
+/* Of a few experiments even that is more than the usual share. */
 static void settle_share(struct suite_search *q, const struct suite *s)
 {
 	const struct json_value *search = config_get(s->config->tree, "search");
 
 	if (!config_get(search, "share"))
 		q->halving.opts.share = fmax(q->halving.opts.share, SHARE_ABOVE_PLAN *
-					     planned_share(&q->halving));
+					     least_share(&q->halving));
+}
+
+/* How long the load itself takes for a unit of length; 0: as long as the server makes it. */
+static double pace_s(const struct suite_search *q)
+{
+	double least = INFINITY;
+
+	for (size_t i = 0; i < q->n; i++) {
+		const struct experiment *x = &q->candidate[i].x;
+
+		if (isnan(plan_load_s(x)))
+			return 0;
+		least = fmin(least, plan_load_s(x) / length_of(x));
+	}
+	return least;
 }
 
 int suite_search_begin(struct suite *s, unsigned repeats, struct config_findings *f)
@@ -235,6 +261,7 @@ int suite_search_begin(struct suite *s, unsigned repeats, struct config_findings
 	o.first = q->asked.first.is_set ? q->asked.first.v : fmax(o.full / HALVING_FIRST,
 							q->is_seconds ? 0 : fmin(1, o.full));
 	o.first = q->n == 1 ? o.full : o.first;
+	o.pace_s = pace_s(q);
 	q->halving.opts = o;
 	if (check_first(s, f) < 0)
 		return -1;
@@ -362,7 +389,7 @@ static bool read_seen(const struct suite_search *q, const struct suite_member *m
 	took = isfinite(d.duration_s) ? d.duration_s : 0;
 	if (row)
 		frame_number(frame_value(row, STR("duration")), &load);
-	seen->load_s = isfinite(load) ? fmin(load, took) : took;
+	seen->load_s = isfinite(load) ? fmin(load, took) : row ? took : 0;
 	seen->start_s = took - seen->load_s;
 	seen->half = *why ? INFINITY : half_in(row, q->metric);
 	return !*why;
@@ -387,7 +414,7 @@ static void conclude(struct suite *s)
 			halving_tell(h, i, &seen);
 		} else {
 			q->why[i] = arena_text(&s->arena, str_of(why));
-			halving_out(h, i, seen.start_s + seen.load_s);
+			halving_out(h, i, seen.start_s, seen.load_s);
 		}
 		arena_release(&a);
 	}

@@ -35,5 +35,7 @@ void suite_search_put(const struct suite *s, struct json_writer *w);
 void suite_search_plan(const struct suite *s, struct buf *out);
 void suite_search_table(const struct suite *s, const struct suite_tally *tally,
 			struct suite_table *out);
+/* Whether a member is one at full length: x.repeat says which one. */
+bool suite_search_is_full(const struct suite *s, const struct suite_member *m);
 /* Path and folder of a member by its label. */
 void suite_place(struct suite *s, struct suite_member *m);

@@ -197,7 +197,7 @@ static void put_grid(const struct suite_search *q, size_t n, bool is_csv, struct
 
 /* ---- the best one and the one after it ---- */
 
-/* Its measurements at full length, as runs of a side. */
+/* Its measurements at full length, as runs of a side: those of a round have the same requests. */
 static size_t add_runs(const struct suite *s, size_t candidate, size_t side, struct arena *a,
 		       struct matched_run *out)
 {
@@ -209,7 +209,7 @@ static size_t add_runs(const struct suite *s, size_t candidate, size_t side, str
 		const struct json_value *v, *row, *server;
 		double *value;
 
-		if (m->config != q->candidate[candidate].config ||
+		if (!suite_search_is_full(s, m) ||
 		    strcmp(m->x.name, q->candidate[candidate].x.name) != 0)
 			continue;
 		v = result_json(m->path, DOCUMENT_BYTES_MAX, a, NULL);
@@ -221,7 +221,8 @@ static size_t add_runs(const struct suite *s, size_t candidate, size_t side, str
 		server = server && server->kind == JSON_ARRAY && server->count ? server->item :
 										NULL;
 		out[n++] = (struct matched_run){
-			.side = side, .config = "all", .value = value,
+			.side = side, .value = value,
+			.config = arena_printf(a, "repeat %u", m->x.repeat),
 			.session = json_text(json_get(server, "started_by"), (struct str){ 0 }).p,
 			.id = json_text(json_get(v, "run_id"), (struct str){ 0 }).p,
 			.work = { NAN, NAN, NAN, NAN, NAN, NAN },
@@ -244,23 +245,29 @@ static void say_lead(const struct suite *s, size_t best, size_t second, struct a
 	double ratio = h->item[best].value / h->item[second].value;
 	const struct matched_row *row = NULL;
 	struct matched m = { 0 };
+	double low, high;
 
 	spec.n_runs = add_runs(s, second, 0, a, run);
 	spec.n_runs += add_runs(s, best, 1, a, run + spec.n_runs);
 	buf_printf(out, "It is %.3g %% %s than the runner-up, %s", 100 * fabs(ratio - 1),
 		   h->opts.is_highest ? "higher" : "lower", q->candidate[second].label);
-	if (spec.n_runs >= 2 * MATCHED_SESSIONS_MIN)
+	if (spec.n_runs >= 2 * MATCHED_CLUSTERS_MIN)
 		matched_compare(&spec, a, &m);
 	if (m.n_pairs && m.pair[0].refusal == MATCHED_ACCEPTED)
 		row = &m.pair[0].row[0];
-	if (!row || row->is.rule == MATCHED_BY_NOTHING || !isfinite(row->is.interval.low))
-		buf_add_text(out, "; whether that is sure is not known, because each needs at least two "
-			     "measurements at full length on servers of their own (repeat)\n");
+	if (!row || row->is.rule == MATCHED_BY_NOTHING || !isfinite(row->is.interval.low)) {
+		buf_printf(out, "; whether that is sure is not known, because each needs at least %d "
+			   "measurements at full length (repeat)\n", MATCHED_CLUSTERS_MIN);
+		return;
+	}
+	low = 100 * (row->is.interval.low - 1);
+	high = 100 * (row->is.interval.high - 1);
+	buf_printf(out, " (95 %% interval of the change: %+.3g to %+.3g %%): ", low, high);
+	if (row->is.p <= MATCHED_ALPHA)
+		buf_add_text(out, "the difference is sure\n");
 	else
-		buf_printf(out, " (95 %% interval of the change: %+.3g to %+.3g %%): %s\n",
-			   100 * (row->is.interval.low - 1), 100 * (row->is.interval.high - 1),
-			   row->is.p <= MATCHED_ALPHA ? "the difference is sure" : "the difference is "
-			   "not sure, so either of the two will do");
+		buf_printf(out, "the difference is not sure; the two are level within %.2g %%, so either "
+			   "of them will do\n", fmax(fabs(low), fabs(high)));
 }
 
 static void say_best(const struct suite *s, size_t known, struct arena *a, struct buf *out)

@@ -54,12 +54,20 @@ static double unit_s(const struct halving *h, const struct halving_item *x)
 	return s;
 }
 
+/* Without the start. With a pace, the rest after the last request does not grow with the length. */
+static double load_s(const struct halving *h, const struct halving_item *x, double length)
+{
+	if (!(x->unit_s > 0)) /* it ended before any load */
+		return 0;
+	return h->opts.pace_s > 0 ? length * h->opts.pace_s + x->rest_s : length * unit_s(h, x);
+}
+
 double halving_full_s(const struct halving *h)
 {
 	double sum = 0;
 
 	for (size_t i = 0; i < h->opts.n; i++)
-		sum += h->item[i].start_s + h->opts.full * unit_s(h, &h->item[i]);
+		sum += h->item[i].start_s + load_s(h, &h->item[i], h->opts.full);
 	return h->spent_s > 0 ? sum : NAN;
 }
 
@@ -68,7 +76,7 @@ static double full_load_s(const struct halving *h)
 	double sum = 0;
 
 	for (size_t i = 0; i < h->opts.n; i++)
-		sum += h->opts.full * unit_s(h, &h->item[i]);
+		sum += load_s(h, &h->item[i], h->opts.full);
 	return sum;
 }
 
@@ -83,13 +91,16 @@ enum kind { LOAD, ALL, KINDS };
 static double cost(const struct halving *h, size_t i, unsigned round, enum kind kind)
 {
 	return (kind == ALL ? h->item[i].start_s : 0) +
-	       h->length[round] * unit_s(h, &h->item[i]);
+	       load_s(h, &h->item[i], h->length[round]);
 }
 
 static double left_s(const struct halving *h, enum kind kind)
 {
+	bool is_known = h->opts.pace_s > 0 || is_full(h, h->round);
+
 	return kind == ALL ? h->opts.budget_s - h->spent_s :
-			     HALVING_MARGIN * h->opts.share * full_load_s(h) - h->loaded_s;
+			     (is_known ? HALVING_MARGIN_KNOWN : HALVING_MARGIN) * h->opts.share *
+			     full_load_s(h) - h->loaded_s;
 }
 
 /* ---- what was measured ---- */
@@ -100,42 +111,57 @@ static double joined(double half, unsigned times)
 	return sqrt(half * half + Z_95 * Z_95 * HALVING_SCATTER * HALVING_SCATTER / times);
 }
 
+/* What there was of load, which says how long more of it takes. */
+static void count(struct halving *h, size_t i, double start_s, double loaded_s)
+{
+	struct halving_item *x = &h->item[i];
+	double length = h->length[h->round];
+
+	x->round = h->round;
+	x->start_s = start_s;
+	x->unit_s = loaded_s / length;
+	x->rest_s = fmax(0, loaded_s - length * h->opts.pace_s);
+	h->spent_s += start_s + loaded_s;
+	h->loaded_s += loaded_s;
+}
+
 void halving_tell(struct halving *h, size_t i, const struct halving_seen *seen)
 {
 	struct halving_item *x = &h->item[i];
+	double length = h->length[h->round];
 
 	assert(i < h->opts.n && x->fate == HALVING_IN && seen->value > 0);
 	if (h->round) {
-		h->seen_s += seen->load_s / h->length[h->round];
+		h->seen_s += seen->load_s / length;
 		h->expected_s += unit_s(h, x);
 	}
-	x->round = h->round;
-	x->start_s = seen->start_s;
-	x->unit_s = seen->load_s / h->length[h->round];
-	h->spent_s += seen->start_s + seen->load_s;
-	h->loaded_s += seen->load_s;
-	x->value = seen->value;
+	count(h, i, seen->start_s, seen->load_s);
+	if (is_full(h, h->round) && !x->times++)
+		x->sum = x->weight = 0;
+	x->sum += length * log(seen->value);
+	x->weight += length;
+	x->value = exp(x->sum / x->weight);
 	x->half = joined(seen->half, 1);
-	if (!is_full(h, h->round))
+	if (!x->times)
 		return;
-	x->times++;
-	x->sum += log(seen->value);
 	x->squares += seen->half * seen->half;
-	x->value = exp(x->sum / x->times);
 	x->half = joined(sqrt(x->squares) / x->times, x->times);
 }
 
-void halving_out(struct halving *h, size_t i, double took_s)
+void halving_out(struct halving *h, size_t i, double start_s, double loaded_s)
 {
 	struct halving_item *x = &h->item[i];
 
 	assert(i < h->opts.n && x->fate == HALVING_IN);
-	if (!h->round)
-		x->start_s = took_s; /* at full length it would fail as early */
-	x->unit_s = unit_s(h, x);
+	if (h->round) {
+		x->unit_s = unit_s(h, x); /* it might have taken as long as the others */
+		x->round = h->round;
+		h->spent_s += start_s + loaded_s;
+		h->loaded_s += loaded_s;
+	} else {
+		count(h, i, start_s, loaded_s); /* at full length it would fail as early */
+	}
 	x->fate = HALVING_OUT;
-	x->round = h->round;
-	h->spent_s += took_s;
 }
 
 /* ---- the order ---- */
@@ -190,20 +216,16 @@ size_t halving_order(const struct halving *h)
 
 /* ---- the cut ---- */
 
-/* What the next round may cost, when the first of the n that are in are what it is for. */
+/* What the next round may cost: a part of what is left, which keeps two in each later round. */
 static double allowed_s(const struct halving *h, size_t n, enum kind kind)
 {
-	double left = left_s(h, kind), next = 0, later = 0;
+	double left = left_s(h, kind), later = 0;
 	unsigned to = h->round + 1;
 
-	for (unsigned r = to; r < h->rounds; r++)
-		for (size_t k = 0; k < n && k < h->target[r]; k++)
-			*(r == to ? &next : &later) += cost(h, h->order[k], r, kind);
-	if (isinf(left))
-		return INFINITY;
-	if (left >= next + later)
-		return next + (left - next - later) / (h->rounds - to);
-	return left * next / (next + later);
+	for (unsigned r = to + 1; r < h->rounds; r++)
+		for (size_t k = 0; k < n && k < HALVING_LEAST; k++)
+			later += cost(h, h->order[k], r, kind);
+	return to + 1 == h->rounds ? left : fmin(left * HALVING_NEXT, left - later);
 }
 
 static bool reaches(const struct halving *h, size_t i, double value)
@@ -265,7 +287,7 @@ bool halving_next(struct halving *h)
 	size_t n = 0, in = 0;
 
 	assert(!h->is_over);
-	if (h->seen_s > 0 && h->expected_s > 0)
+	if (h->seen_s > 0 && h->expected_s > 0 && !is_full(h, h->round - 1))
 		h->longer[h->round] = h->seen_s / h->expected_s;
 	h->seen_s = h->expected_s = 0;
 	n = halving_order(h);

@@ -5,22 +5,30 @@
  * Jamieson and Talwalkar 2016) that respects what is not sure yet.
  *
  *   round 0       all candidates, measured briefly
- *   later rounds  one in eta of those before, each measured eta times as long, up to full length
+ *   later rounds  fewer, each measured about eta times as long, up to full length
  *   repeats       those that may still be the best, at least two, at full length again: on servers
  *                 of their own, so that a difference can be told from that of two server starts
  *
- * The cut. Candidates are ordered by their value. The first ones, as many as the next round is for,
- * stay; so does every one whose 95 % interval reaches the value of the last of these, as far as the
- * budget allows: those that it does not are HALVING_FORCED, which the caller says. An interval is
- * that of the run, joined with HALVING_SCATTER for a server that would be started again. A run too
- * short for an interval is supposed to be off by HALVING_UNKNOWN
- * at most.
+ * The caller draws new requests for each round, the same ones for all candidates of it: short
+ * rounds then add to what is known (values count by their length), and what one draw of requests
+ * favours the next one does not. At full length only full lengths count.
+ *
+ * The cut. Candidates are ordered by their value. The first ones, as many as the next round is for
+ * (one in eta), stay; so does every one whose 95 % interval reaches the value of the last of these.
+ * The budget limits both: those that it has no room for and that reach the cut are HALVING_FORCED,
+ * which the caller says. A short round may be wrong by more than its interval, because its
+ * load has hardly begun when it ends; hence HALVING_NEXT of what is left of the budget is spent on
+ * each next round, most of it where most candidates are. An interval is that of the run, joined
+ * with HALVING_SCATTER for a server that would be started again. A run too short for an interval is
+ * supposed to be off by HALVING_UNKNOWN at most.
  *
  * The budget is a share of the time that load on all candidates at full length would take, and
- * seconds with the starts of servers. Both are known by what the rounds took: a start, and so many
- * seconds for each unit of length. What short rounds suggest is corrected by what the same ones
- * took when measured longer. Of what is left beyond the plan each round may use an equal part.
- * Starts are no part of the share: the first round needs one for each candidate, whatever follows.
+ * seconds with the starts of servers. Both are known by what the rounds took. Where requests come
+ * at a rate, the load takes its pace, and a rest until the last answer that is as long after a
+ * short load as after a long one. Else it takes so many seconds for each unit of length, and what
+ * short rounds suggest is corrected by what the same ones took when measured longer. Load on
+ * candidates that are out counts. Starts are no part of the share: the first round needs one for
+ * each candidate, whatever follows.
  *
  * The caller measures, and tells. Pure: no clock, no I/O, no allocation; the items are the
  * caller's. All values are above 0.
@@ -31,11 +39,13 @@
 
 #define HALVING_ROUNDS_MAX 32
 #define HALVING_LEAST 2        /* candidates in the last rounds */
-#define HALVING_ETA 5.0
+#define HALVING_ETA 3.5
 #define HALVING_SHARE 0.25
-#define HALVING_REPEATS 3      /* of the last round */
+#define HALVING_REPEATS 4      /* of the last round */
 #define HALVING_FIRST 12.0     /* full length over that of the first round, unless it is given */
+#define HALVING_NEXT 0.5       /* of what is left of the budget, for the next round */
 #define HALVING_MARGIN 0.85    /* of the share is planned with: what all would take is estimated */
+#define HALVING_MARGIN_KNOWN 0.95 /* once full lengths were measured, or if the load has a pace */
 #define HALVING_UNKNOWN 0.4    /* half width of ln(value) where a run gives no interval: 50 % */
 #define HALVING_SCATTER 0.01   /* deviation of ln(value) between two starts of one server */
 
@@ -44,6 +54,8 @@ struct halving_opts {
 	double eta;            /* above 1 */
 	double full, first;    /* lengths in one unit, above 0; first at most full */
 	unsigned repeats;      /* measurements at full length of those that stay, at least 1 */
+	double pace_s;         /* of the load, for each unit of length, however fast the server is,
+				* as at a request rate; 0: the server sets the pace */
 	double share;          /* of the load on all at full length; INFINITY: any */
 	double budget_s;       /* with starts; INFINITY: none */
 	bool is_highest;       /* the highest value is the best one */
@@ -62,8 +74,10 @@ struct halving_item {
 	double value;          /* of that round; of several at full length their geometric mean */
 	double half;           /* half width of the interval of ln value; INFINITY: unknown */
 	double start_s, unit_s;/* as measured last; unit_s: per unit of length */
+	double rest_s;         /* of the load, beyond its pace */
 	unsigned times;        /* at full length */
-	double sum, squares;   /* of ln value at full length; of the runs' own half widths */
+	double sum, weight;    /* of ln value by length: of all rounds, or of full lengths alone */
+	double squares;        /* of half widths at full length */
 };
 
 struct halving {
@@ -74,7 +88,7 @@ struct halving {
 	double length[HALVING_ROUNDS_MAX];
 	size_t target[HALVING_ROUNDS_MAX]; /* how many a round is for */
 	double longer[HALVING_ROUNDS_MAX]; /* time per unit in a round, over that in the last */
-	double spent_s, loaded_s;    /* loaded_s: without starts, and without those that are out */
+	double spent_s, loaded_s;    /* loaded_s: without starts */
 	double seen_s, expected_s;   /* seen, expected: of this round, per unit of length */
 	bool is_over, is_cut_short;  /* cut short: by the budget, before the last round */
 	/* Of the latest cut. */
@@ -93,8 +107,8 @@ struct halving_seen {
 	double start_s, load_s;
 };
 void halving_tell(struct halving *h, size_t i, const struct halving_seen *seen);
-/* It failed, broke a condition or is not valid, after so long. */
-void halving_out(struct halving *h, size_t i, double took_s);
+/* It failed, broke a condition or is not valid, after so long; loaded_s: 0 if it never got load. */
+void halving_out(struct halving *h, size_t i, double start_s, double loaded_s);
 
 /* Once all that are in have been told: cuts and begins the next round. False: it is over. */
 bool halving_next(struct halving *h);
