@@ -81,112 +81,6 @@ static bool fits(const struct suite *s, const struct job *job, size_t n_jobs,
 
 /* ---- starting ---- */
 
-/* As it was written, where that says more than the value: "1.10", "yes". A child reads YAML. */
-static void add_scalar(struct buf *out, const struct json_value *v)
-{
-	struct json_writer w = json_writer(out);
-	struct str raw = v->raw;
-	bool is_text = raw.n && memchr(raw.p, 'e', raw.n) && !memchr(raw.p, '.', raw.n);
-
-	if (v->kind == JSON_STRING)
-		json_quote(out, v->text, true);
-	else if (v->kind == JSON_REAL && isinf(v->real))
-		buf_add_text(out, v->real < 0 ? "-.inf" : ".inf");
-	else if (raw.n && (v->kind != JSON_REAL || !is_text)) /* 1e5 is a text there */
-		buf_add_str(out, raw);
-	else
-		json_put_value(&w, v);
-}
-
-static void add_value(struct buf *out, const struct json_value *v)
-{
-	bool is_object = v->kind == JSON_OBJECT;
-
-	if (!is_object && v->kind != JSON_ARRAY) {
-		add_scalar(out, v);
-		return;
-	}
-	buf_add_char(out, is_object ? '{' : '[');
-	for (size_t i = 0; i < v->count; i++) {
-		buf_add_text(out, i ? ", " : "");
-		if (is_object) {
-			json_quote(out, v->key[i], true);
-			buf_add_text(out, ": ");
-		}
-		add_value(out, &v->item[i]);
-	}
-	buf_add_char(out, is_object ? '}' : ']');
-}
-
-/* What is different of a child: where its files go, that it waits for others' GPUs, no upload. */
-static const struct json_value *child_tree(const struct suite *s, const struct suite_member *m,
-					   struct err *e)
-{
-	struct json_value folder = { .kind = JSON_STRING, .text = str_of(m->folder) }, null = { 0 };
-	struct json_value wait = { .kind = JSON_INT, .integer = WAIT_S };
-	const struct json_value *tree = config_put(s->config, m->config, "output.folder", &folder,
-						   e);
-
-	if (tree) /* a member's is ignored, as it is without children */
-		tree = config_without(s->config, tree, "include");
-	if (tree)
-		tree = config_put(s->config, tree, "output.upload", &null, e);
-	if (tree && m->x.resources.wait_s < WAIT_S)
-		tree = config_put(s->config, tree, "resources.wait_s", &wait, e);
-	return tree;
-}
-
-/* The merged configuration; "$" is doubled, because texts are filled in when they are read. */
-static int config_fd(const struct suite *s, const struct suite_member *m, struct err *e)
-{
-	const struct json_value *tree = child_tree(s, m, e);
-	struct buf text = { .limit = 4 * (size_t)EXPERIMENT_BYTES_MAX }, out = { 0 };
-	int fd = -1;
-
-	out.limit = 2 * text.limit;
-	if (tree) {
-		add_value(&text, tree);
-		for (size_t i = 0; i < text.len; i++) {
-			buf_add_char(&out, text.data[i]);
-			if (text.data[i] == '$')
-				buf_add_char(&out, '$');
-		}
-		fd = memfd_create("experiment.yaml", MFD_CLOEXEC);
-		if (fd >= 0 && (file_write_all(fd, buf_str(&out)) < 0 || lseek(fd, 0, SEEK_SET))) {
-			close(fd);
-			fd = -1;
-		}
-		if (fd < 0)
-			err_set(e, ERR_IO, "cannot hand over the configuration of %s: %s", m->label,
-				strerror(errno));
-	}
-	buf_release(&text);
-	buf_release(&out);
-	return fd;
-}
-
-static char **child_argv(const struct suite_sitting *t, const struct suite_member *m,
-			 struct arena *a)
-{
-	char *stem = m->test ? suite_imported_stem(t->s, m) : NULL;
-	char *own[] = {
-		arena_text(a, STR("/proc/self/exe")), arena_text(a, STR("run")),
-		arena_text(a, STR("--member")),
-		arena_printf(a, "%u/%u%s%s", m->x.repeat, m->x.repeats, stem ? ":" : "",
-			     stem ? stem : ""),
-		arena_text(a, STR("--config")), arena_printf(a, "/dev/fd/%d", KEEPER_PASSED_FD),
-		arena_text(a, STR("--output")), arena_text(a, str_of(m->path)), NULL,
-	};
-	struct word_list argv = { .arena = a };
-
-	for (char **word = own; *word; word++)
-		words_add(&argv, *word);
-	for (char *const *word = t->o->child_words; word && *word; word++)
-		words_add(&argv, *word);
-	free(stem);
-	return argv.v;
-}
-
 double suite_grace_s(const struct experiment *x)
 {
 	double s = 0;
@@ -784,7 +678,7 @@ int suite_adapt_rest(struct suite_sitting *t, struct experiment_site *site, stru
 
 		for (size_t k = 0; k < i; k++)
 			is_seen_to |= is_same_group(&t->s->member[k], m);
-		for (size_t k = 0; t->s->jobs <= 1 && k < t->n_due; k++)
+		for (size_t k = 0; !suite_has_children(t->s) && k < t->n_due; k++)
 			is_seen_to |= is_same_group(&t->s->member[t->due[k]], m);
 		if (is_seen_to || !is_adaptive(m))
 			continue;
