@@ -108,20 +108,22 @@ bool suite_is_elsewhere(const struct config *c, const char *scheduler)
 	return scheduler ? strcmp(scheduler, "local") != 0 : !str_is(kind, "local");
 }
 
-static void read_hosts(const struct config *c, struct suite *s, struct config_findings *f)
+static void read_hosts(const struct config *c, struct suite *s, bool has_jobs,
+		       struct config_findings *f)
 {
 	const struct json_value *v = config_get(config_get(c->tree, "scheduler"), "hosts");
 	const char *path = s->scheduler.hosts;
 	struct err e = { 0 };
+	unsigned slots = 0;
 
 	if (!path)
 		config_complain(c, f, v, "scheduler.hosts", "type ssh needs the file of hosts: "
 				"--hosts FILE");
 	else if (config_hosts(path, &s->arena, &s->host, &s->n_hosts, &e) < 0)
 		config_complain(c, f, v, "scheduler.hosts", "%s", e.text);
-	s->jobs = 0; /* by their slots */
 	for (size_t i = 0; i < s->n_hosts; i++)
-		s->jobs += s->host[i].slots;
+		slots += s->host[i].slots;
+	s->jobs = has_jobs && s->jobs < slots ? s->jobs : slots;
 }
 
 /* The section, and what the command line says instead. */
@@ -131,6 +133,7 @@ static void read_scheduler(const struct config *c, const struct suite_opts *o, s
 	static const char *const kinds[] = { "local", "slurm", "ssh" };
 	struct experiment_scheduler *own = &s->scheduler;
 	size_t before = f->n_errors, n_more = o->scheduler_args ? o->scheduler_args->n : 0;
+	bool has_jobs = o->jobs || config_get(c->tree, "jobs");
 	const char **args;
 
 	config_suite_scheduler(c, &s->arena, own, f);
@@ -151,8 +154,8 @@ static void read_scheduler(const struct config *c, const struct suite_opts *o, s
 		config_complain(c, f, NULL, "--no-wait", "search.best needs the results of each round "
 				"before it can submit the next one");
 	if (s->where == SUITE_SSH && f->n_errors == before)
-		read_hosts(c, s, f);
-	else if (s->where == SUITE_SLURM && !o->jobs && !config_get(c->tree, "jobs"))
+		read_hosts(c, s, has_jobs, f);
+	else if (s->where == SUITE_SLURM && !has_jobs)
 		s->jobs = 0;
 }
 

@@ -174,3 +174,16 @@ int suite_child_files(const struct suite_sitting *t, const struct suite_member *
 	buf_release(&program);
 	return rc;
 }
+
+void suite_child_forget(const char *stem)
+{
+	static const char *const ending[] = { ".yaml", ".sh" };
+	struct buf path = { 0 };
+
+	for (size_t i = 0; i < sizeof(ending) / sizeof(*ending); i++) {
+		buf_reset(&path);
+		buf_printf(&path, "%s%s", stem, ending[i]);
+		unlink(path.data);
+	}
+	buf_release(&path);
+}

@@ -110,6 +110,7 @@ char **suite_child_words(const struct suite_sitting *t, const struct suite_membe
  */
 int suite_child_files(const struct suite_sitting *t, const struct suite_member *m,
 		      const char *stem, const char *const *more, struct err *e);
+void suite_child_forget(const char *stem); /* removes them */
 /* "FOLDER/scheduler", for files of members that run elsewhere, made. NULL with e. Caller frees. */
 char *suite_scheduler_folder(const struct suite *s, struct err *e);
 

@@ -162,10 +162,12 @@ char *suite_scheduler_folder(const struct suite *s, struct err *e)
 	char *folder = file_join(s->folder, SCHEDULER_FOLDER);
 
 	/* Configurations are in it, and what is in those may be secret. */
-	if (file_mkdirs_mode(folder, 0700, e) == 0)
-		return folder;
+	char *whole = file_mkdirs_mode(folder, 0700, e) == 0 ? realpath(folder, NULL) : NULL;
+
+	if (!whole && file_is_dir(folder))
+		err_set(e, ERR_IO, "cannot use the folder %s: %s", folder, strerror(errno));
 	free(folder);
-	return NULL;
+	return whole;
 }
 
 static void put_plan(const struct suite_sitting *t, struct json_writer *w)
@@ -182,6 +184,8 @@ static void put_plan(const struct suite_sitting *t, struct json_writer *w)
 	json_member_text(w, "restart", suite_restart_name(suite_has_children(s) ? SUITE_RESTART_ALWAYS :
 			 s->restart));
 	json_member_int(w, "jobs", s->jobs);
+	if (s->where != SUITE_LOCAL)
+		json_member_text(w, "scheduler", s->scheduler.kind);
 	json_member_array(w, "order");
 	for (size_t i = 0; i < s->n; i++)
 		json_put_text(w, s->member[s->order[i]].label);
