@@ -25,8 +25,9 @@
 
 struct settings {
 	unsigned repeats, rounds;  /* rounds: members of each part; of a search one, a candidate */
-	bool is_member;            /* --member: repeat is told */
+	bool is_member;            /* --member: repeat and hash are given */
 	unsigned repeat;
+	unsigned long long hash;   /* 0: not given */
 };
 
 static int64_t read_int(const struct config *c, const char *key, int64_t low, int64_t high,
@@ -180,9 +181,10 @@ static void read_settings(const struct config *c, const struct suite_opts *o, st
 	s->stop_on_error = json_bool(stop, false);
 	if (o->member) {
 		set->is_member = true;
-		if (sscanf(o->member, "%u/%u", &set->repeat, &set->repeats) != 2 ||
+		if (sscanf(o->member, "%u/%u@%llx", &set->repeat, &set->repeats, &set->hash) < 2 ||
 		    !set->repeat || set->repeat > set->repeats)
-			config_complain(c, f, NULL, "--member", "expected I/N, got '%s'", o->member);
+			config_complain(c, f, NULL, "--member", "expected I/N@HASH, got '%s'",
+					o->member);
 	}
 }
 
@@ -396,6 +398,7 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 			*m = first;
 			m->x.repeat = set->is_member ? set->repeat : r;
 			m->x.repeats = s->search ? 1 : set->repeats;
+			m->x.hash = set->hash ? set->hash : m->x.hash;
 			m->x.is_one_of_many = set->is_member || s->n > 1;
 			m->label = set->is_member || set->rounds == 1 ? m->x.name
 				   : arena_printf(&s->arena, "%s-r%u", m->x.name, r);

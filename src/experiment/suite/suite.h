@@ -53,9 +53,10 @@ struct suite_opts {
 	const struct opt_list *scheduler_args; /* may be NULL */
 	bool is_detached;          /* --no-wait: Slurm's jobs are submitted and not waited for */
 	/*
-	 * --member I/N[:STEM]: this process runs one member of a suite for another one of ours, as
-	 * the I-th of N repeats; the configuration is that member's, merged; STEM: where the
-	 * files of an imported test go. NULL: none.
+	 * --member I/N@HASH[:STEM]: this process runs one member of a suite for another one of
+	 * ours, as the I-th of N repeats; the configuration is that member's, merged; HASH: what
+	 * the other one knows it by, which a machine with other GPUs would not find; STEM: where
+	 * the files of an imported test go. NULL: none.
 	 */
 	const char *member;
 	/* Words of children behind those of `profllm run` that are ours to say; ends NULL. */

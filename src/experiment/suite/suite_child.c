@@ -101,8 +101,8 @@ char **suite_child_words(const struct suite_sitting *t, const struct suite_membe
 	char *own[] = {
 		arena_text(a, str_of(program)), arena_text(a, STR("run")),
 		arena_text(a, STR("--member")),
-		arena_printf(a, "%u/%u%s%s", m->x.repeat, m->x.repeats, stem ? ":" : "",
-			     stem ? stem : ""),
+		arena_printf(a, "%u/%u@%016llx%s%s", m->x.repeat, m->x.repeats,
+			     (unsigned long long)m->x.hash, stem ? ":" : "", stem ? stem : ""),
 		arena_text(a, STR("--config")), arena_text(a, str_of(config)),
 		arena_text(a, STR("--output")), arena_text(a, str_of(m->path)), NULL,
 	};

@@ -584,7 +584,9 @@ static void describe(const struct suite_slurm *s, const struct task *task, struc
 	if (end)
 		buf_printf(out, " ended as %s: %s", end->name, end->why);
 	else
-		buf_add_text(out, " left no document, and Slurm does not know it any more");
+		buf_add_text(out, *task->node ? " left no document, and Slurm does not list it any more" :
+			     " is not in Slurm's list any more: it was cancelled before it started, or "
+			     "ended long ago");
 	buf_printf(out, "; --resume runs it again, its log is %s/%s/%u.log", s->folder, of->name,
 		   task->index);
 }
@@ -665,8 +667,9 @@ static size_t count_begun(const struct suite_slurm *s)
 	return n;
 }
 
-/* What Slurm said of one task. *n_ended counts those that were concluded now. */
-static int step(struct suite_sitting *t, struct task *task, size_t *n_ended, struct err *e)
+/* What Slurm said of one task; counts those that run, and those that were concluded now. */
+static int step(struct suite_sitting *t, struct task *task, size_t *n_running, size_t *n_ended,
+		struct err *e)
 {
 	int64_t now = clock_mono_ns();
 	struct suite_document d;
@@ -680,7 +683,7 @@ static int step(struct suite_sitting *t, struct task *task, size_t *n_ended, str
 	} else if (task->is_seen && !end_of(task)) {
 		task->progress = TASK_WAITING; /* once more, when it was requeued */
 	}
-	t->n_running += is_running;
+	*n_running += is_running;
 	if (task->is_seen && !end_of(task)) {
 		task->gone_ns = 0;
 		return 0;
@@ -718,7 +721,7 @@ static int look_and_step(struct suite_sitting *t, struct err *e)
 {
 	struct suite_slurm *s = t->slurm;
 	struct buf why = { 0 };
-	size_t n_ended = 0;
+	size_t n_ended = 0, n_running = 0;
 	struct err own;
 	int rc = 0;
 
@@ -731,10 +734,10 @@ static int look_and_step(struct suite_sitting *t, struct err *e)
 		return 0;
 	}
 	s->is_unanswered = false;
-	t->n_running = 0;
 	for (size_t i = 0; rc == 0 && i < s->n_tasks; i++)
 		if (s->task[i].progress != TASK_ENDED)
-			rc = step(t, &s->task[i], &n_ended, e);
+			rc = step(t, &s->task[i], &n_running, &n_ended, e);
+	t->n_running = n_running > t->n_running ? n_running : t->n_running; /* what there is room for */
 	say_why(t, &why);
 	buf_release(&why);
 	if (rc == 0 && t->s->stop_on_error && t->tally->failed)
@@ -800,7 +803,6 @@ int suite_slurm_run(struct suite_sitting *t, struct err *e)
 	for (size_t i = 0; rc == 0 && i < s->n_arrays && !t->is_detached; i++)
 		if (!s->array[i].has_others)
 			forget_array(s, s->array[i].name, s->array[i].n_tasks);
-	t->n_running = 0;
 	buf_release(&text);
 	return rc;
 }
