@@ -132,6 +132,27 @@ static int ask(const char *const *argv, struct buf *out, struct err *e)
 	return rc;
 }
 
+/* A task as Slurm calls it. */
+static char *task_word(const struct array *of, const struct task *task, struct arena *a)
+{
+	return arena_printf(a, "%llu_%u", (unsigned long long)of->job, task->index);
+}
+
+static void scancel(const struct word_list *tasks, const struct experiment_hooks *hooks)
+{
+	for (size_t i = 0; i < tasks->n; i += CANCELS_MAX) {
+		const char *argv[CANCELS_MAX + 2] = { "scancel" };
+		struct buf out = { 0 };
+		struct err e;
+
+		for (size_t k = i; k < tasks->n && k < i + CANCELS_MAX; k++)
+			argv[1 + k - i] = tasks->v[k];
+		if (ask(argv, &out, &e) < 0 && hooks->warn)
+			hooks->warn(hooks->self, e.text);
+		buf_release(&out);
+	}
+}
+
 static struct task *find_task(struct suite_slurm *s, struct str name, int64_t index)
 {
 	for (size_t i = 0; i < s->n_tasks; i++)
@@ -291,11 +312,26 @@ static bool find_due(const struct suite_sitting *t, const struct json_value *tas
 }
 
 /*
+ * Whether it waits for nothing: its member is completed, but its node was lost before Slurm knew, so
+ * that it was requeued.
+ */
+static bool is_needless(const struct suite_sitting *t, const struct task *task,
+			const struct json_value *tasks)
+{
+	struct str label = json_text(json_get(&tasks->item[task->index], "experiment"), STR(""));
+
+	for (size_t i = 0; is_waiting(task->state) && i < t->s->n; i++)
+		if (str_is(label, t->s->member[i].label))
+			return suite_is_done(&t->s->member[i]);
+	return false;
+}
+
+/*
  * Looks at a submission's tasks in Slurm's last answer: those that are still there are t's, or
- * cannot be (e).
+ * cannot be (e), or are to be cancelled.
  */
 static int adopt_array(struct suite_sitting *t, struct suite_slurm *found, size_t array,
-		       const struct json_value *tasks, struct err *e)
+		       const struct json_value *tasks, struct word_list *cancelled, struct err *e)
 {
 	struct suite_slurm *s = t->slurm;
 	struct array *of = &found->array[array];
@@ -307,9 +343,14 @@ static int adopt_array(struct suite_sitting *t, struct suite_slurm *found, size_
 
 		if (!task || !task->is_seen || end_of(task))
 			continue;
-		n++;
-		if (!find_due(t, &tasks->item[i], &at, &is_changed))
+		if (!find_due(t, &tasks->item[i], &at, &is_changed)) {
+			if (is_needless(t, task, tasks))
+				words_add(cancelled, task_word(of, task, cancelled->arena));
+			else
+				n++;
 			continue;
+		}
+		n++;
 		if (!t->o->is_resumed || is_changed || t->is_adopted[at]) {
 			n_other++;
 			continue;
@@ -338,6 +379,7 @@ int suite_slurm_adopt(struct suite_sitting *t, struct err *e)
 {
 	struct suite_slurm found = { 0 };
 	struct arena a = { 0 };
+	struct word_list cancelled = { .arena = &a };
 	const struct json_value **tasks = NULL;
 	struct dirent *entry;
 	size_t n = 0;
@@ -372,7 +414,9 @@ int suite_slurm_adopt(struct suite_sitting *t, struct err *e)
 	if (found.n_arrays && look(&found, NULL, e) < 0)
 		rc = err_wrap(e, "cannot ask Slurm about the jobs of an earlier run");
 	for (size_t i = 0; rc == 0 && i < found.n_arrays; i++)
-		rc = adopt_array(t, &found, i, tasks[i], e);
+		rc = adopt_array(t, &found, i, tasks[i], &cancelled, e);
+	if (rc == 0 && t->o->is_resumed)
+		scancel(&cancelled, &t->hooks->run);
 	free(tasks);
 	free(found.array);
 	free(found.task);
@@ -620,30 +664,23 @@ static int conclude(struct suite_sitting *t, struct task *task, struct err *e)
 					 (double)(clock_mono_ns() - task->began_ns) / 1e9, e);
 }
 
-/* Tasks as "JOB_TASK" words of scancel. */
+/* Cancels those that are meant; they are left. */
 static void cancel(struct suite_sitting *t, bool (*is_meant)(struct suite_sitting *,
 							      const struct task *))
 {
 	struct suite_slurm *s = t->slurm;
 	struct arena a = { 0 };
-	struct word_list w = { .arena = &a };
-	struct buf out = { 0 };
-	struct err e;
+	struct word_list tasks = { .arena = &a };
 
 	for (size_t i = 0; i < s->n_tasks; i++) {
-		const struct task *task = &s->task[i];
+		struct task *task = &s->task[i];
 
-		if (task->progress == TASK_ENDED || w.n > CANCELS_MAX || !is_meant(t, task))
+		if (task->progress == TASK_ENDED || !is_meant(t, task))
 			continue;
-		if (!w.n)
-			words_add(&w, arena_text(&a, STR("scancel")));
-		words_add(&w, arena_printf(&a, "%llu_%u",
-			  (unsigned long long)s->array[task->array].job, task->index));
-		s->task[i].progress = TASK_ENDED;
+		words_add(&tasks, task_word(&s->array[task->array], task, &a));
+		task->progress = TASK_ENDED;
 	}
-	if (w.n && ask((const char *const *)w.v, &out, &e) < 0 && t->hooks->run.warn)
-		t->hooks->run.warn(t->hooks->run.self, e.text);
-	buf_release(&out);
+	scancel(&tasks, &t->hooks->run);
 	arena_release(&a);
 }
 

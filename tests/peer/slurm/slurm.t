@@ -84,13 +84,19 @@ sub statuses {
 
 # Everything of a node, as when its power fails: slurmd, slurmstepd, and all that they started. Slurm
 # sees it by the node's silence alone.
-sub kill_node {
+sub node_pids {
 	my ($node) = @_;
-	my @pids = grep {
+
+	return map { $_ } grep {
 		my $pid = $_;
 		(slurp("/proc/$pid/environ") // '') =~ /(^|\0)SLURMD_NODENAME=$node\0/ ||
 			grep { (readlink($_) // '') =~ m{/spool\.$node(/|$)} } "/proc/$pid/cwd", glob "/proc/$pid/fd/*"
 	} map { m{(\d+)} } glob '/proc/[0-9]*';
+}
+
+sub kill_node {
+	my ($node) = @_;
+	my @pids = node_pids($node);
 
 	chomp(my $daemon = slurp("$slurm/slurmd.$node.pid"));
 	kill 'STOP', $daemon, @pids; # so that none reports the end of another
@@ -113,6 +119,7 @@ subtest 'a suite of 64' => sub {
 		return @running > 3 && grep { $queue{$_}[1] eq 'n2' } @running;
 	});
 	system('scontrol', 'requeue', (grep { $queue{$_}[1] ne 'n2' } @running)[0]);
+	wait_long('work of n2', 30, sub { my @pids = node_pids('n2'); @pids > 4 });
 	cmp_ok(kill_node('n2'), '>', 1, 'a node is killed with what it runs');
 	kill 'KILL', $run->{pid};
 	is(finish($run)->{status}, 'signal 9', 'the submitting process is killed');
