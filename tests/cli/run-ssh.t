@@ -113,8 +113,8 @@ config('lost', "lost1\ngood\n", benchmark => \%long);
 	kill 'INT', $run->{pid};
 	is(finish($run)->{status}, 130, 'interrupted');
 	wait_for('the end of all servers', sub { !left_running() });
-	is_deeply([map { $_->{status} } grep { $_->{config}{name} eq 'max_num_seqs=4' }
-		@{json_of(slurp('lost.json'))->{experiments}}], ['partial'], 'and what was measured is kept');
+	is_deeply([map { $_->{error}{category} } grep { $_->{config}{name} eq 'max_num_seqs=4' }
+		@{json_of(slurp('lost.json'))->{experiments}}], ['interrupted'], 'and its document says so');
 }
 
 # ---- the end of this process ----

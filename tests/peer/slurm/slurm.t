@@ -86,12 +86,11 @@ sub statuses {
 # sees it by the node's silence alone.
 sub node_pids {
 	my ($node) = @_;
+	my @tasks = grep { (slurp("/proc/$_/environ") // '') =~ /(^|\0)SLURMD_NODENAME=$node\0/ }
+		map { m{(\d+)} } glob '/proc/[0-9]*';
+	my @parents = map { (slurp("/proc/$_/status") // '') =~ /^PPid:\s*(\d+)/m } @tasks;
 
-	return map { $_ } grep {
-		my $pid = $_;
-		(slurp("/proc/$pid/environ") // '') =~ /(^|\0)SLURMD_NODENAME=$node\0/ ||
-			grep { (readlink($_) // '') =~ m{/spool\.$node(/|$)} } "/proc/$pid/cwd", glob "/proc/$pid/fd/*"
-	} map { m{(\d+)} } glob '/proc/[0-9]*';
+	return @tasks, grep { (slurp("/proc/$_/comm") // '') =~ /^slurmstepd/ } @parents;
 }
 
 sub kill_node {
