@@ -110,8 +110,8 @@ is_deeply([map { sprintf '%o', (stat)[2] & 0777 } @files], [('600') x 6], 'files
 check_run('not twice', run(args => words('gpus')), { status => 1, err => q(profllm run: Slurm's job 10* of )
 	. q(an earlier run still has 1 of these experiments. --resume waits for it; `scancel 10*` ends it) });
 check_run('not with another configuration', run(args => words('gpus', '--resume', '--set',
-	'benchmark.num_prompts=4')), { status => 1, err => q(profllm run: Slurm's job * of an earlier run still )
-	. q(has 1 of these experiments with another configuration. `scancel *` ends it) });
+	'benchmark.num_prompts=4')), { status => 1, err => q(profllm run: Slurm's job * of an earlier run )
+	. q(still has 1 of these experiments with another configuration. `scancel *` ends it) });
 unlink 'slurm/hold';
 check_run('--resume collects', run(args => words('gpus', '--resume')), { status => 0,
 	out => [q(3 experiments of an earlier run are still in Slurm's queue and are waited for),
@@ -157,12 +157,13 @@ config('lost', %long, jobs => 3);
 	is(json_of(slurp($docs[2]))->{status}, 'running', 'which begins anew');
 	system('scancel', '105_2');
 	$run = finish($run);
-	for (['2', '105_0', 'n1', 'CANCELLED: it was cancelled'], ['4', '105_1', 'n2', 'TIMEOUT: it reached its '
-		. 'time limit; scheduler.time_limit raises it'], ['8', '105_2', 'n3', 'CANCELLED: it was cancelled']) {
+	for (['2', '105_0', 'n1', 'CANCELLED: it was cancelled'],
+		['4', '105_1', 'n2', 'TIMEOUT: it reached its time limit; scheduler.time_limit raises it'],
+		['8', '105_2', 'n3', 'CANCELLED: it was cancelled']) {
 		my ($seqs, $job, $node, $why) = @$_;
 
-		like($run->{err}, qr/^WARNING: max_num_seqs=$seqs: Slurm job $job on $node ended as \Q$why\E; --resume runs it again, its log is /m,
-			"$job is named");
+		ok(has_line($run->{err}, "WARNING: max_num_seqs=$seqs: Slurm job $job on $node ended as $why; "
+			. '--resume runs it again, its log is *'), "$job is named") or diag($run->{err});
 	}
 	wait_for('the end of all servers', sub { !left_running() });
 	config('lost');
@@ -179,14 +180,14 @@ config('never');
 	spew('slurm/down', '');
 	my $run = begin(args => words('never'));
 
-	wait_for('a warning', sub { (slurp($run->{err_path}) // '') =~ /Unable to contact slurm controller/ });
+	wait_for('a warning', sub { (slurp($run->{err_path}) // '') =~ /Unable to contact/ });
 	unlink 'slurm/down';
 	wait_for('an answer', sub { (slurp($run->{out_path}) // '') =~ /Slurm lets/ });
 	system('scancel', '107');
 	unlink 'slurm/hold';
 	check_run('cancelled while it waited', finish($run), { status => 1,
-		out => ['[*] max_num_seqs=2: failed after * Slurm job 107_0 ended as CANCELLED: it was cancelled; '
-			. '--resume runs it again, *', 'Suite: 0 completed, 0 partial, 3 failed'] });
+		out => ['[*] max_num_seqs=2: failed after * Slurm job 107_0 ended as CANCELLED: it was '
+			. 'cancelled; --resume runs it again, *', 'Suite: 0 completed, 0 partial, 3 failed'] });
 	is_deeply([@{json_of(slurp('never.d/max_num_seqs=2.json'))->{error}}{qw(stage category)}],
 		['allocate', 'scheduler'], 'with a document');
 }
@@ -201,14 +202,14 @@ for (
 	['a list of GPUs', ['--set', 'resources.gpus=[0,1]'], 2, 'profllm run: --set resources.gpus=[[]0,1]: '
 		. 'resources.gpus: Slurm chooses the GPUs; expected auto, none or a number*'],
 	['hosts', ['--hosts', 'h'], 2, 'profllm run: *--hosts: only --scheduler ssh has hosts'],
-	['an unknown key', ['--set', 'scheduler.partitions=x'], 2, '*scheduler.partitions: unknown key; did you '
-		. 'mean partition?'],
+	['an unknown key', ['--set', 'scheduler.partitions=x'], 2, '*scheduler.partitions: unknown key; '
+		. 'did you mean partition?'],
 	['an unknown scheduler', ['--scheduler', 'pbs'], 2, '*--scheduler*local*slurm*ssh*'],
 	['a screen', ['--live'], 2, 'profllm run: --live shows one run at a time, *'],
-	['no waiting for ssh', ['--scheduler', 'local', '--no-wait'], 2, '*--no-wait: only --scheduler slurm goes '
-		. 'on without this program'],
-	['a dashboard\'s configuration', ['--bounded'], 2, '*scheduler: a configuration that is sent to a dashboard '
-		. 'runs on the dashboard\'s machine; remove it'],
+	['no waiting for ssh', ['--scheduler', 'local', '--no-wait'], 2, '*--no-wait: only --scheduler slurm '
+		. 'goes on without this program'],
+	['a dashboard\'s configuration', ['--bounded'], 2, '*scheduler: a configuration that is sent to a '
+		. 'dashboard runs on the dashboard\'s machine; remove it'],
 ) {
 	my ($what, $more, $status, $err) = @$_;
 	$err =~ s/\[\[\]/[/;
@@ -218,8 +219,8 @@ for (
 $ENV{PATH} = '/usr/bin:/bin' unless -x '/usr/bin/sbatch';
 SKIP: {
 	skip 'this machine has Slurm', 1 if -x '/usr/bin/sbatch';
-	check_run('refused: no Slurm', run(args => words('never', '--resume')), { status => 1, err => 'profllm run: '
-		. 'scheduler slurm: sbatch is not in PATH; run this where jobs of Slurm can be submitted' });
+	check_run('refused: no Slurm', run(args => words('never', '--resume')), { status => 1,
+		err => 'profllm run: scheduler slurm: sbatch is not in PATH; run this where jobs of Slurm can be submitted' });
 }
 
 done_testing;

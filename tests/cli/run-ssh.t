@@ -37,7 +37,7 @@ sub config {
 
 sub words {
 	my ($name, @more) = @_;
-	return [qw(run --progress none --config), "$name.yaml", '--output', "$name.json", '--scheduler', 'ssh',
+	return [qw(run --progress none --scheduler ssh --config), "$name.yaml", '--output', "$name.json",
 		'--hosts', "$name.hosts", @more];
 }
 
@@ -68,8 +68,8 @@ sub is_complete {
 # ---- hosts and slots ----
 
 config('plain', "# two machines\n\nuser\@one slots=2\ntwo\t# the slow one\n");
-check_run('a suite', run(args => words('plain', '--scheduler-args=-p', '--scheduler-args=2222')), { status => 0,
-	out => ['Suite: 4 completed, 0 partial, 0 failed', 'max_num_seqs=4: *'] });
+check_run('a suite', run(args => words('plain', '--scheduler-args=-p', '--scheduler-args=2222')), {
+	status => 0, out => ['Suite: 4 completed, 0 partial, 0 failed', 'max_num_seqs=4: *'] });
 is_complete('plain');
 is_deeply([sort keys %{hosts_called()}], ['two', 'user@one'], 'each host has worked');
 like(slurp('ssh/calls'), qr/\tBatchMode=yes\t.*\t-p\t2222\t/, 'options of ssh');
@@ -80,13 +80,14 @@ config('bad', "down1\nalone1\nempty1\ngood slots=2\n");
 {
 	my $run = run(args => words('bad'));
 
-	check_run('hosts that are of no use', $run, { status => 0, out => ['Suite: 4 completed, 0 partial, 0 failed'],
-		warn => ['WARNING: host down1 is not used any more: ssh: connect to host down1 port 22: Connection '
-			. 'refused. The experiment * goes to another host',
-			'WARNING: host alone1 is not used any more: it does not have the folder of bad.json, or the '
-			. 'current one; both must be on a file system that all hosts share. The experiment *',
+	check_run('hosts that are of no use', $run, { status => 0,
+		out => ['Suite: 4 completed, 0 partial, 0 failed'],
+		warn => ['WARNING: host down1 is not used any more: ssh: connect to host down1 port 22: '
+			. 'Connection refused. The experiment * goes to another host',
+			'WARNING: host alone1 is not used any more: it does not have the folder of bad.json, or '
+			. 'the current one; both must be on a file system that all hosts share. The experiment *',
 			'WARNING: host empty1 is not used any more: it does not have this program (*'
-			. 'no-such-program*); scheduler.program says where it is on the hosts. The experiment *'] });
+			. 'no-such-program*); scheduler.program says where it is on the hosts. *'] });
 	is_complete('bad');
 	is_deeply([map { hosts_called()->{$_} } qw(down1 alone1 empty1)], [1, 1, 1], 'each was tried once');
 }
@@ -106,7 +107,8 @@ config('lost', "lost1\ngood\n", benchmark => \%long);
 	wait_for('loads', sub { 2 == grep { (slurp($_) // '') =~ /"running"/ } glob 'lost.d/*.json' });
 	spew('ssh/lose', '');
 	wait_for('the loss', sub { (slurp($run->{err_path}) // '') =~ /^WARNING: host lost1 /m });
-	like(slurp($run->{err_path}), qr/^WARNING: host lost1 is not used any more: client_loop: send disconnect: Broken pipe\. The experiment max_num_seqs=\d+ goes to another host$/m,
+	ok(has_line(slurp($run->{err_path}), 'WARNING: host lost1 is not used any more: client_loop: send '
+		. 'disconnect: Broken pipe. The experiment max_num_seqs=* goes to another host'),
 		'a connection that is lost');
 	# What ran there has ended with it; the other one goes on.
 	wait_for('one server', sub { servers() == 1 });
@@ -135,10 +137,11 @@ config('cut', "good slots=4\n", benchmark => \%long);
 
 # ---- a file of hosts ----
 
-for (['one slots=0', 'cut.hosts:1: expected a host and slots=N with N from 1 to 256, such as "node1 slots=2", got '
-		. q('one slots=0')], ["\n-oProxyCommand=x", q(cut.hosts:2: expected the name of a host, got '-oProxyCommand=x')],
+for (['one slots=0', 'cut.hosts:1: expected a host and slots=N with N from 1 to 256, such as '
+		. q("node1 slots=2", got 'one slots=0')],
+	["\n-oProxyCommand=x", q(cut.hosts:2: expected the name of a host, got '-oProxyCommand=x')],
 	['# nothing', 'cut.hosts names no host; expected one on each line'],
-	['one slots=200' . "\ntwo slots=200", 'cut.hosts has 400 slots, more than the 256 of SUITE_JOBS_MAX']) {
+	["one slots=200\ntwo slots=200", 'cut.hosts has 400 slots, more than the 256 of SUITE_JOBS_MAX']) {
 	my ($text, $why) = @$_;
 
 	spew('cut.hosts', "$text\n");

@@ -75,7 +75,8 @@ static void read_restart(const struct config *c, struct suite *s, struct config_
 	for (unsigned i = 0; v->kind == JSON_STRING && i <= SUITE_RESTART_ON_REPEAT; i++)
 		if (str_is(v->text, suite_restart_name((enum suite_restart)i))) {
 			s->restart = (enum suite_restart)i;
-			if ((s->jobs > 1 || s->where != SUITE_LOCAL) && s->restart != SUITE_RESTART_ALWAYS)
+			if ((s->jobs > 1 || s->where != SUITE_LOCAL) &&
+			    s->restart != SUITE_RESTART_ALWAYS)
 				config_note(c, f, v, "restart", "ignored, because every experiment "
 					    "starts its own servers when jobs is more than one, and with "
 					    "a scheduler");
@@ -463,8 +464,8 @@ static bool can_empty_caches(const struct experiment *x)
 bool suite_keeps_servers(const struct suite *s, const struct suite_member *a,
 			 const struct suite_member *b)
 {
-	if (s->restart == SUITE_RESTART_ALWAYS || suite_has_children(s) || !mode_is_served(a->x.mode) ||
-	    !suite_same_servers(&a->x, &b->x))
+	if (s->restart == SUITE_RESTART_ALWAYS || suite_has_children(s) ||
+	    !mode_is_served(a->x.mode) || !suite_same_servers(&a->x, &b->x))
 		return false;
 	return s->restart != SUITE_RESTART_ON_REPEAT ||
 	       (a->x.repeat == b->x.repeat && can_empty_caches(&a->x));

@@ -88,7 +88,7 @@ struct suite {
 	struct suite_member *member;       /* as configured, the repeats of one after another */
 	size_t n;
 	size_t *order;                     /* n places of member, as they are run */
-	bool is_single;                    /* the document is the member's; never with a scheduler */
+	bool is_single;                    /* the document is the member's; only SUITE_LOCAL */
 	enum suite_scheduler where;
 	struct experiment_scheduler scheduler;
 	struct config_host *host;          /* SUITE_SSH */

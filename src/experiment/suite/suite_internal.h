@@ -63,7 +63,7 @@ struct suite_sitting {
 	struct map causes;                /* suite_cause: place of cause */
 	struct suite_slurm *slurm;        /* of suite_slurm.c alone */
 	bool *is_adopted;                 /* of each of due: it runs already; NULL: none does */
-	size_t n_running;                 /* the most that ran at the same time in Slurm; 0: none yet */
+	size_t n_running;                 /* the most that Slurm ran at the same time; 0: none */
 	bool is_detached;                 /* what is left goes on without us */
 	int64_t written_ns;               /* when the suite's document was, and what that took */
 	int64_t write_took_ns;

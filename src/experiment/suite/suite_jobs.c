@@ -372,7 +372,7 @@ static int end(struct suite_sitting *t, struct job *job, size_t *next, struct er
 	job->m = NULL;
 	if (!is_back)
 		return suite_ended(t, m, took_s, e);
-	t->due[--*next] = job->place; /* of one that was started before: nothing looks at it again */
+	t->due[--*next] = job->place; /* in place of one that was started, which nothing looks at */
 	return 0;
 }
 
@@ -417,7 +417,8 @@ static int reap(struct suite_sitting *t, struct job *job, size_t n_jobs, size_t 
 	int rc = 0;
 
 	for (size_t i = 0; i < n_jobs; i++) {
-		if (job[i].m && !job[i].is_stopping && keeper_has_ended(job[i].keeper, 0, &job[i].end))
+		if (job[i].m && !job[i].is_stopping &&
+		    keeper_has_ended(job[i].keeper, 0, &job[i].end))
 			begin_stop(&job[i]); /* what it left, if it was killed */
 		if (!job[i].m || !job[i].is_stopping || !atomic_load(&job[i].is_stopped))
 			continue;
@@ -460,7 +461,7 @@ static bool has_running(const struct job *job, size_t n_jobs)
 	return false;
 }
 
-/* Starts what there is place for; of hosts one at a time, as sshd takes few who are not known yet. */
+/* Starts what there is place for; on hosts one at a time, as sshd limits logins that are pending. */
 static int start_more(struct suite_sitting *t, struct job *job, size_t n_jobs, size_t *next,
 		      struct err *e)
 {

@@ -169,7 +169,8 @@ static void keep_text(char *to, size_t n, struct str text)
 /* "NAME|JOB|TASK|STATE|NODE|REASON". A node that is known stays, once Slurm has none any more. */
 static void take_line(struct suite_slurm *s, struct str line, struct str *why)
 {
-	struct str name = str_cut(&line, '|'), job = str_cut(&line, '|'), index = str_cut(&line, '|');
+	struct str name = str_cut(&line, '|'), job = str_cut(&line, '|');
+	struct str index = str_cut(&line, '|');
 	struct str state = str_cut(&line, '|'), node = str_cut(&line, '|');
 	struct task *task;
 	int64_t number;
@@ -312,8 +313,8 @@ static bool find_due(const struct suite_sitting *t, const struct json_value *tas
 }
 
 /*
- * Whether it waits for nothing: its member is completed, but its node was lost before Slurm knew, so
- * that it was requeued.
+ * Whether it waits for nothing: its member is completed, but its node was lost before Slurm knew,
+ * and it was requeued.
  */
 static bool is_needless(const struct suite_sitting *t, const struct task *task,
 			const struct json_value *tasks)
@@ -643,6 +644,7 @@ static int conclude(struct suite_sitting *t, struct task *task, struct err *e)
 	struct suite_document d;
 	struct buf text = { 0 };
 	bool is_there = suite_document_of(task->m, &d);
+	double took_s;
 	int rc = 0;
 
 	task->progress = TASK_ENDED;
@@ -660,8 +662,9 @@ static int conclude(struct suite_sitting *t, struct task *task, struct err *e)
 	buf_release(&text);
 	if (!task->began_ns)
 		task->began_ns = clock_mono_ns();
-	return rc < 0 ? -1 : suite_ended(t, task->m, is_there && isfinite(d.duration_s) ? d.duration_s :
-					 (double)(clock_mono_ns() - task->began_ns) / 1e9, e);
+	took_s = is_there && isfinite(d.duration_s) ? d.duration_s :
+		 (double)(clock_mono_ns() - task->began_ns) / 1e9;
+	return rc < 0 ? -1 : suite_ended(t, task->m, took_s, e);
 }
 
 /* Cancels those that are meant; they are left. */
@@ -730,7 +733,7 @@ static int step(struct suite_sitting *t, struct task *task, size_t *n_running, s
 		if (!task->is_seen && !end_of(task))
 			look_back(t->slurm, task);
 	}
-	/* What it wrote may take a moment to be seen here; what Slurm is asked may be a moment old. */
+	/* What it wrote may be seen here a moment later, and Slurm's answer be a moment old. */
 	if (!(task->is_seen && suite_document_of(task->m, &d)) && now - task->gone_ns < LAG_NS)
 		return 0;
 	++*n_ended;
@@ -774,7 +777,7 @@ static int look_and_step(struct suite_sitting *t, struct err *e)
 	for (size_t i = 0; rc == 0 && i < s->n_tasks; i++)
 		if (s->task[i].progress != TASK_ENDED)
 			rc = step(t, &s->task[i], &n_running, &n_ended, e);
-	t->n_running = n_running > t->n_running ? n_running : t->n_running; /* what there is room for */
+	t->n_running = n_running > t->n_running ? n_running : t->n_running;
 	say_why(t, &why);
 	buf_release(&why);
 	if (rc == 0 && t->s->stop_on_error && t->tally->failed)
@@ -832,7 +835,8 @@ int suite_slurm_run(struct suite_sitting *t, struct err *e)
 		int64_t until = clock_mono_ns() + clock_span_ns(t->s->scheduler.poll_s);
 
 		rc = look_and_step(t, e);
-		while (rc == 0 && count_left(s) && clock_mono_ns() < until && !suite_is_cancelled(t))
+		while (rc == 0 && count_left(s) && clock_mono_ns() < until &&
+		       !suite_is_cancelled(t))
 			nanosleep(&pause, NULL);
 	}
 	t->is_detached = rc == 0 && count_left(s) > 0;

@@ -61,7 +61,8 @@ sub wait_long {
 # ID (JOB_TASK) => [state, node]
 sub queue {
 	my ($pattern) = @_;
-	my @lines = map { chomp; [split /\|/] } `squeue --noheader --array --states=all --format='%j|%i|%T|%N'`;
+	my $squeue = q(squeue --noheader --array --states=all --format='%j|%i|%T|%N');
+	my @lines = map { chomp; [split /\|/] } `$squeue`;
 
 	return map { $_->[1] => [$_->[2], $_->[3] // ''] } grep { $_->[0] =~ /^$pattern-/ } @lines;
 }
