@@ -48,6 +48,14 @@ sub calls {
 	return grep { /^$tool\t/ } split /\n/, slurp('slurm/calls') // '';
 }
 
+# One that may just be begun anew.
+sub document {
+	my ($path) = @_;
+	my $text = slurp($path);
+
+	return defined $text ? json_of($text) : {};
+}
+
 sub left_running {
 	return grep { (slurp($_) // '') =~ /(^|\0)\Q$mark\E(\0|$)/ } glob '/proc/[0-9]*/environ';
 }
@@ -149,12 +157,12 @@ config('lost', %long, jobs => 3);
 
 	wait_for('servers', sub { servers() >= 3 });
 	wait_for('documents', sub { 3 == grep { -e } @docs });
-	my $first = json_of(slurp($docs[2]))->{run_id};
+	my $first = document($docs[2])->{run_id};
 	system('scancel', '105_0');
 	system('scontrol', 'expire', '105_1');
 	system('scontrol', 'requeue', '105_2');
-	wait_for('a second try', sub { json_of(slurp($docs[2]))->{run_id} ne $first });
-	is(json_of(slurp($docs[2]))->{status}, 'running', 'which begins anew');
+	wait_for('a second try', sub { (document($docs[2])->{run_id} // $first) ne $first });
+	is(document($docs[2])->{status}, 'running', 'which begins anew');
 	system('scancel', '105_2');
 	$run = finish($run);
 	for (['2', '105_0', 'n1', 'CANCELLED: it was cancelled'],
@@ -162,8 +170,8 @@ config('lost', %long, jobs => 3);
 		['8', '105_2', 'n3', 'CANCELLED: it was cancelled']) {
 		my ($seqs, $job, $node, $why) = @$_;
 
-		ok(has_line($run->{err}, "WARNING: max_num_seqs=$seqs: Slurm job $job on $node ended as $why; "
-			. '--resume runs it again, its log is *'), "$job is named") or diag($run->{err});
+		ok(has_line($run->{err}, "WARNING: max_num_seqs=$seqs: Slurm job $job on $node ended as "
+			. "$why; " . '--resume runs it again, its log is *'), "$job is named") or diag($run->{err});
 	}
 	wait_for('the end of all servers', sub { !left_running() });
 	config('lost');
@@ -187,7 +195,8 @@ config('never');
 	unlink 'slurm/hold';
 	check_run('cancelled while it waited', finish($run), { status => 1,
 		out => ['[*] max_num_seqs=2: failed after * Slurm job 107_0 ended as CANCELLED: it was '
-			. 'cancelled; --resume runs it again, *', 'Suite: 0 completed, 0 partial, 3 failed'] });
+			. 'cancelled; --resume runs it again, *',
+			'Suite: 0 completed, 0 partial, 3 failed'] });
 	is_deeply([@{json_of(slurp('never.d/max_num_seqs=2.json'))->{error}}{qw(stage category)}],
 		['allocate', 'scheduler'], 'with a document');
 }
@@ -220,7 +229,8 @@ $ENV{PATH} = '/usr/bin:/bin' unless -x '/usr/bin/sbatch';
 SKIP: {
 	skip 'this machine has Slurm', 1 if -x '/usr/bin/sbatch';
 	check_run('refused: no Slurm', run(args => words('never', '--resume')), { status => 1,
-		err => 'profllm run: scheduler slurm: sbatch is not in PATH; run this where jobs of Slurm can be submitted' });
+		err => 'profllm run: scheduler slurm: sbatch is not in PATH; run this where '
+			. 'jobs of Slurm can be submitted' });
 }
 
 done_testing;

@@ -84,10 +84,10 @@ config('bad', "down1\nalone1\nempty1\ngood slots=2\n");
 		out => ['Suite: 4 completed, 0 partial, 0 failed'],
 		warn => ['WARNING: host down1 is not used any more: ssh: connect to host down1 port 22: '
 			. 'Connection refused. The experiment * goes to another host',
-			'WARNING: host alone1 is not used any more: it does not have the folder of bad.json, or '
-			. 'the current one; both must be on a file system that all hosts share. The experiment *',
-			'WARNING: host empty1 is not used any more: it does not have this program (*'
-			. 'no-such-program*); scheduler.program says where it is on the hosts. *'] });
+			'WARNING: host alone1 is not used any more: it does not have the folder of bad.json, '
+			. 'or the current one; both must be on a file system that all hosts share. *',
+			'WARNING: host empty1 is not used any more: it does not have this program '
+			. '(*no-such-program*); scheduler.program says where it is on the hosts. *'] });
 	is_complete('bad');
 	is_deeply([map { hosts_called()->{$_} } qw(down1 alone1 empty1)], [1, 1, 1], 'each was tried once');
 }

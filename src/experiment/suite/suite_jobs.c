@@ -461,7 +461,7 @@ static bool has_running(const struct job *job, size_t n_jobs)
 	return false;
 }
 
-/* Starts what there is place for; on hosts one at a time, as sshd limits logins that are pending. */
+/* Starts what there is place for; on hosts one at a time, as sshd limits pending logins. */
 static int start_more(struct suite_sitting *t, struct job *job, size_t n_jobs, size_t *next,
 		      struct err *e)
 {
