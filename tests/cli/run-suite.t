@@ -335,7 +335,7 @@ for (
 	[{ repeat => 0 }, '*: repeat: expected a whole number from 1 to 4096, got 0'],
 	[{ jobs => 2, profiling => { enabled => JSON::PP::true, dir => 'd' },
 		experiments => [{ name => 'a' }, { name => 'b' }] },
-		"*: profiling.dir: with jobs: 2, experiments would take each other's traces *"],
+		"*: profiling.dir: experiments that run at the same time would take each other's *"],
 	[{ jobs => 'many' }, "*: jobs: expected a whole number from 1 to 256, got the text 'many'"],
 	[{ shuffle => 'yes please' }, '*: shuffle: expected true, false or a seed, *'],
 	[{ restart => 'sometimes' },

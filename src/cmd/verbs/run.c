@@ -3,8 +3,12 @@
  * run.c - `profllm run`: experiments from one file, with one document for each: what comes
  * before a run, the run, conditions of `require`, documents to a dashboard, the exit status.
  */
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <unistd.h>
 
 #include "cmd/console/cli.h"
@@ -26,8 +30,10 @@
 #define R(member, flag, ...) OPT(struct run_opts, member, flag, __VA_ARGS__)
 #define CONFIG "Configuration"
 #define WHAT "What is done"
+#define WHERE "Where it runs"
 #define SHOWN "What is shown"
 
+static const char *const schedulers[] = { "local", "slurm", "ssh", NULL };
 static const char *const forms[] = { "auto", "bar", "lines", "none", NULL };
 
 static const struct opt rows[] = {
@@ -83,6 +89,20 @@ static const struct opt rows[] = {
 		  "machine needs none"),
 	R(upload_spool, "upload-spool", .group = WHAT,
 	  .help = "send what waits, and run nothing; with --upload all of it goes to that URL"),
+	R(scheduler, "scheduler", .group = WHERE, .arg = "NAME", .choices = schedulers,
+	  .words = "cluster sbatch",
+	  .help = "run every experiment as a task of a Slurm job array (slurm), or on hosts reached by "
+		  "ssh; the folder of --output must be shared with them. Default: local, this machine"),
+	R(hosts, "hosts", .group = WHERE, .arg = "FILE",
+	  .words = "hostfile machinefile",
+	  .help = "hosts of --scheduler ssh, one on each line; slots=N after it for N experiments at once"),
+	R(scheduler_args, "scheduler-args", .group = WHERE, .arg = "WORD", .flags = OPT_MANY | OPT_EACH,
+	  .words = "partition account",
+	  .help = "further words for sbatch, or for ssh: --scheduler-args=--partition=gpu; may be "
+		  "repeated"),
+	R(is_detached, "no-wait", .group = WHERE,
+	  .help = "with --scheduler slurm, submit the jobs and exit; the same command with --resume "
+		  "collects the results"),
 	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),
 	R(live, "live", .group = SHOWN, .words = "tui watch",
 	  .help = "a full screen while load runs, as bench serve --live has it; on a terminal"),
@@ -99,6 +119,8 @@ static const struct opt rows[] = {
 	R(print_config_schema, "print-config-schema", .group = SHOWN,
 	  .help = "print the JSON Schema of configurations, by which editors complete and check them"),
 	R(member, "member", .flags = OPT_HIDDEN, .help = "run one member of a suite for another run"),
+	R(ends_with_stdin, "until-stdin-ends", .flags = OPT_HIDDEN,
+	  .help = "stop as for Ctrl-C at the end of the standard input"),
 	R(is_bounded, "bounded", .flags = OPT_HIDDEN,
 	  .help = "the configuration was sent to a dashboard, which allows it what follows"),
 	R(include_dir, "include-dir", .flags = OPT_HIDDEN | OPT_EACH, .arg = "DIR",
@@ -110,7 +132,7 @@ static const struct opt rows[] = {
 };
 
 static const struct run_opts defaults = { .progress = "auto" };
-static const char *const groups[] = { CONFIG, WHAT, SHOWN, NULL };
+static const char *const groups[] = { CONFIG, WHAT, WHERE, SHOWN, NULL };
 
 const struct opt_set cmd_run_set = {
 	.command = "run",
@@ -119,6 +141,7 @@ const struct opt_set cmd_run_set = {
 	.epilog = "Examples:\n"
 		  "  profllm run --config experiment.yaml --output results.json\n"
 		  "  profllm run --config suite.yaml --output results.json --only '*tp=2*' --resume\n"
+		  "  profllm run --config suite.yaml --output results.json --scheduler slurm\n"
 		  "  profllm run --config experiment.yaml --set server.command=sim --dry-run",
 	OPT_SET_OF(rows, defaults), .groups = groups,
 };
@@ -241,14 +264,14 @@ static int read_config(struct command_run *c)
 	if (!c->o.config)
 		return err_set(e, ERR_USAGE, "--config: expected the file of an experiment");
 	c->know.sim = cmd_sim_options();
-	config_know_gpus(&c->know);
 	if (args_file_load(c->o.args_file, &c->arena, &c->extra, e) < 0)
 		return c->o.args_file ? err_wrap(e, "--args-file") : -1;
 	c->know.extra = &c->extra;
 	c->asked = (struct suite_opts){
 		.output = c->o.output, .only = list_of(&c->o.only, &c->arena),
 		.is_resumed = c->o.is_resumed, .jobs = c->o.jobs.is_set ? (unsigned)c->o.jobs.v : 0,
-		.member = c->o.member,
+		.member = c->o.member, .scheduler = c->o.scheduler, .hosts = c->o.hosts,
+		.scheduler_args = &c->o.scheduler_args, .is_detached = c->o.is_detached,
 	};
 	c->bounds = (struct config_bounds){
 		.folders = c->o.include_dir.v, .n_folders = c->o.include_dir.n,
@@ -261,13 +284,16 @@ static int read_config(struct command_run *c)
 		write_refused(c, "bad configuration", e->text);
 		return -1;
 	}
+	/* This machine's GPUs say nothing of those of others. */
+	if (!suite_is_elsewhere(&c->config, c->o.scheduler))
+		config_know_gpus(&c->know);
 	if (suite_expand(&c->config, &c->know, &c->asked, &c->suite, &c->findings) < 0) {
 		c->has_suite = c->suite.n > 0;
 		return refuse(c, "bad configuration", ERR_USAGE);
 	}
 	c->has_suite = true;
 	show_notes(c);
-	if (suite_check_gpus(&c->suite, &c->findings) < 0)
+	if (c->suite.where == SUITE_LOCAL && suite_check_gpus(&c->suite, &c->findings) < 0)
 		return refuse(c, "bad configuration", ERR_USAGE);
 	return suite_check_only(&c->suite, e);
 }
@@ -574,15 +600,15 @@ static char *const *child_words(struct command_run *c)
 /* Not a suite whose members run at once: each of them is a process, which reports. */
 static bool reports_itself(const struct command_run *c)
 {
-	return c->suite.is_single || c->suite.jobs <= 1;
+	return !suite_has_children(&c->suite);
 }
 
 /* The screen is for one run, and nothing else writes to it. */
 static int check_live(const struct command_run *c, struct err *e)
 {
-	if (c->o.live && c->suite.jobs > 1 && !c->suite.is_single)
-		return err_set(e, ERR_USAGE, "--live shows one run at a time, but this suite runs %u "
-			       "members at once; use --jobs 1 or --dashboard", c->suite.jobs);
+	if (c->o.live && suite_has_children(&c->suite))
+		return err_set(e, ERR_USAGE, "--live shows one run at a time, but this suite runs "
+			       "several experiments at once; use --jobs 1 or --dashboard");
 	if (c->o.live && c->o.show_log)
 		return err_set(e, ERR_USAGE, "--live and --show-log both write to the terminal; use one "
 			       "of them");
@@ -603,7 +629,7 @@ static int run(struct command_run *c, struct err *e)
 	if (check_live(c, e) < 0 || check_output(c, e) < 0 || run_upload_check(c, e) < 0 ||
 	    run_gate_check(c, &gates, e) < 0)
 		return -1;
-	status = look_ahead(c, false);
+	status = look_ahead(c, c->suite.where != SUITE_LOCAL);
 	if (status != 0)
 		return status;
 	if (c->o.live)
@@ -624,6 +650,10 @@ static int run(struct command_run *c, struct err *e)
 	run_events_end(events);
 	run_report_end(report);
 	live_leave(c->talk.live);
+	if (has_run && tally.is_detached && !tally.is_interrupted) {
+		suite_tally_release(&tally);
+		return 0;
+	}
 	if (has_run) {
 		run_talk_clear(&c->talk);
 		if (!c->o.member)
@@ -641,6 +671,27 @@ static int run(struct command_run *c, struct err *e)
 	}
 	suite_tally_release(&tally);
 	return status;
+}
+
+static void *follow_main(void *arg)
+{
+	char bytes[256];
+	ssize_t n;
+
+	do
+		n = read(STDIN_FILENO, bytes, sizeof(bytes));
+	while (n > 0 || (n < 0 && errno == EINTR));
+	kill(getpid(), SIGTERM);
+	return arg;
+}
+
+/* On another host a member lives by the connection to the run that started it. */
+static void follow_stdin(void)
+{
+	pthread_t thread;
+
+	if (pthread_create(&thread, NULL, follow_main, NULL) == 0)
+		pthread_detach(thread);
 }
 
 static int act(struct command_run *c, struct err *e)
@@ -674,6 +725,8 @@ static int act(struct command_run *c, struct err *e)
 		return 0;
 	}
 	cli_catch_signals();
+	if (c->o.ends_with_stdin)
+		follow_stdin();
 	if (c->o.dry_run) {
 		status = look_ahead(c, true);
 		if (status != 0)

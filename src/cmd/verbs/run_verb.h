@@ -76,6 +76,9 @@ struct run_opts {
 	struct opt_list set, matrix, only, include_dir, may_read, may_start;
 	bool is_resumed, dry_run, check, strict, show_log, live, upload_spool, no_upload_traces;
 	bool print_config, print_config_schema, print_schema, print_keys, is_bounded;
+	bool is_detached, ends_with_stdin;
+	const char *scheduler, *hosts;
+	struct opt_list scheduler_args;
 	const char *plan;
 	struct gate_opts gate;
 	struct opt_int jobs;

@@ -395,7 +395,7 @@ static const char *const sections[] = {
 	"name", "suite", "tags", "server", "servers", "benchmark", "profiling", "resources",
 	"telemetry", "output", "provenance", "require", "profile", "search", "include", "matrix",
 	"matrix_exclude", "experiments", "import", "repeat", "shuffle", "restart", "jobs",
-	"stop_on_error",
+	"stop_on_error", "scheduler",
 };
 #define N_SECTIONS (sizeof(sections) / sizeof(*sections))
 

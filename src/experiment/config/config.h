@@ -130,6 +130,17 @@ int config_experiment(const struct config *c, const struct json_value *tree,
 /* `search` of a suite: best and all that belongs to it; *out has no best where there is none. */
 void config_suite_search(const struct config *c, struct arena *a, struct experiment_search *out,
 			 struct config_findings *f);
+/* `scheduler` of a suite, with its defaults where there is none. */
+void config_suite_scheduler(const struct config *c, struct arena *a,
+			    struct experiment_scheduler *out, struct config_findings *f);
+
+struct config_host { const char *name; unsigned slots; };
+/*
+ * A file of hosts: lines "NAME" or "NAME slots=N", with # before a comment. At most SUITE_JOBS_MAX
+ * slots. ERR_USAGE with file and line, ERR_IO, ERR_LIMIT.
+ */
+int config_hosts(const char *path, struct arena *a, struct config_host **out, size_t *n,
+		 struct err *e);
 /*
  * The metric of search.best: the key of a result, and whether more of it is better. ERR_USAGE: a
  * sentence with what was expected.

@@ -8,6 +8,7 @@
  *   config_bench.c   objects by the rows of a set; the benchmark: rows of the mode's verb
  *   config_server.c  a server: its own keys, its engine's arguments; bounds
  *   config_search.c  what is searched for; profiles
+ *   config_scheduler.c  who starts the members of a suite
  *   config_rules.c   rules between values
  *   config_schema.c  the keys as a page, and as a schema for editors
  */
@@ -35,7 +36,7 @@ struct config_server {
 };
 
 extern const struct opt_set config_resources_set, config_profiling_set, config_telemetry_set,
-	config_output_set, config_server_set, config_search_set;
+	config_output_set, config_server_set, config_search_set, config_scheduler_set;
 
 struct config_reader {
 	const struct config *c;

@@ -849,7 +849,7 @@ const struct json_value *config_with_sets(const struct config *c, const struct j
 /* What is no part of an experiment, so that its references have one value in all of a suite. */
 static const char *const of_all[] = {
 	"name", "suite", "output", "import", "repeat", "shuffle", "restart", "jobs", "stop_on_error",
-	NULL,
+	"scheduler", NULL,
 };
 
 static int read_all(struct reading *r, struct str text, const struct frame *frame,

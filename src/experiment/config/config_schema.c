@@ -101,6 +101,8 @@ static const struct key top[] = {
 	  "\"errorMessage\": \"expected one of on-repeat, on-change, always, never\"", true },
 	{ "jobs", "integer", "How many run at once, as GPUs and ports allow",
 	  WHOLE(1, SUITE_JOBS_MAX), true },
+	{ "scheduler", "object", "Where the experiments run: this machine, Slurm, hosts reached by ssh",
+	  REF("scheduler"), true },
 	{ "stop_on_error", "true or false", "End the suite with the first one that fails",
 	  "\"type\": [\"boolean\", \"null\"], \"errorMessage\": \"expected true or false\"", true },
 };
@@ -234,6 +236,8 @@ void config_keys_page(struct buf *out)
 	add_rows(&config_output_set, NULL, out);
 	add_head("search", "What is looked for: `find` with `slo`, or `best`.", out);
 	add_rows(&config_search_set, NULL, out);
+	add_head("scheduler", "Where the experiments of a suite run (`docs/guide/clusters.md`).", out);
+	add_rows(&config_scheduler_set, NULL, out);
 	add_modes(out);
 }
 
@@ -943,7 +947,7 @@ void config_schema(const struct opt_set *sim, struct buf *out)
 	static const struct { const char *name; const struct opt_set *set; } plain[] = {
 		{ "resources", &config_resources_set }, { "profiling", &config_profiling_set },
 		{ "telemetry", &config_telemetry_set }, { "output", &config_output_set },
-		{ "search", &config_search_set },
+		{ "search", &config_search_set }, { "scheduler", &config_scheduler_set },
 	};
 	struct schema s = { .w = json_writer(out), .sim = sim };
 	struct json_writer *w = &s.w;

@@ -110,6 +110,20 @@ struct experiment_search {
 	struct opt_real budget_s;
 };
 
+/*
+ * Who starts the experiments of a suite. A suite's alone, like experiment_search.best: none of its
+ * members has it, so the same experiment has the same hash wherever it runs.
+ */
+struct experiment_scheduler {
+	const char *kind;              /* "local", "slurm", "ssh" */
+	const char *hosts;             /* ssh: the file; NULL: none */
+	const char *program;           /* NULL: at the path that it has here */
+	const char *partition, *account, *qos; /* slurm; NULL: the site's */
+	double time_limit_s;           /* slurm; 0: the partition's */
+	struct opt_list args;          /* for sbatch, or for ssh */
+	double poll_s;
+};
+
 struct experiment {
 	const char *name, *suite;      /* suite NULL: none */
 	unsigned repeat, repeats;      /* from 1 */

@@ -102,6 +102,9 @@ bool servers_died(struct run *r, bool is_suspect)
 	i = atomic_load(&held->died);
 	if (i < 0 || server_check(atomic_load(&held->server[i].server), &why, &e) == 0)
 		return false;
+	/* A cluster's scheduler stops us and our servers at once, which is no failure of theirs. */
+	if (run_is_cancelled(r) && why.fault != SERVER_FAULT_KILLED)
+		return false;
 	held->server[i].is_ended = true;
 	keep_tail(r, &why);
 	run_fail(r, server_fault_name(why.fault), "%s%s %s: %s",

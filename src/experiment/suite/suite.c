@@ -25,8 +25,9 @@
 
 struct settings {
 	unsigned repeats, rounds;  /* rounds: members of each part; of a search one, a candidate */
-	bool is_member;            /* --member: repeat is told */
+	bool is_member;            /* --member: repeat and hash are given */
 	unsigned repeat;
+	unsigned long long hash;   /* 0: not given */
 };
 
 static int64_t read_int(const struct config *c, const char *key, int64_t low, int64_t high,
@@ -74,9 +75,11 @@ static void read_restart(const struct config *c, struct suite *s, struct config_
 	for (unsigned i = 0; v->kind == JSON_STRING && i <= SUITE_RESTART_ON_REPEAT; i++)
 		if (str_is(v->text, suite_restart_name((enum suite_restart)i))) {
 			s->restart = (enum suite_restart)i;
-			if (s->jobs > 1 && s->restart != SUITE_RESTART_ALWAYS)
+			if ((s->jobs > 1 || s->where != SUITE_LOCAL) &&
+			    s->restart != SUITE_RESTART_ALWAYS)
 				config_note(c, f, v, "restart", "ignored, because every experiment "
-					    "starts its own servers when jobs is more than one");
+					    "starts its own servers when jobs is more than one, and with "
+					    "a scheduler");
 			return;
 		}
 	config_complain(c, f, v, "restart", "expected one of on-repeat, on-change, always, never, "
@@ -94,6 +97,70 @@ static void read_search(const struct config *c, struct suite *s, struct config_f
 	*s->search = (struct suite_search){ .asked = asked };
 }
 
+bool suite_has_children(const struct suite *s)
+{
+	return !s->is_single && (s->jobs > 1 || s->where != SUITE_LOCAL);
+}
+
+bool suite_is_elsewhere(const struct config *c, const char *scheduler)
+{
+	struct str kind = json_text(config_get(config_get(c->tree, "scheduler"), "type"),
+				    STR("local"));
+
+	return scheduler ? strcmp(scheduler, "local") != 0 : !str_is(kind, "local");
+}
+
+static void read_hosts(const struct config *c, struct suite *s, bool has_jobs,
+		       struct config_findings *f)
+{
+	const struct json_value *v = config_get(config_get(c->tree, "scheduler"), "hosts");
+	const char *path = s->scheduler.hosts;
+	struct err e = { 0 };
+	unsigned slots = 0;
+
+	if (!path)
+		config_complain(c, f, v, "scheduler.hosts", "type ssh needs the file of hosts: "
+				"--hosts FILE");
+	else if (config_hosts(path, &s->arena, &s->host, &s->n_hosts, &e) < 0)
+		config_complain(c, f, v, "scheduler.hosts", "%s", e.text);
+	for (size_t i = 0; i < s->n_hosts; i++)
+		slots += s->host[i].slots;
+	s->jobs = has_jobs && s->jobs < slots ? s->jobs : slots;
+}
+
+/* The section, and what the command line says instead. */
+static void read_scheduler(const struct config *c, const struct suite_opts *o, struct suite *s,
+			   struct config_findings *f)
+{
+	static const char *const kinds[] = { "local", "slurm", "ssh" };
+	struct experiment_scheduler *own = &s->scheduler;
+	size_t before = f->n_errors, n_more = o->scheduler_args ? o->scheduler_args->n : 0;
+	bool has_jobs = o->jobs || config_get(c->tree, "jobs");
+	const char **args;
+
+	config_suite_scheduler(c, &s->arena, own, f);
+	own->kind = o->scheduler ? o->scheduler : own->kind;
+	own->hosts = o->hosts ? o->hosts : own->hosts;
+	args = arena_alloc(&s->arena, (own->args.n + n_more + 1) * sizeof(*args));
+	for (size_t i = 0; i < own->args.n + n_more; i++)
+		args[i] = i < own->args.n ? own->args.v[i] : o->scheduler_args->v[i - own->args.n];
+	own->args = (struct opt_list){ args, own->args.n + n_more, true };
+	while (s->where < SUITE_SSH && strcmp(own->kind, kinds[s->where]) != 0)
+		s->where++;
+	if (o->hosts && s->where != SUITE_SSH)
+		config_complain(c, f, NULL, "--hosts", "only --scheduler ssh has hosts");
+	if (o->is_detached && s->where != SUITE_SLURM)
+		config_complain(c, f, NULL, "--no-wait", "only --scheduler slurm goes on without this "
+				"program");
+	if (o->is_detached && s->search)
+		config_complain(c, f, NULL, "--no-wait", "search.best needs the results of each round "
+				"before it can submit the next one");
+	if (s->where == SUITE_SSH && f->n_errors == before)
+		read_hosts(c, s, has_jobs, f);
+	else if (s->where == SUITE_SLURM && !has_jobs)
+		s->jobs = 0;
+}
+
 static void read_settings(const struct config *c, const struct suite_opts *o, struct suite *s,
 			  struct settings *set, struct config_findings *f)
 {
@@ -107,6 +174,7 @@ static void read_settings(const struct config *c, const struct suite_opts *o, st
 	s->jobs = (unsigned)read_int(c, "jobs", 1, SUITE_JOBS_MAX, 1, f);
 	if (o->jobs)
 		s->jobs = o->jobs;
+	read_scheduler(c, o, s, f);
 	read_shuffle(c, s, f);
 	read_restart(c, s, f);
 	if (stop && stop->kind != JSON_TRUE && stop->kind != JSON_FALSE)
@@ -114,9 +182,10 @@ static void read_settings(const struct config *c, const struct suite_opts *o, st
 	s->stop_on_error = json_bool(stop, false);
 	if (o->member) {
 		set->is_member = true;
-		if (sscanf(o->member, "%u/%u", &set->repeat, &set->repeats) != 2 ||
+		if (sscanf(o->member, "%u/%u@%llx", &set->repeat, &set->repeats, &set->hash) < 2 ||
 		    !set->repeat || set->repeat > set->repeats)
-			config_complain(c, f, NULL, "--member", "expected I/N, got '%s'", o->member);
+			config_complain(c, f, NULL, "--member", "expected I/N@HASH, got '%s'",
+					o->member);
 	}
 }
 
@@ -150,6 +219,27 @@ static void settle_files(struct suite *s, const struct suite_opts *o)
 				    arena_printf(&s->arena, "%.*s.d", (int)base.n, base.p);
 	for (size_t i = 0; i < s->n; i++)
 		suite_place(s, &s->member[i]);
+}
+
+/* What cannot be done where this process does not start servers itself. */
+static void check_elsewhere(const struct suite *s, struct config_findings *f)
+{
+	for (size_t i = 0; s->where != SUITE_LOCAL && i < s->n; i++) {
+		const struct suite_member *m = &s->member[i];
+		const struct json_value *gpus = config_get(config_get(m->config, "resources"), "gpus");
+
+		if (m->test && m->test->o->is_adaptive) {
+			config_complain(s->config, f, json_get(s->config->tree, "import"),
+					"import.adaptive", "each level depends on the one before it, so "
+					"it needs the scheduler local");
+			return;
+		}
+		if (s->where == SUITE_SLURM && m->x.resources.want == GPUS_LIST) {
+			config_complain(s->config, f, gpus, "resources.gpus", "Slurm chooses the GPUs; "
+					"expected auto, none or a number");
+			return;
+		}
+	}
 }
 
 static int check_names(const struct suite *s, struct config_findings *f)
@@ -268,12 +358,12 @@ static int check_traces(const struct suite *s, const struct settings *set,
 {
 	const struct json_value *profiling = json_get(tree, "profiling");
 
-	if (s->jobs < 2 || s->is_single || set->is_member || !x->profiling.is_enabled ||
+	if (!suite_has_children(s) || set->is_member || !x->profiling.is_enabled ||
 	    !x->profiling.dir)
 		return 0;
 	return config_complain(s->config, f, json_get(profiling, "dir"), "profiling.dir",
-			       "with jobs: %u, experiments would take each other's traces from one "
-			       "folder. Without dir each has a folder of its own", s->jobs);
+			       "experiments that run at the same time would take each other's traces "
+			       "from one folder. Without dir each has a folder of its own");
 }
 
 static int type_members(struct suite *s, const struct suite_parts *parts,
@@ -309,6 +399,7 @@ static int type_members(struct suite *s, const struct suite_parts *parts,
 			*m = first;
 			m->x.repeat = set->is_member ? set->repeat : r;
 			m->x.repeats = s->search ? 1 : set->repeats;
+			m->x.hash = set->hash ? set->hash : m->x.hash;
 			m->x.is_one_of_many = set->is_member || s->n > 1;
 			m->label = set->is_member || set->rounds == 1 ? m->x.name
 				   : arena_printf(&s->arena, "%s-r%u", m->x.name, r);
@@ -373,8 +464,8 @@ static bool can_empty_caches(const struct experiment *x)
 bool suite_keeps_servers(const struct suite *s, const struct suite_member *a,
 			 const struct suite_member *b)
 {
-	if (s->restart == SUITE_RESTART_ALWAYS || s->jobs > 1 || !mode_is_served(a->x.mode) ||
-	    !suite_same_servers(&a->x, &b->x))
+	if (s->restart == SUITE_RESTART_ALWAYS || suite_has_children(s) ||
+	    !mode_is_served(a->x.mode) || !suite_same_servers(&a->x, &b->x))
 		return false;
 	return s->restart != SUITE_RESTART_ON_REPEAT ||
 	       (a->x.repeat == b->x.repeat && can_empty_caches(&a->x));
@@ -425,7 +516,7 @@ static void settle_order(struct suite *s, unsigned repeats)
 			round[i] = i * repeats + r;
 		if (s->is_shuffled)
 			pyrandom_shuffle(&rng, round, each, sizeof(*round));
-		if (s->restart != SUITE_RESTART_ALWAYS && s->jobs <= 1 &&
+		if (s->restart != SUITE_RESTART_ALWAYS && !suite_has_children(s) &&
 		    !(s->is_shuffled && s->restart == SUITE_RESTART_ON_REPEAT))
 			put_together(s, round, each);
 	}
@@ -512,7 +603,8 @@ int suite_expand(const struct config *config, const struct config_know *know,
 				     "it needs experiments to search among: matrix or experiments");
 		goto done;
 	}
-	s->is_single = !parts.is_list && (set.is_member || set.repeats == 1);
+	s->is_single = !parts.is_list && (set.is_member || set.repeats == 1) &&
+		       s->where == SUITE_LOCAL;
 	name = json_get(config->tree, "suite");
 	if (!s->is_single && (!name || name->kind != JSON_STRING))
 		name = json_get(config->tree, "name");
@@ -526,6 +618,7 @@ int suite_expand(const struct config *config, const struct config_know *know,
 	}
 	s->member = arena_alloc(&s->arena, s->n * sizeof(*s->member));
 	rc = type_members(s, &parts, &set, &seen, f);
+	check_elsewhere(s, f);
 	settle_files(s, o);
 	settle_order(s, set.is_member ? 1 : set.rounds);
 	choose(s, o);
@@ -750,7 +843,7 @@ static void look_at_commands(struct looking *l, const struct suite_member *m,
 static void look_at_benchmark(struct looking *l, const struct suite_member *m,
 			      struct config_findings *own)
 {
-	bool is_kept = !l->out->member && !l->is_planned && l->s->jobs <= 1;
+	bool is_kept = !l->out->member && !l->is_planned && !suite_has_children(l->s);
 	struct point_early other = { 0 }, *early = is_kept ? &l->out->early : &other;
 	struct err e = { 0 };
 

@@ -48,15 +48,26 @@ struct suite_opts {
 	const char *const *only;
 	bool is_resumed;           /* --resume */
 	unsigned jobs;             /* --jobs; 0: the configuration's */
+	/* --scheduler, --hosts: NULL: the configuration's; --scheduler-args, after its args. */
+	const char *scheduler, *hosts;
+	const struct opt_list *scheduler_args; /* may be NULL */
+	bool is_detached;          /* --no-wait: Slurm's jobs are submitted and not waited for */
 	/*
-	 * --member I/N[:STEM]: this process runs one member of a suite for another one of ours, as
-	 * the I-th of N repeats; the configuration is that member's, merged; STEM: where the
-	 * files of an imported test go. NULL: none.
+	 * --member I/N@HASH[:STEM]: this process runs one member of a suite for another one of
+	 * ours, as the I-th of N repeats; the configuration is that member's, merged; HASH: what
+	 * the other one knows it by, which a machine with other GPUs would not find; STEM: where
+	 * the files of an imported test go. NULL: none.
 	 */
 	const char *member;
 	/* Words of children behind those of `profllm run` that are ours to say; ends NULL. */
 	char *const *child_words;
 };
+
+/*
+ * Where members run: one after another here, or as processes of this machine (jobs), as tasks of
+ * Slurm's job arrays (suite_slurm.c), as processes of hosts that ssh reaches (suite_jobs.c).
+ */
+enum suite_scheduler { SUITE_LOCAL, SUITE_SLURM, SUITE_SSH };
 
 /* A search for the best of the suite's experiments; see suite_search.h. */
 struct suite_search;
@@ -77,11 +88,15 @@ struct suite {
 	struct suite_member *member;       /* as configured, the repeats of one after another */
 	size_t n;
 	size_t *order;                     /* n places of member, as they are run */
-	bool is_single;                    /* the document is the member's */
+	bool is_single;                    /* the document is the member's; only SUITE_LOCAL */
+	enum suite_scheduler where;
+	struct experiment_scheduler scheduler;
+	struct config_host *host;          /* SUITE_SSH */
+	size_t n_hosts;
 	enum suite_restart restart;
 	bool stop_on_error, is_shuffled;
 	uint64_t seed;                     /* of the order, when shuffled */
-	unsigned jobs;
+	unsigned jobs;                     /* at once; SUITE_SLURM: 0 is as many as Slurm likes */
 	/*
 	 * Of a suite with search.best, else NULL: what it expands to are the candidates. Members
 	 * are those of the first round, and suite_run adds those of later ones.
@@ -109,6 +124,14 @@ int suite_check_only(const struct suite *s, struct err *e);
  * is moved or started. -1: f has an error.
  */
 int suite_check_gpus(const struct suite *s, struct config_findings *f);
+
+/* Whether every member is a process of its own, here or elsewhere, with servers of its own. */
+bool suite_has_children(const struct suite *s);
+/*
+ * Whether the configuration or the option says that members run on other machines, whose GPUs and
+ * programs are not those of this one. Asked before anything is typed.
+ */
+bool suite_is_elsewhere(const struct config *c, const char *scheduler);
 
 /* Whether a server of one would do for the other. */
 bool suite_same_servers(const struct experiment *a, const struct experiment *b);
@@ -165,7 +188,7 @@ struct suite_hooks {
 struct suite_tally {
 	size_t completed, partial, failed, kept, left; /* kept: by --resume; left: not run */
 	size_t doubtful;                   /* completed, but the verdict is not VALID */
-	bool is_interrupted;
+	bool is_interrupted, is_detached;  /* is_detached: what is left goes on without us */
 	struct outcome *single;            /* of the member that was run last here; NULL: none */
 	struct outcome outcome;            /* where it lies */
 };

@@ -39,7 +39,9 @@ enum experiment_mode suite_mode_of(const struct json_value *tree);
  */
 bool suite_cause(const struct experiment *x, const char *category, struct buf *out);
 
-/* ---- running: suite_run.c and suite_jobs.c ---- */
+/* ---- running: suite_run.c, suite_jobs.c and suite_slurm.c ---- */
+
+struct suite_slurm;
 
 struct suite_sitting {
 	const struct suite *s;
@@ -59,6 +61,10 @@ struct suite_sitting {
 	} *cause;
 	size_t n_causes;
 	struct map causes;                /* suite_cause: place of cause */
+	struct suite_slurm *slurm;        /* of suite_slurm.c alone */
+	bool *is_adopted;                 /* of each of due: it runs already; NULL: none does */
+	size_t n_running;                 /* the most that Slurm ran at the same time; 0: none */
+	bool is_detached;                 /* what is left goes on without us */
 	int64_t written_ns;               /* when the suite's document was, and what that took */
 	int64_t write_took_ns;
 };
@@ -70,13 +76,44 @@ int suite_run_one(struct suite_sitting *t, const struct suite_member *m, size_t 
 /* Counts a member whose document is at its path, and rewrites the suite's. took_s: NAN unknown. */
 int suite_ended(struct suite_sitting *t, const struct suite_member *m, double took_s,
 		struct err *e);
+/* A document for a member that another machine has left without one; as an interrupted run. */
+int suite_write_lost(const struct suite_member *m, const char *category, const char *reason,
+		     struct err *e);
 /* "FOLDER/upstream/LABEL": where the files for upstream's tables go. Caller frees. */
 char *suite_imported_stem(const struct suite *s, const struct suite_member *m);
 bool suite_is_cancelled(const struct suite_sitting *t);
 /* Whether it would fail as one before it did; it is counted, and is not to be run then. */
 bool suite_is_futile(struct suite_sitting *t, const struct suite_member *m);
-/* jobs > 1: every member of due as a child. */
+/* jobs > 1, or SUITE_SSH: every member of due as a child. */
 int suite_jobs_run(struct suite_sitting *t, struct err *e);
+/* where SUITE_SLURM: every member of due as a task of a job array. */
+int suite_slurm_run(struct suite_sitting *t, struct err *e);
+/*
+ * Those of due whose tasks of an earlier run are still waiting or running: t->is_adopted. -1: Slurm
+ * does not answer, or some are there and must not be taken (no --resume, another configuration).
+ */
+int suite_slurm_adopt(struct suite_sitting *t, struct err *e);
+void suite_slurm_free(struct suite_slurm *s); /* accepts NULL */
+
+/* ---- what a member that is a process of its own is given: suite_child.c ---- */
+
+/* The merged configuration; "$" is doubled, because texts are filled in when they are read. */
+int suite_child_config(const struct suite *s, const struct suite_member *m, struct buf *out,
+		       struct err *e);
+/* `program run --member ...`, ended by NULL, in a. */
+char **suite_child_words(const struct suite_sitting *t, const struct suite_member *m,
+			 const char *program, const char *config, struct arena *a);
+#define SUITE_NO_FOLDER 253 /* exit status of the script where this folder is not there */
+/*
+ * Those as files for a machine that has the same folders: STEM.yaml and STEM.sh, for their owner
+ * alone. more: further words, ended by NULL, or NULL.
+ */
+int suite_child_files(const struct suite_sitting *t, const struct suite_member *m,
+		      const char *stem, const char *const *more, struct err *e);
+void suite_child_forget(const char *stem); /* removes them */
+/* "FOLDER/scheduler", for files of members that run elsewhere, made. NULL with e. Caller frees. */
+char *suite_scheduler_folder(const struct suite *s, struct err *e);
+
 /* How long a child may take to stop its servers and write its document, in seconds. */
 double suite_grace_s(const struct experiment *x);
 

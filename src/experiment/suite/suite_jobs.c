@@ -6,6 +6,9 @@
  * configuration is the merged one, in a nameless file: the one on disk may have been edited since,
  * and what it holds may be secret. GPUs and ports are its own to take; we only start no more of
  * them than the machine has GPUs for.
+ *
+ * With SUITE_SSH the child is an ssh that runs the program on a host, one for each slot. Folders
+ * are those of a shared file system, so the documents are where they would be without.
  */
 #include <assert.h>
 #include <errno.h>
@@ -13,6 +16,7 @@
 #include <math.h>
 #include <poll.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -27,10 +31,10 @@
 #include "experiment/stages/allocate.h"
 #include "experiment/suite/suite_internal.h"
 #include "host/proc/keeper.h"
+#include "host/proc/tool.h"
 #include "results/read/read.h"
 
 #define POLL_MS 50
-#define WAIT_S 60     /* for GPUs that another child is about to give back */
 #define STOP_S 15     /* what a child needs beside stopping its servers, generously */
 
 struct stream {
@@ -38,8 +42,20 @@ struct stream {
 	struct buf line;
 };
 
+struct host {                         /* of SUITE_SSH */
+	const struct config_host *is;
+	bool is_out;                  /* it has failed, and gets nothing more */
+};
+
 struct job {
 	const struct suite_member *m; /* NULL: free */
+	size_t place;                 /* of m in the suite */
+	struct host *host;            /* NULL: a process of this machine */
+	int life_fd;                  /* while it is open, the member on the host lives; -1: none */
+	char *stem;                   /* of the files that the host runs */
+	int64_t stop_ns;              /* until when the member on the host may stop by itself */
+	struct keeper_end end;
+	char last[256];               /* the last line on its stderr */
 	struct keeper *keeper;
 	struct stream stream[2];      /* its stdout, its stderr */
 	int64_t began_ns;
@@ -81,78 +97,14 @@ static bool fits(const struct suite *s, const struct job *job, size_t n_jobs,
 
 /* ---- starting ---- */
 
-/* As it was written, where that says more than the value: "1.10", "yes". A child reads YAML. */
-static void add_scalar(struct buf *out, const struct json_value *v)
-{
-	struct json_writer w = json_writer(out);
-	struct str raw = v->raw;
-	bool is_text = raw.n && memchr(raw.p, 'e', raw.n) && !memchr(raw.p, '.', raw.n);
-
-	if (v->kind == JSON_STRING)
-		json_quote(out, v->text, true);
-	else if (v->kind == JSON_REAL && isinf(v->real))
-		buf_add_text(out, v->real < 0 ? "-.inf" : ".inf");
-	else if (raw.n && (v->kind != JSON_REAL || !is_text)) /* 1e5 is a text there */
-		buf_add_str(out, raw);
-	else
-		json_put_value(&w, v);
-}
-
-static void add_value(struct buf *out, const struct json_value *v)
-{
-	bool is_object = v->kind == JSON_OBJECT;
-
-	if (!is_object && v->kind != JSON_ARRAY) {
-		add_scalar(out, v);
-		return;
-	}
-	buf_add_char(out, is_object ? '{' : '[');
-	for (size_t i = 0; i < v->count; i++) {
-		buf_add_text(out, i ? ", " : "");
-		if (is_object) {
-			json_quote(out, v->key[i], true);
-			buf_add_text(out, ": ");
-		}
-		add_value(out, &v->item[i]);
-	}
-	buf_add_char(out, is_object ? '}' : ']');
-}
-
-/* What is different of a child: where its files go, that it waits for others' GPUs, no upload. */
-static const struct json_value *child_tree(const struct suite *s, const struct suite_member *m,
-					   struct err *e)
-{
-	struct json_value folder = { .kind = JSON_STRING, .text = str_of(m->folder) }, null = { 0 };
-	struct json_value wait = { .kind = JSON_INT, .integer = WAIT_S };
-	const struct json_value *tree = config_put(s->config, m->config, "output.folder", &folder,
-						   e);
-
-	if (tree) /* a member's is ignored, as it is without children */
-		tree = config_without(s->config, tree, "include");
-	if (tree)
-		tree = config_put(s->config, tree, "output.upload", &null, e);
-	if (tree && m->x.resources.wait_s < WAIT_S)
-		tree = config_put(s->config, tree, "resources.wait_s", &wait, e);
-	return tree;
-}
-
-/* The merged configuration; "$" is doubled, because texts are filled in when they are read. */
 static int config_fd(const struct suite *s, const struct suite_member *m, struct err *e)
 {
-	const struct json_value *tree = child_tree(s, m, e);
-	struct buf text = { .limit = 4 * (size_t)EXPERIMENT_BYTES_MAX }, out = { 0 };
+	struct buf text = { 0 };
 	int fd = -1;
 
-	out.limit = 2 * text.limit;
-	if (tree) {
-		add_value(&text, tree);
-		for (size_t i = 0; i < text.len; i++) {
-			buf_add_char(&out, text.data[i]);
-			if (text.data[i] == '$')
-				buf_add_char(&out, '$');
-		}
+	if (suite_child_config(s, m, &text, e) == 0) {
 		fd = memfd_create("experiment.yaml", MFD_CLOEXEC);
-		if (fd >= 0 && (file_write_all(fd, buf_str(&out)) < 0 || lseek(fd, 0, SEEK_SET))) {
+		if (fd >= 0 && (file_write_all(fd, buf_str(&text)) < 0 || lseek(fd, 0, SEEK_SET))) {
 			close(fd);
 			fd = -1;
 		}
@@ -161,31 +113,120 @@ static int config_fd(const struct suite *s, const struct suite_member *m, struct
 				strerror(errno));
 	}
 	buf_release(&text);
-	buf_release(&out);
 	return fd;
 }
 
-static char **child_argv(const struct suite_sitting *t, const struct suite_member *m,
-			 struct arena *a)
-{
-	char *stem = m->test ? suite_imported_stem(t->s, m) : NULL;
-	char *own[] = {
-		arena_text(a, STR("/proc/self/exe")), arena_text(a, STR("run")),
-		arena_text(a, STR("--member")),
-		arena_printf(a, "%u/%u%s%s", m->x.repeat, m->x.repeats, stem ? ":" : "",
-			     stem ? stem : ""),
-		arena_text(a, STR("--config")), arena_printf(a, "/dev/fd/%d", KEEPER_PASSED_FD),
-		arena_text(a, STR("--output")), arena_text(a, str_of(m->path)), NULL,
-	};
-	struct word_list argv = { .arena = a };
+/* ---- on another host ---- */
 
-	for (char **word = own; *word; word++)
-		words_add(&argv, *word);
-	for (char *const *word = t->o->child_words; word && *word; word++)
-		words_add(&argv, *word);
-	free(stem);
+/* What the shell of the host runs. It stays, so that a signal's exit status is not ssh's 255. */
+static const char on_host[] = "test -r \"$0\" || exit 252; sh \"$0\"; exit $?";
+#define NO_SCRIPT 252
+#define NO_CONNECTION 255
+
+/*
+ * ssh's input is a pipe of ours. The member ends when its input does: when we close the pipe, when
+ * we end in any way, and when the connection is lost.
+ */
+static char **host_argv(const struct suite_sitting *t, const struct job *job, const char *script,
+			struct arena *a)
+{
+	static const char *const first[] = {
+		"sh", "-c", "exec \"$@\" <&3 3<&-", "sh", "ssh", "-T", "-o", "BatchMode=yes", "-o",
+		"ServerAliveInterval=15", "-o", "ServerAliveCountMax=4", NULL,
+	};
+	const struct opt_list *args = &t->s->scheduler.args;
+	struct word_list argv = { .arena = a };
+	struct buf command = { 0 };
+
+	for (const char *const *word = first; *word; word++)
+		words_add(&argv, arena_text(a, str_of(*word)));
+	for (size_t i = 0; i < args->n; i++)
+		words_add(&argv, arena_text(a, str_of(args->v[i])));
+	words_add(&argv, arena_text(a, str_of(job->host->is->name)));
+	buf_add_text(&command, "sh -c ");
+	words_quote(&command, str_of(on_host));
+	buf_add_char(&command, ' ');
+	words_quote(&command, str_of(script));
+	words_add(&argv, arena_text(a, buf_str(&command)));
+	buf_release(&command);
 	return argv.v;
 }
+
+/* The words that start m on job's host, and the pipe that it lives by. NULL with e. */
+static char **begin_on_host(struct suite_sitting *t, struct job *job, const struct suite_member *m,
+			    struct arena *a, int *input, struct err *e)
+{
+	static const char *const more[] = { "--until-stdin-ends", NULL };
+	char *folder = suite_scheduler_folder(t->s, e);
+	int life[2] = { -1, -1 };
+	struct buf stem = { 0 };
+
+	if (!folder)
+		return NULL;
+	buf_printf(&stem, "%s%s", folder, strrchr(m->folder, '/'));
+	free(folder);
+	job->stem = buf_take(&stem);
+	if (suite_child_files(t, m, job->stem, more, e) < 0)
+		return NULL;
+	if (pipe2(life, O_CLOEXEC) < 0) {
+		err_set(e, ERR_RUN, "cannot make a pipe: %s", strerror(errno));
+		return NULL;
+	}
+	*input = life[0];
+	job->life_fd = life[1];
+	return host_argv(t, job, arena_printf(a, "%s.sh", job->stem), a);
+}
+
+/* Closes what a member on a host lives by, and removes its files, which may hold what is secret. */
+static void leave_host(struct job *job)
+{
+	if (job->life_fd >= 0)
+		close(job->life_fd);
+	job->life_fd = -1;
+	if (job->stem)
+		suite_child_forget(job->stem);
+	free(job->stem);
+	job->stem = NULL;
+}
+
+/* Why the host is of no use; NULL: it is not the host's doing. */
+static const char *host_fault(const struct job *job, const struct suite *s, struct arena *a)
+{
+	switch (job->end.code) {
+	case NO_CONNECTION:
+		return *job->last ? job->last : "ssh could not connect, or lost the connection";
+	case NO_SCRIPT:
+	case SUITE_NO_FOLDER:
+		return arena_printf(a, "it does not have the folder of %s, or the current one; both must "
+				    "be on a file system that all hosts share", s->output);
+	case 126:
+	case 127:
+		return arena_printf(a, "it does not have this program (%s); scheduler.program says where "
+				    "it is on the hosts", *job->last ? job->last : "exit status 127");
+	default:
+		return NULL;
+	}
+}
+
+/* Whether the host has failed and not the member, which others may then run. */
+static bool drop_host(struct suite_sitting *t, struct job *job)
+{
+	const struct experiment_hooks *hooks = &t->hooks->run;
+	struct arena a = { 0 };
+	const char *why = job->host && job->end.is_known && !suite_is_done(job->m) ?
+			  host_fault(job, t->s, &a) : NULL;
+
+	if (why && hooks->warn)
+		hooks->warn(hooks->self, arena_printf(&a, "host %s %s: %s. The experiment %s goes to "
+			    "another host", job->host->is->name, job->host->is_out ? "has failed" :
+			    "is not used any more", why, job->m->label));
+	if (why)
+		job->host->is_out = true;
+	arena_release(&a);
+	return why != NULL;
+}
+
+/* ---- a child ---- */
 
 double suite_grace_s(const struct experiment *x)
 {
@@ -196,21 +237,33 @@ double suite_grace_s(const struct experiment *x)
 	return 4 * (s + STOP_S); /* the tree is only asked to end after a quarter of it */
 }
 
+static char **begin_here(struct suite_sitting *t, const struct suite_member *m, struct arena *a,
+			 int *input, struct err *e)
+{
+	*input = config_fd(t->s, m, e);
+	if (*input < 0)
+		return NULL;
+	return suite_child_words(t, m, "/proc/self/exe",
+				 arena_printf(a, "/dev/fd/%d", KEEPER_PASSED_FD), a);
+}
+
 static int start(struct suite_sitting *t, struct job *job, size_t at, struct err *e)
 {
 	const struct suite_member *m = &t->s->member[t->due[at]];
 	struct arena arena = { 0 };
-	int config = config_fd(t->s, m, e), out[2] = { -1, -1 }, err[2] = { -1, -1 }, rc = -1;
+	int input = -1, out[2] = { -1, -1 }, err[2] = { -1, -1 }, rc = -1;
+	char **argv;
 
-	*job = (struct job){ .stream = { { .fd = -1 }, { .fd = -1 } } };
-	if (config < 0)
-		return -1;
-	if (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0) {
+	*job = (struct job){ .host = job->host, .life_fd = -1, .place = t->due[at],
+			     .stream = { { .fd = -1 }, { .fd = -1 } } };
+	argv = job->host ? begin_on_host(t, job, m, &arena, &input, e) :
+			   begin_here(t, m, &arena, &input, e);
+	if (argv && (pipe2(out, O_CLOEXEC) < 0 || pipe2(err, O_CLOEXEC) < 0)) {
 		err_set(e, ERR_RUN, "cannot make a pipe: %s", strerror(errno));
-	} else {
+	} else if (argv) {
 		struct keeper_opts o = {
-			.argv = child_argv(t, m, &arena), .out_fd = out[1], .err_fd = err[1],
-			.follow_fd = -1, .pass_fd = config, .grace_s = suite_grace_s(&m->x),
+			.argv = argv, .out_fd = out[1], .err_fd = err[1], .follow_fd = -1,
+			.pass_fd = input, .grace_s = suite_grace_s(&m->x),
 		};
 
 		rc = keeper_start(&o, &job->keeper, NULL, e);
@@ -224,6 +277,8 @@ static int start(struct suite_sitting *t, struct job *job, size_t at, struct err
 		job->stream[1].fd = err[0];
 		out[0] = err[0] = -1;
 		suite_say_begin(t, m, at + 1);
+	} else {
+		leave_host(job);
 	}
 	for (int i = 0; i < 2; i++) {
 		if (out[i] >= 0)
@@ -231,7 +286,8 @@ static int start(struct suite_sitting *t, struct job *job, size_t at, struct err
 		if (err[i] >= 0)
 			close(err[i]);
 	}
-	close(config);
+	if (input >= 0)
+		close(input);
 	arena_release(&arena);
 	return rc;
 }
@@ -242,6 +298,8 @@ static void say_line(const struct suite_sitting *t, struct job *job, bool is_err
 {
 	struct buf *line = &job->stream[is_err].line;
 
+	if (is_err && line->len)
+		snprintf(job->last, sizeof(job->last), "%s", line->data);
 	if (t->hooks->child)
 		t->hooks->child(t->hooks->self, job->m, line->len ? line->data : "", is_err);
 	buf_reset(line);
@@ -294,11 +352,12 @@ static void wait_for_bytes(const struct suite_sitting *t, struct job *job, size_
 
 /* ---- ending ---- */
 
-/* The rest of its lines, its document. */
-static int end(struct suite_sitting *t, struct job *job, struct err *e)
+/* The rest of its lines, its document. *next: it goes back to the ones that are to be started. */
+static int end(struct suite_sitting *t, struct job *job, size_t *next, struct err *e)
 {
 	double took_s = (double)(clock_mono_ns() - job->began_ns) / 1e9;
 	const struct suite_member *m = job->m;
+	bool is_back;
 
 	for (int k = 0; k < 2; k++) {
 		drain(t, job, k == 1);
@@ -308,8 +367,13 @@ static int end(struct suite_sitting *t, struct job *job, struct err *e)
 			close(job->stream[k].fd);
 		buf_release(&job->stream[k].line);
 	}
+	leave_host(job);
+	is_back = !suite_is_cancelled(t) && drop_host(t, job);
 	job->m = NULL;
-	return suite_ended(t, m, took_s, e);
+	if (!is_back)
+		return suite_ended(t, m, took_s, e);
+	t->due[--*next] = job->place; /* in place of one that was started, which nothing looks at */
+	return 0;
 }
 
 static void *stop_main(void *arg)
@@ -333,18 +397,34 @@ static void begin_stop(struct job *job)
 	}
 }
 
-static int reap(struct suite_sitting *t, struct job *job, size_t n_jobs, struct err *e)
+/* A member on a host is asked by the end of its input, and has the time that a child has here. */
+static void ask_to_stop(struct job *job)
+{
+	int64_t now = clock_mono_ns();
+
+	if (job->life_fd >= 0) {
+		close(job->life_fd);
+		job->life_fd = -1;
+		job->stop_ns = now + clock_span_ns(suite_grace_s(&job->m->x));
+	}
+	if (now >= job->stop_ns)
+		begin_stop(job);
+}
+
+static int reap(struct suite_sitting *t, struct job *job, size_t n_jobs, size_t *next,
+		struct err *e)
 {
 	int rc = 0;
 
 	for (size_t i = 0; i < n_jobs; i++) {
-		if (job[i].m && !job[i].is_stopping && keeper_has_ended(job[i].keeper, 0, NULL))
+		if (job[i].m && !job[i].is_stopping &&
+		    keeper_has_ended(job[i].keeper, 0, &job[i].end))
 			begin_stop(&job[i]); /* what it left, if it was killed */
 		if (!job[i].m || !job[i].is_stopping || !atomic_load(&job[i].is_stopped))
 			continue;
 		if (!pthread_equal(job[i].stopper, pthread_self()))
 			pthread_join(job[i].stopper, NULL);
-		if (end(t, &job[i], rc == 0 ? e : NULL) < 0)
+		if (end(t, &job[i], next, rc == 0 ? e : NULL) < 0)
 			rc = -1;
 	}
 	return rc;
@@ -353,9 +433,24 @@ static int reap(struct suite_sitting *t, struct job *job, size_t n_jobs, struct 
 static struct job *free_job(struct job *job, size_t n_jobs)
 {
 	for (size_t i = 0; i < n_jobs; i++)
-		if (!job[i].m)
+		if (!job[i].m && !(job[i].host && job[i].host->is_out))
 			return &job[i];
 	return NULL;
+}
+
+/* Places for the hosts' slots, the first one of each host before the second one of any. */
+static struct job *make_jobs(const struct suite *s, struct host *host)
+{
+	struct job *job = mem_array(s->jobs, sizeof(*job));
+	size_t n = 0;
+
+	for (size_t i = 0; i < s->n_hosts; i++)
+		host[i].is = &s->host[i];
+	for (unsigned slot = 0; n < s->jobs && s->n_hosts; slot++)
+		for (size_t i = 0; i < s->n_hosts && n < s->jobs; i++)
+			if (slot < s->host[i].slots)
+				job[n++].host = &host[i];
+	return job;
 }
 
 static bool has_running(const struct job *job, size_t n_jobs)
@@ -366,38 +461,65 @@ static bool has_running(const struct job *job, size_t n_jobs)
 	return false;
 }
 
+/* Starts what there is place for; on hosts one at a time, as sshd limits pending logins. */
+static int start_more(struct suite_sitting *t, struct job *job, size_t n_jobs, size_t *next,
+		      struct err *e)
+{
+	struct job *place;
+
+	while ((place = free_job(job, n_jobs))) {
+		/* The first that may fare better than one that has failed. */
+		while (*next < t->n_due && suite_is_futile(t, &t->s->member[t->due[*next]]))
+			++*next;
+		if (*next == t->n_due ||
+		    (!place->host && !fits(t->s, job, n_jobs, &t->s->member[t->due[*next]].x)))
+			break;
+		if (start(t, place, (*next)++, e) < 0)
+			return -1;
+		if (place->host)
+			break;
+	}
+	return 0;
+}
+
 int suite_jobs_run(struct suite_sitting *t, struct err *e)
 {
 	size_t n_jobs = t->s->jobs, next = 0;
-	struct job *job = mem_array(n_jobs, sizeof(*job));
+	struct host *host = mem_array(t->s->n_hosts + 1, sizeof(*host));
+	struct job *job = make_jobs(t->s, host);
 	bool is_ending = false;
 	int rc = 0;
 
-	while (next < t->n_due || has_running(job, n_jobs)) {
-		struct job *place = free_job(job, n_jobs);
-
-		is_ending = is_ending || rc < 0 || suite_is_cancelled(t) ||
+	if (t->s->n_hosts && !tool_exists("ssh"))
+		rc = err_set(e, ERR_USAGE, "--scheduler ssh: the program ssh is not in PATH");
+	while (rc == 0 && (next < t->n_due || has_running(job, n_jobs))) {
+		is_ending = is_ending || suite_is_cancelled(t) ||
 			    (t->s->stop_on_error && t->tally->failed);
 		if (is_ending && !has_running(job, n_jobs))
 			break;
-		while (!is_ending && place && rc == 0) {
-			/* The first that may fare better than one that has failed. */
-			while (next < t->n_due && suite_is_futile(t, &t->s->member[t->due[next]]))
-				next++;
-			if (next == t->n_due ||
-			    !fits(t->s, job, n_jobs, &t->s->member[t->due[next]].x))
-				break;
-			rc = start(t, place, next++, e);
-			place = free_job(job, n_jobs);
+		if (!is_ending && !free_job(job, n_jobs) && !has_running(job, n_jobs)) {
+			rc = err_set(e, ERR_RUN, "no host of %s is left, and %zu experiments were not "
+				     "run; --resume runs them", t->s->scheduler.hosts, t->n_due - next);
+			break;
 		}
-		for (size_t i = 0; (rc < 0 || suite_is_cancelled(t)) && i < n_jobs; i++)
+		if (!is_ending)
+			rc = start_more(t, job, n_jobs, &next, e);
+		for (size_t i = 0; suite_is_cancelled(t) && i < n_jobs; i++)
 			if (job[i].m)
-				begin_stop(&job[i]);
+				ask_to_stop(&job[i]);
 		wait_for_bytes(t, job, n_jobs);
-		if (reap(t, job, n_jobs, e) < 0)
+		if (reap(t, job, n_jobs, &next, rc == 0 ? e : NULL) < 0)
 			rc = -1;
 	}
+	while (rc < 0 && has_running(job, n_jobs)) {
+		for (size_t i = 0; i < n_jobs; i++)
+			if (job[i].m)
+				ask_to_stop(&job[i]);
+		wait_for_bytes(t, job, n_jobs);
+		reap(t, job, n_jobs, &next, NULL);
+	}
 	free(job);
+	free(host);
 	return rc;
 }
 
@@ -784,7 +906,7 @@ int suite_adapt_rest(struct suite_sitting *t, struct experiment_site *site, stru
 
 		for (size_t k = 0; k < i; k++)
 			is_seen_to |= is_same_group(&t->s->member[k], m);
-		for (size_t k = 0; t->s->jobs <= 1 && k < t->n_due; k++)
+		for (size_t k = 0; !suite_has_children(t->s) && k < t->n_due; k++)
 			is_seen_to |= is_same_group(&t->s->member[t->due[k]], m);
 		if (is_seen_to || !is_adaptive(m))
 			continue;

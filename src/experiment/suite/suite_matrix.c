@@ -450,7 +450,7 @@ static int multiply(const struct config *c, const struct suite_part *part, struc
 
 static const char *const suite_keys[] = {
 	"matrix", "matrix_exclude", "experiments", "import", "repeat", "shuffle", "restart", "jobs",
-	"stop_on_error",
+	"stop_on_error", "scheduler",
 };
 
 static const struct json_value *without_suite(const struct config *c,

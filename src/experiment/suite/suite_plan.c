@@ -312,7 +312,7 @@ void suite_plan_json(const struct suite *s, const struct suite_opts *o, struct b
 	json_member_text(w, "suite", s->name);
 	json_member_text(w, "output", s->output);
 	json_member_int(w, "jobs", s->jobs);
-	json_member_text(w, "restart", suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS :
+	json_member_text(w, "restart", suite_restart_name(suite_has_children(s) ? SUITE_RESTART_ALWAYS :
 			 s->restart));
 	if (s->is_shuffled)
 		json_member_int(w, "shuffle_seed", (int64_t)s->seed);

@@ -33,6 +33,7 @@
 #define WRITE_SHARE_MAX 0.05
 #define EARLIER_FOLDER "earlier"
 #define IMPORTED_FOLDER "upstream"
+#define SCHEDULER_FOLDER "scheduler"
 #define LEFTOVER_POLL_NS 20000000
 
 /* ---- documents ---- */
@@ -138,6 +139,37 @@ int suite_write_refused(const struct experiment *x, const char *path, const char
 	return rc;
 }
 
+int suite_write_lost(const struct suite_member *m, const char *category, const char *reason,
+		     struct err *e)
+{
+	struct buf text = { .limit = DOCUMENT_BYTES_MAX };
+	struct suite_document d;
+	struct outcome out;
+	int rc;
+
+	suite_document_read(m->path, &d);
+	experiment_refused(category, reason, &out);
+	out.stage = d.is_cut ? AT_BENCHMARK : AT_ALLOCATE;
+	document_write(&m->x, &out, &text);
+	rc = file_write_atomic(m->path, buf_str(&text), e);
+	buf_release(&text);
+	outcome_release(&out);
+	return rc;
+}
+
+char *suite_scheduler_folder(const struct suite *s, struct err *e)
+{
+	char *folder = file_join(s->folder, SCHEDULER_FOLDER);
+
+	/* Configurations are in it, and what is in those may be secret. */
+	char *whole = file_mkdirs_mode(folder, 0700, e) == 0 ? realpath(folder, NULL) : NULL;
+
+	if (!whole && file_is_dir(folder))
+		err_set(e, ERR_IO, "cannot use the folder %s: %s", folder, strerror(errno));
+	free(folder);
+	return whole;
+}
+
 static void put_plan(const struct suite_sitting *t, struct json_writer *w)
 {
 	const struct suite *s = t->s;
@@ -149,9 +181,11 @@ static void put_plan(const struct suite_sitting *t, struct json_writer *w)
 		json_member_int(w, "shuffle_seed", (int64_t)s->seed);
 	else
 		json_member_null(w, "shuffle_seed");
-	json_member_text(w, "restart", suite_restart_name(s->jobs > 1 ? SUITE_RESTART_ALWAYS :
+	json_member_text(w, "restart", suite_restart_name(suite_has_children(s) ? SUITE_RESTART_ALWAYS :
 			 s->restart));
 	json_member_int(w, "jobs", s->jobs);
+	if (s->where != SUITE_LOCAL)
+		json_member_text(w, "scheduler", s->scheduler.kind);
 	json_member_array(w, "order");
 	for (size_t i = 0; i < s->n; i++)
 		json_put_text(w, s->member[s->order[i]].label);
@@ -233,7 +267,7 @@ bool suite_is_cancelled(const struct suite_sitting *t)
 
 static double left_s(const struct suite_sitting *t)
 {
-	size_t jobs = t->s->jobs ? t->s->jobs : 1;
+	size_t jobs = t->n_running ? t->n_running : t->s->jobs ? t->s->jobs : 1;
 
 	if (t->n_ended == 0)
 		return NAN;
@@ -546,7 +580,9 @@ static int find_work(struct suite_sitting *t, struct err *e)
 			t->due[t->n_due++] = s->order[i];
 		}
 	}
-	return suite_check_only(s, e);
+	if (suite_check_only(s, e) < 0)
+		return -1;
+	return s->where == SUITE_SLURM ? suite_slurm_adopt(t, e) : 0;
 }
 
 /* "NAME.json" goes to earlier/NAME.TIME.json of the folder, or is renamed where that is elsewhere. */
@@ -635,7 +671,8 @@ static int put_old_aside(const struct suite_sitting *t, struct err *e)
 		struct suite_document d;
 		struct stat st;
 
-		if (lstat(m->path, &st) < 0 || !S_ISREG(st.st_mode))
+		if ((t->is_adopted && t->is_adopted[i]) || lstat(m->path, &st) < 0 ||
+		    !S_ISREG(st.st_mode))
 			continue;
 		suite_document_read(m->path, &d);
 		if (d.is_cut) {
@@ -689,7 +726,9 @@ static int begin_round(struct suite_sitting *t, struct err *e)
 
 static int run_due(struct suite_sitting *t, struct experiment_site *site, struct err *e)
 {
-	return t->s->jobs > 1 && !t->s->is_single ? suite_jobs_run(t, e) : run_all(t, site, e);
+	if (t->s->where == SUITE_SLURM)
+		return suite_slurm_run(t, e);
+	return suite_has_children(t->s) ? suite_jobs_run(t, e) : run_all(t, site, e);
 }
 
 /* Round by round; one that was interrupted concludes nothing. */
@@ -745,9 +784,12 @@ int suite_run(struct suite *s, const struct suite_opts *o, const struct suite_ho
 		say_futile(&t);
 		out->left = t.n_due + t.n_probes - t.n_ended;
 		out->is_interrupted = suite_is_cancelled(&t);
+		out->is_detached = t.is_detached;
 	}
 	if (fd >= 0)
 		close(fd);
+	suite_slurm_free(t.slurm);
+	free(t.is_adopted);
 	free(t.due);
 	free(t.probe);
 	free(t.cause);
