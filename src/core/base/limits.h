@@ -51,6 +51,8 @@
 #define TEXT_BLOCKS_MAX (1u << 29)      /* 120 bytes each */
 #define THREADS_MAX 64
 #define ENDPOINTS_MAX 64                /* base URLs of one run */
+#define OWN_ADDRESSES_MAX 256           /* --source-addresses: 7 million connections to a server */
+#define CPUS_MAX 1024                   /* --cpus: a cpu_set_t */
 #define RANKS_MAX 1024                  /* processes that mpirun starts as one run */
 #define RANK_HOST_BYTES 64              /* the name of a rank's machine, cut to fit */
 #define PIPE_BYTES_MAX (64ull << 30)    /* what is read from a pipe in place of a file */
