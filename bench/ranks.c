@@ -2,9 +2,9 @@
 /*
  * ranks.c - what a token event costs when the load is divided among several processes.
  *
- * The same streams are received by one process, and by 2, 4 and 8 that mpirun starts. Streams
- * begin one after the other, evenly spread over the time between two tokens, and then all flow for
- * some seconds. The processor time of all processes of the run, mpirun left out, is read ten times
+ * The same streams are received by one process, and by 2, 4 and 8 that mpirun starts. In "steps"
+ * all tokens of a moment are sent together, as an engine's step does; in "spread" they are evenly
+ * spread over the time between two tokens of a stream, so that each event wakes a process. The processor time of all processes of the run, mpirun left out, is read ten times
  * a second; what it grew by while every stream flowed is divided by the events of that time, which
  * the result has. So starting MPI and gathering the record are not in the figure.
  *
@@ -29,7 +29,7 @@
 #define RANKS_MOST 8
 #define ITL_MS "20"
 #define STREAMS "100"
-#define TOKENS "700"
+#define TOKENS "500"
 #define STREAMS_QUICK "20"
 #define TOKENS_QUICK "100"
 #define LOOK_NS 100000000
@@ -40,12 +40,13 @@
 
 /* With the tap each process of a machine looks at the packets of all of them. */
 static const struct scene {
-	const char *name, *timestamps;
+	const char *name, *rate, *timestamps;
 	unsigned ranks_most, step; /* 1 and its multiples by step */
 	bool has_target;
 } scenes[] = {
-	{ "kernel", "kernel", RANKS_MOST, 2, true },
-	{ "tap", "auto", RANKS_MOST, RANKS_MOST, false },
+	{ "steps", "inf", "kernel", RANKS_MOST, 2, true },
+	{ "steps, tap", "inf", "auto", RANKS_MOST, RANKS_MOST, false },
+	{ "spread", "47", "kernel", RANKS_MOST, RANKS_MOST, false },
 };
 
 struct look { int64_t at_ns, cpu_ns; };
@@ -207,7 +208,7 @@ static int measure(struct bench *b, const struct sim_child *sim, const struct sc
 		b->binary, "bench", "serve", "--base-url", sim->url, "--model", "sim", "--tokenizer",
 		"sim", "--dataset-name", "random", "--random-input-len", "16", "--random-output-len",
 		b->is_quick ? TOKENS_QUICK : TOKENS, "--num-prompts",
-		b->is_quick ? STREAMS_QUICK : STREAMS, "--request-rate", "47", "--burstiness", "inf",
+		b->is_quick ? STREAMS_QUICK : STREAMS, "--request-rate", s->rate, "--burstiness", "inf",
 		"--timestamps", s->timestamps,
 		"--ready-check-timeout-sec", "0", "--progress", "none", "--save-result",
 		"--save-detailed", "--result-dir", sim->dir, "--result-filename", "result.json", NULL,
