@@ -70,7 +70,7 @@ for my $k (1 .. SERVER) {
 	run(at($k), 'ip', 'route', 'add', 'default', 'via', "10.77.$k.1");
 }
 
-my $ssh = script('ssh', <<'END' . join('', map { <<"CASE" } 1 .. HOSTS) . "esac\nexit 1\n");
+my $enter = script('enter', <<'END' . join('', map { <<"CASE" } 1 .. HOSTS) . "esac\nexit 1\n");
 host=$1
 shift
 case $host in
@@ -89,8 +89,7 @@ sub start_sim
 sub ranks
 {
 	my ($n) = @_;
-	return ('mpirun', '--leave-session-attached', '--mca', 'plm_rsh_agent', $ssh, '--mca',
-		'plm_rsh_no_tree_spawn', '1', '--mca', 'btl', 'self,tcp', '--mca',
+	return ('mpirun', '--mca', 'plm_rsh_agent', $enter, '--mca', 'btl', 'self,tcp', '--mca',
 		'btl_tcp_if_include', '10.77.0.0/16', '--mca', 'oob_tcp_if_include', '10.77.0.0/16',
 		'--host', join(',', map { "10.77.$_.2" } 1 .. $n), '-np', $n);
 }
