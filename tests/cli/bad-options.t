@@ -185,7 +185,7 @@ my @rows = (
 		qw(--source-addresses 127.0.0.1 --transport curl)],
 	['serve', 2, "--cpus: expected numbers of processors below 1024 such as 2-5,8, got '3-1'",
 		qw(--cpus 3-1)],
-	['serve', 2, '--cpus 0,0: processor 0 is named twice', qw(--cpus 0,0)],
+	['serve', 2, '--cpus 0,0: processor 0 is named twice', '--cpus', '0,0'],
 	['serve', 2, '--cpus 0 names 1 processors, fewer than the 2 that the loops of 1 process on this ' .
 		'machine need (--threads 2)', qw(--cpus 0 --threads 2)],
 	['serve', 2, '--cpus 1023: this process may not use processor 1023; *', qw(--cpus 1023)],

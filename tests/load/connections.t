@@ -40,9 +40,11 @@ my @pace = ('--ttft-ms', '5', '--itl-ms', '2');
 	my $run = serve_start($sim, '--num-prompts', '6', '--source-addresses', '127.0.0.2', '127.0.0.3',
 		'--warm-connections', '6', '--cpus', $cpu);
 	my $peers = sub {
-		my %n;
+		my (%n, $text);
 		my $port = sprintf '%04X', $sim->{port};
-		$n{$1}++ while slurp('/proc/net/tcp') =~ /^ *\d+: (0[23]00007F):\w+ 0100007F:$port 01 /mg;
+
+		$text = slurp('/proc/net/tcp');
+		$n{$1}++ while $text =~ /^ *\d+: (0[23]00007F):\w+ 0100007F:$port 01 /mg;
 		return \%n;
 	};
 
