@@ -33,6 +33,29 @@ my @pace = ('--ttft-ms', '5', '--itl-ms', '2');
 	is($run->{own}{warm_connections}, 8, 'warm connections: the result says so');
 }
 
+# Connections come from the named addresses in turn, and a loop stays on its processor.
+{
+	my $sim = sim('--ttft-ms', '2000', '--itl-ms', '2');
+	my ($cpu) = slurp('/proc/self/status') =~ /^Cpus_allowed_list:\s+(\d+)/m;
+	my $run = serve_start($sim, '--num-prompts', '6', '--source-addresses', '127.0.0.2', '127.0.0.3',
+		'--warm-connections', '6', '--cpus', $cpu);
+	my $peers = sub {
+		my (%n, $text);
+		my $port = sprintf '%04X', $sim->{port};
+
+		$text = slurp('/proc/net/tcp');
+		$n{$1}++ while $text =~ /^ *\d+: (0[23]00007F):\w+ 0100007F:$port 01 /mg;
+		return \%n;
+	};
+
+	ok(wait_until(30, sub { my $n = $peers->(); return ($n->{'0200007F'} // 0) == 3 &&
+		($n->{'0300007F'} // 0) == 3 }), 'source addresses: three connections from each');
+	my @places = map { slurp($_) =~ /^Cpus_allowed_list:\s+(\S+)/m } glob "/proc/$run->{pid}/task/*/status";
+	is_deeply([grep { $_ ne $cpu } @places], [], 'cpus: every thread is where it was put');
+	serve_end($run);
+	is($run->{result}{completed}, 6, 'source addresses: all are answered') or diag($run->{err});
+}
+
 # The server closes what was idle for 30 ms; requests come every 60 ms.
 {
 	my $sim = sim(@pace, '--keep-alive-ms', '30');

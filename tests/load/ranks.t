@@ -65,6 +65,54 @@ for my $n (2, 4, 8) {
 		"$n processes: the record gives the same figures again");
 }
 
+# A program between mpirun and ours: @do is a shell's, with the rank in $OMPI_COMM_WORLD_RANK.
+sub wrapper
+{
+	my ($path, @do) = @_;
+	open my $out, '>', $path or die "$path: $!";
+	print $out join("\n", '#!/bin/sh', @do, '');
+	close $out;
+	chmod 0755, $path;
+	return $path;
+}
+
+# Conversations are dealt whole: one process sends all turns of one, with its history.
+{
+	my @talk = ('--backend', 'openai-chat', '--endpoint', '/v1/chat/completions', '--multi-turn',
+		'--num-prompts', '12', '--multi-turn-num-turns', '3', '--request-rate', '60', '--seed', '3');
+	my @sim = map { sim('--ttft-ms', '2', '--itl-ms', '1') } 0, 1;
+	my $single = serve($sim[0], @talk);
+	local @LoadTest::LAUNCHER = (ranks(3), wrapper("$sim[1]{dir}/named",
+		'exec "$@" --header "X-Rank=$OMPI_COMM_WORLD_RANK"'));
+	my $run = serve($sim[1], @talk);
+	my (%said, %sender, @wrong);
+	my $own = $run->{own}{requests};
+
+	is($run->{status}, 0, 'conversations: the run succeeds') or diag($run->{err});
+	is($run->{result}{sessions}{completed}, 12, 'conversations: all are completed');
+	is_deeply(columns($run), columns($single), 'conversations: the plan of a single process');
+	for my $i (0 .. $#{ $own->{session} || [] }) {
+		$said{"rconv-$own->{session}[$i]-turn$own->{turn}[$i]"} = $run->{result}{generated_texts}[$i];
+	}
+	for my $r (grep { $_->{path} =~ /chat/ } read_lines($sim[1]{requests})) {
+		my ($conversation, $number, $turn) = $r->{request_id} =~ /^(rconv-(\d+))-turn(\d+)$/;
+		my @message = @{ JSON::PP->new->decode($r->{body})->{messages} };
+		my $rank = $r->{headers}{'x-rank'};
+
+		$sender{$conversation}{$rank}++;
+		push @wrong, "$r->{request_id} came from rank $rank" if $rank != $number % 3;
+		push @wrong, "$r->{request_id} has " . @message . ' messages' if @message != 2 * $turn + 1;
+		for my $t (0 .. $turn - 1) {
+			push @wrong, "$r->{request_id}: not the answer to turn $t"
+				if ($message[2 * $t + 1]{content} // '') ne ($said{"$conversation-turn$t"} // '?');
+		}
+	}
+	is(scalar keys %sender, 12, 'conversations: the server had them');
+	is_deeply([sort map { join ',', map { "$_" } values %$_ } values %sender], [(3) x 12],
+		'conversations: each has one sender');
+	is(join('; ', @wrong), '', 'conversations: dealt in turn, with their own histories');
+}
+
 # The cap is divided: 5 over 2 processes are 3 and 2.
 {
 	my $sim = sim('--ttft-ms', '20', '--itl-ms', '2');
@@ -95,17 +143,10 @@ for my $n (2, 4, 8) {
 # A clock that is 100 ms ahead: times are moved by what was measured.
 SKIP: {
 	my ($fake) = glob '/usr/lib/*/faketime/libfaketimeMT.so.1';
-	skip 'libfaketime is not installed', 4 unless $fake;
+	skip 'libfaketime is not installed', 5 unless $fake;
 	my $sim = sim('--ttft-ms', '10', '--itl-ms', '2');
-	my $ahead = "$sim->{dir}/ahead";
-	open my $out, '>', $ahead or die "$ahead: $!";
-	print $out <<"END";
-#!/bin/sh
-[ "\$OMPI_COMM_WORLD_RANK" = 1 ] && export LD_PRELOAD=$fake FAKETIME=+0.1 DONT_FAKE_MONOTONIC=1
-exec "\$@"
-END
-	close $out;
-	chmod 0755, $ahead;
+	my $ahead = wrapper("$sim->{dir}/ahead", '[ "$OMPI_COMM_WORLD_RANK" = 1 ] && ' .
+		"export LD_PRELOAD=$fake FAKETIME=+0.1 DONT_FAKE_MONOTONIC=1", 'exec "$@"');
 	local @LoadTest::LAUNCHER = (ranks(2), $ahead);
 	my $run = serve($sim, '--num-prompts', '40', '--request-rate', '100', '--timestamps', 'user');
 	my %truth = truth_by_id($sim);
@@ -115,9 +156,12 @@ END
 		0, 1;
 
 	is(scalar @$sent, 40, 'another clock: everything is there') or diag($run->{err});
-	like($run->{err}, qr/the clock of rank 1 on \S+ is \+\d+\.\d+ ms from rank 0's/, 'it is reported');
+	my ($found) = $run->{err} =~ /the clock of rank 1 on \S+ is (\+\d+\.\d+) ms from rank 0's/;
+	ok($found, 'it is reported') or diag($run->{err});
 	cmp_ok(abs($median[1] - $median[0]), '<', 20e6, 'and its times are moved by that');
 	cmp_ok($run->{own}{clock_error_ms}, '>', 0, 'with an error of its own');
+	cmp_ok(abs(($found || 0) - 100), '<=', $run->{own}{clock_error_ms} + 0.0005,
+		'and the clock is not further off than that');
 }
 
 sub pid_of_rank

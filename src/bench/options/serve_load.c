@@ -21,6 +21,7 @@
 #include "client/endpoint/described.h"
 #include "client/http/head.h"
 #include "client/http/url.h"
+#include "client/net/sock.h"
 #include "core/base/clock.h"
 #include "core/base/limits.h"
 #include "core/schema/schema.h"
@@ -217,6 +218,59 @@ static void take_balance(const struct serve_check *c)
 		if (strcmp(c->o->balance, hows[i]) == 0)
 			c->d->balance = (enum serve_balance)i;
 	c->d->load.is_least_loaded = c->d->balance == BALANCE_LEAST_LOADED && c->d->n_urls > 1;
+}
+
+/* ---- where the client runs ---- */
+
+static int take_own_addresses(const struct serve_check *c)
+{
+	const struct opt_list *list = &c->o->source_addresses;
+	struct sock_addr *own = arena_alloc(c->arena, list->n * sizeof(*own) + 1);
+
+	if (list->n > OWN_ADDRESSES_MAX)
+		return err_set(c->e, ERR_USAGE, "--source-addresses: expected at most %d addresses, got "
+			       "%zu", OWN_ADDRESSES_MAX, list->n);
+	if (list->n && strcmp(c->o->transport, "curl") == 0)
+		return err_set(c->e, ERR_USAGE, "--source-addresses: --transport curl cannot choose where "
+			       "connections come from; use --transport native");
+	for (size_t i = 0; i < list->n; i++)
+		if (sock_addr_own(list->v[i], &own[i], c->e) < 0)
+			return err_wrap(c->e, "--source-addresses");
+	c->d->load.net.own = own;
+	c->d->load.net.n_own = (unsigned)list->n;
+	return 0;
+}
+
+/* "2-5,8" */
+static int take_cpus(const struct serve_check *c)
+{
+	struct str rest = str_of(c->o->cpus ? c->o->cpus : "");
+	uint16_t *cpu = arena_alloc(c->arena, CPUS_MAX * sizeof(*cpu));
+	bool is_named[CPUS_MAX] = { false };
+	unsigned n = 0;
+
+	if (!c->o->cpus)
+		return 0;
+	do {
+		struct str last = str_trim(str_cut(&rest, ','));
+		bool is_range = last.n && memchr(last.p, '-', last.n);
+		struct str first = is_range ? str_cut(&last, '-') : last;
+		uint64_t from, to;
+
+		if (!str_to_u64(first, &from) || !str_to_u64(last, &to) || from > to || to >= CPUS_MAX)
+			return err_set(c->e, ERR_USAGE, "--cpus: expected numbers of processors below %d "
+				       "such as 2-5,8, got '%.100s'", CPUS_MAX, c->o->cpus);
+		for (; from <= to; from++) {
+			if (is_named[from])
+				return err_set(c->e, ERR_USAGE, "--cpus %.100s: processor %u is named twice",
+					       c->o->cpus, (unsigned)from);
+			is_named[from] = true;
+			cpu[n++] = (uint16_t)from;
+		}
+	} while (rest.n);
+	c->d->cpu = cpu;
+	c->d->n_cpus = n;
+	return 0;
 }
 
 /* ---- conversations ---- */
@@ -435,7 +489,8 @@ int serve_check_load(const struct serve_check *c)
 		return -1;
 	take_limits(c);
 	take_balance(c);
-	if (check_sessions(c) < 0 || check_metrics(c) < 0 || check_system(c) < 0)
+	if (take_own_addresses(c) < 0 || take_cpus(c) < 0 || check_sessions(c) < 0 ||
+	    check_metrics(c) < 0 || check_system(c) < 0)
 		return -1;
 	warn_unused(c);
 	return 0;

@@ -86,6 +86,8 @@ struct serve_opts {
 	/* ours */
 	const char *chat_prefix, *chat_suffix; /* escaped, NULL: none; derived.chat has the texts */
 	int64_t threads;                    /* event loops */
+	const char *cpus;                   /* NULL: any; see derived */
+	struct opt_list source_addresses;   /* empty: the kernel chooses */
 	const char *warm_connections;       /* "auto" or a number; see derived */
 	const char *timestamps;             /* "auto", "kernel", "tap" or "user" */
 	bool calibrate;
@@ -229,6 +231,8 @@ struct serve_derived {
 	uint32_t gpus;               /* that serve; 0: not known */
 	double gpu_price;            /* of one, per hour; 0: not known */
 	unsigned warm_connections;   /* SERVE_WARM_AUTO: the run decides */
+	const uint16_t *cpu;         /* --cpus, in its order; NULL: any */
+	unsigned n_cpus;
 	double timeline_ms[2];       /* --timeline-itl-thresholds; 0 0: not given */
 	bool is_num_prompts_given;
 	enum serve_balance balance;

@@ -395,6 +395,9 @@ static const struct opt rows[] = {
 	  .help = "what it puts after a user message, the beginning of the answer included"),
 	O(OURS, threads, "threads", .arg = "N", .min = 1, .max = THREADS_MAX,
 	  .help = "event loops that send and receive"),
+	O(OURS, cpus, "cpus", .arg = "LIST",
+	  .help = "processors to run on, such as 2-5,8: each event loop has one of the first for itself, "
+		  "everything else runs on any of them; processes of mpirun on one machine divide them"),
 	O(OURS, warm_connections, "warm-connections", .arg = "N|auto",
 	  .check = check_warm_connections, .help = "connections opened before the clock starts"),
 	O(OURS, timestamps, "timestamps", .arg = "CLOCK", .choices = clocks,
@@ -548,6 +551,9 @@ static const struct opt rows[] = {
 	  .help = "a JSON file that describes the API to speak, in place of --backend"),
 	S(SERVER, base_urls, "base-urls", .flags = OPT_OURS | OPT_MANY, .arg = "URL",
 	  .help = "several servers that share the load, in place of --base-url"),
+	S(SERVER, source_addresses, "source-addresses", .flags = OPT_OURS | OPT_MANY, .arg = "ADDRESS",
+	  .help = "addresses of this machine that connections come from in turn; each has some 28,000 "
+		  "local ports for every server"),
 	O(SERVER, balance, "balance", .arg = "HOW", .choices = balances,
 	  .help = "which of several servers gets the next request"),
 	S(TRAFFIC, duration, "duration", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "SECONDS",

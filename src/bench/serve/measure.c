@@ -525,6 +525,19 @@ static void fill_rows(struct stage *s)
 	fill_asked_tokens(s);
 }
 
+/* The folder of a long run's record takes what would be in memory otherwise. */
+static void keep_on_disk(struct stage *s)
+{
+	const char *path = s->opts->record_path, *slash = strrchr(path, '/');
+	char *folder = slash ? mem_copy(path, (size_t)(slash - path) + 1) : mem_text(".");
+	struct err why = { 0 };
+
+	if (record_to_disk(&s->point->record, folder, &why) < 0)
+		stage_warn(s, "the record of %u requests takes memory that grows while load runs: %s",
+			   s->point->plan.n, why.text);
+	free(folder);
+}
+
 int stage_make_record(struct stage *s, struct err *e)
 {
 	struct point *p = s->point;
@@ -532,6 +545,7 @@ int stage_make_record(struct stage *s, struct err *e)
 	bool keeps_text = p->tokenizer || s->opts->save_detailed || s->opts->output_json ||
 			  correct_is_asked(&p->workload) ||
 			  p->workload.sessions;
+	bool is_long = s->opts->record_path && p->plan.n >= RECORD_DISK_ROWS;
 	uint32_t pass = (uint32_t)reuse_pass_count(&p->workload, &s->opts->data) *
 			s->derived->n_urls;
 
@@ -542,9 +556,11 @@ int stage_make_record(struct stage *s, struct err *e)
 	}
 	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + pass + 64 +
 			(s->opts->multi_turn ? multi_turn_rows(s) : 0),
-			s->derived->load.threads + probe_shards(s->opts), events, true, keeps_text,
-			e) < 0)
+			s->derived->load.threads + probe_shards(s->opts), is_long ? 0 : events, true,
+			keeps_text, e) < 0)
 		return -1;
+	if (is_long)
+		keep_on_disk(s);
 	record_add_rows(&p->record, p->plan.n);
 	fill_rows(s);
 	return 0;

@@ -290,7 +290,7 @@ static const char *const passed[] = {
 	"percentile-metrics", "metric-percentiles", "goodput", "request-id-prefix",
 	"ready-check-timeout-sec", "insecure", "cacert", "client-cert", "client-key", "proxy",
 	"transport", "http-version", "follow-redirects", "connect-timeout", "warm-connections",
-	"threads", "timestamps", "calibrate", "calibrate-itl", "max-errors", "max-error-rate",
+	"threads", "cpus", "source-addresses", "timestamps", "calibrate", "calibrate-itl", "max-errors", "max-error-rate",
 	"reset-prefix-cache",
 	"steady-state-threshold", "steady-state-min-window", "no-steady-state",
 	"report-cached-tokens", "metrics-interval", "metrics-url", "system-metrics",

@@ -15,6 +15,7 @@
 #include "bench/serve/calibrate.h"
 #include "bench/serve/multi_turn.h"
 #include "bench/serve/remote.h"
+#include "client/net/sock.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/mem.h"
@@ -198,6 +199,21 @@ static int check_tap(const struct stage *s, struct err *e)
 	return tap ? 0 : err_wrap(e, "--timestamps tap");
 }
 
+static int check_own_addresses(const struct stage *s, struct err *e)
+{
+	const struct transport_opts *net = &s->derived->load.net;
+
+	if (net->n_own && s->point->transport == &transport_curl)
+		return err_set(e, ERR_USAGE, "--source-addresses: HTTP/2, redirects and such proxies are "
+			       "left to libcurl, which cannot choose where connections come from");
+	for (unsigned i = 0; i < net->n_own; i++)
+		if (sock_try_own(&net->own[i], e) < 0) {
+			e->code = ERR_USAGE;
+			return err_wrap(e, "--source-addresses %s", s->opts->source_addresses.v[i]);
+		}
+	return 0;
+}
+
 static int choose_route(struct stage *s, const struct point_env *env, struct err *e)
 {
 	struct point *p = s->point;
@@ -211,7 +227,7 @@ static int choose_route(struct stage *s, const struct point_env *env, struct err
 	if (s->hooks->transport)
 		p->transport = s->hooks->transport;
 	s->remote.fetch.proxy = s->proxy[0] ? s->proxy[0] : "";
-	return check_tap(s, e);
+	return check_own_addresses(s, e) < 0 ? -1 : check_tap(s, e);
 }
 
 static int measure(struct stage *s, struct err *e)
@@ -292,7 +308,7 @@ static int begin(struct stage *s, const struct serve_opts *opts,
 	s->remote.api_key = serve_api_key(derived->endpoint, &env, hooks->env != NULL,
 					  &s->remote.key_header);
 	*s->point = (struct point){ 0 };
-	if (choose_route(s, &env, e) < 0)
+	if (choose_route(s, &env, e) < 0 || (!s->early && stage_place(s, e) < 0))
 		return -1;
 	compat_rng_seed(&s->rng, (uint32_t)opts->seed);
 	return prepare_point(s, e);
@@ -332,6 +348,7 @@ int run_point(const struct serve_opts *opts, const struct serve_derived *derived
 		stage_say(&s, "Starting main benchmark run...");
 	rc = measure_all(&s, e);
 done:
+	stage_unplace(&s);
 	arena_release(&s.dealt);
 	return rc;
 }

@@ -13,6 +13,8 @@
  *   multi_turn.c  the stages of bench multi-turn
  */
 #pragma once
+#include <sched.h>
+
 #include "bench/serve/point.h"
 #include "bench/serve/prepare.h"
 #include "bench/serve/remote.h"
@@ -31,6 +33,8 @@ struct stage {
 	struct remote remote;
 	struct salt salt;
 	const char *proxy[ENDPOINTS_MAX]; /* per base URL; NULL: none */
+	const uint16_t *cpu;    /* of --cpus, what is this process's; NULL: any */
+	cpu_set_t cpus_before;  /* with it: where the calling thread ran before */
 	enum point_stage now;
 	struct load_progress *progress;
 	uint64_t total;
@@ -60,6 +64,14 @@ struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_id
 int stage_load(struct stage *s, enum point_stage now, const struct load_opts *opts,
 	       const struct prepare_opts *how, const struct plan *plan, uint32_t first_row,
 	       struct err *e);
+
+/*
+ * --cpus: the calling thread, and those that it creates, run on this process's part of the list
+ * until stage_unplace; so memory is taken where they run. ERR_USAGE: a processor that this process
+ * may not use, or fewer of them than loops.
+ */
+int stage_place(struct stage *s, struct err *e);
+void stage_unplace(struct stage *s);
 
 /* ---- before there is a server ---- */
 

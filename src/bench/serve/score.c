@@ -326,7 +326,7 @@ static const char *no_tap(const struct load_stats *l)
 	       "translation)" : NULL;
 }
 
-static struct trust_facts trust_facts(const struct point *p)
+static struct trust_facts trust_facts(const struct serve_derived *d, const struct point *p)
 {
 	const struct load_stats *l = &p->load;
 	double wall = (double)l->wall_ns;
@@ -338,7 +338,8 @@ static struct trust_facts trust_facts(const struct point *p)
 		.wait_share_max = wall > 0 ? (double)l->wait_ns_max / wall : 0,
 		.throttled_share = wall > 0 ? (double)l->throttled_ns / wall : 0,
 		.connections_most = l->net.connections_most,
-		.ports = pressure_ports(), .descriptors = sock_raise_nofile(),
+		.ports = pressure_ports() * (d->load.net.n_own ? d->load.net.n_own : 1),
+		.descriptors = sock_raise_nofile(),
 		.no_ports = l->net.no_ports, .no_descriptors = l->net.no_descriptors,
 		.resent = l->net.resent, .out_of_order = l->net.out_of_order,
 		.resolve_ns = l->net.resolve_ns,
@@ -500,7 +501,7 @@ static void make_meta(const struct serve_opts *o, const struct serve_derived *d,
 	struct buf meta = { 0 };
 
 	out->opts = metrics_opts(o, d, point);
-	out->trust = trust_facts(point);
+	out->trust = trust_facts(d, point);
 	explain_cache(point, d->is_chat, &out->trust);
 	report_facts(o, d, point, &out->facts, a);
 	report_meta_write(out, &meta);

@@ -4,6 +4,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <sched.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -118,6 +119,7 @@ struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
 		o.max_sessions = ranks_part(s->hooks->ranks, o.max_sessions);
 	}
 	if (phase == PHASE_MAIN) {
+		o.cpu = s->cpu;
 		o.close = s->hooks->close;
 		o.abandon = s->hooks->abandon;
 		if (s->derived->warm_connections != SERVE_WARM_AUTO)
@@ -132,6 +134,59 @@ struct load_opts stage_load_opts(struct stage *s, enum request_phase phase)
 	o.is_chain_dropped = o.is_failure_share_limited = o.is_ended_by_refusals = false;
 	o.is_least_loaded = false;
 	return o;
+}
+
+/* ---- processors ---- */
+
+static unsigned allowed_cpus(void)
+{
+	cpu_set_t set;
+
+	return sched_getaffinity(0, sizeof(set), &set) == 0 ? (unsigned)CPU_COUNT(&set) : CPUS_MAX;
+}
+
+int stage_place(struct stage *s, struct err *e)
+{
+	const struct serve_derived *d = s->derived;
+	const struct ranks *r = s->hooks->ranks;
+	const unsigned threads = d->load.threads, part = d->n_cpus / (r ? r->n_local : 1);
+	cpu_set_t set;
+
+	if (!d->cpu) {
+		if (threads > allowed_cpus())
+			stage_warn(s, "--threads %u: this process may use %u processor%s, so loops wait "
+				   "for each other%s", threads, allowed_cpus(),
+				   allowed_cpus() == 1 ? "" : "s",
+				   r ? "; mpirun --bind-to none allows all of them" : "");
+		return 0;
+	}
+	if (part < threads)
+		return err_set(e, ERR_USAGE, "--cpus %s names %u processors, fewer than the %u that the "
+			       "loops of %u process%s on this machine need (--threads %u)",
+			       s->opts->cpus, d->n_cpus, threads * (r ? r->n_local : 1),
+			       r ? r->n_local : 1, r ? "es" : "", threads);
+	s->cpu = d->cpu + (r ? r->local * part : 0);
+	CPU_ZERO(&set);
+	for (unsigned i = 0; i < part; i++)
+		CPU_SET(s->cpu[i], &set);
+	if (sched_getaffinity(0, sizeof(s->cpus_before), &s->cpus_before) == 0) {
+		for (unsigned i = 0; i < part; i++)
+			if (!CPU_ISSET(s->cpu[i], &s->cpus_before))
+				return err_set(e, ERR_USAGE, "--cpus %s: this process may not use processor "
+					       "%u%s; taskset -pc $$ shows those that it may",
+					       s->opts->cpus, s->cpu[i], r ?
+					       " (mpirun --bind-to none allows all of them)" : "");
+		if (sched_setaffinity(0, sizeof(set), &set) == 0)
+			return 0;
+	}
+	return err_set(e, ERR_RUN, "--cpus %s: %s", s->opts->cpus, strerror(errno));
+}
+
+void stage_unplace(struct stage *s)
+{
+	if (s->cpu)
+		(void)sched_setaffinity(0, sizeof(s->cpus_before), &s->cpus_before);
+	s->cpu = NULL;
 }
 
 struct prepare_opts stage_prepare_opts(const struct stage *s, bool is_without_ids)

@@ -575,12 +575,28 @@ bool connection_is_quiet(struct connection *c)
 
 /* ---- readiness ---- */
 
+/* The next of our own addresses that can reach a peer; NULL: any. */
+static const struct sock_addr *next_own(struct native *n, const struct sock_addr *peer)
+{
+	for (unsigned i = 0; i < n->opts.n_own; i++) {
+		const struct sock_addr *own = &n->opts.own[n->next_own++ % n->opts.n_own];
+
+		if (own->any.sa_family == peer->any.sa_family)
+			return own;
+	}
+	return NULL;
+}
+
 /* Connects to the address at addr_at and watches the socket; false with e when it cannot. */
 static bool try_address(struct connection *c, struct err *e)
 {
 	struct native *n = c->net;
+	const struct sock_addr *peer = &n->site[c->site].addr[c->addr_at];
+	unsigned left = n->opts.n_own; /* addresses of ours that may have a port */
 
-	c->watch.fd = sock_connect(&n->site[c->site].addr[c->addr_at], n->opts.is_stamped, e);
+	do
+		c->watch.fd = sock_connect_from(next_own(n, peer), peer, n->opts.is_stamped, e);
+	while (c->watch.fd < 0 && errno == EADDRNOTAVAIL && left-- > 1);
 	if (c->watch.fd < 0)
 		return false;
 	c->is_up = sock_is_connected(c->watch.fd);
@@ -689,7 +705,8 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x)
 		if (error == EADDRNOTAVAIL)
 			err_set(&e, ERR_NET, "no local port is left for %s:%u: about 28,000 "
 				"connections fit one server address "
-				"(net.ipv4.ip_local_port_range); lower --max-concurrency", s->host,
+				"(net.ipv4.ip_local_port_range); lower --max-concurrency, or name "
+				"more addresses of this machine with --source-addresses", s->host,
 				s->port);
 		connection_fail(c, FAIL_CONNECT, e.text);
 		return;

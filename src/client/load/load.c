@@ -291,6 +291,8 @@ static void *worker_main(void *arg)
 	struct driver *d = w->driver;
 	int64_t cpu, waited;
 
+	if (d->opts->cpu)
+		pressure_run_on(d->opts->cpu[w - d->worker]);
 	pressure_wake_soon();
 	wait_for_start(d);
 	for (size_t i = 0; i < w->n_pending; i++) /* the first picks, which count from the start */

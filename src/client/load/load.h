@@ -66,6 +66,7 @@ struct load_opts {
 	const struct workload *workload; /* what entries' samples index; may be NULL */
 	struct str extra_body;      /* as requests were made with (endpoint/endpoint.h) */
 	unsigned threads;
+	const uint16_t *cpu;        /* loop i runs on processor cpu[i] alone; NULL: on any */
 	uint32_t first_shard;       /* loops write shards from here: two runs can share a record */
 	uint32_t max_concurrency;   /* requests in flight; 0: no cap */
 	uint32_t max_sessions;      /* sessions from the first send to the last end; 0: no cap */

@@ -83,6 +83,7 @@ struct native {
 	struct connection_list active;
 	unsigned n_open;
 	unsigned n_warming;  /* connections being opened ahead of use */
+	unsigned next_own;   /* of opts.own, for the next connection */
 	struct err warm_error;
 	struct transport_stats stats;
 	int stamp_fd;

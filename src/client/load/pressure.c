@@ -2,6 +2,7 @@
 /* pressure.c - see pressure.h. */
 #include "client/load/pressure.h"
 
+#include <assert.h>
 #include <sched.h>
 #include <stdio.h>
 #include <string.h>
@@ -31,6 +32,16 @@ void pressure_wake_soon(void)
 		return;
 	t.runtime_ns = TURN_NS;
 	(void)syscall(SYS_sched_setattr, 0, &t, 0); /* older kernels overlook runtime_ns */
+}
+
+void pressure_run_on(unsigned cpu)
+{
+	cpu_set_t one;
+
+	assert(cpu < CPU_SETSIZE);
+	CPU_ZERO(&one);
+	CPU_SET(cpu, &one);
+	(void)sched_setaffinity(0, sizeof(one), &one); /* it was allowed when the run began */
 }
 
 /* /proc/thread-self/schedstat: time on a processor, time waiting for one, turns. */

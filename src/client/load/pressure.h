@@ -19,6 +19,8 @@
  * privilege and gives the thread no larger share; a real-time policy stays as it is.
  */
 void pressure_wake_soon(void);
+/* The calling thread runs on this processor alone, unless it may not. */
+void pressure_run_on(unsigned cpu);
 /* Nanoseconds that the calling thread has waited for a processor since it began. */
 int64_t pressure_wait_ns(void);
 /*

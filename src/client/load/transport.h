@@ -22,6 +22,7 @@
 #include "core/base/str.h"
 
 struct exchange;
+struct sock_addr;
 struct tap;
 
 struct exchange_sink {
@@ -67,6 +68,12 @@ struct transport_opts {
 	bool is_redirected;          /* curl alone: redirects are followed */
 	bool is_stamped;             /* ask the kernel for receive stamps */
 	struct tap *tap;             /* native alone: stamps of segments; borrowed; NULL: none */
+	/*
+	 * Native alone: addresses of this machine that connections come from in turn, because each
+	 * has local ports of its own; borrowed. 0 of them: the kernel chooses.
+	 */
+	const struct sock_addr *own;
+	unsigned n_own;
 	int64_t connect_timeout_ns, request_timeout_ns;
 	unsigned connections_max;    /* idle ones kept per endpoint; 0: no limit */
 	unsigned warm_connections;   /* per endpoint, opened and waited for by open() */

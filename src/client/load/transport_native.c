@@ -40,6 +40,28 @@ static int site_resolve(struct site *s, const char *base_url, const char *proxy,
 	return 0;
 }
 
+/* Leaves the addresses of a server that one of ours has the family of. */
+static int site_match(struct site *s, const struct transport_opts *o, struct err *e)
+{
+	unsigned n = 0;
+
+	if (!o->n_own || s->addr[0].any.sa_family == AF_UNIX)
+		return 0;
+	for (unsigned i = 0; i < s->n_addr; i++) {
+		bool is_met = false;
+
+		for (unsigned k = 0; k < o->n_own; k++)
+			is_met |= o->own[k].any.sa_family == s->addr[i].any.sa_family;
+		if (is_met)
+			s->addr[n++] = s->addr[i];
+	}
+	if (!n)
+		return err_set(e, ERR_USAGE, "--source-addresses has no %s address, which %s needs",
+			       s->addr[0].any.sa_family == AF_INET6 ? "IPv6" : "IPv4", s->host);
+	s->n_addr = n;
+	return 0;
+}
+
 /* Its packets are seen from now on; a server that the tap does not know is stamped by read. */
 static void site_tap(const struct site *s, struct tap *tap)
 {
@@ -224,7 +246,8 @@ static void *native_open(const struct transport_opts *o, struct err *e)
 	for (unsigned i = 0; i < o->n_endpoints; i++) {
 		int64_t began_ns = clock_mono_ns(), took_ns;
 
-		if (site_resolve(&n->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0)
+		if (site_resolve(&n->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0 ||
+		    site_match(&n->site[i], o, e) < 0)
 			goto failed;
 		took_ns = clock_mono_ns() - began_ns;
 		n->stats.resolve_ns = took_ns > n->stats.resolve_ns ? took_ns

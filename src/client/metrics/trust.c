@@ -533,7 +533,8 @@ static void judge_machine(struct trust *t, const struct trust_facts *f)
 		doubt(t, TRUST_DEGRADED, "no_local_port",
 		      "%llu connections could not be opened because this machine had no local port "
 		      "left: these failures are not the server's. Widen "
-		      "net.ipv4.ip_local_port_range, or lower --max-concurrency." DOCTOR_MENDS,
+		      "net.ipv4.ip_local_port_range, add --source-addresses, or lower "
+		      "--max-concurrency." DOCTOR_MENDS,
 		      (unsigned long long)f->no_ports);
 	else if (f->ports && (double)f->connections_most > TRUST_RESERVE_NOTE * (double)f->ports)
 		doubt(t, TRUST_VALID, "no_local_port",

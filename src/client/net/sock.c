@@ -145,12 +145,56 @@ static int sock_fail(int fd, const char *what, const struct sock_addr *addr, str
 	return -1;
 }
 
+int sock_addr_own(const char *text, struct sock_addr *addr, struct err *e)
+{
+	struct addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
+				  .ai_flags = AI_NUMERICHOST };
+	struct addrinfo *found = NULL;
+
+	if (!*text || getaddrinfo(text, NULL, &hints, &found) != 0)
+		return err_set(e, ERR_USAGE, "expected an IPv4 or IPv6 address of this machine, got "
+			       "'%.100s'", text);
+	*addr = (struct sock_addr){ .len = found->ai_addrlen };
+	memcpy(&addr->storage, found->ai_addr, found->ai_addrlen);
+	freeaddrinfo(found);
+	return 0;
+}
+
+/* The port is chosen when the peer is known: one port serves connections to several peers. */
+static int bind_own(int fd, const struct sock_addr *own)
+{
+	int one = 1;
+
+	(void)setsockopt(fd, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &one, sizeof(one));
+	return bind(fd, &own->any, own->len);
+}
+
+int sock_try_own(const struct sock_addr *own, struct err *e)
+{
+	int fd = sock_open(own, e);
+
+	if (fd < 0)
+		return -1;
+	if (bind_own(fd, own) < 0)
+		return sock_fail(fd, "connect from", own, e);
+	sock_close(fd);
+	return 0;
+}
+
 int sock_connect(const struct sock_addr *addr, bool is_stamped, struct err *e)
+{
+	return sock_connect_from(NULL, addr, is_stamped, e);
+}
+
+int sock_connect_from(const struct sock_addr *own, const struct sock_addr *addr, bool is_stamped,
+		      struct err *e)
 {
 	int fd = sock_open(addr, e), one = 1;
 
 	if (fd < 0)
 		return -1;
+	if (own && bind_own(fd, own) < 0)
+		return sock_fail(fd, "connect from", own, e);
 	if (is_stamped && addr->any.sa_family != AF_UNIX)
 		stamps_enable(fd);
 	if (addr->any.sa_family != AF_UNIX)

@@ -37,8 +37,16 @@ int sock_addr_unix(const char *path, struct sock_addr *addr, struct err *e);
 /* "127.0.0.1:8000", "[::1]:8000", "unix:/path". */
 void sock_addr_text(const struct sock_addr *addr, char *out, size_t cap);
 
+/* An address of this machine to connect from: IPv4 or IPv6, no name. ERR_USAGE. */
+int sock_addr_own(const char *text, struct sock_addr *addr, struct err *e);
+/* Whether this machine has that address: -1 and e when a socket cannot have it. */
+int sock_try_own(const struct sock_addr *own, struct err *e);
+
 /* Starts connecting; returns the descriptor or -1 (errno in e). Stamps are switched on first. */
 int sock_connect(const struct sock_addr *addr, bool is_stamped, struct err *e);
+/* The same from an address of this machine (NULL: the kernel chooses), whose ports are its own. */
+int sock_connect_from(const struct sock_addr *own, const struct sock_addr *addr, bool is_stamped,
+		      struct err *e);
 /* After EPOLLOUT: 0 when connected, else the errno. */
 int sock_connect_result(int fd);
 /* True when the handshake is already over (loopback finishes it inside connect). */

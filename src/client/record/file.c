@@ -11,6 +11,7 @@
 #include <math.h>
 
 #include "client/record/block.h"
+#include "client/record/disk.h"
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
@@ -518,9 +519,31 @@ static int by_index(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
-static int reserve_slab(struct slab *s, size_t item, size_t n, struct err *e)
+static int reserve_slab(struct disk *d, struct slab *s, size_t item, size_t n, struct err *e)
 {
+	struct err ignored;
+	void *p;
+
+	if (n && d && disk_take(d, n * item, &p, &ignored) == 0) {
+		*s = (struct slab){ .data = p, .item_bytes = item, .count_max = n,
+				    .mapped_bytes = n * item };
+		return 0;
+	}
 	return n ? slab_init(s, item, n, e) : 0;
+}
+
+static void reserve_rows(struct record *r, uint32_t n)
+{
+	struct err ignored;
+	void *p;
+
+	if (n && r->disk && disk_take(r->disk, n * sizeof(*r->row), &p, &ignored) == 0) {
+		r->row = p;
+		r->disk_rows_bytes = n * sizeof(*r->row);
+	} else {
+		r->row = mem_array(n, sizeof(*r->row));
+	}
+	r->n_rows = r->rows_cap = n;
 }
 
 /* Memory for exactly what the first walk counted. */
@@ -536,8 +559,7 @@ static int reserve(struct loader *l)
 		if (l->place[i] >= l->n_planned || (i && l->place[i] == l->place[i - 1]))
 			return damaged(l, "row %u is there twice or beyond the last", l->place[i]);
 	l->info->n_missing = l->n_planned - l->n_rows;
-	r->row = mem_array(l->n_rows, sizeof(*r->row));
-	r->n_rows = r->rows_cap = l->n_rows;
+	reserve_rows(r, l->n_rows);
 	r->n_shards = l->has_shape ? l->n_shards : 1;
 	r->shard = mem_array(r->n_shards, sizeof(*r->shard));
 	if (l->max_shard >= r->n_shards)
@@ -547,9 +569,9 @@ static int reserve(struct loader *l)
 		const struct shard_need *need = &l->need[i];
 		struct record_shard *s = &r->shard[i];
 
-		if (reserve_slab(&s->gaps, sizeof(struct gap_block), need->gaps, l->e) < 0 ||
-		    reserve_slab(&s->texts, sizeof(struct text_block), need->texts, l->e) < 0 ||
-		    reserve_slab(&s->marks, sizeof(struct record_mark), need->marks, l->e) < 0)
+		if (reserve_slab(r->disk, &s->gaps, sizeof(struct gap_block), need->gaps, l->e) < 0 ||
+		    reserve_slab(r->disk, &s->texts, sizeof(struct text_block), need->texts, l->e) < 0 ||
+		    reserve_slab(r->disk, &s->marks, sizeof(struct record_mark), need->marks, l->e) < 0)
 			return -1;
 	}
 	for (uint32_t i = 0; l->has_shape && i < r->n_shards; i++) {
@@ -594,6 +616,10 @@ int record_file_parse(struct record *r, struct record_info *info, struct str byt
 			"; result files are compared with bench compare" : "");
 		goto done;
 	}
+	if (bytes.n >= RECORD_DISK_BYTES)
+		r->disk = disk_new(NULL, e); /* without it the record is in memory */
+	if (r->disk)
+		disk_watch(r->disk, bytes);
 	if (walk(&l, true) < 0 || reserve(&l) < 0 || walk(&l, false) < 0)
 		goto done;
 	if (l.meta.p)
@@ -606,6 +632,8 @@ int record_file_parse(struct record *r, struct record_info *info, struct str byt
 	}
 	rc = 0;
 done:
+	if (r->disk)
+		disk_unwatch(r->disk, bytes.p);
 	free(l.column);
 	free(l.place);
 	free(l.need);

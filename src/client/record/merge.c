@@ -10,6 +10,7 @@
 #include <assert.h>
 
 #include "client/record/block.h"
+#include "client/record/disk.h"
 #include "client/record/series.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
@@ -41,6 +42,7 @@ static uint32_t *place_rows(const struct record *part, size_t n, uint32_t n_rows
 /* There is room for them. */
 static void move_shards(struct record *into, struct record *part)
 {
+	disk_settle(part->disk);
 	for (uint32_t i = 0; i < part->n_shards; i++) {
 		into->shard[into->n_shards++] = part->shard[i];
 		part->shard[i] = (struct record_shard){ 0 };
@@ -227,6 +229,7 @@ int record_rejoin(struct record *into, struct record_info *into_info, struct rec
 		if (index && row->history != RECORD_NONE)
 			row->history = index[row->history];
 	}
+	disk_settle(into->disk);
 	into->shard = mem_grow(into->shard, into->n_shards + part->n_shards, sizeof(*into->shard));
 	move_shards(into, part);
 	series_move(into, part);

@@ -9,7 +9,9 @@
 #include "client/record/record.h"
 
 #include <assert.h>
+#include <sys/mman.h>
 
+#include "client/record/disk.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/base/redact.h"
@@ -72,10 +74,54 @@ int record_init(struct record *r, uint32_t rows_cap, uint32_t n_shards, uint64_t
 	return 0;
 }
 
+int record_to_disk(struct record *r, const char *folder, struct err *e)
+{
+	size_t bytes = r->rows_cap * sizeof(*r->row);
+	struct disk *d = disk_new(folder, e);
+	void *rows;
+
+	assert(r->n_rows == 0 && r->rows_cap && !r->disk);
+	if (!d || disk_take(d, bytes, &rows, e) < 0) {
+		disk_free(d);
+		return -1;
+	}
+	free(r->row);
+	r->row = rows;
+	r->disk_rows_bytes = bytes;
+	r->disk = d;
+	for (uint32_t i = 0; i < r->n_shards; i++)
+		if (disk_slab(d, &r->shard[i].gaps, e) < 0 ||
+		    disk_slab(d, &r->shard[i].texts, e) < 0 ||
+		    disk_slab(d, &r->shard[i].marks, e) < 0)
+			return -1;
+	return 0;
+}
+
+static void rows_release(struct record *r)
+{
+	if (r->disk_rows_bytes)
+		munmap(r->row, r->disk_rows_bytes);
+	else
+		free(r->row);
+}
+
+/* There are more rows than the file has room for. */
+static void rows_to_memory(struct record *r)
+{
+	struct request_row *row = mem_array(r->rows_cap, sizeof(*row));
+
+	memcpy(row, r->row, r->n_rows * sizeof(*row));
+	disk_unwatch(r->disk, (const char *)r->row);
+	rows_release(r);
+	r->row = row;
+	r->disk_rows_bytes = 0;
+}
+
 void record_release(struct record *r)
 {
 	if (!r)
 		return;
+	disk_free(r->disk); /* first: it looks at what goes */
 	for (uint32_t i = 0; i < r->n_shards; i++) {
 		slab_release(&r->shard[i].gaps);
 		slab_release(&r->shard[i].texts);
@@ -88,7 +134,7 @@ void record_release(struct record *r)
 	free(r->series);
 	free(r->note);
 	free(r->shard);
-	free(r->row);
+	rows_release(r);
 	arena_release(&r->arena);
 	*r = (struct record){ 0 };
 }
@@ -97,6 +143,8 @@ uint32_t record_add_rows(struct record *r, uint32_t n)
 {
 	uint32_t first = r->n_rows;
 
+	if (n > r->rows_cap - r->n_rows && r->disk_rows_bytes)
+		rows_to_memory(r);
 	if (n > r->rows_cap - r->n_rows) {
 		r->rows_cap = r->n_rows + n;
 		r->row = mem_grow(r->row, r->rows_cap, sizeof(*r->row));

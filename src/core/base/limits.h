@@ -45,12 +45,16 @@
 #define ERROR_EXAMPLES_MAX 10           /* distinct failure texts kept per category */
 #define DUE_S_MAX 31536000              /* a year: no request is due later, none thinks longer */
 #define REQUESTS_MAX (1u << 28)         /* rows in one record */
+#define RECORD_DISK_ROWS (1u << 20)     /* with --record a run of so many is kept in files, */
+#define RECORD_DISK_BYTES (256u << 20)  /* and a record file of so many bytes when it is read */
 #define EVENT_BLOCKS_MAX (1u << 30)     /* 31 gaps each: 33e9 token events a shard */
 #define MARKS_MAX (1u << 30)
 #define SLAB_ITEMS_MIN (1u << 16)       /* less room for a record than this is an error */
 #define TEXT_BLOCKS_MAX (1u << 29)      /* 120 bytes each */
 #define THREADS_MAX 64
 #define ENDPOINTS_MAX 64                /* base URLs of one run */
+#define OWN_ADDRESSES_MAX 256           /* --source-addresses: 7 million connections to a server */
+#define CPUS_MAX 1024                   /* --cpus: a cpu_set_t */
 #define RANKS_MAX 1024                  /* processes that mpirun starts as one run */
 #define RANK_HOST_BYTES 64              /* the name of a rank's machine, cut to fit */
 #define PIPE_BYTES_MAX (64ull << 30)    /* what is read from a pipe in place of a file */

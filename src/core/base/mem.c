@@ -261,7 +261,8 @@ int slab_init(struct slab *s, size_t item_bytes, size_t count_max, struct err *e
 	if (p == MAP_FAILED)
 		return err_set(e, ERR_LIMIT, "cannot reserve %zu bytes of address space: %s",
 			       item_bytes * count_max, strerror(errno));
-	*s = (struct slab){ .data = p, .item_bytes = item_bytes, .count_max = count_max };
+	*s = (struct slab){ .data = p, .item_bytes = item_bytes, .count_max = count_max,
+			    .mapped_bytes = item_bytes * count_max };
 	return 0;
 }
 
@@ -277,6 +278,6 @@ void slab_prefault(struct slab *s, size_t count)
 void slab_release(struct slab *s)
 {
 	if (s->data)
-		munmap(s->data, s->item_bytes * s->count_max);
+		munmap(s->data, s->mapped_bytes);
 	*s = (struct slab){ 0 };
 }

@@ -90,8 +90,9 @@ void map_release(struct map *m);
 struct slab {
 	char *data;
 	size_t item_bytes;
-	size_t count;     /* items handed out */
-	size_t count_max;
+	size_t count;     /* items handed out; another thread may look at it */
+	size_t count_max; /* another thread may raise it */
+	size_t mapped_bytes;
 };
 
 int slab_init(struct slab *s, size_t item_bytes, size_t count_max, struct err *e);
@@ -101,9 +102,9 @@ void slab_release(struct slab *s); /* accepts a zeroed slab */
 /* The next n items, contiguous and zeroed; NULL when the maximum is reached. */
 static inline void *slab_take(struct slab *s, size_t n)
 {
-	if (n > s->count_max - s->count)
+	if (n > __atomic_load_n(&s->count_max, __ATOMIC_RELAXED) - s->count)
 		return NULL;
-	s->count += n;
+	__atomic_store_n(&s->count, s->count + n, __ATOMIC_RELAXED);
 	return s->data + (s->count - n) * s->item_bytes;
 }
 

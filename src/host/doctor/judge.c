@@ -161,7 +161,8 @@ static void judge_ports(const struct doctor_machine *m, struct doctor_row *r)
 	if (r->verdict == DOCTOR_OK)
 		return;
 	WHY("Each connection to one address of a server needs a port of its own, and keeps it for a "
-	    "minute after it was closed by us%s. Without one, connecting fails.",
+	    "minute after it was closed by us%s. Without one, connecting fails. "
+	    "bench serve --source-addresses adds the ports of more addresses of this machine.",
 	    is_worn ? "; more than half of them are closing now" : "");
 	COMMAND("sudo sysctl -w net.ipv4.ip_local_port_range='1024 65535' net.ipv4.tcp_tw_reuse=1");
 }

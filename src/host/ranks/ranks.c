@@ -95,6 +95,15 @@ bool ranks_are_started(void)
 	return text && str_to_i64(str_of(text), &n) && n > 1;
 }
 
+/* A number that Open MPI has in the environment of each process. */
+static unsigned from_env(const char *name, unsigned otherwise)
+{
+	const char *text = getenv(name);
+	uint64_t n;
+
+	return text && str_to_u64(str_of(text), &n) && n <= RANKS_MAX ? (unsigned)n : otherwise;
+}
+
 static void say_hello(struct hello *h)
 {
 	int fd = open("/proc/sys/kernel/random/boot_id", O_RDONLY | O_CLOEXEC);
@@ -144,6 +153,11 @@ int ranks_join(struct ranks *r, struct err *e)
 	if (r->n > RANKS_MAX)
 		return err_set(e, ERR_LIMIT, "mpirun started %d processes; the limit is %d (RANKS_MAX)",
 			       r->n, RANKS_MAX);
+	r->n_local = from_env("OMPI_COMM_WORLD_LOCAL_SIZE", 1);
+	r->local = from_env("OMPI_COMM_WORLD_LOCAL_RANK", 0);
+	if (r->n_local == 0 || r->local >= r->n_local)
+		return err_set(e, ERR_RUN, "mpirun says that this is process %u of %u on this machine",
+			       r->local, r->n_local);
 	r->peer = mem_array((size_t)r->n, sizeof(*r->peer));
 	meet(r);
 	return 0;

@@ -46,6 +46,7 @@ struct rank_peer {
 
 struct ranks {
 	int rank, n;
+	unsigned local, n_local;         /* among those that mpirun started on this machine */
 	struct rank_peer *peer;          /* n of them; used by rank 0 */
 };
 
