@@ -334,7 +334,7 @@ int partitions_drop(struct db *d, int64_t first, struct err *e)
 	struct db_value v = db_int(first);
 
 	for (size_t i = 0; i < TABLES; i++)
-		if (say(d, e, "DROP TABLE %s_p%lld", table[i], (long long)first) < 0)
+		if (say(d, e, "DROP TABLE IF EXISTS %s_p%lld", table[i], (long long)first) < 0)
 			return -1;
 	return db_do(d, "DELETE FROM partitions WHERE first = $1", &v, 1, e);
 }
