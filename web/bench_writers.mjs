@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// bench_writers.mjs [RUNS [SECONDS]]: one PostgreSQL database under four `profllm ingest` at once,
+// bench_writers.mjs [RUNS [SECONDS [COPIES]]]: one PostgreSQL database under four `profllm ingest` at once,
 // while one dashboard answers filters, and then two. Writes RUNS made-up runs (1,000,000), or as
-// many as fit into SECONDS (no limit); every tenth file is handed to two writers at the same time.
-// One of the dashboards is killed with SIGKILL under way and started again.
+// many as fit into SECONDS (no limit, or 0); every tenth file is handed to two writers at the same time.
+// One of the dashboards is killed with SIGKILL under way and started again. COPIES: so many runs are
+// there before, of which 10,000 were taken in and the rest are copies made by SQL (0).
 //
 //   make && PROFLLM=$PWD/build/profllm tests/with_postgres.sh node web/bench_writers.mjs 100000
 //
@@ -15,12 +16,13 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { availableParallelism, tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-const runs = Number(process.argv[2] ?? 1e6), seconds = Number(process.argv[3] ?? Infinity);
+const runs = Number(process.argv[2] ?? 1e6), seconds = Number(process.argv[3] ?? 0) || Infinity;
+const copies = Number(process.argv[4] ?? 0), BASE = 10000, PARTITION = 1 << 20;
 const WRITERS = 4, PART = 500, TWICE = 10, ASK_EVERY_MS = 200, IDLE_ASKS = 60;
 const { PROFLLM: program, PROFLLM_TEST_POSTGRES: server, PROFLLM_TEST_CREATEDB: createdb } = process.env;
-if (!(runs >= WRITERS * PART) || !(seconds > 0) || !program || !server || !createdb) {
+if (!(runs >= WRITERS * PART) || !(seconds > 0) || !(copies >= 0 && copies < PARTITION) || !program || !server || !createdb) {
 	console.error('usage: PROFLLM=/path/to/profllm tests/with_postgres.sh node web/bench_writers.mjs '
-		+ `[RUNS [SECONDS]], with RUNS at least ${WRITERS * PART}`);
+		+ `[RUNS [SECONDS [COPIES]]], with RUNS at least ${WRITERS * PART} and COPIES below ${PARTITION}`);
 	process.exit(2);
 }
 const dir = mkdtempSync(join(tmpdir(), 'profllm-bench-'));
@@ -58,7 +60,7 @@ function ingest(store, files) {
 				return failed(new Error(`profllm ingest ended with ${status}`));
 			const n = { new: 0, duplicate: 0 };
 			for (const line of out.trim().split('\n'))
-				for (const run of JSON.parse(line).runs)
+				for (const run of JSON.parse(line).runs ?? [])
 					n[run.outcome] = (n[run.outcome] ?? 0) + 1;
 			return then(n);
 		});
@@ -98,6 +100,33 @@ async function until(what, is) {
 	return (performance.now() - from) / 1000;
 }
 
+const sql = (store, text) => execFileSync('psql', ['-XqAtc', text, store]).toString().trim();
+
+/** Runs that are there before anybody writes: some that were taken in, and copies of them with other names. */
+async function prepare(store) {
+	const from = performance.now();
+	for (let k = 0; k * PART < BASE; k++) {
+		const file = part(1e6 + k);
+		await ingest(store, [file]);
+		rmSync(file);
+	}
+	sql(store, 'CREATE TABLE copied AS SELECT * FROM benchmark_runs');
+	for (let first = BASE; first + BASE <= copies; first += BASE)
+		sql(store, `BEGIN; UPDATE copied SET id = id + ${BASE};
+			INSERT INTO documents (id, run_id, hash, kind, who, received, ran, flags, changed, checksum, left_out, cells)
+				SELECT id + ${first}, run_id || '-${first}', md5(hash || '${first}') || md5('${first}' || hash), kind, who,
+				received, ran + ${first}, flags, changed + ${first}, checksum, left_out, cells FROM documents WHERE id <= ${BASE};
+			INSERT INTO originals SELECT id + ${first}, document FROM originals WHERE id <= ${BASE};
+			INSERT INTO benchmark_runs SELECT * FROM copied;
+			UPDATE numbers SET last = last + ${BASE} WHERE name IN ('run', 'change'); COMMIT`);
+	sql(store, 'DROP TABLE copied');
+	sql(store, 'VACUUM ANALYZE');
+	const there = Number(sql(store, 'SELECT count(*) FROM documents'));
+	console.log(`${there} runs are there before, ${BASE} of them taken in, the rest copies made by SQL: ${
+		((performance.now() - from) / 1000).toFixed(0)} s`);
+	return there;
+}
+
 /** What four writers do until everything is in: counts, and how many parts were begun. */
 function writers(store) {
 	const state = { next: 0, parts: 0, new: 0, duplicate: 0, asked: 0, isOver: false, from: performance.now() };
@@ -132,6 +161,8 @@ function writers(store) {
 try {
 	execFileSync(createdb.split(' ')[0], [...createdb.split(' ').slice(1), 'bench_writers']);
 	const store = server.replace('@', 'bench_writers'), args = ['--no-launch', '--store', store];
+	execFileSync(program, ['store', 'check', '--repair', '--store', store], { stdio: 'ignore' });
+	const before = copies ? await prepare(store) : 0;
 	const first = await dashboard(...args);
 	const w = writers(store);
 	const one = await answered([first], () => w.share() > 0.4);
@@ -145,13 +176,12 @@ try {
 	await answered([first, second], () => w.isOver);
 	await w.done;
 	const caught = await until('the dashboards have all runs', async () =>
-		await total(first) === w.new && await total(second) === w.new);
-	const there = Number(execFileSync('psql', ['-XAtc', 'SELECT count(*) FROM documents',
-		store]).toString());
+		await total(first) === before + w.new && await total(second) === before + w.new);
+	const there = Number(sql(store, 'SELECT count(*) FROM documents'));
 	console.log(`${availableParallelism()} processors; ${w.asked} runs handed in by ${WRITERS} writers, `
 		+ `${w.new} new, ${w.duplicate} duplicates; ${there} in the database, ${await total(first)} and `
 		+ `${await total(second)} in the dashboards`);
-	isMet &&= w.new === w.parts * PART && there === w.new && w.new + w.duplicate === w.asked;
+	isMet &&= w.new === w.parts * PART && there === before + w.new && w.new + w.duplicate === w.asked;
 	show('runs taken in', w.new / w.seconds, 'runs/s');
 	show('filters while four write, one dashboard, p50', rank(one, 0.5), `ms (${one.length})`);
 	show('filters while four write, one dashboard, p95', rank(one, 0.95), 'ms');
@@ -160,13 +190,13 @@ try {
 	show('the killed dashboard answers again after', back, 's');
 	show('both have all runs after the last writer', caught, 's', 5);
 
-	const { rows } = await ask(first.url, '/api/filters/apply', { limit: 3 }), ids = rows.map((r) => r.id);
+	const { items } = await ask(first.url, '/api/filters/apply', { limit: 3 }), ids = items.map((r) => r.id);
 	await ask(first.url, '/api/data/bulk', { action: 'delete', ids: [ids[0]] });
 	show('a run deleted through one is gone from the other after', await until('a delete is followed',
-		async () => await total(second) === w.new - 1), 's', 3);
+		async () => await total(second) === there - 1), 's', 3);
 	await ask(second.url, '/api/data/bulk', { action: 'exclude', ids: [ids[1]], text: 'bench' });
 	show('a run excluded through one is gone from the other after', await until('an exclusion is followed',
-		async () => await total(first) === w.new - 2), 's', 3);
+		async () => await total(first) === there - 2), 's', 3);
 	let k = 0;
 	const alone = await answered([first], () => k++ >= IDLE_ASKS);
 	k = 0;
@@ -175,8 +205,10 @@ try {
 	show('filters while nobody writes, two dashboards, p95', rank(both, 0.95), 'ms', 2 * rank(alone, 0.95));
 	await first.stop();
 	await second.stop();
-	const check = execFileSync(program, ['store', 'check', '--store', store]).toString().trim();
-	console.log(`store check: ${check.split('\n').at(-1)}`);
+	if (!copies) { // their documents say another name
+		const check = execFileSync(program, ['store', 'check', '--store', store]).toString().trim();
+		console.log(`store check: ${check.split('\n').at(-1)}`);
+	}
 } finally {
 	rmSync(dir, { recursive: true, force: true });
 }

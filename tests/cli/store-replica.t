@@ -49,7 +49,7 @@ END {
 	as("${bin}pg_ctl", '-D', $home, '-m', 'immediate', '-w', 'stop') if $home && -e "$home/postmaster.pid";
 }
 ok(as("${bin}pg_ctl", '-D', $home, '-w', '-l', "$home/log", '-o',
-	"-k $home -c listen_addresses='' -c hot_standby_feedback=on", 'start'), 'and started')
+	"-k $home -c listen_addresses='' -c max_connections=200 -c hot_standby_feedback=on", 'start'), 'and started')
 	or BAIL_OUT(slurp('replica.log'));
 my $copy = $store =~ s/\Q$primary_dir\E/$home/r;
 
@@ -63,7 +63,7 @@ like($answer->{content}, qr/this dashboard is read-only: .*read replica/, 'with 
 
 is(ask($primary, 'POST', '/api/upload/raw', result(4))->{status}, 201, 'a fourth run comes to the primary');
 wait_for('the fourth run in the replica', sub { total($replica) == 4 });
-my $ids = [map { $_->{id} } @{ask($primary, 'POST', '/api/filters/apply', '{"limit": 2}')->{json}{rows}}];
+my $ids = [map { $_->{id} } @{ask($primary, 'POST', '/api/filters/apply', '{"limit": 2}')->{json}{items}}];
 is(ask($primary, 'POST', '/api/data/bulk', json_text({ action => 'delete', ids => [$ids->[0]] }))->{status}, 200,
 	'a run is deleted');
 wait_for('the delete in the replica', sub { total($replica) == 3 });

@@ -97,14 +97,14 @@ int store_job_begin(struct store *s, struct str kind, struct str detail, char id
 /*
  * The bytes are durable when it returns. Files wait until the job's state is "running": who has
  * handed over all of them sets it. A job that has ended takes no files and stays as it ended:
- * ERR_USAGE. store_job_resume, at a server's start, does so for uploads
- * that were cut short, so that what was acknowledged is worked off.
+ * ERR_USAGE. store_job_resume does so for uploads that have waited for that long: whoever took them
+ * in was cut short. 0 at the start of the only server; a while where another one may take them in.
  */
 int store_job_add(struct store *s, const char *id, struct str name, struct str bytes,
 		  struct err *e);
 int store_job_add_all(struct store *s, const char *id, const struct str *name,
 		      const struct str *bytes, size_t n, struct err *e); /* all or none */
-int store_job_resume(struct store *s, struct err *e);
+int store_job_resume(struct store *s, double waited_s, struct err *e);
 int store_job_state(struct store *s, const char *id, const char *state, struct str detail,
 		    struct err *e);
 /*
