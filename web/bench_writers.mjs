@@ -104,27 +104,26 @@ const sql = (store, text) => execFileSync('psql', ['-XqAtc', text, store]).toStr
 
 /** Runs that are there before anybody writes: some that were taken in, and copies of them with other names. */
 async function prepare(store) {
-	const from = performance.now();
-	for (let k = 0; k * PART < BASE; k++) {
+	const from = performance.now(), count = () => Number(sql(store, 'SELECT count(*) FROM documents'));
+	for (let k = 0; count() < BASE; k++) {
 		const file = part(1e6 + k);
 		await ingest(store, [file]);
 		rmSync(file);
 	}
-	sql(store, 'CREATE TABLE copied AS SELECT * FROM benchmark_runs');
-	for (let first = BASE; first + BASE <= copies; first += BASE)
-		sql(store, `BEGIN; UPDATE copied SET id = id + ${BASE};
+	const columns = sql(store, `SELECT string_agg(format('%I', column_name), ', ') FROM information_schema.columns
+		WHERE table_name = 'benchmark_runs' AND column_name <> 'id'`);
+	for (let first = count(); first + BASE <= copies; first += BASE)
+		sql(store, `BEGIN;
 			INSERT INTO documents (id, run_id, hash, kind, who, received, ran, flags, changed, checksum, left_out, cells)
 				SELECT id + ${first}, run_id || '-${first}', md5(hash || '${first}') || md5('${first}' || hash), kind, who,
 				received, ran + ${first}, flags, changed + ${first}, checksum, left_out, cells FROM documents WHERE id <= ${BASE};
 			INSERT INTO originals SELECT id + ${first}, document FROM originals WHERE id <= ${BASE};
-			INSERT INTO benchmark_runs SELECT * FROM copied;
+			INSERT INTO benchmark_runs (id, ${columns}) SELECT id + ${first}, ${columns} FROM benchmark_runs WHERE id <= ${BASE};
 			UPDATE numbers SET last = last + ${BASE} WHERE name IN ('run', 'change'); COMMIT`);
-	sql(store, 'DROP TABLE copied');
 	sql(store, 'VACUUM ANALYZE');
-	const there = Number(sql(store, 'SELECT count(*) FROM documents'));
-	console.log(`${there} runs are there before, ${BASE} of them taken in, the rest copies made by SQL: ${
+	console.log(`${count()} runs are there before, ${BASE} of them taken in, the rest copies made by SQL: ${
 		((performance.now() - from) / 1000).toFixed(0)} s`);
-	return there;
+	return count();
 }
 
 /** What four writers do until everything is in: counts, and how many parts were begun. */
@@ -159,8 +158,9 @@ function writers(store) {
 }
 
 try {
-	execFileSync(createdb.split(' ')[0], [...createdb.split(' ').slice(1), 'bench_writers']);
 	const store = server.replace('@', 'bench_writers'), args = ['--no-launch', '--store', store];
+	if (sql(server.replace('@', 'postgres'), "SELECT 1 FROM pg_database WHERE datname = 'bench_writers'") !== '1')
+		execFileSync(createdb.split(' ')[0], [...createdb.split(' ').slice(1), 'bench_writers']);
 	execFileSync(program, ['store', 'check', '--repair', '--store', store], { stdio: 'ignore' });
 	const before = copies ? await prepare(store) : 0;
 	const first = await dashboard(...args);
