@@ -20,9 +20,11 @@ const runs = Number(process.argv[2] ?? 1e6), seconds = Number(process.argv[3] ??
 const copies = Number(process.argv[4] ?? 0), BASE = 10000, PARTITION = 1 << 20;
 const WRITERS = 4, PART = 500, TWICE = 10, ASK_EVERY_MS = 200, IDLE_ASKS = 60;
 const { PROFLLM: program, PROFLLM_TEST_POSTGRES: server, PROFLLM_TEST_CREATEDB: createdb } = process.env;
-if (!(runs >= WRITERS * PART) || !(seconds > 0) || !(copies >= 0 && copies < PARTITION) || !program || !server || !createdb) {
+if (!(runs >= WRITERS * PART) || !(seconds > 0) || !(copies >= 0 && copies < PARTITION) || !program
+	|| !server || !createdb) {
 	console.error('usage: PROFLLM=/path/to/profllm tests/with_postgres.sh node web/bench_writers.mjs '
-		+ `[RUNS [SECONDS [COPIES]]], with RUNS at least ${WRITERS * PART} and COPIES below ${PARTITION}`);
+		+ `[RUNS [SECONDS [COPIES]]], with RUNS at least ${WRITERS * PART} and COPIES below `
+		+ `${PARTITION}`);
 	process.exit(2);
 }
 const dir = mkdtempSync(join(tmpdir(), 'profllm-bench-'));
@@ -73,7 +75,7 @@ const random = numbers(7);
 async function filter(url) {
 	const from = performance.now();
 	await ask(url, '/api/filters/apply', { facets: 'auto', limit: 25, statistics: ['output_throughput'],
-		filter: { and: [{ column: 'server.tensor_parallel_size', in: [[1, 2, 4, 8][Math.floor(random() * 4)]] },
+		filter: { and: [{ column: 'server.tensor_parallel_size', in: [2 ** Math.floor(random() * 4)] },
 			{ column: 'output_throughput', range: { min: random() * 3000 } }] } });
 	return performance.now() - from;
 }
@@ -102,7 +104,7 @@ async function until(what, is) {
 
 const sql = (store, text) => execFileSync('psql', ['-XqAtc', text, store]).toString().trim();
 
-/** Runs that are there before anybody writes: some that were taken in, and copies of them with other names. */
+/** Runs that are there before anybody writes: some taken in, and copies of them with other names. */
 async function prepare(store) {
 	const from = performance.now(), count = () => Number(sql(store, 'SELECT count(*) FROM documents'));
 	for (let k = 0; count() < BASE; k++) {
@@ -110,25 +112,30 @@ async function prepare(store) {
 		await ingest(store, [file]);
 		rmSync(file);
 	}
-	const columns = sql(store, `SELECT string_agg(format('%I', column_name), ', ') FROM information_schema.columns
-		WHERE table_name = 'benchmark_runs' AND column_name <> 'id'`);
+	const columns = sql(store, `SELECT string_agg(format('%I', column_name), ', ')
+		FROM information_schema.columns WHERE table_name = 'benchmark_runs' AND column_name <> 'id'`);
 	for (let first = count(); first + BASE <= copies; first += BASE)
 		sql(store, `BEGIN;
-			INSERT INTO documents (id, run_id, hash, kind, who, received, ran, flags, changed, checksum, left_out, cells)
-				SELECT id + ${first}, run_id || '-${first}', md5(hash || '${first}') || md5('${first}' || hash), kind, who,
-				received, ran + ${first}, flags, changed + ${first}, checksum, left_out, cells FROM documents WHERE id <= ${BASE};
+			INSERT INTO documents (id, run_id, hash, kind, who, received, ran, flags, changed,
+				checksum, left_out, cells)
+				SELECT id + ${first}, run_id || '-${first}',
+				md5(hash || '${first}') || md5('${first}' || hash), kind, who, received,
+				ran + ${first}, flags, changed + ${first}, checksum, left_out, cells
+				FROM documents WHERE id <= ${BASE};
 			INSERT INTO originals SELECT id + ${first}, document FROM originals WHERE id <= ${BASE};
-			INSERT INTO benchmark_runs (id, ${columns}) SELECT id + ${first}, ${columns} FROM benchmark_runs WHERE id <= ${BASE};
+			INSERT INTO benchmark_runs (id, ${columns}) SELECT id + ${first}, ${columns}
+				FROM benchmark_runs WHERE id <= ${BASE};
 			UPDATE numbers SET last = last + ${BASE} WHERE name IN ('run', 'change'); COMMIT`);
 	sql(store, 'VACUUM ANALYZE');
-	console.log(`${count()} runs are there before, ${BASE} of them taken in, the rest copies made by SQL: ${
-		((performance.now() - from) / 1000).toFixed(0)} s`);
+	console.log(`${count()} runs are there before, ${BASE} of them taken in, the rest copies `
+		+ `made by SQL: ${((performance.now() - from) / 1000).toFixed(0)} s`);
 	return count();
 }
 
 /** What four writers do until everything is in: counts, and how many parts were begun. */
 function writers(store) {
-	const state = { next: 0, parts: 0, new: 0, duplicate: 0, asked: 0, isOver: false, from: performance.now() };
+	const state = { next: 0, parts: 0, new: 0, duplicate: 0, asked: 0, isOver: false,
+		from: performance.now() };
 	const isEnd = () => state.next * PART >= runs || (performance.now() - state.from) / 1000 > seconds;
 	const take = (got, files) => {
 		state.new += got.new;
@@ -142,7 +149,8 @@ function writers(store) {
 				files.push(part(state.next++));
 			// Two at once want to be the first with it.
 			const both = state.next % TWICE < 4 ? files.slice(0, 1) : [];
-			const got = await Promise.all([ingest(store, files), ...both.map((f) => ingest(store, [f]))]);
+			const got = await Promise.all([ingest(store, files),
+				...both.map((f) => ingest(store, [f]))]);
 			got.forEach((g, i) => take(g, i ? 1 : files.length));
 			files.forEach((f) => rmSync(f));
 		}
@@ -159,9 +167,11 @@ function writers(store) {
 
 try {
 	const store = server.replace('@', 'bench_writers'), args = ['--no-launch', '--store', store];
-	if (sql(server.replace('@', 'postgres'), "SELECT 1 FROM pg_database WHERE datname = 'bench_writers'") !== '1')
+	if (!sql(server.replace('@', 'postgres'),
+		"SELECT 1 FROM pg_database WHERE datname = 'bench_writers'")) {
 		execFileSync(createdb.split(' ')[0], [...createdb.split(' ').slice(1), 'bench_writers']);
-	execFileSync(program, ['store', 'check', '--repair', '--store', store], { stdio: 'ignore' });
+		execFileSync(program, ['store', 'check', '--repair', '--store', store], { stdio: 'ignore' });
+	}
 	const before = copies ? await prepare(store) : 0;
 	const first = await dashboard(...args);
 	const w = writers(store);
@@ -179,7 +189,8 @@ try {
 		await total(first) === before + w.new && await total(second) === before + w.new);
 	const there = Number(sql(store, 'SELECT count(*) FROM documents'));
 	console.log(`${availableParallelism()} processors; ${w.asked} runs handed in by ${WRITERS} writers, `
-		+ `${w.new} new, ${w.duplicate} duplicates; ${there} in the database, ${await total(first)} and `
+		+ `${w.new} new, ${w.duplicate} duplicates; ${there} in the database, `
+		+ `${await total(first)} and `
 		+ `${await total(second)} in the dashboards`);
 	isMet &&= w.new === w.parts * PART && there === before + w.new && w.new + w.duplicate === w.asked;
 	show('runs taken in', w.new / w.seconds, 'runs/s');
@@ -190,19 +201,21 @@ try {
 	show('the killed dashboard answers again after', back, 's');
 	show('both have all runs after the last writer', caught, 's', 5);
 
-	const { items } = await ask(first.url, '/api/filters/apply', { limit: 3 }), ids = items.map((r) => r.id);
+	const { items } = await ask(first.url, '/api/filters/apply', { limit: 3 });
+	const ids = items.map((r) => r.id);
 	await ask(first.url, '/api/data/bulk', { action: 'delete', ids: [ids[0]] });
 	show('a run deleted through one is gone from the other after', await until('a delete is followed',
 		async () => await total(second) === there - 1), 's', 3);
 	await ask(second.url, '/api/data/bulk', { action: 'exclude', ids: [ids[1]], text: 'bench' });
-	show('a run excluded through one is gone from the other after', await until('an exclusion is followed',
-		async () => await total(first) === there - 2), 's', 3);
+	show('a run excluded through one is gone from the other after',
+		await until('an exclusion is followed', async () => await total(first) === there - 2), 's', 3);
 	let k = 0;
 	const alone = await answered([first], () => k++ >= IDLE_ASKS);
 	k = 0;
 	const both = await answered([first, second], () => k++ >= IDLE_ASKS);
 	show('filters while nobody writes, one dashboard, p95', rank(alone, 0.95), 'ms');
-	show('filters while nobody writes, two dashboards, p95', rank(both, 0.95), 'ms', 2 * rank(alone, 0.95));
+	show('filters while nobody writes, two dashboards, p95', rank(both, 0.95), 'ms',
+		2 * rank(alone, 0.95));
 	await first.stop();
 	await second.stop();
 	if (!copies) { // their documents say another name

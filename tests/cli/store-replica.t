@@ -33,7 +33,8 @@ sub result {
 	my ($n) = @_;
 	return json_text({ date => '20260101-000000', backend => 'vllm', model_id => 'm', num_prompts => 10,
 		request_rate => 'inf', duration => 1.5, completed => 10, total_input_tokens => 100,
-		total_output_tokens => 100, output_throughput => 50, request_throughput => $n, mean_ttft_ms => 3 });
+		total_output_tokens => 100, output_throughput => 50, request_throughput => $n,
+		mean_ttft_ms => 3 });
 }
 
 sub total { return ask($_[0], 'POST', '/api/filters/apply', '{"limit": 1}')->{json}{total} }
@@ -46,10 +47,12 @@ ok(as("${bin}pg_basebackup", '-h', $primary_dir, '-U', 'postgres', '-D', $home, 
 	'-c', 'fast', '--no-sync'), 'a replica is made') or BAIL_OUT(slurp('replica.log'));
 END {
 	local $?;
-	as("${bin}pg_ctl", '-D', $home, '-m', 'immediate', '-w', 'stop') if $home && -e "$home/postmaster.pid";
+	as("${bin}pg_ctl", '-D', $home, '-m', 'immediate', '-w', 'stop')
+		if $home && -e "$home/postmaster.pid";
 }
 ok(as("${bin}pg_ctl", '-D', $home, '-w', '-l', "$home/log", '-o',
-	"-k $home -c listen_addresses='' -c max_connections=200 -c hot_standby_feedback=on", 'start'), 'and started')
+	"-k $home -c listen_addresses='' -c max_connections=200 -c hot_standby_feedback=on", 'start'),
+	'and started')
 	or BAIL_OUT(slurp('replica.log'));
 my $copy = $store =~ s/\Q$primary_dir\E/$home/r;
 
@@ -64,8 +67,8 @@ like($answer->{content}, qr/this dashboard is read-only: .*read replica/, 'with 
 is(ask($primary, 'POST', '/api/upload/raw', result(4))->{status}, 201, 'a fourth run comes to the primary');
 wait_for('the fourth run in the replica', sub { total($replica) == 4 });
 my $ids = [map { $_->{id} } @{ask($primary, 'POST', '/api/filters/apply', '{"limit": 2}')->{json}{items}}];
-is(ask($primary, 'POST', '/api/data/bulk', json_text({ action => 'delete', ids => [$ids->[0]] }))->{status}, 200,
-	'a run is deleted');
+is(ask($primary, 'POST', '/api/data/bulk', json_text({ action => 'delete',
+	ids => [$ids->[0]] }))->{status}, 200, 'a run is deleted');
 wait_for('the delete in the replica', sub { total($replica) == 3 });
 is(ask($primary, 'POST', '/api/data/bulk', json_text({ action => 'exclude', ids => [$ids->[1]],
 	text => 'not this one' }))->{status}, 200, 'another one excluded');

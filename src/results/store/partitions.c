@@ -297,7 +297,8 @@ int partitions_like(struct db *from, struct db *to, struct err *e)
 	for (size_t i = 0; i < m.l.n && !rc; i++) {
 		const struct month *at = (const struct month *)(void *)m.l.item + i;
 
-		rc = add(to, at->first, i + 1 < m.l.n ? at[1].first : boundary(last), at->began_s, e);
+		rc = add(to, at->first, i + 1 < m.l.n ? at[1].first : boundary(last), at->began_s,
+			 e);
 	}
 	if (!rc && !m.l.n)
 		rc = add(to, 0, boundary(last), store_now_s(), e);
@@ -309,7 +310,9 @@ int partitions_like(struct db *from, struct db *to, struct err *e)
 
 static int take_leaving(void *self, const struct db_got *got)
 {
-	*(struct partition *)self = (struct partition){ db_as_int(got->v[0]), db_as_int(got->v[1]) };
+	struct partition *p = self;
+
+	*p = (struct partition){ db_as_int(got->v[0]), db_as_int(got->v[1]) };
 	return 1;
 }
 
