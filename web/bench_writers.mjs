@@ -75,7 +75,8 @@ const random = numbers(7);
 async function filter(url) {
 	const from = performance.now();
 	await ask(url, '/api/filters/apply', { facets: 'auto', limit: 25, statistics: ['output_throughput'],
-		filter: { and: [{ column: 'server.tensor_parallel_size', in: [2 ** Math.floor(random() * 4)] },
+		filter: { and: [
+			{ column: 'server.tensor_parallel_size', in: [2 ** Math.floor(random() * 4)] },
 			{ column: 'output_throughput', range: { min: random() * 3000 } }] } });
 	return performance.now() - from;
 }
@@ -122,7 +123,8 @@ async function prepare(store) {
 				md5(hash || '${first}') || md5('${first}' || hash), kind, who, received,
 				ran + ${first}, flags, changed + ${first}, checksum, left_out, cells
 				FROM documents WHERE id <= ${BASE};
-			INSERT INTO originals SELECT id + ${first}, document FROM originals WHERE id <= ${BASE};
+			INSERT INTO originals SELECT id + ${first}, document FROM originals
+				WHERE id <= ${BASE};
 			INSERT INTO benchmark_runs (id, ${columns}) SELECT id + ${first}, ${columns}
 				FROM benchmark_runs WHERE id <= ${BASE};
 			UPDATE numbers SET last = last + ${BASE} WHERE name IN ('run', 'change'); COMMIT`);
@@ -208,7 +210,8 @@ try {
 		async () => await total(second) === there - 1), 's', 3);
 	await ask(second.url, '/api/data/bulk', { action: 'exclude', ids: [ids[1]], text: 'bench' });
 	show('a run excluded through one is gone from the other after',
-		await until('an exclusion is followed', async () => await total(first) === there - 2), 's', 3);
+		await until('an exclusion is followed', async () => await total(first) === there - 2),
+		's', 3);
 	let k = 0;
 	const alone = await answered([first], () => k++ >= IDLE_ASKS);
 	k = 0;

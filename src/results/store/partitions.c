@@ -150,32 +150,29 @@ int partitions_room(struct db *d, size_t n, struct err *e)
 
 /* ---- the tables of before ---- */
 
-/* Statements that an answer holds, one in each row. */
-struct statements { struct arena a; struct store_list l; };
-
+/* A statement, into a list of texts. */
 static int take_statement(void *self, const struct db_got *got)
 {
-	struct statements *s = self;
+	struct store_list *l = self;
 
-	*(struct str *)store_list_add(&s->l) = db_keep(&s->a, got->v[0]);
+	*(struct str *)store_list_add(l) = db_keep(l->a, got->v[0]);
 	return 0;
 }
 
 /* Asks for statements about a table ($1), and runs them. */
 static int run_answer(struct db *d, const char *sql, const char *of, struct err *e)
 {
-	struct statements s = { .l.size = sizeof(struct str) };
+	struct arena a = { 0 };
+	struct store_list l = { .a = &a, .size = sizeof(struct str) };
 	struct db_value v = db_text(str_of(of));
-	int rc;
+	int rc = db_run(d, sql, &v, 1, take_statement, &l, e);
 
-	s.l.a = &s.a;
-	rc = db_run(d, sql, &v, 1, take_statement, &s, e);
-	for (size_t i = 0; i < s.l.n && !rc; i++) {
-		const struct str *one = (const struct str *)(void *)s.l.item + i;
+	for (size_t i = 0; i < l.n && !rc; i++) {
+		const struct str *one = (const struct str *)(void *)l.item + i;
 
 		rc = say(d, e, "%.*s", (int)one->n, one->p);
 	}
-	arena_release(&s.a);
+	arena_release(&a);
 	return rc;
 }
 
@@ -266,7 +263,7 @@ int partitions_clear(struct db *d, struct err *e)
 }
 
 struct month { int64_t first; double began_s; };
-struct months { struct arena a; struct store_list l; int64_t month, last; };
+struct months { struct store_list l; int64_t month, last; };
 
 /* id, received: in the order of numbers, in which time may go back where clocks did. */
 static int take_received(void *self, const struct db_got *got)
@@ -286,11 +283,11 @@ static int take_received(void *self, const struct db_got *got)
 
 int partitions_like(struct db *from, struct db *to, struct err *e)
 {
-	struct months m = { .l.size = sizeof(struct month) };
+	struct arena a = { 0 };
+	struct months m = { .l = { .a = &a, .size = sizeof(struct month) } };
 	int64_t last = 0;
 	int rc;
 
-	m.l.a = &m.a;
 	rc = db_run(from, "SELECT id, received FROM documents ORDER BY id", NULL, 0, take_received, &m, e);
 	if (!rc)
 		rc = db_integer(from, "SELECT last FROM numbers WHERE name = 'run'", NULL, 0, 0, &last, e);
@@ -302,7 +299,7 @@ int partitions_like(struct db *from, struct db *to, struct err *e)
 	}
 	if (!rc && !m.l.n)
 		rc = add(to, 0, boundary(last), store_now_s(), e);
-	arena_release(&m.a);
+	arena_release(&a);
 	return rc;
 }
 
