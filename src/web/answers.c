@@ -11,6 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/clock.h"
+#include "core/base/mem.h"
 #include "web/api.h"
 #include "web/web_internal.h"
 
@@ -91,4 +93,53 @@ void answers_put(struct answers *s, struct str key, struct str members)
 		s->bytes += k->key.len + k->members.len;
 	}
 	pthread_mutex_unlock(&s->lock);
+}
+
+/* ---- before anybody asks ---- */
+
+#define SETTLED_NS 1000000000
+
+/* What comes of it is in the kept answers, or in those that the index keeps. */
+static void ask(struct web *w, const char *method, const char *path, const char *query)
+{
+	struct arena a = { 0 };
+	struct json_value empty = { .kind = JSON_OBJECT };
+	struct web_request r = { .web = w, .store = w->store, .arena = &a, .method = method,
+				 .path = str_of(path), .query = str_of(query) };
+	struct web_answer answer = { .fd = -1 };
+	struct route_found found = { 0 };
+	struct err e = { 0 };
+
+	routes_find(r.path, method, &a, &found);
+	assert(found.route && !(found.route->flags & ROUTE_CHANGES));
+	r.route = found.route;
+	r.body = strcmp(method, "POST") ? NULL : &empty;
+	r.view = store_view(w->store);
+	answer.json = json_writer(&answer.body);
+	answer.json.is_compact = answer.json.is_raw_utf8 = true;
+	json_begin_object(&answer.json);
+	found.route->handle(&r, &answer, &e);
+	index_view_release(r.view);
+	buf_release(&answer.body);
+	arena_release(&a);
+}
+
+void answers_prepare(struct web *w)
+{
+	struct prepared *p = &w->prepared;
+	struct index_view *v = store_view(w->store);
+	uint64_t version = index_view_version(v);
+	int64_t now = clock_mono_ns();
+	bool is_start = !p->seen_ns;
+
+	index_view_release(v);
+	if (version != p->seen || is_start) {
+		p->seen = version;
+		p->seen_ns = now;
+	}
+	if (!is_start && (version == p->version || now - p->seen_ns < SETTLED_NS))
+		return;
+	p->version = version;
+	ask(w, "POST", "/api/analysis/overview", "");
+	ask(w, "GET", "/api/filters/options", "facet_values=20");
 }

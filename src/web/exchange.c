@@ -192,7 +192,8 @@ void exchange_begin(struct exchange *x)
 			x->request.id[1] = found.id[1];
 			if (login_check(x) && check_body_head(x) &&
 			    x->web->o.is_read_only && found.route->flags & ROUTE_CHANGES)
-				exchange_refuse(x, 403, "this dashboard is read only");
+				exchange_refuse(x, 403, "this dashboard is read-only: it was started with "
+						"--read-only, or its database is a read replica");
 		} else if (*found.allow || is_api) {
 			not_found(x, found.allow);
 		} else if (!is_reading(x)) {

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "core/base/clock.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "web/api.h"
@@ -24,11 +25,14 @@
  * The thread that works off the files of uploads, one at a time.
  *
  * It begins with what an earlier process left, and goes on when it is woken. When the store
- * refuses, it tries again later: what was acknowledged is taken in some time. Every other second it
- * lets the store look for what other processes have written.
+ * refuses, it tries again later: what was acknowledged is taken in some time. Every second it
+ * lets the store look for what other processes have written. Files of an upload that a dashboard
+ * was killed over are released after a while, as another dashboard on the same PostgreSQL database
+ * may still be handing them over; on SQLite at the start, too.
  */
 
-#define LOOK_SECONDS 2
+#define LOOK_SECONDS 1
+#define RESUME_SECONDS 60
 
 struct upload_worker {
 	struct web *web;
@@ -37,6 +41,7 @@ struct upload_worker {
 	pthread_mutex_t lock;
 	pthread_cond_t more, over;
 	bool is_woken, is_ending;
+	int64_t resumed_ns; /* CLOCK_MONOTONIC */
 };
 
 /* Until somebody wakes it, or for a while. */
@@ -64,6 +69,12 @@ static bool is_ending(struct upload_worker *u)
 	return is;
 }
 
+static int resume(struct upload_worker *u, double waited_s, struct err *e)
+{
+	u->resumed_ns = clock_mono_ns();
+	return u->web->o.is_read_only ? 0 : store_job_resume(u->web->store, waited_s, e);
+}
+
 static void *work_main(void *self)
 {
 	struct upload_worker *u = self;
@@ -77,6 +88,8 @@ static void *work_main(void *self)
 			atomic_fetch_add(&u->web->job_changes, 1);
 		if (rc == 0)
 			rc = store_maintain(u->web->store, &e);
+		if (rc == 0 && clock_mono_ns() - u->resumed_ns > RESUME_SECONDS * 1000000000ll)
+			rc = resume(u, RESUME_SECONDS, &e);
 		if (rc < 0)
 			log_say(u->web, NULL, "error", e.text);
 		if (rc <= 0)
@@ -99,7 +112,7 @@ int upload_open(struct web *w, struct err *e)
 	pthread_mutex_init(&u->lock, NULL);
 	pthread_cond_init(&u->more, NULL);
 	pthread_cond_init(&u->over, NULL);
-	if (!w->o.is_read_only && store_job_resume(w->store, e) < 0)
+	if (resume(u, strcmp(store_kind(w->store), "sqlite") ? RESUME_SECONDS : 0, e) < 0)
 		return -1;
 	rc = pthread_create(&u->thread, NULL, work_main, u);
 	if (rc)

@@ -496,6 +496,7 @@ const char *web_token(const struct web *w)
 int web_start(struct web *w, struct store *store, struct err *e)
 {
 	w->store = store;
+	w->o.is_read_only |= store_is_read_only(store);
 	/* Large blocks are mapped one by one, so that the memory of an answer goes with it. */
 	mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES_MIN);
 	pulse_look(w);

@@ -44,6 +44,15 @@ void answers_release(struct answers *s);
 bool answers_get(struct answers *s, struct str key, struct json_writer *w);
 /* members: as they were written, without braces. What is too large is not kept. */
 void answers_put(struct answers *s, struct str key, struct str members);
+/*
+ * Asks what the first page asks before anybody does, at the start and once the data has not changed
+ * for a second; for calling again and again, by one thread.
+ */
+struct prepared {
+	uint64_t version, seen; /* of the data: asked about, and at the last call */
+	int64_t seen_ns;        /* CLOCK_MONOTONIC: since when */
+};
+void answers_prepare(struct web *w);
 
 struct web {
 	struct web_opts o;             /* texts live in arena */
@@ -56,6 +65,7 @@ struct web {
 	struct web_pulse *pulse;
 	struct web_carrier *carrier;   /* server.c's own */
 	struct answers kept;           /* to analyses */
+	struct prepared prepared;
 	struct upload_worker *upload;
 	struct launch *launch;
 	struct live *live;

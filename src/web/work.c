@@ -43,7 +43,7 @@ struct web_work {
 	pthread_cond_t idle;          /* something has become done */
 	struct queue usual, large;
 	struct exchange *delayed;     /* answered, but not yet to be sent */
-	pthread_t thread[WORKERS + 4];
+	pthread_t thread[WORKERS + 5];
 	size_t n_threads;
 	size_t busy;
 	bool is_ending;
@@ -347,6 +347,11 @@ static void *pulse_main(void *self)
 	return repeat(self, pulse_look);
 }
 
+static void *prepare_main(void *self)
+{
+	return repeat(self, answers_prepare);
+}
+
 static int start(struct web_work *work, void *(*run)(void *), struct err *e)
 {
 	int rc = pthread_create(&work->thread[work->n_threads], NULL, run, work);
@@ -376,6 +381,8 @@ int work_open(struct web *w, struct err *e)
 		rc = start(work, streams_main, e);
 	if (rc == 0)
 		rc = start(work, pulse_main, e);
+	if (rc == 0)
+		rc = start(work, prepare_main, e);
 	if (rc == 0)
 		rc = start(work, clock_main, e);
 	return rc;

@@ -504,7 +504,7 @@ static void jobs(const char *url)
 	must(store_job_add(s, id, STR("d.json"), str_of(result_text(&a, 1)), e));
 	store_close(s); /* a restart in between */
 	s = open_store(url, false);
-	must(store_job_resume(s, e));
+	must(store_job_resume(s, 0, e));
 	work_off(s);
 	must(store_job(s, id, &a, &j, e));
 	assert_true(str_is(j.state, "done"));
@@ -585,7 +585,7 @@ static void watched_jobs(const char *url)
 		}
 		must(store_job_begin(s, STR("upload"), STR("{}"), id, e));
 		must(store_job_add_all(s, id, name, bytes, WATCHED_FILES, e));
-		must(store_job_resume(s, e));
+		must(store_job_resume(s, 0, e));
 		assert_int_equal(pthread_create(&thread, NULL, take_in, s), 0);
 		end = clock_mono_ns() + 60000000000;
 		do {

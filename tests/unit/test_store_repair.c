@@ -357,6 +357,10 @@ static void an_older_store_is_repaired(const char *url)
 	put(s, &a, &junk);
 	must(db_run(s->writer, "UPDATE documents SET left_out = -1", NULL, 0, NULL, NULL, e));
 	must(db_run(s->writer, "DELETE FROM documents WHERE run_id = 'junk'", NULL, 0, NULL, NULL, e));
+	must(db_run(s->writer, "DELETE FROM originals WHERE id NOT IN (SELECT id FROM documents)", NULL, 0,
+		    NULL, NULL, e));
+	must(db_run(s->writer, "DELETE FROM benchmark_runs WHERE id NOT IN (SELECT id FROM documents)", NULL,
+		    0, NULL, NULL, e));
 	must(db_run(s->writer, "UPDATE numbers SET last = last + 1 WHERE name = 'change'", NULL, 0, NULL,
 		    NULL, e));
 	store_close(s);

@@ -38,7 +38,7 @@ export async function dashboard(...given) {
 		process.removeListener('exit', end);
 		return child.exitCode;
 	};
-	for (let k = 0; k < 6000 && child.exitCode === null; k++) {
+	for (let k = 0; k < 30000 && child.exitCode === null; k++) {
 		let port = '';
 		try {
 			port = readFileSync(file, 'utf8').trim();

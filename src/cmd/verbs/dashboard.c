@@ -12,6 +12,7 @@
 
 #include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
+#include "core/base/codec.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/redact.h"
@@ -169,6 +170,20 @@ static const char *traces_place(const struct dashboard_opts *o, struct arena *a)
 	return o->traces_dir || !is_postgres(o->store) ? o->traces_dir : data_place(a, "traces");
 }
 
+/* One for each database, which all dashboards of a user on this machine share. */
+static const char *snapshot_place(const struct dashboard_opts *o, struct arena *a)
+{
+	struct buf room = { 0 };
+	char hex[DIGEST_HEX];
+
+	if (!is_postgres(o->store))
+		return NULL;
+	digest_hex(DIGEST_SHA256, redact(str_of(o->store), &room), hex);
+	buf_release(&room);
+	file_mkdirs_mode(data_place(a, ""), 0700, NULL);
+	return data_place(a, arena_printf(a, "postgresql-%.16s.index", hex));
+}
+
 static struct web_names names_of(const struct opt_list *list)
 {
 	return (struct web_names){ list->v, list->n };
@@ -197,12 +212,12 @@ static int write_port(const struct dashboard_opts *o, const struct web *w, struc
 }
 
 /* Where it is, how one gets in, and what has no lock. */
-static void say_where(const struct dashboard_opts *o, const struct web *w, const char *place)
+static void say_where(const struct dashboard_opts *o, const struct web *w, const struct store *s)
 {
 	const char *who = web_port(w) ? "every user of this machine" : "every user who can open the socket";
 	const char *token = web_token(w);
 	struct buf room = { 0 };
-	struct str store = redact(str_of(place), &room);
+	struct str store = redact(str_of(store_kind(s)), &room);
 
 	/* Not by cli_warn, which would hide the token. */
 	if (token && web_port(w))
@@ -214,9 +229,12 @@ static void say_where(const struct dashboard_opts *o, const struct web *w, const
 	else
 		fprintf(stderr, "profllm dashboard: %s (%.*s)\n", web_url(w), (int)store.n, store.p);
 	buf_release(&room);
+	if (store_is_read_only(s) && !o->is_read_only)
+		fprintf(stderr, "profllm dashboard: the database takes no writes, as a read replica does: "
+			"this dashboard is read-only, and starts no experiments\n");
 	if (o->no_auth)
 		fprintf(stderr, "profllm dashboard: --no-auth: %s can %s\n", who,
-			o->is_read_only ? "read this store" :
+			store_is_read_only(s) ? "read this store" :
 			o->no_launch ? "read and change this store" :
 			"run commands as you, and read and change this store");
 }
@@ -273,6 +291,8 @@ static void keep_token(const struct web *w, struct buf *path)
 static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 {
 	const struct store_opts how = { .url = o->store, .is_read_only = o->is_read_only,
+					.takes_replica = true,
+					.snapshot = snapshot_place(o, &cli->arena),
 					.traces = traces_place(o, &cli->arena) };
 	struct web_opts web = {
 		.listen = o->listen, .token_file = o->token_file, .has_no_auth = o->no_auth,
@@ -301,7 +321,7 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	rc = web_start(w, store, e);
 	if (rc == 0) {
 		keep_token(w, &kept);
-		say_where(o, w, store_kind(store));
+		say_where(o, w, store);
 		rc = write_port(o, w, e);
 	}
 	if (rc == 0 && !serve(w, &kept)) {

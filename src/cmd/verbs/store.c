@@ -19,7 +19,7 @@ struct keep_opts {
 	struct opt_list runs;
 	struct opt_json filter;
 	bool is_forced, is_undone, is_sure, is_repairing;
-	struct opt_real archive_days, remove_days, trace_days, trace_gb;
+	struct opt_real archive_days, remove_days, drop_days, trace_days, trace_gb;
 };
 
 #define R(member, flag, ...) OPT(struct keep_opts, member, flag, __VA_ARGS__)
@@ -288,6 +288,9 @@ static const struct opt retain_rows[] = {
 	  .help = "archive runs that are older"),
 	R(remove_days, "remove-days", .arg = "DAYS", .min = 0, .max = 1e6, .flags = OPT_MIN_EXCLUSIVE,
 	  .help = "remove archived runs that are older"),
+	R(drop_days, "drop-days", .arg = "DAYS", .min = 0, .max = 1e6, .flags = OPT_MIN_EXCLUSIVE,
+	  .help = "drop partitions whose runs were all received earlier than DAYS days ago, archived or "
+		  "not (PostgreSQL)"),
 	R(trace_days, "trace-days", .arg = "DAYS", .min = 0, .max = 1e6, .flags = OPT_MIN_EXCLUSIVE,
 	  .help = "remove files of traces that are older"),
 	R(trace_gb, "trace-gb", .arg = "GB", .min = 0, .max = 1e6, .flags = OPT_MIN_EXCLUSIVE,
@@ -401,16 +404,17 @@ static int retain(const struct keep_opts *o, struct store *s, struct arena *a, s
 {
 	const struct retention r = {
 		.archive_days = o->archive_days.v, .remove_days = o->remove_days.v,
-		.trace_days = o->trace_days.v, .trace_bytes = (int64_t)(o->trace_gb.v * 1e9),
+		.drop_days = o->drop_days.v, .trace_days = o->trace_days.v,
+		.trace_bytes = (int64_t)(o->trace_gb.v * 1e9),
 	};
 	struct buf told = { 0 };
 	int rc;
 
 	(void)a;
-	if (!o->archive_days.is_set && !o->remove_days.is_set && !o->trace_days.is_set &&
-	    !o->trace_gb.is_set)
+	if (!o->archive_days.is_set && !o->remove_days.is_set && !o->drop_days.is_set &&
+	    !o->trace_days.is_set && !o->trace_gb.is_set)
 		return err_set(e, ERR_USAGE, "expected a limit: --archive-days, --remove-days, "
-			       "--trace-days or --trace-gb");
+			       "--drop-days, --trace-days or --trace-gb");
 	rc = store_retain(s, &r, &told, e);
 	if (rc == 0 && told.len && told.data[told.len - 1] != '\n')
 		buf_add_char(&told, '\n');

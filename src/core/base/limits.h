@@ -187,6 +187,8 @@
 #define REDACT_VALUES_MAX 1024          /* secrets of one process that are known by their text */
 #define STORE_CONNECT_SECONDS 10        /* for a PostgreSQL server to take a connection */
 #define STORE_WRITER_SECONDS 30         /* for another process to finish writing to the store */
+#define STORE_PARTITION_RUNS (1 << 20)  /* numbers of runs in a partition on PostgreSQL, at most */
+#define STORE_DROP_SECONDS 3            /* for readers to leave a partition that is dropped */
 #define STORE_SILENT_MS 40000           /* of a PostgreSQL server; above the wait for a writer */
 #define STORE_KEEPALIVE_SECONDS 10      /* between questions whether its machine is still there */
 #define STORE_KEEPALIVES_MAX 3          /* of them without an answer */

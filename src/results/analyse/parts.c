@@ -175,13 +175,13 @@ int parts_newest(const struct analyse_request *r, const struct filter *f, size_t
 		 struct filter **out, size_t *matching, struct err *e)
 {
 	static const struct str time = { "timestamp", 9 };
-	struct query q = { .filter = f, .n_sorts = 1,
-			   .sort = { { .column = time, .is_descending = true } } };
-	struct query counted = { .filter = f };
+	const struct query counted = { .filter = f };
+	struct arena scratch = { 0 };
 	struct answer count;
-	struct page_row oldest;
+	struct value *at;
+	double *time_s, oldest_s;
 	int64_t *id;
-	size_t n;
+	size_t n, n_times = 0;
 
 	*out = NULL;
 	if (index_query(r->view, &counted, r->arena, &count, e) < 0)
@@ -189,13 +189,22 @@ int parts_newest(const struct analyse_request *r, const struct filter *f, size_t
 	*matching = count.total;
 	if (count.total <= most)
 		return 0;
-	index_order(r->view, &q, most, r->arena, &id, &n);
-	if (!n || !index_rows(r->view, &id[n - 1], 1, &time, 1, r->arena, &oldest) ||
-	    oldest.value[0].kind != VALUE_NUMBER)
-		return 0;
-	*out = arena_alloc(r->arena, sizeof(**out));
-	**out = (struct filter){ .kind = FILTER_RANGE, .column = time,
-				 .min = oldest.value[0].number, .max = INFINITY };
+	if (index_select(r->view, f, 0, &time, 1, &scratch, &id, &n, &at, e) < 0) {
+		arena_release(&scratch);
+		return -1;
+	}
+	time_s = arena_alloc(&scratch, (n + 1) * sizeof(*time_s));
+	for (size_t i = 0; i < n; i++)
+		if (at[i].kind == VALUE_NUMBER)
+			time_s[n_times++] = at[i].number;
+	/* Ordered as a page is, the last of the newest has none where there are fewer times. */
+	if (n_times >= most) {
+		oldest_s = stats_select(time_s, n_times, n_times - most);
+		*out = arena_alloc(r->arena, sizeof(**out));
+		**out = (struct filter){ .kind = FILTER_RANGE, .column = time, .min = oldest_s,
+					 .max = INFINITY };
+	}
+	arena_release(&scratch);
 	return 0;
 }
 

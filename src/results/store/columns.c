@@ -239,24 +239,25 @@ static int make_indexes(const struct columns *c, struct db *d, struct err *e)
 	return 0;
 }
 
-static int columns_make(const struct columns *c, struct db *d, struct err *e)
+int columns_make(const struct columns *c, struct db *d, struct err *e)
 {
-	struct buf text = db_words(d->hooks, migrate_wide_table), more = { 0 };
+	struct buf text = db_words(d->hooks, "CREATE TABLE benchmark_runs (id {int} PRIMARY KEY{of_run},"
+					     " rest TEXT");
 
+	for (size_t i = 0; i < c->n; i++)
+		if (c->at[i].sql.n) {
+			buf_add_text(&text, ", ");
+			add_definition(&text, d, c->at[i].sql, c->at[i].kind);
+		}
+	buf_add_text(&text, d->hooks->is_partitioned ? ") PARTITION BY RANGE (id)" : ")");
 	if (db_do(d, "DROP TABLE benchmark_runs", NULL, 0, e) < 0) {
 		buf_release(&text);
 		return -1;
 	}
-	for (size_t i = 0; i < c->n; i++)
-		if (c->at[i].sql.n) {
-			buf_add_text(&more, ", ");
-			add_definition(&more, d, c->at[i].sql, c->at[i].kind);
-		}
-	text.len--; /* the bracket that ends it */
-	buf_add_str(&text, buf_str(&more));
-	buf_add_char(&text, ')');
-	buf_release(&more);
-	return run_text(d, &text, e) < 0 ? -1 : make_indexes(c, d, e);
+	if (run_text(d, &text, e) < 0 ||
+	    (d->hooks->is_partitioned && partitions_make(d, "benchmark_runs", e) < 0))
+		return -1;
+	return make_indexes(c, d, e);
 }
 
 /* ---- new ones ---- */

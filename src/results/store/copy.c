@@ -24,15 +24,6 @@ struct copy {
 	int64_t base;           /* of the new numbers of changes */
 };
 
-static int run_words(struct db *d, const char *text, struct err *e)
-{
-	struct buf sql = db_words(d->hooks, text);
-	int rc = db_do(d, sql.data, NULL, 0, e);
-
-	buf_release(&sql);
-	return rc;
-}
-
 static int put_wide(struct copy *c, int64_t id, struct str cells, struct err *e)
 {
 	struct arena a = { 0 };
@@ -248,8 +239,10 @@ static int is_empty(struct db *to, bool *out, struct err *e)
 
 static int clear(struct db *to, struct err *e)
 {
-	if (run_words(to, "DROP TABLE benchmark_runs", e) < 0 ||
-	    run_words(to, migrate_wide_table, e) < 0)
+	const struct columns none = { 0 };
+
+	if ((to->hooks->is_partitioned && partitions_clear(to, e) < 0) ||
+	    columns_make(&none, to, e) < 0)
 		return -1;
 	for (size_t i = store_tables; i > 0; i--) {
 		struct buf sql = { 0 };
@@ -273,7 +266,9 @@ static int restore(struct db *from, struct db *to, const char *where, bool is_fo
 	if (!empty && !is_forced)
 		return err_set(e, ERR_USAGE, "%s is not empty: a restore would replace what it holds",
 			       where);
-	if (clear(to, e) < 0 || copy_tables(from, to, e) < 0)
+	if (clear(to, e) < 0 ||
+	    (to->hooks->is_partitioned && partitions_like(from, to, e) < 0) ||
+	    copy_tables(from, to, e) < 0)
 		return -1;
 	return leave_traces_out(to, e); /* of a backup by an older program */
 }

@@ -9,6 +9,8 @@
 #include "core/opt/opt.h"
 #include "results/store/store_internal.h"
 
+#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
+
 /* What stands before the first colon, when it could be the name of a way to reach something. */
 static struct str scheme_of(struct str url)
 {
@@ -75,15 +77,15 @@ int db_integer(struct db *d, const char *sql, const struct db_value *v, size_t n
 
 struct buf db_words(const struct db_hooks *h, const char *sql)
 {
-	static const char *const name[] = { "{int}", "{real}", "{blob}" };
+	static const char *const name[] = { "{int}", "{real}", "{blob}", "{of_run}" };
 	struct buf out = { 0 };
 
 	while (*sql) {
 		size_t i = 0;
 
-		while (i < 3 && !str_starts(str_of(sql), str_of(name[i])))
+		while (i < COUNT(name) && !str_starts(str_of(sql), str_of(name[i])))
 			i++;
-		if (i < 3) {
+		if (i < COUNT(name)) {
 			buf_add_text(&out, h->word[i]);
 			sql += strlen(name[i]);
 		} else {
@@ -147,19 +149,14 @@ struct str db_keep(struct arena *a, struct db_value v)
 	return arena_str(a, db_as_bytes(v));
 }
 
-#define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define STATEMENTS_MAX 40
 
 /*
  * numbers: the last number given out of each kind, so that none is used twice. "change" begins at a
  * random place: a snapshot of another store's index is then never taken for this one's.
  *
- * documents.cells, originals and arrays: pack.h. benchmark_runs gets its columns from store_wide.c.
+ * documents.cells, originals and arrays: pack.h. benchmark_runs gets its columns from columns.c.
  */
-const char migrate_wide_table[] =
-	"CREATE TABLE benchmark_runs (id {int} PRIMARY KEY REFERENCES documents (id)"
-	" ON DELETE CASCADE, rest TEXT)";
-
 static const char *const first[STATEMENTS_MAX] = {
 	"CREATE TABLE numbers (name TEXT PRIMARY KEY, last {int} NOT NULL)",
 	"CREATE TABLE columns (number {int} PRIMARY KEY, name TEXT NOT NULL UNIQUE, sql_name TEXT UNIQUE,"
@@ -173,7 +170,8 @@ static const char *const first[STATEMENTS_MAX] = {
 	" document {blob} NOT NULL)",
 	"CREATE TABLE arrays (id {int} PRIMARY KEY REFERENCES documents (id) ON DELETE CASCADE,"
 	" arrays {blob} NOT NULL)",
-	migrate_wide_table,
+	"CREATE TABLE benchmark_runs (id {int} PRIMARY KEY REFERENCES documents (id)"
+	" ON DELETE CASCADE, rest TEXT)",
 	"CREATE TABLE removed (id {int} PRIMARY KEY, changed {int} NOT NULL)",
 	"CREATE INDEX removed_changed ON removed (changed)",
 	"CREATE TABLE jobs (id TEXT PRIMARY KEY, number {int} NOT NULL, kind TEXT NOT NULL,"
@@ -247,8 +245,11 @@ static const char *const tags[STATEMENTS_MAX] = {
 	"INSERT INTO numbers (name, last) VALUES ('tag', 0)",
 };
 
+/* On PostgreSQL partitions_begin; nothing on SQLite. */
+static const char *const partitioned[STATEMENTS_MAX] = { NULL };
+
 static const char *const *const steps[] = {
-	first, marks_metric, columns_come_back, presets_kind, tags,
+	first, marks_metric, columns_come_back, presets_kind, tags, partitioned,
 };
 
 const struct store_table store_table[] = {
@@ -302,6 +303,9 @@ static int take_step(struct db *d, int64_t number, struct err *e)
 			return -1;
 	}
 	if (number == 1 && migrate_new_changes(d, &base, e) < 0)
+		return -1;
+	if (steps[number - 1] == partitioned && d->hooks->is_partitioned &&
+	    partitions_begin(d, e) < 0)
 		return -1;
 	return db_do(d, "INSERT INTO migrations (number, at) VALUES ($1, $2)", v, 2, e);
 }

@@ -149,15 +149,16 @@ int store_job_state(struct store *s, const char *id, const char *state, struct s
 	return store_write_end(s, &w, rc, e);
 }
 
-int store_job_resume(struct store *s, struct err *e)
+int store_job_resume(struct store *s, double waited_s, struct err *e)
 {
+	struct db_value v = db_real(store_now_s() - waited_s);
 	struct store_write w;
 	int rc;
 
 	if (store_write_begin(s, &w, e) < 0)
 		return -1;
-	rc = db_do(w.db, "UPDATE jobs SET state = 'running' WHERE state = 'waiting' AND kind = 'upload'",
-		    NULL, 0, e);
+	rc = db_do(w.db, "UPDATE jobs SET state = 'running' WHERE state = 'waiting' AND kind = 'upload'"
+			 " AND created <= $1", &v, 1, e);
 	return store_write_end(s, &w, rc, e);
 }
 

@@ -67,8 +67,24 @@ static int show_newest(struct store_write *w, struct str run_id, struct err *e)
 	return store_set_flags(w, o.id, o.flags & ~(int64_t)INDEX_SUPERSEDED, e);
 }
 
-/* Documents, arrays, notes and exclusions go with the row that they refer to. */
-static int remove_one(struct store *s, struct store_write *w, int64_t id, size_t *n, struct err *e)
+/* Where no reference makes them go with the row of documents. */
+static int remove_large(struct store_write *w, int64_t id, struct err *e)
+{
+	struct db_value v = db_int(id);
+
+	if (!w->db->hooks->is_partitioned)
+		return 0;
+	return db_do(w->db, "DELETE FROM originals WHERE id = $1", &v, 1, e) < 0 ||
+			db_do(w->db, "DELETE FROM arrays WHERE id = $1", &v, 1, e) < 0 ||
+			db_do(w->db, "DELETE FROM benchmark_runs WHERE id = $1", &v, 1, e) < 0 ?
+		       -1 : 0;
+}
+
+/*
+ * Notes, tags and exclusions go with the row that they refer to; so do document, arrays and row of
+ * benchmark_runs, unless they are in a partition, which is dropped as a whole.
+ */
+static int forget_one(struct store *s, struct store_write *w, int64_t id, size_t *n, struct err *e)
 {
 	struct arena a = { 0 };
 	struct one_run o = { .a = &a };
@@ -89,6 +105,11 @@ static int remove_one(struct store *s, struct store_write *w, int64_t id, size_t
 	}
 	arena_release(&a);
 	return rc;
+}
+
+static int remove_one(struct store *s, struct store_write *w, int64_t id, size_t *n, struct err *e)
+{
+	return remove_large(w, id, e) < 0 ? -1 : forget_one(s, w, id, n, e);
 }
 
 enum change { ARCHIVE, UNARCHIVE, REMOVE };
@@ -400,13 +421,89 @@ static int expire_traces(struct store *s, const struct retention *r, size_t *n, 
 			       store_traces_expire(s, &w, before_s, r->trace_bytes, n, e), e);
 }
 
-int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e)
+/* ---- whole partitions ---- */
+
+/* 1: there are more. */
+static int forget_some(struct store *s, const struct partition *p, struct store_ids *ids, size_t *n,
+		       struct err *e)
 {
-	size_t n_removed = 0, n_archived = 0, n_traces = 0, n_columns;
+	struct db_value v[3] = { db_int(p->first), db_int(p->past), db_int(RUNS_AT_ONCE) };
+	struct store_write w;
+	size_t changed = 0;
+	int rc;
+
+	if (store_write_begin(s, &w, e) < 0)
+		return -1;
+	ids->n = 0;
+	rc = db_run(w.db, "SELECT id FROM documents WHERE id >= $1 AND id < $2 ORDER BY id LIMIT $3", v, 3,
+		    store_take_id, ids, e);
+	for (size_t i = 0; i < ids->n && !rc; i++)
+		rc = forget_one(s, &w, ids->id[i], &changed, e);
+	rc = store_write_end(s, &w, rc, e);
+	*n += rc ? 0 : changed;
+	return rc ? -1 : ids->n == RUNS_AT_ONCE;
+}
+
+/* Does not wait long for those who read it, because all others would wait after it. */
+static int drop_partition(struct store *s, int64_t first, struct err *e)
+{
+	struct store_write w;
+	struct buf limit = { 0 };
+	int rc;
+
+	if (store_write_begin(s, &w, e) < 0)
+		return -1;
+	buf_printf(&limit, "SET LOCAL lock_timeout = '%ds'", STORE_DROP_SECONDS);
+	rc = db_do(w.db, limit.data, NULL, 0, e);
+	buf_release(&limit);
+	if (!rc)
+		rc = partitions_drop(w.db, first, e);
+	if (rc)
+		err_wrap(e, "a partition whose runs are removed cannot be dropped while another session, "
+			    "such as a backup, reads it; the same command drops it later");
+	return store_write_end(s, &w, rc, e);
+}
+
+/* Their runs are removed some at a time, so that others may write between. */
+static int drop_older(struct store *s, double days, size_t *n, size_t *n_partitions, struct err *e)
+{
+	double before_s = store_now_s() - days * DAY_S;
+	struct store_ids ids = { 0 };
 	int rc = 0;
 
+	while (!rc) {
+		struct partition p;
+		struct store_write w;
+
+		rc = store_write_begin(s, &w, e);
+		if (rc)
+			break;
+		rc = store_write_end(s, &w, partitions_leave(w.db, before_s, &p, e), e);
+		if (rc || p.first < 0)
+			break;
+		while ((rc = forget_some(s, &p, &ids, n, e)) > 0)
+			let_others_write();
+		if (!rc)
+			rc = drop_partition(s, p.first, e);
+		*n_partitions += !rc;
+	}
+	free(ids.id);
+	return with_count(rc, *n, e);
+}
+
+int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e)
+{
+	size_t n_removed = 0, n_archived = 0, n_traces = 0, n_partitions = 0, n_columns;
+	int rc = 0;
+
+	if (r->drop_days > 0 && !s->hooks->is_partitioned)
+		return err_set(e, ERR_USAGE, "%s has no partitions to drop, because it is an SQLite file: use "
+			       "--archive-days and --remove-days", s->shown);
+	if (r->drop_days > 0)
+		rc = drop_older(s, r->drop_days, &n_removed, &n_partitions, e);
+
 	/* Only what was archived before goes, so that nothing that was in view is gone at once. */
-	if (r->remove_days > 0)
+	if (!rc && r->remove_days > 0)
 		rc = change_older(s, REMOVE, r->remove_days, &n_removed, e);
 	if (!rc && n_removed)
 		rc = store_columns_give_back(s, &n_columns, e);
@@ -417,6 +514,8 @@ int store_retain(struct store *s, const struct retention *r, struct buf *told, s
 	if (!rc)
 		buf_printf(told, "%zu runs removed, %zu archived, %zu traces expired", n_removed,
 			   n_archived, n_traces);
+	if (!rc && r->drop_days > 0)
+		buf_printf(told, ", %zu partition%s dropped", n_partitions, n_partitions == 1 ? "" : "s");
 	return rc;
 }
 
@@ -678,6 +777,9 @@ static int take_complaint(void *self, const struct db_got *got)
 /* Statements whose number must be 0. */
 static int check_counts(struct check *c, struct err *e)
 {
+	/* The runs of a partition that is about to be dropped. */
+	static const char leaving[] = " AND NOT EXISTS (SELECT 1 FROM partitions p WHERE p.leaving > 0"
+				      " AND o.id >= p.first AND o.id < p.past)";
 	static const struct { const char *sql, *what; } rule[] = {
 		{ "SELECT count(*) FROM documents d WHERE NOT EXISTS"
 		  " (SELECT 1 FROM originals o WHERE o.id = d.id)", "runs have no document" },
@@ -708,9 +810,16 @@ static int check_counts(struct check *c, struct err *e)
 	};
 
 	for (size_t i = 0; i < sizeof(rule) / sizeof(rule[0]); i++) {
+		struct buf sql = { 0 };
 		int64_t n;
+		int rc;
 
-		if (db_integer(c->d, rule[i].sql, NULL, 0, 0, &n, e) < 0)
+		buf_add_text(&sql, rule[i].sql);
+		if (c->d->hooks->is_partitioned && strstr(rule[i].sql, "d.id = o.id"))
+			buf_add_text(&sql, leaving);
+		rc = db_integer(c->d, sql.data, NULL, 0, 0, &n, e);
+		buf_release(&sql);
+		if (rc < 0)
 			return -1;
 		if (n)
 			find(c, "%lld %s", (long long)n, rule[i].what);

@@ -209,6 +209,20 @@ static int set_up(struct postgres *p, struct err *e)
 	return command(p, settings, e);
 }
 
+static int take_truth(void *self, const struct db_got *got)
+{
+	*(bool *)self = db_as_int(got->v[0]) != 0;
+	return 1;
+}
+
+/* A read replica, or a database or user whose owner allows no writes. */
+static int find_replica(struct postgres *p, struct err *e)
+{
+	return db_run(&p->db, "SELECT pg_is_in_recovery()"
+			      " OR current_setting('transaction_read_only')::boolean", NULL, 0, take_truth,
+		      &p->db.is_replica, e);
+}
+
 /* As it was when it was opened. */
 static int reconnect(struct postgres *p, struct err *e)
 {
@@ -239,7 +253,7 @@ static int open_(const char *place, bool is_read_only, struct db **out, struct e
 	snprintf(count, sizeof(count), "%d", STORE_KEEPALIVES_MAX);
 	/* dbname is expanded where it stands: what the URL says holds over what stands before. */
 	p->connection = lib.PQconnectdbParams(key, value, 1);
-	if (set_up(p, e) < 0) {
+	if (set_up(p, e) < 0 || (!is_read_only && find_replica(p, e) < 0)) {
 		close_(&p->db);
 		return -1;
 	}
@@ -545,7 +559,8 @@ const struct db_hooks db_postgres = {
 		[DB_WRITE] = { "BEGIN", "SELECT pg_advisory_xact_lock(7306089135123461)" },
 		[DB_READ] = { "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY" },
 	},
-	.word = { "BIGINT", "DOUBLE PRECISION", "BYTEA" },
+	.word = { "BIGINT", "DOUBLE PRECISION", "BYTEA", "" },
+	.is_partitioned = true,
 	.open = open_,
 	.close = close_,
 	.run = run,

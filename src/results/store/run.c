@@ -326,8 +326,11 @@ int store_put_runs(struct store *s, struct store_write *w, const struct read_run
 	int64_t next;
 
 	/* Numbers of runs that turn out to be known stay unused. */
-	if (!n || store_number(w, "run", n, &next, e) < 0)
-		return n ? -1 : 0;
+	if (!n)
+		return 0;
+	if ((s->hooks->is_partitioned && partitions_room(w->db, n, e) < 0) ||
+	    store_number(w, "run", n, &next, e) < 0)
+		return -1;
 	for (size_t i = 0; i < n; i++)
 		if (put_one(s, w, &run[i], who, &next, a, &out[i], e) < 0)
 			return -1;

@@ -322,7 +322,8 @@ done:
 const struct db_hooks db_sqlite = {
 	.name = "sqlite",
 	.begin = { [DB_WRITE] = { "BEGIN IMMEDIATE" }, [DB_READ] = { "BEGIN" } },
-	.word = { "INTEGER", "DOUBLE PRECISION", "BLOB" },
+	.word = { "INTEGER", "DOUBLE PRECISION", "BLOB",
+		  " REFERENCES documents (id) ON DELETE CASCADE" },
 	.open = open_,
 	.close = close_,
 	.run = run,

@@ -561,10 +561,14 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 	rc = set_places(s, o, e);
 	if (!rc)
 		rc = s->hooks->open(s->place, o->is_read_only, &s->writer, e);
+	if (!rc && s->writer->is_replica && !o->takes_replica)
+		rc = err_set(e, ERR_USAGE, "%s takes no writes, because its server is a read replica or is set to "
+			     "be read only: name the primary server", s->shown);
+	s->is_read_only |= !rc && s->writer->is_replica;
 	s->mode = s->hooks == &db_sqlite && stat(s->place, &st) == 0 ? st.st_mode & 0666 : 0600;
 	if (!rc)
-		rc = migrate(s->writer, s->shown, o->is_read_only, e);
-	if (!rc && !o->is_read_only)
+		rc = migrate(s->writer, s->shown, s->is_read_only, e);
+	if (!rc && !s->is_read_only)
 		rc = columns_know(&s->columns, s->writer, e);
 	if (!rc && !o->has_no_index)
 		rc = load(s, e);
@@ -617,6 +621,11 @@ void store_columns(struct store *s, struct store_columns *out)
 const char *store_kind(const struct store *s)
 {
 	return s->hooks->name;
+}
+
+bool store_is_read_only(const struct store *s)
+{
+	return s->is_read_only;
 }
 
 /* ---- a transaction, and what it tells the index ---- */

@@ -32,6 +32,7 @@ struct store_opts {
 	const char *snapshot;     /* NULL: beside the SQLite file; "" none */
 	const char *traces; /* folder of trace files; NULL: beside the SQLite file, else refused */
 	bool is_read_only;
+	bool takes_replica;       /* read only where the server takes no writes, else refused */
 	bool has_no_index;        /* for verbs that only write or copy */
 };
 
@@ -44,6 +45,7 @@ struct index *store_index(struct store *s);
 /* A view of the index, also while other threads use the store; for index_view_release. */
 struct index_view *store_view(struct store *s);
 const char *store_kind(const struct store *s); /* "sqlite" or "postgresql" */
+bool store_is_read_only(const struct store *s); /* asked for, or a replica that was taken */
 /*
  * Columns whose names no schema lists, and how many there may be: how full a store with an index
  * is. Waits for nobody. used may be above max in a store of an older program.
@@ -95,14 +97,14 @@ int store_job_begin(struct store *s, struct str kind, struct str detail, char id
 /*
  * The bytes are durable when it returns. Files wait until the job's state is "running": who has
  * handed over all of them sets it. A job that has ended takes no files and stays as it ended:
- * ERR_USAGE. store_job_resume, at a server's start, does so for uploads
- * that were cut short, so that what was acknowledged is worked off.
+ * ERR_USAGE. store_job_resume does so for uploads that have waited for that long: whoever took them
+ * in was cut short. 0 at the start of the only server; a while where another one may take them in.
  */
 int store_job_add(struct store *s, const char *id, struct str name, struct str bytes,
 		  struct err *e);
 int store_job_add_all(struct store *s, const char *id, const struct str *name,
 		      const struct str *bytes, size_t n, struct err *e); /* all or none */
-int store_job_resume(struct store *s, struct err *e);
+int store_job_resume(struct store *s, double waited_s, struct err *e);
 int store_job_state(struct store *s, const char *id, const char *state, struct str detail,
 		    struct err *e);
 /*
@@ -256,11 +258,13 @@ int store_archive(struct store *s, const struct filter *f, bool is_archived, siz
 int store_remove(struct store *s, const struct filter *f, size_t *n, struct err *e);
 struct retention {
 	double archive_days, remove_days, trace_days;
+	double drop_days; /* partitions of PostgreSQL, by when their runs came */
 	int64_t trace_bytes;
 }; /* 0: none */
 /*
  * By age (when a run ran, else when it came): older runs are archived, archived ones that are older
- * removed; files of traces that are older, and the oldest beyond that many bytes, expire. In
- * several transactions, like store_archive.
+ * removed; files of traces that are older, and the oldest beyond that many bytes, expire. A
+ * partition whose runs all came earlier than drop_days ago is dropped with them, archived or not,
+ * except for the newest one; ERR_USAGE on SQLite. In several transactions, like store_archive.
  */
 int store_retain(struct store *s, const struct retention *r, struct buf *told, struct err *e);

@@ -44,7 +44,8 @@ struct db;
 struct db_hooks {
 	const char *name;
 	const char *begin[2][3]; /* statements, by enum db_begin */
-	const char *word[3];     /* what {int}, {real} and {blob} are */
+	const char *word[4];     /* what {int}, {real}, {blob} and {of_run} are */
+	bool is_partitioned;     /* the large tables are divided: partitions.c */
 	int (*open)(const char *place, bool is_read_only, struct db **out, struct err *e);
 	void (*close)(struct db *d);
 	int (*run)(struct db *d, const char *sql, const struct db_value *v, size_t n, db_row *row,
@@ -58,6 +59,7 @@ extern const struct db_hooks db_sqlite, db_postgres;
 struct db {
 	const struct db_hooks *hooks;
 	bool is_inside; /* a transaction */
+	bool is_replica; /* its server takes no writes: a read replica, or set so by its owner */
 	int64_t rest_until_ns; /* CLOCK_MONOTONIC: its server hung and is not asked before */
 };
 
@@ -151,8 +153,35 @@ bool migrate_is_older(struct db *d);
  */
 int migrate_new_changes(struct db *d, int64_t *base, struct err *e);
 #define MIGRATE_SAME_STORE(a, b) ((a) >> 32 == (b) >> 32) /* of two numbers of changes */
-/* benchmark_runs as it begins. */
-extern const char migrate_wide_table[];
+/*
+ * partitions.c: the large tables (originals, arrays, benchmark_runs) in parts by number of run, on
+ * PostgreSQL. A number is given out when a run comes, so a part is a stretch of time.
+ *
+ * A partition holds the runs of a calendar month (UTC, of receipt), or STORE_PARTITION_RUNS of them
+ * when more come. In a new month numbers go on where the next partition begins. Table `partitions`
+ * lists them; `leaving` is 1 while the runs of one are being removed. Rows refer to
+ * documents by number without a foreign key, so that a partition can be dropped as a whole.
+ *
+ * All within a transaction that writes.
+ */
+
+/* Divides the tables of a store that has none yet: what they hold is the first partition. */
+int partitions_begin(struct db *d, struct err *e);
+/* Those of a table that was just made anew. */
+int partitions_make(struct db *d, const char *table, struct err *e);
+/* Before the next n numbers of runs are given out: partitions for them. */
+int partitions_room(struct db *d, size_t n, struct err *e);
+/* None at all, and then those for the runs of another store, a month each. */
+int partitions_clear(struct db *d, struct err *e);
+int partitions_like(struct db *from, struct db *to, struct err *e);
+/*
+ * The oldest whose runs all came before that time, with the numbers of its runs below past, is
+ * marked as leaving; *first -1: there is none. The newest partition always stays.
+ */
+struct partition { int64_t first, past; };
+int partitions_leave(struct db *d, double before_s, struct partition *out, struct err *e);
+/* Its tables, once its runs are gone from documents. */
+int partitions_drop(struct db *d, int64_t first, struct err *e);
 
 /*
  * The tables that a backup of another database, and a restore, copy row by row, in an order that
@@ -279,9 +308,11 @@ bool columns_can_go(const struct columns *c, size_t number);
 /*
  * benchmark_runs anew, empty, without SQL columns that nobody has, and with room for values that
  * are in `rest` because there was none when they came: for the rows of all runs to be put again.
- * columns_want_widening: whether that would change anything.
+ * columns_want_widening: whether that would change anything. columns_make: benchmark_runs anew,
+ * empty, with the SQL columns of the list.
  */
 bool columns_want_widening(const struct columns *c);
+int columns_make(const struct columns *c, struct db *d, struct err *e);
 int columns_widen_anew(struct columns *c, struct db *d, struct columns_room *room, struct err *e);
 struct str columns_name(const void *columns, uint64_t number); /* for unpack_row */
 
