@@ -5,6 +5,7 @@ import { useMemo, type ReactNode } from 'react';
 import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
 import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
+import { Explain } from '../../common/explain';
 import { intervalText, percent } from '../../common/interval';
 import { Pick } from '../../common/pick';
 import { Num, Twin } from '../../common/twin';
@@ -59,7 +60,8 @@ export function Headline(props: HeadlineProps): ReactNode {
 	return (
 		<section className="card headline" role={isBlock ? 'group' : undefined} aria-label="Main metric">
 			<p className="answer" role="status">{own ? answerOf(chosen, own,
-				mainlyAt(answer.matched_by, by, own, -(own.better || 1))) : `${chosen.reason ?? ''}.`}</p>
+				mainlyAt(answer.matched_by, by, own, -(own.better || 1))) : `${chosen.reason ?? ''}.`}
+				{' '}<Explain topic="compare" /></p>
 			<div className="tools">
 				{!isBlock && <Pick label="Primary metric" value={primary} onPick={onPrimary} columns={columns}
 					options={options} none="none (all are adjusted)" />}

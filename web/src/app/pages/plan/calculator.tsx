@@ -4,6 +4,7 @@
 import type { ReactNode } from 'react';
 import type { Curves } from '../../../lib/api';
 import { Amount } from '../../common/amount';
+import { Explain } from '../../common/explain';
 import { Notes } from '../../common/notes';
 import { Unpriced } from '../../common/prices';
 import { useRead } from '../../common/routes';
@@ -77,7 +78,7 @@ export function Calculator({ workload }: ViewProps): ReactNode {
 				</table>
 			</div>
 			<p className="dim small-text">~: between measured configurations of the frontier. {NOTHING}: outside what was
-				measured, or without a price.</p>
+				measured, or without a price. <Explain topic="winner" /></p>
 			<Notes notes={output.data.notes} />
 		</section>
 	);

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
 import { CopyLine } from '../../common/copy';
+import { Explain } from '../../common/explain';
 import { percent } from '../../common/interval';
 import { bytesText } from '../../common/traces';
 import { Num } from '../../common/twin';
@@ -19,7 +20,7 @@ import { differenceOf, othersOf, ROWS_READ, sameConfiguration, type Difference, 
 import { errorText, failureOf, fineText, REMEDIES, spoilsText } from './verdict';
 
 /** The first six that the run has. */
-const MAIN = ['output_throughput', 'tokens_per_s_per_gpu', 'tokens_per_s_per_user', 'median_ttft_ms',
+const MAIN = ['capacity_request_rate', 'capacity_concurrency', 'output_throughput', 'tokens_per_s_per_gpu', 'tokens_per_s_per_user', 'median_ttft_ms',
 	'p99_ttft_ms', 'median_tpot_ms', 'median_e2el_ms', 'request_throughput', 'tokens_per_second',
 	'requests_per_second', 'avg_latency', 'startup_time'];
 const MAIN_SHOWN = 6;
@@ -93,6 +94,8 @@ function Main({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	);
 }
 
+const hasReasons = (run: Run): boolean => run.reasons.some((r) => r.text);
+
 function Badges({ run }: { run: Run }): ReactNode {
 	const isSaid = failureOf(run.document)?.reason;
 	const list = run.badges.filter((b) => !(isSaid && b.code === 'status'));
@@ -105,19 +108,21 @@ function Badges({ run }: { run: Run }): ReactNode {
 					<Icon name={b.level === 'good' ? 'check' : 'warning'} /><span>{b.text}</span>
 				</li>
 			))}
+			{!hasReasons(run) && <li><Explain topic="run" /></li>}
 		</ul>
 	);
 }
 
 /** Why the run has its verdict, in its own sentences: what not to use, and what helps. */
 function Reasons({ run }: { run: Run }): ReactNode {
-	const given = run.reasons.filter((r) => r.text);
-	if (!given.length)
+	if (!hasReasons(run))
 		return null;
+	const given = run.reasons.filter((r) => r.text);
 	const fine = fineText(given);
 	return (
 		<section className="card" aria-label="Verdict">
-			<h2>Why this run is {showCell('verdict', run.values.verdict)}</h2>
+			<div className="card-head"><h2>Why this run is {showCell('verdict', run.values.verdict)}</h2>
+				<Explain topic="run" /></div>
 			<ul className="reasons">{given.map((r, i) => (
 				<li key={i} data-code={r.code}>
 					{r.level && <span className={`tag ${r.level === 'INVALID' ? 'bad' : 'warn'}`}>{r.level}</span>}
