@@ -61,7 +61,7 @@ static void plan(void **state)
 	assert_int_equal(rig_count(q, "confounded_with"), 1);
 	rig_same(q, "confounded_with/0/column", "tags.size");
 	rig_near(q, "confounded_with/0/strength", 1);
-	assert_non_null(strstr(rig_at(q, "note")->text.p, "moves together"));
+	assert_non_null(strstr(rig_at(q, "note")->text.p, "changes together"));
 	q = named(v, "server.cache");
 	rig_near(q, "share", fmax(0, 1 - between_tp / 22 / (total / 23)));
 	assert_int_equal(rig_at(q, "levels/0/value")->kind, JSON_FALSE);

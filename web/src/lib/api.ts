@@ -1043,6 +1043,8 @@ export interface CurveReading {
 	y: number | null; // the best measured one at this x or better
 	/** on a monotone curve through the color's frontier; null outside the x that were measured */
 	between: number | null;
+	low: number | null; // the least x of the color's frontier
+	high: number | null; // the greatest x of it
 }
 
 export interface CurveLeftOut {

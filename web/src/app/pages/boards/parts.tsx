@@ -65,7 +65,7 @@ function TablePart(): ReactNode {
 					<tbody>{items.map((row) => (
 						<tr key={row.id}>
 							<th scope="row"><Link to={target(`/runs/${row.id}`)}>
-								{String(row.values.name ?? row.values.run_id ?? row.id)}</Link>
+								{String(row.values.name ?? `run ${row.id}`)}</Link>
 								{(row.n ?? 1) > 1 && <span className="dim"> ×{row.n}</span>}</th>
 							{names.map((c) => (
 								<td key={c} className={isNumber(c) ? 'num' : undefined}>

@@ -232,15 +232,18 @@ function Unsplit({ split, groups, columns }: {
 	split: string; groups: CompareGroup[]; columns: Columns;
 }): ReactNode {
 	const target = usePageTarget();
-	const near = nearColumns(split, columns.groups.map((c) => c.column));
-	const label = columns.of(split) ? columns.measure(split).label : split;
+	const isKnown = columns.of(split) !== undefined;
+	const near = isKnown ? columns.groups.filter((c) => !c.same_as).slice(0, 8).map((c) => c.column)
+		: nearColumns(split, columns.groups.map((c) => c.column));
+	const label = isKnown ? columns.measure(split).label : split;
 	return (
 		<Empty title={`Nothing to compare by ${label}`} icon="compare">
-			<p>{!columns.of(split) ? `There is no column “${split}”.`
-				: groups.length ? `All runs have the same value: ${groups[0].name}.`
-					: 'No run has a value in this column.'}{near.length > 0 && ' Did you mean:'}</p>
+			<p>{!isKnown ? `There is no column “${split}”.`
+				: groups.length ? `All runs that have a value here have the same: ${groups[0].name}.`
+					: 'No run has a value in this column.'}{near.length > 0 && (isKnown ? ' Other columns:' : ' Did you mean:')}</p>
 			<p className="row centre">{near.map((c) => (
-				<Link key={c} className="button small" to={target('/compare', { by: c })}>{c}</Link>
+				<Link key={c} className="button small" to={target('/compare', { by: c })}>
+					{isKnown ? columns.measure(c).label : c}</Link>
 			))}</p>
 		</Empty>
 	);

@@ -140,7 +140,7 @@ function Drawing({ answer, list, columns }: {
 		return linesOption({ y, foot: '', spans: [limit], yScale: 'auto', series, rules,
 			x: { name: 'Requests/s of one server', kind: 'number', categories: [] } }, ink, size);
 	}, [answer, series, y, limit]);
-	if (!series.some((s) => s.points.length + (s.answers?.length ?? 0)))
+	if (!series.some((s) => s.points.length))
 		return null;
 	return (
 		<section className="card" aria-label="Latency over load">

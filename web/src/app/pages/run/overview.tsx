@@ -108,7 +108,7 @@ function Badges({ run }: { run: Run }): ReactNode {
 					<Icon name={b.level === 'good' ? 'check' : 'warning'} /><span>{b.text}</span>
 				</li>
 			))}
-			{!hasReasons(run) && <li><Explain topic="run" /></li>}
+			{!hasReasons(run) && typeof run.values.verdict === 'string' && <li><Explain topic="run" /></li>}
 		</ul>
 	);
 }
@@ -156,7 +156,7 @@ function Failure({ run }: { run: Run }): ReactNode {
 }
 
 function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
-	const has = (c: string): boolean => run.values[c] !== undefined;
+	const has = (c: string): boolean => typeof run.values[c] === 'number';
 	const rows = TIMES.filter((t) => STATISTICS.some((s) => has(`${s}_${t}_ms`)));
 	if (!rows.length)
 		return null;

@@ -6,6 +6,7 @@ import { Chart, type Click } from '../../charts/chart';
 import type { Size } from '../../charts/axis';
 import type { Ink } from '../../charts/ink';
 import { hitOf, linesOption } from '../../charts/lines';
+import { arrange } from '../../colour';
 import { useIsBlock } from '../../common/block';
 import {
 	firstOf, LATENCY_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
@@ -66,6 +67,7 @@ function Drawing({ answer, columns, names, isRelative, now }: DrawingProps): Rea
 	const target = usePageTarget();
 	const series = useMemo(() => {
 		const lines = linesOf(answer, flipped, names);
+		arrange(lines.map((s) => s.id)); // the list is drawn before the chart, in the same colors
 		return isRelative ? relative(lines) : lines;
 	}, [answer, flipped, names, isRelative]);
 	const measure = useMemo(() => {
