@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "results/analyse/analyse_internal.h"
+#include "results/index/derive.h"
 
 #define OTHER_AFTER 7      /* texts with a color, when there are more than SETUP_COLORS_MAX */
 #define NUMBERS_MAX 64     /* with a color each; more are folded as texts are */
@@ -30,6 +31,10 @@ static void add_short(struct buf *b, struct arena *a, struct str column, struct 
 			     arena_text(a, (struct str){ slash + 1, v.text.n - (size_t)
 							 (slash + 1 - v.text.p) }) :
 			     arena_text(a, v.text));
+		return;
+	}
+	if (v.kind == VALUE_NUMBER && str_is(word, "request_rate")) {
+		buf_printf(b, "%.10g/s", v.number);
 		return;
 	}
 	if (v.kind == VALUE_NUMBER && *form) {
@@ -194,7 +199,7 @@ const char *setups_load_text(const struct setups *s, const struct setup_point *p
 
 	if (isnan(p->load))
 		return "";
-	if (value_is_text(kind, "request rate"))
+	if (value_is_text(kind, LOAD_RATE))
 		return arena_printf(s->r->arena, "%s/s", number);
 	return arena_printf(s->r->arena, "%s%s", value_is_text(kind, "batch size") ? "b" : "c", number);
 }

@@ -17,6 +17,7 @@ import { Conversations } from './conversations';
 import { Distributions } from './distributions';
 import { OverTime } from './over-time';
 import { differenceOf, othersOf, ROWS_READ, sameConfiguration, type Difference, type Others } from './repeats';
+import { foundOf, Search } from './search';
 import { errorText, failureOf, fineText, REMEDIES, spoilsText } from './verdict';
 
 /** The first six that the run has. */
@@ -235,14 +236,16 @@ function Machine({ run }: { run: Run }): ReactNode {
 }
 
 export function Overview({ run, columns }: { run: Run; columns: Columns }): ReactNode {
+	const isSearch = foundOf(run.document) !== null;
 	return (
 		<>
 			<Badges run={run} />
 			<Failure run={run} />
 			<Reasons run={run} />
 			<Main run={run} columns={columns} />
-			<OverTime id={run.id} />
-			<Distributions id={run.id} />
+			<Search document={run.document} />
+			{!isSearch && <OverTime id={run.id} />}
+			{!isSearch && <Distributions id={run.id} />}
 			<Times run={run} columns={columns} />
 			<Conversations run={run} />
 			{run.reproduce.length > 0 && (
