@@ -261,9 +261,8 @@ static void rates(void **state)
 	}
 	v = rig_ask(&r, analyse_curves, "{}");
 	rig_near(v, "total", 3);
-	rig_near(v, "lines/0/points/2/load", 32);
-	rig_near(v, "lines/0/points/2/y", 320);
-	assert_non_null(strstr(rig_at(v, "lines/0/points/2/label")->text.p, "32/s"));
+	rig_near(v, "lines/2/points/0/y", 320);
+	rig_same(v, "lines/2/points/0/label", "32/s c64");
 	rig_near(v, "reading/0/low", 68);
 	rig_near(v, "reading/0/high", 98);
 	/* with a second concurrency both tell points apart */

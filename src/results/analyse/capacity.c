@@ -27,9 +27,10 @@
  * the widest interval. Runs that searched with other limits answer another question: "searches"
  * lists the limits of all.
  *
- * "slo": null asks for the limits that most searches had; where there was no search, for P99 TTFT within LIMIT_FACTOR times the lowest median of a configuration at one
- * load, and "rate": null for RATE_SHARE of the highest rate that a configuration carries within the limits:
- * both are questions that tell the configurations apart.
+ * "slo": null asks for the limits that most searches had; where there was no search, for P99 TTFT
+ * within LIMIT_FACTOR times the lowest median of a configuration at one load. "rate": null asks for
+ * RATE_SHARE of the highest rate that a configuration carries within the limits. All are questions
+ * that tell the configurations apart.
  */
 #include <math.h>
 #include <stdlib.h>

@@ -17,7 +17,6 @@
 
 #include "core/stats/stats.h"
 #include "results/analyse/analyse_internal.h"
-#include "results/index/derive.h"
 
 #define DIFFERS_SHARE 0.02    /* of the runs must not have the most common value, */
 #define DIFFERS_RUNS 2        /* and this many, */
@@ -441,35 +440,26 @@ static uint32_t split(const struct setups *s, uint32_t *group, enum setup_fact f
 }
 
 /*
- * A concurrency is the load of a run that has one, but may be no more than the limit of a sweep over
- * request rates: then each configuration has one concurrency, and the rate is the load. Where both
- * differ the rate is a part of the configuration. Runs at different rates are never repeats.
+ * A concurrency is the load of a run that has one, but may be no more than the limit of a sweep
+ * over request rates: runs at different rates are no repeats, so the rate is a part of their
+ * configuration.
  */
-static void read_rates(struct setups *s)
+static void add_rate(struct setups *s)
 {
-	size_t n = s->rows.n, place = s->n_metrics + SETUP_RATE, rates = 0;
-	struct value *rate = s->rows.value + place * n, *load = s->rows.value +
-			     (s->n_metrics + SETUP_LOAD) * n, *kind = s->rows.value +
-			     (s->n_metrics + SETUP_LOAD_KIND) * n;
-	uint32_t *group = arena_alloc(s->r->arena, (n + 1) * sizeof(*group)), count, with_load;
+	size_t n = s->rows.n, place = s->n_metrics + SETUP_RATE;
+	struct value *rate = s->rows.value + place * n;
+	uint32_t *group = arena_alloc(s->r->arena, (n + 1) * sizeof(*group)), count;
 	struct differing *d;
 
-	for (size_t i = 0; i < n; i++) {
+	for (size_t i = 0; i < n; i++)
 		if (rate[i].kind != VALUE_NUMBER || !isfinite(rate[i].number))
 			rate[i].kind = VALUE_ABSENT; /* as fast as the server answers */
-		rates += rate[i].kind != VALUE_ABSENT;
-	}
-	count = s->color ? refine(group, s->color->code, n) : 1;
+	if (s->color)
+		refine(group, s->color->code, n);
 	for (size_t i = 0; i < s->n_configuration; i++)
-		count = refine(group, s->configuration[i]->code, n);
-	with_load = split(s, group, SETUP_LOAD);
-	if (split(s, group, SETUP_RATE) == with_load)
-		return;
-	for (size_t i = 0; i < n && with_load == count && rates == n; i++) {
-		load[i] = rate[i];
-		kind[i] = (struct value){ .kind = VALUE_TEXT, .text = STR(LOAD_RATE) };
-	}
-	if (with_load == count && rates == n)
+		refine(group, s->configuration[i]->code, n);
+	count = split(s, group, SETUP_LOAD);
+	if (split(s, group, SETUP_RATE) == count)
 		return;
 	d = arena_alloc(s->r->arena, sizeof(*d));
 	*d = (struct differing){ .column = facts[SETUP_RATE], .place = place, .role = ROLE_LOAD };
@@ -517,7 +507,7 @@ int setups_read(const struct analyse_request *r, const struct str *metric, size_
 	if (choose_color(out, by, e) < 0)
 		return -1;
 	choose_configuration(out);
-	read_rates(out);
+	add_rate(out);
 	for (size_t i = 0; i < n_metrics; i++)
 		out->counting[i] = counting_of(metric[i]);
 	return 0;

@@ -181,7 +181,10 @@ const char *setups_name(const struct setups *s, size_t row, const char *otherwis
 		const struct differing *d = s->configuration[i];
 		struct value v = setups_value(s, d, row);
 
-		if (value_is_missing(v) && s->n_configuration > 1)
+		bool is_load = d->role == ROLE_LOAD &&
+			       value_is_text(setups_fact(s, SETUP_LOAD_KIND, row), LOAD_RATE);
+
+		if ((value_is_missing(v) && s->n_configuration > 1) || is_load)
 			continue;
 		if (b.len)
 			buf_add_text(&b, " \u00b7 ");

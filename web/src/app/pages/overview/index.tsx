@@ -175,7 +175,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 					)}
 					<BoardMenu block={{ kind: 'chart', caption: 'Best configurations' }} params={{ w: data.workload }} />
 				</div>}
-				{data.sentence && <p className="answer" role="status">{data.sentence} <Explain topic="winner" /></p>}
+				{data.sentence && <p className="answer" role="status"><span className="said">{data.sentence}</span> <Explain topic="winner" /></p>}
 				{rank === 'usd' && <Unpriced gpus={data.unpriced} />}
 				{data.rows.length ? <BestTable answer={data} rank={rank} columns={columns} />
 					: <Empty title="No configuration to rank"><p>No run of this workload has the metrics and meets

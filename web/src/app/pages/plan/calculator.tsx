@@ -38,8 +38,8 @@ export function readOff(output: Curves, cost: Curves | undefined): Off[] {
 }
 
 /**
- * A speed at which as many colors as possible were measured: the middle of where they overlap, in two
- * digits where such a number lies there; null: no color has a frontier.
+ * A speed at which as many colors as possible were measured: the middle of where they overlap, in as
+ * few digits as lie there; null: no color has a frontier.
  */
 export function usualSpeed(reach: readonly Pick<Off, 'low' | 'high'>[]): number | null {
 	const known = reach.flatMap((r) => (r.low !== null && r.high !== null ? [{ low: r.low, high: r.high }] : []));
@@ -49,8 +49,8 @@ export function usualSpeed(reach: readonly Pick<Off, 'low' | 'high'>[]): number 
 		return null;
 	const low = at.reduce((a, b) => (held(b) > held(a) || (held(b) === held(a) && b < a) ? b : a));
 	const high = Math.min(...known.filter((r) => r.low <= low && low <= r.high).map((r) => r.high));
-	const middle = (low + high) / 2, round = Number(middle.toPrecision(2));
-	return held(round) === held(low) ? round : middle;
+	const middle = (low + high) / 2;
+	return [2, 3, 4, 6].map((digits) => Number(middle.toPrecision(digits))).find((v) => held(v) === held(low)) ?? middle;
 }
 
 const reachText = (r: Off): string => (r.low === null || r.high === null ? ''

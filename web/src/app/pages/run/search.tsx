@@ -27,7 +27,7 @@ export function foundOf(document: unknown): Found | null {
 	return {
 		limits: list(given.limits).flatMap((l) => {
 			const text = object(l).limit;
-			return typeof text === 'string' ? [text] : [];
+			return typeof text === 'string' && !text.includes(' ') ? [text] : []; // not that on failed requests
 		}),
 		binding: typeof given.binding === 'string' ? given.binding : null,
 		load: number(given.capacity), interval: typeof low === 'number' && typeof high === 'number'
