@@ -82,6 +82,8 @@ const pages = [
 	['compare-pair', sides ? `/compare?groups=${sides}` : '/compare', openFirst],
 	['compare-versions', '/compare?by=environment.server.version'],
 	['compare-gpus', '/compare?by=server.gpu'],
+	['compare-models', '/compare?by=server.model'],
+	['compare-sizes', '/compare?by=server.tensor_parallel_size'],
 	['compare-runs', `/compare?sel=${six.join()}`],
 	['compare-start', '/compare'],
 	['trends', '/trends'],

@@ -104,6 +104,7 @@ $run = run(args => [qw(ingest --store sqlite:store.db capacity.json)]);
 is($run->{status}, 0, 'the store takes them');
 $run = run(args => [qw(export --store sqlite:store.db --format csv)]);
 like($run->{out}, qr/capacity_concurrency_low/, 'the answer is in columns');
+like($run->{out}, qr/capacity_limits.*mean_e2el_ms<200/s, 'and so are the limits that it holds for');
 
 config('none', search => { %find, slo => 'mean_e2el_ms<1' });
 check_run('no capacity', run(args => words('none'), seconds => 200), { status => 1,

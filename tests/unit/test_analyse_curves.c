@@ -246,6 +246,46 @@ static void repeats(void **state)
 	rig_end(&r);
 }
 
+/* A limit on the requests at once, and a sweep over rates below it: as many points as rates. */
+static void rates(void **state)
+{
+	static const double rate[] = { 2, 8, 32 };
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	for (size_t i = 0; i < 3; i++) {
+		rig_number(&r, "benchmark.request_rate", rate[i]);
+		make(&r, (struct made){ .gpu = "a", .load = 64, .user = 100 - rate[i], .gpu_rate = 10 * rate[i] });
+	}
+	v = rig_ask(&r, analyse_curves, "{}");
+	rig_near(v, "total", 3);
+	rig_near(v, "lines/2/points/0/y", 320);
+	rig_same(v, "lines/2/points/0/label", "32/s c64");
+	rig_near(v, "reading/0/low", 68);
+	rig_near(v, "reading/0/high", 98);
+	/* with a second concurrency both tell points apart */
+	for (size_t i = 0; i < 3; i++) {
+		rig_number(&r, "benchmark.request_rate", rate[i]);
+		make(&r, (struct made){ .gpu = "a", .load = 8, .user = 90 - rate[i], .gpu_rate = 5 * rate[i] });
+	}
+	v = rig_ask(&r, analyse_curves, "{}");
+	rig_near(v, "total", 6);
+	rig_same(v, "configuration/0", "benchmark.request_rate");
+	/* an infinite rate is none: repeats stay one point */
+	rig_end(&r);
+	rig_begin(&r);
+	for (size_t i = 0; i < 4; i++) {
+		if (i % 2)
+			rig_number(&r, "benchmark.request_rate", INFINITY);
+		make(&r, (struct made){ .gpu = "a", .load = i < 2 ? 8 : 64, .user = 90, .gpu_rate = 5 });
+	}
+	v = rig_ask(&r, analyse_curves, "{}");
+	rig_near(v, "total", 2);
+	rig_end(&r);
+}
+
 /* Of several commits each point shows the newest one. */
 static void newest(void **state)
 {
@@ -486,7 +526,7 @@ int main(void)
 		cmocka_unit_test(board_power),
 		cmocka_unit_test(one_leads_everywhere), cmocka_unit_test(crossing),
 		cmocka_unit_test(latency_axis), cmocka_unit_test(invalid_would_lead),
-		cmocka_unit_test(repeats), cmocka_unit_test(newest),
+		cmocka_unit_test(repeats), cmocka_unit_test(rates), cmocka_unit_test(newest),
 		cmocka_unit_test(default_workload), cmocka_unit_test(no_gpu_count),
 		cmocka_unit_test(few_runs), cmocka_unit_test(what_differs),
 		cmocka_unit_test(many_colors), cmocka_unit_test(prices),

@@ -61,7 +61,7 @@ static void plan(void **state)
 	assert_int_equal(rig_count(q, "confounded_with"), 1);
 	rig_same(q, "confounded_with/0/column", "tags.size");
 	rig_near(q, "confounded_with/0/strength", 1);
-	assert_non_null(strstr(rig_at(q, "note")->text.p, "moves together"));
+	assert_non_null(strstr(rig_at(q, "note")->text.p, "changes together"));
 	q = named(v, "server.cache");
 	rig_near(q, "share", fmax(0, 1 - between_tp / 22 / (total / 23)));
 	assert_int_equal(rig_at(q, "levels/0/value")->kind, JSON_FALSE);
@@ -524,6 +524,79 @@ static void failing_loads(void **state)
 	rig_end(&r);
 }
 
+/* A run of search: {find: rate}: it has the answer, and neither a load nor a latency. */
+static void put_search(struct rig *r, const char *gpu, const char *limits, double rate)
+{
+	rig_text(r, "hardware.gpu", gpu);
+	rig_number(r, "server.tensor_parallel_size", 2);
+	rig_text(r, "capacity_limits", limits);
+	rig_number(r, "capacity_request_rate", rate);
+	rig_number(r, "capacity_request_rate_low", 0.9 * rate);
+	rig_number(r, "capacity_request_rate_high", 1.2 * rate);
+	rig_run(r, 0);
+}
+
+static void searches(void **state)
+{
+	struct json_value *v;
+	struct rig r;
+
+	(void)state;
+	rig_begin(&r);
+	put_search(&r, "A", "p99_ttft_ms<500,p99_tpot_ms<30", 10);
+	put_search(&r, "A", "p99_ttft_ms<500,p99_tpot_ms<30", 20);
+	put_search(&r, "B", "p99_ttft_ms<=500,p99_tpot_ms<30", 40);
+	put_search(&r, "B", "p99_ttft_ms<500,p99_tpot_ms<30", 50);
+	put_search(&r, "A", "p99_ttft_ms<100", 5);
+	put_search(&r, "A", "p99_ttft_ms<1", NAN);
+	rig_text(&r, "hardware.gpu", "A");
+	rig_number(&r, "capacity_concurrency", 64);
+	rig_run(&r, 0);
+	/* by itself it asks for what most searches did, and takes what they found */
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": null, \"slo\": null}");
+	assert_int_equal(rig_count(v, "slo"), 2);
+	rig_same(v, "slo/1/column", "p99_tpot_ms");
+	rig_near(v, "slo/1/max", 30);
+	rig_near(v, "rate", 31); /* 70 % of the 45 of B */
+	assert_int_equal(rig_count(v, "configurations"), 2);
+	rig_same(v, "configurations/0/key/hardware.gpu", "B");
+	rig_near(v, "configurations/0/rate_per_server/value", 45);
+	rig_near(v, "configurations/0/rate_per_server/low", 36);
+	rig_near(v, "configurations/0/rate_per_server/high", 60);
+	rig_near(v, "configurations/0/gpus/value", 2);
+	rig_near(v, "configurations/0/searches", 2);
+	rig_same(v, "configurations/0/state", "found");
+	assert_int_equal(rig_count(v, "configurations/0/loads"), 0);
+	rig_near(v, "configurations/1/rate_per_server/value", 15);
+	rig_near(v, "configurations/1/gpus/value", 6);
+	rig_near(v, "left_out", 0);
+	assert_int_equal(rig_count(v, "searches"), 2);
+	rig_near(v, "searches/0/runs", 4);
+	assert_int_equal(rig_at(v, "searches/0/is_asked")->kind, JSON_TRUE);
+	assert_int_equal(rig_at(v, "searches/1/is_asked")->kind, JSON_FALSE);
+	rig_near(v, "searches/1/slo/0/max", 100);
+	assert_int_equal(rig_count(v, "notes"), 2);
+	assert_non_null(strstr(rig_at(v, "notes/0")->text.p, "1 run searched for the largest rate within "
+			       "other limits"));
+	assert_non_null(strstr(rig_at(v, "notes/1")->text.p, "requests at once"));
+	/* limits in any order; of others the answer is another one */
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": 30, \"slo\": [{\"column\": \"p99_tpot_ms\", "
+		    "\"max\": 30}, {\"column\": \"p99_ttft_ms\", \"max\": 500}]}");
+	assert_int_equal(rig_count(v, "configurations"), 2);
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": 30, \"slo\": [{\"column\": \"p99_tpot_ms\", "
+		    "\"max\": 31}, {\"column\": \"p99_ttft_ms\", \"max\": 500}]}");
+	assert_int_equal(rig_count(v, "configurations"), 0);
+	/* a search wins over what measured loads let one estimate; those are drawn all the same */
+	put_load(&r, &(struct load){ "A", 2, 10, 64, 10, 20, 0 });
+	put_load(&r, &(struct load){ "A", 2, 20, 64, 20, 900, 0 });
+	v = rig_ask(&r, analyse_capacity, "{\"rate\": 30, \"slo\": [{\"column\": \"p99_ttft_ms\", "
+		    "\"max\": 100}]}");
+	assert_int_equal(rig_count(v, "configurations"), 1);
+	rig_near(v, "configurations/0/rate_per_server/value", 5);
+	assert_int_equal(rig_count(v, "configurations/0/loads"), 2);
+	rig_end(&r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -531,7 +604,7 @@ int main(void)
 		cmocka_unit_test(changes_with), cmocka_unit_test(only_valid),
 		cmocka_unit_test(impact_corners),
 		cmocka_unit_test(scaling), cmocka_unit_test(capacity), cmocka_unit_test(repeats),
-		cmocka_unit_test(failing_loads),
+		cmocka_unit_test(failing_loads), cmocka_unit_test(searches),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -97,7 +97,7 @@ async function numbers(page, url) {
 	const shown = await page.$$eval(`${TABLE} .numbers a`, (l) => l.map((a) =>
 		[a.firstChild.textContent, Number(a.dataset.value)]));
 	ok(shown.every(([text, v]) => isShown(text, v)), 'and reads as it', JSON.stringify(shown));
-	equal(await page.textContent('.answer'), answer.sentence, 'the sentence too');
+	equal(await page.textContent('.answer .said'), answer.sentence, 'the sentence too');
 	const { invalid, degraded, failed } = answer.attention;
 	equal(await page.$$eval('section[aria-label="To look at"] [data-value]', (l) =>
 		l.map((e) => Number(e.dataset.value))), [invalid, degraded, failed],

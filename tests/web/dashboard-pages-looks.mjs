@@ -19,7 +19,7 @@ const SMALL = encodeURIComponent('{"and":[{"column":"server.model","in":["org/sm
 
 /**
  * Page, name of the case, address, what is there once it is drawn, the least numbers it shows; null:
- * they are sums over arrays, which dashboard-pages.mjs checks.
+ * they are sums over the run's arrays (requestsAre).
  */
 const PAGES = [
 	['overview', '', '/', '.overview-cards', 10],
@@ -32,7 +32,7 @@ const PAGES = [
 	['compare', 'runs', '/compare?sel=1,2,3', '.figures td', 1],
 	['compare', 'start', '/compare', '.state.empty', 0],
 	['plan', 'capacity', '/plan?rate=60', '.ranked', 5],
-	['plan', 'calculator', `/plan?tab=calculator&speed=90&f=${SMALL}`, '.calculated', 0],
+	['plan', 'calculator', `/plan?tab=calculator&speed=90&f=${SMALL}`, '.calculated [data-value]', 2],
 	['plan', 'scaling', '/plan?tab=scaling', 'section[aria-label^=Speed]', 5],
 	['plan', 'impact', '/plan?tab=impact', '.matched', 5],
 	['plan', 'prices', '/plan?tab=prices', '.prices-table td', 0],
@@ -117,6 +117,24 @@ async function numbersAre(page, { heard, settle }, name, least) {
 	return shown;
 }
 
+/** The table of all requests has the times of the run's arrays, added up. */
+async function requestsAre(page, url, name) {
+	const id = /\d+/.exec(new URL(page.url()).pathname)[0];
+	const { ttfts, itls } = await ask(url, `/api/data/experiments/${id}/arrays`);
+	const want = ttfts.map((t, i) => [t, itls[i].reduce((sum, gap) => sum + gap, t), Math.max(...itls[i])]
+		.map((s) => 1000 * s));
+	if (await page.$('.twin:not([open]) summary'))
+		await page.click('.twin summary');
+	const near = ([value, text], ms) => Math.abs(Number(value) - ms) <= 1e-6 * ms && reads(text, Number(value));
+	await becomes(async () => {
+		const rows = await page.$$eval('.twin tbody tr', (l) => l.map((tr) =>
+			[...tr.querySelectorAll('[data-value]')].map((e) => [e.dataset.value, e.textContent.trim()])));
+		return rows.length === want.length && rows.every((row, i) => row.length === 3
+			&& row.every((cell, k) => near(cell, want[i][k])));
+	}, true, `${name}: its times are those of the API’s arrays`);
+	return valuesOf(page);
+}
+
 async function narrow(page, name) {
 	await page.setViewportSize(NARROW);
 	// An observer resizes the charts one frame or more after the screen has changed.
@@ -151,7 +169,7 @@ async function walk(browser, store, isSeen) {
 		await page.waitForSelector(there);
 		for (const theme of THEMES) {
 			await page.emulateMedia({ colorScheme: theme });
-			const shown = least === null ? await valuesOf(page)
+			const shown = least === null ? await requestsAre(page, url, `${full}, ${kind}, ${theme}`)
 				: await numbersAre(page, opened, `${full}, ${kind}, ${theme}`, least);
 			if (theme === 'light')
 				seen[full] = shown;

@@ -233,6 +233,36 @@ await main(async () => {
 			document.querySelector('.block .best-table td a'));
 		equal(await page.$$eval('.block', (l) => l.length), 5, 'all five are there and drawn');
 	});
+	await task(page, url, 'five charts of one’s own choice on a board', async (click) => {
+		await click('nav a:has-text("Boards")');
+		await click('input[aria-label="Name of a new board"]');
+		await page.keyboard.type('My own');
+		await page.keyboard.press('Enter');
+		await page.waitForSelector('.chooser input[type=text]:focus');
+		for (const words of ['best conf', 'p99 ttft', 'median tpot', 'request throughput', 'scaling']) {
+			await page.keyboard.type(words);
+			await page.waitForSelector('.tick.first');
+			await page.keyboard.press('Enter');
+		}
+		await click('.chooser button:has-text("Add 5 charts")');
+		await page.waitForSelector('.board .block');
+		equal(await page.$$eval('.block', (l) => l.map((e) => e.getAttribute('aria-label'))),
+			['Best configurations', 'Tokens/s/GPU against P99 TTFT', 'Median TPOT, trend',
+				'Request throughput, trend', 'Scaling'], 'the five that were chosen are there');
+		await page.waitForFunction(() => [...document.querySelectorAll('.block')].every((b) =>
+			b.querySelector('.chart-box[data-drawn=true], table, .state')));
+	});
+	await task(page, url, 'what a verdict means', async (click) => {
+		await click('section[aria-label="Best configurations"] .answer .explain');
+		ok((await page.textContent('dialog[open]')).includes('Would lead')
+			|| (await page.textContent('dialog[open]')).includes('would lead'), 'the leader is explained');
+		await page.keyboard.press('Escape');
+		await click('section[aria-label="To look at"] li:has-text("INVALID") a');
+		await click('.grid-body [role=row] a');
+		await click('section[aria-label=Verdict] .explain');
+		ok((await page.textContent('dialog[open]')).includes('Do not use the named metrics'),
+			'and so is INVALID');
+	});
 	await task(page, url, 'this chart on a board', async (click) => {
 		await click('nav a:has-text("Charts")');
 		await page.waitForSelector('.chart-box[data-drawn=true]');

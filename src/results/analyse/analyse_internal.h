@@ -394,7 +394,7 @@ struct matched_work work_at(const struct value *const value[WORK_COLUMNS], size_
 
 enum setup_fact {
 	SETUP_LOAD, SETUP_LOAD_KIND, SETUP_TIME, SETUP_GPU, SETUP_GPUS, SETUP_GPUS_FROM,
-	SETUP_SPEED_FROM, SETUP_OUTPUT, SETUP_FACTS,
+	SETUP_SPEED_FROM, SETUP_OUTPUT, SETUP_RATE, SETUP_FACTS,
 };
 
 struct workload { struct str key; size_t runs, configurations; double newest_s; };

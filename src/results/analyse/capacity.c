@@ -22,12 +22,19 @@
  * its roles, else the run's "gpus", else one. Headroom is what these servers carry beyond the rate,
  * as a share of it.
  *
- * "slo": null asks for P99 TTFT within LIMIT_FACTOR times the lowest median of a configuration at one
- * load, and "rate": null for RATE_SHARE of the highest rate that a configuration carries within the limits:
- * both are questions that tell the configurations apart.
+ * A run of search: {find: rate} has measured the answer itself: of a configuration with one whose
+ * limits are those of the request it is taken in place of the estimate; of several the median, and
+ * the widest interval. Runs that searched with other limits answer another question: "searches"
+ * lists the limits of all.
+ *
+ * "slo": null asks for the limits that most searches had; where there was no search, for P99 TTFT
+ * within LIMIT_FACTOR times the lowest median of a configuration at one load. "rate": null asks for
+ * RATE_SHARE of the highest rate that a configuration carries within the limits. All are questions
+ * that tell the configurations apart.
  */
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "core/stats/significance.h"
 #include "results/analyse/analyse_internal.h"
@@ -36,16 +43,25 @@
 #define FAILED_SHARE_MAX 0.01
 #define LIMIT_FACTOR 2.0
 #define RATE_SHARE 0.7
+#define LIMITS_EQUAL 1e-9     /* of each other: the same number, written twice */
+#define SEARCHES_SHOWN 8      /* different limits of searches */
 
 struct slo { struct str column; double limit; bool is_most; };
 
 /* Columns behind the configuration's own. */
-enum fact { RATE, OFFERED, CONCURRENCY, FAILED, COMPLETED, GPUS, GPU, FACTS };
+enum fact {
+	RATE, OFFERED, CONCURRENCY, FAILED, COMPLETED, GPUS, GPU, FOUND, FOUND_LOW, FOUND_HIGH,
+	FOUND_LIMITS, FOUND_AT_ONCE, FACTS
+};
 static const struct str facts[FACTS] = {
 	[RATE] = { "request_throughput", 18 }, [OFFERED] = { "benchmark.request_rate", 22 },
 	[CONCURRENCY] = { "benchmark.max_concurrency", 25 }, [FAILED] = { "failed", 6 },
 	[COMPLETED] = { "completed", 9 }, [GPUS] = { "gpus", 4 },
 	[GPU] = { "gpu_model", 9 },
+	[FOUND] = { "capacity_request_rate", 21 }, [FOUND_LOW] = { "capacity_request_rate_low", 25 },
+	[FOUND_HIGH] = { "capacity_request_rate_high", 26 },
+	[FOUND_LIMITS] = { "capacity_limits", 15 },
+	[FOUND_AT_ONCE] = { "capacity_concurrency", 20 },
 };
 /* What a limit is about unless the request says: the first that any run has. */
 static const char *const limited_default[] = {
@@ -80,9 +96,12 @@ struct answer_row {
 	size_t series;
 	struct estimate rate;
 	double gpus_each, servers, gpus, usd_per_hour; /* NAN: not known */
-	size_t runs, n_loads;
+	size_t runs, n_loads, n_searches;
 	const struct load *load;   /* in order of rate */
 };
+
+/* The limits of some searches. */
+struct searched { struct slo slo[SLO_MAX]; size_t n, runs; bool is_asked; };
 
 struct capacity {
 	const struct analyse_request *r;
@@ -93,6 +112,9 @@ struct capacity {
 	size_t n_keys, first_fact, first_size, first_slo, n_columns;
 	struct rows rows;
 	struct counting counting[SLO_MAX + 1]; /* of the limits' metrics, then of the rate */
+	bool *is_found;            /* of each row: a search with the limits of the request */
+	struct searched searched[SEARCHES_SHOWN]; /* most runs first */
+	size_t n_searched, n_at_once;
 	struct notes notes;
 };
 
@@ -135,12 +157,111 @@ static const char *const configuration_default[] = {
 	"benchmark.input_len", "benchmark.output_len", NULL,
 };
 
-/* Its value follows when the runs are known: see set_default_limit. */
+/* ---- searches ---- */
+
+/* "p99_ttft_ms<200,p99_tpot_ms<30"; 0: it cannot be read. */
+static size_t read_limits(struct str text, struct slo *out)
+{
+	size_t n = 0;
+
+	while (text.n && n < SLO_MAX) {
+		struct str value = str_cut(&text, ','), column = str_cut(&value, '<');
+		double limit;
+
+		if (value.n && *value.p == '=')
+			value = (struct str){ value.p + 1, value.n - 1 };
+		if (!column.n || !str_to_f64(value, &limit) || !isfinite(limit))
+			return 0;
+		out[n++] = (struct slo){ column, limit, true };
+	}
+	return text.n ? 0 : n;
+}
+
+/* The same limits, in any order. */
+static bool is_same(const struct slo *x, size_t n_x, const struct slo *y, size_t n_y)
+{
+	size_t same = 0;
+
+	for (size_t i = 0; i < n_x; i++)
+		for (size_t k = 0; k < n_y; k++)
+			same += x[i].is_most == y[k].is_most && str_eq(x[i].column, y[k].column) &&
+				!(fabs(x[i].limit - y[k].limit) > LIMITS_EQUAL * fabs(y[k].limit));
+	return n_x == n_y && same == n_x;
+}
+
+static int by_runs(const void *x, const void *y)
+{
+	const struct searched *a = x, *b = y;
+
+	return (a->runs < b->runs) - (a->runs > b->runs);
+}
+
+static void add_searched(struct capacity *c, struct str text)
+{
+	struct searched new = { .runs = 1 };
+	size_t i = 0;
+
+	new.n = read_limits(text, new.slo);
+	while (i < c->n_searched &&
+	       !is_same(c->searched[i].slo, c->searched[i].n, new.slo, new.n))
+		i++;
+	if (i < c->n_searched)
+		c->searched[i].runs++;
+	else if (i < SEARCHES_SHOWN && new.n)
+		c->searched[c->n_searched++] = new;
+}
+
+/* Which limits the searches of these runs had. */
+static int find_searches(struct capacity *c, struct err *e)
+{
+	const struct str column[] = { facts[FOUND_LIMITS], facts[FOUND], facts[FOUND_AT_ONCE] };
+	struct rows rows;
+
+	if (parts_select(c->r, column, 3, &rows, e) < 0)
+		return -1;
+	for (size_t i = 0; i < rows.n; i++) {
+		struct value text = rows.value[i];
+
+		c->n_at_once += parts_number_at(&rows, 2, i) > 0;
+		if (text.kind == VALUE_TEXT && parts_number_at(&rows, 1, i) > 0)
+			add_searched(c, text.text);
+	}
+	if (c->n_searched)
+		qsort(c->searched, c->n_searched, sizeof(*c->searched), by_runs);
+	return 0;
+}
+
+/* The runs that searched for what is asked; others that searched say nothing about it. */
+static void mark_found(struct capacity *c)
+{
+	struct counting counting = counting_of(facts[FOUND]);
+
+	c->is_found = arena_alloc(c->r->arena, c->rows.n + 1);
+	for (size_t k = 0; k < c->n_searched; k++)
+		c->searched[k].is_asked = is_same(c->searched[k].slo, c->searched[k].n, c->slo,
+						  c->n_slos);
+	for (size_t i = 0; i < c->rows.n; i++) {
+		struct value text = c->rows.value[(c->first_fact + FOUND_LIMITS) * c->rows.n + i];
+		double rate = parts_number_at(&c->rows, c->first_fact + FOUND, i);
+		struct slo slo[SLO_MAX];
+
+		c->is_found[i] = text.kind == VALUE_TEXT && rate > 0 &&
+				 is_same(slo, read_limits(text.text, slo), c->slo, c->n_slos) &&
+				 counts_for(&counting, &c->rows.verdicts, i, rate) == COUNTS;
+	}
+}
+
+/* The limits of most searches; else a metric whose limit follows: see set_default_limit. */
 static void default_limit(struct capacity *c)
 {
 	size_t n;
 	const struct str *have = parts_present(c->r, limited_default, &n);
 
+	if (c->n_searched) {
+		c->n_slos = c->searched[0].n;
+		memcpy(c->slo, c->searched[0].slo, sizeof(c->slo));
+		return;
+	}
 	c->slo[c->n_slos++] = (struct slo){ n ? have[0] : str_of(limited_default[0]), NAN, true };
 }
 
@@ -159,6 +280,8 @@ static int read_request(struct capacity *c, struct err *e)
 		return -1;
 	if (!given || given->kind == JSON_NULL)
 		key = parts_present(c->r, configuration_default, &c->n_keys);
+	if (find_searches(c, e) < 0)
+		return -1;
 	if (!c->n_slos)
 		default_limit(c);
 	c->column = arena_alloc(c->r->arena, (c->n_keys + FACTS + SIZES + SLO_MAX) *
@@ -328,17 +451,19 @@ static struct load *loads_of(const struct capacity *c, const struct series *s, s
 	struct offered *run = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*run));
 	double *x = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*x));
 	struct load *out;
+	size_t runs = 0;
 
 	for (size_t i = 0; i < s->n; i++)
-		run[i] = (struct offered){ offered_of(c, s->member[i]), s->member[i] };
-	qsort(run, s->n, sizeof(*run), by_offered);
+		if (!c->is_found[s->member[i]])
+			run[runs++] = (struct offered){ offered_of(c, s->member[i]), s->member[i] };
+	qsort(run, runs, sizeof(*run), by_offered);
 	*n = 0;
-	for (size_t i = 0; i < s->n; i++)
+	for (size_t i = 0; i < runs; i++)
 		*n += !i || run[i].load > run[i - 1].load;
 	out = arena_alloc(c->r->arena, (*n + 1) * sizeof(*out));
 	*n = 0;
-	for (size_t i = 0, to; i < s->n; i = to) {
-		for (to = i + 1; to < s->n && !(run[to].load > run[i].load);)
+	for (size_t i = 0, to; i < runs; i = to) {
+		for (to = i + 1; to < runs && !(run[to].load > run[i].load);)
 			to++;
 		fill_load(c, run + i, to - i, x, &out[(*n)++]);
 	}
@@ -403,6 +528,8 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 	struct estimate out = { NAN, NAN, NAN, NULL, n > 1 ? STATE_FOUND : STATE_ONE_LOAD };
 	size_t first = 0;
 
+	if (!n)
+		return out;
 	while (first < n && l[first].holds)
 		first++;
 	if (first == n) {
@@ -430,6 +557,27 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 				out.reason = "the limits held again at a higher load: look at the runs";
 	}
 	return out;
+}
+
+/* What searches have found in place of what the loads let one estimate. */
+static void take_found(const struct capacity *c, const struct series *s, struct answer_row *out)
+{
+	double *x = arena_alloc(c->r->arena, (s->n + 1) * sizeof(*x));
+	struct estimate found = { NAN, INFINITY, -INFINITY, NULL, STATE_FOUND };
+
+	for (size_t i = 0; i < s->n; i++) {
+		size_t row = s->member[i];
+
+		if (!c->is_found[row])
+			continue;
+		x[out->n_searches++] = number_at(c, c->first_fact + FOUND, row);
+		found.low = fmin(found.low, number_at(c, c->first_fact + FOUND_LOW, row));
+		found.high = fmax(found.high, number_at(c, c->first_fact + FOUND_HIGH, row));
+	}
+	if (!out->n_searches)
+		return;
+	found.value = parts_median(x, out->n_searches);
+	out->rate = found;
 }
 
 static double gpus_of(const struct capacity *c, size_t row)
@@ -539,13 +687,26 @@ static void put_loads(const struct capacity *c, struct json_writer *w, const str
 	json_end_array(w);
 }
 
-static void put_slo(const struct capacity *c, struct json_writer *w)
+static void put_slo(const struct slo *slo, size_t n, struct json_writer *w)
 {
 	json_member_array(w, "slo");
-	for (size_t k = 0; k < c->n_slos; k++) {
+	for (size_t k = 0; k < n; k++) {
 		json_begin_object(w);
-		json_member_str(w, "column", c->slo[k].column);
-		parts_put_number(w, c->slo[k].is_most ? "max" : "min", c->slo[k].limit);
+		json_member_str(w, "column", slo[k].column);
+		parts_put_number(w, slo[k].is_most ? "max" : "min", slo[k].limit);
+		json_end_object(w);
+	}
+	json_end_array(w);
+}
+
+static void put_searches(const struct capacity *c, struct json_writer *w)
+{
+	json_member_array(w, "searches");
+	for (size_t i = 0; i < c->n_searched; i++) {
+		json_begin_object(w);
+		put_slo(c->searched[i].slo, c->searched[i].n, w);
+		parts_put_count(w, "runs", c->searched[i].runs);
+		json_member_bool(w, "is_asked", c->searched[i].is_asked);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -564,10 +725,47 @@ static void put_row(const struct capacity *c, struct json_writer *w, const struc
 	parts_put_number(w, "headroom", a->servers * a->rate.value / c->rate - 1);
 	parts_put_number(w, "usd_per_hour", a->usd_per_hour);
 	parts_put_count(w, "runs", a->runs);
+	parts_put_count(w, "searches", a->n_searches);
 	json_member_text(w, "state", states[a->rate.state]);
 	json_member_text(w, "reason", a->rate.reason);
 	put_loads(c, w, a);
 	json_end_object(w);
+}
+
+/* Which rows say something about the question. Returns how many that are no search do not. */
+static size_t choose_rows(struct capacity *c, bool *keep)
+{
+	size_t left_out = 0;
+
+	for (size_t i = 0; i <= c->n_slos; i++)
+		c->counting[i] = counting_of(i < c->n_slos ? c->slo[i].column : facts[RATE]);
+	mark_found(c);
+	for (size_t i = 0; i < c->rows.n; i++) {
+		struct value limits = c->rows.value[(c->first_fact + FOUND_LIMITS) * c->rows.n + i];
+		bool is_search = limits.kind == VALUE_TEXT ||
+				 number_at(c, c->first_fact + FOUND, i) > 0 ||
+				 number_at(c, c->first_fact + FOUND_AT_ONCE, i) > 0;
+
+		keep[i] = is_search ? c->is_found[i] : is_usable(c, i);
+		left_out += !keep[i] && !is_search;
+	}
+	return left_out;
+}
+
+static void note_searches(struct capacity *c)
+{
+	size_t others = 0;
+
+	for (size_t i = 0; i < c->n_searched; i++)
+		others += c->searched[i].is_asked ? 0 : c->searched[i].runs;
+	if (others)
+		parts_note(&c->notes, "%zu run%s searched for the largest rate within other limits: "
+			   "choose those limits to see what %s found", others, others == 1 ? "" : "s",
+			   others == 1 ? "it" : "they");
+	if (c->n_at_once)
+		parts_note(&c->notes, "%zu run%s searched for the largest number of requests at once, "
+			   "which is no request rate: see capacity_concurrency on Runs", c->n_at_once,
+			   c->n_at_once == 1 ? "" : "s");
 }
 
 int analyse_capacity(const struct analyse_request *r, struct json_writer *w, struct err *e)
@@ -576,18 +774,13 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	struct series_list l;
 	struct answer_row *a;
 	double carried = 0;
-	size_t left_out = 0;
+	size_t left_out;
 	bool *keep;
 
 	if (read_request(&c, e) < 0)
 		return -1;
-	for (size_t i = 0; i <= c.n_slos; i++)
-		c.counting[i] = counting_of(i < c.n_slos ? c.slo[i].column : facts[RATE]);
 	keep = arena_alloc(r->arena, c.rows.n + 1);
-	for (size_t i = 0; i < c.rows.n; i++) {
-		keep[i] = is_usable(&c, i);
-		left_out += !keep[i];
-	}
+	left_out = choose_rows(&c, keep);
 	parts_series(r->arena, &c.rows, c.column, c.n_keys, keep, &l);
 	set_default_limit(&c, &l);
 	a = arena_alloc(r->arena, (l.shown + 1) * sizeof(*a));
@@ -600,6 +793,7 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 					    .runs = l.series[i].n };
 		a[i].load = load;
 		a[i].n_loads = n;
+		take_found(&c, &l.series[i], &a[i]);
 		carried = fmax(carried, a[i].rate.value);
 	}
 	if (isnan(c.rate) && carried > 0)
@@ -612,7 +806,8 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	if (l.shown)
 		qsort(a, l.shown, sizeof(*a), by_gpus);
 	parts_put_number(w, "rate", c.rate);
-	put_slo(&c, w);
+	put_slo(c.slo, c.n_slos, w);
+	put_searches(&c, w);
 	parts_put_count(w, "binding", binding(&c, a, l.shown));
 	json_member_array(w, "configurations");
 	for (size_t i = 0; i < l.shown; i++)
@@ -622,6 +817,7 @@ int analyse_capacity(const struct analyse_request *r, struct json_writer *w, str
 	parts_put_count(w, "configurations_left_out", l.n - l.shown);
 	counting_put(w, c.counting, c.n_slos + 1);
 	counting_notes(c.counting, c.n_slos + 1, &c.notes);
+	note_searches(&c);
 	parts_put_notes(w, &c.notes);
 	return 0;
 }

@@ -32,6 +32,7 @@ static const struct str facts[SETUP_FACTS] = {
 	[SETUP_TIME] = { "timestamp", 9 }, [SETUP_GPU] = { "gpu_model", 9 },
 	[SETUP_GPUS] = { "gpus_used", 9 }, [SETUP_GPUS_FROM] = { "gpus_from", 9 },
 	[SETUP_SPEED_FROM] = { "speed_from", 10 }, [SETUP_OUTPUT] = { "output_throughput", 17 },
+	[SETUP_RATE] = { "benchmark.request_rate", 22 },
 };
 
 /* ---- codes ---- */
@@ -429,6 +430,43 @@ static void choose_configuration(struct setups *s)
 	}
 }
 
+/* The number of groups once they are split by a fact, too. */
+static uint32_t split(const struct setups *s, uint32_t *group, enum setup_fact fact)
+{
+	const struct value *v = s->rows.value + (s->n_metrics + fact) * s->rows.n;
+	uint32_t codes;
+
+	return refine(group, setups_codes(s->r->arena, v, s->rows.n, &codes), s->rows.n);
+}
+
+/*
+ * A concurrency is the load of a run that has one, but may be no more than the limit of a sweep
+ * over request rates: runs at different rates are no repeats, so the rate is a part of their
+ * configuration.
+ */
+static void add_rate(struct setups *s)
+{
+	size_t n = s->rows.n, place = s->n_metrics + SETUP_RATE;
+	struct value *rate = s->rows.value + place * n;
+	uint32_t *group = arena_alloc(s->r->arena, (n + 1) * sizeof(*group)), count;
+	struct differing *d;
+
+	for (size_t i = 0; i < n; i++)
+		if (rate[i].kind != VALUE_NUMBER || !isfinite(rate[i].number))
+			rate[i].kind = VALUE_ABSENT; /* as fast as the server answers */
+	if (s->color)
+		refine(group, s->color->code, n);
+	for (size_t i = 0; i < s->n_configuration; i++)
+		refine(group, s->configuration[i]->code, n);
+	count = split(s, group, SETUP_LOAD);
+	if (split(s, group, SETUP_RATE) == count)
+		return;
+	d = arena_alloc(s->r->arena, sizeof(*d));
+	*d = (struct differing){ .column = facts[SETUP_RATE], .place = place, .role = ROLE_LOAD };
+	d->code = setups_codes(s->r->arena, rate, n, &d->n_codes);
+	s->configuration[s->n_configuration++] = d;
+}
+
 int setups_read(const struct analyse_request *r, const struct str *metric, size_t n_metrics,
 		struct str result, const char *color, struct setups *out, struct err *e)
 {
@@ -469,6 +507,7 @@ int setups_read(const struct analyse_request *r, const struct str *metric, size_
 	if (choose_color(out, by, e) < 0)
 		return -1;
 	choose_configuration(out);
+	add_rate(out);
 	for (size_t i = 0; i < n_metrics; i++)
 		out->counting[i] = counting_of(metric[i]);
 	return 0;

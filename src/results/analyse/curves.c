@@ -793,6 +793,20 @@ static int put_common(const struct curves *c, struct json_writer *w, struct err 
 	return 0;
 }
 
+/* From where to where the frontier of a color was measured. */
+static void put_reach(const struct curves *c, size_t color, struct json_writer *w)
+{
+	double low = NAN, high = NAN;
+
+	for (size_t i = 0; i < c->n_drawn; i++)
+		if (c->drawn[i].color == color && c->drawn[i].is_frontier) {
+			low = fmin(low, c->drawn[i].at[X].value);
+			high = fmax(high, c->drawn[i].at[X].value);
+		}
+	parts_put_number(w, "low", low);
+	parts_put_number(w, "high", high);
+}
+
 static void put_reading(const struct curves *c, struct json_writer *w)
 {
 	json_member_array(w, "reading");
@@ -801,6 +815,7 @@ static void put_reading(const struct curves *c, struct json_writer *w)
 		json_member_text(w, "color", c->s.legend[k].name);
 		parts_put_number(w, "y", best_at(c, k, c->at));
 		parts_put_number(w, "between", between_at(c, k, c->at));
+		put_reach(c, k, w);
 		json_end_object(w);
 	}
 	json_end_array(w);
@@ -825,7 +840,7 @@ static void put_left_out(struct curves *c, struct json_writer *w)
 	json_end_object(w);
 	counting_put(w, c->s.counting, 2);
 	counting_notes(c->s.counting, 2, &c->notes);
-	if (c->s.newest)
+	if (c->s.newest && c->s.runs < c->s.matching)
 		parts_note(&c->notes, "%zu runs match; the newest %zu of them are shown, and a filter "
 			   "shows others", c->s.matching, c->s.runs);
 	if (rows_assumed(c))

@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "results/analyse/analyse_internal.h"
+#include "results/index/derive.h"
 
 #define OTHER_AFTER 7      /* texts with a color, when there are more than SETUP_COLORS_MAX */
 #define NUMBERS_MAX 64     /* with a color each; more are folded as texts are */
@@ -30,6 +31,10 @@ static void add_short(struct buf *b, struct arena *a, struct str column, struct 
 			     arena_text(a, (struct str){ slash + 1, v.text.n - (size_t)
 							 (slash + 1 - v.text.p) }) :
 			     arena_text(a, v.text));
+		return;
+	}
+	if (v.kind == VALUE_NUMBER && str_is(word, "request_rate")) {
+		buf_printf(b, "%.10g/s", v.number);
 		return;
 	}
 	if (v.kind == VALUE_NUMBER && *form) {
@@ -176,7 +181,10 @@ const char *setups_name(const struct setups *s, size_t row, const char *otherwis
 		const struct differing *d = s->configuration[i];
 		struct value v = setups_value(s, d, row);
 
-		if (value_is_missing(v) && s->n_configuration > 1)
+		bool is_load = d->role == ROLE_LOAD &&
+			       value_is_text(setups_fact(s, SETUP_LOAD_KIND, row), LOAD_RATE);
+
+		if ((value_is_missing(v) && s->n_configuration > 1) || is_load)
 			continue;
 		if (b.len)
 			buf_add_text(&b, " \u00b7 ");
@@ -194,7 +202,7 @@ const char *setups_load_text(const struct setups *s, const struct setup_point *p
 
 	if (isnan(p->load))
 		return "";
-	if (value_is_text(kind, "request rate"))
+	if (value_is_text(kind, LOAD_RATE))
 		return arena_printf(s->r->arena, "%s/s", number);
 	return arena_printf(s->r->arena, "%s%s", value_is_text(kind, "batch size") ? "b" : "c", number);
 }

@@ -13,7 +13,7 @@ static const char *const run_column[] = {
 	"run_id", "suite", "name", "timestamp", "status", "mode", "source", "verdict", "repeat",
 	"repeats", "config_hash", "experiment_duration_s", "error_stage", "error_category",
 	"error_reason", "warnings", "profiled", "interrupted", "label", "date", "gpus", "gpu_type",
-	"ended_s", "left_out",
+	"ended_s", "left_out", "capacity_limits",
 };
 
 struct fact { const char *name, *unit; int better; };

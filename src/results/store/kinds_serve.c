@@ -40,8 +40,6 @@ static const struct rename setup[] = {
 	{ "input_lens", "" }, { "output_lens", "" }, { "ttfts", "" }, { "itls", "" },
 	{ "latencies", "" }, { "start_times", "" }, { "queue_times", "" }, { "generated_texts", "" },
 	{ "errors", "" },
-	/* Of a search: its answer is in numbers of its own. */
-	{ "capacity", "" },
 };
 
 /* "percentiles_ttft_ms": [[50, x], ...] */
@@ -55,6 +53,31 @@ static bool put_list_of_percentiles(struct reading *r, struct str key, const str
 	memcpy(name, key.p + head.n, key.n - head.n);
 	name[key.n - head.n] = 0;
 	put_percentiles(r, "", name, v);
+	return true;
+}
+
+/*
+ * Of a search for the largest load its answer is in numbers of its own; what it holds for are its
+ * limits on latency: "p99_ttft_ms<200,p99_tpot_ms<30".
+ */
+static bool put_search(struct reading *r, struct str key, const struct json_value *v)
+{
+	const struct json_value *list = json_get(v, "limits");
+	struct buf text = { 0 };
+
+	if (!str_is(key, "capacity") || v->kind != JSON_OBJECT)
+		return false;
+	for (size_t i = 0; list && list->kind == JSON_ARRAY && i < list->count; i++) {
+		struct str limit = json_text(json_get(&list->item[i], "limit"), STR(""));
+
+		/* the last one is on failed requests: it is in words */
+		if (limit.n && !memchr(limit.p, ' ', limit.n))
+			buf_printf(&text, "%s%.*s", text.len ? "," : "", (int)limit.n, limit.p);
+	}
+	if (text.len)
+		cells_put_text(r->cells, "capacity_limits",
+			       arena_str(r->cells->arena, buf_str(&text)));
+	buf_release(&text);
 	return true;
 }
 
@@ -140,7 +163,7 @@ int put_serve(struct reading *r, const struct json_value *v, struct err *e)
 
 		if (str_is(key, "profllm") || put_suite(r, v, key, m) ||
 		    put_renamed(r, setup, COUNT(setup), key, m) ||
-		    put_list_of_percentiles(r, key, m))
+		    put_list_of_percentiles(r, key, m) || put_search(r, key, m))
 			continue;
 		if (is_result(key, m))
 			put_metric(r, key, m);

@@ -287,7 +287,7 @@ it('names configurations by what tells them apart, without what follows from it'
 	expect(withNames([{ key: keys[0], name: 'long' }])[0].name).toBe('long');
 	expect(withNames([{ key: { a: true }, name: '' }, { key: { a: true, 'server.tp': 8 },
 		name: '' }]).map((c) => c.name))
-		.toEqual(['no tp', 'tp 8']);
+		.toEqual(['tp not set', 'tp 8']);
 });
 
 it('writes times as the reader\'s clock has them, the date where it changes', () => {

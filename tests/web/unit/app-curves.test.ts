@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The performance chart: what is drawn of an answer, where labels go, and what can be saved.
+import { usualSpeed } from '../../../web/src/app/pages/plan/calculator';
 import {
 	along, curvesOption, frontier, looksOf, placeLabels, plansOf, shareOf, spotsOf, tipRows, usualLines,
 	valueAt,
@@ -34,7 +35,8 @@ const answer: Curves = {
 			point(5, 120, 4000, { is_frontier: false })] },
 	],
 	sentence: 'b200 leads.', at: 100,
-	reading: [{ color: 'b200', y: 3000, between: null }, { color: 'a100', y: null, between: null }],
+	reading: [{ color: 'b200', y: 3000, between: null, low: 20, high: 90 },
+		{ color: 'a100', y: null, between: null, low: null, high: null }],
 	left_out: { invalid: 0, missing: 0, would_lead: false }, unpriced: [], total: 5, shown: 5, trust: [],
 	data_version: 1, query_ms: 0,
 };
@@ -180,4 +182,14 @@ it('saves a picture with its title, legend and notes, and a table that no spread
 	expect(wrapped('aaa bbb ccc', 1)).toEqual(['aaa bbb ccc']);
 	const places = legendPlaces(['x'.repeat(40), 'y'.repeat(40)], 400);
 	expect(places[1]).toEqual({ x: 0, y: 20 });
+});
+
+it('asks the calculator for a speed at which most colors were measured', () => {
+	const reach = (...list: [number | null, number | null][]) =>
+		usualSpeed(list.map(([low, high]) => ({ low, high })));
+	expect(reach([20, 90], [60, 200])).toBe(75);
+	expect(reach([90.8, 93.4], [91, 92])).toBe(92);
+	expect(reach([100, 100], [100, 100])).toBe(100);
+	expect(reach([10, 20], [30, 40], [32, 60])).toBe(36);
+	expect(reach([null, null])).toBeNull();
 });

@@ -93,8 +93,10 @@ it('never cuts inside a part', () => {
 it('writes values as people do', () => {
 	expect([shortValue('benchmark.request_rate', 8), shortValue('request_rate', 'inf'),
 		shortValue('server.enforce_eager', true), shortValue('enforce_eager', 'false'),
-		shortValue('server.swap', 4), shortValue('server.dtype', 'fp8')])
-		.toEqual(['8/s', 'inf', 'enforce eager', 'no enforce eager', 'swap 4', 'fp8']);
+		shortValue('server.swap', 4), shortValue('server.dtype', 'fp8'),
+		shortValue('server.enable_prefix_caching', true), shortValue('enable_prefix_caching', false)])
+		.toEqual(['8/s', 'inf', 'enforce eager', 'no enforce eager', 'swap 4', 'fp8', 'prefix caching on',
+			'prefix caching off']);
 });
 
 it('lists the repeats of rows that are open below them, with the spread in percent', () => {

@@ -37,6 +37,6 @@ it('shows times as ages within a day, and the zone in titles', () => {
 
 it('names columns and counts', () => {
 	expect(['server.tensor_parallel_size', 'median_ttft_ms', 'tags.a.b_ms', 'ms'].map(columnLabel))
-		.toEqual(['tensor parallel size', 'median TTFT', 'a b ms', 'ms']);
+		.toEqual(['tensor parallel size', 'Median TTFT', 'a b ms', 'ms']);
 	expect([0, 1, 2500].map((n) => count(n, 'run'))).toEqual(['0 runs', '1 run', '2,500 runs']);
 });

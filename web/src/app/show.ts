@@ -138,5 +138,6 @@ export function columnLabel(column: string): string {
 	const words = column.slice(column.indexOf('.') + 1).split(/[_.]/).filter((w) => w !== '');
 	if (words.length > 1 && !column.includes('.') && UNITS.has(words[words.length - 1]))
 		words.pop();
-	return words.map((w) => UPPER[w] ?? w).join(' ');
+	const label = words.map((w) => UPPER[w] ?? w).join(' ');
+	return /^(p\d+|mean|median) (TTFT|TPOT|ITL|E2EL)$/.test(label) ? label.charAt(0).toUpperCase() + label.slice(1) : label;
 }

@@ -319,7 +319,8 @@ export interface CapacityRequest {
 	filter?: Filter | null;
 	/** requests per second; null: 70 % of the highest that a configuration carries within the limits */
 	rate: number | null;
-	slo: Slo[] | null; // 1 to 8; null: P99 TTFT within twice the lowest that was measured
+	/** 1 to 8; null: those of most runs of `search: {find: rate}`; without any P99 TTFT within twice the lowest that was measured */
+	slo: Slo[] | null;
 	configuration?: string[] | null;
 	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
 }
@@ -667,6 +668,8 @@ export interface Scaling extends Answer {
 export interface Capacity extends Answer {
 	rate: number | null; // null: none was asked for, and no configuration keeps the limits
 	slo: Slo[]; // the limits that were used
+	/** the limits of runs of `search: {find: rate}`, most runs first, at most 8 */
+	searches: CapacitySearch[];
 	binding: number; // the place in `slo` of the limit that most configurations pass first
 	configurations: CapacityConfiguration[]; // fewest GPUs first
 	left_out: number; // runs
@@ -953,10 +956,17 @@ export interface CapacityConfiguration {
 	headroom: number | null; // what the servers carry beyond the rate, as a share of it
 	usd_per_hour: number | null; // of these GPUs, where they have a price
 	runs: number;
+	/** of the runs: those that searched for this rate within these limits, and found it; 0: it follows from the loads */
+	searches: number;
 	/** where the limit is reached; or the limits held at every load, at none, or there is one load */
 	state: 'found' | 'needs_higher_load' | 'never' | 'one_load';
 	reason: string | null;
 	loads: CapacityLoad[]; // in the order of their rates
+}
+
+export interface CapacitySearch {
+	slo: Slo[]; runs: number;
+	is_asked: boolean; // these are the limits of this answer
 }
 
 export interface CapacityLoad {
@@ -1033,6 +1043,8 @@ export interface CurveReading {
 	y: number | null; // the best measured one at this x or better
 	/** on a monotone curve through the color's frontier; null outside the x that were measured */
 	between: number | null;
+	low: number | null; // the least x of the color's frontier
+	high: number | null; // the greatest x of it
 }
 
 export interface CurveLeftOut {

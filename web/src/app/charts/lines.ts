@@ -94,10 +94,12 @@ function xAxis(o: LineOptions, ink: Ink, room: Size): object {
 			axisLabel: label,
 		};
 	const all = o.series.filter((s) => s.isShown).flatMap((s) => s.points.map((p) => Number(p.x)));
+	const answered = o.series.filter((s) => s.isShown).flatMap((s) => (s.answers ?? [])
+		.flatMap((a) => [a.x, a.low ?? a.x, a.high ?? a.x]));
 	if (o.x.kind === 'number')
 		return valueAxis({
 			name: o.x.name,
-			plan: planAxis(all, {
+			plan: planAxis(all.concat(answered), {
 				isVertical: false,
 				px: room.width,
 				scale: isDoubling(all) ? 'log2' : 'auto',

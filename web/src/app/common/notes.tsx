@@ -3,6 +3,7 @@
 import type { ReactNode } from 'react';
 import { Icon } from '../parts/icon';
 import { useColumns, type Columns } from './columns';
+import { Explain } from './explain';
 
 /** The names of columns as the rest of the page has them. */
 export function labelled(note: string, columns: Pick<Columns, 'of' | 'measure'>): string {
@@ -14,9 +15,11 @@ export function Notes({ notes }: { notes: string[] | undefined }): ReactNode {
 	const columns = useColumns();
 	if (!notes?.length)
 		return null;
+	const judged = notes.find((n) => /INVALID|DEGRADED/.test(n));
 	return (
 		<ul className="notes">
-			{notes.map((n) => <li key={n}><Icon name="warning" /><span>{labelled(n, columns)}</span></li>)}
+			{notes.map((n) => <li key={n}><Icon name="warning" /><span>{labelled(n, columns)}
+				{n === judged && <> <Explain topic="run" /></>}</span></li>)}
 		</ul>
 	);
 }

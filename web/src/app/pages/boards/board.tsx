@@ -8,16 +8,17 @@ import {
 } from '../../common/saved';
 import { partText } from '../../common/scope';
 import { isEverything } from '../../filter';
+import { Dialog } from '../../parts/dialog';
 import { Icon } from '../../parts/icon';
 import { Link } from '../../parts/link';
 import { Menu } from '../../parts/menu';
-import { Empty } from '../../parts/states';
 import { toast, toastError } from '../../parts/toast';
 import { useCanChange } from '../../query';
 import { when } from '../../show';
 import { useFilter, usePageTarget } from '../../state';
 import { textCodec, useUrlState } from '../../url';
 import { BlockCard, type Edit } from './block';
+import { ChartChooser } from './chooser';
 import { exported, fitDrawings } from './export';
 
 const text = textCodec('');
@@ -83,8 +84,8 @@ const USUAL: Block[] = [
 const USUAL_LABEL = 'Five usual charts';
 
 function AddMenu({ onAdd }: { onAdd: (...blocks: Block[]) => void }): ReactNode {
-	const columns = useColumns(), target = usePageTarget();
-	const [isNumber, setNumber] = useState(false);
+	const columns = useColumns();
+	const [isNumber, setNumber] = useState(false), [isCharts, setCharts] = useState(false);
 	if (isNumber) {
 		return (
 			<div className="row tight">
@@ -100,6 +101,7 @@ function AddMenu({ onAdd }: { onAdd: (...blocks: Block[]) => void }): ReactNode 
 		);
 	}
 	const items: [string, () => void][] = [
+		['Charts…', () => setCharts(true)],
 		['Heading', () => onAdd({ kind: 'heading', caption: 'Heading' })],
 		['Text', () => onAdd({ kind: 'text', text: 'Click *Edit text* in the menu of this block.' })],
 		['Number', () => setNumber(true)],
@@ -107,18 +109,22 @@ function AddMenu({ onAdd }: { onAdd: (...blocks: Block[]) => void }): ReactNode 
 		['Newest runs', () => onAdd({ kind: 'table', path: '/runs', query: 'group=none', caption: 'Newest runs' })],
 	];
 	return (
-		<Menu label="Add" icon="plus">
-			{(close) => <>
-				{items.map(([label, act]) => (
+		<>
+			<Menu label="Add" icon="plus">
+				{(close) => items.map(([label, act]) => (
 					<button key={label} type="button" className="menu-item" onClick={() => {
 						close();
 						act();
 					}}>{label}</button>
 				))}
-				<hr className="menu-line" />
-				<Link className="menu-item" to={target('/charts')}>A chart: its menu has “Add to board”</Link>
-			</>}
-		</Menu>
+			</Menu>
+			{isCharts && <Dialog title="Add charts" look="wide" onClose={() => setCharts(false)}>
+				<ChartChooser columns={columns} onAdd={(blocks) => {
+					setCharts(false);
+					onAdd(...blocks);
+				}} />
+			</Dialog>}
+		</>
 	);
 }
 
@@ -151,7 +157,7 @@ function ShareMenu({ board }: { board: Board }): ReactNode {
 }
 
 export function BoardPage({ board }: { board: Board }): ReactNode {
-	const canChange = useCanChange(), target = usePageTarget();
+	const canChange = useCanChange(), target = usePageTarget(), columns = useColumns();
 	const { body } = board, { blocks } = body;
 	useEffect(() => {
 		const fit = (): void => fitDrawings(document.body);
@@ -191,13 +197,14 @@ export function BoardPage({ board }: { board: Board }): ReactNode {
 				</div>
 			</div>
 			{!blocks.length && (
-				<Empty title="This board has no blocks" icon="plus">
-					<p>Every chart has “Add to board” in its menu, at the top right of the chart.</p>
-					<p className="row centre">
-						{canChange && <button type="button" className="primary" onClick={() => add(...USUAL)}>
-							Add {USUAL_LABEL.toLowerCase()}</button>}
-						<Link className="button" to={target('/charts')}>Open Charts</Link></p>
-				</Empty>
+				<section className="card" aria-label="First charts">
+					<h2>This board has no blocks</h2>
+					<p className="row">{canChange && <button type="button" className="primary" onClick={() => add(...USUAL)}>
+						Add {USUAL_LABEL.toLowerCase()}</button>}
+					<span className="dim">{canChange ? 'Or choose charts here. ' : ''}Every chart of the other pages has “Add to
+						board” in its menu. <Link to={target('/charts')}>Open Charts</Link></span></p>
+					{canChange && columns.isReady && <ChartChooser columns={columns} onAdd={(more) => add(...more)} />}
+				</section>
 			)}
 			<div className="board">
 				{blocks.map((block, i) => (

@@ -5,7 +5,7 @@ import { forceTheme } from '../../theme';
 
 const CONTROLS = 'button, .menu, .menu-panel, input, select, textarea, .block-editor, '
 	+ '.board-tools, .reading, .unseen, .page-head .scope button, script';
-const WORDS = '.legend button.quiet[aria-pressed=true], :is(td, th, .headline-row) button';
+const WORDS = '.legend button.quiet[aria-pressed=true], .series-list button, :is(td, th, .headline-row) button';
 /** The file loads nothing and runs nothing, whatever a board says. */
 const META = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
 	+ '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '
@@ -28,7 +28,7 @@ function withoutControls(page: Element): Element {
 	const copy = page.cloneNode(true) as Element;
 	for (const entry of copy.querySelectorAll(WORDS)) {
 		const span = document.createElement('span');
-		span.className = entry.closest('.legend') ? 'legend-entry' : entry.className;
+		span.className = entry.closest('.legend, .series-list') ? 'legend-entry' : entry.className;
 		span.replaceChildren(...entry.childNodes);
 		entry.replaceWith(span);
 	}

@@ -14,6 +14,7 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { count, exactCell, measured, showCell } from '../../show';
 import { useFilter, usePageTarget, useShown } from '../../state';
 import { textCodec, useSearch, useUrlState } from '../../url';
+import { shortNames } from '../runs/names';
 import { columnsCodec, groupCodec, sortCodec } from '../runs/view';
 
 const ROWS = 20, MEDIAN = 3;
@@ -54,6 +55,8 @@ function TablePart(): ReactNode {
 	const { items, total, folded } = answer.data, names = answer.data.columns.filter((c) => !SAID.includes(c));
 	if (!total)
 		return <Empty title="No runs match" icon="filter" />;
+	const short = shortNames(items.map((row) => ({ id: row.id, name: row.values.name, kind: undefined,
+		values: row.values })), names);
 	const isNumber = (c: string): boolean => items.some((row) => typeof row.values[c] === 'number');
 	return (
 		<>
@@ -65,7 +68,7 @@ function TablePart(): ReactNode {
 					<tbody>{items.map((row) => (
 						<tr key={row.id}>
 							<th scope="row"><Link to={target(`/runs/${row.id}`)}>
-								{String(row.values.name ?? row.values.run_id ?? row.id)}</Link>
+								<span title={String(row.values.name ?? '')}>{short.get(row.id)}</span></Link>
 								{(row.n ?? 1) > 1 && <span className="dim"> ×{row.n}</span>}</th>
 							{names.map((c) => (
 								<td key={c} className={isNumber(c) ? 'num' : undefined}>

@@ -10,6 +10,7 @@ import {
 import type { Ink } from '../../charts/ink';
 import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
+import { Explain } from '../../common/explain';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick } from '../../common/pick';
@@ -26,18 +27,11 @@ import { choiceCodec, listCodec, navigate, numberCodec, setParams, textCodec, us
 import type { Curves } from '../../../lib/api';
 import { whole } from '../../../lib/format';
 import { Pins, PINS_MAX } from './pins';
+import { PRESETS, X_USUAL, Y_USUAL } from './presets';
 import { Reading } from './reading';
 import { readingText } from './view';
 
-const X_USUAL = 'tokens_per_s_per_user', Y_USUAL = 'tokens_per_s_per_gpu';
 const NO_COLOR = '-';
-const PRESETS: [string, string, string][] = [
-	['Tokens/s/GPU against tokens/s/user', X_USUAL, Y_USUAL],
-	['Tokens/s/GPU against P99 TTFT', 'p99_ttft_ms', Y_USUAL],
-	['$/M against tokens/s/user', X_USUAL, COST],
-	['Tokens/s/kW against tokens/s/user', X_USUAL, 'tokens_per_s_per_kw'],
-	['Throughput against E2EL', 'median_e2el_ms', 'output_throughput'],
-];
 const LINES: [Lines, string][] = [['best', 'Best of each'], ['all', 'Every configuration'], ['points', 'Points']];
 const HEIGHT = 480, HEIGHT_SMALL = 320, SMALL_PX = 600;
 
@@ -195,7 +189,8 @@ function Drawing({ answer, columns, lines }: DrawingProps): ReactNode {
 	}), [label, answer, reading, common, options, looks, seen]);
 	return (
 		<>
-			<p className="answer"><strong>{answer.sentence}</strong> <span className="dim">{reading}</span></p>
+			<p className="answer"><strong>{answer.sentence}</strong> <span className="dim">{reading}</span>
+				{' '}<Explain topic="winner" /></p>
 			<div tabIndex={0} role="application" className="chart-keys" onKeyDown={pressed}
 				aria-label={`${label}. Arrow keys go from point to point, Enter opens, space pins.`}>
 				<Chart label={`${answer.sentence} ${label}, ${count(seen.length, 'point')}`} make={make}

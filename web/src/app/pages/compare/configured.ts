@@ -25,7 +25,7 @@ const wordOf = (column: string, v: Cell | undefined): string =>
 
 type Rows = readonly (readonly Cell[])[];
 
-/** Columns that do not follow from another one: of two that say the same the first is enough. */
+/** Columns that differ and do not follow from another one: of two that say the same the first is enough. */
 export function tellingColumns(matched: readonly string[], rows: Rows): number[] {
 	const follows = (of: number, from: number): boolean => {
 		const seen = new Map<string, string>();
@@ -37,8 +37,9 @@ export function tellingColumns(matched: readonly string[], rows: Rows): number[]
 		});
 	};
 	const load = loadOf(matched), out: number[] = [];
+	const isConstant = (i: number): boolean => rows.length > 1 && rows.every((r) => key(r[i]) === key(rows[0][i]));
 	matched.forEach((_, i) => {
-		if (i === load || !out.some((k) => follows(i, k)))
+		if (i === load || (!isConstant(i) && !out.some((k) => follows(i, k))))
 			out.push(i);
 	});
 	return out;

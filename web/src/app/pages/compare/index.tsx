@@ -7,6 +7,7 @@ import { ApiError } from '../../api';
 import { useIsBlock } from '../../common/block';
 import { BoardMenu } from '../../common/board-menu';
 import { useColumns, type Columns } from '../../common/columns';
+import { Explain } from '../../common/explain';
 import { Notes } from '../../common/notes';
 import { Pick } from '../../common/pick';
 import { useRead } from '../../common/routes';
@@ -189,7 +190,7 @@ function Result({ answer, columns }: { answer: Answer; columns: Columns }): Reac
 				onPrimary={setPrimary} onSide={setSide} />}
 			{chosen ? <Notices lines={noticesOf(answer, chosen)} /> : <section className="card"><Empty title="Nothing to compare"
 				icon="compare"><p>No two of these groups have a metric in common.{answer.notes.length > 0
-				&& ` ${answer.notes.join('; ')}.`}</p></Empty></section>}
+				&& ` ${answer.notes.join('; ')}.`} <Explain topic="compare" /></p></Empty></section>}
 			{!isBlock && <MatchedBy answer={answer} columns={columns} />}
 			{chosen && <ComparisonCard key={chosen.group} answer={answer} c={chosen} columns={columns} primary={primary}
 				by={by} />}
@@ -208,7 +209,7 @@ function Refused({ error, groups, columns }: {
 	return (
 		<>
 			{isGroups ? <Empty title="These groups cannot be compared" icon="compare">
-				<p>{error.message.replace(/^\/groups: /, '')}.</p></Empty> : <Failure error={error} />}
+				<p>{error.message.replace(/^\/groups: /, '')}. <Explain topic="compare" /></p></Empty> : <Failure error={error} />}
 			{ignore.length > 0 && (
 				<button type="button" className="small" onClick={() => setIgnore([])}>Match on all columns</button>
 			)}
@@ -231,15 +232,18 @@ function Unsplit({ split, groups, columns }: {
 	split: string; groups: CompareGroup[]; columns: Columns;
 }): ReactNode {
 	const target = usePageTarget();
-	const near = nearColumns(split, columns.groups.map((c) => c.column));
-	const label = columns.of(split) ? columns.measure(split).label : split;
+	const isKnown = columns.of(split) !== undefined;
+	const near = isKnown ? columns.groups.filter((c) => !c.same_as).slice(0, 8).map((c) => c.column)
+		: nearColumns(split, columns.groups.map((c) => c.column));
+	const label = isKnown ? columns.measure(split).label : split;
 	return (
 		<Empty title={`Nothing to compare by ${label}`} icon="compare">
-			<p>{!columns.of(split) ? `There is no column “${split}”.`
-				: groups.length ? `All runs have the same value: ${groups[0].name}.`
-					: 'No run has a value in this column.'}{near.length > 0 && ' Did you mean:'}</p>
+			<p>{!isKnown ? `There is no column “${split}”.`
+				: groups.length ? `All runs that have a value here have the same: ${groups[0].name}.`
+					: 'No run has a value in this column.'}{near.length > 0 && (isKnown ? ' Other columns:' : ' Did you mean:')}</p>
 			<p className="row centre">{near.map((c) => (
-				<Link key={c} className="button small" to={target('/compare', { by: c })}>{c}</Link>
+				<Link key={c} className="button small" to={target('/compare', { by: c })}>
+					{isKnown ? columns.measure(c).label : c}</Link>
 			))}</p>
 		</Empty>
 	);

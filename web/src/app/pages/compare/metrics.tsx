@@ -5,16 +5,17 @@ import { useMemo, type ReactNode } from 'react';
 import type { Compare, Comparison, CompareMetric } from '../../../lib/api';
 import { useIsBlock } from '../../common/block';
 import type { Columns } from '../../common/columns';
+import { Explain } from '../../common/explain';
 import { intervalText, percent } from '../../common/interval';
 import { Pick } from '../../common/pick';
 import { Num, Twin } from '../../common/twin';
 import { measured } from '../../show';
-import { textCodec, useUrlState } from '../../url';
+import { flagCodec, textCodec, useUrlState } from '../../url';
 import { mainlyAt, type Configured } from './configured';
 import { ForestAxis, ForestRow, rangeOf } from './forest';
 import { answerOf, commonReason, headlineOf, sidesOf, toneOf, type Tone } from './words';
 
-const text = textCodec('');
+const text = textCodec(''), onlyEqual = flagCodec();
 export const TONE_CLASS: Record<Tone, string> = { good: 'good-text', bad: 'bad-text', plain: '' };
 /** Metrics that people ask for first; the others are one click away. */
 const FIRST = /^(request_throughput|output_throughput|total_token_throughput|request_goodput|(median|p95|p99)_(ttft|tpot|itl|e2el)_ms|failed_requests|j_per_token|system\.(j_per_token|peak_gpu_memory_gb))$/;
@@ -50,7 +51,7 @@ export function Headline(props: HeadlineProps): ReactNode {
 	const { answer, chosen, by, columns, primary, onPrimary, onSide } = props;
 	const known = answer.comparisons.find((c) => c.metrics.length)?.metrics ?? [];
 	const m = headlineOf(known, primary);
-	const isBlock = useIsBlock();
+	const isBlock = useIsBlock(), [isOnly, setOnly] = useUrlState('comparable', onlyEqual);
 	const options = useMemo(() => columns.numbers.filter((c) =>
 		known.some((other) => other.metric === c.column)), [columns, known]);
 	if (!m)
@@ -59,7 +60,10 @@ export function Headline(props: HeadlineProps): ReactNode {
 	return (
 		<section className="card headline" role={isBlock ? 'group' : undefined} aria-label="Main metric">
 			<p className="answer" role="status">{own ? answerOf(chosen, own,
-				mainlyAt(answer.matched_by, by, own, -(own.better || 1))) : `${chosen.reason ?? ''}.`}</p>
+				mainlyAt(answer.matched_by, by, own, -(own.better || 1))) : `${chosen.reason ?? ''}.`}
+				{' '}<Explain topic="compare" />
+				{own?.verdict === 'not_comparable' && !isOnly && !isBlock && <> <button type="button" className="small"
+					onClick={() => setOnly(true)}>Compare only equal work</button></>}</p>
 			<div className="tools">
 				{!isBlock && <Pick label="Primary metric" value={primary} onPick={onPrimary} columns={columns}
 					options={options} none="none (all are adjusted)" />}

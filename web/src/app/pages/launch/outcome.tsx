@@ -5,6 +5,7 @@ import type { ReactNode } from 'react';
 import type { UseQueryResult } from '@tanstack/react-query';
 import type { Cell } from '../../api';
 import { useColumns, type Columns } from '../../common/columns';
+import { Explain } from '../../common/explain';
 import { Num } from '../../common/twin';
 import { Link } from '../../parts/link';
 import { useApply, type Applied, type Item } from '../../query';
@@ -71,6 +72,7 @@ export function Outcome({ runIds }: { runIds: string[] }): ReactNode {
 					</tr>
 				))}</tbody>
 			</table>
+			<p className="small-text"><Explain topic="run" /></p>
 			{runIds.length > RUNS_SHOWN && <p className="dim">
 				{count(runIds.length - RUNS_SHOWN, 'more run')} of this job in Runs.</p>}
 		</div>

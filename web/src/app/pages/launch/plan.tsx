@@ -16,7 +16,7 @@ export function PlanView({ plan }: { plan: Plan }): ReactNode {
 					: `about ${secondsText(plan.total_s)}`}</span>
 			</div>
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="Experiments">
-				<table className="plain-table">
+				<table className="plain-table planned">
 					<thead><tr><th scope="col">Experiment</th><th scope="col">Servers</th>
 						<th scope="col">Load</th><th scope="col">Time</th></tr></thead>
 					<tbody>{list.slice(0, SHOWN).map((x) => (

@@ -6,6 +6,7 @@ import type { Overview, OverviewChange, OverviewVersion } from '../../../lib/api
 import { useIsBlock } from '../../common/block';
 import { BoardMenu } from '../../common/board-menu';
 import { useColumns, type Columns } from '../../common/columns';
+import { Explain } from '../../common/explain';
 import { percent } from '../../common/interval';
 import { Amount } from '../../common/amount';
 import { PriceFields, Unpriced } from '../../common/prices';
@@ -83,7 +84,8 @@ function Cards({ answer, columns }: { answer: Overview; columns: Columns }): Rea
 	return (
 		<div className="overview-cards">
 			<section className="card" aria-label="Changed">
-				<h2>Changed</h2>
+				<div className="card-head"><h2>Changed</h2>{changes.length > 0 ? <Explain topic="change" />
+					: versions.length > 0 && <Explain topic="compare" />}</div>
 				{changes.length + versions.length > 0 && <ul className="lines">
 					{changes.map((c) => <ChangeLine key={`${c.metric} ${c.commit} ${c.name}`} c={c} columns={columns} />)}
 					{versions.map((v) => <VersionLine key={`${v.by} ${v.name}`} v={v} />)}</ul>}
@@ -91,7 +93,7 @@ function Cards({ answer, columns }: { answer: Overview; columns: Columns }): Rea
 						metric over commits and time.</p>}
 			</section>
 			<section className="card" aria-label="To look at">
-				<h2>To look at</h2>
+				<div className="card-head"><h2>To look at</h2><Explain topic="run" /></div>
 				<ul className="lines">
 					<CountLine label="INVALID runs" n={attention.invalid} to={only('verdict', 'INVALID')} />
 					<CountLine label="DEGRADED runs" n={attention.degraded} to={only('verdict', 'DEGRADED')} />
@@ -173,7 +175,7 @@ function View({ columns }: { columns: Columns }): ReactNode {
 					)}
 					<BoardMenu block={{ kind: 'chart', caption: 'Best configurations' }} params={{ w: data.workload }} />
 				</div>}
-				{data.sentence && <p className="answer" role="status">{data.sentence}</p>}
+				{data.sentence && <p className="answer" role="status"><span className="said">{data.sentence}</span> <Explain topic="winner" /></p>}
 				{rank === 'usd' && <Unpriced gpus={data.unpriced} />}
 				{data.rows.length ? <BestTable answer={data} rank={rank} columns={columns} />
 					: <Empty title="No configuration to rank"><p>No run of this workload has the metrics and meets

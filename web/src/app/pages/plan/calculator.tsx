@@ -4,6 +4,7 @@
 import type { ReactNode } from 'react';
 import type { Curves } from '../../../lib/api';
 import { Amount } from '../../common/amount';
+import { Explain } from '../../common/explain';
 import { Notes } from '../../common/notes';
 import { Unpriced } from '../../common/prices';
 import { useRead } from '../../common/routes';
@@ -11,7 +12,7 @@ import { Num } from '../../common/twin';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { useFilter } from '../../state';
 import { asked } from '../../filter';
-import { NOTHING } from '../../show';
+import { measured, NOTHING } from '../../show';
 import { textCodec, useUrlState, type Codec } from '../../url';
 import { againstFirst } from '../charts/view';
 import type { ViewProps } from './index';
@@ -22,13 +23,38 @@ const speedCodec: Codec<number | null> = {
 };
 const text = textCodec('');
 
+export interface Off {
+	color: string; tokens: number | null; usd: number | null;
+	/** The speeds that were measured on its frontier. */
+	low: number | null; high: number | null;
+}
+
 /** Colors with what is read off both frontiers; most tokens first, those out of range last. */
-export function readOff(output: Curves, cost: Curves | undefined): { color: string; tokens: number | null;
-	usd: number | null }[] {
+export function readOff(output: Curves, cost: Curves | undefined): Off[] {
 	const usd = new Map(cost?.reading.map((r) => [r.color, r.between]));
-	return output.reading.map((r) => ({ color: r.color, tokens: r.between, usd: usd.get(r.color) ?? null }))
+	return output.reading.map((r) => ({ color: r.color, tokens: r.between, usd: usd.get(r.color) ?? null,
+		low: r.low, high: r.high }))
 		.sort((a, b) => (b.tokens ?? -1) - (a.tokens ?? -1));
 }
+
+/**
+ * A speed at which as many colors as possible were measured: the middle of where they overlap, in as
+ * few digits as lie there; null: no color has a frontier.
+ */
+export function usualSpeed(reach: readonly Pick<Off, 'low' | 'high'>[]): number | null {
+	const known = reach.flatMap((r) => (r.low !== null && r.high !== null ? [{ low: r.low, high: r.high }] : []));
+	const at = known.map((r) => r.low), held = (x: number): number =>
+		known.filter((r) => r.low <= x && x <= r.high).length;
+	if (!at.length)
+		return null;
+	const low = at.reduce((a, b) => (held(b) > held(a) || (held(b) === held(a) && b < a) ? b : a));
+	const high = Math.min(...known.filter((r) => r.low <= low && low <= r.high).map((r) => r.high));
+	const middle = (low + high) / 2;
+	return [2, 3, 4, 6].map((digits) => Number(middle.toPrecision(digits))).find((v) => held(v) === held(low)) ?? middle;
+}
+
+const reachText = (r: Off): string => (r.low === null || r.high === null ? ''
+	: `measured ${r.low === r.high ? `at ${measured(r.low)} only` : `from ${measured(r.low)} to ${measured(r.high)}`}`);
 
 const Read = ({ v }: { v: number | null }): ReactNode =>
 	(v === null ? <span className="dim">{NOTHING}</span> : <>~<Num v={v} /></>);
@@ -37,13 +63,13 @@ export function Calculator({ workload }: ViewProps): ReactNode {
 	const [speed, setSpeed] = useUrlState('speed', speedCodec);
 	const [chosen, setBaseline] = useUrlState('base', text);
 	const [filter] = useFilter();
-	const question = { filter: asked(filter), workload: workload.workload, at: speed ?? workload.at };
-	const output = useRead('POST /api/analysis/curves', question, workload.at !== null || speed !== null);
-	const cost = useRead('POST /api/analysis/curves', { ...question, y: 'usd_per_m_output' },
-		workload.at !== null || speed !== null);
+	const at = speed ?? usualSpeed(workload.reading) ?? workload.at;
+	const question = { filter: asked(filter), workload: workload.workload, at };
+	const output = useRead('POST /api/analysis/curves', question, at !== null);
+	const cost = useRead('POST /api/analysis/curves', { ...question, y: 'usd_per_m_output' }, at !== null);
 	if (output.isError)
 		return <Failure error={output.error} onRetry={() => void output.refetch()} />;
-	if (workload.at === null && speed === null)
+	if (at === null)
 		return <Empty title="No suitable runs"><p>The calculator needs runs with tokens/s/user and a number of GPUs.</p></Empty>;
 	if (!output.data)
 		return <Loading />;
@@ -68,7 +94,8 @@ export function Calculator({ workload }: ViewProps): ReactNode {
 					<tbody>{rows.map((r) => (
 						<tr key={r.color}>
 							<th scope="row">{r.color || 'All runs'}</th>
-							<td className="num"><Read v={r.tokens} /></td>
+							<td className="num">{r.tokens === null && reachText(r)
+								? <span className="dim">{reachText(r)}</span> : <Read v={r.tokens} />}</td>
 							<td className="num dim">{r !== base && againstFirst(r.tokens ?? NaN, base?.tokens ?? NaN)}</td>
 							<td className="num"><Read v={r.usd} /></td>
 							<td className="num dim">{r !== base && againstFirst(r.usd ?? NaN, base?.usd ?? NaN)}</td>
@@ -76,8 +103,10 @@ export function Calculator({ workload }: ViewProps): ReactNode {
 					))}</tbody>
 				</table>
 			</div>
-			<p className="dim small-text">~: between measured configurations of the frontier. {NOTHING}: outside what was
-				measured, or without a price.</p>
+			{rows.every((r) => r.tokens === null) && <p role="status">No {workload.color === null ? 'run' : 'row'} was
+				measured at {measured(at)} tokens/s/user. Enter a speed within a measured range, or measure more loads.</p>}
+			<p className="dim small-text">~: between measured configurations of the frontier. Nothing is read off outside
+				the speeds that were measured. {NOTHING}: without a price. <Explain topic="winner" /></p>
 			<Notes notes={output.data.notes} />
 		</section>
 	);

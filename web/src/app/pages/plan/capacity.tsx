@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // capacity: so many requests a second within these limits: which configuration needs fewest GPUs?
 import { useCallback, useMemo, type ReactNode } from 'react';
-import type { Capacity as Answer, CapacityConfiguration, Estimate } from '../../../lib/api';
+import type { Capacity as Answer, CapacityConfiguration, CapacitySearch, Estimate } from '../../../lib/api';
 import { keyId, type Size } from '../../charts/axis';
 import { Chart } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
 import { linesOption, savedLines, type LineSeries, type Rule } from '../../charts/lines';
 import { arrange } from '../../colour';
 import { Amount } from '../../common/amount';
+import { Explain } from '../../common/explain';
 import { Legend } from '../../common/legend';
 import { Notes } from '../../common/notes';
 import { Pick, PickMany } from '../../common/pick';
@@ -34,6 +35,25 @@ type Named = CapacityConfiguration & { full: string };
 
 const configurationCodec = listCodec(['auto']);
 const HEIGHT = 380, SHOWN_AT_FIRST = 6;
+
+/** Limits that runs of `search: {find: rate}` had: of these the rate was measured. */
+function Searched({ list, columns, onPick }: {
+	list: CapacitySearch[]; columns: Columns; onPick: (limits: Limit[]) => void;
+}): ReactNode {
+	return list.length > 0 && (
+		<div className="row tight" role="group" aria-label="Limits of searches">
+			<span className="dim small-text">Searched:</span>
+			{list.map((s) => (
+				<button key={JSON.stringify(s.slo)} type="button" className="small" aria-pressed={s.is_asked}
+					title={`${count(s.runs, 'run')} searched for the largest request rate within these limits`}
+					onClick={() => onPick(limitsOf(s.slo))}>{s.slo.map((l) => {
+						const m = columns.measure(l.column);
+						return `${m.label} ≤ ${measured(l.max ?? NaN)}${m.unit ? ` ${m.unit}` : ''}`;
+					}).join(', ')} <span className="dim">{s.runs}</span></button>
+			))}
+		</div>
+	);
+}
 
 function Form({ columns, usual, answer }: {
 	columns: Columns; usual: string[]; answer: Answer | undefined;
@@ -72,8 +92,9 @@ function Form({ columns, usual, answer }: {
 							onClick={() => setLimits(limits.filter((_, k) => k !== i))}><Icon name="cross" /></button>
 					</div>
 				))}
-				{!chosen.length && limits.length > 0 && <p className="dim small-text">twice the lowest
-					median of a configuration</p>}
+				{!chosen.length && limits.length > 0 && <p className="dim small-text">{answer?.searches.length
+					? 'the limits of most searches' : 'twice the lowest median of a configuration'}</p>}
+				<Searched list={answer?.searches ?? []} columns={columns} onPick={setLimits} />
 				<button type="button" className="small" disabled={limits.length >= LIMITS_MAX}
 					onClick={() => setLimits([...limits,
 						{ column: 'p95_tpot_ms', side: 'max', value: null }])}><Icon name="plus" />Add limit</button>
@@ -129,7 +150,8 @@ function Drawing({ answer, list, columns }: {
 			<Legend label="Configurations" hasForms onToggle={flip} entries={series.map((s, i) =>
 				({ id: s.id, name: s.name, isShown: s.isShown, n: list[i].loads.length }))} />
 			<p className="dim small-text">A ring is the rate at which a configuration reaches the limit, the bar its
-				interval. Numbers in the legend: loads measured.</p>
+				interval: from a search where there was one, else between the loads on both sides. Numbers in the
+				legend: loads measured.</p>
 		</section>
 	);
 }
@@ -170,7 +192,7 @@ function Row({ c, rank, most }: { c: Named; rank: number; most: number }): React
 			<td className="num"><Num v={c.rate_per_server.value} />
 				<span className="dim"> {spanText(c.rate_per_server)}</span></td>
 			<td className="num">{c.runs}</td>
-			<td className="dim">{c.reason}</td>
+			<td className="dim">{c.searches > 0 ? 'measured by a search, with its 95 % interval' : c.reason}</td>
 		</tr>
 	);
 }
@@ -211,7 +233,7 @@ function Answered({ answer, columns }: { answer: Answer; columns: Columns }): Re
 		<>
 			{best && answer.rate !== null ? (
 				<section className="card" aria-label="GPUs needed">
-					<p className="dim">GPUs needed for {measured(answer.rate)} requests/s</p>
+					<p className="dim">GPUs needed for {measured(answer.rate)} requests/s <Explain topic="capacity" /></p>
 					<p className="big-number"><Num v={best.gpus.value} /><span className="unit">
 						{best.gpus.value === 1 ? 'GPU' : 'GPUs'}
 						{spanText(best.gpus) && `, ${spanText(best.gpus)}`}</span></p>
@@ -220,7 +242,7 @@ function Answered({ answer, columns }: { answer: Answer; columns: Columns }): Re
 							{' '}headroom</>}</p>
 				</section>
 			) : <section className="card" aria-label="GPUs needed"><p role="status">No configuration is known to carry
-				this within the limits. Measure at other loads, or widen the limits.</p></section>}
+				this within the limits. Measure at other loads, or widen the limits. <Explain topic="capacity" /></p></section>}
 			<Drawing answer={answer} list={all} columns={columns} />
 			{list.length > 0 && <section className="card" aria-label="Configurations">
 				<h2>{count(list.length, 'configuration')}</h2>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// configuration.tsx: every parameter of the run, searchable; and its document.
+// configuration.tsx: the parameters that the run was given, or every one, searchable; and its document.
 import { useMemo, useState, type ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import { Icon } from '../../parts/icon';
@@ -29,9 +29,11 @@ function Group({ name, list }: { name: string; list: Setting[] }): ReactNode {
 
 export function Configuration({ run }: { run: Run }): ReactNode {
 	const [search, setSearch] = useUrlState('q', text);
-	const [isGivenOnly, setGivenOnly] = useUrlState('given', flag);
+	const [isAll, setAll] = useUrlState('all', flag);
 	const given = useMemo(() => givenColumns(run.document), [run.document]);
 	const all = useMemo(() => settings(run.values, given), [run.values, given]);
+	/* A search looks at all of them: most of what somebody looks for is a default. */
+	const isGivenOnly = !isAll && search === '' && all.some((s) => s.isGiven);
 	const shown = matching(all, search, isGivenOnly);
 	const groups = [...new Set(shown.map((s) => s.group))];
 	return (
@@ -42,8 +44,8 @@ export function Configuration({ run }: { run: Run }): ReactNode {
 					onChange={(e) => setSearch(e.target.value, { replace: true })} />
 				{given && (
 					<label className="row tight">
-						<input type="checkbox" checked={isGivenOnly}
-							onChange={(e) => setGivenOnly(e.target.checked)} />
+						<input type="checkbox" checked={!isAll}
+							onChange={(e) => setAll(!e.target.checked)} />
 						Given parameters only
 					</label>
 				)}

@@ -4,6 +4,7 @@ import type { ReactNode } from 'react';
 import type { Run } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
 import { CopyLine } from '../../common/copy';
+import { Explain } from '../../common/explain';
 import { percent } from '../../common/interval';
 import { bytesText } from '../../common/traces';
 import { Num } from '../../common/twin';
@@ -16,10 +17,11 @@ import { Conversations } from './conversations';
 import { Distributions } from './distributions';
 import { OverTime } from './over-time';
 import { differenceOf, othersOf, ROWS_READ, sameConfiguration, type Difference, type Others } from './repeats';
+import { foundOf, Search } from './search';
 import { errorText, failureOf, fineText, REMEDIES, spoilsText } from './verdict';
 
 /** The first six that the run has. */
-const MAIN = ['output_throughput', 'tokens_per_s_per_gpu', 'tokens_per_s_per_user', 'median_ttft_ms',
+const MAIN = ['capacity_request_rate', 'capacity_concurrency', 'output_throughput', 'tokens_per_s_per_gpu', 'tokens_per_s_per_user', 'median_ttft_ms',
 	'p99_ttft_ms', 'median_tpot_ms', 'median_e2el_ms', 'request_throughput', 'tokens_per_second',
 	'requests_per_second', 'avg_latency', 'startup_time'];
 const MAIN_SHOWN = 6;
@@ -93,6 +95,8 @@ function Main({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	);
 }
 
+const hasReasons = (run: Run): boolean => run.reasons.some((r) => r.text);
+
 function Badges({ run }: { run: Run }): ReactNode {
 	const isSaid = failureOf(run.document)?.reason;
 	const list = run.badges.filter((b) => !(isSaid && b.code === 'status'));
@@ -105,19 +109,21 @@ function Badges({ run }: { run: Run }): ReactNode {
 					<Icon name={b.level === 'good' ? 'check' : 'warning'} /><span>{b.text}</span>
 				</li>
 			))}
+			{!hasReasons(run) && typeof run.values.verdict === 'string' && <li><Explain topic="run" /></li>}
 		</ul>
 	);
 }
 
 /** Why the run has its verdict, in its own sentences: what not to use, and what helps. */
 function Reasons({ run }: { run: Run }): ReactNode {
-	const given = run.reasons.filter((r) => r.text);
-	if (!given.length)
+	if (!hasReasons(run))
 		return null;
+	const given = run.reasons.filter((r) => r.text);
 	const fine = fineText(given);
 	return (
 		<section className="card" aria-label="Verdict">
-			<h2>Why this run is {showCell('verdict', run.values.verdict)}</h2>
+			<div className="card-head"><h2>Why this run is {showCell('verdict', run.values.verdict)}</h2>
+				<Explain topic="run" /></div>
 			<ul className="reasons">{given.map((r, i) => (
 				<li key={i} data-code={r.code}>
 					{r.level && <span className={`tag ${r.level === 'INVALID' ? 'bad' : 'warn'}`}>{r.level}</span>}
@@ -151,7 +157,7 @@ function Failure({ run }: { run: Run }): ReactNode {
 }
 
 function Times({ run, columns }: { run: Run; columns: Columns }): ReactNode {
-	const has = (c: string): boolean => run.values[c] !== undefined;
+	const has = (c: string): boolean => typeof run.values[c] === 'number';
 	const rows = TIMES.filter((t) => STATISTICS.some((s) => has(`${s}_${t}_ms`)));
 	if (!rows.length)
 		return null;
@@ -230,14 +236,16 @@ function Machine({ run }: { run: Run }): ReactNode {
 }
 
 export function Overview({ run, columns }: { run: Run; columns: Columns }): ReactNode {
+	const isSearch = foundOf(run.document) !== null;
 	return (
 		<>
 			<Badges run={run} />
 			<Failure run={run} />
 			<Reasons run={run} />
 			<Main run={run} columns={columns} />
-			<OverTime id={run.id} />
-			<Distributions id={run.id} />
+			<Search document={run.document} />
+			{!isSearch && <OverTime id={run.id} />}
+			{!isSearch && <Distributions id={run.id} />}
 			<Times run={run} columns={columns} />
 			<Conversations run={run} />
 			{run.reproduce.length > 0 && (

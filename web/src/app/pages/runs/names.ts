@@ -38,8 +38,10 @@ function withoutPath(value: string): string {
 /** A parameter's value in as few letters as people use for it. */
 export function shortValue(column: string, value: Cell): string {
 	const key = lastWord(column);
-	if (typeof value === 'boolean' || value === 'true' || value === 'false')
-		return `${String(value) === 'true' ? '' : 'no '}${key.replace(/_/g, ' ')}`;
+	if (typeof value === 'boolean' || value === 'true' || value === 'false') {
+		const is = String(value) === 'true', words = key.replace(/_/g, ' ');
+		return words.startsWith('enable ') ? `${words.slice(7)} ${is ? 'on' : 'off'}` : `${is ? '' : 'no '}${words}`;
+	}
 	const text = withoutPath(String(value));
 	if (key === 'request_rate' && isNumber(text))
 		return `${text}/s`;

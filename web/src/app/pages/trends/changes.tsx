@@ -3,6 +3,7 @@
 import { useEffect, useRef, useState, type FormEvent, type ReactNode } from 'react';
 import type { MarkKind, TrendSeries } from '../../../lib/api';
 import { change as tell } from '../../api';
+import { Explain } from '../../common/explain';
 import { intervalText, percent } from '../../common/interval';
 import { Num } from '../../common/twin';
 import { keepWho, lastWho } from '../../common/who';
@@ -123,6 +124,7 @@ export function Changes({ metric, series, unit, reason, names, list, now }: Chan
 			<div className="card-head">
 				<p className="big-number" data-changes={open}>{open}
 					<span className="unit">{open === 1 ? 'unreviewed change' : 'unreviewed changes'}</span></p>
+				<Explain topic="change" />
 			</div>
 			{series.filter((s) => s.begins !== null).map((s) => (
 				<p key={s.id} className="dim">{names.of.get(s.id) ?? s.name}: {s.begins?.text}, a step of

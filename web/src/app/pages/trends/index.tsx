@@ -6,6 +6,7 @@ import { Chart, type Click } from '../../charts/chart';
 import type { Size } from '../../charts/axis';
 import type { Ink } from '../../charts/ink';
 import { hitOf, linesOption } from '../../charts/lines';
+import { arrange } from '../../colour';
 import { useIsBlock } from '../../common/block';
 import {
 	firstOf, LATENCY_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
@@ -41,6 +42,8 @@ const seriesCodec = listCodec(['auto']), relativeCodec = flagCodec();
 const AXES: [AxisName, string][] = [['commit', 'Commits'], ['version', 'Versions'], ['day', 'Days'],
 	['time', 'Runs']];
 const HEIGHT = 400, COMMON_SHOWN = 3;
+/** Rules of more changes and versions than this would hide the lines; the list below has them all. */
+const EVENTS_SHOWN = 24;
 const onlyCodec = choiceCodec(ONLY.map(([name]) => name), 'all');
 
 function Table({ answer, names }: { answer: Answer; names: Names }): ReactNode {
@@ -66,6 +69,7 @@ function Drawing({ answer, columns, names, isRelative, now }: DrawingProps): Rea
 	const target = usePageTarget();
 	const series = useMemo(() => {
 		const lines = linesOf(answer, flipped, names);
+		arrange(lines.map((s) => s.id)); // the list is drawn before the chart, in the same colors
 		return isRelative ? relative(lines) : lines;
 	}, [answer, flipped, names, isRelative]);
 	const measure = useMemo(() => {
@@ -75,10 +79,11 @@ function Drawing({ answer, columns, names, isRelative, now }: DrawingProps): Rea
 	const isCommit = answer.axis === 'commit', isNamed = isCommit || answer.axis === 'version';
 	const place = useMemo(() => placesOf(answer), [answer]);
 	const events = useMemo(() => eventsOf(answer, percent), [answer]);
+	const isFew = events.length <= EVENTS_SHOWN;
 	const at = now && place(now.series.points[now.change.index]);
 	const make = useCallback((ink: Ink, size: Size) => linesOption({
 		rules: events.map((e) => ({ text: e.text, at: { x: e.x },
-			isNow: e.kind === 'change' && e.place === at })),
+			isNow: e.kind === 'change' && e.place === at })).filter((rule) => isFew || rule.isNow),
 		series: series.map((s) => (isCommit ? { ...s, points: s.points.map((p) =>
 			({ ...p, x: shortCommit(String(p.x)) })) } : s)),
 		y: measure, foot: 'Click opens the runs.',
@@ -86,7 +91,7 @@ function Drawing({ answer, columns, names, isRelative, now }: DrawingProps): Rea
 		x: { name: isCommit ? 'Commit of the engine' : isNamed ? 'Version of the engine' : 'Time',
 			kind: isNamed ? 'category' : 'time',
 			categories: isCommit ? commitsOf(answer.series).map(shortCommit) : versionsOf(answer.series) },
-	}, ink, size), [series, measure, isCommit, isNamed, isRelative, answer, events, at]);
+	}, ink, size), [series, measure, isCommit, isNamed, isRelative, answer, events, isFew, at]);
 	const click = (c: Click): void => {
 		const hit = hitOf(series, c.seriesId, c.dataIndex);
 		const at = hit ? series.indexOf(hit.series) : -1;
@@ -105,7 +110,7 @@ function Drawing({ answer, columns, names, isRelative, now }: DrawingProps): Rea
 			saved={{ title: `${measure.label} over ${isCommit ? 'commits' : isNamed ? 'versions' : 'time'}`,
 				params: { m: answer.metric } }} />
 			{answer.series.length > 1 && <SeriesList series={answer.series} names={names} only={only} onOnly={setOnly}
-				place={place} events={events}
+				place={place} events={isFew ? events : []}
 				isShown={(s) => series[answer.series.indexOf(s)]?.isShown ?? false}
 				onToggle={(s) => flip(s.name)} />}
 			<Table answer={answer} names={names} />

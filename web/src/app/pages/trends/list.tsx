@@ -4,7 +4,8 @@
 // any of them. A click draws it in the large chart or takes it out.
 import { useState, type ReactNode } from 'react';
 import type { TrendChange, TrendPoint, TrendSeries } from '../../../lib/api';
-import { cssColour } from '../../colour';
+import { cssColour, placeOf as formOf } from '../../colour';
+import { useIsBlock } from '../../common/block';
 import { percent } from '../../common/interval';
 import { Mark } from '../../common/mark';
 import { count } from '../../show';
@@ -52,20 +53,22 @@ interface Props {
 
 export function SeriesList({ series, names, isShown, onToggle, only, onOnly, place, events }: Props): ReactNode {
 	const [isAll, setAll] = useState(false);
-	const list = series.filter((s) => isOf(s, only)), rows = isAll ? list : list.slice(0, ROWS_SHOWN);
+	const isBlock = useIsBlock();
+	const list = series.filter((s) => (isBlock ? isShown(s) : isOf(s, only)));
+	const rows = isAll ? list : list.slice(0, ROWS_SHOWN);
 	return (
 		<div className="series-part">
-			<div className="segments" role="group" aria-label="Which series">
+			{!isBlock && <div className="segments" role="group" aria-label="Which series">
 				{ONLY.map(([name, label]) => <button key={name} type="button" aria-pressed={only === name}
 					onClick={() => onOnly(name)}>{label} {series.filter((s) => isOf(s, name)).length}</button>)}
-			</div>
+			</div>}
 			<ul className="series-list" aria-label="Series">{rows.map((s) => {
 				const c = badgeOf(s);
 				return (
 					<li key={s.id}><button type="button" className="quiet" aria-pressed={isShown(s)}
 						title={s.name} onClick={() => onToggle(s)}>
 						<span className="num effect"><Badge s={s} /></span>
-						<Mark form={0} colour={cssColour(s.id)} isShown={isShown(s)} />
+						<Mark form={formOf(s.id)} colour={cssColour(s.id)} isShown={isShown(s)} />
 						<span className="name">{names.of.get(s.id) ?? s.name}</span>
 						<Sparkline s={s} place={place} events={events} />
 						<span className="dim num">{count(s.points.length, 'point')}</span>

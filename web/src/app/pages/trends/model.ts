@@ -117,7 +117,7 @@ export function namesOf(series: TrendSeries[], label: (column: string) => string
 	const differing = tellingColumns(columns, rows).map((i) => columns[i]).filter((c) => !isCommon(c));
 	const word = (s: TrendSeries, c: string): string => {
 		const v = s.key[c] ?? null;
-		return v === null || v === '' ? `no ${label(c)}` : shortValue(c, v);
+		return v === null || v === '' ? `${label(c)} not set` : shortValue(c, v);
 	};
 	return {
 		common: series.length
