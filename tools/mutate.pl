@@ -1,0 +1,352 @@
+#!/usr/bin/perl
+# SPDX-License-Identifier: Apache-2.0
+# mutate.pl [--count N] [--seed N] [--under src/DIR] [--jobs N] [--show]
+# mutate.pl --patches FILE --with UNIT [--jobs N]
+#
+# Do tests notice when the program is wrong? Changes one operator, constant or branch of a source
+# file at a time, compiles that file, and runs the unit tests of its layer, then those whose
+# sources include its header. `make mutate` builds what this needs; nothing in the tree is changed.
+#
+# With --patches the changes are those of a file, and one unit test judges them all:
+#
+#   # what it is
+#   src/client/load/load.c
+#   -	the text as it is, one or more lines
+#   +	the text that replaces it
+#
+# One line each: killed and by what, SURVIVED, or same (the compiler makes the same code of both, so
+# it counts for nothing). Changes that do not compile are drawn again. tests/mutate-equivalent.txt
+# lists survivors that change nothing anyone can see; they do not count either. The seed repeats a
+# run. Exit status 1 when less than MUTATE_LEAST percent (85) was killed.
+use strict;
+use warnings;
+use Digest::MD5 ();
+use File::Path ();
+use File::Temp ();
+use Getopt::Long ();
+use POSIX ();
+use Time::HiRes ();
+
+my %o = (count => 100, seed => time() % 100_000, under => 'src', jobs => 2, seconds => 60);
+Getopt::Long::GetOptions(\%o, 'count=i', 'seed=i', 'under=s', 'jobs=i', 'seconds=i', 'show',
+	'patches=s', 'with=s') or die "usage: see the head of tools/mutate.pl\n";
+my $build = $ENV{O} || 'build';
+my $compile = $ENV{MUTATE_CC} or die "run it by make mutate, which says how to compile\n";
+my $libs = $ENV{MUTATE_LIBS} // '';
+my $least = $ENV{MUTATE_LEAST} // 85;
+my $known = 'tests/mutate-equivalent.txt';
+
+sub slurp
+{
+	my ($path) = @_;
+	open my $f, '<', $path or die "$path: $!\n";
+	local $/;
+	return scalar <$f>;
+}
+
+# ---- what is there: the objects of each unit test, the tests of each file ----
+
+my %objects; # unit test => its objects
+for (split /\n/, slurp("$build/mutate/units")) {
+	my ($unit, $rest) = /^(\w+): (.*)$/ or next;
+	$objects{$unit} = [split ' ', $rest];
+}
+
+my %layer_of = map { m{^(?:\w+/)?(\w+)$} ? ($_ => $1) : () }
+	map { /^([\w\/]+):/ ? $1 : () } split /\n/, slurp('src/LAYERS');
+my %by_layer;
+for my $unit (sort keys %objects) {
+	my ($layer) = split /_/, $unit;
+	push @{$by_layer{$layer}}, $unit;
+}
+my %by_header; # header => tests that include it
+for my $unit (sort keys %objects) {
+	open my $d, '<', "$build/unit/$unit.d" or next;
+	local $/;
+	my %seen;
+	$by_header{$_}{$unit} = 1 for grep { !$seen{$_}++ } <$d> =~ m{(src/\S+\.h)}g;
+}
+
+# The tests that judge a file, those of its own layer first.
+sub judges
+{
+	my ($path) = @_;
+	(my $object = $path) =~ s{^src/(.*)\.c$}{$build/obj/$1.o};
+	(my $header = $path) =~ s/\.c$/.h/;
+	(my $dir = $path) =~ s{^src/(.*)/[^/]*$}{$1};
+	my ($stem) = $path =~ m{([^/]+)\.c$};
+	my @own = @{$by_layer{$layer_of{$dir} // $dir} // []};
+	# A test that has the file's name in its own is the likeliest to notice.
+	@own = sort { ($b =~ /\Q$stem\E/) <=> ($a =~ /\Q$stem\E/) || $a cmp $b } @own;
+	my %is_own = map { $_ => 1 } @own;
+	my @others = grep { !$is_own{$_} } sort keys %{$by_header{$header} // {}};
+	splice @others, 4 if @others > 4;
+	return grep { my $u = $_; grep { $_ eq $object } @{$objects{$u}} } @own, @others;
+}
+
+# ---- mutants ----
+
+my %other = ('<' => '<=', '<=' => '<', '>' => '>=', '>=' => '>', '==' => '!=', '!=' => '==',
+	'&&' => '||', '||' => '&&', '+' => '-', '-' => '+', '*' => '/', '/' => '*', '%' => '*',
+	'+=' => '-=', '-=' => '+=', '&' => '|', '|' => '&', '<<' => '>>', '>>' => '<<');
+
+# Comments, strings and characters become blanks of the same length.
+sub masked
+{
+	my ($text) = @_;
+	$text =~ s{(/\*.*?\*/|//[^\n]*|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')}
+		{my $t = $1; $t =~ s/[^\n]/ /g; $t}gse;
+	return $text;
+}
+
+# Every change of a file: [offset, length, replacement, what].
+sub sites
+{
+	my ($text) = @_;
+	my $code = masked($text);
+	my @site;
+	my $at = 0;
+	my $is_more = 0;
+
+	for my $line (split /^/, $code) {
+		my $start = $at;
+		my $skip = $is_more || $line =~ /^\s*#/ || $line =~ /\bassert\(|_Static_assert|TRACE\(/ ||
+			$line !~ /^\t/;
+		$is_more = $line =~ /\\$/ && ($is_more || $line =~ /^\s*#/);
+		$at += length $line;
+		next if $skip;
+		while ($line =~ / (<=|>=|==|!=|&&|\|\||\+=|-=|<<|>>|[<>+\-*\/%&|]) (?=\S)/g) {
+			push @site, [$start + $-[1], length $1, $other{$1}, "$1 becomes $other{$1}"];
+		}
+		while ($line =~ /(?<![\w.])(\d+)(?![\w.])/g) {
+			push @site, [$start + $-[1], length $1, $1 + 1, "$1 becomes " . ($1 + 1)];
+		}
+		while ($line =~ /(?<=[(\s])!(?=[\w(])/g) {
+			push @site, [$start + $-[0], 1, '', 'a negation less'];
+		}
+		while ($line =~ /\b(true|false)\b/g) {
+			my $new = $1 eq 'true' ? 'false' : 'true';
+			push @site, [$start + $-[1], length $1, $new, "$1 becomes $new"];
+		}
+		if ($line =~ /\b(?:if|while) \((.*)\)( \{)?$/) {
+			push @site, [$start + $-[1], length $1,
+				'!(' . substr($text, $start + $-[1], length $1) . ')', 'a condition is negated']
+				if ($1 =~ tr/(//) == ($1 =~ tr/)//);
+		}
+		if ($line =~ /^\t+((?:\w+(?:->|\.))*\w+(?:\(.*\)| [-+|&]?= .*|\+\+|--)|\+\+.*|break|continue);$/) {
+			push @site, [$start + $-[1], length $1, '', 'a statement less']
+				if ($1 =~ tr/(//) == ($1 =~ tr/)//);
+		}
+	}
+	return @site;
+}
+
+# ---- judging one ----
+
+sub run
+{
+	my ($command, $seconds, $log) = @_;
+	my $pid = fork() // die "fork: $!\n";
+	if (!$pid) {
+		POSIX::setsid();
+		open STDIN, '<', '/dev/null';
+		open STDOUT, '>', $log;
+		open STDERR, '>&', \*STDOUT;
+		exec '/bin/sh', '-c', $command;
+		POSIX::_exit(127);
+	}
+	my $end = Time::HiRes::time() + $seconds;
+	my $rc;
+	while (1) {
+		if (waitpid($pid, POSIX::WNOHANG()) == $pid) {
+			$rc = $?;
+			last;
+		}
+		if (Time::HiRes::time() > $end) {
+			kill 'KILL', -$pid;
+			waitpid $pid, 0;
+			return 'time';
+		}
+		Time::HiRes::sleep(0.01);
+	}
+	kill 'KILL', -$pid; # what it left behind
+	return $rc;
+}
+
+sub code_of
+{
+	my ($source, $object, $path) = @_;
+	(my $dir = $path) =~ s{/[^/]*$}{};
+	my $rc = run("$compile -iquote $dir -g0 -c -o $object $source", 120, "$object.log");
+	return $rc ? undef : Digest::MD5::md5_hex(slurp($object));
+}
+
+# The mutant of a file: ('broken' | 'same' | 'survived' | 'killed', by what).
+sub judge
+{
+	my ($m, $place, $unit) = @_;
+	my $name = $m->{path} =~ s{^src/}{}r;
+	my $source = "$place/src/$name";
+	my $object = "$place/mutant.o";
+	my $text = slurp($m->{path});
+	(my $folder = $source) =~ s{/[^/]*$}{};
+	File::Path::make_path($folder);
+
+	# The line that an assertion prints, and hence the path, must be those of the unchanged file.
+	write_file($source, $text);
+	my $before = code_of($source, $object, $m->{path}) // die "$m->{path} does not compile\n";
+	substr($text, $m->{at}, $m->{n}) = $m->{new};
+	write_file($source, $text);
+	my $after = code_of($source, $object, $m->{path}) // return 'broken';
+	return 'same' if $before eq $after;
+	(my $original = $m->{path}) =~ s{^src/(.*)\.c$}{$build/obj/$1.o};
+	for my $test ($unit ? $unit : judges($m->{path})) {
+		my @objects = map { $_ eq $original ? $object : $_ } @{$objects{$test}};
+		my $main = "$build/mutate/$test.o";
+		my $made = run("$compile -o $place/test $main @objects $libs", 120, "$place/link.log");
+		return 'broken' if $made;
+		my $rc = run("$place/test", $o{seconds}, "$place/test.log");
+		return ('killed', $rc eq 'time' ? "$test (it does not end)" : $test) if $rc;
+	}
+	return 'survived';
+}
+
+sub write_file
+{
+	my ($path, $text) = @_;
+	open my $f, '>', $path or die "$path: $!\n";
+	print $f $text;
+	close $f or die "$path: $!\n";
+}
+
+# A test that fails without any change judges nothing.
+my %is_fit;
+sub prepare_test
+{
+	my ($test, $place) = @_;
+	return $is_fit{$test} if exists $is_fit{$test};
+	my $object = "$build/mutate/$test.o";
+	if (!-e $object || -M $object > -M "tests/unit/test_$test.c") {
+		die "tests/unit/test_$test.c does not compile\n"
+			if run("$compile -Itests/unit -c -o $object tests/unit/test_$test.c", 300,
+				"$object.log");
+	}
+	my $rc = run("$build/unit/$test", 300, "$build/mutate/$test.log");
+	print "# $test fails without any change: it is left out\n" if $rc;
+	return $is_fit{$test} = !$rc;
+}
+
+# ---- which ones ----
+
+sub drawn
+{
+	my @path = grep { m{^\Q$o{under}\E} } split /\n/, `git ls-files 'src/*.c'`;
+	my (@all, %without);
+
+	for my $path (@path) {
+		if (!judges($path)) {
+			$without{$path =~ s{/[^/]*$}{}r} = 1;
+			next;
+		}
+		push @all, map { { path => $path, at => $_->[0], n => $_->[1], new => $_->[2],
+			what => $_->[3] } } sites(slurp($path));
+	}
+	printf "# %d places in %d files; folders without unit tests: %s\n", scalar @all, scalar @path,
+		join(' ', sort keys %without) || 'none';
+	srand $o{seed};
+	for my $i (reverse 1 .. $#all) {
+		my $k = int rand($i + 1);
+		@all[$i, $k] = @all[$k, $i];
+	}
+	return @all;
+}
+
+sub patched
+{
+	my @all;
+	my ($what, $path, $old, $new);
+	my $add = sub {
+		return if !defined $old;
+		my $at = index slurp($path), $old;
+		die "$o{patches}: '$what': the text is not in $path\n" if $at < 0;
+		push @all, { path => $path, at => $at, n => length $old, new => $new, what => $what };
+		undef $old;
+	};
+
+	for (split /\n/, slurp($o{patches})) {
+		if (/^# ?(.*)/) { $add->(); $what = $1 }
+		elsif (/^src\//) { $path = $_; ($old, $new) = ('', '') }
+		elsif (/^-(.*)/s) { $old .= "$1\n" }
+		elsif (/^\+(.*)/s) { $new .= "$1\n" }
+	}
+	$add->();
+	return @all;
+}
+
+my %equivalent; # "path: what: line"
+if (-e $known) {
+	/^(src\/.*)/ and $equivalent{$1} = 1 for split /\n/, slurp($known);
+}
+
+sub line_of
+{
+	my ($m) = @_;
+	my $text = slurp($m->{path});
+	my $start = rindex($text, "\n", $m->{at}) + 1;
+	my ($line) = substr($text, $start) =~ /^\s*(.*)/;
+	my $number = 1 + (substr($text, 0, $start) =~ tr/\n//);
+	return ($number, $line);
+}
+
+$| = 1;
+my @mutant = $o{patches} ? patched() : drawn();
+my $want = $o{patches} ? @mutant : $o{count};
+my $dir = File::Temp::tempdir('mutate-XXXXXX', TMPDIR => 1, CLEANUP => 1);
+my (%n, %running, @left);
+my $begun = time;
+print "# seed $o{seed}\n" if !$o{patches};
+
+sub reap
+{
+	my $pid = wait();
+	my ($m, $file) = @{delete $running{$pid}};
+	my ($verdict, $by) = split /\t/, slurp($file);
+	my ($number, $line) = line_of($m);
+	my $key = "$m->{path}: $m->{what}: $line";
+
+	$verdict = 'equivalent' if $verdict eq 'survived' && $equivalent{$key};
+	$n{$verdict}++;
+	return if $verdict eq 'broken' && !$o{patches};
+	printf "%-10s %s:%d: %s%s%s\n", $verdict eq 'survived' ? 'SURVIVED' : $verdict, $m->{path},
+		$number, $m->{what}, $o{patches} ? '' : ": $line", $by ? " [$by]" : '';
+}
+
+if ($o{show}) {
+	printf "%s:%d: %s: %s\n", $_->{path}, (line_of($_))[0], $_->{what}, (line_of($_))[1]
+		for @mutant[0 .. ($want < @mutant ? $want : @mutant) - 1];
+	exit 0;
+}
+for my $m (@mutant) {
+	my $judged = ($n{killed} // 0) + ($n{survived} // 0);
+	last if !$o{patches} && $judged + keys(%running) >= $want;
+	my @test = $o{with} ? $o{with} : judges($m->{path});
+	@test = grep { prepare_test($_, $dir) } @test;
+	next if !@test;
+	reap() if keys(%running) >= $o{jobs};
+	my $place = "$dir/" . (++$n{begun});
+	mkdir $place;
+	my $pid = fork() // die "fork: $!\n";
+	if (!$pid) {
+		my ($verdict, $by) = judge($m, $place, $o{with});
+		write_file("$place.verdict", join("\t", $verdict, $by // ''));
+		system 'rm', '-rf', $place;
+		POSIX::_exit(0);
+	}
+	$running{$pid} = [$m, "$place.verdict"];
+}
+reap() while keys %running;
+my $judged = ($n{killed} // 0) + ($n{survived} // 0);
+printf "# %d of %d killed (%.1f %%), %d equivalent, %d of the same code, %d do not compile, %d s\n",
+	$n{killed} // 0, $judged, $judged ? 100 * ($n{killed} // 0) / $judged : 0,
+	$n{equivalent} // 0, $n{same} // 0, $n{broken} // 0, time - $begun;
+exit(!$judged || 100 * ($n{killed} // 0) / $judged < $least);
