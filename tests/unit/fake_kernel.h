@@ -103,6 +103,9 @@ static struct {
 	bool is_without_pwait2, has_inq;
 } kernel;
 
+/* A thread for which no time passes: the one that waits for the others. 0: it does. */
+static _Thread_local int64_t frozen_ns;
+
 /* ---- chance ---- */
 
 static inline uint64_t chance(void)
@@ -337,10 +340,12 @@ int clock_gettime(clockid_t id, struct timespec *t)
 
 	if (id != CLOCK_REALTIME && id != CLOCK_MONOTONIC)
 		return (int)syscall(SYS_clock_gettime, id, t);
-	time_goes_on();
-	ns = kernel.now_ns;
-	if (id == CLOCK_REALTIME) {
+	if (!frozen_ns)
+		time_goes_on();
+	ns = frozen_ns ? frozen_ns : kernel.now_ns;
+	if (id == CLOCK_REALTIME)
 		ns += FAKE_REAL_NS;
+	if (id == CLOCK_REALTIME && !frozen_ns) {
 		kernel.last_real_ns = ns;
 		if (kernel.stamp_next)
 			*kernel.stamp_next = ns;

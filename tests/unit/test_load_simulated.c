@@ -403,6 +403,7 @@ static int64_t start_at(void *self)
 {
 	(void)self;
 	world.is_opening = false;
+	frozen_ns = kernel.now_ns;
 	world.start_mono_ns = kernel.now_ns + 1 + (int64_t)below(3000000);
 	return world.start_mono_ns;
 }
@@ -568,6 +569,7 @@ static void simulate(uint64_t seed)
 	if (load_run(&r.opts, &r.plan, &r.prepared, &r.record, 0, &r.progress, &r.stats,
 		     &world.cancel, &e) < 0)
 		violated("the run did not start: %s", e.text);
+	frozen_ns = 0;
 	check_run(&r);
 	record_release(&r.record);
 	free(r.prepared.request);
