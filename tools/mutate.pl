@@ -7,7 +7,8 @@
 # file at a time, compiles that file, and runs the unit tests of its layer, then those whose
 # sources include its header. `make mutate` builds what this needs; nothing in the tree is changed.
 #
-# With --patches the changes are those of a file, and one unit test judges them all:
+# With --patches the changes are those of a file, and one unit test judges them all. A blank line
+# ends one; it may have several pieces, of several files:
 #
 #   # what it is
 #   src/client/load/load.c
@@ -181,34 +182,54 @@ sub code_of
 	return $rc ? undef : Digest::MD5::md5_hex(slurp($object));
 }
 
-# The mutant of a file: ('broken' | 'same' | 'survived' | 'killed', by what).
+# ('broken' | 'same' | 'survived' | 'killed', by what).
 sub judge
 {
 	my ($m, $place, $unit) = @_;
-	my $name = $m->{path} =~ s{^src/}{}r;
-	my $source = "$place/src/$name";
-	my $object = "$place/mutant.o";
-	my $text = slurp($m->{path});
-	(my $folder = $source) =~ s{/[^/]*$}{};
-	File::Path::make_path($folder);
+	my (%text, %object);
+	my $is_same = 1;
 
-	# The line that an assertion prints, and hence the path, must be those of the unchanged file.
-	write_file($source, $text);
-	my $before = code_of($source, $object, $m->{path}) // die "$m->{path} does not compile\n";
-	substr($text, $m->{at}, $m->{n}) = $m->{new};
-	write_file($source, $text);
-	my $after = code_of($source, $object, $m->{path}) // return 'broken';
-	return 'same' if $before eq $after;
-	(my $original = $m->{path}) =~ s{^src/(.*)\.c$}{$build/obj/$1.o};
+	$text{$_->{path}} //= slurp($_->{path}) for @{$m->{edits}};
+	# From the end, so that places stay where they are.
+	for my $e (sort { $b->{at} <=> $a->{at} } @{$m->{edits}}) {
+		substr($text{$e->{path}}, $e->{at}, $e->{n}) = $e->{new};
+	}
+	for my $path (sort keys %text) {
+		my $source = "$place/$path";
+		(my $folder = $source) =~ s{/[^/]*$}{};
+		(my $original = $path) =~ s{^src/(.*)\.c$}{$build/obj/$1.o};
+		my $object = "$place/" . ($path =~ s{/}{_}gr) . '.o';
+
+		# What an assertion prints has the path: both are compiled in the same place.
+		File::Path::make_path($folder);
+		write_file($source, slurp($path));
+		my $before = code_of($source, $object, $path) // die "$path does not compile\n";
+		write_file($source, $text{$path});
+		my $after = code_of($source, $object, $path) // return 'broken';
+		$is_same &&= $before eq $after;
+		$object{$original} = $object;
+	}
+	return 'same' if $is_same;
 	for my $test ($unit ? $unit : judges($m->{path})) {
-		my @objects = map { $_ eq $original ? $object : $_ } @{$objects{$test}};
+		next if !prepare_test($test);
+		my @objects = map { $object{$_} // $_ } @{$objects{$test}};
 		my $main = "$build/mutate/$test.o";
 		my $made = run("$compile -o $place/test $main @objects $libs", 120, "$place/link.log");
 		return 'broken' if $made;
 		my $rc = run("$place/test", $o{seconds}, "$place/test.log");
-		return ('killed', $rc eq 'time' ? "$test (it does not end)" : $test) if $rc;
+		return ('killed', $rc eq 'time' ? "$test: it does not end" :
+			$o{patches} ? first_word("$place/test.log") : $test) if $rc;
 	}
 	return 'survived';
+}
+
+# What the test says of it.
+sub first_word
+{
+	my ($log) = @_;
+	my ($what) = slurp($log) =~ /(?:violated: |: )([^\n]*(?:request|Assertion|descriptor|connection)[^\n]*)/;
+	my ($seed) = slurp($log) =~ /# (seed \d+)/;
+	return ($what // 'it dies') . ($seed ? ", $seed" : '');
 }
 
 sub write_file
@@ -223,7 +244,7 @@ sub write_file
 my %is_fit;
 sub prepare_test
 {
-	my ($test, $place) = @_;
+	my ($test) = @_;
 	return $is_fit{$test} if exists $is_fit{$test};
 	my $object = "$build/mutate/$test.o";
 	if (!-e $object || -M $object > -M "tests/unit/test_$test.c") {
@@ -248,8 +269,9 @@ sub drawn
 			$without{$path =~ s{/[^/]*$}{}r} = 1;
 			next;
 		}
-		push @all, map { { path => $path, at => $_->[0], n => $_->[1], new => $_->[2],
-			what => $_->[3] } } sites(slurp($path));
+		push @all, map { { path => $path, at => $_->[0], what => $_->[3], edits =>
+			[{ path => $path, at => $_->[0], n => $_->[1], new => $_->[2] }] } }
+			sites(slurp($path));
 	}
 	printf "# %d places in %d files; folders without unit tests: %s\n", scalar @all, scalar @path,
 		join(' ', sort keys %without) || 'none';
@@ -264,22 +286,28 @@ sub drawn
 sub patched
 {
 	my @all;
-	my ($what, $path, $old, $new);
-	my $add = sub {
-		return if !defined $old;
+	my ($what, $path, $old, $new, @edits);
+	my $piece = sub {
+		return if !defined $old || $old eq '';
 		my $at = index slurp($path), $old;
-		die "$o{patches}: '$what': the text is not in $path\n" if $at < 0;
-		push @all, { path => $path, at => $at, n => length $old, new => $new, what => $what };
-		undef $old;
+		die "$o{patches}: '$what': this text is not in $path:\n$old" if $at < 0;
+		push @edits, { path => $path, at => $at, n => length $old, new => $new };
+		($old, $new) = ('', '');
+	};
+	my $end = sub {
+		$piece->();
+		push @all, { path => $edits[0]{path}, at => $edits[0]{at}, what => $what,
+			edits => [@edits] } if @edits;
+		@edits = ();
 	};
 
-	for (split /\n/, slurp($o{patches})) {
-		if (/^# ?(.*)/) { $add->(); $what = $1 }
-		elsif (/^src\//) { $path = $_; ($old, $new) = ('', '') }
-		elsif (/^-(.*)/s) { $old .= "$1\n" }
+	for (split(/\n/, slurp($o{patches})), '') {
+		if ($_ eq '') { $end->() }
+		elsif (/^# ?(.*)/) { $what = $1 }
+		elsif (/^src\//) { $piece->(); $path = $_; ($old, $new) = ('', '') }
+		elsif (/^-(.*)/s) { $piece->() if $new ne ''; $old .= "$1\n" }
 		elsif (/^\+(.*)/s) { $new .= "$1\n" }
 	}
-	$add->();
 	return @all;
 }
 
@@ -330,7 +358,7 @@ for my $m (@mutant) {
 	my $judged = ($n{killed} // 0) + ($n{survived} // 0);
 	last if !$o{patches} && $judged + keys(%running) >= $want;
 	my @test = $o{with} ? $o{with} : judges($m->{path});
-	@test = grep { prepare_test($_, $dir) } @test;
+	@test = grep { prepare_test($_) } @test;
 	next if !@test;
 	reap() if keys(%running) >= $o{jobs};
 	my $place = "$dir/" . (++$n{begun});

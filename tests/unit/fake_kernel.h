@@ -101,6 +101,8 @@ static struct {
 	uint32_t hiccup_one_in, interrupt_one_in, short_read_one_in, refuse_socket_one_in;
 	int64_t hiccup_ns;          /* the longest time for which the program does not run */
 	bool is_without_pwait2, has_inq;
+	int64_t cancel_ns;          /* when cancel becomes true; 0: never */
+	_Atomic bool cancel;
 } kernel;
 
 /* A thread for which no time passes: the one that waits for the others. 0: it does. */
@@ -321,6 +323,8 @@ static void kernel_reset(uint64_t seed)
 	kernel.order = kernel.calls = kernel.n_opened = kernel.n_reads = 0;
 	kernel.n_reads_unstamped = 0;
 	kernel.stamp_next = NULL;
+	kernel.cancel_ns = 0;
+	kernel.cancel = false;
 	kernel.now_ns = FAKE_MONO_NS;
 	kernel.seed = seed;
 }
@@ -332,6 +336,8 @@ static void time_goes_on(void)
 	kernel.now_ns += 1 + (int64_t)(chance() & 127);
 	if (one_in(kernel.hiccup_one_in))
 		kernel.now_ns += (int64_t)(chance() % (uint64_t)kernel.hiccup_ns);
+	if (kernel.cancel_ns && kernel.now_ns >= kernel.cancel_ns)
+		kernel.cancel = true;
 }
 
 int clock_gettime(clockid_t id, struct timespec *t)

@@ -42,6 +42,9 @@ struct script {
 	struct script_event event[SCRIPT_EVENTS];
 };
 
+/* How a server ends a connection that lies idle; most close it without a word. */
+enum close_kind { CLOSE_GARBAGE, CLOSE_408, CLOSE_408_RST, CLOSE_RST, CLOSE_KINDS = 10 };
+
 enum outcome { OPEN, COMPLETE, BAD, CUT, RESET, STALE };
 
 struct seen { int64_t at_ns, user_ns, kernel_ns; uint8_t event; };
@@ -50,7 +53,8 @@ struct seen { int64_t at_ns, user_ns, kernel_ns; uint8_t event; };
 struct truth {
 	const struct script *script;
 	int64_t connect_ns, connected_ns, sent_ns, sent_all_ns, first_byte_ns, end_ns;
-	int64_t stopped_ns;  /* the client closed the connection by itself */
+	int64_t last_sent_ns; /* on the last of the connections that were tried */
+	uint16_t port;       /* that it was sent to */
 	uint64_t bytes;
 	uint32_t n_tokens, n_shared, n_sends, n_stale;
 	uint8_t outcome, first_fail;
@@ -83,10 +87,8 @@ static struct {
 	uint32_t reading_from;
 	bool is_user_stamps, is_opening;
 	uint32_t active;
-	uint64_t n_stale, n_reads, n_unstamped, n_failed_connects;
+	uint64_t n_stale, n_reads, n_unstamped, n_unconnected; /* the last: requests */
 	int64_t start_mono_ns;
-	int64_t cancel_ns;            /* monotonic; 0: never */
-	_Atomic bool cancel;
 	double due_s[ENTRIES_MAX];
 } world;
 
@@ -445,7 +447,7 @@ static void say(struct fake_sock *s, const struct script *sc, int64_t when_ns)
 	if (sc->end != END_STAY || !one_in(world.idle_one_in))
 		return;
 	side->close_ns = when_ns + spread(500, world.idle_ns);
-	side->close_kind = (uint8_t)below(8);
+	side->close_kind = (uint8_t)below(CLOSE_KINDS);
 	kernel_at(s, side->close_ns, NEWS_PEER);
 }
 
@@ -458,8 +460,9 @@ static void peer_news(struct fake_sock *s)
 		return;
 	side->is_gone = true;
 	side->close_ns = 0;
-	if (side->close_kind < 2) {
-		side->special = side->close_kind ? &world.timeout_408 : &world.garbage;
+	if (side->close_kind < CLOSE_RST) {
+		side->special = side->close_kind == CLOSE_GARBAGE ? &world.garbage
+								  : &world.timeout_408;
 		side->special_at = rx_add(s, side->special->n);
 		memcpy(s->rx + side->special_at, side->special->bytes, side->special->n);
 		rx_segment(s, s->rx_n, kernel.now_ns);
@@ -468,8 +471,9 @@ static void peer_news(struct fake_sock *s)
 			side->base = side->special_at;
 		}
 	}
-	kernel_at(s, kernel.now_ns + (side->close_kind < 2 ? 10 : 0),
-		  side->close_kind == 2 ? NEWS_RST : NEWS_FIN);
+	kernel_at(s, kernel.now_ns + (side->close_kind < CLOSE_RST ? 10 : 0),
+		  side->close_kind == CLOSE_RST || side->close_kind == CLOSE_408_RST ? NEWS_RST
+										     : NEWS_FIN);
 }
 
 /* The client has seen the end of what it asked for, or gave it up. */
@@ -509,6 +513,8 @@ static void attempt_begins(struct fake_sock *s, struct side *side, uint32_t entr
 	t->n_sends = n_sends + 1;
 	t->is_sent = true;
 	t->outcome = OPEN;
+	t->last_sent_ns = kernel.last_real_ns;
+	t->port = s->port;
 	t->script = NULL;
 	t->is_new = side->served == 0 && !side->is_warm;
 	t->connect_ns = t->is_new ? s->connect_ns : 0;
@@ -572,8 +578,6 @@ static void peer_stamp(int64_t real_ns)
 {
 	struct truth *t = world.reading;
 
-	if (world.cancel_ns && kernel.now_ns >= world.cancel_ns)
-		world.cancel = true;
 	if (!t)
 		return;
 	world.reading = NULL;
@@ -686,10 +690,7 @@ static void peer_close(struct fake_sock *s)
 {
 	struct side *side = side_of(s);
 
-	if (s->state != FAKE_UP && s->addr == world.n_addr)
-		world.n_failed_connects++;
 	if (side->entry == NO_ENTRY || side->is_over || s->state != FAKE_UP)
 		return;
-	world.truth[side->entry].stopped_ns = kernel.now_ns + FAKE_REAL_NS;
 	request_over(side, &world.truth[side->entry], OPEN);
 }

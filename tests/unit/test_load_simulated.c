@@ -27,6 +27,7 @@
 
 #define RUNS_IN_SUITE 150
 #define LATE_NS 2000000    /* a request may start so long after it could, without hiccups */
+#define IDLE_NS 100000000  /* the driver's longest sleep: how fast it notices that it is stopped */
 #define NO_END_S 120       /* of real time for one run */
 
 static uint64_t seed_of_run;
@@ -163,14 +164,14 @@ static void make_opts(struct run *r)
 	if (one_in(8))
 		o->give_up_ns = spread(world.rtt_ns, world.rtt_ns * 2 + world.think_ns);
 	if (one_in(10))
-		world.cancel_ns = FAKE_MONO_NS + spread(1000000, 2000000000);
+		kernel.cancel_ns = FAKE_MONO_NS + spread(1000000, 2000000000);
 	if (one_in(10))
 		o->deadline_ns = spread(1000000, 2000000000);
 	if (one_in(10))
 		o->admission_ns = spread(1000000, 2000000000);
 	if (one_in(12))
 		o->failures_max = 1 + below(50);
-	r->is_cut_off = world.cancel_ns || o->deadline_ns || o->admission_ns || o->failures_max;
+	r->is_cut_off = kernel.cancel_ns || o->deadline_ns || o->admission_ns || o->failures_max;
 	world.cap = o->max_concurrency;
 }
 
@@ -211,9 +212,7 @@ static void make_run(struct run *r, uint64_t seed)
 	kernel_reset(seed);
 	world.reading = NULL;
 	world.active = 0;
-	world.n_stale = world.n_reads = world.n_unstamped = world.n_failed_connects = 0;
-	world.cancel_ns = 0;
-	world.cancel = false;
+	world.n_stale = world.n_reads = world.n_unstamped = world.n_unconnected = 0;
 	world.is_opening = true;
 	r->mode = below(10) < 6 ? MODE_ROOTS : below(2) ? MODE_CHAINS : MODE_CLIENTS;
 	r->n = one_in(16) ? ENTRIES_MAX : one_in(8) ? 1 + below(20) : 400 + below(3000);
@@ -231,6 +230,12 @@ static void make_run(struct run *r, uint64_t seed)
 }
 
 /* ---- what a row must be ---- */
+
+/* So long after it could something happens at the latest. */
+static int64_t late_ns(void)
+{
+	return LATE_NS + (kernel.hiccup_one_in ? 20 * kernel.hiccup_ns : 0);
+}
 
 #define MUST(entry, what, got, wanted)                                                    \
 	do {                                                                              \
@@ -260,15 +265,51 @@ static void check_reason(const struct run *r, uint32_t i, const struct truth *t,
 		MUST(i, "reason", row->fail, by_outcome[t->outcome]);
 	} else if (row->fail == FAIL_TIMEOUT) {
 		MUST(i, "timed out, and was being answered", t->outcome == OPEN && is_sent, true);
-		if (row->end_ns - t->sent_ns < r->opts.net.request_timeout_ns - 30000000)
+		if (row->end_ns - t->last_sent_ns < r->opts.net.request_timeout_ns - late_ns())
 			violated("request %u: timed out after %lld ns", i,
-				 (long long)(row->end_ns - t->sent_ns));
+				 (long long)(row->end_ns - t->last_sent_ns));
 	} else if (row->fail == FAIL_CONNECT) {
 		MUST(i, "not connected, and sent", is_sent && t->outcome != STALE, false);
 	} else {
 		MUST(i, "reason", row->fail, FAIL_CANCELLED);
 		MUST(i, "may be cancelled", may_cancel, true);
 	}
+}
+
+/* What has its time: answers, connections, those that give up, the end of the run. */
+static void check_times(const struct run *r, uint32_t i, const struct truth *t,
+			const struct request_row *row)
+{
+	const struct load_opts *o = &r->opts;
+	int64_t start_ns = r->record.start_ns, since_ns = row->end_ns - row->connect_ns;
+	bool is_sent = t->is_sent && !t->is_ended;
+	bool gives_up = r->plan.entry[i].flags & PLAN_GIVES_UP && is_sent && !o->is_user_stamps;
+
+	if (is_sent && t->outcome == OPEN &&
+	    row->end_ns - t->last_sent_ns > o->net.request_timeout_ns + late_ns())
+		violated("request %u: ended %lld ns after it was sent", i,
+			 (long long)(row->end_ns - t->last_sent_ns));
+	if (gives_up && row->end_ns - t->sent_ns > o->give_up_ns + late_ns())
+		violated("request %u: was not given up", i);
+	if (row->flags & ROW_GIVEN_UP &&
+	    (!gives_up || row->end_ns - t->sent_ns < o->give_up_ns) && !o->is_user_stamps)
+		violated("request %u: given up too early", i);
+	if (row->fail == FAIL_CONNECT) {
+		MUST(i, "servers may refuse", world.refuse_one_in || world.drop_one_in ||
+		     kernel.refuse_socket_one_in, true);
+		if (since_ns > o->net.connect_timeout_ns + (int64_t)world.n_addr * late_ns())
+			violated("request %u: connected for %lld ns", i, (long long)since_ns);
+		if (!world.refuse_one_in && !kernel.refuse_socket_one_in &&
+		    since_ns < o->net.connect_timeout_ns - (int64_t)world.n_addr * late_ns())
+			violated("request %u: connected for %lld ns alone", i, (long long)since_ns);
+	}
+	if (o->admission_ns && row->admitted_ns > start_ns + o->admission_ns + 1000 +
+	    (kernel.hiccup_one_in ? kernel.hiccup_ns : 0))
+		violated("request %u: admitted when the time was over", i);
+	if (o->deadline_ns && row->end_ns > start_ns + o->deadline_ns + IDLE_NS + late_ns())
+		violated("request %u: ends after the deadline", i);
+	if (kernel.cancel_ns && row->end_ns > kernel.cancel_ns + FAKE_REAL_NS + IDLE_NS + late_ns())
+		violated("request %u: ends after the run was cancelled", i);
 }
 
 static void check_events(const struct run *r, uint32_t i, const struct truth *t,
@@ -330,9 +371,11 @@ static void check_row(const struct run *r, uint32_t i, const struct request_row 
 {
 	const struct truth *t = &world.truth[i];
 
+	world.n_unconnected += row->fail == FAIL_CONNECT;
 	if (t->is_wild)
 		return;
 	check_reason(r, i, t, row);
+	check_times(r, i, t, row);
 	MUST(i, "times it was written", row->attempts, t->n_sends < 255 ? t->n_sends : 255);
 	MUST(i, "is due before its admission", row->due_ns <= row->admitted_ns, true);
 	if (!t->is_sent || t->is_ended) { /* never, or not this time */
@@ -340,6 +383,9 @@ static void check_row(const struct run *r, uint32_t i, const struct request_row 
 		return;
 	}
 	MUST(i, "instant of sending", row->sent_ns, t->sent_ns);
+	MUST(i, "the URL's port", 8000 + row->endpoint, t->port);
+	if (!r->opts.is_least_loaded)
+		MUST(i, "the URL", row->endpoint, r->plan.entry[i].endpoint);
 	MUST(i, "is admitted before it is sent", row->admitted_ns <= row->sent_ns, true);
 	check_events(r, i, t, row);
 	if (t->outcome == STALE)
@@ -442,7 +488,6 @@ static void heap_drop_end(int64_t *heap, uint32_t n)
 static void check_admission(const struct run *r)
 {
 	static int64_t end[ENTRIES_MAX];
-	int64_t late_ns = LATE_NS + (kernel.hiccup_one_in ? 20 * kernel.hiccup_ns : 0);
 	int64_t before = 0;
 	uint32_t n = 0, cap = r->opts.max_concurrency;
 
@@ -457,7 +502,7 @@ static void check_admission(const struct run *r)
 			heap_drop_end(end, n--);
 		}
 		heap_put_end(end, n++, row->end_ns);
-		if (row->admitted_ns - could > late_ns)
+		if (row->admitted_ns - could > late_ns())
 			violated("request %u: admitted %lld ns after it was due and had a place", i,
 				 (long long)(row->admitted_ns - could));
 		before = row->admitted_ns;
@@ -472,8 +517,20 @@ static void check_chain(const struct run *r, uint32_t i)
 	if (e->after == PLAN_NONE || !row->admitted_ns)
 		return;
 	MUST(i, "what it waits for has ended", r->record.row[e->after].end_ns != 0, true);
-	if (row->admitted_ns < r->record.row[e->after].end_ns + (int64_t)(e->due_s * 1e9))
-		violated("request %u: sent before its gap was over", i);
+	if (row->due_ns < r->record.row[e->after].end_ns + (int64_t)(e->due_s * 1e9))
+		violated("request %u: due before its gap is over", i);
+	if (row->due_ns > r->record.row[e->after].end_ns + (int64_t)(e->due_s * 1e9) + late_ns())
+		violated("request %u: due long after its gap is over", i);
+}
+
+/* Without a limit everything begins when it is due. */
+static void check_lateness(const struct run *r, uint32_t i)
+{
+	const struct request_row *row = &r->record.row[i];
+
+	if (!r->opts.max_concurrency && row->admitted_ns - row->due_ns > late_ns())
+		violated("request %u: admitted %lld ns after it was due", i,
+			 (long long)(row->admitted_ns - row->due_ns));
 }
 
 /* again: those whose next attempt was never made. */
@@ -496,6 +553,9 @@ static void check_counts(const struct run *r, uint32_t admitted, uint32_t failed
 	MUST(0, "reads without a stamp", net->reads_without_stamp, world.n_unstamped);
 	if (world.n_addr == 1 && !kernel.refuse_socket_one_in)
 		MUST(0, "connections opened", net->connects, kernel.n_opened);
+	if (world.n_addr == 1 && !kernel.refuse_socket_one_in && kernel.n_opened)
+		MUST(0, "connections at a time", net->connections_most, kernel.n_open_most);
+	MUST(0, "requests without a connection", net->connect_failures, world.n_unconnected);
 	MUST(0, "descriptors that are open", kernel.n_open, 0);
 	for (uint32_t i = 1; i < FAKE_SOCKS && i < 2 + kernel.n_open_most; i++)
 		MUST(i, "kind of an open descriptor", kernel.sock[i].kind, FAKE_FREE);
@@ -531,6 +591,7 @@ static void check_run(struct run *r)
 		if (is_cancelled && !world.truth[i].is_wild && !(row->fail == FAIL_CANCELLED))
 			MUST(i, "reason of a cancelled one", row->fail, world.truth[i].first_fail);
 		check_chain(r, i);
+		check_lateness(r, i);
 		n_by_fail[row->fail]++;
 		n_events += row->n_events;
 	}
@@ -567,7 +628,7 @@ static void simulate(uint64_t seed)
 		violated("%s", e.text);
 	record_add_rows(&r.record, r.n);
 	if (load_run(&r.opts, &r.plan, &r.prepared, &r.record, 0, &r.progress, &r.stats,
-		     &world.cancel, &e) < 0)
+		     &kernel.cancel, &e) < 0)
 		violated("the run did not start: %s", e.text);
 	frozen_ns = 0;
 	check_run(&r);
