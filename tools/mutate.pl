@@ -80,7 +80,8 @@ sub judges
 	# A test that has the file's name in its own is the likeliest to notice.
 	@own = sort { ($b =~ /\Q$stem\E/) <=> ($a =~ /\Q$stem\E/) || $a cmp $b } @own;
 	my %is_own = map { $_ => 1 } @own;
-	my @others = grep { !$is_own{$_} } sort keys %{$by_header{$header} // {}};
+	my @others = sort { @{$objects{$a}} <=> @{$objects{$b}} || $a cmp $b }
+		grep { !$is_own{$_} } keys %{$by_header{$header} // {}}; # the nearest first
 	splice @others, 4 if @others > 4;
 	return grep { my $u = $_; grep { $_ eq $object } @{$objects{$u}} } @own, @others;
 }
@@ -153,8 +154,7 @@ sub run
 		open STDIN, '<', '/dev/null';
 		open STDOUT, '>', $log;
 		open STDERR, '>&', \*STDOUT;
-		exec '/bin/sh', '-c', $command;
-		POSIX::_exit(127);
+		exec('/bin/sh', '-c', $command) or POSIX::_exit(127);
 	}
 	my $end = Time::HiRes::time() + $seconds;
 	my $rc;

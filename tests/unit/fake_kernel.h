@@ -54,6 +54,7 @@ struct fake_sock {
 	bool is_queued;
 	bool is_stamped, has_inq;   /* SO_TIMESTAMPING; TCP_INQ */
 	bool is_fin, is_rst;        /* arrived */
+	bool is_told_more;          /* the last read said that there is more */
 	int error;                  /* SO_ERROR */
 	int64_t fin_ns;             /* when the end arrived */
 	size_t room;                /* bytes that the send buffer takes */
@@ -296,7 +297,7 @@ static int sock_new(enum fake_kind kind)
 	s = &kernel.sock[i];
 	s->kind = (uint8_t)kind;
 	s->state = FAKE_NEW;
-	s->is_stamped = s->has_inq = s->is_fin = s->is_rst = false;
+	s->is_stamped = s->has_inq = s->is_fin = s->is_rst = s->is_told_more = false;
 	s->error = 0;
 	s->room = 0;
 	s->rx_n = s->avail = s->read = s->n_segments = s->arrived = s->begun = 0;
@@ -635,7 +636,7 @@ ssize_t send(int fd, const void *p, size_t n, int flags)
 }
 
 /* The messages that come with bytes: their stamp, and how many more there are. */
-static void put_control(struct msghdr *m, const struct fake_sock *s, int64_t stamp_ns)
+static void put_control(struct msghdr *m, struct fake_sock *s, int64_t stamp_ns)
 {
 	struct timespec t[3] = { { stamp_ns / 1000000000, stamp_ns % 1000000000 } };
 	int unread = s->read < s->avail ? (int)(s->avail - s->read) : s->is_fin;
@@ -656,6 +657,7 @@ static void put_control(struct msghdr *m, const struct fake_sock *s, int64_t sta
 		c->cmsg_len = CMSG_LEN(sizeof(unread));
 		memcpy(CMSG_DATA(c), &unread, sizeof(unread));
 		used += CMSG_SPACE(sizeof(unread));
+		s->is_told_more = unread > 0;
 	}
 	m->msg_controllen = used;
 }
@@ -669,6 +671,7 @@ ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	(void)flags;
 	kernel_catch_up();
 	n = s->avail - s->read;
+	s->is_told_more = false;
 	if (s->state != FAKE_UP)
 		violated("recvmsg on descriptor %d, which is not connected", fd);
 	if (one_in(kernel.interrupt_one_in)) {

@@ -77,7 +77,7 @@ struct side {
 static struct {
 	int64_t rtt_ns, think_ns, segment_gap_ns, idle_ns;
 	uint32_t idle_one_in, refuse_one_in, drop_one_in;
-	bool is_loopback;
+	bool is_loopback, is_408; /* 408: every idle connection gets that, and a reset */
 	unsigned n_addr;
 	uint32_t n, cap;
 	struct script script[SCRIPTS], timeout_408, garbage, early;
@@ -88,7 +88,7 @@ static struct {
 	bool is_user_stamps, is_opening;
 	uint32_t active;
 	uint64_t n_stale, n_reads, n_unstamped, n_unconnected; /* the last: requests */
-	int64_t start_mono_ns;
+	int64_t start_mono_ns, late_ns; /* the latter: how late things may be */
 	double due_s[ENTRIES_MAX];
 } world;
 
@@ -336,8 +336,10 @@ static void scripts_make(void)
 	world.timeout_408 = world.garbage = world.early = plain;
 	world.timeout_408.status = 408;
 	wire_add(&world.timeout_408, "HTTP/1.1 408 Request Timeout\r\nConnection: close\r\n"
-		 "Content-Length: %u\r\n\r\n", 0);
-	world.timeout_408.head_end = world.timeout_408.complete_at = world.timeout_408.n;
+		 "Content-Length: %u\r\n\r\n", 300);
+	world.timeout_408.head_end = world.timeout_408.n;
+	memset(world.timeout_408.bytes + world.timeout_408.n, '.', 300);
+	world.timeout_408.complete_at = world.timeout_408.n += 300;
 	wire_add(&world.garbage, "?%u", 1);
 	world.garbage.bad_at = 1;
 	world.early.status = 413;
@@ -447,7 +449,7 @@ static void say(struct fake_sock *s, const struct script *sc, int64_t when_ns)
 	if (sc->end != END_STAY || !one_in(world.idle_one_in))
 		return;
 	side->close_ns = when_ns + spread(500, world.idle_ns);
-	side->close_kind = (uint8_t)below(CLOSE_KINDS);
+	side->close_kind = (uint8_t)(world.is_408 ? CLOSE_408_RST : below(CLOSE_KINDS));
 	kernel_at(s, side->close_ns, NEWS_PEER);
 }
 
@@ -495,6 +497,12 @@ static void attempt_begins(struct fake_sock *s, struct side *side, uint32_t entr
 	if (side->served && !side->is_usable)
 		violated("request %u: its connection %u cannot serve another one", entry,
 			 sock_index(s));
+	if (s->is_told_more)
+		violated("request %u: sent on connection %u, which was known to have more to read",
+			 entry, sock_index(s));
+	if (s->fin_ns && kernel.now_ns - s->fin_ns > world.late_ns)
+		violated("request %u: sent on connection %u, which ended %lld ns before", entry,
+			 sock_index(s), (long long)(kernel.now_ns - s->fin_ns));
 	if (entry >= world.n)
 		violated("request %u is not part of the run", entry);
 	if (kernel.now_ns < due_ns)

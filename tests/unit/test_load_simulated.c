@@ -26,7 +26,7 @@
 #include "fake_server.h"
 
 #define RUNS_IN_SUITE 150
-#define LATE_NS 2000000    /* a request may start so long after it could, without hiccups */
+#define LATE_NS 2000000    /* so long after it could something happens at the latest, without hiccups */
 #define IDLE_NS 100000000  /* the driver's longest sleep: how fast it notices that it is stopped */
 #define NO_END_S 120       /* of real time for one run */
 
@@ -122,6 +122,11 @@ static void make_servers(void)
 	world.refuse_one_in = one_in(3) ? 8 + below(60) : 0;
 	world.drop_one_in = one_in(4) ? 20 + below(100) : 0;
 	world.is_loopback = one_in(4);
+	world.is_408 = world.idle_one_in && one_in(6);
+	if (world.is_408) {
+		world.idle_one_in = 2;
+		world.idle_ns = world.think_ns / 4 + 1000;
+	}
 	world.n_addr = one_in(4) ? 2 + below(2) : 1;
 	scripts_make();
 }
@@ -130,6 +135,7 @@ static void make_kernel(void)
 {
 	kernel.hiccup_one_in = one_in(3) ? 500 + below(20000) : 0;
 	kernel.hiccup_ns = spread(100000, 4000000);
+	world.late_ns = LATE_NS + (kernel.hiccup_one_in ? 20 * kernel.hiccup_ns : 0);
 	kernel.interrupt_one_in = one_in(3) ? 50 + below(1000) : 0;
 	kernel.short_read_one_in = one_in(2) ? 4 + below(100) : 0;
 	kernel.refuse_socket_one_in = one_in(8) ? 50 : 0;
@@ -231,12 +237,6 @@ static void make_run(struct run *r, uint64_t seed)
 
 /* ---- what a row must be ---- */
 
-/* So long after it could something happens at the latest. */
-static int64_t late_ns(void)
-{
-	return LATE_NS + (kernel.hiccup_one_in ? 20 * kernel.hiccup_ns : 0);
-}
-
 #define MUST(entry, what, got, wanted)                                                    \
 	do {                                                                              \
 		long long got_ = (long long)(got), wanted_ = (long long)(wanted);         \
@@ -265,7 +265,7 @@ static void check_reason(const struct run *r, uint32_t i, const struct truth *t,
 		MUST(i, "reason", row->fail, by_outcome[t->outcome]);
 	} else if (row->fail == FAIL_TIMEOUT) {
 		MUST(i, "timed out, and was being answered", t->outcome == OPEN && is_sent, true);
-		if (row->end_ns - t->last_sent_ns < r->opts.net.request_timeout_ns - late_ns())
+		if (row->end_ns - t->last_sent_ns < r->opts.net.request_timeout_ns - world.late_ns)
 			violated("request %u: timed out after %lld ns", i,
 				 (long long)(row->end_ns - t->last_sent_ns));
 	} else if (row->fail == FAIL_CONNECT) {
@@ -286,10 +286,10 @@ static void check_times(const struct run *r, uint32_t i, const struct truth *t,
 	bool gives_up = r->plan.entry[i].flags & PLAN_GIVES_UP && is_sent && !o->is_user_stamps;
 
 	if (is_sent && t->outcome == OPEN &&
-	    row->end_ns - t->last_sent_ns > o->net.request_timeout_ns + late_ns())
+	    row->end_ns - t->last_sent_ns > o->net.request_timeout_ns + world.late_ns)
 		violated("request %u: ended %lld ns after it was sent", i,
 			 (long long)(row->end_ns - t->last_sent_ns));
-	if (gives_up && row->end_ns - t->sent_ns > o->give_up_ns + late_ns())
+	if (gives_up && row->end_ns - t->sent_ns > o->give_up_ns + world.late_ns)
 		violated("request %u: was not given up", i);
 	if (row->flags & ROW_GIVEN_UP &&
 	    (!gives_up || row->end_ns - t->sent_ns < o->give_up_ns) && !o->is_user_stamps)
@@ -297,18 +297,18 @@ static void check_times(const struct run *r, uint32_t i, const struct truth *t,
 	if (row->fail == FAIL_CONNECT) {
 		MUST(i, "servers may refuse", world.refuse_one_in || world.drop_one_in ||
 		     kernel.refuse_socket_one_in, true);
-		if (since_ns > o->net.connect_timeout_ns + (int64_t)world.n_addr * late_ns())
+		if (since_ns > o->net.connect_timeout_ns + (int64_t)world.n_addr * world.late_ns)
 			violated("request %u: connected for %lld ns", i, (long long)since_ns);
 		if (!world.refuse_one_in && !kernel.refuse_socket_one_in &&
-		    since_ns < o->net.connect_timeout_ns - (int64_t)world.n_addr * late_ns())
+		    since_ns < o->net.connect_timeout_ns - (int64_t)world.n_addr * world.late_ns)
 			violated("request %u: connected for %lld ns alone", i, (long long)since_ns);
 	}
 	if (o->admission_ns && row->admitted_ns > start_ns + o->admission_ns + 1000 +
 	    (kernel.hiccup_one_in ? kernel.hiccup_ns : 0))
 		violated("request %u: admitted when the time was over", i);
-	if (o->deadline_ns && row->end_ns > start_ns + o->deadline_ns + IDLE_NS + late_ns())
+	if (o->deadline_ns && row->end_ns > start_ns + o->deadline_ns + IDLE_NS + world.late_ns)
 		violated("request %u: ends after the deadline", i);
-	if (kernel.cancel_ns && row->end_ns > kernel.cancel_ns + FAKE_REAL_NS + IDLE_NS + late_ns())
+	if (kernel.cancel_ns && row->end_ns > kernel.cancel_ns + FAKE_REAL_NS + IDLE_NS + world.late_ns)
 		violated("request %u: ends after the run was cancelled", i);
 }
 
@@ -502,7 +502,7 @@ static void check_admission(const struct run *r)
 			heap_drop_end(end, n--);
 		}
 		heap_put_end(end, n++, row->end_ns);
-		if (row->admitted_ns - could > late_ns())
+		if (row->admitted_ns - could > world.late_ns)
 			violated("request %u: admitted %lld ns after it was due and had a place", i,
 				 (long long)(row->admitted_ns - could));
 		before = row->admitted_ns;
@@ -519,7 +519,7 @@ static void check_chain(const struct run *r, uint32_t i)
 	MUST(i, "what it waits for has ended", r->record.row[e->after].end_ns != 0, true);
 	if (row->due_ns < r->record.row[e->after].end_ns + (int64_t)(e->due_s * 1e9))
 		violated("request %u: due before its gap is over", i);
-	if (row->due_ns > r->record.row[e->after].end_ns + (int64_t)(e->due_s * 1e9) + late_ns())
+	if (row->due_ns > r->record.row[e->after].end_ns + (int64_t)(e->due_s * 1e9) + world.late_ns)
 		violated("request %u: due long after its gap is over", i);
 }
 
@@ -528,7 +528,7 @@ static void check_lateness(const struct run *r, uint32_t i)
 {
 	const struct request_row *row = &r->record.row[i];
 
-	if (!r->opts.max_concurrency && row->admitted_ns - row->due_ns > late_ns())
+	if (!r->opts.max_concurrency && row->admitted_ns - row->due_ns > world.late_ns)
 		violated("request %u: admitted %lld ns after it was due", i,
 			 (long long)(row->admitted_ns - row->due_ns));
 }
