@@ -116,7 +116,7 @@ cov:
 # MUTATE (its other arguments) choose. A compiler cache helps: CC="ccache gcc".
 MUTANTS ?= 100
 .PHONY: mutate
-mutate: units
+mutate: $(OBJ) $(FAKE_NVML) $(FAKE_DCGM)
 	$(Q)mkdir -p $(O)/mutate
 	$(Q)rm -f $(O)/mutate/units
 	$(foreach u,$(UNIT),$(file >>$(O)/mutate/units,$(u): $(call layer_obj,$(call \

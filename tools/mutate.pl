@@ -60,12 +60,12 @@ for my $unit (sort keys %objects) {
 	my ($layer) = split /_/, $unit;
 	push @{$by_layer{$layer}}, $unit;
 }
-my %by_header; # header => tests that include it
+my %by_header; # header => tests that include it, or whose rig does
 for my $unit (sort keys %objects) {
-	open my $d, '<', "$build/unit/$unit.d" or next;
-	local $/;
-	my %seen;
-	$by_header{$_}{$unit} = 1 for grep { !$seen{$_}++ } <$d> =~ m{(src/\S+\.h)}g;
+	my @includes = slurp("tests/unit/test_$unit.c") =~ /^#include "([^"]+)"/mg;
+	push @includes, map { slurp("tests/unit/$_") =~ /^#include "([^"]+)"/mg }
+		grep { -e "tests/unit/$_" } @includes;
+	$by_header{"src/$_"}{$unit} = 1 for @includes;
 }
 
 # The tests that judge a file, those of its own layer first.
@@ -246,13 +246,11 @@ sub prepare_test
 {
 	my ($test) = @_;
 	return $is_fit{$test} if exists $is_fit{$test};
-	my $object = "$build/mutate/$test.o";
-	if (!-e $object || -M $object > -M "tests/unit/test_$test.c") {
-		die "tests/unit/test_$test.c does not compile\n"
-			if run("$compile -Itests/unit -c -o $object tests/unit/test_$test.c", 300,
-				"$object.log");
-	}
-	my $rc = run("$build/unit/$test", 300, "$build/mutate/$test.log");
+	my ($object, $log) = ("$build/mutate/$test.o", "$build/mutate/$test.log");
+	die "tests/unit/test_$test.c does not compile, see $log\n"
+		if run("$compile -Itests/unit -c -o $object tests/unit/test_$test.c", 300, $log) ||
+			run("$compile -o $build/mutate/$test $object @{$objects{$test}} $libs", 300, $log);
+	my $rc = run("$build/mutate/$test", 300, $log);
 	print "# $test fails without any change: it is left out\n" if $rc;
 	return $is_fit{$test} = !$rc;
 }
@@ -266,15 +264,15 @@ sub drawn
 
 	for my $path (@path) {
 		if (!judges($path)) {
-			$without{$path =~ s{/[^/]*$}{}r} = 1;
+			$without{$path} = 1;
 			next;
 		}
 		push @all, map { { path => $path, at => $_->[0], what => $_->[3], edits =>
 			[{ path => $path, at => $_->[0], n => $_->[1], new => $_->[2] }] } }
 			sites(slurp($path));
 	}
-	printf "# %d places in %d files; folders without unit tests: %s\n", scalar @all, scalar @path,
-		join(' ', sort keys %without) || 'none';
+	printf "# %d places in %d files; %d files have no unit test%s\n", scalar @all, scalar @path,
+		scalar keys %without, $o{show} ? ": @{[sort keys %without]}" : '';
 	srand $o{seed};
 	for my $i (reverse 1 .. $#all) {
 		my $k = int rand($i + 1);

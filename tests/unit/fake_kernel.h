@@ -62,7 +62,7 @@ struct fake_sock {
 	char *rx;
 	uint32_t rx_cap, rx_n, avail, read;
 	struct fake_segment segment[FAKE_SEGMENTS];
-	uint32_t n_segments, arrived, begun; /* arrived: the next to arrive; begun: the next to read */
+	uint32_t n_segments, arrived, begun; /* of them; next to arrive; next to read */
 	/* Readings of CLOCK_REALTIME: the last before it was opened, the first after it was up. */
 	int64_t connect_ns, connected_ns;
 	uint8_t addr;               /* the last byte of the peer's address */
@@ -665,7 +665,8 @@ static void put_control(struct msghdr *m, struct fake_sock *s, int64_t stamp_ns)
 ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 {
 	struct fake_sock *s = sock_of(fd);
-	uint32_t from = s->read, n = s->avail - s->read;
+	struct fake_segment last;
+	uint32_t from = s->read, n;
 	int64_t stamp_ns;
 
 	(void)flags;
@@ -701,9 +702,9 @@ ssize_t recvmsg(int fd, struct msghdr *m, int flags)
 	s->read += n;
 	while (s->segment[s->begun % FAKE_SEGMENTS].end < s->read)
 		s->begun++;
-	stamp_ns = s->is_stamped && !one_in(509) ? s->segment[s->begun % FAKE_SEGMENTS].stamp_ns : 0;
-	if (s->segment[s->begun % FAKE_SEGMENTS].end == s->read)
-		s->begun++;
+	last = s->segment[s->begun % FAKE_SEGMENTS];
+	stamp_ns = s->is_stamped && !one_in(509) ? last.stamp_ns : 0;
+	s->begun += last.end == s->read;
 	put_control(m, s, stamp_ns);
 	peer_read(s, from, s->read, stamp_ns);
 	return (ssize_t)n;

@@ -319,7 +319,9 @@ static void script_make(struct script *s)
 	whole = s->n;
 	if (one_in(12))
 		s->n = (uint16_t)below(whole); /* it breaks off, or never begins */
-	s->end = s->n == whole && s->complete_at != NEVER ? END_STAY : (uint8_t)(END_FIN + below(3));
+	s->end = (uint8_t)(END_FIN + below(3));
+	if (s->n == whole && s->complete_at != NEVER)
+		s->end = END_STAY;
 	if (kind == UNTIL_CLOSE && s->n < whole && s->end == END_FIN)
 		s->end = END_RST; /* a close would be its end, with part of an event */
 	if (s->n == whole && kind == LENGTH && one_in(24))
@@ -343,8 +345,8 @@ static void scripts_make(void)
 	wire_add(&world.garbage, "?%u", 1);
 	world.garbage.bad_at = 1;
 	world.early.status = 413;
-	wire_add(&world.early, "HTTP/1.1 413 Large\r\nConnection: close\r\nContent-Length: %u\r\n\r\n",
-		 4);
+	wire_add(&world.early, "HTTP/1.1 413 Large\r\nConnection: close\r\n"
+		 "Content-Length: %u\r\n\r\n", 4);
 	world.early.head_end = world.early.n;
 	wire_add(&world.early, "no%u.", 1);
 	world.early.complete_at = world.early.n;
@@ -356,8 +358,8 @@ static void tell_of(uint32_t entry)
 	const struct truth *t = &world.truth[entry];
 	const struct script *sc = t->script;
 
-	fprintf(stderr, "# request %u: outcome %d, %u tokens, %llu bytes, written %u times%s%s\n", entry,
-		t->outcome, t->n_tokens, (unsigned long long)t->bytes, t->n_sends,
+	fprintf(stderr, "# request %u: outcome %d, %u tokens, %llu bytes, written %u times%s%s\n",
+		entry, t->outcome, t->n_tokens, (unsigned long long)t->bytes, t->n_sends,
 		t->is_done ? ", done" : "", t->is_wild ? ", wild" : "");
 	if (!sc)
 		return;
@@ -367,7 +369,8 @@ static void tell_of(uint32_t entry)
 		fprintf(stderr, sc->bytes[i] == '\n' ? "\\n" : sc->bytes[i] == '\r' ? "\\r" : "%c",
 			sc->bytes[i]);
 	for (unsigned i = 0; i < sc->n_events; i++)
-		fprintf(stderr, "%s%u:%u", i ? " " : "\n#   events ", sc->event[i].kind, sc->event[i].end);
+		fprintf(stderr, "%s%u:%u", i ? " " : "\n#   events ", sc->event[i].kind,
+			sc->event[i].end);
 	fprintf(stderr, "\n");
 }
 
@@ -611,7 +614,8 @@ static void event_seen(struct truth *t, unsigned i, int64_t stamp_ns)
 		t->is_done = true;
 	} else if (kind == EVENT_TOKEN) {
 		t->n_shared += t->n_tokens > world.reading_from;
-		t->seen[t->n_tokens++] = (struct seen){ .kernel_ns = stamp_ns, .event = (uint8_t)i };
+		t->seen[t->n_tokens++] = (struct seen){ .kernel_ns = stamp_ns,
+							.event = (uint8_t)i };
 	} else if (!t->first_fail) {
 		t->first_fail = fail[kind];
 	}

@@ -26,8 +26,10 @@
 #include "fake_server.h"
 
 #define RUNS_IN_SUITE 150
-#define LATE_NS 2000000    /* so long after it could something happens at the latest, without hiccups */
-#define IDLE_NS 100000000  /* the driver's longest sleep: how fast it notices that it is stopped */
+/* So long after it could something happens at the latest, hiccups apart, */
+#define LATE_NS 2000000
+#define BUSY_NS 2000       /* and so much later for each request of the run */
+#define IDLE_NS 100000000  /* the driver's longest sleep */
 #define NO_END_S 120       /* of real time for one run */
 
 static uint64_t seed_of_run;
@@ -90,6 +92,13 @@ static const struct endpoint api = {
 
 enum mode { MODE_ROOTS, MODE_CHAINS, MODE_CLIENTS };
 
+/* What an entry follows, and who sends it. */
+struct follow {
+	uint32_t after, client; /* NO_ENTRY: none */
+	double gap_s;
+	uint32_t ends;          /* calls of the hook, or of pick */
+};
+
 struct run {
 	enum mode mode;
 	uint32_t n, n_roots, n_clients, given; /* given: entries that clients have picked */
@@ -97,7 +106,7 @@ struct run {
 	bool has_hook, is_cut_off; /* cut off: it may end before the plan does */
 	bool keeps_text;
 	double gap_s;
-	uint32_t *ends;            /* per entry: calls of the hook */
+	struct follow *follow;     /* per entry */
 	struct load_opts opts;
 	struct plan plan;
 	struct prepared prepared;
@@ -135,7 +144,6 @@ static void make_kernel(void)
 {
 	kernel.hiccup_one_in = one_in(3) ? 500 + below(20000) : 0;
 	kernel.hiccup_ns = spread(100000, 4000000);
-	world.late_ns = LATE_NS + (kernel.hiccup_one_in ? 20 * kernel.hiccup_ns : 0);
 	kernel.interrupt_one_in = one_in(3) ? 50 + below(1000) : 0;
 	kernel.short_read_one_in = one_in(2) ? 4 + below(100) : 0;
 	kernel.refuse_socket_one_in = one_in(8) ? 50 : 0;
@@ -156,7 +164,8 @@ static void make_opts(struct run *r)
 	o->net = (struct transport_opts){
 		.base_url = urls[world.n_addr], .n_endpoints = r->n_urls, .is_stamped = !one_in(8),
 		.connect_timeout_ns = 30000000 * (int64_t)world.n_addr + spread(1000000, 100000000),
-		.request_timeout_ns = 4 * (world.rtt_ns + world.think_ns) + spread(1000000, 1000000000),
+		.request_timeout_ns = 4 * (world.rtt_ns + world.think_ns) +
+				      spread(1000000, 1000000000),
 		.connections_max = one_in(4) ? 1 + below(8) : 0,
 		.warm_connections = one_in(4) && !world.refuse_one_in && !world.drop_one_in
 				    ? 1 + below(4) : 0,
@@ -166,6 +175,8 @@ static void make_opts(struct run *r)
 	o->is_user_stamps = world.is_user_stamps = world.n_addr == 1 && one_in(8);
 	o->is_least_loaded = r->n_urls > 1 && one_in(3);
 	r->has_hook = one_in(2);
+	o->is_chain_dropped = one_in(2);
+	o->max_sessions = r->mode == MODE_CHAINS && one_in(3) ? 1u << below(7) : 0;
 	o->retries = r->has_hook && r->mode == MODE_ROOTS && one_in(3) ? 1 + below(2) : 0;
 	if (one_in(8))
 		o->give_up_ns = spread(world.rtt_ns, world.rtt_ns * 2 + world.think_ns);
@@ -187,12 +198,16 @@ static void make_plan(struct run *r)
 
 	r->plan = (struct plan){ .n = r->n, .n_roots = r->n_roots };
 	r->plan.entry = mem_array(r->n, sizeof(*r->plan.entry));
+	r->follow = mem_array(r->n, sizeof(*r->follow));
 	for (uint32_t i = 0; i < r->n; i++) {
 		struct plan_entry *e = &r->plan.entry[i];
 
 		*e = (struct plan_entry){ .after = PLAN_NONE, .history = PLAN_NONE,
 					  .session = PLAN_NONE, .lora = PLAN_NO_LORA };
 		e->endpoint = (uint16_t)below(r->n_urls);
+		if (r->mode == MODE_CHAINS)
+			e->session = i % r->n_roots;
+		r->follow[i].after = r->follow[i].client = NO_ENTRY;
 		if (r->opts.give_up_ns && one_in(8))
 			e->flags |= PLAN_GIVES_UP;
 		if (i < r->n_roots) {
@@ -205,8 +220,8 @@ static void make_plan(struct run *r)
 		world.due_s[i] = 0;
 		if (r->mode == MODE_CLIENTS)
 			continue;
-		e->after = i - r->n_roots;
-		e->due_s = r->gap_s * (double)below(200) / 100;
+		r->follow[i].after = e->after = i - r->n_roots;
+		r->follow[i].gap_s = e->due_s = r->gap_s * (double)below(200) / 100;
 	}
 }
 
@@ -228,6 +243,9 @@ static void make_run(struct run *r, uint64_t seed)
 	make_servers();
 	make_kernel();
 	make_opts(r);
+	world.late_ns = LATE_NS + r->n * BUSY_NS;
+	if (kernel.hiccup_one_in)
+		world.late_ns += 20 * kernel.hiccup_ns;
 	r->n_roots = r->mode == MODE_ROOTS ? r->n : r->mode == MODE_CHAINS ? (r->n + 7) / 8 : 0;
 	r->n_clients = r->mode == MODE_CLIENTS ? 1 + below(64) : 0;
 	world.n = r->n;
@@ -308,7 +326,8 @@ static void check_times(const struct run *r, uint32_t i, const struct truth *t,
 		violated("request %u: admitted when the time was over", i);
 	if (o->deadline_ns && row->end_ns > start_ns + o->deadline_ns + IDLE_NS + world.late_ns)
 		violated("request %u: ends after the deadline", i);
-	if (kernel.cancel_ns && row->end_ns > kernel.cancel_ns + FAKE_REAL_NS + IDLE_NS + world.late_ns)
+	if (kernel.cancel_ns &&
+	    row->end_ns > kernel.cancel_ns + FAKE_REAL_NS + IDLE_NS + world.late_ns)
 		violated("request %u: ends after the run was cancelled", i);
 }
 
@@ -319,6 +338,7 @@ static void check_events(const struct run *r, uint32_t i, const struct truth *t,
 	bool has_skew = r->record.shard[0].keeps_skew;
 
 	MUST(i, "number of events", row->n_events, t->n_tokens);
+	MUST(i, "number of events with an answer", row->n_answer, t->n_tokens);
 	MUST(i, "number of events with a shared stamp", row->n_shared, t->n_shared);
 	if (!t->n_tokens)
 		return;
@@ -336,7 +356,8 @@ static void check_events(const struct run *r, uint32_t i, const struct truth *t,
 	MUST(i, "first event", row->first_event_ns, t->seen[0].at_ns);
 	MUST(i, "last event", row->last_event_ns, last);
 	MUST(i, "first event, user clock", row->user_first_event_ns, t->seen[0].user_ns);
-	MUST(i, "last event, user clock", row->user_last_event_ns, t->seen[t->n_tokens - 1].user_ns);
+	MUST(i, "last event, user clock", row->user_last_event_ns,
+	     t->seen[t->n_tokens - 1].user_ns);
 }
 
 static void check_text(const struct run *r, uint32_t i, const struct truth *t,
@@ -397,7 +418,8 @@ static void check_row(const struct run *r, uint32_t i, const struct request_row 
 	MUST(i, "end of the answer is seen", (row->flags & ROW_SAW_DONE) != 0, t->is_done);
 	MUST(i, "a new connection", (row->flags & ROW_NEW_CONNECTION) != 0, t->is_new);
 	if (t->is_new && world.n_addr > 1) {
-		MUST(i, "connecting is before connected", row->connect_ns < row->connected_ns, true);
+		MUST(i, "connects before it is connected", row->connect_ns < row->connected_ns,
+		     true);
 	} else {
 		MUST(i, "instant of connecting", row->connect_ns, t->connect_ns);
 		MUST(i, "instant of being connected", row->connected_ns, t->connected_ns);
@@ -419,8 +441,8 @@ static int on_ended(void *self, uint32_t entry, const struct request_row *row, s
 	struct truth *t = &world.truth[entry];
 
 	(void)e;
-	if (++r->ends[entry] > r->opts.retries + 1)
-		violated("request %u: has ended %u times", entry, r->ends[entry]);
+	if (++r->follow[entry].ends > r->opts.retries + 1)
+		violated("request %u: has ended %u times", entry, r->follow[entry].ends);
 	check_row(r, entry, row);
 	MUST(entry, "bytes of tool calls", calls.n, 0);
 	if (!t->is_wild && t->is_sent && !t->is_ended && t->has_first_byte &&
@@ -435,14 +457,19 @@ static uint32_t pick(void *self, uint32_t client, uint32_t ended, const struct r
 		     double *gap_s)
 {
 	struct run *r = self;
+	uint32_t next = r->given < r->n ? r->given++ : PLAN_NONE;
 
-	(void)client;
-	if (row && !r->has_hook)
+	if (row && !r->has_hook) {
 		check_row(r, ended, row);
+		r->follow[ended].ends++;
+	}
 	if (row)
-		r->ends[ended] += !r->has_hook;
+		MUST(ended, "its client", client, r->follow[ended].client);
 	*gap_s = one_in(3) ? r->gap_s : 0;
-	return r->given < r->n ? r->given++ : PLAN_NONE;
+	if (next != PLAN_NONE)
+		r->follow[next] = (struct follow){ .after = row ? ended : NO_ENTRY,
+						   .client = client, .gap_s = *gap_s };
+	return next;
 }
 
 static int64_t start_at(void *self)
@@ -509,17 +536,49 @@ static void check_admission(const struct run *r)
 	}
 }
 
+/* Sessions are open from their root's admission to their last end, max_sessions at a time. */
+static void check_sessions(const struct run *r)
+{
+	static int64_t end[ENTRIES_MAX];
+	uint32_t n = 0;
+
+	for (uint32_t i = 0; i < r->n_roots; i++) {
+		int64_t last = 0;
+
+		for (uint32_t k = i; k < r->n; k += r->n_roots)
+			if (r->record.row[k].end_ns > last)
+				last = r->record.row[k].end_ns;
+		if (n == r->opts.max_sessions) {
+			MUST(i, "is within the limit of sessions",
+			     end[0] <= r->record.row[i].admitted_ns, true);
+			heap_drop_end(end, n--);
+		}
+		heap_put_end(end, n++, last);
+	}
+}
+
+/* What follows another one: not before its gap is over, soon after, or not at all. */
 static void check_chain(const struct run *r, uint32_t i)
 {
-	const struct request_row *row = &r->record.row[i];
-	const struct plan_entry *e = &r->plan.entry[i];
+	const struct request_row *row = &r->record.row[i], *before;
+	const struct follow *f = &r->follow[i];
+	int64_t due_ns;
 
-	if (e->after == PLAN_NONE || !row->admitted_ns)
+	if (row->admitted_ns || r->mode == MODE_CHAINS)
+		MUST(i, "what it follows", row->parent,
+		     f->after == NO_ENTRY ? RECORD_NONE : f->after);
+	if (f->after == NO_ENTRY)
 		return;
-	MUST(i, "what it waits for has ended", r->record.row[e->after].end_ns != 0, true);
-	if (row->due_ns < r->record.row[e->after].end_ns + (int64_t)(e->due_s * 1e9))
+	before = &r->record.row[f->after];
+	if (r->opts.is_chain_dropped && r->mode == MODE_CHAINS && !r->is_cut_off)
+		MUST(i, "is dropped", (row->flags & ROW_DROPPED) != 0, before->state != REQ_DONE);
+	if (!row->admitted_ns)
+		return;
+	due_ns = before->end_ns + (int64_t)(f->gap_s * 1e9);
+	MUST(i, "what it waits for has ended", before->end_ns != 0, true);
+	if (row->due_ns < due_ns)
 		violated("request %u: due before its gap is over", i);
-	if (row->due_ns > r->record.row[e->after].end_ns + (int64_t)(e->due_s * 1e9) + world.late_ns)
+	if (row->due_ns > due_ns + world.late_ns)
 		violated("request %u: due long after its gap is over", i);
 }
 
@@ -528,7 +587,8 @@ static void check_lateness(const struct run *r, uint32_t i)
 {
 	const struct request_row *row = &r->record.row[i];
 
-	if (!r->opts.max_concurrency && row->admitted_ns - row->due_ns > world.late_ns)
+	if (!r->opts.max_concurrency && !r->opts.max_sessions &&
+	    row->admitted_ns - row->due_ns > world.late_ns)
 		violated("request %u: admitted %lld ns after it was due", i,
 			 (long long)(row->admitted_ns - row->due_ns));
 }
@@ -571,10 +631,12 @@ static void check_run(struct run *r)
 		bool is_cancelled = row->state == REQ_CANCELLED;
 
 		if (!row->admitted_ns) {
-			bool waits = r->opts.retries && r->ends[i];
+			bool waits = r->opts.retries && r->follow[i].ends;
 
 			again += waits;
-			MUST(i, "may be left out", r->is_cut_off || r->mode == MODE_CLIENTS, true);
+			check_chain(r, i);
+			MUST(i, "may be left out", r->is_cut_off || r->mode == MODE_CLIENTS ||
+			     row->flags & ROW_DROPPED, true);
 			MUST(i, "is left out, and sent", world.truth[i].is_sent && !waits, false);
 			MUST(i, "state", is_cancelled ||
 			     (row->state == REQ_UNSENT && !row->attempts), true);
@@ -583,7 +645,7 @@ static void check_run(struct run *r)
 		admitted++;
 		failed += row->state == REQ_FAILED;
 		if (r->has_hook || r->mode == MODE_CLIENTS)
-			MUST(i, "has ended", r->ends[i] > 0, true);
+			MUST(i, "has ended", r->follow[i].ends > 0, true);
 		else
 			check_row(r, i, row);
 		MUST(i, "state", row->state, is_cancelled ? REQ_CANCELLED
@@ -600,6 +662,8 @@ static void check_run(struct run *r)
 	check_counts(r, admitted, failed, again);
 	if (r->mode == MODE_ROOTS && !r->opts.retries)
 		check_admission(r);
+	if (r->opts.max_sessions && !r->is_cut_off)
+		check_sessions(r);
 }
 
 /* ---- runs ---- */
@@ -612,7 +676,6 @@ static void simulate(uint64_t seed)
 	seed_of_run = seed;
 	alarm(NO_END_S);
 	make_run(&r, seed);
-	r.ends = mem_array(r.n, sizeof(*r.ends));
 	r.prepared = (struct prepared){ .n = r.n, .build_self = &r,
 					.ended = r.has_hook ? on_ended : NULL };
 	r.prepared.request = mem_array(r.n, sizeof(*r.prepared.request));
@@ -635,7 +698,7 @@ static void simulate(uint64_t seed)
 	record_release(&r.record);
 	free(r.prepared.request);
 	free(r.plan.entry);
-	free(r.ends);
+	free(r.follow);
 	alarm(0);
 }
 
