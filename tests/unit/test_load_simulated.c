@@ -178,7 +178,7 @@ static void make_opts(struct run *r)
 	o->is_chain_dropped = one_in(2);
 	o->max_sessions = r->mode == MODE_CHAINS && one_in(3) ? 1u << below(7) : 0;
 	o->retries = r->has_hook && r->mode == MODE_ROOTS && one_in(3) ? 1 + below(2) : 0;
-	if (one_in(8))
+	if (one_in(5))
 		o->give_up_ns = spread(world.rtt_ns, world.rtt_ns * 2 + world.think_ns);
 	if (one_in(10))
 		kernel.cancel_ns = FAKE_MONO_NS + spread(1000000, 2000000000);
@@ -194,6 +194,7 @@ static void make_opts(struct run *r)
 
 static void make_plan(struct run *r)
 {
+	uint32_t give_up_one_in = 2 + below(200);
 	double at_s = 0;
 
 	r->plan = (struct plan){ .n = r->n, .n_roots = r->n_roots };
@@ -208,7 +209,7 @@ static void make_plan(struct run *r)
 		if (r->mode == MODE_CHAINS)
 			e->session = i % r->n_roots;
 		r->follow[i].after = r->follow[i].client = NO_ENTRY;
-		if (r->opts.give_up_ns && one_in(8))
+		if (r->opts.give_up_ns && one_in(give_up_one_in))
 			e->flags |= PLAN_GIVES_UP;
 		if (i < r->n_roots) {
 			if (one_in(3))
