@@ -71,6 +71,7 @@ struct side {
 	int64_t close_ns;             /* an idle connection ends then; 0: not */
 	uint8_t close_kind;
 	bool is_over, is_usable, is_warm, is_crossed, is_gone;
+	bool is_found;                /* the client has looked, and found it ended */
 };
 
 /* How the servers are, by the seed. */
@@ -87,7 +88,8 @@ static struct {
 	uint32_t reading_from;
 	bool is_user_stamps, is_opening;
 	uint32_t active;
-	uint64_t n_stale, n_reads, n_unstamped, n_unconnected; /* the last: requests */
+	uint64_t n_stale, n_reads, n_unstamped, n_found;
+	uint64_t n_unconnected;       /* requests */
 	int64_t start_mono_ns, late_ns; /* the latter: how late things may be */
 	double due_s[ENTRIES_MAX];
 } world;
@@ -664,6 +666,7 @@ static void peer_read(struct fake_sock *s, uint32_t from, uint32_t to, int64_t s
 
 	if (side->entry == NO_ENTRY || side->is_over) {
 		side->is_usable = false; /* nobody asked for these */
+		side->is_found = true;
 		return;
 	}
 	world.n_reads++;
@@ -677,12 +680,13 @@ static void peer_read(struct fake_sock *s, uint32_t from, uint32_t to, int64_t s
 static void peer_read_end(struct fake_sock *s, bool is_reset)
 {
 	struct side *side = side_of(s);
-	struct truth *t = &world.truth[side->entry];
+	struct truth *t = &world.truth[side->entry % ENTRIES_MAX];
 	bool was_kept = side->served > 1 || side->is_warm;
 	const struct script *sc;
 
 	side->is_usable = false;
-	if (side->entry == NO_ENTRY || side->is_over || t->is_wild)
+	side->is_found |= side->entry == NO_ENTRY || side->is_over;
+	if (side->is_found || t->is_wild)
 		return;
 	sc = t->script;
 	kernel.stamp_next = &t->end_ns;
@@ -702,7 +706,10 @@ static void peer_close(struct fake_sock *s)
 {
 	struct side *side = side_of(s);
 
-	if (side->entry == NO_ENTRY || side->is_over || s->state != FAKE_UP)
+	if (s->state != FAKE_UP)
+		return;
+	world.n_found += side->is_found;
+	if (side->entry == NO_ENTRY || side->is_over)
 		return;
 	request_over(side, &world.truth[side->entry], OPEN);
 }

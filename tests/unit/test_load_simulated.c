@@ -235,6 +235,7 @@ static void make_run(struct run *r, uint64_t seed)
 	world.reading = NULL;
 	world.active = 0;
 	world.n_stale = world.n_reads = world.n_unstamped = world.n_unconnected = 0;
+	world.n_found = 0;
 	world.is_opening = true;
 	r->mode = below(10) < 6 ? MODE_ROOTS : below(2) ? MODE_CHAINS : MODE_CLIENTS;
 	r->n = one_in(16) ? ENTRIES_MAX : one_in(8) ? 1 + below(20) : 400 + below(3000);
@@ -610,6 +611,7 @@ static void check_counts(const struct run *r, uint32_t admitted, uint32_t failed
 		MUST(0, "token events", sum.tokens, tokens);
 	MUST(0, "requests under way at the server", world.active, 0);
 	MUST(0, "requests written again", net->retries, world.n_stale);
+	MUST(0, "idle connections found ended", net->stale_closed, world.n_found);
 	MUST(0, "reads", net->reads, world.n_reads);
 	MUST(0, "reads without a stamp", net->reads_without_stamp, world.n_unstamped);
 	if (world.n_addr == 1 && !kernel.refuse_socket_one_in)
