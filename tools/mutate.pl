@@ -102,6 +102,11 @@ sub masked
 	return $text;
 }
 
+my $statement = qr/(?:\w+(?:->|\.))*\w+(?:\(.*\)| [-+|&]?= .*|\+\+|--)|\+\+.*|break|continue/;
+
+# Whether what opens in a text also closes there.
+sub is_whole { return ($_[0] =~ tr/(//) == ($_[0] =~ tr/)//) }
+
 # Every change of a file: [offset, length, replacement, what].
 sub sites
 {
@@ -132,13 +137,12 @@ sub sites
 			push @site, [$start + $-[1], length $1, $new, "$1 becomes $new"];
 		}
 		if ($line =~ /\b(?:if|while) \((.*)\)( \{)?$/) {
-			push @site, [$start + $-[1], length $1,
-				'!(' . substr($text, $start + $-[1], length $1) . ')', 'a condition is negated']
-				if ($1 =~ tr/(//) == ($1 =~ tr/)//);
+			my ($place, $n) = ($start + $-[1], length $1);
+			my $condition = substr($text, $place, $n);
+			push @site, [$place, $n, "!($condition)", 'a condition is negated'] if is_whole($1);
 		}
-		if ($line =~ /^\t+((?:\w+(?:->|\.))*\w+(?:\(.*\)| [-+|&]?= .*|\+\+|--)|\+\+.*|break|continue);$/) {
-			push @site, [$start + $-[1], length $1, '', 'a statement less']
-				if ($1 =~ tr/(//) == ($1 =~ tr/)//);
+		if ($line =~ /^\t+($statement);$/) {
+			push @site, [$start + $-[1], length $1, '', 'a statement less'] if is_whole($1);
 		}
 	}
 	return @site;
@@ -228,8 +232,9 @@ sub judge
 sub first_word
 {
 	my ($log) = @_;
-	my ($what) = slurp($log) =~ /(?:violated: |: )([^\n]*(?:request|Assertion|descriptor|connection)[^\n]*)/;
-	my ($seed) = slurp($log) =~ /# (seed \d+)/;
+	my $text = slurp($log);
+	my ($what) = $text =~ /violated: (.*)/ ? $1 : $text =~ /([^\/]*: Assertion .*)/;
+	my ($seed) = $text =~ /# (seed \d+)/;
 	return ($what // 'it dies') . ($seed ? ", $seed" : '');
 }
 
