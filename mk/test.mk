@@ -111,3 +111,16 @@ COV_LAYERS := http json record metrics
 cov:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/cov WHAT="unit cli load" CFLAGS="-O0 --coverage"
 	$(Q)tools/cov.sh $(O)/cov 90 $(COV_LAYERS)
+
+# Whether tests notice that the program is wrong: see tools/mutate.pl. MUTANTS, MUTATE_SEED, UNDER and
+# MUTATE (its other arguments) choose. A compiler cache helps: CC="ccache gcc".
+MUTANTS ?= 100
+.PHONY: mutate
+mutate: $(OBJ) $(FAKE_NVML) $(FAKE_DCGM)
+	$(Q)mkdir -p $(O)/mutate
+	$(Q)rm -f $(O)/mutate/units
+	$(foreach u,$(UNIT),$(file >>$(O)/mutate/units,$(u): $(call layer_obj,$(call \
+		closure,$(firstword $(subst _, ,$(u)))))))
+	$(Q)O=$(O) MUTATE_CC="$(CC) $(BASE_CFLAGS) $(CPPFLAGS)" MUTATE_LIBS="$(TEST_LDLIBS)" \
+		tools/mutate.pl --count $(MUTANTS) $(if $(MUTATE_SEED),--seed $(MUTATE_SEED)) \
+		$(if $(UNDER),--under $(UNDER)) $(MUTATE)

@@ -461,6 +461,41 @@ static void throttling_is_read(void **state)
 	assert_true(pressure_ports() <= 65535);
 }
 
+/* Two drivers of one run: what each counted adds up, and the worst that either saw stays. */
+static void drivers_add_up(void **state)
+{
+	struct load_stats sum = { .is_tapped = true, .is_kernel_stamped = true };
+	struct load_stats one = {
+		.net = { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 },
+		.end = LOAD_DEADLINE, .used_up_ns = 17, .wall_ns = 18, .cpu_ns = 19,
+		.cpu_ns_max = 20, .wait_ns_max = 21, .throttled_ns = 22, .threads = 23,
+		.reads_shared = 24, .events_by_segment = 25, .tap = { 26, 27 }, .is_tapped = true,
+	};
+	struct load_stats less = { .end = LOAD_CANCELLED, .is_kernel_stamped = true };
+	const struct transport_stats *n = &sum.net;
+
+	(void)state;
+	err_set(&one.no_tap, ERR_USAGE, "no tap");
+	load_stats_add(&sum, &one);
+	load_stats_add(&sum, &one);
+	assert_true(sum.is_tapped);
+	load_stats_add(&sum, &less);
+	assert_true(n->connects == 2 && n->connect_failures == 4 && n->retries == 6);
+	assert_true(n->reads == 8 && n->reads_without_stamp == 10 && n->stale_closed == 12);
+	assert_true(n->http2 == 14 && n->spun_ns == 16 && n->no_ports == 18);
+	assert_true(n->no_descriptors == 20 && n->connections_most == 22 && n->resent == 24);
+	assert_true(n->out_of_order == 26 && n->round_trips == 28 && n->round_trip_ns == 30);
+	assert_int_equal(n->resolve_ns, 16);
+	assert_true(sum.wall_ns == 18 && sum.cpu_ns == 38 && sum.cpu_ns_max == 20);
+	assert_true(sum.wait_ns_max == 21 && sum.throttled_ns == 44 && sum.threads == 46);
+	assert_true(sum.reads_shared == 48 && sum.events_by_segment == 50 && sum.used_up_ns == 17);
+	assert_true(sum.tap.segments == 52 && sum.tap.dropped == 54);
+	assert_int_equal(sum.end, LOAD_DEADLINE);
+	assert_string_equal(sum.no_tap.text, "no tap");
+	assert_false(sum.is_tapped);
+	assert_false(sum.is_kernel_stamped);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -477,6 +512,7 @@ int main(void)
 		cmocka_unit_test(ticks_come_whatever_the_wall_clock_says),
 		cmocka_unit_test(spinning_is_not_work),
 		cmocka_unit_test(throttling_is_read),
+		cmocka_unit_test(drivers_add_up),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

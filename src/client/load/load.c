@@ -499,7 +499,8 @@ static void close_rows(struct driver *d, struct load_stats *stats)
 
 		if (row->state == REQ_WAITING) {
 			bool is_rest = begun && row->session != RECORD_NONE && begun[row->session];
-			bool is_left = is_open_ended && !is_rest;
+			/* One that has failed before waits for its next attempt. */
+			bool is_left = is_open_ended && !is_rest && !row->attempts;
 
 			row->fail = FAIL_CANCELLED;
 			record_finish(row, is_left || is_elsewhere(d, i) ? REQ_UNSENT

@@ -103,7 +103,7 @@ struct transport {
 	void (*poll)(void *self, int64_t until_mono_ns, bool is_exact,
 		     struct transport_stats *stats);
 	void (*wake)(void *self); /* from any thread: the poll under way returns soon */
-	/* Adds what is known at the end alone to stats, unless that is NULL. */
+	/* Adds what is known since the last poll, or at the end alone, to stats, unless NULL. */
 	void (*close)(void *self, struct transport_stats *stats);
 };
 

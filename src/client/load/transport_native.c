@@ -84,12 +84,8 @@ static void native_close(void *self, struct transport_stats *stats)
 		if (c->state != CONNECTION_CLOSED)
 			connection_close(c);
 	}
-	if (stats) {
-		stats->resent = n->stats.resent;
-		stats->out_of_order = n->stats.out_of_order;
-		stats->round_trips = n->stats.round_trips;
-		stats->round_trip_ns = n->stats.round_trip_ns;
-	}
+	if (stats) /* with what has happened since the last poll */
+		*stats = n->stats;
 	for (unsigned i = 0; n->site && i < n->opts.n_endpoints; i++)
 		free(n->site[i].host);
 	free(n->site);
