@@ -19,13 +19,15 @@ mkdir -p "$out/conf"
 	echo '  - Home: README.md'
 	perl -ne 'print qq(  - "$1":\n) if /^## (.*)/;
 		print qq(    - "$1": docs/$2\n) if /^\| \[([^\]`]+)\]\(([^)#]+\.md)\)/' docs/README.md
-	printf '  - Source:\n    - %s\n' ARCHITECTURE.md STYLE.md tests/README.md bench/README.md CHANGES.md
+	echo '  - Source:'
+	printf '    - %s\n' ARCHITECTURE.md STYLE.md tests/README.md bench/README.md CHANGES.md
 } | sed '/^  - "Commands":$/d' >"$out/conf/mkdocs.yml"
 git ls-files -co --exclude-standard -- '*.md' docs examples LICENSE | grep -v '^tests/peer/.*/.*/' | while read -r file; do
 	[ -f "$file" ] || continue
 	mkdir -p "$out/pages/$(dirname "$file")"
 	cp "$file" "$out/pages/$file"
 done
+echo '.md-grid { max-width: 82rem; }' >"$out/pages/wide.css"
 # Pages link to folders of examples, which need a list of their files.
 find "$out/pages/examples" -type d | while read -r folder; do
 	{
