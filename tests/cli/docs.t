@@ -1,13 +1,13 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Every command of the pages works: each `sh` block of README.md, docs/guide/ and the pages that
-# begin (@first) is run in an empty folder and must exit with 0.
+# Every command of the pages works: each `sh` block of README.md, docs/guide/ and the pages in @first is
+# run in an empty folder and must exit with 0. A line `<!-- not run: reason -->` before a block exempts it.
+# Each row of a table of docs/how-to.md is run too, unless such a comment is in its cell: a cell with
+# options continues the page's first block. DOCS=PATTERN runs the pages whose names match.
 #
-# A line `<!-- not run: reason -->` before a block exempts it. Each row of a table of docs/how-to.md is
-# run too, unless such a comment is in its cell: a cell with options continues the page's first block. In the folder lie sharegpt.json and
-# prompts.jsonl; `profllm` there is a small script that puts a running simulator's port in place
-# of 8000 and ends a `profllm sim` that has proved able to start, unless it is a sweep's server. Ports
-# from 8100 to 8199 are replaced by ones that no other test uses.
+# The folder has sharegpt.json and prompts.jsonl; `profllm` there is a small script that replaces port
+# 8000 by a running simulator's and ends a `profllm sim` that has proved able to start, unless it is a
+# sweep's server. Ports from 8100 to 8199 are replaced by ones that no other test uses.
 # suite: first
 use strict;
 use warnings;
@@ -90,7 +90,7 @@ $ENV{HOME} = "$dir/home";
 my @first = map { "$root/$_" } qw(README.md docs/tutorial.md docs/how-to.md docs/migrating.md);
 for my $page (@first, sort(glob("$root/docs/guide/*.md"))) {
 	my ($name) = $page =~ m,^\Q$root\E/(.*),;
-	next if $ENV{DOCS} && $name !~ /$ENV{DOCS}/; # DOCS=how-to prove tests/cli/docs.t
+	next if $ENV{DOCS} && $name !~ /$ENV{DOCS}/;
 	next if $name eq 'docs/guide/plots.md' && ($ENV{WEB} // '1') eq '0';
 	my ($block, $start, $exempt, $line, $base) = (undef, 0, 0, 0);
 

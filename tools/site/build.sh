@@ -18,11 +18,13 @@ mkdir -p "$out/conf"
 	echo 'nav:'
 	echo '  - Home: README.md'
 	perl -ne 'print qq(  - "$1":\n) if /^## (.*)/;
-		print qq(    - "$1": docs/$2\n) if /^\| \[([^\]`]+)\]\(([^)#]+\.md)\)/' docs/README.md
+		print qq(    - "$1": docs/$2\n) if /^\| \[([^\]`]+)\]\(([^)#]+\.md)\)/' \
+		docs/README.md
 	echo '  - Source:'
 	printf '    - %s\n' ARCHITECTURE.md STYLE.md tests/README.md bench/README.md CHANGES.md
 } | sed '/^  - "Commands":$/d' >"$out/conf/mkdocs.yml"
-git ls-files -co --exclude-standard -- '*.md' docs examples LICENSE | grep -v '^tests/peer/.*/.*/' | while read -r file; do
+git ls-files -co --exclude-standard -- '*.md' docs examples LICENSE |
+	grep -v '^tests/peer/.*/.*/' | while read -r file; do
 	[ -f "$file" ] || continue
 	mkdir -p "$out/pages/$(dirname "$file")"
 	cp "$file" "$out/pages/$file"
@@ -33,7 +35,8 @@ find "$out/pages/examples" -type d | while read -r folder; do
 	{
 		echo "# ${folder#"$out/pages/"}"
 		echo
-		(cd "$folder" && find . -type f ! -name README.md | sed 's,^\./,,' | sort) | sed 's/.*/* [&](&)/'
+		(cd "$folder" && find . -type f ! -name README.md | sort) |
+			sed 's,^\./\(.*\),* [\1](\1),'
 	} >"$folder/index.md"
 done
 mkdocs build --strict -f "$out/conf/mkdocs.yml" 2>"$out/log" || {
