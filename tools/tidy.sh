@@ -82,12 +82,12 @@ personal() {
 		sed -E 's/^([^:]*:[0-9]*):.*/\1: a path of one machine/'
 }
 
-# Every word a user can give to make is in the README, every file a page links to exists.
+# Every word a user can give to make is in docs/building.md, every file a page links to exists.
 documented() {
 	local word f link
 	for word in $(sed -n 's/^\.PHONY: *//p' Makefile); do
-		[ "$word" = FORCE ] || grep -qE "make( [a-z]+)* $word|\`$word\`" README.md ||
-			echo "README.md:1: make $word is not documented"
+		[ "$word" = FORCE ] || grep -qE "make( [a-z]+)* $word|\`$word\`" docs/building.md ||
+			echo "docs/building.md:1: make $word is not documented"
 	done
 	for f in $(of '^(docs/.*|tests/.*|[A-Z]*)\.md$'); do
 		grep -oE '\]\([^)#: ]+' "$f" | sed 's/^](//' | while read -r link; do

@@ -1,12 +1,14 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# Every command of the pages works: each `sh` block of README.md and docs/guide/ is run as it
-# stands, in an empty folder, and must exit with 0.
+# Every command of the pages works: each `sh` block of README.md, docs/guide/ and the pages in @first is
+# run in an empty folder and must exit with 0. A line `<!-- not run: reason -->` before a block exempts it.
+# Each row of a table of docs/how-to.md is run too, unless such a comment is in its cell: a cell with
+# options continues the page's first block. DOCS=PATTERN runs the pages whose names match; unless given
+# those of docs/guide/, because docs-first.t runs the others.
 #
-# A line `<!-- not run: reason -->` before a block exempts it. In the folder lie sharegpt.json and
-# prompts.jsonl; `profllm` there is a small script that puts a running simulator's port in place
-# of 8000 and ends a `profllm sim` that has proved able to start, unless it is a sweep's server. Ports
-# from 8100 to 8199 are replaced by ones that no other test uses.
+# The folder has sharegpt.json and prompts.jsonl; `profllm` there is a small script that replaces port
+# 8000 by a running simulator's and ends a `profllm sim` that has proved able to start, unless it is a
+# sweep's server. Ports from 8100 to 8199 are replaced by ones that no other test uses.
 # suite: first
 use strict;
 use warnings;
@@ -86,10 +88,12 @@ symlink("$root/examples", "$dir/examples") or die;
 
 $ENV{PATH} = "$dir/bin:$ENV{PATH}";
 $ENV{HOME} = "$dir/home";
-for my $page ("$root/README.md", sort(glob("$root/docs/guide/*.md"))) {
+my @first = map { "$root/$_" } qw(README.md docs/tutorial.md docs/how-to.md docs/migrating.md);
+for my $page (@first, sort(glob("$root/docs/guide/*.md"))) {
 	my ($name) = $page =~ m,^\Q$root\E/(.*),;
+	next if $name !~ ($ENV{DOCS} // '^docs/guide/');
 	next if $name eq 'docs/guide/plots.md' && ($ENV{WEB} // '1') eq '0';
-	my ($block, $start, $exempt, $line) = (undef, 0, 0, 0);
+	my ($block, $start, $exempt, $line, $base) = (undef, 0, 0, 0);
 
 	for (split(/\n/, slurp($page))) {
 		$line++;
@@ -97,9 +101,12 @@ for my $page ("$root/README.md", sort(glob("$root/docs/guide/*.md"))) {
 			($block, $start) = ('', $line);
 		} elsif (defined($block) && /^\s*```$/) {
 			run("$name:$start", $block) unless $exempt;
+			$base //= $block;
 			($block, $exempt) = (undef, 0);
 		} elsif (defined($block)) {
 			$block .= "$_\n";
+		} elsif ($name eq 'docs/how-to.md' && /^\| [^|]*\? \| (.*?) \| .*\|$/) {
+			run("$name:$line", command_of_cell($1, $base)) unless $1 =~ /<!-- not run: \S.* -->/;
 		} elsif (/\S/) {
 			$exempt = /^<!-- not run: \S.* -->$/;
 		}
@@ -110,6 +117,16 @@ my $asked = `cd '$root' && cat *.md docs/*.md docs/guide/*.md | awk -f tools/sha
 my $list = eval { JSON::PP->new->utf8->decode($asked) };
 ok($list && @$list > 100, 'the pages as conversations') or diag($@);
 done_testing();
+
+# What a cell of docs/how-to.md says: a command, or options to add to the page's first one.
+sub command_of_cell
+{
+	my ($cell, $base) = @_;
+	my ($code) = $cell =~ /^`([^`]+)`$/ or return "echo 'not one command: $cell'; false\n";
+
+	chomp($base);
+	return $code =~ /^--/ ? "$base $code\n" : "$code\n";
+}
 
 # A free port in whose digits the wrapper finds no 8000.
 sub other_port
@@ -124,6 +141,8 @@ sub run
 {
 	my ($name, $text, $tries) = (@_, 3);
 
+	# The runs of the first pages are shortened, but for those that need their number to decide.
+	$text =~ s/(--num-prompts) \d{3,}/$1 100/g if $name !~ m,docs/guide/, && $text !~ /--slo/;
 	$text =~ s{--port 81(\d\d)\b}{'--port ' . ($port_of{$1} //= other_port())}ge;
 	# What it leaves running goes with it; a pipe would wait for that.
 	spill("$dir/block", "set -e\ncd '$dir'\ntrap 'kill \$(jobs -p) 2>/dev/null || :' EXIT\n$text");

@@ -155,7 +155,7 @@ static const struct throughput_opts defaults = {
 
 const struct opt_set throughput_opt_set = {
 	.command = "bench throughput",
-	.summary = "Measures how many requests and tokens an engine works off in a second when it has "
+	.summary = "Measures how many requests and tokens an engine processes in a second when it has "
 		   "all of them at once.",
 	.usage = "[options] [arguments of the engine]",
 	.epilog = "Examples:\n"

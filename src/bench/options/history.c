@@ -253,7 +253,7 @@ static int take_calls(struct history *h, uint32_t entry, const struct request_ro
 		rc = 1;
 		if (h->o.is_bad_call_failure)
 			rc = err_set(e, ERR_PARSE, "the arguments of the tool call %.*s are not a JSON "
-				     "object (--bad-tool-calls replace goes on with {})",
+				     "object (--bad-tool-calls replace continues with {})",
 				     (int)(call->name.n < 80 ? call->name.n : 80),
 				     call->name.p ? call->name.p : "");
 		buf_reset(&call->arguments);

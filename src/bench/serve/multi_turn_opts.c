@@ -73,7 +73,7 @@ static const struct opt rows[] = {
 		  " or 0 unless given"),
 	M(conversation_sampling, "conversation-sampling", .group = ORDER, .arg = "HOW",
 	  .choices = samplings, .flags = OPT_DASHED,
-	  .help = "which of its active conversations a client goes on with"),
+	  .help = "which of its active conversations a client continues"),
 	M(verify_output, "verify-output", .group = BODY,
 	  .help = "compare the answers with the data's: those that differ are counted, and the exit "
 		  "status is 1; with --verify-output=stop the first one ends its client, as in vLLM's "

@@ -94,7 +94,7 @@ static const struct opt rows[] = {
 	  .help = "a profiler's trace that belongs to a run"),
 	R(run, "run", .group = WHAT, .arg = "ID",
 	  .help = "that run, by its run_id or number; default: the one that was taken in"),
-	R(is_json, "json", .group = WHAT, .help = "say what came of each file as a line of JSON"),
+	R(is_json, "json", .group = WHAT, .help = "report the outcome of each file as a line of JSON"),
 };
 static const struct ingest_opts defaults = { 0 };
 static const char *const groups[] = { WHERE, WHAT, NULL };

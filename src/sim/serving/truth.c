@@ -282,7 +282,7 @@ void counters_write(const struct counters *c, struct str model, struct buf *out)
 		{ "vllm:kv_cache_usage_perc", "gauge",
 		  "KV cache in use; 1 is all of it.", c->kv_share },
 		{ "vllm:num_preemptions_total", "counter",
-		  "Requests put back for want of KV cache.", (double)c->preemptions },
+		  "Requests put back because the KV cache was full.", (double)c->preemptions },
 		{ "vllm:prefix_cache_queries_total", "counter",
 		  "Prompt tokens looked up in the prefix cache.", (double)c->prefix_queries },
 		{ "vllm:prefix_cache_hits_total", "counter",

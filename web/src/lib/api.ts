@@ -432,7 +432,7 @@ export interface LaunchKey {
 }
 
 export interface LiveRequest {
-	/** the client's own name of the run: beginning again with it goes on with the same run */
+	/** the client's own name of the run: beginning again with it continues the same run */
 	run_id?: string;
 	name: string;
 	kind: string; // what is run: bench serve, run
