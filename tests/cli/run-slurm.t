@@ -171,7 +171,8 @@ config('lost', %long, jobs => 3);
 		my ($seqs, $job, $node, $why) = @$_;
 
 		ok(has_line($run->{err}, "WARNING: max_num_seqs=$seqs: Slurm job $job on $node ended as "
-			. "$why; " . '--resume runs it again, its log is *'), "$job is named") or diag($run->{err});
+			. "$why; " . '--resume runs it again, its log is *'), "$job is named")
+			or diag($run->{err});
 	}
 	wait_for('the end of all servers', sub { !left_running() });
 	config('lost');

@@ -320,7 +320,7 @@ for (
 		'*: server.max_num_seq: unknown key; did you mean max_num_seqs?*'],
 	[{ matrix => { 'benchmark.num_prompts' => [1, 'x'] } }, '*benchmark.num_prompts*x*'],
 	[{ matrix => { 'benchmark.num_prompts' => [1] }, matrix_exclude => [{ 'benchmark.nun' => 1 }] },
-		'*: matrix_exclude: benchmark.nun is no path of the matrix'],
+		'*: matrix_exclude: benchmark.nun is not a path of the matrix'],
 	[{ matrix => { 'benchmark.num_prompts' => [1], 'benchmark.seed' => [1] },
 		matrix_exclude => [{ 'benchmark.num_prompts' => 1 }] }, '*: no experiment is left'],
 	[{ matrix => { 'benchmark.num_prompts' => [1 .. 101], 'benchmark.seed' => [1 .. 100] } },
