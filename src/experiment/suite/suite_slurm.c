@@ -443,7 +443,7 @@ static void make_name(const struct suite *s, size_t number, char out[NAME_BYTES]
 	const char *given = s->name ? s->name : "suite";
 	size_t n = 0;
 
-	for (; given[n] && n < 24; n++)
+	for (; n < 24 && given[n]; n++)
 		out[n] = isalnum((unsigned char)given[n]) ? given[n] : '-';
 	snprintf(out + n, NAME_BYTES - n, "-%llx-%lx-%zu",
 		 (unsigned long long)clock_real_ns() / 1000000, (unsigned long)getpid(), number);
