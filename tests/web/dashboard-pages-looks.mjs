@@ -125,10 +125,12 @@ async function requestsAre(page, url, name) {
 		.map((s) => 1000 * s));
 	if (await page.$('.twin:not([open]) summary'))
 		await page.click('.twin summary');
-	const near = ([value, text], ms) => Math.abs(Number(value) - ms) <= 1e-6 * ms && reads(text, Number(value));
+	const near = ([value, text], ms) => Math.abs(Number(value) - ms) <= 1e-6 * ms
+		&& reads(text, Number(value));
 	await becomes(async () => {
 		const rows = await page.$$eval('.twin tbody tr', (l) => l.map((tr) =>
-			[...tr.querySelectorAll('[data-value]')].map((e) => [e.dataset.value, e.textContent.trim()])));
+			[...tr.querySelectorAll('[data-value]')].map((e) =>
+				[e.dataset.value, e.textContent.trim()])));
 		return rows.length === want.length && rows.every((row, i) => row.length === 3
 			&& row.every((cell, k) => near(cell, want[i][k])));
 	}, true, `${name}: its times are those of the API’s arrays`);
@@ -169,7 +171,8 @@ async function walk(browser, store, isSeen) {
 		await page.waitForSelector(there);
 		for (const theme of THEMES) {
 			await page.emulateMedia({ colorScheme: theme });
-			const shown = least === null ? await requestsAre(page, url, `${full}, ${kind}, ${theme}`)
+			const shown = least === null
+				? await requestsAre(page, url, `${full}, ${kind}, ${theme}`)
 				: await numbersAre(page, opened, `${full}, ${kind}, ${theme}`, least);
 			if (theme === 'light')
 				seen[full] = shown;

@@ -59,7 +59,8 @@ it('moves blocks, finds a free name, and adds to the board that changed last', (
 it('offers answers and charts of metrics by the words of their names', () => {
 	const option = (column: string) => ({ column, role: 'metric', unit: 'ms' });
 	const columns = { numbers: ['p99_ttft_ms', 'median_ttft_ms', 'scaling.x_ms'].map(option),
-		measure: (column: string) => ({ column, unit: 'ms', label: column === 'p99_ttft_ms' ? 'P99 TTFT' : column }) };
+		measure: (column: string) => ({ column, unit: 'ms',
+			label: column === 'p99_ttft_ms' ? 'P99 TTFT' : column }) };
 	const found = (word: string) => groupsOf(columns as never, word, 'trend')
 		.flatMap((g) => g.blocks.map((b) => `${b.path}?${b.query}`));
 	expect(found('p99 ttft')).toEqual(['/charts?x=p99_ttft_ms&y=tokens_per_s_per_gpu',
@@ -67,7 +68,8 @@ it('offers answers and charts of metrics by the words of their names', () => {
 	expect(found('scal')).toEqual(['/plan?tab=scaling', '/trends?m=scaling.x_ms']);
 	expect(found('nothing of this name')).toEqual([]);
 	expect(found('').length).toBeGreaterThan(8);
-	expect(chartOf('output_throughput', 'Output throughput', 'rate')).toEqual({ kind: 'chart', path: '/charts',
+	expect(chartOf('output_throughput', 'Output throughput', 'rate')).toEqual({ kind: 'chart',
+		path: '/charts',
 		query: 'view=any&x=request_throughput&y=output_throughput',
 		caption: 'Output throughput, against request throughput' });
 	expect(chartOf('=a / b', 'a / b', 'distribution').query).toBe('view=distribution&m=%3Da+%2F+b');

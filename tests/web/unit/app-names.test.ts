@@ -95,7 +95,8 @@ it('writes values as people do', () => {
 		shortValue('server.enforce_eager', true), shortValue('enforce_eager', 'false'),
 		shortValue('server.swap', 4), shortValue('server.dtype', 'fp8'),
 		shortValue('server.enable_prefix_caching', true), shortValue('enable_prefix_caching', false)])
-		.toEqual(['8/s', 'inf', 'enforce eager', 'no enforce eager', 'swap 4', 'fp8', 'prefix caching on',
+		.toEqual(['8/s', 'inf', 'enforce eager', 'no enforce eager', 'swap 4', 'fp8',
+			'prefix caching on',
 			'prefix caching off']);
 });
 

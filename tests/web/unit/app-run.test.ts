@@ -64,13 +64,16 @@ test('the error budget is one line with its age and level; without a calibration
 });
 
 it('says what a search found', () => {
-	const capacity = { limits: [{ limit: 'p99_ttft_ms<100' }, { limit: 'at most 1 % failed' }], capacity: 56.31,
-		interval: [24.5, 130.4], variable: 'request_rate', binding: 'p99_ttft_ms<100', is_precise: false,
+	const capacity = { limits: [{ limit: 'p99_ttft_ms<100' }, { limit: 'failed requests' }],
+		capacity: 56.31, interval: [24.5, 130.4], variable: 'request_rate',
+		binding: 'p99_ttft_ms<100', is_precise: false,
 		points: [{ load: 40, requests: 400, failed: 1, passed: true, kind: 'bracket' }, null] };
 	const found = foundOf({ results: { capacity } })!;
 	expect(foundText(found)).toBe('Largest load that keeps p99_ttft_ms<100: 56.31 requests/s '
-		+ '(95 % interval 24.5 to 130.4). p99_ttft_ms<100 is reached first. Safe to configure: 24.5.');
-	expect(found.levels[0]).toEqual({ load: 40, requests: 400, failed: 1, isPassed: true, kind: 'short' });
+		+ '(95 % interval 24.5 to 130.4). p99_ttft_ms<100 is reached first. '
+		+ 'Safe to configure: 24.5.');
+	expect(found.levels[0]).toEqual({ load: 40, requests: 400, failed: 1, isPassed: true,
+		kind: 'short' });
 	expect(foundText({ ...found, interval: null })).toBe('No load was found that keeps p99_ttft_ms<100.');
 	expect([null, {}, { results: 1 }, { results: { capacity: { limits: [] } } }].map(foundOf))
 		.toEqual([null, null, null, null]);

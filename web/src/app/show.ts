@@ -139,5 +139,6 @@ export function columnLabel(column: string): string {
 	if (words.length > 1 && !column.includes('.') && UNITS.has(words[words.length - 1]))
 		words.pop();
 	const label = words.map((w) => UPPER[w] ?? w).join(' ');
-	return /^(p\d+|mean|median) (TTFT|TPOT|ITL|E2EL)$/.test(label) ? label.charAt(0).toUpperCase() + label.slice(1) : label;
+	return /^(p\d+|mean|median) (TTFT|TPOT|ITL|E2EL)$/.test(label)
+		? label.charAt(0).toUpperCase() + label.slice(1) : label;
 }

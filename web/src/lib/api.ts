@@ -319,7 +319,7 @@ export interface CapacityRequest {
 	filter?: Filter | null;
 	/** requests per second; null: 70 % of the highest that a configuration carries within the limits */
 	rate: number | null;
-	/** 1 to 8; null: those of most runs of `search: {find: rate}`; without any P99 TTFT within twice the lowest that was measured */
+	/** 1 to 8; null: of most searches; without one P99 TTFT within twice the lowest measured */
 	slo: Slo[] | null;
 	configuration?: string[] | null;
 	include_invalid?: boolean; // also runs that failed, and metrics that are INVALID
@@ -956,8 +956,7 @@ export interface CapacityConfiguration {
 	headroom: number | null; // what the servers carry beyond the rate, as a share of it
 	usd_per_hour: number | null; // of these GPUs, where they have a price
 	runs: number;
-	/** of the runs: those that searched for this rate within these limits, and found it; 0: it follows from the loads */
-	searches: number;
+	searches: number; // runs whose search with these limits found the rate; 0: it follows from loads
 	/** where the limit is reached; or the limits held at every load, at none, or there is one load */
 	state: 'found' | 'needs_higher_load' | 'never' | 'one_load';
 	reason: string | null;

@@ -56,7 +56,8 @@ export function useColumns(): Columns {
 			retry: () => void options.refetch(),
 			of: (column: string) => by.get(column),
 			measure: (column: string) => ({ column,
-				unit: by.get(column)?.unit ?? COMPUTED[column]?.unit ?? (/_ms$/.test(column) ? 'ms' : null),
+				unit: by.get(column)?.unit ?? COMPUTED[column]?.unit
+					?? (/_ms$/.test(column) ? 'ms' : null),
 				label: names.get(column) ?? COMPUTED[column]?.label ?? columnLabel(column) }),
 			numbers: all.filter(isNumber),
 			groups: all.filter(canGroup),

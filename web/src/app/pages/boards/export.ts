@@ -5,7 +5,8 @@ import { forceTheme } from '../../theme';
 
 const CONTROLS = 'button, .menu, .menu-panel, input, select, textarea, .block-editor, '
 	+ '.board-tools, .reading, .unseen, .page-head .scope button, script';
-const WORDS = '.legend button.quiet[aria-pressed=true], .series-list button, :is(td, th, .headline-row) button';
+const WORDS = '.legend button.quiet[aria-pressed=true], .series-list button, '
+	+ ':is(td, th, .headline-row) button';
 /** The file loads nothing and runs nothing, whatever a board says. */
 const META = '<meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1">'
 	+ '<meta http-equiv="Content-Security-Policy" content="default-src \'none\'; '

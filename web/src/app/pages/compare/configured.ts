@@ -37,7 +37,8 @@ export function tellingColumns(matched: readonly string[], rows: Rows): number[]
 		});
 	};
 	const load = loadOf(matched), out: number[] = [];
-	const isConstant = (i: number): boolean => rows.length > 1 && rows.every((r) => key(r[i]) === key(rows[0][i]));
+	const isConstant = (i: number): boolean => rows.length > 1
+		&& rows.every((r) => key(r[i]) === key(rows[0][i]));
 	matched.forEach((_, i) => {
 		if (i === load || (!isConstant(i) && !out.some((k) => follows(i, k))))
 			out.push(i);

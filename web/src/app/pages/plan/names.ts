@@ -10,6 +10,7 @@ export function withNames<T extends { key: Record<string,
 	const keys = list.map((c) => c.key), telling = tellingOf(columnsOf(keys), keys);
 	return list.map((c) => ({ ...c, full: c.name, name: telling.map((column) => {
 		const v = c.key[column] ?? null;
-		return v === null ? `${column.slice(column.lastIndexOf('.') + 1)} not set` : shortValue(column, v);
+		return v === null ? `${column.slice(column.lastIndexOf('.') + 1)} not set`
+			: shortValue(column, v);
 	}).join(' ') || c.name }));
 }

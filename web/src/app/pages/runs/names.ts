@@ -40,7 +40,8 @@ export function shortValue(column: string, value: Cell): string {
 	const key = lastWord(column);
 	if (typeof value === 'boolean' || value === 'true' || value === 'false') {
 		const is = String(value) === 'true', words = key.replace(/_/g, ' ');
-		return words.startsWith('enable ') ? `${words.slice(7)} ${is ? 'on' : 'off'}` : `${is ? '' : 'no '}${words}`;
+		return words.startsWith('enable ') ? `${words.slice(7)} ${is ? 'on' : 'off'}`
+			: `${is ? '' : 'no '}${words}`;
 	}
 	const text = withoutPath(String(value));
 	if (key === 'request_rate' && isNumber(text))
