@@ -53,7 +53,7 @@
 /* What a scene does besides its options. */
 enum {
 	HOG = 1 << 0,          /* busy loops on the client's core */
-	QUOTA = 1 << 1,        /* a tenth of a CPU for the client */
+	QUOTA = 1 << 1,        /* 3 % of a CPU for the client: less than the run needs */
 	STOP_CLIENT = 1 << 2,  /* SIGSTOP for 200 ms */
 	STOP_SERVER = 1 << 3,  /* the same for the server */
 	FEW_FILES = 1 << 4,
@@ -224,7 +224,7 @@ static int prepare(struct stage *s, struct err *e)
 		return -1;
 	if (how & LOSS && spoil_lossy_link(&s->relay, 0.02, e) < 0)
 		return -1;
-	if (how & QUOTA && spoil_quota_make(&s->quota, 0.1, e) < 0)
+	if (how & QUOTA && spoil_quota_make(&s->quota, 0.03, e) < 0)
 		return -1;
 	if (start_server(s, e) < 0)
 		return -1;
