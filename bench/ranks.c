@@ -4,9 +4,11 @@
  *
  * The same streams are received by one process, and by 2, 4 and 8 that mpirun starts. In "steps"
  * all tokens of a moment are sent together, as an engine's step does; in "spread" they are evenly
- * spread over the time between two tokens of a stream, so that each event wakes a process. The processor time of all processes of the run, mpirun left out, is read ten times
- * a second; what it grew by while every stream flowed is divided by the events of that time, which
- * the result has. So starting MPI and gathering the record are not in the figure.
+ * spread over the time between two tokens of a stream, so that each event wakes a process.
+ *
+ * The processor time of all processes of the run, mpirun left out, is read ten times a second; what
+ * it grew by while every stream flowed is divided by the events of that time, which the result has.
+ * So starting MPI and gathering the record are not in the figure.
  *
  * Processes share the client's core and have the usual priority, or they would keep each other
  * from running.

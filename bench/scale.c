@@ -420,7 +420,10 @@ static int run_gather(struct bench *b, struct err *e)
 
 int main(int argc, char **argv)
 {
-	static const struct { const char *name; int (*run)(struct bench *b, struct err *e); } scenes[] = {
+	static const struct {
+		const char *name;
+		int (*run)(struct bench *b, struct err *e);
+	} scenes[] = {
 		{ "streams", run_streams }, { "requests", run_requests }, { "gather", run_gather },
 	};
 	struct bench b;

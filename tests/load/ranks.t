@@ -104,7 +104,8 @@ sub wrapper
 		push @wrong, "$r->{request_id} has " . @message . ' messages' if @message != 2 * $turn + 1;
 		for my $t (0 .. $turn - 1) {
 			push @wrong, "$r->{request_id}: not the answer to turn $t"
-				if ($message[2 * $t + 1]{content} // '') ne ($said{"$conversation-turn$t"} // '?');
+				if ($message[2 * $t + 1]{content} // '') ne
+				($said{"$conversation-turn$t"} // '?');
 		}
 	}
 	is(scalar keys %sender, 12, 'conversations: the server had them');

@@ -603,7 +603,7 @@ static void test_full_shard(void **state)
 	record_release(&r);
 }
 
-/* On the disk rows and chains are what they are in memory, grow, and may be taken over by another. */
+/* On the disk rows and chains are what they are in memory, grow, and may pass to another record. */
 static void test_on_disk(void **state)
 {
 	const uint64_t n = EVENT_GAPS * ((1ull << 18) + 5000); /* more than has space at first */

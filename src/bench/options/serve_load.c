@@ -257,7 +257,8 @@ static int take_cpus(const struct serve_check *c)
 		struct str first = is_range ? str_cut(&last, '-') : last;
 		uint64_t from, to;
 
-		if (!str_to_u64(first, &from) || !str_to_u64(last, &to) || from > to || to >= CPUS_MAX)
+		if (!str_to_u64(first, &from) || !str_to_u64(last, &to) || from > to ||
+		    to >= CPUS_MAX)
 			return err_set(c->e, ERR_USAGE, "--cpus: expected numbers of processors below %d "
 				       "such as 2-5,8, got '%.100s'", CPUS_MAX, c->o->cpus);
 		for (; from <= to; from++) {

@@ -556,8 +556,8 @@ int stage_make_record(struct stage *s, struct err *e)
 	}
 	if (record_init(&p->record, p->plan.n + (uint32_t)s->opts->num_warmups + pass + 64 +
 			(s->opts->multi_turn ? multi_turn_rows(s) : 0),
-			s->derived->load.threads + probe_shards(s->opts), is_long ? 0 : events, true,
-			keeps_text, e) < 0)
+			s->derived->load.threads + probe_shards(s->opts), is_long ? 0 : events,
+			true, keeps_text, e) < 0)
 		return -1;
 	if (is_long)
 		keep_on_disk(s);

@@ -242,8 +242,8 @@ static void *native_open(const struct transport_opts *o, struct err *e)
 	for (unsigned i = 0; i < o->n_endpoints; i++) {
 		int64_t began_ns = clock_mono_ns(), took_ns;
 
-		if (site_resolve(&n->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL, e) < 0 ||
-		    site_match(&n->site[i], o, e) < 0)
+		if (site_resolve(&n->site[i], o->base_url[i], o->proxy ? o->proxy[i] : NULL,
+				 e) < 0 || site_match(&n->site[i], o, e) < 0)
 			goto failed;
 		took_ns = clock_mono_ns() - began_ns;
 		n->stats.resolve_ns = took_ns > n->stats.resolve_ns ? took_ns

@@ -141,7 +141,8 @@ static void add(struct disk *d, const struct region *r)
 static int make(struct disk *d, size_t mapped, struct region *r, struct err *e)
 {
 	const char *folder = d->folder;
-	int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600) : file_unnamed(&folder);
+	int fd = folder ? open(folder, O_TMPFILE | O_RDWR | O_CLOEXEC, 0600)
+			: file_unnamed(&folder);
 	void *p = MAP_FAILED;
 
 	if (fd >= 0 && ftruncate(fd, (off_t)mapped) == 0 &&
@@ -207,8 +208,10 @@ void disk_settle(struct disk *d)
 
 void disk_watch(struct disk *d, struct str mapped)
 {
+	struct region r = { .p = (char *)(uintptr_t)mapped.p, .bytes = mapped.n, .fd = -1 };
+
 	if (mapped.n)
-		add(d, &(struct region){ .p = (char *)(uintptr_t)mapped.p, .bytes = mapped.n, .fd = -1 });
+		add(d, &r);
 }
 
 void disk_unwatch(struct disk *d, const char *p)

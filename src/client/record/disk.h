@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * disk.h - parts of a large record whose memory is a file, so that only what is in use takes memory.
+ * disk.h - parts of a large record whose memory is a file: only what is in use takes memory.
  *
  * The files have no name and hold nothing that anybody reads later (the record file does that);
  * they are where the kernel puts pages that nobody looks at. A thread takes such pages from the
@@ -24,8 +24,8 @@ void disk_free(struct disk *d);
 /* Bytes of zeros, to be released by munmap; -1: there is no room, or no such files there. */
 int disk_take(struct disk *d, size_t bytes, void **p, struct err *e);
 /*
- * An empty slab moves to the disk and grows as long as there is room, until disk_settle or disk_free;
- * until then it stays where it is. -1: it is as before.
+ * An empty slab moves to the disk and grows as long as there is room, until disk_settle or
+ * disk_free; until then it stays where it is. -1: it is as before.
  */
 int disk_slab(struct disk *d, struct slab *s, struct err *e);
 /* Slabs do not grow any more, and may move. Accepts NULL. */

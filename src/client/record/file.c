@@ -568,10 +568,11 @@ static int reserve(struct loader *l)
 	for (uint32_t i = 0; l->need && i < r->n_shards; i++) {
 		const struct shard_need *need = &l->need[i];
 		struct record_shard *s = &r->shard[i];
+		struct disk *d = r->disk;
 
-		if (reserve_slab(r->disk, &s->gaps, sizeof(struct gap_block), need->gaps, l->e) < 0 ||
-		    reserve_slab(r->disk, &s->texts, sizeof(struct text_block), need->texts, l->e) < 0 ||
-		    reserve_slab(r->disk, &s->marks, sizeof(struct record_mark), need->marks, l->e) < 0)
+		if (reserve_slab(d, &s->gaps, sizeof(struct gap_block), need->gaps, l->e) < 0 ||
+		    reserve_slab(d, &s->texts, sizeof(struct text_block), need->texts, l->e) < 0 ||
+		    reserve_slab(d, &s->marks, sizeof(struct record_mark), need->marks, l->e) < 0)
 			return -1;
 	}
 	for (uint32_t i = 0; l->has_shape && i < r->n_shards; i++) {

@@ -228,7 +228,7 @@ struct record_note { int64_t at_ns; const char *kind, *text; };
 
 struct record {
 	struct request_row *row;     /* rows of all phases; main rows first, in plan order */
-	struct disk *disk;           /* private: what keeps them in files; NULL: they are in memory */
+	struct disk *disk;           /* private: keeps them in files; NULL: they are in memory */
 	size_t disk_rows_bytes;      /* private: of the rows in a file; 0: they are on the heap */
 	uint32_t n_rows, rows_cap;
 	struct record_shard *shard;
@@ -250,8 +250,8 @@ int record_init(struct record *r, uint32_t rows_cap, uint32_t n_shards, uint64_t
 		bool keeps_skew, bool keeps_text, struct err *e);
 /*
  * Right after record_init without a hint: rows and chains are kept in files without a name in the
- * folder (NULL: TMPDIR), so that a long run takes as much memory as a short one; see disk.h. -1: the
- * folder has no room or cannot have such files, and all or some of the record stays in memory.
+ * folder (NULL: TMPDIR), so that a long run takes as much memory as a short one; see disk.h. -1:
+ * the folder has no room or cannot have such files; all or some of the record stays in memory.
  */
 int record_to_disk(struct record *r, const char *folder, struct err *e);
 void record_release(struct record *r);
