@@ -56,7 +56,8 @@ export const REMEDIES: Record<string, string> = {
 	send_stall: 'a core of its own; --warm-connections N when connecting is slow',
 	client_wait: 'a core of its own',
 	client_throttled: 'a higher CPU quota of its container',
-	no_local_port: 'a wider net.ipv4.ip_local_port_range; a lower --max-concurrency',
+	no_local_port: '--source-addresses with more addresses of that machine; a wider '
+		+ 'net.ipv4.ip_local_port_range; a lower --max-concurrency',
 	no_descriptor: 'ulimit -n; a lower --max-concurrency',
 	packet_loss: 'a sound network; a client next to the server',
 	slow_start: '--num-warmups N',
