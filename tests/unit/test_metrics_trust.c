@@ -584,8 +584,8 @@ static const struct {
 	  "then answered again: it was restarted. Measure again once it is up.", "every metric" },
 	{ outage_ours, TRUST_DEGRADED, "no_local_port",
 	  "3 connections could not be opened because this machine had no local port left: these "
-	  "failures are not the server's. Widen net.ipv4.ip_local_port_range, or lower "
-	  "--max-concurrency. profllm doctor shows the command.", "every metric" },
+	  "failures are not the server's. Widen net.ipv4.ip_local_port_range, add --source-addresses, "
+	  "or lower --max-concurrency. profllm doctor shows the command.", "every metric" },
 	{ outage_counted, TRUST_DEGRADED, "server_restarted",
 	  "The counters of the server's /metrics began again during the run: it was restarted, or "
 	  "several servers answer at one address.", "every metric" },
@@ -603,8 +603,8 @@ static const struct {
 	  "container or control group." DOCTOR_MENDS, NULL },
 	{ ports, TRUST_DEGRADED, "no_local_port",
 	  "3 connections could not be opened because this machine had no local port left: these "
-	  "failures are not the server's. Widen net.ipv4.ip_local_port_range, or lower "
-	  "--max-concurrency." DOCTOR_MENDS, "every metric" },
+	  "failures are not the server's. Widen net.ipv4.ip_local_port_range, add "
+	  "--source-addresses, or lower --max-concurrency." DOCTOR_MENDS, "every metric" },
 	{ ports_at, TRUST_VALID, NULL, NULL, NULL },
 	{ ports_over, TRUST_VALID, "no_local_port",
 	  "81 connections were open at once, and this machine has 100 local ports (limit 80 % of "
