@@ -55,7 +55,8 @@ void suite_search_plan(const struct suite *s, struct buf *out)
 	buf_printf(out, "Search for the %s %s among %zu experiments, by rounds of\n",
 		   h->opts.is_highest ? "highest" : "lowest", q->metric, q->n);
 	for (unsigned r = 0; r < h->rounds; r++)
-		buf_printf(out, "  %s%zu of %s%s\n", r ? "at least " : "",
+		buf_printf(out, "  %s%zu of %s%s\n",
+			   !r ? "" : h->target[r] > HALVING_LEAST ? "about " : "at least ",
 			   h->target[r] < q->n ? h->target[r] : q->n, length_text(q, r, &a),
 			   r + h->opts.repeats > h->rounds ? ", on restarted servers" : "");
 	buf_printf(out, "for at most %.0f %% of the load that all of them at full length would be",
