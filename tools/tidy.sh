@@ -3,7 +3,8 @@
 # tidy.sh: everything about the tree that a tool can judge without compiling it.
 #
 # One finding per line, `file:line: what`, then `tidy: N files, M findings`; 1 when M > 0.
-# C rules are in tidy.awk, layers in layers.awk; here is what concerns several files.
+# C rules are in tidy.awk, layers in layers.awk, words in words.pl; here is what concerns several
+# files.
 set -u
 export LC_ALL=C
 found=$(mktemp)
@@ -96,7 +97,7 @@ documented() {
 	done
 }
 
-{ lint_c; dead_files; text_files; personal; documented; } >"$found" 2>&1
+{ lint_c; dead_files; text_files; personal; documented; perl tools/words.pl; } >"$found" 2>&1
 cat "$found"
 n=$(wc -l <"$found")
 echo "tidy: ${#files[@]} files, $n findings"

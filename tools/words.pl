@@ -122,7 +122,7 @@ sub judge {
 }
 
 read_words();
-my @files = @named ? @named : split /\n/, `git ls-files`;
+my @files = @named ? @named : split /\n/, `git ls-files -co --exclude-standard`;
 for my $file (@files) {
 	my ($row) = grep { $file =~ $_->[1] } @kind or next;
 	next if !-f $file || $file =~ /\.test\.ts$/;

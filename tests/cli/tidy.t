@@ -37,6 +37,10 @@ my @case = (
 	['101 columns of a text', 'src/client/net/a.c', "\t\"" . 'a' x 91 . "\"\n", ''],
 	['100 columns of UTF-8', 'src/client/net/a.c', "\xc3\xa9" x 100 . "\n", ''],
 	['blanks at the end', 'src/client/net/a.c', "int a; \n", 'blanks'],
+	['a questioned word in a message', 'src/cmd/a.c',
+		"const char *t = \"it was told\"\n\t\" that\";\n", '"told": write'],
+	['a questioned word in a comment', 'src/cmd/a.c', "/* it was told */\n", ''],
+	['a questioned word that is a key', 'src/cmd/a.c', "const char *t = \"told\";\n", ''],
 	['unfinished work', 'src/client/net/a.c', "/* $debt: later */\n", 'unfinished'],
 	['a layer above', 'src/core/json/a.c', "#include \"client/net/a.h\"\n", 'json may not use net'],
 	['a layer that is written without its folder', 'src/client/net/a.c',
@@ -66,7 +70,7 @@ for my $case (@case) {
 	my ($name, $file, $text, $want) = @$case;
 	my $dir = File::Temp->newdir;
 	make_path("$dir/tools");
-	system("cp $root/tools/*.sh $root/tools/*.awk $dir/tools && cd $dir && git init -q .") == 0 or die;
+	system("cp $root/tools/*.sh $root/tools/*.awk $root/tools/words.* $dir/tools && cd $dir && git init -q .") == 0 or die;
 	spill("$dir/src/LAYERS", "core/base:\ncore/json: base\n"
 		. "client/net: base\nclient/load: base net\nbench/run: base\ncmd: base\n");
 	spill("$dir/src/core/base/err.h", "$tag#pragma once\n");
