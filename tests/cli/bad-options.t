@@ -313,7 +313,7 @@ my @rows = (
 		['--rate', 'request-rate', 5], ['--rps', 'request-rate', 5], ['--qps', 'request-rate', 5],
 		['--api-key', 'header', 'k'], ['--json', 'output-json', 'f'], ['--url', 'base-url', 'u'],
 		['--output', 'output-json', 'f'], ['--timeout', 'request-timeout', 5],
-		['--warmup', 'num-warmups', 1], ['--quiet', 'disable-tqdm'],
+		['--warmup', 'num-warmups', 1], ['--silent', 'disable-tqdm'],
 		['--dry', 'dry-run'], ['--load-pat', 'load-pattern', 'x'], ['-c', 'max-concurrency', 4],
 		['-n', 'num-prompts', 4], ['-d', 'duration', 4], ['-c8', 'max-concurrency']),
 	['serve', 2, 'ambiguous option --num: it could be --num-prompts, --num-warmups', qw(--num 3)],

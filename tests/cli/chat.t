@@ -89,7 +89,7 @@ is(json_of((run(args => [qw(bench serve --model org/m --tokenizer plain --port),
 
 # ---- refused ----
 
-my $help = 'say what stands around a user message with --chat-prefix and --chat-suffix, or send '
+my $help = 'give the text before and after a user message with --chat-prefix and --chat-suffix, or send '
 	. 'prompts as they are with --skip-chat-template';
 my $json = "HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Type: application/json\r\n";
 my $no = "HTTP/1.1 404 Not Found\r\nConnection: close\r\nContent-Length: 0\r\n\r\n";
@@ -97,12 +97,12 @@ my $bytes = '{"tokens": [1, 2, 3]}';
 my $other = sprintf("%sContent-Length: %d\r\n\r\n%s", $json, length $bytes, $bytes);
 my @refused = (
 	['nothing is asked in a dry run', 'other', undef, "the chat template of other is not a known one, "
-		. "and the server does not help (it is not asked when nothing is sent): $help (they go bare)",
+		. "and the server cannot apply it (it is not asked when nothing is sent): $help (they go bare)",
 		'--dry-run'],
 	['no /tokenize', 'other', [$no], "the chat template of other is not a known one, and the server "
 		. "does not help (http://127.0.0.1:*/tokenize: HTTP status 404): $help (they go bare)"],
 	['no /tokenize, chat', 'other', [$no], "*$help (the chat endpoint puts them through it)", @chat],
-	['another tokenizer', 'other', [$other], '*the server does not help (the chat template of * does '
+	['another tokenizer', 'other', [$other], '*the server cannot apply it (the chat template of * does '
 		. 'not show a message once): *'],
 	['variables without a server', 'known', [$no], 'the chat template of known is not known with '
 		. '--chat-template-kwargs, and *', '--chat-template-kwargs.x', '1'],

@@ -288,7 +288,7 @@ my %harmless = map { $_ => 1 } qw(
 	warm_connections lora_path random_mm_limit_mm_per_prompt chat_template_kwargs extra_body mix
 	json_schema_path priority_classes multi_turn_turns_dist multi_turn_delay_dist session_header
 	session_token_header dataset input_length_range input_file warmup_percentages
-	gpus gpu_price
+	gpus gpu_price cpus source_addresses
 );
 my %tested = map { $_ => 1 } qw(record dump_workload worker_log nsight python worker_cmd);
 my @keys = map { /^\| `(\w+)` \| (a text|a list of|an object|NAME\|FILE|N\|auto)/ ? $1 : () }

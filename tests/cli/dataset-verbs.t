@@ -102,11 +102,11 @@ my @rows = (
 	[2, '*--range-ratio: the range ratio must be in [0, 1)*', @slices, qw(--output x
 		--range-ratio 1)],
 	[1, '*missing.txt*', qw(dataset slices --tokenizer sim --input missing.txt --output x)],
-	[2, '*--mix*"wieght" is no option of a dataset*', qw(dataset show --tokenizer sim
+	[2, '*--mix*"wieght" is neither an option of a dataset*', qw(dataset show --tokenizer sim
 		--dataset-name mix --mix), '[{"wieght": 1}]'],
 	[2, '*--mix*"weight" must be a number above 0, got 0*', qw(dataset show --tokenizer sim
 		--dataset-name mix --mix), '[{"weight": 0}]'],
-	[2, '*--mix*"request-rate" is no option of a dataset*', qw(dataset show --tokenizer sim
+	[2, '*--mix*"request-rate" is neither an option of a dataset*', qw(dataset show --tokenizer sim
 		--dataset-name mix --mix), '[{"request-rate": 1}]'],
 	[2, '*a part of a mix cannot be a mix*', qw(dataset show --tokenizer sim --dataset-name mix
 		--mix), '[{"dataset-name": "mix"}]'],

@@ -269,7 +269,7 @@ END
 	like(slurp('two.events'), qr/"event": ?"telemetry"/, '--events has its samples, too');
 	my $r = run(args => [qw(run --config two.yaml --output two.json --live --jobs 2)]);
 	is($r->{status}, 2, 'members at once');
-	like($r->{err}, qr/--live shows one run at a time, but this suite runs 2 members at once/);
+	like($r->{err}, qr/--live shows one run at a time, but this suite runs several experiments at once/);
 }
 
 # Where there is no terminal, or it is not wanted.

@@ -128,7 +128,7 @@ is_deeply(\@wrong, [],
 ok($of{random} && $of{custom}, 'both sets are there');
 for my $row (['"priority" must be a whole number of 64 bits*got "high"', priority => 'high'],
 	['"headers" must be an object of names and texts*', headers => ['a']],
-	['"frobnicate" is no option of a dataset, and no key of its requests*', frobnicate => 1]) {
+	['"frobnicate" is neither an option of a dataset nor a key of its requests*', frobnicate => 1]) {
 	my ($why, %key) = @$row;
 	check_run("mix: $why", run(args => [@serve, qw(--dry-run --dataset-name mix --mix),
 		$json->encode([{ 'dataset-name' => 'random', %key }])]), { status => 2,

@@ -372,6 +372,7 @@ config('long', server => { command => [$program, 'sim', '--api-key', secret('com
 	wait_for('its command', sub { (slurp($rosters[0]) // '') =~ /^command .*sim.*^member/ms });
 	my ($keeper) = slurp($rosters[0]) =~ /^keeper (\d+)/m;
 	my @members = slurp($rosters[0]) =~ /^member (\d+)/mg;
+	kill 'STOP', $keeper, $run->{pid}; # or one would see the other's end
 	kill 'KILL', $keeper, $run->{pid};
 	finish($run);
 	ok(-e $rosters[0], 'the roster of what was killed is still there');

@@ -79,9 +79,9 @@ my @calls = (tool_call('', name => 'find'), map { tool_call(" part$_") } 2 .. 22
 
 # Of the two words of an answer the tokenizer `sim` makes 6 tokens. TPOT is of upstream's count.
 my @token_cases = (
-	{ name => 'usage beside the last choice', events => [@thoughts, @answer,
+	{ name => 'usage with the last choice', events => [@thoughts, @answer,
 		finish('stop', %usage), $done], lens => 6, best => 22, ignored => 2, short => 2 },
-	{ name => 'usage beside the last choice, --fix usage', args => [qw(--fix usage)],
+	{ name => 'usage with the last choice, --fix usage', args => [qw(--fix usage)],
 		events => [@thoughts, @answer, finish('stop', %usage), $done], lens => 22, best => 22 },
 	{ name => 'reasoning and an answer, no usage', events => [@thoughts, @answer, finish('stop'),
 		$done], lens => 6, best => 'more', short => 2 },
@@ -89,7 +89,7 @@ my @token_cases = (
 		events => [@thoughts, @answer, finish('stop'), $done], lens => 'more', best => 'more' },
 	{ name => 'reasoning alone, no usage', events => [@thoughts, finish('length'), $done],
 		lens => 0, best => 'more', short => 2 },
-	{ name => 'a tool call, usage beside the last choice', events => [@calls,
+	{ name => 'a tool call, usage with the last choice', events => [@calls,
 		finish('tool_calls', %usage), $done], lens => 0, best => 22, ignored => 2, short => 2 },
 	{ name => 'a tool call, no usage, --fix all-text', args => [qw(--fix all-text)],
 		events => [@calls, finish('tool_calls'), $done], lens => 'more', best => 'more' },

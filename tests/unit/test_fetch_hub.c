@@ -312,7 +312,7 @@ static const struct step STEPS[] = {
 	{ .answer = { HEAD_OF(C2, "\"" HELLO_SHA1 "\"", "5"), BODY_OF("hello", "5") },
 		.file = "f", .revision = "refs/pr/1", .path = "snapshots/" C2 "/f",
 		.asked = "/resolve/refs%2Fpr%2F1/f ", .ref = C2 },
-	{ .file = "../x", .rc = -1, .path = "is no path of a file in a repository", .ref = C2 },
+	{ .file = "../x", .rc = -1, .path = "is not a path of a file in a repository", .ref = C2 },
 	{ .file = "x", .revision = "../x", .rc = -1, .path = "is no revision", .ref = C2 },
 };
 

@@ -262,7 +262,7 @@ static void drivers_that_fail(void **state)
 	g = gpu_list(s, &n);
 	assert_int_equal(n, 1);
 	assert_int_equal(g[0].index, 1);
-	assert_string_equal(gpu_note(s), "GPU 0 is not to be had: GPU is lost");
+	assert_string_equal(gpu_note(s), "GPU 0 is not available: GPU is lost");
 	gpu_sample(s, 0, &sample);
 	assert_true(sample.temperature_c == 40);
 	gpu_close(s);

@@ -86,7 +86,7 @@ static void wrong_values_are_refused(void **state)
 		{ "\"ignore_eos\": 1", "\"ignore_eos\" must be true or false, got 1" },
 		{ "\"stop\": 1", "\"stop\" must be a text or a list, got 1" },
 		{ "\"structured_outputs\": [1]", "\"structured_outputs\" must be an object" },
-		{ "\"seed\": 1, \"extra_body\": {\"seed\": 2}", "\"seed\" stands in the row and in its "
+		{ "\"seed\": 1, \"extra_body\": {\"seed\": 2}", "\"seed\" is given in the row and in its "
 		  "\"extra_body\"" },
 	};
 

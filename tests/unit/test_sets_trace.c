@@ -305,7 +305,7 @@ static void too_few_ids_are_filled_up(void **state)
 	assert_int_equal(f.w.trace->own_tokens, 2 * 84);
 	assert_int_equal(f.w.trace->left_ids, 2);
 	assert_notes(&f, "2 rows have fewer ids than their lengths need");
-	assert_notes(&f, "2 ids stand for more tokens than their rows have");
+	assert_notes(&f, "2 block ids have more tokens than their rows");
 	f.opts.is_trace_short = true;
 	make(&f);
 	assert_int_equal(ids_of(&f, 0, b), 16);

@@ -185,7 +185,7 @@ static void member_of_another(void **state)
 	drop(&m);
 	make_as(&m, SIM "name: a", NULL, &wrong);
 	assert_int_equal(m.rc, -1);
-	assert_non_null(strstr(m.f.errors.data, "expected I/N, got '4/3'"));
+	assert_non_null(strstr(m.f.errors.data, "expected I/N@HASH, got '4/3'"));
 	drop(&m);
 }
 

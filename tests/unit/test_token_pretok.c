@@ -199,9 +199,9 @@ static void test_refuse(void **state)
 		{ "{'type':'CharDelimiterSplit'}", "with delimiter \"\"; one character" },
 		{ "{'type':'FixedLength','length':0}", "with length 0; at least 1" },
 		{ SEQ(BYTE_LEVEL("true", "true") "," BYTE_LEVEL("true", "true")),
-			"pre_tokenizer ByteLevel behind ByteLevel" },
+			"pre_tokenizer ByteLevel after ByteLevel" },
 		{ SEQ(BYTE_LEVEL("true", "true") "," METASPACE("")),
-			"pre_tokenizer Metaspace behind ByteLevel" },
+			"pre_tokenizer Metaspace after ByteLevel" },
 		{ SEQ(BERT "," BERT "," BERT "," BERT "," BERT "," BERT "," BERT "," BERT ","
 			BERT), "has more than 16 pre_tokenizer stages" },
 	};

@@ -256,7 +256,7 @@ static const struct bad {
 	{ "unless (fork) { setpgrp; $SIG{TERM} = 'IGNORE'; exit if fork; sleep 1 while 1 } exit 5", false,
 	  WORKER_FAULT_CRASHED, ERR_RUN, .text = "ended with status 5" },
 	{ "raw(\"Hello, world\\n\"); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN,
-	  .text = "broke the protocol during starting: 'Hell' stands where a frame's length should" },
+	  .text = "broke the protocol during starting: 'Hell' found where a frame's length was expected" },
 	{ "raw(pack 'N', 0xfffffff0); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN,
 	  .text = "a frame of 4294967280 bytes; at most 268435456" },
 	{ "put('{\"type\":'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN,
