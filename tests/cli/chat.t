@@ -97,10 +97,11 @@ my $bytes = '{"tokens": [1, 2, 3]}';
 my $other = sprintf("%sContent-Length: %d\r\n\r\n%s", $json, length $bytes, $bytes);
 my @refused = (
 	['nothing is asked in a dry run', 'other', undef, "the chat template of other is not a known one, "
-		. "and the server cannot apply it (it is not asked when nothing is sent): $help (they go bare)",
+		. "and the server cannot apply it (it is not asked when nothing is sent): $help "
+		. '(they go bare)',
 		'--dry-run'],
 	['no /tokenize', 'other', [$no], "the chat template of other is not a known one, and the server "
-		. "does not help (http://127.0.0.1:*/tokenize: HTTP status 404): $help (they go bare)"],
+		. "cannot apply it (http://127.0.0.1:*/tokenize: HTTP status 404): $help (they go bare)"],
 	['no /tokenize, chat', 'other', [$no], "*$help (the chat endpoint puts them through it)", @chat],
 	['another tokenizer', 'other', [$other], '*the server cannot apply it (the chat template of * does '
 		. 'not show a message once): *'],

@@ -70,7 +70,8 @@ for my $case (@case) {
 	my ($name, $file, $text, $want) = @$case;
 	my $dir = File::Temp->newdir;
 	make_path("$dir/tools");
-	system("cp $root/tools/*.sh $root/tools/*.awk $root/tools/words.* $dir/tools && cd $dir && git init -q .") == 0 or die;
+	system("cp $root/tools/*.sh $root/tools/*.awk $root/tools/words.* $dir/tools && cd $dir &&"
+		. ' git init -q .') == 0 or die;
 	spill("$dir/src/LAYERS", "core/base:\ncore/json: base\n"
 		. "client/net: base\nclient/load: base net\nbench/run: base\ncmd: base\n");
 	spill("$dir/src/core/base/err.h", "$tag#pragma once\n");

@@ -28,7 +28,7 @@ sub comparable
 sub score_equals
 {
 	my ($run, $record, $name) = @_;
-	my ($status, $out, $err) = profllm('bench', 'score', $record, '--save-result',
+	my ($status, $out, $err) = profllm('bench', 'score', '--report', 'full', $record, '--save-result',
 		'--save-detailed', '--result-dir', "$dir", '--result-filename', 'again.json');
 	my ($report) = $run->{out} =~ /(=+ Serving Benchmark Result =.*)/s;
 	my ($again) = $out =~ /(=+ Serving Benchmark Result =.*)/s;

@@ -61,7 +61,7 @@ for my $fix ([], ['--fix', 'probe-tail']) {
 	cmp_ok($result->{probe_max_e2el_ms}, '>=', $result->{probe_p99_e2el_ms}, "$name: and worst");
 	like($run->{out}, qr/^-+Probe Requests-+\nProbe requests completed: +@{[scalar @probe]} *$/m,
 		"$name: the report has them");
-	my ($status, $out) = profllm('bench', 'score', "$dir/p.rec");
+	my ($status, $out) = profllm('bench', 'score', '--report', 'full', "$dir/p.rec");
 	my ($report) = $run->{out} =~ /(=+ Serving Benchmark Result =.*)/s;
 	my ($again) = $out =~ /(=+ Serving Benchmark Result =.*)/s;
 	is($again, $report, "$name: bench score prints the same report");

@@ -57,7 +57,7 @@ for my $m (@{ $runs->{metrics} }) {
 ok($metric{mean_ttft_ms} && $metric{p99_e2el_ms} && !$metric{mean_itl_ms},
 	'the blocks that were asked for');
 for my $k (1 .. 3) {
-	my ($status, $out) = profllm('bench', 'score', "$dir/run.rec.$k");
+	my ($status, $out) = profllm('bench', 'score', '--report', 'full', "$dir/run.rec.$k");
 	my ($again) = $out =~ /^Total token throughput \(tok\/s\): +(\S+)/m;
 
 	is($again, sprintf('%.2f', $rate[$k - 1]), "the record of run $k");

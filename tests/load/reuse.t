@@ -108,7 +108,7 @@ for my $pass (qw(same other)) {
 	my $dir = File::Temp->newdir('load-XXXXXX', TMPDIR => 1);
 	my $run = serve($sim, @load, qw(--repeat-count 3 --repeat-order tile --warmup-pass same --record),
 		"$dir/run.rec");
-	my ($status, $out) = profllm(qw(bench score), "$dir/run.rec");
+	my ($status, $out) = profllm(qw(bench score --report full), "$dir/run.rec");
 	my @lines = grep { /^(?:Repeated requests|Warm-up pass|Ideal prefix)/ } split /\n/, $out;
 
 	is($status, 0, 'the record is scored');
