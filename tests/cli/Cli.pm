@@ -160,8 +160,8 @@ sub store_url {
 }
 
 sub wait_for {
-	my ($what, $condition) = @_;
-	my $deadline = time + 30;
+	my ($what, $condition, $seconds) = @_;
+	my $deadline = time + ($seconds // 30);
 
 	until ($condition->()) {
 		die "$what did not happen\n" if time > $deadline;

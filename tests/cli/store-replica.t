@@ -65,14 +65,14 @@ is($answer->{status}, 403, 'an upload there is refused');
 like($answer->{content}, qr/this dashboard is read-only: .*read replica/, 'with the reason');
 
 is(ask($primary, 'POST', '/api/upload/raw', result(4))->{status}, 201, 'a fourth run comes to the primary');
-wait_for('the fourth run in the replica', sub { total($replica) == 4 });
+wait_for('the fourth run in the replica', sub { total($replica) == 4 }, 180);
 my $ids = [map { $_->{id} } @{ask($primary, 'POST', '/api/filters/apply', '{"limit": 2}')->{json}{items}}];
 is(ask($primary, 'POST', '/api/data/bulk', json_text({ action => 'delete',
 	ids => [$ids->[0]] }))->{status}, 200, 'a run is deleted');
-wait_for('the delete in the replica', sub { total($replica) == 3 });
+wait_for('the delete in the replica', sub { total($replica) == 3 }, 180);
 is(ask($primary, 'POST', '/api/data/bulk', json_text({ action => 'exclude', ids => [$ids->[1]],
 	text => 'not this one' }))->{status}, 200, 'another one excluded');
-wait_for('the exclusion in the replica', sub { total($replica) == 2 });
+wait_for('the exclusion in the replica', sub { total($replica) == 2 }, 180);
 pass('each change was followed');
 
 spew('r.json', result(10));

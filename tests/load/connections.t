@@ -51,7 +51,8 @@ my @pace = ('--ttft-ms', '5', '--itl-ms', '2');
 	ok(wait_until(30, sub { my $n = $peers->(); return ($n->{'0200007F'} // 0) == 3 &&
 		($n->{'0300007F'} // 0) == 3 }), 'source addresses: three connections from each');
 	my $elsewhere = sub { return grep { $_ ne $cpu } map {
-		(slurp($_) // '') =~ /^Cpus_allowed_list:\s+(\S+)/m ? $1 : () } glob "/proc/$run->{pid}/task/*/status" };
+		(slurp($_) // '') =~ /^Cpus_allowed_list:\s+(\S+)/m ? $1 : () }
+		glob "/proc/$run->{pid}/task/*/status" };
 	ok(wait_until(10, sub { !$elsewhere->() }), 'cpus: every thread is where it was put');
 	serve_end($run);
 	is($run->{result}{completed}, 6, 'source addresses: all are answered') or diag($run->{err});

@@ -40,8 +40,8 @@ sub is_warm { return codes($_[0]) =~ /prefix_cache/ ? 1 : 0; }
 		$run->{result}{duration}, 'steady state: inside the run');
 	like($run->{out}, qr/^Steady mean TTFT \(ms\):/m, 'steady state: on the terminal');
 
-	my ($status, $out) = profllm('bench', 'score', '--report', 'full', "$sim->{dir}/run.rec", '--save-result',
-		'--result-dir', "$sim->{dir}", '--result-filename', 'again.json');
+	my ($status, $out) = profllm('bench', 'score', '--report', 'full', "$sim->{dir}/run.rec",
+		'--save-result', '--result-dir', "$sim->{dir}", '--result-filename', 'again.json');
 	my $again = read_json("$sim->{dir}/again.json");
 	is($status, 0, 'record: scored again');
 	is_deeply($again->{profllm}{server}, $server, 'record: the same of the server');
