@@ -104,12 +104,15 @@ const valuesOf = (page) => page.$$eval('main [data-value]', (l) => l.filter((e) 
 	.map((e) => [e.dataset.value, e.textContent.trim()]));
 
 async function numbersAre(page, { heard, settle }, name, least) {
-	let shown, wrong;
+	let shown, wrong, last;
 	await becomes(async () => {
 		await settle();
 		shown = await valuesOf(page);
 		wrong = shown.filter((v) => !isRight(heard, v));
-		return shown.length >= least && wrong.length === 0;
+		// A table draws the rows in view once it knows how high a row is.
+		const before = last;
+		last = JSON.stringify(shown);
+		return last === before && shown.length >= least && wrong.length === 0;
 	}, true, `${name}: its numbers are the API’s`);
 	if (wrong.length || shown.length < least)
 		console.error(`# ${shown.length} numbers, at least ${least}; wrong: ${
