@@ -7,6 +7,8 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use LoadTest;
+use IO::Select;
+use IO::Socket::INET;
 use Test::More;
 
 my @pace = ('--ttft-ms', '5', '--itl-ms', '2');
@@ -35,27 +37,27 @@ my @pace = ('--ttft-ms', '5', '--itl-ms', '2');
 
 # Connections come from the named addresses in turn, and a loop stays on its processor.
 {
-	my $sim = sim('--ttft-ms', '2000', '--itl-ms', '2');
+	my $listen = IO::Socket::INET->new(Listen => 16, LocalAddr => '127.0.0.1') or die $!;
 	my ($cpu) = slurp('/proc/self/status') =~ /^Cpus_allowed_list:\s+(\d+)/m;
-	my $run = serve_start($sim, '--num-prompts', '6', '--source-addresses', '127.0.0.2', '127.0.0.3',
-		'--warm-connections', '6', '--cpus', $cpu);
-	my $peers = sub {
-		my (%n, $text);
-		my $port = sprintf '%04X', $sim->{port};
+	my $run = serve_start('http://127.0.0.1:' . $listen->sockport, '--num-prompts', '6',
+		'--source-addresses', '127.0.0.2', '127.0.0.3', '--cpus', $cpu, '--metrics-interval', '0');
+	my ($ready, @taken, %from) = IO::Select->new($listen);
 
-		$text = slurp('/proc/net/tcp');
-		$n{$1}++ while $text =~ /^ *\d+: (0[23]00007F):\w+ 0100007F:$port 01 /mg;
-		return \%n;
-	};
-
-	ok(wait_until(30, sub { my $n = $peers->(); return ($n->{'0200007F'} // 0) == 3 &&
-		($n->{'0300007F'} // 0) == 3 }), 'source addresses: three connections from each');
-	my $elsewhere = sub { return grep { $_ ne $cpu } map {
-		(slurp($_) // '') =~ /^Cpus_allowed_list:\s+(\S+)/m ? $1 : () }
-		glob "/proc/$run->{pid}/task/*/status" };
-	ok(wait_until(10, sub { !$elsewhere->() }), 'cpus: every thread is where it was put');
+	while (@taken < 6 && $ready->can_read(30)) {
+		my $client = $listen->accept;
+		$from{$client->peerhost}++;
+		push @taken, $client if $client->peerhost ne '127.0.0.1';
+		print $client "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+			if $client->peerhost eq '127.0.0.1'; # it asks for /metrics
+	}
+	my @places = map { slurp($_) =~ /^Cpus_allowed_list:\s+(\S+)/m ? $1 : () }
+		glob "/proc/$run->{pid}/task/*/status";
+	is($from{'127.0.0.2'}, 3, 'source addresses: three connections from one') or diag(explain(\%from));
+	is($from{'127.0.0.3'}, 3, 'and three from the other');
+	is_deeply([grep { $_ ne $cpu } @places], [], 'cpus: every thread is where it was put');
+	close $_ for @taken, $listen;
 	serve_end($run);
-	is($run->{result}{completed}, 6, 'source addresses: all are answered') or diag($run->{err});
+	is($run->{result}{failed}, 6, 'source addresses: six requests') or diag($run->{err});
 }
 
 # The server closes what was idle for 30 ms; requests come every 60 ms.

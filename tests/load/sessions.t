@@ -65,7 +65,7 @@ sub content
 	cmp_ok($turn[1]{cached_share}, '>', 0, 'report: later turns find their history cached');
 	ok(abs($s->{goodput} - $s->{throughput}) < 1e-9, 'report: all conversations were short enough');
 	like($run->{out}, qr/^-+Conversations-+\n.*^ +3 +30 /ms, 'report: the block on the terminal');
-	my ($status, $out) = profllm('bench', 'score', "$dir/run.rec");
+	my ($status, $out) = profllm('bench', 'score', '--report', 'full', "$dir/run.rec");
 	my ($report) = $run->{out} =~ /(=+ Serving Benchmark Result =.*)/s;
 	my ($again) = $out =~ /(=+ Serving Benchmark Result =.*)/s;
 	is($again, $report, 'report: bench score prints the same');

@@ -35,7 +35,7 @@ for my $threads (1, 2) {
 	is($own->{used_up_s}, undef, "$name: there was enough to send");
 	ok(!$own->{interrupted}, "$name: no interruption");
 	like($run->{out}, qr/^Time limit \(s\): +1\.50/m, "$name: and the report");
-	my ($status, $out) = profllm('bench', 'score', "$dir/run.rec");
+	my ($status, $out) = profllm('bench', 'score', '--report', 'full', "$dir/run.rec");
 	my ($report) = $run->{out} =~ /(=+ Serving Benchmark Result =.*)/s;
 	my ($again) = $out =~ /(=+ Serving Benchmark Result =.*)/s;
 	is($again, $report, "$name: bench score prints the same report");

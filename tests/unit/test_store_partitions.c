@@ -176,11 +176,12 @@ static void test_full(void **state)
 static void restored(const char *url)
 {
 	struct arena a = { 0 };
-	const char *backup = in_dir(&a, "months.backup");
+	const char *backup;
 	struct store *s;
 
 	if (!str_starts(str_of(url), STR("postgres")))
 		return;
+	backup = in_dir(&a, "months.backup");
 	s = open_store(url, false);
 	put_some(s, "old", 0, 5);
 	make_older(url, 200);
