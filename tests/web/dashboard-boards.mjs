@@ -137,8 +137,8 @@ async function otherPages(page, url) {
 		await page.click('.toast:has-text("Open board")');
 		await page.waitForSelector(`.block ${part}`);
 		ok(there.length > 2, `${path} has numbers`, there);
-		equal(await values(), there, 'which its block has, too');
-		equal(await page.$$eval('.block .tools', (l) => l.filter((e) => e.checkVisibility())
+		await becomes(values, there, 'which its block has, too');
+		await becomes(() => page.$$eval('.block .tools', (l) => l.filter((e) => e.checkVisibility())
 			.map((e) => e.querySelectorAll('select, input').length)), [0], 'without controls');
 	}
 	await page.click('.toast:has-text("Open board")');
