@@ -2,9 +2,12 @@
 /*
  * ranks.c - what a token event costs when the load is divided among several processes.
  *
- * The same streams are received by one process, and by 2, 4 and 8 that mpirun starts. In "steps"
- * all tokens of a moment are sent together, as an engine's step does; in "spread" they are evenly
- * spread over the time between two tokens of a stream, so that each event wakes a process.
+ * mpirun starts 2, 4 and 8 processes, each of which receives as many streams as one process does
+ * alone: so many times the events, at the same processor time for each if the rate that can be
+ * offered is to grow with the processes. In "steps" all tokens of a moment are sent together, as an
+ * engine's step does; in "spread" they are evenly spread over the time between two tokens of a
+ * stream. In "divided" the streams of one process are dealt among the others, which have less to
+ * do each time they wake.
  *
  * The processor time of all processes of the run, mpirun left out, is read ten times a second; what
  * it grew by while every stream flowed is divided by the events of that time, which the result has.
@@ -30,9 +33,10 @@
 
 #define RANKS_MOST 8
 #define ITL_MS "20"
-#define STREAMS "100"
+#define SPREAD_RATE 47             /* a little slower than one in ITL_MS */
+#define STREAMS 100
 #define TOKENS "500"
-#define STREAMS_QUICK "20"
+#define STREAMS_QUICK 20
 #define TOKENS_QUICK "100"
 #define LOOK_NS 100000000
 #define LOOKS_MAX 4096
@@ -42,13 +46,16 @@
 
 /* With the tap each process of a machine looks at the packets of all of them. */
 static const struct scene {
-	const char *name, *rate, *timestamps;
-	unsigned ranks_most, step; /* 1 and its multiples by step */
-	bool has_target;
+	const char *name, *timestamps;
+	unsigned rate;  /* streams started in a second for each process; 0: all at once */
+	unsigned step;  /* 1 process and its multiples by step */
+	bool is_divided;
 } scenes[] = {
-	{ "steps", "inf", "kernel", RANKS_MOST, 2, true },
-	{ "steps, tap", "inf", "auto", RANKS_MOST, RANKS_MOST, false },
-	{ "spread", "47", "kernel", RANKS_MOST, RANKS_MOST, false },
+	{ "steps", "kernel", 0, 2, false },
+	{ "spread", "kernel", SPREAD_RATE, 2, false },
+	{ "steps, tap", "auto", 0, RANKS_MOST, true },
+	{ "steps, divided", "kernel", 0, 2, true },
+	{ "spread, divided", "kernel", SPREAD_RATE, RANKS_MOST, true },
 };
 
 struct look { int64_t at_ns, cpu_ns; };
@@ -202,7 +209,8 @@ static int measure(struct bench *b, const struct sim_child *sim, const struct sc
 		   double *us, struct err *e)
 {
 	static struct looks looks;
-	char pids[80], count[8];
+	unsigned loads = s->is_divided ? 1 : n;
+	char pids[80], count[8], streams[16], rate[16];
 	const char *argv[64] = { "mpirun", "--oversubscribe", "--bind-to", "none", "--mca", "btl",
 				 "self,vader", "-np", count };
 	const char *const rank[] = {
@@ -210,7 +218,7 @@ static int measure(struct bench *b, const struct sim_child *sim, const struct sc
 		b->binary, "bench", "serve", "--base-url", sim->url, "--model", "sim", "--tokenizer",
 		"sim", "--dataset-name", "random", "--random-input-len", "16", "--random-output-len",
 		b->is_quick ? TOKENS_QUICK : TOKENS, "--num-prompts",
-		b->is_quick ? STREAMS_QUICK : STREAMS, "--request-rate", s->rate, "--burstiness", "inf",
+		streams, "--request-rate", rate, "--burstiness", "inf",
 		"--timestamps", s->timestamps,
 		"--ready-check-timeout-sec", "0", "--progress", "none", "--save-result",
 		"--save-detailed", "--result-dir", sim->dir, "--result-filename", "result.json", NULL,
@@ -222,6 +230,8 @@ static int measure(struct bench *b, const struct sim_child *sim, const struct sc
 	int rc;
 
 	snprintf(count, sizeof(count), "%u", n);
+	snprintf(streams, sizeof(streams), "%u", loads * (b->is_quick ? STREAMS_QUICK : STREAMS));
+	snprintf(rate, sizeof(rate), s->rate ? "%u" : "inf", loads * s->rate);
 	snprintf(pids, sizeof(pids), "%s/pids", sim->dir);
 	snprintf(path, sizeof(path), "%s/result.json", sim->dir);
 	memcpy(&argv[n > 1 ? 9 : 0], rank, sizeof(rank));
@@ -247,7 +257,7 @@ static int play(struct bench *b, const struct sim_child *sim, const struct scene
 {
 	double one = 0, us;
 
-	for (unsigned n = 1; n <= s->ranks_most; n *= s->step) {
+	for (unsigned n = 1; n <= RANKS_MOST; n *= s->step) {
 		struct figure *f;
 
 		if (measure(b, sim, s, n, &us, e) < 0)
@@ -257,7 +267,7 @@ static int play(struct bench *b, const struct sim_child *sim, const struct scene
 			continue;
 		}
 		f = bench_add(b, "x", us / one, "%s, %u processes / one: CPU per event", s->name, n);
-		if (s->has_target)
+		if (!s->is_divided)
 			figure_most(f, RATIO_MAX);
 	}
 	return 0;
