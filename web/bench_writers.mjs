@@ -201,6 +201,8 @@ try {
 		+ `${await total(second)} in the dashboards`);
 	isMet &&= w.new === w.parts * PART && there === before + w.new && w.new + w.duplicate === w.asked;
 	show('runs taken in', w.new / w.seconds, 'runs/s');
+	show('a run in the database', Number(sql(store, 'SELECT pg_database_size(current_database())'))
+		/ there, 'bytes');
 	show('filters while four write, one dashboard, p50', rank(one, 0.5), `ms (${one.length})`);
 	show('filters while four write, one dashboard, p95', rank(one, 0.95), 'ms');
 	show('filters while four write, two dashboards, p50', rank(two, 0.5), `ms (${two.length})`);

@@ -12,7 +12,8 @@
 #include "results/store/store_internal.h"
 
 #define ROWS_AT_ONCE 4096
-#define SAVE_CHANGES_MIN 10000         /* changes worth a new snapshot by themselves */
+#define SAVE_CHANGES_MIN 10000         /* changes worth a new snapshot by themselves, or this */
+#define SAVE_SHARE 16                  /* part of all changes: so what a run costs stays the same */
 #define SAVE_WAIT_NS (300ll * 1000000000) /* any change is worth one after that */
 #define SAVE_RETRY_NS (60ll * 1000000000) /* after a snapshot that could not be written */
 #define CLEAN_WAIT_NS (30ll * 1000000000) /* between two indexes without removed runs */
@@ -416,10 +417,11 @@ static int forget_removed(struct store *s, struct err *e)
 
 static bool is_save_due(struct store *s, int64_t sequence)
 {
-	int64_t now = clock_mono_ns();
+	int64_t now = clock_mono_ns(), new = sequence - s->saved;
 
-	return has_snapshot(s) && sequence != s->saved && now >= s->save_not_before_ns &&
-	       (sequence - s->saved >= SAVE_CHANGES_MIN || now - s->saved_ns >= SAVE_WAIT_NS);
+	return has_snapshot(s) && new && now >= s->save_not_before_ns &&
+	       (s->saved < 0 || now - s->saved_ns >= SAVE_WAIT_NS ||
+		(new >= SAVE_CHANGES_MIN && new >= sequence / SAVE_SHARE));
 }
 
 int store_maintain(struct store *s, struct err *e)
