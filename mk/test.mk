@@ -67,6 +67,7 @@ asan ubsan: export UBSAN_OPTIONS = print_stacktrace=1
 tsan: export TSAN_OPTIONS = halt_on_error=1:second_deadlock_stack=1
 # Programs with a sanitizer compute more than they wait.
 asan ubsan tsan: export JOBS ?= $(shell nproc)
+asan ubsan tsan: export AGAIN ?= 0
 ASAN_FLAGS := -O1 -fsanitize=address,undefined -fno-sanitize-recover=all
 asan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/asan WHAT="$(ASAN_WHAT)" \

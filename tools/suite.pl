@@ -12,6 +12,10 @@
 #   alone   one at a time, because it measures how long something takes
 #   shared  next to others although it is in tests/load
 #   first   next to others, started before them because it takes longest
+#
+# Up to AGAIN files that failed (5; 0 under a sanitizer, whose findings never count as chance) are run
+# once more at the end, by themselves. One that passes then counts as passed, and is listed above the
+# last line as one that does not bear a busy machine.
 use strict;
 use warnings;
 use TAP::Harness;
@@ -29,7 +33,7 @@ my ($is_broken, $started) = (0, 0);
 my $cmocka = '/^# /h; /^not ok [0-9]* # SKIP/{s/not //; G; s/\n#*/:/; s/: *$//}';
 
 push @{$class{class_of($_)}}, twice($_) for @ARGV;
-my $all = TAP::Parser::Aggregator->new;
+my ($all, $second) = map { TAP::Parser::Aggregator->new } 1, 2;
 my $harness = TAP::Harness->new({
 	verbosity => $ENV{VERBOSE} ? 1 : 0,
 	failures  => 1,
@@ -38,10 +42,13 @@ my $harness = TAP::Harness->new({
 });
 $harness->callback(made_parser => \&watch);
 $harness->callback(after_test => sub { $seconds{$_[0][0]} = $_[1]->end_time - $_[1]->start_time });
-$all->start;
-run_tests($ENV{JOBS} || jobs(), @{$class{first}}, @{$class{shared}});
-run_tests(1, @{$class{alone}});
-$all->stop;
+$_->start for $all, $second;
+run_tests($all, $ENV{JOBS} || jobs(), @{$class{first}}, @{$class{shared}});
+run_tests($all, 1, @{$class{alone}});
+my @again = grep { has_failed($all->parsers($_)) } $all->descriptions;
+@again = () if @again > ($ENV{AGAIN} // 5);
+run_tests($second, 1, @again);
+$_->stop for $all, $second;
 report();
 
 sub jobs {
@@ -51,10 +58,10 @@ sub jobs {
 }
 
 sub run_tests {
-	my ($jobs, @tests) = @_;
+	my ($sum, $jobs, @tests) = @_;
 
 	$harness->jobs($jobs);
-	return if !@tests || eval { $harness->aggregate_tests($all, @tests); 1 };
+	return if !@tests || eval { $harness->aggregate_tests($sum, @tests); 1 };
 	print "suite.pl: $@";
 	$is_broken = 1;
 }
@@ -68,12 +75,15 @@ sub watch {
 	$parser->callback(plan => sub { $note->(@_) if ($_[0]->directive // '') eq 'SKIP' });
 }
 
+sub has_failed { return $_[0]->failed || $_[0]->has_problems }
+
 sub report {
 	my ($passed, $failed, $skipped) = (0, $is_broken, 0);
 	my @slow = sort { $seconds{$b} <=> $seconds{$a} } keys %seconds;
 
 	$harness->summary($all);
-	for my $parser ($all->parsers) {
+	my %second = map { $_ => $second->parsers($_) } $second->descriptions;
+	for my $parser (map { $second{$_} // $all->parsers($_) } $all->descriptions) {
 		my $bad = scalar($parser->failed);
 		my $missing = ($parser->tests_planned || 0) - $parser->tests_run;
 
@@ -87,6 +97,7 @@ sub report {
 		print "skipped: $_", $skipped{$_} > 1 ? " ($skipped{$_} cases)" : '', "\n";
 		$skipped += $skipped{$_};
 	}
+	print "passed only when run again, by itself: $_\n" for grep { !has_failed($second{$_}) } sort keys %second;
 	print "$passed passed, $failed failed", $skipped ? ", $skipped skipped" : '', "\n";
 	exit($failed ? 1 : 0);
 }
