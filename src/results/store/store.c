@@ -618,6 +618,18 @@ void store_columns(struct store *s, struct store_columns *out)
 	*out = (struct store_columns){ atomic_load(&s->n_own), columns_own_max() };
 }
 
+int store_bytes(struct store *s, int64_t *bytes, struct err *e)
+{
+	struct db *d = store_reader(s, e);
+	int rc;
+
+	if (!d)
+		return -1;
+	rc = db_integer(d, s->hooks->bytes, NULL, 0, 0, bytes, e);
+	store_reader_back(s, d);
+	return rc;
+}
+
 const char *store_kind(const struct store *s)
 {
 	return s->hooks->name;
@@ -721,6 +733,8 @@ int store_write_end(struct store *s, struct store_write *w, int rc, struct err *
 		rc = store_index_anew(s, e);
 	else if (!rc)
 		s->sequence = w->change;
+	for (size_t i = 0; !rc && i < PUT_OUTCOMES; i++)
+		atomic_fetch_add(&s->put[i], w->put[i]);
 	atomic_store(&s->n_own, s->columns.n_own);
 	free(w->list);
 	pthread_mutex_unlock(&s->write_lock);
