@@ -258,7 +258,7 @@ int data_api(const struct web_request *r, struct web_answer *a, struct err *e)
 
 #define STATUSES_MAX 24   /* of one route */
 
-static const double bound_s[] = { 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10 };
+static const double bound_s[] = { 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10 };
 #define BOUNDS (sizeof(bound_s) / sizeof(*bound_s))
 
 struct route_counts {

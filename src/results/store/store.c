@@ -566,7 +566,9 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 			     "be read only: name the primary server", s->shown);
 	s->is_read_only |= !rc && s->writer->is_replica;
 	s->mode = s->hooks == &db_sqlite && stat(s->place, &st) == 0 ? st.st_mode & 0666 : 0600;
-	if (!rc)
+	assert(!o->takes_older || (o->is_read_only && o->has_no_index));
+	/* A copy of the file needs to know nothing of its tables. */
+	if (!rc && !(o->takes_older && s->hooks->copy && migrate_is_older(s->writer)))
 		rc = migrate(s->writer, s->shown, s->is_read_only, e);
 	if (!rc && !s->is_read_only)
 		rc = columns_know(&s->columns, s->writer, e);
