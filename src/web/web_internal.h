@@ -296,6 +296,10 @@ int tags_resolve(const struct web_request *r, struct json_value *v, struct err *
 
 /* ---- upload.c ---- */
 
+/* What helps where a file is too large for one request. */
+#define WEB_LARGER_FILES ". `profllm ingest FILE --server URL` sends a larger file of JSON lines, or with a " \
+	"list of results, in pieces"
+
 int upload_open(struct web *w, struct err *e);
 bool upload_stop(struct web *w, int wait_ms);
 void upload_close(struct web *w);
