@@ -83,28 +83,37 @@ tsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/tsan WHAT="unit load" \
 		CFLAGS="-O1 -fsanitize=thread" SUITE_RUN="$(FIXED_ADDRESSES)"
 
-# A fuzz target links with the closure of the layers whose headers it includes.
-# Inputs that a run discovers stay under $(O); the corpus in the tree is read only.
-FUZZ_CC := clang
-FUZZ_FLAGS := -std=c17 -O1 -g -D_GNU_SOURCE -ffp-contract=off -pthread \
-	-fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
-ifneq ($(filter fuzz $(O)/fuzz/%,$(MAKECMDGOALS)),)
+# A fuzz target links with the closure of the layers whose headers it includes. Sources are compiled
+# once for all targets. Inputs that a run discovers stay under $(O); the corpus in the tree is read only.
+FUZZ_CC ?= $(if $(findstring ccache,$(CC)),ccache )clang
+FUZZ_ENGINE ?= -fsanitize=fuzzer
+FUZZ_SANITIZERS ?= -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=all
+FUZZ_FLAGS := -std=c17 -O1 -g -D_GNU_SOURCE -ffp-contract=off -pthread $(FUZZ_SANITIZERS)
+ifneq ($(filter fuzz fuzzers $(O)/fuzz/%,$(MAKECMDGOALS)),)
+$(O)/fuzz/obj/%.o: src/%.c | $(O)/gen/version.h
+	@mkdir -p $(@D)
+	$(call say,FUZZ,$<)
+	$(Q)$(FUZZ_CC) $(FUZZ_FLAGS) $(CPPFLAGS) -MMD -MP -c -o $@ $<
 fuzz_links = $(sort $(shell $(FUZZ_CC) -MM $(CPPFLAGS) $(1) | grep -oE 'src/[a-z/]*/' | xargs -n 1 basename))
 define fuzz_rule
 fuzz_layers_$(1) := $$(sort $$(foreach l,$$(call fuzz_links,tests/fuzz/fuzz_$(1).c),\
 	$$(call closure,$$(l))))
-$(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(call layer_src,$$(fuzz_layers_$(1))) \
+$(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(patsubst src/%.c,$(O)/fuzz/obj/%.o,\
+		$$(call layer_src,$$(fuzz_layers_$(1)))) \
 		$$(if $$(filter page,$$(fuzz_layers_$(1))),$(O)/obj/assets.o) \
-		$$(if $$(filter web,$$(fuzz_layers_$(1))),$(O)/obj/app.o) $(wildcard src/*/*.h src/*/*/*.h)
+		$$(if $$(filter web,$$(fuzz_layers_$(1))),$(O)/obj/app.o)
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ,$$@)
-	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -o $$@ $$(filter %.c %.o,$$^) $$(LDLIBS) \
-		$$(FUZZ_LDLIBS_$(1))
+	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -MMD -MP -MF $$@.d -o $$@ \
+		$$(filter %.c %.o,$$^) $$(FUZZ_ENGINE) $$(LDLIBS) $$(FUZZ_LDLIBS_$(1))
 endef
 FUZZ_LDLIBS_image := -lwebp
 $(foreach f,$(FUZZERS),$(eval $(call fuzz_rule,$(f))))
+-include $(wildcard $(O)/fuzz/*.d) $(shell find $(O)/fuzz/obj -name '*.d' 2>/dev/null)
 endif
-fuzz: $(O)/gen/version.h $(FUZZERS:%=$(O)/fuzz/%)
+.PHONY: fuzzers
+fuzzers: $(FUZZERS:%=$(O)/fuzz/%)
+fuzz: fuzzers
 	$(Q)O=$(O) SECONDS_EACH=$(FUZZ_SECONDS) tools/fuzz.sh $(FUZZERS)
 
 # Lines that unit and load tests reach; the layers that parse and count must reach 90 %.

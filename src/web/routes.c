@@ -3,11 +3,15 @@
  * routes.c - every route there is, which one a path means, what a request may contain, and the
  * server's own routes: metrics, pages, health.
  */
+#include <dirent.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "client/http/url.h"
@@ -254,7 +258,7 @@ int data_api(const struct web_request *r, struct web_answer *a, struct err *e)
 
 #define STATUSES_MAX 24   /* of one route */
 
-static const double bound_s[] = { 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1, 10 };
+static const double bound_s[] = { 0.001, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10 };
 #define BOUNDS (sizeof(bound_s) / sizeof(*bound_s))
 
 struct route_counts {
@@ -380,6 +384,19 @@ static double resident_bytes(void)
 	return (double)pages * (double)sysconf(_SC_PAGESIZE);
 }
 
+static double open_files(void)
+{
+	DIR *dir = opendir("/proc/self/fd");
+	double n = -3; /* ".", ".." and the folder itself */
+
+	if (!dir)
+		return 0;
+	while (readdir(dir))
+		n++;
+	closedir(dir);
+	return n;
+}
+
 static void put_jobs(struct buf *b, const struct pulse *p)
 {
 	static const char *const states[] = { "waiting", "running", "done", "failed", "cancelled" };
@@ -438,6 +455,43 @@ static int metrics_runs(const struct web_request *r, size_t *n, struct err *e)
 	return 0;
 }
 
+/* Runs that came in by way of this process, and what went wrong in it. */
+static void put_events(struct buf *b, struct web *w)
+{
+	uint64_t n[PUT_OUTCOMES];
+
+	store_put_counts(w->store, n);
+	head(b, "profllm_runs_received_total", "counter", "Runs of uploads and experiments that this "
+	     "process has handed to the store, by outcome.");
+	for (size_t i = 0; i < PUT_OUTCOMES; i++)
+		buf_printf(b, "profllm_runs_received_total{outcome=\"%s\"} %llu\n",
+			   put_outcome_name((enum put_outcome)i), (unsigned long long)n[i]);
+	one(b, "profllm_errors_total", "counter", "Lines of the log that are errors.",
+	    (double)atomic_load(&w->errors));
+	one(b, "profllm_last_error_timestamp_seconds", "gauge", "When the last of them was written; "
+	    "0: none.", (double)atomic_load(&w->error_ns) / 1e9);
+}
+
+/* What Prometheus' client libraries say of a process, by their names. */
+static void put_process(struct buf *b, struct web *w)
+{
+	struct rlimit files = { 0 };
+	struct timespec cpu = { 0 };
+
+	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
+	getrlimit(RLIMIT_NOFILE, &files);
+	one(b, "process_resident_memory_bytes", "gauge", "Memory of the process.", resident_bytes());
+	one(b, "process_start_time_seconds", "gauge", "When it was started.",
+	    (double)w->began_ns / 1e9);
+	one(b, "process_cpu_seconds_total", "counter", "Processor time that it has used.",
+	    (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
+	one(b, "process_open_fds", "gauge", "Open files and connections.", open_files());
+	one(b, "process_max_fds", "gauge", "How many of these there may be.",
+	    (double)files.rlim_cur);
+	head(b, "profllm_build_info", "gauge", "1, with the version.");
+	buf_printf(b, "profllm_build_info{version=\"%s\"} 1\n", w->o.version);
+}
+
 static int metrics_page(const struct web_request *r, struct web_answer *a, struct err *e)
 {
 	struct web *w = r->web;
@@ -459,10 +513,8 @@ static int metrics_page(const struct web_request *r, struct web_answer *a, struc
 	    (double)index_view_version(r->view));
 	one(b, "profllm_index_bytes", "gauge", "Memory of the column index.",
 	    (double)index_bytes(index_of(r->view)));
-	one(b, "process_resident_memory_bytes", "gauge", "Memory of the process.",
-	    resident_bytes());
-	one(b, "process_start_time_seconds", "gauge", "When it was started.",
-	    (double)w->began_ns / 1e9);
+	put_process(b, w);
+	put_events(b, w);
 	one(b, "profllm_http_connections", "gauge", "Open connections.",
 	    (double)atomic_load(&w->open));
 	one(b, "profllm_http_connections_closed_total", "counter",
@@ -476,6 +528,9 @@ static int metrics_page(const struct web_request *r, struct web_answer *a, struc
 	pulse_get(w, &p);
 	one(b, "profllm_store_up", "gauge", "Whether the store answers.", p.is_there);
 	one(b, "profllm_store_silent_seconds", "gauge", "Since the store answered last.", p.silent_s);
+	if (!isnan(p.store_bytes))
+		one(b, "profllm_store_bytes", "gauge", "Bytes of the database on disk.",
+		    p.store_bytes);
 	put_jobs(b, &p);
 	pthread_mutex_lock(&w->metrics->lock);
 	put_requests(b, w->metrics);

@@ -319,9 +319,9 @@ static int check_batch(const struct web_request *r, struct web_answer *a, size_t
 				       (int)part.field.n, part.field.p);
 		if (part.bytes.n > INGEST_BYTES_MAX) {
 			a->status = 413;
-			return err_set(e, ERR_USAGE, "%.*s has %zu bytes; at most %u are taken",
-				       (int)part.name.n, part.name.p, part.bytes.n,
-				       INGEST_BYTES_MAX);
+			return err_set(e, ERR_USAGE, "%.*s has %zu bytes; at most %u are taken"
+				       WEB_LARGER_FILES, (int)part.name.n, part.name.p,
+				       part.bytes.n, INGEST_BYTES_MAX);
 		}
 		++*n;
 	}

@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <malloc.h>
+#include <math.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <sys/random.h>
@@ -113,10 +114,17 @@ static int log_open(struct web *w, struct err *e)
 void web_log_reopen(struct web *w)
 {
 	int fd = w->o.log_path ? open_file(w->o.log_path) : -1;
+	char why[256];
 	int before;
 
-	if (fd < 0)
+	if (!w->o.log_path)
 		return;
+	if (fd < 0) {
+		snprintf(why, sizeof(why), "the log cannot be opened again: %s; the old file is "
+			 "written further", strerror(errno));
+		log_say(w, NULL, "error", why);
+		return;
+	}
 	pthread_mutex_lock(&w->log->lock);
 	before = w->log->fd;
 	w->log->fd = fd;
@@ -199,9 +207,14 @@ void log_say(struct web *w, const struct exchange *x, const char *level, const c
 {
 	struct buf line = { 0 };
 	struct json_writer j = begin_line(&line, level, x);
+	bool is_error = strcmp(level, "error") == 0;
 
+	if (is_error) {
+		atomic_fetch_add(&w->errors, 1);
+		atomic_store(&w->error_ns, clock_real_ns());
+	}
 	json_member_str(&j, "text", str_of(said));
-	end_line(w, &line, &j, strcmp(level, "error") == 0 ? w->o.log_fd : -1);
+	end_line(w, &line, &j, is_error ? w->o.log_fd : -1);
 }
 
 /*
@@ -214,6 +227,7 @@ void log_say(struct web *w, const struct exchange *x, const char *level, const c
 
 #define LOOK_NS 2000000000
 #define SILENT_NS 5000000000 /* then it does not answer */
+#define SIZE_NS 30000000000  /* its size is asked for as seldom */
 
 struct web_pulse {
 	pthread_mutex_t lock;
@@ -221,8 +235,9 @@ struct web_pulse {
 	size_t n_jobs;
 	int64_t answered_ns;         /* CLOCK_MONOTONIC */
 	bool has_failed;
+	double store_bytes;
 	/* The asking thread's own. */
-	int64_t looked_ns;
+	int64_t looked_ns, sized_ns;
 	uint64_t changes;
 };
 
@@ -231,6 +246,7 @@ static void pulse_open(struct web *w)
 	w->pulse = mem_alloc(sizeof(*w->pulse));
 	pthread_mutex_init(&w->pulse->lock, NULL);
 	w->pulse->answered_ns = clock_mono_ns();
+	w->pulse->store_bytes = NAN;
 }
 
 static void pulse_close(struct web *w)
@@ -240,6 +256,18 @@ static void pulse_close(struct web *w)
 	pthread_mutex_destroy(&w->pulse->lock);
 	free(w->pulse);
 	w->pulse = NULL;
+}
+
+static void look_at_size(struct web *w, struct web_pulse *p, int64_t now)
+{
+	int64_t bytes;
+
+	p->sized_ns = now;
+	if (store_bytes(w->store, &bytes, NULL) < 0)
+		return;
+	pthread_mutex_lock(&p->lock);
+	p->store_bytes = (double)bytes;
+	pthread_mutex_unlock(&p->lock);
 }
 
 void pulse_look(struct web *w)
@@ -264,6 +292,8 @@ void pulse_look(struct web *w)
 		memcpy(p->jobs, jobs, sizeof(jobs));
 	}
 	pthread_mutex_unlock(&p->lock);
+	if (rc == 0 && (!p->sized_ns || now - p->sized_ns > SIZE_NS))
+		look_at_size(w, p, now);
 }
 
 void pulse_get(struct web *w, struct pulse *out)
@@ -275,6 +305,7 @@ void pulse_get(struct web *w, struct pulse *out)
 	silent = clock_mono_ns() - p->answered_ns;
 	out->is_there = !p->has_failed && silent < SILENT_NS;
 	out->silent_s = (double)silent / 1e9;
+	out->store_bytes = p->store_bytes;
 	out->n_jobs = p->n_jobs;
 	memcpy(out->jobs, p->jobs, sizeof(p->jobs));
 	pthread_mutex_unlock(&p->lock);

@@ -85,6 +85,8 @@ struct web {
 	_Atomic int streams;
 	struct meter answers;          /* bytes of all answers that are made or sent */
 	_Atomic uint64_t refused[REFUSED_REASONS];
+	_Atomic uint64_t errors;       /* lines of the log that are errors */
+	_Atomic int64_t error_ns;      /* CLOCK_REALTIME: of the last of them; 0: none */
 	_Atomic uint64_t slow, dropped; /* answers broken off: read too slowly, to make room */
 	_Atomic int64_t open;          /* connections */
 	_Atomic uint64_t evicted;      /* connections closed for being idle, slow, in the way */
@@ -221,6 +223,7 @@ void log_say(struct web *w, const struct exchange *x, const char *level, const c
 struct pulse {
 	bool is_there;                 /* it answers */
 	double silent_s;               /* since it answered last */
+	double store_bytes;            /* NAN: not known yet */
 	struct job_count jobs[STORE_JOB_COUNTS_MAX];
 	size_t n_jobs;
 };
@@ -292,6 +295,10 @@ int tags_put(const struct web_request *r, struct json_writer *w, int64_t run, st
 int tags_resolve(const struct web_request *r, struct json_value *v, struct err *e);
 
 /* ---- upload.c ---- */
+
+/* What helps where a file is too large for one request. */
+#define WEB_LARGER_FILES ". `profllm ingest FILE --server URL` sends a larger file of JSON lines, or with a " \
+	"list of results, in pieces"
 
 int upload_open(struct web *w, struct err *e);
 bool upload_stop(struct web *w, int wait_ms);

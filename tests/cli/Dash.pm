@@ -60,7 +60,7 @@ sub start_dashboard {
 		die "dashboard @args: " . slurp($self->{err}) if waitpid($self->{pid}, WNOHANG) > 0;
 		return -s $self->{port_file} unless defined $socket;
 		return (slurp($self->{err}) // '') =~ /^profllm dashboard: .*\)\n/;
-	});
+	}, 120);
 	($self->{token}) = slurp($self->{err}) =~ m{\?token=([0-9a-f]+)} if $makes;
 	return bless $self, 'Dash' if defined $socket;
 	($self->{port} = slurp($self->{port_file})) =~ s/\s//g;

@@ -98,6 +98,26 @@ sub backup_under_load {
 	is(finish($ingest)->{status}, 0, "$kind: the runs came in meanwhile");
 }
 
+# Every cell of every run, as a digest, and how many runs there are.
+sub sum_of {
+	my ($store) = @_;
+	my $r = run(args => ['export', '--store', $store, qw(--format jsonl --sort run_id)], seconds => 240);
+	my @runs = map { my $v = json_of($_); delete $v->{id}; json_text($v) } split /\n/, $r->{out};
+
+	return (scalar @runs, sha256_hex(join "\n", @runs));
+}
+
+sub is_the_same_elsewhere {
+	my ($kind, $store) = @_;
+	my @here = sum_of($store);
+
+	cmp_ok($here[0], '>=', KILLS * FILES, "$kind: a store of many runs");
+	is(run(args => ['backup', "$kind.backup", '--store', $store])->{status}, 0, "$kind: its backup");
+	is(run(args => ['restore', "$kind.backup", '--store', "sqlite:$kind.elsewhere.db"])->{status}, 0,
+		"$kind: is restored elsewhere");
+	is_deeply([sum_of("sqlite:$kind.elsewhere.db")], \@here, "$kind: with the same runs and values");
+}
+
 my @stores = ([sqlite => 'sqlite:kill.db']);
 if (my $url = $ENV{PROFLLM_TEST_POSTGRES}) {
 	$url =~ s/\@/store_kill_t/;
@@ -106,5 +126,6 @@ if (my $url = $ENV{PROFLLM_TEST_POSTGRES}) {
 for (@stores) {
 	kill_again_and_again(@$_);
 	backup_under_load(@$_);
+	is_the_same_elsewhere(@$_);
 }
 done_testing;

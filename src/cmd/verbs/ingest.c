@@ -17,6 +17,7 @@
 #include "client/http/url.h"
 #include "cmd/console/cli.h"
 #include "cmd/verbs/cmd.h"
+#include "cmd/verbs/ingest_tell.h"
 #include "core/base/clock.h"
 #include "core/base/err.h"
 #include "core/base/file.h"
@@ -28,6 +29,7 @@
 #include "experiment/suite/upload.h"
 #include "input/fetch/dashboard.h"
 #include "results/read/files.h"
+#include "results/read/pieces.h"
 #include "results/read/read.h"
 #include "results/store/store.h"
 #include "results/store/trace_files.h"
@@ -35,36 +37,6 @@
 #define BATCH_RUNS 256
 #define BATCH_BYTES (16u << 20)
 #define BAR_EVERY_NS 100000000
-#define NOTES_MAX 1000 /* different sentences about files that are counted before they are said */
-
-struct ingest_opts {
-	struct opt_list paths;
-	const char *store, *traces_dir, *server, *token_file, *trace, *run;
-	bool is_watching, is_json, no_traces;
-};
-
-/* What came of a run, or of a file without any; skipped: JSON of a folder that is no result. */
-enum { INGEST_SKIPPED = PUT_INVALID + 1, INGEST_OUTCOMES };
-
-/* traces: how many of those that its document names came along. */
-struct ingest_run { struct str run_id, reason; int64_t id; int outcome; size_t traces; };
-
-/* A sentence about files, said once for all of them. */
-struct ingest_note { char *text, *path; size_t files, runs; }; /* path: the first file */
-
-struct ingest {
-	const struct ingest_opts *o;
-	struct store *store;                /* NULL: a dashboard takes them */
-	struct dashboard dashboard;         /* where there is no store */
-	struct batch *batch;                /* files that are read and not yet kept */
-	size_t files, files_of[INGEST_OUTCOMES], runs;
-	int64_t last_id;                    /* of the last run that was kept or was there */
-	bool is_bar;                        /* progress is drawn on stderr */
-	int64_t shown_ns;                   /* when it last was */
-	struct ingest_note *note;
-	size_t n_notes;
-	struct buf line;
-};
 
 #define R(member, flag, ...) OPT(struct ingest_opts, member, flag, __VA_ARGS__)
 #define WHERE "Where to"
@@ -110,218 +82,6 @@ const struct opt_set cmd_ingest_set = {
 		  "  profllm ingest --trace traces/rank0.json.gz --run exp_20260131_120000_c0ffee",
 	OPT_SET_OF(rows, defaults), .groups = groups,
 };
-
-/* ---- what is said ---- */
-
-static const char *outcome_name(int outcome)
-{
-	return outcome == INGEST_SKIPPED ? "skipped" : put_outcome_name((enum put_outcome)outcome);
-}
-
-/* A file is what the worst of its runs is. */
-static int outcome_of(const struct ingest_run *run, size_t n)
-{
-	static const int worst_first[] = {
-		PUT_INVALID, PUT_CONFLICT, PUT_NEW, PUT_DUPLICATE, INGEST_SKIPPED,
-	};
-
-	for (size_t k = 0; k < sizeof(worst_first) / sizeof(*worst_first); k++)
-		for (size_t i = 0; i < n; i++)
-			if (run[i].outcome == worst_first[k])
-				return worst_first[k];
-	return INGEST_SKIPPED;
-}
-
-static void put_json(struct buf *out, const char *path, const struct ingest_run *run, size_t n,
-		     const struct str *note, size_t n_notes)
-{
-	struct json_writer w = json_writer(out);
-
-	json_begin_object(&w);
-	json_member_text(&w, "file", path);
-	json_member_text(&w, "outcome", outcome_name(outcome_of(run, n)));
-	json_member_array(&w, "runs");
-	for (size_t i = 0; i < n; i++) {
-		json_begin_object(&w);
-		json_member_text(&w, "outcome", outcome_name(run[i].outcome));
-		json_key(&w, "id");
-		if (run[i].id)
-			json_put_int(&w, run[i].id);
-		else
-			json_put_null(&w);
-		json_key(&w, "run_id");
-		if (run[i].run_id.n)
-			json_put_str(&w, run[i].run_id);
-		else
-			json_put_null(&w);
-		json_member_int(&w, "traces", (int64_t)run[i].traces);
-		if (run[i].reason.n)
-			json_member_str(&w, "reason", run[i].reason);
-		json_end_object(&w);
-	}
-	json_end_array(&w);
-	json_member_array(&w, "notes");
-	for (size_t i = 0; i < n_notes; i++)
-		json_put_str(&w, note[i]);
-	json_end_array(&w);
-	json_end_object(&w);
-	buf_add_char(out, '\n');
-}
-
-static void put_line(struct buf *out, const char *path, const struct ingest_run *run, size_t n)
-{
-	size_t of[INGEST_OUTCOMES] = { 0 }, traces = 0;
-	const char *between = ": ";
-	int outcome = outcome_of(run, n);
-
-	buf_printf(out, "%-9s  %s", outcome_name(outcome), path);
-	for (size_t i = 0; i < n; i++) {
-		of[run[i].outcome]++;
-		traces += run[i].traces;
-	}
-	if (n == 1 && run->reason.n)
-		buf_printf(out, ": %.*s", (int)run->reason.n, run->reason.p);
-	else if (n == 1 && run->run_id.n)
-		buf_printf(out, ": %.*s", (int)run->run_id.n, run->run_id.p);
-	for (int k = 0; n > 1 && k < INGEST_OUTCOMES; k++)
-		if (of[k]) {
-			buf_printf(out, "%s%zu %s", between, of[k], outcome_name(k));
-			between = ", ";
-		}
-	if (traces)
-		buf_printf(out, " with %zu trace%s", traces, traces == 1 ? "" : "s");
-	buf_add_char(out, '\n');
-	for (size_t i = 0; n > 1 && i < n; i++)
-		if (run[i].reason.n)
-			buf_printf(out, "           run %zu: %.*s\n", i + 1, (int)run[i].reason.n,
-				   run[i].reason.p);
-}
-
-static void bar_clear(struct ingest *g)
-{
-	if (g->is_bar)
-		fputs("\r\033[K", stderr);
-}
-
-/* "A sentence. (3 runs)": how many there are, cut from the sentence. */
-static size_t cut_runs(struct str *note)
-{
-	const char *open = note->n ? memrchr(note->p, '(', note->n) : NULL;
-	struct str count = open ? (struct str){ open + 1, (size_t)(note->p + note->n - open) - 1 } :
-				  STR("");
-	uint64_t n;
-
-	if (!str_ends(count, STR(" runs)")) || open == note->p ||
-	    !str_to_u64((struct str){ count.p, count.n - strlen(" runs)") }, &n))
-		return 1;
-	note->n = (size_t)(open - note->p) - 1;
-	return (size_t)n;
-}
-
-static void say_note(const struct ingest_note *note)
-{
-	struct buf line = { 0 };
-
-	if (note->files > 1)
-		buf_printf(&line, "%zu files, the first is %s: %s", note->files, note->path, note->text);
-	else
-		buf_printf(&line, "%s: %s", note->path, note->text);
-	if (note->runs > note->files)
-		buf_printf(&line, " (%zu runs)", note->runs);
-	cli_warn(line.data);
-	buf_release(&line);
-}
-
-static void say_notes(struct ingest *g)
-{
-	for (size_t i = 0; i < g->n_notes; i++) {
-		if (!g->o->is_watching || g->note[i].files > 1)
-			say_note(&g->note[i]);
-		free(g->note[i].text);
-		free(g->note[i].path);
-	}
-	free(g->note);
-	g->note = NULL;
-	g->n_notes = 0;
-}
-
-static void add_note(struct ingest *g, const char *path, struct str text)
-{
-	size_t runs = cut_runs(&text), i = 0;
-	struct ingest_note one = { .files = 1, .runs = runs };
-
-	while (i < g->n_notes && !str_is(text, g->note[i].text))
-		i++;
-	if (i < g->n_notes) {
-		g->note[i].files++;
-		g->note[i].runs += runs;
-		return;
-	}
-	one.text = mem_copy(text.p, text.n);
-	one.path = mem_text(path);
-	g->note = mem_grow(g->note, i + 1, sizeof(*g->note));
-	g->note[g->n_notes++] = one;
-	/* Whoever watches waits for no end. */
-	if (g->o->is_watching)
-		say_note(&one);
-	if (g->n_notes == NOTES_MAX)
-		say_notes(g);
-}
-
-static void ingest_tell(struct ingest *g, const char *path, const struct ingest_run *run, size_t n,
-		 const struct str *note, size_t n_notes)
-{
-	g->files++;
-	g->files_of[outcome_of(run, n)]++;
-	for (size_t i = 0; i < n; i++) {
-		g->runs += run[i].outcome <= PUT_CONFLICT;
-		if (run[i].id)
-			g->last_id = run[i].id;
-	}
-	bar_clear(g);
-	buf_reset(&g->line);
-	if (g->o->is_json)
-		put_json(&g->line, path, run, n, note, n_notes);
-	else
-		put_line(&g->line, path, run, n);
-	cli_out(buf_str(&g->line));
-	for (size_t i = 0; !g->o->is_json && i < n_notes; i++)
-		add_note(g, path, note[i]);
-}
-
-static void tell_wrong(struct ingest *g, const char *path, bool is_found, const struct err *why)
-{
-	struct ingest_run run = { .reason = str_of(why->text), .outcome = PUT_INVALID };
-
-	if (is_found && why->code == ERR_RUN)
-		run.outcome = INGEST_SKIPPED;
-	ingest_tell(g, path, &run, 1, NULL, 0);
-}
-
-static void tell_all(struct ingest *g)
-{
-	struct buf text = { 0 };
-	struct json_writer w = json_writer(&text);
-	const char *between = ": ";
-
-	bar_clear(g);
-	if (g->o->is_json) {
-		json_begin_object(&w);
-		json_member_int(&w, "files", (int64_t)g->files);
-		for (int k = 0; k < INGEST_OUTCOMES; k++)
-			json_member_int(&w, outcome_name(k), (int64_t)g->files_of[k]);
-		json_end_object(&w);
-	} else {
-		buf_printf(&text, "%zu %s", g->files, g->files == 1 ? "file" : "files");
-		for (int k = 0; k < INGEST_OUTCOMES; k++)
-			if (g->files_of[k]) {
-				buf_printf(&text, "%s%zu %s", between, g->files_of[k], outcome_name(k));
-				between = ", ";
-			}
-	}
-	buf_add_char(&text, '\n');
-	cli_out_buf(&text);
-}
 
 /* ---- into the store ---- */
 
@@ -455,7 +215,7 @@ static int keep(struct ingest *g, const char *path, struct buf *bytes, bool is_f
 		buf_release(&entry->bytes);
 		if (ingest_flush(g, e) < 0) /* files are told in their order */
 			return -1;
-		tell_wrong(g, path, is_found, &why);
+		ingest_tell_wrong(g, path, is_found, &why);
 		return 0;
 	}
 	entry->path = mem_text(path);
@@ -610,6 +370,74 @@ static int ingest_send_trace(struct ingest *g, const char *path, const char *run
 	return upload_trace(&o, str_of(run), path, e) < 0 ? err_wrap(e, "--trace") : 0;
 }
 
+/* ---- a file that is too large to be read whole ---- */
+
+/* Every piece is read before the first one is kept: what is wrong in one refuses the file. */
+static int check_pieces(const char *path, struct str text, struct err *e)
+{
+	struct result_pieces p;
+	struct buf piece = { 0 };
+	int rc = result_pieces_begin(&p, text, RESULT_PIECE_BYTES, e), more = 1;
+
+	while (rc == 0 && !*cli_is_interrupted() && (more = result_pieces_next(&p, &piece, e)) > 0) {
+		struct arena a = { 0 };
+		struct read_file file;
+
+		if (read_document(str_of(path), buf_str(&piece), &a, &file, e) < 0)
+			rc = err_wrap(e, "in the part with %s %zu to %zu, counted from there",
+				      p.is_list ? "results" : "lines", p.first, p.last);
+		else if (p.is_list && file.n && str_is(file.run[0].kind, "pytorch"))
+			rc = err_set(e, ERR_LIMIT, "a list with a record for each metric may have at "
+				     "most %u MiB: take the results themselves in, not their "
+				     ".pytorch.json", INGEST_BYTES_MAX >> 20);
+		arena_release(&a);
+	}
+	buf_release(&piece);
+	return more < 0 ? -1 : rc;
+}
+
+/* Each piece is kept by itself: where this is interrupted, the same command takes in the rest. */
+static int keep_pieces(struct ingest *g, const char *path, struct str text, bool is_found,
+		       struct err *e)
+{
+	struct result_pieces p;
+	struct buf piece = { 0 };
+	int rc = result_pieces_begin(&p, text, RESULT_PIECE_BYTES, e);
+
+	while (rc == 0 && !*cli_is_interrupted() && (rc = result_pieces_next(&p, &piece, e)) > 0) {
+		snprintf(g->part, sizeof(g->part), "%s %zu to %zu", p.is_list ? "results" : "lines",
+			 p.first, p.last);
+		rc = g->store ? keep(g, path, &piece, is_found, e) :
+				ingest_send(g, path, buf_str(&piece), is_found, e);
+		if (rc == 0)
+			rc = ingest_flush(g, e);
+	}
+	buf_release(&piece);
+	return rc;
+}
+
+static int ingest_pieces(struct ingest *g, const char *path, bool is_found, struct err *e)
+{
+	struct err why = { 0 };
+	struct str text;
+	int rc = ingest_flush(g, e); /* files are told in their order */
+
+	if (rc < 0)
+		return -1;
+	if (file_map(path, &text, &why) < 0) {
+		ingest_tell_wrong(g, path, false, &why);
+		return 0;
+	}
+	if (check_pieces(path, text, &why) < 0) {
+		ingest_tell_wrong(g, path, is_found, &why);
+	} else if (!*cli_is_interrupted()) {
+		rc = keep_pieces(g, path, text, is_found, e);
+		ingest_tell_parts(g);
+	}
+	file_unmap(text);
+	return rc;
+}
+
 /*
  * A file. is_found: it comes from a folder, so that one which holds no result is skipped. -1: the
  * store or the dashboard fails; what is wrong with the file itself is told and counted.
@@ -620,11 +448,13 @@ static int ingest_file(struct ingest *g, const char *path, bool is_found, struct
 	struct err why = { 0 };
 	int rc;
 
-	if (file_read(path, INGEST_BYTES_MAX, &bytes, &why) < 0) {
+	if (file_read(path, INGEST_BYTES_MAX, &bytes, &why) < 0 && why.code == ERR_LIMIT) {
+		rc = ingest_pieces(g, path, is_found, e);
+	} else if (why.code != ERR_NONE) {
 		rc = ingest_flush(g, e);
 		if (rc == 0) {
 			why.code = ERR_IO;
-			tell_wrong(g, path, false, &why);
+			ingest_tell_wrong(g, path, false, &why);
 		}
 	} else {
 		result_add_commands(path, &bytes);
@@ -970,10 +800,10 @@ static int ingest(struct ingest *g, struct err *e)
 		rc = ingest_flush(g, e);
 	if (rc == 0)
 		rc = attach(g, e);
-	bar_clear(g);
-	say_notes(g);
+	ingest_bar_clear(g);
+	ingest_say_notes(g);
 	if (g->o->paths.n && g->files)
-		tell_all(g);
+		ingest_tell_all(g);
 	if (g->batch)
 		batch_empty(g->batch);
 	free(g->batch);

@@ -104,6 +104,16 @@ static int keep_open(const struct keep_opts *o, bool is_read_only, bool has_inde
 	return store_open(&how, out, e);
 }
 
+/* To be copied as it is. */
+static int keep_open_source(const struct keep_opts *o, struct store **out, struct err *e)
+{
+	const struct store_opts how = { .url = o->store, .is_read_only = true,
+					.traces = o->traces_dir, .has_no_index = true,
+					.takes_older = true };
+
+	return store_open(&how, out, e);
+}
+
 /* ---- the verbs ---- */
 
 int cmd_backup(struct cli *c, void *opts)
@@ -115,7 +125,7 @@ int cmd_backup(struct cli *c, void *opts)
 
 	if (!o->file)
 		return err_set(e, ERR_USAGE, "the file to write is needed");
-	if (keep_open(o, true, false, &store, e) < 0)
+	if (keep_open_source(o, &store, e) < 0)
 		return -1;
 	rc = store_backup(store, o->file, e);
 	store_close(store);
@@ -154,7 +164,7 @@ int cmd_store_convert(struct cli *c, void *opts)
 
 	if (!o->to)
 		return err_set(e, ERR_USAGE, "--to URL is needed");
-	if (keep_open(o, true, false, &store, e) < 0)
+	if (keep_open_source(o, &store, e) < 0)
 		return -1;
 	rc = store_backup(store, path, e);
 	store_close(store);

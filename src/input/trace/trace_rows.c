@@ -106,7 +106,8 @@ static int sort(struct trace_rows *r, const struct trace_source *s, struct err *
 		if (isnan(r->v[i].at_s))
 			return trace_refuse(s, r->v[i].row, e, "the row has no time, and --sort-trace needs "
 					    "one in every row");
-	qsort(r->v, r->n, sizeof(*r->v), by_time);
+	if (r->n)
+		qsort(r->v, r->n, sizeof(*r->v), by_time);
 	return 0;
 }
 
@@ -434,7 +435,8 @@ static void order_rows(struct grouping *g)
 
 	for (uint32_t i = 0; i < r->n; i++)
 		r->v[i].depth = i; /* the old place, for now */
-	qsort(r->v, r->n, sizeof(*r->v), compare_turns);
+	if (r->n)
+		qsort(r->v, r->n, sizeof(*r->v), compare_turns);
 	for (uint32_t i = 0; i < r->n; i++)
 		place[r->v[i].depth] = i;
 	for (uint32_t i = 0; i < r->n; i++)

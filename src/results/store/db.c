@@ -343,7 +343,9 @@ int migrate(struct db *d, const char *where, bool is_read_only, struct err *e)
 	if (number == newest())
 		return 0;
 	if (is_read_only)
-		return err_set(e, ERR_USAGE, "%s has older tables; open it once for writing", where);
+		return err_set(e, ERR_USAGE, "%s has the tables of an older profllm: back it up with that "
+			       "one, then any verb that writes, such as `profllm dashboard`, brings it up "
+			       "to date", where);
 	if (db_begin(d, DB_WRITE, e) < 0)
 		return err_wrap(e, "%s", where);
 	sql = db_words(d->hooks, "CREATE TABLE IF NOT EXISTS migrations (number {int} PRIMARY KEY,"

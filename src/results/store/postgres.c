@@ -564,4 +564,5 @@ const struct db_hooks db_postgres = {
 	.open = open_,
 	.close = close_,
 	.run = run,
+	.bytes = "SELECT pg_database_size(current_database())",
 };

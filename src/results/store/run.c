@@ -334,6 +334,8 @@ int store_put_runs(struct store *s, struct store_write *w, const struct read_run
 	for (size_t i = 0; i < n; i++)
 		if (put_one(s, w, &run[i], who, &next, a, &out[i], e) < 0)
 			return -1;
+		else
+			w->put[out[i].outcome]++;
 	return 0;
 }
 
@@ -348,6 +350,12 @@ int store_put(struct store *s, const struct read_run *run, size_t n, struct str 
 		return -1;
 	rc = store_put_runs(s, &w, run, n, who, a, out, e);
 	return store_write_end(s, &w, rc, e);
+}
+
+void store_put_counts(struct store *s, uint64_t n[static PUT_OUTCOMES])
+{
+	for (size_t i = 0; i < PUT_OUTCOMES; i++)
+		n[i] = atomic_load(&s->put[i]);
 }
 
 /*

@@ -328,5 +328,6 @@ const struct db_hooks db_sqlite = {
 	.close = close_,
 	.run = run,
 	.copy = copy,
+	.bytes = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size",
 	.integrity = "PRAGMA integrity_check",
 };

@@ -568,7 +568,9 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 			     "be read only: name the primary server", s->shown);
 	s->is_read_only |= !rc && s->writer->is_replica;
 	s->mode = s->hooks == &db_sqlite && stat(s->place, &st) == 0 ? st.st_mode & 0666 : 0600;
-	if (!rc)
+	assert(!o->takes_older || (o->is_read_only && o->has_no_index));
+	/* A copy of the file needs to know nothing of its tables. */
+	if (!rc && !(o->takes_older && s->hooks->copy && migrate_is_older(s->writer)))
 		rc = migrate(s->writer, s->shown, s->is_read_only, e);
 	if (!rc && !s->is_read_only)
 		rc = columns_know(&s->columns, s->writer, e);
@@ -618,6 +620,18 @@ struct index *store_index(struct store *s)
 void store_columns(struct store *s, struct store_columns *out)
 {
 	*out = (struct store_columns){ atomic_load(&s->n_own), columns_own_max() };
+}
+
+int store_bytes(struct store *s, int64_t *bytes, struct err *e)
+{
+	struct db *d = store_reader(s, e);
+	int rc;
+
+	if (!d)
+		return -1;
+	rc = db_integer(d, s->hooks->bytes, NULL, 0, 0, bytes, e);
+	store_reader_back(s, d);
+	return rc;
 }
 
 const char *store_kind(const struct store *s)
@@ -723,6 +737,8 @@ int store_write_end(struct store *s, struct store_write *w, int rc, struct err *
 		rc = store_index_anew(s, e);
 	else if (!rc)
 		s->sequence = w->change;
+	for (size_t i = 0; !rc && i < PUT_OUTCOMES; i++)
+		atomic_fetch_add(&s->put[i], w->put[i]);
 	atomic_store(&s->n_own, s->columns.n_own);
 	free(w->list);
 	pthread_mutex_unlock(&s->write_lock);

@@ -34,6 +34,7 @@ struct store_opts {
 	bool is_read_only;
 	bool takes_replica;       /* read only where the server takes no writes, else refused */
 	bool has_no_index;        /* for verbs that only write or copy */
+	bool takes_older;         /* a SQLite file with older tables, as it is: for store_backup alone */
 };
 
 /* A store that is not there is made, unless it is opened to be read only. */
@@ -53,6 +54,8 @@ bool store_is_read_only(const struct store *s); /* asked for, or a replica that 
 struct store_columns { size_t used, max; };
 #define STORE_FULL_SHARE 0.8 /* of them: people are warned */
 void store_columns(struct store *s, struct store_columns *out);
+/* Bytes on disk: the file of SQLite, all of a PostgreSQL database. Traces are not in it. */
+int store_bytes(struct store *s, int64_t *bytes, struct err *e);
 /*
  * Takes over what other processes have written; a single cheap question when that is nothing.
  * store_maintain does so, takes removed runs out of memory, and saves the snapshot once enough has
@@ -63,7 +66,7 @@ int store_maintain(struct store *s, struct err *e);
 
 /* ---- runs in ---- */
 
-enum put_outcome { PUT_NEW, PUT_DUPLICATE, PUT_CONFLICT, PUT_INVALID };
+enum put_outcome { PUT_NEW, PUT_DUPLICATE, PUT_CONFLICT, PUT_INVALID, PUT_OUTCOMES };
 const char *put_outcome_name(enum put_outcome o);
 
 struct put_result {
@@ -75,6 +78,9 @@ struct put_result {
 /* All or none; durable and visible to the next view when it returns. who: who handed it in. */
 int store_put(struct store *s, const struct read_run *run, size_t n, struct str who,
 	      struct arena *a, struct put_result *out, struct err *e);
+
+/* Runs that this process has put since it opened the store, by outcome. Waits for nobody. */
+void store_put_counts(struct store *s, uint64_t n[static PUT_OUTCOMES]);
 
 /* A job is an upload of many files, or an experiment that was started; it outlives a restart. */
 struct job_file {

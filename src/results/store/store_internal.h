@@ -52,6 +52,7 @@ struct db_hooks {
 		   void *self, struct err *e);
 	int (*copy)(struct db *d, const char *path,
 		    struct err *e); /* NULL: table by table instead */
+	const char *bytes;     /* a statement: the size of the database */
 	const char *integrity; /* a statement whose rows other than "ok" are complaints; NULL: none */
 };
 extern const struct db_hooks db_sqlite, db_postgres;
@@ -337,6 +338,7 @@ struct store {
 	pthread_mutex_t write_lock, pool_lock, step_lock, index_lock, keep_lock;
 	pthread_cond_t is_idle;
 	_Atomic size_t n_own;     /* columns.n_own, for those who do not wait for a writer */
+	_Atomic uint64_t put[PUT_OUTCOMES]; /* runs that were committed, by outcome */
 	bool is_index_bad;        /* under write_lock: it must be made anew */
 	struct index *index;      /* NULL: has_no_index; set under write_lock and index_lock */
 	struct columns columns;   /* under write_lock */
@@ -379,6 +381,7 @@ struct store_write {
 	int64_t began;         /* change when it began */
 	int64_t edition;       /* of the columns, likewise */
 	size_t new_columns;    /* of its own names, by the upload that is put */
+	size_t put[PUT_OUTCOMES]; /* runs, by outcome */
 };
 
 /*
