@@ -54,7 +54,7 @@ sub make {
 	my ($what, @args) = @_;
 	my $r = run(command => [$program, @args], seconds => 120);
 
-	$r->{status} =~ /^[0-3]$/ or die "cannot make $what: $r->{status} $r->{err}\n";
+	$r->{status} =~ /^[03]$/ or die "cannot make $what: $r->{status} $r->{err}\n";
 	return $r->{out};
 }
 
@@ -110,7 +110,7 @@ sub prepare {
 	make('a document', qw(run --config run.yaml --output document.json));
 	make('a store', qw(ingest run.json again.json document.json --store sqlite:own/runs.db));
 	make('a backup', qw(backup runs.backup --store sqlite:own/runs.db));
-	make('a sweep', qw(bench sweep serve -o swept -e first --num-runs 1 --serve-params serve.json
+	make('a sweep', qw(bench sweep serve -o swept -e first --num-runs 1 --after-bench-cmd true --serve-params serve.json
 		--bench-params bench.json --serve-cmd), "$program sim --model demo --port " . $p,
 		'--bench-cmd', "vllm bench serve --model demo --tokenizer sim --port $p --random-input-len 8 "
 		. '--random-output-len 4 --num-prompts 4');
@@ -141,8 +141,8 @@ sub fresh {
 	mkdir $work or die "$work: $!\n";
 	for my $path (glob "$stock/*") {
 		(my $name = $path) =~ s,.*/,,;
-		if ($name ne 'own') { symlink $path, "$work/$name" }
-		elsif ($line =~ m,\bown/,) { system 'cp', '-a', $path, "$work/$name" }
+		if (!-d $path) { symlink $path, "$work/$name" }
+		elsif ($line =~ /\b\Q$name\E\b/) { system 'cp', '-a', $path, "$work/$name" }
 	}
 	remove_tree("$home/data", "$home/cache", "$home/config", "$home/.local");
 	chdir $work or die;
@@ -190,7 +190,8 @@ sub execute {
 	my $is_server = $line =~ s/^~?@//;
 
 	$line =~ s/^~//;
-	my @words = shellwords($line =~ s/PORT/$port/gr =~ s/OTHER/free_port()/ger =~ s/PROGRAM/$tortured/gr);
+	my $other = $line =~ /OTHER/ ? free_port() : 0;
+	my @words = shellwords($line =~ s/PORT/$port/gr =~ s/OTHER/$other/gr =~ s/PROGRAM/$tortured/gr);
 	my $run;
 
 	fresh($line);
