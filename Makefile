@@ -12,6 +12,7 @@
 #   tidy           what a tool can judge     cov    line coverage of the parsers and metrics
 #   bench          our own cost              install clean   lib  libprofllm alone   wheel  for Python
 #   mutate         MUTANTS changes of the program, one at a time: does a unit test notice?
+#   torture        every command line of a list, one call to the system failing at a time
 #   client         the load generator alone: bench serve, bench score, doctor, sim, tokenizer, dataset
 
 O ?= build

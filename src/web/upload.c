@@ -49,7 +49,7 @@ static void rest(struct upload_worker *u)
 {
 	struct timespec until;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	until = clock_read(CLOCK_REALTIME);
 	until.tv_sec += LOOK_SECONDS;
 	pthread_mutex_lock(&u->lock);
 	while (!u->is_ending && !u->is_woken &&
@@ -139,7 +139,7 @@ bool upload_stop(struct web *w, int wait_ms)
 
 	if (!u->has_thread)
 		return true;
-	clock_gettime(CLOCK_REALTIME, &until);
+	until = clock_read(CLOCK_REALTIME);
 	until.tv_sec += wait_ms / 1000;
 	pthread_mutex_lock(&u->lock);
 	u->is_ending = true;

@@ -394,7 +394,7 @@ bool work_stop(struct web *w, int wait_ms)
 	struct timespec until;
 	bool is_over;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	until = clock_read(CLOCK_REALTIME);
 	until.tv_sec += wait_ms / 1000;
 	pthread_mutex_lock(&work->lock);
 	work->is_ending = true;

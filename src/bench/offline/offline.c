@@ -373,13 +373,12 @@ void offline_line(const struct offline_hooks *hooks, const char *fmt, ...)
 {
 	va_list ap;
 	char *text;
-	int n;
 
-	va_start(ap, fmt);
-	n = hooks->line ? vasprintf(&text, fmt, ap) : -1;
-	va_end(ap);
-	if (n < 0)
+	if (!hooks->line)
 		return;
+	va_start(ap, fmt);
+	text = mem_vprintf(fmt, ap);
+	va_end(ap);
 	hooks->line(hooks->self, text);
 	free(text);
 }

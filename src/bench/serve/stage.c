@@ -17,13 +17,6 @@
 #include "input/token/tokenizer.h"
 #include "version.h"
 
-static char *format(const char *fmt, va_list ap)
-{
-	char *text;
-
-	return vasprintf(&text, fmt, ap) < 0 ? mem_text("") : text;
-}
-
 void stage_say(const struct stage *s, const char *fmt, ...)
 {
 	va_list ap;
@@ -32,7 +25,7 @@ void stage_say(const struct stage *s, const char *fmt, ...)
 	if (s->early || !s->hooks->line)
 		return;
 	va_start(ap, fmt);
-	text = format(fmt, ap);
+	text = mem_vprintf(fmt, ap);
 	va_end(ap);
 	s->hooks->line(s->hooks->self, text);
 	free(text);
@@ -44,7 +37,7 @@ void stage_warn(const struct stage *s, const char *fmt, ...)
 	char *text;
 
 	va_start(ap, fmt);
-	text = format(fmt, ap);
+	text = mem_vprintf(fmt, ap);
 	va_end(ap);
 	if (s->early && (s->early->part == PART_TOKENIZER || s->early->part == PART_DATASET))
 		buf_printf(&s->early->notes, "%s\n", text);

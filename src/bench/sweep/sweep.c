@@ -39,8 +39,9 @@ static void say(struct sweep *s, void (*hook)(void *self, const char *text), con
 {
 	char *text;
 
-	if (!hook || vasprintf(&text, fmt, ap) < 0)
+	if (!hook)
 		return;
+	text = mem_vprintf(fmt, ap);
 	hook(s->hooks->self, text);
 	free(text);
 }

@@ -328,8 +328,11 @@ ssize_t sock_recv_last(int fd, void *data, size_t cap, int64_t *stamp_ns, bool *
 	struct iovec piece = { data, cap };
 	struct msghdr msg = { .msg_iov = &piece, .msg_iovlen = 1,
 			      .msg_control = control, .msg_controllen = sizeof(control) };
-	ssize_t n = recvmsg(fd, &msg, 0);
+	ssize_t n;
 
+	do
+		n = recvmsg(fd, &msg, 0);
+	while (n < 0 && errno == EINTR);
 	*stamp_ns = 0;
 	*is_drained = false;
 	if (n <= 0)
@@ -351,7 +354,12 @@ ssize_t sock_recv_last(int fd, void *data, size_t cap, int64_t *stamp_ns, bool *
 
 ssize_t sock_send(int fd, struct str a)
 {
-	return send(fd, a.p, a.n, MSG_NOSIGNAL);
+	ssize_t n;
+
+	do
+		n = send(fd, a.p, a.n, MSG_NOSIGNAL);
+	while (n < 0 && errno == EINTR);
+	return n;
 }
 
 /* ---- process-wide ---- */

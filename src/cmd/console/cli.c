@@ -228,8 +228,10 @@ void cli_terminal_taken(const char *enter, const char *leave)
 
 	atomic_store(&screen_enter, enter);
 	atomic_store(&screen_leave, leave);
-	if (leave && !is_registered)
+	if (leave && !is_registered) {
 		atexit(undo_screen);
+		at_quick_exit(undo_screen);
+	}
 	is_registered |= leave != NULL;
 	for (size_t i = 0; i < sizeof(caught) / sizeof(*caught); i++)
 		if (signal(caught[i].number, leave ? caught[i].handler : SIG_DFL) == SIG_IGN)
@@ -295,6 +297,33 @@ int target_make(const char *what, const char *path, struct err *e)
 	return rc < 0 ? err_wrap(e, "%s", what) : target_check(what, path, e);
 }
 
+static _Atomic(const char *) claimed; /* an empty file's name; NULL: there is none */
+
+/* An empty file is no result. */
+static void give_up(const char *path)
+{
+	struct stat st;
+
+	if (path && stat(path, &st) == 0 && st.st_size == 0)
+		unlink(path);
+}
+
+/* When memory runs out. */
+static void give_up_claimed(void)
+{
+	give_up(atomic_exchange(&claimed, NULL));
+}
+
+static void remember_claim(const char *path)
+{
+	static bool is_registered;
+
+	atomic_store(&claimed, path);
+	if (!is_registered)
+		at_quick_exit(give_up_claimed);
+	is_registered = true;
+}
+
 int target_name(struct target *t, const struct report_facts *f, const char *dir,
 		const char *filename, bool is_shared, struct err *e)
 {
@@ -305,6 +334,8 @@ int target_name(struct target *t, const struct report_facts *f, const char *dir,
 	usual = report_path(f, dir, filename);
 	t->is_claimed = !filename && !is_shared;
 	t->path = t->is_claimed ? report_claim(f, dir, e) : mem_text(usual);
+	if (t->is_claimed)
+		remember_claim(t->path);
 	if (t->path && strcmp(t->path, usual) != 0) {
 		struct buf text = { 0 };
 
@@ -319,10 +350,11 @@ int target_name(struct target *t, const struct report_facts *f, const char *dir,
 
 void target_release(struct target *t)
 {
-	struct stat st;
+	const char *path = t->path;
 
-	if (t->path && t->is_claimed && stat(t->path, &st) == 0 && st.st_size == 0)
-		unlink(t->path);
+	atomic_compare_exchange_strong(&claimed, &path, NULL);
+	if (t->is_claimed)
+		give_up(t->path);
 	free(t->path);
 	*t = (struct target){ 0 };
 }

@@ -18,7 +18,7 @@ static _Noreturn void out_of_memory(void)
 	static const char text[] = "profllm: out of memory\n";
 
 	(void)!write(2, text, sizeof(text) - 1);
-	_exit(1);
+	quick_exit(1);
 }
 
 void *mem_alloc(size_t n)
@@ -67,6 +67,15 @@ char *mem_copy(const char *p, size_t n)
 	if (n)
 		memcpy(copy, p, n);
 	return copy;
+}
+
+char *mem_vprintf(const char *fmt, va_list ap)
+{
+	char *text;
+
+	if (vasprintf(&text, fmt, ap) < 0)
+		out_of_memory();
+	return text;
 }
 
 /* ---- Arenas ---- */

@@ -4,11 +4,13 @@
  * moving, and maps from bytes to numbers.
  *
  * Out of memory is not an error a benchmark can report usefully half way, so
- * these stop the program with one sentence instead of returning NULL. Sizes
+ * these stop the program with one sentence instead of returning NULL; what must be undone then (a
+ * terminal, a name that is claimed) is registered with at_quick_exit. Sizes
  * taken from input must be bounded by a named limit (limits.h) before they get
  * here. The caller releases what it got by free(), hence stdlib.h.
  */
 #pragma once
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -25,6 +27,8 @@ void *mem_grow(void *p, size_t count, size_t size); /* realloc; the new part is 
 void *mem_room(void *items, size_t n, size_t *cap, size_t size);
 char *mem_text(const char *text);      /* a copy; NULL gives NULL */
 char *mem_copy(const char *p, size_t n); /* n bytes and a final NUL */
+__attribute__((format(printf, 1, 0)))
+char *mem_vprintf(const char *fmt, va_list ap);
 
 /* ---- Arenas ---- */
 

@@ -15,10 +15,10 @@
 #include <ctype.h>
 #include <stdbool.h>
 #include <stdint.h>
-#include <time.h>
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "core/base/clock.h"
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
@@ -356,23 +356,15 @@ struct regex_work {
 	int64_t begun_ns;   /* CPU time of the thread at the first look; 0: none yet */
 };
 
-static int64_t now_ns(clockid_t clock)
-{
-	struct timespec t;
-
-	clock_gettime(clock, &t);
-	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
-
 /* CLOCK_MONOTONIC_COARSE is a few nanoseconds to read. */
 static bool is_late(struct regex_work *w)
 {
-	int64_t now = w->allowed_ns ? now_ns(CLOCK_MONOTONIC_COARSE) : 0, spent;
+	int64_t now = w->allowed_ns ? clock_ns(CLOCK_MONOTONIC_COARSE) : 0, spent;
 
 	if (now <= w->look_ns)
 		return false;
 	w->look_ns = now + LOOK_NS;
-	spent = now_ns(CLOCK_THREAD_CPUTIME_ID);
+	spent = clock_ns(CLOCK_THREAD_CPUTIME_ID);
 	if (!w->begun_ns)
 		w->begun_ns = spent;
 	return spent - w->begun_ns > w->allowed_ns;
@@ -389,7 +381,7 @@ static int on_attempt(pcre2_callout_block *block, void *self)
 void regex_work_begin(struct regex_work *w, size_t text_bytes)
 {
 	w->allowed_ns = TOKEN_SEARCH_NS + (int64_t)text_bytes * TOKEN_SEARCH_BYTE_NS;
-	w->look_ns = now_ns(CLOCK_MONOTONIC_COARSE) + LOOK_NS;
+	w->look_ns = clock_ns(CLOCK_MONOTONIC_COARSE) + LOOK_NS;
 	w->begun_ns = 0;
 }
 

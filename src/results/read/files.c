@@ -189,7 +189,11 @@ static int visit(const struct result_walk *w, const char *folder, const char *na
 	struct stat st, link;
 	int rc = 0;
 
-	if (*name != '.' && stat(path, &st) == 0 && lstat(path, &link) == 0) {
+	if (*name != '.' && (lstat(path, &link) < 0 || stat(path, &st) < 0)) {
+		/* It has gone meanwhile, or is a link that leads nowhere. */
+		if (errno != ENOENT && errno != ELOOP)
+			rc = err_set(e, ERR_IO, "%s cannot be read: %s", path, strerror(errno));
+	} else if (*name != '.') {
 		if (S_ISDIR(st.st_mode) && !S_ISLNK(link.st_mode) &&
 		    w->choice < RESULT_FILES_OWN && !is_companion(folder, name)) {
 			rc = walk(w, path, depth + 1, e);

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+# The program whose calls to the system can be made to fail, one at a time: tests/torture/inject.c.
+#
+#   make torture TORTURE="--seconds 600"   every command line of tests/torture/commands.txt, with a sanitizer
+TORTURE ?=
+INJECT_WRAPPED = $(shell sed -nE 's/^[A-Za-z].*[ *]__wrap_([a-z0-9_]+).*/-Wl,--wrap=\1/p' tests/torture/inject.c)
+
+$(O)/tests/inject.o: tests/torture/inject.c
+	@mkdir -p $(@D)
+	$(call say,TOOL,$@)
+	$(Q)$(CC) $(BASE_CFLAGS) -Wall -Wextra -Werror -c -o $@ $<
+
+# In the folder of the program, so that it finds its workers there.
+$(O)/profllm-torture: $(OBJ) $(O)/tests/inject.o | $(O)/profllm
+	$(call say,LINK,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) $(INJECT_WRAPPED) -o $@ $^ $(LDLIBS)
+suite: $(if $(filter cli,$(WHAT)),$(O)/profllm-torture)
+
+.PHONY: torture
+torture: $(O)/profllm
+	$(Q)$(MAKE) --no-print-directory O=$(O)/asan CFLAGS="$(ASAN_FLAGS)" $(O)/asan/profllm-torture
+	$(Q)PROFLLM=$(abspath $(O)/profllm) TORTURED=$(abspath $(O)/asan/profllm-torture) \
+		tests/torture/torture.pl $(TORTURE)
