@@ -116,9 +116,8 @@ cov:
 # MUTATE (its other arguments) choose. A compiler cache helps: CC="ccache gcc".
 MUTANTS ?= 100
 .PHONY: mutate
-mutate: $(OBJ) $(FAKE_NVML) $(FAKE_DCGM)
-	$(Q)mkdir -p $(O)/mutate
-	$(Q)rm -f $(O)/mutate/units
+mutate: $(UNIT:%=$(O)/unit/%)
+	$(shell mkdir -p $(O)/mutate)$(file >$(O)/mutate/units)
 	$(foreach u,$(UNIT),$(file >>$(O)/mutate/units,$(u): $(call layer_obj,$(call \
 		closure,$(firstword $(subst _, ,$(u)))))))
 	$(Q)O=$(O) MUTATE_CC="$(CC) $(BASE_CFLAGS) $(CPPFLAGS)" MUTATE_LIBS="$(TEST_LDLIBS)" \
