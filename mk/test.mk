@@ -120,6 +120,7 @@ mutate: $(UNIT:%=$(O)/unit/%)
 	$(shell mkdir -p $(O)/mutate)$(file >$(O)/mutate/units)
 	$(foreach u,$(UNIT),$(file >>$(O)/mutate/units,$(u): $(call layer_obj,$(call \
 		closure,$(firstword $(subst _, ,$(u)))))))
+	$(Q)$(MAKE) --no-print-directory O=$(O)/cov CFLAGS="-O0 --coverage" units
 	$(Q)O=$(O) MUTATE_CC="$(CC) $(BASE_CFLAGS) $(CPPFLAGS)" MUTATE_LIBS="$(TEST_LDLIBS)" \
 		tools/mutate.pl --count $(MUTANTS) $(if $(MUTATE_SEED),--seed $(MUTATE_SEED)) \
 		$(if $(UNDER),--under $(UNDER)) $(MUTATE)

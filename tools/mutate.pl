@@ -41,6 +41,7 @@ my $libs = $ENV{MUTATE_LIBS} // '';
 my $least = $ENV{MUTATE_LEAST} // 85;
 my $known = 'tests/mutate-equivalent.txt';
 my ($slack_s, $times_clean) = (5, 8); # how long a test may take
+my $tests_s = 30; # how long all tests of a change may take together without it
 my $dir = File::Temp::tempdir('mutate-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 sub slurp
@@ -59,51 +60,83 @@ for (split /\n/, slurp("$build/mutate/units")) {
 	$objects{$unit} = [split ' ', $rest];
 }
 
-my (%layer_of, %above); # folder => layer, layer => those that include it
-for (split /\n/, slurp('src/LAYERS')) {
-	my ($folder, $layer, $below) = m{^((?:\w+/)?(\w+)):(.*)} or next;
-	$layer_of{$folder} = $layer;
-	push @{$above{$_}}, $layer for split ' ', $below;
-}
-my %by_layer;
-for my $unit (sort keys %objects) {
-	my ($layer) = split /_/, $unit;
-	push @{$by_layer{$layer}}, $unit;
-}
-# A layer without tests is judged by those of the smallest layer that includes it.
-for my $layer (grep { !$by_layer{$_} } values %layer_of) {
-	my ($user) = sort { @{$objects{$by_layer{$a}[0]}} <=> @{$objects{$by_layer{$b}[0]}} }
-		grep { $by_layer{$_} } @{$above{$layer} // []};
-	$by_layer{$layer} = $by_layer{$user} if $user;
-}
-my %by_header; # header => tests that include it, or whose rig does
-for my $unit (sort keys %objects) {
-	my @includes = slurp("tests/unit/test_$unit.c") =~ /^#include "([^"]+)"/mg;
-	push @includes, map { slurp("tests/unit/$_") =~ /^#include "([^"]+)"/mg }
-		grep { -e "tests/unit/$_" } @includes;
-	$by_header{"src/$_"}{$unit} = 1 for @includes;
+my %is_linked = map { $_ => 1 } map { @$_ } values %objects;
+
+sub object_of { return $_[0] =~ s{^src/(.*)\.c$}{$build/obj/$1.o}r }
+
+# Runs a test of the coverage build and keeps which lines it reached and which it did not, a line
+# for each file: "src/core/base/buf.c 12 13 -14 20". The files it counts in are its own.
+sub measure_reach
+{
+	my ($test) = @_;
+	my $place = "$dir/$test.reach";
+	my $prefix = $place . POSIX::getcwd() . "/$build/cov/obj";
+	my $reached = '';
+	my ($path, @line);
+
+	mkdir $place;
+	run("GCOV_PREFIX=$place $build/cov/unit/$test", 300, "$dir/$test.log");
+	my @count = split /\n/, `find $prefix -name '*.gcda'`;
+	for (@count) {
+		my $notes = s{^\Q$place\E(.*)\.gcda$}{$1.gcno}r;
+		symlink $notes, s{\.gcda$}{.gcno}r;
+	}
+	open my $f, '-|', "gcov -t @count 2>/dev/null" or die "gcov: $!\n";
+	my $keep = sub { $reached .= "$path @line\n" if @line && $path =~ /^src\/.*\.c$/ };
+	while (<$f>) {
+		if (/^ +-: +0:Source:(.*)/) {
+			$keep->() if defined $path;
+			($path, @line) = $1;
+		} elsif (/^ *(?:\d+\*?|(#####|=====)): *(\d+):/) {
+			push @line, $1 ? -$2 : $2;
+		}
+	}
+	$keep->() if defined $path;
+	write_file("$dir/$test.new", $reached);
+	system "mv $dir/$test.new $build/mutate/$test.reach; rm -rf $place";
 }
 
-# The tests that judge a file, those of its own layer first.
+my (%reach, %has_code); # path => test => a bit for each line; path => a bit for each line
+sub read_reach
+{
+	my %running;
+	for my $test (sort keys %objects) {
+		my ($kept, $unit) = ("$build/mutate/$test.reach", "$build/cov/unit/$test");
+		next if -e $kept && -M $kept < -M $unit;
+		delete $running{wait()} if keys %running >= $o{jobs};
+		my $pid = fork() // die "fork: $!\n";
+		if (!$pid) {
+			measure_reach($test);
+			POSIX::_exit(0);
+		}
+		$running{$pid} = 1;
+	}
+	1 while wait() > 0;
+	for my $test (sort keys %objects) {
+		for (split /\n/, slurp("$build/mutate/$test.reach")) {
+			my ($path, @line) = split ' ';
+			my $bits = '';
+			vec($bits, $_, 1) = 1 for grep { $_ > 0 } @line;
+			$reach{$path}{$test} = $bits if $bits ne '';
+			$has_code{$path} //= '';
+			vec($has_code{$path}, abs, 1) = 1 for @line;
+		}
+	}
+}
+
+# The tests that reach a line: those of its file, of its layer, and the quickest first. A line
+# without code of its own, as in a table, is reached by all that reach the file.
 sub judges
 {
-	my ($path) = @_;
-	(my $object = $path) =~ s{^src/(.*)\.c$}{$build/obj/$1.o};
-	(my $header = $path) =~ s/\.c$/.h/;
-	(my $dir = $path) =~ s{^src/(.*)/[^/]*$}{$1};
-	my ($stem) = $path =~ m{([^/]+)\.c$};
-	my @own = @{$by_layer{$layer_of{$dir} // $dir} // []};
-	my %is_own = map { $_ => 1 } @own;
-	my $is_user = $by_header{$header} // {};
-	my @others = sort { @{$objects{$a}} <=> @{$objects{$b}} || $a cmp $b }
-		grep { !$is_own{$_} } keys %$is_user; # the nearest first
-	splice @others, 4 if @others > 4;
-	# A test that has the file's name in its own is the likeliest to notice.
-	my %rank = map { $_ => (/\Q$stem\E/ ? 0 : $is_own{$_} ? 1 : 2) . ($is_user->{$_} ? 0 : 1) }
-		@own, @others;
-	my @all = sort { $rank{$a} <=> $rank{$b} || clean_s($a) <=> clean_s($b) || $a cmp $b }
-		@own, @others;
-	return grep { my $u = $_; grep { $_ eq $object } @{$objects{$u}} } @all;
+	my ($path, $number) = @_;
+	my ($layer, $stem) = $path =~ m{(\w+)/([^/]+)\.c$};
+	my $of_test = $reach{$path} // {};
+	my @all = grep { vec($of_test->{$_}, $number, 1) } keys %$of_test;
+	@all = keys %$of_test if !@all && !vec($has_code{$path} // '', $number, 1);
+	my %far = map { $_ => /^\Q$layer\E(_|$)/ ? (/_\Q$stem\E/ ? 0 : 1) : 2 } @all;
+	@all = sort { $far{$a} <=> $far{$b} || clean_s($a) <=> clean_s($b) || $a cmp $b } @all;
+	my $left_s = $tests_s;
+	return grep { ($left_s -= clean_s($_)) > 0 } @all;
 }
 
 # How long a test takes without any change, in seconds; 0 while that is unknown.
@@ -242,17 +275,18 @@ sub judge
 	for my $path (sort keys %text) {
 		my $source = "$place/$path";
 		(my $folder = $source) =~ s{/[^/]*$}{};
-		(my $original = $path) =~ s{^src/(.*)\.c$}{$build/obj/$1.o};
 		my $object = "$place/" . ($path =~ s{/}{_}gr) . '.o';
 
 		File::Path::make_path($folder);
 		my $before = original_code_of($source, $object, $path);
 		my $after = code_of($text{$path}, $source, $object, $path) // return 'broken';
 		$is_same &&= $before eq $after;
-		$object{$original} = $object;
+		$object{object_of($path)} = $object;
 	}
 	return 'same' if $is_same;
-	for my $test ($unit ? $unit : judges($m->{path})) {
+	my @judge = $unit ? $unit : judges($m->{path}, (line_of($m))[1]);
+	return ('survived', 'no unit test reaches it') if !@judge;
+	for my $test (@judge) {
 		next if !prepare_test($test);
 		my @objects = map { $object{$_} // $_ } @{$objects{$test}};
 		my $main = "$build/mutate/$test.o";
@@ -326,7 +360,7 @@ sub drawn
 	my (@all, %without);
 
 	for my $path (@path) {
-		if (!judges($path)) {
+		if (!$is_linked{object_of($path)}) {
 			$without{$path} = scalar(() = sites(slurp($path)));
 			next;
 		}
@@ -343,7 +377,7 @@ sub drawn
 	return @all;
 }
 
-# Where a change is: "path:line:column", and the text of its line.
+# Where a change is: the text of its line, its number and column.
 sub line_of
 {
 	my ($m) = @_;
@@ -351,7 +385,7 @@ sub line_of
 	my $start = rindex($text, "\n", $m->{at}) + 1;
 	my ($line) = substr($text, $start) =~ /^\s*(.*)/;
 	my $number = 1 + (substr($text, 0, $start) =~ tr/\n//);
-	return ("$m->{path}:$number:" . (1 + $m->{at} - $start), $line);
+	return ($line, $number, 1 + $m->{at} - $start);
 }
 
 # What survived according to an earlier output: the same change of the same line, wherever it is now.
@@ -362,12 +396,12 @@ sub survivors_of
 
 	for (split /\n/, slurp($file)) {
 		my ($path, $number, $column, $change) =
-			/^SURVIVED +(src\/\S+\.c):(\d+):(\d+): (.*)$/ or next;
+			/^SURVIVED +(src\/\S+\.c):(\d+):(\d+): (.*?)(?: \[no unit.*)?$/ or next;
 		my %distance;
 		for my $m (places_of($path)) {
-			my ($place, $line) = line_of($m);
-			next if "$m->{what}: $line" ne $change || $place !~ /:(\d+):$column$/;
-			push @{$distance{abs $1 - $number}}, $m;
+			my ($line, @place) = line_of($m);
+			push @{$distance{abs $place[0] - $number}}, $m
+				if "$m->{what}: $line" eq $change && $place[1] == $column;
 		}
 		my $nearest = List::Util::min(keys %distance);
 		print "# no longer there: $_\n" if !defined $nearest;
@@ -413,7 +447,7 @@ $| = 1;
 my $is_drawn = !$o{patches} && !$o{again};
 my @mutant = $o{patches} ? patched() : $o{again} ? survivors_of($o{again}) : drawn();
 my $want = $is_drawn ? $o{count} : @mutant;
-my (%n, %running, @left);
+my (%n, %by_folder, %running);
 my $begun = time;
 print "# seed $o{seed}\n" if $is_drawn;
 
@@ -422,21 +456,27 @@ sub reap
 	my $pid = wait();
 	my ($m, $file) = @{delete $running{$pid}};
 	my ($verdict, $by) = split /\t/, slurp($file);
-	my ($place, $line) = line_of($m);
+	my ($line, @place) = line_of($m);
 	my $key = "$m->{path}: $m->{what}: $line";
 
 	$verdict = 'equivalent' if $verdict eq 'survived' && $equivalent{$key};
 	$n{$verdict}++;
+	(my $folder = $m->{path}) =~ s{^src/(.*)/[^/]*$}{$1};
+	$by_folder{$folder}{$verdict}++;
+	$by_folder{$folder}{unreached}++ if $verdict eq 'survived' && $by;
 	return if $verdict eq 'broken' && !$o{patches};
-	printf "%-10s %s: %s%s%s\n", $verdict eq 'survived' ? 'SURVIVED' : $verdict, $place,
-		$m->{what}, $o{patches} ? '' : ": $line", $by ? " [$by]" : '';
+	printf "%-10s %s: %s%s%s\n", $verdict eq 'survived' ? 'SURVIVED' : $verdict,
+		join(':', $m->{path}, @place), $m->{what}, $o{patches} ? '' : ": $line", $by ? " [$by]" : '';
 }
 
 if ($o{show}) {
-	printf "%s: %s: %s\n", (line_of($_))[0], $_->{what}, (line_of($_))[1]
-		for @mutant[0 .. (List::Util::min($want, scalar @mutant)) - 1];
+	for my $m (@mutant[0 .. List::Util::min($want, scalar @mutant) - 1]) {
+		my ($line, @place) = line_of($m);
+		printf "%s: %s: %s\n", join(':', $m->{path}, @place), $m->{what}, $line;
+	}
 	exit 0;
 }
+read_reach() if !$o{patches};
 for my $m (@mutant) {
 	my $judged = ($n{killed} // 0) + ($n{survived} // 0);
 	last if $is_drawn && $judged + keys(%running) >= $want;
@@ -453,6 +493,9 @@ for my $m (@mutant) {
 	$running{$pid} = [$m, "$place.verdict"];
 }
 reap() while keys %running;
+printf "# %-20s %3d of %3d killed, %d not reached by a unit test\n", $_->[0], $_->[1]{killed} // 0,
+	($_->[1]{killed} // 0) + ($_->[1]{survived} // 0), $_->[1]{unreached} // 0
+	for map { [$_, $by_folder{$_}] } sort keys %by_folder;
 my $judged = ($n{killed} // 0) + ($n{survived} // 0);
 printf "# %d of %d killed (%.1f %%), %d equivalent, %d of the same code, %d do not compile, %d s\n",
 	$n{killed} // 0, $judged, $judged ? 100 * ($n{killed} // 0) / $judged : 0,
