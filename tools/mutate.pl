@@ -290,13 +290,13 @@ sub judge
 		next if !prepare_test($test);
 		my @objects = map { $object{$_} // $_ } @{$objects{$test}};
 		my $main = "$build/mutate/$test.o";
-		my $made = run("$compile -Wl,-S -o $place/test $main @objects $libs", 120,
+		my $made = run("$compile -Wl,-S -o $place/$test $main @objects $libs", 120,
 			"$place/link.log");
 		return 'broken' if $made;
 		my $limit_s = $slack_s + $times_clean * clean_s($test);
-		my $rc = run("$place/test", $limit_s, "$place/test.log") || next;
+		my $rc = run("$place/$test", $limit_s, "$place/test.log") || next;
 		# Twice: a busy machine can make a test fail once.
-		$rc = run("$place/test", $limit_s, "$place/test.log") || next;
+		$rc = run("$place/$test", $limit_s, "$place/test.log") || next;
 		return ('killed', $rc eq 'time' ? "$test: it does not end" :
 			$o{patches} ? first_word("$place/test.log") : $test);
 	}
