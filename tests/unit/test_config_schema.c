@@ -39,8 +39,10 @@ static void check_part(struct str text, size_t nth, size_t parts)
 
 static void schema_of_every_section(void **state)
 {
+	static const int64_t port = 8000;
 	static const struct opt row[] = { { .name = "port", .kind = OPT_INT, .help = "its port" } };
-	static const struct opt_set sim = { .command = "sim", .row = row, .n = 1 };
+	static const struct opt_set sim = { .command = "sim", .row = row, .n = 1,
+					    .defaults = &port, .bytes = sizeof(port) };
 	struct json_value *v = NULL;
 	const struct json_value *all;
 	struct arena a = { 0 };
