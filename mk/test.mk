@@ -126,11 +126,11 @@ cov:
 # MUTATE (its other arguments) choose. A compiler cache helps: CC="ccache gcc".
 MUTANTS ?= 100
 .PHONY: mutate
-mutate: $(OBJ) $(FAKE_NVML) $(FAKE_DCGM)
-	$(Q)mkdir -p $(O)/mutate
-	$(Q)rm -f $(O)/mutate/units
+mutate: $(UNIT:%=$(O)/unit/%)
+	$(shell mkdir -p $(O)/mutate)$(file >$(O)/mutate/units)
 	$(foreach u,$(UNIT),$(file >>$(O)/mutate/units,$(u): $(call layer_obj,$(call \
 		closure,$(firstword $(subst _, ,$(u)))))))
+	$(Q)$(MAKE) --no-print-directory O=$(O)/cov CFLAGS="-O0 --coverage" units
 	$(Q)O=$(O) MUTATE_CC="$(CC) $(BASE_CFLAGS) $(CPPFLAGS)" MUTATE_LIBS="$(TEST_LDLIBS)" \
 		tools/mutate.pl --count $(MUTANTS) $(if $(MUTATE_SEED),--seed $(MUTATE_SEED)) \
 		$(if $(UNDER),--under $(UNDER)) $(MUTATE)

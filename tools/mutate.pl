@@ -1,11 +1,14 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
 # mutate.pl [--count N] [--seed N] [--under src/DIR] [--jobs N] [--show]
+# mutate.pl --again FILE [--jobs N]
 # mutate.pl --patches FILE --with UNIT [--jobs N]
 #
 # Do tests notice when the program is wrong? Changes one operator, constant or branch of a source
 # file at a time, compiles that file, and runs the unit tests of its layer, then those whose
-# sources include its header. `make mutate` builds what this needs; nothing in the tree is changed.
+# sources include its header: the likeliest first, then the quickest. A test notices when it fails
+# twice, or takes many times as long as without the change. `make mutate` builds what this needs;
+# nothing in the tree is changed. --again judges what survived according to FILE, an earlier output.
 #
 # With --patches the changes are those of a file, and one unit test judges them all. A blank line
 # ends one; it may have several pieces, of several files:
@@ -25,17 +28,20 @@ use Digest::MD5 ();
 use File::Path ();
 use File::Temp ();
 use Getopt::Long ();
+use List::Util ();
 use POSIX ();
 use Time::HiRes ();
 
-my %o = (count => 100, seed => time() % 100_000, under => 'src', jobs => 2, seconds => 60);
-Getopt::Long::GetOptions(\%o, 'count=i', 'seed=i', 'under=s', 'jobs=i', 'seconds=i', 'show',
+my %o = (count => 100, seed => time() % 100_000, under => 'src', jobs => 2);
+Getopt::Long::GetOptions(\%o, 'count=i', 'seed=i', 'under=s', 'jobs=i', 'show', 'again=s',
 	'patches=s', 'with=s') or die "usage: see the head of tools/mutate.pl\n";
 my $build = $ENV{O} || 'build';
 my $compile = $ENV{MUTATE_CC} or die "run it by make mutate, which says how to compile\n";
 my $libs = $ENV{MUTATE_LIBS} // '';
 my $least = $ENV{MUTATE_LEAST} // 85;
 my $known = 'tests/mutate-equivalent.txt';
+my ($slack_s, $times_clean) = (5, 8); # how long a test may take
+my ($tests_s, $tests_max) = (10, 15); # of a change: their time without it, and how many
 my $dir = File::Temp::tempdir('mutate-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 sub slurp
@@ -54,37 +60,91 @@ for (split /\n/, slurp("$build/mutate/units")) {
 	$objects{$unit} = [split ' ', $rest];
 }
 
-my %layer_of = map { m{^(?:\w+/)?(\w+)$} ? ($_ => $1) : () }
-	map { /^([\w\/]+):/ ? $1 : () } split /\n/, slurp('src/LAYERS');
-my %by_layer;
-for my $unit (sort keys %objects) {
-	my ($layer) = split /_/, $unit;
-	push @{$by_layer{$layer}}, $unit;
-}
-my %by_header; # header => tests that include it, or whose rig does
-for my $unit (sort keys %objects) {
-	my @includes = slurp("tests/unit/test_$unit.c") =~ /^#include "([^"]+)"/mg;
-	push @includes, map { slurp("tests/unit/$_") =~ /^#include "([^"]+)"/mg }
-		grep { -e "tests/unit/$_" } @includes;
-	$by_header{"src/$_"}{$unit} = 1 for @includes;
+my %is_linked = map { $_ => 1 } map { @$_ } values %objects;
+
+sub object_of { return $_[0] =~ s{^src/(.*)\.c$}{$build/obj/$1.o}r }
+
+# Runs a test of the coverage build and keeps which lines it reached and which it did not, a line
+# for each file: "src/core/base/buf.c 12 13 -14 20". The files it counts in are its own.
+sub measure_reach
+{
+	my ($test) = @_;
+	my $place = "$dir/$test.reach";
+	my $prefix = $place . POSIX::getcwd() . "/$build/cov/obj";
+	my $reached = '';
+	my ($path, @line);
+
+	mkdir $place;
+	run("GCOV_PREFIX=$place $build/cov/unit/$test", 300, "$dir/$test.log");
+	my @count = split /\n/, `find $prefix -name '*.gcda'`;
+	for (@count) {
+		my $notes = s{^\Q$place\E(.*)\.gcda$}{$1.gcno}r;
+		symlink $notes, s{\.gcda$}{.gcno}r;
+	}
+	open my $f, '-|', "gcov -t @count 2>/dev/null" or die "gcov: $!\n";
+	my $keep = sub { $reached .= "$path @line\n" if @line && $path =~ /^src\/.*\.c$/ };
+	while (<$f>) {
+		if (/^ +-: +0:Source:(.*)/) {
+			$keep->() if defined $path;
+			($path, @line) = $1;
+		} elsif (/^ *(?:\d+\*?|(#####|=====)): *(\d+):/) {
+			push @line, $1 ? -$2 : $2;
+		}
+	}
+	$keep->() if defined $path;
+	write_file("$dir/$test.new", $reached);
+	system "mv $dir/$test.new $build/mutate/$test.reach; rm -rf $place";
 }
 
-# The tests that judge a file, those of its own layer first.
+my (%reach, %has_code); # path => test => a bit for each line; path => a bit for each line
+sub read_reach
+{
+	my %running;
+	for my $test (sort keys %objects) {
+		my ($kept, $unit) = ("$build/mutate/$test.reach", "$build/cov/unit/$test");
+		next if -e $kept && -M $kept < -M $unit;
+		delete $running{wait()} if keys %running >= $o{jobs};
+		my $pid = fork() // die "fork: $!\n";
+		if (!$pid) {
+			measure_reach($test);
+			POSIX::_exit(0);
+		}
+		$running{$pid} = 1;
+	}
+	1 while wait() > 0;
+	for my $test (sort keys %objects) {
+		for (split /\n/, slurp("$build/mutate/$test.reach")) {
+			my ($path, @line) = split ' ';
+			my $bits = '';
+			vec($bits, $_, 1) = 1 for grep { $_ > 0 } @line;
+			$reach{$path}{$test} = $bits if $bits ne '';
+			$has_code{$path} //= '';
+			vec($has_code{$path}, abs, 1) = 1 for @line;
+		}
+	}
+}
+
+# The tests that reach a line: those of its file, of its layer, and the quickest first. A line
+# without code of its own, as in a table, is reached by all that reach the file.
 sub judges
 {
-	my ($path) = @_;
-	(my $object = $path) =~ s{^src/(.*)\.c$}{$build/obj/$1.o};
-	(my $header = $path) =~ s/\.c$/.h/;
-	(my $dir = $path) =~ s{^src/(.*)/[^/]*$}{$1};
-	my ($stem) = $path =~ m{([^/]+)\.c$};
-	my @own = @{$by_layer{$layer_of{$dir} // $dir} // []};
-	# A test that has the file's name in its own is the likeliest to notice.
-	@own = sort { ($b =~ /\Q$stem\E/) <=> ($a =~ /\Q$stem\E/) || $a cmp $b } @own;
-	my %is_own = map { $_ => 1 } @own;
-	my @others = sort { @{$objects{$a}} <=> @{$objects{$b}} || $a cmp $b }
-		grep { !$is_own{$_} } keys %{$by_header{$header} // {}}; # the nearest first
-	splice @others, 4 if @others > 4;
-	return grep { my $u = $_; grep { $_ eq $object } @{$objects{$u}} } @own, @others;
+	my ($path, $number) = @_;
+	my ($layer, $stem) = $path =~ m{(\w+)/([^/]+)\.c$};
+	my $of_test = $reach{$path} // {};
+	my @all = grep { vec($of_test->{$_}, $number, 1) } keys %$of_test;
+	@all = keys %$of_test if !@all && !vec($has_code{$path} // '', $number, 1);
+	my %far = map { $_ => /^\Q$layer\E(_|$)/ ? (/_\Q$stem\E/ ? 0 : 1) : 2 } @all;
+	@all = sort { $far{$a} <=> $far{$b} || clean_s($a) <=> clean_s($b) || $a cmp $b } @all;
+	splice @all, $tests_max if @all > $tests_max;
+	my $left_s = $tests_s;
+	return grep { ($left_s -= clean_s($_)) > 0 } @all;
+}
+
+# How long a test takes without any change, in seconds; 0 while that is unknown.
+sub clean_s
+{
+	my ($test) = @_;
+	return -s "$build/mutate/$test.clean" ? slurp("$build/mutate/$test.clean") : 0;
 }
 
 # ---- mutants ----
@@ -179,12 +239,26 @@ sub run
 	return $rc;
 }
 
+# Compiles a text in the place of a file. What an assertion prints has the path of the original.
 sub code_of
 {
-	my ($source, $object, $path) = @_;
+	my ($text, $source, $object, $path) = @_;
 	(my $dir = $path) =~ s{/[^/]*$}{};
+	write_file($source, qq(#line 1 "$path"\n$text));
 	my $rc = run("$compile -iquote $dir -g0 -c -o $object $source", 120, "$object.log");
 	return $rc ? undef : Digest::MD5::md5_hex(slurp($object));
+}
+
+# That of a file without any change: once for all mutants of it.
+sub original_code_of
+{
+	my ($source, $object, $path) = @_;
+	my $kept = "$dir/" . ($path =~ s{/}{_}gr) . '.md5';
+	return slurp($kept) if -e $kept;
+	my $code = code_of(slurp($path), $source, $object, $path) // die "$path does not compile\n";
+	write_file("$object.md5", $code);
+	rename "$object.md5", $kept;
+	return $code;
 }
 
 # ('broken' | 'same' | 'survived' | 'killed', by what).
@@ -202,28 +276,30 @@ sub judge
 	for my $path (sort keys %text) {
 		my $source = "$place/$path";
 		(my $folder = $source) =~ s{/[^/]*$}{};
-		(my $original = $path) =~ s{^src/(.*)\.c$}{$build/obj/$1.o};
 		my $object = "$place/" . ($path =~ s{/}{_}gr) . '.o';
 
-		# What an assertion prints has the path: both are compiled in the same place.
 		File::Path::make_path($folder);
-		write_file($source, slurp($path));
-		my $before = code_of($source, $object, $path) // die "$path does not compile\n";
-		write_file($source, $text{$path});
-		my $after = code_of($source, $object, $path) // return 'broken';
+		my $before = original_code_of($source, $object, $path);
+		my $after = code_of($text{$path}, $source, $object, $path) // return 'broken';
 		$is_same &&= $before eq $after;
-		$object{$original} = $object;
+		$object{object_of($path)} = $object;
 	}
 	return 'same' if $is_same;
-	for my $test ($unit ? $unit : judges($m->{path})) {
+	my @judge = $unit ? $unit : judges($m->{path}, (line_of($m))[1]);
+	return ('survived', 'no unit test reaches it') if !@judge;
+	for my $test (@judge) {
 		next if !prepare_test($test);
 		my @objects = map { $object{$_} // $_ } @{$objects{$test}};
 		my $main = "$build/mutate/$test.o";
-		my $made = run("$compile -o $place/test $main @objects $libs", 120, "$place/link.log");
+		my $made = run("$compile -Wl,-S -o $place/$test $main @objects $libs", 120,
+			"$place/link.log");
 		return 'broken' if $made;
-		my $rc = run("$place/test", $o{seconds}, "$place/test.log");
+		my $limit_s = $slack_s + $times_clean * clean_s($test);
+		my $rc = run("$place/$test", $limit_s, "$place/test.log") || next;
+		# Twice: a busy machine can make a test fail once.
+		$rc = run("$place/$test", $limit_s, "$place/test.log") || next if $rc ne 'time';
 		return ('killed', $rc eq 'time' ? "$test: it does not end" :
-			$o{patches} ? first_word("$place/test.log") : $test) if $rc;
+			$o{patches} ? first_word("$place/test.log") : $test);
 	}
 	return 'survived';
 }
@@ -246,28 +322,38 @@ sub write_file
 	close $f or die "$path: $!\n";
 }
 
-# A test that fails without any change judges nothing. Made when it is first needed, by one process.
+# A test that fails without any change judges nothing. Made by one process when it is first needed,
+# and again when its sources have changed.
 sub prepare_test
 {
 	my ($test) = @_;
 	my ($object, $log) = ("$build/mutate/$test.o", "$build/mutate/$test.log");
+	my ($clean, $unit) = ("$build/mutate/$test.clean", "$build/unit/$test");
 
-	while (!-e "$dir/$test.fit") {
+	while (!-e $clean || -M $clean > -M $unit) {
 		if (!mkdir "$dir/$test.lock") {
 			Time::HiRes::sleep(0.05);
 			next;
 		}
-		my $rc = run("$compile -Itests/unit -c -o $object tests/unit/test_$test.c", 300, $log) ||
-			run("$compile -o $build/mutate/$test $object @{$objects{$test}} $libs", 300, $log) ||
-			run("$build/mutate/$test", 300, $log);
+		my $rc = run("$compile -Itests/unit -c -o $object tests/unit/test_$test.c", 300, $log);
+		my $begun = Time::HiRes::time();
+		$rc ||= run($unit, 300, $log);
 		print "# $test fails without any change and is left out, see $log\n" if $rc;
-		write_file("$dir/$test.new", $rc ? '' : 'fit');
-		rename "$dir/$test.new", "$dir/$test.fit";
+		write_file("$dir/$test.new", $rc ? '' : sprintf '%.3f', Time::HiRes::time() - $begun);
+		system 'mv', "$dir/$test.new", $clean;
+		rmdir "$dir/$test.lock";
 	}
-	return -s "$dir/$test.fit";
+	return -s $clean;
 }
 
 # ---- which ones ----
+
+sub places_of
+{
+	my ($path) = @_;
+	return map { { path => $path, at => $_->[0], what => $_->[3], edits =>
+		[{ path => $path, at => $_->[0], n => $_->[1], new => $_->[2] }] } } sites(slurp($path));
+}
 
 sub drawn
 {
@@ -275,20 +361,52 @@ sub drawn
 	my (@all, %without);
 
 	for my $path (@path) {
-		if (!judges($path)) {
-			$without{$path} = 1;
+		if (!$is_linked{object_of($path)}) {
+			$without{$path} = scalar(() = sites(slurp($path)));
 			next;
 		}
-		push @all, map { { path => $path, at => $_->[0], what => $_->[3], edits =>
-			[{ path => $path, at => $_->[0], n => $_->[1], new => $_->[2] }] } }
-			sites(slurp($path));
+		push @all, places_of($path);
 	}
-	printf "# %d places in %d files; %d files have no unit test%s\n", scalar @all, scalar @path,
-		scalar keys %without, $o{show} ? ": @{[sort keys %without]}" : '';
+	printf "# %d places in %d files; %d files with %d more have no unit test%s\n", scalar @all,
+		@path - keys %without, scalar keys %without, List::Util::sum0(values %without),
+		$o{show} ? ": @{[sort keys %without]}" : '';
 	srand $o{seed};
 	for my $i (reverse 1 .. $#all) {
 		my $k = int rand($i + 1);
 		@all[$i, $k] = @all[$k, $i];
+	}
+	return @all;
+}
+
+# Where a change is: the text of its line, its number and column.
+sub line_of
+{
+	my ($m) = @_;
+	my $text = slurp($m->{path});
+	my $start = rindex($text, "\n", $m->{at}) + 1;
+	my ($line) = substr($text, $start) =~ /^\s*(.*)/;
+	my $number = 1 + (substr($text, 0, $start) =~ tr/\n//);
+	return ($line, $number, 1 + $m->{at} - $start);
+}
+
+# What survived according to an earlier output: the same change of the same line, wherever it is now.
+sub survivors_of
+{
+	my ($file) = @_;
+	my (%of_path, @all);
+
+	for (split /\n/, slurp($file)) {
+		my ($path, $number, $column, $change) =
+			/^SURVIVED +(src\/\S+\.c):(\d+):(\d+): (.*?)(?: \[no unit.*)?$/ or next;
+		my %distance;
+		for my $m (places_of($path)) {
+			my ($line, @place) = line_of($m);
+			push @{$distance{abs $place[0] - $number}}, $m
+				if "$m->{what}: $line" eq $change && $place[1] == $column;
+		}
+		my $nearest = List::Util::min(keys %distance);
+		print "# no longer there: $_\n" if !defined $nearest;
+		push @all, $distance{$nearest}[0] if defined $nearest;
 	}
 	return @all;
 }
@@ -326,46 +444,43 @@ if (-e $known) {
 	/^(src\/.*)/ and $equivalent{$1} = 1 for split /\n/, slurp($known);
 }
 
-sub line_of
-{
-	my ($m) = @_;
-	my $text = slurp($m->{path});
-	my $start = rindex($text, "\n", $m->{at}) + 1;
-	my ($line) = substr($text, $start) =~ /^\s*(.*)/;
-	my $number = 1 + (substr($text, 0, $start) =~ tr/\n//);
-	return ($number, $line);
-}
-
 $| = 1;
-my @mutant = $o{patches} ? patched() : drawn();
-my $want = $o{patches} ? @mutant : $o{count};
-my (%n, %running, @left);
+my $is_drawn = !$o{patches} && !$o{again};
+my @mutant = $o{patches} ? patched() : $o{again} ? survivors_of($o{again}) : drawn();
+my $want = $is_drawn ? $o{count} : @mutant;
+my (%n, %by_folder, %running);
 my $begun = time;
-print "# seed $o{seed}\n" if !$o{patches};
+print "# seed $o{seed}\n" if $is_drawn;
 
 sub reap
 {
 	my $pid = wait();
 	my ($m, $file) = @{delete $running{$pid}};
 	my ($verdict, $by) = split /\t/, slurp($file);
-	my ($number, $line) = line_of($m);
+	my ($line, @place) = line_of($m);
 	my $key = "$m->{path}: $m->{what}: $line";
 
 	$verdict = 'equivalent' if $verdict eq 'survived' && $equivalent{$key};
 	$n{$verdict}++;
+	(my $folder = $m->{path}) =~ s{^src/(.*)/[^/]*$}{$1};
+	$by_folder{$folder}{$verdict}++;
+	$by_folder{$folder}{unreached}++ if $verdict eq 'survived' && $by;
 	return if $verdict eq 'broken' && !$o{patches};
-	printf "%-10s %s:%d: %s%s%s\n", $verdict eq 'survived' ? 'SURVIVED' : $verdict, $m->{path},
-		$number, $m->{what}, $o{patches} ? '' : ": $line", $by ? " [$by]" : '';
+	printf "%-10s %s: %s%s%s\n", $verdict eq 'survived' ? 'SURVIVED' : $verdict,
+		join(':', $m->{path}, @place), $m->{what}, $o{patches} ? '' : ": $line", $by ? " [$by]" : '';
 }
 
 if ($o{show}) {
-	printf "%s:%d: %s: %s\n", $_->{path}, (line_of($_))[0], $_->{what}, (line_of($_))[1]
-		for @mutant[0 .. ($want < @mutant ? $want : @mutant) - 1];
+	for my $m (@mutant[0 .. List::Util::min($want, scalar @mutant) - 1]) {
+		my ($line, @place) = line_of($m);
+		printf "%s: %s: %s\n", join(':', $m->{path}, @place), $m->{what}, $line;
+	}
 	exit 0;
 }
+read_reach() if !$o{patches};
 for my $m (@mutant) {
 	my $judged = ($n{killed} // 0) + ($n{survived} // 0);
-	last if !$o{patches} && $judged + keys(%running) >= $want;
+	last if $is_drawn && $judged + keys(%running) >= $want;
 	reap() if keys(%running) >= $o{jobs};
 	my $place = "$dir/" . (++$n{begun});
 	mkdir $place;
@@ -379,6 +494,9 @@ for my $m (@mutant) {
 	$running{$pid} = [$m, "$place.verdict"];
 }
 reap() while keys %running;
+printf "# %-20s %3d of %3d killed, %d not reached by a unit test\n", $_->[0], $_->[1]{killed} // 0,
+	($_->[1]{killed} // 0) + ($_->[1]{survived} // 0), $_->[1]{unreached} // 0
+	for map { [$_, $by_folder{$_}] } sort keys %by_folder;
 my $judged = ($n{killed} // 0) + ($n{survived} // 0);
 printf "# %d of %d killed (%.1f %%), %d equivalent, %d of the same code, %d do not compile, %d s\n",
 	$n{killed} // 0, $judged, $judged ? 100 * ($n{killed} // 0) / $judged : 0,

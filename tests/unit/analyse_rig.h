@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "answers.h"
 #include "results/analyse/analyse.h"
 
 #define RIG_CELLS_MAX 64
@@ -113,6 +114,7 @@ static inline struct json_value *rig_ask(struct rig *r, analyse_fn *f, const cha
 
 	if (rig_call(r, f, body, &out, &e) < 0)
 		fail_msg("%s: %s", body, e.text);
+	answers_check(r->text.data, r->text.len);
 	return out;
 }
 

@@ -18,6 +18,7 @@
 #include "input/chat/chat.h"
 #include "input/sets/datasets.h"
 #include "input/token/tokenizer.h"
+#include "answers.h"
 #include "scratch.h"
 
 struct fixture {
@@ -60,13 +61,41 @@ static void fixture_init(struct fixture *f, const char *name, const char *conten
 	compat_rng_seed(&f->rng, (uint32_t)f->env.seed);
 }
 
+/* What was made, with the beginnings of its texts. */
+static void check_made(const struct workload *w)
+{
+	struct buf out = { 0 };
+
+	buf_printf(&out, "%zu of %s%s%s%s%s\n%.*s", w->n, w->dataset ? w->dataset : "-",
+		   w->is_eos_ignored ? ", EOS ignored" : "", w->is_self_timed ? ", self timed" : "",
+		   w->has_priorities ? ", priorities" : "", w->sessions ? ", sessions" : "",
+		   (int)w->notes.n, w->notes.p);
+	for (size_t i = 0; i < w->n && i < 8; i++) {
+		const struct sample *v = &w->v[i];
+		const struct str part[] = { v->prompt, v->request_id, v->messages, v->media,
+					    v->overrides, v->headers, v->expected, v->constraint };
+
+		buf_printf(&out, "kind %d, %u to %lld tokens, at %g, class %lld, %u sequences\n",
+			   (int)v->kind, v->prompt_len, (long long)v->output_len, v->timestamp_s,
+			   (long long)v->priority, v->sequences);
+		for (size_t k = 0; k < sizeof(part) / sizeof(*part); k++)
+			if (part[k].n)
+				buf_printf(&out, "  %zu: %zu bytes: %.*s\n", k, part[k].n,
+					   (int)(part[k].n < 120 ? part[k].n : 120), part[k].p);
+	}
+	answers_release(&out);
+}
+
 static int build(struct fixture *f, const char *name)
 {
 	const struct dataset *d = dataset_find(name);
 
 	assert_non_null(d);
-	return d->check && d->check(&f->opts, &f->env, &f->e) < 0 ? -1 :
-	       d->build(&f->opts, &f->env, &f->rng, &f->w, &f->e);
+	if ((d->check && d->check(&f->opts, &f->env, &f->e) < 0) ||
+	    d->build(&f->opts, &f->env, &f->rng, &f->w, &f->e) < 0)
+		return -1;
+	check_made(&f->w);
+	return 0;
 }
 
 static void fixture_release(struct fixture *f)

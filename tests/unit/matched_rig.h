@@ -16,6 +16,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "answers.h"
 #include "results/decide/compare.h"
 
 #define RUNS_MAX 256
@@ -60,9 +61,26 @@ static inline struct matched_run *add(struct rig *r, size_t side, const char *co
 	return &r->run[i];
 }
 
+/* What is written and said of a pair. */
+static inline void check_said(struct rig *r, const struct matched_pair *pair)
+{
+	struct buf out = { 0 };
+	struct json_writer w = json_writer(&out);
+
+	json_begin_object(&w);
+	matched_put(&w, &r->out, pair, &r->a);
+	json_end_object(&w);
+	for (size_t i = 0; !pair->reason && i < r->spec.n_metrics; i++)
+		buf_printf(&out, "\n%s\n%s",
+			   matched_sentence(&r->out, pair, &pair->row[i], &r->a),
+			   matched_verdict_words(&pair->row[i], &r->a));
+	answers_release(&out);
+}
+
 static inline const struct matched_row *compare(struct rig *r)
 {
 	matched_compare(&r->spec, &r->a, &r->out);
+	check_said(r, &r->out.pair[0]);
 	return &r->out.pair[0].row[0];
 }
 

@@ -18,6 +18,7 @@
 #include "core/base/file.h"
 #include "out/compare/compare.h"
 #include "out/report/grid.h"
+#include "answers.h"
 #include "scratch.h"
 
 static const struct compare_opts usual = { .alpha = 0.05, .min_effect = -1 };
@@ -63,15 +64,31 @@ static void put_runs(struct made *m, const char *folder, const double *v, size_t
 		put(m, arena_printf(&m->a, "%s/%zu.json", folder, i), result(m, v[i], more));
 }
 
+/* What is shown of a comparison in each form. */
+static void check_shown(const struct bench_comparison *c)
+{
+	struct buf text = { 0 }, markdown = { 0 }, csv = { 0 }, json = { 0 };
+
+	compare_text(c, false, &text);
+	compare_markdown(c, &markdown);
+	compare_csv(c, &csv);
+	compare_json(c, &json);
+	answers_release(&text);
+	answers_release(&markdown);
+	answers_release(&csv);
+	answers_release(&json);
+}
+
 static int build(struct made *m, struct bench_comparison *c, const struct compare_opts *o,
 		 const char *x, const char *y, struct err *e)
 {
 	const char *path[] = { arena_printf(&m->a, "%s/%s", dir, x),
 			       arena_printf(&m->a, "%s/%s", dir, y) };
 
-	if (compare_load(c, o, path, 2, &m->a, e) < 0)
+	if (compare_load(c, o, path, 2, &m->a, e) < 0 || compare_judge(c, e) < 0)
 		return -1;
-	return compare_judge(c, e);
+	check_shown(c);
+	return 0;
 }
 
 static const double five[] = { 1000, 1010, 990, 1005, 995 };

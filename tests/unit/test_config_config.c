@@ -7,6 +7,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "answers.h"
 #include "config_golden.h"
 #include "core/base/file.h"
 #include "core/base/limits.h"
@@ -542,7 +543,7 @@ static void expect_below(const char *got, const char *want)
 	}
 	buf_add_text(&out, got);
 	expect("file", out.data, want);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void test_include(void **state)

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "cmd/console/live.h"
+#include "answers.h"
 
 #define MS 1000000
 #define T0 (INT64_C(1700000000) * 1000000000)
@@ -98,7 +99,7 @@ static void draws(const struct live_ring *r, size_t room, double full, const cha
 
 	live_ring_draw(r, room, full, false, &out);
 	assert_string_equal(out.len ? out.data : "", want);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void test_ring(void **state)
@@ -143,7 +144,7 @@ static void test_chart(void **state)
 	buf_reset(&out);
 	live_ring_chart(&r, 0, 1, 3, 24, false, &out); /* the last ones, where there is less room */
 	assert_string_equal(out.data, "# @");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void test_series(void **state)
@@ -172,7 +173,7 @@ static void test_series(void **state)
 	live_series_second(&s);
 	assert_true(live_series_line(&s, LIVE_WAITING, 60, false, &out));
 	assert_string_equal(out.data, "waiting             - requests     @ ");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 int main(void)

@@ -6,6 +6,7 @@
 
 #include "core/json/read.h"
 #include "input/constrain/constrain.h"
+#include "answers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof(*(a)))
 
@@ -119,7 +120,7 @@ static void a_grammar_of_sixteen(void **state)
 			i++;
 		assert_true(i < 16);
 		is_made[i] = true;
-		buf_release(&out);
+		answers_release(&out);
 	}
 	for (unsigned i = 0; i < 16; i++)
 		assert_true(is_made[i]);
@@ -251,7 +252,7 @@ static void made_answers_hold(void **state)
 				fail_msg("%s: '%s': %s", row[i].text, out.data, r.why);
 			assert_int_equal(constraint_generate(c, seed, bytes, &again, &e), 0);
 			assert_true(str_eq(buf_str(&out), buf_str(&again)));
-			buf_release(&out);
+			answers_release(&out);
 			buf_release(&again);
 		}
 		constraint_free(c);
@@ -281,7 +282,7 @@ static void nothing_is_made(void **state)
 		assert_int_equal(constraint_generate(c, 1, 50, &out, &e), -1);
 		assert_int_equal(e.code, ERR_RUN);
 		assert_int_equal(out.len, 0);
-		buf_release(&out);
+		answers_release(&out);
 		constraint_free(c);
 	}
 }

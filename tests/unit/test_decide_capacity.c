@@ -18,6 +18,7 @@
 #include "core/base/mem.h"
 #include "core/rng/rng.h"
 #include "results/decide/capacity.h"
+#include "answers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -397,6 +398,7 @@ static struct capacity_search *search(struct server *v, const struct capacity_op
 	struct capacity_saturation m = { 100, 50, 10, 500 };
 	struct level l = { .batches = 10, .e2e_s = 0.5, .spent_s = 5, .requests = 10 };
 	struct capacity_step s;
+	struct buf out = { 0 };
 
 	for (size_t b = 0; b < 10; b++)
 		for (size_t j = 0; j < 3; j++) {
@@ -406,6 +408,9 @@ static struct capacity_search *search(struct server *v, const struct capacity_op
 	v->load = o->load;
 	pcg64_seed(&v->rng, 3);
 	while ((s = capacity_next(c)).ask != CAPACITY_DONE) {
+		buf_printf(&out, "%d: load %g, %g s, warm-up %g s, look %g s, %llu%s\n", (int)s.ask,
+			   s.load, s.hold_s, s.warmup_s, s.look_s, (unsigned long long)s.requests,
+			   s.is_bracketing ? ", bracketing" : "");
 		if (s.ask == CAPACITY_PROBE)
 			capacity_tell_probe(c, true, 0.1);
 		else if (s.ask == CAPACITY_UNLOADED_REQUESTS)
@@ -415,6 +420,7 @@ static struct capacity_search *search(struct server *v, const struct capacity_op
 		else
 			run_level(c, v, &s);
 	}
+	answers_release(&out);
 	return c;
 }
 

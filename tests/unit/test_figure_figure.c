@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "out/figure/plots.h"
+#include "answers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -57,6 +58,25 @@ static struct sweep_plot plot_of(const char *rows, const char *curves)
 	};
 }
 
+static void check_figure(const struct figure *g)
+{
+	struct buf script = { 0 }, data = { 0 };
+
+	figure_script(g, "stem", &script);
+	figure_data(g, &data);
+	answers_release(&script);
+	answers_release(&data);
+}
+
+static int draw(const struct frame *f, const struct sweep_plot *p, struct figure *out, struct err *e)
+{
+	int rc = sweep_plot_figure(f, p, out, &arena, e);
+
+	if (rc == 1)
+		check_figure(out);
+	return rc;
+}
+
 /* Equal x are one point: the mean, and the standard deviation of a sample around it. */
 static void averages(void **state)
 {
@@ -67,7 +87,7 @@ static void averages(void **state)
 	const struct figure_curve *c;
 
 	(void)state;
-	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_int_equal(draw(&f, &p, &g, &e), 1);
 	assert_int_equal(g.rows * g.cols, 1);
 	assert_string_equal(g.legend_title, "c");
 	/* Numbers by size, then what is null; a value whose points have no numbers has no curve. */
@@ -85,7 +105,7 @@ static void averages(void **state)
 	assert_int_equal(figure_left_out(&g), 1); /* the infinite y */
 	assert_null(g.panel->title);
 	p.has_errors = false;
-	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_int_equal(draw(&f, &p, &g, &e), 1);
 	assert_null(g.panel->curve[1].low);
 }
 
@@ -107,7 +127,7 @@ static void measured_x(void **state)
 
 	(void)state;
 	p.var_x = "output_throughput";
-	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_int_equal(draw(&f, &p, &g, &e), 1);
 	assert_int_equal(g.panel->n_curves, 2);
 	c = g.panel->curve;
 	assert_string_equal(c[0].title, c[1].title);
@@ -120,7 +140,7 @@ static void measured_x(void **state)
 	assert_true(c[1].n == 2 && c[1].x[0] == 30 && c[1].x[1] == 200 && isnan(c[1].low[0]));
 	/* At a single load configurations are the points of one curve, by x. */
 	assert_int_equal(frame_parse_filters(&p.filter_by, "max_concurrency>8", &arena, &e), 0);
-	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_int_equal(draw(&f, &p, &g, &e), 1);
 	assert_int_equal(g.panel->n_curves, 1);
 	assert_true(g.panel->curve->n == 2 && g.panel->curve->x[0] == 100);
 #undef RUN
@@ -137,7 +157,7 @@ static void facets(void **state)
 	(void)state;
 	assert_int_equal(sweep_plot_grid(&f, &p, &rows, &cols, &arena, &e), 0);
 	assert_true(rows == 2 && cols == 1);
-	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_int_equal(draw(&f, &p, &g, &e), 1);
 	assert_string_equal(g.panel[0].title, "r=a");
 	assert_string_equal(g.panel[1].title, "r=b");
 	/* More than three variables: one label, told apart by colour. */
@@ -145,7 +165,7 @@ static void facets(void **state)
 	assert_string_equal(g.panel[0].curve[0].title, "c=8, k=1, x=1, r=a");
 	assert_int_equal(g.panel[0].curve[1].look.dash, 0);
 	p.curve_by = frame_keys("c,x,r", &arena);
-	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 1);
+	assert_int_equal(draw(&f, &p, &g, &e), 1);
 	assert_string_equal(g.panel[1].curve[1].title, "16, 2, b");
 	assert_true(g.panel[1].curve[1].look.color == 1 && g.panel[1].curve[1].look.dash == 1 &&
 		    g.panel[1].curve[1].look.width == 1);
@@ -170,7 +190,7 @@ static void plot_errors(void **state)
 
 		p.var_x = rows[i].x;
 		p.var_y = rows[i].y;
-		assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), -1);
+		assert_int_equal(draw(&f, &p, &g, &e), -1);
 		if (!strstr(e.text, rows[i].error))
 			fail_msg("row %zu: %s", i, e.text);
 	}
@@ -185,7 +205,7 @@ static void nothing_left(void **state)
 
 	(void)state;
 	assert_int_equal(frame_parse_filters(&p.filter_by, "x>100", &arena, &e), 0);
-	assert_int_equal(sweep_plot_figure(&f, &p, &g, &arena, &e), 0);
+	assert_int_equal(draw(&f, &p, &g, &e), 0);
 }
 
 /* ---- tables and scripts ---- */
@@ -325,6 +345,15 @@ static void users_and_gpus(void **state)
 	}
 }
 
+static void check_pareto(const struct sweep_pareto *p, const struct figure *g)
+{
+	struct buf csv = { 0 };
+
+	sweep_pareto_csv(p, &csv);
+	answers_release(&csv);
+	check_figure(g);
+}
+
 static void pareto_errors(void **state)
 {
 	static const struct { const char *record, *error; } rows[] = {
@@ -381,6 +410,7 @@ static void averaged_runs(void **state)
 			fail_msg("point %zu: %g and %g", i, p.per_user[i], p.per_gpu[i]);
 	assert_int_equal(p.n_frontier, 2);
 	sweep_pareto_figure(&p, &o, &g, &arena);
+	check_pareto(&p, &g);
 	frontier = &g.panel->curve[g.panel->n_curves - 1];
 	assert_int_equal(frontier->n, 2);
 	assert_true(frontier->x[0] == 17.5 && frontier->x[1] == 25);
@@ -409,6 +439,7 @@ static void pareto_colors(void **state)
 	(void)state;
 	assert_int_equal(sweep_pareto(&p, &f, &o, &arena, &e), 0);
 	sweep_pareto_figure(&p, &o, &g, &arena);
+	check_pareto(&p, &g);
 	assert_string_equal(g.legend_title, "gpu, max_num_seqs"); /* tp follows from gpu */
 	assert_int_equal(g.panel->n_curves, 4);
 	c = g.panel->curve;
@@ -422,7 +453,53 @@ static void pareto_colors(void **state)
 	assert_string_equal(c[3].label[1], "c=1");
 	o.label_by = frame_keys("max_concurrency,gpu", &arena);
 	sweep_pareto_figure(&p, &o, &g, &arena);
+	check_pareto(&p, &g);
 	assert_string_equal(g.panel->curve[3].label[0], "max_concurrency=4\ngpu=b200");
+#undef RUN
+}
+
+/*
+ * Runs of one configuration and load are one point; parameters that differ make curves; what is
+ * INVALID or has no number is counted and left out.
+ */
+static void results_of_any_kind(void **state)
+{
+#define RUN(c, gpu, x, y, more) "{\"max_concurrency\": " #c ", \"gpu\": \"" gpu \
+	"\", \"output_throughput\": " #x ", \"mean_tpot_ms\": " #y more "}"
+	struct frame f = frame_of("[" RUN(1, "h100", 100, 10, "") "," RUN(1, "h100", 120, 12, "") ","
+		RUN(8, "h100", 700, 20, "") "," RUN(4, "h100", 390, 15, ", \"date\": \"now\"") ","
+		RUN(1, "b200", 150, 8, "") "," RUN(4, "b200", null, 9, "") ","
+		RUN(8, "b200", 900, 30, ", \"profllm\": {\"verdict\": {\"status\": \"INVALID\"}}")
+		"]");
+	struct result_plot p = { .var_x = "output_throughput", .var_y = "mean_tpot_ms" };
+	const struct figure_curve *c;
+	struct result_plot_told told = { 0 };
+	struct figure g;
+	struct err e = { 0 };
+
+	(void)state;
+	assert_int_equal(result_plot_figure(&f, &p, &g, &told, &arena, &e), 1);
+	check_figure(&g);
+	assert_int_equal(told.n, 7);
+	assert_int_equal(told.n_incomplete, 1);
+	assert_int_equal(g.panel->n_curves, 2);
+	assert_string_equal(g.panel->curve[1].title, "b200");
+	c = &g.panel->curve[0];
+	assert_string_equal(c->title, "h100");
+	assert_int_equal(c->n, 3);
+	assert_true(c->x[0] == 110 && c->y[0] == 11 && c->x[1] == 390 && c->x[2] == 700);
+	p.has_frontier = p.has_invalid = true;
+	told = (struct result_plot_told){ 0 };
+	assert_int_equal(result_plot_figure(&f, &p, &g, &told, &arena, &e), 1);
+	check_figure(&g);
+	assert_true(told.n_frontier > 0 && told.n_frontier <= told.n_points);
+	p.is_chosen = true;
+	p.curve_by = frame_keys("max_concurrency", &arena);
+	assert_int_equal(result_plot_figure(&f, &p, &g, &told, &arena, &e), 1);
+	check_figure(&g);
+	p.var_y = "nothing";
+	assert_int_equal(result_plot_figure(&f, &p, &g, &told, &arena, &e), -1);
+	answers_check(e.text, strlen(e.text));
 #undef RUN
 }
 
@@ -435,6 +512,7 @@ int main(void)
 		cmocka_unit_test(nothing_left), cmocka_unit_test(texts), cmocka_unit_test(scales),
 		cmocka_unit_test(axis_labels), cmocka_unit_test(users_and_gpus),
 		cmocka_unit_test(pareto_errors), cmocka_unit_test(averaged_runs),
+		cmocka_unit_test(results_of_any_kind),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, end);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "client/net/streams.h"
+#include "answers.h"
 #include "traffic.h"
 
 #define GET "GET /a HTTP/1.1\r\n\r\n" /* 19 bytes */
@@ -127,7 +128,7 @@ static void each_case(void **state)
 		assert_string_equal(out.data, cases[i].expected);
 		assert_memory_equal(streams_stats(s), &cases[i].stats, sizeof(cases[i].stats));
 		streams_free(s);
-		buf_release(&out);
+		answers_release(&out);
 	}
 }
 
@@ -151,7 +152,7 @@ static void too_much_waits(void **state)
 	assert_string_equal(out.data, "O+ E3@3 ");
 	assert_int_equal(streams_stats(s)->holes, 1);
 	streams_free(s);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 /* Only the server that is asked for. */
@@ -172,7 +173,7 @@ static void filters(void **state)
 	show(s, &(struct traffic)P('c', 0, 0, .data = GET), 1);
 	assert_int_equal(streams_stats(s)->packets, 1);
 	streams_free(s);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 int main(void)

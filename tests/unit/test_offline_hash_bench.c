@@ -9,6 +9,7 @@
 
 #include "bench/offline/hash_bench.h"
 #include "core/base/mem.h"
+#include "answers.h"
 
 /* Case K1 of the conversations specification, and the rest of both lists. */
 static void draws_are_upstreams(void **state)
@@ -35,7 +36,7 @@ static void assert_lines(const struct hash_time *t, size_t n, const char *want)
 
 	hash_lines(t, n, &out);
 	assert_string_equal(out.data, want);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void lines_are_upstreams(void **state)
@@ -62,7 +63,7 @@ static void lines_are_upstreams(void **state)
 	block_hash_line("sha256_cbor", times, 3, 320000, &out);
 	assert_string_equal(out.data, "sha256_cbor    avg: 0.250000s  best: 0.125000s  "
 			    "throughput: 2.56M tokens/s\n");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 int main(void)

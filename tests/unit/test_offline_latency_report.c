@@ -11,6 +11,7 @@
 
 #include "bench/offline/latency.h"
 #include "core/json/read.h"
+#include "answers.h"
 #include "latency_golden.h"
 
 static struct latency_runs runs_of(const double *v, size_t n)
@@ -48,7 +49,7 @@ static void is_what_upstream_shows_and_saves(void **state)
 		assert_int_equal(tree->count, 5);
 		assert_int_equal(json_get(json_get(tree, "profllm"), "warmup_latencies")->count, 1);
 		arena_release(&a);
-		buf_release(&out);
+		answers_release(&out);
 		buf_release(&json);
 	}
 }
@@ -95,7 +96,7 @@ static void doubts_have_thresholds(void **state)
 		latency_terminal_ours(&runs, &f, &out);
 		if (row[i].n)
 			assert_true(!f.doubts == !!strstr(out.data, "Verdict: VALID"));
-		buf_release(&out);
+		answers_release(&out);
 	}
 }
 
@@ -144,7 +145,7 @@ static void few_iterations_know_their_mean_badly(void **state)
 	assert_true(fabs(f.mean_95.low - (2 - 12.706205)) < 1e-5);
 	latency_terminal_ours(&runs, &f, &out);
 	assert_non_null(strstr(out.data, "Output (asked for, not counted): "));
-	buf_release(&out);
+	answers_release(&out);
 	runs.output_len = INT64_MAX;
 	runs.sequences = INT64_MAX;
 	runs.has_counts = true;

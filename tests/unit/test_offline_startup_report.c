@@ -15,6 +15,7 @@
 
 #include "bench/offline/startup.h"
 #include "core/json/read.h"
+#include "answers.h"
 
 #define ENGINE(total, compiling, encoder)                                              \
 	{ .startup_s = total, .compilation_s = compiling, .encoder_compilation_s = encoder,  \
@@ -113,7 +114,7 @@ static void the_keys_are_upstreams_and_ours_follow(void **state)
 	assert_true(out.len > sizeof(expected));
 	out.data[sizeof(expected) - 1] = 0;
 	assert_string_equal(out.data, expected);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void without_an_encoder_there_are_no_keys_of_it(void **state)
@@ -149,7 +150,7 @@ static void a_side_without_iterations_has_no_metrics(void **state)
 	assert_non_null(strstr(text, "\nCOLD STARTUP:\n\nWARM STARTUP:\n"));
 	free(text);
 	arena_release(&a);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void warm_up_is_shown_but_not_counted(void **state)
@@ -173,7 +174,7 @@ static void warm_up_is_shown_but_not_counted(void **state)
 	assert_int_equal(own->count, 1);
 	assert_true(json_get(&own->item[0], "startup_s")->real > 98);
 	arena_release(&a);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static double mean_of(const struct json_value *side, const char *phase)
@@ -213,7 +214,7 @@ static void phases_are_added_up_and_averaged_over_those_that_have_them(void **st
 	assert_non_null(strstr(text.data, "weights                                      4.00"));
 	assert_non_null(strstr(text.data, "page cache"));
 	arena_release(&a);
-	buf_release(&out);
+	answers_release(&out);
 	buf_release(&text);
 }
 

@@ -12,6 +12,7 @@
 
 #include "bench/offline/throughput.h"
 #include "core/json/read.h"
+#include "answers.h"
 #include "throughput_golden.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
@@ -52,7 +53,7 @@ static void is_what_upstream_shows_and_saves(void **state)
 		assert_int_equal(json_parse(&a, buf_str(&json), &tree, &e), 0);
 		assert_int_equal(tree->count, 7);
 		arena_release(&a);
-		buf_release(&out);
+		answers_release(&out);
 		buf_release(&json);
 	}
 }
@@ -119,7 +120,7 @@ static void doubts_are_told(void **state)
 		for (const char *p = out.data; (p = strstr(p, "\n  ")); p++)
 			lines++;
 		assert_int_equal(lines, __builtin_popcount(d->doubts));
-		buf_release(&out);
+		answers_release(&out);
 	}
 }
 

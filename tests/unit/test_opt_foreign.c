@@ -16,6 +16,7 @@
 
 #include "core/json/read.h"
 #include "core/opt/opt.h"
+#include "answers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 #define ARGS_MAX 10
@@ -374,7 +375,7 @@ static void test_help(void **state)
 	assert_int_equal(json_parse(&a, buf_str(&out), &v, NULL), 0);
 	assert_int_equal(json_get(v, "options")->count, set.n + 2 + COUNT(names));
 	arena_release(&a);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void test_shown(void **state)
@@ -398,7 +399,7 @@ static void test_shown(void **state)
 	assert_has(&out, "# given, unknown\n");
 	opt_result_release(&r);
 	arena_release(&a);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void test_completion(void **state)
@@ -415,7 +416,7 @@ static void test_completion(void **state)
 	assert_int_equal(opt_completion(sets, 1, "profllm", "zsh", &out, NULL), 0);
 	assert_has(&out, "'--tensor-order=[does something]:value:(row column)'");
 	assert_has(&out, "'--no-eager[does something]'");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 int main(void)

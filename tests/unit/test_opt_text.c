@@ -17,6 +17,7 @@
 
 #include "core/json/read.h"
 #include "core/opt/opt.h"
+#include "answers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -116,7 +117,7 @@ static void test_help_groups(void **state)
 		    "\n"
 		    "Examples:\n"
 		    "  profllm bench text\n");
-	buf_release(&out);
+	answers_release(&out);
 	(void)state;
 }
 
@@ -159,7 +160,7 @@ static void test_help_topics(void **state)
 
 		opt_help(&set, cases[i].topic, 80, &out);
 		assert_text(&out, cases[i].want);
-		buf_release(&out);
+		answers_release(&out);
 	}
 	(void)state;
 }
@@ -187,7 +188,7 @@ static void test_help_all(void **state)
 			if (!memmem(line.p, line.n, "--", 2))
 				assert_true(line.n <= (widths[i] < 48 ? 48 : widths[i]));
 		}
-		buf_release(&out);
+		answers_release(&out);
 	}
 	(void)state;
 }
@@ -228,7 +229,7 @@ static void test_help_json(void **state)
 			assert_true(str_is(json_get(o, "flags")->item[0].text, "later"));
 	}
 	arena_release(&a);
-	buf_release(&out);
+	answers_release(&out);
 	(void)state;
 }
 
@@ -264,7 +265,7 @@ static void test_namespace(void **state)
 		    "self_timed=False, header='***', goodput=['ttft:1', \"it's\"], "
 		    "extra_body={'a': [1, 2.5, True, None, \"x'y\"], 'b': {}}, profile=False, "
 		    "result_dir=None, FILE=None)");
-	buf_release(&out);
+	answers_release(&out);
 	(void)state;
 }
 
@@ -294,7 +295,7 @@ static void test_config(void **state)
 		    "\"temperature\": null, \"self_timed\": null, \"header\": \"***\", "
 		    "\"goodput\": null, \"extra_body\": null, \"profile\": false, \"threads\": 4, "
 		    "\"result_dir\": null, \"FILE\": null}");
-	buf_release(&out);
+	answers_release(&out);
 	(void)state;
 }
 
@@ -313,7 +314,7 @@ static void write_script(char path[static 32])
 	assert_int_equal(opt_completion(sets, 2, "profllm", "bash", &out, &e), 0);
 	assert_int_equal(write(fd, out.data, out.len), (ssize_t)out.len);
 	close(fd);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 /* What bash would offer for the words (the last one being typed), joined by blanks. */
@@ -383,7 +384,7 @@ static void test_zsh(void **state)
 	assert_non_null(strstr(out.data, "'--no-self-timed[own times]' \\\n"));
 	assert_non_null(strstr(out.data, "':FILE:_files' \\\n"));
 	assert_null(strstr(out.data, "--profile"));
-	buf_release(&out);
+	answers_release(&out);
 	assert_int_equal(opt_completion(sets, 2, "profllm", "fish", &out, &e), -1);
 	assert_string_equal(e.text, "shell: expected bash or zsh, got 'fish'");
 	(void)state;

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "out/page/plot.h"
+#include "answers.h"
 
 #define SPANS 60
 
@@ -54,7 +55,7 @@ static void arrivals_and_intervals_are_counted(void **state)
 	assert_int_equal(n[10], 60);
 	assert_int_equal(n[59], 1);
 	assert_string_equal(text, "");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void everything_at_once_is_one_bar(void **state)
@@ -73,7 +74,7 @@ static void everything_at_once_is_one_bar(void **state)
 	buf_reset(&out);
 	load_plot_data(&one, &out); /* has no interval at all */
 	assert_non_null(strstr(out.data, "# interval_s"));
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void scripts_name_their_files(void **state)
@@ -92,7 +93,7 @@ static void scripts_name_their_files(void **state)
 	buf_reset(&out);
 	load_plot_script(&svg, &out);
 	assert_non_null(strstr(out.data, "set terminal svg"));
-	buf_release(&out);
+	answers_release(&out);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 
 #include "core/base/str.h"
 #include "out/report/report.h"
+#include "answers.h"
 #include "record_sample.h"
 
 #define LINE "==================================================\n"
@@ -81,7 +82,7 @@ static void same_text(const struct report *r, const char *want, bool is_upstream
 	if (end)
 		end[1 + strlen(LINE)] = 0;
 	assert_string_equal(out.data, want);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static const char known[] =
@@ -284,7 +285,7 @@ static void test_failed_requests(void **state)
 				       "  1 x Bad ?[31mRequest: 1\n"));
 	assert_non_null(strstr(out.data, "\n  1 x other texts\n"));
 	assert_non_null(strstr(out.data, "\nCancelled requests:                      2         \n"));
-	buf_release(&out);
+	answers_release(&out);
 	metrics_release(&f.m);
 	record_release(&f.r);
 }
@@ -357,7 +358,7 @@ static void test_ours(void **state)
 	show(&f.report, &out);
 	assert_int_equal(memcmp(out.data, known, strlen(known)), 0);
 	assert_string_equal(out.data + strlen(known), want);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void test_ours_conditions(void **state)
@@ -390,7 +391,7 @@ static void test_ours_conditions(void **state)
 	f.m.opts.is_user_stamps = true;
 	show(&f.report, &out);
 	assert_non_null(strstr(out.data, "Time stamps:                             user      \n"));
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void test_summary(void **state)
@@ -414,7 +415,7 @@ static void test_summary(void **state)
 	assert_non_null(strstr(out.data, "\n  Note: Odd.\n"));
 	assert_non_null(strstr(out.data, "--report full\n"));
 	assert_null(strstr(out.data, "Time stamps:"));
-	buf_release(&out);
+	answers_release(&out);
 }
 
 int main(void)

@@ -15,6 +15,7 @@
 
 #include "core/base/codec.h"
 #include "out/report/multi_turn.h"
+#include "answers.h"
 
 #define COUNT(a) (sizeof(a) / sizeof((a)[0]))
 
@@ -88,7 +89,7 @@ static void test_described(void **state)
 	has(out.data, "Statistics summary:\nruntime_sec = 0.400\nrequests_per_sec = 10.000\n");
 	assert_null(strstr(out.data, "99%"));
 	assert_null(strstr(out.data, "time_between"));
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void test_one_sample(void **state)
@@ -100,7 +101,7 @@ static void test_one_sample(void **state)
 	(void)state;
 	multi_turn_terminal(&r, &out);
 	has(out.data, "ttft_ms              1.0   10.0  NaN   10.0   10.0   10.0   10.0   10.0   10.0\n");
-	buf_release(&out);
+	answers_release(&out);
 	r.n = 0;
 	multi_turn_terminal(&r, &out);
 	assert_int_equal(out.len, 0);
@@ -121,7 +122,7 @@ static void test_exponents(void **state)
 	buf_reset(&out);
 	multi_turn_terminal(&r, &out);
 	has(out.data, "1.00e+06");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 /* Shares are cut from the start; percentiles are those of all samples. */
@@ -147,7 +148,7 @@ static void test_warmup(void **state)
 	has(out.data, "(assuming 100% warmup samples)"); /* 99.5, half to even; one sample is left */
 	has(out.data, "  99%  ");
 	has(out.data, "time_between_user_turns_sec   98.0    0.02");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void test_json(void **state)
@@ -166,7 +167,7 @@ static void test_json(void **state)
 		"    \"output_num_chunks\": 0,\n    \"output_num_first_chunk_tokens\": 0,\n"
 		"    \"approx_cached_percent\": 0.0,\n    \"conversation_id\": \"a\\\"b\",\n"
 		"    \"client_id\": 0,\n    \"server_cached_tokens\": 3\n  }\n]");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static uint32_t le(const char *p, int n)
@@ -237,7 +238,7 @@ static void test_workbook(void **state)
 	free(book);
 	free(summary);
 	free(raw);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 int main(void)

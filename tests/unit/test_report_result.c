@@ -17,6 +17,7 @@
 #include "core/json/read.h"
 #include "core/schema/schema.h"
 #include "out/report/report.h"
+#include "answers.h"
 #include "record_sample.h"
 #include "scratch.h"
 
@@ -110,7 +111,7 @@ static void same_json(struct fixture *f, const char *want)
 	assert_non_null(ours);
 	*ours = 0;
 	assert_string_equal(out.data, want);
-	buf_release(&out);
+	answers_release(&out);
 	clear(f);
 }
 
@@ -248,7 +249,7 @@ static void test_metadata(void **state)
 	assert_null(strstr(out.data, "lost"));
 	assert_null(strstr(out.data, "latencies"));
 	assert_null(strstr(out.data, "queue_times"));
-	buf_release(&out);
+	answers_release(&out);
 	clear(&f);
 }
 
@@ -265,7 +266,7 @@ static void test_no_tokenizer(void **state)
 	assert_int_equal(report_result_json(&f.report, &out, &e), 0);
 	assert_null(strstr(out.data, "ttft_ms\": "));
 	assert_non_null(strstr(out.data, "\"output_throughput\": 1.5"));
-	buf_release(&out);
+	answers_release(&out);
 	clear(&f);
 }
 
@@ -333,7 +334,7 @@ static void test_ours(void **state)
 	assert_true(str_is(json_text(&json_get(list, "failure")->item[1], STR("")), "reset"));
 	assert_true(json_real(json_get(json_get(v, "client_lag_ms"), "p50"), 0) == 250);
 	arena_release(&a);
-	buf_release(&out);
+	answers_release(&out);
 	clear(&f);
 }
 
@@ -383,7 +384,7 @@ static void test_schema(void **state)
 		assert_int_equal(json_parse(&a, buf_str(&out), &v, &e), 0);
 		in_schema(v, "");
 		arena_release(&a);
-		buf_release(&out);
+		answers_release(&out);
 		clear(&f);
 	}
 }

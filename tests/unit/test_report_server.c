@@ -12,6 +12,7 @@
 
 #include "core/json/read.h"
 #include "out/report/report.h"
+#include "answers.h"
 
 #define LINE "==================================================\n"
 
@@ -56,7 +57,7 @@ static void same_block(const struct report *r, const char *from, const char *wan
 		end = strchr(end, '\n') + 1;
 	*end = 0;
 	assert_string_equal(at, want);
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static bool has_line(const struct report *r, const char *line)
@@ -66,7 +67,7 @@ static bool has_line(const struct report *r, const char *line)
 
 	report_terminal(r, REPORT_FULL, &out);
 	is_found = strstr(out.data, line) != NULL;
-	buf_release(&out);
+	answers_release(&out);
 	return is_found;
 }
 
@@ -264,7 +265,7 @@ static const struct json_value *result_of(const struct report *r, struct arena *
 
 	assert_int_equal(report_result_json(r, &out, &e), 0);
 	assert_int_equal(json_parse(a, buf_str(&out), &v, &e), 0);
-	buf_release(&out);
+	answers_release(&out);
 	return v;
 }
 

@@ -10,6 +10,7 @@
 #include <math.h>
 
 #include "out/report/system.h"
+#include "answers.h"
 
 static const struct metrics_level none = { 0, NAN, NAN, NAN };
 
@@ -57,7 +58,7 @@ static void object(void **state)
 		"\"received_mb_per_s\": null, \"sent_mb_per_s\": null}, \"processes\": [], "
 		"\"telemetry\": {\"samples\": 3, \"missed\": 1, \"interval_s\": null, \"cpu_s\": 0.5, "
 		"\"share_of_a_core\": 0.005}, \"not_watched\": null}");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void rows(void **state)
@@ -94,7 +95,7 @@ static void rows(void **state)
 		"Samples taken/left out:                  3 / 1     \n"
 		"Sampling (% of a core):                  0.50      \n"
 		"Not watched: gpu: a?b\n");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 static void nothing(void **state)
@@ -108,7 +109,7 @@ static void nothing(void **state)
 	assert_int_equal(out.len, 0);
 	report_system_json(&s, &w);
 	assert_string_equal(out.data, "null");
-	buf_release(&out);
+	answers_release(&out);
 }
 
 int main(void)

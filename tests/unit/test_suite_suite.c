@@ -21,6 +21,7 @@
 #include "experiment/suite/import.h"
 #include "experiment/suite/suite.h"
 #include "experiment/suite/suite_internal.h"
+#include "answers.h"
 #include "scratch.h"
 
 #define ROWS(x) (sizeof(x) / sizeof(*(x)))
@@ -406,7 +407,7 @@ static void secrets(void **state)
 	buf_reset(&out);
 	shell_env(&out, env);
 	assert_string_equal(out.data, "A='b c' HF_TOKEN='***'");
-	buf_release(&out);
+	answers_release(&out);
 	arena_release(&a);
 }
 
@@ -435,7 +436,7 @@ static void benchmark_command(void **state)
 		assert_string_equal(out.data, row[i].want);
 		drop(&m);
 		buf_release(&text);
-		buf_release(&out);
+		answers_release(&out);
 	}
 }
 

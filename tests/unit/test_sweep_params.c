@@ -13,6 +13,7 @@
 #include "bench/sweep/params.h"
 #include "core/base/limits.h"
 #include "core/json/write.h"
+#include "answers.h"
 #include "params_golden.h"
 
 #define ROWS(x) (sizeof(x) / sizeof(*(x)))
@@ -45,7 +46,7 @@ static char *dump(const struct json_value *v)
 
 	json_put_value(&w, v);
 	text = arena_text(&arena, buf_str(&out));
-	buf_release(&out);
+	answers_release(&out);
 	return text;
 }
 
@@ -70,7 +71,7 @@ static char *argv_text(char *const *argv)
 		json_put_text(&w, *argv);
 	json_end_array(&w);
 	text = arena_text(&arena, buf_str(&out));
-	buf_release(&out);
+	answers_release(&out);
 	return text;
 }
 
@@ -89,7 +90,7 @@ static char *name_of(const struct json_value *comb, const char *sep)
 	else
 		params_name(comb, &out);
 	text = arena_text(&arena, buf_str(&out));
-	buf_release(&out);
+	answers_release(&out);
 	return text;
 }
 
@@ -155,7 +156,7 @@ static void read_as(const char *text, const char *want, const char *error)
 		buf_printf(&got, "%s%s", i ? ", " : "", dump(&p.item[i]));
 	buf_add_char(&got, ']');
 	assert_string_equal(got.data, want);
-	buf_release(&got);
+	answers_release(&got);
 }
 
 static void files_are_upstreams(void **state)

@@ -19,6 +19,7 @@
 #include "core/base/file.h"
 #include "core/base/limits.h"
 #include "input/table/table.h"
+#include "answers.h"
 #include "scratch.h"
 
 #define COUNT(a) (sizeof(a) / sizeof *(a))
@@ -84,7 +85,7 @@ static void check_rows(const struct row *row, size_t n)
 		read_all(row[i].name, &got);
 		if (strcmp(got.data ? got.data : "", row[i].want) != 0)
 			fail_msg("row %zu (%s): %s", i, row[i].name, got.data);
-		buf_release(&got);
+		answers_release(&got);
 	}
 }
 
@@ -156,7 +157,7 @@ static void test_csv(void **state)
 	read_all("a.csv", &got);
 	assert_string_equal(got.data, "a.csv: more than 4096 columns (TABLE_COLUMNS_MAX)");
 	buf_release(&wide);
-	buf_release(&got);
+	answers_release(&got);
 }
 
 static void test_text(void **state)
@@ -197,7 +198,7 @@ static void test_format(void **state)
 		assert_false(table_is_name(no[i]));
 	read_all("none.json", &got);
 	assert_non_null(strstr(got.data, "none.json"));
-	buf_release(&got);
+	answers_release(&got);
 }
 
 /* ---- compressed ---- */
@@ -276,7 +277,7 @@ static void test_packed(void **state)
 	put("x.csv.gz", STR("a\n1\n"));
 	read_all("x.csv.gz", &got);
 	assert_string_equal(got.data, "x.csv.gz: neither compressed nor an archive, whatever its name says");
-	buf_release(&got);
+	answers_release(&got);
 }
 
 static void test_archives(void **state)
@@ -307,7 +308,7 @@ static void test_archives(void **state)
 		read_all(row[i].name, &got);
 		if (strcmp(got.data, row[i].want) != 0)
 			fail_msg("row %zu: %s", i, got.data);
-		buf_release(&got);
+		answers_release(&got);
 	}
 }
 
@@ -337,7 +338,7 @@ static void test_damaged(void **state)
 		}
 	}
 	buf_release(&bytes);
-	buf_release(&got);
+	answers_release(&got);
 }
 
 static void test_disk_full(void **state)
@@ -362,7 +363,7 @@ static void test_disk_full(void **state)
 	read_all("full.jsonl.gz", &got);
 	setrlimit(RLIMIT_FSIZE, &old);
 	assert_non_null(strstr(got.data, "File too large"));
-	buf_release(&got);
+	answers_release(&got);
 }
 
 /* ---- memory, progress, stopping ---- */

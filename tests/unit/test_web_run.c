@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "web/api.h"
+#include "answers.h"
 
 #define COUNT(table) (sizeof(table) / sizeof(*(table)))
 
@@ -85,7 +86,7 @@ static void badges(void **state)
 				   json_get(&list->item[k], "code")->text.p);
 		print_message("# %s\n", judged[i].cells);
 		assert_string_equal(got.data, judged[i].badges);
-		buf_release(&got);
+		answers_release(&got);
 		buf_release(&text);
 		arena_release(&a);
 	}
@@ -142,7 +143,7 @@ static void reproduce(void **state)
 		for (size_t k = 0; k < list->count; k++)
 			buf_printf(&got, "%s\n", list->item[k].text.p);
 		assert_string_equal(got.data, repeated[i].lines);
-		buf_release(&got);
+		answers_release(&got);
 		buf_release(&text);
 		arena_release(&a);
 	}

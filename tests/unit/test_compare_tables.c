@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* test_compare_tables.c - folders of results as the tables of vLLM's dashboard scripts. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "core/base/file.h"
+#include "out/compare/compare.h"
+#include "out/compare/markdown.h"
+#include "answers.h"
+#include "scratch.h"
+
+static const char *put(struct arena *a, const char *name, const char *text)
+{
+	char *path = arena_printf(a, "%s/%s", dir, name);
+	char *slash = strrchr(path, '/');
+	struct err e = { 0 };
+
+	*slash = '\0';
+	assert_int_equal(file_mkdirs(path, &e), 0);
+	*slash = '/';
+	if (file_write_atomic(path, str_of(text), &e) < 0)
+		fail_msg("%s", e.text);
+	return path;
+}
+
+static void check_file(struct arena *a, const char *name)
+{
+	struct err e = { 0 };
+	struct str text = { 0 };
+
+	if (file_map(arena_printf(a, "%s/%s", dir, name), &text, &e) < 0)
+		fail_msg("%s", e.text);
+	answers_check(text.p, text.n);
+	file_unmap(text);
+}
+
+/* A row as the script for Markdown makes them. */
+static const char *row(struct arena *a, const char *model, int in, int tp, int users, double tput,
+		       double ttft, double tpot)
+{
+	return arena_printf(a, "{\"Model\": \"%s\", \"Dataset Name\": \"random\", \"Input Len\": %d, "
+			    "\"Output Len\": 128, \"TP Size\": %d, \"PP Size\": 1, "
+			    "\"# of max concurrency.\": %d, \"qps\": \"inf\", "
+			    "\"Output Tput (tok/s)\": %g, \"Median TTFT (ms)\": %g, "
+			    "\"Median\": %g, \"P99 TTFT (ms)\": %g, \"P99\": %g, "
+			    "\"Test name\": \"serving_%s_tp%d\"}", model, in, tp, users, tput, ttft, tpot,
+			    2 * ttft, 2 * tpot, model, tp);
+}
+
+static const char *rows(struct arena *a, double factor)
+{
+	struct buf text = { 0 };
+	const char *out;
+
+	buf_add_text(&text, "[");
+	for (int i = 0; i < 12; i++)
+		buf_printf(&text, "%s%s", i ? "," : "",
+			   row(a, i < 8 ? "m" : "n", i % 8 < 4 ? 128 : 2048, i < 8 ? 1 : 2, 1 << i % 4,
+			       factor * 100 * (1 + i % 4), 500.0 * (1 << i % 4), 30.0 * (1 + i % 4)));
+	buf_add_text(&text, "]");
+	out = arena_text(a, buf_str(&text));
+	buf_release(&text);
+	return out;
+}
+
+static void tables(void **state)
+{
+	static const char *const latency[] = { "median,p99", "p99", "median" };
+	struct arena a = { 0 };
+	const char *path[3];
+
+	(void)state;
+	path[0] = put(&a, "old/benchmark_results.json", rows(&a, 1));
+	path[1] = put(&a, "new/benchmark_results.json", rows(&a, 1.25));
+	path[2] = put(&a, "none/benchmark_results.json", "[]");
+	for (size_t i = 0; i < 3; i++)
+		for (size_t n = 1; n <= 2; n++) {
+			struct tables_opts o = {
+				.xaxis = "# of max concurrency.", .latency = latency[i],
+				.ttft_max_ms = 3000, .tpot_max_ms = 100, .ttft_slack_pct = 5,
+				.tpot_slack_pct = i == 1 ? 20 : 0, .is_debug = i == 1,
+				.csv_dir = arena_printf(&a, "%s/csv%zu%zu", dir, i, n),
+				.html_dir = arena_printf(&a, "%s/html%zu%zu", dir, i, n),
+			};
+			struct buf out = { 0 };
+			struct err e = { 0 };
+
+			assert_int_equal(file_mkdirs(o.csv_dir, &e), 0);
+			assert_int_equal(file_mkdirs(o.html_dir, &e), 0);
+			if (tables_compare(&o, path, n, &a, &out, &e) < 0)
+				fail_msg("%s", e.text);
+			answers_release(&out);
+			check_file(&a, arena_printf(&a, "html%zu%zu/perf_comparison.html", i, n));
+		}
+	for (size_t n = 1; n <= 2; n++) {
+		struct tables_opts o = { .xaxis = n == 1 ? "# of max concurrency." : "no column",
+					 .latency = "p99", .csv_dir = "", .html_dir = dir,
+					 .ttft_max_ms = 1, .tpot_max_ms = 1 };
+		struct buf out = { 0 };
+		struct err e = { 0 };
+
+		if (tables_compare(&o, n == 1 ? path + 2 : path, n, &a, &out, &e) < 0)
+			buf_add_text(&out, e.text);
+		answers_release(&out);
+	}
+	arena_release(&a);
+}
+
+static void markdown(void **state)
+{
+	static const char record[] =
+		"{\"backend\": \"vllm\", \"model_id\": \"m\", \"request_rate\": \"inf\", "
+		"\"max_concurrency\": 8, \"num_prompts\": 100, \"completed\": 100, \"failed\": 0, "
+		"\"duration\": 10.5, \"total_input_tokens\": 12800, \"total_output_tokens\": 6400, "
+		"\"request_throughput\": 9.5, \"output_throughput\": 609.5, "
+		"\"total_token_throughput\": 1828.5, \"mean_ttft_ms\": 20.5, \"median_ttft_ms\": 19.5, "
+		"\"p99_ttft_ms\": 40.25, \"mean_tpot_ms\": 8.5, \"median_tpot_ms\": 8.25, "
+		"\"p99_tpot_ms\": 12.5, \"mean_itl_ms\": 8.75, \"median_itl_ms\": 8, "
+		"\"p99_itl_ms\": 15.25}";
+	static const char *const commands =
+		"{\"client_command\": \"vllm bench serve --dataset-name random --random-input-len 128 "
+		"--random-output-len 64\", \"server_command\": \"vllm serve m -tp 2 -pp 1\", "
+		"\"gpu_type\": \"H100\"}";
+	struct arena a = { 0 };
+	struct buf lines = { 0 };
+	struct err e = { 0 };
+
+	(void)state;
+	put(&a, "md/serving_m_tp2_qps_inf.json", record);
+	put(&a, "md/serving_m_tp2_qps_inf.commands", commands);
+	put(&a, "md/serving_without.json", record);
+	put(&a, "md/latency_m.json", "{\"avg_latency\": 1.5, \"latencies\": [1.25, 1.75], "
+	    "\"percentiles\": {\"10\": 1.25, \"50\": 1.5, \"90\": 1.75, \"99\": 1.75}}");
+	put(&a, "md/latency_m.commands", "{\"latency_command\": \"vllm bench latency\", "
+	    "\"gpu_type\": \"H100\"}");
+	put(&a, "md/throughput_m.json", "{\"elapsed_time\": 2.5, \"num_requests\": 100, "
+	    "\"total_num_tokens\": 20000, \"requests_per_second\": 40, \"tokens_per_second\": 8000}");
+	put(&a, "md/throughput_m.commands", "{\"throughput_command\": \"vllm bench throughput\", "
+	    "\"gpu_type\": \"H100\"}");
+	put(&a, "md/odd.json", "{\"a\": 1}");
+	put(&a, "md/broken.json", "{");
+	if (markdown_report(arena_printf(&a, "%s/md", dir), &lines, &e) < 0)
+		fail_msg("%s", e.text);
+	answers_release(&lines);
+	check_file(&a, "md/benchmark_results.md");
+	check_file(&a, "md/benchmark_results.json");
+	assert_int_equal(markdown_report("/nonexistent", &lines, &e), -1);
+	answers_check(e.text, strlen(e.text));
+	arena_release(&a);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(tables), cmocka_unit_test(markdown),
+	};
+
+	return cmocka_run_group_tests(tests, make_dir, remove_dir);
+}
