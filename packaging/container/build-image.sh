@@ -8,7 +8,7 @@
 # Nothing is downloaded: the image has the program, the libraries that ldd names, certificates of
 # authorities, and for the dashboard the libraries that it loads for stores, pages and uploads. No
 # shell, no package manager. The Containerfile of each kind says how it is started. With RUNTIME `folder`
-# NAME is a folder that is filled with Containerfile and image/, for other builders.
+# NAME is a folder that is filled with all that a builder needs: Containerfile, image/ and data/.
 set -eu
 
 kind=${1:-} runtime=${2:-podman} name=${3:-localhost/profllm-${1:-}}
@@ -30,8 +30,7 @@ profllm as the fourth argument, or profllm in PATH"
 # The loader's file of a library that the program loads by name.
 find_library() { /sbin/ldconfig -p | sed -n "s,^\t$1 .*x86-64.* => ,,p; s,^\t$1 .*AArch64.* => ,,p" | head -n 1; }
 loaded='libcurl.so.4'
-[ "$kind" != dashboard ] || loaded="$loaded libsqlite3.so.0 libpq.so.5 libmicrohttpd.so.12 libyaml-0.so.2
-	libarchive.so.13 libutf8proc.so.2"
+[ "$kind" != dashboard ] || loaded="$loaded libsqlite3.so.0 libpq.so.5 libmicrohttpd.so.12 libyaml-0.so.2"
 [ "$kind" != sim ] || loaded=
 
 folder=$name
@@ -41,7 +40,7 @@ if [ "$runtime" != folder ]; then
 	trap 'exit 1' HUP INT TERM
 fi
 image=$folder/image
-mkdir -p "$image/usr/bin" "$image/tmp" "$image/etc/ssl/certs" "$image/work" "$image/var/lib/profllm"
+mkdir -p "$image/usr/bin" "$image/tmp" "$image/etc/ssl/certs" "$image/work" "$folder/data/profllm"
 chmod 1777 "$image/tmp" "$image/work"
 cp "$program" "$image/usr/bin/profllm"
 files=$program
@@ -62,10 +61,12 @@ done
 echo 'profllm:x:65532:65532:ProfLLM:/var/lib/profllm:/sbin/nologin' >"$image/etc/passwd"
 echo 'profllm:x:65532:' >"$image/etc/group"
 echo 'hosts: files dns' >"$image/etc/nsswitch.conf"
-chown -R 65532:65532 "$image/var/lib/profllm" 2>/dev/null || chmod 1777 "$image/var/lib/profllm"
 if [ -n "${SBOM:-}" ]; then # a file for the bill of materials of the image
 	"$here/../sbom.pl" image "$program" $(cd "$image" && find lib usr/lib lib64 -type f 2>/dev/null |
 		sed 's,^,/,') >"$SBOM"
 fi
 cp "$here/Containerfile.$kind" "$folder/Containerfile"
-[ "$runtime" = folder ] || "$runtime" build -f "$folder/Containerfile" -t "$name" "$folder"
+[ "$runtime" != folder ] || exit 0
+# Docker's format, because the other one has no health checks.
+[ "$runtime" != podman ] || format='--format docker'
+"$runtime" build ${format:-} -f "$folder/Containerfile" -t "$name" "$folder"
