@@ -91,13 +91,13 @@ CLIENT_VERBS := bench_serve bench_multi_turn bench_structured_output bench_tap s
 CLIENT_SRC := $(filter-out $(PACKED_SRC) $(MEDIA_SRC) $(MEDIA_NONE),\
 	$(call layer_src,$(call closure,sweep) hardware doctor model serving console)) \
 	$(PACKED_NONE) $(MEDIA_NONE) $(CLIENT_VERBS:%=src/cmd/verbs/%.c)
+CLIENT_LDLIBS ?= -Wl,--as-needed $(shell pkg-config --libs $(CLIENT_PKGS) 2>/dev/null || \
+	echo -lssl -lcrypto -lpcre2-8 -lz) -lm -pthread
 .PHONY: client
 client: $(O)/client/profllm
 $(O)/client/profllm: $(CLIENT_SRC:src/%.c=$(O)/obj/%.o) $(O)/client/main.o $(O)/client/assets.o
 	$(call say,LINK,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ -Wl,--as-needed $(shell \
-		pkg-config --libs $(CLIENT_PKGS) 2>/dev/null || echo -lssl -lcrypto -lpcre2-8 -lz) \
-		-lm -pthread
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $^ $(CLIENT_LDLIBS)
 $(O)/client/main.o: src/main.c
 	@mkdir -p $(@D)
 	$(call say,CC,$@)
@@ -108,10 +108,10 @@ $(O)/client/assets.S: tools/assets.sh
 $(O)/client/assets.o: $(O)/client/assets.S
 	$(Q)$(CC) -c -o $@ $<
 
-# The version comes from git, or from the release's VERSION file.
+# The version: the file VERSION of a source tarball, else what git says.
 $(O)/gen/version.h: FORCE
 	@mkdir -p $(@D)
-	@v=$$(git describe --tags --always --dirty 2>/dev/null || cat VERSION 2>/dev/null || echo unknown); \
+	@v=$$(cat VERSION 2>/dev/null || git describe --tags --always --dirty 2>/dev/null || echo unknown); \
 	printf '#define PROFLLM_VERSION "%s"\n' "$$v" >$@.new; \
 	if cmp -s $@.new $@; then rm $@.new; else mv $@.new $@; fi
 $(OBJ) $(CLIENT_SRC:src/%.c=$(O)/obj/%.o) $(O)/client/main.o: | $(O)/gen/version.h

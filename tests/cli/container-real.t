@@ -9,6 +9,7 @@ use warnings;
 use FindBin;
 use lib $FindBin::Bin;
 use Cli;
+use Containers;
 use Cwd ();
 use JSON::PP ();
 use Test::More;
@@ -143,28 +144,16 @@ sub ended_early {
 	is_nothing_left('then');
 }
 
-# Settings for machines that lower what the runtime's defaults ask for (limits that may not be
-# raised, control groups of both versions): the second try, by podman's own file.
-sub mild_podman {
-	my ($files) = `sh -c 'ulimit -Hn'` =~ /(\d+)/;
-	my ($tasks) = `sh -c 'ulimit -Hu' 2>/dev/null` =~ /(\d+)/;
-	my ($few, $many) = (defined $tasks && $tasks < 32768 ? $tasks : 32768, $files // 1024);
-	$ENV{CONTAINERS_CONF} = spew("$here/containers.conf", qq{[containers]\n} .
-		qq{default_ulimits = ["nofile=1024:$many", "nproc=$few:$few"]\n} .
-		qq{[engine]\nruntime = "runc"\n});
-	return;
-}
-
 sub why_not {
 	my $asked = runtime('info');
 	return "$runtime info: $asked->{err}" if $asked->{status};
-	my $built = run(command => ["$FindBin::Bin/../../examples/container/build-image.sh", $runtime,
+	my $built = run(command => ["$FindBin::Bin/../../packaging/container/build-image.sh", "sim", $runtime,
 		$image, $program], seconds => 120, env => { DOCKER_BUILDKIT => 0 });
 	return "the image cannot be built: $built->{err}" if $built->{status};
 	my @try = ('run', '--rm', '--network', 'host', $image, '--help');
 	my $started = runtime(@try);
 	if ($started->{status} && $runtime eq 'podman') {
-		mild_podman();
+		mild_podman($here);
 		$started = runtime(@try);
 	}
 	return $started->{status} ? "it starts no container here: $started->{err}" : undef;

@@ -16,6 +16,7 @@
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
+#include <unistd.h>
 
 #include "core/base/file.h"
 #include "core/base/mem.h"
@@ -109,15 +110,44 @@ static int alpn_select(SSL *ssl, const unsigned char **out, unsigned char *out_n
 	return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+/*
+ * OpenSSL looks for certificates where those who built it keep them. Where that place does not exist
+ * and no variable names another, the bundles of the usual distributions are tried: a program that
+ * has OpenSSL inside runs on all of them. NULL: OpenSSL's own place is right, or there is none.
+ */
+static const char *other_bundle(void)
+{
+	static const char *const known[] = {
+		"/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Arch, Alpine */
+		"/etc/pki/tls/certs/ca-bundle.crt",   /* Fedora, RHEL */
+		"/etc/ssl/ca-bundle.pem",             /* SUSE */
+		"/etc/ssl/cert.pem",                  /* Alpine */
+	};
+	bool is_own = getenv(X509_get_default_cert_file_env()) ||
+		      getenv(X509_get_default_cert_dir_env()) ||
+		      access(X509_get_default_cert_file(), R_OK) == 0 ||
+		      access(X509_get_default_cert_dir(), R_OK) == 0;
+
+	for (size_t i = 0; !is_own && i < sizeof(known) / sizeof(*known); i++)
+		if (access(known[i], R_OK) == 0)
+			return known[i];
+	return NULL;
+}
+
 static int config_trust(SSL_CTX *ctx, const struct tls_opts *opts, struct err *e)
 {
+	const char *bundle;
+
 	if (opts->ca_file && SSL_CTX_load_verify_file(ctx, opts->ca_file) != 1)
 		return file_fail("CA file", opts->ca_file, e);
 	if (opts->is_insecure || (opts->is_server && !opts->ca_file)) {
 		SSL_CTX_set_verify(ctx, SSL_VERIFY_NONE, NULL);
 		return 0;
 	}
-	if (!opts->ca_file && SSL_CTX_set_default_verify_paths(ctx) != 1)
+	bundle = opts->ca_file ? NULL : other_bundle();
+	if (bundle && SSL_CTX_load_verify_file(ctx, bundle) != 1)
+		return file_fail("CA file", bundle, e);
+	if (!opts->ca_file && !bundle && SSL_CTX_set_default_verify_paths(ctx) != 1)
 		return err_set(e, ERR_NET, "TLS: cannot open the system's certificate store: %s",
 			       first_reason());
 	SSL_CTX_set_verify(ctx, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, NULL);

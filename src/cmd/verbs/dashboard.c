@@ -31,7 +31,7 @@ struct dashboard_opts {
 	struct opt_list host_name, proxy, launch_env, include_dir, launch_command;
 	int64_t launch;
 	double live_lost;
-	bool no_auth, open_read, no_launch, is_read_only;
+	bool no_auth, open_read, no_launch, is_read_only, is_health;
 };
 
 #define R(member, flag, ...) OPT(struct dashboard_opts, member, flag, __VA_ARGS__)
@@ -70,6 +70,10 @@ static const struct opt rows[] = {
 	R(log, "log", .group = SERVER, .arg = "FILE",
 	  .help = "a line of JSON for each request and error; reopened at SIGHUP; default: errors "
 		  "only, on stderr"),
+	R(is_health, "health", .group = SERVER,
+	  .words = "probe ready check healthcheck",
+	  .help = "start nothing: ask the dashboard that listens on this address whether it is ready; "
+		  "exit status 0 or 1, for health checks of containers"),
 	R(store, "store", .group = DATA, .arg = "URL",
 	  .words = "db database url",
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
@@ -341,6 +345,46 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 	return rc;
 }
 
+/* ---- health ---- */
+
+#define HEALTH_MS 5000
+
+/* How this machine reaches what listens there: an address for all interfaces is asked on loopback. */
+static const char *own_name(const char *listen, struct arena *a)
+{
+	static const char *const all[][2] = { { "0.0.0.0:", "127.0.0.1:" }, { "[::]:", "[::1]:" } };
+
+	if (strncmp(listen, "unix:", 5) == 0)
+		return listen;
+	for (size_t i = 0; i < sizeof(all) / sizeof(*all); i++)
+		if (strncmp(listen, all[i][0], strlen(all[i][0])) == 0)
+			return arena_printf(a, "http://%s%s", all[i][1], listen + strlen(all[i][0]));
+	return arena_printf(a, "http://%s", listen);
+}
+
+/* 0: it is ready. Needs no token, and no proxy is asked. */
+static int ask_health(const struct dashboard_opts *o, struct arena *a, struct err *e)
+{
+	const char *name = own_name(o->listen, a);
+	struct fetch_reply reply = { 0 };
+	struct dashboard d = { 0 };
+	int rc = dashboard_find(name, NULL, &d, e);
+
+	if (rc == 0) {
+		struct fetch_opts how = dashboard_opts(&d);
+
+		how.proxy = "";
+		how.timeout_ms = HEALTH_MS;
+		rc = fetch(arena_printf(a, "%s/api/health/ready", d.base.data), NULL, &how, &reply, e);
+	}
+	if (rc == 0 && reply.status != 200)
+		rc = err_set(e, ERR_RUN, "--health: the dashboard at %s is not ready: it answered with "
+			     "status %ld", name, reply.status);
+	fetch_reply_release(&reply);
+	dashboard_release(&d);
+	return rc;
+}
+
 int cmd_dashboard(struct cli *cli, void *values)
 {
 	struct dashboard_opts *o = values;
@@ -349,6 +393,8 @@ int cmd_dashboard(struct cli *cli, void *values)
 	if (take_address(o, &cli->arena, &cli->err) < 0 || check_access(o, &cli->err) < 0 ||
 	    check_launch(o, &cli->arena, &cli->err) < 0)
 		return -1;
+	if (o->is_health)
+		return ask_health(o, &cli->arena, &cli->err);
 	signal(SIGPIPE, SIG_IGN);
 	signals_of(&signals);
 	pthread_sigmask(SIG_BLOCK, &signals, NULL);

@@ -601,7 +601,8 @@ static int fill(struct hub_download *d, struct err *e)
 			return rc;
 		if (check_size(d, e) == 0 && hub_check(d->path, d->a->etag.data, e) == 0)
 			return 0;
-		ftruncate(d->fd, 0);
+		if (ftruncate(d->fd, 0))
+			return err_set(e, ERR_IO, "cannot write: %s", strerror(errno));
 		if (from == 0)
 			return err_wrap(e, "%s of %s", d->file, d->h->repo);
 	}
