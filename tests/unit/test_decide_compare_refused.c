@@ -296,7 +296,7 @@ static void words(void **state)
 	compare(r);
 	assert_int_equal(r->out.pair[0].sessions_unknown[0], 8);
 	assert_non_null(strstr(matched_notes(&r->out, &r->out.pair[0], &r->a),
-			       "new: nothing tells which of 8 runs shared a server"));
+			       "new: it is not recorded which of 8 runs shared a server"));
 	rig_free(r);
 }
 

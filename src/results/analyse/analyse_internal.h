@@ -52,6 +52,9 @@ struct counting counting_of(struct str metric); /* costs microseconds: once per 
 enum counts counts_for(const struct counting *c, const struct verdicts *j, size_t run, double v);
 /* The same, counted up in c. */
 enum counts counting_see(struct counting *c, const struct verdicts *j, size_t run, double v);
+/* Of the runs that are DEGRADED, counts only those of series that are shown. */
+struct series_list;
+void counting_narrow(struct counting *c, const struct verdicts *j, const struct series_list *l);
 /* Whether the metric is DEGRADED in a run that counts. */
 bool counting_is_degraded(const struct counting *c, const struct verdicts *j, size_t run);
 
@@ -290,7 +293,8 @@ size_t points_place(const struct rows *rows, const struct point_columns *c, size
  *
  * A value that is known to be the default (of the run's own release of vLLM, of `bench serve`), a
  * flag of the load that is off, and null say no more than no value at all: a run that names a
- * default belongs to the series of those that leave it out.
+ * default belongs to the series of those that leave it out. Without a reported version no default of
+ * the engine is known: then a missing option and its usual value are two configurations.
  */
 
 enum series_role {
@@ -301,6 +305,8 @@ enum series_role {
 enum series_role series_role(struct str column);
 /* The value in keys: absent when it says no more than that. version: the engine's, or missing. */
 struct value series_value(struct str column, struct value v, struct value version);
+/* The value that the server had: where an option is missing, the default of that version if it is known. */
+struct value series_given(struct str column, struct value v, struct value version);
 
 struct series_key {
 	struct str *column;

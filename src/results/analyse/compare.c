@@ -809,7 +809,7 @@ static void note_loads(struct comparison *c)
 		}
 	}
 	if (n)
-		parts_note(&c->notes, "the groups had different loads (%s%s): what differs may be due to "
+		parts_note(&c->notes, "The groups had different loads (%s%s): what differs may be due to "
 			   "those", names.data, n > COMPARE_COLUMNS_NAMED ? ", ..." : "");
 	buf_release(&names);
 }
@@ -915,7 +915,8 @@ static void put_configured(const struct comparison *c, struct json_writer *w,
 	json_member_text(w, "configuration", o->name);
 	json_member_array(w, "values");
 	for (size_t k = 0; k < m->n_keys; k++)
-		value_put(w, m->value[k * m->total + o->run]);
+		value_put(w, series_given(m->key[k], m->value[k * m->total + o->run],
+					 m->release[o->run]));
 	json_end_array(w);
 	json_member_array(w, "ids");
 	for (size_t s = 0; s < c->n_sides; s++) {

@@ -45,15 +45,10 @@ static void add_short(struct buf *b, struct arena *a, struct str column, struct 
 		buf_add_text(b, v.kind == VALUE_BOOL && v.is_true ? "EP" : "no EP");
 		return;
 	}
-	if (str_starts(word, STR("enable_")))
+	if (str_starts(word, STR("enable_")) && !value_is_missing(v))
 		word = (struct str){ word.p + 7, word.n - 7 };
-	if (v.kind == VALUE_BOOL && v.is_true) {
-		buf_add_str(b, word);
-		return;
-	}
-	buf_printf(b, "%s%.*s%s%s", value_is_missing(v) || v.kind == VALUE_BOOL ? "no " : "",
-		   (int)word.n, word.p, v.kind == VALUE_NUMBER ? " " : "",
-		   v.kind == VALUE_NUMBER ? parts_cell_text(a, v) : "");
+	buf_printf(b, "%.*s %s", (int)word.n, word.p, value_is_missing(v) ? "not set" :
+		   v.kind != VALUE_BOOL ? parts_cell_text(a, v) : v.is_true ? "on" : "off");
 }
 
 static const char *short_text(struct arena *a, struct str column, struct value v)

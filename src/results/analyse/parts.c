@@ -675,6 +675,14 @@ enum counts counting_see(struct counting *c, const struct verdicts *j, size_t ru
 	return counts;
 }
 
+void counting_narrow(struct counting *c, const struct verdicts *j, const struct series_list *l)
+{
+	c->degraded = 0;
+	for (size_t i = 0; i < l->shown; i++)
+		for (size_t k = 0; k < l->series[i].n; k++)
+			c->degraded += counting_is_degraded(c, j, l->series[i].member[k]);
+}
+
 /* Whether one of the runs left out as INVALID has a better value than all that count. */
 static bool would_lead(const struct counting *c)
 {

@@ -148,16 +148,19 @@ static const char *option_default_of(struct str name)
 	return NULL;
 }
 
+/*
+ * What a server of that version does without the option. NULL: not known, as it is for every option
+ * when no server has reported its version.
+ */
 static const char *engine_default(struct str name, struct value version)
 {
 	const struct engine_arg *arg = engine_arg_find(name);
 	char text[NAME_BYTES];
 	const char *why;
 
-	if (!arg)
+	if (!arg || version.kind != VALUE_TEXT)
 		return NULL;
-	snprintf(text, sizeof(text), "%.*s", version.kind == VALUE_TEXT ? (int)version.text.n : 0,
-		 version.kind == VALUE_TEXT ? version.text.p : "");
+	snprintf(text, sizeof(text), "%.*s", (int)version.text.n, version.text.p);
 	return engine_arg_initial(arg, engine_version_release(text, &why));
 }
 
@@ -413,6 +416,24 @@ const char *series_text(struct arena *a, struct str column, struct value v, stru
 	usual = str_is(group, "benchmark") ? option_default_of(name)
 					   : engine_default(name, version);
 	return usual ? arena_printf(a, "%s (default)", usual) : "none";
+}
+
+struct value series_given(struct str column, struct value v, struct value version)
+{
+	struct str name = column, group = str_cut(&name, '.');
+	const char *usual;
+	double number;
+
+	if (!value_is_missing(v) || str_is(group, "benchmark"))
+		return v;
+	usual = engine_default(name, version);
+	if (!usual)
+		return v;
+	if (str_to_f64(str_of(usual), &number))
+		return (struct value){ .kind = VALUE_NUMBER, .number = number };
+	if (str_is(str_of(usual), "true") || str_is(str_of(usual), "false"))
+		return (struct value){ .kind = VALUE_BOOL, .is_true = *usual == 't' };
+	return (struct value){ .kind = VALUE_TEXT, .text = str_of(usual) };
 }
 
 /* ---- what changed beside the metric ---- */

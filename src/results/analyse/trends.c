@@ -674,7 +674,10 @@ static void put_reason(const struct trends *t, struct json_writer *w)
 	json_member_bool(w, "is_judged", is_judged);
 }
 
-static void put_all(struct trends *t, struct json_writer *w, size_t missing)
+/* Runs that are in no series, for want of a value or of a place on the axis. */
+struct missing { size_t metric, place; };
+
+static void put_all(struct trends *t, struct json_writer *w, struct missing missing)
 {
 	const struct series_list *l = &t->keyed.list;
 	size_t shown = 0;
@@ -697,11 +700,14 @@ static void put_all(struct trends *t, struct json_writer *w, size_t missing)
 	if (l->n > l->shown)
 		parts_note(&t->notes, "%zu series; the %zu with the most runs are shown", l->n,
 			   l->shown);
-	if (missing)
-		parts_note(&t->notes, "%zu of %zu runs have no %.*s, no time%s", missing,
-			   t->rows.n, (int)t->metric.n, t->metric.p,
-			   t->columns.axis == AXIS_COMMIT ? " or no provenance.engine_commit" :
-			   t->columns.axis == AXIS_VERSION ? " or no environment.server.version" : "");
+	if (missing.metric)
+		parts_note(&t->notes, "%zu of %zu runs have no %.*s", missing.metric, t->rows.n,
+			   (int)t->metric.n, t->metric.p);
+	if (missing.place)
+		parts_note(&t->notes, "%zu of %zu runs have no %s and are not drawn on this axis",
+			   missing.place, t->rows.n,
+			   t->columns.axis == AXIS_COMMIT ? "provenance.engine_commit" :
+			   t->columns.axis == AXIS_VERSION ? "environment.server.version" : "time");
 	counting_notes(&t->counting, 1, &t->notes);
 	parts_put_count(w, "left_out", t->rows.n - shown);
 	counting_put(w, &t->counting, 1);
@@ -728,7 +734,7 @@ static int load(struct trends *t, struct err *e)
 int analyse_trends(const struct analyse_request *r, struct json_writer *w, struct err *e)
 {
 	struct trends t = { .r = r, .notes.arena = r->arena };
-	size_t missing = 0;
+	struct missing missing = { 0, 0 };
 	bool *keep;
 
 	if (read_options(&t, e) < 0 || series_key(r, &t.key, e) < 0 || load(&t, e) < 0)
@@ -744,9 +750,11 @@ int analyse_trends(const struct analyse_request *r, struct json_writer *w, struc
 	points_choose(&t.rows, keep, r->arena, &t.columns);
 	for (size_t i = 0; i < t.rows.n; i++) {
 		keep[i] = keep[i] && points_has(&t.rows, &t.columns, i);
-		missing += !keep[i] && t.counts[i] <= COUNTS_MISSING;
+		missing.metric += t.counts[i] == COUNTS_MISSING;
+		missing.place += t.counts[i] == COUNTS && !keep[i];
 	}
 	series_make(r, &t.key, &t.rows, t.columns.first + POINT_VERSION, keep, &t.keyed);
+	counting_narrow(&t.counting, &t.rows.verdicts, &t.keyed.list);
 	t.drawn = arena_alloc(r->arena, (t.keyed.list.shown + 1) * sizeof(*t.drawn));
 	for (size_t i = 0; i < t.keyed.list.shown; i++)
 		draw(&t, &t.keyed.list.series[i], &t.drawn[i]);

@@ -737,7 +737,7 @@ static void note_sessions(struct buf *out, const struct matched *m,
 		buf_printf(out, "%s: repeats of a configuration within one server session count once "
 			   "(%zu runs, %zu session%s)\n", name, runs, sessions, sessions == 1 ? "" : "s");
 	if (pair->sessions_unknown[k] > 1) /* one run shares nothing */
-		buf_printf(out, "%s: nothing tells which of %zu runs shared a server, so each "
+		buf_printf(out, "%s: it is not recorded which of %zu runs shared a server, so each "
 			   "configuration counts as one session of its own; where several loads shared "
 			   "one, the intervals are too narrow\n", name, pair->sessions_unknown[k]);
 }

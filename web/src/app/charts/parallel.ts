@@ -99,7 +99,7 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 			parallelAxisDefault: {
 				nameLocation: 'end',
 				nameGap: 16,
-				nameTruncate: { maxWidth: 150 },
+				nameTruncate: { maxWidth: Math.max(60, (size.width - 160) / Math.max(1, answer.axes.length - 1) - 8) },
 				nameTextStyle: {
 					color: ink.ink,
 					fontFamily: FONT,

@@ -59,6 +59,43 @@ export const TOPICS = {
 		],
 		'What to do: open the number, look at the verdict of the run, and repeat it before you decide on it.',
 	] },
+	failure: { title: 'What a failed run means', parts: [
+		'The run ended before it had a result, so it has no metrics and no verdict. Charts, rankings and comparisons leave it '
+		+ 'out and say how many they left out.', [
+			['start', 'The server did not come up. The end of its log says why: too little GPU memory, a model that is '
+				+ 'missing, an option that this version does not know.'],
+			['ready', 'The server runs, but gave no good answer to the first request. Check the address, the name of the '
+				+ 'model and the endpoint.'],
+			['benchmark', 'The load ran, and too many requests failed. The reason counts them; the log of the server '
+				+ 'usually has the cause.'],
+		],
+		'What to do: read the reason and the log, correct the configuration, and use “Launch again” or the command under '
+		+ '“Reproduce”. A run that failed for a reason of its own, such as a machine that was taken away, can be repeated as it is.',
+	] },
+	impact: { title: 'What a parameter changes', parts: [
+		'Configurations that differ in one parameter and in nothing else are paired. Each pair gives one ratio; the change is '
+		+ 'their geometric mean, with its 95 % interval.', [
+			['▲ ▼', 'The interval excludes no change. Green is better for this metric, red is worse.'],
+			['No arrow', 'The pairs allow a gain as well as a loss.'],
+			['Pairs', 'How many pairs there are. Fewer than three are not shown.'],
+			['Changes with it', 'Parameters that had another value in every pair too. Their effect is part of the change '
+				+ 'and cannot be separated.'],
+			['Share of the variance', 'How much of the scatter of all runs goes with the parameter. Other parameters differ '
+				+ 'too, so a share is no proof of a cause.'],
+		],
+		'What to do: vary one parameter alone, three times or more, where a row is missing or its interval is wide.',
+	] },
+	table: { title: 'The table of runs', parts: [
+		'Runs with the same configuration and version are one row: “×3” is the number of repeats, the value is their median, and '
+		+ '± is half of their range. The arrow opens them; “Group repeats” turns this off.', [
+			['Disc', 'VALID: no reason speaks against the numbers.'],
+			['Half disc', 'DEGRADED: some metrics are doubtful; the page of the run says which and why.'],
+			['Cross', 'INVALID: a metric with a wavy underline must not be used.'],
+			['failed, partial', 'The run ended without a result, or some of its requests failed.'],
+			['Bold', 'The best three of the column. They are marked only while the table shows one workload.'],
+		],
+		'Columns are those in which these runs differ, then the usual metrics. What all runs share is in the line above the table.',
+	] },
 	change: { title: 'How a change is found', parts: [
 		'A series is one configuration over commits, versions or days. A change is a step in its level that is larger than '
 		+ 'its noise (p < 0.00001) and at least 3 %, or 5 % for P99, with three points on each side.', [

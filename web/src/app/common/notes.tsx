@@ -11,6 +11,9 @@ export function labelled(note: string, columns: Pick<Columns, 'of' | 'measure'>)
 		? columns.measure(word).label : word));
 }
 
+/** A sentence begins with a capital letter, the name of a column does not. */
+const begun = (note: string): string => (/^[a-z]+( |:)/.test(note) ? note[0].toUpperCase() + note.slice(1) : note);
+
 export function Notes({ notes }: { notes: string[] | undefined }): ReactNode {
 	const columns = useColumns();
 	if (!notes?.length)
@@ -18,7 +21,7 @@ export function Notes({ notes }: { notes: string[] | undefined }): ReactNode {
 	const judged = notes.find((n) => /INVALID|DEGRADED/.test(n));
 	return (
 		<ul className="notes">
-			{notes.map((n) => <li key={n}><Icon name="warning" /><span>{labelled(n, columns)}
+			{notes.map((n) => <li key={n}><Icon name="warning" /><span>{begun(labelled(n, columns))}
 				{n === judged && <> <Explain topic="run" /></>}</span></li>)}
 		</ul>
 	);

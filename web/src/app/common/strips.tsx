@@ -50,7 +50,7 @@ function Plot({ strip, looks, hands, measure }: PlotProps): ReactNode {
 			aria-label={summaryOf(strip)} preserveAspectRatio="none" onPointerDown={hands.onDown}
 			onPointerMove={hands.onMove} onPointerUp={hands.onUp} onPointerLeave={hands.onLeave}
 			onDoubleClick={hands.onDouble}>
-			<clipPath id={clip}><rect x={0} y={0} width={width} height={HEIGHT} /></clipPath>
+			<clipPath id={clip}><rect x={0} y={-AIR} width={width} height={HEIGHT} /></clipPath>
 			{ticksOf(view, width).map(({ t }) => (
 				<line key={t} className="strip-grid" x1={xOf(t, view, width)} x2={xOf(t, view, width)} y1={0}
 					y2={HEIGHT} />

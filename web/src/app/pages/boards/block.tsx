@@ -22,7 +22,7 @@ interface Props { body: BoardBody; block: Block; at: number; edit: Edit | null }
 
 const hasData = (block: Block): boolean => ['chart', 'table', 'number'].includes(block.kind);
 /** What has many columns side by side is wide unless it was made narrow. */
-export const isWide = ({ kind, path, query = '', is_wide: wide = kind === 'heading' || kind === 'table'
+export const isWide = ({ kind, path, query = '', is_wide: wide = kind === 'heading' || kind === 'text' || kind === 'table'
 	|| path === '/compare' || query.includes('view=parallel') }: Block): boolean => wide;
 
 /** Its caption or text, typed; Escape leaves it as it was. */

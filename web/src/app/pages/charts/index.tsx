@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // charts: the performance of one workload; or any two metrics, distributions, parallel coordinates.
 import { useMemo, type ReactNode } from 'react';
-import { isEverything, whole, type And, type Filter } from '../../filter';
+import { adopt } from '../../colour';
+import { asked, isEverything, whole, type And, type Filter } from '../../filter';
 import { Icon } from '../../parts/icon';
 import { Empty, Failure, Loading } from '../../parts/states';
 import { useIsBlock } from '../../common/block';
@@ -10,6 +11,7 @@ import {
 	firstOf, GROUP_COLUMNS, LATENCY_COLUMNS, RATE_COLUMNS, useColumns, type Columns,
 } from '../../common/columns';
 import { PickMany } from '../../common/pick';
+import { useRead } from '../../common/routes';
 import { useKeys } from '../../keys';
 import { Link } from '../../parts/link';
 import { useApply } from '../../query';
@@ -47,26 +49,37 @@ function Brushed({ brush, columns, onClear }: {
 	);
 }
 
-const WORKLOADS_LISTED = 50;
+const WORKLOADS_LISTED = 50, TOGETHER = 'all';
 
-/** Numbers of different workloads are no comparison: how many there are, and one of them. */
+/** Numbers of different workloads are no comparison: one of them, and all together only if asked for. */
 function Workloads({ value, onValue }: { value: string; onValue: (w: string) => void }): ReactNode {
 	const [filter] = useFilter(), [shown] = useShown();
 	const answer = useApply({ filter: whole(filter), shown, limit: 0, facets: ['workload'],
 		facet_values: WORKLOADS_LISTED });
 	const facet = answer.data?.facets[0];
-	if (!value && (facet?.distinct ?? 0) < 2)
+	if ((facet?.distinct ?? 0) < 2)
 		return null;
 	return (
 		<label className="pick workload">
 			<span>Workload</span>
 			<select value={value} onChange={(e) => onValue(e.target.value)}>
-				<option value="">{`all ${facet?.distinct ?? ''} together`}</option>
 				{(facet?.values ?? []).flatMap((v) => (typeof v.value === 'string'
 					? [<option key={v.value} value={v.value}>{v.value} ({count(v.count, 'run')})</option>] : []))}
+				<option value={TOGETHER}>{`all ${facet?.distinct ?? ''} together`}</option>
 			</select>
 		</label>
 	);
+}
+
+/** The performance chart of these runs: its workload is the usual one here too, and its colors hold. */
+function useUsual(): { workload: string; isPending: boolean } {
+	const [filter] = useFilter();
+	const answer = useRead('POST /api/analysis/curves', { filter: asked(filter) });
+	useMemo(() => {
+		const names = answer.data?.colors.map((c) => c.key) ?? [];
+		adopt(names, names.map((name) => [name, name]));
+	}, [answer.data]);
+	return { workload: answer.data?.workload ?? '', isPending: answer.isPending };
 }
 
 /** Any two metrics come with the other two drawings, so that an area selected in one holds in all. */
@@ -81,14 +94,17 @@ function View({ columns, view }: { columns: Columns; view: Name }): ReactNode {
 	const by = groups[0] === 'auto' ? (usual ? [usual] : []) : groups;
 	const [w, setW] = useUrlState('w', text);
 	const isAny = view === 'any', isBlock = useIsBlock();
-	const only = useMemo((): Filter[] => (w ? [{ column: 'workload', in: [w] }] : []), [w]);
+	const performance = useUsual(), chosen = w || performance.workload || TOGETHER;
+	const only = useMemo((): Filter[] => (chosen === TOGETHER ? [] : [{ column: 'workload', in: [chosen] }]), [chosen]);
 	const has = (name: Name): boolean => view === name || (isAny && !isBlock);
 	useKeys([{ key: 'Escape', text: 'clear the selected area', act: () => setBrush({ and: [] }) }]);
+	if (performance.isPending)
+		return <Loading />;
 	return (
 		<>
 			{!isBlock && <Brushed brush={brush} columns={columns} onClear={() => setBrush({ and: [] })} />}
 			{!isBlock && <div className="tools">
-				<Workloads value={w} onValue={setW} />
+				<Workloads value={chosen} onValue={setW} />
 				{!isAny && <PickMany label="Color by" values={by} max={4} columns={columns} options={columns.groups}
 					onPick={(list) => setGroups(list.length ? list : [''])} />}
 			</div>}

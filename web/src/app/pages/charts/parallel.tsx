@@ -22,7 +22,7 @@ import { listCodec, navigate, useUrlState } from '../../url';
 import { others, rangeOf, valuesOf, without } from './brush';
 
 const axesCodec = listCodec(['auto']);
-const LINES_MAX = 1000, HEIGHT = 360;
+const LINES_MAX = 1000, HEIGHT = 360, AXIS_WIDTH = 104;
 const USUAL = ['server.max_num_seqs', 'benchmark.request_rate', 'benchmark.max_concurrency',
 	'server.tensor_parallel_size', 'system.j_per_token'];
 
@@ -111,9 +111,13 @@ export function Parallel({ columns, by, brush, only, onBrush, usual }: Props): R
 									{!isBlock && 'Drag along an axis to select a part of it; the other charts then show '
 										+ 'those runs only.'}
 								</p>
-								<Chart label={`${count(answer.data.lines.length, 'run')} over ${labels.join(', ')}`}
-									height={HEIGHT} make={make} onClick={click} onAxis={marked} axes={parts}
-									saved={saved} />
+								<div className="scroll-x" tabIndex={0} role="region" aria-label="Drawing">
+									<div style={{ minWidth: labels.length * AXIS_WIDTH }}>
+										<Chart label={`${count(answer.data.lines.length, 'run')} over ${labels.join(', ')}`}
+											height={HEIGHT} make={make} onClick={click} onAxis={marked} axes={parts}
+											saved={saved} />
+									</div>
+								</div>
 								<Table answer={answer.data} labels={labels} />
 							</>
 						)}

@@ -41,7 +41,7 @@ export function ForestAxis({ range }: { range: Range }): ReactNode {
 			{ticksOf(range).map((v) => (
 				<g key={v}>
 					{(v === 0 || Math.abs(v) === range.reach || range.reach / range.step < TICKS_MAX - 0.5) && (
-						<text x={across(range, v)} y={14} textAnchor="middle">{v === 0 ? '0' : percent(v)}</text>)}
+						<text x={across(range, v)} y={14} textAnchor="middle">{v === 0 ? '0' : v < -1 ? '' : percent(v)}</text>)}
 					<line x1={across(range, v)} x2={across(range, v)} y1={HEAD - 6} y2={HEAD} className="tick" />
 				</g>
 			))}

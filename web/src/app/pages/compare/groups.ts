@@ -103,12 +103,19 @@ function inOrder(column: string, values: Cell[]): Cell[] {
 	return [...known, ...rest];
 }
 
+/** A number with what it counts ("TP4", "c8"), a text without its path; as they are where that is not enough. */
+function groupNames(column: string, values: Cell[]): string[] {
+	const short = values.map((v) => (v === null ? showValue(column, v) : shortValue(column, v)));
+	return new Set(short).size === short.length ? short : values.map((v) => showValue(column, v));
+}
+
 /** A filter's runs by one column's values. */
 export function ofValues(filter: And, column: string, values: Cell[]): CompareGroup[] {
-	return inOrder(column, values.slice(0, GROUPS_MAX)).map((v) => {
+	const ordered = inOrder(column, values.slice(0, GROUPS_MAX)), names = groupNames(column, ordered);
+	return ordered.map((v, i) => {
 		const own: Filter = { column, in: [v] };
 		return {
-			name: showValue(column, v),
+			name: names[i],
 			filter: isEverything(filter) ? own : { and: [{ and: filter.and }, own] },
 		};
 	});
@@ -127,7 +134,7 @@ export function ofChosen(ids: number[], parameter: CompareParameter): CompareGro
 		held.ids.push(id);
 		by.set(key, held);
 	});
-	return [...by.values()]
-		.slice(0, GROUPS_MAX)
-		.map((g) => ({ name: showValue(parameter.column, g.value), ids: g.ids }));
+	const groups = [...by.values()].slice(0, GROUPS_MAX);
+	const names = groupNames(parameter.column, groups.map((g) => g.value));
+	return groups.map((g, i) => ({ name: names[i], ids: g.ids }));
 }

@@ -194,7 +194,8 @@ function Result({ answer, columns }: { answer: Answer; columns: Columns }): Reac
 			{!isBlock && <MatchedBy answer={answer} columns={columns} />}
 			{chosen && <ComparisonCard key={chosen.group} answer={answer} c={chosen} columns={columns} primary={primary}
 				by={by} />}
-			{!isBlock && <Parameters answer={answer} columns={columns} />}
+			{!isBlock && <Parameters answer={answer} columns={columns}
+				{...(chosen && { groups: [baselineOf(answer), chosen.group] })} />}
 		</>
 	);
 }

@@ -125,7 +125,7 @@ function Row({ m, columns, range, isChosen, onChoose, isCounted, common }: RowPr
 			{isCounted && <Counts m={m} />}
 			<td className={`num delta-number ${TONE_CLASS[tone]}`} data-value={isShown ? m.effect ?? '' : ''}>
 				{isShown && percent(m.effect)}</td>
-			<td title={intervalText(m.interval)}>{isShown && <ForestRow e={m} range={range} tone={tone} />}</td>
+			<td className="forest-cell" title={intervalText(m.interval)}>{isShown && <ForestRow e={m} range={range} tone={tone} />}</td>
 			<td><span className={TONE_CLASS[tone]}>{m.words}</span>{m.is_primary && <span className="tag">primary</span>}
 				{m.reason && m.reason !== common && <p className="dim small-text">
 					{m.reason.replace(/ of it$/, '')}</p>}</td>
@@ -150,7 +150,7 @@ export function Figures({ c, shown, columns, chosen, onChoose }: FiguresProps): 
 					{isCounted && ['Better', 'Same', 'Worse'].map((head) =>
 						<th key={head} scope="col" className="num aside">{head}</th>)}
 					<th scope="col" className="num">Change</th>
-					<th scope="col"><ForestAxis range={range} /></th>
+					<th scope="col" className="forest-cell"><ForestAxis range={range} /></th>
 					<th scope="col">Verdict</th>
 				</tr></thead>
 				<tbody>{shown.map((m) => (

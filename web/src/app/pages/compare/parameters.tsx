@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // parameters.tsx: the parameters in which the groups differ, and no others.
 import { useState, type ReactNode } from 'react';
-import type { Compare, CompareValue } from '../../../lib/api';
+import type { Compare, CompareParameter, CompareValue } from '../../../lib/api';
 import type { Columns } from '../../common/columns';
 import { Link } from '../../parts/link';
 import { count, exactCell, showValue } from '../../show';
@@ -33,11 +33,24 @@ function Values({ column, values }: { column: string; values: CompareValue[] }):
 	);
 }
 
-export function Parameters({ answer, columns }: { answer: Compare; columns: Columns }): ReactNode {
+const textOf = (values: CompareValue[] | undefined): string =>
+	JSON.stringify((values ?? []).map((v) => v.value).map(String).sort());
+
+interface Props {
+	answer: Compare; columns: Columns;
+	/** The groups that are shown, such as the two that are compared; without: all. */
+	groups?: number[];
+}
+
+export function Parameters({ answer, columns, groups }: Props): ReactNode {
 	const target = usePageTarget();
 	const [isAll, setAll] = useState(false);
-	const between = answer.parameters.filter((p) => p.differs === 'between');
-	const within = answer.parameters.filter((p) => p.differs !== 'between');
+	const shown = groups && groups.length > 1 ? groups : answer.groups.map((_, i) => i);
+	const isBetween = (p: CompareParameter): boolean => p.differs === 'between'
+		&& shown.some((g) => textOf(p.values[g]) !== textOf(p.values[shown[0]]));
+	const between = answer.parameters.filter(isBetween);
+	const within = answer.parameters.filter((p) => !isBetween(p)
+		&& shown.some((g) => (p.values[g]?.length ?? 0) > 1));
 	const ordered = isAll ? [...between, ...within] : between;
 	return (
 		<section className="card" aria-label="Differing parameters">
@@ -52,21 +65,21 @@ export function Parameters({ answer, columns }: { answer: Compare; columns: Colu
 				<table className="plain-table">
 					<thead><tr>
 						<th scope="col">Parameter</th>
-						{answer.groups.map((g, i) => <th key={i} scope="col">{g.name}</th>)}
+						{shown.map((i) => <th key={i} scope="col">{answer.groups[i].name}</th>)}
 					</tr></thead>
 					<tbody>
 						{ordered.map((p) => (
 							<tr key={p.column}>
 								<th scope="row" title={p.column}>{columns.measure(p.column).label}
-									{p.differs === 'within' && <span className="tag">varies within group</span>}</th>
-								{p.values.map((values, i) => (
-									<td key={i}><Values column={p.column} values={values} /></td>
+									{!isBetween(p) && <span className="tag">varies within group</span>}</th>
+								{shown.map((i) => (
+									<td key={i}><Values column={p.column} values={p.values[i] ?? []} /></td>
 								))}
 							</tr>
 						))}
 						<tr>
 							<th scope="row">Runs</th>
-							{answer.groups.map((g, i) => (
+							{shown.map((i) => [i, answer.groups[i]] as const).map(([i, g]) => (
 								<td key={i}>{g.ids.slice(0, 6).map((id) => (
 									<Link key={id} className="run-link" to={target(`/runs/${id}`)}>{id}</Link>
 								))}{g.n > 6 && <span className="dim"> and {g.n - 6} more</span>}</td>

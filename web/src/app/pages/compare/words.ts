@@ -42,6 +42,7 @@ export function answerOf(c: Comparison, m: CompareMetric, mainly: string | null 
 	const change = `${percent(m.effect)}${m.interval?.length === 2
 		? ` (${Math.round(c.level * 100)} % interval ${intervalText(m.interval)})` : ''}`;
 	const all = `${n} matched ${n === 1 ? 'configuration' : 'configurations'}`;
+	const counted = (some: number): string => (n === 1 ? '' : ` in ${some} of ${all}`);
 	const least = `${Number((m.effect_min * 100).toPrecision(3))} %`;
 	switch (m.verdict) {
 	case 'not_comparable': return `Not comparable: ${m.reason ?? 'different work was done'}.`;
@@ -50,11 +51,11 @@ export function answerOf(c: Comparison, m: CompareMetric, mainly: string | null 
 	case 'no_change': return `${c.side} and ${c.baseline} differ by less than ${least} over ${all}: `
 		+ `${change}.`;
 	case 'mixed': return `${c.side} is ${up} in ${good}, ${down} in ${bad} of ${all}: ${change}`
-		+ `${mainly ? `; mainly ${down} at ${mainly}` : ''}.`;
+		+ `${mainly ? `; most ${down} at ${mainly}` : ''}.`;
 	default: {
 		const isUp = (m.effect ?? 0) * (m.better || 1) > 0;
-		const where = mainly && !isUp ? `; mainly at ${mainly}` : '';
-		return `${c.side} is ${isUp ? up : down} in ${isUp ? good : bad} of ${all}: ${change}`
+		const where = mainly && !isUp ? `; most at ${mainly}` : '';
+		return `${c.side} is ${isUp ? up : down}${counted(isUp ? good : bad)}: ${change}`
 			+ `${m.verdict.endsWith('small') ? `, which is less than ${least}` : ''}${where}.`;
 	}
 	}
@@ -97,7 +98,8 @@ export function commonReason(metrics: readonly CompareMetric[]): string | null {
 
 /** The comparison that is shown: the one asked for, else the first that could be made. */
 export const shownComparison = (comparisons: readonly Comparison[], group: number): Comparison | undefined =>
-	comparisons.find((c) => c.group === group) ?? comparisons.find((c) => !c.refused) ?? comparisons[0];
+	comparisons.find((c) => c.group === group) ?? comparisons.find((c) => !c.refused
+		&& c.metrics.some((m) => m.value !== null)) ?? comparisons[0];
 
 /** The group that has most configurations in common with another one; -1: none has any. */
 export function bestBaseline(answer: Pick<Compare, 'groups' | 'configurations'>): number {

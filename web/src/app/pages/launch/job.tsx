@@ -109,6 +109,8 @@ export function JobView({ id }: { id: string }): ReactNode {
 			</div>
 			{isOver(job.state) && <Ended job={job} />}
 			{live.progress && !isOver(job.state) && <Progress progress={live.progress} />}
+			{lines.length > 0 && isOver(job.state) && <p className="dim small-text">While it ran; the numbers are the last
+				values.</p>}
 			{lines.length > 0 && (
 				<div className="sparks">{lines.slice(0, LINES_SHOWN).map((l) =>
 					<Spark key={l.name} label={l.label} unit={l.unit} points={l.points} />)}</div>

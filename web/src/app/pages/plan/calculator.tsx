@@ -53,13 +53,25 @@ export function usualSpeed(reach: readonly Pick<Off, 'low' | 'high'>[]): number 
 	return [2, 3, 4, 6].map((digits) => Number(middle.toPrecision(digits))).find((v) => held(v) === held(low)) ?? middle;
 }
 
+/** Which gives most per GPU at this speed, and which is cheapest where prices are known. */
+export function calculatedText(rows: readonly Off[], speed: number): string {
+	const [first, second] = rows.filter((r) => r.tokens !== null);
+	const cheapest = rows.filter((r) => r.usd !== null).sort((a, b) => a.usd! - b.usd!).at(0);
+	const ratio = second?.tokens && first.tokens ? first.tokens / second.tokens : null;
+	return `At ${measured(speed)} tokens/s for each user ${first.color || 'these runs'} `
+		+ `give${first.color ? 's' : ''} ~${measured(first.tokens!)} output tokens/s per GPU`
+		+ `${ratio === null ? '' : `, ${ratio.toFixed(1)} times as much as ${second.color}`}.`
+		+ `${cheapest ? ` ${cheapest.color || 'These runs'} cost${cheapest.color ? 's' : ''} least: `
+			+ `~$${measured(cheapest.usd!)} per million output tokens.` : ''}`;
+}
+
 const reachText = (r: Off): string => (r.low === null || r.high === null ? ''
 	: `measured ${r.low === r.high ? `at ${measured(r.low)} only` : `from ${measured(r.low)} to ${measured(r.high)}`}`);
 
 const Read = ({ v }: { v: number | null }): ReactNode =>
 	(v === null ? <span className="dim">{NOTHING}</span> : <>~<Num v={v} /></>);
 
-export function Calculator({ workload }: ViewProps): ReactNode {
+export function Calculator({ columns, workload }: ViewProps): ReactNode {
 	const [speed, setSpeed] = useUrlState('speed', speedCodec);
 	const [chosen, setBaseline] = useUrlState('base', text);
 	const [filter] = useFilter();
@@ -83,14 +95,16 @@ export function Calculator({ workload }: ViewProps): ReactNode {
 						{rows.map((r) => <option key={r.color} value={r.color}>{r.color || 'All runs'}</option>)}
 					</select></label>}
 			</div>
+			{rows.some((r) => r.tokens !== null) && <p className="answer" role="status">
+				{calculatedText(rows, at)} <Explain topic="winner" /></p>}
 			<Unpriced gpus={output.data.unpriced} />
 			<div className="scroll-x" tabIndex={0} role="region" aria-label="What each gives at this speed">
 				<table className="plain-table calculated">
-					<thead><tr><th scope="col">{workload.color === null ? 'Runs' : 'GPU or other color'}</th>
+					<thead><tr><th scope="col">{workload.color === null ? 'Runs' : columns.measure(workload.color).label}</th>
 						<th scope="col" className="num">Output tokens/s/GPU</th>
-						<th scope="col" className="num">to baseline</th>
+						<th scope="col" className="num">against baseline</th>
 						<th scope="col" className="num">$/M output tokens</th>
-						<th scope="col" className="num">to baseline</th></tr></thead>
+						<th scope="col" className="num">against baseline</th></tr></thead>
 					<tbody>{rows.map((r) => (
 						<tr key={r.color}>
 							<th scope="row">{r.color || 'All runs'}</th>
@@ -105,8 +119,8 @@ export function Calculator({ workload }: ViewProps): ReactNode {
 			</div>
 			{rows.every((r) => r.tokens === null) && <p role="status">No {workload.color === null ? 'run' : 'row'} was
 				measured at {measured(at)} tokens/s/user. Enter a speed within a measured range, or measure more loads.</p>}
-			<p className="dim small-text">~: between measured configurations of the frontier. Nothing is read off outside
-				the speeds that were measured. {NOTHING}: without a price. <Explain topic="winner" /></p>
+			<p className="dim small-text">~: interpolated between measured configurations of the frontier. Outside the measured
+				speeds no value is given. {NOTHING}: the price or the number of GPUs is not known.</p>
 			<Notes notes={output.data.notes} />
 		</section>
 	);

@@ -5,6 +5,7 @@ import type { ImpactParameter, ImpactStep } from '../../../lib/api';
 import { Pick } from '../../common/pick';
 import { firstOf, RATE_COLUMNS, LATENCY_COLUMNS, type Columns } from '../../common/columns';
 import { percent } from '../../common/interval';
+import { Explain } from '../../common/explain';
 import { Notes } from '../../common/notes';
 import { useRead } from '../../common/routes';
 import { at, scaleOf } from '../../common/scale';
@@ -152,6 +153,19 @@ function Shares({ list, columns, unit }: { list: ImpactParameter[]; columns: Col
 	);
 }
 
+/** What changes the metric most, and what does not change it; from the steps, the largest first. */
+export function impactText(list: ImpactStep[], metric: string, label: (column: string) => string): string {
+	const isSure = (s: ImpactStep): boolean => (s.interval ? s.interval[0] * s.interval[1] > 0 : false);
+	const most = list.find(isSure), others = list.filter((s) => !list.some((o) => o.column === s.column && isSure(o)));
+	const still = [...new Set(others.map((s) => label(s.column)))];
+	if (!most)
+		return list.length ? `No parameter changes ${metric} beyond the scatter of these runs.`
+			: `These runs do not tell what changes ${metric}: no parameter varies alone.`;
+	return `${label(most.column)} ${valueText(most, most.from)} → ${valueText(most, most.to)} changes ${metric} most: `
+		+ `${percent(most.effect)}, everything else equal.${still.length
+			? ` No effect was found for ${still.slice(0, OTHERS_SHOWN).join(', ')}.` : ''}`;
+}
+
 export function Impact({ columns, filter }: ViewProps): ReactNode {
 	const [chosen, setMetric] = useUrlState('m', text);
 	const metric = chosen || firstOf(columns, [...RATE_COLUMNS, ...LATENCY_COLUMNS])
@@ -165,6 +179,9 @@ export function Impact({ columns, filter }: ViewProps): ReactNode {
 					options={columns.numbers} />
 				{answer.data && <span className="dim">{count(answer.data.n, 'run')}</span>}
 			</div>
+			{answer.data && list.length > 0 && <p className="answer" role="status">
+				{impactText(answer.data.matched, columns.measure(metric).label, (c) => columns.measure(c).label)}
+				{' '}<Explain topic="impact" /></p>}
 			{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 				: !answer.data ? <Loading what="Analyzing parameters" />
 					: !list.length ? (

@@ -5,7 +5,7 @@ import type { Curves, Scaling as Answer } from '../../../lib/api';
 import { Chart } from '../../charts/chart';
 import type { Ink } from '../../charts/ink';
 import { keyId, type Size } from '../../charts/axis';
-import { arrange } from '../../colour';
+import { adopt, arrange } from '../../colour';
 import { linesOption, savedLines, type LineSeries } from '../../charts/lines';
 import { columnsOf, firstOf, inOrder, tellingOf, RATE_COLUMNS, type Columns } from '../../common/columns';
 import { Legend } from '../../common/legend';
@@ -32,7 +32,8 @@ const ALL_LOADS = 'all';
 
 const share = (v: number | null): string => (v === null ? NOTHING : `${Math.round(v * 100)} %`);
 
-function linesOf(answer: Answer, flipped: string[]): LineSeries[] {
+function linesOf(answer: Answer, flipped: string[], colors: readonly string[]): LineSeries[] {
+	adopt(colors, answer.series.map((s) => [keyId(s.key), s.name]));
 	arrange(answer.series.map((s) => keyId(s.key)));
 	return answer.series.map((s, i) => {
 		const id = keyId(s.key);
@@ -52,7 +53,8 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 					<thead><tr><th scope="col">Series</th>
 						<th scope="col" className="num">{columns.measure(answer.by).label}</th>
 						<th scope="col" className="num">Runs</th>
-						<th scope="col" className="num">Median {columns.measure(answer.metric).label}</th>
+						<th scope="col" className="num">Median {columns.measure(answer.metric).label}
+							{answer.unit && ` (${answer.unit})`}</th>
 						<th scope="col" className="num">Speedup</th>
 						<th scope="col" className="num">Efficiency</th></tr></thead>
 					<tbody>{answer.series.flatMap((s) => s.points.map((p, i) => (
@@ -60,8 +62,9 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 							{i === 0 && <th scope="rowgroup" rowSpan={s.points.length}>
 								{s.name || 'All runs'}</th>}
 							<td className="num">{given(p.x)}</td><td className="num">{p.n}</td>
-							<td className="num"><Num v={p.median} unit={answer.unit} /></td>
-							<td className="num"><Num v={p.speedup} unit={p.speedup === null ? null : '×'} /></td>
+							<td className="num"><Num v={p.median} /></td>
+							<td className="num">{p.speedup === null ? NOTHING : <span data-value={p.speedup}>{p.speedup.toFixed(2)}
+								<span className="unit"> ×</span></span>}</td>
 							<td className="num" data-value={p.efficiency ?? ''}><strong className={
 								p.efficiency !== null && p.efficiency < 0.5 ? 'warn-text' : ''}>
 								{share(p.efficiency)}</strong></td>
@@ -85,9 +88,10 @@ const efficiencyOf = (answer: Answer, lines: LineSeries[]): LineSeries[] => line
 	points: answer.series[i].points.flatMap((p) => (p.efficiency === null ? [] : [{ x: p.x,
 		value: p.efficiency * 100, low: null, high: null, facts: [] }])) }));
 
-function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): ReactNode {
+function Drawing({ answer, columns, workload }: { answer: Answer; columns: Columns; workload: Curves }): ReactNode {
 	const { flipped, flip } = useFlipped();
-	const series = useMemo(() => linesOf(answer, flipped), [answer, flipped]);
+	const series = useMemo(() => linesOf(answer, flipped, workload.colors.map((c) => c.key)),
+		[answer, flipped, workload]);
 	const [x, y] = useMemo(() => [columns.measure(answer.by), columns.measure(answer.metric)],
 		[columns, answer]);
 	const make = useCallback((ink: Ink, size: Size) => linesOption({ y, foot: '', spans: [0],
@@ -108,6 +112,20 @@ function Drawing({ answer, columns }: { answer: Answer; columns: Columns }): Rea
 			<p className="dim small-text">Dashed: ideal, in proportion to {x.label}.</p>
 		</>
 	);
+}
+
+/** Which series gains most from the largest size that all of them have, and which least. */
+export function scalingText(answer: Pick<Answer, 'series' | 'better'>, by: string): string {
+	const ends = answer.series.filter((s) => s.points.length > 1).flatMap((s) => {
+		const first = s.points[0], last = s.points[s.points.length - 1];
+		return last.efficiency === null || last.speedup === null ? [] : [{ name: s.name || 'All runs', from: first.x,
+			to: last.x, speedup: last.speedup, efficiency: last.efficiency }];
+	}).sort((a, b) => b.efficiency - a.efficiency);
+	const text = (o: (typeof ends)[number]): string => `${o.name} gains ${o.speedup.toFixed(1)} × from ${by} `
+		+ `${given(o.from)} → ${given(o.to)} (${share(o.efficiency)} of the ideal)`;
+	if (!ends.length)
+		return 'No series has a speedup.';
+	return `${text(ends[0])}${ends.length > 1 ? `, the best; ${text(ends[ends.length - 1])}, the least` : ''}.`;
 }
 
 /** Loads of the workload, ascending; usual: the largest that most colors were measured at. */
@@ -163,13 +181,15 @@ export function Scaling({ columns, filter, workload }: ViewProps): ReactNode {
 					{told.length < all.length && <span className="dim small-text">
 						{all.length - told.length} more are the same in all, or follow from these</span>}
 				</div>
+				{data && !isEmpty && <p className="answer" role="status">
+					{scalingText(data, columns.measure(data.by).label)}</p>}
 				{answer.isError ? <Failure error={answer.error} onRetry={() => void answer.refetch()} />
 					: isEmpty ? (
 						<Empty title="No scaling series found">
 							<p>Scaling needs runs that differ in one parameter and in nothing that makes a series.
 								Remove columns from the series, or choose another parameter or load.</p>
 						</Empty>
-					) : !data ? <Loading /> : <Drawing answer={data} columns={columns} />}
+					) : !data ? <Loading /> : <Drawing answer={data} columns={columns} workload={workload} />}
 				<Notes notes={answer.data?.notes} />
 			</section>
 			{data && !isEmpty && <Table answer={data} columns={columns} />}

@@ -11,14 +11,15 @@ import { givenColumns, matching, settings, type Setting } from './config';
 const text = textCodec('');
 const flag = flagCodec(false);
 
-function Group({ name, list }: { name: string; list: Setting[] }): ReactNode {
+/** isMixed: given ones and defaults, so that each says which it is. */
+function Group({ name, list, isMixed }: { name: string; list: Setting[]; isMixed: boolean }): ReactNode {
 	return (
 		<section className="card" aria-label={name}>
 			<h2>{name} <span className="dim num">{list.length}</span></h2>
 			<dl className="facts wide">{list.map((s) => (
 				<div key={s.column}>
 					<dt title={s.column}>{s.column.slice(name.length + 1)}
-						{s.isGiven && <span className="tag">given</span>}</dt>
+						{isMixed && s.isGiven && <span className="tag">given</span>}</dt>
 					<dd title={exactCell(s.column, s.value)} data-column={s.column}
 						className={s.value === null ? 'dim' : undefined}>{showCell(s.column, s.value)}</dd>
 				</div>
@@ -51,7 +52,7 @@ export function Configuration({ run }: { run: Run }): ReactNode {
 				)}
 				<span className="dim num">{count(shown.length, 'parameter')} of {all.length}</span>
 			</div>
-			{groups.map((g) => <Group key={g} name={g} list={shown.filter((s) => s.group === g)} />)}
+			{groups.map((g) => <Group key={g} name={g} isMixed={!isGivenOnly} list={shown.filter((s) => s.group === g)} />)}
 			{!shown.length && <Empty title="No parameters match" />}
 		</>
 	);

@@ -144,7 +144,10 @@ function Failure({ run }: { run: Run }): ReactNode {
 		return null;
 	return (
 		<section className="card" aria-label="Failure">
-			<h2 className="bad-text">Failed{failed.stage && ` at stage “${failed.stage}”`}{failed.category && `: ${failed.category}`}</h2>
+			<div className="card-head">
+				<h2 className="bad-text">Failed{failed.stage && ` at stage “${failed.stage}”`}{failed.category && `: ${failed.category}`}</h2>
+				<Explain topic="failure" />
+			</div>
 			{failed.reason && <p className="break">{failed.reason}</p>}
 			{failed.log.length > 0 ? <>
 				<p className="dim">Last lines of the server’s log
@@ -193,7 +196,8 @@ function Rest({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 	const isTime = new RegExp(`^(${STATISTICS.join('|')}|p\\d+)_(${TIMES.join('|')})_ms$`);
 	const list = Object.keys(run.values).filter((c) => !c.includes('.') && !MAIN.includes(c)
 		&& !isTime.test(c) && !NOT_LISTED.includes(c) && run.values[c] !== null
-		&& !(c === 'gpus' && run.values['gpus_used'] !== undefined)).sort();
+		&& !(c === 'gpus' && run.values['gpus_used'] !== undefined)
+		&& !(c.startsWith('p50_') && typeof run.values[c.replace('p50_', 'median_')] === 'number')).sort();
 	return (
 		<section className="card" aria-label="Details">
 			<h2>Details</h2>
@@ -236,7 +240,9 @@ function Machine({ run }: { run: Run }): ReactNode {
 }
 
 export function Overview({ run, columns }: { run: Run; columns: Columns }): ReactNode {
-	const isSearch = foundOf(run.document) !== null;
+	/* A search has those of its levels; a run that failed before its load has none. */
+	const hasCurves = foundOf(run.document) === null
+		&& !(run.values.status === 'failed' && typeof run.values.completed !== 'number');
 	return (
 		<>
 			<Badges run={run} />
@@ -244,8 +250,8 @@ export function Overview({ run, columns }: { run: Run; columns: Columns }): Reac
 			<Reasons run={run} />
 			<Main run={run} columns={columns} />
 			<Search document={run.document} />
-			{!isSearch && <OverTime id={run.id} />}
-			{!isSearch && <Distributions id={run.id} />}
+			{hasCurves && <OverTime id={run.id} />}
+			{hasCurves && <Distributions id={run.id} />}
 			<Times run={run} columns={columns} />
 			<Conversations run={run} />
 			{run.reproduce.length > 0 && (

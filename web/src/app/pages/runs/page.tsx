@@ -8,6 +8,7 @@ import {
 	asked, EVERYTHING, isEverything, onlyValue, whole, withoutPart, type And,
 } from '../../filter';
 import { BoardMenu } from '../../common/board-menu';
+import { Explain } from '../../common/explain';
 import { RunningLines } from '../../common/running';
 import { useTags } from '../../common/tags';
 import { useKeys } from '../../keys';
@@ -189,7 +190,7 @@ function Common({ constants, total, workloads, runs, rows }: {
 			{text.length > 0 && <>Same in all runs: {text.join(', ')}
 				{rest > 0 && ` and ${count(rest, 'other column')}`}</>}
 			{text.length > 0 && workloads > 1 && ' · '}
-			{workloads > 1 && `${workloads} workloads: filter by one to rank its runs`}
+			{workloads > 1 && `${workloads} workloads: filter by one to rank its runs`}{' '}<Explain topic="table" />
 		</p>
 	);
 }

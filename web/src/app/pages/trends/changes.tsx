@@ -96,7 +96,8 @@ function There({ change }: { change: Change['change'] }): ReactNode {
 	return (
 		<>
 			{change.also.map((a) => <span key={a.column} className="dim small-text"><br />
-				{columnLabel(a.column)} {showValue(a.column, a.before)} → {showValue(a.column, a.after)}</span>)}
+				{/^(server|benchmark)\./.test(a.column) ? a.column.slice(a.column.indexOf('.') + 1)
+					: columnLabel(a.column)} {showValue(a.column, a.before)} → {showValue(a.column, a.after)}</span>)}
 			{change.also_in > 1 && <span className="dim small-text"><br />
 				In {change.also_in} of {change.also_of} series</span>}
 			{change.command !== null && <details className="small-text"><summary>Command that confirms it</summary>
@@ -134,7 +135,7 @@ export function Changes({ metric, series, unit, reason, names, list, now }: Chan
 				<div className="scroll-x" tabIndex={0} role="region" aria-label="List of changes">
 					<table className="plain-table changes-table">
 						<thead><tr><th scope="col">Series</th><th scope="col">{list[0].change.commit !== null ? 'Commit' : 'Date'}</th>
-							<th scope="col" className="num">Before</th><th scope="col" className="num">After</th>
+							<th scope="col" className="num aside">Before</th><th scope="col" className="num aside">After</th>
 							<th scope="col" className="num">Change</th><th scope="col">Verdict</th>
 							<th scope="col" className="num">p</th><th scope="col">Review</th></tr></thead>
 						<tbody>{list.map((c, i) => {
@@ -149,8 +150,8 @@ export function Changes({ metric, series, unit, reason, names, list, now }: Chan
 									<br /><Link to={target('/compare', { groups: sidesOf(change) })}
 										title="Compares the runs before it with those after it">Before / after</Link>
 									<There change={change} /></td>
-									<td className="num"><Num v={change.before} unit={unit} /></td>
-									<td className="num"><Num v={change.after} unit={unit} /></td>
+									<td className="num aside"><Num v={change.before} unit={unit} /></td>
+									<td className="num aside"><Num v={change.after} unit={unit} /></td>
 									<td className={`num ${tone ? `${tone}-text` : ''}`} data-value={change.effect ?? ''}>
 										<strong>{percent(change.effect)}</strong>
 										{change.interval && <span className="dim small-text"><br />
