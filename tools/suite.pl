@@ -97,7 +97,8 @@ sub report {
 		print "skipped: $_", $skipped{$_} > 1 ? " ($skipped{$_} cases)" : '', "\n";
 		$skipped += $skipped{$_};
 	}
-	print "passed only when run again, by itself: $_\n" for grep { !has_failed($second{$_}) } sort keys %second;
+	print "passed only when run again, by itself: $_\n"
+		for grep { !has_failed($second{$_}) } sort keys %second;
 	print "$passed passed, $failed failed", $skipped ? ", $skipped skipped" : '', "\n";
 	exit($failed ? 1 : 0);
 }

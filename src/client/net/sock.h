@@ -42,7 +42,7 @@ int sock_addr_own(const char *text, struct sock_addr *addr, struct err *e);
 /* Whether this machine has that address: -1 and e when a socket cannot have it. */
 int sock_try_own(const struct sock_addr *own, struct err *e);
 
-/* Starts connecting; returns the descriptor, or -1 with e and errno set. Stamps are switched on first. */
+/* Starts connecting, with stamps on; returns the descriptor, or -1 with e and errno set. */
 int sock_connect(const struct sock_addr *addr, bool is_stamped, struct err *e);
 /* The same from an address of this machine (NULL: the kernel chooses), whose ports are its own. */
 int sock_connect_from(const struct sock_addr *own, const struct sock_addr *addr, bool is_stamped,
