@@ -45,7 +45,8 @@ is(ask($primary, 'POST', '/api/upload/raw', result($_))->{status}, 201, "run $_ 
 
 # With a slot the primary keeps what the replica has not read yet, however much other tests write.
 ok(as("${bin}pg_basebackup", '-h', $primary_dir, '-U', 'postgres', '-D', $home, '-R', '-X',
-	'stream', '-c', 'fast', '--no-sync', '-C', '-S', "replica$$"), 'a replica is made') or BAIL_OUT(slurp('replica.log'));
+	'stream', '-c', 'fast', '--no-sync', '-C', '-S', "replica$$"), 'a replica is made')
+	or BAIL_OUT(slurp('replica.log'));
 END {
 	diag("the replica's log:\n" . join '', grep { defined } (split /^/, slurp("$home/log"))[-20 .. -1])
 		if $? && -e "$home/log";
