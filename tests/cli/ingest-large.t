@@ -56,7 +56,7 @@ is(ask($d, 'GET', '/api/health')->{json}{runs}, RESULTS, 'which has every run');
 like($r->{out}, qr/"part": "lines 1 to 4", "outcome": "new"/, 'pieces are named in JSON');
 my $s = IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $d->{port}) or die "$!\n";
 print $s "POST /api/upload/raw HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
-	. 'Content-Length: ' . -s('lines.jsonl') . "\r\n\r\n";
+	. 'Content-Length: ' . (-s 'lines.jsonl') . "\r\n\r\n";
 $s->flush;
 like(join('', <$s>), qr/^HTTP\/1\.1 413 .*profllm ingest FILE --server URL/s,
 	'a body of that size is refused, and the answer names what helps');
