@@ -66,7 +66,8 @@ unlink 'lines.jsonl';
 spill('list.json', "[\n", ",\n", '');
 $r = run(args => ['ingest', 'list.json', '--store', 'sqlite:list.db'], seconds => 240);
 is($r->{status}, 1, 'a list that is not closed');
-like($r->{out}, qr/^invalid    list\.json: the list of results ends within result 35$/m, 'says where it ends');
+like($r->{out}, qr/^invalid    list\.json: the list of results ends within result 35$/m,
+	'says where it ends');
 is(throughputs('sqlite:list.db'), '', 'and nothing of it is kept');
 open my $f, '>>', 'list.json' or die $!;
 print $f ']';
@@ -81,7 +82,7 @@ print $f substr(result(1), 0, -2), (", $times") x RESULTS, ']}';
 close $f;
 $r = run(args => ['ingest', 'one.json', '--store', 'sqlite:one.db'], seconds => 240);
 is($r->{status}, 1, 'one result of that size');
-like($r->{out}, qr/^invalid    one\.json: the file has \d+ MiB and is one result.* at most 64 MiB: .*jq 'del\(/m,
+like($r->{out}, qr/^invalid    one\.json: the file has \d+ MiB and is one result.* at most 64 MiB: .*jq 'del/m,
 	'is refused with what to do');
 
 done_testing;

@@ -102,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
 #define TAIL 8 /* the footer's length, and "PAR1" */
 
-/* The footer or the pages before it are changed; the footer's length and both marks are made right. */
+/* The footer or the pages before it are changed; the footer's length is made right. */
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
 {
 	struct mutate_span pages = { 4 }, footer;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fuzz_pieces.c - a large file in pieces: whatever it is, it is cut or refused with one sentence, no
- * byte of a line is lost, and of a list that is JSON each piece is a list with the same members.
+ * fuzz_pieces.c - a large file in pieces: whatever it is, it is cut or refused with one sentence,
+ * and the pieces of a list that is JSON are lists that have all its members.
  *
  * The first byte says how many bytes a piece has at least.
  */

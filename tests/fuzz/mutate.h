@@ -65,7 +65,7 @@ static inline struct mutate_span mutate_piece(const uint8_t *data, size_t size, 
 	return (struct mutate_span){ at, end - at + (end < size) };
 }
 
-/* Lines of a message, parameters of a query: one is changed, removed, doubled, or takes another's place. */
+/* Lines of a message, parameters of a query: one is changed, removed, doubled, or replaced. */
 static inline size_t mutate_pieces(uint8_t *data, size_t size, size_t max, char sep, unsigned seed)
 {
 	struct mutate_span a = mutate_piece(data, size, sep, &seed);
@@ -74,7 +74,8 @@ static inline size_t mutate_pieces(uint8_t *data, size_t size, size_t max, char 
 	switch (mutate_random(&seed) % 6) {
 	case 0: return mutate_replace(data, size, max, a, data, 0);
 	case 1: return mutate_replace(data, size, max, a, data + b.at, b.n);
-	case 2: return mutate_replace(data, size, max, (struct mutate_span){ a.at, 0 }, data + b.at, b.n);
+	case 2: return mutate_replace(data, size, max, (struct mutate_span){ a.at, 0 }, data + b.at,
+				      b.n);
 	case 3: return mutate_span(data, size, max, a);
 	default: return LLVMFuzzerMutate(data, size, max);
 	}
