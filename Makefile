@@ -13,6 +13,7 @@
 #   bench          our own cost              install clean   lib  libprofllm alone   wheel  for Python
 #   mutate         MUTANTS changes of the program, one at a time: does a unit test notice?
 #   torture        every command line of a list, one call to the system failing at a time
+#   soak           a dashboard under a hundred times a team's load for HOURS (1), with restarts and kill -9
 #   client         the load generator alone: bench serve, bench score, doctor, sim, tokenizer, dataset
 
 O ?= build

@@ -4,6 +4,7 @@
 #   tidy     layers, lengths, banned calls, dead files: one line per finding (tools/tidy.sh)
 #   headers  every header compiles by itself
 #   lint     cppcheck over every source file, remembering those that did not change
+#   analyse  clang-tidy over every source file that changed (.clang-tidy): minutes, so not in `check`
 #   unused   no global function that nobody outside its own file calls
 
 .PHONY: headers lint unused
@@ -26,6 +27,15 @@ lint: $(O)/gen/version.h
 	$(Q)cppcheck --quiet --std=c17 --enable=warning,performance,portability --inline-suppr \
 		--suppressions-list=tools/cppcheck.txt --cppcheck-build-dir=$(O)/lint --error-exitcode=1 \
 		-j $(shell nproc) -D_GNU_SOURCE -D__linux__ -Isrc -I$(O)/gen $(SRC)
+
+# An object is newer than all that its source includes, so the mark follows it.
+.PHONY: analyse
+$(O)/analyse/%.ok: $(O)/obj/%.o
+	@mkdir -p $(@D)
+	$(call say,TIDY,src/$*.c)
+	$(Q)clang-tidy -quiet src/$*.c -- -std=c17 -D_GNU_SOURCE $(CPPFLAGS)
+	$(Q)touch $@
+analyse: $(SRC:src/%.c=$(O)/analyse/%.ok)
 
 unused: $(OBJ)
 	$(Q)tools/unused.sh $(O)/obj

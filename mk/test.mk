@@ -83,6 +83,14 @@ tsan:
 	$(Q)$(MAKE) --no-print-directory suite O=$(O)/tsan WHAT="unit load" \
 		CFLAGS="-O1 -fsanitize=thread" SUITE_RUN="$(FIXED_ADDRESSES)"
 
+# A dashboard at a hundred times the pace of a team of 20, for HOURS: see tests/cli/dashboard-soak.t.
+HOURS ?= 1
+.PHONY: soak
+soak: $(O)/profllm
+	$(Q)mkdir -p $(O)/tmp
+	$(Q)PROFLLM=$(abspath $(O)/profllm) TMPDIR=$(abspath $(O)/tmp) \
+		SOAK_SECONDS=$$(awk "BEGIN { print int($(HOURS) * 3600) }") perl tests/cli/dashboard-soak.t
+
 # A fuzz target links with the closure of the layers whose headers it includes. Sources are compiled
 # once for all targets. Inputs that a run discovers stay under $(O); the corpus in the tree is read only.
 FUZZ_CC ?= $(if $(findstring ccache,$(CC)),ccache )clang
@@ -105,7 +113,7 @@ $(O)/fuzz/$(1): tests/fuzz/fuzz_$(1).c $$(patsubst src/%.c,$(O)/fuzz/obj/%.o,\
 	@mkdir -p $$(@D)
 	$$(call say,FUZZ,$$@)
 	$$(Q)$$(FUZZ_CC) $$(FUZZ_FLAGS) $$(CPPFLAGS) -MMD -MP -MF $$@.d -o $$@ \
-		$$(filter %.c %.o,$$^) $$(FUZZ_ENGINE) $$(LDLIBS) $$(FUZZ_LDLIBS_$(1))
+		$$(filter tests/fuzz/%.c %.o,$$^) $$(FUZZ_ENGINE) $$(LDLIBS) $$(FUZZ_LDLIBS_$(1))
 endef
 FUZZ_LDLIBS_image := -lwebp
 $(foreach f,$(FUZZERS),$(eval $(call fuzz_rule,$(f))))

@@ -3,10 +3,24 @@
 # fuzz.sh TARGET...: runs each fuzz target for SECONDS_EACH; one line per target.
 #
 # New inputs go to $O/fuzz/work/TARGET, a crash to $O/fuzz/crash/TARGET; the corpus in the
-# tree is only read. Exit status 1 when any target failed.
+# tree is only read. Exit status 1 when any target failed. `fuzz.sh --minimise TARGET...` copies the
+# inputs of the corpus and of work/ that reach something new to $O/fuzz/kept/TARGET instead.
 set -u
 : "${O:=build}" "${SECONDS_EACH:=60}"
 status=0
+if [ "${1-}" = --minimise ]; then
+	shift
+	for target in "$@"; do
+		kept=$O/fuzz/kept/$target
+		rm -rf "$kept"
+		mkdir -p "$kept" "$O/fuzz/work/$target"
+		"$O/fuzz/$target" -merge=1 -timeout=10 "$kept" "tests/fuzz/corpus/$target" \
+			"$O/fuzz/work/$target" >"$O/fuzz/$target.merge.log" 2>&1 || status=1
+		printf 'fuzz %-12s %5s inputs, %6s bytes kept\n' "$target" "$(ls "$kept" | wc -l)" \
+			"$(cat "$kept"/* 2>/dev/null | wc -c)"
+	done
+	exit $status
+fi
 for target in "$@"; do
 	work=$O/fuzz/work/$target crash=$O/fuzz/crash/$target log=$O/fuzz/$target.log
 	mkdir -p "$work" "$crash"

@@ -88,7 +88,8 @@ symlink("$root/examples", "$dir/examples") or die;
 
 $ENV{PATH} = "$dir/bin:$ENV{PATH}";
 $ENV{HOME} = "$dir/home";
-my @first = map { "$root/$_" } qw(README.md docs/tutorial.md docs/how-to.md docs/migrating.md);
+my @first = map { "$root/$_" } qw(README.md docs/tutorial.md docs/how-to.md docs/migrating.md
+	docs/operate.md);
 for my $page (@first, sort(glob("$root/docs/guide/*.md"))) {
 	my ($name) = $page =~ m,^\Q$root\E/(.*),;
 	next if $name !~ ($ENV{DOCS} // '^docs/guide/');

@@ -8,6 +8,7 @@
 
 #include "client/http/request.h"
 #include "client/http/response.h"
+#include "mutate.h"
 #include "core/base/str.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -112,4 +113,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	buf_release(&whole.log);
 	buf_release(&cut.log);
 	return 0;
+}
+
+/* Lines of the message; the first byte stays. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+	return size < 2 ? LLVMFuzzerMutate(data, size, max) :
+			  1 + mutate_pieces(data + 1, size - 1, max - 1, '\n', seed);
 }

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "core/base/limits.h"
+#include "mutate.h"
 
 /* Nulls cost nothing in a file, and 256 MiB of them take seconds: a row's limit is lower here. */
 #undef TABLE_ROW_BYTES_MAX
@@ -97,4 +98,26 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		read_rows(state);
 	table_parquet.close(state);
 	return 0;
+}
+
+#define TAIL 8 /* the footer's length, and "PAR1" */
+
+/* The footer or the pages before it are changed; the footer's length is made right. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+	struct mutate_span pages = { 4 }, footer;
+	uint32_t n = 0;
+
+	if (size >= 4 + TAIL)
+		memcpy(&n, data + size - TAIL, sizeof(n));
+	if (size < 4 + TAIL || n > size - 4 - TAIL || mutate_random(&seed) % 3 == 0)
+		return LLVMFuzzerMutate(data, size, max);
+	footer = (struct mutate_span){ size - TAIL - n, n };
+	pages.n = footer.at - pages.at;
+	if (mutate_random(&seed) % 2 && pages.n)
+		return mutate_span(data, size, max, pages);
+	size = mutate_span(data, size, max, footer);
+	n = (uint32_t)(size - TAIL - footer.at);
+	memcpy(data + size - TAIL, &n, sizeof(n));
+	return size;
 }

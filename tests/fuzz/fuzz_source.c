@@ -35,7 +35,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct dataset_card card;
 
 	if (card_read(&s.arena, text, &card, &e) < 0) {
-		CHECK(e.code == ERR_PARSE && e.text[0]);
+		CHECK((e.code == ERR_PARSE || e.code == ERR_LIMIT) && e.text[0]);
 	} else if (source_sort(&o, "d", &names, &card, &s, &e) == 0) {
 		check_source(&s, &names);
 		o.subset = s.subset;

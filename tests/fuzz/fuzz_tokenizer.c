@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "check.h"
+#include "mutate.h"
 #include "core/base/str.h"
 #include "input/token/tokenizer.h"
 
@@ -98,4 +99,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	if (!has_lossy_token(text))
 		check_text(small, text, false);
 	return 0;
+}
+
+/* Values of the file; text is changed by the fuzzer. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+	return size < 2 || *data != 'F' ? LLVMFuzzerMutate(data, size, max) :
+					  1 + mutate_json(data + 1, size - 1, max - 1, seed);
 }

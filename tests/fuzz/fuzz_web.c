@@ -7,6 +7,7 @@
 #include <stdint.h>
 
 #include "check.h"
+#include "mutate.h"
 #include "core/base/mem.h"
 #include "core/base/str.h"
 #include "web/api.h"
@@ -75,4 +76,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n)
 	forms(&a, text);
 	arena_release(&a);
 	return 0;
+}
+
+/* Lines of the request, headers of its parts. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+	return mutate_pieces(data, size, max, '\n', seed);
 }

@@ -6,8 +6,12 @@
  */
 #include <math.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 
 #include "check.h"
+#include "mutate.h"
+#include "results/store/store.h"
 #include "web/route.h"
 
 #define RUNS 40
@@ -76,10 +80,25 @@ static void ask_all(const struct web_routes *routes, const char *method, struct 
 				ask(&routes->route[i], r);
 }
 
+/* An empty one, which a summary asks how full it is. */
+static struct store *store(void)
+{
+	static struct store *opened;
+	char path[] = "/tmp/fuzz-web-ask-XXXXXX", name[64];
+	const struct store_opts o = { .url = name };
+
+	if (!opened) {
+		CHECK(mkdtemp(path));
+		snprintf(name, sizeof(name), "sqlite:%s/store.db", path);
+		CHECK(store_open(&o, &opened, NULL) == 0);
+	}
+	return opened;
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
 	struct arena a = { 0 };
-	struct web_request r = { .view = runs(), .arena = &a };
+	struct web_request r = { .view = runs(), .arena = &a, .store = store() };
 	struct json_value *body = NULL;
 	struct str text = { (const char *)data + 1, size - 1 };
 
@@ -95,4 +114,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 done:
 	arena_release(&a);
 	return 0;
+}
+
+/* Values of a body, parameters of a query; the first byte stays. */
+size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t max, unsigned seed)
+{
+	if (size < 2)
+		return LLVMFuzzerMutate(data, size, max);
+	return 1 + (data[0] < 128 ? mutate_json(data + 1, size - 1, max - 1, seed) :
+				    mutate_pieces(data + 1, size - 1, max - 1, '&', seed));
 }

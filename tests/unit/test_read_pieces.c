@@ -45,7 +45,7 @@ static void test_pieces(void **state)
 		{ "[{}", 1, "[{}]<the list of results ends within result 2>" },
 		{ "[{} {}]", 1, "[{}]<after result 1: expected ',' or ']'>" },
 		{ "[{},]", 1, "[{}]<the list of results ends within result 2>" },
-		{ "[{}] x", 9, "<after the list of 1 results something fol>" },
+		{ "[{}] x", 9, "<after the list of 1 results something fo>" },
 		{ "{\"a\":\n1}\n", 9, "<the file has 0 MiB and is one result, or>" },
 		{ "{\"a\":1}", 9, "<the file has 0 MiB and is one result, or>" },
 		{ "words\nof text\n", 9, "<the file has 0 MiB and is one result, or>" },

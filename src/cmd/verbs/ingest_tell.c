@@ -38,8 +38,9 @@ static int outcome_of(const struct ingest_run *run, size_t n)
 	return worst_of(has);
 }
 
-static void put_json(struct buf *out, const char *path, const char *part, const struct ingest_run *run, size_t n,
-		     const struct str *note, size_t n_notes)
+static void put_json(struct buf *out, const char *path, const char *part,
+		     const struct ingest_run *run, size_t n, const struct str *note,
+		     size_t n_notes)
 {
 	struct json_writer w = json_writer(out);
 
@@ -76,8 +77,8 @@ static void put_json(struct buf *out, const char *path, const char *part, const 
 	buf_add_char(out, '\n');
 }
 
-static void put_line(struct buf *out, const char *path, const char *part, const struct ingest_run *run,
-		     size_t n)
+static void put_line(struct buf *out, const char *path, const char *part,
+		     const struct ingest_run *run, size_t n)
 {
 	size_t of[INGEST_OUTCOMES] = { 0 }, traces = 0;
 	const char *between = ": ";

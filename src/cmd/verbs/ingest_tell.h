@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ingest_tell.h - what `profllm ingest` is doing, and what it says of each file: a line, or a line of
- * JSON; what is doubtful in files is said once for all of them, at the end.
+ * ingest_tell.h - what `profllm ingest` is doing, and what it says of each file: a line, or a line
+ * of JSON; what is doubtful in files is said once for all of them, at the end.
  */
 #pragma once
 #include <stdbool.h>

@@ -19,7 +19,7 @@ struct result_pieces {
 	struct str rest;       /* what is still to come */
 	bool is_list;
 	size_t bytes;          /* as many a piece */
-	size_t first, last;    /* the lines, or members of the list, of the piece that was given; from 1 */
+	size_t first, last;    /* lines, or members of the list, of the piece that was given; from 1 */
 };
 
 /*
@@ -27,5 +27,8 @@ struct result_pieces {
  * says what to do.
  */
 int result_pieces_begin(struct result_pieces *p, struct str text, size_t bytes, struct err *e);
-/* Puts the next piece into out: 1; 0: there is no more. -1: the list is not closed, or one result is too large. */
+/*
+ * Puts the next piece into out: 1; 0: there is no more. -1: the list is not closed, or one result is
+ * too large.
+ */
 int result_pieces_next(struct result_pieces *p, struct buf *out, struct err *e);

@@ -34,7 +34,7 @@ struct store_opts {
 	bool is_read_only;
 	bool takes_replica;       /* read only where the server takes no writes, else refused */
 	bool has_no_index;        /* for verbs that only write or copy */
-	bool takes_older;         /* a SQLite file with older tables, as it is: for store_backup alone */
+	bool takes_older;         /* a SQLite file with older tables, as it is: for store_backup */
 };
 
 /* A store that is not there is made, unless it is opened to be read only. */
