@@ -273,8 +273,8 @@ sub not_whole {
 	if ($name =~ /\.rec$/) {
 		my $r = run(command => [$program, qw(bench score), "$work/$name"]);
 		# A record that was being written breaks off, which is said when it is read.
-		return "is not whole: $r->{err}" if $r->{status} ne '0'
-			&& ($status eq '0' || $r->{err} !~ /breaks off/);
+		return "is not whole: $r->{err}" if $r->{out} !~ /Benchmark Result/
+			|| ($status eq '0' && $r->{err} =~ /breaks off/);
 	}
 	return undef;
 }
