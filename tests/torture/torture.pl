@@ -261,7 +261,7 @@ sub not_whole {
 
 	return 'is half of JSON' if $name =~ /\.json$/ && !eval { $strict->decode($text); 1 };
 	if ($name =~ /\.jsonl$/) {
-		for (split /\n/, $text) {
+		for (grep { /\S/ } split /\n/, $text) {
 			return 'has a line that is not JSON' if !eval { $strict->decode($_); 1 };
 		}
 	}
