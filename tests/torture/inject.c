@@ -145,7 +145,8 @@ static uint64_t read_frames(const uintptr_t *frame, uint64_t *address)
 		address[n] = is_own ? at - (uintptr_t)&__executable_start :
 			(at - (uintptr_t)where.dli_fbase) | IN_LIBRARY;
 		key = (key ^ address[n++]) * 0x100000001b3u;
-		if (!is_own || next <= (uintptr_t)frame || next - (uintptr_t)frame > 65536 || next & 7)
+		if (!is_own || next <= (uintptr_t)frame ||
+		    next - (uintptr_t)frame > 65536 || next & 7)
 			break;
 		frame = (const uintptr_t *)next;
 	}

@@ -285,7 +285,8 @@ sub is_warned { return $_[0] =~ /^WARNING: .*(?:cannot|[Ff]ailed)/m }
 # What is not compared: it says what happened, or when; or is made anew from the store when it is missing.
 sub is_log
 {
-	return $_[0] =~ /\.(?:index|log|err|out|pid|lock|stderr|stdout|part\d*)$|-(?:wal|shm|journal)$|^port$/;
+	return $_[0] =~ /\.(?:index|log|err|out|pid|lock|stderr|stdout|part\d*)$|-(?:wal|shm|journal)$/
+		|| $_[0] eq 'port';
 }
 
 sub masked { return $_[0] =~ s/\d+/#/gr }
