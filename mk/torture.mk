@@ -3,7 +3,8 @@
 #
 #   make torture TORTURE="--seconds 600"   every command line of tests/torture/commands.txt, with a sanitizer
 TORTURE ?=
-INJECT_WRAPPED = $(shell sed -nE 's/^[A-Za-z].*[ *]__wrap_([a-z0-9_]+).*/-Wl,--wrap=\1/p' tests/torture/inject.c)
+INJECT_WRAPPED = $(shell sed -nE 's/^[A-Za-z].*[ *]__wrap_([a-z0-9_]+).*/-Wl,--wrap=\1/p' \
+	tests/torture/inject.c)
 
 $(O)/tests/inject.o: tests/torture/inject.c
 	@mkdir -p $(@D)

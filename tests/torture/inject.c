@@ -2,12 +2,12 @@
 /*
  * inject.c - makes one call of the program to the system fail, to see what the program does then.
  *
- * The program is linked with `--wrap` for every function below (mk/test.mk), so a call from its own
- * sources comes here first, and calls inside libraries do not; SQLite's system calls are replaced when
- * it is loaded. Standard output is a stream whose bytes are written here.
+ * The program is linked with `--wrap` for every function below (mk/torture.mk), so a call from its
+ * own sources comes here first, and calls inside libraries do not; SQLite's system calls are
+ * replaced when it is loaded. Standard output is a stream whose bytes are written here.
  *
- * An injection point is a kind of call together with the four innermost return addresses. Everything
- * that is counted is in the file named by INJECT, which all processes of a run map (struct shared), so
+ * An injection point is a kind of call together with the four innermost return addresses. What
+ * is counted is in the file named by INJECT, which all processes of a run map (struct shared), so
  * that a killed process loses nothing:
  *
  *   INJECT=FILE           without anything else: count only
@@ -48,8 +48,8 @@
 #include <time.h>
 #include <unistd.h>
 
-enum kind { ALLOC, OPEN, READ, WRITE, SYNC, NAME, MAP, STAT, CLOSE, NET, RECEIVE, SEND, WAIT, CLOCK,
-	    PROCESS, LOAD, KINDS };
+enum kind { ALLOC, OPEN, READ, WRITE, SYNC, NAME, MAP, STAT, CLOSE, NET, RECEIVE, SEND, WAIT,
+	    CLOCK, PROCESS, LOAD, KINDS };
 
 #define SHORT 0 /* in place of an errno: one byte is read or written */
 #define ERRORS_MAX 4
@@ -105,17 +105,18 @@ extern char __executable_start, etext;
 /* ---- What is called in place of what is wrapped ---- */
 
 #define REAL(f) __typeof__(f) __real_##f
-REAL(calloc); REAL(reallocarray); REAL(vasprintf); REAL(scandir); REAL(opendir);
-REAL(mkostemp); REAL(mkstemp); REAL(memfd_create); REAL(eventfd); REAL(signalfd); REAL(fopen);
-REAL(inotify_init1); REAL(pipe2); REAL(socketpair); REAL(read); REAL(pread); REAL(write); REAL(pwrite);
-REAL(sendfile); REAL(fsync); REAL(rename); REAL(link); REAL(linkat); REAL(symlink);
-REAL(mkdir); REAL(mkdtemp); REAL(ftruncate); REAL(fallocate); REAL(fchmod); REAL(chmod); REAL(flock);
-REAL(mmap); REAL(stat); REAL(fstat); REAL(lstat); REAL(access); REAL(realpath); REAL(readlink);
-REAL(close); REAL(socket); REAL(connect); REAL(bind); REAL(listen); REAL(accept4); REAL(setsockopt);
-REAL(getsockopt); REAL(getsockname); REAL(epoll_ctl); REAL(epoll_create1); REAL(getaddrinfo); REAL(recv);
-REAL(recvmsg); REAL(send); REAL(poll); REAL(epoll_wait); REAL(epoll_pwait2); REAL(nanosleep);
-REAL(clock_nanosleep); REAL(waitpid); REAL(clock_gettime); REAL(pthread_create); REAL(fork);
-REAL(posix_spawn); REAL(posix_spawnp); REAL(dlopen); REAL(dlsym); REAL(lseek); REAL(dup2); REAL(readdir);
+REAL(calloc); REAL(reallocarray); REAL(vasprintf); REAL(scandir); REAL(opendir); REAL(mkostemp);
+REAL(mkstemp); REAL(memfd_create); REAL(eventfd); REAL(signalfd); REAL(fopen);
+REAL(inotify_init1); REAL(pipe2); REAL(socketpair); REAL(read); REAL(pread); REAL(write);
+REAL(pwrite); REAL(sendfile); REAL(fsync); REAL(rename); REAL(link); REAL(linkat);
+REAL(symlink); REAL(mkdir); REAL(mkdtemp); REAL(ftruncate); REAL(fallocate); REAL(fchmod);
+REAL(chmod); REAL(flock); REAL(mmap); REAL(stat); REAL(fstat); REAL(lstat); REAL(access);
+REAL(realpath); REAL(readlink); REAL(close); REAL(socket); REAL(connect); REAL(bind);
+REAL(listen); REAL(accept4); REAL(setsockopt); REAL(getsockopt); REAL(getsockname);
+REAL(epoll_ctl); REAL(epoll_create1); REAL(getaddrinfo); REAL(recv); REAL(recvmsg); REAL(send);
+REAL(poll); REAL(epoll_wait); REAL(epoll_pwait2); REAL(nanosleep); REAL(clock_nanosleep);
+REAL(waitpid); REAL(clock_gettime); REAL(pthread_create); REAL(fork); REAL(posix_spawn);
+REAL(posix_spawnp); REAL(dlopen); REAL(dlsym); REAL(lseek); REAL(dup2); REAL(readdir);
 int __real_open(const char *path, int flags, ...);
 int __real_fcntl(int fd, int what, ...);
 ssize_t __real___getdelim(char **line, size_t *n, int end, FILE *f);
@@ -144,7 +145,8 @@ static uint64_t read_frames(const uintptr_t *frame, uint64_t *address)
 		address[n] = is_own ? at - (uintptr_t)&__executable_start :
 			(at - (uintptr_t)where.dli_fbase) | IN_LIBRARY;
 		key = (key ^ address[n++]) * 0x100000001b3u;
-		if (!is_own || next <= (uintptr_t)frame || next - (uintptr_t)frame > 65536 || next & 7)
+		if (!is_own || next <= (uintptr_t)frame ||
+		    next - (uintptr_t)frame > 65536 || next & 7)
 			break;
 		frame = (const uintptr_t *)next;
 	}
@@ -582,11 +584,22 @@ int __wrap_getaddrinfo(const char *host, const char *port, const struct addrinfo
 	return fails(NET) ? EAI_AGAIN : __real_getaddrinfo(host, port, hints, out);
 }
 
+/* A connection that was reset stays so. */
+static ssize_t no_bytes(int fd)
+{
+	int error = errno;
+
+	if (error == ECONNRESET)
+		shutdown(fd, SHUT_RDWR);
+	errno = error;
+	return -1;
+}
+
 ssize_t __wrap_recv(int fd, void *p, size_t n, int flags)
 {
 	size_t some = n ? allowed(RECEIVE, n) : 0;
 
-	return n && !some ? -1 : __real_recv(fd, p, some, flags);
+	return n && !some ? no_bytes(fd) : __real_recv(fd, p, some, flags);
 }
 
 /* Only messages in one piece are cut. */
@@ -597,7 +610,7 @@ ssize_t __wrap_recvmsg(int fd, struct msghdr *m, int flags)
 	ssize_t n;
 
 	if (!some)
-		return -1;
+		return no_bytes(fd);
 	if (part.iov_len)
 		m->msg_iov[0].iov_len = some;
 	n = __real_recvmsg(fd, m, flags);
@@ -610,7 +623,7 @@ ssize_t __wrap_send(int fd, const void *p, size_t n, int flags)
 {
 	size_t some = n ? allowed(SEND, n) : 0;
 
-	return n && !some ? -1 : __real_send(fd, p, some, flags);
+	return n && !some ? no_bytes(fd) : __real_send(fd, p, some, flags);
 }
 
 /* ---- Waiting, time, processes ---- */
@@ -640,7 +653,8 @@ int __wrap_nanosleep(const struct timespec *t, struct timespec *rest)
 	return -1;
 }
 
-int __wrap_clock_nanosleep(clockid_t id, int flags, const struct timespec *t, struct timespec *rest)
+int __wrap_clock_nanosleep(clockid_t id, int flags, const struct timespec *t,
+			   struct timespec *rest)
 {
 	if (!fails(WAIT))
 		return __real_clock_nanosleep(id, flags, t, rest);
@@ -659,7 +673,8 @@ int __wrap_clock_gettime(clockid_t id, struct timespec *t)
 	return fails(CLOCK) ? -1 : __real_clock_gettime(id, t);
 }
 
-int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*work)(void *), void *arg)
+int __wrap_pthread_create(pthread_t *thread, const pthread_attr_t *attr, void *(*work)(void *),
+			  void *arg)
 {
 	return fails(PROCESS) ? EAGAIN : __real_pthread_create(thread, attr, work, arg);
 }

@@ -9,7 +9,8 @@
 #
 # PROFLLM: the program that makes the files and servers that the lines need; TORTURED: the one that is
 # judged. --seconds: begin no new line after that. --points: tries of a line, of points never tried first.
-# --only: lines that match. --part: every N-th of them, from the K-th. --repeat: this one try. The last line is the sum.
+# --only: lines that match. --part: every N-th of them, from the K-th. --repeat: this one try. The last
+# line is the sum.
 use strict;
 use warnings;
 use FindBin;
@@ -62,16 +63,18 @@ my $sim = start_sim(qw(--model demo --ttft-ms 1 --itl-ms 0.1));
 my $port = $sim->{port};
 
 sub prepare {
-	my @load = (qw(--model demo --tokenizer sim --random-input-len 8 --random-output-len 4 --port), $port);
+	my @load = (qw(--model demo --tokenizer sim --random-input-len 8 --random-output-len 4),
+		'--port', $port);
 
 	my $p = free_port();
 
 	chdir $stock or die;
 	mkdir $_ for qw(before after own own/results);
-	spew('prompts.jsonl', join '', map { qq({"prompt": "Say number $_.", "output_tokens": 4}\n) } 1 .. 8);
+	spew('prompts.jsonl', join '',
+		map { qq({"prompt": "Say number $_.", "output_tokens": 4}\n) } 1 .. 8);
 	spew('sharegpt.json', '[' . join(',', map { qq({"conversations": [{"from": "human", "value":)
-		. qq( "What is the use of number $_, and why?"}, {"from": "gpt", "value": "It follows another."}]})
-		} 1 .. 8) . ']');
+		. qq( "What is the use of number $_, and why?"}, {"from": "gpt", "value":)
+		. ' "It follows another."}]}' } 1 .. 8) . ']');
 	spew('chats.json', '[{"id": "a", "messages": [{"role": "user", "content": "Hello there"}, {"role":'
 		. ' "assistant", "content": "Hello"}, {"role": "user", "content": "And again"}, {"role":'
 		. ' "assistant", "content": "Yes"}]}]');
@@ -88,13 +91,15 @@ sub prepare {
 	spew('bench.json', '[{"max_concurrency": 2, "num_prompts": 4}]');
 	spew('api.json', slurp("$root/examples/backends/" . (map { s,.*/,,r }
 		glob "$root/examples/backends/*.json")[0]));
-	copy($_, '.') or die "$_: $!" for glob("$root/tests/unit/token/*.json"), glob("$root/tests/unit/token/*.model"),
+	copy($_, '.') or die "$_: $!" for glob("$root/tests/unit/token/*.json"),
+		glob("$root/tests/unit/token/*.model"),
 		glob("$root/tests/cli/foreign/*.json");
 	for ([run => 'run.rec', 6], [again => 'again.rec', 6], [few => 'few.rec', 3]) {
-		make($_->[0], qw(bench serve), @load, '--num-prompts', $_->[2], qw(--save-result --save-detailed),
-			'--result-filename', "$_->[0].json", '--record', $_->[1]);
+		make($_->[0], qw(bench serve), @load, '--num-prompts', $_->[2], '--save-result',
+			'--save-detailed', '--result-filename', "$_->[0].json", '--record', $_->[1]);
 	}
-	copy('run.json', $_) or die for qw(before/a.json own/results/a.json own/old.json own/results/c.json);
+	copy('run.json', $_) or die
+		for qw(before/a.json own/results/a.json own/old.json own/results/c.json);
 	copy('again.json', $_) or die for qw(after/a.json own/results/b.json);
 	copy('run.rec', 'own/run.rec') or die;
 	make('points', qw(bench serve), @load, qw(--num-prompts 4 --sweep-max-concurrency), '1,2',
@@ -103,14 +108,15 @@ sub prepare {
 		--output workload.bin));
 	spew('run.yaml', "name: run\nserver: {url: 'http://127.0.0.1:$port', model: demo}\nbenchmark: "
 		. "{tokenizer: sim, num_prompts: 4, random_input_len: 8, random_output_len: 4}\n");
-	spew('server.yaml', "name: run\nserver: {command: '$program sim --ttft-ms 1 --itl-ms 0', model: demo}\n"
-		. "benchmark: {tokenizer: sim, num_prompts: 4, random_input_len: 8, random_output_len: 4}\n");
+	spew('server.yaml', "name: run\nserver: {command: '$program sim --ttft-ms 1', model: demo}\n"
+		. (split /^/, slurp('run.yaml'))[2]);
 	spew('suite.yaml', slurp('run.yaml') =~ s/^name: run/suite: two/r
 		. "experiments: [{name: a}, {name: b, benchmark: {num_prompts: 2}}]\n");
 	make('a document', qw(run --config run.yaml --output document.json));
 	make('a store', qw(ingest run.json again.json document.json --store sqlite:own/runs.db));
 	make('a backup', qw(backup runs.backup --store sqlite:own/runs.db));
-	make('a sweep', qw(bench sweep serve -o swept -e first --num-runs 1 --after-bench-cmd true --serve-params serve.json
+	make('a sweep', qw(bench sweep serve -o swept -e first --num-runs 1 --after-bench-cmd true
+		--serve-params serve.json
 		--bench-params bench.json --serve-cmd), "$program sim --model demo --port " . $p,
 		'--bench-cmd', "vllm bench serve --model demo --tokenizer sim --port $p --random-input-len 8 "
 		. '--random-output-len 4 --num-prompts 4');
@@ -236,8 +242,10 @@ sub points_of {
 	my @points;
 
 	for (my $i = 0; $i < POINTS_MAX; $i++) {
-		my ($key, $kind, $count, @at) = unpack 'Q7', substr $bytes, POINT_AT + $i * POINT_BYTES, POINT_BYTES;
-		push @points, { key => sprintf('%x', $key), kind => $kind, count => $count, at => \@at } if $key;
+		my ($key, $kind, $count, @at) =
+			unpack 'Q7', substr $bytes, POINT_AT + $i * POINT_BYTES, POINT_BYTES;
+		push @points, { key => sprintf('%x', $key), kind => $kind, count => $count, at => \@at }
+			if $key;
 	}
 	return sort { $a->{key} cmp $b->{key} } @points;
 }
@@ -253,8 +261,9 @@ sub not_whole {
 
 	return 'is half of JSON' if $name =~ /\.json$/ && !eval { $strict->decode($text); 1 };
 	if ($name =~ /\.jsonl$/) {
-		return 'has half a line' if $text ne '' && $text !~ /\n\z/;
-		for (split /\n/, $text) { return 'has a line that is not JSON' if !eval { $strict->decode($_); 1 } }
+		for (grep { /\S/ } split /\n/, $text) {
+			return 'has a line that is not JSON' if !eval { $strict->decode($_); 1 };
+		}
 	}
 	if ($name =~ /\.(\w+)$/ && $ends{$1}) { return 'is cut off' if $text !~ $ends{$1} }
 	if ($name =~ /\.db$/ && ($text ne '' || $status eq '0')) {
@@ -264,8 +273,8 @@ sub not_whole {
 	if ($name =~ /\.rec$/) {
 		my $r = run(command => [$program, qw(bench score), "$work/$name"]);
 		# A record that was being written breaks off, which is said when it is read.
-		return "is not whole: $r->{err}" if $r->{status} ne '0'
-			&& ($status eq '0' || $r->{err} !~ /breaks off/);
+		return "is not whole: $r->{err}" if $r->{out} !~ /Benchmark Result/
+			|| ($status eq '0' && $r->{err} =~ /breaks off/);
 	}
 	return undef;
 }
@@ -274,7 +283,12 @@ sub not_whole {
 sub is_warned { return $_[0] =~ /^WARNING: .*(?:cannot|[Ff]ailed)/m }
 
 # What is not compared: it says what happened, or when; or is made anew from the store when it is missing.
-sub is_log { return $_[0] =~ /\.(?:index|log|err|out|pid|lock|stderr|stdout)$|-(?:wal|shm|journal)$|^port$|\.part\d*$/ }
+sub is_log
+{
+	return $_[0] =~ /\.(?:index|log|err|out|pid|lock|stderr|stdout|part\d*)$|-(?:wal|shm|journal)$/
+		|| $_[0] eq 'port';
+}
+
 sub masked { return $_[0] =~ s/\d+/#/gr }
 # Without times, and whether something was in the cache.
 sub untimed { return $_[0] =~ s/[\d.]+ (?:s|ms|us)\b/#/gr =~ s/^.*\bcache.*\n//gmr }
@@ -309,18 +323,22 @@ sub complaints {
 	# One that was put aside under another name is there.
 	my %texts = map { $_ => 1 } values %{$run->{files}};
 	for (sort keys %{$clean->{before}}) {
-		push @why, "$_ is gone" if !defined $run->{files}{$_} && defined $clean->{files}{$_} && !is_log($_)
-			&& !$texts{$clean->{before}{$_}};
+		push @why, "$_ is gone" if !defined $run->{files}{$_} && defined $clean->{files}{$_}
+			&& !is_log($_) && !$texts{$clean->{before}{$_}};
 	}
 	return @why if $status ne '0' || $clean->{status} ne '0';
 	for (sort keys %{$clean->{files}}) {
 		push @why, "succeeds without $_" if !$is_there{masked($_)} && !is_log($_)
 			&& !is_warned($run->{err});
 	}
-	push @why, 'succeeds with another output' if $is_known && untimed($run->{out}) ne untimed($clean->{out});
+	push @why, 'succeeds with another output'
+		if $is_known && untimed($run->{out}) ne untimed($clean->{out});
 	push @why, 'succeeds without output' if $clean->{out} ne '' && $run->{out} eq '';
 	return @why;
 }
+
+# What two runs of these have in common is chance.
+my $measures = qr/^(?:~?@|run .*--output|bench (?!serve .*--dry-run|score|compare|plot|markdown|sweep p))/;
 
 # Two runs in which nothing fails: what is the same in both must be the same in all.
 sub look {
@@ -330,8 +348,10 @@ sub look {
 	fresh($line);
 	$first->{before} = files_now();
 	chdir $home;
-	$first->{is_same} = untimed($first->{out}) eq untimed($second->{out}) && keys %{$first->{files}} == keys %{$second->{files}}
-		&& !grep { ($second->{files}{$_} // '') ne $first->{files}{$_} && !/\.db/ } keys %{$first->{files}};
+	$first->{is_same} = $line !~ $measures && untimed($first->{out}) eq untimed($second->{out})
+		&& keys %{$first->{files}} == keys %{$second->{files}}
+		&& !grep { ($second->{files}{$_} // '') ne $first->{files}{$_} && !/\.db/ }
+			keys %{$first->{files}};
 	return $first;
 }
 
@@ -353,10 +373,12 @@ sub report {
 
 	$sum{findings}++;
 	return if $found{"$what $where"}++;
-	printf "FOUND %s\n  %s\n  %s: %s\n", $what, $line, $point ? "$kinds[$point->{kind}]" : 'all', $where;
-	printf "  again: --only '%s' --repeat '%s %d %d'\n", quotemeta $line, $point->{key}, $nth, $how if $point;
+	printf "FOUND %s\n  %s\n  %s: %s\n", $what, $line, $point ? $kinds[$point->{kind}] : 'all', $where;
+	printf "  again: --only '%s' --repeat '%s %d %d'\n", quotemeta $line, $point->{key}, $nth, $how
+		if $point;
 	my $err = $run->{err};
-	print map { "    $_\n" } grep { defined } (split /\n/, $err)[0 .. ($err =~ /Sanitizer|runtime/ ? 12 : 3)];
+	print map { "    $_\n" } grep { defined }
+		(split /\n/, $err)[0 .. ($err =~ /Sanitizer|runtime/ ? 12 : 3)];
 	return;
 }
 
@@ -396,7 +418,8 @@ sub torture {
 	if ($o{repeat}) {
 		my ($key, $nth, $how) = split ' ', $o{repeat};
 		my ($p) = grep { $_->{key} eq $key } @points;
-		return attempt($line, $clean, $p // { key => $key, kind => 0, at => [], count => 1 }, $nth, $how);
+		$p //= { key => $key, kind => 0, at => [], count => 1 };
+		return attempt($line, $clean, $p, $nth, $how);
 	}
 	my $run = execute($line, INJECT_SHORT => $o{seed});
 	my @why = complaints($line, $run, $clean);

@@ -442,7 +442,8 @@ static int write_file(int fd, const struct workload *w, struct str prefix, struc
 	}
 	if (rc == 0) {
 		digest(DIGEST_SHA256, STR(""), buf_str(&out.sums), h->hash);
-		rc = pwrite(fd, h, sizeof(*h), 0) == sizeof(*h) ? 0 : -1;
+		rc = lseek(fd, 0, SEEK_SET) < 0 ? -1 :
+			file_write_all(fd, (struct str){ (const char *)h, sizeof(*h) });
 	}
 	buf_release(&out.sums);
 	free(out.block);

@@ -311,8 +311,8 @@ int tokenizer_compile(const char *name, const struct tokenizer_load_opts *opts, 
 			goto done;
 		}
 	}
-	cache_path(source.data, path);
-	rc = 0;
+	rc = cache_path(source.data, path) ? 0 :
+		err_set(e, ERR_IO, "cannot find the compiled form of %s again", source.data);
 done:
 	model_release(&m);
 	buf_release(&source);
