@@ -97,7 +97,8 @@ static inline char *answers_kept(const char *p, size_t n)
 
 	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
 		fail_msg("/proc/self/exe cannot be read");
-	buf_add(&kept, p ? p : "", n);
+	/* Where a test has cut a text, the rest is not its answer. */
+	buf_add(&kept, p ? p : "", p ? strnlen(p, n) : 0);
 	buf_add_text(&kept, "");
 	for (at = kept.data; (at = strstr(at, scratch)); at++)
 		if (strlen(at) >= sizeof(scratch) + 5)

@@ -40,7 +40,7 @@ static long ask(const char *path, const char *body, struct fetch_reply *reply)
 /* Members that differ each time, at any depth. */
 static bool is_volatile(struct str key)
 {
-	static const char *const name[] = { "query_ms", "data_version", "ingested_at", "uptime_s",
+	static const char *const name[] = { "query_ms", "data_version", "received", "uptime_s",
 					    "created_at", "started_s", "timings", "version", "at",
 					    "updated_at", "now_s", "bytes_free", "added_at", "hash",
 					    "content_hash", "time" };
