@@ -38,6 +38,8 @@ Getopt::Long::GetOptions(\%o, 'count=i', 'seed=i', 'under=s', 'jobs=i', 'show', 
 my $build = $ENV{O} || 'build';
 my $compile = $ENV{MUTATE_CC} or die "run it by make mutate, which says how to compile\n";
 my $libs = $ENV{MUTATE_LIBS} // '';
+# What `make ubsan` would report ends the test.
+my $traps = '-fsanitize=undefined -fsanitize-undefined-trap-on-error';
 my $least = $ENV{MUTATE_LEAST} // 85;
 my $known = 'tests/mutate-equivalent.txt';
 my ($slack_s, $times_clean) = (5, 8); # how long a test may take
@@ -245,7 +247,7 @@ sub code_of
 	my ($text, $source, $object, $path) = @_;
 	(my $dir = $path) =~ s{/[^/]*$}{};
 	write_file($source, qq(#line 1 "$path"\n$text));
-	my $rc = run("$compile -iquote $dir -g0 -c -o $object $source", 120, "$object.log");
+	my $rc = run("$compile $traps -iquote $dir -g0 -c -o $object $source", 120, "$object.log");
 	return $rc ? undef : Digest::MD5::md5_hex(slurp($object));
 }
 

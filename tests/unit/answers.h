@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "core/base/str.h"
 
@@ -71,20 +72,47 @@ static inline char **answers_stored(const char *path)
 	return &next;
 }
 
-/* A copy: of a long answer both ends, without the name of the scratch folder. */
+/* Replaces every occurrence of what. */
+static inline void answers_mask(struct buf *b, const char *what, const char *with)
+{
+	struct buf out = { 0 };
+	const char *from = b->data, *at;
+
+	for (; *what && (at = strstr(from, what)); from = at + strlen(what)) {
+		buf_add(&out, from, (size_t)(at - from));
+		buf_add_text(&out, with);
+	}
+	buf_add_text(&out, from);
+	buf_release(b);
+	*b = out;
+}
+
+/* A copy: of a long answer both ends, without the names of the scratch folder and the program. */
 static inline char *answers_kept(const char *p, size_t n)
 {
-	static const char scratch[] = "/tmp/profllm-unit-XXXXXX";
-	bool is_long = n > ANSWER_HEAD_BYTES + ANSWER_TAIL_BYTES;
-	int head = (int)(is_long ? ANSWER_HEAD_BYTES : n), tail = is_long ? ANSWER_TAIL_BYTES : 0;
-	char *kept, *at;
+	static const char scratch[] = "/tmp/profllm-unit-";
+	struct buf kept = { 0 };
+	char self[4096] = "";
+	char *at;
 
-	assert_true(asprintf(&kept, "%.*s%s%.*s", head, p ? p : "", is_long ? "\n...\n" : "", tail,
-			     p ? p + n - tail : "") >= 0);
-	for (at = kept; (at = strstr(at, "/tmp/profllm-unit-")); at++)
-		if (strlen(at) >= sizeof(scratch) - 1)
-			memcpy(at, scratch, sizeof(scratch) - 1);
-	return kept;
+	if (readlink("/proc/self/exe", self, sizeof(self) - 1) < 0)
+		fail_msg("/proc/self/exe cannot be read");
+	/* Where a test has cut a text, the rest is not its answer. */
+	buf_add(&kept, p ? p : "", p ? strnlen(p, n) : 0);
+	buf_add_text(&kept, "");
+	for (at = kept.data; (at = strstr(at, scratch)); at++)
+		if (strlen(at) >= sizeof(scratch) + 5)
+			memcpy(at + sizeof(scratch) - 1, "XXXXXX", 6);
+	answers_mask(&kept, self, "SELF");
+	if (kept.len > ANSWER_HEAD_BYTES + ANSWER_TAIL_BYTES) {
+		struct buf ends = { 0 };
+
+		buf_printf(&ends, "%.*s\n...\n%s", ANSWER_HEAD_BYTES, kept.data,
+			   kept.data + kept.len - ANSWER_TAIL_BYTES);
+		buf_release(&kept);
+		kept = ends;
+	}
+	return kept.data;
 }
 
 /* The next answer of this test. */

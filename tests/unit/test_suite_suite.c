@@ -48,6 +48,17 @@ static void make_as(struct made *m, const char *text, const char *set, const str
 	m->rc = suite_expand(&m->c, &nothing, o, &m->s, &m->f);
 }
 
+/* Its plan as a text and as JSON. */
+static void check_plan(const struct suite *s, const struct suite_opts *o)
+{
+	struct buf text = { 0 }, json = { 0 };
+
+	suite_plan_text(s, o, &text);
+	suite_plan_json(s, o, &json);
+	answers_release(&text);
+	answers_release(&json);
+}
+
 static void make(struct made *m, const char *text)
 {
 	static const struct suite_opts o = { .output = "out/r.json" };
@@ -55,6 +66,7 @@ static void make(struct made *m, const char *text)
 	make_as(m, text, NULL, &o);
 	if (m->rc < 0)
 		fail_msg("%s: %s", text, m->f.errors.data);
+	check_plan(&m->s, &o);
 }
 
 static void drop(struct made *m)
