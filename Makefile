@@ -11,6 +11,7 @@
 #   asan ubsan tsan  sanitizer runs          fuzz   every fuzz target, FUZZ_SECONDS each
 #   tidy           what a tool can judge     cov    line coverage of the parsers and metrics
 #   bench          our own cost              install clean   lib  libprofllm alone   wheel  for Python
+#   dist           packages of a release    packages-test  install and start each of them
 #   mutate         MUTANTS changes of the program, one at a time: does a unit test notice?
 #   client         the load generator alone: bench serve, bench score, doctor, sim, tokenizer, dataset
 
