@@ -11,6 +11,7 @@
 #   asan ubsan tsan  sanitizer runs          fuzz   every fuzz target, FUZZ_SECONDS each
 #   tidy           what a tool can judge     cov    line coverage of the parsers and metrics
 #   bench          our own cost              install clean   lib  libprofllm alone   wheel  for Python
+#   dist           packages of a release    packages-test  install and start each of them
 #   mutate         MUTANTS changes of the program, one at a time: does a unit test notice?
 #   torture        every command line of a list, one call to the system failing at a time
 #   soak           a dashboard under a hundred times a team's load for HOURS (1), with restarts and kill -9

@@ -27,6 +27,7 @@ else
 fi
 plain=${version#0~} arch=$(uname -m)
 mkdir -p "$out" "$work"
+rm -f "$out"/profllm[-_]* "$out/SHA256SUMS" # of another commit
 packaging/source.sh "$version" "profllm-$plain" "$work/source" "$out/profllm-$plain.tar.gz"
 unpacked=$work/source/profllm-$plain
 

@@ -5,7 +5,7 @@
 # KIND is deb, portable or image. It lists the program, and of the Debian packages that dpkg knows: those
 # whose libraries the program is linked with, those that it loads when it needs them (the LIBRARY lines of
 # the sources), those whose static libraries are inside (portable), and with LIBRARY the files that lie in
-# an image. Nothing in it depends on the time or place of the build but SOURCE_DATE_EPOCH.
+# an image. Nothing in it depends on the time or place of the build but SOURCE_DATE_EPOCH (default: the program's time).
 use strict;
 use warnings;
 use Digest::SHA;
@@ -110,7 +110,7 @@ if ($kind eq 'portable') {
 my ($said) = lines_of($program, '--version');
 my ($version) = $said =~ /(\S+)$/;
 my $sha = Digest::SHA->new(256)->addfile($program)->hexdigest;
-my $epoch = $ENV{SOURCE_DATE_EPOCH} // die "sbom.pl: SOURCE_DATE_EPOCH is not set\n";
+my $epoch = $ENV{SOURCE_DATE_EPOCH} // (stat $program)[9];
 my $own = {
 	SPDXID => 'SPDXRef-Package-profllm', name => 'profllm', versionInfo => $version,
 	supplier => 'NOASSERTION', downloadLocation => 'NOASSERTION', filesAnalyzed => JSON::PP::false,
