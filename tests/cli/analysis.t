@@ -187,7 +187,7 @@ is_deeply($trend->{series}[0]{changes}, [], '... and no improvement');
 is_deeply($trend->{trust}, [{ column => 'p99_ttft_ms', failed => 6, invalid => 1, degraded => 0,
 	would_lead => JSON::PP::true }], '... and says what it left out');
 like("@{$trend->{notes}}", qr/6 runs failed and are left out/, '... in words, too');
-like("@{$trend->{notes}}", qr/INVALID in 1 run and left out there; that run would have led/, '...');
+like("@{$trend->{notes}}", qr/INVALID in 1 run, left out here; that run would have led/, '...');
 my $xy = { x => 'request_throughput', y => 'p99_ttft_ms', filter => $f };
 my ($front) = @{question('analysis/pareto', $xy)->{groups}};
 is($front->{n}, 10, 'so has the frontier');

@@ -377,7 +377,7 @@ static void only_valid(void **state)
 	rig_same(metric(v, "request_throughput"), "verdict", "worse");
 	rig_near(metric(v, "request_throughput"), "invalid/1", 1);
 	assert_true(rig_has_note(v, "1 run failed and is left out"));
-	assert_true(rig_has_note(v, "request_throughput is INVALID in 1 run and left out there; that run "
+	assert_true(rig_has_note(v, "request_throughput is INVALID in 1 run, left out here; that run "
 				    "would have led"));
 	v = rig_ask(&r, analyse_compare, "{" AB ", \"include_invalid\": true}");
 	rig_near(metric(v, "request_throughput"), "invalid/1", 0);

@@ -277,7 +277,7 @@ static void invalid_metrics(void **state)
 	rig_near(v, "trust/0/invalid", 2);
 	rig_near(v, "trust/0/degraded", 1);
 	assert_true(json_bool(rig_at(v, "trust/0/would_lead"), false));
-	assert_true(rig_has_note(v, "p99_ttft_ms is INVALID in 2 runs and left out there; one of them "
+	assert_true(rig_has_note(v, "p99_ttft_ms is INVALID in 2 runs, left out here; one of them "
 				    "would have led"));
 	assert_true(rig_has_note(v, "p99_ttft_ms is DEGRADED in 1 run"));
 	/* the other one judged itself without a list, so that it counts for nothing */

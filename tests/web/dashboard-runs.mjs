@@ -287,7 +287,7 @@ async function anyPoint(browser, url) {
 		'a distribution is saved as CSV');
 	ok((await save('SVG')).includes(spread.groups[0].name),
 		'and as a picture, with the names of its groups');
-	equal(workloads, ['', ...answer.facets[0].values.map((v) => v.value).filter((v) => v !== null)],
+	equal(workloads, [...answer.facets[0].values.map((v) => v.value).filter((v) => v !== null), 'all'],
 		'workloads are chosen from');
 	await page.selectOption('.pick.workload select', workloads[1]);
 	const n = answer.facets[0].values.find((v) => v.value === workloads[1]).count;

@@ -29,7 +29,11 @@ git ls-files -co --exclude-standard -- '*.md' docs examples LICENSE |
 	mkdir -p "$out/pages/$(dirname "$file")"
 	cp "$file" "$out/pages/$file"
 done
-echo '.md-grid { max-width: 82rem; }' >"$out/pages/wide.css"
+cat >"$out/pages/wide.css" <<'EOT'
+.md-grid { max-width: 82rem; }
+/* An option stays in one piece: a line never ends between its hyphens. */
+.md-typeset :not(pre) > code { display: inline-block; max-width: 100%; }
+EOT
 # Pages link to folders of examples, which need a list of their files.
 find "$out/pages/examples" -type d | while read -r folder; do
 	{

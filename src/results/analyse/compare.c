@@ -395,13 +395,14 @@ static bool is_parameter(struct str column)
 {
 	static const char *const aside[] = {
 		"run_id", "repeat", "config_hash", "configuration", "warnings",
-		"provenance.session",
+		"provenance.session", "status", "verdict", "interrupted", "error_stage",
+		"error_category", "error_reason", "gpus_from", "speed_from",
 	};
 
 	for (size_t i = 0; i < sizeof(aside) / sizeof(*aside); i++)
 		if (str_is(column, aside[i]))
 			return false;
-	return !column_name(column).is_outcome;
+	return !column_name(column).is_outcome && !str_starts(column, STR("failures."));
 }
 
 enum differs { DIFFERS_NOT, DIFFERS_WITHIN, DIFFERS_BETWEEN };

@@ -698,7 +698,7 @@ static const char *runs_text(struct arena *a, size_t n)
 
 static void note_invalid(const struct counting *c, struct notes *notes)
 {
-	parts_note(notes, "%.*s is INVALID in %s and left out there%s", (int)c->metric.n,
+	parts_note(notes, "%.*s is INVALID in %s, left out here%s", (int)c->metric.n,
 		   c->metric.p, runs_text(notes->arena, c->invalid), !would_lead(c) ? "" :
 		   c->invalid == 1 ? "; that run would have led" : "; one of them would have led");
 }

@@ -85,6 +85,7 @@ enum series_role series_role(struct str column)
 		return SERIES_KEY;
 	c = column_name(column);
 	if (c.is_outcome || str_is(c.group, "run") || str_is(c.group, "resources") ||
+	    str_is(c.group, "failures") ||
 	    str_is(column, "benchmark.model") ||
 	    str_is(column, "provenance.engine_commit") || str_is(column, "provenance.session"))
 		return SERIES_ASIDE;

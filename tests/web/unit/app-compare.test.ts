@@ -99,7 +99,7 @@ it('answers in a sentence', () => {
 		+ '+7.5 % (95 % interval +7.3 % to +7.6 %).');
 	expect(say({ metric: 'median_ttft_ms', better: -1, higher: 90, lower: 6, effect: 0.1, interval: null,
 		verdict: 'worse' }, 'TP8'))
-		.toBe('0.13 is slower in 90 of 96 matched configurations: +10 %; mainly at TP8.');
+		.toBe('0.13 is slower in 90 of 96 matched configurations: +10 %; most at TP8.');
 	expect(say({ verdict: 'better_small', effect: 0.01, interval: null }))
 		.toBe('0.13 is faster in 96 of 96 matched configurations: +1 %, which is less than 3 %.');
 	const mixed = { verdict: 'mixed', higher: 60, lower: 30, effect: 0.012, interval: [-0.004, 0.029] };
@@ -147,15 +147,18 @@ it('makes groups of runs, of values, and of what was put together', () => {
 		{ name: 'missing', filter: { column: 'm', in: [null] } }]);
 	expect(ofValues(EVERYTHING, 'server.version', ['0.13.0', null, '0.9.2', '0.12.0']).map((g) => g.name))
 		.toEqual(['0.9.2', '0.12.0', '0.13.0', 'missing']);
-	expect(ofValues(EVERYTHING, 'tp', [8, 1, 4]).map((g) => g.name)).toEqual(['1', '4', '8']);
+	expect(ofValues(EVERYTHING, 'tp', [8, 1, 4]).map((g) => g.name)).toEqual(['tp 1', 'tp 4', 'tp 8']);
+	expect(ofValues(EVERYTHING, 'server.tensor_parallel_size', [4, 1]).map((g) => g.name)).toEqual(['TP1', 'TP4']);
+	expect(ofValues(EVERYTHING, 'server.model', ['a/x', 'a/y']).map((g) => g.name)).toEqual(['x', 'y']);
+	expect(ofValues(EVERYTHING, 'server.model', ['a/x', 'b/x']).map((g) => g.name)).toEqual(['a/x', 'b/x']);
 	expect(ofValues(EVERYTHING, 'gpu', ['h100', 'b200']).map((g) => g.name)).toEqual(['h100', 'b200']);
 	const within = ofValues({ and: [{ column: 'm', in: ['a', 'b'] }] }, 'm', ['a']);
 	expect(within[0].filter).toEqual({ and: [{ and: [{ column: 'm', in: ['a', 'b'] }] },
 		{ column: 'm', in: ['a'] }] });
 	const parameter: CompareParameter = { column: 'tp', group: 'server', differs: 'between',
 		values: [[{ value: 1, count: 1 }], [{ value: 2, count: 1 }], [{ value: 1, count: 1 }], []] };
-	expect(ofChosen([5, 6, 7, 8], parameter)).toEqual([{ name: '1', ids: [5, 7] },
-		{ name: '2', ids: [6] }, { name: 'missing', ids: [8] }]);
+	expect(ofChosen([5, 6, 7, 8], parameter)).toEqual([{ name: 'tp 1', ids: [5, 7] },
+		{ name: 'tp 2', ids: [6] }, { name: 'missing', ids: [8] }]);
 });
 
 it('keeps groups in the address', () => {
@@ -183,6 +186,7 @@ it('names single runs by the parameters in which they differ', () => {
 		namesOf([1, 2], [p('name', 'between', ...names), ...many]);
 	expect(named('commit-01', 'commit-02')).toEqual(['commit-01', 'commit-02']);
 	expect(named('same', 'same')).toEqual(['h100', 'b200']);
+	expect(namesOf([1, 2, 3], [p('name', 'between', 'a', 'b', 'a')])).toEqual(['a (run 1)', 'b', 'a (run 3)']);
 	expect(named('gpu=h100-tp=1', 'gpu=b200-tp=1')).toEqual(['h100', 'b200']);
 	expect(ofRuns([4, 9], ['a', 'b']).map((g) => g.name)).toEqual(['a', 'b']);
 });
@@ -220,7 +224,10 @@ it('compares first what can be compared', () => {
 	expect(bestBaseline({ groups, configurations: [of([1], [2], []), of([], [], [3])] })).toBe(0);
 	expect(bestBaseline({ groups, configurations: [of([1], [], []), of([], [2], [])] })).toBe(-1);
 	const one = { group: 0, refused: 'unmatched' } as Comparison;
-	const two = { group: 2, refused: null } as Comparison;
+	const figures = (value: number | null): CompareMetric[] => [{ value } as CompareMetric];
+	const two = { group: 2, refused: null, metrics: figures(7) } as Comparison;
+	const failed = { group: 1, refused: null, metrics: figures(null) } as Comparison;
+	expect(shownComparison([failed, two], -1)).toBe(two); // a run without a value says nothing
 	expect([-1, 0, 2].map((group) => shownComparison([one, two], group)))
 		.toEqual([two, one, two]);
 	expect(shownComparison([one], -1)).toBe(one);

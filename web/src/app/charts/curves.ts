@@ -238,7 +238,7 @@ function whiskers(seen: Spot[], o: CurveOptions, ink: Ink): object[] {
 			...(p.y_min < p.y_max ? [[p.x, p.y_min], [p.x, p.y_max], [p.x, null]] : []),
 			...(p.x_min < p.x_max ? [[p.x_min, p.y], [p.x_max, p.y], [null, p.y]] : [])]);
 	return data.length ? [{ type: 'line', id: 'whiskers', silent: true, symbol: 'none', z: 1,
-		connectNulls: false, lineStyle: { color: ink.dim, width: 1, opacity: 0.5 }, data }] : [];
+		connectNulls: false, lineStyle: { color: ink.dim, width: 1, opacity: 0.3 }, data }] : [];
 }
 
 function linesOfColor(o: CurveOptions, key: string, seen: Spot[], ink: Ink): object[] {

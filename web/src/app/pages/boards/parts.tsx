@@ -72,7 +72,9 @@ function TablePart(): ReactNode {
 								{(row.n ?? 1) > 1 && <span className="dim"> ×{row.n}</span>}</th>
 							{names.map((c) => (
 								<td key={c} className={isNumber(c) ? 'num' : undefined}>
-									<CellText column={c} value={row.values[c]} /></td>
+									{c === 'verdict' && typeof row.values['verdict'] !== 'string' && row.values['status'] === 'failed'
+										? <span className="tag bad">failed</span>
+										: <CellText column={c} value={row.values[c]} />}</td>
 							))}
 						</tr>
 					))}</tbody>

@@ -49,7 +49,7 @@ function Brushed({ brush, columns, onClear }: {
 	);
 }
 
-const WORKLOADS_LISTED = 50, TOGETHER = 'all';
+const WORKLOADS_LISTED = 50, TOGETHER = 'all', OF_WORKLOADS = /(^|\.)(model|workload|dataset_name|\w+_len)$/;
 
 /** Numbers of different workloads are no comparison: one of them, and all together only if asked for. */
 function Workloads({ value, onValue }: { value: string; onValue: (w: string) => void }): ReactNode {
@@ -72,14 +72,14 @@ function Workloads({ value, onValue }: { value: string; onValue: (w: string) => 
 }
 
 /** The performance chart of these runs: its workload is the usual one here too, and its colors hold. */
-function useUsual(): { workload: string; isPending: boolean } {
+function useUsual(): { workload: string; color: string | null; isPending: boolean } {
 	const [filter] = useFilter();
 	const answer = useRead('POST /api/analysis/curves', { filter: asked(filter) });
 	useMemo(() => {
 		const names = answer.data?.colors.map((c) => c.key) ?? [];
 		adopt(names, names.map((name) => [name, name]));
 	}, [answer.data]);
-	return { workload: answer.data?.workload ?? '', isPending: answer.isPending };
+	return { workload: answer.data?.workload ?? '', color: answer.data?.color ?? null, isPending: answer.isPending };
 }
 
 /** Any two metrics come with the other two drawings, so that an area selected in one holds in all. */
@@ -90,11 +90,14 @@ function View({ columns, view }: { columns: Columns; view: Name }): ReactNode {
 	const [brush, setBrush] = useUrlState('brush', brushCodec);
 	const xs = x || firstOf(columns, RATE_COLUMNS) || columns.numbers[0]?.column || '';
 	const ys = y || firstOf(columns, LATENCY_COLUMNS) || columns.numbers[1]?.column || xs;
-	const usual = firstOf(columns, GROUP_COLUMNS);
-	const by = groups[0] === 'auto' ? (usual ? [usual] : []) : groups;
+	const performance = useUsual();
+	const usual = performance.color !== null && columns.of(performance.color) ? performance.color
+		: firstOf(columns, GROUP_COLUMNS);
+	const by = useMemo(() => (groups[0] === 'auto' ? (usual ? [usual] : []) : groups), [groups, usual]);
 	const [w, setW] = useUrlState('w', text);
 	const isAny = view === 'any', isBlock = useIsBlock();
-	const performance = useUsual(), chosen = w || performance.workload || TOGETHER;
+	/* Who colors by what makes a workload wants to see several of them. */
+	const chosen = w || (by.some((c) => OF_WORKLOADS.test(c)) ? TOGETHER : performance.workload || TOGETHER);
 	const only = useMemo((): Filter[] => (chosen === TOGETHER ? [] : [{ column: 'workload', in: [chosen] }]), [chosen]);
 	const has = (name: Name): boolean => view === name || (isAny && !isBlock);
 	useKeys([{ key: 'Escape', text: 'clear the selected area', act: () => setBrush({ and: [] }) }]);

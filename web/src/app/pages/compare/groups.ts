@@ -64,8 +64,9 @@ export function namesOf(ids: number[], parameters: CompareParameter[]): string[]
 	const shown = ids.slice(0, GROUPS_MAX), words = shown.map(() => [] as string[]);
 	const own = parameters.find((p) => p.column === 'name');
 	const given = shown.map((_, i) => (own ? word(own, i) : ''));
-	if (given.every((name, i) => name !== '' && !name.includes('=') && given.indexOf(name) === i))
-		return given;
+	if (given.every((name) => name !== '' && !name.includes('=')) && (given.length < 2 || new Set(given).size > 1))
+		return given.map((name, i) => (given.indexOf(name) === given.lastIndexOf(name) ? name
+			: `${name} (run ${ids[i]})`));
 	const differing = parameters.filter((p) => p.differs === 'between' && NAMED_GROUPS.includes(p.group));
 	const first = NAMED_BY.flatMap((name) => differing.find((p) => last(p) === name) ?? []);
 	let n = 0;

@@ -200,27 +200,35 @@ function Result({ answer, columns }: { answer: Answer; columns: Columns }): Reac
 	);
 }
 
+/** The refusal as a sentence, and what can be done about it. */
+function sentenceOf(message: string): string {
+	const text = message.replace(/^\/groups: /, '');
+	return `${text[0].toUpperCase()}${text.slice(1)}.${/INVALID/.test(text)
+		? ' Choose another baseline, or turn on “Include invalid” to see its numbers anyway.' : ''}`;
+}
+
 /** Nothing can be compared: why not, and in what the groups differ. */
 function Refused({ error, groups, columns }: {
 	error: unknown; groups: CompareGroup[]; columns: Columns;
 }): ReactNode {
 	const answer = useRead('POST /api/data/compare', { groups, metrics: [] });
 	const [ignore, setIgnore] = useUrlState('ignore', ignored);
+	const matched = answer.data?.matched_by.filter((c) => !ignore.includes(c)) ?? [];
 	const isGroups = error instanceof ApiError && error.pointer === '/groups';
 	return (
 		<>
 			{isGroups ? <Empty title="These groups cannot be compared" icon="compare">
-				<p>{error.message.replace(/^\/groups: /, '')}. <Explain topic="compare" /></p></Empty> : <Failure error={error} />}
+				<p>{sentenceOf(error.message)} <Explain topic="compare" /></p></Empty> : <Failure error={error} />}
 			{ignore.length > 0 && (
 				<button type="button" className="small" onClick={() => setIgnore([])}>Match on all columns</button>
 			)}
 			{answer.data && (
 				<>
-					<div className="scope" role="group" aria-label="Matched columns">
+					{matched.length > 0 && <div className="scope" role="group" aria-label="Matched columns">
 						<span className="dim">Match on</span>
-						<MatchedColumns list={answer.data.matched_by.filter((c) => !ignore.includes(c))}
-							columns={columns} onLeave={(column) => setIgnore([...ignore, column])} />
-					</div>
+						<MatchedColumns list={matched} columns={columns}
+							onLeave={(column) => setIgnore([...ignore, column])} />
+					</div>}
 					<Parameters answer={answer.data} columns={columns} />
 				</>
 			)}

@@ -51,7 +51,7 @@ export function answerOf(c: Comparison, m: CompareMetric, mainly: string | null 
 	case 'no_change': return `${c.side} and ${c.baseline} differ by less than ${least} over ${all}: `
 		+ `${change}.`;
 	case 'mixed': return `${c.side} is ${up} in ${good}, ${down} in ${bad} of ${all}: ${change}`
-		+ `${mainly ? `; most ${down} at ${mainly}` : ''}.`;
+		+ `${mainly ? `; mainly ${down} at ${mainly}` : ''}.`;
 	default: {
 		const isUp = (m.effect ?? 0) * (m.better || 1) > 0;
 		const where = mainly && !isUp ? `; most at ${mainly}` : '';

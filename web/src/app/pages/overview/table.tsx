@@ -24,7 +24,7 @@ interface CellProps { cell: OverviewCell | null; rank: Rank | 'auto'; by: string
 
 function Cell({ cell, rank, by, left }: CellProps): ReactNode {
 	if (!cell)
-		return <span className="dim">not measured</span>;
+		return <span className="dim" title="No run at this load has the metric of this column">no value</span>;
 	const isTail = rank === 'ttft', ttft = isTail ? cell.p99_ttft_ms : cell.median_ttft_ms;
 	const { id } = cell;
 	return (

@@ -16,18 +16,13 @@ import { measured, NOTHING } from '../../show';
 import { textCodec, useUrlState, type Codec } from '../../url';
 import { againstFirst } from '../charts/view';
 import type { ViewProps } from './index';
+import { calculatedText, type Off } from './sentences';
 
 const speedCodec: Codec<number | null> = {
 	read: (text) => (Number(text) > 0 && Number.isFinite(Number(text)) ? Number(text) : null),
 	write: (speed) => (speed === null ? null : String(speed)),
 };
 const text = textCodec('');
-
-export interface Off {
-	color: string; tokens: number | null; usd: number | null;
-	/** The speeds that were measured on its frontier. */
-	low: number | null; high: number | null;
-}
 
 /** Colors with what is read off both frontiers; most tokens first, those out of range last. */
 export function readOff(output: Curves, cost: Curves | undefined): Off[] {
@@ -51,18 +46,6 @@ export function usualSpeed(reach: readonly Pick<Off, 'low' | 'high'>[]): number 
 	const high = Math.min(...known.filter((r) => r.low <= low && low <= r.high).map((r) => r.high));
 	const middle = (low + high) / 2;
 	return [2, 3, 4, 6].map((digits) => Number(middle.toPrecision(digits))).find((v) => held(v) === held(low)) ?? middle;
-}
-
-/** Which gives most per GPU at this speed, and which is cheapest where prices are known. */
-export function calculatedText(rows: readonly Off[], speed: number): string {
-	const [first, second] = rows.filter((r) => r.tokens !== null);
-	const cheapest = rows.filter((r) => r.usd !== null).sort((a, b) => a.usd! - b.usd!).at(0);
-	const ratio = second?.tokens && first.tokens ? first.tokens / second.tokens : null;
-	return `At ${measured(speed)} tokens/s for each user ${first.color || 'these runs'} `
-		+ `give${first.color ? 's' : ''} ~${measured(first.tokens!)} output tokens/s per GPU`
-		+ `${ratio === null ? '' : `, ${ratio.toFixed(1)} times as much as ${second.color}`}.`
-		+ `${cheapest ? ` ${cheapest.color || 'These runs'} cost${cheapest.color ? 's' : ''} least: `
-			+ `~$${measured(cheapest.usd!)} per million output tokens.` : ''}`;
 }
 
 const reachText = (r: Off): string => (r.low === null || r.high === null ? ''

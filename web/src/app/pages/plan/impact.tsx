@@ -16,6 +16,7 @@ import { count, measured, showValue } from '../../show';
 import { usePageTarget } from '../../state';
 import { textCodec, useUrlState } from '../../url';
 import type { ViewProps } from './index';
+import { impactText } from './sentences';
 import './impact.css';
 
 const text = textCodec('');
@@ -151,19 +152,6 @@ function Shares({ list, columns, unit }: { list: ImpactParameter[]; columns: Col
 				{`Show more of ${count(list.length, 'parameter')}`}</button>}
 		</details>
 	);
-}
-
-/** What changes the metric most, and what does not change it; from the steps, the largest first. */
-export function impactText(list: ImpactStep[], metric: string, label: (column: string) => string): string {
-	const isSure = (s: ImpactStep): boolean => (s.interval ? s.interval[0] * s.interval[1] > 0 : false);
-	const most = list.find(isSure), others = list.filter((s) => !list.some((o) => o.column === s.column && isSure(o)));
-	const still = [...new Set(others.map((s) => label(s.column)))];
-	if (!most)
-		return list.length ? `No parameter changes ${metric} beyond the scatter of these runs.`
-			: `These runs do not tell what changes ${metric}: no parameter varies alone.`;
-	return `${label(most.column)} ${valueText(most, most.from)} → ${valueText(most, most.to)} changes ${metric} most: `
-		+ `${percent(most.effect)}, everything else equal.${still.length
-			? ` No effect was found for ${still.slice(0, OTHERS_SHOWN).join(', ')}.` : ''}`;
 }
 
 export function Impact({ columns, filter }: ViewProps): ReactNode {

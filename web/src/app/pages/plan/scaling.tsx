@@ -18,6 +18,7 @@ import { Empty, Failure, Loading } from '../../parts/states';
 import { count, given, measured, NOTHING } from '../../show';
 import { listCodec, textCodec, useUrlState } from '../../url';
 import type { ViewProps } from './index';
+import { scalingText } from './sentences';
 import { withNames } from './names';
 
 const text = textCodec('');
@@ -63,8 +64,7 @@ function Table({ answer, columns }: { answer: Answer; columns: Columns }): React
 								{s.name || 'All runs'}</th>}
 							<td className="num">{given(p.x)}</td><td className="num">{p.n}</td>
 							<td className="num"><Num v={p.median} /></td>
-							<td className="num">{p.speedup === null ? NOTHING : <span data-value={p.speedup}>{p.speedup.toFixed(2)}
-								<span className="unit"> ×</span></span>}</td>
+							<td className="num">{p.speedup === null ? NOTHING : <span data-value={p.speedup}>{p.speedup.toFixed(2)} ×</span>}</td>
 							<td className="num" data-value={p.efficiency ?? ''}><strong className={
 								p.efficiency !== null && p.efficiency < 0.5 ? 'warn-text' : ''}>
 								{share(p.efficiency)}</strong></td>
@@ -112,20 +112,6 @@ function Drawing({ answer, columns, workload }: { answer: Answer; columns: Colum
 			<p className="dim small-text">Dashed: ideal, in proportion to {x.label}.</p>
 		</>
 	);
-}
-
-/** Which series gains most from the largest size that all of them have, and which least. */
-export function scalingText(answer: Pick<Answer, 'series' | 'better'>, by: string): string {
-	const ends = answer.series.filter((s) => s.points.length > 1).flatMap((s) => {
-		const first = s.points[0], last = s.points[s.points.length - 1];
-		return last.efficiency === null || last.speedup === null ? [] : [{ name: s.name || 'All runs', from: first.x,
-			to: last.x, speedup: last.speedup, efficiency: last.efficiency }];
-	}).sort((a, b) => b.efficiency - a.efficiency);
-	const text = (o: (typeof ends)[number]): string => `${o.name} gains ${o.speedup.toFixed(1)} × from ${by} `
-		+ `${given(o.from)} → ${given(o.to)} (${share(o.efficiency)} of the ideal)`;
-	if (!ends.length)
-		return 'No series has a speedup.';
-	return `${text(ends[0])}${ends.length > 1 ? `, the best; ${text(ends[ends.length - 1])}, the least` : ''}.`;
 }
 
 /** Loads of the workload, ascending; usual: the largest that most colors were measured at. */

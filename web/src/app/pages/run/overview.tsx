@@ -88,7 +88,7 @@ function Main({ run, columns }: { run: Run; columns: Columns }): ReactNode {
 			<div className="figures-row">{main.map((c) => (
 				<Figure key={c} column={c} run={run} columns={columns} others={others} />
 			))}</div>
-			{others && <p className="dim small-text" data-others={others.rows.length}>
+			{others && main.some((c) => differenceOf(run, others, c)) && <p className="dim small-text" data-others={others.rows.length}>
 				Percent: against the median of {others.words}.</p>}
 			{error && <p className="dim small-text" data-error-budget="">{error}</p>}
 		</section>
@@ -99,7 +99,7 @@ const hasReasons = (run: Run): boolean => run.reasons.some((r) => r.text);
 
 function Badges({ run }: { run: Run }): ReactNode {
 	const isSaid = failureOf(run.document)?.reason;
-	const list = run.badges.filter((b) => !(isSaid && b.code === 'status'));
+	const list = run.badges.filter((b) => !(isSaid && b.code === 'status') && !(hasReasons(run) && b.code === 'verdict'));
 	if (!list.length)
 		return null;
 	return (
@@ -142,11 +142,13 @@ function Failure({ run }: { run: Run }): ReactNode {
 	const failed = failureOf(run.document);
 	if (!failed)
 		return null;
+	const isPartial = run.values.status === 'partial';
 	return (
 		<section className="card" aria-label="Failure">
 			<div className="card-head">
-				<h2 className="bad-text">Failed{failed.stage && ` at stage “${failed.stage}”`}{failed.category && `: ${failed.category}`}</h2>
-				<Explain topic="failure" />
+				{isPartial ? <h2 className="warn-text">Some requests failed</h2>
+					: <h2 className="bad-text">Failed{failed.stage && ` at stage “${failed.stage}”`}{failed.category && `: ${failed.category}`}</h2>}
+				{!isPartial && <Explain topic="failure" />}
 			</div>
 			{failed.reason && <p className="break">{failed.reason}</p>}
 			{failed.log.length > 0 ? <>

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+// sentences.ts: the answers that the views of Plan begin with.
+import type { ImpactStep, Scaling } from '../../../lib/api';
+import { percent } from '../../common/interval';
+import { given, measured, showValue } from '../../show';
+
+const STILL_NAMED = 4;
+
+/** What is read off the frontier of a color at one speed. */
+export interface Off {
+	color: string; tokens: number | null; usd: number | null;
+	/** The speeds that were measured on its frontier. */
+	low: number | null; high: number | null;
+}
+
+/** Which gives most per GPU at this speed, and which is cheapest where prices are known. */
+export function calculatedText(rows: readonly Off[], speed: number): string {
+	const [first, second] = rows.filter((r) => r.tokens !== null);
+	const cheapest = rows.filter((r) => r.usd !== null).sort((a, b) => a.usd! - b.usd!).at(0);
+	const ratio = second?.tokens && first.tokens ? first.tokens / second.tokens : null;
+	return `At ${measured(speed)} tokens/s for each user ${first.color || 'these runs'} `
+		+ `give${first.color ? 's' : ''} ~${measured(first.tokens!)} output tokens/s per GPU`
+		+ `${ratio === null ? '' : `, ${ratio.toFixed(1)} times as much as ${second.color}`}.`
+		+ `${cheapest ? ` ${cheapest.color || 'These runs'} cost${cheapest.color ? 's' : ''} least: `
+			+ `~$${measured(cheapest.usd!)} per million output tokens.` : ''}`;
+}
+
+/** Which series gains most from the largest size that all of them have, and which least. */
+export function scalingText(answer: Pick<Scaling, 'series'>, by: string): string {
+	const drawn = answer.series.filter((s) => s.points.length > 1), sizes = drawn.map((s) => s.points.map((p) => p.x));
+	const shared = (sizes[0] ?? []).filter((x) => sizes.every((list) => list.includes(x))).at(-1);
+	const ends = drawn.flatMap((s) => {
+		const first = s.points[0], last = s.points.find((p) => p.x === shared && p !== first) ?? s.points[s.points.length - 1];
+		return last.efficiency === null || last.speedup === null ? [] : [{ name: s.name || 'All runs', from: first.x,
+			to: last.x, speedup: last.speedup, efficiency: last.efficiency }];
+	}).sort((a, b) => b.efficiency - a.efficiency);
+	const text = (o: (typeof ends)[number]): string => `${o.name} gains ${o.speedup.toFixed(1)} × from ${by} `
+		+ `${given(o.from)} → ${given(o.to)} (${Math.round(o.efficiency * 100)} % of the ideal)`;
+	if (!ends.length)
+		return 'No series has a speedup.';
+	return `${text(ends[0])}${ends.length > 1 ? `, the best; ${text(ends[ends.length - 1])}, the least` : ''}.`;
+}
+
+/** What changes the metric most, and what does not change it; from the steps, the largest first. */
+export function impactText(list: ImpactStep[], metric: string, label: (column: string) => string): string {
+	const isSure = (s: ImpactStep): boolean => (s.interval ? s.interval[0] * s.interval[1] > 0 : false);
+	const most = list.find(isSure), others = list.filter((s) => !list.some((o) => o.column === s.column && isSure(o)));
+	const still = [...new Set(others.map((s) => label(s.column)))];
+	if (!most)
+		return list.length ? `No parameter changes ${metric} beyond the scatter of these runs.`
+			: `These runs do not show what changes ${metric}: no parameter varies alone.`;
+	return `${label(most.column)} ${showValue(most.column, most.from)} → ${showValue(most.column, most.to)} changes ${metric} most: `
+		+ `${percent(most.effect)}, everything else equal.${still.length
+			? ` No effect was found for ${still.slice(0, STILL_NAMED).join(', ')}.` : ''}`;
+}
