@@ -379,7 +379,8 @@ static int check_pieces(const char *path, struct str text, struct err *e)
 	struct buf piece = { 0 };
 	int rc = result_pieces_begin(&p, text, RESULT_PIECE_BYTES, e), more = 1;
 
-	while (rc == 0 && !*cli_is_interrupted() && (more = result_pieces_next(&p, &piece, e)) > 0) {
+	while (rc == 0 && !*cli_is_interrupted() &&
+	       (more = result_pieces_next(&p, &piece, e)) > 0) {
 		struct arena a = { 0 };
 		struct read_file file;
 

@@ -19,7 +19,7 @@ struct result_pieces {
 	struct str rest;       /* what is still to come */
 	bool is_list;
 	size_t bytes;          /* as many a piece */
-	size_t first, last;    /* lines, or members of the list, of the piece that was given; from 1 */
+	size_t first, last;    /* lines, or members of the list, of the last piece; from 1 */
 };
 
 /*
@@ -28,7 +28,7 @@ struct result_pieces {
  */
 int result_pieces_begin(struct result_pieces *p, struct str text, size_t bytes, struct err *e);
 /*
- * Puts the next piece into out: 1; 0: there is no more. -1: the list is not closed, or one result is
- * too large.
+ * Puts the next piece into out: 1; 0: there is no more. -1: the list is not closed, or one
+ * result is too large.
  */
 int result_pieces_next(struct result_pieces *p, struct buf *out, struct err *e);
