@@ -30,10 +30,11 @@ lint: $(O)/gen/version.h
 
 # An object is newer than all that its source includes, so the mark follows it.
 .PHONY: analyse
+CLANG_TIDY ?= $(firstword $(shell command -v clang-tidy clang-tidy-14))
 $(O)/analyse/%.ok: $(O)/obj/%.o
 	@mkdir -p $(@D)
 	$(call say,TIDY,src/$*.c)
-	$(Q)clang-tidy -quiet src/$*.c -- -std=c17 -D_GNU_SOURCE $(CPPFLAGS)
+	$(Q)$(CLANG_TIDY) -quiet src/$*.c -- -std=c17 -D_GNU_SOURCE $(CPPFLAGS)
 	$(Q)touch $@
 analyse: $(SRC:src/%.c=$(O)/analyse/%.ok)
 

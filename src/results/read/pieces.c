@@ -13,7 +13,7 @@
 
 static struct str skip_blanks(struct str s)
 {
-	while (s.n && memchr(" \t\r\n", *s.p, 4)) {
+	while (s.n && (*s.p == ' ' || *s.p == '\t' || *s.p == '\r' || *s.p == '\n')) {
 		s.p++;
 		s.n--;
 	}
