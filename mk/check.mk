@@ -30,7 +30,7 @@ lint: $(O)/gen/version.h
 
 # An object is newer than all that its source includes, so the mark follows it.
 .PHONY: analyse
-CLANG_TIDY ?= $(firstword $(shell command -v clang-tidy clang-tidy-14))
+CLANG_TIDY ?= $(shell command -v clang-tidy || command -v clang-tidy-14 || echo clang-tidy)
 $(O)/analyse/%.ok: $(O)/obj/%.o
 	@mkdir -p $(@D)
 	$(call say,TIDY,src/$*.c)
