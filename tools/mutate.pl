@@ -44,6 +44,7 @@ my $least = $ENV{MUTATE_LEAST} // 85;
 my $known = 'tests/mutate-equivalent.txt';
 my ($slack_s, $times_clean) = (5, 8); # how long a test may take
 my ($tests_s, $tests_max) = (10, 15); # of a change: their time without it, and how many
+$ENV{CCACHE_READONLY} = 1; # of mutants nothing is kept
 my $dir = File::Temp::tempdir('mutate-XXXXXX', TMPDIR => 1, CLEANUP => 1);
 
 sub slurp
@@ -104,7 +105,7 @@ sub read_reach
 	my %running;
 	for my $test (sort keys %objects) {
 		my ($kept, $unit) = ("$build/mutate/$test.reach", "$build/cov/unit/$test");
-		next if -e $kept && -M $kept < -M $unit;
+		next if -e $kept && (stat $kept)[9] >= (stat $unit)[9];
 		delete $running{wait()} if keys %running >= $o{jobs};
 		my $pid = fork() // die "fork: $!\n";
 		if (!$pid) {
@@ -332,7 +333,8 @@ sub prepare_test
 	my ($object, $log) = ("$build/mutate/$test.o", "$build/mutate/$test.log");
 	my ($clean, $unit) = ("$build/mutate/$test.clean", "$build/unit/$test");
 
-	while (!-e $clean || -M $clean > -M $unit) {
+	die "$unit is missing: run it by make mutate\n" if !-e $unit;
+	while (!-e $clean || (stat $clean)[9] < (stat $unit)[9]) {
 		if (!mkdir "$dir/$test.lock") {
 			Time::HiRes::sleep(0.05);
 			next;

@@ -68,7 +68,8 @@ static void check_figure(const struct figure *g)
 	answers_release(&data);
 }
 
-static int draw(const struct frame *f, const struct sweep_plot *p, struct figure *out, struct err *e)
+static int draw(const struct frame *f, const struct sweep_plot *p, struct figure *out,
+		struct err *e)
 {
 	int rc = sweep_plot_figure(f, p, out, &arena, e);
 

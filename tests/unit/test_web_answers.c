@@ -136,7 +136,8 @@ static struct web *start(struct store **store)
 	fd = open(tokens, O_WRONLY | O_CREAT, 0600);
 	assert_int_equal(write(fd, "correct-horse-battery", 21), 21);
 	close(fd);
-	if (store_open(&so, store, &e) < 0 || web_open(&o, &w, &e) < 0 || web_start(w, *store, &e) < 0)
+	if (store_open(&so, store, &e) < 0 || web_open(&o, &w, &e) < 0 ||
+	    web_start(w, *store, &e) < 0)
 		fail_msg("%s", e.text);
 	snprintf(url, sizeof(url), "%s", web_url(w));
 	return w;
