@@ -89,7 +89,8 @@ done_testing();
 sub make_postgres {
 	my $root = bare_root('bookworm');
 	my $r = in_root($root,
-		'apt-get update -q && apt-get install -q -y --no-install-recommends postgresql && apt-get clean',
+		'apt-get update -q && apt-get install -q -y --no-install-recommends postgresql && ' .
+		'apt-get clean',
 		seconds => 600);
 
 	is($r->{status}, 0, 'PostgreSQL is installed') or diag($r->{out}, $r->{err});
