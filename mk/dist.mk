@@ -14,5 +14,5 @@ release-notes:
 
 packages-test: dist
 	$(Q)mkdir -p $(O)/tmp
-	$(Q)DIST=$(abspath $(O)/dist) PROFLLM=$(abspath $(O)/dist/work/deb/root/usr/bin/profllm) \
+	$(Q)DIST=$(abspath $(O)/dist) PROFLLM=$(abspath $(O)/dist/work/deb/files/usr/bin/profllm) \
 		TMPDIR=$(abspath $(O)/tmp) prove $(PACKAGES_PROVE) tests/packages/*.t

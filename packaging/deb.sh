@@ -10,7 +10,7 @@ source=$(realpath "$1") work=$(realpath -m "$2") version=$3 out=$(realpath -m "$
 here=$(cd "$(dirname "$0")" && pwd)
 . "$here/common.sh"
 
-root=$work/root
+root=$work/files
 rm -rf "$root" "$work/debian"
 mkdir -p "$root/DEBIAN" "$work/debian"
 build_in "$source" O="$work/obj" CC="${CC:-gcc}" CFLAGS="$dist_cflags -ffile-prefix-map=$work=." \
@@ -41,8 +41,8 @@ for package in $(sed -nE 's/.*LIBRARY\(.*"[^"]+\.so[^"]*", *"([^"]+)"\);/\1/p' -
 		fail 1 "$package is loaded at run time and is not in deb/libraries; add it there"
 done
 printf 'Source: profllm\n\nPackage: profllm\nArchitecture: any\n' >"$work/debian/control"
-linked=$(cd "$work" && dpkg-shlibdeps -O -e root/usr/bin/profllm \
-	-e root/usr/libexec/profllm/workers/llama_worker | sed 's/^shlibs:Depends=//')
+linked=$(cd "$work" && dpkg-shlibdeps -O -e files/usr/bin/profllm \
+	-e files/usr/libexec/profllm/workers/llama_worker | sed 's/^shlibs:Depends=//')
 find "$root" -path "$root/DEBIAN" -prune -o -type f -printf '%P\0' | sort -z |
 	(cd "$root" && xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 echo /etc/default/profllm-dashboard >"$root/DEBIAN/conffiles"

@@ -18,7 +18,7 @@ export SOURCE_DATE_EPOCH=${SOURCE_DATE_EPOCH:-$(git -C "$source" log -1 --format
 work=$(realpath -m "${DIST_WORK:-$out/work}")
 cd "$source"
 [ -z "$(git status --porcelain)" ] ||
-	echo "dist.sh: what is not committed is left out: the packages are of commit $(git rev-parse --short HEAD)" >&2
+	echo "dist.sh: what is not committed is left out: this is commit $(git rev-parse --short HEAD)" >&2
 
 if tag=$(git describe --tags --exact-match 2>/dev/null); then
 	version=${tag#v}
@@ -33,7 +33,7 @@ unpacked=$work/source/profllm-$plain
 
 deb=profllm_${version}_$(dpkg --print-architecture).deb
 packaging/deb.sh "$unpacked" "$work/deb" "$version" "$out/$deb"
-cp "$work/deb/root/usr/share/doc/profllm/sbom.spdx.json" "$out/$deb.spdx.json"
+cp "$work/deb/files/usr/share/doc/profllm/sbom.spdx.json" "$out/$deb.spdx.json"
 
 client=profllm-client-$plain-linux-$arch
 packaging/portable.sh "$unpacked" "$work/portable" "$client" "$out/$client.tar.gz"

@@ -5,7 +5,8 @@
 # KIND is deb, portable or image. It lists the program, and of the Debian packages that dpkg knows: those
 # whose libraries the program is linked with, those that it loads when it needs them (the LIBRARY lines of
 # the sources), those whose static libraries are inside (portable), and with LIBRARY the files that lie in
-# an image. Nothing in it depends on the time or place of the build but SOURCE_DATE_EPOCH (default: the program's time).
+# an image. Nothing in it depends on the time or place of the build but SOURCE_DATE_EPOCH (default: the
+# program's time).
 use strict;
 use warnings;
 use Digest::SHA;
@@ -57,7 +58,8 @@ sub package_row {
 		downloadLocation => 'NOASSERTION', filesAnalyzed => JSON::PP::false,
 		licenseConcluded => 'NOASSERTION', licenseDeclared => 'NOASSERTION',
 		copyrightText => 'NOASSERTION',
-		(@licences ? (licenseComments => 'Debian\'s copyright file names: ' . join('; ', @licences)) : ()),
+		(@licences ? (licenseComments => 'Debian\'s copyright file names: ' . join('; ',
+			@licences)) : ()),
 		($home ? (homepage => $home) : ()),
 		comment => $how,
 		sourceInfo => "Debian source package $source",
@@ -115,7 +117,8 @@ my $own = {
 	SPDXID => 'SPDXRef-Package-profllm', name => 'profllm', versionInfo => $version,
 	supplier => 'NOASSERTION', downloadLocation => 'NOASSERTION', filesAnalyzed => JSON::PP::false,
 	licenseConcluded => 'Apache-2.0', licenseDeclared => 'Apache-2.0', copyrightText => 'NOASSERTION',
-	primaryPackagePurpose => 'APPLICATION', checksums => [{ algorithm => 'SHA256', checksumValue => $sha }],
+	primaryPackagePurpose => 'APPLICATION', checksums => [{ algorithm => 'SHA256',
+		checksumValue => $sha }],
 	comment => 'The checksum is that of the file bin/profllm of this package.',
 };
 my @relations = ({ spdxElementId => 'SPDXRef-DOCUMENT', relationshipType => 'DESCRIBES',

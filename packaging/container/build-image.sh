@@ -28,7 +28,9 @@ profllm as the fourth argument, or profllm in PATH"
 	fail "there is no $runtime in PATH; expected podman or docker"
 
 # The loader's file of a library that the program loads by name.
-find_library() { /sbin/ldconfig -p | sed -n "s,^\t$1 .*x86-64.* => ,,p; s,^\t$1 .*AArch64.* => ,,p" | head -n 1; }
+find_library() {
+	/sbin/ldconfig -p | sed -n "s,^\t$1 .*\(x86-64\|AArch64\).* => ,,p" | head -n 1
+}
 loaded='libcurl.so.4'
 [ "$kind" != dashboard ] || loaded="$loaded libsqlite3.so.0 libpq.so.5 libmicrohttpd.so.12 libyaml-0.so.2"
 [ "$kind" != sim ] || loaded=
@@ -57,7 +59,8 @@ done | sort -u | while read -r library; do
 	mkdir -p "$image$(dirname "$library")"
 	cp -L "$library" "$image$library"
 done
-[ ! -e /etc/ssl/certs/ca-certificates.crt ] || cp -L /etc/ssl/certs/ca-certificates.crt "$image/etc/ssl/certs/"
+certificates=/etc/ssl/certs/ca-certificates.crt
+[ ! -e $certificates ] || cp -L $certificates "$image$certificates"
 echo 'profllm:x:65532:65532:ProfLLM:/var/lib/profllm:/sbin/nologin' >"$image/etc/passwd"
 echo 'profllm:x:65532:' >"$image/etc/group"
 echo 'hosts: files dns' >"$image/etc/nsswitch.conf"

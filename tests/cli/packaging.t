@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# What can be said of packages without making them: scripts refuse what is wrong, the bill of materials of this
+# What can be said of packages without making them: scripts refuse what is wrong, the bill of materials of
+# this
 # program, every library that is loaded at run time is in the .deb's lists, the service's unit, release notes,
 # and --health. tests/packages makes, installs and starts them (make packages-test).
 use strict;
@@ -30,7 +31,8 @@ like($r->{err}, qr/127\.0\.0\.1:?.*$port/, 'and the sentence has its address');
 my $sim = start_sim();
 $r = run(args => ['dashboard', '--health', '--port', $sim->{port}]);
 is($r->{status}, 1, 'another server is none');
-like($r->{err}, qr/--health: the dashboard at http:\S+ is not ready: it answered with status 404/, 'for this reason');
+like($r->{err}, qr/--health: the dashboard at http:\S+ is not ready: it answered with status 404/,
+	'for this reason');
 
 # ---- release notes ----
 
@@ -62,14 +64,17 @@ my ($options) = $default =~ /^OPTIONS="(.*)"$/m;
 my ($command) = $unit =~ m,^ExecStart=/usr/bin/profllm (dashboard .*)$,m;
 my %value = ('${STORE}' => 'sqlite:runs.db', '$OPTIONS' => $options, '%d/tokens' => 'tokens');
 $command =~ s/(\$\{STORE\}|\$OPTIONS|%d\/tokens)/$value{$1}/g;
-is(run(args => [split(' ', $command), '--show-config'])->{status}, 0, 'the service starts what the dashboard takes');
+is(run(args => [split(' ', $command), '--show-config'])->{status}, 0,
+	'the service starts what the dashboard takes');
 SKIP: {
 	skip 'there is no systemd-analyze', 2 unless -x '/usr/bin/systemd-analyze';
 	mkdir 'units';
 	spew('units/profllm-dashboard.service', $unit =~ s,/usr/bin/profllm,/bin/true,r);
 	$r = run(command => [qw(systemd-analyze verify --man=no units/profllm-dashboard.service)]);
-	unlike("$r->{out}$r->{err}", qr/profllm-dashboard\.service/, 'systemd finds nothing wrong with the unit');
-	$r = run(command => [qw(systemd-analyze security --offline=true --threshold=25 units/profllm-dashboard.service)]);
+	unlike("$r->{out}$r->{err}", qr/profllm-dashboard\.service/,
+		'systemd finds nothing wrong with the unit');
+	$r = run(command => [qw(systemd-analyze security --offline=true --threshold=25
+		units/profllm-dashboard.service)]);
 	is($r->{status}, 0, 'which is exposed by 2.5 of 10 at most') or diag($r->{out}, $r->{err});
 }
 
@@ -86,7 +91,7 @@ SKIP: {
 }
 for (['', qr/'' is not a kind of image; expected client, sim or dashboard/],
 		['sim no-such-runtime', qr/there is no no-such-runtime in PATH; expected podman or docker/],
-		['sim folder out /no/program', qr,'/no/program' is not a program; expected the path of profllm,]) {
+		['sim folder out /no/program', qr,'/no/program' is not a program,]) {
 	my ($words, $says) = @$_;
 	$r = run(command => ["$packaging/container/build-image.sh", split ' ', $words],
 		env => { PATH => ($program =~ s,/[^/]*$,,r) . ":$ENV{PATH}" });
@@ -95,7 +100,8 @@ for (['', qr/'' is not a kind of image; expected client, sim or dashboard/],
 }
 $r = run(command => ["$packaging/container/build-image.sh", qw(sim folder image), $program]);
 is($r->{status}, 0, 'the folder of an image') or diag($r->{err});
-is(run(command => ['chroot', 'image/image', '/usr/bin/profllm', '--version'])->{status}, 0, 'has all that the program needs')
+is(run(command => ['chroot', 'image/image', '/usr/bin/profllm', '--version'])->{status}, 0,
+	'has all that the program needs')
 	unless $>;
 
 stop_all();

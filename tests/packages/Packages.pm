@@ -54,8 +54,8 @@ sub bare_root {
 sub in_root {
 	my ($root, $script, %o) = @_;
 
-	# Certificates are that root's own affair.
-	spew("$root/script", "unset SSL_CERT_FILE SSL_CERT_DIR\nexport DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/tmp\ncd /tmp\n$script\n");
+	# Certificates and folders are those of that root.
+	spew("$root/script", "unset SSL_CERT_FILE SSL_CERT_DIR TMPDIR\nexport DEBIAN_FRONTEND=noninteractive LC_ALL=C HOME=/tmp\ncd /tmp\n$script\n");
 	return run(command => ['unshare', '--mount', '--pid', '--fork', '--kill-child', 'sh', '-c',
 		'mount -t proc proc "$0/proc" && exec chroot "$0" sh -eu /script', $root],
 		seconds => $o{seconds} || 120);

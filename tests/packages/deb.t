@@ -13,7 +13,8 @@ use Test::More;
 my $deb = package_file('profllm_*.deb');
 my $root = bare_root('bookworm');
 system('cp', $deb, "$root/profllm.deb");
-my $r = in_root($root, 'apt-get update -q && apt-get install -q -y --no-install-recommends /profllm.deb', seconds => 600);
+my $r = in_root($root, 'apt-get update -q && apt-get install -q -y --no-install-recommends /profllm.deb',
+	seconds => 600);
 is($r->{status}, 0, 'apt installs it with what it depends on') or diag($r->{out}, $r->{err});
 measures('the .deb on a bare Debian 12', $root);
 
@@ -44,7 +45,8 @@ profllm dashboard --health
 profllm ingest --server http://127.0.0.1:8080 --token-file token result.json
 stat -c '%U %a' /var/lib/profllm/runs.db
 END
-is($r->{status}, 0, 'the command of the unit serves, is healthy and takes a result') or diag($r->{out}, $r->{err});
+is($r->{status}, 0, 'the command of the unit serves, is healthy and takes a result') or diag($r->{out},
+	$r->{err});
 like($r->{out}, qr/^-rw------- .* root root .*tokens$/m, 'the tokens are root\'s alone');
 like($r->{out}, qr/^profllm 600$/m, 'the store is the service\'s alone');
 
@@ -56,11 +58,13 @@ SKIP: {
 	my @found = grep { /profllm/ && !/sysinit\.target not found|Command \/bin\/kill/ }
 		split /\n/, "$r->{out}$r->{err}";
 	is("@found", '', 'systemd-analyze verify finds nothing in the unit');
-	$r = run(command => ['systemd-analyze', 'security', '--offline=true', '--threshold=25', "--root=$root", $unit]);
+	$r = run(command => ['systemd-analyze', 'security', '--offline=true', '--threshold=25',
+		"--root=$root", $unit]);
 	is($r->{status}, 0, 'its exposure is at most 2.5 of 10') or diag($r->{out}, $r->{err});
 	note($1) if $r->{out} =~ /(Overall exposure level.*)/;
 }
 
-$r = in_root($root, 'apt-get purge -q -y profllm && ! [ -e /usr/bin/profllm ] && ! [ -e /etc/profllm ] && ls /var/lib/profllm/runs.db');
+$r = in_root($root, 'apt-get purge -q -y profllm && ! [ -e /usr/bin/profllm ] && ' .
+	'! [ -e /etc/profllm ] && ls /var/lib/profllm/runs.db');
 is($r->{status}, 0, 'purge removes it, and leaves the store') or diag($r->{out}, $r->{err});
 done_testing();

@@ -12,7 +12,8 @@ use Test::More;
 
 my $manifest = "$top/packaging/kubernetes.yaml";
 spew('package.json', '{}');
-my $r = run(command => [qw(npm install --no-audit --no-fund --loglevel error kubernetes-types@1.30.0 typescript@5.9.3
+my $r = run(command => [qw(npm install --no-audit --no-fund --loglevel error 
+	kubernetes-types@1.30.0 typescript@5.9.3
 	yaml@2.8.1)], seconds => 200);
 plan skip_all => "npm cannot install what is needed: $r->{err}" if $r->{status};
 
@@ -33,7 +34,8 @@ is("@kinds", 'Secret PersistentVolumeClaim Deployment Service', 'the documents o
 $r = compiled($manifest);
 is($r->{status}, 0, 'each has the keys of its kind, with values of their types') or diag($r->{out});
 for (['a key that there is not', sub { s/httpGet: \{path/httpGet: {poth/ }, qr/poth/],
-		['a value of another type', sub { s/replicas: 1/replicas: one/ }, qr/'string' is not assignable to type 'number'/]) {
+		['a value of another type', sub { s/replicas: 1/replicas: one/ },
+			qr/'string' is not assignable to type 'number'/]) {
 	my ($what, $change, $says) = @$_;
 	local $_ = $text;
 	$change->();

@@ -17,12 +17,14 @@ plan skip_all => 'there is no nginx; apt-get install nginx-light' unless $nginx;
 my $here = getcwd();
 chmod 0755, $here;
 spew('tokens', "alice 0123456789abcdef0123456789abcdef launch\n");
-my $d = start_dashboard('--auth-token-file', "$here/tokens", qw(--host-name bench.example --trusted-proxy 127.0.0.1));
+my $d = start_dashboard('--auth-token-file', "$here/tokens",
+	qw(--host-name bench.example --trusted-proxy 127.0.0.1));
 my ($tls, $plain) = (free_port(), free_port());
-system('openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 -subj /CN=bench.example ' .
-	'-addext subjectAltName=DNS:bench.example 2>openssl.log') == 0 or die;
+system('openssl req -x509 -newkey rsa:2048 -nodes -keyout key.pem -out cert.pem -days 2 ' .
+	'-subj /CN=bench.example -addext subjectAltName=DNS:bench.example 2>openssl.log') == 0 or die;
 my $conf = slurp("$top/packaging/nginx.conf");
-is($conf =~ s,server 127\.0\.0\.1:8080;,server 127.0.0.1:$d->{port};,, 1, 'the address of the dashboard is in one place');
+ok($conf =~ s/server 127\.0\.0\.1:8080;/server 127.0.0.1:$d->{port};/,
+	'the address of the dashboard is there');
 $conf =~ s,listen 443 ,listen 127.0.0.1:$tls ,;
 $conf =~ s,listen 80;,listen 127.0.0.1:$plain;,;
 $conf =~ s,/etc/ssl/certs/bench\.example\.pem,$here/cert.pem,;
@@ -47,11 +49,13 @@ wait_for('nginx', sub { !curl("$url/api/health")->{status} });
 like(curl("$url/api/health")->{out}, qr/"status":"ok"/, 'a request is passed on');
 like(curl('-o', '/dev/null', '-w', '%{redirect_url}', "http://bench.example:$plain/runs")->{out},
 	qr{^https://bench\.example/runs}, 'plain HTTP leads to TLS');
-is(curl('-o', '/dev/null', '-w', '%{http_code}', @token, "$url/metrics")->{out}, 403, '/metrics is not for visitors');
+is(curl('-o', '/dev/null', '-w', '%{http_code}', @token, "$url/metrics")->{out}, 403,
+	'/metrics is not for visitors');
 
 # An upload of more than the 4 MiB that other requests may have.
 spew('big.json', '{"x": "' . 'y' x (6 << 20) . '"}');
-is(curl(@token, '-o', '/dev/null', '-w', '%{http_code}', '-F', 'file=@big.json', "$url/api/upload/batch")->{out} =~ /^20[02]$/
+is(curl(@token, '-o', '/dev/null', '-w', '%{http_code}', '-F', 'file=@big.json',
+	"$url/api/upload/batch")->{out} =~ /^20[02]$/
 	? 1 : 0, 1, 'a form of 6 MiB reaches the dashboard');
 is(curl(@token, '-o', '/dev/null', '-w', '%{http_code}', '-X', 'POST', '--data-binary', '@big.json',
 	"$url/api/data/query")->{out}, 413, 'a question of 6 MiB does not');
@@ -63,7 +67,8 @@ server: {command: sim, model: sim, extra_args: [--ttft-ms, "20", --itl-ms, "20"]
 benchmark: {mode: serve, dataset_name: random, random_input_len: 16, random_output_len: 50, num_prompts: 8,
             max_concurrency: 2, tokenizer: sim, model: sim}
 END
-my $job = json_of(curl(@token, '-H', 'Content-Type: application/json', '-d', '@config.json', "$url/api/launch")->{out});
+my $job = json_of(curl(@token, '-H', 'Content-Type: application/json', '-d', '@config.json',
+	"$url/api/launch")->{out});
 ok($job->{job_id}, 'an experiment is started through the proxy') or diag(json_text($job));
 open my $events, '-|', @curl, '-N', @token, "$url/api/jobs/$job->{job_id}/events" or die;
 my ($first, $end, %seen);
@@ -75,7 +80,8 @@ while (<$events>) {
 }
 close $events;
 ok($seen{end}, 'its events come to an end') or diag(join ' ', %seen);
-cmp_ok(($end // 0) - ($first // 0), '>', 1, 'and came while it ran: the first is more than a second before the last');
+cmp_ok(($end // 0) - ($first // 0), '>', 1,
+	'and came while it ran: the first is more than a second before the last');
 kill 'QUIT', $server->{pid};
 is(finish($server)->{status}, 0, 'nginx ends');
 done_testing();

@@ -21,11 +21,13 @@ my ($highest) = sort { $b <=> $a } map { 0 + $_ } run(command => ['objdump', '-T
 	=~ /GLIBC_2\.(\d+)/g;
 cmp_ok($highest, '<=', 28, 'and asks for nothing newer than glibc 2.28');
 note("the newest symbol is of glibc 2.$highest");
-like(slurp('here/share/doc/profllm/copyright.libssl-dev'), qr/OpenSSL/, 'licences of what is inside are there');
+like(slurp('here/share/doc/profllm/copyright.libssl-dev'), qr/OpenSSL/,
+	'licences of what is inside are there');
 
 for my $suite (qw(bookworm bullseye)) {
 	my $root = bare_root($suite);
-	my $name = run(command => ['chroot', $root, 'ldd', '--version'])->{out} =~ /(GLIBC [\d.]+)/ ? $1 : $suite;
+	my $name = run(command => ['chroot', $root, 'ldd',
+		'--version'])->{out} =~ /(GLIBC [\d.]+)/ ? $1 : $suite;
 	mkdir "$root/opt/any folder";
 	system('cp', '-r', 'here', "$root/opt/any folder/moved");
 	my $path = 'PATH="/opt/any folder/moved/bin:$PATH"';
@@ -37,13 +39,18 @@ for my $suite (qw(bookworm bullseye)) {
 	system('cp', 'key.pem', 'cert.pem', "$root/tmp") == 0 or die;
 	my $r = in_root($root, <<"END");
 $path
-rm -f port; profllm sim --port 0 --port-file port --ssl-certfile cert.pem --ssl-keyfile key.pem --model demo 2>sim.log &
+rm -f port
+profllm sim --port 0 --port-file port --ssl-certfile cert.pem --ssl-keyfile key.pem --model demo 2>sim.log &
 for i in \$(seq 100); do [ -s port ] && break; sleep 0.1; done
-try() { profllm bench serve --base-url https://127.0.0.1:\$(cat port) --model demo --tokenizer sim --num-prompts 2 -q; }
+try() {
+	profllm bench serve --base-url https://127.0.0.1:\$(cat port) --model demo --tokenizer sim \\
+		--num-prompts 2 -q
+}
 try 2>refused && exit 9
 mkdir -p /etc/pki/tls/certs && cp cert.pem /etc/pki/tls/certs/ca-bundle.crt
 try
 END
-	is($r->{status}, 0, 'certificates of authorities are found in /etc/pki') or diag($r->{out}, $r->{err});
+	is($r->{status}, 0, 'certificates of authorities are found in /etc/pki') or diag($r->{out},
+		$r->{err});
 }
 done_testing();

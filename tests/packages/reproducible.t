@@ -1,6 +1,7 @@
 #!/usr/bin/perl
 # SPDX-License-Identifier: Apache-2.0
-# The same commit gives the same bytes: `make dist` again from a clone in another folder, at another time, with
+# The same commit gives the same bytes: `make dist` again from a clone in another folder, at another time,
+# with
 # another umask, zone, language and number of jobs.
 use strict;
 use warnings;
@@ -22,7 +23,8 @@ my $commit = $of =~ /([0-9a-f]{8})$/ ? $1 : "v$of";
 is(run(command => ['git', '-C', $clone, 'checkout', '-q', $commit])->{status}, 0, "of $commit");
 # The pages are built by node from a lockfile; their bytes are compared with the source tarball's, below.
 system('cp', '-r', "$top/web/node_modules", "$clone/web/node_modules");
-$r = run(command => ['sh', '-c', 'umask 077; cd "$0" && exec make -j1 web dist O=other', $clone], seconds => 1500,
+$r = run(command => ['sh', '-c', 'umask 077; cd "$0" && exec make -j1 web dist O=other', $clone],
+	seconds => 1500,
 	env => { TZ => 'Pacific/Auckland', LC_ALL => 'C.UTF-8', DIST_WORK => getcwd() . '/somewhere' });
 is($r->{status}, 0, 'it is built') or BAIL_OUT($r->{err});
 for my $path (sort grep { -f } glob "$dist/*") {

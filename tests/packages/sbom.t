@@ -19,8 +19,10 @@ sub is_valid {
 	like($d->{documentNamespace}, qr{^https?://[^#\s]+$}, "$name: its name space is a URI");
 	like($d->{creationInfo}{created}, qr/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/, "$name: its time is in UTC");
 	is(scalar keys %id, 1 + @{$d->{packages}}, "$name: no identifier is used twice");
-	is(scalar(grep { !/^SPDXRef-[A-Za-z0-9.-]+$/ } keys %id), 0, "$name: identifiers have the form they must");
-	my @lacking = grep { my $p = $_; grep { !defined $p->{$_} } qw(name SPDXID downloadLocation versionInfo) }
+	is(scalar(grep { !/^SPDXRef-[A-Za-z0-9.-]+$/ } keys %id), 0,
+		"$name: identifiers have the form they must");
+	my @lacking = grep { my $p = $_; grep { !defined $p->{$_} } 
+		qw(name SPDXID downloadLocation versionInfo) }
 		@{$d->{packages}};
 	is(scalar @lacking, 0, "$name: every package has what it must");
 	my %kind = map { $_ => 1 } qw(DESCRIBES STATIC_LINK DYNAMIC_LINK OPTIONAL_DEPENDENCY_OF CONTAINS);

@@ -111,7 +111,8 @@ static int alpn_select(SSL *ssl, const unsigned char **out, unsigned char *out_n
 }
 
 /*
- * OpenSSL looks for certificates where those who built it keep them. Where that place does not exist
+ * OpenSSL looks for certificates where those who built it keep them. Where that place does not
+ * exist
  * and no variable names another, the bundles of the usual distributions are tried: a program that
  * has OpenSSL inside runs on all of them. NULL: OpenSSL's own place is right, or there is none.
  */

@@ -349,7 +349,7 @@ static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)
 
 #define HEALTH_MS 5000
 
-/* How this machine reaches what listens there: an address for all interfaces is asked on loopback. */
+/* How this machine reaches what listens there; one that listens on all is asked on loopback. */
 static const char *own_name(const char *listen, struct arena *a)
 {
 	static const char *const all[][2] = { { "0.0.0.0:", "127.0.0.1:" }, { "[::]:", "[::1]:" } };
