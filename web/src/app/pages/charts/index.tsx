@@ -29,14 +29,14 @@ import '../../common/pages.css';
 const text = textCodec('');
 const groupCodec = listCodec(['auto']);
 
-function Brushed({ brush, columns, onClear }: {
-	brush: And; columns: Columns; onClear: () => void;
+function Brushed({ brush, only, columns, onClear }: {
+	brush: And; only: Filter[]; columns: Columns; onClear: () => void;
 }): ReactNode {
 	const [filter] = useFilter();
 	const target = usePageTarget();
 	if (isEverything(brush))
 		return null;
-	const whole = JSON.stringify(merged(filter, brush));
+	const whole = JSON.stringify(merged(filter, { and: [...brush.and, ...only] }));
 	return (
 		<div className="brushed" role="status">
 			<span>Selected: {brush.and.map((part) => partText(part, columns)).join('; ')}</span>
@@ -105,7 +105,7 @@ function View({ columns, view }: { columns: Columns; view: Name }): ReactNode {
 		return <Loading />;
 	return (
 		<>
-			{!isBlock && <Brushed brush={brush} columns={columns} onClear={() => setBrush({ and: [] })} />}
+			{!isBlock && <Brushed brush={brush} only={only} columns={columns} onClear={() => setBrush({ and: [] })} />}
 			{!isBlock && <div className="tools">
 				<Workloads value={chosen} onValue={setW} />
 				{!isAny && <PickMany label="Color by" values={by} max={4} columns={columns} options={columns.groups}
