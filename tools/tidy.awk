@@ -13,7 +13,8 @@
 BEGIN {
 	LINE_MAX = 100; STRING_LINE_MAX = 120; FUNCTION_MAX = 70; FILE_MAX = 1000
 	# Calls and the only places (path prefixes) that may make them. base/mem.c ends a program
-	# that has no memory, base/clock.c one without a clock, base/err.h has the debugging aid that writes to stderr.
+	# that has no memory, base/clock.c one without a clock, base/err.h has the debugging
+	# aid that writes to stderr.
 	rule("printf fprintf vprintf vfprintf puts fputs putchar putc fputc perror",
 	     "src/cmd/ src/main.c src/core/base/mem.c src/core/base/err.", "only cmd/ prints")
 	rule("exit quick_exit abort", "src/cmd/ src/main.c src/core/base/mem.c src/core/base/clock.c",

@@ -103,7 +103,8 @@ sub backup_under_load {
 sub sum_of {
 	my ($store) = @_;
 	my $r = run(args => ['export', '--store', $store, qw(--format jsonl --sort run_id)], seconds => 240);
-	my @runs = map { my $v = json_of($_); delete $v->{id}; JSON::PP->new->canonical->ascii->encode($v) } split /\n/, $r->{out};
+	my @runs = map { my $v = json_of($_); delete $v->{id}; JSON::PP->new->canonical->ascii->encode($v) }
+		split /\n/, $r->{out};
 
 	return (scalar @runs, sha256_hex(join "\n", @runs));
 }

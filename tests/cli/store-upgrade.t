@@ -21,7 +21,8 @@ sub unpacked {
 # What was taken in then; n tells the runs apart.
 sub result {
 	my ($n) = @_;
-	return json_text({ date => "2026010$n-000000", backend => 'vllm', model_id => 'demo', num_prompts => 10,
+	return json_text({ date => "2026010$n-000000", backend => 'vllm', model_id => 'demo',
+		num_prompts => 10,
 		request_rate => 'inf', duration => 1.5, completed => 10, total_input_tokens => 100,
 		total_output_tokens => 100, request_throughput => $n + 0.5, output_throughput => 50,
 		mean_ttft_ms => 3, ttfts => [0.003, $n / 1000] });

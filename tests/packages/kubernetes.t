@@ -12,7 +12,7 @@ use Test::More;
 
 my $manifest = "$top/packaging/kubernetes.yaml";
 spew('package.json', '{}');
-my $r = run(command => [qw(npm install --no-audit --no-fund --loglevel error 
+my $r = run(command => [qw(npm install --no-audit --no-fund --loglevel error
 	kubernetes-types@1.30.0 typescript@5.9.3
 	yaml@2.8.1)], seconds => 200);
 plan skip_all => "npm cannot install what is needed: $r->{err}" if $r->{status};

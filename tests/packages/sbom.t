@@ -21,7 +21,7 @@ sub is_valid {
 	is(scalar keys %id, 1 + @{$d->{packages}}, "$name: no identifier is used twice");
 	is(scalar(grep { !/^SPDXRef-[A-Za-z0-9.-]+$/ } keys %id), 0,
 		"$name: identifiers have the form they must");
-	my @lacking = grep { my $p = $_; grep { !defined $p->{$_} } 
+	my @lacking = grep { my $p = $_; grep { !defined $p->{$_} }
 		qw(name SPDXID downloadLocation versionInfo) }
 		@{$d->{packages}};
 	is(scalar @lacking, 0, "$name: every package has what it must");
