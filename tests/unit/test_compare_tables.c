@@ -64,8 +64,7 @@ static const char *rows(struct arena *a, double factor)
 	for (int i = 0; i < 12; i++)
 		buf_printf(&text, "%s%s", i ? "," : "",
 			   row(a, i < 8 ? "m" : "n", i % 8 < 4 ? 128 : 2048, i < 8 ? 1 : 2,
-			       1 << i % 4,
-			       factor * 100 * (1 + i % 4), 500.0 * (1 << i % 4),
+			       1 << i % 4, factor * 100 * (1 + i % 4), 500.0 * (1 << i % 4),
 			       30.0 * (1 + i % 4)));
 	buf_add_text(&text, "]");
 	out = arena_text(a, buf_str(&text));
