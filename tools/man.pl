@@ -6,6 +6,8 @@ use strict;
 use warnings;
 use JSON::PP;
 
+my $json = JSON::PP->new->utf8->canonical; # the same bytes each time
+
 my ($program, $dir) = @ARGV;
 die "usage: man.pl PROFLLM DIR\n" unless $dir;
 
@@ -43,7 +45,7 @@ sub option {
 	$default = $default ? undef : $default if JSON::PP::is_bool($default);
 	$text .= "\n" . plain($o->{help} // '') . "\n";
 	$text .= 'Choices: ' . plain(join ', ', @{$o->{choices}}) . ".\n" if $o->{choices};
-	$text .= 'Default: ' . plain(ref $default ? encode_json($default) : $default) . ".\n"
+	$text .= 'Default: ' . plain(ref $default ? $json->encode($default) : $default) . ".\n"
 		if defined $default && !JSON::PP::is_bool($default) && length $default;
 	return $text;
 }
