@@ -148,7 +148,7 @@ it('makes groups of runs, of values, and of what was put together', () => {
 	expect(ofValues(EVERYTHING, 'server.version', ['0.13.0', null, '0.9.2', '0.12.0']).map((g) => g.name))
 		.toEqual(['0.9.2', '0.12.0', '0.13.0', 'missing']);
 	expect(ofValues(EVERYTHING, 'tp', [8, 1, 4]).map((g) => g.name)).toEqual(['tp 1', 'tp 4', 'tp 8']);
-	const groupNames = (column: string, values: (string | number)[]): string[] =>
+	const groupNames = (column: string, values: (string | number)[]): unknown[] =>
 		ofValues(EVERYTHING, column, values).map((g) => g.name);
 	expect(groupNames('server.tensor_parallel_size', [4, 1])).toEqual(['TP1', 'TP4']);
 	expect(groupNames('server.model', ['a/x', 'a/y'])).toEqual(['x', 'y']);

@@ -33,10 +33,11 @@ export function scalingText(answer: Pick<Scaling, 'series'>, by: string): string
 	const ends = drawn.flatMap((s) => {
 		const first = s.points[0];
 		const last = s.points.find((p) => p.x === shared && p !== first) ?? s.points[s.points.length - 1];
-		return last.efficiency === null || last.speedup === null ? [] : [{ name: s.name || 'All runs',
-			from: first.x, to: last.x, speedup: last.speedup, efficiency: last.efficiency }];
+		return last.efficiency === null || last.speedup === null ? [] : [{
+			name: s.name || 'All runs', from: first.x, to: last.x, speedup: last.speedup, efficiency: last.efficiency }];
 	}).sort((a, b) => b.efficiency - a.efficiency);
-	const text = (o: (typeof ends)[number]): string => `${o.name} gains ${o.speedup.toFixed(1)} × from ${by} `
+	const text = (o: (typeof ends)[number]): string =>
+		`${o.name} gains ${o.speedup.toFixed(1)} × from ${by} `
 		+ `${given(o.from)} → ${given(o.to)} (${Math.round(o.efficiency * 100)} % of the ideal)`;
 	if (!ends.length)
 		return 'No series has a speedup.';
