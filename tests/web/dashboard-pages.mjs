@@ -527,7 +527,8 @@ async function charts(page, url) {
 		total,
 		'and becomes the filter of Runs',
 	);
-	await page.goto(`${url}/charts?w=all&axes=server.tensor_parallel_size,output_throughput,median_ttft_ms`);
+	await page.goto(`${url}/charts?w=all`
+		+ `&axes=server.tensor_parallel_size,output_throughput,median_ttft_ms`);
 	await page.waitForSelector('section[aria-label="Parallel coordinates"] canvas');
 	await page.click('section[aria-label="Parallel coordinates"] .twin summary');
 	const lines = await ask(url, '/api/analysis/parallel', {

@@ -293,8 +293,8 @@ size_t points_place(const struct rows *rows, const struct point_columns *c, size
  *
  * A value that is known to be the default (of the run's own release of vLLM, of `bench serve`), a
  * flag of the load that is off, and null say no more than no value at all: a run that names a
- * default belongs to the series of those that leave it out. Without a reported version no default of
- * the engine is known: then a missing option and its usual value are two configurations.
+ * default belongs to the series of those that leave it out. Without a reported version no default
+ * of the engine is known: then a missing option and its usual value are two configurations.
  */
 
 enum series_role {
@@ -305,7 +305,7 @@ enum series_role {
 enum series_role series_role(struct str column);
 /* The value in keys: absent when it says no more than that. version: the engine's, or missing. */
 struct value series_value(struct str column, struct value v, struct value version);
-/* The value that the server had: where an option is missing, the default of that version if it is known. */
+/* The value that the server had: of a missing option the default of that version, if known. */
 struct value series_given(struct str column, struct value v, struct value version);
 
 struct series_key {

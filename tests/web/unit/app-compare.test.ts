@@ -148,9 +148,11 @@ it('makes groups of runs, of values, and of what was put together', () => {
 	expect(ofValues(EVERYTHING, 'server.version', ['0.13.0', null, '0.9.2', '0.12.0']).map((g) => g.name))
 		.toEqual(['0.9.2', '0.12.0', '0.13.0', 'missing']);
 	expect(ofValues(EVERYTHING, 'tp', [8, 1, 4]).map((g) => g.name)).toEqual(['tp 1', 'tp 4', 'tp 8']);
-	expect(ofValues(EVERYTHING, 'server.tensor_parallel_size', [4, 1]).map((g) => g.name)).toEqual(['TP1', 'TP4']);
-	expect(ofValues(EVERYTHING, 'server.model', ['a/x', 'a/y']).map((g) => g.name)).toEqual(['x', 'y']);
-	expect(ofValues(EVERYTHING, 'server.model', ['a/x', 'b/x']).map((g) => g.name)).toEqual(['a/x', 'b/x']);
+	const groupNames = (column: string, values: (string | number)[]): unknown[] =>
+		ofValues(EVERYTHING, column, values).map((g) => g.name);
+	expect(groupNames('server.tensor_parallel_size', [4, 1])).toEqual(['TP1', 'TP4']);
+	expect(groupNames('server.model', ['a/x', 'a/y'])).toEqual(['x', 'y']);
+	expect(groupNames('server.model', ['a/x', 'b/x'])).toEqual(['a/x', 'b/x']);
 	expect(ofValues(EVERYTHING, 'gpu', ['h100', 'b200']).map((g) => g.name)).toEqual(['h100', 'b200']);
 	const within = ofValues({ and: [{ column: 'm', in: ['a', 'b'] }] }, 'm', ['a']);
 	expect(within[0].filter).toEqual({ and: [{ and: [{ column: 'm', in: ['a', 'b'] }] },
@@ -186,7 +188,8 @@ it('names single runs by the parameters in which they differ', () => {
 		namesOf([1, 2], [p('name', 'between', ...names), ...many]);
 	expect(named('commit-01', 'commit-02')).toEqual(['commit-01', 'commit-02']);
 	expect(named('same', 'same')).toEqual(['h100', 'b200']);
-	expect(namesOf([1, 2, 3], [p('name', 'between', 'a', 'b', 'a')])).toEqual(['a (run 1)', 'b', 'a (run 3)']);
+	expect(namesOf([1, 2, 3], [p('name', 'between', 'a', 'b', 'a')]))
+		.toEqual(['a (run 1)', 'b', 'a (run 3)']);
 	expect(named('gpu=h100-tp=1', 'gpu=b200-tp=1')).toEqual(['h100', 'b200']);
 	expect(ofRuns([4, 9], ['a', 'b']).map((g) => g.name)).toEqual(['a', 'b']);
 });

@@ -25,7 +25,10 @@ export const SHAPES = [
 export const shapeOf = (place: number): string =>
 	SHAPES[(place + Math.floor(place / COLOURS)) % SHAPES.length];
 
-/** The places of another chart's legend for those keys whose name it has: a GPU has one color on all pages. */
+/**
+ * The places of another chart's legend for those keys whose name it has: a GPU has one color on all
+ * pages.
+ */
 export function adopt(order: readonly string[], keys: Iterable<readonly [key: string, name: string]>): void {
 	for (const [key, name] of keys)
 		if (order.includes(name))

@@ -58,7 +58,7 @@ interface ParallelOptions {
 	colourBy: number;
 }
 
-const LINES_FAINT = 300;
+const LINES_FAINT = 300, NAME_PX_MIN = 60;
 
 export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE): EChartsCoreOption {
 	const { answer, labels, colourBy } = o;
@@ -90,6 +90,7 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 			axisLabel: { customValues: plan.ticks, formatter: plan.format },
 		};
 	});
+	const between = (size.width - 160) / Math.max(1, answer.axes.length - 1);
 	return {
 		parallel: {
 			left: 70,
@@ -99,7 +100,7 @@ export function parallelOption(o: ParallelOptions, ink: Ink, size = USUAL_SIZE):
 			parallelAxisDefault: {
 				nameLocation: 'end',
 				nameGap: 16,
-				nameTruncate: { maxWidth: Math.max(60, (size.width - 160) / Math.max(1, answer.axes.length - 1) - 8) },
+				nameTruncate: { maxWidth: Math.max(NAME_PX_MIN, between - 8) },
 				nameTextStyle: {
 					color: ink.ink,
 					fontFamily: FONT,

@@ -81,7 +81,7 @@ export const TOPICS = {
 			['Changes with it', 'Parameters that had another value in every pair too. Their effect is part of the change '
 				+ 'and cannot be separated.'],
 			['Share of the variance', 'How much of the scatter of all runs goes with the parameter. Other parameters differ '
-				+ 'too, so a share is no proof of a cause.'],
+				+ 'too, so a share does not prove a cause.'],
 		],
 		'What to do: vary one parameter alone, three times or more, where a row is missing or its interval is wide.',
 	] },

@@ -64,7 +64,8 @@ export function namesOf(ids: number[], parameters: CompareParameter[]): string[]
 	const shown = ids.slice(0, GROUPS_MAX), words = shown.map(() => [] as string[]);
 	const own = parameters.find((p) => p.column === 'name');
 	const given = shown.map((_, i) => (own ? word(own, i) : ''));
-	if (given.every((name) => name !== '' && !name.includes('=')) && (given.length < 2 || new Set(given).size > 1))
+	const isTelling = given.length < 2 || new Set(given).size > 1;
+	if (isTelling && given.every((name) => name !== '' && !name.includes('=')))
 		return given.map((name, i) => (given.indexOf(name) === given.lastIndexOf(name) ? name
 			: `${name} (run ${ids[i]})`));
 	const differing = parameters.filter((p) => p.differs === 'between' && NAMED_GROUPS.includes(p.group));
@@ -104,7 +105,7 @@ function inOrder(column: string, values: Cell[]): Cell[] {
 	return [...known, ...rest];
 }
 
-/** A number with what it counts ("TP4", "c8"), a text without its path; as they are where that is not enough. */
+/** A number with what it counts ("TP4"), a text without its path; in full where that is not enough. */
 function groupNames(column: string, values: Cell[]): string[] {
 	const short = values.map((v) => (v === null ? showValue(column, v) : shortValue(column, v)));
 	return new Set(short).size === short.length ? short : values.map((v) => showValue(column, v));

@@ -146,7 +146,7 @@ function Shares({ list, columns, unit }: { list: ImpactParameter[]; columns: Col
 		<details className="impact-shares">
 			<summary>Share of the variance that each parameter explains by itself</summary>
 			<p className="warn-text">These runs differ in other parameters too. Effects of parameters that are confounded
-				cannot be separated, and a share is no proof of a cause.</p>
+				cannot be separated, and a share does not prove a cause.</p>
 			{list.slice(0, most).map((p) => <Row key={p.column} p={p} columns={columns} unit={unit} />)}
 			{list.length > most && <button type="button" onClick={() => setMost(most + SHOWN)}>
 				{`Show more of ${count(list.length, 'parameter')}`}</button>}

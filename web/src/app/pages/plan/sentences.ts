@@ -27,29 +27,35 @@ export function calculatedText(rows: readonly Off[], speed: number): string {
 
 /** Which series gains most from the largest size that all of them have, and which least. */
 export function scalingText(answer: Pick<Scaling, 'series'>, by: string): string {
-	const drawn = answer.series.filter((s) => s.points.length > 1), sizes = drawn.map((s) => s.points.map((p) => p.x));
+	const drawn = answer.series.filter((s) => s.points.length > 1);
+	const sizes = drawn.map((s) => s.points.map((p) => p.x));
 	const shared = (sizes[0] ?? []).filter((x) => sizes.every((list) => list.includes(x))).at(-1);
 	const ends = drawn.flatMap((s) => {
-		const first = s.points[0], last = s.points.find((p) => p.x === shared && p !== first) ?? s.points[s.points.length - 1];
-		return last.efficiency === null || last.speedup === null ? [] : [{ name: s.name || 'All runs', from: first.x,
-			to: last.x, speedup: last.speedup, efficiency: last.efficiency }];
+		const first = s.points[0];
+		const last = s.points.find((p) => p.x === shared && p !== first) ?? s.points[s.points.length - 1];
+		return last.efficiency === null || last.speedup === null ? [] : [{
+			name: s.name || 'All runs', from: first.x, to: last.x, speedup: last.speedup, efficiency: last.efficiency }];
 	}).sort((a, b) => b.efficiency - a.efficiency);
-	const text = (o: (typeof ends)[number]): string => `${o.name} gains ${o.speedup.toFixed(1)} × from ${by} `
+	const text = (o: (typeof ends)[number]): string =>
+		`${o.name} gains ${o.speedup.toFixed(1)} × from ${by} `
 		+ `${given(o.from)} → ${given(o.to)} (${Math.round(o.efficiency * 100)} % of the ideal)`;
 	if (!ends.length)
 		return 'No series has a speedup.';
-	return `${text(ends[0])}${ends.length > 1 ? `, the best; ${text(ends[ends.length - 1])}, the least` : ''}.`;
+	return `${text(ends[0])}${ends.length > 1
+		? `, the best; ${text(ends[ends.length - 1])}, the least` : ''}.`;
 }
 
 /** What changes the metric most, and what does not change it; from the steps, the largest first. */
 export function impactText(list: ImpactStep[], metric: string, label: (column: string) => string): string {
 	const isSure = (s: ImpactStep): boolean => (s.interval ? s.interval[0] * s.interval[1] > 0 : false);
-	const most = list.find(isSure), others = list.filter((s) => !list.some((o) => o.column === s.column && isSure(o)));
+	const most = list.find(isSure);
+	const others = list.filter((s) => !list.some((o) => o.column === s.column && isSure(o)));
 	const still = [...new Set(others.map((s) => label(s.column)))];
 	if (!most)
 		return list.length ? `No parameter changes ${metric} beyond the scatter of these runs.`
 			: `These runs do not show what changes ${metric}: no parameter varies alone.`;
-	return `${label(most.column)} ${showValue(most.column, most.from)} → ${showValue(most.column, most.to)} changes ${metric} most: `
+	const step = `${showValue(most.column, most.from)} → ${showValue(most.column, most.to)}`;
+	return `${label(most.column)} ${step} changes ${metric} most: `
 		+ `${percent(most.effect)}, everything else equal.${still.length
 			? ` No effect was found for ${still.slice(0, STILL_NAMED).join(', ')}.` : ''}`;
 }
