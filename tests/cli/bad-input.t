@@ -308,7 +308,7 @@ my @rows = (
 	['line that is no JSON', [@custom, 'broken.jsonl'],
 		'broken.jsonl: line 2, column 12: the text ends in the middle of a value'],
 	['line that is no object', [@custom, 'list.jsonl'], 'list.jsonl:2: expected an object, found *'],
-	['prompt that is no text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
+	['prompt that is not text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
 	['no prompt at all', [@custom, 'other.jsonl'], 'other.jsonl: no line has a "prompt" field'],
 	['no length in the row', [@custom, qw(good.jsonl --custom-output-len -1)],
 		'good.jsonl:1: no "output_tokens" field; --custom-output-len TOKENS sets the length of all '
@@ -331,7 +331,7 @@ my @rows = (
 	['no JSON', [qw(--model m --tokenizer text.json)],
 		'text.json is not JSON: line 1, column 1: expected a value*'],
 	['no model', [qw(--model m --tokenizer nomodel.json)],
-		'nomodel.json has no "model"; it is no tokenizer.json'],
+		'nomodel.json has no "model"; it is not a tokenizer.json'],
 	['directory without one', [qw(--model m --tokenizer folder)], '*folder*tokenizer.json*'],
 	['needed by the dataset', [qw(--model m --skip-tokenizer-init)],
 		['--dataset-name random needs a tokenizer and cannot be used with --skip-tokenizer-init']],

@@ -41,7 +41,7 @@ sub result {
 
 check_run('the network needs a token', run(args => ['dashboard', '--listen', '0.0.0.0:0', '--store',
 	'sqlite:x.db']), { status => 2,
-	err => 'profllm dashboard: --listen 0.0.0.0:0: others than this machine can reach that, so '
+	err => 'profllm dashboard: --listen 0.0.0.0:0: other machines can reach this address, so '
 		. '--auth-token-file is needed', gone => ['x.db'] });
 check_run('so does every address', run(args => ['dashboard', '--listen', '[::]:0']), { status => 2,
 	err => 'profllm dashboard: --listen [[]::[]]:0: others*' =~ s/\[\[\]/[/r =~ s/\[\]\]/]/r });

@@ -101,7 +101,7 @@ check_run('offline by the other name', load($hub, 'org/m', env => { TRANSFORMERS
 	{ @good });
 check_run('offline, another model', load($hub, 'org/x', env => { HF_HUB_OFFLINE => 1 }), { status => 1,
 	err => '*no tokenizer "org/x": there is no such file or directory, and org/x is not in the cache '
-		. '(*/models--org--x, revision main), and the hub is not asked (offline by *' });
+		. '(*/models--org--x, revision main), and the hub may not be used (offline by *' });
 check_run('no hub, another model', load($hub, 'org/x'), { status => 1,
 	err => "*no tokenizer \"org/x\": * $hub->{url}/api/models/org/x/revision/main: Failed to *" });
 

@@ -45,7 +45,7 @@ sub start {
 
 sub document { return json_of(slurp("$_[0].json")) }
 
-# The simulators of this test: each with what it was told and where it listens.
+# The simulators of this test: each with what it was told and address on which the server listens.
 sub servers {
 	my @found;
 

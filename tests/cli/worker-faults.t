@@ -43,7 +43,7 @@ sub latency {
 my $who = 'the worker';
 my $broke = "$who broke the protocol during";
 my $ended = "$who ended with status";
-my $clocks = 'the clocks of faulty cannot be believed: it says that the run';
+my $clocks = 'the clocks of faulty cannot be trusted: it reports that the run';
 my @rows = (
 	# fault, when, exit status, the sentence, [options], lines of the log's end
 	['none', '', 0, undef],
@@ -81,7 +81,7 @@ my @rows = (
 	['garbage', 'generate', 1, "$broke generate: 'INFO' found where a frame's length was expected"],
 	['long', 'load', 1, "$broke load: a frame of 4294967295 bytes; at most 268435456"],
 	['truncated', 'generate', 1, "$broke generate: it ended in the middle of a frame"],
-	['no-json', 'put', 1, "$broke put: a frame that is no JSON object: {\"id\":"],
+	['no-json', 'put', 1, "$broke put: a frame that is not a JSON object: {\"id\":"],
 	['closes', 'generate', 1, "$broke generate: it closed its socket without an answer"],
 	['leaves-child', 'generate', 1, "$ended 3 without an answer during generate (crash)"],
 	['protocol', 'hello', 1, "$broke starting: it speaks version 2, we speak 1"],
@@ -102,8 +102,8 @@ my @rows = (
 	['count-negative', 'generate', 1, "$broke its answer: output_tokens[1] is -1"],
 	['count-text', 'generate', 1, "$broke its answer: prompt_tokens[0] is x"],
 	['forgets', 'put', 1, "$broke its answer: it does not hold the 2 requests it was given"],
-	['length-text', 'describe', 1, "$broke its answer: max_model_len is no integer"],
-	['phases-text', 'load', 1, "$broke its answer: phases is no list"],
+	['length-text', 'describe', 1, "$broke its answer: max_model_len is not an integer"],
+	['phases-text', 'load', 1, "$broke its answer: phases is not a list"],
 	['prints', 'generate', 0, undef],
 	['daemon', 'generate', 0, undef, ['--server-grace', 1]],
 	['hang', 'shutdown', 0, undef, ['--server-grace', 1],

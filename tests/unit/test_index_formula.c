@@ -47,7 +47,7 @@ static void values(void **state)
 static void wrong(void **state)
 {
 	static const struct { const char *text, *want; } row[] = {
-		{ "=", "at character 2, a column, a number or an opening parenthesis was expected" },
+		{ "=", "expected at character 2, a column, a number or an opening parenthesis" },
 		{ "=a /", "at character 5, a column" }, { "=a // b", "at character 5, a column" },
 		{ "=(a", "at character 4, a closing parenthesis" }, { "=a b", "at character 4, +, -, *" },
 		{ "=min(a)", "at character 7, a comma" }, { "=1 + 2", "at least one column" },

@@ -56,7 +56,7 @@ static void test_read(void **state)
 	oracle_release(&t);
 }
 
-/* A truth that is not whole must never be joined: each damage is named. */
+/* A truth that is incomplete must never be joined: each damage is named. */
 static void test_read_refuses(void **state)
 {
 	static const struct { const char *text, *says; } cases[] = {

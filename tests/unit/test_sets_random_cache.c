@@ -103,8 +103,8 @@ static void what_cannot_be_shared_is_refused(void **state)
 		int64_t prefix;
 		const char *want;
 	} row[] = {
-		{ 0.5, 0, true, 0, "--random-cache-hit-fraction and --random-cache-ratio need each other" },
-		{ 0, 0.5, true, 0, "--random-cache-hit-fraction and --random-cache-ratio need each other" },
+		{ 0.5, 0, true, 0, "--random-cache-hit-fraction and --random-cache-ratio must be given together" },
+		{ 0, 0.5, true, 0, "--random-cache-hit-fraction and --random-cache-ratio must be given together" },
 		{ 0.5, 0.5, false, 0, "--random-cache-ratio needs --prompt-token-ids: only ids are shared "
 		  "exactly" },
 		{ 0.5, 0.5, true, 4, "--random-cache-ratio cannot be combined with --random-prefix-len, which "

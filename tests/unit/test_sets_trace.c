@@ -566,7 +566,7 @@ static void bad_traces_are_refused(void **state)
 		{ "t.csv", "a,b\n1,2\n", "t.csv:2: no known trace has the columns a, b; there are mooncake" },
 		{ "t.csv", "TIMESTAMP,b\n2024-05-10 00:00:00,2\n",
 		  "t.csv:2: no \"ContextTokens\"; a row of an Azure trace has TIMESTAMP, ContextTokens, "
-		  "GeneratedTokens, and this one has TIMESTAMP, b; --trace-format names another family" },
+		  "GeneratedTokens, and this one has TIMESTAMP, b; choose another format with --trace-format" },
 		{ "t.csv", AZURE_HEAD, "t.csv: the file has no rows" },
 		{ "t.csv", AZURE_HEAD "2024-05-10 00:00:00,1\n", "t.csv: line 2: 2 cells" },
 		{ "t.jsonl", "{\"turns\": []}\n", "t.jsonl:1: \"turns\" makes it a file of conversations" },

@@ -591,7 +591,7 @@ static const struct {
 	{ "one run of two", STR("[{\"request_throughput\": 1}, {\"a\": 1}]"), "run 2: no result", { 0 } },
 	{ "bytes behind it", STR("{\"request_throughput\": 1} x"), "line 1, column 27", { 0 } },
 	{ "broken UTF-8", STR("{\"request_throughput\": 1,\n \"a\": \"\xff\"}"),
-	  "line 2: byte 34 of the file is no UTF-8", { 0 } },
+	  "line 2: byte 34 of the file is not UTF-8", { 0 } },
 	{ "UTF-16", STR("\xff\xfe{\0}\0"), "no UTF-8", { 0 } },
 	{ "a byte order mark", STR("\xef\xbb\xbf{\"request_throughput\": 1}"), NULL,
 	  { "request_throughput=1.0" } },

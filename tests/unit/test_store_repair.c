@@ -409,7 +409,7 @@ static void hostile_names(const char *url)
 		run.row.n = n;
 		r = put(s, &a, &run);
 		assert_int_equal(r.outcome, PUT_NEW);
-		assert_true(says(r, "1 of its values are in its document alone, because their names are"));
+		assert_true(says(r, "1 of its values are only in its document, because their names are"));
 		for (size_t i = 0; i < COUNT(names); i++)
 			if (value_of(s, r.id, names[i]) != 100.0 * (double)round + (double)i)
 				fail_msg("%s: %g", names[i], value_of(s, r.id, names[i]));

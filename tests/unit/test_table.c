@@ -182,7 +182,7 @@ static void test_format(void **state)
 	static const struct row row[] = {
 		{ "blob", " [{}]", "blob: row 0 {}" },
 		{ "blob", "{}\n{}", "blob:2 {}; blob:1 {}" },
-		{ "blob", "a,b\n", "blob: neither its name nor its first bytes say what it is; expected "
+		{ "blob", "a,b\n", "blob: its format is not recognized by its name or content; expected "
 		  ".json, .jsonl, .csv, .tsv, .txt or .parquet" },
 	};
 	static const char *const yes[] = { "a.json", "d.x/a.jsonl", "a.ndjson", "a.csv", "a.tsv.gz", "a.txt",

@@ -375,7 +375,7 @@ static void test_wrong_tekken(void **state)
 		refused("tekken.json", row[i].want);
 	}
 	write_file("tekken.json", STR("{\"config\":{}}"));
-	refused("tekken.json", "has no \"config\" or no list \"vocab\"; it is no tekken.json");
+	refused("tekken.json", "has no \"config\" or no list \"vocab\"; it is not a tekken.json");
 	write_file("tekken.json", STR("{} {}"));
 	refused("tekken.json", "is not JSON: text after the end of the object");
 }

@@ -167,10 +167,10 @@ static void test_errors(void **state)
 		{ BYTES("\x02\x00"), "no field begins at byte 0" },
 		{ BYTES("\x0c"), "a group ends at byte 0" },
 		{ BYTES("\x0b\x08\x01"), "a field breaks off at byte 3" },
-		{ BYTES("\x0a\x02\x0a\0"), "has a piece (number 0) that is no text" },
-		{ BYTES("\x0a\x00"), "has a piece (number 0) that is no text" },
-		{ BYTES("\x0a\x03\x0a\x01\xff"), "has a piece (number 0) that is no text" },
-		{ BYTES("\x0a\x03\x0a\x01\0"), "has a piece (number 0) that is no text" },
+		{ BYTES("\x0a\x02\x0a\0"), "has a piece (number 0) that is not text" },
+		{ BYTES("\x0a\x00"), "has a piece (number 0) that is not text" },
+		{ BYTES("\x0a\x03\x0a\x01\xff"), "has a piece (number 0) that is not text" },
+		{ BYTES("\x0a\x03\x0a\x01\0"), "has a piece (number 0) that is not text" },
 		{ BYTES("\x0a\x08\x0a\x01" "a\x15\0\0\xc0\x7f"), "with the score nan" },
 		{ BYTES("\x0a\x08\x0a\x01" "a\x15\xff\xff\x7f\xff"), "with the score -3.4" },
 		{ BYTES("\x0a\x05\x0a\x01" "a\x18\x07"), "of unknown type 7" },
@@ -193,7 +193,7 @@ static void test_errors(void **state)
 		{ BYTES("\x0a\x05\x0a\x01" "u\x18\x02\x0a\x05\x0a\x01" "a\x18\x05\x12\x02\x18\x02"),
 			"unused pieces (number 1)" },
 		{ BYTES("\x0a\x05\x0a\x01" "u\x18\x02\x0a\x04\x0a\x02" "ab\x12\x02\x18\x02"),
-			"piece number 1 of characters that are no pieces" },
+			"piece number 1 of characters that are not pieces" },
 	};
 
 	(void)state;

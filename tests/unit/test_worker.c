@@ -260,7 +260,7 @@ static const struct bad {
 	{ "raw(pack 'N', 0xfffffff0); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN,
 	  .text = "a frame of 4294967280 bytes; at most 268435456" },
 	{ "put('{\"type\":'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN,
-	  .text = "a frame that is no JSON object: {\"type\":" },
+	  .text = "a frame that is not a JSON object: {\"type\":" },
 	{ "put('[1]'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN, .text = "no JSON object: [1]" },
 	{ "put('{\"type\":1}'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN, .text = "without a type" },
 	{ "put('{\"type\":\"x\"}'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN, .text = "unknown type" },
