@@ -28,8 +28,8 @@ struct keep_opts {
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder")
 #define WHICH \
 	R(runs, "RUN", .flags = OPT_POSITIONAL, .help = "run_ids"), \
-	R(filter, "filter", .arg = "JSON", .help = "or all runs that match this filter, as in "
-	"export")
+	R(filter, "filter", .arg = "JSON", \
+	  .help = "or all runs that match this filter, as in export")
 /* For the verbs that look for files of traces, or remove them. */
 #define TRACES \
 	R(traces_dir, "traces-dir", .arg = "DIR", \
