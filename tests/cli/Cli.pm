@@ -137,7 +137,7 @@ sub no_terminal {
 	sysopen(my $fd, '/dev/ptmx', O_RDWR | O_NOCTTY) or return "/dev/ptmx: $!";
 	ioctl($fd, 0x80045430, my $n = pack 'i', 0) or return "/dev/ptmx: $!";
 	my $path = '/dev/pts/' . unpack('i', $n);
-	return -e $path ? undef : "$path is not there";
+	return -e $path ? undef : "$path does not exist";
 }
 
 # Why script cannot run a command on a terminal; undef: it can.

@@ -218,9 +218,9 @@ my @rows = (
 	{ name => 'keys that the server refuses', status => 1, err => $all_failed,
 	  args => [qw(--ignore-eos --top-k 5)],
 	  raw => [refusal("{'detail': \"Unexpected keys: {'ignore_eos', 'repetition_penalty'}\"}")],
-	  out => ["  3 x Unprocessable Entity: *; the request has what it names: --omit-body-keys "
-		. 'repetition_penalty,ignore_eos leaves it out'],
-	  saved => ['*--omit-body-keys repetition_penalty,ignore_eos leaves it out'] },
+	  out => ["  3 x Unprocessable Entity: *; the request has that key: --omit-body-keys repetition_penalty,ignore_eos "
+		. 'removes it'],
+	  saved => ['*--omit-body-keys repetition_penalty,ignore_eos removes it'] },
 	{ name => 'a key that was not sent', status => 1, err => $all_failed, args => [],
 	  raw => [refusal('top_kk, repetition_penalty_, and the prompt')],
 	  out => ['  3 x Unprocessable Entity: top_kk, repetition_penalty_, and the prompt'] },

@@ -85,7 +85,7 @@ my $plain = start_dashboard();
 delete @ENV{qw(HF_TOKEN CHOSEN)};
 
 my $good = "server: {command: sim, model: m}\nbenchmark: {tokenizer: sim, num_prompts: 1}\n";
-like(said($d, "name: \"\${HF_TOKEN}\"\n$good"), qr/the environment of a dashboard is not read/,
+like(said($d, "name: \"\${HF_TOKEN}\"\n$good"), qr/environment variables of a dashboard are not available/,
 	'a variable of the dashboard is refused');
 unlike(said($d, "name: \"\${HF_TOKEN}\"\n$good"), qr/\Q@{[SECRET]}/, 'and not told');
 is(check($d, "name: \"\${HF_TOKEN:-other}\"\n$good")->{json}{plan}{experiments}[0]{name}, 'other',

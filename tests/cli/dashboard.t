@@ -66,7 +66,7 @@ is_deeply([@{$r->{headers}}{qw(x-content-type-options referrer-policy x-frame-op
 ok(!exists $r->{headers}{'access-control-allow-origin'}, 'no other origin reads answers');
 
 $r = ask($d, 'GET', '/api/nothing');
-is($r->{status}, 404, 'what is not there');
+is($r->{status}, 404, 'what does not exist');
 is($r->{headers}{'content-type'}, 'application/problem+json', 'is told as a problem');
 is_deeply([@{$r->{json}}{qw(title status)}], ['Not Found', 404], 'of the known form');
 $r = ask($d, 'DELETE', '/api/health');

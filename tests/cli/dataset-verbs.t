@@ -95,7 +95,7 @@ my @rows = (
 		--tokenizer sim --dataset-name workload --dataset-path text.txt)],
 	[1, '*a.bin holds 5 requests, and --num-prompts asks for 6*', qw(dataset show --tokenizer sim
 		--num-prompts 6), @replay],
-	[1, '*cut.bin: the file is cut*', qw(dataset show --tokenizer sim --dataset-name workload
+	[1, '*cut.bin: the file is cut off*', qw(dataset show --tokenizer sim --dataset-name workload
 		--dataset-path cut.bin)],
 	[2, '*--examples*', qw(dataset show --tokenizer sim --examples -1)],
 	[2, '*--input FILE is needed*', qw(dataset slices --tokenizer sim --output x)],

@@ -115,7 +115,7 @@ sub is_up { return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $p
 wait_for('the server', \&is_up);
 $run = find("http://127.0.0.1:$port", @fast, qw(--find-max-concurrency --slo p90_e2el_ms<5000 --budget 40
 	--output-json shed.json));
-check_run('a server that sheds load', $run, { status => 0, out => ['Failed requests bind: *',
+check_run('a server that sheds load', $run, { status => 0, out => ['Limiting factor: *',
 	'Safe to configure: * requests at once*'] });
 $found = json_of(slurp('shed.json'))->{capacity};
 is($found->{capacity}, 4, "it takes four");

@@ -94,8 +94,8 @@ check_run('bench serve takes it, too', run(args => \@serve, env => { HF_ENDPOINT
 # ---- without the hub ----
 
 stop_hubs();
-check_run('no hub, cached', load($hub, 'org/m'), { status => 0, err => 'WARNING: model org/m is taken '
-	. "from the cache (commit aaaaaaaaaaaa), for the hub cannot be asked: $hub->{url}/*: Failed to *" });
+check_run('no hub, cached', load($hub, 'org/m'), { status => 0, err => 'WARNING: model org/m is used '
+	. "from the cache (commit aaaaaaaaaaaa), because the hub cannot be reached: $hub->{url}/*: Failed to *" });
 check_run('offline, cached', load($hub, 'org/m', env => { HF_HUB_OFFLINE => 1 }), { @good });
 check_run('offline by the other name', load($hub, 'org/m', env => { TRANSFORMERS_OFFLINE => 'yes' }),
 	{ @good });
@@ -177,7 +177,7 @@ for (
 	['access refused', { on => qr/^GET /, status => [403, 'X-Error-Message: Not for you'] },
 		'*refuses access to model org/m (Not for you)'],
 	['wrong size', { on => qr/HEAD .*tokenizer.json/, size => 5, etag => 'e' },
-		'*tokenizer.json of org/m: * bytes came of 5 that the hub announced'],
+		'*tokenizer.json of org/m: * bytes arrived of the 5 that the hub announced'],
 	['wrong hash', { on => qr/HEAD .*tokenizer.json/, etag => 'c' x 40 },
 		'*its bytes are not those the hub announced (hash c*'],
 	['too large', { on => qr/HEAD .*tokenizer.json/, size => 1e12 }, '*the limit is 268435456'],
@@ -189,7 +189,7 @@ for (
 		'*ftp://x/: Protocol "ftp" *'],
 	['in a circle', { on => qr/^GET .api/, status => [302, 'Location: /api/models/org/m/revision/main'] },
 		'*is redirected more than 10 times'],
-	['silence', { on => qr/^GET .api/, silence => 30 }, '*nothing came for 1 s'],
+	['silence', { on => qr/^GET .api/, silence => 30 }, '*no data arrived for 1 s'],
 	['silence once', { on => $file, times => 1, silence => 30 }],
 ) {
 	my ($name, $fault, $expected) = @$_;

@@ -93,8 +93,8 @@ config('bad', "down1\nalone1\nempty1\ngood slots=2\n");
 }
 
 config('none', "down1\ndown2\n");
-check_run('no host is left', run(args => words('none')), { status => 1, err => 'profllm run: no host of '
-	. 'none.hosts is left, and 4 experiments were not run; --resume runs them' });
+check_run('no host is left', run(args => words('none')), { status => 1, err => 'profllm run: all hosts '
+	. 'of none.hosts have failed, and 4 experiments were not run; --resume runs them' });
 spew('none.hosts', "good slots=4\n");
 check_run('and later another one', run(args => words('none', '--resume')), { status => 0,
 	out => ['Suite: 4 completed, 0 partial, 0 failed'] });

@@ -98,7 +98,7 @@ my @rows = (
 	['too-late', 'generate', 1, "$clocks ended 3* s after its answer came"],
 	['few-counts', 'generate', 1, "$broke its answer: output_tokens has 1 entries for 2 requests"],
 	['many-counts', 'generate', 1, "$broke its answer: prompt_tokens has 3 entries for 2 requests"],
-	['counts-text', 'generate', 1, "$broke its answer: output_tokens is no list"],
+	['counts-text', 'generate', 1, "$broke its answer: output_tokens is not a list"],
 	['count-negative', 'generate', 1, "$broke its answer: output_tokens[1] is -1"],
 	['count-text', 'generate', 1, "$broke its answer: prompt_tokens[0] is x"],
 	['forgets', 'put', 1, "$broke its answer: it does not hold the 2 requests it was given"],
@@ -143,7 +143,7 @@ latency('a command that is none', ['--backend', 'worker', '--worker-cmd', "perl 
 latency('a script that is not there', ['--backend', 'worker', '--worker-cmd', 'sh no-such-script'],
 	{ status => 2, err => '*(program not found: *no-such-script*)' });
 latency('no Python', ['--backend', 'vllm'], { status => 2,
-	err => '*backend vllm needs Python, and there is no python3 in PATH; --python or *' },
+	err => '*backend vllm needs Python, and python3 is not in PATH; --python or *' },
 	env => \%bare);
 latency('a Python that is not there', ['--backend', 'vllm', '--python', '/no/python'], { status => 2,
 	err => "*the vllm worker cannot be started: '/no/python': No such file or directory" },
@@ -171,7 +171,7 @@ latency('no worker', ['--backend', 'vllm', '--python', "$bin/mypython"], { statu
 # ---- Nsight Systems ----
 
 latency('no nsys', ['--nsight', '--backend', 'worker', '--worker-cmd', "$faulty none"],
-	{ status => 2, err => '*--nsight: there is no nsys (Nsight Systems) in PATH' });
+	{ status => 2, err => '*--nsight: nsys (Nsight Systems) is not in PATH' });
 spew("$bin/nsys", <<'END');
 #!/bin/sh
 echo "$@" >nsys-args

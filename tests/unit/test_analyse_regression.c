@@ -91,7 +91,7 @@ static void against(void **state)
 	v = rig_ask(&r, analyse_regression, "{" RATE "\"policy\": {\"points_after\": 6}, " A ", " B
 		    "}");
 	rig_same(v, "items/0/verdict", "not_enough_data");
-	rig_same(v, "items/0/reason", "5 points after the baseline, and the policy asks for 6");
+	rig_same(v, "items/0/reason", "5 points after the baseline, but the policy requires 6");
 	rig_near(v, "items/0/p", NAN);
 	/* every run is a baseline: nothing is left to judge */
 	v = rig_ask(&r, analyse_regression, "{" RATE "\"filter\": {\"column\": \"tags.build\", "

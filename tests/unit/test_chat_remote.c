@@ -374,7 +374,7 @@ static void test_faults(void **state)
 		{ FAULT_NOT_JSON, "/tokenize: the answer is not JSON" },
 		{ FAULT_NO_MEMBER, "/tokenize: the answer has no \"tokens\"" },
 		{ FAULT_BAD_IDS, "/tokenize: the answer's \"tokens\" are not token ids" },
-		{ FAULT_NO_DETOKENIZE, "/detokenize gives no text for the ids 0 to 15" },
+		{ FAULT_NO_DETOKENIZE, "/detokenize returns no text for the ids 0 to 15" },
 	};
 	struct token_server s = client();
 	struct err e;

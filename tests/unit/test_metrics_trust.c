@@ -401,7 +401,7 @@ static const struct {
 	{ lag_closed_over, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 53.000 ms (mean) later than possible, which cost 5.0 % "
 	  "of the time of the 500 slots of --max-concurrency (limit 5 %): fewer requests were in "
-	  "flight than asked for, and throughput or latencies are too low, by up to that share."
+	  "flight than requested, and throughput or latencies are too low, by up to that share."
 	  SEE_DOCTOR, "TTFT, E2EL, goodput, throughput" },
 	{ lag_burst, TRUST_DEGRADED, "send_lag",
 	  "The client sent requests 900.000 ms (p99) later than possible (limit "
@@ -451,7 +451,7 @@ static const struct {
 	  "promptly: the server or the network sends them together, and ITL shows it.", NULL },
 	{ queue_at, TRUST_VALID, NULL, NULL, NULL },
 	{ queue_over, TRUST_DEGRADED, "rate_not_carried",
-	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server does not carry this "
+	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
 	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
 	{ queue_late, TRUST_DEGRADED, "send_lag",
@@ -577,7 +577,7 @@ static const struct {
 	{ start_unknown, TRUST_VALID, NULL, NULL, NULL },
 	{ start_crowd, TRUST_VALID, "slow_start",
 	  "The first 8 requests had a median TTFT of 900.000 ms, the others of 100.000 ms: the server "
-	  "was cold, or it is the crowd of the start, and the mean TTFT is 5.1 % longer for it. "
+	  "was cold, or it had to start all of them at once, and the mean TTFT is 5.1 % longer for it. "
 	  "--num-warmups 8 sends such requests before the measurement.", NULL },
 	{ outage, TRUST_DEGRADED, "server_restarted",
 	  "From 12.500 s on the server took no connections for 3.250 s, in which 7 requests failed, and "

@@ -149,7 +149,7 @@ static void long_prompts_are_left_out(void **state)
 			assert_int_equal(f.w.n, limit == 6 ? 2 : 3);
 			assert_int_equal(f.w.notes.n > 0, limit == 6);
 			if (limit == 6)
-				assert_non_null(strstr(f.w.notes.p, "1 prompts were left out: they have "
+				assert_non_null(strstr(f.w.notes.p, "1 prompts were skipped: they have "
 						       "more than --speed-bench-max-input-len 6 tokens"));
 		}
 		fixture_release(&f);

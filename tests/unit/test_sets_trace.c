@@ -614,7 +614,7 @@ static void long_rows_are_left_out(void **state)
 	f.opts.max_model_len = (struct opt_int){ true, 15 };
 	make(&f);
 	assert_int_equal(f.w.n, 1);
-	assert_notes(&f, "1 requests were left out: prompt and answer together would have more than "
+	assert_notes(&f, "1 requests were skipped: prompt and answer together would have more than "
 		     "--max-model-len 15 tokens");
 	fixture_release(&f);
 }

@@ -125,7 +125,7 @@ static void a_run_adds_some(const char *url)
 	struct put_result out[5], r = put(s, &a, &junk);
 
 	assert_int_equal(r.outcome, PUT_NEW);
-	assert_true(says(r, "2700 of its values are in its document alone"));
+	assert_true(says(r, "2700 of its values are only in its document"));
 	assert_true(says(r, "\"tags.k-300\", \"tags.k-301\", \"tags.k-302\" and 2697 more"));
 	assert_int_equal(used(s), COLUMNS_NEW_RUN_MAX);
 	assert_int_equal(value_of(s, r.id, "tags.k-299"), 300);

@@ -345,7 +345,7 @@ static void test_wrong_tekken(void **state)
 			"\"version\":\"v3\"}", NULL, "", "regular expression" },
 		{ "{\"pattern\":\"\\\\d{1,3}+\"}", NULL, "", "with a possessive count like {1,3}+" },
 		{ "{\"pattern\":\"a\"}", NULL, "",
-			"has a \"config\" whose \"default_num_special_tokens\" is no number from 0 to 65536" },
+			"has a \"config\" whose \"default_num_special_tokens\" is not a number from 0 to 65536" },
 		{ CONFIG(x, 6, "v3"), NULL, "", "is not JSON" },
 		{ CONFIG(-1, 6, "v3"), NULL, "", "whose \"default_vocab_size\" is no number" },
 		{ CONFIG(6, 6, "v3"), NULL, "", "leaves nothing besides its 6 special tokens" },

@@ -134,7 +134,7 @@ static const char *find_python(const struct offline_opts *o, struct arena *a, st
 		return found;
 	if (tool_exists("python3"))
 		return "python3";
-	err_set(e, ERR_USAGE, "backend %s needs Python, and there is no python3 in PATH; --python or "
+	err_set(e, ERR_USAGE, "backend %s needs Python, and python3 is not in PATH; --python or "
 		"PROFLLM_PYTHON may name one", o->backend);
 	return NULL;
 }
@@ -153,7 +153,7 @@ static int wrap(const struct offline_start *how, struct word_list *out, struct e
 						out->arena);
 
 	if (!tool_exists("nsys"))
-		return err_set(e, ERR_USAGE, "--nsight: there is no nsys (Nsight Systems) in PATH");
+		return err_set(e, ERR_USAGE, "--nsight: nsys (Nsight Systems) is not in PATH");
 	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
 		words_add(out, (char *)always[i]);
 	if (profiler && strcmp(profiler, "cuda") == 0) {

@@ -344,23 +344,41 @@ static const struct topic {
 	  "profllm help failures" },
 	{ CATEGORIES, "too_many_failures",
 	  "So many requests failed that the load was stopped early.",
-	  "Correct what the errors name, or lower the load; the limit is `benchmark.max_failures`.",
+	  "Correct what the errors name, or lower the load; the limits are `benchmark.max_errors` and `benchmark.max_error_rate`.",
 	  "profllm help failures" },
 	{ CATEGORIES, "no_trace",
 	  "The profiler was to write a trace and wrote none; the measurement itself is complete.",
 	  "Read the server's log: its version may want another option for traces.",
 	  "profllm run --config experiment.yaml --check" },
 	{ CATEGORIES, "interrupted",
-	  "The experiment was stopped by a signal; what was measured until then is in the document.",
-	  "Run it again; a suite goes on where it stopped with `--resume`.",
+	  "The run was stopped by a signal. What was measured until then is kept; in a verdict: requests "
+	  "with long answers are the ones that are missing.",
+	  "Run it again; a suite continues where it stopped with `--resume`.",
 	  "profllm run --config suite.yaml --output results.d --resume" },
+
+	{ CATEGORIES, "network",
+	  "A server, hub or proxy that the configuration needs could not be reached.",
+	  "Check the address in the message; `profllm help server_unreachable` has more.",
+	  "curl URL/health" },
+	{ CATEGORIES, "output",
+	  "The document, or its folder, cannot be written.",
+	  "Name another place with `--output`, or make room and correct the folder's permissions.",
+	  "profllm run --config experiment.yaml --output results.json" },
+	{ CATEGORIES, "file",
+	  "A file that the load needs or writes cannot be read or written.",
+	  "Correct the path or the permissions that the message names.",
+	  "profllm help permission_denied" },
+	{ CATEGORIES, "not_measured",
+	  "The load could not be prepared or did not begin, so there are no numbers.",
+	  "Read the reason; `--dry-run` prepares the same load without sending it.",
+	  "profllm run --config experiment.yaml --dry-run" },
 
 	/* ---- reasons of a verdict ---- */
 	{ REASONS, "failures",
 	  "More than 1 % of the requests failed. Failed requests are often the slow ones, so what "
 	  "remains looks better than the server is.",
 	  "Read the errors above the report and remove their cause, or lower the load.",
-	  "profllm bench serve ... --abort-after-failures 10" },
+	  "profllm bench serve ... --max-errors 10" },
 	{ REASONS, "sent_early",
 	  "Requests left before they were due, so the load was not the one that was asked for.",
 	  "This is always a defect of this program: please report it with the record.",
@@ -446,7 +464,7 @@ static const struct topic {
 	{ REASONS, "packet_loss",
 	  "The network lost packets. Each loss costs at least 200 ms on Linux, which is in the "
 	  "latencies.",
-	  "Repair the network, or measure from a machine next to the server.", "profllm doctor --server URL" },
+	  "Repair the network, or measure from a machine next to the server.", "profllm doctor URL" },
 	{ REASONS, "capture_lost",
 	  "The capture lacks packets of some requests, which are therefore not in the numbers. Long "
 	  "answers are missing more often than short ones.",
@@ -517,6 +535,66 @@ static const struct topic {
 	  "in.",
 	  "Use the other `--constraint-form`, or a server with structured output.",
 	  "profllm bench structured-output ... --constraint-form guided" },
+	/* of benchmarks without a server */
+	{ REASONS, "short_answers",
+	  "The engine returned fewer tokens than requested, so it did less work.",
+	  "Lower `--output-len`, or raise `--max-model-len`, which may cut answers off.",
+	  "profllm bench latency ... --output-len 64" },
+	{ REASONS, "requested_tokens",
+	  "Throughput is computed from the tokens that were requested, as in vLLM, not from those that "
+	  "were counted.",
+	  "`--fix token-counts` uses the counted tokens.",
+	  "profllm bench throughput ... --fix token-counts" },
+	{ REASONS, "media_tokens",
+	  "Tokens of images, videos and sound are not in the numbers of tokens.",
+	  "Compare requests per second instead of tokens per second.",
+	  "profllm bench throughput ... --output-json FILE" },
+	{ REASONS, "unfinished",
+	  "Some requests have no answer, so the time is that of less work.",
+	  "Read the log of the engine's program (`--worker-log FILE`).",
+	  "profllm bench throughput ... --worker-log worker.log" },
+	{ REASONS, "profiled",
+	  "The profiler ran inside the measured time, which makes everything slower.",
+	  "Measure without `--profile`.", "profllm bench throughput ..." },
+	{ REASONS, "brief",
+	  "The measured time is so short that it is mostly the beginning and the end of a batch.",
+	  "Send more requests (`--num-prompts`).", "profllm bench throughput ... --num-prompts 1000" },
+	{ REASONS, "outside_the_clock",
+	  "Much of the time passed between request and answer, outside the engine's own clock.",
+	  "End other programs on this machine; `--show-log` shows what the engine's program does.",
+	  "profllm doctor" },
+	{ REASONS, "runs_apart",
+	  "Later runs took another time than the first one: prompts were in a prefix cache, or the "
+	  "engine was not warm.",
+	  "`--num-warmups N`, or prompts that differ.",
+	  "profllm bench throughput ... --num-warmups 10" },
+	{ REASONS, "drift",
+	  "Iterations became slower or faster during the run: the machine's clock changes, or it was not "
+	  "warm.",
+	  "More `--num-iters-warmup`; fix the clocks of CPU and GPU.",
+	  "profllm bench latency ... --num-iters-warmup 20" },
+	{ REASONS, "spread",
+	  "Repetitions differ by more than 10 % of their mean: other programs run on this machine.",
+	  "End them, and repeat more often.", "profllm doctor" },
+	{ REASONS, "no_warmup",
+	  "Nothing warmed the engine up, so the first measurement includes work that is done once.",
+	  "Give a number of warm-up iterations of at least 1.",
+	  "profllm bench latency ... --num-iters-warmup 10" },
+	{ REASONS, "few",
+	  "There are too few repetitions to show how much they differ.",
+	  "Repeat more often (`--num-iters`, `--num-iters-cold`, `--num-iters-warm`).",
+	  "profllm bench latency ... --num-iters 30" },
+	{ REASONS, "first_slow",
+	  "The first start was more than 20 % slower than the other cold ones: it read the model from the "
+	  "disk, the others from memory.",
+	  "`--drop-page-cache` makes all cold starts read from the disk, or ignore the first one.",
+	  "profllm bench startup ... --drop-page-cache" },
+	{ REASONS, "coarse",
+	  "The start was so short that the interval of polling the server is a large part of it.",
+	  "Quote the time with an error of 0.1 s.", "profllm bench startup ... --num-iters-cold 10" },
+	{ REASONS, "no_request_times",
+	  "The engine did not report times of single requests, so each one counts as the mean of all.",
+	  "Do not quote percentiles.", "profllm bench mm-processor ..." },
 };
 
 #define TOPICS (sizeof(topics) / sizeof(*topics))
@@ -596,10 +674,12 @@ void topic_list(struct buf *out)
 		buf_printf(out, "%s%s\n", g ? "\n" : "", groups[g].title);
 		for (size_t i = 0; i < TOPICS; i++) {
 			struct str means = first_sentence(topics[i].means);
+			const char *colon = memchr(means.p, ':', means.n);
 
 			if (topics[i].group == g)
-				buf_printf(out, "  %-22s %.*s\n", topics[i].name, (int)means.n,
-					   means.p);
+				buf_printf(out, "  %-22s %.*s%s\n", topics[i].name,
+					   (int)(colon ? (size_t)(colon - means.p) : means.n),
+					   means.p, colon ? "." : "");
 		}
 	}
 	buf_add_text(out, "\nprofllm help NAME explains one of them.\n");

@@ -420,7 +420,7 @@ static void check_root(struct config_reader *r, const struct json_value *tree)
 			continue;
 		if (!near && config_row(&serve_opt_set, key))
 			config_complain_key(r->c, r->f, &tree->item[i], arena_text(r->a, key),
-					    "unknown key; it belongs to benchmark");
+					    "unknown key; it belongs in benchmark");
 		else
 			config_complain_key(r->c, r->f, &tree->item[i], arena_text(r->a, key),
 					    "unknown key%s%s%s", near ? "; did you mean " : "",

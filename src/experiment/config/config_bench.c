@@ -817,7 +817,7 @@ static void add_engine(struct config_reader *r, struct word_list *w, const struc
 				    "no effect without a server");
 		else if (!arg && config_row(set, key))
 			config_complain_key(r->c, r->f, from, config_path(r, "server", key),
-					    "it belongs to benchmark, not server");
+					    "it belongs in benchmark, not in server");
 		else
 			config_member(args, arena_text(r->a, key), s->args->item[i], r->a);
 	}

@@ -941,7 +941,7 @@ static void put_top(struct schema *s, bool is_member)
 	json_key(w, arena_printf(&s->a, "^(%s)$", names.data));
 	json_put_bool(w, true);
 	json_end_object(w);
-	refuse_names(s, names.data, "unknown key; it belongs to benchmark");
+	refuse_names(s, names.data, "unknown key; it belongs in benchmark");
 	refuse_others(s);
 	buf_release(&names);
 }
