@@ -54,7 +54,7 @@ for my $url (@stores) {
 	check_run("$kind: nothing is wrong", run(args => ['store', 'check', @store]), { status => 0,
 		out => ['nothing is wrong'] });
 	check_run("$kind: remove says how many", run(args => [qw(store remove exp_a exp_b), @store]),
-		{ status => 0, out => ['2 runs would be removed permanently; --yes does it'] });
+		{ status => 0, out => ['2 runs would be removed permanently; add --yes to remove them'] });
 	check_run("$kind: and does it", run(args => [qw(store remove exp_a exp_b --yes), @store]),
 		{ status => 0, out => ['2 runs removed'] });
 	$r = run(args => ['export', @store, '--columns', 'run_id']);

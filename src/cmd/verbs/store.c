@@ -405,7 +405,8 @@ static int remove_runs(const struct keep_opts *o, struct store *s, struct arena 
 	if (!o->is_sure) {
 		if (count(s, f, a, &n, e) < 0)
 			return -1;
-		printf("%zu run%s would be removed permanently; add --yes\n", n, plural(n));
+		printf("%zu run%s would be removed permanently; add --yes to remove %s\n", n,
+		       plural(n), n == 1 ? "it" : "them");
 		return 0;
 	}
 	if (store_remove(s, f, &n, e) < 0)
