@@ -135,7 +135,7 @@ static bool check_body_head(struct exchange *x)
 	} else if (h->length.p && h->is_chunked) {
 		exchange_refuse(x, 400, "a body has a Content-Length or is chunked, not both");
 	} else if (length > x->limit) {
-		exchange_refuse(x, 413, "the body has %llu bytes; at most %llu are taken here%s",
+		exchange_refuse(x, 413, "the body has %llu bytes; at most %llu are accepted here%s",
 				(unsigned long long)length, (unsigned long long)x->limit,
 				flags & ROUTE_RAW ? WEB_LARGER_FILES : "");
 	} else if (length || h->is_chunked) {

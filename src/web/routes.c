@@ -482,12 +482,12 @@ static void put_process(struct buf *b, struct web *w)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	getrlimit(RLIMIT_NOFILE, &files);
 	one(b, "process_resident_memory_bytes", "gauge", "Memory of the process.", resident_bytes());
-	one(b, "process_start_time_seconds", "gauge", "When it was started.",
+	one(b, "process_start_time_seconds", "gauge", "Start time of the process.",
 	    (double)w->began_ns / 1e9);
 	one(b, "process_cpu_seconds_total", "counter", "Processor time that it has used.",
 	    (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
 	one(b, "process_open_fds", "gauge", "Open files and connections.", open_files());
-	one(b, "process_max_fds", "gauge", "How many of these there may be.",
+	one(b, "process_max_fds", "gauge", "Maximum number of open files.",
 	    (double)files.rlim_cur);
 	head(b, "profllm_build_info", "gauge", "1, with the version.");
 	buf_printf(b, "profllm_build_info{version=\"%s\"} 1\n", w->o.version);
@@ -529,7 +529,8 @@ static int metrics_page(const struct web_request *r, struct web_answer *a, struc
 	put_costs(b, w);
 	pulse_get(w, &p);
 	one(b, "profllm_store_up", "gauge", "Whether the store answers.", p.is_there);
-	one(b, "profllm_store_silent_seconds", "gauge", "Since the store answered last.", p.silent_s);
+	one(b, "profllm_store_silent_seconds", "gauge", "Time since the store last "
+							"answered.", p.silent_s);
 	if (!isnan(p.store_bytes))
 		one(b, "profllm_store_bytes", "gauge", "Bytes of the database on disk.",
 		    p.store_bytes);

@@ -276,7 +276,7 @@ static void test_packed(void **state)
 	assert_int_equal(got.len, 0);
 	put("x.csv.gz", STR("a\n1\n"));
 	read_all("x.csv.gz", &got);
-	assert_string_equal(got.data, "x.csv.gz: neither compressed nor an archive, whatever its name says");
+	assert_string_equal(got.data, "x.csv.gz: neither compressed nor an archive, despite its name");
 	answers_release(&got);
 }
 

@@ -69,8 +69,8 @@ static const struct opt rows[] = {
 	R(is_read_only, "read-only", .group = SERVER,
 	  .help = "show everything and allow no changes, for a public dashboard"),
 	R(log, "log", .group = SERVER, .arg = "FILE",
-	  .help = "a line of JSON for each request and error; reopened at SIGHUP; default: errors "
-		  "only, on stderr"),
+	  .help = "file for a line of JSON per request and error; reopened at SIGHUP; default: "
+		  "errors only, on stderr"),
 	R(is_health, "health", .group = SERVER,
 	  .words = "probe ready check healthcheck",
 	  .help = "start nothing: ask the dashboard that listens on this address whether it is ready; "

@@ -127,7 +127,7 @@ int cmd_backup(struct cli *c, void *opts)
 	int rc;
 
 	if (!o->file)
-		return err_set(e, ERR_USAGE, "the file to write is needed");
+		return err_set(e, ERR_USAGE, "FILE is missing: the file to write");
 	if (keep_open_source(o, &store, e) < 0)
 		return -1;
 	rc = store_backup(store, o->file, e);
@@ -167,7 +167,7 @@ int cmd_store_convert(struct cli *c, void *opts)
 	int rc;
 
 	if (!o->to)
-		return err_set(e, ERR_USAGE, "--to URL is needed");
+		return err_set(e, ERR_USAGE, "--to is missing: the URL of the store to fill");
 	if (keep_open_source(o, &store, e) < 0)
 		return -1;
 	rc = store_backup(store, path, e);
