@@ -367,7 +367,8 @@ static int unknown(const char *group, int words, int argc, char **argv, bool is_
 	if (!near && is_help_asked)
 		near = topic_nearest(str_of(argv[words]));
 	fprintf(stderr, "profllm: unknown %s '%s%s%s'; %s%s%s\n",
-		*argv[words] == '-' ? "option" : is_help_asked ? "command or topic" : "command", group, words ? " " : "", argv[words],
+		*argv[words] == '-' ? "option" : is_help_asked ? "command or topic" : "command",
+		group, words ? " " : "", argv[words],
 		near ? "did you mean '" : "profllm --help lists the commands", near ? near : "",
 		near ? "'?" : "");
 	return 2;

@@ -12,8 +12,8 @@
  * at once; they find each other's GPUs and ports taken, as separate programs would.
  *
  * Servers live below a small process of the program profllm, which must be installed: it is
- * looked for as $PROFLLM_PROGRAM, then next to the library, in ../bin and ../../bin from there, then
- * in PATH.
+ * looked for as $PROFLLM_PROGRAM, then next to the library, in ../bin and ../../bin from there,
+ * then in PATH.
  *
  * All texts are UTF-8 and end with NUL. Structs begin with their size, so that later versions can
  * add fields at their ends: set it with the initialisers below. PROFLLM_API counts changes that

@@ -196,7 +196,8 @@ static const struct finding refused[] = {
 	{ "servers: [3]\n", "exp.yaml:1:11: servers.0: expected an object, got 3" },
 	{ "servers:\n  - {role: prefill}\n  - {role: decode}\n",
 	  "exp.yaml:2:3: servers: no server would get the load; give one of them the role proxy or serve" },
-	{ "servers:\n  - {role: proxy}\n  - {role: proxy}\n", "there are 2 proxies, but load goes to one of them only" },
+	{ "servers:\n  - {role: proxy}\n  - {role: proxy}\n", "there are 2 proxies, but load "
+	  "goes to one of them only" },
 	{ "servers:\n  - {name: a}\n  - {name: a}\n", "exp.yaml:3:12: servers.1.name: two servers "
 	  "have the name a" },
 	{ "server: {name: a/b}\n", "server.name: expected up to 63 letters, digits and . _ -, got "

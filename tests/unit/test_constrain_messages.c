@@ -56,7 +56,8 @@ static void schemas_that_are_none(void **state)
 			"which ECMA-262 does not support" },
 		{ "{\"pattern\": \"a\\\\Z\"}", "/pattern: the regular expression has \\Z, "
 			"which ECMA-262 lacks" },
-		{ "{\"pattern\": \"a**\"}", "/pattern: the regular expression has a repeat operator without anything before it, at '*'" },
+		{ "{\"pattern\": \"a**\"}", "/pattern: the regular expression has a repeat "
+			"operator without anything before it, at '*'" },
 		{ "{\"patternProperties\": {\"(\": true}}", "/patternProperties/(: the regular expression "
 			"does not compile: missing closing parenthesis" },
 		{ "{\"$ref\": \"#/$defs/a\"}", "/$ref: '#/$defs/a' does not refer to a schema" },
@@ -117,7 +118,8 @@ static void patterns_that_are_none(void **state)
 	static const struct bad row[] = {
 		{ "a)", "the regular expression does not compile: unmatched closing parenthesis" },
 		{ "\\Qa\\E", "the regular expression has \\Q, which Python lacks" },
-		{ "(*LIMIT_MATCH=1)a", "the regular expression has a repeat operator without anything before it, at '*'" },
+		{ "(*LIMIT_MATCH=1)a", "the regular expression has a repeat operator without "
+			"anything before it, at '*'" },
 		{ "\\", "the regular expression has a backslash at its end, which Python does not support" },
 	};
 

@@ -100,7 +100,8 @@ static void test_settings(void **state)
 		{ { "HF_TOKEN", "a", "HF_HUB_DISABLE_IMPLICIT_TOKEN", "On" }, NULL, NULL, NULL, 0, 0, 0 },
 		{ { "HF_TOKEN", "a", "HF_HUB_DISABLE_IMPLICIT_TOKEN", "0" }, "Bearer a", NULL, NULL, 0, 0,
 			0 },
-		{ { "HF_TOKEN", "a b" }, NULL, NULL, "has a character at position 1 that tokens cannot contain", 0, 0, 0 },
+		{ { "HF_TOKEN", "a b" }, NULL, NULL, "has a character at position 1 "
+		  "that tokens cannot contain", 0, 0, 0 },
 		{ { "HF_ENDPOINT", "http://x:1//" }, NULL, "http://x:1", NULL, 0, 0, 0 },
 		{ { "HF_ENDPOINT", "x" }, NULL, NULL, "HF_ENDPOINT=x: expected http", 0, 0, 0 },
 		{ { "HF_HUB_OFFLINE", "yes" }, NULL, NULL, NULL, 1, 0, 0 },

@@ -245,7 +245,8 @@ static void busy_ones(void **state)
 	assert_string_equal(allocate_fault_name(got.fault), "gpus busy");
 	assert_begins(got.text, "2 GPUs are needed, but 1 of 5 is free: GPU 0 is used by process ");
 	assert_non_null(strstr(got.text, "; GPU 1 has 60.8 of 80.0 GiB free, less than 90 %; "));
-	assert_non_null(strstr(got.text, "GPU 2 is busy 60 % of the time with programs that are not visible from here"));
+	assert_non_null(strstr(got.text, "GPU 2 is busy 60 % of the time with programs "
+					"that are not visible from here"));
 	assert_non_null(strstr(got.text, "; and 1 more"));
 	assert_int_equal(locks_named("gpu-"), 1);
 

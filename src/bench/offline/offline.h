@@ -2,8 +2,8 @@
 /*
  * offline.h - an inference engine without clients: batches in, times and counts out.
  *
- * The engine is reached through a driver (struct offline_driver): a worker program over a socket pair
- * (offline_worker.c: vllm, hf, llama, sim, your own), or a server that gets all requests
+ * The engine is reached through a driver (struct offline_driver): a worker program over a socket
+ * pair (offline_worker.c: vllm, hf, llama, sim, your own), or a server that gets all requests
  * at once (offline_http.c). The verbs (throughput, latency, startup, mm-processor) know this header
  * alone.
  *

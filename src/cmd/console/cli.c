@@ -43,7 +43,7 @@ static void print(FILE *to, const char *before, struct str text)
 /* A page of options is shown whole; more are listed by group, as upstream does. */
 #define HELP_WHOLE_MAX 40
 
-/* --help=send_lag. A word without '_' searches the options: `profllm help usage` is the other one. */
+/* --help=send_lag. A word without '_' searches the options; `profllm help usage` does not. */
 static bool show_topic(const char *word, struct buf *out)
 {
 	return strchr(word, '_') && topic_show(str_of(word), out);

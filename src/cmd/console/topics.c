@@ -344,7 +344,8 @@ static const struct topic {
 	  "profllm help failures" },
 	{ CATEGORIES, "too_many_failures",
 	  "So many requests failed that the load was stopped early.",
-	  "Correct what the errors name, or lower the load; the limits are `benchmark.max_errors` and `benchmark.max_error_rate`.",
+	  "Correct what the errors name, or lower the load; the limits are `benchmark.max_errors` and "
+	  "`benchmark.max_error_rate`.",
 	  "profllm help failures" },
 	{ CATEGORIES, "no_trace",
 	  "The profiler was to write a trace and wrote none; the measurement itself is complete.",

@@ -3,7 +3,8 @@
  * import.h - test files of vLLM's performance dashboard as members of a suite (sweep
  * spec 8.1 to 8.3).
  *
- * A file holds tests of one kind, recognized by how their names begin: serving_, latency_, throughput_,
+ * A file holds tests of one kind, recognized by how their names begin: serving_, latency_,
+ * throughput_,
  * startup_. A serving test becomes one experiment for each of its rates and concurrencies, named
  * TEST_qps_Q_concurrency_C as upstream names the result; any other test one experiment. Each is a
  * configuration to be laid over the suite's own: engine arguments under server, options of the

@@ -7,7 +7,8 @@
  *   round 0       all candidates, measured briefly
  *   later rounds  fewer, each measured about eta times as long, up to full length
  *   repeats       those that may still be the best, at least two, at full length again: on servers
- *                 of their own, so that a difference can be distinguished from that of two server starts
+ *                 of their own, so that a difference can be distinguished from that of two server
+  * starts
  *
  * The caller draws new requests for each round, the same ones for all candidates of it: short
  * rounds then add to what is known (values count by their length), and what one draw of requests

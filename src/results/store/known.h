@@ -4,8 +4,8 @@
  * about runs make sense.
  *
  * The table is generated from schema/ (tools/gen.pl): what a run is, every metric of a
- * result, every option of the load, every argument of the engine. Three rules apply in addition: any
- * percentile is one (p42_ttft_ms), ROLE.NAME is what server.NAME is, and priority.N.NAME of any
+ * result, every option of the load, every argument of the engine. Three rules apply in addition:
+ * any percentile is one (p42_ttft_ms), ROLE.NAME is what server.NAME is, and priority.N.NAME of any
  * priority N is what priority.0.NAME is.
  *
  * Keys that users make up (tags.NAME, members of a JSON argument) are not in it: those are

@@ -67,7 +67,8 @@ static int fail(struct sqlite *s, struct err *e)
 		return err_set(e, ERR_STORE_BUSY, "%s: another process has been writing for %d s", s->path,
 			       STORE_WRITER_SECONDS);
 	if (code == SQLITE_NOTADB)
-		return err_set(e, ERR_STORE_FOREIGN, "%s: the file is not an SQLite database, so it is not a store", s->path);
+		return err_set(e, ERR_STORE_FOREIGN, "%s: the file is not an SQLite database, so it is not "
+			       "a store", s->path);
 	if (code == SQLITE_CORRUPT)
 		return err_set(e, ERR_STORE_DAMAGED, "%s: the store is damaged: %s. " STORE_REMEDY, s->path,
 			       lib.sqlite3_errmsg(s->handle));
