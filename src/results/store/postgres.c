@@ -139,7 +139,8 @@ static int await(struct postgres *p, struct err *e)
 	p->is_silent = true;
 	p->db.rest_until_ns = clock_mono_ns() + p->silent_ms * 1000000ll / SILENT_PER_REST;
 	return err_set(e, ERR_DATABASE_UNREACHABLE, "PostgreSQL: no answer for %g s "
-		       "(tcp_user_timeout): the server hangs, is overloaded or cannot be reached", p->silent_ms / 1000.0);
+		       "(tcp_user_timeout): the server hangs, is overloaded or cannot be reached",
+		       p->silent_ms / 1000.0);
 }
 
 /* The next result; NULL: that was all, or *rc is -1. */
