@@ -85,7 +85,7 @@ is($json->{output_len}{max}, 9, 'with their lengths');
 # ---- mistakes ----
 
 my @rows = (
-	[2, '*--output FILE says where*', qw(dataset compile --tokenizer sim)],
+	[2, '*--output is missing: *workload*', qw(dataset compile --tokenizer sim)],
 	[1, '*nowhere/x.bin*', qw(dataset compile --tokenizer sim --output nowhere/x.bin)],
 	[2, '*--tokenizer or --model is needed, to count tokens with*', qw(dataset show)],
 	[2, '*--tokenizer or --model is needed, to count tokens with*', qw(dataset compile --output x)],

@@ -131,7 +131,7 @@ for ({ HF_TOKEN => 'hf_right' }, { HUGGING_FACE_HUB_TOKEN => 'hf_right' }, { HF_
 	check_run('token by ' . (keys %$_)[0], load($hub, 'org/m', env => $_), { @good });
 }
 check_run('a token that is none', load($hub, 'org/m', env => { HF_TOKEN => "a\nb" }), { status => 2,
-	err => '*the hub token (HF_TOKEN or the file of HF_TOKEN_PATH) has a character at 1 *' });
+	err => '*the hub token (HF_TOKEN or the file of HF_TOKEN_PATH) has a character at position 1 *' });
 for (['no such model', 'org/x', [], "*$hub->{url} has no model org/x; a private one needs HF_TOKEN"],
 	['no such revision', 'org/m', [qw(--revision v9)], '*model org/m has no revision v9'],
 	['weights only', 'org/none', [], '*model org/none (commit aaaaaaaaaaaa) has no tokenizer, only '
@@ -179,7 +179,7 @@ for (
 	['wrong size', { on => qr/HEAD .*tokenizer.json/, size => 5, etag => 'e' },
 		'*tokenizer.json of org/m: * bytes arrived of the 5 that the hub announced'],
 	['wrong hash', { on => qr/HEAD .*tokenizer.json/, etag => 'c' x 40 },
-		'*its bytes are not those the hub announced (hash c*'],
+		'*its content does not match what the hub announced (hash c*'],
 	['too large', { on => qr/HEAD .*tokenizer.json/, size => 1e12 }, '*the limit is 268435456'],
 	['no hub', { on => qr/^HEAD /, plain => 1 }, '*does not answer as a hub does (no X-Repo-Commit)*'],
 	['no list', { on => qr/^GET .api/, status => [200] }, '*does not answer as a hub does (no "sha"*'],

@@ -141,7 +141,7 @@ for my $row (@bad) {
 	}
 }
 check_run('ids that name no token', run(args => [qw(tokenizer decode), $sim], in => '97 17833 98 99999'),
-	{ status => 0, out => ['ab'], err => 'WARNING: 2 ids name no token of sim and were left out' });
+	{ status => 0, out => ['ab'], err => 'WARNING: 2 ids are not tokens of sim and were skipped' });
 
 # ---- many lines by many threads ----
 
