@@ -237,7 +237,7 @@ $d->stop;
 rename 'state', 'state.kept';
 spew('state', 'no folder');
 $d = start_dashboard(MADE_TOKEN, '--store', $d->{store});
-like(slurp($d->{err}), qr/^profllm dashboard: the token is not kept for profllm ingest .*--token-file: \S/,
+like(slurp($d->{err}), qr/^profllm dashboard: the token could not be saved for profllm ingest .*--token-file: \S/,
 	'where it cannot be kept, that is said');
 is(ask($d, 'GET', '/api/jobs', undef, Authorization => "Bearer $d->{token}")->{status}, 200, 'and it works');
 $d->stop;

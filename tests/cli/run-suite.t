@@ -335,7 +335,7 @@ for (
 	[{ repeat => 0 }, '*: repeat: expected a whole number from 1 to 4096, got 0'],
 	[{ jobs => 2, profiling => { enabled => JSON::PP::true, dir => 'd' },
 		experiments => [{ name => 'a' }, { name => 'b' }] },
-		"*: profiling.dir: experiments that run at the same time would take each other's *"],
+		"*: profiling.dir: experiments that run at the same time would mix up their traces *"],
 	[{ jobs => 'many' }, "*: jobs: expected a whole number from 1 to 256, got the text 'many'"],
 	[{ shuffle => 'yes please' }, '*: shuffle: expected true, false or a seed, *'],
 	[{ restart => 'sometimes' },
@@ -346,7 +346,7 @@ for (
 		{ name => 'b', command => 'sim', role => 'proxy', env => { HIP_VISIBLE_DEVICES => 0 } }] },
 		'*: servers.1.env.HIP_VISIBLE_DEVICES: *use resources.gpus*'],
 	[{ restart => 'never', matrix => { 'server.max_num_seqs' => [1, 2] } },
-		'*: restart: never needs one server for all; *'],
+		'*: restart: never needs the same server for all experiments, *'],
 	[{ matrix => { max_num_seq => [8] } },
 		'*: matrix: max_num_seq: unknown key; did you mean max_num_seqs?'],
 	[{ matrix => { nonsense => [8] } }, '*: matrix: nonsense: expected a dotted path such as '

@@ -307,7 +307,7 @@ static const struct step STEPS[] = {
 	{ .answer = { HEAD_OF(C2, "\"" HELLO_GIT "\"", "5") }, .file = "a/b.txt",
 		.path = "snapshots/" C2 "/a/b.txt", .asked = "HEAD ", .ref = C2 },
 	{ .answer = { HEAD_OF(C2, "\"" HELLO_SHA256 "\"", "5"), BODY_OF("hellO", "5") },
-		.file = "e", .rc = -1, .path = "its bytes are not those", .asked = "GET ", .ref = C2 },
+		.file = "e", .rc = -1, .path = "its content does not match", .asked = "GET ", .ref = C2 },
 	{ .answer = { HEAD_OF(C2, "\"" HELLO_SHA256 "\"", "5"), BODY_OF("hello", "5") },
 		.file = "e", .path = "snapshots/" C2 "/e", .asked = "/resolve/" C2 "/e ", .ref = C2 },
 	{ .answer = { HEAD_OF(C2, "\"" HELLO_SHA1 "\"", "5"), BODY_OF("hello", "5") },

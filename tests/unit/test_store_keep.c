@@ -628,7 +628,7 @@ static void sql(const char *path, const char *text)
 static void test_damage_is_found(void **state)
 {
 	static const struct { const char *sql, *words; } row[] = {
-		{ "UPDATE documents SET checksum = 'x' WHERE id = 2", "run 2: its document is not what" },
+		{ "UPDATE documents SET checksum = 'x' WHERE id = 2", "run 2: the stored document does not match" },
 		{ "UPDATE benchmark_runs SET \"server.model\" = 'other' WHERE id = 3", "run 3: value" },
 		{ "DELETE FROM benchmark_runs WHERE id = 4", "run 4 has no row" },
 		{ "UPDATE originals SET document = substr(document, 1, 20) WHERE id = 5", "run 5: " },

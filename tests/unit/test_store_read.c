@@ -541,7 +541,7 @@ static void left_out(void **state)
 		} else {
 			assert_non_null(told);
 			assert_string_equal(arena_text(&a, told->text), cannot_be[i].left_out);
-			assert_true(str_starts(f.note[0], STR("Left out of the columns because")));
+			assert_true(str_starts(f.note[0], STR("Not in the columns, because")));
 		}
 		arena_release(&a);
 	}
