@@ -323,7 +323,7 @@ my @rows = (
 	['not in the cache', [qw(--model nobody/nothing)],
 		'no tokenizer for model nobody/nothing (name one with --tokenizer, or use '
 		. '--skip-tokenizer-init): no tokenizer "nobody/nothing": there is no such file or '
-		. 'directory, and nobody/nothing is not in the cache (*), and the hub is not asked *'],
+		. 'directory, and nobody/nothing is not in the cache (*), and the hub may not be used *'],
 	['unknown type', [qw(--model m --tokenizer nonsense.json)],
 		'nonsense.json has model type "Nonsense", which this version does not read'],
 	['a model without tokens', [qw(--model m --tokenizer unigram.json)],

@@ -156,7 +156,7 @@ my @rows = (
 	['serve', 1, 'no tokenizer "": there is no such file or directory, and it is not a model name '
 		. '(org/name)', '--tokenizer', ''],
 	['serve', 1, 'no tokenizer "no.json": there is no such file or directory, and no.json is not in the '
-		. 'cache *, and the hub is not asked *', qw(--tokenizer no.json)],
+		. 'cache *, and the hub may not be used *', qw(--tokenizer no.json)],
 	# chat template
 	['serve', 2, q(--chat-prefix: '\q' is no escape; there are \n, \r, \t, \\\\ and \xHH),
 		'--chat-prefix', '\q'],

@@ -296,17 +296,17 @@ static const struct finding refused[] = {
 };
 
 static const struct finding noted[] = {
-	{ "server: {url: 'http://x', gpus: 2}\n", "server.gpus: no effect on a server that runs" },
+	{ "server: {url: 'http://x', gpus: 2}\n", "server.gpus: no effect on a server that is already running" },
 	{ "server: {task: generate}\n", "server.task: vLLM has it up to 0.12 only; it became runner" },
 	{ "server: {log_config_file: a}\n", "deprecated; write logging_config" },
 	{ "server: {model: facebook/opt-125m, enable_expert_parallel: true}\n",
-	  "facebook/opt-125m does not look like a model of experts" },
+	  "facebook/opt-125m does not look like a mixture-of-experts model" },
 	{ "server: {kv_cache_dtype: fp8}\n", "compute capability 8.0" },
 	{ "server: {block_size: 64}\n", "few attention kernels take more than 32 on CUDA" },
 	{ "server: {gpu_memory_utilization: 0.95}\nresources: {memory_free: 0.5}\n",
 	  "resources.memory_free accepts one with only 0.5 free" },
 	{ "servers:\n  - {role: prefill}\n  - {role: proxy, command: my-proxy}\n",
-	  "servers.0.kv_transfer_config: not given" },
+	  "servers.0.kv_transfer_config: missing" },
 	{ "servers:\n  - {role: prefill, kv_transfer_config: {kv_role: kv_consumer}}\n"
 	  "  - {role: proxy, command: my-proxy}\n", "kv_role is kv_consumer in a server with role "
 	  "prefill" },

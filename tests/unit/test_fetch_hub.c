@@ -226,7 +226,7 @@ static void test_check(void **state)
 
 		assert_int_equal(hub_check(path, row[i].etag, &e), row[i].is_same ? 0 : -1);
 		if (!row[i].is_same)
-			assert_non_null(strstr(e.text, "not those the hub announced"));
+			assert_non_null(strstr(e.text, "does not match what the hub announced"));
 	}
 	unlink(path);
 }
@@ -319,7 +319,7 @@ static const struct step STEPS[] = {
 
 static void on_note(void *self, const char *text)
 {
-	*(bool *)self = strstr(text, "dataset org/m is taken from the cache (commit ") != NULL;
+	*(bool *)self = strstr(text, "dataset org/m is used from the cache (commit ") != NULL;
 }
 
 static void check_step(size_t i, const char *root)

@@ -636,7 +636,7 @@ static void test_damage_is_found(void **state)
 		{ "DELETE FROM originals WHERE id = 7", "1 runs have no document" },
 		{ "UPDATE documents SET flags = 4 WHERE id = 8", "1 runs are hidden" },
 		{ "UPDATE documents SET flags = 1 WHERE id = 9", "1 runs are excluded without" },
-		{ "UPDATE documents SET changed = changed * 2 WHERE id = 10", "number of change" },
+		{ "UPDATE documents SET changed = changed * 2 WHERE id = 10", "change number" },
 	};
 	struct arena a = { 0 };
 	struct store_opts o = { .url = in_dir(&a, "damaged.db"), .has_no_index = true };

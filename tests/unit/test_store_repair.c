@@ -164,7 +164,7 @@ static void junk_leaves_room(const char *url)
 
 		run = tagged(&scratch, arena_printf(&scratch, "junk%d", i), "k", i * 3000, 3000, i);
 		r = put(s, &scratch, &run);
-		assert_true(says(r, "in its document alone"));
+		assert_true(says(r, "only in its document"));
 		arena_release(&scratch);
 	}
 	store_columns(s, &c);

@@ -198,12 +198,12 @@ static void test_not_found(void **state)
 	} row[] = {
 		{ "org/none", NULL, { "no tokenizer \"org/none\": there is no such file or "
 			"directory, and org/none is not in the cache (",
-			"/hub/models--org--none, revision main), and the hub is not asked" } },
+			"/hub/models--org--none, revision main), and the hub may not be used" } },
 		{ "org/m", "v3", { "no tokenizer \"org/m\"", ", revision v3)" } },
-		{ "a/b/c", NULL, { "there is no such file or directory, and it is no model name",
+		{ "a/b/c", NULL, { "there is no such file or directory, and it is not a model name",
 			"" } },
-		{ "../none.such", NULL, { "no model name", "" } },
-		{ "/none.json", NULL, { "no model name", "" } },
+		{ "../none.such", NULL, { "not a model name", "" } },
+		{ "/none.json", NULL, { "not a model name", "" } },
 		{ "tests/unit", NULL, { "directory tests/unit has no tokenizer.json", "" } },
 	};
 

@@ -347,7 +347,7 @@ static void test_wrong_tekken(void **state)
 		{ "{\"pattern\":\"a\"}", NULL, "",
 			"has a \"config\" whose \"default_num_special_tokens\" is not a number from 0 to 65536" },
 		{ CONFIG(x, 6, "v3"), NULL, "", "is not JSON" },
-		{ CONFIG(-1, 6, "v3"), NULL, "", "whose \"default_vocab_size\" is no number" },
+		{ CONFIG(-1, 6, "v3"), NULL, "", "whose \"default_vocab_size\" is not a number" },
 		{ CONFIG(6, 6, "v3"), NULL, "", "leaves no room for tokens other than its 6 special tokens" },
 		{ CONFIG(270, 6, "3"), NULL, "", "has a \"config\" without a \"version\" like v3" },
 		{ CONFIG(271, 6, "v3"), NULL, "", "has 264 entries in \"vocab\"; its default_vocab_size "

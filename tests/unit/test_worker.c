@@ -261,7 +261,7 @@ static const struct bad {
 	  .text = "a frame of 4294967280 bytes; at most 268435456" },
 	{ "put('{\"type\":'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN,
 	  .text = "a frame that is not a JSON object: {\"type\":" },
-	{ "put('[1]'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN, .text = "no JSON object: [1]" },
+	{ "put('[1]'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN, .text = "not a JSON object: [1]" },
 	{ "put('{\"type\":1}'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN, .text = "without a type" },
 	{ "put('{\"type\":\"x\"}'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN, .text = "unknown type" },
 	{ "put('{\"type\":\"hello\"}'); sleep 100", false, WORKER_FAULT_PROTOCOL, ERR_RUN,
