@@ -314,7 +314,7 @@ static const struct step STEPS[] = {
 		.file = "f", .revision = "refs/pr/1", .path = "snapshots/" C2 "/f",
 		.asked = "/resolve/refs%2Fpr%2F1/f ", .ref = C2 },
 	{ .file = "../x", .rc = -1, .path = "is not a path of a file in a repository", .ref = C2 },
-	{ .file = "x", .revision = "../x", .rc = -1, .path = "is no revision", .ref = C2 },
+	{ .file = "x", .revision = "../x", .rc = -1, .path = "is not a valid revision", .ref = C2 },
 };
 
 static void on_note(void *self, const char *text)

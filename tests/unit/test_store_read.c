@@ -592,7 +592,7 @@ static const struct {
 	{ "bytes behind it", STR("{\"request_throughput\": 1} x"), "line 1, column 27", { 0 } },
 	{ "broken UTF-8", STR("{\"request_throughput\": 1,\n \"a\": \"\xff\"}"),
 	  "line 2: byte 34 of the file is not UTF-8", { 0 } },
-	{ "UTF-16", STR("\xff\xfe{\0}\0"), "no UTF-8", { 0 } },
+	{ "UTF-16", STR("\xff\xfe{\0}\0"), "not UTF-8", { 0 } },
 	{ "a byte order mark", STR("\xef\xbb\xbf{\"request_throughput\": 1}"), NULL,
 	  { "request_throughput=1.0" } },
 	{ "a run_id that is an object", STR("{\"config\": {}, \"results\": {}, \"run_id\": {\"a\": 1}}"),
