@@ -644,8 +644,8 @@ static const struct {
 	{ "wrong PyTorch values", STR("[{\"benchmark\": {\"extra_info\": []}, \"metric\": {\"name\": "
 	  "\"latency\", \"benchmark_values\": [\"a\"], \"extra_info\": [1]}}]"), NULL,
 	  { "avg_latency=absent" } },
-	{ "no gzip", STR("\x1f\x8b\x08 and so on"), "no GZIP", { 0 } },
-	{ "no zstd", STR("\x28\xb5\x2f\xfd and so on"), "no ZSTD", { 0 } },
+	{ "no gzip", STR("\x1f\x8b\x08 and so on"), "not GZIP", { 0 } },
+	{ "no zstd", STR("\x28\xb5\x2f\xfd and so on"), "not ZSTD", { 0 } },
 };
 
 static void harm(void **state)
