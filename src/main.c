@@ -19,6 +19,7 @@
 #include "bench/options/serve_opts.h"
 #include "bench/serve/multi_turn.h"
 #include "bench/sweep/sweep.h"
+#include "cmd/console/topics.h"
 #include "cmd/verbs/cmd.h"
 #include "core/base/banned.h"
 #include "core/base/redact.h"
@@ -199,7 +200,7 @@ static int usage(FILE *out, const char *group, int status)
 	for (size_t i = 0; i < COMMANDS; i++)
 		if (str_starts(str_of(commands[i].name), str_of(group)))
 			fprintf(out, "  %-26s %s\n", commands[i].name, commands[i].summary);
-	fprintf(out, "\nprofllm COMMAND --help shows its options.\n");
+	fprintf(out, "\nprofllm COMMAND --help shows its options; profllm help errors lists what messages mean.\n");
 	return status;
 }
 
@@ -358,13 +359,16 @@ static const char *nearest(const char *group, int argc, char **argv)
 	return near || !*group ? near : nearest("", argc, argv);
 }
 
-static int unknown(const char *group, int words, int argc, char **argv)
+static int unknown(const char *group, int words, int argc, char **argv, bool is_help_asked)
 {
 	const char *near;
 
 	near = nearest(group, argc - words, argv + words);
+	if (!near && is_help_asked)
+		near = topic_nearest(str_of(argv[words]));
 	fprintf(stderr, "profllm: unknown %s '%s%s%s'; %s%s%s\n",
-		*argv[words] == '-' ? "option" : "command", group, words ? " " : "", argv[words],
+		*argv[words] == '-' ? "option" : is_help_asked ? "command or topic" : "command",
+		group, words ? " " : "", argv[words],
 		near ? "did you mean '" : "profllm --help lists the commands", near ? near : "",
 		near ? "'?" : "");
 	return 2;
@@ -401,6 +405,28 @@ static bool is_help(const char *word)
 	       str_starts(str_of(word), STR("--help="));
 }
 
+/*
+ * `profllm help WORD...` and `profllm --help=WORD`: what is no command may be a topic; "errors"
+ * lists them, "--markdown" is docs/errors.md. False: it is neither.
+ */
+static bool show_topic(int argc, char **argv)
+{
+	struct buf word = { 0 }, page = { 0 };
+	bool is_known = true;
+
+	for (int i = 0; i < argc; i++)
+		buf_printf(&word, "%s%s", i ? "_" : "", argv[i]);
+	if (argc == 1 && strcmp(argv[0], "errors") == 0)
+		topic_list(&page);
+	else if (argc == 1 && strcmp(argv[0], "--markdown") == 0)
+		topic_markdown(&page);
+	else
+		is_known = topic_show(buf_str(&word), &page);
+	cli_out_buf(&page);
+	buf_release(&word);
+	return is_known;
+}
+
 /* The command that argv begins with, with its own arguments; or what to say instead. */
 static int run(int argc, char **argv, bool is_help_asked)
 {
@@ -419,11 +445,15 @@ static int run(int argc, char **argv, bool is_help_asked)
 	if (words)
 		return start(found, argc - words, argv + words);
 	words = find_group(argc, argv, group);
+	if (is_help_asked && argc > words && show_topic(argc, argv))
+		return 0;
+	if (argc == 1 && str_starts(str_of(argv[0]), STR("--help=")))
+		return run(1, (char *[]){ argv[0] + strlen("--help=") }, true);
 	if (argc == words ? is_help_asked : is_help(argv[words]))
 		return usage(stdout, group, 0);
 	if (argc == words)
 		return *group ? missing(group) : usage(stderr, "", 2);
-	return unknown(group, words, argc, argv);
+	return unknown(group, words, argc, argv, is_help_asked);
 }
 
 #define UNWRITTEN "profllm: cannot write to standard output: "

@@ -2,7 +2,7 @@
 /*
  * profllm.h - libprofllm: `profllm run` as a function.
  *
- * One call runs what one configuration stands for, an experiment or a suite: GPUs and ports are
+ * One call runs what one configuration describes, an experiment or a suite: GPUs and ports are
  * found and held, servers started, load sent, the system watched, everything stopped, and the
  * document written. It returns when nothing of it is left running.
  *
@@ -12,8 +12,8 @@
  * at once; they find each other's GPUs and ports taken, as separate programs would.
  *
  * Servers live below a small process of the program profllm, which must be installed: it is
- * looked for as $PROFLLM_PROGRAM, then beside the library, in ../bin and ../../bin from there, then
- * in PATH.
+ * looked for as $PROFLLM_PROGRAM, then next to the library, in ../bin and ../../bin from there,
+ * then in PATH.
  *
  * All texts are UTF-8 and end with NUL. Structs begin with their size, so that later versions can
  * add fields at their ends: set it with the initialisers below. PROFLLM_API counts changes that

@@ -56,7 +56,7 @@ static int check_room(const struct web_request *r, struct web_answer *a, struct 
 		return -1;
 	if (n < TREND_MARKS_MAX)
 		return 0;
-	return asked_refuse(a, 422, e, "the store has %zu marks, and more than %d are not kept "
+	return asked_refuse(a, 422, e, "the store has %zu marks, and at most %d can be kept "
 			    "(TREND_MARKS_MAX); delete some of them", n, TREND_MARKS_MAX);
 }
 
@@ -179,7 +179,7 @@ static int no_metric(const struct web_request *r, struct err *e)
 	struct query q = { 0 };
 
 	filters_usual_statistics(r->view, r->arena, &q);
-	err_set(e, ERR_USAGE, "/metric: the name of a metric was expected, such as ");
+	err_set(e, ERR_USAGE, "/metric: the name of expected a metric, such as ");
 	if (!q.n_statistics)
 		return err_add(e, "output_throughput");
 	for (size_t i = 0; i < q.n_statistics && i < METRICS_SHOWN; i++)

@@ -207,7 +207,7 @@ static int read_cursor(struct ask_reader *r, const struct ask_member *m,
 {
 	(void)m;
 	if (v->kind != JSON_STRING)
-		return wrong(r, pointer, "what the page before gave as \"next\"");
+		return wrong(r, pointer, "the \"next\" value of the previous page");
 	r->ask->query.cursor = v->text;
 	return 0;
 }

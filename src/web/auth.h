@@ -11,7 +11,7 @@
  * Roles are a ladder: each includes those before it. Without a role a token may do everything.
  *
  * Against DNS rebinding a request must name this server by the address that it was sent to, as
- * localhost where that is a loopback address, or by a name that was given: a page of somebody
+ * localhost where that is a loopback address, or by a name that was given: a page of someone
  * else's can only lead a browser here by a name of its own.
  */
 #pragma once

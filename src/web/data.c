@@ -758,7 +758,7 @@ static int check_room(const struct web_request *r, struct web_answer *a, int64_t
 		return -1;
 	if (n < REMARKS_MAX)
 		return 0;
-	return asked_refuse(a, 422, e, "the run has %zu remarks, and more than %d are not kept "
+	return asked_refuse(a, 422, e, "the run has %zu remarks, and at most %d can be kept "
 			    "(REMARKS_MAX); delete some of them", n, REMARKS_MAX);
 }
 

@@ -127,14 +127,15 @@ static bool check_body_head(struct exchange *x)
 	if (is_reading(x))
 		x->limit = 0;
 	if (h->content_encoding.n && !str_eq_nocase(h->content_encoding, STR("identity"))) {
-		exchange_refuse(x, 415, "packed bodies are not taken; send it as it is");
+		exchange_refuse(x, 415, "compressed bodies are not accepted; send the body "
+					"uncompressed");
 		exchange_add_header(x, "Accept-Encoding", "identity");
 	} else if (h->length.p && !str_to_u64(h->length, &length)) {
-		exchange_refuse(x, 400, "the Content-Length is no number");
+		exchange_refuse(x, 400, "the Content-Length is not a number");
 	} else if (h->length.p && h->is_chunked) {
 		exchange_refuse(x, 400, "a body has a Content-Length or is chunked, not both");
 	} else if (length > x->limit) {
-		exchange_refuse(x, 413, "the body has %llu bytes; at most %llu are taken here%s",
+		exchange_refuse(x, 413, "the body has %llu bytes; at most %llu are accepted here%s",
 				(unsigned long long)length, (unsigned long long)x->limit,
 				flags & ROUTE_RAW ? WEB_LARGER_FILES : "");
 	} else if (length || h->is_chunked) {
@@ -156,16 +157,17 @@ static void too_long(struct exchange *x)
 {
 	bool is_address = x->target.n > x->head.bytes / 2;
 
-	exchange_refuse(x, is_address ? 414 : 431, "the %s long; at most %d bytes of address and headers "
-			"are taken (WEB_HEAD_BYTES_MAX)%s", is_address ? "address is too" :
+	exchange_refuse(x, is_address ? 414 : 431, "the %s long; at most %d bytes of address and "
+			"headers are accepted (WEB_HEAD_BYTES_MAX)%s", is_address ? "address is too" :
 			"headers are too", WEB_HEAD_BYTES_MAX,
-			is_address ? "; a question may be the body of a POST" : "");
+			is_address ? "; a query may be sent as the body of a POST" : "");
 }
 
 static void not_found(struct exchange *x, const char *allow)
 {
 	if (*allow) {
-		exchange_refuse(x, 405, "%s is not what this address takes; %s are", x->method, allow);
+		exchange_refuse(x, 405, "this address does not accept %s; it accepts "
+					"%s", x->method, allow);
 		exchange_add_header(x, "Allow", allow);
 	} else {
 		exchange_refuse(x, 404, "there is nothing at this address");
@@ -257,7 +259,8 @@ bool exchange_body(struct exchange *x, struct str bytes)
 	char why[160];
 
 	if (x->received + bytes.n > x->limit && !x->is_discarding) {
-		snprintf(why, sizeof(why), "the body has more than the %llu bytes that are taken here",
+		snprintf(why, sizeof(why), "the body has more than the %llu bytes that are "
+					   "accepted here",
 			 (unsigned long long)x->limit);
 		refuse_late(x, 413, why);
 	}
@@ -430,7 +433,7 @@ static int read_body(struct exchange *x, struct str body, struct err *e)
 		return err_set(e, ERR_USAGE, "the body is not valid UTF-8");
 	if (json_parse(&x->scratch, body, &v, e) < 0) {
 		e->code = ERR_USAGE;
-		return err_wrap(e, "the body is no JSON");
+		return err_wrap(e, "the body is not JSON");
 	}
 	x->request.body = v;
 	return x->route->flags & (ROUTE_READS | ROUTE_FILTERS) ? tags_resolve(&x->request, v, e) :
@@ -474,9 +477,9 @@ static void keep_answer(struct exchange *x)
 static void refuse_over(struct exchange *x)
 {
 	if (x->answer.body.is_short) {
-		exchange_refuse(x, 503, "the answers to other requests, which are being made or read, take up "
-				"the %lld MiB there are for all of them (WEB_ANSWERS_BYTES_MAX); ask for "
-				"less, or again in some seconds", WEB_ANSWERS_BYTES_MAX >> 20);
+		exchange_refuse(x, 503, "the answers to other requests use all of the %lld MiB for "
+				"answers (WEB_ANSWERS_BYTES_MAX); ask for less, or try again in "
+				"some seconds", WEB_ANSWERS_BYTES_MAX >> 20);
 		exchange_add_header(x, "Retry-After", "5");
 		atomic_fetch_add(&x->web->refused[REFUSED_BYTES], 1);
 	} else {
@@ -670,7 +673,7 @@ static void count_stream(struct exchange *x)
 	if (own <= WEB_USER_STREAMS_MAX && all <= WEB_STREAMS_MAX)
 		return;
 	if (own > WEB_USER_STREAMS_MAX)
-		exchange_refuse(x, 429, "%d event streams and exports of yours are open already "
+		exchange_refuse(x, 429, "you already have %d event streams and exports open "
 				"(WEB_USER_STREAMS_MAX); close some of them", WEB_USER_STREAMS_MAX);
 	else
 		exchange_refuse(x, 503, "%d event streams and exports are open already "

@@ -206,8 +206,8 @@ static int take_place(const struct web_request *r, struct web_answer *a, size_t 
 	a->status = 429;
 	web_set_header(r, a, "Retry-After", "1");
 	return err_set(e, ERR_USAGE, is_own ? "another configuration of %.*s is being checked; one is "
-		       "checked at a time for each user" : "%.*s has to wait, because as many "
-		       "configurations are being checked as this dashboard checks at once",
+		       "checked at a time for each user" : "%.*s has to wait, because this "
+		       "dashboard is already checking as many configurations as it can at once",
 		       (int)r->who.n, r->who.p);
 }
 

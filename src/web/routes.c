@@ -338,8 +338,8 @@ static void put_requests(struct buf *b, struct web_metrics *m)
 {
 	char label[160];
 
-	head(b, "profllm_http_requests_total", "counter", "Requests by route and status; status 0 "
-	     "broke off.");
+	head(b, "profllm_http_requests_total", "counter", "Requests by route and status; status 0: "
+	     "the answer was cut off.");
 	for (size_t i = 0; i < m->n; i++) {
 		label_of(m, i, label);
 		for (size_t k = 0; k < STATUSES_MAX && m->row[i].by[k].n; k++)
@@ -428,16 +428,17 @@ static void put_costs(struct buf *b, struct web *w)
 	    (double)f.waiting);
 	one(b, "profllm_http_answer_bytes", "gauge", "Memory of answers that are made or sent.",
 	    (double)atomic_load(&w->answers.used));
-	one(b, "profllm_http_answer_bytes_max", "gauge", "Their limit.", (double)w->answers.max);
+	one(b, "profllm_http_answer_bytes_max", "gauge", "Limit of the memory of "
+							 "answers.", (double)w->answers.max);
 	one(b, "profllm_http_streams", "gauge", "Open event streams and exports.",
 	    (double)atomic_load(&w->streams));
-	head(b, "profllm_http_refused_total", "counter", "Requests refused for what they would have "
-	     "cost, by what there was too much of.");
+	head(b, "profllm_http_refused_total", "counter", "Requests refused because of their cost, "
+	     "by the limit that they exceed.");
 	for (size_t i = 0; i < REFUSED_REASONS; i++)
 		buf_printf(b, "profllm_http_refused_total{reason=\"%s\"} %llu\n", why[i],
 			   (unsigned long long)atomic_load(&w->refused[i]));
-	head(b, "profllm_http_answers_cut_total", "counter", "Answers broken off: read too slowly, "
-	     "or to make room.");
+	head(b, "profllm_http_answers_cut_total", "counter", "Answers cut off: read too slowly, or "
+	     "to free memory.");
 	buf_printf(b, "profllm_http_answers_cut_total{reason=\"slow\"} %llu\n"
 		   "profllm_http_answers_cut_total{reason=\"room\"} %llu\n",
 		   (unsigned long long)atomic_load(&w->slow),
@@ -481,12 +482,12 @@ static void put_process(struct buf *b, struct web *w)
 	clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	getrlimit(RLIMIT_NOFILE, &files);
 	one(b, "process_resident_memory_bytes", "gauge", "Memory of the process.", resident_bytes());
-	one(b, "process_start_time_seconds", "gauge", "When it was started.",
+	one(b, "process_start_time_seconds", "gauge", "Start time of the process.",
 	    (double)w->began_ns / 1e9);
 	one(b, "process_cpu_seconds_total", "counter", "Processor time that it has used.",
 	    (double)cpu.tv_sec + (double)cpu.tv_nsec / 1e9);
 	one(b, "process_open_fds", "gauge", "Open files and connections.", open_files());
-	one(b, "process_max_fds", "gauge", "How many of these there may be.",
+	one(b, "process_max_fds", "gauge", "Maximum number of open files.",
 	    (double)files.rlim_cur);
 	head(b, "profllm_build_info", "gauge", "1, with the version.");
 	buf_printf(b, "profllm_build_info{version=\"%s\"} 1\n", w->o.version);
@@ -503,11 +504,11 @@ static int metrics_page(const struct web_request *r, struct web_answer *a, struc
 	if (metrics_runs(r, &runs, e) < 0)
 		return -1;
 	web_bytes(a, "text/plain; version=0.0.4; charset=utf-8");
-	one(b, "profllm_runs", "gauge", "Runs in the store, hidden ones too.", (double)runs);
+	one(b, "profllm_runs", "gauge", "Runs in the store, including hidden ones.", (double)runs);
 	store_columns(w->store, &columns);
 	one(b, "profllm_store_columns", "gauge", "Columns whose names no schema lists.",
 	    (double)columns.used);
-	one(b, "profllm_store_columns_max", "gauge", "How many of these there may be.",
+	one(b, "profllm_store_columns_max", "gauge", "Maximum number of such columns.",
 	    (double)columns.max);
 	one(b, "profllm_data_version", "gauge", "Grows with each change of the data.",
 	    (double)index_view_version(r->view));
@@ -522,12 +523,14 @@ static int metrics_page(const struct web_request *r, struct web_answer *a, struc
 	    (double)atomic_load(&w->evicted));
 	one(b, "profllm_http_requests_in_flight", "gauge", "Requests under way.",
 	    (double)atomic_load(&w->in_flight));
-	one(b, "profllm_http_spooled_bytes", "gauge", "Bytes of bodies that are on their way in.",
+	one(b, "profllm_http_spooled_bytes", "gauge", "Bytes of request bodies that are being "
+						      "received.",
 	    (double)atomic_load(&w->spooled));
 	put_costs(b, w);
 	pulse_get(w, &p);
 	one(b, "profllm_store_up", "gauge", "Whether the store answers.", p.is_there);
-	one(b, "profllm_store_silent_seconds", "gauge", "Since the store answered last.", p.silent_s);
+	one(b, "profllm_store_silent_seconds", "gauge", "Time since the store last "
+							"answered.", p.silent_s);
 	if (!isnan(p.store_bytes))
 		one(b, "profllm_store_bytes", "gauge", "Bytes of the database on disk.",
 		    p.store_bytes);

@@ -383,7 +383,7 @@ static int upload_status(const struct web_request *r, struct web_answer *a, stru
 		return -1;
 	if (!str_is(job.kind, "upload")) {
 		a->status = 404;
-		return err_set(e, ERR_USAGE, "job %.*s is no upload", (int)job.id.n, job.id.p);
+		return err_set(e, ERR_USAGE, "job %.*s is not an upload", (int)job.id.n, job.id.p);
 	}
 	job_put(&a->json, &job);
 	job_put_files(&a->json, &job, NULL);
@@ -436,7 +436,8 @@ static int list(const struct web_request *r, struct web_answer *a, struct err *e
 	if (asked_query(r, a, ASK_LIMIT | ASK_CURSOR, &ask, e) < 0)
 		return -1;
 	if (ask.query.cursor.n && (!str_to_i64(ask.query.cursor, &before) || before < 1))
-		return asked_wrong(a, e, r->arena, "/cursor", "what the page before gave as \"next\"");
+		return asked_wrong(a, e, r->arena, "/cursor", "the \"next\" value of the previous "
+							      "page");
 	if (store_traces(r->store, 0, r->arena, &t, &n, e) < 0)
 		return -1;
 	if (n)

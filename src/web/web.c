@@ -408,7 +408,7 @@ static int listen_at_path(struct web *w, const char *path, struct err *e)
 	w->listener = sock_listen(&address, BACKLOG, e);
 	umask(before);
 	if (w->listener < 0 && errno == EADDRINUSE)
-		return err_set(e, ERR_RUN, "--listen %s: another program listens there; end it "
+		return err_set(e, ERR_PORT_TAKEN, "--listen %s: another program listens there; end it "
 			       "first, or choose another path", w->o.listen);
 	if (w->listener < 0)
 		return err_wrap(e, "--listen %s", w->o.listen);
@@ -450,8 +450,8 @@ static int listen_at(struct web *w, struct err *e)
 	if (split_listen(w, &host, &port, e) < 0)
 		return -1;
 	if (!w->o.token_file && !auth_is_loopback(str_of(host)))
-		return err_set(e, ERR_USAGE, "--listen %s: others than this machine can reach that, so "
-			       "--auth-token-file is needed", w->o.listen);
+		return err_set(e, ERR_TOKEN_FILE_NEEDED, "--listen %s: other machines can reach this "
+			       "address, so --auth-token-file is needed", w->o.listen);
 	if (sock_resolve(host, port, address, e) < 0)
 		return err_wrap(e, "--listen %s", w->o.listen);
 	w->listener = sock_listen(&address[0], BACKLOG, e);

@@ -7,7 +7,7 @@
  *
  * Polling threads never wait for a query: what asks the store or the index is done by workers while
  * its connection is suspended. Connections that do nothing are closed, the oldest first, when there
- * are too many, so that nobody can keep others out by holding them open.
+ * are too many, so that no one can keep others out by holding them open.
  */
 #pragma once
 #include <stdatomic.h>
@@ -18,7 +18,7 @@
 #include "results/store/store.h"
 
 #define WEB_CONNECTIONS_MAX 1024          /* at once; the oldest idle one makes room */
-#define WEB_ADDRESS_CONNECTIONS_MAX 256   /* likewise of one address that is not this machine's */
+#define WEB_ADDRESS_CONNECTIONS_MAX 256   /* the same for one address that is not this machine's */
 #define WEB_JSON_BYTES_MAX (4u << 20)     /* the body of a question */
 #define WEB_FORM_BYTES_MAX (2ull << 30)   /* an upload of many files, or of traces */
 #define WEB_SPOOL_BYTES_MAX (8ull << 30)  /* bodies on their way in, of all connections */

@@ -159,8 +159,9 @@ static struct exchange *pop(struct web_work *work, struct queue *q)
 static void refuse(struct exchange *x, enum refused why)
 {
 	if (why == REFUSED_USER)
-		exchange_refuse(x, 429, "%d requests of yours wait already (WEB_USER_WAITING_MAX); send the "
-				"next ones when some are answered", WEB_USER_WAITING_MAX);
+		exchange_refuse(x, 429, "you already have %d requests waiting "
+				"(WEB_USER_WAITING_MAX); send more when some are "
+				"answered", WEB_USER_WAITING_MAX);
 	else
 		exchange_refuse(x, 503, "too many requests wait already");
 	exchange_add_header(x, "Retry-After", "1");

@@ -80,7 +80,7 @@ sub stop {
 }
 
 # ask(dashboard, METHOD, path, body, headers): what came back; json is its body when that is JSON. A
-# body that is no text is sent as JSON.
+# body that is not text is sent as JSON.
 sub ask {
 	my ($self, $method, $path, $body, %headers) = @_;
 	my %o = (headers => { %headers });

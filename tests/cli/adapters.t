@@ -52,7 +52,7 @@ $r = run(args => ['bench', 'throughput', @echo, qw(--model any --tokenizer sim -
 check_run('throughput', $r, { status => 0, out => ['Throughput: *'] });
 $result = json_of(slurp('t.json'));
 is($result->{num_requests}, 10, 'ten requests');
-is($result->{total_num_tokens}, 10 * (8 + 4), 'as many tokens as were asked for');
+is($result->{total_num_tokens}, 10 * (8 + 4), 'as many tokens as were requested');
 cmp_ok($result->{elapsed_time}, '>=', 0.040, 'four words a request, a millisecond each');
 
 # ---- what it cannot do ----

@@ -421,7 +421,7 @@ my $jsonl = ask($d, GET => '/api/export/csv?format=jsonl&columns=%5B%22server.mo
 my @json = map { json_of($_) } split /\n/, $jsonl->{content};
 @order = splice @{[sorted(\@runs, { column => 'failed', descending => $true })]}, 0, 13;
 is_deeply([map { [@$_{qw(id failed server.model)}] } @json], [map { [$_->{id}, $_->{cell}{failed},
-	$_->{cell}{'server.model'}] } @order], 'JSON lines, as many as were asked for');
+	$_->{cell}{'server.model'}] } @order], 'JSON lines, as many as were requested');
 my $all = ask($d, GET => '/api/export/csv');
 my @names = @{(csv_of($all->{content}))[0]};
 is(scalar @names, $options->{json}{total}, 'without columns: all');

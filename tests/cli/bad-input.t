@@ -218,9 +218,9 @@ my @rows = (
 	{ name => 'keys that the server refuses', status => 1, err => $all_failed,
 	  args => [qw(--ignore-eos --top-k 5)],
 	  raw => [refusal("{'detail': \"Unexpected keys: {'ignore_eos', 'repetition_penalty'}\"}")],
-	  out => ["  3 x Unprocessable Entity: *; the request has what it names: --omit-body-keys "
-		. 'repetition_penalty,ignore_eos leaves it out'],
-	  saved => ['*--omit-body-keys repetition_penalty,ignore_eos leaves it out'] },
+	  out => ["  3 x Unprocessable Entity: *; the request has that key: --omit-body-keys repetition_penalty,ignore_eos "
+		. 'removes it'],
+	  saved => ['*--omit-body-keys repetition_penalty,ignore_eos removes it'] },
 	{ name => 'a key that was not sent', status => 1, err => $all_failed, args => [],
 	  raw => [refusal('top_kk, repetition_penalty_, and the prompt')],
 	  out => ['  3 x Unprocessable Entity: top_kk, repetition_penalty_, and the prompt'] },
@@ -308,7 +308,7 @@ my @rows = (
 	['line that is no JSON', [@custom, 'broken.jsonl'],
 		'broken.jsonl: line 2, column 12: the text ends in the middle of a value'],
 	['line that is no object', [@custom, 'list.jsonl'], 'list.jsonl:2: expected an object, found *'],
-	['prompt that is no text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
+	['prompt that is not text', [@custom, 'number.jsonl'], 'number.jsonl:3: "prompt" must be text'],
 	['no prompt at all', [@custom, 'other.jsonl'], 'other.jsonl: no line has a "prompt" field'],
 	['no length in the row', [@custom, qw(good.jsonl --custom-output-len -1)],
 		'good.jsonl:1: no "output_tokens" field; --custom-output-len TOKENS sets the length of all '
@@ -323,7 +323,7 @@ my @rows = (
 	['not in the cache', [qw(--model nobody/nothing)],
 		'no tokenizer for model nobody/nothing (name one with --tokenizer, or use '
 		. '--skip-tokenizer-init): no tokenizer "nobody/nothing": there is no such file or '
-		. 'directory, and nobody/nothing is not in the cache (*), and the hub is not asked *'],
+		. 'directory, and nobody/nothing is not in the cache (*), and the hub may not be used *'],
 	['unknown type', [qw(--model m --tokenizer nonsense.json)],
 		'nonsense.json has model type "Nonsense", which this version does not read'],
 	['a model without tokens', [qw(--model m --tokenizer unigram.json)],
@@ -331,7 +331,7 @@ my @rows = (
 	['no JSON', [qw(--model m --tokenizer text.json)],
 		'text.json is not JSON: line 1, column 1: expected a value*'],
 	['no model', [qw(--model m --tokenizer nomodel.json)],
-		'nomodel.json has no "model"; it is no tokenizer.json'],
+		'nomodel.json has no "model"; it is not a tokenizer.json'],
 	['directory without one', [qw(--model m --tokenizer folder)], '*folder*tokenizer.json*'],
 	['needed by the dataset', [qw(--model m --skip-tokenizer-init)],
 		['--dataset-name random needs a tokenizer and cannot be used with --skip-tokenizer-init']],

@@ -153,10 +153,10 @@ my @rows = (
 		qw(--base-url https://127.0.0.1:1 --cacert no.pem)],
 	['doctor', 2, '--cacert: cannot read no.pem: No such file or directory', qw(--cacert no.pem)],
 	# model and tokenizer
-	['serve', 1, 'no tokenizer "": there is no such file or directory, and it is no model name '
+	['serve', 1, 'no tokenizer "": there is no such file or directory, and it is not a model name '
 		. '(org/name)', '--tokenizer', ''],
 	['serve', 1, 'no tokenizer "no.json": there is no such file or directory, and no.json is not in the '
-		. 'cache *, and the hub is not asked *', qw(--tokenizer no.json)],
+		. 'cache *, and the hub may not be used *', qw(--tokenizer no.json)],
 	# chat template
 	['serve', 2, q(--chat-prefix: '\q' is no escape; there are \n, \r, \t, \\\\ and \xHH),
 		'--chat-prefix', '\q'],
@@ -217,7 +217,7 @@ my @rows = (
 	(map { ['serve', 2, "--omit-body-keys: expected keys with commas between, got '$_'",
 		'--omit-body-keys', $_] } 'a,,b', ',a'),
 	['serve', 2, '--extra-body: expected a JSON object, got [1]', '--extra-body', '[1]'],
-	['serve', 2, '--host.a: --host holds no JSON, so it has no keys', qw(--host.a 1)],
+	['serve', 2, '--host.a: --host is not a JSON value, so it has no keys', qw(--host.a 1)],
 	# datasets
 	['serve', 2, '--num-prompts: expected at least 1, got 0', qw(--num-prompts 0)],
 	['serve', 2, '--dataset-path x.json: the random dataset reads no file; *',
@@ -376,7 +376,7 @@ my @rows = (
 	['sim', 1, '*file/t*', qw(--truth file/t)],
 	['sim', 1, '*file/r*', qw(--requests file/r)],
 	['sim', 1, '*file/p*', qw(--port-file file/p)],
-	(map { ['sim', 2, "$_ is about a worker: --engine-worker is missing", $_, 'x'] }
+	(map { ['sim', 2, "$_ needs --engine-worker", $_, 'x'] }
 		qw(--account --worker-fault)),
 	['sim', 2, "TLS: cannot use certificate file 'no.pem': No such file or directory",
 		qw(--ssl-certfile no.pem --ssl-keyfile no.pem)],

@@ -162,7 +162,7 @@ sub why_not {
 for my $name (qw(podman docker)) {
 	$runtime = $name;
 	subtest $name => sub {
-		plan skip_all => "there is no $name in PATH"
+		plan skip_all => "$name is not in PATH"
 			unless grep { -x "$_/$name" } split /:/, $ENV{PATH};
 		my $why = why_not();
 		if ($why) {

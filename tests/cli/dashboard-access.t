@@ -237,7 +237,7 @@ $d->stop;
 rename 'state', 'state.kept';
 spew('state', 'no folder');
 $d = start_dashboard(MADE_TOKEN, '--store', $d->{store});
-like(slurp($d->{err}), qr/^profllm dashboard: the token is not kept for profllm ingest .*--token-file: \S/,
+like(slurp($d->{err}), qr/^profllm dashboard: the token could not be saved for profllm ingest .*--token-file: \S/,
 	'where it cannot be kept, that is said');
 is(ask($d, 'GET', '/api/jobs', undef, Authorization => "Bearer $d->{token}")->{status}, 200, 'and it works');
 $d->stop;
@@ -276,7 +276,7 @@ for (['--no-launch', 'read and change this store'], ['--read-only', 'read this s
 spew('tokens', "alice 0123456789abcdef-launch\n");
 for (['--no-auth and --auth-token-file exclude each other*', '--no-auth', '--auth-token-file', 'tokens'],
 	['--no-auth and --open-read exclude each other*', '--no-auth', '--open-read'],
-	['--listen 0.0.0.0:0: others than this machine can reach that, so --auth-token-file is needed',
+	['--listen 0.0.0.0:0: other machines can reach this address, so --auth-token-file is needed',
 		'--listen', '0.0.0.0:0', '--no-auth'],
 	['--listen 0.0.0.0:0: others*', '--listen', '0.0.0.0:0', '--open-read'],
 	['--port-file: a Unix socket (--listen unix:s) has no port', qw(--listen unix:s --port-file p)]) {

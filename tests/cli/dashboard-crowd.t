@@ -184,7 +184,7 @@ is(compared($gone)->{status}, 200, 'an archived run is compared');
 is(run(args => ['store', 'remove', $gone, '--yes', '--store', $store, $file ? () :
 	('--traces-dir', 'traces')])->{out}, "1 run removed\n", 'and removed');
 watch(sub { total(shown => 'all') == RUNS - 1 });
-is(ask($d, GET => "/api/data/experiments/$gone")->{status}, 404, 'it is not there any more');
+is(ask($d, GET => "/api/data/experiments/$gone")->{status}, 404, 'it does not exist any more');
 my $refused = compared($gone);
 is($refused->{status}, 400, 'and not compared');
 is($refused->{json}{pointer}, '/groups/1/ids/0', 'which is told');

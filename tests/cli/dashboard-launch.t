@@ -85,7 +85,7 @@ my $plain = start_dashboard();
 delete @ENV{qw(HF_TOKEN CHOSEN)};
 
 my $good = "server: {command: sim, model: m}\nbenchmark: {tokenizer: sim, num_prompts: 1}\n";
-like(said($d, "name: \"\${HF_TOKEN}\"\n$good"), qr/the environment of a dashboard is not read/,
+like(said($d, "name: \"\${HF_TOKEN}\"\n$good"), qr/environment variables of a dashboard are not available/,
 	'a variable of the dashboard is refused');
 unlike(said($d, "name: \"\${HF_TOKEN}\"\n$good"), qr/\Q@{[SECRET]}/, 'and not told');
 is(check($d, "name: \"\${HF_TOKEN:-other}\"\n$good")->{json}{plan}{experiments}[0]{name}, 'other',
@@ -98,10 +98,10 @@ for my $file ('/etc/passwd', "$here/token.txt", "$here/scalar.txt", 'closed/base
 	"/proc/$d->{pid}/environ", '/no/such/file') {
 	my $text = said($d, "include: $file\n$good");
 
-	like($text, qr/no such file below the folders that the dashboard opens/, "include $file: refused");
+	like($text, qr/there is no such file in the folders that the dashboard allows/, "include $file: refused");
 	unlike($text, qr/root:|\Q@{[TOKENS]}|a-password|secret/, 'and nothing of it told');
-	like(said($d, "import: $file\n$good"), qr/no such file below the folders/, "import $file, too");
-	like(said($plain, "include: $file\n"), qr/reads no other files, unless .*--include-dir/,
+	like(said($d, "import: $file\n$good"), qr/no such file in the folders/, "import $file, too");
+	like(said($plain, "include: $file\n"), qr/cannot include files, unless .*--include-dir/,
 		'without --include-dir no file at all');
 }
 like(said($d, "include: base.yaml\n"), qr/"plan": ?\{.*from-base/s, 'a file of an opened folder is included');
@@ -203,7 +203,7 @@ wait_for('two checks', sub { children($shared) == 2 });
 $r = ask($shared, 'POST', '/api/launch/check', { config => $good },
 	Authorization => 'Bearer carol-has-this-token');
 is($r->{status}, 429, 'a third user waits');
-like($r->{json}{detail}, qr/as many configurations are being checked/, 'and is told why');
+like($r->{json}{detail}, qr/already checking as many configurations/, 'and is told why');
 is(ask($shared, 'GET', '/api/data/summary', undef, Authorization => 'Bearer carol-has-this-token')->{status},
 	200, 'but is answered otherwise');
 close $_ for @held;

@@ -41,7 +41,7 @@ sub result {
 
 check_run('the network needs a token', run(args => ['dashboard', '--listen', '0.0.0.0:0', '--store',
 	'sqlite:x.db']), { status => 2,
-	err => 'profllm dashboard: --listen 0.0.0.0:0: others than this machine can reach that, so '
+	err => 'profllm dashboard: --listen 0.0.0.0:0: other machines can reach this address, so '
 		. '--auth-token-file is needed', gone => ['x.db'] });
 check_run('so does every address', run(args => ['dashboard', '--listen', '[::]:0']), { status => 2,
 	err => 'profllm dashboard: --listen [[]::[]]:0: others*' =~ s/\[\[\]/[/r =~ s/\[\]\]/]/r });
@@ -66,7 +66,7 @@ is_deeply([@{$r->{headers}}{qw(x-content-type-options referrer-policy x-frame-op
 ok(!exists $r->{headers}{'access-control-allow-origin'}, 'no other origin reads answers');
 
 $r = ask($d, 'GET', '/api/nothing');
-is($r->{status}, 404, 'what is not there');
+is($r->{status}, 404, 'what does not exist');
 is($r->{headers}{'content-type'}, 'application/problem+json', 'is told as a problem');
 is_deeply([@{$r->{json}}{qw(title status)}], ['Not Found', 404], 'of the known form');
 $r = ask($d, 'DELETE', '/api/health');

@@ -85,7 +85,7 @@ is($json->{output_len}{max}, 9, 'with their lengths');
 # ---- mistakes ----
 
 my @rows = (
-	[2, '*--output FILE says where*', qw(dataset compile --tokenizer sim)],
+	[2, '*--output is missing: *workload*', qw(dataset compile --tokenizer sim)],
 	[1, '*nowhere/x.bin*', qw(dataset compile --tokenizer sim --output nowhere/x.bin)],
 	[2, '*--tokenizer or --model is needed, to count tokens with*', qw(dataset show)],
 	[2, '*--tokenizer or --model is needed, to count tokens with*', qw(dataset compile --output x)],
@@ -95,7 +95,7 @@ my @rows = (
 		--tokenizer sim --dataset-name workload --dataset-path text.txt)],
 	[1, '*a.bin holds 5 requests, and --num-prompts asks for 6*', qw(dataset show --tokenizer sim
 		--num-prompts 6), @replay],
-	[1, '*cut.bin: the file is cut*', qw(dataset show --tokenizer sim --dataset-name workload
+	[1, '*cut.bin: the file is cut off*', qw(dataset show --tokenizer sim --dataset-name workload
 		--dataset-path cut.bin)],
 	[2, '*--examples*', qw(dataset show --tokenizer sim --examples -1)],
 	[2, '*--input FILE is needed*', qw(dataset slices --tokenizer sim --output x)],

@@ -55,7 +55,7 @@ is($soft->{open_files}{verdict}, $here->{open_files}{verdict}, 'and does not cou
 is(run(args => [qw(doctor --strict)], limits => 'ulimit -n 256')->{status}, 3, '--strict: 3');
 
 SKIP: {
-	skip 'taskset is not there', 1 if system 'taskset -c 0 true 2>/dev/null';
+	skip 'taskset does not exist', 1 if system 'taskset -c 0 true 2>/dev/null';
 	my $r = run(command => ['taskset', '-c', '0', $ENV{PROFLLM}, 'doctor', '--json']);
 	my ($cpus) = grep { $_->{name} eq 'cpus' } @{json_of($r->{out})->{rows}};
 	is($cpus->{numbers}{allowed}, 1, 'one CPU, by its affinity');

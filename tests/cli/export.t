@@ -54,14 +54,14 @@ for my $url (@stores) {
 	check_run("$kind: nothing is wrong", run(args => ['store', 'check', @store]), { status => 0,
 		out => ['nothing is wrong'] });
 	check_run("$kind: remove says how many", run(args => [qw(store remove exp_a exp_b), @store]),
-		{ status => 0, out => ['2 runs would be removed for good; --yes does it'] });
+		{ status => 0, out => ['2 runs would be removed permanently; add --yes to remove them'] });
 	check_run("$kind: and does it", run(args => [qw(store remove exp_a exp_b --yes), @store]),
 		{ status => 0, out => ['2 runs removed'] });
 	$r = run(args => ['export', @store, '--columns', 'run_id']);
 	is($r->{out}, "run_id\r\nexp_c\r\n", "$kind: they are gone");
 	check_run("$kind: a store that holds something is not replaced",
 		run(args => ['restore', 'runs.backup', @store]),
-		{ status => 2, err => 'profllm restore: *is not empty*; --force does it' });
+		{ status => 2, err => 'profllm restore: *is not empty*; --force replaces its contents' });
 	check_run("$kind: unless it is forced", run(args => ['restore', 'runs.backup', '--force', @store]),
 		{ status => 0 });
 	$r = run(args => ['export', @store, qw(--columns run_id --sort run_id)]);
@@ -126,14 +126,14 @@ unlike($head, qr/left_out/, 'nothing in it cannot be');
 # ---- mistakes ----
 
 my @mistakes = (
-	[2, 'the file to write is needed', 'backup'],
-	[2, 'the file that backup has written is needed', 'restore'],
+	[2, 'FILE is missing: the file to write', 'backup'],
+	[2, 'FILE is missing: a file written by profllm backup', 'restore'],
 	[2, 'nowhere does not exist', qw(restore nowhere)],
 	[2, 'expected either run_ids or --filter', qw(store archive --store runs.db)],
 	[2, 'expected either run_ids or --filter', qw(store remove a --filter {} --store runs.db)],
 	[2, '--filter: *', qw(store remove --filter {"a":1} --store runs.db)],
 	[2, 'expected a limit: *', qw(store retain --store runs.db)],
-	[2, '--to URL is needed', qw(store convert --store runs.db)],
+	[2, '--to is missing: the URL of the store to fill', qw(store convert --store runs.db)],
 	[2, '--filter: /column: expected the name of a column', qw(export --store runs.db --filter),
 		'{"column":1,"missing":true}'],
 	[2, '--columns: *', qw(export --store runs.db --columns), ','],
@@ -177,6 +177,6 @@ for (['export', 'sqlite:none.db', 'none.db cannot be opened: No such file or dir
 		{ status => 2, err => "profllm $verb: $why" });
 }
 check_run('what is no backup', run(args => [qw(restore text.txt --store new.db)]),
-	{ status => 2, err => 'profllm restore: text.txt: not a store of ours, nor of SQLite at all' });
+	{ status => 2, err => 'profllm restore: text.txt: the file is not an SQLite database, so it is not a store' });
 
 done_testing();

@@ -58,7 +58,7 @@ check_run('a rate', $run, { status => 0, out => [
 	'Searching for the largest request rate with p90_ttft_ms<20, mean_e2el_ms<=400 and at most 1 % ' .
 	'failed requests.', 'Without load: mean E2EL *', 'Saturated: * requests/s with * requests at once.',
 	'Bracket 1: *', 'About * requests more for +-20 % at this load*',
-	'Capacity: * requests/s, 95 % interval [*] (+-* %).', 'p90_ttft_ms<20 binds: *',
+	'Capacity: * requests/s, 95 % interval [*] (+-* %).', 'Limiting factor: p90_ttft_ms<20. *',
 	'Safe to configure: * requests/s, the lower end (--request-rate *).', 'Spent: *'] });
 my $found = json_of(slurp('rate.json'))->{capacity};
 my $truth = truth(0.020);
@@ -115,7 +115,7 @@ sub is_up { return IO::Socket::INET->new(PeerAddr => '127.0.0.1', PeerPort => $p
 wait_for('the server', \&is_up);
 $run = find("http://127.0.0.1:$port", @fast, qw(--find-max-concurrency --slo p90_e2el_ms<5000 --budget 40
 	--output-json shed.json));
-check_run('a server that sheds load', $run, { status => 0, out => ['Failed requests bind: *',
+check_run('a server that sheds load', $run, { status => 0, out => ['Limiting factor: *',
 	'Safe to configure: * requests at once*'] });
 $found = json_of(slurp('shed.json'))->{capacity};
 is($found->{capacity}, 4, "it takes four");

@@ -124,7 +124,7 @@ run(args => [@dump, 'dump.jsonl']);
 my $dumped = slurp('dump.jsonl');
 ok(length $dumped && index($shown, $dumped) >= 0, 'a dumped workload is what - shows');
 is(scalar(grep { json_of($_)->{request_id} =~ /^t-\d$/ } split /\n/, $dumped), 3,
-	'and one JSON object a line');
+	'and one JSON object per line');
 
 # ---- completion ----
 

@@ -63,7 +63,7 @@ isnt((asked())[0]{bytes}, $q[0]{bytes}, 'another seed, other bytes');
 check_run('no built-in', ask({ SKIP => 'hash' }, 'hash'), { status => 0,
 	out => ['Built-in hash() result missing; cannot compute speed ratios.'] });
 check_run('no time', ask({ BAD => 'mean_s' }, 'hash'), { status => 1,
-	err => '*broke the protocol*: mean_s is no time in seconds*' });
+	err => '*broke the protocol*: mean_s is not a time in seconds*' });
 
 $r = ask({}, qw(prefix-block-hash --output-json r.json));
 my $times = 'avg: 0.300000s  best: 0.100000s  throughput: 3.20M tokens/s';

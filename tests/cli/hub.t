@@ -94,14 +94,14 @@ check_run('bench serve takes it, too', run(args => \@serve, env => { HF_ENDPOINT
 # ---- without the hub ----
 
 stop_hubs();
-check_run('no hub, cached', load($hub, 'org/m'), { status => 0, err => 'WARNING: model org/m is taken '
-	. "from the cache (commit aaaaaaaaaaaa), for the hub cannot be asked: $hub->{url}/*: Failed to *" });
+check_run('no hub, cached', load($hub, 'org/m'), { status => 0, err => 'WARNING: model org/m is used '
+	. "from the cache (commit aaaaaaaaaaaa), because the hub cannot be reached: $hub->{url}/*: Failed to *" });
 check_run('offline, cached', load($hub, 'org/m', env => { HF_HUB_OFFLINE => 1 }), { @good });
 check_run('offline by the other name', load($hub, 'org/m', env => { TRANSFORMERS_OFFLINE => 'yes' }),
 	{ @good });
 check_run('offline, another model', load($hub, 'org/x', env => { HF_HUB_OFFLINE => 1 }), { status => 1,
 	err => '*no tokenizer "org/x": there is no such file or directory, and org/x is not in the cache '
-		. '(*/models--org--x, revision main), and the hub is not asked (offline by *' });
+		. '(*/models--org--x, revision main), and the hub may not be used (offline by *' });
 check_run('no hub, another model', load($hub, 'org/x'), { status => 1,
 	err => "*no tokenizer \"org/x\": * $hub->{url}/api/models/org/x/revision/main: Failed to *" });
 
@@ -131,7 +131,7 @@ for ({ HF_TOKEN => 'hf_right' }, { HUGGING_FACE_HUB_TOKEN => 'hf_right' }, { HF_
 	check_run('token by ' . (keys %$_)[0], load($hub, 'org/m', env => $_), { @good });
 }
 check_run('a token that is none', load($hub, 'org/m', env => { HF_TOKEN => "a\nb" }), { status => 2,
-	err => '*the hub token (HF_TOKEN or the file of HF_TOKEN_PATH) has a character at 1 *' });
+	err => '*the hub token (HF_TOKEN or the file of HF_TOKEN_PATH) has a character at position 1 *' });
 for (['no such model', 'org/x', [], "*$hub->{url} has no model org/x; a private one needs HF_TOKEN"],
 	['no such revision', 'org/m', [qw(--revision v9)], '*model org/m has no revision v9'],
 	['weights only', 'org/none', [], '*model org/none (commit aaaaaaaaaaaa) has no tokenizer, only '
@@ -177,9 +177,9 @@ for (
 	['access refused', { on => qr/^GET /, status => [403, 'X-Error-Message: Not for you'] },
 		'*refuses access to model org/m (Not for you)'],
 	['wrong size', { on => qr/HEAD .*tokenizer.json/, size => 5, etag => 'e' },
-		'*tokenizer.json of org/m: * bytes came of 5 that the hub announced'],
+		'*tokenizer.json of org/m: * bytes arrived of the 5 that the hub announced'],
 	['wrong hash', { on => qr/HEAD .*tokenizer.json/, etag => 'c' x 40 },
-		'*its bytes are not those the hub announced (hash c*'],
+		'*its content does not match what the hub announced (hash c*'],
 	['too large', { on => qr/HEAD .*tokenizer.json/, size => 1e12 }, '*the limit is 268435456'],
 	['no hub', { on => qr/^HEAD /, plain => 1 }, '*does not answer as a hub does (no X-Repo-Commit)*'],
 	['no list', { on => qr/^GET .api/, status => [200] }, '*does not answer as a hub does (no "sha"*'],
@@ -189,7 +189,7 @@ for (
 		'*ftp://x/: Protocol "ftp" *'],
 	['in a circle', { on => qr/^GET .api/, status => [302, 'Location: /api/models/org/m/revision/main'] },
 		'*is redirected more than 10 times'],
-	['silence', { on => qr/^GET .api/, silence => 30 }, '*nothing came for 1 s'],
+	['silence', { on => qr/^GET .api/, silence => 30 }, '*no data arrived for 1 s'],
 	['silence once', { on => $file, times => 1, silence => 30 }],
 ) {
 	my ($name, $fault, $expected) = @$_;

@@ -370,7 +370,7 @@ SKIP: {
 		{ status => 0, out => ['trace * of run 1: rank0.json'] });
 	check_run('a trace for nobody', run(args => [qw(ingest --trace rank0.json --run nobody
 		--traces-dir traces --store), $store]),
-		{ status => 2, err => "profllm ingest: --run: no run is called 'nobody'" });
+		{ status => 2, err => "profllm ingest: --run: there is no run 'nobody'" });
 	check_run('which is there', run(args => [qw(store check --traces-dir traces --store), $store]),
 		{ status => 0, out => ['nothing is wrong'] });
 	check_run('a run goes', run(args => [qw(store remove exp_a --yes --traces-dir traces --store),
@@ -462,7 +462,7 @@ my @mistakes = (
 	['--store and --server exclude each other', qw(mixed --store x.db --server http://x)],
 	['--token-file needs --server', qw(mixed --token-file token)],
 	['--run needs --trace', qw(mixed --run a)],
-	['--trace: nowhere is no file', qw(--trace nowhere)],
+	['--trace: nowhere is not a file', qw(--trace nowhere)],
 	['--watch needs a folder, and excludes --trace', qw(--watch mixed --trace token)],
 	['*expected a URL that begins with*', qw(mixed --server ftp://x)],
 	['token file token2: its first line is empty',

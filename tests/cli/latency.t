@@ -80,7 +80,7 @@ check_run('a dry run', run(args => [@quick, qw(--dry-run --output-json d.json)])
 		'Iterations: 1 to warm up, 2 that count'] });
 check_run('no warm-up', run(args => [@sim, qw(--num-iters-warmup 0 --num-iters 1)]),
 	{ status => 0, not_out => ['Note: *'],
-	  out => ['Warming up...', 'Avg latency: *', '*: Fewer than 6 iterations tell nothing of *'] });
+	  out => ['Warming up...', 'Avg latency: *', '*: Fewer than 6 iterations do not show *'] });
 
 # ---- what is refused ----
 

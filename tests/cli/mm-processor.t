@@ -117,7 +117,7 @@ like($out->{out}, qr/^Stages: of 3 of 4 requests\.$/m, 'requests without stages 
 check_run('is said', $out, { status => 0, out => [
 	"\x{e2}\x{9a}\x{a0}\x{ef}\x{b8}\x{8f}  Warning: No MM processor stats found in registry.",
 	'*Warning: Detailed end-to-end latency metrics not available.', 'Empty DataFrame',
-	'Stages: not available: the engine does not tell times of stages.'], not_out => ['Summary:*'] });
+	'Stages: not available: the engine does not report stage times.'], not_out => ['Summary:*'] });
 is_deeply($own->{mm_processor_stats}, {}, 'nothing in place of stages');
 is_deeply([@{$own}{qw(completed failed)}], [3, 1], 'a request that did not finish failed');
 cmp_ok(abs($own->{mean_e2el_ms} - 1000 * $own->{profllm}{elapsed_time} / 3), '<', 1e-6,

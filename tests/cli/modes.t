@@ -59,8 +59,8 @@ sub refused {
 	check_run($name, run(args => [qw(bench serve --model m --dry-run), @args]),
 		{ status => $status, err => $err });
 }
-refused('a damaged file of its mode', '*bad/tekken.json has no "config" or no list "vocab"; it is no '
-	. 'tekken.json', 1, qw(--tokenizer bad --tokenizer-mode mistral));
+refused('a damaged file of its mode', '*bad/tekken.json has no "config" or no list "vocab"; it is not '
+	. 'a tekken.json', 1, qw(--tokenizer bad --tokenizer-mode mistral));
 check_run('a class of one\'s own', run(args => [qw(bench serve --model m --dry-run --tokenizer both
 	--tokenizer-mode custom)]), { status => 0,
 	warn => ['WARNING: --tokenizer-mode custom: a Python class '

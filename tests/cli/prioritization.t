@@ -25,7 +25,7 @@ like($r->{out}, qr{^Throughput: \d+\.\d\d requests/s, \d+\.\d\d tokens/s$}m, 'up
 my $text = slurp('r.json');
 my $j = json_of($text);
 is("@{[keys_of($text)]}", "@upstream profllm", 'upstream\'s keys, then ours');
-is_deeply([@$j{qw(num_requests total_num_tokens)}], [10, 90], 'tokens as they were asked for');
+is_deeply([@$j{qw(num_requests total_num_tokens)}], [10, 90], 'tokens as they were requested');
 near('requests in a second', $j->{requests_per_second}, 10 / $j->{elapsed_time});
 near('tokens in a second', $j->{tokens_per_second}, 90 / $j->{elapsed_time});
 my $ours = $j->{profllm};
@@ -148,7 +148,7 @@ for my $row ([$both], [$both, qw(--input-len 4)], [$both, qw(--base-url http://1
 }
 check_run('no scheduler', run(args => [@verb, qw(--backend sim --model sim --dry-run), @hi]), { status => 0,
 	err => "WARNING: without --scheduling-policy priority an engine serves requests in the order*\n"
-		. 'WARNING: prompts have 6 tokens, not the 4 that were asked for: *',
+		. 'WARNING: prompts have 6 tokens, not the 4 that were requested: *',
 	out => ['Priorities: 0: 5 requests, 1: 5 requests'] });
 for my $name (map { ($_, "$_.py", "benchmarks/$_.py") } 'benchmark_prioritization') {
 	$r = run(args => [$name, qw(--backend sim --model sim --dry-run --scheduling-policy priority), @hi]);

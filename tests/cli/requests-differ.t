@@ -186,12 +186,12 @@ sub server {
 }
 
 for my $row (['named', '{"error": "priority scheduling is not enabled"}',
-		'the request has what it names: --omit-body-keys priority leaves it out', '"priority": 1'],
+		'the request has that key: --omit-body-keys priority removes it', '"priority": 1'],
 	['not named', '{"error": "bad request"}',
-		'of its own this request has priority,top_k: --omit-body-keys leaves such keys out',
+		'this request has the additional keys priority,top_k: --omit-body-keys removes such keys',
 		'"priority": 1, "top_k": 2'],
 	['a constraint', '{"error": "Extra inputs are not permitted: structured_outputs"}',
-		'the request has what it names: --omit-body-keys structured_outputs leaves it out',
+		'the request has that key: --omit-body-keys structured_outputs removes it',
 		'"structured_outputs": {"choice": ["a"]}']) {
 	my ($name, $refusal, $hint, $key) = @$row;
 	spew('refused.jsonl', "{\"prompt\": \"a\"}\n{\"prompt\": \"b\", $key}\n{\"prompt\": \"c\"}\n");

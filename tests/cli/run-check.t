@@ -49,7 +49,7 @@ my @rows = (
 	['memory', 'memory', qr/^FAIL: .*CUDA out of memory/,
 		'server.model=meta-llama/Llama-3.1-70B-Instruct'],
 	['a command', 'command', qr/^FAIL: vllm is not in PATH/, @vllm],
-	['a model', 'model', qr/^FAIL: meta-llama\S+ cannot be had: /, @vllm],
+	['a model', 'model', qr/^FAIL: meta-llama\S+ is not available: /, @vllm],
 	['a port', 'port', qr/^FAIL: \d+ is taken by process $me$/, 'server.port=' . $busy->sockport],
 	['a tokenizer', 'tokenizer', qr/^FAIL: no tokenizer "\/nonexistent": /,
 		'benchmark.tokenizer=/nonexistent'],

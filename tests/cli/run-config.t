@@ -55,14 +55,14 @@ my @refused = (
 	['--set without a value', "server: {}\n", ['--set', 'server'],
 		'--set server: expected KEY=VALUE, for example benchmark.num_prompts=100'],
 	['--set of what is included', "server: {}\n", ['--set', 'include=a.yaml'],
-		'--set include=a.yaml: what is included is read before values are changed; name it in the '
+		'--set include=a.yaml: files are included before values are changed; write include in the '
 		. 'file'],
 	['a matrix of nothing', "server: {command: sim, model: sim}\nmatrix: {}\n", [],
 		'exp.yaml:2:9: matrix: expected an object with a list of values for each path, such as '
 		. '{server.max_num_seqs: [64, 256]}, got an empty one'],
 	['an unset variable', "server:\n  model: \${CONFIG_TEST_MODEL}\n", [],
-		'exp.yaml:2:10: server.model: the environment has no CONFIG_TEST_MODEL; set it, or write '
-		. '${CONFIG_TEST_MODEL:-otherwise}'],
+		'exp.yaml:2:10: server.model: the environment variable CONFIG_TEST_MODEL is not set; set '
+		. 'it, or write ${CONFIG_TEST_MODEL:-default}'],
 	['a rule between values', "server:\n  max_num_batched_tokens: 64\n  max_num_seqs: 128\n", [],
 		'exp.yaml:3:17: server.max_num_seqs: 128 is more than max_num_batched_tokens (64): each '
 		. 'running request takes a token of every step'],
@@ -72,24 +72,23 @@ my @refused = (
 		. '500, answer 100, ratio 0), and server.max_model_len is 512'],
 	['what a suite is for', "server: {command: sim}\nbenchmark:\n  sweep_num_prompts_factor: 2\n",
 		[],
-		'exp.yaml:3:3: benchmark.sweep_num_prompts_factor: not said here; it is for '
-		. '--sweep-max-concurrency; a list of experiments says num_prompts for each'],
+		'exp.yaml:3:3: benchmark.sweep_num_prompts_factor: cannot be set here; it is for '
+		. '--sweep-max-concurrency; give num_prompts in each entry of experiments instead'],
 	['blocks of the simulator, too', "server:\n  command: sim\n  block_size: 7\n", [],
 		'exp.yaml:3:15: server.block_size: expected 1 or a multiple of 8, got 7'],
 	['drafts of nobody knows how many tokens',
 		"server:\n  command: sim\n  speculative_config: {method: ngram}\n", [],
-		'exp.yaml:3:23: server.speculative_config: method ngram needs num_speculative_tokens: there '
-		. 'is no draft model that says how many'],
+		'exp.yaml:3:23: server.speculative_config: method ngram needs num_speculative_tokens, because '
+		. 'no draft model defines it'],
 	['several GPUs where none is', "server: {command: vllm serve}\n", ['--set',
 		'server.tensor_parallel_size=4'],
-		'--set server.tensor_parallel_size=4: server.tensor_parallel_size: 4 GPUs are needed, and '
-		. 'none may be used here (does nvidia-smi find any?); resources.gpus: none starts the server '
-		. 'without'],
+		'--set server.tensor_parallel_size=4: server.tensor_parallel_size: 4 GPUs are needed, but '
+		. 'none is available here (does nvidia-smi list any?); resources.gpus: none starts the server without GPUs'],
 	['a GPU that was asked for', "server: {command: vllm serve, gpus: 1}\n", [],
-		'exp.yaml:1:37: server.gpus: 1 GPU is needed, and none may be used here (does nvidia-smi '
-		. 'find any?); resources.gpus: none starts the server without'],
+		'exp.yaml:1:37: server.gpus: 1 GPU is needed, but none is available here (does nvidia-smi '
+		. 'list any?); resources.gpus: none starts the server without GPUs'],
 	['no GPU', "server: {command: vllm serve}\nresources:\n  gpus: 2\n", [],
-		'exp.yaml:3:9: resources.gpus: 2 asked for, and none may be used here'],
+		'exp.yaml:3:9: resources.gpus: 2 requested, but no GPU may be used here'],
 );
 for my $row (@refused) {
 	my ($name, $text, $words, @want) = @$row;

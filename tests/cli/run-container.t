@@ -223,7 +223,7 @@ subtest 'podman, a bridge, an image that is pulled' => sub {
 	is_deeply [boxes()], [];
 };
 
-subtest 'what is not there' => sub {
+subtest 'what does not exist' => sub {
 	my ($r, $d) = experiment('noimage', '{image: missing}', server => ['model: sim']);
 
 	is $r->{status}, 1;
@@ -244,7 +244,7 @@ subtest 'what is not there' => sub {
 	($r, $d) = experiment('noruntime', '{image: engine}', server => ['model: sim'],
 		env => { PATH => '/nowhere' });
 	isnt $r->{status}, 0;
-	like $d->{error}{reason}, qr/server\.container\.runtime: there is no docker in PATH/;
+	like $d->{error}{reason}, qr/server\.container\.runtime: docker is not in PATH/;
 
 	($r, $d) = experiment('wrong', '{image: engine, gpus: 3}', server => ['model: sim']);
 	is $r->{status}, 2, 'a wrong object is refused before anything is asked';

@@ -42,7 +42,7 @@ subtest 'from a store' => sub {
 	config("{url: \"$sim->{url}\", model: sim}", 1, 2, 4, 8);
 	my $r = night('none', '--compare-with', $store);
 	is $r->{status}, 0 or diag $r->{err};
-	like $r->{err}, qr/nothing is compared with before: .*(?:nights|has none of our tables)/,
+	like $r->{err}, qr/nothing is compared with before: .*(?:nights|has no tables of a store)/,
 		'no store yet: a warning';
 	unlike $r->{out}, qr/Against before/;
 	is keep('none')->{status}, 0;

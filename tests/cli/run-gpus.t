@@ -45,7 +45,7 @@ sub start {
 
 sub document { return json_of(slurp("$_[0].json")) }
 
-# The simulators of this test: each with what it was told and where it listens.
+# The simulators of this test: each with what it was told and address on which the server listens.
 sub servers {
 	my @found;
 
@@ -98,7 +98,7 @@ sub is_status {
 
 	$run = finish(start('ninth', { gpus => 1 }, \%short));
 	is_status($run, 1, 'a ninth finds no GPU');
-	like($run->{err}, qr/1 GPU is wanted and 0 of 8 are free: GPU 0 is held by exp_\w+ \(process \d+, /,
+	like($run->{err}, qr/1 GPU is needed, but 0 of 8 are free: GPU 0 is held by exp_\w+ \(process \d+, /,
 		'it is told who holds them');
 	like($run->{err}, qr/\): profllm run[;,.\n]/, 'and what that does');
 	unlike($run->{err}, qr/--config/, 'without its arguments, which all users could read');
@@ -207,7 +207,7 @@ PL
 	is(join(',', map { $_->{index} } @{$server->{gpus}}), '2,3', 'no others are taken');
 	$run = finish(start('over', { gpus => 3 }, \%short, env => { CUDA_VISIBLE_DEVICES => '2,3' }));
 	is_status($run, 2, 'three of them');
-	like($run->{err}, qr/over\.yaml:1:\d+: resources\.gpus: 3 GPUs are taken, and 2 may be used here/,
+	like($run->{err}, qr/over\.yaml:1:\d+: resources\.gpus: 3 GPUs are needed, but only 2 may be used here/,
 		'are too many, which is seen before anything is started');
 
 	spew('gpus', "count 2\ngpu 0 mig 1g.10gb 3\ngpu 0 part 0 9000000000\n");
@@ -215,8 +215,8 @@ PL
 	wait_for('a server on a part', sub { servers() == 1 });
 	is((servers())[0]{gpus}, 'MIG-a0000000-fa4e-4e5e-8000-000000000000-1', 'a part by its UUID');
 	spew('split.json', '{"status": "completed"}');
-	for ([['0'], qr/GPU 0 is split \(MIG\)/, 'what is split'], [['7'], qr/there is no GPU 7 here/,
-		'what is not there']) {
+	for ([['0'], qr/GPU 0 is split \(MIG\)/, 'what is split'], [['7'], qr/there is no GPU 7 on this machine/,
+		'what does not exist']) {
 		my ($gpus, $says, $what) = @$_;
 
 		$run = finish(start('split', { gpus => $gpus }, \%short));

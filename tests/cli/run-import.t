@@ -75,7 +75,7 @@ my $d = json_of(slurp('perf.json'));
 
 check_run('runs', $run, { status => 0, out => ['Suite: 6 completed, 0 partial, 0 failed',
 		'Tables: perf.d/upstream/benchmark_results.md'],
-	warn => ['WARNING: *tests/serving.json: serving_other is left out: its client asks for large and the '
+	warn => ['WARNING: *tests/serving.json: serving_other is skipped: its client requests large, but the '
 		. 'server has small'],
 	exists => [map { ("perf.d/upstream/$_.json", "perf.d/upstream/$_.commands") } @all] });
 is_deeply([map { $_->{config}{name} } @{$d->{experiments}}], \@all, 'named as upstream names them');
@@ -246,7 +246,7 @@ for my $what (sort keys %bad) {
 for ([{ file => 'x' }, '*: import: file: unknown key; did you mean files'],
 	[{ files => [] }, '*: import: files: name at least one'],
 	[{ files => 'tests/none.json' }, '*: import: *tests/none.json*'],
-	[{ files => 'tests/serving.json', select => '(' }, "*: import.select: '(' is no regular expression"],
+	[{ files => 'tests/serving.json', select => '(' }, "*: import.select: '(' is not a valid regular expression"],
 	[{ files => 'tests/serving.json', sla_ttft_ms => 'x' },
 		'*: import: sla_ttft_ms: expected a number from 0 to 1000000000']) {
 	my ($import, $err) = @$_;

@@ -126,7 +126,7 @@ subtest 'a window that load does not reach' => sub {
 		['collect', 'no trace', 'the profiler was not started, so there is no trace'], 'and why';
 	is $d->{results}{completed_requests}, 4, 'the results stand';
 	cmp_ok $d->{duration}, '<', 8, 'a trace that cannot come is not waited for';
-	ok +(grep { /load was over before the profiler was to start, after 60 s/ } @{$d->{warnings}}),
+	ok +(grep { /load ended before the profiler was due to start, after 60 s/ } @{$d->{warnings}}),
 		'is said' or diag explain $d->{warnings};
 	is_deeply $d->{profiling}{traces} || [], [];
 };

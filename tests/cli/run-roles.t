@@ -133,7 +133,7 @@ subtest 'mistakes and failures' => sub {
   - {name: a, command: sim, extra_args: [--requests, "$(b.port)"]}
 END
 	is $r->{status}, 2, 'before anything is started';
-	like $r->{err}, qr/\$\(b\.port\): no server of this experiment is called b/;
+	like $r->{err}, qr/\$\(b\.port\): this experiment has no server b/;
 
 	($r, $d) = experiment('dies', <<'END');
   - {name: before, role: prefill, command: sim}

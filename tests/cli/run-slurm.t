@@ -217,7 +217,7 @@ for (
 	['an unknown scheduler', ['--scheduler', 'pbs'], 2, '*--scheduler*local*slurm*ssh*'],
 	['a screen', ['--live'], 2, 'profllm run: --live shows one run at a time, *'],
 	['no waiting for ssh', ['--scheduler', 'local', '--no-wait'], 2, '*--no-wait: only --scheduler slurm '
-		. 'goes on without this program'],
+		. 'can continue without this program'],
 	['a dashboard\'s configuration', ['--bounded'], 2, '*scheduler: a configuration that is sent to a '
 		. 'dashboard runs on the dashboard\'s machine; remove it'],
 ) {

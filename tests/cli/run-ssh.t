@@ -82,19 +82,19 @@ config('bad', "down1\nalone1\nempty1\ngood slots=2\n");
 
 	check_run('hosts that are of no use', $run, { status => 0,
 		out => ['Suite: 4 completed, 0 partial, 0 failed'],
-		warn => ['WARNING: host down1 is not used any more: ssh: connect to host down1 port 22: '
+		warn => ['WARNING: host down1 is no longer used: ssh: connect to host down1 port 22: '
 			. 'Connection refused. The experiment * goes to another host',
-			'WARNING: host alone1 is not used any more: it does not have the folder of bad.json, '
+			'WARNING: host alone1 is no longer used: it does not have the folder of bad.json, '
 			. 'or the current one; both must be on a file system that all hosts share. *',
-			'WARNING: host empty1 is not used any more: it does not have this program '
+			'WARNING: host empty1 is no longer used: it does not have this program '
 			. '(*no-such-program*); scheduler.program says where it is on the hosts. *'] });
 	is_complete('bad');
 	is_deeply([map { hosts_called()->{$_} } qw(down1 alone1 empty1)], [1, 1, 1], 'each was tried once');
 }
 
 config('none', "down1\ndown2\n");
-check_run('no host is left', run(args => words('none')), { status => 1, err => 'profllm run: no host of '
-	. 'none.hosts is left, and 4 experiments were not run; --resume runs them' });
+check_run('no host is left', run(args => words('none')), { status => 1, err => 'profllm run: all hosts '
+	. 'of none.hosts have failed, and 4 experiments were not run; --resume runs them' });
 spew('none.hosts', "good slots=4\n");
 check_run('and later another one', run(args => words('none', '--resume')), { status => 0,
 	out => ['Suite: 4 completed, 0 partial, 0 failed'] });
@@ -107,7 +107,7 @@ config('lost', "lost1\ngood\n", benchmark => \%long);
 	wait_for('loads', sub { 2 == grep { (slurp($_) // '') =~ /"running"/ } glob 'lost.d/*.json' });
 	spew('ssh/lose', '');
 	wait_for('the loss', sub { (slurp($run->{err_path}) // '') =~ /^WARNING: host lost1 /m });
-	ok(has_line(slurp($run->{err_path}), 'WARNING: host lost1 is not used any more: client_loop: send '
+	ok(has_line(slurp($run->{err_path}), 'WARNING: host lost1 is no longer used: client_loop: send '
 		. 'disconnect: Broken pipe. The experiment max_num_seqs=* goes to another host'),
 		'a connection that is lost');
 	# What ran there has ended with it; the other one goes on.

@@ -100,7 +100,7 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 		'all that differs, and the metrics');
 	is(scalar @rows, 6, 'a row for each');
 	is(count_lines($run, qr/^Starting server /), 2, 'one server for those that need the same');
-	is(count_lines($run, qr/^Resetting caches /), 4, 'whose caches are emptied in between');
+	is(count_lines($run, qr/^Resetting caches /), 4, 'with emptied caches in between');
 	is($d->{plan}{restart}, 'on-repeat', 'without being asked');
 	my @servers = map { $_->{config}{servers}[0] } @{$d->{experiments}};
 	my @told = grep { defined $_->{startup_s} } @servers;
@@ -212,7 +212,7 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 
 	unlink 'kept.d/num_prompts=2.json';
 	($run, $d) = suite('kept', { matrix => { 'benchmark.num_prompts' => [2, 3, 5] } }, '--resume');
-	is_deeply(begun($run), ['num_prompts=2', 'num_prompts=5'], '--resume runs what is not there');
+	is_deeply(begun($run), ['num_prompts=2', 'num_prompts=5'], '--resume runs what does not exist');
 	check_run('and says so', $run, { status => 0,
 		out => ['Suite: 2 completed, 0 partial, 0 failed, 1 kept'] });
 	is(slurp('kept.d/num_prompts=3.json'), $before, 'what is there stays');
@@ -224,7 +224,7 @@ sub is_clean { ok(!is_left_running(), "$_[0]: no server is left") }
 	is_deeply(begun($run), ['num_prompts=4'], '--only');
 	is(scalar @{$d->{experiments}}, 3, 'the others stay in the document');
 	check_run("--only of nothing @$_", run(args => words('kept', '--only', 'x*', @$_)), { status => 2,
-		err => 'profllm run: --only: none of the 3 experiments matches; the first is called '
+		err => 'profllm run: --only: none of the 3 experiments matches; the first one is '
 			. 'num_prompts=2' }) for [], ['--dry-run'];
 }
 
@@ -326,16 +326,16 @@ for (
 	[{ matrix => { 'benchmark.num_prompts' => [1 .. 101], 'benchmark.seed' => [1 .. 100] } },
 		'*: matrix: it has more than 4096 combinations'],
 	[{ matrix => { 'benchmark.num_prompts' => [1 .. 100], 'benchmark.seed' => [1 .. 10] },
-		repeat => 5 }, '*: repeat: 5000 experiments with their repeats, and 4096 is the most'],
+		repeat => 5 }, '*: repeat: 5000 experiments including repeats, but at most 4096 are possible'],
 	[{ experiments => {} }, '*: experiments: expected a list of objects, got an object'],
 	[{ experiments => [{ benchmark => {} }] }, '*: each of a list needs a name, a text'],
-	[{ experiments => [{ name => 'a' }, { name => 'a' }] }, '*: two experiments are called a'],
+	[{ experiments => [{ name => 'a' }, { name => 'a' }] }, '*: two experiments have the name a'],
 	[{ experiments => [{ name => 'a', repeat => 2 }] },
 		'*: repeat belongs to the suite, not to one of its experiments'],
 	[{ repeat => 0 }, '*: repeat: expected a whole number from 1 to 4096, got 0'],
 	[{ jobs => 2, profiling => { enabled => JSON::PP::true, dir => 'd' },
 		experiments => [{ name => 'a' }, { name => 'b' }] },
-		"*: profiling.dir: experiments that run at the same time would take each other's *"],
+		"*: profiling.dir: experiments that run at the same time would mix up their traces *"],
 	[{ jobs => 'many' }, "*: jobs: expected a whole number from 1 to 256, got the text 'many'"],
 	[{ shuffle => 'yes please' }, '*: shuffle: expected true, false or a seed, *'],
 	[{ restart => 'sometimes' },
@@ -346,7 +346,7 @@ for (
 		{ name => 'b', command => 'sim', role => 'proxy', env => { HIP_VISIBLE_DEVICES => 0 } }] },
 		'*: servers.1.env.HIP_VISIBLE_DEVICES: *use resources.gpus*'],
 	[{ restart => 'never', matrix => { 'server.max_num_seqs' => [1, 2] } },
-		'*: restart: never needs one server for all; *'],
+		'*: restart: never needs the same server for all experiments, *'],
 	[{ matrix => { max_num_seq => [8] } },
 		'*: matrix: max_num_seq: unknown key; did you mean max_num_seqs?'],
 	[{ matrix => { nonsense => [8] } }, '*: matrix: nonsense: expected a dotted path such as '

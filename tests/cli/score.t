@@ -35,7 +35,7 @@ like((glob 'named/*')[0] // '', qr/openai-infqps-sim-\d{8}-\d{6}\.json$/, 'under
 my ($name) = glob 'named/*';
 my $kept = slurp($name);
 check_run('saved again', score(qw(a.rec --save-result --result-dir named --metric-percentiles 5)),
-	{ status => 0, warn => ["WARNING: $name is another run's; the result of this one is " .
+	{ status => 0, warn => ["WARNING: $name belongs to another run; the result of this run is in " .
 	$name =~ s/\.json$/-2.json/r], exists => [$name =~ s/\.json$/-2.json/r] });
 is(slurp($name), $kept, 'which is another file');
 score(qw(a.rec --append-result --result-dir lines)) for 1 .. 2;
@@ -106,7 +106,7 @@ is(score('all.rec')->{out}, $both->{out}, 'and the merged record gives the same 
 my $bytes = slurp('a.rec');
 spew('cut.rec', substr($bytes, 0, length($bytes) - 20));
 check_run('a record that breaks off', score('cut.rec'), { status => 0,
-	err => 'WARNING: cut.rec breaks off: * requests of * are in it',
+	err => 'WARNING: cut.rec is incomplete: it holds * of * requests',
 	out => ['  DEGRADED (every metric): The record file breaks off: *'] });
 my ($scored, $refused, @strange) = (0, 0);
 for my $n (map { int($_ * length($bytes) / 40) } 0 .. 39) {

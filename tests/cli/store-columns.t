@@ -60,7 +60,7 @@ my $began = time;
 my $r = upload(join "\n", map { junk(0, $_) } 1 .. 30);
 note sprintf '30 runs of 3,000 new names: %.1f s', time - $began;
 is($r->{status}, 201, 'thirty runs of three thousand new names are taken in');
-like($r->{json}{results}[0]{reason}, qr/^2700 of its values are in its document alone/,
+like($r->{json}{results}[0]{reason}, qr/^2700 of its values are only in its document/,
 	'with a note that counts what has no column');
 like($r->{json}{results}[0]{reason}, qr/: "tags\.r0_1_\d+", .* and 2697 more\. Keep values .* in a list/,
 	'and names the first, and says what to do');

@@ -50,8 +50,8 @@ for (['INT', 0.35, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.4, 'si
 	open my $folder, '<', 'results/whole' or die "results/whole: $!";
 	flock $folder, LOCK_EX or die "flock: $!";
 	check_run('somebody is at work there', sweep('whole', @grid, more => ['--resume']), { status => 1,
-		err => 'profllm bench sweep serve: another sweep is at work in results/whole; wait for its '
-		. 'end or give another --experiment-name', not_out => ['[BEGIN SERVER]'] });
+		err => 'profllm bench sweep serve: another sweep is using results/whole; wait for it to end, '
+		. 'or use another --experiment-name', not_out => ['[BEGIN SERVER]'] });
 	check_run('a dry run may look', sweep('whole', @grid, more => [qw(--resume --dry-run)]),
 		{ status => 0 });
 	close $folder;
@@ -70,8 +70,7 @@ for (['INT', 0.35, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.4, 'si
 	   'another server');
 	check_run('another benchmark', sweep('whole', @grid, bench => [qw(--seed 3)], more => ['--resume']), {
 		status => 2, err => 'profllm bench sweep serve: --bench-cmd: results/whole was begun with ' .
-		'another one, whose runs would pass for those of this command; give another ' .
-		'--experiment-name, or --resume-anyway to keep them', not_out => ['[SKIPPED BENCHMARK]'] });
+		'another command, whose runs would be taken for runs of this one; use another --experiment-name, or --resume-anyway to keep them', not_out => ['[SKIPPED BENCHMARK]'] });
 	check_run('a dry run of it', sweep('whole', @grid, bench => [qw(--seed 3)], more => [qw(--resume
 		--dry-run)]), { status => 2, err => '*--resume-anyway*' });
 	$r = sweep('whole', @grid, bench => [qw(--seed 3)], more => [qw(--resume --resume-anyway)]);

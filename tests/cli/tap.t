@@ -167,8 +167,8 @@ packet('c', 5, "\x16\x03\x01 a handshake");
 my @refused = (
 	[pcap('L'), [], 1, qr/is encrypted \(TLS\), so its requests cannot be read: capture it where/],
 	[do { @packets = (); pcap('L') }, [], 1, qr/no packet of these ports was seen: check --port$/],
-	['{"not": "a capture"}', [], 1, qr/x\.pcap is no capture: it has to be a pcap or pcapng file/],
-	['', [], 1, qr/x\.pcap is no capture/],
+	['{"not": "a capture"}', [], 1, qr/x\.pcap is not a capture: expected a pcap or pcapng file/],
+	['', [], 1, qr/x\.pcap is not a capture/],
 	[do { connection(0); substr(pcap('L'), 0, 60) }, [], 1, qr/x\.pcap ends in the middle of a packet/],
 );
 for (@refused) {

@@ -109,7 +109,7 @@ my @bad = (
 	[[qw(encode --jsonl a.jsonl bad.jsonl)], '', 1, "bad.jsonl:3: $text_wanted [1]", 3],
 	[[qw(count --jsonl)], qq("a"\n\n"b"\n), 1, 'standard input:2: not one JSON value: *', 1],
 	[[qw(encode --jsonl)], qq("a"\n{"prompt": 5}\n), 1, "standard input:2: $text_wanted *", 1],
-	[[qw(encode --jsonl)], '"a" "b"', 1, 'standard input:1: not one JSON value: something follows it', 0],
+	[[qw(encode --jsonl)], '"a" "b"', 1, 'standard input:1: expected one JSON value, but more text follows it', 0],
 	[[qw(encode --jsonl)], '"a', 1, 'standard input:1: not one JSON value: line 1, column *', 0],
 	[[qw(encode --jsonl)], '[' x 100, 1, 'standard input:1: not one JSON value: *', 0],
 	[[qw(encode --jsonl)], 'x' x 300, 1, 'standard input:1: not one JSON value: *', 0],
@@ -141,7 +141,7 @@ for my $row (@bad) {
 	}
 }
 check_run('ids that name no token', run(args => [qw(tokenizer decode), $sim], in => '97 17833 98 99999'),
-	{ status => 0, out => ['ab'], err => 'WARNING: 2 ids name no token of sim and were left out' });
+	{ status => 0, out => ['ab'], err => 'WARNING: 2 ids are not tokens of sim and were skipped' });
 
 # ---- many lines by many threads ----
 

@@ -54,7 +54,7 @@ like($r->{out}, qr/^  decide it: profllm bench ab --base-url URL_OF_c0000019 --b
 	'... with the command that decides it');
 $r = trends(only('slow'));
 is($r->{status}, 0, 'old by the last night: status 0') or diag($r->{out});
-like($r->{out}, qr/no change is news/, '... in words');
+like($r->{out}, qr/no recent change/, '... in words');
 
 $r = trends(only('seqs'), '--last', NIGHTS - STEP);
 is($r->{status}, 0, 'another max_num_seqs is no regression') or diag($r->{out});

@@ -43,7 +43,7 @@ sub latency {
 my $who = 'the worker';
 my $broke = "$who broke the protocol during";
 my $ended = "$who ended with status";
-my $clocks = 'the clocks of faulty cannot be believed: it says that the run';
+my $clocks = 'the clocks of faulty cannot be trusted: it reports that the run';
 my @rows = (
 	# fault, when, exit status, the sentence, [options], lines of the log's end
 	['none', '', 0, undef],
@@ -81,7 +81,7 @@ my @rows = (
 	['garbage', 'generate', 1, "$broke generate: 'INFO' found where a frame's length was expected"],
 	['long', 'load', 1, "$broke load: a frame of 4294967295 bytes; at most 268435456"],
 	['truncated', 'generate', 1, "$broke generate: it ended in the middle of a frame"],
-	['no-json', 'put', 1, "$broke put: a frame that is no JSON object: {\"id\":"],
+	['no-json', 'put', 1, "$broke put: a frame that is not a JSON object: {\"id\":"],
 	['closes', 'generate', 1, "$broke generate: it closed its socket without an answer"],
 	['leaves-child', 'generate', 1, "$ended 3 without an answer during generate (crash)"],
 	['protocol', 'hello', 1, "$broke starting: it speaks version 2, we speak 1"],
@@ -98,12 +98,12 @@ my @rows = (
 	['too-late', 'generate', 1, "$clocks ended 3* s after its answer came"],
 	['few-counts', 'generate', 1, "$broke its answer: output_tokens has 1 entries for 2 requests"],
 	['many-counts', 'generate', 1, "$broke its answer: prompt_tokens has 3 entries for 2 requests"],
-	['counts-text', 'generate', 1, "$broke its answer: output_tokens is no list"],
+	['counts-text', 'generate', 1, "$broke its answer: output_tokens is not a list"],
 	['count-negative', 'generate', 1, "$broke its answer: output_tokens[1] is -1"],
 	['count-text', 'generate', 1, "$broke its answer: prompt_tokens[0] is x"],
 	['forgets', 'put', 1, "$broke its answer: it does not hold the 2 requests it was given"],
-	['length-text', 'describe', 1, "$broke its answer: max_model_len is no integer"],
-	['phases-text', 'load', 1, "$broke its answer: phases is no list"],
+	['length-text', 'describe', 1, "$broke its answer: max_model_len is not an integer"],
+	['phases-text', 'load', 1, "$broke its answer: phases is not a list"],
 	['prints', 'generate', 0, undef],
 	['daemon', 'generate', 0, undef, ['--server-grace', 1]],
 	['hang', 'shutdown', 0, undef, ['--server-grace', 1],
@@ -143,7 +143,7 @@ latency('a command that is none', ['--backend', 'worker', '--worker-cmd', "perl 
 latency('a script that is not there', ['--backend', 'worker', '--worker-cmd', 'sh no-such-script'],
 	{ status => 2, err => '*(program not found: *no-such-script*)' });
 latency('no Python', ['--backend', 'vllm'], { status => 2,
-	err => '*backend vllm needs Python, and there is no python3 in PATH; --python or *' },
+	err => '*backend vllm needs Python, and python3 is not in PATH; --python or *' },
 	env => \%bare);
 latency('a Python that is not there', ['--backend', 'vllm', '--python', '/no/python'], { status => 2,
 	err => "*the vllm worker cannot be started: '/no/python': No such file or directory" },
@@ -171,7 +171,7 @@ latency('no worker', ['--backend', 'vllm', '--python', "$bin/mypython"], { statu
 # ---- Nsight Systems ----
 
 latency('no nsys', ['--nsight', '--backend', 'worker', '--worker-cmd', "$faulty none"],
-	{ status => 2, err => '*--nsight: there is no nsys (Nsight Systems) in PATH' });
+	{ status => 2, err => '*--nsight: nsys (Nsight Systems) is not in PATH' });
 spew("$bin/nsys", <<'END');
 #!/bin/sh
 echo "$@" >nsys-args

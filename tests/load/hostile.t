@@ -194,8 +194,8 @@ for my $name (grep { $endless{$_}[0] eq $answer } sort keys %endless) {
 # What is asked for outside the measurement: refused with a sentence, or left after its time; the
 # run goes on without.
 my %said = ('trailers of /tokenize' =>
-	qr{headers and trailers of the answer from \S+/tokenize pass the limit of 262144 bytes},
-	'blanks from /tokenize' => qr{answer from \S+/tokenize passes the limit of \d+ bytes});
+	qr{headers and trailers of the answer from \S+/tokenize exceed the limit of 262144 bytes},
+	'blanks from /tokenize' => qr{answer from \S+/tokenize exceeds the limit of \d+ bytes});
 for my $name (grep { $endless{$_}[0] ne $answer } sort keys %endless) {
 	my $server = hostile($name);
 	# Time for a busy machine to get to the limit.

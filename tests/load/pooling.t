@@ -74,7 +74,7 @@ for my $row (@faults) {
 # Whole answers that cannot be read: they failed, but they have a latency (serve spec 3.9).
 my $usage = '{"usage": {"prompt_tokens": 5}}';
 my @odd = (
-	['not JSON', 'application/json', '{"usage"', [], 0, qr/is no JSON object/],
+	['not JSON', 'application/json', '{"usage"', [], 0, qr/is not a JSON object/],
 	['another type', 'text/plain', $usage, [], 0, qr/Content-Type is text\/plain/],
 	['no usage', 'application/json', '{"data": []}', [], 1],
 	['usage is null', 'application/json', '{"usage": null}', [], 0, qr/usage in the answer/],

@@ -55,7 +55,7 @@ for my $m (@{ $runs->{metrics} }) {
 	like($run->{out}, qr/^\Q$row\E/m, "row of $m->{name}");
 }
 ok($metric{mean_ttft_ms} && $metric{p99_e2el_ms} && !$metric{mean_itl_ms},
-	'the blocks that were asked for');
+	'the blocks that were requested');
 for my $k (1 .. 3) {
 	my ($status, $out) = profllm('bench', 'score', '--report', 'full', "$dir/run.rec.$k");
 	my ($again) = $out =~ /^Total token throughput \(tok\/s\): +(\S+)/m;

@@ -220,7 +220,7 @@ subtest 'wrong words' => sub {
 	my @rows = (
 		[[qw(--role proxy)], 2, qr/expected --prefill-url and --decode-url, or --backend-url/],
 		[[qw(--role proxy --prefill-url http://127.0.0.1:1)], 2, qr/expected --prefill-url and/],
-		[[qw(--backend-url http://127.0.0.1:1)], 2, qr/--backend-url is a proxy's: --role proxy/],
+		[[qw(--backend-url http://127.0.0.1:1)], 2, qr/--backend-url needs --role proxy/],
 		[[qw(--role proxy --backend-url https://127.0.0.1:1)], 2,
 			qr{--backend-url: expected http://HOST:PORT, got https}],
 		[['--kv-transfer-config', '{"kv_connector": "NixlConnector"}'], 2,

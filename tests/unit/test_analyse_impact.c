@@ -403,7 +403,7 @@ static void capacity(void **state)
 	rig_near(v, "configurations/2/rate_per_server/high", NAN);
 	rig_near(v, "configurations/2/gpus/value", 16);
 	rig_near(v, "configurations/2/gpus/low", NAN);
-	assert_non_null(strstr(rig_at(v, "configurations/2/reason")->text.p, "may carry more"));
+	assert_non_null(strstr(rig_at(v, "configurations/2/reason")->text.p, "may sustain more"));
 	rig_same(v, "configurations/3/key/hardware.gpu", "E");
 	rig_near(v, "configurations/3/rate_per_server/value", 5);
 	rig_near(v, "configurations/3/gpus/value", 40);

@@ -45,7 +45,7 @@ static const char *text_at(const struct json_value *v, const char *path)
 	const struct json_value *at = rig_at(v, path);
 
 	if (!at || at->kind != JSON_STRING)
-		fail_msg("%s is no text", path);
+		fail_msg("%s is not text", path);
 	return at->text.p;
 }
 
@@ -91,7 +91,7 @@ static void against(void **state)
 	v = rig_ask(&r, analyse_regression, "{" RATE "\"policy\": {\"points_after\": 6}, " A ", " B
 		    "}");
 	rig_same(v, "items/0/verdict", "not_enough_data");
-	rig_same(v, "items/0/reason", "5 points after the baseline, and the policy asks for 6");
+	rig_same(v, "items/0/reason", "5 points after the baseline, but the policy requires 6");
 	rig_near(v, "items/0/p", NAN);
 	/* every run is a baseline: nothing is left to judge */
 	v = rig_ask(&r, analyse_regression, "{" RATE "\"filter\": {\"column\": \"tags.build\", "

@@ -409,7 +409,7 @@ static const char *text_at(const struct json_value *v, const char *path)
 	const struct json_value *at = rig_at(v, path);
 
 	if (!at || at->kind != JSON_STRING)
-		fail_msg("%s is no text", path);
+		fail_msg("%s is not text", path);
 	return at->text.p;
 }
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Slices, buffers, numbers, maps, slabs, UTF-8 and files. */
+#include <errno.h>
 #include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -476,6 +477,17 @@ static void errors_gain_context(void **state)
 	err_set(&e, ERR_CANCELLED, "x");
 	assert_int_equal(err_exit_status(&e), 130);
 	assert_int_equal(err_set(NULL, ERR_IO, "nobody listens"), -1);
+	/* A kind keeps the class that decides the exit status, and its topic through contexts. */
+	err_set(&e, ERR_URL_FORM, "x has no scheme");
+	assert_int_equal(e.code, ERR_USAGE);
+	err_wrap(&e, "--base-url");
+	assert_string_equal(err_topic(&e), "url_form");
+	assert_int_equal(err_again(&e), ERR_URL_FORM);
+	err_set(&e, ERR_IO, "cannot write a: %s", strerror(ENOSPC));
+	assert_string_equal(err_topic(&e), "disk_full");
+	err_set(&e, ERR_IO, "cannot write a: %s", strerror(ENOENT));
+	assert_null(err_topic(&e));
+	assert_int_equal(err_again(&e), ERR_IO);
 }
 
 int main(void)

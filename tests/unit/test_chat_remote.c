@@ -359,7 +359,7 @@ static void test_batches(void **state)
 	memset(all, 'y', 500);
 	assert_int_equal(tokenizer_count_batch(t, text, 500, true, 0, count, &e), -1);
 	assert_non_null(strstr(e.text, "text 0: http://127.0.0.1:"));
-	assert_non_null(strstr(e.text, "/tokenize: the answer's \"tokens\" are no token ids"));
+	assert_non_null(strstr(e.text, "/tokenize: the answer's \"tokens\" are not token ids"));
 	free(all);
 	tokenizer_free(t);
 }
@@ -373,8 +373,8 @@ static void test_faults(void **state)
 		{ FAULT_STATUS, "/tokenize: HTTP status 500" },
 		{ FAULT_NOT_JSON, "/tokenize: the answer is not JSON" },
 		{ FAULT_NO_MEMBER, "/tokenize: the answer has no \"tokens\"" },
-		{ FAULT_BAD_IDS, "/tokenize: the answer's \"tokens\" are no token ids" },
-		{ FAULT_NO_DETOKENIZE, "/detokenize gives no text for the ids 0 to 15" },
+		{ FAULT_BAD_IDS, "/tokenize: the answer's \"tokens\" are not token ids" },
+		{ FAULT_NO_DETOKENIZE, "/detokenize returns no text for the ids 0 to 15" },
 	};
 	struct token_server s = client();
 	struct err e;
@@ -404,7 +404,7 @@ static void test_template(void **state)
 		{ FAULT_NONE, true, "", "[a]", NULL },
 		{ FAULT_NONE, false, "{\"x\": \"yes\"}", "[a]yes", NULL },
 		{ FAULT_NO_RENDER, false, "", NULL, "/tokenize: HTTP status 500" },
-		{ FAULT_BAD_IDS, false, "", NULL, "are no token ids" },
+		{ FAULT_BAD_IDS, false, "", NULL, "are not token ids" },
 		{ FAULT_NO_DETOKENIZE, false, "", NULL, "does not give these ids again" },
 		{ FAULT_REPEAT, false, "", NULL, "does not show a message once" },
 		{ FAULT_UPPER, false, "", NULL, "does not show a message once" },

@@ -166,22 +166,22 @@ static const struct finding refused[] = {
 	{ "benchmark: {}\n", "exp.yaml:1:1: server: missing; expected a server to start" },
 	{ "server: {}\nbenchmrk: {}\n", "exp.yaml:2:1: benchmrk: unknown key; did you mean benchmark?" },
 	{ "server: {}\nnum_prompts: 3\n",
-	  "exp.yaml:2:1: num_prompts: unknown key; it belongs to benchmark" },
+	  "exp.yaml:2:1: num_prompts: unknown key; it belongs in benchmark" },
 	{ "server: [1]\n", "exp.yaml:1:9: server: expected an object, got a list" },
 	{ "server: vllm\n", "exp.yaml:1:9: server: expected an object, got the text 'vllm'" },
 	{ "server:\n  tensor_paralel_size: 2\n", "exp.yaml:2:3: server.tensor_paralel_size: "
 	  "unknown key; did you mean tensor_parallel_size?" },
 	{ "server:\n  num_prompts: 2\n",
-	  "exp.yaml:2:3: server.num_prompts: unknown key; it belongs to benchmark, not server" },
+	  "exp.yaml:2:3: server.num_prompts: unknown key; it belongs in benchmark, not in server" },
 	{ "server: {}\nbenchmark:\n  max_num_seqs: 2\n", "exp.yaml:3:3: benchmark.max_num_seqs: "
-	  "unknown key; it belongs to server, not benchmark" },
+	  "unknown key; it belongs in server, not in benchmark" },
 	{ "server:\n  max-num-seq: 2\n",
 	  "exp.yaml:2:3: server.max_num_seq: unknown key; did you mean max_num_seqs?" },
-	{ "server: {ports: 3}\n", "server.ports: unknown key; it belongs to resources, not server" },
+	{ "server: {ports: 3}\n", "server.ports: unknown key; it belongs in resources, not in server" },
 	{ "server: {command: ''}\n", "server.command: expected words or a list of them" },
 	{ "server: {command: \"vllm 'serve\"}\n", "server.command: No closing quotation" },
 	{ "server: {command: vllm serve, url: 'http://x'}\n",
-	  "a server that runs already and a command that starts one" },
+	  "url names a running server and command starts one" },
 	{ "server: {url: x}\n", "server.url: expected http://... or https://..., got 'x'" },
 	{ "server: {ready: soon}\n", "expected one of health, port, started or {log: TEXT}" },
 	{ "server: {env: [A]}\n", "server.env: expected an object of NAME: VALUE, got a list" },
@@ -189,24 +189,25 @@ static const struct finding refused[] = {
 	{ "server: {role: boss}\n", "server.role: expected one of serve, prefill, decode, proxy, "
 	  "cache, got 'boss'" },
 	{ "server: {port: 70000}\n", "server.port: expected an integer from 0 to 65535, got '70000'" },
-	{ "server: {quantization.x: 1}\n", "quantization holds no JSON, so it has no keys" },
+	{ "server: {quantization.x: 1}\n", "quantization is not a JSON value, so it has no keys" },
 	{ "server: {container: {runtime: docker}}\n", "server.container" },
-	{ "server: {}\nservers: []\n", "server and servers; leave one of them out" },
+	{ "server: {}\nservers: []\n", "server and servers are both given; remove one of them" },
 	{ "servers: []\n", "servers: expected a list of servers, got an empty one" },
 	{ "servers: [3]\n", "exp.yaml:1:11: servers.0: expected an object, got 3" },
 	{ "servers:\n  - {role: prefill}\n  - {role: decode}\n",
-	  "exp.yaml:2:3: servers: load goes to none of them; give one the role proxy or serve" },
-	{ "servers:\n  - {role: proxy}\n  - {role: proxy}\n", "2 proxies, and load goes to one" },
+	  "exp.yaml:2:3: servers: no server would get the load; give one of them the role proxy or serve" },
+	{ "servers:\n  - {role: proxy}\n  - {role: proxy}\n", "there are 2 proxies, but load "
+	  "goes to one of them only" },
 	{ "servers:\n  - {name: a}\n  - {name: a}\n", "exp.yaml:3:12: servers.1.name: two servers "
-	  "are called a" },
+	  "have the name a" },
 	{ "server: {name: a/b}\n", "server.name: expected up to 63 letters, digits and . _ -, got "
 	  "'a/b'" },
 	{ "servers:\n  - {name: a, port: 8001}\n  - {name: b, port: 8001}\n",
 	  "servers.1.port: 8001 is a's already" },
 	{ "servers:\n  - {name: alpha}\n  - {name: b, after: [alhpa]}\n",
-	  "servers.1.after: no server is called 'alhpa'; did you mean alpha?" },
+	  "servers.1.after: there is no server 'alhpa'; did you mean alpha?" },
 	{ "servers:\n  - {name: a, after: c}\n  - {name: b, after: a}\n  - {name: c, after: [b]}\n",
-	  "a cycle, so none of them can be first: a after c after b after a" },
+	  "these servers wait for each other, so none can start first: a after c after b after a" },
 	{ "server: {max_num_batched_tokens: 2048, max_model_len: 8k, enable_chunked_prefill: false}\n",
 	  "max_num_batched_tokens (2048) must be at least max_model_len (8000) where "
 	  "enable_chunked_prefill is false" },
@@ -222,14 +223,14 @@ static const struct finding refused[] = {
 	{ "server: {tensor_parallel_size: 4, gpus: 2}\n",
 	  "server.gpus: 2, and tensor x pipeline x data parallel size is 4" },
 	{ "server: {tensor_parallel_size: 2, pipeline_parallel_size: 2}\nresources: {gpus: 2}\n",
-	  "exp.yaml:2:19: resources.gpus: 2, and the server takes 4" },
-	{ "server: {tensor_parallel_size: 16}\n", "resources.gpus: 16 GPUs are taken, and 8 may be "
-	  "used here" },
+	  "exp.yaml:2:19: resources.gpus: 2 given, but the server needs 4" },
+	{ "server: {tensor_parallel_size: 16}\n", "resources.gpus: 16 GPUs are needed, but only 8 "
+	  "may be used here" },
 	{ "server: {}\nresources: {gpus: [0, 1, 0]}\n", "resources.gpus: 0 is named twice" },
 	{ "servers: [{name: a, role: prefill}, {name: b}]\nresources: {gpus: 3}\n",
-	  "exp.yaml:2:19: resources.gpus: 3 given, but the 2 servers take 2 together" },
-	{ "server: {extra_args: [--to, $(b.port)]}\n", "server: server server: $(b.port): no server of "
-	  "this experiment is called b" },
+	  "exp.yaml:2:19: resources.gpus: 3 given, but the 2 servers need 2 together" },
+	{ "server: {extra_args: [--to, $(b.port)]}\n", "server: server server: $(b.port): this experiment "
+	  "has no server b" },
 	{ "server: {env: {ROCR_VISIBLE_DEVICES: 0}}\n", "exp.yaml:1:38: server.env.ROCR_VISIBLE_DEVICES: "
 	  "profllm sets this variable to the GPUs that it allocates; use resources.gpus" },
 	{ "server: {}\nresources: {gpus: []}\n", "resources.gpus: expected auto, none, a number of GPUs "
@@ -237,7 +238,7 @@ static const struct finding refused[] = {
 	{ "server: {}\nresources: {gpus: -1}\n", "resources.gpus: expected auto, none, a number of GPUs "
 	  "(at most 1024) or a list of indices or UUIDs, got -1" },
 	{ "server: {}\nresources: {gpu: 2}\n", "exp.yaml:2:13: resources.gpu: unknown key; it belongs "
-	  "to telemetry, not resources; did you mean gpus?" },
+	  "in telemetry, not in resources; did you mean gpus?" },
 	{ "server: {}\nresources: {ports: 9-3}\n", "resources.ports: expected FIRST-LAST within "
 	  "1-65535, got '9-3'" },
 	{ "server: {}\nresources: {wait_s: -1}\n", "resources.wait_s: expected a number of at least 0" },
@@ -262,7 +263,7 @@ static const struct finding refused[] = {
 	{ "server: {model: m}\nbenchmark:\n  mode: multi-turn\n  input_file: x\n  num_prompts: 3\n",
 	  "5:3: benchmark.num_prompts: not an option of mode multi-turn" },
 	{ "server: {model: m}\nbenchmark:\n  mode: multi-turn\n  input_file: x\n  url: http://x\n",
-	  "5:3: benchmark.url: not said here; server.url attaches to a server" },
+	  "5:3: benchmark.url: cannot be set here; server.url names a running server" },
 	{ "server: {model: m}\nbenchmark:\n  mode: multi-turn\n  input_file: x\n  num_client: 3\n",
 	  "5:3: benchmark.num_client: unknown key" },
 	{ "server: {}\nbenchmark: {mode: structured-output, structured_dataset: jason}\n",
@@ -270,9 +271,9 @@ static const struct finding refused[] = {
 	{ "server: {url: 'http://x'}\nbenchmark: {mode: prioritization}\n",
 	  "server.url: mode prioritization drives an engine without a server" },
 	{ "server: {}\nbenchmark: {base_url: 'http://x'}\n",
-	  "benchmark.base_url: not said here; server.url attaches to a server" },
+	  "benchmark.base_url: cannot be set here; server.url names a running server" },
 	{ "server: {}\nbenchmark: {sweep_request_rate: '1,2'}\n", "matrix:" },
-	{ "server: {}\nbenchmark: {num_runs: 3}\n", "repeat: N runs the experiment so often" },
+	{ "server: {}\nbenchmark: {num_runs: 3}\n", "use repeat: N to run the experiment N times" },
 	{ "server: {url: 'http://x'}\nbenchmark: {mode: latency}\n",
 	  "server.url: mode latency drives an engine without a server" },
 	{ "servers: [{}, {name: b}]\nbenchmark: {mode: startup}\n", "mode startup has one engine" },
@@ -281,9 +282,9 @@ static const struct finding refused[] = {
 	{ "server: {}\nbenchmark: {mode: latency, request_rate: 1}\n",
 	  "benchmark.request_rate: unknown key" },
 	{ "server: {model: a}\nbenchmark: {model: b}\n",
-	  "benchmark.model: 'b' is not what the server serves: \"a\"" },
+	  "benchmark.model: 'b' is not a model name of the server, which serves: \"a\"" },
 	{ "server: {model: a, served_model_name: [x, y]}\nbenchmark: {model: a}\n",
-	  "benchmark.model: 'a' is not what the server serves: [\"x\", \"y\"]" },
+	  "benchmark.model: 'a' is not a model name of the server, which serves: [\"x\", \"y\"]" },
 	{ "server: {max_model_len: 2048}\nbenchmark:\n  random_input_len: 2000\n  output_len: 100\n",
 	  "exp.yaml:3:21: benchmark.random_input_len: requests of up to 2100 tokens (prefix 0, "
 	  "prompt 2000, answer 100, ratio 0), and server.max_model_len is 2048" },
@@ -295,27 +296,27 @@ static const struct finding refused[] = {
 };
 
 static const struct finding noted[] = {
-	{ "server: {url: 'http://x', gpus: 2}\n", "server.gpus: no effect on a server that runs" },
+	{ "server: {url: 'http://x', gpus: 2}\n", "server.gpus: no effect on a server that is already running" },
 	{ "server: {task: generate}\n", "server.task: vLLM has it up to 0.12 only; it became runner" },
 	{ "server: {log_config_file: a}\n", "deprecated; write logging_config" },
 	{ "server: {model: facebook/opt-125m, enable_expert_parallel: true}\n",
-	  "facebook/opt-125m does not look like a model of experts" },
+	  "facebook/opt-125m does not look like a mixture-of-experts model" },
 	{ "server: {kv_cache_dtype: fp8}\n", "compute capability 8.0" },
 	{ "server: {block_size: 64}\n", "few attention kernels take more than 32 on CUDA" },
 	{ "server: {gpu_memory_utilization: 0.95}\nresources: {memory_free: 0.5}\n",
 	  "resources.memory_free accepts one with only 0.5 free" },
 	{ "servers:\n  - {role: prefill}\n  - {role: proxy, command: my-proxy}\n",
-	  "servers.0.kv_transfer_config: not given" },
+	  "servers.0.kv_transfer_config: missing" },
 	{ "servers:\n  - {role: prefill, kv_transfer_config: {kv_role: kv_consumer}}\n"
-	  "  - {role: proxy, command: my-proxy}\n", "kv_role is kv_consumer in a server of role "
+	  "  - {role: proxy, command: my-proxy}\n", "kv_role is kv_consumer in a server with role "
 	  "prefill" },
-	{ "servers: [{}, {}]\n", "load goes to serve0, the first of 2 that serve" },
-	{ "server: {speculative_config: {num_speculative_tokens: 2}}\n", "neither method nor model" },
+	{ "servers: [{}, {}]\n", "load goes to serve0 only, the first of 2 servers with role serve" },
+	{ "server: {speculative_config: {num_speculative_tokens: 2}}\n", "method or model is missing" },
 	{ "server: {max_num_seqs: 8}\nbenchmark: {max_concurrency: 32}\n",
 	  "benchmark.max_concurrency: 32 is more than the server runs at once" },
 	{ "server: {}\nbenchmark: {save_result: true}\n", "no effect; the result is in the document" },
 	{ "server: {enable_lora: true, lora_modules: [a=x]}\nbenchmark: {lora_modules: [a, b]}\n",
-	  "benchmark.lora_modules: 'b' is none of server.lora_modules" },
+	  "benchmark.lora_modules: 'b' is not one of server.lora_modules" },
 	{ "server: {chat_template: x}\nbenchmark: {mode: latency}\n", "no effect without a server" },
 };
 
@@ -398,11 +399,11 @@ static void test_no_tree(void **state)
 		  "exp.yaml:3:1: the key 'server' appears twice; it is also at 1:1" },
 		{ "a: 1\n---\nb: 2\n", "exp.yaml:2:1: a second document, where one is expected" },
 		{ "server: !!python/object:os.system x\n", "exp.yaml:1:9: a tag that is not read here" },
-		{ "server: {model: '${NO_SUCH_NAME}'}\n", "exp.yaml:1:17: server.model: the environment has "
-		  "no NO_SUCH_NAME; set it, or write ${NO_SUCH_NAME:-otherwise}" },
+		{ "server: {model: '${NO_SUCH_NAME}'}\n", "exp.yaml:1:17: server.model: the environment variable "
+		  "NO_SUCH_NAME is not set; set it, or write ${NO_SUCH_NAME:-default}" },
 		{ "server: {model: '${A'}\n", "server.model: ${ is not closed by }" },
-		{ "server: {model: '${1A}'}\n", "server.model: expected ${NAME} or ${NAME:-otherwise} "
-		  "of a variable, or ${server.model} of a key; got ${1A}" },
+		{ "server: {model: '${1A}'}\n", "server.model: expected ${NAME} or ${NAME:-default} for "
+		  "an environment variable, or ${server.model} for a key; got ${1A}" },
 		{ "server: {model: \"a\\0b\"}\n", "server.model: has a zero byte" },
 		{ "include: 3\n", "exp.yaml:1:10: include: expected the name of a file, got 3" },
 		{ "include: no/such.yaml\n", "exp.yaml:1:10: include: cannot open no/such.yaml" },
@@ -454,7 +455,7 @@ static void test_sets(void **state)
 		  "{\"servers\": [{\"n\": 1, \"k\": \"v\"}, {\"n\": 2, \"k\": \"v\"}]}" },
 		{ "servers: [{n: 1}, {n: 2}]\n", "servers.1.n=3",
 		  "{\"servers\": [{\"n\": 1}, {\"n\": 3}]}" },
-		{ "a: 1\n", "a.b=2", "--set a.b=2: a.b: what 'b' is looked for in is no object" },
+		{ "a: 1\n", "a.b=2", "--set a.b=2: a.b: cannot look up 'b', because its parent is not an object" },
 		{ "a: [1]\n", "a.5=2", "--set a.5=2: a.5: expected a place in the list, from 0 to 1, got '5'" },
 		{ "a: 1\n", "a", "--set a: expected KEY=VALUE, for example benchmark.num_prompts=100" },
 		{ "a: 1\n", ".=1", "--set .=1: .: a key is empty" },
@@ -609,7 +610,7 @@ static void test_names(void **state)
 		{ "servers: [{a-b: 1}]\n", "servers.0.c-d=2",
 		  "{\"servers\": [{\"a_b\": 1, \"c_d\": 2}]}" },
 		{ "server: {max_num_seqs: 1, max-num-seqs: 2}\n", "name=a",
-		  "exp.yaml:1:41: server.max-num-seqs: max_num_seqs is given, too; leave one of them out" },
+		  "exp.yaml:1:41: server.max-num-seqs: max_num_seqs is also given; remove one of the two" },
 		{ "server: {tensor_parallel_size: 2}\n", "server.tp=4",
 		  "{\"server\": {\"tensor_parallel_size\": 4}}" },
 		{ "server: {tp: 2}\n", "server.tensor-parallel-size=4", "{\"server\": {\"tp\": 4}}" },
@@ -654,8 +655,8 @@ static void test_short_names(void **state)
 	       "--tensor-parallel-size 2 --data-parallel-size 1 --optimization-level 3");
 	drop(&m);
 	make(&m, "server: {model: m, tp: 2, tensor_parallel_size: 4}\n");
-	expect("both", errors(&m), "exp.yaml:1:20: server.tp: it is tensor_parallel_size, which is "
-				   "given, too; leave one of them out\n");
+	expect("both", errors(&m), "exp.yaml:1:20: server.tp: it is the same as tensor_parallel_size, "
+				   "which is also given; remove one of the two\n");
 	drop(&m);
 	make(&m, "server: {command: [python, serve.py], tp: 2, mem-fraction: 0.9}\n");
 	expect("errors", errors(&m), "");
@@ -679,18 +680,18 @@ static void test_short_names(void **state)
 static void test_references(void **state)
 {
 	static const struct { const char *text, *want; } bad[] = {
-		{ "tags: {a: \"${server.modle}\"}\n", "exp.yaml:1:11: tags.a: nothing is configured at "
-		  "server.modle; write that key, or ${server.modle:-otherwise}\n" },
+		{ "tags: {a: \"${server.modle}\"}\n", "exp.yaml:1:11: tags.a: the key server.modle has "
+		  "no value; set it, or write ${server.modle:-default}\n" },
 		{ "tags: {a: \"x${server.env}\"}\n", "exp.yaml:1:11: tags.a: ${server.env} is an object, "
 		  "which can only be a whole value\n" },
-		{ "tags: {a: \"${tags.b}\", b: \"${tags.a}\"}\n", "exp.yaml:1:11: tags.a: ${tags.b} leads "
+		{ "tags: {a: \"${tags.b}\", b: \"${tags.a}\"}\n", "exp.yaml:1:11: tags.a: ${tags.b} refers "
 		  "back to itself, or through more than 32 references\n" },
 		{ "tags: {a: \"${server.model\"}\n", "exp.yaml:1:11: tags.a: ${ is not closed by }" },
-		{ "tags: {a: \"${tags.a}\"}\n", "exp.yaml:1:11: tags.a: ${tags.a} leads back to itself, or "
+		{ "tags: {a: \"${tags.a}\"}\n", "exp.yaml:1:11: tags.a: ${tags.a} refers back to itself, or "
 		  "through more than 32 references\n" },
 		{ "tags: {a: \"${server.max_num_seqs}\", b: \"${server.seed}\"}\n", "exp.yaml:1:11: tags.a: "
-		  "nothing is configured at server.max_num_seqs; write that key, or "
-		  "${server.max_num_seqs:-otherwise}\n" },
+		  "the key server.max_num_seqs has no value; set it, or write "
+		  "${server.max_num_seqs:-default}\n" },
 	};
 	struct made m;
 

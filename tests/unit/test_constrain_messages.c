@@ -53,14 +53,15 @@ static void schemas_that_are_none(void **state)
 		{ "{\"pattern\": \"[a\"}", "/pattern: the regular expression does not compile: "
 			"missing terminating ] for character class" },
 		{ "{\"pattern\": \"(?i)a\"}", "/pattern: the regular expression has (?i, "
-			"which ECMA-262 lacks" },
+			"which ECMA-262 does not support" },
 		{ "{\"pattern\": \"a\\\\Z\"}", "/pattern: the regular expression has \\Z, "
-			"which ECMA-262 lacks" },
-		{ "{\"pattern\": \"a**\"}", "/pattern: the regular expression repeats nothing at '*'" },
+			"which ECMA-262 does not support" },
+		{ "{\"pattern\": \"a**\"}", "/pattern: the regular expression has a repeat "
+			"operator without anything before it, at '*'" },
 		{ "{\"patternProperties\": {\"(\": true}}", "/patternProperties/(: the regular expression "
 			"does not compile: missing closing parenthesis" },
-		{ "{\"$ref\": \"#/$defs/a\"}", "/$ref: '#/$defs/a' leads to no schema" },
-		{ "{\"$ref\": \"#a\"}", "/$ref: '#a' leads to no schema" },
+		{ "{\"$ref\": \"#/$defs/a\"}", "/$ref: '#/$defs/a' does not refer to a schema" },
+		{ "{\"$ref\": \"#a\"}", "/$ref: '#a' does not refer to a schema" },
 		{ "{\"$ref\": 3}", "/$ref: expected a reference, which is a text" },
 		{ "{\"items\": {\"$ref\": \"http://x.org/y.json\"}}", "/items/$ref: 'http://x.org/y.json' "
 			"is outside the schema; remote references are not followed" },
@@ -87,20 +88,20 @@ static void grammars_that_are_none(void **state)
 		{ "root ::= a\n", "line 1: rule 'a' is not defined" },
 		{ "root ::= \"a\"\n\nroot ::= \"b\"",
 			"line 3: rule 'root' is already defined in line 1" },
-		{ "start ::= \"a\"", "no rule 'root', which is where a grammar starts" },
-		{ "root ::= (\n\"a\" | \"b\"\n", "line 1: '(' is never closed" },
-		{ "root ::= \"a\"\n  | (\"c\"\nb ::= \"b\"", "line 2: '(' is never closed" },
+		{ "start ::= \"a\"", "rule 'root' is missing, with which a grammar begins" },
+		{ "root ::= (\n\"a\" | \"b\"\n", "line 1: '(' is not closed" },
+		{ "root ::= \"a\"\n  | (\"c\"\nb ::= \"b\"", "line 2: '(' is not closed" },
 		{ "root ::= \"a\")", "line 1: ')' without '('" },
 		{ "root ::= \"a\" ]", "line 1: ']' without '['" },
-		{ "root ::= \"a", "line 1: a text in double quotes is never closed" },
-		{ "root ::= [a-", "line 1: '[' is never closed" },
-		{ "root ::= [z-a]", "line 1: a range in brackets runs backwards" },
+		{ "root ::= \"a", "line 1: a quoted text is not closed" },
+		{ "root ::= [a-", "line 1: '[' is not closed" },
+		{ "root ::= [z-a]", "line 1: the end of a range in brackets is before its beginning" },
 		{ "root ::= \"\\q\"", "line 1: an unknown escape; expected \\\" \\\\ \\n \\r \\t \\xHH "
 			"\\uHHHH or \\UHHHHHHHH" },
 		{ "root ::= \"\\ud800\"",
 			"line 1: an escape without the hexadecimal digits of a character" },
 		{ "root ::= \"a\"\n  {3,2}", "line 2: expected {m}, {m,} or {m,n} with m at most n" },
-		{ "root ::= | *", "line 1: a repeat of nothing" },
+		{ "root ::= | *", "line 1: a repeat operator without anything before it" },
 		{ "root ::= 'a'", "line 1: expected a text in double quotes, [...], (...) or the name of a rule" },
 		{ "root := x\nroot ::= x", "line 1: expected a rule: NAME ::= ..." },
 		{ "root ::= \"a\"{0,9999} \"a\"{0,9999} \"a\"{0,9999} \"a\"{0,9999} \"a\"{0,9999} "
@@ -116,9 +117,10 @@ static void patterns_that_are_none(void **state)
 {
 	static const struct bad row[] = {
 		{ "a)", "the regular expression does not compile: unmatched closing parenthesis" },
-		{ "\\Qa\\E", "the regular expression has \\Q, which Python lacks" },
-		{ "(*LIMIT_MATCH=1)a", "the regular expression repeats nothing at '*'" },
-		{ "\\", "the regular expression has a backslash at its end, which Python lacks" },
+		{ "\\Qa\\E", "the regular expression has \\Q, which Python does not support" },
+		{ "(*LIMIT_MATCH=1)a", "the regular expression has a repeat operator without "
+			"anything before it, at '*'" },
+		{ "\\", "the regular expression has a backslash at its end, which Python does not support" },
 	};
 
 	(void)state;

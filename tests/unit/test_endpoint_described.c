@@ -64,7 +64,7 @@ static void mistakes_are_named(void **state)
 		{ "{" NAMED "\"body\":{\"p\":\"so: {{messages}}\"},\"text\":\"t\"}",
 		  "{{messages}} has to be a value of its own, not a part of a text" },
 		{ "{" NAMED "\"body\":{\"p\":\"{{prompt}}\",\"o\":1},\"sampling_in\":\"o\",\"text\":\"t\"}",
-		  "\"sampling_in\": \"o\" is no object in the body" },
+		  "\"sampling_in\": \"o\" is not an object in the body" },
 		{ "{" NAMED BODY "}", "\"text\" is missing: where an event has the answer's text" },
 		{ "{" NAMED BODY ",\"kind\":\"pooling\",\"text\":\"t\"}", "\"text\" has no use for pooling" },
 		{ "{" NAMED BODY ",\"text\":\"a..b\"}", "\"text\": \"a..b\" is not a path like choices[0].text" },

@@ -207,7 +207,7 @@ static void test_ends(void **state)
 		enum err_code code;
 		const char *want;
 	} row[] = {
-		{ "", 1000, 3, false, ERR_NET, "/: nothing came for 1 s" },
+		{ "", 1000, 3, false, ERR_NET, "/: no data arrived for 1 s" },
 		{ "", 60000, 1, true, ERR_CANCELLED, "interrupted while waiting for http://127" },
 		{ answer_part, 60000, 9, true, ERR_CANCELLED, "interrupted" }, /* in a pause */
 	};

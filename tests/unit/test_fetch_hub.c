@@ -100,7 +100,8 @@ static void test_settings(void **state)
 		{ { "HF_TOKEN", "a", "HF_HUB_DISABLE_IMPLICIT_TOKEN", "On" }, NULL, NULL, NULL, 0, 0, 0 },
 		{ { "HF_TOKEN", "a", "HF_HUB_DISABLE_IMPLICIT_TOKEN", "0" }, "Bearer a", NULL, NULL, 0, 0,
 			0 },
-		{ { "HF_TOKEN", "a b" }, NULL, NULL, "has a character at 1 that no token has", 0, 0, 0 },
+		{ { "HF_TOKEN", "a b" }, NULL, NULL, "has a character at position 1 "
+		  "that tokens cannot contain", 0, 0, 0 },
 		{ { "HF_ENDPOINT", "http://x:1//" }, NULL, "http://x:1", NULL, 0, 0, 0 },
 		{ { "HF_ENDPOINT", "x" }, NULL, NULL, "HF_ENDPOINT=x: expected http", 0, 0, 0 },
 		{ { "HF_HUB_OFFLINE", "yes" }, NULL, NULL, NULL, 1, 0, 0 },
@@ -225,7 +226,7 @@ static void test_check(void **state)
 
 		assert_int_equal(hub_check(path, row[i].etag, &e), row[i].is_same ? 0 : -1);
 		if (!row[i].is_same)
-			assert_non_null(strstr(e.text, "not those the hub announced"));
+			assert_non_null(strstr(e.text, "does not match what the hub announced"));
 	}
 	unlink(path);
 }
@@ -306,19 +307,19 @@ static const struct step STEPS[] = {
 	{ .answer = { HEAD_OF(C2, "\"" HELLO_GIT "\"", "5") }, .file = "a/b.txt",
 		.path = "snapshots/" C2 "/a/b.txt", .asked = "HEAD ", .ref = C2 },
 	{ .answer = { HEAD_OF(C2, "\"" HELLO_SHA256 "\"", "5"), BODY_OF("hellO", "5") },
-		.file = "e", .rc = -1, .path = "its bytes are not those", .asked = "GET ", .ref = C2 },
+		.file = "e", .rc = -1, .path = "its content does not match", .asked = "GET ", .ref = C2 },
 	{ .answer = { HEAD_OF(C2, "\"" HELLO_SHA256 "\"", "5"), BODY_OF("hello", "5") },
 		.file = "e", .path = "snapshots/" C2 "/e", .asked = "/resolve/" C2 "/e ", .ref = C2 },
 	{ .answer = { HEAD_OF(C2, "\"" HELLO_SHA1 "\"", "5"), BODY_OF("hello", "5") },
 		.file = "f", .revision = "refs/pr/1", .path = "snapshots/" C2 "/f",
 		.asked = "/resolve/refs%2Fpr%2F1/f ", .ref = C2 },
 	{ .file = "../x", .rc = -1, .path = "is not a path of a file in a repository", .ref = C2 },
-	{ .file = "x", .revision = "../x", .rc = -1, .path = "is no revision", .ref = C2 },
+	{ .file = "x", .revision = "../x", .rc = -1, .path = "is not a valid revision", .ref = C2 },
 };
 
 static void on_note(void *self, const char *text)
 {
-	*(bool *)self = strstr(text, "dataset org/m is taken from the cache (commit ") != NULL;
+	*(bool *)self = strstr(text, "dataset org/m is used from the cache (commit ") != NULL;
 }
 
 static void check_step(size_t i, const char *root)

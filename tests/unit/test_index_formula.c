@@ -47,11 +47,12 @@ static void values(void **state)
 static void wrong(void **state)
 {
 	static const struct { const char *text, *want; } row[] = {
-		{ "=", "at character 2, a column, a number or an opening parenthesis was expected" },
-		{ "=a /", "at character 5, a column" }, { "=a // b", "at character 5, a column" },
-		{ "=(a", "at character 4, a closing parenthesis" }, { "=a b", "at character 4, +, -, *" },
-		{ "=min(a)", "at character 7, a comma" }, { "=1 + 2", "at least one column" },
-		{ "=1x", "at character 2, a number such as" }, { "=\"a", "a closing quote" },
+		{ "=", "at character 2, expected a column, a number or an opening parenthesis" },
+		{ "=a /", "at character 5, expected a column" },
+		{ "=a // b", "at character 5, expected a column" },
+		{ "=(a", "at character 4, expected a closing parenthesis" }, { "=a b", "at character 4, expected +, -, *" },
+		{ "=min(a)", "at character 7, expected a comma" }, { "=1 + 2", "at least one column" },
+		{ "=1x", "at character 2, expected a number such as" }, { "=\"a", "a closing quote" },
 		{ "=a + b + c + d + e + f + g + h + i", "FORMULA_COLUMNS_MAX" },
 		{ "=((((((((((((((((((a))))))))))))))))))", "nested too deep" },
 	};

@@ -263,9 +263,9 @@ static void answers_without_end_are_cut(void **state)
 	while (large.len <= SSE_EVENT_BYTES_MAX)
 		buf_add_text(&large, "01234567890123456789012345678901234567890123456789012345678901");
 	cases[0].read = many.data;
-	cases[0].want = "the answer passes the limit of 65536 events";
+	cases[0].want = "the answer exceeds the limit of 65536 events";
 	cases[1].read = large.data;
-	cases[1].want = "an event of the stream passes the limit of 16 MiB";
+	cases[1].want = "an event of the stream exceeds the limit of 16 MiB";
 	cases[0].fail = cases[1].fail = FAIL_LIMIT;
 	cases[0].status = cases[1].status = 200;
 	cases[2].read = large.data;

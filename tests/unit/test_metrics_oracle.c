@@ -56,7 +56,7 @@ static void test_read(void **state)
 	oracle_release(&t);
 }
 
-/* A truth that is not whole must never be joined: each damage is named. */
+/* A truth that is incomplete must never be joined: each damage is named. */
 static void test_read_refuses(void **state)
 {
 	static const struct { const char *text, *says; } cases[] = {
@@ -126,7 +126,7 @@ static void test_join(void **state)
 	rows[1].events = 2;
 	oracle_errors_reset(&r);
 	assert_int_equal(oracle_join(&r, &rec, 1, &t, 0, 2, 3, &e), -1);
-	assert_string_equal(e.text, "request 1: 3 events were asked for, the server sent 2 and the "
+	assert_string_equal(e.text, "request 1: 3 events were requested, the server sent 2 and the "
 			    "client counted 3");
 	oracle_errors_release(&r);
 	record_release(&rec);

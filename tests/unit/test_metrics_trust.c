@@ -388,35 +388,35 @@ static const struct {
 	  "TTFT, TPOT, ITL, E2EL, goodput" },
 	{ lag_at, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_over, TRUST_DEGRADED, "send_lag",
-	  "The client sent requests 10.100 ms (p99) later than they could have gone (limit "
+	  "The client sent requests 10.100 ms (p99) later than possible (limit "
 	  "10.000 ms), which cost 0.0 % of the duration (limit 5 %)." SEE_DOCTOR,
 	  "TTFT, E2EL, goodput" },
 	{ lag_floor, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_inf, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_inf_over, TRUST_DEGRADED, "send_lag",
-	  "The client sent requests 101.000 ms (p99) later than they could have gone (limit "
+	  "The client sent requests 101.000 ms (p99) later than possible (limit "
 	  "100.000 ms), which cost 0.1 % of the duration (limit 5 %)." SEE_DOCTOR,
 	  "TTFT, E2EL, goodput" },
 	{ lag_closed, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_closed_over, TRUST_DEGRADED, "send_lag",
-	  "The client sent requests 53.000 ms (mean) later than they could have gone, which cost 5.0 % "
+	  "The client sent requests 53.000 ms (mean) later than possible, which cost 5.0 % "
 	  "of the time of the 500 slots of --max-concurrency (limit 5 %): fewer requests were in "
-	  "flight than asked for, and throughput or latencies are too low, by up to that share."
+	  "flight than requested, and throughput or latencies are too low, by up to that share."
 	  SEE_DOCTOR, "TTFT, E2EL, goodput, throughput" },
 	{ lag_burst, TRUST_DEGRADED, "send_lag",
-	  "The client sent requests 900.000 ms (p99) later than they could have gone (limit "
+	  "The client sent requests 900.000 ms (p99) later than possible (limit "
 	  "100.000 ms), which cost 4.9 % of the duration (limit 5 %)." SEE_DOCTOR,
 	  "TTFT, E2EL, goodput" },
 	{ lag_ramp, TRUST_DEGRADED, "send_lag",
-	  "The client sent requests 900.000 ms (p99) later than they could have gone (limit "
+	  "The client sent requests 900.000 ms (p99) later than possible (limit "
 	  "100.000 ms), which cost 4.9 % of the duration (limit 5 %)." SEE_DOCTOR,
 	  "TTFT, E2EL, goodput" },
 	{ lag_capped, TRUST_VALID, NULL, NULL, NULL },
 	{ lag_capped_over, TRUST_DEGRADED, "send_lag",
-	  "The client sent requests 10.000 ms (p99) later than they could have gone (limit "
+	  "The client sent requests 10.000 ms (p99) later than possible (limit "
 	  "10.000 ms), which cost 5.7 % of the duration (limit 5 %)." SEE_DOCTOR, "throughput" },
 	{ lag_long, TRUST_DEGRADED, "send_lag",
-	  "The client sent requests 5100.000 ms (p99) later than they could have gone (limit "
+	  "The client sent requests 5100.000 ms (p99) later than possible (limit "
 	  "6000.000 ms), which cost 5.1 % of the duration (limit 5 %)." SEE_DOCTOR, "throughput" },
 	{ stall_at, TRUST_VALID, NULL, NULL, NULL },
 	{ stall_over, TRUST_DEGRADED, "send_stall",
@@ -426,7 +426,7 @@ static const struct {
 	{ shared_at, TRUST_VALID, NULL, NULL, NULL },
 	{ shared_over, TRUST_DEGRADED, "shared_reads",
 	  "0.40 % of the events were read late, together with an earlier one, and share its arrival "
-	  "stamp (limit 0.4 %): ITL is smeared." SEE_DOCTOR,
+	  "stamp (limit 0.4 %): ITL is distorted." SEE_DOCTOR,
 	  "ITL" },
 	{ shared_much, TRUST_INVALID, "shared_reads",
 	  "5.00 % of the events were read late, together with an earlier one, and share its arrival "
@@ -451,11 +451,11 @@ static const struct {
 	  "promptly: the server or the network sends them together, and ITL shows it.", NULL },
 	{ queue_at, TRUST_VALID, NULL, NULL, NULL },
 	{ queue_over, TRUST_DEGRADED, "rate_not_carried",
-	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server does not carry this "
+	  "Requests arrived at 10.00/s and were answered at 9.40/s: the server cannot sustain this "
 	  "rate, 65 were waiting when the last one arrived, and the latencies depend on how long "
 	  "the run was.", "TTFT, E2EL, goodput" },
 	{ queue_late, TRUST_DEGRADED, "send_lag",
-	  "The client sent requests 5100.000 ms (p99) later than they could have gone (limit 10.000 "
+	  "The client sent requests 5100.000 ms (p99) later than possible (limit 10.000 "
 	  "ms), which cost 5.1 % of the duration (limit 5 %). profllm doctor looks for the cause.",
 	  "TTFT, E2EL, goodput, throughput" },
 	{ queue_noise, TRUST_VALID, NULL, NULL, NULL },
@@ -558,7 +558,7 @@ static const struct {
 	  "follow the length in the request, which --extra-body can set under the name that it "
 	  "reads.", "E2EL, goodput, request throughput, output throughput" },
 	{ early, TRUST_INVALID, "sent_early",
-	  "1 requests were sent before they were due: the load is not the one that was asked for. "
+	  "1 requests were sent before they were due: the load is not the requested one. "
 	  "Please report this as a bug.", "every metric" },
 	{ restarted, TRUST_DEGRADED, "server_restarted",
 	  "The counters of the server's /metrics began again during the run: it was restarted, or "
@@ -577,7 +577,7 @@ static const struct {
 	{ start_unknown, TRUST_VALID, NULL, NULL, NULL },
 	{ start_crowd, TRUST_VALID, "slow_start",
 	  "The first 8 requests had a median TTFT of 900.000 ms, the others of 100.000 ms: the server "
-	  "was cold, or it is the crowd of the start, and the mean TTFT is 5.1 % longer for it. "
+	  "was cold, or it had to start all of them at once, and the mean TTFT is 5.1 % longer for it. "
 	  "--num-warmups 8 sends such requests before the measurement.", NULL },
 	{ outage, TRUST_DEGRADED, "server_restarted",
 	  "From 12.500 s on the server took no connections for 3.250 s, in which 7 requests failed, and "
@@ -648,7 +648,7 @@ static const struct {
 	  "every metric" },
 	{ lost_process, TRUST_INVALID, "lost_process",
 	  "25 requests are missing: a process that mpirun had started for them was lost. "
-	  "The load was not what was asked for.", "every metric" },
+	  "The load was not the requested one.", "every metric" },
 };
 
 static void test_rules(void **state)

@@ -85,7 +85,7 @@ static void an_old_release_has_its_defaults(void **state)
 	assert_string_equal(l.d.extra_body, "{\"temperature\": 0.5}");
 	assert_string_equal(l.o.request_id_prefix, "x");
 	assert_int_equal(l.d.metrics.selected, BLOCK_BIT(BLOCK_E2EL));
-	assert_string_equal(l.r.notes.data, "--num-warmups came after v0.11; it works all the same\n");
+	assert_string_equal(l.r.notes.data, "--num-warmups is newer than v0.11; it is accepted anyway\n");
 	done(&l);
 	RUN(&l, OLD, "--backend", "openai-embeddings", "--endpoint", "/v1/embeddings");
 	assert_int_equal(l.rc, 0);

@@ -401,7 +401,7 @@ static void test_json(void **state)
 		      "--extra-body", "{\"x\": 1}", "--extra-body.y", "2"),
 		REFUSED(NULL, "--extra-body", "{'a': 1}"),
 		REFUSED("--extra-body.a: expected one argument", "--extra-body.a"),
-		REFUSED("--label.a: --label holds no JSON, so it has no keys", "--label.a", "x"),
+		REFUSED("--label.a: --label is not a JSON value, so it has no keys", "--label.a", "x"),
 		REFUSED("unknown option --nope.a", "--nope.a", "x"),
 		REFUSED("unknown option -0.5", "-0.5"),
 	};
@@ -520,7 +520,7 @@ static void test_assign(void **state)
 		{ .name = "num_promts", .value = "1",
 		  .error = "unknown option 'num_promts'; did you mean 'num-prompts'?" },
 		{ .name = "label.x", .value = "1",
-		  .error = "label: holds no JSON, so it has no key 'x'" },
+		  .error = "label: is not a JSON value, so it has no key 'x'" },
 		{ .name = "goodput", .value = "[]",
 		  .error = "goodput: expected at least one element" },
 		{ .name = "profile", .value = "on",

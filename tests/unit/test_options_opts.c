@@ -260,7 +260,7 @@ static void test_warnings(void **state)
 		{ "--percentile-metrics: ttft, tpot and itl are not reported with "
 		  "--skip-tokenizer-init\n", { "--percentile-metrics", "ttft",
 		  "--skip-tokenizer-init" } },
-		{ "--append-result is in force; --save-result adds nothing to it\n",
+		{ "--save-result has no effect with --append-result\n",
 		  { "--append-result", "--save-result" } },
 		{ "--save-detailed has no effect without --save-result or --append-result\n",
 		  { "--save-detailed" } },

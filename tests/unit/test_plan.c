@@ -190,7 +190,7 @@ static const struct {
 	  "(31536000 s); they look like milliseconds or less: use --timed-trace-sec-multiplier "
 	  "0.001" },
 	{ { .request_rate = 1, .burstiness = 1 }, REQUESTS_MAX + 1, ERR_LIMIT,
-	  "268435457 requests are more than the 268435456 of one run" },
+	  "268435457 requests are more than the limit of 268435456 for one run" },
 };
 
 static void test_refused(void **state)

@@ -312,7 +312,7 @@ static void folders(void **state)
 	assert_string_equal(ids_of(&f), "7,8");
 	file_write_atomic(path, STR("[1]"), &e);
 	assert_int_equal(frame_read_file(&f, path, &arena, &e), -1);
-	assert_non_null(strstr(e.text, "a record is no JSON object"));
+	assert_non_null(strstr(e.text, "a record is not a JSON object"));
 	file_write_atomic(path, STR("{\"id\": "), &e);
 	assert_int_equal(frame_read_file(&f, path, &arena, &e), -1);
 	assert_non_null(strstr(e.text, "lines.json: line 1"));

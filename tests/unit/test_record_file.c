@@ -377,7 +377,7 @@ static void test_refused(void **state)
 	make(&m, COLUMN_u32, 0, 0);
 	refuse(&m, "column state has type 3, expected 1");
 	make(&m, COLUMN_u8, 2, 0);
-	refuse(&m, "row 2 is there twice or beyond the last");
+	refuse(&m, "row 2 occurs twice or is beyond the last one");
 	make(&m, COLUMN_u8, 0, 2);
 	refuse(&m, "rows of shard 2, but there are 2 shards");
 	make(&m, COLUMN_u8, 0, 60000);

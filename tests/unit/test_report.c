@@ -325,6 +325,7 @@ static void test_ours(void **state)
 		"Verdict:                                 DEGRADED  \n"
 		"  DEGRADED (ITL): Something was late.\n"
 		"  Note: Something was odd.\n"
+		"  What to do: profllm help late\n"
 		"  VALID: TTFT, TPOT, E2EL, goodput, throughput.\n"
 		LINE;
 	struct fixture f;

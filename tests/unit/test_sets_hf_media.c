@@ -135,7 +135,7 @@ static void mmvu_points_to_files(void **state)
 	is_text(f.w.v[2].media, wanted);
 	is_text(f.w.v[1].media, "[{\"type\": \"video_url\", \"video_url\": "
 		"{\"url\": \"" HUB_VIDEO "a/2.mp4\"}}]");
-	expect_note(&f, "train.jsonl:2: the video is not there");
+	expect_note(&f, "train.jsonl:2: the video file is missing");
 	workload_release(&f.w);
 	f.w = (struct workload){ 0 };
 	f.opts.custom_ensure_client_side_data = true;

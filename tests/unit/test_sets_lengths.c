@@ -147,8 +147,8 @@ static void wrong_laws_are_refused(void **state)
 		"zipf:1e9,5", "zipf:1,5,6", "normal:1,2,3,4,5",
 	};
 	static const struct { const char *content, *want; } file[] = {
-		{ "", "the weights sum up to 0" },
-		{ "5,0\n", "the weights sum up to 0" },
+		{ "", "the weights add up to 0" },
+		{ "5,0\n", "the weights add up to 0" },
 		{ "5,1\nsix,1\n", ":2: \"six,1\"" },
 		{ "0,1\n", ":1: \"0,1\"" },
 		{ "5;1\n", ":1: \"5;1\"" },

@@ -103,8 +103,8 @@ static void what_cannot_be_shared_is_refused(void **state)
 		int64_t prefix;
 		const char *want;
 	} row[] = {
-		{ 0.5, 0, true, 0, "--random-cache-hit-fraction and --random-cache-ratio need each other" },
-		{ 0, 0.5, true, 0, "--random-cache-hit-fraction and --random-cache-ratio need each other" },
+		{ 0.5, 0, true, 0, "--random-cache-hit-fraction and --random-cache-ratio must be given together" },
+		{ 0, 0.5, true, 0, "--random-cache-hit-fraction and --random-cache-ratio must be given together" },
 		{ 0.5, 0.5, false, 0, "--random-cache-ratio needs --prompt-token-ids: only ids are shared "
 		  "exactly" },
 		{ 0.5, 0.5, true, 4, "--random-cache-ratio cannot be combined with --random-prefix-len, which "
@@ -149,7 +149,7 @@ static void long_prompts_are_left_out(void **state)
 			assert_int_equal(f.w.n, limit == 6 ? 2 : 3);
 			assert_int_equal(f.w.notes.n > 0, limit == 6);
 			if (limit == 6)
-				assert_non_null(strstr(f.w.notes.p, "1 prompts were left out: they have "
+				assert_non_null(strstr(f.w.notes.p, "1 prompts were skipped: they have "
 						       "more than --speed-bench-max-input-len 6 tokens"));
 		}
 		fixture_release(&f);

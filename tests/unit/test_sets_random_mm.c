@@ -309,7 +309,7 @@ static void test_refused(void **state)
 		{ "{'(1, 2, 1): 1}", LIMITS, "the closing quote is expected" },
 		{ "{(1, 2, 1): 1} 7", LIMITS, "nothing more is expected" },
 		{ "{(8, 8, 0): 1}", LIMITS, "0 frames" },
-		{ "{(8, 8, 1): -0.5, (8, 8, 2): 1}", LIMITS, "-0.5 is a weight below zero" },
+		{ "{(8, 8, 1): -0.5, (8, 8, 2): 1}", LIMITS, "-0.5 is a negative weight" },
 		{ "{(8, 8, 1): 0}", LIMITS, "no bucket has a weight above zero" },
 		{ "{(0, 8, 1): 1}", LIMITS, "sides are 1 to 65500" },
 		{ "{(8, 1, 2): 1}", LIMITS, "sides are 2 to 8191" },

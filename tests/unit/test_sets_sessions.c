@@ -317,7 +317,7 @@ static void bad_turns_are_one_sentence(void **state)
 		{ TURN("\"turn\": \"a\", ", "a") TURN("\"history\": [\"a\", \"a\"], ", "b"),
 		  "s.jsonl:2: \"history\" names several turns" },
 		{ TURN("\"turn\": \"a\", ", "a") TURN("\"turn\": \"a\", ", "b"),
-		  "s.jsonl:2: session 's' has two turns called 'a'" },
+		  "s.jsonl:2: session 's' has two turns with the id 'a'" },
 		{ TURN("\"turn\": \"a\", ", "a") TURN("\"waits\": [], ", "b"),
 		  "s.jsonl:2: turn '1' continues 'a' without waiting for it" },
 		{ TURN("\"gap\": -1, ", "a"), "s.jsonl:1: \"gap\" is -1 s" },
@@ -330,7 +330,7 @@ static void bad_turns_are_one_sentence(void **state)
 		  "\"timestamp\" is for a turn that waits for none" },
 		{ TURN("\"prompt\": 1, ", "a"), "s.jsonl:1: unknown key \"prompt\"" },
 		{ "{\"id\": \"s\", \"turn\": \"a\", \"messages\": [" SAYS("user", "x") "]}\n{\"messages\": []}\n",
-		  "s.jsonl:2: \"id\", the session's, is missing" },
+		  "s.jsonl:2: \"id\" of the session is missing" },
 		{ "{\"prompt\": 1}\n", "s.jsonl:1: expected \"id\" and \"messages\"" },
 	};
 

@@ -566,7 +566,7 @@ static void bad_traces_are_refused(void **state)
 		{ "t.csv", "a,b\n1,2\n", "t.csv:2: no known trace has the columns a, b; there are mooncake" },
 		{ "t.csv", "TIMESTAMP,b\n2024-05-10 00:00:00,2\n",
 		  "t.csv:2: no \"ContextTokens\"; a row of an Azure trace has TIMESTAMP, ContextTokens, "
-		  "GeneratedTokens, and this one has TIMESTAMP, b; --trace-format names another family" },
+		  "GeneratedTokens, and this one has TIMESTAMP, b; choose another format with --trace-format" },
 		{ "t.csv", AZURE_HEAD, "t.csv: the file has no rows" },
 		{ "t.csv", AZURE_HEAD "2024-05-10 00:00:00,1\n", "t.csv: line 2: 2 cells" },
 		{ "t.jsonl", "{\"turns\": []}\n", "t.jsonl:1: \"turns\" makes it a file of conversations" },
@@ -614,7 +614,7 @@ static void long_rows_are_left_out(void **state)
 	f.opts.max_model_len = (struct opt_int){ true, 15 };
 	make(&f);
 	assert_int_equal(f.w.n, 1);
-	assert_notes(&f, "1 requests were left out: prompt and answer together would have more than "
+	assert_notes(&f, "1 requests were skipped: prompt and answer together would have more than "
 		     "--max-model-len 15 tokens");
 	fixture_release(&f);
 }

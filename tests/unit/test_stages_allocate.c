@@ -206,7 +206,7 @@ static void shares_of_servers(void **state)
 	m.x.resources = (struct experiment_resources){ .want = GPUS_COUNT, .count = 4 };
 	take(&m.x, s, NULL);
 	assert_int_equal(got.fault, ALLOCATE_FAULT_NO_GPU);
-	assert_string_equal(got.text, "resources.gpus: 4 given, but the 3 servers take 3 together");
+	assert_string_equal(got.text, "resources.gpus: 4 given, but the 3 servers need 3 together");
 
 	/* One that was started by somebody else gets nothing; the only other one gets all. */
 	m.server[0].url = m.server[1].url = "http://127.0.0.1:1";
@@ -243,9 +243,10 @@ static void busy_ones(void **state)
 	take(make(&m, 2), s, NULL);
 	assert_int_equal(got.fault, ALLOCATE_FAULT_GPUS_BUSY);
 	assert_string_equal(allocate_fault_name(got.fault), "gpus busy");
-	assert_begins(got.text, "2 GPUs are wanted and 1 of 5 is free: GPU 0 is used by process ");
+	assert_begins(got.text, "2 GPUs are needed, but 1 of 5 is free: GPU 0 is used by process ");
 	assert_non_null(strstr(got.text, "; GPU 1 has 60.8 of 80.0 GiB free, less than 90 %; "));
-	assert_non_null(strstr(got.text, "GPU 2 is busy for 60 % of the time, by programs that cannot be seen"));
+	assert_non_null(strstr(got.text, "GPU 2 is busy 60 % of the time with programs "
+					"that are not visible from here"));
 	assert_non_null(strstr(got.text, "; and 1 more"));
 	assert_int_equal(locks_named("gpu-"), 1);
 
@@ -253,7 +254,7 @@ static void busy_ones(void **state)
 	m.x.resources.list = (const char *const[]){ "3", NULL };
 	take(&m.x, s, NULL);
 	assert_int_equal(got.fault, ALLOCATE_FAULT_GPUS_BUSY);
-	assert_begins(got.text, "1 GPU is wanted and 0 of 1 are free: GPU 3 is held by exp_holder "
+	assert_begins(got.text, "1 GPU is needed, but 0 of 1 are free: GPU 3 is held by exp_holder "
 			    "(process ");
 	assert_non_null(strstr(got.text, ", since 20"));
 	/* How much must be free is the user's choice. */
@@ -312,7 +313,7 @@ static void split_ones(void **state)
 	assert_string_equal(got.places, "3");
 	give();
 	take(make(&m, 2), s, NULL);
-	assert_string_equal(got.text, "2 GPUs are wanted, but this machine has 1 that may be used");
+	assert_string_equal(got.text, "2 GPUs are needed, but this machine has 1 that may be used");
 	m.x.resources.want = GPUS_LIST;
 	m.x.resources.list = (const char *const[]){ "0:1", NULL };
 	take(&m.x, s, NULL);
@@ -330,18 +331,18 @@ static void split_ones(void **state)
 	assert_string_equal(got.places, "2"); /* the other one's memory is in use */
 	give();
 	take(make(&m, 2), s, NULL);
-	assert_string_equal(got.text, "first takes 2 GPUs, but here are parts of GPUs (MIG), of which a program "
-			    "can use one");
+	assert_string_equal(got.text, "first needs 2 GPUs, but the GPUs here are split (MIG), and a program can "
+			    "use only one part");
 	gpu_close(s);
 }
 
 static void names_that_do_not_fit(void **state)
 {
 	static const struct { const char *list[3], *text; } cases[] = {
-		{ { "9" }, "resources.gpus: there is no GPU 9 here, which has 4; expected an index, or a UUID "
-			   "or its beginning" },
-		{ { "GPU-a0" }, "resources.gpus: \"GPU-a0\" is the beginning of several GPUs' UUIDs; give more "
-				"of it" },
+		{ { "9" }, "resources.gpus: there is no GPU 9 on this machine, which has 4; expected an index, "
+			   "or a UUID or its beginning" },
+		{ { "GPU-a0" }, "resources.gpus: \"GPU-a0\" matches the UUIDs of several GPUs; write more of the "
+				"UUID" },
 		{ { "2", "GPU-a0002" }, "resources.gpus: GPU GPU-a0002 is named twice" },
 		{ { "1" }, "resources.gpus: GPU 1 is not one of those that CUDA_VISIBLE_DEVICES=2,3 allows" },
 	};
@@ -364,7 +365,7 @@ static void names_that_do_not_fit(void **state)
 	assert_string_equal(env_of(0, "CUDA_VISIBLE_DEVICES"), "2,3");
 	give();
 	take(make(&m, 3), s, NULL);
-	assert_string_equal(got.text, "3 GPUs are wanted, but this machine has 2 that may be used");
+	assert_string_equal(got.text, "3 GPUs are needed, but this machine has 2 that may be used");
 	unsetenv("CUDA_VISIBLE_DEVICES");
 	gpu_close(s);
 }
@@ -378,13 +379,13 @@ static void none_at_all(void **state)
 	take(make(&m, 1), s, NULL);
 	assert_int_equal(got.a.n_gpus, 0);
 	assert_string_equal(got.a.note, "no GPU here (NVIDIA's driver does not start: Driver/library version "
-			    "mismatch): the servers run without");
+			    "mismatch): the servers run without GPUs");
 	assert_string_equal(env_of(0, "CUDA_VISIBLE_DEVICES"), "(not set)");
 	give();
 	make(&m, 1);
 	m.x.resources = (struct experiment_resources){ .want = GPUS_COUNT, .count = 1 };
 	take(&m.x, s, NULL);
-	assert_string_equal(got.text, "1 GPU is wanted, but this machine has 0 that may be used: NVIDIA's "
+	assert_string_equal(got.text, "1 GPU is needed, but this machine has 0 that may be used: NVIDIA's "
 			    "driver does not start: Driver/library version mismatch");
 	gpu_close(s);
 
@@ -468,7 +469,7 @@ static void amd(void **state)
 	assert_string_equal(env_of(0, "CUDA_VISIBLE_DEVICES"), "0,1");
 	give();
 	take(make(&m, 3), s, NULL);
-	assert_begins(got.text, "3 GPUs are wanted and 2 of 3 are free: GPU 0 is used by process 77777");
+	assert_begins(got.text, "3 GPUs are needed, but 2 of 3 are free: GPU 0 is used by process 77777");
 	unsetenv("ROCR_VISIBLE_DEVICES");
 	gpu_close(s);
 }
@@ -555,7 +556,7 @@ static void waiting(void **state)
 	pthread_join(thread, NULL);
 	assert_string_equal(got.places, "0,1");
 	assert_int_equal(said.n, 1);
-	assert_begins(said.text[0], "Waiting for GPUs: 2 GPUs are wanted and 1 of 2 is free: GPU 1 is held "
+	assert_begins(said.text[0], "Waiting for GPUs: 2 GPUs are needed, but 1 of 2 is free: GPU 1 is held "
 			    "by exp_holder (process ");
 	assert_null(strstr(said.text[0], "): ")); /* but not the holder's whole command */
 	give();
@@ -632,7 +633,7 @@ static void first_come(void **state)
 	/* Two are free, but there is one in front that waits for all three. */
 	take(make(&m, 1), s, NULL);
 	assert_int_equal(got.fault, ALLOCATE_FAULT_GPUS_BUSY);
-	assert_begins(got.text, "1 GPU is wanted and 0 of 3 are free; 1 experiment is in front of us, first "
+	assert_begins(got.text, "1 GPU is needed, but 0 of 3 are free; 1 experiment is ahead in the queue, first "
 			    "exp_test (process ");
 	lock_give(&held);
 	await_file("early");

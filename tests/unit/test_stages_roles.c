@@ -68,7 +68,7 @@ static void test_references(void **state)
 	}
 	assert_int_equal(role_text(&x, at, "$(three.port)", &a, &out, &e), -1);
 	assert_int_equal(e.code, ERR_USAGE);
-	assert_string_equal(e.text, "$(three.port): no server of this experiment is called three");
+	assert_string_equal(e.text, "$(three.port): this experiment has no server three");
 	arena_release(&a);
 }
 

@@ -628,7 +628,7 @@ static void sql(const char *path, const char *text)
 static void test_damage_is_found(void **state)
 {
 	static const struct { const char *sql, *words; } row[] = {
-		{ "UPDATE documents SET checksum = 'x' WHERE id = 2", "run 2: its document is not what" },
+		{ "UPDATE documents SET checksum = 'x' WHERE id = 2", "run 2: the stored document does not match" },
 		{ "UPDATE benchmark_runs SET \"server.model\" = 'other' WHERE id = 3", "run 3: value" },
 		{ "DELETE FROM benchmark_runs WHERE id = 4", "run 4 has no row" },
 		{ "UPDATE originals SET document = substr(document, 1, 20) WHERE id = 5", "run 5: " },
@@ -636,7 +636,7 @@ static void test_damage_is_found(void **state)
 		{ "DELETE FROM originals WHERE id = 7", "1 runs have no document" },
 		{ "UPDATE documents SET flags = 4 WHERE id = 8", "1 runs are hidden" },
 		{ "UPDATE documents SET flags = 1 WHERE id = 9", "1 runs are excluded without" },
-		{ "UPDATE documents SET changed = changed * 2 WHERE id = 10", "number of change" },
+		{ "UPDATE documents SET changed = changed * 2 WHERE id = 10", "change number" },
 	};
 	struct arena a = { 0 };
 	struct store_opts o = { .url = in_dir(&a, "damaged.db"), .has_no_index = true };

@@ -125,7 +125,7 @@ static void a_run_adds_some(const char *url)
 	struct put_result out[5], r = put(s, &a, &junk);
 
 	assert_int_equal(r.outcome, PUT_NEW);
-	assert_true(says(r, "2700 of its values are in its document alone"));
+	assert_true(says(r, "2700 of its values are only in its document"));
 	assert_true(says(r, "\"tags.k-300\", \"tags.k-301\", \"tags.k-302\" and 2697 more"));
 	assert_int_equal(used(s), COLUMNS_NEW_RUN_MAX);
 	assert_int_equal(value_of(s, r.id, "tags.k-299"), 300);
@@ -164,7 +164,7 @@ static void junk_leaves_room(const char *url)
 
 		run = tagged(&scratch, arena_printf(&scratch, "junk%d", i), "k", i * 3000, 3000, i);
 		r = put(s, &scratch, &run);
-		assert_true(says(r, "in its document alone"));
+		assert_true(says(r, "only in its document"));
 		arena_release(&scratch);
 	}
 	store_columns(s, &c);
@@ -409,7 +409,7 @@ static void hostile_names(const char *url)
 		run.row.n = n;
 		r = put(s, &a, &run);
 		assert_int_equal(r.outcome, PUT_NEW);
-		assert_true(says(r, "1 of its values are in its document alone, because their names are"));
+		assert_true(says(r, "1 of its values are only in its document, because their names are"));
 		for (size_t i = 0; i < COUNT(names); i++)
 			if (value_of(s, r.id, names[i]) != 100.0 * (double)round + (double)i)
 				fail_msg("%s: %g", names[i], value_of(s, r.id, names[i]));

@@ -295,7 +295,7 @@ static void traces_that_are_not_sent(void **state)
 {
 	static const struct { char letter; const char *path, *text, *says; } row[] = {
 		{ 'y', "/", "longer than it was", "d.json has changed since" },
-		{ 'z', "/x/raw", "trace d", "is an address for documents alone" },
+		{ 'z', "/x/raw", "trace d", "accepts documents only" },
 	};
 
 	(void)state;

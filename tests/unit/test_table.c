@@ -182,7 +182,7 @@ static void test_format(void **state)
 	static const struct row row[] = {
 		{ "blob", " [{}]", "blob: row 0 {}" },
 		{ "blob", "{}\n{}", "blob:2 {}; blob:1 {}" },
-		{ "blob", "a,b\n", "blob: neither its name nor its first bytes say what it is; expected "
+		{ "blob", "a,b\n", "blob: its format is not recognized by its name or content; expected "
 		  ".json, .jsonl, .csv, .tsv, .txt or .parquet" },
 	};
 	static const char *const yes[] = { "a.json", "d.x/a.jsonl", "a.ndjson", "a.csv", "a.tsv.gz", "a.txt",
@@ -276,7 +276,7 @@ static void test_packed(void **state)
 	assert_int_equal(got.len, 0);
 	put("x.csv.gz", STR("a\n1\n"));
 	read_all("x.csv.gz", &got);
-	assert_string_equal(got.data, "x.csv.gz: neither compressed nor an archive, whatever its name says");
+	assert_string_equal(got.data, "x.csv.gz: neither compressed nor an archive, despite its name");
 	answers_release(&got);
 }
 

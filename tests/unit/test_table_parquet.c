@@ -227,7 +227,7 @@ static void test_damaged_ends(void **state)
 {
 	(void)state;
 	check_patch("none-v1", 0, STR(""), 11, "11 bytes are too few");
-	check_patch("none-v1", 0, STR("PAR2"), 0, "byte 0: no Parquet file");
+	check_patch("none-v1", 0, STR("PAR2"), 0, "byte 0: not a Parquet file");
 	check_patch("none-v1", 0, STR(""), 3000, "byte 2996: the file does not end with PAR1");
 	check_patch("none-v1", -4, STR("PARE"), 0, "encrypted");
 	check_patch("none-v1", -8, STR("\xff\xff\xff\x0f"), 0, "a footer of 268435455 bytes in a file");

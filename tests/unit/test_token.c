@@ -198,12 +198,12 @@ static void test_not_found(void **state)
 	} row[] = {
 		{ "org/none", NULL, { "no tokenizer \"org/none\": there is no such file or "
 			"directory, and org/none is not in the cache (",
-			"/hub/models--org--none, revision main), and the hub is not asked" } },
+			"/hub/models--org--none, revision main), and the hub may not be used" } },
 		{ "org/m", "v3", { "no tokenizer \"org/m\"", ", revision v3)" } },
-		{ "a/b/c", NULL, { "there is no such file or directory, and it is no model name",
+		{ "a/b/c", NULL, { "there is no such file or directory, and it is not a model name",
 			"" } },
-		{ "../none.such", NULL, { "no model name", "" } },
-		{ "/none.json", NULL, { "no model name", "" } },
+		{ "../none.such", NULL, { "not a model name", "" } },
+		{ "/none.json", NULL, { "not a model name", "" } },
 		{ "tests/unit", NULL, { "directory tests/unit has no tokenizer.json", "" } },
 	};
 
@@ -282,7 +282,7 @@ static const struct {
 	{ "{\"model\":", "is not JSON" },
 	{ "{} x", "text after the end" },
 	{ "[]", "does not hold a JSON object" },
-	{ "{}", "has no \"model\"; it is no tokenizer.json" },
+	{ "{}", "has no \"model\"; it is not a tokenizer.json" },
 	{ FILE_OF("\"normalizer\":{\"type\":\"Nonsense\"},", MODEL),
 		"has normalizer type \"Nonsense\", which this version does not read" },
 	{ FILE_OF("\"normalizer\":{\"type\":\"Sequence\",\"normalizers\":[{\"type\":\"NFC\"},"
@@ -323,7 +323,7 @@ static const struct {
 		"has an unk_token that is not in its vocabulary" },
 	{ FILE_OF(PRE, "{\"vocab\":{},\"merges\":[]}"), "has an empty vocabulary" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":\"0\"},\"merges\":[]}"),
-		"has a vocabulary entry \"a\" whose id is no whole number" },
+		"has a vocabulary entry \"a\" whose id is not a whole number" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":-1},\"merges\":[]}"),
 		"token \"a\" has id -1; ids are 0 to 4194303" },
 	{ FILE_OF(PRE, "{\"vocab\":{\"a\":99999999},\"merges\":[]}"),
@@ -379,7 +379,7 @@ static void test_wrong_config(void **state)
 	write_file("x/tokenizer_config.json", "{\"tokenizer_class\":\"LlamaTokenizer\","
 		"\"add_bos_token\":true}");
 	assert_null(tokenizer_load(path, NULL, &e));
-	assert_non_null(strstr(e.text, "sets add_bos_token, but its bos_token \"\" is no token"));
+	assert_non_null(strstr(e.text, "sets add_bos_token, but its bos_token \"\" is not a token"));
 	free(small);
 	free(path);
 }

@@ -116,11 +116,11 @@ static void test_names(void **state)
 		const char *name, *want;
 	} row[] = {
 		{ "x.gguf", "x.gguf is a GGUF file, whose tokenizer is not read" },
-		{ "none.gguf/", "it is no model name (org/name)" },
-		{ "", "it is no model name" },
-		{ "a/b/c", "it is no model name" },
-		{ "a--b", "it is no model name" },
-		{ "/none", "it is no model name" },
+		{ "none.gguf/", "it is not a model name (org/name)" },
+		{ "", "it is not a model name" },
+		{ "a/b/c", "it is not a model name" },
+		{ "a--b", "it is not a model name" },
+		{ "/none", "it is not a model name" },
 		{ "org/none", "org/none is not in the cache (" },
 	};
 	struct tokenizer_load_opts opts = { 0 };

@@ -296,7 +296,7 @@ static void test_errors(void **state)
 		{ "{'type':'Unigram','unk_id':1,'vocab':[['a',0]]}", "", "is not one of its 1" },
 		{ "{'type':'Unigram','unk_id':-1,'vocab':[['a',0]]}", "", "is not one of its 1" },
 		{ "{'type':'Unigram','unk_id':0,'vocab':[]}", "", "is not one of its 0" },
-		{ "{'type':'Unigram','unk_id':0,'vocab':{}}", "", "\"vocab\" is no list" },
+		{ "{'type':'Unigram','unk_id':0,'vocab':{}}", "", "\"vocab\" is not a list" },
 		{ UNIGRAM("['a']"), "", "token number 1 is not [\"text\", score]" },
 		{ UNIGRAM("['a',0,0]"), "", "token number 1 is not" },
 		{ UNIGRAM("[0,0]"), "", "token number 1 is not" },

@@ -345,10 +345,10 @@ static void test_wrong_tekken(void **state)
 			"\"version\":\"v3\"}", NULL, "", "regular expression" },
 		{ "{\"pattern\":\"\\\\d{1,3}+\"}", NULL, "", "with a possessive count like {1,3}+" },
 		{ "{\"pattern\":\"a\"}", NULL, "",
-			"has a \"config\" whose \"default_num_special_tokens\" is no number from 0 to 65536" },
+			"has a \"config\" whose \"default_num_special_tokens\" is not a number from 0 to 65536" },
 		{ CONFIG(x, 6, "v3"), NULL, "", "is not JSON" },
-		{ CONFIG(-1, 6, "v3"), NULL, "", "whose \"default_vocab_size\" is no number" },
-		{ CONFIG(6, 6, "v3"), NULL, "", "leaves nothing besides its 6 special tokens" },
+		{ CONFIG(-1, 6, "v3"), NULL, "", "whose \"default_vocab_size\" is not a number" },
+		{ CONFIG(6, 6, "v3"), NULL, "", "leaves no room for tokens other than its 6 special tokens" },
 		{ CONFIG(270, 6, "3"), NULL, "", "has a \"config\" without a \"version\" like v3" },
 		{ CONFIG(271, 6, "v3"), NULL, "", "has 264 entries in \"vocab\"; its default_vocab_size "
 			"is for 265" },
@@ -375,7 +375,7 @@ static void test_wrong_tekken(void **state)
 		refused("tekken.json", row[i].want);
 	}
 	write_file("tekken.json", STR("{\"config\":{}}"));
-	refused("tekken.json", "has no \"config\" or no list \"vocab\"; it is no tekken.json");
+	refused("tekken.json", "has no \"config\" or no list \"vocab\"; it is not a tekken.json");
 	write_file("tekken.json", STR("{} {}"));
 	refused("tekken.json", "is not JSON: text after the end of the object");
 }

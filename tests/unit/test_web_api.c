@@ -92,7 +92,7 @@ static void check_refs(const struct json_value *v, const struct json_value *sche
 	const char *head = "#/components/schemas/";
 
 	if (ref && ref->kind == JSON_STRING && !json_get(schemas, ref->text.p + strlen(head)))
-		fail_msg("%s is not there", ref->text.p);
+		fail_msg("%s does not exist", ref->text.p);
 	if (v->kind == JSON_OBJECT || v->kind == JSON_ARRAY)
 		for (size_t i = 0; i < v->count; i++)
 			check_refs(&v->item[i], schemas);

@@ -148,7 +148,7 @@ async function traces(page, url) {
 	await page.waitForSelector('section[aria-label=Traces] p');
 	await becomes(
 		() => page.$eval('section[aria-label=Traces] p', (e) => e.textContent.split(':')[1]),
-		' rank0.json. Attach them here, or run profllm ingest where they are.',
+		' rank0.json. Attach them here, or run profllm ingest URLs of the metrics.',
 		'a trace that the document names and the store lacks is said',
 	);
 }

@@ -40,10 +40,10 @@
 	  .help = "show the program's output on stderr as it comes"),                         \
 	H(common.load_timeout, "load-timeout", .group = OFFLINE_GROUP, .arg = "SECONDS",       \
 	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE | OPT_WHOLE, .min = 0, .max = 1e6,             \
-	  .help = "longest time until vLLM is imported"),                                     \
+	  .help = "time limit for importing vLLM"),                                     \
 	H(common.worker_timeout, "worker-timeout", .group = OFFLINE_GROUP, .arg = "SECONDS",   \
 	  .flags = OPT_OURS | OPT_MIN_EXCLUSIVE | OPT_WHOLE, .min = 0, .max = 1e6,             \
-	  .help = "longest time without a sign of life while functions are timed")
+	  .help = "time limit without any sign of progress while functions are timed")
 
 static const char *const groups[] = { RUN, OFFLINE_GROUP, NULL };
 static const char *const algorithms[] = {
@@ -278,7 +278,7 @@ static int get_seconds(struct hash_run *t, struct json_slice v, const char *what
 {
 	if (json_to_f64(v, out) && isfinite(*out) && *out >= 0)
 		return 0;
-	return worker_distrust(t->worker, e, "%s is no time in seconds", what);
+	return worker_distrust(t->worker, e, "%s is not a time in seconds", what);
 }
 
 /* ---- bench hash ---- */
@@ -415,7 +415,7 @@ static int read_times(struct hash_run *t, const struct worker_reply *r, double *
 	int64_t n = 0;
 
 	if (!json_member(r->body, "times_s", &list) || list.kind != JSON_ARRAY)
-		return worker_distrust(t->worker, e, "times_s is no list");
+		return worker_distrust(t->worker, e, "times_s is not a list");
 	for (it = json_iter(list); json_each(&it, &key, &v) == 1; n++)
 		if (n < t->o->trials && get_seconds(t, v, "an entry of times_s", &times[n], e) < 0)
 			return -1;

@@ -162,10 +162,10 @@ static void explain(const void *self, unsigned doubt, struct buf *out)
 	if (doubt == LATENCY_STOPPED)
 		buf_printf(out, "stopped after %zu of %zu iterations", r->n, r->wanted);
 	else if (doubt == LATENCY_SHORT)
-		buf_printf(out, "%" PRIu64 " tokens came back where %" PRIu64 " were asked for: the "
-			   "latency is that of less work", r->output_tokens, f->expected_tokens);
+		buf_printf(out, "%" PRIu64 " tokens came back where %" PRIu64 " were requested: "
+			   "the latency is for less work", r->output_tokens, f->expected_tokens);
 	else if (doubt == LATENCY_FEW)
-		buf_printf(out, "fewer than %d iterations tell nothing of drift and spread",
+		buf_printf(out, "fewer than %d iterations do not show drift or spread",
 			   LATENCY_JUDGE_MIN);
 	else if (doubt == LATENCY_DRIFTS)
 		buf_printf(out, "the last third of the iterations took %+.1f %% of the first third's "
@@ -178,8 +178,8 @@ static void explain(const void *self, unsigned doubt, struct buf *out)
 		buf_printf(out, "the first iteration took %.1f times the median: it was the warm-up",
 			   r->latency_s[0] / f->median_s);
 	else
-		buf_printf(out, "%.1f %% were spent between question and answer outside the engine's "
-			   "clock", f->outside_share * 100);
+		buf_printf(out, "%.1f %% of the time passed between request and answer, outside "
+			   "the engine's own clock", f->outside_share * 100);
 }
 
 static struct trust verdict(const struct latency_runs *r, const struct latency_facts *f)
@@ -200,7 +200,7 @@ void latency_terminal_ours(const struct latency_runs *r, const struct latency_fa
 	buf_add_text(out, ", standard deviation ");
 	offline_put_time(out, f->std_s);
 	if (r->n > 1) {
-		buf_add_text(out, ", mean known to +/- ");
+		buf_add_text(out, ", mean accurate to +/- ");
 		offline_put_time(out, (f->mean_95.high - f->mean_95.low) / 2);
 		buf_add_text(out, " (95 %)");
 	}

@@ -124,15 +124,15 @@ static size_t stage_keys(const struct json_value *all, struct str key[static MM_
 static int check_request(struct str id, const struct json_value *one, struct err *e)
 {
 	if (one->kind != JSON_OBJECT)
-		return err_set(e, ERR_PARSE, "stage times reported by the engine: '%.64s' is no "
-			       "object", id.p);
+		return err_set(e, ERR_PARSE, "stage times reported by the engine: '%.64s' is not "
+			       "an object", id.p);
 	for (size_t k = 0; k < one->count; k++) {
 		const struct json_value *v = &one->item[k];
 		const double x = json_real(v, v->kind == JSON_NULL ? 0 : -1);
 
 		if (!(x >= 0 && x <= SECONDS_MAX))
-			return err_set(e, ERR_PARSE, "stage times reported by the engine: '%.64s' of "
-				       "'%.64s' is no time", one->key[k].p, id.p);
+			return err_set(e, ERR_PARSE, "stage times reported by the engine: '%.64s' "
+				       "of '%.64s' is not a time", one->key[k].p, id.p);
 	}
 	return 0;
 }
@@ -460,7 +460,7 @@ static int read_stages(struct mm *m, struct buf *out, struct err *e)
 {
 	if (offline_about(m->job->offline)->has_mm_stats)
 		return offline_mm_stats(m->job->offline, out, e);
-	m->why_no_stages = "the engine does not tell times of stages";
+	m->why_no_stages = "the engine does not report stage times";
 	return 0;
 }
 
@@ -575,7 +575,7 @@ static int report(struct mm *m, struct err *e)
 	const struct offline_doubt rows[] = {
 		{ MM_FAILED, m->run.completed ? TRUST_DEGRADED : TRUST_INVALID, "failed", NULL },
 		{ MM_NO_TIMES, TRUST_DEGRADED, "no_request_times",
-		  "no request's own time is known: each counts as the mean of all" },
+		  "times of single requests are unknown: each counts as the mean of all" },
 	};
 	const struct offline_reported reported = offline_reported_of(m->job);
 	struct buf text = { 0 };

@@ -139,16 +139,16 @@ static int check_clocks(const struct offline *o, const struct offline_outcome *r
 	const char *who = o->about.engine[0] ? o->about.engine : o->driver->name;
 
 	if (r->ended_ns < r->began_ns)
-		return err_set(e, ERR_RUN, "the clocks of %s cannot be believed: it says that the run "
-			       "ended %.6f s before it began", who,
+		return err_set(e, ERR_RUN, "the clocks of %s cannot be trusted: it reports that "
+			       "the run ended %.6f s before it began", who,
 			       (double)(r->began_ns - r->ended_ns) / 1e9);
 	if (r->began_ns < asked_ns)
-		return err_set(e, ERR_RUN, "the clocks of %s cannot be believed: it says that the run "
-			       "began %.6f s before it was asked for", who,
+		return err_set(e, ERR_RUN, "the clocks of %s cannot be trusted: it reports that "
+			       "the run began %.6f s before it was asked for", who,
 			       (double)(asked_ns - r->began_ns) / 1e9);
 	if (r->ended_ns > answered_ns)
-		return err_set(e, ERR_RUN, "the clocks of %s cannot be believed: it says that the run "
-			       "ended %.6f s after its answer came", who,
+		return err_set(e, ERR_RUN, "the clocks of %s cannot be trusted: it reports that "
+			       "the run ended %.6f s after its answer came", who,
 			       (double)(r->ended_ns - answered_ns) / 1e9);
 	return 0;
 }
@@ -195,7 +195,7 @@ failed:
 int offline_mm_stats(struct offline *o, struct buf *out, struct err *e)
 {
 	if (!o->driver->mm_stats || !o->about.has_mm_stats)
-		return cannot(o, "tell the times of multimodal preprocessing", e);
+		return cannot(o, "report the times of multimodal preprocessing", e);
 	return cancelled(o, e) < 0 ? -1 : o->driver->mm_stats(o->state, out, e);
 }
 

@@ -2,8 +2,8 @@
 /*
  * offline.h - an inference engine without clients: batches in, times and counts out.
  *
- * What stands behind it is a driver (struct offline_driver): a worker program over a socket pair
- * (offline_worker.c: vllm, hf, llama, sim, anybody's), or a server of which all requests are asked
+ * The engine is reached through a driver (struct offline_driver): a worker program over a socket
+ * pair (offline_worker.c: vllm, hf, llama, sim, your own), or a server that gets all requests
  * at once (offline_http.c). The verbs (throughput, latency, startup, mm-processor) know this header
  * alone.
  *
@@ -229,17 +229,17 @@ extern const char *const offline_progress_forms[];
 	    .help = "--backend http: how the server is started; otherwise vllm serve"),       \
 	OPT(struct offline_opts, base_url, "base-url", .group = OFFLINE_GROUP, .arg = "URL",   \
 	    .flags = OPT_OURS,                                                                \
-	    .help = "--backend http: a server that runs already; it is not ended"),           \
+	    .help = "--backend http: URL of a running server, which is neither started nor stopped"),           \
 	OPT(struct offline_opts, load_timeout, "load-timeout", .group = OFFLINE_GROUP,         \
 	    .arg = "SECONDS", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE | OPT_WHOLE, .min = 0,     \
-	    .max = 1e6, .help = "how long the engine may take until it can be asked"),        \
+	    .max = 1e6, .help = "time limit for the engine to become ready"),        \
 	OPT(struct offline_opts, worker_timeout, "worker-timeout", .group = OFFLINE_GROUP,     \
 	    .arg = "SECONDS", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE | OPT_WHOLE, .min = 0,     \
 	    .max = 1e6,                                                                       \
-	    .help = "how long it may show no sign of life once it is asked"),                 \
+	    .help = "time limit without any sign of progress after a request"),                 \
 	OPT(struct offline_opts, server_grace, "server-grace", .group = OFFLINE_GROUP,         \
 	    .arg = "SECONDS", .flags = OPT_OURS | OPT_WHOLE, .min = 0, .max = 1e6,             \
-	    .help = "how long it may take to end when asked, before it is killed"),           \
+	    .help = "time limit to exit when asked to, before it is killed"),           \
 	OPT(struct offline_opts, worker_log, "worker-log", .group = OFFLINE_GROUP,             \
 	    .arg = "FILE", .flags = OPT_OURS,                                                 \
 	    .help = "what the engine's program prints is added to it; otherwise its end is "  \
@@ -266,10 +266,10 @@ extern const char *const offline_progress_forms[];
 	    .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),   \
 	OPT(struct offline_opts, dry_run, "dry-run", .group = OFFLINE_GROUP_OURS,              \
 	    .flags = OPT_OURS,                                                                \
-	    .help = "say what would be run and start nothing"),                               \
+	    .help = "print what would be run and start nothing"),                               \
 	OPT(struct offline_opts, disable_frontend_multiprocessing,                             \
 	    "disable-frontend-multiprocessing", .group = OFFLINE_GROUP,                        \
-	    .flags = OPT_OURS | OPT_HIDDEN, .help = "of old releases; has no effect")
+	    .flags = OPT_OURS | OPT_HIDDEN, .help = "accepted from older releases; has no effect")
 
 /* All there are; upstream's four first. */
 extern const char *const offline_backends[];

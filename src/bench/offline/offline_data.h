@@ -61,7 +61,7 @@ int offline_check_buckets(const struct opt *o, const void *field, struct err *e)
 	OPT(type, set.random_input_len, "random-input-len", .group = OFFLINE_RANDOM,          \
 	    .arg = "TOKENS", .help = "prompt tokens, without the shared prefix"),             \
 	OPT(type, set.random_output_len, "random-output-len", .group = OFFLINE_RANDOM,        \
-	    .arg = "TOKENS", .help = "tokens to ask for"),                                    \
+	    .arg = "TOKENS", .help = "output tokens to request"),                                    \
 	OPT(type, set.random_range_ratio, "random-range-ratio", .group = OFFLINE_RANDOM,      \
 	    .arg = "RATIO", .help = "lengths are drawn from length*(1-r) to length*(1+r); "   \
 	    "one number in [0, 1), or JSON with both: {\"input\": 0.3, \"output\": 0.5}"),    \

@@ -134,7 +134,7 @@ static const char *find_python(const struct offline_opts *o, struct arena *a, st
 		return found;
 	if (tool_exists("python3"))
 		return "python3";
-	err_set(e, ERR_USAGE, "backend %s needs Python, and there is no python3 in PATH; --python or "
+	err_set(e, ERR_USAGE, "backend %s needs Python, and python3 is not in PATH; --python or "
 		"PROFLLM_PYTHON may name one", o->backend);
 	return NULL;
 }
@@ -153,7 +153,7 @@ static int wrap(const struct offline_start *how, struct word_list *out, struct e
 						out->arena);
 
 	if (!tool_exists("nsys"))
-		return err_set(e, ERR_USAGE, "--nsight: there is no nsys (Nsight Systems) in PATH");
+		return err_set(e, ERR_USAGE, "--nsight: nsys (Nsight Systems) is not in PATH");
 	for (size_t i = 0; i < sizeof(always) / sizeof(*always); i++)
 		words_add(out, (char *)always[i]);
 	if (profiler && strcmp(profiler, "cuda") == 0) {
@@ -269,7 +269,8 @@ static int call(struct worker_state *s, const char *type, struct worker_reply *r
 	struct buf inner = { 0 };
 
 	if (s->members.is_over)
-		return err_set(e, ERR_LIMIT, "a question of more than %lu bytes (WORKER_FRAME_BYTES_MAX)",
+		return err_set(e, ERR_LIMIT, "a request of more than %lu bytes "
+					     "(WORKER_FRAME_BYTES_MAX)",
 			       (unsigned long)WORKER_FRAME_BYTES_MAX);
 	if (s->members.len > 2)
 		inner = (struct buf){ .data = s->members.data + 1, .len = s->members.len - 2 };
@@ -328,7 +329,7 @@ static int get_text(struct worker_state *s, const struct worker_reply *r, const 
 	if (!json_member(r->body, key, &v) || v.kind == JSON_NULL)
 		return 0;
 	if (v.kind != JSON_STRING)
-		return worker_distrust(s->worker, e, "%s is no text", key);
+		return worker_distrust(s->worker, e, "%s is not text", key);
 	*out = unescaped(s, v);
 	return 0;
 }
@@ -467,7 +468,7 @@ static int worker_driver_render(void *state, struct str messages, struct str too
 	if (call(s, "render", &r, e) < 0)
 		return -1;
 	if (!json_member(r.body, "text", &v) || v.kind != JSON_STRING)
-		return worker_distrust(s->worker, e, "text is no text");
+		return worker_distrust(s->worker, e, "the text is not a string");
 	json_unescape(text, v.raw);
 	return 0;
 }
@@ -485,7 +486,7 @@ static int read_phases(struct worker_state *s, const struct worker_reply *r,
 	if (!json_member(r->body, "phases", &list) || list.kind == JSON_NULL)
 		return 0;
 	if (list.kind != JSON_ARRAY)
-		return worker_distrust(s->worker, e, "phases is no list");
+		return worker_distrust(s->worker, e, "phases is not a list");
 	for (it = json_iter(list); json_each(&it, &key, &v) == 1;)
 		n++;
 	out->phase = arena_alloc(&s->arena, (n + 1) * sizeof(*out->phase));
@@ -566,7 +567,7 @@ static int describe(struct worker_state *s, struct offline_about *about, struct 
 		return -1;
 	if (json_member(r.body, "max_model_len", &v) && v.kind != JSON_NULL &&
 	    !json_to_i64(v, &about->max_model_len))
-		return worker_distrust(s->worker, e, "max_model_len is no integer");
+		return worker_distrust(s->worker, e, "max_model_len is not an integer");
 	about->json = keep_description(s, r.body);
 	return 0;
 }
@@ -760,7 +761,7 @@ static int get_array(struct worker_state *s, const struct worker_reply *r, const
 	if (!json_member(r->body, key, &list) || list.kind == JSON_NULL)
 		return 0;
 	if (list.kind != JSON_ARRAY)
-		return worker_distrust(s->worker, e, "%s is no list", key);
+		return worker_distrust(s->worker, e, "%s is not a list", key);
 	to = arena_alloc(a, (s->n + 1) * size);
 	for (it = json_iter(list); json_each(&it, &ignored, &v) == 1; n++)
 		if (n < s->n && !as(v, to + n * size))
@@ -839,7 +840,7 @@ static int worker_driver_mm_stats(void *state, struct buf *out, struct err *e)
 	if (call_plain(s, "mm_stats", &r, e) < 0)
 		return -1;
 	if (!json_member(r.body, "requests", &v) || v.kind != JSON_OBJECT)
-		return worker_distrust(s->worker, e, "requests is no object");
+		return worker_distrust(s->worker, e, "requests is not an object");
 	buf_add_str(out, v.raw);
 	return 0;
 }

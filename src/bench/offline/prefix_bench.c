@@ -423,7 +423,8 @@ static const struct opt caching_rows[] = {
 	P(dataset_path, "dataset-path", .arg = "FILE", .group = DATASET,
 	  .help = "ShareGPT conversations whose first turns are the prompts; random tokens without it"),
 	P(output_len, "output-len", .arg = "TOKENS", .group = DATASET, .min = 1,
-	  .max = LENGTH_TOKENS_MAX, .help = "tokens to ask for; the end of a text is honoured"),
+	  .max = LENGTH_TOKENS_MAX, .help = "output tokens to request; the end of a text is "
+					    "honoured"),
 	P(num_prompts, "num-prompts", .arg = "N", .group = DATASET, .min = 1, .max = REQUESTS_MAX,
 	  .words = "requests num-requests -n", .help = "number of different prompts; must be given"),
 	P(repeat_count, "repeat-count", .arg = "N", .group = DATASET, .min = 1, .max = REQUESTS_MAX,
@@ -448,7 +449,8 @@ static const struct opt document_rows[] = {
 	P(num_documents, "num-documents", .arg = "N", .group = DATASET, .min = 1,
 	  .max = REQUESTS_MAX, .help = "number of different documents"),
 	P(output_len, "output-len", .arg = "TOKENS", .group = DATASET, .min = 1,
-	  .max = LENGTH_TOKENS_MAX, .help = "tokens to ask for; the end of a text is honoured"),
+	  .max = LENGTH_TOKENS_MAX, .help = "output tokens to request; the end of a text is "
+					    "honoured"),
 	P(repeat_count, "repeat-count", .arg = "N", .group = DATASET, .min = 1, .max = REQUESTS_MAX,
 	  .help = "how often each document is sent"),
 	P(repeat_mode, "repeat-mode", .arg = "ORDER", .group = DATASET, .choices = repeat_orders,

@@ -6,7 +6,7 @@
  *
  * Options, draws, order and printed lines are those of vLLM's scripts of that name; the engine is
  * bench throughput's (offline/offline.h). --compare-caching runs the same requests on an engine
- * with a prefix cache and then on one without, each started anew.
+ * with a prefix cache and then on one without, each newly started.
  */
 #pragma once
 #include "bench/offline/offline.h"

@@ -5,7 +5,7 @@
  *
  * Options, requests and the printed line are those of vLLM's script. With --baseline the same
  * requests run once more in the same order without priorities, in an engine that is
- * started anew, so that neither run finds prompts of the other in a cache.
+ * newly started, so that neither run finds prompts of the other in a cache.
  */
 #pragma once
 #include "bench/offline/offline.h"

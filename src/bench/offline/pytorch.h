@@ -5,11 +5,11 @@
 #include "bench/options/serve_opts.h"
 #include "out/report/pytorch.h"
 
-/* SAVE_TO_PYTORCH_BENCHMARK_FORMAT is set: results get that file beside them. */
+/* SAVE_TO_PYTORCH_BENCHMARK_FORMAT is set: results get that file next to them. */
 bool run_pytorch_is_wanted(void);
 /* The options as upstream would show them in it. Also for tests. */
 void run_pytorch_args(const struct serve_opts *o, struct buf *out);
-/* Writes it beside the result at path, whose text is result; without such metrics, nothing. */
+/* Writes it next to the result at path, whose text is result; without such metrics, nothing. */
 int run_pytorch_save(const struct serve_opts *o, const char *path, struct str result,
 		     struct err *e);
 
@@ -21,7 +21,7 @@ struct run_pytorch_verb {
 	const char *output_json; /* its result is there, or would be */
 };
 /*
- * Writes the file of some metrics, when such files are wanted and output_json is not NULL; beside
+ * Writes the file of some metrics, when such files are wanted and output_json is not NULL; next to
  * that file, with key before its suffix ("cold_startup"; NULL: none). extra: a JSON object.
  */
 int run_pytorch_save_verb(const struct run_pytorch_verb *verb, const char *key,

@@ -151,15 +151,15 @@ static const struct offline_doubt doubt_rows[] = {
 	{ STARTUP_STOPPED, TRUST_DEGRADED, "interrupted",
 	  "it was stopped before all starts were measured" },
 	{ STARTUP_FEW, TRUST_DEGRADED, "few",
-	  "one or two starts of a kind tell nothing of their spread" },
+	  "one or two starts of a kind do not show their spread" },
 	{ STARTUP_SPREADS, TRUST_DEGRADED, "spread", "starts of a kind differ: their standard deviation "
 	  "is above 10 % of the mean" },
 	{ STARTUP_NO_WARMUP, TRUST_DEGRADED, "no_warmup",
 	  "nothing filled the caches before the first warm start" },
 	{ STARTUP_FIRST_SLOW, TRUST_DEGRADED, "first_slow", "the first start took more than 20 % longer "
 	  "than the other cold ones: it may have read the model from a disk, and they from memory" },
-	{ STARTUP_COARSE, TRUST_DEGRADED, "coarse", "a server is asked ten times a second whether it is "
-	  "there, which is more than 5 % of its start" },
+	{ STARTUP_COARSE, TRUST_DEGRADED, "coarse", "a server is polled ten times a second, and "
+	  "one interval is more than 5 % of its start" },
 };
 
 static struct trust startup_trust(const struct startup_runs *r)

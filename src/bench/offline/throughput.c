@@ -58,8 +58,8 @@ static const struct opt rows[] = {
 	  .help = "build whole chat messages with media in the dataset; always on with --backend "
 		  "vllm-chat"),
 	T(custom_output_len, "custom-output-len", .arg = "TOKENS", .group = DATASET,
-	  .help = "tokens to ask for per request of custom sets; -1 takes each row's output_tokens; 256 "
-		  "unless given, for custom_audio -1"),
+	  .help = "output tokens to request per request of custom sets; -1 takes each row's "
+		  "output_tokens; 256 unless given, for custom_audio -1"),
 	T(input_len, "input-len", .arg = "TOKENS", .group = DATASET,
 	  .help = "length of each prompt of random sets and sonnet; --random-input-len takes precedence"),
 	T(output_len, "output-len", .arg = "TOKENS", .group = DATASET,
@@ -86,7 +86,7 @@ static const struct opt rows[] = {
 	T(lora_path, "lora-path", .arg = "PATH", .group = LORA,
 	  .help = "adapters: a folder, or a name on the hub"),
 	T(lora_assignment, "lora-assignment", .arg = "HOW", .group = LORA, .choices = assignments,
-	  .help = "how adapters are dealt out to requests"),
+	  .help = "how adapters are assigned to requests"),
 	T(prefix_len, "prefix-len", .arg = "TOKENS", .group = DATASET,
 	  .help = "tokens that all prompts begin with; --random-prefix-len takes precedence"),
 	T(data.set.hf_subset, "hf-subset", .group = OFFLINE_HUB, .arg = "NAME",
@@ -104,7 +104,7 @@ static const struct opt rows[] = {
 	T(repeat_num_prefixes, "prefix-repetition-num-prefixes", .arg = "N", .group = SETS,
 	  .help = "number of different prefixes; 10 unless given"),
 	T(repeat_output_len, "prefix-repetition-output-len", .arg = "TOKENS", .group = SETS,
-	  .help = "tokens to ask for per request; 128 unless given"),
+	  .help = "output tokens to request per request; 128 unless given"),
 	OFFLINE_RANDOM_ROWS(struct throughput_opts, data.set),
 	T(data.set.asr_min_audio_len_sec, "asr-min-audio-len-sec", .group = OFFLINE_HUB,
 	  .arg = "SECONDS", .help = "keep recordings from this length on"),
@@ -138,8 +138,9 @@ static const struct opt rows[] = {
 	REUSE_ROWS(struct throughput_opts, data.set, DATASET),
 	T(num_runs, "num-runs", .group = RUN, .flags = OPT_OURS, .arg = "N", .min = 1, .max = 1000,
 	  .words = "repeat repeats runs",
-	  .help = "time the same requests so many times; the numbers are those of the first run, for "
-		  "which no prompt is in a prefix cache, and the spread is reported as well"),
+	  .help = "repeat the same requests this many times; the numbers are those of the first "
+		  "run, for which no prompt is in a prefix cache, and the spread is reported as "
+		  "well"),
 	T(common.dump_workload, "dump-workload", .group = RUN, .flags = OPT_OURS, .arg = "FILE",
 	  .help = "write the requests to a file, one JSON object a line"),
 	OFFLINE_ROWS(offline_backends, 0),

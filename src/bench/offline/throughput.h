@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * throughput.h - `bench throughput`: a whole set of requests at once, and how many of them and
- * of their tokens an engine works off in a second (sweep spec 3).
+ * of their tokens an engine processes in a second (sweep spec 3).
  *
  * Options, their rules, the requests and the printed numbers are those of vLLM's command, with one
  * exception: an option that was typed counts. vLLM lets defaults override --input-len and the name

@@ -153,8 +153,8 @@ static void explain(const void *self, unsigned doubt, struct buf *out)
 			   "end of a batch: more --num-prompts", f->elapsed_s);
 		break;
 	case THROUGHPUT_OUTSIDE:
-		buf_printf(out, "%.1f %% of the timed section passed again between question and "
-			   "answer, outside the engine's clock", f->outside_share * 100);
+		buf_printf(out, "in addition, %.1f %% of the timed section passed between request "
+			   "and answer, outside the engine's own clock", f->outside_share * 100);
 		break;
 	case THROUGHPUT_APART:
 		buf_printf(out, "the median of %zu runs took %+.1f %% of the first one's time: prompts "

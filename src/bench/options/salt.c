@@ -221,8 +221,8 @@ static int find_place(const struct salt *s, struct workload *w, uint32_t i, stru
 	out->is_ids = true;
 	out->at = first_id(one->prompt);
 	if (out->at == SIZE_MAX)
-		return err_set(e, ERR_RUN, "%s cannot be used with dataset %s: request %u is no text, "
-			       "list of token ids or chat", s->option, w->dataset, i);
+		return err_set(e, ERR_RUN, "%s cannot be used with dataset %s: request %u is "
+			       "neither text nor a list of token ids nor a chat", s->option, w->dataset, i);
 	if (!s->id_high)
 		return err_set(e, ERR_RUN, "%s needs a tokenizer for prompts of token ids",
 			       s->option);

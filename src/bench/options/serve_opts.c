@@ -458,7 +458,7 @@ static int check_output(const struct serve_check *c)
 		return -1;
 	c->d->label = o->label && *o->label ? o->label : o->backend;
 	if (o->save_result && o->append_result)
-		serve_warn(c, "--append-result is in force; --save-result adds nothing to it");
+		serve_warn(c, "--save-result has no effect with --append-result");
 	for (size_t i = 0; i < sizeof(only_saved) / sizeof(*only_saved); i++)
 		if (serve_given(c, only_saved[i]) && !is_saved && !(is_drawn && i < 2) &&
 		    !(o->output_json && i == 3))

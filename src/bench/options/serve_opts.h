@@ -3,7 +3,7 @@
  * serve_opts.h - the options of `bench serve`: struct, rows, defaults, and
  * what follows from them before anything is read or sent.
  *
- * The fields of struct serve_opts stand in the order in which upstream prints
+ * The fields of struct serve_opts are in the order in which upstream prints
  * them (Namespace), ours after. Every upstream option has a row; those of later
  * versions are refused by name unless they are given with their default value.
  *

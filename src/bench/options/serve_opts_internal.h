@@ -6,7 +6,7 @@
  *   serve_dataset.c  the dataset and its options
  *   serve_load.c     servers, API, load, conversations, what is measured of server and machine
  *   serve_route.c    proxy, transport, client certificate
- *   serve_rows.c     the rows, and the options that stand for others
+ *   serve_rows.c     the rows, and the options that set others
  */
 #pragma once
 #include "bench/options/serve_opts.h"

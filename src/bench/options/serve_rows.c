@@ -179,23 +179,23 @@ static const struct opt rows[] = {
 	  .help = "build whole chat messages with media in the dataset"),
 	S(DATASET, data.disable_shuffle, "disable-shuffle", .help = "keep the order of the file"),
 	S(FILES, data.custom_output_len, "custom-output-len", .arg = "TOKENS",
-	  .help = "tokens to ask for per request of the custom dataset; -1 takes each row's "
+	  .help = "output tokens to request per request of the custom dataset; -1 takes each row's "
 		  "output_tokens"),
 	S(FILES, data.custom_ensure_client_side_data, "custom-ensure-client-side-data",
 	  .help = "load what custom_image (and MMVU's videos) name on the client, send it inline"),
 	S(FILES, data.spec_bench_output_len, "spec-bench-output-len", .arg = "TOKENS",
-	  .help = "tokens to ask for per request of spec_bench"),
+	  .help = "output tokens to request per request of spec_bench"),
 	S(FILES, data.spec_bench_category, "spec-bench-category", .arg = "NAME",
 	  .help = "only the rows of this category"),
 	S(FILES, data.sonnet_input_len, "sonnet-input-len", .arg = "TOKENS",
 	  .help = "prompt tokens of sonnet, template included"),
 	S(FILES, data.sonnet_output_len, "sonnet-output-len", .arg = "TOKENS",
-	  .help = "tokens to ask for per request of sonnet"),
+	  .help = "output tokens to request per request of sonnet"),
 	S(FILES, data.sonnet_prefix_len, "sonnet-prefix-len", .arg = "TOKENS",
 	  .help = "tokens of the lines all prompts of sonnet share"),
 	S(FILES, data.sharegpt_output_len, "sharegpt-output-len", .arg = "TOKENS",
-	  .help = "tokens to ask for per request of sharegpt; otherwise as many as the recorded "
-		  "reply has"),
+	  .help = "output tokens to request per request of sharegpt; otherwise as many as the "
+		  "recorded reply has"),
 	S(FILES, data.timed_trace_chunk_hash_size, "timed-trace-chunk-hash-size", .arg = "TOKENS",
 	  .help = "prompt tokens of one hash_id block"),
 	S(FILES, data.timed_trace_sec_multiplier, "timed-trace-sec-multiplier", .flags = OPT_WHOLE,
@@ -219,7 +219,7 @@ static const struct opt rows[] = {
 	S(RANDOM, data.random_input_len, "random-input-len", .arg = "TOKENS",
 	  .help = "prompt tokens, without the shared prefix"),
 	S(RANDOM, data.random_output_len, "random-output-len", .arg = "TOKENS",
-	  .help = "tokens to ask for"),
+	  .help = "output tokens to request"),
 	S(RANDOM, data.random_range_ratio, "random-range-ratio", .arg = "RATIO",
 	  .help = "lengths are drawn from length*(1-r) to length*(1+r); one number in [0, 1), or "
 		  "JSON with both: {\"input\": 0.3, \"output\": 0.5}"),
@@ -243,7 +243,7 @@ static const struct opt rows[] = {
 	S(HUB, data.hf_name, "hf-name", .arg = "ID",
 	  .help = "hub name to recognise a local copy by"),
 	S(HUB, data.hf_output_len, "hf-output-len", .arg = "TOKENS",
-	  .help = "tokens to ask for per request of a hub dataset"),
+	  .help = "output tokens to request per request of a hub dataset"),
 	S(HUB, data.bfcl_categories, "bfcl-categories", .arg = "NAMES",
 	  .help = "comma list of function-calling categories"),
 	S(SYNTHETIC, data.prefix_repetition_prefix_len, "prefix-repetition-prefix-len",
@@ -253,11 +253,11 @@ static const struct opt rows[] = {
 	S(SYNTHETIC, data.prefix_repetition_num_prefixes, "prefix-repetition-num-prefixes",
 	  .arg = "N", .help = "number of different prefixes"),
 	S(SYNTHETIC, data.prefix_repetition_output_len, "prefix-repetition-output-len",
-	  .arg = "TOKENS", .help = "tokens to ask for per request"),
+	  .arg = "TOKENS", .help = "output tokens to request per request"),
 	S(FILES, data.speed_bench_dataset_subset, "speed-bench-dataset-subset", .arg = "NAME",
 	  .choices = speed_subsets, .help = "part of SPEED-Bench"),
 	S(FILES, data.speed_bench_output_len, "speed-bench-output-len", .arg = "TOKENS",
-	  .help = "tokens to ask for per request of speed_bench"),
+	  .help = "output tokens to request per request of speed_bench"),
 	S(FILES, data.speed_bench_category, "speed-bench-category", .arg = "NAME",
 	  .help = "only the rows of this category"),
 	S(OUTPUT, label, "label", .arg = "TEXT",
@@ -279,16 +279,17 @@ static const struct opt rows[] = {
 		  "the built-in ones and OPENAI_API_KEY"),
 	S(TRAFFIC, max_concurrency, "max-concurrency", .arg = "N", .min = 1, .max = INFINITY,
 	  .words = "concurrency connections clients users workers parallel -c",
-	  .help = "most requests in flight; others wait in the client, first come first served"),
+	  .help = "maximum number of requests in flight; others wait in the client, first come "
+		  "first served"),
 	S(MODEL, model, "model", .arg = "NAME",
-	  .help = "model to ask for; without it, the first one the server lists"),
+	  .help = "model to request; default: the first one that the server lists"),
 	S(DATASET, input_len, "input-len", .arg = "TOKENS",
 	  .words = "isl input-tokens prompt-tokens prompt-len",
 	  .help = "prompt tokens: sets --random-input-len"),
 	S(DATASET, output_len, "output-len", .arg = "TOKENS",
 	  .words = "osl output-tokens max-tokens",
-	  .help = "tokens to ask for: sets the output length of random, sharegpt, custom, hf, "
-		  "spec_bench and prefix_repetition"),
+	  .help = "output tokens to request: sets the output length of random, sharegpt, custom, "
+		  "hf, spec_bench and prefix_repetition"),
 	S(MODEL, tokenizer, "tokenizer", .arg = "NAME|FILE",
 	  .help = "a tokenizer's file, a directory with one, a model's name (cache, then hub), or "
 		  "sim for the built-in one; without it, the model's name"),
@@ -298,7 +299,7 @@ static const struct opt rows[] = {
 	S(SAMPLING, use_beam_search, "use-beam-search",
 	  .help = "accepted for compatibility; vLLM ignores it too"),
 	S(SAMPLING, logprobs, "logprobs", .arg = "N",
-	  .help = "log probabilities to ask for per token; completions only"),
+	  .help = "log probabilities to request per token; completions only"),
 	S(TRAFFIC, request_rate, "request-rate", .flags = OPT_MIN_EXCLUSIVE, .arg = "REQ/S",
 	  .max = INFINITY, .words = "rate rps qps requests-per-second -r",
 	  .help = "mean arrival rate; inf sends every request at once"),
@@ -313,18 +314,18 @@ static const struct opt rows[] = {
 	  .help = "show no progress"),
 	S(TRAFFIC, num_warmups, "num-warmups", .arg = "N", .min = -INFINITY, .max = REQUESTS_MAX,
 	  .words = "warmup warmups warmup-requests",
-	  .help = "requests sent and forgotten before the measurement"),
+	  .help = "requests sent before the measurement, which are not counted"),
 	S(SERVER, profile, "profile",
 	  .help = "start the server's profiler before the measurement and stop it after"),
 	S(OUTPUT, save_result, "save-result", .help = "write the result as JSON"),
 	S(OUTPUT, save_detailed, "save-detailed",
-	  .help = "keep the arrays with one element per request in the result"),
+	  .help = "include arrays with one element per request in the result"),
 	S(OUTPUT, append_result, "append-result",
-	  .help = "add the result to the end of the file, one JSON object a line"),
+	  .help = "append the result to the file, one JSON object per line"),
 	S(OUTPUT, metadata, "metadata", .arg = "KEY=VALUE",
 	  .help = "texts to store at the top of the result"),
 	S(OUTPUT, result_dir, "result-dir", .arg = "DIR",
-	  .help = "where results go; made when missing"),
+	  .help = "folder for results; created when missing"),
 	S(OUTPUT, result_filename, "result-filename", .arg = "FILE",
 	  .help = "name of the result file instead of the generated one"),
 	S(SAMPLING, ignore_eos, "ignore-eos",
@@ -356,11 +357,11 @@ static const struct opt rows[] = {
 	S(SAMPLING, repetition_penalty, "repetition-penalty", .arg = "X",
 	  .help = "body field repetition_penalty"),
 	S(MODEL, served_model_name, "served-model-name", .arg = "NAME",
-	  .help = "what requests call the model, when the server knows it by another name"),
+	  .help = "name of the model in requests, if the server knows it by another name"),
 	S(MODEL, lora_modules, "lora-modules", .flags = OPT_MANY, .arg = "NAME",
 	  .help = "each request asks for one of these adapters instead of the model"),
 	S(MODEL, lora_assignment, "lora-assignment", .arg = "HOW", .choices = lora_assignments,
-	  .help = "how adapters are dealt out"),
+	  .help = "how adapters are assigned to requests"),
 	S(TRAFFIC, ramp_up_strategy, "ramp-up-strategy", .arg = "SHAPE", .choices = ramp_ups,
 	  .help = "let the rate grow from the first request to the last"),
 	S(TRAFFIC, ramp_up_start_rps, "ramp-up-start-rps", .arg = "REQ/S", .min = 1,
@@ -368,13 +369,13 @@ static const struct opt rows[] = {
 	S(TRAFFIC, ramp_up_end_rps, "ramp-up-end-rps", .arg = "REQ/S", .min = 1, .max = INFINITY,
 	  .help = "rate of the last request"),
 	S(SERVER, ready_check_timeout_sec, "ready-check-timeout-sec", .arg = "SECONDS",
-	  .help = "wait this long for a first request to succeed; 0 does not check"),
+	  .help = "wait this long for a first request to succeed; 0 skips the check"),
 	S(DATASET, chat_template_kwargs, "chat-template-kwargs", .arg = "JSON",
-	  .help = "object with variables of the chat template, for datasets that are put through "
-		  "it; the server renders then, over /tokenize"),
+	  .help = "JSON object with variables of the chat template, for datasets that use it; the "
+		  "server then applies the template, over /tokenize"),
 	S(SAMPLING, extra_body, "extra-body", .arg = "JSON", .words = "stop body extra-inputs",
-	  .help = "fields put into every request body, over the sampling options; null leaves a "
-		  "field out"),
+	  .help = "fields added to every request body, with precedence over the sampling options; "
+		  "null removes a field"),
 	S(MODEL, skip_tokenizer_init, "skip-tokenizer-init",
 	  .help = "use no tokenizer; lengths come from the server alone"),
 	S(SERVER, insecure, "insecure", .words = "no-verify skip-verify -k",
@@ -392,7 +393,7 @@ static const struct opt rows[] = {
 	  .help = "what the chat template puts in front of a user message, where the template is "
 		  "not known; \\n \\r \\t \\\\ and \\xHH are read as bytes"),
 	O(OURS, chat_suffix, "chat-suffix", .arg = "TEXT",
-	  .help = "what it puts after a user message, the beginning of the answer included"),
+	  .help = "text that it puts after a user message, including the beginning of the answer"),
 	O(OURS, threads, "threads", .arg = "N", .min = 1, .max = THREADS_MAX,
 	  .help = "event loops that send and receive"),
 	O(OURS, cpus, "cpus", .arg = "LIST",
@@ -413,43 +414,44 @@ static const struct opt rows[] = {
 		  "was measured"),
 	S(OURS, request_timeout, "request-timeout", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
 	  .arg = "SECONDS", .max = 1e9, .words = "timeout",
-	  .help = "longest a request may take in all"),
+	  .help = "time limit of a whole request"),
 	S(OURS, connect_timeout, "connect-timeout", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
 	  .arg = "SECONDS", .max = 1e9,
-	  .help = "longest a connection may take to open, TLS included"),
+	  .help = "time limit for opening a connection, including TLS"),
 	O(OURS, cacert, "cacert", .arg = "FILE",
 	  .help = "PEM file of the authorities to trust instead of the system's"),
 	O(OURS, record_path, "record", .arg = "FILE",
-	  .help = "stream every measured fact to this file; bench score reads it"),
+	  .help = "write every measured event to this file; bench score reads it"),
 	O(OURS, dump_workload, "dump-workload", .arg = "FILE",
-	  .help = "write what will be sent and when, one JSON object a line"),
+	  .help = "write what will be sent and when, one JSON object per line"),
 	O(OURS, dry_run, "dry-run",
 	  .help = "build the workload, print its statistics, send nothing"),
 	O(RANDOM, data.prompt_token_ids, "prompt-token-ids",
 	  .help = "send token ids in place of text: lengths are exact, nothing is decoded"),
 	O(RANDOM, data.random_input_len_dist, "random-input-len-dist", .arg = "LAW",
-	  .help = "prompt tokens by a law: lognormal:MEAN,SIGMA, normal:MEAN,SD, exponential:MEAN "
-		  "(each also with ,MIN,MAX), zipf:EXPONENT,MAX, uniform:LO,HI, histogram:FILE"),
+	  .help = "distribution of prompt lengths: lognormal:MEAN,SIGMA, normal:MEAN,SD, "
+		  "exponential:MEAN (each also with ,MIN,MAX), zipf:EXPONENT,MAX, uniform:LO,HI, "
+		  "histogram:FILE"),
 	O(RANDOM, data.random_output_len_dist, "random-output-len-dist", .arg = "LAW",
-	  .help = "tokens to ask for, by one of these laws"),
+	  .help = "distribution of output lengths, in the same forms"),
 	O(DATASET, data.max_model_len, "max-model-len", .arg = "TOKENS", .min = 1, .max = INFINITY,
-	  .help = "leave requests out whose prompt and answer have more tokens"),
+	  .help = "leave out requests whose prompt and answer have more tokens"),
 	O(HUB, data.hf_text_column, "hf-text-column", .arg = "NAME",
 	  .help = "column of the prompts, for hub datasets that are not known by name"),
 	O(HUB, data.hf_revision, "hf-revision", .arg = "REVISION",
 	  .help = "branch, tag or commit of the hub dataset"),
 	O(SYNTHETIC, data.structured_dataset, "structured-dataset", .choices = structured_sets,
-	  .help = "structured: what answers have to keep to"),
+	  .help = "structured: the constraint on answers"),
 	O(SYNTHETIC, data.json_schema_path, "json-schema-path", .arg = "FILE",
 	  .help = "structured: the JSON Schema of json and json-unique; default: an array of "
 		  "characters of a game, as vLLM's script has it"),
 	O(SYNTHETIC, data.structured_output_ratio, "structured-output-ratio", .min = 0, .max = 1,
-	  .help = "structured: share of the requests that ask the server to keep to it"),
+	  .help = "structured: share of the requests that send the constraint"),
 	O(SYNTHETIC, data.structured_output_len, "structured-output-len", .arg = "TOKENS", .min = 1,
 	  .max = LENGTH_TOKENS_MAX, .help = "structured: longest answer"),
 	O(SYNTHETIC, data.constraint_form, "constraint-form", .choices = constraint_forms,
-	  .help = "structured: the member that tells the server; auto: guided_* for vLLM before "
-		  "0.11, else structured_outputs"),
+	  .help = "structured: the request member that holds the constraint; auto: guided_* for "
+		  "vLLM before 0.11, else structured_outputs"),
 	O(DATASET, data.mix, "mix", .arg = "JSON",
 	  .help = "parts of the mix dataset: [{\"weight\": 2, \"dataset-name\": \"random\", ...}, "
 		  "...]"),
@@ -466,19 +468,19 @@ static const struct opt rows[] = {
 	  .min = 1, .max = INFINITY,
 	  .help = "leave rows of speed_bench out whose prompt has more tokens"),
 	O(TRACES, data.trace_format, "trace-format", .arg = "FAMILY", .choices = trace_formats,
-	  .help = "whose trace it is; auto finds it out by the columns of the first row and says "
-		  "so"),
+	  .help = "format of the trace; auto recognizes it by the columns of the first row and "
+		  "reports it"),
 	O(TRACES, data.trace_block_size, "trace-block-size", .arg = "TOKENS", .min = 1,
 	  .max = LENGTH_TOKENS_MAX,
 	  .help = "prompt tokens per block id; default: the value of the trace's family"),
 	O(TRACES, data.trace_time_unit, "trace-time-unit", .arg = "UNIT", .choices = trace_units,
-	  .help = "unit of the trace's times; auto is the family's"),
+	  .help = "unit of the trace's times; auto: the unit of the trace's format"),
 	O(TRACES, data.trace_output_len, "trace-output-len", .arg = "TOKENS", .min = 1,
 	  .max = LENGTH_TOKENS_MAX,
-	  .help = "tokens to ask for where a row of the trace does not tell"),
+	  .help = "output tokens to request where a row of the trace does not say"),
 	O(TRACES, data.trace_origin, "trace-origin", .arg = "WHICH", .choices = trace_origins,
-	  .help = "what the run begins with: first, the first row that is sent, or file, the zero "
-		  "of the trace's clock"),
+	  .help = "start of the run: first (the first row that is sent) or file (the zero of the "
+		  "trace's clock)"),
 	O(TRACES, data.trace_start, "trace-start", .arg = "SECONDS", .min = -INFINITY,
 	  .max = INFINITY,
 	  .help = "send the rows from this time of the trace's clock on; of a session, all turns"),
@@ -488,7 +490,8 @@ static const struct opt rows[] = {
 	  .help = "put the rows in the order of their times instead of refusing others"),
 	S(TRACES, data.speedup, "speedup", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .arg = "FACTOR",
 	  .max = 1e9,
-	  .help = "send so many times as fast as the trace: trace, timed_trace and workload"),
+	  .help = "factor by which to replay faster than recorded, for trace, timed_trace and "
+		  "workload"),
 	O(TRACES, data.speedup_gaps, "speedup-gaps",
 	  .help = "divide the gaps between turns of a session, too"),
 	O(TRACES, data.trace_salt, "trace-salt", .arg = "WHAT", .choices = trace_salts,
@@ -518,7 +521,8 @@ static const struct opt rows[] = {
 		  "all)"),
 	O(SESSIONS, multi_turn_concurrency, "multi-turn-concurrency", .arg = "N", .min = 1,
 	  .max = INFINITY,
-	  .help = "most requests in flight, think time not counted; otherwise --max-concurrency"),
+	  .help = "maximum number of requests in flight, not counting think time; default: "
+		  "--max-concurrency"),
 	O(SESSIONS, data.multi_turn_delay_ms, "multi-turn-delay-ms", .arg = "MS", .min = 0,
 	  .max = 1e3 * DUE_S_MAX,
 	  .help = "think time between an answer and the next request of the conversation"),
@@ -533,9 +537,10 @@ static const struct opt rows[] = {
 	  .arg = "RATIO", .min = 0, .max = 1,
 	  .help = "random: share of --random-input-len that the requests of one conversation have in common"),
 	O(SESSIONS, data.multi_turn_turns_dist, "multi-turn-turns-dist", .arg = "LAW",
-	  .help = "random: requests of each conversation by a law of --random-input-len-dist"),
+	  .help = "random: distribution of the requests per conversation, in the forms of "
+		  "--random-input-len-dist"),
 	O(SESSIONS, data.multi_turn_delay_dist, "multi-turn-delay-dist", .arg = "LAW",
-	  .help = "think times in milliseconds by such a law, in place of --multi-turn-delay-ms"),
+	  .help = "distribution of think times in milliseconds, in place of --multi-turn-delay-ms"),
 	O(SESSIONS, data.multi_turn_system_len, "multi-turn-system-len", .arg = "TOKENS", .min = 0,
 	  .max = LENGTH_TOKENS_MAX,
 	  .help = "random: tokens of a system message that all conversations begin with"),
@@ -561,18 +566,18 @@ static const struct opt rows[] = {
 	  .help = "stop sending after this long; prompts are used again when they run out, unless "
 		  "--num-prompts is given"),
 	O(TRAFFIC, grace_period, "grace-period", .arg = "SECONDS", .max = 1e7,
-	  .help = "how long requests in flight may go on after --duration; without it, until they "
+	  .help = "how long requests in flight may continue after --duration; default: until they "
 		  "end"),
 	O(TRAFFIC, max_errors, "max-errors", .arg = "N", .min = 1, .max = INFINITY, .words = "fail",
-	  .help = "stop the run once so many requests have failed"),
+	  .help = "stop the run once this many requests have failed"),
 	O(TRAFFIC, max_error_rate, "max-error-rate", .arg = "FRACTION", .min = 0, .max = 1,
 	  .help = "stop the run once more than this share of at least 20 ended requests have "
 		  "failed"),
 	O(TRAFFIC, request_cancellation_rate, "request-cancellation-rate", .arg = "PERCENT",
 	  .min = 0, .max = 100,
-	  .help = "share of requests, drawn by --seed, that the client gives up on purpose"),
+	  .help = "share of requests, drawn by --seed, that the client cancels on purpose"),
 	O(TRAFFIC, request_cancellation_delay, "request-cancellation-delay", .arg = "SECONDS",
-	  .max = 1e7, .help = "how long after sending it does so"),
+	  .max = 1e7, .help = "time after sending at which the client cancels them"),
 	O(TRAFFIC, prompt_salt, "prompt-salt", .arg = "WHAT", .check = check_salt,
 	  .help = "put a few random tokens before every prompt, new ones each time: none, run (the "
 		  "same for the whole run), request (others for each), fresh (like run, and "
@@ -580,14 +585,14 @@ static const struct opt rows[] = {
 		  "those of TEXT"),
 	O(TRAFFIC, num_runs, "num-runs", .arg = "N", .min = 1, .max = 1000,
 	  .words = "repeat repeats runs iterations",
-	  .help = "measure so many times and report mean, spread and variation"),
+	  .help = "repeat the measurement this many times and report mean, spread and variation"),
 	O(POINTS, sweep_max_concurrency, "sweep-max-concurrency", .arg = "LIST",
-	  .help = "measure once for each of these caps, 1,8,64 say: a table"),
+	  .help = "measure once for each of these values, such as 1,8,64, and print a table"),
 	O(POINTS, sweep_request_rate, "sweep-request-rate", .arg = "LIST",
-	  .help = "measure once for each of these rates, 1,10,inf say"),
+	  .help = "measure once for each of these rates, such as 1,10,inf, and print a table"),
 	O(POINTS, sweep_num_prompts_factor, "sweep-num-prompts-factor", .arg = "K", .min = 1,
 	  .max = 1e6,
-	  .help = "with --sweep-max-concurrency: K prompts for each request of the cap"),
+	  .help = "with --sweep-max-concurrency: send K prompts per concurrent request"),
 	O(POINTS, sweep_summary_percentiles, "sweep-summary-percentiles", .arg = "LIST",
 	  .help = "further percentiles for the table; they are computed, too"),
 	SERVE_ROWS_FIND(FIND),
@@ -598,8 +603,8 @@ static const struct opt rows[] = {
 	  .help = "have the server empty its prefix cache before each measurement"),
 	O(METRICS, steady_state_threshold, "steady-state-threshold", .arg = "FRACTION", .min = 0,
 	  .max = 1,
-	  .help = "of --max-concurrency: the steady state lasts while so many requests are in "
-		  "flight"),
+	  .help = "share of --max-concurrency: the steady state lasts while this many requests are "
+		  "in flight"),
 	O(METRICS, steady_state_min_window, "steady-state-min-window", .arg = "SECONDS", .max = 1e7,
 	  .help = "shortest steady state without a warning; default: 10 s or a tenth of the run"),
 	O(METRICS, no_steady_state, "no-steady-state", .help = "do not look for a steady state"),
@@ -607,9 +612,9 @@ static const struct opt rows[] = {
 	  .help = "report how many prompt tokens the server says it had cached"),
 	O(SERVER, profile_batch_threshold, "profile-batch-threshold", .arg = "N", .min = 1,
 	  .max = INFINITY,
-	  .help = "start the server's profiler once so many requests are in flight"),
+	  .help = "start the server's profiler once this many requests are in flight"),
 	S(SERVER, profile_duration, "profile-duration", .flags = OPT_OURS | OPT_MIN_EXCLUSIVE,
-	  .arg = "SECONDS", .max = 1e6, .help = "how long it runs then"),
+	  .arg = "SECONDS", .max = 1e6, .help = "how long the profiler then runs"),
 	O(OUTPUT, output_json, "output-json", .arg = "FILE",
 	  .words = "json output out export csv -o",
 	  .help = "write the detailed result to this file"),
@@ -623,7 +628,7 @@ static const struct opt rows[] = {
 	O(SERVER, client_cert, "client-cert", .arg = "FILE",
 	  .help = "PEM file with the certificate to show the server"),
 	O(SERVER, client_key, "client-key", .arg = "FILE",
-	  .help = "PEM file with its key; without it the key is in the certificate's file"),
+	  .help = "PEM file with the key of that certificate; default: the certificate's file"),
 	O(SERVER, transport, "transport", .arg = "NAME", .choices = transports,
 	  .help = "native, or libcurl for what that cannot do (HTTP/2, SOCKS and authenticated "
 		  "proxies, redirects); auto takes libcurl only for those"),
@@ -637,24 +642,24 @@ static const struct opt rows[] = {
 	  .help = "how often the server's /metrics are read while load runs; 0: only before and "
 		  "after"),
 	O(METRICS, metrics_url, "metrics-url", .arg = "URL",
-	  .help = "where they are, when not at /metrics of the server; several with commas "
-		  "between"),
+	  .help = "URLs of the metrics, if they are not at /metrics of the server; separated by "
+		  "commas"),
 	GPU_PRICE_ROWS(struct serve_opts, METRICS, OPT_OURS),
 	O(METRICS, system_metrics, "system-metrics", .arg = "LIST",
 	  .help = "watch the machine while load runs: off, all, or a comma list of gpu, host, "
 		  "process (the server's)"),
 	O(METRICS, system_interval, "system-interval", .arg = "SECONDS", .max = 3600,
-	  .help = "how often it is sampled; 0: only before and after the load"),
+	  .help = "how often the machine is sampled; 0: only before and after the load"),
 	S(METRICS, system_gpus, "system-gpus", .flags = OPT_OURS | OPT_MANY, .arg = "GPU",
 	  .help = "the GPUs to watch, by index or UUID, instead of all that may be used"),
 	S(METRICS, system_pid, "system-pid", .flags = OPT_OURS | OPT_MANY, .arg = "[NAME=]PID",
-	  .help = "the server's processes, each with all that descends from it, instead of those "
-		  "that listen at the base URL"),
+	  .help = "processes of the server, each with its descendants, instead of those that "
+		  "listen at the base URL"),
 	O(PLOTS, charts, "charts", .arg = "WHEN", .choices = chart_times,
 	  .help = "charts of tokens and requests per second before the report, drawn by gnuplot; "
 		  "auto is on a terminal"),
 	O(OUTPUT, live, "live", .words = "tui watch",
-	  .help = "a full screen while load runs: rates, percentiles so far, slowest requests, "
+	  .help = "full-screen view while load runs: rates, percentiles so far, slowest requests, "
 		  "errors"),
 	S(OUTPUT, dashboard, "dashboard", .flags = OPT_OURS | OPT_SECRET, .arg = "URL",
 	  .words = "report upload live server",
@@ -683,8 +688,9 @@ static const struct opt rows[] = {
 
 	O(SESSIONS, max_sessions, "max-sessions", .arg = "N", .min = 1, .max = INFINITY,
 	  .words = "concurrent-sessions session-concurrency",
-	  .help = "most conversations under way at once, from their first request to the end of "
-		  "their last answer, pauses included; --max-concurrency counts requests"),
+	  .help = "maximum number of conversations under way at once, from their first request to "
+		  "the end of their last answer, including pauses; --max-concurrency counts "
+		  "requests"),
 	O(SESSIONS, on_turn_failure, "on-turn-failure", .arg = "WHAT", .choices = turn_failures,
 	  .help = "what follows a failed turn: drop the rest of its conversation, retry it up to "
 		  "three times (after 1, 2 and 4 s) and then drop, or continue with an empty "
@@ -704,10 +710,11 @@ static const struct opt rows[] = {
 		  "exponential:MEAN[,MIN,MAX], histogram:FILE"),
 	O(SESSIONS, tool_time, "tool-time", .arg = "SECONDS|LAW", .check = serve_check_time,
 	  .words = "tool-latency tool-delay",
-	  .help = "the same for the pauses in which an agent's tools run; --think-time does not "
+	  .help = "pause while an agent's tools run, in the forms of --think-time, which does not "
 		  "change these"),
 	O(SESSIONS, session_header, "session-header", .arg = "NAME",
-	  .help = "header that tells the server the conversation's id; an empty NAME sends none"),
+	  .help = "header that sends the conversation's id to the server; an empty NAME sends "
+		  "none"),
 	O(SESSIONS, session_affinity, "session-affinity", .arg = "HOW", .choices = affinities,
 	  .help = "with several servers: url keeps a conversation at the server of its first turn, "
 		  "spread lets --balance choose for each turn"),
@@ -921,7 +928,7 @@ int serve_check_compat(const struct serve_check *c)
 		return -1;
 	for (size_t i = 0; i < sizeof(newer) / sizeof(*newer); i++)
 		if (serve_given(c, newer[i]))
-			serve_warn(c, "--%s came after v0.11; it works all the same", newer[i]);
+			serve_warn(c, "--%s is newer than v0.11; it is accepted anyway", newer[i]);
 	/* Greedy unless told otherwise: put into bodies, not shown among the options. */
 	if (!c->d->is_pooling && !o->temperature.is_set)
 		o->temperature = (struct opt_real){ .is_set = true, .v = 0 };

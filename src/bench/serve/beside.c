@@ -384,11 +384,11 @@ void profile_end(struct profile *p)
 		profile_tick(p);
 	}
 	if (p->is_watching && p->said == WATCH_WAITS && p->is_timed)
-		stage_warn(p->stage, "the load was over before the profiler was to start, after %g s; "
-			   "nothing was profiled", p->stage->opts->profile_from_s);
+		stage_warn(p->stage, "the load ended before the profiler was due to start, after "
+			   "%g s, so nothing was profiled", p->stage->opts->profile_from_s);
 	else if (p->is_watching && p->said == WATCH_WAITS)
-		stage_warn(p->stage, "--profile-batch-threshold %u: never so many requests were in flight; "
-			   "nothing was profiled", p->threshold);
+		stage_warn(p->stage, "--profile-batch-threshold %u: there were never this many "
+			   "requests in flight, so nothing was profiled", p->threshold);
 	p->stage->point->is_profiled = p->is_started;
 	free(p);
 }

@@ -564,7 +564,7 @@ static int calibrate_run(const struct stage *s, const struct budget_level *level
 	if (calibrate(&c, &s->point->budget, e) < 0)
 		return -1;
 	if (calibrate_keep(&s->point->budget, &kept) < 0)
-		stage_warn(s, "the error budget could not be kept for later runs: %s", kept.text);
+		stage_warn(s, "the error budget could not be saved for later runs: %s", kept.text);
 	return 0;
 }
 
@@ -591,5 +591,5 @@ void stage_budget(struct stage *s)
 		return;
 	}
 	stage_warn(s, s->opts->calibrate ? "--calibrate: the result has no error budget: %s"
-					 : "A kept error budget was ignored: %s", e.text);
+					 : "A saved error budget was ignored: %s", e.text);
 }

@@ -272,7 +272,7 @@ int stage_check_files(struct stage *s, struct err *e)
 		open = cap;
 	if (open <= stage_connections_max(s->derived->system.process))
 		return 0;
-	err_set(&why, ERR_RUN, "up to %zu connections may be open at once, but this process may open "
+	err_set(&why, ERR_OPEN_FILES, "up to %zu connections may be open at once, but this process may open "
 		"only %zu files (ulimit -n); raise the limit or lower --max-concurrency", open,
 		sock_raise_nofile());
 	if (cap || is_all_at_once(&s->point->plan)) {

@@ -6,7 +6,7 @@
  *
  * A run is one of `bench serve` whose requests are turns of conversations and whose order is
  * found while it runs (serve/turn_order.h): record, verdict, result file and telemetry are that
- * verb's. What upstream's script has beside them is here: options with their rules, bodies, the
+ * verb's. What upstream's script has in addition is here: options with their rules, bodies, the
  * warm-up step, its figures per request, its files.
  *
  *	multi_turn_opts_check()     options, before anything is read
@@ -14,7 +14,7 @@
  *	multi_turn_plan()      an entry for each sample
  *	multi_turn_warm_up()   the first turns
  *	multi_turn_load()      how the main run's requests are made and picked
- *	multi_turn_score()     what came of it
+ *	multi_turn_score()     its result
  */
 #pragma once
 #include <pthread.h>

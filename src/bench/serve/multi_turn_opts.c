@@ -107,8 +107,8 @@ static const struct opt rows[] = {
 	  .help = "HTTP header of every request; KEY: VALUE is also accepted"),
 	M(output_len, "output-len", .group = BODY, .flags = OPT_OURS, .arg = "TOKENS", .min = 1,
 	  .max = LENGTH_TOKENS_MAX,
-	  .help = "tokens to ask for where the data has no answer: after the last message of a "
-		  "conversation that ends with the user's"),
+	  .help = "output tokens to request where the data has no answer: after the last message "
+		  "of a conversation that ends with the user's"),
 	M(compat, "compat", .group = ORDER, .flags = OPT_OURS, .arg = "LIST",
 	  .help = "vLLM's script, also where it is mistaken: abandon (or multi-turn-abandon) leaves "
 		  "active conversations when no new one is left, loses remainders of -n and -k and ends a "

@@ -6,7 +6,7 @@
  *
  * That thread puts them into a ring in plan order; the loop that admits an entry takes its bytes
  * out. Entries are taken once each, nearly in order (several loops may overtake each other by a
- * few). A taker waits only when the thread has fallen behind, and its loop reads no socket
+ * few). A taker waits only when the thread is late, and its loop reads no socket
  * meanwhile: kernel stamps stay right, more events share a read, and the wait is send lag of that
  * request, which the verdict judges.
  */

@@ -392,9 +392,9 @@ static const char *host_of(const char *url)
 static int refused_by_proxy(const struct remote *r, long status, struct err *e)
 {
 	if (status == 407)
-		return err_set(e, ERR_NET, "the proxy %s refuses the user name or password (407): check "
+		return err_set(e, ERR_PROXY_REFUSED, "the proxy %s refuses the user name or password (407): check "
 			       "--proxy", host_of(r->fetch.proxy));
-	return err_set(e, ERR_NET, "the proxy %s makes no connection to %s: it answers %ld",
+	return err_set(e, ERR_PROXY_REFUSED, "the proxy %s makes no connection to %s: it answers %ld",
 		       host_of(r->fetch.proxy), r->base_url, status);
 }
 
@@ -409,11 +409,11 @@ static int unreachable(const struct remote *r, const struct fetch_reply *reply,
 
 	switch (reply->fault) {
 	case FETCH_FAULT_NAME:
-		rc = err_set(e, ERR_NET, "cannot connect to %s%s: its name cannot be resolved. Is the "
+		rc = err_set(e, ERR_HOST_UNKNOWN, "cannot connect to %s%s: its name cannot be resolved. Is the "
 			     "URL right?", what, where);
 		break;
 	case FETCH_FAULT_CONNECT:
-		rc = err_set(e, ERR_NET, "cannot connect to %s%s: %s. Is %s running?", what, where,
+		rc = err_set(e, ERR_SERVER_UNREACHABLE, "cannot connect to %s%s: %s. Is %s running?", what, where,
 			     reply->error ? strerror(reply->error) : "no connection",
 			     is_proxied ? "it" : "the server");
 		break;
@@ -422,14 +422,14 @@ static int unreachable(const struct remote *r, const struct fetch_reply *reply,
 		break;
 	case FETCH_FAULT_TLS:
 		if (is_other_scheme(r, &url))
-			rc = err_set(e, ERR_NET, "the server at %s does not speak TLS on this port; use "
+			rc = err_set(e, ERR_TLS_SCHEME, "the server at %s does not speak TLS on this port; use "
 				     "%s", r->base_url, url.data);
 		else
-			rc = err_set(e, ERR_NET, "TLS: %s", why->text);
+			rc = err_set(e, err_again(why), "TLS: %s", why->text);
 		break;
 	case FETCH_FAULT_BROKEN:
 		if (is_other_scheme(r, &url))
-			rc = err_set(e, ERR_NET, "the server at %s speaks TLS on this port; use %s",
+			rc = err_set(e, ERR_TLS_SCHEME, "the server at %s speaks TLS on this port; use %s",
 				     r->base_url, url.data);
 		break;
 	case FETCH_FAULT_OTHER:
@@ -478,7 +478,7 @@ static int check_key(const struct contact *c, long status, struct err *e)
 
 	if (is_key_status(status_of(&c->remote, c->path, NULL, CONTACT_TIMEOUT_MS))) {
 		add_key(c, status, &text);
-		rc = err_set(e, ERR_NET, "%s", text.data);
+		rc = err_set(e, ERR_KEY_REFUSED, "%s", text.data);
 	}
 	buf_release(&text);
 	return rc;
@@ -502,7 +502,7 @@ static int check_path(const struct contact *c, struct err *e)
 	shorter.base_url = url.data;
 	status = status_of(&shorter, "/v1/models", NULL, CONTACT_TIMEOUT_MS);
 	if (status / 100 == 2 || is_key_status(status))
-		rc = err_set(e, ERR_NET, "POST %s%s: 404; did you mean --base-url %s (the endpoint %s is "
+		rc = err_set(e, ERR_PATH_UNKNOWN, "POST %s%s: 404; did you mean --base-url %s (the endpoint %s is "
 			     "added)?", base, c->path, url.data, c->path);
 	buf_release(&url);
 	return rc;
@@ -555,7 +555,7 @@ static int check_model(const struct contact *c, struct str body, struct err *e)
 			buf_add_text(&names, ", ...");
 	}
 	if (tokenize(&c->remote, str_of(c->model)) == 404 && tokenize(&c->remote, first) == 200)
-		rc = err_set(e, ERR_NET, "the server at %s has no model \"%s\"; it serves: %s",
+		rc = err_set(e, ERR_MODEL_UNKNOWN, "the server at %s has no model \"%s\"; it serves: %s",
 			     c->remote.base_url, c->model, names.data);
 done:
 	arena_release(&arena);
@@ -581,7 +581,7 @@ int contact_check(const struct contact *c, struct err *e)
 	} else if (reply.status == 404) {
 		rc = check_path(c, e);
 	} else if (reply.status == 400 && is_other_scheme(r, &url)) { /* nginx, Go */
-		rc = err_set(e, ERR_NET, "the server at %s speaks TLS on this port; use %s",
+		rc = err_set(e, ERR_TLS_SCHEME, "the server at %s speaks TLS on this port; use %s",
 			     r->base_url, url.data);
 	} else if (reply.status == 200) {
 		rc = check_model(c, buf_str(&reply.body), e);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * repeat.h - the runs of --num-runs side by side: each is scored by itself and kept; the
- * one in the middle stands for all in the result file, which also has every run's
+ * the one in the middle is in the result file, which also has every run's
  * values and how they spread.
  *
  * Spread: sd is the sample standard deviation (n - 1; 0 for one run), CV is sd / |mean|.

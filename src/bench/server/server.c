@@ -181,10 +181,10 @@ static int refuse_taken(const struct server *s, pid_t holder, struct err *e)
 		buf_printf(&what, "port %u", s->where.port);
 	if (holder) {
 		tree_command(holder, command);
-		err_set(e, ERR_RUN, "%s is already served by PID %d (%s)", what.data, (int)holder,
+		err_set(e, ERR_PORT_TAKEN, "%s is already served by PID %d (%s)", what.data, (int)holder,
 			command[0] ? command : "unknown");
 	} else {
-		err_set(e, ERR_RUN, "%s is already served by a process that cannot be seen", what.data);
+		err_set(e, ERR_PORT_TAKEN, "%s is already served by a process that cannot be seen", what.data);
 	}
 	buf_release(&what);
 	return -1;

@@ -7,12 +7,12 @@
  * returns when nothing of it is left. In between, server_is_alive() is cheap enough to be asked
  * often, from any thread. If we are killed, its tree ends by itself (proc/keeper.h).
  *
- * What kind of server it is and where it listens is read from its words, wherever they stand:
+ * What kind of server it is and where it listens is read from its words, wherever they are:
  * `env X=1 vllm serve`, `python -m vllm.entrypoints.openai.api_server`, `--port=8001`, `--uds
- * PATH`. The last of several --port wins, as servers have it. 0.0.0.0 is asked at 127.0.0.1.
+ * PATH`. The last of several --port is used, as in servers. 0.0.0.0 is reached at 127.0.0.1.
  *
  * An answer counts only when the listening socket belongs to the server's own tree (proc/tree.h):
- * a server that somebody forgot on the port is named instead of being measured. Commands that
+ * a server that was left running on the port is named instead of being measured. Commands that
  * have the work done elsewhere (docker, podman, ...) are believed when the port was free before.
  *
  * Ready is what /health says unless the options name another sign: a listening port, a line of the

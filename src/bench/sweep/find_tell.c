@@ -150,15 +150,16 @@ static void tell_crossing(const struct find *f, const struct capacity_answer *a,
 	const struct slo *slo = &f->opts->slo;
 
 	if (a->binding == slo->n) {
-		buf_printf(out, "Failed requests bind: there more than %g %% of the requests would "
-			   "fail in a run that never ends.", 100 * failed_share(f));
+		buf_printf(out, "Limiting factor: failed requests. At this load more than %g %% of "
+			   "the requests would fail in a run that never ends.", 100 * failed_share(f));
 	} else if (a->binding > slo->n) {
-		buf_add_text(out, "Saturation binds: no limit is broken there, but a higher rate is not "
-				  "carried.");
+		buf_add_text(out, "Limiting factor: saturation. No limit is broken at this load, "
+				  "but a higher rate is not carried.");
 	} else {
 		const struct slo_limit *l = &slo->limit[a->binding];
 
-		buf_printf(out, "%s binds: there %s would cross %.6g ms in a run that never ends.",
+		buf_printf(out, "Limiting factor: %s. At this load %s would exceed %.6g ms in a "
+				"run that never ends.",
 			   l->text, l->key, l->limit_s * 1000);
 		buf_printf(out, " 5 %% more load multiplies %s by %.2f.",
 			   l->is_mean ? "it" : "the slow requests", a->slow_factor);

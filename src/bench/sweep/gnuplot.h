@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * gnuplot.h - the one place that starts gnuplot: scripts that exist, and figures
- * (figure/figure.h) whose script and table are written beside their pictures.
+ * (figure/figure.h) whose script and table are written next to their pictures.
  */
 #pragma once
 #include <stdbool.h>

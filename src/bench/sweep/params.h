@@ -3,7 +3,7 @@
  * params.h - combinations of parameters: read from files, named, put on command lines
  * (sweep spec 7.1, 7.2).
  *
- * A combination is a JSON object whose keys stand in their order everywhere: in names, on the
+ * A combination is a JSON object whose keys keep their order everywhere: in names, on the
  * command line, in the columns of a table. The key _benchmark_name names it and is no parameter.
  * Combinations are never changed: what adds a key makes a new object in the arena, which shares
  * values with the old one.

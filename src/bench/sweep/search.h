@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * search.h - upstream's two searches for the largest load that keeps its limits, by asking for
- * one level after another. Pure: it is told what a level gave and never runs anything.
+ * one level after another. Pure: it gets the results of levels and never runs anything.
  *
- * Levels are whole numbers from 1 to max; max stands for infinite load and is always asked first,
+ * Levels are whole numbers from 1 to max; max means infinite load and is always measured first,
  * because its throughput says where to look. It is supposed that more load is worse: a level that
  * passes above one that fails is noticed (is_monotone) and otherwise believed.
  *

@@ -10,7 +10,8 @@
  * the margin's, except that a strict limit met exactly has gap 0 and does not hold.
  *
  * A failed request has no latency, so the more of them a server refuses the better its latencies
- * look. Hence two rules for searches and imported suites: the share of failed requests is a limit
+ * look. Therefore two rules for searches and imported suites: the share of failed requests is a
+ * limit
  * like the others (sla_with_failures), and a run whose numbers are not usable says nothing about
  * its level (sla_is_measured).
  */

@@ -500,7 +500,7 @@ int sweep_enter(struct sweep *s, struct err *e)
 	/* A file system without locks is no reason not to measure. */
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK) {
 		close(fd);
-		return err_set(e, ERR_RUN, "another sweep is at work in %s; wait for its end or give "
+		return err_set(e, ERR_RUN, "another sweep is using %s; wait for it to end, or use "
 			       "another --experiment-name", s->folder);
 	}
 	s->lock = fd + 1;

@@ -98,7 +98,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 /* What drives a server and a client. */
 #define SWEEP_ROWS_SERVE                                                                    \
 	OPT(struct sweep_opts, serve_cmd, "serve-cmd", .arg = "COMMAND", .group = SWEEP_GROUP, \
-	    .help = "how the server is started (required): 'vllm serve MODEL ...'"),          \
+	    .help = "command that starts the server (required): 'vllm serve MODEL ...'"),          \
 	OPT(struct sweep_opts, bench_cmd, "bench-cmd", .arg = "COMMAND", .group = SWEEP_GROUP, \
 	    .help = "how it is measured (required): 'vllm bench serve ...'; run inside this " \
 		    "program where it can be"),                                               \
@@ -106,10 +106,10 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	    .group = SWEEP_GROUP, .help = "run after each benchmark instead of resetting the " \
 					  "server's caches"),                                 \
 	OPT(struct sweep_opts, show_stdout, "show-stdout", .group = SWEEP_GROUP,               \
-	    .help = "let the output of server and benchmark through"),                        \
+	    .help = "show the output of server and benchmark"),                        \
 	OPT(struct sweep_opts, server_ready_timeout, "server-ready-timeout",                   \
 	    .arg = "SECONDS", .min = 1, .max = 1e6, .group = SWEEP_GROUP,                      \
-	    .help = "how long a server may take until it answers"),                           \
+	    .help = "time limit for a server to become ready"),                           \
 	OPT(struct sweep_opts, serve_params, "serve-params", .arg = "FILE",                    \
 	    .group = SWEEP_GROUP, .help = "JSON, a file or the text itself: combinations of "  \
 					  "server options, a list of objects or an object of " \
@@ -127,7 +127,7 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	    .group = SWEEP_GROUP, .help = "the folder of all experiments"),                   \
 	OPT(struct sweep_opts, experiment_name, "experiment-name", .letter = 'e',              \
 	    .arg = "NAME", .group = SWEEP_GROUP,                                              \
-	    .help = "this experiment's folder in it; without: the time of day"),               \
+	    .help = "name of this experiment's folder in it; default: date and time"),               \
 	OPT(struct sweep_opts, num_runs, "num-runs", .arg = "N", .group = SWEEP_GROUP,         \
 	    .help = "runs of each combination")
 
@@ -136,13 +136,13 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	    .group = SWEEP_GROUP, .help = "requests of a run before each combination that is " \
 					  "kept as warmup.json and not counted"),             \
 	OPT(struct sweep_opts, continue_on_error, "continue-on-error", .group = SWEEP_GROUP,   \
-	    .help = "record what fails and go on, which is done anyway; see --stop-on-error")
+	    .help = "record failures and continue, which is the default; see --stop-on-error")
 
 #define SWEEP_ROWS_MODE                                                                     \
 	OPT(struct sweep_opts, dry_run, "dry-run", .group = SWEEP_GROUP,                       \
 	    .help = "print what would be run and run nothing"),                               \
 	OPT(struct sweep_opts, resume, "resume", .arg = "NAME", .group = SWEEP_GROUP,          \
-	    .help = "go on with an experiment: what it has is kept, what it lacks is run; NAME " \
+	    .help = "continue an experiment: keep the runs that it has and do the missing ones; NAME " \
 		    "is short for --experiment-name NAME")
 
 /* Ours, of verbs that know all their combinations before they begin. */
@@ -159,15 +159,15 @@ extern const char *const sla_searches[]; /* "capacity", then upstream's (sweep/s
 	    .group = SWEEP_GROUP_OURS, .choices = sweep_restarts,                             \
 	    .help = "when the server is restarted, apart from changes of its own options"), \
 	OPT(struct sweep_opts, stop_on_error, "stop-on-error", .flags = OPT_OURS,              \
-	    .group = SWEEP_GROUP_OURS, .help = "end at the first failure"),                   \
+	    .group = SWEEP_GROUP_OURS, .help = "stop at the first failure"),                   \
 	OPT(struct sweep_opts, server_grace, "server-grace", .flags = OPT_OURS,                \
 	    .group = SWEEP_GROUP_OURS, .arg = "SECONDS", .min = 0, .max = 1e6,                 \
-	    .help = "how long a server may take to end when asked, before it is killed"),     \
+	    .help = "time limit for a server to exit when asked to, before it is killed"),     \
 	OPT(struct sweep_opts, exec_bench, "exec-bench", .flags = OPT_OURS,                    \
 	    .group = SWEEP_GROUP_OURS, .help = "start the benchmark's command even where this " \
 					       "program can do it itself"),                   \
 	OPT(struct sweep_opts, resume_anyway, "resume-anyway", .flags = OPT_OURS,              \
-	    .group = SWEEP_GROUP_OURS, .help = "go on with an experiment that was begun with " \
+	    .group = SWEEP_GROUP_OURS, .help = "continue an experiment that was begun with " \
 					       "another --bench-cmd, and keep its runs"),     \
 	OPT(struct sweep_opts, strict_args, "strict-args", .flags = OPT_OURS,                  \
 	    .group = SWEEP_GROUP_OURS, .help = "refuse server options that vLLM does not have")

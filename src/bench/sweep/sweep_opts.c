@@ -53,10 +53,10 @@ static const struct opt startup_rows[] = {
 	    .help = "an option that the command does not have is an error"),
 	SWEEP_ROWS_FOLDER,
 	OPT(struct sweep_opts, show_stdout, "show-stdout", .group = SWEEP_GROUP,
-	    .help = "let the command's output through"),
+	    .help = "show the command's output"),
 	SWEEP_ROWS_MODE,
 	OPT(struct sweep_opts, stop_on_error, "stop-on-error", .flags = OPT_OURS,
-	    .group = SWEEP_GROUP_OURS, .help = "end at the first failure"),
+	    .group = SWEEP_GROUP_OURS, .help = "stop at the first failure"),
 };
 
 const struct opt_set sweep_startup_opt_set = {

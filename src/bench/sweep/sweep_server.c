@@ -93,9 +93,9 @@ static int check_change(struct sweep *s, const struct json_value *start, struct 
 	    str_is(json_text(json_get(start, "bench_digest"), str_of(hex)), hex))
 		return 0;
 	if (!s->o->resume_anyway)
-		return err_set(e, ERR_USAGE, "--bench-cmd: %s was begun with another one, whose runs "
-			       "would pass for those of this command; give another --experiment-name, "
-			       "or --resume-anyway to keep them", s->folder);
+		return err_set(e, ERR_USAGE, "--bench-cmd: %s was begun with another command, "
+			       "whose runs would be taken for runs of this one; use another "
+			       "--experiment-name, or --resume-anyway to keep them", s->folder);
 	sweep_warn(s, "%s was begun with another --bench-cmd; its earlier results are kept next to the new "
 		   "ones", s->folder);
 	return 0;
@@ -111,7 +111,7 @@ int sweep_server_remember(struct sweep *s, struct err *why)
 	if (s->serve_cmd && file_exists(path))
 		list = result_json(path, SWEEP_PARAMS_BYTES_MAX, &s->arena, &e);
 	if (e.code)
-		sweep_warn(s, "%s; what it said of earlier servers is lost", e.text);
+		sweep_warn(s, "%s; its entries about earlier servers are lost", e.text);
 	if (!list || list->kind != JSON_ARRAY)
 		return 0;
 	kept = arena_alloc(&s->arena, sizeof(*kept));

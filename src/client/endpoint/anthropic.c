@@ -86,8 +86,8 @@ static int write_blocks(struct json_slice content, struct buf *out, struct err *
 		return 0;
 	}
 	if (content.kind != JSON_ARRAY)
-		return err_set(e, ERR_RUN, "--backend anthropic: the content of a message is no text "
-			       "and no list");
+		return err_set(e, ERR_RUN, "--backend anthropic: the content of a message is "
+			       "neither text nor a list");
 	it = json_iter(content);
 	while (json_each(&it, &key, &part) == 1) {
 		bool is_text = json_member(part, "type", &type) && type.kind == JSON_STRING &&

@@ -63,7 +63,7 @@ static int write_form(const struct body *b, const struct sample *s, struct encod
 	}
 	multipart_end(&out->body, boundary);
 	if (rc == 0 && out->body.is_over)
-		rc = err_set(e, ERR_LIMIT, "a request body passes the limit of 1 GiB");
+		rc = err_set(e, ERR_LIMIT, "a request body exceeds the limit of 1 GiB");
 	arena_release(&a);
 	buf_release(&key);
 	buf_release(&value);

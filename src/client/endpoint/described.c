@@ -76,7 +76,7 @@ static int fill(const struct members *m, const struct encode_opts *o, const stru
 		end[i] = text->len;
 	}
 	if (text->is_over)
-		return err_set(e, ERR_LIMIT, "a request body passes the limit of 1 GiB");
+		return err_set(e, ERR_LIMIT, "a request body exceeds the limit of 1 GiB");
 	for (size_t i = 0; i < m->n; i++) {
 		struct str value = { text->data + from, end[i] - from };
 
@@ -382,8 +382,8 @@ static int take_body(const struct reader *r)
 	if (place.n) {
 		nested = json_get(v, place.p);
 		if (nested && nested->kind != JSON_OBJECT)
-			return err_set(r->e, ERR_USAGE, "\"sampling_in\": \"%.60s\" is no object in "
-				       "the body", place.p);
+			return err_set(r->e, ERR_USAGE, "\"sampling_in\": \"%.60s\" is not an "
+				       "object in the body", place.p);
 		if (nested && take_members(r, nested, NULL, &d->nested) < 0)
 			return -1;
 		d->place.nested = place.p;

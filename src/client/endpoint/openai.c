@@ -126,7 +126,7 @@ int openai_finish_body(struct body *b, const struct encode_opts *o, const struct
 		return -1;
 	body_write(b, &out->body);
 	if (out->body.is_over)
-		return err_set(e, ERR_LIMIT, "a request body passes the limit of 1 GiB");
+		return err_set(e, ERR_LIMIT, "a request body exceeds the limit of 1 GiB");
 	return 0;
 }
 

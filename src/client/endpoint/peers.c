@@ -85,7 +85,7 @@ int peer_finish_body(const struct peer_place *place, struct body *top, struct bo
 			goto done;
 	}
 	body_write(top, &out->body);
-	rc = out->body.is_over ? err_set(e, ERR_LIMIT, "a request body passes the limit of 1 GiB")
+	rc = out->body.is_over ? err_set(e, ERR_LIMIT, "a request body exceeds the limit of 1 GiB")
 			       : 0;
 done:
 	buf_release(&inner);

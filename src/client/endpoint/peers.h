@@ -15,7 +15,7 @@ struct peer_place {
 	const char *nested;      /* NULL: everything is at the top */
 	const char *top[4];      /* set: only these keys are at the top, all others nested */
 	const char *repetition;  /* the API's name of repetition_penalty; NULL: the same */
-	bool has_ignore_eos;     /* it stands where sampling flags do */
+	bool has_ignore_eos;     /* it is in the place of the sampling flags */
 	/* Values that switch an option off, which the API has null for; NULL: none. */
 	bool (*is_off)(struct str key, struct json_slice value);
 };

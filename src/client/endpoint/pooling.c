@@ -280,7 +280,7 @@ static int read_usage(struct str json, const char *where, struct decoded *out, s
 	struct json_slice all, usage, error, n;
 
 	if (!json_of(str_trim(json), &all) || all.kind != JSON_OBJECT)
-		return err_set(e, ERR_PARSE, "%s is no JSON object: %.*s", where,
+		return err_set(e, ERR_PARSE, "%s is not a JSON object: %.*s", where,
 			       (int)(json.n < 200 ? json.n : 200), json.n ? json.p : "");
 	if (json_member(all, "error", &error) && json_truthy(error)) {
 		out->bits |= DECODED_ERROR;
@@ -291,7 +291,7 @@ static int read_usage(struct str json, const char *where, struct decoded *out, s
 	if (!json_member(all, "usage", &usage))
 		return 0;
 	if (usage.kind != JSON_OBJECT)
-		return err_set(e, ERR_PARSE, "usage in %s is no JSON object", where);
+		return err_set(e, ERR_PARSE, "usage in %s is not a JSON object", where);
 	if (json_member(usage, "prompt_tokens", &n))
 		out->prompt_tokens = event_count(n);
 	if (out->prompt_tokens == -1)

@@ -44,7 +44,7 @@ static int encode(const struct endpoint *self, const struct encode_opts *o,
 	    body_overlay(&b, s->overrides, e) == 0 && body_overlay(&b, o->extra_body, e) == 0) {
 		body_write(&b, &out->body);
 		rc = out->body.is_over
-		     ? err_set(e, ERR_LIMIT, "a request body passes the limit of 1 GiB") : 0;
+		     ? err_set(e, ERR_LIMIT, "a request body exceeds the limit of 1 GiB") : 0;
 	}
 	buf_release(&model);
 	buf_release(&messages);

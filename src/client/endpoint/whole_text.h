@@ -9,8 +9,8 @@
 #include "core/base/str.h"
 
 /*
- * The part of text behind *seen bytes; moves *seen. A replacement character (U+FFFD) at
- * the end stands for the beginning of a character that is still to come: it is left
+ * The part of text after *seen bytes; moves *seen. A replacement character (U+FFFD) at
+ * the end means the beginning of a character that is still to come: it is left
  * for the next event unless this is_last. A text that has shrunk has nothing new.
  */
 struct str whole_text_new(struct str text, size_t *seen, bool is_last);

@@ -78,7 +78,7 @@ int form_next(struct form *f, struct form_part *part, struct err *e)
 	if (str_starts(f->rest, STR("--")))
 		return 0;
 	if (!str_starts(f->rest, STR("\r\n")))
-		return err_set(e, ERR_PARSE, "the form does not go on after its boundary");
+		return err_set(e, ERR_PARSE, "the form does not continue after its boundary");
 	f->rest = (struct str){ f->rest.p + 2, f->rest.n - 2 };
 	if (part_head(f, part, e) < 0)
 		return -1;

@@ -90,7 +90,7 @@ static enum http_found head_next(struct http_request *r, struct str *in, struct 
 	if (in->n == 0 || (in->n == 1 && in->p[0] == '\r'))
 		return HTTP_NEED;
 	if (in->p[0] == 0x16) {
-		err_set(e, ERR_NET, "the client speaks TLS to a port without it");
+		err_set(e, ERR_NET, "the client uses TLS, but this port does not");
 		return broken(r, 400);
 	}
 	if (!http_is_token((struct str){ in->p, 1 })) {

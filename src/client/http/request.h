@@ -20,7 +20,7 @@
 struct http_request {
 	uint64_t left;            /* body or chunk bytes still to come */
 	struct str method;        /* borrowed from the head HTTP_HEAD gave in *part */
-	struct str target;        /* likewise; as sent: path and query, or a whole URL */
+	struct str target;        /* also borrowed; as sent: path and query, or a whole URL */
 	uint16_t bad_status;      /* after HTTP_BAD: the status to answer with before closing */
 	uint8_t state;            /* private: enum http_body_state */
 	bool is_keep_alive;       /* the client may send another request after the answer */

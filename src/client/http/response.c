@@ -18,7 +18,7 @@ static int start_check(struct str in, struct err *e)
 	if (n == 0 || memcmp(in.p, magic, n) == 0)
 		return 0;
 	if (in.p[0] == 0x15 || in.p[0] == 0x16)
-		return err_set(e, ERR_NET, "the server speaks TLS: use https://");
+		return err_set(e, ERR_TLS_SCHEME, "the server speaks TLS: use https://");
 	if (in.p[0] == 0)
 		return err_set(e, ERR_NET, "the server speaks HTTP/2 or another binary protocol, "
 			       "not HTTP/1.1");

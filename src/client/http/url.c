@@ -102,8 +102,8 @@ static int host_check(struct str host, struct err *e)
 			return err_set(e, ERR_USAGE, "host '%s' is not ASCII; give the name in its "
 				       "xn-- form", http_excerpt(shown, host));
 		if (!isalnum((unsigned char)host.p[i]) && !strchr("-._", host.p[i]))
-			return err_set(e, ERR_USAGE, "host '%s' holds a character that host names "
-				       "do not have", http_excerpt(shown, host));
+			return err_set(e, ERR_USAGE, "host '%s' contains a character that host "
+				       "names cannot have", http_excerpt(shown, host));
 	}
 	return 0;
 }
@@ -207,12 +207,12 @@ static int scheme_fail(struct str text, struct err *e)
 	const char *colon = text.n >= 3 ? memmem(text.p, text.n, "://", 3) : NULL;
 
 	if (colon)
-		return err_set(e, ERR_USAGE, "scheme '%s' is not supported; " FORMS,
+		return err_set(e, ERR_URL_FORM, "scheme '%s' is not supported; " FORMS,
 			       http_excerpt(shown, (struct str){ text.p,
 							(size_t)(colon - text.p) }));
 	if (memchr(text.p ? text.p : "", '@', text.n))
-		return err_set(e, ERR_USAGE, "the URL has no scheme; " FORMS);
-	return err_set(e, ERR_USAGE, "'%s' has no scheme; " FORMS, http_excerpt(shown, text));
+		return err_set(e, ERR_URL_FORM, "the URL has no scheme; " FORMS);
+	return err_set(e, ERR_URL_FORM, "'%s' has no scheme; " FORMS, http_excerpt(shown, text));
 }
 
 int url_parse(struct str text, struct url *u, struct err *e)

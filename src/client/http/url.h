@@ -2,7 +2,7 @@
 /*
  * url.h - where a server is: URLs, proxies and the exceptions from them.
  *
- *   http://HOST[:PORT][/PATH][?QUERY]     https://... likewise
+ *   http://HOST[:PORT][/PATH][?QUERY]     https://... the same
  *   unix:/PATH/TO/SOCKET                  everything after the colon is the socket's
  *                                         path (unix:///PATH is the same)
  *   http+unix://%2FPATH%2FTO%2FSOCKET[/PATH][?QUERY]

@@ -41,10 +41,10 @@ bool answer_is_too_long(const struct request_row *row, uint64_t events, uint64_t
 	uint64_t bytes_max = events_max * ANSWER_EVENT_BYTES + row->request_bytes; /* the echo */
 
 	if (events > events_max)
-		err_set(e, ERR_LIMIT, "the answer passes the limit of %llu events",
+		err_set(e, ERR_LIMIT, "the answer exceeds the limit of %llu events",
 			(unsigned long long)events_max);
 	else if (text_bytes > bytes_max)
-		err_set(e, ERR_LIMIT, "the answer passes the limit of %llu bytes of text",
+		err_set(e, ERR_LIMIT, "the answer exceeds the limit of %llu bytes of text",
 			(unsigned long long)bytes_max);
 	else
 		return false;

@@ -383,7 +383,7 @@ static bool feed(struct connection *c, struct str in, int64_t kernel_ns, int64_t
 	x->bytes_in += in.n;
 	c->has_answer = true;
 	if (x->bytes_in > ANSWER_WIRE_BYTES_MAX) { /* no sink sees framing */
-		err_set(&e, ERR_LIMIT, "the answer passes the limit of %llu MiB",
+		err_set(&e, ERR_LIMIT, "the answer exceeds the limit of %llu MiB",
 			ANSWER_WIRE_BYTES_MAX >> 20);
 		connection_fail(c, FAIL_LIMIT, e.text);
 		return false;

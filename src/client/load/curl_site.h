@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * curl_site.h - what libcurl's transport is told of a base URL and of a prepared
+ * curl_site.h - what libcurl's transport needs to know about a base URL and of a prepared
  * request, as texts, and what it takes from an answer's head. Private to load/; knows
  * nothing of libcurl.
  */

@@ -44,7 +44,7 @@ static void fail_limit(struct flight *f, const char *what, unsigned long long li
 {
 	char text[100];
 
-	snprintf(text, sizeof(text), "%s passes the limit of %llu MiB", what, limit >> 20);
+	snprintf(text, sizeof(text), "%s exceeds the limit of %llu MiB", what, limit >> 20);
 	fail(f, FAIL_LIMIT, str_of(text));
 	f->is_cut = true;
 }
@@ -401,7 +401,7 @@ static void count_held(struct flight *f)
 	f->worker->held_bytes += held - f->held_bytes;
 	f->held_bytes = held;
 	if (f->is_live && f->worker->held_bytes > ANSWERS_HELD_BYTES_MAX)
-		fail_limit(f, "what is held of unfinished answers", ANSWERS_HELD_BYTES_MAX);
+		fail_limit(f, "the memory for unfinished answers", ANSWERS_HELD_BYTES_MAX);
 }
 
 static void read_body(struct exchange *x, struct str piece, int64_t kernel_ns, int64_t user_ns)
@@ -481,13 +481,13 @@ static void hint_at_keys(struct flight *f)
 	body = (struct str){ end + 4, request.n - (size_t)(end + 4 - request.p) };
 	body_named_keys(body, buf_str(&f->sse.carry), &keys);
 	if (keys.len)
-		buf_printf(&hint, "; the request has what it names: --omit-body-keys %s leaves it out",
+		buf_printf(&hint, "; the request has that key: --omit-body-keys %s removes it",
 			   keys.data);
 	else if (w && (f->row->status == 400 || f->row->status == 422))
 		body_own_keys(body, w->v[f->row->sample].overrides, &keys);
 	if (keys.len && !hint.len)
-		buf_printf(&hint, "; of its own this request has %s: --omit-body-keys leaves such keys "
-			   "out", keys.data);
+		buf_printf(&hint, "; this request has the additional keys %s: --omit-body-keys "
+			   "removes such keys", keys.data);
 	if (hint.len)
 		record_error(f->worker->shard, f->row, buf_str(&hint));
 	buf_release(&keys);

@@ -10,7 +10,7 @@
  *
  * The connecting and active lists are in order of their deadlines, because all
  * connections of a list have the same timeout: only its head can be late. The timeout
- * of one address depends on how many addresses its site has, hence a list per site.
+ * of one address depends on how many addresses its site has, therefore a list per site.
  */
 #pragma once
 #include "client/http/response.h"

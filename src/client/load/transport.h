@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport.h - how bytes travel: six hooks behind which live the native
+ * transport.h - how bytes travel: six hooks, implemented by the native
  * epoll client, a null one (answers at once, in memory), libcurl (what the
  * native one refuses: SOCKS, HTTP/2, redirects) and engine workers (frames over
  * a socket pair).

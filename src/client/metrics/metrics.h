@@ -13,7 +13,7 @@
  * Rows: only those of the main phase. A success is a row in state REQ_DONE, a
  * failure one in REQ_FAILED; all others were cancelled (or never finished in a
  * record that broke off) and count as neither. What a time limit left unsent
- * (REQ_UNSENT) is no part of the run.
+ * (REQ_UNSENT) does not belong to the run.
  *
  * Not here: whether the numbers can be believed (metrics/trust.h), how they are
  * written (out/report/), filling in missing token counts (bench/serve/).

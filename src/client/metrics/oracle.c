@@ -170,7 +170,7 @@ int oracle_join(struct oracle_errors *r, const struct record *record, uint32_t f
 		const struct oracle_request *truth = &t->row[first_request + i];
 
 		if (row->n_events != events || truth->events != events) {
-			rc = err_set(e, ERR_RUN, "request %u: %u events were asked for, the server "
+			rc = err_set(e, ERR_RUN, "request %u: %u events were requested, the server "
 				     "sent %u and the client counted %u", first_request + i, events,
 				     truth->events, row->n_events);
 			break;

@@ -257,10 +257,10 @@ static void judge_slots(struct trust *t, const struct metrics *m)
 
 	if (lost > TRUST_LAG_THROUGHPUT)
 		doubt(t, TRUST_DEGRADED, "send_lag",
-		      "The client sent requests %.3f ms (mean) later than they could have gone, which cost "
-		      "%.1f %% of the time of the %lld slots of --max-concurrency (limit %.0f %%): fewer "
-		      "requests were in flight than asked for, and throughput or latencies are too low, by "
-		      "up to that share." SEE_DOCTOR, m->client.send_lag.mean_ms, 100 * lost,
+		      "The client sent requests %.3f ms (mean) later than possible, which cost "
+		      "%.1f %% of the time of the %lld slots of --max-concurrency (limit %.0f %%): "
+		      "fewer requests were in flight than requested, and throughput or latencies "
+		      "are too low, by up to that share." SEE_DOCTOR, m->client.send_lag.mean_ms, 100 * lost,
 		      (long long)m->opts.max_concurrency, 100 * TRUST_LAG_THROUGHPUT);
 }
 
@@ -276,8 +276,8 @@ static void judge_schedule(struct trust *t, const struct metrics *m)
 		limit = TRUST_LAG_FLOOR_MS;
 	if (c->send_lag.n && (p99 > limit || lost > TRUST_LAG_THROUGHPUT))
 		doubt(t, TRUST_DEGRADED, "send_lag",
-		      "The client sent requests %.3f ms (p99) later than they could have gone "
-		      "(limit %.3f ms), which cost %.1f %% of the duration (limit %.0f %%)."
+		      "The client sent requests %.3f ms (p99) later than possible (limit %.3f ms), "
+		      "which cost %.1f %% of the duration (limit %.0f %%)."
 		      SEE_DOCTOR, p99, limit, 100 * lost, 100 * TRUST_LAG_THROUGHPUT)
 			->spoils = (p99 > limit ? TTFT | E2EL | GOODPUT : 0) |
 				   (lost > TRUST_LAG_THROUGHPUT ? RATES : 0);
@@ -290,8 +290,8 @@ static void judge_sending(struct trust *t, const struct metrics *m)
 
 	if (c->n_sent_early)
 		doubt(t, TRUST_INVALID, "sent_early",
-		      "%u requests were sent before they were due: the load is not the one that was "
-		      "asked for. Please report this as a bug.", c->n_sent_early);
+		      "%u requests were sent before they were due: the load is not the requested "
+		      "one. Please report this as a bug.", c->n_sent_early);
 	if (is_closed_loop(m))
 		judge_slots(t, m);
 	else
@@ -320,7 +320,7 @@ static void judge_events(struct trust *t, const struct metrics *m, const struct 
 		      "%.2f %% of the events were read late, together with an earlier one, and share "
 		      "its arrival stamp (limit %.1f %%): ITL is %s." SEE_DOCTOR, 100 * late,
 		      100 * (level == TRUST_INVALID ? TRUST_SHARED_INVALID : TRUST_SHARED_DEGRADED),
-		      level == TRUST_INVALID ? "not usable" : "smeared");
+		      level == TRUST_INVALID ? "not usable" : "distorted");
 	else if (shared > TRUST_SHARED_INVALID)
 		doubt(t, TRUST_VALID, "shared_reads",
 		      "%.1f %% of the events arrived together with an earlier one although the client "
@@ -411,9 +411,9 @@ static void judge_queue(struct trust *t, const struct metrics *m)
 		return; /* the client itself was late: send_lag says so */
 	if (q->is_known && missing > TRUST_NOT_CARRIED * q->arrived && missing > noise)
 		doubt(t, TRUST_DEGRADED, "rate_not_carried",
-		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server does not "
-		      "carry this rate, %u were waiting when the last one arrived, and the latencies "
-		      "depend on how long the run was.", q->offered_rps, q->carried_rps,
+		      "Requests arrived at %.2f/s and were answered at %.2f/s: the server cannot "
+		      "sustain this rate, %u were waiting when the last one arrived, and the "
+		      "latencies depend on how long the run was.", q->offered_rps, q->carried_rps,
 		      q->in_flight_after);
 	else if (q->is_known && q->knows_growth && q->growth_p < TRUST_QUEUE_P &&
 		 q->ttft_last_ms > TRUST_QUEUE_GROWTH * q->ttft_first_ms)
@@ -438,7 +438,8 @@ static void judge_start(struct trust *t, const struct metrics *m)
 	      "mean TTFT is %.1f %% longer for it. --num-warmups %u sends such requests before the "
 	      "measurement.", s->first, s->ttft_first_ms, s->ttft_rest_ms,
 	      m->opts.is_rate_finite ? "the server was cold"
-				     : "the server was cold, or it is the crowd of the start",
+				     : "the server was cold, or it had to start all of them at "
+				       "once",
 	      100 * longer, s->first);
 }
 
@@ -509,8 +510,8 @@ static void judge_run(struct trust *t, const struct trust_facts *f)
 		      "The run was stopped because too many requests failed.");
 	if (f->lost)
 		doubt(t, TRUST_INVALID, "lost_process",
-		      "%llu requests are missing: a process that mpirun had started for them was lost. "
-		      "The load was not what was asked for.", (unsigned long long)f->lost);
+		      "%llu requests are missing: a process that mpirun had started for them was "
+		      "lost. The load was not the requested one.", (unsigned long long)f->lost);
 	if (f->is_broken_off)
 		doubt(t, TRUST_DEGRADED, "broken_off",
 		      "The record file breaks off: requests that had not been written are missing.");
@@ -566,8 +567,9 @@ static void judge_capture(struct trust *t, const struct metrics *m, const struct
 
 	if (f->capture_lost)
 		doubt(t, lost > TRUST_CAPTURE_LOST ? TRUST_DEGRADED : TRUST_VALID, "capture_lost",
-		      "The capture lacks packets of %.1f %% of the requests (limit %.0f %%), which are not "
-		      "in the numbers; long answers are concerned more often than short ones.%s",
+		      "The capture lacks packets of %.1f %% of the requests (limit %.0f %%), which "
+		      "are not in the numbers; long answers are affected more often than short "
+		      "ones.%s",
 		      100 * lost, 100 * TRUST_CAPTURE_LOST, f->capture_dropped ? " The capturing machine "
 		      "dropped packets: narrow the capture with --interface and --host, or write it to a "
 		      "file with tcpdump -B." : "");

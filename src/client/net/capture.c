@@ -376,8 +376,8 @@ static int begin(struct file *f, struct err *e)
 	if (magic == PCAP_US || magic == PCAP_NS)
 		return begin_pcap(f, magic, e);
 	if (magic != NG_SECTION)
-		return err_set(e, ERR_PARSE, "%s is no capture: it has to be a pcap or pcapng file, as "
-			       "`tcpdump -s 0 -w FILE tcp port N` writes it", f->path);
+		return err_set(e, ERR_PARSE, "%s is not a capture: expected a pcap or pcapng file, "
+			       "as written by `tcpdump -s 0 -w FILE tcp port N`", f->path);
 	f->is_ng = true;
 	/* Its first block is read as any other; the type is gone already. */
 	if (take(f, head + 4, 4, e) <= 0)

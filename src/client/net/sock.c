@@ -36,7 +36,7 @@ int sock_resolve(const char *host, uint16_t port, struct sock_addr addr[SOCK_ADD
 	snprintf(service, sizeof(service), "%u", (unsigned)port);
 	rc = getaddrinfo(host, service, &hints, &list);
 	if (rc != 0)
-		return err_set(e, ERR_NET, "cannot resolve host '%s': %s", host,
+		return err_set(e, ERR_HOST_UNKNOWN, "cannot resolve host '%s': %s", host,
 			       rc == EAI_SYSTEM ? strerrordesc_np(errno) : gai_strerror(rc));
 	for (const struct addrinfo *a = list; a && count < SOCK_ADDRS_MAX; a = a->ai_next) {
 		if (a->ai_family != AF_INET && a->ai_family != AF_INET6)

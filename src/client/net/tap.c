@@ -223,7 +223,7 @@ struct tap *tap_open(struct err *e)
 
 	if (fd < 0) {
 		if (errno == EPERM || errno == EACCES)
-			err_set(e, ERR_NET, "stamping every segment needs the capability CAP_NET_RAW: "
+			err_set(e, ERR_CAPTURE_FORBIDDEN, "stamping every segment needs the capability CAP_NET_RAW: "
 				"run `sudo setcap cap_net_raw+ep` on this program, or run it as root");
 		else
 			tap_fail("cannot be opened", e);

@@ -350,7 +350,7 @@ static int protocol_fail(struct tls *t, const char *doing, struct err *e)
 	if (t->is_server && (reason == SSL_R_HTTP_REQUEST || reason == SSL_R_WRONG_VERSION_NUMBER))
 		return err_set(e, ERR_NET, "TLS: the client does not speak TLS");
 	if (!t->is_server && reason == SSL_R_WRONG_VERSION_NUMBER)
-		return err_set(e, ERR_NET, "TLS: %s does not speak TLS on this port; "
+		return err_set(e, ERR_TLS_SCHEME, "TLS: %s does not speak TLS on this port; "
 			       "use http://", peer);
 	if (reason == SSL_R_TLSV13_ALERT_CERTIFICATE_REQUIRED)
 		return err_set(e, ERR_NET, "TLS: %s demands a client certificate", peer);
@@ -368,9 +368,9 @@ static int handshake_fail(struct tls *t, struct err *e)
 		return err_set(e, ERR_NET, "TLS: the client's certificate is not trusted: %s",
 			       why);
 	if (verdict == X509_V_ERR_HOSTNAME_MISMATCH || verdict == X509_V_ERR_IP_ADDRESS_MISMATCH)
-		return err_set(e, ERR_NET, "TLS: the server at %s has a certificate for another "
+		return err_set(e, ERR_TLS_CERTIFICATE, "TLS: the server at %s has a certificate for another "
 			       "name: %s; use --insecure to connect all the same", t->host, why);
-	return err_set(e, ERR_NET, "TLS: certificate of %s is not trusted: %s; use --cacert FILE "
+	return err_set(e, ERR_TLS_CERTIFICATE, "TLS: certificate of %s is not trusted: %s; use --cacert FILE "
 		       "or --insecure", t->host, why);
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * tls.h - TLS through memory: ciphertext in and out as bytes, so that the
- * socket reads, hence the kernel's stamps, stay ours. The only file that
+ * socket reads, and so the kernel's stamps, stay ours. The only file that
  * includes OpenSSL is net/tls.c.
  *
  * One struct tls_config per run (thread-safe; outlives its connections), one

@@ -252,7 +252,8 @@ int plan_arrivals(struct plan *p, uint32_t n, const struct plan_opts *opts,
 	if (!n)
 		return err_set(e, ERR_RUN, "No requests provided.");
 	if (n > REQUESTS_MAX)
-		return err_set(e, ERR_LIMIT, "%u requests are more than the %u of one run",
+		return err_set(e, ERR_LIMIT, "%u requests are more than the limit of %u for one "
+					     "run",
 			       n, REQUESTS_MAX);
 	plan_entries(p, n);
 	if (opts->timestamps_s)

@@ -10,7 +10,7 @@
  * history it continues are two things: a join waits for several entries and
  * continues one, and a client with several conversations waits for its last
  * request and continues another conversation. What needs a barrier (a batch, an
- * iteration) is a run of its own; what goes on beside the cap (probes) is a second
+ * iteration) is a run of its own; what runs in addition to the cap (probes) is a second
  * run at the same time into the same record (load_opts.first_shard). Where the
  * order is only known while load runs, the driver asks for the next entry
  * (load_opts.pick), and the plan has no roots.

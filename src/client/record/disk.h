@@ -2,7 +2,7 @@
 /*
  * disk.h - parts of a large record whose memory is a file: only what is in use takes memory.
  *
- * The files have no name and hold nothing that anybody reads later (the record file does that);
+ * The files have no name and hold nothing that is read later (the record file does that);
  * they are where the kernel puts pages that are not in use. A thread takes such pages from the
  * process ten times a second; a page that is read again comes back from the file. So code that
  * reads and writes rows and chains does not know of it, and percentiles are as exact as in memory.

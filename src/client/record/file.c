@@ -494,7 +494,7 @@ static int walk(struct loader *l, bool is_first)
 		if (is_first && crc != record_crc(record_crc(0, all.p + l->at, 12), c.p, bytes)) {
 			if (bytes == c.n)
 				break;
-			return damaged(l, "the block's checksum does not fit: the file is damaged");
+			return damaged(l, "the block's checksum is wrong: the file is damaged");
 		}
 		c.n = bytes;
 		if ((is_first ? first_walk : second_walk)(l, type, c) < 0)
@@ -557,7 +557,8 @@ static int reserve(struct loader *l)
 		qsort(l->place, l->n_rows, sizeof(*l->place), by_index);
 	for (uint32_t i = 0; i < l->n_rows; i++)
 		if (l->place[i] >= l->n_planned || (i && l->place[i] == l->place[i - 1]))
-			return damaged(l, "row %u is there twice or beyond the last", l->place[i]);
+			return damaged(l, "row %u occurs twice or is beyond the last "
+					  "one", l->place[i]);
 	l->info->n_missing = l->n_planned - l->n_rows;
 	reserve_rows(r, l->n_rows);
 	r->n_shards = l->has_shape ? l->n_shards : 1;
@@ -612,7 +613,7 @@ int record_file_parse(struct record *r, struct record_info *info, struct str byt
 	*r = (struct record){ 0 };
 	*info = (struct record_info){ 0 };
 	if (!str_starts(bytes, STR(RECORD_MAGIC))) {
-		err_set(e, ERR_PARSE, "%s is not a record (made by --record): it does not begin with "
+		err_set(e, ERR_RECORD_FOREIGN, "%s is not a record (made by --record): it does not begin with "
 			RECORD_MAGIC "%s", name, str_starts(str_trim(bytes), STR("{")) ?
 			"; result files are compared with bench compare" : "");
 		goto done;

@@ -13,6 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "cmd/console/topics.h"
 #include "core/base/file.h"
 #include "core/base/mem.h"
 #include "core/base/redact.h"
@@ -42,6 +43,12 @@ static void print(FILE *to, const char *before, struct str text)
 /* A page of options is shown whole; more are listed by group, as upstream does. */
 #define HELP_WHOLE_MAX 40
 
+/* --help=send_lag. A word without '_' searches the options; `profllm help usage` does not. */
+static bool show_topic(const char *word, struct buf *out)
+{
+	return strchr(word, '_') && topic_show(str_of(word), out);
+}
+
 int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, void *values)
 {
 	struct buf text = { 0 };
@@ -51,15 +58,27 @@ int cli_begin(struct cli *c, const struct opt_set *set, int argc, char **argv, v
 		return cli_end(c);
 	if (!c->result.is_help && !c->result.is_show_config)
 		return CLI_CONTINUE;
-	if (c->result.is_help)
+	if (c->result.is_help && !show_topic(c->result.help_topic, &text))
 		opt_help(set, *c->result.help_topic || set->n > HELP_WHOLE_MAX
 			 ? c->result.help_topic : set->foreign ? OPT_HELP_OWN : "all",
 			 cli_columns(60, 120, 100), &text);
-	else
+	else if (!c->result.is_help)
 		opt_show_config(set, values, &c->result, &text);
 	cli_flush_notes(c);
 	cli_out_buf(&text);
 	return cli_end(c);
+}
+
+void cli_print_error(const struct err *e)
+{
+	const char *topic = err_topic(e);
+	struct buf text = { 0 };
+
+	buf_add_text(&text, e->text);
+	if (topic)
+		buf_printf(&text, " (profllm help %s)", topic);
+	print(stderr, ": ", buf_str(&text));
+	buf_release(&text);
 }
 
 void cli_flush_notes(struct cli *c)
@@ -82,7 +101,7 @@ int cli_end(struct cli *c)
 	fflush(stdout);
 	if (c->err.code) {
 		fprintf(stderr, "profllm %s", c->set->command);
-		print(stderr, ": ", str_of(c->err.text));
+		cli_print_error(&c->err);
 	}
 	opt_result_release(&c->result);
 	arena_release(&c->arena);
@@ -339,7 +358,8 @@ int target_name(struct target *t, const struct report_facts *f, const char *dir,
 	if (t->path && strcmp(t->path, usual) != 0) {
 		struct buf text = { 0 };
 
-		buf_printf(&text, "%s is another run's; the result of this one is %s", usual,
+		buf_printf(&text, "%s belongs to another run; the result of this run is in "
+			"%s", usual,
 			   t->path);
 		cli_warn(text.data);
 		buf_release(&text);
@@ -405,7 +425,8 @@ static int write_gate_file(const char *option, const char *path, const struct bu
 			   struct err *e)
 {
 	if (text->is_over)
-		return err_set(e, ERR_LIMIT, "--%s: the file passes the limit of a buffer", option);
+		return err_set(e, ERR_LIMIT, "--%s: the file exceeds the limit of a "
+					     "buffer", option);
 	return file_write_atomic(path, buf_str(text), e) < 0 ? err_wrap(e, "--%s", option) : 0;
 }
 

@@ -30,6 +30,8 @@ typedef int cli_work(struct cli *c, void *values);
 int cli_run(const struct opt_set *set, cli_work *work, int argc, char **argv);
 /* Warnings gathered so far go to stderr. */
 void cli_flush_notes(struct cli *c);
+/* ": text (profllm help TOPIC)" and a newline on stderr; the program's name comes before. */
+void cli_print_error(const struct err *e);
 /* Prints c->err when it is set, frees everything, and returns the status. */
 int cli_end(struct cli *c);
 

@@ -198,7 +198,7 @@ static int take_item(struct worker *w, struct str item)
 	if (w->r->o->item(w->state, w->name, item, &w->out, &w->err) < 0)
 		return -1;
 	if (w->out.is_over)
-		return err_set(&w->err, ERR_LIMIT, "what it becomes is longer than %zu bytes",
+		return err_set(&w->err, ERR_LIMIT, "the converted text is longer than %zu bytes",
 			w->out.limit);
 	return 0;
 }

@@ -5,8 +5,8 @@
  *
  * Each thread reads some whole lines (or one whole file), works on them, waits for
  * its turn and writes. So as much is in memory as the threads have in hand, a line
- * that arrives on a pipe is answered at once, and what stands before a bad line is
- * written before the error is told. Standard output closed early ends the work
+ * that arrives on a pipe is answered at once, and what comes before a bad line is
+ * written before the error is reported. Standard output closed early ends the work
  * without an error.
  */
 #pragma once

@@ -9,7 +9,7 @@
 struct progress {
 	bool is_bar, is_off;
 	enum point_stage stage;
-	bool is_drawn;            /* a bar stands on the current line */
+	bool is_drawn;            /* a bar is on the current line */
 	int64_t began_ns, drawn_ns, sampled_ns;
 	uint64_t sampled_tokens;
 	double tokens_per_s;
@@ -18,7 +18,7 @@ struct progress {
 void progress_init(struct progress *p, enum serve_progress how);
 void progress_show(struct progress *p, enum point_stage stage, uint64_t done, uint64_t total,
 		   const struct load_progress *load);
-/* Likewise for what is counted in bytes, on a terminal alone. */
+/* The same for what is counted in bytes, only on a terminal. */
 void progress_bytes(struct progress *p, const char *what, uint64_t done, uint64_t total);
 /* Clears the bar so that a line can be printed. */
 void progress_clear(struct progress *p);

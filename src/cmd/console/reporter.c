@@ -151,7 +151,8 @@ static enum reply send_begin(struct reporter *r, int64_t timeout_ms)
 	what = post(r, "/api/live", buf_str(&body), timeout_ms, &a, &answer);
 	id = json_text(json_get(answer, "id"), STR(""));
 	if (what == REPLY_UNKNOWN || (what == REPLY_TAKEN && (!id.n || id.n >= sizeof(r->id)))) {
-		note_failure(r, "it is not a dashboard, or one of a version that takes no reports");
+		note_failure(r, "it is not a dashboard, or its version does not accept live "
+			"reports");
 		r->is_refused = true;
 		what = REPLY_REFUSED;
 	}

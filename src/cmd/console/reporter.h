@@ -6,7 +6,7 @@
  * the thread that waits for the loops. No load thread waits for it, and nothing it meets spoils the
  * run: the first failure is one warning, after which it is tried again every few seconds without a
  * further word until the run ends. A dashboard that refuses (a wrong token, a newer or older API)
- * is not asked again. A dashboard that was started again in between is begun with anew.
+ * is not asked again. A dashboard that was started again in between gets a new live run.
  *
  * Runs report one after another. All functions but reporter_new accept NULL and do nothing then;
  * all are for one thread. Warnings and lines are given on that thread.

@@ -69,23 +69,25 @@ struct args_opts {
 #define ROW(...) OPT(struct args_opts, __VA_ARGS__)
 #define FILE_ROW                                                                      \
 	ROW(args_file, "args-file", .arg = "FILE",                                    \
-	    .help = "further arguments, as args import writes them; default: the user's")
+	    .help = "file of further arguments, from args import; default: the user's own")
 
 static const struct opt list_rows[] = {
 	ROW(text, "TEXT", .flags = OPT_POSITIONAL,
-	    .help = "words that name, choices or description must hold"),
-	ROW(group, "group", .arg = "NAME", .help = "those of one group, as vLLM's help has them"),
+	    .help = "words to look for in names, choices and descriptions"),
+	ROW(group, "group", .arg = "NAME", .help = "list only one group, named as in vLLM's help"),
 	ROW(version, "version", .arg = "V",
-	    .help = "those that this version of vLLM has, with its defaults: 0.11, 0.12.1"),
-	ROW(all, "all", .help = "those of older versions too"),
-	ROW(json, "json", .help = "a JSON list, with everything that is known"),
+	    .help = "list the arguments of this version of vLLM with its defaults, such as 0.11 or "
+	    "0.12.1"),
+	ROW(all, "all", .help = "also list arguments that only older versions have"),
+	ROW(json, "json", .help = "print a JSON list with every detail"),
 	FILE_ROW,
 };
 static const struct opt show_rows[] = {
 	ROW(text, "NAME", .flags = OPT_POSITIONAL | OPT_MANY,
-	    .help = "names without dashes, or as keys of a configuration"),
+	    .help = "names of arguments; dashes and underscores are the same"),
 	ROW(version, "version", .arg = "V",
-	    .help = "the defaults of this version of vLLM; default: the newest that has them"),
+	    .help = "show the defaults of this version of vLLM; default: the newest that has the "
+	    "argument"),
 	ROW(json, "json", .help = "a JSON list"),
 	FILE_ROW,
 };
@@ -103,7 +105,7 @@ const struct opt_set cmd_args_list_set = {
 };
 const struct opt_set cmd_args_show_set = {
 	.command = "args show",
-	.summary = "Tells all that is known of arguments of vLLM's server.",
+	.summary = "Shows everything that is known about arguments of vLLM's server.",
 	.usage = "NAME ... [options]",
 	.epilog = "Examples:\n"
 		  "  profllm args show gpu_memory_utilization\n"
@@ -446,13 +448,14 @@ struct import_opts {
 
 static const struct opt import_rows[] = {
 	IMPORT(command, "command", .arg = "WORDS",
-	    .help = "what starts the server; its --help=all is read"),
+	    .help = "command that starts the server; its --help=all is read"),
 	IMPORT(from, "from", .arg = "FILE",
-	    .help = "help that was kept in a file, - for stdin; nothing is started"),
-	IMPORT(output, "output", .arg = "FILE", .help = "where to; default: the user's own file"),
+	    .help = "read the help from this file (- for stdin) and start nothing"),
+	IMPORT(output, "output", .arg = "FILE", .help = "file to write; default: the one in the "
+	"user's configuration folder"),
 	IMPORT(timeout, "timeout", .min = 0, .max = 3600, .flags = OPT_MIN_EXCLUSIVE, .arg = "SECONDS",
 	    .help = "how long the server may take to print its help"),
-	IMPORT(dry_run, "dry-run", .help = "say what differs and write nothing"),
+	IMPORT(dry_run, "dry-run", .help = "print the differences and write nothing"),
 };
 static const struct import_opts import_defaults = { .command = "vllm serve", .timeout = 180 };
 

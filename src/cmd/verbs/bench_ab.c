@@ -42,9 +42,9 @@ static const struct opt rows[] = {
 	  .help = "in place of --base-url, given twice: how A and B are started, such as 'vllm serve "
 		  "MODEL --port 8001'; both run at once, on ports of their own"),
 	A(server_ready_timeout, "server-ready-timeout", .arg = "SECONDS", .min = 1, .max = 1e6,
-	  .help = "how long a server that is started may take until it answers"),
+	  .help = "time limit for a started server to become ready"),
 	A(server_grace, "server-grace", .arg = "SECONDS", .min = 0, .max = 1e6,
-	  .help = "how long a server may take to end when asked, before it is killed"),
+	  .help = "time limit for a server to exit when asked to, before it is killed"),
 	A(server_logs, "server-logs", .arg = "DIR",
 	  .help = "keep the logs of servers that are started there, as a.log and b.log"),
 	A(metric, "metric", .flags = OPT_EACH, .arg = "NAME",

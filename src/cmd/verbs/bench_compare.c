@@ -48,9 +48,9 @@ static const struct opt rows[] = {
 	ROW(metric, "metric", .group = WHAT, .arg = "NAME",
 	    .help = "Primary metric, judged without adjustment for the others; default: the first of "
 		    "--metrics."),
-	ROW(all, "all", .group = WHAT, .help = "Every number that has a better direction."),
+	ROW(all, "all", .group = WHAT, .help = "Compare every metric that has a better direction."),
 	ROW(ignore, "ignore", .group = WHAT, .arg = "NAMES",
-	    .help = "Comma list of parameters that do not tell configurations apart."),
+	    .help = "Comma list of parameters to ignore when configurations are matched."),
 	ROW(by, "by", .group = WHAT, .arg = "NAME",
 	    .help = "Split what is given by the values of this parameter (experiment, model, "
 		    "max_num_seqs ...) and compare these; the first is the baseline."),
@@ -66,21 +66,23 @@ static const struct opt rows[] = {
 	    .help = "Least change worth naming, above 0; -1: 3, and 5 for p99 and beyond."),
 	ROW(format, "format", .group = OUTPUT, .choices = formats,
 	    .words = "json html csv markdown",
-	    .help = "How to write it; default: by the suffix of --output, else text."),
+	    .help = "Format of the comparison; default: by the suffix of --output, else text."),
 	ROW(output, "output", .group = OUTPUT, .arg = "FILE",
 	    .words = "out -o",
 	    .help = "Write to this file instead of standard output."),
 	ROW(scaling, "scaling", .group = OUTPUT,
-	    .help = "Speed-up and efficiency per GPU against the smallest size instead."),
+	    .help = "Report speed-up and efficiency per GPU relative to the smallest size "
+	    "instead."),
 	ROW(scaling_metric, "scaling-metric", .group = OUTPUT, .arg = "NAME",
 	    .help = "The rate that --scaling looks at."),
 	ROW(gate.fail_if, "fail-if", .group = GATES, .arg = "CONDITION", .flags = OPT_MANY,
 	    .words = "threshold thresholds gate",
-	    .help = "Exit with 3 when it is met with evidence: 'p99_ttft_ms>+5%' is a change, "
-		    "'p99_ttft_ms>500' a value; may be repeated. With one operand each of its runs "
-		    "is judged by itself, on values alone."),
+	    .help = "Exit with 3 when this condition holds with statistical evidence: "
+		    "'p99_ttft_ms>+5%' limits a change, 'p99_ttft_ms>500' a value; may be "
+		    "repeated. With one operand each of its runs is judged separately, by values "
+		    "only."),
 	ROW(fail_if_any, "fail-if-any", .group = GATES,
-	    .help = "Conditions need no evidence: medians decide."),
+	    .help = "Judge conditions by medians alone, without statistical evidence."),
 	GATE_ROWS(struct compare_args, gate, GATES, 0),
 	ROW(allow_failures, "allow-failures", .group = GATES,
 	    .help = "More failed requests than at the baseline do not fail the gate."),
@@ -89,9 +91,10 @@ static const struct opt rows[] = {
 	ROW(debug, "debug", .group = TABLES, .help = "Adds each file's test names."),
 	ROW(plot, "plot", .group = TABLES, .help = "Include charts in the pages (default)."),
 	ROW(xaxis, "xaxis", .group = TABLES, .letter = 'x', .arg = "COLUMN",
-	    .help = "Column along the charts, and the level of the summary."),
+	    .help = "Column for the x axis of the charts and for the rows of the summary."),
 	ROW(latency, "latency", .group = TABLES, .letter = 'l', .arg = "p99|median",
-	    .help = "Which TTFT and TPOT; whatever contains 'median' is the median."),
+	    .help = "Statistic of TTFT and TPOT; any text that contains 'median' means the "
+	    "median."),
 	ROW(ttft_max_ms, "ttft-max-ms", .group = TABLES, .help = "Limit of TTFT."),
 	ROW(tpot_max_ms, "tpot-max-ms", .group = TABLES, .help = "Limit of TPOT."),
 	ROW(ttft_slack_pct, "ttft-slack-pct", .group = TABLES,
@@ -99,11 +102,11 @@ static const struct opt rows[] = {
 	ROW(tpot_slack_pct, "tpot-slack-pct", .group = TABLES,
 	    .help = "Per cent above its limit at which TPOT still passes."),
 	ROW(csv_out_dir, "csv-out-dir", .group = TABLES, .arg = "DIR",
-	    .help = "Write every table there as CSV."),
+	    .help = "Folder to write every table to as CSV."),
 	ROW(excel_out, "excel-out", .group = TABLES, .arg = "FILE",
 	    .help = "Refused: no spreadsheet is written. --csv-out-dir writes the same tables."),
 	ROW(html_out_dir, "html-out-dir", .group = TABLES, .arg = "DIR", .flags = OPT_OURS,
-	    .help = "Where perf_comparison.html and its parts go; default: the current folder."),
+	    .help = "Folder for perf_comparison.html and its parts; default: the current folder."),
 };
 static const struct compare_args defaults = {
 	.alpha = MATCHED_ALPHA, .min_effect = -1, .scaling_metric = "output_throughput",

@@ -46,7 +46,7 @@ static int save(const char *option, const char *path, const struct buf *text, st
 	if (!path)
 		return 0;
 	if (text->is_over)
-		return err_set(e, ERR_LIMIT, "%s: the file passes the limit of 1 GiB", option);
+		return err_set(e, ERR_LIMIT, "%s: the file exceeds the limit of 1 GiB", option);
 	return file_write_atomic(path, buf_str(text), e) < 0 ? err_wrap(e, "%s", option) : 0;
 }
 

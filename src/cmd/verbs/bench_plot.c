@@ -139,16 +139,16 @@ static const struct opt plot_rows[] = {
 	P(scale_y, "scale-y", .group = HOW, .choices = figure_scale_names,
 	  .help = "Scale of the y axis."),
 	P(fig_dir, "fig-dir", .group = HOW, .arg = "DIR",
-	  .help = "Where figures go, seen from the experiment's folder."),
+	  .help = "Folder for the figures, relative to the experiment's folder."),
 	P(fig_name, "fig-name", .group = HOW, .arg = "NAME",
-	  .help = "Begins the names of the files; values of --fig-by follow."),
+	  .help = "Prefix of the file names; values of --fig-by follow."),
 	P(fig_height, "fig-height", .group = HOW, .arg = "INCHES", .min = 1, .max = 50,
 	  .help = "Height of each panel in inches."),
 	P(fig_dpi, "fig-dpi", .group = HOW, .arg = "DPI", .min = 20, .max = 1200,
 	  .help = "Dots per inch of a PNG."),
 	PLOT_LOOK_ROWS(struct plot_opts, HOW, OPT_OURS),
 	P(format, "format", .group = HOW, .flags = OPT_OURS, .arg = "LIST", .help = FORMAT_HELP),
-	P(dry_run, "dry-run", .group = HOW, .help = "Tells what would be drawn, and draws nothing."),
+	P(dry_run, "dry-run", .group = HOW, .help = "Print what would be drawn, and draw nothing."),
 };
 static const struct plot_opts plot_defaults = {
 	.fig_dir = "", .fig_by = "", .row_by = "", .col_by = "", .filter_by = "", .bin_by = "",
@@ -184,16 +184,16 @@ static const struct opt pareto_rows[] = {
 	R(gpu_count_var, "gpu-count-var", .arg = "KEY",
 	  .help = "Variable with the number of GPUs; else num_gpus or gpu_count, else tensor x "
 		  "pipeline x data parallel size."),
-	R(label_by, "label-by", .arg = "KEYS", .help = "Comma list of what is written at points of the "
-	  "frontier; without it their load."),
+	R(label_by, "label-by", .arg = "KEYS", .help = "Comma list of variables to label points of "
+	  "the frontier with; default: their load."),
 	R(strict, "strict", .flags = OPT_OURS,
-	  .help = "Leaves points out of the frontier that another one equals in one measure and "
-		  "beats in the other."),
+	  .help = "Leave out points of the frontier that another point equals in one measure and "
+		  "exceeds in the other."),
 	R(average_runs, "average-runs", .flags = OPT_OURS,
 	  .help = "One point for all runs of the same parameters, their mean."),
 	PLOT_LOOK_ROWS(struct pareto_opts, NULL, OPT_OURS),
 	R(format, "format", .flags = OPT_OURS, .arg = "LIST", .help = FORMAT_HELP),
-	R(dry_run, "dry-run", .help = "Tells what would be drawn, and draws nothing."),
+	R(dry_run, "dry-run", .help = "Print what would be drawn, and draw nothing."),
 };
 static const struct pareto_opts pareto_defaults = {
 	.user_count_var = "max_concurrency", .format = "png",
@@ -601,11 +601,11 @@ static const struct opt result_rows[] = {
 	P_RESULT(store, "store", .group = WHAT, .arg = "URL", .words = "db database",
 	  .help = "the runs of a store: sqlite:PATH or postgresql://..."),
 	P_RESULT(filter, "filter", .group = WHAT, .arg = "JSON",
-	  .help = "with --store: only runs that it holds for, as in profllm export"),
+	  .help = "with --store: draw only runs that match this filter, as in profllm export"),
 	P_RESULT(kind, "kind", .group = WHAT, .choices = kinds,
-	  .help = "latency over throughput, a curve for each configuration and a point for each load; "
-		  "the results that no other one beats in both; or tokens/s/user against tokens/s/GPU "
-		  "with those"),
+	  .help = "curve: latency over throughput, a curve for each configuration and a point for "
+		  "each load; pareto: only the results that no other result exceeds in both; "
+		  "per-gpu: tokens/s/user against tokens/s/GPU with that frontier"),
 	P_RESULT(x, "x", .group = WHAT, .arg = "METRIC", .words = "var-x",
 	  .help = "metric of the x axis; default: by --kind, output_throughput"),
 	P_RESULT(y, "y", .group = WHAT, .arg = "METRIC", .words = "var-y",
@@ -653,7 +653,7 @@ static int read_store(const struct plot_results_opts *o, struct frame *f, struct
 		rc = frame_read_lines(f, arena_str(a, buf_str(&text)), o->store, a, e);
 	if (rc == 0 && !f->n)
 		rc = err_set(e, ERR_RUN, "--store: %s has no run%s", o->store,
-			     o->filter.text ? " that --filter holds for" : "");
+			     o->filter.text ? " that matches --filter" : "");
 	buf_release(&text);
 	return rc;
 }

@@ -28,15 +28,15 @@ static const char *const sets[] = {
 
 #define S(member, flag, ...) OPT(struct structured_opts, member, flag, __VA_ARGS__)
 static const struct opt rows[] = {
-	S(dataset, "dataset", .choices = sets, .help = "what answers have to keep to"),
+	S(dataset, "dataset", .choices = sets, .help = "the constraint on answers"),
 	S(output_len, "output-len", .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
 	  .help = "longest answer"),
 	S(num_prompts, "num-prompts", .arg = "N", .min = 1, .max = REQUESTS_MAX,
 	  .help = "number of requests"),
 	S(ratio, "structured-output-ratio", .min = 0, .max = 1,
-	  .help = "share of the requests that tell the server what their answers have to keep to"),
+	  .help = "share of the requests that send their constraint to the server"),
 	S(no_structured_output, "no-structured-output",
-	  .help = "none does: what the model answers by itself is scored"),
+	  .help = "send no constraint: score what the model answers by itself"),
 	S(save_results, "save-results", .help = "write the result as JSON, as vLLM's script does"),
 	S(result_dir, "result-dir", .arg = "DIR", .help = "folder of the result"),
 	S(result_filename, "result-filename", .arg = "FILE",
@@ -57,7 +57,7 @@ const struct opt_set cmd_bench_structured_output_set = {
 	.usage = "[options] [options of bench serve]",
 	.epilog = "Example:\n"
 		  "  profllm bench structured-output --model MODEL --dataset json --num-prompts 100\n"
-		  "The options of `profllm bench serve` hold, too; --json-schema-path FILE and\n"
+		  "The options of `profllm bench serve` are accepted, too; --json-schema-path FILE and\n"
 		  "--constraint-form are explained by `profllm bench serve --help=structured`.",
 	OPT_SET_OF(rows, defaults), .foreign = &serve_options, .takes_prefixes = true,
 };

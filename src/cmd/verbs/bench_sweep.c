@@ -105,7 +105,8 @@ static const struct opt workload_rows[] = {
 	    .group = GROUP_WORKLOAD, .help = "levels in all, with the two at the ends"),
 	OPT(struct sweep_opts, workload_serial_unthrottled, "workload-serial-unthrottled",
 	    .flags = OPT_OURS, .group = SWEEP_GROUP_OURS,
-	    .help = "the level with one request at a time is not also held to one a second"),
+	    .help = "do not also limit the level with one request at a time to one request per "
+	    "second"),
 	SWEEP_ROWS_OURS,
 };
 
@@ -140,22 +141,23 @@ static const struct opt sla_rows[] = {
 		    "loads around it and gives an interval; bisect and interpolate are vLLM's, "
 		    "and the default for conversations and other limits"),
 	OPT(struct sweep_opts, base_url, "base-url", .arg = "URL", .flags = OPT_OURS,
-	    .group = GROUP_SLA_OURS, .help = "search on the server that runs there; none is started"),
+	    .group = GROUP_SLA_OURS, .help = "search on the running server at this URL and start "
+	    "none"),
 	FIND_ROWS(struct sweep_opts, GROUP_SLA_OURS),
 	OPT(struct sweep_opts, sla_max, "sla-max", .arg = "N", .min = 2, .max = 1e9,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "the level that represents infinite load; it is measured first"),
 	OPT(struct sweep_opts, sla_tolerance, "sla-tolerance", .arg = "SHARE", .min = 0, .max = 0.5,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
-	    .help = "of bisect and interpolate: how near is near enough, as a share of the level; 0: the "
-		    "exact one"),
+	    .help = "bisect and interpolate: end the search when the bounds are this close, as a "
+		    "share of the level; 0: exact"),
 	OPT(struct sweep_opts, sla_max_failed, "sla-max-failed", .arg = "PERCENT", .min = 0,
 	    .max = 100, .flags = OPT_OURS, .group = GROUP_SLA_OURS,
 	    .help = "a level at which more of the requests fail does not pass, whatever its limits"),
 	OPT(struct sweep_opts, hover, "hover", .arg = "SECONDS", .min = 0, .max = 1e8,
 	    .flags = OPT_OURS, .group = GROUP_SLA_OURS,
-	    .help = "stay at the boundary for so long and tell the capacity after each window, a "
-		    "JSON line on stdout and in hover.jsonl"),
+	    .help = "stay at the boundary for this long and print the capacity after each window, "
+		    "as a JSON line on stdout and in hover.jsonl"),
 	OPT(struct sweep_opts, hover_window, "hover-window", .arg = "SECONDS", .min = 0,
 	    .max = 1e6, .flags = OPT_OURS | OPT_MIN_EXCLUSIVE, .group = GROUP_SLA_OURS,
 	    .help = "length of a window"),

@@ -33,7 +33,7 @@ static const struct opt rows[] = {
 	ROW(file, "FILE", .flags = OPT_POSITIONAL,
 	    .help = "A pcap or pcapng file, as tcpdump writes it; not given: live packets."),
 	ROW(port, "port", .group = CAPTURE, .arg = "N[,N]",
-	    .help = "TCP ports of the servers; other traffic is not looked at."),
+	    .help = "TCP ports of the servers; other traffic is ignored."),
 	ROW(host, "host", .group = CAPTURE, .arg = "ADDR",
 	    .help = "Address of the server, where others use the same port; default: any."),
 	ROW(interface, "interface", .group = CAPTURE, .arg = "NAME",
@@ -74,8 +74,8 @@ static int read_ports(const char *list, struct stream_filter *f, struct err *e)
 			return err_set(e, ERR_USAGE, "--port: '%.*s' is not a port from 1 to %d",
 				       (int)text.n, text.p, UINT16_MAX);
 		if (f->n_ports == TAP_PORTS_MAX)
-			return err_set(e, ERR_USAGE, "--port: more than %d ports are not followed at a "
-				       "time", TAP_PORTS_MAX);
+			return err_set(e, ERR_USAGE, "--port: at most %d ports can be followed at "
+				       "a time", TAP_PORTS_MAX);
 		f->port[f->n_ports++] = (uint16_t)port;
 	} while (rest.n);
 	return 0;

@@ -61,15 +61,16 @@ static const struct opt rows[] = {
 	  .help = "no token at all: every user of this machine may do everything; only on a loopback "
 		  "address or a Unix socket"),
 	R(host_name, "host-name", .group = SERVER, .arg = "NAME", .flags = OPT_EACH,
-	  .help = "a further name or address under which browsers reach it; may be repeated"),
+	  .help = "additional host name or address that browsers use for this dashboard; may be "
+	  "repeated"),
 	R(proxy, "trusted-proxy", .group = SERVER, .arg = "ADDRESS", .flags = OPT_EACH,
-	  .help = "address of a proxy, or unix, whose X-Forwarded-For says who asks: limits of one user "
-		  "count by it; may be repeated"),
+	  .help = "address of a proxy (or unix) whose X-Forwarded-For header is trusted; limits "
+		  "per client are counted by it; may be repeated"),
 	R(is_read_only, "read-only", .group = SERVER,
-	  .help = "show everything, change nothing: for publishing"),
+	  .help = "show everything and allow no changes, for a public dashboard"),
 	R(log, "log", .group = SERVER, .arg = "FILE",
-	  .help = "a line of JSON for each request and error; reopened at SIGHUP; default: errors "
-		  "only, on stderr"),
+	  .help = "file for a line of JSON per request and error; reopened at SIGHUP; default: "
+		  "errors only, on stderr"),
 	R(is_health, "health", .group = SERVER,
 	  .words = "probe ready check healthcheck",
 	  .help = "start nothing: ask the dashboard that listens on this address whether it is ready; "
@@ -78,24 +79,24 @@ static const struct opt rows[] = {
 	  .words = "db database url",
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
 	R(jobs_dir, "jobs-dir", .group = DATA, .arg = "DIR",
-	  .help = "logs and results of experiments started here, uploads on their way in; default: "
-		  "next to the SQLite file, else in the user's data folder"),
+	  .help = "folder for logs and results of experiments started here and for incoming "
+		  "uploads; default: next to the SQLite file, else in the user's data folder"),
 	R(traces_dir, "traces-dir", .group = DATA, .arg = "DIR",
-	  .help = "where traces are kept; default: as for --jobs-dir"),
+	  .help = "folder for traces; default: as for --jobs-dir"),
 	R(launch, "launch", .group = DATA, .arg = "N", .min = 1, .max = WEB_LAUNCHES_MAX,
-	  .help = "experiments that run at once; others wait"),
+	  .help = "number of experiments that may run at once; others wait"),
 	R(no_launch, "no-launch", .group = DATA,
 	  .help = "start no experiments, and check no configurations"),
 	R(launch_env, "launch-env", .group = DATA, .arg = "NAME", .flags = OPT_EACH,
-	  .help = "a variable of this environment that experiments started here have and may name as "
-		  "${NAME}; may be repeated"),
+	  .help = "environment variable that experiments started here get and may use as ${NAME}; "
+		  "may be repeated"),
 	R(include_dir, "include-dir", .group = DATA, .arg = "DIR", .flags = OPT_EACH,
-	  .help = "a folder whose files their configurations may include; may be repeated"),
+	  .help = "folder from which their configurations may include files; may be repeated"),
 	R(launch_command, "launch-command", .group = DATA, .arg = "COMMAND", .flags = OPT_EACH,
-	  .help = "a command that they may start, word for word, such as 'vllm serve', sim, docker; may "
-		  "be repeated; default: any"),
+	  .help = "command that they may start, compared word by word, such as 'vllm serve', sim, "
+		  "docker; may be repeated; default: any"),
 	R(live_lost, "live-lost", .group = DATA, .flags = OPT_HIDDEN, .arg = "SECONDS", .min = 0.1,
-	  .max = 3600, .help = "a run that reports here and is silent for so long is lost"),
+	  .max = 3600, .help = "time without a report after which a live run counts as lost"),
 };
 static const struct dashboard_opts defaults = { .launch = 1, .live_lost = 60 };
 static const char *const groups[] = { SERVER, DATA, NULL };

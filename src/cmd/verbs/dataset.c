@@ -368,7 +368,8 @@ int cmd_dataset_compile(struct cli *cli, void *values)
 	struct point point = { 0 };
 
 	if (!o->output)
-		err_set(&cli->err, ERR_USAGE, "--output FILE says where the workload is to be written");
+		err_set(&cli->err, ERR_USAGE, "--output is missing: the file to write the workload "
+			"to");
 	else if (build(cli, &o->serve, &point) == 0)
 		compile(o, &point, &cli->err);
 	point_release(&point);
@@ -395,7 +396,7 @@ static const struct opt convert_rows[] = {
 	C(convert.min_turns, "min-turns", .arg = "N", .min = 0, .max = REQUESTS_MAX,
 	  .help = "drop conversations with fewer messages"),
 	C(convert.max_turns, "max-turns", .arg = "N", .min = 0, .max = REQUESTS_MAX,
-	  .help = "keep only so many messages of a conversation; 0 means all"),
+	  .help = "keep only this many messages of each conversation; 0 means all"),
 	C(convert.min_content_len, "min-content-len", .arg = "N", .min = 0, .max = INFINITY,
 	  .help = "drop conversations with a message of fewer characters"),
 	C(convert.max_content_len, "max-content-len", .arg = "N", .min = 0, .max = INFINITY,
@@ -526,9 +527,9 @@ static const struct opt slices_rows[] = {
 	S(input_len, "input-len", .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
 	  .help = "tokens of a prompt"),
 	S(output_len, "output-len", .arg = "TOKENS", .min = 1, .max = LENGTH_TOKENS_MAX,
-	  .help = "tokens to ask for"),
+	  .help = "output tokens to request"),
 	S(range_ratio, "range-ratio", .arg = "RATIO",
-	  .help = "how far lengths may be off: a number in [0, 1), or JSON with \"input\" and "
+	  .help = "relative deviation of lengths: a number in [0, 1), or JSON with \"input\" and "
 		  "\"output\""),
 	S(seed, "seed", .min = 0, .max = UINT32_MAX, .help = "seed of the random draws"),
 	S(trust_remote_code, "trust-remote-code",

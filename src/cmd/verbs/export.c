@@ -38,19 +38,21 @@ static const struct opt rows[] = {
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
 	R(filter, "filter", .arg = "JSON",
 	  .words = "where",
-	  .help = "only runs that it holds for: {\"column\": \"server.model\", \"in\": [\"m\"]}, and "
-		  "{\"and\": [...]} of such"),
-	R(shown, "shown", .choices = shown, .help = "runs that are not usually shown, too, or alone"),
+	  .help = "only runs that match this filter: {\"column\": \"server.model\", \"in\": "
+		  "[\"m\"]}, or {\"and\": [...]} of several"),
+	R(shown, "shown", .choices = shown, .help = "include hidden runs, or export only those"),
 	R(columns, "columns", .arg = "A,B",
-	  .help = "which, in this order; default: all, what a run is and its main figures first"),
-	R(sort, "sort", .arg = "A,-B", .help = "by these columns; - in front: largest first"),
-	R(limit, "limit", .arg = "N", .min = 1, .max = 1e9, .help = "at most so many runs"),
+	  .help = "columns to write, in this order; default: all, beginning with what identifies a "
+	  "run and its main metrics"),
+	R(sort, "sort", .arg = "A,-B", .help = "sort by these columns; a - in front means largest "
+	"first"),
+	R(limit, "limit", .arg = "N", .min = 1, .max = 1e9, .help = "write at most this many runs"),
 	R(format, "format", .choices = formats,
 	  .words = "json jsonl",
 	  .help = "csv: texts that a spreadsheet would take for a formula get an apostrophe in front, "
 		  "times are ISO 8601 and not seconds"),
 	R(output, "output", .arg = "FILE", .words = "out -o",
-	  .help = "where to; default: stdout"),
+	  .help = "file to write; default: stdout"),
 };
 static const struct export_opts defaults = { .format = "csv", .shown = "usual" };
 
@@ -133,7 +135,7 @@ static int pull_all(struct web_answer *answer, int fd, struct err *e)
 		if (file_write_all(fd, (struct str){ piece, (size_t)n }) < 0)
 			return err_set(e, ERR_IO, "the runs cannot be written: %s", strerror(errno));
 	}
-	return n == 0 ? 0 : err_set(e, ERR_RUN, "a page of runs does not fit into memory; expected "
+	return n == 0 ? 0 : err_set(e, ERR_RUN, "a page of runs does not fit into memory; choose "
 				    "fewer --columns");
 }
 
@@ -258,21 +260,22 @@ static const struct opt trends_rows[] = {
 	  .help = "a metric to look at, such as output_throughput or p99_ttft_ms; may be repeated"),
 	T(filter, "filter", .arg = "JSON",
 	  .words = "where",
-	  .help = "only runs that it holds for: {\"column\": \"server.model\", \"in\": [\"m\"]}, and "
-		  "{\"and\": [...]} of such"),
+	  .help = "only runs that match this filter: {\"column\": \"server.model\", \"in\": "
+		  "[\"m\"]}, or {\"and\": [...]} of several"),
 	T(axis, "axis", .choices = axes,
-	  .help = "what a point is, and what orders points; auto: by the data"),
+	  .help = "what one point is and how points are ordered; auto: chosen from the data"),
 	T(series, "series", .arg = "A,B",
-	  .help = "columns that tell series apart; default: everything that was configured"),
+	  .help = "columns that separate runs into series; default: everything that was "
+	  "configured"),
 	T(last, "last", .arg = "N", .min = 1, .max = 1000,
 	  .words = "nights news",
-	  .help = "a change counts when the newest N points of its series (nights, commits) brought it "
-		  "to light"),
+	  .help = "report a change only if it was detected within the newest N points (nights, "
+		  "commits) of its series"),
 	T(effect, "min-effect", .arg = "PERCENT", .min = 0, .max = 1000,
-	  .help = "least change; default: 3, and 5 for percentiles from 99 on"),
-	T(is_worse_only, "worse", .help = "only changes for the worse count"),
+	  .help = "smallest change to report; default: 3, and 5 for percentiles from 99 on"),
+	T(is_worse_only, "worse", .help = "report only changes for the worse"),
 	T(is_unjudged_allowed, "allow-unjudged",
-	  .help = "exit with 0 where a metric has too few points to be judged"),
+	  .help = "exit with 0 also when a metric has too few points to be judged"),
 	T(webhook, "webhook", .arg = "URL",
 	  .words = "alert notify slack post",
 	  .help = "POST what changed there as JSON, with a member text for people; nothing is sent "
@@ -282,7 +285,8 @@ static const struct trends_opts trends_defaults = { .axis = "auto", .last = 1 };
 
 const struct opt_set cmd_trends_set = {
 	.command = "trends",
-	.summary = "Tells whether a metric of the store changed lately, and exits with 3 when it did.",
+	.summary = "Reports whether a metric in the store changed recently, and exits with 3 when "
+		"it did.",
 	.usage = "--metric NAME [options]",
 	.epilog = "Examples:\n"
 		  "  profllm trends --metric output_throughput --metric p99_ttft_ms\n"
@@ -448,7 +452,7 @@ static void tell(struct found *f, const char *metric, const struct json_value *a
 		printf("%s: not judged: %.*s\n", metric, (int)reason.n, reason.p);
 	else if (f->changed == before)
 		printf("%s: %s\n", metric, reason.n ? arena_text(f->a, reason) :
-		       "no change is news; the dashboard's page Trends shows older ones");
+		       "no recent change; the dashboard's page Trends shows older ones");
 }
 
 /* The path of a webhook is often its secret, and cron mails what is printed. */

@@ -50,22 +50,24 @@ static const struct opt rows[] = {
 	  .words = "db database",
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder"),
 	R(traces_dir, "traces-dir", .group = WHERE, .arg = "DIR",
-	  .help = "where traces are kept; default: next to the SQLite file"),
+	  .help = "folder for traces; default: next to the SQLite file"),
 	R(server, "server", .group = WHERE, .arg = "URL",
 	  .words = "url dashboard",
-	  .help = "a dashboard that takes them instead of a store: http://host:8080, or unix:PATH"),
+	  .help = "dashboard to send the results to instead of a store: http://host:8080, or "
+	  "unix:PATH"),
 	R(token_file, "token-file", .group = WHERE, .arg = "FILE",
 	  .words = "token api-key auth",
 	  .help = "the token for --server is its first line; a dashboard of this user on this "
 		  "machine needs none"),
 	R(is_watching, "watch", .group = WHAT,
-	  .help = "go on with files that appear in the folders, until a signal"),
+	  .help = "watch the folders and ingest new files until interrupted"),
 	R(no_traces, "no-traces", .group = WHAT,
 	  .help = "leave the profiler's traces that a document names where they are"),
 	R(trace, "trace", .group = WHAT, .arg = "FILE",
 	  .help = "a profiler's trace that belongs to a run"),
 	R(run, "run", .group = WHAT, .arg = "ID",
-	  .help = "that run, by its run_id or number; default: the one that was taken in"),
+	  .help = "run that the trace belongs to, by run_id or number; default: the run just "
+	  "ingested"),
 	R(is_json, "json", .group = WHAT, .help = "report the outcome of each file as a line of JSON"),
 };
 static const struct ingest_opts defaults = { 0 };
@@ -73,7 +75,8 @@ static const char *const groups[] = { WHERE, WHAT, NULL };
 
 const struct opt_set cmd_ingest_set = {
 	.command = "ingest",
-	.summary = "Takes results into the store of the dashboard; the same result twice is one run.",
+	.summary = "Adds results to the store of the dashboard. A result that is already there is "
+		"not added again.",
 	.usage = "PATH... [options]",
 	.epilog = "Examples:\n"
 		  "  profllm ingest results.json\n"
@@ -120,7 +123,7 @@ static int take_named(struct ingest *g, const char *path, struct str document,
 				     files.file[i].path, &is_new, &why) == 0) {
 			run->traces += is_new;
 		} else if (why.code == ERR_USAGE) {
-			*note = str_of(arena_printf(a, "its traces were left out: %s", why.text));
+			*note = str_of(arena_printf(a, "its traces were skipped: %s", why.text));
 			return 0;
 		} else {
 			*e = why;
@@ -496,7 +499,7 @@ static int take_trace(struct ingest *g, struct err *e)
 	if (g->o->run) {
 		run = store_find(g->store, str_of(g->o->run));
 		if (!run && (!str_to_i64(str_of(g->o->run), &run) || run < 1))
-			return err_set(e, ERR_USAGE, "--run: no run is called '%s'", g->o->run);
+			return err_set(e, ERR_USAGE, "--run: there is no run '%s'", g->o->run);
 	}
 	if (store_trace_put(g->store, run, name, g->o->trace, &id, e) < 0)
 		return err_wrap(e, "--trace");
@@ -512,7 +515,8 @@ static int attach(struct ingest *g, struct err *e)
 	if (!g->o->trace || *cli_is_interrupted())
 		return 0;
 	if (!g->o->run && !g->last_id)
-		return err_set(e, ERR_USAGE, "--trace: no run was taken in that it could belong to");
+		return err_set(e, ERR_USAGE, "--trace: no run was ingested; name the run with "
+			"--run");
 	if (g->store)
 		return take_trace(g, e);
 	snprintf(number, sizeof(number), "%lld", (long long)g->last_id);
@@ -767,7 +771,7 @@ static int check(const struct ingest_opts *o, struct err *e)
 	if (o->run && !o->trace)
 		return err_set(e, ERR_USAGE, "--run needs --trace");
 	if (o->trace && (!file_exists(o->trace) || file_is_dir(o->trace)))
-		return err_set(e, ERR_USAGE, "--trace: %s is no file", o->trace);
+		return err_set(e, ERR_USAGE, "--trace: %s is not a file", o->trace);
 	if (o->is_watching && (o->trace || !o->paths.n))
 		return err_set(e, ERR_USAGE, "--watch needs a folder, and excludes --trace");
 	for (size_t i = 0; i < o->paths.n; i++)

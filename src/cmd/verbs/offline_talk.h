@@ -12,7 +12,7 @@
  *	latency_run(&opts, &talk.engine, &talk.hooks, &result, &talk.cli.err) ...
  *	return offline_end(&talk);
  *
- * Lines go to stdout and warnings to stderr, around a progress bar that stands on stderr. Bars
+ * Lines go to stdout and warnings to stderr, around a progress bar on stderr. Bars
  * are labelled and shaped as upstream's are; off a terminal they are plain lines.
  */
 #pragma once
@@ -21,7 +21,7 @@
 
 struct offline_talk {
 	struct cli cli;
-	struct opt_set set;           /* the verb's, with the simulator's options beside it */
+	struct opt_set set;           /* the verb's, with the simulator's options added */
 	struct opt_foreign foreign[2];
 	struct arena arena;           /* of what --config became */
 	const struct offline_opts *opts;

@@ -54,9 +54,9 @@ static const struct opt rows[] = {
 	R(args_file, "args-file", .group = CONFIG, .arg = "FILE",
 	  .help = "further arguments of the server, as args import writes them; default: the user's"),
 	R(only, "only", .group = WHAT, .arg = "PATTERN", .flags = OPT_MANY | OPT_EACH,
-	  .help = "of a suite only members whose name matches (* and ?)"),
+	  .help = "of a suite, run only members whose name matches (* and ?)"),
 	R(is_resumed, "resume", .group = WHAT,
-	  .help = "keep documents that are completed and measure the same, run the rest"),
+	  .help = "skip members that already have a completed document of the same configuration"),
 	R(jobs, "jobs", .group = WHAT, .arg = "N", .min = 1, .max = 256,
 	  .words = "parallel -j",
 	  .help = "members of a suite that run at once, as GPUs and ports allow"),
@@ -64,10 +64,10 @@ static const struct opt rows[] = {
 	  .words = "-n",
 	  .help = "print the plan (commands, GPUs, ports, duration) and exit"),
 	R(plan, "plan", .group = WHAT, .arg = "FILE",
-	  .help = "the plan as JSON into a file, of the configuration alone: no tokenizer and no "
-		  "dataset is looked at; - is stdout"),
+	  .help = "write the plan as JSON to FILE (- for stdout), from the configuration alone: "
+		  "tokenizer and dataset are not read"),
 	R(check, "check", .group = WHAT,
-	  .help = "see whether it would work, with a short load, and keep nothing"),
+	  .help = "preflight check: run a short load and discard its results"),
 	R(strict, "strict", .group = WHAT, .help = "exit 3 when a verdict is not VALID"),
 	GATE_ROWS(struct run_opts, gate, WHAT, 0),
 	R(upload, "upload", .group = WHAT, .arg = "URL",
@@ -80,15 +80,17 @@ static const struct opt rows[] = {
 		  "the end; the URL as profllm dashboard prints it"),
 	R(compare_with, "compare-with", .group = WHAT, .arg = "WHERE",
 	  .words = "previous baseline before",
-	  .help = "say what has changed since the newest earlier run of the same configuration: "
-		  "previous looks at the dashboard of --upload or --dashboard, else in the store; or "
-		  "a store or dashboard, as sqlite:PATH or http://host:8080"),
-	R(no_upload_traces, "no-upload-traces", .group = WHAT, .help = "send documents alone"),
+	  .help = "report what has changed since the newest earlier run of the same configuration: "
+		  "previous looks in the dashboard of --upload or --dashboard, else in the store; "
+		  "or name a store or dashboard, as sqlite:PATH or http://host:8080"),
+	R(no_upload_traces, "no-upload-traces", .group = WHAT, .help = "send documents without "
+	"traces"),
 	R(token_file, "token-file", .group = WHAT, .arg = "FILE",
 	  .help = "the token for --upload is its first line; a dashboard of this user on this "
 		  "machine needs none"),
 	R(upload_spool, "upload-spool", .group = WHAT,
-	  .help = "send what waits, and run nothing; with --upload all of it goes to that URL"),
+	  .help = "send documents that wait in the spool folder, and run nothing; with --upload, "
+	  "send them all to that URL"),
 	R(scheduler, "scheduler", .group = WHERE, .arg = "NAME", .choices = schedulers,
 	  .words = "cluster sbatch",
 	  .help = "run every experiment as a task of a Slurm job array (slurm), or on hosts reached by "
@@ -98,14 +100,15 @@ static const struct opt rows[] = {
 	  .help = "hosts of --scheduler ssh, one on each line; slots=N after it for N experiments at once"),
 	R(scheduler_args, "scheduler-args", .group = WHERE, .arg = "WORD", .flags = OPT_MANY | OPT_EACH,
 	  .words = "partition account",
-	  .help = "further words for sbatch, or for ssh: --scheduler-args=--partition=gpu; may be "
+	  .help = "further arguments for sbatch or ssh: --scheduler-args=--partition=gpu; may be "
 		  "repeated"),
 	R(is_detached, "no-wait", .group = WHERE,
 	  .help = "with --scheduler slurm, submit the jobs and exit; the same command with --resume "
 		  "collects the results"),
-	R(show_log, "show-log", .group = SHOWN, .help = "show what servers print on stderr as it comes"),
+	R(show_log, "show-log", .group = SHOWN, .help = "copy the servers' output to stderr as it "
+	"comes"),
 	R(live, "live", .group = SHOWN, .words = "tui watch",
-	  .help = "a full screen while load runs, as bench serve --live has it; on a terminal"),
+	  .help = "full-screen view while load runs, like bench serve --live; needs a terminal"),
 	R(progress, "progress", .group = SHOWN, .arg = "FORM", .choices = forms,
 	  .help = "progress on stderr; auto is a bar on a terminal and lines elsewhere"),
 	R(events, "events", .group = SHOWN, .arg = "FILE",
@@ -120,7 +123,7 @@ static const struct opt rows[] = {
 	  .help = "print the JSON Schema of configurations, by which editors complete and check them"),
 	R(member, "member", .flags = OPT_HIDDEN, .help = "run one member of a suite for another run"),
 	R(ends_with_stdin, "until-stdin-ends", .flags = OPT_HIDDEN,
-	  .help = "stop as for Ctrl-C at the end of the standard input"),
+	  .help = "stop as with Ctrl-C when standard input ends"),
 	R(is_bounded, "bounded", .flags = OPT_HIDDEN,
 	  .help = "the configuration was sent to a dashboard, which allows it what follows"),
 	R(include_dir, "include-dir", .flags = OPT_HIDDEN | OPT_EACH, .arg = "DIR",
@@ -136,8 +139,8 @@ static const char *const groups[] = { CONFIG, WHAT, WHERE, SHOWN, NULL };
 
 const struct opt_set cmd_run_set = {
 	.command = "run",
-	.summary = "Runs experiments from one file: GPUs and ports found and held, servers started, "
-		   "load run, the machine watched, one document for each.",
+	.summary = "Runs experiments from one file: reserves GPUs and ports, starts servers, runs "
+		   "the load, monitors the machine and writes one document for each.",
 	.epilog = "Examples:\n"
 		  "  profllm run --config experiment.yaml --output results.json\n"
 		  "  profllm run --config suite.yaml --output results.json --only '*tp=2*' --resume\n"

@@ -15,7 +15,7 @@
  */
 struct run_talk {
 	bool is_bar, is_off;      /* progress as a bar; no progress at all */
-	bool is_drawn;            /* a bar stands on the current line */
+	bool is_drawn;            /* a bar is on the current line */
 	char what[48];            /* what is under way */
 	int64_t began_ns, drawn_ns;
 	bool is_single;           /* not a suite: members are not named */

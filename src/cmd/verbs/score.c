@@ -39,7 +39,7 @@ const char *const score_reports[] = { "short", "full", "json", NULL };
 
 const struct opt_set cmd_bench_score_set = {
 	.command = "bench score",
-	.summary = "Reports a recorded run again, with other percentiles or limits if asked.",
+	.summary = "Reports a recorded run again, with other percentiles or limits if given.",
 	.usage = "FILE... [options]",
 	.epilog = "Examples:\n"
 		  "  profllm bench score run.rec\n"
@@ -133,14 +133,15 @@ static int load_one(const char *path, struct loaded *l, struct arena *a, struct 
 	if (record_file_load(&l->record, &l->info, path, e) < 0)
 		return -1;
 	if (!l->record.meta)
-		return err_set(e, ERR_PARSE, "%s has no meta: it broke off before load began", path);
+		return err_set(e, ERR_PARSE, "%s has no metadata: the program ended before the "
+			"load began", path);
 	if (report_meta_read(&l->meta, str_of(l->record.meta), a, e) < 0)
 		return err_wrap(e, "%s", path);
 	if (l->info.is_complete)
 		return 0;
 	l->meta.trust.is_broken_off = true;
 	report_date(l->meta.facts.date, l->record.stop_ns);
-	snprintf(text, sizeof(text), "%s breaks off: %u requests of %u are in it", path,
+	snprintf(text, sizeof(text), "%s is incomplete: it holds %u of %u requests", path,
 		 l->record.n_rows, l->record.n_rows + l->info.n_missing);
 	cli_warn(text);
 	return 0;

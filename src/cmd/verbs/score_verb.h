@@ -32,11 +32,11 @@ struct score_choice {
 	    .help = "Limits in milliseconds for ttft, tpot, e2el; default: " limits "."), \
 	R(save_result, "save-result", .group = "Output", .help = "Write the result as JSON."), \
 	R(append_result, "append-result", .group = "Output", \
-	    .help = "Add the result to the end of the file, one JSON object a line."), \
+	    .help = "Append the result to the file, one JSON object per line."), \
 	R(save_detailed, "save-detailed", .group = "Output", \
-	    .help = "Keep the arrays per request in the result."), \
+	    .help = "Include arrays with one element per request in the result."), \
 	R(result_dir, "result-dir", .group = "Output", .arg = "DIR", \
-	    .help = "Where results go; made when missing."), \
+	    .help = "Folder for results; created when missing."), \
 	R(result_filename, "result-filename", .group = "Output", .arg = "FILE", \
 	    .help = "Name of the result file instead of the generated one."), \
 	R(record, "record", .group = "Output", .arg = "FILE", \

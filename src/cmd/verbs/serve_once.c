@@ -276,7 +276,7 @@ static void on_measured(void *self, struct point *point)
 	fflush(stdout);
 	buf_release(&text);
 	if (point->failure && !point->is_interrupted) {
-		err_set(&e, ERR_RUN, "%s (%s; %u failed)", point->failure,
+		err_set(&e, ERR_NO_SUCCESS, "%s (%s; %u failed)", point->failure,
 			point->load.end == LOAD_REFUSED ? "the run was stopped, no request succeeded"
 			: "no request succeeded", scored->metrics.failed);
 		add_error(&talk->err, &e);
@@ -385,7 +385,8 @@ static int write_dump(const struct serve_opts *o, const struct point *p, struct 
 
 	dump_workload(&p->workload, &p->plan, o->request_id_prefix, &text);
 	if (text.is_over)
-		rc = err_set(e, ERR_LIMIT, "--dump-workload: the workload passes the limit of %llu GiB",
+		rc = err_set(e, ERR_LIMIT, "--dump-workload: the workload exceeds the limit of "
+					   "%llu GiB",
 			     WORKLOAD_DUMP_BYTES_MAX >> 30);
 	else if (strcmp(path, "-") == 0)
 		cli_out(buf_str(&text));

@@ -555,7 +555,8 @@ int cmd_sim(int argc, char **argv)
 
 	(void)argc;
 	if (sim_args_fit(cmd_sim_options(), argv, &args, &arena, &e) < 0) {
-		fprintf(stderr, "profllm sim: %s\n", e.text);
+		fprintf(stderr, "profllm sim");
+		cli_print_error(&e);
 		status = err_exit_status(&e);
 		goto done;
 	}
@@ -566,7 +567,7 @@ int cmd_sim(int argc, char **argv)
 	if (options.is_worker) {
 		sim_worker(&options, argv, &cli.err);
 	} else if (options.account || options.worker_fault) {
-		err_set(&cli.err, ERR_USAGE, "%s is about a worker: --engine-worker is missing",
+		err_set(&cli.err, ERR_USAGE, "%s needs --engine-worker",
 			options.account ? "--account" : "--worker-fault");
 	} else if (sim_setup(&options, &cli, &args, &setup, &cli.err) == 0) {
 		buf_add_str(&cli.result.notes, buf_str(&setup.notes));

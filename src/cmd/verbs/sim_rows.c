@@ -50,21 +50,21 @@ static const struct opt rows[] = {
 	ROW(client_ca_file, "ssl-ca-certs", .group = SERVER, .arg = "FILE",
 	    .help = "Clients must show a certificate of one of these authorities (PEM)."),
 	ROW(api_key, "api-key", .group = SERVER, .flags = OPT_SECRET,
-	    .help = "Key that requests under /v1 must bring as a bearer token."),
+	    .help = "Key that requests under /v1 must send as a bearer token."),
 	ROW(keep_alive_ms, "keep-alive-ms", .group = SERVER, .arg = "MS", .flags = OPT_OURS,
 	    .min = 0, .max = 1e9,
-	    .help = "Close connections that were idle this long; 0 never does."),
+	    .help = "Close connections after this idle time; 0 never does."),
 
 	ROW(model_tag, "model-tag", .group = MODEL, .flags = OPT_POSITIONAL | OPT_NO_CONFIG,
-	    .arg = "MODEL", .help = "As --model, where vllm serve has it."),
+	    .arg = "MODEL", .help = "The same as --model, in the place where vllm serve has it."),
 	ROW(model, "model", .group = MODEL, .help = "Name of the model, the root in /v1/models."),
 	ROW(served, "served-model-name", .group = MODEL, .arg = "NAME", .flags = OPT_MANY,
-	    .help = "Ids the model is served under; default: its name."),
+	    .help = "Names under which the model is served; default: its name."),
 	ROW(tokenizer, "tokenizer", .group = MODEL, .arg = "PATH",
-	    .help = "What tokens are counted and answers are written with: sim (built in), a "
+	    .help = "Tokenizer for counting tokens and writing answers: sim (built in), a "
 		    "tokenizer.json, its directory, or a cached model name."),
 	ROW(max_model_len, "max-model-len", .group = MODEL, .arg = "TOKENS", .min = 2, .max = 1e9,
-	    .help = "Most tokens of prompt and answer together."),
+	    .help = "Maximum number of tokens of prompt and answer together."),
 	ROW(seed, "seed", .group = MODEL, .min = 0, .max = 9e15,
 	    .help = "Seed of answers, distributions and faults."),
 
@@ -98,55 +98,58 @@ static const struct opt rows[] = {
 	ROW(diffusion_steps, "diffusion-steps", .group = ORACLE, .arg = "N", .flags = OPT_OURS,
 	    .min = 1, .max = 4096, .help = "Denoising steps of each canvas."),
 	ROW(output_len, "output-len", .group = ORACLE, .arg = "DIST", .flags = OPT_OURS,
-	    .help = "Answers end by themselves after that many tokens unless ignore_eos is set."),
+	    .help = "Answers end after this many tokens unless ignore_eos is set."),
 	ROW(faults, "fault", .group = ORACLE, .arg = "SPEC", .flags = OPT_OURS | OPT_MANY,
-	    .help = "What goes wrong: KIND[@TOKEN][=VALUE][:PROBABILITY or :id=PATTERN]; see the "
+	    .help = "Fault to inject: KIND[@TOKEN][=VALUE][:PROBABILITY or :id=PATTERN]; see the "
 		    "end of this page."),
 
 	ROW(constraint_form, "constraint-form", .group = ANSWERS, .flags = OPT_OURS,
-	    .choices = constraint_forms, .help = "Members that constrain answers, besides "
-		    "response_format: structured_outputs, or guided_json and its like as servers "
-		    "before 0.12 had them. The others are ignored, as unknown members are."),
+	    .choices = constraint_forms, .help = "Request members that constrain answers, in "
+		    "addition to response_format: structured_outputs, or guided_json and similar "
+		    "ones as in servers before 0.12. Others are ignored."),
 	ROW(is_constraint_ignored, "ignore-constraints", .group = ANSWERS, .flags = OPT_OURS,
-	    .help = "Ignore all of them, as a server that does not know them."),
+	    .help = "Ignore all constraints, like a server that does not know them."),
 	ROW(constraint_errors, "constraint-errors", .group = ANSWERS, .arg = "SHARE",
 	    .flags = OPT_OURS, .min = 0, .max = 1,
-	    .help = "Share of constrained answers that are wrong by a little; the truth file names "
-		    "them."),
+	    .help = "Share of constrained answers that violate their constraint slightly; the "
+		    "truth file names them."),
 	ROW(tool_call_share, "tool-call-share", .group = ANSWERS, .arg = "SHARE",
 	    .flags = OPT_OURS, .min = 0, .max = 1,
 	    .help = "Share of requests with tools and tool_choice auto that are answered by calls."),
 	ROW(tool_calls_max, "tool-calls", .group = ANSWERS, .arg = "N", .flags = OPT_OURS, .min = 1,
-	    .max = SCRIPT_CALLS_MAX, .help = "Such an answer has from 1 to N calls."),
+	    .max = SCRIPT_CALLS_MAX, .help = "Number of calls in such an answer: from 1 to N."),
 	ROW(tool_call_errors, "tool-call-errors", .group = ANSWERS, .arg = "SHARE",
 	    .flags = OPT_OURS, .min = 0, .max = 1,
-	    .help = "Share of calls whose arguments are wrong by a little."),
+	    .help = "Share of calls whose arguments are slightly wrong."),
 	ROW(lora_modules, "lora-modules", .group = ANSWERS, .arg = "NAME=PATH", .flags = OPT_MANY,
 	    .help = "LoRA adapters that are served as models: NAME=PATH, or a JSON object with name, "
 		    "path and base_model_name."),
 	ROW(lora, "enable-lora", .group = ANSWERS,
 	    .help = "Requests may name adapters; --lora-modules implies it."),
 	ROW(loras_max, "max-loras", .group = ANSWERS, .arg = "N", .min = 1, .max = ENGINE_LORAS_MAX,
-	    .help = "Most adapters in one batch; requests with others wait."),
+	    .help = "Maximum number of adapters in one batch; requests with others wait."),
 
 	ROW(scheduling, "scheduling-policy", .group = ENGINE, .choices = policies,
-	    .help = "Who is served first: who came first, or the lowest priority of the requests."),
+	    .help = "Which request is served first: the one that arrived first, or the one with "
+	    "the lowest priority value."),
 	ROW(max_num_seqs, "max-num-seqs", .group = ENGINE, .min = 1, .max = 1e6,
-	    .help = "Most requests in one batch."),
+	    .help = "Maximum number of requests in one batch."),
 	ROW(max_num_batched_tokens, "max-num-batched-tokens", .group = ENGINE, .min = 1,
 	    .max = 1e9, .help = "Token budget of one scheduler step."),
 	ROW(kv_cache_tokens, "kv-cache-tokens", .group = ENGINE, .flags = OPT_OURS, .min = 1,
 	    .max = 1e12, .help = "Tokens the KV cache holds; running requests that need more "
 				 "are preempted, the newest first."),
 	ROW(prefix_caching, "enable-prefix-caching", .group = ENGINE,
-	    .help = "Prefix caching: known beginnings of prompts are not computed again."),
+	    .help = "Prefix caching: prompt prefixes that were seen before are not computed "
+	    "again."),
 	ROW(chunked_prefill, "enable-chunked-prefill", .group = ENGINE,
-	    .help = "Long prompts are cut over several steps; without it they wait for a step "
-		    "that holds them whole."),
+	    .help = "Split long prompts over several steps; without it they wait for a step that "
+		    "has room for all of the prompt."),
 	ROW(chunk_max, "long-prefill-token-threshold", .group = ENGINE, .arg = "TOKENS", .min = 0,
-	    .max = 1e9, .help = "Most tokens of one prompt in a step; 0: as the budget allows."),
+	    .max = 1e9, .help = "Maximum number of tokens of one prompt in a step; 0: as the "
+	    "budget allows."),
 	ROW(is_cached_told, "enable-prompt-tokens-details", .group = ENGINE,
-	    .help = "Usage says how many prompt tokens were cached."),
+	    .help = "Report in usage how many prompt tokens were cached."),
 	ROW(prefill_base_us, "prefill-base-us", .group = ENGINE, .arg = "US", .flags = OPT_OURS,
 	    .min = 0, .max = 1e9, .help = "Cost of a step with any prefill."),
 	ROW(prefill_us_per_token, "prefill-us-per-token", .group = ENGINE, .arg = "US",
@@ -157,31 +160,31 @@ static const struct opt rows[] = {
 	    .flags = OPT_OURS, .min = 0, .max = 1e9, .help = "Cost of each decoding request."),
 
 	ROW(gpu, "gpu", .group = HARDWARE, .flags = OPT_OURS, .choices = hardware_gpus,
-	    .help = "Time and memory are those of this GPU; given by itself, of the first model "
-		    "shape."),
+	    .help = "Model time and memory of this GPU; without --model-shape, for the first known "
+		    "model shape."),
 	ROW(shape, "model-shape", .group = HARDWARE, .arg = "SHAPE", .flags = OPT_OURS,
-	    .choices = hardware_shapes, .help = "And of a model of this shape. A --model whose name "
-						"says so has its shape without this."),
+	    .choices = hardware_shapes, .help = "Shape of the simulated model. A --model whose "
+						"name implies a shape has it without this option."),
 	ROW(tp, "tensor-parallel-size", .group = HARDWARE, .arg = "N", .min = 1, .max = 64,
-	    .help = "GPUs that share every layer."),
+	    .help = "Number of GPUs that share every layer."),
 	ROW(pp, "pipeline-parallel-size", .group = HARDWARE, .arg = "N", .min = 1, .max = 64,
-	    .help = "Groups of GPUs that have some of the layers each."),
+	    .help = "Number of groups of GPUs that hold some of the layers each."),
 	ROW(dp, "data-parallel-size", .group = HARDWARE, .arg = "N", .min = 1, .max = 64,
-	    .help = "Engines; a request goes to the one with least to do."),
+	    .help = "Number of engines; a request goes to the least busy one."),
 	ROW(dtype, "dtype", .group = HARDWARE, .choices = dtypes,
-	    .help = "Numbers that weights are kept in and computed with."),
+	    .help = "Data type of weights and computation."),
 	ROW(quantization, "quantization", .group = HARDWARE, .arg = "METHOD",
 	    .help = "How weights are quantized: fp8, awq, gptq, bitsandbytes, modelopt_fp4 ...; "
 		    "default: what the model's name says."),
 	ROW(kv_cache_dtype, "kv-cache-dtype", .group = HARDWARE,
-	    .help = "Numbers of the KV cache: auto, fp8 ..."),
+	    .help = "Data type of the KV cache: auto, fp8 ..."),
 	ROW(utilization, "gpu-memory-utilization", .group = HARDWARE, .arg = "SHARE",
 	    .flags = OPT_MIN_EXCLUSIVE, .min = 0, .max = 1,
 	    .help = "Fraction of GPU memory to use."),
 	ROW(kv_bytes, "kv-cache-memory-bytes", .group = HARDWARE, .arg = "BYTES", .min = 1,
-	    .max = 1e15, .help = "Size of the KV cache on each GPU, whatever is left."),
+	    .max = 1e15, .help = "Size of the KV cache on each GPU, regardless of free memory."),
 	ROW(blocks, "num-gpu-blocks-override", .group = HARDWARE, .arg = "BLOCKS", .min = 1,
-	    .max = 1e12, .help = "The same in blocks."),
+	    .max = 1e12, .help = "Size of the KV cache in blocks."),
 	ROW(block_size, "block-size", .group = HARDWARE, .arg = "TOKENS", .min = 1, .max = 4096,
 	    .help = "Tokens of one block of the KV cache."),
 	ROW(eager, "enforce-eager", .group = HARDWARE,
@@ -191,7 +194,7 @@ static const struct opt rows[] = {
 	ROW(load_format, "load-format", .group = HARDWARE, .arg = "FORMAT",
 	    .help = "dummy: weights are not read."),
 	ROW(is_explained, "explain", .group = HARDWARE, .flags = OPT_OURS,
-	    .help = "Print what the model of this hardware amounts to, and exit."),
+	    .help = "Print the figures that this hardware model results in, and exit."),
 
 	ROW(role, "role", .group = ROLES, .flags = OPT_OURS, .choices = role_names,
 	    .help = "Role in a disaggregated deployment: prefill or decode (kv_producer or kv_consumer of "
@@ -199,16 +202,17 @@ static const struct opt rows[] = {
 	ROW(kv_transfer, "kv-transfer-config", .group = ROLES, .arg = "JSON",
 	    .help = "In vLLM's form: kv_connector, kv_role, kv_connector_extra_config."),
 	ROW(kv_offloading, "kv-offloading-size", .group = ROLES, .arg = "GIB", .min = 0,
-	    .max = 1e6, .help = "Host memory for blocks that leave the KV cache; finding them there "
-				"costs bringing them back."),
+	    .max = 1e6, .help = "Host memory for blocks that are evicted from the KV cache; using "
+				"them again costs the transfer back."),
 	ROW(cpu_offload_gib, "cpu-offload-gb", .group = ROLES, .arg = "GIB", .min = 0, .max = 1e5,
-	    .help = "Weights of each GPU that stay in the host's memory and are read from there in "
-		    "every step."),
+	    .help = "Weights of each GPU that stay in host memory and are read from there in every "
+		    "step."),
 	ROW(kv_cache_url, "kv-cache-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS,
 	    .help = "A --role cache whose blocks this server shares with others."),
 	ROW(kv_transfer_us, "kv-transfer-us-per-token", .group = ROLES, .arg = "US",
 	    .flags = OPT_OURS, .min = 0, .max = 1e6,
-	    .help = "Bringing a token's KV cache from elsewhere; default: by the GPU's PCIe."),
+	    .help = "Time to transfer the KV cache of one token from another server or the host; "
+	    "default: by the GPU's PCIe bandwidth."),
 	ROW(prefill_urls, "prefill-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS | OPT_MANY,
 	    .help = "Proxy: URLs of the prefill servers, used in turn."),
 	ROW(decode_urls, "decode-url", .group = ROLES, .arg = "URL", .flags = OPT_OURS | OPT_MANY,
@@ -228,36 +232,36 @@ static const struct opt rows[] = {
 	    .max = 1000, .help = "Starting takes as long as loading the model would, times X; until "
 				 "then nothing listens. 0: ready at once."),
 	ROW(die_after, "die-after", .group = LIFE, .arg = "WHEN", .flags = OPT_OURS,
-	    .help = "Fail that long after getting ready (2s, 500ms) or at the request after so many "
+	    .help = "Fail this long after getting ready (2s, 500ms) or after this many requests "
 		    "(20req), with exit status 1."),
 	ROW(is_never_ready, "never-ready", .group = LIFE, .flags = OPT_OURS,
-	    .help = "Load, and never listen."),
+	    .help = "Load the model, and never listen."),
 	ROW(fail_start, "fail-start", .group = LIFE, .arg = "HOW", .flags = OPT_OURS,
 	    .help = "End while loading: oom (out of GPU memory, exit status 1), killed (by signal "
 		    "9) or exit=N."),
 	ROW(is_term_ignored, "ignore-term", .group = LIFE, .flags = OPT_OURS,
 	    .help = "SIGTERM has no effect."),
 	ROW(is_daemon_forked, "fork-daemon", .group = LIFE, .flags = OPT_OURS,
-	    .help = "Leave a process in a session of its own, which stays for ten minutes."),
+	    .help = "Leave a process in a separate session, which stays for ten minutes."),
 
 	ROW(truth_file, "truth", .group = FILES, .arg = "FILE", .flags = OPT_OURS,
-	    .help = "JSON lines: what was sent for each request, and when."),
+	    .help = "File for JSON lines: what was sent for each request, and when."),
 	ROW(requests_file, "requests", .group = FILES, .arg = "FILE", .flags = OPT_OURS,
-	    .help = "JSON lines: every request as it was received."),
+	    .help = "File for JSON lines: every request as it was received."),
 
 	ROW(profiler, "profiler-config", .group = FILES, .arg = "JSON",
 	    .help = "In vLLM's form: with profiler torch, POST /start_profile and /stop_profile write "
 		    "a trace of steps and requests to torch_profiler_dir; so does "
 		    "VLLM_TORCH_PROFILER_DIR."),
 	ROW(trace_ms, "trace-ms", .group = FILES, .arg = "MS", .flags = OPT_OURS, .min = 0, .max = 1e7,
-	    .help = "How long such a trace goes on growing after /stop_profile was answered."),
+	    .help = "How long such a trace continues to grow after /stop_profile was answered."),
 
 	ROW(is_worker, "engine-worker", .group = WORKER, .flags = OPT_OURS,
 	    .help = "No server: the engine model speaks the worker protocol (docs/guide/adapters.md), "
 		    "as `bench throughput --backend sim` starts it."),
 	ROW(account, "account", .group = WORKER, .arg = "FILE", .flags = OPT_OURS,
-	    .help = "JSON lines, added to the file: what each load and each batch cost by the model, "
-		    "and how long it took."),
+	    .help = "Append JSON lines to the file: the modelled cost of each load and batch, and "
+		    "how long it took."),
 	ROW(worker_fault, "worker-fault", .group = WORKER, .arg = "KIND", .flags = OPT_OURS,
 	    .help = "How the worker fails: hang, killed, oom, exit=N, close, garbage, not-json, "
 		    "oversize, cut, wrong-id, short, clock, or an error (missing, flag, model, "
@@ -586,7 +590,7 @@ static int role_apply(const struct sim_cli *c, struct sim_setup *out, struct err
 
 	out->sim.is_proxy = c->role && strcmp(c->role, "proxy") == 0;
 	if (has_urls && !out->sim.is_proxy)
-		return err_set(e, ERR_USAGE, "--%s-url is a proxy's: --role proxy is missing",
+		return err_set(e, ERR_USAGE, "--%s-url needs --role proxy",
 			       c->prefill_urls.n ? "prefill" : c->decode_urls.n ? "decode" : "backend");
 	if (c->role && strcmp(c->role, "prefill") == 0)
 		kv->role = KV_PRODUCER;

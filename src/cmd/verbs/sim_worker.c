@@ -217,11 +217,11 @@ static int options_read(struct host *h, char **all, struct err *e)
 		      e) < 0)
 		return -1;
 	if (h->options.ttft_ms || h->options.itl_ms || h->options.burst_ms > 0)
-		return err_set(e, ERR_USAGE, "--ttft-ms, --itl-ms and --burst-ms pace a server's "
-			       "answers; a worker has the engine model alone");
+		return err_set(e, ERR_USAGE, "--ttft-ms, --itl-ms and --burst-ms set the pace of a "
+			       "server's answers; a worker has only the engine model");
 	if (h->options.truth_file || h->options.requests_file)
-		return err_set(e, ERR_USAGE, "--truth and --requests are about a server's requests; "
-			       "--account FILE tells of a worker's batches");
+		return err_set(e, ERR_USAGE, "--truth and --requests describe a server's requests; "
+			       "use --account FILE for a worker's batches");
 	return sim_setup(&h->options, &h->cli, &h->args, &h->setup, e);
 }
 

@@ -28,11 +28,12 @@ struct keep_opts {
 	  .help = "sqlite:PATH or postgresql://...; default: sqlite, in the user's data folder")
 #define WHICH \
 	R(runs, "RUN", .flags = OPT_POSITIONAL, .help = "run_ids"), \
-	R(filter, "filter", .arg = "JSON", .help = "or all runs that it holds for, as in export")
+	R(filter, "filter", .arg = "JSON", \
+	  .help = "or all runs that match this filter, as in export")
 /* For the verbs that look for files of traces, or remove them. */
 #define TRACES \
 	R(traces_dir, "traces-dir", .arg = "DIR", \
-	  .help = "where traces are kept; default: next to the SQLite file")
+	  .help = "folder for traces; default: next to the SQLite file")
 #define SET(verb, rows, ...) { .command = verb, OPT_SET_OF(rows, defaults), __VA_ARGS__ }
 
 static const struct keep_opts defaults = { 0 };
@@ -42,19 +43,20 @@ static const struct opt backup_rows[] = {
 	STORE,
 };
 const struct opt_set cmd_backup_set = SET("backup", backup_rows,
-	.summary = "Copies a store into one file, while it is in use; files of traces are not in it.",
+	.summary = "Copies a store into one file, while it is in use. Trace files are not "
+		"included.",
 	.usage = "FILE [options]",
 	.epilog = "Examples:\n"
 		  "  profllm backup runs.backup\n"
 		  "  profllm backup runs.backup --store postgresql://db/runs");
 
 static const struct opt restore_rows[] = {
-	R(file, "FILE", .flags = OPT_POSITIONAL, .help = "what backup has written"),
-	R(is_forced, "force", .help = "replace what the store holds"),
+	R(file, "FILE", .flags = OPT_POSITIONAL, .help = "a file written by profllm backup"),
+	R(is_forced, "force", .help = "replace the contents of the store"),
 	STORE,
 };
 const struct opt_set cmd_restore_set = SET("restore", restore_rows,
-	.summary = "Makes a store what it was when it was backed up, on either database.",
+	.summary = "Restores a store from a backup, on either database.",
 	.usage = "FILE [options]",
 	.epilog = "Examples:\n"
 		  "  profllm restore runs.backup --store sqlite:runs.db\n"
@@ -62,20 +64,21 @@ const struct opt_set cmd_restore_set = SET("restore", restore_rows,
 
 static const struct opt check_rows[] = {
 	R(is_repairing, "repair",
-	  .help = "give back columns that no run has, and add those for which there was no room"),
+	  .help = "free columns that no run uses, and add values for which there was no column"),
 	STORE,
 	TRACES,
 };
 const struct opt_set cmd_store_check_set = SET("store check", check_rows,
-	.summary = "Looks at everything a store holds, and exits with 1 when something is wrong.",
+	.summary = "Checks everything in a store, and exits with 1 when something is wrong.",
 	.epilog = "Examples:\n"
 		  "  profllm store check --store sqlite:runs.db\n"
 		  "  profllm store check --store sqlite:runs.db --repair");
 
 static const struct opt convert_rows[] = {
 	STORE,
-	R(to, "to", .arg = "URL", .help = "the store to fill; it must be empty, or --force given"),
-	R(is_forced, "force", .help = "replace what that store holds"),
+	R(to, "to", .arg = "URL", .help = "the store to fill; it must be empty unless --force is "
+	"given"),
+	R(is_forced, "force", .help = "replace the contents of that store"),
 };
 const struct opt_set cmd_store_convert_set = SET("store convert", convert_rows,
 	.summary = "Copies a store into another one, of the same database or the other.",
@@ -124,7 +127,7 @@ int cmd_backup(struct cli *c, void *opts)
 	int rc;
 
 	if (!o->file)
-		return err_set(e, ERR_USAGE, "the file to write is needed");
+		return err_set(e, ERR_USAGE, "FILE is missing: the file to write");
 	if (keep_open_source(o, &store, e) < 0)
 		return -1;
 	rc = store_backup(store, o->file, e);
@@ -141,14 +144,15 @@ int cmd_restore(struct cli *c, void *opts)
 	struct err why = { 0 };
 
 	if (!o->file)
-		return err_set(e, ERR_USAGE, "the file that backup has written is needed");
+		return err_set(e, ERR_USAGE, "FILE is missing: a file written by profllm backup");
 	if (!file_exists(o->file))
 		return err_set(e, ERR_USAGE, "%s does not exist", o->file);
 	/* Force helps against one refusal alone. */
 	if (store_restore(keep_place(o, &c->arena), o->file, o->is_forced, &why) < 0)
 		return err_set(e, why.code, "%s%s", why.text,
-			       strstr(why.text, " is not empty: ") ? "; --force does it" : "");
-	printf("the store is what %s holds\n", o->file);
+			       strstr(why.text, " is not empty: ")
+			       ? "; --force replaces its contents" : "");
+	printf("the store now has the contents of %s\n", o->file);
 	return 0;
 }
 
@@ -163,7 +167,7 @@ int cmd_store_convert(struct cli *c, void *opts)
 	int rc;
 
 	if (!o->to)
-		return err_set(e, ERR_USAGE, "--to URL is needed");
+		return err_set(e, ERR_USAGE, "--to is missing: the URL of the store to fill");
 	if (keep_open_source(o, &store, e) < 0)
 		return -1;
 	rc = store_backup(store, path, e);
@@ -172,7 +176,7 @@ int cmd_store_convert(struct cli *c, void *opts)
 		rc = store_restore(o->to, path, o->is_forced, e);
 	unlink(path);
 	if (rc == 0)
-		printf("%s holds what %s does\n", o->to, keep_place(o, &c->arena));
+		printf("%s now has the contents of %s\n", o->to, keep_place(o, &c->arena));
 	return rc;
 }
 
@@ -283,12 +287,12 @@ const struct opt_set cmd_store_archive_set = SET("store archive", archive_rows,
 
 static const struct opt remove_rows[] = {
 	WHICH,
-	R(is_sure, "yes", .help = "do it; without it only their number is said"),
+	R(is_sure, "yes", .help = "remove the runs; without it only their number is printed"),
 	STORE,
 	TRACES,
 };
 const struct opt_set cmd_store_remove_set = SET("store remove", remove_rows,
-	.summary = "Removes runs for good, with documents, arrays and what was said of them.",
+	.summary = "Removes runs permanently, with their documents, arrays and notes.",
 	.usage = "[RUN...] [options]",
 	.epilog = "Examples:\n"
 		  "  profllm store remove exp_20250131_120000_c0ffee --yes");
@@ -309,7 +313,7 @@ static const struct opt retain_rows[] = {
 	TRACES,
 };
 const struct opt_set cmd_store_retain_set = SET("store retain", retain_rows,
-	.summary = "Applies limits of age and room; to be called once a day.",
+	.summary = "Applies limits of age and disk space; call it once a day.",
 	.epilog = "Examples:\n"
 		  "  profllm store retain --archive-days 365 --trace-days 90 --trace-gb 50");
 
@@ -401,7 +405,8 @@ static int remove_runs(const struct keep_opts *o, struct store *s, struct arena 
 	if (!o->is_sure) {
 		if (count(s, f, a, &n, e) < 0)
 			return -1;
-		printf("%zu run%s would be removed for good; --yes does it\n", n, plural(n));
+		printf("%zu run%s would be removed permanently; add --yes to remove %s\n", n,
+		       plural(n), n == 1 ? "it" : "them");
 		return 0;
 	}
 	if (store_remove(s, f, &n, e) < 0)

@@ -51,7 +51,7 @@ struct tokenizer_opts {
 	TOKENIZER_ROW(revision, "revision", .group = TOKENIZER_MODEL,                        \
 	    .help = "Branch, tag or commit of a model name; default: main."),                \
 	TOKENIZER_ROW(offline, "offline", .group = TOKENIZER_MODEL,                          \
-	    .help = "Take a model name from the local cache only; ask no hub.")
+	    .help = "Look for a model name in the local cache only, not on the hub.")
 
 static const char *const tokenizer_modes[] = { "auto", "mistral", NULL };
 
@@ -61,17 +61,17 @@ static const char *const tokenizer_modes[] = { "auto", "mistral", NULL };
 	TOKENIZER_ROW(threads, "threads", .group = TOKENIZER_WORK, .min = 0, .max = THREADS_MAX, \
 	    .help = "Threads that work on lines, or on files; 0: one for each core."),       \
 	TOKENIZER_ROW(timing, "timing", .group = TOKENIZER_WORK,                             \
-	    .help = "Tell on stderr how long loading and the work took.")
+	    .help = "Print on stderr how long loading and processing took.")
 #define FILES_ROW(text)                                                                      \
 	TOKENIZER_ROW(files, "FILE", .flags = OPT_POSITIONAL,                                \
 	    .help = text " Standard input without any, or for -.")
 #define ADD_SPECIAL_ROW                                                                      \
 	TOKENIZER_ROW(add_special_tokens, "add-special-tokens", .group = TOKENIZER_INPUT,    \
-	    .help = "Also the ids that the model wants around a text, a BOS for example.")
+	    .help = "Add the ids that the model expects around a text, such as a BOS token.")
 
 #define TEXT_ROW                                                                             \
 	TOKENIZER_ROW(text, "text", .group = TOKENIZER_INPUT,                                \
-	    .help = "This text, in place of files.")
+	    .help = "Use this text instead of files.")
 
 static const struct opt encode_rows[] = {
 	FILES_ROW("Texts."), TOKENIZER_MODEL_ROWS, TEXT_ROW, ADD_SPECIAL_ROW, STREAM_ROWS,
@@ -125,7 +125,7 @@ const struct opt_set cmd_tokenizer_count_set = {
 };
 const struct opt_set cmd_tokenizer_compile_set = {
 	.command = "tokenizer compile",
-	.summary = "Writes the form of a tokenizer that loads in milliseconds, ahead of time.",
+	.summary = "Writes a compiled form of a tokenizer, which loads in milliseconds.",
 	.usage = "--tokenizer NAME [options]",
 	.epilog = "It goes into $PROFLLM_CACHE_DIR, else $XDG_CACHE_HOME/profllm, else\n"
 		  "~/.cache/profllm. Whatever loads the same files later finds it there.",
@@ -154,7 +154,7 @@ static int read_text(struct state *s, struct str line, struct str *text, struct 
 	if (json_next(&scan, &whole, e) < 0)
 		return err_wrap(e, "not one JSON value");
 	if (!json_at_end(&scan))
-		return err_set(e, ERR_PARSE, "not one JSON value: something follows it");
+		return err_set(e, ERR_PARSE, "expected one JSON value, but more text follows it");
 	v = whole;
 	if (whole.kind == JSON_OBJECT && !json_member(whole, "text", &v) &&
 	    !json_member(whole, "prompt", &v))
@@ -277,7 +277,7 @@ static int read_ids_json(struct state *s, struct str line, struct err *e)
 	if (json_next(&scan, &v, e) < 0)
 		return err_wrap(e, "not one JSON value");
 	if (!json_at_end(&scan))
-		return err_set(e, ERR_PARSE, "not one JSON value: something follows it");
+		return err_set(e, ERR_PARSE, "expected one JSON value, but more text follows it");
 	if (v.kind == JSON_OBJECT && json_member(v, "ids", &element))
 		v = element;
 	if (v.kind != JSON_ARRAY)
@@ -371,7 +371,7 @@ static int run_items(struct ordered work, const struct tokenizer_opts *o,
 	if (rc == 0 && work.item == count_item && !o->jsonl && o->files.n > 1)
 		printf("%" PRIu64 " total\n", sum.id_count);
 	if (rc == 0 && sum.unknown)
-		fprintf(stderr, "WARNING: %" PRIu64 " ids name no token of %s and were left out\n",
+		fprintf(stderr, "WARNING: %" PRIu64 " ids are not tokens of %s and were skipped\n",
 			sum.unknown, tokenizer_name(t));
 	if (rc == 0 && o->timing)
 		tell_timing(&sum, load_ns, clock_mono_ns() - began_ns, work.threads);
@@ -537,7 +537,7 @@ int cmd_tokenizer_compile(struct cli *cli, void *values)
 	    load_once(&here, false, &after_ns, e) < 0)
 		goto done;
 	if (stat(path.data, &s) < 0) {
-		err_set(e, ERR_IO, "cannot look at %s: %s", path.data, strerror(errno));
+		err_set(e, ERR_IO, "cannot examine %s: %s", path.data, strerror(errno));
 		goto done;
 	}
 	printf("Compiled form:     %s\nSize:              %.1f MB\nLoads from source: %.1f ms\n"

@@ -14,7 +14,7 @@
 /* Bytes as text (RFC 4648, section 4), padded, without line breaks. */
 
 /*
- * Appends what text stands for. False, out unchanged: a length that is no multiple
+ * Appends the bytes that text encodes. False, out unchanged: a length that is no multiple
  * of four, a character outside the alphabet, or bits beyond the last byte.
  */
 bool base64_decode(struct str text, struct buf *out);

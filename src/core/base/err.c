@@ -3,6 +3,7 @@
 #include "core/base/err.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <stdarg.h>
 
 #include "core/base/redact.h"
@@ -21,18 +22,51 @@ static void put(char *out, size_t room, const char *fmt, va_list ap)
 	buf_release(&hidden);
 }
 
+static const struct { const char *topic; enum err_code code; } kinds[] = {
+#define X(name, topic, code) [ERR_##name - ERR_CODES - 1] = { #topic, ERR_##code },
+	ERR_KINDS(X)
+#undef X
+};
+
+/* By the reason of the system that a text ends with. */
+static enum err_code kind_of_system(struct str text)
+{
+	static const struct { int number; enum err_code kind; } reasons[] = {
+		{ ENOSPC, ERR_DISK_FULL }, { EDQUOT, ERR_DISK_FULL },
+		{ EACCES, ERR_PERMISSION_DENIED },
+	};
+
+	for (size_t i = 0; i < sizeof(reasons) / sizeof(*reasons); i++)
+		if (str_ends(text, str_of(strerrordesc_np(reasons[i].number))))
+			return reasons[i].kind;
+	return ERR_NONE;
+}
+
 int err_set(struct err *e, enum err_code code, const char *fmt, ...)
 {
 	va_list ap;
 
-	assert(code != ERR_NONE);
+	assert(code != ERR_NONE && code != ERR_CODES);
 	if (!e)
 		return -1;
-	e->code = code;
+	e->kind = code > ERR_CODES ? code : ERR_NONE;
+	e->code = e->kind ? kinds[code - ERR_CODES - 1].code : code;
 	va_start(ap, fmt);
 	put(e->text, sizeof(e->text), fmt, ap);
 	va_end(ap);
+	if (!e->kind)
+		e->kind = kind_of_system(str_of(e->text));
 	return -1;
+}
+
+enum err_code err_again(const struct err *why)
+{
+	return why->kind ? why->kind : why->code;
+}
+
+const char *err_topic(const struct err *e)
+{
+	return e->kind ? kinds[e->kind - ERR_CODES - 1].topic : NULL;
 }
 
 int err_wrap(struct err *e, const char *fmt, ...)

@@ -19,14 +19,60 @@ enum err_code {
 	ERR_PARSE,     /* input that does not follow its format: exit 1 */
 	ERR_LIMIT,     /* a named limit of ours was crossed: exit 1 */
 	ERR_CANCELLED, /* the caller asked to stop: exit 130 */
+	ERR_CODES,
+#define X(name, topic, code) ERR_##name,
+#define ERR_KINDS(X) \
+	X(SERVER_UNREACHABLE, server_unreachable, NET) \
+	X(HOST_UNKNOWN, host_unknown, NET) \
+	X(PROXY_REFUSED, proxy_refused, NET) \
+	X(TLS_SCHEME, tls_scheme, NET) \
+	X(TLS_CERTIFICATE, tls_certificate, NET) \
+	X(KEY_REFUSED, key_refused, NET) \
+	X(MODEL_UNKNOWN, model_unknown, NET) \
+	X(PATH_UNKNOWN, path_unknown, NET) \
+	X(NO_SUCCESS, no_success, RUN) \
+	X(URL_FORM, url_form, USAGE) \
+	X(DISK_FULL, disk_full, IO) \
+	X(PERMISSION_DENIED, permission_denied, IO) \
+	X(TOKENIZER_MISSING, tokenizer_missing, IO) \
+	X(TOKENIZER_UNREAD, tokenizer_unread, PARSE) \
+	X(HUB_GATED, hub_gated, IO) \
+	X(HUB_MISSING, hub_missing, IO) \
+	X(HUB_TOKEN, hub_token, IO) \
+	X(HUB_OFFLINE, hub_offline, IO) \
+	X(HUB_FOREIGN, hub_foreign, NET) \
+	X(DATASET_EMPTY, dataset_empty, RUN) \
+	X(RECORD_FOREIGN, record_foreign, PARSE) \
+	X(NO_RESULTS, no_results, RUN) \
+	X(OPEN_FILES, open_files, RUN) \
+	X(PORT_TAKEN, port_taken, RUN) \
+	X(LOCKS_UNUSABLE, locks_unusable, IO) \
+	X(NO_GPU, no_gpu, USAGE) \
+	X(COMMAND_NOT_FOUND, command_not_found, USAGE) \
+	X(CAPTURE_FORBIDDEN, capture_forbidden, NET) \
+	X(TOKEN_FILE_NEEDED, token_file_needed, USAGE) \
+	X(STORE_ADDRESS, store_address, USAGE) \
+	X(STORE_BUSY, store_busy, IO) \
+	X(STORE_DAMAGED, store_damaged, RUN) \
+	X(STORE_FOREIGN, store_foreign, USAGE) \
+	X(STORE_NEWER, store_newer, USAGE) \
+	X(STORE_READ_ONLY, store_read_only, USAGE) \
+	X(DATABASE_UNREACHABLE, database_unreachable, NET)
+	ERR_KINDS(X)
+#undef X
 };
 
 struct err {
-	enum err_code code;
+	enum err_code code; /* below ERR_CODES */
+	enum err_code kind; /* above it; 0: the text says all that there is to say */
 	char text[1024];
 };
 
-/* Fills e (may be NULL) and returns -1, so a failing function can end in one line. */
+/*
+ * Fills e (may be NULL) and returns -1, so a failing function can end in one line. Of a kind,
+ * code becomes the one of its row. Texts that end with the system's "No space left on device"
+ * or "Permission denied" get their kind from that.
+ */
 __attribute__((format(printf, 3, 4)))
 int err_set(struct err *e, enum err_code code, const char *fmt, ...);
 
@@ -37,6 +83,12 @@ int err_wrap(struct err *e, const char *fmt, ...);
 /* Appends to the text; returns -1. */
 __attribute__((format(printf, 2, 3)))
 int err_add(struct err *e, const char *fmt, ...);
+
+/* What err_set gets to report why again in other words: its kind, or its code. */
+enum err_code err_again(const struct err *why);
+
+/* The word that `profllm help` explains e by; NULL: none. */
+const char *err_topic(const struct err *e);
 
 /* The exit status for bench verbs (run-time errors 1, usage 2, cancelled 130). */
 int err_exit_status(const struct err *e);

@@ -20,7 +20,7 @@
 int file_read(const char *path, size_t limit, struct buf *out, struct err *e);
 
 /*
- * A file that is being replaced: written without a name, or under another one beside it, and
+ * A file that is being replaced: written without a name, or under another one next to it, and
  * renamed over it at the end, so that a reader sees the old file or the whole new one. The
  * target of a symbolic link is replaced, not the link; a device or a pipe cannot
  * be replaced and is written to as it is. Both return -1 with errno.

@@ -7,7 +7,7 @@
  * these stop the program with one sentence instead of returning NULL; what must be undone then (a
  * terminal, a name that is claimed) is registered with at_quick_exit. Sizes
  * taken from input must be bounded by a named limit (limits.h) before they get
- * here. The caller releases what it got by free(), hence stdlib.h.
+ * here. The caller releases what it got by free(), therefore stdlib.h.
  */
 #pragma once
 #include <stdarg.h>

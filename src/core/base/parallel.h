@@ -17,7 +17,7 @@ unsigned parallel_threads(void);
  * Calls one(self, item, worker) for items 0 to n - 1; worker (below threads, which is at most
  * THREADS_MAX; 0: as many as cores) is the same for all calls of one thread and tells
  * its scratch memory apart. Returns the first item whose call gave false; n when none did. Items
- * behind a failed one may be left out.
+ * after a failed one may be skipped.
  */
 size_t parallel_for(unsigned threads, size_t n,
 		    bool (*one)(void *self, size_t item, unsigned worker), void *self);

@@ -5,7 +5,7 @@
  * The one place that decides what is kept and shown of credentials; a hidden value is REDACTED
  * everywhere. What is sent is never touched. A secret is found in two ways:
  *
- *   by what stands around it   the value of a secret name (api_key=X, "token": "X", --hf-token X),
+ *   by the text around it     the value of a secret name (api_key=X, "token": "X", --hf-token X),
  *                              user:X@ in a URL, a header's value
  *   by itself                  values that were learned: those of the command line, of the
  *                              environment, of configurations and of token files are registered

@@ -3,7 +3,7 @@
  * lex.h - the grammar of JSON, shared by the reader, the tree and the key scanner.
  *
  * Private to src/json. Each call gets the place where a piece begins and
- * returns the place behind it, or NULL after noting in struct lex where and
+ * returns the place after it, or NULL after noting in struct lex where and
  * why. Nothing here allocates. Strings are read 16 bytes at a time where SSE2
  * is part of the architecture, else 8.
  *

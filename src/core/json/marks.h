@@ -2,7 +2,7 @@
 /*
  * marks.h - where each value of a document was written, for messages.
  *
- * A table beside the tree, by a value's address: trees stay as small as they are, and whoever
+ * A table next to the tree, by a value's address: trees stay as small as they are, and whoever
  * copies a value to another place copies its mark (json_marks_copy). Values inside it
  * stay where they were and keep theirs. Memory is the arena's; a zeroed table is a valid empty
  * one once it has its arena.
@@ -11,9 +11,9 @@
 #include "core/json/read.h"
 
 struct json_mark {
-	const char *file;        /* or what stands for one: "--set server.port=80"; NULL: unknown */
+	const char *file;        /* or what replaces one: "--set server.port=80"; NULL: unknown */
 	unsigned line, column;   /* of the value, from 1; 0: no file */
-	unsigned key_line, key_column; /* of its key; 0: it is no member of an object */
+	unsigned key_line, key_column; /* of its key; 0: it is not a member of an object */
 	bool is_open;            /* the reader's: the value has to be filled in */
 };
 

@@ -10,7 +10,7 @@
  *   paths do not name is never taken.
  * - The whole text is read and checked by the reader's own rules: a run fails
  *   exactly where json_parse fails. There is no early exit, since usage may
- *   follow choices and a later duplicate of a key wins, as in the tree.
+ *   follow choices and the last duplicate of a key is used, as in the tree.
  * - Keys spelled with escapes are understood.
  *
  * No allocation. A compiled struct json_paths is read-only: threads may share it.

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * yaml.h - a YAML document as the tree JSON has, so that whoever reads one reads the other.
+ * yaml.h - a YAML document as the tree JSON has, so that code for one reads the other.
  *
  * One document; anchors and aliases are resolved; words without quotes become null, booleans and
  * numbers as PyYAML's safe loader has it (YAML 1.1: yes, off, 0x1f, 1_000, 1e5 is a text), except

@@ -11,11 +11,11 @@
  *     vLLM has, with a note; an ambiguous one is an error. Our options, and all options of
  *     our verbs, are written whole, and so is a word that other tools use for something
  *     (opt.words): --port is never read as --port-file;
- *   - repeats: the last one wins, for lists too;
+ *   - repeats: the last one is used, for lists too;
  *   - list options take values until the next option (nargs * or +);
  *   - a number whose arg is "SECONDS" may have units, 500ms, 10m, 1h30m; "BYTES" 512MiB, 4GB;
  *   - dotted JSON: --extra-body.a.b 3 builds {"a":{"b":3}}; all dotted keys of an
- *     option are merged and then replace a whole JSON text given beside them, as
+ *     option are merged and then replace a whole JSON text given with them, as
  *     upstream does (with a note). Value as JSON, else a number with
  *     k/K/m/M/g/G/t/T, else text; key+ takes a comma list and appends to an
  *     array. Any token that starts with "-" and contains "." before a "=" is such

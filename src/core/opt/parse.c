@@ -657,7 +657,7 @@ static int parse_dotted(struct parse *p, const char *arg, const struct token *t)
 		return is_kept_unknown(p, name) ? keep_unknown(p) : unknown(p, name);
 	note_beginning(p, t);
 	if (o->kind != OPT_JSON)
-		return err_set(p->e, ERR_USAGE, "%.*s: --%s holds no JSON, so it has no keys",
+		return err_set(p->e, ERR_USAGE, "%.*s: --%s is not a JSON value, so it has no keys",
 			       (int)name.n, name.p, o->name);
 	if (!t->has_value) {
 		/* Upstream takes whatever token follows. */

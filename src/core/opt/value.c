@@ -720,7 +720,7 @@ static int assign_key(const struct opt_set *set, const struct opt *o, void *valu
 	struct json_value *root = NULL;
 
 	if (o->kind != OPT_JSON)
-		return err_set(e, ERR_USAGE, "%s: holds no JSON, so it has no key '%.*s'", o->name,
+		return err_set(e, ERR_USAGE, "%s: is not a JSON value, so it has no key '%.*s'", o->name,
 			       (int)path.n, path.p);
 	if (field->text && json_parse(a, str_of(field->text), &root, e) < 0)
 		return -1;

@@ -14,10 +14,10 @@
 /* ---- PCG64 ---- */
 
 /*
- * The generator behind numpy.random.default_rng(), draw for draw.
+ * The generator of numpy.random.default_rng(), draw for draw.
  *
  * PCG64 (XSL-RR 128/64) seeded through NumPy's SeedSequence. Every function
- * consumes exactly the random bits that the NumPy method named beside it does,
+ * consumes exactly the random bits that the NumPy method named next to it does,
  * so a dataset built from the same seed is the same dataset. Datasets seed it
  * directly; our own features take a fork.
  *

@@ -4,7 +4,7 @@
  *
  * The table is generated from schema/result.json, as is the page
  * docs/reference/result.md. Keys are paths from the top of the result:
- * "profllm.connect_ms.p99". A key may hold places that stand for several
+ * "profllm.connect_ms.p99". A key may hold places that mean several
  * spellings: <p> a percentile (99, 99.9), <metric>, <spread> and <stat> one of
  * the names listed under that word, [] any element of a list.
  */

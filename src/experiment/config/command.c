@@ -57,7 +57,7 @@ static ptrdiff_t reference(const struct experiment *x, const struct role_at *at,
 			buf_add_text(out, str_is(part, "url") ? role_url(&at[i], a) : at[i].host);
 		return end + 1 - text.p;
 	}
-	return err_set(e, ERR_USAGE, "$(%.*s.%.*s): no server of this experiment is called %.*s",
+	return err_set(e, ERR_USAGE, "$(%.*s.%.*s): this experiment has no server %.*s",
 		       (int)name.n, name.p, (int)part.n, part.p, (int)name.n, name.p);
 }
 
@@ -262,9 +262,9 @@ int command_find(const struct experiment_server *s, struct arena *a, const char 
 	}
 	found = folders ? tool_path_in(folders, name) : tool_path(name);
 	if (!found && s->container)
-		return err_set(e, ERR_USAGE, "there is no %s in PATH", name);
+		return err_set(e, ERR_COMMAND_NOT_FOUND, "%s is not in PATH", name);
 	if (!found)
-		return err_set(e, ERR_USAGE, "%s is not in PATH; is the environment it is installed in "
+		return err_set(e, ERR_COMMAND_NOT_FOUND, "%s is not in PATH; is the environment it is installed in "
 			       "active?", name);
 	*path = arena_text(a, str_of(found));
 	free(found);

@@ -129,7 +129,8 @@ static int place_in(const struct json_value *tree, struct str key, const char *p
 		return 0;
 	}
 	if (tree->kind != JSON_ARRAY)
-		return err_set(e, ERR_USAGE, "%s: what '%.*s' is looked for in is no object", path,
+		return err_set(e, ERR_USAGE, "%s: cannot look up '%.*s', because its parent is not "
+					     "an object", path,
 			       (int)key.n, key.p);
 	if (!str_to_i64(key, &place) || place < 0 || (uint64_t)place > tree->count)
 		return err_set(e, ERR_USAGE, "%s: expected a place in the list, from 0 to %zu, got "
@@ -419,7 +420,7 @@ static void check_root(struct config_reader *r, const struct json_value *tree)
 			continue;
 		if (!near && config_row(&serve_opt_set, key))
 			config_complain_key(r->c, r->f, &tree->item[i], arena_text(r->a, key),
-					    "unknown key; it belongs to benchmark");
+					    "unknown key; it belongs in benchmark");
 		else
 			config_complain_key(r->c, r->f, &tree->item[i], arena_text(r->a, key),
 					    "unknown key%s%s%s", near ? "; did you mean " : "",

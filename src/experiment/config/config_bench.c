@@ -33,16 +33,16 @@ static const char *const roles[] = { "serve", "prefill", "decode", "proxy", "cac
 #define R(member, name, ...) OPT(struct config_resources, member, name, __VA_ARGS__)
 static const struct opt resources_rows[] = {
 	R(gpus, "gpus", .arg = "auto|none|N|LIST",
-	  .help = "GPUs of the experiment: as many as its servers take, none, so many, or those with "
-		  "these indices or UUIDs"),
+	  .help = "GPUs of the experiment: auto (as many as its servers need), none, a number, or "
+		  "a list of indices or UUIDs"),
 	R(wait_s, "wait_s", .arg = "SECONDS", .min = 0, .max = INFINITY,
-	  .help = "how long to wait for busy GPUs and for a busy port that a server names; inf: "
-		  "however long"),
+	  .help = "how long to wait for busy GPUs and for a busy port that a server names; inf: no "
+		  "limit"),
 	R(shared, "shared",
-	  .help = "GPUs may be used by others too, as long as all of them say so"),
+	  .help = "share the GPUs with other experiments that also have shared: true"),
 	R(memory_free, "memory_free", .arg = "SHARE", .min = 0, .max = 1,
-	  .help = "share of a GPU's memory that must be free before it is taken; of a shared one 0"),
-	R(ports, "ports", .arg = "FIRST-LAST", .help = "where free ports are looked for"),
+	  .help = "share of a GPU's memory that must be free before the GPU is used; shared: 0"),
+	R(ports, "ports", .arg = "FIRST-LAST", .help = "range in which free ports are chosen"),
 };
 static const struct config_resources resources_defaults = {
 	.memory_free = 0.9, .ports = "20000-29999",
@@ -53,13 +53,13 @@ static const struct opt profiling_rows[] = {
 	P(is_enabled, "enabled", .help = "profile the engine while load runs"),
 	P(tool, "tool", .arg = "NAME", .choices = tools,
 	  .help = "torch: the engine's own; nsys: Nsight Systems around the server"),
-	P(dir, "dir", .arg = "DIR", .help = "where traces go, instead of next to the result"),
+	P(dir, "dir", .arg = "DIR", .help = "folder for traces; default: next to the result"),
 	P(delay_s, "delay_s", .arg = "SECONDS", .min = 0, .max = 1e6,
-	  .help = "from the begin of load until the profiler is started"),
+	  .help = "time from the beginning of load until the profiler is started"),
 	P(duration_s, "duration_s", .arg = "SECONDS", .min = 0, .max = 1e6,
-	  .help = "how long it runs; 0: to the end of load"),
+	  .help = "how long the profiler runs; 0: to the end of load"),
 	P(stop_timeout_s, "stop_timeout_s", .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE, .min = 0,
-	  .max = 1e6, .help = "how long traces may take to be written"),
+	  .max = 1e6, .help = "time limit for writing traces"),
 };
 static const struct experiment_profiling profiling_defaults = {
 	.tool = "torch", .stop_timeout_s = 600,
@@ -69,7 +69,7 @@ static const struct experiment_profiling profiling_defaults = {
 static const struct opt telemetry_rows[] = {
 	T(is_enabled, "enabled", .help = "watch the machine while load runs"),
 	T(interval_s, "interval_s", .arg = "SECONDS", .min = 0.01,
-	  .max = 3600, .help = "between two samples"),
+	  .max = 3600, .help = "time between two samples"),
 	T(gpu, "gpu", .help = "memory, utilisation, clocks, power, temperature, energy of each GPU"),
 	T(host, "host", .help = "CPU, memory and network of the machine"),
 	T(process, "process", .help = "CPU and memory of the servers' processes"),
@@ -84,46 +84,53 @@ static const struct experiment_telemetry telemetry_defaults = {
 static const struct opt output_rows[] = {
 	O(path, "path", .arg = "FILE", .help = "the document, if --output is not given"),
 	O(folder, "folder", .arg = "DIR",
-	  .help = "logs, records and traces; default: next to the document"),
-	O(keeps_record, "record", .help = "keep every measured fact; bench score reads it"),
+	  .help = "folder for logs, records and traces; default: next to the document"),
+	O(keeps_record, "record", .help = "keep a record of every measured event; bench score "
+					  "reads it"),
 	O(is_detailed, "detailed",
 	  .help = "keep arrays with one element per request in the document"),
 	O(upload, "upload", .arg = "{url, token_file}",
-	  .help = "where the document is sent when it is whole"),
+	  .help = "dashboard to which the finished document is sent"),
 	O(dashboard, "dashboard", .arg = "URL", .flags = OPT_SECRET,
-	  .help = "the dashboard that it reports to while it runs, and sends the document to; see "
-		  "--dashboard"),
+	  .help = "dashboard that gets live reports during the run and the document at its end; "
+		  "see --dashboard"),
 	O(compare_with, "compare_with", .arg = "WHERE",
-	  .help = "what was measured last of the same configuration is looked up and the change is "
-		  "added to the final table: previous, or a store or dashboard; see --compare-with"),
+	  .help = "add the change since the last run of the same configuration to the final table: "
+		  "previous, or a store or dashboard; see --compare-with"),
 };
 
 #define S(member, name, ...) OPT(struct config_server, member, name, __VA_ARGS__)
 static const struct opt server_rows[] = {
 	S(command, "command", .arg = "WORDS",
-	  .help = "what starts the server, before its arguments, one text or a list; vllm serve "
-		  "unless given; sim: the simulator"),
-	S(url, "url", .arg = "URL", .help = "a server that runs already; it is not ended"),
+	  .help = "command that starts the server, without its arguments, as text or a list; "
+		  "default: vllm serve; sim: the simulator"),
+	S(url, "url", .arg = "URL", .help = "URL of a running server, which is neither started nor "
+					    "stopped"),
 	S(container, "container", .arg = "{image, ...}",
-	  .help = "run it in a container: runtime, image, mounts, gpus, network, env, args"),
-	S(name, "name", .arg = "NAME", .help = "what messages and files call it"),
+	  .help = "run the server in a container: runtime, image, mounts, gpus, network, env, "
+		  "args"),
+	S(name, "name", .arg = "NAME", .help = "name of the server in messages and files"),
 	S(role, "role", .arg = "ROLE", .choices = roles,
-	  .help = "what it is to the others; load goes to the proxy, else to the one that serves"),
-	S(after, "after", .arg = "NAMES", .help = "servers that must be ready before it is started"),
+	  .help = "role of the server among several; load goes to the proxy, else to the server "
+		  "with role serve"),
+	S(after, "after", .arg = "NAMES", .help = "servers that must be ready before this one is "
+						  "started"),
 	S(ready, "ready", .arg = "health|port|started|{log: TEXT}",
-	  .help = "how it is known to be ready: /health, its port, its start, or a line with TEXT"),
+	  .help = "sign that the server is ready: /health, its port, its start, or a log line with "
+		  "TEXT"),
 	S(ready_timeout_s, "ready_timeout_s", .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE, .min = 0,
-	  .max = 1e6, .help = "how long it may take until it is"),
+	  .max = 1e6, .help = "time limit for the server to become ready"),
 	S(grace_s, "grace_s", .arg = "SECONDS", .min = 0, .max = 1e6,
-	  .help = "how long it may take to end when asked, before it is killed"),
-	S(host, "host", .arg = "ADDRESS", .help = "where it listens"),
+	  .help = "time limit for the server to exit when asked to, before it is killed"),
+	S(host, "host", .arg = "ADDRESS", .help = "address on which the server listens"),
 	S(port, "port", .arg = "PORT", .min = 0, .max = 65535,
-	  .help = "where it listens; 0: a free port is found and held"),
+	  .help = "port on which the server listens; 0: a free port is chosen and reserved"),
 	S(gpus, "gpus", .arg = "N", .min = 0, .max = 1024,
-	  .help = "how many GPUs it gets, instead of as many as its parallel sizes need"),
-	S(env, "env", .arg = "{NAME: VALUE}", .help = "variables of its environment"),
+	  .help = "number of GPUs for this server; default: as many as its parallel sizes need"),
+	S(env, "env", .arg = "{NAME: VALUE}", .help = "environment variables of the server"),
 	S(extra_args, "extra_args", .arg = "WORDS",
-	  .help = "arguments appended unchanged after all others: what the table does not know"),
+	  .help = "arguments appended unchanged after all others, for those that profllm does not "
+		  "know"),
 };
 static const struct config_server server_defaults = {
 	.role = "serve", .ready_timeout_s = 1800, .grace_s = 30, .host = "127.0.0.1",
@@ -208,7 +215,7 @@ void config_unknown(struct config_reader *r, const struct json_value *v, struct 
 	const char *near = opt_nearest(key, names, n), *belongs = "";
 
 	if (other && (!near || !is_key(key, near)))
-		belongs = arena_printf(r->a, "; it belongs to %s, not %s", other, section);
+		belongs = arena_printf(r->a, "; it belongs in %s, not in %s", other, section);
 	config_complain_key(r->c, r->f, v, path, "unknown key%s%s%s%s", belongs,
 			    near ? "; did you mean " : "",
 			    near ? config_key(str_of(near), r->a) : "", near ? "?" : "");
@@ -412,35 +419,41 @@ char **config_list(struct config_reader *r, const struct json_value *v, const ch
 
 /* Options of the verbs that something else of an experiment says; where is what to write. */
 static const struct { const char *name, *where; } elsewhere[] = {
-	{ "base_url", "server.url attaches to a server" },
-	{ "base_urls", "server.url attaches to a server" },
-	{ "url", "server.url attaches to a server" },
-	{ "host", "server.host says where it listens, server.url attaches to a running one" },
-	{ "port", "server.port says where it listens, server.url attaches to a running one" },
-	{ "api_key", "the environment variable OPENAI_API_KEY is the key" },
+	{ "base_url", "server.url names a running server" },
+	{ "base_urls", "server.url names a running server" },
+	{ "url", "server.url names a running server" },
+	{ "host", "server.host says address on which the server listens, server.url attaches to a "
+		  "running one" },
+	{ "port", "server.port says address on which the server listens, server.url attaches to a "
+		  "running one" },
+	{ "api_key", "set the environment variable OPENAI_API_KEY to the key" },
 	{ "server_cmd", "server.command starts the server" },
-	{ "dry_run", "profllm run has --dry-run" },
-	{ "compare", "profllm bench compare compares documents" },
-	{ "find_max_rate", "bench serve and bench sweep serve_sla search for the largest load" },
-	{ "find_max_concurrency", "bench serve and bench sweep serve_sla search for the largest load" },
-	{ "slo", "bench serve --slo says whether a load holds" },
-	{ "precision", "bench serve and bench sweep serve_sla search for the largest load" },
-	{ "budget", "bench serve and bench sweep serve_sla search for the largest load" },
-	{ "level_seconds", "bench serve and bench sweep serve_sla search for the largest load" },
-	{ "fail_if", "require, at the top of the file, is a list of such conditions" },
-	{ "allow_unjudged", "profllm run has --allow-unjudged" },
-	{ "junit", "profllm run has --junit" },
-	{ "summary", "profllm run has --summary" },
-	{ "sweep_max_concurrency", "matrix: {benchmark.max_concurrency: [...]} is a suite of them" },
-	{ "sweep_request_rate", "matrix: {benchmark.request_rate: [...]} is a suite of them" },
-	{ "sweep_num_prompts_factor", "it is for --sweep-max-concurrency; a list of experiments says "
-	  "num_prompts for each" },
+	{ "dry_run", "use profllm run --dry-run" },
+	{ "compare", "use profllm bench compare on the documents" },
+	{ "find_max_rate", "use search, bench serve or bench sweep serve_sla to find the largest "
+			   "load" },
+	{ "find_max_concurrency", "use search, bench serve or bench sweep serve_sla to find the "
+				  "largest load" },
+	{ "slo", "use bench serve --slo to check whether a load keeps limits" },
+	{ "precision", "use search, bench serve or bench sweep serve_sla to find the largest "
+		       "load" },
+	{ "budget", "use search, bench serve or bench sweep serve_sla to find the largest load" },
+	{ "level_seconds", "use search, bench serve or bench sweep serve_sla to find the largest "
+			   "load" },
+	{ "fail_if", "use require at the top level of the file, a list of such conditions" },
+	{ "allow_unjudged", "use profllm run --allow-unjudged" },
+	{ "junit", "use profllm run --junit" },
+	{ "summary", "use profllm run --summary" },
+	{ "sweep_max_concurrency", "use matrix: {benchmark.max_concurrency: [...]}" },
+	{ "sweep_request_rate", "use matrix: {benchmark.request_rate: [...]}" },
+	{ "sweep_num_prompts_factor", "it is for --sweep-max-concurrency; give num_prompts in each "
+	  "entry of experiments instead" },
 	{ "sweep_summary_percentiles", "a suite's members have percentiles of their own" },
-	{ "num_runs", "repeat: N runs the experiment so often" },
-	{ "system_metrics", "telemetry says what is watched" },
-	{ "system_interval", "telemetry.interval_s says how often" },
-	{ "system_gpus", "resources.gpus says which GPUs" },
-	{ "system_pid", "the server's processes are known" },
+	{ "num_runs", "use repeat: N to run the experiment N times" },
+	{ "system_metrics", "use telemetry to choose what is monitored" },
+	{ "system_interval", "use telemetry.interval_s" },
+	{ "system_gpus", "use resources.gpus to choose the GPUs" },
+	{ "system_pid", "the processes of the server are found automatically" },
 };
 
 /* Those that would write beside the document what is in it: without effect. */
@@ -535,7 +548,7 @@ static void refuse_elsewhere(struct config_reader *r, const struct json_value *b
 
 		if (v && is_elsewhere(r->x->mode, i))
 			config_complain_key(r->c, r->f, v, config_path(r, "benchmark", key),
-					    "not said here; %s", elsewhere[i].where);
+					    "cannot be set here; %s", elsewhere[i].where);
 	}
 }
 
@@ -804,7 +817,7 @@ static void add_engine(struct config_reader *r, struct word_list *w, const struc
 				    "no effect without a server");
 		else if (!arg && config_row(set, key))
 			config_complain_key(r->c, r->f, from, config_path(r, "server", key),
-					    "it belongs to benchmark, not server");
+					    "it belongs in benchmark, not in server");
 		else
 			config_member(args, arena_text(r->a, key), s->args->item[i], r->a);
 	}

@@ -156,8 +156,8 @@ static const struct json_value *referred(struct reading *r, const struct spot *a
 	const struct json_value *v = value_at(r->root, path);
 
 	if (v && ++r->depth > REFERENCES_MAX) {
-		refuse(r, at->v, spot_path(r, at), "${%.*s} leads back to itself, or through more than "
-		       "%d references", (int)path.n, path.p, REFERENCES_MAX);
+		refuse(r, at->v, spot_path(r, at), "${%.*s} refers back to itself, or through more "
+		       "than %d references", (int)path.n, path.p, REFERENCES_MAX);
 		return NULL;
 	}
 	if (!v)
@@ -190,8 +190,8 @@ static int add_reference(struct reading *r, const struct spot *at, struct str pa
 		return refuse(r, at->v, spot_path(r, at), "${%.*s} is %s, which can only be a whole "
 			      "value", (int)path.n, path.p, config_got(v, r->c->arena));
 	if (!str_starts(otherwise, STR(":-")))
-		return refuse(r, at->v, spot_path(r, at), "nothing is configured at %.*s; write that "
-			      "key, or ${%.*s:-otherwise}", (int)path.n, path.p, (int)path.n, path.p);
+		return refuse(r, at->v, spot_path(r, at), "the key %.*s has no value; set it, or "
+			      "write ${%.*s:-default}", (int)path.n, path.p, (int)path.n, path.p);
 	buf_add_str(out, (struct str){ otherwise.p + 2, otherwise.n - 2 });
 	return 0;
 }
@@ -212,9 +212,9 @@ static int add_variable(struct reading *r, const struct spot *at, struct str ins
 		i++;
 	if (!name.n || i < name.n || isdigit((unsigned char)*name.p) || name.n >= sizeof(text) ||
 	    (has_otherwise && !str_starts(otherwise, STR("-"))))
-		return refuse(r, at->v, spot_path(r, at), "expected ${NAME} or "
-			      "${NAME:-otherwise} of a variable, or ${server.model} of a key; got "
-			      "${%.*s} (a dollar is $$)",
+		return refuse(r, at->v, spot_path(r, at), "expected ${NAME} or ${NAME:-default} "
+			      "for an environment variable, or ${server.model} for a key; got "
+			      "${%.*s} (write $$ for a dollar sign)",
 			      (int)(inside.n < SHOWN_MAX ? inside.n : SHOWN_MAX),
 			      inside.p);
 	snprintf(text, sizeof(text), "%.*s", (int)name.n, name.p);
@@ -224,12 +224,13 @@ static int add_variable(struct reading *r, const struct spot *at, struct str ins
 		return 0;
 	}
 	if (!has_otherwise && r->c->bounds)
-		return refuse(r, at->v, spot_path(r, at), "the environment of a dashboard is not read; "
-			      "write the value, or have the dashboard started with --launch-env %s",
+		return refuse(r, at->v, spot_path(r, at), "environment variables of a dashboard "
+			      "are not available; write the value, or start the dashboard with "
+			      "--launch-env %s",
 			      text);
 	if (!has_otherwise)
-		return refuse(r, at->v, spot_path(r, at), "the environment has no %s; set it, or "
-			      "write ${%s:-otherwise}", text, text);
+		return refuse(r, at->v, spot_path(r, at), "the environment variable %s is not set; "
+			      "set it, or write ${%s:-default}", text, text);
 	buf_add_str(out, (struct str){ otherwise.p + 1, otherwise.n - 1 });
 	return 0;
 }
@@ -447,7 +448,7 @@ static int settle_keys(const struct reading *r, struct json_value *v, const char
 		if (key.p != v->key[i].p && config_get_str(v, key, false))
 			return refuse(r, &v->item[i], arena_printf(r->c->arena, "%s%s%s",
 				      section ? section : "", section ? "." : "", v->key[i].p),
-				      "%.*s is given, too; leave one of them out", (int)key.n, key.p);
+				      "%.*s is also given; remove one of the two", (int)key.n, key.p);
 		v->key[n] = key;
 		config_set_item(r->c, &v->item[n++], &v->item[i]);
 	}
@@ -795,8 +796,8 @@ static int apply_set(struct reading *r, const char *word)
 		return err_set(r->e, ERR_USAGE, "--set %.200s: expected KEY=VALUE, for example "
 			       "benchmark.num_prompts=100", word);
 	if (strncmp(word, "include=", 8) == 0)
-		return err_set(r->e, ERR_USAGE, "--set %.200s: what is included is read before values are "
-			       "changed; name it in the file", word);
+		return err_set(r->e, ERR_USAGE, "--set %.200s: files are included before values "
+			       "are changed; write include in the file", word);
 	name = arena_printf(r->c->arena, "--set %s", word);
 	path = config_spelled_path(r->c, (struct str){ word, (size_t)(equals - word) });
 	if (yaml_parse(r->c->arena, str_of(equals + 1), &v, &why) < 0)
@@ -826,8 +827,8 @@ static int refuse_axis_twice(const struct config *c, size_t at, struct err *e)
 		return 0;
 	for (size_t i = 0; n && i < at; i++)
 		if (strncmp(word, c->sets[i], n) == 0)
-			return err_set(e, ERR_USAGE, "%.200s: %.200s is given, too; list all values "
-				       "in one of them", word, c->sets[i]);
+			return err_set(e, ERR_USAGE, "%.200s: %.200s is also given; list all "
+				       "values in one of them", word, c->sets[i]);
 	return 0;
 }
 

@@ -104,8 +104,8 @@ static void rules_note(const struct rules *q, size_t i, const char *key, const c
 static void needs_server(const struct rules *q)
 {
 	if (q->r->x->n_servers == 0 && mode_is_served(q->r->x->mode))
-		config_complain(q->r->c, q->r->f, q->tree, "server", "missing; expected a server to "
-				"start, or server.url of one that runs");
+		config_complain(q->r->c, q->r->f, q->tree, "server", "missing; expected a server "
+				"to start, or the server.url of a running one");
 }
 
 /* The other modes drive an engine themselves. */
@@ -117,13 +117,14 @@ static void needs_engine(const struct rules *q)
 	if (mode_is_served(x->mode) || x->n_servers == 0)
 		return;
 	if (x->n_servers > 1)
-		rules_refuse(q, 1, "name", "mode %s has one engine and no servers in addition", mode);
+		rules_refuse(q, 1, "name", "mode %s has one engine and no additional "
+					   "servers", mode);
 	else if (x->server[0].url)
 		rules_refuse(q, 0, "url", "mode %s drives an engine without a server; mode serve "
 			     "measures one that runs", mode);
 	else if (x->server[0].container)
-		rules_refuse(q, 0, "container", "mode %s drives an engine without a server, which no "
-			     "container can hold here", mode);
+		rules_refuse(q, 0, "container", "mode %s drives an engine without a server, which "
+			     "is not possible in a container", mode);
 }
 
 static void needs_one_that_serves(const struct rules *q)
@@ -137,13 +138,16 @@ static void needs_one_that_serves(const struct rules *q)
 	}
 	if (x->n_servers > 1 && !n_serve && !n_proxy)
 		config_complain(q->r->c, q->r->f, config_get(q->tree, "servers"), "servers",
-				"load goes to none of them; give one the role proxy or serve");
+				"no server would get the load; give one of them the role proxy or "
+				"serve");
 	else if (n_proxy > 1)
 		config_complain(q->r->c, q->r->f, config_get(q->tree, "servers"), "servers",
-				"%zu proxies, and load goes to one", n_proxy);
+				"there are %zu proxies, but load goes to one of them "
+				"only", n_proxy);
 	else if (!n_proxy && n_serve > 1)
 		config_note(q->r->c, q->r->f, config_get(q->tree, "servers"), "servers",
-			    "load goes to %s, the first of %zu that serve; a proxy would share it",
+			    "load goes to %s only, the first of %zu servers with role serve; a "
+			    "proxy would distribute it",
 			    x->server[x->serving].name, n_serve);
 }
 
@@ -165,7 +169,7 @@ static void has_names_of_its_own(const struct rules *q)
 				     "'%.80s'", x->server[i].name);
 		for (size_t k = 0; k < i; k++)
 			if (strcmp(x->server[i].name, x->server[k].name) == 0)
-				rules_refuse(q, i, "name", "two servers are called %s",
+				rules_refuse(q, i, "name", "two servers have the name %s",
 					     x->server[i].name);
 	}
 }
@@ -206,7 +210,7 @@ static bool has_unknown_names(const struct rules *q)
 
 			if (server_called(x, *name) < x->n_servers)
 				continue;
-			rules_refuse(q, i, "after", "no server is called '%.80s'%s%s%s", *name,
+			rules_refuse(q, i, "after", "there is no server '%.80s'%s%s%s", *name,
 				     near ? "; did you mean " : "", near ? near : "",
 				     near ? "?" : "");
 			is_found = true;
@@ -244,7 +248,8 @@ static void can_be_ordered(const struct rules *q)
 		bool is_round = goes_round(x, i, i, seen, &way);
 
 		if (is_round)
-			rules_refuse(q, i, "after", "a cycle, so none of them can be first: %s%s",
+			rules_refuse(q, i, "after", "these servers wait for each other, so none "
+						    "can start first: %s%s",
 				     x->server[i].name, way.data);
 		buf_release(&way);
 		if (is_round)
@@ -298,8 +303,9 @@ static void refuse_without_gpu(const struct rules *q)
 			continue;
 		while (k < n && !rules_given(q, i, keys[k]))
 			k++;
-		rules_refuse(q, i, keys[k < n ? k : 0], "%u GPU%s needed, and none may be used here (does "
-			     "nvidia-smi find any?); resources.gpus: none starts the server without",
+		rules_refuse(q, i, keys[k < n ? k : 0], "%u GPU%s needed, but none is available "
+			     "here (does nvidia-smi list any?); resources.gpus: none starts the "
+			     "server without GPUs",
 			     s->gpus, s->gpus == 1 ? " is" : "s are");
 	}
 }
@@ -323,7 +329,7 @@ static void shares_are_whole(const struct rules *q)
 	    given > need)
 		config_complain(q->r->c, q->r->f,
 				config_get(config_get(q->tree, "resources"), "gpus"),
-				"resources.gpus", "%u given, but the %zu servers take %u together",
+				"resources.gpus", "%u given, but the %zu servers need %u together",
 				given, n_started, need);
 }
 
@@ -341,19 +347,20 @@ static void has_gpus(const struct rules *q)
 		asked++;
 	asked = res->want == GPUS_COUNT ? res->count : asked;
 	if (res->want != GPUS_AUTO && res->want != GPUS_NONE && need > asked)
-		config_complain(q->r->c, q->r->f, v, "resources.gpus", "%u, and the server%s take%s "
-				"%u: tensor x pipeline x data parallel size, or gpus of a server",
+		config_complain(q->r->c, q->r->f, v, "resources.gpus", "%u given, but the server%s "
+				"need%s %u: tensor x pipeline x data parallel size, or gpus of a "
+				"server",
 				asked, x->n_servers > 1 ? "s" : "", x->n_servers > 1 ? "" : "s", need);
 	refuse_without_gpu(q);
 	need = need > asked ? need : asked;
 	if (!know->is_gpus_known || res->want == GPUS_NONE || need <= know->n_gpus)
 		return;
 	if (know->n_gpus)
-		config_complain(q->r->c, q->r->f, v, "resources.gpus", "%u GPUs are taken, and %u "
-				"may be used here", need, know->n_gpus);
+		config_complain(q->r->c, q->r->f, v, "resources.gpus", "%u GPUs are needed, but "
+				"only %u may be used here", need, know->n_gpus);
 	else if (res->want != GPUS_AUTO)
-		config_complain(q->r->c, q->r->f, v, "resources.gpus", "%u asked for, and none may be "
-				"used here", need);
+		config_complain(q->r->c, q->r->f, v, "resources.gpus", "%u requested, but no GPU "
+				"may be used here", need);
 }
 
 static void names_gpus_once(const struct rules *q)
@@ -408,7 +415,8 @@ static void model_is_served(const struct rules *q)
 	if (!model || !asked || is_served(names ? names : model, str_of(asked)) ||
 	    is_served(json_get(s->args, "lora_modules"), str_of(asked)))
 		return;
-	rules_refuse(q, BENCH, key, "'%.200s' is not what the server serves: %.300s", asked,
+	rules_refuse(q, BENCH, key, "'%.200s' is not a model name of the server, which serves: "
+				    "%.300s", asked,
 			   config_json(names ? names : model, q->r->a));
 }
 
@@ -420,7 +428,8 @@ static void adapters_are_served(const struct rules *q)
 
 	for (size_t i = 0; served && i < asked->n; i++)
 		if (!is_served(served, str_of(asked->v[i])))
-			rules_note(q, BENCH, "lora_modules", "'%.200s' is none of server.lora_modules",
+			rules_note(q, BENCH, "lora_modules", "'%.200s' is not one of "
+							     "server.lora_modules",
 					 asked->v[i]);
 }
 
@@ -470,7 +479,7 @@ static void load_fits_the_batch(const struct rules *q)
 	if (s && rules_given(q, q->r->x->serving, "max_num_seqs") && cap->is_set &&
 	    (double)cap->v > seqs)
 		rules_note(q, BENCH, "max_concurrency", "%lld is more than the server runs at once "
-				 "(max_num_seqs, %.0f in all): the rest waits there",
+				 "(max_num_seqs, %.0f in all): the others wait in the server",
 				 (long long)cap->v, seqs);
 }
 
@@ -576,11 +585,11 @@ static void drafts_are_told(const struct rules *q, size_t i)
 				rules_path(q, i, "speculative_config.num_speculative_tokens"),
 				"expected an integer of at least 1, got %s", config_got(n, q->r->a));
 	if (!n && str_is(json_text(config_get(v, "method"), STR("")), "ngram"))
-		rules_refuse(q, i, "speculative_config", "method ngram needs num_speculative_tokens: "
-			     "there is no draft model that says how many");
+		rules_refuse(q, i, "speculative_config", "method ngram needs "
+			     "num_speculative_tokens, because no draft model defines it");
 	if (!config_get(v, "method") && !config_get(v, "model"))
-		rules_note(q, i, "speculative_config", "neither method nor model: nothing says who "
-			   "drafts");
+		rules_note(q, i, "speculative_config", "method or model is missing: one of them "
+			   "selects what drafts tokens");
 }
 
 /* ---- experts ---- */
@@ -614,8 +623,9 @@ static void experts_are_there(const struct rules *q, size_t i)
 				      (struct str){ 0 }).p;
 
 	if (rules_is_on(q, i, "enable_expert_parallel") && model && !looks_like_experts(model))
-		rules_note(q, i, "enable_expert_parallel", "%.200s does not look like a model of "
-			   "experts; others are refused with it", model);
+		rules_note(q, i, "enable_expert_parallel", "%.200s does not look like a "
+			   "mixture-of-experts model, and vLLM refuses this for other "
+			   "models", model);
 }
 
 /* ---- the device ---- */
@@ -636,8 +646,8 @@ static void cache_fits_device(const struct rules *q, size_t i)
 	bool is_cuda = know->compute_capability != 0;
 
 	if (str_starts(dtype, STR("fp8")) && is_cuda && know->compute_capability < 89)
-		rules_note(q, i, "kv_cache_dtype", "%.*s on a GPU of compute capability %u.%u, which "
-			   "has no such numbers; from 8.9 on they are computed with", (int)dtype.n,
+		rules_note(q, i, "kv_cache_dtype", "%.*s on a GPU of compute capability %u.%u, "
+			   "which does not support this type; 8.9 and later do", (int)dtype.n,
 			   dtype.p, know->compute_capability / 10, know->compute_capability % 10);
 	if (str_starts(dtype, STR("fp8")) && know->is_gpus_known && know->n_gpus == 0)
 		rules_note(q, i, "kv_cache_dtype", "%.*s needs a GPU, and none may be used here",
@@ -705,10 +715,11 @@ static void knows_its_peer(const struct rules *q, size_t i)
 	if (s->role != ROLE_PREFILL && s->role != ROLE_DECODE)
 		return;
 	if (!kv)
-		rules_note(q, i, "kv_transfer_config", "not given: a server of role %s cannot hand "
-			   "its cache over without it", server_role_name(s->role));
+		rules_note(q, i, "kv_transfer_config", "missing: a server with role %s cannot "
+			   "transfer its cache without it", server_role_name(s->role));
 	else if (str_is(role, wrong))
-		rules_note(q, i, "kv_transfer_config", "kv_role is %s in a server of role %s", wrong,
+		rules_note(q, i, "kv_transfer_config", "kv_role is %s in a server with role "
+						       "%s", wrong,
 			   server_role_name(s->role));
 }
 
@@ -721,7 +732,7 @@ static void is_started_by_us(const struct rules *q, size_t i)
 		return;
 	for (size_t k = 0; k < sizeof(keys) / sizeof(*keys); k++)
 		if (rules_given(q, i, keys[k]))
-			rules_note(q, i, keys[k], "no effect on a server that runs already");
+			rules_note(q, i, keys[k], "no effect on a server that is already running");
 }
 
 static server_rule *const rules_of_servers[] = {

@@ -16,23 +16,23 @@ static const char *const kinds[] = { "local", "slurm", "ssh", NULL };
 #define S(member, name, ...) OPT(struct experiment_scheduler, member, name, __VA_ARGS__)
 static const struct opt scheduler_rows[] = {
 	S(kind, "type", .arg = "NAME", .choices = kinds,
-	  .help = "where experiments run: on this machine (local), as job arrays of Slurm, or on the "
-		  "hosts of a file by ssh; see --scheduler"),
+	  .help = "where experiments run: on this machine (local), as Slurm job arrays, or on "
+		  "hosts listed in a file by ssh; see --scheduler"),
 	S(hosts, "hosts", .arg = "FILE",
 	  .help = "hosts of type ssh: on each line a name as ssh takes it, and slots=N if it may run "
 		  "several experiments at once"),
 	S(program, "program", .arg = "PATH",
-	  .help = "profllm on the nodes, where its path is not the one on this machine"),
+	  .help = "path of profllm on the nodes, if it differs from the path on this machine"),
 	S(partition, "partition", .arg = "NAME", .help = "partition of type slurm"),
 	S(account, "account", .arg = "NAME", .help = "account of type slurm"),
 	S(qos, "qos", .arg = "NAME", .help = "quality of service of type slurm"),
 	S(time_limit_s, "time_limit", .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE,
-	  .max = 365 * 86400., .help = "longest time of one experiment on type slurm, in whole "
-		  "minutes; otherwise the partition's"),
+	  .max = 365 * 86400., .help = "time limit of one experiment on type slurm, in whole "
+		  "minutes; default: the partition's"),
 	S(args, "args", .arg = "WORDS",
-	  .help = "further words for sbatch, or for ssh before the host; a list"),
+	  .help = "further arguments for sbatch, or for ssh before the host; a list"),
 	S(poll_s, "poll_s", .arg = "SECONDS", .min = 0.1, .max = 600,
-	  .help = "how often Slurm is asked for the state of the jobs"),
+	  .help = "time between two queries of the jobs' states"),
 };
 static const struct experiment_scheduler scheduler_defaults = { .kind = "local", .poll_s = 5 };
 const struct opt_set config_scheduler_set = {

@@ -45,23 +45,25 @@
 struct key { const char *name, *value, *about, *json; bool is_suites; };
 
 static const struct key top[] = {
-	{ "name", "text", "What messages, files and tables call it; otherwise the file's name", TEXT,
+	{ "name", "text", "Name in messages, files and tables; default: the file's name", TEXT,
 	  false },
-	{ "suite", "text", "What it belongs to, for those who filter documents", TEXT, false },
-	{ "tags", "object of texts", "Whatever else it should be found by",
+	{ "suite", "text", "Project it belongs to, for filtering documents", TEXT, false },
+	{ "tags", "object of texts", "Further names and values to find it by",
 	  OBJECT ", \"additionalProperties\": {" TEXT "}", false },
 	{ "include", "file or list of files",
-	  "Configurations that this one is laid over; relative to its folder; in a section: files with "
-	  "its keys alone, such as the one that vllm serve --config takes", FILES, false },
+	  "Base configurations that this one overrides, relative to its folder; in a section: "
+	  "files with keys of that section only, such as the one that vllm serve --config "
+	  "takes", FILES, false },
 	{ "server", "object", "The server under test", REF("server"), false },
 	{ "servers", "list of objects", "Several of them, each with the keys of `server`",
 	  LIST_OF(REF("server"), "expected a list of servers"), false },
 	{ "benchmark", "object", "The load, by the options of a `bench` verb", REF("benchmark"), false },
 	{ "resources", "object", "GPUs and ports", REF("resources"), false },
 	{ "profiling", "object", "The engine's profiler", REF("profiling"), false },
-	{ "telemetry", "object", "What is watched while load runs", REF("telemetry"), false },
-	{ "output", "object", "What is kept, and where it goes", REF("output"), false },
-	{ "provenance", "object", "What the document says of the engine's origin: engine_commit, ...",
+	{ "telemetry", "object", "What is monitored while load runs", REF("telemetry"), false },
+	{ "output", "object", "What is saved, and where", REF("output"), false },
+	{ "provenance", "object", "Origin of the engine to write into the document: engine_commit, "
+				  "...",
 	  OBJECT, false },
 	{ "require", "list of texts",
 	  "Conditions that the results of each run must meet, such as p99_ttft_ms<=200; one that is not "
@@ -75,7 +77,7 @@ static const struct key top[] = {
 	  "\"enum\": [\"throughput\", \"latency\", \"capacity\", \"soak\", null], \"errorMessage\": "
 	  "\"expected one of throughput, latency, capacity, soak\"", false },
 	{ "search", "object",
-	  "What is looked for: the largest load within limits, of each experiment, or the best "
+	  "What to search for: the largest load within limits, for each experiment, or the best "
 	  "experiment of the suite", REF("search"), false },
 	{ "matrix", "object or list of objects",
 	  "A suite: dotted key to list of values; every combination is an experiment",
@@ -83,27 +85,29 @@ static const struct key top[] = {
 	  AXES "}, \"items\": {" AXES "}, \"errorMessage\": \"expected an object of lists, or a "
 	  "list of such objects\"", true },
 	{ "matrix_exclude", "list of objects",
-	  "Combinations that are left out: those that have all values of one of the objects",
+	  "Combinations to leave out: those that have all values of one of the objects",
 	  LIST_OF("\"type\": \"object\", \"minProperties\": 1, \"errorMessage\": \"expected an "
 		  "object of paths and values\"", "expected a list of objects"), true },
-	{ "experiments", "list of objects", "A suite: each laid over the rest; each has a name",
+	{ "experiments", "list of objects", "A suite: a list of named experiments, each overriding "
+					    "the rest of the file",
 	  LIST_OF(REF("experiment"), "expected a list of objects"), true },
 	{ "import", "text or object", "A suite of vLLM's own benchmark test files",
 	  "\"type\": [\"string\", \"array\", \"object\", \"null\"]", true },
-	{ "repeat", "integer", "How often each experiment is run", WHOLE(1, SUITE_MEMBERS_MAX), true },
+	{ "repeat", "integer", "How many times each experiment is run", WHOLE(1, SUITE_MEMBERS_MAX), true },
 	{ "shuffle", "true, false or a seed", "Run them in a random order",
 	  "\"type\": [\"boolean\", \"integer\", \"null\"], "
 	  WITHIN("\"minimum\": 0", "expected true, false or a seed, a whole number from 0"), true },
 	{ "restart", "on-repeat, on-change, always, never",
-	  "When servers are started again: when the next experiment needs other ones and for each repeat "
-	  "(on-repeat, the default), only for other ones, for each experiment, once for all",
+	  "When servers are restarted: when the next experiment needs different ones and for each "
+	  "repeat (on-repeat, the default), only for different ones (on-change), for each "
+	  "experiment (always), not at all (never)",
 	  "\"enum\": [\"on-repeat\", \"on-change\", \"always\", \"never\", null], "
 	  "\"errorMessage\": \"expected one of on-repeat, on-change, always, never\"", true },
 	{ "jobs", "integer", "How many run at once, as GPUs and ports allow",
 	  WHOLE(1, SUITE_JOBS_MAX), true },
 	{ "scheduler", "object", "Where the experiments run: this machine, Slurm, hosts reached by ssh",
 	  REF("scheduler"), true },
-	{ "stop_on_error", "true or false", "End the suite with the first one that fails",
+	{ "stop_on_error", "true or false", "End the suite at the first experiment that fails",
 	  "\"type\": [\"boolean\", \"null\"], \"errorMessage\": \"expected true or false\"", true },
 };
 #define N_TOP (sizeof(top) / sizeof(*top))
@@ -202,7 +206,7 @@ static void add_modes(struct buf *out)
 
 		add_head(title, about[i], out);
 		if (i == MODE_SERVE)
-			buf_printf(out, "| `mode` | one of %s | `serve` | which verb's options these are "
+			buf_printf(out, "| `mode` | one of %s | `serve` | which verb's options this section has "
 				   "|\n", config_modes(&a));
 		if (i == MODE_STRUCTURED)
 			buf_add_text(out, "| `dataset_name` | | `structured` | |\n"
@@ -230,11 +234,11 @@ void config_keys_page(struct buf *out)
 	add_rows(&config_resources_set, NULL, out);
 	add_head("profiling", "The engine's profiler.", out);
 	add_rows(&config_profiling_set, NULL, out);
-	add_head("telemetry", "What is watched while load runs.", out);
+	add_head("telemetry", "What is monitored while load runs.", out);
 	add_rows(&config_telemetry_set, NULL, out);
-	add_head("output", "What is kept, and where it goes.", out);
+	add_head("output", "What is saved, and where.", out);
 	add_rows(&config_output_set, NULL, out);
-	add_head("search", "What is looked for: `find` with `slo`, or `best`.", out);
+	add_head("search", "What to search for: `find` with `slo`, or `best`.", out);
 	add_rows(&config_search_set, NULL, out);
 	add_head("scheduler", "Where the experiments of a suite run (`docs/guide/clusters.md`).", out);
 	add_rows(&config_scheduler_set, NULL, out);
@@ -521,8 +525,8 @@ static void put_elsewhere(struct schema *s, const char *section, const struct op
 		if (names.len) {
 			json_key(&s->w, arena_printf(&s->a, "^(%s)$", names.data));
 			json_put_bool(&s->w, true);
-			refuse_names(s, names.data, arena_printf(&s->a, "unknown key; it belongs to %s, "
-				     "not %s", others[i], section));
+			refuse_names(s, names.data, arena_printf(&s->a, "unknown key; it belongs "
+				     "in %s, not in %s", others[i], section));
 		}
 		buf_release(&names);
 	}
@@ -591,7 +595,7 @@ static void put_mode(struct schema *s)
 	struct str rest = str_of(all);
 
 	json_member_object(w, "mode");
-	json_member_text(w, "description", "Which bench verb's options these are");
+	json_member_text(w, "description", "Which bench verb's options this section has");
 	json_member_array(w, "enum");
 	while (rest.n)
 		json_put_str(w, str_trim(str_cut(&rest, ',')));
@@ -608,7 +612,7 @@ static void put_refused(struct schema *s, const char *name, const char *why)
 	json_member_object(&s->w, name);
 	json_member_bool(&s->w, "doNotSuggest", true);
 	json_end_object(&s->w);
-	refuse_names(s, any_spelling(s, name), arena_printf(&s->a, "not said here; %s", why));
+	refuse_names(s, any_spelling(s, name), arena_printf(&s->a, "cannot be set here; %s", why));
 }
 
 /* The rows of up to two sets as a definition; mode NULL: of a section that has no modes. */
@@ -937,7 +941,7 @@ static void put_top(struct schema *s, bool is_member)
 	json_key(w, arena_printf(&s->a, "^(%s)$", names.data));
 	json_put_bool(w, true);
 	json_end_object(w);
-	refuse_names(s, names.data, "unknown key; it belongs to benchmark");
+	refuse_names(s, names.data, "unknown key; it belongs in benchmark");
 	refuse_others(s);
 	buf_release(&names);
 }

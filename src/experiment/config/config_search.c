@@ -29,7 +29,7 @@ static const struct opt search_rows[] = {
 	  .help = "half width of the 95 % interval at which find ends"),
 	S(level_s, "level_seconds", .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE,
 	  .max = 86400,
-	  .help = "shortest measuring level of find"),
+	  .help = "shortest measuring time of a level of find"),
 	S(best, "best", .arg = "METRIC",
 	  .help = "the experiment of the suite with the best value of this metric, by successive "
 		  "halving: output_throughput; highest or lowest after it says what is better"),
@@ -37,14 +37,14 @@ static const struct opt search_rows[] = {
 	  .help = "length of the first round of best, in prompts, or in seconds where "
 		  "benchmark.duration is given; otherwise a share of the benchmark's length"),
 	S(eta, "eta", .arg = "N", .flags = OPT_MIN_EXCLUSIVE, .min = 1, .max = 100,
-	  .help = "each round of best is about so many times as long as the one before, and has at "
-		  "most about one in so many of its experiments"),
+	  .help = "factor between the rounds of best: each is about this many times as long as the "
+		  "one before and has about this many times fewer experiments"),
 	S(share, "share", .arg = "PERCENT", .flags = OPT_MIN_EXCLUSIVE, .max = 100,
-	  .help = "how much load best may take, of what all experiments at full length would be; more "
-		  "where a few experiments need it"),
+	  .help = "load that best may use, as a share of all experiments at full length; more if a "
+		  "few experiments need it"),
 	S(budget_s, "budget", .arg = "SECONDS", .flags = OPT_MIN_EXCLUSIVE, .max = 1e7,
-	  .help = "longest time: of find 1200 for each experiment, of best what share says; a search "
-		  "that it ends gives the best answer until then"),
+	  .help = "time limit: find has 1200 for each experiment, best has what share allows; a "
+		  "search that reaches it gives the best answer so far"),
 };
 static const struct experiment_search search_defaults = {
 	.precision = 3, .level_s = CAPACITY_LEVEL_S, .eta = HALVING_ETA,
@@ -81,8 +81,8 @@ static void check_load(struct config_reader *r, const struct json_value *tree)
 	const struct { const char *key, *why; } no[] = {
 		{ is_rate ? "request_rate" : "max_concurrency", "it is what search.find looks for" },
 		{ is_rate ? "max_concurrency" : "request_rate", is_rate ?
-		  "it keeps requests in the client, where no limit sees them wait; search: {find: "
-		  "concurrency} looks for the largest one" : "it limits the load that search.find "
+		  "it makes requests wait in the client, where no limit counts their waiting; "
+		  "search: {find: concurrency} finds the largest value" : "it limits the load that search.find "
 		  "looks for" },
 		{ "duration", "a search measures as long as it needs; search.budget limits it" },
 		{ "num_prompts", "a search sends as many prompts as it needs; search.budget limits it" },
@@ -141,8 +141,8 @@ void config_search(struct config_reader *r, const struct json_value *tree)
 	if (r->f->n_errors == before && out->find)
 		check_find(r, tree, search);
 	else if (r->f->n_errors == before)
-		config_complain(r->c, r->f, config_get(search, "best"), "search.best", "it is asked of a "
-				"suite, and not of one experiment: matrix or experiments says among what");
+		config_complain(r->c, r->f, config_get(search, "best"), "search.best", "it needs a "
+				"suite to search in: add matrix or experiments");
 }
 
 void config_suite_search(const struct config *c, struct arena *a, struct experiment_search *out,

@@ -158,8 +158,8 @@ static void read_url(struct one *o, const char *url)
 		config_complain(o->r->c, o->r->f, v, path, "expected http://... or https://..., got "
 				"'%.200s'", url);
 	if (command)
-		config_complain(o->r->c, o->r->f, v, path, "a server that runs already and a command "
-				"that starts one; leave one of url and command out");
+		config_complain(o->r->c, o->r->f, v, path, "url names a running server and command "
+				"starts one; remove one of the two");
 	o->s->url = url;
 }
 
@@ -390,7 +390,8 @@ static struct str whole_name(struct one *o, struct str key, const struct json_va
 	name = config_key(str_of(arg->name), o->r->a);
 	if (config_get(o->tree, name))
 		config_complain_key(o->r->c, o->r->f, v, config_path(o->r, o->section, key),
-				    "it is %s, which is given, too; leave one of them out", name);
+				    "it is the same as %s, which is also given; remove one of the "
+				    "two", name);
 	return rest.n ? str_of(arena_printf(o->r->a, "%s.%.*s", name, (int)rest.n, rest.p)) :
 		str_of(name);
 }
@@ -423,7 +424,7 @@ static void read_key(struct one *o, struct str key, const struct json_value *v)
 			return;
 		if (rest.n && arg->kind != ENGINE_JSON) { /* a dot: one key of a JSON argument */
 			config_complain_key(o->r->c, o->r->f, v, path,
-					    "%s holds no JSON, so it has no keys", arg->name);
+					    "%s is not a JSON value, so it has no keys", arg->name);
 			return;
 		}
 		if (!rest.n && read_arg(o, arg, v, path, &as) < 0)
@@ -549,8 +550,8 @@ void config_servers(struct config_reader *r, const struct json_value *tree)
 	struct experiment *x = r->x;
 
 	if (one && list) {
-		config_complain_key(r->c, r->f, list, "servers", "server and servers; leave one of "
-				    "them out");
+		config_complain_key(r->c, r->f, list, "servers", "server and servers are both "
+				    "given; remove one of them");
 	} else if (list) {
 		read_list(r, list);
 	} else if (one) {
@@ -627,11 +628,12 @@ int config_bounds_read(const struct config_bounds *b, const char *name, const ch
 		free(path);
 	}
 	if (fd < 0 && !b->n_folders)
-		return err_set(e, ERR_USAGE, "a configuration that is sent to a dashboard reads no other "
-			       "files, unless the dashboard was started with --include-dir DIR");
+		return err_set(e, ERR_USAGE, "a configuration that is sent to a dashboard cannot "
+			       "include files, unless the dashboard was started with --include-dir "
+			       "DIR");
 	if (fd < 0)
-		return err_set(e, ERR_USAGE, "no such file below the folders that the dashboard opens "
-			       "(--include-dir)");
+		return err_set(e, ERR_USAGE, "there is no such file in the folders that the "
+			       "dashboard allows (--include-dir)");
 	snprintf(link, sizeof(link), "/proc/self/fd/%d", fd);
 	rc = file_read(link, limit, out, e);
 	close(fd);
@@ -723,9 +725,10 @@ static void check_env(struct config_reader *r, const struct json_value *env, con
 	for (size_t i = 0; env && env->kind == JSON_OBJECT && i < env->count; i++)
 		if (!config_is_any(env->key[i], b->variables, b->n_variables))
 			config_complain_key(r->c, r->f, &env->item[i],
-					    config_path(r, path, env->key[i]), "refused, because a "
-					    "variable could make a program start another one; those "
-					    "of dashboard --launch-env may be set");
+					    config_path(r, path, env->key[i]), "refused, because "
+					    "an environment variable could make a program start "
+					    "another one; only variables of dashboard --launch-env "
+					    "can be set");
 }
 
 /* Numbers and true or false, alone or in lists and objects, name neither programs nor files. */

@@ -538,7 +538,7 @@ int container_begin(struct container *c, struct arena *a, const struct experimen
 	int rc;
 
 	if (!tool_exists(c->runtime))
-		return err_set(e, ERR_USAGE, "server.container.runtime: there is no %s in PATH",
+		return err_set(e, ERR_USAGE, "server.container.runtime: %s is not in PATH",
 			       c->runtime);
 	if (clean(c->runtime, hooks, e) < 0)
 		return -1;

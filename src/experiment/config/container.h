@@ -14,7 +14,7 @@
  * server.container is an object:
  *   runtime     docker | podman
  *   image       (must be given)
- *   network     host (nothing stands between load and server) | bridge (the port is published)
+ *   network     host (nothing is between load and server) | bridge (the port is published)
  *   gpus        absent: those allocated | all | none
  *   mounts      list of "SOURCE:TARGET[:ro]"
  *   env         object; added to server.env

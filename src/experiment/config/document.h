@@ -2,7 +2,7 @@
 /*
  * document.h - an experiment and its outcome as one standard JSON document.
  *
- * What stands where is declared once, in schema/experiment.json, from which come the JSON Schema
+ * The layout is declared once, in schema/experiment.json, from which come the JSON Schema
  * that is shipped, the TypeScript types and docs/reference/experiment-document.md. Strict JSON:
  * a rate without limit is the text "inf", any other number that is none is null.
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * experiment.h - one experiment: what was asked, and what came of it.
+ * experiment.h - one experiment: the configuration and the result.
  *
  *   file ─► config ─► suite ─► struct experiment ─► experiment_run ─► struct outcome ─► document
  *           config.h  suite.h                                                         document.h

@@ -64,8 +64,8 @@ static int queue_enter(struct queue *q, const struct lock_holder *me, const atom
 		nanosleep(&(struct timespec){ 0, MUTEX_PAUSE_NS }, NULL);
 	}
 	lock_describe(&who, &text);
-	err_set(e, ERR_IO, "the lock file %s/" MUTEX " is held by %s, which should take "
-		"a moment only", q->folder, text.data);
+	err_set(e, ERR_IO, "the lock file %s/" MUTEX " is held by %s, which should last only a "
+		"moment", q->folder, text.data);
 	buf_release(&text);
 	return -1;
 }
@@ -335,8 +335,8 @@ static int share_out(const struct experiment *x, unsigned given, unsigned *share
 	if (started > 1 && sum == given)
 		return 0;
 	if (started > 1 && sum)
-		return err_set(e, ERR_USAGE, "resources.gpus: %u given, but the %zu servers take %u "
-			       "together", given, started, sum);
+		return err_set(e, ERR_USAGE, "resources.gpus: %u given, but the %zu servers need "
+			       "%u together", given, started, sum);
 	if (started > 1)
 		one = x->serving;
 	for (size_t i = 0; i < x->n_servers; i++)
@@ -370,21 +370,22 @@ static int check_machine(struct taking *t, enum allocate_fault *fault, struct er
 		return fail(fault, ALLOCATE_FAULT_NO_GPU);
 	if (t->want && n == 0 && t->x->resources.want == GPUS_AUTO) {
 		t->out->note = arena_printf(&t->out->arena, "no GPU here%s%s%s: the servers run "
-					    "without", *note ? " (" : "", note, *note ? ")" : "");
+					    "without GPUs", *note ? " (" : "", note, *note ? ")" : "");
 		memset(t->share, 0, t->x->n_servers * sizeof(*t->share));
 		t->want = 0;
 		return 0;
 	}
 	if (t->want > t->may.n) {
-		err_set(e, ERR_RUN, "%u GPU%s wanted, but this machine has %zu that may be used%s%s",
+		err_set(e, ERR_RUN, "%u GPU%s needed, but this machine has %zu that may be "
+				    "used%s%s",
 			t->want, t->want == 1 ? " is" : "s are", t->may.n,
 			*note ? ": " : "", note);
 		return fail(fault, ALLOCATE_FAULT_NO_GPU);
 	}
 	for (size_t i = 0; t->may.are_parts && i < t->x->n_servers; i++)
 		if (t->share[i] > 1) {
-			err_set(e, ERR_RUN, "%s takes %u GPUs, but here are parts of GPUs (MIG), "
-				"of which a program can use one", t->x->server[i].name,
+			err_set(e, ERR_RUN, "%s needs %u GPUs, but the GPUs here are split (MIG), "
+				"and a program can use only one part", t->x->server[i].name,
 				t->share[i]);
 			return fail(fault, ALLOCATE_FAULT_NO_GPU);
 		}
@@ -516,7 +517,7 @@ static int attempt(struct taking *t, struct err *e)
  */
 static void describe(const struct taking *t, bool is_whole, struct buf *out)
 {
-	buf_printf(out, "%u GPU%s wanted and %u of %zu %s free", t->want,
+	buf_printf(out, "%u GPU%s needed, but %u of %zu %s free", t->want,
 		   t->want == 1 ? " is" : "s are", t->n_free, t->may.n,
 		   t->n_free == 1 ? "is" : "are");
 	for (unsigned i = 0; i < t->n_shown; i++) {
@@ -535,7 +536,7 @@ static void describe(const struct taking *t, bool is_whole, struct buf *out)
 		buf_printf(out, "; and %u more", t->n_hidden);
 	if (!t->n_front)
 		return;
-	buf_printf(out, "; %u experiment%s in front of us, first ", t->n_front,
+	buf_printf(out, "; %u experiment%s ahead in the queue, first ", t->n_front,
 		   t->n_front == 1 ? " is" : "s are");
 	lock_name(&t->first, out);
 }
@@ -623,8 +624,9 @@ static int take_gpus(struct taking *t, enum allocate_fault *fault, struct err *e
 		buf_printf(&wants, "%s ", name);
 	}
 	if (wants.len >= sizeof(t->me.wants)) {
-		err_set(e, ERR_LIMIT, "%zu GPUs to choose from: a ticket has room for the names of "
-			"%zu bytes; name those that are meant", t->may.n, sizeof(t->me.wants));
+		err_set(e, ERR_LIMIT, "%zu GPUs to choose from: their names are longer than the "
+			"%zu bytes that can be stored; list the GPUs in "
+			"resources.gpus", t->may.n, sizeof(t->me.wants));
 		buf_release(&wants);
 		return fail(fault, ALLOCATE_FAULT_NO_GPU);
 	}

@@ -3,7 +3,7 @@
  * allocate.h - GPUs and ports for one experiment, held until it is over.
  *
  * A GPU or a port is ours while we hold the kernel's lock on its file (proc/lock.h): every
- * experiment on this machine, whoever started it, goes by the same files, and what a process that
+ * experiment on this machine, of any user, uses the same files, and what a process that
  * was killed has held is free at once. A port is bound once for proof and then left to the server.
  *
  * Which GPUs: those that our environment allows (CUDA_VISIBLE_DEVICES, ...), that nobody has
@@ -12,7 +12,7 @@
  * nothing else, and then one for a server, as CUDA has it. A shared allocation takes GPUs that
  * others use too: its locks keep out those only that want theirs alone.
  *
- * When they are busy, whoever came first gets them first (stages/allocate.h). An early one that
+ * When they are busy, the first to ask gets them first (stages/allocate.h). An early one that
  * wants eight is not passed by others that want one of the GPUs it waits for.
  *
  * Each server gets its share of the experiment's GPUs, in the order of the list; attached ones get

@@ -41,11 +41,12 @@ static int name_one(const struct gpu_set *gpus, const char *called, struct candi
 	int i = gpu_find(gpus, called);
 
 	if (i == -2)
-		return err_set(e, ERR_USAGE, "resources.gpus: \"%s\" is the beginning of several "
-			       "GPUs' UUIDs; give more of it", called);
+		return err_set(e, ERR_USAGE, "resources.gpus: \"%s\" matches the UUIDs of several "
+			       "GPUs; write more of the UUID", called);
 	if (i < 0)
-		return err_set(e, ERR_USAGE, "resources.gpus: there is no GPU %s here, which has "
-			       "%zu; expected an index, or a UUID or its beginning", called, n);
+		return err_set(e, ERR_NO_GPU, "resources.gpus: there is no GPU %s on this machine, "
+			       "which has %zu; expected an index, or a UUID or its "
+			       "beginning", called, n);
 	if (!g[i].is_allowed)
 		return err_set(e, ERR_USAGE, "resources.gpus: GPU %s is not one of those that %s=%s "
 			       "allows", called, limit_of_environment(&g[i]),
@@ -55,8 +56,8 @@ static int name_one(const struct gpu_set *gpus, const char *called, struct candi
 		return err_set(e, ERR_USAGE, "resources.gpus: GPU %s is split (MIG); expected its "
 			       "parts, as %d:0 or by their UUIDs", called, g[i].index);
 	if (c->n && g[c->place[0]].maker != g[i].maker)
-		return err_set(e, ERR_USAGE, "resources.gpus: GPU %s is of another maker than the "
-			       "first one named", called);
+		return err_set(e, ERR_USAGE, "resources.gpus: GPU %s is from another manufacturer "
+			       "than the first one listed", called);
 	for (size_t k = 0; k < c->n; k++)
 		if (c->place[k] == (size_t)i)
 			return err_set(e, ERR_USAGE, "resources.gpus: GPU %s is named twice",
@@ -148,7 +149,8 @@ bool choose_is_busy(const struct experiment_resources *r, const struct gpu_set *
 		return true;
 	}
 	if (!r->is_shared && now.utilization_percent >= BUSY_PERCENT) {
-		buf_printf(why, "is busy for %.0f %% of the time, by programs that cannot be seen",
+		buf_printf(why, "is busy %.0f %% of the time with programs that are not visible "
+				"from here",
 			   now.utilization_percent);
 		*may_pass = true;
 		return true;

@@ -491,7 +491,7 @@ static int attach(struct run *r, size_t i)
 	int64_t until_ns = clock_mono_ns() + (int64_t)(wait_s * 1e9);
 
 	r->stage = AT_READY;
-	run_line(r, "Using %s at %s, which others run", s->name, s->url);
+	run_line(r, "Using the running server %s at %s", s->name, s->url);
 	while (ask(r, s->url, "/health", NULL) == 0) {
 		if (run_is_cancelled(r))
 			return run_interrupted(r);
@@ -656,7 +656,8 @@ int servers_reuse(struct run *r)
 
 	r->stage = AT_READY;
 	if (!servers_are_alive(r->held)) {
-		run_warn(r, "a server of the experiment before has ended; all are started again");
+		run_warn(r, "a server of the previous experiment has ended; all servers are "
+			    "restarted");
 		return -1;
 	}
 	for (size_t i = 0; i < r->held->n; i++) {
@@ -667,7 +668,7 @@ int servers_reuse(struct run *r)
 		if (!s || !role_has_engine(r->x->server[i].role) || server_reset_caches(s, &e) == 0)
 			continue;
 		if (r->needs_empty_caches)
-			err_wrap(&e, "the servers are started again for this experiment");
+			err_wrap(&e, "the servers are restarted for this experiment");
 		run_warn(r, e.text);
 		if (r->needs_empty_caches)
 			return -1;

@@ -96,15 +96,15 @@ int fit_model_read(const struct json_value *config, struct fit_model *m, struct 
 
 	memset(m, 0, sizeof(*m));
 	if (!config || config->kind != JSON_OBJECT)
-		return err_set(e, ERR_PARSE, "config.json: an object was expected");
+		return err_set(e, ERR_PARSE, "config.json: expected an object");
 	v = language_part(config);
 	m->layers = NUMBER(v, 0, "num_hidden_layers", "n_layer", "num_layers", "n_layers");
 	m->hidden = NUMBER(v, 0, "hidden_size", "n_embd", "d_model");
 	m->heads = NUMBER(v, 0, "num_attention_heads", "n_head", "n_heads");
 	m->vocabulary = NUMBER(v, NUMBER(config, 0, "vocab_size"), "vocab_size");
 	if (!m->layers || !m->hidden || !m->heads || !m->vocabulary)
-		return err_set(e, ERR_PARSE, "config.json does not say how many layers, heads and tokens "
-			       "of which size the model has");
+		return err_set(e, ERR_PARSE, "config.json does not give the number of layers and "
+			       "heads and their size");
 	m->intermediate = NUMBER(v, 4 * m->hidden, "intermediate_size", "n_inner", "ffn_dim");
 	m->kv_heads = NUMBER(v, m->heads, "num_key_value_heads", "num_kv_heads");
 	m->head_size = NUMBER(v, m->hidden / m->heads, "head_dim");
@@ -286,7 +286,8 @@ static void port(struct checking *c, size_t i)
 	pid_t holder = 0;
 
 	if (!s->port) {
-		check_add(c, CHECK_PASS, check_of(c, i, "port"), "the first free one of %u to %u",
+		check_add(c, CHECK_PASS, check_of(c, i, "port"), "the first free port from %u to "
+			"%u",
 			  c->x->resources.port_first, c->x->resources.port_last);
 		return;
 	}
@@ -325,8 +326,8 @@ static void gpus(struct checking *c)
 		check_add(c, CHECK_PASS, "GPUs", want ? "none here; the simulator needs none" :
 			  "none needed");
 	else if (!allowed && c->x->resources.want == GPUS_AUTO)
-		check_add(c, CHECK_NOTE, "GPUs", "%u would be taken, none is here%s%s: the server runs "
-			  "without", want, *note ? ": " : "", note);
+		check_add(c, CHECK_NOTE, "GPUs", "%u would be used, but there is none here%s%s: "
+			  "the server runs without GPUs", want, *note ? ": " : "", note);
 	else if (allowed < want)
 		check_add(c, CHECK_FAIL, "GPUs", "%u are needed, %zu may be used here%s%s", want, allowed,
 			  *note ? ": " : "", note);
@@ -354,7 +355,7 @@ static void tokenizer(struct checking *c, const struct point_early *early, const
 		check_add(c, CHECK_NOTE, "tokenizer", "%s; the server's own is used if it has /tokenize",
 			  early->waits.text);
 	else
-		check_add(c, CHECK_SKIP, "tokenizer", "not before the rows below pass");
+		check_add(c, CHECK_SKIP, "tokenizer", "checked when the rows below pass");
 }
 
 static void dataset(struct checking *c, const struct point_early *early, const struct err *e)
@@ -368,13 +369,13 @@ static void dataset(struct checking *c, const struct point_early *early, const s
 	if (e->code != ERR_NONE && early->part == PART_DATASET)
 		check_add(c, CHECK_FAIL, "dataset", "%s", e->text);
 	else if (early->n_requests && early->has_tokenizer && early->waits.code != ERR_NONE)
-		check_add(c, CHECK_NOTE, "dataset", "%s, %s: %zu requests; the server is asked for their "
+		check_add(c, CHECK_NOTE, "dataset", "%s, %s: %zu requests; the server applies the "
 			  "chat template", name, path, early->n_requests);
 	else if (early->n_requests)
 		check_add(c, CHECK_PASS, "dataset", "%s, %s: %zu requests", name, path,
 			  early->n_requests);
 	else
-		check_add(c, CHECK_SKIP, "dataset", "not before there is a tokenizer");
+		check_add(c, CHECK_SKIP, "dataset", "checked when there is a tokenizer");
 }
 
 /* What a run prepares before it starts a server. */
@@ -683,7 +684,8 @@ static void estimate(struct checking *c, size_t i, const struct fit_model *m, do
 	struct fit f;
 
 	if (!(how.memory_bytes > 0)) {
-		check_add(c, CHECK_SKIP, check_of(c, i, "memory"), "no GPU here tells its memory");
+		check_add(c, CHECK_SKIP, check_of(c, i, "memory"), "no GPU here reports its "
+			"memory");
 		return;
 	}
 	fit_estimate(m, &how, &f);
@@ -703,7 +705,7 @@ static int find_config(struct checking *c, const struct experiment_server *s, co
 	if (!file_is_dir(model))
 		return hub_file(&hub, model, "config.json", path, e);
 	buf_printf(path, "%s/config.json", model);
-	return file_exists(path->data) ? 0 : err_set(e, ERR_IO, "%s is not there", path->data);
+	return file_exists(path->data) ? 0 : err_set(e, ERR_IO, "%s does not exist", path->data);
 }
 
 static int read_config(const char *path, struct fit_model *m, struct err *e)
@@ -730,7 +732,7 @@ static void real(struct checking *c, size_t i, const char *model)
 	double weights;
 
 	if (find_config(c, s, model, &path, &e) != 0) {
-		check_add(c, CHECK_FAIL, what, "%s cannot be had: %s", model, e.text);
+		check_add(c, CHECK_FAIL, what, "%s is not available: %s", model, e.text);
 	} else if (read_config(path.data, &m, &e) < 0) {
 		check_add(c, CHECK_NOTE, what, "%s is there, but its size is not known: %s", model, e.text);
 	} else {
@@ -761,7 +763,7 @@ static void check_model(struct checking *c, size_t i)
 		simulated(c, i);
 	else if (!model.n)
 		check_add(c, CHECK_SKIP, check_of(c, i, "model"),
-			  "the configuration does not name one; the command may");
+			  "not in the configuration; the command may name one");
 	else
 		real(c, i, arena_text(&c->out->arena, model));
 }
@@ -775,7 +777,7 @@ void check_experiment(const struct experiment *x, const struct check_opts *o, st
 
 	*out = (struct check){ 0 };
 	c.gpus = gpu_open(NULL);
-	check_add(&c, CHECK_PASS, "configuration", "every value and rule holds");
+	check_add(&c, CHECK_PASS, "configuration", "every value is valid");
 	for (size_t i = 0; i < x->n_servers; i++) {
 		if (x->server[i].url) {
 			attached(&c, i);
@@ -797,7 +799,7 @@ void check_experiment(const struct experiment *x, const struct check_opts *o, st
 	if (o->is_smoke && is_sound)
 		smoke(&c);
 	else if (o->is_smoke)
-		check_add(&c, CHECK_SKIP, "smoke load", "not before the rows above pass");
+		check_add(&c, CHECK_SKIP, "smoke load", "checked when the rows above pass");
 }
 
 void check_release(struct check *c)

@@ -218,7 +218,8 @@ static bool is_left_out(struct reader *r, const char *name, const struct json_va
 		return true;
 	if (!o->devices || o->remote || need <= (int64_t)o->devices)
 		return false;
-	config_note(r->m.c, r->m.f, NULL, "import", "%s: %s is left out: it needs %lld %s and there %s %u",
+	config_note(r->m.c, r->m.f, NULL, "import", "%s: %s is skipped: it needs %lld %s, but "
+						    "there %s %u",
 		    r->file, name, (long long)need, o->is_on_cpu ? "NUMA nodes" : "GPUs",
 		    o->devices == 1 ? "is" : "are", o->devices);
 	return true;
@@ -397,8 +398,8 @@ static int read_serving(struct reader *r, const struct json_value *test, const c
 	if (model.n == 0)
 		return complain(r, test, name, "its server_parameters name no model");
 	if (!str_eq(model, client)) {
-		config_note(r->m.c, r->m.f, NULL, "import", "%s: %s is left out: its client asks "
-			    "for %.*s and the server has %.*s", r->file, name,
+		config_note(r->m.c, r->m.f, NULL, "import", "%s: %s is skipped: its client "
+			    "requests %.*s, but the server has %.*s", r->file, name,
 			    client.n ? (int)client.n : 10, client.n ? client.p : "no model at",
 			    (int)model.n, model.p);
 		return 0;
@@ -466,8 +467,8 @@ int import_parse(const struct config *c, struct str text, const char *file,
 				       config_bounds_fault(c, e.text));
 	if (o->select && *o->select) {
 		if (regcomp(&r.select, o->select, REG_EXTENDED | REG_NOSUB) != 0)
-			return config_complain(c, f, NULL, "import.select", "'%s' is no regular "
-					       "expression", o->select);
+			return config_complain(c, f, NULL, "import.select", "'%s' is not a valid "
+					       "regular expression", o->select);
 		r.has_select = true;
 	}
 	rc = read_tests(&r, v);

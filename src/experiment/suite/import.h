@@ -3,7 +3,8 @@
  * import.h - test files of vLLM's performance dashboard as members of a suite (sweep
  * spec 8.1 to 8.3).
  *
- * A file holds tests of one kind, told by how their names begin: serving_, latency_, throughput_,
+ * A file holds tests of one kind, recognized by how their names begin: serving_, latency_,
+ * throughput_,
  * startup_. A serving test becomes one experiment for each of its rates and concurrencies, named
  * TEST_qps_Q_concurrency_C as upstream names the result; any other test one experiment. Each is a
  * configuration to be laid over the suite's own: engine arguments under server, options of the
@@ -15,7 +16,7 @@
  *   model, dtype             MODEL_FILTER, DTYPE_FILTER: exactly that
  *   prompts_per_concurrency, min_num_prompts, max_num_prompts
  *   remote                   URL of a server that runs (REMOTE_HOST, REMOTE_PORT): none is started
- *   on_cpu                   world size is held against NUMA nodes and not against GPUs
+ *   on_cpu                   world size is compared with NUMA nodes and not with GPUs
  *   adaptive                 goes on beyond the list (import_adapt.h)
  *   sla_ttft_ms, sla_tpot_ms, sla_max_failed (percent of the requests; ours)
  *   adaptive_max_probes, adaptive_max_concurrency

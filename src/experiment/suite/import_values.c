@@ -268,7 +268,7 @@ static void put_argument(struct import_maker *m, struct json_value *server, char
 	} else if (strcmp(key, "host") == 0 || strcmp(key, "port") == 0) { /* the runner's */
 		import_put(m, server, key, as_json(m, v));
 	} else if (m->is_simulated) {
-		config_note(m->c, m->f, v, key, "the simulator has no such argument; left out");
+		config_note(m->c, m->f, v, key, "the simulator has no such argument; skipped");
 	} else { /* what the table does not know yet, an engine may */
 		add_extra_words(m, server, key, v);
 	}

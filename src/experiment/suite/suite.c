@@ -150,8 +150,8 @@ static void read_scheduler(const struct config *c, const struct suite_opts *o, s
 	if (o->hosts && s->where != SUITE_SSH)
 		config_complain(c, f, NULL, "--hosts", "only --scheduler ssh has hosts");
 	if (o->is_detached && s->where != SUITE_SLURM)
-		config_complain(c, f, NULL, "--no-wait", "only --scheduler slurm goes on without this "
-				"program");
+		config_complain(c, f, NULL, "--no-wait", "only --scheduler slurm can continue "
+				"without this program");
 	if (o->is_detached && s->search)
 		config_complain(c, f, NULL, "--no-wait", "search.best needs the results of each round "
 				"before it can submit the next one");
@@ -252,7 +252,7 @@ static int check_names(const struct suite *s, struct config_findings *f)
 
 		if (map_get(&seen, str_of(m->path), NULL))
 			rc = config_complain(s->config, f, json_get(m->config, "name"), "name",
-					     "two experiments are called %s", m->label);
+					     "two experiments have the name %s", m->label);
 		map_put(&seen, str_of(m->path), i);
 	}
 	map_release(&seen);
@@ -362,8 +362,8 @@ static int check_traces(const struct suite *s, const struct settings *set,
 	    !x->profiling.dir)
 		return 0;
 	return config_complain(s->config, f, json_get(profiling, "dir"), "profiling.dir",
-			       "experiments that run at the same time would take each other's traces "
-			       "from one folder. Without dir each has a folder of its own");
+			       "experiments that run at the same time would mix up their traces in "
+			       "one folder; remove dir, so that each has its own folder");
 }
 
 static int type_members(struct suite *s, const struct suite_parts *parts,
@@ -528,8 +528,9 @@ static int check_never(const struct suite *s, struct config_findings *f)
 
 	for (size_t i = 1; s->restart == SUITE_RESTART_NEVER && i < s->n; i++)
 		if (!suite_same_servers(&s->member[0].x, &s->member[i].x))
-			return config_complain(s->config, f, v, "restart", "never needs one server "
-					       "for all; %s has another one than %s",
+			return config_complain(s->config, f, v, "restart", "never needs the same "
+					       "server for all experiments, but %s has another one "
+					       "than %s",
 					       s->member[i].label, s->member[0].label);
 	return 0;
 }
@@ -551,8 +552,8 @@ int suite_check_only(const struct suite *s, struct err *e)
 	for (size_t i = 0; i < s->n; i++)
 		if (s->member[i].is_chosen)
 			return 0;
-	return err_set(e, ERR_USAGE, "--only: none of the %zu experiments matches; the first is called "
-		       "%s", s->n, s->member[0].label);
+	return err_set(e, ERR_USAGE, "--only: none of the %zu experiments matches; the first one "
+		       "is %s", s->n, s->member[0].label);
 }
 
 int suite_check_gpus(const struct suite *s, struct config_findings *f)
@@ -612,7 +613,8 @@ int suite_expand(const struct config *config, const struct config_know *know,
 	s->n = parts.n * (set.is_member ? 1 : set.rounds);
 	if (s->n > SUITE_MEMBERS_MAX) {
 		config_complain(config, f, json_get(config->tree, "repeat"), "repeat",
-				"%zu experiments with their repeats, and %d is the most", s->n,
+				"%zu experiments including repeats, but at most %d are "
+				"possible", s->n,
 				SUITE_MEMBERS_MAX);
 		goto done;
 	}

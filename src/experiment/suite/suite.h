@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * suite.h - one configuration as the experiments it stands for, and all of them run.
+ * suite.h - one configuration as the experiments it describes, and all of them run.
  *
  * A configuration without matrix, experiments, import and repeat is a suite of one: its document
- * is the file of --output itself, its logs and records are in the folder beside it ("r.json":
+ * is the file of --output itself, its logs and records are in the folder next to it ("r.json":
  * "r.d"). Otherwise every member has a document of its own in that folder, NAME.json or
  * NAME-rN.json, and the file of --output holds all of them, in the order of the configuration:
  *

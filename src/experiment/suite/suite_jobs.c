@@ -219,7 +219,7 @@ static bool drop_host(struct suite_sitting *t, struct job *job)
 	if (why && hooks->warn)
 		hooks->warn(hooks->self, arena_printf(&a, "host %s %s: %s. The experiment %s goes to "
 			    "another host", job->host->is->name, job->host->is_out ? "has failed" :
-			    "is not used any more", why, job->m->label));
+			    "is no longer used", why, job->m->label));
 	if (why)
 		job->host->is_out = true;
 	arena_release(&a);
@@ -498,8 +498,8 @@ int suite_jobs_run(struct suite_sitting *t, struct err *e)
 		if (is_ending && !has_running(job, n_jobs))
 			break;
 		if (!is_ending && !free_job(job, n_jobs) && !has_running(job, n_jobs)) {
-			rc = err_set(e, ERR_RUN, "no host of %s is left, and %zu experiments were not "
-				     "run; --resume runs them", t->s->scheduler.hosts, t->n_due - next);
+			rc = err_set(e, ERR_RUN, "all hosts of %s have failed, and %zu experiments "
+				     "were not run; --resume runs them", t->s->scheduler.hosts, t->n_due - next);
 			break;
 		}
 		if (!is_ending)

@@ -118,8 +118,8 @@ static struct plan_time plan_times_of(const struct plan_times *t, size_t place, 
 			 is_reusing && isfinite(before->d.startup_s) ? ", without the start" : "");
 	} else if (!isfinite(out.load_s)) {
 		snprintf(out.basis, sizeof(out.basis), "%s", mode_is_served(m->x.mode) ?
-			 "requests go as fast as the server takes them, and no earlier run is there"
-			 : "no earlier run is there");
+			 "requests go as fast as the server takes them, and there is no earlier run"
+			 : "there is no earlier run");
 	} else if (!has_start) {
 		out.total_s = out.load_s;
 		snprintf(out.basis, sizeof(out.basis), "its schedule");
@@ -420,7 +420,7 @@ static void add_member(struct buf *out, const struct json_value *v)
 	for (size_t i = 0; i < servers->count && !reused.n; i++)
 		add_server(out, &servers->item[i]);
 	if (reused.n)
-		buf_printf(out, "  %-10s those of %.*s, whose caches are emptied\n", "servers",
+		buf_printf(out, "  %-10s those of %.*s, with emptied caches\n", "servers",
 			   (int)reused.n, reused.p);
 	add_row(out, "benchmark", text_at(v, "benchmark"));
 	if (profiling.n)
@@ -466,7 +466,7 @@ void suite_plan_text(const struct suite *s, const struct suite_opts *o, struct b
 		buf_printf(out, "; about %s",
 			   fmt_rough_time(rough, json_real(json_get(v, "total_s"), 0)));
 	if (n > unknown && unknown)
-		buf_printf(out, " and %lld more of which nothing is known", (long long)unknown);
+		buf_printf(out, " and %lld more of unknown duration", (long long)unknown);
 	buf_add_text(out, "\n");
 	for (size_t i = 0; i < list->count; i++)
 		add_member(out, &list->item[i]);
@@ -718,7 +718,8 @@ static void add_next(const struct suite *s, const struct suite_tally *tally,
 		     const struct points_best *best, struct buf *out)
 {
 	if (tally->left)
-		buf_printf(out, "Next: the same command with --resume runs the %zu that are left\n",
+		buf_printf(out, "Next: run the same command with --resume to run the remaining "
+				"%zu\n",
 			   tally->left);
 	else if (!best->n)
 		buf_printf(out, "Next: no experiment has a result; \"error\" in %s and the logs in %s "
@@ -756,7 +757,7 @@ static void say_lead(const struct points_table *p, const struct points_best *bes
 	is_apart = number_of(&p->line[best->at], low) > number_of(second, high);
 	buf_printf(out, "It is %.3g %% more than at %s; the 95 %% intervals %s\n",
 		   100 * (best->value / number_of(second, key) - 1), second->name,
-		   is_apart ? "do not overlap" : "overlap, so this is not sure");
+		   is_apart ? "do not overlap" : "overlap, so this is not certain");
 }
 
 void suite_table(const struct suite *s, const struct suite_tally *tally,

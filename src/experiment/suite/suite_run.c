@@ -557,7 +557,7 @@ static int enter(const struct suite *s, int *fd, struct err *e)
 		return err_set(e, ERR_IO, "cannot open %s: %s", s->folder, strerror(errno));
 	/* A file system without locks is no reason not to measure. */
 	if (flock(*fd, LOCK_EX | LOCK_NB) < 0 && errno == EWOULDBLOCK)
-		return err_set(e, ERR_RUN, "another run is at work in %s; wait for its end or give "
+		return err_set(e, ERR_RUN, "another run is using %s; wait for it to end, or use "
 			       "another --output", s->folder);
 	return 0;
 }

@@ -462,9 +462,10 @@ static void say_cut(const struct suite *s, const struct experiment_hooks *hooks)
 	if (q->halving.is_cut_short)
 		buf_add_text(&text, "The budget has no room for another round");
 	else
-		buf_printf(&text, "%zu go on", r->kept);
+		buf_printf(&text, "%zu continue", r->kept);
 	if (r->n_overlap)
-		buf_printf(&text, ", %zu of them because their intervals reach the cut", r->n_overlap);
+		buf_printf(&text, ", %zu of them because their intervals include the "
+				  "cut", r->n_overlap);
 	if (r->n_forced)
 		buf_printf(&text, "; %zu are dropped for the budget although they may be better than "
 			   "the cut", r->n_forced);

@@ -265,7 +265,7 @@ static void say_lead(const struct suite *s, size_t best, size_t second, struct a
 	high = 100 * (row->is.interval.high - 1);
 	buf_printf(out, " (95 %% interval of the change: %+.3g to %+.3g %%): ", low, high);
 	if (row->is.p <= MATCHED_ALPHA)
-		buf_add_text(out, "the difference is sure\n");
+		buf_add_text(out, "the difference is certain\n");
 	else
 		buf_printf(out, "the difference is not sure; the two are level within %.2g %%, so either "
 			   "of them will do\n", fmax(fabs(low), fabs(high)));
@@ -357,7 +357,8 @@ static void add_next(const struct suite *s, const struct suite_tally *tally, siz
 	const struct suite_search *q = s->search;
 
 	if (!q->halving.is_over || tally->left)
-		buf_add_text(out, "Next: the same command with --resume goes on from the documents\n");
+		buf_add_text(out, "Next: run the same command with --resume to continue from the "
+				  "documents\n");
 	else if (!known)
 		buf_printf(out, "Next: no experiment can be the answer; \"search\" in %s says why\n",
 			   s->output);

@@ -95,9 +95,9 @@ static const struct state ends[] = {
 	{ "OUT_OF_MEMORY", "it used more memory than its job was given; --mem in scheduler.args "
 	  "raises it" },
 	{ "PREEMPTED", "another job took its place, and it was not requeued" },
-	{ "DEADLINE", "it could not end before its deadline" },
+	{ "DEADLINE", "it would not have ended before its deadline" },
 	{ "BOOT_FAIL", "its node did not start" },
-	{ "REVOKED", "another cluster runs it" },
+	{ "REVOKED", "it was moved to another cluster" },
 };
 
 static const struct state *end_of(const struct task *task)
@@ -553,7 +553,7 @@ static int submit(struct suite_sitting *t, size_t array, size_t first, unsigned 
 	answer = str_trim(buf_str(&out));
 	answer = str_cut(&answer, ';'); /* "JOB;CLUSTER" */
 	if (rc == 0 && !str_to_u64(answer, &s->array[array].job))
-		rc = err_set(e, ERR_RUN, "sbatch answered '%.*s' and not the number of a job",
+		rc = err_set(e, ERR_RUN, "sbatch printed '%.*s' instead of a job number",
 			     (int)(answer.n < 80 ? answer.n : 80), answer.n ? answer.p : "");
 	s->array[array].n_tasks = n;
 	if (rc < 0) {
@@ -752,7 +752,7 @@ static void say_why(const struct suite_sitting *t, const struct buf *why)
 	if (!why->len || strcmp(why->data, s->why) == 0)
 		return;
 	snprintf(s->why, sizeof(s->why), "%s", why->data);
-	buf_printf(&text, "Slurm lets %zu experiment%s wait (%s)", n, n == 1 ? "" : "s", s->why);
+	buf_printf(&text, "Slurm keeps %zu experiment%s waiting (%s)", n, n == 1 ? "" : "s", s->why);
 	say(&t->hooks->run, false, &text);
 	buf_release(&text);
 }

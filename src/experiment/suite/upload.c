@@ -267,8 +267,8 @@ static enum answer upload_send_traces(const struct upload_opts *o, const struct 
 
 	*sent = 0;
 	if (!run_address(to->to, buf_str(&run->id), &address)) {
-		buf_printf(&said, "the traces were not sent: %s is an address for documents alone. "
-			   "Expected that of a dashboard, such as http://host:8080", to->url);
+		buf_printf(&said, "the traces were not sent: %s accepts documents only; expected "
+			   "the address of a dashboard, such as http://host:8080", to->url);
 	} else if (o->n_traces && run->may_have) {
 		known = ask_known(o, to, address.data, &a);
 	}
@@ -386,8 +386,8 @@ static int spool(const struct upload_opts *o, struct str document, struct err *e
 	digest_hex(DIGEST_SHA256, buf_str(&text), name);
 	buf_printf(&path, "%s/%.24s.json", folder.data ? folder.data : "", name);
 	if (!folder.len)
-		rc = err_set(e, ERR_IO, "there is no folder to keep it in until then: neither "
-			     "XDG_STATE_HOME nor HOME is set");
+		rc = err_set(e, ERR_IO, "there is no folder to keep it in: neither XDG_STATE_HOME "
+			     "nor HOME is set");
 	else if (text.is_over)
 		rc = err_set(e, ERR_LIMIT, "it is larger than UPLOAD_BYTES_MAX");
 	else
@@ -509,7 +509,8 @@ static enum answer send_spooled(const struct upload_opts *o, const char *path, s
 			err_add(e, "; if that dashboard has moved, profllm run --upload-spool --upload "
 				"URL sends it there");
 	} else {
-		err_set(e, ERR_PARSE, "no file of a spool: an object with url and document was expected");
+		err_set(e, ERR_PARSE, "not a file of the spool: expected an object with url and "
+				      "document");
 	}
 	buf_release(&text);
 	buf_release(&url);
@@ -608,7 +609,7 @@ int upload_trace(const struct upload_opts *o, struct str run, const char *path, 
 	if (rc == 0 && stat(path, &st) == 0 && (uint64_t)st.st_size > TRACE_BYTES_MAX)
 		rc = err_set(e, ERR_LIMIT, "%s is larger than 2047 MiB (TRACE_BYTES_MAX)", path);
 	if (rc == 0 && !run_address(&dashboard, run, &address))
-		rc = err_set(e, ERR_USAGE, "%s is an address for documents alone; expected that of a "
+		rc = err_set(e, ERR_USAGE, "%s accepts documents only; expected the address of a "
 			     "dashboard, such as http://host:8080", o->url);
 	if (rc == 0) {
 		const struct upload_place to = { o->url, &dashboard };

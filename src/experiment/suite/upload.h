@@ -4,7 +4,7 @@
  * it is not lost.
  *
  * POST of the document as JSON to URL/api/upload/raw (URL may name a page of another path that
- * ends in "/raw" itself). 2xx: taken; 409: already there, which is as good. Nobody answers, 408,
+ * ends in "/raw" itself). 2xx: taken; 409: already there, which counts as success. No answer, 408,
  * 429, 5xx: tried again after a pause that doubles, then spooled: written to the spool folder, to
  * be sent by the next upload or by upload_spool. A token that is refused (401, 403) is spooled too,
  * because the document is not at fault. Any other 4xx says that the document is: an error with the
@@ -12,7 +12,7 @@
  * the user sent it.
  *
  * The token is read from its file when it is needed, or is the one that a dashboard of this user
- * has kept (fetch/dashboard.h); it stands in no spool file and no message.
+ * has kept (fetch/dashboard.h); it is in no spool file and no message.
  * What two runs send twice (both found the same spool file) the dashboard knows by its content.
  *
  * Traces follow their document, one request each (POST of a form to

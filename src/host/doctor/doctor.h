@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * doctor.h - this machine as a load generator: what is right, what limits a measurement, and the
- * command that mends it.
+ * command that fixes it.
  *
  *   doctor_read     what the files of /proc, /sys and /run say          struct doctor_machine
  *   doctor_measure  a third of a second of clocks and wake-ups             "

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * extra.h - what another server's help tells of its arguments, beside our own table.
+ * extra.h - what another server's help says about its arguments, in addition to our table.
  *
  *   text of `vllm serve --help=all` ─► engine_help_read ─► engine_extra_compare ─► a file
  *   that file ─► engine_extra_parse ─► engine_extra_find: before the table is asked
@@ -16,7 +16,7 @@
 struct engine_extra {
 	struct engine_arg *arg;
 	size_t n;
-	const char *version; /* of the server that told them; "" */
+	const char *version; /* of the server that listed them; "" */
 };
 
 /* ERR_PARSE: it is not such a file; ERR_LIMIT. Everything lives in the arena. */

@@ -5,7 +5,7 @@
  * NVIDIA's are seen through NVML (gpu/nvml.h), AMD's through sysfs (gpu/amd.h), both found at run
  * time: without driver there are simply no GPUs. Nothing is ever changed, neither clocks nor MIG.
  *
- * gpu_open() looks once; the list does not change until gpu_close(). What cannot be told (an old
+ * gpu_open() looks once; the list does not change until gpu_close(). What is unknown (an old
  * driver, a GPU that fell off the bus, a permission) is NAN, -1 or "" and never a failure. A driver
  * that does not answer within the timeout is left alone for good: its GPUs are not listed.
  *

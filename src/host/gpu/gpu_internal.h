@@ -19,7 +19,7 @@ struct gpu_set {
 	struct amd *amd;
 };
 
-/* A zeroed place at the end, with everything "not told". */
+/* A zeroed place at the end, with everything "unknown". */
 struct gpu *gpu_add(struct gpu_set *s, enum gpu_maker maker);
 /* Adds a sentence to the note, cut to fit. */
 __attribute__((format(printf, 2, 3)))

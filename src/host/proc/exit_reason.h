@@ -20,7 +20,8 @@
 /*
  * Whether the kernel's out-of-memory killer ended a process of a cgroup.
  *
- * The kernel counts what it kills for want of memory, whatever the limit that was reached: oom_kill
+ * The kernel counts what it kills because memory is missing, whatever the limit that was reached:
+ * oom_kill
  * in memory.events (cgroup version 2) or memory.oom_control (version 1). Signal 9 alone says
  * nothing: users, schedulers and other programs send it, too.
  */

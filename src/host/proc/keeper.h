@@ -4,9 +4,9 @@
  *
  *   we ──pipes── keeper ──► the program ──► whatever it starts
  *
- * Between us and every program that we keep stands a small process of ours, the keeper: this
- * executable started again with a hidden word (KEEPER_WORD), told what to do through a nameless
- * file. It starts the program and ends it with everything below it when it is told to or
+ * Between us and every program that we keep is a small process of ours, the keeper: this
+ * executable started again with a hidden word (KEEPER_WORD), which reads what to do from a nameless
+ * file. It starts the program and ends it with everything below it on request or
  * when we are gone. Each mechanism is there for one way in which something could be left over:
  *
  * a pipe from us: the keeper polls it. It closes when we end in any way, kill -9 included, and

@@ -210,7 +210,7 @@ int lock_folder(struct buf *out, struct err *e)
 	if ((folder != given || !file_is_dir(folder)) && lock_make_folder(folder, e) < 0)
 		return err_wrap(e, "the folder of locks");
 	if (access(folder, R_OK | W_OK | X_OK) < 0)
-		return err_set(e, ERR_IO, "the folder of locks %s cannot be used: %s; all users "
+		return err_set(e, ERR_LOCKS_UNUSABLE, "the folder of locks %s cannot be used: %s; all users "
 			       "need to read and write there, or PROFLLM_LOCKS names another one",
 			       folder, strerror(errno));
 	buf_add_text(out, folder);

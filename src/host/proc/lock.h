@@ -4,7 +4,7 @@
  *
  * What counts is the kernel's lock of an open file (F_OFD_SETLK): it ends with the process that
  * holds it, however that ends, kill -9 included, so a lock is never stale. What the file says (who,
- * since when, what for) is for messages only. A file without a lock is nobody's: it is taken over
+ * since when, what for) is for messages only. A file without a lock has no owner: it is taken over
  * by the next one, or removed by lock_clean. Programs that are started do not inherit any.
  *
  * The folder is one for all users of the machine, else two of them would share a GPU unknowingly:

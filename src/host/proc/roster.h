@@ -4,7 +4,7 @@
  * what is left of those whose owner and keeper were both killed.
  *
  * One file per keeper, $XDG_RUNTIME_DIR/profllm/servers/MARK, else below $XDG_STATE_HOME, else
- * below ~/.local/state. Its keeper writes it anew when its tree has changed and removes it
+ * below ~/.local/state. Its keeper rewrites it when its tree has changed and removes it
  * at the end. Without any such folder programs are kept all the same, only this net is missing.
  *
  * Only its user may read it (0600, in folders of 0700): a command line is in it. Files and folders
@@ -13,7 +13,7 @@
  * Text, one fact a line:
  *
  *   profllm roster 1
- *   host NAME            where it holds; others' files on a shared home are let be
+ *   host NAME            where it holds; files of other hosts on a shared home are ignored
  *   boot ID NAMESPACE    of this run of the machine and this space of process numbers
  *   owner PID START      who started the keeper
  *   keeper PID START

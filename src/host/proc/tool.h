@@ -20,7 +20,7 @@
 bool tool_exists(const char *name);
 /* That file; NULL: there is none. Caller frees. */
 char *tool_path(const char *name);
-/* Likewise in folders, a value that PATH could have. */
+/* The same in folders, a value that PATH could have. */
 char *tool_path_in(const char *folders, const char *name);
 
 /*

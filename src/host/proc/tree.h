@@ -4,7 +4,7 @@
  *
  * A picture of one moment: by the time it is read, processes may have ended and others begun.
  * A process is named by its number and its start time together, because numbers are given
- * again. Whoever ends a tree therefore looks again until nothing is left (proc/keeper.h).
+ * again. Code that ends a tree therefore looks again until nothing is left (proc/keeper.h).
  */
 #pragma once
 #include <stdbool.h>

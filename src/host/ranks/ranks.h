@@ -5,7 +5,7 @@
  *
  * Open MPI is loaded when mpirun has started the process, and not needed to build. It carries what
  * begins and ends a run; while load runs, each rank sends rank 0 its counters a few times a second
- * and nothing else. Whoever waits here sleeps between looks, so that a rank that has finished takes
+ * and nothing else. A wait here sleeps between looks, so that a rank that has finished takes
  * no processor from one that still measures. All calls come from one thread; where it says "every
  * rank", each of them makes the call, in the same order.
  *

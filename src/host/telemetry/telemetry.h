@@ -9,7 +9,7 @@
  *   telemetry_end     ends that thread; the reading after; moves all to the record
  *
  * The thread touches nothing of the record and nothing of the loops, so a record
- * may be written or merged at any time; what was read stands in it from
+ * may be written or merged at any time; what was read is in it from
  * telemetry_end on (a record file gets series when it is closed).
  *
  * A point's time is the middle of its transfer, on the record's clock. A server

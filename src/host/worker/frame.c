@@ -200,7 +200,7 @@ int message_read(struct str frame, struct worker_message *m, struct err *e)
 	*m = (struct worker_message){ 0 };
 	if (json_next(&scan, &m->body, NULL) < 0 || !json_at_end(&scan) ||
 	    m->body.kind != JSON_OBJECT)
-		return refuse_frame(frame, "a frame that is no JSON object", e);
+		return refuse_frame(frame, "a frame that is not a JSON object", e);
 	if (!json_member(m->body, "type", &type) || type.kind != JSON_STRING)
 		return refuse_frame(frame, "a frame without a type", e);
 	while (i < sizeof(types) / sizeof(*types) && !str_is(type.raw, types[i].type))

@@ -17,7 +17,7 @@
 /* Bytes as they come in. Zeroed: empty. */
 struct frames {
 	struct buf in;
-	size_t at; /* what stands before is read */
+	size_t at; /* everything before it is read */
 };
 void frames_release(struct frames *f);
 /* Room for n more bytes; frames_add() says how many came. Frames handed out end here. */

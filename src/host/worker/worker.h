@@ -7,7 +7,7 @@
  * (hello), then answers one question at a time; between question and answer it may tell how far
  * it is, which counts as a sign of life.
  *
- * The program stands below a keeper (proc/keeper.h): nothing of it outlives worker_stop() or us.
+ * The program runs below a keeper (proc/keeper.h): nothing of it outlives worker_stop() or us.
  * Every way in which it can go wrong has a category, one sentence and the end of its log; after a
  * fault that is not an answer ("error" frames are answers) the talk is over and only worker_stop()
  * makes sense. Not thread-safe, no globals; any number at once.

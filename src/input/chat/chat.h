@@ -3,7 +3,7 @@
  * chat.h - what a model's chat template puts around one user message.
  *
  * Templates are programs in a language of their own, and none is run here. For a
- * conversation of a single user message with the generation prompt behind it the
+ * conversation of a single user message with the generation prompt after it the
  * templates of served models come down to prefix + content + suffix, and that is
  * all a benchmark's prompt needs. Where the two texts come from is the source.
  * There is no guessing: a template that is not known for certain is no source.
@@ -21,7 +21,7 @@
 
 enum chat_source {
 	CHAT_NONE,   /* no template: a message is its content */
-	CHAT_FLAGS,  /* the user said what stands around a message */
+	CHAT_FLAGS,  /* the user gave the text around a message */
 	CHAT_KNOWN,  /* the template's text is in the table of chat_known.h */
 	CHAT_SERVER, /* the server's own rendering of probes */
 	CHAT_ENGINE, /* likewise an engine's, without a server */

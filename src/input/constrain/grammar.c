@@ -553,7 +553,7 @@ static struct syntax *read_literal(struct syntax_reader *r)
 	if (syntax_take(r, "\""))
 		return text;
 	r->line = line;
-	return refuse(r, "a text in double quotes is never closed");
+	return refuse(r, "a quoted text is not closed");
 }
 
 static struct syntax *read_class(struct syntax_reader *r)
@@ -571,14 +571,15 @@ static struct syntax *read_class(struct syntax_reader *r)
 			if (!read_code(r, &high))
 				return NULL;
 			if (high < low)
-				return refuse(r, "a range in brackets runs backwards");
+				return refuse(r, "the end of a range in brackets is before its "
+						 "beginning");
 		}
 		syntax_add_range(r->arena, set, low, high);
 	}
 	if (syntax_take(r, "]"))
 		return set;
 	r->line = line;
-	return refuse(r, "'[' is never closed");
+	return refuse(r, "'[' is not closed");
 }
 
 static struct syntax *read_group(struct syntax_reader *r)
@@ -593,7 +594,7 @@ static struct syntax *read_group(struct syntax_reader *r)
 	if (!inside || syntax_take(r, ")"))
 		return inside;
 	r->line = line;
-	return refuse(r, "'(' is never closed");
+	return refuse(r, "'(' is not closed");
 }
 
 static struct syntax *read_term(struct syntax_reader *r)
@@ -614,7 +615,8 @@ static struct syntax *read_term(struct syntax_reader *r)
 	}
 	if (name.n == 0)
 		return refuse(r, *r->p == ']' ? "']' without '['" :
-			*r->p && strchr("*+?{", *r->p) ? "a repeat of nothing" :
+			*r->p && strchr("*+?{", *r->p) ? "a repeat operator without anything "
+							 "before it" :
 			"expected a text in double quotes, [...], (...) or the name of a rule");
 	term = syntax_new(r->arena, SYNTAX_RULE);
 	term->rule = rule_named(r, name);
@@ -728,7 +730,8 @@ static int read_rules(struct syntax_reader *r)
 				rule->line, (int)(rule->name.n < 200 ? rule->name.n : 200),
 				rule->name.p);
 	if (!map_get(&r->rule, STR("root"), &found))
-		return err_set(r->e, ERR_USAGE, "no rule 'root', which is where a grammar starts");
+		return err_set(r->e, ERR_USAGE, "rule 'root' is missing, with which a grammar "
+						"begins");
 	r->g->root = syntax_new(r->arena, SYNTAX_RULE);
 	r->g->root->rule = (struct syntax_rule *)(uintptr_t)found;
 	return 0;

@@ -910,5 +910,5 @@ int schema_invent(const struct schema *s, struct dice *d, size_t bytes, struct b
 	if (is_made)
 		buf_add_str(out, buf_str(&text));
 	buf_release(&text);
-	return is_made ? 0 : err_set(e, ERR_RUN, "no value that keeps to the schema was found");
+	return is_made ? 0 : err_set(e, ERR_RUN, "no value that satisfies the schema was found");
 }

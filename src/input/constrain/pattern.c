@@ -33,7 +33,8 @@ struct rewrite {
 
 static int rewrite_refuse(struct rewrite *w, const char *what, size_t n)
 {
-	return err_set(w->e, ERR_USAGE, "the regular expression has %.*s, which %s lacks", (int)n,
+	return err_set(w->e, ERR_USAGE, "the regular expression has %.*s, which %s does not "
+					"support", (int)n,
 		what, w->is_ecma ? "ECMA-262" : "Python");
 }
 
@@ -228,7 +229,8 @@ static size_t braces(const struct rewrite *w)
 static int quantifier(struct rewrite *w, size_t n)
 {
 	if (w->is_ecma && !w->can_repeat)
-		return err_set(w->e, ERR_USAGE, "the regular expression repeats nothing at '%.*s'",
+		return err_set(w->e, ERR_USAGE, "the regular expression has a repeat operator "
+						"without anything before it, at '%.*s'",
 			(int)n, w->p);
 	if (n > 1 && w->p[1] == ',')
 		buf_printf(w->out, "{0%.*s", (int)n - 1, w->p + 1);
@@ -258,7 +260,8 @@ static int group(struct rewrite *w)
 		if (n == 0)
 			return rewrite_refuse(w, rest.p, rest.n < 3 ? rest.n : 3);
 	} else if (rest.n > 1 && rest.p[1] == '*') {
-		return err_set(w->e, ERR_USAGE, "the regular expression repeats nothing at '*'");
+		return err_set(w->e, ERR_USAGE, "the regular expression has a repeat operator "
+						"without anything before it, at '*'");
 	}
 	buf_add(w->out, w->p, n);
 	w->p += n;

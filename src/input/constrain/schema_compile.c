@@ -811,7 +811,7 @@ static int resolve(struct compile *c, struct reference *r)
 		target = (struct schema_node *)(uintptr_t)found;
 	}
 	if (!target)
-		return c->e->code ? -1 : no_target(c, r, "leads to no schema");
+		return c->e->code ? -1 : no_target(c, r, "does not refer to a schema");
 	*(r->is_dynamic ? &from->dynamic_ref : &from->ref) = target;
 	if (r->is_dynamic && fragment.n && *fragment.p != '/' &&
 	    map_get(&target->resource->dynamic, fragment, &found) &&

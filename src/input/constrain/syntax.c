@@ -306,7 +306,7 @@ int syntax_sentence(const struct syntax *root, struct dice *d, size_t bytes, str
 	struct sentence s = { .dice = d, .out = out, .begin = out->len, .bytes = bytes };
 
 	if (root->height == SYNTAX_NO_END)
-		return err_set(e, ERR_RUN, "no text keeps to it: its rules never end");
+		return err_set(e, ERR_RUN, "no text can match it: its rules never end");
 	if (put_node(&s, root, bytes, 0))
 		return 0;
 	out->len = s.begin;

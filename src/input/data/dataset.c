@@ -30,7 +30,7 @@ int dataset_oversample(struct workload *w, const struct dataset_opts *o,
 	if (o->no_oversample || original >= wanted)
 		return 0;
 	if (original == 0)
-		return err_set(e, ERR_RUN, "%s has no request that passes the length filter; "
+		return err_set(e, ERR_DATASET_EMPTY, "%s has no request that passes the length filter; "
 			       "nothing to send", o->path);
 	pyrandom_seed(&rng->py, (int64_t)env->seed);
 	while (w->n < wanted) {
@@ -88,7 +88,7 @@ void dataset_note(struct workload *w, const char *fmt, ...)
 void dataset_note_long(struct workload *w, const struct dataset_opts *o, size_t dropped)
 {
 	if (dropped)
-		dataset_note(w, "%zu requests were left out: prompt and answer together would have "
+		dataset_note(w, "%zu requests were skipped: prompt and answer together would have "
 			     "more than --max-model-len %" PRId64 " tokens", dropped,
 			     o->max_model_len.v);
 }
@@ -183,8 +183,8 @@ uint64_t dataset_fixed_seed(struct workload *w, const struct dataset_opts *o,
 	if (o->fix_seed)
 		return env->seed;
 	if (env->seed)
-		dataset_note(w, "--seed does not change this dataset, as in vLLM; --fix dataset-seed "
-			     "lets it");
+		dataset_note(w, "--seed does not change this dataset, as in vLLM; with --fix "
+			     "dataset-seed it does");
 	return 0;
 }
 
@@ -428,7 +428,7 @@ int dataset_take(const struct take *t, const struct dataset_opts *o,
 			     t->input_option, t->input_max, lot->past_input);
 	dataset_note_long(w, o, lot->too_long);
 	if (lot->past_input)
-		dataset_note(w, "%zu prompts were left out: they have more than --%s %zu tokens",
+		dataset_note(w, "%zu prompts were skipped: they have more than --%s %zu tokens",
 			     lot->past_input, t->input_option, t->input_max);
 	for (size_t i = 0; i < AT_ONCE; i++)
 		buf_release(&lot->parts[i]);

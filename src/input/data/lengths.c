@@ -154,7 +154,7 @@ static int read_histogram(const char *path, struct lengths *out, struct err *e)
 	for (size_t i = 0; i < out->n; i++)
 		sum += out->cdf[i];
 	if (rc == 0 && !(sum > 0 && !isinf(sum)))
-		rc = err_set(e, ERR_PARSE, "%s: the weights sum up to %g; a number above 0 is needed",
+		rc = err_set(e, ERR_PARSE, "%s: the weights add up to %g; expected a sum above 0",
 			     path, sum);
 	if (rc == 0)
 		pcg64_cdf(out->cdf, out->cdf, out->n);
@@ -185,8 +185,8 @@ static int length_refuse(const char *option, const char *text, const struct law_
 			 struct err *e)
 {
 	if (f)
-		return err_set(e, ERR_USAGE, "%s %s: %s:%s was expected, lengths being whole numbers of "
-			       "1 to %u and the others above 0", option, text, f->name, f->arguments,
+		return err_set(e, ERR_USAGE, "%s %s: expected %s:%s, with lengths as whole numbers "
+			       "from 1 to %u and the other numbers above 0", option, text, f->name, f->arguments,
 			       LENGTH_TOKENS_MAX);
 	return err_set(e, ERR_USAGE, "%s %s: expected histogram:FILE, uniform:LO,HI, "
 		       "normal:MEAN,SD[,MIN,MAX], lognormal:MEAN,SIGMA[,MIN,MAX], "
@@ -197,11 +197,12 @@ static int refuse_time(const char *option, const char *text, const struct law_fo
 		       struct err *e)
 {
 	if (f)
-		return err_set(e, ERR_USAGE, "%s %s: %s:%s was expected, limits being seconds from 0 to "
-			       "a year and the others above 0", option, text, f->name, f->arguments);
-	return err_set(e, ERR_USAGE, "%s %s: expected seconds from 0 to a year or a law of seconds: "
-		       "constant:SECONDS, uniform:LO,HI, normal:MEAN,SD[,MIN,MAX], "
-		       "lognormal:MEAN,SIGMA[,MIN,MAX], exponential:MEAN[,MIN,MAX] or histogram:FILE",
+		return err_set(e, ERR_USAGE, "%s %s: expected %s:%s, with limits in seconds from 0 "
+			       "to a year and the other numbers above 0", option, text, f->name, f->arguments);
+	return err_set(e, ERR_USAGE, "%s %s: expected seconds from 0 to a year or a distribution "
+		       "of seconds: constant:SECONDS, uniform:LO,HI, normal:MEAN,SD[,MIN,MAX], "
+		       "lognormal:MEAN,SIGMA[,MIN,MAX], exponential:MEAN[,MIN,MAX] or "
+		       "histogram:FILE",
 		       option, text);
 }
 

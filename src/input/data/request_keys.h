@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * request_keys.h - what one request says of itself, beside what all requests of a run have.
+ * request_keys.h - keys of a single request, in addition to those of all requests of a run.
  *
  *	{"prompt": "...", "temperature": 0, "priority": 1, "headers": {"X-Tenant": "a"},
  *	 "extra_body": {"cache_salt": "b"}}

@@ -43,8 +43,8 @@ static int find_place(const struct source_opts *o, enum source_place *out, struc
 	else if (hub_is_repo(o->path) && !table_is_name(o->path)) /* not a file that is not there */
 		*out = PLACE_HUB;
 	else
-		return err_set(e, ERR_IO, "%s: there is no such file or folder, and no dataset of the hub "
-			"is called like that (org/name)", o->path);
+		return err_set(e, ERR_IO, "%s: there is no such file or folder, and it is not the "
+			"name of a dataset on the hub (org/name)", o->path);
 	return 0;
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * source.h - which data files the name of a dataset stands for; datasets spec 8.1.
+ * source.h - which data files the name of a dataset means; datasets spec 8.1.
  *
  * A name is a file, a folder, or a dataset of the Hugging Face hub ("org/name"); a path
  * that exists wins. A folder's or repository's files are sorted into splits the way the

@@ -340,7 +340,7 @@ static void keep_format(struct sorting *s, const struct source_opts *o, const ch
 	}
 	if (!left_out || !o->note)
 		return;
-	buf_printf(&text, "%s: most data files are %s; %zu of another format are left out", what,
+	buf_printf(&text, "%s: most data files are %s; %zu of another format are skipped", what,
 		endings[best].ending, left_out);
 	o->note(o->self, text.data);
 	buf_release(&text);
@@ -433,7 +433,7 @@ static void note_subset(const struct source_opts *o, const char *what, const cha
 
 	if (!o->note)
 		return;
-	buf_printf(&text, "%s: no subset was named, so \"%s\" is taken; it has ", what, taken);
+	buf_printf(&text, "%s: no subset was given, so \"%s\" is used; it has ", what, taken);
 	join(&text, name, n);
 	o->note(o->self, text.data);
 	buf_release(&text);

@@ -529,15 +529,15 @@ static int read_head(const char *path, struct str all, struct workload_file_head
 			       "to %d", path, h->layout, LAYOUT_MAX);
 	if (content_at(h) > all.n || all.n - content_at(h) != h->content_bytes ||
 	    h->n > REQUESTS_MAX || h->n * record_bytes(h->layout) > h->content_bytes)
-		return err_set(e, ERR_PARSE, "%s: the file is cut: %zu bytes where its head speaks of "
-			       "%llu and %llu requests", path, all.n,
+		return err_set(e, ERR_PARSE, "%s: the file is cut off: it has %zu bytes, but its "
+			       "header says %llu, for %llu requests", path, all.n,
 			       (unsigned long long)(h->content_bytes + content_at(h)),
 			       (unsigned long long)h->n);
 	*description = (struct str){ all.p + sizeof(*h), h->description_bytes };
 	*content = (struct str){ all.p + content_at(h), h->content_bytes };
 	if (!is_whole(*content, h->hash))
-		return err_set(e, ERR_PARSE, "%s: the file is damaged: its content does not have the "
-			       "hash in its head", path);
+		return err_set(e, ERR_PARSE, "%s: the file is damaged: its content does not match "
+			       "the hash in its header", path);
 	return 0;
 }
 

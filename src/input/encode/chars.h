@@ -3,7 +3,7 @@
  * chars.h - what tokenizers ask about single characters.
  *
  * Byte-level vocabularies spell each byte as one printable character: the
- * printable bytes 33..126, 161..172 and 174..255 stand for themselves, the
+ * printable bytes 33..126, 161..172 and 174..255 mean themselves, the
  * other 68 for U+0100 onwards in order.
  */
 #pragma once

@@ -14,7 +14,7 @@
 
 /* ---- One step ---- */
 
-/* Where among the tokens a text stands: both bits for the only one, none in the middle. */
+/* Where among the tokens a text is: both bits for the only one, none in the middle. */
 #define DECODER_FIRST 1u
 #define DECODER_LAST 2u
 

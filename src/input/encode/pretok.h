@@ -22,7 +22,7 @@
  * other expression, however alike, goes to the library.
  */
 
-#define SCAN_PATTERNS_MAX 3 /* stages that one scanner stands for */
+#define SCAN_PATTERNS_MAX 3 /* stages that one scanner replaces */
 
 struct scan;
 struct scanner {

@@ -14,7 +14,7 @@
 struct regex;
 struct regex_work;
 
-/* The pattern as it stands in the file. NULL with ERR_PARSE. */
+/* The pattern as it is in the file. NULL with ERR_PARSE. */
 struct regex *regex_new(struct str pattern, struct err *e);
 void regex_free(struct regex *r);
 

@@ -3,7 +3,7 @@
  * unigram.h - the most probable cutting of one word (Viterbi).
  *
  * Every token has a score (a log probability); of all ways to cut the word into
- * tokens the one with the highest sum wins, the first found of equals. A
+ * tokens the one with the highest sum is used, the first found of equals. A
  * character that is no token costs the lowest score less UNIGRAM_UNK_PENALTY.
  * Neighbouring unknown characters are one: their bytes' tokens where the model has
  * them all, else one unknown token.

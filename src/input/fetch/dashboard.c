@@ -360,7 +360,7 @@ int dashboard_keep(const char *name, const char *token, struct buf *path, struct
 	int rc = make_folders(e);
 
 	if (rc == 0 && !add_file(path, name, 0, &address))
-		rc = err_set(e, ERR_IO, "%s is not an address of this machine alone", name);
+		rc = err_set(e, ERR_IO, "%s is not a loopback address", name);
 	buf_release(&address);
 	if (rc == 0)
 		rc = write_private(path->data, token, e);

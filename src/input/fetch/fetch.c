@@ -207,11 +207,12 @@ static int failed(CURLcode code, const char *message, const struct fetch_reply *
 	if (is_cancelled(o))
 		return err_set(e, ERR_CANCELLED, "interrupted while waiting for %s", url);
 	if (reply->body.is_over)
-		return err_set(e, ERR_LIMIT, "the answer from %s passes the limit of %zu bytes", url,
+		return err_set(e, ERR_LIMIT, "the answer from %s exceeds the limit of %zu "
+					     "bytes", url,
 			       reply->body.limit);
 	if (reply->head_bytes > HTTP_HEADS_BYTES_MAX)
-		return err_set(e, ERR_LIMIT, "the headers and trailers of the answer from %s pass the "
-			       "limit of %d bytes", url, HTTP_HEADS_BYTES_MAX);
+		return err_set(e, ERR_LIMIT, "the headers and trailers of the answer from %s "
+			       "exceed the limit of %d bytes", url, HTTP_HEADS_BYTES_MAX);
 	return err_set(e, ERR_NET, "%s: %s", url, *message ? message : lib.curl_easy_strerror(code));
 }
 
@@ -660,7 +661,7 @@ static int get_failed(const struct get *t, struct err *e)
 	if (t->why.code != ERR_NONE)
 		return err_set(e, t->why.code, "%.*s: %s", url_shown(t), t->url.data, t->why.text);
 	if (t->is_silent)
-		return err_set(e, ERR_NET, "%.*s: nothing came for %g s", url_shown(t),
+		return err_set(e, ERR_NET, "%.*s: no data arrived for %g s", url_shown(t),
 			       t->url.data, (double)t->g->silence_ms / 1000);
 	return err_set(e, ERR_NET, "%.*s: %s", url_shown(t), t->url.data,
 		       *t->message ? t->message : lib.curl_easy_strerror(t->code));

@@ -70,7 +70,8 @@ int hub_check(const char *path, const char *etag, struct err *e)
 	file_unmap(bytes);
 	if (is_same)
 		return 0;
-	return err_set(e, ERR_NET, "its bytes are not those the hub announced (hash %s)", etag);
+	return err_set(e, ERR_NET, "its content does not match what the hub announced (hash "
+				   "%s)", etag);
 }
 
 /* ---- the cache ---- */
@@ -414,17 +415,17 @@ static int is_gated(const struct hub *h, struct err *e)
 	const char *datasets = h->o->kind == HUB_DATASET ? "datasets/" : "";
 
 	if (h->authorization.len)
-		return err_set(e, ERR_IO, "%s %s is gated and the token in use has no access to "
+		return err_set(e, ERR_HUB_GATED, "%s %s is gated and the token in use has no access to "
 			"it: accept its terms at %s/%s%s with the account of the token", kind_of(h),
 			h->repo, h->endpoint.data, datasets, h->repo);
-	return err_set(e, ERR_IO, "%s %s is gated: accept its terms at %s/%s%s, then set HF_TOKEN "
+	return err_set(e, ERR_HUB_GATED, "%s %s is gated: accept its terms at %s/%s%s, then set HF_TOKEN "
 		"to a token of that account", kind_of(h), h->repo, h->endpoint.data, datasets,
 		h->repo);
 }
 
 static int is_missing(const struct hub *h, struct err *e)
 {
-	return err_set(e, ERR_IO, "%s has no %s %s%s", h->endpoint.data, kind_of(h), h->repo,
+	return err_set(e, ERR_HUB_MISSING, "%s has no %s %s%s", h->endpoint.data, kind_of(h), h->repo,
 		h->authorization.len ? ", or the token in use has no access to it" :
 		"; a private one needs HF_TOKEN");
 }
@@ -452,7 +453,7 @@ static int refused(const struct hub *h, const struct fetch_reply *reply, const c
 		return is_missing(h, e);
 	add_words(&words, reply);
 	if (reply->status == 401 && h->authorization.len)
-		err_set(e, ERR_IO, "%s does not accept the token in use%s: set HF_TOKEN to a "
+		err_set(e, ERR_HUB_TOKEN, "%s does not accept the token in use%s: set HF_TOKEN to a "
 			"valid one", h->endpoint.data, words.data ? words.data : "");
 	else if (reply->status == 401)
 		is_missing(h, e);
@@ -496,10 +497,10 @@ static int read_answer(const struct hub *h, const struct fetch_reply *reply, str
 	if (!str_to_i64(bytes, &a->bytes) || a->bytes < 0)
 		a->bytes = -1;
 	if (!take_name(&a->commit, fetch_header(reply, "X-Repo-Commit")))
-		return err_set(e, ERR_NET, "%s does not answer as a hub does (no X-Repo-Commit); "
+		return err_set(e, ERR_HUB_FOREIGN, "%s does not answer as a hub does (no X-Repo-Commit); "
 			"check HF_ENDPOINT and the proxy", h->endpoint.data);
 	if (!take_name(&a->etag, etag.n ? etag : fetch_header(reply, "ETag")))
-		return err_set(e, ERR_NET, "%s does not answer as a hub does (no usable ETag); "
+		return err_set(e, ERR_HUB_FOREIGN, "%s does not answer as a hub does (no usable ETag); "
 			"check HF_ENDPOINT and the proxy", h->endpoint.data);
 	return 0;
 }
@@ -583,7 +584,7 @@ static int check_size(const struct hub_download *d, struct err *e)
 
 	if (d->a->bytes < 0 || bytes == d->a->bytes)
 		return 0;
-	return err_set(e, ERR_NET, "%lld bytes came of %lld that the hub announced",
+	return err_set(e, ERR_NET, "%lld bytes arrived of the %lld that the hub announced",
 		(long long)bytes, (long long)d->a->bytes);
 }
 
@@ -663,8 +664,9 @@ static int download(const struct hub *h, const char *file, const struct hub_answ
 
 static int not_cached(const struct hub *h, const char *what, struct err *e)
 {
-	return err_set(e, ERR_IO, "%s is not in the cache (%s, revision %s), and the hub is not "
-		"asked (offline by HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE or an option)", what,
+	return err_set(e, ERR_HUB_OFFLINE, "%s is not in the cache (%s, revision %s), and the hub "
+		"may not be used (offline by HF_HUB_OFFLINE, TRANSFORMERS_OFFLINE or an "
+		"option)", what,
 		h->dir.data, h->revision);
 }
 
@@ -674,8 +676,8 @@ static void note_cache(const struct hub *h, const char *commit, const struct err
 
 	if (!h->o->note)
 		return;
-	buf_printf(&text, "%s %s is taken from the cache (commit %.12s), for the hub cannot be "
-		"asked: %s", kind_of(h), h->repo, commit, why->text);
+	buf_printf(&text, "%s %s is used from the cache (commit %.12s), because the hub cannot be "
+		"reached: %s", kind_of(h), h->repo, commit, why->text);
 	h->o->note(h->o->self, text.data);
 	buf_release(&text);
 }
@@ -745,7 +747,7 @@ done:
 
 static int bad_list(const struct hub *h, struct err *e)
 {
-	return err_set(e, ERR_NET, "%s does not answer as a hub does (no \"sha\" and "
+	return err_set(e, ERR_HUB_FOREIGN, "%s does not answer as a hub does (no \"sha\" and "
 		"\"siblings\" of %s); check HF_ENDPOINT and the proxy", h->endpoint.data, h->repo);
 }
 

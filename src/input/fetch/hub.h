@@ -5,7 +5,7 @@
  * The cache is the one that huggingface_hub keeps, in the same layout, so that
  * either finds what the other downloaded:
  *
- *   models--org--name/refs/REVISION           the commit a branch or tag stands for
+ *   models--org--name/refs/REVISION           the commit that a branch or tag means
  *   models--org--name/blobs/ETAG              a file's bytes
  *   models--org--name/snapshots/COMMIT/FILE   -> ../../blobs/ETAG
  *   models--org--name/.no_exist/COMMIT/FILE   known not to be there

@@ -79,8 +79,8 @@ static int find_cache(struct hub *h, struct err *e)
 	else
 		add_home(&h->cache);
 	if (h->cache.len == 0)
-		return err_set(e, ERR_IO, "none of HF_HUB_CACHE, HF_HOME and HOME says where "
-			"files of the hub are cached");
+		return err_set(e, ERR_IO, "HF_HUB_CACHE, HF_HOME and HOME are all unset, so there "
+			"is no cache folder for files of the hub");
 	if (!h->o->cache_dir && !variable("HF_HUB_CACHE") && !variable("HUGGINGFACE_HUB_CACHE"))
 		buf_add_text(&h->cache, "/hub");
 	return 0;
@@ -119,7 +119,8 @@ static int find_token(struct hub *h, struct err *e)
 	for (size_t i = 0; rc == 0 && i < token.n; i++)
 		if (token.p[i] <= ' ' || token.p[i] > '~')
 			rc = err_set(e, ERR_USAGE, "the hub token (HF_TOKEN or the file of "
-				"HF_TOKEN_PATH) has a character at %zu that no token has", i);
+				"HF_TOKEN_PATH) has a character at position %zu that tokens cannot "
+				"contain", i);
 	redact_learn(token);
 	if (rc == 0 && token.n)
 		buf_printf(&h->authorization, "Bearer %.*s", (int)token.n, token.p);
@@ -159,7 +160,8 @@ static int check_names(const struct hub *h, struct err *e)
 		return err_set(e, ERR_USAGE, "\"%s\" is not the name of a %s (expected name or org/name)",
 			h->repo, h->o->kind == HUB_DATASET ? "dataset" : "model");
 	if (!hub_is_safe_path(h->revision) || strlen(h->revision) > HUB_NAME_BYTES_MAX)
-		return err_set(e, ERR_USAGE, "\"%s\" is no revision (branch, tag or commit)",
+		return err_set(e, ERR_USAGE, "\"%s\" is not a valid revision (branch, tag or "
+					     "commit)",
 			h->revision);
 	return 0;
 }

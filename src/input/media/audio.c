@@ -102,7 +102,7 @@ static SNDFILE *open_bytes(struct audio_place *p, SF_INFO *info, struct err *e)
 
 	*info = (SF_INFO){ 0 };
 	if (!is_known(p->bytes)) {
-		err_set(e, ERR_PARSE, "%zu bytes that begin as no WAV, FLAC, Ogg or MP3 file does",
+		err_set(e, ERR_PARSE, "%zu bytes that are not a WAV, FLAC, Ogg or MP3 file",
 			p->bytes.n);
 		return NULL;
 	}

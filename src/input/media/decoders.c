@@ -464,7 +464,7 @@ static int draw_gif(GifFileType *gif, int clear, size_t bytes, struct image *m, 
 	for (size_t i = 0; i < (size_t)m->width * m->height; i++)
 		paint(m->rgb + 4 * i, map, clear == NO_COLOUR ? 0 : (unsigned)clear, clear);
 	return read_gif_rows(gif, m, clear) ? 0 :
-	       err_set(e, ERR_PARSE, "damaged GIF file: its first picture is not whole");
+	       err_set(e, ERR_PARSE, "damaged GIF file: its first picture is incomplete");
 }
 
 int gif_decode(struct str bytes, struct image *out, struct err *e)
@@ -477,7 +477,7 @@ int gif_decode(struct str bytes, struct image *out, struct err *e)
 		return -1;
 	gif = giflib.DGifOpen(&rest, give_gif, &why);
 	if (!gif)
-		return err_set(e, ERR_PARSE, "damaged GIF file: its head is not whole");
+		return err_set(e, ERR_PARSE, "damaged GIF file: its head is incomplete");
 	result = find_picture(gif, &clear) ? draw_gif(gif, clear, bytes.n, out, e) :
 		 err_set(e, ERR_PARSE, "damaged GIF file: it has no picture");
 	giflib.DGifCloseFile(gif, &why);

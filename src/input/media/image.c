@@ -219,6 +219,6 @@ int image_decode(struct str bytes, bool is_upright, struct image *out, struct er
 			turn(out, orientation);
 		return 0;
 	}
-	return err_set(e, ERR_PARSE, "%zu bytes that begin as no JPEG, PNG, WebP or GIF file does",
+	return err_set(e, ERR_PARSE, "%zu bytes that are not a JPEG, PNG, WebP or GIF file",
 		       bytes.n);
 }

@@ -133,7 +133,7 @@ static int sample(struct custom_sampler *s, struct compat_rng *rng, struct workl
 	if (s->rows.all == 0)
 		return err_set(e, ERR_RUN, "%s: the file has no prompts", s->o->path);
 	if (s->notices)
-		dataset_note(w, "%zu of %zu rows hold no prompt but a notice, and are left out",
+		dataset_note(w, "%zu of %zu rows hold a notice instead of a prompt and are skipped",
 			     s->notices, s->rows.all);
 	if (s->rows.n == 0 && s->notices)
 		return err_set(e, ERR_RUN, "%s: every row is a notice that the data must be fetched; "
@@ -605,8 +605,8 @@ static int read_samples(const struct sound *sound, struct audio *out, struct err
 		double v;
 
 		if (!json_to_f64(item, &v))
-			return err_set(e, ERR_PARSE, "\"audio\" has a sample that is no number (one "
-				       "channel is read)");
+			return err_set(e, ERR_PARSE, "\"audio\" has a sample that is not a number "
+				       "(one channel is read)");
 		out->sample[out->frames++] = (float)v;
 	}
 	return 0;
@@ -813,7 +813,8 @@ static int sample_files(struct custom_sampler *s, const struct source_opts *opts
 	int rc = source_open(opts, &source, e);
 
 	if (rc < 0)
-		return err_wrap(e, "--dataset-path %s has no %s.jsonl, nor is it SPEED-Bench itself",
+		return err_wrap(e, "--dataset-path %s has no %s.jsonl and is not SPEED-Bench "
+				   "itself",
 				opts->path, opts->subset);
 	path = mem_array(source.count, sizeof(*path));
 	for (size_t i = 0; i < source.count && rc == 0; i++) {

@@ -160,9 +160,9 @@ static int check(const struct dataset_opts *o, const struct dataset_env *env, st
 			       "openai-chat, openai-audio and those of embeddings-* carry, not %s",
 			       c->name, backend);
 	if (c->is_rendered && !env->render)
-		return err_set(e, ERR_USAGE, "%s prompts are a system and a user message in the model's "
-			       "chat template, and nothing here renders it: neither is the template "
-			       "known nor is a server asked", c->name);
+		return err_set(e, ERR_USAGE, "%s prompts are a system and a user message in the "
+			       "model's chat template, which cannot be applied here: the template "
+			       "is not known, and no server is used", c->name);
 	return 0;
 }
 

@@ -176,8 +176,8 @@ static int add_video(const struct hf_row *r, struct str url, struct arena *a, st
 		return -1;
 	if (!file.p) {
 		if (h->left_out++ == 0)
-			dataset_note(h->w, "%s: the video is not there; the server is given its address on the "
-				"hub", item->where);
+			dataset_note(h->w, "%s: the video file is missing; the server gets its "
+				"address on the hub instead", item->where);
 		return 0;
 	}
 	whole = realpath(file.p, NULL);
@@ -419,7 +419,8 @@ void hf_finish_asr(struct hf *h)
 	double sum = 0;
 
 	if (h->left_out)
-		dataset_note(h->w, "%zu recordings were left out: not between %g and %g seconds", h->left_out,
+		dataset_note(h->w, "%zu recordings were skipped: not between %g and %g "
+				   "seconds", h->left_out,
 			h->opts->asr_min_audio_len_sec,
 			h->opts->asr_max_audio_len_sec == 0 ? INFINITY :
 							      h->opts->asr_max_audio_len_sec);

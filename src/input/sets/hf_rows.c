@@ -380,7 +380,7 @@ int hf_open_split(struct hf *h, struct err *e)
 	h->shards = h->source.count;
 	h->table = mem_array(h->shards, sizeof(*h->table));
 	if (!h->where.split && h->source.split_count > 1)
-		dataset_note(h->w, "%s has %zu splits; the one called %s is used (--hf-split names "
+		dataset_note(h->w, "%s has %zu splits; %s is used (--hf-split chooses "
 			     "another)", h->opts->path, h->source.split_count, h->source.split);
 	if (!h->opts->disable_shuffle && !h->opts->no_stream && !h->is_whole &&
 	    stream_kind(h, &kind, e) < 0)
@@ -522,7 +522,7 @@ int hf_bytes(const struct hf_row *r, struct json_slice v, struct arena *a, struc
 	if (is_good)
 		*out = arena_str(a, buf_str(&bytes));
 	buf_release(&bytes);
-	return is_good ? 1 : hf_refuse(r, e, "a binary value is no base64");
+	return is_good ? 1 : hf_refuse(r, e, "a binary value is not base64");
 }
 
 /*

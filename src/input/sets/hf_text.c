@@ -144,7 +144,8 @@ static int refuse(const struct hf_row *r, struct err *e)
 
 	if (hf_column(r, "prompt", &v, e) == 0)
 		return 0;
-	return err_wrap(e, "no column of prompts is known by its name; --hf-text-column names one");
+	return err_wrap(e, "the column of prompts is not recognized by its name; name it with "
+			   "--hf-text-column");
 }
 
 int hf_draft_any(const struct hf_row *r, struct arena *a, struct draft *d, struct err *e)
@@ -180,13 +181,14 @@ void hf_finish_any(struct hf *h)
 	if (!found)
 		return;
 	if (found->prompt)
-		dataset_note(h->w, "%s is read as any data with text, which vLLM refuses: prompts are "
-			"%s\"%s\", %s%s%s", h->opts->path,
+		dataset_note(h->w, "%s is read as generic text data, which vLLM refuses: prompts "
+			"are %s\"%s\", %s%s%s", h->opts->path,
 			found->has_context ? "\"context\" and " : "the column ", found->prompt,
 			found->answer ? "lengths those of \"" : "lengths those of replies, or 128",
 			found->answer ? found->answer : "", found->answer ? "\"" : "");
 	if (h->left_out)
-		dataset_note(h->w, "%zu rows were left out: no text in the prompt's column", h->left_out);
+		dataset_note(h->w, "%zu rows were skipped: no text in the prompt's "
+				   "column", h->left_out);
 }
 
 /* ---- function calls ---- */
@@ -381,7 +383,8 @@ int hf_draft_bfcl(const struct hf_row *r, struct arena *a, struct draft *d, stru
 void hf_finish_bfcl(struct hf *h)
 {
 	if (h->left_out)
-		dataset_note(h->w, "%zu rows were left out: no \"question\" with messages or no \"function\"",
+		dataset_note(h->w, "%zu rows were skipped: no \"question\" with messages or no "
+				   "\"function\"",
 			h->left_out);
 }
 

@@ -43,8 +43,8 @@ static int random_cache_check(const struct dataset_opts *o, struct err *e)
 	if (!(fraction > 0) && !(ratio > 0))
 		return 0;
 	if (!(fraction > 0) || !(ratio > 0))
-		return err_set(e, ERR_USAGE, "--random-cache-hit-fraction and --random-cache-ratio need "
-			       "each other");
+		return err_set(e, ERR_USAGE, "--random-cache-hit-fraction and --random-cache-ratio "
+			       "must be given together");
 	if (!o->prompt_token_ids)
 		return err_set(e, ERR_USAGE, "--random-cache-ratio needs --prompt-token-ids: only ids are "
 			       "shared exactly");
@@ -662,7 +662,7 @@ static int prefix_check(const struct dataset_opts *o, const struct dataset_env *
 			       env->num_prompts, prefixes);
 	if (prefix < 0 || suffix < 0 || prefix > LENGTH_TOKENS_MAX || suffix > LENGTH_TOKENS_MAX)
 		return err_set(e, ERR_LIMIT, "a prefix of %" PRId64 " and a suffix of %" PRId64 " tokens: "
-			       "0 to %u each were expected", prefix, suffix, LENGTH_TOKENS_MAX);
+			       "expected 0 to %u each", prefix, suffix, LENGTH_TOKENS_MAX);
 	return 0;
 }
 

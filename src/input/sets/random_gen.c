@@ -136,8 +136,8 @@ void random_gen_release(struct random_gen *g)
 void random_note_mismatch(int64_t mismatch, struct workload *w)
 {
 	if (mismatch)
-		dataset_note(w, "random prompts hold %" PRId64 " %s tokens than asked for, in all: "
-			     "their text does not re-encode to the ids it was made from",
+		dataset_note(w, "random prompts hold %" PRId64 " %s tokens than requested in "
+			     "total: their text does not re-encode to the ids it was made from",
 			     mismatch < 0 ? -mismatch : mismatch, mismatch < 0 ? "fewer" : "more");
 }
 

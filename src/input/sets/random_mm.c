@@ -155,8 +155,8 @@ static int check_size(const struct mm_bucket *b, struct err *e)
 
 	if (b->height < side_min || b->width < side_min || b->height > side_max ||
 	    b->width > side_max)
-		return err_set(e, ERR_USAGE, BUCKETS ": (%" PRId64 ", %" PRId64 ", %" PRId64 ") is no"
-			       " %s that can be made; sides are %" PRId64 " to %" PRId64 " pixels",
+		return err_set(e, ERR_USAGE, BUCKETS ": (%" PRId64 ", %" PRId64 ", %" PRId64 ") is "
+			       "not a possible %s; sides are %" PRId64 " to %" PRId64 " pixels",
 			       b->height, b->width, b->frames, kind_name[mm_kind(b)], side_min,
 			       side_max);
 	if (b->frames > MM_ITEM_BYTES_MAX / (3 * b->height * b->width))
@@ -181,7 +181,7 @@ static int check_buckets(const struct mm_plan *p, const bool *has_limit, struct 
 	}
 	for (size_t i = 0; i < p->n; i++)
 		if (p->bucket[i].weight < 0)
-			return err_set(e, ERR_USAGE, BUCKETS ": %g is a weight below zero",
+			return err_set(e, ERR_USAGE, BUCKETS ": %g is a negative weight",
 				       p->bucket[i].weight);
 	return 0;
 }

@@ -195,7 +195,7 @@ const struct dataset dataset_sharegpt = {
  * conversations, or without a file one text for all, each with priority 0 or 1 by one random()
  * after all other draws.
  *
- * Without a file upstream takes "hi" repeated, once less than the tokens that were asked for, for a
+ * Without a file upstream takes "hi" repeated, once less than the tokens that were requested, for a
  * prompt of that many tokens; how many it has is counted here.
  */
 
@@ -244,7 +244,7 @@ static int repeat(const struct dataset_opts *o, const struct dataset_env *env, s
 		s->request_id = dataset_request_id(w, env, (size_t)i);
 	}
 	if ((int64_t)tokens != o->random_input_len)
-		dataset_note(w, "prompts have %zu tokens, not the %lld that were asked for: vLLM's "
+		dataset_note(w, "prompts have %zu tokens, not the %lld that were requested: vLLM's "
 			     "benchmark repeats \"hi\" once less and counts that as tokens", tokens,
 			     (long long)o->random_input_len);
 	return 0;

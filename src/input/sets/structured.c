@@ -228,8 +228,8 @@ static int structured_rows_read(const struct dataset_opts *o, const struct datas
 	if (rc == 0)
 		rc = read_all(&h, out, e);
 	if (rc == 0 && !out->n)
-		rc = err_set(e, ERR_RUN, "%s: no row is left; %zu have schemas that vLLM's benchmark leaves "
-			     "out", in_order.path, out->left_out);
+		rc = err_set(e, ERR_RUN, "%s: no row is left; %zu have schemas that vLLM's "
+			     "benchmark skips", in_order.path, out->left_out);
 	hf_close_rows(&h);
 	buf_release(&h.text);
 	return rc;
@@ -490,9 +490,9 @@ static int draft_row(struct structured *s, size_t i, struct arena *a, struct dra
 
 	buf_reset(&s->text);
 	if (!env->is_chat_backend && !env->render)
-		return err_set(e, ERR_USAGE, "xgrammar_bench prompts are messages in the model's chat "
-			       "template, and nothing here renders it; --backend openai-chat sends the "
-			       "messages themselves");
+		return err_set(e, ERR_USAGE, "xgrammar_bench prompts are messages in the model's "
+			       "chat template, which cannot be applied here; --backend openai-chat "
+			       "sends the messages themselves");
 	if (!env->is_chat_backend &&
 	    env->render(env->render_self, row->messages, STR(""), &s->text, e) < 0)
 		return -1;
@@ -541,8 +541,9 @@ static int find_kind(struct structured *s, struct workload *w, struct err *e)
 	if (s->is_bench && structured_rows_read(s->o, s->env, w, &s->rows, e) < 0)
 		return -1;
 	if (s->rows.left_out)
-		dataset_note(w, "%zu of %zu rows were left out: their schemas have what xgrammar did not "
-			     "support, by the newest rules of vLLM's benchmark", s->rows.left_out,
+		dataset_note(w, "%zu of %zu rows were skipped: their schemas use features that "
+			     "xgrammar does not support, by the newest rules of vLLM's "
+			     "benchmark", s->rows.left_out,
 			     s->rows.left_out + s->rows.n);
 	if (s->is_bench)
 		return 0;
@@ -633,7 +634,7 @@ static const char *const options[] = {
 
 const struct dataset dataset_structured = {
 	.options = options, .name = "structured",
-	.summary = "prompts whose answers have to keep to a schema, a pattern, a choice or a grammar",
+	.summary = "prompts whose answers must follow a schema, a pattern, a choice or a grammar",
 	.needs_tokenizer = true, .is_told_version = true,
 	.check = check, .build = build,
 };

@@ -204,7 +204,7 @@ int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *o
 		room.size = room.size > size / 4 ? size : room.size * 4;
 	}
 	if (outcome == DAMAGED)
-		return err_set(e, ERR_PARSE, "%zu bytes that are no %s", packed.n,
+		return err_set(e, ERR_PARSE, "%zu bytes that are not %s", packed.n,
 			       codecs[codec].name);
 	if (outcome == TOO_SMALL || room.got != size)
 		return err_set(e, ERR_PARSE, "%zu bytes of %s unpack to %s%zu bytes, not to %zu",
@@ -233,7 +233,7 @@ int codec_unpack_file(enum codec codec, struct str packed, size_t limit, struct 
 	if (outcome == TOO_SMALL)
 		return err_set(e, ERR_LIMIT, "it unpacks to more than %zu bytes", limit);
 	if (outcome == DAMAGED)
-		return err_set(e, ERR_PARSE, "%zu bytes that are no %s", packed.n,
+		return err_set(e, ERR_PARSE, "%zu bytes that are not %s", packed.n,
 			       codecs[codec].name);
 	out->len = room.got;
 	out->data[out->len] = 0;

@@ -20,7 +20,7 @@ enum codec {
 int codec_unpack(enum codec codec, struct str packed, size_t size, struct buf *out,
 		 struct err *e);
 
-/* gzip and zstd where nobody says the size: at most limit bytes come out, else ERR_LIMIT. */
+/* gzip and zstd where the size is unknown: at most limit bytes come out, else ERR_LIMIT. */
 int codec_unpack_file(enum codec codec, struct str packed, size_t limit, struct buf *out,
 		      struct err *e);
 

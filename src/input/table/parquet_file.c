@@ -558,7 +558,8 @@ static int find_footer(const struct parquet_file *f, struct str *footer, struct 
 	if (memcmp(end - 4, "PARE", 4) == 0)
 		return err_set(e, ERR_PARSE, "%s: an encrypted Parquet file", f->name);
 	if (memcmp(f->all.p, MAGIC, 4) != 0)
-		return err_set(e, ERR_PARSE, "%s: byte 0: no Parquet file, it begins without "
+		return err_set(e, ERR_PARSE, "%s: byte 0: not a Parquet file, because it does not "
+					     "begin with "
 			       MAGIC, f->name);
 	if (memcmp(end - 4, MAGIC, 4) != 0)
 		return err_set(e, ERR_PARSE, "%s: byte %zu: the file does not end with " MAGIC

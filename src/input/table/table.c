@@ -137,8 +137,8 @@ struct table *table_open(const char *path, const struct table_opts *o, struct er
 	if (!t->format && o && o->ending)
 		t->format = format_of_name(str_of(o->ending));
 	if (!t->format) {
-		err_set(e, ERR_PARSE, "%s: neither its name nor its first bytes say what it is; expected "
-			".json, .jsonl, .csv, .tsv, .txt or .parquet", t->bytes.name);
+		err_set(e, ERR_PARSE, "%s: its format is not recognized by its name or content; "
+			"expected .json, .jsonl, .csv, .tsv, .txt or .parquet", t->bytes.name);
 		goto fail;
 	}
 	t->state = t->format->open(&t->bytes, o ? o : &every, e);

@@ -14,7 +14,7 @@
  * spelled as Python does; dates and times are texts (ISO 8601), decimals, too. A Parquet map is
  * an object when its keys are text, else a list of {"key", "value"}.
  *
- * Memory is bounded whatever the file's size: a file is mapped and pages behind the reader
+ * Memory is bounded whatever the file's size: a file is mapped and pages that were read
  * are given back (TABLE_WINDOW_BYTES); per row 8 bytes are kept; a compressed file is unpacked
  * into a file without a name in $TMPDIR (default /tmp) first. Of Parquet one page per wanted
  * column is unpacked at a time; reading rows in ascending order unpacks each page once.

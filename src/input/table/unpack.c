@@ -253,8 +253,8 @@ static int extract(struct unpack *u, struct buf *name, struct err *e)
 		buf_add_char(name, '!');
 		add_name(name, name_of(entry));
 	} else if (lib.archive_filter_code(u->a, 0) == ARCHIVE_FILTER_NONE) {
-		return err_set(e, ERR_PARSE, "%s: neither compressed nor an archive, whatever its "
-			"name says", u->path);
+		return err_set(e, ERR_PARSE, "%s: neither compressed nor an archive, despite its "
+			"name", u->path);
 	}
 	return write_entry(u, e);
 }

@@ -287,7 +287,7 @@ static int check_head(struct str bytes, struct err *e)
 		return err_set(e, ERR_PARSE, "is too short for a compiled tokenizer");
 	memcpy(&head, bytes.p, sizeof head);
 	if (memcmp(head.magic, MAGIC, sizeof MAGIC) != 0)
-		return err_set(e, ERR_PARSE, "is no compiled tokenizer");
+		return err_set(e, ERR_PARSE, "is not a compiled tokenizer");
 	if (head.layout != layout())
 		return err_set(e, ERR_PARSE, "was compiled by another version");
 	if (head.bytes != bytes.n || head.sum != compiled_sum((struct str){

@@ -7,14 +7,14 @@
  * ~/.cache/profllm; PROFLLM_CACHE_DIR= (empty) switches it off. It holds
  *
  *   <sum of path and name>.stamp  size, mtime and inode of the tokenizer's file and of
- *                             those beside it that readers look at, and the sum of
+ *                             those next to it that readers use, and the sum of
  *                             their contents
  *   <sum of name and contents>.tok  the compiled form (compiled_read)
  *
  * A stamp that still fits leads straight to the compiled form. Otherwise the
  * contents are summed, so that a copied or touched file is not compiled again.
  * Nothing here is ever fatal: what cannot be read or written is done without.
- * Only files that the user owns and nobody else may write are taken (file_load_own), and
+ * Only files that the user owns and no one else may write are used (file_load_own), and
  * they are read, not mapped: what happens to them afterwards does not matter.
  */
 #pragma once

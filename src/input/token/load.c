@@ -127,15 +127,15 @@ static int choose(const struct file_names *n, const char *mode, const char *plac
 			continue;
 		c->name = one_that_ends(n, KINDS[k].suffix, &other);
 		if (c->name && other)
-			return err_set(e, ERR_IO, "%s has several tokenizers (%s, %s): name one "
+			return err_set(e, ERR_TOKENIZER_MISSING, "%s has several tokenizers (%s, %s): name one "
 				"by its path", place, c->name, other);
 		if (c->name)
 			return 0;
 	}
 	if (weights)
-		return err_set(e, ERR_IO, "%s has no tokenizer, only weights (%s); it needs one "
+		return err_set(e, ERR_TOKENIZER_MISSING, "%s has no tokenizer, only weights (%s); it needs one "
 			"of " KINDS_TEXT, place, weights);
-	return err_set(e, ERR_IO, "%s has no " KINDS_TEXT, place);
+	return err_set(e, ERR_TOKENIZER_MISSING, "%s has no " KINDS_TEXT, place);
 }
 
 /* ---- a directory ---- */
@@ -245,13 +245,13 @@ static int find_on_hub(const char *name, const struct tokenizer_load_opts *opts,
 	if (find_commit(&hub, name, opts->mode, path))
 		return 0;
 	if (hub_list(&hub, name, &list, &why))
-		return err_set(e, why.code, "no tokenizer \"%s\": there is no such file or "
+		return err_set(e, err_again(&why), "no tokenizer \"%s\": there is no such file or "
 			"directory, and %s", name, why.text);
 	at.revision = list.commit;
 	at.is_offline |= list.is_cached;
 	rc = get_files(&at, name, opts->mode, &list, path, &why);
 	if (rc)
-		err_set(e, why.code, "no tokenizer \"%s\": %s", name, why.text);
+		err_set(e, err_again(&why), "no tokenizer \"%s\": %s", name, why.text);
 	else if (!list.is_cached)
 		remember(&hub, name, &list);
 	hub_list_release(&list);
@@ -272,8 +272,8 @@ int find_tokenizer(const char *name, const struct tokenizer_load_opts *opts, str
 		return 0;
 	}
 	if (!hub_is_repo(name))
-		return err_set(e, ERR_IO, "no tokenizer \"%s\": there is no such file or "
-			"directory, and it is no model name (org/name)", name);
+		return err_set(e, ERR_TOKENIZER_MISSING, "no tokenizer \"%s\": there is no such "
+			"file or directory, and it is not a model name (org/name)", name);
 	return find_on_hub(name, opts, path, e);
 }
 
@@ -416,8 +416,8 @@ static int read_bos_eos(struct model *m, const struct json_value *config, const 
 			continue;
 		if (id == VOCAB_NONE)
 			return err_set(e, ERR_PARSE,
-				"the tokenizer_config.json next to %s sets %s, but its "
-				"%s \"%.*s\" is no token",
+				"the tokenizer_config.json next to %s sets %s, but its %s \"%.*s\" "
+				"is not a token",
 				path, part[i].flag, part[i].token,
 				(int)(text.n < 64 ? text.n : 64), text.p);
 		ids_push(i ? &m->after : &m->before, id);

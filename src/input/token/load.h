@@ -8,12 +8,12 @@
  *   tekken.json
  *   tiktoken.model, or the only *.tiktoken
  *   tokenizer.model, or the only *.model
- *   vocab.json, with merges.txt beside it
+ *   vocab.json, with merges.txt next to it
  *
  * With mode "mistral" these come before all of them: tekken.json, and else the
  * tokenizer.model.v* of the highest version.
  *
- * From the hub only that file is downloaded and what readers look for beside it
+ * From the hub only that file is downloaded and what readers look for next to it
  * (tokenizer_config.json, special_tokens_map.json, added_tokens.json, chat_template.jinja);
  * never weights. What is in the cache already costs one request, or none at a commit.
  */

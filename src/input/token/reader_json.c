@@ -36,14 +36,14 @@ static int load_vocab(struct model *m, const struct model_sections *s, struct er
 	int rc;
 
 	if (s->vocab.kind != JSON_OBJECT)
-		return err_set(e, ERR_PARSE, "has a model whose \"vocab\" is no object");
+		return err_set(e, ERR_PARSE, "has a model whose \"vocab\" is not an object");
 	vocab_init(&m->vocab, m->is_byte_level, s->vocab.raw.n);
 	while ((rc = json_each(&it, &key, &value)) > 0) {
 		int64_t id;
 
 		if (value.kind != JSON_INT || !json_to_i64(value, &id))
 			rc = err_set(e, ERR_PARSE,
-				"has a vocabulary entry \"%.*s\" whose id is no whole number",
+				"has a vocabulary entry \"%.*s\" whose id is not a whole number",
 				(int)(key.n < 64 ? key.n : 64), key.p);
 		else
 			rc = vocab_add(&m->vocab, reader_json_text(key, &scratch), id, e);
@@ -381,7 +381,7 @@ static int add_tokens(struct model *m, struct score_list *list, struct json_slic
 	int rc;
 
 	if (vocab.kind != JSON_ARRAY)
-		return err_set(e, ERR_PARSE, "has a Unigram model whose \"vocab\" is no list");
+		return err_set(e, ERR_PARSE, "has a Unigram model whose \"vocab\" is not a list");
 	vocab_init(&m->vocab, false, vocab.raw.n);
 	m->vocab.has_doubles = true;
 	while ((rc = json_each(&it, &key, &value)) > 0) {
@@ -466,7 +466,7 @@ static int load_wordpiece(struct model *m, const struct model_sections *s, struc
 	if (s->max_chars.kind != JSON_INT || !json_to_i64(s->max_chars, &max_chars) ||
 		max_chars < 0)
 		return err_set(e, ERR_PARSE, "has a WordPiece model whose "
-			"\"max_input_chars_per_word\" is no whole number from 0 on");
+			"\"max_input_chars_per_word\" is not a whole number of at least 0");
 	m->wordpiece.max_chars = max_chars < UINT32_MAX ? (uint32_t)max_chars : UINT32_MAX;
 	wordpiece_index(&m->wordpiece, reader_json_text(s->prefix.raw, &scratch));
 	buf_release(&scratch);
@@ -571,7 +571,7 @@ static int find_sections(struct str text, struct file_sections *s, struct err *e
 			: "is not JSON: text after the end of the object");
 	}
 	if (!s->has_model)
-		return err_set(e, ERR_PARSE, "has no \"model\"; it is no tokenizer.json");
+		return err_set(e, ERR_PARSE, "has no \"model\"; it is not a tokenizer.json");
 	return 0;
 }
 
@@ -593,7 +593,7 @@ static int read_model(struct model *m, const struct model_sections *s, struct er
 	for (size_t i = 0; i < sizeof kind / sizeof *kind; i++)
 		if (str_is(s->type.raw, kind[i].type))
 			return kind[i].read(m, s, e);
-	return err_set(e, ERR_PARSE, "has model type \"%.*s\", which this version does not read",
+	return err_set(e, ERR_TOKENIZER_UNREAD, "has model type \"%.*s\", which this version does not read",
 		(int)(s->type.raw.n < 64 ? s->type.raw.n : 64), s->type.raw.p);
 }
 

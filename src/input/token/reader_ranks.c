@@ -420,8 +420,8 @@ static int read_count(struct json_slice config, const char *name, int64_t max, s
 
 	if (!json_member(config, name, &v) || v.kind != JSON_INT || !json_to_i64(v, &n) || n < 0 ||
 		n > max)
-		return err_set(e, ERR_PARSE, "has a \"config\" whose \"%s\" is no number from 0 to "
-			"%lld", name, (long long)max);
+		return err_set(e, ERR_PARSE, "has a \"config\" whose \"%s\" is not a number from 0 "
+			"to %lld", name, (long long)max);
 	*out = (size_t)n;
 	return 0;
 }
@@ -452,8 +452,8 @@ static int read_config(struct sections *s, struct json_slice config, struct err 
 		read_count(config, "default_vocab_size", TOKEN_ID_MAX, &size, e))
 		return -1;
 	if (size <= s->special_count)
-		return err_set(e, ERR_PARSE, "has a default_vocab_size of %zu that leaves nothing "
-			"besides its %zu special tokens", size, s->special_count);
+		return err_set(e, ERR_PARSE, "has a default_vocab_size of %zu that leaves no room "
+			"for tokens other than its %zu special tokens", size, s->special_count);
 	s->token_count = size - s->special_count;
 	if (!json_member(config, "version", &version) || version.kind != JSON_STRING ||
 		version.raw.n < 2 || version.raw.p[0] != 'v' ||
@@ -473,7 +473,7 @@ static int find_sections(struct sections *s, struct str bytes, struct err *e)
 		return err_set(e, ERR_PARSE, "is not JSON: text after the end of the object");
 	if (!json_member(root, "config", &config) || !json_member(root, "vocab", &s->vocab) ||
 		s->vocab.kind != JSON_ARRAY)
-		return err_set(e, ERR_PARSE, "has no \"config\" or no list \"vocab\"; it is no "
+		return err_set(e, ERR_PARSE, "has no \"config\" or no list \"vocab\"; it is not a "
 			"tekken.json");
 	if (!json_member(root, "special_tokens", &s->specials))
 		s->specials.kind = JSON_NULL;

@@ -225,7 +225,7 @@ static int read_piece(struct protobuf in, struct sentencepiece_piece *piece, siz
 		return -1;
 	if (piece->text.n == 0 || memchr(piece->text.p, 0, piece->text.n) ||
 		!utf8_is_valid(piece->text))
-		return err_set(e, ERR_PARSE, "has a piece (number %zu) that is no text", id);
+		return err_set(e, ERR_PARSE, "has a piece (number %zu) that is not text", id);
 	if (!(fabsf(piece->score) <= UNIGRAM_SCORE_MAX))
 		return err_set(e, ERR_PARSE, "has a piece (number %zu) with the score %g; expected "
 			"a number from -%g to %g", id, (double)piece->score, UNIGRAM_SCORE_MAX,
@@ -337,7 +337,7 @@ static int check_types(struct sentencepiece_source *s, struct err *e)
 				"%u), which this version does not read", id);
 	}
 	if (unknown != 1)
-		return err_set(e, ERR_PARSE, "has %zu pieces for what is unknown; expected one",
+		return err_set(e, ERR_PARSE, "has %zu pieces for unknown text; expected one",
 			unknown);
 	if (bytes != (s->has_byte_fallback ? 256 : 0))
 		return err_set(e, ERR_PARSE, "has %zu pieces for bytes; expected %s", bytes,
@@ -351,7 +351,7 @@ static int check(struct sentencepiece_source *s, struct err *e)
 	const char *what = NULL;
 
 	if (s->count == 0)
-		return err_set(e, ERR_PARSE, "has no pieces; it is no sentencepiece model");
+		return err_set(e, ERR_PARSE, "has no pieces; it is not a sentencepiece model");
 	if (s->type != TYPE_UNIGRAM && s->type != TYPE_BPE)
 		return err_set(e, ERR_PARSE, "has sentencepiece model type %lld; read are 1 "
 			"(unigram) and 2 (bpe)", (long long)s->type);
@@ -503,9 +503,9 @@ static int check_characters(const struct model *m, const struct sentencepiece_so
 		for (; s->piece[id].type == NORMAL && rest.n > 0; rest.p += n, rest.n -= n) {
 			utf8_decode(rest, &n);
 			if (vocab_find(&m->vocab, rest.p, n) == VOCAB_NONE)
-				return err_set(e, ERR_PARSE, "has a BPE model with piece number %zu "
-					"of characters that are no pieces, which this version does "
-					"not read", id);
+				return err_set(e, ERR_PARSE, "has a BPE model with piece number "
+					"%zu of characters that are not pieces, which this version "
+					"does not read", id);
 		}
 	}
 	return 0;

@@ -98,7 +98,7 @@ static int read_ids(const struct fetch_reply *reply, struct ids *out, struct err
 		if (item.kind != JSON_INT || !json_to_i64(item, &id) || id < 0 ||
 			id >= TOKEN_ID_MAX) {
 			out->count = before;
-			return err_set(e, ERR_PARSE, "the answer's \"tokens\" are no token ids");
+			return err_set(e, ERR_PARSE, "the answer's \"tokens\" are not token ids");
 		}
 		ids_push(out, (uint32_t)id);
 	}
@@ -403,7 +403,7 @@ static int find_id_limit(struct token_remote *r, struct err *e)
 	if (has_tokens(r, 0, &has, e))
 		return -1;
 	if (!has)
-		return err_set(e, ERR_NET, "%s/detokenize gives no text for the ids 0 to %d",
+		return err_set(e, ERR_NET, "%s/detokenize returns no text for the ids 0 to %d",
 			r->base_url, HOLE_IDS - 1);
 	while (gone - there > 1) {
 		uint32_t middle = there + (gone - there) / 2;

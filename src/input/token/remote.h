@@ -4,7 +4,7 @@
  * and /detokenize), for when its tokenizer's files are not at hand.
  *
  * Two uses. token_server_render asks what the chat template makes of a message. A
- * struct token_remote stands behind tokenizer.h's calls: every text is a request,
+ * struct token_remote serves tokenizer.h's calls: every text is a request,
  * a bounded number of answers is kept by content, batches keep many requests in
  * flight. Thread-safe.
  *

@@ -18,7 +18,7 @@ static int stage_refuse(const struct json_value *v, const char *stage, struct er
 
 	if (type.n == 0)
 		return err_set(e, ERR_PARSE, "has a %s without a type", stage);
-	return err_set(e, ERR_PARSE, "has %s type \"%.*s\", which this version does not read",
+	return err_set(e, ERR_TOKENIZER_UNREAD, "has %s type \"%.*s\", which this version does not read",
 		stage, (int)(type.n < 64 ? type.n : 64), type.p);
 }
 
@@ -320,8 +320,8 @@ static int read_char(const struct json_value *v, const char *key, struct str *ou
 	*out = json_text(json_get(v, key), STR(""));
 	if (utf8_is_one(*out))
 		return 0;
-	return err_set(e, ERR_PARSE, "has a %.*s pre_tokenizer with %s \"%.*s\"; one character "
-		"was expected", shown(type), type.p, key, shown(*out), out->p);
+	return err_set(e, ERR_PARSE, "has a %.*s pre_tokenizer with %s \"%.*s\"; expected one "
+		"character", shown(type), type.p, key, shown(*out), out->p);
 }
 
 /* ---- one function per type ---- */
@@ -434,8 +434,8 @@ static int add_fixed_length(struct model *m, const struct json_value *v, struct 
 	int64_t length = json_int(json_get(v, "length"), 5);
 
 	if (length < 1)
-		return err_set(e, ERR_PARSE, "has a FixedLength pre_tokenizer with length %lld; at "
-			"least 1 was expected", (long long)length);
+		return err_set(e, ERR_PARSE, "has a FixedLength pre_tokenizer with length %lld; "
+			"expected at least 1", (long long)length);
 	return push(m, (struct pretok_stage){ .kind = PRETOK_LENGTH, .behavior = PRETOK_ISOLATED,
 		.length = (size_t)length }, e);
 }

@@ -183,7 +183,8 @@ static int read_id(struct conversation_reader *r, struct json_slice item, struct
 		return err_set(e, ERR_RUN, "\"id\" has more than %d bytes", ID_BYTES_MAX);
 	for (size_t i = 0; i < r->text.len; i++)
 		if ((unsigned char)r->text.data[i] < ' ' || r->text.data[i] == 0x7f)
-			return err_set(e, ERR_RUN, "\"id\" has a control character, which no header takes");
+			return err_set(e, ERR_RUN, "\"id\" has a control character, which headers "
+						   "cannot contain");
 	*id = arena_str(&r->out->arena, buf_str(&r->text));
 	if (map_get(&r->ids, *id, NULL))
 		return err_set(e, ERR_RUN, "\"id\": '%.*s' is also the id of an earlier conversation",
@@ -202,8 +203,8 @@ static int read_item(struct conversation_reader *r, struct json_slice item, stru
 	if (read_id(r, item, &id, e) < 0)
 		return -1;
 	if (json_member(item, "conversations", &list) && !json_member(item, "messages", &v))
-		return err_set(e, ERR_RUN, "this is a ShareGPT file; profllm dataset convert-sharegpt "
-			       "makes conversations of it");
+		return err_set(e, ERR_RUN, "this is a ShareGPT file; convert it to conversations "
+			       "with profllm dataset convert-sharegpt");
 	if (!json_member(item, "messages", &list) || list.kind != JSON_ARRAY)
 		return err_set(e, ERR_RUN, "\"messages\" must be a list");
 	conversations_add(r->out, id);
@@ -529,8 +530,8 @@ static int build(const struct dataset_opts *o, const struct dataset_env *env,
 		left_out = conversations_to_workload(&c, which, n, &turns, w, e);
 	}
 	if (left_out > 0)
-		dataset_note(w, "%" PRId64 " conversations were left out: their first message and its "
-			     "answer have more than --max-model-len %" PRId64 " tokens", left_out,
+		dataset_note(w, "%" PRId64 " conversations were skipped: their first message and "
+			     "its answer have more than --max-model-len %" PRId64 " tokens", left_out,
 			     o->max_model_len.v);
 	free(which);
 	conversations_release(&c);

@@ -6,7 +6,7 @@
  *   (a) a JSON list (or JSON lines) of {"id": text or integer, "messages": [{"role", "content"}]},
  *       other members of an item ignored: one optional system message, then user and assistant in
  *       turn, the user first; content is a text or a list of parts. The last message may be the
- *       user's: nobody knows its answer.
+ *       user's: its answer is unknown.
  *   (b) {"filetype": "generate_conversations", ...}: how many conversations to make up from texts
  *       and distributions of lengths; trace/conversation_gen.c has the order of draws.
  * conversations_read tells which it is, reads it and checks all of it.

@@ -236,8 +236,9 @@ static int sort_session(struct ordering *x, struct err *e)
 
 			for (uint32_t k = 0; k < n->n_waits; k++)
 				if (x->open[g->wait[n->wait + k] - x->first])
-					return refuse(n, e, "is part of a cycle: it waits for '%.*s', which "
-						      "waits for it, directly or by way of others",
+					return refuse(n, e, "is part of a cycle: it waits for "
+						      "'%.*s', which waits for it, directly or "
+						      "through others",
 						      g->node[g->wait[n->wait + k]].name);
 		}
 		left = kept;
@@ -753,7 +754,7 @@ static int add_nodes(struct own_sessions *x, struct err *e)
 		struct session_node *n;
 
 		if (!row->id.p)
-			return err_set(e, ERR_RUN, "%s: \"id\", the session's, is missing", where);
+			return err_set(e, ERR_RUN, "%s: \"id\" of the session is missing", where);
 		if (table_row(x->r->table, row->number, &object, e) < 0)
 			return -1;
 		if (session_text(object, "turn", &g->arena, &turn, e) < 0)
@@ -771,7 +772,8 @@ static int add_nodes(struct own_sessions *x, struct err *e)
 		n->output_len = session_output_len(x->r);
 		key = turn_key(&g->arena, n->session, turn);
 		if (map_get(&x->turns, key, NULL))
-			return err_set(e, ERR_RUN, "%s: session '%.*s' has two turns called '%.*s'", where,
+			return err_set(e, ERR_RUN, "%s: session '%.*s' has two turns with the id "
+						   "'%.*s'", where,
 				       (int)(row->id.n < 100 ? row->id.n : 100), row->id.p,
 				       (int)(turn.n < 100 ? turn.n : 100), turn.p);
 		map_put(&x->turns, key, g->n - 1);

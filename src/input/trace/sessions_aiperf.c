@@ -459,8 +459,9 @@ static int mark_turn(struct dag *d, struct json_slice turn, bool is_last, struct
 	it = json_iter(list);
 	while (json_each(&it, NULL, &entry) == 1)
 		if (!is_last && (!json_member(entry, "background", &v) || v.kind != JSON_TRUE))
-			return err_set(e, ERR_RUN, "\"forks\" ends the session, and it has further turns; "
-				       "{\"child\": ..., \"background\": true} lets it go on");
+			return err_set(e, ERR_RUN, "\"forks\" ends the session, and it has further "
+				       "turns; with {\"child\": ..., \"background\": true} it "
+				       "continues");
 	return 0;
 }
 
@@ -770,12 +771,12 @@ static int expand(struct dag *d, struct aiperf_talk *t, const struct aiperf_star
 
 	early.history = TURN_NONE;
 	if (t->is_open)
-		return err_set(e, ERR_RUN, "%s: session '%.*s' is part of a cycle: it hangs on itself, "
-			       "directly or by way of others", t->where,
+		return err_set(e, ERR_RUN, "%s: session '%.*s' is part of a cycle: it depends on "
+			       "itself, directly or through others", t->where,
 			       (int)(t->id.n < 100 ? t->id.n : 100), t->id.p);
 	if (d->depth == DEPTH_MAX || d->expanded++ == SESSION_TURNS_MAX)
-		return err_set(e, ERR_LIMIT, "%s: more than %d sessions hang on each other, or more than "
-			       "%d on one", t->where, DEPTH_MAX, SESSION_TURNS_MAX);
+		return err_set(e, ERR_LIMIT, "%s: more than %d sessions depend on each other, or "
+			       "more than %d on one", t->where, DEPTH_MAX, SESSION_TURNS_MAX);
 	t->is_open = t->is_used = true;
 	d->depth++;
 	if (session_has(t->object, "pre_session_spawns", &v))
@@ -807,8 +808,8 @@ int sessions_read_dag(const struct session_reading *r, struct err *e)
 		const struct aiperf_talk *t = &d.talk[i];
 
 		if (!t->is_used)
-			rc = err_set(e, ERR_RUN, "%s: session '%.*s' is part of a cycle: no session that "
-				     "begins leads to it", t->where, (int)(t->id.n < 100 ? t->id.n : 100),
+			rc = err_set(e, ERR_RUN, "%s: session '%.*s' is part of a cycle: no "
+				     "starting session leads to it", t->where, (int)(t->id.n < 100 ? t->id.n : 100),
 				     t->id.p);
 	}
 	map_release(&d.ids);

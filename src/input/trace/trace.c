@@ -621,9 +621,9 @@ static int draft(struct trace_build *t, size_t at, struct err *e)
 	it->is_made = !trace_has_content(&row);
 	it->seed_at = t->n_seeds;
 	if (!it->is_made && t->w->sessions && t->o->max_model_len.is_set)
-		return trace_refuse(&t->source, k->row, e, "the length of a text is known too late for "
-				    "--max-model-len to leave whole sessions out; leave out the option or "
-				    "--sessions");
+		return trace_refuse(&t->source, k->row, e, "the length of a text is not known "
+				    "early enough for --max-model-len to skip whole sessions; "
+				    "remove that option or --sessions");
 	if (it->is_made ? read_ids(t, k->row, &row, &it->prompt, &left_over, e) < 0
 			: trace_content_take(&t->source, &row, t->env, &t->lot, &it->sample, e) < 0)
 		return -1;
@@ -763,7 +763,7 @@ static void note(const struct trace_build *t)
 		dataset_note(t->w, "%s: %" PRIu64 " rows have fewer ids than their lengths need; %s",
 			     t->o->path, f->short_rows, t->o->is_trace_short ?
 			     "their prompts are shorter (--compat timed-trace-short)" :
-			     "the rest of their prompts is shared with nothing");
+			     "the rest of their prompts is not shared with other prompts");
 	if (f->left_ids)
 		dataset_note(t->w, "%s: %" PRIu64 " block ids have more tokens than their rows and are "
 			     "not used", t->o->path, f->left_ids);

@@ -11,7 +11,7 @@
 struct trace_facts {
 	const char *format;      /* --trace-format in force */
 	bool is_format_given;    /* it was not found out */
-	size_t sessions;         /* 0: rows stand alone */
+	size_t sessions;         /* 0: rows are independent */
 	double speedup;
 	double ideal_hit_rate;   /* tokens that begin an earlier prompt too / all; NAN: unknown */
 	double prefix_exact;     /* share of rows whose text keeps its shared tokens; NAN: ids */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * trace_internal.h - the rows of a trace's file, whoever recorded it, as times, lengths and
+ * trace_internal.h - the rows of a trace's file, from any recorder, as times, lengths and
  * names of blocks. Private to data/.
  *
  * A family of traces is a row of the table in trace_format.c; what a row of the file cannot say

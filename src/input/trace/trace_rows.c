@@ -191,8 +191,9 @@ static int check_times(struct trace_rows *r, const struct trace_source *s, struc
 	}
 	r->has_times = n > 0;
 	if (without && !r->sessions && !isnan(without->delay_s))
-		return trace_refuse(s, without->row, e, "the row has a delay and no timestamp; with "
-				    "--sessions it is sent so long after the turn before has ended");
+		return trace_refuse(s, without->row, e, "the row has a delay and no timestamp; "
+				    "with --sessions it is sent that long after the previous turn "
+				    "has ended");
 	if (without && n)
 		return trace_refuse(s, without->row, e, "the row has no time, but others have");
 	return 0;
@@ -246,9 +247,9 @@ static void check_unit(const struct trace_rows *r, const struct trace_source *s,
 	}
 	free(v);
 	if (gap > GAP_S_MAX || last > SPAN_S_MAX)
-		dataset_note(w, "%s: the times look like another unit: half of the gaps are %.6g s or "
-			     "more, and the last row comes %.6g s after the first; --trace-time-unit says "
-			     "which unit they have", s->path, gap, last);
+		dataset_note(w, "%s: the times look like another unit: half of the gaps are %.6g s "
+			     "or more, and the last row comes %.6g s after the first; set their "
+			     "unit with --trace-time-unit", s->path, gap, last);
 }
 
 /* ---- all of it ---- */

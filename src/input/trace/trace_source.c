@@ -433,8 +433,8 @@ int trace_refuse_missing(const struct trace_source *s, size_t i, struct json_sli
 	struct buf columns = { 0 };
 
 	add_columns(row, &columns);
-	trace_refuse(s, i, e, "no \"%s\"; a row of %s has %s, and this one has %.250s; "
-		     "--trace-format names another family", column, s->format->title,
+	trace_refuse(s, i, e, "no \"%s\"; a row of %s has %s, and this one has %.250s; choose "
+		     "another format with --trace-format", column, s->format->title,
 		     s->format->keys, columns.data);
 	buf_release(&columns);
 	return -1;
@@ -610,8 +610,8 @@ static int refuse_unknown(const struct trace_source *s, struct json_slice row, s
 
 	add_columns(row, &columns);
 	if (json_member(row, "turns", &v))
-		trace_refuse(s, 0, e, "\"turns\" makes it a file of conversations and not a trace: bench "
-			     "multi-turn reads those");
+		trace_refuse(s, 0, e, "\"turns\" makes it a file of conversations, not a trace; "
+			     "use it with bench multi-turn");
 	else
 		trace_refuse(s, 0, e, "no known trace has the columns %.250s; there are mooncake "
 			     "(timestamp, input_length, output_length, hash_ids), bailian (chat_id), azure "

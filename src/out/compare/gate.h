@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gate.h - conditions that fail a CI job, such as "p99_ttft_ms>200", and what came of them.
+ * gate.h - conditions that fail a CI job, such as "p99_ttft_ms>200", and their results.
  *
  *   text ─► struct gate ─► gate_judge (a result) or compare_gate_check (a comparison)
  *                               └─► struct gate_log ─► lines, JUnit XML, Markdown

@@ -5,7 +5,7 @@
  * benchmark_results.json, with its column names.
  *
  * What a file is follows from its name (serving, latency, throughput) and needs FILE.commands
- * beside it, as upstream; results of ours and sweeps need neither, and results of startup get a
+ * next to it, as upstream; results of ours and sweeps need neither, and results of startup get a
  * table of their own.
  */
 #pragma once

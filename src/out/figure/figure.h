@@ -2,7 +2,7 @@
 /*
  * figure.h - a figure as data: panels in rows and columns with curves, points, bands,
  * labels and limit lines. It becomes two texts, a table of everything drawn and a gnuplot script
- * that draws it, which stay beside the picture so that a reader can restyle it.
+ * that draws it, which stay next to the picture so that a reader can restyle it.
  *
  * Draws nothing itself (bench/sweep/gnuplot.h does). Everything in a figure is borrowed. All
  * panels share their axes' ranges and one legend: to the right of them, as text below them.

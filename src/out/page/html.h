@@ -4,7 +4,7 @@
  * Private to report/.
  *
  * The front end (web/) is built into whole pages with one mark in each, HTML_MARK. A
- * page is written as what stands before the mark, the data as <script> elements
+ * page is written as what comes before the mark, the data as <script> elements
  * that no browser runs, and the rest. Data go straight to disk: a JSON value, or
  * columns of whole numbers as packed bytes (LEB128, zlib, base64), which hold a
  * fixed few hundred kilobytes however long they are.

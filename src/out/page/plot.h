@@ -5,7 +5,7 @@
  *
  * Writes files; draws nothing itself. The pages are the front end's (web/) with the
  * run's data inside, open without a server and send nothing. The picture of the
- * lengths is gnuplot's, from a script that stays beside it to be restyled.
+ * lengths is gnuplot's, from a script that stays next to it to be restyled.
  *
  * The pages format; the numbers they show are made here or in metrics/. Formats of
  * the data in a page: timeline.c, dataset_page.c and turns_page.c, read by web/src.

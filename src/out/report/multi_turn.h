@@ -5,7 +5,7 @@
  *
  * Pure. The definitions are upstream's, under upstream's names: tokens are counted on the texts
  * of messages, without chat template and special tokens, and `approx_cached_percent` is no
- * measurement. What the server reports itself stands behind them in the JSON.
+ * measurement. What the server reports itself follows them in the JSON.
  */
 #pragma once
 #include <stdbool.h>

@@ -82,6 +82,8 @@ void verdict_show(const struct trust *t, struct buf *out)
 	}
 	for (int k = 0; k < TRUST_METRIC_COUNT; k++)
 		valid |= t->metric[k] == TRUST_VALID ? TRUST_BIT(k) : 0;
+	if (t->verdict != TRUST_VALID)
+		buf_printf(out, "  What to do: profllm help %s\n", t->reason[0].code);
 	if (t->verdict != TRUST_VALID && valid && valid != TRUST_EVERYTHING)
 		buf_printf(out, "  VALID: %s.\n", trust_spoils_text(valid, spoils));
 }

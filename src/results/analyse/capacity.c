@@ -127,7 +127,7 @@ static int read_slo(struct capacity *c, struct err *e)
 	if (list && list->kind == JSON_NULL)
 		return 0;
 	if (!list || list->kind != JSON_ARRAY || !list->count || list->count > SLO_MAX)
-		return parts_refuse(e, "/slo", "a list of 1 to %d limits was expected", SLO_MAX);
+		return parts_refuse(e, "/slo", "expected a list of 1 to %d limits", SLO_MAX);
 	for (; c->n_slos < list->count; c->n_slos++) {
 		const struct json_value *one = &list->item[c->n_slos];
 		const struct json_value *column = json_get(one, "column");
@@ -137,10 +137,10 @@ static int read_slo(struct capacity *c, struct err *e)
 		double v = json_real(limit, NAN);
 
 		if (!column || column->kind != JSON_STRING || !column->text.n)
-			return err_set(e, ERR_USAGE, "%s/column: the name of a column was expected",
+			return err_set(e, ERR_USAGE, "%s/column: the name of expected a column",
 				       pointer);
 		if (!limit || (most && least) || !(fabs(v) <= ANALYSE_NUMBER_MAX))
-			return parts_refuse(e, pointer, "either max or min with a number was expected");
+			return parts_refuse(e, pointer, "expected either max or min with a number");
 		c->slo[c->n_slos] = (struct slo){ column->text, v, most != NULL };
 	}
 	return 0;
@@ -273,7 +273,7 @@ static int read_request(struct capacity *c, struct err *e)
 
 	c->rate = json_real(rate, NAN);
 	if (!(rate && rate->kind == JSON_NULL) && !(c->rate > 0 && c->rate <= ANALYSE_NUMBER_MAX))
-		return parts_refuse(e, "/rate", "requests per second, above 0, were expected");
+		return parts_refuse(e, "/rate", "expected requests per second above 0");
 	if (read_slo(c, e) < 0 ||
 	    parts_number(c->r->body, "", "level", 0.95, 0.5, 0.9999, &c->level, e) < 0 ||
 	    parts_columns(c->r, "configuration", &key, &c->n_keys, e) < 0)
@@ -534,14 +534,15 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 		first++;
 	if (first == n) {
 		out.value = out.low = l[n - 1].rate;
-		out.reason = "the limits held at every load measured: it may carry more";
+		out.reason = "the limits held at every load measured, so it may sustain more";
 		out.state = n > 1 ? STATE_NEEDS_HIGHER : STATE_ONE_LOAD;
 	} else if (!first) {
 		out.low = 0;
 		out.high = l[0].bound;
 		out.state = STATE_NEVER;
 		out.reason = l[0].is_failing ? "requests failed at the lowest load measured" :
-					       "the limits are passed at the lowest load measured";
+					       "the limits are exceeded at the lowest load "
+					       "measured";
 	} else {
 		const struct load *a = &l[first - 1], *b = &l[first];
 		bool is_repeated = a->n > 1 && b->n > 1 && !b->is_failing;
@@ -551,7 +552,8 @@ static struct estimate estimate(const struct capacity *c, const struct load *l, 
 		out.low = is_repeated ? crossing(c, a, b, CURVE_WORST) : a->rate;
 		out.high = is_repeated ? crossing(c, a, b, CURVE_BEST) : b->bound;
 		if (isnan(out.high))
-			out.reason = "requests failed at the next concurrency: nothing tells at which rate";
+			out.reason = "requests failed at the next concurrency, so the rate is "
+				     "unknown";
 		for (size_t i = first + 1; i < n && !out.reason; i++)
 			if (l[i].holds)
 				out.reason = "the limits held again at a higher load: look at the runs";

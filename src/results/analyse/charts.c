@@ -137,7 +137,7 @@ static int read_better(const struct analyse_request *r, const char *axis, struct
 	if (!v || v->kind == JSON_NULL)
 		return 0;
 	if (!str_is(json_text(v, STR("")), "higher") && !str_is(json_text(v, STR("")), "lower"))
-		return err_set(e, ERR_USAGE, "/better/%s: higher or lower was expected", axis);
+		return err_set(e, ERR_USAGE, "/better/%s: expected higher or lower", axis);
 	*sign = str_is(v->text, "lower") ? -1 : 1;
 	return 0;
 }
@@ -413,7 +413,7 @@ int analyse_parallel(const struct analyse_request *r, struct json_writer *w, str
 	    parts_whole(r->body, "", "limit", LINES_SHOWN, 1, POINTS_SHOWN, &limit, e) < 0)
 		return -1;
 	if (!n)
-		return parts_refuse(e, "/columns", "at least one column was expected");
+		return parts_refuse(e, "/columns", "expected at least one column");
 	if (parts_select(r, column, n, &rows, e) < 0)
 		return -1;
 	for (size_t c = 0; c < n; c++)

@@ -534,7 +534,7 @@ static int read_groups(struct comparison *c, struct err *e)
 	size_t runs = 0, by_number = 0;
 
 	if (!list || list->kind != JSON_ARRAY || !list->count || list->count > SIDES_MAX)
-		return parts_refuse(e, "/groups", "a list of 1 to %d groups was expected",
+		return parts_refuse(e, "/groups", "expected a list of 1 to %d groups",
 				    SIDES_MAX);
 	for (; c->n_sides < list->count; c->n_sides++) {
 		size_t i = c->n_sides;
@@ -593,7 +593,7 @@ static int read_metrics(struct comparison *c, bool *is_asked, struct err *e)
 		if (str_eq(c->metric[m], c->primary))
 			return 0;
 	if (*is_asked)
-		return parts_refuse(e, "/primary", "one of the metrics was expected");
+		return parts_refuse(e, "/primary", "expected one of the metrics");
 	c->metric[c->n_metrics++] = c->primary; /* parts_present leaves room for one */
 	return 0;
 }

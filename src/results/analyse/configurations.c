@@ -395,7 +395,7 @@ static int choose_color(struct setups *s, const struct json_value *v, struct err
 	if (v && v->kind == JSON_NULL)
 		return 0;
 	if (v && (v->kind != JSON_STRING || !v->text.n))
-		return parts_refuse(e, "/color", "the name of a column was expected");
+		return parts_refuse(e, "/color", "the name of expected a column");
 	for (size_t i = 0; i < s->n_differs; i++) {
 		struct differing *d = &s->differs[i];
 
@@ -532,7 +532,7 @@ static int read_prices(const struct analyse_request *r, const struct json_value 
 
 	*out = prices && prices->kind != JSON_NULL ? prices : r->prices;
 	if (prices && prices->kind != JSON_OBJECT && prices->kind != JSON_NULL)
-		return parts_refuse(e, "/prices", "an object of dollars per GPU hour was expected");
+		return parts_refuse(e, "/prices", "expected an object of dollars per GPU hour");
 	for (size_t i = 0; prices && prices->kind == JSON_OBJECT && i < prices->count; i++) {
 		double v = json_real(&prices->item[i], NAN);
 

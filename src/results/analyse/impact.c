@@ -723,7 +723,7 @@ static void put_parameter(const struct impact *m, struct json_writer *w, size_t 
 	put_levels(w, q);
 	parts_put_number(w, "effect", effect_of(q));
 	together = put_confounded(m, w, at);
-	json_member_text(w, "note", isnan(q->o.p) ? "too few runs of each value to tell" :
+	json_member_text(w, "note", isnan(q->o.p) ? "too few runs of each value to decide" :
 		       !(q->q <= ALPHA) ? "no evidence that it matters" :
 		       together ? "changes together with others: which of them matters cannot be decided "
 				  "from these runs" : NULL);

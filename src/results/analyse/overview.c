@@ -73,9 +73,9 @@ static int read_request(struct overview *o, struct err *e)
 		if (str_is(json_text(rank, STR("")), ranks[i].name))
 			o->wanted = ranks[i].metric;
 	if (rank && rank->kind != JSON_NULL && o->wanted == METRICS)
-		return parts_refuse(e, "/rank", "user, gpu, kw, ttft or usd was expected");
+		return parts_refuse(e, "/rank", "expected user, gpu, kw, ttft or usd");
 	if (need && need->kind != JSON_OBJECT && need->kind != JSON_NULL)
-		return parts_refuse(e, "/need", "an object was expected");
+		return parts_refuse(e, "/need", "expected an object");
 	if (parts_number(need, "/need", "tokens_per_s_per_user", NAN, 0, ANALYSE_NUMBER_MAX,
 			 &o->need_user, e) < 0 ||
 	    parts_number(need, "/need", "p99_ttft_ms", NAN, 0, ANALYSE_NUMBER_MAX,

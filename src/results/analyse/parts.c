@@ -31,7 +31,7 @@ int parts_column(const struct analyse_request *r, const char *key, struct str *o
 	const struct json_value *v = json_get(r->body, key);
 
 	if (!v || v->kind != JSON_STRING || !v->text.n)
-		return err_set(e, ERR_USAGE, "/%s: the name of a column was expected%s", key,
+		return err_set(e, ERR_USAGE, "/%s: the name of expected a column%s", key,
 			       v ? "" : ", and there is none");
 	*out = v->text;
 	return 0;
@@ -54,9 +54,9 @@ int parts_columns(const struct analyse_request *r, const char *key, struct str *
 
 		if (one->kind != JSON_STRING || !one->text.n)
 			return v->kind == JSON_ARRAY ?
-				err_set(e, ERR_USAGE, "/%s/%zu: the name of a column was expected",
+				err_set(e, ERR_USAGE, "/%s/%zu: the name of expected a column",
 					key, i) :
-				err_set(e, ERR_USAGE, "/%s: a list of columns was expected", key);
+				err_set(e, ERR_USAGE, "/%s: expected a list of columns", key);
 		for (size_t k = 0; k < *n; k++)
 			is_old |= str_eq((*out)[k], one->text);
 		if (!is_old)
@@ -76,7 +76,7 @@ int parts_number(const struct json_value *object, const char *pointer, const cha
 	*out = json_real(v, NAN);
 	if ((v->kind == JSON_INT || v->kind == JSON_REAL) && *out >= min && *out <= max)
 		return 0;
-	return err_set(e, ERR_USAGE, "%s/%s: a number from %g to %g was expected", pointer, key, min,
+	return err_set(e, ERR_USAGE, "%s/%s: expected a number from %g to %g", pointer, key, min,
 		       max);
 }
 
@@ -90,7 +90,7 @@ int parts_whole(const struct json_value *object, const char *pointer, const char
 		return -1;
 	*out = (size_t)v;
 	if (v > trunc(v))
-		return err_set(e, ERR_USAGE, "%s/%s: a whole number was expected", pointer, key);
+		return err_set(e, ERR_USAGE, "%s/%s: expected a whole number", pointer, key);
 	return 0;
 }
 
@@ -538,7 +538,7 @@ int parts_bool(const struct json_value *body, const char *key, bool *out, struct
 	*out = json_bool(v, false);
 	if (!v || v->kind == JSON_NULL || v->kind == JSON_TRUE || v->kind == JSON_FALSE)
 		return 0;
-	return err_set(e, ERR_USAGE, "/%s: true or false was expected", key);
+	return err_set(e, ERR_USAGE, "/%s: expected true or false", key);
 }
 
 /* ---- which metric a column is of ---- */
@@ -785,7 +785,7 @@ static int read_ids(const struct analyse_request *r, const struct json_value *li
 	size_t n = 0;
 
 	if (list->kind != JSON_ARRAY || list->count > SIDE_IDS_MAX)
-		return parts_refuse(e, pointer, "a list of at most %d runs was expected",
+		return parts_refuse(e, pointer, "expected a list of at most %d runs",
 				    SIDE_IDS_MAX);
 	out->row = arena_alloc(r->arena, (list->count + 1) * sizeof(*out->row));
 	for (size_t i = 0; i < list->count; i++) {
@@ -798,7 +798,7 @@ static int read_ids(const struct analyse_request *r, const struct json_value *li
 		if (one->kind == JSON_STRING)
 			id = id_of_run(r, one->text, e);
 		else if (one->kind != JSON_INT)
-			return parts_refuse(e, place, "the number or run_id of a run was expected");
+			return parts_refuse(e, place, "the number or run_id of expected a run");
 		if (id <= 0 || !index_row(r->view, id, r->arena, &out->row[i], &flags))
 			return parts_refuse(e, place, "there is no such run");
 	}
@@ -825,7 +825,7 @@ int side_read(const struct analyse_request *r, const struct json_value *json, co
 
 	*out = (struct side){ .name = given.n ? arena_text(r->arena, given) : name };
 	if (!json || json->kind != JSON_OBJECT || (!ids && !by) || (ids && by))
-		return parts_refuse(e, pointer, "an object with either ids or a filter was expected");
+		return parts_refuse(e, pointer, "expected an object with either ids or a filter");
 	snprintf(place, sizeof(place), "%s/%s", pointer, ids ? "ids" : "filter");
 	if (ids)
 		return read_ids(r, ids, place, out, e);

@@ -73,7 +73,7 @@ static int read_policy(struct regression *g, struct err *e)
 	const struct json_value *guards = json_get(policy, "guards");
 
 	if (policy && policy->kind != JSON_OBJECT && policy->kind != JSON_NULL)
-		return parts_refuse(e, "/policy", "an object was expected");
+		return parts_refuse(e, "/policy", "expected an object");
 	if (parts_number(policy, "/policy", "effect", NAN, 0, 10, &g->effect, e) < 0 ||
 	    parts_number(policy, "/policy", "p", MATCHED_ALPHA, 1e-9, 0.49, &g->p, e) < 0 ||
 	    parts_whole(policy, "/policy", "points_after", 3, 1, 1000, &g->points_after, e) < 0)
@@ -81,15 +81,15 @@ static int read_policy(struct regression *g, struct err *e)
 	if (!guards || guards->kind == JSON_NULL)
 		return 0;
 	if (guards->kind != JSON_ARRAY || guards->count > GUARDS_MAX)
-		return parts_refuse(e, "/policy/guards", "a list of at most %d columns was expected",
+		return parts_refuse(e, "/policy/guards", "expected a list of at most %d columns",
 				    GUARDS_MAX);
 	g->guard = arena_alloc(g->r->arena, (guards->count + 1) * sizeof(*g->guard));
 	for (; g->n_guards < guards->count; g->n_guards++) {
 		const struct json_value *one = &guards->item[g->n_guards];
 
 		if (one->kind != JSON_STRING || !column_better(one->text))
-			return err_set(e, ERR_USAGE, "/policy/guards/%zu: a metric of which more or less "
-				       "is better was expected", g->n_guards);
+			return err_set(e, ERR_USAGE, "/policy/guards/%zu: expected a metric of which more "
+				       "or less is better", g->n_guards);
 		g->guard[g->n_guards] = one->text;
 	}
 	return 0;
@@ -112,12 +112,12 @@ static int read_baseline(struct regression *g, struct err *e)
 		g->mode = BY_COMMIT;
 		g->commit = json_text(commit, STR(""));
 		if (g->commit.n < COMMIT_BYTES_MIN)
-			return parts_refuse(e, "/baseline/commit", "at least %d characters of a commit "
-					    "were expected", COMMIT_BYTES_MIN);
+			return parts_refuse(e, "/baseline/commit", "expected at least %d characters of a "
+					    "commit", COMMIT_BYTES_MIN);
 		return 0;
 	}
 	if (!json_get(b, "last"))
-		return parts_refuse(e, "/baseline", "ids, filter, commit or last was expected");
+		return parts_refuse(e, "/baseline", "expected ids, filter, commit or last");
 	return parts_whole(b, "/baseline", "last", 1, 1, 1000, &g->last, e);
 }
 
@@ -128,7 +128,7 @@ static int read_metrics(struct regression *g, struct err *e)
 	if (parts_columns(g->r, is_list ? "metrics" : "metric", &g->metric, &g->n_metrics, e) < 0)
 		return -1;
 	if (!g->n_metrics || g->n_metrics > METRICS_MAX)
-		return parts_refuse(e, is_list ? "/metrics" : "/metric", "1 to %d metrics were expected",
+		return parts_refuse(e, is_list ? "/metrics" : "/metric", "expected 1 to %d metrics",
 				    METRICS_MAX);
 	return 0;
 }
@@ -449,8 +449,8 @@ static void apply_policy(const struct regression *g, const struct item *t, const
 		return;
 	if (t->points < g->points_after)
 		withhold(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_POLICY,
-			 arena_printf(g->r->arena, "%zu points after the baseline, and the policy asks "
-				      "for %zu", t->points, g->points_after));
+			 arena_printf(g->r->arena, "%zu points after the baseline, but the policy "
+				      "requires %zu", t->points, g->points_after));
 	else if ((row->verdict == MATCHED_BETTER || row->verdict == MATCHED_BETTER_SMALL) && worse)
 		withhold(row, MATCHED_NOT_COMPARABLE, MATCHED_WHY_GUARD, worse);
 }

@@ -525,7 +525,7 @@ int points_axis(const struct analyse_request *r, enum axis *out, struct err *e)
 			*out = (enum axis)i;
 			return 0;
 		}
-	return parts_refuse(e, "/axis", "commit, version, day or time was expected");
+	return parts_refuse(e, "/axis", "expected commit, version, day or time");
 }
 
 static struct value value_at(const struct rows *rows, size_t column, size_t row)

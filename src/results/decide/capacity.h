@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * capacity.h - the largest load within limits, as a state machine that is told what was
+ * capacity.h - the largest load within limits, as a state machine that gets what was
  * measured and says what to measure next. It never runs anything and reads no clock.
  *
- *   probe       one request: is anybody there
+ *   probe       one request: does the server answer
  *   unloaded    CAPACITY_UNLOADED requests one at a time: a limit broken here is never met
  *   saturation  many prompts at once: where to look (left out with has_saturation = false, then
  *               levels double from 1 until one fails)

@@ -201,7 +201,8 @@ static const char *incomparable(const struct pairing *p, const struct matched_ro
 	for (unsigned g = 0; g < PAIR_GUARDS; g++)
 		if (failed & 1u << g)
 			return p->out->n_configs == 1 ? p->guard_worst[g] :
-				arena_printf(p->a, "%s, and the like in %zu of %zu configurations",
+				arena_printf(p->a, "%s, and similar values in %zu of %zu "
+						   "configurations",
 					     p->guard_worst[g], p->guard_count[g],
 					     p->out->n_configs);
 	return NULL;
@@ -384,7 +385,7 @@ static void judge(const struct matched_pair *pair, struct matched_row *row, doub
 		row->verdict = MATCHED_NO_CHANGE;
 	else if (row->is.p <= alpha)
 		no_answer(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_CHANCE,
-			  "among so many metrics such an interval comes by chance");
+			  "with this many metrics such an interval occurs by chance");
 	else
 		no_answer(row, MATCHED_NOT_ENOUGH, MATCHED_WHY_WIDE,
 			  arena_printf(a, "%ss scatter too much for so few", unit));
@@ -606,7 +607,7 @@ static void add_need(struct buf *out, const struct matched_row *row)
 	if (row->why != MATCHED_WHY_DESIGN && row->why != MATCHED_WHY_WIDE)
 		return;
 	if (!n->sessions && !n->clusters) {
-		buf_add_text(out, "; no number of repeats up to 1,000 would do at this scatter");
+		buf_add_text(out, "; at this scatter even 1,000 repeats would not be enough");
 		return;
 	}
 	buf_add_text(out, n->from == MATCHED_FROM_RUNS ? "; at least " : "; about ");

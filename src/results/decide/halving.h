@@ -7,7 +7,8 @@
  *   round 0       all candidates, measured briefly
  *   later rounds  fewer, each measured about eta times as long, up to full length
  *   repeats       those that may still be the best, at least two, at full length again: on servers
- *                 of their own, so that a difference can be told from that of two server starts
+ *                 of their own, so that a difference can be distinguished from that of two server
+  * starts
  *
  * The caller draws new requests for each round, the same ones for all candidates of it: short
  * rounds then add to what is known (values count by their length), and what one draw of requests
@@ -17,7 +18,7 @@
  * (one in eta), stay; so does every one whose 95 % interval reaches the value of the last of these.
  * The budget limits both: those that it has no room for and that reach the cut are HALVING_FORCED,
  * which the caller says. A short round may be wrong by more than its interval, because its
- * load has hardly begun when it ends; hence HALVING_NEXT of what is left of the budget is spent on
+ * load has hardly begun when it ends; so HALVING_NEXT of what is left of the budget is spent on
  * each next round, most of it where most candidates are. An interval is that of the run, joined
  * with HALVING_SCATTER for a server that would be started again. A run too short for an interval is
  * supposed to be off by HALVING_UNKNOWN at most.

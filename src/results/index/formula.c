@@ -71,7 +71,7 @@ static int quoted(struct reader *r)
 	while (r->at < r->text.n && r->text.p[r->at] != '"')
 		r->at++;
 	if (r->at == r->text.n || r->at == from)
-		return wrong(r, "the name of a column and a closing quote were expected");
+		return wrong(r, "the name of expected a column and a closing quote");
 	return add_column(r, (struct str){ r->text.p + from, r->at++ - from });
 }
 
@@ -98,8 +98,8 @@ static int word(struct reader *r)
 			continue;
 		r->at++;
 		if (sum(r) < 0 ||
-		    (of[i].has_two && (expect(r, ',', "a comma was expected") < 0 || sum(r) < 0)) ||
-		    expect(r, ')', "a closing parenthesis was expected") < 0)
+		    (of[i].has_two && (expect(r, ',', "expected a comma") < 0 || sum(r) < 0)) ||
+		    expect(r, ')', "expected a closing parenthesis") < 0)
 			return -1;
 		return add(r, of[i].kind, 0);
 	}
@@ -107,7 +107,7 @@ static int word(struct reader *r)
 		return add_column(r, name);
 	if (!str_to_f64(name, &number) || !isfinite(number)) {
 		r->at = from;
-		return wrong(r, "a number such as 1000 or 0.5 was expected");
+		return wrong(r, "expected a number such as 1000 or 0.5");
 	}
 	return add(r, FORMULA_NUMBER, number);
 }
@@ -125,13 +125,13 @@ static int factor(struct reader *r)
 		rc = factor(r) < 0 ? -1 : add(r, FORMULA_NEGATE, 0);
 	} else if (c == '(') {
 		r->at++;
-		rc = sum(r) < 0 ? -1 : expect(r, ')', "a closing parenthesis was expected");
+		rc = sum(r) < 0 ? -1 : expect(r, ')', "expected a closing parenthesis");
 	} else if (c == '"') {
 		rc = quoted(r);
 	} else if (is_name(c)) {
 		rc = word(r);
 	} else {
-		rc = wrong(r, "a column, a number or an opening parenthesis was expected");
+		rc = wrong(r, "expected a column, a number or an opening parenthesis");
 	}
 	r->depth--;
 	return rc;
@@ -174,8 +174,8 @@ int formula_read(struct str text, struct formula *out, struct err *e)
 	if (sum(&r) < 0)
 		return -1;
 	if (peek(&r))
-		return wrong(&r, "+, -, * or / was expected");
-	return out->n_columns ? 0 : wrong(&r, "at least one column was expected");
+		return wrong(&r, "expected +, -, * or /");
+	return out->n_columns ? 0 : wrong(&r, "expected at least one column");
 }
 
 double formula_value(const struct formula *f, const double *operand)

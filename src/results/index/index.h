@@ -9,7 +9,7 @@
  *
  * A view is the rows of one data version. Versions grow with each change, and from one process to
  * the next. A view keeps what its version looks at in memory: hold it while a question is answered,
- * and not while somebody is waited for.
+ * and not during a wait.
  *
  * A removed row is in no answer. Its values stay in memory until index_without_removed has made
  * another index; they are never in a snapshot.

@@ -4,7 +4,7 @@
  * answer, and the file of a snapshot; for index/ itself and its tests.
  *
  * Rows lie in blocks of 2^block_shift. A block of a column is written once: while it is the last
- * one (the tail) rows are added behind those that any version sees; when it is full it is sealed
+ * one (the tail) rows are added after those that any version sees; when it is full it is sealed
  * into its smallest form and never changes again. What a tail outgrows is put aside and freed
  * when the last version that may look at it has gone.
  *

@@ -1,20 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * names.h - what a column is, told by its name alone: group, unit, which way is better.
+ * names.h - what a column is, by its name alone: group, unit, which way is better.
  *
  * Metrics of results are looked up in schema/result.json by way of schema/; what that page does
- * not name is told by a short table (names.c) and by how the name ends ("_ms", "_gb"). Pure; a
- * lookup costs a few microseconds, so whoever shows hundreds of columns keeps the answers.
+ * not name is known from a short table (names.c) and by how the name ends ("_ms", "_gb"). Pure; a
+ * lookup costs a few microseconds, so code that shows hundreds of columns keeps the answers.
  */
 #pragma once
 #include "core/base/str.h"
 
 struct column_name {
-	struct str group;  /* "run", "metric", or what stands before the first dot */
+	struct str group;  /* "run", "metric", or what comes before the first dot */
 	const char *unit;  /* "" when there is none */
 	int better;        /* 1: higher, -1: lower, 0: neither */
 	bool is_metric;    /* something that was measured, whatever its group */
-	bool is_outcome;   /* nothing that somebody chose: a metric, a count, when and how long */
+	bool is_outcome;   /* not chosen by a user: a metric, a count, when and how long */
 };
 
 /* group is borrowed from name or static. */

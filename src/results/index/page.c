@@ -372,7 +372,8 @@ static int read_cursor(const struct order *o, const struct query *q, struct entr
 		number = number << 4 | ((unsigned)str_hex(mark.p[i]) & 15);
 	}
 	if (!is_good)
-		return err_set(e, ERR_USAGE, "cursor: expected what the page before gave as \"next\"");
+		return err_set(e, ERR_USAGE, "cursor: expected the \"next\" value of the previous "
+					     "page");
 	if (number != order_mark(q))
 		return err_set(e, ERR_USAGE, "cursor: it belongs to a page that is sorted in another way");
 	after->row = view_row_of(o->view, id);

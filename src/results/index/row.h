@@ -9,7 +9,7 @@
  * hardware.NAME, environment.NAME, provenance.NAME and tags.NAME the rest. store/kinds.h lists
  * where each kind of file gives which.
  *
- * Absent, null, false and 0 are four things. An infinite number stands for "inf" in JSON; NaN does
+ * Absent, null, false and 0 are four things. An infinite number means "inf" in JSON; NaN does
  * not occur. timestamp is a number, seconds since 1970 in UTC.
  *
  * Everything is borrowed: a row's texts live as long as what made them.

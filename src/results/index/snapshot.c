@@ -630,10 +630,11 @@ static bool is_good_piece(void *self, size_t item, unsigned worker)
 static int check_head(const char *path, struct str file, struct snapshot_head *head, struct err *e)
 {
 	if (file.n < sizeof(*head))
-		return err_set(e, ERR_PARSE, "%s: no snapshot of an index: it has %zu bytes", path, file.n);
+		return err_set(e, ERR_PARSE, "%s: not a snapshot of an index: it has %zu "
+					     "bytes", path, file.n);
 	memcpy(head, file.p, sizeof(*head));
 	if (memcmp(head->magic, SNAPSHOT_MAGIC, sizeof(head->magic)) != 0)
-		return err_set(e, ERR_PARSE, "%s: no snapshot of an index", path);
+		return err_set(e, ERR_PARSE, "%s: not a snapshot of an index", path);
 	if (head->form != SNAPSHOT_FORM || head->order != SNAPSHOT_ORDER)
 		return err_set(e, ERR_PARSE, "%s: a snapshot of another version of this program or of "
 			       "another kind of machine", path);
@@ -661,7 +662,7 @@ static int fill(struct snapshot_reader *in, size_t n_columns, const char *path, 
 		return err_set(e, ERR_PARSE, "%s: the snapshot is damaged", path);
 	if (in->is_bad || parallel_for(0, in->n_judged, is_good_block, in) < in->n_judged ||
 	    !has_good_ids(x))
-		return err_set(e, ERR_PARSE, "%s: the snapshot says what cannot be", path);
+		return err_set(e, ERR_PARSE, "%s: the snapshot has impossible values", path);
 	return 0;
 }
 

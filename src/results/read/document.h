@@ -4,7 +4,7 @@
  * whatever reads results reads documents too.
  *
  * The keys of "results" become the record's own under the names result files have; what was asked
- * of the load stands in profllm.options; the arguments given to the server that served are
+ * of the load is in profllm.options; the arguments given to the server that served are
  * parameters, as in a sweep's records; so is the name, without what a matrix has put into it (its
  * values are parameters already). An experiment tagged decode_only has no times to the first
  * token: its prompts were never computed.

@@ -21,7 +21,7 @@ int frame_add(struct frame *f, const struct json_value *record, const char *what
 	      struct arena *a, struct err *e)
 {
 	if (record->kind != JSON_OBJECT)
-		return err_set(e, ERR_PARSE, "%s: a record is no JSON object", what);
+		return err_set(e, ERR_PARSE, "%s: a record is not a JSON object", what);
 	if (f->n == FRAME_RECORDS_MAX)
 		return err_set(e, ERR_LIMIT, "%s: more than FRAME_RECORDS_MAX (%d) records", what,
 			       FRAME_RECORDS_MAX);
@@ -148,7 +148,7 @@ int frame_read_results(struct frame *f, const char *path, struct arena *a, struc
 	if (rc < 0)
 		return -1;
 	drop_others(f, before);
-	return f->n > before ? 0 : err_set(e, ERR_RUN, "%s holds no result of a benchmark "
+	return f->n > before ? 0 : err_set(e, ERR_NO_RESULTS, "%s holds no result of a benchmark "
 					   "(--save-result writes one)", path);
 }
 

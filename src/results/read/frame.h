@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * frame.h - records as rows of a table: what sweeps leave behind, to be filtered, grouped,
+ * frame.h - records as rows of a table: what sweeps have written, to be filtered, grouped,
  * drawn, compared and written as CSV (sweep spec 7.8).
  *
  * A record is an ordered JSON object: a result with the parameters it was measured with. A frame

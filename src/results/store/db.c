@@ -36,7 +36,7 @@ const struct db_hooks *db_hooks_of(const char *url, const char **place, struct e
 		return &db_sqlite;
 	}
 	meant = opt_nearest(scheme, known, sizeof(known) / sizeof(*known));
-	err_set(e, ERR_USAGE, "%s: expected sqlite:PATH or postgresql://...", url);
+	err_set(e, ERR_STORE_ADDRESS, "%s: expected sqlite:PATH or postgresql://...", url);
 	if (meant)
 		err_add(e, "; did you mean %s:?", meant);
 	return NULL;
@@ -324,9 +324,9 @@ bool migrate_is_older(struct db *d)
 
 static int too_new(const char *where, int64_t number, struct err *e)
 {
-	return err_set(e, ERR_USAGE,
-		       "%s was made by a newer profllm: its tables have number %lld, this program knows"
-		       " them up to %lld", where, (long long)number, (long long)newest());
+	return err_set(e, ERR_STORE_NEWER,
+		       "%s was made by a newer profllm: its tables have version %lld, and this program "
+		       "knows them up to version %lld", where, (long long)number, (long long)newest());
 }
 
 int migrate(struct db *d, const char *where, bool is_read_only, struct err *e)
@@ -337,7 +337,7 @@ int migrate(struct db *d, const char *where, bool is_read_only, struct err *e)
 
 	/* Usually all is done: no lock for that. */
 	if (number_of(d, &number, is_read_only ? e : NULL) < 0 && is_read_only)
-		return err_wrap(e, "%s has none of our tables", where);
+		return err_wrap(e, "%s has no tables of a store", where);
 	if (number > newest())
 		return too_new(where, number, e);
 	if (number == newest())

@@ -357,7 +357,7 @@ int store_bulk(struct store *s, enum bulk_action what, const int64_t *id, size_t
 		return err_set(e, ERR_USAGE, "the reason is empty");
 	if (((what == BULK_TAG || what == BULK_UNTAG) && store_tag_check(text, e) < 0) ||
 	    store_fits(text, STORE_WORDS_BYTES_MAX, "the reason", e) < 0 ||
-	    store_fits(who, STORE_NAME_BYTES_MAX, "the name of who says so", e) < 0 ||
+	    store_fits(who, STORE_NAME_BYTES_MAX, "the author's name", e) < 0 ||
 	    store_write_begin(s, &w, e) < 0)
 		return -1;
 	if (what == BULK_INCLUDE)
@@ -792,18 +792,19 @@ static int check_counts(struct check *c, struct err *e)
 		  "rows of benchmark_runs belong to no run" },
 		{ "SELECT count(*) FROM documents d WHERE (d.flags & 4) = 0 AND EXISTS"
 		  " (SELECT 1 FROM documents n WHERE n.run_id = d.run_id AND n.id > d.id)",
-		  "runs are shown though there is a newer one of the same run_id" },
+		  "runs are shown although there is a newer one of the same run_id" },
 		{ "SELECT count(*) FROM documents d WHERE (d.flags & 4) <> 0 AND NOT EXISTS"
 		  " (SELECT 1 FROM documents n WHERE n.run_id = d.run_id AND n.id > d.id)",
-		  "runs are hidden as older though there is no newer one of the same run_id" },
+		  "runs are hidden as older although there is no newer one of the same run_id" },
 		{ "SELECT count(*) FROM removed r WHERE EXISTS"
-		  " (SELECT 1 FROM documents d WHERE d.id = r.id)", "removed runs are still there" },
+		  " (SELECT 1 FROM documents d WHERE d.id = r.id)",
+		  "removed runs are still present" },
 		{ "SELECT count(*) FROM documents WHERE changed >"
 		  " (SELECT last FROM numbers WHERE name = 'change')",
-		  "runs have a number of change that was never given out" },
+		  "runs have a change number that was never assigned" },
 		{ "SELECT count(*) FROM documents WHERE id >"
 		  " (SELECT last FROM numbers WHERE name = 'run')",
-		  "runs have a number that was never given out" },
+		  "runs have a number that was never assigned" },
 		{ "SELECT count(*) FROM documents d WHERE ((d.flags & 1) <> 0) <> EXISTS"
 		  " (SELECT 1 FROM exclusions x WHERE x.run = d.id AND x.ended IS NULL)",
 		  "runs are excluded without a reason, or have one without being excluded" },
@@ -857,7 +858,8 @@ static int check_run(void *self, const struct db_got *got)
 	} else {
 		store_checksum(buf_str(&document), buf_str(&arrays), hex);
 		if (!str_is(db_as_bytes(got->v[0]), hex))
-			find(w->c, "run %lld: its document is not what came in", (long long)w->id);
+			find(w->c, "run %lld: the stored document does not match what was "
+				   "received", (long long)w->id);
 	}
 	buf_release(&document);
 	buf_release(&arrays);

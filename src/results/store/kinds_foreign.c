@@ -165,8 +165,8 @@ static void put_all_at_once(struct reading *r)
 
 static int no_object(const char *tool, const char *key, struct err *e)
 {
-	return err_set(e, ERR_PARSE, "%s's result has no object \"%s\", so there is nothing to take in; "
-		       "expected the file as %s wrote it", tool, key, tool);
+	return err_set(e, ERR_PARSE, "%s's result has no object \"%s\", so there is nothing to "
+		       "ingest; expected the file as %s wrote it", tool, key, tool);
 }
 
 /* ---- aiperf's profile_export_aiperf.json, genai-perf's profile_export_genai_perf.json ---- */
@@ -435,9 +435,9 @@ int put_mlperf(struct reading *r, const struct json_value *v, struct err *e)
 	double samples = json_real(json_get(log, "effective_samples_per_query"), 1);
 
 	if (str_is(mode, "AccuracyOnly"))
-		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is the log of an accuracy run of "
-			       "MLPerf's LoadGen, which measures no times. Take in the one of the "
-			       "performance run");
+		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is the log of an accuracy "
+			       "run of MLPerf's LoadGen, which measures no times. Ingest the log "
+			       "of the performance run");
 	if (!result.n)
 		return err_set(e, ERR_PARSE, "MLPerf's log has no result_validity, so the test did not end "
 			       "or the file is cut off; expected the whole log of a test that ended");

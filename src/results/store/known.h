@@ -4,11 +4,11 @@
  * about runs make sense.
  *
  * The table is generated from schema/ (tools/gen.pl): what a run is, every metric of a
- * result, every option of the load, every argument of the engine. Three rules stand beside it: any
- * percentile is one (p42_ttft_ms), ROLE.NAME is what server.NAME is, and priority.N.NAME of any
+ * result, every option of the load, every argument of the engine. Three rules apply in addition:
+ * any percentile is one (p42_ttft_ms), ROLE.NAME is what server.NAME is, and priority.N.NAME of any
  * priority N is what priority.0.NAME is.
  *
- * Keys that somebody makes up (tags.NAME, members of a JSON argument) are no part of it: those are
+ * Keys that users make up (tags.NAME, members of a JSON argument) are not in it: those are
  * known by the runs that have them.
  */
 #pragma once
@@ -21,7 +21,7 @@ enum known_kind { KNOWN_BOOL = 1, KNOWN_NUMBER = 2, KNOWN_TEXT = 4, KNOWN_ANY = 
 struct known_column {
 	const char *name;
 	enum value_kind type; /* of the column in SQL */
-	unsigned kinds;       /* of values that it may have, beside null */
+	unsigned kinds;       /* of values that it may have, in addition to null */
 	double min, max;      /* of its numbers, both included; -INFINITY, INFINITY: open */
 };
 

@@ -42,7 +42,7 @@ int store_annotate(struct store *s, int64_t run, struct str text, struct str who
 	struct store_write w;
 	int rc;
 
-	if (is_words(text, "the note", e) < 0 || is_name(who, "the name of who says so", e) < 0 ||
+	if (is_words(text, "the note", e) < 0 || is_name(who, "the author's name", e) < 0 ||
 	    store_write_begin(s, &w, e) < 0)
 		return -1;
 	rc = store_is_run(&w, run, e);
@@ -139,7 +139,7 @@ int store_exclude(struct store *s, int64_t run, struct str reason, struct str wh
 	int rc;
 
 	if (store_fits(reason, STORE_WORDS_BYTES_MAX, "the reason", e) < 0 ||
-	    is_name(who, "the name of who says so", e) < 0 || store_write_begin(s, &w, e) < 0)
+	    is_name(who, "the author's name", e) < 0 || store_write_begin(s, &w, e) < 0)
 		return -1;
 	rc = store_is_run(&w, run, e);
 	if (!rc)
@@ -372,7 +372,7 @@ int store_mark_put(struct store *s, const struct change_mark *m, int64_t *id, st
 	    is_name(m->at, "the place of the mark", e) < 0 ||
 	    is_name(m->kind, "the kind of the mark", e) < 0 ||
 	    store_fits(m->text, STORE_WORDS_BYTES_MAX, "the text of the mark", e) < 0 ||
-	    is_name(m->who, "the name of who says so", e) < 0 || store_write_begin(s, &w, e) < 0)
+	    is_name(m->who, "the author's name", e) < 0 || store_write_begin(s, &w, e) < 0)
 		return -1;
 	rc = store_number(&w, "mark", 1, id, e);
 	if (!rc) {

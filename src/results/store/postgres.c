@@ -79,10 +79,10 @@ static int fail(struct postgres *p, const PGresult *r, struct err *e)
 	char text[512];
 
 	if (!state || lib.PQstatus(p->connection) == CONNECTION_BAD)
-		return err_set(e, ERR_NET, "PostgreSQL: %s",
+		return err_set(e, ERR_DATABASE_UNREACHABLE, "PostgreSQL: %s",
 			       said(lib.PQerrorMessage(p->connection), text));
 	if (!strcmp(state, "55P03"))
-		return err_set(e, ERR_IO, "PostgreSQL: another process has been writing for %d s",
+		return err_set(e, ERR_STORE_BUSY, "PostgreSQL: another process has been writing for %d s",
 			       STORE_WRITER_SECONDS);
 	/* 53: out of something; 57: shut down; 58: the system under it. */
 	if (!strncmp(state, "53", 2) || !strncmp(state, "57", 2) || !strncmp(state, "58", 2))
@@ -138,8 +138,9 @@ static int await(struct postgres *p, struct err *e)
 		return fail(p, NULL, e);
 	p->is_silent = true;
 	p->db.rest_until_ns = clock_mono_ns() + p->silent_ms * 1000000ll / SILENT_PER_REST;
-	return err_set(e, ERR_NET, "PostgreSQL: no answer for %g s (tcp_user_timeout): the server hangs, "
-		       "is overloaded or cannot be reached", p->silent_ms / 1000.0);
+	return err_set(e, ERR_DATABASE_UNREACHABLE, "PostgreSQL: no answer for %g s "
+		       "(tcp_user_timeout): the server hangs, is overloaded or cannot be reached",
+		       p->silent_ms / 1000.0);
 }
 
 /* The next result; NULL: that was all, or *rc is -1. */

@@ -144,7 +144,7 @@ static int count(struct str text, struct err *e)
 		}
 	}
 	if (members > INGEST_MEMBERS_MAX)
-		return err_set(e, ERR_LIMIT, "one run has %zu keys; at most %d are taken "
+		return err_set(e, ERR_LIMIT, "one run has %zu keys; at most %d are accepted "
 			       "(INGEST_MEMBERS_MAX)", members, INGEST_MEMBERS_MAX);
 	if (values > INGEST_VALUES_MAX)
 		return err_set(e, ERR_LIMIT, "one run has more than %d values besides known arrays "
@@ -518,7 +518,8 @@ static void tell(struct run_reader *x, struct buf *told, const struct cell *cell
 	if (told->len)
 		buf_add_text(told, "; ");
 	buf_add_str(told, buf_str(&one));
-	buf_printf(&x->notes, "Left out of the columns because it cannot be: %s.\n", one.data);
+	buf_printf(&x->notes, "Not in the columns, because the value is impossible: "
+			      "%s.\n", one.data);
 	buf_release(&one);
 }
 
@@ -826,7 +827,7 @@ static int add_value(struct run_reader *x, struct json_slice v, struct err *e)
 	top = top_of(v);
 	if (top.is_trace)
 		return err_set(e, ERR_RUN, READ_NOTHING_KNOWN ": this is a profiler's trace. It is "
-			       "taken in with the document of its run, or attached to the run: on "
+			       "ingested with the document of its run, or attached to the run: on "
 			       "the run's page or by `profllm ingest --trace FILE --run RUN_ID`");
 	if (top.has_experiments && top.has_version && !top.has_config) {
 		if (top.experiments.kind != JSON_ARRAY)
@@ -847,7 +848,8 @@ static int check_bytes(struct str bytes, struct err *e)
 	size_t at = 0, line = 1, n;
 
 	if (bytes.n > INGEST_BYTES_MAX)
-		return err_set(e, ERR_LIMIT, "%zu bytes; at most %u are taken (INGEST_BYTES_MAX)",
+		return err_set(e, ERR_LIMIT, "%zu bytes; at most %u are accepted "
+					     "(INGEST_BYTES_MAX)",
 			       bytes.n, INGEST_BYTES_MAX);
 	if (utf8_is_valid(bytes))
 		return 0;
@@ -855,7 +857,7 @@ static int check_bytes(struct str bytes, struct err *e)
 		line += bytes.p[at] == '\n';
 		at += n;
 	}
-	return err_set(e, ERR_PARSE, "line %zu: byte %zu of the file is no UTF-8", line, at + 1);
+	return err_set(e, ERR_PARSE, "line %zu: byte %zu of the file is not UTF-8", line, at + 1);
 }
 
 static int read_all(struct run_reader *x, struct str bytes, struct err *e)

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * read.h - a file somebody hands in, as the runs that are in it. Pure.
+ * read.h - a file that is handed in, as the runs that are in it. Pure.
  *
  * Kinds (store/kinds.h has a row of each): documents and suites of `profllm run`, results of
  * `bench serve`, throughput, latency and startup (ours and vLLM's), .pytorch.json, the
  * benchmark_results.json of vLLM's nightlies, a sweep's summary, and JSON lines of any of them;
- * results of other tools (store/kinds_foreign.c), LoadGen's logs of MLPerf as text. A kind is told
- * by what is in the file, never by its name.
+ * results of other tools (store/kinds_foreign.c), LoadGen's logs of MLPerf as text. A kind is
+ * recognized by what is in the file, never by its name.
  *
  * Hostile bytes: at most INGEST_BYTES_MAX, JSON_DEPTH_MAX deep, INGEST_CELLS_MAX cells a run,
  * INGEST_RUNS_MAX runs a file; invalid UTF-8, a NaN where a number must be, a wrong type of a key

@@ -251,12 +251,13 @@ static struct str left_text(const struct columns_left *left, struct arena *a)
 	struct str out;
 
 	if (left->n_bad)
-		buf_printf(&text, "%zu of its values are in its document alone, because their names are "
-			   "empty, above %d bytes, or no text without U+0000", left->n_bad,
+		buf_printf(&text, "%zu of its values are only in its document, because their names "
+			   "are empty, above %d bytes, or no text without U+0000", left->n_bad,
 			   COLUMN_NAME_BYTES_MAX);
 	if (left->n) {
-		buf_printf(&text, "%s%zu of its values %s in its document alone, because a run adds at most "
-			   "%d new columns, an upload %d, and both fewer as the store fills up: ",
+		buf_printf(&text, "%s%zu of its values %s only in its document, because a run adds "
+			   "at most %d new columns, an upload %d, and both fewer as the store "
+			   "fills up: ",
 			   text.len ? "; " : "", left->n, left->n == 1 ? "is" : "are",
 			   COLUMNS_NEW_RUN_MAX, COLUMNS_NEW_UPLOAD_MAX);
 		for (size_t i = 0; i < left->n_names; i++) {

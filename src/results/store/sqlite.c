@@ -64,12 +64,13 @@ static int fail(struct sqlite *s, struct err *e)
 	int code = lib.sqlite3_errcode(s->handle);
 
 	if (code == SQLITE_BUSY || code == SQLITE_LOCKED)
-		return err_set(e, ERR_IO, "%s: another process has been writing for %d s", s->path,
+		return err_set(e, ERR_STORE_BUSY, "%s: another process has been writing for %d s", s->path,
 			       STORE_WRITER_SECONDS);
 	if (code == SQLITE_NOTADB)
-		return err_set(e, ERR_USAGE, "%s: not a store of ours, nor of SQLite at all", s->path);
+		return err_set(e, ERR_STORE_FOREIGN, "%s: the file is not an SQLite database, so it is not "
+			       "a store", s->path);
 	if (code == SQLITE_CORRUPT)
-		return err_set(e, ERR_RUN, "%s: the store is damaged: %s. " STORE_REMEDY, s->path,
+		return err_set(e, ERR_STORE_DAMAGED, "%s: the store is damaged: %s. " STORE_REMEDY, s->path,
 			       lib.sqlite3_errmsg(s->handle));
 	if (code == SQLITE_CANTOPEN && lib.sqlite3_system_errno(s->handle))
 		return err_set(e, ERR_USAGE, "%s cannot be opened: %s", s->path,

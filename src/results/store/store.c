@@ -30,8 +30,8 @@ static int may_ask(struct store *s, struct err *e)
 {
 	if (clock_mono_ns() >= s->rest_until_ns)
 		return 0;
-	return err_set(e, ERR_NET, "the store's server did not answer; the next attempt is made in a few "
-		       "seconds");
+	return err_set(e, ERR_DATABASE_UNREACHABLE, "the store's server did not answer; the next "
+		       "attempt is made in a few seconds");
 }
 
 static int store_may_ask(struct store *s, struct err *e)
@@ -564,8 +564,8 @@ int store_open(const struct store_opts *o, struct store **out, struct err *e)
 	if (!rc)
 		rc = s->hooks->open(s->place, o->is_read_only, &s->writer, e);
 	if (!rc && s->writer->is_replica && !o->takes_replica)
-		rc = err_set(e, ERR_USAGE, "%s takes no writes, because its server is a read replica or is set to "
-			     "be read only: name the primary server", s->shown);
+		rc = err_set(e, ERR_STORE_READ_ONLY, "%s takes no writes, because its server is a "
+			     "read replica or is set to be read only: name the primary server", s->shown);
 	s->is_read_only |= !rc && s->writer->is_replica;
 	s->mode = s->hooks == &db_sqlite && stat(s->place, &st) == 0 ? st.st_mode & 0666 : 0600;
 	assert(!o->takes_older || (o->is_read_only && o->has_no_index));
@@ -650,7 +650,7 @@ int store_write_begin(struct store *s, struct store_write *w, struct err *e)
 {
 	*w = (struct store_write){ .db = s->writer };
 	if (s->is_read_only)
-		return err_set(e, ERR_USAGE, "%s is open to be read only", s->shown);
+		return err_set(e, ERR_USAGE, "%s is open for reading only", s->shown);
 	pthread_mutex_lock(&s->write_lock);
 	if (store_may_ask(s, e) == 0 && db_begin(w->db, DB_WRITE, e) == 0) {
 		if (store_follow(s, w->db, &w->change, e) == 0 &&

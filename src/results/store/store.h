@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store.h - what is kept: runs, their documents, and what people say of them; with the index
- * over them. `sqlite:PATH` (or a path) or `postgresql://...`; everything behind is the same.
+ * over them. `sqlite:PATH` (or a path) or `postgresql://...`; everything else is the same.
  *
  * Tables: benchmark_runs, wide, a column per parameter and metric (those that the schemas know from
  * the start, others as they come) beside the raw document; documents, arrays, jobs, job_files,

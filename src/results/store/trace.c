@@ -36,8 +36,8 @@ static int needs_folder(const struct store *s, struct err *e)
 {
 	if (s->traces)
 		return 0;
-	return err_set(e, ERR_USAGE, "traces need a folder of their own next to %s: --traces-dir names "
-		       "it", s->shown);
+	return err_set(e, ERR_USAGE, "traces need a folder next to %s; set it with "
+		       "--traces-dir", s->shown);
 }
 
 /* Whoever may read the store may read its traces. */

@@ -2,7 +2,7 @@
 /*
  * trace_files.h - the files of profilers that a run's document names, found on this machine.
  *
- * Only for documents of the user's own: nobody may look for files that an uploaded document names.
+ * Only for documents of the user's own: files that an uploaded document names are never looked for.
  * A path is relative to the folder of the document; the members of a suite's document X.json are
  * relative to X.d, where their own documents are. Absolute paths of older documents are used as
  * they are. A file is taken when, with links followed, it is a regular file below that folder and

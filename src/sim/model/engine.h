@@ -22,7 +22,7 @@
  *   matrices   weights are read once a step, of a mixture of experts only those
  *              that some token chose; every token costs arithmetic. The longer of
  *              the two counts whole, the shorter one to ROOFLINE_OVERLAP: kernels
- *              hide most of one behind the other, and less where both are alike
+ *              hide most of one under the other, and less where both are alike
  * + attention  the KV cache of every sequence is read, and each token of a prompt
  *              meets all before it
  * + exchange   two all-reduces a layer among tensor-parallel GPUs

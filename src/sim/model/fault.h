@@ -6,7 +6,7 @@
  *   status=503          answers with that HTTP status and an error body
  *   slow-start=500ms    the first token comes that much later
  *   slow-headers=500ms  the head of the response comes in small pieces over that time
- *   slow-body=500ms     likewise the body of an answer that is not streamed
+ *   slow-body=500ms     the same for the body of an answer that is not streamed
  *   stall@5=2s          pauses before token 5; what follows is that much later
  *   reset@5             resets the connection before token 5
  *   close@5             closes the connection before token 5, in mid-answer

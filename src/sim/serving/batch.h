@@ -6,7 +6,7 @@
  * Time is virtual: nanoseconds after the begin. A prompt is with the engine when the side that
  * prepares requests is done with it (ready_ns); steps last as engine.h says, and the encoder's
  * time is part of the step that admits a prompt with media. A hook is called before a step
- * ends, where somebody may sleep until the clock has got there; without one a batch of
+ * ends, where a caller may sleep until the clock has got there; without one a batch of
  * hours is done in the time of its arithmetic.
  *
  * Pure but for that hook. The prefix cache outlives a batch, as in an engine.

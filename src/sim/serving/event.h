@@ -10,7 +10,7 @@
  * shape knows of faults, and no pacing knows of shapes.
  *
  * Texts come as JSON spells them, without their quotes: words are plain ASCII letters, what keeps
- * to a constraint is escaped by whoever makes the event.
+ * to a constraint is escaped where the event is made.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,7 +20,7 @@
 
 struct event_shape;
 
-/* EVENT_CALL begins a tool call, EVENT_ARGUMENTS goes on with it. */
+/* EVENT_CALL begins a tool call, EVENT_ARGUMENTS continues it. */
 enum event_part { EVENT_TEXT, EVENT_REASONING, EVENT_CALL, EVENT_ARGUMENTS };
 
 struct event_form {

@@ -19,7 +19,8 @@
  * One request of the simulator's to another server, on the server's own loop: what a
  * proxy forwards, what is asked of a cache server.
  *
- * A call has a connection of its own. What comes back is told piece by piece; told last, exactly
+ * A call has a connection of its own. What comes back is passed on piece by piece; passed on last,
+ * exactly
  * once unless it was cancelled, is its end. Not load/: a referee that shares the client's code
  * cannot judge it.
  */

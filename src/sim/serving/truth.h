@@ -16,7 +16,7 @@
  * A file of JSON lines that never keeps the server waiting.
  *
  * Lines are added to a buffer in memory; sink_flush writes a part of it when
- * the caller has time. The first write error is kept and told at the end, so
+ * the caller has time. The first write error is kept and reported at the end, so
  * that a full disk does not disturb the pacing but does not pass unseen either.
  */
 

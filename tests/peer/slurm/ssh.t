@@ -88,7 +88,7 @@ spew('hosts', "down\ngood1 slots=2\ngood2 slots=2\n");
 config('plain');
 check_run('a suite', run(args => words('plain')), { status => 0,
 	out => ['Suite: 4 completed, 0 partial, 0 failed'],
-	warn => ['WARNING: host down is not used any more: ssh: connect to host 127.0.0.1 port 1: Connection '
+	warn => ['WARNING: host down is no longer used: ssh: connect to host 127.0.0.1 port 1: Connection '
 		. 'refused. The experiment * goes to another host'] });
 
 config('cut', %long);
