@@ -321,6 +321,7 @@ sub mask_run {
 		s/^((?:Median|P[\d.]+) .*, 95 % interval \(ms\): +)\S.*$/$1#/mg;
 		s/^((?:Settled [^:]*|Requests left out at start\/end|.* of attempted \(ms\)): +)\S.*$/$1#/mg;
 		s/^(Verdict: +)\S.*$/$1#/mg;
+		s/^  What to do: .*\n//mg;
 		s/^  (?:(?:DEGRADED|INVALID)(?: \(.*?\))?|VALID|Note): .*\n//mg;
 		s/^(Maximum TTFT.*|Mean TTFT with\/without connect.*)\n//mg;
 		s/127\.0\.0\.1:\d+/127.0.0.1:#/g;

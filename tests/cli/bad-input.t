@@ -218,7 +218,8 @@ my @rows = (
 	{ name => 'keys that the server refuses', status => 1, err => $all_failed,
 	  args => [qw(--ignore-eos --top-k 5)],
 	  raw => [refusal("{'detail': \"Unexpected keys: {'ignore_eos', 'repetition_penalty'}\"}")],
-	  out => ["  3 x Unprocessable Entity: *; the request has that key: --omit-body-keys repetition_penalty,ignore_eos "
+	  out => ["  3 x Unprocessable Entity: *; the request has that key: "
+		. "--omit-body-keys repetition_penalty,ignore_eos "
 		. 'removes it'],
 	  saved => ['*--omit-body-keys repetition_penalty,ignore_eos removes it'] },
 	{ name => 'a key that was not sent', status => 1, err => $all_failed, args => [],
@@ -318,7 +319,7 @@ my @rows = (
 	# tokenizers
 	refused('tokenizer', { plain => 1, also => [qw(--dry-run --num-prompts 1)] },
 	['no file', [qw(--model m --tokenizer no/such/t.json)],
-		'no tokenizer "no/such/t.json": there is no such file or directory, and it is no model '
+		'no tokenizer "no/such/t.json": there is no such file or directory, and it is not a model '
 		. 'name *'],
 	['not in the cache', [qw(--model nobody/nothing)],
 		'no tokenizer for model nobody/nothing (name one with --tokenizer, or use '

@@ -255,7 +255,8 @@ my @rows = (
 		qw(--backend openai-chat --multi-turn --multi-turn-turns-dist gauss:1)],
 	['serve', 2, '*--multi-turn-delay-dist zipf:0,5*',
 		qw(--backend openai-chat --multi-turn --multi-turn-delay-dist), 'zipf:0,5'],
-	(map { ['serve', 2, "*--$_ gauss:1: expected seconds from 0 to a year or a law*", "--$_", 'gauss:1'] }
+	(map { ['serve', 2,
+		"*--$_ gauss:1: expected seconds from 0 to a year or a distribution*", "--$_", 'gauss:1'] }
 		qw(think-time tool-time)),
 	['serve', 1, '--json-schema-path none.json: cannot open none.json: No such file or directory',
 		qw(--dataset-name structured --json-schema-path none.json)],
@@ -386,7 +387,7 @@ my @rows = (
 		. 'for each class, such as 0:0.5,1:0.5, and no number twice', '--priority-classes', $_] }
 		qw(x 0 0:0 high:1), '0:1,0:1'),
 	['sim', 2, "--kv-cache-url: 'x:y' has no scheme; *", qw(--kv-cache-url x:y)],
-	(map { ['sim', 2, "$_ is a proxy's: --role proxy is missing", $_, 'http://127.0.0.1:1'] }
+	(map { ['sim', 2, "$_ needs --role proxy", $_, 'http://127.0.0.1:1'] }
 		qw(--prefill-url --decode-url --backend-url)),
 	['sim', 2, "--backend-url: ':x' has no scheme; *", qw(--role proxy --backend-url :x)],
 	['sim', 1, 'no tokenizer "no.json"*', qw(--tokenizer no.json)],
@@ -410,7 +411,7 @@ for my $row (
 	["unknown command 'bench thruput'; did you mean 'bench throughput'?", qw(bench thruput)],
 	["unknown command 'compare'; did you mean 'bench compare'?", qw(compare a.json b.json)],
 	["unknown command 'bench frob'; profllm --help lists the commands", qw(bench frob)],
-	["unknown command 'frob'; profllm --help lists the commands", qw(help frob)],
+	["unknown command or topic 'frob'; profllm --help lists the commands", qw(help frob)],
 	["unknown option '--frob'; profllm --help lists the commands", '--frob'],
 	(map { ["unknown command '*$_->[-1]'; did you mean 'bench multi-turn'?", @$_] }
 		['multi-turn'], ['multi_turn'], [qw(bench multi_turn.py)]),

@@ -114,7 +114,8 @@ spew($file, substr($text, 0, 200));
 my ($damaged, $without) = serve_at($sim);
 is($damaged->{status}, 0, 'a damaged file does not end the run');
 is($without->{profllm}{error_budget}, undef, 'and is not used');
-like($damaged->{err}, qr/A saved error budget was ignored: \Q$file\E is not an error budget/, 'which is said');
+like($damaged->{err},
+	qr/A saved error budget was ignored: \Q$file\E is not an error budget/, 'which is said');
 
 (my $old = $text) =~ s/"at_ns": (\d+)/'"at_ns": ' . ($1 - 2 * 86400 * 1e9)/e;
 spew($file, $old);

@@ -237,7 +237,8 @@ $d->stop;
 rename 'state', 'state.kept';
 spew('state', 'no folder');
 $d = start_dashboard(MADE_TOKEN, '--store', $d->{store});
-like(slurp($d->{err}), qr/^profllm dashboard: the token could not be saved for profllm ingest .*--token-file: \S/,
+like(slurp($d->{err}),
+	qr/^profllm dashboard: the token could not be saved for profllm ingest .*--token-file: \S/,
 	'where it cannot be kept, that is said');
 is(ask($d, 'GET', '/api/jobs', undef, Authorization => "Bearer $d->{token}")->{status}, 200, 'and it works');
 $d->stop;
@@ -278,7 +279,7 @@ for (['--no-auth and --auth-token-file exclude each other*', '--no-auth', '--aut
 	['--no-auth and --open-read exclude each other*', '--no-auth', '--open-read'],
 	['--listen 0.0.0.0:0: other machines can reach this address, so --auth-token-file is needed',
 		'--listen', '0.0.0.0:0', '--no-auth'],
-	['--listen 0.0.0.0:0: others*', '--listen', '0.0.0.0:0', '--open-read'],
+	['--listen 0.0.0.0:0: other machines*', '--listen', '0.0.0.0:0', '--open-read'],
 	['--port-file: a Unix socket (--listen unix:s) has no port', qw(--listen unix:s --port-file p)]) {
 	my ($why, @args) = @$_;
 	check_run("@args", run(args => ['dashboard', '--store', 'sqlite:x.db', @args], env => \%own),

@@ -98,7 +98,8 @@ for my $file ('/etc/passwd', "$here/token.txt", "$here/scalar.txt", 'closed/base
 	"/proc/$d->{pid}/environ", '/no/such/file') {
 	my $text = said($d, "include: $file\n$good");
 
-	like($text, qr/there is no such file in the folders that the dashboard allows/, "include $file: refused");
+	like($text, qr/there is no such file in the folders that the dashboard allows/,
+		"include $file: refused");
 	unlike($text, qr/root:|\Q@{[TOKENS]}|a-password|secret/, 'and nothing of it told');
 	like(said($d, "import: $file\n$good"), qr/no such file in the folders/, "import $file, too");
 	like(said($plain, "include: $file\n"), qr/cannot include files, unless .*--include-dir/,

@@ -44,7 +44,7 @@ check_run('the network needs a token', run(args => ['dashboard', '--listen', '0.
 	err => 'profllm dashboard: --listen 0.0.0.0:0: other machines can reach this address, so '
 		. '--auth-token-file is needed', gone => ['x.db'] });
 check_run('so does every address', run(args => ['dashboard', '--listen', '[::]:0']), { status => 2,
-	err => 'profllm dashboard: --listen [[]::[]]:0: others*' =~ s/\[\[\]/[/r =~ s/\[\]\]/]/r });
+	err => 'profllm dashboard: --listen [[]::[]]:0: other machines*' =~ s/\[\[\]/[/r =~ s/\[\]\]/]/r });
 check_run('an address has a port', run(args => ['dashboard', '--listen', 'localhost']), { status => 2,
 	err => 'profllm dashboard: --listen localhost: expected HOST:PORT*' });
 spew('short', "bob secret\n");

@@ -177,6 +177,7 @@ for (['export', 'sqlite:none.db', 'none.db cannot be opened: No such file or dir
 		{ status => 2, err => "profllm $verb: $why" });
 }
 check_run('what is no backup', run(args => [qw(restore text.txt --store new.db)]),
-	{ status => 2, err => 'profllm restore: text.txt: the file is not an SQLite database, so it is not a store' });
+	{ status => 2, err => 'profllm restore: text.txt: the file is not an SQLite database, '
+		. 'so it is not a store' });
 
 done_testing();

@@ -161,7 +161,7 @@ for (['no limits', '*--find-max-rate needs --slo*'],
 
 my $client = join ' ', $program, 'bench serve', @model, @lengths, '--request-rate 3';
 $run = run(args => ['bench', 'sweep', 'serve_sla', '--base-url', $sim->{url}, '--bench-cmd', $client,
-	'--sla-params', '[{"p90_ttft_ms": "<20"}]', @fast[0 .. 3], qw(--budget 30 -e swept)],
+	'--sla-params', '[{"p90_ttft_ms": "<20"}]', @fast[0 .. 3], qw(--budget 90 -e swept)],
 	seconds => 300);
 check_run('a sweep', $run, { status => 0, out => ['[SLA START]', 'SLA criteria: p90_ttft_ms<20.00*',
 	'Capacity: * requests/s, 95 % interval *', '[SLA END]'], exists => ['results/swept/capacity.json'] });

@@ -95,7 +95,8 @@ check_run('bench serve takes it, too', run(args => \@serve, env => { HF_ENDPOINT
 
 stop_hubs();
 check_run('no hub, cached', load($hub, 'org/m'), { status => 0, err => 'WARNING: model org/m is used '
-	. "from the cache (commit aaaaaaaaaaaa), because the hub cannot be reached: $hub->{url}/*: Failed to *" });
+	. 'from the cache (commit aaaaaaaaaaaa), because the hub cannot be reached: '
+	. "$hub->{url}/*: Failed to *" });
 check_run('offline, cached', load($hub, 'org/m', env => { HF_HUB_OFFLINE => 1 }), { @good });
 check_run('offline by the other name', load($hub, 'org/m', env => { TRANSFORMERS_OFFLINE => 'yes' }),
 	{ @good });

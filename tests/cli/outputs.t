@@ -126,7 +126,8 @@ my @serve = (qw(bench serve), @run);
 	is_deeply([map { s/\.load_pattern\.dat$/.json/r } glob('same/*.dat')], [@results],
 		'runs of one second: plots are called as results');
 	my @named = grep { /-\d{6}-\d+\.json$/ } @results;
-	my $said = qr/^WARNING: same\/\S+ belongs to another run; the result of this run is in \S+-\d+\.json$/m;
+	my $said =
+		qr/^WARNING: same\/\S+ belongs to another run; the result of this run is in \S+-\d+\.json$/m;
 	is(scalar(grep { $_->{err} =~ $said } @ended), scalar @named,
 		'runs of one second: another name is said');
 	is(scalar(grep { -s $_ } @results), 6, 'runs of one second: none is empty');

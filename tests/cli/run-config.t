@@ -78,12 +78,14 @@ my @refused = (
 		'exp.yaml:3:15: server.block_size: expected 1 or a multiple of 8, got 7'],
 	['drafts of nobody knows how many tokens',
 		"server:\n  command: sim\n  speculative_config: {method: ngram}\n", [],
-		'exp.yaml:3:23: server.speculative_config: method ngram needs num_speculative_tokens, because '
+		'exp.yaml:3:23: server.speculative_config: method ngram needs '
+		. 'num_speculative_tokens, because '
 		. 'no draft model defines it'],
 	['several GPUs where none is', "server: {command: vllm serve}\n", ['--set',
 		'server.tensor_parallel_size=4'],
 		'--set server.tensor_parallel_size=4: server.tensor_parallel_size: 4 GPUs are needed, but '
-		. 'none is available here (does nvidia-smi list any?); resources.gpus: none starts the server without GPUs'],
+		. 'none is available here (does nvidia-smi list any?); '
+		. 'resources.gpus: none starts the server without GPUs'],
 	['a GPU that was asked for', "server: {command: vllm serve, gpus: 1}\n", [],
 		'exp.yaml:1:37: server.gpus: 1 GPU is needed, but none is available here (does nvidia-smi '
 		. 'list any?); resources.gpus: none starts the server without GPUs'],

@@ -207,7 +207,8 @@ PL
 	is(join(',', map { $_->{index} } @{$server->{gpus}}), '2,3', 'no others are taken');
 	$run = finish(start('over', { gpus => 3 }, \%short, env => { CUDA_VISIBLE_DEVICES => '2,3' }));
 	is_status($run, 2, 'three of them');
-	like($run->{err}, qr/over\.yaml:1:\d+: resources\.gpus: 3 GPUs are needed, but only 2 may be used here/,
+	like($run->{err},
+		qr/over\.yaml:1:\d+: resources\.gpus: 3 GPUs are needed, but only 2 may be used here/,
 		'are too many, which is seen before anything is started');
 
 	spew('gpus', "count 2\ngpu 0 mig 1g.10gb 3\ngpu 0 part 0 9000000000\n");
@@ -215,7 +216,8 @@ PL
 	wait_for('a server on a part', sub { servers() == 1 });
 	is((servers())[0]{gpus}, 'MIG-a0000000-fa4e-4e5e-8000-000000000000-1', 'a part by its UUID');
 	spew('split.json', '{"status": "completed"}');
-	for ([['0'], qr/GPU 0 is split \(MIG\)/, 'what is split'], [['7'], qr/there is no GPU 7 on this machine/,
+	for ([['0'], qr/GPU 0 is split \(MIG\)/, 'what is split'],
+		[['7'], qr/there is no GPU 7 on this machine/,
 		'what does not exist']) {
 		my ($gpus, $says, $what) = @$_;
 

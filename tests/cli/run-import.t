@@ -246,7 +246,8 @@ for my $what (sort keys %bad) {
 for ([{ file => 'x' }, '*: import: file: unknown key; did you mean files'],
 	[{ files => [] }, '*: import: files: name at least one'],
 	[{ files => 'tests/none.json' }, '*: import: *tests/none.json*'],
-	[{ files => 'tests/serving.json', select => '(' }, "*: import.select: '(' is not a valid regular expression"],
+	[{ files => 'tests/serving.json', select => '(' },
+		"*: import.select: '(' is not a valid regular expression"],
 	[{ files => 'tests/serving.json', sla_ttft_ms => 'x' },
 		'*: import: sla_ttft_ms: expected a number from 0 to 1000000000']) {
 	my ($import, $err) = @$_;

@@ -70,7 +70,9 @@ for (['INT', 0.35, '130'], ['TERM', 0.45, '130', '--shuffle'], ['KILL', 0.4, 'si
 	   'another server');
 	check_run('another benchmark', sweep('whole', @grid, bench => [qw(--seed 3)], more => ['--resume']), {
 		status => 2, err => 'profllm bench sweep serve: --bench-cmd: results/whole was begun with ' .
-		'another command, whose runs would be taken for runs of this one; use another --experiment-name, or --resume-anyway to keep them', not_out => ['[SKIPPED BENCHMARK]'] });
+		'another command, whose runs would be taken for runs of this one; '
+		. 'use another --experiment-name, or --resume-anyway to keep them',
+	not_out => ['[SKIPPED BENCHMARK]'] });
 	check_run('a dry run of it', sweep('whole', @grid, bench => [qw(--seed 3)], more => [qw(--resume
 		--dry-run)]), { status => 2, err => '*--resume-anyway*' });
 	$r = sweep('whole', @grid, bench => [qw(--seed 3)], more => [qw(--resume --resume-anyway)]);

@@ -134,7 +134,8 @@ for my $fix ([], ['--fix', 'probe-tail']) {
 	$run = serve($sim, '--num-prompts', '4', '--max-concurrency', '2',
 		'--profile-batch-threshold', '3');
 	ok(!$run->{own}{profiled}, 'threshold not reached: not profiled');
-	like($run->{err}, qr/there were never this many requests in flight/, 'threshold not reached: a warning');
+	like($run->{err}, qr/there were never this many requests in flight/,
+		'threshold not reached: a warning');
 }
 
 done_testing;

@@ -213,7 +213,7 @@ static void test_web(void **state)
 	server_start(&s, answers);
 	snprintf(url, sizeof url, "http://127.0.0.1:%d/x.png", s.port);
 	assert_not_inline(str_of(url), url, "404");
-	assert_not_inline(str_of(url), url, "no JPEG, PNG, WebP or GIF");
+	assert_not_inline(str_of(url), url, "not a JPEG, PNG, WebP or GIF");
 	server_stop(&s);
 	assert_int_equal(image_png(&sample, &png, &e), 0);
 	buf_printf(&binary.asked, "HTTP/1.1 200 OK\r\nContent-Length: %zu\r\n\r\n", png.len);

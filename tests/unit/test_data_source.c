@@ -69,7 +69,7 @@ static const char *noted;
 static void note(void *self, const char *text)
 {
 	(void)self;
-	noted = strstr(text, "no subset") ? "subset" : strstr(text, "left out") ? "left out" :
+	noted = strstr(text, "no subset") ? "subset" : strstr(text, "skipped") ? "skipped" :
 		strstr(text, "in the cache") ? "cache" : "?";
 }
 
@@ -136,8 +136,8 @@ static void test_default_splits(void **state)
 		{ { "latest.csv", "trained.csv" }, "[train] train: latest.csv trained.csv", NULL },
 		{ { ".hidden/train.csv", "__x__/train.csv", "a/train.csv", "config.json" },
 		  "[train] train: a/train.csv", NULL },
-		{ { "a.jsonl", "b.jsonl", "m.parquet" }, "[train] train: a.jsonl b.jsonl", "left out" },
-		{ { "a.jsonl", "m.parquet", "x.mp4" }, "[train] train: m.parquet", "left out" },
+		{ { "a.jsonl", "b.jsonl", "m.parquet" }, "[train] train: a.jsonl b.jsonl", "skipped" },
+		{ { "a.jsonl", "m.parquet", "x.mp4" }, "[train] train: m.parquet", "skipped" },
 		{ { "a.jsonl.gz", "b.json", "c.png", "d.png" }, "[train] train: a.jsonl.gz b.json", NULL },
 		{ { "train.csv", "train.train.csv" },
 		  "[train] train: train.csv train.train.csv train.train.csv", NULL },
@@ -349,7 +349,7 @@ static void test_file(void **state)
 	assert_int_equal(source_file(&o, "none.json", &path, &e), SOURCE_NO_FILE);
 	o.path = in_dir("no such");
 	assert_int_equal(source_open(&o, &s, &e), -1);
-	assert_non_null(strstr(e.text, "no such: there is no such file or folder, and no dataset"));
+	assert_non_null(strstr(e.text, "no such: there is no such file or folder, and it is not the"));
 	buf_release(&path);
 }
 

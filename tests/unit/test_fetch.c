@@ -259,7 +259,7 @@ static void test_head_limit(void **state)
 	get.url = url;
 	assert_int_equal(fetch_get(&get, &reply, &e), -1);
 	assert_int_equal(e.code, ERR_LIMIT);
-	assert_non_null(strstr(e.text, "the headers of the answer pass 65536 bytes"));
+	assert_non_null(strstr(e.text, "the headers of the answer exceed the limit of 65536 bytes"));
 	assert_null(strstr(e.text, "secret"));
 	server_stop(&s);
 	buf_release(&answer);
@@ -293,7 +293,7 @@ static void test_heads_limit(void **state)
 		get.url = url;
 		assert_int_equal(is_get ? fetch_get(&get, &reply, &e) :
 				 fetch(url, NULL, &opts, &reply, &e), -1);
-		if (e.code != ERR_LIMIT || !strstr(e.text, url) || !strstr(e.text, "pass"))
+		if (e.code != ERR_LIMIT || !strstr(e.text, url) || !strstr(e.text, "exceed the limit"))
 			fail_msg("case %zu: %s", i, e.text);
 		server_stop(&s);
 		buf_release(&answer);

@@ -47,7 +47,7 @@ static const struct row rows[] = {
 	ROW("blank in the target", "GET /a b HTTP/1.1\r\nHost: x\r\n\r\n", "!400", "malformed"),
 	ROW("bad method", "G(T / HTTP/1.1\r\nHost: x\r\n\r\n", "!400", "malformed HTTP request"),
 	ROW("control in the target", "GET /\1 HTTP/1.1\r\nHost: x\r\n\r\n", "!400", "malformed"),
-	ROW("TLS", "\x16\3\1\2\0", "!400", "speaks TLS"),
+	ROW("TLS", "\x16\3\1\2\0", "!400", "uses TLS"),
 	ROW("binary", "\0\1", "!400", "not HTTP"),
 	ROW("bad chunk", "POST / HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nz\r\n",
 	    "POST / kc[!400", "malformed chunk size"),

@@ -160,7 +160,7 @@ static void test_other_kinds(void **state)
 
 	(void)state;
 	assert_int_equal(image_decode(STR("BM and more bytes"), true, &m, &e), -1);
-	assert_non_null(strstr(e.text, "no JPEG, PNG, WebP or GIF"));
+	assert_non_null(strstr(e.text, "not a JPEG, PNG, WebP or GIF"));
 	assert_int_equal(image_decode(STR(""), true, &m, &e), -1);
 	assert_int_equal(e.code, ERR_PARSE);
 	image_release(&m);

@@ -119,7 +119,8 @@ static void doubts_are_told(void **state)
 		assert_int_equal(strstr(out.data, "Verdict: VALID") != NULL, !d->doubts);
 		for (const char *p = out.data; (p = strstr(p, "\n  ")); p++)
 			lines++;
-		assert_int_equal(lines, __builtin_popcount(d->doubts) + (d->doubts != 0)); /* and what to do */
+		/* And what to do. */
+		assert_int_equal(lines, __builtin_popcount(d->doubts) + (d->doubts != 0));
 		answers_release(&out);
 	}
 }

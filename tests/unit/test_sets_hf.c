@@ -302,7 +302,7 @@ static void calls_come_in_turn(void **state)
 	snprintf(overrides, sizeof(overrides), "rendered: [{\"role\": \"user\", \"content\": \"s0\"}]%s",
 		 tool);
 	assert_int_equal(f.w.v[0].prompt_len, tokens(overrides));
-	expect_note(&f, "2 rows were left out");
+	expect_note(&f, "2 rows were skipped");
 	workload_release(&f.w);
 	f.w = (struct workload){ 0 };
 	f.render_rc = -1; /* once: nobody is asked again in vain */
@@ -400,7 +400,7 @@ static void a_column_of_prompts_can_be_named(void **state)
 	assert_false(dataset_find("hf")->is_templated_for(&f.opts));
 	expect(&f, 1); /* the last is too short */
 	is_text(f.w.v[0].prompt, "take this one now");
-	expect_note(&f, "1 rows were left out");
+	expect_note(&f, "1 rows were skipped");
 	finish(&f);
 	start(&f, NULL, "{\"a\": \"x\", \"b\": \"y\"}\n");
 	f.opts.hf_text_column = "c";

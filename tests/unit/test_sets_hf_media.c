@@ -184,7 +184,7 @@ static void speech_within_a_window_is_uploaded(void **state)
 	assert_int_equal(a.frames, 10);
 	assert_int_equal(a.rate, 10);
 	audio_release(&a);
-	expect_note(&f, "2 recordings were left out");
+	expect_note(&f, "2 recordings were skipped");
 	expect_note(&f, "of 1.00 to 3.50 seconds, 2.25 on average, median 2.25");
 	workload_release(&f.w);
 	f.w = (struct workload){ 0 };

@@ -342,16 +342,16 @@ static void test_unpack(void **state)
 	check_unpack(CODEC_SNAPPY, snappy, 5, "hello");
 	check_unpack(CODEC_SNAPPY, snappy, 6, "unpack to 5 bytes, not to 6");
 	check_unpack(CODEC_SNAPPY, snappy, 4, "unpack to more than 4 bytes");
-	check_unpack(CODEC_SNAPPY, STR("\x05\x10hel"), 5, "that are no SNAPPY");
+	check_unpack(CODEC_SNAPPY, STR("\x05\x10hel"), 5, "that are not SNAPPY");
 	check_unpack(CODEC_SNAPPY, STR("\xff\xff\xff\xff\x03\x00"), 1073741823, "cannot unpack");
 	check_unpack(CODEC_LZ4_RAW, lz4, 5, "hello");
 	check_unpack(CODEC_LZ4, lz4, 5, "hello");
 	check_unpack(CODEC_LZ4, framed, 6, "hello!");
-	check_unpack(CODEC_LZ4, framed, 7, "no LZ4");
-	check_unpack(CODEC_GZIP, STR("junk"), 5, "no GZIP");
-	check_unpack(CODEC_ZSTD, STR("junk"), 5, "no ZSTD");
+	check_unpack(CODEC_LZ4, framed, 7, "not LZ4");
+	check_unpack(CODEC_GZIP, STR("junk"), 5, "not GZIP");
+	check_unpack(CODEC_ZSTD, STR("junk"), 5, "not ZSTD");
 	check_unpack(CODEC_BROTLI, STR("junk"), 5, "BROTLI");
-	check_unpack(CODEC_BROTLI, STR(""), 1 << 30, "no BROTLI");
+	check_unpack(CODEC_BROTLI, STR(""), 1 << 30, "not BROTLI");
 	check_unpack(CODEC_LZO, STR("x"), 5, "codec 3 (LZO)");
 	check_unpack(CODEC_ZSTD, STR("junk"), PARQUET_PAGE_BYTES_MAX + 1, "the limit is");
 }

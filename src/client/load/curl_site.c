@@ -79,7 +79,8 @@ int curl_head_add(struct buf *head, size_t *bytes, struct str line, bool is_trai
 {
 	*bytes += line.n;
 	if (*bytes > HTTP_HEADS_BYTES_MAX)
-		return err_set(e, ERR_LIMIT, "the headers and trailers of the answer pass %d bytes",
+		return err_set(e, ERR_LIMIT, "the headers and trailers of the answer exceed the "
+			       "limit of %d bytes",
 			       HTTP_HEADS_BYTES_MAX);
 	if (is_trailer)
 		return 0;
@@ -88,7 +89,8 @@ int curl_head_add(struct buf *head, size_t *bytes, struct str line, bool is_trai
 	buf_add_str(head, line);
 	if (!head->is_over)
 		return 0;
-	return err_set(e, ERR_LIMIT, "the head of the answer passes %d bytes", HTTP_HEAD_BYTES_MAX);
+	return err_set(e, ERR_LIMIT, "the head of the answer exceeds the limit of %d bytes",
+		       HTTP_HEAD_BYTES_MAX);
 }
 
 int curl_head_read(struct str head, bool *is_event_stream, struct err *e)

@@ -289,8 +289,8 @@ static void keep_token(const struct web *w, struct buf *path)
 	struct err e = { 0 };
 
 	if (web_token(w) && dashboard_keep(web_url(w), web_token(w), path, &e) < 0)
-		fprintf(stderr, "profllm dashboard: the token is not kept for profllm ingest and "
-			"profllm run, which need it with --token-file: %s\n", e.text);
+		fprintf(stderr, "profllm dashboard: the token could not be saved for profllm ingest "
+			"and profllm run, which now need --token-file: %s\n", e.text);
 }
 
 static int run(const struct dashboard_opts *o, struct cli *cli, struct err *e)

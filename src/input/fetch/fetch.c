@@ -469,10 +469,10 @@ static size_t take_head(char *data, size_t size, size_t n, void *self)
 	buf_add(&t->reply->head, data, size * n);
 	t->is_head_whole = *data == '\r' || *data == '\n';
 	if (!count_head(t->reply, size * n))
-		err_set(&t->why, ERR_LIMIT, "the headers and trailers of all answers pass %d bytes",
+		err_set(&t->why, ERR_LIMIT, "the headers and trailers of all answers exceed the limit of %d bytes",
 			HTTP_HEADS_BYTES_MAX);
 	else if (t->reply->head.is_over)
-		err_set(&t->why, ERR_LIMIT, "the headers of the answer pass %d bytes",
+		err_set(&t->why, ERR_LIMIT, "the headers of the answer exceed the limit of %d bytes",
 			HTTP_HEAD_BYTES_MAX);
 	else
 		return size * n;

@@ -32,9 +32,11 @@ export function scalingText(answer: Pick<Scaling, 'series'>, by: string): string
 	const shared = (sizes[0] ?? []).filter((x) => sizes.every((list) => list.includes(x))).at(-1);
 	const ends = drawn.flatMap((s) => {
 		const first = s.points[0];
-		const last = s.points.find((p) => p.x === shared && p !== first) ?? s.points[s.points.length - 1];
+		const last = s.points.find((p) => p.x === shared && p !== first)
+			?? s.points[s.points.length - 1];
 		return last.efficiency === null || last.speedup === null ? [] : [{
-			name: s.name || 'All runs', from: first.x, to: last.x, speedup: last.speedup, efficiency: last.efficiency }];
+			name: s.name || 'All runs', from: first.x, to: last.x, speedup: last.speedup,
+			efficiency: last.efficiency }];
 	}).sort((a, b) => b.efficiency - a.efficiency);
 	const text = (o: (typeof ends)[number]): string =>
 		`${o.name} gains ${o.speedup.toFixed(1)} × from ${by} `
