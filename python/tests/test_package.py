@@ -151,7 +151,7 @@ class Run(Case):
 
         profllm.run(experiment(random_input_len=8, num_prompts=200), progress=progress, warn=warned.append)
         self.assertIn(("Benchmark", 200, 200), seen)
-        self.assertTrue([text for text in warned if "more tokens than asked for" in text], warned)
+        self.assertTrue([text for text in warned if "more tokens than requested" in text], warned)
 
     def test_an_exception_of_progress_stops_the_run(self):
         began = time.monotonic()

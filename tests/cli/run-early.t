@@ -247,7 +247,7 @@ config('render', server => { %own, command => './render' }, benchmark => \%custo
 
 	is("$run->{status} $d->{status}", '0 completed', 'a chat template of the server\'s')
 		or diag($run->{err}, $run->{out});
-	like(row(run(args => words('render', '--check')), 'dataset'), qr/^note: .* is asked for their chat/,
+	like(row(run(args => words('render', '--check')), 'dataset'), qr/^note: .* applies the chat template/,
 		'--check says who is asked');
 	$run = run(args => words('render', '--output', 'r.json', '--set',
 		'benchmark.dataset_path=shape.jsonl'));

@@ -164,7 +164,7 @@ sub sum { my $s = 0; $s += $_ for @_; return $s }
 
 for my $case (
 	[['--max-model-len', 'x'], 'flag', qr/max-model-len/],
-	[['--ttft-ms', '5'], 'flag', qr/engine model alone/],
+	[['--ttft-ms', '5'], 'flag', qr/only the engine model/],
 	[['--truth', 'f'], 'flag', qr/--account FILE/],
 	[['--gpu', 'l4-24gb', '--model-shape', 'llama-3.1-70b'], 'memory', qr/memory/i],
 	[['--tokenizer', '/no/such/thing'], 'model', qr{/no/such/thing}],
