@@ -157,7 +157,7 @@ PL
 	is(join(',', map { $_->{status} } @ended), '0,0,0,0,0,0,0,0', 'eight of two or three GPUs queue')
 		|| diag(map { $_->{err} } @ended);
 	is(scalar(my @clash = glob 'clash-*'), 0, 'no GPU was ever of two');
-	ok(scalar(grep { "$_->{out}$_->{err}" =~ /^Waiting for GPUs: [23] GPUs are wanted /m } @ended),
+	ok(scalar(grep { "$_->{out}$_->{err}" =~ /^Waiting for GPUs: [23] GPUs are needed, /m } @ended),
 		'who waits is told');
 	ok(!(grep { "$_->{out}$_->{err}" =~ /^Waiting for GPUs: .*: profllm run/m } @ended),
 		'but not with what every holder does');

@@ -135,7 +135,7 @@ for my $signal (qw(KILL INT)) {
 	my @more = $signal eq 'KILL' ? () : '--resume';
 	my $run = begin(args => words('cut', @more));
 
-	wait_for("$signal", sub { (slurp($run->{out_path}) // '') =~ /Slurm lets 3 experiments wait/ });
+	wait_for("$signal", sub { (slurp($run->{out_path}) // '') =~ /Slurm keeps 3 experiments waiting/ });
 	kill $signal, $run->{pid};
 	$run = finish($run);
 	is($run->{status}, $signal eq 'KILL' ? 'signal 9' : 130, "ended by $signal");

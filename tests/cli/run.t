@@ -218,7 +218,7 @@ spew('talk.json', JSON::PP->new->encode([map { { id => "t$_", messages => [says(
 	is_completed('a server that others run', $run, $d);
 	ok(kill(0, $there->{pid}), 'it still runs');
 	is($d->{results}{completed_requests}, 12, 'it was measured');
-	like($run->{out}, qr/^Using the running server server at \Q$there->{url}\E$/m, 'as is said');
+	like($run->{out}, qr/^Using the running server at \Q$there->{url}\E$/m, 'as is said');
 	ok(!-e 'attach.d/server.log', 'it has no log of ours');
 }
 

@@ -491,7 +491,8 @@ static int attach(struct run *r, size_t i)
 	int64_t until_ns = clock_mono_ns() + (int64_t)(wait_s * 1e9);
 
 	r->stage = AT_READY;
-	run_line(r, "Using the running server %s at %s", s->name, s->url);
+	run_line(r, "Using the running server%s%s at %s", r->x->n_servers > 1 ? " " : "",
+		 r->x->n_servers > 1 ? s->name : "", s->url);
 	while (ask(r, s->url, "/health", NULL) == 0) {
 		if (run_is_cancelled(r))
 			return run_interrupted(r);
