@@ -123,7 +123,7 @@ check_run('a search is planned', run(args => words('best', '--dry-run')), { stat
 ok(!-e 'best.json', 'and nothing is started');
 $run = run(args => words('best'), seconds => 400);
 check_run('the best of a matrix', $run, { status => 0, out => [
-	'Round 1 of 4: 10 experiments of 9 prompts', '* go on*', 'Round 2 of 4: * prompts',
+	'Round 1 of 4: 10 experiments of 9 prompts', '* continue*', 'Round 2 of 4: * prompts',
 	'Round 4 of 4: * prompts, again on restarted servers',
 	'Best output_throughput: * tokens/s*, at decode_base_us=5000-max_num_seqs=9, measured 2 times at ' .
 	'full length', 'It is * % higher than the runner-up, *', 'Cost: * runs in *',

@@ -62,7 +62,7 @@ like($r->{out}, qr/a new series begins at commit c0000020: server\.max_num_seqs 
 	'... but a new series');
 $r = trends(only('doubt'), '--last', NIGHTS - STEP);
 is($r->{status}, 0, 'INVALID nights change nothing');
-like($r->{out}, qr/$metric is INVALID in 10 runs and left out/, '... and are counted');
+like($r->{out}, qr/$metric is INVALID in 10 runs, left out/, '... and are counted');
 
 $r = trends(only('few'));
 is($r->{status}, 3, 'what cannot be judged fails');

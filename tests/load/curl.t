@@ -206,7 +206,7 @@ SKIP: {
 		'a proxy with a password, https: a tunnel for each connection');
 	is($bad->{status}, 1, 'a proxy that does not know the password');
 	like($bad->{err},
-		qr/the proxy \Q$p->{host}\E refuses the user name or password \(407\): check --proxy$/m,
+		qr/the proxy \Q$p->{host}\E refuses the user name or password \(407\): check --proxy /m,
 		'its status is in the sentence, the password is not');
 }
 

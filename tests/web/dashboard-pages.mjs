@@ -148,7 +148,7 @@ async function traces(page, url) {
 	await page.waitForSelector('section[aria-label=Traces] p');
 	await becomes(
 		() => page.$eval('section[aria-label=Traces] p', (e) => e.textContent.split(':')[1]),
-		' rank0.json. Attach them here, or run profllm ingest URLs of the metrics.',
+		' rank0.json. Attach them here, or run profllm ingest where they are.',
 		'a trace that the document names and the store lacks is said',
 	);
 }
@@ -689,7 +689,7 @@ async function formulas(page, url) {
 	await page.fill('.choices input', '=output_throughput / ');
 	await becomes(() => page.textContent('.formula-choice [role=status]'),
 		'formula "=output_throughput /": at character 21, '
-			+ 'a column, a number or an opening parenthesis was expected',
+			+ 'expected a column, a number or an opening parenthesis',
 		'what is wrong is said, with its place');
 	await page.fill('.choices input', '=output_throughput / request_troughput');
 	await becomes(async () => /no column "request_troughput"; did you mean "request_throughput"/
