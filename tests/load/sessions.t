@@ -213,7 +213,7 @@ for my $case (
 	[ [ @multi, '--user-centric-rate', '4' ], qr/--user-centric-rate needs --num-users/ ],
 	[ [ @multi, '--think-time', 'gauss:1' ], qr/--think-time gauss:1: expected seconds from 0 to a/ ],
 	[ [ @multi, '--tool-time', 'normal:1' ],
-	  qr/--tool-time normal:1: normal:MEAN,SD\[,MIN,MAX\] was expected/ ],
+	  qr/--tool-time normal:1: expected normal:MEAN,SD\[,MIN,MAX\]/ ],
 	[ [ @multi, '--user-centric-rate', '4', '--num-users', '2', '--request-rate', '3' ],
 	  qr/--user-centric-rate and --request-rate are mutually exclusive/ ],
 	[ [ @chat, '--user-centric-rate', '4', '--num-users', '2' ], qr/has no conversations/ ],
