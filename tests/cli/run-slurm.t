@@ -191,7 +191,7 @@ config('never');
 
 	wait_for('a warning', sub { (slurp($run->{err_path}) // '') =~ /Unable to contact/ });
 	unlink 'slurm/down';
-	wait_for('an answer', sub { (slurp($run->{out_path}) // '') =~ /Slurm lets/ });
+	wait_for('an answer', sub { (slurp($run->{out_path}) // '') =~ /Slurm keeps/ });
 	system('scancel', '107');
 	unlink 'slurm/hold';
 	check_run('cancelled while it waited', finish($run), { status => 1,
