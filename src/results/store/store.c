@@ -13,7 +13,7 @@
 
 #define ROWS_AT_ONCE 4096
 #define SAVE_CHANGES_MIN 10000         /* changes worth a new snapshot by themselves, or this */
-#define SAVE_SHARE 16                  /* part of all changes: so what a run costs stays the same */
+#define SAVE_SHARE 64                  /* part of all changes: so what a run costs has a limit */
 #define SAVE_WAIT_NS (300ll * 1000000000) /* any change is worth one after that */
 #define SAVE_RETRY_NS (60ll * 1000000000) /* after a snapshot that could not be written */
 #define CLEAN_WAIT_NS (30ll * 1000000000) /* between two indexes without removed runs */
