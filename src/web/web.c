@@ -120,8 +120,8 @@ void web_log_reopen(struct web *w)
 	if (!w->o.log_path)
 		return;
 	if (fd < 0) {
-		snprintf(why, sizeof(why), "the log cannot be opened again: %s; the old file is "
-			 "written further", strerror(errno));
+		snprintf(why, sizeof(why), "the log cannot be opened again: %s; "
+			 "lines go to the old file", strerror(errno));
 		log_say(w, NULL, "error", why);
 		return;
 	}

@@ -16,8 +16,9 @@ my @chat = ('--backend', 'openai-chat', '--endpoint', '/v1/chat/completions');
 	my $sim = sim('--ttft-ms', '5', '--itl-ms', '2', '--fault', 'error-event@4');
 	my $run = serve($sim, '--num-prompts', '4');
 	is_deeply([@{ $run->{result} }{qw(completed failed)}], [0, 4], 'an error in a stream fails');
+	my $topic = quotemeta '(profllm help no_success)';
 	like($run->{err},
-		qr/^profllm bench serve: .*on purpose.* \(no request succeeded; 4 failed\) \(profllm help /m,
+		qr/^profllm bench serve: .*on purpose.* \(no request succeeded; 4 failed\) $topic$/m,
 		'all failed: the sentence that says why');
 	$run = serve($sim, '--num-prompts', '4', '--compat', 'stream-error');
 	is_deeply([@{ $run->{result} }{qw(completed failed)}], [4, 0],

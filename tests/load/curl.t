@@ -205,8 +205,9 @@ SKIP: {
 	cmp_ok(scalar(grep { $_ eq "CONNECT 127.0.0.1:$sim->{port}" } @log), '>=', 2,
 		'a proxy with a password, https: a tunnel for each connection');
 	is($bad->{status}, 1, 'a proxy that does not know the password');
+	my $why = quotemeta '(profllm help proxy_refused)';
 	like($bad->{err},
-		qr/the proxy \Q$p->{host}\E refuses the user name or password \(407\): check --proxy /m,
+		qr/the proxy \Q$p->{host}\E refuses the user name or password \(407\): check --proxy $why$/m,
 		'its status is in the sentence, the password is not');
 }
 

@@ -86,8 +86,9 @@ SKIP: {
 	proxy_end($p);
 	like($run[0]{err}, qr/^profllm bench serve: the server at \S+ refuses access \(403\): /m,
 		'a proxy that refuses, http');
+	my $refused = quotemeta '(profllm help proxy_refused)';
 	like($run[1]{err},
-		qr/the proxy \Q$p->{host}\E makes no connection to \Q$https\E: it answers 403 /m,
+		qr/the proxy \Q$p->{host}\E makes no connection to \Q$https\E: it answers 403 $refused$/m,
 		'a proxy that refuses, https');
 	like($run[2]{err}, qr/^profllm bench serve: Initial test run failed.*Error: Forbidden/m,
 		'a proxy that refuses, http, ready check');
@@ -103,8 +104,9 @@ SKIP: {
 	local $ENV{HTTP_PROXY} = "http://127.0.0.1:$port";
 	my $run = serve('http://127.0.0.1:9', '--num-prompts', '2');
 	is($run->{status}, 1, 'a proxy that is not there');
+	my $topic = quotemeta '(profllm help server_unreachable)';
 	like($run->{err},
-		qr/cannot connect to the proxy 127\.0\.0\.1:$port: Connection refused\. Is it running\? /m,
+		qr/connect to the proxy 127\.0\.0\.1:$port: Connection refused\. Is it running\? $topic$/m,
 		'a proxy that is not there: the text names its address');
 }
 

@@ -145,7 +145,8 @@ for my $case (['--max-errors', '5', qr/--max-errors 5 was reached/],
 		'refused: the server\'s words come first');
 	like($own->{aborted}, qr/^the first 10 requests were all refused with status 400$/,
 		'refused: the result is written and says why');
-	like($run->{err}, qr/\(the run was stopped, no request succeeded; \d+ failed\) /m,
+	like($run->{err},
+		qr/\(the run was stopped, no request succeeded; \d+ failed\) \(profllm help no_success\)$/m,
 		'refused: and what became of the run');
 	cmp_ok($result->{failed}, '>=', 10, 'refused: ten failures at least');
 	cmp_ok($result->{failed}, '<', 20, 'refused: it stopped soon');

@@ -111,10 +111,10 @@ static int alpn_select(SSL *ssl, const unsigned char **out, unsigned char *out_n
 }
 
 /*
- * OpenSSL looks for certificates where those who built it keep them. Where that place does not
- * exist
- * and no variable names another, the bundles of the usual distributions are tried: a program that
- * has OpenSSL inside runs on all of them. NULL: OpenSSL's own place is right, or there is none.
+ * OpenSSL looks for certificates in a folder that was chosen when it was built. If that does not
+ * exist and no variable names another, the bundles of the usual distributions are tried: the
+ * portable program has OpenSSL inside and runs on all of them. NULL: OpenSSL's own folder is
+ * there, or no bundle is.
  */
 static const char *other_bundle(void)
 {

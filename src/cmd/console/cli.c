@@ -318,7 +318,7 @@ int target_make(const char *what, const char *path, struct err *e)
 
 static _Atomic(const char *) claimed; /* an empty file's name; NULL: there is none */
 
-/* An empty file is no result. */
+/* Removes the file if nothing was written to it. */
 static void give_up(const char *path)
 {
 	struct stat st;

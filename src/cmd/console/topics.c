@@ -96,7 +96,8 @@ static const struct topic {
 	  "same effect. For a server that never marks the end of an answer: `--compat stream-error`.",
 	  "the server closed the connection before the answer was complete" },
 	{ ERRORS, "not_a_stream",
-	  "The answer is not a stream of events, so there is no first token to measure.",
+	  "The server did not answer with a stream of events, so the time to the first token cannot "
+	  "be measured.",
 	  "Check that `--base-url` and `--endpoint` name an inference API; a proxy's login page has "
 	  "the same effect. For another kind of API choose another `--backend`.",
 	  "Never received a valid chunk: the answer's Content-Type is not text/event-stream" },
@@ -116,7 +117,7 @@ static const struct topic {
 	  "--base-url: 'localhost:8000' has no scheme; expected http://HOST:PORT" },
 	/* ---- errors: files ---- */
 	{ ERRORS, "file_not_found",
-	  "There is no file or folder at this path.",
+	  "The path does not exist.",
 	  "Check the spelling. A relative path begins in the folder where the command was started; in "
 	  "a configuration it begins in the folder of that file.",
 	  "cannot open prompts.jsonl: No such file or directory" },
@@ -280,7 +281,7 @@ static const struct topic {
 	{ CATEGORIES, "no_gpu",
 	  "The machine does not have the GPUs that `resources.gpus` asks for.",
 	  "List them with `profllm doctor` or `nvidia-smi -L`, and ask for fewer or for others.",
-	  "resources.gpus: there is no GPU 8 here, which has 8; expected an index, or a UUID or its "
+	  "resources.gpus: there is no GPU 8 on this machine, which has 8; expected an index, or a UUID or its "
 	  "beginning" },
 	{ CATEGORIES, "gpus_busy",
 	  "Other experiments or programs used the GPUs for as long as this one was allowed to wait.",

@@ -216,7 +216,7 @@ static int keep(struct ingest *g, const char *path, struct buf *bytes, bool is_f
 	if (read_document(str_of(path), buf_str(&entry->bytes), &b->arena, &entry->file,
 			  &why) < 0) {
 		buf_release(&entry->bytes);
-		if (ingest_flush(g, e) < 0) /* files are told in their order */
+		if (ingest_flush(g, e) < 0) /* files are reported in their order */
 			return -1;
 		ingest_tell_wrong(g, path, is_found, &why);
 		return 0;
@@ -424,7 +424,7 @@ static int ingest_pieces(struct ingest *g, const char *path, bool is_found, stru
 {
 	struct err why = { 0 };
 	struct str text;
-	int rc = ingest_flush(g, e); /* files are told in their order */
+	int rc = ingest_flush(g, e); /* files are reported in their order */
 
 	if (rc < 0)
 		return -1;
