@@ -2,10 +2,11 @@
 /*
  * scale.c - what very many streams, and very many requests, cost one `profllm bench serve`.
  *
- * streams: 50,000 open at once, each of which brings a token every 10 s. They begin over 20 s and
- * none has ended when the last one begins, which the result's number of concurrent requests shows.
- * They come from several addresses of the loopback network, since one address has some 28,000
- * local ports for a server. Where the limit of open files cannot be raised there are fewer.
+ * streams: 50,000 open at once, each of which brings a token every 10 s. They begin over 20 s, or
+ * STREAMS_RATE of the environment a second and with tokens as much slower, and none has ended when
+ * the last one begins, which the result's number of concurrent requests shows. They come from
+ * several addresses of the loopback network, since one address has some 28,000 local ports for a
+ * server. Where the limit of open files cannot be raised there are fewer.
  *
  * requests: 10 million answers of one token from the canned server, with --record. The memory is
  * read when a tenth was sent and when all were; then the record is scored by another process,
@@ -36,6 +37,8 @@
 
 #define STREAMS 50000
 #define STREAMS_QUICK 500
+#define STREAMS_RATE 2500          /* begun a second */
+#define STREAMS_RATE_QUICK 500
 #define SPARE_FILES 200
 #define RATE "37000"               /* requests/s, below what the client's core carries with a record */
 #define RATE_QUICK "4000"
@@ -192,25 +195,37 @@ static int add_streams(struct bench *b, const struct watched *w, const char *pat
 	return rc;
 }
 
+static unsigned streams_rate(const struct bench *b)
+{
+	const char *asked = getenv("STREAMS_RATE");
+	unsigned rate = asked ? (unsigned)strtoul(asked, NULL, 10) : 0;
+
+	return rate ? rate : b->is_quick ? STREAMS_RATE_QUICK : STREAMS_RATE;
+}
+
 static int run_streams(struct bench *b, struct err *e)
 {
 	static struct watched w;
-	const char *const sim_args[] = { "--ttft-ms", b->is_quick ? "3000" : "30000", "--itl-ms",
-					 b->is_quick ? "1000" : "10000", NULL };
-	unsigned streams = allow_streams(b->is_quick ? STREAMS_QUICK : STREAMS);
+	unsigned streams = allow_streams(b->is_quick ? STREAMS_QUICK : STREAMS), per_s = streams_rate(b);
+	unsigned begin_ms = 1000 * (streams / per_s + 1);
+	char n[16], path[80], rate[16], ttft[16], itl[16];
+	const char *const sim_args[] = { "--ttft-ms", ttft, "--itl-ms", itl, NULL };
 	struct sim_child sim = { 0 };
-	char n[16], path[80];
 	const char *const argv[] = {
 		b->binary, "bench", "serve", "--base-url", sim.url, "--model", "sim", "--tokenizer", "sim",
 		"--dataset-name", "random", "--random-input-len", "16", "--random-output-len", "3",
-		"--num-prompts", n, "--request-rate", b->is_quick ? "500" : "2500", "--burstiness", "inf",
+		"--num-prompts", n, "--request-rate", rate, "--burstiness", "inf",
 		"--source-addresses", "127.0.0.2", "127.0.0.3", "127.0.0.4", "--warm-connections", "0",
 		"--ready-check-timeout-sec", "0", "--progress", "none", "--save-result", "--result-dir",
 		sim.dir, "--result-filename", "result.json", NULL,
 	};
-	int rc = sim_child_start(&sim, b, false, sim_args, e);
+	int rc;
 
 	snprintf(n, sizeof(n), "%u", streams);
+	snprintf(rate, sizeof(rate), "%u", per_s);
+	snprintf(ttft, sizeof(ttft), "%u", begin_ms + begin_ms / 2); /* the last one begins before */
+	snprintf(itl, sizeof(itl), "%u", begin_ms / 2);
+	rc = sim_child_start(&sim, b, false, sim_args, e);
 	snprintf(path, sizeof(path), "%s/result.json", sim.dir);
 	if (rc == 0)
 		rc = run(argv, &w, e);
