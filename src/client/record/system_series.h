@@ -2,7 +2,7 @@
 /*
  * system_series.h - the names of the series that a record has of the machine.
  *
- * telemetry/system.c writes them, metrics/system.c reads them. Labels identify the source: gpu="0",
+ * telemetry/system.c writes them, metrics/series.c reads them. Labels identify the source: gpu="0",
  * uuid="GPU-...",name="..." for a GPU; process="server",pid="123" for a process and its
  * descendants; none for the host and the sampling thread.
  */

@@ -2,7 +2,7 @@
 /*
  * gpu.h - the GPUs of this machine: their properties, current state and users.
  *
- * NVIDIA's are read through NVML (gpu/nvml.h), AMD's through sysfs (gpu/amd.h), both found at run
+ * NVIDIA's are read through NVML (gpu/nvml.c), AMD's through sysfs (gpu/amd.c), both found at run
  * time: without a driver the list is empty. Nothing is changed, neither clocks nor MIG.
  *
  * gpu_open() looks once; the list does not change until gpu_close(). What is unknown (an old
