@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * anthropic.c - Anthropic messages ("anthropic"), which vLLM serves too.
+ * anthropic.c - Anthropic messages ("anthropic"), which vLLM also serves.
  *
- * System messages become the member "system"; pictures given as data URLs become
- * image blocks. Prompt tokens are input_tokens and both cache counts together:
- * the API counts what came from its cache apart. The counts of message_start are
- * those of the prompt; message_delta has the answer's.
+ * System messages become the member "system"; pictures given as data URLs become image blocks.
+ * Prompt tokens are the sum of input_tokens and both cache counts, because the API counts cached
+ * tokens separately. message_start has the prompt's counts, message_delta the answer's.
  */
 #include <pthread.h>
 

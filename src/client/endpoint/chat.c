@@ -2,9 +2,9 @@
 /*
  * chat.c - OpenAI chat completions ("openai-chat"); serve spec 3.6.
  *
- * Plain text is sent in the list form of content, as upstream does. Answer text
- * and reasoning text are told apart (delta.content against delta.reasoning or
- * the older delta.reasoning_content), and both from tool calls and refusals.
+ * Plain text is sent in the list form of content, as upstream does. Answer text (delta.content),
+ * reasoning text (delta.reasoning or the older delta.reasoning_content), tool calls and refusals
+ * are recorded separately.
  */
 #include <inttypes.h>
 #include <pthread.h>

@@ -2,8 +2,7 @@
 /*
  * completions.c - OpenAI completions ("vllm", "openai"); serve spec 3.5.
  *
- * Body keys in upstream's order; repetition_penalty is always there, as
- * upstream's is.
+ * Body keys are in upstream's order; repetition_penalty is always sent, as upstream does.
  */
 #include <inttypes.h>
 #include <pthread.h>

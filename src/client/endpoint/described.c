@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * described.c - see described.h. Members of the body are templates of their own, so
- * that flags, --extra-body and a sample's overrides replace or add members as they do
- * everywhere else (serve spec 3.2).
+ * described.c - see described.h. Each member of the body is a template of its own, so that flags,
+ * --extra-body and a sample's overrides replace or add members as for every API (serve spec 3.2).
  */
 #include "client/endpoint/described.h"
 
@@ -408,7 +407,7 @@ _Static_assert(PATH_STEPS_MAX <= JSON_PATH_STEPS_MAX &&
 	       ROLES * PATH_STEPS_MAX < JSON_PATH_NODES_MAX && ROLES <= JSON_PATHS_MAX,
 	       "any paths of a file can be compiled");
 
-/* Names of plain ASCII with dots between and [n] behind: what json/scan.h compiles. */
+/* Names of plain ASCII separated by dots, each followed by any [n]: what json/scan.h compiles. */
 static bool is_path(struct str text)
 {
 	const char *p = text.p;

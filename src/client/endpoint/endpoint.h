@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * endpoint.h - what one API looks like on the wire: encode a sample
- * into a body, tell what a received event means. One file per API, one row.
+ * endpoint.h - what one API looks like on the wire: encode turns a sample into a request body,
+ * decode extracts the facts from a received event. One file per API, one row.
  *
- * Pure: bytes in, bytes and facts out. Timing belongs to load/, sockets to net/.
- * decode runs on the hot path: no allocation, no full parse of usual events.
- * What comes after an answer (multi-turn: the next body holds the answers so
- * far) is a successor in the plan, and prepared.build (load/load.h) makes its
- * request with encode.
+ * Pure: bytes in, bytes and facts out. Timing belongs to load/, sockets to net/. decode runs on the
+ * hot path: no allocation, no full parse of usual events. In multi-turn runs, where the next body
+ * holds the answers so far, the next request is a successor in the plan, and prepared.build
+ * (load/load.h) makes it with encode.
  */
 #pragma once
 #include <stdbool.h>
@@ -37,12 +36,12 @@ enum decoded_bits {
 	DECODED_ERROR = 64,     /* an error object; text is its JSON */
 	DECODED_DONE = 128,     /* [DONE] or a terminal event */
 	DECODED_IGNORED = 256,  /* nothing of interest */
-	DECODED_WHOLE_TEXT = 512, /* text is the answer so far, not what this event adds */
+	DECODED_WHOLE_TEXT = 512, /* text is the whole answer so far, not this event's part */
 	DECODED_OTHER = 1024,   /* carries a tool call or a refusal */
-	DECODED_ABORTED = 2048, /* the finish reason says that the server gave the answer up */
+	DECODED_ABORTED = 2048, /* the finish reason says that the server aborted the answer */
 };
 
-/* Something of the model's, whatever it is; an event without is empty. */
+/* Any content from the model; an event without these bits is empty. */
 #define DECODED_CONTENT (DECODED_REASONING | DECODED_ANSWER | DECODED_OTHER)
 
 struct decoded {
@@ -51,7 +50,7 @@ struct decoded {
 	struct str other;       /* escaped reasoning, tool call arguments or refusal */
 	struct str calls;       /* tool calls as a JSON list of deltas; empty: none */
 	enum finish_reason finish; /* with DECODED_FINISH */
-	/* -1: not told; COUNT_IMPOSSIBLE (endpoint/event.h): told, but no count. */
+	/* -1: not reported; COUNT_IMPOSSIBLE (endpoint/event.h): reported but not a valid count. */
 	int64_t prompt_tokens, output_tokens, cached_tokens, reasoning_tokens;
 };
 
@@ -71,7 +70,7 @@ enum framing {
 struct answer {
 	struct str head, body;
 	const struct sample *sample; /* NULL when the run has no workload */
-	struct str extra_body;       /* as encode had it: what was asked for tells how to read it */
+	struct str extra_body;       /* as given to encode: decides how the answer is read */
 };
 
 struct endpoint_header { const char *name, *value; };
@@ -87,18 +86,18 @@ struct endpoint {
 	bool is_openai;          /* sampling flags are allowed */
 	bool has_logprobs;       /* the body has a member for --logprobs */
 	bool is_ours;            /* not in upstream: --endpoint defaults to default_path */
-	bool is_chat;            /* the server puts prompts through its chat template */
+	bool is_chat;            /* the server applies its chat template to prompts */
 	bool is_eos_kept;        /* the API has no ignore_eos: answers may end early */
-	bool is_model_unnamed;   /* requests name no model, so none of its adapters */
-	bool is_error_final;     /* --compat stream-error is not about this API: errors in a
-				    stream and answers without an end are failures always */
+	bool is_model_unnamed;   /* requests name no model, so LoRA adapters cannot be used */
+	bool is_error_final;     /* errors and cuts in a stream fail despite --compat
+				  * stream-error */
 	bool is_prompt_echoed;   /* an answer's text begins with the prompt's */
 	enum framing framing;
 	const struct endpoint_header *header; /* sent unless --header has them; NULL: none */
 	size_t n_headers;
 	const char *key_variable;/* the API's own key in the environment; NULL: none */
-	const char *key_header;  /* takes that key; every other is a bearer token */
-	/* self is this endpoint in all of them: one read from a file embeds it and has more. */
+	const char *key_header;  /* header for that key; all others use a bearer token */
+	/* self is this endpoint in all hooks; one read from a file embeds it. */
 	/* Appends the body's bytes. Thread-safe. */
 	int (*encode)(const struct endpoint *self, const struct encode_opts *o,
 		      const struct sample *s, struct encoded *out, struct err *e);
@@ -118,7 +117,7 @@ const struct endpoint *endpoint_find(const char *name);
 /* Answers in one piece, for offline runs; endpoint_find does not know them. */
 extern const struct endpoint endpoint_whole_completions, endpoint_whole_chat;
 
-/* Whether url ends as the API's have to. */
+/* Checks that url ends in the API's suffix. ERR_USAGE otherwise. */
 int endpoint_check_url(const struct endpoint *ep, const char *url, struct err *e);
 
 /*
@@ -133,12 +132,12 @@ int body_put_str(struct body *b, struct str key, struct str json, struct err *e)
 int body_overlay(struct body *b, struct str object, struct err *e);
 void body_write(const struct body *b, struct buf *out);
 
-/* A body without some of its keys. -1: it is not a JSON object (e). */
+/* Appends a body without some of its keys. -1: it is not a JSON object (e). */
 int body_omit(struct str json, const char *const *keys, size_t n, struct buf *out, struct err *e);
 /*
- * The keys of a body that a refusal names, with commas between; without those that no request
- * can do without, such as the prompt. Nothing when json is not an object.
+ * Appends the keys of a body that a refusal names, separated by commas, except the ones every
+ * request needs, such as the prompt. Appends nothing when json is not an object.
  */
 void body_named_keys(struct str json, struct str refusal, struct buf *out);
-/* Likewise those that a sample's overrides have put into it. */
+/* As body_named_keys, for the keys that a sample's overrides have put into the body. */
 void body_own_keys(struct str json, struct str overrides, struct buf *out);

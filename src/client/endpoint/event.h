@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.h - what decoders ask of a member they found. Private to endpoint/. */
+/* event.h - predicates and readers for members of a decoded event. Private to endpoint/. */
 #pragma once
 #include "client/endpoint/endpoint.h"
 #include "core/base/err.h"
@@ -29,10 +29,10 @@ static inline bool event_is_true(struct json_slice v)
 	return v.raw.p && v.kind == JSON_TRUE;
 }
 
-/* A number that is no count: below -1, a fraction, too large. Whoever gets it refuses it. */
+/* A number that is not a valid count: below -1, a fraction, too large. The caller rejects it. */
 #define COUNT_IMPOSSIBLE -2
 
-/* A count, or COUNT_IMPOSSIBLE; -1: not told. */
+/* A count, or COUNT_IMPOSSIBLE; -1: not reported. */
 static inline int64_t event_count(struct json_slice v)
 {
 	int64_t n;
@@ -42,15 +42,15 @@ static inline int64_t event_count(struct json_slice v)
 	return json_to_i64(v, &n) && n >= -1 ? n : COUNT_IMPOSSIBLE;
 }
 
-/* A member as it stands in the text: strings with their quotes. */
+/* A member as spelled in the text: strings with their quotes. */
 static inline struct str event_raw(struct json_slice v)
 {
 	return v.kind == JSON_STRING ? (struct str){ v.raw.p - 1, v.raw.n + 2 } : v.raw;
 }
 
 /*
- * Where there is a finish reason: DECODED_FINISH with it, by its word in any API's spelling, and
- * DECODED_ABORTED when the server gave the answer up.
+ * If there is a finish reason: sets DECODED_FINISH and out->finish, whatever API spelled it, and
+ * DECODED_ABORTED when the server aborted the answer.
  */
 void event_ended(struct json_slice reason, struct decoded *out);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * llamacpp.c - llama.cpp's server, its own completion API ("llamacpp").
+ * llamacpp.c - llama.cpp's own completion API ("llamacpp").
  *
- * Every event has the running count of tokens; the last (stop is true) has no text
- * of its own. What came from the cache is timings.cache_n: tokens_cached counts
- * all that is in the slot when the answer ends.
+ * Every event has the running count of tokens; the last one (stop is true) has no text of its own.
+ * The number of cached tokens is timings.cache_n: tokens_cached counts everything in the slot when
+ * the answer ends.
  */
 #include <pthread.h>
 

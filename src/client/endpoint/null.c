@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * null.c - an API that means nothing: an empty body, and every event but [DONE]
- * is one token. With the null transport it measures the driver alone.
+ * null.c - an API for measuring the driver alone, with the null transport: an empty body, and every
+ * event but [DONE] is one token.
  */
 #include "client/endpoint/endpoint.h"
 

@@ -2,11 +2,10 @@
 /*
  * ollama.c - Ollama's generate and chat APIs ("ollama", "ollama-chat").
  *
- * Lines of JSON, no events. The last (done is true) has the counts and, as a rule,
- * no text. prompt_eval_count is the whole prompt since Ollama runs llama.cpp's server;
- * before, it was left out when all came from the cache.
- * Both put prompts through the model's template; {"raw": true} in --extra-body
- * keeps generate from it.
+ * Lines of JSON, no events. The last one (done is true) has the counts and usually no text.
+ * prompt_eval_count is the whole prompt since Ollama runs llama.cpp's server; older versions omit
+ * it when the whole prompt was cached. Both APIs apply the model's template; {"raw": true} in
+ * --extra-body stops generate from doing so.
  */
 #include <pthread.h>
 

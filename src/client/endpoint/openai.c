@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * openai.c - the parts completions and chat share: stream events, usage, body
- * overlay. Rules: serve spec 3.2 to 3.6.
+ * openai.c - what completions and chat share: stream events, usage, body overlay. Rules: serve spec
+ * 3.2 to 3.6.
  *
- * A stream has an end when it has a finish reason, [DONE], or usage in an event of its own,
- * which comes after all choices. Without one it was cut: a gateway's time limit, a worker
- * that died behind a proxy. Upstream counts that as a success (--compat stream-error).
+ * A stream is complete when it has a finish reason, [DONE], or usage in a separate event, which
+ * comes after all choices. Otherwise it was cut: by a gateway's time limit, or because a worker
+ * died while the proxy stayed up. Upstream counts that as a success (--compat stream-error).
  */
 #include "client/endpoint/openai.h"
 

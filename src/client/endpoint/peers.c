@@ -8,7 +8,7 @@
 #include "client/endpoint/openai.h"
 #include "core/json/write.h"
 
-/* The sampling flags of bench serve, as they stand in the extra body. */
+/* The sampling flags of bench serve, as named in the extra body. */
 static bool is_sampling(struct str key)
 {
 	static const char *const names[] = { "top_p", "top_k", "min_p", "temperature",

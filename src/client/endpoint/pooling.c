@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pooling.c - APIs that give vectors or scores: embeddings, pooling, rerank; serve spec 3.9.
+ * pooling.c - APIs that return vectors or scores: embeddings, pooling, rerank; serve spec 3.9.
  *
- * One request, one whole answer; of the answer only the count of prompt tokens is read. Where
- * that stands follows from "encoding_format" in the final body: in the JSON answer, in a
- * header (bytes), or nowhere (bytes_only: what the client counted).
+ * One request, one whole answer, of which only the count of prompt tokens is read.
+ * "encoding_format" in the final body decides where that count is: in the JSON answer, in a header
+ * (bytes), or nowhere (bytes_only: the client's own count is used).
  */
 #include "client/endpoint/event.h"
 #include "client/endpoint/openai.h"
@@ -18,7 +18,7 @@
 enum media_rule {
 	MEDIA_BESIDE,  /* nothing */
 	MEDIA_ALONE,   /* it goes: CLIP takes one or the other */
-	MEDIA_FIRST,   /* it becomes an instruction behind the media: VLM2Vec */
+	MEDIA_FIRST,   /* it becomes an instruction after the media: VLM2Vec */
 };
 
 /* ---- bodies ---- */
@@ -304,7 +304,7 @@ static int decode(struct str format, const struct answer *a, struct decoded *out
 	struct str type = http_head_value(a->head, "content-type"), metadata;
 
 	if (str_is(format, "bytes_only"))
-		return 0; /* the sample's own count stands */
+		return 0; /* the sample's own count is used */
 	if (str_is(format, "bytes")) {
 		metadata = http_head_value(a->head, "metadata");
 		if (!metadata.p)

@@ -2,8 +2,8 @@
 /*
  * responses.c - OpenAI responses ("openai-responses"); serve spec 3.7.
  *
- * Events are told apart by their type. Deltas of every kind that a model writes are
- * token events; a terminal event brings the counts, and without one the answer was cut.
+ * Events are distinguished by their type. Deltas of everything that a model writes are token
+ * events; a terminal event has the counts, and without one the answer was cut.
  */
 #include <inttypes.h>
 #include <pthread.h>

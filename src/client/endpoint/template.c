@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * template.c - see template.h. In valid JSON two opening braces in a row can only stand in
- * a string, so that fields are found without reading the rest.
+ * template.c - see template.h. In valid JSON two opening braces in a row only occur in strings, so
+ * fields are found without parsing the rest.
  */
 #include "client/endpoint/template.h"
 

@@ -26,7 +26,7 @@ struct template {
 	unsigned fields;     /* a bit for every field in use */
 };
 
-/* json: one valid value. -1: e names the field that is not known or badly placed. */
+/* json: one valid value. -1: e names the field that is unknown or not allowed there. */
 int template_compile(struct template *t, struct str json, struct arena *a, struct err *e);
 /* Appends the value for s. -1: the sample has no such value in this form. */
 int template_fill(const struct template *t, const struct encode_opts *o, const struct sample *s,

@@ -2,11 +2,11 @@
 /*
  * tgi.c - Text Generation Inference's own streaming API ("tgi").
  *
- * Everything beside the prompt is a parameter. Every event is one token; the last
- * has the details: why it ended and how many tokens there were. There is no
- * ignore_eos, and a special token has no text of the answer. The server takes a
- * temperature above 0, a top_p below 1 and a top_k above 0 alone: null is what
- * leaves them off. Requests that it refuses get an error event after status 200.
+ * Everything except the prompt is a parameter. Every event is one token; the last one has the
+ * details: why the answer ended and how many tokens it has. There is no ignore_eos, and a special
+ * token has no answer text. The server only accepts a temperature above 0, a top_p below 1 and a
+ * top_k above 0; null switches them off. Requests that it refuses get an error event after status
+ * 200.
  */
 #include <pthread.h>
 

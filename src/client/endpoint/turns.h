@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * turns.h - OpenAI chat as vLLM's multi-turn script has it: model and messages, then the
- * sample's overrides in their own order, then the run's extra body. Streamed, and in one piece. Not
- * in the table of --backend.
+ * turns.h - OpenAI chat as vLLM's multi-turn script sends it, streamed or not: model and messages,
+ * then the sample's overrides in their own order, then the run's extra body. Not in the table of
+ * --backend.
  */
 #pragma once
 #include "client/endpoint/endpoint.h"

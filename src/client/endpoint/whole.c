@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * whole.c - OpenAI completions and chat whose answers come in one piece: of offline runs, where
- * nobody waits for single tokens. Not in the table of --backend.
+ * whole.c - OpenAI completions and chat without streaming, for offline runs, which do not need
+ * single tokens. Not in the table of --backend.
  *
- * What is sampled (n, temperature, beams) is in the extra body; the counts are those of usage,
+ * Sampling options (n, temperature, beams) are in the extra body; the counts are those of usage,
  * over all sequences and prompts of the request.
  */
 #include <inttypes.h>

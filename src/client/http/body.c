@@ -2,8 +2,8 @@
 /*
  * body.c - see body.h.
  *
- * What a line means is decided when the line is complete, never earlier, so
- * that the outcome does not depend on how the bytes were cut into reads.
+ * A line is only interpreted when it is complete, so that the outcome does not depend on how the
+ * bytes were cut into reads.
  */
 #include "client/http/body.h"
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * head.h - what request and response heads have in common: where a head
- * ends, its header lines, and how they say the body is framed.
+ * head.h - what request and response heads have in common: where a head ends, its header lines, and
+ * how they frame the body.
  *
- * Works on complete heads in memory; borrows, never copies. Line ends are CRLF
- * or a bare LF. A line that continues the one before (obs-fold), blanks before
- * the colon, NUL and a lone CR are refused.
+ * Works on complete heads in memory; borrows, never copies. Line ends are CRLF or a bare LF.
+ * Refused: a line that continues the one before (obs-fold), blanks before the colon, NUL and a lone
+ * CR.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,8 +15,8 @@
 #include "core/base/str.h"
 
 /*
- * Bytes up to and including the blank line that ends the head at the front of
- * in; 0: not complete yet; -1: it passes HTTP_HEAD_BYTES_MAX (e is filled).
+ * Bytes up to and including the blank line that ends the head at the front of in; 0: not complete
+ * yet; -1: longer than HTTP_HEAD_BYTES_MAX (e is filled).
  */
 ptrdiff_t http_head_end(struct str in, struct err *e);
 
@@ -26,12 +26,12 @@ bool http_head_line(struct str *rest, struct str *line);
 /* Value of the first such header (case-insensitive) in a complete head; empty p when absent. */
 struct str http_head_value(struct str head, const char *name);
 
-/* All of s are characters a header name or method is made of, and s is not empty. */
+/* Whether s is a token: not empty, only characters allowed in a header name or method. */
 bool http_is_token(struct str s);
-/* The line "name: value" can be sent as a header: a token, and no NUL, CR or LF in the value. */
+/* Whether the line "name: value" can be sent: name is a token, value has no NUL, CR or LF. */
 bool http_header_is_plain(struct str name, struct str value);
 
-/* Headers that say where a message ends and how it travels: who frames it sets them. */
+/* Whether a header concerns framing or transport: only the code that writes messages sets those. */
 bool http_head_is_framing(struct str name);
 
 struct http_framing {
@@ -46,7 +46,7 @@ struct http_framing {
 	struct str coding;        /* Content-Encoding other than identity; empty p when none */
 };
 
-/* Reads the header lines of head, the first line excepted, into *f. -1: e says what is wrong. */
+/* Reads the header lines of head after its first line into *f. -1: e says what is wrong. */
 int http_framing_read(struct str head, struct http_framing *f, struct err *e);
 
 #define HTTP_EXCERPT_BYTES 64

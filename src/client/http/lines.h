@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lines.h - a body that is one document a line (NDJSON), incremental.
+ * lines.h - an incremental reader for bodies with one document per line (NDJSON).
  *
- * Lines end with LF or CRLF; blank ones are skipped. A line that lies whole in one
- * slice is returned in place; only a partial one is kept, in carry. The last line
- * may lack its end: lines_finish.
+ * Lines end with LF or CRLF; blank ones are skipped. A line that is complete in one slice is
+ * returned in place; only a partial one is kept, in carry. The last line may lack its end:
+ * lines_finish.
  */
 #pragma once
 #include <stdbool.h>
@@ -17,8 +17,8 @@ struct lines {
 };
 
 /*
- * 1: a line without its end, borrowed until the next call; 0: *in is used up; -1: a line
- * passes SSE_EVENT_BYTES_MAX. Consumes from *in.
+ * 1: a line without its end, borrowed until the next call; 0: *in is used up; -1: a line is longer
+ * than SSE_EVENT_BYTES_MAX. Consumes from *in.
  */
 int lines_next(struct lines *l, struct str *in, struct str *line);
 /* 1: an unterminated last line; 0: none. */

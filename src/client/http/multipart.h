@@ -24,8 +24,8 @@ struct multipart_file {
 };
 
 /*
- * A line that stands in none of the n contents; the same contents give the same one, so that
- * a request can be made again byte for byte.
+ * Makes a boundary that occurs in none of the n contents; the same contents always give the same
+ * one, so that a request can be repeated byte for byte.
  */
 void multipart_boundary(char out[MULTIPART_BOUNDARY_BYTES], const struct str *content, size_t n);
 /* "multipart/form-data; boundary=..." */
@@ -36,5 +36,5 @@ void multipart_text(struct buf *out, const char *boundary, struct str name, stru
 void multipart_file(struct buf *out, const char *boundary, const struct multipart_file *f);
 void multipart_end(struct buf *out, const char *boundary);
 
-/* Content-Type of a file by the end of its name; application/octet-stream when it tells nothing. */
+/* Content-Type by the extension of a file's name; application/octet-stream when unknown. */
 const char *multipart_type_of(const char *file);

@@ -2,10 +2,9 @@
 /*
  * sse.c - see sse.h.
  *
- * Two steps: find where an event ends (a blank line), then read its lines. Until
- * the end is known nothing is interpreted, so a cut between reads can fall
- * anywhere. The state between reads is the raw beginning of the event: when its
- * last byte ends a line, the next byte begins one.
+ * Two steps: find where an event ends (a blank line), then read its lines. Nothing is interpreted
+ * before the end is found, so reads may be cut anywhere. The state between reads is the raw
+ * beginning of the event: when its last byte ends a line, the next byte begins one.
  */
 #include "client/http/sse.h"
 
@@ -124,8 +123,8 @@ static size_t event_read(struct str event, struct sse_event *out)
 }
 
 /*
- * Joins the data lines of the event in carry, in place: the joined text is
- * shorter than the lines. The name is kept behind the event, out of its way.
+ * Joins the data lines of the event in carry, in place: the joined text is shorter than the lines.
+ * The name is first copied to the end of carry, so that it is not overwritten.
  */
 static void data_join(struct sse *s, struct str event, struct sse_event *out)
 {
@@ -155,7 +154,7 @@ static void data_join(struct sse *s, struct str event, struct sse_event *out)
 	out->name = (struct str){ s->carry.data + name_at, name_n };
 }
 
-/* Reads a complete event that lies in carry. */
+/* Reads the complete event in carry. */
 static bool carry_read(struct sse *s, struct sse_event *out)
 {
 	struct str event = bom_skip(s, buf_str(&s->carry));

@@ -33,16 +33,16 @@ struct url {
 
 int url_parse(struct str text, struct url *u, struct err *e);
 
-/* What the request line carries: path as it is ("/" when it lacks one), unsendable bytes as %XX. */
+/* Appends path as a request target ("/" if it lacks one); unsendable bytes as %XX. */
 void url_add_target(struct buf *out, struct str path);
 /* Value of the Host header: brackets around IPv6, the port only when it is not the default. */
 void url_add_host(struct buf *out, const struct url *u);
 /* "HOST:PORT", for CONNECT and for messages; "unix:/PATH" for a socket. */
 void url_add_authority(struct buf *out, const struct url *u);
 
-/* Everything but letters, digits and -._~ as %XX. */
+/* Percent-encodes everything but letters, digits and -._~ */
 void url_add_encoded(struct buf *out, struct str s);
-/* Undoes it; false when a % is not followed by two hexadecimal digits. */
+/* The reverse; false when a % is not followed by two hexadecimal digits. */
 bool url_add_decoded(struct buf *out, struct str s);
 
 /*
@@ -51,8 +51,8 @@ bool url_add_decoded(struct buf *out, struct str s);
  */
 int url_parse_proxy(struct str text, struct url *u, struct err *e);
 /*
- * True when the value of NO_PROXY exempts u: entries apart by commas or blanks;
- * "*", a host, ".suffix", "*.suffix" or an address, each with ":PORT" if wanted.
- * A host exempts its subdomains too, as curl and Python have it.
+ * True when the value of NO_PROXY exempts u. Entries are separated by commas or blanks: "*", a
+ * host, ".suffix", "*.suffix" or an address, each optionally with ":PORT". A host also exempts its
+ * subdomains, as in curl and Python.
  */
 bool url_is_proxy_exempt(const struct url *u, struct str no_proxy);

@@ -1,22 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * connection.c - the life of one connection of the native transport; see
- * native.h for the states.
+ * connection.c - the life of one connection of the native transport; see native.h for the states.
  *
- * A server may close a kept connection at any moment. What it sent before the
- * request was written cannot be the request's answer, so an idle connection is
- * looked at before it is used again, and closed when anything waits there. When
- * the close crosses with the request (no byte of an answer came, or 408 with
- * Connection: close, which servers send to idle connections), the request is
- * written once more on a new connection and counted as a retry; in every other
- * case the loss of a connection is the request's failure.
+ * A server may close a kept connection at any moment. What it sent before the request was written
+ * cannot be the request's answer, so an idle connection is checked before it is used again, and
+ * closed if anything is waiting there. If the close crosses with the request (no byte of an answer
+ * came, or 408 with Connection: close, which servers send to idle connections), the request is
+ * written once more on a new connection and counted as a retry; in every other case the loss of a
+ * connection is the request's failure.
  *
- * Re-entrancy: the sink may start and cancel exchanges, its own included, from
- * inside its callbacks. Such a call only writes, closes and opens; it never reads
- * an answer, because the read buffer and the decrypted bytes belong to the one
- * receive() under way (asserted). After each callback the caller checks whether
- * the connection still has its exchange; a closed connection stays allocated
- * until the round ends.
+ * Re-entrancy: the sink may start and cancel exchanges, including its own, from inside its
+ * callbacks. Such a call only writes, closes and opens; it never reads an answer, because the read
+ * buffer and the decrypted bytes belong to the one receive() in progress (asserted). After each
+ * callback the caller checks whether the connection still has its exchange; a closed connection
+ * stays allocated until the round ends.
  */
 #include <assert.h>
 #include <errno.h>

@@ -30,7 +30,7 @@ static struct flight *of(struct exchange *x)
 	return (struct flight *)x;
 }
 
-/* Fails the request; the first reason stands. */
+/* Fails the request; only the first reason is kept. */
 static void fail(struct flight *f, enum fail_category category, struct str text)
 {
 	if (f->is_failed)
@@ -540,7 +540,7 @@ static void bump(_Atomic uint32_t *counter)
 	atomic_store_explicit(counter, *counter + 1, memory_order_release);
 }
 
-/* Upstream's sentence first; what we know beside it on a second line. */
+/* First line: upstream's message. Second line: our extra detail. */
 static void fail_unfinished(struct flight *f, const char *text)
 {
 	fail(f, f->row->first_event_ns ? FAIL_TRUNCATED : FAIL_EMPTY, str_of(text));
@@ -556,7 +556,7 @@ static const char *why_unfinished(const struct flight *f)
 	return why && f->row->first_event_ns && ignores_stream_errors(f) ? NULL : why;
 }
 
-/* Whoever continues conversations takes the answer, or refuses it. */
+/* Passes the answer to the caller that continues conversations, which may refuse it. */
 static void hand_over(struct flight *f)
 {
 	const struct prepared *p = f->worker->driver->prepared;

@@ -111,13 +111,13 @@ void worker_free_slot(struct worker *w)
 	assert(used > 0);
 	(void)used;
 	w->next_due_real_ns = 0; /* look before the next sleep, and at the next read */
-	/* Successors wait on their parent's loop, which may be asleep for want of a slot. */
+	/* Successors wait on their parent's loop, which may be asleep until a slot is free. */
 	for (unsigned i = 0; d->is_followed && i < d->n_workers; i++)
 		if (&d->worker[i] != w && atomic_load(&d->worker[i].is_waiting))
 			d->opts->transport->wake(d->worker[i].transport);
 }
 
-/* No more admissions: the time for them is over, or whoever started the run says so. */
+/* No more admissions: the time for them is over, or the caller has ended them. */
 bool worker_is_over(const struct driver *d)
 {
 	const struct load_opts *o = d->opts;

@@ -29,7 +29,7 @@ enum connection_state {
 
 struct connection_list { struct connection *first, *last; unsigned n; };
 
-/* What only TLS and proxied connections need; plain ones have none. */
+/* Only for TLS and proxied connections; NULL for plain ones. */
 struct secure {
 	struct tls *tls;  /* NULL while talking to a proxy */
 	struct buf out;   /* ciphertext, or the CONNECT request */
@@ -37,7 +37,7 @@ struct secure {
 };
 
 struct connection {
-	struct watch watch; /* first: epoll gets back to us from it */
+	struct watch watch; /* first member: cast back to the connection */
 	struct native *net;
 	struct exchange *x;  /* NULL when idle or warming */
 	struct connection *prev, *next;
@@ -45,21 +45,21 @@ struct connection {
 	struct secure *secure;
 	int64_t deadline_ns; /* monotonic */
 	uint64_t read_turn;
-	size_t sent;         /* bytes of the request with the kernel */
+	size_t sent;         /* request bytes accepted by the kernel */
 	struct http_response response;
-	struct arrival_flow arrivals; /* followed when there is a tap and it sees the connection */
+	struct arrival_flow arrivals; /* followed when a tap sees the connection */
 	struct buf carry;    /* part of a head or chunk line; empty between reads almost always */
 	uint16_t site;
 	uint8_t state;
 	uint8_t addr_at;     /* address being tried */
-	bool is_reused;      /* lay idle before this exchange: the server may just be closing it */
+	bool is_reused;      /* was idle before this exchange: the server may be closing it */
 	bool is_up;          /* was connected at once */
 	bool has_answer;     /* a byte of the current answer came */
-	bool is_drained;     /* nothing had come after what was read last, in read_turn */
-	bool is_cut_short;   /* the peer reads no more: the rest of the request cannot be sent */
+	bool is_drained;     /* the last read, in read_turn, left nothing to read */
+	bool is_cut_short;   /* the peer stopped reading: the rest of the request cannot be sent */
 };
 
-/* Where one base URL leads. */
+/* The destination of one base URL. */
 struct site {
 	struct sock_addr addr[SOCK_ADDRS_MAX];
 	unsigned n_addr;
@@ -78,16 +78,16 @@ struct native {
 	struct tls_config *tls;
 	struct slab connections;
 	struct connection *free;
-	struct connection *dead; /* closed in this round; free after it */
-	uint64_t turn;       /* one for each connection that is ready, and between polls */
+	struct connection *dead; /* closed in this round; freed after it */
+	uint64_t turn;       /* counts ready connections and polls */
 	struct connection_list active;
 	unsigned n_open;
 	unsigned n_warming;  /* connections being opened ahead of use */
-	unsigned next_own;   /* of opts.own, for the next connection */
+	unsigned next_own;   /* index in opts.own for the next connection */
 	struct err warm_error;
 	struct transport_stats stats;
 	int stamp_fd;
-	size_t unfed;        /* bytes of the read under way after those that are looked at */
+	size_t unfed;        /* bytes of the current read that are not processed yet */
 	bool is_receiving;   /* read and plain are in use (connection.c, Re-entrancy) */
 	struct buf plain;    /* decrypted bytes of one read */
 	char read[READ_BYTES];
@@ -98,13 +98,13 @@ void connection_open(struct native *n, uint16_t site, struct exchange *x);
 /* Sends x on a usable connection. */
 void connection_send(struct connection *c, struct exchange *x);
 /*
- * False when an idle connection must not be used again: the server closed it, or sent what
- * nobody asked for. TLS session tickets are taken in.
+ * False when an idle connection must not be reused: the server closed it, or sent unrequested
+ * bytes. TLS session tickets are consumed.
  */
 bool connection_is_quiet(struct connection *c);
-/* Closes; x, if any, must have been taken off. */
+/* Closes; an exchange must have been detached first. */
 void connection_close(struct connection *c);
-/* Gives up the address being tried: the next one, or failure. */
+/* Abandons the address being tried: tries the next one, or fails. */
 void connection_try_next(struct connection *c, int error);
-/* Ends or retries what the connection was doing. */
+/* Fails or retries the exchange, or the warm-up, of the connection. */
 void connection_fail(struct connection *c, enum fail_category category, const char *text);

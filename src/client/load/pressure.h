@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pressure.h - what the machine withheld from the client while it measured: time on a processor
- * that a thread was ready for, and time for which the control group's quota had stopped it.
+ * pressure.h - time that the machine withheld from the client while it measured: waiting for a
+ * processor, and being stopped by the control group's CPU quota.
  *
- * Read before the clock starts and after it has stopped, never in between. Where the kernel does
- * not say, the value is 0.
+ * Read before the clock starts and after it has stopped, never in between. A value is 0 where the
+ * kernel does not report it.
  *
  * Not here: what the client used itself (load.h), what that means (metrics/trust.h).
  */
@@ -19,13 +19,13 @@
  * privilege and gives the thread no larger share; a real-time policy stays as it is.
  */
 void pressure_wake_soon(void);
-/* The calling thread runs on this processor alone, unless it may not. */
+/* Pins the calling thread to this processor, if that is permitted. */
 void pressure_run_on(unsigned cpu);
 /* Nanoseconds that the calling thread has waited for a processor since it began. */
 int64_t pressure_wait_ns(void);
 /*
  * Nanoseconds for which a CPU quota (cgroup v2 cpu.max, v1 cpu.cfs_quota_us) has stopped this
- * process: of its group and those above it, the one that was stopped longest.
+ * process: the largest value of its group and the groups above it.
  */
 int64_t pressure_throttled_ns(void);
 /* How many local ports a connection may get (net.ipv4.ip_local_port_range). */

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_curl.c - libcurl behind the transport hooks: for what the native
- * client refuses, which is HTTP/2, SOCKS and authenticated proxies, redirects.
+ * transport_curl.c - the libcurl transport, for what the native client refuses: HTTP/2, SOCKS and
+ * authenticated proxies, redirects.
  *
- * libcurl reads the sockets, so there are no kernel stamps: a stamp is taken when
- * libcurl hands over the first piece of a read. It does not say what came in one read, but
- * pieces of one lie behind each other in its buffer (HTTP/2 copies them, so there each
- * piece counts as a read). A head and what follows it have stamps of their own.
+ * libcurl reads the sockets, so there are no kernel stamps: a stamp is taken when libcurl delivers
+ * the first piece of a read. libcurl does not say which pieces came in one read, but those of one
+ * read are adjacent in its buffer (HTTP/2 copies them, so there each piece counts as a read). A
+ * head and what follows it have stamps of their own.
  *
- * libcurl may not be called from its own callbacks. What the driver starts or cancels
- * from there waits in a list until libcurl is left; settle() then does it.
+ * libcurl may not be called from its own callbacks. What the driver starts or cancels from there
+ * waits in a list until libcurl has returned; settle() then does it.
  *
- * A prepared request is HTTP/1.1 (serve/prepare.h). Its head is read back here: the target
- * becomes the URL, the other lines libcurl's list of headers, and the body is borrowed.
+ * A prepared request is HTTP/1.1 (serve/prepare.h). Its head is parsed here: the target becomes the
+ * URL, the other lines libcurl's list of headers; the body is borrowed.
  */
 #include <assert.h>
 #define CURL_DISABLE_TYPECHECK /* its macros would hide the functions */
@@ -54,7 +54,7 @@ struct curl_watch {
 
 /* One exchange under way, or a handle that waits for the next. */
 struct transfer {
-	struct timer deadline; /* first, likewise */
+	struct timer deadline; /* first member */
 	struct client *client;
 	struct exchange *x;    /* NULL: idle, or given up from inside a callback */
 	CURL *easy;

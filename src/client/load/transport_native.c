@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_native.c - the epoll client behind the transport hooks: sites,
- * the pool of kept connections, timeouts. One connection's life is in
- * connection.c.
+ * transport_native.c - the native epoll transport: sites, the pool of kept connections, timeouts.
+ * The life of one connection is in connection.c.
  */
 #include <assert.h>
 #include <errno.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport_null.c - a server that is not there: every request is answered at
- * the next poll, in memory, with four token events, their usage and [DONE].
+ * transport_null.c - a transport without a server: every request is answered at the next poll, in
+ * memory, with four token events, their usage and [DONE].
  *
- * It proves the transport boundary and measures what the driver itself costs.
- * The events satisfy both the completions and the chat decoder.
+ * It tests the transport interface and measures what the driver itself costs. The events satisfy
+ * both the completions and the chat decoder.
  */
 #include "client/load/transport.h"
 #include "client/net/loop.h"
@@ -101,7 +101,7 @@ static void null_poll(void *self, int64_t until_mono_ns, bool is_exact,
 
 	for (size_t i = 0; i < n; i++)
 		respond(c->queue[i]);
-	/* Answers may have started more exchanges behind the ones just served. */
+	/* Answers may have queued more exchanges after the ones just served. */
 	c->n -= n;
 	if (n)
 		memmove(c->queue, c->queue + n, c->n * sizeof(struct exchange *));

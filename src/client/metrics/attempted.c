@@ -3,11 +3,11 @@
  * attempted.c - latency over the requests that were attempted, so that a server does not look
  * faster for failing the slow ones.
  *
- * Of the latency of a request that failed, or was cancelled, only this is known: it is at least as
- * long as the request ran. Nothing is supposed of how long it would have taken, because it was
- * often for being slow that it failed (a censoring that depends on the value: what Kaplan and Meier
- * 1958 suppose does not hold). So each percentile has the least and the largest value that it can
- * have (Manski 2003): all of them ended when they were given up, or never.
+ * All that is known of a failed or cancelled request is that its latency is at least as long as it
+ * ran. No assumption is made about how long it would have taken, because requests often fail for
+ * being slow (the censoring depends on the value, which violates the assumption of Kaplan and Meier
+ * 1958). So each percentile has a least and a largest possible value (Manski 2003): all such
+ * requests ended when they were given up, or never.
  */
 #include "client/metrics/metrics_internal.h"
 

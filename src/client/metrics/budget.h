@@ -36,17 +36,17 @@
 #define BUDGET_LEVEL 0.95           /* share of runs whose error is within the interval */
 #define BUDGET_COMPUTED 0.99        /* see above */
 #define BUDGET_ROUNDS 10            /* that count; one more comes before them and does not */
-#define BUDGET_BEYOND 3             /* times the worst round, which no interval goes beyond */
+#define BUDGET_BEYOND 3             /* times the worst round: the bound of any interval */
 /*
  * Rounds share a simulator, its place in memory and on the processors; the next run has another
  * server. So the logarithms differ by at least this (standard deviation).
  */
 #define BUDGET_SD_LEAST 0.15
-#define BUDGET_FLOOR_MS 0.0005      /* smaller errors are counted as this: no stamp is better */
-#define BUDGET_BAND 1.5             /* how far streams and event rate may be from the budget's */
-#define BUDGET_AGE_MAX_S 86400      /* a kept budget is not used after a day */
-#define BUDGET_ROUND_S 0.4          /* of events in a round */
-#define BUDGET_ROUND_REQUESTS 8     /* at least, where the run has so many */
+#define BUDGET_FLOOR_MS 0.0005      /* smaller errors count as this much: no stamp is better */
+#define BUDGET_BAND 1.5             /* allowed ratio of streams and of event rate to the budget's */
+#define BUDGET_AGE_MAX_S 86400      /* a stored budget is used for a day */
+#define BUDGET_ROUND_S 0.4          /* length of a round's answers */
+#define BUDGET_ROUND_REQUESTS 8     /* at least, if the run has as many */
 #define BUDGET_ROUND_EVENTS 60000   /* at most, over all streams */
 #define BUDGET_TTFT_MS 20           /* of the simulator, while it calibrates */
 
@@ -55,12 +55,12 @@
 #define X(name, text) BUDGET_##name,
 enum budget_stamps { BUDGET_STAMPS(X) BUDGET_STAMPS_COUNT };
 #undef X
-const char *budget_stamps_name(uint32_t stamps); /* NULL: none of that number */
+const char *budget_stamps_name(uint32_t stamps); /* NULL: no such number */
 
-/* What decides how wrong a client is. */
+/* What determines the client's error. */
 struct budget_level {
 	uint32_t streams;       /* most requests in flight at once */
-	double events_per_s;    /* of one stream, while its answer comes */
+	double events_per_s;    /* of one stream, during its answer */
 	uint32_t requests;      /* that succeeded */
 	uint32_t events;        /* of an answer, on average */
 	uint32_t threads;
@@ -69,7 +69,7 @@ struct budget_level {
 	bool is_tls;
 };
 
-/* Most that the disturbances which a record shows can have done to it. */
+/* Largest effect that the disturbances visible in a record can have had. */
 struct budget_signs { double ttft, e2el, itl; }; /* to the means, and to the p99 of ITL */
 
 struct budget_error {
@@ -80,26 +80,26 @@ struct budget {
 	struct budget_level level;        /* requests and events: of a round */
 	uint32_t rounds;                  /* 0: no budget */
 	struct budget_error ttft, itl, e2el;
-	double send, kernel, late;        /* parts of ttft.mean, which they add up to */
+	double send, kernel, late;        /* parts of ttft.mean, which is their sum */
 	struct budget_signs signs;        /* of the reported run; in the upper ends */
 	int64_t at_ns;                    /* CLOCK_REALTIME of the calibration */
 	bool is_kept;                     /* measured by an earlier run */
 };
 
 /*
- * The level that a run had, of the successes of its main phase; what the record does not know
- * (threads, stamps, is_burst, is_tls) stays as it is. ERR_RUN: there is nothing to calibrate, such
+ * The level of a run, from the successes of its main phase; what the record does not contain
+ * (threads, stamps, is_burst, is_tls) is left unchanged. ERR_RUN: nothing can be calibrated, such
  * as answers of one event.
  */
 int budget_level_of(const struct record *r, struct budget_level *out, struct err *e);
 
-/* A round of a calibration for a run of that level. */
+/* The shape of a calibration round for a run of that level. */
 struct budget_shape {
 	uint32_t requests, events;
 	uint32_t cap;           /* most in flight; 0: no cap */
 	double rate;            /* requests/s, Poisson; INFINITY: all at once */
 	double itl_ms;
-	double seconds;         /* about, of all rounds */
+	double seconds;         /* approximate, of all rounds */
 };
 struct budget_shape budget_shape(const struct budget_level *level);
 
@@ -115,9 +115,9 @@ struct budget_shape budget_shape(const struct budget_level *level);
 struct budget_signs budget_signs(const struct record *r, uint32_t first, uint32_t n);
 
 /*
- * What one round got wrong. A closed loop begins with as many requests at once as its cap allows,
- * and each later one begins when another has ended: means are of those that came first and of
- * those that came later, because the longer a run is, the more of it is of the second kind.
+ * The errors of one round. A closed loop begins with as many requests at once as its cap allows,
+ * and each later one begins when another has ended: means are kept for the first ones and the later
+ * ones separately, because longer runs have more of the second kind.
  */
 struct budget_part { double mean, sign; }; /* mean NAN: there were none */
 struct budget_round {
@@ -138,25 +138,25 @@ struct budget_round budget_round(struct oracle_errors *errors, const struct reco
  */
 void budget_of_rounds(struct budget *b, const struct budget_round *v, size_t n,
 		      double first_share);
-/* Adds what the run itself shows to the upper ends; once. */
+/* Adds the run's own signs to the upper ends; call once. */
 void budget_add_signs(struct budget *b, const struct budget_signs *s);
 
 /*
- * Where one more value of a law may lie that n >= 2 values are known of: between low and high with
- * probability `level`; see above. Values below `floor` count as it, and a standard deviation of the
- * logarithms below sd_least as that.
+ * Student's prediction interval for one more value, given n >= 2 values: low to high with
+ * probability `level`; see above. Values below `floor` count as floor, and a standard deviation of
+ * the logarithms below sd_least as sd_least.
  */
 void budget_predict(const double *v, size_t n, double level, double floor, double sd_least,
 		    double *low, double *high);
 
-/* Whether it holds for a run of that level. */
+/* Whether the budget applies to a run of that level. */
 bool budget_fits(const struct budget *b, const struct budget_level *run);
 
 /* ---- kept ones ---- */
 
-/* One JSON object; machine and build say where and by what it was measured. */
+/* One JSON object; machine and build identify what was measured. */
 void budget_write(const struct budget *b, const char *machine, const char *build, struct buf *out);
 enum budget_kept { BUDGET_USABLE, BUDGET_OLD, BUDGET_FOREIGN, BUDGET_DAMAGED };
-/* Sets is_kept. OLD: above BUDGET_AGE_MAX_S, or of the future. FOREIGN: machine or build differ. */
+/* Sets is_kept. OLD: above BUDGET_AGE_MAX_S or in the future. FOREIGN: other machine or build. */
 enum budget_kept budget_read(struct budget *b, struct str text, const char *machine,
 			     const char *build, int64_t now_ns);

@@ -2,12 +2,11 @@
 /*
  * client.c - how well the client did its part, and what the events carried.
  *
- * Send lag deserves a word. A request may go when it is due and a slot under
- * the cap is free. With FIFO admission the i-th admitted request (from 0) finds
- * a slot once i - cap + 1 answers have arrived, so the instant it could have
- * gone is max(due, the (i - cap)-th smallest arrival). What lies between that and
- * sent, less the time spent connecting, is the client's own delay. An answer has
- * arrived by the kernel's stamp: a client that reads late sends the next one late.
+ * Send lag: a request may be sent when it is due and a slot under the cap is free. With FIFO
+ * admission the i-th admitted request (from 0) finds a slot once i - cap + 1 answers have arrived,
+ * so the earliest possible instant is max(due, the (i - cap)-th smallest arrival). The time from
+ * there to sent, minus the time spent connecting, is the client's own delay. An answer has arrived
+ * by the kernel's stamp: a client that reads late also sends the next request late.
  */
 #include "client/metrics/metrics_internal.h"
 
@@ -331,12 +330,11 @@ static bool is_smeared(const struct record_mark *shared, const int64_t *skew, in
 }
 
 /*
- * One walk over the marks; those of one event stand together, MARK_SHARED before
- * MARK_EMPTY. An event without text spoils no gap between tokens, so sharing a
- * read with one does not count. Late is a read that came more than late_ns after its last
- * bytes: had the client been prompt, its events might have had a stamp each. In a prompt read
- * they arrived together, and so did those of one segment, whenever it was read. skew: of each
- * event; NULL when it is unknown, and then all are late.
+ * One walk over the marks; those of one event are adjacent, MARK_SHARED before MARK_EMPTY. Sharing
+ * a read with an event without text does not count, because it changes no gap between tokens. A
+ * read is late when it came more than late_ns after its last bytes: a prompt client might have had
+ * a stamp for each event. Events in a prompt read arrived together, as did those of one segment,
+ * whenever it was read. skew: per event; NULL: unknown, all count as late.
  */
 static struct seen look_at_marks(const struct record *r, const struct request_row *row,
 				 const int64_t *skew, int64_t late_ns)

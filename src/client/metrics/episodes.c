@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * episodes.c - parts of a run that are unlike the rest: slow first requests (a cold server), and a
- * time in which the server took no connections.
+ * episodes.c - unusual parts of a run: slow first requests (a cold server), and a time in which the
+ * server accepted no connections.
  *
- * The first requests. Were all n requests alike, each order of their TTFTs would be equally likely,
- * so the number of the first k among the k slowest would follow the hypergeometric distribution of
- * k draws from n with k marked. k is 2, 4, 8 ... up to a quarter of n; the smallest of their tails
- * times their number is the probability (Bonferroni), which a run without a cold start passes below
- * P in at most P of all runs. Equal values count as if the later ones were slower. One slow request
- * alone cannot be distinguished from chance: it is the slowest of n in one of n runs.
+ * The first requests. If all n requests were alike, each order of their TTFTs would be equally
+ * likely, so the number of the first k among the k slowest would follow the hypergeometric
+ * distribution of k draws from n with k marked. k is 2, 4, 8 ... up to a quarter of n; the smallest
+ * of their tails times their number is the probability (Bonferroni), which in at most P of all runs
+ * without a cold start is below P. Equal values count as if the later ones were slower. One slow
+ * request cannot be distinguished from chance: it is the slowest of n in one of n runs.
  */
 #include "client/metrics/metrics_internal.h"
 

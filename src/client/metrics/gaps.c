@@ -1,26 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gaps.c - who made the slow gaps between events: the server, what lies between, or this client.
+ * gaps.c - the cause of slow gaps between events: the server, delivery, or this client.
  *
- * The unit is an arrival: events that came together, the gap before them, when they were read.
- * Its events come within a twentieth of the mean gap (1 ms at most) of each other; those of one
- * read share a stamp and are 0 apart. The typical gap is the median over the events of their
- * arrival's gap / its events, which batching does not move. An arrival is slow when its gap is
- * above the larger of twice the typical one and the typical one plus 1 ms, and then its cause is
+ * The unit is an arrival: events that came together, the gap before them, when they were read. Its
+ * events come within a twentieth of the mean gap (1 ms at most) of each other; those of one read
+ * share a stamp. The typical gap is the median over the events of their arrival's gap / its events,
+ * which batching does not change. An arrival is slow when its gap is above the larger of twice the
+ * typical one and the typical one plus 1 ms; its cause is then
  *
  *   client     with user-space stamps: without the part that late reading added it is not slow; or
  *              its events shared a read for which the client came late, so that they have one stamp
  *              (the kernel's, of the last bytes) where each would have had its own
- *   delivery   its events came together although the client was prompt: less one typical gap for
+ *   delivery   its events came together although the client was prompt: minus one typical gap for
  *              each event but the first, it is not slow. They were held back and passed on
- *              together, by the server's writes, a proxy, interrupts or a segment that was lost
+ *              together, by the server's writes, a proxy, interrupts or a lost segment
  *   server     all else
  *
- * An arrival that has no more events than those that are read promptly usually have is not the
- * client's. Whether the client came late is asked of all reads of its loop, because a read's own
- * lateness proves nothing. Bytes that waited for a lost segment have old stamps, yet the loop read
- * other streams promptly meanwhile; and when a client that was stopped goes on, some stream's last
- * bytes have just come, but its neighbours' have not.
+ * An arrival with no more events than promptly read arrivals usually have is not the client's
+ * fault. Whether the client came late is judged over all reads of its loop, because one late read
+ * proves nothing: bytes that waited for a lost segment have old stamps, yet the loop read other
+ * streams promptly meanwhile; and after a stopped client resumes, the last bytes of some stream
+ * have just arrived while the other streams' are old.
  */
 #include "client/metrics/metrics_internal.h"
 

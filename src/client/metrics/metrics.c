@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics.c - arrays, totals, rates and the six blocks, and what is counted row by row: base URLs,
- * probes, constraints, priorities, the busiest second; see metrics.h.
+ * metrics.c - arrays, totals, rates and the six blocks, and counts per base URL, probe, constraint,
+ * priority and second; see metrics.h.
  *
- * The order of every floating-point operation is upstream's, so that a result
- * can be checked to the last bit.
+ * The order of every floating-point operation is upstream's, so that a result can be checked to the
+ * last bit.
  */
 #include "client/metrics/metrics_internal.h"
 
@@ -461,7 +461,7 @@ static int64_t *priorities_of(const struct metrics_class_request *v, size_t n, s
 	return all;
 }
 
-/* The values of a class that are told, into room for n of them. */
+/* Statistics of a class's reported values; room holds n of them. */
 static struct metrics_spread spread_of(const struct metrics_class_request *v, size_t n,
 				       int64_t priority, size_t offset, double *room)
 {

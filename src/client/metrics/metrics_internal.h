@@ -3,14 +3,14 @@
 #pragma once
 #include "client/metrics/metrics.h"
 
-#define METRICS_SECONDS_MAX 10000000 /* longest run whose peaks are looked for: 115 days */
+#define METRICS_SECONDS_MAX 10000000 /* longest run whose peaks are computed: 115 days */
 
 static inline double metrics_seconds(int64_t ns)
 {
 	return (double)ns / 1e9;
 }
 
-/* An instant since the epoch: whole seconds apart, or the sum would be rounded to 256 ns first. */
+/* An instant since the epoch; dividing the whole ns would round them to 256 ns first. */
 static inline double metrics_instant(int64_t ns)
 {
 	return (double)(ns / 1000000000) + (double)(ns % 1000000000) / 1e9;
@@ -37,7 +37,7 @@ static inline double metrics_share(double part, double whole)
 	return whole > 0 ? part / whole : 0;
 }
 
-/* Ascending. Of moments those of the same time are in order of their elements. */
+/* Sorts in ascending order; moments of the same time by their elements. */
 struct metrics_moment { int64_t at_ns; uint32_t i; };
 void metrics_sort_moments(struct metrics_moment *v, size_t n);
 void metrics_sort_ints(int64_t *v, size_t n);
@@ -45,13 +45,13 @@ void metrics_sort_ints(int64_t *v, size_t n);
 /* Sorts values and describes them; factor 1000 last. */
 struct metrics_spread metrics_spread(double *seconds, size_t n);
 
-/* Likewise, in the values' own unit; they are sorted. */
+/* As metrics_spread, in the values' own unit; sorts them. */
 struct metrics_stats metrics_stats(double *values, size_t n);
 /* Whether element i, a success, meets every objective. */
 bool metrics_is_good(const struct metrics *m, uint32_t i, const struct request_row *row);
 /*
- * A block over the successes among some elements (NULL: all n), in that order. Its percentiles are
- * the caller's to free.
+ * Summarises a block over the successes among some elements (NULL: all n), in that order. The
+ * caller frees its percentiles.
  */
 void metrics_summarize(const struct metrics *m, const struct record *r, const uint32_t *element,
 		       uint32_t n, enum metric_block b, struct metrics_summary *out);
@@ -62,10 +62,10 @@ static inline double metrics_tpot(const struct metrics *m, uint32_t i)
 	return m->output_len[i] > 1 ? (m->latency[i] - m->ttft[i]) / (double)(m->output_len[i] - 1)
 				    : 0;
 }
-/* The elements by their start, NULL: they are in that order. For free(). */
+/* The elements in order of their start; NULL: they already are. For free(). */
 uint32_t *metrics_time_order(const struct metrics *m, const struct record *r);
 
-/* The value of a label as it is spelled, name with its ="; empty when there is none. */
+/* The value of a label as spelled, name with its ="; empty if absent. */
 struct str metrics_label(const struct record_series *s, const char *name);
 
 void metrics_peaks(struct metrics *m, const struct record *r);
@@ -83,7 +83,7 @@ void metrics_sessions_release(struct metrics_sessions *s);
 void metrics_classes(struct metrics *m, const struct record *r);
 void metrics_client(struct metrics *m, const struct record *r);
 void metrics_gaps(struct metrics *m, const struct record *r);
-/* Output tokens that the server says, also where that is ignored; 0: it says nothing. */
+/* Output tokens reported by the server, even if ignored; 0: not reported. */
 uint32_t metrics_usage(const struct request_row *row);
 void metrics_failures(struct metrics *m, const struct record *r);
 void metrics_correctness(struct metrics *m, const struct record *r);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * oracle.h - the client's record next to what the simulator did: how far the client is off.
+ * oracle.h - the client's record compared with the simulator's truth file: the client's errors.
  *
- * `profllm sim --truth FILE` paces every event itself and writes down when it received each
- * request and sent each event (sim/serving/truth.h). Both clocks are CLOCK_REALTIME of the same
- * machine, so a difference of two stamps is the client's error, plus the way through the kernel and
- * the server's own send call of a few microseconds. Requests are joined by their ids.
+ * `profllm sim --truth FILE` paces every event itself and records when it received each request and
+ * sent each event (sim/serving/truth.h). Both clocks are CLOCK_REALTIME of the same machine, so a
+ * difference of two stamps is the client's error, plus the way through the kernel and the server's
+ * own send call of a few microseconds. Requests are joined by their ids.
  *
  * With T the first event's arrival, S the request's sending, r and s[] the server's stamps:
  *
@@ -37,37 +37,37 @@ struct oracle_truth {
 };
 
 /*
- * Reads a truth file that is complete: the requests PREFIX0 to PREFIX<requests - 1>; lines of
- * other requests are skipped. ERR_PARSE names the request that is missing or damaged. Release in
- * any case.
+ * Reads a complete truth file: the requests PREFIX0 to PREFIX<requests - 1>; lines of other
+ * requests are skipped. ERR_PARSE names the request that is missing or damaged. Release in any
+ * case.
  */
 int oracle_read(struct oracle_truth *t, const char *path, const char *prefix, uint32_t requests,
 		struct err *e);
 void oracle_release(struct oracle_truth *t);
 
-/* [0]: the run's own stamps (the kernel's unless it counts by others); [1]: user space. */
+/* [0]: the run's own stamps (the kernel's unless it uses others); [1]: user space. */
 struct oracle_errors {
 	double *ttft, *e2el, *send;       /* of each request, signed, in the order joined */
 	double *itl[2], *stamp[2];        /* of each event; itl without sign */
 	size_t n_requests, n_itl, n_stamp;
-	uint64_t n_shared;                /* events that came in one read with an earlier one */
+	uint64_t n_shared;                /* events in the same read as an earlier one */
 
-	/* NULL, or called with every ITL error and when (record's clock) the later event came. */
+	/* NULL, or called with every ITL error and the time (record's clock) of the later event. */
 	void (*gap)(void *self, int64_t at_ns, const double itl[2]);
 	void *gap_self;
 };
 
-/* Room for so many requests of at most so many events. */
+/* Allocates room for that many requests of at most that many events. */
 void oracle_errors_init(struct oracle_errors *r, uint32_t requests, uint32_t events);
 /*
  * Appends n requests: rows of the record from first_row on, and of the truth from first_request on.
- * ERR_RUN for one that has not `events` events on both sides; events is at least 1.
+ * ERR_RUN for one without exactly `events` events on both sides; events is at least 1.
  */
 int oracle_join(struct oracle_errors *r, const struct record *record, uint32_t first_row,
 		const struct oracle_truth *t, uint32_t first_request, uint32_t n, uint32_t events,
 		struct err *e);
-/* itl and stamp in ascending order, for percentiles. */
+/* Sorts itl and stamp in ascending order, for percentiles. */
 void oracle_errors_sort(struct oracle_errors *r);
-/* Empties it for other requests; the room stays. */
+/* Empties it for other requests and keeps the memory. */
 void oracle_errors_reset(struct oracle_errors *r);
 void oracle_errors_release(struct oracle_errors *r);

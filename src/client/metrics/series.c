@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * series.c - what the series of a record say that telemetry/ read: of the servers (speculative
+ * series.c - metrics from the series of a record that telemetry/ read: of the servers (speculative
  * decoding, diffusion, queues, caches) and of the machine.
  *
  * A server's counter counts from the reading before the load to the one after it; it is unavailable
- * when one of the two readings lacks it. The points in between are for gauges: an idle
- * server before and after would only blur them. They also show that a server was
- * restarted or that a load balancer asked several servers in turn: a counter goes back,
- * or the process start time changes. The counts of that server are then unknown, even
- * when the last reading is above the first, and none of its counters is reported.
+ * when either reading lacks it. The points in between are for gauges: the idle server before and
+ * after would distort them. They also show that a server was restarted or that a load balancer
+ * asked several servers in turn: a counter decreases, or the process start time changes. The counts
+ * of that server are then unknown, even when the last reading is above the first, and none of its
+ * counters is reported.
  */
 #include "client/metrics/metrics_internal.h"
 
@@ -18,7 +18,7 @@
 #include "client/record/series.h"
 #include "core/base/mem.h"
 
-#define START_SLACK_S 1.5 /* some programs compute it anew each time, from a steered clock */
+#define START_SLACK_S 1.5 /* some programs recompute it each time from an adjusted clock */
 
 struct str metrics_label(const struct record_series *s, const char *name)
 {
@@ -363,7 +363,7 @@ static struct metrics_level no_level(void)
 	return (struct metrics_level){ 0, NAN, NAN, NAN };
 }
 
-/* A sum of many products may end beside its bounds by a last digit. */
+/* Rounding may put the mean just outside its bounds. */
 static double mean_of(const struct series_shape *h, struct series_window in)
 {
 	if (in.to_ns <= in.from_ns)
@@ -579,7 +579,7 @@ static void describe_sampler(struct metrics_system *out, const struct system_sou
 
 /* ---- all together ---- */
 
-/* NAN as soon as one is not told. */
+/* NAN if one of them does not report it. */
 static void over_gpus(struct metrics_system *out, struct series_window in,
 		      const struct metrics_tokens *tokens)
 {

@@ -2,11 +2,11 @@
 /*
  * settled.c - means of a run without its warm-up and its end; see core/stats/settled.h.
  *
- * One stretch holds for all numbers: the longest warm-up that TTFT, TPOT or E2EL of the successes
- * shows, in the order of their start, and at the end the same, looked for backwards. Latencies
- * are of the requests that start in it. Rates count ends and tokens from the first kept start, or
- * from one median E2EL after the first of all (until then the server only fills), up to the last
- * kept start (after it the server only empties), in bins of equal time.
+ * All numbers use the same part of the run: without the longest warm-up that TTFT, TPOT or E2EL of
+ * the successes show, in the order of their start, and without the same at the end, searched
+ * backwards. Latencies are of requests that start in it. Rates count ends and tokens in bins of
+ * equal time, from the first kept start, or one median E2EL after the first of all if that is later
+ * (until then the server only fills), up to the last kept start (then it only empties).
  */
 #include "client/metrics/metrics_internal.h"
 

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * steady.c - the part of a closed loop in which it was as full as it was meant to be; and of an
- * open loop, whether the server kept up with the arrivals (at the end of this file).
+ * steady.c - the part of a closed loop in which it was as full as intended; and of an open loop,
+ * whether the server kept up with the arrivals (at the end of this file).
  *
- * The window begins when as many requests are in flight as the threshold asks for,
- * and ends when their number falls below it for the last time; what lies between may
- * dip. The rules are those of upstream's Rust client (serve spec 10): successes
- * alone are looked at, ends come before starts of the same instant, and an instant
- * belongs to the window from its start up to, not including, its end. Starting in
- * it counts for prompts, TTFT and TPOT, ending in it for requests, and each token
- * event in it for output.
+ * The window begins when as many requests are in flight as the threshold asks for, and ends when
+ * their number falls below it for the last time; it may fall below it in between. The rules are
+ * those of upstream's Rust client (serve spec 10): only successes count, ends come before starts of
+ * the same instant, and an instant belongs to the window from its start up to, not including, its
+ * end. Prompts, TTFT and TPOT are of requests that start in it, the request count is of those that
+ * end in it, and output of token events in it.
  */
 #include "client/metrics/metrics_internal.h"
 

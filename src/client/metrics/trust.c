@@ -150,7 +150,7 @@ static void conclude(struct trust *t)
 
 /* The end of reasons whose cause is this machine: the verb that looks for it. */
 #define SEE_DOCTOR " profllm doctor looks for the cause."
-/* And of those that a setting of this machine mends. */
+/* The end of reasons that a setting of this machine fixes. */
 #define DOCTOR_MENDS " profllm doctor shows the command."
 
 /* VALID below the first limit, INVALID above the second. */

@@ -2,8 +2,8 @@
 /*
  * link.h - what a network interface does to segments before the kernel stamps them.
  *
- * Asked of the driver (ethtool ioctl), which needs no privilege. Each question that a driver does
- * not answer leaves its value at "not known"; nothing here is an error.
+ * Read from the driver (ethtool ioctl), which needs no privilege. A value that a driver does not
+ * report stays "not known"; nothing here is an error.
  */
 #pragma once
 #include <stdbool.h>

@@ -2,15 +2,14 @@
 /*
  * loop.c - see loop.h.
  *
- * Timers are a heap over (deadline, order of setting) with four children a node. It holds the keys
- * next to the pointers, and a table of its own says where in the heap each timer is, so sifting
+ * Timers are a heap over (deadline, order of setting) with four children per node. It holds the
+ * keys next to the pointers, and a separate table has each timer's position in the heap, so sifting
  * does not touch the timers' memory: with a thousand timers each of them is cold. A timer that its
  * callback sets again takes the place that it left at the top, so that the heap is sifted once.
- * Readiness is collected in batches of EVENTS_MAX. A batch can take a
- * millisecond to work off, so due timers are also fired between its callbacks. One that takes
- * TURN_NS is left for the caller to look at its deadlines and at signals; the next round goes on
- * with it and collects nothing before its end, so that no descriptor is served twice before all
- * others were.
+ * Readiness is collected in batches of EVENTS_MAX. A batch can take a millisecond to process, so
+ * due timers are also fired between its callbacks. After TURN_NS loop_poll returns, so that the
+ * caller can check its deadlines and signals; the next round continues the batch and collects
+ * nothing before its end, so that no descriptor is served twice before all others were.
  */
 #include "client/net/loop.h"
 

@@ -222,7 +222,7 @@ bool sock_is_connected(int fd)
 	return getpeername(fd, (struct sockaddr *)&peer, &n) == 0;
 }
 
-/* A socket file nobody listens on any more is left by a process that was killed: remove it. */
+/* A socket file without a listener is left over from a process that was killed: remove it. */
 static bool remove_stale(const struct sock_addr *addr)
 {
 	struct stat st;
@@ -265,7 +265,7 @@ int sock_listen(struct sock_addr *addr, int backlog, struct err *e)
 	return fd;
 }
 
-/* A kernel without IPv6 has nobody there. */
+/* A kernel without IPv6 has no listener there. */
 static int try_family(int family, uint16_t port)
 {
 	struct sockaddr_in v4 = { .sin_family = AF_INET, .sin_port = htons(port) };

@@ -39,12 +39,12 @@ void sock_addr_text(const struct sock_addr *addr, char *out, size_t cap);
 
 /* An address of this machine to connect from: IPv4 or IPv6, no name. ERR_USAGE. */
 int sock_addr_own(const char *text, struct sock_addr *addr, struct err *e);
-/* Whether this machine has that address: -1 and e when a socket cannot have it. */
+/* Whether this machine has that address: -1 and e when a socket cannot be bound to it. */
 int sock_try_own(const struct sock_addr *own, struct err *e);
 
 /* Starts connecting, with stamps on; returns the descriptor, or -1 with e and errno set. */
 int sock_connect(const struct sock_addr *addr, bool is_stamped, struct err *e);
-/* The same from an address of this machine (NULL: the kernel chooses), whose ports are its own. */
+/* The same from an address of this machine, which has its own ports (NULL: the kernel chooses). */
 int sock_connect_from(const struct sock_addr *own, const struct sock_addr *addr, bool is_stamped,
 		      struct err *e);
 /* After EPOLLOUT: 0 when connected, else the errno. */
@@ -55,7 +55,7 @@ bool sock_is_connected(int fd);
 /* port 0 picks one; the bound address comes back in addr. SO_REUSEADDR. */
 int sock_listen(struct sock_addr *addr, int backlog, struct err *e);
 int sock_accept(int listener, bool is_stamped); /* -1 with errno */
-/* 0: nobody listens on the TCP port at any address, which was tried; else the errno. */
+/* Tries to listen on a TCP port at any address. 0: it is free; else the errno. */
 int sock_try_port(uint16_t port);
 
 /*
@@ -64,31 +64,30 @@ int sock_try_port(uint16_t port);
  */
 ssize_t sock_recv(int fd, void *data, size_t cap, int64_t *stamp_ns);
 /*
- * The same. *is_drained: neither bytes nor the end of the stream came after these. False where the
- * kernel does not say so (sock_connect's sockets on Linux 4.18 and later do).
+ * The same. *is_drained: nothing was left to read, not even the end of the stream. Always false
+ * where the kernel does not report it (sock_connect's sockets on Linux 4.18 and later do).
  */
 ssize_t sock_recv_last(int fd, void *data, size_t cap, int64_t *stamp_ns, bool *is_drained);
 /* MSG_NOSIGNAL. Returns bytes taken or -1 with errno. */
 ssize_t sock_send(int fd, struct str a);
 
 /*
- * What of the bytes that were sent the peer has taken: *acked counts them (TCP; else it is 0), and
- * what is returned is how many it has not taken yet. -1: nothing is known.
+ * Returns how many sent bytes the peer has not acknowledged; *acked counts those that it has (TCP;
+ * else 0). -1: unknown.
  */
 int64_t sock_unread(int fd, uint64_t *acked);
 
 /*
- * Opens a stamped loopback socket pair and waits (<= 100 ms) until a read
- * carries a stamp; the kernel switches stamping on with a delay. Returns a
- * descriptor to keep open while measuring (close it at the end), or -1 when the
- * kernel gives no stamps (e tells why).
+ * Opens a stamped loopback socket pair and waits (<= 100 ms) until a read carries a stamp; the
+ * kernel switches stamping on with a delay. Returns a descriptor to keep open while measuring
+ * (close it at the end), or -1 when the kernel gives no stamps (e says why).
  */
 int sock_stamps_on(struct err *e);
 
 /*
- * What TCP knows of the way to a connection's peer: segments of ours that were sent again, segments
- * of the peer that came before an earlier one (that one was lost, or overtaken), and the shortest
- * round trip so far. Zero where the kernel does not say.
+ * TCP's view of a connection: our segments that were sent again, segments of the peer that came
+ * before an earlier one (which was lost or overtaken), and the shortest round trip so far. Zero
+ * where the kernel does not report it.
  */
 struct sock_path { uint32_t resent, out_of_order; int64_t round_trip_ns; };
 struct sock_path sock_path(int fd);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sock_unread.c - what TCP says of a connection: see sock.h. Apart, because <linux/tcp.h> and
+ * sock_unread.c - TCP's view of a connection: see sock.h. Separate, because <linux/tcp.h> and
  * <netinet/tcp.h> exclude each other.
  */
 #include <linux/sockios.h>

@@ -5,8 +5,8 @@
  *   (unknown) --SYN--> NEW --SYN-ACK--> OPEN --hole, unreadable--> SEEKING --request line--> OPEN
  *       \------------------ request line -----^
  *
- * A flow leaves the table when the server has closed it or either side has reset it, and when
- * there is no room and nothing was seen of it for IDLE_NS.
+ * A flow leaves the table when the server has closed it, when either side has reset it, or when the
+ * table is full and the flow was idle for IDLE_NS.
  */
 #include "client/net/streams.h"
 

@@ -2,11 +2,10 @@
 /*
  * tls.c - see tls.h.
  *
- * OpenSSL reads and writes through a BIO of our own that takes from the slice
- * and appends to the buffer of the call in progress: no copy in between and no
- * memory kept per connection. OpenSSL holds a record that is not complete yet
- * itself, so a slice is always used up, with one exception: what follows the
- * last handshake message is kept until the first tls_read.
+ * OpenSSL reads and writes through a BIO of our own that takes from the slice and appends to the
+ * buffer of the call in progress: no copy in between and no memory kept per connection. OpenSSL
+ * itself keeps an incomplete record, so a slice is always used up, with one exception: what follows
+ * the last handshake message is kept until the first tls_read.
  */
 #include "client/net/tls.h"
 
@@ -33,7 +32,7 @@ struct tls {
 	SSL *ssl;
 	char *host;       /* NULL on a server */
 	struct str in;    /* of the call in progress */
-	struct buf *out;  /* likewise */
+	struct buf *out;  /* of the call in progress */
 	struct buf early; /* came with the end of the handshake */
 	bool is_server;
 };

@@ -1,15 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls.h - TLS through memory: ciphertext in and out as bytes, so that the
- * socket reads, and so the kernel's stamps, stay ours. The only file that
- * includes OpenSSL is net/tls.c.
+ * tls.h - TLS through memory: ciphertext in and out as bytes, so that the program reads the sockets
+ * itself and keeps the kernel's stamps. The only file that includes OpenSSL is net/tls.c.
  *
- * One struct tls_config per run (thread-safe; outlives its connections), one
- * struct tls per connection. TLS 1.2 and newer, ALPN http/1.1, no session
- * resumption: every connection is a full handshake, as a first visitor's is.
+ * One struct tls_config per run (thread-safe; outlives its connections), one struct tls per
+ * connection. TLS 1.2 and newer, ALPN http/1.1, no session resumption: every connection makes a
+ * full handshake, like a first visitor.
  *
- * A server with a ca_file demands a client certificate. What is appended to out
- * must be sent even when a call fails: it is the alert that tells the peer why.
+ * A server with a ca_file demands a client certificate. What is appended to out must be sent even
+ * when a call fails: it is the alert that tells the peer why.
  */
 #pragma once
 #include <stdbool.h>
@@ -32,8 +31,8 @@ struct tls_config *tls_config_new(const struct tls_opts *opts, struct err *e);
 void tls_config_free(struct tls_config *c);
 
 /*
- * A new key and a certificate for 127.0.0.1 that it has signed itself, valid for a day, as PEM: the
- * key readable for the user alone. For a server of our own that no client verifies.
+ * Writes a new key and a self-signed certificate for 127.0.0.1, valid for a day, as PEM; only the
+ * user can read the key. For a server of our own whose certificate no client verifies.
  */
 int tls_make_certificate(const char *cert_file, const char *key_file, struct err *e);
 
@@ -56,6 +55,6 @@ int tls_handshake(struct tls *t, struct str in, struct buf *out, struct err *e);
 int tls_read(struct tls *t, struct str in, struct buf *plain, struct buf *out, struct err *e);
 /* Plaintext in; ciphertext appended to out. */
 int tls_write(struct tls *t, struct str plain, struct buf *out, struct err *e);
-/* Appends the closing message: what a polite end of a connection begins with. */
+/* Appends the closing message that should precede the end of a connection. */
 void tls_close(struct tls *t, struct buf *out);
 const char *tls_version(const struct tls *t);

@@ -412,7 +412,7 @@ static void sift(struct slot *slot, uint32_t n)
 	slot[at] = moved;
 }
 
-/* How many turns follow each other in a session: branches run beside each other. */
+/* How many turns follow each other in a session, on its longest branch. */
 static uint32_t turns_of(const struct sessions *s, const struct session *session)
 {
 	uint32_t n = 1;

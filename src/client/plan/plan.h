@@ -2,25 +2,23 @@
 /*
  * plan.h - when each request is due, and what it waits for.
  *
- * A plan is built before the first byte is sent and never changed while load
- * runs; the driver only walks it. Roots have a due time from the start of the
- * phase and are sorted by it. A successor is due some time after the last of
- * the entries that it waits for has ended (sessions, multi-turn, closed loops per
- * user), and runs on the loop on which that one ran. What it waits for and whose
- * history it continues are two things: a join waits for several entries and
- * continues one, and a client with several conversations waits for its last
- * request and continues another conversation. What needs a barrier (a batch, an
- * iteration) is a run of its own; what runs in addition to the cap (probes) is a second
- * run at the same time into the same record (load_opts.first_shard). Where the
- * order is only known while load runs, the driver asks for the next entry
- * (load_opts.pick), and the plan has no roots.
+ * A plan is built before the first byte is sent and never changed while load runs; the driver only
+ * walks it. Roots have a due time from the start of the phase and are sorted by it. A successor is
+ * due some time after the last of the entries that it waits for has ended (sessions, multi-turn,
+ * closed loops per user), and runs on the loop on which that one ran. What an entry waits for and
+ * whose history it continues are independent: a join waits for several entries and continues one,
+ * and a client with several conversations waits for its last request and continues another
+ * conversation. What needs a barrier (a batch, an iteration) is a run of its own; what is exempt
+ * from the cap (probes) is a second run at the same time into the same record
+ * (load_opts.first_shard). Where the order is only known while load runs, the driver asks for the
+ * next entry (load_opts.pick), and the plan has no roots.
  *
- * Due times stay the recipe's doubles in seconds; nanoseconds appear at
- * admission. Same seed and options give the same bytes (serve spec 2.5).
+ * Due times stay the recipe's doubles in seconds; nanoseconds appear at admission. Same seed and
+ * options give the same bytes (serve spec 2.5).
  *
- * Invariants: roots come first, due_s never decreases among them, those of one session
- * are adjacent; what an entry waits for or continues has a lower index; a sample is a valid
- * workload index; due_s is within 0..DUE_S_MAX, so that nanoseconds hold it.
+ * Invariants: roots come first, due_s never decreases among them, those of one session are
+ * adjacent; what an entry waits for or continues has a lower index; a sample is a valid workload
+ * index; due_s is within 0..DUE_S_MAX, so that it fits in nanoseconds.
  */
 #pragma once
 #include <stddef.h>
@@ -35,8 +33,9 @@
 
 enum plan_flags {
 	PLAN_GIVES_UP = 2,   /* the client hangs up some time after sending (load_opts) */
-	PLAN_FROM_PHASE = 8, /* due_s counts from phase start, like a root's, if its waits ended */
-	PLAN_FROM_START = 4, /* due_s counts from when `after` was sent, if its waits have ended */
+	PLAN_FROM_PHASE = 8, /* due_s counts from phase start; not due before its waits end */
+	PLAN_FROM_START = 4, /* due_s counts from the sending of `after`; not before its waits
+			      * end */
 };
 
 struct plan_entry {
@@ -54,13 +53,13 @@ struct plan_entry {
 /* Ramp-up log (serve spec 2.10): at the request whose rate first passes rps. */
 struct plan_ramp { int64_t rps; uint32_t entry; };
 
-/* The entry before it in its session: whom it continues, else whom it waits for, or PLAN_NONE. */
+/* The entry before it in its session: the one it continues, else waits for, or PLAN_NONE. */
 static inline uint32_t plan_before(const struct plan_entry *entry)
 {
 	return entry->history != PLAN_NONE ? entry->history : entry->after;
 }
 
-/* What an entry waits for besides `after`. */
+/* What an entry waits for in addition to `after`. */
 struct plan_join { uint32_t entry, waits_for; };
 
 struct plan {
@@ -72,7 +71,7 @@ struct plan {
 	size_t n_ramp;
 };
 
-/* The root that an entry follows, directly or not; of a root itself. */
+/* The root that an entry follows, directly or not; a root itself for a root. */
 static inline uint32_t plan_root(const struct plan *p, uint32_t entry)
 {
 	while (entry >= p->n_roots)
@@ -100,28 +99,28 @@ int plan_arrivals(struct plan *p, uint32_t n, const struct plan_opts *opts,
 /* A plan longer than its workload of n samples takes them again from the first. */
 void plan_repeat(struct plan *p, uint32_t n);
 /*
- * How many requests by the arrival recipe fall due within some seconds: round(rate * seconds);
- * with a ramp, so many that the ramp takes as long. INFINITY where all are due at once.
+ * How many requests of the arrival recipe are due within some seconds: round(rate * seconds); with
+ * a ramp, as many as make the ramp last that long. INFINITY where all are due at once.
  */
 double plan_count(const struct plan_opts *opts, double seconds);
 /* All n due at 0: ready check, warm-up. Every entry names the given sample. */
 void plan_same(struct plan *p, uint32_t n, uint32_t sample);
 
-/* One root at 0; each of the others is due gap_s (0..DUE_S_MAX) after the end of the one before. */
+/* One root at 0; each other entry is due gap_s (0..DUE_S_MAX) after the previous one's end. */
 void plan_chain(struct plan *p, uint32_t n, double gap_s);
 
 /*
- * From n arrivals (roots, what they are sent with) to the turns of n sessions: arrival i begins
- * session i of s, again from the first where s has fewer, and all its turns have the arrival's URL
- * and LoRA module. A root's own gap counts for nothing. ERR_LIMIT: more turns than a record holds.
+ * Replaces n arrivals (roots and how they are sent) by the turns of n sessions: arrival i begins
+ * session i of s, starting over where s has fewer, and all its turns have the arrival's URL and
+ * LoRA module. A root's own gap is ignored. ERR_LIMIT: more turns than a record holds.
  */
 int plan_sessions(struct plan *p, const struct sessions *s, struct err *e);
 
 /*
- * n arrivals by the user-centric recipe: rate requests/s by all users together. User i begins at
- * i / rate; in its place the next one begins turns * users / rate later, whether or not the last
- * one has ended. plan_user_gaps, after plan_sessions: so long after a user's last request was
- * sent comes the next one, or at once when its answer came later.
+ * n arrivals by the user-centric recipe: rate requests/s by all users together. User i begins at i
+ * / rate; the user that replaces it begins turns * users / rate later, whether or not the first has
+ * ended. plan_user_gaps, called after plan_sessions: a user's next request is due a fixed time
+ * after the last one was sent, or at once when its answer came later.
  */
 int plan_users(struct plan *p, const struct sessions *s, uint32_t n, uint32_t users, double rate,
 	       struct err *e);

@@ -2,8 +2,8 @@
 /*
  * workload.c - see workload.h.
  *
- * The file is written with pwrite and only ever read through its mappings, so a full disk is
- * an error and no signal. A mapping may reach behind what is written: nobody looks there.
+ * The file is written with pwrite and only read through its mappings, so a full disk is an error
+ * and not a signal. A mapping may extend past the written part, which is never read.
  */
 #include "client/plan/workload.h"
 

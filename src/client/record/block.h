@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * block.h - the bytes of a record file: numbers, blocks, their names.
- * Private to record/. docs/record-format.md is the contract.
+ * block.h - the bytes of a record file: numbers, blocks, their names. Private to record/. The
+ * format is specified in docs/record-format.md.
  */
 #pragma once
 #include <stdbool.h>

@@ -21,7 +21,7 @@
 struct region {
 	char *p;
 	size_t bytes;       /* with space on the disk */
-	struct slab *slab;  /* that lies in it and may grow; NULL: none */
+	struct slab *slab;  /* stored in it and may grow; NULL: none */
 	size_t item_bytes, count_max;
 	int fd;             /* -1: it does not grow */
 };

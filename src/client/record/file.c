@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * file.c - loading a record file.
+ * file.c - loads a record file.
  *
- * Two walks over the same bytes. The first checks every block and counts what
- * each shard will hold; the second fills rows and chains whose memory was
- * reserved in between. So a file can make us reserve only what it contains.
+ * Two walks over the same bytes. The first checks every block and counts what each shard will hold;
+ * the second fills rows and chains whose memory was reserved in between. So a file can only make us
+ * reserve what it contains.
  */
 #include "client/record/file.h"
 
@@ -584,7 +584,7 @@ static int reserve(struct loader *l)
 	return 0;
 }
 
-/* Without END: from the rows. */
+/* Takes the bounds from the rows, for a file that lacks the END block. */
 static void guess_bounds(struct record *r)
 {
 	for (uint32_t i = 0; i < r->n_rows; i++) {

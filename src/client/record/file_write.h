@@ -10,7 +10,7 @@ void write_opening(struct buf *out, const struct record *r, const struct record_
 /* Series, notes, state once more, END. */
 void write_closing(struct buf *out, const struct record *r, const struct record_info *info,
 		   uint32_t n_rows, uint64_t n_events);
-/* All of it, unless errno says why not. */
+/* Writes all of b. -1 with errno. */
 int write_out(int fd, struct buf *b);
 
 #define BATCH_ROWS_MAX 4096

@@ -15,8 +15,8 @@
 #include "core/base/limits.h"
 #include "core/base/mem.h"
 
-#define CLOCK_STEP_NS 1000000     /* within one host: a clock that moved this far is told */
-#define STARTS_APART_NS 1000000000 /* between hosts: starts further apart are told */
+#define CLOCK_STEP_NS 1000000     /* within one host: larger clock steps are reported */
+#define STARTS_APART_NS 1000000000 /* between hosts: starts further apart are reported */
 
 static bool is_main(const struct request_row *row)
 {

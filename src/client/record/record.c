@@ -334,8 +334,8 @@ static void read_gaps(const struct slab *s, uint32_t head, uint32_t n, char *out
 }
 
 /*
- * Widens packed uint32_t gaps that stand at the front of out, in place, from
- * the back; by memcpy, since the bytes change type under the compiler's eyes.
+ * Widens packed uint32_t gaps at the front of out, in place and from the back; memcpy, because the
+ * type of the memory changes.
  */
 static void widen(int64_t *out, uint32_t n)
 {

@@ -50,7 +50,7 @@
 #define EVENT_GAPS 31
 #define TEXT_BYTES 124
 
-/* REQ_UNSENT: planned, but the run's time was over; no part of the run, and of no record file. */
+/* REQ_UNSENT: planned, but the time was over; not part of the run, and not in any record file. */
 enum request_state {
 	REQ_WAITING, REQ_RUNNING, REQ_DONE, REQ_FAILED, REQ_CANCELLED, REQ_UNSENT,
 };
@@ -66,7 +66,7 @@ enum request_phase { PHASE_MAIN, PHASE_READY, PHASE_WARMUP, PHASE_PROBE };
 enum fail_category { FAIL_CATEGORIES(X) FAIL_COUNT };
 #undef X
 
-/* What a server says of why an answer ended; one word each, whatever its API calls it. */
+/* A server's reason why an answer ended; one word each, whatever its API calls it. */
 #define FINISH_REASONS(X)                                                                 \
 	X(NONE, "none") X(STOP, "stop") X(LENGTH, "length") X(TOOL_CALLS, "tool_calls")   \
 	X(CONTENT_FILTER, "content_filter") X(ABORT, "abort") X(ERROR, "error")           \
@@ -84,21 +84,21 @@ enum request_flags {
 	ROW_IS_POOLING = 32,    /* last_event_ns is the end of the whole body */
 	ROW_COUNTED = 64,       /* tokens_out comes from re-tokenizing the text */
 	ROW_COUNT_UNKNOWN = 128,/* no usage and no tokenizer: 1 token assumed */
-	ROW_GIVEN_UP = 256,     /* cancelled because the plan said so */
-	ROW_ROLE_FIRST = 512,   /* the first token event has a role and nothing else */
-	ROW_USAGE_REFUSED = 1024,/* a token count that the server sent is impossible and not used */
-	ROW_BAD_CALL = 4096,    /* a tool call whose arguments are no JSON object */
-	ROW_HAS_CACHED = 8192,  /* the server said how many prompt tokens it had cached */
+	ROW_GIVEN_UP = 256,     /* cancelled as planned */
+	ROW_ROLE_FIRST = 512,   /* the first token event has only a role */
+	ROW_USAGE_REFUSED = 1024,/* the server sent an impossible token count, which is not used */
+	ROW_BAD_CALL = 4096,    /* a tool call whose arguments are not a JSON object */
+	ROW_HAS_CACHED = 8192,  /* the server reported the number of cached prompt tokens */
 	ROW_DROPPED = 2048,     /* cancelled because a request that it waited for failed */
 };
 
 /*
- * What became of an answer that had to keep to a constraint (a schema, a pattern...), as the rows
- * have it. Upstream's rule is another one and kept beside ours.
+ * Result of checking an answer against its constraint (a schema, a pattern...). Upstream's rule
+ * differs from ours; both results are kept.
  */
 enum row_correctness {
 	ROW_HAS_CONSTRAINT = 1,
-	ROW_CONSTRAINED = 2,       /* the server was told */
+	ROW_CONSTRAINED = 2,       /* the constraint was sent to the server */
 	ROW_SCORED = 4,
 	ROW_CORRECT = 8,
 	ROW_UPSTREAM_SCORED = 16,
@@ -189,7 +189,7 @@ struct request_row {
 	uint32_t mark_head, mark_tail;
 	uint32_t text_bytes, error_bytes; /* text is kept as it came: JSON-escaped answer text */
 	uint32_t other_bytes; /* of reasoning, tool calls, refusals; not in record files */
-	uint32_t first_text_bytes; /* of text_bytes, what the first event with text had; likewise */
+	uint32_t first_text_bytes; /* of text_bytes, those of the first event with text */
 };
 
 struct gap_block { uint32_t next; uint32_t gap[EVENT_GAPS]; };
@@ -197,15 +197,15 @@ struct text_block { uint32_t next; char bytes[TEXT_BYTES]; };
 
 enum mark_kind {
 	MARK_TOKENS = 1,   /* this event carries value tokens, not 1 */
-	MARK_EMPTY,        /* nothing in it (role chunk, finish chunk) */
-	MARK_SHARED,       /* has the stamp of the event before: value is an enum record_shared */
+	MARK_EMPTY,        /* no content (role chunk, finish chunk) */
+	MARK_SHARED,       /* same stamp as the event before: value is an enum record_shared */
 	MARK_ANSWER,       /* first answer text after reasoning */
 	MARK_LONG_GAP,     /* value is the gap in microseconds; read from older files only */
 	MARK_BAD_EVENT,    /* an event that could not be read */
 	MARK_GAP_HIGH,     /* value is the upper half of a long gap in nanoseconds... */
 	MARK_GAP_LOW,      /* ...and its lower half, right after it */
 };
-/* What two events came in, whose stamp both have. */
+/* Why two events have the same stamp: what they came in. */
 enum record_shared {
 	SHARED_READ = 1,   /* one read: they may have arrived at different times */
 	SHARED_SEGMENT,    /* one segment: they arrived together */
@@ -214,9 +214,9 @@ struct record_mark { uint32_t next; uint32_t event; uint32_t kind; uint32_t valu
 
 struct record_shard {
 	struct slab gaps, texts, marks;
-	uint32_t free_text; /* text blocks to use again: index + 1 of the first, 0 = none */
+	uint32_t free_text; /* reusable text blocks: index + 1 of the first, 0 = none */
 	bool keeps_skew, keeps_text;
-	bool is_full;      /* a slab's maximum was reached: something is missing in the chains */
+	bool is_full;      /* a slab's maximum was reached: chains are incomplete */
 };
 
 struct record_series {
@@ -228,12 +228,12 @@ struct record_note { int64_t at_ns; const char *kind, *text; };
 
 struct record {
 	struct request_row *row;     /* rows of all phases; main rows first, in plan order */
-	struct disk *disk;           /* private: keeps them in files; NULL: they are in memory */
-	size_t disk_rows_bytes;      /* private: of the rows in a file; 0: they are on the heap */
+	struct disk *disk;           /* private: keeps rows and chains in files; NULL: in memory */
+	size_t disk_rows_bytes;      /* private: bytes of rows in a file; 0: they are on the heap */
 	uint32_t n_rows, rows_cap;
 	struct record_shard *shard;
 	uint32_t n_shards;
-	struct record_series **series; size_t n_series; /* each stays where it is */
+	struct record_series **series; size_t n_series; /* each has a fixed address */
 	struct record_note *note; size_t n_notes;
 	struct arena arena;          /* meta text, names, notes */
 	const char *meta;            /* JSON object, see docs/record-format.md; NULL until set */
@@ -243,15 +243,15 @@ struct record {
 };
 
 /*
- * rows_cap rows and n_shards shards; events_hint: expected token events. So many of them, and
- * PREFAULT_EVENTS_MAX at most, get their memory now; the others when they come.
+ * Allocates rows_cap rows and n_shards shards; events_hint: expected token events. Memory for that
+ * many, at most PREFAULT_EVENTS_MAX, is allocated now, for more when they come.
  */
 int record_init(struct record *r, uint32_t rows_cap, uint32_t n_shards, uint64_t events_hint,
 		bool keeps_skew, bool keeps_text, struct err *e);
 /*
- * Right after record_init without a hint: rows and chains are kept in files without a name in the
- * folder (NULL: TMPDIR), so that a long run takes as much memory as a short one; see disk.h. -1:
- * the folder has no room or cannot have such files; all or some of the record stays in memory.
+ * Call right after record_init without a hint: keeps rows and chains in files without a name in the
+ * folder (NULL: TMPDIR), so that a long run takes as much memory as a short one; see disk.h. -1: no
+ * space or no support for such files there; the record stays in memory, at least partly.
  */
 int record_to_disk(struct record *r, const char *folder, struct err *e);
 void record_release(struct record *r);
@@ -261,18 +261,18 @@ uint32_t record_add_rows(struct record *r, uint32_t n);
 /* ---- hot path: only the owning shard's thread ---- */
 
 /*
- * Appends a token event that arrived gap_ns after the last (or after sent). False when there
- * was no room: it is not counted.
+ * Appends a token event that arrived gap_ns after the last (or after sent). False when the shard is
+ * full: it is not counted.
  */
 bool record_event(struct record_shard *s, struct request_row *row, int64_t gap_ns, int64_t skew_ns);
-/* About the event that record_event appends next. */
+/* Marks the event that record_event appends next. */
 void record_mark(struct record_shard *s, struct request_row *row, enum mark_kind kind,
 		 uint32_t value);
 void record_text(struct record_shard *s, struct request_row *row, struct str escaped);
-/* Text that is not the answer's, kept until the row's tokens are known. */
+/* Text that is not part of the answer, kept until the row's tokens are known. */
 void record_other_text(struct record_shard *s, struct request_row *row, struct str escaped);
 void record_drop_other_text(struct record_shard *s, struct request_row *row);
-/* Appends. The first line is what upstream would report; more lines are ours (an error's body). */
+/* Appends. First line: what upstream would report; more lines: our additions (an error's body). */
 void record_error(struct record_shard *s, struct request_row *row, struct str text);
 /* Publishes the row: state written last, with release. */
 void record_finish(struct request_row *row, enum request_state state);
@@ -315,8 +315,8 @@ struct record_series *record_series_add(struct record *r, const char *name, cons
 					const char *labels);
 void record_series_point(struct record_series *s, int64_t at_ns, double value);
 /*
- * Whether an earlier series has series i's name and labels, as when several client hosts read the
- * same server.
+ * Whether an earlier series has the same name and labels as series i, for example because several
+ * client hosts read the same server.
  */
 bool record_series_is_repeated(const struct record *r, size_t i);
 void record_note_add(struct record *r, int64_t at_ns, const char *kind, const char *text);

@@ -2,8 +2,8 @@
 /*
  * series.h - the names of the series and notes that a record has of servers.
  *
- * telemetry/ writes them, metrics/ and report/ read them: what a server calls its
- * metrics is known to telemetry/ alone. Every series has the label url.
+ * telemetry/ writes them, metrics/ and report/ read them; only telemetry/ knows the servers' own
+ * names for their metrics. Every series has the label url.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 	X(WAITING, "waiting", "requests")               /* not yet in it */                \
 	X(KV_USAGE, "kv_usage", "")                     /* of the KV cache, 0 to 1 */      \
 	X(PROCESS_START, "process_start", "s")          /* when its process began */       \
-	X(PREFIX_QUERIES, "prefix_queries", "tokens")   /* counter: looked for in it */    \
+	X(PREFIX_QUERIES, "prefix_queries", "tokens")   /* counter: looked up in it */    \
 	X(PREFIX_HITS, "prefix_hits", "tokens")         /* counter: of these, found */     \
 	X(PREEMPTIONS, "preemptions", "")               /* counter */                      \
 	X(PROMPT_TOKENS, "prompt_tokens", "tokens")     /* counter */                      \
@@ -27,15 +27,15 @@
 #define X(id, name, unit) SERIES_##id,
 enum series_id { SERVER_SERIES(X) SERIES_COUNT };
 #undef X
-#define SERIES_FIRST_COUNTER SERIES_PREFIX_QUERIES /* it and all after it */
+#define SERIES_FIRST_COUNTER SERIES_PREFIX_QUERIES /* this and all after it */
 
 /* A counter per position in a draft; the position is one more label of the series. */
 #define SERIES_POSITION "spec_accepted_at"
-/* Seconds that one read of /metrics took: a point for each that was answered... */
+/* Duration in seconds of one read of /metrics: a point for each successful read ... */
 #define SERIES_SCRAPE "scrape"
-/* ...and one, of value 1, for each that was not. */
+/* ... and one, of value 1, for each failed one. */
 #define SERIES_SCRAPE_FAILED "scrape_failed"
-/* One point: how many were answered, where the series were thinned and so have fewer points. */
+/* One point: the number of successful reads, if the series were thinned. */
 #define SERIES_READINGS "readings"
 /* A note of this kind says why a server's /metrics were not read: "URL: reason". */
 #define NOTE_SERVER_METRICS "server_metrics"
@@ -45,11 +45,10 @@ const char *series_unit(enum series_id id);
 
 struct record;
 struct record_series;
-/* Points of from's series move as they are; names and notes are copied. */
+/* Points of from's series are moved; names and notes are copied. */
 void series_move(struct record *into, struct record *from);
 /*
- * About every second point goes: of four in a row the least and the greatest stay, so that no
- * extreme is lost and means are not drawn to one side. The first, which is from before the load,
- * stays in any case.
+ * Drops about every second point: of four in a row the minimum and the maximum stay, so that
+ * extremes are kept and means are not biased. The first one, from before the load, always stays.
  */
 void series_thin(struct record_series *s);

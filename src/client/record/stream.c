@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.c - a record written while load runs, by a thread of its own.
+ * stream.c - writes a record to its file while load runs, in a separate thread.
  *
- * The thread looks at rows between the first one not yet written and a window
- * beyond the last one seen finished; a row is copied once its state says that
- * its owner is done with it (acquire pairs with record_finish). It never waits
- * for a loop and no loop ever waits for it.
+ * The thread looks at rows between the first one not yet written and a window beyond the last one
+ * seen finished; a row is copied once its state says that its owner is done with it (acquire pairs
+ * with record_finish). It never waits for a loop and no loop ever waits for it.
  */
 #include "client/record/file_write.h"
 

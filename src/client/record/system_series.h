@@ -2,18 +2,18 @@
 /*
  * system_series.h - the names of the series that a record has of the machine.
  *
- * telemetry/system.c writes them, metrics/system.c reads them. Labels say of what: gpu="0",
- * uuid="GPU-...",name="..." of a GPU; process="server",pid="123" of a process and all that
- * descends from it; none of the host and of the thread that samples.
+ * telemetry/system.c writes them, metrics/series.c reads them. Labels identify the source: gpu="0",
+ * uuid="GPU-...",name="..." for a GPU; process="server",pid="123" for a process and its
+ * descendants; none for the host and the sampling thread.
  */
 #pragma once
 
 /*
- * X(enum, name of the record's series, unit). Counters only grow, from any beginning; facts
- * have one point, taken at the beginning.
+ * X(enum, name of the record's series, unit). Counters only grow, from any start value; facts have
+ * one point, taken at the beginning.
  */
 #define SYSTEM_SERIES(X)                                                                   \
-	X(GPU_MEMORY, "gpu_memory_used", "bytes")       /* by whomever */                   \
+	X(GPU_MEMORY, "gpu_memory_used", "bytes")       /* by all processes */                   \
 	X(GPU_MEMORY_TOTAL, "gpu_memory_total", "bytes") /* fact */                         \
 	X(GPU_UTILIZATION, "gpu_utilization", "%")      /* of time with a kernel running */ \
 	X(GPU_MEMORY_BUSY, "gpu_memory_busy", "%")      /* of time with its memory read or written */ \
@@ -27,12 +27,12 @@
 	X(GPU_DRAM_ACTIVE, "gpu_dram_active", "%")                                          \
 	X(GPU_NVLINK_SENT, "gpu_nvlink_sent", "bytes/s") /* a rate, over all links */       \
 	X(GPU_NVLINK_RECEIVED, "gpu_nvlink_received", "bytes/s")                            \
-	X(GPU_PCIE_SENT, "gpu_pcie_sent", "bytes/s")    /* likewise */                      \
+	X(GPU_PCIE_SENT, "gpu_pcie_sent", "bytes/s")    /* a rate */                      \
 	X(GPU_PCIE_RECEIVED, "gpu_pcie_received", "bytes/s")                                \
 	X(HOST_CPU, "host_cpu", "s")                    /* counter: busy, over all CPUs */  \
 	X(HOST_CPUS, "host_cpus", "CPUs")               /* fact: that this process may use */ \
-	X(HOST_MEMORY, "host_memory_used", "bytes")     /* total less available */          \
-	X(HOST_MEMORY_TOTAL, "host_memory_total", "bytes") /* fact: or the group's limit */ \
+	X(HOST_MEMORY, "host_memory_used", "bytes")     /* total minus available */          \
+	X(HOST_MEMORY_TOTAL, "host_memory_total", "bytes") /* fact: total, or the group's limit */ \
 	X(HOST_RECEIVED, "host_received", "bytes")      /* counter: all network cards */     \
 	X(HOST_SENT, "host_sent", "bytes")              /* counter */                       \
 	X(PROCESS_CPU, "process_cpu", "s")              /* counter: of the whole tree */    \
@@ -40,12 +40,12 @@
 	X(PROCESS_THREADS, "process_threads", "threads")                                    \
 	X(PROCESS_COUNT, "process_count", "processes")                                      \
 	X(SAMPLER_CPU, "sampler_cpu", "s")              /* counter: the sampling thread's own */ \
-	X(SAMPLER_MISSED, "sampler_missed", "samples")  /* counter: beats that were left out */
+	X(SAMPLER_MISSED, "sampler_missed", "samples")  /* counter: skipped samples */
 #define X(id, name, unit) SYSTEM_##id,
 enum system_series { SYSTEM_SERIES(X) SYSTEM_SERIES_COUNT };
 #undef X
 
-/* A note of this kind says what could not be watched, and why. */
+/* A note of this kind says what could not be monitored, and why. */
 #define NOTE_SYSTEM "system_metrics"
 
 const char *system_series_name(enum system_series id);

@@ -14,12 +14,12 @@
 /* Bytes as text (RFC 4648, section 4), padded, without line breaks. */
 
 /*
- * Appends the bytes that text encodes. False, out unchanged: a length that is no multiple
- * of four, a character outside the alphabet, or bits beyond the last byte.
+ * Appends the decoded bytes. False with out unchanged: the length is not a multiple of four, a
+ * character is outside the alphabet, or the last character has bits that no byte uses.
  */
 bool base64_decode(struct str text, struct buf *out);
 
-/* Appends 4 characters for every 3 bytes begun. */
+/* Appends 4 characters for every 3 bytes or part of them. */
 void base64_encode(struct str bytes, struct buf *out);
 
 /* ---- Digests ---- */
@@ -31,9 +31,9 @@ enum digest_kind { DIGEST_SHA1, DIGEST_SHA256 };
 #define DIGEST_BYTES 32
 #define DIGEST_HEX (2 * DIGEST_BYTES + 1)
 
-/* Of head and bytes together. Returns how many bytes of out are the digest. */
+/* Digest of head followed by bytes. Returns the number of bytes written to out. */
 size_t digest(enum digest_kind kind, struct str head, struct str bytes, uint8_t out[DIGEST_BYTES]);
-/* Of bytes, in lower-case hexadecimal digits, NUL-terminated. Returns out. */
+/* As digest, as lower-case hexadecimal digits with a NUL. Returns out. */
 char *digest_hex(enum digest_kind kind, struct str bytes, char out[DIGEST_HEX]);
 
 /* ---- gzip and ZIP ---- */
@@ -45,7 +45,7 @@ char *digest_hex(enum digest_kind kind, struct str bytes, char out[DIGEST_HEX]);
 
 enum zip_outcome { ZIP_DAMAGED, ZIP_TOO_SMALL, ZIP_DONE };
 
-/* gzip or zlib, several gzip members in a row too, into room[size]; *got is what was written. */
+/* Unpacks gzip (also several members in a row) or zlib into room[size]; *got: bytes written. */
 enum zip_outcome zip_unpack(struct str packed, void *room, size_t size, size_t *got);
 
 /* Every piece but the last has exactly this many bytes; a multiple of 3, so base64 can follow. */
@@ -59,15 +59,15 @@ struct zip *zip_begin(int level, zip_sink *sink, void *self);
 void zip_add(struct zip *z, struct str bytes);
 void zip_end(struct zip *z); /* the last piece, then frees z */
 
-/* bytes as one gzip member at the end of out; level 1 (fast) to 9 (small). */
+/* Appends bytes as one gzip member to out; level 1 (fast) to 9 (small). */
 void zip_gzip(struct str bytes, int level, struct buf *out);
 
 /*
- * A ZIP archive (PKWARE's APPNOTE), file by file into out. Zeroed is an empty one. No file and no
- * archive of 4 GiB or more; buf's limit is below that.
+ * A ZIP archive (PKWARE's APPNOTE), appended to out file by file. A zeroed one is empty and valid.
+ * Files and archive stay below 4 GiB because buf's limit does.
  */
 struct zip_archive {
-	struct buf out;        /* the archive, once it has been ended; the caller releases it */
+	struct buf out;        /* complete after zip_archive_end; the caller releases it */
 	struct buf directory;  /* private */
 	unsigned n;
 };

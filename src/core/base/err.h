@@ -63,15 +63,15 @@ enum err_code {
 };
 
 struct err {
-	enum err_code code; /* below ERR_CODES */
-	enum err_code kind; /* above it; 0: the text says all that there is to say */
+	enum err_code code; /* always below ERR_CODES */
+	enum err_code kind; /* an ERR_KINDS value with a help topic, or 0 */
 	char text[1024];
 };
 
 /*
- * Fills e (may be NULL) and returns -1, so a failing function can end in one line. Of a kind,
- * code becomes the one of its row. Texts that end with the system's "No space left on device"
- * or "Permission denied" get their kind from that.
+ * Fills e (may be NULL) and returns -1, so that a failing function can end in one line. code may
+ * also be one of ERR_KINDS: e->kind is set to it and e->code to the code of its row. Texts that end
+ * with the system's "No space left on device" or "Permission denied" get their kind from that.
  */
 __attribute__((format(printf, 3, 4)))
 int err_set(struct err *e, enum err_code code, const char *fmt, ...);
@@ -84,10 +84,10 @@ int err_wrap(struct err *e, const char *fmt, ...);
 __attribute__((format(printf, 2, 3)))
 int err_add(struct err *e, const char *fmt, ...);
 
-/* What err_set gets to report why again in other words: its kind, or its code. */
+/* The code to pass to err_set when why is reported again in other words: its kind, or its code. */
 enum err_code err_again(const struct err *why);
 
-/* The word that `profllm help` explains e by; NULL: none. */
+/* The word for `profllm help WORD` that explains e; NULL: none. */
 const char *err_topic(const struct err *e);
 
 /* The exit status for bench verbs (run-time errors 1, usage 2, cancelled 130). */

@@ -2,10 +2,10 @@
 /*
  * library.h - shared libraries that are loaded when they are first needed.
  *
- * A program that is linked with a library loads it, and all that it needs itself, at every start:
- * libcurl alone brings thirty others. So the libraries of what most commands never do (downloads,
- * databases, the dashboard, pictures and sound) are opened by the code that does it. Their headers
- * are needed to build, they themselves only to run:
+ * A program linked with a library loads it and its dependencies at every start: libcurl alone
+ * brings thirty others. So the libraries that most commands never use (downloads, databases, the
+ * dashboard, pictures and sound) are opened by the code that calls them. Their headers are needed
+ * to build, the libraries only to run:
  *
  *     #define FOO_CALLS(X) X(foo_open) X(foo_close)
  *     LIBRARY(lib, FOO_CALLS, "libfoo.so.1", "libfoo1");
@@ -21,12 +21,12 @@
 #include "core/base/err.h"
 
 struct library {
-	const char *file;        /* as the loader looks for it */
-	const char *package;     /* Debian's, for the message */
-	const char *const *name; /* functions, n of them */
-	void **call;             /* what they become */
+	const char *file;        /* name that dlopen gets */
+	const char *package;     /* Debian package, for the message */
+	const char *const *name; /* names of the n functions */
+	void **call;             /* their addresses once loaded */
 	size_t n;
-	bool is_open;            /* behind a lock: asked by library_open alone */
+	bool is_open;            /* guarded by a lock in library_open */
 };
 
 #define LIBRARY_CALL(f) __typeof__(&f) f;
@@ -39,7 +39,7 @@ struct library {
 		(void **)&NAME, sizeof(NAME##_names) / sizeof(*NAME##_names), false }
 
 /*
- * Loads it unless it is loaded; from any thread. -1: it is not installed or lacks a function, with
- * the package to install in the sentence. A library stays loaded until the process ends.
+ * Loads the library unless it is loaded; safe from any thread. -1: it is not installed or lacks a
+ * function; the message names the package to install. It stays loaded until the process ends.
  */
 int library_open(struct library *l, struct err *e);

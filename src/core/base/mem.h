@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * mem.h - memory: from the heap, in arenas that are freed all at once, in slabs that grow without
- * moving, and maps from bytes to numbers.
+ * mem.h - memory: the heap, arenas that are freed at once, slabs that grow without moving, and maps
+ * from bytes to numbers.
  *
- * Out of memory is not an error a benchmark can report usefully half way, so
- * these stop the program with one sentence instead of returning NULL; what must be undone then (a
- * terminal, a name that is claimed) is registered with at_quick_exit. Sizes
- * taken from input must be bounded by a named limit (limits.h) before they get
- * here. The caller releases what it got by free(), therefore stdlib.h.
+ * Out of memory is not an error that a benchmark can report usefully half way, so these functions
+ * end the program with one sentence instead of returning NULL; what must be undone then (a
+ * terminal, a claimed name) is registered with at_quick_exit. Sizes taken from input must have been
+ * checked against a limit (limits.h). The caller frees heap memory with free().
  */
 #pragma once
 #include <stdarg.h>
@@ -23,7 +22,7 @@
 void *mem_alloc(size_t n);             /* zeroed; n = 0 gives a unique pointer */
 void *mem_array(size_t count, size_t size); /* zeroed; stops on overflow */
 void *mem_grow(void *p, size_t count, size_t size); /* realloc; the new part is not zeroed */
-/* An array of n items with room for one more: *cap of them, twice as many when it was full. */
+/* Room for one more in an array of n items with capacity *cap, which doubles when it is full. */
 void *mem_room(void *items, size_t n, size_t *cap, size_t size);
 char *mem_text(const char *text);      /* a copy; NULL gives NULL */
 char *mem_copy(const char *p, size_t n); /* n bytes and a final NUL */
@@ -41,15 +40,15 @@ struct arena_chunk;
 struct arena {
 	struct arena_chunk *chunk;
 	size_t used;
-	size_t bytes; /* handed out in all */
+	size_t bytes; /* total handed out */
 	bool is_sealed;
 };
 
 void *arena_alloc(struct arena *a, size_t n); /* zeroed, 16-byte aligned */
 char *arena_text(struct arena *a, struct str s); /* a NUL-terminated copy */
-struct str arena_str(struct arena *a, struct str s); /* likewise, as a slice */
-struct str arena_take(struct arena *a, struct buf *b); /* b's text likewise; b is released */
-/* v with room for element n: v itself while n < *cap, else twice as much, zeroed behind a copy. */
+struct str arena_str(struct arena *a, struct str s); /* a copy, as a slice */
+struct str arena_take(struct arena *a, struct buf *b); /* a copy of b's text; b is released */
+/* Room for element n: v itself while n < *cap, else a zero-filled copy of twice the capacity. */
 void *arena_room(struct arena *a, void *v, size_t n, size_t *cap, size_t size);
 __attribute__((format(printf, 2, 3)))
 char *arena_printf(struct arena *a, const char *fmt, ...);
@@ -75,7 +74,7 @@ struct map {
 };
 
 uint64_t map_hash(struct str key);
-void map_reserve(struct map *m, size_t count); /* so that many keys need no growing */
+void map_reserve(struct map *m, size_t count); /* room for that many keys */
 void map_put(struct map *m, struct str key, uint64_t value); /* replaces */
 bool map_get(const struct map *m, struct str key, uint64_t *value); /* value may be NULL */
 void map_release(struct map *m);

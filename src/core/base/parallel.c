@@ -8,7 +8,7 @@
 
 #include "core/base/limits.h"
 
-#define RUNS_PER_THREAD 16 /* small enough that nobody waits long for the last one */
+#define RUNS_PER_THREAD 16 /* small enough that all threads end at about the same time */
 #define RUN_ITEMS_MAX 256
 
 struct parallel_job {

@@ -19,7 +19,7 @@ struct name {
 	size_t n;
 };
 
-/* Secret wherever they stand, alone or as the end of a word: "MYSQL_ROOT_PASSWORD", "dbpassword". */
+/* Secret anywhere in a name, alone or at the end of a word: "MYSQL_ROOT_PASSWORD", "dbpassword". */
 static const char *const anywhere[] = {
 	"password", "passwords", "passwd", "passphrase", "secret", "secrets", "credential",
 	"credentials", "authorization", "cookie", "cookies", "apikey", "apikeys", "accesskey",
@@ -181,7 +181,7 @@ bool redact_is_secret_header(struct str name)
  */
 
 #define LEARNED_BYTES_MIN 8  /* shorter texts appear in others by chance */
-#define PLAIN_BYTES_MIN 16   /* likewise those of letters of one case alone */
+#define PLAIN_BYTES_MIN 16   /* the same, for texts of letters of one case */
 #define NAME_BYTES_MAX 160
 #define QUOTE_DEPTH_MAX 8    /* backslashes before a quote */
 
@@ -234,7 +234,7 @@ static void respelled(struct str s, bool is_back, struct buf *out)
 	}
 }
 
-/* As a URL spells it: with is_back, what %xx stands for. */
+/* URL decoding: %xx becomes the byte it encodes. */
 static void decoded(struct str s, struct buf *out)
 {
 	for (size_t i = 0; i < s.n; i++) {
@@ -454,7 +454,7 @@ static bool is_headers(struct str name)
 	return str_eq_nocase(s, STR("header")) || str_eq_nocase(s, STR("headers"));
 }
 
-/* "benchmark.header.X-Team": the name behind it is a header's. */
+/* True for "benchmark.header.X-Team"; *header receives the part after "header.". */
 static bool is_below_headers(struct str name, struct str *header)
 {
 	for (size_t i = name.n; i-- > 0;)
@@ -546,7 +546,7 @@ static bool hide_member(struct secret_finder *f, size_t i, bool is_plain, bool i
 	return true;
 }
 
-/* Password and token of "scheme://user:password@host", i being behind the slashes. */
+/* Password and token of "scheme://user:password@host"; i is the position after the slashes. */
 static bool hide_userinfo(struct secret_finder *f, struct str scheme, size_t i,
 			  struct secret_span *out)
 {
@@ -857,7 +857,7 @@ static void learn_line(struct str line, bool is_header)
 			    .headers_end = is_header ? line.n : 0 };
 
 	learn_spans(&f);
-	/* One without a separator is refused: nobody knows where its value begins. */
+	/* A line without a separator is refused, so all its words may be secret. */
 	if (is_header && !memchr(line.p, '=', line.n) && !memchr(line.p, ':', line.n))
 		while (line.n)
 			learn(str_cut(&line, ' '));

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * redact.h - what is secret in a text, and the text without it.
+ * redact.h - finds secrets in a text and hides them.
  *
- * The one place that decides what is kept and shown of credentials; a hidden value is REDACTED
- * everywhere. What is sent is never touched. A secret is found in two ways:
+ * The one place that decides which credentials are kept and shown; a hidden value is REDACTED
+ * everywhere. What is sent is never changed. A secret is recognised in two ways:
  *
  *   by the text around it     the value of a secret name (api_key=X, "token": "X", --hf-token X),
- *                              user:X@ in a URL, a header's value
- *   by itself                  values that were learned: those of the command line, of the
- *                              environment, of configurations and of token files are registered
- *                              when they are read, and hidden wherever they appear later, such
- *                              as in the answer of a server that quotes the key it refuses
+ *                             user:X@ in a URL, a header's value
+ *   by its value              values on the command line, in the environment, in configurations
+ *                             and in token files are registered when they are read and hidden
+ *                             wherever they appear later, such as in a server's answer that
+ *                             quotes the key it refuses
  *
- * The register belongs to the process: a secret of one run is none that another may show. All
- * functions are safe in every thread.
+ * The register belongs to the process: a secret of one run is hidden in every other run. All
+ * functions are thread-safe.
  */
 #pragma once
 #include "core/base/mem.h"
@@ -26,36 +26,37 @@
  * words, however they are joined. "hf_token" and "X-Api-Key" are, "max_tokens" and "cache_key" not.
  */
 bool redact_is_secret(struct str name);
-/* Whether the value of an HTTP header is hidden: all are, but those that only say how to read. */
+/* Whether the value of an HTTP header is hidden: yes, unless it only describes the format. */
 bool redact_is_secret_header(struct str name);
 
 /*
- * text without what is secret, for messages and settings: JSON stays JSON. text itself when there
- * is nothing to hide, else what room holds; the caller releases room.
+ * text with its secrets hidden, for messages and settings; JSON stays JSON. Returns text itself
+ * when there is nothing to hide, else the content of room, which the caller releases.
  */
 struct str redact(struct str text, struct buf *room);
 /*
- * Likewise, but by URLs and the register alone: for results, answers and other data, in which a
+ * As redact, but by URLs and the register only: for results, answers and other data, in which a
  * name followed by a value need not be a setting.
  */
 struct str redact_data(struct str text, struct buf *room);
-/* "NAME=VALUE" or "NAME: VALUE" as one line: the value is hidden to its end. */
+/* "NAME=VALUE" or "NAME: VALUE" in one line: the whole value is hidden. */
 struct str redact_line(struct str line, struct buf *room);
-/* What was added to b from there on is replaced likewise. */
+/* Redacts what was added to b from offset `from` on. */
 enum redact_kind {
 	REDACT_SENTENCES, /* as redact */
-	REDACT_SETTINGS,  /* and "--name VALUE" is an option with its value, which prose may not be */
+	REDACT_SETTINGS,  /* also "--name VALUE", which may be ordinary words in prose */
 	REDACT_DATA,      /* as redact_data */
 };
 void redact_tail(struct buf *b, size_t from, enum redact_kind kind);
-/* The words of a command without secrets, ended by NULL; the words themselves where possible. */
+/* A NULL-terminated command with its secrets hidden; words without any are not copied. */
 char **redact_words(char *const *argv, struct arena *a);
 
 /*
- * Values that are hidden from now on, as they are and as JSON spells them. Short ones and plain
- * words are not registered, because they appear in other texts by chance; REDACT_VALUES_MAX.
+ * Registers a value that is hidden from now on, as it is and as JSON spells it: at most
+ * REDACT_VALUES_MAX. Short values and plain words, which appear in other texts by chance, are not
+ * registered.
  */
 void redact_learn(struct str value);
-void redact_learn_text(struct str text);         /* every secret that redact would hide in it */
-void redact_learn_lines(char *const *lines);     /* NAME=VALUE each, such as an environment */
+void redact_learn_text(struct str text);         /* every secret that redact would hide in text */
+void redact_learn_lines(char *const *lines);     /* lines NAME=VALUE, such as an environment */
 void redact_learn_words(char *const *argv);      /* a command line */

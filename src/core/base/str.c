@@ -626,7 +626,7 @@ static bool is_shell_blank(char c)
 	return c == ' ' || c == '\t' || c == '\r' || c == '\n';
 }
 
-/* The inside of quotes; p stands behind the opening one. Returns where it closes; NULL: why. */
+/* p is just past the opening quote. Returns the closing quote, or NULL and sets *why. */
 static const char *quoted(const char *p, const char *end, char quote, struct buf *word,
 			  const char **why)
 {
@@ -644,7 +644,7 @@ static const char *quoted(const char *p, const char *end, char quote, struct buf
 	return p < end ? p : NULL;
 }
 
-/* One word; p stands on its first character. Returns what is behind it; NULL: why is set. */
+/* Parses one word starting at p. Returns the position after it, or NULL and sets *why. */
 static const char *next(const char *p, const char *end, struct buf *word, const char **why)
 {
 	for (; p < end && !is_shell_blank(*p); p++) {

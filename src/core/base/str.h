@@ -50,28 +50,27 @@ struct str str_trim(struct str s);              /* ASCII blanks at both ends */
 
 /* Cuts the part before the first sep from *rest and returns it; without sep, everything. */
 struct str str_cut(struct str *rest, char sep);
-/* What follows the first mark; empty where there is none. */
+/* The part after the first occurrence of mark; empty without one. */
 struct str str_after(struct str s, const char *mark);
 
 /* Whole-slice numbers: false when malformed or out of range, *out then untouched. */
 bool str_to_i64(struct str s, int64_t *out); /* decimal, optional sign */
 bool str_to_u64(struct str s, uint64_t *out);
 int str_hex(char digit); /* 0..15; -1: not a hexadecimal digit */
-/* strtod with a decimal point, whatever locale the host program of the library has chosen. */
+/* strtod with a decimal point, whatever locale the program has chosen that uses the library. */
 double str_strtod(const char *text, char **end);
 bool str_to_f64(struct str s, double *out);  /* decimal, exponent, inf, nan, any case */
 
 /* ---- Buffers: growing bytes with a limit ---- */
 
 /*
- * A zeroed struct buf is a valid empty one with the default limit
- * (BUF_BYTES_MAX). Crossing the limit drops the addition and sets is_over,
- * which stays set until buf_reset: writers check it once, at the end.
- * data[len] is always NUL when data is not NULL.
+ * A zeroed struct buf is a valid empty one with the default limit (BUF_BYTES_MAX). An addition that
+ * would cross the limit is dropped and sets is_over, which stays set until buf_reset: writers check
+ * it once, at the end. data[len] is always NUL when data is not NULL.
  *
- * A meter is a budget of bytes that several bufs share, from any threads. A buf that has one counts
- * its capacity there, from METER_FREE_BYTES on, so that small texts can always be written. Where
- * the budget does not suffice the addition is dropped as beyond the limit, and is_short is set.
+ * A meter is a budget of bytes that several bufs share, from any thread. A buf with a meter counts
+ * its capacity from METER_FREE_BYTES on, so that small texts can always be written. When the budget
+ * is used up, additions are dropped as above and is_short is also set.
  */
 
 #define METER_FREE_BYTES 65536
@@ -89,7 +88,7 @@ struct buf {
 void buf_release(struct buf *b);
 void buf_reset(struct buf *b);         /* empty, memory kept */
 char *buf_take(struct buf *b);         /* hands the bytes out; caller frees; "" when empty */
-void buf_fit(struct buf *b);           /* gives memory back that holds no bytes */
+void buf_fit(struct buf *b);           /* frees unused capacity */
 int buf_reserve(struct buf *b, size_t extra); /* -1 (and is_over) when past the limit */
 void buf_add(struct buf *b, const void *src, size_t n);
 void buf_add_char(struct buf *b, char c);
@@ -144,10 +143,7 @@ static inline uint32_t utf8_next(const char *p, size_t *n)
 
 /* ---- Numbers as text ---- */
 
-/*
- * Numbers as people and as Python write them, with a decimal point whatever locale the host program
- * of the library has chosen.
- */
+/* Numbers as people and as Python write them, with a decimal point in every locale. */
 
 #define FMT_F64_BYTES 32
 
@@ -160,7 +156,7 @@ char *fmt_f64(char out[FMT_F64_BYTES], double v);
 
 /* 950 ns, 12.3 us, 4.56 ms, 1.23 s. Returns out. */
 char *fmt_duration(char out[FMT_F64_BYTES], int64_t ns);
-/* 1.5 s, 42 s, 12 min, 3.4 h: for times to come, and for long ones. Returns out. */
+/* 1.5 s, 42 s, 12 min, 3.4 h: for estimates and long times. Returns out. */
 char *fmt_rough_time(char out[FMT_F64_BYTES], double s);
 
 /* The C locale: a decimal point, and letters of ASCII. Never freed. */
@@ -172,23 +168,22 @@ int fmt_vtext(char *out, size_t cap, const char *fmt, va_list ap);
 /* ---- Words of a command ---- */
 
 /*
- * A command line in one text cut into words as a POSIX shell would, and no more: no variables, no
- * patterns, no comments.
+ * Cuts a command line into words as a POSIX shell would, without variables, patterns and comments.
  *
- * Equal to Python's shlex.split: '...' is literal; in "..." a backslash only escapes another
- * one and the quote; outside quotes it escapes anything; blanks are space, tab, CR, LF.
+ * Equal to Python's shlex.split: '...' is literal; in "..." a backslash only escapes another one
+ * and the quote; outside quotes it escapes anything; blanks are space, tab, CR, LF.
  */
 
 /*
- * argv is ended by NULL and lives in the arena with its words; n may be NULL. ERR_USAGE with
- * Python's reason ("No closing quotation", "No escaped character") or for a zero byte.
+ * argv ends with NULL and lives in the arena with its words; n may be NULL. ERR_USAGE with Python's
+ * reason ("No closing quotation", "No escaped character") or for a zero byte.
  */
 int words_split(struct str text, struct arena *a, char ***argv, size_t *n, struct err *e);
 
-/* A word as a POSIX shell reads it back, in quotes where it needs them; zero bytes are left out. */
+/* Appends word so that a POSIX shell reads it back, quoted if needed; zero bytes are dropped. */
 void words_quote(struct buf *out, struct str word);
 
-/* Of a list that ends with NULL; NULL: none. */
+/* Length of a list that ends with NULL; 0 for NULL. */
 static inline size_t words_count(char *const *list)
 {
 	size_t n = 0;
@@ -198,7 +193,7 @@ static inline size_t words_count(char *const *list)
 	return n;
 }
 
-/* A list in the making. v ends with NULL, and is NULL while it is empty. */
+/* A growing list of words. v ends with NULL, and is NULL while it is empty. */
 struct word_list {
 	struct arena *arena;
 	char **v;

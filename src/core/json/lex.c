@@ -174,7 +174,7 @@ const char *lex_container(struct lex *l, const char *p, unsigned depth)
 	struct str key;
 	bool is_first;
 
-	for (;;) { /* p stands on a value */
+	for (;;) { /* p is at a value */
 		is_first = *p == '{' || *p == '[';
 		if (is_first) {
 			if (depth + level == JSON_DEPTH_MAX)
@@ -201,7 +201,7 @@ const char *lex_container(struct lex *l, const char *p, unsigned depth)
 	}
 }
 
-/* The character an escaped sequence spells, when it is ASCII; moves *p behind it. */
+/* The character that an escape sequence spells, if it is ASCII; moves *p past it. */
 static int ascii_escape(const char **p)
 {
 	static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";

@@ -34,16 +34,16 @@ struct lex {
 
 const char *lex_fail(struct lex *l, const char *at, const char *why); /* NULL */
 #define LEX_NO_VALUE "expected a value"
-/* Appends why it failed, with what was found; returns -1. */
+/* Appends the noted failure and what was found there; returns -1. */
 int lex_add_why(const struct lex *l, struct err *e);
 /* Turns the noted failure into "line L, column C: why" (both from 1; columns count bytes). */
 int lex_err(const struct lex *l, struct str text, struct err *e);
 
-/* p stands on the backslash. */
+/* p is at the backslash. */
 const char *lex_escape(struct lex *l, const char *p);
 /* A number or a word; p < l->end. */
 const char *lex_scalar(struct lex *l, const char *p, enum json_kind *kind);
-/* p stands on { or [ and `depth` containers are open around it. */
+/* p is at { or [; depth containers are open around it. */
 const char *lex_container(struct lex *l, const char *p, unsigned depth);
 
 /* Whether a key spelled with escapes equals a plain ASCII name. */
@@ -97,7 +97,7 @@ static inline const char *lex_words(const char *p, const char *end)
 }
 #endif
 
-/* p stands behind the opening quote; returns the closing one. Sets *is_escaped at a backslash. */
+/* p is after the opening quote; returns the closing one. Sets *is_escaped at a backslash. */
 static inline const char *lex_string(struct lex *l, const char *p, bool *is_escaped)
 {
 	*is_escaped = false;
@@ -119,7 +119,7 @@ static inline const char *lex_string(struct lex *l, const char *p, bool *is_esca
 	}
 }
 
-/* Past blanks, many at a time: files written for people are mostly indentation. */
+/* Skips blanks, many at a time: files written for people are mostly indentation. */
 static inline const char *lex_blanks(const char *p, const char *end)
 {
 #ifdef __SSE2__
@@ -150,7 +150,7 @@ static inline const char *lex_blank(const struct lex *l, const char *p)
 	return lex_blanks(p, l->end);
 }
 
-/* A string, number or word; p < l->end and not on { or [. Returns the place behind it. */
+/* A string, number or word; p < l->end and not at { or [. Returns the position after it. */
 static inline const char *lex_plain(struct lex *l, const char *p, struct json_slice *out,
 				    bool *is_escaped)
 {
@@ -173,7 +173,7 @@ static inline const char *lex_plain(struct lex *l, const char *p, struct json_sl
 	return p;
 }
 
-/* Any value; p < l->end. raw as in struct json_slice. Returns the place behind it. */
+/* Any value; p < l->end. raw as in struct json_slice. Returns the position after it. */
 static inline const char *lex_value(struct lex *l, const char *p, unsigned depth,
 				    struct json_slice *out)
 {
@@ -190,8 +190,8 @@ static inline const char *lex_value(struct lex *l, const char *p, unsigned depth
 }
 
 /*
- * The front of a member: a key, blanks, the colon, blanks. p stands where the
- * key should begin. Returns where the value begins, which is before l->end.
+ * The front of a member: a key, blanks, the colon, blanks. The key should begin at p. Returns where
+ * the value begins, which is before l->end.
  */
 static inline const char *lex_key(struct lex *l, const char *p, struct str *key, bool *is_escaped)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * python.h - values as Python shows them: repr() and str() of what json.loads gives.
+ * python.h - values as Python prints them: repr() and str() of what json.loads returns.
  *
- * Bytes that are no UTF-8 are shown as Python shows those of an argument: lone surrogates.
+ * Bytes that are not UTF-8 are shown as Python shows those of an argument: as lone surrogates.
  */
 #pragma once
 #include "core/base/str.h"

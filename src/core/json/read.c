@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - the pull scanner of json/read.h and what slices mean. */
+/* read.c - the pull scanner of json/read.h, and conversions of its slices. */
 #include "core/json/read.h"
 
 #include <assert.h>
@@ -157,7 +157,7 @@ static unsigned hex4(const char *p)
 	return v;
 }
 
-/* p stands on the u of \u; appends one code point, joining a surrogate pair. */
+/* p is at the u of \u; appends one code point, joining a surrogate pair. */
 static const char *unescape_hex(struct buf *out, const char *p, const char *end)
 {
 	uint32_t cp = hex4(p + 1), low;

@@ -42,10 +42,9 @@ int json_next(struct json_scan *s, struct json_slice *out, struct err *e);
 bool json_at_end(struct json_scan *s);
 
 /*
- * Containers are iterated over their own raw slice. Start with
- * struct json_iter it = json_iter(slice); each call gives the next member or
- * element: 1, 0 at the end, -1 malformed. key is escaped (borrowed); for
- * arrays it is empty. The slice must come from json_next (hence is valid).
+ * Iterates over a container's raw slice, which must come from json_next and so is valid. Start with
+ * struct json_iter it = json_iter(slice); each call gives the next member or element: 1, 0 at the
+ * end, -1 malformed. key is escaped (borrowed); for arrays it is empty.
  */
 struct json_iter {
 	struct str rest;
@@ -55,10 +54,10 @@ struct json_iter json_iter(struct json_slice container);
 int json_each(struct json_iter *it, struct str *key, struct json_slice *value);
 
 /*
- * json_each in steps, for containers so large that reading them twice counts: json_step moves
- * to the next member's or element's value (1, 0 at the end, -1); then either json_take reads it,
- * or json_open iterates inside it (false: it is no object or array) and json_close, once inner
- * has given 0, goes on behind it.
+ * json_each in steps, for containers too large to be read twice. json_step moves to the next
+ * member's or element's value (1, 0 at the end, -1). Then either json_take reads it, or json_open
+ * iterates inside it (false: not an object or array); once inner has returned 0, json_close moves
+ * past it.
  */
 int json_step(struct json_iter *it, struct str *key);
 int json_take(struct json_iter *it, struct json_slice *value);
@@ -90,22 +89,22 @@ struct json_value {
 			size_t count;
 		};
 	};
-	struct str raw; /* a number's own spelling; of YAML's booleans, too ("off"); else empty */
+	struct str raw; /* a number's own spelling; also of YAML's booleans ("off"); else empty */
 };
 
-/* The whole text is one value. Duplicate keys: the last one wins, at the first one's place. */
+/* The whole text is one value. A duplicate key's last value is used, at the first one's place. */
 int json_parse(struct arena *a, struct str text, struct json_value **out, struct err *e);
 /*
- * As RFC 8259 recommends: NaN, infinities and duplicate keys are errors, too. ERR_LIMIT: the text
- * is nested too deep for this reader.
+ * As RFC 8259 recommends: NaN, infinities and duplicate keys are also errors. ERR_LIMIT: the text
+ * is nested deeper than JSON_DEPTH_MAX.
  */
 int json_parse_strict(struct arena *a, struct str text, struct json_value **out, struct err *e);
 
 /* NULL when v is NULL, not an object, or has no such key. */
 struct json_value *json_get(const struct json_value *v, const char *key);
-/* With a default when v is NULL or of another kind. */
+/* Return otherwise when v is NULL or of another kind. */
 struct str json_text(const struct json_value *v, struct str otherwise);
 int64_t json_int(const struct json_value *v, int64_t otherwise);
-double json_real(const struct json_value *v, double otherwise); /* ints too */
-double json_setting(const struct json_value *v, double otherwise); /* "inf", "-inf" too */
+double json_real(const struct json_value *v, double otherwise); /* also integers */
+double json_setting(const struct json_value *v, double otherwise); /* also "inf" and "-inf" */
 bool json_bool(const struct json_value *v, bool otherwise);

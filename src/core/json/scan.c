@@ -164,7 +164,7 @@ static const struct json_path_node *find_index(const struct path_walk *w, uint8_
 	return NULL;
 }
 
-/* p stands on { or [; depth counts the containers around it. */
+/* p is at { or [; depth counts the containers around it. */
 static const char *walk_container(struct path_walk *w, const char *p,
 				  const struct json_path_node *at, unsigned depth)
 {
@@ -198,7 +198,7 @@ static const char *walk_container(struct path_walk *w, const char *p,
 	}
 }
 
-/* The last of equal keys wins, so what an earlier one left below is dropped. */
+/* The last of equal keys is used: drop what an earlier one found below it. */
 static void forget(struct path_walk *w, uint32_t paths)
 {
 	for (size_t i = 0; paths; i++, paths >>= 1)

@@ -2,12 +2,10 @@
 /*
  * tree.c - the tree of json/read.h.
  *
- * One pass without recursion. The items of every open container wait on one
- * growing stack, in order; when a container closes, its items are the top of
- * that stack and move to the arena as one block, leaving the container itself
- * as an item of its parent. Strings are copied into shared text blocks. Objects
- * with many members find duplicate keys through a hash table, built once at
- * the close.
+ * One pass without recursion. The items of every open container wait on one growing stack, in
+ * order; when a container closes, its items are the top of that stack and move to the arena as one
+ * block, leaving the container itself as an item of its parent. Strings are copied into shared text
+ * blocks. In objects with many members a hash table, built at the close, finds duplicate keys.
  */
 #include <assert.h>
 
@@ -33,7 +31,7 @@ struct tree_build {
 	struct lex lex;
 	struct tree_item *item; /* the stack */
 	size_t count, cap;
-	size_t open[JSON_DEPTH_MAX]; /* where on the stack the open containers stand */
+	size_t open[JSON_DEPTH_MAX]; /* first stack index of each open container */
 	unsigned level;
 	char *text;        /* what is left of the current text block */
 	size_t text_left;
@@ -223,7 +221,7 @@ static const char *build_value(struct tree_build *b, const char *p)
 	bool is_escaped = false;
 	bool is_object, is_first;
 
-	for (;;) { /* p stands on a value */
+	for (;;) { /* p is at a value */
 		is_first = *p == '{' || *p == '[';
 		p = is_first ? open_container(b, p, key) : add_plain(b, p, key);
 		if (!p || b->level == 0)

@@ -154,7 +154,7 @@ static const struct { struct str python; const char *strict; } odd[] = {
 	{ { "NaN", 3 }, "null" }, { { "-Infinity", 9 }, "\"-inf\"" }, { { "Infinity", 8 }, "\"inf\"" },
 };
 
-/* How many bytes of a Python number that is none in JSON stand at p; its strict spelling. */
+/* Length of a non-finite Python number at rest's start, else 0; *strict: its strict spelling. */
 static size_t odd_at(struct str rest, const char **strict)
 {
 	for (size_t i = 0; i < sizeof(odd) / sizeof(*odd); i++)

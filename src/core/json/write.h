@@ -2,13 +2,13 @@
 /*
  * write.h - JSON out, spelled as Python's json.dumps spells it.
  *
- * Separators ", " and ": "; every character outside 0x20..0x7e is escaped
- * (\uXXXX lower-case hex, surrogate pairs, short forms for \n \r \t \b \f \" \\);
- * floats as repr(). The writer places commas itself; pairing begin/end is asserted.
+ * Separators ", " and ": "; every character outside 0x20..0x7e is escaped (\uXXXX lower-case hex,
+ * surrogate pairs, short forms for \n \r \t \b \f \" \\); floats as repr(). The writer places
+ * commas itself; pairing begin/end is asserted.
  *
- * What comes out is strict JSON (RFC 8259), which has no NaN and no Infinity: a number that is
- * not finite is null, an infinite setting the text "inf", as vLLM has it. is_python is for what
- * only Python or this program reads.
+ * The output is strict JSON (RFC 8259), which has no NaN and no Infinity: a number that is not
+ * finite is written as null, an infinite setting as the text "inf", as in vLLM. is_python is for
+ * files that only Python or this program reads.
  */
 #pragma once
 #include <stdbool.h>
@@ -45,7 +45,7 @@ void json_put_setting(struct json_writer *w, double v); /* "inf", "-inf"; json_s
 void json_put_str(struct json_writer *w, struct str text); /* broken UTF-8 becomes U+FFFD */
 void json_put_text(struct json_writer *w, const char *text); /* NULL gives null */
 void json_put_raw(struct json_writer *w, struct str json);  /* one value already spelled out */
-/* Likewise, but by somebody else: valid JSON or Python's, whose numbers become settings. */
+/* A value spelled by another program as JSON or Python's; non-finite numbers become settings. */
 void json_put_foreign(struct json_writer *w, struct str json);
 void json_put_value(struct json_writer *w, const struct json_value *v); /* NULL gives null */
 
@@ -65,9 +65,9 @@ void json_member_value(struct json_writer *w, const char *key, const struct json
 /* A member that is an object or a list; its end is json_end_object or json_end_array. */
 void json_member_object(struct json_writer *w, const char *key);
 void json_member_array(struct json_writer *w, const char *key);
-/* The same members that a writer with the same separators has written, without braces. */
+/* Members written by a writer with the same separators, without their braces. */
 void json_put_members_raw(struct json_writer *w, struct str members);
-/* All members of an object that is written as JSON already; nothing for any other text. */
+/* All members of an object that is already JSON text; writes nothing for any other text. */
 void json_put_members(struct json_writer *w, struct str object);
 
 /* Only the quoted, escaped string. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml.c - see yaml.h; libyaml reads the text, what words mean is decided here. */
+/* yaml.c - see yaml.h; libyaml parses the text, this file decides what scalars mean. */
 #include "core/json/yaml.h"
 
 #include <ctype.h>
@@ -27,7 +27,7 @@ struct yaml_reading {
 	struct err *e;
 	size_t values;
 	const char *file;         /* with marks, duplicate keys are mistakes */
-	struct json_marks *marks; /* NULL: nobody asks where things stood */
+	struct json_marks *marks; /* NULL: positions are not recorded */
 };
 
 /* ---- words without quotes ---- */
@@ -392,7 +392,7 @@ static int convert(struct yaml_reading *r, int id, const yaml_node_t *key, unsig
 	return 0;
 }
 
-/* libyaml says of a tab that it cannot begin a token, which helps nobody. */
+/* For a tab libyaml only says that it cannot begin a token. */
 static int parser_error(const struct yaml_reading *r, const yaml_parser_t *parser, struct str text)
 {
 	const yaml_mark_t *at = &parser->problem_mark;

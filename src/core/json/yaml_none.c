@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* yaml_none.c - in place of yaml.c in a program without libyaml (make client). */
+/* yaml_none.c - replaces yaml.c in a program without libyaml (make client). */
 #include "core/json/yaml.h"
 
 #include "core/json/marks.h"

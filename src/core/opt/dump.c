@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dump.c - values out: --show-config, Python's Namespace line, JSON.
+ * dump.c - prints values: --show-config, Python's Namespace line, JSON.
  *
- * Secrets never leave here: what base/redact.h hides, and whole values of rows that say so.
+ * Secrets are hidden: what base/redact.h recognises, and whole values of OPT_SECRET rows.
  */
 #include "core/opt/opt_internal.h"
 

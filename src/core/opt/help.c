@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * help.c - the rows for people (--help, =all, =GROUP, =WORD) and for programs (=json).
+ * help.c - prints the rows for people (--help, =all, =GROUP, =WORD) and for programs (=json).
  *
- * Text is wrapped to the terminal's width; every spelling of an option is
- * printed whole.
+ * Text is wrapped to the terminal's width; every spelling of an option is printed in full.
  */
 #include <assert.h>
 #include <ctype.h>

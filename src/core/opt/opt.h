@@ -63,12 +63,12 @@ enum opt_flags {
 	OPT_MIN_EXCLUSIVE = 64, /* value must be > min */
 	OPT_POSITIONAL = 128,   /* no dashes; filled in order; with OPT_MANY it must be given */
 	OPT_LITERAL = 256,      /* text that the namespace line shows without quotes */
-	OPT_DASHED = 1024,      /* "-" and "_" are the same in its choices */
-	OPT_EACH = 2048,        /* a list to which every repeat adds */
+	OPT_DASHED = 1024,      /* "-" and "_" are equal in its choices */
+	OPT_EACH = 2048,        /* a list that every repeat extends */
 	OPT_WHOLE = 512,        /* a real whose default the namespace line shows as an integer */
 };
 
-/* A choice of other tools or of old, and what to use: the end of a message. */
+/* A choice of another tool or older version, and what to use instead: the end of a message. */
 struct opt_meant { const char *typed, *use; };
 
 struct opt {
@@ -79,15 +79,15 @@ struct opt {
 	const char *arg;        /* e.g. "URL"; NULL: the name in capitals */
 	const char *help;       /* one sentence; units named */
 	/*
-	 * What other tools call it, with blanks between: "rate rps -q". None of them is accepted;
-	 * they are suggested from, and --help=WORD finds them. NULL: nothing known.
+	 * Names that other tools use for this option, with blanks between: "rate rps -q". They are
+	 * not accepted, but suggested in messages and found by --help=WORD. NULL: none known.
 	 */
 	const char *words;
 	const char *group;      /* heading; rows of one group need not be adjacent */
 	const char *const *choices; /* NULL-terminated; NULL: any */
 	const struct opt_meant *meant; /* what refused choices probably mean; NULL: by spelling */
 	double min, max;        /* both 0: no range; an open end is INFINITY */
-	const char *alias_of;   /* hidden old spelling: the row it stands for, with a note on use */
+	const char *alias_of;   /* hidden old spelling: the row it sets, with a note on use */
 	const char *note;       /* OPT_LATER: what to use instead or when; alias: the note */
 	char letter;            /* short form, 0: none */
 	/* Extra check after parsing: fills e and returns -1. field points at the value. */
@@ -102,7 +102,7 @@ struct opt {
 			   enum opt_tri: OPT_TRI, struct opt_list: OPT_LIST,             \
 			   struct opt_json: OPT_JSON), __VA_ARGS__ }
 
-/* An argument that is no row, for help. Texts without dashes but for also; "" for nothing. */
+/* An argument without a row, for help. Only `also` has dashes; "" for nothing. */
 struct opt_foreign_row {
 	const char *name, *also, *group, *arg, *help, *initial, *choices, *kind;
 	bool is_switch;   /* has --no-NAME */
@@ -110,32 +110,32 @@ struct opt_foreign_row {
 };
 
 /*
- * Names that are no rows of a set and still pass, such as the arguments of an engine beside a
- * verb's own. They are not read, only counted: the words are kept as they were typed. Looked up
- * after the whole names of all rows, before their beginnings.
+ * Names without a row that are accepted, such as the arguments of an engine in addition to a verb's
+ * own. They are counted, not read: the words are kept as typed. Looked up after the full names of
+ * all rows and before abbreviated ones.
  */
 struct opt_foreign {
-	const struct opt_foreign *next; /* asked when this one does not know; NULL: no more */
+	const struct opt_foreign *next; /* asked about names that this one does not know; or NULL */
 	const void *self;
 	/*
-	 * argv[0] begins with a dash. How many words it takes, itself included; 0: not known. -1:
-	 * the beginning of several names. Whole names alone, or beginnings too.
+	 * argv[0] begins with a dash. Returns how many words it takes, itself included; 0: unknown;
+	 * -1: an ambiguous prefix. is_whole: accept full names only, no prefixes.
 	 */
 	int (*words)(const void *self, char *const *argv, bool is_whole, struct err *e);
-	/* What a name that nobody knows may have meant, without dashes; NULL: nothing near. */
+	/* The nearest name to an unknown one, without dashes; NULL: none near. */
 	const char *(*nearest)(const void *self, struct str name);
-	/* What help, --help=json and completion show, one by one; false: no more. */
+	/* Row i for help, --help=json and completion; false: no more. */
 	bool (*row)(const void *self, size_t i, struct opt_foreign_row *out);
-	bool is_open;     /* what nobody knows and is near to nothing passes, too */
+	bool is_open;     /* unknown names that resemble no known one are accepted */
 };
 
-/* The options of another set, by whole names: hooks with that set as self; row NULL. */
+/* The options of another set, by full names: hooks whose self is that set; row is NULL. */
 int opt_foreign_set_words(const void *self, char *const *argv, bool is_whole, struct err *e);
 
-/* How many words argv[0] takes that by has taken before; at least 1. */
+/* How many words argv[0] takes, which by has accepted before; at least 1. */
 size_t opt_foreign_taken(const struct opt_foreign *by, char *const *argv);
 
-/* Foreign words as argv, ended by NULL; by[i]: whose word it is, NULL: nobody's. */
+/* Foreign words as argv, ended by NULL; by[i]: who accepted word i, NULL: unknown. */
 struct opt_rest {
 	char **v;
 	const struct opt_foreign **by;
@@ -147,15 +147,15 @@ struct opt_set {
 	const char *summary;     /* one line */
 	const char *usage;       /* after the command: "[options]" */
 	const char *epilog;      /* examples; may be NULL */
-	const char *const *common; /* names of the most used rows, in order; NULL: none named */
+	const char *const *common; /* names of the most used rows, in order; may be NULL */
 	const struct opt *row;
 	size_t n;
 	const void *defaults;    /* an options struct */
-	size_t bytes;            /* its size; n and this are all a form needs */
+	size_t bytes;            /* its size; forms need only n and this */
 	const char *const *groups; /* order of headings in help, NULL at the end; others follow */
 	const char *namespace_head; /* the namespace line begins with it: "a='b', "; or NULL */
-	const struct opt_foreign *foreign; /* names that are no rows but pass; NULL: none */
-	bool takes_prefixes;     /* a verb of vLLM's: its options may be abbreviated, as there */
+	const struct opt_foreign *foreign; /* accepted names without a row; NULL: none */
+	bool takes_prefixes;     /* a verb of vLLM's: options may be abbreviated, as there */
 };
 
 /* Members of a set: its rows, and the defaults of the struct that they describe. */
@@ -181,15 +181,14 @@ int opt_parse(const struct opt_set *set, int argc, char **argv, void *values,
 bool opt_given(const struct opt_set *set, const struct opt_result *r, const char *name);
 
 /*
- * Sets one option from text, as a YAML scalar, --set key=value or a form would.
- * The name is whole, "_" and "-" alike; a dotted name changes one key of a JSON
- * option and keeps the others. Flags take true/false, yes/no, on/off, 1/0; "",
- * "null" and "none" unset what may be absent; a list is a JSON array of texts or
- * one element.
+ * Sets one option from text, as a YAML scalar, --set key=value or a form would. The name is written
+ * in full, "_" and "-" are equal; a dotted name changes one key of a JSON option and keeps the
+ * others. Flags take true/false, yes/no, on/off, 1/0; "", "null" and "none" unset an optional
+ * value; a list is a JSON array of texts or one element.
  */
 int opt_assign(const struct opt_set *set, void *values, const char *name, struct str value,
 	       struct arena *a, struct err *e);
-/* Likewise, and from then on it counts as given on the command line. */
+/* As opt_assign; the option then counts as given on the command line. */
 int opt_give(const struct opt_set *set, void *values, struct opt_result *result,
 	     const char *name, struct str value, struct arena *a, struct err *e);
 
@@ -207,11 +206,11 @@ void opt_show_config(const struct opt_set *set, const void *values, const struct
  */
 void opt_namespace(const struct opt_set *set, const void *values, struct buf *out);
 /*
- * {NAME: VALUE}, one behind the other, of the values of which opt_json shows less than there is:
- * for digests that must notice when one changes. Nothing when there is none.
+ * Appends {NAME: VALUE} objects, one after the other, for the values that opt_json hides in part:
+ * for digests that must change with them. Nothing when there are none.
  */
 void opt_json_hidden(const struct opt_set *set, const void *values, struct buf *out);
-/* A JSON object name (with underscores) -> value, secrets redacted; stored with results. */
+/* A JSON object of names (with underscores) and values, secrets redacted; stored with results. */
 void opt_json(const struct opt_set *set, const void *values, struct buf *out);
 
 /* What the row accepts, for messages: "an integer from 1 to 64", "one of a, b". */
@@ -221,8 +220,8 @@ bool opt_python_int(struct str s, int64_t *out);
 bool opt_python_float(struct str s, double *out);
 
 /*
- * The row that an unknown "--name" or "-n" probably meant: by opt.words, by spelling, by its
- * beginning. Its name without dashes, or NULL.
+ * The row that an unknown "--name" or "-n" probably meant, found by opt.words, by spelling or as a
+ * prefix. Its name without dashes, or NULL.
  */
 const char *opt_suggest(const struct opt_set *set, struct str typed);
 /* The nearest of n names within a third of the length, or NULL. */
@@ -244,10 +243,10 @@ int opt_dotted_put(struct json_value **root, const char *name, struct str path, 
 		   struct buf *notes, struct arena *a, struct err *e);
 /* The tree as Python's json.dumps would spell it. */
 const char *opt_dotted_text(const struct json_value *root, struct arena *a);
-/* As opt_human_int, and 4GiB, 4GB (10^9). Options whose arg is "BYTES" are read so. */
+/* As opt_human_int, also 4GiB and 4GB (10^9). For options whose arg is "BYTES". */
 bool opt_bytes(struct str s, int64_t *out);
 /*
- * 25.6k is 25600, 1K is 1024, 3 is 3; suffixes k, m, g, t. No fractions before capital ones.
- * What int() takes, too.
+ * 25.6k is 25600, 1K is 1024, 3 is 3; suffixes k, m, g, t, fractions only before lower-case ones.
+ * Also whatever int() takes.
  */
 bool opt_human_int(struct str s, int64_t *out);

@@ -21,15 +21,15 @@ static inline const void *opt_field_const(const struct opt *o, const void *value
 	return (const char *)values + o->offset;
 }
 
-/* Walks the rows and then the built-in ones: i below set->n + OPT_BUILTINS. */
+/* The rows and then the built-in ones: i below set->n + OPT_BUILTINS. */
 static inline const struct opt *opt_row_at(const struct opt_set *set, size_t i)
 {
 	return i < set->n ? &set->row[i] : &opt_builtin[i - set->n];
 }
 
-/* The row with that name, "_" and "-" alike, aliases and positionals too; NULL: none. */
+/* The row with that name ("_" equals "-"), also of aliases and positionals; NULL: none. */
 const struct opt *opt_row(const struct opt_set *set, struct str name);
-/* The row an alias stands for; other rows stand for themselves. */
+/* The row that an alias sets; any other row itself. */
 const struct opt *opt_target(const struct opt_set *set, const struct opt *o);
 bool opt_name_is(struct str spelled, const char *name); /* "_" and "-" alike */
 bool opt_name_starts(const char *name, struct str prefix);
@@ -38,7 +38,7 @@ bool opt_has_word(const struct opt *o, struct str typed);
 
 /* What --help and errors call a row: "--name", or "FILE" for a positional. */
 const char *opt_label(const struct opt *o, char out[static 96]);
-/* What stands for the value in help: "URL". */
+/* The name of the value in help: "URL". */
 const char *opt_arg(const struct opt *o, char out[static 96]);
 
 /* The range alone: "from 1 to 64", "at least 1", "above 0"; nothing without one. */
@@ -66,18 +66,18 @@ void opt_value_json(const struct opt *o, const void *values, struct json_writer 
 /* ---- Foreign words ---- */
 
 /*
- * Asks one after the other; argv ends with NULL. How many words argv[0] takes, and who knows it;
- * 0: nobody. -1 with e: it is refused, or the beginning of several names.
+ * Asks each of f in turn; argv ends with NULL. Returns how many words argv[0] takes and sets *by to
+ * the one that knows it; 0: unknown; -1 with e: refused, or an ambiguous prefix.
  */
 int opt_foreign_words(const struct opt_foreign *f, char *const *argv, bool is_whole,
 		      const struct opt_foreign **by, struct err *e);
-/* -5, -0.5, -.5: what argparse lets through as a value. */
+/* -5, -0.5, -.5: dashed words that argparse accepts as values. */
 bool opt_is_negative_number(struct str s);
-/* Begins with a dash and is no such value. */
+/* Begins with a dash and is not a negative number. */
 bool opt_is_option_like(const char *text);
 
 /* All shown rows of f and those after it, in the arena; f may be NULL. */
 struct opt_foreign_rows { struct opt_foreign_row *row; size_t n; };
 struct opt_foreign_rows opt_foreign_rows(const struct opt_foreign *f, struct arena *a);
-/* --show-config: "name = value  # given", a line each. */
+/* --show-config: one line "name = value # given" each. */
 void opt_foreign_show(const struct opt_rest *rest, struct buf *out);

@@ -635,7 +635,7 @@ static bool is_kept_unknown(const struct parse *p, struct str name)
 	return f && !opt_suggest(p->set, name);
 }
 
-/* With all values that follow it: nobody else can want them. */
+/* Keeps it with all values that follow: no other option can take them. */
 static int keep_unknown(struct parse *p)
 {
 	int words = 1;

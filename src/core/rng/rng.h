@@ -177,11 +177,10 @@ void legacy_pandas_sample(uint32_t seed, size_t rows, size_t *out, size_t k, boo
 /*
  * The two global generators of upstream's process, as one value.
  *
- * Upstream seeds Python's and NumPy's global generators from --seed and then
- * lets the dataset, the arrival process and the LoRA assignment draw from them
- * in that order. We make the same draws from one compat_rng that is created by
- * the run and handed to each stage in turn; whoever draws from it owes upstream
- * that exact sequence. What upstream does not have draws from rng_fork.
+ * Upstream seeds Python's and NumPy's global generators from --seed; the dataset, the arrival
+ * process and the LoRA assignment then draw from them in that order. We make the same draws from
+ * one compat_rng, which the run creates and hands to each stage in turn: a stage that draws from it
+ * must make upstream's exact sequence of draws. Features that upstream lacks draw from rng_fork.
  */
 
 struct compat_rng {
@@ -195,20 +194,18 @@ void compat_rng_seed(struct compat_rng *r, uint32_t seed);
 /* ---- Hashes ---- */
 
 /*
- * CPython's hash() of a text when it is started with PYTHONHASHSEED=0.
- *
- * SipHash-1-3 with a key of zeros. Equal for ASCII texts; others are hashed in their UTF-8,
- * which is stable but not what CPython does.
+ * CPython's hash() of a text when started with PYTHONHASHSEED=0: SipHash-1-3 with a zero key. Equal
+ * for ASCII texts; others are hashed as UTF-8, which is stable but not what CPython does.
  */
 
 int64_t pyhash_str(struct str text);
 
 /*
- * The XXH64 hash of some bytes: the same number on every machine and in every version.
+ * The XXH64 hash of some bytes, equal on every machine and in every version.
  *
- * What is drawn for a name (a block of a trace) is seeded with it, so it is part of what a run
- * sends. Not for keys of attackers. Constants and steps are those of the published specification
- * of the algorithm.
+ * Generators for named things (a block of a trace) are seeded with it, so it is part of what a run
+ * sends. Not safe for keys chosen by attackers. Constants and steps are those of the published
+ * specification.
  */
 
 uint64_t xxh64(struct str bytes, uint64_t seed);

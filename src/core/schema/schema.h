@@ -2,11 +2,10 @@
 /*
  * schema.h - every field of a result, as data.
  *
- * The table is generated from schema/result.json, as is the page
- * docs/reference/result.md. Keys are paths from the top of the result:
- * "profllm.connect_ms.p99". A key may hold places that mean several
- * spellings: <p> a percentile (99, 99.9), <metric>, <spread> and <stat> one of
- * the names listed under that word, [] any element of a list.
+ * The table is generated from schema/result.json, as is the page docs/reference/result.md. Keys are
+ * paths from the top of the result: "profllm.connect_ms.p99". A key may have variable parts: <p> is
+ * a percentile (99, 99.9); <metric>, <spread> and <stat> are one of the names listed under that
+ * word; [] is any element of a list.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,12 +25,12 @@ enum schema_better { SCHEMA_NONE, SCHEMA_HIGHER, SCHEMA_LOWER };
 /* No text is NULL; unit and when may be empty. */
 struct schema_field {
 	const char *key, *unit, *type, *group, *since;
-	const char *when;       /* what must hold for the key to be there; empty: always there */
+	const char *when;       /* condition for the key to be present; empty: always present */
 	const char *definition; /* one sentence, with the formula where there is one */
 	enum schema_better better;
 };
 
-/* A name that a place such as <metric> may stand for. */
+/* One of the names that a variable part such as <metric> can have. */
 struct schema_name {
 	const char *place, *name, *definition;
 };
@@ -48,8 +47,8 @@ extern const size_t schema_name_count;
 const struct schema_field *schema_field_find(const char *key);
 
 /*
- * Whether a number is of the metric that a verdict names (profllm.verdicts, trust.invalid):
- * "steady_state.p99_ttft_ms" and "p99_ttft_answer_ms" are of "ttft", "counted_output_throughput" is
- * not of "output_throughput".
+ * Whether a number belongs to the metric that a verdict names (profllm.verdicts, trust.invalid):
+ * "steady_state.p99_ttft_ms" and "p99_ttft_answer_ms" belong to "ttft", but
+ * "counted_output_throughput" does not belong to "output_throughput".
  */
 bool schema_is_of(struct str key, struct str metric);

@@ -17,7 +17,7 @@
 
 /* The slope of the curve at each of n >= 2 points. */
 void monotone_slopes(const double *x, const double *y, size_t n, double *slope);
-/* Outside the points the first or last cubic goes on. */
+/* Outside the points the first or last cubic is continued. */
 double monotone_at(const double *x, const double *y, const double *slope, size_t n, double at);
 /* The smallest x between the first and the last point where the curve is 0; NAN: nowhere. */
 double monotone_root(const double *x, const double *y, const double *slope, size_t n);
@@ -31,12 +31,12 @@ void monotone_fit(double *y, const double *weight, size_t n);
 /* ---- Pareto frontiers ---- */
 
 /*
- * Which of many points are not beaten in both of two measures, more being better.
+ * Which points are not beaten in both of two measures, more being better.
  *
- * Two rules. PARETO_WEAK is upstream's (sweep spec 7.9): points by x and then y descending, each
- * kept whose y is at least the best so far less 1e-9, so points that only equal a better one in
- * one measure stay. PARETO_STRICT drops those: a point stays when no other one is at least as
- * good in both and better in one. Equal points stay together under both.
+ * Two rules. PARETO_WEAK is upstream's (sweep spec 7.9): points sorted by x and then y, descending;
+ * a point is kept when its y is at least the best so far minus 1e-9, so points that only equal a
+ * better one in one measure stay. PARETO_STRICT drops those: a point stays when no other one is at
+ * least as good in both and better in one. Equal points stay together under both.
  */
 
 enum pareto_rule { PARETO_WEAK, PARETO_STRICT };

@@ -39,7 +39,7 @@ static double median_of(const double *x, size_t n)
 	return median;
 }
 
-/* How far a value lies from its level by chance, told by neighbours: |a - b| / sqrt(2) / 0.6745. */
+/* Standard deviation of values around their level, from neighbours: |a - b| / sqrt(2) / 0.6745. */
 static double noise_of(const double *y, size_t n)
 {
 	double *step = mem_array(n, sizeof(*step)), median;

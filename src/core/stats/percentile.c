@@ -124,7 +124,7 @@ struct interval percentile_ranks(const double *sorted, size_t n, double p, doubl
 	assert(n >= 1 && q > 0 && q < 1);
 	from_below = lower_rank(independent, q, tail);
 	from_above = lower_rank(independent, 1 - q, tail);
-	/* Fewer ranks inwards is the wider interval, hence rounded down. */
+	/* Fewer ranks inwards gives the wider interval, so round down. */
 	if (from_below)
 		out.low = sorted[(size_t)((double)from_below * phi) - 1];
 	if (from_above)

@@ -21,7 +21,7 @@
 
 #define PERCENTILE_LEVEL 0.95         /* of the intervals that are reported */
 #define PERCENTILE_BATCHES 20
-#define PERCENTILE_BEYOND 10          /* independent values beyond it that are asked for */
+#define PERCENTILE_BEYOND 10          /* independent values wanted beyond it */
 #define PERCENTILE_CORRELATION 0.3    /* of the batches' counts: above, the interval is marked */
 
 /* ---- batches ---- */
@@ -42,7 +42,7 @@ enum percentile_need {
 	PERCENTILE_UPPER_BOUND, /* a one-sided upper bound is a value */
 	PERCENTILE_UNMARKED,    /* PERCENTILE_BEYOND values beyond the percentile on each side */
 };
-/* Of percentile p, 0 < p < 100, at a level such as 0.95 of more than 0.5 (ignored for UNMARKED). */
+/* How many requests percentile p, 0 < p < 100, needs; level above 0.5 (not used for UNMARKED). */
 size_t percentile_needed(enum percentile_need need, double p, double phi, double level);
 
 /* ---- one percentile ---- */

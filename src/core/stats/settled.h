@@ -34,7 +34,7 @@
 #define SETTLED_NEEDED_LOG 0.5
 #define SETTLED_WIDER 2.0
 #define SETTLED_DRIFT_P 0.001
-#define SETTLED_DRIFT_SHARE 0.01 /* of the mean: a smaller swing of the slowest wave is none */
+#define SETTLED_DRIFT_SHARE 0.01 /* of the mean: smaller swings of the slowest wave are ignored */
 
 enum settled_state {
 	SETTLED_UNKNOWN,        /* no values */
@@ -44,8 +44,8 @@ enum settled_state {
 };
 
 /*
- * How many of n values in the order of time belong to the warm-up; 0: none, or none that ends in
- * the first half, and then settled_mean finds a drift.
+ * How many of n values in time order belong to the warm-up; 0: none, or one that does not end in
+ * the first half, which settled_mean reports as a drift.
  */
 size_t settled_warm_up(const double *in_time, size_t n);
 
@@ -54,11 +54,11 @@ struct settled_mean {
 	double mean;
 	double low, high;       /* NAN unless the state is SETTLED_KNOWN */
 	size_t n;
-	double effective;       /* independent values that would tell as much, at most n */
-	size_t needed;          /* values that an interval takes at this correlation */
+	double effective;       /* independent values with as much information; at most n */
+	size_t needed;          /* values needed for an interval at this correlation */
 };
 /*
- * Of n values in the order of time. With weights: value i is a sum over weight[i] things, and the
+ * The mean of n values in time order. With weights value i is a sum over weight[i] things, and the
  * mean is that of all things, sum(value) / sum(weight). NULL: each weighs 1.
  */
 struct settled_mean settled_mean(const double *in_time, const double *weight, size_t n,

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * significance.h - what tests of small samples are made of: Student's t, ranks, several tests at
- * once.
+ * significance.h - building blocks of tests on small samples: Student's t, ranks, multiple tests.
  *
- * Everything supposes that the values of a sample are independent, which repeats inside one server
- * session are not: give session means then. Values are finite; their order does not matter. Where a
- * number does not exist (one value only) it is NAN, and every caller must say so.
+ * Everything assumes that the values of a sample are independent, which repeats inside one server
+ * session are not: pass session means then. Values are finite; their order does not matter. Where a
+ * number does not exist (only one value) it is NAN, and every caller must handle that.
  *
- * Not here: whether one side is better than another, which is decide/compare.h; uncertainty of one
- * run's own numbers (stats/percentile.h).
+ * Not here: whether one side is better than another (decide/compare.h); uncertainty of one run's
+ * own numbers (stats/percentile.h).
  */
 #pragma once
 #include <stdbool.h>
@@ -75,11 +74,10 @@ double signed_rank_test(const double *d, size_t n);
 /* ---- Groups ---- */
 
 /*
- * How much of what varies goes with a grouping, and whether two groupings go
- * together.
+ * How much of a variation goes with a grouping, and whether two groupings go together.
  *
- * A grouping is a code below `groups` for each value; groups may be empty. Nothing here says
- * that one thing makes another: in data nobody designed, whatever moves together looks alike.
+ * A grouping is a code below `groups` for each value; groups may be empty. Nothing here shows a
+ * cause: in data from an undesigned experiment, everything that changes together looks alike.
  */
 
 #define ASSOCIATION_GROUPS_MAX 64

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sketch.h - what is kept of many values so that they can be drawn: quantiles, a sample, and a
- * quantity over time in bins.
+ * sketch.h - condenses many values for plots: quantiles, a sample, and a quantity over time in
+ * bins.
  *
- * A quantity over time keeps its mean, least and greatest value of each bin, so a spike survives
- * however short it is against the bin. A grid has bins of a round width: 1 s, the longest width
- * below it that gives a short run 60 bins, or the shortest above it that gives a long run at most
- * SKETCH_POINTS_MAX; the last bin is up to half a width longer or shorter. Pure; times are seconds
- * from the beginning of the grid.
+ * A quantity over time keeps the mean, minimum and maximum of each bin, so a spike survives however
+ * short it is. Bins have a round width: 1 s, or the longest shorter width that gives a short run 60
+ * bins, or the shortest longer width that gives a long run at most SKETCH_POINTS_MAX; the last bin
+ * is up to half a width longer or shorter. Times are seconds from the beginning of the grid.
  */
 #pragma once
 #include <stdbool.h>
@@ -20,7 +19,7 @@
 /* ---- quantiles and samples ---- */
 
 double sketch_p(size_t i); /* ascending from 0 to 1; i < SKETCH_QUANTILES */
-/* Of n ascending values; nothing is written for none. */
+/* Of n ascending values; writes nothing when n is 0. */
 void sketch_quantiles(const double *sorted, size_t n, double out[static SKETCH_QUANTILES]);
 /*
  * Which of n elements are element i of the sample: one from each of sketch_sample_size(n) equal
@@ -39,14 +38,13 @@ double sketch_grid_at(const struct sketch_grid *g, size_t i); /* the middle of a
 struct sketch_track {
 	size_t n;                 /* at most SKETCH_POINTS_MAX; 0: nothing is known */
 	double *t_s;              /* NULL: the middles of the grid's bins */
-	double *y, *low, *high;   /* of each point: mean, least, greatest value */
+	double *y, *low, *high;   /* of each point: mean, minimum, maximum */
 };
 void sketch_track_release(struct sketch_track *t);
-/* Whether a least or greatest value differs from its mean. */
+/* Whether a minimum or maximum differs from its mean. */
 bool sketch_track_has_range(const struct sketch_track *t);
 
-/* Requests one by one; tokens count when they came. Bins that are wider than 1 s keep the rates of
- * up to ten parts. */
+/* Tokens over time, added request by request. Bins above 1 s keep the rates of up to ten parts. */
 struct sketch_tokens { struct sketch_grid grid; size_t parts; double *count; };
 void sketch_tokens_init(struct sketch_tokens *k, const struct sketch_grid *g);
 /*
@@ -58,17 +56,19 @@ void sketch_tokens_add(struct sketch_tokens *k, double first_s, const double *ga
 /* Tokens per second; k is released. */
 void sketch_tokens_end(struct sketch_tokens *k, struct sketch_track *out);
 
-/* How many of n intervals cover an instant: mean over each bin, least and greatest number. Both
- * lists are sorted by this; no interval ends before it begins. */
+/*
+ * How many of n intervals cover an instant: mean, minimum and maximum of each bin. Both lists are
+ * sorted in place; no interval ends before it begins.
+ */
 void sketch_running(const struct sketch_grid *g, double *begin_s, double *end_s, size_t n,
 		    struct sketch_track *out);
 
-/* Points of something that was read now and then, by ascending time. */
+/* Irregular readings of something, by ascending time. */
 struct sketch_series { const double *t_s, *value; size_t n; };
 /*
- * Several of one kind (GPUs, servers) as one: the sum, or the mean with the least and greatest of
- * all. Up to SKETCH_POINTS_MAX readings stay as they are, at their own times; more are binned by
- * the grid, bins without a reading left out.
+ * Combines several series of one kind (GPUs, servers): their sum, or the mean with the minimum and
+ * maximum of all. Up to SKETCH_POINTS_MAX readings stay as they are, at their own times; more are
+ * binned by the grid, and bins without a reading are left out.
  */
 void sketch_combine(const struct sketch_grid *g, const struct sketch_series *s, size_t n_series,
 		    bool is_sum, struct sketch_track *out);

@@ -262,7 +262,7 @@ double interval_z(double level)
 
 _Static_assert(sizeof(struct hist) < 32768, "a histogram stays within a first-level cache");
 
-/* The value a bucket stands for: the middle of what it holds. */
+/* The representative value of a bucket: the middle of its range. */
 static int64_t middle(unsigned bucket)
 {
 	unsigned shift = bucket >> HIST_OCTAVE_BITS, low;

@@ -34,9 +34,9 @@ double stats_select(double *x, size_t n, size_t k);
 double stats_median(const double *sorted, size_t n);
 double stats_percentile(const double *sorted, size_t n, double p);
 /*
- * Its two steps, for those who have two of the values and not all of them sorted: percentile p of n
- * (above 0) values lies *part of the way from the value of rank k (from 0), which is returned, to
- * the one after it; the last value stands for both at the end.
+ * The two steps of stats_percentile, for callers that have only the two values: percentile p of n
+ * (above 0) values is *part of the way from the value of rank k (from 0), which is returned, to the
+ * next one; after the last value there is none, so use it twice.
  */
 size_t stats_rank(size_t n, double p, double *part);
 double stats_between(double low, double high, double part);

@@ -3,15 +3,15 @@
  * doctor.h - this machine as a load generator: what is right, what limits a measurement, and the
  * command that fixes it.
  *
- *   doctor_read     what the files of /proc, /sys and /run say          struct doctor_machine
+ *   doctor_read     reads files of /proc, /sys and /run                struct doctor_machine
  *   doctor_measure  a third of a second of clocks and wake-ups             "
  *   doctor_visit    a server: name, route, connection, TLS, its answers struct doctor_server
  *   doctor_judge... pure: facts in, rows out
  *
  * A row is about one thing, and its verdict is about measurements: OK spoils nothing, a NOTE limits
  * what can be measured or explains a figure, a PROBLEM makes a number wrong or ends a run. The
- * limits are below; docs/guide/doctor.md gives the reason for each. What cannot be read is "not
- * known" (NAN, -1), never a fault. Nothing of the machine is changed.
+ * limits are below; docs/guide/doctor.md explains each. What cannot be read is "not known" (NAN,
+ * -1), never a fault. The machine is not changed.
  */
 #pragma once
 #include <stdbool.h>
@@ -25,11 +25,11 @@
 #define DOCTOR_STREAMS_MIN 1000      /* fewer at once: a PROBLEM */
 #define DOCTOR_STREAMS_MANY 10000    /* fewer: a NOTE */
 #define DOCTOR_STREAMS_MOST 50000
-#define DOCTOR_SPARE_FILES 64        /* descriptors besides those of streams */
+#define DOCTOR_SPARE_FILES 64        /* descriptors in addition to those of streams */
 #define DOCTOR_BACKLOG_MIN 1024      /* connections that may arrive at once here; fewer: a NOTE */
-#define DOCTOR_CLOCK_NOTE_NS 200     /* to read the clock: no call of the kernel takes less */
-#define DOCTOR_CLOCK_PROBLEM_NS 2000 /* several reads for each event are a core at 100,000/s */
-#define DOCTOR_LATE_NOTE_US 150      /* p99 of wake-ups; the exact wait polls so long */
+#define DOCTOR_CLOCK_NOTE_NS 200     /* to read the clock; above it a system call is needed */
+#define DOCTOR_CLOCK_PROBLEM_NS 2000 /* several reads per event use a core at 100,000/s */
+#define DOCTOR_LATE_NOTE_US 150      /* p99 of wake-ups; as long as the exact wait polls */
 #define DOCTOR_LATE_PROBLEM_US 1000  /* send lag counts from there: TRUST_LAG_FLOOR_MS */
 #define DOCTOR_QUEUE_NOTE_US 100     /* a wake-up's mean wait for a CPU */
 #define DOCTOR_QUEUE_PROBLEM_US 1000
@@ -46,7 +46,7 @@
 
 /* ---- facts ---- */
 
-/* Counters of one moment; NAN: not known. */
+/* Counters at one moment; NAN: not known. */
 struct doctor_counters {
 	double busy_s, steal_s, total_s; /* of the CPUs that this process may use */
 	double queue_s;                  /* how long this thread waited for a CPU */
@@ -56,15 +56,15 @@ struct doctor_counters {
 /* NAN, -1, "": not known. */
 struct doctor_machine {
 	char program[512];                /* path of this program; "": not known */
-	int64_t files_soft, files_hard, files_most; /* the last: what root may raise it to */
-	int64_t port_first, port_last;    /* that a connection gets */
+	int64_t files_soft, files_hard, files_most; /* files_most: what root may raise it to */
+	int64_t port_first, port_last;    /* local ports for connections */
 	int64_t port_reuse;               /* tcp_tw_reuse */
 	int64_t sockets_closing;          /* in TIME_WAIT */
 	int64_t backlog;                  /* somaxconn */
 	char governor[32];                /* of all CPUs; "mixed" */
 	char clock_source[32];
-	bool has_tsc;                     /* tsc could be chosen */
-	char time_daemon[32];             /* that keeps the clock; "": none was seen */
+	bool has_tsc;                     /* tsc is available */
+	char time_daemon[32];             /* keeps the clock; "": none was seen */
 	char hypervisor[HARDWARE_NAME_BYTES];
 	const char *container;            /* NULL: none */
 	double cpu_quota;                 /* INFINITY: none */
@@ -76,22 +76,22 @@ struct doctor_machine {
 	bool is_stamped;                  /* a receive stamp was seen */
 	double clock_ns;                  /* to read CLOCK_REALTIME once */
 	double late_us_p50, late_us_p99, late_us_max; /* of wake-ups */
-	double measured_s;                /* for so long; 0: not measured */
+	double measured_s;                /* measuring time; 0: not measured */
 	double n_wakeups;
 	struct doctor_counters before, after;
 	bool is_synchronized;             /* meaningful when has_time_state */
 	bool has_time_state;
-	double time_offset_ms, time_error_ms; /* what is being corrected; the bound of the error */
+	double time_offset_ms, time_error_ms; /* being corrected; bound of the error */
 };
 
 /* root is put in front of every path ("" the machine itself; tests). */
 void doctor_read(const char *root, struct doctor_machine *m);
 void doctor_count(const char *root, struct doctor_counters *c);
-/* Clocks, wake-ups, stamps: takes seconds, fills what doctor_read left. */
+/* Clocks, wake-ups, stamps: takes `seconds`, fills the members that doctor_read does not. */
 void doctor_measure(const char *root, double seconds, struct doctor_machine *m);
 
 #define DOCTOR_LINKS_MAX 8
-/* Interfaces with a device, or all but loopback where none has one. How many. */
+/* Interfaces with a device, or all but loopback if there are none. Returns how many. */
 size_t doctor_links(const char *root, struct link out[DOCTOR_LINKS_MAX]);
 
 struct doctor_visit {
@@ -99,21 +99,21 @@ struct doctor_visit {
 	bool is_insecure;
 	const char *ca_file; /* NULL: the system's store */
 	const char *api_key; /* NULL: none */
-	const char *proxy;   /* that load would go through; NULL: none */
+	const char *proxy;   /* proxy that load would use; NULL: none */
 };
 
 enum doctor_step { DOCTOR_NOT_TRIED, DOCTOR_DONE, DOCTOR_FAILED };
 
-/* Each step has how long it took, or why it failed. A step after one that failed is not tried. */
+/* The duration of a step, or why it failed. Steps after a failed one are not tried. */
 struct doctor_stage {
 	enum doctor_step is;
 	double ms;
-	char text[256];      /* why it failed; or what came */
+	char text[256];      /* why it failed, or what was found */
 };
 
 struct doctor_server {
 	bool is_unix, is_tls;
-	bool has_proxy;      /* route, connection and TLS are then those of a direct connection */
+	bool has_proxy;      /* the steps then describe a direct connection */
 	char host[256], authority[272]; /* "HOST", "HOST:PORT" */
 	struct doctor_stage name, connect, tls, models, metrics;
 	size_t n_addresses;
@@ -139,9 +139,9 @@ struct doctor_row {
 	char about[256];     /* the interface or server that it is about; "": the machine */
 	char value[200];
 	enum doctor_verdict verdict;
-	const char *spoils;  /* the metrics that would suffer */
+	const char *spoils;  /* the metrics that would be affected */
 	char why[400];       /* one or two sentences; "" where all is well */
-	char command[600];   /* that mends it; "": none does */
+	char command[600];   /* that fixes it; "": there is none */
 	struct { const char *name; double value; } number[DOCTOR_NUMBERS_MAX]; /* units last */
 	size_t n_numbers;
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * judge.c - facts become rows: value, verdict, why it matters, the command that mends it.
+ * judge.c - turns facts into rows: value, verdict, why it matters, the command that fixes it.
  *
  * One function per row, and a table of them with the metrics that each row is about. See doctor.h.
  */

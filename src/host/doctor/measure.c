@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* measure.c - what only a try tells: cost of the clock, late wake-ups, receive stamps. */
+/* measure.c - facts that must be measured: cost of the clock, late wake-ups, receive stamps. */
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* read.c - what files of the system say: limits, settings, groups, counters. See doctor.h. */
+/* read.c - facts from system files: limits, settings, groups, counters. See doctor.h. */
 #include <dirent.h>
 #include <math.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* visit.c - what can be learnt of a server before load is sent to it. See doctor.h. */
+/* visit.c - finds out about a server before load is sent to it. See doctor.h. */
 #include <errno.h>
 #include <math.h>
 #include <poll.h>

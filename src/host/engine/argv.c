@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * argv.c - see args.h: a server's command line, token by token; what is wrong with it, what it
- * comes to, and how it is made of an object.
+ * argv.c - see args.h: reads a server's command line token by token, checks it, finds the values in
+ * effect, and builds one from an object.
  */
 #include <ctype.h>
 #include <stdio.h>
@@ -647,7 +647,7 @@ size_t engine_argv_diff(char *const *a, char *const *b, struct buf *out)
 	return n;
 }
 
-/* "a_b.c_d" is "a-b.c_d": behind the dot are keys of a JSON value. */
+/* "a_b.c_d" is "a-b.c_d": after the dot are keys of a JSON value. */
 static char *flag_name(struct str name, const char *head, struct arena *a)
 {
 	char *text = arena_printf(a, "%s%.*s", head, (int)name.n, name.p);

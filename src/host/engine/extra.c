@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extra.c - see extra.h: files of arguments, and how they differ from the table. */
+/* extra.c - see extra.h: files of arguments, and their differences from the table. */
 #include "host/engine/extra.h"
 
 #include <assert.h>
@@ -212,7 +212,7 @@ static const char *difference(const struct engine_arg *told, const struct engine
 	struct buf text = { 0 }, choices = { 0 };
 	const char *out;
 
-	/* Repeated options and lists are told apart by their default alone. */
+	/* Only the default distinguishes repeated options from lists. */
 	if (is_other_kind(told->kind, was->kind) &&
 	    !(was->kind == ENGINE_LIST && told->initial && *told->initial == '['))
 		buf_printf(&text, "a %s, was a %s", kind_names[told->kind], kind_names[was->kind]);
@@ -401,7 +401,7 @@ static void read_spellings(struct help_reader *r, struct str s)
 
 /* ---- its text ---- */
 
-/* The default behind the last "(default: "; empty: none. Cuts it off the text. */
+/* Returns the default after the last "(default: " and cuts it off the text; empty: none. */
 static struct str cut_default(struct str *text)
 {
 	static const char mark[] = "(default: ";

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * amd.c - AMD's GPUs through what their driver shows in sysfs. See gpu_internal.h.
+ * amd.c - AMD's GPUs through the sysfs files of their driver. See gpu_internal.h.
  *
  *   class/drm/cardN/device/   one GPU: vendor, mem_info_vram_*, gpu_busy_percent, pp_dpm_*, ...
  *   class/drm/cardN/device/hwmon/hwmonM/   its sensors: power, energy, temperature
- *   class/kfd/kfd/topology/nodes/N/        compute nodes, in the order in which HIP counts
- *   class/kfd/kfd/proc/PID/vram_ID         who computes, with how much memory
+ *   class/kfd/kfd/topology/nodes/N/        compute nodes, in HIP's order
+ *   class/kfd/kfd/proc/PID/vram_ID         processes that compute, with their memory
  */
 #include <assert.h>
 #include <dirent.h>

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * dcgm.c - what NVIDIA's DCGM knows of a GPU beyond the driver, through its library, loaded at run
+ * dcgm.c - counters of a GPU that only NVIDIA's DCGM provides, through its library, loaded at run
  * time. See gpu_internal.h.
  *
- * The host engine (nv-hostengine) that runs on this machine is asked; none is started, because only
- * one at a time may read the GPU's profiling counters. It samples them by itself, and what it read
- * last is taken. Functions, structs and numbers are those of the library's public interface,
- * declared here in our own words. A field whose status is not 0, or whose value is blank, has told
- * nothing.
+ * The host engine (nv-hostengine) that runs on this machine is queried; none is started, because
+ * only one at a time may read the GPU's profiling counters. It samples them by itself; the latest
+ * values are taken. Functions, structs and numbers are those of the library's public interface,
+ * declared here in our own words. A field whose status is not 0, or whose value is blank, is
+ * unknown.
  */
 #include <assert.h>
 #include <dlfcn.h>
@@ -33,7 +33,7 @@ typedef uintptr_t handle;
 #define ALL_GPUS 0x7fffffffu              /* DCGM_GROUP_ALL_GPUS */
 #define VERSION(type, n) ((unsigned)sizeof(type) | (unsigned)(n) << 24)
 #define BLANK_INT 0x7ffffffffffffff0ll    /* from here on: DCGM_INT64_IS_BLANK */
-#define BLANK_REAL 140737488355328.0      /* likewise */
+#define BLANK_REAL 140737488355328.0      /* from here on: DCGM_FP64_IS_BLANK */
 enum { TYPE_REAL = 'd', TYPE_INT = 'i', TYPE_TEXT = 's' };
 enum { FIELD_UUID = 54 };
 

@@ -222,7 +222,7 @@ int gpu_find(const struct gpu_set *s, const char *called)
 
 		if (is_called_by_number(g, str_of(called)) || strcasecmp(g->uuid, called) == 0)
 			return (int)i;
-		/* "GPU-" alone, or less, is no beginning of a name. */
+		/* "GPU-" alone, or less, is not a usable prefix. */
 		if (strlen(called) > 4 && strncasecmp(g->uuid, called, strlen(called)) == 0)
 			found = found == -1 ? (int)i : -2;
 	}

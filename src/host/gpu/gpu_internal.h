@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * gpu_internal.h - what the files of gpu/ share. A driver finds its GPUs and adds them to the
- * set, in the order in which it counts; it is asked about them by its own count, from 0.
+ * gpu_internal.h - shared by the files of gpu/. A driver finds its GPUs and adds them to the set in
+ * its own order; functions of a driver take its own index, from 0.
  */
 #pragma once
 #include "host/gpu/gpu.h"
@@ -15,19 +15,19 @@ struct gpu_set {
 	size_t n, n_nvidia;      /* NVIDIA's come first */
 	char note[512];
 	struct nvml *nvml;
-	struct dcgm *dcgm;       /* NULL: it is not asked */
+	struct dcgm *dcgm;       /* NULL: not used */
 	struct amd *amd;
 };
 
-/* A zeroed place at the end, with everything "unknown". */
+/* Appends a zeroed GPU with everything "unknown". */
 struct gpu *gpu_add(struct gpu_set *s, enum gpu_maker maker);
 /* Adds a sentence to the note, cut to fit. */
 __attribute__((format(printf, 2, 3)))
 void gpu_note_add(struct gpu_set *s, const char *fmt, ...);
 
 /*
- * Library: the file to load. *out NULL when there is no driver. Returns within timeout_s, whatever
- * the driver does.
+ * library: the file to load. *out NULL when there is no driver. Returns within timeout_s, even if
+ * the driver hangs.
  */
 void nvml_open(const char *library, double timeout_s, struct gpu_set *s, struct nvml **out);
 void nvml_close(struct nvml *v);
@@ -35,10 +35,10 @@ void nvml_sample(const struct nvml *v, size_t i, struct gpu_sample *out);
 size_t nvml_processes(const struct nvml *v, size_t i, struct gpu_process *out, size_t max);
 enum gpu_link nvml_link(const struct nvml *v, size_t a, size_t b);
 
-/* library NULL: the newest that is installed. *out NULL: no library, or no host engine. */
+/* library NULL: the newest one installed. *out NULL: no library, or no host engine. */
 void dcgm_open(const char *library, const struct gpu_set *s, struct dcgm **out);
 void dcgm_close(struct dcgm *v);
-/* i: place in the set, of NVIDIA's. What it does not know stays as it is. */
+/* i: place among NVIDIA's in the set. Unknown values are left unchanged. */
 void dcgm_sample(const struct dcgm *v, size_t i, struct gpu_sample *out);
 
 void amd_open(const char *sysfs, struct gpu_set *s, struct amd **out);

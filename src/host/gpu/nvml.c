@@ -3,8 +3,8 @@
  * nvml.c - NVIDIA's GPUs through the driver's library, loaded at run time. See gpu_internal.h.
  *
  * The functions and structs are those of the library's public interface, declared here in our own
- * words: only what we call, each in the newest form that the library has. One that is missing, or
- * that returns anything but 0, has told nothing.
+ * words: only what we call, each in the newest form that the library has. A function that is
+ * missing, or returns anything but 0, leaves its values unknown.
  */
 #include <assert.h>
 #include <dlfcn.h>
@@ -372,7 +372,7 @@ static bool await(struct nvml_start *t, double timeout_s)
 
 void nvml_open(const char *library, double timeout_s, struct gpu_set *s, struct nvml **out)
 {
-	/* The driver is the machine's: whoever asks next need not find out anew. */
+	/* The driver belongs to the machine: later calls need not wait for the timeout again. */
 	static atomic_bool has_hung;
 	struct nvml_start *t = mem_alloc(sizeof(*t));
 	pthread_condattr_t how;

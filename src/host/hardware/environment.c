@@ -70,7 +70,7 @@ static const char *script_python(const char *path, struct arena *a)
 	return word.n && is_python(path) ? path : NULL;
 }
 
-/* Words that start another command: it follows, behind their options. */
+/* Words that start another command, which follows their options. */
 static bool is_wrapper(const char *word)
 {
 	static const char *const wrappers[] = {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * exit_reason.h - why a program ended, by the end of its log and by its exit status.
+ * exit_reason.h - why a program ended, from the end of its log and its exit status.
  *
- * The texts are those that engines and the libraries below them print; the last line of the log
- * that holds one decides, because a program that goes on has survived what it printed before. Two
+ * The texts are those that engines and the libraries below them print. The last matching line of
+ * the log decides, because a program that continues has survived what it printed before. Two
  * exceptions: a line of level INFO or WARNING, or about a retry, does not count when an exception
- * follows it, and of exceptions that were raised one while another was handled the first decides.
- * Disks come first: without room nothing else that is written can be trusted. A program that says
- * nothing was out of memory when the kernel counted that it killed for it (proc/exit_reason.h).
+ * follows it, and of chained exceptions the first one decides. A full disk takes precedence,
+ * because then nothing else that was written can be trusted. Without a matching line the program
+ * was out of memory if the kernel counted a kill (struct oom_counter).
  */
 #pragma once
 #include <stdbool.h>
@@ -20,19 +20,18 @@
 /*
  * Whether the kernel's out-of-memory killer ended a process of a cgroup.
  *
- * The kernel counts what it kills because memory is missing, whatever the limit that was reached:
- * oom_kill
- * in memory.events (cgroup version 2) or memory.oom_control (version 1). Signal 9 alone says
- * nothing: users, schedulers and other programs send it, too.
+ * The kernel counts the processes it kills for lack of memory, whatever the limit that was reached:
+ * oom_kill in memory.events (cgroup version 2) or memory.oom_control (version 1). Signal 9 alone
+ * proves nothing: users, schedulers and other programs also send it.
  */
 struct oom_counter {
-	char path[512];    /* of the file that has it; "": it cannot be read here */
+	char path[512];    /* of the counter's file; "": it cannot be read here */
 	uint64_t kills;    /* when it was begun */
 };
 
-/* The counter of the cgroup that the process is in now. */
+/* Starts counting for the cgroup that the process is in now. */
 void oom_begin(struct oom_counter *c, pid_t pid);
-/* Whether it has risen since; false also when it cannot be read. */
+/* Whether it has risen since; also false when it cannot be read. */
 bool oom_has_risen(const struct oom_counter *c);
 
 /* The same for the text of a /proc/PID/cgroup, with cgroups mounted at mount. */
@@ -49,20 +48,20 @@ enum last_sign {
 };
 
 /*
- * Reason: the line that says so, else the last one, or empty; of what the kernel did, a sentence of
- * ours. code: exit status, or minus the signal. oom: begun when the program was started; NULL: not
- * known.
+ * Finds the reason: the line that names it, else the last one, or empty; for a kill by the kernel,
+ * our own sentence. code: exit status, or minus the signal. oom: from oom_begin when the program
+ * was started; may be NULL.
  */
 enum last_sign exit_reason_sign(struct str log, bool has_code, int code,
 			       const struct oom_counter *oom, struct str *reason);
 /* The log's last line that is not blank. */
 struct str exit_reason_line(struct str log);
-/* The end of what stands in the file behind from, cut to SERVER_LOG_READ_BYTES. */
+/* Reads the end of the file, from offset `from` at the earliest, at most SERVER_LOG_READ_BYTES. */
 void exit_reason_read(int fd, int64_t from, struct buf *out);
 /* The last whole lines that fit, SERVER_TAIL_LINES at most. */
 void exit_reason_tail(struct str log, char *out, size_t room);
 /* Whether the file's disk has no room left. */
 bool exit_reason_is_disk_full(int fd);
-/* The tail line by line; whose: "the server's log server.log". warn may be NULL. */
+/* Passes the tail to warn line by line; whose: "the server's log server.log". warn may be NULL. */
 void exit_reason_show(const char *tail, const char *whose,
 		     void (*warn)(void *self, const char *text), void *self);

@@ -33,7 +33,7 @@ struct keeper {
 	int left;
 	struct keeper_end end;
 	char *roster_path;       /* "" for none */
-	struct roster roster;    /* mark, owner and keeper; members stand in the file */
+	struct roster roster;    /* mark, owner and keeper; the members are only in the file */
 };
 
 static void close_fd(int *fd)
@@ -307,7 +307,7 @@ bool keeper_has_ended(struct keeper *k, int wait_ms, struct keeper_end *end)
 
 /* ---- stopping ---- */
 
-/* The keeper was killed: the members that it wrote down, and whoever carries the mark. */
+/* The keeper was killed: end the members listed in its file, and all processes with its mark. */
 static void end_without_keeper(struct keeper *k)
 {
 	struct roster r = { 0 };

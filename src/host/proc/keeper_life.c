@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * keeper_life.c - see keeper.h: the keeper's side. It has no threads and does nothing but this.
- */
+/* keeper_life.c - see keeper.h: the keeper's side. The process has no threads and no other task. */
 #include "host/proc/keeper.h"
 
 #include <errno.h>
@@ -59,7 +57,7 @@ static void say(enum keeper_said said, int value)
 	struct keeper_report r = { .said = (int32_t)said, .value = value };
 	ssize_t n;
 
-	/* Nobody may be listening any more, which is no concern of the keeper's. */
+	/* The owner may be gone, so a failed write is ignored. */
 	do
 		n = write(KEEPER_REPORT, &r, sizeof(r));
 	while (n < 0 && errno == EINTR);
@@ -89,7 +87,7 @@ static int take_orders(struct life *l)
 	struct stat given;
 	ssize_t n;
 
-	/* A terminal: somebody has typed the word. */
+	/* A terminal: the user has typed the word. */
 	if (fstat(KEEPER_ORDERS, &given) < 0 || !S_ISREG(given.st_mode))
 		return -1;
 	do {
@@ -250,7 +248,7 @@ static void signal_tree(struct life *l, int number, pid_t but)
 	}
 }
 
-/* The program's own words: what it was told to be, whatever it calls itself later. */
+/* The command as it was started, even if the program renames itself later. */
 static void name_command(struct life *l)
 {
 	char *out = l->roster.command;
@@ -276,7 +274,7 @@ static void write_roster(const struct life *l)
 	buf_release(&text);
 }
 
-/* The roster is written anew when the tree is another than last time. */
+/* Writes the roster again if the tree has changed. */
 static void look_for_roster(struct life *l)
 {
 	struct roster *r = &l->roster;
@@ -322,7 +320,7 @@ static bool end_more(struct life *l)
 		signal_tree(l, SIGKILL, 0);
 		return now_ns < l->kill_ns + KILL_WAIT_NS;
 	}
-	/* What the program did not end itself is told too, but the program only once. */
+	/* The rest of the tree gets TERM later; the program is not sent it twice. */
 	if (!l->is_spread && (!l->program || now_ns >= l->began_ns + l->grace_ns / 4)) {
 		l->is_spread = true;
 		signal_tree(l, SIGTERM, l->program);
@@ -332,8 +330,7 @@ static bool end_more(struct life *l)
 
 /* ---- its life ---- */
 
-/* What the log has grown by goes where the user looks; a reader that is slow is not waited for. */
-/* As many bytes as end with a line, because half a secret is not known; all when no more come. */
+/* Length up to the last line end: half a secret is not recognised. n if no more will come. */
 static size_t whole_lines(const struct life *l, const char *bytes, size_t n)
 {
 	size_t whole = n;
@@ -343,7 +340,7 @@ static size_t whole_lines(const struct life *l, const char *bytes, size_t n)
 	return whole || (l->program && n < FOLLOW_BYTES) ? whole : n;
 }
 
-/* Bytes that were taken of the log; 0: none now. What is secret in them is hidden. */
+/* Copies bytes with their secrets hidden. Returns how many were taken; 0: none now. */
 static size_t copy(struct life *l, const char *bytes, size_t n)
 {
 	struct buf room = { 0 };
@@ -362,6 +359,7 @@ static size_t copy(struct life *l, const char *bytes, size_t n)
 	return written > 0 ? (size_t)written : 0;
 }
 
+/* Copies what was added to the log; never waits for a slow reader. */
 static void follow(struct life *l)
 {
 	struct pollfd p = { .fd = KEEPER_FOLLOW, .events = POLLOUT };
@@ -445,7 +443,7 @@ static int live(struct life *l)
 	}
 }
 
-/* What is outside of the tree. We are alone in it now, so nobody hears how it went. */
+/* Cleans up outside the tree. The owner is gone, so the result is not reported. */
 static void clean_outside(const struct life *l)
 {
 	const struct roster_one *owner = &l->roster.owner;

@@ -33,7 +33,7 @@ static void host_name(char out[256])
 	snprintf(out, 256, "%s", uname(&name) == 0 ? name.nodename : "unknown");
 }
 
-/* Whoever may lock may write what he likes. */
+/* Replaces control characters: any user who may lock can write anything into the file. */
 static void keep(char *out, size_t room, struct str text)
 {
 	size_t n = text.n < room - 1 ? text.n : room - 1;
@@ -261,7 +261,7 @@ static void read_holder(int fd, struct lock_holder *who)
 	ssize_t n = pread(fd, text, sizeof(text), 0);
 
 	host_name(here);
-	/* One that has ended was followed by somebody who has not yet written, or shared it. */
+	/* If the named holder has ended, another one shared the lock or has not written yet. */
 	if (n <= 0 || lock_parse((struct str){ text, (size_t)n }, who) < 0 ||
 	    (strcmp(who->host, here) == 0 && !tree_is_running(who->pid, who->start)))
 		*who = (struct lock_holder){ 0 };
@@ -359,7 +359,7 @@ bool lock_is_held(const char *folder, const char *name, struct lock_holder *who)
 	return is_held;
 }
 
-/* The folder may be one that somebody named by mistake, full of files that are no locks. */
+/* The folder may have been named by mistake and be full of other files. */
 static bool is_lock_file(int fd)
 {
 	char text[sizeof(FIRST_LINE)];

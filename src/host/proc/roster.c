@@ -204,7 +204,7 @@ static void warn(const struct roster_hooks *hooks, const struct buf *text)
 		hooks->warn(hooks->self, text->data);
 }
 
-/* Its owner is gone, so its keeper is ending the tree: whoever starts now needs the port. */
+/* Its owner is gone, so its keeper is ending the tree, whose port the new start may need. */
 static void await_keeper(const struct roster *r, const struct roster_hooks *hooks)
 {
 	int64_t until_ns = clock_mono_ns() + (int64_t)(r->grace_s * 1e9) + KEEPER_WAIT_NS;

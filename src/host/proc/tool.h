@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tool.h - another program run to its end: text in, text out.
+ * tool.h - runs another program to its end: text in, text out.
  *
- * For helpers outside any measurement (gnuplot). Input and output are nameless
- * files and not pipes, so neither side can block the other and nothing has to be
- * drained while waiting.
+ * For helpers outside any measurement (gnuplot). Input and output are nameless files and not pipes,
+ * so neither side can block the other and nothing has to be drained while waiting.
  */
 #pragma once
 #include <signal.h>
@@ -18,69 +17,68 @@
 
 /* Whether PATH has an executable file of this name. */
 bool tool_exists(const char *name);
-/* That file; NULL: there is none. Caller frees. */
+/* The path of that file; NULL: none. Caller frees. */
 char *tool_path(const char *name);
-/* The same in folders, a value that PATH could have. */
+/* The same in folders, a list like PATH's. */
 char *tool_path_in(const char *folders, const char *name);
 
 /*
- * Runs argv (ended by NULL; argv[0] is looked for in PATH) with input as its standard
- * input, waits at most timeout_s seconds and then kills it. Appends what it wrote to
- * standard output and error to out and errors; errors NULL: both to out. The exit status
- * (128 + signal when one ended it), or -1 with e when it could not be started, was
- * killed, or wrote more than a buffer's limit.
+ * Runs argv (ended by NULL; argv[0] is looked for in PATH) with input as its standard input, waits
+ * at most timeout_s seconds and then kills it. Appends its standard output and error to out and
+ * errors; errors NULL: both to out. The exit status (128 + signal if a signal ended it), or -1 with
+ * e when it could not be started, was killed, or wrote more than a buffer's limit.
  */
 int tool_run(const char *const *argv, struct str input, unsigned timeout_s, struct buf *out,
 	     struct buf *errors, struct err *e);
 
 /*
- * Likewise, for somebody who may go away and must not cost much: ERR_CANCELLED soon after *cancel
- * was set, ERR_LIMIT when it was killed for taking longer than timeout_s; in both cases with all
- * of its process group. The limits are the kernel's (setrlimit); 0: none.
+ * As tool_run, on behalf of a client that may disconnect, and with limited resources: ERR_CANCELLED
+ * soon after *cancel was set, ERR_LIMIT when it took longer than timeout_s; in both cases its whole
+ * process group is killed. The limits are the kernel's (setrlimit); 0: none.
  */
 struct tool_opts {
 	const char *const *argv;
 	char *const *envp;          /* NULL: ours */
 	struct str input;
 	unsigned timeout_s;
-	const atomic_bool *cancel;  /* NULL: nobody goes away */
-	uint64_t file_bytes_max;    /* of what it writes, also to its output */
+	const atomic_bool *cancel;  /* may be NULL */
+	uint64_t file_bytes_max;    /* of each file it writes, also its output */
 	uint64_t memory_bytes_max;  /* of its data */
 };
 int tool_run_within(const struct tool_opts *o, struct buf *out, struct buf *errors, struct err *e);
 
 /*
- * Where the program profllm lies, for those that start it again: keepers, the
- * simulator as a server, the members of a suite that run at once.
+ * The path of the profllm program, for code that starts it again: keepers, the simulator as a
+ * server, the members of a suite that run at once.
  *
- * In the program itself that is this process's own file. In a library it is not: the process
- * belongs to somebody else, and the program is looked for as $PROFLLM_PROGRAM, then beside the
- * library, in ../bin and ../../bin from there (libraries lie in lib/ or lib/TRIPLET/), then in
- * PATH. Whether this code lies in a library is asked of the dynamic linker; there is no state.
+ * In the program itself it is this process's own file. In a library the process is another
+ * program's: profllm is then looked for as $PROFLLM_PROGRAM, next to the library, in ../bin and
+ * ../../bin from there (libraries are in lib/ or lib/TRIPLET/), and in PATH. The dynamic linker
+ * says whether this code is in a library; there is no state.
  */
 /*
- * As the first word of a command that the user gives, PROGRAM_WORD means this very program,
- * whatever PATH has: proc/keeper.h and proc/tool.h start program_exec's in its place.
+ * As the first word of a user's command, PROGRAM_WORD means this program itself, whatever PATH has:
+ * proc/keeper.h and proc/tool.h start program_exec's instead.
  */
 #define PROGRAM_WORD "profllm"
 
 /*
- * Replaces out by its path. -1 with one sentence: only in a library. What is given to exec may
- * be program_exec's, which also works after the file has been replaced.
+ * Set out to its path. -1 with one sentence: only in a library. program_exec's is for exec only,
+ * and works even after the file has been replaced.
  */
 int program_path(struct buf *out, struct err *e);
 int program_exec(struct buf *out, struct err *e);
 
-/* our environment with lines of others' in it. */
+/* Our environment with changed lines. */
 /*
- * Ours, where each "NAME=VALUE" of first and then of second (lists ended by NULL, or NULL) stands in
- * place of the line of that name. The caller frees the list; its lines are borrowed.
+ * Ours, with each "NAME=VALUE" of first and then of second (lists ended by NULL, or NULL) replacing
+ * the line of that name. The caller frees the list; its lines are borrowed.
  */
 char **environment_with(char *const *first, char *const *second);
 /* The value of NAME in lines "NAME=VALUE", ended by NULL; NULL: none. */
 const char *environment_variable(char *const *lines, struct str name);
 
-/* how every program of ours is started: our handlers and masks are not its. */
+/* Attributes for starting programs, which must not inherit our signal handlers and masks. */
 /* flags: POSIX_SPAWN_SETSID, POSIX_SPAWN_SETPGROUP or 0. The caller destroys how. */
 static inline void spawn_attributes(posix_spawnattr_t *how, short flags)
 {

@@ -17,7 +17,7 @@
 #include "core/base/redact.h"
 #include "core/base/str.h"
 
-enum { STAT_STATE = 0, STAT_PARENT = 1, STAT_START = 19 }; /* fields behind the name */
+enum { STAT_STATE = 0, STAT_PARENT = 1, STAT_START = 19 }; /* fields after the name */
 
 /* false: gone, or not ours to read. */
 static bool read_proc(pid_t pid, const char *name, struct buf *out)

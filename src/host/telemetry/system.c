@@ -401,7 +401,7 @@ struct watched_process {
 	bool is_seen;     /* in the picture that is looked through */
 };
 
-/* Fields behind the name, which ends with the last parenthesis. */
+/* Fields after the name, which ends with the last parenthesis. */
 enum { UTIME = 11, STIME = 12, THREADS = 17, START = 19, RSS = 21, FIELDS };
 
 bool tree_parse_usage(struct str text, struct process_usage *out)
@@ -877,7 +877,7 @@ struct system_watch *system_begin(const struct system_opts *o)
 	return w;
 }
 
-/* NAN stands for 0 as long as there is another. */
+/* NAN counts as 0 unless both are NAN. */
 static double plus(double sum, double v)
 {
 	return isnan(sum) ? v : isnan(v) ? sum : sum + v;

@@ -262,7 +262,7 @@ struct watched_server {
 	struct record_series *series[SLOTS]; /* in t->own; NULL until there is a point */
 	size_t readings;
 	bool is_silent;                           /* asked once, and never again */
-	_Atomic double now[SERIES_COUNT];         /* told last; NAN: not */
+	_Atomic double now[SERIES_COUNT];         /* latest value; NAN: none */
 };
 
 struct telemetry {

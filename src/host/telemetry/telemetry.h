@@ -1,24 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * telemetry.h - what servers say of themselves while load runs.
+ * telemetry.h - metrics that servers report while load runs.
  *
- * Reads /metrics of every server once before the load, every interval while it
- * runs, and once after, and makes series of what telemetry.h knows:
+ * Reads /metrics of every server once before the load, every interval while it runs, and once
+ * after, and makes series of the known metrics:
  *
  *   telemetry_begin   on the caller's thread: the reading before; then a thread
  *   telemetry_end     ends that thread; the reading after; moves all to the record
  *
- * The thread touches nothing of the record and nothing of the loops, so a record
- * may be written or merged at any time; what was read is in it from
- * telemetry_end on (a record file gets series when it is closed).
+ * The thread does not touch the record or the loops, so a record may be written or merged at any
+ * time; the readings are in it from telemetry_end on (a record file gets series when it is closed).
  *
- * A point's time is the middle of its transfer, on the record's clock. A server
- * that does not answer before the load, or whose answer holds nothing that is
- * known, is not asked again: the record gets a note of kind NOTE_SERVER_METRICS with
- * the reason instead of series. Nothing here is ever an error of the run.
+ * A point's time is the middle of its transfer, on the record's clock. A server that does not
+ * answer before the load, or whose answer holds no known metric, is not read again: the record gets
+ * a note of kind NOTE_SERVER_METRICS with the reason instead of series. Nothing here is ever an
+ * error of the run.
  *
- * A series that reaches TELEMETRY_POINTS_MAX points loses every second one, and the
- * interval doubles, so that it covers the run however long that is.
+ * A series that reaches TELEMETRY_POINTS_MAX points loses every second one, and the interval
+ * doubles, so that it covers the run however long that is.
  */
 #pragma once
 #include <pthread.h>
@@ -47,19 +46,19 @@ struct telemetry;
 /* interval_ns 0: only before and after. Never NULL, and never fails. */
 struct telemetry *telemetry_begin(const struct telemetry_source *source, size_t n,
 				  int64_t interval_ns);
-/* What the servers said last, over all of them; NAN: nothing. From any thread. */
+/* The latest values, over all servers; NAN: none. From any thread. */
 struct telemetry_now { double running, waiting, kv_usage; };
 void telemetry_now(const struct telemetry *t, struct telemetry_now *out);
 /* Frees t; accepts NULL. */
 void telemetry_end(struct telemetry *t, struct record *into);
 
 /*
- * What is kept of a server's /metrics, and under which name.
+ * The metrics that are kept of a server's /metrics, and their names.
  *
- * Servers call the same things by different names; each thing has one short name
- * here, and a list of the names it goes by elsewhere (names.c). Samples of one thing
- * that differ by label (several engines, several models) become one value: their
- * sum, or their mean where a sum means nothing (the used share of a cache).
+ * Servers have different names for the same metrics; each metric has one short name here, and a
+ * list of its names elsewhere (names.c). Samples of one metric that differ by label (several
+ * engines, several models) become one value: their sum, or their mean where a sum means nothing
+ * (the used share of a cache).
  */
 struct telemetry_values {
 	double value[SERIES_COUNT];
@@ -69,23 +68,23 @@ struct telemetry_values {
 	size_t n_told; /* values and positions */
 };
 
-/* What the text of one /metrics says. Lines that are malformed are read over. */
+/* Parses the text of one /metrics. Malformed lines are skipped. */
 void telemetry_read(struct str text, struct telemetry_values *out);
 
 /*
- * A thread that does one thing again and again while load runs.
+ * A thread that calls a function at a fixed interval while load runs.
  *
- * Beats that come too late are left out and counted, never made up for. The thread has the usual
- * scheduling class whatever its parent has: who watches never stands above what is watched.
+ * Late beats are skipped and counted, never made up for. The thread has the normal scheduling class
+ * whatever its parent has: monitoring must not have priority over what it monitors.
  */
 struct ticker {
 	int64_t interval_ns;      /* fn may change it */
 	int64_t next_ns;          /* monotonic */
-	int64_t not_before_ns;    /* fn may set it: beats before it are left out */
-	uint64_t missed;          /* for fn and, once it is stopped, for all */
-	int64_t cpu_ns;           /* what the thread has taken; once it is stopped */
-	atomic_bool is_over;      /* set by ticker_stop: fn should come to its end */
-	double patience_s;        /* how long ticker_stop waits for that; 0: for ever */
+	int64_t not_before_ns;    /* fn may set it: earlier beats are skipped */
+	uint64_t missed;          /* for fn, and for all once it is stopped */
+	int64_t cpu_ns;           /* CPU time of the thread; once it is stopped */
+	atomic_bool is_over;      /* set by ticker_stop: fn should return soon */
+	double patience_s;        /* how long ticker_stop waits for fn; 0: for ever */
 	void (*fn)(void *self);
 	void *self;
 	pthread_t thread;
@@ -95,13 +94,13 @@ struct ticker {
 };
 
 /*
- * Fn is called on the thread, first after one interval. Without a thread nothing is called.
+ * Calls fn on the thread, first after one interval. If no thread can be made, it is never called.
  * patience_s may be set before.
  */
 void ticker_start(struct ticker *b, int64_t interval_ns, void (*fn)(void *self), void *self);
 /*
- * Waits until fn has come back; is_over is false again then. Accepts one that never started.
- * false: fn did not come back (a driver that hangs). The thread then lives on and b, self and what
- * they point at are its own for good.
+ * Waits until fn has returned; is_over is then false again. Accepts one that never started. false:
+ * fn did not return (a driver that hangs). The thread then lives on, and b, self and what they
+ * point at must never be freed.
  */
 bool ticker_stop(struct ticker *b);

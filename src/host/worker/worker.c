@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker.c - see worker.h. One place waits (await): it sends what is left of the question, takes
- * what comes, and looks every LOOK_MS whether it is cancelled, overdue, or whether the program
- * has ended, because a process that it has forked may hold its socket open.
+ * worker.c - see worker.h. All waiting is in await(): it sends the rest of the question, receives,
+ * and checks every LOOK_MS whether it was cancelled, is overdue, or whether the program has ended,
+ * because a process that it has forked may hold its socket open.
  */
 #include "host/worker/worker.h"
 
@@ -288,7 +288,7 @@ static bool is_overdue(const struct wait *t)
 	return (double)(clock_mono_ns() - t->from_ns) / 1e9 > t->limit_s;
 }
 
-/* Whoever does not read ends or answers all the same: an error to send is none. */
+/* A send error is ignored: a program that does not read will end, or answers anyway. */
 static void send_more(struct engine_worker *w, struct wait *t)
 {
 	ssize_t n = send(w->fd, w->out.data + t->sent, w->out.len - t->sent,
@@ -594,7 +594,7 @@ int worker_call(struct engine_worker *w, const char *type, const struct buf *mem
 
 /* ---- stopping ---- */
 
-/* What it says to this concerns nobody any more, and how it ends neither. */
+/* Asks for a clean shutdown; its answer and how it ends are ignored. */
 static void shut_down(struct engine_worker *w)
 {
 	int64_t until_ns = clock_mono_ns() + (int64_t)(w->grace_s * 1e9);

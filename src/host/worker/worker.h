@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker.h - a program that drives an inference engine for us, and the talk with it.
+ * worker.h - a program that drives an inference engine for us, and the exchange with it.
  *
  * docs/guide/adapters.md is the protocol: frames of JSON over a socket pair whose other end is
- * descriptor 3 of the program. What it prints is its log and nothing else. It speaks first
- * (hello), then answers one question at a time; between question and answer it may tell how far
- * it is, which counts as a sign of life.
+ * descriptor 3 of the program. What it prints is only its log. It sends the first message (hello),
+ * then answers one question at a time; between question and answer it may report progress, which
+ * counts as a sign of life.
  *
  * The program runs below a keeper (proc/keeper.h): nothing of it outlives worker_stop() or us.
- * Every way in which it can go wrong has a category, one sentence and the end of its log; after a
- * fault that is not an answer ("error" frames are answers) the talk is over and only worker_stop()
- * makes sense. Not thread-safe, no globals; any number at once.
+ * Every failure has a category, one sentence and the end of its log; after a fault that is not an
+ * answer ("error" frames are answers) the exchange is over and only worker_stop() may be called.
+ * Not thread-safe, no globals; any number at once.
  */
 #pragma once
 #include <stdatomic.h>
@@ -29,19 +29,19 @@
 
 enum worker_fault {
 	WORKER_FAULT_NONE,
-	WORKER_FAULT_NOT_FOUND,   /* there is no such program, or it cannot be executed */
+	WORKER_FAULT_NOT_FOUND,   /* the program does not exist or cannot be executed */
 	WORKER_FAULT_PACKAGE,     /* a package or library that it needs is not installed */
-	WORKER_FAULT_FLAG,        /* an argument that the engine does not take */
-	WORKER_FAULT_MODEL,       /* a model that is not there */
+	WORKER_FAULT_FLAG,        /* an argument that the engine does not accept */
+	WORKER_FAULT_MODEL,       /* a model that does not exist */
 	WORKER_FAULT_MEMORY,      /* of the GPU or of the host */
 	WORKER_FAULT_UNSUPPORTED, /* the engine cannot do what was asked */
 	WORKER_FAULT_DISK,
-	WORKER_FAULT_KILLED,      /* by signal 9, and nothing tells who sent it */
+	WORKER_FAULT_KILLED,      /* by signal 9 from an unknown sender */
 	WORKER_FAULT_CRASHED,     /* ended without an answer, for another reason */
 	WORKER_FAULT_HUNG,        /* gave no sign of life for too long, or did not load in time */
-	WORKER_FAULT_PROTOCOL,    /* said what is no answer */
+	WORKER_FAULT_PROTOCOL,    /* sent an invalid answer */
 	WORKER_FAULT_CANCELLED,
-	WORKER_FAULT_OTHER,       /* its own sentence */
+	WORKER_FAULT_OTHER,       /* described by its own sentence */
 };
 /* "out of memory", "crashed", ...: for messages and result files. */
 const char *worker_fault_name(enum worker_fault fault);
@@ -51,24 +51,24 @@ struct worker_failure {
 	enum worker_fault fault;
 	bool has_code;
 	int code;            /* exit status, or minus the signal */
-	char reason[512];    /* its sentence, or the line of the log that tells most; or "" */
+	char reason[512];    /* its sentence, or the most informative line of the log; or "" */
 	char tail[4096];     /* the log's last lines */
 };
 
 /* All may be NULL. Texts without a newline. */
 struct worker_hooks {
 	void *self;
-	void (*line)(void *self, const char *text); /* what the worker wants the user to know */
-	void (*warn)(void *self, const char *text); /* ours; the end of the log line by line too */
+	void (*line)(void *self, const char *text); /* text from the worker for the user */
+	void (*warn)(void *self, const char *text); /* our warnings, and the log's last lines */
 	void (*progress)(void *self, uint64_t done, uint64_t total);
-	const atomic_bool *cancel; /* set: what is under way ends with ERR_CANCELLED */
+	const atomic_bool *cancel; /* when set, the call in progress ends with ERR_CANCELLED */
 };
 
 struct worker_opts {
 	const char *name;          /* in messages: "the vllm worker" */
 	char *const *argv;         /* argv[0] is looked for in PATH; ended by NULL */
-	char *const *env;          /* "NAME=VALUE" in place of ours, ended by NULL; may be NULL */
-	const char *log_path;      /* is added to, its folder is made; NULL: a nameless file */
+	char *const *env;          /* "NAME=VALUE" lines that replace ours; NULL: none */
+	const char *log_path;      /* appended to, its folder is created; NULL: a nameless file */
 	int show_fd;               /* -1, or: the log is copied there as it grows */
 	double load_s;             /* until hello, and until the answer to "load" */
 	double silence_s;          /* between two signs of life during any other call */
@@ -80,14 +80,14 @@ struct engine_worker;
 
 /*
  * Starts it and waits for its hello. -1: *why (may be NULL) for programs, e in one sentence
- * (ERR_USAGE: a program that is not there), and hooks.warn got the end of the log. Nothing is left.
+ * (ERR_USAGE: no such program); hooks.warn got the end of the log, and no process is left.
  */
 int worker_start(const struct worker_opts *o, struct engine_worker **out,
 		 struct worker_failure *why, struct err *e);
 
-/* What it said of itself; texts live as long as w. */
+/* The content of its hello; texts live as long as w. */
 struct worker_hello {
-	const char *engine, *version; /* "" when not told */
+	const char *engine, *version; /* "" if not reported */
 	struct json_slice features;   /* an array of texts */
 	double spawn_s;               /* from its start to its hello */
 	int64_t began_ns;             /* its start, CLOCK_MONOTONIC */
@@ -101,36 +101,36 @@ struct worker_reply {
 };
 
 /*
- * One question: members ("\"n\":1,\"profile\":false", without braces) is what stands in it beside
- * id and type; may be NULL. -1: an "error" answer (the worker lives on) or any fault.
- * ERR_USAGE: an argument of the user's that the engine refuses.
+ * Asks one question: members ("\"n\":1,\"profile\":false", without braces) are added to id and
+ * type; may be NULL. -1: an "error" answer (the worker lives on) or any fault. ERR_USAGE: an
+ * argument of the user's that the engine refuses.
  */
 int worker_call(struct engine_worker *w, const char *type, const struct buf *members,
 		struct worker_reply *out, struct worker_failure *why, struct err *e);
 
 /*
- * For answers whose content contradicts the protocol: ends the talk as one that cannot be
- * believed. Returns -1 with e: "the vllm worker broke the protocol: ...".
+ * For answers whose content contradicts the protocol: ends the exchange, because the worker cannot
+ * be trusted. Returns -1 with e: "the vllm worker broke the protocol: ...".
  */
 __attribute__((format(printf, 3, 4)))
 int worker_distrust(struct engine_worker *w, struct err *e, const char *fmt, ...);
 
 /*
- * Asks it to shut down, ends what is left of its tree and frees w; accepts NULL. After a fault, or
- * once cancelled, it is not asked. -1: something could not be ended.
+ * Asks it to shut down, ends what is left of its tree and frees w; accepts NULL. After a fault or a
+ * cancellation it is not asked. -1: something could not be ended.
  */
 int worker_stop(struct engine_worker *w, struct err *e);
 
-/* ---- in which category a worker's end or error falls; pure, for worker.c and tests ---- */
+/* ---- the category of a worker's end or error; pure, for worker.c and tests ---- */
 
-/* Of an error frame's word: "memory", ...; what is not known is WORKER_FAULT_OTHER. */
+/* From an error frame's word: "memory", ...; unknown words give WORKER_FAULT_OTHER. */
 enum worker_fault fault_of_category(struct str category);
 /*
- * Of a program that ended without an answer: by its log, else by its exit status. reason: the line
- * of the log that says so, or empty. is_start: it had not said a word, so what it could not find
- * may be itself.
+ * From a program that ended without an answer: by its log, else by its exit status. reason: the
+ * line of the log that says so, or empty. is_start: it had not sent anything, so what was not found
+ * may be the program itself.
  */
 enum worker_fault fault_of_end(struct str log, bool is_start, bool has_code, int code,
 			       const struct oom_counter *oom, struct str *reason);
-/* ERR_USAGE for what the user can mend on the command line. */
+/* ERR_USAGE for what the user can fix on the command line. */
 enum err_code fault_code(enum worker_fault fault);

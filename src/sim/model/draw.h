@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* draw.h - what is drawn at random: distributions of times and lengths, the words of answers. */
+/* draw.h - random quantities: distributions of times and lengths, the words of answers. */
 #pragma once
 #include <stdbool.h>
 #include <stdint.h>
@@ -29,17 +29,17 @@ struct dist {
 	double a, b;
 };
 
-/* option names the culprit in the error ("--ttft-ms"). ERR_USAGE. */
+/* option is named in the error ("--ttft-ms"). ERR_USAGE. */
 int dist_parse(struct dist *d, const char *option, const char *text, struct err *e);
 double dist_draw(const struct dist *d, struct pcg64 *g);
 
 /*
- * The words answers are made of.
+ * The words that answers are made of.
  *
- * Each word is one token of the tokenizer: a space and lowercase ASCII letters.
- * Any sequence of them re-tokenizes to itself, so the text of n tokens counts n
- * tokens again and usage can be honest. Word i of an answer is a pure function
- * of the answer's key, so nothing is generated ahead and nothing is stored.
+ * Each word is one token of the tokenizer: a space and lowercase ASCII letters. Any sequence of
+ * them re-tokenizes to itself, so the text of n tokens has n tokens again and the reported usage is
+ * correct. Word i of an answer is a pure function of the answer's key, so nothing is generated
+ * ahead and nothing is stored.
  */
 
 #define WORD_BYTES_MAX 24
@@ -55,11 +55,11 @@ struct sim_words {
 	size_t n;
 };
 
-/* Chooses the words by asking the tokenizer; ERR_PARSE when it has too few stable ones. */
+/* Finds the words with the tokenizer; ERR_PARSE when it has too few stable ones. */
 int words_init(struct sim_words *w, const struct tokenizer *t, struct err *e);
 void words_release(struct sim_words *w);
 
-/* A well mixed 64-bit function; also what keys and ids are derived with. */
+/* A well mixed 64-bit function; keys and ids are also derived with it. */
 static inline uint64_t words_mix(uint64_t x)
 {
 	x += 0x9e3779b97f4a7c15ull;

@@ -25,7 +25,7 @@
 #define PATCH_PIXELS (28.0 * 28.0)
 #define TOKENS_MIN 4
 #define TOKENS_MAX 16384
-/* Of what is no picture we can measure: data against the pixels it stands for. */
+/* Pixels assumed per byte of media that cannot be measured as a picture. */
 #define ENCODER_BYTE_PIXELS 8.0
 
 static double pixels_of(struct str bytes)
@@ -74,7 +74,7 @@ bool media_read(struct json_slice part, struct media_item *out)
 	if (str_starts(url, STR("data:")) && data)
 		url = (struct str){ data + 8, url.n - (size_t)(data + 8 - url.p) };
 	if (!base64_decode(url, &bytes))
-		buf_add_str(&bytes, url); /* a file's name, or several pictures: as it stands */
+		buf_add_str(&bytes, url); /* a file's name, or several pictures: taken as it is */
 	*out = (struct media_item){ .key = map_hash(buf_str(&bytes)), .bytes = bytes.len };
 	out->pixels = pixels_of(buf_str(&bytes));
 	out->tokens = (uint32_t)fmin(TOKENS_MAX, fmax(TOKENS_MIN,

@@ -70,7 +70,7 @@ static bool is_after(const struct engine_seq *a, const struct engine_seq *b)
 	return a->priority != b->priority ? a->priority > b->priority : a->arrival > b->arrival;
 }
 
-/* Behind prev; NULL: in front of all. */
+/* Inserts after prev; NULL: at the front. */
 static void waiting_link(struct sim_engine *g, struct engine_seq *s, struct engine_seq *prev)
 {
 	s->prev = prev;
@@ -197,7 +197,7 @@ static void running_pack(struct sim_engine *g)
 struct engine_step {
 	uint32_t budget;
 	uint64_t held;      /* tokens of blocks that one sequence has for itself */
-	bool is_short;      /* somebody was preempted */
+	bool is_short;      /* a sequence was preempted */
 	struct engine_load load;
 };
 

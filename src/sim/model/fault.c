@@ -93,7 +93,7 @@ static int kind_unknown(struct str name, const char *text, struct err *e)
 static int when_read(struct fault *f, struct str when, struct err *e)
 {
 	if (str_starts(when, STR("id=")) && when.n > 3) {
-		f->pattern = when.p + 3; /* runs to the end of the text, hence terminated */
+		f->pattern = when.p + 3; /* up to the end of the text, so NUL-terminated */
 		return 0;
 	}
 	if (!str_to_f64(when, &f->probability) || !(f->probability >= 0 && f->probability <= 1))

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * fault.h - what the oracle does wrong on purpose.
+ * fault.h - deliberate errors of the oracle.
  *
  * One specification is KIND[@TOKEN][=VALUE][:WHEN].
  *   status=503          answers with that HTTP status and an error body
@@ -18,16 +18,16 @@
  *   comments            a comment before every event
  *   split               every event is sent in two halves
  *   coalesce[=2]        that many token events share one send
- * An answer without tokens (pooling) counts as FAULT_PARTS equal parts of its body;
- * malformed there cuts the JSON, whatever its token, and error-event puts an error
- * object in its place.
  *
- * WHEN is a probability (0.1) or id=PATTERN, a request id in which * and ?
- * are wild; without it every request is hit. Tokens count from 1. Durations
- * take us, ms or s; a bare number is milliseconds.
+ * An answer without tokens (pooling) counts as FAULT_PARTS equal parts of its body; malformed then
+ * cuts the JSON, whatever its token, and error-event replaces it by an error object.
  *
- * Whether a request is hit depends on the seed and on its own id (or arrival
- * number when it sends none), not on what else runs at the time.
+ * WHEN is a probability (0.1) or id=PATTERN, a request id with the wildcards * and ?; without it
+ * every request is hit. Tokens count from 1. Durations take us, ms or s; a bare number is
+ * milliseconds.
+ *
+ * Whether a request is hit depends on the seed and on its own id (or arrival number if it sends
+ * none), not on other requests.
  */
 #pragma once
 #include <stdbool.h>
@@ -54,7 +54,7 @@ struct fault_set {
 	size_t n;
 };
 
-/* What one request suffers; all zero: nothing. Token numbers of 0 mean never. */
+/* The faults of one request; all zero: none. Token numbers of 0 mean never. */
 struct fault_plan {
 	uint64_t hit;        /* bit per fault of the set */
 	uint32_t stall_at, reset_at, close_at, malformed_at, error_at;
@@ -69,18 +69,18 @@ struct fault_plan {
 int fault_add(struct fault_set *set, const char *text, struct err *e);
 /* id is NUL-terminated, "" when the request has none. Draws once per probabilistic fault. */
 struct fault_plan fault_plan(const struct fault_set *set, const char *id, struct pcg64 *g);
-/* True when any of them changes when events are due. */
+/* True when any of them changes the times of events. */
 bool fault_paces(const struct fault_set *set);
 
 /*
- * How a simulated worker goes wrong on purpose: KIND[@QUESTION].
+ * A deliberate error of a simulated worker: KIND[@QUESTION].
  *
  *   hang          no answer, for ever
  *   killed oom exit=N   the process ends instead of answering
- *   close         it closes the socket and stays
- *   garbage       bytes that are no frame
- *   not-json      a frame that holds no JSON
- *   oversize      a frame that says to be longer than any may be
+ *   close         it closes the socket and keeps running
+ *   garbage       bytes that are not a frame
+ *   not-json      a frame that does not hold JSON
+ *   oversize      a frame whose length exceeds the limit
  *   cut           half an answer, then the socket's end
  *   wrong-id      the answer to another question
  *   short         one prompt too few in the counts
@@ -88,7 +88,7 @@ bool fault_paces(const struct fault_set *set);
  *   missing flag model memory unsupported other   an error answer of that category
  *
  * QUESTION is hello, load, describe, render, put, generate, chat, beam, encode, profile_start,
- * profile_stop, mm_stats or shutdown; default: whatever runs a batch.
+ * profile_stop, mm_stats or shutdown; default: every question that runs a batch.
  */
 
 enum mishap_kind {
@@ -98,8 +98,8 @@ enum mishap_kind {
 
 struct mishap {
 	enum mishap_kind kind;
-	struct str how;       /* "killed", "exit=3"; of an answer the category; borrowed */
-	struct str question;  /* empty: whatever runs a batch */
+	struct str how;       /* "killed", "exit=3"; category of an error answer; borrowed */
+	struct str question;  /* empty: every one that runs a batch */
 };
 
 /* text is borrowed; NULL: none. ERR_USAGE names --worker-fault. */

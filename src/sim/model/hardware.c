@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hardware.c - see hardware.h: the GPUs and models that are known, planning, --explain. */
+/* hardware.c - see hardware.h: the known GPUs and models, planning, --explain. */
 #include "sim/model/hardware.h"
 
 #include <assert.h>
@@ -303,7 +303,7 @@ static double per_gpu(const struct hardware_opts *o)
 static double weights_bytes(const struct sim_hardware *hw, const struct formats *f)
 {
 	const struct hardware_opts *o = &hw->opts;
-	/* Embedding and output layer stand on the first and the last stage. */
+	/* The embedding is on the first stage, the output layer on the last. */
 	double ends = output_params(hw->shape) * f->base_bytes * (o->pp > 1 ? 1 : 2);
 
 	return layers_params(hw->shape) * f->weight_bits / 8 / per_gpu(o) + ends / (double)o->tp;
@@ -431,7 +431,7 @@ static void roofline_fill(struct sim_hardware *hw, const struct formats *f)
 	r->cpu_seq_s = CPU_SEQ_S;
 	r->is_cpu_hidden = !o->is_sync;
 	r->draft_s = draft_s(hw, r);
-	/* Read over the bus in every step, beside those that are not. */
+	/* Offloaded weights are read over the bus in every step, in addition to the others. */
 	r->dense_s += hw->offload_bytes / g->pcie;
 }
 

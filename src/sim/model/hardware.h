@@ -1,21 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hardware.h - which GPU runs which model under which of vllm serve's arguments:
- * does it fit, how many tokens does the KV cache hold, what does a step cost,
- * how long does starting take.
+ * hardware.h - a GPU that runs a model under vllm serve's arguments: whether it fits, the tokens of
+ * the KV cache, the cost of a step, the time to start.
  *
- * GPUs and models are named tables (hardware_tables.c, with the source of every
- * figure); docs/guide/sim.md holds the model against published measurements.
+ * GPUs and models are named tables in hardware.c, with the source of every figure;
+ * docs/guide/sim.md compares the model with published measurements.
  *
- * Of each GPU, in bytes:
+ * For each GPU, in bytes:
  *
  *   KV cache = memory x utilization - weights + those in the host's memory - activations
  *   weights  = layers x bits / 8 / TP / PP, embedding and output layer in 16 bits
  *   activations = what the largest step leaves between its layers, its logits, and
- *              what libraries take (HARDWARE_LIBRARY_BYTES, with TP twice that)
+ *              libraries (HARDWARE_LIBRARY_BYTES, with TP twice that)
  *
- * Pipeline stages work on batches of their own: hardware_plan's result is for
- * one of pp x dp engines, each with its part of requests and KV cache.
+ * Pipeline stages work on separate batches: hardware_plan's result is for one of pp x dp engines,
+ * each with its part of requests and KV cache.
  *
  * Pure arithmetic.
  */
@@ -39,19 +38,19 @@ struct gpu_model {
 	double bandwidth;         /* bytes a second */
 	double flops;             /* dense, 16 bits, a second */
 	double flops8, flops4;    /* the same in FP8 and FP4; 0: the GPU has none */
-	double weights_share, kv_share;  /* of the bandwidth that reading them achieves */
-	double flops_share, flops8_share;/* of the arithmetic that large batches achieve */
+	double weights_share, kv_share;  /* share of the bandwidth achieved when reading them */
+	double flops_share, flops8_share;/* share of the arithmetic achieved by large batches */
 	double link;              /* bytes a second to the other GPUs, one direction */
-	double link_s;            /* and the time of one small all-reduce */
+	double link_s;            /* time of one small all-reduce */
 	double step_s;            /* launching a step's CUDA graph, sampling */
 	double launch_layer_s;    /* launching the kernels of a layer one by one */
-	double pcie;              /* bytes a second to the host's memory, as copies reach it */
-	bool is_small_default;    /* vLLM gives it the smaller defaults whatever its memory */
+	double pcie;              /* bytes a second to the host's memory, achieved by copies */
+	bool is_small_default;    /* vLLM uses its smaller defaults whatever its memory */
 };
 
 struct model_shape {
 	const char *name;
-	const char *like;         /* model names, in lower case, with a part like this are of it */
+	const char *like;         /* parts of model names, in lower case, that mean this one */
 	int layers, hidden;
 	int intermediate;         /* of one expert, if there are several */
 	int heads, kv_heads, head_size;
@@ -63,7 +62,7 @@ struct model_shape {
 struct hardware_opts {
 	const char *gpu;          /* name, or NULL */
 	const char *shape;        /* name, or NULL */
-	const char *model;        /* tells shape and quantization when those are not given */
+	const char *model;        /* implies shape and quantization if those are not given */
 	const char *dtype, *quantization, *kv_cache_dtype; /* NULL: auto, none, auto */
 	int64_t tp, pp, dp;       /* at least 1 */
 	double utilization;
@@ -73,7 +72,7 @@ struct hardware_opts {
 	int64_t max_model_len, max_num_seqs, max_num_batched_tokens; /* 0: the default */
 	int64_t drafted;          /* tokens of a draft; 0: none */
 	const char *draft_method;
-	bool is_len_auto;         /* max_model_len is the model's, or less where less fits */
+	bool is_len_auto;         /* max_model_len is the model's, or as much as fits */
 	double offload_gib;       /* weights of a GPU that stay in the host's memory */
 	bool is_eager, is_sync, is_prompt_whole, is_dummy;
 };
@@ -85,12 +84,12 @@ struct sim_hardware {
 	double params;            /* of the whole model */
 	double weight_bits;       /* of a parameter of a layer */
 	double weights_bytes, activation_bytes, kv_bytes; /* of one GPU */
-	double offload_bytes;     /* of weights_bytes, those that are not in its memory */
+	double offload_bytes;     /* part of weights_bytes that is not in its memory */
 	double kv_token_bytes;    /* of one GPU */
 	int64_t blocks;           /* of one engine */
 	int64_t kv_tokens;
 	double load_s, compile_s; /* starting: reading weights; compiling and capturing graphs */
-	double profile_s, capture_s; /* of compile_s, what is not compiling */
+	double profile_s, capture_s; /* parts of compile_s that are not compiling */
 	struct engine_cost cost;
 };
 
@@ -99,26 +98,26 @@ extern const char *const hardware_gpus[];
 extern const char *const hardware_shapes[];
 const struct gpu_model *hardware_gpu(const char *name);      /* NULL: none of that name */
 const struct model_shape *hardware_shape(const char *name);  /* the same */
-const struct model_shape *hardware_shape_of(const char *model); /* whose like the name has */
+const struct model_shape *hardware_shape_of(const char *model); /* by `like` */
 
-/* How weights are kept. bits of a parameter; compute: bits that arithmetic is done in. */
+/* A format of weights: bits per parameter; compute: bits used in arithmetic. */
 struct quantization { const char *name; double bits; int compute; };
-/* What a model's name says of its weights: "...-FP8", "...-AWQ"; NULL: nothing. */
+/* The format in a model's name: "...-FP8", "...-AWQ"; NULL: none. */
 const struct quantization *hardware_quantization_of(const char *model);
 
 /*
- * ERR_USAGE: a name or number that is none. ERR_RUN: it does not fit or not go
- * together, in the words by which vLLM's failure is known.
+ * ERR_USAGE: an unknown name or invalid number. ERR_RUN: it does not fit, or arguments exclude each
+ * other, in the words of vLLM's error.
  */
 int hardware_plan(const struct hardware_opts *opts, struct sim_hardware *hw, struct err *e);
 
 /*
- * What the engine model of some hardware amounts to, as lines of
- * text (`profllm sim --explain`), and how the modelled engine does under a load,
- * in virtual time: thousands of requests in a fraction of a second.
+ * The result of the engine model for some hardware, as lines of text (`profllm sim --explain`), and
+ * the modelled engine under a load in virtual time: thousands of requests in a fraction of a
+ * second.
  */
 
-/* The same request, many times: so many at once until all are done. */
+/* Identical requests, `concurrency` at once until all are done. */
 struct virtual_load {
 	uint32_t prompt, output;  /* tokens of each */
 	size_t requests;
@@ -128,16 +127,16 @@ struct virtual_load {
 
 struct virtual_result {
 	double seconds;
-	double output_tps;        /* output tokens a second over all of it */
+	double output_tps;        /* output tokens a second over the whole load */
 	double ttft_mean_s, ttft_p99_s;
 	double tpot_mean_s;       /* (end - first token) / (tokens - 1), mean over requests */
 	double itl_p99_s;         /* of all gaps between two tokens of a request */
 	uint64_t preempted;
 };
 
-/* g is fresh and set up; it is idle again afterwards. */
+/* g is newly set up; it is idle again afterwards. */
 struct virtual_result virtual_run(struct sim_engine *g, const struct virtual_load *l);
-/* An engine as hw describes it; to be released with engine_release. */
+/* Sets up the engine that hw describes; release it with engine_release. */
 void engine_of_hardware(struct sim_engine *g, const struct sim_hardware *hw);
 
 void hardware_explain(const struct sim_hardware *hw, struct buf *out);

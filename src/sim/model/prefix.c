@@ -13,7 +13,7 @@
 struct prefix_block {
 	uint64_t hash;
 	uint32_t chain;        /* the next one of its bucket */
-	uint32_t newer, older; /* while nobody holds it */
+	uint32_t newer, older; /* while no sequence holds it */
 	uint32_t holders;
 };
 

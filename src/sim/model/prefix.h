@@ -1,17 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * prefix.h - a model of a prefix cache: which blocks of tokens an engine has
- * seen before, in the same order and from the beginning.
+ * prefix.h - a model of a prefix cache: which blocks of tokens an engine has seen before, in the
+ * same order and from the beginning.
  *
- * As in vLLM a block is 16 tokens, named by the hash of itself and all blocks
- * before it, and only whole blocks are kept. A prompt finds its longest known
- * run of blocks, but never all of itself: its last token must be computed. The
- * least recently used blocks go first, the end of a sequence before its
- * beginning. What a sequence generates is added when it ends.
+ * As in vLLM a block is 16 tokens, named by the hash of itself and all blocks before it, and only
+ * whole blocks are kept. A prompt finds its longest known sequence of blocks, but never all of
+ * itself: its last token must be computed. The least recently used blocks are evicted first, the
+ * end of a sequence before its beginning. What a sequence generates is added when it ends.
  *
- * The oracle asks with prefix_take as requests arrive. The engine model holds the blocks of
- * prompts that run (prefix_pin): several sequences share them, they are not forgotten, and
- * they take room of the KV cache once.
+ * The oracle calls prefix_take as requests arrive. The engine model holds the blocks of running
+ * prompts (prefix_pin): several sequences share them, they are not evicted, and they take room of
+ * the KV cache once.
  *
  * Pure: no clock, no sockets. Two prompts collide when a 64-bit hash does.
  */
@@ -26,28 +25,28 @@
 
 struct prefix_block;
 
-/* A zeroed struct is a cache that is switched off: it knows nothing and learns nothing. */
+/* A zeroed struct is a disabled cache: it stays empty. */
 struct prefix_cache {
 	struct prefix_block *block;
 	uint32_t *bucket;
 	uint32_t *way;       /* blocks of the prompt being looked up */
-	size_t cap, used;    /* blocks; used ones were known at some time */
-	size_t held;         /* blocks that a prefix_pin has */
-	size_t idle;         /* known ones that none has */
+	size_t cap, used;    /* blocks; used: slots ever used */
+	size_t held;         /* blocks held by prefix_pin */
+	size_t idle;         /* known blocks that are not held */
 	size_t buckets;      /* a power of two */
 	uint32_t newest, oldest; /* of the idle ones */
-	uint32_t free;       /* the first of those that were forgotten */
+	uint32_t free;       /* the first of the evicted ones */
 };
 
 /* The whole blocks of one prompt, by name. Filled by prefix_name. */
 struct prefix_pins {
 	uint64_t *hash;
-	uint32_t *block;     /* while it is held; PREFIX_NONE where there was no room */
+	uint32_t *block;     /* while held; PREFIX_NONE where there was no room */
 	size_t n, cap;
 	bool is_held;
 };
 
-/* Where a sequence has got to: what the next block's name depends on. */
+/* The end of a sequence so far: what the next block's name depends on. */
 struct prefix_tail {
 	uint64_t hash;
 	uint32_t id[PREFIX_BLOCK_TOKENS];
@@ -58,24 +57,24 @@ void prefix_init(struct prefix_cache *p, size_t tokens);
 void prefix_release(struct prefix_cache *p);
 void prefix_reset(struct prefix_cache *p); /* forgets everything that is not held */
 /*
- * Tokens of the prompt that are known; it is known from now on. *tail: where it ends. salt: what
- * names depend on beside the tokens (an adapter); 0: nothing.
+ * Returns how many tokens of the prompt are known, and adds the prompt. *tail: its end. salt: what
+ * names depend on in addition to the tokens (an adapter); 0: nothing.
  */
 uint32_t prefix_take(struct prefix_cache *p, uint64_t salt, const uint32_t *id, size_t n,
 		     struct prefix_tail *tail);
-/* The same in two steps: the names of a prompt's blocks, and where it ends. */
+/* The same in two steps: the names of a prompt's blocks, and its end. */
 void prefix_name(struct prefix_pins *h, uint64_t salt, const uint32_t *id, size_t n,
 		 struct prefix_tail *tail);
 void prefix_pins_release(struct prefix_pins *h);
-/* Tokens of its beginning that are known; *held_blocks: how many of its blocks others hold. */
+/* Known tokens at its beginning; *held_blocks: how many of its blocks others hold. */
 uint32_t prefix_match(const struct prefix_cache *p, const struct prefix_pins *h,
 		     size_t *held_blocks);
 void prefix_pin(struct prefix_cache *p, struct prefix_pins *h);
 /* Its blocks stay known, the beginning as the newest. No effect when it is not held. */
 void prefix_unpin(struct prefix_cache *p, struct prefix_pins *h);
-/* Forgets the oldest until at most so many are idle. */
+/* Evicts the oldest until at most idle_max are idle. */
 void prefix_shrink(struct prefix_cache *p, size_t idle_max);
-/* So many blocks are known from now on, held by nobody, the beginning as the newest. */
+/* Adds n blocks that are not held, the beginning as the newest. */
 void prefix_insert(struct prefix_cache *p, const uint64_t *hash, size_t n);
 /* One more token of the sequence. */
 void prefix_add(struct prefix_cache *p, struct prefix_tail *tail, uint32_t id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* script.c - see script.h: parts of an answer, and mistakes on purpose. */
+/* script.c - see script.h: parts of an answer, and deliberate mistakes. */
 #include "sim/model/script.h"
 
 #include <assert.h>

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * script.h - what an answer says where it is not the words of draw.h: text that keeps to a
+ * script.h - the content of an answer that is not made of draw.h's words: text that satisfies a
  * constraint, tool calls.
  *
  * A script is the text as the model would have made it, cut into the tokens of the tokenizer, so
- * that counts stay honest and the prefix cache knows the answer again. Its parts say what a token
- * is for: text, the beginning of a call (name; its tokens come out together, because a server
- * cannot say a name before it is whole) and the arguments of that call.
+ * that counts are correct and the prefix cache finds the answer again. A part is text, the
+ * beginning of a call (its name, whose tokens come out together, because a server cannot send part
+ * of a name) or the arguments of that call.
  *
  * Tokens may end inside a character; their texts never do.
  */
@@ -43,34 +43,34 @@ struct script {
 	struct ids ids;
 	size_t *end;              /* of each token: bytes of text up to its end */
 	size_t end_cap;
-	struct script_part *part; /* SCRIPT_PARTS_MAX of them once there is one */
+	struct script_part *part; /* NULL, or SCRIPT_PARTS_MAX of them */
 	/* For the truth file. */
-	const char *constraint;   /* "kept", "broken"; NULL: none was asked for */
-	const char *mistake;      /* what was done to it, or to the arguments of a call */
+	const char *constraint;   /* "kept", "broken"; NULL: none was requested */
+	const char *mistake;      /* what was changed in it, or in the arguments of a call */
 };
 
 void script_reset(struct script *s);
 void script_release(struct script *s);
 /*
- * One more part. name: of the tool, must stand in text; empty but for SCRIPT_CALL. ERR_RUN: the
- * tokenizer gave up.
+ * Appends a part. name: the tool's, must occur in text; empty except for SCRIPT_CALL. ERR_RUN: the
+ * tokenizer failed.
  */
 int script_add(struct script *s, const struct tokenizer *t, enum script_kind kind, struct str text,
 	       struct str name, struct err *e);
-/* What token i says; empty where it only ends a character that is still to come. Borrowed. */
+/* The text of token i; empty where it ends inside a character. Borrowed. */
 struct str script_token(const struct script *s, uint32_t i);
 const struct script_part *script_part_of(const struct script *s, uint32_t i);
-/* Calls whose names are whole within the first so many tokens, and of them those malformed. */
+/* Calls whose names are complete within the first `tokens`, and how many of them are malformed. */
 uint32_t script_calls(const struct script *s, uint32_t tokens, uint32_t *malformed);
 
 /*
- * Answers that break a constraint by a little: a member that is missing, a number as
- * text, a letter too many. Each is one change of an answer that was right.
+ * Answers that break a constraint slightly: a missing member, a number as text, an extra letter.
+ * Each is one change of a correct answer.
  */
 
 /*
- * Changes answer, which keeps to c, so that it does not; the same seed makes the same mistake.
- * Returns what was done ("number as text"), NULL where nothing was found that breaks it: the
- * answer is then as it was.
+ * Changes answer, which satisfies c, so that it does not; the same seed makes the same mistake.
+ * Returns what was changed ("number as text"); NULL: nothing was found that breaks it, and the
+ * answer is unchanged.
  */
 const char *mistake_make(const struct constraint *c, uint64_t seed, struct buf *answer);

@@ -367,7 +367,7 @@ static int read_count(const char *name, struct json_slice v, int64_t least, int6
 	return 0;
 }
 
-/* A negative limit is none: -1 without end, -2 until the context is full. */
+/* A negative limit means none: -1 unlimited, -2 until the context is full. */
 static int read_limit(struct sim_ask *a, const char *name, struct json_slice v, struct err *e)
 {
 	int64_t n = -1;

@@ -1,13 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask.h - what a request body asks for, checked as a vLLM server checks it.
+ * ask.h - the requests in request bodies, checked as a vLLM server checks them.
  *
- * Reads the JSON bodies of everything that generates, of tokenize and of
- * detokenize. Members it does not know are accepted and ignored (sampling
- * parameters change nothing here); those it knows must have the right type.
- * ask.c has the members and the chat template, ask_wish.c what an answer has to look like
- * (constraints, tools).
- * Not here: HTTP, forms (audio.c), pooling (pool.c), what the answer looks like.
+ * Reads the JSON bodies of all generating APIs, of tokenize and of detokenize. Unknown members are
+ * accepted and ignored (sampling parameters change nothing here); known ones must have the right
+ * type. Includes the chat template, forms with sound, and what an answer must satisfy (constraints,
+ * tools). Not here: HTTP, pooling (pool.c), the content of the answer.
  */
 #pragma once
 #include <stdbool.h>
@@ -30,14 +28,14 @@ enum ask_api {
 #define ASK_CHOICES_MAX 256 /* n */
 #define ASK_TOOLS_MAX 128
 
-/* Which members a server knows that say what an answer has to look like; it ignores the others. */
+/* Which of the members that constrain an answer the server knows; it ignores the others. */
 enum {
 	ASK_KNOWS_STRUCTURED = 1, /* structured_outputs */
 	ASK_KNOWS_GUIDED = 2,     /* guided_json, guided_regex, guided_choice, guided_grammar */
 	ASK_KNOWS_FORMAT = 4,     /* response_format */
 };
 
-/* tool_choice; the last two leave the model no choice. */
+/* tool_choice; the last two force a call. */
 enum ask_calls { ASK_CALLS_NONE, ASK_CALLS_AUTO, ASK_CALLS_REQUIRED, ASK_CALLS_NAMED };
 
 struct ask_tool {
@@ -45,7 +43,7 @@ struct ask_tool {
 	struct str parameters;   /* a JSON Schema, borrowed from the body; empty: none */
 };
 
-/* What the chat template puts in front of a call's name; a line end and the arguments follow. */
+/* The chat template's text before a call's name; a line end and the arguments follow. */
 #define ASK_CALL_MARK "<|tool_call|>"
 
 /* A zeroed struct is a valid empty one; memory is kept from one request to the next. */
@@ -57,11 +55,11 @@ struct sim_ask {
 	int64_t max_tokens;      /* -1: not given */
 	int64_t min_tokens;
 	bool has_special;        /* add_special_tokens */
-	bool has_ids;            /* the prompt came as ids; otherwise as text */
+	bool has_ids;            /* the prompt was given as ids; otherwise as text */
 	bool has_prompt;         /* in either form */
-	uint64_t salt;           /* of what else the answer depends on: the sound's bytes */
+	uint64_t salt;           /* other input that the answer depends on: the sound's bytes */
 	struct buf text;         /* the prompt, or the messages through the chat template */
-	struct buf system;       /* private: what goes in front of them */
+	struct buf system;       /* private: the text before them */
 	struct ids ids;          /* the prompt, or detokenize's tokens */
 	struct buf stop_text;    /* the stop strings, one after the other */
 	size_t stop_end[ASK_STOPS_MAX];
@@ -69,12 +67,12 @@ struct sim_ask {
 	int64_t n;               /* choices; 1 unless given */
 	int64_t priority;        /* 0 unless given */
 	unsigned knows;          /* set by the owner: ASK_KNOWS_...; stays */
-	unsigned constraints;    /* that were asked for; more than one is an error */
+	unsigned constraints;    /* number requested; more than one is an error */
 	enum constraint_kind constraint_kind;
 	struct buf constraint;   /* as constraint_compile takes it */
-	const char *told_by; /* of the body */
+	const char *told_by; /* the member of the body that had the constraint */
 	enum ask_calls calls;    /* ASK_CALLS_NONE without tools */
-	bool is_choice_given;    /* private: tool_choice was there */
+	bool is_choice_given;    /* private: tool_choice was given */
 	bool is_call_single;     /* parallel_tool_calls false */
 	struct ask_tool tool[ASK_TOOLS_MAX];
 	size_t tools;
@@ -90,13 +88,11 @@ struct sim_ask {
  */
 int ask_read(struct sim_ask *a, enum ask_api api, struct str body, const char **param,
 	     struct err *e);
-/* What the body of POST /generate is for: servers of three kinds have that path. */
+/* The API that a body of POST /generate is for: three kinds of server have that path. */
 enum ask_api ask_generate_api(struct str body);
 /* Messages through the chat template into out; name is the member's, for errors. */
 int ask_messages(struct buf *out, const char *name, struct json_slice v, struct err *e);
 struct str ask_stop(const struct sim_ask *a, size_t i);
 struct str ask_tool_name(const struct sim_ask *a, size_t i);
-
-/* ---- ask_wish.c, for ask.c ---- */
 
 void ask_release(struct sim_ask *a);

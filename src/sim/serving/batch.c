@@ -25,7 +25,7 @@ struct batch_run {
 	struct batch_item *item;
 	size_t n, begun, done;  /* items: all, given to the engine, finished */
 	struct batch_seq *seq;  /* how->sequences for each item */
-	size_t *coded;          /* sequences whose media nobody has encoded yet */
+	size_t *coded;          /* sequences whose media are not encoded yet */
 	size_t coded_count;
 	int64_t now_ns;
 };
@@ -186,7 +186,7 @@ static void lane_end(struct batch_run *t, struct batch_lane *l)
 	lane_step(t, l);
 }
 
-/* Whoever is ready now is with the engine; lanes that slept begin. */
+/* Gives all items that are ready now to the engine; starts idle lanes. */
 static void arrive(struct batch_run *t)
 {
 	t->now_ns = t->item[t->begun].ready_ns;

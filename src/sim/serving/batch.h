@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * batch.h - prompts through the modelled engine without clients: what `profllm sim
+ * batch.h - runs prompts through the modelled engine without clients: what `profllm sim
  * --engine-worker` does between its two clock reads.
  *
- * Time is virtual: nanoseconds after the begin. A prompt is with the engine when the side that
- * prepares requests is done with it (ready_ns); steps last as engine.h says, and the encoder's
- * time is part of the step that admits a prompt with media. A hook is called before a step
- * ends, where a caller may sleep until the clock has got there; without one a batch of
- * hours is done in the time of its arithmetic.
+ * Time is virtual: nanoseconds after the begin. A prompt reaches the engine when the frontend has
+ * prepared it (ready_ns); steps last as in engine.h, and the encoder's time is part of the step
+ * that admits a prompt with media. A hook is called before a step ends, where a caller may sleep
+ * until the clock has got there; without one a batch of hours takes only the time of its
+ * arithmetic.
  *
- * Pure but for that hook. The prefix cache outlives a batch, as in an engine.
+ * Pure except for that hook. The prefix cache outlives a batch, as in an engine.
  */
 #pragma once
 #include <stddef.h>
@@ -21,15 +21,15 @@
 struct batch_lane {
 	struct sim_engine engine;
 	struct prefix_cache prefix;
-	int64_t end_ns;         /* of the step under way; -1: none */
+	int64_t end_ns;         /* end of the current step; -1: none */
 };
 
-/* Requests are spread over its lanes (data parallel ranks, pipeline stages) as a server's are. */
+/* Requests are spread over its lanes (data parallel ranks, pipeline stages) as in a server. */
 struct batch_engine {
 	const struct sim_opts *opts;
 	struct batch_lane *lane;
 	size_t lanes;
-	uint64_t drawn;         /* sequences so far: each has a generator of its own */
+	uint64_t drawn;         /* sequences so far: each has its own generator */
 };
 
 /* opts is borrowed. To be released. */
@@ -40,21 +40,21 @@ struct batch_item {
 	const uint32_t *id;     /* the prompt's tokens, for the prefix cache; NULL: never known */
 	uint32_t prompt;        /* tokens, at least 1 */
 	uint32_t output;        /* tokens of each of its sequences, at least 1 */
-	int64_t ready_ns;       /* not before that of the item in front */
+	int64_t ready_ns;       /* not before that of the previous item */
 	int64_t encode_ns;      /* forward pass of the encoder; 0: no media */
-	int64_t priority;       /* lower values first, where the engine goes by it */
+	int64_t priority;       /* lower values first, if the engine uses priorities */
 	uint32_t lora;          /* its adapter, from 1 on; 0: none */
 	/* Filled: */
 	uint64_t got;           /* tokens, of all its sequences */
-	uint32_t known;         /* tokens of the prompt that the prefix cache had, first sequence */
+	uint32_t known;         /* tokens of the prompt found in the prefix cache, first sequence */
 	int64_t first_ns, last_ns; /* its first and its last token */
 };
 
 struct batch_how {
-	uint32_t sequences;     /* of each prompt; each is a request of its own, as in vLLM */
-	int64_t running_max;    /* sequences at once, if less than the engine's; 0: as it has */
+	uint32_t sequences;     /* per prompt; each is a separate request, as in vLLM */
+	int64_t running_max;    /* sequences at once, if less than the engine's; 0: the engine's */
 	void *self;
-	/* The step ends at ns; so many items are done. NULL: nobody waits. */
+	/* The step ends at ns; `done` items are finished. NULL: do not wait. */
 	void (*wait)(void *self, int64_t ns, size_t done);
 };
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * conn.c - connections: bytes in to complete requests, bytes out without ever
- * blocking, TLS in between, and closing at a safe place.
+ * conn.c - connections: bytes in to complete requests, bytes out without ever blocking, TLS in
+ * between, and closing at a safe place.
  *
- * Reading goes on while an answer is under way, because that is how a client
- * that leaves is noticed; what arrives meanwhile waits in c->in.
+ * Reading continues while an answer is being sent, because that is how a client that leaves is
+ * noticed; what arrives meanwhile waits in c->in.
  */
 #include "sim/serving/serving.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - see event.h: framing, and what several shapes share. */
+/* event.c - see event.h: framing, and code shared by several shapes. */
 #include "sim/serving/event.h"
 
 #include <assert.h>
@@ -34,8 +34,8 @@ void event_form_release(struct event_form *f)
 /* ---- framing ---- */
 
 /*
- * Slices first, because a chunk's size stands in front of its bytes; then everything is
- * copied once.
+ * Slices are collected first, because a chunk's size precedes its bytes; then everything is copied
+ * once.
  */
 #define PIECES_MAX 10
 

@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * event.h - the bytes of an answer: events in HTTP chunks, or one JSON body,
- * spelled as the server of each API spells them.
+ * event.h - the bytes of an answer: events in HTTP chunks, or one JSON body, spelled as the server
+ * of each API spells them.
  *
- * A shape is one API's spelling: a table of hooks, one file per family
- * (shape_*.c). A hook writes one JSON document into form->json and calls
- * event_put, which frames it: server-sent events or one document a line, with
- * the line ends and comments that faults ask for, in a chunk of its own. So no
- * shape knows of faults, and no pacing knows of shapes.
+ * A shape is one API's spelling: a table of hooks (shapes.c). A hook writes one JSON document into
+ * form->json and calls event_put, which frames it: as a server-sent event or one document per line,
+ * with the line ends and comments that faults ask for, in a chunk of its own. So shapes are
+ * independent of faults, and pacing is independent of shapes.
  *
- * Texts come as JSON spells them, without their quotes: words are plain ASCII letters, what keeps
- * to a constraint is escaped where the event is made.
+ * Texts come as JSON spells them, without their quotes: words are plain ASCII letters, constrained
+ * text is escaped where the event is made.
  */
 #pragma once
 #include <stdbool.h>
@@ -26,21 +25,21 @@ enum event_part { EVENT_TEXT, EVENT_REASONING, EVENT_CALL, EVENT_ARGUMENTS };
 struct event_form {
 	const struct event_shape *shape;
 	uint32_t choices;      /* 1 for APIs that have no n */
-	bool has_usage_always; /* every event carries usage, where the API knows that */
-	bool has_cached;       /* usage tells cached_tokens where that is optional */
+	bool has_usage_always; /* every event has usage, if the API supports that */
+	bool has_cached;       /* usage has cached_tokens where that is optional */
 	bool is_without_usage, is_without_done; /* faults: the counts, the closing event */
 	bool is_crlf, is_commented;
 	bool is_malformed;     /* event_put cuts the JSON in its middle */
 	enum event_part frame_part; /* what the frame is for */
-	size_t frame_at;       /* where the text goes in it; 0: there is no frame yet */
+	size_t frame_at;       /* position of the text in it; 0: no frame yet */
 	struct buf frame;      /* an event's chunk without its size and text; see is_uniform */
-	struct str id, model;  /* borrowed for as long as the answer is under way */
+	struct str id, model;  /* borrowed for the duration of the answer */
 	int64_t created;       /* seconds */
-	struct buf head;       /* the shape's own: what its events have in common */
+	struct buf head;       /* private to the shape: what its events have in common */
 	struct buf said;       /* JSON-escaped text so far, for shapes that repeat it */
 	struct buf json;       /* the event being spelled */
-	uint32_t sequence;     /* the shape's own: numbers of events */
-	int block;             /* the shape's own: the part that is open; -1: none */
+	uint32_t sequence;     /* private to the shape: numbers of events */
+	int block;             /* private to the shape: the open part; -1: none */
 	uint32_t prompt_tokens, cached_tokens;
 };
 
@@ -49,7 +48,7 @@ struct event {
 	uint32_t choice;           /* from 0 on */
 	struct str text;
 	uint32_t call;             /* from 0 on in its choice */
-	struct str call_id, name;  /* of one that begins */
+	struct str call_id, name;  /* when it begins */
 	uint32_t id;               /* of the last token */
 	uint32_t output_tokens;    /* of its choice so far, this event's included */
 	const char *finish_reason; /* NULL except on the last one: "stop", "length", "tool_calls" */
@@ -57,10 +56,10 @@ struct event {
 	bool is_malformed;
 };
 
-/* The end of an answer; texts only where it is not streamed. */
+/* The end of an answer; texts only if it is not streamed. */
 struct event_ending {
 	struct str reasoning, text;
-	struct str calls;      /* of tools: the members of OpenAI's list, as JSON */
+	struct str calls;      /* tool calls: the members of OpenAI's list, as JSON */
 	uint32_t output_tokens, reasoning_tokens; /* of all choices */
 	const char *finish_reason;
 	struct str stop_reason;
@@ -69,25 +68,25 @@ struct event_ending {
 };
 
 struct event_shape {
-	const char *object;    /* what "object" says, where one file serves several APIs */
+	const char *object;    /* value of "object", where one file serves several APIs */
 	const char *id_prefix;
 	const char *type;      /* Content-Type of a stream */
-	const char *data;      /* what stands in front of an event's JSON */
+	const char *data;      /* text before an event's JSON */
 	bool is_lines;         /* a document a line instead of server-sent events */
-	bool is_opening_counted; /* the opening is an event of choices, with no token in it */
+	bool is_opening_counted; /* the opening is an event with choices but without a token */
 	/*
-	 * Events of one choice and part that carry neither usage nor a reason to end differ in
-	 * nothing but their text: the hook spells the first one, the others are made from that.
+	 * Events of one choice and part that have neither usage nor a finish reason only differ in
+	 * their text: the hook spells the first one, the others are made from that.
 	 */
 	bool is_uniform;
 	bool has_reasoning;
 	bool has_done;         /* [DONE] ends the stream, also after an error */
-	/* Once per answer; prompt is what was asked, as text. NULL: nothing to do. */
+	/* Once per answer; prompt: the request's, as text. NULL: nothing to do. */
 	void (*prepare)(struct event_form *f, struct str prompt);
 	/* Before the first token; NULL: nothing. */
 	void (*open)(struct event_form *f, struct buf *out);
 	void (*event)(struct event_form *f, const struct event *v, struct buf *out);
-	/* After the last token: counts and closing events, [DONE] excepted; NULL: nothing. */
+	/* After the last token: counts and closing events, except [DONE]; NULL: nothing. */
 	void (*close)(struct event_form *f, const struct event_ending *v, struct buf *out);
 	/* Instead of the rest of the stream. */
 	void (*error)(struct event_form *f, const char *message, struct buf *out);
@@ -104,7 +103,7 @@ void event_prepare(struct event_form *f, const struct event_shape *shape, struct
 		   struct str model, int64_t created, struct str prompt);
 void event_open(struct event_form *f, struct buf *out);
 void event_write(struct event_form *f, const struct event *v, struct buf *out);
-/* The closing events and [DONE], as far as they are not left out. */
+/* The closing events and [DONE], except those that a fault omits. */
 void event_close(struct event_form *f, const struct event_ending *v, struct buf *out);
 /* An error and what follows it. */
 void event_error(struct event_form *f, const char *message, struct buf *out);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log.c - what the server writes of requests and steps: lines of --requests, Chrome traces. */
+/* log.c - records of requests and steps: lines of --requests, Chrome traces. */
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -152,7 +152,7 @@ static void name_write(struct buf *out, struct str name)
 	buf_release(&lower);
 }
 
-/* Header lines as an object in their order; of a repeated one every value stands there. */
+/* Header lines as an object in their order; for a repeated one all values are listed. */
 static void headers_write(struct buf *out, struct str head)
 {
 	struct str line;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pool.c - what has no tokens to stream: embeddings, pooling, rerank and score.
- * The answer is written when the request arrives and sent when it is due.
+ * pool.c - requests without tokens to stream: embeddings, pooling, rerank and score. The answer is
+ * written when the request arrives and sent when it is due.
  *
- * Every number comes from the seed and the input it belongs to. Token counts
- * are the tokenizer's; of a pair both texts count.
+ * Every number is derived from the seed and the input it belongs to. Token counts are the
+ * tokenizer's; both texts of a pair count.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -163,7 +163,7 @@ static void pool_refuse(struct pooling *p, const struct err *e)
 	free(p->input);
 }
 
-/* The answer stands in the stream's body; it goes out when it is due. */
+/* The answer is in the stream's body and is sent when it is due. */
 static void pool_send(struct pooling *p, const char *type)
 {
 	struct sim_stream *t = &p->conn->stream;

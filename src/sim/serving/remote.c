@@ -2,8 +2,8 @@
 /*
  * remote.c - see remote.h: requests to other servers, on the server's own loop.
  *
- * Not load/, and not fetch/: a referee that shares the client's code cannot judge it, and
- * libcurl would need a loop of its own.
+ * Does not use load/ or fetch/: a simulator that shares the client's code cannot check it, and
+ * libcurl would need its own loop.
  */
 #include "sim/serving/remote.h"
 
@@ -209,7 +209,7 @@ void call_begin(struct remote_call *c, struct loop *l, const struct peer *to, st
 		sock_close(c->watch.fd);
 		c->watch.fd = -1;
 	}
-	/* Told from the loop like any other end. */
+	/* Reported from the loop like any other end. */
 	snprintf(c->failure, sizeof(c->failure), "%.120s", c->watch.fd < 0 ? e.text : "");
 	buf_add_str(&c->out, request);
 	loop_timer_set(l, &c->deadline, clock_mono_ns() + (c->watch.fd < 0 ? 0 : timeout_ns));
@@ -219,7 +219,7 @@ void call_begin(struct remote_call *c, struct loop *l, const struct peer *to, st
 #define NAME_DIGITS 16
 #define CACHE_TIMEOUT_NS 5000000000
 
-/* What is on its way to the cache server; nobody waits for it. */
+/* A transfer to the cache server; its outcome is ignored. */
 struct kv_put {
 	struct kv *kv;
 	struct kv_put *next;
@@ -453,7 +453,7 @@ void kv_keep(struct conn *c)
 
 /* ---- a cache server's paths ---- */
 
-/* Names in the order they stand; false: something else. The caller frees. */
+/* Names in the order of the lines; false: malformed. The caller frees. */
 static bool names_read(struct str body, uint64_t **out, size_t *n)
 {
 	*out = mem_array(body.n / (NAME_DIGITS + 1) + 1, sizeof(**out));
@@ -646,7 +646,7 @@ static void add_line(struct buf *out, const char *name, struct str value)
 		buf_printf(out, "%s: %.*s\r\n", name, (int)value.n, value.p);
 }
 
-/* Headers that the servers behind need: who asks, what it is. */
+/* Headers that the backend servers need: authorization, content type. */
 static void add_headers(const struct forward *f, struct buf *out)
 {
 	struct proxy *p = f->conn->sim->proxy;

@@ -116,7 +116,7 @@ static int prompt_read(struct requests *r, struct request *q, struct json_slice 
 	return 0;
 }
 
-/* Adapters are told apart by what they are, a hash of it; never 0. */
+/* Adapters are identified by a hash of their description; never 0. */
 static uint32_t lora_number(struct json_slice lora)
 {
 	return (uint32_t)map_hash(lora.raw) | 1;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* route.c - paths and their answers; generation goes on to start.c. */
+/* route.c - paths and their answers; generation continues in start.c. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -192,7 +192,7 @@ static void serve_detokenize(struct conn *c, struct str body)
 	buf_release(&out);
 }
 
-/* What of tokenizer_config.json a client needs: the tokens behind the vocabulary. */
+/* The part of tokenizer_config.json that clients need: the tokens after the vocabulary. */
 static void serve_tokenizer_info(struct conn *c, struct str body)
 {
 	const struct tokenizer *t = c->sim->tokenizer;
@@ -247,7 +247,7 @@ static void loras_tell(struct sim *s)
 	loras_list(s, false, &k->loras_waiting);
 }
 
-/* Gauges are worked out when somebody looks, so that they cost nothing per token. */
+/* Gauges are computed on request, so that they cost nothing per token. */
 static void serve_metrics(struct conn *c, struct str body)
 {
 	struct sim *s = c->sim;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* shapes.c - how each API spells an answer; the rows are in event.h. */
+/* shapes.c - how each API spells an answer; see event.h. */
 #include <assert.h>
 #include <inttypes.h>
 #include <time.h>

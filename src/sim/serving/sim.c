@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sim.c - see sim.h: options into a server, its loop, its files, its end. */
+/* sim.c - see sim.h: sets up a server from its options; its loop, files and shutdown. */
 #include "sim/serving/sim.h"
 
 #include <assert.h>
@@ -292,7 +292,9 @@ int sim_run(struct sim *s, struct err *e)
 
 	if (s->opts->die_after_ns)
 		loop_timer_set(s->loop, &s->death, clock_mono_ns() + s->opts->die_after_ns);
-	/* Asleep until something is due; exact, hence polling, only while answers are under way. */
+	/*
+	 * Sleeps until something is due; polls for exact times only while answers are in progress.
+	 */
 	while (!atomic_load(&s->is_stopping))
 		loop_poll(s->loop, INT64_MAX, s->stream_count > 0);
 	while (s->conns) {

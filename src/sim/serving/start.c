@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * start.c - from a request body to an answer under way: what is asked, whether
- * it fits, how long the answer is, what it says, which faults strike, and the response head.
+ * start.c - from a request body to an answer in progress: checks the request and whether it fits,
+ * chooses length, content and faults of the answer, and sends the response head.
  *
- * Everything random about an answer comes from the seed and the request's own
- * id (its arrival number without one), and its words from the prompt, so that
- * a run can be repeated whatever the order of arrival.
+ * Everything random about an answer comes from the seed and the request's own id (its arrival
+ * number without one), and its words from the prompt, so that a run can be repeated whatever the
+ * order of arrival.
  *
- * Constraints are compiled when a request comes and kept for the next one that asks for the same;
- * a slot holds the latest of those that fall into it.
+ * Constraints are compiled when a request comes and kept for later ones with the same constraint;
+ * each slot holds the latest of those that map to it.
  */
 #include <assert.h>
 #include <inttypes.h>

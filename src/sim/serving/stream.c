@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * stream.c - one answer under way, each of its choices by itself: when events are due and what
- * they hold; bytes that go out little by little; answers that are one JSON body.
+ * stream.c - one answer in progress, each of its choices separately: when events are due and what
+ * they hold; bytes that are sent gradually; answers that are one JSON body.
  *
- * The oracle keeps an ideal time per event that never drifts: each one is the
- * ideal of the one before plus a gap, whatever the clock did meanwhile. In
- * burst mode an event goes out at the first grid point at or after its ideal.
- * The engine model calls stream_on_step at the end of each step instead.
- * Starting an answer is start.c; this file is the path of every token.
+ * The oracle keeps an ideal time per event that never drifts: each one is the ideal of the one
+ * before plus a gap, whatever the clock did meanwhile. In burst mode an event is sent at the first
+ * grid point at or after its ideal. The engine model calls stream_on_step at the end of each step
+ * instead. Starting an answer is start.c; this file is the path of every token.
  */
 #include <assert.h>
 #include <math.h>
@@ -67,7 +66,7 @@ static void trickle_cancel(struct conn *c)
 	buf_reset(&k->bytes);
 }
 
-/* Sends the rest now; no effect when idle. Tells nobody. */
+/* Sends the rest now; no effect when idle. Does not notify the owner. */
 static void trickle_finish(struct conn *c)
 {
 	struct trickle *k = &c->stream.trickle;
@@ -149,7 +148,7 @@ static void share_draw(const struct sim *s, struct sim_choice *x)
 	x->share = n < left && !is_call(x) ? n : left;
 }
 
-/* Counts the drafts or the denoising that n tokens stand for. */
+/* Counts the drafts or the denoising steps that produced n tokens. */
 static void share_count(struct sim *s, const struct sim_choice *x, uint32_t n)
 {
 	struct counters *k = &s->counters;
@@ -447,7 +446,7 @@ static void stream_event(struct sim_choice *x, uint32_t n)
 
 /* ---- the end ---- */
 
-/* What was generated is in the cache as well, for whoever sends it back. */
+/* Adds what was generated to the cache, for clients that send it back in the next prompt. */
 static void words_remember(struct sim_choice *x)
 {
 	struct sim_stream *t = &x->conn->stream;
@@ -700,7 +699,7 @@ static void on_token(struct engine_seq *seq, void *ctx)
 	}
 }
 
-/* How far the model may fall behind the clock before it gives up catching up. */
+/* How much the model may lag the clock before it skips the lost time. */
 #define STEP_LATE_MAX_NS 100000000
 
 /* Plans the step that starts at at and sets the timer for its end. */

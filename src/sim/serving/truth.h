@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * truth.h - what the server writes down: files of JSON lines, its own pacing, the counters of
- * GET /metrics, and for each request what the oracle did and when.
+ * truth.h - what the server records: files of JSON lines, its own pacing, the counters of GET
+ * /metrics, and for each request what the oracle did and when.
  */
 #pragma once
 #include <stdbool.h>
@@ -15,9 +15,9 @@
 /*
  * A file of JSON lines that never keeps the server waiting.
  *
- * Lines are added to a buffer in memory; sink_flush writes a part of it when
- * the caller has time. The first write error is kept and reported at the end, so
- * that a full disk does not disturb the pacing but does not pass unseen either.
+ * Lines are added to a buffer in memory; sink_flush writes a part of it when the caller has time.
+ * The first write error is kept and reported at the end: a full disk does not disturb the pacing,
+ * but is not lost either.
  */
 
 /* A zeroed struct is a sink without a file: flush and close do nothing. */
@@ -37,11 +37,11 @@ bool sink_flush(struct truth_sink *s, size_t bytes_max);
 int sink_close(struct truth_sink *s, struct err *e);
 
 /*
- * What GET /metrics shows, under vLLM's names.
+ * The values of GET /metrics, under vLLM's names.
  *
- * Counters, gauges and histograms are plain fields that the server updates as
- * things happen; counters_write spells them in Prometheus text format. Times
- * are nanoseconds inside and seconds outside.
+ * Counters, gauges and histograms are plain fields that the server updates as things happen;
+ * counters_write spells them in Prometheus text format. Times are nanoseconds inside and seconds
+ * outside.
  */
 
 enum counter_histogram { HIST_TTFT, HIST_ITL, HIST_TPOT, HIST_E2E, HISTS };
@@ -63,12 +63,12 @@ struct counters {
 	uint64_t finished[FINISHES];
 	uint64_t preemptions;
 	uint64_t prefix_queries, prefix_hits;   /* tokens */
-	uint64_t external_queries, external_hits; /* likewise, of caches elsewhere (kv.h) */
+	uint64_t external_queries, external_hits; /* tokens, of caches elsewhere (remote.h) */
 	uint64_t drafts, draft_tokens, accepted_tokens;
 	uint64_t accepted_at[COUNTER_POSITIONS_MAX];
 	uint64_t denoising_steps, canvas_positions, committed_tokens;
 	size_t positions;       /* of a draft; 0: the counters of drafts are absent */
-	bool has_external;      /* otherwise those are absent */
+	bool has_external;      /* otherwise the external ones are absent */
 	bool has_diffusion;     /* otherwise its counters are absent */
 	double kv_share;        /* of the KV cache in use, 0 to 1 */
 	uint64_t kv_blocks, kv_block_tokens; /* of each engine's cache */
@@ -88,21 +88,21 @@ const char *counters_finish_name(enum counter_finish f);
  *   request_id     the x-request-id header, or null
  *   recv_ns        kernel stamp of the read that completed the request
  *   send_ns[]      clock just before the send of each event that has choices
- *   tokens[]       tokens that event carried (0 for chat's role event)
- *   end_ns         likewise for usage, [DONE] and the end of the body; null if not sent
+ *   tokens[]       tokens in that event (0 for chat's role event)
+ *   end_ns         the same for usage, [DONE] and the end of the body; null if not sent
  *   prompt_tokens, cached_tokens (of the prompt, known to the prefix cache),
  *   output_tokens, status
  *   finish         "stop", "length", "abort" (the client left) or "error"
- *   transferred_tokens, transfer_ns  of a prompt's KV cache that came from elsewhere (kv.h): how
- *                  much of it, and how long the request waited for it; absent without
+ *   transferred_tokens, transfer_ns  of a prompt's KV cache that came from elsewhere (remote.h):
+ *                  how much of it, and how long the request waited for it; absent without
  *   fault          the --fault specifications that hit, or null
- *   choices[]      for each of several choices, and of an answer that kept to a constraint or
- *                  called tools: output_tokens, finish, constraint ("kept", "broken" on purpose, or
- *                  null), mistake (what was done, or null), tool_calls and of them malformed;
+ *   choices[]      for each of several choices, and of an answer with a constraint or tool calls:
+ *                  output_tokens, finish, constraint ("kept", "broken" on purpose, or null),
+ *                  mistake (what was changed, or null), tool_calls and of them malformed;
  *                  absent otherwise
  *
- * Stamps are CLOCK_REALTIME. Rows are filled while a request runs, then queued;
- * spelling and writing happen off the critical path.
+ * Stamps are CLOCK_REALTIME. Rows are filled while a request runs, then queued; spelling and
+ * writing happen off the critical path.
  */
 
 struct truth_choice {
@@ -112,7 +112,7 @@ struct truth_choice {
 	uint32_t calls, malformed;
 };
 
-/* One event: when it was sent, and the tokens it carried. */
+/* One event: when it was sent, and its number of tokens. */
 struct truth_send { int64_t at_ns; uint32_t tokens; };
 
 struct truth_row {
@@ -124,8 +124,8 @@ struct truth_row {
 	uint32_t prompt_tokens, cached_tokens, output_tokens;
 	unsigned status;
 	enum counter_finish finish;
-	uint32_t transferred_tokens; /* of the prompt, brought from elsewhere (kv.h) ... */
-	int64_t transfer_ns; /* ... and how long that took; both only written when there are some */
+	uint32_t transferred_tokens; /* of the prompt, transferred from elsewhere (remote.h) ... */
+	int64_t transfer_ns; /* ... and the duration; both are only written if not 0 */
 	uint64_t faults;    /* bits of the fault set */
 	struct truth_choice *choice;
 	size_t choices;
@@ -134,19 +134,19 @@ struct truth_row {
 /* A zeroed struct with an open or absent sink is a valid empty one. */
 struct truth {
 	struct truth_sink sink;
-	struct truth_row *first, *last; /* ended, not yet spelled out */
+	struct truth_row *first, *last; /* ended, not yet written */
 	const struct fault_set *faults;
 };
 
 struct truth_row *truth_row_new(const char *request_id, int64_t recv_ns);
 void truth_row_free(struct truth_row *r);
-/* Makes room for about so many events, so that none is moved while they come. */
+/* Makes room for about that many events, so that sending need not allocate. */
 void truth_expect(struct truth_row *r, uint64_t events);
 void truth_event(struct truth_row *r, int64_t at_ns, uint32_t tokens);
-/* What became of choice number i. */
+/* The outcome of choice number i. */
 void truth_choice(struct truth_row *r, size_t i, const struct truth_choice *c);
 /* The row's request is over; takes the row. */
 void truth_end(struct truth *t, struct truth_row *r);
-/* Spells out and writes a bounded share; true when more is left. */
+/* Writes a bounded share; true when more is left. */
 bool truth_flush(struct truth *t);
 int truth_close(struct truth *t, struct err *e);

@@ -106,7 +106,7 @@ int wire_write(int fd, struct str body, struct err *e)
 	return 0;
 }
 
-/* ---- See worker_talk.h: --account, and the profiler's traces ---- */
+/* ---- See worker_internal.h: --account, and the profiler's traces ---- */
 
 #define TRACE_STEPS_MAX 100000
 

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * worker.h - the modelled engine as a worker (`profllm sim --engine-worker`): the other end of
- * worker/worker.h. docs/guide/adapters.md is the protocol.
+ * host/worker/worker.h. docs/guide/adapters.md is the protocol.
  *
  * Between the two clock reads of a question the batch is computed in virtual time (batch.h), and
- * then this thread lets that time pass: deadlines are absolute, so nothing adds up, and the last
- * millisecond is spun away. What the side that prepares requests needs (chat template, tokens,
- * media) is modelled too: prompts come to the engine one after the other while it already
- * works, unless they are queued first (prequeue) or engine and requests share a process.
+ * then this thread lets that time pass: deadlines are absolute, so errors do not add up, and the
+ * last millisecond is spent spinning. The work of the frontend (chat template, tokens, media) is
+ * also modelled: prompts reach the engine one after the other while it already works, unless they
+ * are queued first (prequeue) or engine and requests share a process.
  *
  * --account FILE gets a line for each load and each question: what was modelled, and how long it
- * took (worker_account). Nothing here prints; loading's log is the host's.
+ * took. Nothing here prints; logging the load is the host's task.
  */
 #pragma once
 #include <stdbool.h>
@@ -24,31 +24,31 @@
 
 struct sim_phase {
 	const char *name;
-	double modelled_s, s; /* s: as it was */
+	double modelled_s, s; /* s: measured */
 };
 
-/* What the engine's arguments amount to; texts live as long as the host, "" or set. */
+/* The result of the engine's arguments; texts live as long as the host, and are never NULL */
 struct sim_model {
 	const struct sim_opts *opts;
 	const char *device, *dtype;
 	const char *profile_to, *profile_dir; /* "torch"; where its traces go */
-	const char *account;  /* file that is added to; NULL: none */
-	const char *mishap;   /* from now on; NULL: none */
+	const char *account;  /* appended to; NULL: none */
+	const char *mishap;   /* after the load; NULL: none */
 	bool is_pooling;
 	bool is_in_process;   /* VLLM_ENABLE_V1_MULTIPROCESSING=0 */
 	bool is_media_uncached;
 	bool is_compiled;     /* the compile cache had this model */
 	struct sim_phase phase[SIM_WORKER_PHASES_MAX];
 	size_t phases;
-	double compilation_s, encoder_compilation_s; /* NAN: not told */
+	double compilation_s, encoder_compilation_s; /* NAN: unknown */
 };
 
 struct sim_worker_host {
 	void *self;
 	const char *version;
-	const char *mishap;       /* --worker-fault (mishap.h) before the load; NULL: none */
+	const char *mishap;       /* --worker-fault (fault.h) before the load; NULL: none */
 	/*
-	 * The engine's arguments, ended by NULL, into *out; no time passes. ERR_USAGE: an
+	 * Turns the engine's arguments, ended by NULL, into *out; no time passes. ERR_USAGE: an
 	 * argument; ERR_RUN: it does not fit into memory.
 	 */
 	int (*plan)(void *self, char *const *args, struct sim_model *out, struct err *e);
@@ -58,5 +58,5 @@ struct sim_worker_host {
 	void (*crash)(void *self, const char *how);
 };
 
-/* Speaks over fd until the other end closes or says shutdown. -1: the talk broke. */
+/* Serves fd until the other end closes or sends shutdown. -1: the exchange broke. */
 int sim_worker_serve(const struct sim_worker_host *host, int fd, struct err *e);

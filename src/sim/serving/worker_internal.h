@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker_internal.h - what the files of the simulated worker share, and no other:
+ * worker_internal.h - shared only by the files of the simulated worker:
  *
  *   worker.c      frames, questions, answers; loading; --account, and the traces of the profiler
- *   worker_run.c  the questions that run a batch, and what they cost
+ *   worker_run.c  the questions that run a batch, and their cost
  *   requests.c    the requests of a question
  */
 #pragma once
@@ -23,15 +23,15 @@
 
 /* The next frame's body; 1, 0 at the end of the stream, -1: an end inside a frame, too long. */
 int wire_read(int fd, struct buf *body, struct err *e);
-/* -1: nobody reads any more. */
+/* -1: the other end is closed. */
 int wire_write(int fd, struct str body, struct err *e);
 
 /*
- * The prompts that a worker was handed ("put"), and how many tokens they have.
+ * The prompts that a worker was given ("put"), and their numbers of tokens.
  *
- * A prompt is a text, token ids, or messages; media stand beside it or are parts of the
- * messages. Asked as a chat, a text or ids become one user message. Counting is outside of every
- * measurement and is done once, until the prompts or the way they are asked change.
+ * A prompt is a text, token ids, or messages; media are listed separately or are parts of the
+ * messages. In a chat a text or ids become one user message. Counting is outside of every
+ * measurement and is done once, until the prompts or the kind of question change.
  */
 
 enum request_kind { REQUEST_TEXT, REQUEST_IDS, REQUEST_MESSAGES };
@@ -58,7 +58,7 @@ struct requests {
 	struct ids given, tokens;
 	struct media_item *media;
 	size_t media_n, media_cap;
-	bool is_counted, is_chat; /* for which kind of question tokens hold */
+	bool is_counted, is_chat; /* the kind of question that tokens are for */
 };
 
 void requests_release(struct requests *r);
@@ -67,15 +67,7 @@ int requests_put(struct requests *r, struct json_slice frame, struct err *e);
 /* Fills tokens of all. ERR_RUN: a prompt without a token, or one that cannot be tokenized. */
 int requests_count(struct requests *r, const struct tokenizer *t, bool is_chat, struct err *e);
 
-/*
- * What the files of the simulated worker share, and nobody else.
- *
- *   worker.c          the talk: frames, questions, answers; loading
- *   worker_run.c      the questions that run a batch, and what they cost
- *   worker_account.c  --account, and the traces of the profiler
- */
-
-/* Times of a request's media, until mm_stats asks. */
+/* Times of a request's media, kept until mm_stats is asked. */
 struct media_stat {
 	uint64_t id;
 	struct media_times times;
@@ -90,7 +82,7 @@ struct worker_talk {
 	struct mishap mishap;
 
 	bool is_loaded;
-	bool has_media_stats;    /* times of media will be asked for */
+	bool has_media_stats;    /* mm_stats will be asked */
 	struct sim_model model;
 	struct tokenizer *tokenizer;
 	struct dist output_len;  /* where answers end by themselves, with --output-len */
@@ -99,7 +91,7 @@ struct worker_talk {
 	struct encoder encoder;
 	struct requests requests;
 	uint64_t served;         /* requests so far; their ids count from 0 */
-	int64_t died_ns;         /* CLOCK_MONOTONIC; when --die-after strikes; 0: never */
+	int64_t died_ns;         /* CLOCK_MONOTONIC of the end by --die-after; 0: never */
 	bool is_dead;
 
 	struct media_stat *stat;
@@ -110,11 +102,11 @@ struct worker_talk {
 	size_t steps, steps_cap;
 };
 
-/* A batch as it was run, for the answer and the account. */
+/* A batch that was run, for the answer and the account. */
 struct worker_outcome {
 	const char *question;
 	struct batch_item *item; /* of each request: tokens, known, first_ns, last_ns */
-	int64_t *begin_ns;       /* when each was begun with, after the begin */
+	int64_t *begin_ns;       /* when each was begun, after the begin */
 	size_t n;
 	uint64_t prompt_tokens, output_tokens, known_tokens, lora, media;
 	double frontend_s;       /* templates, tokens, media */
@@ -130,7 +122,7 @@ int talk_progress(struct worker_talk *t, uint64_t done, uint64_t total);
 int run_question(struct worker_talk *t, struct str question, struct json_slice frame,
 		 struct err *e);
 
-/* ---- worker_account.c ---- */
+/* ---- worker.c: account and traces ---- */
 void account_run(const struct worker_talk *t, const struct worker_outcome *o);
 void profile_step(struct worker_talk *t, int64_t end_ns); /* after the batch's begin */
 /* Writes the trace; ERR_IO names the file. */

@@ -19,7 +19,7 @@
 /* After the last step: handing out a finished sequence, and its text. */
 #define OUTPUT_S 3e-6
 #define DETOKENIZE_S 5e-6
-/* An answer whose length nobody says, without --output-len. */
+/* Length of an answer if neither the question nor --output-len gives one. */
 #define NATURAL_TOKENS 256
 /* Woken so long before the end, for which it then spins. */
 #define SPIN_NS 1000000
@@ -38,8 +38,8 @@ struct mark {
 };
 
 /*
- * A batch is computed first and lived through afterwards: whoever waits is woken a few times a
- * second instead of at every step, so a busy machine has less to be late with.
+ * A batch is computed first and its time passes afterwards: the waiting thread wakes a few times a
+ * second instead of at every step, so that a busy machine delays less.
  */
 struct sim_pace {
 	struct worker_talk *talk;
