@@ -150,7 +150,7 @@ struct experiment {
 	uint64_t hash;                 /* of all that is configured: --resume keeps equal ones */
 };
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 /* RUNNING is only ever written down: by a run that was killed it stays so. */
 enum outcome_status { OUTCOME_COMPLETED, OUTCOME_PARTIAL, OUTCOME_FAILED, OUTCOME_RUNNING };

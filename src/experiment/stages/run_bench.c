@@ -357,7 +357,7 @@ static void on_measured(void *self, struct point *point)
 	repeat_take(run, point);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static int write_detailed(struct bench *b, const struct report *report, struct err *e)
 {
@@ -724,7 +724,7 @@ static void on_offline_progress(void *self, const char *what, uint64_t done, uin
 		hooks->progress(hooks->self, what, done, total);
 }
 
-/* ---- what came of it ---- */
+/* ---- results ---- */
 
 static void keep_offline_result(struct offline_bench *b)
 {
